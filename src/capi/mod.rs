@@ -1,0 +1,1 @@
+//! The C face: the standard ABI's functions, PERUSE, handles. Thin.

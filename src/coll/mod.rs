@@ -1,0 +1,1 @@
+//! Collective operations over point-to-point on the communicator's collective context.

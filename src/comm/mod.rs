@@ -1,0 +1,1 @@
+//! Groups, communicators, context ids, attributes, info, error handlers.

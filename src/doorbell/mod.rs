@@ -1,0 +1,1 @@
+//! Who has something for me; sleeping and waking across processes.

@@ -1,0 +1,1 @@
+//! PERUSE events: catalog, gate, registry, dispatch, lock.

@@ -1,0 +1,27 @@
+//! *perusal*: a lock-free shared-memory message engine for MPI programs on one machine, with its inside open.
+//!
+//! The modules are listed in the order in which a message passes them; each knows those below it in the
+//! architecture and never those above. `docs/architecture.md` walks a message and an event through them.
+
+pub mod abi;
+pub mod error;
+pub mod limits;
+pub mod sync;
+
+pub mod capi;
+pub mod coll;
+pub mod comm;
+pub mod datatype;
+pub mod doorbell;
+pub mod events;
+pub mod job;
+pub mod matching;
+pub mod p2p;
+#[cfg(feature = "launcher")]
+pub mod placement;
+pub mod progress;
+pub mod request;
+pub mod ring;
+pub mod wire;
+
+pub use error::{Error, Result};

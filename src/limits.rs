@@ -1,0 +1,16 @@
+//! Every capacity of the engine, with its unit; relations between them are asserted at compile time.
+
+/// Bytes of a cache line: the unit of transfer between cores and of a small message.
+pub const LINE: usize = 64;
+
+/// Bytes that keep two writers from sharing a line, adjacent-line prefetch included.
+pub const APART: usize = 128;
+
+/// Bytes of a page of the segment.
+pub const PAGE: usize = 4096;
+
+/// Largest tag a user may send with (MPI_TAG_UB).
+pub const TAG_UB: i32 = i32::MAX;
+
+const _: () = assert!(APART.is_multiple_of(LINE));
+const _: () = assert!(PAGE.is_multiple_of(APART));

@@ -1,0 +1,1 @@
+//! The point-to-point verbs: send, receive, probe, wait.

@@ -1,0 +1,1 @@
+//! Where ranks sit: hwloc topology, policy, binding, report.

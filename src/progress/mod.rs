@@ -1,0 +1,1 @@
+//! The one caller of consumers; deferred sends; how to wait.

@@ -1,0 +1,1 @@
+//! One single-producer single-consumer ring for each ordered pair of ranks.

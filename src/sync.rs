@@ -1,0 +1,75 @@
+//! The only door to atomics, interior mutability, fences and threads: `std`'s, or loom's under `--cfg perusal_loom`.
+//!
+//! Nothing else in the crate names `std::sync::atomic`, `core::cell::UnsafeCell` or `loom`; `clippy.toml` bans them.
+//! What cannot run under loom (futexes on mapped memory, `membarrier`) has its own door in [`crate::doorbell`].
+
+#[cfg(not(perusal_loom))]
+mod imp {
+    #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
+    pub use core::hint::spin_loop;
+    pub use std::sync::atomic::{
+        AtomicBool, AtomicI32, AtomicI64, AtomicIsize, AtomicPtr, AtomicU8, AtomicU32, AtomicU64,
+        AtomicUsize, Ordering, compiler_fence, fence,
+    };
+    pub use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+    pub use std::thread::yield_now;
+
+    /// An `UnsafeCell` with loom's closure interface, so that loom can watch every access.
+    #[derive(Debug, Default)]
+    #[repr(transparent)]
+    pub struct Cell<T: ?Sized>(core::cell::UnsafeCell<T>);
+
+    impl<T> Cell<T> {
+        /// Wraps `value`.
+        pub const fn new(value: T) -> Self {
+            Self(core::cell::UnsafeCell::new(value))
+        }
+        /// Gives the value back.
+        pub fn into_inner(self) -> T {
+            self.0.into_inner()
+        }
+    }
+
+    impl<T: ?Sized> Cell<T> {
+        /// Runs `f` on a pointer for reading; the caller of `f`'s dereference proves that nobody writes meanwhile.
+        #[inline(always)]
+        pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
+            f(self.0.get())
+        }
+        /// Runs `f` on a pointer for writing; the caller of `f`'s dereference proves that nobody else looks meanwhile.
+        #[inline(always)]
+        pub fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
+            f(self.0.get())
+        }
+    }
+}
+
+#[cfg(perusal_loom)]
+mod imp {
+    #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
+    pub use loom::cell::UnsafeCell as Cell;
+    pub use loom::hint::spin_loop;
+    pub use loom::sync::atomic::{
+        AtomicBool, AtomicI32, AtomicI64, AtomicIsize, AtomicPtr, AtomicU8, AtomicU32, AtomicU64,
+        AtomicUsize, Ordering, fence,
+    };
+    pub use loom::sync::{Arc, Condvar, Mutex, MutexGuard};
+    pub use loom::thread::yield_now;
+    /// loom has no compiler reordering to forbid.
+    pub fn compiler_fence(_: Ordering) {}
+}
+
+pub use imp::*;
+
+/// Two cache lines: the unit that a hardware prefetcher pulls in pairs, so the distance that keeps two writers apart.
+#[derive(Debug, Default)]
+#[repr(C, align(128))]
+pub struct Padded<T>(pub T);
+
+impl<T> core::ops::Deref for Padded<T> {
+    type Target = T;
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
