@@ -35,6 +35,9 @@ pub enum Error {
         /// The size of the communicator.
         size: i32,
     },
+    /// MPI_ERR_RANK: a list of ranks names one twice.
+    #[error("rank {0} comes twice in the list")]
+    RankTwice(i32),
     /// MPI_ERR_ROOT.
     #[error("root is {root}; the communicator has ranks 0..{size}")]
     Root {
@@ -162,7 +165,7 @@ impl Error {
             E::Type(_) => abi::MPI_ERR_TYPE,
             E::Tag(_) => abi::MPI_ERR_TAG,
             E::Comm(_) => abi::MPI_ERR_COMM,
-            E::Rank { .. } => abi::MPI_ERR_RANK,
+            E::Rank { .. } | E::RankTwice(_) => abi::MPI_ERR_RANK,
             E::Root { .. } => abi::MPI_ERR_ROOT,
             E::Request(_) => abi::MPI_ERR_REQUEST,
             E::Group(_) => abi::MPI_ERR_GROUP,

@@ -1,0 +1,159 @@
+//! A communicator: a context in which messages match, and the processes that its ranks name.
+
+use super::{Group, lock};
+use crate::error::{Error, Result};
+use crate::sync::Mutex;
+
+/// Longest name in bytes, without the terminator (MPI_MAX_OBJECT_NAME − 1).
+const MAX_NAME: usize = crate::abi::MPI_MAX_OBJECT_NAME as usize - 1;
+
+/// A communicator, as one rank has it.
+///
+/// In an intercommunicator a rank argument of a point-to-point function names a member of the *remote* group; what a send
+/// carries as its source is the rank in the *local* group. [`peers`](Self::peers) is the group that rank arguments name.
+#[derive(Debug)]
+pub struct Comm {
+    /// Context id of point-to-point messages, even; `context + 1` is that of collective ones.
+    pub context: u32,
+    rank: u32,
+    peers: Group,
+    /// The own group of an intercommunicator, where it is not `peers`.
+    local: Option<Group>,
+    name: Mutex<Vec<u8>>,
+}
+
+impl Comm {
+    /// An intracommunicator over `group`, in which the caller has `rank`.
+    #[must_use]
+    pub fn intra(context: u32, rank: u32, group: Group) -> Self {
+        debug_assert!(rank < group.size() && context.is_multiple_of(2));
+        Self { context, rank, peers: group, local: None, name: Mutex::new(Vec::new()) }
+    }
+
+    /// An intercommunicator between `local`, in which the caller has `rank`, and `remote`.
+    #[must_use]
+    pub fn inter(context: u32, rank: u32, local: Group, remote: Group) -> Self {
+        debug_assert!(rank < local.size() && context.is_multiple_of(2));
+        Self { context, rank, peers: remote, local: Some(local), name: Mutex::new(Vec::new()) }
+    }
+
+    /// MPI_COMM_WORLD of a job of `size` ranks, as job rank `rank` has it.
+    #[must_use]
+    pub fn world(context: u32, rank: u32, size: u32) -> Self {
+        let comm = Self::intra(context, rank, Group::run(0, size));
+        comm.set_name(b"MPI_COMM_WORLD");
+        comm
+    }
+
+    /// MPI_COMM_SELF of job rank `rank`.
+    #[must_use]
+    pub fn itself(context: u32, rank: u32) -> Self {
+        let comm = Self::intra(context, 0, Group::run(rank, 1));
+        comm.set_name(b"MPI_COMM_SELF");
+        comm
+    }
+
+    /// The caller's rank in its own (local) group.
+    #[inline(always)]
+    #[must_use]
+    pub fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    /// Number of processes in the caller's own (local) group.
+    #[inline]
+    #[must_use]
+    pub fn size(&self) -> u32 {
+        self.group().size()
+    }
+
+    /// The caller's own (local) group.
+    #[inline]
+    #[must_use]
+    pub fn group(&self) -> &Group {
+        self.local.as_ref().unwrap_or(&self.peers)
+    }
+
+    /// The remote group of an intercommunicator.
+    #[must_use]
+    pub fn remote(&self) -> Option<&Group> {
+        self.local.as_ref().map(|_| &self.peers)
+    }
+
+    /// Whether this is an intercommunicator.
+    #[inline]
+    #[must_use]
+    pub fn is_inter(&self) -> bool {
+        self.local.is_some()
+    }
+
+    /// The group that rank arguments of point-to-point functions name: the remote one of an intercommunicator, else the own.
+    #[inline(always)]
+    #[must_use]
+    pub fn peers(&self) -> &Group {
+        &self.peers
+    }
+
+    /// Job rank of the peer `rank`, which must have passed [`check_peer`](Self::check_peer).
+    #[inline(always)]
+    #[must_use]
+    pub fn world_rank_of(&self, rank: i32) -> u32 {
+        self.peers.world_rank(rank as u32)
+    }
+
+    /// Whether `rank` is one of the peers; MPI_PROC_NULL and MPI_ANY_SOURCE are not.
+    ///
+    /// # Errors
+    /// [`Error::Rank`] if it is none.
+    #[inline]
+    pub fn check_peer(&self, rank: i32) -> Result<()> {
+        let size = self.peers.size();
+        // A negative rank is a large unsigned one.
+        if (rank as u32) < size { Ok(()) } else { Err(Error::Rank { rank, size: size as i32 }) }
+    }
+
+    /// The name (MPI_Comm_get_name), at most MPI_MAX_OBJECT_NAME − 1 bytes, no terminator.
+    #[must_use]
+    pub fn name(&self) -> Vec<u8> {
+        lock(&self.name).clone()
+    }
+
+    /// Sets the name, cut off at MPI_MAX_OBJECT_NAME − 1 bytes.
+    pub fn set_name(&self, name: &[u8]) {
+        *lock(&self.name) = name[..name.len().min(MAX_NAME)].to_vec();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_world_names_every_rank_and_self_only_itself() {
+        let world = Comm::world(0, 2, 4);
+        assert_eq!((world.rank(), world.size(), world.world_rank_of(3)), (2, 4, 3));
+        assert!(world.check_peer(3).is_ok());
+        for wrong in [-1, -3, 4] {
+            assert_eq!(world.check_peer(wrong).unwrap_err(), Error::Rank { rank: wrong, size: 4 });
+        }
+        let own = Comm::itself(2, 2);
+        assert_eq!((own.rank(), own.size(), own.world_rank_of(0)), (0, 1, 2));
+        assert_eq!(own.name(), b"MPI_COMM_SELF");
+    }
+
+    #[test]
+    fn in_an_intercommunicator_ranks_name_the_other_side() {
+        let (odd, even) = (Group::from_world_ranks(vec![1, 3]), Group::from_world_ranks(vec![0, 2, 4]));
+        let inter = Comm::inter(8, 1, odd.clone(), even);
+        assert_eq!((inter.rank(), inter.size(), inter.world_rank_of(2)), (1, 2, 4));
+        assert!(inter.is_inter() && inter.check_peer(2).is_ok() && inter.check_peer(3).is_err());
+        assert_eq!(inter.group().compare(&odd), super::super::Similarity::Ident);
+    }
+
+    #[test]
+    fn a_name_is_cut_off_at_its_limit() {
+        let comm = Comm::itself(2, 0);
+        comm.set_name(&[b'x'; 200]);
+        assert_eq!(comm.name().len(), MAX_NAME);
+    }
+}
