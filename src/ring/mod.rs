@@ -1,1 +1,46 @@
 //! One single-producer single-consumer ring for each ordered pair of ranks.
+//!
+//! A ring has three parts: *control* words, *cells* of one cache line, and a *bulk* area of bytes. A record is one
+//! cell: a commit word, an envelope, and up to [`INLINE`] bytes of payload, so a small message is one line transfer.
+//! A longer payload lies in the bulk area, contiguous, in the order of its cells. No cell ever holds user bytes where
+//! a commit word will be read later, so a stale commit word is always one of an earlier lap and never user data.
+//!
+//! # Rules
+//!
+//! Positions count cells and bulk bytes from the beginning of time in 64 bits; `position % capacity` is the place.
+//!
+//! - **Ring rule 1 (who writes).** Cells and bulk bytes from the consumer's published head (inclusive) up to one
+//!   capacity further belong to the producer until it commits them; nobody else reads or writes them.
+//! - **Ring rule 2 (edge 1, commit).** The producer's last act on a cell is the Release store of its commit word,
+//!   whose low half is the position plus one. The consumer's Acquire load that finds this value makes the cell and
+//!   its bulk bytes the consumer's to read.
+//! - **Ring rule 3 (edge 2, credit).** The consumer gives cells and bulk bytes back by a Release store of its heads,
+//!   after its last read of them. The producer's Acquire load of the heads makes them the producer's again.
+//! - **Ring rule 4 (one each).** There is one `Producer` and one `Consumer` of a ring at a time; each is used under
+//!   `&mut`, so within a process the borrow checker (or the lock around it) keeps others out.
+//! - **Ring rule 5 (trust).** What the consumer reads may have been written by a hostile peer: lengths are checked
+//!   against the area before they are used, once, in [`Consumer::poll`]. A wrong one is [`Corrupt`].
+//! - **Ring rule 6 (batches).** Credit is published when a quarter of either area is unpublished. A record takes at
+//!   most a quarter of the bulk area, so a drained ring always has room for one more, published or not.
+//! - **Ring rule 7 (watched).** `watched` is `UNWATCHED` when the consumer does not look at this ring by itself:
+//!   the producer must ring the consumer's doorbell after a commit, once, and says so by `RUNG`. See
+//!   [`crate::doorbell`] for the store-load pair between commit and `watched`.
+
+mod consumer;
+mod control;
+mod heap;
+mod mapped;
+mod producer;
+mod record;
+mod storage;
+
+pub use consumer::Consumer;
+pub use control::{Control, RUNG, UNWATCHED, WATCHED};
+pub use heap::HeapRing;
+pub use mapped::MappedRing;
+pub use producer::Producer;
+pub use record::{Corrupt, Header, INLINE};
+pub use storage::Storage;
+
+#[cfg(all(test, not(perusal_loom)))]
+mod tests;

@@ -1,0 +1,143 @@
+//! The receiving side: peek, read, give back.
+
+use super::control::{UNWATCHED, WATCHED};
+use super::record::{self, Corrupt, Header, INLINE};
+use super::storage::Storage;
+use crate::sync::Ordering;
+
+/// The one reader of a ring (ring rule 4).
+#[derive(Debug)]
+pub struct Consumer<S> {
+    storage: S,
+    /// Position of the next cell to read.
+    head: u64,
+    /// Bulk position behind the last payload read.
+    bulk_head: u64,
+    /// The heads as the producer may know them.
+    published: u64,
+    bulk_published: u64,
+}
+
+impl<S: Storage> Consumer<S> {
+    /// The consumer of a ring in zeroed memory.
+    pub fn new(storage: S) -> Self {
+        Self { storage, head: 0, bulk_head: 0, published: 0, bulk_published: 0 }
+    }
+
+    /// The ring's memory.
+    pub fn storage(&self) -> &S {
+        &self.storage
+    }
+
+    /// Whether a record waits.
+    #[inline(always)]
+    pub fn ready(&self) -> bool {
+        // Relaxed: a hint; `poll` reads again with Acquire before it looks at the record.
+        self.word(Ordering::Relaxed) as u32 == record::sequence(self.head)
+    }
+
+    #[inline(always)]
+    fn word(&self, order: Ordering) -> u64 {
+        self.storage.commit(self.head as usize & (self.storage.cells() - 1)).load(order)
+    }
+
+    /// Hands the next record to `f` and gives its room back afterwards; `None` when there is none.
+    ///
+    /// # Errors
+    ///
+    /// [`Corrupt`] when the record cannot be one. The ring is then spoiled for good and must not be polled again.
+    #[inline(always)]
+    pub fn poll<R>(&mut self, f: impl FnOnce(&Header, &[u8]) -> R) -> Result<Option<R>, Corrupt> {
+        // Acquire: edge 1, pairs with Release in `Producer::commit`: the cell and its bulk bytes are complete.
+        let word = self.word(Ordering::Acquire);
+        if word as u32 != record::sequence(self.head) {
+            return Ok(None);
+        }
+        let (kind, len) = record::split(word);
+        let result =
+            if len <= INLINE { self.read_inline(kind, len, f) } else { self.read_bulk(kind, len, f)? };
+        self.head += 1;
+        Ok(Some(result))
+    }
+
+    #[inline(always)]
+    fn read_inline<R>(&self, kind: u8, len: usize, f: impl FnOnce(&Header, &[u8]) -> R) -> R {
+        self.storage.read_body(self.head as usize & (self.storage.cells() - 1), |body| {
+            // SAFETY: `read_body` gives a valid body of plain integers; by ring rule 2 it is ours to read until
+            // `publish`, which comes after.
+            let body = unsafe { &*body };
+            f(&header(kind, body), &body.inline[..len])
+        })
+    }
+
+    #[inline(never)]
+    fn read_bulk<R>(
+        &mut self,
+        kind: u8,
+        len: usize,
+        f: impl FnOnce(&Header, &[u8]) -> R,
+    ) -> Result<R, Corrupt> {
+        let capacity = self.storage.bulk();
+        if len > capacity / 4 {
+            return Err(Corrupt { what: "payload length exceeds a quarter of the ring", value: len as u64 });
+        }
+        let (start, end) = record::place(self.bulk_head, len, capacity);
+        let envelope = self.storage.read_body(self.head as usize & (self.storage.cells() - 1), |body| {
+            // SAFETY: as in `read_inline`.
+            header(kind, unsafe { &*body })
+        });
+        let at = (start & (capacity as u64 - 1)) as usize;
+        let result = self.storage.read_bulk(at, len, |bytes| {
+            // SAFETY: `read_bulk` gives `len` valid bytes (`place` keeps them within the area, `len` was checked);
+            // by ring rule 2 they are ours to read until `publish`.
+            f(&envelope, unsafe { core::slice::from_raw_parts(bytes, len) })
+        });
+        self.bulk_head = end;
+        Ok(result)
+    }
+
+    /// Publishes credit if a batch of it has come together (ring rule 6). Returns whether it did: the caller then
+    /// issues [`crate::doorbell::Fences::light`] and asks [`Self::credit_wanted`].
+    #[inline(always)]
+    pub fn publish(&mut self) -> bool {
+        if self.head - self.published < self.storage.cells() as u64 / 4
+            && self.bulk_head - self.bulk_published < self.storage.bulk() as u64 / 4
+        {
+            return false;
+        }
+        let words = &self.storage.control().consumer;
+        // Release: edge 2, pairs with Acquire in `Producer::bulk_free`: our reads of these bytes are over.
+        words.bulk_head.store(self.bulk_head, Ordering::Release);
+        // Release: edge 2, pairs with Acquire in `Producer::cell_free`: our reads of these cells are over.
+        words.head.store(self.head, Ordering::Release);
+        self.published = self.head;
+        self.bulk_published = self.bulk_head;
+        true
+    }
+
+    /// Whether the producer waits for credit and must be rung; asks once.
+    #[inline(always)]
+    pub fn credit_wanted(&self) -> bool {
+        let wants = &self.storage.control().producer.wants_credit;
+        // Relaxed: the store-load pair with `Producer::want_credit` is ordered by the doorbell's fences.
+        wants.load(Ordering::Relaxed) == 1 && wants.swap(0, Ordering::Relaxed) == 1
+    }
+
+    /// From now on this ring is looked at by itself: its producer rings no bell.
+    pub fn watch(&self) {
+        // Relaxed: a producer that still sees the old value rings once for nothing.
+        self.storage.control().consumer.watched.store(WATCHED, Ordering::Relaxed);
+    }
+
+    /// From now on the producer rings the doorbell. The caller issues [`crate::doorbell::Fences::heavy`] and looks
+    /// at the ring once more before it relies on that.
+    pub fn unwatch(&self) {
+        // Relaxed: the store-load pair with `Producer::must_ring` is ordered by the doorbell's fences.
+        self.storage.control().consumer.watched.store(UNWATCHED, Ordering::Relaxed);
+    }
+}
+
+#[inline(always)]
+fn header(kind: u8, body: &record::Body) -> Header {
+    Header { kind, context: body.context, tag: body.tag, source: body.source, id: body.id }
+}

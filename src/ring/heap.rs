@@ -1,0 +1,83 @@
+//! A ring on the heap, whose every access loom can watch.
+
+use super::control::Control;
+use super::record::{Body, INLINE};
+use super::storage::Storage;
+use crate::limits::LINE;
+use crate::sync::{Arc, AtomicU64, Cell};
+
+/// A ring of reference-counted heap memory: for tests, fuzzing and loom.
+#[derive(Debug, Clone)]
+pub struct HeapRing(Arc<Parts>);
+
+#[derive(Debug)]
+struct Parts {
+    control: Control,
+    cells: Vec<(AtomicU64, Cell<Body>)>,
+    bulk: Cell<Vec<u8>>,
+    /// One guard a line of bulk: loom sees overlapping use even though the bytes are one allocation.
+    lines: Vec<Cell<()>>,
+}
+
+// SAFETY: bodies and bulk bytes are accessed under the ring rules, from whatever thread holds producer or consumer.
+unsafe impl Send for HeapRing {}
+
+impl HeapRing {
+    /// An empty ring of `cells` cells and `bulk` bytes.
+    ///
+    /// # Panics
+    ///
+    /// When a capacity is no power of two, or the bulk area is smaller than four lines.
+    pub fn new(cells: usize, bulk: usize) -> Self {
+        assert!(
+            cells.is_power_of_two() && bulk.is_power_of_two() && bulk >= 4 * LINE,
+            "ring of {cells} cells, {bulk} bytes"
+        );
+        let body = Body { context: 0, tag: 0, source: 0, id: 0, inline: [0; INLINE] };
+        Self(Arc::new(Parts {
+            control: Control::default(),
+            cells: (0..cells).map(|_| (AtomicU64::new(0), Cell::new(body))).collect(),
+            bulk: Cell::new(vec![0; bulk]),
+            lines: (0..bulk / LINE).map(|_| Cell::new(())).collect(),
+        }))
+    }
+
+    fn base(&self) -> *mut u8 {
+        // SAFETY: the vector itself never changes after `new`; only its heap bytes do, which this does not touch.
+        self.0.bulk.with(|bytes| unsafe { (*bytes).as_ptr().cast_mut() })
+    }
+
+    fn touched(&self, at: usize, len: usize) -> &[Cell<()>] {
+        &self.0.lines[at / LINE..(at + len).div_ceil(LINE)]
+    }
+}
+
+// SAFETY: one allocation a part, never moved while any clone lives; places do not overlap.
+unsafe impl Storage for HeapRing {
+    fn control(&self) -> &Control {
+        &self.0.control
+    }
+    fn cells(&self) -> usize {
+        self.0.cells.len()
+    }
+    fn bulk(&self) -> usize {
+        self.0.lines.len() * LINE
+    }
+    fn commit(&self, at: usize) -> &AtomicU64 {
+        &self.0.cells[at].0
+    }
+    fn read_body<R>(&self, at: usize, f: impl FnOnce(*const Body) -> R) -> R {
+        self.0.cells[at].1.with(f)
+    }
+    fn write_body<R>(&self, at: usize, f: impl FnOnce(*mut Body) -> R) -> R {
+        self.0.cells[at].1.with_mut(f)
+    }
+    fn read_bulk<R>(&self, at: usize, len: usize, f: impl FnOnce(*const u8) -> R) -> R {
+        self.touched(at, len).iter().for_each(|line| line.with(|_| ()));
+        f(self.base().wrapping_add(at))
+    }
+    fn write_bulk<R>(&self, at: usize, len: usize, f: impl FnOnce(*mut u8) -> R) -> R {
+        self.touched(at, len).iter().for_each(|line| line.with_mut(|_| ()));
+        f(self.base().wrapping_add(at))
+    }
+}

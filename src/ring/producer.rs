@@ -1,0 +1,154 @@
+//! The sending side: claim, fill, commit.
+
+use super::control::{RUNG, UNWATCHED};
+use super::record::{self, Header, INLINE, MAX_LEN};
+use super::storage::Storage;
+use crate::sync::Ordering;
+
+/// The one writer of a ring (ring rule 4).
+#[derive(Debug)]
+pub struct Producer<S> {
+    storage: S,
+    /// Position of the next cell.
+    tail: u64,
+    /// Position of the next free bulk byte, line-aligned.
+    bulk_tail: u64,
+    /// The consumer's heads as last read: what lies before them may be written again.
+    head: u64,
+    bulk_head: u64,
+}
+
+impl<S: Storage> Producer<S> {
+    /// The producer of a ring in zeroed memory.
+    pub fn new(storage: S) -> Self {
+        Self { storage, tail: 0, bulk_tail: 0, head: 0, bulk_head: 0 }
+    }
+
+    /// The largest payload of one record, in bytes (ring rule 6).
+    #[inline]
+    pub fn max_payload(&self) -> usize {
+        (self.storage.bulk() / 4).min(MAX_LEN)
+    }
+
+    /// The ring's memory.
+    pub fn storage(&self) -> &S {
+        &self.storage
+    }
+
+    /// Claims room for a record of `len` payload bytes, has `fill` write them, and commits.
+    ///
+    /// Returns `false`, and does not call `fill`, when the ring is full: nobody but the consumer can change that,
+    /// by publishing credit. If `fill` panics nothing is committed.
+    ///
+    /// # Panics
+    ///
+    /// When `len` exceeds [`Self::max_payload`].
+    #[inline]
+    pub fn try_push(&mut self, header: &Header, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
+        if len <= INLINE { self.push_inline(header, len, fill) } else { self.push_bulk(header, len, fill) }
+    }
+
+    #[inline(always)]
+    fn push_inline(&mut self, header: &Header, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
+        if !self.cell_free() {
+            return false;
+        }
+        self.fill_cell(header, |inline| fill(&mut inline[..len]));
+        self.commit(header.kind, len);
+        true
+    }
+
+    #[inline(never)]
+    fn push_bulk(&mut self, header: &Header, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
+        assert!(len <= self.max_payload(), "payload of {len} bytes exceeds a quarter of the bulk area");
+        let capacity = self.storage.bulk();
+        let (start, end) = record::place(self.bulk_tail, len, capacity);
+        if !self.cell_free() || !self.bulk_free(end) {
+            return false;
+        }
+        let at = (start & (capacity as u64 - 1)) as usize;
+        self.storage.write_bulk(at, len, |to| {
+            // SAFETY: `write_bulk` gives `len` valid bytes (`place` keeps `at + len` within the area), ours alone by
+            // ring rule 1: `bulk_free` found all of it behind the consumer's published head.
+            fill(unsafe { core::slice::from_raw_parts_mut(to, len) });
+        });
+        self.fill_cell(header, |_| ());
+        self.bulk_tail = end;
+        self.commit(header.kind, len);
+        true
+    }
+
+    #[inline(always)]
+    fn fill_cell(&mut self, header: &Header, fill: impl FnOnce(&mut [u8; INLINE])) {
+        self.storage.write_body(self.place(), |body| {
+            // SAFETY: `write_body` gives a valid body, ours alone by ring rule 1: `cell_free` found the cell behind
+            // the consumer's published head.
+            let body = unsafe { &mut *body };
+            body.context = header.context;
+            body.tag = header.tag;
+            body.source = header.source;
+            body.id = header.id;
+            fill(&mut body.inline);
+        });
+    }
+
+    /// Edge 1.
+    #[inline(always)]
+    fn commit(&mut self, kind: u8, len: usize) {
+        let word = record::commit_word(self.tail, kind, len);
+        // Release: edge 1, pairs with Acquire in `Consumer::poll`, publishes the cell and its bulk bytes.
+        self.storage.commit(self.place()).store(word, Ordering::Release);
+        self.tail += 1;
+    }
+
+    #[inline(always)]
+    fn place(&self) -> usize {
+        self.tail as usize & (self.storage.cells() - 1)
+    }
+
+    /// Whether the next cell is ours. If it is not full, nobody else can fill it.
+    #[inline(always)]
+    fn cell_free(&mut self) -> bool {
+        if self.tail - self.head < self.storage.cells() as u64 {
+            return true;
+        }
+        // Acquire: edge 2, pairs with Release in `Consumer::publish`: its reads of the cells are over.
+        self.head = self.storage.control().consumer.head.load(Ordering::Acquire).min(self.tail);
+        self.tail - self.head < self.storage.cells() as u64
+    }
+
+    /// Whether the bulk bytes up to position `end` are ours.
+    #[inline]
+    fn bulk_free(&mut self, end: u64) -> bool {
+        if end - self.bulk_head <= self.storage.bulk() as u64 {
+            return true;
+        }
+        // Acquire: edge 2, pairs with Release in `Consumer::publish`: its reads of the bytes are over.
+        self.bulk_head =
+            self.storage.control().consumer.bulk_head.load(Ordering::Acquire).min(self.bulk_tail);
+        end - self.bulk_head <= self.storage.bulk() as u64
+    }
+
+    /// Whether the consumer must be rung after what was committed so far (ring rule 7). The caller has put
+    /// [`crate::doorbell::Fences::light`] between the commit and this call, and rings if told to.
+    #[inline(always)]
+    pub fn must_ring(&self) -> bool {
+        let watched = &self.storage.control().consumer.watched;
+        // Relaxed: the store-load pair with `Consumer::unwatch` is ordered by the doorbell's fences.
+        watched.load(Ordering::Relaxed) == UNWATCHED && self.claim_ring()
+    }
+
+    #[cold]
+    fn claim_ring(&self) -> bool {
+        let watched = &self.storage.control().consumer.watched;
+        // Relaxed: says who rings; what was committed is published by edge 1 and found by the doorbell's edge 6.
+        watched.compare_exchange(UNWATCHED, RUNG, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+
+    /// Says that the ring was found full, so that the consumer rings us when it publishes credit. After this the
+    /// caller issues [`crate::doorbell::Fences::heavy`] and tries once more before it sleeps.
+    pub fn want_credit(&self) {
+        // Relaxed: the store-load pair with `Consumer::publish` is ordered by the doorbell's fences.
+        self.storage.control().producer.wants_credit.store(1, Ordering::Relaxed);
+    }
+}

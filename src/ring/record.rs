@@ -1,0 +1,78 @@
+//! What one cell says: the commit word and the envelope.
+
+use crate::limits::LINE;
+
+/// Payload bytes that travel inside the cell.
+pub const INLINE: usize = LINE - 8 - 16;
+
+/// The largest payload that a commit word can announce, in bytes.
+pub const MAX_LEN: usize = (1 << 24) - 1;
+
+/// The cell behind its commit word.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct Body {
+    /// Context id of the communicator.
+    pub context: u32,
+    /// Tag.
+    pub tag: i32,
+    /// Rank of the sender in the communicator.
+    pub source: u32,
+    /// The sender's request, for answers.
+    pub id: u32,
+    /// The payload, or its first words where a control record needs them.
+    pub inline: [u8; INLINE],
+}
+
+const _: () = assert!(size_of::<Body>() + 8 == LINE);
+
+/// A record's envelope, as the consumer has validated it and the producer wants it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Header {
+    /// What kind of record this is; the ring does not look at it.
+    pub kind: u8,
+    /// Context id of the communicator.
+    pub context: u32,
+    /// Tag.
+    pub tag: i32,
+    /// Rank of the sender in the communicator.
+    pub source: u32,
+    /// The sender's request, for answers; 0 for none.
+    pub id: u32,
+}
+
+/// A record that cannot be one: the peer's memory is spoiled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Corrupt {
+    /// What was read.
+    pub what: &'static str,
+    /// The offending value.
+    pub value: u64,
+}
+
+/// The commit word: position + 1 (low half), kind, payload length.
+#[inline(always)]
+pub(super) fn commit_word(position: u64, kind: u8, len: usize) -> u64 {
+    u64::from(sequence(position)) | u64::from(kind) << 32 | (len as u64) << 40
+}
+
+/// The low half of the commit word at `position`; never 0 at the first lap, so zeroed memory holds no record.
+#[inline(always)]
+pub(super) fn sequence(position: u64) -> u32 {
+    (position as u32).wrapping_add(1)
+}
+
+/// Kind and payload length out of a commit word.
+#[inline(always)]
+pub(super) fn split(word: u64) -> (u8, usize) {
+    ((word >> 32) as u8, (word >> 40) as usize)
+}
+
+/// Where a bulk payload of `len` bytes goes when the bulk position is `at`: behind the end of the area if it would
+/// not fit in front of it. Returns the payload's position and the next free one, both line-aligned.
+#[inline]
+pub(super) fn place(at: u64, len: usize, capacity: usize) -> (u64, u64) {
+    let offset = at & (capacity as u64 - 1);
+    let start = if offset as usize + len > capacity { at - offset + capacity as u64 } else { at };
+    (start, (start + len as u64).next_multiple_of(LINE as u64))
+}

@@ -1,0 +1,131 @@
+//! The ring against a queue that a reader can check by eye, and its boundaries one by one.
+
+use super::*;
+use std::collections::VecDeque;
+
+const HEADER: Header = Header { kind: 7, context: 1, tag: -5, source: 3, id: 9 };
+
+fn pair(cells: usize, bulk: usize) -> (Producer<HeapRing>, Consumer<HeapRing>) {
+    let ring = HeapRing::new(cells, bulk);
+    (Producer::new(ring.clone()), Consumer::new(ring))
+}
+
+fn pop(consumer: &mut Consumer<HeapRing>) -> Option<(Header, Vec<u8>)> {
+    let got = consumer.poll(|header, bytes| (*header, bytes.to_vec())).expect("no corruption here");
+    consumer.publish();
+    got
+}
+
+#[test]
+fn a_new_ring_is_empty() {
+    let (_, mut consumer) = pair(4, 1024);
+    assert!(!consumer.ready());
+    assert_eq!(pop(&mut consumer), None);
+}
+
+#[test]
+fn an_inline_record_arrives_whole() {
+    let (mut producer, mut consumer) = pair(4, 1024);
+    assert!(producer.try_push(&HEADER, INLINE, |to| to.fill(42)));
+    assert!(consumer.ready());
+    assert_eq!(pop(&mut consumer), Some((HEADER, vec![42; INLINE])));
+}
+
+#[test]
+fn a_full_ring_refuses_without_calling_fill() {
+    let (mut producer, _consumer) = pair(4, 1024);
+    for _ in 0..4 {
+        assert!(producer.try_push(&HEADER, 0, |_| ()));
+    }
+    assert!(!producer.try_push(&HEADER, 0, |_| panic!("no room, nothing to fill")));
+}
+
+#[test]
+fn a_drained_ring_always_takes_a_largest_record() {
+    let (mut producer, mut consumer) = pair(8, 1024);
+    let largest = producer.max_payload();
+    let mut random = 88172645463325252_u64;
+    for _ in 0..10_000 {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        let len = random as usize % (largest + 1);
+        assert!(producer.try_push(&HEADER, len, |to| to.fill(len as u8)), "drained, so it fits");
+        assert_eq!(pop(&mut consumer), Some((HEADER, vec![len as u8; len])));
+        assert!(producer.try_push(&HEADER, largest, |to| to.fill(1)), "drained, so the largest fits");
+        assert!(pop(&mut consumer).is_some());
+    }
+}
+
+#[test]
+fn a_panic_in_fill_commits_nothing() {
+    let (mut producer, mut consumer) = pair(4, 1024);
+    let fill = std::panic::AssertUnwindSafe(|| producer.try_push(&HEADER, 8, |_| panic!("half-written")));
+    assert!(std::panic::catch_unwind(fill).is_err());
+    assert_eq!(pop(&mut consumer), None);
+}
+
+#[test]
+fn a_length_beyond_the_area_is_corrupt_and_nothing_is_read() {
+    let (_, mut consumer) = pair(4, 1024);
+    let hostile = record::commit_word(0, 1, record::MAX_LEN);
+    consumer.storage().commit(0).store(hostile, crate::sync::Ordering::Release);
+    let got = consumer.poll(|_, _| ());
+    assert_eq!(got.unwrap_err().value, record::MAX_LEN as u64);
+}
+
+#[test]
+fn random_operations_agree_with_a_plain_queue() {
+    let (mut producer, mut consumer) = pair(16, 2048);
+    let mut oracle = VecDeque::new();
+    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut next = || {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        random
+    };
+    for step in 0..200_000_u32 {
+        if next() % 2 == 0 {
+            let len = match next() % 3 {
+                0 => next() as usize % (INLINE + 1),
+                1 => next() as usize % 100,
+                _ => next() as usize % (producer.max_payload() + 1),
+            };
+            let header = Header { id: step, ..HEADER };
+            if producer.try_push(&header, len, |to| to.fill(step as u8)) {
+                oracle.push_back((header, vec![step as u8; len]));
+            } else {
+                assert!(!oracle.is_empty(), "an empty ring is never full");
+            }
+        } else {
+            assert_eq!(pop(&mut consumer), oracle.pop_front());
+        }
+    }
+}
+
+#[test]
+fn two_threads_pass_a_million_records_in_order() {
+    let (mut producer, mut consumer) = pair(64, 8192);
+    let sender = std::thread::spawn(move || {
+        for i in 0..1_000_000_u32 {
+            let len = if i % 7 == 0 { 200 } else { 4 };
+            while !producer
+                .try_push(&Header { id: i, ..HEADER }, len, |to| to[..4].copy_from_slice(&i.to_le_bytes()))
+            {
+                std::thread::yield_now();
+            }
+        }
+    });
+    for i in 0..1_000_000_u32 {
+        loop {
+            let got = consumer.poll(|header, bytes| (header.id, bytes[..4].to_vec())).expect("no corruption");
+            consumer.publish();
+            match got {
+                Some(got) => break assert_eq!(got, (i, i.to_le_bytes().to_vec())),
+                None => std::thread::yield_now(),
+            }
+        }
+    }
+    sender.join().expect("the sender checks nothing that fails");
+}
