@@ -1,16 +1,37 @@
 //! Generates what is data: the ABI's constants as Rust, and the stubs of functions that are not there yet.
 
+#[path = "build/abi.rs"]
+mod abi;
+#[path = "build/stubs.rs"]
+mod stubs;
+
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 fn main() {
-    let out = env::var("OUT_DIR").expect("cargo sets OUT_DIR");
-    println!("cargo:rerun-if-changed=src/capi/abi/constants.csv");
-    println!("cargo:rerun-if-changed=build.rs");
-    let csv = fs::read_to_string("src/capi/abi/constants.csv")
-        .expect("src/capi/abi/constants.csv is part of the source");
-    fs::write(Path::new(&out).join("constants.rs"), constants(&csv)).expect("OUT_DIR is writable");
+    let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets OUT_DIR"));
+    for path in ["src/capi", "build.rs", "build"] {
+        println!("cargo:rerun-if-changed={path}");
+    }
+    let csv = read("src/capi/abi/constants.csv");
+    fs::write(out.join("constants.rs"), constants(&csv)).expect("OUT_DIR is writable");
+
+    let functions = abi::functions(&read("src/capi/abi/functions.csv"));
+    let implemented = abi::implemented(Path::new("src/capi"));
+    fs::write(out.join("stubs.rs"), stubs::source(&functions, &implemented)).expect("OUT_DIR is writable");
+    link_arguments();
+}
+
+/// The shared library's name, and the weak aliases that rustc's own list of exported symbols does not know (DESIGN D10).
+fn link_arguments() {
+    let root = env::var("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR");
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libmpi_abi.so.1");
+    println!("cargo:rustc-cdylib-link-arg=-Wl,--version-script={root}/build/exports.map");
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{path} is part of the source: {error}"))
 }
 
 /// One `pub const` a row: handles and addresses as `usize`, the rest as `i32`.

@@ -1,1 +1,26 @@
 //! The C face: the standard ABI's functions, PERUSE, handles. Thin.
+//!
+//! | file | what lives there |
+//! |---|---|
+//! | [`export`](crate::export) | the macro that makes a `PMPI_X` and its weak alias `MPI_X` |
+//! | [`boundary`] | what every call passes: is it allowed now, are its pointers there, who is told of an error |
+//! | [`handles`] | tables from a handle's integer to the object it names |
+//! | [`types`] | the ABI's C types in Rust |
+//! | [`mpi`] | the functions, a file per topic |
+//! | `stubs` | generated: every function of the ABI that no file of `mpi` has |
+//!
+//! A function here checks its arguments, looks its handles up, calls the engine and writes its results. What a
+//! message *is* stands below.
+
+mod export;
+
+pub mod boundary;
+pub mod handles;
+pub mod mpi;
+pub mod types;
+
+/// The functions of the ABI that are not implemented: each raises MPI_ERR_UNSUPPORTED_OPERATION by name.
+#[allow(missing_docs, non_snake_case, unused_variables)]
+pub mod stubs {
+    include!(concat!(env!("OUT_DIR"), "/stubs.rs"));
+}

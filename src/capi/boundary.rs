@@ -1,0 +1,185 @@
+//! What every call from C passes: is it allowed now, and who is told of an error.
+//!
+//! # From error to user
+//! A function's body gives an [`Error`]; [`raise`] asks which error handler the object at fault has (the
+//! [`Hooks`] know; before initialisation every object has MPI_ERRORS_ARE_FATAL), and does what that handler says:
+//! *fatal* and *abort* print `perusal: rank R: MPI_Send: <text>` and end the job; *return* gives the code back; a user's
+//! function is called and, if it returns, the code is given back (MPI 5.0 §9.3).
+//!
+//! # Panics
+//! A panic must not unwind into C. Every exported function is `extern "C"`, at whose edge Rust aborts the process;
+//! [`install_panic_text`] makes the message name perusal, so that a user knows where to report it.
+
+use crate::abi;
+use crate::error::{Error, Result};
+use crate::sync::{AtomicU8, Ordering};
+use core::ffi::c_int;
+use std::sync::OnceLock;
+
+/// The object that an error is raised on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// A communicator handle. An invalid one, and MPI_COMM_NULL, stand for MPI_COMM_SELF (MPI 5.0 §9.3).
+    Comm(usize),
+    /// A window handle.
+    Win(usize),
+    /// A file handle; MPI_FILE_NULL holds the default for files, MPI_ERRORS_RETURN.
+    File(usize),
+    /// A session handle.
+    Session(usize),
+}
+
+impl From<usize> for Source {
+    fn from(comm: usize) -> Self {
+        Self::Comm(comm)
+    }
+}
+
+/// A user's error handler. C's type is variadic: `void (MPI_Comm *, int *, ...)`; the handles are one size for all kinds.
+pub type UserHandler = unsafe extern "C" fn(*mut usize, *mut c_int, ...);
+
+/// What an error handler does.
+#[derive(Debug, Clone, Copy)]
+pub enum Handler {
+    /// MPI_ERRORS_ARE_FATAL: end the job.
+    Fatal,
+    /// MPI_ERRORS_ABORT: end the job as MPI_Abort on the object would.
+    Abort,
+    /// MPI_ERRORS_RETURN.
+    Return,
+    /// A function of the user's.
+    User(UserHandler),
+}
+
+/// What the boundary must know from the layers below; given once at initialisation.
+#[derive(Debug, Clone, Copy)]
+pub struct Hooks {
+    /// The error handler of an object. Invalid handles are the hook's to map to MPI_COMM_SELF.
+    pub handler: fn(Source) -> Handler,
+    /// Ends the job with this exit code; the message has been printed. Must not return.
+    pub end_job: fn(code: c_int) -> !,
+    /// This process's rank in MPI_COMM_WORLD, for messages.
+    pub rank: fn() -> Option<u32>,
+}
+
+static HOOKS: OnceLock<Hooks> = OnceLock::new();
+
+/// Makes the layers below known. The first call wins; later ones change nothing.
+pub fn install(hooks: Hooks) {
+    let _ = HOOKS.set(hooks);
+    install_panic_text();
+}
+
+/// Where the process stands between MPI_Init and MPI_Finalize.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Phase {
+    /// MPI_Init has not returned.
+    Before = 0,
+    /// The time in which MPI may be used.
+    Running = 1,
+    /// MPI_Finalize has completed.
+    After = 2,
+}
+
+static PHASE: AtomicU8 = AtomicU8::new(Phase::Before as u8);
+
+/// Moves the process to `phase`; called by MPI_Init* and MPI_Finalize only.
+pub fn set_phase(phase: Phase) {
+    // Release: boundary edge 1, pairs with the Acquire in `phase`, publishes what initialisation built.
+    PHASE.store(phase as u8, Ordering::Release);
+}
+
+/// Where the process stands.
+#[inline(always)]
+#[must_use]
+pub fn phase() -> Phase {
+    // Acquire: boundary edge 1, pairs with the Release in `set_phase`.
+    match PHASE.load(Ordering::Acquire) {
+        1 => Phase::Running,
+        2 => Phase::After,
+        _ => Phase::Before,
+    }
+}
+
+/// Every call that needs a running MPI starts here: `Error::NotInitialized` or `Error::InsideCallback` if it may not run now.
+#[inline(always)]
+pub fn enter(function: &'static str) -> Result<()> {
+    if phase() != Phase::Running {
+        return Err(Error::NotInitialized(function));
+    }
+    outside_callback()
+}
+
+/// `Error::InsideCallback` while this thread runs an event callback (PERUSE 2.0 §5.1.2).
+#[inline(always)]
+pub fn outside_callback() -> Result<()> {
+    if inside_callback() { Err(Error::InsideCallback) } else { Ok(()) }
+}
+
+#[inline(always)]
+fn inside_callback() -> bool {
+    false
+}
+
+/// Raises `error` of `function` on `source` and gives back the code that the function returns, if it returns.
+#[cold]
+pub fn raise(source: impl Into<Source>, function: &'static str, error: Error) -> c_int {
+    let source = source.into();
+    let mut code = error.class();
+    match handler_of(source) {
+        Handler::Return => code,
+        Handler::Fatal | Handler::Abort => end(function, &error, code),
+        Handler::User(call) => {
+            let (Source::Comm(mut h) | Source::Win(mut h) | Source::File(mut h) | Source::Session(mut h)) =
+                source;
+            // SAFETY: the user registered this function as an error handler for objects of this kind (MPI 5.0
+            // §9.3.1): it takes a pointer to the handle and one to the code, both of which live until it returns.
+            unsafe { call(&mut h, &mut code) };
+            error.class()
+        }
+    }
+}
+
+/// As [`raise`], on MPI_COMM_SELF: for errors that belong to no object (MPI 5.0 §9.3).
+#[cold]
+pub fn raise_on_self(function: &'static str, error: Error) -> c_int {
+    raise(abi::MPI_COMM_SELF, function, error)
+}
+
+fn handler_of(source: Source) -> Handler {
+    match HOOKS.get() {
+        Some(hooks) if phase() == Phase::Running => (hooks.handler)(source),
+        _ if matches!(source, Source::File(_)) => Handler::Return,
+        _ => Handler::Fatal,
+    }
+}
+
+fn end(function: &str, error: &Error, code: c_int) -> ! {
+    fatal(&format!("{function}: {error}"), code)
+}
+
+/// Prints `perusal: rank R: <text>` and ends the job with `code`.
+pub fn fatal(text: &str, code: c_int) -> ! {
+    let hooks = HOOKS.get();
+    match hooks.and_then(|hooks| (hooks.rank)()) {
+        Some(rank) => eprintln!("perusal: rank {rank}: {text}"),
+        None => eprintln!("perusal: {text}"),
+    }
+    match hooks {
+        Some(hooks) => (hooks.end_job)(code),
+        None => std::process::exit(if code & 0xff == 0 { 1 } else { code }),
+    }
+}
+
+/// Puts perusal's name in front of a panic's message: what follows at the C boundary is an abort.
+fn install_panic_text() {
+    static ONCE: OnceLock<()> = OnceLock::new();
+    ONCE.get_or_init(|| {
+        let previous = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            eprintln!("perusal: internal error in the MPI library, please report it:");
+            previous(info);
+        }));
+    });
+}

@@ -1,0 +1,256 @@
+//! Tables from the integer in a C handle to the object that it names.
+//!
+//! A handle is `4096 + (generation << 22 | index)`: outside the predefined range 1..=4095, never zero, and a positive
+//! `int`, so that `MPI_X_toint` is the identity. A slot's generation grows by one each time its object is removed, so
+//! a stale handle is refused until its slot has been used 256 times more; free slots are taken oldest first.
+//!
+//! # Rules
+//! - **R1** A slot's `state` holds `generation`, `PRESENT` and a count of readers. Only `Slot::enter` and `Slot::leave` change the
+//!   count, only `publish` sets `PRESENT`, only `Slot::retire` clears it.
+//! - **R2** A reader looks at `value` only between `enter` and `leave`, and only if `enter` saw `PRESENT` with its generation.
+//! - **R3** `value` is written only by the one who holds the slot's index from the free list and has not published it, or who
+//!   cleared `PRESENT` and then saw the count of readers fall to zero. So no one reads it meanwhile (R2).
+//! - **R4** Chunks are published once and never moved or freed before the table is dropped.
+
+use crate::sync::{AtomicPtr, AtomicU32, Cell, Ordering, spin_loop, yield_now};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The first handle value that is not predefined.
+pub const FIRST: usize = 4096;
+const INDEX_BITS: u32 = 22;
+const INDEX_MASK: usize = (1 << INDEX_BITS) - 1;
+const GENERATIONS: usize = 256;
+/// One past the greatest handle value that a table gives out.
+pub const END: usize = FIRST + (GENERATIONS << INDEX_BITS);
+const _: () = assert!(END <= i32::MAX as usize, "MPI_X_toint is the identity");
+
+/// Slots of the first chunk; each further one is twice as large.
+const CHUNK0: usize = 64;
+const CHUNKS: usize = (INDEX_MASK + 1).ilog2() as usize - CHUNK0.ilog2() as usize + 1;
+
+const PRESENT: u32 = 1 << 31;
+const GENERATION_SHIFT: u32 = 23;
+const GENERATION: u32 = 0xff << GENERATION_SHIFT;
+const READERS: u32 = (1 << GENERATION_SHIFT) - 1;
+
+struct Slot<T> {
+    state: AtomicU32,
+    value: Cell<Option<Arc<T>>>,
+}
+
+impl<T> Slot<T> {
+    fn new() -> Self {
+        Self { state: AtomicU32::new(0), value: Cell::new(None) }
+    }
+
+    /// Announces a reader (R1). True if the slot holds an object of `generation`; `leave` must follow either way.
+    fn enter(&self, generation: u32) -> bool {
+        // Acquire: handles edge 1, pairs with the Release in `publish`.
+        let before = self.state.fetch_add(1, Ordering::Acquire);
+        before & (PRESENT | GENERATION) == PRESENT | generation << GENERATION_SHIFT
+    }
+
+    fn leave(&self) {
+        // Release: handles edge 2, pairs with the Acquire in `retire`: our look at the value is over.
+        self.state.fetch_sub(1, Ordering::Release);
+    }
+
+    /// Makes the value that the caller has just written visible; gives the generation.
+    fn publish(&self) -> u32 {
+        // Release: handles edge 1, pairs with the Acquire in `enter`.
+        (self.state.fetch_or(PRESENT, Ordering::Release) & GENERATION) >> GENERATION_SHIFT
+    }
+
+    /// Takes the object of `generation` out and moves the slot to the next generation.
+    fn retire(&self, generation: u32) -> Option<Arc<T>> {
+        let next = (generation + 1) % GENERATIONS as u32;
+        // Relaxed: only a guess for the exchange below.
+        let mut state = self.state.load(Ordering::Relaxed);
+        loop {
+            if state & (PRESENT | GENERATION) != PRESENT | generation << GENERATION_SHIFT {
+                return None;
+            }
+            let free = state & READERS | next << GENERATION_SHIFT;
+            // Acquire: handles edge 1, we are about to take the value. Failure is Relaxed: we only look again.
+            match self.state.compare_exchange_weak(state, free, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => break,
+                Err(now) => state = now,
+            }
+        }
+        // A reader stays for the time of one reference count; a descheduled one is what the yield is for.
+        let mut tries = 0;
+        // Acquire: handles edge 2, pairs with the Release in `leave`.
+        while self.state.load(Ordering::Acquire) & READERS != 0 {
+            tries += 1;
+            if tries < 64 { spin_loop() } else { yield_now() }
+        }
+        // SAFETY: R3: we cleared PRESENT and saw no reader since; the index is not yet on the free list.
+        self.value.with_mut(|value| unsafe { (*value).take() })
+    }
+}
+
+/// Objects of one kind, found by handle. Lookup takes no lock; insert and remove take a short one.
+pub struct HandleTable<T> {
+    chunks: [AtomicPtr<Slot<T>>; CHUNKS],
+    free: Mutex<Free>,
+}
+
+struct Free {
+    fresh: usize,
+    used: VecDeque<u32>,
+}
+
+// SAFETY: the table hands out `Arc<T>` clones and `&T`, and moves `Arc<T>` between threads: what `Arc<T>: Send + Sync`
+// needs. Access to slots follows R1 to R4.
+unsafe impl<T: Send + Sync> Sync for HandleTable<T> {}
+// SAFETY: as above; the raw chunk pointers are owned by the table.
+unsafe impl<T: Send + Sync> Send for HandleTable<T> {}
+
+impl<T> HandleTable<T> {
+    /// An empty table; allocates nothing.
+    #[must_use]
+    #[allow(clippy::new_without_default)]
+    pub const fn new() -> Self {
+        Self {
+            chunks: [const { AtomicPtr::new(core::ptr::null_mut()) }; CHUNKS],
+            free: Mutex::new(Free { fresh: 0, used: VecDeque::new() }),
+        }
+    }
+
+    /// Gives `object` a handle. `None` if 4,194,304 objects of this kind are alive.
+    pub fn insert(&self, object: Arc<T>) -> Option<usize> {
+        let index = self.claim()?;
+        let slot = self.slot(index).expect("claim made the chunk");
+        // SAFETY: R3: `claim` gave the index to us alone and the slot is not published.
+        slot.value.with_mut(|value| unsafe { *value = Some(object) });
+        let generation = slot.publish() as usize;
+        Some(FIRST + (generation << INDEX_BITS | index))
+    }
+
+    /// The object of `handle`, kept alive by the clone; `None` if the handle is predefined, unknown or stale.
+    #[must_use]
+    pub fn get(&self, handle: usize) -> Option<Arc<T>> {
+        let (slot, generation) = self.find(handle)?;
+        let there = slot.enter(generation);
+        // SAFETY: R2: between `enter` and `leave`, and only if present.
+        let object = slot.value.with(|value| if there { unsafe { (*value).clone() } } else { None });
+        slot.leave();
+        object
+    }
+
+    /// The object of `handle` without counting a reference: for the hot path of a message.
+    ///
+    /// # Safety
+    /// Until the reference is dropped nobody removes `handle`, or somebody else keeps the object alive. MPI asks this of the
+    /// program for every handle it passes (MPI 5.0 §11.6.2: a handle must not be freed while another thread uses it).
+    #[must_use]
+    #[inline]
+    pub unsafe fn peek(&self, handle: usize) -> Option<&T> {
+        let (slot, generation) = self.find(handle)?;
+        // Acquire: handles edge 1, pairs with the Release in `publish`.
+        let state = slot.state.load(Ordering::Acquire);
+        if state & (PRESENT | GENERATION) != PRESENT | generation << GENERATION_SHIFT {
+            return None;
+        }
+        // SAFETY: published, and the caller promises that no one retires it, so no one writes `value` (R3).
+        slot.value.with(|value| unsafe { (*value).as_deref() })
+    }
+
+    /// Takes the object out; the handle is stale from now on. `None` if it was not there (of two removers, one wins).
+    pub fn remove(&self, handle: usize) -> Option<Arc<T>> {
+        let (slot, generation) = self.find(handle)?;
+        let object = slot.retire(generation);
+        if object.is_some() {
+            self.lock().used.push_back(((handle - FIRST) & INDEX_MASK) as u32);
+        }
+        object
+    }
+
+    /// Handles that are alive now, in no order; for reports of what was not freed.
+    #[must_use]
+    pub fn handles(&self) -> Vec<usize> {
+        let fresh = self.lock().fresh;
+        let state = |index| self.slot(index).map_or(0, |slot| slot.state.load(Ordering::Relaxed));
+        (0..fresh)
+            .map(|index| (index, state(index)))
+            .filter(|(_, state)| state & PRESENT != 0)
+            .map(|(index, state)| {
+                FIRST + (((state & GENERATION) >> GENERATION_SHIFT) as usize) * (INDEX_MASK + 1) + index
+            })
+            .collect()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Free> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn claim(&self) -> Option<usize> {
+        let mut free = self.lock();
+        // Fresh slots first up to a chunk, then the one that has been free for longest: a stale handle is refused for long.
+        if free.used.len() >= CHUNK0 || free.fresh > INDEX_MASK {
+            return free.used.pop_front().map(|index| index as usize);
+        }
+        let index = free.fresh;
+        free.fresh += 1;
+        let (chunk, _) = locate(index);
+        // Relaxed: chunks are only made here, under the lock.
+        if self.chunks[chunk].load(Ordering::Relaxed).is_null() {
+            let slots: Box<[Slot<T>]> = (0..chunk_len(chunk)).map(|_| Slot::new()).collect();
+            // Release: handles edge 3, pairs with the Acquire in `slot`; R4.
+            self.chunks[chunk].store(Box::into_raw(slots).cast(), Ordering::Release);
+        }
+        Some(index)
+    }
+
+    fn find(&self, handle: usize) -> Option<(&Slot<T>, u32)> {
+        if !(FIRST..END).contains(&handle) {
+            return None;
+        }
+        let number = handle - FIRST;
+        Some((self.slot(number & INDEX_MASK)?, (number >> INDEX_BITS) as u32))
+    }
+
+    fn slot(&self, index: usize) -> Option<&Slot<T>> {
+        let (chunk, offset) = locate(index);
+        // Acquire: handles edge 3, pairs with the Release in `claim`.
+        let base = self.chunks[chunk].load(Ordering::Acquire);
+        if base.is_null() {
+            return None;
+        }
+        // SAFETY: R4: the chunk lives as long as the table and has chunk_len(chunk) slots, of which `offset` is one.
+        Some(unsafe { &*base.add(offset) })
+    }
+}
+
+impl<T> Drop for HandleTable<T> {
+    fn drop(&mut self) {
+        for (chunk, base) in self.chunks.iter().enumerate() {
+            // Relaxed: nobody else has the table any more.
+            let base = base.load(Ordering::Relaxed);
+            if !base.is_null() {
+                let slots = core::ptr::slice_from_raw_parts_mut(base, chunk_len(chunk));
+                // SAFETY: made by Box::into_raw of a slice of this length in `claim`, freed only here.
+                drop(unsafe { Box::from_raw(slots) });
+            }
+        }
+    }
+}
+
+const fn chunk_len(chunk: usize) -> usize {
+    if chunk == 0 { CHUNK0 } else { CHUNK0 << (chunk - 1) }
+}
+
+/// Chunk and offset of a slot: chunk 0 has slots 0..64, chunk k ≥ 1 has 64·2^(k-1)..64·2^k.
+#[inline]
+const fn locate(index: usize) -> (usize, usize) {
+    if index < CHUNK0 {
+        return (0, index);
+    }
+    let chunk = (index / CHUNK0).ilog2() as usize + 1;
+    (chunk, index - (CHUNK0 << (chunk - 1)))
+}
+
+#[cfg(test)]
+#[path = "handles_test.rs"]
+mod tests;

@@ -1,0 +1,110 @@
+use super::*;
+use crate::sync::{AtomicUsize, Ordering::SeqCst};
+
+#[test]
+fn every_index_has_its_own_place_in_some_chunk() {
+    let mut next = (0, 0);
+    for index in 0..10_000 {
+        assert_eq!(locate(index), next);
+        next = if next.1 + 1 == chunk_len(next.0) { (next.0 + 1, 0) } else { (next.0, next.1 + 1) };
+    }
+    let (chunk, offset) = locate(INDEX_MASK);
+    assert_eq!((chunk, offset), (CHUNKS - 1, chunk_len(CHUNKS - 1) - 1));
+}
+
+#[test]
+fn a_handle_finds_its_object_until_it_is_removed() {
+    let table = HandleTable::new();
+    let handles: Vec<usize> = (0..1000).map(|n: u32| table.insert(Arc::new(n)).unwrap()).collect();
+    for (n, &handle) in handles.iter().enumerate() {
+        assert!(handle >= FIRST && handle <= i32::MAX as usize);
+        assert_eq!(*table.get(handle).unwrap(), n as u32);
+        // SAFETY: nobody removes it meanwhile.
+        assert_eq!(unsafe { table.peek(handle) }, Some(&(n as u32)));
+    }
+    assert_eq!(table.handles().len(), 1000);
+    assert_eq!(*table.remove(handles[7]).unwrap(), 7);
+    assert!(table.get(handles[7]).is_none());
+    assert!(table.remove(handles[7]).is_none());
+    assert_eq!(table.handles().len(), 999);
+}
+
+#[test]
+fn a_stale_handle_is_refused_when_its_slot_is_used_again() {
+    let table = HandleTable::new();
+    let mut seen = std::collections::HashSet::new();
+    let mut stale = Vec::new();
+    for n in 0..CHUNK0 * 200 {
+        let handle = table.insert(Arc::new(n)).unwrap();
+        assert!(seen.insert(handle), "handle {handle} was given out twice");
+        assert_eq!(*table.remove(handle).unwrap(), n);
+        stale.push(handle);
+    }
+    let alive: Vec<usize> = (0..CHUNK0).map(|n| table.insert(Arc::new(n)).unwrap()).collect();
+    for handle in stale {
+        assert!(table.get(handle).is_none());
+        // SAFETY: nobody removes anything meanwhile.
+        assert!(unsafe { table.peek(handle) }.is_none());
+    }
+    assert!(alive.iter().all(|&handle| table.get(handle).is_some()));
+}
+
+#[test]
+fn predefined_and_foreign_values_name_nothing() {
+    let table = HandleTable::new();
+    table.insert(Arc::new(1u8)).unwrap();
+    for value in [0, 1, FIRST - 1, FIRST + 1, FIRST + INDEX_MASK, END - 1, END, usize::MAX] {
+        assert!(table.get(value).is_none(), "{value}");
+        assert!(table.remove(value).is_none(), "{value}");
+    }
+}
+
+#[test]
+fn of_many_removers_one_wins_and_readers_never_see_a_dead_object() {
+    struct Counted<'a>(&'a AtomicUsize, u64);
+    impl Drop for Counted<'_> {
+        fn drop(&mut self) {
+            self.1 = 0;
+            self.0.fetch_add(1, SeqCst);
+        }
+    }
+    const ROUNDS: usize = 2000;
+    let drops = AtomicUsize::new(0);
+    let table = HandleTable::<Counted>::new();
+    let current = AtomicUsize::new(0);
+    let removed = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                while removed.load(SeqCst) < ROUNDS {
+                    let handle = current.load(SeqCst);
+                    if let Some(object) = table.get(handle) {
+                        assert_eq!(object.1, 0xfeed);
+                    }
+                    if table.remove(handle).is_some() {
+                        removed.fetch_add(1, SeqCst);
+                    }
+                }
+            });
+        }
+        for round in 0..ROUNDS {
+            current.store(table.insert(Arc::new(Counted(&drops, 0xfeed))).unwrap(), SeqCst);
+            while removed.load(SeqCst) <= round {
+                std::thread::yield_now();
+            }
+        }
+    });
+    assert_eq!((drops.load(SeqCst), removed.load(SeqCst)), (ROUNDS, ROUNDS));
+    assert!(table.handles().is_empty());
+}
+
+#[test]
+fn dropping_the_table_drops_what_is_left_in_it() {
+    let object = Arc::new(5);
+    let table = HandleTable::new();
+    table.insert(object.clone());
+    table.insert(object.clone());
+    assert_eq!(Arc::strong_count(&object), 3);
+    drop(table);
+    assert_eq!(Arc::strong_count(&object), 1);
+}

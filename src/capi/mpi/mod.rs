@@ -1,0 +1,3 @@
+//! The MPI functions, a file per topic. What no file here has, `build.rs` makes a stub of.
+
+pub mod env;
