@@ -1,6 +1,6 @@
 //! A communicator: a context in which messages match, and the processes that its ranks name.
 
-use super::{Group, lock};
+use super::{Attributes, ErrhandlerSlot, Group, lock};
 use crate::error::{Error, Result};
 use crate::sync::Mutex;
 
@@ -20,21 +20,38 @@ pub struct Comm {
     /// The own group of an intercommunicator, where it is not `peers`.
     local: Option<Group>,
     name: Mutex<Vec<u8>>,
+    /// What users cached on it.
+    pub attributes: Attributes,
+    /// What happens to errors of functions on it.
+    pub errhandler: ErrhandlerSlot,
 }
 
 impl Comm {
     /// An intracommunicator over `group`, in which the caller has `rank`.
     #[must_use]
     pub fn intra(context: u32, rank: u32, group: Group) -> Self {
-        debug_assert!(rank < group.size() && context.is_multiple_of(2));
-        Self { context, rank, peers: group, local: None, name: Mutex::new(Vec::new()) }
+        debug_assert!(rank < group.size());
+        Self::new(context, rank, group, None)
     }
 
     /// An intercommunicator between `local`, in which the caller has `rank`, and `remote`.
     #[must_use]
     pub fn inter(context: u32, rank: u32, local: Group, remote: Group) -> Self {
-        debug_assert!(rank < local.size() && context.is_multiple_of(2));
-        Self { context, rank, peers: remote, local: Some(local), name: Mutex::new(Vec::new()) }
+        debug_assert!(rank < local.size());
+        Self::new(context, rank, remote, Some(local))
+    }
+
+    fn new(context: u32, rank: u32, peers: Group, local: Option<Group>) -> Self {
+        debug_assert!(context.is_multiple_of(2));
+        Self {
+            context,
+            rank,
+            peers,
+            local,
+            name: Mutex::default(),
+            attributes: Attributes::default(),
+            errhandler: ErrhandlerSlot::default(),
+        }
     }
 
     /// MPI_COMM_WORLD of a job of `size` ranks, as job rank `rank` has it.

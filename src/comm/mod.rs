@@ -4,10 +4,14 @@
 //! a communicator than its context id. The hot words of [`Comm`] come first in it; everything that a user hangs on a
 //! communicator (name, attributes, error handler) lies behind them.
 
+pub mod attributes;
 mod communicator;
+pub mod errhandler;
 mod group;
 
+pub use attributes::{Attributes, Keyvals, Predefined};
 pub use communicator::Comm;
+pub use errhandler::{Errhandler, ErrhandlerSlot};
 pub use group::{Group, Similarity};
 
 use crate::sync::{Mutex, MutexGuard};
