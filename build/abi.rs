@@ -1,0 +1,69 @@
+//! The ABI's functions as data, and which of them the sources implement.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+/// One function of the ABI, as `functions.csv` has it.
+pub struct Function {
+    /// C's return type.
+    pub returns: String,
+    /// `MPI_…`.
+    pub name: String,
+    /// C declarations of the arguments; empty for `void`.
+    pub arguments: Vec<String>,
+}
+
+/// All functions that the library exports: those of the table, and `MPI_Psend_init_c`, `MPI_Precv_init_c`, which only the Forum's
+/// stub header declares (`docs/abi.md`).
+pub fn functions(csv: &str) -> Vec<Function> {
+    let mut functions: Vec<Function> = csv.lines().skip(1).map(function).collect();
+    for name in ["MPI_Psend_init", "MPI_Precv_init"] {
+        if !functions.iter().any(|f| f.name == format!("{name}_c")) {
+            let base =
+                functions.iter().find(|f| f.name == name).expect("the table has the partitioned functions");
+            let twin = Function {
+                returns: base.returns.clone(),
+                name: format!("{name}_c"),
+                arguments: base.arguments.clone(),
+            };
+            functions.push(twin);
+        }
+    }
+    functions
+}
+
+fn function(row: &str) -> Function {
+    let mut fields = row.splitn(3, ',');
+    let (Some(returns), Some(name), Some(arguments)) = (fields.next(), fields.next(), fields.next()) else {
+        panic!("functions.csv: expected return_type,name,arguments in {row:?}");
+    };
+    let arguments = arguments.trim().trim_matches('"');
+    let arguments = arguments.split(';').map(|a| a.trim().to_owned());
+    Function {
+        returns: returns.to_owned(),
+        name: name.to_owned(),
+        arguments: arguments.filter(|a| !a.is_empty() && a != "void").collect(),
+    }
+}
+
+/// The names that the Rust files under `directory` define: each `fn MPI_X(` at the start of a line.
+pub fn implemented(directory: &Path) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    let entries = fs::read_dir(directory).unwrap_or_else(|e| panic!("{}: {e}", directory.display()));
+    for entry in entries.map(|e| e.expect("a readable directory").path()) {
+        if entry.is_dir() {
+            names.append(&mut implemented(&entry));
+        } else if entry.extension().is_some_and(|e| e == "rs") {
+            let text = fs::read_to_string(&entry).unwrap_or_else(|e| panic!("{}: {e}", entry.display()));
+            names.extend(text.lines().filter_map(defined));
+        }
+    }
+    names
+}
+
+fn defined(line: &str) -> Option<String> {
+    let rest = line.trim_start().strip_prefix("fn MPI_")?;
+    let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_')?;
+    rest[end..].starts_with('(').then(|| format!("MPI_{}", &rest[..end]))
+}
