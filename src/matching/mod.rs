@@ -1,1 +1,45 @@
-//! Which receive a message belongs to: pattern, posted and unexpected queues, short and deep forms.
+//! Which receive a message belongs to: patterns, the queue of posted receives, the queue of unexpected messages.
+//!
+//! Pure, single-threaded data structures: who calls holds whatever lock there is. One [`Posted`] and one
+//! [`Unexpected`] belong to a context id, so communicators, and point-to-point and collective traffic within
+//! one, never meet here (MPI 5.0 §3.5: a match is by source and tag within one context, oldest first).
+//!
+//! What comes in: an [`Envelope`] (a message's source and tag) or a [`Pattern`] (what a receive asks for) with
+//! a payload `T` that is never looked at. What goes out: the oldest match, always.
+//!
+//! Each queue has two forms over one slab of entries, so that tickets and payloads outlive a change of form:
+//!
+//! - **short** (`lanes`): the keys stand side by side in a few cache lines, with one bit for each that is alive;
+//!   the oldest is tried first, the others eight at a time without a branch. Nothing is hashed or allocated.
+//! - **deep** (`classes`): beyond [`lanes::ROOM`] entries. There are four *classes* of pattern: both fixed, any
+//!   source, any tag, both any. A class is the set of bits that it compares (its *care* mask), so an entry's bin
+//!   within a class is its word under that mask, and the oldest of a bin is the head of an intrusive list.
+//!   An unexpected message is in one bin of each class, so whatever a receive asks for, its answer is a head.
+//!   A posted receive is in the one bin of its own class, so the answer to a message is the oldest of four heads.
+//!
+//! Rules:
+//!
+//! - **M1** A live entry is in the short form's lanes or in the deep form's lists, never in both.
+//! - **M2** Lanes, and every list, are in order of insertion; `seq` says the same across lists.
+//! - **M3** A bin exists exactly while its list holds an entry.
+//! - **M4** Tags below zero are the library's own: the sign bit of a tag is compared in every class, so a pattern
+//!   that takes any tag never takes one of those.
+//!
+//! [`oracle`] is the same contract as a list walked from the front: what every test compares with.
+#![forbid(unsafe_code)]
+
+mod bins;
+mod classes;
+pub mod lanes;
+pub mod oracle;
+pub mod pattern;
+pub mod posted;
+mod slab;
+#[cfg(test)]
+mod tests;
+pub mod unexpected;
+
+pub use pattern::{Envelope, Key, Pattern, Select, Word};
+pub use posted::Posted;
+pub use slab::Ticket;
+pub use unexpected::Unexpected;

@@ -1,0 +1,210 @@
+//! The short form: keys side by side in a few cache lines, in order of insertion, with a bit for each that lives.
+//!
+//! New keys go to the end; one that is taken leaves a hole, which costs nothing to skip because holes are only
+//! cleared bits. When the end is reached the living close ranks if at most half are left of them; otherwise the
+//! queue is deep.
+
+/// Entries that the short form has room for; one more and a queue turns deep.
+pub const ROOM: usize = 32;
+/// A deep queue that falls to this many entries turns short; far below [`ROOM`] so that it does not turn at once again.
+pub const TURN_BACK: usize = 8;
+/// Lanes compared at a time.
+const GROUP: usize = 8;
+
+const _: () = assert!(ROOM == u32::BITS as usize && ROOM.is_multiple_of(GROUP) && TURN_BACK * 2 <= ROOM);
+
+/// Up to [`ROOM`] keys `E` and the slab index of each one's entry.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(super) struct Lanes<E> {
+    keys: [E; ROOM],
+    slots: [u32; ROOM],
+    live: u32,
+    end: u32,
+}
+
+impl<E: Copy + Default> Lanes<E> {
+    pub fn new() -> Self {
+        Self { keys: [E::default(); ROOM], slots: [0; ROOM], live: 0, end: 0 }
+    }
+
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.live.count_ones() as usize
+    }
+
+    /// Adds a key as the youngest; false if there is no room.
+    #[inline]
+    pub fn push(&mut self, key: E, slot: u32) -> bool {
+        if self.end as usize == ROOM && !self.close_ranks() {
+            return false;
+        }
+        let lane = self.end as usize;
+        self.keys[lane] = key;
+        self.slots[lane] = slot;
+        self.live |= 1 << lane;
+        self.end += 1;
+        true
+    }
+
+    /// Removes the holes; false if too few are there for that to pay.
+    #[cold]
+    #[inline(never)]
+    fn close_ranks(&mut self) -> bool {
+        if self.len() > ROOM / 2 {
+            return false;
+        }
+        let mut to = 0;
+        for from in bits(self.live) {
+            self.keys[to] = self.keys[from as usize];
+            self.slots[to] = self.slots[from as usize];
+            to += 1;
+        }
+        self.end = to as u32;
+        self.live = (1 << to) - 1;
+        true
+    }
+
+    /// The lane of the oldest key that `matches`.
+    #[inline(always)]
+    pub fn oldest(&self, matches: impl Fn(&E) -> bool) -> Option<u32> {
+        if self.live == 0 {
+            return None;
+        }
+        let first = self.live.trailing_zeros();
+        if matches(&self.keys[first as usize % ROOM]) {
+            return Some(first);
+        }
+        let others = self.live & (self.live - 1);
+        if others == 0 { None } else { self.oldest_of(others, matches) }
+    }
+
+    /// As [`oldest`](Self::oldest) among the lanes set in `among`.
+    #[inline(always)]
+    fn oldest_of(&self, among: u32, matches: impl Fn(&E) -> bool) -> Option<u32> {
+        let skip = among.trailing_zeros() as usize / GROUP;
+        for (group, keys) in self.keys.chunks_exact(GROUP).enumerate().skip(skip) {
+            let base = group * GROUP;
+            if base >= self.end as usize {
+                break;
+            }
+            let mut hits = 0u32;
+            for (lane, key) in keys.iter().enumerate() {
+                hits |= u32::from(matches(key)) << lane;
+            }
+            let hits = (hits << base) & among;
+            if hits != 0 {
+                return Some(hits.trailing_zeros());
+            }
+        }
+        None
+    }
+
+    /// How many living keys a search that ended at `lane` met; all if it found nothing.
+    #[inline]
+    pub fn met(&self, lane: Option<u32>) -> usize {
+        let seen = match lane {
+            Some(lane) => self.live & (u32::MAX >> (31 - lane % 32)),
+            None => self.live,
+        };
+        seen.count_ones() as usize
+    }
+
+    /// The slab index of a living lane.
+    #[inline]
+    pub fn slot(&self, lane: u32) -> u32 {
+        self.slots[lane as usize % ROOM]
+    }
+
+    /// Takes a lane out and gives the slab index it had.
+    #[inline]
+    pub fn vacate(&mut self, lane: u32) -> u32 {
+        self.live &= !(1 << (lane % 32));
+        if self.live == 0 {
+            self.end = 0;
+        }
+        self.slot(lane)
+    }
+
+    /// The lane of an entry that is in the short form.
+    pub fn lane_of(&self, slot: u32) -> Option<u32> {
+        bits(self.live).find(|&lane| self.slot(lane) == slot)
+    }
+
+    /// Living lanes, oldest first.
+    pub fn lanes(&self) -> Bits {
+        bits(self.live)
+    }
+
+    pub fn clear(&mut self) {
+        (self.live, self.end) = (0, 0);
+    }
+}
+
+/// The positions of the bits that are set, lowest first.
+#[derive(Debug, Clone)]
+pub(super) struct Bits(u32);
+
+#[inline]
+fn bits(word: u32) -> Bits {
+    Bits(word)
+}
+
+impl Iterator for Bits {
+    type Item = u32;
+    #[inline]
+    fn next(&mut self) -> Option<u32> {
+        let lowest = (self.0 != 0).then(|| self.0.trailing_zeros())?;
+        self.0 &= self.0 - 1;
+        Some(lowest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn full() -> Lanes<u64> {
+        let mut lanes = Lanes::new();
+        for i in 0..ROOM as u32 {
+            assert!(lanes.push(u64::from(i), 100 + i));
+        }
+        lanes
+    }
+
+    #[test]
+    fn every_lane_is_found_and_the_oldest_of_equals_comes_first() {
+        let lanes = full();
+        for i in 0..ROOM as u32 {
+            assert_eq!(lanes.oldest(|&key| key >= u64::from(i)), Some(i));
+            assert_eq!(lanes.met(Some(i)), i as usize + 1);
+        }
+        assert_eq!(lanes.oldest(|&key| key == 99), None);
+        assert_eq!(lanes.met(None), ROOM);
+    }
+
+    #[test]
+    fn holes_are_never_found() {
+        let mut lanes = full();
+        for i in (0..ROOM as u32).step_by(2) {
+            assert_eq!(lanes.vacate(i), 100 + i);
+        }
+        for i in 0..ROOM as u32 {
+            let expected = (i % 2 == 1).then_some(i);
+            assert_eq!(lanes.oldest(|&key| key == u64::from(i)), expected);
+        }
+    }
+
+    #[test]
+    fn a_full_queue_refuses_and_a_half_empty_one_closes_ranks_in_order() {
+        let mut lanes = full();
+        assert!(!lanes.push(0, 0));
+        for i in 0..ROOM as u32 / 2 {
+            lanes.vacate(2 * i);
+        }
+        assert!(lanes.push(1000, 1000));
+        let slots: Vec<u32> = lanes.lanes().map(|lane| lanes.slot(lane)).collect();
+        let expected: Vec<u32> = (0..16).map(|i| 101 + 2 * i).chain([1000]).collect();
+        assert_eq!(slots, expected);
+    }
+}

@@ -1,0 +1,213 @@
+//! Where entries live: a vector with a free list, 32-bit indices, and a generation in each slot.
+//!
+//! Freed slots are taken again last in, first out, so a queue that goes up and down by one stays in one cache
+//! line. Both forms of a queue refer to entries by index; users by [`Ticket`], which dies with its entry.
+
+use core::ops::{Index, IndexMut};
+
+/// No entry.
+pub(super) const NIL: u32 = u32::MAX;
+
+/// A claim on one entry of a queue; worth nothing once that entry was taken or removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Ticket {
+    index: u32,
+    generation: u32,
+}
+
+/// An entry's place in one list.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Link {
+    pub prev: u32,
+    pub next: u32,
+}
+
+/// The two ends of an intrusive list.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct List {
+    pub head: u32,
+    pub tail: u32,
+}
+
+impl List {
+    pub const EMPTY: Self = Self { head: NIL, tail: NIL };
+
+    /// Adds the entry as the youngest.
+    #[inline]
+    pub fn push<I, T, const L: usize>(&mut self, slab: &mut Slab<I, T, L>, link: usize, index: u32) {
+        let prev = self.tail;
+        slab[index].links[link] = Link { prev, next: NIL };
+        match prev {
+            NIL => self.head = index,
+            _ => slab[prev].links[link].next = index,
+        }
+        self.tail = index;
+    }
+
+    /// Lets the list's ends follow an entry that [`Slab::bridge`] took out.
+    #[inline]
+    pub fn close(&mut self, gap: Link) {
+        if gap.prev == NIL {
+            self.head = gap.next;
+        }
+        if gap.next == NIL {
+            self.tail = gap.prev;
+        }
+    }
+}
+
+/// One entry; its links mean nothing in the short form.
+#[derive(Debug)]
+pub(super) struct Entry<I, T, const L: usize> {
+    generation: u32,
+    next_free: u32,
+    /// Age across the lists of the deep form; lower is older.
+    pub seq: u64,
+    pub links: [Link; L],
+    pub item: I,
+    value: Option<T>,
+}
+
+impl<I, T, const L: usize> Entry<I, T, L> {
+    /// The payload of a live entry.
+    #[inline]
+    pub fn value(&self) -> &T {
+        self.value.as_ref().expect("an entry in a queue has its payload")
+    }
+}
+
+/// Entries with `L` links each.
+#[derive(Debug)]
+pub(super) struct Slab<I, T, const L: usize> {
+    slots: Vec<Entry<I, T, L>>,
+    free: u32,
+}
+
+impl<I: Copy, T, const L: usize> Slab<I, T, L> {
+    pub const fn new() -> Self {
+        Self { slots: Vec::new(), free: NIL }
+    }
+
+    /// Keeps a new entry and gives its index.
+    #[inline]
+    pub fn insert(&mut self, item: I, value: T) -> u32 {
+        let index = self.free;
+        let Some(slot) = self.slots.get_mut(index as usize) else {
+            return self.grow(item, value);
+        };
+        self.free = slot.next_free;
+        slot.item = item;
+        slot.value = Some(value);
+        index
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, item: I, value: T) -> u32 {
+        if self.slots.is_empty() {
+            self.slots.reserve(super::lanes::ROOM);
+        }
+        let index = u32::try_from(self.slots.len()).expect("fewer than 2³² entries fit in memory");
+        let links = [Link { prev: NIL, next: NIL }; L];
+        self.slots.push(Entry { generation: 0, next_free: NIL, seq: 0, links, item, value: Some(value) });
+        index
+    }
+
+    /// Frees the slot; every ticket for it is void from here on.
+    #[inline]
+    pub fn remove(&mut self, index: u32) -> (I, T) {
+        let slot = &mut self.slots[index as usize];
+        let value = slot.value.take().expect("an entry in a queue has its payload");
+        slot.generation = slot.generation.wrapping_add(1);
+        slot.next_free = self.free;
+        self.free = index;
+        (slot.item, value)
+    }
+
+    /// Takes the entry out between its neighbours in one list and gives what it was linked to; the list's ends
+    /// are the caller's to close.
+    #[inline]
+    pub fn bridge(&mut self, link: usize, index: u32) -> Link {
+        let gap = self[index].links[link];
+        if gap.prev != NIL {
+            self[gap.prev].links[link].next = gap.next;
+        }
+        if gap.next != NIL {
+            self[gap.next].links[link].prev = gap.prev;
+        }
+        gap
+    }
+
+    #[inline]
+    pub fn ticket(&self, index: u32) -> Ticket {
+        Ticket { index, generation: self[index].generation }
+    }
+
+    /// The entry that the ticket was given for, if it is still there.
+    #[inline]
+    pub fn resolve(&self, ticket: Ticket) -> Option<u32> {
+        let slot = self.slots.get(ticket.index as usize)?;
+        (slot.generation == ticket.generation && slot.value.is_some()).then_some(ticket.index)
+    }
+
+    /// The payload behind a ticket.
+    #[inline]
+    pub fn get_mut(&mut self, ticket: Ticket) -> Option<&mut T> {
+        let index = self.resolve(ticket)?;
+        self.slots[index as usize].value.as_mut()
+    }
+}
+
+impl<I, T, const L: usize> Index<u32> for Slab<I, T, L> {
+    type Output = Entry<I, T, L>;
+    #[inline(always)]
+    fn index(&self, index: u32) -> &Self::Output {
+        &self.slots[index as usize]
+    }
+}
+
+impl<I, T, const L: usize> IndexMut<u32> for Slab<I, T, L> {
+    #[inline(always)]
+    fn index_mut(&mut self, index: u32) -> &mut Self::Output {
+        &mut self.slots[index as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_freed_slot_is_the_next_one_used_and_its_old_ticket_is_void() {
+        let mut slab = Slab::<u8, &str, 1>::new();
+        let first = slab.insert(1, "first");
+        let ticket = slab.ticket(first);
+        assert_eq!(slab.remove(first), (1, "first"));
+        assert_eq!(slab.resolve(ticket), None);
+        let second = slab.insert(2, "second");
+        assert_eq!(second, first);
+        assert_eq!(slab.resolve(ticket), None);
+        assert_eq!(slab.resolve(slab.ticket(second)), Some(second));
+    }
+
+    #[test]
+    fn a_list_keeps_order_when_its_head_middle_and_tail_are_taken_out() {
+        for gone in 0..4u32 {
+            let mut slab = Slab::<u32, u32, 1>::new();
+            let mut list = List::EMPTY;
+            for i in 0..4 {
+                let index = slab.insert(i, i);
+                list.push(&mut slab, 0, index);
+            }
+            list.close(slab.bridge(0, gone));
+            let mut seen = Vec::new();
+            let mut at = list.head;
+            while at != NIL {
+                seen.push(at);
+                at = slab[at].links[0].next;
+            }
+            assert_eq!(seen, (0..4).filter(|&i| i != gone).collect::<Vec<_>>());
+            assert_eq!(list.tail, *seen.last().expect("three are left"));
+        }
+    }
+}

@@ -1,0 +1,461 @@
+//! Both queues beside the oracle: random operations, every sequence over a small key space, and great depth.
+
+use super::oracle::{Naive, Random};
+use super::*;
+
+/// A queue of receives and its oracle, kept in step.
+struct PostedPair<P: Select> {
+    queue: Posted<u32, P>,
+    naive: Naive<P, u32>,
+    tickets: Vec<(Ticket, u64)>,
+    serial: u32,
+}
+
+impl<P: Select + PartialEq> PostedPair<P>
+where
+    P::Key: PartialEq,
+{
+    fn new() -> Self {
+        Self { queue: Posted::new(), naive: Naive::default(), tickets: Vec::new(), serial: 0 }
+    }
+
+    fn insert(&mut self, pattern: P) {
+        self.serial += 1;
+        let ticket = self.queue.insert(pattern, self.serial);
+        self.tickets.push((ticket, self.naive.insert(pattern, self.serial)));
+    }
+
+    fn take(&mut self, key: &P::Key) {
+        let found = self.queue.take(key);
+        assert_eq!(found, self.naive.take_for(key), "message {key:?}");
+        assert!(self.queue.last_attempts() <= self.naive.len() + 1);
+        assert!(found.is_none() || self.queue.last_attempts() > 0);
+    }
+
+    /// Removes by a ticket that may be void by now.
+    fn remove(&mut self, random: &mut Random) {
+        if self.tickets.is_empty() {
+            return;
+        }
+        let at = random.below(self.tickets.len() as u64) as usize;
+        let (ticket, name) = self.tickets.swap_remove(at);
+        let queued = self.queue.get_mut(ticket).copied();
+        let removed = self.queue.remove(ticket);
+        assert_eq!(removed, self.naive.remove(name));
+        assert_eq!(removed, queued);
+        assert_eq!(self.queue.remove(ticket), None, "a ticket serves once");
+    }
+
+    fn same(&self) {
+        assert_eq!(self.queue.len(), self.naive.len());
+        assert!(self.queue.iter().eq(self.naive.iter()));
+    }
+}
+
+/// A queue of messages and its oracle, kept in step.
+struct UnexpectedPair<P: Select> {
+    queue: Unexpected<u32, P>,
+    naive: Naive<P::Key, u32>,
+    tickets: Vec<(Ticket, u64)>,
+    serial: u32,
+}
+
+impl<P: Select> UnexpectedPair<P>
+where
+    P::Key: PartialEq,
+{
+    fn new() -> Self {
+        Self { queue: Unexpected::new(), naive: Naive::default(), tickets: Vec::new(), serial: 0 }
+    }
+
+    fn insert(&mut self, key: P::Key) {
+        self.serial += 1;
+        let ticket = self.queue.insert(key, self.serial);
+        self.tickets.push((ticket, self.naive.insert(key, self.serial)));
+    }
+
+    fn take(&mut self, pattern: &P) {
+        let peeked = self.queue.peek(pattern).map(|(&key, &value)| (key, value));
+        let found = self.queue.take(pattern);
+        assert_eq!(found, peeked);
+        assert_eq!(found, self.naive.take_if(|key, _| pattern.takes(key)), "receive {pattern:?}");
+        assert!(self.queue.last_attempts() <= self.naive.len() + 1);
+    }
+
+    fn remove_where(&mut self, source: <P::Key as Key>::Source, wanted: impl Fn(u32) -> bool) {
+        let found = self.queue.remove_where(source, |&value| wanted(value));
+        assert_eq!(found, self.naive.take_if(|key, &value| key.is_from(source) && wanted(value)));
+    }
+
+    fn remove(&mut self, random: &mut Random) {
+        if self.tickets.is_empty() {
+            return;
+        }
+        let at = random.below(self.tickets.len() as u64) as usize;
+        let (ticket, name) = self.tickets.swap_remove(at);
+        assert_eq!(self.queue.remove(ticket), self.naive.remove(name));
+        assert_eq!(self.queue.remove(ticket), None, "a ticket serves once");
+    }
+
+    fn same(&self) {
+        assert_eq!(self.queue.len(), self.naive.len());
+        assert!(self.queue.iter().eq(self.naive.iter()));
+    }
+}
+
+/// The key space of a random run: narrow ones make equal keys, wide ones make bins of one.
+#[derive(Clone, Copy)]
+struct Space {
+    sources: u64,
+    tags: u64,
+}
+
+impl Space {
+    fn envelope(self, random: &mut Random) -> Envelope {
+        let tag = random.below(self.tags) as i32;
+        // One in sixteen is one of the library's own.
+        let tag = if random.below(16) == 0 { -1 - tag } else { tag };
+        Envelope { source: random.below(self.sources) as u32, tag }
+    }
+
+    fn pattern(self, random: &mut Random) -> Pattern {
+        let Envelope { source, tag } = self.envelope(random);
+        let open = random.below(8);
+        Pattern {
+            source: (open != 1 && open != 3).then_some(source),
+            tag: (open != 2 && open != 3).then_some(tag),
+        }
+    }
+}
+
+const SPACES: [Space; 4] = [
+    Space { sources: 1, tags: 1 },
+    Space { sources: 2, tags: 3 },
+    Space { sources: 8, tags: 16 },
+    Space { sources: 1000, tags: 100_000 },
+];
+
+/// Makes a queue swing between empty and deep, with steps the other way on the way.
+struct Swing {
+    deepest: usize,
+    rising: bool,
+}
+
+impl Swing {
+    fn inserts(&mut self, len: usize, random: &mut Random) -> bool {
+        self.rising = if self.rising { len < self.deepest } else { len == 0 };
+        random.below(10) < if self.rising { 7 } else { 2 }
+    }
+}
+
+#[test]
+fn posted_receives_are_matched_as_by_a_plain_list_through_both_forms() {
+    for (seed, space) in SPACES.into_iter().enumerate() {
+        let mut random = Random::new(seed as u64);
+        let mut pair = PostedPair::<Pattern>::new();
+        let mut swing = Swing { deepest: 150, rising: true };
+        let mut turns = [0; 2];
+        for step in 0..20_000 {
+            let was_deep = pair.queue.is_deep();
+            let any = random.below(pair.naive.len() as u64 * 5 / 4 + 1) as usize;
+            let mut key = space.envelope(&mut random);
+            if let Some((pattern, _)) = pair.naive.iter().nth(any) {
+                key.source = pattern.source.unwrap_or(key.source);
+                key.tag = pattern.tag.unwrap_or(key.tag);
+            }
+            if swing.inserts(pair.naive.len(), &mut random) {
+                pair.insert(space.pattern(&mut random));
+            } else if random.below(8) == 0 {
+                pair.remove(&mut random);
+            } else {
+                pair.take(&key);
+            }
+            turns[usize::from(pair.queue.is_deep())] += usize::from(was_deep != pair.queue.is_deep());
+            if step % 16 == 0 {
+                pair.same();
+            }
+        }
+        assert!(turns.iter().all(|&n| n >= 10), "the run was to change form several times: {turns:?}");
+    }
+}
+
+#[test]
+fn unexpected_messages_are_matched_as_by_a_plain_list_through_both_forms() {
+    for (seed, space) in SPACES.into_iter().enumerate() {
+        let mut random = Random::new(seed as u64);
+        let mut pair = UnexpectedPair::<Pattern>::new();
+        let mut swing = Swing { deepest: 150, rising: true };
+        let mut turns = [0; 2];
+        for step in 0..20_000 {
+            let was_deep = pair.queue.is_deep();
+            let any = random.below(pair.naive.len().max(1) as u64) as usize;
+            let queued = pair.naive.iter().nth(any).map(|(&key, _)| key);
+            if swing.inserts(pair.naive.len(), &mut random) {
+                pair.insert(space.envelope(&mut random));
+            } else {
+                let key = queued.unwrap_or_else(|| space.envelope(&mut random));
+                match random.below(10) {
+                    0 => pair.remove(&mut random),
+                    1 => pair.remove_where(key.source, |value| value % 3 == 0),
+                    2 => pair.take(&space.pattern(&mut random)),
+                    3 => pair.take(&Pattern { source: None, tag: None }),
+                    4 => pair.take(&Pattern { source: Some(key.source), tag: None }),
+                    5 => pair.take(&Pattern { source: None, tag: Some(key.tag) }),
+                    _ => pair.take(&Pattern { source: Some(key.source), tag: Some(key.tag) }),
+                }
+            }
+            turns[usize::from(pair.queue.is_deep())] += usize::from(was_deep != pair.queue.is_deep());
+            if step % 16 == 0 {
+                pair.same();
+            }
+        }
+        assert!(turns.iter().all(|&n| n >= 10), "the run was to change form several times: {turns:?}");
+    }
+}
+
+fn small_keys() -> Vec<Envelope> {
+    let tags = [0, 1, -1];
+    (0..2).flat_map(|source| tags.map(|tag| Envelope { source, tag })).collect()
+}
+
+fn small_patterns() -> Vec<Pattern> {
+    let tags = [Some(0), Some(1), Some(-1), None];
+    [Some(0), Some(1), None].into_iter().flat_map(|source| tags.map(|tag| Pattern { source, tag })).collect()
+}
+
+/// Every three entries in a row, below `ballast` others that nothing asked for matches, against every message.
+fn every_three_receives(ballast: usize) {
+    let (keys, patterns) = (small_keys(), small_patterns());
+    for &a in &patterns {
+        for &b in &patterns {
+            for &c in &patterns {
+                let mut pair = PostedPair::<Pattern>::new();
+                for i in 0..ballast {
+                    pair.insert(Pattern { source: Some(9), tag: Some(i as i32 % 5) });
+                }
+                for pattern in [a, b, c] {
+                    pair.insert(pattern);
+                }
+                for key in keys.iter().chain(keys.iter().rev()) {
+                    pair.take(key);
+                }
+                pair.same();
+            }
+        }
+    }
+}
+
+#[test]
+fn every_three_receives_meet_every_message_in_the_short_form() {
+    every_three_receives(0);
+}
+
+#[test]
+fn every_three_receives_meet_every_message_in_the_deep_form() {
+    every_three_receives(lanes::ROOM);
+}
+
+fn every_four_messages(ballast: usize) {
+    let (keys, patterns) = (small_keys(), small_patterns());
+    for mut which in 0..keys.len().pow(4) {
+        let four = [(); 4].map(|()| {
+            let key = keys[which % keys.len()];
+            which /= keys.len();
+            key
+        });
+        // The receives in an order of their own for each four, so that each comes first some time.
+        for turn in 0..patterns.len() {
+            let mut pair = UnexpectedPair::<Pattern>::new();
+            for i in 0..ballast {
+                pair.insert(Envelope { source: 9, tag: -5 - (i as i32 % 5) });
+            }
+            for key in four {
+                pair.insert(key);
+            }
+            for i in 0..patterns.len() {
+                pair.take(&patterns[(turn + i) % patterns.len()]);
+            }
+            pair.same();
+        }
+    }
+}
+
+#[test]
+fn every_four_messages_meet_every_receive_in_the_short_form() {
+    every_four_messages(0);
+}
+
+#[test]
+fn every_four_messages_meet_every_receive_in_the_deep_form() {
+    every_four_messages(lanes::ROOM);
+}
+
+const DEPTH: u32 = 100_000;
+
+#[test]
+fn a_hundred_thousand_messages_leave_in_order_by_each_of_the_four_patterns() {
+    let key = |i: u32| Envelope { source: i % 64, tag: (i / 64 % 97) as i32 };
+    let patterns = |key: Envelope| {
+        let (source, tag) = (Some(key.source), Some(key.tag));
+        [(source, tag), (None, tag), (source, None), (None, None)]
+            .map(|(source, tag)| Pattern { source, tag })
+    };
+    for class in 0..4 {
+        let mut queue = Unexpected::new();
+        for i in 0..DEPTH {
+            queue.insert(key(i), i);
+        }
+        let mut last = std::collections::HashMap::new();
+        for i in 0..DEPTH {
+            let pattern = patterns(key(i))[class];
+            let (envelope, value) = queue.take(&pattern).expect("as many as went in");
+            assert_eq!(key(value), envelope);
+            assert!(pattern.takes(&envelope));
+            let before = last.insert(pattern, value);
+            assert!(before < Some(value), "{pattern:?} gave {before:?}, then {value}");
+            assert!(queue.last_attempts() <= lanes::ROOM);
+        }
+        assert!(queue.is_empty() && !queue.is_deep());
+    }
+}
+
+#[test]
+fn among_a_hundred_thousand_receives_the_oldest_of_all_four_patterns_is_found() {
+    let mut queue = Posted::new();
+    let wanted = Envelope { source: 3, tag: 5 };
+    let others = |i: u32| Pattern { source: Some(i % 64 + 100), tag: Some((i / 64) as i32) };
+    let four = [(None, None), (Some(3), Some(5)), (None, Some(5)), (Some(3), None)];
+    for i in 0..DEPTH {
+        queue.insert(others(i), i);
+        if let Some(&(source, tag)) = four.get(i as usize % 25_000) {
+            queue.insert(Pattern { source, tag }, DEPTH + i);
+        }
+    }
+    let mut last = 0;
+    for _ in 0..16 {
+        let (pattern, value) = queue.take(&wanted).expect("sixteen receives take this message");
+        assert!(pattern.takes(&wanted) && value > last);
+        assert!(queue.last_attempts() <= 4);
+        last = value;
+    }
+    assert_eq!(queue.take(&wanted), None);
+    assert_eq!(queue.len(), DEPTH as usize);
+}
+
+#[test]
+fn a_queue_that_was_deep_is_short_again_before_it_is_empty() {
+    let mut queue = Unexpected::<u32>::new();
+    for tag in 0..1000 {
+        queue.insert(Envelope { source: 0, tag }, tag.unsigned_abs());
+    }
+    assert!(queue.is_deep());
+    for tag in 0..1000 - lanes::TURN_BACK as i32 {
+        assert!(queue.is_deep());
+        assert!(queue.take(&Pattern { source: None, tag: Some(tag) }).is_some());
+    }
+    assert!(!queue.is_deep());
+    assert_eq!(queue.len(), lanes::TURN_BACK);
+}
+
+#[test]
+fn a_cancelled_message_is_found_among_its_source_whatever_its_tag() {
+    for ballast in [0, 200] {
+        let mut queue = Unexpected::<u32>::new();
+        for i in 0..ballast {
+            queue.insert(Envelope { source: 1, tag: 4 }, i);
+        }
+        queue.insert(Envelope { source: 2, tag: -7 }, 1000);
+        queue.insert(Envelope { source: 2, tag: 7 }, 1001);
+        queue.insert(Envelope { source: 2, tag: -7 }, 1002);
+        assert_eq!(queue.remove_where(1, |&value| value >= 1000), None);
+        assert_eq!(
+            queue.remove_where(2, |&value| value > 1000),
+            Some((Envelope { source: 2, tag: 7 }, 1001))
+        );
+        assert_eq!(queue.remove_where(2, |_| true), Some((Envelope { source: 2, tag: -7 }, 1000)));
+        assert_eq!(queue.remove_where(2, |_| true), Some((Envelope { source: 2, tag: -7 }, 1002)));
+        assert_eq!(queue.remove_where(2, |_| true), None);
+    }
+}
+
+/// Another interface's keys: 64-bit tags, and receives that ignore any bits they like.
+mod wide {
+    use super::*;
+
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    pub struct Tagged {
+        pub endpoint: u64,
+        pub tag: u64,
+    }
+
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    pub struct Masked {
+        pub endpoint: Option<u64>,
+        pub tag: u64,
+        pub ignore: u64,
+    }
+
+    const ENDPOINT: u128 = (u64::MAX as u128) << 64;
+    const TAG: u128 = u64::MAX as u128;
+
+    impl Key for Tagged {
+        type Word = u128;
+        type Source = u64;
+        const CARES: [u128; 4] = [ENDPOINT | TAG, TAG, ENDPOINT, 0];
+        fn word(&self) -> u128 {
+            (u128::from(self.endpoint) << 64) | u128::from(self.tag)
+        }
+        fn is_from(&self, source: u64) -> bool {
+            self.endpoint == source
+        }
+        fn source_word(source: u64) -> u128 {
+            u128::from(source) << 64
+        }
+    }
+
+    impl Select for Masked {
+        type Key = Tagged;
+        fn value(&self) -> u128 {
+            let endpoint = self.endpoint.unwrap_or(0);
+            Tagged { endpoint, tag: self.tag & !self.ignore }.word()
+        }
+        fn care(&self) -> u128 {
+            let endpoint = if self.endpoint.is_some() { ENDPOINT } else { 0 };
+            endpoint | u128::from(!self.ignore)
+        }
+    }
+}
+
+#[test]
+fn tags_of_64_bits_with_an_ignore_mask_are_matched_as_by_a_plain_list() {
+    let key = |random: &mut Random| wide::Tagged { endpoint: random.below(3), tag: random.below(8) };
+    let pattern = |random: &mut Random| wide::Masked {
+        endpoint: (random.below(4) != 0).then(|| random.below(3)),
+        tag: random.below(8),
+        ignore: [0, 0, 0, 1, 6, u64::MAX][random.below(6) as usize],
+    };
+    let mut random = Random::new(11);
+    let mut posted = PostedPair::<wide::Masked>::new();
+    let mut unexpected = UnexpectedPair::<wide::Masked>::new();
+    let mut swings = [(); 2].map(|()| Swing { deepest: 120, rising: true });
+    for step in 0..20_000 {
+        if swings[0].inserts(posted.naive.len(), &mut random) {
+            posted.insert(pattern(&mut random));
+        } else {
+            posted.take(&key(&mut random));
+        }
+        if swings[1].inserts(unexpected.naive.len(), &mut random) {
+            unexpected.insert(key(&mut random));
+        } else {
+            match random.below(6) {
+                0 => unexpected.remove(&mut random),
+                1 => unexpected.remove_where(random.clone().below(3), |value| value % 2 == 0),
+                _ => unexpected.take(&pattern(&mut random)),
+            }
+        }
+        if step % 16 == 0 {
+            posted.same();
+            unexpected.same();
+        }
+    }
+}

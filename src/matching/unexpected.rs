@@ -1,0 +1,287 @@
+//! Messages that came before their receive. A receive takes the oldest whose envelope its pattern takes.
+
+use super::classes::{ANY, BY_SOURCE, Classes};
+use super::lanes::{Lanes, TURN_BACK};
+use super::pattern::{Key, Pattern, Select, agree};
+use super::slab::{NIL, Slab, Ticket};
+
+type KeyOf<P> = <P as Select>::Key;
+type WordOf<P> = <KeyOf<P> as Key>::Word;
+
+/// An entry is in one bin of each class, and its link number is the class.
+const CLASSES: usize = 4;
+
+/// The queue of unexpected messages of one context id.
+#[derive(Debug)]
+pub struct Unexpected<T, P: Select = Pattern> {
+    /// The word of each envelope while the queue is short.
+    lanes: Lanes<WordOf<P>>,
+    deep: bool,
+    len: usize,
+    attempts: usize,
+    slab: Slab<KeyOf<P>, T, CLASSES>,
+    classes: Classes<KeyOf<P>>,
+    next_seq: u64,
+}
+
+impl<T, P: Select> Default for Unexpected<T, P> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T, P: Select> Unexpected<T, P> {
+    /// An empty queue; memory is taken at the first insertion.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            lanes: Lanes::new(),
+            deep: false,
+            len: 0,
+            attempts: 0,
+            slab: Slab::new(),
+            classes: Classes::new(),
+            next_seq: 0,
+        }
+    }
+
+    /// Messages in the queue.
+    #[inline]
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether no message is kept.
+    #[inline]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Whether the queue is in its deep form.
+    #[inline]
+    #[must_use]
+    pub fn is_deep(&self) -> bool {
+        self.deep
+    }
+
+    /// How many messages the last [`take`](Self::take), [`peek`](Self::peek) or
+    /// [`remove_where`](Self::remove_where) compared with what it was asked for.
+    #[inline]
+    #[must_use]
+    pub fn last_attempts(&self) -> usize {
+        self.attempts
+    }
+
+    /// Keeps a message as the youngest.
+    #[inline]
+    pub fn insert(&mut self, envelope: KeyOf<P>, value: T) -> Ticket {
+        let index = self.slab.insert(envelope, value);
+        self.len += 1;
+        if self.deep || !self.lanes.push(envelope.word(), index) {
+            self.insert_deep(index);
+        }
+        self.slab.ticket(index)
+    }
+
+    /// Takes the oldest message that this pattern takes.
+    #[inline]
+    pub fn take(&mut self, pattern: &P) -> Option<(KeyOf<P>, T)> {
+        if self.deep {
+            let index = self.find_deep(pattern)?;
+            return Some(self.remove_deep(index));
+        }
+        let lane = self.find_lane(pattern)?;
+        let index = self.lanes.vacate(lane);
+        self.len -= 1;
+        Some(self.slab.remove(index))
+    }
+
+    /// Looks at the oldest message that this pattern takes.
+    #[inline]
+    pub fn peek(&mut self, pattern: &P) -> Option<(&KeyOf<P>, &T)> {
+        let index = if self.deep {
+            self.find_deep(pattern)?
+        } else {
+            let lane = self.find_lane(pattern)?;
+            self.lanes.slot(lane)
+        };
+        let entry = &self.slab[index];
+        Some((&entry.item, entry.value()))
+    }
+
+    /// Takes out the message that the ticket was given for, if it is still there.
+    pub fn remove(&mut self, ticket: Ticket) -> Option<T> {
+        let index = self.slab.resolve(ticket)?;
+        Some(self.remove_at(index)?.1)
+    }
+
+    /// Takes out the oldest message from `source` for which `wanted` holds. Walks what `source` sent.
+    pub fn remove_where(
+        &mut self,
+        source: <KeyOf<P> as Key>::Source,
+        mut wanted: impl FnMut(&T) -> bool,
+    ) -> Option<(KeyOf<P>, T)> {
+        let mut met = 0;
+        let found = self.sent_by(source).find(|&index| {
+            met += 1;
+            wanted(self.slab[index].value())
+        });
+        self.attempts = met;
+        self.remove_at(found?)
+    }
+
+    /// The payload of a message that is still there.
+    pub fn get_mut(&mut self, ticket: Ticket) -> Option<&mut T> {
+        self.slab.get_mut(ticket)
+    }
+
+    /// Every message, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = (&KeyOf<P>, &T)> {
+        let heads = self.classes.any().map(|list| list.head);
+        self.short().chain(self.merged(ANY, heads)).map(|index| {
+            let entry = &self.slab[index];
+            (&entry.item, entry.value())
+        })
+    }
+
+    /// Slab indices of the short form, oldest first.
+    fn short(&self) -> impl Iterator<Item = u32> {
+        self.lanes.lanes().map(|lane| self.lanes.slot(lane))
+    }
+
+    /// Slab indices of two lists of one class of the deep form, oldest first.
+    fn merged(&self, class: usize, mut heads: [u32; 2]) -> impl Iterator<Item = u32> {
+        core::iter::from_fn(move || {
+            let second = match heads {
+                [NIL, NIL] => return None,
+                [NIL, _] => true,
+                [_, NIL] => false,
+                [a, b] => self.slab[b].seq < self.slab[a].seq,
+            };
+            let head = &mut heads[usize::from(second)];
+            let index = *head;
+            *head = self.slab[index].links[class].next;
+            Some(index)
+        })
+    }
+
+    /// Slab indices of what `source` sent, oldest first: two bins, for tags from zero on and below (rule M4).
+    fn sent_by(&self, source: <KeyOf<P> as Key>::Source) -> impl Iterator<Item = u32> {
+        let user = KeyOf::<P>::source_word(source);
+        let own = user | KeyOf::<P>::CARES[ANY];
+        let heads = [user, own].map(|word| self.classes.list(BY_SOURCE, word).head);
+        let heads = if user == own { [heads[0], NIL] } else { heads };
+        let short = self.short().filter(move |&index| self.slab[index].item.is_from(source));
+        short.chain(self.merged(BY_SOURCE, heads))
+    }
+
+    #[inline(always)]
+    fn find_lane(&mut self, pattern: &P) -> Option<u32> {
+        let (value, care) = (pattern.value(), pattern.care());
+        let lane = self.lanes.oldest(|&word| agree(word, value, care));
+        self.attempts = self.lanes.met(lane);
+        lane
+    }
+
+    /// The head of the bin that the pattern asks for.
+    #[inline]
+    fn find_deep(&mut self, pattern: &P) -> Option<u32> {
+        let Some(class) = Classes::<KeyOf<P>>::of(pattern.care()) else {
+            return self.search_odd(pattern);
+        };
+        let head = self.classes.list(class, pattern.value()).head;
+        let found = (head != NIL).then_some(head);
+        self.attempts = usize::from(found.is_some());
+        found
+    }
+
+    /// A pattern of no class: walks the smallest bin that must hold what it takes.
+    #[cold]
+    fn search_odd(&mut self, pattern: &P) -> Option<u32> {
+        let (value, care) = (pattern.value(), pattern.care());
+        let finest = (0..ANY).find(|&class| KeyOf::<P>::CARES[class] & care == KeyOf::<P>::CARES[class]);
+        let (class, heads) = match finest {
+            Some(class) => (class, [self.classes.list(class, value).head, NIL]),
+            None => (ANY, self.classes.any().map(|list| list.head)),
+        };
+        let mut met = 0;
+        let found = self.merged(class, heads).find(|&index| {
+            met += 1;
+            agree(self.slab[index].item.word(), value, care)
+        });
+        self.attempts = met;
+        found
+    }
+
+    #[inline(never)]
+    fn insert_deep(&mut self, index: u32) {
+        if !self.deep {
+            self.turn_deep();
+        }
+        self.link(index);
+    }
+
+    /// Moves what is in the lanes into the lists (rule M1).
+    #[cold]
+    fn turn_deep(&mut self) {
+        self.deep = true;
+        for lane in self.lanes.lanes() {
+            self.link(self.lanes.slot(lane));
+        }
+        self.lanes.clear();
+    }
+
+    /// Moves the few that are left in the lists into the lanes (rule M1).
+    #[cold]
+    #[inline(never)]
+    fn turn_short(&mut self) {
+        self.deep = false;
+        loop {
+            let heads = self.classes.any().map(|list| list.head);
+            let Some(index) = self.merged(ANY, heads).next() else { return };
+            self.unlink(index);
+            let fits = self.lanes.push(self.slab[index].item.word(), index);
+            debug_assert!(fits, "TURN_BACK entries fit into the lanes");
+        }
+    }
+
+    fn link(&mut self, index: u32) {
+        let word = self.slab[index].item.word();
+        self.slab[index].seq = self.next_seq;
+        self.next_seq += 1;
+        for class in 0..CLASSES {
+            self.classes.push(&mut self.slab, class, class, word, index);
+        }
+    }
+
+    fn unlink(&mut self, index: u32) {
+        let word = self.slab[index].item.word();
+        for class in 0..CLASSES {
+            self.classes.detach(&mut self.slab, class, class, word, index);
+        }
+    }
+
+    /// Takes out an entry wherever it is.
+    fn remove_at(&mut self, index: u32) -> Option<(KeyOf<P>, T)> {
+        if self.deep {
+            return Some(self.remove_deep(index));
+        }
+        let lane = self.lanes.lane_of(index)?;
+        self.lanes.vacate(lane);
+        self.len -= 1;
+        Some(self.slab.remove(index))
+    }
+
+    #[inline(never)]
+    fn remove_deep(&mut self, index: u32) -> (KeyOf<P>, T) {
+        self.unlink(index);
+        self.len -= 1;
+        let taken = self.slab.remove(index);
+        if self.len <= TURN_BACK {
+            self.turn_short();
+        }
+        taken
+    }
+}
