@@ -68,7 +68,7 @@ fn of_many_removers_one_wins_and_readers_never_see_a_dead_object() {
             self.0.fetch_add(1, SeqCst);
         }
     }
-    const ROUNDS: usize = 2000;
+    const ROUNDS: usize = 300;
     let drops = AtomicUsize::new(0);
     let table = HandleTable::<Counted>::new();
     let current = AtomicUsize::new(0);

@@ -1,0 +1,45 @@
+//! What the tests that run compilers and programs share.
+#![allow(dead_code)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// The source tree.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// An empty directory of this test's own, under cargo's target directory.
+pub fn scratch(name: &str) -> PathBuf {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&dir);
+    fs::create_dir_all(&dir).expect("cargo's directory for tests is writable");
+    dir
+}
+
+/// Runs the C compiler in `dir` with our headers in sight; panics with what it said if it fails.
+pub fn cc(arguments: &[&str], dir: &Path) {
+    let out =
+        Command::new("cc").arg("-I").arg(root().join("include")).args(arguments).current_dir(dir).output();
+    success(out.expect("a C compiler"), &format!("cc {}", arguments.join(" ")));
+}
+
+/// The standard output of a run that must succeed.
+pub fn success(out: Output, what: &str) -> String {
+    let stdout = String::from_utf8_lossy(&out.stdout).into_owned();
+    assert!(
+        out.status.success(),
+        "{what}: {}\n--- stdout\n{stdout}--- stderr\n{}",
+        out.status,
+        String::from_utf8_lossy(&out.stderr)
+    );
+    stdout
+}
+
+/// A file that cargo built beside this test: `libperusal.so`, `libperusal.a`.
+pub fn built(file: &str) -> PathBuf {
+    let exe = std::env::current_exe().expect("a test knows its file");
+    let deps = exe.parent().expect("a file lies in a directory");
+    deps.join(file)
+}
