@@ -1,8 +1,8 @@
 //! Generates what is data: the ABI's constants as Rust, and the stubs of functions that are not there yet.
 
-#[path = "build/abi.rs"]
+#[path = "codegen/abi.rs"]
 mod abi;
-#[path = "build/stubs.rs"]
+#[path = "codegen/stubs.rs"]
 mod stubs;
 
 use std::fmt::Write as _;
@@ -11,7 +11,7 @@ use std::{env, fs};
 
 fn main() {
     let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets OUT_DIR"));
-    for path in ["src/capi", "build.rs", "build"] {
+    for path in ["src/capi", "build.rs", "codegen"] {
         println!("cargo:rerun-if-changed={path}");
     }
     let csv = read("src/capi/abi/constants.csv");
@@ -27,7 +27,7 @@ fn main() {
 fn link_arguments() {
     let root = env::var("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR");
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libmpi_abi.so.1");
-    println!("cargo:rustc-cdylib-link-arg=-Wl,--version-script={root}/build/exports.map");
+    println!("cargo:rustc-cdylib-link-arg=-Wl,--version-script={root}/codegen/exports.map");
 }
 
 fn read(path: &str) -> String {

@@ -1,7 +1,7 @@
 //! Every function of the ABI is in both libraries: `PMPI_X` strong, `MPI_X` weak and at the same place; and nothing but
 //! functions of MPI and PERUSE is exported.
 
-#[path = "../build/abi.rs"]
+#[path = "../codegen/abi.rs"]
 #[allow(dead_code)]
 mod abi;
 mod common;

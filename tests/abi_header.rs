@@ -1,9 +1,9 @@
 //! `include/mpi.h` says what the tables say, and a C compiler reads from it what the library means.
 
-#[path = "../build/abi.rs"]
+#[path = "../codegen/abi.rs"]
 #[allow(dead_code)]
 mod abi;
-#[path = "../build/header.rs"]
+#[path = "../codegen/header.rs"]
 mod header;
 
 mod common;

@@ -1,6 +1,6 @@
 //! The Rust functions take what the C prototypes say: what no linker checks.
 
-#[path = "../build/abi.rs"]
+#[path = "../codegen/abi.rs"]
 #[allow(dead_code)]
 mod abi;
 mod common;
