@@ -1,0 +1,153 @@
+//! Context ids: the numbers that keep the traffic of communicators apart, handed out for the whole job.
+//!
+//! The table holds one reference count an id. One member of a new communicator takes an id with as many references as
+//! it has members and tells them; each member gives its reference back when it frees the communicator; at zero the id is
+//! free. Id `k` stands for the contexts `2k` (point-to-point) and `2k + 1` (collective).
+
+use crate::job::Memory;
+use crate::job::layout::CONTEXTS;
+use crate::limits::PAGE;
+use crate::sync::{AtomicU32, Ordering};
+use crate::{Error, Result};
+
+/// Id of MPI_COMM_WORLD.
+pub const WORLD: u32 = 0;
+/// Id of every rank's MPI_COMM_SELF: nobody else sends there, so all can have the same.
+pub const SELF: u32 = 1;
+/// The first id that is handed out.
+const FIRST: u32 = 2;
+/// Entries of the table on one page.
+const PER_PAGE: u32 = (PAGE / 4) as u32;
+
+/// The table of a job.
+#[derive(Debug, Clone, Copy)]
+pub struct Contexts<'a> {
+    pub(super) memory: &'a Memory,
+}
+
+impl Contexts<'_> {
+    /// Takes a free id with `refs` references (at least one), searching on from where the last search ended.
+    ///
+    /// # Errors
+    /// [`Error::NoMem`] if all ids are in use; [`Error::Segment`] if the table's page cannot be had; [`Error::Intern`]
+    /// for zero references.
+    pub fn allocate(self, refs: u32) -> Result<u32> {
+        if refs == 0 {
+            return Err(Error::Intern("a context id without references".into()));
+        }
+        let hint = &self.memory.header().next_context;
+        // Relaxed: only a place to start from; the count below decides.
+        let start = hint.load(Ordering::Relaxed).clamp(FIRST, CONTEXTS - 1);
+        let mut reserved = None;
+        for id in (start..CONTEXTS).chain(FIRST..start) {
+            if reserved != Some(id / PER_PAGE) {
+                self.reserve_page(id / PER_PAGE)?;
+                reserved = Some(id / PER_PAGE);
+            }
+            // Acquire: "context" edge, pairs with Release in `release`: all former members are done with the id.
+            let taken = self.count(id).compare_exchange(0, refs, Ordering::Acquire, Ordering::Relaxed);
+            if taken.is_ok() {
+                hint.store(id + 1, Ordering::Relaxed);
+                return Ok(id);
+            }
+        }
+        Err(Error::NoMem(format!(
+            "all {CONTEXTS} context ids are in use; free communicators that are not needed"
+        )))
+    }
+
+    /// Gives one reference to `id` back; true if that was the last and the id is free again.
+    ///
+    /// # Errors
+    /// [`Error::Intern`] if `id` was never handed out or has no references left.
+    pub fn release(self, id: u32) -> Result<bool> {
+        if !(FIRST..CONTEXTS).contains(&id) {
+            return Err(Error::Intern(format!("context id {id} was not handed out")));
+        }
+        // Idempotent, and it makes a wrong id an error where touching its page might be a SIGBUS.
+        self.reserve_page(id / PER_PAGE)?;
+        let count = self.count(id);
+        let mut seen = count.load(Ordering::Relaxed);
+        while seen != 0 {
+            // Release: "context" edge, pairs with Acquire in `allocate`.
+            match count.compare_exchange_weak(seen, seen - 1, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => return Ok(seen == 1),
+                Err(now) => seen = now,
+            }
+        }
+        Err(Error::Intern(format!("context id {id} released once too often")))
+    }
+
+    fn reserve_page(self, page: u32) -> Result<()> {
+        let at = self.memory.layout().contexts() + u64::from(page) * PAGE as u64;
+        self.memory.segment().reserve(at, PAGE as u64)
+    }
+
+    /// The count of `id`, which is below `CONTEXTS` and on a reserved page.
+    fn count(&self, id: u32) -> &AtomicU32 {
+        debug_assert!(id < CONTEXTS);
+        let at = self.memory.layout().contexts() + u64::from(id) * 4;
+        // SAFETY: the table lies inside the segment (layout), on a page, so the word is mapped for as long as `memory`
+        // lives and aligned; all access to it is atomic, and every bit pattern is a u32.
+        unsafe { &*self.memory.segment().base().add(at as usize).cast::<AtomicU32>() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_differ_until_they_are_free_again() {
+        let memory = Memory::create(2, 0).unwrap();
+        let contexts = memory.contexts();
+        let a = contexts.allocate(2).unwrap();
+        let b = contexts.allocate(1).unwrap();
+        assert!(a >= FIRST && b >= FIRST && a != b);
+        assert!(!contexts.release(a).unwrap());
+        assert!(contexts.release(a).unwrap());
+        assert!(contexts.release(a).is_err());
+        assert!(contexts.release(b).unwrap());
+    }
+
+    #[test]
+    fn every_id_can_be_in_use_and_the_next_is_refused() {
+        let memory = Memory::create(1, 0).unwrap();
+        let contexts = memory.contexts();
+        let mut seen = vec![false; CONTEXTS as usize];
+        for _ in FIRST..CONTEXTS {
+            let id = contexts.allocate(1).unwrap() as usize;
+            assert!(!core::mem::replace(&mut seen[id], true));
+        }
+        assert!(matches!(contexts.allocate(1), Err(Error::NoMem(_))));
+        assert!(contexts.release(40_000).unwrap());
+        assert_eq!(contexts.allocate(1).unwrap(), 40_000);
+    }
+
+    #[test]
+    fn world_and_self_are_never_given_back() {
+        let memory = Memory::create(1, 0).unwrap();
+        assert!(memory.contexts().release(WORLD).is_err());
+        assert!(memory.contexts().release(SELF).is_err());
+        assert!(memory.contexts().release(CONTEXTS).is_err());
+        assert!(memory.contexts().allocate(0).is_err());
+    }
+
+    #[test]
+    fn threads_never_get_the_same_id() {
+        let memory = Memory::create(4, 0).unwrap();
+        let mut ids: Vec<u32> = std::thread::scope(|scope| {
+            let takers: Vec<_> = (0..4)
+                .map(|_| {
+                    scope.spawn(|| {
+                        (0..500).map(|_| memory.contexts().allocate(1).unwrap()).collect::<Vec<_>>()
+                    })
+                })
+                .collect();
+            takers.into_iter().flat_map(|taker| taker.join().unwrap()).collect()
+        });
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), 2000);
+    }
+}

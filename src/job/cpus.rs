@@ -1,0 +1,147 @@
+//! How many CPUs the job may use: its affinity mask, and what the cgroup's quota leaves of it.
+
+use std::fs;
+
+/// Ids of the CPUs in the calling thread's affinity mask, in ascending order; at least one.
+#[must_use]
+pub fn affinity() -> Vec<usize> {
+    // The kernel refuses a mask shorter than its own, so ask with a longer one until it fits.
+    for words in [16_usize, 128, 1024] {
+        let mut mask = vec![0_u64; words];
+        // SAFETY: `mask` is `words * 8` writable bytes, and the kernel writes at most as many as it is told.
+        let got = unsafe { libc::sched_getaffinity(0, words * 8, mask.as_mut_ptr().cast()) };
+        if got == 0 {
+            let set: Vec<usize> =
+                (0..words * 64).filter(|cpu| mask[cpu / 64] >> (cpu % 64) & 1 == 1).collect();
+            if !set.is_empty() {
+                return set;
+            }
+        }
+    }
+    vec![0]
+}
+
+/// CPUs' worth of time that the cgroup grants, rounded up; `None` without a quota.
+#[must_use]
+pub fn quota() -> Option<u32> {
+    let own = fs::read_to_string("/proc/self/cgroup").ok()?;
+    quota_of(&own, |path| fs::read_to_string(path).ok())
+}
+
+/// [`quota`] over the text of /proc/self/cgroup and a reader of files: the least quota on the way up to the root.
+fn quota_of(own: &str, read: impl Fn(&str) -> Option<String>) -> Option<u32> {
+    let mut least: Option<f64> = None;
+    for line in own.lines() {
+        let mut fields = line.splitn(3, ':');
+        let (Some(_), Some(controllers), Some(path)) = (fields.next(), fields.next(), fields.next()) else {
+            continue;
+        };
+        let v1 = controllers.split(',').any(|controller| controller == "cpu");
+        if !v1 && !controllers.is_empty() {
+            continue;
+        }
+        let roots: &[&str] = if v1 {
+            &["/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"]
+        } else {
+            &["/sys/fs/cgroup", "/sys/fs/cgroup/unified"]
+        };
+        for root in roots {
+            for ancestor in ancestors(path) {
+                let at = format!("{root}{ancestor}");
+                let here = if v1 { quota_v1(&at, &read) } else { quota_v2(&at, &read) };
+                least = match (least, here) {
+                    (Some(a), Some(b)) => Some(a.min(b)),
+                    (a, b) => a.or(b),
+                };
+            }
+        }
+    }
+    // At least one CPU, and a part of one counts as one: it can run a rank.
+    least.map(|cpus| cpus.ceil().clamp(1.0, f64::from(u32::MAX)) as u32)
+}
+
+/// The path and all above it, the root as the empty path. In a container the path may not be visible; the root is.
+fn ancestors(path: &str) -> Vec<&str> {
+    let mut all = vec![];
+    let mut rest = path.trim_end_matches('/');
+    while !rest.is_empty() {
+        all.push(rest);
+        rest = rest.rfind('/').map_or("", |slash| &rest[..slash]);
+    }
+    all.push("");
+    all
+}
+
+/// `cpu.max`: "quota period" in microseconds, or "max period".
+fn quota_v2(dir: &str, read: &impl Fn(&str) -> Option<String>) -> Option<f64> {
+    let text = read(&format!("{dir}/cpu.max"))?;
+    let mut words = text.split_whitespace();
+    ratio(words.next()?, words.next().unwrap_or("100000"))
+}
+
+/// `cpu.cfs_quota_us` (-1 for none) and `cpu.cfs_period_us`.
+fn quota_v1(dir: &str, read: &impl Fn(&str) -> Option<String>) -> Option<f64> {
+    ratio(&read(&format!("{dir}/cpu.cfs_quota_us"))?, &read(&format!("{dir}/cpu.cfs_period_us"))?)
+}
+
+fn ratio(quota: &str, period: &str) -> Option<f64> {
+    let quota: f64 = quota.trim().parse().ok()?;
+    let period: f64 = period.trim().parse().ok()?;
+    (quota > 0.0 && period > 0.0).then(|| quota / period)
+}
+
+/// CPUs that the calling process may use: those of its affinity mask, fewer if the cgroup's quota is less. At least one.
+#[must_use]
+pub fn usable() -> u32 {
+    let mask = u32::try_from(affinity().len()).unwrap_or(u32::MAX);
+    quota().map_or(mask, |quota| quota.min(mask)).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn quota_with(own: &str, files: &[(&str, &str)]) -> Option<u32> {
+        quota_of(own, |path| files.iter().find(|(name, _)| *name == path).map(|(_, text)| (*text).to_owned()))
+    }
+
+    #[test]
+    fn no_quota_is_no_limit() {
+        assert_eq!(quota_with("0::/\n", &[("/sys/fs/cgroup/cpu.max", "max 100000\n")]), None);
+        assert_eq!(quota_with("", &[]), None);
+        let v1 = [
+            ("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n"),
+            ("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n"),
+        ];
+        assert_eq!(quota_with("1:cpu:/\n", &v1), None);
+    }
+
+    #[test]
+    fn a_quota_of_a_cpu_and_a_half_counts_two() {
+        assert_eq!(quota_with("0::/a/b\n", &[("/sys/fs/cgroup/a/b/cpu.max", "150000 100000\n")]), Some(2));
+    }
+
+    #[test]
+    fn the_least_quota_on_the_way_up_counts() {
+        let files = [
+            ("/sys/fs/cgroup/a/b/cpu.max", "800000 100000\n"),
+            ("/sys/fs/cgroup/a/cpu.max", "300000 100000\n"),
+        ];
+        assert_eq!(quota_with("0::/a/b\n", &files), Some(3));
+    }
+
+    #[test]
+    fn version_one_of_cgroups_is_read_too() {
+        let files = [
+            ("/sys/fs/cgroup/cpu/x/cpu.cfs_quota_us", "50000\n"),
+            ("/sys/fs/cgroup/cpu/x/cpu.cfs_period_us", "100000\n"),
+        ];
+        assert_eq!(quota_with("3:cpuset:/\n2:cpu,cpuacct:/x\n", &files), Some(1));
+    }
+
+    #[test]
+    fn this_machine_has_a_cpu() {
+        assert!(usable() >= 1);
+        assert!(usable() as usize <= affinity().len());
+    }
+}

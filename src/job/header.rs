@@ -1,0 +1,204 @@
+//! The segment's first page: what all ranks must agree on before they look any further.
+//!
+//! Rules of this page:
+//! - R1: the creator writes every field of geometry before any rank is started; nobody writes them again.
+//! - R2: the abort word goes once from zero to set; the first to set it wins.
+
+use crate::job::layout::{Geometry, HEADER};
+use crate::sync::{AtomicI32, AtomicU32, AtomicU64, Ordering};
+use crate::{Error, Result};
+
+/// "perusal" and the byte order.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"perusal\x01");
+/// Version of the segment's layout and protocols; ranks and launcher must have the same.
+pub const VERSION: u32 = 1;
+
+/// Words that the engine may share for what is measured or chosen once a job.
+pub const TUNING_WORDS: usize = 32;
+
+/// The header over mapped bytes. Offsets are part of the format: magic 0, version 8, ranks 12, cells 16, bulk 20,
+/// total 24, job id 32, launcher 40, usable CPUs 44, sender fences 48, abort 128, next context 256, tuning 384.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Header {
+    magic: AtomicU64,
+    version: AtomicU32,
+    ranks: AtomicU32,
+    cells: AtomicU32,
+    bulk: AtomicU32,
+    total: AtomicU64,
+    job_id: AtomicU64,
+    launcher: AtomicI32,
+    usable_cpus: AtomicU32,
+    sender_fences: AtomicU32,
+    _apart0: [u8; 76],
+    abort: AtomicU64,
+    _apart1: [u8; 120],
+    /// Where the search for a free context id goes on.
+    pub(super) next_context: AtomicU32,
+    _apart2: [u8; 124],
+    /// Free for the engine: what one rank measures or decides for all. All zero at first.
+    pub tuning: [AtomicU64; TUNING_WORDS],
+}
+
+#[cfg(not(perusal_loom))]
+const _: () = {
+    assert!(core::mem::size_of::<Header>() as u64 <= HEADER);
+    assert!(core::mem::offset_of!(Header, abort) == 128);
+    assert!(core::mem::offset_of!(Header, next_context) == 256);
+    assert!(core::mem::offset_of!(Header, tuning) == 384);
+};
+
+/// What the creator of a job decides; see [`Header::write`].
+#[derive(Debug, Clone, Copy)]
+pub struct Founding {
+    /// Sizes.
+    pub geometry: Geometry,
+    /// Length of the segment in bytes.
+    pub total: u64,
+    /// A number that tells jobs of one machine apart.
+    pub job_id: u64,
+    /// Process id of the launcher; 0 if there is none.
+    pub launcher: i32,
+    /// CPUs that the job may use.
+    pub usable_cpus: u32,
+}
+
+/// That somebody called for the end of the job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Abort {
+    /// World rank of who called.
+    pub rank: u32,
+    /// The error code given to MPI_Abort.
+    pub code: i32,
+}
+
+impl Header {
+    /// Fills the header of a new segment (rule 1).
+    pub fn write(&self, founding: &Founding) {
+        let Founding { geometry, total, job_id, launcher, usable_cpus } = *founding;
+        // Relaxed: no other process has the segment yet; starting one orders these before all it does.
+        self.version.store(VERSION, Ordering::Relaxed);
+        self.ranks.store(geometry.ranks, Ordering::Relaxed);
+        self.cells.store(geometry.cells, Ordering::Relaxed);
+        self.bulk.store(geometry.bulk, Ordering::Relaxed);
+        self.total.store(total, Ordering::Relaxed);
+        self.job_id.store(job_id, Ordering::Relaxed);
+        self.launcher.store(launcher, Ordering::Relaxed);
+        self.usable_cpus.store(usable_cpus, Ordering::Relaxed);
+        self.sender_fences.store(u32::from(geometry.ranks > usable_cpus), Ordering::Relaxed);
+        self.magic.store(MAGIC, Ordering::Relaxed);
+    }
+
+    /// Checks that the segment is ours, of our version and of `len` bytes, and gives its geometry.
+    ///
+    /// # Errors
+    /// [`Error::Segment`] that names what differs.
+    pub fn validate(&self, len: u64) -> Result<Geometry> {
+        // Relaxed: written before this process was started (rule 1).
+        if self.magic.load(Ordering::Relaxed) != MAGIC {
+            return Err(Error::Segment("the inherited memory is not a perusal job".into()));
+        }
+        let version = self.version.load(Ordering::Relaxed);
+        if version != VERSION {
+            return Err(Error::Segment(format!(
+                "the launcher speaks version {version} of the job memory and this program's MPI library version \
+                 {VERSION}; use the mpiexec that was installed with the library"
+            )));
+        }
+        let total = self.total.load(Ordering::Relaxed);
+        if total != len {
+            return Err(Error::Segment(format!("the job's header speaks of {total} bytes; it has {len}")));
+        }
+        Ok(Geometry {
+            ranks: self.ranks.load(Ordering::Relaxed),
+            cells: self.cells.load(Ordering::Relaxed),
+            bulk: self.bulk.load(Ordering::Relaxed),
+        })
+    }
+
+    /// The number that tells jobs of one machine apart.
+    #[must_use]
+    pub fn job_id(&self) -> u64 {
+        self.job_id.load(Ordering::Relaxed)
+    }
+
+    /// Process id of the launcher, if the job has one.
+    #[must_use]
+    pub fn launcher(&self) -> Option<i32> {
+        Some(self.launcher.load(Ordering::Relaxed)).filter(|pid| *pid != 0)
+    }
+
+    /// CPUs that the job may use: affinity mask and cgroup quota, seen when the job was made.
+    #[must_use]
+    pub fn usable_cpus(&self) -> u32 {
+        self.usable_cpus.load(Ordering::Relaxed)
+    }
+
+    /// Whether senders must fence before they look for a sleeper: so when ranks outnumber the usable CPUs, for then
+    /// ranks sleep often and a system call a sleep would cost more than a fence a send.
+    #[inline]
+    #[must_use]
+    pub fn sender_fences(&self) -> bool {
+        self.sender_fences.load(Ordering::Relaxed) != 0
+    }
+
+    /// Switches the senders' fences for all ranks. Only before any message: nobody rereads the mode in mid-flight.
+    pub fn set_sender_fences(&self, on: bool) {
+        self.sender_fences.store(u32::from(on), Ordering::Relaxed);
+    }
+
+    /// Calls for the end of the job; false if somebody has already (rule 2).
+    pub fn set_abort(&self, rank: u32, code: i32) -> bool {
+        let word = (u64::from(rank) + 1) << 32 | u64::from(code.cast_unsigned());
+        // Release: "abort" edge, pairs with Acquire in `Header::abort`; what the caller wrote before is seen.
+        self.abort.compare_exchange(0, word, Ordering::Release, Ordering::Relaxed).is_ok()
+    }
+
+    /// Who called for the end of the job, if anybody has.
+    #[inline]
+    #[must_use]
+    pub fn abort(&self) -> Option<Abort> {
+        // Acquire: "abort" edge, pairs with Release in `Header::set_abort`.
+        let word = self.abort.load(Ordering::Acquire);
+        // The upper half is the rank plus one, so that zero means nobody.
+        (word != 0).then(|| Abort { rank: (word >> 32) as u32 - 1, code: (word as u32).cast_signed() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::job::Memory;
+
+    #[test]
+    fn the_first_abort_is_the_one_that_counts() {
+        let memory = Memory::create(2, 0).unwrap();
+        let header = memory.header();
+        assert_eq!(header.abort(), None);
+        assert!(header.set_abort(1, -7));
+        assert!(!header.set_abort(0, 3));
+        let abort = header.abort().unwrap();
+        assert_eq!((abort.rank, abort.code), (1, -7));
+    }
+
+    #[test]
+    fn a_header_of_another_length_or_version_is_refused_by_name() {
+        let memory = Memory::create(2, 0).unwrap();
+        let header = memory.header();
+        assert!(header.validate(memory.segment().len()).is_ok());
+        assert!(header.validate(4096).unwrap_err().to_string().contains("4096"));
+        header.version.store(99, crate::sync::Ordering::Relaxed);
+        assert!(header.validate(memory.segment().len()).unwrap_err().to_string().contains("version 99"));
+        header.magic.store(0, crate::sync::Ordering::Relaxed);
+        assert!(
+            header.validate(memory.segment().len()).unwrap_err().to_string().contains("not a perusal job")
+        );
+    }
+
+    #[test]
+    fn senders_fence_when_ranks_outnumber_cpus() {
+        let memory = Memory::create(4096, 0).unwrap();
+        assert_eq!(memory.header().sender_fences(), memory.header().usable_cpus() < 4096);
+        assert!(!Memory::create(1, 0).unwrap().header().sender_fences());
+    }
+}

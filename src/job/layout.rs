@@ -1,0 +1,348 @@
+//! Where everything lies in the segment: pure arithmetic, the same in every process.
+//!
+//! ```text
+//! header | context-id table | rank block × n | ring (from, to) × n² | extra
+//! rank block:  telemetry page | roster entry | doorbell area
+//! ring:        control (3 × 128 B: producer's, consumer's, spare) | cells (C × 64 B) | bulk (B bytes)
+//! ```
+//!
+//! Regions, rank blocks and rings start on pages. All numbers are `u64`; a size that does not fit is an error.
+
+use crate::limits::{APART, LINE, PAGE};
+use crate::{Error, Result};
+
+/// Bytes of the header region.
+pub const HEADER: u64 = PAGE as u64;
+/// Entries of the context-id table: as many communicators can be alive in a job.
+pub const CONTEXTS: u32 = 65_536;
+/// Bytes of the context-id table: one `u32` reference count an entry.
+pub const CONTEXT_TABLE: u64 = CONTEXTS as u64 * 4;
+/// Bytes of a rank's telemetry page.
+pub const TELEMETRY: u64 = PAGE as u64;
+/// Bytes of a rank's roster entry.
+pub const ROSTER_ENTRY: u64 = 2 * APART as u64;
+/// Bytes of a rank's doorbell area before its bitmap of peers.
+pub const DOORBELL_FIXED: u64 = 2048;
+/// Bytes of a ring's control: producer's words, consumer's words, spare.
+pub const RING_CONTROL: u64 = 3 * APART as u64;
+/// Largest number of cells of a ring.
+pub const MAX_CELLS: u32 = 1 << 20;
+/// Largest bulk area of a ring in bytes.
+pub const MAX_BULK: u32 = 1 << 30;
+/// Smallest bulk area of a ring in bytes.
+pub const MIN_BULK: u32 = 1 << 10;
+/// Smallest number of cells of a ring.
+pub const MIN_CELLS: u32 = 8;
+
+const PAGE64: u64 = PAGE as u64;
+const _: () = assert!(CONTEXT_TABLE.is_multiple_of(PAGE64));
+const _: () = assert!(DOORBELL_FIXED.is_multiple_of(APART as u64));
+const _: () = assert!(ROSTER_ENTRY.is_multiple_of(APART as u64));
+const _: () = assert!(RING_CONTROL.is_multiple_of(LINE as u64));
+
+/// What a layout follows from; stored in the header, so that all agree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Geometry {
+    /// Number of ranks, at least 1.
+    pub ranks: u32,
+    /// Cells of a ring, each 64 bytes; a power of two.
+    pub cells: u32,
+    /// Bytes of a ring's bulk area; a power of two.
+    pub bulk: u32,
+}
+
+impl Geometry {
+    /// The usual sizes for `ranks`: the more pairs there are, the smaller a ring.
+    #[must_use]
+    pub fn of(ranks: u32) -> Self {
+        let (cells, bulk) = match ranks {
+            0..=8 => (256, 256 << 10),
+            9..=32 => (128, 64 << 10),
+            33..=128 => (64, 32 << 10),
+            _ => (64, 16 << 10),
+        };
+        Self { ranks, cells, bulk }
+    }
+
+    /// The usual sizes, or those that PERUSAL_RING_CELLS and PERUSAL_RING_BULK (bytes) name.
+    ///
+    /// # Errors
+    /// [`Error::Segment`] if a variable is set to something that is no power of two within the limits.
+    pub fn from_environment(ranks: u32) -> Result<Self> {
+        let mut geometry = Self::of(ranks);
+        if let Some(cells) = power_of_two("PERUSAL_RING_CELLS", MIN_CELLS, MAX_CELLS)? {
+            geometry.cells = cells;
+        }
+        if let Some(bulk) = power_of_two("PERUSAL_RING_BULK", MIN_BULK, MAX_BULK)? {
+            geometry.bulk = bulk;
+        }
+        Ok(geometry)
+    }
+}
+
+/// The variable's value, if it is set, checked to be a power of two in `min..=max`.
+fn power_of_two(variable: &str, min: u32, max: u32) -> Result<Option<u32>> {
+    let Some(text) = std::env::var_os(variable) else { return Ok(None) };
+    parse_power_of_two(variable, &text.to_string_lossy(), min, max).map(Some)
+}
+
+fn parse_power_of_two(variable: &str, text: &str, min: u32, max: u32) -> Result<u32> {
+    match text.trim().parse::<u32>() {
+        Ok(value) if value.is_power_of_two() && (min..=max).contains(&value) => Ok(value),
+        _ => {
+            Err(Error::Segment(format!("{variable} is {text:?}; it must be a power of two in {min}..={max}")))
+        }
+    }
+}
+
+/// Offsets of everything, in bytes from the start of the segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layout {
+    geometry: Geometry,
+    rank_block: u64,
+    ring: u64,
+    rings_at: u64,
+    extra_at: u64,
+    extra: u64,
+}
+
+/// Where the parts of one ring lie, in bytes from the start of the segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RingOffsets {
+    /// Start of the ring and of its control: producer's 128 bytes, consumer's, spare.
+    pub control: u64,
+    /// Start of the cells.
+    pub cells: u64,
+    /// Start of the bulk area.
+    pub bulk: u64,
+}
+
+impl Layout {
+    /// Lays out a job.
+    ///
+    /// # Errors
+    /// [`Error::Segment`] if there are no ranks, a size is out of its limits, or the sum leaves 63 bits.
+    pub fn new(geometry: Geometry) -> Result<Self> {
+        let Geometry { ranks, cells, bulk } = geometry;
+        let fits = |value: u32, min, max| value.is_power_of_two() && (min..=max).contains(&value);
+        if ranks == 0 || !fits(cells, MIN_CELLS, MAX_CELLS) || !fits(bulk, MIN_BULK, MAX_BULK) {
+            return Err(Error::Segment(format!(
+                "{ranks} ranks with rings of {cells} cells and {bulk} bytes of bulk make no layout"
+            )));
+        }
+        Self::sum(geometry).ok_or_else(|| {
+            Error::Segment(format!(
+                "{ranks} ranks with rings of {cells} cells and {bulk} bytes exceed 63 bits"
+            ))
+        })
+    }
+
+    fn sum(geometry: Geometry) -> Option<Self> {
+        let n = u64::from(geometry.ranks);
+        let bitmap = n.div_ceil(64).checked_mul(8)?;
+        let rank_block = TELEMETRY + pages(ROSTER_ENTRY + DOORBELL_FIXED + bitmap)?;
+        let ring = pages(RING_CONTROL + u64::from(geometry.cells) * LINE as u64 + u64::from(geometry.bulk))?;
+        let rings_at = (HEADER + CONTEXT_TABLE).checked_add(rank_block.checked_mul(n)?)?;
+        let extra_at = rings_at.checked_add(ring.checked_mul(n.checked_mul(n)?)?)?;
+        (extra_at <= i64::MAX as u64).then_some(Self {
+            geometry,
+            rank_block,
+            ring,
+            rings_at,
+            extra_at,
+            extra: 0,
+        })
+    }
+
+    /// What the layout was made from.
+    #[inline]
+    #[must_use]
+    pub fn geometry(&self) -> Geometry {
+        self.geometry
+    }
+
+    /// Number of ranks.
+    #[inline]
+    #[must_use]
+    pub fn ranks(&self) -> u32 {
+        self.geometry.ranks
+    }
+
+    /// Length of the segment in bytes of address space.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.extra_at + self.extra
+    }
+
+    /// Start of the context-id table.
+    #[must_use]
+    pub fn contexts(&self) -> u64 {
+        HEADER
+    }
+
+    /// Bytes that every job needs from the start on: header, context-id table and rank blocks. The rest is per pair.
+    #[must_use]
+    pub fn fixed(&self) -> u64 {
+        self.rings_at
+    }
+
+    /// Bytes of one rank's block.
+    #[must_use]
+    pub fn rank_block_size(&self) -> u64 {
+        self.rank_block
+    }
+
+    /// Start of the block of `rank`, which must be in `0..ranks`.
+    #[inline]
+    #[must_use]
+    pub fn rank_block(&self, rank: u32) -> u64 {
+        debug_assert!(rank < self.ranks());
+        HEADER + CONTEXT_TABLE + u64::from(rank) * self.rank_block
+    }
+
+    /// Start of the telemetry page of `rank`.
+    #[inline]
+    #[must_use]
+    pub fn telemetry(&self, rank: u32) -> u64 {
+        self.rank_block(rank)
+    }
+
+    /// Start of the roster entry of `rank`.
+    #[inline]
+    #[must_use]
+    pub fn roster(&self, rank: u32) -> u64 {
+        self.rank_block(rank) + TELEMETRY
+    }
+
+    /// Start of the doorbell area of `rank`, on a 128-byte boundary.
+    #[inline]
+    #[must_use]
+    pub fn doorbell(&self, rank: u32) -> u64 {
+        self.roster(rank) + ROSTER_ENTRY
+    }
+
+    /// Bytes of a doorbell area: at least 2048 and one bit for every rank.
+    #[must_use]
+    pub fn doorbell_size(&self) -> u64 {
+        self.rank_block - TELEMETRY - ROSTER_ENTRY
+    }
+
+    /// Bytes of one ring, a multiple of the page.
+    #[must_use]
+    pub fn ring_size(&self) -> u64 {
+        self.ring
+    }
+
+    /// Where the ring lies that `from` writes and `to` reads; both must be in `0..ranks`. The rings that one rank reads
+    /// are neighbours.
+    #[inline]
+    #[must_use]
+    pub fn ring(&self, from: u32, to: u32) -> RingOffsets {
+        debug_assert!(from < self.ranks() && to < self.ranks());
+        let index = u64::from(to) * u64::from(self.ranks()) + u64::from(from);
+        let control = self.rings_at + index * self.ring;
+        let cells = control + RING_CONTROL;
+        RingOffsets { control, cells, bulk: cells + u64::from(self.geometry.cells) * LINE as u64 }
+    }
+
+    /// Start and bytes of the region kept for shared allocations; its size is 0 for now.
+    #[must_use]
+    pub fn extra(&self) -> (u64, u64) {
+        (self.extra_at, self.extra)
+    }
+}
+
+/// `bytes` rounded up to whole pages.
+fn pages(bytes: u64) -> Option<u64> {
+    bytes.checked_next_multiple_of(PAGE64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layout(ranks: u32) -> Layout {
+        Layout::new(Geometry::of(ranks)).unwrap()
+    }
+
+    #[test]
+    fn regions_follow_each_other_without_overlap_and_end_at_the_total() {
+        for ranks in [1, 2, 3, 8, 9, 32, 33, 128, 129, 1000] {
+            let l = layout(ranks);
+            let mut end = HEADER + CONTEXT_TABLE;
+            for rank in 0..ranks {
+                assert_eq!(l.rank_block(rank), end);
+                assert_eq!(l.telemetry(rank), end);
+                assert!(l.roster(rank) >= l.telemetry(rank) + TELEMETRY);
+                assert!(l.doorbell(rank) >= l.roster(rank) + ROSTER_ENTRY);
+                end = l.doorbell(rank) + l.doorbell_size();
+                assert_eq!(end, l.rank_block(rank) + l.rank_block_size());
+            }
+            assert_eq!(end, l.fixed());
+            for to in 0..ranks.min(70) {
+                for from in 0..ranks {
+                    let ring = l.ring(from, to);
+                    assert_eq!(
+                        ring.control,
+                        l.fixed() + (u64::from(to) * u64::from(ranks) + u64::from(from)) * l.ring_size()
+                    );
+                    assert_eq!(ring.cells - ring.control, RING_CONTROL);
+                    assert_eq!(ring.bulk - ring.cells, u64::from(l.geometry().cells) * 64);
+                    assert!(ring.bulk + u64::from(l.geometry().bulk) <= ring.control + l.ring_size());
+                }
+            }
+            let last = l.ring(ranks - 1, ranks - 1);
+            assert_eq!(last.control + l.ring_size(), l.extra().0);
+            assert_eq!(l.total(), l.extra().0 + l.extra().1);
+        }
+    }
+
+    #[test]
+    fn everything_lies_on_its_alignment() {
+        for ranks in [1, 7, 64, 129] {
+            let l = layout(ranks);
+            assert!(l.rank_block(ranks - 1).is_multiple_of(PAGE64));
+            assert!(l.doorbell(ranks - 1).is_multiple_of(128));
+            let ring = l.ring(0, ranks - 1);
+            assert!(ring.control.is_multiple_of(PAGE64));
+            assert!(ring.cells.is_multiple_of(64));
+            assert!(ring.bulk.is_multiple_of(64));
+        }
+    }
+
+    #[test]
+    fn a_doorbell_has_a_bit_for_every_rank() {
+        for ranks in [1, 64, 65, 4096, 20_000] {
+            assert!(layout(ranks).doorbell_size() >= DOORBELL_FIXED + u64::from(ranks).div_ceil(64) * 8);
+        }
+    }
+
+    #[test]
+    fn rings_shrink_as_ranks_grow() {
+        assert_eq!(Geometry::of(8), Geometry { ranks: 8, cells: 256, bulk: 262_144 });
+        assert_eq!(Geometry::of(32), Geometry { ranks: 32, cells: 128, bulk: 65_536 });
+        assert_eq!(Geometry::of(128), Geometry { ranks: 128, cells: 64, bulk: 32_768 });
+        assert_eq!(Geometry::of(129), Geometry { ranks: 129, cells: 64, bulk: 16_384 });
+    }
+
+    #[test]
+    fn too_much_is_an_error_and_not_a_wrapped_number() {
+        let huge = Geometry { ranks: u32::MAX, cells: MAX_CELLS, bulk: MAX_BULK };
+        assert!(Layout::new(huge).unwrap_err().to_string().contains("63 bits"));
+        assert!(Layout::new(Geometry { ranks: 0, cells: 64, bulk: 4096 }).is_err());
+        assert!(Layout::new(Geometry { ranks: 2, cells: 65, bulk: 4096 }).is_err());
+        assert!(Layout::new(Geometry { ranks: 2, cells: 64, bulk: 5000 }).is_err());
+    }
+
+    #[test]
+    fn ring_sizes_from_text_are_checked() {
+        assert_eq!(parse_power_of_two("V", " 128 ", 8, 1024).unwrap(), 128);
+        for wrong in ["", "100", "4", "2048", "-8", "many"] {
+            let error = parse_power_of_two("PERUSAL_RING_CELLS", wrong, 8, 1024).unwrap_err().to_string();
+            assert!(
+                error.contains("PERUSAL_RING_CELLS") && error.contains("power of two in 8..=1024"),
+                "{error}"
+            );
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! Who has arrived, who is gone, and of what.
+//!
+//! Rules of an entry:
+//! - R1: the rank itself moves its state forward, from absent to finalized; the launcher alone declares it dead.
+//! - R2: dead is the last state; nothing leaves it.
+//! - R3: the exit word and the process group are the launcher's.
+
+use core::fmt;
+
+use crate::sync::{AtomicI32, AtomicU32, Ordering};
+use crate::{Error, Result};
+
+/// Where a rank is in its life. The order is the order of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u32)]
+pub enum State {
+    /// Its process has not looked at the job yet.
+    Absent = 0,
+    /// It has attached to the segment.
+    Arrived = 1,
+    /// MPI is initialised.
+    Initialised = 2,
+    /// It is inside MPI_Finalize.
+    Finalizing = 3,
+    /// MPI_Finalize is done.
+    Finalized = 4,
+    /// Its process is gone without having finalized.
+    Dead = 5,
+}
+
+impl State {
+    fn from_word(word: u32) -> Self {
+        match word {
+            0 => Self::Absent,
+            1 => Self::Arrived,
+            2 => Self::Initialised,
+            3 => Self::Finalizing,
+            4 => Self::Finalized,
+            // A word that nobody wrote is a rank that cannot be relied on.
+            _ => Self::Dead,
+        }
+    }
+}
+
+/// How a process ended, as `waitpid` tells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exit(pub i32);
+
+impl Exit {
+    /// The signal that ended it, if one did.
+    #[must_use]
+    pub fn signal(self) -> Option<i32> {
+        libc::WIFSIGNALED(self.0).then(|| libc::WTERMSIG(self.0))
+    }
+
+    /// What a shell would call its status: the exit status, or 128 plus the signal.
+    #[must_use]
+    pub fn status(self) -> i32 {
+        match self.signal() {
+            Some(signal) => 128 + signal,
+            None => libc::WEXITSTATUS(self.0),
+        }
+    }
+}
+
+impl fmt::Display for Exit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.signal() {
+            Some(signal) if libc::WCOREDUMP(self.0) => {
+                write!(f, "killed by {} (core dumped)", signal_name(signal))
+            }
+            Some(signal) => write!(f, "killed by {}", signal_name(signal)),
+            None => write!(f, "exited with status {}", self.status()),
+        }
+    }
+}
+
+/// A signal's name with its number and, where it helps, what it means.
+#[must_use]
+pub fn signal_name(signal: i32) -> String {
+    let name = match signal {
+        libc::SIGHUP => "SIGHUP",
+        libc::SIGINT => "SIGINT",
+        libc::SIGQUIT => "SIGQUIT",
+        libc::SIGILL => "SIGILL",
+        libc::SIGTRAP => "SIGTRAP",
+        libc::SIGABRT => "SIGABRT",
+        libc::SIGBUS => "SIGBUS",
+        libc::SIGFPE => "SIGFPE",
+        libc::SIGKILL => "SIGKILL",
+        libc::SIGUSR1 => "SIGUSR1",
+        libc::SIGSEGV => "SIGSEGV",
+        libc::SIGUSR2 => "SIGUSR2",
+        libc::SIGPIPE => "SIGPIPE",
+        libc::SIGALRM => "SIGALRM",
+        libc::SIGTERM => "SIGTERM",
+        libc::SIGSTKFLT => "SIGSTKFLT",
+        libc::SIGXCPU => "SIGXCPU",
+        libc::SIGXFSZ => "SIGXFSZ",
+        libc::SIGVTALRM => "SIGVTALRM",
+        libc::SIGPROF => "SIGPROF",
+        libc::SIGIO => "SIGIO",
+        libc::SIGPWR => "SIGPWR",
+        libc::SIGSYS => "SIGSYS",
+        _ => return format!("signal {signal}"),
+    };
+    format!("{name} (signal {signal})")
+}
+
+/// One rank's entry over mapped bytes: state 0, pid 4, process group 8, exit known 12, exit 16.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Entry {
+    state: AtomicU32,
+    pid: AtomicI32,
+    group: AtomicI32,
+    exit_known: AtomicU32,
+    exit: AtomicI32,
+}
+
+#[cfg(not(perusal_loom))]
+const _: () = assert!(core::mem::size_of::<Entry>() as u64 <= super::layout::ROSTER_ENTRY);
+
+impl Entry {
+    /// Where the rank is in its life.
+    #[inline]
+    #[must_use]
+    pub fn state(&self) -> State {
+        // Acquire: "roster" edge, pairs with Release in `advance` and `declare_dead`.
+        State::from_word(self.state.load(Ordering::Acquire))
+    }
+
+    /// Process id of the rank; 0 before it arrived.
+    #[must_use]
+    pub fn pid(&self) -> i32 {
+        self.pid.load(Ordering::Relaxed)
+    }
+
+    /// How its process ended, if the launcher has seen it end.
+    #[must_use]
+    pub fn exit(&self) -> Option<Exit> {
+        // Acquire: "exit" edge, pairs with Release in `set_exit`.
+        (self.exit_known.load(Ordering::Acquire) != 0).then(|| Exit(self.exit.load(Ordering::Relaxed)))
+    }
+
+    /// The calling process takes this rank's place. One that has finalized may come back (MPI sessions).
+    ///
+    /// # Errors
+    /// [`Error::Segment`] if another process has the place already, or the launcher has given the rank up.
+    pub fn arrive(&self, rank: u32, pid: i32) -> Result<()> {
+        let seen = self.state();
+        let back = seen == State::Finalized && self.pid() == pid;
+        if seen != State::Absent && !back {
+            return Err(occupied(rank, seen, self.pid()));
+        }
+        // Release: "roster" edge; a failure means that another process or the launcher came first.
+        match self.state.compare_exchange(
+            seen as u32,
+            State::Arrived as u32,
+            Ordering::Release,
+            Ordering::Relaxed,
+        ) {
+            Ok(_) => {
+                self.pid.store(pid, Ordering::Relaxed);
+                Ok(())
+            }
+            Err(word) => Err(occupied(rank, State::from_word(word), self.pid())),
+        }
+    }
+
+    /// The rank moves on to `state` (rule 1); what it did before is seen by who sees the state. A dead one stays dead.
+    pub fn advance(&self, state: State) {
+        let mut seen = self.state.load(Ordering::Relaxed);
+        while seen != State::Dead as u32 {
+            // Release: "roster" edge, pairs with Acquire in `state`.
+            match self.state.compare_exchange_weak(seen, state as u32, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// The launcher declares the rank dead unless it has finalized (rules 1 and 2); true if it is dead now.
+    pub fn declare_dead(&self) -> bool {
+        let mut seen = self.state.load(Ordering::Relaxed);
+        loop {
+            if seen == State::Finalized as u32 {
+                return false;
+            }
+            // Release: "roster" edge, pairs with Acquire in `state`; publishes the exit word written before.
+            match self.state.compare_exchange_weak(
+                seen,
+                State::Dead as u32,
+                Ordering::Release,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return true,
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// The launcher notes how the process ended (rule 3).
+    pub fn set_exit(&self, exit: Exit) {
+        self.exit.store(exit.0, Ordering::Relaxed);
+        // Release: "exit" edge, pairs with Acquire in `exit`.
+        self.exit_known.store(1, Ordering::Release);
+    }
+
+    /// The launcher notes the process group that it gave the rank, or 0 when that group has been cleared (rule 3).
+    pub fn set_group(&self, group: i32) {
+        // Release: "group" edge, pairs with Acquire in `group`.
+        self.group.store(group, Ordering::Release);
+    }
+
+    /// The process group that the launcher gave the rank; 0 if it has none (any more).
+    #[must_use]
+    pub fn group(&self) -> i32 {
+        // Acquire: "group" edge, pairs with Release in `set_group`.
+        self.group.load(Ordering::Acquire)
+    }
+}
+
+fn occupied(rank: u32, state: State, pid: i32) -> Error {
+    match state {
+        State::Dead => Error::Segment(format!("the launcher has already given rank {rank} up")),
+        _ => Error::Segment(format!(
+            "rank {rank} of this job is process {pid} already; a program that a rank starts itself is not part of \
+             the job and must be started through its own mpiexec"
+        )),
+    }
+}
+
+/// All entries of a job.
+#[derive(Debug, Clone, Copy)]
+pub struct Roster<'a> {
+    pub(super) memory: &'a super::Memory,
+}
+
+impl<'a> Roster<'a> {
+    /// The entry of `rank`.
+    ///
+    /// # Panics
+    /// If `rank` is not in the job.
+    #[inline]
+    #[must_use]
+    pub fn entry(self, rank: u32) -> &'a Entry {
+        self.memory.roster_entry(rank)
+    }
+
+    /// Whether the launcher has seen the process of `rank` end before it finalized.
+    #[inline]
+    #[must_use]
+    pub fn is_dead(self, rank: u32) -> bool {
+        self.entry(rank).state() == State::Dead
+    }
+
+    /// What became of a rank that is dead, as a clause: "killed by SIGSEGV (signal 11)".
+    #[must_use]
+    pub fn how(self, rank: u32) -> String {
+        match self.entry(rank).exit() {
+            Some(exit) if exit.signal().is_none() => format!("{exit} before MPI_Finalize"),
+            Some(exit) => exit.to_string(),
+            None => "its process is gone".to_owned(),
+        }
+    }
+
+    /// The first dead rank, if there is one.
+    #[must_use]
+    pub fn first_dead(self) -> Option<u32> {
+        (0..self.memory.size()).find(|rank| self.is_dead(*rank))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::Memory;
+
+    #[test]
+    fn a_place_is_taken_once() {
+        let memory = Memory::create(2, 0).unwrap();
+        let entry = memory.roster().entry(1);
+        entry.arrive(1, 100).unwrap();
+        let error = entry.arrive(1, 200).unwrap_err().to_string();
+        assert!(error.contains("rank 1 of this job is process 100 already"), "{error}");
+    }
+
+    #[test]
+    fn the_same_process_may_come_back_after_it_finalized() {
+        let memory = Memory::create(1, 0).unwrap();
+        let entry = memory.roster().entry(0);
+        entry.arrive(0, 100).unwrap();
+        entry.advance(State::Finalized);
+        assert!(entry.arrive(0, 200).is_err());
+        entry.arrive(0, 100).unwrap();
+        assert_eq!(entry.state(), State::Arrived);
+    }
+
+    #[test]
+    fn the_dead_stay_dead() {
+        let memory = Memory::create(1, 0).unwrap();
+        let entry = memory.roster().entry(0);
+        entry.arrive(0, 100).unwrap();
+        entry.set_exit(Exit(9));
+        assert!(entry.declare_dead());
+        entry.advance(State::Initialised);
+        assert!(memory.roster().is_dead(0));
+        assert_eq!(memory.roster().first_dead(), Some(0));
+        assert_eq!(memory.roster().how(0), "killed by SIGKILL (signal 9)");
+        assert!(entry.arrive(0, 100).unwrap_err().to_string().contains("given rank 0 up"));
+    }
+
+    #[test]
+    fn who_has_finalized_does_not_die() {
+        let memory = Memory::create(1, 0).unwrap();
+        let entry = memory.roster().entry(0);
+        entry.advance(State::Finalized);
+        assert!(!entry.declare_dead());
+        assert_eq!(entry.state(), State::Finalized);
+    }
+
+    #[test]
+    fn an_exit_reads_as_a_shell_would_say_it() {
+        assert_eq!(Exit(3 << 8).status(), 3);
+        assert_eq!(Exit(11).status(), 139);
+        assert_eq!(Exit(11).to_string(), "killed by SIGSEGV (signal 11)");
+        assert_eq!(Exit(0).to_string(), "exited with status 0");
+    }
+}

@@ -1,0 +1,241 @@
+//! The job's one piece of shared memory: a sealed `memfd`, mapped whole, whose pages are taken before they are touched.
+//!
+//! Address space is free, memory is not: the file is as long as the layout for all pairs of ranks, and sparse. A page
+//! that nobody reserved must not be touched, for on a machine without memory that would be SIGBUS; [`Segment::reserve`]
+//! takes the pages or says why it cannot. The seals keep every holder of the descriptor from shrinking the file under
+//! the others. Nothing has a name in a file system, so nothing stays behind whoever is killed.
+
+use std::fs::File;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+use memmap2::{MmapOptions, MmapRaw};
+
+use crate::{Error, Result};
+
+/// Largest piece that one `fallocate` call is asked for: a signal makes the kernel give a half-done piece back, so a
+/// piece must be short beside the time between signals.
+const PIECE: u64 = 8 << 20;
+
+/// The mapped memory of one job. Dropping it unmaps; the memory goes when the last rank has.
+#[derive(Debug)]
+pub struct Segment {
+    map: MmapRaw,
+    file: File,
+}
+
+impl Segment {
+    /// Makes a segment of `len` bytes of address space, all zero and none of it reserved.
+    ///
+    /// # Errors
+    /// [`Error::Segment`] if the kernel refuses the file, its length or the mapping.
+    pub fn create(len: u64) -> Result<Self> {
+        // SAFETY: the name is a NUL-terminated literal; the call touches no other memory.
+        let fd = unsafe {
+            libc::memfd_create(c"perusal-job".as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING)
+        };
+        if fd < 0 {
+            return Err(failed("memfd_create", "the kernel or a seccomp filter forbids it"));
+        }
+        // SAFETY: memfd_create has just returned this descriptor and nobody else owns it.
+        let file = File::from(unsafe { OwnedFd::from_raw_fd(fd) });
+        lengthen(&file, len)?;
+        let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
+        // SAFETY: an fcntl with integer arguments on a descriptor that `file` keeps open.
+        if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) } < 0 {
+            return Err(failed("sealing the memfd", "the kernel forbids it"));
+        }
+        Self::map(file)
+    }
+
+    /// Maps the segment behind an inherited descriptor, which stays open but is not passed to further programs.
+    ///
+    /// # Errors
+    /// [`Error::Segment`] if `fd` is not an open, sealed memfd or cannot be mapped.
+    pub fn attach(fd: RawFd) -> Result<Self> {
+        // SAFETY: fcntl on an integer; a descriptor that is not open gives EBADF.
+        let own = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 3) };
+        if own < 0 {
+            return Err(Error::Segment(format!(
+                "descriptor {fd} from PERUSAL_JOB_FD is not open; a program between the launcher and this one closed \
+                 it, or the environment was carried over from another job"
+            )));
+        }
+        // SAFETY: F_DUPFD_CLOEXEC has just returned this descriptor and nobody else owns it.
+        let file = File::from(unsafe { OwnedFd::from_raw_fd(own) });
+        // SAFETY: as above, integers only.
+        let seals = unsafe { libc::fcntl(own, libc::F_GET_SEALS) };
+        if seals < 0 || seals & libc::F_SEAL_SHRINK == 0 {
+            return Err(Error::Segment(format!(
+                "descriptor {fd} from PERUSAL_JOB_FD is open but is not a job's sealed memory; the environment was \
+                 carried over from another job"
+            )));
+        }
+        // SAFETY: as above, integers only.
+        unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) };
+        Self::map(file)
+    }
+
+    fn map(file: File) -> Result<Self> {
+        let len = file.metadata().map_err(|e| Error::Segment(format!("fstat: {e}")))?.len();
+        let bytes = usize::try_from(len)
+            .map_err(|_| Error::Segment(format!("{len} bytes do not fit into this address space")))?;
+        let map = MmapOptions::new().len(bytes).map_raw(&file).map_err(|e| {
+            Error::Segment(format!(
+                "mapping {len} bytes of address space: {e}; a limit on virtual memory (ulimit -v) must allow it, or \
+                 use smaller rings (PERUSAL_RING_CELLS, PERUSAL_RING_BULK)"
+            ))
+        })?;
+        Ok(Self { map, file })
+    }
+
+    /// Length in bytes of address space.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.map.len() as u64
+    }
+
+    /// A segment is never empty: its header is there.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.map.len() == 0
+    }
+
+    /// The descriptor, for handing it to the ranks.
+    #[must_use]
+    pub fn fd(&self) -> RawFd {
+        self.file.as_raw_fd()
+    }
+
+    /// Takes the memory of `len` bytes from `offset` on (whole pages), so that touching them cannot fail. Taking what is
+    /// taken already costs a system call and changes nothing: contents stay.
+    ///
+    /// # Errors
+    /// [`Error::Segment`] when memory has run out, with how much was asked for and what can be done.
+    pub fn reserve(&self, offset: u64, len: u64) -> Result<()> {
+        let end = offset.checked_add(len).filter(|end| *end <= self.len()).ok_or_else(|| {
+            Error::Intern(format!("reserving {len} bytes at {offset} of a segment of {}", self.len()))
+        })?;
+        let mut at = offset;
+        while at < end {
+            let piece = (end - at).min(PIECE);
+            self.allocate(at, piece).map_err(|e| exhausted(len, &e))?;
+            at += piece;
+        }
+        Ok(())
+    }
+
+    fn allocate(&self, offset: u64, len: u64) -> std::io::Result<()> {
+        loop {
+            // Lossless: both lie within the mapping, whose length is an isize.
+            let (offset, len) = (offset.cast_signed(), len.cast_signed());
+            // SAFETY: integers only, on a descriptor that `file` keeps open.
+            if unsafe { libc::fallocate(self.fd(), 0, offset, len) } == 0 {
+                return Ok(());
+            }
+            let error = std::io::Error::last_os_error();
+            if error.raw_os_error() != Some(libc::EINTR) {
+                return Err(error);
+            }
+        }
+    }
+
+    /// Address in this process of the `len` bytes from `offset` on. The caller has them reserved before touching them.
+    ///
+    /// # Errors
+    /// [`Error::Intern`] for a range outside of the segment; what peers write is validated where it is read.
+    pub fn at(&self, offset: u64, len: u64) -> Result<*mut u8> {
+        match offset.checked_add(len) {
+            // SAFETY: `offset` is at most the length of the mapping, so the sum stays inside it or one past its end.
+            Some(end) if end <= self.len() => Ok(unsafe { self.map.as_mut_ptr().add(offset as usize) }),
+            _ => Err(Error::Intern(format!("{len} bytes at {offset} of a segment of {}", self.len()))),
+        }
+    }
+
+    /// Address in this process of the segment's first byte; page-aligned.
+    #[inline]
+    #[must_use]
+    pub fn base(&self) -> *mut u8 {
+        self.map.as_mut_ptr()
+    }
+}
+
+/// Gives the empty file its length, with a word in advance where the kernel would send SIGXFSZ instead.
+fn lengthen(file: &File, len: u64) -> Result<()> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is a live rlimit that the call fills.
+    let known = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) } == 0;
+    if known && limit.rlim_cur != libc::RLIM_INFINITY && limit.rlim_cur < len {
+        return Err(Error::Segment(format!(
+            "the job needs {len} bytes of address space in one file, and the limit on file sizes is {} (ulimit -f); \
+             raise it, or use smaller rings (PERUSAL_RING_CELLS, PERUSAL_RING_BULK)",
+            limit.rlim_cur
+        )));
+    }
+    file.set_len(len).map_err(|e| Error::Segment(format!("a file of {len} bytes of address space: {e}")))
+}
+
+fn exhausted(len: u64, error: &std::io::Error) -> Error {
+    Error::Segment(format!(
+        "{len} bytes of shared memory are not to be had ({error}); give the job or its container more memory, start \
+         fewer ranks, or use smaller rings (PERUSAL_RING_CELLS, PERUSAL_RING_BULK)"
+    ))
+}
+
+fn failed(what: &str, why: &str) -> Error {
+    Error::Segment(format!("{what}: {}; {why}", std::io::Error::last_os_error()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_one_mapping_writes_another_reads() {
+        let a = Segment::create(1 << 20).unwrap();
+        a.reserve(4096, 4096).unwrap();
+        let b = Segment::attach(a.fd()).unwrap();
+        // SAFETY: the byte is reserved and inside both mappings; this thread is the only one to touch it.
+        unsafe {
+            a.at(5000, 1).unwrap().write_volatile(7);
+            assert_eq!(b.at(5000, 1).unwrap().read_volatile(), 7);
+        }
+        assert_eq!(a.len(), b.len());
+    }
+
+    #[test]
+    fn address_space_is_not_memory() {
+        let segment = Segment::create(1 << 40).unwrap();
+        segment.reserve((1 << 40) - 4096, 4096).unwrap();
+        assert_eq!(segment.file.metadata().map(|m| std::os::unix::fs::MetadataExt::blocks(&m)).unwrap(), 8);
+    }
+
+    #[test]
+    fn the_file_cannot_be_shrunk_by_a_rank() {
+        let segment = Segment::create(1 << 20).unwrap();
+        assert!(segment.file.set_len(4096).is_err());
+    }
+
+    #[test]
+    fn a_range_outside_is_refused() {
+        let segment = Segment::create(8192).unwrap();
+        assert!(segment.reserve(8192, 1).is_err());
+        assert!(segment.reserve(u64::MAX, 2).is_err());
+        assert!(segment.at(8000, 193).is_err());
+        assert!(segment.at(8000, 192).is_ok());
+    }
+
+    #[test]
+    fn a_descriptor_that_is_no_segment_is_refused_with_its_number() {
+        let closed = Segment::attach(9999).unwrap_err().to_string();
+        assert!(closed.contains("9999 from PERUSAL_JOB_FD is not open"), "{closed}");
+        let null = File::open("/dev/null").unwrap();
+        let other = Segment::attach(null.as_raw_fd()).unwrap_err().to_string();
+        assert!(other.contains("not a job's sealed memory"), "{other}");
+    }
+
+    #[test]
+    fn no_memory_is_an_error_that_says_how_much_was_asked() {
+        let full = exhausted(372_736, &std::io::Error::from_raw_os_error(libc::ENOSPC)).to_string();
+        assert!(full.contains("372736 bytes") && full.contains("PERUSAL_RING_BULK"), "{full}");
+    }
+}

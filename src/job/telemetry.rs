@@ -1,0 +1,294 @@
+//! One page a rank that tells what the rank does right now: counters, queue lengths, what it waits for.
+//!
+//! One writer, the rank itself, with plain relaxed stores, so that it costs next to nothing and is always on; any number
+//! of readers, inside and outside of the job. Readers take a page as a sequence of samples: single words are never torn,
+//! words beside each other may be of different moments. With MPI_THREAD_MULTIPLE two threads of the rank may count at
+//! once and lose a step; the counters say what goes on, they are no ledger.
+//!
+//! Offsets in the page, in bytes, each word 8 bytes, little-endian: see [`Telemetry`].
+
+use core::fmt;
+
+use crate::sync::{AtomicU64, Ordering};
+
+/// Ways a message can take, as an index into the counters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Protocol {
+    /// Payload within the cell.
+    Inline = 0,
+    /// Payload in the ring's bulk area, whole.
+    Eager = 1,
+    /// Large: through the ring in chunks.
+    Chunked = 2,
+    /// Large: the receiver reads the sender's memory (CMA).
+    Cma = 3,
+    /// Large: both ranks copy a half.
+    Shared = 4,
+    /// Large: copied straight between memory that both see.
+    Direct = 5,
+    /// From a rank to itself.
+    Loopback = 6,
+}
+
+/// Number of [`Protocol`] slots; one is spare.
+pub const PROTOCOLS: usize = 8;
+
+/// A word with one writer.
+#[derive(Debug, Default)]
+#[repr(transparent)]
+pub struct Count(AtomicU64);
+
+impl Count {
+    /// The value now.
+    #[inline]
+    #[must_use]
+    pub fn get(&self) -> u64 {
+        // Relaxed: a sample; no other memory is read because of it.
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Sets the value.
+    #[inline]
+    pub fn set(&self, value: u64) {
+        // Relaxed: a sample; publishes nothing else.
+        self.0.store(value, Ordering::Relaxed);
+    }
+
+    /// Adds `n` without a locked instruction: there is one writer.
+    #[inline]
+    pub fn add(&self, n: u64) {
+        self.set(self.get().wrapping_add(n));
+    }
+}
+
+/// A length and the highest value that it had.
+#[derive(Debug, Default)]
+#[repr(C)]
+pub struct Length {
+    /// Entries now.
+    pub now: Count,
+    /// Most entries ever.
+    pub high: Count,
+}
+
+impl Length {
+    /// Notes that the queue has `entries` entries now.
+    #[inline]
+    pub fn set(&self, entries: u64) {
+        self.now.set(entries);
+        if entries > self.high.get() {
+            self.high.set(entries);
+        }
+    }
+}
+
+/// What a rank waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u64)]
+pub enum Waiting {
+    /// It does not wait.
+    Nothing = 0,
+    /// A blocking receive, or a wait for one.
+    Receive = 1,
+    /// A blocking send, or a wait for one.
+    Send = 2,
+    /// A probe.
+    Probe = 3,
+    /// One of several requests.
+    Any = 4,
+    /// All of several requests.
+    All = 5,
+    /// A collective operation.
+    Collective = 6,
+    /// The others, in MPI_Finalize.
+    Finalize = 7,
+    /// Room in the ring to a peer.
+    Room = 8,
+}
+
+/// What the rank waits for and since when.
+#[derive(Debug, Default)]
+#[repr(C)]
+pub struct WaitingFor {
+    kind: Count,
+    peer: Count,
+    tag: Count,
+    context: Count,
+    since: Count,
+}
+
+/// A sample of [`WaitingFor`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wait {
+    /// For what kind of thing.
+    pub kind: Waiting,
+    /// World rank of the peer; `None` for any or several.
+    pub peer: Option<u32>,
+    /// The tag; `None` for any.
+    pub tag: Option<i32>,
+    /// The context id.
+    pub context: u32,
+    /// Nanoseconds on CLOCK_MONOTONIC at which the wait began.
+    pub since: u64,
+}
+
+/// "No particular one" in the words for peer and tag.
+const ANY: u64 = u64::MAX;
+
+impl WaitingFor {
+    /// Notes a wait. Worth calling where a rank is about to sleep, not on the way of every message.
+    pub fn set(&self, wait: &Wait) {
+        self.peer.set(wait.peer.map_or(ANY, u64::from));
+        self.tag.set(wait.tag.map_or(ANY, |tag| u64::from(tag.cast_unsigned())));
+        self.context.set(u64::from(wait.context));
+        self.since.set(wait.since);
+        // Release: "telemetry" edge, pairs with Acquire in `get`: who sees the kind sees the words that belong to it.
+        self.kind.0.store(wait.kind as u64, Ordering::Release);
+    }
+
+    /// Notes that the wait is over.
+    #[inline]
+    pub fn clear(&self) {
+        self.kind.set(Waiting::Nothing as u64);
+    }
+
+    /// What the rank waits for, if it waits.
+    #[must_use]
+    pub fn get(&self) -> Option<Wait> {
+        // Acquire: "telemetry" edge, pairs with Release in `set`.
+        let kind = match self.kind.0.load(Ordering::Acquire) {
+            1 => Waiting::Receive,
+            2 => Waiting::Send,
+            3 => Waiting::Probe,
+            4 => Waiting::Any,
+            5 => Waiting::All,
+            6 => Waiting::Collective,
+            7 => Waiting::Finalize,
+            8 => Waiting::Room,
+            _ => return None,
+        };
+        Some(Wait {
+            kind,
+            peer: u32::try_from(self.peer.get()).ok(),
+            tag: u32::try_from(self.tag.get()).ok().map(u32::cast_signed),
+            context: u32::try_from(self.context.get()).unwrap_or(u32::MAX),
+            since: self.since.get(),
+        })
+    }
+}
+
+impl fmt::Display for Wait {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let peer = self.peer.map_or_else(|| "any rank".to_owned(), |peer| format!("rank {peer}"));
+        let tag = self.tag.map_or_else(|| "any tag".to_owned(), |tag| format!("tag {tag}"));
+        let context = self.context;
+        match self.kind {
+            Waiting::Nothing => write!(f, "nothing"),
+            Waiting::Receive => write!(f, "a message from {peer}, {tag}, context {context}"),
+            Waiting::Send => write!(f, "{peer} to receive a message, {tag}, context {context}"),
+            Waiting::Probe => write!(f, "a message to probe from {peer}, {tag}, context {context}"),
+            Waiting::Any => write!(f, "any of several requests"),
+            Waiting::All => write!(f, "all of several requests"),
+            Waiting::Collective => match self.peer {
+                Some(_) => write!(f, "{peer} in a collective operation, context {context}"),
+                None => write!(f, "a collective operation, context {context}"),
+            },
+            Waiting::Finalize => write!(f, "the other ranks, in MPI_Finalize"),
+            Waiting::Room => write!(f, "room in the ring to {peer}"),
+        }
+    }
+}
+
+/// Nanoseconds on the clock that all processes of the machine share.
+#[must_use]
+pub fn now() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a live timespec that the call fills; CLOCK_MONOTONIC exists on every Linux.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
+}
+
+/// The page. Offsets: posted 0 and 8, unexpected 16 and 24, messages sent 64.., received 128.., bytes sent 192..,
+/// received 256.. (eight words each, by [`Protocol`]), sleeps 320, wakes 328, ring full 336, yields 344, progress 352,
+/// events 360, dropped 368, unexpected bytes 376 and 384, waiting 448 (kind, peer, tag, context, since).
+#[derive(Debug, Default)]
+#[repr(C)]
+pub struct Telemetry {
+    /// Receives that are posted and not matched.
+    pub posted: Length,
+    /// Messages that have arrived and are not matched.
+    pub unexpected: Length,
+    _apart0: [Count; 4],
+    /// Messages sent, by protocol.
+    pub sent: [Count; PROTOCOLS],
+    /// Messages received, by protocol.
+    pub received: [Count; PROTOCOLS],
+    /// Payload bytes sent, by protocol.
+    pub sent_bytes: [Count; PROTOCOLS],
+    /// Payload bytes received, by protocol.
+    pub received_bytes: [Count; PROTOCOLS],
+    /// Times the rank went to sleep.
+    pub sleeps: Count,
+    /// Times it woke a sleeping peer.
+    pub wakes: Count,
+    /// Times a send found its ring full.
+    pub ring_full: Count,
+    /// Times it gave its CPU away while waiting.
+    pub yields: Count,
+    /// Passes of the progress engine that found something.
+    pub progress: Count,
+    /// Events raised to some callback.
+    pub events: Count,
+    /// Events that a full buffer dropped.
+    pub dropped: Count,
+    /// Payload bytes that unexpected messages hold in memory of their own.
+    pub unexpected_bytes: Length,
+    _apart1: [Count; 7],
+    /// What it waits for right now.
+    pub waiting: WaitingFor,
+}
+
+#[cfg(not(perusal_loom))]
+const _: () = {
+    assert!(core::mem::size_of::<Telemetry>() as u64 <= super::layout::TELEMETRY);
+    assert!(core::mem::offset_of!(Telemetry, sent) == 64);
+    assert!(core::mem::offset_of!(Telemetry, received_bytes) == 256);
+    assert!(core::mem::offset_of!(Telemetry, sleeps) == 320);
+    assert!(core::mem::offset_of!(Telemetry, unexpected_bytes) == 376);
+    assert!(core::mem::offset_of!(Telemetry, waiting) == 448);
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_high_water_mark_stays_when_the_queue_falls() {
+        let length = Length::default();
+        length.set(5);
+        length.set(2);
+        assert_eq!((length.now.get(), length.high.get()), (2, 5));
+    }
+
+    #[test]
+    fn a_wait_reads_back_as_it_was_noted() {
+        let waiting = WaitingFor::default();
+        assert_eq!(waiting.get(), None);
+        let wait = Wait { kind: Waiting::Receive, peer: Some(3), tag: Some(-5), context: 4, since: 99 };
+        waiting.set(&wait);
+        assert_eq!(waiting.get(), Some(wait));
+        let any = Wait { peer: None, tag: None, ..wait };
+        waiting.set(&any);
+        assert_eq!(waiting.get(), Some(any));
+        assert_eq!(any.to_string(), "a message from any rank, any tag, context 4");
+        waiting.clear();
+        assert_eq!(waiting.get(), None);
+    }
+
+    #[test]
+    fn the_clock_does_not_go_back() {
+        let first = now();
+        assert!(now() >= first);
+    }
+}
