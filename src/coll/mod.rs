@@ -1,1 +1,66 @@
-//! Collective operations over point-to-point on the communicator's collective context.
+//! Collective operations over point-to-point messages.
+//!
+//! Every algorithm is an `async fn` over a [`Port`]: ranks that send each other bytes. A blocking collective runs it over a
+//! port whose operations finish before they return, so that the future is ready when it is first polled ([`run`]) and
+//! nothing of it remains at run time; a nonblocking one polls the same future whenever the engine makes progress.
+//!
+//! | file | what lives there |
+//! |---|---|
+//! | `scratch` | temporary buffers, aligned for any element |
+//! | `bytes` | barrier, broadcast, allgather: bytes that nobody looks into |
+//! | `fold` | reduce, allreduce, reduce-scatter, scan: bytes that are combined, in rank order where that matters |
+//! | `subset` | a port over some ranks of another |
+
+mod bytes;
+#[cfg(test)]
+mod fake;
+mod fold;
+mod scratch;
+mod subset;
+
+pub use bytes::{allgather, allgatherv, barrier, bcast};
+pub use fold::{Fold, allreduce, exscan, reduce, reduce_scatter, scan};
+pub use scratch::Scratch;
+pub use subset::Subset;
+
+use crate::error::{Error, Result};
+use core::future::Future;
+use core::pin::pin;
+use core::task::{Context, Poll, Waker};
+
+/// Ranks that send each other bytes. Messages from one rank to another arrive in order.
+///
+/// A future of these methods must be polled to its end or leaked: the bytes are in use until then.
+#[allow(async_fn_in_trait)] // one thread polls a future at a time, and `Send` is the business of who moves it
+pub trait Port {
+    /// The caller's rank, less than [`size`](Self::size) (in an intercommunicator, of its own group).
+    fn rank(&self) -> usize;
+    /// How many ranks `to` and `from` can name.
+    fn size(&self) -> usize;
+    /// Sends `bytes`.
+    ///
+    /// # Errors
+    /// What the engine says of the transfer.
+    async fn send(&self, to: usize, bytes: &[u8]) -> Result<()>;
+    /// Receives exactly `room.len()` bytes.
+    ///
+    /// # Errors
+    /// What the engine says of the transfer; [`Error::Truncate`] and [`Error::Other`] if the message has another length.
+    async fn recv(&self, from: usize, room: &mut [u8]) -> Result<()>;
+    /// Sends and receives at once; neither waits for the other.
+    ///
+    /// # Errors
+    /// As for [`send`](Self::send) and [`recv`](Self::recv).
+    async fn exchange(&self, to: usize, bytes: &[u8], from: usize, room: &mut [u8]) -> Result<()>;
+}
+
+/// Runs a collective over a port that blocks.
+///
+/// # Errors
+/// Those of the collective.
+pub fn run<T>(collective: impl Future<Output = Result<T>>) -> Result<T> {
+    match pin!(collective).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(result) => result,
+        Poll::Pending => Err(Error::Intern("a blocking collective did not finish".into())),
+    }
+}
