@@ -1,1 +1,295 @@
 //! Type maps, their constructors, pack and unpack, and the predefined reduction operations on them.
+//!
+//! A [`Datatype`] is immutable once made and cheap to clone. Inside it is described three times, each time compressed:
+//! where the bytes lie (`body`), what they are (`signature`), and how the user made it (`contents`). Names, attributes
+//! and committing belong to the handle, so they live with the C face.
+
+mod array;
+pub mod basic;
+mod body;
+mod bounds;
+mod construct;
+mod contents;
+mod external;
+mod predefined;
+mod signature;
+mod walk;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use crate::{Error, Result};
+
+pub use array::{Distribution, Order};
+pub use basic::{Basic, Class, Lane, missing_optional};
+pub use contents::{Contents, Made};
+
+use body::Body;
+use bounds::Bounds;
+use signature::Signature;
+
+/// An MPI datatype: a sequence of basic types at displacements, with a lower and an upper bound (MPI 5.0 §5.1).
+#[derive(Debug, Clone)]
+pub struct Datatype(Arc<TypeInner>);
+
+#[derive(Debug)]
+struct TypeInner {
+    body: Body,
+    signature: Signature,
+    bounds: Bounds,
+    lb: isize,
+    extent: isize,
+    contiguous: bool,
+    made: Made,
+    /// Made by a `_c` constructor, so that its counts are given back as MPI_Count (MPI 5.0 §5.1.13).
+    large: bool,
+    parts: Box<[Datatype]>,
+}
+
+impl Datatype {
+    fn build(
+        body: Body,
+        signature: Signature,
+        bounds: Bounds,
+        made: Made,
+        parts: impl Into<Box<[Datatype]>>,
+    ) -> Self {
+        let (lb, extent) = (bounds.lb(), bounds.extent());
+        let contiguous = body.size == 0 || (body.is_run() && extent == body.size as isize);
+        debug_assert_eq!(body.size, signature.bytes);
+        let parts = parts.into();
+        Self(Arc::new(TypeInner {
+            body,
+            signature,
+            bounds,
+            lb,
+            extent,
+            contiguous,
+            made,
+            large: false,
+            parts,
+        }))
+    }
+
+    /// Bytes of data in one element (MPI_Type_size).
+    #[must_use]
+    #[inline]
+    pub fn size(&self) -> usize {
+        self.0.body.size
+    }
+
+    /// Distance in bytes from one element of an array to the next (MPI_Type_get_extent).
+    #[must_use]
+    #[inline]
+    pub fn extent(&self) -> isize {
+        self.0.extent
+    }
+
+    /// The lower bound in bytes.
+    #[must_use]
+    pub fn lb(&self) -> isize {
+        self.0.lb
+    }
+
+    /// The displacement of the first byte of data; 0 if there is none (MPI_Type_get_true_extent).
+    #[must_use]
+    pub fn true_lb(&self) -> isize {
+        self.0.bounds.data.map_or(0, |(low, _)| low)
+    }
+
+    /// Bytes from the first to behind the last byte of data.
+    #[must_use]
+    pub fn true_extent(&self) -> isize {
+        self.0.bounds.data.map_or(0, |(low, high)| high - low)
+    }
+
+    /// Whether `count` elements are one run of `size * count` bytes that starts at `true_lb`.
+    #[must_use]
+    #[inline]
+    pub fn is_contiguous(&self) -> bool {
+        self.0.contiguous
+    }
+
+    /// How it was made, for MPI_Type_get_envelope and MPI_Type_get_contents.
+    #[must_use]
+    pub fn made(&self) -> &Made {
+        &self.0.made
+    }
+
+    /// The datatypes that the constructor was given.
+    #[must_use]
+    pub fn parts(&self) -> &[Datatype] {
+        &self.0.parts
+    }
+
+    /// Whether it is predefined, named or not: such a type cannot be freed and need not be committed.
+    #[must_use]
+    pub fn is_predefined(&self) -> bool {
+        self.0.made.is_predefined()
+    }
+
+    /// The ABI handle of a named predefined type.
+    #[must_use]
+    pub fn named(&self) -> Option<usize> {
+        match self.0.made {
+            Made::Named(handle) => Some(handle),
+            _ => None,
+        }
+    }
+
+    /// The basic type of which all elements are, however they lie; `None` if there are several or none.
+    #[must_use]
+    pub fn uniform(&self) -> Option<Basic> {
+        self.0.signature.uniform()
+    }
+
+    /// Value and index of a pair type (MPI 5.0 §6.9.4), with the displacement of the index in bytes.
+    #[must_use]
+    pub fn pair(&self) -> Option<(Basic, Basic, usize)> {
+        let is_pair = match self.0.made {
+            Made::Named(handle) => basic::PAIRS.iter().any(|pair| pair.0 == handle),
+            Made::ValueIndex => true,
+            _ => false,
+        };
+        let [value, index] = self.parts() else { return None };
+        let (value, index) = (value.uniform()?, index.uniform()?);
+        is_pair.then(|| (value, index, value.size().next_multiple_of(index.align())))
+    }
+
+    /// Whether both are the same object, so that all answers agree without looking.
+    #[must_use]
+    pub fn same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Basic elements in one element of this type.
+    #[must_use]
+    pub fn elements(&self) -> usize {
+        self.0.signature.elements
+    }
+
+    /// How many whole elements `bytes` received bytes are (MPI_Get_count); `None` if they end inside one.
+    #[must_use]
+    pub fn count_in(&self, bytes: usize) -> Option<usize> {
+        match (self.size(), bytes) {
+            (_, 0) => Some(0),
+            (0, _) => None,
+            (size, _) => bytes.is_multiple_of(size).then_some(bytes / size),
+        }
+    }
+
+    /// How many basic elements `bytes` received bytes are (MPI_Get_elements); `None` if they end inside one.
+    #[must_use]
+    pub fn elements_in(&self, bytes: usize) -> Option<usize> {
+        match (self.size(), bytes) {
+            (_, 0) => Some(0),
+            (0, _) => None,
+            (size, _) => {
+                let (elements, rest) = self.0.signature.elements_in(bytes % size);
+                (rest == 0).then_some(bytes / size * self.elements() + elements)
+            }
+        }
+    }
+
+    /// Bytes of the first `elements` basic elements of a packed stream (MPI_Status_set_elements).
+    ///
+    /// # Errors
+    /// [`Error::Arg`] if that overflows.
+    pub fn bytes_of_elements(&self, elements: usize) -> Result<usize> {
+        if self.elements() == 0 {
+            return Ok(0);
+        }
+        let whole = (elements / self.elements()).checked_mul(self.size());
+        let rest = self.0.signature.bytes_of(elements % self.elements());
+        whole.and_then(|whole| whole.checked_add(rest)).ok_or(Error::Arg("number of elements is too large"))
+    }
+
+    /// Calls `f` with each stretch of equal basic elements of one element of this type, in type map order.
+    pub fn for_each_basic(&self, mut f: impl FnMut(Basic, usize)) {
+        self.0.signature.for_each(&mut f);
+    }
+
+    /// Copies bytes `position..` of the packed stream of `count` elements at `buf` to `out`, until one of them ends.
+    /// Returns the bytes written. Any position costs the same.
+    ///
+    /// # Safety
+    /// `buf` (MPI_BOTTOM for absolute displacements) holds `count` elements of this type that nobody writes meanwhile,
+    /// and `out` does not overlap them.
+    pub unsafe fn pack(&self, count: usize, buf: *const u8, position: usize, out: &mut [u8]) -> usize {
+        let total = self.size() * count;
+        if position >= total {
+            return 0;
+        }
+        let room = out.len().min(total - position);
+        let mut packer = walk::Packer { buffer: buf, stream: out.as_mut_ptr(), left: room };
+        // SAFETY: walk rule 1 is the caller's promise; `left` is cut to `out` above.
+        unsafe { self.walk(count, position, &mut packer) };
+        room
+    }
+
+    /// Copies `input` to where bytes `position..` of the packed stream of `count` elements at `buf` belong, until one of
+    /// them ends. Returns the bytes taken.
+    ///
+    /// # Safety
+    /// `buf` (MPI_BOTTOM for absolute displacements) has room for `count` elements of this type that nobody else looks at
+    /// meanwhile, and `input` does not overlap them.
+    pub unsafe fn unpack(&self, count: usize, buf: *mut u8, position: usize, input: &[u8]) -> usize {
+        let total = self.size() * count;
+        if position >= total {
+            return 0;
+        }
+        let room = input.len().min(total - position);
+        let mut unpacker = walk::Unpacker { buffer: buf, stream: input.as_ptr(), left: room };
+        // SAFETY: walk rule 1 is the caller's promise; `left` is cut to `input` above.
+        unsafe { self.walk(count, position, &mut unpacker) };
+        room
+    }
+
+    /// # Safety
+    /// Walk rule 1 for `count` elements; `position` is inside their stream, `left` not beyond its end.
+    unsafe fn walk(&self, count: usize, position: usize, mover: &mut impl walk::Mover) {
+        let body = &self.0.body;
+        if self.0.contiguous {
+            let len = mover.left();
+            // SAFETY: all elements are one run that starts at the body's offset; the caller keeps `left` inside it.
+            unsafe { mover.run(body.offset + position as isize, len) };
+        } else {
+            // SAFETY: the caller's.
+            unsafe { walk::walk_loop(body, count, self.0.extent, 0, position, mover) };
+        }
+    }
+
+    /// The contiguous runs (displacement, bytes) of `count` elements in pack order; neighbours that touch are one run.
+    pub fn runs(&self, count: usize) -> impl Iterator<Item = (isize, usize)> + '_ {
+        let total = self.size() * count;
+        let mut position = 0;
+        let mut pending: Option<(isize, usize)> = None;
+        core::iter::from_fn(move || {
+            while position < total {
+                let (at, len) = self.locate(position, total);
+                position += len;
+                match &mut pending {
+                    Some((start, have)) if *start + *have as isize == at => *have += len,
+                    _ => {
+                        if let Some(done) = pending.replace((at, len)) {
+                            return Some(done);
+                        }
+                    }
+                }
+            }
+            pending.take()
+        })
+    }
+
+    /// The rest of the run that holds packed position `position < total`.
+    fn locate(&self, position: usize, total: usize) -> (isize, usize) {
+        let body = &self.0.body;
+        if self.0.contiguous {
+            return (body.offset + position as isize, total - position);
+        }
+        let (at, len) = body.locate(position % body.size);
+        (at + (position / body.size) as isize * self.0.extent, len)
+    }
+}

@@ -1,0 +1,161 @@
+//! Where the data lies: a type map compiled to a small program of loops over contiguous runs.
+//!
+//! A [`Body`] yields bytes in type map order. It never grows with a repeat count, only with the number of distinct
+//! displacements that the constructor was given, and every node knows its size, so that any position of the packed
+//! stream is found by one division or one binary search a level.
+//!
+//! Normal form, kept by the constructors here: no empty child, no loop of one, no two runs that touch in order,
+//! no loop whose inner loop goes on with the same step.
+
+use std::sync::Arc;
+
+/// A program that yields `size` bytes, displaced by `offset`.
+#[derive(Debug, Clone)]
+pub(super) struct Body {
+    /// Added to every displacement below, in bytes.
+    pub offset: isize,
+    /// Bytes of data.
+    pub size: usize,
+    /// How they lie.
+    pub kind: Kind,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Kind {
+    /// `size` bytes in one piece.
+    Run,
+    /// `count` times `child`, each `stride` bytes after the one before.
+    Loop { count: usize, stride: isize, child: Arc<Body> },
+    /// Runs at `at[i]`; run i holds the packed bytes `starts[i]..starts[i + 1]`.
+    Runs { at: Arc<[isize]>, starts: Arc<[usize]> },
+    /// `parts[i]` holds the packed bytes `starts[i]..starts[i + 1]`.
+    Seq { parts: Arc<[Body]>, starts: Arc<[usize]> },
+}
+
+impl Body {
+    /// No data.
+    pub const EMPTY: Self = Self { offset: 0, size: 0, kind: Kind::Run };
+
+    /// One run of `size` bytes at displacement `offset`.
+    pub fn run(offset: isize, size: usize) -> Self {
+        Self { offset, size, kind: Kind::Run }
+    }
+
+    pub fn is_run(&self) -> bool {
+        matches!(self.kind, Kind::Run)
+    }
+
+    pub fn shifted(&self, by: isize) -> Self {
+        Self { offset: self.offset + by, ..self.clone() }
+    }
+
+    /// `count` copies, each `stride` bytes after the one before. The caller has checked that nothing overflows.
+    pub fn repeated(&self, count: usize, stride: isize) -> Self {
+        if count == 0 || self.size == 0 {
+            return Self::EMPTY;
+        }
+        if count == 1 {
+            return self.clone();
+        }
+        let size = self.size * count;
+        match &self.kind {
+            Kind::Run if stride == self.size as isize => Self::run(self.offset, size),
+            Kind::Loop { count: inner, stride: step, child }
+                if stride == step.wrapping_mul(*inner as isize) =>
+            {
+                Self {
+                    offset: self.offset,
+                    size,
+                    kind: Kind::Loop { count: count * inner, stride: *step, child: child.clone() },
+                }
+            }
+            _ => Self {
+                offset: self.offset,
+                size,
+                kind: Kind::Loop { count, stride, child: Arc::new(self.shifted(-self.offset)) },
+            },
+        }
+    }
+
+    /// The parts one after another.
+    pub fn concat(parts: impl IntoIterator<Item = Body>) -> Self {
+        let mut joined: Vec<Body> = Vec::new();
+        for part in parts {
+            if part.size == 0 {
+                continue;
+            }
+            match joined.last_mut() {
+                Some(last)
+                    if last.is_run() && part.is_run() && last.offset + last.size as isize == part.offset =>
+                {
+                    last.size += part.size;
+                }
+                _ => joined.push(part),
+            }
+        }
+        match joined.len() {
+            0 => Self::EMPTY,
+            1 => joined.remove(0),
+            _ if joined.iter().all(Body::is_run) => Self::from_runs(&joined),
+            _ => {
+                let starts = starts(&joined);
+                let size = starts[joined.len()];
+                Self { offset: 0, size, kind: Kind::Seq { parts: joined.into(), starts } }
+            }
+        }
+    }
+
+    /// At least two runs: a loop if they are alike and evenly spaced, a table otherwise.
+    fn from_runs(runs: &[Body]) -> Self {
+        let stride = runs[1].offset - runs[0].offset;
+        let even = runs.windows(2).all(|w| w[0].size == w[1].size && w[1].offset - w[0].offset == stride);
+        if even {
+            return runs[0].repeated(runs.len(), stride);
+        }
+        let starts = starts(runs);
+        let size = starts[runs.len()];
+        Self { offset: 0, size, kind: Kind::Runs { at: runs.iter().map(|r| r.offset).collect(), starts } }
+    }
+
+    /// The piece of a run that begins at packed position `skip < size`: its displacement and its length.
+    pub fn locate(&self, mut skip: usize) -> (isize, usize) {
+        let mut body = self;
+        let mut at = 0isize;
+        loop {
+            at += body.offset;
+            match &body.kind {
+                Kind::Run => return (at + skip as isize, body.size - skip),
+                Kind::Loop { stride, child, .. } => {
+                    at += (skip / child.size) as isize * stride;
+                    skip %= child.size;
+                    body = child;
+                }
+                Kind::Runs { at: table, starts } => {
+                    let i = find(starts, skip);
+                    return (at + table[i] + (skip - starts[i]) as isize, starts[i + 1] - skip);
+                }
+                Kind::Seq { parts, starts } => {
+                    let i = find(starts, skip);
+                    skip -= starts[i];
+                    body = &parts[i];
+                }
+            }
+        }
+    }
+}
+
+/// The index of the part that holds packed position `position`.
+pub(super) fn find(starts: &[usize], position: usize) -> usize {
+    starts.partition_point(|start| *start <= position) - 1
+}
+
+fn starts(parts: &[Body]) -> Arc<[usize]> {
+    let mut sum = 0;
+    let mut starts = Vec::with_capacity(parts.len() + 1);
+    starts.push(0);
+    for part in parts {
+        sum += part.size;
+        starts.push(sum);
+    }
+    starts.into()
+}

@@ -1,0 +1,168 @@
+//! The constructors of derived types (MPI 5.0 §5.1.2), except arrays. Counts and block lengths are in elements of the old
+//! type, displacements and strides in its extents, or in bytes for the `h` forms. Each fails with [`Error::Arg`] where
+//! sizes or bounds leave the address space.
+
+use super::body::Body;
+use super::bounds::Bounds;
+use super::signature::Signature;
+use super::{Datatype, Made};
+use crate::{Error, Result};
+
+pub(super) const TOO_LARGE: Error = Error::Arg("the datatype's size leaves the address space");
+const LENGTHS: Error = Error::Arg("arrays of block lengths, displacements and types differ in length");
+
+impl Datatype {
+    /// MPI_Type_dup.
+    #[must_use]
+    pub fn duplicate(&self) -> Self {
+        let inner = &self.0;
+        let parts = [self.clone()];
+        Self::build(inner.body.clone(), inner.signature.clone(), inner.bounds, Made::Dup, parts)
+    }
+
+    /// MPI_Type_contiguous.
+    ///
+    /// # Errors
+    /// As for all constructors here.
+    pub fn contiguous(count: usize, old: &Self) -> Result<Self> {
+        old.strided(count, 1, 0, Made::Contiguous { count })
+    }
+
+    /// MPI_Type_vector; `stride` in extents of `old`.
+    ///
+    /// # Errors
+    /// As for all constructors here.
+    pub fn vector(count: usize, blocklength: usize, stride: isize, old: &Self) -> Result<Self> {
+        let bytes = stride.checked_mul(old.extent()).ok_or(TOO_LARGE)?;
+        old.strided(count, blocklength, bytes, Made::Vector { count, blocklength, stride })
+    }
+
+    /// MPI_Type_create_hvector; `stride` in bytes.
+    ///
+    /// # Errors
+    /// As for all constructors here.
+    pub fn hvector(count: usize, blocklength: usize, stride: isize, old: &Self) -> Result<Self> {
+        old.strided(count, blocklength, stride, Made::Hvector { count, blocklength, stride })
+    }
+
+    /// `count` blocks of `length` elements, `stride` bytes apart; a contiguous type is blocks of one element.
+    fn strided(&self, count: usize, length: usize, stride: isize, made: Made) -> Result<Self> {
+        let stride = if matches!(made, Made::Contiguous { .. }) { self.extent() } else { stride };
+        let copies = count.checked_mul(length).ok_or(TOO_LARGE)?;
+        self.check_size(copies)?;
+        let (mut body, mut bounds) = (Body::EMPTY, Bounds::EMPTY);
+        if copies > 0 {
+            let way = isize::try_from(count - 1).ok().and_then(|steps| steps.checked_mul(stride));
+            bounds.add(&self.0.bounds, 0, length, self.extent())?;
+            bounds.add(&self.0.bounds, way.ok_or(TOO_LARGE)?, length, self.extent())?;
+            body = self.0.body.repeated(length, self.extent()).repeated(count, stride);
+        }
+        Ok(Self::build(body, self.0.signature.repeated(copies), bounds, made, [self.clone()]))
+    }
+
+    /// MPI_Type_indexed; displacements in extents of `old`.
+    ///
+    /// # Errors
+    /// As for all constructors here; [`Error::Arg`] if the arrays differ in length.
+    pub fn indexed(lengths: &[usize], displacements: &[isize], old: &Self) -> Result<Self> {
+        let made = Made::Indexed { lengths: lengths.into(), displacements: displacements.into() };
+        old.scattered(lengths.iter().copied(), &old.in_bytes(displacements)?, made)
+    }
+
+    /// MPI_Type_create_hindexed; displacements in bytes.
+    ///
+    /// # Errors
+    /// As for [`Datatype::indexed`].
+    pub fn hindexed(lengths: &[usize], displacements: &[isize], old: &Self) -> Result<Self> {
+        let made = Made::Hindexed { lengths: lengths.into(), displacements: displacements.into() };
+        old.scattered(lengths.iter().copied(), displacements, made)
+    }
+
+    /// MPI_Type_create_indexed_block; displacements in extents of `old`.
+    ///
+    /// # Errors
+    /// As for all constructors here.
+    pub fn indexed_block(blocklength: usize, displacements: &[isize], old: &Self) -> Result<Self> {
+        let made = Made::IndexedBlock { blocklength, displacements: displacements.into() };
+        let lengths = std::iter::repeat_n(blocklength, displacements.len());
+        old.scattered(lengths, &old.in_bytes(displacements)?, made)
+    }
+
+    /// MPI_Type_create_hindexed_block; displacements in bytes.
+    ///
+    /// # Errors
+    /// As for all constructors here.
+    pub fn hindexed_block(blocklength: usize, displacements: &[isize], old: &Self) -> Result<Self> {
+        let made = Made::HindexedBlock { blocklength, displacements: displacements.into() };
+        old.scattered(std::iter::repeat_n(blocklength, displacements.len()), displacements, made)
+    }
+
+    fn in_bytes(&self, displacements: &[isize]) -> Result<Vec<isize>> {
+        displacements.iter().map(|d| d.checked_mul(self.extent()).ok_or(TOO_LARGE)).collect()
+    }
+
+    /// Blocks of this type at byte displacements.
+    fn scattered(
+        &self,
+        lengths: impl ExactSizeIterator<Item = usize>,
+        at: &[isize],
+        made: Made,
+    ) -> Result<Self> {
+        if lengths.len() != at.len() {
+            return Err(LENGTHS);
+        }
+        let mut copies = 0usize;
+        let mut bounds = Bounds::EMPTY;
+        let mut blocks = Vec::with_capacity(at.len());
+        for (length, &at) in lengths.zip(at) {
+            copies = copies.checked_add(length).ok_or(TOO_LARGE)?;
+            self.check_size(copies)?;
+            bounds.add(&self.0.bounds, at, length, self.extent())?;
+            blocks.push(self.0.body.repeated(length, self.extent()).shifted(at));
+        }
+        Ok(Self::build(Body::concat(blocks), self.0.signature.repeated(copies), bounds, made, [self.clone()]))
+    }
+
+    /// MPI_Type_create_struct; displacements in bytes.
+    ///
+    /// # Errors
+    /// As for [`Datatype::indexed`].
+    pub fn structure(lengths: &[usize], displacements: &[isize], types: &[Self]) -> Result<Self> {
+        if lengths.len() != types.len() || displacements.len() != types.len() {
+            return Err(LENGTHS);
+        }
+        let mut size = 0usize;
+        let mut bounds = Bounds::EMPTY;
+        let mut bodies = Vec::with_capacity(types.len());
+        let mut signatures = Vec::with_capacity(types.len());
+        for ((old, &length), &at) in types.iter().zip(lengths).zip(displacements) {
+            size = old.check_size(length)?.checked_add(size).filter(fits).ok_or(TOO_LARGE)?;
+            bounds.add(&old.0.bounds, at, length, old.extent())?;
+            bodies.push(old.0.body.repeated(length, old.extent()).shifted(at));
+            signatures.push(old.0.signature.repeated(length));
+        }
+        let made = Made::Struct { lengths: lengths.into(), displacements: displacements.into() };
+        Ok(Self::build(Body::concat(bodies), Signature::concat(signatures), bounds, made, types))
+    }
+
+    /// MPI_Type_create_resized: the same data with these bounds, in bytes.
+    ///
+    /// # Errors
+    /// As for all constructors here.
+    pub fn resized(old: &Self, lb: isize, extent: isize) -> Result<Self> {
+        let ub = lb.checked_add(extent).ok_or(TOO_LARGE)?;
+        let bounds = Bounds { marks: Some((lb, ub)), ..old.0.bounds };
+        let made = Made::Resized { lb, extent };
+        Ok(Self::build(old.0.body.clone(), old.0.signature.clone(), bounds, made, [old.clone()]))
+    }
+
+    /// Bytes of `copies` elements, if they can be counted at all.
+    pub(super) fn check_size(&self, copies: usize) -> Result<usize> {
+        self.elements().checked_mul(copies).ok_or(TOO_LARGE)?;
+        self.size().checked_mul(copies).filter(fits).ok_or(TOO_LARGE)
+    }
+}
+
+fn fits(bytes: &usize) -> bool {
+    isize::try_from(*bytes).is_ok()
+}

@@ -1,0 +1,143 @@
+//! The "external32" representation (MPI 5.0 §14.5.2): big-endian, with sizes of its own for a few types.
+
+use super::Datatype;
+use super::basic::{Basic, Class, Lane};
+use crate::{Error, Result};
+
+/// Element by element between the native packed stream and the external one.
+struct Converter {
+    basic: Basic,
+    native: usize,
+    external: usize,
+}
+
+impl Converter {
+    fn new(basic: Basic) -> Self {
+        Self { basic, native: basic.size(), external: basic.external_size() }
+    }
+
+    /// Parts that are swapped on their own: complex numbers have two.
+    fn parts(&self) -> usize {
+        if self.basic.class() == Class::Complex { 2 } else { 1 }
+    }
+
+    fn encode(&self, native: &[u8], external: &mut [u8]) {
+        let (n, e) = (self.native / self.parts(), self.external / self.parts());
+        for (from, to) in native.chunks_exact(n).zip(external.chunks_exact_mut(e)) {
+            if matches!(self.basic.lane(), Lane::F80 | Lane::C80) {
+                to.copy_from_slice(&quad_from_x87(from).to_be_bytes());
+            } else {
+                // A narrower form keeps the low bytes: the value, if it fits.
+                to.copy_from_slice(&from[..e]);
+                to.reverse();
+            }
+        }
+    }
+
+    fn decode(&self, external: &[u8], native: &mut [u8]) {
+        let (n, e) = (self.native / self.parts(), self.external / self.parts());
+        for (from, to) in external.chunks_exact(e).zip(native.chunks_exact_mut(n)) {
+            if matches!(self.basic.lane(), Lane::F80 | Lane::C80) {
+                let mut quad = [0; 16];
+                quad.copy_from_slice(from);
+                to.copy_from_slice(&x87_from_quad(u128::from_be_bytes(quad)));
+            } else {
+                let negative = self.is_signed() && from[0] >= 0x80;
+                to.fill(if negative { 0xff } else { 0 });
+                to[..e].copy_from_slice(from);
+                to[..e].reverse();
+            }
+        }
+    }
+
+    fn is_signed(&self) -> bool {
+        matches!(self.basic.lane(), Lane::I8 | Lane::I16 | Lane::I32 | Lane::I64 | Lane::I128)
+    }
+}
+
+/// IEEE quadruple has the same exponent as x87, an implicit leading bit and 49 more bits of fraction.
+fn quad_from_x87(bytes: &[u8]) -> u128 {
+    let mantissa = bytes[..8].iter().rev().fold(0u64, |m, b| m << 8 | u64::from(*b));
+    let head = u128::from(bytes[9]) << 8 | u128::from(bytes[8]);
+    head << 112 | u128::from(mantissa << 1) << 48
+}
+
+/// The inverse; fraction bits that x87 does not have are cut off.
+fn x87_from_quad(quad: u128) -> [u8; 16] {
+    let head = (quad >> 112) as u16;
+    let normal = u64::from(head & 0x7fff != 0);
+    let mantissa = normal << 63 | ((quad << 16) >> 65) as u64;
+    let mut bytes = [0; 16];
+    bytes[..8].copy_from_slice(&mantissa.to_le_bytes());
+    bytes[8..10].copy_from_slice(&head.to_le_bytes());
+    bytes
+}
+
+impl Datatype {
+    /// Bytes of `count` elements in "external32" (MPI_Pack_external_size).
+    ///
+    /// # Errors
+    /// [`Error::Arg`] if that overflows.
+    pub fn external_size(&self, count: usize) -> Result<usize> {
+        self.0.signature.external_bytes().checked_mul(count).ok_or(Error::Arg("packed size overflows"))
+    }
+
+    /// MPI_Pack_external: writes `count` elements to the beginning of `out`.
+    ///
+    /// # Errors
+    /// [`Error::Truncate`] if `out` has too little room.
+    ///
+    /// # Safety
+    /// As for [`Datatype::pack`].
+    pub unsafe fn pack_external(&self, count: usize, buf: *const u8, out: &mut [u8]) -> Result<usize> {
+        let need = self.external_size(count)?;
+        let out = room(out.len(), need).map(|()| &mut out[..need])?;
+        let (mut position, mut written) = (0, 0);
+        let mut chunk = Vec::new();
+        for _ in 0..count {
+            self.for_each_basic(|basic, elements| {
+                let convert = Converter::new(basic);
+                chunk.resize(elements * convert.native, 0);
+                // SAFETY: the caller's.
+                position += unsafe { self.pack(count, buf, position, &mut chunk) };
+                let end = written + elements * convert.external;
+                convert.encode(&chunk, &mut out[written..end]);
+                written = end;
+            });
+        }
+        Ok(need)
+    }
+
+    /// MPI_Unpack_external: reads `count` elements from the beginning of `input`; returns the bytes taken.
+    ///
+    /// # Errors
+    /// [`Error::Truncate`] if `input` is too short.
+    ///
+    /// # Safety
+    /// As for [`Datatype::unpack`].
+    pub unsafe fn unpack_external(&self, count: usize, buf: *mut u8, input: &[u8]) -> Result<usize> {
+        let need = self.external_size(count)?;
+        room(input.len(), need)?;
+        let (mut position, mut read) = (0, 0);
+        let mut chunk = Vec::new();
+        for _ in 0..count {
+            self.for_each_basic(|basic, elements| {
+                let convert = Converter::new(basic);
+                chunk.resize(elements * convert.native, 0);
+                let end = read + elements * convert.external;
+                convert.decode(&input[read..end], &mut chunk);
+                read = end;
+                // SAFETY: the caller's.
+                position += unsafe { self.unpack(count, buf, position, &chunk) };
+            });
+        }
+        Ok(need)
+    }
+}
+
+fn room(have: usize, need: usize) -> Result<()> {
+    if have < need {
+        return Err(Error::Truncate { sent: need as u64, room: have as u64 });
+    }
+    Ok(())
+}
