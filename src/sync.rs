@@ -13,6 +13,7 @@ mod imp {
     };
     pub use std::sync::{Arc, Condvar, Mutex, MutexGuard};
     pub use std::thread::yield_now;
+    pub use std::thread_local;
 
     /// An `UnsafeCell` with loom's closure interface, so that loom can watch every access.
     #[derive(Debug, Default)]
@@ -55,6 +56,7 @@ mod imp {
     };
     pub use loom::sync::{Arc, Condvar, Mutex, MutexGuard};
     pub use loom::thread::yield_now;
+    pub use loom::thread_local;
     /// loom has no compiler reordering to forbid.
     pub fn compiler_fence(_: Ordering) {}
 }

@@ -1,0 +1,49 @@
+//! The gate: what an event site pays when nobody listens — one relaxed load and one branch.
+
+use super::Event;
+use crate::sync::{AtomicU32, Ordering};
+
+/// Which events of one communicator have an open window: a bit for each.
+///
+/// A closed gate proves that no handle of that event is active *as far as this thread can know*: an activation that
+/// happened before (on this thread, or handed over by any synchronisation) is seen, one that races may not be.
+#[derive(Debug)]
+pub struct Gate(AtomicU32);
+
+impl Gate {
+    pub(super) fn new() -> Gate {
+        Gate(AtomicU32::new(0))
+    }
+
+    /// Whether anybody listens to `event`. Constant `false` without the feature `peruse`.
+    #[inline(always)]
+    #[must_use]
+    pub fn open(&self, event: Event) -> bool {
+        // Relaxed: a hint; what a callback reads is published by the handle's state word (edge 4).
+        cfg!(feature = "peruse") && self.0.load(Ordering::Relaxed) & event.bit() != 0
+    }
+
+    /// Whether anybody listens to any event. Constant `false` without the feature `peruse`.
+    #[inline(always)]
+    #[must_use]
+    pub fn any(&self) -> bool {
+        // Relaxed: as in `open`.
+        cfg!(feature = "peruse") && self.0.load(Ordering::Relaxed) != 0
+    }
+
+    /// Opens or shuts the gate for `event`. Callers hold the registry's control lock, so they do not race each other.
+    pub(super) fn set(&self, event: Event, open: bool) {
+        // Relaxed: as in `open`.
+        if open {
+            self.0.fetch_or(event.bit(), Ordering::Relaxed);
+        } else {
+            self.0.fetch_and(!event.bit(), Ordering::Relaxed);
+        }
+    }
+
+    /// Shuts the gate for every event.
+    pub(super) fn shut(&self) {
+        // Relaxed: as in `open`.
+        self.0.store(0, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,125 @@
+//! The slots of handles: memory that is given out again but never given back while the registry lives.
+//!
+//! That a slot, once there, stays a slot is what makes dispatch safe without reclamation (rule 1 of the module): a stale
+//! handle leads to a slot whose generation refuses it, never to memory that is something else.
+
+use super::spec::Callback;
+use super::state::State;
+use crate::sync::{AtomicPtr, AtomicU32, Ordering};
+
+/// Slots of the first chunk; each further chunk is twice as long.
+const FIRST: usize = if cfg!(perusal_loom) { 2 } else { 64 };
+/// Chunks, so at most `FIRST * (2^CHUNKS - 1)` slots: 67 million.
+const CHUNKS: usize = if cfg!(perusal_loom) { 2 } else { 20 };
+/// How many handles can exist at a time.
+pub(super) const CAPACITY: usize = FIRST * ((1 << CHUNKS) - 1);
+
+/// What dispatch needs of one handle.
+#[derive(Debug)]
+pub(super) struct Slot {
+    pub(super) state: State,
+    /// Number of the event; written while the slot is free.
+    pub(super) event: AtomicU32,
+    /// The callback, a leaked box; replaced only while the handle is inactive.
+    pub(super) callback: AtomicPtr<Callback>,
+}
+
+impl Slot {
+    fn new() -> Slot {
+        Slot {
+            state: State::new(),
+            event: AtomicU32::new(0),
+            callback: AtomicPtr::new(core::ptr::null_mut()),
+        }
+    }
+}
+
+/// A vector of slots that grows without moving.
+#[derive(Debug)]
+pub(super) struct Slots {
+    chunks: [AtomicPtr<Slot>; CHUNKS],
+}
+
+impl Slots {
+    pub(super) fn new() -> Slots {
+        Slots { chunks: core::array::from_fn(|_| AtomicPtr::new(core::ptr::null_mut())) }
+    }
+
+    /// Chunk and place in it of slot `index`.
+    fn place(index: usize) -> (usize, usize) {
+        let shifted = index + FIRST;
+        let chunk = (shifted.ilog2() - FIRST.ilog2()) as usize;
+        (chunk, shifted - (FIRST << chunk))
+    }
+
+    /// The slot of this index, if there is one yet.
+    pub(super) fn get(&self, index: usize) -> Option<&Slot> {
+        if index >= CAPACITY {
+            return None;
+        }
+        let (chunk, offset) = Slots::place(index);
+        // Acquire: pairs with Release in `grow`; publishes the chunk's slots.
+        let start = self.chunks[chunk].load(Ordering::Acquire);
+        // SAFETY: a chunk that is there holds `FIRST << chunk` slots, of which `offset` is one by `place`; it is freed
+        // only in `drop`, which borrows self mutably (rule 1).
+        (!start.is_null()).then(|| unsafe { &*start.add(offset) })
+    }
+
+    /// The slot of this index, made if need be; `None` past [`CAPACITY`]. The control lock is held.
+    pub(super) fn grow(&self, index: usize) -> Option<&Slot> {
+        if index < CAPACITY && self.get(index).is_none() {
+            let (chunk, _) = Slots::place(index);
+            let slots: Box<[Slot]> = (0..FIRST << chunk).map(|_| Slot::new()).collect();
+            // Release: pairs with Acquire in `get`; publishes the chunk's slots.
+            self.chunks[chunk].store(Box::into_raw(slots).cast::<Slot>(), Ordering::Release);
+        }
+        self.get(index)
+    }
+}
+
+impl Drop for Slots {
+    fn drop(&mut self) {
+        for (chunk, start) in self.chunks.iter().enumerate() {
+            // Relaxed: self is borrowed mutably, so whatever others did happened before.
+            let start = start.load(Ordering::Relaxed);
+            if start.is_null() {
+                continue;
+            }
+            let slots = core::ptr::slice_from_raw_parts_mut(start, FIRST << chunk);
+            // SAFETY: `grow` leaked exactly this box, and nobody else can be looking (self is borrowed mutably).
+            for slot in unsafe { Box::from_raw(slots) } {
+                // Relaxed: as above.
+                let callback = slot.callback.load(Ordering::Relaxed);
+                if !callback.is_null() {
+                    // SAFETY: a non-null callback is a leaked box that the slot owns (rule 3).
+                    drop(unsafe { Box::from_raw(callback) });
+                }
+            }
+        }
+    }
+}
+
+#[cfg(all(test, not(perusal_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_index_has_a_place_of_its_own_and_keeps_it() {
+        let slots = Slots::new();
+        let mut seen = std::collections::HashSet::new();
+        let addresses: Vec<_> =
+            (0..FIRST * 7).map(|index| core::ptr::from_ref(slots.grow(index).unwrap()) as usize).collect();
+        for (index, address) in addresses.into_iter().enumerate() {
+            assert!(seen.insert(address), "slot {index} lies on another");
+            assert_eq!(core::ptr::from_ref(slots.get(index).unwrap()) as usize, address);
+        }
+    }
+
+    #[test]
+    fn the_last_index_is_in_the_last_chunk_and_the_next_is_refused() {
+        assert_eq!(Slots::place(CAPACITY - 1), (CHUNKS - 1, (FIRST << (CHUNKS - 1)) - 1));
+        let slots = Slots::new();
+        assert!(slots.grow(CAPACITY).is_none());
+        assert!(slots.get(CAPACITY - 1).is_none());
+    }
+}

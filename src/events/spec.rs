@@ -1,0 +1,198 @@
+//! What a callback is told: the specification of the request or message, and the forms of a callback.
+
+use super::{Event, Handle};
+use core::ffi::{c_int, c_long, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// The kind of operation that an event belongs to: the `operation` field of `peruse_comm_spec_t`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(i32)]
+pub enum Operation {
+    /// PERUSE_SEND.
+    Send = 0,
+    /// PERUSE_RECV.
+    Recv,
+    /// PERUSE_PUT.
+    Put,
+    /// PERUSE_GET.
+    Get,
+    /// PERUSE_ACC.
+    Acc,
+    /// PERUSE_IO_READ.
+    IoRead,
+    /// PERUSE_IO_WRITE.
+    IoWrite,
+}
+
+/// The request or message that an event belongs to (PERUSE 2.0 §5.1.2), as its user gave it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Spec {
+    /// Handle of the communicator that the operation runs on.
+    pub comm: usize,
+    /// The user's buffer; null where none is known (a message that no receive has met).
+    pub buf: *mut c_void,
+    /// Elements of `datatype`.
+    pub count: i64,
+    /// Handle of the datatype.
+    pub datatype: usize,
+    /// Rank of the other side in `comm`; what the user gave until the real one is known.
+    pub peer: i32,
+    /// The tag; what the user gave until the real one is known.
+    pub tag: i32,
+    /// Which kind of operation.
+    pub operation: Operation,
+}
+
+/// `peruse_comm_spec_t`.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct CommSpec {
+    /// MPI_Comm.
+    pub comm: usize,
+    /// The user's buffer.
+    pub buf: *mut c_void,
+    /// Elements; a count beyond `INT_MAX` reads `INT_MAX`.
+    pub count: c_int,
+    /// MPI_Datatype.
+    pub datatype: usize,
+    /// Rank of the other side.
+    pub peer: c_int,
+    /// The tag.
+    pub tag: c_int,
+    /// PERUSE_SEND, PERUSE_RECV, …
+    pub operation: c_int,
+}
+
+impl From<&Spec> for CommSpec {
+    fn from(spec: &Spec) -> CommSpec {
+        CommSpec {
+            comm: spec.comm,
+            buf: spec.buf,
+            count: c_int::try_from(spec.count).unwrap_or(c_int::MAX),
+            datatype: spec.datatype,
+            peer: spec.peer,
+            tag: spec.tag,
+            operation: spec.operation as c_int,
+        }
+    }
+}
+
+/// `peruse_comm_callback_f *`.
+pub type CommCallback = unsafe extern "C" fn(c_long, isize, *mut CommSpec, *mut c_void) -> c_int;
+
+/// What a Rust callback is told.
+#[derive(Debug, Clone, Copy)]
+pub struct Occurrence<'a> {
+    /// Which event.
+    pub event: Event,
+    /// Through which handle it came.
+    pub handle: Handle,
+    /// Relates the events of one request, message or search; see [`Identity`](super::Identity).
+    pub unique_id: isize,
+    /// The request or message.
+    pub spec: &'a Spec,
+}
+
+/// A registered callback.
+pub enum Callback {
+    /// A C function and the parameter that it is given.
+    C {
+        /// The function.
+        function: CommCallback,
+        /// Handed to the function, never looked at.
+        param: *mut c_void,
+    },
+    /// A closure; it cannot fail, and a panic counts as a non-success return.
+    Rust(Box<dyn Fn(&Occurrence<'_>) + Send + Sync>),
+}
+
+// SAFETY: the closure is Send and Sync by its bound. Function and parameter are two words that perusal only hands back;
+// that the function may be called with that parameter from any thread is the tool's promise (PERUSE 2.0 §5.1.2).
+unsafe impl Send for Callback {}
+// SAFETY: as for Send.
+unsafe impl Sync for Callback {}
+
+impl core::fmt::Debug for Callback {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "callback at {:#x}", self.address())
+    }
+}
+
+impl Callback {
+    /// The address that names the callback in a fatal message.
+    #[must_use]
+    pub fn address(&self) -> usize {
+        match self {
+            Callback::C { function, .. } => *function as usize,
+            Callback::Rust(closure) => core::ptr::from_ref(&**closure).cast::<()>() as usize,
+        }
+    }
+
+    /// Runs the callback; `Err` says how it failed.
+    pub(super) fn call(&self, what: &Occurrence<'_>) -> Result<(), Failure> {
+        match self {
+            Callback::C { function, param } => {
+                let mut spec = CommSpec::from(what.spec);
+                // SAFETY: the tool registered `function` as a peruse_comm_callback_f to be called with `param`; `spec`
+                // lives on this stack for the call's duration, which is all that §5.1.2 promises of it.
+                let returned = unsafe { function(what.handle.raw(), what.unique_id, &raw mut spec, *param) };
+                if returned == 0 { Ok(()) } else { Err(Failure::Returned(returned)) }
+            }
+            Callback::Rust(closure) => {
+                catch_unwind(AssertUnwindSafe(|| closure(what))).map_err(|_| Failure::Panicked)
+            }
+        }
+    }
+}
+
+/// How a callback failed; either ends the job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Failure {
+    Returned(c_int),
+    Panicked,
+}
+
+impl core::fmt::Display for Failure {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Failure::Returned(value) => write!(f, "returned {value}"),
+            Failure::Panicked => write!(f, "panicked"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::mem::{offset_of, size_of};
+
+    #[test]
+    fn the_c_spec_has_the_layout_of_the_header() {
+        assert_eq!(size_of::<CommSpec>(), 48);
+        let offsets = [
+            offset_of!(CommSpec, comm),
+            offset_of!(CommSpec, buf),
+            offset_of!(CommSpec, count),
+            offset_of!(CommSpec, datatype),
+            offset_of!(CommSpec, peer),
+            offset_of!(CommSpec, tag),
+            offset_of!(CommSpec, operation),
+        ];
+        assert_eq!(offsets, [0, 8, 16, 24, 32, 36, 40]);
+    }
+
+    #[test]
+    fn a_count_beyond_int_reads_int_max() {
+        let spec = Spec {
+            comm: 1,
+            buf: core::ptr::null_mut(),
+            count: i64::from(c_int::MAX) + 1,
+            datatype: 2,
+            peer: 3,
+            tag: 4,
+            operation: Operation::Recv,
+        };
+        let c = CommSpec::from(&spec);
+        assert_eq!((c.count, c.peer, c.tag, c.operation), (c_int::MAX, 3, 4, 1));
+    }
+}

@@ -1,0 +1,66 @@
+//! The Rust face of a handle: a closure that listens until its subscription is dropped.
+
+use super::comm_events::CommEvents;
+use super::registry::{EventError, Registry};
+use super::spec::{Callback, Occurrence};
+use super::{Event, Handle};
+use std::sync::Arc;
+
+/// A closure that is called for one event of one communicator. Dropping it releases the handle: afterwards the closure
+/// neither runs nor will run, and is itself dropped (see [`Registry::release`] for a drop from inside a callback).
+#[derive(Debug)]
+#[must_use = "a subscription that is dropped ends at once"]
+pub struct Subscription {
+    registry: Arc<Registry>,
+    handle: Handle,
+}
+
+impl Subscription {
+    /// Calls `closure` for every `event` of `comm`, from now on.
+    ///
+    /// The closure runs on whichever thread makes the event happen, inside the engine: it must not call MPI, and should
+    /// be quick. A panic ends the job.
+    ///
+    /// # Errors
+    /// As [`Registry::register`].
+    pub fn new(
+        comm: &Arc<CommEvents>,
+        event: Event,
+        closure: impl Fn(&Occurrence<'_>) + Send + Sync + 'static,
+    ) -> Result<Subscription, EventError> {
+        let registry = comm.registry().clone();
+        let handle = registry.register(comm, event, Callback::Rust(Box::new(closure)))?;
+        let subscription = Subscription { registry, handle };
+        subscription.resume()?;
+        Ok(subscription)
+    }
+
+    /// The handle behind it.
+    #[must_use]
+    pub fn handle(&self) -> Handle {
+        self.handle
+    }
+
+    /// Closes the window; the closure is kept.
+    ///
+    /// # Errors
+    /// `Object` if the communicator is freed.
+    pub fn pause(&self) -> Result<(), EventError> {
+        self.registry.deactivate(self.handle)
+    }
+
+    /// Opens the window again.
+    ///
+    /// # Errors
+    /// `Object` if the communicator is freed.
+    pub fn resume(&self) -> Result<(), EventError> {
+        self.registry.activate(self.handle)
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        // `Object` says that the communicator went first; the handle is released all the same.
+        let _ = self.registry.release(self.handle);
+    }
+}

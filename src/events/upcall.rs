@@ -1,0 +1,139 @@
+//! Upcalls: whether, and how deeply, the present thread is inside a callback.
+
+use core::cell::Cell;
+
+#[cfg(not(perusal_loom))]
+mod running {
+    use crate::sync::{AtomicU32, Ordering};
+
+    /// Callbacks that run in this process at the moment.
+    static RUNNING: AtomicU32 = AtomicU32::new(0);
+
+    /// Whether any callback runs. A thread sees its own increments, which is all that it asks about.
+    #[inline(always)]
+    pub fn any() -> bool {
+        // Relaxed: coherence of the one word on the one thread that counts.
+        RUNNING.load(Ordering::Relaxed) != 0
+    }
+    pub fn add(change: i32) {
+        // Relaxed: as in `any`.
+        RUNNING.fetch_add(change.cast_unsigned(), Ordering::Relaxed);
+    }
+}
+
+/// A static cannot hold one of loom's atomics; the thread's own count answers alone.
+#[cfg(perusal_loom)]
+mod running {
+    pub fn any() -> bool {
+        true
+    }
+    pub fn add(_: i32) {}
+}
+
+struct Upcalls {
+    /// Callbacks that this thread is inside of, innermost last.
+    depth: Cell<u32>,
+    /// The depth of the outermost upcall that was refused the PERUSE lock; 0: none.
+    refused_at: Cell<u32>,
+}
+
+impl Upcalls {
+    const fn new() -> Upcalls {
+        Upcalls { depth: Cell::new(0), refused_at: Cell::new(0) }
+    }
+}
+
+crate::sync::thread_local! {
+    #[allow(clippy::missing_const_for_thread_local, reason = "loom's macro takes no const block")]
+    static HERE: Upcalls = Upcalls::new();
+}
+
+/// Whether the calling thread is inside an event callback. One relaxed load while no callback runs in the process.
+#[inline(always)]
+#[must_use]
+pub fn inside_callback() -> bool {
+    running::any() && depth() > 0
+}
+
+/// How many callbacks the calling thread is inside of.
+pub(super) fn depth() -> u32 {
+    HERE.with(|here| here.depth.get())
+}
+
+/// A value that names the calling thread for as long as it lives; never 0.
+pub(super) fn thread() -> usize {
+    HERE.with(|here| core::ptr::from_ref(here) as usize)
+}
+
+/// Whether the upcall that runs here, or one around it, was refused the lock.
+pub(super) fn refused() -> bool {
+    HERE.with(|here| here.refused_at.get() != 0)
+}
+
+/// Marks the present upcall as refused; outside of upcalls there is nothing to mark.
+pub(super) fn refuse() {
+    HERE.with(|here| {
+        if here.refused_at.get() == 0 {
+            here.refused_at.set(here.depth.get());
+        }
+    });
+}
+
+/// The time of one callback on the calling thread.
+pub(super) struct Upcall(core::marker::PhantomData<*const ()>);
+
+impl Upcall {
+    pub(super) fn enter() -> Upcall {
+        running::add(1);
+        HERE.with(|here| here.depth.set(here.depth.get() + 1));
+        Upcall(core::marker::PhantomData)
+    }
+}
+
+impl Drop for Upcall {
+    fn drop(&mut self) {
+        HERE.with(|here| {
+            let depth = here.depth.get();
+            if here.refused_at.get() == depth {
+                here.refused_at.set(0);
+            }
+            here.depth.set(depth - 1);
+        });
+        running::add(-1);
+    }
+}
+
+#[cfg(all(test, not(perusal_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_is_inside_from_enter_to_drop_and_others_are_not() {
+        assert!(!inside_callback());
+        let outer = Upcall::enter();
+        let inner = Upcall::enter();
+        assert_eq!(depth(), 2);
+        assert!(!std::thread::spawn(inside_callback).join().unwrap());
+        drop(inner);
+        assert!(inside_callback());
+        drop(outer);
+        assert!(!inside_callback());
+    }
+
+    #[test]
+    fn a_refusal_lasts_as_long_as_the_upcall_that_met_it() {
+        let outer = Upcall::enter();
+        {
+            let _inner = Upcall::enter();
+            refuse();
+            let _innermost = Upcall::enter();
+            assert!(refused());
+        }
+        assert!(!refused(), "the outer upcall was never refused");
+        refuse();
+        drop(Upcall::enter());
+        assert!(refused(), "an upcall within does not end the outer one's refusal");
+        drop(outer);
+        assert!(!refused());
+    }
+}
