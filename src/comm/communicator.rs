@@ -2,7 +2,10 @@
 
 use super::{Attributes, ErrhandlerSlot, Group, lock};
 use crate::error::{Error, Result};
+use crate::events::CommEvents;
+use crate::job::contexts;
 use crate::sync::Mutex;
+use std::sync::Arc;
 
 /// Longest name in bytes, without the terminator (MPI_MAX_OBJECT_NAME − 1).
 const MAX_NAME: usize = crate::abi::MPI_MAX_OBJECT_NAME as usize - 1;
@@ -11,14 +14,16 @@ const MAX_NAME: usize = crate::abi::MPI_MAX_OBJECT_NAME as usize - 1;
 ///
 /// In an intercommunicator a rank argument of a point-to-point function names a member of the *remote* group; what a send
 /// carries as its source is the rank in the *local* group. [`peers`](Self::peers) is the group that rank arguments name.
-#[derive(Debug)]
 pub struct Comm {
-    /// Context id of point-to-point messages, even; `context + 1` is that of collective ones.
+    /// Context of point-to-point messages, even; `context + 1` is that of collective ones.
     pub context: u32,
     rank: u32,
     peers: Group,
-    /// The own group of an intercommunicator, where it is not `peers`.
-    local: Option<Group>,
+    /// Its gate is tested on every message.
+    pub events: Arc<CommEvents>,
+    /// For an intercommunicator: its own group as an intracommunicator in the same context.
+    local: Option<Box<Comm>>,
+    lease: Option<Lease>,
     name: Mutex<Vec<u8>>,
     /// What users cached on it.
     pub attributes: Attributes,
@@ -26,28 +31,33 @@ pub struct Comm {
     pub errhandler: ErrhandlerSlot,
 }
 
+/// What gives a communicator's context back when the last reference to it is gone.
+pub type Lease = Box<dyn Fn(u32) + Send + Sync>;
+
 impl Comm {
     /// An intracommunicator over `group`, in which the caller has `rank`.
     #[must_use]
-    pub fn intra(context: u32, rank: u32, group: Group) -> Self {
+    pub fn intra(context: u32, rank: u32, group: Group, events: Arc<CommEvents>) -> Self {
         debug_assert!(rank < group.size());
-        Self::new(context, rank, group, None)
+        Self::new(context, rank, group, None, events)
     }
 
     /// An intercommunicator between `local`, in which the caller has `rank`, and `remote`.
     #[must_use]
-    pub fn inter(context: u32, rank: u32, local: Group, remote: Group) -> Self {
-        debug_assert!(rank < local.size());
-        Self::new(context, rank, remote, Some(local))
+    pub fn inter(context: u32, rank: u32, local: Group, remote: Group, events: Arc<CommEvents>) -> Self {
+        let local = Self::intra(context, rank, local, events.clone());
+        Self::new(context, rank, remote, Some(Box::new(local)), events)
     }
 
-    fn new(context: u32, rank: u32, peers: Group, local: Option<Group>) -> Self {
+    fn new(context: u32, rank: u32, peers: Group, local: Option<Box<Self>>, events: Arc<CommEvents>) -> Self {
         debug_assert!(context.is_multiple_of(2));
         Self {
             context,
             rank,
             peers,
+            events,
             local,
+            lease: None,
             name: Mutex::default(),
             attributes: Attributes::default(),
             errhandler: ErrhandlerSlot::default(),
@@ -56,18 +66,31 @@ impl Comm {
 
     /// MPI_COMM_WORLD of a job of `size` ranks, as job rank `rank` has it.
     #[must_use]
-    pub fn world(context: u32, rank: u32, size: u32) -> Self {
-        let comm = Self::intra(context, rank, Group::run(0, size));
+    pub fn world(rank: u32, size: u32, events: Arc<CommEvents>) -> Self {
+        let comm = Self::intra(2 * contexts::WORLD, rank, Group::run(0, size), events);
         comm.set_name(b"MPI_COMM_WORLD");
         comm
     }
 
     /// MPI_COMM_SELF of job rank `rank`.
     #[must_use]
-    pub fn itself(context: u32, rank: u32) -> Self {
-        let comm = Self::intra(context, 0, Group::run(rank, 1));
+    pub fn itself(rank: u32, events: Arc<CommEvents>) -> Self {
+        let comm = Self::intra(2 * contexts::SELF, 0, Group::run(rank, 1), events);
         comm.set_name(b"MPI_COMM_SELF");
         comm
+    }
+
+    /// The same, which calls `lease` with its context when it is dropped.
+    #[must_use]
+    pub fn leased(mut self, lease: Lease) -> Self {
+        self.lease = Some(lease);
+        self
+    }
+
+    /// The handle that C programs know it by; 0 if it has none.
+    #[must_use]
+    pub fn handle(&self) -> usize {
+        self.events.comm()
     }
 
     /// The caller's rank in its own (local) group.
@@ -88,13 +111,19 @@ impl Comm {
     #[inline]
     #[must_use]
     pub fn group(&self) -> &Group {
-        self.local.as_ref().unwrap_or(&self.peers)
+        self.local.as_ref().map_or(&self.peers, |local| &local.peers)
     }
 
     /// The remote group of an intercommunicator.
     #[must_use]
     pub fn remote(&self) -> Option<&Group> {
         self.local.as_ref().map(|_| &self.peers)
+    }
+
+    /// For an intercommunicator, its own group as an intracommunicator in the same context; else itself.
+    #[must_use]
+    pub fn local(&self) -> &Self {
+        self.local.as_deref().unwrap_or(self)
     }
 
     /// Whether this is an intercommunicator.
@@ -141,19 +170,44 @@ impl Comm {
     }
 }
 
+impl Drop for Comm {
+    fn drop(&mut self) {
+        if let Some(lease) = self.lease.take() {
+            lease(self.context);
+        }
+    }
+}
+
+impl core::fmt::Debug for Comm {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Comm")
+            .field("context", &self.context)
+            .field("rank", &self.rank)
+            .field("group", self.group())
+            .field("remote", &self.remote())
+            .finish_non_exhaustive()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::events::Registry;
+    use crate::sync::{AtomicU32, Ordering};
+
+    fn events() -> Arc<CommEvents> {
+        Registry::new(Box::new(|text| panic!("{text}"))).attach(0)
+    }
 
     #[test]
     fn the_world_names_every_rank_and_self_only_itself() {
-        let world = Comm::world(0, 2, 4);
+        let world = Comm::world(2, 4, events());
         assert_eq!((world.rank(), world.size(), world.world_rank_of(3)), (2, 4, 3));
         assert!(world.check_peer(3).is_ok());
         for wrong in [-1, -3, 4] {
             assert_eq!(world.check_peer(wrong).unwrap_err(), Error::Rank { rank: wrong, size: 4 });
         }
-        let own = Comm::itself(2, 2);
+        let own = Comm::itself(2, events());
         assert_eq!((own.rank(), own.size(), own.world_rank_of(0)), (0, 1, 2));
         assert_eq!(own.name(), b"MPI_COMM_SELF");
     }
@@ -161,16 +215,31 @@ mod tests {
     #[test]
     fn in_an_intercommunicator_ranks_name_the_other_side() {
         let (odd, even) = (Group::from_world_ranks(vec![1, 3]), Group::from_world_ranks(vec![0, 2, 4]));
-        let inter = Comm::inter(8, 1, odd.clone(), even);
+        let inter = Comm::inter(8, 1, odd.clone(), even, events());
         assert_eq!((inter.rank(), inter.size(), inter.world_rank_of(2)), (1, 2, 4));
         assert!(inter.is_inter() && inter.check_peer(2).is_ok() && inter.check_peer(3).is_err());
+        assert_eq!((inter.local().size(), inter.local().world_rank_of(1)), (2, 3));
         assert_eq!(inter.group().compare(&odd), super::super::Similarity::Ident);
     }
 
     #[test]
     fn a_name_is_cut_off_at_its_limit() {
-        let comm = Comm::itself(2, 0);
+        let comm = Comm::itself(0, events());
         comm.set_name(&[b'x'; 200]);
         assert_eq!(comm.name().len(), MAX_NAME);
+    }
+
+    #[test]
+    fn the_context_is_given_back_once_with_the_last_reference() {
+        let given_back = Arc::new(AtomicU32::new(0));
+        let lease = {
+            let given_back = given_back.clone();
+            Box::new(move |context| _ = given_back.fetch_add(context, Ordering::Relaxed))
+        };
+        let comm = Arc::new(Comm::inter(8, 0, Group::run(0, 1), Group::run(1, 1), events()).leased(lease));
+        drop(comm.clone());
+        assert_eq!(given_back.load(Ordering::Relaxed), 0);
+        drop(comm);
+        assert_eq!(given_back.load(Ordering::Relaxed), 8);
     }
 }
