@@ -11,6 +11,7 @@ mod bounds;
 mod construct;
 mod contents;
 mod external;
+pub mod op;
 mod predefined;
 mod signature;
 mod walk;

@@ -1,0 +1,188 @@
+//! The loops: one predefined operation over two arrays of one representation. Simple enough for the compiler to vectorise.
+
+use super::super::{Basic, Class, Lane};
+use super::number::{Bits, Complex, Number, Ordered, Truth, Value};
+use super::quad::Quad;
+use super::x87::X87;
+
+/// The predefined operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Builtin {
+    Sum,
+    Min,
+    Max,
+    Prod,
+    BitAnd,
+    BitOr,
+    BitXor,
+    And,
+    Or,
+    Xor,
+    MinLoc,
+    MaxLoc,
+    Replace,
+    NoOp,
+}
+
+/// `right[i] = f(left[i], right[i])`.
+///
+/// # Safety
+/// Both are `n` values of type `T`, at any alignment; they do not overlap and nobody else touches them.
+#[inline(always)]
+unsafe fn zip<T: Value>(left: *const u8, right: *mut u8, n: usize, f: impl Fn(T, T) -> T) {
+    let (left, right) = (left.cast::<T>(), right.cast::<T>());
+    for i in 0..n {
+        // SAFETY: i < n, so both are values of the caller's arrays.
+        unsafe {
+            let result = f(left.add(i).read_unaligned(), right.add(i).read_unaligned());
+            right.add(i).write_unaligned(result);
+        }
+    }
+}
+
+/// Calls `$f::<T>` with the type behind a lane; lanes that are not listed do nothing (they were refused before).
+macro_rules! by_lane {
+    ($lane:expr, $f:ident $args:tt: $($name:ident => $ty:ty),*) => {
+        match $lane {
+            // SAFETY: the caller's; the type is the lane's representation.
+            $(Lane::$name => unsafe { $f::<$ty> $args },)*
+            #[allow(unreachable_patterns)]
+            _ => {}
+        }
+    };
+}
+
+impl Builtin {
+    /// `right = left op right` on `n` values; an operation that does not take the lane does nothing.
+    ///
+    /// # Safety
+    /// As for `zip`, with values of `lane`.
+    pub unsafe fn combine(self, lane: Lane, class: Class, left: *const u8, right: *mut u8, n: usize) {
+        match self {
+            Self::Sum | Self::Prod => by_lane!(lane, arithmetic(self, left, right, n):
+                I8 => i8, I16 => i16, I32 => i32, I64 => i64, I128 => i128, U8 => u8, U16 => u16, U32 => u32,
+                U64 => u64, F32 => f32, F64 => f64, F80 => X87, F128 => Quad, C32 => Complex<f32>,
+                C64 => Complex<f64>, C80 => Complex<X87>, C128 => Complex<Quad>),
+            Self::Min | Self::Max => by_lane!(lane, extreme(self, left, right, n):
+                I8 => i8, I16 => i16, I32 => i32, I64 => i64, I128 => i128, U8 => u8, U16 => u16, U32 => u32,
+                U64 => u64, F32 => f32, F64 => f64, F80 => X87, F128 => Quad),
+            Self::And | Self::Or | Self::Xor => by_lane!(lane, logical(self, left, right, n):
+                I8 => i8, I16 => i16, I32 => i32, I64 => i64, I128 => i128, U8 => u8, U16 => u16, U32 => u32,
+                U64 => u64, F32 => f32, F64 => f64, F80 => X87, F128 => Quad),
+            Self::BitAnd | Self::BitOr | Self::BitXor => by_lane!(lane, bitwise(self, left, right, n):
+                I8 => u8, I16 => u16, I32 => u32, I64 => u64, I128 => i128, U8 => u8, U16 => u16, U32 => u32,
+                U64 => u64),
+            Self::Replace => {
+                // SAFETY: the caller's arrays of n values.
+                unsafe { core::ptr::copy_nonoverlapping(left, right, n * lane.size()) };
+            }
+            Self::NoOp | Self::MinLoc | Self::MaxLoc => {}
+        }
+        debug_assert!(class != Class::Opaque || matches!(self, Self::Replace | Self::NoOp));
+    }
+}
+
+/// # Safety
+/// As for `zip`.
+unsafe fn arithmetic<T: Number>(op: Builtin, left: *const u8, right: *mut u8, n: usize) {
+    // SAFETY: the caller's.
+    unsafe {
+        match op {
+            Builtin::Sum => zip::<T>(left, right, n, T::add),
+            _ => zip::<T>(left, right, n, T::mul),
+        }
+    }
+}
+
+/// # Safety
+/// As for `zip`.
+unsafe fn extreme<T: Ordered>(op: Builtin, left: *const u8, right: *mut u8, n: usize) {
+    // SAFETY: the caller's.
+    unsafe {
+        match op {
+            Builtin::Max => zip::<T>(left, right, n, |a, b| if a.above(b) { a } else { b }),
+            _ => zip::<T>(left, right, n, |a, b| if b.above(a) { a } else { b }),
+        }
+    }
+}
+
+/// # Safety
+/// As for `zip`.
+unsafe fn logical<T: Truth>(op: Builtin, left: *const u8, right: *mut u8, n: usize) {
+    // SAFETY: the caller's.
+    unsafe {
+        match op {
+            Builtin::And => zip::<T>(left, right, n, |a, b| T::from_truth(a.truth() & b.truth())),
+            Builtin::Or => zip::<T>(left, right, n, |a, b| T::from_truth(a.truth() | b.truth())),
+            _ => zip::<T>(left, right, n, |a, b| T::from_truth(a.truth() ^ b.truth())),
+        }
+    }
+}
+
+/// # Safety
+/// As for `zip`.
+unsafe fn bitwise<T: Bits>(op: Builtin, left: *const u8, right: *mut u8, n: usize) {
+    // SAFETY: the caller's.
+    unsafe {
+        match op {
+            Builtin::BitAnd => zip::<T>(left, right, n, |a, b| a & b),
+            Builtin::BitOr => zip::<T>(left, right, n, |a, b| a | b),
+            _ => zip::<T>(left, right, n, |a, b| a ^ b),
+        }
+    }
+}
+
+/// How pairs lie in memory: the index `at` bytes after the value, pairs `stride` bytes apart.
+pub(super) struct Pairs {
+    pub value: Basic,
+    pub index: Basic,
+    pub at: usize,
+    pub stride: usize,
+}
+
+impl Pairs {
+    /// MPI_MINLOC or MPI_MAXLOC on `n` pairs: of equal values, the one with the smaller index.
+    ///
+    /// # Safety
+    /// Both are `n` pairs laid out like this, do not overlap, and nobody else touches them.
+    pub unsafe fn choose(&self, op: Builtin, left: *const u8, right: *mut u8, n: usize) {
+        by_lane!(self.value.lane(), choose_by(self, op, left, right, n):
+            I8 => i8, I16 => i16, I32 => i32, I64 => i64, I128 => i128, U8 => u8, U16 => u16, U32 => u32,
+            U64 => u64, F32 => f32, F64 => f64, F80 => X87, F128 => Quad);
+    }
+
+    /// # Safety
+    /// Both are indices.
+    unsafe fn smaller_index(&self, left: *const u8, right: *const u8) -> bool {
+        let mut smaller = false;
+        by_lane!(self.index.lane(), is_below(left, right, &mut smaller):
+            I8 => i8, I16 => i16, I32 => i32, I64 => i64, I128 => i128, U8 => u8, U16 => u16, U32 => u32,
+            U64 => u64, F32 => f32, F64 => f64);
+        smaller
+    }
+}
+
+/// # Safety
+/// Both are values of `T`.
+unsafe fn is_below<T: Ordered>(left: *const u8, right: *const u8, below: &mut bool) {
+    // SAFETY: the caller's.
+    *below = unsafe { T::load(right).above(T::load(left)) };
+}
+
+/// # Safety
+/// As for [`Pairs::choose`], with values of `T`.
+unsafe fn choose_by<T: Ordered>(pairs: &Pairs, op: Builtin, left: *const u8, right: *mut u8, n: usize) {
+    for i in 0..n {
+        let (from, to) = (left.wrapping_add(i * pairs.stride), right.wrapping_add(i * pairs.stride));
+        let (from_index, to_index) = (from.wrapping_add(pairs.at), to.wrapping_add(pairs.at));
+        // SAFETY: i < n, so these are the values and indices of pair i of both.
+        unsafe {
+            let (a, b) = (T::load(from), T::load(to));
+            let wins = if op == Builtin::MaxLoc { a.above(b) } else { b.above(a) };
+            if wins || a.same(b) && pairs.smaller_index(from_index, to_index) {
+                core::ptr::copy_nonoverlapping(from, to, size_of::<T>());
+                core::ptr::copy_nonoverlapping(from_index, to_index, pairs.index.size());
+            }
+        }
+    }
+}

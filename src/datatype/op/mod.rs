@@ -1,0 +1,384 @@
+//! Reduction operations: the predefined ones on every type that they take (MPI 5.0 §6.9.2, §6.9.4), and users' own.
+//!
+//! Beyond the standard's table, MPI_CHAR counts as an integer, and the logical operations take all integers and real
+//! numbers, as they do in other implementations. Everything else that does not fit is [`Error::Op`].
+//!
+//! | file | what lives there |
+//! |---|---|
+//! | `number` | what a representation must be able to do; integers, `f32`, `f64`, complex numbers |
+//! | `x87`, `quad` | C's `long double` and Fortran's `REAL(16)`, which Rust does not have |
+//! | `kernels` | the loops |
+
+mod kernels;
+mod number;
+mod quad;
+mod x87;
+
+#[cfg(test)]
+mod tests;
+
+use core::ffi::c_void;
+use std::sync::Arc;
+
+use super::{Basic, Class, Datatype};
+use crate::abi;
+use crate::{Error, Result};
+use kernels::{Builtin, Pairs};
+
+/// MPI_User_function: `void (void *invec, void *inoutvec, int *len, MPI_Datatype *datatype)`.
+pub type UserFunction = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut i32, *mut usize);
+/// MPI_User_function_c: the same with an `MPI_Count *len`.
+pub type UserFunctionC = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut i64, *mut usize);
+/// A user's operation in Rust: left operands, right operands and results, how many, of what type.
+pub type Closure = Box<dyn Fn(*const u8, *mut u8, usize, &Datatype) + Send + Sync>;
+
+/// A reduction operation.
+#[derive(Debug, Clone)]
+pub struct Op(Repr);
+
+#[derive(Debug, Clone)]
+enum Repr {
+    Builtin(Builtin),
+    User(Arc<User>),
+}
+
+struct User {
+    call: Call,
+    commutes: bool,
+}
+
+enum Call {
+    Int(UserFunction),
+    Count(UserFunctionC),
+    Rust(Closure),
+}
+
+impl core::fmt::Debug for User {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("User").field("commutes", &self.commutes).finish_non_exhaustive()
+    }
+}
+
+impl Op {
+    /// The predefined operation with this ABI handle.
+    #[must_use]
+    pub fn predefined(handle: usize) -> Option<Self> {
+        Builtin::of(handle).map(|builtin| Self(Repr::Builtin(builtin)))
+    }
+
+    /// MPI_Op_create.
+    ///
+    /// # Safety
+    /// `function` can be called, with operands as MPI 5.0 §6.9.5 describes them, as long as a clone of this exists.
+    #[must_use]
+    pub unsafe fn user(function: UserFunction, commutes: bool) -> Self {
+        Self(Repr::User(Arc::new(User { call: Call::Int(function), commutes })))
+    }
+
+    /// MPI_Op_create_c.
+    ///
+    /// # Safety
+    /// As for [`Op::user`].
+    #[must_use]
+    pub unsafe fn user_c(function: UserFunctionC, commutes: bool) -> Self {
+        Self(Repr::User(Arc::new(User { call: Call::Count(function), commutes })))
+    }
+
+    /// An operation written in Rust. It must be associative.
+    #[must_use]
+    pub fn closure(function: Closure, commutes: bool) -> Self {
+        Self(Repr::User(Arc::new(User { call: Call::Rust(function), commutes })))
+    }
+
+    /// MPI_Op_commutative.
+    #[must_use]
+    pub fn commutative(&self) -> bool {
+        match &self.0 {
+            Repr::Builtin(builtin) => !matches!(builtin, Builtin::Replace | Builtin::NoOp),
+            Repr::User(user) => user.commutes,
+        }
+    }
+
+    /// Whether it is one of the predefined ones, which cannot be freed.
+    #[must_use]
+    pub fn is_predefined(&self) -> bool {
+        matches!(self.0, Repr::Builtin(_))
+    }
+
+    /// Whether it is MPI_REPLACE or MPI_NO_OP, which only one-sided communication takes (MPI 5.0 §12.3.4).
+    #[must_use]
+    pub fn is_for_rma_only(&self) -> bool {
+        matches!(self.0, Repr::Builtin(Builtin::Replace | Builtin::NoOp))
+    }
+
+    /// Whether it can combine elements of `datatype`.
+    ///
+    /// # Errors
+    /// [`Error::Op`] if not.
+    pub fn check(&self, datatype: &Datatype) -> Result<()> {
+        match &self.0 {
+            Repr::User(_) | Repr::Builtin(Builtin::Replace | Builtin::NoOp) => Ok(()),
+            Repr::Builtin(builtin) => match (builtin.is_location(), single(datatype)) {
+                (true, _) if datatype.pair().is_some() => Ok(()),
+                (false, Some(basic)) if builtin.takes(basic.class()) => Ok(()),
+                _ => Err(MISFIT),
+            },
+        }
+    }
+
+    /// `inoutvec[i] = invec[i] op inoutvec[i]` for `count` elements of `datatype`, laid out as in a user's buffer.
+    /// `handle` is what a user's C function is told of the datatype.
+    ///
+    /// # Errors
+    /// [`Error::Op`] if the operation does not take this type.
+    ///
+    /// # Safety
+    /// Both hold `count` elements, are not looked at by anybody else meanwhile, and do not overlap.
+    pub unsafe fn apply(
+        &self,
+        invec: *const u8,
+        inoutvec: *mut u8,
+        count: usize,
+        datatype: &Datatype,
+        handle: usize,
+    ) -> Result<()> {
+        match &self.0 {
+            Repr::Builtin(builtin) => {
+                self.check(datatype)?;
+                // SAFETY: the caller's; `check` has seen that the operation takes the type.
+                unsafe { builtin_on_elements(*builtin, invec, inoutvec, count, datatype) };
+            }
+            // SAFETY: the caller's, and that of who made the operation.
+            Repr::User(user) => unsafe { user.apply(invec, inoutvec, count, datatype, handle) },
+        }
+        Ok(())
+    }
+
+    /// [`Op::apply`] on packed streams of whole elements: `right = left op right`.
+    ///
+    /// # Errors
+    /// [`Error::Op`] if the operation does not take this type; [`Error::Arg`] if the lengths differ or are not whole elements.
+    ///
+    /// # Safety
+    /// What a user's function asks of its operands. Both are aligned for the type if it is contiguous.
+    pub unsafe fn apply_packed(
+        &self,
+        left: &[u8],
+        right: &mut [u8],
+        datatype: &Datatype,
+        handle: usize,
+    ) -> Result<()> {
+        let size = datatype.size();
+        if size == 0 || left.is_empty() {
+            return self.check(datatype);
+        }
+        if left.len() != right.len() || !left.len().is_multiple_of(size) {
+            return Err(Error::Arg("operands of a reduction are not equally many whole elements"));
+        }
+        let count = left.len() / size;
+        if datatype.is_contiguous() {
+            let shift = datatype.true_lb();
+            let (from, to) =
+                (left.as_ptr().wrapping_offset(-shift), right.as_mut_ptr().wrapping_offset(-shift));
+            // SAFETY: contiguous elements are their packed stream, displaced by the true lower bound.
+            return unsafe { self.apply(from, to, count, datatype, handle) };
+        }
+        match (&self.0, datatype.pair()) {
+            (Repr::Builtin(builtin), Some((value, index, _))) if builtin.is_location() => {
+                let layout = Pairs { value, index, at: value.size(), stride: size };
+                // SAFETY: `layout` is that of packed pairs, and both slices are `count` of them.
+                unsafe { layout.choose(*builtin, left.as_ptr(), right.as_mut_ptr(), count) };
+                Ok(())
+            }
+            (Repr::User(user), _) => {
+                user.apply_unpacked(left, right, count, datatype, handle);
+                Ok(())
+            }
+            _ => self.check(datatype).map(|()| replace_packed(self, left, right)),
+        }
+    }
+
+    /// [`Op::apply`] on `count` values of a basic type, for accumulating into derived types piece by piece.
+    ///
+    /// # Errors
+    /// [`Error::Op`] if the operation is not predefined or does not take this type.
+    ///
+    /// # Safety
+    /// As for [`Op::apply`].
+    pub unsafe fn apply_basic(
+        &self,
+        basic: Basic,
+        left: *const u8,
+        right: *mut u8,
+        count: usize,
+    ) -> Result<()> {
+        match &self.0 {
+            Repr::Builtin(builtin) if !builtin.is_location() && builtin.takes(basic.class()) => {
+                // SAFETY: the caller's.
+                unsafe { builtin.combine(basic.lane(), basic.class(), left, right, count) };
+                Ok(())
+            }
+            _ => Err(MISFIT),
+        }
+    }
+}
+
+const MISFIT: Error = Error::Op("the operation is not defined for this datatype");
+
+/// The basic type that a predefined type consists of.
+fn single(datatype: &Datatype) -> Option<Basic> {
+    if datatype.elements() == 1 && datatype.is_predefined() { datatype.uniform() } else { None }
+}
+
+/// # Safety
+/// As for [`Op::apply`], which has checked that `builtin` takes the type.
+unsafe fn builtin_on_elements(
+    builtin: Builtin,
+    left: *const u8,
+    right: *mut u8,
+    count: usize,
+    datatype: &Datatype,
+) {
+    match (builtin, single(datatype), datatype.pair()) {
+        (Builtin::NoOp, ..) => {}
+        (Builtin::Replace, ..) => {
+            for (at, len) in datatype.runs(count) {
+                let (from, to) = (left.wrapping_offset(at), right.wrapping_offset(at));
+                // SAFETY: the run is part of the caller's elements, which do not overlap.
+                unsafe { core::ptr::copy_nonoverlapping(from, to, len) };
+            }
+        }
+        (_, Some(basic), _) => {
+            // SAFETY: the caller's elements are `count` of this basic type.
+            unsafe { builtin.combine(basic.lane(), basic.class(), left, right, count) };
+        }
+        (_, None, Some((value, index, at))) => {
+            let layout = Pairs { value, index, at, stride: datatype.extent() as usize };
+            // SAFETY: `layout` is that of the pair type.
+            unsafe { layout.choose(builtin, left, right, count) };
+        }
+        (_, None, None) => {}
+    }
+}
+
+fn replace_packed(op: &Op, left: &[u8], right: &mut [u8]) {
+    if matches!(op.0, Repr::Builtin(Builtin::Replace)) {
+        right.copy_from_slice(left);
+    }
+}
+
+impl User {
+    /// # Safety
+    /// As for [`Op::apply`].
+    unsafe fn apply(
+        &self,
+        left: *const u8,
+        right: *mut u8,
+        count: usize,
+        datatype: &Datatype,
+        handle: usize,
+    ) {
+        let mut handle = handle;
+        match &self.call {
+            Call::Rust(function) => function(left, right, count, datatype),
+            Call::Count(function) => {
+                let mut len = count as i64;
+                // SAFETY: who made the operation promised that it takes `count` elements at these places.
+                unsafe { function(left.cast_mut().cast(), right.cast(), &mut len, &mut handle) };
+            }
+            Call::Int(function) => {
+                let mut done = 0;
+                while done < count {
+                    let mut len = i32::try_from(count - done).unwrap_or(i32::MAX);
+                    let by = done as isize * datatype.extent();
+                    let (from, to) = (left.wrapping_offset(by), right.wrapping_offset(by));
+                    done += len as usize;
+                    // SAFETY: as above, for the next `len` elements.
+                    unsafe { function(from.cast_mut().cast(), to.cast(), &mut len, &mut handle) };
+                }
+            }
+        }
+    }
+
+    /// Users' functions want elements as they lie in a buffer, so they are laid out in two temporary ones.
+    fn apply_unpacked(
+        &self,
+        left: &[u8],
+        right: &mut [u8],
+        count: usize,
+        datatype: &Datatype,
+        handle: usize,
+    ) {
+        let mut from = Laid::new(datatype, count);
+        let mut to = Laid::new(datatype, count);
+        // SAFETY: both buffers were made for `count` elements; the function's needs are those of `apply_packed`.
+        unsafe {
+            datatype.unpack(count, from.base(), 0, left);
+            datatype.unpack(count, to.base(), 0, right);
+            self.apply(from.base(), to.base(), count, datatype, handle);
+            datatype.pack(count, to.base(), 0, right);
+        }
+    }
+}
+
+/// Zeroed memory for elements of a datatype, aligned for any basic type.
+struct Laid {
+    memory: Vec<u128>,
+    zero: isize,
+}
+
+impl Laid {
+    fn new(datatype: &Datatype, count: usize) -> Self {
+        let steps = (count - 1) as isize * datatype.extent();
+        let low = datatype.true_lb() + steps.min(0);
+        let high = datatype.true_lb() + datatype.true_extent() + steps.max(0);
+        // Displacement 0 gets an aligned place, so that what is aligned in the user's buffer is aligned here.
+        let zero = (-low.min(0)).unsigned_abs().next_multiple_of(16) as isize;
+        let bytes = (zero + high.max(0)) as usize;
+        Self { memory: vec![0; bytes.div_ceil(16)], zero }
+    }
+
+    fn base(&mut self) -> *mut u8 {
+        self.memory.as_mut_ptr().cast::<u8>().wrapping_offset(self.zero)
+    }
+}
+
+impl Builtin {
+    fn of(handle: usize) -> Option<Self> {
+        Some(match handle {
+            abi::MPI_SUM => Self::Sum,
+            abi::MPI_MIN => Self::Min,
+            abi::MPI_MAX => Self::Max,
+            abi::MPI_PROD => Self::Prod,
+            abi::MPI_BAND => Self::BitAnd,
+            abi::MPI_BOR => Self::BitOr,
+            abi::MPI_BXOR => Self::BitXor,
+            abi::MPI_LAND => Self::And,
+            abi::MPI_LOR => Self::Or,
+            abi::MPI_LXOR => Self::Xor,
+            abi::MPI_MINLOC => Self::MinLoc,
+            abi::MPI_MAXLOC => Self::MaxLoc,
+            abi::MPI_REPLACE => Self::Replace,
+            abi::MPI_NO_OP => Self::NoOp,
+            _ => return None,
+        })
+    }
+
+    fn is_location(self) -> bool {
+        matches!(self, Self::MinLoc | Self::MaxLoc)
+    }
+
+    /// The table of MPI 5.0 §6.9.2, with the extensions that this module's head names.
+    fn takes(self, class: Class) -> bool {
+        use Class as C;
+        let integer = matches!(class, C::Integer | C::FortranInteger | C::Address | C::Char);
+        match self {
+            Self::Min | Self::Max => integer || class == C::Floating,
+            Self::Sum | Self::Prod => integer || matches!(class, C::Floating | C::Complex),
+            Self::And | Self::Or | Self::Xor => integer || matches!(class, C::Logical | C::Floating),
+            Self::BitAnd | Self::BitOr | Self::BitXor => integer || class == C::Byte,
+            Self::MinLoc | Self::MaxLoc => false,
+            Self::Replace | Self::NoOp => true,
+        }
+    }
+}
