@@ -4,6 +4,8 @@
 //! |---|---|
 //! | [`export`](crate::export) | the macro that makes a `PMPI_X` and its weak alias `MPI_X` |
 //! | [`boundary`] | what every call passes: is it allowed now, are its pointers there, who is told of an error |
+//! | `args` | arguments that are pointers, checked |
+//! | [`comms`] | communicators by handle |
 //! | [`handles`] | tables from a handle's integer to the object it names |
 //! | [`types`] | the ABI's C types in Rust |
 //! | [`mpi`] | the functions, a file per topic |
@@ -12,9 +14,11 @@
 //! A function here checks its arguments, looks its handles up, calls the engine and writes its results. What a
 //! message *is* stands below.
 
+pub(crate) mod args;
 mod export;
 
 pub mod boundary;
+pub mod comms;
 pub mod handles;
 pub mod mpi;
 pub mod types;

@@ -1,3 +1,7 @@
 //! The MPI functions, a file per topic. What no file here has, `build.rs` makes a stub of.
 
+pub mod attr;
+pub mod comm;
 pub mod env;
+pub mod errhandler;
+pub mod group;
