@@ -1,33 +1,74 @@
-//! A hash table from word to list: open addressing, linear probing, nothing left behind by a removal.
+//! A hash table from word to list, a cache line of bins at a time, nothing left behind by a removal.
 //!
-//! A bin is there exactly while its list holds an entry (rule M3), so an empty list marks a free position, and
-//! the table's size follows the number of different keys that were ever queued at one time.
+//! A bin is there exactly while its list holds an entry (rule M3), so an empty list marks a free place, and the
+//! table's size follows the number of different keys that were ever queued at one time.
+//!
+//! The four keys of a bucket are compared without a branch; a bin whose home bucket is full lives in the next one
+//! that is not, and every bucket counts the bins that had to go past it: a search ends where that count is zero.
+//!
+//! A bin that empties leaves its key, and is revived if the same key comes back before another takes the place.
+//! That never hides a living bin: to get past a bucket, a bin must have found every place of it taken, its own old
+//! one included, and only a bin's end writes its key's trace.
 
 use super::pattern::Word;
 use super::slab::{List, NIL, Slab};
 
-/// Positions of the first table.
-const FIRST: usize = 64;
+/// Bins in a bucket: with a key of 64 bits, one cache line.
+const WAYS: usize = 4;
+/// Buckets of the first table.
+const FIRST: usize = 32;
 
-#[derive(Debug, Clone, Copy)]
-struct Bin<W> {
-    key: W,
-    list: List,
+#[derive(Debug, Clone)]
+#[repr(align(64))]
+struct Bucket<W> {
+    keys: [W; WAYS],
+    lists: [List; WAYS],
+}
+
+impl<W: Word> Bucket<W> {
+    const fn new(key: W) -> Self {
+        Self { keys: [key; WAYS], lists: [List::EMPTY; WAYS] }
+    }
+
+    /// The way for which `wanted` holds, the lowest one.
+    #[inline(always)]
+    fn way(&self, wanted: impl Fn(&W, &List) -> bool) -> Option<usize> {
+        let mut hits = 0u32;
+        for way in 0..WAYS {
+            hits |= u32::from(wanted(&self.keys[way], &self.lists[way])) << way;
+        }
+        (hits != 0).then(|| hits.trailing_zeros() as usize % WAYS)
+    }
+
+    /// The bin of this key, or what is left of it.
+    #[inline(always)]
+    fn find(&self, key: W) -> Option<usize> {
+        self.way(|other, _| *other == key)
+    }
+}
+
+/// Where a bin is.
+#[derive(Clone, Copy)]
+struct Place {
+    bucket: usize,
+    way: usize,
 }
 
 /// Lists of entries by word.
 #[derive(Debug)]
 pub(super) struct Bins<W> {
-    /// A power of two of positions, at most half of them in use; or none yet.
-    table: Vec<Bin<W>>,
+    /// A power of two of buckets, at most half of their bins in use; or none yet.
+    buckets: Vec<Bucket<W>>,
+    /// For each bucket, the bins that found it full and went on.
+    passed: Vec<u32>,
     used: usize,
-    /// Bits of a hash that are not part of a position.
+    /// Bits of a hash that are not part of a bucket's number.
     shift: u32,
 }
 
 impl<W: Word> Bins<W> {
     pub const fn new() -> Self {
-        Self { table: Vec::new(), used: 0, shift: 0 }
+        Self { buckets: Vec::new(), passed: Vec::new(), used: 0, shift: 0 }
     }
 
     #[inline]
@@ -36,24 +77,77 @@ impl<W: Word> Bins<W> {
     }
 
     #[inline]
-    fn after(&self, at: usize) -> usize {
-        (at + 1) & (self.table.len() - 1)
+    fn after(&self, bucket: usize) -> usize {
+        (bucket + 1) & (self.buckets.len() - 1)
     }
 
-    /// Where the key is, or else where it belongs; the table is not empty.
+    /// The bin of this key, which may be empty; none has it elsewhere.
     #[inline]
-    fn probe(&self, key: W) -> usize {
-        let mut at = self.home(key);
-        while self.table[at].list.head != NIL && self.table[at].key != key {
-            at = self.after(at);
+    fn find(&self, key: W) -> Option<Place> {
+        if self.used == 0 {
+            return None;
         }
-        at
+        let mut bucket = self.home(key);
+        loop {
+            if let Some(way) = self.buckets[bucket].find(key) {
+                return Some(Place { bucket, way });
+            }
+            if self.passed[bucket] == 0 {
+                return None;
+            }
+            bucket = self.after(bucket);
+        }
+    }
+
+    #[inline]
+    fn at(&mut self, at: Place) -> &mut List {
+        &mut self.buckets[at.bucket].lists[at.way]
     }
 
     /// The list of this key; empty if it has no bin.
     #[inline]
     pub fn list(&self, key: W) -> List {
-        if self.used == 0 { List::EMPTY } else { self.table[self.probe(key)].list }
+        self.find(key).map_or(List::EMPTY, |at| self.buckets[at.bucket].lists[at.way])
+    }
+
+    /// The bin of a key that has none, revived or new; the caller fills it at once.
+    #[inline]
+    fn open(&mut self, key: W, left: Option<Place>) -> Place {
+        let full = (self.used + 1) * 2 > self.buckets.len() * WAYS;
+        if full {
+            self.grow();
+        }
+        self.used += 1;
+        match left {
+            Some(at) if !full => {
+                self.count(key, at, 1);
+                at
+            }
+            _ => self.place(key),
+        }
+    }
+
+    #[inline]
+    fn place(&mut self, key: W) -> Place {
+        let mut bucket = self.home(key);
+        loop {
+            if let Some(way) = self.buckets[bucket].way(|_, list| list.is_empty()) {
+                self.buckets[bucket].keys[way] = key;
+                return Place { bucket, way };
+            }
+            self.passed[bucket] += 1;
+            bucket = self.after(bucket);
+        }
+    }
+
+    /// Counts a bin where it went past, or takes the count back.
+    #[inline]
+    fn count(&mut self, key: W, at: Place, by: i32) {
+        let mut bucket = self.home(key);
+        while bucket != at.bucket {
+            self.passed[bucket] = self.passed[bucket].wrapping_add_signed(by);
+            bucket = self.after(bucket);
+        }
     }
 
     /// Adds an entry as the youngest of its key.
@@ -65,14 +159,11 @@ impl<W: Word> Bins<W> {
         key: W,
         index: u32,
     ) {
-        if (self.used + 1) * 2 > self.table.len() {
-            self.grow();
-        }
-        let at = self.probe(key);
-        let bin = &mut self.table[at];
-        self.used += usize::from(bin.list.head == NIL);
-        bin.key = key;
-        bin.list.push(slab, link, index);
+        let at = match self.find(key) {
+            Some(at) if !self.at(at).is_empty() => at,
+            left => self.open(key, left),
+        };
+        self.at(at).push(slab, link, index);
     }
 
     /// Takes an entry out of the list of its key. The bin is looked for only if the entry is at an end.
@@ -88,48 +179,44 @@ impl<W: Word> Bins<W> {
         if gap.prev != NIL && gap.next != NIL {
             return;
         }
-        let at = self.probe(key);
-        self.table[at].list.close(gap);
-        if self.table[at].list.head == NIL {
+        let at = self.find(key).expect("an entry's key has a bin (rule M3)");
+        let list = self.at(at);
+        list.close(gap);
+        if list.is_empty() {
             self.used -= 1;
-            self.fill(at);
-        }
-    }
-
-    /// Moves later bins of the same run into the free position, so that no probe stops too early.
-    #[inline]
-    fn fill(&mut self, mut free: usize) {
-        let mask = self.table.len() - 1;
-        let mut at = self.after(free);
-        while self.table[at].list.head != NIL {
-            let way = at.wrapping_sub(self.home(self.table[at].key)) & mask;
-            if way >= at.wrapping_sub(free) & mask {
-                self.table[free] = self.table[at];
-                self.table[at].list = List::EMPTY;
-                free = at;
-            }
-            at = self.after(at);
+            self.count(key, at, -1);
         }
     }
 
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {
-        let size = (self.table.len() * 2).max(FIRST);
-        let empty = Bin { key: W::default(), list: List::EMPTY };
-        let old = core::mem::replace(&mut self.table, vec![empty; size]);
+        let size = (self.buckets.len() * 2).max(FIRST);
+        let old = core::mem::replace(&mut self.buckets, vec![Bucket::new(W::default()); size]);
+        self.passed.clear();
+        self.passed.resize(size, 0);
         self.shift = u64::BITS - size.trailing_zeros();
-        for bin in old.into_iter().filter(|bin| bin.list.head != NIL) {
-            let at = self.probe(bin.key);
-            self.table[at] = bin;
+        for bucket in old {
+            for (key, list) in bucket.keys.into_iter().zip(bucket.lists) {
+                if !list.is_empty() {
+                    let at = self.place(key);
+                    *self.at(at) = list;
+                }
+            }
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::oracle::Random;
     use super::*;
     use std::collections::BTreeMap;
+
+    #[test]
+    fn a_bucket_of_64_bit_keys_is_one_cache_line() {
+        assert_eq!(size_of::<Bucket<u64>>(), 64);
+    }
 
     /// Bins and a map of plain lists under the same pushes and detaches.
     #[test]
@@ -137,7 +224,7 @@ mod tests {
         let mut slab = Slab::<u64, u32, 1>::new();
         let mut bins = Bins::<u64>::new();
         let mut model: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
-        let mut random = crate::matching::oracle::Random::new(7);
+        let mut random = Random::new(7);
         for step in 0..40_000 {
             let range = [3, 40, 600, 5][step / 10_000];
             let key = random.below(range);
@@ -157,6 +244,61 @@ mod tests {
                 assert_eq!(ends.tail, list.last().copied().unwrap_or(NIL));
             }
             assert_eq!(bins.used, model.values().filter(|list| !list.is_empty()).count());
+        }
+    }
+
+    /// A word whose hash is itself, so that a test decides which bucket is home.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+    struct Plain(u64);
+
+    impl core::ops::BitAnd for Plain {
+        type Output = Self;
+        fn bitand(self, other: Self) -> Self {
+            Self(self.0 & other.0)
+        }
+    }
+    impl core::ops::BitOr for Plain {
+        type Output = Self;
+        fn bitor(self, other: Self) -> Self {
+            Self(self.0 | other.0)
+        }
+    }
+    impl core::ops::BitXor for Plain {
+        type Output = Self;
+        fn bitxor(self, other: Self) -> Self {
+            Self(self.0 ^ other.0)
+        }
+    }
+    impl Word for Plain {
+        fn hash(self) -> u64 {
+            self.0
+        }
+    }
+
+    #[test]
+    fn keys_of_one_home_spill_over_the_end_of_the_table_and_leave_no_trace() {
+        let mut slab = Slab::<Plain, u32, 1>::new();
+        let mut bins = Bins::<Plain>::new();
+        // All at home in the last bucket, so that they go round to the first ones.
+        let keys: Vec<Plain> = (0..30).map(|i| Plain(u64::MAX - i)).collect();
+        for round in 0..3 {
+            let indices: Vec<u32> = keys.iter().map(|&key| slab.insert(key, 0)).collect();
+            for (&key, &index) in keys.iter().zip(&indices) {
+                bins.push(&mut slab, 0, key, index);
+            }
+            // Another order of leaving in each round.
+            for i in 0..30 {
+                let gone = (i * 7 + round * 5) % 30;
+                bins.detach(&mut slab, 0, keys[gone], indices[gone]);
+                slab.remove(indices[gone]);
+                assert!(bins.list(keys[gone]).is_empty());
+                for later in i + 1..30 {
+                    let left = (later * 7 + round * 5) % 30;
+                    assert_eq!(bins.list(keys[left]).head, indices[left]);
+                }
+            }
+            assert_eq!(bins.used, 0);
+            assert!(bins.passed.iter().all(|&n| n == 0));
         }
     }
 }

@@ -123,7 +123,7 @@ impl<T, P: Select> Posted<T, P> {
     /// Every receive, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = (&P, &T)> {
         let short = self.lanes.lanes().map(|lane| self.lanes.slot(lane));
-        short.chain(self.ordered()).map(|index| (&self.slab[index].item, self.slab[index].value()))
+        short.chain(self.ordered()).map(|index| self.slab.entry(index))
     }
 
     /// Slab indices of the deep form, oldest first.

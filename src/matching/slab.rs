@@ -1,4 +1,4 @@
-//! Where entries live: a vector with a free list, 32-bit indices, and a generation in each slot.
+//! Where entries live: slots with a free list, 32-bit indices, and a generation in each.
 //!
 //! Freed slots are taken again last in, first out, so a queue that goes up and down by one stays in one cache
 //! line. Both forms of a queue refer to entries by index; users by [`Ticket`], which dies with its entry.
@@ -32,6 +32,11 @@ pub(super) struct List {
 impl List {
     pub const EMPTY: Self = Self { head: NIL, tail: NIL };
 
+    #[inline(always)]
+    pub const fn is_empty(&self) -> bool {
+        self.head == NIL
+    }
+
     /// Adds the entry as the youngest.
     #[inline]
     pub fn push<I, T, const L: usize>(&mut self, slab: &mut Slab<I, T, L>, link: usize, index: u32) {
@@ -56,72 +61,69 @@ impl List {
     }
 }
 
-/// One entry; its links mean nothing in the short form.
+/// All of an entry but its payload, in a cache line of its own: taking an entry out touches its neighbours' too.
+/// The links mean nothing in the short form.
 #[derive(Debug)]
-pub(super) struct Entry<I, T, const L: usize> {
-    generation: u32,
-    next_free: u32,
+#[repr(align(64))]
+pub(super) struct Node<I, const L: usize> {
+    pub item: I,
     /// Age across the lists of the deep form; lower is older.
     pub seq: u64,
     pub links: [Link; L],
-    pub item: I,
-    value: Option<T>,
-}
-
-impl<I, T, const L: usize> Entry<I, T, L> {
-    /// The payload of a live entry.
-    #[inline]
-    pub fn value(&self) -> &T {
-        self.value.as_ref().expect("an entry in a queue has its payload")
-    }
+    generation: u32,
+    next_free: u32,
 }
 
 /// Entries with `L` links each.
 #[derive(Debug)]
 pub(super) struct Slab<I, T, const L: usize> {
-    slots: Vec<Entry<I, T, L>>,
+    nodes: Vec<Node<I, L>>,
+    /// As long as `nodes`; `None` where the slot is free.
+    values: Vec<Option<T>>,
     free: u32,
 }
 
 impl<I: Copy, T, const L: usize> Slab<I, T, L> {
     pub const fn new() -> Self {
-        Self { slots: Vec::new(), free: NIL }
+        Self { nodes: Vec::new(), values: Vec::new(), free: NIL }
     }
 
     /// Keeps a new entry and gives its index.
     #[inline]
     pub fn insert(&mut self, item: I, value: T) -> u32 {
         let index = self.free;
-        let Some(slot) = self.slots.get_mut(index as usize) else {
+        let Some(node) = self.nodes.get_mut(index as usize) else {
             return self.grow(item, value);
         };
-        self.free = slot.next_free;
-        slot.item = item;
-        slot.value = Some(value);
+        self.free = node.next_free;
+        node.item = item;
+        self.values[index as usize] = Some(value);
         index
     }
 
     #[cold]
     #[inline(never)]
     fn grow(&mut self, item: I, value: T) -> u32 {
-        if self.slots.is_empty() {
-            self.slots.reserve(super::lanes::ROOM);
+        if self.nodes.is_empty() {
+            self.nodes.reserve(super::lanes::ROOM);
+            self.values.reserve(super::lanes::ROOM);
         }
-        let index = u32::try_from(self.slots.len()).expect("fewer than 2³² entries fit in memory");
+        let index = u32::try_from(self.nodes.len()).expect("fewer than 2³² entries fit in memory");
         let links = [Link { prev: NIL, next: NIL }; L];
-        self.slots.push(Entry { generation: 0, next_free: NIL, seq: 0, links, item, value: Some(value) });
+        self.nodes.push(Node { item, seq: 0, links, generation: 0, next_free: NIL });
+        self.values.push(Some(value));
         index
     }
 
     /// Frees the slot; every ticket for it is void from here on.
     #[inline]
     pub fn remove(&mut self, index: u32) -> (I, T) {
-        let slot = &mut self.slots[index as usize];
-        let value = slot.value.take().expect("an entry in a queue has its payload");
-        slot.generation = slot.generation.wrapping_add(1);
-        slot.next_free = self.free;
+        let value = self.values[index as usize].take().expect("an entry in a queue has its payload");
+        let node = &mut self.nodes[index as usize];
+        node.generation = node.generation.wrapping_add(1);
+        node.next_free = self.free;
         self.free = index;
-        (slot.item, value)
+        (node.item, value)
     }
 
     /// Takes the entry out between its neighbours in one list and gives what it was linked to; the list's ends
@@ -146,30 +148,38 @@ impl<I: Copy, T, const L: usize> Slab<I, T, L> {
     /// The entry that the ticket was given for, if it is still there.
     #[inline]
     pub fn resolve(&self, ticket: Ticket) -> Option<u32> {
-        let slot = self.slots.get(ticket.index as usize)?;
-        (slot.generation == ticket.generation && slot.value.is_some()).then_some(ticket.index)
+        let node = self.nodes.get(ticket.index as usize)?;
+        let live = node.generation == ticket.generation && self.values[ticket.index as usize].is_some();
+        live.then_some(ticket.index)
+    }
+
+    /// The item and payload of a live entry.
+    #[inline]
+    pub fn entry(&self, index: u32) -> (&I, &T) {
+        let value = self.values[index as usize].as_ref();
+        (&self[index].item, value.expect("an entry in a queue has its payload"))
     }
 
     /// The payload behind a ticket.
     #[inline]
     pub fn get_mut(&mut self, ticket: Ticket) -> Option<&mut T> {
         let index = self.resolve(ticket)?;
-        self.slots[index as usize].value.as_mut()
+        self.values[index as usize].as_mut()
     }
 }
 
 impl<I, T, const L: usize> Index<u32> for Slab<I, T, L> {
-    type Output = Entry<I, T, L>;
+    type Output = Node<I, L>;
     #[inline(always)]
     fn index(&self, index: u32) -> &Self::Output {
-        &self.slots[index as usize]
+        &self.nodes[index as usize]
     }
 }
 
 impl<I, T, const L: usize> IndexMut<u32> for Slab<I, T, L> {
     #[inline(always)]
     fn index_mut(&mut self, index: u32) -> &mut Self::Output {
-        &mut self.slots[index as usize]
+        &mut self.nodes[index as usize]
     }
 }
 

@@ -8,7 +8,7 @@ use super::slab::{NIL, Slab, Ticket};
 type KeyOf<P> = <P as Select>::Key;
 type WordOf<P> = <KeyOf<P> as Key>::Word;
 
-/// An entry is in one bin of each class, and its link number is the class.
+/// An entry is in one bin of each class that is kept, and its link number is the class.
 const CLASSES: usize = 4;
 
 /// The queue of unexpected messages of one context id.
@@ -21,7 +21,31 @@ pub struct Unexpected<T, P: Select = Pattern> {
     attempts: usize,
     slab: Slab<KeyOf<P>, T, CLASSES>,
     classes: Classes<KeyOf<P>>,
+    /// The classes whose bins the deep form keeps: exact and the whole order always, the others once they were
+    /// asked for, and from then on.
+    kept: [bool; CLASSES],
     next_seq: u64,
+}
+
+/// Two lists of one class as one, oldest first.
+struct Merge {
+    class: usize,
+    heads: [u32; 2],
+}
+
+impl Merge {
+    fn next<I: Copy, T>(&mut self, slab: &Slab<I, T, CLASSES>) -> Option<u32> {
+        let second = match self.heads {
+            [NIL, NIL] => return None,
+            [NIL, _] => true,
+            [_, NIL] => false,
+            [a, b] => slab[b].seq < slab[a].seq,
+        };
+        let head = &mut self.heads[usize::from(second)];
+        let index = *head;
+        *head = slab[index].links[self.class].next;
+        Some(index)
+    }
 }
 
 impl<T, P: Select> Default for Unexpected<T, P> {
@@ -41,6 +65,7 @@ impl<T, P: Select> Unexpected<T, P> {
             attempts: 0,
             slab: Slab::new(),
             classes: Classes::new(),
+            kept: [true, false, false, true],
             next_seq: 0,
         }
     }
@@ -107,8 +132,7 @@ impl<T, P: Select> Unexpected<T, P> {
             let lane = self.find_lane(pattern)?;
             self.lanes.slot(lane)
         };
-        let entry = &self.slab[index];
-        Some((&entry.item, entry.value()))
+        Some(self.slab.entry(index))
     }
 
     /// Takes out the message that the ticket was given for, if it is still there.
@@ -117,7 +141,7 @@ impl<T, P: Select> Unexpected<T, P> {
         Some(self.remove_at(index)?.1)
     }
 
-    /// Takes out the oldest message from `source` for which `wanted` holds. Walks what `source` sent.
+    /// Takes out the oldest message from `source` for which `wanted` holds. A walk, for what is rare.
     pub fn remove_where(
         &mut self,
         source: <KeyOf<P> as Key>::Source,
@@ -126,7 +150,7 @@ impl<T, P: Select> Unexpected<T, P> {
         let mut met = 0;
         let found = self.sent_by(source).find(|&index| {
             met += 1;
-            wanted(self.slab[index].value())
+            wanted(self.slab.entry(index).1)
         });
         self.attempts = met;
         self.remove_at(found?)
@@ -139,11 +163,7 @@ impl<T, P: Select> Unexpected<T, P> {
 
     /// Every message, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = (&KeyOf<P>, &T)> {
-        let heads = self.classes.any().map(|list| list.head);
-        self.short().chain(self.merged(ANY, heads)).map(|index| {
-            let entry = &self.slab[index];
-            (&entry.item, entry.value())
-        })
+        self.short().chain(self.ordered()).map(|index| self.slab.entry(index))
     }
 
     /// Slab indices of the short form, oldest first.
@@ -151,30 +171,30 @@ impl<T, P: Select> Unexpected<T, P> {
         self.lanes.lanes().map(|lane| self.lanes.slot(lane))
     }
 
-    /// Slab indices of two lists of one class of the deep form, oldest first.
-    fn merged(&self, class: usize, mut heads: [u32; 2]) -> impl Iterator<Item = u32> {
-        core::iter::from_fn(move || {
-            let second = match heads {
-                [NIL, NIL] => return None,
-                [NIL, _] => true,
-                [_, NIL] => false,
-                [a, b] => self.slab[b].seq < self.slab[a].seq,
-            };
-            let head = &mut heads[usize::from(second)];
-            let index = *head;
-            *head = self.slab[index].links[class].next;
-            Some(index)
-        })
+    /// Slab indices of the deep form, oldest first.
+    fn ordered(&self) -> impl Iterator<Item = u32> {
+        self.walk(ANY, self.classes.any().map(|list| list.head))
     }
 
-    /// Slab indices of what `source` sent, oldest first: two bins, for tags from zero on and below (rule M4).
+    fn walk(&self, class: usize, heads: [u32; 2]) -> impl Iterator<Item = u32> {
+        let mut merge = Merge { class, heads };
+        core::iter::from_fn(move || merge.next(&self.slab))
+    }
+
+    /// Slab indices of what `source` sent, oldest first.
     fn sent_by(&self, source: <KeyOf<P> as Key>::Source) -> impl Iterator<Item = u32> {
         let user = KeyOf::<P>::source_word(source);
+        // Two bins, for tags from zero on and below (rule M4), which are one where a tag has no sign.
         let own = user | KeyOf::<P>::CARES[ANY];
-        let heads = [user, own].map(|word| self.classes.list(BY_SOURCE, word).head);
-        let heads = if user == own { [heads[0], NIL] } else { heads };
-        let short = self.short().filter(move |&index| self.slab[index].item.is_from(source));
-        short.chain(self.merged(BY_SOURCE, heads))
+        let (class, heads) = if !self.kept[BY_SOURCE] {
+            (ANY, self.classes.any().map(|list| list.head))
+        } else if user == own {
+            (BY_SOURCE, [self.classes.list(BY_SOURCE, user).head, NIL])
+        } else {
+            (BY_SOURCE, [user, own].map(|word| self.classes.list(BY_SOURCE, word).head))
+        };
+        let all = self.short().chain(self.walk(class, heads));
+        all.filter(move |&index| self.slab[index].item.is_from(source))
     }
 
     #[inline(always)]
@@ -191,23 +211,39 @@ impl<T, P: Select> Unexpected<T, P> {
         let Some(class) = Classes::<KeyOf<P>>::of(pattern.care()) else {
             return self.search_odd(pattern);
         };
+        if !self.kept[class] {
+            self.keep(class);
+        }
         let head = self.classes.list(class, pattern.value()).head;
         let found = (head != NIL).then_some(head);
         self.attempts = usize::from(found.is_some());
         found
     }
 
+    /// Files the whole queue by one more class: once in the queue's life.
+    #[cold]
+    #[inline(never)]
+    fn keep(&mut self, class: usize) {
+        self.kept[class] = true;
+        let heads = self.classes.any().map(|list| list.head);
+        let mut order = Merge { class: ANY, heads };
+        while let Some(index) = order.next(&self.slab) {
+            let word = self.slab[index].item.word();
+            self.classes.push(&mut self.slab, class, class, word, index);
+        }
+    }
+
     /// A pattern of no class: walks the smallest bin that must hold what it takes.
     #[cold]
     fn search_odd(&mut self, pattern: &P) -> Option<u32> {
         let (value, care) = (pattern.value(), pattern.care());
-        let finest = (0..ANY).find(|&class| KeyOf::<P>::CARES[class] & care == KeyOf::<P>::CARES[class]);
-        let (class, heads) = match finest {
+        let covers = |class: usize| KeyOf::<P>::CARES[class] & care == KeyOf::<P>::CARES[class];
+        let (class, heads) = match (0..ANY).find(|&class| self.kept[class] && covers(class)) {
             Some(class) => (class, [self.classes.list(class, value).head, NIL]),
             None => (ANY, self.classes.any().map(|list| list.head)),
         };
         let mut met = 0;
-        let found = self.merged(class, heads).find(|&index| {
+        let found = self.walk(class, heads).find(|&index| {
             met += 1;
             agree(self.slab[index].item.word(), value, care)
         });
@@ -239,8 +275,8 @@ impl<T, P: Select> Unexpected<T, P> {
     fn turn_short(&mut self) {
         self.deep = false;
         loop {
-            let heads = self.classes.any().map(|list| list.head);
-            let Some(index) = self.merged(ANY, heads).next() else { return };
+            let oldest = self.ordered().next();
+            let Some(index) = oldest else { return };
             self.unlink(index);
             let fits = self.lanes.push(self.slab[index].item.word(), index);
             debug_assert!(fits, "TURN_BACK entries fit into the lanes");
@@ -252,14 +288,18 @@ impl<T, P: Select> Unexpected<T, P> {
         self.slab[index].seq = self.next_seq;
         self.next_seq += 1;
         for class in 0..CLASSES {
-            self.classes.push(&mut self.slab, class, class, word, index);
+            if self.kept[class] {
+                self.classes.push(&mut self.slab, class, class, word, index);
+            }
         }
     }
 
     fn unlink(&mut self, index: u32) {
         let word = self.slab[index].item.word();
         for class in 0..CLASSES {
-            self.classes.detach(&mut self.slab, class, class, word, index);
+            if self.kept[class] {
+                self.classes.detach(&mut self.slab, class, class, word, index);
+            }
         }
     }
 
