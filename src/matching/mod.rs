@@ -14,7 +14,9 @@
 //! - **deep** (`classes`): beyond [`lanes::ROOM`] entries. There are four *classes* of pattern: both fixed, any
 //!   source, any tag, both any. A class is the set of bits that it compares (its *care* mask), so an entry's bin
 //!   within a class is its word under that mask, and the oldest of a bin is the head of an intrusive list.
-//!   An unexpected message is in one bin of each class, so whatever a receive asks for, its answer is a head.
+//!   An unexpected message is in one bin of each class, so whatever a receive asks for, its answer is a head. (The
+//!   classes of the two single wildcards are kept from the first deep search on that needs them, which files the
+//!   queue once; a program without wildcards never pays for them.)
 //!   A posted receive is in the one bin of its own class, so the answer to a message is the oldest of four heads.
 //!
 //! Rules:

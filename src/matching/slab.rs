@@ -108,7 +108,8 @@ impl<I: Copy, T, const L: usize> Slab<I, T, L> {
             self.nodes.reserve(super::lanes::ROOM);
             self.values.reserve(super::lanes::ROOM);
         }
-        let index = u32::try_from(self.nodes.len()).expect("fewer than 2³² entries fit in memory");
+        let index = u32::try_from(self.nodes.len()).ok().filter(|&index| index != NIL);
+        let index = index.expect("fewer than 2³² entries of 64 bytes fit in memory");
         let links = [Link { prev: NIL, next: NIL }; L];
         self.nodes.push(Node { item, seq: 0, links, generation: 0, next_free: NIL });
         self.values.push(Some(value));
