@@ -5,6 +5,7 @@
 
 pub mod abi;
 pub mod error;
+pub mod info;
 pub mod limits;
 pub mod sync;
 

@@ -12,6 +12,7 @@
 
 use crate::abi;
 use crate::error::{Error, Result};
+use crate::events::inside_callback;
 use crate::sync::{AtomicU8, Ordering};
 use core::ffi::c_int;
 use std::sync::OnceLock;
@@ -115,11 +116,6 @@ pub fn enter(function: &'static str) -> Result<()> {
 #[inline(always)]
 pub fn outside_callback() -> Result<()> {
     if inside_callback() { Err(Error::InsideCallback) } else { Ok(()) }
-}
-
-#[inline(always)]
-fn inside_callback() -> bool {
-    false
 }
 
 /// Raises `error` of `function` on `source` and gives back the code that the function returns, if it returns.

@@ -7,6 +7,7 @@
 //! | `args` | arguments that are pointers, checked |
 //! | [`comms`] | communicators by handle |
 //! | [`handles`] | tables from a handle's integer to the object it names |
+//! | [`strings`], [`errors`] | C strings; error codes and their texts |
 //! | [`types`] | the ABI's C types in Rust |
 //! | [`mpi`] | the functions, a file per topic |
 //! | `stubs` | generated: every function of the ABI that no file of `mpi` has |
@@ -19,8 +20,10 @@ mod export;
 
 pub mod boundary;
 pub mod comms;
+pub mod errors;
 pub mod handles;
 pub mod mpi;
+pub mod strings;
 pub mod types;
 
 /// The functions of the ABI that are not implemented: each raises MPI_ERR_UNSUPPORTED_OPERATION by name.

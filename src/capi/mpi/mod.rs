@@ -2,6 +2,11 @@
 
 pub mod attr;
 pub mod comm;
+pub mod convert;
 pub mod env;
 pub mod errhandler;
+pub mod error;
 pub mod group;
+pub mod info;
+pub mod memory;
+pub mod status;

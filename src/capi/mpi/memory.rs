@@ -1,0 +1,54 @@
+//! Memory that the library gives out (MPI 5.0 §9.2).
+
+use crate::abi::*;
+use crate::capi::types::{MPI_Aint, MPI_Info};
+use crate::error::{Error, Result};
+use crate::{export, nonnull};
+use core::alloc::Layout;
+use core::ffi::c_void;
+use std::collections::HashMap;
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+
+/// What was given out and not yet freed, so that freeing anything else is an error and not a crash.
+static GIVEN: LazyLock<Mutex<HashMap<usize, Layout>>> = LazyLock::new(Mutex::default);
+
+fn given() -> MutexGuard<'static, HashMap<usize, Layout>> {
+    GIVEN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Alignment in bytes if the user asks for none: a cache line.
+const ALIGNMENT: usize = crate::limits::LINE;
+
+fn layout(size: MPI_Aint, info: MPI_Info) -> Result<Layout> {
+    let size = usize::try_from(size).map_err(|_| Error::Arg("size is negative"))?;
+    let hints = super::info::hints(info)?;
+    let asked = hints.text("mpi_minimum_memory_alignment").and_then(|text| text.trim().parse::<usize>().ok());
+    let alignment = asked.unwrap_or(1).max(ALIGNMENT).checked_next_power_of_two().unwrap_or(ALIGNMENT);
+    Layout::from_size_align(size.max(1), alignment)
+        .map_err(|_| Error::NoMem(format!("MPI_Alloc_mem of {size} bytes")))
+}
+
+export! {
+    /// MPI 5.0 §9.2. Honours the hint `mpi_minimum_memory_alignment`.
+    fn MPI_Alloc_mem(size: MPI_Aint, info: MPI_Info, baseptr: *mut c_void) raises(MPI_COMM_SELF) {
+        let baseptr = nonnull!(baseptr)?;
+        let layout = layout(size, info)?;
+        // SAFETY: the layout's size is at least 1.
+        let base = unsafe { std::alloc::alloc(layout) };
+        if base.is_null() {
+            return Err(Error::NoMem(format!("MPI_Alloc_mem of {} bytes", layout.size())));
+        }
+        given().insert(base as usize, layout);
+        // SAFETY: not null; `baseptr` is declared `void *` and stands for the address of a pointer (MPI 5.0 §9.2).
+        unsafe { *baseptr.cast::<*mut u8>() = base };
+        Ok(())
+    }
+
+    /// MPI 5.0 §9.2.
+    fn MPI_Free_mem(base: *mut c_void) raises(MPI_COMM_SELF) {
+        let layout = given().remove(&(base as usize)).ok_or(Error::Code(MPI_ERR_BASE))?;
+        // SAFETY: the table says that it came from `MPI_Alloc_mem` with this layout, and has not been freed.
+        unsafe { std::alloc::dealloc(base.cast(), layout) };
+        Ok(())
+    }
+}

@@ -1,0 +1,79 @@
+//! Strings that come from C and go to it.
+
+use crate::error::{Error, Result};
+use core::ffi::{CStr, c_char, c_int};
+
+/// The bytes of a C string argument, without its zero.
+///
+/// # Safety
+/// `pointer` is null or points to a zero-terminated string that stays as it is for `'a`.
+///
+/// # Errors
+/// `Error::Arg` if it is null.
+pub unsafe fn read<'a>(pointer: *const c_char) -> Result<&'a [u8]> {
+    if pointer.is_null() {
+        return Err(Error::Arg("a string is NULL"));
+    }
+    // SAFETY: not null; the rest is the caller's promise.
+    Ok(unsafe { CStr::from_ptr(pointer) }.to_bytes())
+}
+
+/// Writes as much of `text` as fits into `room` bytes with a zero behind it; gives the length without the zero.
+/// `room` 0 writes nothing.
+///
+/// # Safety
+/// `to` may be written for `room` bytes, or `room` is 0.
+pub unsafe fn write(to: *mut c_char, room: usize, text: &[u8]) -> usize {
+    let Some(most) = room.checked_sub(1) else { return 0 };
+    let length = text.len().min(most);
+    // SAFETY: `length + 1 <= room` bytes may be written; `text` is ours and cannot overlap a buffer of the user's.
+    unsafe {
+        core::ptr::copy_nonoverlapping(text.as_ptr(), to.cast(), length);
+        *to.add(length) = 0;
+    }
+    length
+}
+
+/// Writes `text` to a caller's buffer of `room` bytes and its length to `length`: the form of most of MPI's string results.
+///
+/// # Safety
+/// `to` is null or may be written for `room` bytes; `length` is null or may be written.
+///
+/// # Errors
+/// `Error::Arg` if one is null.
+pub unsafe fn give(to: *mut c_char, room: usize, length: *mut c_int, text: &[u8]) -> Result<()> {
+    if to.is_null() || length.is_null() {
+        return Err(Error::Arg("a result of this function is NULL"));
+    }
+    // SAFETY: neither is null; the rest is the caller's promise.
+    unsafe { *length = write(to, room, text) as c_int };
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_string_is_cut_to_the_room_and_always_ended() {
+        for (room, expected, length) in
+            [(0, &b"zzzz"[..], 0), (1, b"\0zzz", 0), (3, b"ab\0z", 2), (4, b"abc\0", 3)]
+        {
+            let mut buffer = *b"zzzz";
+            // SAFETY: the buffer has at least `room` bytes.
+            assert_eq!(unsafe { write(buffer.as_mut_ptr().cast(), room, b"abc") }, length);
+            assert_eq!(buffer, expected);
+        }
+    }
+
+    #[test]
+    fn null_strings_are_errors() {
+        let mut length = 0;
+        // SAFETY: null is allowed.
+        unsafe {
+            assert!(matches!(read(core::ptr::null()), Err(Error::Arg(_))));
+            assert!(matches!(give(core::ptr::null_mut(), 5, &mut length, b""), Err(Error::Arg(_))));
+            assert_eq!(read(c"text".as_ptr()), Ok(&b"text"[..]));
+        }
+    }
+}
