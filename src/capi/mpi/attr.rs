@@ -23,6 +23,7 @@ static OF_TYPES: LazyLock<Mutex<HashMap<usize, Arc<Attributes>>>> = LazyLock::ne
 /// Makes the predefined attributes known; the first call counts.
 pub fn install(predefined: Predefined) {
     let _ = PREDEFINED.set(predefined);
+    set_last_used_code(super::error::last_used_code());
 }
 
 /// `code` is now the largest error code in use (MPI_LASTUSEDCODE).

@@ -2,7 +2,7 @@
 
 use crate::abi::*;
 use crate::capi::errors::UserErrors;
-use crate::capi::strings;
+use crate::capi::{args, strings};
 use crate::{export, nonnull};
 use core::ffi::{c_char, c_int};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -47,6 +47,7 @@ export! {
     fn MPI_Add_error_class(errorclass: *mut c_int) anytime raises(MPI_COMM_SELF) {
         let errorclass = nonnull!(errorclass)?;
         let class = added().add_class()?;
+        super::attr::set_last_used_code(last_used_code());
         // SAFETY: not null, and a result of this function.
         unsafe { *errorclass = class };
         Ok(())
@@ -56,6 +57,7 @@ export! {
     fn MPI_Add_error_code(errorclass: c_int, errorcode: *mut c_int) anytime raises(MPI_COMM_SELF) {
         let errorcode = nonnull!(errorcode)?;
         let code = added().add_code(errorclass)?;
+        super::attr::set_last_used_code(last_used_code());
         // SAFETY: not null, and a result of this function.
         unsafe { *errorcode = code };
         Ok(())
@@ -64,7 +66,7 @@ export! {
     /// MPI 5.0 §9.5.
     fn MPI_Add_error_string(errorcode: c_int, string: *const c_char) anytime raises(MPI_COMM_SELF) {
         // SAFETY: the user passes a zero-terminated string.
-        let text = unsafe { strings::read(string) }?;
+        let text = unsafe { args::text(string) }?;
         added().set_text(errorcode, text)
     }
 

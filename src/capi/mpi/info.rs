@@ -2,8 +2,8 @@
 
 use crate::abi::*;
 use crate::capi::handles::HandleTable;
-use crate::capi::strings;
 use crate::capi::types::MPI_Info;
+use crate::capi::{args, strings};
 use crate::error::{Error, Result};
 use crate::info::Info;
 use crate::{export, nonnull};
@@ -80,7 +80,7 @@ fn change<R>(handle: MPI_Info, alter: impl FnOnce(&mut Info) -> R) -> Result<R> 
 /// The value of a C key, and whether there is one.
 fn value(info: MPI_Info, key: *const c_char) -> Result<Option<Vec<u8>>> {
     // SAFETY: the user passes a zero-terminated string.
-    let key = unsafe { strings::read(key) }.map_err(|_| Error::InfoKey("NULL"))?;
+    let key = unsafe { args::text(key) }.map_err(|_| Error::InfoKey("NULL"))?;
     read(info, |info| info.get(key).map(|value| value.map(<[u8]>::to_vec)))?
 }
 
@@ -99,7 +99,7 @@ export! {
         let mut copy = read(MPI_INFO_ENV, Clone::clone)?;
         if argc > 0 && !argv.is_null() {
             // SAFETY: the user passes the `argc` strings of `main`'s `argv`.
-            let words = (0..argc as usize).map(|i| unsafe { strings::read(*argv.add(i)) });
+            let words = (0..argc as usize).map(|i| unsafe { args::text(*argv.add(i)) });
             let words = words.collect::<Result<Vec<&[u8]>>>()?;
             let _ = copy.set("command", words[0]);
             let _ = copy.set("argv", words[1..].join(&b' '));
@@ -112,7 +112,7 @@ export! {
     /// MPI 5.0 §10.
     fn MPI_Info_delete(info: MPI_Info, key: *const c_char) anytime raises(MPI_COMM_SELF) {
         // SAFETY: the user passes a zero-terminated string.
-        let key = unsafe { strings::read(key) }.map_err(|_| Error::InfoKey("NULL"))?;
+        let key = unsafe { args::text(key) }.map_err(|_| Error::InfoKey("NULL"))?;
         change(info, |info| info.delete(key))?
     }
 
@@ -215,9 +215,9 @@ export! {
     /// MPI 5.0 §10.
     fn MPI_Info_set(info: MPI_Info, key: *const c_char, value: *const c_char) anytime raises(MPI_COMM_SELF) {
         // SAFETY: the user passes zero-terminated strings.
-        let key = unsafe { strings::read(key) }.map_err(|_| Error::InfoKey("NULL"))?;
+        let key = unsafe { args::text(key) }.map_err(|_| Error::InfoKey("NULL"))?;
         // SAFETY: as above.
-        let value = unsafe { strings::read(value) }.map_err(|_| Error::InfoValue("NULL"))?;
+        let value = unsafe { args::text(value) }.map_err(|_| Error::InfoValue("NULL"))?;
         change(info, |info| info.set(key, value))?
     }
 }
