@@ -5,10 +5,8 @@ use super::{Port, Scratch};
 use crate::error::Result;
 use core::mem::swap;
 
-/// An operation on packed elements.
+/// An operation on packed elements. Buffers are cut only between elements.
 pub trait Fold {
-    /// Bytes of an element; buffers are cut only between elements.
-    fn unit(&self) -> usize;
     /// Whether the order of the operands does not matter.
     fn commutes(&self) -> bool;
     /// `right[i] = left[i] op right[i]` for every element.
@@ -195,9 +193,6 @@ mod tests {
         (left.0 * right.0 % M, (left.0 * right.1 + left.1) % M)
     }
     impl Fold for Compose {
-        fn unit(&self) -> usize {
-            UNIT
-        }
         fn commutes(&self) -> bool {
             false
         }
@@ -211,9 +206,6 @@ mod tests {
     /// Wrapping addition of bytes.
     struct Add;
     impl Fold for Add {
-        fn unit(&self) -> usize {
-            1
-        }
         fn commutes(&self) -> bool {
             true
         }

@@ -9,14 +9,22 @@
 //! | `scratch` | temporary buffers, aligned for any element |
 //! | `bytes` | barrier, broadcast, allgather: bytes that nobody looks into |
 //! | `fold` | reduce, allreduce, reduce-scatter, scan: bytes that are combined, in rank order where that matters |
+//! | [`buffer`] | users' buffers as bytes |
+//! | [`typed`] | every collective within a group, on users' buffers |
+//! | [`inter`] | the same between the two groups of an intercommunicator |
 //! | `subset` | a port over some ranks of another |
 
+pub mod buffer;
 mod bytes;
 #[cfg(test)]
 mod fake;
 mod fold;
+pub mod inter;
 mod scratch;
 mod subset;
+#[cfg(test)]
+mod tests;
+pub mod typed;
 
 pub use bytes::{allgather, allgatherv, barrier, bcast};
 pub use fold::{Fold, allreduce, exscan, reduce, reduce_scatter, scan};
