@@ -75,7 +75,6 @@ impl Entry {
 }
 
 /// What a retired handle owned; dropped by the caller after the control lock, for a closure's drop is foreign code.
-#[expect(clippy::vec_box, reason = "as in `Entry::replaced`")]
 type Leftovers = (Option<Box<Callback>>, Vec<Box<Callback>>);
 
 impl core::fmt::Debug for Registry {

@@ -1,0 +1,153 @@
+//! PERUSE_Lock: exclusion, hand-over, no lost wake-up, and refusal for the whole of an upcall.
+//!
+//! Run:   RUSTFLAGS="--cfg perusal_loom" CARGO_TARGET_DIR=target/loom cargo test --test loom_peruse_lock --release
+//! Bound: every interleaving with at most 3 preemptions (LOOM_MAX_PREEMPTIONS overrides), 2 or 3 threads.
+//! Time:  TIME
+//!
+//! A lost wake-up shows as a deadlock, which loom reports; a failed exclusion as two threads in one loom cell.
+#![cfg(perusal_loom)]
+
+use loom::cell::UnsafeCell;
+use loom::thread;
+use perusal::events::{CommEvents, Event, LockError, Operation, Registry, Spec, Subscription};
+use std::sync::Arc;
+
+const EVENT: Event = Event::ReqActivate;
+
+fn model(body: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = builder.preemption_bound.or(Some(3));
+    builder.check(body);
+}
+
+fn registry() -> Arc<Registry> {
+    Registry::new(Box::new(|text| panic!("{text}")))
+}
+
+/// Makes an upcall on the calling thread.
+fn happen(comm: &CommEvents) {
+    let spec = Spec {
+        comm: 1,
+        buf: core::ptr::null_mut(),
+        count: 0,
+        datatype: 0,
+        peer: 0,
+        tag: 0,
+        operation: Operation::Send,
+    };
+    comm.raise(EVENT, 1, &spec);
+}
+
+struct Guarded(UnsafeCell<u32>);
+// SAFETY: the lock under test is what orders access; loom panics where it does not.
+unsafe impl Send for Guarded {}
+// SAFETY: as for Send.
+unsafe impl Sync for Guarded {}
+
+impl Guarded {
+    fn new() -> Arc<Guarded> {
+        Arc::new(Guarded(UnsafeCell::new(0)))
+    }
+    fn add(&self) {
+        // SAFETY: loom panics before this runs beside another access.
+        self.0.with_mut(|p| unsafe { *p += 1 });
+    }
+    fn get(&self) -> u32 {
+        // SAFETY: loom panics before this runs beside a write.
+        self.0.with(|p| unsafe { *p })
+    }
+}
+
+#[test]
+fn three_threads_exclude_each_other_and_all_get_their_turn() {
+    model(|| {
+        let registry = registry();
+        let total = Guarded::new();
+        let turn = |registry: &Registry, total: &Guarded| {
+            registry.lock().lock().unwrap();
+            total.add();
+            registry.lock().unlock().unwrap();
+        };
+        let others = [(); 2].map(|()| {
+            let (registry, total) = (registry.clone(), total.clone());
+            thread::spawn(move || turn(&registry, &total))
+        });
+        turn(&registry, &total);
+        others.into_iter().for_each(|t| t.join().unwrap());
+        registry.lock().lock().unwrap();
+        assert_eq!(total.get(), 3);
+    });
+}
+
+#[test]
+fn nobody_unlocks_for_another() {
+    model(|| {
+        let registry = registry();
+        let total = Guarded::new();
+        let (theirs, sum) = (registry.clone(), total.clone());
+        let stranger = thread::spawn(move || {
+            assert_eq!(theirs.lock().unlock(), Err(LockError::NotOwner));
+            theirs.lock().lock().unwrap();
+            sum.add();
+            theirs.lock().unlock().unwrap();
+        });
+        registry.lock().lock().unwrap();
+        total.add();
+        registry.lock().unlock().unwrap();
+        assert_eq!(registry.lock().unlock(), Err(LockError::NotOwner));
+        stranger.join().unwrap();
+    });
+}
+
+#[test]
+fn an_upcall_on_the_owners_thread_is_refused_from_first_to_last_while_others_wait_for_the_lock() {
+    model(|| {
+        let registry = registry();
+        let world = registry.attach(1);
+        let total = Guarded::new();
+        let (inside, sum) = (registry.clone(), total.clone());
+        let upcall = move |_: &perusal::events::Occurrence<'_>| {
+            if inside.lock().is_mine() {
+                for _ in 0..2 {
+                    assert_eq!(inside.lock().lock(), Err(LockError::NotGrantable));
+                    assert_eq!(inside.lock().unlock(), Err(LockError::NotOwner));
+                }
+            } else {
+                inside.lock().lock().unwrap();
+                sum.add();
+                inside.lock().unlock().unwrap();
+            }
+        };
+        let _subscription = Subscription::new(&world, EVENT, upcall).unwrap();
+        let theirs = world.clone();
+        let other = thread::spawn(move || happen(&theirs));
+        registry.lock().lock().unwrap();
+        total.add();
+        happen(&world);
+        total.add();
+        registry.lock().unlock().unwrap();
+        happen(&world);
+        other.join().unwrap();
+        assert_eq!(total.get(), 4);
+    });
+}
+
+#[test]
+fn a_release_by_the_owner_does_not_wait_for_a_callback_that_waits_for_the_lock() {
+    model(|| {
+        let registry = registry();
+        let world = registry.attach(1);
+        let inside = registry.clone();
+        let upcall = move |_: &perusal::events::Occurrence<'_>| {
+            inside.lock().lock().unwrap();
+            inside.lock().unlock().unwrap();
+        };
+        let subscription = Subscription::new(&world, EVENT, upcall).unwrap();
+        let theirs = world.clone();
+        let other = thread::spawn(move || happen(&theirs));
+        registry.lock().lock().unwrap();
+        drop(subscription);
+        registry.lock().unlock().unwrap();
+        other.join().unwrap();
+    });
+}

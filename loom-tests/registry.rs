@@ -1,0 +1,218 @@
+//! Gate and registry against dispatch: what is published before activation is seen inside callbacks, and what a release
+//! takes back is not touched again.
+//!
+//! Run:   RUSTFLAGS="--cfg perusal_loom" CARGO_TARGET_DIR=target/loom cargo test --test loom_registry --release
+//! Bound: every interleaving with at most 3 preemptions (LOOM_MAX_PREEMPTIONS overrides), 2 or 3 threads.
+//! Time:  TIME
+//!
+//! A callback's foreign data is a loom cell: loom fails a model in which two threads touch it without an edge between.
+#![cfg(perusal_loom)]
+
+use loom::cell::UnsafeCell;
+use loom::thread;
+use perusal::events::{Callback, CommEvents, Event, EventError, Occurrence, Operation, Registry, Spec};
+use std::sync::Arc;
+
+const EVENT: Event = Event::ReqActivate;
+
+fn model(body: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = builder.preemption_bound.or(Some(3));
+    builder.check(body);
+}
+
+fn registry() -> Arc<Registry> {
+    // A race that loom finds inside a callback panics there; this hands the panic on.
+    Registry::new(Box::new(|text| panic!("{text}")))
+}
+
+/// What an event site does.
+fn happen(comm: &CommEvents) {
+    if comm.gate.open(EVENT) {
+        let spec = Spec {
+            comm: comm.comm(),
+            buf: core::ptr::null_mut(),
+            count: 0,
+            datatype: 0,
+            peer: 0,
+            tag: 0,
+            operation: Operation::Send,
+        };
+        comm.raise(EVENT, 1, &spec);
+    }
+}
+
+/// A tool's data, shared with its callbacks without any synchronisation of its own.
+struct Data(UnsafeCell<u32>);
+// SAFETY: that access is ordered is what the models check; loom panics where it is not.
+unsafe impl Send for Data {}
+// SAFETY: as for Send.
+unsafe impl Sync for Data {}
+
+impl Data {
+    fn new() -> Arc<Data> {
+        Arc::new(Data(UnsafeCell::new(0)))
+    }
+    fn read(&self) -> u32 {
+        // SAFETY: loom panics before this runs beside a write.
+        self.0.with(|p| unsafe { *p })
+    }
+    fn write(&self, value: u32) {
+        // SAFETY: loom panics before this runs beside another access.
+        self.0.with_mut(|p| unsafe { *p = value });
+    }
+}
+
+fn closure(run: impl Fn(&Occurrence<'_>) + Send + Sync + 'static) -> Callback {
+    Callback::Rust(Box::new(run))
+}
+
+fn dispatcher(world: &Arc<CommEvents>) -> thread::JoinHandle<()> {
+    let world = world.clone();
+    thread::spawn(move || happen(&world))
+}
+
+#[test]
+fn a_callback_sees_what_was_written_before_activation() {
+    model(|| {
+        let registry = registry();
+        let world = registry.attach(1);
+        let data = Data::new();
+        let seen = data.clone();
+        let handle = registry.register(&world, EVENT, closure(move |_| assert_eq!(seen.read(), 1))).unwrap();
+        // The dispatcher is there before the write: only activation can publish it.
+        let dispatcher = dispatcher(&world);
+        data.write(1);
+        registry.activate(handle).unwrap();
+        dispatcher.join().unwrap();
+    });
+}
+
+#[test]
+fn after_release_the_tools_data_is_its_own_again() {
+    model(|| {
+        let registry = registry();
+        let world = registry.attach(1);
+        let data = Data::new();
+        let used = data.clone();
+        let handle = registry.register(&world, EVENT, closure(move |_| drop(used.read()))).unwrap();
+        registry.activate(handle).unwrap();
+        let dispatcher = dispatcher(&world);
+        registry.release(handle).unwrap();
+        data.write(2);
+        assert_eq!(Arc::strong_count(&data), 1, "the closure is dropped");
+        dispatcher.join().unwrap();
+    });
+}
+
+#[test]
+fn release_waits_for_the_last_of_two_dispatchers() {
+    model(|| {
+        let registry = registry();
+        let world = registry.attach(1);
+        let data = Data::new();
+        let used = data.clone();
+        let handle = registry.register(&world, EVENT, closure(move |_| drop(used.read()))).unwrap();
+        registry.activate(handle).unwrap();
+        let dispatchers = [dispatcher(&world), dispatcher(&world)];
+        registry.release(handle).unwrap();
+        data.write(2);
+        assert_eq!(Arc::strong_count(&data), 1);
+        dispatchers.into_iter().for_each(|d| d.join().unwrap());
+    });
+}
+
+#[test]
+fn a_handle_released_inside_its_callback_is_retired_once_by_the_last_one_out() {
+    model(|| {
+        let registry = registry();
+        let world = registry.attach(1);
+        let owned = Arc::new(());
+        let (inside, kept) = (registry.clone(), owned.clone());
+        let releasing = move |what: &Occurrence<'_>| {
+            // Two dispatchers may be inside at once; the first of them releases.
+            let _ = inside.release(what.handle);
+            assert!(Arc::strong_count(&kept) == 2, "what the running closure owns is there");
+        };
+        let handle = registry.register(&world, EVENT, closure(releasing)).unwrap();
+        registry.activate(handle).unwrap();
+        let other = dispatcher(&world);
+        happen(&world);
+        other.join().unwrap();
+        assert_eq!(Arc::strong_count(&owned), 1);
+        assert_eq!(registry.release(handle), Err(EventError::Handle));
+        // The slot came back once: of two new handles one has another slot.
+        let [a, b] = [(); 2].map(|()| registry.register(&world, EVENT, closure(|_| {})).unwrap());
+        assert_ne!(a.raw() as u32, b.raw() as u32);
+        assert!([a, b].iter().any(|h| h.raw() as u32 == handle.raw() as u32));
+    });
+}
+
+#[test]
+fn a_dispatcher_with_a_stale_handle_does_not_reach_the_slots_next_owner_before_it_is_active() {
+    model(|| {
+        let registry = registry();
+        let world = registry.attach(1);
+        let (first, second) = (Data::new(), Data::new());
+        let (used, next) = (first.clone(), second.clone());
+        let old = registry.register(&world, EVENT, closure(move |_| drop(used.read()))).unwrap();
+        registry.activate(old).unwrap();
+        let dispatcher = dispatcher(&world);
+        registry.release(old).unwrap();
+        first.write(2);
+        let new = registry.register(&world, EVENT, closure(move |_| assert_eq!(next.read(), 3))).unwrap();
+        assert_eq!(old.raw() as u32, new.raw() as u32, "the same slot");
+        second.write(3);
+        registry.activate(new).unwrap();
+        dispatcher.join().unwrap();
+    });
+}
+
+#[test]
+fn a_replaced_callback_is_dropped_only_when_nobody_is_inside() {
+    /// Dropped together with the closure that owns it; loom sees the drop as a write.
+    struct Owned(Arc<Data>);
+    impl Drop for Owned {
+        fn drop(&mut self) {
+            self.0.write(9);
+        }
+    }
+    model(|| {
+        let registry = registry();
+        let world = registry.attach(1);
+        let data = [Data::new(), Data::new()];
+        let [old, new] = [0, 1].map(|i| {
+            let owned = Owned(data[i].clone());
+            closure(move |_| assert_eq!(owned.0.read(), 0))
+        });
+        let handle = registry.register(&world, EVENT, old).unwrap();
+        registry.activate(handle).unwrap();
+        let dispatcher = dispatcher(&world);
+        registry.deactivate(handle).unwrap();
+        registry.set_callback(handle, new).unwrap();
+        registry.activate(handle).unwrap();
+        registry.release(handle).unwrap();
+        assert_eq!(data.map(|d| d.read()), [9, 9]);
+        dispatcher.join().unwrap();
+    });
+}
+
+#[test]
+fn detach_propagate_and_dispatch_on_the_duplicate_race_freely() {
+    model(|| {
+        let registry = registry();
+        let world = registry.attach(1);
+        let copy = registry.attach(2);
+        let data = Data::new();
+        let used = data.clone();
+        let handle = registry.register(&world, EVENT, closure(move |_| drop(used.read()))).unwrap();
+        registry.set_propagation(handle, true).unwrap();
+        registry.activate(handle).unwrap();
+        let dispatcher = dispatcher(&copy);
+        registry.propagate(&world, &copy);
+        registry.detach(&world);
+        assert_eq!(registry.release(handle), Err(EventError::Object));
+        data.write(2);
+        dispatcher.join().unwrap();
+    });
+}
