@@ -1,22 +1,27 @@
 //! PERUSE_Lock: exclusion, hand-over, no lost wake-up, and refusal for the whole of an upcall.
 //!
 //! Run:   RUSTFLAGS="--cfg perusal_loom" CARGO_TARGET_DIR=target/loom cargo test --test loom_peruse_lock --release
-//! Bound: every interleaving with at most 3 preemptions (LOOM_MAX_PREEMPTIONS overrides), 2 or 3 threads.
-//! Time:  TIME
+//! Bound: every interleaving of 2 or 3 threads; with upcalls under the lock those with at most 4 preemptions
+//!        (LOOM_MAX_PREEMPTIONS overrides both).
+//! Time:  1 second on two cores, all models together.
+//!
+//! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time): the
+//! wake-up in `Lock::unlock`; the loop around the wait in `Lock::lock`; the mark that `Lock::lock` leaves on a refused
+//! upcall; the look at the depth in `Lock::unlock`; the exemption of the lock's owner in `Registry::release`.
 //!
 //! A lost wake-up shows as a deadlock, which loom reports; a failed exclusion as two threads in one loom cell.
 #![cfg(perusal_loom)]
 
 use loom::cell::UnsafeCell;
 use loom::thread;
-use perusal::events::{CommEvents, Event, LockError, Operation, Registry, Spec, Subscription};
+use perusal::events::{CommEvents, Event, Lock, LockError, Operation, Registry, Spec, Subscription};
 use std::sync::Arc;
 
 const EVENT: Event = Event::ReqActivate;
 
-fn model(body: impl Fn() + Send + Sync + 'static) {
+fn model(preemptions: Option<usize>, body: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = builder.preemption_bound.or(Some(3));
+    builder.preemption_bound = builder.preemption_bound.or(preemptions);
     builder.check(body);
 }
 
@@ -60,7 +65,7 @@ impl Guarded {
 
 #[test]
 fn three_threads_exclude_each_other_and_all_get_their_turn() {
-    model(|| {
+    model(None, || {
         let registry = registry();
         let total = Guarded::new();
         let turn = |registry: &Registry, total: &Guarded| {
@@ -81,7 +86,7 @@ fn three_threads_exclude_each_other_and_all_get_their_turn() {
 
 #[test]
 fn nobody_unlocks_for_another() {
-    model(|| {
+    model(None, || {
         let registry = registry();
         let total = Guarded::new();
         let (theirs, sum) = (registry.clone(), total.clone());
@@ -101,7 +106,7 @@ fn nobody_unlocks_for_another() {
 
 #[test]
 fn an_upcall_on_the_owners_thread_is_refused_from_first_to_last_while_others_wait_for_the_lock() {
-    model(|| {
+    model(Some(4), || {
         let registry = registry();
         let world = registry.attach(1);
         let total = Guarded::new();
@@ -134,7 +139,7 @@ fn an_upcall_on_the_owners_thread_is_refused_from_first_to_last_while_others_wai
 
 #[test]
 fn a_release_by_the_owner_does_not_wait_for_a_callback_that_waits_for_the_lock() {
-    model(|| {
+    model(None, || {
         let registry = registry();
         let world = registry.attach(1);
         let inside = registry.clone();
@@ -148,6 +153,34 @@ fn a_release_by_the_owner_does_not_wait_for_a_callback_that_waits_for_the_lock()
         registry.lock().lock().unwrap();
         drop(subscription);
         registry.lock().unlock().unwrap();
+        other.join().unwrap();
+    });
+}
+
+#[test]
+fn a_refused_upcall_is_refused_a_lock_that_becomes_free_meanwhile() {
+    model(None, || {
+        let registry = registry();
+        let world = registry.attach(1);
+        let contended = Arc::new(Lock::new());
+        let (inside, wanted) = (registry.clone(), contended.clone());
+        let upcall = move |_: &perusal::events::Occurrence<'_>| {
+            assert_eq!(inside.lock().lock(), Err(LockError::NotGrantable));
+            for _ in 0..2 {
+                assert_eq!(wanted.lock(), Err(LockError::NotGrantable));
+            }
+        };
+        let _subscription = Subscription::new(&world, EVENT, upcall).unwrap();
+        let theirs = contended.clone();
+        let other = thread::spawn(move || {
+            theirs.lock().unwrap();
+            theirs.unlock().unwrap();
+        });
+        registry.lock().lock().unwrap();
+        happen(&world);
+        registry.lock().unlock().unwrap();
+        contended.lock().unwrap();
+        contended.unlock().unwrap();
         other.join().unwrap();
     });
 }

@@ -195,8 +195,9 @@ impl Registry {
         let home = Arc::downgrade(comm);
         control.entries[index] =
             Entry { home: home.clone(), attached: vec![home], propagate: false, replaced: Vec::new() };
-        // Relaxed: published by the state word's Release in `open` and `activate` (edge 4).
-        slot.event.store(event as u32, Ordering::Relaxed);
+        // Release: pairs with Acquire in `event_of`, so that who reads this through a stale handle sees the generation too.
+        slot.event.store(event as u32, Ordering::Release);
+        // Relaxed: published by the state word's Release in `activate` (edge 4).
         slot.callback.store(Box::into_raw(Box::new(callback)), Ordering::Relaxed);
         let handle = Handle::new(index, slot.state.generation());
         slot.state.open();
@@ -356,7 +357,7 @@ impl Registry {
     pub fn event(&self, handle: Handle) -> Result<Event, EventError> {
         let (slot, _) = self.living(handle)?;
         let event = event_of(slot);
-        // The slot may have changed hands between the two looks; then the handle was released meanwhile.
+        // Had the event been the slot's next owner's, this second look would see that owner's generation.
         self.living(handle).map(|_| event)
     }
 
@@ -423,7 +424,7 @@ impl Registry {
 
 /// The slot's event; the slot is or was in use.
 fn event_of(slot: &Slot) -> Event {
-    // Relaxed: published by the state word (edge 4).
-    let number = slot.event.load(Ordering::Relaxed);
+    // Acquire: pairs with Release in `register`.
+    let number = slot.event.load(Ordering::Acquire);
     Event::by_number(number.cast_signed()).expect("a slot in use holds an event's number")
 }

@@ -18,7 +18,7 @@ pub(super) const CAPACITY: usize = FIRST * ((1 << CHUNKS) - 1);
 #[derive(Debug)]
 pub(super) struct Slot {
     pub(super) state: State,
-    /// Number of the event; written while the slot is free.
+    /// Number of the event; written while the slot is free, so a stale handle's owner may still read it.
     pub(super) event: AtomicU32,
     /// The callback, a leaked box; replaced only while the handle is inactive.
     pub(super) callback: AtomicPtr<Callback>,

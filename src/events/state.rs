@@ -71,7 +71,8 @@ impl State {
 
     /// What the handle of `generation` looks like.
     pub(super) fn view(&self, generation: u32) -> View {
-        // Acquire: edge 4, pairs with Release in `open`; the slot's event is read after this.
+        // Acquire: edge 4, pairs with Release in `open`; the slot's event is read after this. Looked at a second time, it
+        // orders nothing more: the event's own Acquire does.
         let now = self.0.load(Ordering::Acquire);
         if (now >> GENERATION) as u32 != generation || now & RELEASED != 0 {
             View::Stale
