@@ -152,7 +152,9 @@ fn handler_of(source: Source) -> Handler {
 }
 
 fn end(function: &str, error: &Error, code: c_int) -> ! {
-    fatal(&format!("{function}: {error}"), code)
+    let text = error.to_string();
+    // Some errors are about the function itself and name it.
+    if text.starts_with(function) { fatal(&text, code) } else { fatal(&format!("{function}: {text}"), code) }
 }
 
 /// Prints `perusal: rank R: <text>` and ends the job with `code`.

@@ -1,6 +1,9 @@
 //! What the tests that run compilers and programs share.
 #![allow(dead_code)]
 
+pub mod dist;
+pub mod run;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -1,0 +1,29 @@
+/* A function that is not implemented says so by its name, through the error handler.
+ * RANKS: 1
+ */
+#include "check.h"
+
+static int called = 0;
+
+static void handler(MPI_Comm *comm, int *code, ...) {
+    called++;
+    CHECK(*comm == MPI_COMM_WORLD);
+    SAME(*code, MPI_ERR_UNSUPPORTED_OPERATION);
+}
+
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    errors_return();
+    MPI_File file;
+    CLASS(MPI_File_open(MPI_COMM_WORLD, "nothing", MPI_MODE_RDONLY, MPI_INFO_NULL, &file), MPI_ERR_UNSUPPORTED_OPERATION);
+    CLASS(MPI_Publish_name("service", MPI_INFO_NULL, "port"), MPI_ERR_UNSUPPORTED_OPERATION);
+    MPI_Errhandler errhandler;
+    OK(MPI_Comm_create_errhandler(handler, &errhandler));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, errhandler));
+    OK(MPI_Errhandler_free(&errhandler));
+    MPI_Comm comm;
+    CLASS(MPI_Comm_accept("port", MPI_INFO_NULL, 0, MPI_COMM_WORLD, &comm), MPI_ERR_UNSUPPORTED_OPERATION);
+    SAME(called, 1);
+    MPI_Finalize();
+    return verdict();
+}

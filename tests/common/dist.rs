@@ -1,0 +1,53 @@
+//! A distribution made of what cargo has just built, so that tests compile and run programs as users do.
+#![allow(dead_code)]
+
+use super::{built, root};
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// The launcher, if cargo built it (`--features launcher`).
+pub fn launcher() -> Option<&'static Path> {
+    option_env!("CARGO_BIN_EXE_perusal").map(Path::new)
+}
+
+/// `bin`, `include` and `lib` as `make dist` lays them out.
+pub fn dist() -> &'static Path {
+    static DIST: OnceLock<PathBuf> = OnceLock::new();
+    DIST.get_or_init(|| {
+        make(Path::new(env!("CARGO_TARGET_TMPDIR")).join("dist")).expect("a writable target directory")
+    })
+}
+
+/// Several test programs may do this at once: each thing is put in place by a rename.
+fn make(dist: PathBuf) -> std::io::Result<PathBuf> {
+    fs::create_dir_all(dist.join("bin"))?;
+    fs::create_dir_all(dist.join("lib"))?;
+    link(&root().join("include"), &dist.join("include"))?;
+    for name in ["libmpi_abi.so.1", "libmpi_abi.so"] {
+        link(&built("libperusal.so"), &dist.join("lib").join(name))?;
+    }
+    link(&built("libperusal.a"), &dist.join("lib/libmpi_abi.a"))?;
+    let wrapper =
+        fs::read_to_string(root().join("wrappers/mpicc"))?.replace("@VERSION@", env!("CARGO_PKG_VERSION"));
+    for name in ["mpicc", "mpicxx"] {
+        let new = dist.join(format!("bin/{name}.{}", std::process::id()));
+        fs::write(&new, &wrapper)?;
+        fs::set_permissions(&new, fs::Permissions::from_mode(0o755))?;
+        fs::rename(new, dist.join("bin").join(name))?;
+    }
+    if let Some(launcher) = launcher() {
+        for name in ["perusal", "mpiexec", "mpirun"] {
+            link(launcher, &dist.join("bin").join(name))?;
+        }
+    }
+    Ok(dist)
+}
+
+fn link(to: &Path, at: &Path) -> std::io::Result<()> {
+    let new = PathBuf::from(format!("{}.{}", at.display(), std::process::id()));
+    let _ = fs::remove_file(&new);
+    symlink(to, &new)?;
+    fs::rename(new, at)
+}
