@@ -6,6 +6,7 @@
 //! | [`boundary`] | what every call passes: is it allowed now, are its pointers there, who is told of an error |
 //! | `args` | arguments that are pointers, checked |
 //! | [`comms`] | communicators by handle |
+//! | [`datatypes`] | datatypes and operations by handle |
 //! | [`handles`] | tables from a handle's integer to the object it names |
 //! | [`strings`], [`errors`] | C strings; error codes and their texts |
 //! | [`types`] | the ABI's C types in Rust |
@@ -20,6 +21,7 @@ mod export;
 
 pub mod boundary;
 pub mod comms;
+pub mod datatypes;
 pub mod errors;
 pub mod handles;
 pub mod mpi;

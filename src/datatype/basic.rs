@@ -182,7 +182,9 @@ const fn external(lane: Lane, given: &[usize]) -> usize {
     }
 }
 
-static ROWS: &[Row] = rows! {
+static ROWS: &[Row] = TABLE;
+
+const TABLE: &[Row] = rows! {
     MPI_AINT I64 Address;
     MPI_COUNT I64 Address;
     MPI_OFFSET I64 Address;
@@ -261,6 +263,24 @@ pub(super) static PAIRS: &[(usize, &str, usize, usize)] = &[
     ),
     (abi::MPI_2INTEGER, "MPI_2INTEGER", abi::MPI_INTEGER, abi::MPI_INTEGER),
 ];
+
+/// Sizes of the predefined types whose elements lie one behind the other from displacement 0 on, by handle from
+/// MPI_DATATYPE_NULL on; 0 for all other handles. For the way of a message, which must not look anything up.
+pub static CONTIGUOUS_SIZES: [u8; 256] = {
+    let mut sizes = [0; 256];
+    let mut i = 0;
+    while i < TABLE.len() {
+        sizes[TABLE[i].handle - abi::MPI_DATATYPE_NULL] = TABLE[i].lane.size() as u8;
+        i += 1;
+    }
+    // Pairs of two types of one size have no padding.
+    sizes[abi::MPI_FLOAT_INT - abi::MPI_DATATYPE_NULL] = 8;
+    sizes[abi::MPI_2INT - abi::MPI_DATATYPE_NULL] = 8;
+    sizes[abi::MPI_2REAL - abi::MPI_DATATYPE_NULL] = 8;
+    sizes[abi::MPI_2INTEGER - abi::MPI_DATATYPE_NULL] = 8;
+    sizes[abi::MPI_2DOUBLE_PRECISION - abi::MPI_DATATYPE_NULL] = 16;
+    sizes
+};
 
 /// Optional types that this implementation does not have: MPI_Type_size gives MPI_UNDEFINED for them.
 static MISSING: &[(usize, &str)] = &[(abi::MPI_REAL2, "MPI_REAL2"), (abi::MPI_COMPLEX4, "MPI_COMPLEX4")];

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use crate::{Error, Result};
 
 pub use array::{Distribution, Order};
-pub use basic::{Basic, Class, Lane, missing_optional};
+pub use basic::{Basic, CONTIGUOUS_SIZES, Class, Lane, missing_optional};
 pub use contents::{Contents, Made};
 
 use body::Body;

@@ -9,7 +9,7 @@ use crate::capi::comms;
 use crate::capi::types::{MPI_Comm, MPI_Datatype};
 use crate::comm::attributes::{Attributes, Keyvals, Kind, OnCopy, OnDelete, Owner, Predefined};
 use crate::comm::{Comm, lock};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::export;
 use crate::sync::Mutex;
 use core::ffi::{c_int, c_void};
@@ -274,8 +274,5 @@ export! {
 
 /// Refuses what is no datatype.
 fn valid_type(handle: MPI_Datatype) -> Result<()> {
-    if handle == MPI_DATATYPE_NULL || handle == 0 {
-        return Err(Error::Type("MPI_DATATYPE_NULL"));
-    }
-    Ok(())
+    crate::capi::datatypes::any(handle).map(drop)
 }

@@ -3,10 +3,16 @@
 pub mod attr;
 pub mod comm;
 pub mod convert;
+pub mod elements;
 pub mod env;
 pub mod errhandler;
 pub mod error;
 pub mod group;
 pub mod info;
 pub mod memory;
+pub mod ops;
+pub mod pack;
 pub mod status;
+pub mod type_contents;
+pub mod type_create;
+pub mod types;
