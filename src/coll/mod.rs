@@ -12,10 +12,12 @@
 //! | [`buffer`] | users' buffers as bytes |
 //! | [`typed`] | every collective within a group, on users' buffers |
 //! | [`inter`] | the same between the two groups of an intercommunicator |
+//! | [`create`] | what the members of a new communicator must agree on |
 //! | `subset` | a port over some ranks of another |
 
 pub mod buffer;
 mod bytes;
+pub mod create;
 #[cfg(test)]
 mod fake;
 mod fold;

@@ -40,8 +40,8 @@ pub async unsafe fn gather<'a, P: Port>(
 ) -> Result<()> {
     let rank = port.rank();
     if rank != root {
-        // SAFETY: the module's contract.
         return match send {
+            // SAFETY: the module's contract.
             Some(send) => port.send(root, &unsafe { send.packed() }).await,
             None => Ok(()),
         };
@@ -73,8 +73,8 @@ pub async unsafe fn scatter<'a, P: Port>(
 ) -> Result<()> {
     let rank = port.rank();
     if rank != root {
-        // SAFETY: the module's contract.
         return match recv {
+            // SAFETY: the module's contract.
             Some(recv) => unsafe { receive(port, root, recv) }.await,
             None => Ok(()),
         };

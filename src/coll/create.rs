@@ -1,0 +1,439 @@
+//! What the members of a new communicator must agree on: who is in it, and its context.
+//!
+//! One member takes the context id, with a reference for each member, and tells the others. A failure to get one is told
+//! in the same message, so that all fail alike.
+
+use super::inter::Sides;
+use super::{Port, Subset, allgather, bcast};
+use crate::comm::Group;
+use crate::error::{Error, Result};
+
+/// Where contexts come from.
+pub trait Contexts {
+    /// A context (even) for a communicator of `members` processes, each of which gives it back once.
+    ///
+    /// # Errors
+    /// [`Error::NoMem`] if none is left.
+    fn allocate(&self, members: u32) -> Result<u32>;
+}
+
+/// A communicator that its members have agreed on, as one of them sees it.
+#[derive(Clone, Debug)]
+pub struct Agreed {
+    /// Its context.
+    pub context: u32,
+    /// The caller's rank in `group`.
+    pub rank: u32,
+    /// The caller's own group.
+    pub group: Group,
+    /// The other group of an intercommunicator.
+    pub remote: Option<Group>,
+}
+
+/// Told instead of a context when there is none.
+const NONE: u32 = u32::MAX;
+
+fn told(context: u32) -> Result<u32> {
+    if context == NONE {
+        Err(Error::NoMem("no context id is left for a communicator".into()))
+    } else {
+        Ok(context)
+    }
+}
+
+/// A context for the members of `port`, taken by rank 0.
+///
+/// # Errors
+/// Those of the port; [`Error::NoMem`] if there is none.
+pub async fn context<P: Port>(port: &P, contexts: &impl Contexts) -> Result<u32> {
+    let taken = if port.rank() == 0 { contexts.allocate(port.size() as u32).unwrap_or(NONE) } else { NONE };
+    let [context] = share(port, [taken], 0).await?;
+    told(context)
+}
+
+/// A context for two groups, taken by rank 0 of the one that is `first`.
+///
+/// # Errors
+/// As for [`context`].
+pub async fn inter_context<P: Port>(sides: &Sides<P>, first: bool, contexts: &impl Contexts) -> Result<u32> {
+    let mut taken = [0; 4];
+    if sides.local.rank() == 0 && first {
+        let members = (sides.local.size() + sides.remote.size()) as u32;
+        taken = contexts.allocate(members).unwrap_or(NONE).to_le_bytes();
+        sides.remote.send(0, &taken).await?;
+    } else if sides.local.rank() == 0 {
+        sides.remote.recv(0, &mut taken).await?;
+    }
+    let [context] = share(&sides.local, [u32::from_le_bytes(taken)], 0).await?;
+    told(context)
+}
+
+/// Of two disjoint groups, the one whose rank 0 comes first in the job goes first where an order is needed.
+#[must_use]
+pub fn goes_first(local: &Group, remote: &Group) -> bool {
+    local.iter().next() < remote.iter().next()
+}
+
+/// What one process says of itself in a split: its color, if it takes part, and its key.
+type Vote = (Option<i32>, i32);
+
+/// MPI_Comm_split: the processes of the caller's color, by key and rank. `None` for no color.
+///
+/// # Errors
+/// As for [`context`].
+pub async fn split<P: Port>(
+    port: &P,
+    contexts: &impl Contexts,
+    group: &Group,
+    vote: Vote,
+) -> Result<Option<Agreed>> {
+    let votes = votes(port, vote).await?;
+    let Some(color) = vote.0 else { return Ok(None) };
+    let ranks = chosen(&votes, color);
+    let subset = member(port, &ranks)?;
+    let context = context(&subset, contexts).await?;
+    Ok(Some(Agreed { context, rank: subset.rank as u32, group: picked(group, &ranks), remote: None }))
+}
+
+/// MPI_Comm_split of an intercommunicator: the caller's color on both sides. `None` if one side has none.
+///
+/// # Errors
+/// As for [`context`].
+pub async fn inter_split<P: Port>(
+    sides: &Sides<P>,
+    contexts: &impl Contexts,
+    (local, remote): (&Group, &Group),
+    vote: Vote,
+) -> Result<Option<Agreed>> {
+    let ours = votes(&sides.local, vote).await?;
+    let mut theirs = vec![0; VOTE * sides.remote.size()];
+    if sides.local.rank() == 0 {
+        let ours: Vec<u8> = ours.iter().flat_map(|&vote| encode(vote)).collect();
+        sides.remote.exchange(0, &ours, 0, &mut theirs).await?;
+    }
+    bcast(&sides.local, &mut theirs, 0).await?;
+    let theirs: Vec<Vote> = theirs.chunks_exact(VOTE).map(decode).collect();
+    let Some(color) = vote.0 else { return Ok(None) };
+    let (near, far) = (chosen(&ours, color), chosen(&theirs, color));
+    if far.is_empty() {
+        return Ok(None);
+    }
+    let (group, other) = (picked(local, &near), picked(remote, &far));
+    let own = member(&sides.local, &near)?;
+    let rank = own.rank;
+    let new = Sides { local: own, remote: Subset { port: &sides.remote, ranks: &far, rank } };
+    let context = inter_context(&new, goes_first(&group, &other), contexts).await?;
+    Ok(Some(Agreed { context, rank: rank as u32, group, remote: Some(other) }))
+}
+
+/// MPI_Comm_create_group: `group`, whose members alone call this, each with the ranks that all of them have in `port`.
+///
+/// # Errors
+/// As for [`context`].
+pub async fn among<P: Port>(
+    port: &P,
+    contexts: &impl Contexts,
+    group: Group,
+    ranks: &[usize],
+) -> Result<Agreed> {
+    let subset = member(port, ranks)?;
+    let context = context(&subset, contexts).await?;
+    Ok(Agreed { context, rank: subset.rank as u32, group, remote: None })
+}
+
+/// MPI_Intercomm_create: `local` is the group of `port`, whose rank `leader` alone has `peer`, a port and there the rank of the
+/// other leader.
+///
+/// # Errors
+/// As for [`context`]; [`Error::Comm`] if the groups have a member in common.
+pub async fn connect<P: Port, Q: Port>(
+    port: &P,
+    contexts: &impl Contexts,
+    local: &Group,
+    leader: usize,
+    peer: Option<(&Q, usize)>,
+) -> Result<Agreed> {
+    let mut terms = [0; 2];
+    let mut far = Vec::new();
+    if let Some((peer, other)) = peer {
+        far = introduce(peer, other, local).await?;
+        terms = [far.len() as u32 / 4, bargain(peer, other, local, &far, contexts).await?];
+    }
+    let [size, context] = share(port, terms, leader).await?;
+    far.resize(size as usize * 4, 0);
+    bcast(port, &mut far, leader).await?;
+    let remote: Vec<u32> = words(&far).collect();
+    if remote.iter().any(|&world| local.contains(world)) {
+        return Err(Error::Comm("the two groups of an intercommunicator have a member in common"));
+    }
+    let rank = port.rank() as u32;
+    Ok(Agreed {
+        context: told(context)?,
+        rank,
+        group: local.clone(),
+        remote: Some(Group::from_world_ranks(remote)),
+    })
+}
+
+/// The leaders tell each other the job ranks of their groups.
+async fn introduce<Q: Port>(peer: &Q, other: usize, local: &Group) -> Result<Vec<u8>> {
+    let mut size = [0; 4];
+    peer.exchange(other, &local.size().to_le_bytes(), other, &mut size).await?;
+    let mut far = vec![0; u32::from_le_bytes(size) as usize * 4];
+    let near: Vec<u8> = local.iter().flat_map(u32::to_le_bytes).collect();
+    peer.exchange(other, &near, other, &mut far).await?;
+    Ok(far)
+}
+
+/// One leader takes the context and tells the other.
+async fn bargain<Q: Port>(
+    peer: &Q,
+    other: usize,
+    local: &Group,
+    far: &[u8],
+    contexts: &impl Contexts,
+) -> Result<u32> {
+    let members = local.size() + far.len() as u32 / 4;
+    if local.iter().next() < words(far).next() {
+        let context = contexts.allocate(members).unwrap_or(NONE);
+        peer.send(other, &context.to_le_bytes()).await?;
+        return Ok(context);
+    }
+    let mut context = [0; 4];
+    peer.recv(other, &mut context).await?;
+    Ok(u32::from_le_bytes(context))
+}
+
+/// MPI_Intercomm_merge: both groups in one, that with `high` behind the other.
+///
+/// # Errors
+/// As for [`context`].
+pub async fn merge<P: Port>(
+    sides: &Sides<P>,
+    contexts: &impl Contexts,
+    (local, remote): (&Group, &Group),
+    high: bool,
+) -> Result<Agreed> {
+    let mut theirs = [0];
+    if sides.local.rank() == 0 {
+        sides.remote.exchange(0, &[u8::from(high)], 0, &mut theirs).await?;
+    }
+    // Rank 0 speaks for its group, so that all order the groups alike.
+    let [high, theirs] = share(&sides.local, [u32::from(high), u32::from(theirs[0])], 0).await?;
+    let first = goes_first(local, remote);
+    let context = inter_context(sides, first, contexts).await?;
+    let in_front = if high == theirs { first } else { high == 0 };
+    let group = if in_front { local.union(remote) } else { remote.union(local) };
+    let rank = sides.local.rank() as u32 + if in_front { 0 } else { remote.size() };
+    Ok(Agreed { context, rank, group, remote: None })
+}
+
+/// Everybody's numbers become those of `root`.
+async fn share<P: Port, const N: usize>(port: &P, numbers: [u32; N], root: usize) -> Result<[u32; N]> {
+    let mut bytes: Vec<u8> = numbers.iter().flat_map(|n| n.to_le_bytes()).collect();
+    bcast(port, &mut bytes, root).await?;
+    let mut shared = [0; N];
+    shared.iter_mut().zip(words(&bytes)).for_each(|(to, from)| *to = from);
+    Ok(shared)
+}
+
+fn words(bytes: &[u8]) -> impl Iterator<Item = u32> + '_ {
+    bytes.as_chunks::<4>().0.iter().map(|&word| u32::from_le_bytes(word))
+}
+
+/// Bytes of an encoded vote.
+const VOTE: usize = 12;
+
+fn encode((color, key): Vote) -> [u8; VOTE] {
+    let mut bytes = [0; VOTE];
+    bytes[0] = u8::from(color.is_some());
+    bytes[4..8].copy_from_slice(&color.unwrap_or(0).to_le_bytes());
+    bytes[8..].copy_from_slice(&key.to_le_bytes());
+    bytes
+}
+
+fn decode(bytes: &[u8]) -> Vote {
+    let [takes_part, color, key] = core::array::from_fn(|i| words(bytes).nth(i).unwrap_or(0));
+    ((takes_part != 0).then_some(color.cast_signed()), key.cast_signed())
+}
+
+async fn votes<P: Port>(port: &P, vote: Vote) -> Result<Vec<Vote>> {
+    let mut all = vec![0; VOTE * port.size()];
+    all[VOTE * port.rank()..][..VOTE].copy_from_slice(&encode(vote));
+    allgather(port, &mut all).await?;
+    Ok(all.chunks_exact(VOTE).map(decode).collect())
+}
+
+/// The ranks of `color`, by key and, where keys are equal, by rank.
+fn chosen(votes: &[Vote], color: i32) -> Vec<usize> {
+    let mut ranks: Vec<usize> = (0..votes.len()).filter(|&r| votes[r].0 == Some(color)).collect();
+    ranks.sort_by_key(|&r| votes[r].1);
+    ranks
+}
+
+fn picked(group: &Group, ranks: &[usize]) -> Group {
+    Group::from_world_ranks(ranks.iter().map(|&r| group.world_rank(r as u32)).collect())
+}
+
+fn member<'a, P: Port>(port: &'a P, ranks: &'a [usize]) -> Result<Subset<'a, P>> {
+    let own = port.rank();
+    let rank = ranks.iter().position(|&r| r == own);
+    let rank = rank.ok_or(Error::Group("the caller is not a member of the group"))?;
+    Ok(Subset { port, ranks, rank })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fake::{self, FakePort};
+    use super::super::run;
+    use super::*;
+    use crate::sync::{AtomicU32, Mutex, Ordering};
+
+    /// Hands out 100, 102, … and keeps how many members each was for.
+    #[derive(Default)]
+    struct Counted(AtomicU32, Mutex<Vec<u32>>);
+
+    impl Contexts for Counted {
+        fn allocate(&self, members: u32) -> Result<u32> {
+            self.1.lock().unwrap().push(members);
+            Ok(100 + 2 * self.0.fetch_add(1, Ordering::SeqCst))
+        }
+    }
+    impl Counted {
+        /// Each context was taken for as many members as got it.
+        fn check(&self, got: &Mutex<Vec<u32>>) {
+            let (got, taken) = (got.lock().unwrap(), self.1.lock().unwrap());
+            assert_eq!(got.len() as u32, taken.iter().sum());
+            for (i, &members) in taken.iter().enumerate() {
+                assert_eq!(got.iter().filter(|&&c| c == 100 + 2 * i as u32).count() as u32, members);
+            }
+        }
+    }
+    struct Exhausted;
+    impl Contexts for Exhausted {
+        fn allocate(&self, _: u32) -> Result<u32> {
+            Err(Error::NoMem("none".into()))
+        }
+    }
+
+    fn members(group: &Group) -> Vec<u32> {
+        group.iter().collect()
+    }
+
+    #[test]
+    fn a_split_orders_each_color_by_key_and_rank() {
+        for size in 1..=7_usize {
+            let (contexts, got) = (Counted::default(), Mutex::new(Vec::new()));
+            fake::ranks(size, |port| {
+                let me = port.rank() as i32;
+                // Three classes: thirds descending, but every fifth rank takes no part.
+                let vote = |r: i32| ((r % 5 != 4).then_some(r % 3), -r / 2);
+                let agreed = run(split(port, &contexts, &Group::run(10, size as u32), vote(me))).unwrap();
+                let Some(color) = vote(me).0 else {
+                    assert!(agreed.is_none());
+                    return;
+                };
+                let agreed = agreed.unwrap();
+                let mut expected: Vec<i32> = (0..size as i32).filter(|&r| vote(r).0 == Some(color)).collect();
+                expected.sort_by_key(|&r| (vote(r).1, r));
+                assert_eq!(
+                    members(&agreed.group),
+                    expected.iter().map(|&r| 10 + r as u32).collect::<Vec<_>>()
+                );
+                assert_eq!(expected[agreed.rank as usize], me);
+                got.lock().unwrap().push(agreed.context);
+            });
+            contexts.check(&got);
+        }
+    }
+
+    #[test]
+    fn without_a_context_all_fail_alike() {
+        fake::ranks(4, |port| {
+            let agreed = run(split(port, &Exhausted, &Group::run(0, 4), (Some(0), 0)));
+            assert!(matches!(agreed, Err(Error::NoMem(_))));
+        });
+    }
+
+    /// Runs `body` as each rank of two groups: even and odd job ranks.
+    fn halves(size: usize, body: impl Fn(&Sides<Subset<'_, FakePort>>, (&Group, &Group), &FakePort) + Sync) {
+        fake::ranks(size, |port| {
+            let side = |odd: usize| (0..size).filter(|r| r % 2 == odd).collect::<Vec<_>>();
+            let odd = port.rank() % 2;
+            let (own, other, rank) = (side(odd), side(1 - odd), port.rank() / 2);
+            let group = |ranks: &[usize]| picked(&Group::run(0, size as u32), ranks);
+            let sides = Sides {
+                local: Subset { port, ranks: &own, rank },
+                remote: Subset { port, ranks: &other, rank },
+            };
+            body(&sides, (&group(&own), &group(&other)), port);
+        });
+    }
+
+    #[test]
+    fn two_groups_are_connected_by_their_leaders() {
+        for size in 2..=7_usize {
+            let (contexts, got) = (Counted::default(), Mutex::new(Vec::new()));
+            halves(size, |sides, (local, remote), port| {
+                // The last of each group leads.
+                let leader = sides.local.size() - 1;
+                let other = sides.remote.ranks[sides.remote.ranks.len() - 1];
+                let peer = (sides.local.rank() == leader).then_some((port, other));
+                let agreed = run(connect(&sides.local, &contexts, local, leader, peer)).unwrap();
+                assert_eq!(members(&agreed.group), members(local));
+                assert_eq!(members(&agreed.remote.unwrap()), members(remote));
+                got.lock().unwrap().push(agreed.context);
+            });
+            contexts.check(&got);
+        }
+    }
+
+    #[test]
+    fn a_merge_puts_the_high_group_behind() {
+        for (even_high, odd_high) in [(false, false), (false, true), (true, false), (true, true)] {
+            for size in 2..=5_usize {
+                let (contexts, got) = (Counted::default(), Mutex::new(Vec::new()));
+                halves(size, |sides, groups, port| {
+                    let odd = port.rank() % 2 == 1;
+                    let high = if odd { odd_high } else { even_high };
+                    let agreed = run(merge(sides, &contexts, groups, high)).unwrap();
+                    let first = u32::from(even_high && !odd_high);
+                    let expected: Vec<u32> =
+                        [first, 1 - first].iter().flat_map(|&f| (f..size as u32).step_by(2)).collect();
+                    assert_eq!(members(&agreed.group), expected, "{even_high} {odd_high}");
+                    assert_eq!(expected[agreed.rank as usize], port.rank() as u32);
+                    got.lock().unwrap().push(agreed.context);
+                });
+                contexts.check(&got);
+            }
+        }
+    }
+
+    #[test]
+    fn a_split_between_two_groups_needs_the_color_on_both_sides() {
+        for size in 2..=9_usize {
+            let (contexts, got) = (Counted::default(), Mutex::new(Vec::new()));
+            halves(size, |sides, groups, port| {
+                let color = |r: usize| (r != 5).then_some((r / 3) as i32);
+                let me = port.rank();
+                let agreed = run(inter_split(sides, &contexts, groups, (color(me), -(me as i32)))).unwrap();
+                let side = |odd: usize| -> Vec<u32> {
+                    (0..size)
+                        .rev()
+                        .filter(|r| r % 2 == odd && color(*r) == color(me))
+                        .map(|r| r as u32)
+                        .collect()
+                };
+                let (near, far) = (side(me % 2), side(1 - me % 2));
+                if color(me).is_none() || far.is_empty() {
+                    assert!(agreed.is_none());
+                    return;
+                }
+                let agreed = agreed.unwrap();
+                assert_eq!((members(&agreed.group), members(&agreed.remote.unwrap())), (near, far));
+                got.lock().unwrap().push(agreed.context);
+            });
+            contexts.check(&got);
+        }
+    }
+}
