@@ -16,6 +16,7 @@ pub mod coll;
 pub mod comm;
 pub mod datatype;
 pub mod doorbell;
+pub mod engine;
 pub mod events;
 pub mod job;
 pub mod matching;

@@ -4,7 +4,9 @@ use super::{Attributes, ErrhandlerSlot, Group, lock};
 use crate::error::{Error, Result};
 use crate::events::CommEvents;
 use crate::job::contexts;
+use crate::p2p::Channel;
 use crate::sync::Mutex;
+use core::ptr::NonNull;
 use std::sync::Arc;
 
 /// Longest name in bytes, without the terminator (MPI_MAX_OBJECT_NAME − 1).
@@ -23,6 +25,8 @@ pub struct Comm {
     pub events: Arc<CommEvents>,
     /// For an intercommunicator: its own group as an intracommunicator in the same context.
     local: Option<Box<Comm>>,
+    /// The channels of `context` and `context + 1`, once an engine has opened it.
+    channels: Option<[NonNull<Channel>; 2]>,
     lease: Option<Lease>,
     name: Mutex<Vec<u8>>,
     /// What users cached on it.
@@ -33,6 +37,11 @@ pub struct Comm {
 
 /// What gives a communicator's context back when the last reference to it is gone.
 pub type Lease = Box<dyn Fn(u32) + Send + Sync>;
+
+// SAFETY: the channels are `Sync` and outlive the communicator; everything else is `Send` and `Sync` by itself.
+unsafe impl Send for Comm {}
+// SAFETY: as above.
+unsafe impl Sync for Comm {}
 
 impl Comm {
     /// An intracommunicator over `group`, in which the caller has `rank`.
@@ -57,6 +66,7 @@ impl Comm {
             peers,
             events,
             local,
+            channels: None,
             lease: None,
             name: Mutex::default(),
             attributes: Attributes::default(),
@@ -85,6 +95,43 @@ impl Comm {
     pub fn leased(mut self, lease: Lease) -> Self {
         self.lease = Some(lease);
         self
+    }
+
+    /// The same, usable for messages: its point-to-point and its collective channel.
+    #[must_use]
+    pub(crate) fn with_channels(mut self, user: NonNull<Channel>, own: NonNull<Channel>) -> Self {
+        if let Some(local) = &mut self.local {
+            local.channels = Some([user, own]);
+        }
+        self.channels = Some([user, own]);
+        self
+    }
+
+    #[inline(always)]
+    fn channel(&self, which: usize) -> &Channel {
+        let channels = self.channels.expect("a communicator is opened before it is used");
+        // SAFETY: the engine keeps the channels of an open communicator until its lease is given back, in our drop.
+        unsafe { channels[which].as_ref() }
+    }
+
+    /// The channel of point-to-point messages.
+    ///
+    /// # Panics
+    /// If no engine has opened the communicator.
+    #[inline(always)]
+    #[must_use]
+    pub fn p2p(&self) -> &Channel {
+        self.channel(0)
+    }
+
+    /// The channel of collective operations.
+    ///
+    /// # Panics
+    /// If no engine has opened the communicator.
+    #[inline(always)]
+    #[must_use]
+    pub fn collective(&self) -> &Channel {
+        self.channel(1)
     }
 
     /// The handle that C programs know it by; 0 if it has none.

@@ -1,1 +1,42 @@
 //! The point-to-point verbs: send, receive, probe, wait.
+//!
+//! | file | what lives there |
+//! |---|---|
+//! | `channel` | a context's two queues, its events, its lifetime |
+//! | `args` | what a call is about, as the C and Rust faces say it |
+//! | `send`, `outbox` | from a call to a record in the ring, or to what waits for room |
+//! | `recv`, `inbox` | from a call to the queues; from a record to a receive or the unexpected queue |
+//! | `large` | announced messages and their copy engines |
+//! | `loopback` | a rank's messages to itself |
+//! | `buffered` | attached buffers |
+//! | `collective` | the messages that collectives are made of |
+//! | `probe`, `cancel`, `wait`, `persist` | the other verbs |
+//! | `observe` | where events are raised |
+
+mod args;
+mod buffered;
+mod cancel;
+mod channel;
+mod collective;
+mod inbox;
+mod large;
+mod loopback;
+mod observe;
+mod outbox;
+mod persist;
+mod probe;
+mod recv;
+mod send;
+mod wait;
+
+pub use args::{Mode, RecvBuf, SendBuf};
+pub use buffered::{Buffers, Reservation};
+pub use channel::Channel;
+pub(crate) use channel::Channels;
+pub(crate) use inbox::corrupt;
+pub use probe::Message;
+
+#[cfg(all(test, not(perusal_loom)))]
+mod tests;
+
+pub use crate::request::{Ref as Request, Status};

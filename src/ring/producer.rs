@@ -48,6 +48,13 @@ impl<S: Storage> Producer<S> {
         if len <= INLINE { self.push_inline(header, len, fill) } else { self.push_bulk(header, len, fill) }
     }
 
+    /// Whether a record of `len` payload bytes would be taken now. If so, it stays so: nobody else can fill the ring.
+    #[inline]
+    pub fn room(&mut self, len: usize) -> bool {
+        let (_, end) = record::place(self.bulk_tail, len, self.storage.bulk());
+        self.cell_free() && (len <= INLINE || self.bulk_free(end))
+    }
+
     #[inline(always)]
     fn push_inline(&mut self, header: &Header, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
         if !self.cell_free() {

@@ -75,3 +75,6 @@ impl<T> core::ops::Deref for Padded<T> {
         &self.0
     }
 }
+
+mod elided;
+pub use elided::{Elided, ElidedGuard};

@@ -1,0 +1,173 @@
+//! One rank's bell: a bit for every peer, and a word to sleep on.
+
+use super::fences::Fences;
+use super::futex::Futex;
+use crate::limits::APART;
+use crate::sync::{AtomicU64, Ordering, fence};
+use core::ptr::NonNull;
+use core::time::Duration;
+
+const AWAKE: u32 = 0;
+const ASLEEP: u32 = 1;
+
+/// A view of a bell in shared memory. Its owner takes bits and sleeps; everyone else rings.
+#[derive(Debug, Clone, Copy)]
+pub struct Bell {
+    state: NonNull<Futex>,
+    bits: NonNull<AtomicU64>,
+    words: usize,
+}
+
+// SAFETY: all access goes through atomics.
+unsafe impl Send for Bell {}
+// SAFETY: as above.
+unsafe impl Sync for Bell {}
+
+impl Bell {
+    /// Bytes of a bell for `peers` peers: the sleeper's word, and 128 bytes further the bits.
+    pub const fn bytes(peers: usize) -> usize {
+        APART + (peers.div_ceil(64) * 8).next_multiple_of(APART)
+    }
+
+    /// A bell over `bytes(peers)` bytes at `base`.
+    ///
+    /// # Safety
+    ///
+    /// The bytes are valid as long as any copy of the bell lives, 128-byte aligned, zeroed before the first use by
+    /// anybody, and touched by nothing but bells over the same place.
+    #[cfg(not(perusal_loom))]
+    pub unsafe fn over(base: NonNull<u8>, peers: usize) -> Self {
+        // SAFETY: `APART` lies within the bytes that the caller promises.
+        let bits = unsafe { base.add(APART) }.cast();
+        Self { state: base.cast(), bits, words: peers.div_ceil(64) }
+    }
+
+    /// A bell over words that live elsewhere: for tests and loom.
+    ///
+    /// # Safety
+    ///
+    /// `state` and `bits` outlive every copy of the bell.
+    pub unsafe fn over_parts(state: &Futex, bits: &[AtomicU64]) -> Self {
+        let first = NonNull::from(&bits[0]);
+        Self { state: NonNull::from(state), bits: first, words: bits.len() }
+    }
+
+    #[inline(always)]
+    fn state(&self) -> &Futex {
+        // SAFETY: valid by the promise given to the constructor; made of atomics.
+        unsafe { self.state.as_ref() }
+    }
+
+    #[inline(always)]
+    fn word(&self, at: usize) -> &AtomicU64 {
+        debug_assert!(at < self.words);
+        // SAFETY: `at < words`, all of which the constructor was promised.
+        unsafe { self.bits.add(at).as_ref() }
+    }
+
+    /// Number of 64-bit words of bits.
+    #[inline(always)]
+    pub fn words(&self) -> usize {
+        self.words
+    }
+
+    /// Says that peer `from` has something, and wakes the owner if it sleeps.
+    pub fn ring(&self, from: usize) {
+        // Release: edge 6, pairs with Acquire in `take`: what `from` committed is there to be found.
+        self.word(from / 64).fetch_or(1 << (from % 64), Ordering::Release);
+        self.wake();
+    }
+
+    /// Wakes the owner if it sleeps (bell rule 3, side A).
+    pub fn wake(&self) {
+        fence(Ordering::SeqCst);
+        let word = self.state().word();
+        // Relaxed: the fence above orders this load behind the caller's store; nothing is published by the word.
+        if word.load(Ordering::Relaxed) == ASLEEP && word.swap(AWAKE, Ordering::Relaxed) == ASLEEP {
+            self.state().wake();
+        }
+    }
+
+    /// Whether any peer of word `at` has rung.
+    #[inline(always)]
+    pub fn rung(&self, at: usize) -> bool {
+        // Relaxed: a hint; `take` acquires.
+        self.word(at).load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether any peer has rung.
+    #[inline(always)]
+    pub fn any(&self) -> bool {
+        (0..self.words).any(|at| self.rung(at))
+    }
+
+    /// Takes the bits of word `at`; bit `b` is peer `64 * at + b`.
+    pub fn take(&self, at: usize) -> u64 {
+        // Acquire: edge 6, pairs with Release in `ring`.
+        self.word(at).swap(0, Ordering::Acquire)
+    }
+
+    /// Sleeps until woken, `timeout` at the longest, unless a bit is set or `reason` says that there is something
+    /// to do. The caller has unwatched every ring; `reason` looks at them (bell rules 1 and 2, side B).
+    /// Returns whether it slept.
+    pub fn sleep(&self, fences: Fences, timeout: Duration, reason: impl FnOnce() -> bool) -> bool {
+        let word = self.state().word();
+        // Relaxed: ordered before the loads below by the fence (bell rule 3, side B).
+        word.store(ASLEEP, Ordering::Relaxed);
+        fences.heavy();
+        fence(Ordering::SeqCst);
+        let sleep = !self.any() && !reason();
+        if sleep {
+            self.state().wait(ASLEEP, timeout);
+        }
+        // Relaxed: only the owner reads AWAKE, to no purpose but this protocol's.
+        word.store(AWAKE, Ordering::Relaxed);
+        sleep
+    }
+}
+
+#[cfg(all(test, not(perusal_loom)))]
+mod tests {
+    use super::*;
+    use crate::sync::Arc;
+
+    fn bell(peers: usize) -> (Bell, Arc<(Futex, Vec<AtomicU64>)>) {
+        let parts = Arc::new((
+            Futex::default(),
+            (0..peers.div_ceil(64)).map(|_| AtomicU64::new(0)).collect::<Vec<_>>(),
+        ));
+        // SAFETY: the caller keeps `parts` alive.
+        (unsafe { Bell::over_parts(&parts.0, &parts.1) }, parts)
+    }
+
+    #[test]
+    fn a_bit_names_its_peer_and_is_taken_once() {
+        let (bell, _parts) = bell(130);
+        bell.ring(129);
+        assert!(bell.any() && !bell.rung(0));
+        assert_eq!(bell.take(2), 1 << 1);
+        assert!(!bell.any());
+    }
+
+    #[test]
+    fn a_rung_bell_does_not_sleep() {
+        let (bell, _parts) = bell(2);
+        bell.ring(1);
+        assert!(!bell.sleep(Fences::BothSides, Duration::from_secs(3600), || false));
+    }
+
+    #[test]
+    fn a_sleeper_is_woken_by_a_ring() {
+        let (bell, parts) = bell(2);
+        let ringer = std::thread::spawn(move || {
+            let parts = parts;
+            std::thread::sleep(Duration::from_millis(20));
+            bell.ring(0);
+            drop(parts);
+        });
+        while !bell.any() {
+            bell.sleep(Fences::BothSides, Duration::from_secs(3600), || false);
+        }
+        ringer.join().expect("ringing does not fail");
+    }
+}

@@ -1,0 +1,257 @@
+//! One rank: everything below put together. No global: a process may have several, one for each thread that is a rank.
+//!
+//! # Locks, in the order in which they are taken
+//!
+//! 1. `incoming`: the consumers of all rings; whoever has it drives progress.
+//! 2. a channel's `queues`: posted receives and unexpected messages of one context.
+//! 3. a peer's `outgoing`: the producer of the ring to it, and what waits for room there.
+//! 4. `backlog`: which peers have something that waits.
+//!
+//! None is taken below MPI_THREAD_MULTIPLE ([`crate::sync::Elided`]). Event callbacks may run under the first three;
+//! a callback that calls MPI is refused at the boundary, so it cannot wait for what it holds.
+
+mod config;
+pub(crate) mod parts;
+
+pub use config::{Config, CopyChoice, STEERING, Steering};
+pub(crate) use parts::Outgoing;
+use parts::Peer;
+
+use crate::doorbell::{Bell, Fences};
+use crate::error::{Error, Result};
+use crate::events::Registry;
+use crate::job::{self, Job, Telemetry};
+use crate::p2p::{Buffers, Channel, Channels};
+use crate::progress::{Crowd, Incoming};
+use crate::request::{Ref, Slab};
+use crate::sync::{AtomicU64, Elided, Mutex, MutexGuard, Ordering};
+use crate::wire::CopyPolicy;
+use core::ptr::NonNull;
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+/// One rank's engine.
+pub struct Engine {
+    pub(crate) job: Job,
+    pub(crate) rank: u32,
+    /// Whether several threads may be inside at once (MPI_THREAD_MULTIPLE).
+    pub(crate) shared: bool,
+    pub(crate) fences: Fences,
+    pub(crate) config: Config,
+    pub(crate) bell: Bell,
+    pub(crate) peers: Box<[Peer]>,
+    pub(crate) incoming: Elided<Incoming>,
+    pub(crate) backlog: Elided<Vec<u32>>,
+    pub(crate) channels: Channels,
+    pub(crate) requests: Slab,
+    pub(crate) crowd: Crowd,
+    pub(crate) copy: CopyPolicy,
+    pub(crate) buffers: Buffers,
+    registry: Arc<Registry>,
+    next_id: AtomicU64,
+    /// Sends whose receiver was asked to throw them away, and its answer.
+    cancelling: Mutex<HashMap<u32, Option<bool>>>,
+    failure: OnceLock<Error>,
+}
+
+impl core::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Engine").field("rank", &self.rank).field("size", &self.size()).finish_non_exhaustive()
+    }
+}
+
+impl Engine {
+    /// The engine of one rank of a job. `shared` says that several threads may use it at once; `fatal` ends the job
+    /// with a message when an event callback asks for it (PERUSE 2.0 §5.1.2).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Other`] when an environment variable that steers the engine makes no sense, or `membarrier` is refused.
+    ///
+    /// # Safety
+    ///
+    /// With `shared = false` the caller promises that no two threads are ever inside this engine at once
+    /// (the elision rule of [`crate::sync::Elided`]).
+    pub unsafe fn new(job: Job, shared: bool, fatal: Box<dyn Fn(String) + Send + Sync>) -> Result<Self> {
+        let size = job.size();
+        let config = Config::from_environment(&job)?;
+        let fences = Fences::join(config.fences_on_both_sides)?;
+        let bell_of = |rank: u32| {
+            let (at, bytes) = job.doorbell(rank);
+            assert!(Bell::bytes(size as usize) <= bytes, "the layout gives a bell {bytes} bytes");
+            let at = NonNull::new(at).expect("the segment is not mapped at zero");
+            // SAFETY: the job's doorbell area is valid as long as the job, which the engine keeps; 128-byte aligned,
+            // zeroed by the kernel, large enough as asserted, and used by bells alone.
+            unsafe { Bell::over(at, size as usize) }
+        };
+        let peers = (0..size).map(|rank| Peer::new(bell_of(rank))).collect();
+        let engine = Self {
+            rank: job.rank(),
+            shared,
+            fences,
+            bell: bell_of(job.rank()),
+            peers,
+            incoming: Elided::new(Incoming::new(size)),
+            backlog: Elided::default(),
+            channels: Channels::new(),
+            requests: Slab::new(),
+            crowd: Crowd::default(),
+            copy: CopyPolicy::new(&job, &config),
+            buffers: Buffers::default(),
+            registry: Registry::new(fatal),
+            next_id: AtomicU64::new(1 << 40),
+            cancelling: Mutex::default(),
+            failure: OnceLock::new(),
+            config,
+            job,
+        };
+        engine.job.advance(job::State::Initialised);
+        Ok(engine)
+    }
+
+    /// This rank in the job.
+    #[inline(always)]
+    #[must_use]
+    pub fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    /// Ranks of the job.
+    #[inline(always)]
+    #[must_use]
+    pub fn size(&self) -> u32 {
+        self.peers.len() as u32
+    }
+
+    /// The job this rank belongs to.
+    #[must_use]
+    pub fn job(&self) -> &Job {
+        &self.job
+    }
+
+    /// Whether several threads may be inside at once.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        self.shared
+    }
+
+    /// What steers this engine.
+    #[must_use]
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The PERUSE events of this rank.
+    #[must_use]
+    pub fn registry(&self) -> &Arc<Registry> {
+        &self.registry
+    }
+
+    /// This rank's telemetry page.
+    #[inline(always)]
+    pub(crate) fn telemetry(&self) -> &Telemetry {
+        self.job.own_telemetry()
+    }
+
+    /// An event id that no request has (those are below 2³¹) and none before has had.
+    pub(crate) fn fresh_id(&self) -> isize {
+        // Relaxed: a counter.
+        self.next_id.fetch_add(1, Ordering::Relaxed) as isize
+    }
+
+    /// The channel of a context, made on first need by whoever comes first: the communicator or a message for it.
+    #[inline]
+    pub(crate) fn channel(&self, context: u32) -> Option<NonNull<Channel>> {
+        self.channels.get_or_make(context)
+    }
+
+    /// A new request on `channel`, counted as pending there.
+    #[inline]
+    pub(crate) fn new_request(&self, channel: &Channel) -> Result<Ref> {
+        let request = self
+            .requests
+            .take(self.shared)
+            .ok_or_else(|| Error::NoMem("too many requests are alive".into()))?;
+        channel.retain(self.shared);
+        Ok(request)
+    }
+
+    /// Gives a request's slot back (request rule 4: to be called once).
+    #[inline]
+    pub(crate) fn release_request(&self, request: Ref) {
+        // SAFETY: request rule 2: the request is over, or was never activated, and we are told to release it.
+        let body = unsafe { request.body() };
+        let channel = body.channel.take();
+        if !matches!(body.layout, crate::request::Layout::Bytes) {
+            body.layout = crate::request::Layout::Bytes;
+        }
+        body.error = None;
+        body.keeps = None;
+        body.persistent = false;
+        self.requests.release(request, self.shared);
+        if let Some(channel) = channel {
+            // SAFETY: the request was counted as pending on the channel until now, so the channel is there.
+            if unsafe { channel.as_ref() }.release(self.shared) {
+                self.close_channel(channel);
+            }
+        }
+    }
+
+    /// Closes both channels of a communicator and gives its context id back, now or when nothing is pending any more.
+    pub fn close_communicator(&self, context: u32) {
+        for context in [context + 1, context] {
+            let Some(channel) = self.channels.get(context) else { continue };
+            // SAFETY: an open communicator's channels are there.
+            if unsafe { channel.as_ref() }.close(self.shared) {
+                self.close_channel(channel);
+            }
+        }
+    }
+
+    #[cold]
+    fn close_channel(&self, channel: NonNull<Channel>) {
+        // SAFETY: closed and nothing pending: we are the last to hold it.
+        let context = unsafe { channel.as_ref() }.context();
+        self.channels.remove(context);
+        if context.is_multiple_of(2) && context / 2 > job::contexts::SELF {
+            // A context that was not allocated here is a mistake of ours, not of the program; the id stays taken.
+            let released = self.job.contexts().release(context / 2);
+            debug_assert!(released.is_ok(), "context {context}: {released:?}");
+        }
+    }
+
+    /// The sends whose receiver was asked to throw them away.
+    pub(crate) fn asked_to_cancel(&self) -> MutexGuard<'_, HashMap<u32, Option<bool>>> {
+        self.cancelling.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Keeps the first failure that makes waiting senseless; every wait ends with it.
+    #[cold]
+    pub(crate) fn fail(&self, error: Error) {
+        let _ = self.failure.set(error);
+    }
+
+    /// The failure that makes waiting senseless, if there is one.
+    #[inline]
+    pub(crate) fn failed(&self) -> Option<&Error> {
+        self.failure.get()
+    }
+
+    /// Opens a communicator's two channels, so that it can be used. [`Self::close_communicator`] is its lease's.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Intern`] when the context id is out of range.
+    pub fn open(&self, comm: crate::comm::Comm) -> Result<crate::comm::Comm> {
+        let context = comm.context;
+        let out_of_range = || Error::Intern(format!("context id {context} is out of range"));
+        let user = self.channel(context).ok_or_else(out_of_range)?;
+        let own = self.channel(context + 1).ok_or_else(out_of_range)?;
+        // SAFETY: just made or found; open from here on, so they stay until `close_communicator`.
+        let (user_ref, own_ref) = unsafe { (user.as_ref(), own.as_ref()) };
+        user_ref.reopen();
+        own_ref.reopen();
+        user_ref.observe(comm.events.clone());
+        Ok(comm.with_channels(user, own))
+    }
+}

@@ -1,0 +1,167 @@
+//! Cancelling (MPI 5.0 §3.8.4): a receive is taken out of the posted queue; a send asks its receiver whether the message
+//! is still unmatched.
+
+use super::channel::Payload;
+use super::observe::{message_event, request_event};
+use crate::engine::Engine;
+use crate::engine::parts::Deferred;
+use crate::error::Result;
+use crate::events::Event;
+use crate::request::{Operation, Ref, Stage};
+use crate::ring::Header;
+use crate::wire::{Control, Kind};
+
+impl Engine {
+    /// Marks a request for cancellation. Whether it succeeded is said by its status.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::wait`]: to cancel a send, the receiver is asked, and its answer awaited.
+    pub fn cancel(&self, request: Ref) -> Result<()> {
+        // SAFETY: request rule 2: operation, channel and peer do not change while the user has the request.
+        let (operation, channel) = unsafe { (request.body().operation, request.body().channel) };
+        let Some(channel) = channel else { return Ok(()) };
+        // SAFETY: the request counts as pending on the channel.
+        let channel = unsafe { channel.as_ref() };
+        match operation {
+            Operation::Receive => self.cancel_receive(channel, request),
+            Operation::Send => return self.cancel_send(channel, request),
+        }
+        Ok(())
+    }
+
+    fn cancel_receive(&self, channel: &super::Channel, request: Ref) {
+        let mut queues = channel.queues.lock(self.shared);
+        if request.state().is_complete() {
+            return;
+        }
+        // SAFETY: request rule 2: if it is posted, it belongs to who has the queues.
+        let body = unsafe { request.body() };
+        let Stage::Posted(ticket) = body.stage else { return };
+        if queues.posted.remove(ticket).is_none() {
+            return;
+        }
+        self.note_posted(-1);
+        request_event(channel, request, Event::ReqRemoveFromPostedQ);
+        body.status.cancelled = true;
+        drop(queues);
+        self.finish(request);
+    }
+
+    fn cancel_send(&self, channel: &super::Channel, request: Ref) -> Result<()> {
+        // SAFETY: request rule 2: the peer does not change while the user has the request.
+        let world = unsafe { request.body() }.world;
+        if world == u32::MAX || request.state().is_detached() {
+            return Ok(());
+        }
+        if world == self.rank {
+            self.cancel_local_send(channel, request);
+            return Ok(());
+        }
+        if self.take_deferred(world, request)? {
+            // SAFETY: request rule 2: taken out of what waits for room, so it is ours.
+            unsafe { request.body() }.status.cancelled = true;
+            self.finish(request);
+            return Ok(());
+        }
+        // SAFETY: request rule 2: the envelope does not change while the user has the request.
+        let body = unsafe { request.body() };
+        let id = request.id();
+        let header = Header {
+            kind: Kind::Cancel as u8,
+            context: channel.context(),
+            tag: body.tag,
+            source: body.source,
+            id,
+        };
+        self.asked_to_cancel().insert(id, None);
+        self.send_control(world, header, Control::default())?;
+        let mut answer = None;
+        self.wait_until(
+            || None,
+            || {
+                answer = self.asked_to_cancel().get(&id).copied().flatten();
+                answer.is_some()
+            },
+        )?;
+        self.asked_to_cancel().remove(&id);
+        if answer == Some(true) {
+            // SAFETY: request rule 2: the receiver has thrown the message away, so nobody will answer it any more.
+            unsafe { request.body() }.status.cancelled = true;
+            if request.state().is_active() {
+                self.finish(request);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a send out of what waits for room to `world`.
+    fn take_deferred(&self, world: u32, request: Ref) -> Result<bool> {
+        self.with_outgoing(world, |out| {
+            let before = out.deferred.len();
+            let id = request.id();
+            out.deferred.retain(|waiting| match waiting {
+                Deferred::Send(send) => *send != request,
+                Deferred::Control(header, _) => !(header.kind == Kind::Announce as u8 && header.id == id),
+            });
+            out.deferred.len() < before
+        })
+    }
+
+    fn cancel_local_send(&self, channel: &super::Channel, request: Ref) {
+        let mut queues = channel.queues.lock(self.shared);
+        let id = request.id();
+        // SAFETY: request rule 2: the envelope does not change while the user has the request.
+        let source = unsafe { request.body() }.source;
+        let found =
+            queues.unexpected.remove_where(source, |arrived| arrived.world == self.rank && arrived.id == id);
+        let Some((envelope, arrived)) = found else { return };
+        self.note_unexpected(-1, arrived.held());
+        message_event(channel, arrived.event_id, Event::MsgRemoveFromUnexQ, &envelope, arrived.bytes());
+        drop(queues);
+        // SAFETY: request rule 2: no longer in a queue, so it is ours.
+        unsafe { request.body() }.status.cancelled = true;
+        if matches!(arrived.payload, Payload::Local(_)) {
+            self.finish(request);
+        }
+    }
+
+    /// A sender wants its message back: it can have it while no receive has matched it.
+    pub(super) fn on_cancel(&self, from: u32, header: &Header) -> Result<()> {
+        let mut granted = 0;
+        if let Some(channel) = self.channels.get(header.context) {
+            // SAFETY: channels go only when nothing is pending; as in `match_posted`.
+            let channel = unsafe { channel.as_ref() };
+            let mut queues = channel.queues.lock(self.shared);
+            let found = queues
+                .unexpected
+                .remove_where(header.source, |arrived| arrived.world == from && arrived.id == header.id);
+            if let Some((envelope, arrived)) = found {
+                self.note_unexpected(-1, arrived.held());
+                message_event(
+                    channel,
+                    arrived.event_id,
+                    Event::MsgRemoveFromUnexQ,
+                    &envelope,
+                    arrived.bytes(),
+                );
+                granted = 1;
+            }
+        }
+        self.answer(from, Kind::CancelReply, header.id, Control([granted, 0, 0, 0]))
+    }
+
+    /// The receiver has answered.
+    pub(super) fn on_cancel_reply(&self, from: u32, id: u32, control: Control) -> Result<()> {
+        match self.asked_to_cancel().get_mut(&id) {
+            Some(answer) => {
+                *answer = Some(control.0[0] == 1);
+                Ok(())
+            }
+            None => Err(super::inbox::corrupt(
+                from,
+                format!("an answer to a cancellation of {id} that nobody asked for"),
+            )),
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! A context's two queues, its events, its lifetime.
+
+use crate::events::{CommEvents, Event, Spec};
+use crate::job::layout::CONTEXTS;
+use crate::matching::{Posted, Unexpected};
+use crate::request::Ref;
+use crate::sync::{AtomicPtr, AtomicU32, Elided, Ordering};
+use core::ptr::NonNull;
+use std::sync::Arc;
+
+/// A message that has arrived and is not matched.
+#[derive(Debug)]
+pub(crate) struct Arrived {
+    /// The sender's rank in the job.
+    pub world: u32,
+    /// The sender's request.
+    pub id: u32,
+    /// Whether the sender awaits the match.
+    pub synchronous: bool,
+    /// Its id in events.
+    pub event_id: isize,
+    /// What there is of it.
+    pub payload: Payload,
+}
+
+/// What there is of a message that is not matched.
+#[derive(Debug)]
+pub(crate) enum Payload {
+    /// A few bytes.
+    Small(u8, [u8; crate::ring::INLINE]),
+    /// All of it.
+    Whole(Box<[u8]>),
+    /// Only its size, and where it lies in the sender if it is one run of bytes there (else 0).
+    Announced {
+        /// Bytes.
+        total: usize,
+        /// Address in the sender.
+        addr: u64,
+    },
+    /// A send of this rank to itself.
+    Local(Ref),
+}
+
+impl Payload {
+    /// A copy of `bytes`.
+    pub fn copy(bytes: &[u8]) -> Self {
+        if bytes.len() <= crate::ring::INLINE {
+            let mut small = [0; crate::ring::INLINE];
+            small[..bytes.len()].copy_from_slice(bytes);
+            Self::Small(bytes.len() as u8, small)
+        } else {
+            Self::Whole(bytes.into())
+        }
+    }
+}
+
+impl Arrived {
+    /// Bytes of the message.
+    pub fn bytes(&self) -> usize {
+        match &self.payload {
+            Payload::Small(len, _) => usize::from(*len),
+            Payload::Whole(bytes) => bytes.len(),
+            Payload::Announced { total, .. } => *total,
+            // SAFETY: request rule 2: a send in the unexpected queue belongs to who has the queues.
+            Payload::Local(send) => unsafe { send.body() }.bytes,
+        }
+    }
+
+    /// Bytes of memory of its own that it holds.
+    pub fn held(&self) -> usize {
+        match &self.payload {
+            Payload::Whole(bytes) => bytes.len(),
+            _ => 0,
+        }
+    }
+}
+
+/// The two queues of one context.
+#[derive(Debug)]
+pub(crate) struct Queues {
+    /// Receives that wait for a message.
+    pub posted: Posted<Ref>,
+    /// Messages that wait for a receive.
+    pub unexpected: Unexpected<Arrived>,
+}
+
+/// One context: point-to-point or collective traffic of one communicator.
+pub struct Channel {
+    /// The communicator's events; null while it has none.
+    events: AtomicPtr<CommEvents>,
+    context: u32,
+    /// Requests on it.
+    pending: AtomicU32,
+    /// 1 while a communicator is open on it.
+    open: AtomicU32,
+    pub(crate) queues: Elided<Queues>,
+}
+
+impl core::fmt::Debug for Channel {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Channel").field("context", &self.context).finish_non_exhaustive()
+    }
+}
+
+impl Channel {
+    fn new(context: u32) -> Self {
+        Self {
+            events: AtomicPtr::new(core::ptr::null_mut()),
+            context,
+            pending: AtomicU32::new(0),
+            open: AtomicU32::new(0),
+            queues: Elided::new(Queues { posted: Posted::new(), unexpected: Unexpected::new() }),
+        }
+    }
+
+    /// Its context id.
+    #[inline(always)]
+    pub fn context(&self) -> u32 {
+        self.context
+    }
+
+    /// The communicator's handle, as events name it.
+    #[inline]
+    pub fn handle(&self) -> usize {
+        self.events().map_or(0, CommEvents::comm)
+    }
+
+    /// Gives the channel its communicator's events.
+    pub(crate) fn observe(&self, events: Arc<CommEvents>) {
+        let events = Arc::into_raw(events).cast_mut();
+        // AcqRel: pairs with Acquire in `events`; the old ones, if any, are ours to drop.
+        let old = self.events.swap(events, Ordering::AcqRel);
+        if !old.is_null() {
+            // SAFETY: came from `into_raw` here, and a channel gets new events only while nothing is pending on it.
+            drop(unsafe { Arc::from_raw(old) });
+        }
+    }
+
+    /// The communicator's events.
+    #[inline(always)]
+    pub fn events(&self) -> Option<&CommEvents> {
+        // Acquire: pairs with AcqRel in `observe`, publishes the events.
+        let events = self.events.load(Ordering::Acquire);
+        // SAFETY: points into an `Arc` that this channel holds until it is dropped.
+        unsafe { events.as_ref() }
+    }
+
+    /// Whether anybody listens to anything on it.
+    #[inline(always)]
+    pub(crate) fn observed(&self) -> bool {
+        cfg!(feature = "peruse") && self.events().is_some_and(|events| events.gate.any())
+    }
+
+    /// Raises `event` if anybody listens to it.
+    #[inline(always)]
+    pub(crate) fn raise(&self, event: Event, id: isize, spec: impl FnOnce() -> Spec) {
+        if !cfg!(feature = "peruse") {
+            return;
+        }
+        if let Some(events) = self.events()
+            && events.gate.open(event)
+        {
+            events.raise(event, id, &spec());
+        }
+    }
+
+    /// Counts a request as pending.
+    #[inline(always)]
+    pub(crate) fn retain(&self, shared: bool) {
+        if shared {
+            // Relaxed: the one who retains has the communicator, so the count cannot fall to its end meanwhile.
+            self.pending.fetch_add(1, Ordering::Relaxed);
+        } else {
+            self.pending.store(self.pending.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        }
+    }
+
+    /// A request is over. True if it was the last one of a closed channel: the caller takes the channel away.
+    #[inline(always)]
+    pub(crate) fn release(&self, shared: bool) -> bool {
+        let left = if shared {
+            // AcqRel: the last to leave must see all that others did to the channel.
+            self.pending.fetch_sub(1, Ordering::AcqRel) - 1
+        } else {
+            let left = self.pending.load(Ordering::Relaxed) - 1;
+            self.pending.store(left, Ordering::Relaxed);
+            left
+        };
+        left == 0 && self.open.load(Ordering::Acquire) == 0
+    }
+
+    /// A communicator opens on it. An open channel counts one for it, so that `release` and `close` agree on who is last.
+    pub(crate) fn reopen(&self) {
+        if self.open.swap(1, Ordering::AcqRel) == 0 {
+            self.pending.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// The communicator is freed. True if nothing is pending: the caller takes the channel away.
+    pub(crate) fn close(&self, shared: bool) -> bool {
+        self.open.store(0, Ordering::Release);
+        self.release(shared)
+    }
+}
+
+impl Drop for Channel {
+    fn drop(&mut self) {
+        let events = *self.events.get_mut();
+        if !events.is_null() {
+            // SAFETY: came from `into_raw` in `observe`; nobody uses the channel any more.
+            drop(unsafe { Arc::from_raw(events) });
+        }
+    }
+}
+
+const CHUNK: usize = 512;
+const CHUNKS: usize = (CONTEXTS as usize * 2).div_ceil(CHUNK);
+type Chunk = [AtomicPtr<Channel>; CHUNK];
+
+/// All channels of an engine, by context id.
+pub(crate) struct Channels {
+    chunks: [AtomicPtr<Chunk>; CHUNKS],
+}
+
+impl Channels {
+    pub fn new() -> Self {
+        Self { chunks: [const { AtomicPtr::new(core::ptr::null_mut()) }; CHUNKS] }
+    }
+
+    /// The channel of a context, if it is there.
+    #[inline(always)]
+    pub fn get(&self, context: u32) -> Option<NonNull<Channel>> {
+        // Acquire: pairs with AcqRel in `make`, publishes chunk and channel.
+        let chunk = self.chunks.get(context as usize / CHUNK)?.load(Ordering::Acquire);
+        // SAFETY: a published chunk lives as long as the table.
+        let chunk = unsafe { chunk.as_ref() }?;
+        NonNull::new(chunk[context as usize % CHUNK].load(Ordering::Acquire))
+    }
+
+    /// The channel of a context, made if it is not there; `None` if no context can have this id.
+    #[inline(always)]
+    pub fn get_or_make(&self, context: u32) -> Option<NonNull<Channel>> {
+        match self.get(context) {
+            Some(channel) => Some(channel),
+            None => self.make(context),
+        }
+    }
+
+    #[cold]
+    fn make(&self, context: u32) -> Option<NonNull<Channel>> {
+        let slot = self.chunks.get(context as usize / CHUNK)?;
+        let chunk = install(slot, || Box::new([const { AtomicPtr::new(core::ptr::null_mut()) }; CHUNK]));
+        // SAFETY: a published chunk lives as long as the table.
+        let chunk = unsafe { chunk.as_ref() };
+        Some(install(&chunk[context as usize % CHUNK], || Box::new(Channel::new(context))))
+    }
+
+    /// Takes a channel away. The caller is the last to hold it.
+    pub fn remove(&self, context: u32) {
+        let chunk = self.chunks[context as usize / CHUNK].load(Ordering::Acquire);
+        // SAFETY: a published chunk lives as long as the table.
+        let Some(chunk) = (unsafe { chunk.as_ref() }) else { return };
+        let channel = chunk[context as usize % CHUNK].swap(core::ptr::null_mut(), Ordering::AcqRel);
+        if !channel.is_null() {
+            // SAFETY: came from a box in `make`; the caller is the last to hold it.
+            drop(unsafe { Box::from_raw(channel) });
+        }
+    }
+}
+
+/// Puts a new object into an empty slot; of two who try, one wins and both get the winner's.
+fn install<T>(slot: &AtomicPtr<T>, make: impl FnOnce() -> Box<T>) -> NonNull<T> {
+    // Acquire: pairs with AcqRel below.
+    if let Some(there) = NonNull::new(slot.load(Ordering::Acquire)) {
+        return there;
+    }
+    let made = NonNull::from(Box::leak(make()));
+    // AcqRel: publishes what we made, or shows what another made.
+    match slot.compare_exchange(core::ptr::null_mut(), made.as_ptr(), Ordering::AcqRel, Ordering::Acquire) {
+        Ok(_) => made,
+        Err(there) => {
+            // SAFETY: ours, from the box above, and nobody has seen it.
+            drop(unsafe { Box::from_raw(made.as_ptr()) });
+            NonNull::new(there).expect("the exchange failed because the slot was not empty")
+        }
+    }
+}
+
+impl Drop for Channels {
+    fn drop(&mut self) {
+        for chunk in &mut self.chunks {
+            let chunk = *chunk.get_mut();
+            if chunk.is_null() {
+                continue;
+            }
+            // SAFETY: came from a box in `make`; nobody uses the table any more.
+            let chunk = unsafe { Box::from_raw(chunk) };
+            for mut channel in *chunk {
+                let channel = *channel.get_mut();
+                if !channel.is_null() {
+                    // SAFETY: as above.
+                    drop(unsafe { Box::from_raw(channel) });
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Point-to-point messages of the library's own: for collectives, on the communicator's collective context. No events.
+
+use super::args::{Data, Mode};
+use crate::comm::Comm;
+use crate::engine::Engine;
+use crate::error::Result;
+use crate::request::Ref;
+
+impl Engine {
+    /// Sends `bytes` bytes to rank `dest` of the peers.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::send`].
+    ///
+    /// # Safety
+    ///
+    /// `addr` is valid for reads of `bytes` bytes, which nobody writes until the call returns.
+    pub unsafe fn coll_send(
+        &self,
+        comm: &Comm,
+        addr: *const u8,
+        bytes: usize,
+        dest: i32,
+        tag: i32,
+    ) -> Result<()> {
+        let data = Data::bytes(addr.cast_mut(), bytes);
+        if self.send_at_once(comm.collective(), comm, &data, dest, tag)? {
+            return Ok(());
+        }
+        // SAFETY: the caller's promise, kept until `wait` returns.
+        let request = unsafe { self.coll_isend(comm, addr, bytes, dest, tag) }?;
+        self.wait(request).map(drop)
+    }
+
+    /// Starts such a send.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::isend`].
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::coll_send`], until the request is complete.
+    pub unsafe fn coll_isend(
+        &self,
+        comm: &Comm,
+        addr: *const u8,
+        bytes: usize,
+        dest: i32,
+        tag: i32,
+    ) -> Result<Ref> {
+        let data = Data::bytes(addr.cast_mut(), bytes);
+        let request = self.prepare_send(comm.collective(), comm, data, dest, tag, Mode::Standard)?;
+        self.start_send(request, Mode::Standard)?;
+        Ok(request)
+    }
+
+    /// Receives at most `room` bytes from rank `source` of the peers; returns how many came.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::recv`].
+    ///
+    /// # Safety
+    ///
+    /// `addr` is valid for writes of `room` bytes, untouched by others until the call returns.
+    pub unsafe fn coll_recv(
+        &self,
+        comm: &Comm,
+        addr: *mut u8,
+        room: usize,
+        source: i32,
+        tag: i32,
+    ) -> Result<usize> {
+        // SAFETY: the caller's promise, kept until `wait` returns.
+        let request = unsafe { self.coll_irecv(comm, addr, room, source, tag) }?;
+        Ok(self.wait(request)?.bytes as usize)
+    }
+
+    /// Starts such a receive.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::irecv`].
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::coll_recv`], until the request is complete.
+    pub unsafe fn coll_irecv(
+        &self,
+        comm: &Comm,
+        addr: *mut u8,
+        room: usize,
+        source: i32,
+        tag: i32,
+    ) -> Result<Ref> {
+        let request = self.prepare_recv(comm.collective(), comm, Data::bytes(addr, room), source, tag)?;
+        self.start_recv(request)?;
+        Ok(request)
+    }
+}

@@ -1,0 +1,224 @@
+//! From a record to a receive or the unexpected queue. Called by who drives progress.
+
+use super::channel::{Arrived, Payload};
+use super::observe::{message_event, request_event};
+use super::outbox::unpack;
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::events::Event;
+use crate::job::telemetry::Protocol;
+use crate::matching::Envelope;
+use crate::request::{Operation, Ref, Stage, Status};
+use crate::ring::{Header, INLINE};
+use crate::wire::{Control, Kind};
+
+impl Engine {
+    /// Acts on one record that `from` (a rank of the job) sent.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Corrupt`] when the record makes no sense here: the ring is spoiled.
+    #[inline]
+    pub(crate) fn handle(&self, from: u32, header: &Header, data: &[u8]) -> Result<()> {
+        if header.kind == Kind::Eager as u8 {
+            return self.arrive(from, header, data, false);
+        }
+        self.handle_rare(from, header, data)
+    }
+
+    #[inline(never)]
+    fn handle_rare(&self, from: u32, header: &Header, data: &[u8]) -> Result<()> {
+        let Some(kind) = Kind::of(header.kind) else {
+            return Err(corrupt(from, format!("unknown kind of record {}", header.kind)));
+        };
+        match kind {
+            Kind::Eager => self.arrive(from, header, data, false),
+            Kind::EagerSync => self.arrive(from, header, data, true),
+            Kind::Announce => self.arrive_announced(from, header, Control::read(data)),
+            Kind::Ack => self.on_ack(from, header.id),
+            Kind::Clear => self.on_clear(from, header.id, Control::read(data)),
+            Kind::Chunk => self.on_chunk(from, header.id, data),
+            Kind::Halves => self.on_halves(from, header.id, Control::read(data)),
+            Kind::HalfDone => self.on_half_done(from, header.id, Control::read(data)),
+            Kind::Finish => self.on_finish(from, header.id),
+            Kind::Cancel => self.on_cancel(from, header),
+            Kind::CancelReply => self.on_cancel_reply(from, header.id, Control::read(data)),
+        }
+    }
+
+    #[inline]
+    fn arrive(&self, from: u32, header: &Header, data: &[u8], synchronous: bool) -> Result<()> {
+        let matched = self.match_posted(from, header, data.len(), |event_id| Arrived {
+            world: from,
+            id: header.id,
+            synchronous,
+            event_id,
+            payload: Payload::copy(data),
+        })?;
+        let Some(request) = matched else { return Ok(()) };
+        self.deliver(request, data);
+        if synchronous { self.acknowledge(from, header.id) } else { Ok(()) }
+    }
+
+    fn arrive_announced(&self, from: u32, header: &Header, control: Control) -> Result<()> {
+        let [total, addr, ..] = control.0;
+        let total = usize::try_from(total).map_err(|_| corrupt(from, format!("announced {total} bytes")))?;
+        let matched = self.match_posted(from, header, total, |event_id| Arrived {
+            world: from,
+            id: header.id,
+            synchronous: false,
+            event_id,
+            payload: Payload::Announced { total, addr },
+        })?;
+        match matched {
+            Some(request) => self.accept_large(request, header.id, total, addr),
+            None => Ok(()),
+        }
+    }
+
+    /// Looks for a receive; if there is none, keeps the message that `keep` makes.
+    #[inline]
+    pub(super) fn match_posted(
+        &self,
+        from: u32,
+        header: &Header,
+        bytes: usize,
+        keep: impl FnOnce(isize) -> Arrived,
+    ) -> Result<Option<Ref>> {
+        let Some(channel) = self.channel(header.context) else {
+            return Err(corrupt(from, format!("context id {} is out of range", header.context)));
+        };
+        // SAFETY: an open channel, or one that we have just made; closed ones go only when their communicator is freed
+        // here, which a message for it must not outlive (MPI 5.0 §7.4.3: freed when all that is pending is over).
+        let channel = unsafe { channel.as_ref() };
+        let envelope = Envelope { source: header.source, tag: header.tag };
+        let mut queues = channel.queues.lock(self.shared);
+        let (id, search) = if channel.observed() { (self.fresh_id(), self.fresh_id()) } else { (0, 0) };
+        message_event(channel, id, Event::MsgArrived, &envelope, bytes);
+        message_event(channel, search, Event::SearchPostedQBegin, &envelope, bytes);
+        let found = queues.posted.take(&envelope);
+        message_event(channel, search, Event::SearchPostedQEnd, &envelope, bytes);
+        let Some((_, request)) = found else {
+            let arrived = keep(id);
+            self.note_unexpected(1, arrived.held());
+            queues.unexpected.insert(envelope, arrived);
+            message_event(channel, id, Event::MsgInsertInUnexQ, &envelope, bytes);
+            return Ok(None);
+        };
+        self.note_posted(-1);
+        // SAFETY: request rule 2: taken from the queue, so it is ours.
+        let body = unsafe { request.body() };
+        body.peer = header.source as i32;
+        body.tag = header.tag;
+        body.world = from;
+        channel.raise(Event::MsgMatchPostedReq, id, || super::observe::spec_of(channel, body));
+        request_event(channel, request, Event::ReqRemoveFromPostedQ);
+        Ok(Some(request))
+    }
+
+    /// Copies a whole message to its receive and completes it.
+    #[inline]
+    pub(super) fn deliver(&self, request: Ref, data: &[u8]) {
+        // SAFETY: request rule 2: matched, so it belongs to who holds the message.
+        let body = unsafe { request.body() };
+        // SAFETY: the request counts as pending on the channel.
+        let channel = unsafe { body.channel.expect("an active receive").as_ref() };
+        let taken = data.len().min(body.bytes);
+        request_event(channel, request, Event::ReqXferBegin);
+        // SAFETY: the user's buffer stays valid until the request completes; `taken` fits.
+        unsafe { unpack(body, 0, &data[..taken]) };
+        request_event(channel, request, Event::ReqXferEnd);
+        self.count_received(if data.len() <= INLINE { Protocol::Inline } else { Protocol::Eager }, taken);
+        self.finish_receive(request, data.len());
+    }
+
+    #[inline(always)]
+    pub(super) fn count_received(&self, protocol: Protocol, bytes: usize) {
+        let telemetry = self.telemetry();
+        telemetry.received[protocol as usize].add(1);
+        telemetry.received_bytes[protocol as usize].add(bytes as u64);
+    }
+
+    /// Completes a receive whose message had `sent` bytes.
+    #[inline]
+    pub(super) fn finish_receive(&self, request: Ref, sent: usize) {
+        // SAFETY: request rule 2, as in `deliver`.
+        let body = unsafe { request.body() };
+        body.status =
+            Status { source: body.peer, tag: body.tag, bytes: sent.min(body.bytes) as u64, ..Status::EMPTY };
+        if sent > body.bytes {
+            body.error = Some(Error::Truncate { sent: sent as u64, room: body.bytes as u64 });
+        }
+        self.finish(request);
+    }
+
+    /// Completes a request: the engine's last touch (request rule 3).
+    #[inline]
+    pub(crate) fn finish(&self, request: Ref) {
+        // SAFETY: request rule 2: the caller has it.
+        let body = unsafe { request.body() };
+        body.stage = Stage::Done;
+        if let Some(channel) = body.channel {
+            // SAFETY: the request counts as pending on the channel.
+            request_event(unsafe { channel.as_ref() }, request, Event::ReqComplete);
+        }
+        if request.state().complete(self.shared) == crate::request::Then::Release {
+            self.release_request(request);
+        }
+        if self.shared {
+            self.tell_others();
+        }
+    }
+
+    /// Tells a synchronous sender that its message has been matched.
+    pub(super) fn acknowledge(&self, world: u32, id: u32) -> Result<()> {
+        self.answer(world, Kind::Ack, id, Control::default())
+    }
+
+    /// Sends an answer about the peer's request `id`.
+    pub(super) fn answer(&self, world: u32, kind: Kind, id: u32, control: Control) -> Result<()> {
+        self.send_control(
+            world,
+            Header { kind: kind as u8, context: 0, tag: 0, source: self.rank, id },
+            control,
+        )
+    }
+
+    fn on_ack(&self, from: u32, id: u32) -> Result<()> {
+        let request = self.own_send(from, id, |stage| stage == Stage::AwaitsAck)?;
+        self.finish(request);
+        Ok(())
+    }
+
+    /// The send that a peer speaks of: ours, active, to that peer, and at a stage that the answer fits.
+    pub(super) fn own_send(&self, from: u32, id: u32, fits: impl FnOnce(Stage) -> bool) -> Result<Ref> {
+        self.own_request(from, id, Operation::Send, fits)
+    }
+
+    /// The request that a peer speaks of, checked as [`Self::own_send`] does.
+    pub(super) fn own_request(
+        &self,
+        from: u32,
+        id: u32,
+        operation: Operation,
+        fits: impl FnOnce(Stage) -> bool,
+    ) -> Result<Ref> {
+        let wrong = || corrupt(from, format!("an answer about request {id}, which waits for none"));
+        let request =
+            self.requests.get(id).filter(|request| request.state().is_active()).ok_or_else(wrong)?;
+        // SAFETY: request rule 2: an active request that awaits a peer's answer belongs to progress, which we drive; one
+        // that awaits none is only read here, and the record is refused.
+        let body = unsafe { request.body() };
+        if body.operation == operation && body.world == from && fits(body.stage) {
+            Ok(request)
+        } else {
+            Err(wrong())
+        }
+    }
+}
+
+/// What a spoiled ring is called.
+#[cold]
+pub(crate) fn corrupt(rank: u32, what: String) -> Error {
+    Error::Corrupt { rank, what }
+}

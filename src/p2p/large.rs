@@ -1,0 +1,338 @@
+//! Announced messages: the sender says how large, the receiver, once matched, chooses how they are copied.
+
+use super::inbox::corrupt;
+use super::observe::request_event;
+use super::outbox::{pack, unpack};
+use crate::engine::{Engine, Outgoing};
+use crate::error::Result;
+use crate::events::Event;
+use crate::job::telemetry::Protocol;
+use crate::request::{Body, Layout, Operation, Ref, Stage};
+use crate::ring::Header;
+use crate::wire::{Control, CopyEngine, Kind, read_peer, write_peer};
+use core::ptr::NonNull;
+
+/// The channel of an active request.
+///
+/// # Safety
+///
+/// The request is active, so it counts as pending on its channel.
+unsafe fn channel_of<'a>(body: &Body) -> &'a super::Channel {
+    let channel: NonNull<super::Channel> = body.channel.expect("an active request has a channel");
+    // SAFETY: the caller's promise.
+    unsafe { channel.as_ref() }
+}
+
+impl Engine {
+    /// The record that announces a large send.
+    pub(super) fn announcement(&self, request: Ref) -> (Header, Control) {
+        // SAFETY: request rule 2: active, in our hands, not yet announced.
+        let body = unsafe { request.body() };
+        // SAFETY: active.
+        let channel = unsafe { channel_of(body) };
+        let addr = if matches!(body.layout, Layout::Bytes) { body.addr as u64 } else { 0 };
+        let header = Header {
+            kind: Kind::Announce as u8,
+            context: channel.context(),
+            tag: body.tag,
+            source: body.source,
+            id: request.id(),
+        };
+        (header, Control([body.bytes as u64, addr, 0, 0]))
+    }
+
+    /// A receive has met an announced message: begins to copy.
+    pub(super) fn accept_large(&self, request: Ref, id: u32, total: usize, addr: u64) -> Result<()> {
+        // SAFETY: request rule 2: matched, so ours.
+        let body = unsafe { request.body() };
+        body.remote = id;
+        body.total = total;
+        body.remote_addr = addr;
+        body.moved = 0;
+        if total > body.bytes {
+            // Nothing need be copied: what the buffer holds after an error is undefined (MPI 5.0 §3.2.2).
+            let world = body.world;
+            self.finish_receive(request, total);
+            return self.answer(world, Kind::Finish, id, Control::default());
+        }
+        let contiguous = addr != 0 && matches!(body.layout, Layout::Bytes);
+        match self.copy.engine(&self.job, total, contiguous) {
+            // With several threads another one may meet the sender's half while we copy ours: two owners of one body.
+            CopyEngine::Halves if self.shared => self.copy_by_read(request),
+            CopyEngine::Chunks => self.ask_for_chunks(request),
+            CopyEngine::Direct => self.copy_direct(request),
+            CopyEngine::Read => self.copy_by_read(request),
+            CopyEngine::Halves => self.ask_for_half(request),
+        }
+    }
+
+    fn ask_for_chunks(&self, request: Ref) -> Result<()> {
+        // SAFETY: request rule 2, as in `accept_large`.
+        let body = unsafe { request.body() };
+        body.stage = Stage::Chunks;
+        let (world, remote) = (body.world, body.remote);
+        self.answer(world, Kind::Clear, remote, Control([u64::from(request.id()), 0, 0, 0]))
+    }
+
+    fn copy_direct(&self, request: Ref) -> Result<()> {
+        // SAFETY: request rule 2, as in `accept_large`.
+        let body = unsafe { request.body() };
+        // SAFETY: active.
+        let channel = unsafe { channel_of(body) };
+        request_event(channel, request, Event::ReqXferBegin);
+        // SAFETY: the ranks are threads of one process; the sender keeps its buffer until `Finish`, ours is valid until
+        // the request completes, and `total` fits (checked). `copy`: the same buffer may be at both ends.
+        unsafe { core::ptr::copy(body.remote_addr as *const u8, body.addr, body.total) };
+        self.receive_copied(request, Protocol::Direct)
+    }
+
+    fn copy_by_read(&self, request: Ref) -> Result<()> {
+        // SAFETY: request rule 2, as in `accept_large`.
+        let body = unsafe { request.body() };
+        // SAFETY: active.
+        let channel = unsafe { channel_of(body) };
+        let pid = self.job.roster().entry(body.world).pid();
+        request_event(channel, request, Event::ReqXferBegin);
+        // SAFETY: our buffer is valid for `total` bytes until the request completes.
+        if unsafe { read_peer(pid, body.remote_addr, body.addr, body.total) }.is_err() {
+            // Forbidden, or the sender is dying: chunks work wherever messages do. The transfer has begun already.
+            self.copy.refuse();
+            body.status.error = BEGUN;
+            return self.ask_for_chunks(request);
+        }
+        self.receive_copied(request, Protocol::Cma)
+    }
+
+    fn ask_for_half(&self, request: Ref) -> Result<()> {
+        // SAFETY: request rule 2, as in `accept_large`.
+        let body = unsafe { request.body() };
+        // SAFETY: active.
+        let channel = unsafe { channel_of(body) };
+        let split = (body.total / 2).next_multiple_of(crate::limits::PAGE).min(body.total);
+        body.stage = Stage::Halves(false, false);
+        let words = [u64::from(request.id()), body.addr as u64, split as u64, body.total as u64];
+        let (world, remote, addr) = (body.world, body.remote, body.addr);
+        self.answer(world, Kind::Halves, remote, Control(words))?;
+        request_event(channel, request, Event::ReqXferBegin);
+        let pid = self.job.roster().entry(world).pid();
+        // SAFETY: our buffer is valid for `split` bytes, and the sender writes only behind them.
+        let read = unsafe { read_peer(pid, body.remote_addr, addr, split) };
+        if read.is_err() {
+            self.copy.refuse();
+        }
+        body.moved = if read.is_ok() { split } else { 0 };
+        self.half_over(request, true, read.is_ok())
+    }
+
+    /// One half is over, ours or the sender's; when both are, the message is here, or chunks must bring it.
+    fn half_over(&self, request: Ref, own: bool, done: bool) -> Result<()> {
+        // SAFETY: request rule 2: a receive at this stage belongs to progress, or to who has just begun it.
+        let body = unsafe { request.body() };
+        let Stage::Halves(own_over, other_over) = body.stage else { unreachable!("checked by the caller") };
+        body.stage = Stage::Halves(own_over | own, other_over | !own);
+        if !done {
+            body.status.cancelled = true;
+        }
+        if body.stage != Stage::Halves(true, true) {
+            return Ok(());
+        }
+        if !core::mem::take(&mut body.status.cancelled) {
+            return self.receive_copied(request, Protocol::Shared);
+        }
+        body.moved = 0;
+        body.status.error = BEGUN;
+        self.ask_for_chunks(request)
+    }
+
+    /// The receiver has everything: completes the receive and lets the sender go.
+    fn receive_copied(&self, request: Ref, protocol: Protocol) -> Result<()> {
+        // SAFETY: request rule 2, as in `accept_large`.
+        let body = unsafe { request.body() };
+        // SAFETY: active.
+        let channel = unsafe { channel_of(body) };
+        request_event(channel, request, Event::ReqXferEnd);
+        let (world, remote, total) = (body.world, body.remote, body.total);
+        self.count_received(protocol, total);
+        self.finish_receive(request, total);
+        self.answer(world, Kind::Finish, remote, Control::default())
+    }
+
+    /// The receiver wants chunks.
+    pub(super) fn on_clear(&self, from: u32, id: u32, control: Control) -> Result<()> {
+        let request =
+            self.own_send(from, id, |stage| matches!(stage, Stage::Announced | Stage::AwaitsFinish))?;
+        // SAFETY: request rule 2: awaits the peer, so it belongs to progress.
+        let body = unsafe { request.body() };
+        body.remote = control.0[0] as u32;
+        body.moved = 0;
+        // A transfer that failed half-way has begun already.
+        body.status.error = if body.stage == Stage::AwaitsFinish { BEGUN } else { 0 };
+        body.stage = Stage::Chunks;
+        self.with_outgoing(from, |out| {
+            out.streams.push_back(request);
+            if out.deferred.is_empty() {
+                self.pump_streams(out);
+            }
+            if !out.idle() {
+                self.list(from, out);
+            }
+        })
+    }
+
+    /// Bytes of one chunk: small enough that both ranks copy at once, large enough to be worth a record.
+    pub(super) fn chunk_bytes(&self, out: &Outgoing) -> usize {
+        (out.producer.max_payload() / 2).max(crate::ring::INLINE)
+    }
+
+    /// Sends chunks of large messages, one of each in turn, while there is room.
+    pub(super) fn pump_streams(&self, out: &mut Outgoing) -> bool {
+        let mut moved = false;
+        while let Some(request) = out.streams.pop_front() {
+            let pushed = self.push_chunk(out, request);
+            match pushed {
+                Some(true) => {}
+                Some(false) => out.streams.push_back(request),
+                None => {
+                    out.streams.push_front(request);
+                    return moved;
+                }
+            }
+            moved = true;
+            // The receiver should begin to copy while we copy the next one.
+            self.fences.light();
+            if out.producer.must_ring() {
+                // SAFETY: request rule 2: a stream belongs to who has the way to the peer, unless it was the last chunk;
+                // the peer's rank is the same for all requests of this way.
+                self.ring_behind(out);
+            }
+        }
+        moved
+    }
+
+    fn ring_behind(&self, out: &Outgoing) {
+        self.telemetry().wakes.add(1);
+        self.peers[out.peer as usize].bell.ring(self.rank as usize);
+    }
+
+    /// Sends one chunk: `None` if there is no room, else whether it was the last.
+    fn push_chunk(&self, out: &mut Outgoing, request: Ref) -> Option<bool> {
+        // SAFETY: request rule 2: a stream belongs to who has the way to the peer.
+        let body = unsafe { request.body() };
+        let len = self.chunk_bytes(out).min(body.bytes - body.moved);
+        if !out.producer.room(len) {
+            return None;
+        }
+        // SAFETY: active.
+        let channel = unsafe { channel_of(body) };
+        request_event(channel, request, chunk_event(body));
+        let header = Header {
+            kind: Kind::Chunk as u8,
+            context: channel.context(),
+            tag: 0,
+            source: self.rank,
+            id: body.remote,
+        };
+        let pushed = out.producer.try_push(&header, len, |to| {
+            // SAFETY: the user's buffer stays valid until the request completes; the piece lies within it.
+            unsafe { pack(body, body.moved, to) };
+        });
+        debug_assert!(pushed, "there was room, and nobody else fills the ring");
+        body.moved += len;
+        if body.moved < body.bytes {
+            return Some(false);
+        }
+        self.send_copied(request, Protocol::Chunked);
+        Some(true)
+    }
+
+    /// The sender is done with its buffer.
+    fn send_copied(&self, request: Ref, protocol: Protocol) {
+        // SAFETY: request rule 2: in the hands of who calls.
+        let body = unsafe { request.body() };
+        // SAFETY: active.
+        request_event(unsafe { channel_of(body) }, request, Event::ReqXferEnd);
+        let telemetry = self.telemetry();
+        telemetry.sent[protocol as usize].add(1);
+        telemetry.sent_bytes[protocol as usize].add(body.bytes as u64);
+        self.finish(request);
+    }
+
+    /// A piece of a large message is here.
+    pub(super) fn on_chunk(&self, from: u32, id: u32, data: &[u8]) -> Result<()> {
+        let request = self.own_request(from, id, Operation::Receive, |stage| stage == Stage::Chunks)?;
+        // SAFETY: request rule 2: awaits the peer, so it belongs to progress.
+        let body = unsafe { request.body() };
+        if data.is_empty() || data.len() > body.total - body.moved {
+            return Err(corrupt(
+                from,
+                format!("a chunk of {} bytes where {} are missing", data.len(), body.total - body.moved),
+            ));
+        }
+        // SAFETY: active.
+        let channel = unsafe { channel_of(body) };
+        request_event(channel, request, chunk_event(body));
+        // SAFETY: the user's buffer stays valid until the request completes; `total` fits it, and the piece `total`.
+        unsafe { unpack(body, body.moved, data) };
+        body.moved += data.len();
+        if body.moved == body.total {
+            request_event(channel, request, Event::ReqXferEnd);
+            self.count_received(Protocol::Chunked, body.total);
+            self.finish_receive(request, body.total);
+        }
+        Ok(())
+    }
+
+    /// The receiver wants our half.
+    pub(super) fn on_halves(&self, from: u32, id: u32, control: Control) -> Result<()> {
+        let request = self.own_send(from, id, |stage| stage == Stage::Announced)?;
+        // SAFETY: request rule 2: awaits the peer, so it belongs to progress.
+        let body = unsafe { request.body() };
+        let [remote, addr, split, end] = control.0;
+        if split > end || end != body.bytes as u64 || !matches!(body.layout, Layout::Bytes) {
+            return Err(corrupt(
+                from,
+                format!("a copy of bytes {split}..{end} of a message of {}", body.bytes),
+            ));
+        }
+        // SAFETY: active.
+        request_event(unsafe { channel_of(body) }, request, Event::ReqXferBegin);
+        let (split, len) = (split as usize, (end - split) as usize);
+        let pid = self.job.roster().entry(from).pid();
+        // SAFETY: our buffer has `end` bytes and stays valid until the request completes; the peer asked for them.
+        let written = unsafe { write_peer(pid, body.addr.wrapping_add(split), addr + split as u64, len) };
+        body.stage = Stage::AwaitsFinish;
+        self.answer(from, Kind::HalfDone, remote as u32, Control([u64::from(written.is_ok()), 0, 0, 0]))
+    }
+
+    /// The sender's half is over.
+    pub(super) fn on_half_done(&self, from: u32, id: u32, control: Control) -> Result<()> {
+        let request =
+            self.own_request(from, id, Operation::Receive, |stage| matches!(stage, Stage::Halves(_, false)))?;
+        self.half_over(request, false, control.0[0] == 1)
+    }
+
+    /// The receiver has everything.
+    pub(super) fn on_finish(&self, from: u32, id: u32) -> Result<()> {
+        let request =
+            self.own_send(from, id, |stage| matches!(stage, Stage::Announced | Stage::AwaitsFinish))?;
+        // SAFETY: request rule 2: awaits the peer, so it belongs to progress.
+        let body = unsafe { request.body() };
+        let shared = body.stage == Stage::AwaitsFinish;
+        if !shared {
+            // The receiver copied by itself: begin and end are seen here at one moment (PERUSE 2.0 §3.2).
+            // SAFETY: active.
+            request_event(unsafe { channel_of(body) }, request, Event::ReqXferBegin);
+        }
+        self.send_copied(request, if shared { Protocol::Shared } else { Protocol::Cma });
+        Ok(())
+    }
+}
+
+/// In `status.error` of an active request: its transfer has begun, by another engine than chunks.
+const BEGUN: i32 = -1;
+
+/// The event that goes with the next chunk.
+fn chunk_event(body: &mut Body) -> Event {
+    let first = body.moved == 0 && core::mem::take(&mut body.status.error) != BEGUN;
+    if first { Event::ReqXferBegin } else { Event::ReqXferContinue }
+}

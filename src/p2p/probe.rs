@@ -1,0 +1,171 @@
+//! Probe and matched probe (MPI 5.0 §3.8).
+
+use super::args::{Data, RecvBuf};
+use super::channel::{Arrived, Channel};
+use super::observe::{message_event, request_event};
+use super::recv::pattern;
+use crate::comm::Comm;
+use crate::engine::Engine;
+use crate::error::Result;
+use crate::events::Event;
+use crate::job::telemetry::{Wait, Waiting, now};
+use crate::matching::Envelope;
+use crate::request::{Ref, Status};
+use core::ptr::NonNull;
+
+/// A message that a matched probe has taken out of the queue; only [`Engine::imrecv`] can receive it.
+#[derive(Debug)]
+pub struct Message {
+    envelope: Envelope,
+    arrived: Arrived,
+    channel: NonNull<Channel>,
+    source: u32,
+}
+
+// SAFETY: the channel outlives the message: it is counted as pending there; the payload is the message's own.
+unsafe impl Send for Message {}
+// SAFETY: nothing of it changes through a shared reference.
+unsafe impl Sync for Message {}
+
+impl Message {
+    /// What a status says of the message.
+    pub fn status(&self) -> Status {
+        status(&self.envelope, &self.arrived)
+    }
+}
+
+fn status(envelope: &Envelope, arrived: &Arrived) -> Status {
+    Status {
+        source: envelope.source as i32,
+        tag: envelope.tag,
+        bytes: arrived.bytes() as u64,
+        ..Status::EMPTY
+    }
+}
+
+impl Engine {
+    /// Looks for a message without receiving it, after one look at what has come in.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::wait`].
+    pub fn iprobe(&self, comm: &Comm, source: i32, tag: i32) -> Result<Option<Status>> {
+        if source == crate::abi::MPI_PROC_NULL {
+            return Ok(Some(Status::PROC_NULL));
+        }
+        if let Some(found) = self.peek(comm, source, tag) {
+            return Ok(Some(found));
+        }
+        self.poll_once()?;
+        Ok(self.peek(comm, source, tag))
+    }
+
+    fn peek(&self, comm: &Comm, source: i32, tag: i32) -> Option<Status> {
+        let mut queues = comm.p2p().queues.lock(self.shared);
+        queues.unexpected.peek(&pattern(source, tag)).map(|(envelope, arrived)| status(envelope, arrived))
+    }
+
+    /// Waits for a message and says what it is.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::wait`].
+    pub fn probe(&self, comm: &Comm, source: i32, tag: i32) -> Result<Status> {
+        let mut found = self.iprobe(comm, source, tag)?;
+        self.wait_until(
+            || Some(probe_wait(comm, source, tag)),
+            || {
+                found = found.or_else(|| self.peek(comm, source, tag));
+                found.is_some()
+            },
+        )?;
+        Ok(found.unwrap_or_default())
+    }
+
+    /// As [`Engine::iprobe`], and takes the message out of the queue. MPI_PROC_NULL is the caller's to handle.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::wait`].
+    pub fn improbe(&self, comm: &Comm, source: i32, tag: i32) -> Result<Option<Message>> {
+        if let Some(found) = self.take_message(comm, source, tag) {
+            return Ok(Some(found));
+        }
+        self.poll_once()?;
+        Ok(self.take_message(comm, source, tag))
+    }
+
+    /// As [`Engine::probe`], and takes the message out of the queue. MPI_PROC_NULL is the caller's to handle.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::wait`].
+    pub fn mprobe(&self, comm: &Comm, source: i32, tag: i32) -> Result<Message> {
+        let mut found = self.improbe(comm, source, tag)?;
+        self.wait_until(
+            || Some(probe_wait(comm, source, tag)),
+            || {
+                found = found.take().or_else(|| self.take_message(comm, source, tag));
+                found.is_some()
+            },
+        )?;
+        found.ok_or_else(|| crate::Error::Intern("a probe ended without a message".into()))
+    }
+
+    fn take_message(&self, comm: &Comm, source: i32, tag: i32) -> Option<Message> {
+        let channel = comm.p2p();
+        let mut queues = channel.queues.lock(self.shared);
+        let search = if channel.observed() { self.fresh_id() } else { 0 };
+        let wanted = Envelope { source: source as u32, tag };
+        message_event(channel, search, Event::SearchUnexQBegin, &wanted, 0);
+        let found = queues.unexpected.take(&pattern(source, tag));
+        message_event(channel, search, Event::SearchUnexQEnd, &wanted, 0);
+        let (envelope, arrived) = found?;
+        self.note_unexpected(-1, arrived.held());
+        message_event(channel, arrived.event_id, Event::MsgRemoveFromUnexQ, &envelope, arrived.bytes());
+        channel.retain(self.shared);
+        Some(Message { envelope, arrived, channel: channel.into(), source: comm.rank() })
+    }
+
+    /// Receives a message that a matched probe found.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::irecv`].
+    ///
+    /// # Safety
+    ///
+    /// `buf` describes memory that is valid for writes and untouched by others until the request is complete.
+    pub unsafe fn imrecv(&self, buf: &RecvBuf<'_>, message: Message) -> Result<Ref> {
+        let Message { envelope, arrived, channel, source } = message;
+        // SAFETY: the message counts as pending on the channel; from here on its request does.
+        let channel_ref = unsafe { channel.as_ref() };
+        let request = self.new_request(channel_ref)?;
+        channel_ref.release(self.shared);
+        let data = Data::from(buf);
+        // SAFETY: request rule 2: just taken, not active.
+        let body = unsafe { request.body() };
+        body.operation = crate::request::Operation::Receive;
+        body.channel = Some(channel);
+        (body.addr, body.count, body.layout, body.user, body.bytes) =
+            (data.addr, data.count, data.layout, data.user, data.bytes);
+        (body.source, body.moved, body.total, body.synchronous) = (source, 0, data.bytes, false);
+        body.status = Status::EMPTY;
+        request.state().activate();
+        self.matched(request, &envelope, &arrived);
+        request_event(channel_ref, request, Event::ReqActivate);
+        request_event(channel_ref, request, Event::ReqMatchUnex);
+        self.accept(request, arrived)?;
+        Ok(request)
+    }
+}
+
+fn probe_wait(comm: &Comm, source: i32, tag: i32) -> Wait {
+    Wait {
+        kind: Waiting::Probe,
+        peer: (source >= 0).then(|| comm.world_rank_of(source)),
+        tag: (tag >= 0).then_some(tag),
+        context: comm.context,
+        since: now(),
+    }
+}

@@ -1,0 +1,167 @@
+//! From a call to the queues.
+
+use super::args::{self, Data, RecvBuf};
+use super::channel::{Arrived, Channel, Payload};
+use super::observe::{message_event, request_event};
+use crate::abi;
+use crate::comm::Comm;
+use crate::engine::Engine;
+use crate::error::Result;
+use crate::events::Event;
+use crate::matching::{Envelope, Pattern};
+use crate::request::{Operation, Ref, Stage, Status};
+
+/// The pattern of MPI's source and tag arguments.
+#[inline(always)]
+pub(super) fn pattern(source: i32, tag: i32) -> Pattern {
+    Pattern {
+        source: (source != abi::MPI_ANY_SOURCE).then_some(source as u32),
+        tag: (tag != abi::MPI_ANY_TAG).then_some(tag),
+    }
+}
+
+impl Engine {
+    /// Blocking receive. `source` and `tag` have been checked.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Error::Truncate`] when the message is larger than the buffer, [`crate::Error::PeerGone`] when who is
+    /// waited for died, [`crate::Error::Corrupt`] when a peer spoiled its ring.
+    ///
+    /// # Safety
+    ///
+    /// `buf` describes memory that is valid for writes and untouched by others until the call returns.
+    pub unsafe fn recv(&self, comm: &Comm, buf: &RecvBuf<'_>, source: i32, tag: i32) -> Result<Status> {
+        if source == abi::MPI_PROC_NULL {
+            return Ok(Status::PROC_NULL);
+        }
+        // SAFETY: the caller's promise, kept until `wait` returns.
+        let request = unsafe { self.irecv(comm, buf, source, tag) }?;
+        self.wait(request)
+    }
+
+    /// Starts a receive.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Error::NoMem`] when too many requests are alive; [`crate::Error::Segment`].
+    ///
+    /// # Safety
+    ///
+    /// `buf` describes memory that is valid for writes and untouched by others until the request is complete.
+    pub unsafe fn irecv(&self, comm: &Comm, buf: &RecvBuf<'_>, source: i32, tag: i32) -> Result<Ref> {
+        let request = self.prepare_recv(comm.p2p(), comm, Data::from(buf), source, tag)?;
+        self.start_recv(request)?;
+        Ok(request)
+    }
+
+    /// A receive that is ready to be started, as MPI_Recv_init leaves it.
+    pub(crate) fn prepare_recv(
+        &self,
+        channel: &Channel,
+        comm: &Comm,
+        data: Data,
+        source: i32,
+        tag: i32,
+    ) -> Result<Ref> {
+        let request = self.new_request(channel)?;
+        // SAFETY: request rule 2: just taken, not active.
+        let body = unsafe { request.body() };
+        args::fill(body, Operation::Receive, data, comm, source, tag);
+        body.channel = Some(channel.into());
+        Ok(request)
+    }
+
+    /// Activates a prepared receive: looks for a message that is here already, else posts it.
+    pub(crate) fn start_recv(&self, request: Ref) -> Result<()> {
+        // SAFETY: request rule 2: not yet active.
+        let body = unsafe { request.body() };
+        let channel = body.channel.expect("prepared on a channel");
+        // SAFETY: the request counts as pending on it.
+        let channel = unsafe { channel.as_ref() };
+        request.state().activate();
+        request_event(channel, request, Event::ReqActivate);
+        if body.peer == abi::MPI_PROC_NULL {
+            body.status = Status::PROC_NULL;
+            self.finish(request);
+            return Ok(());
+        }
+        let pattern = pattern(body.peer, body.tag);
+        let mut queues = channel.queues.lock(self.shared);
+        let search = self.search_begins(channel, Event::SearchUnexQBegin, request);
+        let found = queues.unexpected.take(&pattern);
+        self.search_ends(channel, Event::SearchUnexQEnd, search, request);
+        match found {
+            Some((envelope, arrived)) => {
+                self.note_unexpected(-1, arrived.held());
+                self.matched(request, &envelope, &arrived);
+                request_event(channel, request, Event::ReqMatchUnex);
+                let (id, bytes) = (arrived.event_id, arrived.bytes());
+                message_event(channel, id, Event::MsgRemoveFromUnexQ, &envelope, bytes);
+                drop(queues);
+                self.accept(request, arrived)
+            }
+            None => {
+                body.stage = Stage::Posted(queues.posted.insert(pattern, request));
+                self.note_posted(1);
+                request_event(channel, request, Event::ReqInsertInPostedQ);
+                Ok(())
+            }
+        }
+    }
+
+    fn search_begins(&self, channel: &Channel, event: Event, request: Ref) -> isize {
+        if !channel.observed() {
+            return 0;
+        }
+        let id = self.fresh_id();
+        // SAFETY: request rule 2: not yet in a queue.
+        channel.raise(event, id, || super::observe::spec_of(channel, unsafe { request.body() }));
+        id
+    }
+
+    fn search_ends(&self, channel: &Channel, event: Event, id: isize, request: Ref) {
+        // SAFETY: as in `search_begins`.
+        channel.raise(event, id, || super::observe::spec_of(channel, unsafe { request.body() }));
+    }
+
+    /// From now on the receive has the message's peer and tag.
+    #[inline(always)]
+    pub(super) fn matched(&self, request: Ref, envelope: &Envelope, arrived: &Arrived) {
+        // SAFETY: request rule 2: matched under the queues, so it is ours.
+        let body = unsafe { request.body() };
+        body.peer = envelope.source as i32;
+        body.tag = envelope.tag;
+        body.world = arrived.world;
+    }
+
+    /// Gives a matched receive its message.
+    pub(super) fn accept(&self, request: Ref, arrived: Arrived) -> Result<()> {
+        let Arrived { world, id, synchronous, payload, .. } = arrived;
+        match payload {
+            Payload::Small(len, bytes) => self.deliver(request, &bytes[..usize::from(len)]),
+            Payload::Whole(bytes) => self.deliver(request, &bytes),
+            Payload::Announced { total, addr } => return self.accept_large(request, id, total, addr),
+            Payload::Local(send) => self.deliver_local(send, request),
+        }
+        if synchronous { self.acknowledge(world, id) } else { Ok(()) }
+    }
+
+    /// Notes that `change` receives were posted (or taken, if negative).
+    #[inline(always)]
+    pub(super) fn note_posted(&self, change: i64) {
+        let length = &self.telemetry().posted;
+        length.set(length.now.get().wrapping_add_signed(change));
+    }
+
+    /// Notes that `change` messages became unexpected (or were taken), which hold `bytes` bytes of memory.
+    #[inline(always)]
+    pub(super) fn note_unexpected(&self, change: i64, bytes: usize) {
+        let telemetry = self.telemetry();
+        telemetry.unexpected.set(telemetry.unexpected.now.get().wrapping_add_signed(change));
+        if bytes > 0 {
+            let held = telemetry.unexpected_bytes.now.get();
+            telemetry.unexpected_bytes.set(held.wrapping_add_signed(change * bytes as i64));
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! Engines as threads of one process, talking to each other through the C-free interface.
+
+use super::*;
+use crate::abi::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_BYTE};
+use crate::comm::Comm;
+use crate::datatype::Datatype;
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::job::Job;
+
+/// Runs `body` on `n` ranks, each a thread, and gives back what they return.
+fn ranks<R: Send>(n: u32, shared: bool, body: impl Fn(&Engine, &Comm) -> R + Sync) -> Vec<R> {
+    let jobs = Job::threads(n).expect("memory");
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = jobs
+            .into_iter()
+            .map(|job| {
+                let body = &body;
+                scope.spawn(move || {
+                    // SAFETY: each engine is used by its own thread, or `shared` is true.
+                    let engine = unsafe { Engine::new(job, shared, Box::new(|text| panic!("{text}"))) }
+                        .expect("engine");
+                    let comm = Comm::world(engine.rank(), engine.size(), engine.registry().attach(0));
+                    let comm = engine.open(comm).expect("world");
+                    let result = body(&engine, &comm);
+                    // Nobody leaves while another one may still talk to it.
+                    for peer in 0..engine.size() as i32 {
+                        // SAFETY: no bytes.
+                        unsafe { engine.coll_send(&comm, core::ptr::null(), 0, peer, 99) }.expect("goodbye");
+                    }
+                    for peer in 0..engine.size() as i32 {
+                        // SAFETY: no bytes.
+                        unsafe { engine.coll_recv(&comm, core::ptr::null_mut(), 0, peer, 99) }
+                            .expect("goodbye");
+                    }
+                    result
+                })
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().expect("a rank failed")).collect()
+    })
+}
+
+fn byte() -> Datatype {
+    Datatype::predefined(MPI_BYTE).expect("MPI_BYTE")
+}
+
+fn send(engine: &Engine, comm: &Comm, data: &[u8], dest: i32, tag: i32, mode: Mode) {
+    let buf = SendBuf { addr: data.as_ptr(), count: data.len(), datatype: &byte(), handle: MPI_BYTE };
+    // SAFETY: a live slice.
+    unsafe { engine.send(comm, &buf, dest, tag, mode) }.expect("send");
+}
+
+fn recv(
+    engine: &Engine,
+    comm: &Comm,
+    room: usize,
+    source: i32,
+    tag: i32,
+) -> Result<(Vec<u8>, Status), Error> {
+    let mut data = vec![0; room];
+    let buf = RecvBuf { addr: data.as_mut_ptr(), count: room, datatype: &byte(), handle: MPI_BYTE };
+    // SAFETY: a live vector.
+    let status = unsafe { engine.recv(comm, &buf, source, tag) }?;
+    data.truncate(status.bytes as usize);
+    Ok((data, status))
+}
+
+fn pattern(len: usize, seed: u8) -> Vec<u8> {
+    (0..len).map(|i| (i as u8).wrapping_mul(31).wrapping_add((i >> 8) as u8).wrapping_add(seed)).collect()
+}
+
+const SIZES: [usize; 12] = [0, 1, 8, 40, 41, 64, 1000, 16 << 10, (16 << 10) + 1, 100_000, 1 << 20, 3_000_001];
+
+#[test]
+fn every_size_arrives_in_every_mode_expected_or_not() {
+    ranks(2, false, |engine, comm| {
+        let mut memory = vec![0_u8; 1 << 23];
+        engine.buffers().attach(memory.as_mut_ptr(), memory.len()).expect("first");
+        for mode in [Mode::Standard, Mode::Synchronous, Mode::Ready, Mode::Buffered] {
+            for (i, size) in SIZES.into_iter().enumerate() {
+                let tag = i as i32;
+                if comm.rank() == 0 {
+                    send(engine, comm, &pattern(size, i as u8), 1, tag, mode);
+                } else {
+                    let (data, status) = recv(engine, comm, size, 0, tag).expect("receive");
+                    assert!(data == pattern(size, i as u8), "{size} bytes, {mode:?}");
+                    assert_eq!((status.source, status.tag, status.bytes), (0, tag, size as u64));
+                }
+            }
+        }
+        engine.detach_buffer().expect("idle");
+    });
+}
+
+#[test]
+fn a_rank_talks_to_itself() {
+    ranks(1, false, |engine, comm| {
+        for size in SIZES {
+            let data = pattern(size, 1);
+            let mut got = vec![0; size];
+            let buf = RecvBuf { addr: got.as_mut_ptr(), count: size, datatype: &byte(), handle: MPI_BYTE };
+            // SAFETY: lives until the wait.
+            let posted = unsafe { engine.irecv(comm, &buf, 0, 5) }.expect("post");
+            send(engine, comm, &data, 0, 5, Mode::Standard);
+            engine.wait(posted).expect("receive");
+            assert!(got == data);
+            let buf = SendBuf { addr: data.as_ptr(), count: size, datatype: &byte(), handle: MPI_BYTE };
+            // SAFETY: lives until the wait.
+            let sent = unsafe { engine.isend(comm, &buf, 0, 6, Mode::Standard) }.expect("send");
+            assert!(recv(engine, comm, size, MPI_ANY_SOURCE, MPI_ANY_TAG).expect("receive").0 == data);
+            engine.wait(sent).expect("sent");
+        }
+    });
+}
+
+#[test]
+fn a_message_that_does_not_fit_is_an_error_and_the_sender_goes_on() {
+    ranks(2, false, |engine, comm| {
+        for size in [10, 1000, 100_000] {
+            if comm.rank() == 0 {
+                send(engine, comm, &pattern(size, 0), 1, 1, Mode::Standard);
+            } else {
+                let error = recv(engine, comm, 5, 0, 1).unwrap_err();
+                assert_eq!(error, Error::Truncate { sent: size as u64, room: 5 });
+            }
+        }
+    });
+}
+
+#[test]
+fn messages_do_not_overtake_each_other_however_full_the_ring() {
+    const MESSAGES: u32 = 20_000;
+    ranks(3, false, |engine, comm| {
+        if comm.rank() > 0 {
+            for i in 0..MESSAGES {
+                send(engine, comm, &i.to_le_bytes(), 0, 7, Mode::Standard);
+            }
+            return;
+        }
+        let mut next = [0_u32; 3];
+        for _ in 0..2 * MESSAGES {
+            let (data, status) = recv(engine, comm, 4, MPI_ANY_SOURCE, 7).expect("receive");
+            let i = u32::from_le_bytes(data.try_into().expect("four bytes"));
+            assert_eq!(i, next[status.source as usize], "from {}", status.source);
+            next[status.source as usize] += 1;
+        }
+    });
+}
+
+#[test]
+fn probes_see_what_a_receive_would_get() {
+    ranks(2, false, |engine, comm| {
+        if comm.rank() == 0 {
+            send(engine, comm, &pattern(100, 3), 1, 9, Mode::Standard);
+            send(engine, comm, &pattern(50_000, 4), 1, 10, Mode::Standard);
+            return;
+        }
+        let status = engine.probe(comm, MPI_ANY_SOURCE, MPI_ANY_TAG).expect("probe");
+        assert_eq!((status.tag, status.bytes), (9, 100));
+        let message = engine.mprobe(comm, 0, 10).expect("mprobe");
+        assert_eq!(message.status().bytes, 50_000);
+        assert!(engine.iprobe(comm, 0, 10).expect("iprobe").is_none(), "a matched probe takes it away");
+        let mut got = vec![0; 50_000];
+        let buf = RecvBuf { addr: got.as_mut_ptr(), count: got.len(), datatype: &byte(), handle: MPI_BYTE };
+        // SAFETY: lives until the wait.
+        let request = unsafe { engine.imrecv(&buf, message) }.expect("imrecv");
+        engine.wait(request).expect("receive");
+        assert!(got == pattern(50_000, 4));
+        assert_eq!(recv(engine, comm, 100, 0, 9).expect("receive").0, pattern(100, 3));
+    });
+}
+
+#[test]
+fn what_is_cancelled_in_time_does_not_happen() {
+    ranks(2, false, |engine, comm| {
+        for size in [4, 1000, 100_000] {
+            if comm.rank() == 0 {
+                let data = pattern(size, 0);
+                let buf = SendBuf { addr: data.as_ptr(), count: size, datatype: &byte(), handle: MPI_BYTE };
+                // SAFETY: lives until the wait.
+                let request = unsafe { engine.isend(comm, &buf, 1, 1, Mode::Standard) }.expect("send");
+                engine.cancel(request).expect("cancel");
+                assert!(engine.wait(request).expect("wait").cancelled, "nobody had received it");
+                send(engine, comm, b"next", 1, 2, Mode::Standard);
+            } else {
+                let mut got = [0_u8; 4];
+                let buf = RecvBuf { addr: got.as_mut_ptr(), count: 4, datatype: &byte(), handle: MPI_BYTE };
+                // SAFETY: lives until the wait.
+                let request = unsafe { engine.irecv(comm, &buf, 0, 77) }.expect("post");
+                engine.cancel(request).expect("cancel");
+                assert!(engine.wait(request).expect("wait").cancelled);
+                assert_eq!(recv(engine, comm, 4, 0, 2).expect("receive").0, b"next");
+                assert!(engine.iprobe(comm, 0, 1).expect("probe").is_none(), "the sender took it back");
+            }
+        }
+    });
+}
+
+#[test]
+fn threads_of_one_rank_send_and_receive_at_once() {
+    const MESSAGES: u32 = 2_000;
+    ranks(2, true, |engine, comm| {
+        std::thread::scope(|scope| {
+            for thread in 0..3_i32 {
+                scope.spawn(move || {
+                    for i in 0..MESSAGES {
+                        let size = if i % 50 == 0 { 50_000 } else { 12 };
+                        let mine = pattern(size, (i as u8).wrapping_add(thread as u8));
+                        if (i + comm.rank()) % 2 == 0 {
+                            send(engine, comm, &mine, 1 - comm.rank() as i32, thread, Mode::Standard);
+                            assert!(
+                                recv(engine, comm, size, 1 - comm.rank() as i32, thread).expect("receive").0
+                                    == mine
+                            );
+                        } else {
+                            assert!(
+                                recv(engine, comm, size, 1 - comm.rank() as i32, thread).expect("receive").0
+                                    == mine
+                            );
+                            send(engine, comm, &mine, 1 - comm.rank() as i32, thread, Mode::Standard);
+                        }
+                    }
+                });
+            }
+        });
+    });
+}

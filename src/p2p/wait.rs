@@ -1,0 +1,117 @@
+//! Waiting for requests, and what becomes of a request that is over (MPI 5.0 §3.7.3, §3.7.5).
+
+use super::observe::request_event;
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::events::Event;
+use crate::job::telemetry::{Wait, Waiting, now};
+use crate::request::{Operation, Ref, Status, Then};
+
+impl Engine {
+    /// Waits for a request and takes its outcome; the request is gone afterwards (a persistent one is inactive).
+    ///
+    /// # Errors
+    ///
+    /// What the operation failed with; [`Error::PeerGone`] or [`Error::Corrupt`] when waiting has become senseless: the
+    /// request is then left as it is.
+    pub fn wait(&self, request: Ref) -> Result<Status> {
+        self.wait_complete(request)?;
+        match self.take_outcome(request) {
+            (status, None) => Ok(status),
+            (_, Some(error)) => Err(error),
+        }
+    }
+
+    /// Waits until a request is complete and leaves it so.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::wait`].
+    #[inline]
+    pub fn wait_complete(&self, request: Ref) -> Result<()> {
+        self.wait_until(|| Some(self.describe(request)), || request.state().is_complete())
+    }
+
+    /// Looks whether a request is complete, after one look at what has come in if it is not.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::wait`].
+    pub fn test_complete(&self, request: Ref) -> Result<bool> {
+        if request.state().is_complete() {
+            return Ok(true);
+        }
+        self.poll_once()?;
+        Ok(request.state().is_complete())
+    }
+
+    /// Takes the outcome and, if it is complete, the request; `None` while it is not.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::wait`].
+    pub fn test(&self, request: Ref) -> Result<Option<Status>> {
+        if !self.test_complete(request)? {
+            return Ok(None);
+        }
+        match self.take_outcome(request) {
+            (status, None) => Ok(Some(status)),
+            (_, Some(error)) => Err(error),
+        }
+    }
+
+    /// The outcome of a complete request, which stays (MPI_Request_get_status).
+    pub fn look_at_outcome(&self, request: Ref) -> (Status, Option<Error>) {
+        debug_assert!(request.state().is_complete());
+        // SAFETY: request rule 2: complete, so it is its user's.
+        let body = unsafe { request.body() };
+        (outcome(body.status, body.error.as_ref()), body.error.clone())
+    }
+
+    /// Takes the outcome of a complete request: its user is notified. The slot goes back, or a persistent request
+    /// becomes inactive.
+    pub fn take_outcome(&self, request: Ref) -> (Status, Option<Error>) {
+        debug_assert!(request.state().is_complete());
+        // SAFETY: request rule 2: complete, so it is its user's.
+        let body = unsafe { request.body() };
+        if let Some(channel) = body.channel {
+            // SAFETY: the request counts as pending on the channel.
+            request_event(unsafe { channel.as_ref() }, request, Event::ReqNotify);
+        }
+        let error = body.error.take();
+        let status = outcome(body.status, error.as_ref());
+        if body.persistent {
+            request.state().reset();
+        } else {
+            self.release_request(request);
+        }
+        (status, error)
+    }
+
+    /// Lets go of a request without waiting for it (MPI_Request_free).
+    pub fn free_request(&self, request: Ref) {
+        if request.state().detach() == Then::Release {
+            self.release_request(request);
+        }
+    }
+
+    /// What a wait for this request says of itself to an observer.
+    fn describe(&self, request: Ref) -> Wait {
+        // SAFETY: request rule 2: these fields change at most once, when a receive is matched; an observer takes what
+        // it sees as a sample.
+        let body = unsafe { request.body() };
+        let peer = if body.peer >= 0 { Some(body.world) } else { None };
+        // SAFETY: an active request counts as pending on its channel.
+        let context = body.channel.map_or(0, |channel| unsafe { channel.as_ref() }.context());
+        let kind = match body.operation {
+            _ if context % 2 == 1 => Waiting::Collective,
+            Operation::Send => Waiting::Send,
+            Operation::Receive => Waiting::Receive,
+        };
+        Wait { kind, peer, tag: (body.tag >= 0).then_some(body.tag), context, since: now() }
+    }
+}
+
+fn outcome(status: Status, error: Option<&Error>) -> Status {
+    Status { error: error.map_or(crate::abi::MPI_SUCCESS, Error::class), ..status }
+}

@@ -1,0 +1,187 @@
+//! The consumers of all rings to this rank, and which of them are watched.
+
+use crate::engine::Engine;
+use crate::engine::parts::ring;
+use crate::error::Error;
+use crate::p2p::corrupt;
+use crate::ring::{Consumer, MappedRing};
+
+/// Rings that are looked at without being rung for, at most. Looking at one that is silent costs a load from the cache.
+const WATCHED: usize = 32;
+/// Records that one peer may deliver before the next one has its turn.
+const TURN: usize = 32;
+
+/// What the driver of progress has.
+pub(crate) struct Incoming {
+    consumers: Box<[Side]>,
+    /// Peers whose rings are watched; the one that spoke last is first.
+    watched: Vec<u32>,
+}
+
+/// The consumer of one peer's ring.
+enum Side {
+    /// The peer has not rung yet: its ring may have no memory.
+    Silent,
+    Open(Box<Consumer<MappedRing>>),
+    /// The peer spoiled it.
+    Spoiled,
+}
+
+impl Incoming {
+    pub fn new(size: u32) -> Self {
+        Self { consumers: (0..size).map(|_| Side::Silent).collect(), watched: Vec::new() }
+    }
+
+    /// One look at everything that may have come in. Returns how many records were handled.
+    #[inline]
+    pub fn poll(&mut self, engine: &Engine) -> usize {
+        let mut handled = 0;
+        let mut at = 0;
+        while at < self.watched.len() {
+            let peer = self.watched[at];
+            let n = self.drain(engine, peer);
+            if n > 0 {
+                handled += n;
+                self.watched[..=at].rotate_right(1);
+            }
+            at += 1;
+        }
+        for word in 0..engine.bell.words() {
+            if engine.bell.rung(word) {
+                handled += self.answer(engine, word);
+            }
+        }
+        handled
+    }
+
+    /// Handles what waits in one ring, a turn at most.
+    #[inline]
+    fn drain(&mut self, engine: &Engine, peer: u32) -> usize {
+        let Side::Open(consumer) = &mut self.consumers[peer as usize] else { return 0 };
+        if !consumer.ready() {
+            return 0;
+        }
+        let mut n = 0;
+        while n < TURN {
+            match consumer.poll(|header, data| engine.handle(peer, header, data)) {
+                Ok(Some(Ok(()))) => n += 1,
+                Ok(None) => break,
+                Ok(Some(Err(error @ Error::Corrupt { .. }))) => return self.spoil(engine, peer, error),
+                Ok(Some(Err(error))) => {
+                    engine.fail(error);
+                    n += 1;
+                }
+                Err(what) => {
+                    let error = corrupt(peer, format!("{} ({})", what.what, what.value));
+                    return self.spoil(engine, peer, error);
+                }
+            }
+        }
+        give_credit(engine, peer, consumer);
+        n
+    }
+
+    /// Never looks at a spoiled ring again; every wait ends with what was wrong.
+    #[cold]
+    fn spoil(&mut self, engine: &Engine, peer: u32, error: Error) -> usize {
+        engine.fail(error);
+        self.consumers[peer as usize] = Side::Spoiled;
+        self.watched.retain(|&watched| watched != peer);
+        1
+    }
+
+    /// Peers have rung: watches their rings and handles what is there. What waits for room to them is pumped by the
+    /// caller (bell rule 4).
+    #[cold]
+    fn answer(&mut self, engine: &Engine, word: usize) -> usize {
+        let mut bits = engine.bell.take(word);
+        // A credit bell has no records behind it, but is something that happened.
+        let mut handled = 1;
+        while bits != 0 {
+            let peer = word as u32 * 64 + bits.trailing_zeros();
+            bits &= bits - 1;
+            if peer < engine.size() && peer != engine.rank() {
+                self.watch(engine, peer);
+                handled += self.drain(engine, peer);
+            }
+        }
+        handled
+    }
+
+    fn watch(&mut self, engine: &Engine, peer: u32) {
+        let side = &mut self.consumers[peer as usize];
+        if matches!(side, Side::Silent) {
+            // SAFETY: the peer has taken the memory before it rang (one that lies costs memory, not safety); this is the only place that makes a consumer, once a peer, under
+            // the incoming lock (ring rule 4).
+            *side = Side::Open(Box::new(Consumer::new(unsafe { ring(&engine.job, peer, engine.rank()) })));
+        }
+        let Side::Open(consumer) = side else { return };
+        if self.watched.contains(&peer) {
+            return;
+        }
+        consumer.watch();
+        if self.watched.len() == WATCHED {
+            self.unwatch_from(engine, WATCHED / 2);
+        }
+        self.watched.insert(0, peer);
+    }
+
+    /// Watches only the first `keep` rings any more. One that has spoken meanwhile rings for itself.
+    fn unwatch_from(&mut self, engine: &Engine, keep: usize) {
+        let dropped = self.watched.split_off(keep);
+        for &peer in &dropped {
+            if let Side::Open(consumer) = &self.consumers[peer as usize] {
+                consumer.unwatch();
+            }
+        }
+        engine.fences.heavy();
+        for &peer in &dropped {
+            if self.has_record(peer) {
+                engine.bell.ring(peer as usize);
+            }
+        }
+    }
+
+    #[inline]
+    fn has_record(&self, peer: u32) -> bool {
+        matches!(&self.consumers[peer as usize], Side::Open(consumer) if consumer.ready())
+    }
+
+    /// Before sleep: from now on every peer rings. The caller fences and asks [`Self::anything`].
+    pub fn unwatch_all(&mut self) {
+        for &peer in &self.watched {
+            if let Side::Open(consumer) = &self.consumers[peer as usize] {
+                consumer.unwatch();
+            }
+        }
+    }
+
+    /// Whether a ring that was watched has a record.
+    pub fn anything(&self) -> bool {
+        self.watched.iter().any(|&peer| self.has_record(peer))
+    }
+
+    /// After sleep, or instead of it: watches again what has something to say, forgets the rest.
+    pub fn rewatch(&mut self) {
+        let consumers = &self.consumers;
+        self.watched.retain(|&peer| match &consumers[peer as usize] {
+            Side::Open(consumer) if consumer.ready() => {
+                consumer.watch();
+                true
+            }
+            _ => false,
+        });
+    }
+}
+
+/// Publishes credit if there is a batch of it, and rings a producer that waits for it (bell rule 2).
+#[inline(always)]
+fn give_credit(engine: &Engine, peer: u32, consumer: &mut Consumer<MappedRing>) {
+    if consumer.publish() {
+        engine.fences.light();
+        if consumer.credit_wanted() {
+            engine.telemetry().wakes.add(1);
+            engine.peers[peer as usize].bell.ring(engine.rank() as usize);
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! How long to poll, when to yield, when to sleep.
+
+use crate::engine::Config;
+use std::time::Instant;
+
+/// Polls between two looks at the clock, which costs as much as a few polls.
+const POLLS: u32 = 64;
+
+/// What to do after a poll that found nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Poll again.
+    Spin,
+    /// Give the CPU to somebody else, then poll again.
+    Yield,
+    /// Sleep until rung.
+    Sleep,
+}
+
+/// One wait's patience.
+#[derive(Debug, Default)]
+pub(super) struct Pace {
+    polls: u32,
+    since: Option<Instant>,
+    yields: u32,
+}
+
+impl Pace {
+    /// Something happened: the wait begins anew.
+    #[inline(always)]
+    pub fn restart(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Nothing happened.
+    #[inline(always)]
+    pub fn next(&mut self, config: &Config) -> Step {
+        self.polls += 1;
+        if !self.polls.is_multiple_of(POLLS) && self.yields == 0 {
+            Step::Spin
+        } else {
+            self.look_at_clock(config)
+        }
+    }
+
+    #[cold]
+    fn look_at_clock(&mut self, config: &Config) -> Step {
+        if self.yields == 0 {
+            let since = *self.since.get_or_insert_with(Instant::now);
+            if since.elapsed() < config.spin {
+                return Step::Spin;
+            }
+        }
+        if self.yields < config.yields {
+            self.yields += 1;
+            return Step::Yield;
+        }
+        Step::Sleep
+    }
+}

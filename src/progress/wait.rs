@@ -1,0 +1,170 @@
+//! Waiting: poll, yield, sleep; and who drives progress when several threads wait.
+
+use super::incoming::Incoming;
+use super::pace::{Pace, Step};
+use crate::engine::Engine;
+use crate::error::Result;
+use crate::job::telemetry::Wait;
+use crate::sync::{ElidedGuard, spin_loop, yield_now};
+use core::time::Duration;
+
+/// How long a sleep lasts at most: after it, the job's health is looked at.
+const NAP: Duration = Duration::from_millis(100);
+/// How often a thread that waits for the driver tries to hear from it before it sleeps.
+const LISTENS: u32 = 200;
+
+impl Engine {
+    /// Waits until `done`, driving progress meanwhile. `why` is for observers and asked only before a sleep.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Error::PeerGone`] when the job is over, [`crate::Error::Corrupt`] when a ring is spoiled.
+    #[inline]
+    pub(crate) fn wait_until(
+        &self,
+        why: impl Fn() -> Option<Wait>,
+        mut done: impl FnMut() -> bool,
+    ) -> Result<()> {
+        if done() {
+            return Ok(());
+        }
+        self.wait_long(&why, &mut done)
+    }
+
+    fn wait_long(&self, why: &dyn Fn() -> Option<Wait>, done: &mut dyn FnMut() -> bool) -> Result<()> {
+        let mut pace = Pace::default();
+        loop {
+            match self.incoming.try_lock(self.shared) {
+                Some(incoming) => {
+                    let result = self.drive(incoming, &mut pace, why, done);
+                    if self.shared {
+                        // The next one must drive.
+                        self.crowd.tell();
+                    }
+                    return result;
+                }
+                None => self.follow(&mut pace, done),
+            }
+            if done() {
+                return Ok(());
+            }
+            self.healthy()?;
+        }
+    }
+
+    /// Drives progress until `done`.
+    fn drive(
+        &self,
+        mut incoming: ElidedGuard<'_, Incoming>,
+        pace: &mut Pace,
+        why: &dyn Fn() -> Option<Wait>,
+        done: &mut dyn FnMut() -> bool,
+    ) -> Result<()> {
+        loop {
+            let happened = self.step(&mut incoming);
+            if done() {
+                return Ok(());
+            }
+            if happened {
+                pace.restart();
+                if self.failed().is_some() {
+                    return self.healthy();
+                }
+                continue;
+            }
+            match pace.next(&self.config) {
+                Step::Spin => spin_loop(),
+                Step::Yield => {
+                    self.telemetry().yields.add(1);
+                    yield_now();
+                }
+                Step::Sleep => {
+                    self.sleep(&mut incoming, why, done);
+                    pace.restart();
+                    self.healthy()?;
+                }
+            }
+        }
+    }
+
+    /// One look at everything. Returns whether anything happened.
+    #[inline]
+    fn step(&self, incoming: &mut Incoming) -> bool {
+        let handled = incoming.poll(self);
+        let moved = self.has_backlog() && self.pump_backlog();
+        handled > 0 || moved
+    }
+
+    #[inline]
+    fn has_backlog(&self) -> bool {
+        !self.backlog.lock(self.shared).is_empty()
+    }
+
+    /// One look at everything, if nobody else is at it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::wait_until`].
+    pub(crate) fn poll_once(&self) -> Result<()> {
+        if let Some(mut incoming) = self.incoming.try_lock(self.shared) {
+            self.step(&mut incoming);
+            drop(incoming);
+            if self.shared {
+                self.crowd.tell();
+            }
+        }
+        match self.failed() {
+            None => Ok(()),
+            Some(error) => Err(error.clone()),
+        }
+    }
+
+    /// Sleeps until rung, unless there is something to do (bell rules 1 to 3).
+    #[cold]
+    fn sleep(&self, incoming: &mut Incoming, why: &dyn Fn() -> Option<Wait>, done: &mut dyn FnMut() -> bool) {
+        let telemetry = self.telemetry();
+        if let Some(wait) = why() {
+            telemetry.waiting.set(&wait);
+        }
+        incoming.unwatch_all();
+        self.want_credit();
+        let slept = self.bell.sleep(self.fences, NAP, || {
+            incoming.anything() || self.backlog_has_room() || done() || self.failed().is_some()
+        });
+        telemetry.sleeps.add(u64::from(slept));
+        incoming.rewatch();
+        telemetry.waiting.clear();
+    }
+
+    /// Waits for what the driver of progress will complete, or for its role.
+    #[cold]
+    fn follow(&self, pace: &mut Pace, done: &mut dyn FnMut() -> bool) {
+        for _ in 0..LISTENS {
+            if done() || self.driver_gone() {
+                return;
+            }
+            spin_loop();
+        }
+        self.crowd.wait(NAP, || done() || self.driver_gone());
+        pace.restart();
+    }
+
+    fn driver_gone(&self) -> bool {
+        self.incoming.try_lock(self.shared).is_some()
+    }
+
+    /// Something of interest to other threads has happened: they, and a driver that sleeps, must look.
+    #[cold]
+    pub(crate) fn tell_others(&self) {
+        self.crowd.tell();
+        self.bell.wake();
+    }
+
+    /// Whether waiting still makes sense.
+    fn healthy(&self) -> Result<()> {
+        if let Some(error) = self.failed() {
+            return Err(error.clone());
+        }
+        self.job.check_alive(None)
+    }
+}

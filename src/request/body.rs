@@ -1,0 +1,164 @@
+//! What an operation is about, and how far it has come.
+
+use crate::datatype::Datatype;
+use crate::error::Error;
+use crate::p2p::Channel;
+use core::ptr::NonNull;
+
+/// Which way the data goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    /// From here to a peer.
+    Send,
+    /// From a peer to here.
+    Receive,
+}
+
+/// How the elements of the user's buffer lie.
+#[derive(Debug, Clone, Default)]
+pub enum Layout {
+    /// One run of bytes from `addr`.
+    #[default]
+    Bytes,
+    /// Something that must be packed.
+    Typed(Datatype),
+}
+
+/// How far the engine has come with an active request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Stage {
+    /// Not active.
+    #[default]
+    Idle,
+    /// A receive in the posted queue; removable by its ticket.
+    Posted(crate::matching::Ticket),
+    /// A send that waits for room in the ring.
+    Deferred,
+    /// A send whose payload travelled with its envelope and whose match is awaited (synchronous mode).
+    AwaitsAck,
+    /// A send that was announced and waits for the receiver's answer.
+    Announced,
+    /// Sender or receiver of a transfer in chunks through the ring.
+    Chunks,
+    /// Both sides copy one half; which of (own half, other's half) is done.
+    Halves(bool, bool),
+    /// A send that waits for the receiver to have copied everything.
+    AwaitsFinish,
+    /// Nothing remains but to be waited for.
+    Done,
+}
+
+/// What MPI_Status says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Status {
+    /// Rank of the sender in the communicator.
+    pub source: i32,
+    /// Tag of the message.
+    pub tag: i32,
+    /// Error class, for the calls that fill several statuses.
+    pub error: i32,
+    /// Bytes received.
+    pub bytes: u64,
+    /// Whether MPI_Cancel succeeded.
+    pub cancelled: bool,
+}
+
+impl Status {
+    /// The status of a request that is null, inactive, or has none (MPI 5.0 §3.7.3).
+    pub const EMPTY: Self = Self {
+        source: crate::abi::MPI_ANY_SOURCE,
+        tag: crate::abi::MPI_ANY_TAG,
+        error: crate::abi::MPI_SUCCESS,
+        bytes: 0,
+        cancelled: false,
+    };
+    /// The status of a receive from MPI_PROC_NULL (MPI 5.0 §3.10).
+    pub const PROC_NULL: Self = Self { source: crate::abi::MPI_PROC_NULL, ..Self::EMPTY };
+}
+
+impl Default for Status {
+    fn default() -> Self {
+        Self::EMPTY
+    }
+}
+
+/// A request's body (request rule 2 says whose).
+#[derive(Debug)]
+pub struct Body {
+    /// Send or receive.
+    pub operation: Operation,
+    /// Whether the send is synchronous.
+    pub synchronous: bool,
+    /// Whether the request survives its completion.
+    pub persistent: bool,
+    /// Of a persistent request: peer, tag, job rank and mode with which each start begins.
+    pub template: (i32, i32, u32, crate::p2p::Mode),
+    /// Stage of the work.
+    pub stage: Stage,
+    /// The channel it runs on; counted as pending there, so it stays.
+    pub channel: Option<NonNull<Channel>>,
+    /// First byte of the data: the user's address, moved by the true lower bound for [`Layout::Bytes`].
+    pub addr: *mut u8,
+    /// Elements, as the user gave them.
+    pub count: usize,
+    /// How they lie.
+    pub layout: Layout,
+    /// The user's address and datatype handle, for events.
+    pub user: (*mut u8, usize),
+    /// Bytes of data: to send, or room to receive.
+    pub bytes: usize,
+    /// The peer as the user gave it; the real one once a receive is matched.
+    pub peer: i32,
+    /// The tag as the user gave it; the real one once a receive is matched.
+    pub tag: i32,
+    /// The sender's rank in the communicator: what the envelope carries.
+    pub source: u32,
+    /// The peer's rank in the job; of a receive once it is matched.
+    pub world: u32,
+    /// The peer's request id, where there is one.
+    pub remote: u32,
+    /// Bytes announced by the sender, and bytes moved so far.
+    pub total: usize,
+    /// See `total`.
+    pub moved: usize,
+    /// An address in the peer (of a send: where to write the second half; of a receive: where to read).
+    pub remote_addr: u64,
+    /// Outcome.
+    pub status: Status,
+    /// What went wrong.
+    pub error: Option<Error>,
+    /// A buffered send's own copy of the data, if the engine keeps it.
+    pub keeps: Option<crate::p2p::Reservation>,
+}
+
+// SAFETY: the raw addresses are the user's buffers and the channel; request rule 2 says which thread uses them when.
+unsafe impl Send for Body {}
+
+impl Default for Body {
+    fn default() -> Self {
+        Self {
+            operation: Operation::Send,
+            synchronous: false,
+            persistent: false,
+            template: (0, 0, 0, crate::p2p::Mode::Standard),
+            stage: Stage::Idle,
+            channel: None,
+            addr: core::ptr::null_mut(),
+            count: 0,
+            layout: Layout::Bytes,
+            user: (core::ptr::null_mut(), 0),
+            bytes: 0,
+            peer: 0,
+            tag: 0,
+            source: 0,
+            world: 0,
+            remote: 0,
+            total: 0,
+            moved: 0,
+            remote_addr: 0,
+            status: Status::EMPTY,
+            error: None,
+            keeps: None,
+        }
+    }
+}

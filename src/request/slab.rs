@@ -1,0 +1,234 @@
+//! Where requests live: chunks that never move, ids that grow stale.
+
+use super::body::Body;
+use super::state::State;
+use crate::sync::{AtomicPtr, AtomicU32, Cell, Elided, Ordering};
+use core::ptr::NonNull;
+
+/// Ids begin here, above the ABI's predefined handles, so that an id is its own C handle.
+const FIRST: u32 = 4096;
+const INDEX_BITS: u32 = 22;
+const INDEX: u32 = (1 << INDEX_BITS) - 1;
+const GENERATIONS: u32 = 256;
+/// Slots of the first chunk; each further one is twice as large.
+const CHUNK: u32 = 256;
+const CHUNKS: usize = 14;
+const CAPACITY: u32 = chunk_start(CHUNKS as u32);
+const _: () = assert!(CAPACITY <= INDEX);
+const LIVE: u32 = 1 << 31;
+
+const fn chunk_start(chunk: u32) -> u32 {
+    ((1 << chunk) - 1) * CHUNK
+}
+
+/// The chunk of a slot.
+#[inline(always)]
+fn chunk_of(index: u32) -> u32 {
+    (index / CHUNK + 1).ilog2()
+}
+
+/// One slot.
+#[derive(Debug)]
+pub struct Slot {
+    /// State word.
+    pub state: State,
+    /// Generation, and LIVE while a request is in it.
+    tag: AtomicU32,
+    index: u32,
+    body: Cell<Body>,
+}
+
+/// A request in its slot: a plain pointer, valid as long as the slab.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ref(NonNull<Slot>);
+
+// SAFETY: slots are `Sync` by the request rules and live as long as the engine that uses the reference.
+unsafe impl Send for Ref {}
+// SAFETY: as above.
+unsafe impl Sync for Ref {}
+
+impl Ref {
+    #[inline(always)]
+    fn slot(&self) -> &Slot {
+        // SAFETY: chunks are freed only with the slab, which outlives every reference (slab documentation).
+        unsafe { self.0.as_ref() }
+    }
+
+    /// The state word.
+    #[inline(always)]
+    pub fn state(&self) -> &State {
+        &self.slot().state
+    }
+
+    /// The name under which peers and users know this request: 4096 ≤ id < 2³¹.
+    #[inline(always)]
+    pub fn id(&self) -> u32 {
+        // Relaxed: asked by who holds the request, so its generation stands still.
+        let generation = self.slot().tag.load(Ordering::Relaxed) & !LIVE;
+        FIRST + (generation << INDEX_BITS | self.slot().index)
+    }
+
+    /// The body.
+    ///
+    /// # Safety
+    ///
+    /// The caller has it by request rule 2 and holds no other reference to it.
+    #[inline(always)]
+    #[allow(clippy::mut_from_ref)]
+    pub unsafe fn body<'a>(self) -> &'a mut Body {
+        // SAFETY: valid as in `slot`; exclusive by the caller's promise.
+        unsafe { self.0.as_ref() }.body.with_mut(|body| unsafe { &mut *body })
+    }
+}
+
+/// All requests of one engine. References and ids must not be used after the slab is dropped.
+#[derive(Debug)]
+pub struct Slab {
+    chunks: [AtomicPtr<Slot>; CHUNKS],
+    free: Elided<Free>,
+}
+
+#[derive(Debug, Default)]
+struct Free {
+    slots: Vec<Ref>,
+    fresh: u32,
+}
+
+impl Default for Slab {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Slab {
+    /// An empty slab.
+    pub fn new() -> Self {
+        Self {
+            chunks: core::array::from_fn(|_| AtomicPtr::new(core::ptr::null_mut())),
+            free: Elided::new(Free::default()),
+        }
+    }
+
+    /// An inactive request with a default body, or `None` when more than four million are alive.
+    #[inline]
+    pub fn take(&self, shared: bool) -> Option<Ref> {
+        let mut free = self.free.lock(shared);
+        let request = match free.slots.pop() {
+            Some(request) => request,
+            None => self.fresh(&mut free)?,
+        };
+        let tag = &request.slot().tag;
+        // Relaxed: the id becomes known to others through a ring or the user, which publish it.
+        tag.store(tag.load(Ordering::Relaxed) | LIVE, Ordering::Relaxed);
+        Some(request)
+    }
+
+    #[cold]
+    fn fresh(&self, free: &mut Free) -> Option<Ref> {
+        let first = free.fresh;
+        if first >= CAPACITY {
+            return None;
+        }
+        let number = chunk_of(first);
+        let slots: Vec<Slot> = (first..chunk_start(number + 1))
+            .map(|index| Slot {
+                state: State::new(),
+                tag: AtomicU32::new(0),
+                index,
+                body: Cell::new(Body::default()),
+            })
+            .collect();
+        let chunk = Box::leak(slots.into_boxed_slice());
+        // Release: pairs with Acquire in `get`, publishes the slots.
+        self.chunks[number as usize].store(chunk.as_mut_ptr(), Ordering::Release);
+        free.fresh = chunk_start(number + 1);
+        free.slots.extend(chunk.iter().rev().map(|slot| Ref(NonNull::from(slot))));
+        free.slots.pop()
+    }
+
+    /// Gives a slot back; its id is stale from now on.
+    ///
+    /// The caller is the one that request rule 4 tells to, and leaves the body without owned parts it cares for.
+    #[inline]
+    pub fn release(&self, request: Ref, shared: bool) {
+        let slot = request.slot();
+        let generation = slot.tag.load(Ordering::Relaxed) & !LIVE;
+        // Relaxed: a peer's stale id is refused or not; either is a corrupt record that harms nobody's memory.
+        slot.tag.store((generation + 1) % GENERATIONS, Ordering::Relaxed);
+        slot.state.reset();
+        self.free.lock(shared).slots.push(request);
+    }
+
+    /// The request of that name, if it is alive.
+    #[inline]
+    pub fn get(&self, id: u32) -> Option<Ref> {
+        let at = id.checked_sub(FIRST)?;
+        let (generation, index) = (at >> INDEX_BITS, at & INDEX);
+        // Acquire: pairs with Release in `fresh`.
+        let number = chunk_of(index);
+        let chunk = NonNull::new(self.chunks.get(number as usize)?.load(Ordering::Acquire))?;
+        // SAFETY: a published chunk has all the slots whose indices `chunk_of` maps to it.
+        let slot = unsafe { chunk.add((index - chunk_start(number)) as usize) };
+        // SAFETY: as above; slots are only reached by shared reference.
+        let tag = unsafe { slot.as_ref() }.tag.load(Ordering::Relaxed);
+        (tag == generation | LIVE).then_some(Ref(slot))
+    }
+
+    /// Number of requests alive.
+    pub fn alive(&self, shared: bool) -> usize {
+        let free = self.free.lock(shared);
+        free.fresh as usize - free.slots.len()
+    }
+}
+
+impl Drop for Slab {
+    fn drop(&mut self) {
+        for (number, chunk) in self.chunks.iter().enumerate() {
+            let chunk = chunk.load(Ordering::Relaxed);
+            if !chunk.is_null() {
+                let slots = core::ptr::slice_from_raw_parts_mut(chunk, (CHUNK as usize) << number);
+                // SAFETY: leaked by `fresh` from a box of exactly this length, and freed only here.
+                drop(unsafe { Box::from_raw(slots) });
+            }
+        }
+    }
+}
+
+#[cfg(all(test, not(perusal_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_finds_its_request_until_it_is_released() {
+        let slab = Slab::new();
+        let request = slab.take(false).expect("room");
+        let id = request.id();
+        assert!((4096..1 << 31).contains(&id));
+        assert_eq!(slab.get(id), Some(request));
+        slab.release(request, false);
+        assert_eq!(slab.get(id), None);
+        let again = slab.take(false).expect("room");
+        assert_eq!((again, slab.get(id)), (request, None), "same slot, another name");
+        assert_ne!(again.id(), id);
+    }
+
+    #[test]
+    fn ids_that_were_never_given_out_find_nothing() {
+        let slab = Slab::new();
+        for id in [0, 1, 4095, 4096, 5000, u32::MAX] {
+            assert_eq!(slab.get(id), None, "{id}");
+        }
+    }
+
+    #[test]
+    fn many_requests_have_names_of_their_own() {
+        let slab = Slab::new();
+        let all: Vec<Ref> = (0..1000).map(|_| slab.take(true).expect("room")).collect();
+        let mut ids: Vec<u32> = all.iter().map(Ref::id).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!((ids.len(), slab.alive(true)), (1000, 1000));
+        all.iter().for_each(|&request| slab.release(request, true));
+        assert_eq!(slab.alive(true), 0);
+    }
+}

@@ -1,0 +1,118 @@
+//! A request's state word: a type with named transitions.
+
+use crate::sync::{AtomicU32, Ordering};
+
+/// The engine works on it.
+const ACTIVE: u32 = 1;
+/// The operation is over; status and buffer are final.
+const COMPLETE: u32 = 2;
+/// The user has freed the handle: who comes last releases the slot.
+const DETACHED: u32 = 4;
+
+/// What the caller of a transition has to do about the slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Then {
+    /// Nothing: the other side still has an interest.
+    Keep,
+    /// Release the slot: nobody else will.
+    Release,
+}
+
+/// The state word. Inactive (0), ACTIVE or COMPLETE, and DETACHED beside any of them.
+#[derive(Debug, Default)]
+pub struct State(AtomicU32);
+
+impl State {
+    /// A slot's word before first use: inactive.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Inactive → active. Only the owner of an inactive request calls it.
+    #[inline(always)]
+    pub fn activate(&self) {
+        // Relaxed: the request becomes known to others through a queue's lock or a ring, which publish the body.
+        self.0.store(ACTIVE, Ordering::Relaxed);
+    }
+
+    /// Active → complete.
+    #[inline(always)]
+    pub fn complete(&self, shared: bool) -> Then {
+        if !shared {
+            // Relaxed load: without other threads there is nobody to race with (elision rule).
+            let before = self.0.load(Ordering::Relaxed);
+            // Release: edge 3, pairs with Acquire in `is_complete`.
+            self.0.store(before & DETACHED | COMPLETE, Ordering::Release);
+            return if before & DETACHED == 0 { Then::Keep } else { Then::Release };
+        }
+        // AcqRel: edge 3, pairs with Acquire in `is_complete` (status and buffer are final), and with `detach`.
+        let before = self.0.swap(COMPLETE, Ordering::AcqRel);
+        if before & DETACHED == 0 { Then::Keep } else { Then::Release }
+    }
+
+    /// The user lets go of the request without waiting (MPI_Request_free).
+    pub fn detach(&self) -> Then {
+        // AcqRel: edge 3: if it was complete we release the slot and must see all that the engine did to it.
+        let before = self.0.fetch_or(DETACHED, Ordering::AcqRel);
+        if before & ACTIVE == 0 { Then::Release } else { Then::Keep }
+    }
+
+    /// Complete → inactive, for a persistent request or before the slot is released.
+    #[inline(always)]
+    pub fn reset(&self) {
+        // Relaxed: only the owner looks at an inactive request.
+        self.0.store(0, Ordering::Relaxed);
+    }
+
+    /// Whether the operation is over.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        // Acquire: edge 3, pairs with Release in `complete`: status and buffer are final.
+        self.0.load(Ordering::Acquire) & COMPLETE != 0
+    }
+
+    /// Whether the engine works on it.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_active(&self) -> bool {
+        // Relaxed: asked by the owner, who activated it, or by progress, which alone ends it.
+        self.0.load(Ordering::Relaxed) & ACTIVE != 0
+    }
+
+    /// Whether the user has let go of it.
+    #[must_use]
+    pub fn is_detached(&self) -> bool {
+        // Relaxed: a hint for events; the slot's fate is decided by the transitions.
+        self.0.load(Ordering::Relaxed) & DETACHED != 0
+    }
+}
+
+#[cfg(all(test, not(perusal_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_goes_from_inactive_through_active_to_complete() {
+        for shared in [false, true] {
+            let state = State::new();
+            assert!(!state.is_active() && !state.is_complete());
+            state.activate();
+            assert!(state.is_active() && !state.is_complete());
+            assert_eq!(state.complete(shared), Then::Keep);
+            assert!(!state.is_active() && state.is_complete());
+            assert_eq!(state.detach(), Then::Release);
+        }
+    }
+
+    #[test]
+    fn a_freed_request_is_released_by_its_completion() {
+        for shared in [false, true] {
+            let state = State::new();
+            state.activate();
+            assert_eq!(state.detach(), Then::Keep);
+            assert_eq!(state.complete(shared), Then::Release);
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Which engine copies a large message: measured once a job, or as the user says.
+
+use crate::engine::Config;
+use crate::engine::CopyChoice;
+use crate::job::Job;
+use crate::sync::{AtomicBool, Ordering};
+use std::time::Instant;
+
+/// How a large message is copied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CopyEngine {
+    /// In chunks through the ring: two copies, both ranks at work.
+    Chunks,
+    /// The receiver reads the sender's memory.
+    Read,
+    /// The receiver reads one half, the sender writes the other.
+    Halves,
+    /// A plain copy: both ranks see the memory.
+    Direct,
+}
+
+/// Word of the header's tuning area with the measured thresholds: bytes from which `Read` wins (low half) and from
+/// which `Halves` wins (high half); `NEVER` for never, 0 while nobody has measured.
+const TUNING: usize = 0;
+const NEVER: u32 = u32::MAX;
+/// Sizes at which the start-up measurement compares, in bytes.
+const PROBES: [usize; 3] = [32 << 10, 128 << 10, 512 << 10];
+
+/// The choice for one rank.
+#[derive(Debug)]
+pub(crate) struct CopyPolicy {
+    choice: CopyChoice,
+    threads: bool,
+    /// Set when the kernel refused a cross-memory copy: not tried again.
+    refused: AtomicBool,
+}
+
+impl CopyPolicy {
+    /// Reads the user's choice. Rank 0 measures for all where there is something to choose.
+    pub fn new(job: &Job, config: &Config) -> Self {
+        let threads = job.are_threads();
+        if config.copy == CopyChoice::Auto && job.rank() == 0 && job.size() > 1 && !threads {
+            // Release is not needed: the word is all there is; Relaxed.
+            job.header().tuning[TUNING].store(measure(), Ordering::Relaxed);
+        }
+        Self { choice: config.copy, threads, refused: AtomicBool::new(false) }
+    }
+
+    /// The engine for `bytes` bytes, `contiguous` on both sides.
+    pub fn engine(&self, job: &Job, bytes: usize, contiguous: bool) -> CopyEngine {
+        if !contiguous {
+            return CopyEngine::Chunks;
+        }
+        if self.threads && matches!(self.choice, CopyChoice::Auto | CopyChoice::Direct) {
+            return CopyEngine::Direct;
+        }
+        // Relaxed: a hint; a refused copy falls back anyway.
+        if self.refused.load(Ordering::Relaxed) {
+            return CopyEngine::Chunks;
+        }
+        match self.choice {
+            CopyChoice::Chunks => CopyEngine::Chunks,
+            CopyChoice::Read => CopyEngine::Read,
+            CopyChoice::Halves => CopyEngine::Halves,
+            CopyChoice::Auto | CopyChoice::Direct => {
+                measured(job.header().tuning[TUNING].load(Ordering::Relaxed), bytes)
+            }
+        }
+    }
+
+    /// Remembers that the kernel refused a cross-memory copy.
+    pub fn refuse(&self) {
+        // Relaxed: a hint, as in `engine`.
+        self.refused.store(true, Ordering::Relaxed);
+    }
+
+    /// What rank 0 measured: bytes from which each cross-memory engine is used.
+    pub fn thresholds(job: &Job) -> [Option<u32>; 2] {
+        let word = job.header().tuning[TUNING].load(Ordering::Relaxed);
+        [word as u32, (word >> 32) as u32].map(|from| (from != 0 && from != NEVER).then_some(from))
+    }
+}
+
+fn measured(word: u64, bytes: usize) -> CopyEngine {
+    let (read, halves) = (word as u32, (word >> 32) as u32);
+    let from = |threshold: u32| threshold != 0 && threshold != NEVER && bytes >= threshold as usize;
+    match (from(read), from(halves)) {
+        (_, true) => CopyEngine::Halves,
+        (true, false) => CopyEngine::Read,
+        _ => CopyEngine::Chunks,
+    }
+}
+
+/// Compares a cross-memory read with a plain copy at a few sizes, about a millisecond in all.
+///
+/// Chunks through the ring cost about one plain copy of time, because both ranks copy at once; so a read wins where it
+/// is as fast as a plain copy, and two halves where a read of one half is.
+fn measure() -> u64 {
+    let largest = PROBES[PROBES.len() - 1];
+    let (from, mut to) = (vec![1_u8; largest], vec![0_u8; largest]);
+    let own = std::process::id() as i32;
+    let (mut read_wins, mut halves_win) = (NEVER, NEVER);
+    for bytes in PROBES.into_iter().rev() {
+        let plain = best(|| to[..bytes].copy_from_slice(&from[..bytes]));
+        // SAFETY: `to` is ours and at least `bytes` long.
+        let mut read =
+            |len: usize| unsafe { super::read_peer(own, from.as_ptr() as u64, to.as_mut_ptr(), len) };
+        if read(bytes).is_err() {
+            return u64::from(NEVER) << 32 | u64::from(NEVER);
+        }
+        let whole = best(|| drop(read(bytes)));
+        let half = best(|| drop(read(bytes / 2)));
+        if whole <= plain {
+            read_wins = bytes as u32;
+        }
+        if half <= plain && half < whole {
+            halves_win = bytes as u32;
+        }
+    }
+    u64::from(halves_win) << 32 | u64::from(read_wins)
+}
+
+/// The shortest of a few runs: what the machine can do when nobody disturbs it.
+fn best(mut run: impl FnMut()) -> std::time::Duration {
+    (0..5)
+        .map(|_| {
+            let start = Instant::now();
+            run();
+            start.elapsed()
+        })
+        .min()
+        .expect("five runs")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thresholds_choose_the_engine() {
+        let word = u64::from(1000_u32) << 32 | 100;
+        assert_eq!(measured(word, 99), CopyEngine::Chunks);
+        assert_eq!(measured(word, 100), CopyEngine::Read);
+        assert_eq!(measured(word, 1000), CopyEngine::Halves);
+        assert_eq!(measured(0, 1 << 30), CopyEngine::Chunks, "not measured");
+        assert_eq!(measured(u64::MAX, 1 << 30), CopyEngine::Chunks, "never");
+    }
+}
