@@ -1,1 +1,33 @@
-//! Where ranks sit: hwloc topology, policy, binding, report.
+//! Where ranks sit: topology, policy, binding, report. Only the launcher has this; the MPI library binds nothing.
+//!
+//! A topology is a list of usable CPUs with the core, socket and NUMA node of each ([`Topology`]): from hwloc when
+//! binding was asked for, from a few files of `/sys` for the default, from the affinity mask alone where there is neither.
+//! What to do with it is pure arithmetic ([`place`]): a list of CPUs for each rank, or none where a rank floats.
+//!
+//! By default each rank of a job that fits gets an equal share of the cores, neighbours beside each other: one core each
+//! when they are as many as cores, several when there are more, so that a program with threads in its ranks keeps them.
+//! Nothing is bound when ranks outnumber cores or the cgroup's quota (the scheduler then knows better), when there is one
+//! rank, or when another perusal job on this machine has bound its ranks already: two jobs that both start at core 0 are
+//! worse than none that is bound.
+
+mod policy;
+mod report;
+mod topology;
+
+pub use policy::{Bind, MapBy, Placement, Policy, place};
+pub use topology::{Cpu, Topology};
+
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
+
+/// That this job is the one on the machine whose ranks are bound by default; given back when dropped or killed.
+#[derive(Debug)]
+pub struct Claim(#[expect(dead_code, reason = "the open socket is the claim")] UnixListener);
+
+/// Claims the machine's cores for default binding; `None` if another job has them. The claim is a socket with an abstract
+/// name: it cannot be left behind, and containers with networks of their own do not see each other's.
+#[must_use]
+pub fn claim() -> Option<Claim> {
+    let name = SocketAddr::from_abstract_name("perusal-placement").ok()?;
+    UnixListener::bind_addr(&name).ok().map(Claim)
+}
