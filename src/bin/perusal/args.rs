@@ -1,0 +1,513 @@
+//! The command line of `perusal run`, as people type it for `mpiexec`: long options with one dash or two, `:` between
+//! the programs of a job. What has a meaning on one machine is honoured, what has none is taken with a note, and what
+//! would change the outcome or is unknown is refused.
+
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::time::Duration;
+
+use clap::{CommandFactory, Parser};
+use perusal::placement::Policy;
+
+use crate::environment::{Change, Changes};
+
+/// Run a program on several ranks of this machine.
+///
+/// Long options may be written with one dash or two. Several programs make one job when they are separated by `:`, each
+/// with its own -n, -env and -wdir. Exit status: 0 if all ranks ended well; that of the first rank that failed (128 plus
+/// the signal that killed it); 124 after --timeout; 126 or 127 if a program cannot be run.
+#[derive(Parser, Debug, Default)]
+#[command(
+    version,
+    allow_negative_numbers = true,
+    override_usage = "perusal run [-n N] [options] program [args…] [: [-n N] [options] program [args…]]…"
+)]
+struct Options {
+    /// Number of ranks [default: one for each usable CPU, or 1 for each of several programs]
+    #[arg(short = 'n', long = "np", aliases = ["n", "c"], short_alias = 'c', value_name = "N")]
+    count: Option<u32>,
+
+    /// Working directory of the ranks
+    #[arg(long = "wdir", visible_alias = "wd", value_name = "DIR")]
+    wdir: Option<OsString>,
+
+    /// Set a variable for the ranks (all variables of mpiexec are passed on anyway)
+    #[arg(short = 'x', value_name = "VAR[=VALUE]")]
+    x: Vec<OsString>,
+    /// Set a variable for the ranks of this program
+    #[arg(long = "env", value_name = "VAR VALUE")]
+    env: Vec<OsString>,
+    /// Set a variable for all ranks
+    #[arg(long = "genv", value_name = "VAR VALUE")]
+    genv: Vec<OsString>,
+    /// Pass on only these variables, separated by commas
+    #[arg(long = "envlist", value_name = "VARS")]
+    envlist: Option<String>,
+    /// The same for all programs
+    #[arg(long = "genvlist", value_name = "VARS")]
+    genvlist: Option<String>,
+    /// Pass on no variables
+    #[arg(long = "envnone")]
+    envnone: bool,
+    /// The same for all programs
+    #[arg(long = "genvnone")]
+    genvnone: bool,
+    /// Pass on all variables (the default)
+    #[arg(long = "envall", alias = "genvall", hide = true)]
+    envall: bool,
+
+    /// Write the rank before each line of output
+    #[arg(short = 'l', long = "tag-output", aliases = ["prepend-rank", "label"])]
+    label: bool,
+    /// "tag" or "label" is the same as -l
+    #[arg(long = "output", value_name = "WHAT", hide = true)]
+    output: Option<String>,
+    /// End the job after so many seconds and say what each rank waits for; MPIEXEC_TIMEOUT in the environment is the same
+    #[arg(long = "timeout", value_name = "SECONDS")]
+    timeout: Option<String>,
+    /// Which rank gets standard input: a rank or "none" [default: 0]
+    #[arg(long = "stdin", short = 's', value_name = "RANK")]
+    stdin: Option<String>,
+
+    /// Bind each rank: none, core, socket, numa, hwthread; core:2 for two cores [default: an equal share of the cores if
+    /// ranks do not outnumber them]
+    #[arg(long = "bind-to", value_name = "WHAT")]
+    bind_to: Option<String>,
+    /// Deal ranks to cores: core (neighbours beside each other), socket or numa (in turn); :PE=2 for two cores a rank
+    #[arg(long = "map-by", value_name = "HOW")]
+    map_by: Option<String>,
+    /// Say where each rank was put
+    #[arg(long = "report-bindings")]
+    report_bindings: bool,
+    /// More ranks than CPUs are always allowed; accepted
+    #[arg(long = "oversubscribe", aliases = ["nooversubscribe", "no-oversubscribe", "use-hwthread-cpus"])]
+    oversubscribe: bool,
+
+    /// Hosts; only this machine is possible
+    #[arg(long = "host", aliases = ["hosts"], short = 'H', value_name = "HOSTS", hide = true)]
+    host: Vec<String>,
+    /// Taken with a note.
+    #[arg(long = "hostfile", aliases = ["machinefile", "default-hostfile"], short = 'f', hide = true)]
+    hostfile: Vec<OsString>,
+    /// Taken with a note.
+    #[arg(long = "mca", aliases = ["gmca", "pmca", "prtemca", "omca"], num_args = 2, hide = true)]
+    mca: Vec<OsString>,
+    /// Taken with a note.
+    #[arg(
+        long = "launcher",
+        aliases = ["bootstrap", "launcher-exec", "bootstrap-exec", "rmk", "iface", "personality", "prefix", "rank-by",
+            "ranks-per-proc", "demux", "topolib", "tune"],
+        hide = true
+    )]
+    elsewhere: Vec<OsString>,
+    /// There is one node, so these say nothing.
+    #[arg(long = "ppn", aliases = ["perhost", "npernode", "N", "grr", "rr"], short = 'N', hide = true)]
+    per_node: Vec<OsString>,
+    /// Without meaning and without harm.
+    #[arg(
+        long = "allow-run-as-root",
+        aliases = ["display-map", "display-allocation", "disable-auto-cleanup", "enable-x", "disable-x",
+            "print-all-exitcodes", "exitinfo", "nolocal", "quiet", "verbose", "localonly", "local"],
+        short = 'q',
+        short_alias = 'v',
+        hide = true
+    )]
+    harmless: bool,
+
+    /// The program and its arguments
+    #[arg(last = true, value_name = "PROGRAM", required = true)]
+    command: Vec<OsString>,
+}
+
+/// One program of a job.
+#[derive(Debug)]
+pub struct App {
+    /// Ranks, at least 1.
+    pub count: u32,
+    /// Working directory, if another than the launcher's.
+    pub wdir: Option<OsString>,
+    /// How its environment differs from the launcher's.
+    pub changes: Changes,
+    /// Program and arguments, at least the program.
+    pub command: Vec<OsString>,
+}
+
+/// Who gets standard input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stdin {
+    /// Nobody.
+    None,
+    /// This rank.
+    Rank(u32),
+}
+
+/// A job as asked for.
+#[derive(Debug)]
+pub struct Plan {
+    /// Its programs in the order of ranks.
+    pub apps: Vec<App>,
+    /// Whether lines get their rank written before them.
+    pub label: bool,
+    /// When to give up.
+    pub timeout: Option<Duration>,
+    /// Who gets standard input.
+    pub stdin: Stdin,
+    /// Where ranks are put.
+    pub policy: Policy,
+    /// Whether to say where ranks were put.
+    pub report_bindings: bool,
+    /// What was taken but means nothing here, a sentence each.
+    pub notes: Vec<String>,
+}
+
+impl Plan {
+    /// Number of ranks of the whole job.
+    #[must_use]
+    pub fn ranks(&self) -> u32 {
+        self.apps.iter().map(|app| app.count).sum()
+    }
+}
+
+/// Why there is no plan.
+#[derive(Debug)]
+pub enum Refusal {
+    /// clap's word: help, version, or an error with its usage.
+    Clap(clap::Error),
+    /// Ours.
+    Text(String),
+}
+
+impl From<String> for Refusal {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<perusal::Error> for Refusal {
+    fn from(error: perusal::Error) -> Self {
+        Self::Text(error.to_string())
+    }
+}
+
+/// Reads the arguments after the command's own name. `usable` is the number of usable CPUs.
+///
+/// # Errors
+/// What is unknown, incomplete or impossible here.
+pub fn parse(name: &str, tokens: &[OsString], usable: u32) -> Result<Plan, Refusal> {
+    let known = Known::new();
+    let blocks = tokens.split(|token| token == ":").map(|block| {
+        let normal = known.normalise(name, block)?;
+        Options::try_parse_from(normal).map_err(Refusal::Clap)
+    });
+    plan(blocks.collect::<Result<_, _>>()?, usable)
+}
+
+/// Puts the options of all programs of the job together.
+fn plan(mut blocks: Vec<Options>, usable: u32) -> Result<Plan, Refusal> {
+    let mut plan = Plan {
+        apps: vec![],
+        label: false,
+        timeout: None,
+        stdin: Stdin::Rank(0),
+        policy: Policy::default(),
+        report_bindings: false,
+        notes: vec![],
+    };
+    if let Some(seconds) = std::env::var_os("MPIEXEC_TIMEOUT") {
+        plan.timeout = Some(seconds_of("MPIEXEC_TIMEOUT", &seconds.to_string_lossy())?);
+    }
+    let default_count = if blocks.len() == 1 { usable } else { 1 };
+    let everywhere: Vec<Change> = blocks
+        .iter_mut()
+        .flat_map(|block| std::mem::take(&mut block.genv))
+        .map(|set| Change::of(&set))
+        .collect();
+    for block in blocks {
+        take_globals(&mut plan, &block)?;
+        let count = block.count.unwrap_or(default_count);
+        if count == 0 {
+            return Err(Refusal::Text("-n 0: a job has at least one rank".into()));
+        }
+        plan.apps.push(App {
+            count,
+            changes: changes(&block, &everywhere),
+            wdir: block.wdir,
+            command: block.command,
+        });
+    }
+    let total: u64 = plan.apps.iter().map(|app| u64::from(app.count)).sum();
+    if total > u64::from(u16::MAX) {
+        return Err(Refusal::Text(format!("{total} ranks are more processes than a machine can run")));
+    }
+    match plan.stdin {
+        Stdin::Rank(rank) if rank >= plan.ranks() => {
+            Err(Refusal::Text(format!("--stdin {rank}: the job has ranks 0..{}", plan.ranks())))
+        }
+        _ => Ok(plan),
+    }
+}
+
+/// Takes over what holds for the whole job.
+fn take_globals(plan: &mut Plan, block: &Options) -> Result<(), Refusal> {
+    plan.label |= block.label;
+    plan.report_bindings |= block.report_bindings;
+    match block.output.as_deref() {
+        None => {}
+        Some("tag" | "label" | "rank") => plan.label = true,
+        Some(other) => return Err(Refusal::Text(format!("--output {other}: only \"tag\" is possible"))),
+    }
+    if let Some(seconds) = &block.timeout {
+        plan.timeout = Some(seconds_of("--timeout", seconds)?);
+    }
+    match block.stdin.as_deref() {
+        None => {}
+        Some("none") => plan.stdin = Stdin::None,
+        Some(rank) => {
+            let rank = rank.parse().map_err(|_| format!("--stdin {rank}: it must be a rank or \"none\""))?;
+            plan.stdin = Stdin::Rank(rank);
+        }
+    }
+    if let Some(how) = &block.map_by {
+        plan.policy.set_map(how)?;
+    }
+    if let Some(what) = &block.bind_to {
+        plan.policy.set_bind(what)?;
+    }
+    for host in block.host.iter().flat_map(|hosts| hosts.split(',')) {
+        check_host(host)?;
+    }
+    let mut note = |given: &[OsString], what: &str| {
+        if !given.is_empty() {
+            plan.notes
+                .push(format!("{what} without effect: jobs run on this machine, by perusal's own means"));
+        }
+    };
+    note(&block.hostfile, "a host file is");
+    note(&block.mca, "another MPI's parameters (--mca) are");
+    note(&block.elsewhere, "options on how to start processes elsewhere are");
+    Ok(())
+}
+
+fn changes(block: &Options, everywhere: &[Change]) -> Changes {
+    let list = block.envlist.as_ref().or(block.genvlist.as_ref());
+    let only = match list {
+        Some(names) => Some(names.split(',').map(OsString::from).collect()),
+        None if block.envnone || block.genvnone => Some(vec![]),
+        None => None,
+    };
+    let own = block.x.iter().chain(&block.env).map(|set| Change::of(set));
+    Changes { only, set: everywhere.iter().cloned().chain(own).collect() }
+}
+
+fn seconds_of(what: &str, text: &str) -> Result<Duration, String> {
+    let seconds = text.trim().parse::<f64>().ok().filter(|seconds| *seconds > 0.0);
+    seconds
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+        .ok_or_else(|| format!("{what} {text}: it must be a number of seconds above 0"))
+}
+
+/// Refuses a host that is not this machine. "localhost:4" and the machine's own name are.
+fn check_host(host: &str) -> Result<(), String> {
+    let name = if host.starts_with('[') { host } else { host.split(':').next().unwrap_or(host) };
+    let own = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let short = |name: &str| name.trim().split('.').next().unwrap_or_default().to_ascii_lowercase();
+    if ["localhost", "127.0.0.1", "::1", "[::1]", ""].contains(&name) || short(name) == short(&own) {
+        return Ok(());
+    }
+    Err(format!("--host {host}: perusal runs jobs on this machine only ({})", own.trim()))
+}
+
+/// The options that there are, by name, with how many values follow each.
+struct Known {
+    long: HashMap<String, usize>,
+    short: HashMap<char, usize>,
+}
+
+impl Known {
+    fn new() -> Self {
+        let mut known = Self { long: HashMap::new(), short: HashMap::new() };
+        let mut command = Options::command();
+        command.build();
+        for arg in command.get_arguments().filter(|arg| !arg.is_positional()) {
+            let values = arg.get_num_args().map_or(0, |range| range.min_values());
+            let longs = arg.get_long().into_iter().chain(arg.get_all_aliases().into_iter().flatten());
+            known.long.extend(longs.map(|name| (name.to_owned(), values)));
+            let shorts = arg.get_short().into_iter().chain(arg.get_all_short_aliases().into_iter().flatten());
+            known.short.extend(shorts.map(|name| (name, values)));
+        }
+        known
+    }
+
+    /// Brings one program's tokens into a form that clap reads: two dashes before long names, `VAR VALUE` as one, and
+    /// `--` before the program.
+    fn normalise(&self, name: &str, tokens: &[OsString]) -> Result<Vec<OsString>, String> {
+        let mut normal = vec![OsString::from(name)];
+        let mut rest = tokens;
+        while let [token, after @ ..] = rest {
+            let Some(text) = token.to_str().filter(|text| text.starts_with('-')) else { break };
+            rest = after;
+            if text == "--" {
+                break;
+            }
+            let taken = self.option(text, rest, &mut normal)?;
+            rest = &rest[taken..];
+        }
+        if !rest.is_empty() {
+            normal.push("--".into());
+            normal.extend(rest.iter().cloned());
+        }
+        Ok(normal)
+    }
+
+    /// Appends one option with its values; how many of the following tokens those were.
+    fn option(&self, text: &str, after: &[OsString], normal: &mut Vec<OsString>) -> Result<usize, String> {
+        let bare = text.trim_start_matches('-');
+        let (name, attached) = match bare.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (bare, None),
+        };
+        let short = name.chars().next().filter(|_| !text.starts_with("--"));
+        let values = if let Some(values) = self.long.get(name).filter(|_| name.len() > 1 || short.is_none()) {
+            normal.push(format!("--{bare}").into());
+            *values
+        } else if let Some(values) = short.and_then(|short| self.short.get(&short)) {
+            // "-n4" and "-xVAR=1" carry their value; nobody types other letters together.
+            let alone = bare.len() == 1;
+            let carries =
+                name == "x" || bare.starts_with('x') || bare[1..].bytes().all(|byte| byte.is_ascii_digit());
+            if !(alone || *values == 1 && carries) {
+                return Err(unknown(text));
+            }
+            normal.push(text.into());
+            if alone { *values } else { 0 }
+        } else {
+            return Err(unknown(text));
+        };
+        if attached.is_some() || values == 0 {
+            return Ok(0);
+        }
+        if after.len() < values {
+            return Err(format!("{text} needs {values} more argument{}", if values == 1 { "" } else { "s" }));
+        }
+        // "-env VAR VALUE" and "-env VAR=VALUE" are both in use.
+        if matches!(name, "env" | "genv") && !contains_equals(&after[0]) {
+            let [variable, value, ..] = after else {
+                return Err(format!("{text} needs a variable and its value"));
+            };
+            let mut both = variable.clone();
+            both.push("=");
+            both.push(value);
+            normal.push(both);
+            return Ok(2);
+        }
+        normal.extend(after[..values].iter().cloned());
+        Ok(values)
+    }
+}
+
+fn contains_equals(token: &OsStr) -> bool {
+    token.as_encoded_bytes().contains(&b'=')
+}
+
+fn unknown(text: &str) -> String {
+    format!("unknown option {text}; see perusal run --help")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Result<Plan, Refusal> {
+        let tokens: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+        parse("mpiexec", &tokens, 6)
+    }
+
+    fn refused(line: &str) -> String {
+        match read(line) {
+            Ok(plan) => panic!("{line} was taken as {plan:?}"),
+            Err(Refusal::Text(text)) => text,
+            Err(Refusal::Clap(error)) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn the_spellings_of_the_number_of_ranks() {
+        for line in ["-n 3 a", "-np 3 a", "--np 3 a", "-n3 a", "-c 3 a", "--n 3 a", "-np=3 a", "--n=3 a"] {
+            assert_eq!(read(line).unwrap().ranks(), 3, "{line}");
+        }
+        assert_eq!(read("a").unwrap().ranks(), 6);
+        assert_eq!(read("a : b").unwrap().ranks(), 2);
+    }
+
+    #[test]
+    fn what_follows_the_program_is_its_own() {
+        let plan = read("-n 2 ./a -n 5 --help -l").unwrap();
+        assert_eq!(plan.apps[0].command, ["./a", "-n", "5", "--help", "-l"]);
+        assert!(!plan.label);
+        assert_eq!(read("-n 1 -- -odd").unwrap().apps[0].command, ["-odd"]);
+    }
+
+    #[test]
+    fn several_programs_make_one_job() {
+        let plan = read("-n 2 -wdir /a x : -np 3 -env V 1 y z").unwrap();
+        assert_eq!(plan.ranks(), 5);
+        assert_eq!(plan.apps[0].wdir.as_deref(), Some(OsStr::new("/a")));
+        assert_eq!(plan.apps[1].command, ["y", "z"]);
+        assert_eq!(plan.apps[1].changes.set, [Change::of(OsStr::new("V=1"))]);
+        assert!(plan.apps[0].changes.set.is_empty());
+    }
+
+    #[test]
+    fn variables_in_every_spelling() {
+        let plan = read("-x A=1 -x B -env C 2 -genv D=3 -genv E x=y a : b").unwrap();
+        let set: Vec<Change> =
+            ["D=3", "E=x=y", "A=1", "B", "C=2"].map(|s| Change::of(OsStr::new(s))).to_vec();
+        assert_eq!(plan.apps[0].changes.set, set);
+        assert_eq!(plan.apps[1].changes.set, set[..2]);
+        assert_eq!(read("-genvlist A,B a").unwrap().apps[0].changes.only, Some(vec!["A".into(), "B".into()]));
+        assert_eq!(read("-envnone a").unwrap().apps[0].changes.only, Some(vec![]));
+    }
+
+    #[test]
+    fn what_other_mpis_have_is_taken_with_a_note_where_it_says_nothing_here() {
+        let plan = read(
+            "--allow-run-as-root --oversubscribe --mca btl self,sm -hostfile h -ppn 4 -host localhost:2 -n 1 a",
+        );
+        let plan = plan.unwrap();
+        assert_eq!(plan.apps[0].command, ["a"]);
+        assert_eq!(plan.notes.len(), 2);
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_in_words() {
+        assert!(refused("-frobnicate a").contains("unknown option -frobnicate"));
+        assert!(refused("--frobnicate a").contains("unknown option --frobnicate"));
+        assert!(refused("-lq a").contains("unknown option -lq"));
+        assert!(refused("-n").contains("-n needs 1 more argument"));
+        assert!(refused("-n 0 a").contains("at least one rank"));
+        assert!(refused("-n x a").contains("invalid value 'x'"));
+        assert!(refused("-host elsewhere.example a").contains("this machine only"));
+        assert!(refused("--timeout -3 a").contains("above 0"));
+        assert!(refused("--bind-to moon a").contains("--bind-to moon"));
+        assert!(refused("-n 2").contains("PROGRAM"));
+        assert!(refused("-n 2 a :").contains("PROGRAM"));
+        assert!(refused("-n 2 --stdin 2 a").contains("ranks 0..2"));
+        assert!(refused("-n 70000 a").contains("70000 ranks"));
+    }
+
+    #[test]
+    fn options_of_the_whole_job() {
+        let plan =
+            read("-l --timeout 1.5 --stdin none --bind-to core --map-by socket --report-bindings a").unwrap();
+        assert!(plan.label && plan.report_bindings);
+        assert_eq!(plan.timeout, Some(Duration::from_millis(1500)));
+        assert_eq!(plan.stdin, Stdin::None);
+        assert!(read("--tag-output a").unwrap().label);
+        assert!(read("--output tag a").unwrap().label);
+    }
+
+    #[test]
+    fn the_definition_of_options_is_sound() {
+        Options::command().debug_assert();
+    }
+}

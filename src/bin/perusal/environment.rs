@@ -1,0 +1,130 @@
+//! The environment of a rank: the launcher's own, changed as asked, without what belongs to another job.
+
+use std::ffi::{CString, OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+use perusal::job;
+
+/// Variable that marks every process of a job, so that what was left behind can be found.
+pub const JOB_ID_VARIABLE: &str = "PERUSAL_JOB_ID";
+
+/// One variable as the command line names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// Set it to this value.
+    Set(OsString, OsString),
+    /// Pass it on, even where most are not.
+    Pass(OsString),
+}
+
+impl Change {
+    /// Reads `VAR=VALUE` or `VAR`.
+    pub fn of(text: &OsStr) -> Self {
+        let bytes = text.as_bytes();
+        match bytes.iter().position(|byte| *byte == b'=') {
+            Some(at) => Self::Set(
+                OsStr::from_bytes(&bytes[..at]).to_owned(),
+                OsStr::from_bytes(&bytes[at + 1..]).to_owned(),
+            ),
+            None => Self::Pass(text.to_owned()),
+        }
+    }
+}
+
+/// How a program's environment differs from the launcher's.
+#[derive(Debug, Clone, Default)]
+pub struct Changes {
+    /// The only variables to pass on; `None` for all.
+    pub only: Option<Vec<OsString>>,
+    /// What is set or passed on besides, in order.
+    pub set: Vec<Change>,
+}
+
+/// The environment of one program's ranks but for what tells them apart, as `execve` wants it.
+#[must_use]
+pub fn of_app(changes: &Changes) -> Vec<CString> {
+    let own = std::env::vars_os().collect();
+    apply(own, changes).into_iter().filter_map(|(name, value)| entry(name, value)).collect()
+}
+
+fn apply(own: Vec<(OsString, OsString)>, changes: &Changes) -> Vec<(OsString, OsString)> {
+    let reserved =
+        [job::FD_VARIABLE, job::RANK_VARIABLE, job::SIZE_VARIABLE, JOB_ID_VARIABLE].map(OsString::from);
+    let passed = |name: &OsString| {
+        let listed = changes.only.as_ref().is_none_or(|only| only.contains(name));
+        (listed || changes.set.contains(&Change::Pass(name.clone()))) && !reserved.contains(name)
+    };
+    let mut result: Vec<_> = own.into_iter().filter(|(name, _)| passed(name)).collect();
+    for change in &changes.set {
+        if let Change::Set(name, value) = change {
+            result.retain(|(other, _)| other != name);
+            result.push((name.clone(), value.clone()));
+        }
+    }
+    result
+}
+
+/// What tells a rank who it is.
+#[must_use]
+pub fn of_rank(job_id: u64, fd: i32, rank: u32, size: u32) -> Vec<CString> {
+    let numbers = [
+        (job::FD_VARIABLE, fd.to_string()),
+        (job::RANK_VARIABLE, rank.to_string()),
+        (job::SIZE_VARIABLE, size.to_string()),
+        (JOB_ID_VARIABLE, format!("{job_id:016x}")),
+    ];
+    numbers.into_iter().filter_map(|(name, value)| entry(name.into(), value.into())).collect()
+}
+
+/// `NAME=VALUE`; a NUL inside cannot come from a command line or an environment.
+fn entry(mut name: OsString, value: OsString) -> Option<CString> {
+    name.push("=");
+    name.push(value);
+    CString::new(name.into_vec()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pairs(pairs: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
+        pairs.iter().map(|(name, value)| (name.into(), value.into())).collect()
+    }
+
+    #[test]
+    fn all_is_passed_on_but_what_belongs_to_another_job() {
+        let own = pairs(&[
+            ("A", "1"),
+            ("PERUSAL_RANK", "7"),
+            ("PERUSAL_JOB_FD", "9"),
+            ("PERUSAL_RING_CELLS", "64"),
+        ]);
+        assert_eq!(apply(own, &Changes::default()), pairs(&[("A", "1"), ("PERUSAL_RING_CELLS", "64")]));
+    }
+
+    #[test]
+    fn the_last_setting_counts() {
+        let set = ["A=2", "B=3", "A=4"].map(|text| Change::of(text.as_ref())).to_vec();
+        let changed = apply(pairs(&[("A", "1")]), &Changes { only: None, set });
+        assert_eq!(changed, pairs(&[("B", "3"), ("A", "4")]));
+    }
+
+    #[test]
+    fn a_list_keeps_the_rest_away() {
+        let changes = Changes {
+            only: Some(vec!["A".into()]),
+            set: vec![Change::of("B".as_ref()), Change::of("C=".as_ref())],
+        };
+        let own = pairs(&[("A", "1"), ("B", "2"), ("D", "3")]);
+        assert_eq!(apply(own, &changes), pairs(&[("A", "1"), ("B", "2"), ("C", "")]));
+    }
+
+    #[test]
+    fn a_rank_is_told_who_it_is() {
+        let told = of_rank(0xab, 100, 3, 8);
+        assert!(
+            told.contains(&c"PERUSAL_RANK=3".to_owned())
+                && told.contains(&c"PERUSAL_JOB_ID=00000000000000ab".to_owned())
+        );
+    }
+}

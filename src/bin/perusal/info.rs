@@ -1,0 +1,80 @@
+//! `perusal info`: what this machine and this build offer.
+
+use std::process::ExitCode;
+
+use perusal::job::{Geometry, Layout, Memory, cpus, header, layout};
+use perusal::placement::Topology;
+
+/// Prints it.
+pub fn main() -> ExitCode {
+    let topology = Topology::load();
+    println!("perusal {}", env!("CARGO_PKG_VERSION"));
+    println!(
+        "  events (PERUSE)       {}",
+        if cfg!(feature = "peruse") { "built in" } else { "not built in" }
+    );
+    println!("  job memory            version {}, {}", header::VERSION, memory_works());
+    println!(
+        "  CPUs                  {} usable by affinity, {} by cgroup quota; time for {}",
+        cpus::affinity().len(),
+        cpus::quota().map_or_else(|| "unlimited".into(), |quota| quota.to_string()),
+        cpus::usable()
+    );
+    println!(
+        "  topology              cores: {}, sockets: {}, NUMA nodes: {} (from {})",
+        topology.cores().len(),
+        topology.sockets().len(),
+        topology.numas().len(),
+        topology.source()
+    );
+    println!("  memory a job          ranks      cells   bulk   a ring    fixed   address space");
+    for ranks in [1, 2, 4, 8, 16, 32, 64, 128, 256, 1024] {
+        match Geometry::from_environment(ranks).and_then(Layout::new) {
+            Ok(layout) => println!("{}", row(&layout)),
+            Err(error) => {
+                eprintln!("perusal: {error}");
+                return ExitCode::FAILURE;
+            }
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn row(layout: &Layout) -> String {
+    let Geometry { ranks, cells, bulk } = layout.geometry();
+    format!(
+        "{:24}{ranks:>5}{cells:>11}{:>7}{:>9}{:>9}{:>16}",
+        "",
+        amount(u64::from(bulk)),
+        amount(layout.ring_size()),
+        amount(layout.fixed() - layout::CONTEXT_TABLE),
+        amount(layout.total()),
+    )
+}
+
+/// Bytes for people: at most four digits and a unit.
+fn amount(bytes: u64) -> String {
+    let units = ["", "K", "M", "G", "T", "P"];
+    let step = (0..units.len() - 1).take_while(|step| bytes >> (10 * step) >= 10_000).count();
+    format!("{}{}", (bytes >> (10 * step)), units[step])
+}
+
+fn memory_works() -> String {
+    match Memory::create(1, 0) {
+        Ok(_) => "sealed memfd works".into(),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_keep_to_four_digits() {
+        assert_eq!(amount(0), "0");
+        assert_eq!(amount(9999), "9999");
+        assert_eq!(amount(278_528), "272K");
+        assert_eq!(amount(1 << 40), "1024G");
+    }
+}

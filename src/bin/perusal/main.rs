@@ -1,0 +1,52 @@
+//! The `perusal` command; under the names `mpiexec` and `mpirun` it is `perusal run`.
+
+mod args;
+mod environment;
+mod guard;
+mod info;
+mod input;
+mod output;
+mod run;
+mod spawn;
+mod supervise;
+mod sys;
+mod verdict;
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// Runs MPI programs on this machine and shows what their messages do.
+#[derive(Parser)]
+#[command(name = "perusal", version, arg_required_else_help = true)]
+enum Command {
+    /// Run a program on several ranks; `mpiexec` and `mpirun` are the same. See `perusal run --help`.
+    #[command(disable_help_flag = true)]
+    Run {
+        /// Options, program and its arguments.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
+    /// Say what this machine and this build offer.
+    Info,
+}
+
+fn main() -> ExitCode {
+    let mut args = std::env::args_os();
+    let name = args.next().unwrap_or_else(|| "perusal".into());
+    let name =
+        Path::new(&name).file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let mut rest: Vec<OsString> = args.collect();
+    if name.starts_with("mpiexec") || name.starts_with("mpirun") {
+        return run::main(&name, &rest);
+    }
+    if rest.first().is_some_and(|first| first == "run") {
+        return run::main("perusal run", &rest.split_off(1));
+    }
+    match Command::parse() {
+        Command::Run { args } => run::main("perusal run", &args),
+        Command::Info => info::main(),
+    }
+}

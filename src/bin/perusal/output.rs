@@ -1,0 +1,313 @@
+//! Passing on what ranks write, whole lines at a time, without ever waiting for whoever reads it.
+
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind, Read};
+use std::os::fd::{AsRawFd, RawFd};
+use std::time::Instant;
+
+use crate::sys;
+
+/// Bytes that a pipe takes at once without waiting when it is writable at all (PIPE_BUF).
+const ATOM: usize = 4096;
+/// Bytes waiting in a sink from which on no more is read from the ranks.
+const FULL: usize = 1 << 20;
+/// Length of a line from which on it is passed on in pieces.
+const LONG_LINE: usize = 1 << 20;
+/// Bytes read from a rank at once.
+const PIECE: usize = 64 << 10;
+
+/// Who wrote something: a rank's stream, or the launcher.
+pub type Source = u32;
+/// The launcher itself.
+pub const LAUNCHER: Source = u32::MAX;
+
+/// Where lines go: the launcher's own standard output or error.
+#[derive(Debug)]
+pub struct Sink {
+    fd: RawFd,
+    waiting: VecDeque<u8>,
+    /// Who has begun a line and not ended it.
+    open: Option<Source>,
+    atom: usize,
+    broken: bool,
+}
+
+impl Sink {
+    /// Lines go to `fd`.
+    pub fn new(fd: RawFd) -> Self {
+        let regular = sys::identity(fd).is_some_and(|(kind, ..)| kind == libc::S_IFREG);
+        let atom = if regular { usize::MAX } else { ATOM };
+        Self { fd, waiting: VecDeque::new(), open: None, atom, broken: false }
+    }
+
+    /// The descriptor, for watching.
+    pub fn fd(&self) -> RawFd {
+        self.fd
+    }
+
+    /// Whether so much waits that the ranks should wait too.
+    pub fn is_full(&self) -> bool {
+        self.waiting.len() >= FULL
+    }
+
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Whether nobody reads any more.
+    pub fn is_broken(&self) -> bool {
+        self.broken
+    }
+
+    /// Takes text from `source`. If somebody else has a line open, it is ended first, so that lines never mix.
+    pub fn put(&mut self, source: Source, text: &[u8]) {
+        let Some(last) = text.last() else { return };
+        if self.broken {
+            return;
+        }
+        if self.open.is_some_and(|open| open != source) {
+            self.waiting.push_back(b'\n');
+        }
+        self.waiting.extend(text);
+        self.open = (*last != b'\n').then_some(source);
+    }
+
+    /// Writes as much as goes without waiting; true if something is left.
+    pub fn flush(&mut self) -> bool {
+        while !self.waiting.is_empty() && sys::writable(self.fd) {
+            let (front, _) = self.waiting.as_slices();
+            let piece = &front[..front.len().min(self.atom)];
+            // SAFETY: `piece` is live memory of the length that is passed.
+            let written = unsafe { libc::write(self.fd, piece.as_ptr().cast(), piece.len()) };
+            if let Ok(written) = usize::try_from(written) {
+                self.waiting.drain(..written);
+                continue;
+            }
+            match io::Error::last_os_error().kind() {
+                ErrorKind::Interrupted => {}
+                ErrorKind::WouldBlock => break,
+                // Nobody reads (or the disk is full): there is no one to tell.
+                _ => {
+                    self.broken = true;
+                    self.waiting.clear();
+                }
+            }
+        }
+        !self.waiting.is_empty()
+    }
+}
+
+/// One stream of one rank.
+#[derive(Debug)]
+pub struct Stream {
+    pipe: Option<io::PipeReader>,
+    source: Source,
+    label: Vec<u8>,
+    /// A line that has begun and not ended.
+    partial: Vec<u8>,
+    /// Since when the partial line has not grown.
+    pub idle_since: Option<Instant>,
+    /// Whether a part of the line has already been passed on, so that its rest gets no label.
+    begun: bool,
+    /// Which of the launcher's sinks it goes to.
+    pub sink: usize,
+    /// Whether the event loop watches it.
+    pub watched: bool,
+}
+
+impl Stream {
+    /// What comes out of `pipe` goes to sink number `sink`, each line after `label`.
+    pub fn new(pipe: io::PipeReader, source: Source, label: Vec<u8>, sink: usize) -> Self {
+        Self {
+            pipe: Some(pipe),
+            source,
+            label,
+            partial: vec![],
+            idle_since: None,
+            begun: false,
+            sink,
+            watched: false,
+        }
+    }
+
+    /// The descriptor, while it is open.
+    pub fn fd(&self) -> Option<RawFd> {
+        self.pipe.as_ref().map(AsRawFd::as_raw_fd)
+    }
+
+    /// Reads what is there and passes whole lines on. At the end of the stream the rest goes too, and it is closed.
+    pub fn read(&mut self, sink: &mut Sink) {
+        let mut piece = [0; PIECE];
+        while let Some(pipe) = &mut self.pipe {
+            match pipe.read(&mut piece) {
+                Ok(0) => self.close(sink),
+                Ok(got) => {
+                    self.take(&piece[..got], sink);
+                    if got < PIECE || sink.is_full() {
+                        break;
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(_) => self.close(sink),
+            }
+        }
+    }
+
+    fn take(&mut self, bytes: &[u8], sink: &mut Sink) {
+        let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let (lines, rest) = bytes.split_at(whole);
+        if !lines.is_empty() {
+            let mut text = std::mem::take(&mut self.partial);
+            text.extend_from_slice(lines);
+            self.emit(&text, sink);
+        }
+        self.partial.extend_from_slice(rest);
+        self.idle_since = (!self.partial.is_empty()).then(Instant::now);
+        if self.partial.len() > LONG_LINE {
+            self.emit_partial(sink);
+        }
+    }
+
+    /// Passes text on, each line of it after the label.
+    fn emit(&mut self, text: &[u8], sink: &mut Sink) {
+        if self.label.is_empty() {
+            sink.put(self.source, text);
+        } else {
+            let mut labelled = Vec::with_capacity(text.len() + text.len() / 16);
+            for line in text.split_inclusive(|byte| *byte == b'\n') {
+                if !self.begun {
+                    labelled.extend_from_slice(&self.label);
+                }
+                labelled.extend_from_slice(line);
+                self.begun = false;
+            }
+            sink.put(self.source, &labelled);
+        }
+        self.begun = text.last().is_some_and(|last| *last != b'\n');
+    }
+
+    /// Passes a line on that has not ended yet: a prompt, or one that is too long to be kept.
+    pub fn emit_partial(&mut self, sink: &mut Sink) {
+        let text = std::mem::take(&mut self.partial);
+        self.idle_since = None;
+        if !text.is_empty() {
+            self.emit(&text, sink);
+        }
+    }
+
+    fn close(&mut self, sink: &mut Sink) {
+        self.pipe = None;
+        if !self.label.is_empty() && (self.begun || !self.partial.is_empty()) {
+            self.partial.push(b'\n');
+        }
+        self.emit_partial(sink);
+    }
+
+    /// Reads what is still there and closes the stream, whoever may hold its other end.
+    pub fn drain(&mut self, sink: &mut Sink) {
+        self.read(sink);
+        if self.pipe.is_some() && !sink.is_full() {
+            self.close(sink);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn nowhere() -> Sink {
+        Sink::new(-1)
+    }
+
+    fn held(sink: &Sink) -> String {
+        String::from_utf8(sink.waiting.iter().copied().collect()).unwrap()
+    }
+
+    fn stream(label: &str) -> (io::PipeWriter, Stream) {
+        let (reader, writer) = io::pipe().unwrap();
+        sys::set_nonblocking(reader.as_raw_fd()).unwrap();
+        (writer, Stream::new(reader, 3, label.into(), 0))
+    }
+
+    #[test]
+    fn a_line_waits_for_its_end() {
+        let (mut writer, mut stream) = stream("");
+        let mut sink = nowhere();
+        writer.write_all(b"one\ntw").unwrap();
+        stream.read(&mut sink);
+        assert_eq!(held(&sink), "one\n");
+        assert!(stream.idle_since.is_some());
+        writer.write_all(b"o\nthree").unwrap();
+        stream.read(&mut sink);
+        assert_eq!(held(&sink), "one\ntwo\n");
+        drop(writer);
+        stream.read(&mut sink);
+        assert_eq!(held(&sink), "one\ntwo\nthree");
+        assert_eq!(stream.fd(), None);
+    }
+
+    #[test]
+    fn every_line_has_its_label_and_the_last_its_end() {
+        let (mut writer, mut stream) = stream("[3] ");
+        let mut sink = nowhere();
+        writer.write_all(b"one\n\ntwo").unwrap();
+        drop(writer);
+        stream.drain(&mut sink);
+        assert_eq!(held(&sink), "[3] one\n[3] \n[3] two\n");
+    }
+
+    #[test]
+    fn the_rest_of_a_line_gets_no_second_label() {
+        let (mut writer, mut stream) = stream("[3] ");
+        let mut sink = nowhere();
+        writer.write_all(b"name? ").unwrap();
+        stream.read(&mut sink);
+        stream.emit_partial(&mut sink);
+        writer.write_all(b"thanks\nbye\n").unwrap();
+        stream.read(&mut sink);
+        assert_eq!(held(&sink), "[3] name? thanks\n[3] bye\n");
+    }
+
+    #[test]
+    fn an_open_line_is_ended_before_another_begins() {
+        let mut sink = nowhere();
+        sink.put(1, b"half");
+        sink.put(1, b" done");
+        sink.put(2, b"other\n");
+        sink.put(LAUNCHER, b"end\n");
+        assert_eq!(held(&sink), "half done\nother\nend\n");
+    }
+
+    #[test]
+    fn a_sink_without_reader_swallows_the_rest() {
+        let (reader, writer) = io::pipe().unwrap();
+        let mut sink = Sink::new(writer.as_raw_fd());
+        drop(reader);
+        sink.put(1, b"text\n");
+        assert!(!sink.flush());
+        assert!(sink.is_broken());
+        sink.put(1, b"more\n");
+        assert!(sink.is_empty());
+    }
+
+    #[test]
+    fn a_slow_reader_is_not_waited_for() {
+        let (mut reader, writer) = io::pipe().unwrap();
+        let mut sink = Sink::new(writer.as_raw_fd());
+        let text = vec![b'x'; 300_000];
+        sink.put(1, &text);
+        let mut got = vec![];
+        while sink.flush() {
+            let mut piece = [0; 5000];
+            let count = reader.read(&mut piece).unwrap();
+            got.extend_from_slice(&piece[..count]);
+        }
+        drop(writer);
+        reader.read_to_end(&mut got).unwrap();
+        assert_eq!(got, text);
+    }
+}

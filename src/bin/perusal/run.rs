@@ -1,0 +1,202 @@
+//! `perusal run`: from the command line to running ranks; [`crate::supervise`] takes over from there.
+
+use std::ffi::{CString, OsString};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
+use std::process::ExitCode;
+
+use perusal::job::{Memory, cpus};
+use perusal::placement::{self, Bind, Claim, Placement, Policy, Topology};
+
+use crate::args::{self, App, Plan, Refusal, Stdin};
+use crate::environment;
+use crate::guard::Guard;
+use crate::input::Relay;
+use crate::output::Stream;
+use crate::spawn::{Failed, Start, Step, spawn};
+use crate::supervise::{FORWARDED, Parts, Supervisor};
+use crate::sys;
+use crate::verdict::Failure;
+
+/// Smallest number that the job's descriptor gets: shell scripts use the low ones for themselves.
+const HIGH_DESCRIPTOR: i32 = 100;
+
+/// Runs a job; `name` is what the launcher was called.
+pub fn main(name: &str, tokens: &[OsString]) -> ExitCode {
+    let usable = cpus::usable();
+    let plan = match args::parse(name, tokens, usable) {
+        Ok(plan) => plan,
+        Err(Refusal::Clap(error)) => {
+            // Nobody is left to tell if the terminal is gone.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+        Err(Refusal::Text(text)) => {
+            eprintln!("{name}: {text}");
+            return ExitCode::from(2);
+        }
+    };
+    for note in &plan.notes {
+        eprintln!("{name}: note: {note}");
+    }
+    match start(name, &plan, usable) {
+        Ok(supervisor) => ExitCode::from(supervisor.run()),
+        Err(failure) => {
+            eprintln!("{name}: {}", failure.text);
+            ExitCode::from(failure.status)
+        }
+    }
+}
+
+fn failure(what: &str) -> impl Fn(io::Error) -> Failure + '_ {
+    move |error| Failure { status: 1, text: format!("{what}: {error}") }
+}
+
+/// Makes the job's memory, posts the guard, places and starts all ranks.
+fn start<'a>(name: &'a str, plan: &'a Plan, usable: u32) -> Result<Supervisor<'a>, Failure> {
+    let size = plan.ranks();
+    // Two pipes a rank, and what the launcher needs itself.
+    let descriptors = sys::raise_descriptor_limit(u64::from(size) * 2 + 128);
+    let memory = Memory::create(size, std::process::id().cast_signed())
+        .map_err(|error| Failure { status: 1, text: error.to_string() })?;
+    let ignored: Vec<i32> = FORWARDED.into_iter().filter(|signal| sys::is_ignored(*signal)).collect();
+    let mut watched = FORWARDED.to_vec();
+    watched.push(libc::SIGCHLD);
+    let signals = sys::Signals::new(&watched).map_err(failure("signalfd"))?;
+    sys::adopt_orphans();
+    let guard = Guard::post(&memory).map_err(failure("starting a guard process"))?;
+    let (placement, claim) = place(name, plan, size, usable);
+    let relay = match plan.stdin {
+        Stdin::None => None,
+        Stdin::Rank(_) => Relay::of_terminal().map_err(failure("a pipe for standard input"))?,
+    };
+    let (relay, relay_end) = relay.map_or((None, None), |(relay, end)| (Some(relay), Some(end)));
+    let parts = Parts { name, plan, memory, signals, guard, relay, ignored, claim };
+    let mut supervisor = Supervisor::new(parts).map_err(failure("epoll"))?;
+    let starter = Starter { plan, placement, relay_end: relay_end.map(OwnedFd::from), descriptors };
+    match starter.start_all(&mut supervisor) {
+        Ok(()) => Ok(supervisor),
+        Err(failure) => {
+            supervisor.give_up();
+            Err(failure)
+        }
+    }
+}
+
+/// Decides where ranks sit, and says so if that was asked for. hwloc is loaded only for who asks.
+fn place(name: &str, plan: &Plan, size: u32, usable: u32) -> (Placement, Option<Claim>) {
+    let asked = plan.report_bindings || plan.policy != Policy::default();
+    let by_default = plan.policy.bind == Bind::Auto;
+    if by_default && !asked && (size <= 1 || size > usable) {
+        return (Placement::unbound(size, ""), None);
+    }
+    let claim = if by_default { placement::claim() } else { None };
+    let taken = by_default && claim.is_none();
+    if taken && !asked {
+        return (Placement::unbound(size, ""), None);
+    }
+    let topology = if asked { Topology::load() } else { Topology::quick() };
+    let placement = if taken {
+        Placement::unbound(size, "not bound: another job on this machine has bound its ranks")
+    } else {
+        placement::place(&topology, size, usable, &plan.policy)
+    };
+    if plan.report_bindings {
+        eprint!("{name}: {}", placement.report(&topology, usable));
+    }
+    (placement, claim)
+}
+
+/// What all ranks are started with.
+struct Starter<'a> {
+    plan: &'a Plan,
+    placement: Placement,
+    relay_end: Option<OwnedFd>,
+    descriptors: Option<libc::rlimit>,
+}
+
+impl Starter<'_> {
+    fn start_all(&self, supervisor: &mut Supervisor<'_>) -> Result<(), Failure> {
+        let segment = sys::duplicate_high(supervisor.memory().segment().fd(), HIGH_DESCRIPTOR)
+            .map_err(failure("a descriptor for the ranks"))?;
+        let null = File::open("/dev/null").map_err(failure("/dev/null"))?;
+        let mut rank = 0;
+        for app in &self.plan.apps {
+            let env = environment::of_app(&app.changes);
+            let argv = strings(&app.command)?;
+            let wdir =
+                app.wdir.clone().map(|dir| strings(&[dir])).transpose()?.and_then(|mut dirs| dirs.pop());
+            for _ in 0..app.count {
+                let (own_out, out) = io::pipe().map_err(failure("a pipe for output"))?;
+                let (own_err, err) = io::pipe().map_err(failure("a pipe for output"))?;
+                let memory = supervisor.memory();
+                let env_of_rank =
+                    environment::of_rank(memory.header().job_id(), segment.as_raw_fd(), rank, memory.size());
+                let pid = spawn(&Start {
+                    argv: &argv,
+                    env: [&env, &env_of_rank],
+                    wdir: wdir.as_ref(),
+                    cpus: &self.placement.ranks[rank as usize],
+                    stdio: [self.stdin_of(rank, &null), out.as_raw_fd(), err.as_raw_fd()],
+                    segment: segment.as_raw_fd(),
+                    mask: &supervisor.signals().original,
+                    descriptors: self.descriptors.as_ref(),
+                })
+                .map_err(|failed| cannot_start(app, &failed))?;
+                supervisor.add_rank(pid, own_out, own_err).map_err(failure("watching a rank's output"))?;
+                rank += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn stdin_of(&self, rank: u32, null: &File) -> i32 {
+        match (self.plan.stdin, &self.relay_end) {
+            (Stdin::Rank(reader), Some(relay)) if reader == rank => relay.as_raw_fd(),
+            (Stdin::Rank(reader), None) if reader == rank => 0,
+            _ => null.as_raw_fd(),
+        }
+    }
+}
+
+fn strings(tokens: &[OsString]) -> Result<Vec<CString>, Failure> {
+    let string = |token: &OsString| CString::new(token.clone().into_vec());
+    tokens
+        .iter()
+        .map(string)
+        .collect::<Result<_, _>>()
+        .map_err(|_| Failure { status: 2, text: "an argument contains a NUL byte".into() })
+}
+
+/// What a shell would say and answer.
+fn cannot_start(app: &App, failed: &Failed) -> Failure {
+    let Failed { step, error } = failed;
+    let program = app.command[0].to_string_lossy();
+    let status = if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 };
+    match step {
+        Step::Clone => {
+            Failure { status: 1, text: format!("no process can be started for {program}: {error}") }
+        }
+        Step::Directory => {
+            let dir = app.wdir.as_ref().map(|dir| dir.to_string_lossy()).unwrap_or_default();
+            Failure { status: 126, text: format!("-wdir {dir}: {error}") }
+        }
+        Step::Exec => Failure { status, text: format!("{program} cannot be run: {error}") },
+    }
+}
+
+/// The label before each line of a rank.
+pub fn label_of(rank: u32, plan: &Plan) -> Vec<u8> {
+    if plan.label { format!("[{rank}] ").into_bytes() } else { vec![] }
+}
+
+/// The two streams of a rank; `sinks` is how many the launcher has (one if its output and error are the same).
+pub fn streams_of(rank: u32, plan: &Plan, pipes: [io::PipeReader; 2], sinks: usize) -> [Stream; 2] {
+    let [out, err] = pipes;
+    [
+        Stream::new(out, rank * 2, label_of(rank, plan), 0),
+        Stream::new(err, rank * 2 + 1, label_of(rank, plan), sinks - 1),
+    ]
+}

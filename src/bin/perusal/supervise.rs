@@ -1,0 +1,474 @@
+//! Watching over a running job: output, input, signals, ends, and the end.
+//!
+//! One thread and one place to wait. Nothing here waits for a rank, or for whoever reads the output, in any other place.
+
+use std::io::{self, IsTerminal};
+use std::os::fd::{AsRawFd, RawFd};
+use std::time::{Duration, Instant};
+
+use perusal::job::{Exit, Memory};
+use perusal::placement::Claim;
+
+use crate::args::Plan;
+use crate::guard::{self, Guard};
+use crate::input::Relay;
+use crate::output::{LAUNCHER, Sink, Stream};
+use crate::run::streams_of;
+use crate::sys::{self, Child, Epoll, Signals};
+use crate::verdict::{Failure, hang_report, judge};
+
+/// Signals that are passed on to the ranks.
+pub const FORWARDED: [i32; 9] = [
+    libc::SIGINT,
+    libc::SIGTERM,
+    libc::SIGHUP,
+    libc::SIGQUIT,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+    libc::SIGALRM,
+    libc::SIGTSTP,
+    libc::SIGCONT,
+];
+
+/// From SIGTERM to SIGKILL for the ranks of a job that has failed.
+const GRACE: Duration = Duration::from_millis(400);
+/// For what ranks have left running when the last of them has ended: time to finish writing.
+const STRAY_GRACE: Duration = Duration::from_millis(200);
+/// For processes that do not even die of SIGKILL at once.
+const STRAY_LIMIT: Duration = Duration::from_secs(1);
+/// After so long without its end a line is taken for a prompt, if somebody sits at the terminal.
+const PROMPT: Duration = Duration::from_millis(150);
+/// Between attempts to write where the system cannot say when it is possible.
+const RETRY: Duration = Duration::from_millis(10);
+
+const SIGNALS: u64 = 0;
+const STDIN: u64 = 1;
+const RELAY: u64 = 2;
+const SINKS: u64 = 8;
+const STREAMS: u64 = 16;
+
+/// What a supervisor is made from.
+pub struct Parts<'a> {
+    /// What the launcher was called.
+    pub name: &'a str,
+    /// The job as asked for.
+    pub plan: &'a Plan,
+    /// The job's memory.
+    pub memory: Memory,
+    /// The launcher's signals.
+    pub signals: Signals,
+    /// The guard, already posted.
+    pub guard: Guard,
+    /// The terminal, if one rank gets it.
+    pub relay: Option<Relay>,
+    /// Signals that were ignored when the launcher was started, and so stay.
+    pub ignored: Vec<i32>,
+    /// That this job has bound its ranks.
+    pub claim: Option<Claim>,
+}
+
+struct Rank {
+    pid: i32,
+    running: bool,
+}
+
+/// The launcher of a job while the job runs.
+pub struct Supervisor<'a> {
+    name: &'a str,
+    plan: &'a Plan,
+    memory: Memory,
+    signals: Signals,
+    guard: Option<Guard>,
+    relay: Option<Relay>,
+    ignored: Vec<i32>,
+    _claim: Option<Claim>,
+    epoll: Epoll,
+    sinks: Vec<Sink>,
+    /// Which sinks are watched for room.
+    armed: Vec<bool>,
+    /// Which sinks are so full that their streams rest.
+    resting: Vec<bool>,
+    streams: Vec<Stream>,
+    ranks: Vec<Rank>,
+    forwarded: Vec<i32>,
+    failure: Option<Failure>,
+    kill_at: Option<Instant>,
+    timeout_at: Option<Instant>,
+    interactive: bool,
+}
+
+impl<'a> Supervisor<'a> {
+    /// A supervisor of ranks that are yet to be started.
+    pub fn new(parts: Parts<'a>) -> io::Result<Self> {
+        let Parts { name, plan, memory, signals, guard, relay, ignored, claim } = parts;
+        let epoll = Epoll::new()?;
+        epoll.add(signals.fd(), libc::EPOLLIN, SIGNALS)?;
+        let together = sys::identity(1).is_some() && sys::identity(1) == sys::identity(2);
+        let sinks: Vec<Sink> = if together { vec![Sink::new(1)] } else { vec![Sink::new(1), Sink::new(2)] };
+        Ok(Self {
+            name,
+            plan,
+            memory,
+            signals,
+            guard: Some(guard),
+            relay,
+            ignored,
+            _claim: claim,
+            epoll,
+            armed: vec![false; sinks.len()],
+            resting: vec![false; sinks.len()],
+            sinks,
+            streams: vec![],
+            ranks: vec![],
+            forwarded: vec![],
+            failure: None,
+            kill_at: None,
+            timeout_at: plan.timeout.map(|timeout| Instant::now() + timeout),
+            interactive: io::stdin().is_terminal() && io::stdout().is_terminal(),
+        })
+    }
+
+    /// The job's memory.
+    pub fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    /// The launcher's signals.
+    pub fn signals(&self) -> &Signals {
+        &self.signals
+    }
+
+    /// Takes a rank that has just been started under its watch; ranks come in order.
+    pub fn add_rank(&mut self, pid: i32, out: io::PipeReader, err: io::PipeReader) -> io::Result<()> {
+        let rank = self.ranks.len() as u32;
+        self.memory.roster().entry(rank).set_group(pid);
+        self.ranks.push(Rank { pid, running: true });
+        for pipe in [&out, &err] {
+            sys::set_nonblocking(pipe.as_raw_fd())?;
+        }
+        for mut stream in streams_of(rank, self.plan, [out, err], self.sinks.len()) {
+            watch(&self.epoll, &mut stream, self.streams.len())?;
+            self.streams.push(stream);
+        }
+        Ok(())
+    }
+
+    /// Ends what has been started, because the rest cannot be.
+    pub fn give_up(mut self) {
+        self.signal_running(libc::SIGKILL);
+        let limit = Instant::now() + STRAY_LIMIT;
+        while self.is_running() && Instant::now() < limit {
+            self.pass(Some(limit));
+        }
+        self.clear_up();
+    }
+
+    /// Watches until the last rank has ended; the launcher's exit status.
+    pub fn run(mut self) -> u8 {
+        while self.is_running() {
+            let deadline = self.next_deadline();
+            self.pass(deadline);
+            self.check_deadlines();
+        }
+        self.clear_up();
+        let broken_pipe = 128 + libc::SIGPIPE as u8;
+        match &self.failure {
+            Some(failure) => failure.status,
+            None if self.sinks[0].is_broken() => broken_pipe,
+            None => 0,
+        }
+    }
+
+    fn is_running(&self) -> bool {
+        self.ranks.iter().any(|rank| rank.running)
+    }
+
+    /// One wait, at most until `deadline`, and all that it brings.
+    fn pass(&mut self, deadline: Option<Instant>) {
+        self.watch_terminal();
+        let timeout = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        // An error here is a descriptor table in ruins; the next round meets the same, so slow down and go on reaping.
+        let ready = self.epoll.wait(timeout).unwrap_or_else(|_| {
+            std::thread::sleep(RETRY);
+            vec![SIGNALS]
+        });
+        for token in ready {
+            match token {
+                SIGNALS => self.take_signals(),
+                STDIN => self.relay_input(Relay::read),
+                RELAY => self.relay_input(Relay::write),
+                SINKS..STREAMS => {}
+                _ => self.take_output((token - STREAMS) as usize),
+            }
+        }
+        self.flush_prompts();
+        self.flush();
+    }
+
+    fn relay_input(&mut self, act: impl FnOnce(&mut Relay)) {
+        if let Some(relay) = &mut self.relay {
+            act(relay);
+        }
+    }
+
+    /// Watches the terminal while its lines are wanted, and the rank's pipe while it is full.
+    fn watch_terminal(&mut self) {
+        let Some(relay) = &self.relay else { return };
+        self.epoll.remove(0);
+        if relay.wants_more() {
+            // A terminal can always be watched.
+            let _ = self.epoll.add(0, libc::EPOLLIN, STDIN);
+        }
+        if let Some(fd) = relay.blocked_on() {
+            self.epoll.remove(fd);
+            let _ = self.epoll.add(fd, libc::EPOLLOUT, RELAY);
+        }
+    }
+
+    fn take_output(&mut self, index: usize) {
+        let stream = &mut self.streams[index];
+        let sink = &mut self.sinks[stream.sink];
+        stream.read(sink);
+        if sink.is_full() {
+            self.set_resting();
+        }
+    }
+
+    /// Lets the streams of full sinks rest, and wakes those of sinks that have room again.
+    fn set_resting(&mut self) {
+        for sink in 0..self.sinks.len() {
+            let full = self.sinks[sink].is_full();
+            if full == self.resting[sink] {
+                continue;
+            }
+            self.resting[sink] = full;
+            for (index, stream) in
+                self.streams.iter_mut().enumerate().filter(|(_, stream)| stream.sink == sink)
+            {
+                match stream.fd() {
+                    Some(fd) if full => unwatch(&self.epoll, stream, fd),
+                    // It was watched before, so it can be again.
+                    Some(_) => drop(watch(&self.epoll, stream, index)),
+                    None => {}
+                }
+            }
+        }
+    }
+
+    fn flush_prompts(&mut self) {
+        if !self.interactive {
+            return;
+        }
+        for stream in &mut self.streams {
+            if stream.idle_since.is_some_and(|since| since.elapsed() >= PROMPT) {
+                stream.emit_partial(&mut self.sinks[stream.sink]);
+            }
+        }
+    }
+
+    /// Writes what can be written, and has the loop come back for the rest.
+    fn flush(&mut self) {
+        for (index, sink) in self.sinks.iter_mut().enumerate() {
+            let left = sink.flush();
+            if left && !self.armed[index] {
+                let token = SINKS + index as u64;
+                self.armed[index] = self.epoll.add(sink.fd(), libc::EPOLLOUT, token).is_ok();
+            } else if !left && self.armed[index] {
+                self.epoll.remove(sink.fd());
+                self.armed[index] = false;
+            }
+        }
+        self.set_resting();
+        if self.sinks[0].is_broken() && self.failure.is_none() {
+            // As for any program whose reader has gone: no word, and the status of SIGPIPE.
+            self.failure = Some(Failure { status: 128 + libc::SIGPIPE as u8, text: String::new() });
+            self.terminate();
+        }
+    }
+
+    fn take_signals(&mut self) {
+        while let Some(signal) = self.signals.next() {
+            match signal {
+                libc::SIGCHLD => {}
+                signal if self.ignored.contains(&signal) => {}
+                libc::SIGTSTP => {
+                    self.signal_running(libc::SIGTSTP);
+                    sys::stop_self();
+                }
+                signal => self.forward(signal),
+            }
+        }
+        self.reap();
+    }
+
+    /// Passes a signal on. A second request to end is obeyed at once, whatever the ranks make of it.
+    fn forward(&mut self, signal: i32) {
+        let ends = |signal: &i32| matches!(*signal, libc::SIGINT | libc::SIGTERM);
+        if ends(&signal) && (self.failure.is_some() || self.forwarded.iter().any(ends)) {
+            let text = format!("{} again", perusal::job::roster::signal_name(signal));
+            self.fail(Failure { status: 128 + signal as u8, text });
+            self.signal_running(libc::SIGKILL);
+            return;
+        }
+        self.forwarded.push(signal);
+        self.signal_running(signal);
+    }
+
+    fn signal_running(&self, signal: i32) {
+        for rank in self.ranks.iter().filter(|rank| rank.running) {
+            sys::signal_group(rank.pid, signal);
+        }
+    }
+
+    /// Takes all ends that there are, tells the roster, and judges.
+    fn reap(&mut self) {
+        let mut ended = vec![];
+        while let Child::Ended(pid, status) = sys::next_child() {
+            if let Some(rank) = self.ranks.iter().position(|rank| rank.pid == pid && rank.running) {
+                self.ranks[rank].running = false;
+                let entry = self.memory.roster().entry(rank as u32);
+                entry.set_group(0);
+                entry.set_exit(Exit(status));
+                ended.push((rank as u32, Exit(status)));
+            }
+        }
+        if ended.is_empty() || self.failure.is_some() {
+            self.declare_dead(&ended);
+            return;
+        }
+        let failure = judge(&self.memory, &ended, &self.forwarded);
+        self.declare_dead(&ended);
+        if let Some(failure) = failure {
+            self.fail(failure);
+        }
+    }
+
+    fn declare_dead(&self, ended: &[(u32, Exit)]) {
+        for (rank, _) in ended {
+            self.memory.roster().entry(*rank).declare_dead();
+        }
+    }
+
+    /// Ends the job because of `failure`, unless it is ending already.
+    fn fail(&mut self, failure: Failure) {
+        if self.failure.is_some() {
+            return;
+        }
+        let others = if self.is_running() { "; the other ranks are ended" } else { "" };
+        self.say(&format!("{}{others}", failure.text));
+        self.failure = Some(failure);
+        self.terminate();
+    }
+
+    fn terminate(&mut self) {
+        self.signal_running(libc::SIGTERM);
+        // A stopped process takes it only when it goes on.
+        self.signal_running(libc::SIGCONT);
+        self.kill_at = Some(Instant::now() + GRACE);
+    }
+
+    /// A line of the launcher's own, in order with what ranks have written.
+    fn say(&mut self, text: &str) {
+        let last = self.sinks.len() - 1;
+        self.sinks[last].put(LAUNCHER, format!("{}: {text}\n", self.name).as_bytes());
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        let retry = self.sinks.iter().zip(&self.armed).any(|(sink, armed)| !sink.is_empty() && !armed);
+        let prompt =
+            self.streams.iter().filter(|_| self.interactive).filter_map(|stream| stream.idle_since).min();
+        [
+            self.kill_at,
+            self.timeout_at,
+            prompt.map(|since| since + PROMPT),
+            retry.then(|| Instant::now() + RETRY),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+    }
+
+    fn check_deadlines(&mut self) {
+        let now = Instant::now();
+        if self.kill_at.is_some_and(|at| now >= at) {
+            self.kill_at = None;
+            self.signal_running(libc::SIGKILL);
+        }
+        if self.timeout_at.is_some_and(|at| now >= at) {
+            self.timeout_at = None;
+            let seconds = self.plan.timeout.unwrap_or_default().as_secs_f64();
+            let report = hang_report(&self.memory);
+            let text = format!("the job did not end within {seconds} s\n{}", report.trim_end());
+            self.fail(Failure { status: 124, text });
+        }
+    }
+
+    /// When the last rank has ended: ends what ranks have left running, and writes what is left to be written.
+    fn clear_up(&mut self) {
+        if let Some(guard) = self.guard.take() {
+            guard.dismiss();
+        }
+        self.end_strays();
+        while self.streams.iter().any(|stream| stream.fd().is_some())
+            || self.sinks.iter().any(|s| !s.is_empty())
+        {
+            for stream in &mut self.streams {
+                stream.drain(&mut self.sinks[stream.sink]);
+            }
+            self.flush();
+            if self.sinks.iter().all(Sink::is_empty) {
+                continue;
+            }
+            let deadline = self.next_deadline();
+            let _ = self.epoll.wait(deadline.map(|at| at.saturating_duration_since(Instant::now())));
+            // Who ends the launcher now does not want the rest.
+            if std::iter::from_fn(|| self.signals.next()).any(|s| matches!(s, libc::SIGINT | libc::SIGTERM)) {
+                break;
+            }
+        }
+    }
+
+    /// Waits a little for orphans of the job, which have become the launcher's children, then kills them.
+    fn end_strays(&mut self) {
+        let start = Instant::now();
+        loop {
+            match sys::next_child() {
+                Child::Nobody => return,
+                Child::Ended(..) => {}
+                Child::Running if start.elapsed() > STRAY_GRACE + STRAY_LIMIT => return,
+                Child::Running => {
+                    let patient = start.elapsed() < STRAY_GRACE && self.failure.is_none();
+                    if !patient {
+                        own_children().for_each(|pid| sys::signal_process(pid, libc::SIGKILL));
+                    }
+                    self.pass(Some(Instant::now() + RETRY));
+                }
+            }
+        }
+    }
+}
+
+fn watch(epoll: &Epoll, stream: &mut Stream, index: usize) -> io::Result<()> {
+    if let Some(fd) = stream.fd().filter(|_| !stream.watched) {
+        epoll.add(fd, libc::EPOLLIN, STREAMS + index as u64)?;
+        stream.watched = true;
+    }
+    Ok(())
+}
+
+fn unwatch(epoll: &Epoll, stream: &mut Stream, fd: RawFd) {
+    epoll.remove(fd);
+    stream.watched = false;
+}
+
+/// The launcher's children, orphans that it has adopted included.
+fn own_children() -> impl Iterator<Item = i32> {
+    let own = std::process::id();
+    guard::processes().filter(move |pid| parent_of(*pid) == Some(own)).map(u32::cast_signed)
+}
+
+fn parent_of(pid: u32) -> Option<u32> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name, in parentheses, may contain anything; the state and the parent follow it.
+    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+}

@@ -1,0 +1,212 @@
+//! The few system calls that the launcher needs and the standard library has not, each behind a safe face.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::time::Duration;
+
+/// The result of a system call that answers -1 for an error.
+fn check(result: i32) -> io::Result<i32> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+/// What may be read or written without waiting, of many descriptors.
+#[derive(Debug)]
+pub struct Epoll(OwnedFd);
+
+impl Epoll {
+    /// An empty set.
+    pub fn new() -> io::Result<Self> {
+        // SAFETY: an integer argument; the descriptor returned is nobody else's.
+        Ok(Self(unsafe { OwnedFd::from_raw_fd(check(libc::epoll_create1(libc::EPOLL_CLOEXEC))?) }))
+    }
+
+    /// Watches `fd` for `events` (EPOLLIN, EPOLLOUT) under the name `token`. A regular file cannot be watched.
+    pub fn add(&self, fd: RawFd, events: i32, token: u64) -> io::Result<()> {
+        let mut event = libc::epoll_event { events: events.cast_unsigned(), u64: token };
+        // SAFETY: `event` lives through the call; a descriptor that is not open gives an error.
+        check(unsafe { libc::epoll_ctl(self.0.as_raw_fd(), libc::EPOLL_CTL_ADD, fd, &raw mut event) })?;
+        Ok(())
+    }
+
+    /// Stops watching `fd`; nothing happens if it was not watched.
+    pub fn remove(&self, fd: RawFd) {
+        // SAFETY: integers and a null pointer, which EPOLL_CTL_DEL ignores.
+        unsafe { libc::epoll_ctl(self.0.as_raw_fd(), libc::EPOLL_CTL_DEL, fd, std::ptr::null_mut()) };
+    }
+
+    /// Waits for one of them, at most `timeout`; the tokens of those that are ready.
+    pub fn wait(&self, timeout: Option<Duration>) -> io::Result<Vec<u64>> {
+        const ROOM: usize = 64;
+        let mut events = [const { MaybeUninit::<libc::epoll_event>::uninit() }; ROOM];
+        // Rounded up, so that a deadline has passed when the wait is over.
+        let ms =
+            timeout.map_or(-1, |left| i32::try_from(left.as_micros().div_ceil(1000)).unwrap_or(i32::MAX));
+        // SAFETY: `events` is room for ROOM events, and the kernel writes at most as many.
+        let got =
+            unsafe { libc::epoll_wait(self.0.as_raw_fd(), events.as_mut_ptr().cast(), ROOM as i32, ms) };
+        match check(got) {
+            Ok(got) => {
+                let ready = events[..got as usize].iter();
+                // SAFETY: the kernel has filled the first `got` events.
+                Ok(ready.map(|event| unsafe { event.assume_init() }.u64).collect())
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(vec![]),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Whether `fd` takes bytes without waiting; a closed reader counts as yes, for writing then says so.
+pub fn writable(fd: RawFd) -> bool {
+    let mut poll = libc::pollfd { fd, events: libc::POLLOUT, revents: 0 };
+    // SAFETY: one live pollfd.
+    unsafe { libc::poll(&raw mut poll, 1, 0) > 0 }
+}
+
+/// Makes reads and writes of `fd` return instead of waiting. Only for descriptors that nobody else shares.
+pub fn set_nonblocking(fd: RawFd) -> io::Result<()> {
+    // SAFETY: integers only.
+    check(unsafe { libc::fcntl(fd, libc::F_SETFL, libc::O_NONBLOCK) })?;
+    Ok(())
+}
+
+/// Kind of file, device and inode of `fd`, which tell whether two descriptors lead to the same place.
+pub fn identity(fd: RawFd) -> Option<(u32, u64, u64)> {
+    let mut stat = MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: `stat` is room for one stat.
+    check(unsafe { libc::fstat(fd, stat.as_mut_ptr()) }).ok()?;
+    // SAFETY: fstat succeeded and so has filled it.
+    let stat = unsafe { stat.assume_init() };
+    Some((stat.st_mode & libc::S_IFMT, stat.st_dev, stat.st_ino))
+}
+
+/// A copy of `fd` with a number of at least `least`, which shell scripts do not use for themselves.
+pub fn duplicate_high(fd: RawFd, least: RawFd) -> io::Result<OwnedFd> {
+    // SAFETY: integers only.
+    let copy = check(unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, least) })
+        // SAFETY: as above, for where so high a number is not allowed.
+        .or_else(|_| check(unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 3) }))?;
+    // SAFETY: the call has just made the descriptor, and nobody else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(copy) })
+}
+
+/// Signals as descriptor: what is in the set is blocked and read from here.
+#[derive(Debug)]
+pub struct Signals {
+    fd: OwnedFd,
+    /// The mask that the launcher was started with, for the ranks.
+    pub original: libc::sigset_t,
+}
+
+impl Signals {
+    /// Blocks `signals` and opens the descriptor.
+    pub fn new(signals: &[i32]) -> io::Result<Self> {
+        let mut set = MaybeUninit::uninit();
+        let mut original = MaybeUninit::uninit();
+        // SAFETY: sigemptyset fills `set` before the others use it; sigprocmask fills `original` when it succeeds; the
+        // launcher has one thread.
+        unsafe {
+            libc::sigemptyset(set.as_mut_ptr());
+            for signal in signals {
+                libc::sigaddset(set.as_mut_ptr(), *signal);
+            }
+            check(libc::sigprocmask(libc::SIG_BLOCK, set.as_ptr(), original.as_mut_ptr()))?;
+            let fd = check(libc::signalfd(-1, set.as_ptr(), libc::SFD_CLOEXEC | libc::SFD_NONBLOCK))?;
+            Ok(Self { fd: OwnedFd::from_raw_fd(fd), original: original.assume_init() })
+        }
+    }
+
+    /// The descriptor, for watching.
+    pub fn fd(&self) -> RawFd {
+        self.fd.as_raw_fd()
+    }
+
+    /// The next signal that has come, if one has.
+    pub fn next(&self) -> Option<i32> {
+        let mut info = MaybeUninit::<libc::signalfd_siginfo>::uninit();
+        let size = size_of::<libc::signalfd_siginfo>();
+        // SAFETY: `info` is room for `size` bytes.
+        let got = unsafe { libc::read(self.fd(), info.as_mut_ptr().cast(), size) };
+        // SAFETY: a signalfd gives whole records, so a read of `size` has filled it.
+        (got == size.cast_signed()).then(|| unsafe { info.assume_init() }.ssi_signo.cast_signed())
+    }
+}
+
+/// Whether `signal` was being ignored when the launcher was started.
+pub fn is_ignored(signal: i32) -> bool {
+    let mut action = MaybeUninit::<libc::sigaction>::uninit();
+    // SAFETY: a null new action only asks; `action` is room for the answer, filled when the call succeeds.
+    unsafe {
+        libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) == 0
+            && action.assume_init().sa_sigaction == libc::SIG_IGN
+    }
+}
+
+/// Sends `signal` to the process group `group`; nothing happens if there is none.
+pub fn signal_group(group: i32, signal: i32) {
+    if group > 1 {
+        // SAFETY: integers only; a negative id means the group.
+        unsafe { libc::kill(-group, signal) };
+    }
+}
+
+/// Sends `signal` to one process.
+pub fn signal_process(pid: i32, signal: i32) {
+    if pid > 1 {
+        // SAFETY: integers only.
+        unsafe { libc::kill(pid, signal) };
+    }
+}
+
+/// What there is to say about children.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Child {
+    /// This one has ended, with this wait status.
+    Ended(i32, i32),
+    /// All that there are still run.
+    Running,
+    /// There are none.
+    Nobody,
+}
+
+/// Takes the next child that has ended, without waiting.
+pub fn next_child() -> Child {
+    let mut status = 0;
+    // SAFETY: `status` is live; WNOHANG does not wait.
+    match unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG) } {
+        0 => Child::Running,
+        pid if pid > 0 => Child::Ended(pid, status),
+        _ => Child::Nobody,
+    }
+}
+
+/// Orphans below this process become its children, so that it can end them.
+pub fn adopt_orphans() {
+    // SAFETY: integers only. Where the kernel does not know it, orphans go to init as ever.
+    unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };
+}
+
+/// Raises the limit on open descriptors to at least `needed` if that is allowed; the old limit, for the ranks.
+pub fn raise_descriptor_limit(needed: u64) -> Option<libc::rlimit> {
+    let mut old = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `old` is a live rlimit that the call fills.
+    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut old) } != 0 || old.rlim_cur >= needed {
+        return None;
+    }
+    let new = libc::rlimit { rlim_cur: needed.min(old.rlim_max), ..old };
+    // SAFETY: `new` is a live rlimit that the call reads.
+    (unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const new) } == 0).then_some(old)
+}
+
+/// Whether this process is in the foreground of the terminal `fd`, so that reading from it does not stop it.
+pub fn is_foreground(fd: BorrowedFd<'_>) -> bool {
+    // SAFETY: no memory is involved; on what is no terminal the answer is -1.
+    unsafe { libc::tcgetpgrp(fd.as_raw_fd()) == libc::getpgrp() }
+}
+
+/// Stops this process, as a terminal's stop key would.
+pub fn stop_self() {
+    // SAFETY: SIGSTOP needs no handler and touches no memory.
+    unsafe { libc::raise(libc::SIGSTOP) };
+}

@@ -1,0 +1,214 @@
+//! Who failed and of what, in one line; and, for a job that stands still, who waits for whom.
+
+use std::fmt::Write as _;
+
+use perusal::job::{Exit, Memory, State, roster::signal_name, telemetry};
+
+/// The failure that ends a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// Exit status of the launcher.
+    pub status: u8,
+    /// One line, or several, for people.
+    pub text: String,
+}
+
+/// How bad an end is: of several ends that are noticed at once the first of these is the one to name, for it may be the
+/// cause of the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Gravity {
+    Signal,
+    Status,
+    Early,
+}
+
+/// What to make of ranks that have just ended. `forwarded` are the signals that the launcher has passed on.
+pub fn judge(memory: &Memory, ended: &[(u32, Exit)], forwarded: &[i32]) -> Option<Failure> {
+    if let Some(abort) = memory.header().abort() {
+        return Some(Failure {
+            status: status_of(abort.code),
+            text: format!("rank {} called MPI_Abort with code {}", abort.rank, abort.code),
+        });
+    }
+    let worst = ended
+        .iter()
+        .filter_map(|(rank, exit)| Some((gravity(memory, *rank, *exit)?, *rank, *exit)))
+        .min_by_key(|(gravity, rank, _)| (*gravity, *rank))?;
+    let (gravity, rank, exit) = worst;
+    let pid = memory.roster().entry(rank).pid();
+    let who = if pid == 0 { format!("rank {rank}") } else { format!("rank {rank} (process {pid})") };
+    let text = match (gravity, exit.signal()) {
+        (Gravity::Signal, Some(signal)) if forwarded.contains(&signal) => {
+            format!("rank {rank} ended by {}, which was passed on to it", signal_name(signal))
+        }
+        (Gravity::Early, _) => early(memory, rank, &who),
+        (Gravity::Status, _) if is_inside(memory, rank) => format!("{who} {exit} before MPI_Finalize"),
+        _ => format!("{who} {exit}"),
+    };
+    let status = if gravity == Gravity::Early { 1 } else { exit.status() };
+    Some(Failure { status: u8::try_from(status).unwrap_or(1), text })
+}
+
+/// Whether the end of a rank is a failure, and of what kind.
+fn gravity(memory: &Memory, rank: u32, exit: Exit) -> Option<Gravity> {
+    if exit.signal().is_some() {
+        return Some(Gravity::Signal);
+    }
+    if exit.status() != 0 {
+        return Some(Gravity::Status);
+    }
+    // A program that never called MPI_Init may come and go; one that did owes the others MPI_Finalize.
+    is_inside(memory, rank).then_some(Gravity::Early)
+}
+
+/// Whether the rank has begun to take part in MPI and not finished. Its own state may already say that it is dead.
+fn is_inside(memory: &Memory, rank: u32) -> bool {
+    let entry = memory.roster().entry(rank);
+    entry.pid() != 0 && entry.state() != State::Finalized
+}
+
+/// The line about a rank that left with status 0 too early, and what the others do about it.
+fn early(memory: &Memory, rank: u32, who: &str) -> String {
+    let mut text = format!("{who} exited with status 0 before MPI_Finalize");
+    let others = (0..memory.size()).filter(|other| *other != rank);
+    if let Some((other, wait)) =
+        others.filter_map(|other| Some((other, memory.telemetry(other).waiting.get()?))).next()
+    {
+        // Writing to a string cannot fail.
+        let _ = write!(text, ", and others wait (rank {other} for {wait})");
+    }
+    text
+}
+
+/// An MPI_Abort code as an exit status: its low byte, but never 0, for an aborted job did not succeed.
+fn status_of(code: i32) -> u8 {
+    match code & 0xff {
+        0 => 1,
+        // The mask leaves eight bits.
+        low => low as u8,
+    }
+}
+
+/// What each rank does right now, a line each.
+pub fn hang_report(memory: &Memory) -> String {
+    let mut text = String::new();
+    let now = telemetry::now();
+    for rank in 0..memory.size() {
+        let _ = writeln!(text, "perusal:   rank {rank} {}", doing(memory, rank, now));
+    }
+    text
+}
+
+fn doing(memory: &Memory, rank: u32, now: u64) -> String {
+    let entry = memory.roster().entry(rank);
+    let exit = entry.exit();
+    match (entry.state(), exit) {
+        (_, Some(exit)) => return format!("is gone: {exit}"),
+        (State::Absent, None) => return "has not called MPI_Init".into(),
+        (State::Finalized, None) => return "has called MPI_Finalize and runs on".into(),
+        (State::Dead, None) => return "is gone".into(),
+        (State::Arrived, None) => return "is inside MPI_Init".into(),
+        _ => {}
+    }
+    let page = memory.telemetry(rank);
+    let queues = format!(
+        "{} receives posted, {} messages unexpected",
+        page.posted.now.get(),
+        page.unexpected.now.get()
+    );
+    match page.waiting.get() {
+        Some(wait) => {
+            let seconds = now.saturating_sub(wait.since) as f64 / 1e9;
+            format!("has been waiting {seconds:.1} s for {wait}; {queues}")
+        }
+        None if entry.state() == State::Finalizing => format!("is in MPI_Finalize; {queues}"),
+        None => format!("waits for nobody: it computes, or polls; {queues}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use perusal::job::telemetry::{Wait, Waiting};
+
+    fn ended(memory: &Memory, rank: u32, status: i32) -> (u32, Exit) {
+        memory.roster().entry(rank).set_exit(Exit(status));
+        (rank, Exit(status))
+    }
+
+    #[test]
+    fn a_signal_outweighs_a_status_that_may_follow_from_it() {
+        let memory = Memory::create(3, 0).unwrap();
+        let both = [ended(&memory, 0, 1 << 8), ended(&memory, 2, 11)];
+        let failure = judge(&memory, &both, &[]).unwrap();
+        assert_eq!(failure, Failure { status: 139, text: "rank 2 killed by SIGSEGV (signal 11)".into() });
+    }
+
+    #[test]
+    fn an_abort_is_named_whoever_ended_first() {
+        let memory = Memory::create(3, 0).unwrap();
+        memory.header().set_abort(1, 256);
+        let failure = judge(&memory, &[ended(&memory, 0, 9)], &[]).unwrap();
+        assert_eq!(failure, Failure { status: 1, text: "rank 1 called MPI_Abort with code 256".into() });
+        assert_eq!(status_of(5), 5);
+        assert_eq!(status_of(-1), 255);
+        assert_eq!(status_of(0), 1);
+    }
+
+    #[test]
+    fn leaving_with_status_0_is_a_failure_only_inside_mpi() {
+        let memory = Memory::create(3, 0).unwrap();
+        assert_eq!(judge(&memory, &[ended(&memory, 0, 0)], &[]), None);
+        memory.roster().entry(1).arrive(1, 77).unwrap();
+        memory.roster().entry(1).advance(State::Initialised);
+        memory.telemetry(2).waiting.set(&Wait {
+            kind: Waiting::Receive,
+            peer: Some(1),
+            tag: Some(5),
+            context: 0,
+            since: 0,
+        });
+        let failure = judge(&memory, &[ended(&memory, 1, 0)], &[]).unwrap();
+        assert_eq!(failure.status, 1);
+        assert_eq!(
+            failure.text,
+            "rank 1 (process 77) exited with status 0 before MPI_Finalize, and others wait (rank 2 for a message from rank 1, tag 5, context 0)"
+        );
+        memory.roster().entry(1).advance(State::Finalized);
+        assert_eq!(judge(&memory, &[(1, Exit(0))], &[]), None);
+        assert_eq!(
+            judge(&memory, &[(1, Exit(3 << 8))], &[]).unwrap().text,
+            "rank 1 (process 77) exited with status 3"
+        );
+    }
+
+    #[test]
+    fn a_signal_that_was_passed_on_is_nobodys_fault() {
+        let memory = Memory::create(1, 0).unwrap();
+        let failure = judge(&memory, &[ended(&memory, 0, 2)], &[libc::SIGINT]).unwrap();
+        assert_eq!(failure.status, 130);
+        assert_eq!(failure.text, "rank 0 ended by SIGINT (signal 2), which was passed on to it");
+    }
+
+    #[test]
+    fn a_hang_report_has_a_line_a_rank() {
+        let memory = Memory::create(3, 0).unwrap();
+        memory.roster().entry(1).arrive(1, 77).unwrap();
+        memory.roster().entry(1).advance(State::Initialised);
+        memory.telemetry(1).unexpected.set(4);
+        let wait =
+            Wait { kind: Waiting::Receive, peer: None, tag: None, context: 2, since: telemetry::now() };
+        memory.telemetry(1).waiting.set(&wait);
+        ended(&memory, 2, 9);
+        let report = hang_report(&memory);
+        let lines: Vec<&str> = report.lines().collect();
+        assert_eq!(lines[0], "perusal:   rank 0 has not called MPI_Init");
+        assert!(
+            lines[1].ends_with(
+                "s for a message from any rank, any tag, context 2; 0 receives posted, 4 messages unexpected"
+            ),
+            "{report}"
+        );
+        assert_eq!(lines[2], "perusal:   rank 2 is gone: killed by SIGKILL (signal 9)");
+    }
+}
