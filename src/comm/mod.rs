@@ -8,11 +8,13 @@ pub mod attributes;
 mod communicator;
 pub mod errhandler;
 mod group;
+pub mod topology;
 
 pub use attributes::{Attributes, Keyvals, Predefined};
 pub use communicator::Comm;
 pub use errhandler::{Errhandler, ErrhandlerSlot};
 pub use group::{Group, Similarity};
+pub use topology::Topology;
 
 use crate::sync::{Mutex, MutexGuard};
 
