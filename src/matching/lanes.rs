@@ -9,7 +9,7 @@ pub const ROOM: usize = 32;
 /// A deep queue that falls to this many entries turns short; far below [`ROOM`] so that it does not turn at once again.
 pub const TURN_BACK: usize = 8;
 /// Lanes compared at a time.
-const GROUP: usize = 8;
+const GROUP: usize = 4;
 
 const _: () = assert!(ROOM == u32::BITS as usize && ROOM.is_multiple_of(GROUP) && TURN_BACK * 2 <= ROOM);
 
@@ -100,14 +100,13 @@ impl<E: Copy + Default> Lanes<E> {
         None
     }
 
-    /// How many living keys a search that ended at `lane` met; all if it found nothing.
+    /// The living lanes that a search which ended at `lane` met, a bit each; all if it found nothing.
     #[inline]
-    pub fn met(&self, lane: Option<u32>) -> usize {
-        let seen = match lane {
+    pub fn met(&self, lane: Option<u32>) -> u32 {
+        match lane {
             Some(lane) => self.live & (u32::MAX >> (31 - lane % 32)),
             None => self.live,
-        };
-        seen.count_ones() as usize
+        }
     }
 
     /// The slab index of a living lane.
@@ -120,9 +119,8 @@ impl<E: Copy + Default> Lanes<E> {
     #[inline]
     pub fn vacate(&mut self, lane: u32) -> u32 {
         self.live &= !(1 << (lane % 32));
-        if self.live == 0 {
-            self.end = 0;
-        }
+        // Behind the youngest that lives; the bit below all others stands for an empty queue.
+        self.end = 63 - ((u64::from(self.live) << 1) | 1).leading_zeros();
         self.slot(lane)
     }
 
@@ -177,10 +175,23 @@ mod tests {
         let lanes = full();
         for i in 0..ROOM as u32 {
             assert_eq!(lanes.oldest(|&key| key >= u64::from(i)), Some(i));
-            assert_eq!(lanes.met(Some(i)), i as usize + 1);
+            assert_eq!(lanes.met(Some(i)).count_ones(), i + 1);
         }
         assert_eq!(lanes.oldest(|&key| key == 99), None);
-        assert_eq!(lanes.met(None), ROOM);
+        assert_eq!(lanes.met(None).count_ones() as usize, ROOM);
+    }
+
+    #[test]
+    fn room_at_the_end_is_used_again_at_once() {
+        let mut lanes = full();
+        lanes.vacate(30);
+        assert!(!lanes.push(30, 130), "a hole is no room");
+        lanes.vacate(31);
+        assert!(lanes.push(30, 130) && lanes.push(31, 131));
+        assert_eq!(lanes.oldest(|&key| key == 31), Some(31));
+        (0..ROOM as u32).for_each(|lane| _ = lanes.vacate(lane));
+        assert!(lanes.push(7, 7));
+        assert_eq!(lanes.oldest(|_| true), Some(0));
     }
 
     #[test]

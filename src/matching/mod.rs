@@ -10,8 +10,8 @@
 //! Each queue has two forms over one slab of entries, so that tickets and payloads outlive a change of form:
 //!
 //! - **short** (`lanes`): the keys stand side by side in a few cache lines, with one bit for each that is alive;
-//!   the oldest is tried first, the others eight at a time without a branch. Nothing is hashed or allocated.
-//! - **deep** (`classes`): beyond [`lanes::ROOM`] entries. There are four *classes* of pattern: both fixed, any
+//!   the oldest is tried first, the others four at a time without a branch. Nothing is hashed or allocated.
+//! - **deep** (`classes`): when those lines are full and holes cannot make room. There are four *classes* of pattern: both fixed, any
 //!   source, any tag, both any. A class is the set of bits that it compares (its *care* mask), so an entry's bin
 //!   within a class is its word under that mask, and the oldest of a bin is the head of an intrusive list.
 //!   An unexpected message is in one bin of each class, so whatever a receive asks for, its answer is a head. (The

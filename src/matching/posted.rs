@@ -18,7 +18,9 @@ pub struct Posted<T, P: Select = Pattern> {
     lanes: Lanes<(WordOf<P>, WordOf<P>)>,
     deep: bool,
     len: usize,
+    /// Entries that the last search of the deep form compared, and living lanes that one of the short form met.
     attempts: usize,
+    met: u32,
     slab: Slab<P, T, 2>,
     classes: Classes<P::Key>,
     /// Patterns of no class, walked in order; MPI has none.
@@ -42,6 +44,7 @@ impl<T, P: Select> Posted<T, P> {
             deep: false,
             len: 0,
             attempts: 0,
+            met: 0,
             slab: Slab::new(),
             classes: Classes::new(),
             odd: List::EMPTY,
@@ -75,7 +78,8 @@ impl<T, P: Select> Posted<T, P> {
     #[inline]
     #[must_use]
     pub fn last_attempts(&self) -> usize {
-        self.attempts
+        // Counted when somebody asks: that is dearer than the search.
+        self.attempts + self.met.count_ones() as usize
     }
 
     /// Posts a receive as the youngest.
@@ -97,7 +101,7 @@ impl<T, P: Select> Posted<T, P> {
             return self.take_deep(word);
         }
         let lane = self.lanes.oldest(|&(value, care)| agree(word, value, care));
-        self.attempts = self.lanes.met(lane);
+        (self.attempts, self.met) = (0, self.lanes.met(lane));
         let index = self.lanes.vacate(lane?);
         self.len -= 1;
         Some(self.slab.remove(index))
@@ -207,7 +211,7 @@ impl<T, P: Select> Posted<T, P> {
     /// The oldest among the heads of the four bins that the word falls into, and the odd ones.
     #[inline]
     fn oldest_deep(&mut self, word: WordOf<P>) -> Option<u32> {
-        self.attempts = 0;
+        (self.attempts, self.met) = (0, 0);
         let mut oldest = None;
         for class in 0..P::Key::CARES.len() {
             let head = self.classes.list(class, word).head;

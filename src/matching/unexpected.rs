@@ -18,7 +18,9 @@ pub struct Unexpected<T, P: Select = Pattern> {
     lanes: Lanes<WordOf<P>>,
     deep: bool,
     len: usize,
+    /// Entries that the last search of the deep form compared, and living lanes that one of the short form met.
     attempts: usize,
+    met: u32,
     slab: Slab<KeyOf<P>, T, CLASSES>,
     classes: Classes<KeyOf<P>>,
     /// The classes whose bins the deep form keeps: exact and the whole order always, the others once they were
@@ -63,6 +65,7 @@ impl<T, P: Select> Unexpected<T, P> {
             deep: false,
             len: 0,
             attempts: 0,
+            met: 0,
             slab: Slab::new(),
             classes: Classes::new(),
             kept: [true, false, false, true],
@@ -96,7 +99,8 @@ impl<T, P: Select> Unexpected<T, P> {
     #[inline]
     #[must_use]
     pub fn last_attempts(&self) -> usize {
-        self.attempts
+        // Counted when somebody asks: that is dearer than the search.
+        self.attempts + self.met.count_ones() as usize
     }
 
     /// Keeps a message as the youngest.
@@ -152,7 +156,7 @@ impl<T, P: Select> Unexpected<T, P> {
             met += 1;
             wanted(self.slab.entry(index).1)
         });
-        self.attempts = met;
+        (self.attempts, self.met) = (met, 0);
         self.remove_at(found?)
     }
 
@@ -201,7 +205,7 @@ impl<T, P: Select> Unexpected<T, P> {
     fn find_lane(&mut self, pattern: &P) -> Option<u32> {
         let (value, care) = (pattern.value(), pattern.care());
         let lane = self.lanes.oldest(|&word| agree(word, value, care));
-        self.attempts = self.lanes.met(lane);
+        (self.attempts, self.met) = (0, self.lanes.met(lane));
         lane
     }
 
@@ -216,7 +220,7 @@ impl<T, P: Select> Unexpected<T, P> {
         }
         let head = self.classes.list(class, pattern.value()).head;
         let found = (head != NIL).then_some(head);
-        self.attempts = usize::from(found.is_some());
+        (self.attempts, self.met) = (usize::from(found.is_some()), 0);
         found
     }
 
@@ -247,7 +251,7 @@ impl<T, P: Select> Unexpected<T, P> {
             met += 1;
             agree(self.slab[index].item.word(), value, care)
         });
-        self.attempts = met;
+        (self.attempts, self.met) = (met, 0);
         found
     }
 
