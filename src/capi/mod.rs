@@ -9,6 +9,7 @@
 //! | [`datatypes`] | datatypes and operations by handle |
 //! | [`handles`] | tables from a handle's integer to the object it names |
 //! | [`strings`], [`errors`] | C strings; error codes and their texts |
+//! | [`peruse`], `environment` | the functions of PERUSE; what steers this rank |
 //! | [`types`] | the ABI's C types in Rust |
 //! | [`mpi`] | the functions, a file per topic |
 //! | `stubs` | generated: every function of the ABI that no file of `mpi` has |
@@ -22,9 +23,11 @@ mod export;
 pub mod boundary;
 pub mod comms;
 pub mod datatypes;
+pub mod environment;
 pub mod errors;
 pub mod handles;
 pub mod mpi;
+pub mod peruse;
 pub mod strings;
 pub mod types;
 

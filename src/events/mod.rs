@@ -29,7 +29,7 @@ mod state;
 mod subscription;
 mod upcall;
 
-#[cfg(all(test, not(perusal_loom)))]
+#[cfg(all(test, feature = "peruse", not(perusal_loom)))]
 mod tests;
 
 pub use catalog::{CATALOG, EVENTS, Event, Identity, Row};

@@ -1,0 +1,348 @@
+//! The functions of PERUSE 2.0: plain exports, for PERUSE has no profiling names. `docs/peruse.md` says what was chosen
+//! where the specification contradicts itself.
+//!
+//! Every one may be called from any thread and from inside a callback. None calls an MPI error handler: a PERUSE function
+//! says what is wrong with its return value alone.
+
+use super::boundary::{Phase, phase};
+use super::comms;
+use super::types::MPI_Comm;
+use crate::abi;
+use crate::events::{
+    CATALOG, Callback, CommCallback, EVENTS, Event, EventError, Handle, LockError, Registry,
+};
+use core::ffi::{CStr, c_char, c_int, c_long, c_void};
+use std::ffi::CString;
+use std::sync::{Arc, OnceLock};
+
+/// What PERUSE functions return (PERUSE 2.0 appendix D).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(i32)]
+pub enum Code {
+    /// PERUSE_SUCCESS.
+    Success = 0,
+    /// PERUSE_ERR_INIT: PERUSE_Init has not been called, or MPI is finalised.
+    Init,
+    /// PERUSE_ERR_GENERIC.
+    Generic,
+    /// PERUSE_ERR_MALLOC: no event handle is left.
+    Malloc,
+    /// PERUSE_ERR_EVENT: no such event.
+    Event,
+    /// PERUSE_ERR_EVENT_HANDLE: no such handle, or active where it must be inactive.
+    EventHandle,
+    /// PERUSE_ERR_PARAMETER: a null pointer.
+    Parameter,
+    /// PERUSE_ERR_MPI_INIT: MPI is not initialised, or finalised.
+    MpiInit,
+    /// PERUSE_ERR_COMM: no such communicator.
+    Comm,
+    /// PERUSE_ERR_MPI_OBJECT: the handle's communicator is freed.
+    MpiObject,
+    /// PERUSE_ERR_LOCK: the caller does not hold the lock.
+    Lock,
+    /// PERUSE_ERR_UNLOCK: a constant of its own that no function returns (§5.2.17 has PERUSE_ERR_LOCK).
+    Unlock,
+    /// PERUSE_ERR_LOCK_NOT_GRANTABLE: the caller would wait for itself.
+    LockNotGrantable,
+}
+
+/// PERUSE_PER_COMM: the scope of perusal's queue events.
+const PER_COMM: c_int = 0;
+
+type Outcome<T = ()> = Result<T, Code>;
+
+impl From<EventError> for Code {
+    fn from(error: EventError) -> Code {
+        match error {
+            EventError::Handle => Code::EventHandle,
+            EventError::Object => Code::MpiObject,
+            EventError::Comm => Code::Comm,
+            EventError::Event => Code::Event,
+            EventError::Full => Code::Malloc,
+        }
+    }
+}
+
+impl From<LockError> for Code {
+    fn from(error: LockError) -> Code {
+        match error {
+            LockError::NotOwner => Code::Lock,
+            LockError::NotGrantable => Code::LockNotGrantable,
+        }
+    }
+}
+
+/// The registry between MPI_Init and MPI_Finalize.
+fn running() -> Outcome<&'static Arc<Registry>> {
+    if phase() != Phase::Running {
+        return Err(Code::MpiInit);
+    }
+    comms::world().map(|world| world.events.registry()).map_err(|_| Code::MpiInit)
+}
+
+/// The registry between PERUSE_Init and MPI_Finalize.
+fn initialised() -> Outcome<&'static Arc<Registry>> {
+    running().ok().filter(|registry| registry.is_initialised()).ok_or(Code::Init)
+}
+
+/// A handle argument.
+fn handle(event_h: c_long) -> Outcome<Handle> {
+    Handle::from_raw(event_h).ok_or(Code::EventHandle)
+}
+
+/// Writes a result.
+///
+/// # Safety
+/// `to` is null or may be written.
+unsafe fn give<T>(to: *mut T, value: T) -> Outcome {
+    if to.is_null() {
+        return Err(Code::Parameter);
+    }
+    // SAFETY: not null, so it may be written.
+    unsafe { to.write(value) };
+    Ok(())
+}
+
+/// Lists of pointers that C programs keep until MPI_Finalize.
+struct Lists {
+    names: [*const c_char; EVENTS],
+    events: [c_int; EVENTS],
+    /// Owns what `environment` points to.
+    _strings: Vec<CString>,
+    environment: Vec<*const c_char>,
+}
+
+// SAFETY: the pointers lead to strings that are static or owned by the same value, and nobody writes to them.
+unsafe impl Send for Lists {}
+// SAFETY: as for Send.
+unsafe impl Sync for Lists {}
+
+impl Lists {
+    fn get() -> &'static Lists {
+        static LISTS: OnceLock<Lists> = OnceLock::new();
+        LISTS.get_or_init(|| {
+            let strings: Vec<CString> = super::environment::in_force()
+                .into_iter()
+                .filter_map(|(name, value)| CString::new(format!("{name}={value}")).ok())
+                .collect();
+            Lists {
+                names: core::array::from_fn(|i| CATALOG[i].name.as_ptr()),
+                events: core::array::from_fn(|i| CATALOG[i].event.number()),
+                environment: strings.iter().map(|s| s.as_ptr()).collect(),
+                _strings: strings,
+            }
+        })
+    }
+}
+
+/// Events are there to be found unless they are compiled out.
+const fn known(event: Option<Event>) -> Option<Event> {
+    if cfg!(feature = "peruse") { event } else { None }
+}
+
+macro_rules! peruse {
+    ($($(#[$meta:meta])* fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $body:block)*) => {
+        $(
+            $(#[$meta])*
+            ///
+            /// # Safety
+            /// Pointers are null or point to what the C prototype says.
+            #[allow(non_snake_case)]
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C" fn $name($($arg: $ty),*) -> c_int {
+                let run = || -> Outcome { $body };
+                match run() {
+                    Ok(()) => Code::Success as c_int,
+                    Err(code) => code as c_int,
+                }
+            }
+        )*
+    };
+}
+
+peruse! {
+    /// PERUSE 2.0 §5.2.1. Any number of tools may call it; the first call counts.
+    fn PERUSE_Init() {
+        let registry = running()?;
+        Lists::get();
+        registry.initialise();
+        Ok(())
+    }
+
+    /// PERUSE 2.0 §5.2.2. The arrays are perusal's and stay.
+    fn PERUSE_Query_supported_events(
+        num_supported: *mut c_int,
+        event_names: *mut *const *const c_char,
+        events: *mut *const c_int,
+    ) {
+        initialised()?;
+        if num_supported.is_null() || event_names.is_null() || events.is_null() {
+            return Err(Code::Parameter);
+        }
+        let lists = Lists::get();
+        let (number, names, numbers) = if cfg!(feature = "peruse") {
+            (EVENTS as c_int, lists.names.as_ptr(), lists.events.as_ptr())
+        } else {
+            (0, core::ptr::null(), core::ptr::null())
+        };
+        // SAFETY: none is null, so all may be written.
+        unsafe {
+            give(num_supported, number)?;
+            give(event_names, names)?;
+            give(events, numbers)
+        }
+    }
+
+    /// PERUSE 2.0 §5.2.3. Takes every spelling of the catalogue.
+    fn PERUSE_Query_event(event_name: *const c_char, event: *mut c_int) {
+        initialised()?;
+        if event_name.is_null() || event.is_null() {
+            return Err(Code::Parameter);
+        }
+        // SAFETY: not null, so it is a NUL-terminated string.
+        let name = unsafe { CStr::from_ptr(event_name) };
+        let found = known(Event::by_name(name));
+        // SAFETY: not null, so it may be written.
+        unsafe { give(event, found.map_or(0, Event::number))? };
+        found.map(drop).ok_or(Code::Event)
+    }
+
+    /// PERUSE 2.0 §5.2.4. The string is perusal's and stays; NULL for a number that is no event.
+    fn PERUSE_Query_event_name(event: c_int, event_name: *mut *const c_char) {
+        initialised()?;
+        let found = known(Event::by_number(event));
+        let name = found.map_or(core::ptr::null(), |event| event.row().name.as_ptr());
+        // SAFETY: the caller gives null or a pointer that may be written.
+        unsafe { give(event_name, name)? };
+        found.map(drop).ok_or(Code::Event)
+    }
+
+    /// PERUSE 2.0 §5.2.5. One `NAME=value` for each variable that steers this rank, with the value in force.
+    fn PERUSE_Query_environment(env_size: *mut c_int, env: *mut *const *const c_char) {
+        initialised()?;
+        if env_size.is_null() || env.is_null() {
+            return Err(Code::Parameter);
+        }
+        let list = &Lists::get().environment;
+        // SAFETY: neither is null, so both may be written.
+        unsafe {
+            give(env_size, list.len() as c_int)?;
+            give(env, if list.is_empty() { core::ptr::null() } else { list.as_ptr() })
+        }
+    }
+
+    /// PERUSE 2.0 §5.2.6. Queues are the communicator's own: PERUSE_PER_COMM.
+    fn PERUSE_Query_queue_event_scope(scope: *mut c_int) {
+        initialised()?;
+        // SAFETY: the caller gives null or a pointer that may be written.
+        unsafe { give(scope, PER_COMM) }
+    }
+
+    /// PERUSE 2.0 §5.2.7. On failure `event_h` becomes PERUSE_EVENT_HANDLE_NULL.
+    fn PERUSE_Event_comm_register(
+        event: c_int,
+        comm: MPI_Comm,
+        callback_fn: Option<CommCallback>,
+        param: *mut c_void,
+        event_h: *mut c_long,
+    ) {
+        // SAFETY: the caller gives null or a pointer that may be written.
+        let cleared = unsafe { give(event_h, 0) };
+        initialised()?;
+        cleared?;
+        let function = callback_fn.ok_or(Code::Parameter)?;
+        let event = known(Event::by_number(event)).ok_or(Code::Event)?;
+        let comm = comms::get(comm).map_err(|_| Code::Comm)?;
+        let registry = comm.events.registry();
+        let made = registry.register(&comm.events, event, Callback::C { function, param })?;
+        // SAFETY: it was written above.
+        unsafe { give(event_h, made.raw()) }
+    }
+
+    /// PERUSE 2.0 §5.2.8.
+    fn PERUSE_Event_activate(event_h: c_long) {
+        Ok(initialised()?.activate(handle(event_h)?)?)
+    }
+
+    /// PERUSE 2.0 §5.2.9. No callback begins afterwards; see [`Registry::deactivate`].
+    fn PERUSE_Event_deactivate(event_h: c_long) {
+        Ok(initialised()?.deactivate(handle(event_h)?)?)
+    }
+
+    /// PERUSE 2.0 §5.2.10. No callback runs afterwards; see [`Registry::release`].
+    fn PERUSE_Event_release(event_h: *mut c_long) {
+        let registry = initialised()?;
+        if event_h.is_null() {
+            return Err(Code::Parameter);
+        }
+        // SAFETY: not null, so it points to a handle.
+        let given = handle(unsafe { event_h.read() })?;
+        let outcome = registry.release(given);
+        if matches!(outcome, Ok(()) | Err(EventError::Object)) {
+            // SAFETY: not null, so it may be written.
+            unsafe { give(event_h, 0)? };
+        }
+        Ok(outcome?)
+    }
+
+    /// PERUSE 2.0 §5.2.11.
+    fn PERUSE_Event_get(event_h: c_long, event: *mut c_int) {
+        let found = initialised()?.event(handle(event_h)?)?;
+        // SAFETY: the caller gives null or a pointer that may be written.
+        unsafe { give(event, found.number()) }
+    }
+
+    /// PERUSE 2.0 §5.2.12. `mpi_object` receives the MPI_Comm itself, which is a pointer in this ABI.
+    fn PERUSE_Event_object_get(event_h: c_long, mpi_object: *mut *mut c_void) {
+        let comm = initialised()?.object(handle(event_h)?)?;
+        // SAFETY: the caller gives null or a pointer that may be written.
+        unsafe { give(mpi_object, core::ptr::without_provenance_mut(comm)) }
+    }
+
+    /// PERUSE 2.0 §5.2.13. The handle must be inactive.
+    fn PERUSE_Event_comm_callback_set(event_h: c_long, callback_fn: Option<CommCallback>, param: *mut c_void) {
+        let registry = initialised()?;
+        let given = handle(event_h)?;
+        let function = callback_fn.ok_or(Code::Parameter)?;
+        Ok(registry.set_callback(given, Callback::C { function, param })?)
+    }
+
+    /// PERUSE 2.0 §5.2.14, with the handle active or not (§5.1.2).
+    fn PERUSE_Event_comm_callback_get(
+        event_h: c_long,
+        callback_fn: *mut Option<CommCallback>,
+        param: *mut *mut c_void,
+    ) {
+        let registry = initialised()?;
+        let found = registry.callback(handle(event_h)?)?;
+        if callback_fn.is_null() || param.is_null() {
+            return Err(Code::Parameter);
+        }
+        // A closure of Rust's has no C function to give.
+        let (function, value) = found.ok_or(Code::EventHandle)?;
+        // SAFETY: neither is null, so both may be written.
+        unsafe {
+            give(callback_fn, Some(function))?;
+            give(param, value)
+        }
+    }
+
+    /// PERUSE 2.0 §5.2.15. Any mode but 0 is true. The handle must be inactive.
+    fn PERUSE_Event_propagate(event_h: c_long, mode: c_int) {
+        Ok(initialised()?.set_propagation(handle(event_h)?, mode != 0)?)
+    }
+
+    /// PERUSE 2.0 §5.2.16.
+    fn PERUSE_Lock() {
+        Ok(initialised()?.lock().lock()?)
+    }
+
+    /// PERUSE 2.0 §5.2.17.
+    fn PERUSE_Unlock() {
+        Ok(initialised()?.lock().unlock()?)
+    }
+}
+
+const _: () =
+    assert!(abi::MPI_SUCCESS == 0, "a callback's success is MPI_SUCCESS, which dispatch takes to be 0");
