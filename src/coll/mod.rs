@@ -6,6 +6,7 @@
 //!
 //! | file | what lives there |
 //! |---|---|
+//! | `port` | ports over a rank's engine |
 //! | `scratch` | temporary buffers, aligned for any element |
 //! | `bytes` | barrier, broadcast, allgather: bytes that nobody looks into |
 //! | `fold` | reduce, allreduce, reduce-scatter, scan: bytes that are combined, in rank order where that matters |
@@ -22,6 +23,7 @@ pub mod create;
 mod fake;
 mod fold;
 pub mod inter;
+mod port;
 mod scratch;
 mod subset;
 #[cfg(test)]
@@ -30,6 +32,7 @@ pub mod typed;
 
 pub use bytes::{allgather, allgatherv, barrier, bcast};
 pub use fold::{Fold, allreduce, exscan, reduce, reduce_scatter, scan};
+pub use port::{Blocking, Purpose, user_tag};
 pub use scratch::Scratch;
 pub use subset::Subset;
 

@@ -8,7 +8,7 @@ use crate::capi::args::{put, take};
 use crate::capi::comms;
 use crate::capi::types::{MPI_Comm, MPI_Datatype};
 use crate::comm::attributes::{Attributes, Keyvals, Kind, OnCopy, OnDelete, Owner, Predefined};
-use crate::comm::{Comm, lock};
+use crate::comm::lock;
 use crate::error::Result;
 use crate::export;
 use crate::sync::Mutex;
@@ -20,10 +20,20 @@ static KEYVALS: LazyLock<Keyvals> = LazyLock::new(Keyvals::default);
 static PREDEFINED: OnceLock<Predefined> = OnceLock::new();
 static OF_TYPES: LazyLock<Mutex<HashMap<usize, Arc<Attributes>>>> = LazyLock::new(Mutex::default);
 
-/// Makes the predefined attributes known; the first call counts.
-pub fn install(predefined: Predefined) {
-    let _ = PREDEFINED.set(predefined);
-    set_last_used_code(super::error::last_used_code());
+/// The predefined attributes, once there is a world.
+fn predefined() -> Result<&'static Predefined> {
+    let size = comms::world()?.size();
+    let made = || {
+        let predefined = Predefined::new(size as i32, appnum());
+        predefined.set_last_used_code(super::error::last_used_code());
+        predefined
+    };
+    Ok(PREDEFINED.get_or_init(made))
+}
+
+/// Which of the programs of the job this is: what the launcher says, else the first.
+fn appnum() -> i32 {
+    std::env::var("PERUSAL_APPNUM").ok().and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
 /// `code` is now the largest error code in use (MPI_LASTUSEDCODE).
@@ -42,8 +52,8 @@ pub(crate) fn owner(kind: Kind, handle: usize) -> Owner<'static> {
 ///
 /// # Errors
 /// The code of a delete callback that fails.
-pub fn comm_freed(comm: &Comm) -> Result<()> {
-    comm.attributes.delete_all(owner(Kind::Comm, comm.handle()))
+pub fn comm_freed(handle: MPI_Comm) -> Result<()> {
+    comms::get(handle)?.attributes.delete_all(owner(Kind::Comm, handle))
 }
 
 /// Deletes the attributes of a datatype whose handle is about to be freed.
@@ -121,7 +131,7 @@ fn set_comm(comm: MPI_Comm, keyval: c_int, value: *mut c_void) -> Result<()> {
 /// What MPI_Comm_get_attr finds: a predefined attribute, on any communicator, or a user's.
 fn get_comm(comm: MPI_Comm, keyval: c_int) -> Result<Option<usize>> {
     let found = comms::get(comm)?;
-    if let Some(address) = PREDEFINED.get().and_then(|predefined| predefined.get(keyval)) {
+    if let Some(address) = predefined()?.get(keyval) {
         return Ok(Some(address as usize));
     }
     found.attributes.get(owner(Kind::Comm, comm), keyval)
