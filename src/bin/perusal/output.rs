@@ -12,7 +12,7 @@ const ATOM: usize = 4096;
 /// Bytes waiting in a sink from which on no more is read from the ranks.
 const FULL: usize = 1 << 20;
 /// Length of a line from which on it is passed on in pieces.
-const LONG_LINE: usize = 1 << 20;
+const LONG_LINE: usize = 64 << 20;
 /// Bytes read from a rank at once.
 const PIECE: usize = 64 << 10;
 

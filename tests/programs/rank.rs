@@ -1,0 +1,101 @@
+//! A rank for the launcher's tests: it takes its place in the job as the MPI library does, and then does what its
+//! arguments say, one after the other.
+//!
+//! `init`, `finalizing`, `finalize`: moves on in the roster. `exit N`, `abort N`, `segv`: ends so. `touch FILE`: says that
+//! it came so far. `wait`: notes a receive from rank 0 with tag 7 in its telemetry and waits until the job is over for it
+//! (status 70). `sleep`: for as long as anybody. `deaf`: from now on SIGTERM and SIGINT are ignored. `echo-usr1`: prints
+//! a line for each SIGUSR1. `fork`: leaves a sleeping child in a session of its own.
+
+use std::process::exit;
+use std::time::Duration;
+
+use perusal::job::telemetry::{self, Wait, Waiting};
+use perusal::job::{Job, State};
+
+fn main() {
+    let mut args = std::env::args().skip(1);
+    let mut job = None;
+    while let Some(verb) = args.next() {
+        let mut number = || args.next().and_then(|text| text.parse::<i32>().ok()).expect("a number");
+        match verb.as_str() {
+            "init" => job = Some(init()),
+            "finalizing" => of(&job).advance(State::Finalizing),
+            "finalize" => of(&job).advance(State::Finalized),
+            "exit" => exit(number()),
+            "abort" => abort(of(&job), number()),
+            "segv" => kill_self(libc::SIGSEGV),
+            "touch" => touch(&args.next().expect("a file")),
+            "wait" => wait(of(&job)),
+            "sleep" => sleep(),
+            "deaf" => [libc::SIGTERM, libc::SIGINT].into_iter().for_each(ignore),
+            "fork" => fork(),
+            other => panic!("unknown verb {other}"),
+        }
+    }
+}
+
+fn of(job: &Option<Job>) -> &Job {
+    job.as_ref().expect("init comes first")
+}
+
+fn init() -> Job {
+    match Job::from_environment() {
+        Ok(Some(job)) => {
+            job.advance(State::Initialised);
+            job
+        }
+        Ok(None) => panic!("not launched"),
+        Err(error) => {
+            eprintln!("{error}");
+            exit(71)
+        }
+    }
+}
+
+fn abort(job: &Job, code: i32) -> ! {
+    job.header().set_abort(job.rank(), code);
+    exit(code)
+}
+
+fn touch(file: &str) {
+    std::fs::write(file, "").expect("the test's directory is writable");
+}
+
+fn wait(job: &Job) -> ! {
+    let what =
+        Wait { kind: Waiting::Receive, peer: Some(0), tag: Some(7), context: 0, since: telemetry::now() };
+    job.own_telemetry().posted.set(1);
+    job.own_telemetry().waiting.set(&what);
+    while job.check_alive(None).is_ok() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    exit(70)
+}
+
+fn sleep() -> ! {
+    loop {
+        std::thread::sleep(Duration::from_secs(1000));
+    }
+}
+
+fn kill_self(signal: i32) {
+    // SAFETY: restores a default action and sends a signal; no memory is involved.
+    unsafe {
+        libc::signal(signal, libc::SIG_DFL);
+        libc::raise(signal);
+    }
+}
+
+fn ignore(signal: i32) {
+    // SAFETY: sets a disposition; no memory is involved.
+    unsafe { libc::signal(signal, libc::SIG_IGN) };
+}
+
+fn fork() {
+    // SAFETY: the process has one thread; the child only sleeps.
+    if unsafe { libc::fork() } == 0 {
+        // SAFETY: no memory is involved.
+        unsafe { libc::setsid() };
+        sleep();
+    }
+}
