@@ -42,6 +42,16 @@ impl Bell {
         Self { state: base.cast(), bits, words: peers.div_ceil(64) }
     }
 
+    /// Under loom words cannot overlay bytes; whole engines are not modelled.
+    ///
+    /// # Safety
+    ///
+    /// It is never called.
+    #[cfg(perusal_loom)]
+    pub unsafe fn over(_: NonNull<u8>, _: usize) -> Self {
+        unreachable!("models use `over_parts`")
+    }
+
     /// A bell over words that live elsewhere: for tests and loom.
     ///
     /// # Safety

@@ -205,7 +205,8 @@ impl Channel {
 
 impl Drop for Channel {
     fn drop(&mut self) {
-        let events = *self.events.get_mut();
+        // Relaxed, here and in the next drop: borrowed mutably, so whatever others did happened before.
+        let events = self.events.load(Ordering::Relaxed);
         if !events.is_null() {
             // SAFETY: came from `into_raw` in `observe`; nobody uses the channel any more.
             drop(unsafe { Arc::from_raw(events) });
@@ -224,7 +225,7 @@ pub(crate) struct Channels {
 
 impl Channels {
     pub fn new() -> Self {
-        Self { chunks: [const { AtomicPtr::new(core::ptr::null_mut()) }; CHUNKS] }
+        Self { chunks: core::array::from_fn(|_| AtomicPtr::new(core::ptr::null_mut())) }
     }
 
     /// The channel of a context, if it is there.
@@ -249,7 +250,8 @@ impl Channels {
     #[cold]
     fn make(&self, context: u32) -> Option<NonNull<Channel>> {
         let slot = self.chunks.get(context as usize / CHUNK)?;
-        let chunk = install(slot, || Box::new([const { AtomicPtr::new(core::ptr::null_mut()) }; CHUNK]));
+        let empty = |_| AtomicPtr::new(core::ptr::null_mut());
+        let chunk = install(slot, || Box::new(core::array::from_fn(empty)));
         // SAFETY: a published chunk lives as long as the table.
         let chunk = unsafe { chunk.as_ref() };
         Some(install(&chunk[context as usize % CHUNK], || Box::new(Channel::new(context))))
@@ -288,15 +290,15 @@ fn install<T>(slot: &AtomicPtr<T>, make: impl FnOnce() -> Box<T>) -> NonNull<T> 
 
 impl Drop for Channels {
     fn drop(&mut self) {
-        for chunk in &mut self.chunks {
-            let chunk = *chunk.get_mut();
+        for chunk in &self.chunks {
+            let chunk = chunk.load(Ordering::Relaxed);
             if chunk.is_null() {
                 continue;
             }
             // SAFETY: came from a box in `make`; nobody uses the table any more.
             let chunk = unsafe { Box::from_raw(chunk) };
-            for mut channel in *chunk {
-                let channel = *channel.get_mut();
+            for channel in chunk.iter() {
+                let channel = channel.load(Ordering::Relaxed);
                 if !channel.is_null() {
                     // SAFETY: as above.
                     drop(unsafe { Box::from_raw(channel) });
