@@ -5,7 +5,7 @@
 /// The function is written under its `MPI_` name. In Rust, `MPI_X(…)` *is* `PMPI_X`: code inside the library can
 /// never call into a tool that interposes `MPI_X` (MPI 5.0 §15.2.1). Three forms:
 ///
-/// ```ignore
+/// ```text
 /// export! {
 ///     /// MPI 5.0 §3.2.1. The usual form: legal between initialisation and finalisation, not inside an event
 ///     /// callback. The body gives `Result<()>`; an error is raised on the communicator named by `raises`.

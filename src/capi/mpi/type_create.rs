@@ -58,7 +58,7 @@ unsafe fn array<'a, T>(from: *const T, n: usize) -> Result<&'a [T]> {
 /// An array of block lengths or sizes.
 ///
 /// # Safety
-/// As for [`array`].
+/// As for [`array()`].
 unsafe fn lengths<T: Whole>(from: *const T, n: usize) -> Result<Vec<usize>> {
     // SAFETY: the caller's.
     unsafe { array(from, n) }?.iter().map(|value| length(*value)).collect()
@@ -67,7 +67,7 @@ unsafe fn lengths<T: Whole>(from: *const T, n: usize) -> Result<Vec<usize>> {
 /// An array of displacements.
 ///
 /// # Safety
-/// As for [`array`].
+/// As for [`array()`].
 unsafe fn displacements<T: Whole>(from: *const T, n: usize) -> Result<Vec<isize>> {
     // SAFETY: the caller's.
     Ok(unsafe { array(from, n) }?.iter().map(|value| displacement(*value)).collect())
