@@ -13,16 +13,20 @@
 //! | [`buffer`] | users' buffers as bytes |
 //! | [`typed`] | every collective within a group, on users' buffers |
 //! | [`inter`] | the same between the two groups of an intercommunicator |
+//! | `neighbour` | the same among neighbours in a topology |
+//! | [`call`] | an operation with its arguments, to be performed now or in the background |
 //! | [`create`] | what the members of a new communicator must agree on |
 //! | `subset` | a port over some ranks of another |
 
 pub mod buffer;
 mod bytes;
+pub mod call;
 pub mod create;
 #[cfg(test)]
 mod fake;
 mod fold;
 pub mod inter;
+mod neighbour;
 mod port;
 mod scratch;
 mod subset;
@@ -65,6 +69,12 @@ pub trait Port {
     /// # Errors
     /// As for [`send`](Self::send) and [`recv`](Self::recv).
     async fn exchange(&self, to: usize, bytes: &[u8], from: usize, room: &mut [u8]) -> Result<()>;
+    /// Sends and receives any number of messages at once; the caller's own rank may be among the peers. Messages between
+    /// the same two ranks are matched in order.
+    ///
+    /// # Errors
+    /// As for [`exchange`](Self::exchange).
+    async fn exchange_all(&self, sends: &[(usize, &[u8])], recvs: &mut [(usize, &mut [u8])]) -> Result<()>;
 }
 
 /// Runs a collective over a port that blocks.

@@ -118,6 +118,19 @@ impl<'a> Blocking<'a> {
         }
     }
 
+    fn start_send(&self, to: usize, bytes: &[u8]) -> Option<Request> {
+        // SAFETY: `finish_send` waits before the borrow of `bytes` ends.
+        self.note(unsafe {
+            self.engine.coll_isend(self.comm, bytes.as_ptr(), bytes.len(), to as i32, self.tag)
+        })
+    }
+
+    fn finish_send(&self, request: Option<Request>) {
+        if let Some(request) = request {
+            self.note(self.engine.wait(request));
+        }
+    }
+
     fn send_now(&self, to: usize, bytes: &[u8]) {
         // SAFETY: borrowed until the call returns.
         self.note(unsafe {
@@ -157,6 +170,15 @@ impl Port for Blocking<'_> {
         let request = self.start_recv(from, room);
         self.send_now(to, bytes);
         self.finish_recv(request, room, from);
+        Ok(())
+    }
+    async fn exchange_all(&self, sends: &[(usize, &[u8])], recvs: &mut [(usize, &mut [u8])]) -> Result<()> {
+        let coming: Vec<_> = recvs.iter_mut().map(|(from, room)| self.start_recv(*from, room)).collect();
+        let going: Vec<_> = sends.iter().map(|(to, bytes)| self.start_send(*to, bytes)).collect();
+        for (request, (from, room)) in coming.into_iter().zip(recvs) {
+            self.finish_recv(request, room, *from);
+        }
+        going.into_iter().for_each(|request| self.finish_send(request));
         Ok(())
     }
 }

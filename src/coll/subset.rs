@@ -29,6 +29,12 @@ impl<P: Port> Port for Subset<'_, P> {
     async fn exchange(&self, to: usize, bytes: &[u8], from: usize, room: &mut [u8]) -> Result<()> {
         self.port.exchange(self.ranks[to], bytes, self.ranks[from], room).await
     }
+    async fn exchange_all(&self, sends: &[(usize, &[u8])], recvs: &mut [(usize, &mut [u8])]) -> Result<()> {
+        let sends: Vec<(usize, &[u8])> = sends.iter().map(|&(to, bytes)| (self.ranks[to], bytes)).collect();
+        let mut recvs: Vec<(usize, &mut [u8])> =
+            recvs.iter_mut().map(|(from, room)| (self.ranks[*from], &mut **room)).collect();
+        self.port.exchange_all(&sends, &mut recvs).await
+    }
 }
 
 #[cfg(test)]

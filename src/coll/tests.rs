@@ -308,3 +308,32 @@ fn between_two_groups_a_root_deals_with_the_other_side() {
         });
     }
 }
+
+#[test]
+fn what_goes_up_a_grid_arrives_from_below_however_few_places_there_are() {
+    use crate::comm::topology::{Cart, Topology};
+    use crate::comm::{Comm, Group};
+    use crate::events::Registry;
+    use std::sync::Arc;
+    for size in 1..=4_usize {
+        for periodic in [false, true] {
+            fake::ranks(size, |port| {
+                let rank = port.rank();
+                let cart = Cart::new(vec![size as i32], vec![periodic], size as u32).unwrap();
+                let (below, above) = cart.shift(rank as u32, 0, 1).unwrap();
+                let events = Registry::new(Box::new(|_| {})).attach(0);
+                let comm = Comm::intra(8, rank as u32, Group::run(0, size as u32), events)
+                    .with_topology(Some(Arc::new(Topology::Cart(cart))));
+                // Down goes 10 r, up goes 10 r + 1.
+                let (send, recv) = (Ints::new(&own(rank, 2), 1), Ints::empty(2, 2));
+                // SAFETY: as above.
+                run(unsafe {
+                    super::neighbour::exchange(port, &comm, |i| send.input(i, 1), |i| recv.output(i, 1))
+                })
+                .unwrap();
+                let expected = |from: i32, value: i32| if from < 0 { -1 } else { 10 * from + value };
+                recv.check([expected(below, 1), expected(above, 0)], "neighbours");
+            });
+        }
+    }
+}

@@ -1,8 +1,9 @@
 //! A communicator: a context in which messages match, and the processes that its ranks name.
 
-use super::{Attributes, ErrhandlerSlot, Group, lock};
+use super::{Attributes, ErrhandlerSlot, Group, Topology, lock};
 use crate::error::{Error, Result};
 use crate::events::CommEvents;
+use crate::info::Info;
 use crate::job::contexts;
 use crate::p2p::Channel;
 use crate::sync::Mutex;
@@ -29,6 +30,8 @@ pub struct Comm {
     channels: Option<[NonNull<Channel>; 2]>,
     lease: Option<Lease>,
     name: Mutex<Vec<u8>>,
+    info: Mutex<Info>,
+    topology: Option<Arc<Topology>>,
     /// What users cached on it.
     pub attributes: Attributes,
     /// What happens to errors of functions on it.
@@ -69,6 +72,8 @@ impl Comm {
             channels: None,
             lease: None,
             name: Mutex::default(),
+            info: Mutex::default(),
+            topology: None,
             attributes: Attributes::default(),
             errhandler: ErrhandlerSlot::default(),
         }
@@ -95,6 +100,30 @@ impl Comm {
     pub fn leased(mut self, lease: Lease) -> Self {
         self.lease = Some(lease);
         self
+    }
+
+    /// The same with a topology.
+    #[must_use]
+    pub fn with_topology(mut self, topology: Option<Arc<Topology>>) -> Self {
+        self.topology = topology;
+        self
+    }
+
+    /// Its topology.
+    #[must_use]
+    pub fn topology(&self) -> Option<&Arc<Topology>> {
+        self.topology.as_ref()
+    }
+
+    /// The hints in force (MPI_Comm_get_info).
+    #[must_use]
+    pub fn info(&self) -> Info {
+        lock(&self.info).clone()
+    }
+
+    /// Replaces the hints (MPI_Comm_set_info).
+    pub fn set_info(&self, info: Info) {
+        *lock(&self.info) = info;
     }
 
     /// The same, usable for messages: its point-to-point and its collective channel.

@@ -1,0 +1,261 @@
+//! A collective operation with its arguments: what is run at once, in the background, or again and again.
+
+use super::buffer::{Input, OpFold, Output};
+use super::inter::{self, Root, Sides};
+use super::{Port, neighbour, typed};
+use crate::comm::Comm;
+use crate::datatype::Datatype;
+use crate::datatype::op::Op;
+use crate::error::{Error, Result};
+
+/// Elements in a user's memory. Whoever makes one promises that they may be read, or written, for as long as a [`Call`] with
+/// it is performed.
+#[derive(Clone, Debug)]
+pub struct Elements {
+    /// The user's address.
+    pub addr: *mut u8,
+    /// Elements.
+    pub count: usize,
+    /// Their type.
+    pub datatype: Datatype,
+}
+
+impl Elements {
+    fn input(&self) -> Input<'_> {
+        self.output().as_input()
+    }
+    fn output(&self) -> Output<'_> {
+        Output { addr: self.addr, count: self.count, datatype: &self.datatype }
+    }
+}
+
+/// A piece of a user's memory for each rank (or neighbour), under the same promise as [`Elements`].
+#[derive(Clone, Debug)]
+pub struct Pieces {
+    /// The user's address.
+    pub addr: *mut u8,
+    /// Where the pieces lie.
+    pub form: Form,
+}
+
+/// Where pieces lie.
+#[derive(Clone, Debug)]
+pub enum Form {
+    /// Equally many elements each, one behind the other.
+    Even(usize, Datatype),
+    /// Element counts, displacements in bytes, one type.
+    Varied(Vec<usize>, Vec<isize>, Datatype),
+    /// Element counts, displacements in bytes, types.
+    Each(Vec<usize>, Vec<isize>, Vec<Datatype>),
+}
+
+impl Pieces {
+    /// The piece of rank (or neighbour) `r`.
+    #[must_use]
+    pub fn piece(&self, r: usize) -> Output<'_> {
+        let (offset, count, datatype) = match &self.form {
+            Form::Even(count, datatype) => {
+                ((r as isize).wrapping_mul(*count as isize).wrapping_mul(datatype.extent()), *count, datatype)
+            }
+            Form::Varied(counts, offsets, datatype) => (offsets[r], counts[r], datatype),
+            Form::Each(counts, offsets, types) => (offsets[r], counts[r], &types[r]),
+        };
+        Output { addr: self.addr.wrapping_offset(offset), count, datatype }
+    }
+}
+
+/// An operation and the type of its operands.
+#[derive(Clone, Debug)]
+pub struct Combine {
+    /// The operation.
+    pub op: Op,
+    /// The type's handle, which user's functions are told.
+    pub handle: usize,
+}
+
+impl Combine {
+    fn of<'a>(&'a self, elements: &'a Elements) -> OpFold<'a> {
+        OpFold { op: &self.op, datatype: &elements.datatype, handle: self.handle }
+    }
+}
+
+/// Where the root of an operation is: a rank within a group, or seen from one side of an intercommunicator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// This rank.
+    Rank(usize),
+    /// On this side or the other.
+    Side(Root),
+}
+
+/// A collective operation. `None` stands for MPI_IN_PLACE, and for what has no meaning at the caller.
+#[derive(Clone, Debug)]
+pub enum Call {
+    /// MPI_Barrier.
+    Barrier,
+    /// MPI_Bcast: the elements, the root.
+    Bcast(Elements, Place),
+    /// MPI_Gather(v): what the caller sends, where the root puts it, the root.
+    Gather(Option<Elements>, Option<Pieces>, Place),
+    /// MPI_Scatter(v): what the root sends, where the caller puts it, the root.
+    Scatter(Option<Pieces>, Option<Elements>, Place),
+    /// MPI_Allgather(v).
+    Allgather(Option<Elements>, Pieces),
+    /// MPI_Alltoall(v, w).
+    Alltoall(Option<Pieces>, Pieces),
+    /// MPI_Reduce: operands, result, the root.
+    Reduce(Option<Elements>, Option<Elements>, Combine, Place),
+    /// MPI_Allreduce.
+    Allreduce(Option<Elements>, Elements, Combine),
+    /// MPI_Reduce_scatter(_block): operands, result, elements of each rank's result.
+    ReduceScatter(Elements, Elements, Vec<usize>, Combine),
+    /// MPI_Scan.
+    Scan(Option<Elements>, Elements, Combine),
+    /// MPI_Exscan.
+    Exscan(Option<Elements>, Elements, Combine),
+    /// MPI_Neighbor_allgather(v).
+    NeighbourAllgather(Elements, Pieces),
+    /// MPI_Neighbor_alltoall(v, w).
+    NeighbourAlltoall(Pieces, Pieces),
+}
+
+/// The ports of a communicator.
+pub enum Ports<P> {
+    /// Of an intracommunicator.
+    Within(P),
+    /// Of an intercommunicator.
+    Between(Sides<P>),
+}
+
+impl Call {
+    /// Performs the operation on `comm`, whose ports are `ports`.
+    ///
+    /// # Safety
+    /// The user's memory is as [`Elements`] promises until the future is ready, which it is polled to be, or it is leaked.
+    ///
+    /// # Errors
+    /// Those of the transfers and of the operation; [`Error::Comm`] for one that intercommunicators do not have.
+    pub async unsafe fn perform<P: Port>(&self, ports: &Ports<P>, comm: &Comm) -> Result<()> {
+        match ports {
+            // SAFETY: the caller's promise.
+            Ports::Within(port) => unsafe { self.within(port, comm) }.await,
+            // SAFETY: the caller's promise.
+            Ports::Between(sides) => unsafe { self.between(sides) }.await,
+        }
+    }
+
+    /// # Safety
+    /// As for [`perform`](Self::perform).
+    async unsafe fn within<P: Port>(&self, port: &P, comm: &Comm) -> Result<()> {
+        // SAFETY: the caller's promise is what all of these ask for.
+        unsafe {
+            match self {
+                Self::Barrier => super::barrier(port).await,
+                Self::Bcast(data, root) => typed::bcast(port, data.output(), rank(*root)?).await,
+                Self::Gather(send, pieces, root) => {
+                    let send = send.as_ref().map(Elements::input);
+                    typed::gather(port, send, |r| piece(pieces.as_ref(), r), rank(*root)?).await
+                }
+                Self::Scatter(pieces, recv, root) => {
+                    let recv = recv.as_ref().map(Elements::output);
+                    typed::scatter(port, |r| piece(pieces.as_ref(), r).as_input(), recv, rank(*root)?).await
+                }
+                Self::Allgather(send, pieces) => {
+                    typed::allgather(port, send.as_ref().map(Elements::input), |r| pieces.piece(r)).await
+                }
+                Self::Alltoall(send, recv) => {
+                    let send = send.as_ref().map(|send| move |r| send.piece(r).as_input());
+                    typed::alltoall(port, send, |r| recv.piece(r)).await
+                }
+                Self::Reduce(send, recv, combine, root) => {
+                    let operands = send.as_ref().or(recv.as_ref()).ok_or(NOTHING)?;
+                    let result = recv.as_ref().map(Elements::output);
+                    typed::reduce(port, operands.input(), result, combine.of(operands), rank(*root)?).await
+                }
+                Self::Allreduce(send, recv, combine) => {
+                    let operands = send.as_ref().unwrap_or(recv).input();
+                    typed::allreduce(port, operands, recv.output(), combine.of(recv)).await
+                }
+                Self::ReduceScatter(send, recv, counts, combine) => {
+                    typed::reduce_scatter(port, send.input(), recv.output(), |r| counts[r], combine.of(recv))
+                        .await
+                }
+                Self::Scan(send, recv, combine) => {
+                    let operands = send.as_ref().unwrap_or(recv).input();
+                    typed::scan(port, operands, recv.output(), combine.of(recv)).await
+                }
+                Self::Exscan(send, recv, combine) => {
+                    let operands = send.as_ref().unwrap_or(recv).input();
+                    typed::exscan(port, operands, recv.output(), combine.of(recv)).await
+                }
+                Self::NeighbourAllgather(send, recv) => {
+                    neighbour::exchange(port, comm, |_| send.input(), |r| recv.piece(r)).await
+                }
+                Self::NeighbourAlltoall(send, recv) => {
+                    neighbour::exchange(port, comm, |r| send.piece(r).as_input(), |r| recv.piece(r)).await
+                }
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for [`perform`](Self::perform).
+    async unsafe fn between<P: Port>(&self, sides: &Sides<P>) -> Result<()> {
+        // SAFETY: the caller's promise is what all of these ask for.
+        unsafe {
+            match self {
+                Self::Barrier => inter::barrier(sides).await,
+                Self::Bcast(data, root) => inter::bcast(sides, data.output(), side(*root)?).await,
+                Self::Gather(send, pieces, root) => {
+                    let send = send.as_ref().map(Elements::input);
+                    inter::gather(sides, send, |r| piece(pieces.as_ref(), r), side(*root)?).await
+                }
+                Self::Scatter(pieces, recv, root) => {
+                    let recv = recv.as_ref().map(Elements::output);
+                    inter::scatter(sides, |r| piece(pieces.as_ref(), r).as_input(), recv, side(*root)?).await
+                }
+                Self::Allgather(Some(send), pieces) => {
+                    inter::allgather(sides, send.input(), |r| pieces.piece(r)).await
+                }
+                Self::Alltoall(Some(send), recv) => {
+                    inter::alltoall(sides, |r| send.piece(r).as_input(), |r| recv.piece(r)).await
+                }
+                Self::Reduce(send, recv, combine, root) => {
+                    let Some(some) = send.as_ref().or(recv.as_ref()) else { return Ok(()) };
+                    let (from, to) =
+                        (send.as_ref().map(Elements::input), recv.as_ref().map(Elements::output));
+                    inter::reduce(sides, from, to, combine.of(some), side(*root)?).await
+                }
+                Self::Allreduce(Some(send), recv, combine) => {
+                    inter::allreduce(sides, send.input(), recv.output(), combine.of(recv)).await
+                }
+                Self::ReduceScatter(send, recv, counts, combine) => {
+                    inter::reduce_scatter(sides, send.input(), recv.output(), |r| counts[r], combine.of(recv))
+                        .await
+                }
+                _ => Err(Error::Comm("an intercommunicator does not have this operation, or not in place")),
+            }
+        }
+    }
+}
+
+const NOTHING: Error = Error::Buffer("there are no operands");
+
+fn rank(place: Place) -> Result<usize> {
+    match place {
+        Place::Rank(rank) => Ok(rank),
+        Place::Side(_) => Err(Error::Comm("not an intercommunicator")),
+    }
+}
+
+fn side(place: Place) -> Result<Root> {
+    match place {
+        Place::Side(root) => Ok(root),
+        Place::Rank(_) => Err(Error::Comm("an intercommunicator")),
+    }
+}
+
+/// The piece of `r`, where there are pieces: only the root has them, and only the root asks.
+fn piece(pieces: Option<&Pieces>, r: usize) -> Output<'_> {
+    pieces.expect("the root gives pieces").piece(r)
+}
