@@ -1,4 +1,4 @@
-//! How a C function of MPI is written: once, with [`export!`].
+//! How a C function of MPI is written: once, with `export!`.
 
 /// Defines one function of the MPI ABI: the strong symbol `PMPI_X` and, in the same object, its weak alias `MPI_X`.
 ///
@@ -23,6 +23,7 @@
 /// `Source::File(f)`, `Source::Session(s)`. The expression is evaluated only when there is an error, and sees the arguments.
 ///
 /// The body runs inside `unsafe`-callable code but is itself safe: dereferences take their own `unsafe` blocks.
+#[doc(hidden)]
 #[macro_export]
 macro_rules! export {
     () => {};
@@ -77,6 +78,7 @@ macro_rules! export {
 /// Gives back a pointer argument that must not be null, or returns `Error::Arg` naming it.
 ///
 /// `nonnull!(rank)?` where `rank: *mut c_int` is an argument.
+#[doc(hidden)]
 #[macro_export]
 macro_rules! nonnull {
     ($arg:ident) => {

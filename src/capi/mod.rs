@@ -2,7 +2,7 @@
 //!
 //! | file | what lives there |
 //! |---|---|
-//! | [`export`](crate::export) | the macro that makes a `PMPI_X` and its weak alias `MPI_X` |
+//! | `export` | the macro that makes a `PMPI_X` and its weak alias `MPI_X` |
 //! | [`boundary`] | what every call passes: is it allowed now, are its pointers there, who is told of an error |
 //! | `args` | arguments that are pointers, checked |
 //! | [`comms`] | communicators by handle |
