@@ -26,8 +26,11 @@ pub mod datatypes;
 pub mod environment;
 pub mod errors;
 pub mod handles;
+pub mod messages;
 pub mod mpi;
 pub mod peruse;
+pub mod process;
+pub mod requests;
 pub mod strings;
 pub mod types;
 

@@ -176,6 +176,13 @@ impl Engine {
         Ok(request)
     }
 
+    /// The request of that name, if it is alive.
+    #[inline]
+    #[must_use]
+    pub fn request(&self, id: u32) -> Option<Ref> {
+        self.requests.get(id)
+    }
+
     /// Gives a request's slot back (request rule 4: to be called once).
     #[inline]
     pub(crate) fn release_request(&self, request: Ref) {

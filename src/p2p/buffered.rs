@@ -17,6 +17,7 @@ pub struct Buffers(Arc<Mutex<Option<Attached>>>);
 
 #[derive(Debug)]
 struct Attached {
+    /// Address; MPI_BUFFER_AUTOMATIC where the library makes room by itself, for each message.
     start: usize,
     size: usize,
     /// Pieces in use, as `(offset, length)`, by offset.
@@ -27,7 +28,10 @@ struct Attached {
 #[derive(Debug)]
 pub struct Reservation {
     buffer: Arc<Mutex<Option<Attached>>>,
+    /// Where in the buffer; of an automatic one, the address of `memory`.
     offset: usize,
+    /// Bytes that the library made for this message.
+    memory: Option<Box<[u8]>>,
 }
 
 fn lock(buffer: &Mutex<Option<Attached>>) -> MutexGuard<'_, Option<Attached>> {
@@ -36,14 +40,26 @@ fn lock(buffer: &Mutex<Option<Attached>>) -> MutexGuard<'_, Option<Attached>> {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        if let Some(attached) = &mut *lock(&self.buffer) {
-            attached.used.retain(|&(offset, _)| offset != self.offset);
+        if let Some(attached) = &mut *lock(&self.buffer)
+            && let Some(place) = attached.used.iter().position(|&(offset, _)| offset == self.offset)
+        {
+            attached.used.remove(place);
         }
+        drop(self.memory.take());
     }
 }
 
 impl Buffers {
-    /// Attaches `size` bytes at `addr`; 0 stands for "as much as is needed, from the library" (MPI_BUFFER_AUTOMATIC).
+    /// Lets the library make room for each message as it comes (MPI_BUFFER_AUTOMATIC).
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::attach`].
+    pub fn attach_automatic(&self) -> Result<()> {
+        self.attach(crate::abi::MPI_BUFFER_AUTOMATIC as *mut u8, 0)
+    }
+
+    /// Attaches `size` bytes at `addr`.
     ///
     /// # Errors
     ///
@@ -72,10 +88,18 @@ impl Buffers {
         let mut slot = lock(&self.0);
         let need = (bytes + OVERHEAD).next_multiple_of(8);
         let Some(attached) = &mut *slot else { return Err(Error::BsendSpace { need, free: 0 }) };
+        if attached.start == crate::abi::MPI_BUFFER_AUTOMATIC {
+            let mut memory = vec![0; bytes].into_boxed_slice();
+            let addr = memory.as_mut_ptr();
+            // A name that no other piece has: addresses of live memory differ, and of empty pieces any one may go first.
+            attached.used.push((addr as usize, need));
+            let buffer = Arc::clone(&self.0);
+            return Ok((addr, Reservation { buffer, offset: addr as usize, memory: Some(memory) }));
+        }
         let (offset, place) = attached.find(need)?;
         attached.used.insert(place, (offset, need));
         let addr = (attached.start + offset) as *mut u8;
-        Ok((addr, Reservation { buffer: Arc::clone(&self.0), offset }))
+        Ok((addr, Reservation { buffer: Arc::clone(&self.0), offset, memory: None }))
     }
 }
 

@@ -20,6 +20,7 @@ mod channel;
 mod collective;
 mod inbox;
 mod large;
+mod leave;
 mod loopback;
 mod observe;
 mod outbox;

@@ -40,6 +40,45 @@ impl Engine {
         self.wait(request)
     }
 
+    /// As [`Self::recv`], but gives the status also when the receive itself failed (of a truncated message).
+    ///
+    /// # Errors
+    ///
+    /// Those that make waiting senseless.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::recv`].
+    #[inline]
+    pub unsafe fn receive(
+        &self,
+        comm: &Comm,
+        buf: &RecvBuf<'_>,
+        source: i32,
+        tag: i32,
+    ) -> Result<(Status, Option<crate::Error>)> {
+        if source == abi::MPI_PROC_NULL {
+            return Ok((Status::PROC_NULL, None));
+        }
+        // SAFETY: the caller's promise, kept until the wait is over.
+        let request = unsafe { self.irecv(comm, buf, source, tag) }?;
+        self.wait_complete(request)?;
+        Ok(self.take_outcome(request))
+    }
+
+    /// A receive from MPI_PROC_NULL, complete at once.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Error::NoMem`] when too many requests are alive.
+    pub fn receive_nothing(&self, comm: &Comm) -> Result<Ref> {
+        let data = Data::bytes(core::ptr::null_mut(), 0);
+        let request =
+            self.prepare_recv(comm.collective(), comm, data, abi::MPI_PROC_NULL, abi::MPI_ANY_TAG)?;
+        self.start_recv(request)?;
+        Ok(request)
+    }
+
     /// Starts a receive.
     ///
     /// # Errors

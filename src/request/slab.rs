@@ -68,6 +68,28 @@ impl Ref {
         FIRST + (generation << INDEX_BITS | self.slot().index)
     }
 
+    /// Whether the operation is over, and also if none has begun: a persistent request between two starts.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.state().is_over()
+    }
+
+    /// Whether it is a persistent request between two starts.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_inactive(&self) -> bool {
+        self.state().is_inactive()
+    }
+
+    /// Whether the request survives its completion.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_persistent(&self) -> bool {
+        // SAFETY: request rule 2: set before the user has the request, and never changed.
+        unsafe { self.body() }.persistent
+    }
+
     /// The body.
     ///
     /// # Safety

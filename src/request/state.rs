@@ -73,6 +73,22 @@ impl State {
         self.0.load(Ordering::Acquire) & COMPLETE != 0
     }
 
+    /// Whether the operation is over, or none has begun.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        // Acquire: edge 3, as in `is_complete`.
+        self.0.load(Ordering::Acquire) & ACTIVE == 0
+    }
+
+    /// Whether no operation has begun (since the last one was taken).
+    #[inline(always)]
+    #[must_use]
+    pub fn is_inactive(&self) -> bool {
+        // Relaxed: only its owner begins an operation or takes its outcome.
+        self.0.load(Ordering::Relaxed) & (ACTIVE | COMPLETE) == 0
+    }
+
     /// Whether the engine works on it.
     #[inline(always)]
     #[must_use]

@@ -1,0 +1,283 @@
+//! Point-to-point communication (MPI 5.0 §3).
+
+use crate::capi::args::put;
+use crate::capi::messages::{recv_buf, recv_peer, send_buf, send_peer, set_status};
+use crate::capi::process::engine;
+use crate::capi::requests::handle_of;
+use crate::capi::types::{MPI_Comm, MPI_Count, MPI_Datatype, MPI_Request, MPI_Status};
+use crate::capi::{comms, messages};
+use crate::error::Result;
+use crate::export;
+use crate::p2p::Mode;
+use core::ffi::{c_int, c_void};
+
+/// # Safety
+/// As MPI_Send says.
+#[inline(always)]
+unsafe fn send(
+    buf: *const c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    mode: Mode,
+) -> Result<()> {
+    // SAFETY: the caller's: handles are not freed meanwhile, the buffer is valid.
+    unsafe {
+        let comm = comms::find(comm)?;
+        send_peer(comm, dest, tag)?;
+        engine()?.send(comm, &send_buf(buf, count, datatype)?, dest, tag, mode)
+    }
+}
+
+/// # Safety
+/// As MPI_Isend says.
+#[inline(always)]
+unsafe fn isend(
+    buf: *const c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: *mut MPI_Request,
+    mode: Mode,
+) -> Result<()> {
+    // SAFETY: the caller's: handles are not freed meanwhile, the buffer is valid until completion.
+    unsafe {
+        messages::output(request)?;
+        let comm = comms::find(comm)?;
+        send_peer(comm, dest, tag)?;
+        let started = engine()?.isend(comm, &send_buf(buf, count, datatype)?, dest, tag, mode)?;
+        put(request, handle_of(started))
+    }
+}
+
+/// # Safety
+/// As MPI_Send_init says.
+unsafe fn send_init(
+    buf: *const c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: *mut MPI_Request,
+    mode: Mode,
+) -> Result<()> {
+    // SAFETY: the caller's: handles are not freed meanwhile, the buffer is valid whenever the request is active.
+    unsafe {
+        messages::output(request)?;
+        let comm = comms::find(comm)?;
+        send_peer(comm, dest, tag)?;
+        let made = engine()?.send_init(comm, &send_buf(buf, count, datatype)?, dest, tag, mode)?;
+        put(request, handle_of(made))
+    }
+}
+
+/// # Safety
+/// As MPI_Recv says.
+#[inline(always)]
+unsafe fn recv(
+    buf: *mut c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    status: *mut MPI_Status,
+) -> Result<()> {
+    // SAFETY: the caller's: handles are not freed meanwhile, the buffer is valid.
+    unsafe {
+        let comm = comms::find(comm)?;
+        recv_peer(comm, source, tag)?;
+        let (got, error) = engine()?.receive(comm, &recv_buf(buf, count, datatype)?, source, tag)?;
+        set_status(status, &got);
+        error.map_or(Ok(()), Err)
+    }
+}
+
+/// # Safety
+/// As MPI_Irecv says.
+#[inline(always)]
+unsafe fn irecv(
+    buf: *mut c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: *mut MPI_Request,
+) -> Result<()> {
+    // SAFETY: the caller's: handles are not freed meanwhile, the buffer is valid until completion.
+    unsafe {
+        messages::output(request)?;
+        let comm = comms::find(comm)?;
+        recv_peer(comm, source, tag)?;
+        put(request, handle_of(engine()?.irecv(comm, &recv_buf(buf, count, datatype)?, source, tag)?))
+    }
+}
+
+/// # Safety
+/// As MPI_Recv_init says.
+unsafe fn recv_init(
+    buf: *mut c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: *mut MPI_Request,
+) -> Result<()> {
+    // SAFETY: the caller's: handles are not freed meanwhile, the buffer is valid whenever the request is active.
+    unsafe {
+        messages::output(request)?;
+        let comm = comms::find(comm)?;
+        recv_peer(comm, source, tag)?;
+        put(request, handle_of(engine()?.recv_init(comm, &recv_buf(buf, count, datatype)?, source, tag)?))
+    }
+}
+
+/// The eight functions of a send mode pair: each name with `int` and with `MPI_Count`.
+macro_rules! send_modes {
+    ($mode:expr, $section:literal,
+     $(fn $send:ident, fn $send_c:ident, fn $isend:ident, fn $isend_c:ident, fn $init:ident, fn $init_c:ident)?) => { $(
+        export! {
+            #[doc = $section]
+            fn $send(
+                buf: *const c_void, count: c_int, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm,
+            ) raises(comm) {
+                // SAFETY: the program's arguments.
+                unsafe { send(buf, i64::from(count), datatype, dest, tag, comm, $mode) }
+            }
+            #[doc = $section]
+            fn $send_c(
+                buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm,
+            ) raises(comm) {
+                // SAFETY: the program's arguments.
+                unsafe { send(buf, count, datatype, dest, tag, comm, $mode) }
+            }
+            #[doc = $section]
+            fn $isend(
+                buf: *const c_void, count: c_int, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm,
+                request: *mut MPI_Request,
+            ) raises(comm) {
+                // SAFETY: the program's arguments.
+                unsafe { isend(buf, i64::from(count), datatype, dest, tag, comm, request, $mode) }
+            }
+            #[doc = $section]
+            fn $isend_c(
+                buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm,
+                request: *mut MPI_Request,
+            ) raises(comm) {
+                // SAFETY: the program's arguments.
+                unsafe { isend(buf, count, datatype, dest, tag, comm, request, $mode) }
+            }
+            #[doc = $section]
+            fn $init(
+                buf: *const c_void, count: c_int, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm,
+                request: *mut MPI_Request,
+            ) raises(comm) {
+                // SAFETY: the program's arguments.
+                unsafe { send_init(buf, i64::from(count), datatype, dest, tag, comm, request, $mode) }
+            }
+            #[doc = $section]
+            fn $init_c(
+                buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm,
+                request: *mut MPI_Request,
+            ) raises(comm) {
+                // SAFETY: the program's arguments.
+                unsafe { send_init(buf, count, datatype, dest, tag, comm, request, $mode) }
+            }
+        }
+    )? };
+}
+
+#[rustfmt::skip]
+send_modes! { Mode::Standard, "MPI 5.0 §3.2.1, §3.7.2, §3.9.",
+    fn MPI_Send,
+    fn MPI_Send_c,
+    fn MPI_Isend,
+    fn MPI_Isend_c,
+    fn MPI_Send_init,
+    fn MPI_Send_init_c
+}
+#[rustfmt::skip]
+send_modes! { Mode::Buffered, "MPI 5.0 §3.4, §3.6.",
+    fn MPI_Bsend,
+    fn MPI_Bsend_c,
+    fn MPI_Ibsend,
+    fn MPI_Ibsend_c,
+    fn MPI_Bsend_init,
+    fn MPI_Bsend_init_c
+}
+#[rustfmt::skip]
+send_modes! { Mode::Synchronous, "MPI 5.0 §3.4.",
+    fn MPI_Ssend,
+    fn MPI_Ssend_c,
+    fn MPI_Issend,
+    fn MPI_Issend_c,
+    fn MPI_Ssend_init,
+    fn MPI_Ssend_init_c
+}
+#[rustfmt::skip]
+send_modes! { Mode::Ready, "MPI 5.0 §3.4.",
+    fn MPI_Rsend,
+    fn MPI_Rsend_c,
+    fn MPI_Irsend,
+    fn MPI_Irsend_c,
+    fn MPI_Rsend_init,
+    fn MPI_Rsend_init_c
+}
+
+export! {
+    /// MPI 5.0 §3.2.4.
+    fn MPI_Recv(
+        buf: *mut c_void, count: c_int, datatype: MPI_Datatype, source: c_int, tag: c_int, comm: MPI_Comm,
+        status: *mut MPI_Status,
+    ) raises(comm) {
+        // SAFETY: the program's arguments.
+        unsafe { recv(buf, i64::from(count), datatype, source, tag, comm, status) }
+    }
+    /// MPI 5.0 §3.2.4.
+    fn MPI_Recv_c(
+        buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, source: c_int, tag: c_int, comm: MPI_Comm,
+        status: *mut MPI_Status,
+    ) raises(comm) {
+        // SAFETY: the program's arguments.
+        unsafe { recv(buf, count, datatype, source, tag, comm, status) }
+    }
+    /// MPI 5.0 §3.7.2.
+    fn MPI_Irecv(
+        buf: *mut c_void, count: c_int, datatype: MPI_Datatype, source: c_int, tag: c_int, comm: MPI_Comm,
+        request: *mut MPI_Request,
+    ) raises(comm) {
+        // SAFETY: the program's arguments.
+        unsafe { irecv(buf, i64::from(count), datatype, source, tag, comm, request) }
+    }
+    /// MPI 5.0 §3.7.2.
+    fn MPI_Irecv_c(
+        buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, source: c_int, tag: c_int, comm: MPI_Comm,
+        request: *mut MPI_Request,
+    ) raises(comm) {
+        // SAFETY: the program's arguments.
+        unsafe { irecv(buf, count, datatype, source, tag, comm, request) }
+    }
+    /// MPI 5.0 §3.9.
+    fn MPI_Recv_init(
+        buf: *mut c_void, count: c_int, datatype: MPI_Datatype, source: c_int, tag: c_int, comm: MPI_Comm,
+        request: *mut MPI_Request,
+    ) raises(comm) {
+        // SAFETY: the program's arguments.
+        unsafe { recv_init(buf, i64::from(count), datatype, source, tag, comm, request) }
+    }
+    /// MPI 5.0 §3.9.
+    fn MPI_Recv_init_c(
+        buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, source: c_int, tag: c_int, comm: MPI_Comm,
+        request: *mut MPI_Request,
+    ) raises(comm) {
+        // SAFETY: the program's arguments.
+        unsafe { recv_init(buf, count, datatype, source, tag, comm, request) }
+    }
+}

@@ -1,0 +1,391 @@
+//! Waiting for requests and asking about them (MPI 5.0 §3.7.3 to §3.7.6).
+
+use crate::abi::*;
+use crate::capi::args::{list_mut, put, take};
+use crate::capi::messages::{output, set_status, set_status_of};
+use crate::capi::process::engine;
+use crate::capi::requests::{Named, find};
+use crate::capi::types::{MPI_Request, MPI_Status};
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::export;
+use crate::p2p::Status;
+use core::ffi::c_int;
+
+/// What an array of handles names; all are looked up before anything is waited for.
+fn find_all(engine: &Engine, handles: &[MPI_Request]) -> Result<Vec<Named>> {
+    handles.iter().map(|&handle| find(engine, handle)).collect()
+}
+
+/// The first that is over, null and inactive ones left out.
+fn first_over(engine: &Engine, named: &[Named]) -> Result<Option<usize>> {
+    for (at, one) in named.iter().enumerate() {
+        if one.counts() && one.is_over(engine)? {
+            return Ok(Some(at));
+        }
+    }
+    Ok(None)
+}
+
+fn all_over(engine: &Engine, named: &[Named]) -> Result<bool> {
+    for one in named {
+        if !one.is_over(engine)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Takes all outcomes; statuses get the error of each, and the call fails if one did (MPI 5.0 §3.7.5).
+///
+/// # Safety
+/// `statuses` is MPI_STATUSES_IGNORE or has an element for each.
+unsafe fn take_all(
+    engine: &Engine,
+    named: &[Named],
+    handles: &mut [MPI_Request],
+    statuses: *mut MPI_Status,
+) -> Result<()> {
+    let mut failed = false;
+    for (at, (one, handle)) in named.iter().zip(handles).enumerate() {
+        let (status, error) = one.take(engine, handle);
+        failed |= error.is_some();
+        // SAFETY: the caller's.
+        unsafe { set_status_of(statuses, at, &status) };
+    }
+    if failed { Err(Error::InStatus) } else { Ok(()) }
+}
+
+/// Takes those that are over: how many, their places, their statuses. Nothing to wait for is MPI_UNDEFINED.
+///
+/// # Safety
+/// `places` and `statuses` (or MPI_STATUSES_IGNORE) have an element for each.
+unsafe fn take_some(
+    engine: &Engine,
+    named: &[Named],
+    handles: &mut [MPI_Request],
+    places: *mut c_int,
+    statuses: *mut MPI_Status,
+) -> Result<(c_int, bool)> {
+    let (mut taken, mut failed) = (0, false);
+    for (at, (one, handle)) in named.iter().zip(handles).enumerate() {
+        if !one.counts() || !one.is_over(engine)? {
+            continue;
+        }
+        let (status, error) = one.take(engine, handle);
+        failed |= error.is_some();
+        // SAFETY: the caller's; `taken` is at most `at`.
+        unsafe {
+            set_status_of(statuses, taken, &status);
+            put(places.wrapping_add(taken), at as c_int)?;
+        }
+        taken += 1;
+    }
+    Ok((taken as c_int, failed))
+}
+
+/// Takes one outcome of an array.
+///
+/// # Safety
+/// `index` may be written, `status` too, or it is MPI_STATUS_IGNORE.
+unsafe fn take_one(
+    engine: &Engine,
+    named: &[Named],
+    handles: &mut [MPI_Request],
+    at: usize,
+    index: *mut c_int,
+    status: *mut MPI_Status,
+) -> Result<()> {
+    let (got, error) = named[at].take(engine, &mut handles[at]);
+    // SAFETY: the caller's.
+    unsafe {
+        set_status(status, &got);
+        put(index, at as c_int)?;
+    }
+    error.map_or(Ok(()), Err)
+}
+
+/// # Safety
+/// As MPI_Wait says.
+#[inline]
+unsafe fn wait(request: *mut MPI_Request, status: *mut MPI_Status) -> Result<()> {
+    let engine = engine()?;
+    // SAFETY: the caller's.
+    let mut handle = unsafe { take(request) }?;
+    let named = find(engine, handle)?;
+    match &named {
+        Named::Message(message) if !message.is_over() => engine.wait_complete(*message)?,
+        Named::Task(_) => engine.wait_for(|| named.is_over(engine))?,
+        _ => {}
+    }
+    let (got, error) = named.take(engine, &mut handle);
+    // SAFETY: the caller's.
+    unsafe {
+        request.write(handle);
+        set_status(status, &got);
+    }
+    error.map_or(Ok(()), Err)
+}
+
+/// # Safety
+/// As MPI_Test says.
+unsafe fn test(request: *mut MPI_Request, flag: *mut c_int, status: *mut MPI_Status) -> Result<()> {
+    output(flag)?;
+    let engine = engine()?;
+    // SAFETY: the caller's.
+    let mut handle = unsafe { take(request) }?;
+    let named = find(engine, handle)?;
+    if !engine.look_for(|| named.is_over(engine))? {
+        // SAFETY: an output argument.
+        return unsafe { put(flag, 0) };
+    }
+    let (got, error) = named.take(engine, &mut handle);
+    // SAFETY: the caller's.
+    unsafe {
+        request.write(handle);
+        set_status(status, &got);
+        put(flag, 1)?;
+    }
+    error.map_or(Ok(()), Err)
+}
+
+export! {
+    /// MPI 5.0 §3.7.3.
+    fn MPI_Wait(request: *mut MPI_Request, status: *mut MPI_Status) raises(MPI_COMM_SELF) {
+        // SAFETY: the program's arguments.
+        unsafe { wait(request, status) }
+    }
+
+    /// MPI 5.0 §3.7.3.
+    fn MPI_Test(request: *mut MPI_Request, flag: *mut c_int, status: *mut MPI_Status) raises(MPI_COMM_SELF) {
+        // SAFETY: the program's arguments.
+        unsafe { test(request, flag, status) }
+    }
+
+    /// MPI 5.0 §3.7.5.
+    fn MPI_Waitall(
+        count: c_int, array_of_requests: *mut MPI_Request, array_of_statuses: *mut MPI_Status,
+    ) raises(MPI_COMM_SELF) {
+        let engine = engine()?;
+        // SAFETY: an array of `count` requests.
+        let handles = unsafe { list_mut(array_of_requests, count) }?;
+        let named = find_all(engine, handles)?;
+        for one in &named {
+            match one {
+                Named::Message(message) if !message.is_over() => engine.wait_complete(*message)?,
+                Named::Task(_) => engine.wait_for(|| one.is_over(engine))?,
+                _ => {}
+            }
+        }
+        // SAFETY: an array of `count` statuses, or MPI_STATUSES_IGNORE.
+        unsafe { take_all(engine, &named, handles, array_of_statuses) }
+    }
+
+    /// MPI 5.0 §3.7.5.
+    fn MPI_Testall(
+        count: c_int, array_of_requests: *mut MPI_Request, flag: *mut c_int, array_of_statuses: *mut MPI_Status,
+    ) raises(MPI_COMM_SELF) {
+        output(flag)?;
+        let engine = engine()?;
+        // SAFETY: an array of `count` requests.
+        let handles = unsafe { list_mut(array_of_requests, count) }?;
+        let named = find_all(engine, handles)?;
+        let over = engine.look_for(|| all_over(engine, &named))?;
+        // SAFETY: an output argument; an array of `count` statuses, or MPI_STATUSES_IGNORE.
+        unsafe {
+            put(flag, c_int::from(over))?;
+            if over { take_all(engine, &named, handles, array_of_statuses) } else { Ok(()) }
+        }
+    }
+
+    /// MPI 5.0 §3.7.5.
+    fn MPI_Waitany(
+        count: c_int, array_of_requests: *mut MPI_Request, index: *mut c_int, status: *mut MPI_Status,
+    ) raises(MPI_COMM_SELF) {
+        output(index)?;
+        let engine = engine()?;
+        // SAFETY: an array of `count` requests.
+        let handles = unsafe { list_mut(array_of_requests, count) }?;
+        let named = find_all(engine, handles)?;
+        if !named.iter().any(Named::counts) {
+            // SAFETY: output arguments.
+            unsafe { set_status(status, &Status::EMPTY); }
+            // SAFETY: as above.
+            return unsafe { put(index, MPI_UNDEFINED) };
+        }
+        let mut found = None;
+        engine.wait_for(|| {
+            found = first_over(engine, &named)?;
+            Ok(found.is_some())
+        })?;
+        let at = found.ok_or_else(|| Error::Intern("a wait ended without a request".into()))?;
+        // SAFETY: output arguments.
+        unsafe { take_one(engine, &named, handles, at, index, status) }
+    }
+
+    /// MPI 5.0 §3.7.5.
+    fn MPI_Testany(
+        count: c_int, array_of_requests: *mut MPI_Request, index: *mut c_int, flag: *mut c_int, status: *mut MPI_Status,
+    ) raises(MPI_COMM_SELF) {
+        output(index)?;
+        output(flag)?;
+        let engine = engine()?;
+        // SAFETY: an array of `count` requests.
+        let handles = unsafe { list_mut(array_of_requests, count) }?;
+        let named = find_all(engine, handles)?;
+        let mut found = None;
+        let nothing = !named.iter().any(Named::counts);
+        if !nothing {
+            engine.look_for(|| {
+                found = first_over(engine, &named)?;
+                Ok(found.is_some())
+            })?;
+        }
+        // SAFETY: output arguments.
+        unsafe {
+            put(flag, c_int::from(nothing || found.is_some()))?;
+            if nothing {
+                set_status(status, &Status::EMPTY);
+            }
+            match found {
+                Some(at) => take_one(engine, &named, handles, at, index, status),
+                None => put(index, MPI_UNDEFINED),
+            }
+        }
+    }
+
+    /// MPI 5.0 §3.7.5.
+    fn MPI_Waitsome(
+        incount: c_int, array_of_requests: *mut MPI_Request, outcount: *mut c_int, array_of_indices: *mut c_int,
+        array_of_statuses: *mut MPI_Status,
+    ) raises(MPI_COMM_SELF) {
+        output(outcount)?;
+        let engine = engine()?;
+        // SAFETY: an array of `incount` requests.
+        let handles = unsafe { list_mut(array_of_requests, incount) }?;
+        let named = find_all(engine, handles)?;
+        if !named.iter().any(Named::counts) {
+            // SAFETY: an output argument.
+            return unsafe { put(outcount, MPI_UNDEFINED) };
+        }
+        engine.wait_for(|| Ok(first_over(engine, &named)?.is_some()))?;
+        // SAFETY: arrays with an element for each request.
+        let (taken, failed) = unsafe { take_some(engine, &named, handles, array_of_indices, array_of_statuses) }?;
+        // SAFETY: an output argument.
+        unsafe { put(outcount, taken) }?;
+        if failed { Err(Error::InStatus) } else { Ok(()) }
+    }
+
+    /// MPI 5.0 §3.7.5.
+    fn MPI_Testsome(
+        incount: c_int, array_of_requests: *mut MPI_Request, outcount: *mut c_int, array_of_indices: *mut c_int,
+        array_of_statuses: *mut MPI_Status,
+    ) raises(MPI_COMM_SELF) {
+        output(outcount)?;
+        let engine = engine()?;
+        // SAFETY: an array of `incount` requests.
+        let handles = unsafe { list_mut(array_of_requests, incount) }?;
+        let named = find_all(engine, handles)?;
+        if !named.iter().any(Named::counts) {
+            // SAFETY: an output argument.
+            return unsafe { put(outcount, MPI_UNDEFINED) };
+        }
+        engine.look_for(|| Ok(first_over(engine, &named)?.is_some()))?;
+        // SAFETY: arrays with an element for each request.
+        let (taken, failed) = unsafe { take_some(engine, &named, handles, array_of_indices, array_of_statuses) }?;
+        // SAFETY: an output argument.
+        unsafe { put(outcount, taken) }?;
+        if failed { Err(Error::InStatus) } else { Ok(()) }
+    }
+
+    /// MPI 5.0 §3.7.6.
+    fn MPI_Request_get_status(request: MPI_Request, flag: *mut c_int, status: *mut MPI_Status) raises(MPI_COMM_SELF) {
+        output(flag)?;
+        let engine = engine()?;
+        let named = find(engine, request)?;
+        let over = engine.look_for(|| named.is_over(engine))?;
+        // SAFETY: output arguments.
+        unsafe {
+            put(flag, c_int::from(over))?;
+            if over {
+                set_status(status, &named.look(engine).0);
+            }
+        }
+        Ok(())
+    }
+
+    /// MPI 5.0 §3.7.6.
+    fn MPI_Request_get_status_all(
+        count: c_int, array_of_requests: *const MPI_Request, flag: *mut c_int, array_of_statuses: *mut MPI_Status,
+    ) raises(MPI_COMM_SELF) {
+        output(flag)?;
+        let engine = engine()?;
+        // SAFETY: an array of `count` requests.
+        let named = find_all(engine, unsafe { crate::capi::args::list(array_of_requests, count) }?)?;
+        let over = engine.look_for(|| all_over(engine, &named))?;
+        // SAFETY: an output argument.
+        unsafe { put(flag, c_int::from(over)) }?;
+        for (at, one) in named.iter().enumerate().filter(|_| over) {
+            // SAFETY: an array of `count` statuses, or MPI_STATUSES_IGNORE.
+            unsafe { set_status_of(array_of_statuses, at, &one.look(engine).0) };
+        }
+        Ok(())
+    }
+
+    /// MPI 5.0 §3.7.6.
+    fn MPI_Request_get_status_any(
+        count: c_int, array_of_requests: *const MPI_Request, index: *mut c_int, flag: *mut c_int, status: *mut MPI_Status,
+    ) raises(MPI_COMM_SELF) {
+        output(index)?;
+        output(flag)?;
+        let engine = engine()?;
+        // SAFETY: an array of `count` requests.
+        let named = find_all(engine, unsafe { crate::capi::args::list(array_of_requests, count) }?)?;
+        let nothing = !named.iter().any(Named::counts);
+        let mut found = None;
+        engine.look_for(|| {
+            found = first_over(engine, &named)?;
+            Ok(found.is_some())
+        })?;
+        // SAFETY: output arguments.
+        unsafe {
+            put(flag, c_int::from(nothing || found.is_some()))?;
+            put(index, found.map_or(MPI_UNDEFINED, |at| at as c_int))?;
+            match found {
+                Some(at) => set_status(status, &named[at].look(engine).0),
+                None if nothing => set_status(status, &Status::EMPTY),
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// MPI 5.0 §3.7.6.
+    fn MPI_Request_get_status_some(
+        incount: c_int, array_of_requests: *const MPI_Request, outcount: *mut c_int, array_of_indices: *mut c_int,
+        array_of_statuses: *mut MPI_Status,
+    ) raises(MPI_COMM_SELF) {
+        output(outcount)?;
+        let engine = engine()?;
+        // SAFETY: an array of `incount` requests.
+        let named = find_all(engine, unsafe { crate::capi::args::list(array_of_requests, incount) }?)?;
+        if !named.iter().any(Named::counts) {
+            // SAFETY: an output argument.
+            return unsafe { put(outcount, MPI_UNDEFINED) };
+        }
+        engine.look_for(|| Ok(first_over(engine, &named)?.is_some()))?;
+        let mut taken = 0;
+        for (at, one) in named.iter().enumerate() {
+            if one.counts() && one.is_over(engine)? {
+                // SAFETY: arrays with an element for each request.
+                unsafe {
+                    set_status_of(array_of_statuses, taken, &one.look(engine).0);
+                    put(array_of_indices.wrapping_add(taken), at as c_int)?;
+                }
+                taken += 1;
+            }
+        }
+        // SAFETY: an output argument.
+        unsafe { put(outcount, taken as c_int) }
+    }
+}

@@ -1,0 +1,159 @@
+//! Requests by handle: the engine's own, and operations that are made of several or are the user's.
+
+use super::handles::HandleTable;
+use crate::abi;
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::p2p::{Request, Status};
+use std::sync::Arc;
+
+/// An operation that is not one message: generalized requests, combined send and receive.
+pub trait Task: Send + Sync {
+    /// Moves it on; whether it is over.
+    ///
+    /// # Errors
+    /// What makes waiting for it senseless.
+    fn poll(&self, engine: &Engine) -> Result<bool>;
+    /// Its outcome, once it is over. Asked once by a wait or test, after which the request is gone, and any number of
+    /// times before by MPI_Request_get_status.
+    fn outcome(&self, engine: &Engine, last: bool) -> (Status, Option<Error>);
+    /// MPI_Cancel.
+    ///
+    /// # Errors
+    /// What the operation says.
+    fn cancel(&self, engine: &Engine) -> Result<()>;
+    /// MPI_Request_free: nobody will ask any more.
+    fn free(&self, engine: &Engine);
+    /// Whether the program completes it (MPI_Grequest_complete).
+    fn is_generalized(&self) -> bool {
+        false
+    }
+    /// The program says that it is over; `forget` takes its handle away, if its user has freed it. `None` if it is not the
+    /// program's to say, or has been said.
+    fn complete_generalized(&self, _forget: &dyn Fn()) -> Option<()> {
+        None
+    }
+}
+
+static TASKS: HandleTable<TaskObject> = HandleTable::new();
+/// Handles of tasks lie behind those of the engine's requests, and both are positive `int`s.
+const TASK_OFFSET: usize = 1 << 30;
+
+/// A task in its table.
+pub struct TaskObject(Box<dyn Task>);
+
+/// What a request handle names.
+#[derive(Clone)]
+pub enum Named {
+    /// MPI_REQUEST_NULL.
+    Null,
+    /// A message.
+    Message(Request),
+    /// Something else.
+    Task(Arc<TaskObject>),
+}
+
+/// What a handle names.
+///
+/// # Errors
+/// [`Error::Request`] if nothing.
+#[inline]
+pub fn find(engine: &Engine, handle: usize) -> Result<Named> {
+    if handle == abi::MPI_REQUEST_NULL {
+        return Ok(Named::Null);
+    }
+    if let Some(task) = handle.checked_sub(TASK_OFFSET).and_then(|handle| TASKS.get(handle)) {
+        return Ok(Named::Task(task));
+    }
+    let id = u32::try_from(handle).ok();
+    id.and_then(|id| engine.request(id))
+        .map(Named::Message)
+        .ok_or(Error::Request("no such request, or it has been completed or freed"))
+}
+
+/// The handle of a message's request.
+#[inline]
+pub fn handle_of(request: Request) -> usize {
+    request.id() as usize
+}
+
+/// Gives a task its handle.
+///
+/// # Errors
+/// [`Error::NoMem`] if there are no more handles.
+pub fn insert_task(task: Box<dyn Task>) -> Result<usize> {
+    let handle = TASKS.insert(Arc::new(TaskObject(task)));
+    Ok(handle.ok_or_else(|| Error::NoMem("no request handle is left".into()))? + TASK_OFFSET)
+}
+
+/// The task of a handle, for functions that know what it must be.
+#[must_use]
+pub fn task(handle: usize) -> Option<Arc<TaskObject>> {
+    TASKS.get(handle.checked_sub(TASK_OFFSET)?)
+}
+
+/// Takes a task's handle out of use.
+pub fn remove_task(handle: usize) {
+    TASKS.remove(handle.wrapping_sub(TASK_OFFSET));
+}
+
+impl core::ops::Deref for TaskObject {
+    type Target = dyn Task;
+    fn deref(&self) -> &Self::Target {
+        &*self.0
+    }
+}
+
+impl Named {
+    /// Whether a wait must wait for it: not for null and inactive ones (MPI 5.0 §3.7.3).
+    #[must_use]
+    pub fn counts(&self) -> bool {
+        match self {
+            Self::Null => false,
+            Self::Message(request) => !request.is_inactive(),
+            Self::Task(_) => true,
+        }
+    }
+
+    /// Whether it is over; null and inactive ones are. Moves on what must be polled.
+    ///
+    /// # Errors
+    /// What makes waiting for it senseless.
+    #[inline]
+    pub fn is_over(&self, engine: &Engine) -> Result<bool> {
+        match self {
+            Self::Null => Ok(true),
+            Self::Message(request) => Ok(request.is_over()),
+            Self::Task(task) => task.poll(engine),
+        }
+    }
+
+    /// Takes the outcome of what is over, and its handle out of use where it does not persist: `handle` then becomes
+    /// MPI_REQUEST_NULL.
+    pub fn take(&self, engine: &Engine, handle: &mut usize) -> (Status, Option<Error>) {
+        match self {
+            Self::Null => (Status::EMPTY, None),
+            Self::Message(request) if request.is_inactive() => (Status::EMPTY, None),
+            Self::Message(request) => {
+                if !request.is_persistent() {
+                    *handle = abi::MPI_REQUEST_NULL;
+                }
+                engine.take_outcome(*request)
+            }
+            Self::Task(task) => {
+                remove_task(*handle);
+                *handle = abi::MPI_REQUEST_NULL;
+                task.outcome(engine, true)
+            }
+        }
+    }
+
+    /// The outcome of what is over, which stays.
+    pub fn look(&self, engine: &Engine) -> (Status, Option<Error>) {
+        match self {
+            Self::Message(request) if !request.is_inactive() => engine.look_at_outcome(*request),
+            Self::Task(task) => task.outcome(engine, false),
+            _ => (Status::EMPTY, None),
+        }
+    }
+}
