@@ -299,7 +299,8 @@ impl Engine {
         let (split, len) = (split as usize, (end - split) as usize);
         let pid = self.job.roster().entry(from).pid();
         // SAFETY: our buffer has `end` bytes and stays valid until the request completes; the peer asked for them.
-        let written = unsafe { write_peer(pid, body.addr.wrapping_add(split), addr + split as u64, len) };
+        let written =
+            unsafe { write_peer(pid, body.addr.wrapping_add(split), addr.wrapping_add(split as u64), len) };
         body.stage = Stage::AwaitsFinish;
         self.answer(from, Kind::HalfDone, remote as u32, Control([u64::from(written.is_ok()), 0, 0, 0]))
     }

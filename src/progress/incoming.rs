@@ -40,8 +40,11 @@ impl Incoming {
         while at < self.watched.len() {
             let peer = self.watched[at];
             let n = self.drain(engine, peer);
+            handled += n;
+            if self.watched.get(at) != Some(&peer) {
+                continue; // It has spoiled its ring, and the next one stands in its place.
+            }
             if n > 0 {
-                handled += n;
                 self.watched[..=at].rotate_right(1);
             }
             at += 1;

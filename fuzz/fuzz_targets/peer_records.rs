@@ -1,0 +1,297 @@
+//! An engine beside a hostile peer: records that are well-formed and lie, and bytes written anywhere in the ring.
+//!
+//! Rank 0 is an engine with receives and sends under way; rank 1 is this target's hand in the shared memory, with a
+//! process of its own that only sleeps, so that copies between processes have somewhere to go. Whatever rank 1 does,
+//! rank 0 neither panics nor touches memory outside its users' buffers, and what it reports has a name.
+#![no_main]
+
+use libfuzzer_sys::{arbitrary, arbitrary::Arbitrary, fuzz_target};
+use perusal::Error;
+use perusal::abi::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_BYTE};
+use perusal::comm::Comm;
+use perusal::datatype::Datatype;
+use perusal::doorbell::Bell;
+use perusal::engine::Engine;
+use perusal::job::{FD_VARIABLE, Job, Memory, RANK_VARIABLE, SIZE_VARIABLE};
+use perusal::p2p::{Mode, RecvBuf, Request, SendBuf};
+use perusal::ring::{Consumer, Header, MappedRing, Producer};
+use std::ptr::NonNull;
+use std::sync::OnceLock;
+
+/// A word of a control record: lengths, request ids and addresses that make sense are likelier than ones that do not.
+#[derive(Debug, Arbitrary)]
+enum Word {
+    Small(u8),
+    Length(u16),
+    Address(u8),
+    Any(u64),
+}
+
+#[derive(Debug, Arbitrary)]
+enum Act {
+    Receive { any_source: bool, tag: u8, room: u16 },
+    Send { len: u16, synchronous: bool },
+    Test(u8),
+    CancelReceive(u8),
+    Probe(u8),
+    /// A record of any kind, with words of a control record for payload.
+    Control { kind: u8, context: u8, tag: u8, source: u8, id: Word, words: [Word; 4] },
+    /// A record of any kind with that many bytes.
+    Bytes { kind: u8, context: u32, tag: i32, source: u32, id: Word, len: u16 },
+    /// The peer takes what was sent to it.
+    Drain,
+    /// The peer writes eight bytes anywhere in its ring to us.
+    Write { at: u16, word: u64 },
+}
+
+#[derive(Debug, Arbitrary)]
+struct Input {
+    engine: u8,
+    acts: Vec<Act>,
+}
+
+/// Memory that the sleeping process has too, for copies that work.
+static mut SHARED: [u8; 4096] = [7; 4096];
+
+impl Word {
+    fn get(&self) -> u64 {
+        match *self {
+            Self::Small(word) => u64::from(word),
+            Self::Length(word) => u64::from(word),
+            Self::Address(offset) => &raw const SHARED as u64 + u64::from(offset),
+            Self::Any(word) => word,
+        }
+    }
+}
+
+/// Rank 1's process: sleeps, and goes when we go.
+fn sleeper() -> i32 {
+    static SLEEPER: OnceLock<i32> = OnceLock::new();
+    *SLEEPER.get_or_init(|| {
+        // SAFETY: the child calls async-signal-safe functions only, and never returns.
+        unsafe {
+            match libc::fork() {
+                0 => {
+                    libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                    loop {
+                        libc::pause();
+                    }
+                }
+                child => child,
+            }
+        }
+    })
+}
+
+/// Rank 1.
+struct Hostile {
+    producer: Producer<MappedRing>,
+    consumer: Consumer<MappedRing>,
+    ring: NonNull<u8>,
+    bytes: usize,
+    bell: Bell,
+}
+
+impl Hostile {
+    fn new(memory: &Memory) -> Self {
+        let ring = |from, to| {
+            memory.reserve_ring(from, to).expect("a few pages");
+            let area = memory.ring(from, to);
+            let base = NonNull::new(area.control).expect("mapped");
+            // SAFETY: reserved, and the memory outlives this; the engine has the other end of each ring.
+            (base, area, unsafe { MappedRing::new(base, area.cell_count as usize, area.bulk_bytes as usize) })
+        };
+        let (base, area, to_us) = ring(1, 0);
+        let (bell, _) = memory.doorbell(0);
+        // SAFETY: rank 0's doorbell area, valid as long as the memory.
+        let bell = unsafe { Bell::over(NonNull::new(bell).expect("mapped"), 2) };
+        Self {
+            producer: Producer::new(to_us),
+            consumer: Consumer::new(ring(0, 1).2),
+            ring: base,
+            bytes: MappedRing::bytes(area.cell_count as usize, area.bulk_bytes as usize),
+            bell,
+        }
+    }
+
+    fn push(&mut self, header: &Header, len: usize, fill: impl FnOnce(&mut [u8])) {
+        let len = len % (self.producer.max_payload() + 1);
+        self.producer.try_push(header, len, fill);
+        self.bell.ring(1);
+    }
+
+    fn drain(&mut self) {
+        while let Ok(Some(())) = self.consumer.poll(|_, _| ()) {
+            self.consumer.publish();
+        }
+        self.bell.ring(1);
+    }
+
+    fn write(&mut self, at: u16, word: u64) {
+        let at = usize::from(at) % (self.bytes / 8) * 8;
+        // SAFETY: within the ring, aligned; this thread is the only one, and holds no reference into it.
+        unsafe { self.ring.add(at).cast::<u64>().write(word) };
+        self.bell.ring(1);
+    }
+}
+
+/// Rank 0 with what its user has under way.
+struct User<'a> {
+    engine: &'a Engine,
+    comm: &'a Comm,
+    byte: Datatype,
+    /// Buffers stay until the engine is gone.
+    buffers: &'a mut Vec<Vec<u8>>,
+    requests: Vec<(Request, bool)>,
+    over: bool,
+}
+
+impl User<'_> {
+    /// Notes what a call said; false when it is over with this job.
+    fn check<R>(&mut self, result: Result<R, Error>) -> Option<R> {
+        match result {
+            Ok(value) => Some(value),
+            Err(Error::Corrupt { rank: 1, .. }) => {
+                self.over = true;
+                None
+            }
+            Err(Error::Truncate { .. }) => None,
+            Err(other) => panic!("a hostile peer is reported as corrupt, not as: {other}"),
+        }
+    }
+
+    fn buffer(&mut self, len: usize) -> *mut u8 {
+        self.buffers.push(vec![0; len]);
+        self.buffers.last_mut().expect("just pushed").as_mut_ptr()
+    }
+
+    fn receive(&mut self, any_source: bool, tag: u8, room: usize) {
+        let addr = self.buffer(room);
+        let buf = RecvBuf { addr, count: room, datatype: &self.byte, handle: MPI_BYTE };
+        let source = if any_source { MPI_ANY_SOURCE } else { 1 };
+        let tag = if tag & 1 == 1 { MPI_ANY_TAG } else { i32::from(tag & 6) };
+        // SAFETY: the buffer outlives the engine.
+        let request = unsafe { self.engine.irecv(self.comm, &buf, source, tag) };
+        if let Some(request) = self.check(request) {
+            self.requests.push((request, true));
+        }
+    }
+
+    fn send(&mut self, len: usize, synchronous: bool) {
+        let addr = self.buffer(len);
+        let buf = SendBuf { addr, count: len, datatype: &self.byte, handle: MPI_BYTE };
+        let mode = if synchronous { Mode::Synchronous } else { Mode::Standard };
+        // SAFETY: the buffer outlives the engine.
+        let request = unsafe { self.engine.isend(self.comm, &buf, 1, 3, mode) };
+        if let Some(request) = self.check(request) {
+            self.requests.push((request, false));
+        }
+    }
+
+    fn test(&mut self, which: u8) {
+        let Some(at) = usize::from(which).checked_rem(self.requests.len()) else { return };
+        let tested = self.engine.test_complete(self.requests[at].0);
+        if self.check(tested) == Some(true) {
+            let (request, _) = self.requests.swap_remove(at);
+            if let (_, Some(error)) = self.engine.take_outcome(request) {
+                self.check::<()>(Err(error));
+            }
+        }
+    }
+
+    fn cancel_receive(&mut self, which: u8) {
+        let Some(at) = usize::from(which).checked_rem(self.requests.len()) else { return };
+        // A send's cancellation waits for the peer's answer, which may never come.
+        if let (request, true) = self.requests[at] {
+            let cancelled = self.engine.cancel(request);
+            self.check(cancelled);
+        }
+    }
+
+    fn probe(&mut self, tag: u8) {
+        let tag = if tag & 1 == 1 { MPI_ANY_TAG } else { i32::from(tag & 6) };
+        let probed = self.engine.iprobe(self.comm, MPI_ANY_SOURCE, tag);
+        self.check(probed);
+    }
+}
+
+fn act(user: &mut User<'_>, peer: &mut Hostile, act: Act) {
+    match act {
+        Act::Receive { any_source, tag, room } => user.receive(any_source, tag, usize::from(room)),
+        Act::Send { len, synchronous } => user.send(usize::from(len), synchronous),
+        Act::Test(which) => user.test(which),
+        Act::CancelReceive(which) => user.cancel_receive(which),
+        Act::Probe(tag) => user.probe(tag),
+        Act::Control { kind, context, tag, source, id, words } => {
+            let header = Header {
+                kind: kind % 13,
+                context: u32::from(context % 5),
+                tag: i32::from(tag & 7),
+                source: u32::from(source & 3),
+                id: id.get() as u32,
+            };
+            let payload: Vec<u8> = words.iter().flat_map(|word| word.get().to_le_bytes()).collect();
+            peer.push(&header, 32, |to| to.copy_from_slice(&payload));
+        }
+        Act::Bytes { kind, context, tag, source, id, len } => {
+            let header = Header { kind, context, tag, source, id: id.get() as u32 };
+            peer.push(&header, usize::from(len), |to| to.fill(0xA5));
+        }
+        Act::Drain => peer.drain(),
+        Act::Write { at, word } => peer.write(at, word),
+    }
+}
+
+/// What the launcher would put there.
+fn environment(memory: &Memory, engine: u8) {
+    let engine = ["chunks", "read", "halves"][usize::from(engine) % 3];
+    for (name, value) in [
+        (FD_VARIABLE, memory.segment().fd().to_string()),
+        (RANK_VARIABLE, "0".to_owned()),
+        (SIZE_VARIABLE, "2".to_owned()),
+        ("PERUSAL_COPY_ENGINE", engine.to_owned()),
+    ] {
+        // SAFETY: no other thread of this process looks at the environment.
+        unsafe { std::env::set_var(name, value) };
+    }
+}
+
+fn small_rings() {
+    for (name, value) in
+        [("PERUSAL_RING_CELLS", "8"), ("PERUSAL_RING_BULK", "1024"), ("PERUSAL_EAGER_LIMIT", "100")]
+    {
+        // SAFETY: as in `environment`.
+        unsafe { std::env::set_var(name, value) };
+    }
+}
+
+fuzz_target!(|input: Input| {
+    static ONCE: OnceLock<()> = OnceLock::new();
+    ONCE.get_or_init(small_rings);
+    let memory = Memory::create(2, 0).expect("memory for a small job");
+    memory.roster().entry(1).arrive(1, sleeper()).expect("nobody else is rank 1");
+    environment(&memory, input.engine);
+    let job = Job::from_environment().expect("a job").expect("launched");
+    let mut buffers = Vec::new();
+    // SAFETY: this thread is the only one.
+    let engine = unsafe { Engine::new(job, false, Box::new(|text| panic!("{text}"))) }.expect("an engine");
+    let comm = engine.open(Comm::world(0, 2, engine.registry().attach(0))).expect("the world");
+    let mut peer = Hostile::new(&memory);
+    let byte = Datatype::predefined(MPI_BYTE).expect("MPI_BYTE");
+    let mut user =
+        User { engine: &engine, comm: &comm, byte, buffers: &mut buffers, requests: Vec::new(), over: false };
+    for step in input.acts {
+        act(&mut user, &mut peer, step);
+        if user.over {
+            break;
+        }
+    }
+    for _ in 0..8 {
+        if !user.over {
+            user.probe(1);
+        }
+    }
+    drop(comm);
+    drop(engine);
+    drop(buffers);
+});
