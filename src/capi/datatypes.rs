@@ -9,7 +9,7 @@ use std::sync::{Arc, LazyLock, PoisonError};
 use super::handles::HandleTable;
 use crate::abi;
 use crate::datatype::op::Op;
-use crate::datatype::{CONTIGUOUS_SIZES, Datatype, missing_optional};
+use crate::datatype::{CONTIGUOUS_SIZES, Datatype, Made, missing_optional};
 use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering};
 use crate::{Error, Result};
 
@@ -137,12 +137,16 @@ fn is_same(a: &Datatype, b: &Datatype) -> bool {
     a.made() == b.made() && handles(a) == handles(b)
 }
 
-/// Takes the handle of a derived type away.
+/// Takes the handle of a derived type away. That of an unnamed pair type stays, for whoever asks for it next; some
+/// programs free what MPI_Type_get_value_index gives them.
 ///
 /// # Errors
 /// [`Error::Type`] if there is none or it is predefined.
 pub fn remove(handle: usize) -> Result<()> {
     freeable(handle)?;
+    if *any(handle)?.made() == Made::ValueIndex {
+        return Ok(());
+    }
     TYPES.remove(handle).map(drop).ok_or_else(|| invalid(handle))
 }
 
@@ -151,7 +155,8 @@ pub fn remove(handle: usize) -> Result<()> {
 /// # Errors
 /// As for [`remove`].
 pub fn freeable(handle: usize) -> Result<()> {
-    if any(handle)?.is_predefined() {
+    let ty = any(handle)?;
+    if ty.is_predefined() && *ty.made() != Made::ValueIndex {
         return Err(Error::Type("a predefined datatype cannot be freed"));
     }
     Ok(())
@@ -277,6 +282,11 @@ mod tests {
         assert_eq!(any(ask(10)).unwrap().made().combiner(), abi::MPI_COMBINER_F90_REAL);
         assert!(matches!(remove(ask(10)), Err(Error::Type(_))));
         assert!(datatype(ask(11)).is_ok(), "it need not be committed");
+        let types = [abi::MPI_UINT16_T, abi::MPI_LONG].map(|handle| any(handle).unwrap());
+        let pair = || insert(Datatype::value_index(&types[0], &types[1]).unwrap(), true).unwrap();
+        let first = pair();
+        remove(first).unwrap();
+        assert_eq!((pair(), any(first).unwrap().size()), (first, 10));
     }
 
     #[test]

@@ -68,7 +68,7 @@ impl Builtin {
                 U64 => u64, F32 => f32, F64 => f64, F80 => X87, F128 => Quad),
             Self::And | Self::Or | Self::Xor => by_lane!(lane, logical(self, left, right, n):
                 I8 => i8, I16 => i16, I32 => i32, I64 => i64, I128 => i128, U8 => u8, U16 => u16, U32 => u32,
-                U64 => u64, F32 => f32, F64 => f64, F80 => X87, F128 => Quad),
+                U64 => u64),
             Self::BitAnd | Self::BitOr | Self::BitXor => by_lane!(lane, bitwise(self, left, right, n):
                 I8 => u8, I16 => u16, I32 => u32, I64 => u64, I128 => i128, U8 => u8, U16 => u16, U32 => u32,
                 U64 => u64),

@@ -1,7 +1,7 @@
 //! Reduction operations: the predefined ones on every type that they take (MPI 5.0 §6.9.2, §6.9.4), and users' own.
 //!
-//! Beyond the standard's table, MPI_CHAR counts as an integer, and the logical operations take all integers and real
-//! numbers, as they do in other implementations. Everything else that does not fit is [`Error::Op`].
+//! Beyond the standard's table, MPI_CHAR counts as an integer, and the logical operations take all integers, as in MPICH.
+//! Everything else that does not fit is [`Error::Op`].
 //!
 //! | file | what lives there |
 //! |---|---|
@@ -375,7 +375,7 @@ impl Builtin {
         match self {
             Self::Min | Self::Max => integer || class == C::Floating,
             Self::Sum | Self::Prod => integer || matches!(class, C::Floating | C::Complex),
-            Self::And | Self::Or | Self::Xor => integer || matches!(class, C::Logical | C::Floating),
+            Self::And | Self::Or | Self::Xor => integer || class == C::Logical,
             Self::BitAnd | Self::BitOr | Self::BitXor => integer || class == C::Byte,
             Self::MinLoc | Self::MaxLoc => false,
             Self::Replace | Self::NoOp => true,

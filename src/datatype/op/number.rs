@@ -37,8 +37,8 @@ pub(super) trait Bits:
 {
 }
 
-macro_rules! ordered_and_truth {
-    ($ty:ty, $zero:literal, $one:literal) => {
+macro_rules! ordered {
+    ($ty:ty) => {
         impl Value for $ty {}
         impl Ordered for $ty {
             #[inline(always)]
@@ -50,22 +50,22 @@ macro_rules! ordered_and_truth {
                 self == other
             }
         }
-        impl Truth for $ty {
-            #[inline(always)]
-            fn truth(self) -> bool {
-                self != $zero
-            }
-            #[inline(always)]
-            fn from_truth(truth: bool) -> Self {
-                if truth { $one } else { $zero }
-            }
-        }
     };
 }
 
 macro_rules! integers {
     ($($ty:ty),*) => {$(
-        ordered_and_truth!($ty, 0, 1);
+        ordered!($ty);
+        impl Truth for $ty {
+            #[inline(always)]
+            fn truth(self) -> bool {
+                self != 0
+            }
+            #[inline(always)]
+            fn from_truth(truth: bool) -> Self {
+                Self::from(truth)
+            }
+        }
         impl Number for $ty {
             #[inline(always)]
             fn add(self, other: Self) -> Self {
@@ -82,7 +82,7 @@ macro_rules! integers {
 
 macro_rules! floats {
     ($($ty:ty),*) => {$(
-        ordered_and_truth!($ty, 0.0, 1.0);
+        ordered!($ty);
         impl Number for $ty {
             #[inline(always)]
             fn add(self, other: Self) -> Self {

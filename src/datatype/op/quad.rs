@@ -3,7 +3,7 @@
 use core::arch::asm;
 use core::arch::x86_64::__m128i;
 
-use super::number::{Number, Ordered, Real, Truth, Value};
+use super::number::{Number, Ordered, Real, Value};
 
 /// The bits: sign, 15 of exponent, 112 of fraction.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -14,7 +14,6 @@ impl Value for Quad {}
 
 const SIGN: u128 = 1 << 127;
 const INFINITY: u128 = 0x7fff << 112;
-const ONE: u128 = 0x3fff << 112;
 
 // `__float128 f(__float128, __float128)` of libgcc and compiler-builtins. Rust cannot name that type, so they are
 // called from assembly and declared without arguments.
@@ -80,14 +79,5 @@ impl Ordered for Quad {
     }
     fn same(self, other: Self) -> bool {
         !self.is_nan() && !other.is_nan() && self.key() == other.key()
-    }
-}
-
-impl Truth for Quad {
-    fn truth(self) -> bool {
-        self.0 & !SIGN != 0
-    }
-    fn from_truth(truth: bool) -> Self {
-        Self(if truth { ONE } else { 0 })
     }
 }

@@ -35,7 +35,7 @@ const OPERATIONS: [usize; 10] = [
 fn allowed(class: Class) -> [u8; 10] {
     match class {
         Class::Integer | Class::FortranInteger | Class::Address | Class::Char => [1; 10],
-        Class::Floating => [1, 1, 1, 1, 1, 1, 1, 0, 0, 0],
+        Class::Floating => [1, 1, 1, 1, 0, 0, 0, 0, 0, 0],
         Class::Logical => [0, 0, 0, 0, 1, 1, 1, 0, 0, 0],
         Class::Complex => [0, 0, 1, 1, 0, 0, 0, 0, 0, 0],
         Class::Byte => [0, 0, 0, 0, 0, 0, 0, 1, 1, 1],

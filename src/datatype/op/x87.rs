@@ -2,7 +2,7 @@
 
 use core::arch::asm;
 
-use super::number::{Number, Ordered, Real, Truth, Value};
+use super::number::{Number, Ordered, Real, Value};
 
 /// The memory form: ten bytes of value and six of padding, which results take from their second operand.
 #[derive(Clone, Copy)]
@@ -82,19 +82,5 @@ impl Ordered for X87 {
     }
     fn same(self, other: Self) -> bool {
         compare(self, other).1
-    }
-}
-
-impl Truth for X87 {
-    fn truth(self) -> bool {
-        self.0[..8].iter().any(|byte| *byte != 0) || self.0[8] != 0 || self.0[9] & 0x7f != 0
-    }
-    fn from_truth(truth: bool) -> Self {
-        let mut bytes = [0; 16];
-        if truth {
-            bytes[7] = 0x80;
-            bytes[8..10].copy_from_slice(&0x3fff_u16.to_le_bytes());
-        }
-        Self(bytes)
     }
 }
