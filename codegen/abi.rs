@@ -45,7 +45,8 @@ fn function(row: &str) -> Function {
     }
 }
 
-/// The names that the Rust files under `directory` define: each `fn MPI_X(` at the start of a line.
+/// The names that the Rust files under `directory` define: each `fn MPI_X` at the start of a line, whether with its arguments
+/// behind it or as a name that a macro gives arguments to.
 pub fn implemented(directory: &Path) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     let entries = fs::read_dir(directory).unwrap_or_else(|e| panic!("{}: {e}", directory.display()));
@@ -62,6 +63,6 @@ pub fn implemented(directory: &Path) -> BTreeSet<String> {
 
 fn defined(line: &str) -> Option<String> {
     let rest = line.trim_start().strip_prefix("fn MPI_")?;
-    let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_')?;
-    rest[end..].starts_with('(').then(|| format!("MPI_{}", &rest[..end]))
+    let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
+    (rest[end..].is_empty() || rest[end..].starts_with(['(', ','])).then(|| format!("MPI_{}", &rest[..end]))
 }
