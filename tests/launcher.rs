@@ -187,9 +187,9 @@ fn several_programs_are_one_job() {
         "2",
         "sh",
         "-c",
-        "echo b$PERUSAL_RANK",
+        "echo b$PERUSAL_RANK in $PERUSAL_APPNUM",
     ]);
-    assert_eq!(ended.lines(), ["a0/3", "b1", "b2"]);
+    assert_eq!(ended.lines(), ["a0/3", "b1 in 1", "b2 in 1"]);
 }
 
 #[test]

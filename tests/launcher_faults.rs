@@ -69,6 +69,41 @@ fn a_launcher_killed_at_any_moment_leaves_nothing() {
 }
 
 #[test]
+fn a_rank_killed_at_any_moment_ends_the_job_by_name() {
+    let seed = std::process::id();
+    println!("seed {seed}");
+    let mut random = seed;
+    for _ in 0..60 {
+        let job = start(&["-n", "5", RANK, "init", "wait"], Stdio::null());
+        let mark = job.mark.clone();
+        random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let (victim, delay) = (random >> 29, random >> 12 & 0x3fff);
+        let victim = victim % 5;
+        let mut pid = None;
+        eventually("the rank's start", || {
+            pid = job.processes().into_iter().find(|pid| is_rank(*pid, victim));
+            pid.is_some()
+        });
+        thread::sleep(Duration::from_micros(delay.into()));
+        // SAFETY: sends a signal to a process of the test's own job; no memory is involved.
+        unsafe { libc::kill(pid.unwrap(), libc::SIGKILL) };
+        let ended = job.end();
+        assert_eq!(ended.code(), 137, "{ended:?}");
+        assert!(ended.err.contains(&format!("rank {victim} ")), "{ended:?}");
+        nothing_is_left(&mark);
+    }
+}
+
+#[test]
+fn a_rank_that_vanishes_behind_a_shell_ends_the_job() {
+    let script = format!("{RANK} init segv; sleep 1000");
+    let ended = run(&["-n", "1", RANK, "init", "wait", ":", "-n", "1", "sh", "-c", &script]);
+    assert_eq!(ended.code(), 1, "{ended:?}");
+    assert!(ended.err.contains("perusal run: rank 1 (process "), "{ended:?}");
+    assert!(ended.err.contains("ended before MPI_Finalize; process "), "{ended:?}");
+}
+
+#[test]
 fn a_guard_that_is_killed_does_not_matter() {
     let dir = Directory::new("guard");
     let job = start(

@@ -342,7 +342,8 @@ impl Job {
 }
 
 /// Whether no process has this id.
-fn is_gone(pid: i32) -> bool {
+#[must_use]
+pub fn is_gone(pid: i32) -> bool {
     // SAFETY: signal 0 is sent to nobody; the call only asks.
     let asked = unsafe { libc::kill(pid, 0) };
     asked < 0 && std::io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH)

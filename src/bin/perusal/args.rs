@@ -2,14 +2,14 @@
 //! the programs of a job. What has a meaning on one machine is honoured, what has none is taken with a note, and what
 //! would change the outcome or is unknown is refused.
 
-use std::collections::HashMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::time::Duration;
 
 use clap::{CommandFactory, Parser};
 use perusal::placement::Policy;
 
 use crate::environment::{Change, Changes};
+use crate::tokens::Known;
 
 /// Run a program on several ranks of this machine.
 ///
@@ -194,7 +194,7 @@ impl From<perusal::Error> for Refusal {
 /// # Errors
 /// What is unknown, incomplete or impossible here.
 pub fn parse(name: &str, tokens: &[OsString], usable: u32) -> Result<Plan, Refusal> {
-    let known = Known::new();
+    let known = Known::of(Options::command());
     let blocks = tokens.split(|token| token == ":").map(|block| {
         let normal = known.normalise(name, block)?;
         Options::try_parse_from(normal).map_err(Refusal::Clap)
@@ -317,105 +317,10 @@ fn check_host(host: &str) -> Result<(), String> {
     Err(format!("--host {host}: perusal runs jobs on this machine only ({})", own.trim()))
 }
 
-/// The options that there are, by name, with how many values follow each.
-struct Known {
-    long: HashMap<String, usize>,
-    short: HashMap<char, usize>,
-}
-
-impl Known {
-    fn new() -> Self {
-        let mut known = Self { long: HashMap::new(), short: HashMap::new() };
-        let mut command = Options::command();
-        command.build();
-        for arg in command.get_arguments().filter(|arg| !arg.is_positional()) {
-            let values = arg.get_num_args().map_or(0, |range| range.min_values());
-            let longs = arg.get_long().into_iter().chain(arg.get_all_aliases().into_iter().flatten());
-            known.long.extend(longs.map(|name| (name.to_owned(), values)));
-            let shorts = arg.get_short().into_iter().chain(arg.get_all_short_aliases().into_iter().flatten());
-            known.short.extend(shorts.map(|name| (name, values)));
-        }
-        known
-    }
-
-    /// Brings one program's tokens into a form that clap reads: two dashes before long names, `VAR VALUE` as one, and
-    /// `--` before the program.
-    fn normalise(&self, name: &str, tokens: &[OsString]) -> Result<Vec<OsString>, String> {
-        let mut normal = vec![OsString::from(name)];
-        let mut rest = tokens;
-        while let [token, after @ ..] = rest {
-            let Some(text) = token.to_str().filter(|text| text.starts_with('-')) else { break };
-            rest = after;
-            if text == "--" {
-                break;
-            }
-            let taken = self.option(text, rest, &mut normal)?;
-            rest = &rest[taken..];
-        }
-        if !rest.is_empty() {
-            normal.push("--".into());
-            normal.extend(rest.iter().cloned());
-        }
-        Ok(normal)
-    }
-
-    /// Appends one option with its values; how many of the following tokens those were.
-    fn option(&self, text: &str, after: &[OsString], normal: &mut Vec<OsString>) -> Result<usize, String> {
-        let bare = text.trim_start_matches('-');
-        let (name, attached) = match bare.split_once('=') {
-            Some((name, value)) => (name, Some(value)),
-            None => (bare, None),
-        };
-        let short = name.chars().next().filter(|_| !text.starts_with("--"));
-        let values = if let Some(values) = self.long.get(name).filter(|_| name.len() > 1 || short.is_none()) {
-            normal.push(format!("--{bare}").into());
-            *values
-        } else if let Some(values) = short.and_then(|short| self.short.get(&short)) {
-            // "-n4" and "-xVAR=1" carry their value; nobody types other letters together.
-            let alone = bare.len() == 1;
-            let carries =
-                name == "x" || bare.starts_with('x') || bare[1..].bytes().all(|byte| byte.is_ascii_digit());
-            if !(alone || *values == 1 && carries) {
-                return Err(unknown(text));
-            }
-            normal.push(text.into());
-            if alone { *values } else { 0 }
-        } else {
-            return Err(unknown(text));
-        };
-        if attached.is_some() || values == 0 {
-            return Ok(0);
-        }
-        if after.len() < values {
-            return Err(format!("{text} needs {values} more argument{}", if values == 1 { "" } else { "s" }));
-        }
-        // "-env VAR VALUE" and "-env VAR=VALUE" are both in use.
-        if matches!(name, "env" | "genv") && !contains_equals(&after[0]) {
-            let [variable, value, ..] = after else {
-                return Err(format!("{text} needs a variable and its value"));
-            };
-            let mut both = variable.clone();
-            both.push("=");
-            both.push(value);
-            normal.push(both);
-            return Ok(2);
-        }
-        normal.extend(after[..values].iter().cloned());
-        Ok(values)
-    }
-}
-
-fn contains_equals(token: &OsStr) -> bool {
-    token.as_encoded_bytes().contains(&b'=')
-}
-
-fn unknown(text: &str) -> String {
-    format!("unknown option {text}; see perusal run --help")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::ffi::OsStr;
 
     fn read(line: &str) -> Result<Plan, Refusal> {
         let tokens: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();

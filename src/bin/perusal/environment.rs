@@ -8,6 +8,9 @@ use perusal::job;
 /// Variable that marks every process of a job, so that what was left behind can be found.
 pub const JOB_ID_VARIABLE: &str = "PERUSAL_JOB_ID";
 
+/// Variable that says which of the job's programs a rank runs (MPI_APPNUM).
+const APP_VARIABLE: &str = "PERUSAL_APPNUM";
+
 /// One variable as the command line names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
@@ -48,8 +51,8 @@ pub fn of_app(changes: &Changes) -> Vec<CString> {
 }
 
 fn apply(own: Vec<(OsString, OsString)>, changes: &Changes) -> Vec<(OsString, OsString)> {
-    let reserved =
-        [job::FD_VARIABLE, job::RANK_VARIABLE, job::SIZE_VARIABLE, JOB_ID_VARIABLE].map(OsString::from);
+    let reserved = [job::FD_VARIABLE, job::RANK_VARIABLE, job::SIZE_VARIABLE, JOB_ID_VARIABLE, APP_VARIABLE]
+        .map(OsString::from);
     let passed = |name: &OsString| {
         let listed = changes.only.as_ref().is_none_or(|only| only.contains(name));
         (listed || changes.set.contains(&Change::Pass(name.clone()))) && !reserved.contains(name)
@@ -64,16 +67,34 @@ fn apply(own: Vec<(OsString, OsString)>, changes: &Changes) -> Vec<(OsString, Os
     result
 }
 
-/// What tells a rank who it is.
-#[must_use]
-pub fn of_rank(job_id: u64, fd: i32, rank: u32, size: u32) -> Vec<CString> {
-    let numbers = [
-        (job::FD_VARIABLE, fd.to_string()),
-        (job::RANK_VARIABLE, rank.to_string()),
-        (job::SIZE_VARIABLE, size.to_string()),
-        (JOB_ID_VARIABLE, format!("{job_id:016x}")),
-    ];
-    numbers.into_iter().filter_map(|(name, value)| entry(name.into(), value.into())).collect()
+/// Who a rank is.
+#[derive(Debug, Clone, Copy)]
+pub struct Identity {
+    /// The job's number.
+    pub job_id: u64,
+    /// The descriptor of the job's memory.
+    pub fd: i32,
+    /// The rank.
+    pub rank: u32,
+    /// The number of ranks.
+    pub size: u32,
+    /// Which of the job's programs it runs.
+    pub app: usize,
+}
+
+impl Identity {
+    /// What tells the rank who it is, as `execve` wants it.
+    #[must_use]
+    pub fn environment(&self) -> Vec<CString> {
+        let numbers = [
+            (job::FD_VARIABLE, self.fd.to_string()),
+            (job::RANK_VARIABLE, self.rank.to_string()),
+            (job::SIZE_VARIABLE, self.size.to_string()),
+            (JOB_ID_VARIABLE, format!("{:016x}", self.job_id)),
+            (APP_VARIABLE, self.app.to_string()),
+        ];
+        numbers.into_iter().filter_map(|(name, value)| entry(name.into(), value.into())).collect()
+    }
 }
 
 /// `NAME=VALUE`; a NUL inside cannot come from a command line or an environment.
@@ -121,10 +142,9 @@ mod tests {
 
     #[test]
     fn a_rank_is_told_who_it_is() {
-        let told = of_rank(0xab, 100, 3, 8);
-        assert!(
-            told.contains(&c"PERUSAL_RANK=3".to_owned())
-                && told.contains(&c"PERUSAL_JOB_ID=00000000000000ab".to_owned())
-        );
+        let told = Identity { job_id: 0xab, fd: 100, rank: 3, size: 8, app: 1 }.environment();
+        assert!(told.contains(&c"PERUSAL_RANK=3".to_owned()));
+        assert!(told.contains(&c"PERUSAL_JOB_ID=00000000000000ab".to_owned()));
+        assert!(told.contains(&c"PERUSAL_APPNUM=1".to_owned()));
     }
 }

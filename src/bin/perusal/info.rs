@@ -15,9 +15,9 @@ pub fn main() -> ExitCode {
     );
     println!("  job memory            version {}, {}", header::VERSION, memory_works());
     println!(
-        "  CPUs                  {} usable by affinity, {} by cgroup quota; time for {}",
+        "  CPUs                  affinity mask: {}, cgroup quota: {}, usable: {}",
         cpus::affinity().len(),
-        cpus::quota().map_or_else(|| "unlimited".into(), |quota| quota.to_string()),
+        cpus::quota().map_or_else(|| "none".into(), |quota| quota.to_string()),
         cpus::usable()
     );
     println!(

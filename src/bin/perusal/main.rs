@@ -10,6 +10,7 @@ mod run;
 mod spawn;
 mod supervise;
 mod sys;
+mod tokens;
 mod verdict;
 
 use std::ffi::OsString;

@@ -11,7 +11,7 @@ use perusal::job::{Memory, cpus};
 use perusal::placement::{self, Bind, Claim, Placement, Policy, Topology};
 
 use crate::args::{self, App, Plan, Refusal, Stdin};
-use crate::environment;
+use crate::environment::{self, Identity};
 use crate::guard::Guard;
 use crate::input::Relay;
 use crate::output::Stream;
@@ -123,7 +123,7 @@ impl Starter<'_> {
             .map_err(failure("a descriptor for the ranks"))?;
         let null = File::open("/dev/null").map_err(failure("/dev/null"))?;
         let mut rank = 0;
-        for app in &self.plan.apps {
+        for (number, app) in self.plan.apps.iter().enumerate() {
             let env = environment::of_app(&app.changes);
             let argv = strings(&app.command)?;
             let wdir =
@@ -132,8 +132,14 @@ impl Starter<'_> {
                 let (own_out, out) = io::pipe().map_err(failure("a pipe for output"))?;
                 let (own_err, err) = io::pipe().map_err(failure("a pipe for output"))?;
                 let memory = supervisor.memory();
-                let env_of_rank =
-                    environment::of_rank(memory.header().job_id(), segment.as_raw_fd(), rank, memory.size());
+                let identity = Identity {
+                    job_id: memory.header().job_id(),
+                    fd: segment.as_raw_fd(),
+                    rank,
+                    size: memory.size(),
+                    app: number,
+                };
+                let env_of_rank = identity.environment();
                 let pid = spawn(&Start {
                     argv: &argv,
                     env: [&env, &env_of_rank],

@@ -15,7 +15,7 @@ use crate::input::Relay;
 use crate::output::{LAUNCHER, Sink, Stream};
 use crate::run::streams_of;
 use crate::sys::{self, Child, Epoll, Signals};
-use crate::verdict::{Failure, hang_report, judge};
+use crate::verdict::{Failure, hang_report, judge, vanished};
 
 /// Signals that are passed on to the ranks.
 pub const FORWARDED: [i32; 9] = [
@@ -40,6 +40,9 @@ const STRAY_LIMIT: Duration = Duration::from_secs(1);
 const PROMPT: Duration = Duration::from_millis(150);
 /// Between attempts to write where the system cannot say when it is possible.
 const RETRY: Duration = Duration::from_millis(10);
+
+/// Between looks at ranks that are not the launcher's own children.
+const LOOK: Duration = Duration::from_millis(500);
 
 const SIGNALS: u64 = 0;
 const STDIN: u64 = 1;
@@ -94,6 +97,7 @@ pub struct Supervisor<'a> {
     failure: Option<Failure>,
     kill_at: Option<Instant>,
     timeout_at: Option<Instant>,
+    look_at: Option<Instant>,
     interactive: bool,
 }
 
@@ -124,6 +128,7 @@ impl<'a> Supervisor<'a> {
             failure: None,
             kill_at: None,
             timeout_at: plan.timeout.map(|timeout| Instant::now() + timeout),
+            look_at: Some(Instant::now() + LOOK),
             interactive: io::stdin().is_terminal() && io::stdout().is_terminal(),
         })
     }
@@ -380,6 +385,7 @@ impl<'a> Supervisor<'a> {
         [
             self.kill_at,
             self.timeout_at,
+            self.look_at,
             prompt.map(|since| since + PROMPT),
             retry.then(|| Instant::now() + RETRY),
         ]
@@ -394,6 +400,10 @@ impl<'a> Supervisor<'a> {
             self.kill_at = None;
             self.signal_running(libc::SIGKILL);
         }
+        if self.look_at.is_some_and(|at| now >= at) {
+            self.look_at = self.failure.is_none().then(|| now + LOOK);
+            self.look_for_vanished();
+        }
         if self.timeout_at.is_some_and(|at| now >= at) {
             self.timeout_at = None;
             let seconds = self.plan.timeout.unwrap_or_default().as_secs_f64();
@@ -403,11 +413,26 @@ impl<'a> Supervisor<'a> {
         }
     }
 
+    /// A rank that a shell or a debugger has started is not the launcher's child, and its end sends no signal.
+    fn look_for_vanished(&mut self) {
+        let running = self.ranks.iter().enumerate().filter(|(_, rank)| rank.running);
+        let found = running
+            .filter_map(|(rank, process)| {
+                Some((rank as u32, vanished(&self.memory, rank as u32, process.pid)?))
+            })
+            .next();
+        if let Some((rank, failure)) = found {
+            self.memory.roster().entry(rank).declare_dead();
+            self.fail(failure);
+        }
+    }
+
     /// When the last rank has ended: ends what ranks have left running, and writes what is left to be written.
     fn clear_up(&mut self) {
         if let Some(guard) = self.guard.take() {
             guard.dismiss();
         }
+        (self.kill_at, self.timeout_at, self.look_at) = (None, None, None);
         self.end_strays();
         while self.streams.iter().any(|stream| stream.fd().is_some())
             || self.sinks.iter().any(|s| !s.is_empty())

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use perusal::job::{Exit, Memory, State, roster::signal_name, telemetry};
+use perusal::job::{Exit, Memory, State, is_gone, roster::signal_name, telemetry};
 
 /// The failure that ends a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +47,21 @@ pub fn judge(memory: &Memory, ended: &[(u32, Exit)], forwarded: &[i32]) -> Optio
     };
     let status = if gravity == Gravity::Early { 1 } else { exit.status() };
     Some(Failure { status: u8::try_from(status).unwrap_or(1), text })
+}
+
+/// The failure of a rank whose MPI process has vanished while `child`, the process that the launcher started for it (a
+/// shell, a debugger), runs on; `None` if that is not so.
+pub fn vanished(memory: &Memory, rank: u32, child: i32) -> Option<Failure> {
+    let entry = memory.roster().entry(rank);
+    let pid = entry.pid();
+    let inside = matches!(entry.state(), State::Arrived | State::Initialised | State::Finalizing);
+    if !inside || pid == 0 || pid == child || !is_gone(pid) || entry.state() == State::Finalized {
+        return None;
+    }
+    let text = format!(
+        "rank {rank} (process {pid}) ended before MPI_Finalize; process {child}, which started it, runs on"
+    );
+    Some(Failure { status: 1, text })
 }
 
 /// Whether the end of a rank is a failure, and of what kind.
