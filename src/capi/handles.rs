@@ -12,9 +12,9 @@
 //!   cleared `PRESENT` and then saw the count of readers fall to zero. So no one reads it meanwhile (R2).
 //! - **R4** Chunks are published once and never moved or freed before the table is dropped.
 
-use crate::sync::{AtomicPtr, AtomicU32, Cell, Ordering, spin_loop, yield_now};
+use crate::sync::{AtomicPtr, AtomicU32, Cell, Mutex, MutexGuard, Ordering, spin_loop, yield_now};
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 /// The first handle value that is not predefined.
 pub const FIRST: usize = 4096;
@@ -25,8 +25,8 @@ const GENERATIONS: usize = 256;
 pub const END: usize = FIRST + (GENERATIONS << INDEX_BITS);
 const _: () = assert!(END <= i32::MAX as usize, "MPI_X_toint is the identity");
 
-/// Slots of the first chunk; each further one is twice as large.
-const CHUNK0: usize = 64;
+/// Slots of the first chunk; each further one is as large as all before it. Small under loom, so that slots are used again.
+const CHUNK0: usize = if cfg!(perusal_loom) { 1 } else { 64 };
 const CHUNKS: usize = (INDEX_MASK + 1).ilog2() as usize - CHUNK0.ilog2() as usize + 1;
 
 const PRESENT: u32 = 1 << 31;
@@ -72,15 +72,16 @@ impl<T> Slot<T> {
                 return None;
             }
             let free = state & READERS | next << GENERATION_SHIFT;
-            // Acquire: handles edge 1, we are about to take the value. Failure is Relaxed: we only look again.
-            match self.state.compare_exchange_weak(state, free, Ordering::Acquire, Ordering::Relaxed) {
+            // Relaxed: the loop below ends with an Acquire of what this continues (an exchange is part of the release
+            // sequences of edges 1 and 2).
+            match self.state.compare_exchange_weak(state, free, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => break,
                 Err(now) => state = now,
             }
         }
         // A reader stays for the time of one reference count; a descheduled one is what the yield is for.
         let mut tries = 0;
-        // Acquire: handles edge 2, pairs with the Release in `leave`.
+        // Acquire: handles edges 1 and 2, pairs with the Release in `publish` and in `leave`.
         while self.state.load(Ordering::Acquire) & READERS != 0 {
             tries += 1;
             if tries < 64 { spin_loop() } else { yield_now() }
@@ -109,11 +110,23 @@ unsafe impl<T: Send + Sync> Send for HandleTable<T> {}
 
 impl<T> HandleTable<T> {
     /// An empty table; allocates nothing.
+    #[cfg(not(perusal_loom))]
     #[must_use]
     #[allow(clippy::new_without_default)]
     pub const fn new() -> Self {
         Self {
             chunks: [const { AtomicPtr::new(core::ptr::null_mut()) }; CHUNKS],
+            free: Mutex::new(Free { fresh: 0, used: VecDeque::new() }),
+        }
+    }
+
+    /// The same with loom's types, which cannot be made in a constant.
+    #[cfg(perusal_loom)]
+    #[must_use]
+    #[allow(clippy::new_without_default)]
+    pub fn new() -> Self {
+        Self {
+            chunks: std::array::from_fn(|_| AtomicPtr::new(core::ptr::null_mut())),
             free: Mutex::new(Free { fresh: 0, used: VecDeque::new() }),
         }
     }
@@ -132,9 +145,12 @@ impl<T> HandleTable<T> {
     #[must_use]
     pub fn get(&self, handle: usize) -> Option<Arc<T>> {
         let (slot, generation) = self.find(handle)?;
-        let there = slot.enter(generation);
-        // SAFETY: R2: between `enter` and `leave`, and only if present.
-        let object = slot.value.with(|value| if there { unsafe { (*value).clone() } } else { None });
+        let object = if slot.enter(generation) {
+            // SAFETY: R2: between `enter` and `leave`, and `enter` saw it present.
+            slot.value.with(|value| unsafe { (*value).clone() })
+        } else {
+            None
+        };
         slot.leave();
         object
     }
@@ -181,7 +197,7 @@ impl<T> HandleTable<T> {
             .collect()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Free> {
+    fn lock(&self) -> MutexGuard<'_, Free> {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -241,7 +257,7 @@ const fn chunk_len(chunk: usize) -> usize {
     if chunk == 0 { CHUNK0 } else { CHUNK0 << (chunk - 1) }
 }
 
-/// Chunk and offset of a slot: chunk 0 has slots 0..64, chunk k ≥ 1 has 64·2^(k-1)..64·2^k.
+/// Chunk and offset of a slot: with C = CHUNK0, chunk 0 has slots 0..C, chunk k ≥ 1 has C·2^(k-1)..C·2^k.
 #[inline]
 const fn locate(index: usize) -> (usize, usize) {
     if index < CHUNK0 {
@@ -251,6 +267,6 @@ const fn locate(index: usize) -> (usize, usize) {
     (chunk, index - (CHUNK0 << (chunk - 1)))
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(perusal_loom)))]
 #[path = "handles_test.rs"]
 mod tests;
