@@ -12,11 +12,13 @@ use perusal::comm::Comm;
 use perusal::datatype::Datatype;
 use perusal::doorbell::Bell;
 use perusal::engine::Engine;
+use perusal::events::{CATALOG, Occurrence, Subscription};
 use perusal::job::{FD_VARIABLE, Job, Memory, RANK_VARIABLE, SIZE_VARIABLE};
 use perusal::p2p::{Mode, RecvBuf, Request, SendBuf};
 use perusal::ring::{Consumer, Header, MappedRing, Producer};
+use perusal::sync::{AtomicUsize, Ordering};
 use std::ptr::NonNull;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// A word of a control record: lengths, request ids and addresses that make sense are likelier than ones that do not.
 #[derive(Debug, Arbitrary)]
@@ -29,24 +31,51 @@ enum Word {
 
 #[derive(Debug, Arbitrary)]
 enum Act {
-    Receive { any_source: bool, tag: u8, room: u16 },
-    Send { len: u16, synchronous: bool },
+    Receive {
+        any_source: bool,
+        tag: u8,
+        count: u16,
+        strided: bool,
+    },
+    Send {
+        count: u16,
+        synchronous: bool,
+        strided: bool,
+    },
     Test(u8),
     CancelReceive(u8),
     Probe(u8),
     /// A record of any kind, with words of a control record for payload.
-    Control { kind: u8, context: u8, tag: u8, source: u8, id: Word, words: [Word; 4] },
+    Control {
+        kind: u8,
+        context: u8,
+        tag: u8,
+        source: u8,
+        id: Word,
+        words: [Word; 4],
+    },
     /// A record of any kind with that many bytes.
-    Bytes { kind: u8, context: u32, tag: i32, source: u32, id: Word, len: u16 },
+    Bytes {
+        kind: u8,
+        context: u32,
+        tag: i32,
+        source: u32,
+        id: Word,
+        len: u16,
+    },
     /// The peer takes what was sent to it.
     Drain,
     /// The peer writes eight bytes anywhere in its ring to us.
-    Write { at: u16, word: u64 },
+    Write {
+        at: u16,
+        word: u64,
+    },
 }
 
 #[derive(Debug, Arbitrary)]
 struct Input {
     engine: u8,
+    listen: bool,
     acts: Vec<Act>,
 }
 
@@ -139,7 +168,8 @@ impl Hostile {
 struct User<'a> {
     engine: &'a Engine,
     comm: &'a Comm,
-    byte: Datatype,
+    /// A byte, and three pairs of bytes with a hole after the first two.
+    types: [Datatype; 2],
     /// Buffers stay until the engine is gone.
     buffers: &'a mut Vec<Vec<u8>>,
     requests: Vec<(Request, bool)>,
@@ -160,26 +190,27 @@ impl User<'_> {
         }
     }
 
-    fn buffer(&mut self, len: usize) -> *mut u8 {
-        self.buffers.push(vec![0; len]);
-        self.buffers.last_mut().expect("just pushed").as_mut_ptr()
+    /// A new buffer of exactly as many bytes as the elements need.
+    fn buffer(&mut self, count: usize, strided: bool) -> (*mut u8, Datatype) {
+        let datatype = self.types[usize::from(strided)].clone();
+        self.buffers.push(vec![0; count * datatype.extent() as usize]);
+        (self.buffers.last_mut().expect("just pushed").as_mut_ptr(), datatype)
     }
 
-    fn receive(&mut self, any_source: bool, tag: u8, room: usize) {
-        let addr = self.buffer(room);
-        let buf = RecvBuf { addr, count: room, datatype: &self.byte, handle: MPI_BYTE };
+    fn receive(&mut self, any_source: bool, tag: u8, count: usize, strided: bool) {
+        let (addr, datatype) = self.buffer(count, strided);
+        let buf = RecvBuf { addr, count, datatype: &datatype, handle: MPI_BYTE };
         let source = if any_source { MPI_ANY_SOURCE } else { 1 };
-        let tag = if tag & 1 == 1 { MPI_ANY_TAG } else { i32::from(tag & 6) };
         // SAFETY: the buffer outlives the engine.
-        let request = unsafe { self.engine.irecv(self.comm, &buf, source, tag) };
+        let request = unsafe { self.engine.irecv(self.comm, &buf, source, wanted(tag)) };
         if let Some(request) = self.check(request) {
             self.requests.push((request, true));
         }
     }
 
-    fn send(&mut self, len: usize, synchronous: bool) {
-        let addr = self.buffer(len);
-        let buf = SendBuf { addr, count: len, datatype: &self.byte, handle: MPI_BYTE };
+    fn send(&mut self, count: usize, synchronous: bool, strided: bool) {
+        let (addr, datatype) = self.buffer(count, strided);
+        let buf = SendBuf { addr, count, datatype: &datatype, handle: MPI_BYTE };
         let mode = if synchronous { Mode::Synchronous } else { Mode::Standard };
         // SAFETY: the buffer outlives the engine.
         let request = unsafe { self.engine.isend(self.comm, &buf, 1, 3, mode) };
@@ -209,16 +240,22 @@ impl User<'_> {
     }
 
     fn probe(&mut self, tag: u8) {
-        let tag = if tag & 1 == 1 { MPI_ANY_TAG } else { i32::from(tag & 6) };
-        let probed = self.engine.iprobe(self.comm, MPI_ANY_SOURCE, tag);
+        let probed = self.engine.iprobe(self.comm, MPI_ANY_SOURCE, wanted(tag));
         self.check(probed);
     }
 }
 
+/// The tag that a receive asks for: any, or an even one.
+fn wanted(tag: u8) -> i32 {
+    if tag & 1 == 1 { MPI_ANY_TAG } else { i32::from(tag & 6) }
+}
+
 fn act(user: &mut User<'_>, peer: &mut Hostile, act: Act) {
     match act {
-        Act::Receive { any_source, tag, room } => user.receive(any_source, tag, usize::from(room)),
-        Act::Send { len, synchronous } => user.send(usize::from(len), synchronous),
+        Act::Receive { any_source, tag, count, strided } => {
+            user.receive(any_source, tag, usize::from(count), strided);
+        }
+        Act::Send { count, synchronous, strided } => user.send(usize::from(count), synchronous, strided),
         Act::Test(which) => user.test(which),
         Act::CancelReceive(which) => user.cancel_receive(which),
         Act::Probe(tag) => user.probe(tag),
@@ -278,8 +315,27 @@ fuzz_target!(|input: Input| {
     let comm = engine.open(Comm::world(0, 2, engine.registry().attach(0))).expect("the world");
     let mut peer = Hostile::new(&memory);
     let byte = Datatype::predefined(MPI_BYTE).expect("MPI_BYTE");
-    let mut user =
-        User { engine: &engine, comm: &comm, byte, buffers: &mut buffers, requests: Vec::new(), over: false };
+    let pairs = Datatype::vector(3, 2, 3, &byte).expect("a small type");
+    // Every event has a listener, so that what it is told is made up from what the peer says.
+    let told = Arc::new(AtomicUsize::new(0));
+    let listeners: Vec<Subscription> = CATALOG
+        .iter()
+        .filter(|_| input.listen)
+        .map(|row| {
+            let told = Arc::clone(&told);
+            let listen =
+                move |what: &Occurrence<'_>| _ = told.fetch_add(what.spec.buf as usize, Ordering::Relaxed);
+            Subscription::new(&comm.events, row.event, listen).expect("a handle")
+        })
+        .collect();
+    let mut user = User {
+        engine: &engine,
+        comm: &comm,
+        types: [byte, pairs],
+        buffers: &mut buffers,
+        requests: Vec::new(),
+        over: false,
+    };
     for step in input.acts {
         act(&mut user, &mut peer, step);
         if user.over {
@@ -291,6 +347,7 @@ fuzz_target!(|input: Input| {
             user.probe(1);
         }
     }
+    drop(listeners);
     drop(comm);
     drop(engine);
     drop(buffers);

@@ -13,15 +13,28 @@ use std::ptr::NonNull;
 #[derive(Debug, Arbitrary)]
 enum Act {
     /// An honest record of that many bytes; more than a record may have is cut.
-    Push { kind: u8, context: u32, tag: i32, source: u32, id: u32, len: u16 },
+    Push {
+        kind: u8,
+        context: u32,
+        tag: i32,
+        source: u32,
+        id: u32,
+        len: u16,
+    },
     Poll,
     Publish,
     Watch(bool),
     Bells,
     /// The peer commits what it likes where the consumer looks next.
-    Forge { kind: u8, len: u32 },
+    Forge {
+        kind: u8,
+        len: u32,
+    },
     /// The peer writes anywhere: control words, cells, payloads.
-    Write { at: u16, word: u64 },
+    Write {
+        at: u16,
+        word: u64,
+    },
 }
 
 #[derive(Debug, Arbitrary)]
