@@ -196,6 +196,15 @@ fn a_reader_that_goes_away_ends_the_job_quietly() {
 }
 
 #[test]
+fn output_that_cannot_be_written_is_an_error_with_its_reason() {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("exec {PERUSAL} run -n 2 echo lost >/dev/full")]);
+    let ended = start_as(&mut shell, &[], Stdio::null()).end();
+    assert_eq!(ended.code(), 1, "{ended:?}");
+    assert!(ended.err.contains("standard output: No space left on device"), "{ended:?}");
+}
+
+#[test]
 fn no_room_for_address_space_is_an_error_with_advice() {
     let mut shell = Command::new("sh");
     shell.args(["-c", &format!("ulimit -f 100; exec {PERUSAL} run -n 8 true")]);

@@ -2,49 +2,64 @@
 
 use std::process::ExitCode;
 
+use perusal::engine::STEERING;
 use perusal::job::{Geometry, Layout, Memory, cpus, header, layout};
 use perusal::placement::Topology;
 
 /// Prints it.
 pub fn main() -> ExitCode {
-    let topology = Topology::load();
     println!("perusal {}", env!("CARGO_PKG_VERSION"));
+    println!("  events (PERUSE)   {}", if cfg!(feature = "peruse") { "built in" } else { "not built in" });
+    println!("  job memory        version {}, {}", header::VERSION, memory_works());
+    machine();
+    environment();
+    match sizes() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("perusal: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn machine() {
+    let topology = Topology::load();
     println!(
-        "  events (PERUSE)       {}",
-        if cfg!(feature = "peruse") { "built in" } else { "not built in" }
-    );
-    println!("  job memory            version {}, {}", header::VERSION, memory_works());
-    println!(
-        "  CPUs                  affinity mask: {}, cgroup quota: {}, usable: {}",
+        "  CPUs              affinity mask: {}, cgroup quota: {}, usable: {}",
         cpus::affinity().len(),
         cpus::quota().map_or_else(|| "none".into(), |quota| quota.to_string()),
         cpus::usable()
     );
     println!(
-        "  topology              cores: {}, sockets: {}, NUMA nodes: {} (from {})",
+        "  topology          cores: {}, sockets: {}, NUMA nodes: {} (from {})",
         topology.cores().len(),
         topology.sockets().len(),
         topology.numas().len(),
         topology.source()
     );
-    println!("  memory a job          ranks      cells   bulk   a ring    fixed   address space");
-    for ranks in [1, 2, 4, 8, 16, 32, 64, 128, 256, 1024] {
-        match Geometry::from_environment(ranks).and_then(Layout::new) {
-            Ok(layout) => println!("{}", row(&layout)),
-            Err(error) => {
-                eprintln!("perusal: {error}");
-                return ExitCode::FAILURE;
-            }
-        }
+}
+
+fn environment() {
+    println!("  environment that steers a job");
+    for variable in STEERING {
+        let value = std::env::var(variable.name).unwrap_or_else(|_| "default".into());
+        println!("    {:22}  {value:10}  {}", variable.name, variable.what);
     }
-    ExitCode::SUCCESS
+}
+
+fn sizes() -> perusal::Result<()> {
+    println!("  memory of a job");
+    println!("    ranks  cells   bulk  a ring   fixed  address space");
+    for ranks in [1, 2, 4, 8, 16, 32, 64, 128, 256, 1024] {
+        println!("{}", row(&Layout::new(Geometry::from_environment(ranks)?)?));
+    }
+    Ok(())
 }
 
 fn row(layout: &Layout) -> String {
     let Geometry { ranks, cells, bulk } = layout.geometry();
     format!(
-        "{:24}{ranks:>5}{cells:>11}{:>7}{:>9}{:>9}{:>16}",
-        "",
+        "    {ranks:>5}{cells:>7}{:>7}{:>8}{:>8}{:>15}",
         amount(u64::from(bulk)),
         amount(layout.ring_size()),
         amount(layout.fixed() - layout::CONTEXT_TABLE),

@@ -29,7 +29,7 @@ pub struct Sink {
     /// Who has begun a line and not ended it.
     open: Option<Source>,
     atom: usize,
-    broken: bool,
+    broken: Option<io::Error>,
 }
 
 impl Sink {
@@ -37,7 +37,7 @@ impl Sink {
     pub fn new(fd: RawFd) -> Self {
         let regular = sys::identity(fd).is_some_and(|(kind, ..)| kind == libc::S_IFREG);
         let atom = if regular { usize::MAX } else { ATOM };
-        Self { fd, waiting: VecDeque::new(), open: None, atom, broken: false }
+        Self { fd, waiting: VecDeque::new(), open: None, atom, broken: None }
     }
 
     /// The descriptor, for watching.
@@ -55,15 +55,15 @@ impl Sink {
         self.waiting.is_empty()
     }
 
-    /// Whether nobody reads any more.
-    pub fn is_broken(&self) -> bool {
-        self.broken
+    /// Why nothing can be written any more, if that is so.
+    pub fn broken(&self) -> Option<&io::Error> {
+        self.broken.as_ref()
     }
 
     /// Takes text from `source`. If somebody else has a line open, it is ended first, so that lines never mix.
     pub fn put(&mut self, source: Source, text: &[u8]) {
         let Some(last) = text.last() else { return };
-        if self.broken {
+        if self.broken.is_some() {
             return;
         }
         if self.open.is_some_and(|open| open != source) {
@@ -84,12 +84,12 @@ impl Sink {
                 self.waiting.drain(..written);
                 continue;
             }
-            match io::Error::last_os_error().kind() {
+            let error = io::Error::last_os_error();
+            match error.kind() {
                 ErrorKind::Interrupted => {}
                 ErrorKind::WouldBlock => break,
-                // Nobody reads (or the disk is full): there is no one to tell.
                 _ => {
-                    self.broken = true;
+                    self.broken = Some(error);
                     self.waiting.clear();
                 }
             }
@@ -289,7 +289,7 @@ mod tests {
         drop(reader);
         sink.put(1, b"text\n");
         assert!(!sink.flush());
-        assert!(sink.is_broken());
+        assert_eq!(sink.broken().map(io::Error::kind), Some(ErrorKind::BrokenPipe));
         sink.put(1, b"more\n");
         assert!(sink.is_empty());
     }

@@ -176,12 +176,7 @@ impl<'a> Supervisor<'a> {
             self.check_deadlines();
         }
         self.clear_up();
-        let broken_pipe = 128 + libc::SIGPIPE as u8;
-        match &self.failure {
-            Some(failure) => failure.status,
-            None if self.sinks[0].is_broken() => broken_pipe,
-            None => 0,
-        }
+        self.failure.as_ref().map_or(0, |failure| failure.status)
     }
 
     fn is_running(&self) -> bool {
@@ -284,10 +279,19 @@ impl<'a> Supervisor<'a> {
             }
         }
         self.set_resting();
-        if self.sinks[0].is_broken() && self.failure.is_none() {
-            // As for any program whose reader has gone: no word, and the status of SIGPIPE.
+        self.check_output();
+    }
+
+    /// Output that cannot be written ends the job, as it ends any program.
+    fn check_output(&mut self) {
+        let Some(error) = self.sinks[0].broken().filter(|_| self.failure.is_none()) else { return };
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            // The reader has gone: no word, and the status of SIGPIPE.
             self.failure = Some(Failure { status: 128 + libc::SIGPIPE as u8, text: String::new() });
             self.terminate();
+        } else {
+            let text = format!("standard output: {error}");
+            self.fail(Failure { status: 1, text });
         }
     }
 
