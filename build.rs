@@ -1,7 +1,10 @@
-//! Generates what is data: the ABI's constants as Rust, and the stubs of functions that are not there yet.
+//! Generates what is data: the ABI's constants as Rust, and the functions that differ only in their arguments' width, and the
+//! stubs of functions that are not there yet.
 
 #[path = "codegen/abi.rs"]
 mod abi;
+#[path = "codegen/collectives.rs"]
+mod collectives;
 #[path = "codegen/stubs.rs"]
 mod stubs;
 
@@ -18,7 +21,11 @@ fn main() {
     fs::write(out.join("constants.rs"), constants(&csv)).expect("OUT_DIR is writable");
 
     let functions = abi::functions(&read("src/capi/abi/functions.csv"));
-    let implemented = abi::implemented(Path::new("src/capi"));
+    let mut implemented = abi::implemented(Path::new("src/capi"));
+    let (collective, _): (Vec<_>, Vec<_>) =
+        functions.iter().cloned().partition(|f| collectives::has(&f.name));
+    implemented.extend(collective.iter().map(|f| f.name.clone()));
+    fs::write(out.join("collectives.rs"), collectives::source(&collective)).expect("OUT_DIR is writable");
     fs::write(out.join("stubs.rs"), stubs::source(&functions, &implemented)).expect("OUT_DIR is writable");
     link_arguments();
 }

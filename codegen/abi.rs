@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 /// One function of the ABI, as `functions.csv` has it.
+#[derive(Clone)]
 pub struct Function {
     /// C's return type.
     pub returns: String,
