@@ -147,5 +147,5 @@ int main(void) {
     allgather(1), allgather(7), allgather(20001);
     alltoall();
     OK(MPI_Finalize());
-    return 0;
+    return verdict();
 }
