@@ -2,7 +2,7 @@
 //! is still unmatched.
 
 use super::channel::Payload;
-use super::observe::{message_event, request_event};
+use super::observe::request_event;
 use crate::engine::Engine;
 use crate::engine::parts::Deferred;
 use crate::error::Result;
@@ -117,7 +117,7 @@ impl Engine {
             queues.unexpected.remove_where(source, |arrived| arrived.world == self.rank && arrived.id == id);
         let Some((envelope, arrived)) = found else { return };
         self.note_unexpected(-1, arrived.held());
-        message_event(channel, arrived.event_id, Event::MsgRemoveFromUnexQ, &envelope, arrived.bytes());
+        self.removal_event(channel, &envelope, &arrived);
         drop(queues);
         // SAFETY: request rule 2: no longer in a queue, so it is ours.
         unsafe { request.body() }.status.cancelled = true;
@@ -138,13 +138,7 @@ impl Engine {
                 .remove_where(header.source, |arrived| arrived.world == from && arrived.id == header.id);
             if let Some((envelope, arrived)) = found {
                 self.note_unexpected(-1, arrived.held());
-                message_event(
-                    channel,
-                    arrived.event_id,
-                    Event::MsgRemoveFromUnexQ,
-                    &envelope,
-                    arrived.bytes(),
-                );
+                self.removal_event(channel, &envelope, &arrived);
                 granted = 1;
             }
         }

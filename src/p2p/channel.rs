@@ -151,16 +151,17 @@ impl Channel {
         cfg!(feature = "peruse") && self.events().is_some_and(|events| events.gate.any())
     }
 
-    /// Raises `event` if anybody listens to it.
+    /// Whether anybody listens to `event` on it.
     #[inline(always)]
-    pub(crate) fn raise(&self, event: Event, id: isize, spec: impl FnOnce() -> Spec) {
-        if !cfg!(feature = "peruse") {
-            return;
-        }
-        if let Some(events) = self.events()
-            && events.gate.open(event)
-        {
-            events.raise(event, id, &spec());
+    pub(crate) fn hears(&self, event: Event) -> bool {
+        cfg!(feature = "peruse") && self.events().is_some_and(|events| events.gate.open(event))
+    }
+
+    /// Raises `event` for who listens to it.
+    #[cold]
+    pub(crate) fn raise(&self, event: Event, id: isize, spec: &Spec) {
+        if let Some(events) = self.events() {
+            events.raise(event, id, spec);
         }
     }
 

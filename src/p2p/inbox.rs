@@ -1,7 +1,7 @@
 //! From a record to a receive or the unexpected queue. Called by who drives progress.
 
 use super::channel::{Arrived, Payload};
-use super::observe::{message_event, request_event};
+use super::observe::{match_event, message_event, request_event};
 use super::outbox::unpack;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -111,7 +111,7 @@ impl Engine {
         body.peer = header.source as i32;
         body.tag = header.tag;
         body.world = from;
-        channel.raise(Event::MsgMatchPostedReq, id, || super::observe::spec_of(channel, body));
+        match_event(channel, id, body);
         request_event(channel, request, Event::ReqRemoveFromPostedQ);
         Ok(Some(request))
     }

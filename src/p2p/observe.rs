@@ -1,7 +1,8 @@
 //! Where events are raised: what a request or a message says of itself (PERUSE 2.0 §4.3, §5.1.2).
 
-use super::channel::Channel;
+use super::channel::{Arrived, Channel};
 use crate::abi;
+use crate::engine::Engine;
 use crate::events::{Event, Operation as EventOperation, Spec};
 use crate::matching::Envelope;
 use crate::request::{Body, Operation, Ref};
@@ -25,11 +26,29 @@ pub(crate) fn spec_of(channel: &Channel, body: &Body) -> Spec {
 /// Raises a request's event.
 #[inline(always)]
 pub(crate) fn request_event(channel: &Channel, request: Ref, event: Event) {
-    channel.raise(event, request.id() as isize, || {
-        // SAFETY: request rule 2: events of a request are raised by who has its body; the caller holds no reference
-        // that it writes through meanwhile.
-        spec_of(channel, unsafe { request.body() })
-    });
+    if channel.hears(event) {
+        tell_of_request(channel, request, event, request.id() as isize);
+    }
+}
+
+/// Raises the event of a search for a request's message; `id` is 0 if nobody listened when it began.
+#[inline(always)]
+pub(crate) fn search_event(channel: &Channel, request: Ref, event: Event, id: isize) {
+    if id != 0 && channel.hears(event) {
+        tell_of_request(channel, request, event, id);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn tell_of_request(channel: &Channel, request: Ref, event: Event, id: isize) {
+    // SAFETY: request rule 2: events of a request are raised by who has its body; the caller holds no reference
+    // that it writes through meanwhile.
+    let body = unsafe { request.body() };
+    // The request that carries a buffered send's copy is none that the user made: the user's has told its events.
+    if body.keeps.is_none() {
+        channel.raise(event, id, &spec_of(channel, body));
+    }
 }
 
 /// What events say of a message that no receive is known for.
@@ -45,8 +64,35 @@ pub(crate) fn message_spec(channel: &Channel, envelope: &Envelope, bytes: usize)
     }
 }
 
-/// Raises a message's event.
+/// Raises a message's event; `id` is 0 if nobody listened when it arrived, and then it has none to tell.
 #[inline(always)]
 pub(crate) fn message_event(channel: &Channel, id: isize, event: Event, envelope: &Envelope, bytes: usize) {
-    channel.raise(event, id, || message_spec(channel, envelope, bytes));
+    if id != 0 && channel.hears(event) {
+        channel.raise(event, id, &message_spec(channel, envelope, bytes));
+    }
+}
+
+/// Tells that a message finds a posted receive; `body` is the receive's.
+#[inline(always)]
+pub(crate) fn match_event(channel: &Channel, id: isize, body: &Body) {
+    if id != 0 && channel.hears(Event::MsgMatchPostedReq) {
+        channel.raise(Event::MsgMatchPostedReq, id, &spec_of(channel, body));
+    }
+}
+
+impl Engine {
+    /// Tells that a message leaves the unexpected queue. One that came while nobody listened gets an id now.
+    #[inline(always)]
+    pub(super) fn removal_event(&self, channel: &Channel, envelope: &Envelope, arrived: &Arrived) {
+        if channel.hears(Event::MsgRemoveFromUnexQ) {
+            let id = if arrived.event_id == 0 { self.fresh_id() } else { arrived.event_id };
+            message_event(channel, id, Event::MsgRemoveFromUnexQ, envelope, arrived.bytes());
+        }
+    }
+
+    /// An id for a search, if anybody listens to anything.
+    #[inline(always)]
+    pub(super) fn search_id(&self, channel: &Channel) -> isize {
+        if channel.observed() { self.fresh_id() } else { 0 }
+    }
 }

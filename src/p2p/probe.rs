@@ -115,14 +115,14 @@ impl Engine {
     fn take_message(&self, comm: &Comm, source: i32, tag: i32) -> Option<Message> {
         let channel = comm.p2p();
         let mut queues = channel.queues.lock(self.shared);
-        let search = if channel.observed() { self.fresh_id() } else { 0 };
+        let search = self.search_id(channel);
         let wanted = Envelope { source: source as u32, tag };
         message_event(channel, search, Event::SearchUnexQBegin, &wanted, 0);
         let found = queues.unexpected.take(&pattern(source, tag));
         message_event(channel, search, Event::SearchUnexQEnd, &wanted, 0);
         let (envelope, arrived) = found?;
         self.note_unexpected(-1, arrived.held());
-        message_event(channel, arrived.event_id, Event::MsgRemoveFromUnexQ, &envelope, arrived.bytes());
+        self.removal_event(channel, &envelope, &arrived);
         channel.retain(self.shared);
         Some(Message { envelope, arrived, channel: channel.into(), source: comm.rank() })
     }

@@ -2,7 +2,7 @@
 
 use super::args::{self, Data, RecvBuf};
 use super::channel::{Arrived, Channel, Payload};
-use super::observe::{message_event, request_event};
+use super::observe::{request_event, search_event};
 use crate::abi;
 use crate::comm::Comm;
 use crate::engine::Engine;
@@ -32,7 +32,7 @@ impl Engine {
     ///
     /// `buf` describes memory that is valid for writes and untouched by others until the call returns.
     pub unsafe fn recv(&self, comm: &Comm, buf: &RecvBuf<'_>, source: i32, tag: i32) -> Result<Status> {
-        if source == abi::MPI_PROC_NULL {
+        if source == abi::MPI_PROC_NULL && !comm.p2p().observed() {
             return Ok(Status::PROC_NULL);
         }
         // SAFETY: the caller's promise, kept until `wait` returns.
@@ -57,7 +57,7 @@ impl Engine {
         source: i32,
         tag: i32,
     ) -> Result<(Status, Option<crate::Error>)> {
-        if source == abi::MPI_PROC_NULL {
+        if source == abi::MPI_PROC_NULL && !comm.p2p().observed() {
             return Ok((Status::PROC_NULL, None));
         }
         // SAFETY: the caller's promise, kept until the wait is over.
@@ -127,16 +127,16 @@ impl Engine {
         }
         let pattern = pattern(body.peer, body.tag);
         let mut queues = channel.queues.lock(self.shared);
-        let search = self.search_begins(channel, Event::SearchUnexQBegin, request);
+        let search = self.search_id(channel);
+        search_event(channel, request, Event::SearchUnexQBegin, search);
         let found = queues.unexpected.take(&pattern);
-        self.search_ends(channel, Event::SearchUnexQEnd, search, request);
+        search_event(channel, request, Event::SearchUnexQEnd, search);
         match found {
             Some((envelope, arrived)) => {
                 self.note_unexpected(-1, arrived.held());
                 self.matched(request, &envelope, &arrived);
                 request_event(channel, request, Event::ReqMatchUnex);
-                let (id, bytes) = (arrived.event_id, arrived.bytes());
-                message_event(channel, id, Event::MsgRemoveFromUnexQ, &envelope, bytes);
+                self.removal_event(channel, &envelope, &arrived);
                 drop(queues);
                 self.accept(request, arrived)
             }
@@ -147,21 +147,6 @@ impl Engine {
                 Ok(())
             }
         }
-    }
-
-    fn search_begins(&self, channel: &Channel, event: Event, request: Ref) -> isize {
-        if !channel.observed() {
-            return 0;
-        }
-        let id = self.fresh_id();
-        // SAFETY: request rule 2: not yet in a queue.
-        channel.raise(event, id, || super::observe::spec_of(channel, unsafe { request.body() }));
-        id
-    }
-
-    fn search_ends(&self, channel: &Channel, event: Event, id: isize, request: Ref) {
-        // SAFETY: as in `search_begins`.
-        channel.raise(event, id, || super::observe::spec_of(channel, unsafe { request.body() }));
     }
 
     /// From now on the receive has the message's peer and tag.

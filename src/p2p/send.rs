@@ -24,11 +24,12 @@ impl Engine {
     /// `buf` describes memory that is valid for reads and not written until the call returns.
     #[inline]
     pub unsafe fn send(&self, comm: &Comm, buf: &SendBuf<'_>, dest: i32, tag: i32, mode: Mode) -> Result<()> {
-        if dest == crate::abi::MPI_PROC_NULL {
-            return Ok(());
-        }
         let data = Data::from(buf);
-        if matches!(mode, Mode::Standard | Mode::Ready)
+        if dest == crate::abi::MPI_PROC_NULL {
+            if !comm.p2p().observed() {
+                return Ok(());
+            }
+        } else if matches!(mode, Mode::Standard | Mode::Ready)
             && matches!(data.layout, Layout::Bytes)
             && self.send_at_once(comm.p2p(), comm, &data, dest, tag)?
         {
