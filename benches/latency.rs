@@ -1,0 +1,143 @@
+//! One-way latency of small messages beside the physical limit: a cache line bounced between the same two processes.
+//!
+//!     cargo bench --bench latency [-- REPETITIONS]
+//!
+//! Two processes, each bound to a CPU of its own, take turns: a bare line, then MPI_Send and MPI_Recv of 0, 8, 40, 64
+//! and 1024 bytes, over and over. Printed is per size the median over repetitions, the spread (10th to 90th percentile),
+//! and the ratio to the bare line of the same repetition.
+
+use perusal::abi::{MPI_BYTE, MPI_COMM_WORLD};
+use perusal::capi::mpi::{init, p2p};
+use perusal::job::{FD_VARIABLE, Memory, RANK_VARIABLE, SIZE_VARIABLE};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+const ROUNDS: u32 = 20_000;
+const SIZES: [usize; 5] = [0, 8, 40, 64, 1024];
+/// A CPU that does not answer for this long is taken to be busy with something else.
+const SPINS: u64 = 2_000_000_000;
+
+fn main() {
+    let repetitions = std::env::args().filter_map(|arg| arg.parse().ok()).next().unwrap_or(15);
+    if !std::env::args().any(|arg| arg == "--bench") {
+        return println!("run me with `cargo bench --bench latency`");
+    }
+    let cpus = perusal::job::cpus::affinity();
+    if cpus.len() < 2 {
+        return println!("latency: needs two CPUs, this process may use {}", cpus.len());
+    }
+    let memory = Memory::create(2, 0).expect("a job for two");
+    let lines = shared_lines();
+    // SAFETY: nothing has been started yet that a child could miss: one thread, no MPI.
+    let child = unsafe { libc::fork() };
+    assert!(child >= 0, "fork: {}", std::io::Error::last_os_error());
+    let rank = usize::from(child == 0);
+    bind(cpus[rank]);
+    // SAFETY: one thread.
+    unsafe {
+        std::env::set_var(FD_VARIABLE, memory.segment().fd().to_string());
+        std::env::set_var(RANK_VARIABLE, rank.to_string());
+        std::env::set_var(SIZE_VARIABLE, "2");
+        assert_eq!(init::MPI_Init(null_mut(), null_mut()), 0);
+    }
+    let mut bare = Vec::new();
+    let mut messages = vec![Vec::new(); SIZES.len()];
+    for _ in 0..repetitions {
+        bare.push(timed(|| bounce(lines, rank)));
+        for (at, size) in SIZES.into_iter().enumerate() {
+            messages[at].push(timed(|| exchange(rank, size)));
+        }
+    }
+    // SAFETY: initialised above.
+    unsafe { assert_eq!(init::MPI_Finalize(), 0) };
+    if rank == 1 {
+        std::process::exit(0);
+    }
+    let mut status = 0;
+    // SAFETY: waits for our own child.
+    unsafe { libc::waitpid(child, &raw mut status, 0) };
+    report(&mut bare, &messages);
+}
+
+/// One-way time in nanoseconds of a function that does `ROUNDS` round trips.
+fn timed(run: impl FnOnce()) -> f64 {
+    let start = Instant::now();
+    run();
+    start.elapsed().as_nanos() as f64 / f64::from(ROUNDS) / 2.0
+}
+
+/// Two lines, one for each direction would be two transfers a turn; one word that both write is the least there is.
+fn bounce(line: &AtomicU64, rank: usize) {
+    let base = line.load(Ordering::Relaxed);
+    let base = base - base % 2;
+    for round in 0..u64::from(ROUNDS) {
+        let turn = base + 2 * round + rank as u64;
+        let mut spins = 0;
+        while line.load(Ordering::Acquire) != turn {
+            spins += 1;
+            assert!(spins < SPINS, "the other process does not answer");
+        }
+        line.store(turn + 1, Ordering::Release);
+    }
+    // Both leave together, so that the next measurement begins together.
+    while line.load(Ordering::Acquire) < base + 2 * u64::from(ROUNDS) {}
+}
+
+fn exchange(rank: usize, size: usize) {
+    let mut buffer = [0_u8; 1024];
+    let at = buffer.as_mut_ptr().cast();
+    for _ in 0..ROUNDS {
+        // SAFETY: a live buffer of at least `size` bytes.
+        unsafe {
+            if rank == 0 {
+                p2p::MPI_Send(at, size as i32, MPI_BYTE, 1, 7, MPI_COMM_WORLD);
+                p2p::MPI_Recv(at, size as i32, MPI_BYTE, 1, 7, MPI_COMM_WORLD, null_mut());
+            } else {
+                p2p::MPI_Recv(at, size as i32, MPI_BYTE, 0, 7, MPI_COMM_WORLD, null_mut());
+                p2p::MPI_Send(at, size as i32, MPI_BYTE, 0, 7, MPI_COMM_WORLD);
+            }
+        }
+    }
+}
+
+fn report(bare: &mut [f64], messages: &[Vec<f64>]) {
+    let line = |what: &str, values: &mut [f64], ratio: Option<f64>| {
+        values.sort_by(f64::total_cmp);
+        let at = |share: f64| values[((values.len() - 1) as f64 * share) as usize];
+        let ratio = ratio.map_or_else(String::new, |ratio| format!("{ratio:6.2} times the bare line"));
+        println!("{what:>14}  median {:7.1} ns  ({:.1} to {:.1})  {ratio}", at(0.5), at(0.1), at(0.9));
+    };
+    for (size, times) in SIZES.into_iter().zip(messages) {
+        let mut ratios: Vec<f64> = times.iter().zip(bare.iter()).map(|(time, bare)| time / bare).collect();
+        ratios.sort_by(f64::total_cmp);
+        line(&format!("{size} bytes"), &mut times.clone(), Some(ratios[ratios.len() / 2]));
+    }
+    line("bare line", bare, None);
+}
+
+fn shared_lines() -> &'static AtomicU64 {
+    // SAFETY: an anonymous mapping of one page, kept to the end of the process.
+    let page = unsafe {
+        libc::mmap(
+            null_mut(),
+            4096,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_SHARED | libc::MAP_ANONYMOUS,
+            -1,
+            0,
+        )
+    };
+    assert!(page != libc::MAP_FAILED, "mmap: {}", std::io::Error::last_os_error());
+    // SAFETY: page-aligned zeroed memory that nobody unmaps.
+    unsafe { &*page.cast() }
+}
+
+fn bind(cpu: usize) {
+    // SAFETY: a zeroed set is an empty one; the call reads it.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(cpu, &mut set);
+        libc::sched_setaffinity(0, size_of_val(&set), &raw const set);
+    }
+}
