@@ -43,6 +43,15 @@ fn elements(addr: usize, count: i64, datatype: usize) -> Result<usize> {
     Ok(n)
 }
 
+/// Bytes of a buffer of a predefined type without gaps; `None` for all others and for arguments that are wrong, which
+/// [`send_buf`] and [`recv_buf`] tell apart.
+#[inline(always)]
+#[must_use]
+pub fn run_of_bytes(addr: *const c_void, count: i64, datatype: usize) -> Option<usize> {
+    let size = datatypes::contiguous_size(datatype)?;
+    if count < 0 || (addr.is_null() && count > 0) { None } else { Some(count as usize * size) }
+}
+
 /// A buffer to send from.
 ///
 /// # Safety

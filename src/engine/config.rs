@@ -63,6 +63,8 @@ pub struct Config {
     pub copy: CopyChoice,
     /// How long a waiting rank polls.
     pub spin: Duration,
+    /// How often a receive looks at its sender's ring before it goes the general way: a part of `spin`.
+    pub listens: u32,
     /// How often it then gives its CPU away before it sleeps.
     pub yields: u32,
     /// Whether senders fence.
@@ -94,6 +96,8 @@ impl Config {
             eager_limit: eager,
             copy: copy_choice()?,
             spin: Duration::from_micros(spin),
+            // A look with nothing there takes ten nanoseconds or so.
+            listens: (spin * 50).clamp(1, 5_000) as u32,
             yields: yields as u32,
             fences_on_both_sides: fences.map_or(job.header().sender_fences(), |n| n == 1),
             ring_cells: geometry.cells as usize,

@@ -24,8 +24,8 @@ impl Engine {
         dest: i32,
         tag: i32,
     ) -> Result<()> {
-        let data = Data::bytes(addr.cast_mut(), bytes);
-        if self.send_at_once(comm.collective(), comm, &data, dest, tag)? {
+        // SAFETY: the caller's promise.
+        if unsafe { self.send_at_once(comm.collective(), comm, addr, bytes, dest, tag) }? {
             return Ok(());
         }
         // SAFETY: the caller's promise, kept until `wait` returns.

@@ -218,6 +218,24 @@ unsafe fn copy_in(from: *const u8, to: &mut [u8]) {
     }
 }
 
+/// Copies a payload out of the ring; the commonest sizes without a call.
+///
+/// # Safety
+///
+/// `to` is valid for writes of `data.len()` bytes and does not overlap `data`.
+#[inline(always)]
+pub(super) unsafe fn copy_out(data: &[u8], to: *mut u8) {
+    match data.len() {
+        // SAFETY: eight bytes at both ends, as the caller promises.
+        8 => unsafe { to.cast::<[u8; 8]>().write(data.as_ptr().cast::<[u8; 8]>().read()) },
+        // SAFETY: four bytes at both ends, as the caller promises.
+        4 => unsafe { to.cast::<[u8; 4]>().write(data.as_ptr().cast::<[u8; 4]>().read()) },
+        0 => {}
+        // SAFETY: the caller's promise.
+        len => unsafe { core::ptr::copy_nonoverlapping(data.as_ptr(), to, len) },
+    }
+}
+
 /// Copies bytes `[from, from + to.len())` of a send's data.
 ///
 /// # Safety
@@ -247,14 +265,8 @@ pub(super) unsafe fn unpack(body: &Body, at: usize, data: &[u8]) {
     debug_assert!(at + data.len() <= body.bytes);
     match &body.layout {
         Layout::Bytes => {
-            let to = body.addr.wrapping_add(at);
-            match data.len() {
-                // SAFETY: eight bytes at both ends, as the caller promises.
-                8 => unsafe { to.cast::<[u8; 8]>().write(data.as_ptr().cast::<[u8; 8]>().read()) },
-                0 => {}
-                // SAFETY: the caller's promise; ring and heap memory do not overlap the user's buffer.
-                len => unsafe { core::ptr::copy_nonoverlapping(data.as_ptr(), to, len) },
-            }
+            // SAFETY: the caller's promise; ring and heap memory do not overlap the user's buffer.
+            unsafe { copy_out(data, body.addr.wrapping_add(at)) }
         }
         Layout::Typed(datatype) => {
             // SAFETY: the caller's promise.

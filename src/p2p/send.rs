@@ -31,7 +31,8 @@ impl Engine {
             }
         } else if matches!(mode, Mode::Standard | Mode::Ready)
             && matches!(data.layout, Layout::Bytes)
-            && self.send_at_once(comm.p2p(), comm, &data, dest, tag)?
+            // SAFETY: the caller's promise.
+            && unsafe { self.send_at_once(comm.p2p(), comm, data.addr, data.bytes, dest, tag) }?
         {
             return Ok(());
         }
@@ -40,23 +41,33 @@ impl Engine {
         self.wait(request).map(drop)
     }
 
-    /// The short way of a small contiguous message that nobody observes: no request. False if it cannot be taken.
-    #[inline]
-    pub(super) fn send_at_once(
+    /// The short way of a small message of bytes that nobody observes: no request. False, with nothing done, if it
+    /// cannot be taken.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Error::Segment`] when the ring's memory cannot be had.
+    ///
+    /// # Safety
+    ///
+    /// `addr` is valid for reads of `bytes` bytes.
+    #[inline(always)]
+    pub unsafe fn send_at_once(
         &self,
         channel: &Channel,
         comm: &Comm,
-        data: &Data,
+        addr: *const u8,
+        bytes: usize,
         dest: i32,
         tag: i32,
     ) -> Result<bool> {
         let to = comm.world_rank_of(dest);
-        if data.bytes > self.config.eager_limit || to == self.rank || channel.observed() {
+        if bytes > self.config.eager_limit || to == self.rank || channel.observed() {
             return Ok(false);
         }
         let header =
             Header { kind: Kind::Eager as u8, context: channel.context(), tag, source: comm.rank(), id: 0 };
-        self.push_bytes(to, &header, data.addr, data.bytes)
+        self.push_bytes(to, &header, addr, bytes)
     }
 
     /// Starts a send; the request completes when the buffer may be used again (synchronous: when it is matched too).

@@ -4,7 +4,8 @@ use crate::engine::Engine;
 use crate::engine::parts::ring;
 use crate::error::Error;
 use crate::p2p::corrupt;
-use crate::ring::{Consumer, MappedRing};
+use crate::ring::{Consumer, Header, MappedRing, Polled};
+use crate::sync::spin_loop;
 
 /// Rings that are looked at without being rung for, at most. Looking at one that is silent costs a load from the cache.
 const WATCHED: usize = 32;
@@ -82,6 +83,46 @@ impl Incoming {
         }
         give_credit(engine, peer, consumer);
         n
+    }
+
+    /// The short way of a receive that nothing else is before: takes the next record of `peer`'s ring if it is the small
+    /// message that `wanted` accepts, waiting for it a moment. `None` if anything else is to be done first.
+    #[inline]
+    pub fn take_direct(
+        &mut self,
+        engine: &Engine,
+        peer: u32,
+        wanted: impl Fn(&Header, usize) -> bool,
+        mut take: impl FnMut(&[u8]),
+    ) -> Option<(Header, usize)> {
+        for moment in 0..engine.config.listens {
+            // Others must not wait for long: whoever has rung or spoken is served by the general way.
+            if moment % 16 == 0 && (engine.bell.any() || self.others_speak(peer)) {
+                return None;
+            }
+            let Side::Open(consumer) = &mut self.consumers[peer as usize] else { return None };
+            let polled = consumer.poll_if(&wanted, |header, data| {
+                take(data);
+                (*header, data.len())
+            });
+            match polled {
+                Ok(Polled::Empty) => spin_loop(),
+                Ok(Polled::Taken(taken)) => {
+                    give_credit(engine, peer, consumer);
+                    return Some(taken);
+                }
+                // The general way finds out what it is.
+                Ok(Polled::Unwanted) | Err(_) => return None,
+            }
+        }
+        None
+    }
+
+    /// Whether a watched ring other than that of `peer` has a record.
+    #[inline(always)]
+    fn others_speak(&self, peer: u32) -> bool {
+        self.watched.as_slice() != [peer]
+            && self.watched.iter().any(|&other| other != peer && self.has_record(other))
     }
 
     /// Never looks at a spoiled ring again; every wait ends with what was wrong.

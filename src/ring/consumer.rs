@@ -18,6 +18,17 @@ pub struct Consumer<S> {
     bulk_published: u64,
 }
 
+/// What a poll met.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Polled<R> {
+    /// No record.
+    Empty,
+    /// A record that was not wanted; it is still there.
+    Unwanted,
+    /// A record, which is gone now.
+    Taken(R),
+}
+
 impl<S: Storage> Consumer<S> {
     /// The consumer of a ring in zeroed memory.
     pub fn new(storage: S) -> Self {
@@ -48,32 +59,53 @@ impl<S: Storage> Consumer<S> {
     /// [`Corrupt`] when the record cannot be one. The ring is then spoiled for good and must not be polled again.
     #[inline(always)]
     pub fn poll<R>(&mut self, f: impl FnOnce(&Header, &[u8]) -> R) -> Result<Option<R>, Corrupt> {
-        // Acquire: edge 1, pairs with Release in `Producer::commit`: the cell and its bulk bytes are complete.
-        let word = self.word(Ordering::Acquire);
-        if word as u32 != record::sequence(self.head) {
-            return Ok(None);
-        }
-        let (kind, len) = record::split(word);
-        let result =
-            if len <= INLINE { self.read_inline(kind, len, f) } else { self.read_bulk(kind, len, f)? };
-        self.head += 1;
-        Ok(Some(result))
-    }
-
-    #[inline(always)]
-    fn read_inline<R>(&self, kind: u8, len: usize, f: impl FnOnce(&Header, &[u8]) -> R) -> R {
-        self.storage.read_body(self.head as usize & (self.storage.cells() - 1), |body| {
-            // SAFETY: `read_body` gives a valid body of plain integers; by ring rule 2 it is ours to read until
-            // `publish`, which comes after.
-            let body = unsafe { &*body };
-            f(&header(kind, body), &body.inline[..len])
+        Ok(match self.poll_if(|_, _| true, f)? {
+            Polled::Taken(result) => Some(result),
+            Polled::Empty | Polled::Unwanted => None,
         })
     }
 
-    #[inline(never)]
+    /// As [`Self::poll`], but leaves a record there whose envelope and payload length are not `wanted`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::poll`].
+    #[inline(always)]
+    pub fn poll_if<R>(
+        &mut self,
+        wanted: impl FnOnce(&Header, usize) -> bool,
+        f: impl FnOnce(&Header, &[u8]) -> R,
+    ) -> Result<Polled<R>, Corrupt> {
+        // Acquire: edge 1, pairs with Release in `Producer::commit`: the cell and its bulk bytes are complete.
+        let word = self.word(Ordering::Acquire);
+        if word as u32 != record::sequence(self.head) {
+            return Ok(Polled::Empty);
+        }
+        let (kind, len) = record::split(word);
+        let place = self.head as usize & (self.storage.cells() - 1);
+        // SAFETY: `read_body` gives a valid body of plain integers; by ring rule 2 it is ours to read until `publish`,
+        // which comes after.
+        let envelope = self.storage.read_body(place, |body| header(kind, unsafe { &*body }));
+        if !wanted(&envelope, len) {
+            return Ok(Polled::Unwanted);
+        }
+        let result = if len <= INLINE {
+            self.storage.read_body(place, |body| {
+                // SAFETY: as above.
+                let body = unsafe { &*body };
+                f(&envelope, &body.inline[..len])
+            })
+        } else {
+            self.read_bulk(&envelope, len, f)?
+        };
+        self.head += 1;
+        Ok(Polled::Taken(result))
+    }
+
+    #[inline]
     fn read_bulk<R>(
         &mut self,
-        kind: u8,
+        envelope: &Header,
         len: usize,
         f: impl FnOnce(&Header, &[u8]) -> R,
     ) -> Result<R, Corrupt> {
@@ -82,15 +114,11 @@ impl<S: Storage> Consumer<S> {
             return Err(Corrupt { what: "payload length exceeds a quarter of the ring", value: len as u64 });
         }
         let (start, end) = record::place(self.bulk_head, len, capacity);
-        let envelope = self.storage.read_body(self.head as usize & (self.storage.cells() - 1), |body| {
-            // SAFETY: as in `read_inline`.
-            header(kind, unsafe { &*body })
-        });
         let at = (start & (capacity as u64 - 1)) as usize;
         let result = self.storage.read_bulk(at, len, |bytes| {
             // SAFETY: `read_bulk` gives `len` valid bytes (`place` keeps them within the area, `len` was checked);
             // by ring rule 2 they are ours to read until `publish`.
-            f(&envelope, unsafe { core::slice::from_raw_parts(bytes, len) })
+            f(envelope, unsafe { core::slice::from_raw_parts(bytes, len) })
         });
         self.bulk_head = end;
         Ok(result)

@@ -34,7 +34,7 @@ mod producer;
 mod record;
 mod storage;
 
-pub use consumer::Consumer;
+pub use consumer::{Consumer, Polled};
 pub use control::{Control, RUNG, UNWATCHED, WATCHED};
 pub use heap::HeapRing;
 pub use mapped::MappedRing;

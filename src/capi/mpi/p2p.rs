@@ -1,11 +1,13 @@
 //! Point-to-point communication (MPI 5.0 §3).
 
 use crate::capi::args::put;
-use crate::capi::messages::{recv_buf, recv_peer, send_buf, send_peer, set_status};
+use crate::capi::messages::{recv_buf, recv_peer, run_of_bytes, send_buf, send_peer, set_status};
 use crate::capi::process::engine;
 use crate::capi::requests::handle_of;
 use crate::capi::types::{MPI_Comm, MPI_Count, MPI_Datatype, MPI_Request, MPI_Status};
 use crate::capi::{comms, messages};
+use crate::comm::Comm;
+use crate::engine::Engine;
 use crate::error::Result;
 use crate::export;
 use crate::p2p::Mode;
@@ -27,8 +29,31 @@ unsafe fn send(
     unsafe {
         let comm = comms::find(comm)?;
         send_peer(comm, dest, tag)?;
-        engine()?.send(comm, &send_buf(buf, count, datatype)?, dest, tag, mode)
+        let engine = engine()?;
+        if matches!(mode, Mode::Standard | Mode::Ready)
+            && dest >= 0
+            && let Some(bytes) = run_of_bytes(buf, count, datatype)
+            && engine.send_at_once(comm.p2p(), comm, buf.cast(), bytes, dest, tag)?
+        {
+            return Ok(());
+        }
+        send_generally(engine, comm, (buf, count, datatype), dest, tag, mode)
     }
+}
+
+/// # Safety
+/// As MPI_Send says.
+#[inline(never)]
+unsafe fn send_generally(
+    engine: &Engine,
+    comm: &Comm,
+    (buf, count, datatype): (*const c_void, i64, MPI_Datatype),
+    dest: c_int,
+    tag: c_int,
+    mode: Mode,
+) -> Result<()> {
+    // SAFETY: the caller's.
+    unsafe { engine.send(comm, &send_buf(buf, count, datatype)?, dest, tag, mode) }
 }
 
 /// # Safety
@@ -92,7 +117,31 @@ unsafe fn recv(
     unsafe {
         let comm = comms::find(comm)?;
         recv_peer(comm, source, tag)?;
-        let (got, error) = engine()?.receive(comm, &recv_buf(buf, count, datatype)?, source, tag)?;
+        let engine = engine()?;
+        if let Some(room) = run_of_bytes(buf, count, datatype)
+            && let Some(got) = engine.receive_at_once(comm, buf.cast(), room, source, tag)
+        {
+            set_status(status, &got);
+            return Ok(());
+        }
+        recv_generally(engine, comm, (buf, count, datatype), source, tag, status)
+    }
+}
+
+/// # Safety
+/// As MPI_Recv says.
+#[inline(never)]
+unsafe fn recv_generally(
+    engine: &Engine,
+    comm: &Comm,
+    (buf, count, datatype): (*mut c_void, i64, MPI_Datatype),
+    source: c_int,
+    tag: c_int,
+    status: *mut MPI_Status,
+) -> Result<()> {
+    // SAFETY: the caller's.
+    unsafe {
+        let (got, error) = engine.receive(comm, &recv_buf(buf, count, datatype)?, source, tag)?;
         set_status(status, &got);
         error.map_or(Ok(()), Err)
     }
