@@ -155,7 +155,12 @@ impl Incoming {
     fn watch(&mut self, engine: &Engine, peer: u32) {
         let side = &mut self.consumers[peer as usize];
         if matches!(side, Side::Silent) {
-            // SAFETY: the peer has taken the memory before it rang (one that lies costs memory, not safety); this is the only place that makes a consumer, once a peer, under
+            // The peer has taken the memory before it sent; one that only gives credit has not, and reading where there
+            // is no memory would take it without asking.
+            if let Err(error) = engine.job.reserve_ring(peer, engine.rank()) {
+                return engine.fail(error);
+            }
+            // SAFETY: the ring's memory is there; this is the only place that makes a consumer, once a peer, under
             // the incoming lock (ring rule 4).
             *side = Side::Open(Box::new(Consumer::new(unsafe { ring(&engine.job, peer, engine.rank()) })));
         }
