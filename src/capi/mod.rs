@@ -21,7 +21,7 @@ pub(crate) mod args;
 mod export;
 
 pub mod boundary;
-mod collective;
+pub(crate) mod collective;
 pub mod comms;
 pub mod datatypes;
 pub mod environment;

@@ -142,7 +142,7 @@ pub async fn among<P: Port>(
 }
 
 /// MPI_Intercomm_create: `local` is the group of `port`, whose rank `leader` alone has `peer`, a port and there the rank of the
-/// other leader.
+/// other leader. Without one, a leader tells its group that nothing comes of it.
 ///
 /// # Errors
 /// As for [`context`]; [`Error::Comm`] if the groups have a member in common.
@@ -153,7 +153,7 @@ pub async fn connect<P: Port, Q: Port>(
     leader: usize,
     peer: Option<(&Q, usize)>,
 ) -> Result<Agreed> {
-    let mut terms = [0; 2];
+    let mut terms = [0, NONE];
     let mut far = Vec::new();
     if let Some((peer, other)) = peer {
         far = introduce(peer, other, local).await?;
@@ -167,12 +167,10 @@ pub async fn connect<P: Port, Q: Port>(
         return Err(Error::Comm("the two groups of an intercommunicator have a member in common"));
     }
     let rank = port.rank() as u32;
-    Ok(Agreed {
-        context: told(context)?,
-        rank,
-        group: local.clone(),
-        remote: Some(Group::from_world_ranks(remote)),
-    })
+    if context == NONE {
+        return Err(Error::Comm("the leaders could not connect the groups, or no context id is left"));
+    }
+    Ok(Agreed { context, rank, group: local.clone(), remote: Some(Group::from_world_ranks(remote)) })
 }
 
 /// The leaders tell each other the job ranks of their groups.

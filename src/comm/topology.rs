@@ -228,8 +228,8 @@ pub fn dims_create(nodes: i32, dims: &mut [i32]) -> Result<()> {
     if dims.iter().any(|&extent| extent < 0) {
         return Err(Error::Dims("an extent is negative"));
     }
-    let given = dims.iter().filter(|&&extent| extent > 0);
-    let fixed = given.fold(Some(1_i32), |product, &extent| product.and_then(|p| p.checked_mul(extent)));
+    let mut given = dims.iter().filter(|&&extent| extent > 0);
+    let fixed = given.try_fold(1_i32, |product, &extent| product.checked_mul(extent));
     let rest = fixed.filter(|fixed| nodes % fixed == 0).map(|fixed| nodes / fixed);
     let rest = rest.ok_or(Error::Dims("the number of nodes is not a multiple of the given extents"))?;
     let free = dims.iter().filter(|&&extent| extent == 0).count();

@@ -3,6 +3,9 @@
 //! Safety, for all of them: arrays have an element for each peer (rank of the group; rank of the remote group of an
 //! intercommunicator; neighbour), and buffers are as the standard asks until the call has been performed.
 
+// C's argument lists, with the communicator in front.
+#![allow(clippy::too_many_arguments)]
+
 use super::checks::{
     Number, Raw, RawPieces, RawV, RawW, combine, count, counts, distinct, distinct_piece, in_place, is_leaf,
     is_root, place,

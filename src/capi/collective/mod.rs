@@ -36,7 +36,7 @@ fn purpose(call: &Call) -> Purpose {
 }
 
 /// The ports of a blocking operation.
-pub(super) fn blocking<'a>(engine: &'a Engine, comm: &'a Comm, purpose: Purpose) -> Ports<Blocking<'a>> {
+pub(crate) fn blocking<'a>(engine: &'a Engine, comm: &'a Comm, purpose: Purpose) -> Ports<Blocking<'a>> {
     let port = Blocking::new(engine, comm, purpose);
     if comm.is_inter() {
         Ports::Between(Sides { local: Blocking::within(engine, comm, purpose), remote: port })
@@ -46,7 +46,7 @@ pub(super) fn blocking<'a>(engine: &'a Engine, comm: &'a Comm, purpose: Purpose)
 }
 
 /// The first failure of a transfer over blocking ports.
-pub(super) fn check(ports: &Ports<Blocking<'_>>) -> Result<()> {
+pub(crate) fn check(ports: &Ports<Blocking<'_>>) -> Result<()> {
     match ports {
         Ports::Within(port) => port.check(),
         Ports::Between(sides) => sides.local.check().and(sides.remote.check()),

@@ -2,6 +2,7 @@
 
 pub mod attr;
 pub mod comm;
+pub mod comm_create;
 pub mod convert;
 pub mod elements;
 pub mod env;

@@ -1,0 +1,358 @@
+//! Making and freeing communicators (MPI 5.0 §7.4.2, §7.4.3, §7.6.2).
+
+use super::{attr, errhandler, group, info};
+use crate::abi::*;
+use crate::capi::args::{put, take, text};
+use crate::capi::collective::{blocking, check};
+use crate::capi::comms;
+use crate::capi::process::engine;
+use crate::capi::types::{MPI_Comm, MPI_Errhandler, MPI_Group, MPI_Info};
+use crate::coll::call::Ports;
+use crate::coll::create::{self, Agreed, among, connect, goes_first, inter_split, merge, split};
+use crate::coll::{Blocking, Purpose, run, user_tag};
+use crate::comm::{Comm, Group, Topology, attributes, errhandler as handlers};
+use crate::error::{Error, Result};
+use crate::export;
+use crate::info::Info;
+use core::ffi::{c_char, c_int};
+use std::sync::Arc;
+
+/// Opens a communicator that its members have agreed on, and gives it a handle. It inherits the error handler of `parent`.
+pub(crate) fn admit(agreed: Agreed, topology: Option<Arc<Topology>>, parent: &Comm) -> Result<MPI_Comm> {
+    let engine = engine()?;
+    let events = engine.registry().attach(0);
+    let Agreed { context, rank, group, remote } = agreed;
+    let comm = match remote {
+        Some(remote) => Comm::inter(context, rank, group, remote, events),
+        None => Comm::intra(context, rank, group, events),
+    };
+    let comm = engine.open(comm.with_topology(topology))?;
+    comm.errhandler.replace(parent.errhandler.get());
+    comms::insert(Arc::new(comm.leased(Box::new(|context| engine.close_communicator(context)))))
+}
+
+/// Frees what `handle` names, after its attributes.
+fn free(handle: MPI_Comm) -> Result<()> {
+    let comm = comms::get(handle)?;
+    if matches!(handle, MPI_COMM_WORLD | MPI_COMM_SELF) {
+        return Err(Error::Comm("predefined communicators cannot be freed"));
+    }
+    attr::comm_freed(handle)?;
+    engine()?.registry().detach(&comm.events);
+    comms::remove(handle).map(drop)
+}
+
+/// A context for a duplicate of `comm`.
+fn same_context(comm: &Comm) -> Result<u32> {
+    let engine = engine()?;
+    let ports = blocking(engine, comm, Purpose::Create);
+    let context = match &ports {
+        Ports::Within(port) => run(create::context(port, engine)),
+        Ports::Between(sides) => {
+            run(create::inter_context(sides, goes_first(comm.group(), comm.peers()), engine))
+        }
+    };
+    check(&ports).and(context)
+}
+
+/// A duplicate with everything that duplicates inherit, and `hints`.
+fn duplicate(handle: MPI_Comm, hints: Info) -> Result<MPI_Comm> {
+    let old = comms::get(handle)?;
+    let context = same_context(&old)?;
+    let same =
+        Agreed { context, rank: old.rank(), group: old.group().clone(), remote: old.remote().cloned() };
+    let new = admit(same, old.topology().cloned(), &old)?;
+    match dress(handle, &old, new, hints) {
+        Ok(()) => Ok(new),
+        Err(error) => {
+            // The copy callback's error is what matters.
+            let _ = free(new);
+            Err(error)
+        }
+    }
+}
+
+/// Gives a duplicate its hints, attributes and events.
+pub(crate) fn dress(handle: MPI_Comm, old: &Comm, new: MPI_Comm, hints: Info) -> Result<()> {
+    let new = comms::get(new)?;
+    new.set_info(hints);
+    old.attributes.copy_to(attr::owner(attributes::Kind::Comm, handle), &new.attributes)?;
+    engine()?.registry().propagate(&old.events, &new.events);
+    Ok(())
+}
+
+/// Splits by color (none: not in any) and key.
+pub(crate) fn split_by(comm: &Comm, color: Option<c_int>, key: c_int) -> Result<Option<Agreed>> {
+    let engine = engine()?;
+    let ports = blocking(engine, comm, Purpose::Create);
+    let agreed = match &ports {
+        Ports::Within(port) => run(split(port, engine, comm.group(), (color, key))),
+        Ports::Between(sides) => run(inter_split(sides, engine, (comm.group(), comm.peers()), (color, key))),
+    };
+    check(&ports).and(agreed)
+}
+
+/// The handle of what was agreed on; MPI_COMM_NULL for those who are not in it.
+fn admitted(agreed: Option<Agreed>, parent: &Comm) -> Result<MPI_Comm> {
+    agreed.map_or(Ok(MPI_COMM_NULL), |agreed| admit(agreed, None, parent))
+}
+
+/// The ranks in `comm` of the members of `group`.
+fn ranks_in(comm: &Comm, group: &Group) -> Result<Vec<usize>> {
+    let rank = |world| comm.group().rank_of(world).map(|rank| rank as usize);
+    let ranks: Option<Vec<usize>> = group.iter().map(rank).collect();
+    ranks.ok_or(Error::Group("a member of the group is not in the communicator"))
+}
+
+/// MPI_Comm_create: a split, in which the members of a group have the same color.
+fn create_of(comm: &Comm, group: &Group) -> Result<Option<Agreed>> {
+    let ranks = ranks_in(comm, group)?;
+    let own = ranks.iter().position(|&rank| rank == comm.rank() as usize);
+    // Different groups in one call are disjoint, so their first members differ; both sides of an intercommunicator must
+    // have the same color.
+    let color = if comm.is_inter() { Some(0) } else { ranks.first().map(|&rank| rank as c_int) };
+    split_by(comm, own.and(color), own.unwrap_or(0) as c_int)
+}
+
+/// The color of MPI_Comm_split_type: all are on one node, which has no smaller parts that we could promise.
+fn shared_color(split_type: c_int, hints: &Info) -> Result<Option<c_int>> {
+    let whole = match split_type {
+        MPI_COMM_TYPE_SHARED => true,
+        MPI_COMM_TYPE_HW_GUIDED => {
+            hints.get("mpi_hw_resource_type")?.is_some_and(|kind| kind == b"mpi_shared_memory")
+        }
+        MPI_COMM_TYPE_HW_UNGUIDED | MPI_COMM_TYPE_RESOURCE_GUIDED | MPI_UNDEFINED => false,
+        _ => return Err(Error::Arg("split_type is none of MPI_COMM_TYPE_… nor MPI_UNDEFINED")),
+    };
+    Ok(whole.then_some(0))
+}
+
+fn only_within(comm: &Comm) -> Result<()> {
+    if comm.is_inter() { Err(Error::Comm("an intercommunicator")) } else { Ok(()) }
+}
+
+fn group_among(comm: &Comm, group: Group, tag: c_int) -> Result<Option<Agreed>> {
+    let ranks = ranks_in(comm, &group)?;
+    if !ranks.contains(&(comm.rank() as usize)) {
+        return Ok(None);
+    }
+    let engine = engine()?;
+    let port = Blocking::tagged(engine, comm, tag);
+    port.run(among(&port, engine, group, &ranks)).map(Some)
+}
+
+/// The tag of MPI_Comm_create_from_group: a number made of the string (FNV-1a), above those of all purposes. Two strings may
+/// have the same; that matters only to calls at the same time with members in common.
+fn string_tag(text: &[u8]) -> c_int {
+    let hash =
+        text.iter().fold(0x811c_9dc5_u32, |hash, &byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    (1 << 30) | (hash >> 2) as c_int
+}
+
+/// MPI_Intercomm_create. A leader that cannot begin tells its group so.
+fn connected(
+    local: &Comm,
+    leader: c_int,
+    peer: MPI_Comm,
+    remote_leader: c_int,
+    tag: c_int,
+) -> Result<Agreed> {
+    only_within(local)?;
+    let leader = local.group().checked(leader)?;
+    if tag < 0 {
+        return Err(Error::Tag(tag));
+    }
+    let engine = engine()?;
+    let port = Blocking::new(engine, local, Purpose::Create);
+    let told = |peer: Option<(&Blocking<'_>, usize)>| {
+        port.run(connect(&port, engine, local.group(), leader as usize, peer))
+    };
+    if local.rank() != leader {
+        return told(None);
+    }
+    let checked = comms::get(peer).and_then(|peer| peer.check_peer(remote_leader).map(|()| peer));
+    match checked {
+        Ok(peer) => {
+            let to_leader = Blocking::tagged(engine, &peer, user_tag(tag, true));
+            let agreed = told(Some((&to_leader, remote_leader as usize)));
+            to_leader.check().and(agreed)
+        }
+        Err(error) => told(None).and(Err(error)),
+    }
+}
+
+fn merged(comm: &Comm, high: bool) -> Result<Agreed> {
+    let engine = engine()?;
+    match &blocking(engine, comm, Purpose::Create) {
+        Ports::Within(_) => Err(Error::Comm("not an intercommunicator")),
+        ports @ Ports::Between(sides) => {
+            let agreed = run(merge(sides, engine, (comm.group(), comm.peers()), high));
+            check(ports).and(agreed)
+        }
+    }
+}
+
+/// Writes a new communicator, or MPI_COMM_NULL if there was an error.
+///
+/// # Safety
+/// `to` is NULL or may be written.
+unsafe fn give(to: *mut MPI_Comm, made: impl FnOnce() -> Result<MPI_Comm>) -> Result<()> {
+    // SAFETY: the caller's promise.
+    unsafe { put(to, MPI_COMM_NULL) }?;
+    let handle = made()?;
+    // SAFETY: as above.
+    unsafe { put(to, handle) }
+}
+
+export! {
+    /// MPI 5.0 §7.4.2.
+    fn MPI_Comm_dup(comm: MPI_Comm, newcomm: *mut MPI_Comm) raises(comm) {
+        // SAFETY: an output argument.
+        unsafe { give(newcomm, || duplicate(comm, Info::new())) }
+    }
+
+    /// MPI 5.0 §7.4.2.
+    fn MPI_Comm_dup_with_info(comm: MPI_Comm, info: MPI_Info, newcomm: *mut MPI_Comm) raises(comm) {
+        // SAFETY: an output argument.
+        unsafe { give(newcomm, || duplicate(comm, info::hints(info)?)) }
+    }
+
+    /// MPI 5.0 §7.4.2.
+    fn MPI_Comm_split(comm: MPI_Comm, color: c_int, key: c_int, newcomm: *mut MPI_Comm) raises(comm) {
+        let made = || {
+            let parent = comms::get(comm)?;
+            if color < 0 && color != MPI_UNDEFINED {
+                return Err(Error::Arg("a color is negative"));
+            }
+            admitted(split_by(&parent, (color != MPI_UNDEFINED).then_some(color), key)?, &parent)
+        };
+        // SAFETY: an output argument.
+        unsafe { give(newcomm, made) }
+    }
+
+    /// MPI 5.0 §7.4.2: all ranks share memory.
+    fn MPI_Comm_split_type(
+        comm: MPI_Comm, split_type: c_int, key: c_int, info: MPI_Info, newcomm: *mut MPI_Comm,
+    ) raises(comm) {
+        let made = || {
+            let parent = comms::get(comm)?;
+            let color = shared_color(split_type, &info::hints(info)?)?;
+            admitted(split_by(&parent, color, key)?, &parent)
+        };
+        // SAFETY: an output argument.
+        unsafe { give(newcomm, made) }
+    }
+
+    /// MPI 5.0 §7.4.2.
+    fn MPI_Comm_create(comm: MPI_Comm, group: MPI_Group, newcomm: *mut MPI_Comm) raises(comm) {
+        let made = || {
+            let parent = comms::get(comm)?;
+            admitted(create_of(&parent, &*group::find(group)?)?, &parent)
+        };
+        // SAFETY: an output argument.
+        unsafe { give(newcomm, made) }
+    }
+
+    /// MPI 5.0 §7.4.2.
+    fn MPI_Comm_create_group(
+        comm: MPI_Comm, group: MPI_Group, tag: c_int, newcomm: *mut MPI_Comm,
+    ) raises(comm) {
+        let made = || {
+            let parent = comms::get(comm)?;
+            only_within(&parent)?;
+            if tag < 0 {
+                return Err(Error::Tag(tag));
+            }
+            let group = (*group::find(group)?).clone();
+            admitted(group_among(&parent, group, user_tag(tag, false))?, &parent)
+        };
+        // SAFETY: an output argument.
+        unsafe { give(newcomm, made) }
+    }
+
+    /// MPI 5.0 §7.4.2.
+    fn MPI_Comm_create_from_group(
+        group: MPI_Group, stringtag: *const c_char, info: MPI_Info, errhandler: MPI_Errhandler,
+        newcomm: *mut MPI_Comm,
+    ) raises(MPI_COMM_SELF) {
+        let made = || {
+            // SAFETY: a string argument.
+            let tag = string_tag(unsafe { text(stringtag) }?);
+            let (hints, handler) = (info::hints(info)?, errhandler::find(errhandler, handlers::Kind::Comm)?);
+            let group = (*group::find(group)?).clone();
+            let handle = admitted(group_among(comms::world()?, group, tag)?, comms::world()?)?;
+            if handle != MPI_COMM_NULL {
+                let new = comms::get(handle)?;
+                new.set_info(hints);
+                new.errhandler.replace(handler);
+            }
+            Ok(handle)
+        };
+        // SAFETY: an output argument.
+        unsafe { give(newcomm, made) }
+    }
+
+    /// MPI 5.0 §7.6.2. `tag` counts apart from the tags of messages.
+    fn MPI_Intercomm_create(
+        local_comm: MPI_Comm, local_leader: c_int, peer_comm: MPI_Comm, remote_leader: c_int, tag: c_int,
+        newintercomm: *mut MPI_Comm,
+    ) raises(local_comm) {
+        let made = || {
+            let local = comms::get(local_comm)?;
+            admit(connected(&local, local_leader, peer_comm, remote_leader, tag)?, None, &local)
+        };
+        // SAFETY: an output argument.
+        unsafe { give(newintercomm, made) }
+    }
+
+    /// MPI 5.0 §7.6.2.
+    fn MPI_Intercomm_merge(intercomm: MPI_Comm, high: c_int, newintracomm: *mut MPI_Comm) raises(intercomm) {
+        let made = || {
+            let parent = comms::get(intercomm)?;
+            admit(merged(&parent, high != 0)?, None, &parent)
+        };
+        // SAFETY: an output argument.
+        unsafe { give(newintracomm, made) }
+    }
+
+    /// MPI 5.0 §7.4.3. Messages under way still arrive.
+    fn MPI_Comm_free(comm: *mut MPI_Comm) raises(take_or_self(comm)) {
+        // SAFETY: the address of a handle.
+        free(unsafe { take(comm) }?)?;
+        // SAFETY: the address of a handle.
+        unsafe { put(comm, MPI_COMM_NULL) }
+    }
+
+    /// MPI 5.0 §11.10.4: when all have come here, what they sent each other has been received.
+    fn MPI_Comm_disconnect(comm: *mut MPI_Comm) raises(take_or_self(comm)) {
+        // SAFETY: the address of a handle.
+        let handle = unsafe { take(comm) }?;
+        let found = comms::get(handle)?;
+        let ports = blocking(engine()?, &found, Purpose::Barrier);
+        // SAFETY: a barrier has no buffers.
+        let met = run(unsafe { crate::coll::call::Call::Barrier.perform(&ports, &found) });
+        check(&ports).and(met)?;
+        free(handle)?;
+        // SAFETY: the address of a handle.
+        unsafe { put(comm, MPI_COMM_NULL) }
+    }
+
+    /// MPI 5.0 §7.4.4.
+    fn MPI_Comm_set_info(comm: MPI_Comm, info: MPI_Info) raises(comm) {
+        comms::get(comm)?.set_info(info::hints(info)?);
+        Ok(())
+    }
+
+    /// MPI 5.0 §7.4.4; the object is the caller's to free.
+    fn MPI_Comm_get_info(comm: MPI_Comm, info_used: *mut MPI_Info) raises(comm) {
+        let hints = comms::get(comm)?.info();
+        // SAFETY: an output argument.
+        unsafe { put(info_used, info::hand_out(hints)?) }
+    }
+}
+
+/// Where an error of a function that takes a handle's address is raised.
+fn take_or_self(comm: *mut MPI_Comm) -> MPI_Comm {
+    // SAFETY: the address of a handle.
+    unsafe { take(comm) }.unwrap_or(MPI_COMM_SELF)
+}
