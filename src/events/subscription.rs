@@ -8,6 +8,38 @@ use std::sync::Arc;
 
 /// A closure that is called for one event of one communicator. Dropping it releases the handle: afterwards the closure
 /// neither runs nor will run, and is itself dropped (see [`Registry::release`] for a drop from inside a callback).
+///
+/// ```
+/// use perusal::events::{Event, Operation, Registry, Spec, Subscription};
+/// use std::sync::mpsc;
+///
+/// let registry = Registry::new(Box::new(|why| panic!("{why}")));
+/// let comm = registry.attach(0x101);
+/// let (told, heard) = mpsc::channel();
+/// let subscription = Subscription::new(&comm, Event::MsgInsertInUnexQ, move |what| {
+///     told.send((what.spec.peer, what.spec.count)).unwrap();
+/// })?;
+///
+/// // What the engine does when a message is early:
+/// if comm.gate.open(Event::MsgInsertInUnexQ) {
+///     let spec = Spec {
+///         comm: comm.comm(),
+///         buf: std::ptr::null_mut(),
+///         count: 64,
+///         datatype: perusal::abi::MPI_BYTE,
+///         peer: 3,
+///         tag: 0,
+///         operation: Operation::Recv,
+///     };
+///     comm.raise(Event::MsgInsertInUnexQ, 1, &spec);
+/// }
+/// assert_eq!(heard.recv(), Ok((3, 64)));
+///
+/// drop(subscription);
+/// assert!(!comm.gate.open(Event::MsgInsertInUnexQ));
+/// assert!(heard.recv().is_err(), "the closure is gone, and its end of the channel with it");
+/// # Ok::<(), perusal::events::EventError>(())
+/// ```
 #[derive(Debug)]
 #[must_use = "a subscription that is dropped ends at once"]
 pub struct Subscription {
