@@ -26,6 +26,8 @@ pub(super) enum Kind {
     Run,
     /// `count` times `child`, each `stride` bytes after the one before.
     Loop { count: usize, stride: isize, child: Arc<Body> },
+    /// Runs of `len` bytes at each of `at`.
+    Blocks { at: Arc<[isize]>, len: usize },
     /// Runs at `at[i]`; run i holds the packed bytes `starts[i]..starts[i + 1]`.
     Runs { at: Arc<[isize]>, starts: Arc<[usize]> },
     /// `parts[i]` holds the packed bytes `starts[i]..starts[i + 1]`.
@@ -105,16 +107,29 @@ impl Body {
         }
     }
 
-    /// At least two runs: a loop if they are alike and evenly spaced, a table otherwise.
+    /// At least two runs: a loop if they are alike and evenly spaced, otherwise the smaller table that will do.
     fn from_runs(runs: &[Body]) -> Self {
         let stride = runs[1].offset - runs[0].offset;
-        let even = runs.windows(2).all(|w| w[0].size == w[1].size && w[1].offset - w[0].offset == stride);
-        if even {
+        let alike = runs.iter().all(|run| run.size == runs[0].size);
+        if alike && runs.windows(2).all(|w| w[1].offset - w[0].offset == stride) {
             return runs[0].repeated(runs.len(), stride);
         }
+        let at = runs.iter().map(|run| run.offset).collect();
         let starts = starts(runs);
         let size = starts[runs.len()];
-        Self { offset: 0, size, kind: Kind::Runs { at: runs.iter().map(|r| r.offset).collect(), starts } }
+        let kind = if alike { Kind::Blocks { at, len: runs[0].size } } else { Kind::Runs { at, starts } };
+        Self { offset: 0, size, kind }
+    }
+
+    /// Calls `f` with each run of a table: its displacement without the body's own offset, its bytes, its place in the stream.
+    pub fn for_each_run(&self, mut f: impl FnMut(isize, usize, usize)) {
+        match &self.kind {
+            Kind::Blocks { at, len } => at.iter().enumerate().for_each(|(i, at)| f(*at, *len, i * len)),
+            Kind::Runs { at, starts } => {
+                at.iter().zip(starts.windows(2)).for_each(|(at, ends)| f(*at, ends[1] - ends[0], ends[0]));
+            }
+            Kind::Run | Kind::Loop { .. } | Kind::Seq { .. } => {}
+        }
     }
 
     /// The piece of a run that begins at packed position `skip < size`: its displacement and its length.
@@ -129,6 +144,9 @@ impl Body {
                     at += (skip / child.size) as isize * stride;
                     skip %= child.size;
                     body = child;
+                }
+                Kind::Blocks { at: table, len } => {
+                    return (at + table[skip / len] + (skip % len) as isize, len - skip % len);
                 }
                 Kind::Runs { at: table, starts } => {
                     let i = find(starts, skip);

@@ -67,6 +67,12 @@ impl Datatype {
     #[must_use]
     pub fn initial_name(&self) -> &'static str {
         let Some(handle) = self.named() else { return "" };
+        // Where the ABI's table calls by the synonym what the standard calls by another name (MPI 5.0 §3.2.2).
+        match handle {
+            abi::MPI_LONG_LONG_INT => return "MPI_LONG_LONG_INT",
+            abi::MPI_C_COMPLEX => return "MPI_C_COMPLEX",
+            _ => {}
+        }
         let pair = || PAIRS.iter().find(|pair| pair.0 == handle).map(|pair| pair.1);
         Basic::of(handle).map(Basic::name).or_else(pair).unwrap_or("")
     }

@@ -290,6 +290,21 @@ fn random_nested_types_agree_with_the_naive_model() {
 }
 
 #[test]
+fn long_arrays_of_structures_and_tables_agree_with_the_naive_model() {
+    let (byte, naive) = (Datatype::predefined(abi::MPI_BYTE).expect("predefined"), Naive::of(abi::MPI_BYTE));
+    let mut r = Random(7);
+    for (lengths, at) in [([9, 4, 1], [0, 12, 17]), ([3, 3, 3], [20, 1, 9]), ([17, 0, 33], [0, 3, 30])] {
+        let blocks: Vec<_> = lengths.iter().zip(at).map(|(l, d)| (*l, d, &naive)).collect();
+        let ty = Datatype::hindexed(&lengths, &at, &byte).unwrap();
+        let expected = Naive::struct_of(&blocks);
+        for count in [1, 63, 64, 65, 150] {
+            check_runs(&ty, count, &expected.bytes(count));
+            check_pack(&ty, count, &expected.bytes(count), &mut r);
+        }
+    }
+}
+
+#[test]
 fn every_darray_of_a_small_product_agrees_with_the_naive_model() {
     let old = Datatype::predefined(abi::MPI_SHORT).expect("predefined");
     let (naive, mut r) = (Naive::of(abi::MPI_SHORT), Random(42));
@@ -396,8 +411,9 @@ fn every_handle_of_the_abi_is_a_type_or_a_missing_optional_one() {
             continue;
         }
         match Datatype::predefined(handle) {
-            Some(ty) if !row.contains("alias_of") => assert_eq!(ty.initial_name(), name),
-            Some(_) => {}
+            // Of two names for one type, the standard's own is the one that the ABI's table has as the alias.
+            Some(ty) if table.contains(&format!("alias_of:{name}:")) => assert_ne!(ty.initial_name(), name),
+            Some(ty) => assert_eq!(ty.initial_name(), name),
             None => assert_eq!(missing_optional(handle), Some(name)),
         }
     }

@@ -13,11 +13,59 @@ pub(super) trait Mover {
     /// # Safety
     /// `at..at + len` lies in the buffer (walk rule 1) and `len <= left()` (walk rule 2).
     unsafe fn run(&mut self, at: isize, len: usize);
-    /// Moves `count` runs of `len` bytes, the first at `at`, each `stride` after the one before.
+    /// Moves a column of runs without taking the stream forward.
+    ///
+    /// # Safety
+    /// Every run lies in the buffer (walk rule 1), and their places in the stream in its first `left()` bytes (walk rule 2).
+    unsafe fn column(&mut self, column: Column);
+    /// Takes the stream forward by `bytes <= left()`.
+    fn advance(&mut self, bytes: usize);
+    /// Moves a run of `len` bytes at `base` plus each of `places`.
     ///
     /// # Safety
     /// As for `run`, for all of them together.
-    unsafe fn strided(&mut self, at: isize, stride: isize, len: usize, count: usize);
+    unsafe fn gather(&mut self, base: isize, places: &[isize], len: usize);
+}
+
+/// `count` runs of `len` bytes: run i at `at + i * stride` in the buffer and at `ahead + i * step` in the stream.
+#[derive(Clone, Copy)]
+pub(super) struct Column {
+    pub at: isize,
+    pub stride: isize,
+    pub len: usize,
+    pub count: usize,
+    pub ahead: usize,
+    pub step: usize,
+}
+
+/// `copy_nonoverlapping` without a call for lengths up to 16, which is what most runs of structures are.
+///
+/// # Safety
+/// That of `copy_nonoverlapping`.
+#[inline(always)]
+unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
+    // Two moves that may overlap each other cover every length between one and two of their size.
+    macro_rules! ends {
+        ($word:ty) => {{
+            const N: usize = size_of::<$word>();
+            // SAFETY: N <= len, so both words lie in the caller's bytes; both are read before either is written.
+            unsafe {
+                let head = from.cast::<$word>().read_unaligned();
+                let tail = from.add(len - N).cast::<$word>().read_unaligned();
+                to.cast::<$word>().write_unaligned(head);
+                to.add(len - N).cast::<$word>().write_unaligned(tail);
+            }
+        }};
+    }
+    match len {
+        0 => {}
+        1 => ends!(u8),
+        2..4 => ends!(u16),
+        4..8 => ends!(u32),
+        8..=16 => ends!(u64),
+        // SAFETY: the caller's.
+        _ => unsafe { core::ptr::copy_nonoverlapping(from, to, len) },
+    }
 }
 
 /// Buffer to stream.
@@ -37,43 +85,15 @@ pub(super) struct Unpacker {
 /// Calls `$body` with `$n` bound to `$len` as a constant for the lengths of basic types, so that a copy is one move.
 macro_rules! with_constant_length {
     ($len:expr, $n:ident => $body:expr) => {
+        with_constant_length!(@ $len, $n, $body,
+            [1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 20 24 28 32 40 48 64])
+    };
+    (@ $len:expr, $n:ident, $body:expr, [$($constant:literal)*]) => {
         match $len {
-            1 => {
-                const $n: usize = 1;
+            $($constant => {
+                const $n: usize = $constant;
                 $body
-            }
-            2 => {
-                const $n: usize = 2;
-                $body
-            }
-            4 => {
-                const $n: usize = 4;
-                $body
-            }
-            8 => {
-                const $n: usize = 8;
-                $body
-            }
-            12 => {
-                const $n: usize = 12;
-                $body
-            }
-            16 => {
-                const $n: usize = 16;
-                $body
-            }
-            24 => {
-                const $n: usize = 24;
-                $body
-            }
-            32 => {
-                const $n: usize = 32;
-                $body
-            }
-            64 => {
-                const $n: usize = 64;
-                $body
-            }
+            })*
             #[allow(non_snake_case)]
             $n => $body,
         }
@@ -85,24 +105,41 @@ impl Mover for Packer {
         self.left
     }
 
+    #[inline(always)]
     unsafe fn run(&mut self, at: isize, len: usize) {
         // SAFETY: walk rule 1 for the source, walk rule 2 for the stream; caller's buffers do not overlap.
-        unsafe { core::ptr::copy_nonoverlapping(self.buffer.wrapping_offset(at), self.stream, len) };
+        unsafe { copy(self.buffer.wrapping_offset(at), self.stream, len) };
         self.stream = self.stream.wrapping_add(len);
         self.left -= len;
     }
 
-    unsafe fn strided(&mut self, at: isize, stride: isize, len: usize, count: usize) {
+    unsafe fn column(&mut self, column: Column) {
+        let Column { at, stride, len, count, ahead, step } = column;
         let mut from = self.buffer.wrapping_offset(at);
-        let mut to = self.stream;
+        let mut to = self.stream.wrapping_add(ahead);
         with_constant_length!(len, N => for _ in 0..count {
             // SAFETY: walk rule 1 for the source, walk rule 2 for the stream; caller's buffers do not overlap.
             unsafe { core::ptr::copy_nonoverlapping(from, to, N) };
             from = from.wrapping_offset(stride);
+            to = to.wrapping_add(step);
+        });
+    }
+
+    fn advance(&mut self, bytes: usize) {
+        self.stream = self.stream.wrapping_add(bytes);
+        self.left -= bytes;
+    }
+
+    unsafe fn gather(&mut self, base: isize, places: &[isize], len: usize) {
+        let from = self.buffer.wrapping_offset(base);
+        let mut to = self.stream;
+        with_constant_length!(len, N => for at in places {
+            // SAFETY: walk rule 1 for the source, walk rule 2 for the stream; caller's buffers do not overlap.
+            unsafe { core::ptr::copy_nonoverlapping(from.wrapping_offset(*at), to, N) };
             to = to.wrapping_add(N);
         });
         self.stream = to;
-        self.left -= len * count;
+        self.left -= len * places.len();
     }
 }
 
@@ -111,24 +148,41 @@ impl Mover for Unpacker {
         self.left
     }
 
+    #[inline(always)]
     unsafe fn run(&mut self, at: isize, len: usize) {
         // SAFETY: walk rule 1 for the target, walk rule 2 for the stream; caller's buffers do not overlap.
-        unsafe { core::ptr::copy_nonoverlapping(self.stream, self.buffer.wrapping_offset(at), len) };
+        unsafe { copy(self.stream, self.buffer.wrapping_offset(at), len) };
         self.stream = self.stream.wrapping_add(len);
         self.left -= len;
     }
 
-    unsafe fn strided(&mut self, at: isize, stride: isize, len: usize, count: usize) {
-        let mut from = self.stream;
+    unsafe fn column(&mut self, column: Column) {
+        let Column { at, stride, len, count, ahead, step } = column;
+        let mut from = self.stream.wrapping_add(ahead);
         let mut to = self.buffer.wrapping_offset(at);
         with_constant_length!(len, N => for _ in 0..count {
             // SAFETY: walk rule 1 for the target, walk rule 2 for the stream; caller's buffers do not overlap.
             unsafe { core::ptr::copy_nonoverlapping(from, to, N) };
-            from = from.wrapping_add(N);
+            from = from.wrapping_add(step);
             to = to.wrapping_offset(stride);
         });
+    }
+
+    fn advance(&mut self, bytes: usize) {
+        self.stream = self.stream.wrapping_add(bytes);
+        self.left -= bytes;
+    }
+
+    unsafe fn gather(&mut self, base: isize, places: &[isize], len: usize) {
+        let mut from = self.stream;
+        let to = self.buffer.wrapping_offset(base);
+        with_constant_length!(len, N => for at in places {
+            // SAFETY: walk rule 1 for the target, walk rule 2 for the stream; caller's buffers do not overlap.
+            unsafe { core::ptr::copy_nonoverlapping(from, to.wrapping_offset(*at), N) };
+            from = from.wrapping_add(N);
+        });
         self.stream = from;
-        self.left -= len * count;
+        self.left -= len * places.len();
     }
 }
 
@@ -151,13 +205,16 @@ pub(super) unsafe fn walk<M: Mover>(body: &Body, base: isize, skip: usize, mover
             // SAFETY: a loop is its children at these places (rule 1).
             unsafe { walk_loop(child, *count, *stride, base, skip, mover) };
         }
+        Kind::Blocks { at, len } => {
+            // SAFETY: as above.
+            unsafe { walk_blocks(at, *len, base, skip, mover) };
+        }
         Kind::Runs { at, starts } => {
             // SAFETY: as above.
             unsafe { walk_runs(at, starts, base, skip, mover) };
         }
         Kind::Seq { parts, starts } => {
-            let first = find(starts, skip);
-            let mut skip = skip - starts[first];
+            let (first, mut skip) = locate(starts, skip);
             for part in &parts[first..] {
                 if mover.left() == 0 {
                     return;
@@ -192,11 +249,12 @@ pub(super) unsafe fn walk_loop<M: Mover>(
         unsafe { walk(child, base + i as isize * stride, rest, mover) };
         i += 1;
     }
-    if child.is_run() && i < count {
+    if i < count {
         let whole = (count - i).min(mover.left() / child.size);
         // SAFETY: copies i..i + whole are the loop's (rule 1) and fit into `left` (rule 2).
-        unsafe { mover.strided(base + child.offset + i as isize * stride, stride, child.size, whole) };
-        i += whole;
+        if unsafe { walk_columns(child, whole, stride, base + i as isize * stride, mover) } {
+            i += whole;
+        }
     }
     while i < count && mover.left() > 0 {
         // SAFETY: copy `i` is one of the loop's (rule 1).
@@ -205,20 +263,94 @@ pub(super) unsafe fn walk_loop<M: Mover>(
     }
 }
 
-/// [`walk`] for a table of runs.
+/// Copies of a structure whose columns are worth moving one by one, so that each is one loop over runs of one length.
+const COLUMNS: usize = 16;
+/// Copies that are moved a column at a time, few enough to stay in the first-level cache.
+const ROWS: usize = 64;
+
+/// Moves `count` whole copies of `child` if it consists of a few runs; says whether it did.
+///
+/// # Safety
+/// As for [`walk_loop`], and `left` is at least all of them.
+unsafe fn walk_columns<M: Mover>(
+    child: &Body,
+    count: usize,
+    stride: isize,
+    base: isize,
+    mover: &mut M,
+) -> bool {
+    let base = base + child.offset;
+    let step = child.size;
+    let column = |at, len, ahead| Column { at, stride, len, count, ahead, step };
+    match &child.kind {
+        Kind::Run => {
+            // SAFETY: the caller's.
+            unsafe { mover.column(column(base, step, 0)) };
+            mover.advance(step * count);
+        }
+        Kind::Runs { at, .. } | Kind::Blocks { at, .. } if at.len() <= COLUMNS => {
+            let mut done = 0;
+            while done < count {
+                let rows = ROWS.min(count - done);
+                let first = base + done as isize * stride;
+                child.for_each_run(|at, len, ahead| {
+                    // SAFETY: the caller's, for the next `rows` copies.
+                    unsafe { mover.column(Column { count: rows, ..column(first + at, len, ahead) }) };
+                });
+                mover.advance(step * rows);
+                done += rows;
+            }
+        }
+        _ => return false,
+    }
+    true
+}
+
+/// The part that holds packed position `skip`, and how far into it that is.
+#[inline(always)]
+fn locate(starts: &[usize], skip: usize) -> (usize, usize) {
+    if skip == 0 {
+        return (0, 0);
+    }
+    let first = find(starts, skip);
+    (first, skip - starts[first])
+}
+
+/// [`walk`] for a table of runs of one length.
+///
+/// # Safety
+/// Walk rule 1 for each run.
+unsafe fn walk_blocks<M: Mover>(at: &[isize], len: usize, base: isize, skip: usize, mover: &mut M) {
+    let (mut i, rest) = (skip / len, skip % len);
+    if rest > 0 {
+        let piece = (len - rest).min(mover.left());
+        // SAFETY: the run is the table's (rule 1); `piece` is cut to `left` (rule 2).
+        unsafe { mover.run(base + at[i] + rest as isize, piece) };
+        i += 1;
+    }
+    let whole = (at.len() - i).min(mover.left() / len);
+    // SAFETY: these runs are the table's (rule 1) and fit into `left` (rule 2).
+    unsafe { mover.gather(base, &at[i..i + whole], len) };
+    if let Some(last) = at.get(i + whole) {
+        let piece = mover.left();
+        // SAFETY: less than a run is left (rule 2), or there is no further run; it is the table's (rule 1).
+        unsafe { mover.run(base + last, piece) };
+    }
+}
+
+/// [`walk`] for a table of runs of many lengths.
 ///
 /// # Safety
 /// Walk rule 1 for each run.
 unsafe fn walk_runs<M: Mover>(at: &[isize], starts: &[usize], base: isize, skip: usize, mover: &mut M) {
-    let first = find(starts, skip);
-    let mut skip = skip - starts[first];
-    for i in first..at.len() {
-        let len = (starts[i + 1] - starts[i] - skip).min(mover.left());
+    let (first, mut skip) = locate(starts, skip);
+    for (at, ends) in at[first..].iter().zip(starts[first..].windows(2)) {
+        let len = (ends[1] - ends[0] - skip).min(mover.left());
         if len == 0 {
             return;
         }
         // SAFETY: the run is the table's (rule 1); `len` is cut to `left` (rule 2).
-        unsafe { mover.run(base + at[i] + skip as isize, len) };
+        unsafe { mover.run(base + at + skip as isize, len) };
         skip = 0;
     }
 }
