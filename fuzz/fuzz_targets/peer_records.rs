@@ -5,7 +5,7 @@
 //! rank 0 neither panics nor touches memory outside its users' buffers, and what it reports has a name.
 #![no_main]
 
-use libfuzzer_sys::{arbitrary, arbitrary::Arbitrary, fuzz_target};
+use libfuzzer_sys::fuzz_target;
 use perusal::Error;
 use perusal::abi::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_BYTE};
 use perusal::comm::Comm;
@@ -20,78 +20,11 @@ use perusal::sync::{AtomicUsize, Ordering};
 use std::ptr::NonNull;
 use std::sync::{Arc, OnceLock};
 
-/// A word of a control record: lengths, request ids and addresses that make sense are likelier than ones that do not.
-#[derive(Debug, Arbitrary)]
-enum Word {
-    Small(u8),
-    Length(u16),
-    Address(u8),
-    Any(u64),
-}
-
-#[derive(Debug, Arbitrary)]
-enum Act {
-    Receive {
-        any_source: bool,
-        tag: u8,
-        count: u16,
-        strided: bool,
-    },
-    Send {
-        count: u16,
-        synchronous: bool,
-        strided: bool,
-    },
-    Test(u8),
-    CancelReceive(u8),
-    Probe(u8),
-    /// A record of any kind, with words of a control record for payload.
-    Control {
-        kind: u8,
-        context: u8,
-        tag: u8,
-        source: u8,
-        id: Word,
-        words: [Word; 4],
-    },
-    /// A record of any kind with that many bytes.
-    Bytes {
-        kind: u8,
-        context: u32,
-        tag: i32,
-        source: u32,
-        id: Word,
-        len: u16,
-    },
-    /// The peer takes what was sent to it.
-    Drain,
-    /// The peer writes eight bytes anywhere in its ring to us.
-    Write {
-        at: u16,
-        word: u64,
-    },
-}
-
-#[derive(Debug, Arbitrary)]
-struct Input {
-    engine: u8,
-    listen: bool,
-    acts: Vec<Act>,
-}
+/// A step of the input: what to do, and its details.
+type Step = [u8; 8];
 
 /// Memory that the sleeping process has too, for copies that work.
 static mut SHARED: [u8; 4096] = [7; 4096];
-
-impl Word {
-    fn get(&self) -> u64 {
-        match *self {
-            Self::Small(word) => u64::from(word),
-            Self::Length(word) => u64::from(word),
-            Self::Address(offset) => &raw const SHARED as u64 + u64::from(offset),
-            Self::Any(word) => word,
-        }
-    }
-}
 
 /// Rank 1's process: sleeps, and goes when we go.
 fn sleeper() -> i32 {
@@ -250,32 +183,56 @@ fn wanted(tag: u8) -> i32 {
     if tag & 1 == 1 { MPI_ANY_TAG } else { i32::from(tag & 6) }
 }
 
-fn act(user: &mut User<'_>, peer: &mut Hostile, act: Act) {
-    match act {
-        Act::Receive { any_source, tag, count, strided } => {
-            user.receive(any_source, tag, usize::from(count), strided);
+/// The id of one of rank 0's requests, or what is nearly one.
+fn request_id(user: &User<'_>, byte: u8) -> u32 {
+    let at = usize::from(byte & 0x3F).checked_rem(user.requests.len());
+    let id = at.map_or(0, |at| user.requests[at].0.id());
+    if byte < 0xC0 { id } else { id ^ u32::from(byte) << (byte & 0x1F) }
+}
+
+/// Four words of a control record. Lengths, request ids and addresses that make sense are likelier than others.
+fn words(user: &User<'_>, [_, _, _, which, low, high, x, y]: Step) -> [u64; 4] {
+    let length = u64::from(u16::from_le_bytes([low, high]) & 0x7FF);
+    let choices = [
+        length,
+        u64::from(request_id(user, x)),
+        &raw const SHARED as u64 + u64::from(y),
+        u64::from_le_bytes([x, y, low, high, x, y, high, low]),
+    ];
+    [0, 2, 4, 6].map(|shift| choices[usize::from(which >> shift & 3)])
+}
+
+/// What rank 1 says: mostly of the world's context, and as rank 1.
+fn header(user: &User<'_>, [_, kind, about, ..]: Step) -> Header {
+    Header {
+        kind: if kind < 0xF0 { 1 + kind % 11 } else { kind },
+        context: user.comm.context + u32::from(about >> 6 == 3),
+        tag: i32::from(about & 6),
+        source: if about & 8 == 0 { 1 } else { u32::from(about) },
+        id: 0,
+    }
+}
+
+fn act(user: &mut User<'_>, peer: &mut Hostile, step: Step) {
+    let [what, a, b, c, low, high, x, y] = step;
+    let count = usize::from(u16::from_le_bytes([low, high]) & 0x7FF);
+    match what & 15 {
+        0 | 1 => user.receive(a & 1 == 1, b, count, c & 1 == 1),
+        2 => user.send(count, a & 1 == 1, b & 1 == 1),
+        3 => user.test(a),
+        4 => user.cancel_receive(a),
+        5 => user.probe(a),
+        6..=10 => {
+            let header = Header { id: request_id(user, what ^ x), ..header(user, step) };
+            let payload: Vec<u8> = words(user, step).iter().flat_map(|word| word.to_le_bytes()).collect();
+            peer.push(&header, payload.len(), |to| to.copy_from_slice(&payload));
         }
-        Act::Send { count, synchronous, strided } => user.send(usize::from(count), synchronous, strided),
-        Act::Test(which) => user.test(which),
-        Act::CancelReceive(which) => user.cancel_receive(which),
-        Act::Probe(tag) => user.probe(tag),
-        Act::Control { kind, context, tag, source, id, words } => {
-            let header = Header {
-                kind: kind % 13,
-                context: u32::from(context % 5),
-                tag: i32::from(tag & 7),
-                source: u32::from(source & 3),
-                id: id.get() as u32,
-            };
-            let payload: Vec<u8> = words.iter().flat_map(|word| word.get().to_le_bytes()).collect();
-            peer.push(&header, 32, |to| to.copy_from_slice(&payload));
+        11..=13 => {
+            let header = Header { id: request_id(user, x), ..header(user, step) };
+            peer.push(&header, count, |to| to.fill(0xA5));
         }
-        Act::Bytes { kind, context, tag, source, id, len } => {
-            let header = Header { kind, context, tag, source, id: id.get() as u32 };
-            peer.push(&header, usize::from(len), |to| to.fill(0xA5));
-        }
-        Act::Drain => peer.drain(),
-        Act::Write { at, word } => peer.write(at, word),
+        14 => peer.drain(),
+        _ => peer.write(u16::from_le_bytes([a, b]), u64::from_le_bytes([c, low, high, x, y, what, x, y])),
     }
 }
 
@@ -302,12 +259,14 @@ fn small_rings() {
     }
 }
 
-fuzz_target!(|input: Input| {
+fuzz_target!(|input: &[u8]| {
+    // The first byte chooses the copy engine, and whether anybody listens.
+    let Some((&first, steps)) = input.split_first() else { return };
     static ONCE: OnceLock<()> = OnceLock::new();
     ONCE.get_or_init(small_rings);
     let memory = Memory::create(2, 0).expect("memory for a small job");
     memory.roster().entry(1).arrive(1, sleeper()).expect("nobody else is rank 1");
-    environment(&memory, input.engine);
+    environment(&memory, first & 0x7F);
     let job = Job::from_environment().expect("a job").expect("launched");
     let mut buffers = Vec::new();
     // SAFETY: this thread is the only one.
@@ -320,7 +279,7 @@ fuzz_target!(|input: Input| {
     let told = Arc::new(AtomicUsize::new(0));
     let listeners: Vec<Subscription> = CATALOG
         .iter()
-        .filter(|_| input.listen)
+        .filter(|_| first & 0x80 != 0)
         .map(|row| {
             let told = Arc::clone(&told);
             let listen =
@@ -336,8 +295,8 @@ fuzz_target!(|input: Input| {
         requests: Vec::new(),
         over: false,
     };
-    for step in input.acts {
-        act(&mut user, &mut peer, step);
+    for step in steps.as_chunks().0 {
+        act(&mut user, &mut peer, *step);
         if user.over {
             break;
         }
