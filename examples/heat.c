@@ -104,13 +104,13 @@ static void send_edges(struct plate *p, MPI_Request *request)
     }
 }
 
-static void receive_edges(struct plate *p)
+static void receive_edges(struct plate *p, MPI_Request *request)
 {
     static const enum side opposite[SIDES] = {DOWN, UP, RIGHT, LEFT};
     for (int side = 0; side < SIDES; side++) {
         int upright = side == LEFT || side == RIGHT;
-        MPI_Recv(edge(p, side, 1), upright ? 1 : p->columns, upright ? p->column : MPI_DOUBLE, p->neighbour[side],
-                 (int)opposite[side], MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Irecv(edge(p, side, 1), upright ? 1 : p->columns, upright ? p->column : MPI_DOUBLE, p->neighbour[side],
+                  (int)opposite[side], MPI_COMM_WORLD, &request[side]);
     }
 }
 
@@ -123,7 +123,7 @@ static void dawdle(const struct plate *p)
 
 static void step(struct plate *p)
 {
-    MPI_Request request[SIDES];
+    MPI_Request request[2 * SIDES]; /* sends, then receives */
     int sent, first, count;
     send_edges(p, request);
     for (int slice = 0; slice < SLICES; slice++) {
@@ -132,8 +132,8 @@ static void step(struct plate *p)
         dawdle(p);
         MPI_Testall(SIDES, request, &sent, MPI_STATUSES_IGNORE);
     }
-    receive_edges(p);
-    MPI_Waitall(SIDES, request, MPI_STATUSES_IGNORE);
+    receive_edges(p, request + SIDES);
+    MPI_Waitall(2 * SIDES, request, MPI_STATUSES_IGNORE);
     compute(p, 1, 1, 1, p->columns);
     if (p->rows > 1) compute(p, p->rows, p->rows, 1, p->columns);
     compute(p, 2, p->rows - 1, 1, 1);

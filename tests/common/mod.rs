@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 pub mod dist;
+pub mod examples;
 pub mod run;
 
 use std::fs;
