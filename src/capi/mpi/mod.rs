@@ -20,6 +20,7 @@ pub mod persistent;
 pub mod probe;
 pub mod request;
 pub mod status;
+pub mod topo;
 pub mod type_contents;
 pub mod type_create;
 pub mod types;
