@@ -169,3 +169,24 @@ fn c_and_cpp_take_the_header_and_both_spellings_of_a_callback() {
         }
     }
 }
+
+#[test]
+fn the_programs_of_the_guide_compile() {
+    let guide = fs::read_to_string(root().join("docs/writing-a-peruse-tool.md")).unwrap();
+    let dir = scratch("peruse_guide");
+    let blocks: Vec<&str> = guide
+        .split("\n```c\n")
+        .skip(1)
+        .filter_map(|rest| rest.split("\n```").next())
+        .filter(|block| block.contains("MPI_Init("))
+        .collect();
+    assert_eq!(blocks.len(), 2, "the program that watches itself, and the tool");
+    for (number, block) in blocks.iter().enumerate() {
+        let text = format!(
+            "#include <mpi.h>\n#include <peruse.h>\nvoid watch(MPI_Comm comm);\nvoid report(void);\n{block}\n"
+        );
+        let file = format!("block{number}.c");
+        fs::write(dir.join(&file), text).unwrap();
+        cc(&["-c", "-std=c99", "-Wall", "-Werror", &file, "-o", "block.o"], &dir);
+    }
+}

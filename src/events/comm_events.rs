@@ -33,7 +33,7 @@ impl Row {
             // Acquire: pairs with Release in `insert`; publishes the link.
             let link = at.load(Ordering::Acquire);
             // SAFETY: a link that is there was leaked by `insert` and is freed in `drop` only, which borrows the row
-            // mutably (rule 1).
+            // mutably (event rule 1).
             let link = unsafe { link.as_ref() }?;
             at = &link.next;
             Some(link)
@@ -140,7 +140,7 @@ impl CommEvents {
             return;
         }
         for place in self.rows[event.index()].places() {
-            // Relaxed: a handle is a number; `enter` decides whether it still means anything (rule 2).
+            // Relaxed: a handle is a number; `enter` decides whether it still means anything (event rule 2).
             let bits = place.load(Ordering::Relaxed);
             if let Some(handle) = Handle::from_bits(bits) {
                 self.call(&Occurrence { event, handle, unique_id, spec });
@@ -154,9 +154,9 @@ impl CommEvents {
             return;
         }
         let inside = Inside { registry: &self.registry, handle: what.handle };
-        // Relaxed: published by the state word (edge 4); replaced only while the handle is inactive (rule 3).
+        // Relaxed: published by the state word (edge 4); replaced only while the handle is inactive (event rule 3).
         let callback = slot.callback.load(Ordering::Relaxed);
-        // SAFETY: between `enter` and `leave` the slot's callback is a box that nobody frees (rule 3).
+        // SAFETY: between `enter` and `leave` the slot's callback is a box that nobody frees (event rule 3).
         let callback = unsafe { &*callback };
         let failed = {
             let _upcall = Upcall::enter();

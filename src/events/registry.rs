@@ -291,7 +291,7 @@ impl Registry {
         leftovers
     }
 
-    /// Takes a released, empty handle out of every row and its callback out of the slot (rule 3).
+    /// Takes a released, empty handle out of every row and its callback out of the slot (event rule 3).
     fn take(&self, control: &mut Control, handle: Handle, slot: &Slot) -> Leftovers {
         let entry = core::mem::take(&mut control.entries[handle.index()]);
         let event = event_of(slot);
@@ -299,7 +299,7 @@ impl Registry {
         // Relaxed: the control lock orders writers, and nobody is inside.
         let callback = slot.callback.swap(core::ptr::null_mut(), Ordering::Relaxed);
         // SAFETY: `register` or `set_callback` leaked this box, the slot owned it, and with the handle released and
-        // nobody in flight no dispatcher can reach it (rule 3).
+        // nobody in flight no dispatcher can reach it (event rule 3).
         let callback = (!callback.is_null()).then(|| unsafe { Box::from_raw(callback) });
         (callback, entry.replaced)
     }
@@ -327,7 +327,7 @@ impl Registry {
         let replaced = &mut control.entries[handle.index()].replaced;
         // SAFETY: the slot owned this leaked box. It goes to `replaced` and stays there while anybody is inside.
         replaced.push(unsafe { Box::from_raw(old) });
-        // Inactive and empty under the control lock: nobody can hold one of the replaced callbacks (rule 3).
+        // Inactive and empty under the control lock: nobody can hold one of the replaced callbacks (event rule 3).
         let unused = if slot.state.busy() { Vec::new() } else { core::mem::take(replaced) };
         drop(control);
         drop(unused);
@@ -343,7 +343,7 @@ impl Registry {
         let (slot, _) = self.living(handle)?;
         // Relaxed: written under the control lock, which is held.
         let callback = slot.callback.load(Ordering::Relaxed);
-        // SAFETY: a handle that is not released owns its callback, and only holders of the control lock free it (rule 3).
+        // SAFETY: a handle that is not released owns its callback, and only holders of the control lock free it (event rule 3).
         Ok(match unsafe { &*callback } {
             Callback::C { function, param } => Some((*function, *param)),
             Callback::Rust(_) => None,

@@ -1,6 +1,6 @@
 //! The slots of handles: memory that is given out again but never given back while the registry lives.
 //!
-//! That a slot, once there, stays a slot is what makes dispatch safe without reclamation (rule 1 of the module): a stale
+//! That a slot, once there, stays a slot is what makes dispatch safe without reclamation (event rule 1): a stale
 //! handle leads to a slot whose generation refuses it, never to memory that is something else.
 
 use super::spec::Callback;
@@ -61,7 +61,7 @@ impl Slots {
         // Acquire: pairs with Release in `grow`; publishes the chunk's slots.
         let start = self.chunks[chunk].load(Ordering::Acquire);
         // SAFETY: a chunk that is there holds `FIRST << chunk` slots, of which `offset` is one by `place`; it is freed
-        // only in `drop`, which borrows self mutably (rule 1).
+        // only in `drop`, which borrows self mutably (event rule 1).
         (!start.is_null()).then(|| unsafe { &*start.add(offset) })
     }
 
@@ -91,7 +91,7 @@ impl Drop for Slots {
                 // Relaxed: as above.
                 let callback = slot.callback.load(Ordering::Relaxed);
                 if !callback.is_null() {
-                    // SAFETY: a non-null callback is a leaked box that the slot owns (rule 3).
+                    // SAFETY: a non-null callback is a leaked box that the slot owns (event rule 3).
                     drop(unsafe { Box::from_raw(callback) });
                 }
             }
