@@ -20,6 +20,7 @@ mod cma;
 mod policy;
 
 pub(crate) use cma::{read_peer, write_peer};
+pub use policy::measure_thresholds;
 pub(crate) use policy::{CopyEngine, CopyPolicy};
 
 /// Kinds of record.

@@ -73,12 +73,14 @@ impl CopyPolicy {
         // Relaxed: a hint, as in `engine`.
         self.refused.store(true, Ordering::Relaxed);
     }
+}
 
-    /// What rank 0 measured: bytes from which each cross-memory engine is used.
-    pub fn thresholds(job: &Job) -> [Option<u32>; 2] {
-        let word = job.header().tuning[TUNING].load(Ordering::Relaxed);
-        [word as u32, (word >> 32) as u32].map(|from| (from != 0 && from != NEVER).then_some(from))
-    }
+/// Measures as rank 0 of a job does: bytes from which a cross-memory read, and two halves, beat a copy through the ring;
+/// `None` for never, or where the kernel forbids it. Takes about a millisecond.
+#[must_use]
+pub fn measure_thresholds() -> [Option<u32>; 2] {
+    let word = measure();
+    [word as u32, (word >> 32) as u32].map(|from| (from != 0 && from != NEVER).then_some(from))
 }
 
 fn measured(word: u64, bytes: usize) -> CopyEngine {

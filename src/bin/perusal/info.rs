@@ -5,18 +5,23 @@ use std::process::ExitCode;
 use perusal::engine::STEERING;
 use perusal::job::{Geometry, Layout, Memory, cpus, header, layout};
 use perusal::placement::Topology;
+use perusal::wire::measure_thresholds;
+
+use crate::sys;
 
 /// Prints it.
 pub fn main() -> ExitCode {
+    sys::die_of_broken_pipes();
     println!("perusal {}", env!("CARGO_PKG_VERSION"));
     println!("  events (PERUSE)   {}", if cfg!(feature = "peruse") { "built in" } else { "not built in" });
     println!("  job memory        version {}, {}", header::VERSION, memory_works());
     machine();
+    copies();
     environment();
     match sizes() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("perusal: {error}");
+            sys::tell(&format!("perusal: {error}\n"));
             ExitCode::FAILURE
         }
     }
@@ -36,6 +41,18 @@ fn machine() {
         topology.sockets().len(),
         topology.numas().len(),
         topology.source()
+    );
+}
+
+fn copies() {
+    let [read, halves] = measure_thresholds();
+    let from = |threshold: Option<u32>| {
+        threshold.map_or_else(|| "never".into(), |bytes| format!("from {} bytes", amount(u64::from(bytes))))
+    };
+    println!(
+        "  large messages    measured now: one read of the sender's memory {}, a half by each rank {}, else chunks",
+        from(read),
+        from(halves)
     );
 }
 

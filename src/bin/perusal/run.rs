@@ -34,17 +34,17 @@ pub fn main(name: &str, tokens: &[OsString]) -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
         Err(Refusal::Text(text)) => {
-            eprintln!("{name}: {text}");
+            sys::tell(&format!("{name}: {text}\n"));
             return ExitCode::from(2);
         }
     };
     for note in &plan.notes {
-        eprintln!("{name}: note: {note}");
+        sys::tell(&format!("{name}: note: {note}\n"));
     }
     match start(name, &plan, usable) {
         Ok(supervisor) => ExitCode::from(supervisor.run()),
         Err(failure) => {
-            eprintln!("{name}: {}", failure.text);
+            sys::tell(&format!("{name}: {}\n", failure.text));
             ExitCode::from(failure.status)
         }
     }
@@ -104,7 +104,7 @@ fn place(name: &str, plan: &Plan, size: u32, usable: u32) -> (Placement, Option<
         placement::place(&topology, size, usable, &plan.policy)
     };
     if plan.report_bindings {
-        eprint!("{name}: {}", placement.report(&topology, usable));
+        sys::tell(&format!("{name}: {}", placement.report(&topology, usable)));
     }
     (placement, claim)
 }

@@ -363,7 +363,9 @@ impl<'a> Supervisor<'a> {
         if self.failure.is_some() {
             return;
         }
-        let others = if self.is_running() { "; the other ranks are ended" } else { "" };
+        // A report of several lines has its own last word.
+        let alone = !self.is_running() || failure.text.contains('\n');
+        let others = if alone { "" } else { "; the other ranks are ended" };
         self.say(&format!("{}{others}", failure.text));
         self.failure = Some(failure);
         self.terminate();

@@ -1,6 +1,6 @@
 //! The few system calls that the launcher needs and the standard library has not, each behind a safe face.
 
-use std::io;
+use std::io::{self, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::time::Duration;
@@ -209,4 +209,15 @@ pub fn is_foreground(fd: BorrowedFd<'_>) -> bool {
 pub fn stop_self() {
     // SAFETY: SIGSTOP needs no handler and touches no memory.
     unsafe { libc::raise(libc::SIGSTOP) };
+}
+
+/// Writes to standard error. If nobody reads it any more, there is nobody to tell that either.
+pub fn tell(text: &str) {
+    let _ = io::stderr().write_all(text.as_bytes());
+}
+
+/// A reader that goes away ends this process quietly, as it does any program that only prints.
+pub fn die_of_broken_pipes() {
+    // SAFETY: restores a default action; no memory is involved.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
 }
