@@ -100,6 +100,7 @@ pub(crate) fn fill(body: &mut Body, operation: Operation, data: Data, comm: &Com
     body.source = comm.rank();
     body.world = if peer >= 0 { comm.world_rank_of(peer) } else { u32::MAX };
     body.remote = 0;
+    body.twin = 0;
     body.moved = 0;
     body.total = data.bytes;
     body.status = Status::EMPTY;

@@ -3,6 +3,7 @@
 
 use super::channel::Payload;
 use super::observe::request_event;
+use super::outbox::name;
 use crate::engine::Engine;
 use crate::engine::parts::Deferred;
 use crate::error::Result;
@@ -49,24 +50,23 @@ impl Engine {
     }
 
     fn cancel_send(&self, channel: &super::Channel, request: Ref) -> Result<()> {
-        // SAFETY: request rule 2: the peer does not change while the user has the request.
-        let world = unsafe { request.body() }.world;
+        // SAFETY: request rule 2: envelope, length and twin do not change while the user has the request.
+        let body = unsafe { request.body() };
+        let world = body.world;
         if world == u32::MAX || request.state().is_detached() {
             return Ok(());
         }
+        // A large message is known by the request that carries it, a small one by its sender's.
+        let announced = body.bytes > self.config.eager_limit;
+        let id = if announced && body.twin != 0 { body.twin } else { request.id() };
         if world == self.rank {
             self.cancel_local_send(channel, request);
             return Ok(());
         }
-        if self.take_deferred(world, request)? {
-            // SAFETY: request rule 2: taken out of what waits for room, so it is ours.
-            unsafe { request.body() }.status.cancelled = true;
-            self.finish(request);
+        if let Some(taken) = self.take_deferred(world, id)? {
+            self.cancelled(request, Some(taken));
             return Ok(());
         }
-        // SAFETY: request rule 2: the envelope does not change while the user has the request.
-        let body = unsafe { request.body() };
-        let id = request.id();
         let header = Header {
             kind: Kind::Cancel as u8,
             context: channel.context(),
@@ -74,6 +74,18 @@ impl Engine {
             source: body.source,
             id,
         };
+        if self.ask_receiver(world, header)? {
+            // Nobody will answer an announced send any more, so what carries it is still there; a small one was gone when
+            // its data was in the ring.
+            let carrier = if announced { self.requests.get(id) } else { None };
+            self.cancelled(request, carrier);
+        }
+        Ok(())
+    }
+
+    /// Asks the receiver for a message; whether it was given back.
+    fn ask_receiver(&self, world: u32, header: Header) -> Result<bool> {
+        let id = header.id;
         self.asked_to_cancel().insert(id, None);
         self.send_control(world, header, Control::default())?;
         let mut answer = None;
@@ -85,26 +97,33 @@ impl Engine {
             },
         )?;
         self.asked_to_cancel().remove(&id);
-        if answer == Some(true) {
-            // SAFETY: request rule 2: the receiver has thrown the message away, so nobody will answer it any more.
-            unsafe { request.body() }.status.cancelled = true;
-            if request.state().is_active() {
-                self.finish(request);
-            }
-        }
-        Ok(())
+        Ok(answer == Some(true))
     }
 
-    /// Takes a send out of what waits for room to `world`.
-    fn take_deferred(&self, world: u32, request: Ref) -> Result<bool> {
+    /// Ends a send that nobody will receive, and the request that carries its data, if that is another one.
+    fn cancelled(&self, request: Ref, carrier: Option<Ref>) {
+        // SAFETY: request rule 2: the message is in no queue and no ring any more, so its requests are ours.
+        unsafe { request.body() }.status.cancelled = true;
+        if let Some(carrier) = carrier.filter(|carrier| *carrier != request) {
+            self.finish(carrier);
+        }
+        if request.state().is_active() {
+            self.finish(request);
+        }
+    }
+
+    /// Takes the message of that name out of what waits for room to `world`; gives the request that carries it.
+    fn take_deferred(&self, world: u32, id: u32) -> Result<Option<Ref>> {
         self.with_outgoing(world, |out| {
-            let before = out.deferred.len();
-            let id = request.id();
-            out.deferred.retain(|waiting| match waiting {
-                Deferred::Send(send) => *send != request,
-                Deferred::Control(header, _) => !(header.kind == Kind::Announce as u8 && header.id == id),
+            let found = out.deferred.iter().position(|waiting| match waiting {
+                // SAFETY: request rule 2: deferred, so it belongs to who has the way to the peer.
+                Deferred::Send(send) => name(send.id(), unsafe { send.body() }) == id,
+                Deferred::Control(header, _) => header.kind == Kind::Announce as u8 && header.id == id,
             });
-            out.deferred.len() < before
+            match out.deferred.remove(found?)? {
+                Deferred::Send(send) => Some(send),
+                Deferred::Control(..) => self.requests.get(id),
+            }
         })
     }
 
@@ -119,11 +138,8 @@ impl Engine {
         self.note_unexpected(-1, arrived.held());
         self.removal_event(channel, &envelope, &arrived);
         drop(queues);
-        // SAFETY: request rule 2: no longer in a queue, so it is ours.
-        unsafe { request.body() }.status.cancelled = true;
-        if matches!(arrived.payload, Payload::Local(_)) {
-            self.finish(request);
-        }
+        let carrier = if let Payload::Local(send) = arrived.payload { Some(send) } else { None };
+        self.cancelled(request, carrier);
     }
 
     /// A sender wants its message back: it can have it while no receive has matched it.

@@ -2,7 +2,7 @@
 
 use super::channel::{Arrived, Channel, Payload};
 use super::observe::request_event;
-use super::outbox::{pack, unpack};
+use super::outbox::{name, pack, unpack};
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::events::Event;
@@ -24,13 +24,13 @@ impl Engine {
             context: channel.context(),
             tag: body.tag,
             source: body.source,
-            id: send.id(),
+            id: name(send.id(), body),
         };
         let buffered = !body.synchronous && body.bytes <= self.config.eager_limit;
         let matched = self.match_posted(self.rank, &header, body.bytes, |event_id| {
             let payload = if buffered { copy_of(body) } else { Payload::Local(send) };
             body.stage = Stage::Announced;
-            Arrived { world: self.rank, id: send.id(), synchronous: false, event_id, payload }
+            Arrived { world: self.rank, id: header.id, synchronous: false, event_id, payload }
         })?;
         match matched {
             Some(receive) => self.deliver_local(send, receive),

@@ -83,7 +83,7 @@ impl Engine {
             context: channel.context(),
             tag: body.tag,
             source: body.source,
-            id: request.id(),
+            id: name(request.id(), body),
         };
         if body.synchronous {
             // Before the push: the answer may be here before we are back.
@@ -194,6 +194,13 @@ impl Engine {
         }
         moved | self.pump_streams(out)
     }
+}
+
+/// The id that a small message carries, by which its sender may ask to have it back: what carries a buffered send's data
+/// is gone by then, and its sender has another request.
+#[inline(always)]
+pub(super) fn name(id: u32, body: &Body) -> u32 {
+    if body.twin == 0 { id } else { body.twin }
 }
 
 fn push_control(out: &mut Outgoing, header: &Header, control: &Control) -> bool {

@@ -127,6 +127,8 @@ pub struct Body {
     pub status: Status,
     /// What went wrong.
     pub error: Option<Error>,
+    /// Of a buffered send: the id of the request that carries its data; of that one: the id of the send. Else 0.
+    pub twin: u32,
     /// A buffered send's own copy of the data, if the engine keeps it.
     pub keeps: Option<crate::p2p::Reservation>,
 }
@@ -158,6 +160,7 @@ impl Default for Body {
             remote_addr: 0,
             status: Status::EMPTY,
             error: None,
+            twin: 0,
             keeps: None,
         }
     }
