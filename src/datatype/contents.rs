@@ -70,7 +70,6 @@ pub enum Made {
     F90Integer {
         range: i32,
     },
-    ValueIndex,
 }
 
 impl Made {
@@ -79,11 +78,7 @@ impl Made {
     pub fn is_predefined(&self) -> bool {
         matches!(
             self,
-            Self::Named(_)
-                | Self::F90Real { .. }
-                | Self::F90Complex { .. }
-                | Self::F90Integer { .. }
-                | Self::ValueIndex
+            Self::Named(_) | Self::F90Real { .. } | Self::F90Complex { .. } | Self::F90Integer { .. }
         )
     }
 
@@ -107,7 +102,6 @@ impl Made {
             Self::F90Real { .. } => abi::MPI_COMBINER_F90_REAL,
             Self::F90Complex { .. } => abi::MPI_COMBINER_F90_COMPLEX,
             Self::F90Integer { .. } => abi::MPI_COMBINER_F90_INTEGER,
-            Self::ValueIndex => abi::MPI_COMBINER_VALUE_INDEX,
         }
     }
 }
@@ -168,13 +162,13 @@ impl Datatype {
         self
     }
 
-    /// The arguments of the constructor; empty for named types. A value-index type gives its two types.
+    /// The arguments of the constructor; empty for named types.
     #[must_use]
     pub fn contents(&self) -> Contents {
         let mut w = Writer { large: self.0.large, out: Contents::default() };
         match self.made() {
             Made::Named(_) => return w.out,
-            Made::Dup | Made::ValueIndex => {}
+            Made::Dup => {}
             Made::Contiguous { count } => w.count(*count as isize),
             Made::Vector { count, blocklength, stride } => {
                 w.lengths(&[*count, *blocklength]);

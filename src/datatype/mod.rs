@@ -149,11 +149,8 @@ impl Datatype {
     /// Value and index of a pair type (MPI 5.0 §6.9.4), with the displacement of the index in bytes.
     #[must_use]
     pub fn pair(&self) -> Option<(Basic, Basic, usize)> {
-        let is_pair = match self.0.made {
-            Made::Named(handle) => basic::PAIRS.iter().any(|pair| pair.0 == handle),
-            Made::ValueIndex => true,
-            _ => false,
-        };
+        let handle = self.named()?;
+        let is_pair = basic::PAIRS.iter().any(|pair| pair.0 == handle);
         let [value, index] = self.parts() else { return None };
         let (value, index) = (value.uniform()?, index.uniform()?);
         is_pair.then(|| (value, index, value.size().next_multiple_of(index.align())))

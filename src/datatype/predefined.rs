@@ -1,8 +1,8 @@
-//! The static table of predefined types, and the unnamed predefined ones that Fortran's kinds and pairs ask for.
+//! The static table of predefined types, and the unnamed predefined ones that Fortran asks for.
 
 use std::sync::OnceLock;
 
-use super::basic::{Basic, Class, PAIRS};
+use super::basic::{Basic, PAIRS};
 use super::body::Body;
 use super::bounds::Bounds;
 use super::signature::Signature;
@@ -145,19 +145,12 @@ impl Datatype {
         Self::predefined(handle).ok_or(Error::Arg("no predefined datatype has this type class and size"))
     }
 
-    /// MPI_Type_get_value_index: the pair type for MPI_MINLOC and MPI_MAXLOC of these two. The named one where there is
-    /// one, an unnamed predefined one for other numbers with an integer index, `None` for anything else.
+    /// MPI_Type_get_value_index: the pair type for MPI_MINLOC and MPI_MAXLOC of these two, if there is one.
     #[must_use]
     pub fn value_index(value: &Self, index: &Self) -> Option<Self> {
         let handles = (value.named()?, index.named()?);
-        if let Some(pair) = PAIRS.iter().find(|pair| (pair.2, pair.3) == handles) {
-            return Self::predefined(pair.0);
-        }
-        let (number, counter) = (Basic::of(handles.0)?.class(), Basic::of(handles.1)?.class());
-        let counts = matches!(counter, Class::Integer | Class::FortranInteger | Class::Address);
-        let orders =
-            matches!(number, Class::Integer | Class::FortranInteger | Class::Address | Class::Floating);
-        (counts && orders).then(|| pair(value.clone(), index.clone(), Made::ValueIndex))
+        let pair = PAIRS.iter().find(|pair| (pair.2, pair.3) == handles)?;
+        Self::predefined(pair.0)
     }
 }
 
