@@ -92,8 +92,9 @@ impl Bell {
     pub fn wake(&self) {
         fence(Ordering::SeqCst);
         let word = self.state().word();
-        // Relaxed: the fence above orders this load behind the caller's store; nothing is published by the word.
-        if word.load(Ordering::Relaxed) == ASLEEP && word.swap(AWAKE, Ordering::Relaxed) == ASLEEP {
+        // Relaxed load: the fence above orders it behind the caller's store. Release swap: edge 7, pairs with Acquire in
+        // `sleep`.
+        if word.load(Ordering::Relaxed) == ASLEEP && word.swap(AWAKE, Ordering::Release) == ASLEEP {
             self.state().wake();
         }
     }
@@ -122,16 +123,17 @@ impl Bell {
     /// Returns whether it slept.
     pub fn sleep(&self, fences: Fences, timeout: Duration, reason: impl FnOnce() -> bool) -> bool {
         let word = self.state().word();
-        // Relaxed: ordered before the loads below by the fence (bell rule 3, side B).
-        word.store(ASLEEP, Ordering::Relaxed);
+        // Ordered before the loads below by the fence (bell rule 3, side B). Acquire: edge 7, pairs with Release in `wake`,
+        // whose exchange may come late and find us awake: this ASLEEP comes after it.
+        word.swap(ASLEEP, Ordering::Acquire);
         fences.heavy();
         fence(Ordering::SeqCst);
         let sleep = !self.any() && !reason();
         if sleep {
             self.state().wait(ASLEEP, timeout);
         }
-        // Relaxed: only the owner reads AWAKE, to no purpose but this protocol's.
-        word.store(AWAKE, Ordering::Relaxed);
+        // Acquire: edge 7, pairs with Release in `wake`: the next time we are ASLEEP comes after this waking.
+        word.swap(AWAKE, Ordering::Acquire);
         sleep
     }
 }

@@ -1,0 +1,140 @@
+//! The doorbell: whoever goes to sleep is woken by what comes, whichever side is first; a lost wake-up is a deadlock,
+//! which loom reports (its futex has no time-out).
+//!
+//! Run:   .ci/loom doorbell
+//! Bound: 2 and 3 threads, every interleaving with at most 3 preemptions (LOOM_MAX_PREEMPTIONS raises that).
+//! Time:  a few seconds on two cores, all models together.
+//!
+//! The fences are those of both sides; `membarrier(2)` is promised by the kernel to be at least as strong as the fence
+//! that it replaces on the sender's side, which no model can show.
+//!
+//! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time):
+//! the fence of `Fences::light`; those of `Fences::heavy` and `Bell::sleep` together; the fence of `Bell::wake`; the look
+//! at the ring, and at the bits, in the sleeper's reason; the call of `Bell::ring`; that of `Consumer::unwatch`.
+#![cfg(perusal_loom)]
+
+use loom::sync::Arc;
+use loom::thread;
+use perusal::doorbell::{Bell, Fences, Futex};
+use perusal::ring::{Consumer, Header, HeapRing, Producer};
+use perusal::sync::AtomicU64;
+use std::time::Duration;
+
+const HEADER: Header = Header { kind: 1, context: 0, tag: 0, source: 0, id: 0 };
+const FENCES: Fences = Fences::BothSides;
+/// loom's futex knows no time.
+const LONG: Duration = Duration::from_secs(3600);
+
+fn model(body: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3.max(builder.preemption_bound.unwrap_or(0)));
+    builder.check(body);
+}
+
+/// A bell for 64 peers and what it lies in.
+struct Words {
+    state: Futex,
+    bits: Vec<AtomicU64>,
+}
+
+fn words() -> Arc<Words> {
+    Arc::new(Words { state: Futex::default(), bits: vec![AtomicU64::new(0)] })
+}
+
+fn bell(words: &Arc<Words>) -> Bell {
+    // SAFETY: every thread that uses the bell keeps `words`.
+    unsafe { Bell::over_parts(&words.state, &words.bits) }
+}
+
+/// What a sender does: commit, look whether the receiver watches, ring if not.
+fn send(producer: &mut Producer<HeapRing>, to: Bell, from: usize) -> bool {
+    let pushed = producer.try_push(&HEADER, 0, |_| ());
+    FENCES.light();
+    if producer.must_ring() {
+        to.ring(from);
+    }
+    pushed
+}
+
+/// What a receiver does until it has `n` records: poll, and if there is nothing, unwatch, sleep, watch again.
+fn receive(consumer: &mut Consumer<HeapRing>, own: Bell, n: usize, credit: impl Fn(&mut Consumer<HeapRing>)) {
+    let mut got = 0;
+    consumer.watch();
+    while got < n {
+        if consumer.poll(|_, _| ()).expect("nothing is corrupt").is_some() {
+            credit(consumer);
+            got += 1;
+            continue;
+        }
+        consumer.unwatch();
+        own.sleep(FENCES, LONG, || consumer.ready());
+        let _ = own.take(0);
+        consumer.watch();
+    }
+}
+
+#[test]
+fn a_message_wakes_a_receiver_that_is_about_to_sleep() {
+    model(|| {
+        let (ring, mine) = (HeapRing::new(2, 256), words());
+        let mut producer = Producer::new(ring.clone());
+        let sender = {
+            let mine = mine.clone();
+            thread::spawn(move || {
+                assert!(send(&mut producer, bell(&mine), 0));
+                assert!(send(&mut producer, bell(&mine), 0));
+            })
+        };
+        receive(&mut Consumer::new(ring), bell(&mine), 2, |_| ());
+        sender.join().expect("the sender");
+    });
+}
+
+#[test]
+fn credit_wakes_a_sender_that_waits_for_room() {
+    model(|| {
+        let (ring, theirs, mine) = (HeapRing::new(2, 256), words(), words());
+        let mut producer = Producer::new(ring.clone());
+        let sender = {
+            let (theirs, mine) = (theirs.clone(), mine.clone());
+            thread::spawn(move || {
+                for _ in 0..3 {
+                    while !send(&mut producer, bell(&theirs), 0) {
+                        producer.want_credit();
+                        let room = || producer.room(0);
+                        bell(&mine).sleep(FENCES, LONG, room);
+                        let _ = bell(&mine).take(0);
+                    }
+                }
+            })
+        };
+        receive(&mut Consumer::new(ring), bell(&theirs), 3, |consumer| {
+            if consumer.publish() {
+                FENCES.light();
+                if consumer.credit_wanted() {
+                    bell(&mine).ring(0);
+                }
+            }
+        });
+        sender.join().expect("the sender");
+    });
+}
+
+#[test]
+fn two_peers_ring_one_sleeper_and_both_are_heard() {
+    model(|| {
+        let mine = words();
+        let ringers: Vec<_> = (0..2)
+            .map(|peer| {
+                let mine = mine.clone();
+                thread::spawn(move || bell(&mine).ring(peer))
+            })
+            .collect();
+        let mut heard = 0;
+        while heard != 0b11 {
+            bell(&mine).sleep(FENCES, LONG, || false);
+            heard |= bell(&mine).take(0);
+        }
+        ringers.into_iter().for_each(|ringer| ringer.join().expect("a ringer"));
+    });
+}

@@ -1,0 +1,83 @@
+//! The ring: a record is seen whole or not at all, in order, and its room is written again only when it has been read.
+//!
+//! Run:   .ci/loom ring
+//! Bound: 2 threads, every interleaving with at most 2 preemptions, in the longest model 1
+//!        (LOOM_MAX_PREEMPTIONS raises that); a ring of 2 cells
+//!        and 256 bulk bytes, so that both wrap.
+//! Time:  a few seconds on two cores, all models together.
+//!
+//! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time):
+//! Release of `Producer::commit` and Acquire of `Consumer::poll_if` (edge 1); Release of the heads in `Consumer::publish`
+//! and Acquire of them in `Producer::cell_free` and `Producer::bulk_free` (edge 2).
+#![cfg(perusal_loom)]
+
+use loom::thread;
+use perusal::ring::{Consumer, Header, HeapRing, Producer};
+
+fn model(preemptions: usize, body: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions.max(builder.preemption_bound.unwrap_or(0)));
+    builder.check(body);
+}
+
+fn header(id: u32) -> Header {
+    Header { kind: 1, context: id + 10, tag: -1, source: 4, id }
+}
+
+/// Pushes records of these lengths, each filled with its number.
+fn push_all(producer: &mut Producer<HeapRing>, lens: &[usize]) {
+    for (id, &len) in lens.iter().enumerate() {
+        while !producer.try_push(&header(id as u32), len, |to| to.fill(id as u8 + 1)) {
+            thread::yield_now();
+        }
+    }
+}
+
+fn poll_all(consumer: &mut Consumer<HeapRing>, lens: &[usize]) {
+    for (id, &len) in lens.iter().enumerate() {
+        loop {
+            let got = consumer.poll(|seen, data| {
+                assert_eq!(*seen, header(id as u32), "the envelope is whole and in order");
+                assert!(
+                    data.len() == len && data.iter().all(|&byte| byte == id as u8 + 1),
+                    "so is the payload"
+                );
+            });
+            consumer.publish();
+            match got.expect("nothing is corrupt") {
+                Some(()) => break,
+                None => thread::yield_now(),
+            }
+        }
+    }
+}
+
+fn pass(lens: &'static [usize]) {
+    pass_with(2, lens);
+}
+
+fn pass_with(preemptions: usize, lens: &'static [usize]) {
+    model(preemptions, move || {
+        let ring = HeapRing::new(2, 256);
+        let mut producer = Producer::new(ring.clone());
+        let sender = thread::spawn(move || push_all(&mut producer, lens));
+        poll_all(&mut Consumer::new(ring), lens);
+        sender.join().expect("the sender");
+    });
+}
+
+#[test]
+fn small_records_wrap_around_the_cells() {
+    pass(&[8, 0, 40]);
+}
+
+#[test]
+fn larger_records_wrap_around_the_bulk_area() {
+    // 64 bytes each of 256, of which two fit into two cells: the fifth would overwrite the first.
+    pass_with(1, &[64, 64, 64, 64, 64]);
+}
+
+#[test]
+fn small_and_larger_records_mix() {
+    pass(&[48, 8, 50]);
+}
