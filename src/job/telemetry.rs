@@ -137,8 +137,12 @@ pub struct Wait {
 const ANY: u64 = u64::MAX;
 
 impl WaitingFor {
-    /// Notes a wait. Worth calling where a rank is about to sleep, not on the way of every message.
+    /// Notes a wait. Worth calling where a rank is about to sleep, not on the way of every message. Noting the same wait
+    /// again before [`WaitingFor::clear`] keeps the time at which it began.
     pub fn set(&self, wait: &Wait) {
+        if self.get().is_some_and(|noted| Wait { since: wait.since, ..noted } == *wait) {
+            return;
+        }
         self.peer.set(wait.peer.map_or(ANY, u64::from));
         self.tag.set(wait.tag.map_or(ANY, |tag| u64::from(tag.cast_unsigned())));
         self.context.set(u64::from(wait.context));
@@ -282,8 +286,12 @@ mod tests {
         waiting.set(&any);
         assert_eq!(waiting.get(), Some(any));
         assert_eq!(any.to_string(), "a message from any rank, any tag, context 4");
+        waiting.set(&Wait { since: 200, ..any });
+        assert_eq!(waiting.get(), Some(any), "the same wait goes on");
         waiting.clear();
         assert_eq!(waiting.get(), None);
+        waiting.set(&Wait { since: 300, ..any });
+        assert_eq!(waiting.get().map(|wait| wait.since), Some(300));
     }
 
     #[test]

@@ -28,7 +28,10 @@ impl Engine {
         if done() {
             return Ok(());
         }
-        self.wait_long(&why, &mut done)
+        let result = self.wait_long(&why, &mut done);
+        // What was noted before the first of several sleeps holds until the wait is over.
+        self.telemetry().waiting.clear();
+        result
     }
 
     fn wait_long(&self, why: &dyn Fn() -> Option<Wait>, done: &mut dyn FnMut() -> bool) -> Result<()> {
@@ -133,7 +136,6 @@ impl Engine {
         });
         telemetry.sleeps.add(u64::from(slept));
         incoming.rewatch();
-        telemetry.waiting.clear();
     }
 
     /// Waits for what the driver of progress will complete, or for its role.
