@@ -5,12 +5,12 @@
 //! a stale handle is refused until its slot has been used 256 times more; free slots are taken oldest first.
 //!
 //! # Rules
-//! - **R1** A slot's `state` holds `generation`, `PRESENT` and a count of readers. Only `Slot::enter` and `Slot::leave` change the
+//! - **Handle rule 1.** A slot's `state` holds `generation`, `PRESENT` and a count of readers. Only `Slot::enter` and `Slot::leave` change the
 //!   count, only `publish` sets `PRESENT`, only `Slot::retire` clears it.
-//! - **R2** A reader looks at `value` only between `enter` and `leave`, and only if `enter` saw `PRESENT` with its generation.
-//! - **R3** `value` is written only by the one who holds the slot's index from the free list and has not published it, or who
-//!   cleared `PRESENT` and then saw the count of readers fall to zero. So no one reads it meanwhile (R2).
-//! - **R4** Chunks are published once and never moved or freed before the table is dropped.
+//! - **Handle rule 2.** A reader looks at `value` only between `enter` and `leave`, and only if `enter` saw `PRESENT` with its generation.
+//! - **Handle rule 3.** `value` is written only by the one who holds the slot's index from the free list and has not published it, or who
+//!   cleared `PRESENT` and then saw the count of readers fall to zero. So no one reads it meanwhile (handle rule 2).
+//! - **Handle rule 4.** Chunks are published once and never moved or freed before the table is dropped.
 
 use crate::sync::{AtomicPtr, AtomicU32, Cell, Mutex, MutexGuard, Ordering, spin_loop, yield_now};
 use std::collections::VecDeque;
@@ -44,7 +44,7 @@ impl<T> Slot<T> {
         Self { state: AtomicU32::new(0), value: Cell::new(None) }
     }
 
-    /// Announces a reader (R1). True if the slot holds an object of `generation`; `leave` must follow either way.
+    /// Announces a reader (handle rule 1). True if the slot holds an object of `generation`; `leave` must follow either way.
     fn enter(&self, generation: u32) -> bool {
         // Acquire: handles edge 1, pairs with the Release in `publish`.
         let before = self.state.fetch_add(1, Ordering::Acquire);
@@ -86,7 +86,7 @@ impl<T> Slot<T> {
             tries += 1;
             if tries < 64 { spin_loop() } else { yield_now() }
         }
-        // SAFETY: R3: we cleared PRESENT and saw no reader since; the index is not yet on the free list.
+        // SAFETY: handle rule 3: we cleared PRESENT and saw no reader since; the index is not yet on the free list.
         self.value.with_mut(|value| unsafe { (*value).take() })
     }
 }
@@ -103,7 +103,7 @@ struct Free {
 }
 
 // SAFETY: the table hands out `Arc<T>` clones and `&T`, and moves `Arc<T>` between threads: what `Arc<T>: Send + Sync`
-// needs. Access to slots follows R1 to R4.
+// needs. Access to slots follows handle rules 1 to 4.
 unsafe impl<T: Send + Sync> Sync for HandleTable<T> {}
 // SAFETY: as above; the raw chunk pointers are owned by the table.
 unsafe impl<T: Send + Sync> Send for HandleTable<T> {}
@@ -135,7 +135,7 @@ impl<T> HandleTable<T> {
     pub fn insert(&self, object: Arc<T>) -> Option<usize> {
         let index = self.claim()?;
         let slot = self.slot(index).expect("claim made the chunk");
-        // SAFETY: R3: `claim` gave the index to us alone and the slot is not published.
+        // SAFETY: handle rule 3: `claim` gave the index to us alone and the slot is not published.
         slot.value.with_mut(|value| unsafe { *value = Some(object) });
         let generation = slot.publish() as usize;
         Some(FIRST + (generation << INDEX_BITS | index))
@@ -146,7 +146,7 @@ impl<T> HandleTable<T> {
     pub fn get(&self, handle: usize) -> Option<Arc<T>> {
         let (slot, generation) = self.find(handle)?;
         let object = if slot.enter(generation) {
-            // SAFETY: R2: between `enter` and `leave`, and `enter` saw it present.
+            // SAFETY: handle rule 2: between `enter` and `leave`, and `enter` saw it present.
             slot.value.with(|value| unsafe { (*value).clone() })
         } else {
             None
@@ -169,7 +169,7 @@ impl<T> HandleTable<T> {
         if state & (PRESENT | GENERATION) != PRESENT | generation << GENERATION_SHIFT {
             return None;
         }
-        // SAFETY: published, and the caller promises that no one retires it, so no one writes `value` (R3).
+        // SAFETY: published, and the caller promises that no one retires it, so no one writes `value` (handle rule 3).
         slot.value.with(|value| unsafe { (*value).as_deref() })
     }
 
@@ -213,7 +213,7 @@ impl<T> HandleTable<T> {
         // Relaxed: chunks are only made here, under the lock.
         if self.chunks[chunk].load(Ordering::Relaxed).is_null() {
             let slots: Box<[Slot<T>]> = (0..chunk_len(chunk)).map(|_| Slot::new()).collect();
-            // Release: handles edge 3, pairs with the Acquire in `slot`; R4.
+            // Release: handles edge 3, pairs with the Acquire in `slot`; handle rule 4.
             self.chunks[chunk].store(Box::into_raw(slots).cast(), Ordering::Release);
         }
         Some(index)
@@ -234,7 +234,7 @@ impl<T> HandleTable<T> {
         if base.is_null() {
             return None;
         }
-        // SAFETY: R4: the chunk lives as long as the table and has chunk_len(chunk) slots, of which `offset` is one.
+        // SAFETY: handle rule 4: the chunk lives as long as the table and has chunk_len(chunk) slots, of which `offset` is one.
         Some(unsafe { &*base.add(offset) })
     }
 }

@@ -10,9 +10,9 @@
 //!
 //! | | side A stores, then loads | side B stores, then loads |
 //! |---|---|---|
-//! | bell rule 1 | sender: commit word, `watched` | receiver: `watched` = UNWATCHED, commit word |
-//! | bell rule 2 | consumer: heads, `wants_credit` | producer: `wants_credit`, heads |
-//! | bell rule 3 | ringer: a bit, `state` | sleeper: `state` = ASLEEP, bits (and what else it waits for) |
+//! | Bell rule 1 | sender: commit word, `watched` | receiver: `watched` = UNWATCHED, commit word |
+//! | Bell rule 2 | consumer: heads, `wants_credit` | producer: `wants_credit`, heads |
+//! | Bell rule 3 | ringer: a bit, `state` | sleeper: `state` = ASLEEP, bits (and what else it waits for) |
 //!
 //! Rules 1 and 2 are on every message's way, so their side A has [`Fences::light`], which costs nothing where the
 //! kernel has `membarrier`, and side B, which is about to sleep or to look elsewhere, pays with [`Fences::heavy`].
