@@ -42,7 +42,9 @@ fn operation(name: &str) -> Option<(String, &'static str)> {
     if let Some(operation) = known(name) {
         return (!persistent).then_some((operation, "run"));
     }
-    None
+    let mut rest = name.strip_prefix('I')?.chars();
+    let capital: String = rest.next()?.to_uppercase().chain(rest).collect();
+    known(&capital).map(|operation| (operation, "start"))
 }
 
 /// Whether [`source`] has this function.
@@ -64,11 +66,7 @@ pub fn source(functions: &[Function]) -> String {
             .collect();
         let operands: Vec<&str> =
             names.iter().copied().filter(|name| !["comm", "info", "request"].contains(name)).collect();
-        let rest = match way {
-            "run" => "",
-            "start" => ", request",
-            _ => ", info, request",
-        };
+        let rest = if way == "run" { "" } else { ", request" };
         let name = &function.name;
         let (typed, operands) = (typed.join(", "), operands.join(", "));
         writeln!(

@@ -6,7 +6,8 @@
 //!
 //! | file | what lives there |
 //! |---|---|
-//! | `port` | ports over a rank's engine |
+//! | `port` | the port of blocking collectives, over a rank's engine |
+//! | `later` | the port of nonblocking ones, and how they go on |
 //! | `scratch` | temporary buffers, aligned for any element |
 //! | `bytes` | barrier, broadcast, allgather: bytes that nobody looks into |
 //! | `fold` | reduce, allreduce, reduce-scatter, scan: bytes that are combined, in rank order where that matters |
@@ -26,6 +27,7 @@ pub mod create;
 mod fake;
 mod fold;
 pub mod inter;
+mod later;
 mod neighbour;
 mod port;
 mod scratch;
@@ -36,6 +38,7 @@ pub mod typed;
 
 pub use bytes::{allgather, allgatherv, barrier, bcast};
 pub use fold::{Fold, allreduce, exscan, reduce, reduce_scatter, scan};
+pub use later::{Later, Operation};
 pub use port::{Blocking, Purpose, user_tag};
 pub use scratch::Scratch;
 pub use subset::Subset;

@@ -140,7 +140,7 @@ impl<'a> Blocking<'a> {
 }
 
 /// A shorter message than expected means that ranks disagree about the operation.
-fn check_length(status: Status, room: usize, from: usize) -> Result<()> {
+pub(super) fn check_length(status: Status, room: usize, from: usize) -> Result<()> {
     if status.bytes as usize == room {
         return Ok(());
     }

@@ -6,7 +6,7 @@ use crate::events::CommEvents;
 use crate::info::Info;
 use crate::job::contexts;
 use crate::p2p::Channel;
-use crate::sync::Mutex;
+use crate::sync::{AtomicU32, Mutex, Ordering};
 use core::ptr::NonNull;
 use std::sync::Arc;
 
@@ -29,6 +29,8 @@ pub struct Comm {
     /// The channels of `context` and `context + 1`, once an engine has opened it.
     channels: Option<[NonNull<Channel>; 2]>,
     lease: Option<Lease>,
+    /// Nonblocking collectives begun.
+    begun: AtomicU32,
     name: Mutex<Vec<u8>>,
     info: Mutex<Info>,
     topology: Option<Arc<Topology>>,
@@ -71,6 +73,7 @@ impl Comm {
             local,
             channels: None,
             lease: None,
+            begun: AtomicU32::new(0),
             name: Mutex::default(),
             info: Mutex::default(),
             topology: None,
@@ -234,6 +237,12 @@ impl Comm {
         if (rank as u32) < size { Ok(()) } else { Err(Error::Rank { rank, size: size as i32 }) }
     }
 
+    /// The number of the next nonblocking collective, which is the same on all ranks: they begin them in the same order.
+    pub(crate) fn next_in_background(&self) -> u32 {
+        // Relaxed: a counter; MPI forbids two threads to begin collectives on one communicator at once (MPI 5.0 §6.14).
+        self.begun.fetch_add(1, Ordering::Relaxed)
+    }
+
     /// The name (MPI_Comm_get_name), at most MPI_MAX_OBJECT_NAME − 1 bytes, no terminator.
     #[must_use]
     pub fn name(&self) -> Vec<u8> {
@@ -269,7 +278,6 @@ impl core::fmt::Debug for Comm {
 mod tests {
     use super::*;
     use crate::events::Registry;
-    use crate::sync::{AtomicU32, Ordering};
 
     fn events() -> Arc<CommEvents> {
         Registry::new(Box::new(|text| panic!("{text}"))).attach(0)

@@ -3,10 +3,13 @@
 //! Whoever has the engine's `incoming` lock drives progress: it looks at the rings it watches, the one that spoke last
 //! first, then at its bell, then at what waits for room. Everybody else who waits meets in the [`Crowd`].
 
+mod background;
 mod crowd;
 mod incoming;
 mod pace;
 mod wait;
 
+pub use background::Background;
+pub(crate) use background::Backgrounds;
 pub(crate) use crowd::Crowd;
 pub(crate) use incoming::Incoming;

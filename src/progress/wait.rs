@@ -95,7 +95,8 @@ impl Engine {
     fn step(&self, incoming: &mut Incoming) -> bool {
         let handled = incoming.poll(self);
         let moved = self.has_backlog() && self.pump_backlog();
-        handled > 0 || moved
+        let ended = self.advance_background();
+        handled > 0 || moved || ended
     }
 
     #[inline]

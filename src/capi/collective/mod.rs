@@ -6,16 +6,21 @@
 mod arguments;
 mod checks;
 
+use super::args::put;
 use super::comms;
 use super::process::engine;
-use super::types::MPI_Comm;
+use super::requests::{Task, insert_task};
+use super::types::{MPI_Comm, MPI_Request};
 use crate::coll::call::{Call, Ports};
 use crate::coll::inter::Sides;
-use crate::coll::{Blocking, Purpose, run as to_the_end};
+use crate::coll::{Blocking, Later, Operation, Purpose, run as to_the_end};
 use crate::comm::Comm;
 use crate::engine::Engine;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::p2p::Status;
 use arguments::*;
+use core::future::Future;
+use std::sync::Arc;
 
 include!(concat!(env!("OUT_DIR"), "/collectives.rs"));
 
@@ -65,4 +70,75 @@ unsafe fn run(comm: MPI_Comm, call: impl FnOnce(&Comm) -> Result<Call>) -> Resul
     // SAFETY: the caller's promise; the future is run to its end.
     let result = to_the_end(unsafe { call.perform(&ports, comm) });
     check(&ports).and(result)
+}
+
+/// A nonblocking operation, as its request knows it.
+struct InBackground(Arc<Operation>);
+
+impl Task for InBackground {
+    fn poll(&self, _: &Engine) -> Result<bool> {
+        Ok(self.0.is_over())
+    }
+    fn outcome(&self, _: &Engine, _: bool) -> (Status, Option<Error>) {
+        let error = self.0.error();
+        let code = error.as_ref().map_or(crate::abi::MPI_SUCCESS, Error::class);
+        (Status { error: code, ..Status::EMPTY }, error)
+    }
+    fn cancel(&self, _: &Engine) -> Result<()> {
+        Err(Error::Request("a nonblocking collective cannot be cancelled"))
+    }
+    fn free(&self, _: &Engine) {}
+}
+
+/// Begins work in the background and gives the handle of its request.
+///
+/// # Safety
+/// As for [`Operation::new`].
+pub(crate) unsafe fn begin(work: impl Future<Output = Result<()>> + 'static) -> Result<MPI_Request> {
+    // SAFETY: the caller's promise.
+    let operation = Arc::new(unsafe { Operation::new(Box::pin(work)) });
+    let handle = insert_task(Box::new(InBackground(operation.clone())))?;
+    engine()?.in_background(operation);
+    Ok(handle)
+}
+
+/// The ports of nonblocking operation `number` on `comm`.
+pub(crate) fn later<'a>(engine: &'a Engine, comm: &'a Comm, number: u32) -> Ports<Later<'a>> {
+    let port = Later::new(engine, comm, number);
+    if comm.is_inter() {
+        Ports::Between(Sides { local: Later::within(engine, comm, number), remote: port })
+    } else {
+        Ports::Within(port)
+    }
+}
+
+/// The first failure of a transfer over such ports.
+pub(crate) fn check_later(ports: &Ports<Later<'_>>) -> Result<()> {
+    match ports {
+        Ports::Within(port) => port.check(),
+        Ports::Between(sides) => sides.local.check().and(sides.remote.check()),
+    }
+}
+
+/// Performs a call in the background.
+///
+/// # Safety
+/// As for [`run`], until the request is complete.
+unsafe fn start(
+    comm: MPI_Comm,
+    call: impl FnOnce(&Comm) -> Result<Call>,
+    request: *mut MPI_Request,
+) -> Result<()> {
+    let comm = comms::get(comm)?;
+    let call = call(&comm)?;
+    let engine = engine()?;
+    let number = comm.next_in_background();
+    let work = async move {
+        let ports = later(engine, &comm, number);
+        // SAFETY: the caller's promise; `Operation` polls to the end, or leaks.
+        let result = unsafe { call.perform(&ports, &comm) }.await;
+        check_later(&ports).and(result)
+    };
+    // SAFETY: the work holds addresses, its ports, and what is `Send`; an output argument.
+    unsafe { put(request, begin(work)?) }
 }

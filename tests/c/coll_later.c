@@ -1,0 +1,91 @@
+/* Nonblocking collectives: several at once, completed in any order; they go on while their rank waits for something else.
+ * RANKS: 1 2 3 5
+ */
+#include "check.h"
+
+static int rank, size;
+
+static void several_at_once(void) {
+    enum { BIG = 50000 };
+    int sum[2], root[3] = {-1, -1, -1}, *all = malloc(sizeof(int) * size), *out = malloc(sizeof(int) * size);
+    int *in = malloc(sizeof(int) * size), *data = malloc(sizeof(int) * BIG), prefix = -1, mine = rank + 1;
+    MPI_Request requests[7];
+    for (int i = 0; i < BIG; i++) data[i] = rank == size - 1 ? i : -1;
+    for (int r = 0; r < size; r++) out[r] = 100 * rank + r;
+    if (rank == 0) root[0] = 5, root[1] = 6, root[2] = 7;
+    OK(MPI_Iallreduce(&mine, &sum[0], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[0]));
+    OK(MPI_Ibcast(data, BIG, MPI_INT, size - 1, MPI_COMM_WORLD, &requests[1]));
+    OK(MPI_Iallreduce_c(&mine, &sum[1], 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD, &requests[2]));
+    OK(MPI_Ialltoall(out, 1, MPI_INT, in, 1, MPI_INT, MPI_COMM_WORLD, &requests[3]));
+    OK(MPI_Iallgather(&rank, 1, MPI_INT, all, 1, MPI_INT, MPI_COMM_WORLD, &requests[4]));
+    OK(MPI_Iscan(&mine, &prefix, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[5]));
+    OK(MPI_Ibcast(root, 3, MPI_INT, 0, MPI_COMM_WORLD, &requests[6]));
+    /* Ranks wait in different orders. */
+    for (int k = 0; k < 7; k++) OK(MPI_Wait(&requests[(k * 3 + rank) % 7], MPI_STATUS_IGNORE));
+    for (int k = 0; k < 7; k++) CHECK(requests[k] == MPI_REQUEST_NULL);
+    SAME(sum[0], size * (size + 1) / 2);
+    SAME(sum[1], size);
+    for (int i = 0; i < BIG; i += 97) SAME(data[i], i);
+    for (int r = 0; r < size; r++) SAME(in[r], 100 * r + rank);
+    for (int r = 0; r < size; r++) SAME(all[r], r);
+    SAME(prefix, mine * (mine + 1) / 2);
+    SAME(root[2], 7);
+    free(all), free(out), free(in), free(data);
+}
+
+/* Rank 0 waits for a message that its sender sends only when the barrier is over. */
+static void goes_on_meanwhile(void) {
+    MPI_Request barrier;
+    int token = 0, flag = 0;
+    OK(MPI_Ibarrier(MPI_COMM_WORLD, &barrier));
+    if (rank == 0 && size > 1) {
+        OK(MPI_Recv(&token, 1, MPI_INT, size - 1, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        SAME(token, 77);
+        OK(MPI_Wait(&barrier, MPI_STATUS_IGNORE));
+    } else {
+        while (!flag) OK(MPI_Test(&barrier, &flag, MPI_STATUS_IGNORE));
+        token = 77;
+        if (rank == size - 1 && size > 1) OK(MPI_Send(&token, 1, MPI_INT, 0, 4, MPI_COMM_WORLD));
+    }
+}
+
+/* The others come late; a status is empty. */
+static void late(void) {
+    int value = rank == 0 ? 9 : 0, count = -1, flag = 0;
+    MPI_Request request;
+    MPI_Status status;
+    OK(MPI_Ireduce(MPI_IN_PLACE, &value, 0, MPI_INT, MPI_SUM, 0, MPI_COMM_SELF, &request));
+    OK(MPI_Wait(&request, &status));
+    OK(MPI_Get_count(&status, MPI_INT, &count));
+    SAME(count, 0);
+    SAME(status.MPI_SOURCE, MPI_ANY_SOURCE);
+    OK(MPI_Ibcast(&value, 1, MPI_INT, 0, MPI_COMM_WORLD, &request));
+    while (!flag) OK(MPI_Testall(1, &request, &flag, MPI_STATUSES_IGNORE));
+    SAME(value, 9);
+}
+
+static void between(void) {
+    MPI_Comm half, inter;
+    MPI_Request request;
+    int sum = -1, expected = 0, other = 1 - rank % 2;
+    OK(MPI_Comm_split(MPI_COMM_WORLD, rank % 2, 0, &half));
+    OK(MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, other, 0, &inter));
+    OK(MPI_Iallreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, inter, &request));
+    OK(MPI_Comm_free(&inter));
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    for (int r = other; r < size; r += 2) expected += r;
+    SAME(sum, expected);
+    OK(MPI_Comm_free(&half));
+}
+
+int main(void) {
+    OK(MPI_Init(NULL, NULL));
+    OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+    OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
+    for (int i = 0; i < 20; i++) several_at_once();
+    goes_on_meanwhile();
+    late();
+    if (size > 1) between();
+    OK(MPI_Finalize());
+    return verdict();
+}
