@@ -24,10 +24,9 @@ impl Session {
         let (mut master, mut slave) = (0, 0);
         let null = std::ptr::null_mut();
         // SAFETY: two live integers to fill; the null pointers ask for no name and default settings.
-        assert_eq!(
-            unsafe { libc::openpty(&raw mut master, &raw mut slave, null, null.cast(), null.cast()) },
-            0
-        );
+        let failed =
+            unsafe { libc::openpty(&raw mut master, &raw mut slave, null, null.cast(), null.cast()) };
+        assert_eq!(failed, 0);
         // SAFETY: openpty has just made both, and nobody else owns them.
         let (master, slave) = unsafe { (OwnedFd::from_raw_fd(master), OwnedFd::from_raw_fd(slave)) };
         let copy = || slave.try_clone().expect("a descriptor");

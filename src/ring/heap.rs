@@ -34,12 +34,17 @@ impl HeapRing {
             "ring of {cells} cells, {bulk} bytes"
         );
         let body = Body { context: 0, tag: 0, source: 0, id: 0, inline: [0; INLINE] };
-        Self(Arc::new(Parts {
+        #[allow(
+            clippy::arc_with_non_send_sync,
+            reason = "shared between threads by ring rule 4, not by its type"
+        )]
+        let parts = Arc::new(Parts {
             control: Control::default(),
             cells: (0..cells).map(|_| (AtomicU64::new(0), Cell::new(body))).collect(),
             bulk: Cell::new(vec![0; bulk]),
             lines: (0..bulk / LINE).map(|_| Cell::new(())).collect(),
-        }))
+        });
+        Self(parts)
     }
 
     fn base(&self) -> *mut u8 {
