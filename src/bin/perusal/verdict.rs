@@ -134,7 +134,8 @@ fn doing(memory: &Memory, rank: u32, now: u64) -> String {
     match page.waiting.get() {
         Some(wait) => {
             let seconds = now.saturating_sub(wait.since) as f64 / 1e9;
-            format!("has been waiting {seconds:.1} s for {wait}; {queues}")
+            let place = if entry.state() == State::Finalizing { ", in MPI_Finalize," } else { "" };
+            format!("has been waiting{place} {seconds:.1} s for {wait}; {queues}")
         }
         None if entry.state() == State::Finalizing => format!("is in MPI_Finalize; {queues}"),
         None => format!("waits for nobody: it computes, or polls; {queues}"),
