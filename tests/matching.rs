@@ -42,7 +42,7 @@ fn key(i: u32) -> Envelope {
 /// Each of the four kinds of pattern in turn.
 fn pattern(i: u32) -> Pattern {
     let Envelope { source, tag } = key(i);
-    Pattern { source: (i % 4 < 2).then_some(source), tag: (i % 2 == 0).then_some(tag) }
+    Pattern { source: (i % 4 < 2).then_some(source), tag: i.is_multiple_of(2).then_some(tag) }
 }
 
 #[test]
