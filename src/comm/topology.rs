@@ -248,13 +248,17 @@ pub fn dims_create(nodes: i32, dims: &mut [i32]) -> Result<()> {
 }
 
 /// Puts the best of the ways to write `rest` as `free` factors that do not grow, after those in `chosen`, into `best`: that
-/// whose largest and smallest factor differ least, and among those the one that comes first in the dictionary.
+/// whose largest and smallest factor differ least, and among those the one with the largest smallest factor.
 fn factor(rest: i32, free: usize, most: i32, chosen: &mut Vec<i32>, best: &mut Vec<i32>) {
+    // The smallest factor to come is at most the rest's root (one more, for rounding); so the spread is at least this.
+    let root = f64::from(rest).powf(1.0 / free as f64) as i32 + 1;
+    if !best.is_empty() && chosen.first().is_some_and(|first| first - root > spread(best)) {
+        return;
+    }
     if free == 1 {
         if rest <= most {
             chosen.push(rest);
-            let spread = |list: &[i32]| list[0] - list[list.len() - 1];
-            if best.is_empty() || (spread(chosen), &chosen[..]) < (spread(best), &best[..]) {
+            if best.is_empty() || (spread(best), &chosen[..]) > (spread(chosen), &best[..]) {
                 best.clone_from(chosen);
             }
             chosen.pop();
@@ -277,6 +281,11 @@ fn factor(rest: i32, free: usize, most: i32, chosen: &mut Vec<i32>, best: &mut V
         factor(rest / first, free - 1, first, chosen, best);
         chosen.pop();
     }
+}
+
+/// By how much the factors of a list that does not grow differ.
+fn spread(list: &[i32]) -> i32 {
+    list[0] - list[list.len() - 1]
 }
 
 /// Whether `free` factors of at most `most` can multiply to `rest`.
@@ -306,6 +315,8 @@ mod tests {
         assert_eq!(created(6, [0, 3, 0]), Ok([2, 3, 1]));
         assert_eq!(created(16, [0, 0, 0, 0]), Ok([2, 2, 2, 2]));
         assert_eq!(created(1440, [0, 0, 0, 0]), Ok([8, 6, 6, 5]));
+        // 20 × 18 × 14 differ by as much, but the smallest is smaller.
+        assert_eq!(created(5040, [0, 0, 0]), Ok([21, 16, 15]));
         assert_eq!(created(i32::MAX, [0, 0]), Ok([i32::MAX, 1]));
         assert_eq!(created(5, [5]), Ok([5]));
         assert!(matches!(created(7, [0, 3, 0]), Err(Error::Dims(_))));
