@@ -40,7 +40,7 @@ fn operation(name: &str) -> Option<(String, &'static str)> {
     };
     let known = |name: &str| OPERATIONS.iter().find(|o| **o == name).map(|o| o.to_lowercase());
     if let Some(operation) = known(name) {
-        return (!persistent).then_some((operation, "run"));
+        return Some((operation, if persistent { "prepare" } else { "run" }));
     }
     let mut rest = name.strip_prefix('I')?.chars();
     let capital: String = rest.next()?.to_uppercase().chain(rest).collect();
@@ -66,7 +66,11 @@ pub fn source(functions: &[Function]) -> String {
             .collect();
         let operands: Vec<&str> =
             names.iter().copied().filter(|name| !["comm", "info", "request"].contains(name)).collect();
-        let rest = if way == "run" { "" } else { ", request" };
+        let rest = match way {
+            "run" => "",
+            "start" => ", request",
+            _ => ", info, request",
+        };
         let name = &function.name;
         let (typed, operands) = (typed.join(", "), operands.join(", "));
         writeln!(

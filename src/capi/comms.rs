@@ -81,6 +81,14 @@ pub fn insert(comm: Arc<Comm>) -> Result<usize> {
     Ok(handle)
 }
 
+/// Puts `comm`, whose events have the handle already, in the place of what stood for it (MPI_Comm_idup).
+///
+/// # Errors
+/// [`Error::Comm`] if that has been freed.
+pub fn replace(handle: usize, comm: Arc<Comm>) -> Result<()> {
+    MADE.replace(handle, comm).map(drop).ok_or_else(|| invalid(handle))
+}
+
 /// Takes `handle` out of use.
 ///
 /// # Errors

@@ -6,7 +6,7 @@
 //!
 //! # Rules
 //! - **Handle rule 1.** A slot's `state` holds `generation`, `PRESENT` and a count of readers. Only `Slot::enter` and `Slot::leave` change the
-//!   count, only `publish` sets `PRESENT`, only `Slot::retire` clears it.
+//!   count, only `publish` sets `PRESENT`, only `Slot::withdraw` clears it.
 //! - **Handle rule 2.** A reader looks at `value` only between `enter` and `leave`, and only if `enter` saw `PRESENT` with its generation.
 //! - **Handle rule 3.** `value` is written only by the one who holds the slot's index from the free list and has not published it, or who
 //!   cleared `PRESENT` and then saw the count of readers fall to zero. So no one reads it meanwhile (handle rule 2).
@@ -52,7 +52,7 @@ impl<T> Slot<T> {
     }
 
     fn leave(&self) {
-        // Release: handles edge 2, pairs with the Acquire in `retire`: our look at the value is over.
+        // Release: handles edge 2, pairs with the Acquire in `withdraw`: our look at the value is over.
         self.state.fetch_sub(1, Ordering::Release);
     }
 
@@ -64,7 +64,20 @@ impl<T> Slot<T> {
 
     /// Takes the object of `generation` out and moves the slot to the next generation.
     fn retire(&self, generation: u32) -> Option<Arc<T>> {
-        let next = (generation + 1) % GENERATIONS as u32;
+        self.withdraw(generation, (generation + 1) % GENERATIONS as u32)
+    }
+
+    /// Puts `object` in the place of the one of `generation`. Meanwhile there is none.
+    fn replace(&self, generation: u32, object: Arc<T>) -> Option<Arc<T>> {
+        let old = self.withdraw(generation, generation)?;
+        // SAFETY: handle rule 3: `withdraw` cleared PRESENT and saw no reader since, and only `publish`, below, sets it again.
+        self.value.with_mut(|value| unsafe { *value = Some(object) });
+        self.publish();
+        Some(old)
+    }
+
+    /// Takes the object of `generation` out and leaves the slot empty, at generation `next`.
+    fn withdraw(&self, generation: u32, next: u32) -> Option<Arc<T>> {
         // Relaxed: only a guess for the exchange below.
         let mut state = self.state.load(Ordering::Relaxed);
         loop {
@@ -171,6 +184,13 @@ impl<T> HandleTable<T> {
         }
         // SAFETY: published, and the caller promises that no one retires it, so no one writes `value` (handle rule 3).
         slot.value.with(|value| unsafe { (*value).as_deref() })
+    }
+
+    /// Puts `object` in the place of the one that `handle` names, and gives that back. `None` if there was none. A reader at
+    /// the same time finds the old one, the new one, or none.
+    pub fn replace(&self, handle: usize, object: Arc<T>) -> Option<Arc<T>> {
+        let (slot, generation) = self.find(handle)?;
+        slot.replace(generation, object)
     }
 
     /// Takes the object out; the handle is stale from now on. `None` if it was not there (of two removers, one wins).

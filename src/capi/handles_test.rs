@@ -30,6 +30,16 @@ fn a_handle_finds_its_object_until_it_is_removed() {
 }
 
 #[test]
+fn a_replaced_object_keeps_its_handle() {
+    let table = HandleTable::new();
+    let handle = table.insert(Arc::new(1)).unwrap();
+    assert_eq!(*table.replace(handle, Arc::new(2)).unwrap(), 1);
+    assert_eq!(*table.get(handle).unwrap(), 2);
+    assert_eq!(*table.remove(handle).unwrap(), 2);
+    assert!(table.replace(handle, Arc::new(3)).is_none());
+}
+
+#[test]
 fn a_stale_handle_is_refused_when_its_slot_is_used_again() {
     let table = HandleTable::new();
     let mut seen = std::collections::HashSet::new();

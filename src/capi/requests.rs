@@ -24,6 +24,21 @@ pub trait Task: Send + Sync {
     fn cancel(&self, engine: &Engine) -> Result<()>;
     /// MPI_Request_free: nobody will ask any more.
     fn free(&self, engine: &Engine);
+    /// Whether its handle stays after its completion (MPI 5.0 §6.13).
+    fn is_persistent(&self) -> bool {
+        false
+    }
+    /// Whether it has been started and its outcome not been taken since.
+    fn is_active(&self) -> bool {
+        true
+    }
+    /// MPI_Start.
+    ///
+    /// # Errors
+    /// [`Error::Request`] if it does not persist, or is active.
+    fn start(&self, _: &'static Engine) -> Result<()> {
+        Err(Error::Request("only a persistent request can be started"))
+    }
     /// Whether the program completes it (MPI_Grequest_complete).
     fn is_generalized(&self) -> bool {
         false
@@ -111,7 +126,7 @@ impl Named {
         match self {
             Self::Null => false,
             Self::Message(request) => !request.is_inactive(),
-            Self::Task(_) => true,
+            Self::Task(task) => task.is_active(),
         }
     }
 
@@ -124,7 +139,7 @@ impl Named {
         match self {
             Self::Null => Ok(true),
             Self::Message(request) => Ok(request.is_over()),
-            Self::Task(task) => task.poll(engine),
+            Self::Task(task) => Ok(!task.is_active() || task.poll(engine)?),
         }
     }
 
@@ -140,9 +155,12 @@ impl Named {
                 }
                 engine.take_outcome(*request)
             }
+            Self::Task(task) if !task.is_active() => (Status::EMPTY, None),
             Self::Task(task) => {
-                remove_task(*handle);
-                *handle = abi::MPI_REQUEST_NULL;
+                if !task.is_persistent() {
+                    remove_task(*handle);
+                    *handle = abi::MPI_REQUEST_NULL;
+                }
                 task.outcome(engine, true)
             }
         }
@@ -152,7 +170,7 @@ impl Named {
     pub fn look(&self, engine: &Engine) -> (Status, Option<Error>) {
         match self {
             Self::Message(request) if !request.is_inactive() => engine.look_at_outcome(*request),
-            Self::Task(task) => task.outcome(engine, false),
+            Self::Task(task) if task.is_active() => task.outcome(engine, false),
             _ => (Status::EMPTY, None),
         }
     }

@@ -19,6 +19,15 @@ const FIRST_TAG: i32 = 1 << 20;
 /// Operations on one communicator until a tag comes again.
 const TAGS: u32 = 1 << 18;
 
+/// Which of a communicator's nonblocking collectives, the same on all ranks.
+#[derive(Clone, Copy, Debug)]
+pub enum Number {
+    /// One that happens once.
+    Once(u32),
+    /// One that is started again and again.
+    Persistent(u32),
+}
+
 /// A port whose operations are over when the engine has got that far. Like that of blocking collectives it goes on after a
 /// failure and tells the first one in the end.
 pub struct Later<'a> {
@@ -29,16 +38,20 @@ pub struct Later<'a> {
 }
 
 impl<'a> Later<'a> {
-    /// For nonblocking collective number `number` among the peers of `comm`.
+    /// For nonblocking collective number `number` among the peers of `comm`. Persistent ones have tags apart, their own for as
+    /// long as they live: they may be started in any order (MPI 5.0 §6.13).
     #[must_use]
-    pub fn new(engine: &'a Engine, comm: &'a Comm, number: u32) -> Self {
-        let tag = FIRST_TAG + 2 * (number % TAGS) as i32;
-        Self { engine, comm, tag, failure: OnceCell::new() }
+    pub fn new(engine: &'a Engine, comm: &'a Comm, number: Number) -> Self {
+        let number = match number {
+            Number::Once(number) => number % TAGS,
+            Number::Persistent(number) => TAGS + number % TAGS,
+        };
+        Self { engine, comm, tag: FIRST_TAG + 2 * number as i32, failure: OnceCell::new() }
     }
 
     /// For the part of it that is within the caller's own group of an intercommunicator.
     #[must_use]
-    pub fn within(engine: &'a Engine, comm: &'a Comm, number: u32) -> Self {
+    pub fn within(engine: &'a Engine, comm: &'a Comm, number: Number) -> Self {
         let Self { tag, failure, .. } = Self::new(engine, comm, number);
         Self { engine, comm: comm.local(), tag: tag + 1, failure }
     }

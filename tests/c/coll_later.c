@@ -78,6 +78,48 @@ static void between(void) {
     OK(MPI_Comm_free(&half));
 }
 
+/* Two persistent operations, started in another order on every rank, three times. */
+static void again_and_again(void) {
+    int sum = -1, mine = 0, value = -1, flag;
+    MPI_Request requests[2];
+    OK(MPI_Allreduce_init(&mine, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]));
+    OK(MPI_Bcast_init(&value, 1, MPI_INT, size - 1, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[1]));
+    OK(MPI_Wait(&requests[0], MPI_STATUS_IGNORE)); /* inactive */
+    for (int round = 1; round <= 3; round++) {
+        mine = rank * round;
+        value = rank == size - 1 ? 10 * round : -1;
+        OK(MPI_Start(&requests[rank % 2]));
+        OK(MPI_Start(&requests[1 - rank % 2]));
+        OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+        SAME(sum, round * size * (size - 1) / 2);
+        SAME(value, 10 * round);
+        CHECK(requests[0] != MPI_REQUEST_NULL);
+        OK(MPI_Testall(2, requests, &flag, MPI_STATUSES_IGNORE));
+        SAME(flag, 1);
+    }
+    OK(MPI_Request_free(&requests[0]));
+    OK(MPI_Request_free(&requests[1]));
+}
+
+/* A duplicate that is asked for before the others ask: the first rank's message does not wait for it. */
+static void duplicates(void) {
+    MPI_Comm dup, other;
+    MPI_Request requests[2];
+    int token = 1, result, sum;
+    if (rank) OK(MPI_Recv(&token, 1, MPI_INT, rank - 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    OK(MPI_Comm_idup(MPI_COMM_WORLD, &dup, &requests[0]));
+    OK(MPI_Comm_idup(MPI_COMM_WORLD, &other, &requests[1]));
+    if (rank + 1 < size) OK(MPI_Send(&token, 1, MPI_INT, rank + 1, 0, MPI_COMM_WORLD));
+    OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+    OK(MPI_Comm_compare(dup, other, &result));
+    SAME(result, MPI_CONGRUENT);
+    OK(MPI_Allreduce(&token, &sum, 1, MPI_INT, MPI_SUM, dup));
+    SAME(sum, size);
+    OK(MPI_Barrier(other));
+    OK(MPI_Comm_free(&dup));
+    OK(MPI_Comm_free(&other));
+}
+
 int main(void) {
     OK(MPI_Init(NULL, NULL));
     OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
@@ -85,6 +127,8 @@ int main(void) {
     for (int i = 0; i < 20; i++) several_at_once();
     goes_on_meanwhile();
     late();
+    again_and_again();
+    duplicates();
     if (size > 1) between();
     OK(MPI_Finalize());
     return verdict();

@@ -10,14 +10,15 @@ use super::args::put;
 use super::comms;
 use super::process::engine;
 use super::requests::{Task, insert_task};
-use super::types::{MPI_Comm, MPI_Request};
+use super::types::{MPI_Comm, MPI_Info, MPI_Request};
 use crate::coll::call::{Call, Ports};
 use crate::coll::inter::Sides;
-use crate::coll::{Blocking, Later, Operation, Purpose, run as to_the_end};
-use crate::comm::Comm;
+use crate::coll::{Blocking, Later, Number, Operation, Purpose, run as to_the_end};
+use crate::comm::{Comm, lock};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::p2p::Status;
+use crate::sync::Mutex;
 use arguments::*;
 use core::future::Future;
 use std::sync::Arc;
@@ -80,14 +81,18 @@ impl Task for InBackground {
         Ok(self.0.is_over())
     }
     fn outcome(&self, _: &Engine, _: bool) -> (Status, Option<Error>) {
-        let error = self.0.error();
-        let code = error.as_ref().map_or(crate::abi::MPI_SUCCESS, Error::class);
-        (Status { error: code, ..Status::EMPTY }, error)
+        ended(self.0.error())
     }
     fn cancel(&self, _: &Engine) -> Result<()> {
         Err(Error::Request("a nonblocking collective cannot be cancelled"))
     }
     fn free(&self, _: &Engine) {}
+}
+
+/// The outcome of an operation that has no message.
+fn ended(error: Option<Error>) -> (Status, Option<Error>) {
+    let code = error.as_ref().map_or(crate::abi::MPI_SUCCESS, Error::class);
+    (Status { error: code, ..Status::EMPTY }, error)
 }
 
 /// Begins work in the background and gives the handle of its request.
@@ -103,7 +108,7 @@ pub(crate) unsafe fn begin(work: impl Future<Output = Result<()>> + 'static) -> 
 }
 
 /// The ports of nonblocking operation `number` on `comm`.
-pub(crate) fn later<'a>(engine: &'a Engine, comm: &'a Comm, number: u32) -> Ports<Later<'a>> {
+pub(crate) fn later<'a>(engine: &'a Engine, comm: &'a Comm, number: Number) -> Ports<Later<'a>> {
     let port = Later::new(engine, comm, number);
     if comm.is_inter() {
         Ports::Between(Sides { local: Later::within(engine, comm, number), remote: port })
@@ -131,14 +136,93 @@ unsafe fn start(
 ) -> Result<()> {
     let comm = comms::get(comm)?;
     let call = call(&comm)?;
-    let engine = engine()?;
-    let number = comm.next_in_background();
-    let work = async move {
-        let ports = later(engine, &comm, number);
-        // SAFETY: the caller's promise; `Operation` polls to the end, or leaks.
-        let result = unsafe { call.perform(&ports, &comm) }.await;
-        check_later(&ports).and(result)
-    };
-    // SAFETY: the work holds addresses, its ports, and what is `Send`; an output argument.
-    unsafe { put(request, begin(work)?) }
+    let number = Number::Once(comm.next_in_background());
+    // SAFETY: the caller's promise; the work holds addresses, its ports, and what is `Send`; an output argument.
+    unsafe { put(request, begin(performed(engine()?, comm, Arc::new(call), number))?) }
+}
+
+/// The work of a nonblocking operation.
+///
+/// # Safety
+/// As for [`run`], until the future is ready; it is polled until then, or leaked.
+async unsafe fn performed(
+    engine: &'static Engine,
+    comm: Arc<Comm>,
+    call: Arc<Call>,
+    number: Number,
+) -> Result<()> {
+    let ports = later(engine, &comm, number);
+    // SAFETY: the caller's promise.
+    let result = unsafe { call.perform(&ports, &comm) }.await;
+    check_later(&ports).and(result)
+}
+
+/// A persistent operation, as its request knows it.
+struct Prepared {
+    comm: Arc<Comm>,
+    call: Arc<Call>,
+    number: Number,
+    /// What has been started and not been waited for.
+    current: Mutex<Option<Arc<Operation>>>,
+}
+
+// SAFETY: the call is addresses, which any thread may use (the promise of `Elements`), and what is `Send` and `Sync`.
+unsafe impl Send for Prepared {}
+// SAFETY: as above.
+unsafe impl Sync for Prepared {}
+
+impl Task for Prepared {
+    fn poll(&self, _: &Engine) -> Result<bool> {
+        Ok(lock(&self.current).as_ref().is_none_or(|operation| operation.is_over()))
+    }
+    fn outcome(&self, _: &Engine, last: bool) -> (Status, Option<Error>) {
+        let mut current = lock(&self.current);
+        let error = current.as_ref().and_then(|operation| operation.error());
+        if last {
+            *current = None;
+        }
+        ended(error)
+    }
+    fn cancel(&self, _: &Engine) -> Result<()> {
+        Err(Error::Request("a collective operation cannot be cancelled"))
+    }
+    fn free(&self, _: &Engine) {}
+    fn is_persistent(&self) -> bool {
+        true
+    }
+    fn is_active(&self) -> bool {
+        lock(&self.current).is_some()
+    }
+    fn start(&self, engine: &'static Engine) -> Result<()> {
+        let mut current = lock(&self.current);
+        if current.is_some() {
+            return Err(Error::Request("it is active; it can be started again when it is complete"));
+        }
+        // SAFETY: the program's buffers are as the standard asks from here until the request is complete.
+        let work = unsafe { performed(engine, self.comm.clone(), self.call.clone(), self.number) };
+        // SAFETY: the work holds addresses, its ports, and what is `Send`.
+        let operation = Arc::new(unsafe { Operation::new(Box::pin(work)) });
+        *current = Some(operation.clone());
+        engine.in_background(operation);
+        Ok(())
+    }
+}
+
+/// Prepares a call for MPI_Start.
+///
+/// # Safety
+/// As for [`run`], from each start until its completion.
+unsafe fn prepare(
+    comm: MPI_Comm,
+    call: impl FnOnce(&Comm) -> Result<Call>,
+    info: MPI_Info,
+    request: *mut MPI_Request,
+) -> Result<()> {
+    super::mpi::info::hints(info)?;
+    let comm = comms::get(comm)?;
+    let call = Arc::new(call(&comm)?);
+    let number = Number::Persistent(comm.next_in_background());
+    let handle = insert_task(Box::new(Prepared { comm, call, number, current: Mutex::new(None) }))?;
+    // SAFETY: an output argument.
+    unsafe { put(request, handle) }
 }

@@ -3,24 +3,30 @@
 use super::{attr, errhandler, group, info};
 use crate::abi::*;
 use crate::capi::args::{put, take, text};
-use crate::capi::collective::{blocking, check};
+use crate::capi::collective::{begin, blocking, check, check_later, later};
 use crate::capi::comms;
 use crate::capi::process::engine;
-use crate::capi::types::{MPI_Comm, MPI_Errhandler, MPI_Group, MPI_Info};
+use crate::capi::types::{MPI_Comm, MPI_Errhandler, MPI_Group, MPI_Info, MPI_Request};
 use crate::coll::call::Ports;
 use crate::coll::create::{self, Agreed, among, connect, goes_first, inter_split, merge, split};
-use crate::coll::{Blocking, Purpose, run, user_tag};
-use crate::comm::{Comm, Group, Topology, attributes, errhandler as handlers};
+use crate::coll::{Blocking, Number, Port, Purpose, Subset, run, user_tag};
+use crate::comm::{Attributes, Comm, Group, Topology, attributes, errhandler as handlers};
+use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::events::CommEvents;
 use crate::export;
 use crate::info::Info;
 use core::ffi::{c_char, c_int};
 use std::sync::Arc;
 
-/// Opens a communicator that its members have agreed on, and gives it a handle. It inherits the error handler of `parent`.
-pub(crate) fn admit(agreed: Agreed, topology: Option<Arc<Topology>>, parent: &Comm) -> Result<MPI_Comm> {
+/// Opens a communicator that its members have agreed on. It inherits the error handler of `parent`.
+fn opened(
+    agreed: Agreed,
+    topology: Option<Arc<Topology>>,
+    parent: &Comm,
+    events: Arc<CommEvents>,
+) -> Result<Comm> {
     let engine = engine()?;
-    let events = engine.registry().attach(0);
     let Agreed { context, rank, group, remote } = agreed;
     let comm = match remote {
         Some(remote) => Comm::inter(context, rank, group, remote, events),
@@ -28,7 +34,13 @@ pub(crate) fn admit(agreed: Agreed, topology: Option<Arc<Topology>>, parent: &Co
     };
     let comm = engine.open(comm.with_topology(topology))?;
     comm.errhandler.replace(parent.errhandler.get());
-    comms::insert(Arc::new(comm.leased(Box::new(|context| engine.close_communicator(context)))))
+    Ok(comm.leased(Box::new(|context| engine.close_communicator(context))))
+}
+
+/// Opens it and gives it a handle.
+pub(crate) fn admit(agreed: Agreed, topology: Option<Arc<Topology>>, parent: &Comm) -> Result<MPI_Comm> {
+    let events = engine()?.registry().attach(0);
+    comms::insert(Arc::new(opened(agreed, topology, parent, events)?))
 }
 
 /// Frees what `handle` names, after its attributes.
@@ -43,25 +55,28 @@ fn free(handle: MPI_Comm) -> Result<()> {
 }
 
 /// A context for a duplicate of `comm`.
-fn same_context(comm: &Comm) -> Result<u32> {
-    let engine = engine()?;
-    let ports = blocking(engine, comm, Purpose::Create);
-    let context = match &ports {
-        Ports::Within(port) => run(create::context(port, engine)),
+async fn same_context<P: Port>(ports: &Ports<P>, comm: &Comm, engine: &Engine) -> Result<u32> {
+    match ports {
+        Ports::Within(port) => create::context(port, engine).await,
         Ports::Between(sides) => {
-            run(create::inter_context(sides, goes_first(comm.group(), comm.peers()), engine))
+            create::inter_context(sides, goes_first(comm.group(), comm.peers()), engine).await
         }
-    };
-    check(&ports).and(context)
+    }
+}
+
+/// What a duplicate of `comm` is, in `context`.
+fn same(comm: &Comm, context: u32) -> Agreed {
+    Agreed { context, rank: comm.rank(), group: comm.group().clone(), remote: comm.remote().cloned() }
 }
 
 /// A duplicate with everything that duplicates inherit, and `hints`.
 fn duplicate(handle: MPI_Comm, hints: Info) -> Result<MPI_Comm> {
     let old = comms::get(handle)?;
-    let context = same_context(&old)?;
-    let same =
-        Agreed { context, rank: old.rank(), group: old.group().clone(), remote: old.remote().cloned() };
-    let new = admit(same, old.topology().cloned(), &old)?;
+    let engine = engine()?;
+    let ports = blocking(engine, &old, Purpose::Create);
+    let context = run(same_context(&ports, &old, engine));
+    let context = check(&ports).and(context)?;
+    let new = admit(same(&old, context), old.topology().cloned(), &old)?;
     match dress(handle, &old, new, hints) {
         Ok(()) => Ok(new),
         Err(error) => {
@@ -73,12 +88,37 @@ fn duplicate(handle: MPI_Comm, hints: Info) -> Result<MPI_Comm> {
 }
 
 /// Gives a duplicate its hints, attributes and events.
-pub(crate) fn dress(handle: MPI_Comm, old: &Comm, new: MPI_Comm, hints: Info) -> Result<()> {
+fn dress(handle: MPI_Comm, old: &Comm, new: MPI_Comm, hints: Info) -> Result<()> {
     let new = comms::get(new)?;
     new.set_info(hints);
     old.attributes.copy_to(attr::owner(attributes::Kind::Comm, handle), &new.attributes)?;
     engine()?.registry().propagate(&old.events, &new.events);
     Ok(())
+}
+
+/// Begins a duplicate: its handle, which the communicator is behind when the request is complete, and the request. Attributes
+/// are those of now (MPI 5.0 §7.4.2); until then the handle names something without a context.
+fn duplicate_later(handle: MPI_Comm, hints: Info) -> Result<(MPI_Comm, MPI_Request)> {
+    let old = comms::get(handle)?;
+    let engine = engine()?;
+    let attributes = Attributes::default();
+    old.attributes.copy_to(attr::owner(attributes::Kind::Comm, handle), &attributes)?;
+    let events = engine.registry().attach(0);
+    let stand_in = Comm::intra(old.context, old.rank(), old.group().clone(), events.clone());
+    let new = comms::insert(Arc::new(stand_in))?;
+    let number = Number::Once(old.next_in_background());
+    let work = async move {
+        let ports = later(engine, &old, number);
+        let context = same_context(&ports, &old, engine).await;
+        let context = check_later(&ports).and(context)?;
+        let mut comm = opened(same(&old, context), old.topology().cloned(), &old, events)?;
+        comm.attributes = attributes;
+        comm.set_info(hints);
+        engine.registry().propagate(&old.events, &comm.events);
+        comms::replace(new, Arc::new(comm))
+    };
+    // SAFETY: the work holds what is `Send`, and its ports.
+    Ok((new, unsafe { begin(work) }?))
 }
 
 /// Splits by color (none: not in any) and key.
@@ -181,6 +221,30 @@ fn connected(
     }
 }
 
+/// MPI_Intercomm_create_from_groups: as MPI_Intercomm_create, with the world to talk in and a string for a tag. Only the
+/// leader has `remote`, and there the rank of the other leader.
+fn connected_groups(group: &Group, leader: c_int, remote: (MPI_Group, c_int), tag: c_int) -> Result<Agreed> {
+    let (world, engine) = (comms::world()?, engine()?);
+    let leader = group.checked(leader)?;
+    let ranks = ranks_in(world, group)?;
+    let own = group.rank_of(world.group().world_rank(world.rank()));
+    let own = own.ok_or(Error::Group("the caller is not a member of the local group"))?;
+    let to_world = Blocking::tagged(engine, world, tag);
+    let port = Subset { port: &to_world, ranks: &ranks, rank: own as usize };
+    let peer = if own == leader {
+        let (others, rank) = (group::find(remote.0), remote.1);
+        Some(others.and_then(|others| Ok(others.world_rank(others.checked(rank)?) as usize)))
+    } else {
+        None
+    };
+    let told = |peer| to_world.run(connect(&port, engine, group, leader as usize, peer));
+    match peer {
+        None => told(None),
+        Some(Ok(other)) => told(Some((&to_world, other))),
+        Some(Err(error)) => told(None).and(Err(error)),
+    }
+}
+
 fn merged(comm: &Comm, high: bool) -> Result<Agreed> {
     let engine = engine()?;
     match &blocking(engine, comm, Purpose::Create) {
@@ -204,6 +268,26 @@ unsafe fn give(to: *mut MPI_Comm, made: impl FnOnce() -> Result<MPI_Comm>) -> Re
     unsafe { put(to, handle) }
 }
 
+/// Begins a duplicate and writes its handle and request.
+///
+/// # Safety
+/// Both are NULL or may be written.
+unsafe fn give_later(
+    comm: MPI_Comm,
+    hints: Info,
+    newcomm: *mut MPI_Comm,
+    request: *mut MPI_Request,
+) -> Result<()> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        put(newcomm, MPI_COMM_NULL)?;
+        put(request, MPI_REQUEST_NULL)?;
+        let (new, begun) = duplicate_later(comm, hints)?;
+        put(newcomm, new)?;
+        put(request, begun)
+    }
+}
+
 export! {
     /// MPI 5.0 §7.4.2.
     fn MPI_Comm_dup(comm: MPI_Comm, newcomm: *mut MPI_Comm) raises(comm) {
@@ -215,6 +299,20 @@ export! {
     fn MPI_Comm_dup_with_info(comm: MPI_Comm, info: MPI_Info, newcomm: *mut MPI_Comm) raises(comm) {
         // SAFETY: an output argument.
         unsafe { give(newcomm, || duplicate(comm, info::hints(info)?)) }
+    }
+
+    /// MPI 5.0 §7.4.2.
+    fn MPI_Comm_idup(comm: MPI_Comm, newcomm: *mut MPI_Comm, request: *mut MPI_Request) raises(comm) {
+        // SAFETY: output arguments.
+        unsafe { give_later(comm, Info::new(), newcomm, request) }
+    }
+
+    /// MPI 5.0 §7.4.2.
+    fn MPI_Comm_idup_with_info(
+        comm: MPI_Comm, info: MPI_Info, newcomm: *mut MPI_Comm, request: *mut MPI_Request,
+    ) raises(comm) {
+        // SAFETY: output arguments.
+        unsafe { give_later(comm, info::hints(info)?, newcomm, request) }
     }
 
     /// MPI 5.0 §7.4.2.
@@ -300,6 +398,27 @@ export! {
         let made = || {
             let local = comms::get(local_comm)?;
             admit(connected(&local, local_leader, peer_comm, remote_leader, tag)?, None, &local)
+        };
+        // SAFETY: an output argument.
+        unsafe { give(newintercomm, made) }
+    }
+
+    /// MPI 5.0 §7.6.2.
+    fn MPI_Intercomm_create_from_groups(
+        local_group: MPI_Group, local_leader: c_int, remote_group: MPI_Group, remote_leader: c_int,
+        stringtag: *const c_char, info: MPI_Info, errhandler: MPI_Errhandler, newintercomm: *mut MPI_Comm,
+    ) raises(MPI_COMM_SELF) {
+        let made = || {
+            // SAFETY: a string argument.
+            let tag = string_tag(unsafe { text(stringtag) }?);
+            let (hints, handler) = (info::hints(info)?, errhandler::find(errhandler, handlers::Kind::Comm)?);
+            let local = group::find(local_group)?;
+            let agreed = connected_groups(&local, local_leader, (remote_group, remote_leader), tag)?;
+            let handle = admit(agreed, None, comms::world()?)?;
+            let new = comms::get(handle)?;
+            new.set_info(hints);
+            new.errhandler.replace(handler);
+            Ok(handle)
         };
         // SAFETY: an output argument.
         unsafe { give(newintercomm, made) }

@@ -17,7 +17,7 @@ fn start(handle: MPI_Request) -> Result<()> {
     match requests::find(engine()?, handle)? {
         Named::Message(request) => engine()?.start(request),
         Named::Null => Err(Error::Request("MPI_REQUEST_NULL cannot be started")),
-        Named::Task(_) => Err(Error::Request("only a persistent request can be started")),
+        Named::Task(task) => task.start(engine()?),
     }
 }
 
