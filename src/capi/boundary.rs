@@ -12,7 +12,7 @@
 
 use crate::abi;
 use crate::error::{Error, Result};
-use crate::events::inside_callback;
+use crate::events::{c_face_is_clear, inside_callback, open_c_face};
 use crate::sync::{AtomicU8, Ordering};
 use core::ffi::c_int;
 use std::sync::OnceLock;
@@ -89,6 +89,7 @@ static PHASE: AtomicU8 = AtomicU8::new(Phase::Before as u8);
 pub fn set_phase(phase: Phase) {
     // Release: boundary edge 1, pairs with the Acquire in `phase`, publishes what initialisation built.
     PHASE.store(phase as u8, Ordering::Release);
+    open_c_face(phase == Phase::Running);
 }
 
 /// Where the process stands.
@@ -106,6 +107,12 @@ pub fn phase() -> Phase {
 /// Every call that needs a running MPI starts here: `Error::NotInitialized` or `Error::InsideCallback` if it may not run now.
 #[inline(always)]
 pub fn enter(function: &'static str) -> Result<()> {
+    if c_face_is_clear() { Ok(()) } else { enter_after_all(function) }
+}
+
+#[cold]
+#[inline(never)]
+fn enter_after_all(function: &'static str) -> Result<()> {
     if phase() != Phase::Running {
         return Err(Error::NotInitialized(function));
     }

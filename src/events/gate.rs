@@ -10,9 +10,21 @@ use crate::sync::{AtomicU32, Ordering};
 #[derive(Debug)]
 pub struct Gate(AtomicU32);
 
+#[cfg(not(perusal_loom))]
+static CLOSED: Gate = Gate(AtomicU32::new(0));
+
 impl Gate {
     pub(super) fn new() -> Gate {
         Gate(AtomicU32::new(0))
+    }
+
+    /// A gate that is never open, for what has no communicator yet: so that no site asks whether there is one.
+    pub(crate) fn closed() -> &'static Gate {
+        #[cfg(not(perusal_loom))]
+        return &CLOSED;
+        // A static cannot hold one of loom's atomics.
+        #[cfg(perusal_loom)]
+        return Box::leak(Box::new(Gate::new()));
     }
 
     /// Whether anybody listens to `event`. Constant `false` without the feature `peruse`.

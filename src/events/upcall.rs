@@ -6,19 +6,49 @@ use core::cell::Cell;
 mod running {
     use crate::sync::{AtomicU32, Ordering};
 
-    /// Callbacks that run in this process at the moment.
-    static RUNNING: AtomicU32 = AtomicU32::new(0);
+    /// Set while the C face may not be used: before MPI_Init and after MPI_Finalize.
+    const SHUT: u32 = 1 << 31;
+
+    /// Callbacks that run in this process at the moment, and SHUT. One word, so that a C function's usual case, an open face
+    /// and no callback anywhere, is one look.
+    static RUNNING: AtomicU32 = AtomicU32::new(SHUT);
 
     /// Whether any callback runs. A thread sees its own increments, which is all that it asks about.
     #[inline(always)]
     pub fn any() -> bool {
         // Relaxed: coherence of the one word on the one thread that counts.
-        RUNNING.load(Ordering::Relaxed) != 0
+        RUNNING.load(Ordering::Relaxed) & !SHUT != 0
     }
     pub fn add(change: i32) {
         // Relaxed: as in `any`.
         RUNNING.fetch_add(change.cast_unsigned(), Ordering::Relaxed);
     }
+    #[inline(always)]
+    pub fn none_and_open() -> bool {
+        // Acquire: pairs with Release in `set_open`, publishes what initialisation built.
+        RUNNING.load(Ordering::Acquire) == 0
+    }
+    pub fn set_open(open: bool) {
+        // Release: pairs with Acquire in `none_and_open`.
+        if open {
+            RUNNING.fetch_and(!SHUT, Ordering::Release);
+        } else {
+            RUNNING.fetch_or(SHUT, Ordering::Release);
+        }
+    }
+}
+
+/// Whether the C face is open and no callback runs in the process: then any call may go on without asking further.
+#[cfg(not(perusal_loom))]
+#[inline(always)]
+pub(crate) fn c_face_is_clear() -> bool {
+    running::none_and_open()
+}
+
+/// Opens the C face when MPI is initialised, and shuts it when MPI is finalised.
+#[cfg(not(perusal_loom))]
+pub(crate) fn open_c_face(open: bool) {
+    running::set_open(open);
 }
 
 /// A static cannot hold one of loom's atomics; the thread's own count answers alone.

@@ -1,6 +1,6 @@
 //! A context's two queues, its events, its lifetime.
 
-use crate::events::{CommEvents, Event, Spec};
+use crate::events::{CommEvents, Event, Gate, Spec};
 use crate::job::layout::CONTEXTS;
 use crate::matching::{Posted, Unexpected};
 use crate::request::Ref;
@@ -86,6 +86,9 @@ pub(crate) struct Queues {
 
 /// One context: point-to-point or collective traffic of one communicator.
 pub struct Channel {
+    /// The communicator's gate; a closed one while it has none. Every event site reads this pointer and the mask behind
+    /// it, and nothing else.
+    gate: AtomicPtr<Gate>,
     /// The communicator's events; null while it has none.
     events: AtomicPtr<CommEvents>,
     context: u32,
@@ -105,6 +108,7 @@ impl core::fmt::Debug for Channel {
 impl Channel {
     fn new(context: u32) -> Self {
         Self {
+            gate: AtomicPtr::new(core::ptr::from_ref(Gate::closed()).cast_mut()),
             events: AtomicPtr::new(core::ptr::null_mut()),
             context,
             pending: AtomicU32::new(0),
@@ -127,6 +131,8 @@ impl Channel {
 
     /// Gives the channel its communicator's events.
     pub(crate) fn observe(&self, events: Arc<CommEvents>) {
+        // Release: pairs with Acquire in `gate`, publishes the gate, which lies in the events that we keep.
+        self.gate.store(core::ptr::from_ref(&events.gate).cast_mut(), Ordering::Release);
         let events = Arc::into_raw(events).cast_mut();
         // AcqRel: pairs with Acquire in `events`; the old ones, if any, are ours to drop.
         let old = self.events.swap(events, Ordering::AcqRel);
@@ -145,16 +151,25 @@ impl Channel {
         unsafe { events.as_ref() }
     }
 
+    #[inline(always)]
+    fn gate(&self) -> &Gate {
+        // Acquire: pairs with Release in `observe`.
+        let gate = self.gate.load(Ordering::Acquire);
+        // SAFETY: never null; it is static, or lies in the events that this channel holds until it is dropped, or gets
+        // others, which happens only while nothing is pending on it.
+        unsafe { &*gate }
+    }
+
     /// Whether anybody listens to anything on it.
     #[inline(always)]
     pub(crate) fn observed(&self) -> bool {
-        cfg!(feature = "peruse") && self.events().is_some_and(|events| events.gate.any())
+        cfg!(feature = "peruse") && self.gate().any()
     }
 
     /// Whether anybody listens to `event` on it.
     #[inline(always)]
     pub(crate) fn hears(&self, event: Event) -> bool {
-        cfg!(feature = "peruse") && self.events().is_some_and(|events| events.gate.open(event))
+        cfg!(feature = "peruse") && self.gate().open(event)
     }
 
     /// Raises `event` for who listens to it.
