@@ -31,5 +31,13 @@ pub mod progress;
 pub mod request;
 pub mod ring;
 pub mod wire;
+// As `capi`.
+#[cfg(not(perusal_loom))]
+pub mod world;
 
 pub use error::{Error, Result};
+#[cfg(not(perusal_loom))]
+pub use world::{
+    Any, Communicator, Element, Multiple, OwnedReceive, OwnedSend, Receiving, Reduction, Scope, Sending,
+    Single, Source, Status, Tag, Threading, World, init, init_with, run, run_threads, run_threads_with,
+};

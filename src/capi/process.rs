@@ -78,7 +78,7 @@ fn own_rank() -> Option<u32> {
 
 /// Where the kernel lets only ancestors look into a process (Yama), the launcher and what it started may look into us:
 /// so large messages can be copied in one step.
-fn let_launched_ranks_copy(launcher: Option<i32>) {
+pub(crate) fn let_launched_ranks_copy(launcher: Option<i32>) {
     if let Some(pid) = launcher {
         // SAFETY: the call takes a number and touches no memory. Where there is no Yama it fails, and nothing is lost.
         unsafe { libc::prctl(libc::PR_SET_PTRACER, pid as libc::c_ulong, 0, 0, 0) };

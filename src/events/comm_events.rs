@@ -153,16 +153,14 @@ impl CommEvents {
         if !slot.state.enter(what.handle.generation()) {
             return;
         }
+        // Until the slot is left: the last to leave drops what the callback owned, which is foreign code as well.
+        let _upcall = Upcall::enter();
         let inside = Inside { registry: &self.registry, handle: what.handle };
         // Relaxed: published by the state word (edge 4); replaced only while the handle is inactive (event rule 3).
         let callback = slot.callback.load(Ordering::Relaxed);
         // SAFETY: between `enter` and `leave` the slot's callback is a box that nobody frees (event rule 3).
         let callback = unsafe { &*callback };
-        let failed = {
-            let _upcall = Upcall::enter();
-            callback.call(what)
-        };
-        if let Err(failure) = failed {
+        if let Err(failure) = callback.call(what) {
             self.registry.fatal(fatal_text(what, callback, failure));
         }
         drop(inside);

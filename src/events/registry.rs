@@ -8,6 +8,7 @@ use super::state::{LAST_GENERATION, Release, View};
 use super::{Event, Handle, upcall};
 use crate::sync::{AtomicBool, Condvar, Mutex, MutexGuard, Ordering};
 use core::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError, Weak};
 
 /// Why a call on the registry failed; the C face maps each to one PERUSE error.
@@ -277,12 +278,18 @@ impl Registry {
         let mut control = self.control();
         let leftovers = self.take(&mut control, handle, slot);
         drop(control);
-        drop(leftovers);
+        // We are inside the engine, through which nothing may unwind.
+        let dropped = catch_unwind(AssertUnwindSafe(|| drop(leftovers)));
         // Dropped first: a release that waits promises that what the callback owned is gone.
         let mut control = self.control();
         self.free(&mut control, handle, slot);
         drop(control);
         self.retired.notify_all();
+        if let Err(payload) = dropped {
+            // Dropping it might panic again.
+            core::mem::forget(payload);
+            self.fatal("what a PERUSE callback owned panicked when it was dropped".into());
+        }
     }
 
     fn retire(&self, control: &mut Control, handle: Handle, slot: &Slot) -> Leftovers {

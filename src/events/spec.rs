@@ -139,7 +139,11 @@ impl Callback {
                 if returned == 0 { Ok(()) } else { Err(Failure::Returned(returned)) }
             }
             Callback::Rust(closure) => {
-                catch_unwind(AssertUnwindSafe(|| closure(what))).map_err(|_| Failure::Panicked)
+                catch_unwind(AssertUnwindSafe(|| closure(what))).map_err(|payload| {
+                    // Foreign code too: dropping it might panic again, inside the engine.
+                    core::mem::forget(payload);
+                    Failure::Panicked
+                })
             }
         }
     }

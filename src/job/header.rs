@@ -73,6 +73,23 @@ pub struct Abort {
     pub code: i32,
 }
 
+impl Abort {
+    /// The code of a Rust rank that panicked; its low byte is what such a process would exit with.
+    pub const PANIC: i32 = i32::MIN + 101;
+    /// The code of a Rust rank that returned an error.
+    pub const FAILED: i32 = i32::MIN + 1;
+
+    /// What the rank did, as the end of a sentence.
+    #[must_use]
+    pub fn what(&self) -> String {
+        match self.code {
+            Self::PANIC => "panicked".into(),
+            Self::FAILED => "failed".into(),
+            code => format!("called MPI_Abort with code {code}"),
+        }
+    }
+}
+
 impl Header {
     /// Fills the header of a new segment (rule 1).
     pub fn write(&self, founding: &Founding) {

@@ -19,6 +19,7 @@ pub mod segment;
 pub mod telemetry;
 
 use std::os::fd::RawFd;
+use std::sync::{PoisonError, RwLock};
 
 use crate::sync::Arc;
 use crate::{Error, Result};
@@ -229,8 +230,8 @@ fn header_of(segment: &Segment) -> &Header {
 pub struct Job {
     memory: Arc<Memory>,
     rank: u32,
-    /// Whether all ranks are threads of this process.
-    threads: bool,
+    /// Where all ranks are threads of this process: for each of them whether others may reach into its buffers.
+    threads: Option<Arc<[RwLock<bool>]>>,
 }
 
 impl core::ops::Deref for Job {
@@ -263,7 +264,7 @@ impl Job {
             )));
         }
         memory.roster().entry(rank).arrive(rank, own_pid())?;
-        Ok(Some(Self { memory: Arc::new(memory), rank, threads: false }))
+        Ok(Some(Self { memory: Arc::new(memory), rank, threads: None }))
     }
 
     /// A job of this process alone.
@@ -273,7 +274,7 @@ impl Job {
     pub fn singleton() -> Result<Self> {
         let memory = Memory::create(1, 0)?;
         memory.roster().entry(0).arrive(0, own_pid())?;
-        Ok(Self { memory: Arc::new(memory), rank: 0, threads: false })
+        Ok(Self { memory: Arc::new(memory), rank: 0, threads: None })
     }
 
     /// The places of `ranks` ranks that are threads of this process.
@@ -282,10 +283,11 @@ impl Job {
     /// [`Error::Segment`] if memory is not to be had, or for no ranks at all.
     pub fn threads(ranks: u32) -> Result<Vec<Self>> {
         let memory = Arc::new(Memory::create(ranks, 0)?);
+        let doors: Arc<[RwLock<bool>]> = (0..ranks).map(|_| RwLock::new(true)).collect();
         (0..ranks)
             .map(|rank| {
                 memory.roster().entry(rank).arrive(rank, own_pid())?;
-                Ok(Self { memory: Arc::clone(&memory), rank, threads: true })
+                Ok(Self { memory: Arc::clone(&memory), rank, threads: Some(Arc::clone(&doors)) })
             })
             .collect()
     }
@@ -301,7 +303,24 @@ impl Job {
     #[inline]
     #[must_use]
     pub fn are_threads(&self) -> bool {
-        self.threads
+        self.threads.is_some()
+    }
+
+    /// Runs `copy`, which reaches into a buffer of `rank` from here: where ranks are threads, only if that rank has not
+    /// withdrawn its buffers, and not beyond its doing so.
+    pub(crate) fn reach<R>(&self, rank: u32, copy: impl FnOnce() -> R) -> Option<R> {
+        let door = match &self.threads {
+            Some(doors) => Some(doors[rank as usize].read().unwrap_or_else(PoisonError::into_inner)),
+            None => None,
+        };
+        door.as_ref().is_none_or(|open| **open).then(copy)
+    }
+
+    /// Where ranks are threads, none reaches into this rank's buffers any more once this has returned.
+    pub(crate) fn withdraw(&self) {
+        if let Some(doors) = &self.threads {
+            *doors[self.rank as usize].write().unwrap_or_else(PoisonError::into_inner) = false;
+        }
     }
 
     /// This rank's own telemetry page.
@@ -324,8 +343,7 @@ impl Job {
     /// [`Error::PeerGone`], with the rank that is gone; [`Error::Other`] if it is the launcher.
     pub fn check_alive(&self, peer: Option<u32>) -> Result<()> {
         if let Some(abort) = self.header().abort() {
-            let how = format!("it called MPI_Abort with code {}", abort.code);
-            return Err(Error::PeerGone { rank: abort.rank, how });
+            return Err(Error::PeerGone { rank: abort.rank, how: format!("it {}", abort.what()) });
         }
         let dead = match peer {
             Some(rank) => Some(rank).filter(|rank| self.roster().is_dead(*rank)),
@@ -417,6 +435,14 @@ mod tests {
         jobs[1].header().set_abort(1, 13);
         let error = jobs[0].check_alive(Some(0)).unwrap_err().to_string();
         assert_eq!(error, "rank 1 is gone: it called MPI_Abort with code 13");
+    }
+
+    #[test]
+    fn nobody_reaches_into_buffers_that_are_withdrawn() {
+        let jobs = Job::threads(2).unwrap();
+        assert_eq!(jobs[0].reach(1, || 5), Some(5));
+        jobs[1].withdraw();
+        assert_eq!((jobs[0].reach(1, || 5), jobs[1].reach(0, || 5)), (None, Some(5)));
     }
 
     #[test]

@@ -80,10 +80,16 @@ impl Engine {
         // SAFETY: active.
         let channel = unsafe { channel_of(body) };
         request_event(channel, request, Event::ReqXferBegin);
-        // SAFETY: the ranks are threads of one process; the sender keeps its buffer until `Finish`, ours is valid until
-        // the request completes, and `total` fits (checked). `copy`: the same buffer may be at both ends.
-        unsafe { core::ptr::copy(body.remote_addr as *const u8, body.addr, body.total) };
-        self.receive_copied(request, Protocol::Direct)
+        let copied = self.job.reach(body.world, || {
+            // SAFETY: the ranks are threads of one process; the sender keeps its buffer until `Finish` or until it has
+            // withdrawn it, ours is valid until the request completes, and `total` fits (checked). `copy`: the same
+            // buffer may be at both ends.
+            unsafe { core::ptr::copy(body.remote_addr as *const u8, body.addr, body.total) };
+        });
+        match copied {
+            Some(()) => self.receive_copied(request, Protocol::Direct),
+            None => self.ask_for_chunks_after_all(request),
+        }
     }
 
     fn copy_by_read(&self, request: Ref) -> Result<()> {
@@ -93,14 +99,23 @@ impl Engine {
         let channel = unsafe { channel_of(body) };
         let pid = self.job.roster().entry(body.world).pid();
         request_event(channel, request, Event::ReqXferBegin);
-        // SAFETY: our buffer is valid for `total` bytes until the request completes.
-        if unsafe { read_peer(pid, body.remote_addr, body.addr, body.total) }.is_err() {
-            // Forbidden, or the sender is dying: chunks work wherever messages do. The transfer has begun already.
+        let read = self.job.reach(body.world, || {
+            // SAFETY: our buffer is valid for `total` bytes until the request completes.
+            unsafe { read_peer(pid, body.remote_addr, body.addr, body.total) }
+        });
+        if !matches!(read, Some(Ok(_))) {
+            // Forbidden, or the sender is dying: chunks work wherever messages do.
             self.copy.refuse();
-            body.status.error = BEGUN;
-            return self.ask_for_chunks(request);
+            return self.ask_for_chunks_after_all(request);
         }
         self.receive_copied(request, Protocol::Cma)
+    }
+
+    /// Another way of copying has failed when the transfer had already begun.
+    fn ask_for_chunks_after_all(&self, request: Ref) -> Result<()> {
+        // SAFETY: request rule 2, as in `accept_large`.
+        unsafe { request.body() }.status.error = BEGUN;
+        self.ask_for_chunks(request)
     }
 
     fn ask_for_half(&self, request: Ref) -> Result<()> {
@@ -115,13 +130,16 @@ impl Engine {
         self.answer(world, Kind::Halves, remote, Control(words))?;
         request_event(channel, request, Event::ReqXferBegin);
         let pid = self.job.roster().entry(world).pid();
-        // SAFETY: our buffer is valid for `split` bytes, and the sender writes only behind them.
-        let read = unsafe { read_peer(pid, body.remote_addr, addr, split) };
-        if read.is_err() {
+        let read = self.job.reach(world, || {
+            // SAFETY: our buffer is valid for `split` bytes, and the sender writes only behind them.
+            unsafe { read_peer(pid, body.remote_addr, addr, split) }
+        });
+        let read = matches!(read, Some(Ok(_)));
+        if !read {
             self.copy.refuse();
         }
-        body.moved = if read.is_ok() { split } else { 0 };
-        self.half_over(request, true, read.is_ok())
+        body.moved = if read { split } else { 0 };
+        self.half_over(request, true, read)
     }
 
     /// One half is over, ours or the sender's; when both are, the message is here, or chunks must bring it.
@@ -298,11 +316,13 @@ impl Engine {
         request_event(unsafe { channel_of(body) }, request, Event::ReqXferBegin);
         let (split, len) = (split as usize, (end - split) as usize);
         let pid = self.job.roster().entry(from).pid();
-        // SAFETY: our buffer has `end` bytes and stays valid until the request completes; the peer asked for them.
-        let written =
-            unsafe { write_peer(pid, body.addr.wrapping_add(split), addr.wrapping_add(split as u64), len) };
+        let written = self.job.reach(from, || {
+            // SAFETY: our buffer has `end` bytes and stays valid until the request completes; the peer asked for them.
+            unsafe { write_peer(pid, body.addr.wrapping_add(split), addr.wrapping_add(split as u64), len) }
+        });
+        let written = matches!(written, Some(Ok(_)));
         body.stage = Stage::AwaitsFinish;
-        self.answer(from, Kind::HalfDone, remote as u32, Control([u64::from(written.is_ok()), 0, 0, 0]))
+        self.answer(from, Kind::HalfDone, remote as u32, Control([u64::from(written), 0, 0, 0]))
     }
 
     /// The sender's half is over.

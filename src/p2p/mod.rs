@@ -11,6 +11,7 @@
 //! | `buffered` | attached buffers |
 //! | `collective` | the messages that collectives are made of |
 //! | `probe`, `cancel`, `wait`, `persist` | the other verbs |
+//! | `withdraw` | what must hold before the buffers of unfinished requests may go |
 //! | `observe` | where events are raised |
 
 mod args;
@@ -29,6 +30,7 @@ mod probe;
 mod recv;
 mod send;
 mod wait;
+mod withdraw;
 
 pub use args::{Mode, RecvBuf, SendBuf};
 pub use buffered::{Buffers, Reservation};

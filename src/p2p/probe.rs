@@ -155,7 +155,7 @@ impl Engine {
         self.matched(request, &envelope, &arrived);
         request_event(channel_ref, request, Event::ReqActivate);
         request_event(channel_ref, request, Event::ReqMatchUnex);
-        self.accept(request, arrived)?;
+        self.accept(request, arrived).inspect_err(|error| self.fail(error.clone()))?;
         Ok(request)
     }
 }

@@ -183,7 +183,8 @@ impl Engine {
                 request_event(channel, request, Event::ReqMatchUnex);
                 self.removal_event(channel, &envelope, &arrived);
                 drop(queues);
-                self.accept(request, arrived)
+                // As where a message meets a posted receive: the request is lost half-way, and its buffer with it.
+                self.accept(request, arrived).inspect_err(|error| self.fail(error.clone()))
             }
             None => {
                 body.stage = Stage::Posted(queues.posted.insert(pattern, request));

@@ -196,6 +196,20 @@ impl Slab {
         (tag == generation | LIVE).then_some(Ref(slot))
     }
 
+    /// All requests that are alive: of those that come or go meanwhile, each as it was at some moment.
+    pub fn alive_ones(&self) -> impl Iterator<Item = Ref> + '_ {
+        (0..CHUNKS as u32).flat_map(move |number| {
+            // Acquire: pairs with Release in `fresh`.
+            let chunk = NonNull::new(self.chunks[number as usize].load(Ordering::Acquire));
+            let slots = if chunk.is_some() { CHUNK << number } else { 0 };
+            (0..slots).filter_map(move |index| {
+                // SAFETY: a published chunk has all its slots.
+                let request = Ref(unsafe { chunk?.add(index as usize) });
+                (request.slot().tag.load(Ordering::Relaxed) & LIVE != 0).then_some(request)
+            })
+        })
+    }
+
     /// Number of requests alive.
     pub fn alive(&self, shared: bool) -> usize {
         let free = self.free.lock(shared);
@@ -250,6 +264,9 @@ mod tests {
         ids.sort_unstable();
         ids.dedup();
         assert_eq!((ids.len(), slab.alive(true)), (1000, 1000));
+        let mut found: Vec<u32> = slab.alive_ones().map(|request| request.id()).collect();
+        found.sort_unstable();
+        assert_eq!(found, ids);
         all.iter().for_each(|&request| slab.release(request, true));
         assert_eq!(slab.alive(true), 0);
     }

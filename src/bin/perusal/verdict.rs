@@ -27,7 +27,7 @@ pub fn judge(memory: &Memory, ended: &[(u32, Exit)], forwarded: &[i32]) -> Optio
     if let Some(abort) = memory.header().abort() {
         return Some(Failure {
             status: status_of(abort.code),
-            text: format!("rank {} called MPI_Abort with code {}", abort.rank, abort.code),
+            text: format!("rank {} {}", abort.rank, abort.what()),
         });
     }
     let worst = ended

@@ -1,0 +1,61 @@
+//! Giving up buffers that requests still name: their owner may free them although the requests are not over.
+
+use crate::engine::Engine;
+use crate::error::Result;
+use crate::job::State;
+use crate::request::{Operation, Stage};
+
+impl Engine {
+    /// Makes sure that no other rank reads or writes this rank's buffers any more. The engine itself does not either,
+    /// because nobody calls it again.
+    ///
+    /// In one case there is no way to be sure: another *process* was asked to write its half of a large message into a
+    /// buffer here and has not said that it is done. Then this process ends.
+    ///
+    /// # Safety
+    ///
+    /// No thread is inside this engine, and none calls it again but for this.
+    pub unsafe fn withdraw_buffers(&self) {
+        self.job.withdraw();
+        // SAFETY: the caller's promise is the one that `peer_writes` asks for.
+        if !self.job.are_threads() && unsafe { self.peer_writes() } {
+            eprintln!(
+                "perusal: rank {}: another rank may be writing into a receive buffer that is given up; \
+                 the process cannot go on",
+                self.rank
+            );
+            std::process::abort();
+        }
+    }
+
+    /// Waits until no other process is about to write into a buffer here: all halves that were asked for are copied, or
+    /// who was asked has left the job.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::wait`].
+    ///
+    /// # Safety
+    ///
+    /// No other thread is inside this engine.
+    pub unsafe fn await_writers(&self) -> Result<()> {
+        // SAFETY: the caller's promise; between two polls nobody works on a request.
+        self.wait_for(|| Ok(!unsafe { self.peer_writes() }))
+    }
+
+    /// Whether another rank, still in the job, was asked to write into a buffer here and has not answered.
+    ///
+    /// # Safety
+    ///
+    /// No other thread is inside this engine.
+    unsafe fn peer_writes(&self) -> bool {
+        self.requests.alive_ones().any(|request| {
+            // SAFETY: request rule 2: the bodies are in nobody's hands, says the caller.
+            let body = unsafe { request.body() };
+            request.state().is_active()
+                && body.operation == Operation::Receive
+                && matches!(body.stage, Stage::Halves(_, false))
+                && self.job.roster().entry(body.world).state() < State::Finalized
+        })
+    }
+}

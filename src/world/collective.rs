@@ -1,0 +1,229 @@
+//! Blocking collectives on slices. All ranks of the communicator call the same one, with the same numbers of elements of the
+//! same type; where ranks disagree, some of them get an error.
+
+use super::address::rank;
+use super::communicator::Communicator;
+use super::element::{Element, datatype};
+use super::threading::Threading;
+use crate::abi;
+use crate::coll::buffer::{Input, OpFold, Output};
+use crate::coll::{self, Blocking, Purpose, typed};
+use crate::datatype::op;
+use crate::error::{Error, Result};
+
+/// How elements are combined. Bitwise operations are for integers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reduction {
+    /// The sum; integers wrap around.
+    Sum,
+    /// The product; integers wrap around.
+    Product,
+    /// The smallest.
+    Min,
+    /// The largest.
+    Max,
+    /// Bitwise and.
+    And,
+    /// Bitwise or.
+    Or,
+    /// Bitwise exclusive or.
+    Xor,
+}
+
+impl Reduction {
+    /// The operation, if it takes elements of type `E`.
+    fn on<E: Element>(self) -> Result<op::Op> {
+        let handle = match self {
+            Self::Sum => abi::MPI_SUM,
+            Self::Product => abi::MPI_PROD,
+            Self::Min => abi::MPI_MIN,
+            Self::Max => abi::MPI_MAX,
+            Self::And => abi::MPI_BAND,
+            Self::Or => abi::MPI_BOR,
+            Self::Xor => abi::MPI_BXOR,
+        };
+        let op = op::Op::predefined(handle).ok_or(Error::Op("not predefined"))?;
+        op.check(datatype::<E>()).map(|()| op)
+    }
+}
+
+fn input<E: Element>(data: &[E]) -> Input<'static> {
+    Input { addr: data.as_ptr().cast(), count: data.len() * E::COUNT, datatype: datatype::<E>() }
+}
+
+fn output<E: Element>(data: &mut [E]) -> Output<'static> {
+    Output { addr: data.as_mut_ptr().cast(), count: data.len() * E::COUNT, datatype: datatype::<E>() }
+}
+
+/// Piece `r` of `all`, which `E`s are cut into pieces of `each`. The caller has checked that it is there.
+fn piece<E: Element>(all: Output<'static>, each: usize, r: usize) -> Output<'static> {
+    Output { addr: all.addr.wrapping_add(r * each * size_of::<E>()), count: each * E::COUNT, ..all }
+}
+
+/// That `all` elements are `ranks` pieces of `each`.
+fn fits(all: usize, each: usize, ranks: usize) -> Result<()> {
+    if each.checked_mul(ranks) == Some(all) {
+        return Ok(());
+    }
+    Err(Error::Buffer("its length is not the number of ranks times what each of them contributes"))
+}
+
+impl<T: Threading> Communicator<T> {
+    fn collective<R>(&self, purpose: Purpose, run: impl FnOnce(&Blocking<'_>) -> Result<R>) -> Result<R> {
+        // Nothing of a collective is under way when it returns, but what a broken member has left (face rule 3).
+        self.member.perform(|engine| run(&Blocking::new(engine, &self.comm, purpose)))
+    }
+
+    fn root(&self, root: usize) -> Result<usize> {
+        let size = self.size();
+        match rank(root, size) {
+            Ok(_) => Ok(root),
+            Err(_) => Err(Error::Root { root: root.min(i32::MAX as usize) as i32, size: size as i32 }),
+        }
+    }
+
+    /// Waits until all ranks have come here (MPI_Barrier).
+    ///
+    /// # Errors
+    /// [`Error::PeerGone`].
+    pub fn barrier(&self) -> Result<()> {
+        self.collective(Purpose::Barrier, |port| port.run(coll::barrier(port)))
+    }
+
+    /// Everybody's `data` becomes that of `root` (MPI_Bcast).
+    ///
+    /// # Errors
+    /// [`Error::Root`], [`Error::PeerGone`].
+    pub fn bcast<E: Element>(&self, data: &mut [E], root: usize) -> Result<()> {
+        let root = self.root(root)?;
+        let data = output(data);
+        // SAFETY: borrowed exclusively until the operation has returned.
+        self.collective(Purpose::Bcast, |port| port.run(unsafe { typed::bcast(port, data, root) }))
+    }
+
+    /// At `root`, `all` becomes the `data` of all ranks, one behind the other; elsewhere `all` stays as it is, and may be empty
+    /// (MPI_Gather).
+    ///
+    /// # Errors
+    /// [`Error::Root`]; [`Error::Buffer`] if `all` has not the right length at `root`, where alone it is checked: the others
+    /// then wait for a rank that will not come; [`Error::PeerGone`].
+    pub fn gather<E: Element>(&self, data: &[E], all: &mut [E], root: usize) -> Result<()> {
+        let root = self.root(root)?;
+        if self.rank() == root {
+            fits(all.len(), data.len(), self.size())?;
+        }
+        let (send, all, each) = (input(data), output(all), data.len());
+        self.collective(Purpose::Gather, |port| {
+            // SAFETY: borrowed until the operation has returned, `all` exclusively; it has all the pieces where they are used.
+            port.run(unsafe { typed::gather(port, Some(send), |r| piece::<E>(all, each, r), root) })
+        })
+    }
+
+    /// `all` becomes the `data` of all ranks, one behind the other (MPI_Allgather).
+    ///
+    /// # Errors
+    /// [`Error::Buffer`] if `all` has not the right length; [`Error::PeerGone`].
+    pub fn allgather<E: Element>(&self, data: &[E], all: &mut [E]) -> Result<()> {
+        fits(all.len(), data.len(), self.size())?;
+        let (send, all, each) = (input(data), output(all), data.len());
+        self.collective(Purpose::Allgather, |port| {
+            // SAFETY: borrowed until the operation has returned, `all` exclusively; it has all the pieces.
+            port.run(unsafe { typed::allgather(port, Some(send), |r| piece::<E>(all, each, r)) })
+        })
+    }
+
+    /// `data` becomes the caller's piece of `all` at `root`; elsewhere `all` may be empty (MPI_Scatter).
+    ///
+    /// # Errors
+    /// As [`gather`](Self::gather).
+    pub fn scatter<E: Element>(&self, all: &[E], data: &mut [E], root: usize) -> Result<()> {
+        let root = self.root(root)?;
+        if self.rank() == root {
+            fits(all.len(), data.len(), self.size())?;
+        }
+        let (all, each, recv) = (input(all), data.len(), output(data));
+        let pieces = Output { addr: all.addr.cast_mut(), count: all.count, datatype: all.datatype };
+        self.collective(Purpose::Scatter, |port| {
+            // SAFETY: borrowed until the operation has returned, `data` exclusively; pieces of `all` are read only, and there
+            // are all of them where they are used.
+            port.run(unsafe {
+                typed::scatter(port, |r| piece::<E>(pieces, each, r).as_input(), Some(recv), root)
+            })
+        })
+    }
+
+    /// Piece `r` of `received` becomes piece number *own rank* of rank `r`'s `sent` (MPI_Alltoall).
+    ///
+    /// # Errors
+    /// [`Error::Buffer`] if the two have different lengths, or are not as many equal pieces as there are ranks;
+    /// [`Error::PeerGone`].
+    pub fn alltoall<E: Element>(&self, sent: &[E], received: &mut [E]) -> Result<()> {
+        let each = sent.len() / self.size();
+        fits(sent.len(), each, self.size())?;
+        fits(received.len(), each, self.size())?;
+        let (send, recv) = (input(sent), output(received));
+        let send = Output { addr: send.addr.cast_mut(), count: send.count, datatype: send.datatype };
+        self.collective(Purpose::Alltoall, |port| {
+            let pieces = |r| piece::<E>(send, each, r).as_input();
+            // SAFETY: borrowed until the operation has returned, `received` exclusively; pieces of `sent` are read only, and
+            // both have all of them.
+            port.run(unsafe { typed::alltoall(port, Some(pieces), |r| piece::<E>(recv, each, r)) })
+        })
+    }
+
+    /// At `root`, `result` becomes the combination of the `data` of all ranks, element by element; elsewhere it stays as it is,
+    /// and may be empty (MPI_Reduce).
+    ///
+    /// # Errors
+    /// [`Error::Op`] if the reduction does not take the type; [`Error::Buffer`] if `result` is not as long as `data` at `root`;
+    /// [`Error::Root`], [`Error::PeerGone`].
+    pub fn reduce<E: Element>(
+        &self,
+        reduction: Reduction,
+        data: &[E],
+        result: &mut [E],
+        root: usize,
+    ) -> Result<()> {
+        let root = self.root(root)?;
+        let op = reduction.on::<E>()?;
+        let is_root = self.rank() == root;
+        if is_root {
+            fits(result.len(), data.len(), 1)?;
+        }
+        let fold = OpFold { op: &op, datatype: datatype::<E>(), handle: E::HANDLE };
+        let (send, recv) = (input(data), is_root.then(|| output(result)));
+        self.collective(Purpose::Reduce, |port| {
+            // SAFETY: borrowed until the operation has returned, `result` exclusively.
+            port.run(unsafe { typed::reduce(port, send, recv, fold, root) })
+        })
+    }
+
+    /// `result` becomes the combination of the `data` of all ranks, element by element (MPI_Allreduce).
+    ///
+    /// # Errors
+    /// [`Error::Op`] if the reduction does not take the type; [`Error::Buffer`] if `result` is not as long as `data`;
+    /// [`Error::PeerGone`].
+    ///
+    /// ```
+    /// use perusal::Reduction;
+    ///
+    /// # fn main() -> perusal::Result<()> {
+    /// perusal::run_threads(3, |world| {
+    ///     let mut sums = [0.0; 2];
+    ///     world.allreduce(Reduction::Sum, &[1.0, world.rank() as f64], &mut sums)?;
+    ///     assert_eq!(sums, [3.0, 3.0]);
+    ///     Ok(())
+    /// })?;
+    /// # Ok(()) }
+    /// ```
+    pub fn allreduce<E: Element>(&self, reduction: Reduction, data: &[E], result: &mut [E]) -> Result<()> {
+        let op = reduction.on::<E>()?;
+        fits(result.len(), data.len(), 1)?;
+        let fold = OpFold { op: &op, datatype: datatype::<E>(), handle: E::HANDLE };
+        let (send, recv) = (input(data), output(result));
+        self.collective(Purpose::Allreduce, |port| {
+            // SAFETY: borrowed until the operation has returned, `result` exclusively.
+            port.run(unsafe { typed::allreduce(port, send, recv, fold) })
+        })
+    }
+}

@@ -1,0 +1,186 @@
+//! Communicators: who is in them, and making others from them.
+
+use super::address::rank;
+use super::member::Member;
+use super::threading::{Single, Threading};
+use crate::coll::create::{self, Agreed};
+use crate::coll::{Blocking, Purpose};
+use crate::comm::Comm;
+use crate::error::{Error, Result};
+use crate::events::{Event, Occurrence, Subscription};
+use crate::job::contexts;
+use core::marker::PhantomData;
+use std::sync::Arc;
+
+/// Ranks that send each other messages, as one of them sees it.
+///
+/// A communicator of [`Single`] stays on the thread that joined the job; one of [`Multiple`](super::Multiple) may be shared and
+/// sent between threads. Dropping it frees it; messages on it that nobody has received are lost.
+///
+/// ```compile_fail
+/// # perusal::run_threads(1, |world| {
+/// std::thread::scope(|s| {
+///     s.spawn(|| world.barrier()); // a `Communicator<Single>` is not `Sync`
+/// });
+/// # Ok(()) });
+/// ```
+///
+/// ```compile_fail
+/// # perusal::run_threads(1, |world| {
+/// let copy = world.dup()?;
+/// std::thread::spawn(move || copy.barrier()); // nor is it `Send`
+/// # Ok(()) });
+/// ```
+pub struct Communicator<T: Threading = Single> {
+    pub(super) member: Arc<Member>,
+    pub(super) comm: Comm,
+    threading: PhantomData<T>,
+}
+
+impl<T: Threading> core::fmt::Debug for Communicator<T> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Communicator")
+            .field("rank", &self.rank())
+            .field("size", &self.size())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T: Threading> Communicator<T> {
+    /// `comm` is open in the member's engine, which was made for `T`.
+    pub(super) fn new(member: Arc<Member>, comm: Comm) -> Self {
+        Self { member, comm, threading: PhantomData }
+    }
+
+    /// The caller's rank, less than [`size`](Self::size).
+    #[inline]
+    #[must_use]
+    pub fn rank(&self) -> usize {
+        self.comm.rank() as usize
+    }
+
+    /// Number of ranks.
+    #[inline]
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.comm.size() as usize
+    }
+
+    /// The same ranks in a context of their own: messages on one are never received on the other (MPI_Comm_dup).
+    /// All ranks call it.
+    ///
+    /// # Errors
+    /// [`Error::NoMem`] if no context is left; [`Error::PeerGone`].
+    pub fn dup(&self) -> Result<Self> {
+        self.make(|port, contexts| {
+            let context = port.run(create::context(port, contexts))?;
+            let (rank, group) = (self.comm.rank(), self.comm.group().clone());
+            Ok(Some(Agreed { context, rank, group, remote: None }))
+        })
+        .and_then(|made| made.ok_or(Error::Intern("a duplicate without its maker".into())))
+    }
+
+    /// The ranks with the same `color`, ordered by `key` and then by rank; `None` for those without color (MPI_Comm_split).
+    /// All ranks call it.
+    ///
+    /// # Errors
+    /// As [`dup`](Self::dup).
+    ///
+    /// ```
+    /// # fn main() -> perusal::Result<()> {
+    /// let ranks = perusal::run_threads(4, |world| {
+    ///     let color = world.rank() as i32 % 2;
+    ///     let half = world.split(Some(color), 0)?.expect("we gave a color");
+    ///     Ok((half.rank(), half.size()))
+    /// })?;
+    /// assert_eq!(ranks, [(0, 2), (0, 2), (1, 2), (1, 2)]);
+    /// # Ok(()) }
+    /// ```
+    pub fn split(&self, color: Option<i32>, key: i32) -> Result<Option<Self>> {
+        self.make(|port, contexts| port.run(create::split(port, contexts, self.comm.group(), (color, key))))
+    }
+
+    /// The given ranks, in the given order; `None` at all others (MPI_Comm_create). All ranks call it with the same list.
+    ///
+    /// # Errors
+    /// [`Error::Rank`] and [`Error::RankTwice`] for a wrong list; as [`dup`](Self::dup).
+    pub fn sub(&self, ranks: &[usize]) -> Result<Option<Self>> {
+        let listed = ranks.iter().map(|&r| rank(r, self.size())).collect::<Result<Vec<i32>>>()?;
+        let group = self.comm.group().incl(&listed)?;
+        if !ranks.contains(&self.rank()) {
+            return Ok(None);
+        }
+        self.make(|port, contexts| port.run(create::among(port, contexts, group, ranks)).map(Some))
+    }
+
+    fn make(
+        &self,
+        agree: impl FnOnce(&Blocking<'_>, &crate::engine::Engine) -> Result<Option<Agreed>>,
+    ) -> Result<Option<Self>> {
+        self.member.close_dropped();
+        let made = self.member.perform(|engine| {
+            let port = Blocking::new(engine, &self.comm, Purpose::Create);
+            let Some(Agreed { context, rank, group, .. }) = agree(&port, engine)? else { return Ok(None) };
+            engine.open(Comm::intra(context, rank, group, engine.registry().attach(0))).map(Some)
+        })?;
+        Ok(made.map(|comm| Self::new(self.member.clone(), comm)))
+    }
+
+    /// Calls `closure` for every `event` of messages on this communicator, until the subscription is dropped
+    /// (PERUSE 2.0 §5.2.7, §5.2.8).
+    ///
+    /// The closure runs inside the engine, on the thread that makes the event happen: it should be quick, and every call
+    /// of a communicator from it is [`Error::InsideCallback`]. If it panics, the job ends.
+    ///
+    /// # Errors
+    /// [`Error::Other`] if events are compiled out.
+    ///
+    /// ```
+    /// use perusal::events::Event;
+    /// use std::sync::{Arc, Mutex};
+    ///
+    /// # fn main() -> perusal::Result<()> {
+    /// let early = perusal::run_threads(2, |world| {
+    ///     let tags = Arc::new(Mutex::new(Vec::new()));
+    ///     let unexpected = world.subscribe(Event::MsgInsertInUnexQ, {
+    ///         let tags = tags.clone();
+    ///         move |occurrence| tags.lock().unwrap().push(occurrence.spec.tag)
+    ///     })?;
+    ///     if world.rank() == 0 {
+    ///         world.send(&[1_u8], 1, 7)?;
+    ///         world.send(&[2_u8], 1, 8)?;
+    ///     } else {
+    ///         world.recv::<u8>(0, 8)?; // the message with tag 7 comes before it, and nobody waits for that one
+    ///         world.recv::<u8>(0, 7)?;
+    ///     }
+    ///     drop(unexpected);
+    ///     let tags = tags.lock().unwrap().clone();
+    ///     Ok(tags)
+    /// })?;
+    /// assert!(early[1].contains(&7));
+    /// # Ok(()) }
+    /// ```
+    pub fn subscribe(
+        &self,
+        event: Event,
+        closure: impl Fn(&Occurrence<'_>) + Send + Sync + 'static,
+    ) -> Result<Subscription> {
+        Subscription::new(&self.comm.events, event, closure).map_err(|error| Error::Other(error.to_string()))
+    }
+
+    /// Calls for the end of the whole job (MPI_Abort): every rank's calls end with [`Error::PeerGone`], which says so. A
+    /// launcher ends the processes too. Gives the error that this rank may return.
+    pub fn abort(&self, code: i32) -> Error {
+        self.member.abort(code);
+        Error::Code(code)
+    }
+}
+
+impl<T: Threading> Drop for Communicator<T> {
+    fn drop(&mut self) {
+        if self.comm.context / 2 > contexts::SELF {
+            self.member.registry().detach(&self.comm.events);
+            self.member.close(self.comm.context);
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! One rank's engine, as safe Rust may have it.
+//!
+//! Rules:
+//! - **Face rule 1 (through the door).** The engine is used by [`Member::perform`] only. It refuses calls from inside an event
+//!   callback, for the engine is then in the middle of something, and calls on a rank that is broken or has left.
+//! - **Face rule 2 (who is inside).** With [`Single`](super::Single), everything that leads to a member is neither `Send` nor
+//!   `Sync`, so only the thread that made it is ever inside. With [`Multiple`](super::Multiple), whoever is inside holds `inside`
+//!   for reading; who holds it for writing knows that nobody is.
+//! - **Face rule 3 (broken is inert).** Once waiting has become senseless, requests remain that nobody will end, and they name
+//!   buffers of callers. A call that says so returns only after the member was *settled*: nobody is inside, nobody will
+//!   be, and no other rank reaches into buffers here. So the buffers may go.
+//! - **Face rule 4 (an active request keeps its buffer).** Until a request is over or the member settled, its buffer is
+//!   borrowed for longer ([`Scope`](super::Scope)), owned by what a leak would leak ([`OwnedSend`](super::OwnedSend),
+//!   [`OwnedReceive`](super::OwnedReceive)), or parked here.
+
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::events::inside_callback;
+use crate::job::{Job, State};
+use crate::p2p::Request;
+use crate::sync::{AtomicU8, Mutex, Ordering};
+use core::any::Any;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, TryLockError};
+
+const RUNNING: u8 = 0;
+const BROKEN: u8 = 1;
+const LEFT: u8 = 2;
+
+/// Whether a rank may still use its engine.
+pub(super) struct Fate {
+    state: AtomicU8,
+    why: OnceLock<Error>,
+}
+
+impl Fate {
+    pub fn new() -> Arc<Self> {
+        Arc::new(Self { state: AtomicU8::new(RUNNING), why: OnceLock::new() })
+    }
+
+    /// The rank must not go on; the first reason counts.
+    pub fn break_with(&self, why: Error) {
+        let _ = self.why.set(why);
+        // Release: "fate" edge, pairs with Acquire in `error`; publishes the reason. Who has left stays so.
+        let _ = self.state.compare_exchange(RUNNING, BROKEN, Ordering::Release, Ordering::Relaxed);
+    }
+
+    fn leave(&self) {
+        // Release: as in `break_with`.
+        let _ = self.state.compare_exchange(RUNNING, LEFT, Ordering::Release, Ordering::Relaxed);
+    }
+
+    /// Why the engine must not be used, if so.
+    #[inline]
+    fn error(&self) -> Option<Error> {
+        // Acquire: "fate" edge, pairs with Release in `break_with`.
+        match self.state.load(Ordering::Acquire) {
+            RUNNING => None,
+            LEFT => Some(Error::NotInitialized("a function of a communicator")),
+            _ => Some(self.why.get().cloned().unwrap_or(Error::Other("the rank has failed".into()))),
+        }
+    }
+}
+
+/// A request whose owner is gone, with its buffer.
+struct Parked {
+    request: Request,
+    _buffer: Box<dyn Any + Send>,
+}
+
+/// A rank's engine and what is kept until it is done with it.
+pub(super) struct Member {
+    engine: Engine,
+    fate: Arc<Fate>,
+    inside: RwLock<()>,
+    parked: Mutex<Vec<Parked>>,
+    /// Contexts of communicators that are dropped and not closed yet.
+    closing: Mutex<Vec<u32>>,
+}
+
+/// Breaks the member if a panic passes: the engine was in the middle of something.
+struct Bomb<'a>(&'a Member);
+
+impl Drop for Bomb<'_> {
+    fn drop(&mut self) {
+        self.0.fate.break_with(Error::Intern("a panic inside the engine".into()));
+        self.0.job().withdraw();
+        if self.0.engine.is_shared() {
+            // Other threads may be at work on the buffers that are about to be unwound here.
+            eprintln!("perusal: a panic inside the engine, which other threads may be using");
+            std::process::abort();
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> crate::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Member {
+    /// Joins `job`.
+    ///
+    /// # Errors
+    /// As [`Engine::new`].
+    ///
+    /// # Safety
+    /// Unless `shared`, whatever leads to the result stays on one thread (face rule 2).
+    pub unsafe fn join(
+        job: Job,
+        shared: bool,
+        fate: Arc<Fate>,
+        fatal: Box<dyn Fn(String) + Send + Sync>,
+    ) -> Result<Self> {
+        // SAFETY: without `shared` there is one thread, says the caller.
+        let engine = unsafe { Engine::new(job, shared, fatal) }?;
+        Ok(Self {
+            engine,
+            fate,
+            inside: RwLock::new(()),
+            parked: Mutex::default(),
+            closing: Mutex::default(),
+        })
+    }
+
+    /// The job.
+    pub fn job(&self) -> &Job {
+        self.engine.job()
+    }
+
+    /// The registry of events, which may be used at any time.
+    pub fn registry(&self) -> &Arc<crate::events::Registry> {
+        self.engine.registry()
+    }
+
+    /// Runs `operation` on the engine (face rule 1).
+    ///
+    /// # Errors
+    /// Those of the operation; [`Error::InsideCallback`]; why the rank is broken or has left. Face rule 3 holds for all but
+    /// [`Error::InsideCallback`], where nothing was begun.
+    #[inline]
+    pub fn perform<R>(&self, operation: impl FnOnce(&Engine) -> Result<R>) -> Result<R> {
+        let inside = self.enter()?;
+        let bomb = Bomb(self);
+        let result = operation(&self.engine);
+        core::mem::forget(bomb);
+        match result {
+            Ok(value) => Ok(value),
+            Err(error) => Err(self.failed(inside, error)),
+        }
+    }
+
+    #[inline]
+    fn enter(&self) -> Result<Option<RwLockReadGuard<'_, ()>>> {
+        if inside_callback() {
+            return Err(Error::InsideCallback);
+        }
+        let inside =
+            self.engine.is_shared().then(|| self.inside.read().unwrap_or_else(PoisonError::into_inner));
+        match self.fate.error() {
+            None => Ok(inside),
+            Some(error) => {
+                drop(inside);
+                self.settle();
+                Err(error)
+            }
+        }
+    }
+
+    /// An operation has failed: if that is because waiting has become senseless, the member is broken and settled.
+    #[cold]
+    fn failed(&self, inside: Option<RwLockReadGuard<'_, ()>>, error: Error) -> Error {
+        // What makes waiting senseless does not pass, so it can be asked for afterwards.
+        let over = self.engine.failed().cloned().map_or_else(|| self.job().check_alive(None), Err);
+        drop(inside);
+        if let Err(why) = over {
+            self.fate.break_with(why);
+        }
+        if self.fate.error().is_some() {
+            self.settle();
+        }
+        error
+    }
+
+    /// What face rule 3 asks for. Not from inside the engine.
+    fn settle(&self) {
+        // Ends the waits of other threads, now or at their next look around.
+        self.engine.fail(self.fate.error().unwrap_or(Error::Intern("settled without a reason".into())));
+        self.engine.something_happened();
+        let _alone = self.inside.write().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: by face rule 2 nobody else is inside, we are not (our callers have left), and nobody enters any more:
+        // `enter` looks at the fate after it has taken the lock.
+        unsafe { self.engine.withdraw_buffers() };
+    }
+
+    /// The rank fails for a reason of its own, and the whole job with it. Not from inside the engine.
+    pub fn give_up(&self, why: Error, code: i32) {
+        self.abort(code);
+        self.fate.break_with(why);
+        if !inside_callback() {
+            self.settle();
+        }
+    }
+
+    /// Takes over a request whose owner does not wait for it; `buffer` is what the request names.
+    pub fn park(&self, request: Request, buffer: Box<dyn Any + Send>) {
+        lock(&self.parked).push(Parked { request, _buffer: buffer });
+    }
+
+    /// Lets go of what is parked and over.
+    pub fn reap(&self) {
+        let mut parked = core::mem::take(&mut *lock(&self.parked));
+        if parked.is_empty() {
+            return;
+        }
+        let reaped = self.perform(|engine| {
+            parked.retain(|parked| {
+                let over = parked.request.state().is_complete();
+                if over {
+                    engine.take_outcome(parked.request);
+                }
+                !over
+            });
+            Ok(())
+        });
+        // From inside a callback nothing could be done; on a broken rank nothing need be.
+        if matches!(reaped, Ok(()) | Err(Error::InsideCallback)) {
+            lock(&self.parked).append(&mut parked);
+        }
+    }
+
+    /// Gives back the context of a communicator that nobody has any more.
+    pub fn close(&self, context: u32) {
+        lock(&self.closing).push(context);
+        self.close_dropped();
+    }
+
+    /// Closes what has been dropped, if no thread is inside: one that drives progress might have the channel of a message
+    /// in its hands. Otherwise it is done later.
+    pub fn close_dropped(&self) {
+        if inside_callback() {
+            return;
+        }
+        let _alone = match self.inside.try_write() {
+            Ok(alone) => alone,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return,
+        };
+        if self.fate.error().is_some() {
+            return;
+        }
+        for context in core::mem::take(&mut *lock(&self.closing)) {
+            self.engine.close_communicator(context);
+        }
+    }
+
+    /// Ends what is parked, waits for all ranks of `world` and leaves the job.
+    ///
+    /// # Errors
+    /// What ended the wait.
+    pub fn leave(&self, world: &crate::comm::Comm) -> Result<()> {
+        if inside_callback() {
+            return Err(Error::InsideCallback);
+        }
+        self.job().advance(State::Finalizing);
+        // Dropped when their requests are over, or the member is settled.
+        let parked = core::mem::take(&mut *lock(&self.parked));
+        let ended = self.perform(|engine| {
+            for parked in &parked {
+                engine.wait_complete(parked.request)?;
+                engine.take_outcome(parked.request);
+            }
+            engine.leave(world)?;
+            // SAFETY: with several threads no halves are asked for, so there is nothing to look at; with one, it is ours.
+            if engine.is_shared() { Ok(()) } else { unsafe { engine.await_writers() } }
+        });
+        drop(parked);
+        ended?;
+        self.fate.leave();
+        // Requests may be left that their owners forgot.
+        self.settle();
+        self.job().advance(State::Finalized);
+        Ok(())
+    }
+
+    /// Calls for the end of the job: every rank's waits end with an error.
+    pub fn abort(&self, code: i32) {
+        self.job().header().set_abort(self.engine.rank(), code);
+    }
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        // The last one who knew it: nobody is inside. What is parked goes now.
+        // SAFETY: borrowed mutably, so nobody is inside, and nobody will be.
+        unsafe { self.engine.withdraw_buffers() };
+    }
+}

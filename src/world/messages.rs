@@ -1,0 +1,168 @@
+//! Blocking messages.
+
+use super::address::{Source, Status, Tag, rank, tag};
+use super::communicator::Communicator;
+use super::element::{Element, datatype, zeroed};
+use super::threading::Threading;
+use crate::error::{Error, Result};
+use crate::p2p::{self, Mode, RecvBuf, SendBuf};
+
+/// What a receive that is over came to, where only its status matters.
+pub(super) fn outcome((status, error): (p2p::Status, Option<Error>)) -> Result<Status> {
+    error.map_or(Ok(status.into()), Err)
+}
+
+/// `data`, to send from.
+pub(super) fn send_buf<E: Element>(data: &[E]) -> SendBuf<'static> {
+    let datatype = datatype::<E>();
+    SendBuf { addr: data.as_ptr().cast(), count: data.len() * E::COUNT, datatype, handle: E::HANDLE }
+}
+
+/// `data`, to receive into.
+pub(super) fn recv_buf<E: Element>(data: &mut [E]) -> RecvBuf<'static> {
+    let datatype = datatype::<E>();
+    RecvBuf { addr: data.as_mut_ptr().cast(), count: data.len() * E::COUNT, datatype, handle: E::HANDLE }
+}
+
+impl<T: Threading> Communicator<T> {
+    /// Sends `data` to rank `dest` and returns when `data` may be used again (MPI_Send).
+    ///
+    /// # Errors
+    /// [`Error::Rank`], [`Error::Tag`]; [`Error::PeerGone`] when the job has come to an end.
+    #[inline]
+    pub fn send<E: Element>(&self, data: &[E], dest: usize, tag: i32) -> Result<()> {
+        self.send_in(Mode::Standard, data, dest, tag)
+    }
+
+    /// As [`send`](Self::send), and the message has met its receive (MPI_Ssend).
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub fn ssend<E: Element>(&self, data: &[E], dest: usize, tag: i32) -> Result<()> {
+        self.send_in(Mode::Synchronous, data, dest, tag)
+    }
+
+    #[inline]
+    fn send_in<E: Element>(&self, mode: Mode, data: &[E], dest: usize, given: i32) -> Result<()> {
+        let (dest, tag) = (rank(dest, self.size())?, tag(given)?);
+        // SAFETY: `data` is borrowed until `perform` returns, and then its request is over or the member settled (face
+        // rule 3).
+        self.member.perform(|engine| unsafe { engine.send(&self.comm, &send_buf(data), dest, tag, mode) })
+    }
+
+    /// Receives one message into `room` (MPI_Recv). Elements behind the message keep what they were.
+    ///
+    /// # Errors
+    /// [`Error::Truncate`] if the message is larger than `room`; it is received and lost. [`Error::Rank`], [`Error::Tag`],
+    /// [`Error::PeerGone`].
+    ///
+    /// ```
+    /// use perusal::Any;
+    ///
+    /// # fn main() -> perusal::Result<()> {
+    /// perusal::run_threads(2, |world| {
+    ///     if world.rank() == 0 {
+    ///         return world.send(&[1.5_f64, 2.5], 1, 7);
+    ///     }
+    ///     let mut room = [0.0; 4];
+    ///     let status = world.recv_into(&mut room, Any, 7)?;
+    ///     assert_eq!((status.source, status.count::<f64>()), (0, Some(2)));
+    ///     assert_eq!(room, [1.5, 2.5, 0.0, 0.0]);
+    ///     Ok(())
+    /// })?;
+    /// # Ok(()) }
+    /// ```
+    #[inline]
+    pub fn recv_into<E: Element>(
+        &self,
+        room: &mut [E],
+        source: impl Into<Source>,
+        tag: impl Into<Tag>,
+    ) -> Result<Status> {
+        let (source, tag) = (source.into().number(self.size())?, tag.into().number()?);
+        let buf = recv_buf(room);
+        self.member.perform(|engine| {
+            let bytes = buf.count * buf.datatype.size();
+            // SAFETY: `room` is borrowed until `perform` returns, and then its request is over or the member settled (face
+            // rule 3); elements may have any bytes.
+            unsafe {
+                match engine.receive_at_once(&self.comm, buf.addr, bytes, source, tag) {
+                    Some(status) => Ok(status.into()),
+                    None => engine.receive(&self.comm, &buf, source, tag).and_then(outcome),
+                }
+            }
+        })
+    }
+
+    /// Receives one message, however large it is.
+    ///
+    /// # Errors
+    /// [`Error::Type`] if the message is not made of whole elements, [`Error::NoMem`] if there is no memory for it; it is
+    /// received and lost in both cases. [`Error::Rank`], [`Error::Tag`], [`Error::PeerGone`].
+    pub fn recv<E: Element>(
+        &self,
+        source: impl Into<Source>,
+        tag: impl Into<Tag>,
+    ) -> Result<(Vec<E>, Status)> {
+        let (source, tag) = (source.into().number(self.size())?, tag.into().number()?);
+        let mut data = Ok(Vec::new());
+        let got = self.member.perform(|engine| {
+            let message = engine.mprobe(&self.comm, source, tag)?;
+            let bytes = message.status().bytes as usize;
+            if size_of::<E>() > 0 {
+                data = zeroed::<E>(bytes.div_ceil(size_of::<E>()));
+            }
+            let room = data.as_mut().map_or(&mut [][..], |data| &mut data[..]);
+            // SAFETY: `room` is a piece of `data`, or nothing; `data` outlives `perform`, and then the request is over or the
+            // member settled (face rule 3).
+            let request = unsafe { engine.imrecv(&recv_buf(room), message) }?;
+            engine.wait_complete(request)?;
+            outcome(engine.take_outcome(request))
+        });
+        let data = data?;
+        let status = got?;
+        match status.count::<E>() {
+            Some(_) => Ok((data, status)),
+            None => {
+                Err(Error::Type("the message is not made of whole elements of the type that is received"))
+            }
+        }
+    }
+
+    /// Sends and receives at once, so that ranks can do so in a circle (MPI_Sendrecv).
+    ///
+    /// # Errors
+    /// As [`send`](Self::send) and [`recv_into`](Self::recv_into).
+    pub fn sendrecv<E: Element, F: Element>(
+        &self,
+        data: &[E],
+        (dest, send_tag): (usize, i32),
+        room: &mut [F],
+        (source, recv_tag): (impl Into<Source>, impl Into<Tag>),
+    ) -> Result<Status> {
+        let (source, recv_tag) = (source.into(), recv_tag.into());
+        self.scope(|scope| {
+            let receiving = scope.irecv(room, source, recv_tag)?;
+            scope.isend(data, dest, send_tag)?.wait()?;
+            receiving.wait().map(|(_, status)| status)
+        })
+    }
+
+    /// Waits for a message and says what it is, without receiving it (MPI_Probe).
+    ///
+    /// # Errors
+    /// [`Error::Rank`], [`Error::Tag`], [`Error::PeerGone`].
+    pub fn probe(&self, source: impl Into<Source>, tag: impl Into<Tag>) -> Result<Status> {
+        let (source, tag) = (source.into().number(self.size())?, tag.into().number()?);
+        self.member.perform(|engine| engine.probe(&self.comm, source, tag).map(Status::from))
+    }
+
+    /// Says what message is there, if there is one (MPI_Iprobe).
+    ///
+    /// # Errors
+    /// As [`probe`](Self::probe).
+    pub fn iprobe(&self, source: impl Into<Source>, tag: impl Into<Tag>) -> Result<Option<Status>> {
+        let (source, tag) = (source.into().number(self.size())?, tag.into().number()?);
+        self.member.perform(|engine| Ok(engine.iprobe(&self.comm, source, tag)?.map(Status::from)))
+    }
+}

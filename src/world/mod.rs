@@ -1,0 +1,35 @@
+//! The engine for Rust programs: ranks that are threads or processes, typed messages, requests that cannot dangle, events as
+//! closures. `docs/rust.md` is the guide.
+//!
+//! | file | what lives there |
+//! |---|---|
+//! | `start` | becoming a rank, and leaving; [`World`] |
+//! | `communicator` | [`Communicator`]: making others, subscribing to events |
+//! | `messages` | blocking messages and probes |
+//! | `scope` | nonblocking messages with borrowed buffers |
+//! | `owned` | nonblocking messages with buffers of their own |
+//! | `collective` | collectives on slices |
+//! | `element` | what can travel: [`Element`] |
+//! | `address` | sources, tags, statuses |
+//! | `threading` | the thread level as a type |
+//! | `member` | the engine behind its door, and why no buffer goes before its request (face rules) |
+
+mod address;
+mod collective;
+mod communicator;
+mod element;
+mod member;
+mod messages;
+mod owned;
+mod scope;
+mod start;
+mod threading;
+
+pub use address::{Any, Source, Status, Tag};
+pub use collective::Reduction;
+pub use communicator::Communicator;
+pub use element::Element;
+pub use owned::{OwnedReceive, OwnedSend};
+pub use scope::{Receiving, Scope, Sending};
+pub use start::{World, init, init_with, run, run_threads, run_threads_with};
+pub use threading::{Multiple, Single, Threading};
