@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// A communicator of [`Single`] stays on the thread that joined the job; one of [`Multiple`](super::Multiple) may be shared and
 /// sent between threads. Dropping it frees it; messages on it that nobody has received are lost.
 ///
-/// ```compile_fail
+/// ```compile_fail,E0277
 /// # perusal::run_threads(1, |world| {
 /// std::thread::scope(|s| {
 ///     s.spawn(|| world.barrier()); // a `Communicator<Single>` is not `Sync`
@@ -25,7 +25,7 @@ use std::sync::Arc;
 /// # Ok(()) });
 /// ```
 ///
-/// ```compile_fail
+/// ```compile_fail,E0277
 /// # perusal::run_threads(1, |world| {
 /// let copy = world.dup()?;
 /// std::thread::spawn(move || copy.barrier()); // nor is it `Send`

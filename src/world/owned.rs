@@ -36,7 +36,7 @@ impl<T: Threading> Communicator<T> {
     /// perusal::run_threads(2, |world| {
     ///     let next = (world.rank() + 1) % 2;
     ///     let sending = world.isend(vec![world.rank() as i64; 100_000], next, 7)?;
-    ///     let receiving = world.irecv(vec![-1; 100_000], next, 7)?;
+    ///     let receiving = world.irecv(vec![-1_i64; 100_000], next, 7)?;
     ///     let (data, status) = receiving.wait()?;
     ///     assert_eq!((data[99_999] as usize, status.source), (next, next));
     ///     let again = sending.wait()?; // the vector comes back
@@ -44,6 +44,17 @@ impl<T: Threading> Communicator<T> {
     ///     Ok(())
     /// })?;
     /// # Ok(()) }
+    /// ```
+    ///
+    /// A communicator cannot go before what was begun on it:
+    ///
+    /// ```compile_fail,E0505
+    /// # perusal::run_threads(1, |world| {
+    /// let copy = world.dup()?;
+    /// let sending = copy.isend(vec![1_u8], 0, 7)?;
+    /// drop(copy);
+    /// sending.wait().map(drop)
+    /// # });
     /// ```
     pub fn isend<E: Element>(&self, data: Vec<E>, dest: usize, given: i32) -> Result<OwnedSend<'_, E, T>> {
         let (dest, tag) = (rank(dest, self.size())?, tag(given)?);

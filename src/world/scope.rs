@@ -78,7 +78,7 @@ impl<T: Threading> Communicator<T> {
     ///
     /// A buffer must outlive the scope, and is not to be looked at while a message may come into it:
     ///
-    /// ```compile_fail,E0373
+    /// ```compile_fail,E0597
     /// # perusal::run_threads(1, |world| {
     /// world.scope(|scope| {
     ///     let mut room = [0_u8; 8];
