@@ -33,13 +33,13 @@ struct Entry {
     receives: bool,
 }
 
-/// A send that was begun in a scope. Dropped or forgotten, it is waited for at the scope's end.
+/// A send that was begun in a scope. If nobody keeps this, it is waited for at the scope's end.
 pub struct Sending<'scope, T: Threading = Single> {
     begun: &'scope Begun<'scope, T>,
     place: usize,
 }
 
-/// A receive that was begun in a scope. Dropped or forgotten, it is waited for at the scope's end.
+/// A receive that was begun in a scope. If nobody keeps this, it is waited for at the scope's end.
 pub struct Receiving<'scope, E: Element, T: Threading = Single> {
     begun: &'scope Begun<'scope, T>,
     place: usize,
