@@ -309,10 +309,8 @@ impl Job {
     /// Runs `copy`, which reaches into a buffer of `rank` from here: where ranks are threads, only if that rank has not
     /// withdrawn its buffers, and not beyond its doing so.
     pub(crate) fn reach<R>(&self, rank: u32, copy: impl FnOnce() -> R) -> Option<R> {
-        let door = match &self.threads {
-            Some(doors) => Some(doors[rank as usize].read().unwrap_or_else(PoisonError::into_inner)),
-            None => None,
-        };
+        let door = self.threads.as_ref().map(|doors| &doors[rank as usize]);
+        let door = door.map(|door| door.read().unwrap_or_else(PoisonError::into_inner));
         door.as_ref().is_none_or(|open| **open).then(copy)
     }
 
