@@ -20,6 +20,11 @@ pub struct Elements {
     pub datatype: Datatype,
 }
 
+// SAFETY: an address in the user's memory, which any thread may use under the promise above, and what is `Send` and `Sync`.
+unsafe impl Send for Elements {}
+// SAFETY: as above.
+unsafe impl Sync for Elements {}
+
 impl Elements {
     fn input(&self) -> Input<'_> {
         self.output().as_input()
@@ -37,6 +42,11 @@ pub struct Pieces {
     /// Where the pieces lie.
     pub form: Form,
 }
+
+// SAFETY: as for `Elements`.
+unsafe impl Send for Pieces {}
+// SAFETY: as for `Elements`.
+unsafe impl Sync for Pieces {}
 
 /// Where pieces lie.
 #[derive(Clone, Debug)]

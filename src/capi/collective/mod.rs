@@ -166,11 +166,6 @@ struct Prepared {
     current: Mutex<Option<Arc<Operation>>>,
 }
 
-// SAFETY: the call is addresses, which any thread may use (the promise of `Elements`), and what is `Send` and `Sync`.
-unsafe impl Send for Prepared {}
-// SAFETY: as above.
-unsafe impl Sync for Prepared {}
-
 impl Task for Prepared {
     fn poll(&self, _: &Engine) -> Result<bool> {
         Ok(lock(&self.current).as_ref().is_none_or(|operation| operation.is_over()))
