@@ -248,7 +248,7 @@ pub fn dims_create(nodes: i32, dims: &mut [i32]) -> Result<()> {
 }
 
 /// Puts the best of the ways to write `rest` as `free` factors that do not grow, after those in `chosen`, into `best`: that
-/// whose largest and smallest factor differ least, and among those the one with the largest smallest factor.
+/// whose largest and smallest factor differ least; among those, with the largest smallest one; then the first in the dictionary.
 fn factor(rest: i32, free: usize, most: i32, chosen: &mut Vec<i32>, best: &mut Vec<i32>) {
     // The smallest factor to come is at most the rest's root (one more, for rounding); so the spread is at least this.
     let root = f64::from(rest).powf(1.0 / free as f64) as i32 + 1;
@@ -258,7 +258,8 @@ fn factor(rest: i32, free: usize, most: i32, chosen: &mut Vec<i32>, best: &mut V
     if free == 1 {
         if rest <= most {
             chosen.push(rest);
-            if best.is_empty() || (spread(best), &chosen[..]) > (spread(chosen), &best[..]) {
+            let key = |list: &[i32]| (spread(list), -list[list.len() - 1]);
+            if best.is_empty() || (key(chosen), &chosen[..]) < (key(best), &best[..]) {
                 best.clone_from(chosen);
             }
             chosen.pop();
@@ -317,6 +318,7 @@ mod tests {
         assert_eq!(created(1440, [0, 0, 0, 0]), Ok([8, 6, 6, 5]));
         // 20 × 18 × 14 differ by as much, but the smallest is smaller.
         assert_eq!(created(5040, [0, 0, 0]), Ok([21, 16, 15]));
+        assert_eq!(created(5616, [0, 0, 0, 0]), Ok([13, 9, 8, 6]));
         assert_eq!(created(i32::MAX, [0, 0]), Ok([i32::MAX, 1]));
         assert_eq!(created(5, [5]), Ok([5]));
         assert!(matches!(created(7, [0, 3, 0]), Err(Error::Dims(_))));
