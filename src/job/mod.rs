@@ -231,7 +231,7 @@ pub struct Job {
     memory: Arc<Memory>,
     rank: u32,
     /// Where all ranks are threads of this process: for each of them whether others may reach into its buffers.
-    threads: Option<Arc<[RwLock<bool>]>>,
+    threads: Option<Arc<Box<[RwLock<bool>]>>>,
 }
 
 impl core::ops::Deref for Job {
@@ -283,7 +283,7 @@ impl Job {
     /// [`Error::Segment`] if memory is not to be had, or for no ranks at all.
     pub fn threads(ranks: u32) -> Result<Vec<Self>> {
         let memory = Arc::new(Memory::create(ranks, 0)?);
-        let doors: Arc<[RwLock<bool>]> = (0..ranks).map(|_| RwLock::new(true)).collect();
+        let doors: Arc<Box<[_]>> = Arc::new((0..ranks).map(|_| RwLock::new(true)).collect());
         (0..ranks)
             .map(|rank| {
                 memory.roster().entry(rank).arrive(rank, own_pid())?;
