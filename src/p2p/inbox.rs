@@ -140,7 +140,7 @@ impl Engine {
     }
 
     /// Completes a receive whose message had `sent` bytes.
-    #[inline]
+    #[inline(always)]
     pub(super) fn finish_receive(&self, request: Ref, sent: usize) {
         // SAFETY: request rule 2, as in `deliver`.
         let body = unsafe { request.body() };

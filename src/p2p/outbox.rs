@@ -1,5 +1,6 @@
 //! The way into a peer's ring, and what waits for room there.
 
+use super::channel::Channel;
 use super::observe::request_event;
 use crate::engine::parts::Deferred;
 use crate::engine::{Engine, Outgoing};
@@ -91,14 +92,15 @@ impl Engine {
         }
         let synchronous = body.synchronous;
         self.count_sent(body.bytes);
-        let pushed = out.producer.try_push(&header, body.bytes, |to| {
-            // SAFETY: the user's buffer stays valid until the request completes.
-            unsafe { pack(body, 0, to) };
-            // Before the commit, for the same reason: the last byte is scheduled.
-            request_event(channel, request, Event::ReqXferEnd);
-        });
+        if synchronous && channel.observed() {
+            return push_observed(out, &header, channel, request);
+        }
+        // SAFETY: the user's buffer stays valid until the request completes.
+        let pushed = out.producer.try_push(&header, body.bytes, |to| unsafe { pack(body, 0, to) });
         debug_assert!(pushed, "there was room, and nobody else fills the ring");
         if !synchronous {
+            // Nobody answers it, so it is ours after the commit, too.
+            request_event(channel, request, Event::ReqXferEnd);
             self.finish(request);
         }
         true
@@ -281,4 +283,18 @@ pub(super) unsafe fn unpack(body: &Body, at: usize, data: &[u8]) {
             debug_assert_eq!(unpacked, data.len());
         }
     }
+}
+
+/// Pushes a synchronous send that somebody observes: the answer may come, and complete it, as soon as it is committed, so
+/// its transfer ends before that.
+#[cold]
+#[inline(never)]
+fn push_observed(out: &mut Outgoing, header: &Header, channel: &Channel, request: Ref) -> bool {
+    // SAFETY: request rule 2: the send is active and not yet pushed, so it belongs to who pushes it.
+    let body = unsafe { request.body() };
+    out.producer.try_push(header, body.bytes, |to| {
+        // SAFETY: the user's buffer stays valid until the request completes.
+        unsafe { pack(body, 0, to) };
+        request_event(channel, request, Event::ReqXferEnd);
+    })
 }
