@@ -8,7 +8,7 @@
 //!
 //! # Panics
 //! A panic must not unwind into C. Every exported function is `extern "C"`, at whose edge Rust aborts the process;
-//! [`install_panic_text`] makes the message name perusal, so that a user knows where to report it.
+//! `install_panic_text` makes the message name perusal, so that a user knows where to report it.
 
 use crate::abi;
 use crate::error::{Error, Result};

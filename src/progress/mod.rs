@@ -1,7 +1,7 @@
 //! The one caller of consumers; deferred sends; how to wait.
 //!
 //! Whoever has the engine's `incoming` lock drives progress: it looks at the rings it watches, the one that spoke last
-//! first, then at its bell, then at what waits for room. Everybody else who waits meets in the [`Crowd`].
+//! first, then at its bell, then at what waits for room. Everybody else who waits meets in the `Crowd`.
 
 mod background;
 mod crowd;

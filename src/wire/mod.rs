@@ -14,7 +14,7 @@
 //! | `Cancel` | sender → receiver | the sender | – |
 //! | `CancelReply` | receiver → sender | the sender | 1 if the message was still unmatched |
 //!
-//! Everything a peer wrote is checked once, in [`Kind::of`] and [`Control::read`] and where a request id is looked up.
+//! Everything a peer wrote is checked once, in `Kind::of` and `Control::read` and where a request id is looked up.
 
 mod cma;
 mod policy;
