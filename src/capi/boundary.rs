@@ -14,6 +14,7 @@ use crate::abi;
 use crate::error::{Error, Result};
 use crate::events::{c_face_is_clear, inside_callback, open_c_face};
 use crate::sync::{AtomicU8, Ordering};
+use core::cell::Cell;
 use core::ffi::c_int;
 use std::sync::OnceLock;
 
@@ -125,10 +126,24 @@ pub fn outside_callback() -> Result<()> {
     if inside_callback() { Err(Error::InsideCallback) } else { Ok(()) }
 }
 
+thread_local! {
+    /// The communicator of the request that has just failed; 0 if none has.
+    static BLAMED: Cell<usize> = const { Cell::new(0) };
+}
+
+/// The error that this call is about to raise is that of a request on `comm`: it is raised there, whatever the function says.
+#[cold]
+pub fn blame(comm: usize) {
+    BLAMED.set(comm);
+}
+
 /// Raises `error` of `function` on `source` and gives back the code that the function returns, if it returns.
 #[cold]
 pub fn raise(source: impl Into<Source>, function: &'static str, error: Error) -> c_int {
-    let source = source.into();
+    let source = match BLAMED.take() {
+        0 => source.into(),
+        comm => Source::Comm(comm),
+    };
     let mut code = error.class();
     match handler_of(source) {
         Handler::Return => code,

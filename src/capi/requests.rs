@@ -1,5 +1,6 @@
 //! Requests by handle: the engine's own, and operations that are made of several or are the user's.
 
+use super::boundary;
 use super::handles::HandleTable;
 use crate::abi;
 use crate::engine::Engine;
@@ -24,6 +25,10 @@ pub trait Task: Send + Sync {
     fn cancel(&self, engine: &Engine) -> Result<()>;
     /// MPI_Request_free: nobody will ask any more.
     fn free(&self, engine: &Engine);
+    /// The communicator that its errors are raised on; 0 if it has none.
+    fn comm(&self) -> usize {
+        0
+    }
     /// Whether its handle stays after its completion (MPI 5.0 §6.13).
     fn is_persistent(&self) -> bool {
         false
@@ -153,6 +158,9 @@ impl Named {
                 if !request.is_persistent() {
                     *handle = abi::MPI_REQUEST_NULL;
                 }
+                if let Some(comm) = engine.failed_on(*request) {
+                    boundary::blame(comm);
+                }
                 engine.take_outcome(*request)
             }
             Self::Task(task) if !task.is_active() => (Status::EMPTY, None),
@@ -161,7 +169,11 @@ impl Named {
                     remove_task(*handle);
                     *handle = abi::MPI_REQUEST_NULL;
                 }
-                task.outcome(engine, true)
+                let (status, error) = task.outcome(engine, true);
+                if error.is_some() {
+                    boundary::blame(task.comm());
+                }
+                (status, error)
             }
         }
     }

@@ -106,6 +106,17 @@ impl Engine {
         (outcome(body.status, body.error.as_ref()), body.error.clone())
     }
 
+    /// The handle of the communicator that the error of a complete request is raised on; `None` if it did not fail.
+    #[inline]
+    pub fn failed_on(&self, request: Ref) -> Option<usize> {
+        debug_assert!(request.is_over());
+        // SAFETY: request rule 2: complete, so it is its user's.
+        let body = unsafe { request.body() };
+        body.error.as_ref()?;
+        // SAFETY: the request counts as pending on the channel.
+        body.channel.map(|channel| unsafe { channel.as_ref() }.handle())
+    }
+
     /// Takes the outcome of a complete request: its user is notified. The slot goes back, or a persistent request
     /// becomes inactive.
     pub fn take_outcome(&self, request: Ref) -> (Status, Option<Error>) {

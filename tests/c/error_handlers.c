@@ -53,6 +53,29 @@ int main(void) {
     OK(MPI_Comm_set_errhandler(dup, MPI_ERRORS_RETURN));
     CLASS(MPI_Bcast(&n, 1, MPI_INT, -9, dup), MPI_ERR_ROOT);
     SAME(calls, 5);
+    /* The error of a request is its communicator's. */
+    int big[4] = {0}, small[1];
+    MPI_Request requests[2];
+    MPI_Comm own;
+    OK(MPI_Comm_split(dup, 0, 0, &own));
+    OK(MPI_Comm_rank(own, &n));
+    calls = 0;
+    OK(MPI_Irecv(small, 1, MPI_INT, n, 0, own, &requests[0]));
+    OK(MPI_Isend(big, 4, MPI_INT, n, 0, own, &requests[1]));
+    CLASS(MPI_Wait(&requests[0], MPI_STATUS_IGNORE), MPI_ERR_TRUNCATE);
+    OK(MPI_Wait(&requests[1], MPI_STATUS_IGNORE));
+    SAME(calls, 0);
+    OK(MPI_Comm_get_errhandler(comm, &again));
+    OK(MPI_Comm_set_errhandler(own, again));
+    OK(MPI_Errhandler_free(&again));
+    OK(MPI_Irecv(small, 1, MPI_INT, n, 0, own, &requests[0]));
+    OK(MPI_Isend(big, 4, MPI_INT, n, 0, own, &requests[1]));
+    CLASS(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE), MPI_ERR_IN_STATUS);
+    SAME(calls, 1);
+    SAME(last, MPI_ERR_IN_STATUS);
+    CHECK(seen == own);
+    OK(MPI_Comm_free(&own));
+    calls = 5;
     /* A handler is for one kind of object. */
     OK(MPI_File_create_errhandler(of_files, &files));
     CLASS(MPI_Comm_set_errhandler(dup, files), MPI_ERR_ERRHANDLER);

@@ -74,7 +74,7 @@ unsafe fn run(comm: MPI_Comm, call: impl FnOnce(&Comm) -> Result<Call>) -> Resul
 }
 
 /// A nonblocking operation, as its request knows it.
-struct InBackground(Arc<Operation>);
+struct InBackground(Arc<Operation>, MPI_Comm);
 
 impl Task for InBackground {
     fn poll(&self, _: &Engine) -> Result<bool> {
@@ -82,6 +82,9 @@ impl Task for InBackground {
     }
     fn outcome(&self, _: &Engine, _: bool) -> (Status, Option<Error>) {
         ended(self.0.error())
+    }
+    fn comm(&self) -> usize {
+        self.1
     }
     fn cancel(&self, _: &Engine) -> Result<()> {
         Err(Error::Request("a nonblocking collective cannot be cancelled"))
@@ -95,14 +98,17 @@ fn ended(error: Option<Error>) -> (Status, Option<Error>) {
     (Status { error: code, ..Status::EMPTY }, error)
 }
 
-/// Begins work in the background and gives the handle of its request.
+/// Begins work in the background on `comm` and gives the handle of its request.
 ///
 /// # Safety
 /// As for [`Operation::new`].
-pub(crate) unsafe fn begin(work: impl Future<Output = Result<()>> + 'static) -> Result<MPI_Request> {
+pub(crate) unsafe fn begin(
+    comm: MPI_Comm,
+    work: impl Future<Output = Result<()>> + 'static,
+) -> Result<MPI_Request> {
     // SAFETY: the caller's promise.
     let operation = Arc::new(unsafe { Operation::new(Box::pin(work)) });
-    let handle = insert_task(Box::new(InBackground(operation.clone())))?;
+    let handle = insert_task(Box::new(InBackground(operation.clone(), comm)))?;
     engine()?.in_background(operation);
     Ok(handle)
 }
@@ -138,7 +144,7 @@ unsafe fn start(
     let call = call(&comm)?;
     let number = Number::Once(comm.next_in_background());
     // SAFETY: the caller's promise; the work holds addresses, its ports, and what is `Send`; an output argument.
-    unsafe { put(request, begin(performed(engine()?, comm, Arc::new(call), number))?) }
+    unsafe { put(request, begin(comm.handle(), performed(engine()?, comm, Arc::new(call), number))?) }
 }
 
 /// The work of a nonblocking operation.
@@ -182,6 +188,9 @@ impl Task for Prepared {
         Err(Error::Request("a collective operation cannot be cancelled"))
     }
     fn free(&self, _: &Engine) {}
+    fn comm(&self) -> usize {
+        self.comm.handle()
+    }
     fn is_persistent(&self) -> bool {
         true
     }

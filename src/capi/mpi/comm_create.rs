@@ -118,7 +118,7 @@ fn duplicate_later(handle: MPI_Comm, hints: Info) -> Result<(MPI_Comm, MPI_Reque
         comms::replace(new, Arc::new(comm))
     };
     // SAFETY: the work holds what is `Send`, and its ports.
-    Ok((new, unsafe { begin(work) }?))
+    Ok((new, unsafe { begin(handle, work) }?))
 }
 
 /// Splits by color (none: not in any) and key.
