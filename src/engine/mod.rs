@@ -39,6 +39,7 @@ pub struct Engine {
     pub(crate) fences: Fences,
     pub(crate) config: Config,
     pub(crate) bell: Bell,
+    telemetry: NonNull<Telemetry>,
     pub(crate) peers: Box<[Peer]>,
     pub(crate) incoming: Elided<Incoming>,
     pub(crate) backlog: Elided<Vec<u32>>,
@@ -54,6 +55,11 @@ pub struct Engine {
     cancelling: Mutex<HashMap<u32, Option<bool>>>,
     failure: OnceLock<Error>,
 }
+
+// SAFETY: the telemetry page is made of atomics; everything else is `Send` by itself.
+unsafe impl Send for Engine {}
+// SAFETY: as above, and everything else is `Sync` by itself (by the elision rule, where `shared` is false).
+unsafe impl Sync for Engine {}
 
 impl core::fmt::Debug for Engine {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
@@ -91,6 +97,7 @@ impl Engine {
             shared,
             fences,
             bell: bell_of(job.rank()),
+            telemetry: NonNull::from(job.own_telemetry()),
             peers,
             incoming: Elided::new(Incoming::new(size)),
             backlog: Elided::default(),
@@ -152,7 +159,8 @@ impl Engine {
     /// This rank's telemetry page.
     #[inline(always)]
     pub(crate) fn telemetry(&self) -> &Telemetry {
-        self.job.own_telemetry()
+        // SAFETY: the page lies in the job's memory, which the engine keeps.
+        unsafe { self.telemetry.as_ref() }
     }
 
     /// An event id that no request has (those are below 2³¹) and none before has had.

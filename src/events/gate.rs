@@ -14,7 +14,17 @@ pub struct Gate(AtomicU32);
 static CLOSED: Gate = Gate(AtomicU32::new(0));
 
 impl Gate {
-    pub(super) fn new() -> Gate {
+    /// A gate that is shut.
+    #[cfg(not(perusal_loom))]
+    #[must_use]
+    pub const fn new() -> Gate {
+        Gate(AtomicU32::new(0))
+    }
+
+    /// A gate that is shut.
+    #[cfg(perusal_loom)]
+    #[must_use]
+    pub fn new() -> Gate {
         Gate(AtomicU32::new(0))
     }
 

@@ -25,7 +25,7 @@ impl Engine {
         tag: i32,
     ) -> Result<()> {
         // SAFETY: the caller's promise.
-        if unsafe { self.send_at_once(comm.collective(), comm, addr, bytes, dest, tag) }? {
+        if unsafe { self.send_at_once(comm.collective(), comm, addr, bytes, dest, tag) } {
             return Ok(());
         }
         // SAFETY: the caller's promise, kept until `wait` returns.

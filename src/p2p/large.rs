@@ -219,17 +219,10 @@ impl Engine {
             // The receiver should begin to copy while we copy the next one.
             self.fences.light();
             if out.producer.must_ring() {
-                // SAFETY: request rule 2: a stream belongs to who has the way to the peer, unless it was the last chunk;
-                // the peer's rank is the same for all requests of this way.
-                self.ring_behind(out);
+                self.ring(out.peer);
             }
         }
         moved
-    }
-
-    fn ring_behind(&self, out: &Outgoing) {
-        self.telemetry().wakes.add(1);
-        self.peers[out.peer as usize].bell.ring(self.rank as usize);
     }
 
     /// Sends one chunk: `None` if there is no room, else whether it was the last.

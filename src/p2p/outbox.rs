@@ -31,33 +31,35 @@ impl Engine {
     fn ring_if_needed(&self, peer: u32, out: &Outgoing) {
         self.fences.light();
         if out.producer.must_ring() {
-            self.telemetry().wakes.add(1);
-            self.peers[peer as usize].bell.ring(self.rank as usize);
+            self.ring(peer);
         }
     }
 
-    /// Puts `bytes` bytes from `addr` into the ring to `peer`; false, and nothing done, if there is no room or others
-    /// wait before us.
-    #[inline]
-    pub(super) fn push_bytes(
-        &self,
-        peer: u32,
-        header: &Header,
-        addr: *const u8,
-        bytes: usize,
-    ) -> Result<bool> {
-        self.with_outgoing(peer, |out| {
-            let pushed = out.deferred.is_empty()
-                && out.producer.try_push(header, bytes, |to| {
-                    // SAFETY: the sender's buffer is valid for `bytes` bytes (promise of the call), and the ring's memory
-                    // is none of it.
-                    unsafe { copy_in(addr, to) };
-                });
-            if pushed {
-                self.count_sent(bytes);
-            }
-            pushed
-        })
+    /// Rings a peer's bell.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn ring(&self, peer: u32) {
+        self.telemetry().wakes.add(1);
+        self.peers[peer as usize].bell.ring(self.rank as usize);
+    }
+
+    /// Puts `bytes` bytes from `addr` into the ring to `peer`; false, and nothing done, if there is no ring yet (as to
+    /// this rank itself), no room, or others wait before us.
+    #[inline(always)]
+    pub(super) fn push_at_once(&self, peer: u32, header: &Header, addr: *const u8, bytes: usize) -> bool {
+        let mut out = self.peers[peer as usize].out.lock(self.shared);
+        let Some(out) = out.as_deref_mut() else { return false };
+        let pushed = out.deferred.is_empty()
+            && out.producer.try_push(header, bytes, |to| {
+                // SAFETY: the sender's buffer is valid for `bytes` bytes (promise of the call), and the ring's memory
+                // is none of it.
+                unsafe { copy_in(addr, to) };
+            });
+        if pushed {
+            self.count_sent(bytes);
+            self.ring_if_needed(peer, out);
+        }
+        pushed
     }
 
     #[inline(always)]

@@ -32,7 +32,7 @@ impl Engine {
         } else if matches!(mode, Mode::Standard | Mode::Ready)
             && matches!(data.layout, Layout::Bytes)
             // SAFETY: the caller's promise.
-            && unsafe { self.send_at_once(comm.p2p(), comm, data.addr, data.bytes, dest, tag) }?
+            && unsafe { self.send_at_once(comm.p2p(), comm, data.addr, data.bytes, dest, tag) }
         {
             return Ok(());
         }
@@ -42,11 +42,7 @@ impl Engine {
     }
 
     /// The short way of a small message of bytes that nobody observes: no request. False, with nothing done, if it
-    /// cannot be taken.
-    ///
-    /// # Errors
-    ///
-    /// [`crate::Error::Segment`] when the ring's memory cannot be had.
+    /// cannot be taken, for whatever reason: the general way finds out and says so.
     ///
     /// # Safety
     ///
@@ -60,14 +56,14 @@ impl Engine {
         bytes: usize,
         dest: i32,
         tag: i32,
-    ) -> Result<bool> {
-        let to = comm.world_rank_of(dest);
-        if bytes > self.config.eager_limit || to == self.rank || channel.observed() {
-            return Ok(false);
+    ) -> bool {
+        if bytes > self.config.eager_limit || channel.observed() {
+            return false;
         }
+        let to = comm.world_rank_of(dest);
         let header =
             Header { kind: Kind::Eager as u8, context: channel.context(), tag, source: comm.rank(), id: 0 };
-        self.push_bytes(to, &header, addr, bytes)
+        self.push_at_once(to, &header, addr, bytes)
     }
 
     /// Starts a send; the request completes when the buffer may be used again (synchronous: when it is matched too).

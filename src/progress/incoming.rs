@@ -106,11 +106,11 @@ impl Incoming {
                 (*header, data.len())
             });
             match polled {
-                Ok(Polled::Empty) => spin_loop(),
                 Ok(Polled::Taken(taken)) => {
                     give_credit(engine, peer, consumer);
                     return Some(taken);
                 }
+                Ok(Polled::Empty) => spin_loop(),
                 // The general way finds out what it is.
                 Ok(Polled::Unwanted) | Err(_) => return None,
             }
@@ -229,8 +229,7 @@ fn give_credit(engine: &Engine, peer: u32, consumer: &mut Consumer<MappedRing>) 
     if consumer.publish() {
         engine.fences.light();
         if consumer.credit_wanted() {
-            engine.telemetry().wakes.add(1);
-            engine.peers[peer as usize].bell.ring(engine.rank() as usize);
+            engine.ring(peer);
         }
     }
 }

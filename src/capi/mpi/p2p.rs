@@ -33,7 +33,7 @@ unsafe fn send(
         if matches!(mode, Mode::Standard | Mode::Ready)
             && dest >= 0
             && let Some(bytes) = run_of_bytes(buf, count, datatype)
-            && engine.send_at_once(comm.p2p(), comm, buf.cast(), bytes, dest, tag)?
+            && engine.send_at_once(comm.p2p(), comm, buf.cast(), bytes, dest, tag)
         {
             return Ok(());
         }
