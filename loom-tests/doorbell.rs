@@ -10,7 +10,8 @@
 //!
 //! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time):
 //! the fence of `Fences::light`; those of `Fences::heavy` and `Bell::sleep` together; the fence of `Bell::wake`; the look
-//! at the ring, and at the bits, in the sleeper's reason; the call of `Bell::ring`; that of `Consumer::unwatch`.
+//! at the ring, and that at the bits, before a sleep; the store of `Consumer::unwatch`. The Release of the exchange in
+//! `Bell::wake` (edge 7) is not among them: that both sides exchange is enough for loom; C11 asks for no more either.
 #![cfg(perusal_loom)]
 
 use loom::sync::Arc;

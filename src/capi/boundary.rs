@@ -12,7 +12,7 @@
 
 use crate::abi;
 use crate::error::{Error, Result};
-use crate::events::{c_face_is_clear, inside_callback, open_c_face};
+use crate::events::{inside_callback, open_c_face, quiet};
 use crate::sync::{AtomicU8, Ordering};
 use core::cell::Cell;
 use core::ffi::c_int;
@@ -108,7 +108,7 @@ pub fn phase() -> Phase {
 /// Every call that needs a running MPI starts here: `Error::NotInitialized` or `Error::InsideCallback` if it may not run now.
 #[inline(always)]
 pub fn enter(function: &'static str) -> Result<()> {
-    if c_face_is_clear() { Ok(()) } else { enter_after_all(function) }
+    if quiet() { Ok(()) } else { enter_after_all(function) }
 }
 
 #[cold]
@@ -156,6 +156,15 @@ pub fn raise(source: impl Into<Source>, function: &'static str, error: Error) ->
             unsafe { call(&mut h, &mut code) };
             error.class()
         }
+    }
+}
+
+/// What a function returns: success, or what [`raise`] gives back.
+#[inline]
+pub fn outcome(source: impl Into<Source>, function: &'static str, result: Result<()>) -> c_int {
+    match result {
+        Ok(()) => abi::MPI_SUCCESS,
+        Err(error) => raise(source, function, error),
     }
 }
 

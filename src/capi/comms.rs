@@ -52,6 +52,19 @@ pub unsafe fn find<'a>(handle: usize) -> Result<&'a Comm> {
     unsafe { MADE.peek(handle) }.ok_or_else(|| invalid(handle))
 }
 
+/// The communicator of `handle`, if there is one, without counting a reference.
+///
+/// # Safety
+/// As for [`find`].
+#[inline(always)]
+pub unsafe fn peek<'a>(handle: usize) -> Option<&'a Comm> {
+    if handle == abi::MPI_COMM_WORLD {
+        return WORLD.get().map(|comm| &**comm);
+    }
+    // SAFETY: the caller's promise.
+    unsafe { find(handle) }.ok()
+}
+
 /// The communicator of `handle`, kept alive by the result.
 ///
 /// # Errors

@@ -32,6 +32,12 @@ pub fn engine() -> Result<&'static Engine> {
     ENGINE.get().map(|process| &process.engine).ok_or(Error::NotInitialized("the function"))
 }
 
+/// The engine, if there is one.
+#[inline(always)]
+pub fn running() -> Option<&'static Engine> {
+    ENGINE.get().map(|process| &process.engine)
+}
+
 /// The thread level in force; `None` before initialisation.
 #[must_use]
 pub fn level() -> Option<c_int> {

@@ -226,6 +226,14 @@ impl Comm {
         self.peers.world_rank(rank as u32)
     }
 
+    /// Whether `rank` is one of the peers.
+    #[inline(always)]
+    #[must_use]
+    pub fn has_peer(&self, rank: i32) -> bool {
+        // A negative rank is a large unsigned one.
+        (rank as u32) < self.peers.size()
+    }
+
     /// Whether `rank` is one of the peers; MPI_PROC_NULL and MPI_ANY_SOURCE are not.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! The gate: what an event site pays when nobody listens — one relaxed load and one branch.
 
 use super::Event;
+use super::upcall::gate_changed;
 use crate::sync::{AtomicU32, Ordering};
 
 /// Which events of one communicator have an open window: a bit for each.
@@ -55,17 +56,30 @@ impl Gate {
 
     /// Opens or shuts the gate for `event`. Callers hold the registry's control lock, so they do not race each other.
     pub(super) fn set(&self, event: Event, open: bool) {
+        let bit = event.bit();
         // Relaxed: as in `open`.
-        if open {
-            self.0.fetch_or(event.bit(), Ordering::Relaxed);
+        let before = if open {
+            self.0.fetch_or(bit, Ordering::Relaxed)
         } else {
-            self.0.fetch_and(!event.bit(), Ordering::Relaxed);
+            self.0.fetch_and(!bit, Ordering::Relaxed)
+        };
+        let after = if open { before | bit } else { before & !bit };
+        if (before == 0) != (after == 0) {
+            gate_changed(after != 0);
         }
     }
 
     /// Shuts the gate for every event.
     pub(super) fn shut(&self) {
         // Relaxed: as in `open`.
-        self.0.store(0, Ordering::Relaxed);
+        if self.0.swap(0, Ordering::Relaxed) != 0 {
+            gate_changed(false);
+        }
+    }
+}
+
+impl Drop for Gate {
+    fn drop(&mut self) {
+        self.shut();
     }
 }

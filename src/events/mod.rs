@@ -41,7 +41,7 @@ pub use spec::{Callback, CommCallback, CommSpec, Occurrence, Operation, Spec};
 pub use subscription::Subscription;
 pub use upcall::inside_callback;
 #[cfg(not(perusal_loom))]
-pub(crate) use upcall::{c_face_is_clear, open_c_face};
+pub(crate) use upcall::{open_c_face, quiet};
 
 /// An event handle: slot index and generation, as one positive number. A copy outlives the handle and is then refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

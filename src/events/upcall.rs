@@ -4,32 +4,44 @@ use core::cell::Cell;
 
 #[cfg(not(perusal_loom))]
 mod running {
-    use crate::sync::{AtomicU32, Ordering};
+    use crate::sync::{AtomicU64, Ordering};
 
     /// Set while the C face may not be used: before MPI_Init and after MPI_Finalize.
-    const SHUT: u32 = 1 << 31;
+    const SHUT: u64 = 1 << 63;
+    /// One gate through which somebody listens.
+    const GATE: u64 = 1 << 32;
+    /// The count of callbacks.
+    const CALLBACKS: u64 = GATE - 1;
 
-    /// Callbacks that run in this process at the moment, and SHUT. One word, so that a C function's usual case, an open face
-    /// and no callback anywhere, is one look.
-    static RUNNING: AtomicU32 = AtomicU32::new(SHUT);
+    /// Callbacks that run in this process at the moment, gates through which somebody listens, and SHUT. One word, so that
+    /// a C function's usual case, an open face and nobody who listens, is one look.
+    static RUNNING: AtomicU64 = AtomicU64::new(SHUT);
 
     /// Whether any callback runs. A thread sees its own increments, which is all that it asks about.
     #[inline(always)]
     pub fn any() -> bool {
         // Relaxed: coherence of the one word on the one thread that counts.
-        RUNNING.load(Ordering::Relaxed) & !SHUT != 0
+        RUNNING.load(Ordering::Relaxed) & CALLBACKS != 0
     }
     pub fn add(change: i32) {
-        // Relaxed: as in `any`.
-        RUNNING.fetch_add(change.cast_unsigned(), Ordering::Relaxed);
+        // Relaxed: as in `any`. The count cannot fall below zero, so no borrow reaches the gates.
+        RUNNING.fetch_add(i64::from(change).cast_unsigned(), Ordering::Relaxed);
+    }
+    pub fn gate(opened: bool) {
+        // Relaxed: a hint, as the gates themselves.
+        if opened {
+            RUNNING.fetch_add(GATE, Ordering::Relaxed);
+        } else {
+            RUNNING.fetch_sub(GATE, Ordering::Relaxed);
+        }
     }
     #[inline(always)]
-    pub fn none_and_open() -> bool {
+    pub fn quiet() -> bool {
         // Acquire: pairs with Release in `set_open`, publishes what initialisation built.
         RUNNING.load(Ordering::Acquire) == 0
     }
     pub fn set_open(open: bool) {
-        // Release: pairs with Acquire in `none_and_open`.
+        // Release: pairs with Acquire in `quiet`.
         if open {
             RUNNING.fetch_and(!SHUT, Ordering::Release);
         } else {
@@ -38,11 +50,17 @@ mod running {
     }
 }
 
-/// Whether the C face is open and no callback runs in the process: then any call may go on without asking further.
+/// Whether the C face is open, no callback runs in the process, and nobody listens to any event of any communicator: then a
+/// call may go on without asking further. As a gate: what another thread has just opened may not be seen yet.
 #[cfg(not(perusal_loom))]
 #[inline(always)]
-pub(crate) fn c_face_is_clear() -> bool {
-    running::none_and_open()
+pub(crate) fn quiet() -> bool {
+    running::quiet()
+}
+
+/// A gate has opened to its first listener, or shut behind its last.
+pub(super) fn gate_changed(opened: bool) {
+    running::gate(opened);
 }
 
 /// Opens the C face when MPI is initialised, and shuts it when MPI is finalised.
@@ -58,6 +76,7 @@ mod running {
         true
     }
     pub fn add(_: i32) {}
+    pub fn gate(_: bool) {}
 }
 
 struct Upcalls {

@@ -69,13 +69,11 @@ impl Engine {
         Ok(self.take_outcome(request))
     }
 
-    /// The short way of a blocking receive of bytes: no request, where nothing is posted or unexpected on the
-    /// communicator, nobody observes it, and the next thing that the sender sent is the message. `None`, with nothing
-    /// done, in all other cases.
+    /// As [`Self::receive_unobserved`] if nobody observes the communicator, and `source` is a rank.
     ///
     /// # Safety
     ///
-    /// `addr` is valid for writes of `room` bytes, untouched by others until the call returns.
+    /// As [`Self::receive_unobserved`].
     #[inline]
     pub unsafe fn receive_at_once(
         &self,
@@ -85,8 +83,31 @@ impl Engine {
         source: i32,
         tag: i32,
     ) -> Option<Status> {
+        if source < 0 || comm.p2p().observed() {
+            return None;
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.receive_unobserved(comm, addr, room, source, tag) }
+    }
+
+    /// The short way of a blocking receive of bytes on a communicator that nobody observes: no request, where nothing is
+    /// posted or unexpected on it, and the next thing that the sender sent is the message. `None`, with nothing done, in
+    /// all other cases.
+    ///
+    /// # Safety
+    ///
+    /// `addr` is valid for writes of `room` bytes, untouched by others until the call returns.
+    #[inline]
+    pub unsafe fn receive_unobserved(
+        &self,
+        comm: &Comm,
+        addr: *mut u8,
+        room: usize,
+        source: i32,
+        tag: i32,
+    ) -> Option<Status> {
         let channel = comm.p2p();
-        if self.shared || source < 0 || channel.observed() {
+        if self.shared {
             return None;
         }
         let queues = channel.queues.lock(false);

@@ -57,7 +57,26 @@ impl Engine {
         dest: i32,
         tag: i32,
     ) -> bool {
-        if bytes > self.config.eager_limit || channel.observed() {
+        // SAFETY: the caller's promise.
+        !channel.observed() && unsafe { self.send_unobserved(channel, comm, addr, bytes, dest, tag) }
+    }
+
+    /// As [`Self::send_at_once`], where the caller knows already that nobody observes the channel.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::send_at_once`].
+    #[inline(always)]
+    pub unsafe fn send_unobserved(
+        &self,
+        channel: &Channel,
+        comm: &Comm,
+        addr: *const u8,
+        bytes: usize,
+        dest: i32,
+        tag: i32,
+    ) -> bool {
+        if bytes > self.config.eager_limit {
             return false;
         }
         let to = comm.world_rank_of(dest);

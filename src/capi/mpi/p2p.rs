@@ -1,59 +1,67 @@
 //! Point-to-point communication (MPI 5.0 §3).
 
+use crate::abi::{MPI_ANY_TAG, MPI_SUCCESS};
 use crate::capi::args::put;
 use crate::capi::messages::{recv_buf, recv_peer, run_of_bytes, send_buf, send_peer, set_status};
-use crate::capi::process::engine;
+use crate::capi::process::{engine, running};
 use crate::capi::requests::handle_of;
 use crate::capi::types::{MPI_Comm, MPI_Count, MPI_Datatype, MPI_Request, MPI_Status};
-use crate::capi::{comms, messages};
-use crate::comm::Comm;
-use crate::engine::Engine;
+use crate::capi::{boundary, comms, messages};
 use crate::error::Result;
+use crate::events::quiet;
 use crate::export;
 use crate::p2p::Mode;
 use core::ffi::{c_int, c_void};
 
+/// The short way of a blocking send, which finds out nothing that is wrong: false, and the general way does.
+///
 /// # Safety
 /// As MPI_Send says.
 #[inline(always)]
-unsafe fn send(
+unsafe fn send_shortly(
     buf: *const c_void,
     count: i64,
     datatype: MPI_Datatype,
     dest: c_int,
     tag: c_int,
     comm: MPI_Comm,
-    mode: Mode,
-) -> Result<()> {
-    // SAFETY: the caller's: handles are not freed meanwhile, the buffer is valid.
+) -> bool {
+    if !quiet() || tag < 0 {
+        return false;
+    }
+    let Some(bytes) = run_of_bytes(buf, count, datatype) else { return false };
+    // SAFETY: the caller's: the communicator is not freed meanwhile, the buffer is valid.
     unsafe {
-        let comm = comms::find(comm)?;
-        send_peer(comm, dest, tag)?;
-        let engine = engine()?;
-        if matches!(mode, Mode::Standard | Mode::Ready)
-            && dest >= 0
-            && let Some(bytes) = run_of_bytes(buf, count, datatype)
-            && engine.send_at_once(comm.p2p(), comm, buf.cast(), bytes, dest, tag)
-        {
-            return Ok(());
-        }
-        send_generally(engine, comm, (buf, count, datatype), dest, tag, mode)
+        let (Some(comm), Some(engine)) = (comms::peek(comm), running()) else { return false };
+        comm.has_peer(dest) && engine.send_unobserved(comm.p2p(), comm, buf.cast(), bytes, dest, tag)
     }
 }
 
 /// # Safety
 /// As MPI_Send says.
+#[cold]
 #[inline(never)]
-unsafe fn send_generally(
-    engine: &Engine,
-    comm: &Comm,
-    (buf, count, datatype): (*const c_void, i64, MPI_Datatype),
+#[expect(clippy::too_many_arguments, reason = "the arguments of MPI_Send")]
+unsafe fn send(
+    function: &'static str,
+    mode: Mode,
+    buf: *const c_void,
+    count: i64,
+    datatype: MPI_Datatype,
     dest: c_int,
     tag: c_int,
-    mode: Mode,
-) -> Result<()> {
-    // SAFETY: the caller's.
-    unsafe { engine.send(comm, &send_buf(buf, count, datatype)?, dest, tag, mode) }
+    comm: MPI_Comm,
+) -> c_int {
+    let run = || {
+        boundary::enter(function)?;
+        // SAFETY: the caller's: handles are not freed meanwhile, the buffer is valid.
+        unsafe {
+            let comm = comms::find(comm)?;
+            send_peer(comm, dest, tag)?;
+            engine()?.send(comm, &send_buf(buf, count, datatype)?, dest, tag, mode)
+        }
+    };
+    boundary::outcome(comm, function, run())
 }
 
 /// # Safety
@@ -101,10 +109,12 @@ unsafe fn send_init(
     }
 }
 
+/// The short way of a blocking receive: false, with nothing done, if the general way must be taken.
+///
 /// # Safety
 /// As MPI_Recv says.
 #[inline(always)]
-unsafe fn recv(
+unsafe fn recv_shortly(
     buf: *mut c_void,
     count: i64,
     datatype: MPI_Datatype,
@@ -112,39 +122,50 @@ unsafe fn recv(
     tag: c_int,
     comm: MPI_Comm,
     status: *mut MPI_Status,
-) -> Result<()> {
-    // SAFETY: the caller's: handles are not freed meanwhile, the buffer is valid.
-    unsafe {
-        let comm = comms::find(comm)?;
-        recv_peer(comm, source, tag)?;
-        let engine = engine()?;
-        if let Some(room) = run_of_bytes(buf, count, datatype)
-            && let Some(got) = engine.receive_at_once(comm, buf.cast(), room, source, tag)
-        {
-            set_status(status, &got);
-            return Ok(());
-        }
-        recv_generally(engine, comm, (buf, count, datatype), source, tag, status)
+) -> bool {
+    if !quiet() || (tag < 0 && tag != MPI_ANY_TAG) {
+        return false;
     }
+    let Some(room) = run_of_bytes(buf, count, datatype) else { return false };
+    // SAFETY: the caller's: the communicator is not freed meanwhile, the buffer is valid.
+    unsafe {
+        let (Some(comm), Some(engine)) = (comms::peek(comm), running()) else { return false };
+        if !comm.has_peer(source) {
+            return false;
+        }
+        let Some(got) = engine.receive_unobserved(comm, buf.cast(), room, source, tag) else { return false };
+        set_status(status, &got);
+    }
+    true
 }
 
 /// # Safety
 /// As MPI_Recv says.
+#[cold]
 #[inline(never)]
-unsafe fn recv_generally(
-    engine: &Engine,
-    comm: &Comm,
-    (buf, count, datatype): (*mut c_void, i64, MPI_Datatype),
+#[expect(clippy::too_many_arguments, reason = "the arguments of MPI_Recv")]
+unsafe fn recv(
+    function: &'static str,
+    buf: *mut c_void,
+    count: i64,
+    datatype: MPI_Datatype,
     source: c_int,
     tag: c_int,
+    comm: MPI_Comm,
     status: *mut MPI_Status,
-) -> Result<()> {
-    // SAFETY: the caller's.
-    unsafe {
-        let (got, error) = engine.receive(comm, &recv_buf(buf, count, datatype)?, source, tag)?;
-        set_status(status, &got);
-        error.map_or(Ok(()), Err)
-    }
+) -> c_int {
+    let run = || {
+        boundary::enter(function)?;
+        // SAFETY: the caller's: handles are not freed meanwhile, buffer and status are valid.
+        unsafe {
+            let comm = comms::find(comm)?;
+            recv_peer(comm, source, tag)?;
+            let (got, error) = engine()?.receive(comm, &recv_buf(buf, count, datatype)?, source, tag)?;
+            set_status(status, &got);
+            error.map_or(Ok(()), Err)
+        }
+    };
+    boundary::outcome(comm, function, run())
 }
 
 /// # Safety
@@ -196,16 +217,30 @@ macro_rules! send_modes {
             #[doc = $section]
             fn $send(
                 buf: *const c_void, count: c_int, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm,
-            ) raises(comm) {
+            ) -> c_int {
                 // SAFETY: the program's arguments.
-                unsafe { send(buf, i64::from(count), datatype, dest, tag, comm, $mode) }
+                unsafe {
+                    if matches!($mode, Mode::Standard | Mode::Ready)
+                        && send_shortly(buf, i64::from(count), datatype, dest, tag, comm)
+                    {
+                        return MPI_SUCCESS;
+                    }
+                    send(stringify!($send), $mode, buf, i64::from(count), datatype, dest, tag, comm)
+                }
             }
             #[doc = $section]
             fn $send_c(
                 buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm,
-            ) raises(comm) {
+            ) -> c_int {
                 // SAFETY: the program's arguments.
-                unsafe { send(buf, count, datatype, dest, tag, comm, $mode) }
+                unsafe {
+                    if matches!($mode, Mode::Standard | Mode::Ready)
+                        && send_shortly(buf, count, datatype, dest, tag, comm)
+                    {
+                        return MPI_SUCCESS;
+                    }
+                    send(stringify!($send_c), $mode, buf, count, datatype, dest, tag, comm)
+                }
             }
             #[doc = $section]
             fn $isend(
@@ -285,17 +320,27 @@ export! {
     fn MPI_Recv(
         buf: *mut c_void, count: c_int, datatype: MPI_Datatype, source: c_int, tag: c_int, comm: MPI_Comm,
         status: *mut MPI_Status,
-    ) raises(comm) {
+    ) -> c_int {
         // SAFETY: the program's arguments.
-        unsafe { recv(buf, i64::from(count), datatype, source, tag, comm, status) }
+        unsafe {
+            if recv_shortly(buf, i64::from(count), datatype, source, tag, comm, status) {
+                return MPI_SUCCESS;
+            }
+            recv("MPI_Recv", buf, i64::from(count), datatype, source, tag, comm, status)
+        }
     }
     /// MPI 5.0 §3.2.4.
     fn MPI_Recv_c(
         buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, source: c_int, tag: c_int, comm: MPI_Comm,
         status: *mut MPI_Status,
-    ) raises(comm) {
+    ) -> c_int {
         // SAFETY: the program's arguments.
-        unsafe { recv(buf, count, datatype, source, tag, comm, status) }
+        unsafe {
+            if recv_shortly(buf, count, datatype, source, tag, comm, status) {
+                return MPI_SUCCESS;
+            }
+            recv("MPI_Recv_c", buf, count, datatype, source, tag, comm, status)
+        }
     }
     /// MPI 5.0 §3.7.2.
     fn MPI_Irecv(
