@@ -246,7 +246,7 @@ impl Comm {
     }
 
     /// The number of the next nonblocking collective, which is the same on all ranks: they begin them in the same order.
-    pub(crate) fn next_in_background(&self) -> u32 {
+    pub fn next_in_background(&self) -> u32 {
         // Relaxed: a counter; MPI forbids two threads to begin collectives on one communicator at once (MPI 5.0 §6.14).
         self.begun.fetch_add(1, Ordering::Relaxed)
     }
