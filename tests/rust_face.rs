@@ -296,7 +296,9 @@ fn communicators_keep_their_messages_apart_and_come_and_go() {
 fn a_communicator_outlives_its_world_and_is_of_no_use() {
     let kept = Mutex::new(Vec::new());
     run_threads_with::<Multiple, _>(2, |world| {
-        kept.lock().unwrap().push(world.dup()?);
+        // A collective call, so not under the lock that the other rank needs to get there.
+        let dup = world.dup()?;
+        kept.lock().unwrap().push(dup);
         Ok(())
     })
     .unwrap();
