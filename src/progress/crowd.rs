@@ -7,20 +7,29 @@ use core::time::Duration;
 #[derive(Debug, Default)]
 pub(crate) struct Crowd {
     waiters: AtomicU32,
-    mutex: Mutex<()>,
+    /// How often all were told; changed under the mutex.
+    told: Mutex<u32>,
     bell: Condvar,
 }
 
 impl Crowd {
-    /// Sleeps until [`Crowd::tell`], `at_most` at the longest, unless `enough` holds. `enough` is asked after this
-    /// thread can be seen by `tell`: crowd edge, below.
+    fn told(&self) -> crate::sync::MutexGuard<'_, u32> {
+        self.told.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Sleeps until [`Crowd::tell`], `at_most` at the longest, unless `enough` holds. `enough` is asked with no lock of
+    /// this crowd held (it may take others, under which somebody tells), and after this thread can be seen by `tell`.
     pub fn wait(&self, at_most: Duration, enough: impl FnOnce() -> bool) {
-        let guard = self.mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         self.waiters.fetch_add(1, Ordering::Relaxed);
+        let before = *self.told();
         // Crowd edge: our count, then a look at what we wait for; `tell`'s caller changes that, then looks at the count.
+        // Who tells after our look has changed `told` since `before`.
         fence(Ordering::SeqCst);
         if !enough() {
-            drop(self.bell.wait_timeout(guard, at_most));
+            let told = self.told();
+            if *told == before {
+                drop(self.bell.wait_timeout(told, at_most));
+            }
         }
         self.waiters.fetch_sub(1, Ordering::Relaxed);
     }
@@ -31,8 +40,30 @@ impl Crowd {
         // Crowd edge: pairs with the fence in `wait`.
         fence(Ordering::SeqCst);
         if self.waiters.load(Ordering::Relaxed) > 0 {
-            drop(self.mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
+            let mut told = self.told();
+            *told = told.wrapping_add(1);
+            drop(told);
             self.bell.notify_all();
         }
+    }
+}
+
+#[cfg(all(test, not(perusal_loom)))]
+mod tests {
+    use super::*;
+    use crate::sync::AtomicBool;
+
+    #[test]
+    fn a_waiter_is_told_even_between_its_look_and_its_sleep() {
+        let (crowd, done) = (Crowd::default(), AtomicBool::new(false));
+        let start = std::time::Instant::now();
+        crowd.wait(Duration::from_secs(3600), || {
+            // Another thread completes and tells at the worst moment: after this look, before the sleep.
+            let seen = done.load(Ordering::Relaxed);
+            done.store(true, Ordering::Relaxed);
+            crowd.tell();
+            seen
+        });
+        assert!(start.elapsed() < Duration::from_secs(3000));
     }
 }
