@@ -16,16 +16,7 @@ static CLOSED: Gate = Gate(AtomicU32::new(0));
 
 impl Gate {
     /// A gate that is shut.
-    #[cfg(not(perusal_loom))]
-    #[must_use]
-    pub const fn new() -> Gate {
-        Gate(AtomicU32::new(0))
-    }
-
-    /// A gate that is shut.
-    #[cfg(perusal_loom)]
-    #[must_use]
-    pub fn new() -> Gate {
+    pub(super) fn new() -> Gate {
         Gate(AtomicU32::new(0))
     }
 

@@ -41,7 +41,6 @@ unsafe fn send_shortly(
 /// As MPI_Send says.
 #[cold]
 #[inline(never)]
-#[expect(clippy::too_many_arguments, reason = "the arguments of MPI_Send")]
 unsafe fn send(
     function: &'static str,
     mode: Mode,
@@ -143,7 +142,6 @@ unsafe fn recv_shortly(
 /// As MPI_Recv says.
 #[cold]
 #[inline(never)]
-#[expect(clippy::too_many_arguments, reason = "the arguments of MPI_Recv")]
 unsafe fn recv(
     function: &'static str,
     buf: *mut c_void,
