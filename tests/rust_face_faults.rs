@@ -77,6 +77,22 @@ fn an_abort_ends_every_rank() {
 }
 
 #[test]
+fn ranks_that_make_different_communicators_get_errors() {
+    for calm in [0, 1] {
+        let result = run_threads(2, |world| {
+            if world.rank() == calm {
+                world.dup()
+            } else {
+                world.split(Some(1), 0).map(|made| made.expect("a color"))
+            }
+            .map(drop)?;
+            world.barrier()
+        });
+        assert!(result.is_err());
+    }
+}
+
+#[test]
 fn a_job_of_nobody_is_an_error() {
     assert!(matches!(run_threads(0, |_| Ok(())), Err(Error::Segment(_))));
 }

@@ -121,6 +121,7 @@ impl<T: Threading> Communicator<T> {
         let made = self.member.perform(|engine| {
             let port = Blocking::new(engine, &self.comm, Purpose::Create);
             let Some(Agreed { context, rank, group, .. }) = agree(&port, engine)? else { return Ok(None) };
+            self.member.claim(context)?;
             engine.open(Comm::intra(context, rank, group, engine.registry().attach(0))).map(Some)
         })?;
         Ok(made.map(|comm| Self::new(self.member.clone(), comm)))

@@ -16,10 +16,11 @@
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::events::inside_callback;
-use crate::job::{Job, State};
+use crate::job::{Job, State, contexts};
 use crate::p2p::Request;
 use crate::sync::{AtomicU8, Mutex, Ordering};
 use core::any::Any;
+use std::collections::HashSet;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, TryLockError};
 
 const RUNNING: u8 = 0;
@@ -73,7 +74,9 @@ pub(super) struct Member {
     fate: Arc<Fate>,
     inside: RwLock<()>,
     parked: Mutex<Vec<Parked>>,
-    /// Contexts of communicators that are dropped and not closed yet.
+    /// Contexts of communicators that are open here.
+    open: Mutex<HashSet<u32>>,
+    /// Those of them whose communicators are dropped.
     closing: Mutex<Vec<u32>>,
 }
 
@@ -117,6 +120,7 @@ impl Member {
             fate,
             inside: RwLock::new(()),
             parked: Mutex::default(),
+            open: Mutex::default(),
             closing: Mutex::default(),
         })
     }
@@ -227,6 +231,19 @@ impl Member {
         }
     }
 
+    /// Takes a context that ranks have agreed on for a new communicator. Two communicators in one would free each other's
+    /// channels, so this does not rely on other ranks' being right, or on their doing the same at all.
+    ///
+    /// # Errors
+    /// [`Error::Other`] if no communicator made here can have it.
+    pub fn claim(&self, context: u32) -> Result<()> {
+        let possible = context.is_multiple_of(2) && context / 2 > contexts::SELF;
+        if possible && lock(&self.open).insert(context) {
+            return Ok(());
+        }
+        Err(Error::Other("the ranks of a communicator called different functions to make another one".into()))
+    }
+
     /// Gives back the context of a communicator that nobody has any more.
     pub fn close(&self, context: u32) {
         lock(&self.closing).push(context);
@@ -249,6 +266,7 @@ impl Member {
         }
         for context in core::mem::take(&mut *lock(&self.closing)) {
             self.engine.close_communicator(context);
+            lock(&self.open).remove(&context);
         }
     }
 
@@ -292,5 +310,45 @@ impl Drop for Member {
         // The last one who knew it: nobody is inside. What is parked goes now.
         // SAFETY: borrowed mutably, so nobody is inside, and nobody will be.
         unsafe { self.engine.withdraw_buffers() };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn member() -> Member {
+        let job = Job::singleton().expect("memory");
+        // SAFETY: it stays on this thread.
+        unsafe { Member::join(job, false, Fate::new(), Box::new(|text| panic!("{text}"))) }.expect("engine")
+    }
+
+    #[test]
+    fn a_context_is_claimed_once_until_it_is_closed() {
+        let member = member();
+        member.claim(8).unwrap();
+        for wrong in [8, 9, 0, 2 * contexts::SELF, 1] {
+            assert!(matches!(member.claim(wrong), Err(Error::Other(_))), "{wrong}");
+        }
+        member.close(8);
+        member.claim(8).unwrap();
+    }
+
+    #[test]
+    fn a_member_that_gave_up_refuses_everything_for_its_reason() {
+        let member = member();
+        assert_eq!(member.perform(|engine| Ok(engine.rank())), Ok(0));
+        member.give_up(Error::Code(5), 5);
+        member.give_up(Error::Code(6), 6);
+        assert_eq!(member.perform(|engine| Ok(engine.rank())), Err(Error::Code(5)));
+        assert_eq!(member.job().header().abort().map(|abort| abort.code), Some(5));
+    }
+
+    #[test]
+    fn a_panic_inside_the_engine_leaves_it_alone() {
+        let member = member();
+        let panics = || member.perform::<()>(|_| std::panic::resume_unwind(Box::new("quietly")));
+        assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics)).is_err());
+        assert!(matches!(member.perform(|_| Ok(())), Err(Error::Intern(_))));
     }
 }

@@ -33,3 +33,8 @@ pub use owned::{OwnedReceive, OwnedSend};
 pub use scope::{Receiving, Scope, Sending};
 pub use start::{World, init, init_with, run, run_threads, run_threads_with};
 pub use threading::{Multiple, Single, Threading};
+
+/// The guide's examples run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/rust.md")]
+struct Guide;
