@@ -14,7 +14,8 @@ impl Engine {
     ///
     /// As [`Engine::wait`].
     pub fn leave(&self, world: &Comm) -> Result<()> {
-        self.wait_until(|| None, || self.backlog.lock(self.shared).is_empty())?;
+        // Sends that nobody waits for any more must still arrive (MPI 5.0 §11.2.2); only then is what they left in line sent.
+        self.wait_until(|| None, || self.sends_let_go() == 0 && self.backlog.lock(self.shared).is_empty())?;
         let (rank, size) = (world.rank(), world.size());
         let mut distance = 1;
         while distance < size {
