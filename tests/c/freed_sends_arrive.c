@@ -20,7 +20,8 @@ int main(int argc, char **argv)
             for (int tag = 0; tag < 2; tag++) {
                 memset(data, 0, LARGE);
                 OK(MPI_Recv(data, LARGE, MPI_CHAR, from, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-                SAME(data[0], from), SAME(data[LARGE - 1], from);
+                SAME(data[0], from);
+                SAME(data[LARGE - 1], from);
             }
     } else {
         MPI_Request request;
