@@ -3,7 +3,9 @@
  * FLAGS: -pthread
  */
 #define THREADS 4
+#ifndef ROUNDS
 #define ROUNDS 15
+#endif
 #define OWN_MAIN
 #include "random_messages.c"
 #include <pthread.h>
