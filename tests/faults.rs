@@ -75,7 +75,7 @@ struct Job {
 }
 
 impl Job {
-    fn start(program: &Path, temporary: &Path, mark: String) -> Job {
+    fn start(program: &Path, temporary: &Path, mark: String, bytes: &str) -> Job {
         let mut command = Command::new(dist().join("bin/mpiexec"));
         command.args(["-n", &RANKS.to_string()]).arg(program).args([
             "--seconds",
@@ -152,7 +152,9 @@ fn kill_one(program: &Path, round: u64, seed: u64, random: &mut Random) -> Durat
     let temporary = common::scratch(&format!("faults-{round}"));
     let before = leftovers(&temporary);
     let mark = format!("{}-{seed}-{round}", std::process::id());
-    let mut job = Job::start(program, &temporary, mark);
+    // Within a cache line, through the ring's bulk area, large: each has a way of its own to be in the middle of.
+    let bytes = ["8", "4096", "400000"][random.below(3) as usize];
+    let mut job = Job::start(program, &temporary, mark, bytes);
     let ranks = job.wait_for(Duration::from_micros(random.below(250_000)));
     let launcher = random.below(4) == 0;
     let victim =
@@ -161,7 +163,10 @@ fn kill_one(program: &Path, round: u64, seed: u64, random: &mut Random) -> Durat
     let took = job.wait_for_the_end();
     let status = job.launcher.wait().expect("our own child");
     let said = fs::read_to_string(temporary.with_extension("stderr")).expect("the launcher's words");
-    let what = format!("round {round} of seed {seed}, {} killed", if launcher { "launcher" } else { "rank" });
+    let what = format!(
+        "round {round} of seed {seed}, {bytes} bytes, {} killed",
+        if launcher { "launcher" } else { "rank" }
+    );
     if launcher {
         assert_eq!(status.signal(), Some(libc::SIGKILL), "{what}");
     } else {

@@ -5,9 +5,10 @@ mod common;
 
 use common::examples::{example, job, lines};
 
-fn all_to_all(ranks: &str, messages: &str, window: &str) {
+fn all_to_all(ranks: &str, messages: &str, bytes: &str, window: &str) {
     let program = example("all_to_all_order.c");
-    let output = job(&["-n", ranks, &program.to_string_lossy(), "--messages", messages, "--window", window]);
+    let program = program.to_string_lossy();
+    let output = job(&["-n", ranks, &program, "--messages", messages, "--bytes", bytes, "--window", window]);
     let line = &lines(&output, "all_to_all_order")[0];
     assert_eq!(line.text("ranks"), ranks);
     assert!(line.number("messages") >= messages.parse().expect("a number"));
@@ -16,13 +17,20 @@ fn all_to_all(ranks: &str, messages: &str, window: &str) {
 
 #[test]
 fn sixty_four_ranks_get_every_message_once_and_in_order() {
-    all_to_all("64", "200000", "64");
+    all_to_all("64", "200000", "8", "64");
 }
 
 #[test]
 fn one_receive_at_a_time_keeps_the_order_and_a_thousand_do() {
-    all_to_all("3", "30000", "1");
-    all_to_all("3", "30000", "1000");
+    all_to_all("3", "30000", "8", "1");
+    all_to_all("3", "30000", "8", "1000");
+}
+
+#[test]
+fn messages_of_every_protocol_keep_the_order() {
+    for bytes in ["40", "44", "4096", "60000", "300000"] {
+        all_to_all("4", "2000", bytes, "20");
+    }
 }
 
 #[test]
