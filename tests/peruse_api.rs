@@ -31,6 +31,7 @@ fn start() -> &'static Arc<Registry> {
         let itself = Comm::itself(0, registry.attach(0));
         comms::install(Arc::new(world), Arc::new(itself));
         environment::install(vec![("PERUSAL_ONE", "1".into()), ("PERUSAL_TWO", "two".into())]);
+        comms::name_predefined(true);
         set_phase(Phase::Running);
         // SAFETY: no pointers.
         assert_eq!(unsafe { PERUSE_Init() }, SUCCESS);

@@ -56,6 +56,7 @@ fn peruse_needs_mpi_and_its_own_init() {
     let registry = Registry::new(Box::new(|text| panic!("{text}")));
     let world = Comm::world(0, 1, registry.attach(0));
     comms::install(Arc::new(world), Arc::new(Comm::itself(0, registry.attach(0))));
+    comms::name_predefined(true);
     set_phase(Phase::Running);
     assert_eq!(all_but_init(), [ERR_INIT; 16], "before PERUSE_Init");
     assert_eq!(init(), SUCCESS);

@@ -21,6 +21,7 @@ fn there_are_no_events_and_no_site_raises_one() {
     let events = registry.attach(0);
     let world = Comm::world(0, 1, events.clone());
     comms::install(Arc::new(world), Arc::new(Comm::itself(0, registry.attach(0))));
+    comms::name_predefined(true);
     set_phase(Phase::Running);
     let (mut number, mut names, mut numbers, mut event, mut handle) = (5, null(), null(), 5, 5);
     // SAFETY: every pointer leads to a local of the right type.

@@ -6,6 +6,10 @@
 //! *fatal* and *abort* print `perusal: rank R: MPI_Send: <text>` and end the job; *return* gives the code back; a user's
 //! function is called and, if it returns, the code is given back (MPI 5.0 §9.3).
 //!
+//! # When calls are allowed
+//! Most of MPI may be called while the face is open: from MPI_Init to MPI_Finalize, and while there is a session. [`phase`] tells of
+//! the former alone.
+//!
 //! # Panics
 //! A panic must not unwind into C. Every exported function is `extern "C"`, at whose edge Rust aborts the process;
 //! `install_panic_text` makes the message name perusal, so that a user knows where to report it.
@@ -13,7 +17,7 @@
 use crate::abi;
 use crate::error::{Error, Result};
 use crate::events::{inside_callback, open_c_face, quiet};
-use crate::sync::{AtomicU8, Ordering};
+use crate::sync::{AtomicBool, AtomicU8, Ordering};
 use core::cell::Cell;
 use core::ffi::c_int;
 use std::sync::OnceLock;
@@ -29,6 +33,21 @@ pub enum Source {
     File(usize),
     /// A session handle.
     Session(usize),
+    /// A communicator that the call was to make, with the error handler that it was to have (MPI 5.0 §7.4.2).
+    NewComm(usize),
+    /// A session that the call was to make, with the error handler that it was to have (MPI 5.0 §11.3.1).
+    NewSession(usize),
+}
+
+impl Source {
+    /// What a user's error handler is given.
+    fn handle(self) -> usize {
+        match self {
+            Self::Comm(handle) | Self::Win(handle) | Self::File(handle) | Self::Session(handle) => handle,
+            Self::NewComm(_) => abi::MPI_COMM_NULL,
+            Self::NewSession(_) => abi::MPI_SESSION_NULL,
+        }
+    }
 }
 
 impl From<usize> for Source {
@@ -85,12 +104,27 @@ pub enum Phase {
 }
 
 static PHASE: AtomicU8 = AtomicU8::new(Phase::Before as u8);
+static OPEN: AtomicBool = AtomicBool::new(false);
 
 /// Moves the process to `phase`; called by MPI_Init* and MPI_Finalize only.
 pub fn set_phase(phase: Phase) {
     // Release: boundary edge 1, pairs with the Acquire in `phase`, publishes what initialisation built.
     PHASE.store(phase as u8, Ordering::Release);
-    open_c_face(phase == Phase::Running);
+}
+
+/// Opens the face, or shuts it.
+pub fn set_open(open: bool) {
+    // Release: boundary edge 2, pairs with the Acquire in `is_open`, publishes what initialisation built.
+    OPEN.store(open, Ordering::Release);
+    open_c_face(open);
+}
+
+/// Whether MPI is initialised or a session is open.
+#[inline(always)]
+#[must_use]
+pub fn is_open() -> bool {
+    // Acquire: boundary edge 2, pairs with the Release in `set_open`.
+    OPEN.load(Ordering::Acquire)
 }
 
 /// Where the process stands.
@@ -114,7 +148,7 @@ pub fn enter(function: &'static str) -> Result<()> {
 #[cold]
 #[inline(never)]
 fn enter_after_all(function: &'static str) -> Result<()> {
-    if phase() != Phase::Running {
+    if !is_open() {
         return Err(Error::NotInitialized(function));
     }
     outside_callback()
@@ -149,8 +183,7 @@ pub fn raise(source: impl Into<Source>, function: &'static str, error: Error) ->
         Handler::Return => code,
         Handler::Fatal | Handler::Abort => end(function, &error, code),
         Handler::User(call) => {
-            let (Source::Comm(mut h) | Source::Win(mut h) | Source::File(mut h) | Source::Session(mut h)) =
-                source;
+            let mut h = source.handle();
             // SAFETY: the user registered this function as an error handler for objects of this kind (MPI 5.0
             // §9.3.1): it takes a pointer to the handle and one to the code, both of which live until it returns.
             unsafe { call(&mut h, &mut code) };
@@ -176,7 +209,10 @@ pub fn raise_on_self(function: &'static str, error: Error) -> c_int {
 
 fn handler_of(source: Source) -> Handler {
     match HOOKS.get() {
-        Some(hooks) if phase() == Phase::Running => (hooks.handler)(source),
+        // A session that cannot begin, or not end, has its error handler all the same.
+        Some(hooks) if is_open() || matches!(source, Source::NewSession(_) | Source::Session(_)) => {
+            (hooks.handler)(source)
+        }
         _ if matches!(source, Source::File(_)) => Handler::Return,
         _ => Handler::Fatal,
     }

@@ -1,37 +1,58 @@
 //! Communicators by handle.
 //!
-//! MPI_COMM_WORLD and MPI_COMM_SELF are given once, at initialisation; the others come and go.
+//! MPI_COMM_WORLD and MPI_COMM_SELF are made with the engine; their handles are good from MPI_Init to MPI_Finalize. The others
+//! come and go.
 
 use super::handles::HandleTable;
 use crate::abi;
 use crate::comm::Comm;
 use crate::error::{Error, Result};
+use crate::sync::{AtomicPtr, Ordering};
+use core::ptr;
 use std::sync::{Arc, OnceLock};
 
-static WORLD: OnceLock<Arc<Comm>> = OnceLock::new();
-static SELF: OnceLock<Arc<Comm>> = OnceLock::new();
+/// All ranks, and this one alone: there for as long as the process, whether or not a handle names them.
+static JOB: OnceLock<(Arc<Comm>, Arc<Comm>)> = OnceLock::new();
+/// What MPI_COMM_WORLD names: null or the first of `JOB`.
+static WORLD: AtomicPtr<Comm> = AtomicPtr::new(ptr::null_mut());
 static MADE: HandleTable<Comm> = HandleTable::new();
 
 /// Makes the two predefined communicators known; the first call counts.
 pub fn install(world: Arc<Comm>, itself: Arc<Comm>) {
     world.events.set_comm(abi::MPI_COMM_WORLD);
     itself.events.set_comm(abi::MPI_COMM_SELF);
-    let _ = WORLD.set(world);
-    let _ = SELF.set(itself);
+    let _ = JOB.set((world, itself));
+}
+
+/// The handles MPI_COMM_WORLD and MPI_COMM_SELF name something from now on, or no more: with sessions alone they do not
+/// (MPI 5.0 §11.3).
+pub fn name_predefined(named: bool) {
+    let world = JOB.get().filter(|_| named).map_or(ptr::null(), |(world, _)| Arc::as_ptr(world));
+    // Release: "world" edge, pairs with Acquire in `named_world`, publishes what initialisation built.
+    WORLD.store(world.cast_mut(), Ordering::Release);
+}
+
+#[inline(always)]
+fn named_world() -> Option<&'static Comm> {
+    // Acquire: "world" edge, pairs with Release in `name_predefined`.
+    let world = WORLD.load(Ordering::Acquire);
+    // SAFETY: null, or what an `Arc` in `JOB` points to, which is never dropped and only ever shared.
+    unsafe { world.as_ref() }
 }
 
 fn predefined(handle: usize) -> Option<&'static Arc<Comm>> {
-    match handle {
-        abi::MPI_COMM_WORLD => WORLD.get(),
-        abi::MPI_COMM_SELF => SELF.get(),
-        _ => None,
+    if !matches!(handle, abi::MPI_COMM_WORLD | abi::MPI_COMM_SELF) {
+        return None;
     }
+    let (world, itself) = JOB.get().filter(|_| named_world().is_some())?;
+    Some(if handle == abi::MPI_COMM_WORLD { world } else { itself })
 }
 
 fn invalid(handle: usize) -> Error {
     Error::Comm(match handle {
         abi::MPI_COMM_NULL => "MPI_COMM_NULL",
         0 => "0 is no handle",
+        abi::MPI_COMM_WORLD | abi::MPI_COMM_SELF => "it names nothing before MPI_Init and after MPI_Finalize",
         _ => "no such communicator, or it has been freed",
     })
 }
@@ -59,7 +80,7 @@ pub unsafe fn find<'a>(handle: usize) -> Result<&'a Comm> {
 #[inline(always)]
 pub unsafe fn peek<'a>(handle: usize) -> Option<&'a Comm> {
     if handle == abi::MPI_COMM_WORLD {
-        return WORLD.get().map(|comm| &**comm);
+        return named_world();
     }
     // SAFETY: the caller's promise.
     unsafe { find(handle) }.ok()
@@ -74,12 +95,12 @@ pub fn get(handle: usize) -> Result<Arc<Comm>> {
     found.or_else(|| MADE.get(handle)).ok_or_else(|| invalid(handle))
 }
 
-/// MPI_COMM_WORLD.
+/// The communicator of all ranks, also where its handle names nothing: sessions make theirs through it.
 ///
 /// # Errors
 /// [`Error::Comm`] before [`install`].
 pub fn world() -> Result<&'static Comm> {
-    WORLD.get().map(|comm| &**comm).ok_or(Error::Comm("MPI is not initialised"))
+    JOB.get().map(|(world, _)| &**world).ok_or(Error::Comm("MPI is not initialised"))
 }
 
 /// Gives a new communicator its handle.

@@ -1,4 +1,14 @@
-//! The one engine of a C program: from MPI_Init to MPI_Finalize.
+//! The one engine of a C program, and who uses it: the world, from MPI_Init to MPI_Finalize, and sessions.
+//!
+//! The engine is made for the first of them and stays to the end of the process. While any of them is there the C face is open and
+//! the rank counts as initialised in the roster; behind the last one it counts as finalized, so that its process may end.
+//! MPI_Finalize waits for all ranks. The last session to go does not (§11.3: nobody else need have one), but waits until
+//! nothing that this rank has begun needs it any more.
+//!
+//! # Thread levels
+//! An engine that a session makes locks for MPI_THREAD_MULTIPLE, whatever was asked: sessions of libraries that do not know of
+//! each other may be used at once, and a later MPI_Init_thread may ask for more. One that MPI_Init makes is what that asked for,
+//! and sessions beside it get no more.
 
 use super::boundary::{self, Hooks, Phase};
 use super::mpi::errhandler;
@@ -9,18 +19,49 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::job::{Job, State};
 use core::ffi::c_int;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::ThreadId;
 
 /// Made once, kept to the end of the process: what is in flight may need it.
 static ENGINE: OnceLock<Process> = OnceLock::new();
-/// Keeps two threads from initialising at once.
-static STARTING: Mutex<()> = Mutex::new(());
+/// Whoever changes it holds the lock to the end of what follows from the change.
+static USERS: Mutex<Users> = Mutex::new(Users { world: false, sessions: 0 });
+/// Set by MPI_Init, which comes once.
+static WORLD: OnceLock<World> = OnceLock::new();
 
 struct Process {
     engine: Engine,
+    /// The highest thread level that the engine serves.
+    most: c_int,
+}
+
+struct World {
     level: c_int,
     main: ThreadId,
+}
+
+/// Who uses MPI at present.
+struct Users {
+    world: bool,
+    sessions: usize,
+}
+
+impl Users {
+    fn any(&self) -> bool {
+        self.world || self.sessions > 0
+    }
+
+    /// Makes the roster and the C face say what is so now.
+    fn tell(&self, engine: &Engine) {
+        let state = if self.any() { State::Initialised } else { State::Finalized };
+        engine.job().advance(state);
+        engine.job().expect_all(self.world);
+        boundary::set_open(self.any());
+    }
+}
+
+fn users() -> MutexGuard<'static, Users> {
+    USERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The engine, once initialised.
@@ -38,26 +79,76 @@ pub fn running() -> Option<&'static Engine> {
     ENGINE.get().map(|process| &process.engine)
 }
 
-/// The thread level in force; `None` before initialisation.
+/// The thread level that MPI_Init gave; `None` before it.
 #[must_use]
 pub fn level() -> Option<c_int> {
-    ENGINE.get().map(|process| process.level)
+    WORLD.get().map(|world| world.level)
 }
 
 /// Whether the calling thread is the one that initialised MPI.
 #[must_use]
 pub fn is_main_thread() -> bool {
-    ENGINE.get().is_some_and(|process| process.main == std::thread::current().id())
+    WORLD.get().is_some_and(|world| world.main == std::thread::current().id())
 }
 
-/// Joins the job and makes MPI_COMM_WORLD and MPI_COMM_SELF. Again, it changes nothing.
+/// What MPI_Init does: the world is there, with thread level `level` or what the engine serves, if that is less.
+///
+/// # Errors
+/// Those of `start`.
+pub fn open_world(level: c_int) -> Result<()> {
+    let mut users = users();
+    let process = start(level)?;
+    let _ = WORLD.set(World { level: level.min(process.most), main: std::thread::current().id() });
+    users.world = true;
+    comms::name_predefined(true);
+    boundary::set_phase(Phase::Running);
+    users.tell(&process.engine);
+    Ok(())
+}
+
+/// One session more, which asks for thread level `level`; gives the level that it has.
+///
+/// # Errors
+/// Those of `start`.
+pub fn open_session(level: c_int) -> Result<c_int> {
+    let mut users = users();
+    let process = start(abi::MPI_THREAD_MULTIPLE)?;
+    users.sessions += 1;
+    users.tell(&process.engine);
+    Ok(level.min(process.most))
+}
+
+/// One session less. The last user to go waits until nothing that this rank has begun needs it any more.
+///
+/// # Errors
+/// [`Error::PeerGone`] when a rank died meanwhile. The session is gone all the same.
+pub fn close_session() -> Result<()> {
+    let engine = engine()?;
+    {
+        let mut users = users();
+        users.sessions -= 1;
+        if users.any() {
+            return Ok(());
+        }
+    }
+    // Without the lock: meanwhile others may come, and then we are not the last.
+    let departed = engine.depart();
+    users().tell(engine);
+    departed
+}
+
+/// What errors need before there is an engine.
+pub fn install_hooks() {
+    boundary::install(Hooks { handler: errhandler::handler_of, end_job, rank: own_rank });
+}
+
+/// Joins the job and makes the communicators of all ranks and of this one. Again, it changes nothing. The caller holds `USERS`.
 ///
 /// # Errors
 /// [`Error::Segment`] when the job's memory cannot be had, [`Error::Other`] when the environment makes no sense.
-pub fn start(level: c_int) -> Result<()> {
-    let _alone = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
-    if ENGINE.get().is_some() {
-        return Ok(());
+fn start(level: c_int) -> Result<&'static Process> {
+    if let Some(process) = ENGINE.get() {
+        return Ok(process);
     }
     let job = match Job::from_environment()? {
         Some(job) => job,
@@ -73,9 +164,8 @@ pub fn start(level: c_int) -> Result<()> {
     let itself = engine.open(Comm::itself(rank, engine.registry().attach(abi::MPI_COMM_SELF)))?;
     comms::install(Arc::new(world), Arc::new(itself));
     environment::install(engine.config().in_force());
-    let _ = ENGINE.set(Process { engine, level, main: std::thread::current().id() });
-    boundary::install(Hooks { handler: errhandler::handler_of, end_job, rank: own_rank });
-    Ok(())
+    install_hooks();
+    Ok(ENGINE.get_or_init(|| Process { engine, most: level }))
 }
 
 fn own_rank() -> Option<u32> {
@@ -91,7 +181,7 @@ pub(crate) fn let_launched_ranks_copy(launcher: Option<i32>) {
     }
 }
 
-/// Waits for all ranks and leaves the job.
+/// What MPI_Finalize does: waits for all ranks; leaves the job unless a session is open.
 ///
 /// # Errors
 /// [`Error::PeerGone`] when a rank died meanwhile.
@@ -99,8 +189,11 @@ pub fn finish() -> Result<()> {
     let engine = engine()?;
     engine.job().advance(State::Finalizing);
     engine.leave(comms::world()?)?;
-    engine.job().advance(State::Finalized);
+    let mut users = users();
+    users.world = false;
+    comms::name_predefined(false);
     boundary::set_phase(Phase::After);
+    users.tell(engine);
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use core::cell::Cell;
 mod running {
     use crate::sync::{AtomicU64, Ordering};
 
-    /// Set while the C face may not be used: before MPI_Init and after MPI_Finalize.
+    /// Set while the C face may not be used: neither is MPI initialised nor a session open.
     const SHUT: u64 = 1 << 63;
     /// One gate through which somebody listens.
     const GATE: u64 = 1 << 32;
@@ -63,7 +63,7 @@ pub(super) fn gate_changed(opened: bool) {
     running::gate(opened);
 }
 
-/// Opens the C face when MPI is initialised, and shuts it when MPI is finalised.
+/// Opens the C face to the first who uses MPI, and shuts it behind the last.
 #[cfg(not(perusal_loom))]
 pub(crate) fn open_c_face(open: bool) {
     running::set_open(open);

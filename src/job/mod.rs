@@ -21,7 +21,7 @@ pub mod telemetry;
 use std::os::fd::RawFd;
 use std::sync::{PoisonError, RwLock};
 
-use crate::sync::Arc;
+use crate::sync::{Arc, AtomicBool, Ordering};
 use crate::{Error, Result};
 
 pub use contexts::Contexts;
@@ -232,6 +232,8 @@ pub struct Job {
     rank: u32,
     /// Where all ranks are threads of this process: for each of them whether others may reach into its buffers.
     threads: Option<Arc<Box<[RwLock<bool>]>>>,
+    /// Not all ranks need come: see [`Job::expect_all`].
+    some_stay_away: Arc<AtomicBool>,
 }
 
 impl core::ops::Deref for Job {
@@ -264,7 +266,7 @@ impl Job {
             )));
         }
         memory.roster().entry(rank).arrive(rank, own_pid())?;
-        Ok(Some(Self { memory: Arc::new(memory), rank, threads: None }))
+        Ok(Some(Self { memory: Arc::new(memory), rank, threads: None, some_stay_away: Arc::default() }))
     }
 
     /// A job of this process alone.
@@ -274,7 +276,7 @@ impl Job {
     pub fn singleton() -> Result<Self> {
         let memory = Memory::create(1, 0)?;
         memory.roster().entry(0).arrive(0, own_pid())?;
-        Ok(Self { memory: Arc::new(memory), rank: 0, threads: None })
+        Ok(Self { memory: Arc::new(memory), rank: 0, threads: None, some_stay_away: Arc::default() })
     }
 
     /// The places of `ranks` ranks that are threads of this process.
@@ -287,7 +289,12 @@ impl Job {
         (0..ranks)
             .map(|rank| {
                 memory.roster().entry(rank).arrive(rank, own_pid())?;
-                Ok(Self { memory: Arc::clone(&memory), rank, threads: Some(Arc::clone(&doors)) })
+                Ok(Self {
+                    memory: Arc::clone(&memory),
+                    rank,
+                    threads: Some(Arc::clone(&doors)),
+                    some_stay_away: Arc::default(),
+                })
             })
             .collect()
     }
@@ -333,6 +340,13 @@ impl Job {
         self.roster().entry(self.rank).advance(state);
     }
 
+    /// Whether every rank of the job is to come, as it is unless told otherwise. If not (MPI sessions), one whose process has
+    /// ended without ever coming is missed only by who waits for it by name.
+    pub fn expect_all(&self, all: bool) {
+        // Relaxed: a hint for `check_alive`, which is asked again and again.
+        self.some_stay_away.store(!all, Ordering::Relaxed);
+    }
+
     /// Why this rank must not wait any longer for `peer` (for anybody, with `None`): the job was aborted, the peer is
     /// dead, or the launcher is gone and nobody will notice any more. To be asked now and then in a long wait, not on the
     /// way of a message: it may take a system call.
@@ -345,6 +359,10 @@ impl Job {
         }
         let dead = match peer {
             Some(rank) => Some(rank).filter(|rank| self.roster().is_dead(*rank)),
+            // Relaxed: as in `expect_all`.
+            None if self.some_stay_away.load(Ordering::Relaxed) => {
+                self.roster().first_dead_of_those_that_came()
+            }
             None => self.roster().first_dead(),
         };
         if let Some(rank) = dead {
@@ -425,6 +443,19 @@ mod tests {
         assert_eq!(error.to_string(), "rank 1 is gone: exited with status 3 before MPI_Finalize");
         assert!(jobs[0].check_alive(Some(0)).is_ok());
         assert!(jobs[0].check_alive(None).is_err());
+    }
+
+    #[test]
+    fn who_never_came_is_missed_unless_not_all_are_expected() {
+        let memory = Arc::new(Memory::create(2, 0).unwrap());
+        memory.roster().entry(0).arrive(0, own_pid()).unwrap();
+        let job = Job { memory, rank: 0, threads: None, some_stay_away: Arc::default() };
+        job.roster().entry(1).set_exit(Exit(0));
+        job.roster().entry(1).declare_dead();
+        assert!(job.check_alive(None).is_err());
+        job.expect_all(false);
+        assert!(job.check_alive(None).is_ok());
+        assert!(job.check_alive(Some(1)).is_err());
     }
 
     #[test]

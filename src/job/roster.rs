@@ -1,7 +1,8 @@
 //! Who has arrived, who is gone, and of what.
 //!
 //! Rules of an entry:
-//! - R1: the rank itself moves its state forward, from absent to finalized; the launcher alone declares it dead.
+//! - R1: the rank itself moves its state forward, from absent to finalized, and back from finalized to initialised when it opens
+//!   another session; the launcher alone declares it dead.
 //! - R2: dead is the last state; nothing leaves it.
 //! - R3: the exit word and the process group are the launcher's.
 
@@ -18,11 +19,11 @@ pub enum State {
     Absent = 0,
     /// It has attached to the segment.
     Arrived = 1,
-    /// MPI is initialised.
+    /// MPI is initialised, or a session is open.
     Initialised = 2,
     /// It is inside MPI_Finalize.
     Finalizing = 3,
-    /// MPI_Finalize is done.
+    /// MPI_Finalize is done, or the last session is finalized, and nothing is open.
     Finalized = 4,
     /// Its process is gone without having finalized.
     Dead = 5,
@@ -269,6 +270,12 @@ impl<'a> Roster<'a> {
     #[must_use]
     pub fn first_dead(self) -> Option<u32> {
         (0..self.memory.size()).find(|rank| self.is_dead(*rank))
+    }
+
+    /// The same, among the ranks that have ever taken their place.
+    #[must_use]
+    pub fn first_dead_of_those_that_came(self) -> Option<u32> {
+        (0..self.memory.size()).find(|rank| self.is_dead(*rank) && self.entry(*rank).pid() != 0)
     }
 }
 

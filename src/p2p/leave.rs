@@ -1,4 +1,4 @@
-//! Leaving the job together (MPI 5.0 §11.2.2).
+//! Leaving the job, together (MPI 5.0 §11.2.2) or each for itself (§11.3).
 
 use crate::comm::Comm;
 use crate::engine::Engine;
@@ -28,5 +28,18 @@ impl Engine {
             distance *= 2;
         }
         self.wait_until(|| None, || self.backlog.lock(self.shared).is_empty())
+    }
+
+    /// Waits until nothing that this rank has begun needs it any more: buffered sends have been received, operations whose
+    /// requests were freed are over, and what waited for room at a peer has left. Nobody else has to come here.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::wait`].
+    pub fn depart(&self) -> Result<()> {
+        self.flush_buffer()?;
+        let freed =
+            || self.requests.alive_ones().any(|it| it.state().is_detached() && it.state().is_active());
+        self.wait_until(|| None, || !freed() && self.backlog.lock(self.shared).is_empty())
     }
 }

@@ -3,6 +3,7 @@
 use super::{attr, errhandler, group, info};
 use crate::abi::*;
 use crate::capi::args::{put, take, text};
+use crate::capi::boundary::Source;
 use crate::capi::collective::{begin, blocking, check, check_later, later};
 use crate::capi::comms;
 use crate::capi::process::engine;
@@ -372,7 +373,7 @@ export! {
     fn MPI_Comm_create_from_group(
         group: MPI_Group, stringtag: *const c_char, info: MPI_Info, errhandler: MPI_Errhandler,
         newcomm: *mut MPI_Comm,
-    ) raises(MPI_COMM_SELF) {
+    ) raises(Source::NewComm(errhandler)) {
         let made = || {
             // SAFETY: a string argument.
             let tag = string_tag(unsafe { text(stringtag) }?);
@@ -407,7 +408,7 @@ export! {
     fn MPI_Intercomm_create_from_groups(
         local_group: MPI_Group, local_leader: c_int, remote_group: MPI_Group, remote_leader: c_int,
         stringtag: *const c_char, info: MPI_Info, errhandler: MPI_Errhandler, newintercomm: *mut MPI_Comm,
-    ) raises(MPI_COMM_SELF) {
+    ) raises(Source::NewComm(errhandler)) {
         let made = || {
             // SAFETY: a string argument.
             let tag = string_tag(unsafe { text(stringtag) }?);

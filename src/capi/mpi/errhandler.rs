@@ -3,12 +3,13 @@
 //! A user's handler keeps its handle for as long as the user holds a reference to it: one from its creation and one from each
 //! time it was asked for. Objects that have it keep the handler itself alive, handle or not.
 
+use super::session;
 use crate::abi::*;
 use crate::capi::args::{put, take};
 use crate::capi::boundary::{self, Handler, Source};
 use crate::capi::comms;
 use crate::capi::handles::HandleTable;
-use crate::capi::types::{MPI_Comm, MPI_Errhandler, MPI_File};
+use crate::capi::types::{MPI_Comm, MPI_Errhandler, MPI_File, MPI_Session};
 use crate::comm::errhandler::{Errhandler, ErrhandlerFn, ErrhandlerSlot, Kind, User};
 use crate::comm::lock;
 use crate::error::{Error, Result};
@@ -25,7 +26,8 @@ static HELD: Mutex<Vec<(MPI_Errhandler, usize)>> = Mutex::new(Vec::new());
 /// What files have that say nothing else, and MPI_FILE_NULL.
 static OF_NO_FILE: LazyLock<ErrhandlerSlot> = LazyLock::new(|| ErrhandlerSlot::new(Errhandler::Return));
 
-/// The error handler of an object, as [`boundary::Hooks`] ask for it. What is no communicator stands for MPI_COMM_SELF.
+/// The error handler of an object, as [`boundary::Hooks`] ask for it. What is no object stands for MPI_COMM_SELF; where that
+/// names nothing either, errors are fatal.
 pub fn handler_of(source: Source) -> Handler {
     let found = match source {
         Source::File(_) => OF_NO_FILE.get(),
@@ -33,8 +35,23 @@ pub fn handler_of(source: Source) -> Handler {
             Ok(comm) => comm.errhandler.get(),
             Err(_) => Errhandler::Fatal,
         },
-        Source::Win(_) | Source::Session(_) => return handler_of(Source::Comm(MPI_COMM_SELF)),
+        Source::Session(handle) => match session::find(handle) {
+            Ok(session) => session.errhandler.get(),
+            Err(_) => return handler_of(Source::Comm(MPI_COMM_SELF)),
+        },
+        Source::NewComm(handler) => return of_new(handler, Kind::Comm),
+        Source::NewSession(handler) => return of_new(handler, Kind::Session),
+        Source::Win(_) => return handler_of(Source::Comm(MPI_COMM_SELF)),
     };
+    answer(found)
+}
+
+/// The answer of the handler that a new object of `kind` was to have; MPI_COMM_SELF's if that is none.
+fn of_new(handler: MPI_Errhandler, kind: Kind) -> Handler {
+    find(handler, kind).map_or_else(|_| handler_of(Source::Comm(MPI_COMM_SELF)), answer)
+}
+
+fn answer(found: Errhandler) -> Handler {
     match found {
         Errhandler::Fatal => Handler::Fatal,
         Errhandler::Abort => Handler::Abort,
@@ -140,6 +157,24 @@ export! {
         unsafe { put(errhandler, handle) }
     }
 
+    /// MPI 5.0 §9.3.4.
+    fn MPI_Session_set_errhandler(session: MPI_Session, errhandler: MPI_Errhandler)
+        raises(Source::Session(session))
+    {
+        let found = session::find(session)?;
+        found.errhandler.replace(find(errhandler, Kind::Session)?);
+        Ok(())
+    }
+
+    /// MPI 5.0 §9.3.4; the handle is the caller's to free.
+    fn MPI_Session_get_errhandler(session: MPI_Session, errhandler: *mut MPI_Errhandler)
+        raises(Source::Session(session))
+    {
+        let handle = handle_of(&session::find(session)?.errhandler.get())?;
+        // SAFETY: an output argument.
+        unsafe { put(errhandler, handle) }
+    }
+
     /// MPI 5.0 §9.3.3, for MPI_FILE_NULL: what files have from the start.
     fn MPI_File_set_errhandler(file: MPI_File, errhandler: MPI_Errhandler) raises(Source::File(file)) {
         only_no_file(file)?;
@@ -179,6 +214,13 @@ export! {
     fn MPI_Comm_call_errhandler(comm: MPI_Comm, errorcode: c_int) raises(comm) {
         comms::get(comm)?;
         call(Source::Comm(comm), "MPI_Comm_call_errhandler", errorcode);
+        Ok(())
+    }
+
+    /// MPI 5.0 §9.5.
+    fn MPI_Session_call_errhandler(session: MPI_Session, errorcode: c_int) raises(Source::Session(session)) {
+        session::find(session)?;
+        call(Source::Session(session), "MPI_Session_call_errhandler", errorcode);
         Ok(())
     }
 

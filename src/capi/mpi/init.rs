@@ -2,7 +2,7 @@
 
 use crate::abi::*;
 use crate::capi::args::put;
-use crate::capi::boundary::{self, Phase, phase};
+use crate::capi::boundary::{Phase, phase};
 use crate::capi::process;
 use crate::capi::types::MPI_Comm;
 use crate::error::{Error, Result};
@@ -19,9 +19,7 @@ fn begin(function: &'static str, level: c_int) -> Result<()> {
         Phase::Running => return Err(Error::Other(format!("{function} called twice"))),
         Phase::After => return Err(Error::Other(format!("{function} called after MPI_Finalize"))),
     }
-    process::start(level)?;
-    boundary::set_phase(Phase::Running);
-    Ok(())
+    process::open_world(level)
 }
 
 export! {
@@ -30,7 +28,7 @@ export! {
         begin("MPI_Init", MPI_THREAD_SINGLE)
     }
 
-    /// MPI 5.0 §11.2.1. The level given is the one required.
+    /// MPI 5.0 §11.2.1. The level given is the one required, or what the sessions before have left possible.
     fn MPI_Init_thread(
         _argc: *mut c_int, _argv: *mut *mut *mut c_char, required: c_int, provided: *mut c_int,
     ) anytime raises(MPI_COMM_SELF) {
@@ -53,14 +51,18 @@ export! {
 
     /// MPI 5.0 §11.2.2. What is cached on MPI_COMM_SELF goes first (§11.2.4).
     fn MPI_Finalize() raises(MPI_COMM_SELF) {
+        if phase() != Phase::Running {
+            return Err(Error::NotInitialized("MPI_Finalize"));
+        }
         super::attr::comm_freed(MPI_COMM_SELF)?;
         process::finish()
     }
 
-    /// MPI 5.0 §11.6.2.
+    /// MPI 5.0 §11.6.2: of MPI_Init; what a session has, MPI_Session_get_info tells.
     fn MPI_Query_thread(provided: *mut c_int) raises(MPI_COMM_SELF) {
+        let level = process::level().ok_or(Error::NotInitialized("MPI_Query_thread"))?;
         // SAFETY: an output argument.
-        unsafe { put(provided, process::level().unwrap_or(MPI_THREAD_SINGLE)) }
+        unsafe { put(provided, level) }
     }
 
     /// MPI 5.0 §11.6.2.

@@ -19,6 +19,7 @@ pub mod pack;
 pub mod persistent;
 pub mod probe;
 pub mod request;
+pub mod session;
 pub mod status;
 pub mod topo;
 pub mod type_contents;
