@@ -82,6 +82,8 @@ impl Job {
             "600",
             "--messages",
             "20000",
+            "--bytes",
+            bytes,
             "--quiet",
         ]);
         command.env("PERUSAL_TEST_MARK", &mark).env("TMPDIR", temporary);

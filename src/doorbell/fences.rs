@@ -1,7 +1,7 @@
 //! The one place with store-load fences, and who pays for them.
 
 use crate::error::{Error, Result};
-use crate::sync::{Ordering, compiler_fence, fence};
+use crate::sync::{Ordering, compiler_fence, fence, membarrier};
 
 /// Who issues the full fence of a store-load pair (bell rules 1 and 2). All ranks of a job agree on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,19 +23,11 @@ impl Fences {
         if both_sides {
             return Ok(Self::BothSides);
         }
-        if membarrier(libc::MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) == 0 {
-            return Ok(Self::Sleeper);
-        }
-        Err(Error::Other(format!(
-            "membarrier(2): {}; set PERUSAL_SENDER_FENCES=1 for the whole job to do without it",
-            std::io::Error::last_os_error()
-        )))
-    }
-
-    /// Whether the kernel has the expedited global `membarrier` that [`Fences::Sleeper`] needs.
-    #[must_use]
-    pub fn membarrier_works() -> bool {
-        membarrier(libc::MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) == 0
+        membarrier::register().map(|()| Self::Sleeper).map_err(|error| {
+            Error::Other(format!(
+                "membarrier(2): {error}; set PERUSAL_SENDER_FENCES=1 for the whole job to do without it"
+            ))
+        })
     }
 
     /// Side A: between a store and a load that side B orders with [`Self::heavy`].
@@ -54,15 +46,7 @@ impl Fences {
     pub fn heavy(self) {
         match self {
             Self::BothSides => fence(Ordering::SeqCst),
-            Self::Sleeper => {
-                let result = membarrier(libc::MEMBARRIER_CMD_GLOBAL_EXPEDITED);
-                assert!(result == 0, "membarrier(2) was granted at start-up and is refused now");
-            }
+            Self::Sleeper => membarrier::issue(),
         }
     }
-}
-
-fn membarrier(command: libc::c_int) -> libc::c_long {
-    // SAFETY: membarrier takes no pointers and changes no memory of ours.
-    unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) }
 }

@@ -62,6 +62,8 @@ pub struct Founding {
     pub launcher: i32,
     /// CPUs that the job may use.
     pub usable_cpus: u32,
+    /// Whether senders fence (see [`Header::sender_fences`]).
+    pub sender_fences: bool,
 }
 
 /// That somebody called for the end of the job.
@@ -93,7 +95,7 @@ impl Abort {
 impl Header {
     /// Fills the header of a new segment (rule 1).
     pub fn write(&self, founding: &Founding) {
-        let Founding { geometry, total, job_id, launcher, usable_cpus } = *founding;
+        let Founding { geometry, total, job_id, launcher, usable_cpus, sender_fences } = *founding;
         // Relaxed: no other process has the segment yet; starting one orders these before all it does.
         self.version.store(VERSION, Ordering::Relaxed);
         self.ranks.store(geometry.ranks, Ordering::Relaxed);
@@ -103,7 +105,7 @@ impl Header {
         self.job_id.store(job_id, Ordering::Relaxed);
         self.launcher.store(launcher, Ordering::Relaxed);
         self.usable_cpus.store(usable_cpus, Ordering::Relaxed);
-        self.sender_fences.store(u32::from(geometry.ranks > usable_cpus), Ordering::Relaxed);
+        self.sender_fences.store(u32::from(sender_fences), Ordering::Relaxed);
         self.magic.store(MAGIC, Ordering::Relaxed);
     }
 
@@ -152,8 +154,8 @@ impl Header {
         self.usable_cpus.load(Ordering::Relaxed)
     }
 
-    /// Whether senders must fence before they look for a sleeper: so when ranks outnumber the usable CPUs, for then
-    /// ranks sleep often and a system call a sleep would cost more than a fence a send.
+    /// Whether senders must fence before they look for a sleeper: so where the kernel has no `membarrier`, and when ranks
+    /// outnumber the usable CPUs, for then ranks sleep often and a system call a sleep would cost more than a fence a send.
     #[inline]
     #[must_use]
     pub fn sender_fences(&self) -> bool {

@@ -73,12 +73,14 @@ impl Memory {
         let blocks = layout.rank_block(0);
         segment.reserve(blocks, layout.fixed() - blocks)?;
         let memory = Self { segment, layout };
+        let usable_cpus = cpus::usable();
         memory.header().write(&header::Founding {
             geometry: layout.geometry(),
             total: layout.total(),
             job_id: telemetry::now() ^ u64::from(std::process::id()) << 40,
             launcher,
-            usable_cpus: cpus::usable(),
+            usable_cpus,
+            sender_fences: ranks > usable_cpus || !crate::sync::membarrier::is_there(),
         });
         Ok(memory)
     }

@@ -77,4 +77,5 @@ impl<T> core::ops::Deref for Padded<T> {
 }
 
 mod elided;
+pub mod membarrier;
 pub use elided::{Elided, ElidedGuard};
