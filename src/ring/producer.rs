@@ -60,7 +60,9 @@ impl<S: Storage> Producer<S> {
         if !self.cell_free() {
             return false;
         }
-        self.fill_cell(header, |inline| fill(&mut inline[..len]));
+        // SAFETY: `cell_free` found the cell behind the consumer's published head, so it is ours (ring rule 1).
+        let inline = unsafe { self.begin_cell(header) };
+        fill(&mut inline[..len]);
         self.commit(header.kind, len);
         true
     }
@@ -79,24 +81,29 @@ impl<S: Storage> Producer<S> {
             // ring rule 1: `bulk_free` found all of it behind the consumer's published head.
             fill(unsafe { core::slice::from_raw_parts_mut(to, len) });
         });
-        self.fill_cell(header, |_| ());
+        // SAFETY: as in `push_inline`.
+        unsafe { self.begin_cell(header) };
         self.bulk_tail = end;
         self.commit(header.kind, len);
         true
     }
 
+    /// Writes the envelope of the next cell and gives its inline payload.
+    ///
+    /// # Safety
+    ///
+    /// The cell is ours by ring rule 1, and stays so until it is committed.
     #[inline(always)]
-    fn fill_cell(&mut self, header: &Header, fill: impl FnOnce(&mut [u8; INLINE])) {
-        self.storage.write_body(self.place(), |body| {
-            // SAFETY: `write_body` gives a valid body, ours alone by ring rule 1: `cell_free` found the cell behind
-            // the consumer's published head.
-            let body = unsafe { &mut *body };
-            body.context = header.context;
-            body.tag = header.tag;
-            body.source = header.source;
-            body.id = header.id;
-            fill(&mut body.inline);
-        });
+    unsafe fn begin_cell<'a>(&mut self, header: &Header) -> &'a mut [u8; INLINE] {
+        let body = self.storage.write_body(self.place(), |body| body);
+        // SAFETY: `write_body` gives a valid body, ours alone by the caller's promise; nobody else looks at it before
+        // `commit`, which comes after the last use of what we give back.
+        let body = unsafe { &mut *body };
+        body.context = header.context;
+        body.tag = header.tag;
+        body.source = header.source;
+        body.id = header.id;
+        &mut body.inline
     }
 
     /// Edge 1.
