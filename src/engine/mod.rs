@@ -24,7 +24,7 @@ use crate::job::{self, Job, Telemetry};
 use crate::p2p::{Buffers, Channel, Channels};
 use crate::progress::{Backgrounds, Crowd, Incoming};
 use crate::request::{Ref, Slab};
-use crate::sync::{AtomicIsize, AtomicU64, Elided, Mutex, MutexGuard, Ordering};
+use crate::sync::{AtomicU64, Elided, Mutex, MutexGuard, Ordering};
 use crate::wire::CopyPolicy;
 use core::ptr::NonNull;
 use std::collections::HashMap;
@@ -51,8 +51,6 @@ pub struct Engine {
     pub(crate) buffers: Buffers,
     registry: Arc<Registry>,
     next_id: AtomicU64,
-    /// Active sends whose users have let go of them. Below zero for a moment when one completes while it is let go.
-    let_go: AtomicIsize,
     /// Sends whose receiver was asked to throw them away, and its answer.
     cancelling: Mutex<HashMap<u32, Option<bool>>>,
     failure: OnceLock<Error>,
@@ -111,7 +109,6 @@ impl Engine {
             buffers: Buffers::default(),
             registry: Registry::new(fatal),
             next_id: AtomicU64::new(1 << 40),
-            let_go: AtomicIsize::new(0),
             cancelling: Mutex::default(),
             failure: OnceLock::new(),
             config,
@@ -238,17 +235,6 @@ impl Engine {
             let released = self.job.contexts().release(context / 2);
             debug_assert!(released.is_ok(), "context {context}: {released:?}");
         }
-    }
-
-    /// Counts an active send that its user lets go of (1), or one such that has completed (-1).
-    pub(crate) fn let_go(&self, change: isize) {
-        // Relaxed: a count; what was sent is published by the rings.
-        self.let_go.fetch_add(change, Ordering::Relaxed);
-    }
-
-    /// Active sends whose users have let go of them.
-    pub(crate) fn sends_let_go(&self) -> isize {
-        self.let_go.load(Ordering::Relaxed)
     }
 
     /// The sends whose receiver was asked to throw them away.

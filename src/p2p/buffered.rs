@@ -172,7 +172,6 @@ impl Engine {
         carrier.state().activate();
         // The carrier is nobody's handle: it releases itself, and with it the piece.
         let _ = carrier.state().detach();
-        self.let_go(1);
         (body.twin, carried.twin) = (carrier.id(), request.id());
         let sent = if carried.world == self.rank {
             self.send_to_self(channel_ref, carrier)

@@ -162,11 +162,7 @@ impl Engine {
             // SAFETY: the request counts as pending on the channel.
             request_event(unsafe { channel.as_ref() }, request, Event::ReqComplete);
         }
-        let sends = body.operation == Operation::Send;
         if request.state().complete(self.shared) == crate::request::Then::Release {
-            if sends {
-                self.let_go(-1);
-            }
             self.release_request(request);
         }
         if self.shared {

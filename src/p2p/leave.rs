@@ -3,6 +3,7 @@
 use crate::comm::Comm;
 use crate::engine::Engine;
 use crate::error::Result;
+use crate::request::Operation;
 
 /// Tag of the farewell on the world's collective context: no collective uses the library's own tags from here down.
 const FAREWELL: i32 = i32::MIN;
@@ -15,7 +16,10 @@ impl Engine {
     /// As [`Engine::wait`].
     pub fn leave(&self, world: &Comm) -> Result<()> {
         // Sends that nobody waits for any more must still arrive (MPI 5.0 §11.2.2); only then is what they left in line sent.
-        self.wait_until(|| None, || self.sends_let_go() == 0 && self.backlog.lock(self.shared).is_empty())?;
+        self.wait_until(
+            || None,
+            || !self.freed_sends_under_way() && self.backlog.lock(self.shared).is_empty(),
+        )?;
         let (rank, size) = (world.rank(), world.size());
         let mut distance = 1;
         while distance < size {
@@ -30,7 +34,7 @@ impl Engine {
         self.wait_until(|| None, || self.backlog.lock(self.shared).is_empty())
     }
 
-    /// Waits until nothing that this rank has begun needs it any more: buffered sends have been received, operations whose
+    /// Waits until nothing that this rank has begun needs it any more: buffered sends have been received, sends whose
     /// requests were freed are over, and what waited for room at a peer has left. Nobody else has to come here.
     ///
     /// # Errors
@@ -38,8 +42,19 @@ impl Engine {
     /// As [`Engine::wait`].
     pub fn depart(&self) -> Result<()> {
         self.flush_buffer()?;
-        let freed =
-            || self.requests.alive_ones().any(|it| it.state().is_detached() && it.state().is_active());
-        self.wait_until(|| None, || !freed() && self.backlog.lock(self.shared).is_empty())
+        self.wait_until(
+            || None,
+            || !self.freed_sends_under_way() && self.backlog.lock(self.shared).is_empty(),
+        )
+    }
+
+    /// Whether a send whose request was freed, or that left an attached buffer, is not over. (Of a receive that was freed
+    /// nobody can tell whether it ever will be.)
+    fn freed_sends_under_way(&self) -> bool {
+        self.requests.alive_ones().any(|request| {
+            let state = request.state();
+            // SAFETY: request rule 2: what kind of operation it is does not change while it is active.
+            state.is_detached() && state.is_active() && unsafe { request.body() }.operation == Operation::Send
+        })
     }
 }

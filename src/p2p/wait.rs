@@ -139,12 +139,8 @@ impl Engine {
 
     /// Lets go of a request without waiting for it (MPI_Request_free).
     pub fn free_request(&self, request: Ref) {
-        // SAFETY: request rule 2: set when the request was made, and never changed.
-        let sends = unsafe { request.body() }.operation == Operation::Send;
-        match request.state().detach() {
-            Then::Release => self.release_request(request),
-            Then::Keep if sends => self.let_go(1),
-            Then::Keep => {}
+        if request.state().detach() == Then::Release {
+            self.release_request(request);
         }
     }
 
