@@ -4,7 +4,7 @@
 //! Bound: 2 threads, every interleaving with at most 2 preemptions, in the longest model 1
 //!        (with LOOM_MAX_PREEMPTIONS one more); a ring of 2 cells
 //!        (or of 8 that do not wrap, where bulk does) and 256 bulk bytes.
-//! Time:  half a minute on two cores, all models together.
+//! Time:  about a second on two cores, all models together.
 //!
 //! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time):
 //! Release of `Producer::commit` and Acquire of `Consumer::poll_if` (edge 1); Release of the heads in `Consumer::publish`

@@ -4,7 +4,9 @@
 //! - R1: the creator writes every field of geometry before any rank is started; nobody writes them again.
 //! - R2: the abort word goes once from zero to set; the first to set it wins.
 
-use crate::job::layout::{Geometry, HEADER};
+use crate::job::layout::Geometry;
+#[cfg(not(perusal_loom))]
+use crate::job::layout::HEADER;
 use crate::sync::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 use crate::{Error, Result};
 
