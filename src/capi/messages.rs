@@ -32,13 +32,24 @@ pub fn recv_peer(comm: &Comm, source: c_int, tag: c_int) -> Result<()> {
     if matches!(source, abi::MPI_ANY_SOURCE | abi::MPI_PROC_NULL) { Ok(()) } else { comm.check_peer(source) }
 }
 
+/// Whether an address is none of the ABI's own: NULL (MPI_BOTTOM), MPI_IN_PLACE, MPI_BUFFER_AUTOMATIC.
+#[inline(always)]
+#[must_use]
+pub fn is_memory(addr: usize) -> bool {
+    addr > abi::MPI_BUFFER_AUTOMATIC
+}
+
 /// Number of elements, and that there is something to have them in. A derived type may hold absolute addresses, so
 /// that MPI_BOTTOM, which is NULL, is its buffer.
 #[inline(always)]
 fn elements(addr: usize, count: i64, datatype: usize) -> Result<usize> {
     let n = usize::try_from(count).map_err(|_| Error::Count(count))?;
-    if addr == 0 && n > 0 && datatypes::contiguous_size(datatype).is_some() {
-        return Err(Error::Buffer("it is NULL, and the count is not 0"));
+    if !is_memory(addr) && n > 0 && datatypes::contiguous_size(datatype).is_some() {
+        return Err(Error::Buffer(if addr == abi::MPI_IN_PLACE {
+            "it is MPI_IN_PLACE, which only collective operations know"
+        } else {
+            "it is NULL, and the count is not 0"
+        }));
     }
     Ok(n)
 }
@@ -49,7 +60,7 @@ fn elements(addr: usize, count: i64, datatype: usize) -> Result<usize> {
 #[must_use]
 pub fn run_of_bytes(addr: *const c_void, count: i64, datatype: usize) -> Option<usize> {
     let size = datatypes::contiguous_size(datatype)?;
-    if count < 0 || (addr.is_null() && count > 0) { None } else { Some(count as usize * size) }
+    if count < 0 || (!is_memory(addr as usize) && count > 0) { None } else { Some(count as usize * size) }
 }
 
 /// A buffer to send from.

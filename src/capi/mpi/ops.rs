@@ -2,7 +2,8 @@
 
 use crate::abi::*;
 use crate::capi::args::{put, take};
-use crate::capi::datatypes::{datatype as committed, insert_op, op as find, remove_op};
+use crate::capi::datatypes::{contiguous_size, datatype as committed, insert_op, op as find, remove_op};
+use crate::capi::messages::is_memory;
 use crate::capi::types::{MPI_Count, MPI_Datatype, MPI_Op};
 use crate::datatype::op::{Op, UserFunction, UserFunctionC};
 use crate::{Error, Result, export};
@@ -27,6 +28,13 @@ unsafe fn reduce_local(
     op.check(&ty)?;
     if n == 0 {
         return Ok(());
+    }
+    if inbuf.cast() == inoutbuf {
+        return Err(Error::Buffer("inbuf and inoutbuf are the same"));
+    }
+    let absolute = contiguous_size(datatype).is_none();
+    if !absolute && (!is_memory(inbuf as usize) || !is_memory(inoutbuf as usize)) {
+        return Err(Error::Buffer("inbuf or inoutbuf is NULL or MPI_IN_PLACE"));
     }
     // SAFETY: the caller's.
     unsafe { op.apply(inbuf.cast(), inoutbuf.cast(), n, &ty, datatype) }
