@@ -14,6 +14,7 @@ pub mod sync;
 pub mod capi;
 pub mod coll;
 pub mod comm;
+pub mod config;
 pub mod datatype;
 pub mod doorbell;
 pub mod engine;

@@ -10,10 +10,9 @@
 //! None is taken below MPI_THREAD_MULTIPLE ([`crate::sync::Elided`]). Event callbacks may run under the first three;
 //! a callback that calls MPI is refused at the boundary, so it cannot wait for what it holds.
 
-mod config;
 pub(crate) mod parts;
 
-pub use config::{Config, CopyChoice, STEERING, Steering};
+use crate::config::Config;
 pub(crate) use parts::Outgoing;
 use parts::Peer;
 

@@ -91,8 +91,8 @@ impl Engine {
     }
 
     /// The short way of a blocking receive of bytes on a communicator that nobody observes: no request, where nothing is
-    /// posted or unexpected on it, and the next thing that the sender sent is the message. `None`, with nothing done, in
-    /// all other cases.
+    /// posted or unexpected on it, nothing else wants progress, and the next thing that the sender sent is the message.
+    /// `None`, with nothing done, in all other cases.
     ///
     /// # Safety
     ///
@@ -107,7 +107,8 @@ impl Engine {
         tag: i32,
     ) -> Option<Status> {
         let channel = comm.p2p();
-        if self.shared {
+        // What waits for room, and what goes on in the background, is moved on by the general way alone.
+        if self.shared || self.has_backlog() || self.has_background() {
             return None;
         }
         let queues = channel.queues.lock(false);

@@ -34,8 +34,14 @@ impl Engine {
     /// Moves on what is in the background. Whether something ended.
     #[inline]
     pub(super) fn advance_background(&self) -> bool {
-        // Relaxed: as above; whoever waits for an operation that it began has seen its own store.
-        self.backgrounds.count.load(Ordering::Relaxed) > 0 && self.advance_all()
+        self.has_background() && self.advance_all()
+    }
+
+    /// Whether anything is in the background.
+    #[inline(always)]
+    pub(crate) fn has_background(&self) -> bool {
+        // Relaxed: as in `in_background`; whoever waits for an operation that it began has seen its own store.
+        self.backgrounds.count.load(Ordering::Relaxed) > 0
     }
 
     #[cold]

@@ -1,6 +1,6 @@
 //! How long to poll, when to yield, when to sleep.
 
-use crate::engine::Config;
+use crate::config::Config;
 use std::time::Instant;
 
 /// Polls between two looks at the clock, which costs as much as a few polls.

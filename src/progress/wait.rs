@@ -99,8 +99,9 @@ impl Engine {
         handled > 0 || moved || ended
     }
 
-    #[inline]
-    fn has_backlog(&self) -> bool {
+    /// Whether something waits for room at a peer.
+    #[inline(always)]
+    pub(crate) fn has_backlog(&self) -> bool {
         !self.backlog.lock(self.shared).is_empty()
     }
 

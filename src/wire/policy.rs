@@ -1,7 +1,6 @@
 //! Which engine copies a large message: measured once a job, or as the user says.
 
-use crate::engine::Config;
-use crate::engine::CopyChoice;
+use crate::config::{Config, CopyChoice};
 use crate::job::Job;
 use crate::sync::{AtomicBool, Ordering};
 use std::time::Instant;

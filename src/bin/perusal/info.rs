@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use perusal::engine::STEERING;
+use perusal::config::STEERING;
 use perusal::job::{Geometry, Layout, Memory, cpus, header, layout};
 use perusal::placement::Topology;
 use perusal::wire::measure_thresholds;
