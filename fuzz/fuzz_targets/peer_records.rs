@@ -12,7 +12,7 @@ use perusal::comm::Comm;
 use perusal::datatype::Datatype;
 use perusal::doorbell::Bell;
 use perusal::engine::Engine;
-use perusal::events::{CATALOG, Occurrence, Subscription};
+use perusal::events::{CATALOG, Occurrence, Registry, Subscription};
 use perusal::job::{FD_VARIABLE, Job, Memory, RANK_VARIABLE, SIZE_VARIABLE};
 use perusal::p2p::{Mode, RecvBuf, Request, SendBuf};
 use perusal::ring::{Consumer, Header, MappedRing, Producer};
@@ -270,7 +270,7 @@ fuzz_target!(|input: &[u8]| {
     let job = Job::from_environment().expect("a job").expect("launched");
     let mut buffers = Vec::new();
     // SAFETY: this thread is the only one.
-    let engine = unsafe { Engine::new(job, false, Box::new(|text| panic!("{text}"))) }.expect("an engine");
+    let engine = unsafe { Engine::new(job, false, Registry::new(Box::new(|text| panic!("{text}")))) }.expect("an engine");
     let comm = engine.open(Comm::world(0, 2, engine.registry().attach(0))).expect("the world");
     let mut peer = Hostile::new(&memory);
     let byte = Datatype::predefined(MPI_BYTE).expect("MPI_BYTE");

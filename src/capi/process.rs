@@ -17,6 +17,7 @@ use crate::abi;
 use crate::comm::Comm;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::events::Registry;
 use crate::job::{Job, State};
 use core::ffi::c_int;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -71,6 +72,13 @@ fn users() -> MutexGuard<'static, Users> {
 #[inline(always)]
 pub fn engine() -> Result<&'static Engine> {
     ENGINE.get().map(|process| &process.engine).ok_or(Error::NotInitialized("the function"))
+}
+
+/// The events of the C face, there before the engine and after MPI_Finalize: tools may listen from the first (MPI 5.0 §15.3).
+pub fn registry() -> &'static Arc<Registry> {
+    static REGISTRY: OnceLock<Arc<Registry>> = OnceLock::new();
+    REGISTRY
+        .get_or_init(|| Registry::new(Box::new(|text: String| boundary::fatal(&text, abi::MPI_ERR_OTHER))))
 }
 
 /// The engine, if there is one.
@@ -157,9 +165,8 @@ fn start(level: c_int) -> Result<&'static Process> {
     let_launched_ranks_copy(job.header().launcher());
     let (rank, size) = (job.rank(), job.size());
     let shared = level == abi::MPI_THREAD_MULTIPLE;
-    let fatal = Box::new(|text: String| boundary::fatal(&text, abi::MPI_ERR_OTHER));
     // SAFETY: below MPI_THREAD_MULTIPLE the program promises to call from one thread at a time (MPI 5.0 §11.6.2).
-    let engine = unsafe { Engine::new(job, shared, fatal) }?;
+    let engine = unsafe { Engine::new(job, shared, registry().clone()) }?;
     let world = engine.open(Comm::world(rank, size, engine.registry().attach(abi::MPI_COMM_WORLD)))?;
     let itself = engine.open(Comm::itself(rank, engine.registry().attach(abi::MPI_COMM_SELF)))?;
     comms::install(Arc::new(world), Arc::new(itself));

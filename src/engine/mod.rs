@@ -67,8 +67,8 @@ impl core::fmt::Debug for Engine {
 }
 
 impl Engine {
-    /// The engine of one rank of a job. `shared` says that several threads may use it at once; `fatal` ends the job
-    /// with a message when an event callback asks for it (PERUSE 2.0 §5.1.2).
+    /// The engine of one rank of a job. `shared` says that several threads may use it at once. `registry` holds its
+    /// events: who listened there before the engine was made hears it from the beginning.
     ///
     /// # Errors
     ///
@@ -78,7 +78,7 @@ impl Engine {
     ///
     /// With `shared = false` the caller promises that no two threads are ever inside this engine at once
     /// (the elision rule of [`crate::sync::Elided`]).
-    pub unsafe fn new(job: Job, shared: bool, fatal: Box<dyn Fn(String) + Send + Sync>) -> Result<Self> {
+    pub unsafe fn new(job: Job, shared: bool, registry: Arc<Registry>) -> Result<Self> {
         let size = job.size();
         let config = Config::from_environment(&job)?;
         let fences = Fences::join(config.fences_on_both_sides)?;
@@ -106,7 +106,7 @@ impl Engine {
             crowd: Crowd::default(),
             copy: CopyPolicy::new(&job, &config),
             buffers: Buffers::default(),
-            registry: Registry::new(fatal),
+            registry,
             next_id: AtomicU64::new(1 << 40),
             cancelling: Mutex::default(),
             failure: OnceLock::new(),

@@ -6,6 +6,7 @@ use crate::comm::Comm;
 use crate::datatype::Datatype;
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::events::Registry;
 use crate::job::Job;
 
 /// Runs `body` on `n` ranks, each a thread, and gives back what they return.
@@ -18,8 +19,9 @@ fn ranks<R: Send>(n: u32, shared: bool, body: impl Fn(&Engine, &Comm) -> R + Syn
                 let body = &body;
                 scope.spawn(move || {
                     // SAFETY: each engine is used by its own thread, or `shared` is true.
-                    let engine = unsafe { Engine::new(job, shared, Box::new(|text| panic!("{text}"))) }
-                        .expect("engine");
+                    let engine =
+                        unsafe { Engine::new(job, shared, Registry::new(Box::new(|text| panic!("{text}")))) }
+                            .expect("engine");
                     let comm = Comm::world(engine.rank(), engine.size(), engine.registry().attach(0));
                     let comm = engine.open(comm).expect("world");
                     let result = body(&engine, &comm);

@@ -15,7 +15,7 @@
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::events::inside_callback;
+use crate::events::{Registry, inside_callback};
 use crate::job::{Job, State, contexts};
 use crate::p2p::Request;
 use crate::sync::{AtomicU8, Mutex, Ordering};
@@ -114,7 +114,7 @@ impl Member {
         fatal: Box<dyn Fn(String) + Send + Sync>,
     ) -> Result<Self> {
         // SAFETY: without `shared` there is one thread, says the caller.
-        let engine = unsafe { Engine::new(job, shared, fatal) }?;
+        let engine = unsafe { Engine::new(job, shared, Registry::new(fatal)) }?;
         Ok(Self {
             engine,
             fate,
