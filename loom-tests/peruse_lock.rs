@@ -14,7 +14,7 @@
 
 use loom::cell::UnsafeCell;
 use loom::thread;
-use perusal::events::{CommEvents, Event, Lock, LockError, Operation, Registry, Spec, Subscription};
+use perusal::events::{CommEvents, Event, Fact, Lock, LockError, Operation, Registry, Spec, Subscription};
 use std::sync::Arc;
 
 const EVENT: Event = Event::ReqActivate;
@@ -40,8 +40,9 @@ fn happen(comm: &CommEvents) {
         peer: 0,
         tag: 0,
         operation: Operation::Send,
+        bytes: 0,
     };
-    comm.raise(EVENT, 1, &spec);
+    comm.raise(&Fact::new(EVENT, 1, &spec));
 }
 
 struct Guarded(UnsafeCell<u32>);

@@ -9,7 +9,7 @@
 //! Release of `State::activate`; Acquire of `State::enter`; Release, and Acquire, of `State::leave`; Acquire of
 //! `State::release`; Acquire of `State::busy`; Release of `State::open`; the generation in `State::enter`; Release in
 //! `Slots::grow` and Acquire in `Slots::get`; Acquire in
-//! `Row::links`; Release of the event in `Registry::register` and its Acquire in `event_of`; the wake-up in
+//! `Row::links`; Release of the event in `Registry::occupy` and its Acquire in `event_of`; the wake-up in
 //! `Registry::finish`; the wait in `Registry::release`; the look at who is inside in `Registry::set_callback`.
 //!
 //! A callback's foreign data is a loom cell: loom fails a model in which two threads touch it without an edge between.
@@ -18,7 +18,7 @@
 use loom::cell::UnsafeCell;
 use loom::thread;
 use perusal::events::{
-    Callback, CommEvents, Event, EventError, Handle, Occurrence, Operation, Registry, Spec,
+    Callback, CommEvents, Event, EventError, Fact, Handle, Occurrence, Operation, Registry, Spec,
 };
 use std::sync::Arc;
 
@@ -47,8 +47,9 @@ fn happen(comm: &CommEvents) {
             peer: 0,
             tag: 0,
             operation: Operation::Send,
+            bytes: 0,
         };
-        comm.raise(EVENT, 1, &spec);
+        comm.raise(&Fact::new(EVENT, 1, &spec));
     }
 }
 

@@ -4,6 +4,7 @@
 //! architecture and never those above. `docs/architecture.md` walks a message and an event through them.
 
 pub mod abi;
+pub mod clock;
 pub mod error;
 pub mod info;
 pub mod limits;

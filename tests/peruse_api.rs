@@ -10,7 +10,9 @@ use perusal::capi::boundary::{Phase, set_phase};
 use perusal::capi::peruse::*;
 use perusal::capi::{comms, environment};
 use perusal::comm::Comm;
-use perusal::events::{CATALOG, CommCallback, CommSpec, EVENTS, Event, Operation, Registry, Spec};
+use perusal::events::{
+    CATALOG, CommCallback, CommSpec, Event, Fact, Operation, PERUSE_EVENTS, Registry, Spec,
+};
 use std::sync::{Arc, Once};
 
 const SUCCESS: c_int = Code::Success as c_int;
@@ -74,8 +76,9 @@ fn raise(comm: &Comm, event: Event) {
             peer: 0,
             tag: 0,
             operation: Operation::Send,
+            bytes: 0,
         };
-        comm.events.raise(event, 1, &spec);
+        comm.events.raise(&Fact::new(event, 1, &spec));
     }
 }
 
@@ -112,8 +115,8 @@ fn supported_events_are_the_catalogue() {
     start();
     let (mut number, mut names, mut events) = (0, null(), null());
     gives!(SUCCESS, PERUSE_Query_supported_events(&mut number, &mut names, &mut events));
-    assert_eq!(number as usize, EVENTS);
-    for (i, row) in CATALOG.iter().enumerate() {
+    assert_eq!(number as usize, PERUSE_EVENTS);
+    for (i, row) in CATALOG[..PERUSE_EVENTS].iter().enumerate() {
         // SAFETY: the arrays have `number` entries.
         let (name, event) = unsafe { (CStr::from_ptr(*names.add(i)), *events.add(i)) };
         assert_eq!((name, event), (row.name, row.event.number()));
@@ -126,7 +129,7 @@ fn supported_events_are_the_catalogue() {
 #[test]
 fn events_are_found_by_every_spelling_and_named_by_the_first() {
     start();
-    for row in &CATALOG {
+    for row in &CATALOG[..PERUSE_EVENTS] {
         for spelling in row.aliases.iter().chain([&row.name]) {
             let (mut event, mut name) = (-1, null::<c_char>());
             gives!(SUCCESS, PERUSE_Query_event(spelling.as_ptr(), &mut event));
@@ -146,7 +149,7 @@ fn unknown_events_are_invalid() {
     assert_eq!(event, 0, "PERUSE_EVENT_INVALID");
     gives!(ERR_PARAMETER, PERUSE_Query_event(null(), &mut event));
     gives!(ERR_PARAMETER, PERUSE_Query_event(c"PERUSE_COMM_REQ_ACTIVATE".as_ptr(), null_mut()));
-    for number in [c_int::MIN, -1, 0, EVENTS as c_int + 1, c_int::MAX] {
+    for number in [c_int::MIN, -1, 0, PERUSE_EVENTS as c_int + 1, c_int::MAX] {
         let mut name = c"before".as_ptr();
         gives!(ERR_EVENT, PERUSE_Query_event_name(number, &mut name));
         assert!(name.is_null());
@@ -188,7 +191,7 @@ fn registering_says_what_is_wrong_and_leaves_a_null_handle() {
         assert_eq!(handle, 0);
     };
     refused(ERR_PARAMETER, 1, MPI_COMM_WORLD, None);
-    for event in [c_int::MIN, -1, 0, EVENTS as c_int + 1] {
+    for event in [c_int::MIN, -1, 0, PERUSE_EVENTS as c_int + 1] {
         refused(ERR_EVENT, event, MPI_COMM_WORLD, Some(nothing));
     }
     for comm in [0, MPI_COMM_NULL, 5000, usize::MAX, freed] {

@@ -4,7 +4,7 @@ mod common;
 
 use common::{cc, root, scratch, success};
 use perusal::capi::peruse::Code;
-use perusal::events::{CATALOG, CommSpec, Event, Operation};
+use perusal::events::{CATALOG, CommSpec, Event, Operation, PERUSE_EVENTS};
 use std::fs;
 use std::process::Command;
 
@@ -24,7 +24,7 @@ fn values(scratch_name: &str, names: &[String]) -> Vec<i64> {
 
 #[test]
 fn every_event_and_every_spelling_has_the_catalogues_number() {
-    let rows: Vec<(String, i64)> = CATALOG
+    let rows: Vec<(String, i64)> = CATALOG[..PERUSE_EVENTS]
         .iter()
         .flat_map(|row| {
             row.aliases

@@ -12,7 +12,7 @@ use perusal::comm::Comm;
 use perusal::datatype::Datatype;
 use perusal::doorbell::Bell;
 use perusal::engine::Engine;
-use perusal::events::{CATALOG, Occurrence, Registry, Subscription};
+use perusal::events::{Binding, CATALOG, Occurrence, Registry, Subscription};
 use perusal::job::{FD_VARIABLE, Job, Memory, RANK_VARIABLE, SIZE_VARIABLE};
 use perusal::p2p::{Mode, RecvBuf, Request, SendBuf};
 use perusal::ring::{Consumer, Header, MappedRing, Producer};
@@ -279,7 +279,7 @@ fuzz_target!(|input: &[u8]| {
     let told = Arc::new(AtomicUsize::new(0));
     let listeners: Vec<Subscription> = CATALOG
         .iter()
-        .filter(|_| first & 0x80 != 0)
+        .filter(|row| first & 0x80 != 0 && row.binding == Binding::Communicator)
         .map(|row| {
             let told = Arc::clone(&told);
             let listen =

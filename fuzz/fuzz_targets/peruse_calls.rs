@@ -13,7 +13,7 @@ use perusal::capi::boundary::{Phase, set_phase};
 use perusal::capi::comms;
 use perusal::capi::peruse::*;
 use perusal::comm::Comm;
-use perusal::events::{CommCallback, CommSpec, Event, Operation, Registry, Spec};
+use perusal::events::{CommCallback, CommSpec, Event, Fact, Operation, Registry, Spec};
 use std::sync::{Arc, Once};
 
 /// Steps of one input; fewer than a communicator's handle needs to come round to the same value.
@@ -309,8 +309,9 @@ impl Model {
             peer: 3,
             tag: 4,
             operation: Operation::Recv,
+            bytes: 0,
         };
-        events.raise(event, 5, &spec);
+        events.raise(&Fact::new(event, 5, &spec));
         for handle in &mut self.handles {
             if heard(handle) {
                 handle.expected += 1;

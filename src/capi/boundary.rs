@@ -16,7 +16,7 @@
 
 use crate::abi;
 use crate::error::{Error, Result};
-use crate::events::{inside_callback, open_c_face, quiet};
+use crate::events::{Detail, Event, Fact, Spec, inside_callback, open_c_face, quiet};
 use crate::sync::{AtomicBool, AtomicU8, Ordering};
 use core::cell::Cell;
 use core::ffi::c_int;
@@ -179,6 +179,7 @@ pub fn raise(source: impl Into<Source>, function: &'static str, error: Error) ->
         comm => Source::Comm(comm),
     };
     let mut code = error.class();
+    note(source, code);
     match handler_of(source) {
         Handler::Return => code,
         Handler::Fatal | Handler::Abort => end(function, &error, code),
@@ -189,6 +190,16 @@ pub fn raise(source: impl Into<Source>, function: &'static str, error: Error) ->
             unsafe { call(&mut h, &mut code) };
             error.class()
         }
+    }
+}
+
+/// Tells who listens that an error handler is about to be invoked.
+fn note(source: Source, class: c_int) {
+    let registry = super::process::registry();
+    if registry.gate.open(Event::ErrhandlerInvoked) {
+        let comm = if let Source::Comm(handle) = source { handle } else { 0 };
+        let (spec, detail) = (Spec { comm, ..Spec::NOTHING }, Detail::Error { class, code: class });
+        registry.raise(&Fact { spec: &spec, ..Fact::of_engine(Event::ErrhandlerInvoked, detail) });
     }
 }
 

@@ -9,7 +9,7 @@ use super::comms;
 use super::types::MPI_Comm;
 use crate::abi;
 use crate::events::{
-    CATALOG, Callback, CommCallback, EVENTS, Event, EventError, Handle, LockError, Registry,
+    CATALOG, Callback, CommCallback, Event, EventError, Handle, LockError, PERUSE_EVENTS, Registry,
 };
 use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 use std::ffi::CString;
@@ -106,8 +106,8 @@ unsafe fn give<T>(to: *mut T, value: T) -> Outcome {
 
 /// Lists of pointers that C programs keep until MPI_Finalize.
 struct Lists {
-    names: [*const c_char; EVENTS],
-    events: [c_int; EVENTS],
+    names: [*const c_char; PERUSE_EVENTS],
+    events: [c_int; PERUSE_EVENTS],
     /// Owns what `environment` points to.
     _strings: Vec<CString>,
     environment: Vec<*const c_char>,
@@ -136,9 +136,9 @@ impl Lists {
     }
 }
 
-/// Events are there to be found unless they are compiled out.
-const fn known(event: Option<Event>) -> Option<Event> {
-    if cfg!(feature = "peruse") { event } else { None }
+/// The events that PERUSE has are there to be found unless they are compiled out.
+fn known(event: Option<Event>) -> Option<Event> {
+    event.filter(|event| cfg!(feature = "peruse") && event.is_peruse())
 }
 
 macro_rules! peruse {
@@ -182,7 +182,7 @@ peruse! {
         }
         let lists = Lists::get();
         let (number, names, numbers) = if cfg!(feature = "peruse") {
-            (EVENTS as c_int, lists.names.as_ptr(), lists.events.as_ptr())
+            (PERUSE_EVENTS as c_int, lists.names.as_ptr(), lists.events.as_ptr())
         } else {
             (0, core::ptr::null(), core::ptr::null())
         };

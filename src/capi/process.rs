@@ -17,7 +17,7 @@ use crate::abi;
 use crate::comm::Comm;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::events::Registry;
+use crate::events::{Detail, Event, Registry};
 use crate::job::{Job, State};
 use core::ffi::c_int;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -107,10 +107,14 @@ pub fn open_world(level: c_int) -> Result<()> {
     let mut users = users();
     let process = start(level)?;
     let _ = WORLD.set(World { level: level.min(process.most), main: std::thread::current().id() });
+    let first = !users.any();
     users.world = true;
     comms::name_predefined(true);
     boundary::set_phase(Phase::Running);
     users.tell(&process.engine);
+    if first {
+        process.engine.note(Event::Initialized, || Detail::None);
+    }
     Ok(())
 }
 
@@ -121,8 +125,12 @@ pub fn open_world(level: c_int) -> Result<()> {
 pub fn open_session(level: c_int) -> Result<c_int> {
     let mut users = users();
     let process = start(abi::MPI_THREAD_MULTIPLE)?;
+    let first = !users.any();
     users.sessions += 1;
     users.tell(&process.engine);
+    if first {
+        process.engine.note(Event::Initialized, || Detail::None);
+    }
     Ok(level.min(process.most))
 }
 
@@ -139,6 +147,7 @@ pub fn close_session() -> Result<()> {
             return Ok(());
         }
     }
+    engine.note(Event::Finalizing, || Detail::None);
     // Without the lock: meanwhile others may come, and then we are not the last.
     let departed = engine.depart();
     users().tell(engine);
@@ -169,6 +178,8 @@ fn start(level: c_int) -> Result<&'static Process> {
     let engine = unsafe { Engine::new(job, shared, registry().clone()) }?;
     let world = engine.open(Comm::world(rank, size, engine.registry().attach(abi::MPI_COMM_WORLD)))?;
     let itself = engine.open(Comm::itself(rank, engine.registry().attach(abi::MPI_COMM_SELF)))?;
+    world.note_created();
+    itself.note_created();
     comms::install(Arc::new(world), Arc::new(itself));
     environment::install(engine.config().in_force());
     install_hooks();
@@ -194,6 +205,9 @@ pub(crate) fn let_launched_ranks_copy(launcher: Option<i32>) {
 /// [`Error::PeerGone`] when a rank died meanwhile.
 pub fn finish() -> Result<()> {
     let engine = engine()?;
+    if users().sessions == 0 {
+        engine.note(Event::Finalizing, || Detail::None);
+    }
     engine.job().advance(State::Finalizing);
     engine.leave(comms::world()?)?;
     let mut users = users();

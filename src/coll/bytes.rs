@@ -2,6 +2,7 @@
 
 use super::Port;
 use crate::error::Result;
+use crate::events::Algorithm;
 
 /// From this many bytes on, a broadcast goes along a chain in pieces instead of down a tree: every link is busy at once.
 const CHAIN_FROM: usize = 64 * 1024;
@@ -25,6 +26,11 @@ pub async fn barrier<P: Port>(port: &P) -> Result<()> {
     Ok(())
 }
 
+/// How `bytes` bytes go to `size` ranks.
+pub(super) fn bcast_by(bytes: usize, size: usize) -> Algorithm {
+    if bytes >= CHAIN_FROM && size > 2 { Algorithm::Chain } else { Algorithm::Tree }
+}
+
 /// Everybody's `data` becomes that of `root`. All give the same length.
 ///
 /// # Errors
@@ -33,7 +39,7 @@ pub async fn bcast<P: Port>(port: &P, data: &mut [u8], root: usize) -> Result<()
     let size = port.size();
     let position = (port.rank() + size - root) % size;
     let rank_at = |position: usize| (position + root) % size;
-    if data.len() >= CHAIN_FROM && size > 2 {
+    if bcast_by(data.len(), size) == Algorithm::Chain {
         for piece in data.chunks_mut(PIECE) {
             if position > 0 {
                 port.recv(rank_at(position - 1), piece).await?;

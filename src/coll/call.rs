@@ -2,7 +2,7 @@
 
 use super::buffer::{Input, OpFold, Output};
 use super::inter::{self, Root, Sides};
-use super::{Port, neighbour, typed};
+use super::{Port, Told, neighbour, typed};
 use crate::comm::Comm;
 use crate::datatype::Datatype;
 use crate::datatype::op::Op;
@@ -146,12 +146,15 @@ impl Call {
     /// # Errors
     /// Those of the transfers and of the operation; [`Error::Comm`] for one that intercommunicators do not have.
     pub async unsafe fn perform<P: Port>(&self, ports: &Ports<P>, comm: &Comm) -> Result<()> {
-        match ports {
+        let told = Told::begin(comm, self.operation(), || (self.algorithm(comm), self.bytes(comm)));
+        let result = match ports {
             // SAFETY: the caller's promise.
             Ports::Within(port) => unsafe { self.within(port, comm) }.await,
             // SAFETY: the caller's promise.
             Ports::Between(sides) => unsafe { self.between(sides) }.await,
-        }
+        };
+        told.end();
+        result
     }
 
     /// # Safety

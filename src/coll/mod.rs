@@ -17,6 +17,7 @@
 //! | `neighbour` | the same among neighbours in a topology |
 //! | [`call`] | an operation with its arguments, to be performed now or in the background |
 //! | [`create`] | what the members of a new communicator must agree on |
+//! | `told` | what operations tell of themselves to who listens |
 //! | `subset` | a port over some ranks of another |
 
 pub mod buffer;
@@ -34,6 +35,7 @@ mod scratch;
 mod subset;
 #[cfg(test)]
 mod tests;
+mod told;
 pub mod typed;
 
 pub use bytes::{allgather, allgatherv, barrier, bcast};
@@ -42,6 +44,7 @@ pub use later::{Later, Number, Operation};
 pub use port::{Blocking, Purpose, user_tag};
 pub use scratch::Scratch;
 pub use subset::Subset;
+pub use told::{Told, of_purpose};
 
 use crate::error::{Error, Result};
 use core::future::Future;

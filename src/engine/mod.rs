@@ -10,6 +10,7 @@
 //! None is taken below MPI_THREAD_MULTIPLE ([`crate::sync::Elided`]). Event callbacks may run under the first three;
 //! a callback that calls MPI is refused at the boundary, so it cannot wait for what it holds.
 
+mod notice;
 pub(crate) mod parts;
 
 use crate::config::Config;
@@ -114,6 +115,7 @@ impl Engine {
             job,
         };
         engine.job.advance(job::State::Initialised);
+        engine.note_placement();
         Ok(engine)
     }
 

@@ -1,10 +1,10 @@
 //! The gate: what an event site pays when nobody listens — one relaxed load and one branch.
 
-use super::Event;
 use super::upcall::gate_changed;
+use super::{EVENTS, Event};
 use crate::sync::{AtomicU32, Ordering};
 
-/// Which events of one communicator have an open window: a bit for each.
+/// Which events of one communicator, or of the engine itself, have an open window: a bit for each.
 ///
 /// A closed gate proves that no handle of that event is active *as far as this thread can know*: an activation that
 /// happened before (on this thread, or handed over by any synchronisation) is seen, one that races may not be.
@@ -65,6 +65,33 @@ impl Gate {
         // Relaxed: as in `open`.
         if self.0.swap(0, Ordering::Relaxed) != 0 {
             gate_changed(false);
+        }
+    }
+}
+
+/// How many windows are open behind a gate, by event. Read and written under the control lock.
+#[derive(Debug)]
+pub(super) struct Windows([AtomicU32; EVENTS]);
+
+impl Windows {
+    pub(super) fn new() -> Windows {
+        Windows(core::array::from_fn(|_| AtomicU32::new(0)))
+    }
+
+    /// Counts one window of `event` more and opens the gate, if there is one to open.
+    pub(super) fn open(&self, event: Event, gate: Option<&Gate>) {
+        // Relaxed, here and below: the control lock orders these.
+        if self.0[event.index()].fetch_add(1, Ordering::Relaxed) == 0
+            && let Some(gate) = gate
+        {
+            gate.set(event, true);
+        }
+    }
+
+    /// Counts one window of `event` less and shuts the gate behind the last.
+    pub(super) fn close(&self, event: Event, gate: &Gate) {
+        if self.0[event.index()].fetch_sub(1, Ordering::Relaxed) == 1 {
+            gate.set(event, false);
         }
     }
 }

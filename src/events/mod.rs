@@ -20,25 +20,33 @@
 
 mod catalog;
 mod comm_events;
+mod dispatch;
+mod fact;
+mod field;
 mod gate;
 mod lock;
 mod registry;
+mod rows;
 mod slots;
 mod spec;
 mod state;
 mod subscription;
+mod tap;
 mod upcall;
 
 #[cfg(all(test, feature = "peruse", not(perusal_loom)))]
 mod tests;
 
-pub use catalog::{CATALOG, EVENTS, Event, Identity, Row};
+pub use catalog::{Binding, CATALOG, EVENTS, Event, Identity, PERUSE_EVENTS, Row, Verbosity};
 pub use comm_events::CommEvents;
+pub use fact::{Detail, Events, Fact, Tap};
+pub use field::{Algorithm, Collective, Field, Kind, Value};
 pub use gate::Gate;
 pub use lock::{Lock, LockError};
 pub use registry::{EventError, Fatal, Registry};
 pub use spec::{Callback, CommCallback, CommSpec, Occurrence, Operation, Spec};
 pub use subscription::Subscription;
+pub use tap::TapHandle;
 pub use upcall::inside_callback;
 #[cfg(not(perusal_loom))]
 pub(crate) use upcall::{open_c_face, quiet};

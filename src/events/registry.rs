@@ -1,12 +1,15 @@
 //! The control side: register, activate, deactivate, release, propagate. Rare, and under one lock that no callback runs in.
 
+use super::catalog::Binding;
 use super::comm_events::CommEvents;
+use super::gate::Windows;
 use super::lock::Lock;
+use super::rows::Row;
 use super::slots::{Slot, Slots};
 use super::spec::{Callback, CommCallback};
 use super::state::{LAST_GENERATION, Release, View};
-use super::{Event, Handle, upcall};
-use crate::sync::{AtomicBool, Condvar, Mutex, MutexGuard, Ordering};
+use super::{EVENTS, Event, Events, Gate, Handle, upcall};
+use crate::sync::{AtomicBool, AtomicU64, Condvar, Mutex, MutexGuard, Ordering};
 use core::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError, Weak};
@@ -23,8 +26,10 @@ pub enum EventError {
     /// PERUSE_ERR_COMM: the communicator to register with is freed.
     #[error("invalid communicator")]
     Comm,
-    /// PERUSE_ERR_EVENT: events are compiled out.
-    #[error("this library was built without events (cargo feature `peruse`)")]
+    /// PERUSE_ERR_EVENT: communicators have no such event, or events are compiled out.
+    #[error(
+        "no event of a communicator, or a library that was built without events (cargo feature `peruse`)"
+    )]
     Event,
     /// PERUSE_ERR_MALLOC: no handle is left.
     #[error("no event handle is left")]
@@ -34,8 +39,14 @@ pub enum EventError {
 /// What ends the job, given the reason; it is not expected to return.
 pub type Fatal = Box<dyn Fn(String) + Send + Sync>;
 
-/// All event handles of one engine, and its PERUSE lock.
+/// All event handles and taps of one engine, and its PERUSE lock.
 pub struct Registry {
+    /// Tested by every site of an event that is bound to nothing.
+    pub gate: Gate,
+    /// Open windows behind `gate`.
+    windows: Windows,
+    /// The taps of each event.
+    pub(super) taps: [Row; EVENTS],
     pub(super) slots: Slots,
     control: Mutex<Control>,
     /// Tells those who wait in `release` that some handle is retired.
@@ -43,7 +54,11 @@ pub struct Registry {
     initialised: AtomicBool,
     fatal: Fatal,
     lock: Lock,
+    next_id: AtomicU64,
 }
+
+/// Ids from here on are the registry's; the engine's are below, requests' further below.
+const FIRST_ID: u64 = 1 << 56;
 
 #[derive(Default)]
 struct Control {
@@ -51,6 +66,27 @@ struct Control {
     entries: Vec<Entry>,
     /// Indices of free slots.
     free: Vec<usize>,
+    /// Every communicator that was attached and is still there, and perhaps some that are not.
+    comms: Vec<Weak<CommEvents>>,
+}
+
+impl Control {
+    fn comms(&self) -> impl Iterator<Item = Arc<CommEvents>> {
+        self.comms.iter().filter_map(Weak::upgrade)
+    }
+
+    /// Notes a communicator; those that are gone are forgotten before the list grows.
+    fn note(&mut self, comm: &Arc<CommEvents>) {
+        if self.comms.len() == self.comms.capacity() {
+            self.comms.retain(|weak| weak.strong_count() > 0);
+        }
+        self.comms.push(Arc::downgrade(comm));
+    }
+
+    /// The sets of all taps.
+    fn tapped(&self) -> impl Iterator<Item = Events> {
+        self.entries.iter().map(|entry| entry.tapped)
+    }
 }
 
 /// What the control side keeps of one handle.
@@ -61,6 +97,8 @@ struct Entry {
     /// Every communicator whose rows hold the handle, `home` among them.
     attached: Vec<Weak<CommEvents>>,
     propagate: bool,
+    /// What it listens to on all communicators, if it is a tap.
+    tapped: Events,
     /// Callbacks that were replaced while somebody may have been inside one.
     #[expect(clippy::vec_box, reason = "a callback that somebody is inside of must not move")]
     replaced: Vec<Box<Callback>>,
@@ -89,12 +127,16 @@ impl Registry {
     #[must_use]
     pub fn new(fatal: Fatal) -> Arc<Registry> {
         Arc::new(Registry {
+            gate: Gate::new(),
+            windows: Windows::new(),
+            taps: core::array::from_fn(|_| Row::new()),
             slots: Slots::new(),
             control: Mutex::new(Control::default()),
             retired: Condvar::new(),
             initialised: AtomicBool::new(false),
             fatal,
             lock: Lock::new(),
+            next_id: AtomicU64::new(FIRST_ID),
         })
     }
 
@@ -117,6 +159,13 @@ impl Registry {
         &self.lock
     }
 
+    /// An id for events that no request or message has, and none before has had.
+    #[must_use]
+    pub fn fresh_id(&self) -> isize {
+        // Relaxed: a counter.
+        self.next_id.fetch_add(1, Ordering::Relaxed) as isize
+    }
+
     pub(super) fn fatal(&self, text: String) {
         (self.fatal)(text);
     }
@@ -124,7 +173,13 @@ impl Registry {
     /// The events of a new communicator whose handle is `comm`.
     #[must_use]
     pub fn attach(self: &Arc<Self>, comm: usize) -> Arc<CommEvents> {
-        Arc::new(CommEvents::new(self.clone(), comm))
+        let events = Arc::new(CommEvents::new(self.clone(), comm));
+        let mut control = self.control();
+        control.note(&events);
+        for tapped in control.tapped() {
+            bound(tapped).for_each(|event| events.open_window(event));
+        }
+        events
     }
 
     /// The communicator is freed: its handles are dead wherever they are attached, and those of others leave it.
@@ -174,36 +229,101 @@ impl Registry {
     /// A new, inactive handle of `event` on `comm` (PERUSE 2.0 §5.2.7).
     ///
     /// # Errors
-    /// `Comm` if the communicator is freed, `Event` if events are compiled out, `Full` if no handle is left.
+    /// `Comm` if the communicator is freed, `Event` if communicators have no such event, `Full` if no handle is left.
     pub fn register(
         &self,
         comm: &Arc<CommEvents>,
         event: Event,
         callback: Callback,
     ) -> Result<Handle, EventError> {
-        if !cfg!(feature = "peruse") {
+        if !cfg!(feature = "peruse") || !is_bound(event) {
             return Err(EventError::Event);
         }
         let mut control = self.control();
         if comm.is_freed() {
             return Err(EventError::Comm);
         }
+        let home = Arc::downgrade(comm);
+        let entry = Entry { home: home.clone(), attached: vec![home], ..Entry::default() };
+        let (handle, slot) = self.occupy(&mut control, entry, event as u32, callback)?;
+        slot.state.open();
+        comm.insert(event, handle);
+        Ok(handle)
+    }
+
+    #[cfg(test)]
+    pub(super) fn known_communicators(&self) -> usize {
+        self.control().comms.len()
+    }
+
+    /// Registers and activates what listens to `events` everywhere; see [`tap`](Self::tap).
+    ///
+    /// # Errors
+    /// As for [`register`](Self::register), but `Comm`.
+    pub(super) fn register_tap(&self, events: Events, callback: Callback) -> Result<Handle, EventError> {
+        if !cfg!(feature = "peruse") {
+            return Err(EventError::Event);
+        }
+        let mut control = self.control();
+        let entry = Entry { tapped: events, ..Entry::default() };
+        let (handle, slot) = self.occupy(&mut control, entry, NO_EVENT, callback)?;
+        slot.state.open();
+        slot.state.activate();
+        events.iter().for_each(|event| self.taps[event.index()].insert(handle));
+        self.open_everywhere(&control, events);
+        Ok(handle)
+    }
+
+    /// Takes a free slot for a new handle, which stays released.
+    fn occupy(
+        &self,
+        control: &mut Control,
+        entry: Entry,
+        event: u32,
+        callback: Callback,
+    ) -> Result<(Handle, &Slot), EventError> {
         let index = control.free.pop().unwrap_or(control.entries.len());
         let slot = self.slots.grow(index).ok_or(EventError::Full)?;
         if index == control.entries.len() {
             control.entries.push(Entry::default());
         }
-        let home = Arc::downgrade(comm);
-        control.entries[index] =
-            Entry { home: home.clone(), attached: vec![home], propagate: false, replaced: Vec::new() };
+        control.entries[index] = entry;
         // Release: pairs with Acquire in `event_of`, so that who reads this through a stale handle sees the generation too.
-        slot.event.store(event as u32, Ordering::Release);
+        slot.event.store(event, Ordering::Release);
         // Relaxed: published by the state word's Release in `activate` (edge 4).
         slot.callback.store(Box::into_raw(Box::new(callback)), Ordering::Relaxed);
-        let handle = Handle::new(index, slot.state.generation());
-        slot.state.open();
-        comm.insert(event, handle);
-        Ok(handle)
+        Ok((Handle::new(index, slot.state.generation()), slot))
+    }
+
+    /// One more tap of `events`.
+    fn open_everywhere(&self, control: &Control, events: Events) {
+        events.iter().filter(|event| !is_bound(*event)).for_each(|event| {
+            self.windows.open(event, Some(&self.gate));
+        });
+        for comm in control.comms() {
+            bound(events).for_each(|event| comm.open_window(event));
+        }
+    }
+
+    /// One tap of `events` less.
+    fn close_everywhere(&self, control: &Control, events: Events) {
+        events.iter().filter(|event| !is_bound(*event)).for_each(|event| {
+            self.windows.close(event, &self.gate);
+        });
+        for comm in control.comms() {
+            bound(events).for_each(|event| comm.close_window(event));
+        }
+    }
+
+    /// A handle's windows, or a tap's, open or shut.
+    fn switch(&self, control: &Control, handle: Handle, slot: &Slot, open: bool) {
+        let entry = &control.entries[handle.index()];
+        match (event_of(slot), open) {
+            (Some(event), true) => entry.attached().for_each(|comm| comm.open_window(event)),
+            (Some(event), false) => entry.attached().for_each(|comm| comm.close_window(event)),
+            (None, true) => self.open_everywhere(control, entry.tapped),
+            (None, false) => self.close_everywhere(control, entry.tapped),
+        }
     }
 
     /// Opens the handle's window (PERUSE 2.0 §5.2.8); an open one stays open.
@@ -215,8 +335,7 @@ impl Registry {
         let (slot, view) = self.living(handle)?;
         if view == View::Inactive {
             slot.state.activate();
-            let event = event_of(slot);
-            control.entries[handle.index()].attached().for_each(|comm| comm.open_window(event));
+            self.switch(&control, handle, slot, true);
         }
         Ok(())
     }
@@ -233,8 +352,7 @@ impl Registry {
         let (slot, view) = self.living(handle)?;
         if view == View::Active {
             slot.state.deactivate();
-            let event = event_of(slot);
-            control.entries[handle.index()].attached().for_each(|comm| comm.close_window(event));
+            self.switch(&control, handle, slot, false);
         }
         Ok(())
     }
@@ -249,12 +367,18 @@ impl Registry {
     /// # Errors
     /// `Handle` for a stale handle. `Object` if the communicator is freed; the handle is released all the same.
     pub fn release(&self, handle: Handle) -> Result<(), EventError> {
+        // A number that was guessed.
+        self.slots.get(handle.index()).and_then(event_of).ok_or(EventError::Handle)?;
+        self.end(handle)
+    }
+
+    /// As `release`, and taps too.
+    pub(super) fn end(&self, handle: Handle) -> Result<(), EventError> {
         let may_wait = !upcall::inside_callback() && !self.lock.is_mine();
         let mut control = self.control();
         let (slot, view) = self.look(handle)?;
         if view == View::Active {
-            let event = event_of(slot);
-            control.entries[handle.index()].attached().for_each(|comm| comm.close_window(event));
+            self.switch(&control, handle, slot, false);
         }
         match slot.state.release() {
             Release::Idle => {
@@ -301,8 +425,10 @@ impl Registry {
     /// Takes a released, empty handle out of every row and its callback out of the slot (event rule 3).
     fn take(&self, control: &mut Control, handle: Handle, slot: &Slot) -> Leftovers {
         let entry = core::mem::take(&mut control.entries[handle.index()]);
-        let event = event_of(slot);
-        entry.attached().for_each(|comm| comm.remove(event, handle));
+        match event_of(slot) {
+            Some(event) => entry.attached().for_each(|comm| comm.remove(event, handle)),
+            None => entry.tapped.iter().for_each(|event| self.taps[event.index()].remove(handle)),
+        }
         // Relaxed: the control lock orders writers, and nobody is inside.
         let callback = slot.callback.swap(core::ptr::null_mut(), Ordering::Relaxed);
         // SAFETY: `register` or `set_callback` leaked this box, the slot owned it, and with the handle released and
@@ -353,17 +479,17 @@ impl Registry {
         // SAFETY: a handle that is not released owns its callback, and only holders of the control lock free it (event rule 3).
         Ok(match unsafe { &*callback } {
             Callback::C { function, param } => Some((*function, *param)),
-            Callback::Rust(_) => None,
+            Callback::Rust(_) | Callback::Tap(_) => None,
         })
     }
 
     /// The event that the handle was registered for (PERUSE 2.0 §5.2.11). Takes no lock: callbacks ask this every time.
     ///
     /// # Errors
-    /// `Handle` for a stale handle, `Object` if its communicator is freed.
+    /// `Handle` for a stale handle or a tap, `Object` if its communicator is freed.
     pub fn event(&self, handle: Handle) -> Result<Event, EventError> {
         let (slot, _) = self.living(handle)?;
-        let event = event_of(slot);
+        let event = event_of(slot).ok_or(EventError::Handle)?;
         // Had the event been the slot's next owner's, this second look would see that owner's generation.
         self.living(handle).map(|_| event)
     }
@@ -408,6 +534,8 @@ impl Registry {
     /// As `look`, for a handle whose communicator lives.
     fn living(&self, handle: Handle) -> Result<(&Slot, View), EventError> {
         match self.look(handle)? {
+            // A tap is not for who guesses its number.
+            (slot, _) if event_of(slot).is_none() => Err(EventError::Handle),
             (_, View::Dead) => Err(EventError::Object),
             found => Ok(found),
         }
@@ -421,17 +549,29 @@ impl Registry {
         }
     }
 
-    /// The handle that holds slot `index`, with its event. The control lock is held.
+    /// The handle that holds slot `index`, with its event, unless it is a tap. The control lock is held.
     fn occupant(&self, index: usize) -> Option<(&Slot, Handle, Event)> {
         let slot = self.slots.get(index)?;
         let handle = Handle::new(index, slot.state.generation());
-        (slot.state.view(handle.generation()) != View::Stale).then(|| (slot, handle, event_of(slot)))
+        (slot.state.view(handle.generation()) != View::Stale).then_some(())?;
+        event_of(slot).map(|event| (slot, handle, event))
     }
 }
 
-/// The slot's event; the slot is or was in use.
-fn event_of(slot: &Slot) -> Event {
-    // Acquire: pairs with Release in `register`.
-    let number = slot.event.load(Ordering::Acquire);
-    Event::by_number(number.cast_signed()).expect("a slot in use holds an event's number")
+/// What a tap's slot has in the place of an event.
+const NO_EVENT: u32 = 0;
+
+/// The event of the slot's handle; none if that is a tap.
+fn event_of(slot: &Slot) -> Option<Event> {
+    // Acquire: pairs with Release in `occupy`.
+    Event::by_number(slot.event.load(Ordering::Acquire).cast_signed())
+}
+
+fn is_bound(event: Event) -> bool {
+    event.row().binding == Binding::Communicator
+}
+
+/// The events of the set that communicators have.
+fn bound(events: Events) -> impl Iterator<Item = Event> {
+    events.iter().filter(|event| is_bound(*event))
 }

@@ -1,8 +1,10 @@
 //! What a callback is told: the specification of the request or message, and the forms of a callback.
 
+use super::fact::{Detail, Fact, Tap};
 use super::{Event, Handle};
 use core::ffi::{c_int, c_long, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 /// The kind of operation that an event belongs to: the `operation` field of `peruse_comm_spec_t`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +43,28 @@ pub struct Spec {
     pub tag: i32,
     /// Which kind of operation.
     pub operation: Operation,
+    /// Size of the data in bytes: of a send or a message, what is sent; of a receive, the room there is.
+    pub bytes: u64,
 }
+
+impl Spec {
+    /// What an event has that belongs to no request or message.
+    pub const NOTHING: Spec = Spec {
+        comm: 0,
+        buf: core::ptr::null_mut(),
+        count: 0,
+        datatype: 0,
+        peer: 0,
+        tag: 0,
+        operation: Operation::Send,
+        bytes: 0,
+    };
+}
+
+// SAFETY: the address in it is the user's, told to whoever listens and never followed here.
+unsafe impl Send for Spec {}
+// SAFETY: as for Send.
+unsafe impl Sync for Spec {}
 
 /// `peruse_comm_spec_t`.
 #[derive(Debug, Clone, Copy)]
@@ -91,6 +114,17 @@ pub struct Occurrence<'a> {
     pub unique_id: isize,
     /// The request or message.
     pub spec: &'a Spec,
+    /// Context id of the communicator; [`Fact::NO_CONTEXT`] if there is none.
+    pub context: u32,
+    /// What this kind of event tells besides.
+    pub detail: Detail<'a>,
+}
+
+impl<'a> Occurrence<'a> {
+    pub(super) fn new(fact: &Fact<'a>, handle: Handle) -> Occurrence<'a> {
+        let Fact { event, id, context, spec, detail } = *fact;
+        Occurrence { event, handle, unique_id: id, spec, context, detail }
+    }
 }
 
 /// A registered callback.
@@ -104,9 +138,11 @@ pub enum Callback {
     },
     /// A closure; it cannot fail, and a panic counts as a non-success return.
     Rust(Box<dyn Fn(&Occurrence<'_>) + Send + Sync>),
+    /// A listener that is told the facts as they are; a panic counts as a non-success return.
+    Tap(Arc<dyn Tap>),
 }
 
-// SAFETY: the closure is Send and Sync by its bound. Function and parameter are two words that perusal only hands back;
+// SAFETY: closure and tap are Send and Sync by their bounds. Function and parameter are two words that perusal only hands back;
 // that the function may be called with that parameter from any thread is the tool's promise (PERUSE 2.0 §5.1.2).
 unsafe impl Send for Callback {}
 // SAFETY: as for Send.
@@ -125,28 +161,35 @@ impl Callback {
         match self {
             Callback::C { function, .. } => *function as usize,
             Callback::Rust(closure) => core::ptr::from_ref(&**closure).cast::<()>() as usize,
+            Callback::Tap(tap) => Arc::as_ptr(tap).cast::<()>() as usize,
         }
     }
 
     /// Runs the callback; `Err` says how it failed.
-    pub(super) fn call(&self, what: &Occurrence<'_>) -> Result<(), Failure> {
+    #[inline]
+    pub(super) fn call(&self, handle: Handle, fact: &Fact<'_>) -> Result<(), Failure> {
         match self {
             Callback::C { function, param } => {
-                let mut spec = CommSpec::from(what.spec);
+                let mut spec = CommSpec::from(fact.spec);
                 // SAFETY: the tool registered `function` as a peruse_comm_callback_f to be called with `param`; `spec`
                 // lives on this stack for the call's duration, which is all that §5.1.2 promises of it.
-                let returned = unsafe { function(what.handle.raw(), what.unique_id, &raw mut spec, *param) };
+                let returned = unsafe { function(handle.raw(), fact.id, &raw mut spec, *param) };
                 if returned == 0 { Ok(()) } else { Err(Failure::Returned(returned)) }
             }
-            Callback::Rust(closure) => {
-                catch_unwind(AssertUnwindSafe(|| closure(what))).map_err(|payload| {
-                    // Foreign code too: dropping it might panic again, inside the engine.
-                    core::mem::forget(payload);
-                    Failure::Panicked
-                })
-            }
+            Callback::Rust(closure) => guarded(|| closure(&Occurrence::new(fact, handle))),
+            Callback::Tap(tap) => guarded(|| tap.tell(fact)),
         }
     }
+}
+
+/// Runs foreign Rust, which may panic.
+#[inline]
+fn guarded(foreign: impl FnOnce()) -> Result<(), Failure> {
+    catch_unwind(AssertUnwindSafe(foreign)).map_err(|payload| {
+        // Foreign code too: dropping it might panic again, inside the engine.
+        core::mem::forget(payload);
+        Failure::Panicked
+    })
 }
 
 /// How a callback failed; either ends the job.
@@ -195,6 +238,7 @@ mod tests {
             peer: 3,
             tag: 4,
             operation: Operation::Recv,
+            bytes: 0,
         };
         let c = CommSpec::from(&spec);
         assert_eq!((c.count, c.peer, c.tag, c.operation), (c_int::MAX, 3, 4, 1));

@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// neither runs nor will run, and is itself dropped (see [`Registry::release`] for a drop from inside a callback).
 ///
 /// ```
-/// use perusal::events::{Event, Operation, Registry, Spec, Subscription};
+/// use perusal::events::{Event, Fact, Operation, Registry, Spec, Subscription};
 /// use std::sync::mpsc;
 ///
 /// let registry = Registry::new(Box::new(|why| panic!("{why}")));
@@ -30,8 +30,9 @@ use std::sync::Arc;
 ///         peer: 3,
 ///         tag: 0,
 ///         operation: Operation::Recv,
+///         bytes: 64,
 ///     };
-///     comm.raise(Event::MsgInsertInUnexQ, 1, &spec);
+///     comm.raise(&Fact::new(Event::MsgInsertInUnexQ, 1, &spec));
 /// }
 /// assert_eq!(heard.recv(), Ok((3, 64)));
 ///

@@ -31,13 +31,14 @@ fn spec(comm: usize) -> Spec {
         peer: 3,
         tag: 4,
         operation: Operation::Send,
+        bytes: 0,
     }
 }
 
 /// What an event site does.
 fn happen(comm: &CommEvents, event: Event) {
     if comm.gate.open(event) {
-        comm.raise(event, 7, &spec(comm.comm()));
+        comm.raise(&Fact::new(event, 7, &spec(comm.comm())));
     }
 }
 
@@ -74,7 +75,7 @@ fn a_callback_runs_while_its_window_is_open_and_only_then() {
     registry.deactivate(handle).unwrap();
     registry.deactivate(handle).unwrap();
     assert!(!world.gate.any());
-    world.raise(Event::ReqActivate, 7, &spec(WORLD));
+    world.raise(&Fact::new(Event::ReqActivate, 7, &spec(WORLD)));
     assert_eq!(told(&seen), 1, "even past the gate");
 }
 
@@ -109,8 +110,9 @@ fn the_callback_is_told_handle_id_spec_and_param() {
         peer: -1,
         tag: 10,
         operation: Operation::Recv,
+        bytes: 0,
     };
-    world.raise(Event::MsgArrived, -44, &what);
+    world.raise(&Fact::new(Event::MsgArrived, -44, &what));
     let told = TOLD.lock().unwrap();
     assert_eq!(*told, [(handle.raw(), -44, [5, 6, 7, 8, -1, 10, 1], 0x77)]);
 }
@@ -222,7 +224,7 @@ fn a_handle_dies_with_its_communicator_and_can_still_be_released() {
     let other = registry.register(&world, Event::ReqActivate, counting(&seen)).unwrap();
     registry.activate(handle).unwrap();
     registry.detach(&comm);
-    comm.raise(Event::ReqActivate, 7, &spec(0x5000));
+    comm.raise(&Fact::new(Event::ReqActivate, 7, &spec(0x5000)));
     assert_eq!(told(&seen), 0);
     let dead = Err(EventError::Object);
     assert_eq!(registry.activate(handle), dead);
@@ -308,14 +310,14 @@ fn a_freed_duplicate_leaves_the_handle_and_a_freed_original_takes_it_along() {
         copy
     });
     registry.detach(&one);
-    one.raise(Event::ReqActivate, 7, &spec(0x6000));
+    one.raise(&Fact::new(Event::ReqActivate, 7, &spec(0x6000)));
     assert_eq!(told(&seen), 0);
     happen(&original, Event::ReqActivate);
     happen(&two, Event::ReqActivate);
     assert_eq!(told(&seen), 2);
     registry.detach(&original);
     assert!(!two.gate.any());
-    two.raise(Event::ReqActivate, 7, &spec(0x7000));
+    two.raise(&Fact::new(Event::ReqActivate, 7, &spec(0x7000)));
     assert_eq!(told(&seen), 2);
     assert_eq!(registry.release(handle), Err(EventError::Object));
 }

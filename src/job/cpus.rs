@@ -21,6 +21,13 @@ pub fn affinity() -> Vec<usize> {
     vec![0]
 }
 
+/// CPUs of the machine that are online; at least one.
+#[must_use]
+pub fn online() -> usize {
+    // SAFETY: the call takes a number and touches no memory.
+    usize::try_from(unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }).unwrap_or(1).max(1)
+}
+
 /// CPUs' worth of time that the cgroup grants, rounded up; `None` without a quota.
 #[must_use]
 pub fn quota() -> Option<u32> {

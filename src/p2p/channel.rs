@@ -1,6 +1,6 @@
 //! A context's two queues, its events, its lifetime.
 
-use crate::events::{CommEvents, Event, Gate, Spec};
+use crate::events::{CommEvents, Detail, Event, Fact, Gate, Spec};
 use crate::job::layout::CONTEXTS;
 use crate::matching::{Posted, Unexpected};
 use crate::request::Ref;
@@ -174,9 +174,9 @@ impl Channel {
 
     /// Raises `event` for who listens to it.
     #[cold]
-    pub(crate) fn raise(&self, event: Event, id: isize, spec: &Spec) {
+    pub(crate) fn raise(&self, event: Event, id: isize, spec: &Spec, detail: Detail<'_>) {
         if let Some(events) = self.events() {
-            events.raise(event, id, spec);
+            events.raise(&Fact { event, id, context: self.context, spec, detail });
         }
     }
 

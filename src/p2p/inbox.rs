@@ -1,7 +1,7 @@
 //! From a record to a receive or the unexpected queue. Called by who drives progress.
 
 use super::channel::{Arrived, Payload};
-use super::observe::{match_event, message_event, request_event};
+use super::observe::{match_event, message_event, request_event, searched, searched_event};
 use super::outbox::unpack;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -97,7 +97,10 @@ impl Engine {
         message_event(channel, id, Event::MsgArrived, &envelope, bytes);
         message_event(channel, search, Event::SearchPostedQBegin, &envelope, bytes);
         let found = queues.posted.take(&envelope);
-        message_event(channel, search, Event::SearchPostedQEnd, &envelope, bytes);
+        if search != 0 {
+            let end = searched(queues.posted.last_attempts(), found.is_some());
+            searched_event(channel, search, Event::SearchPostedQEnd, &envelope, bytes, end);
+        }
         let Some((_, request)) = found else {
             let arrived = keep(id);
             self.note_unexpected(1, arrived.held());
@@ -111,6 +114,7 @@ impl Engine {
         body.peer = header.source as i32;
         body.tag = header.tag;
         body.world = from;
+        body.total = bytes;
         match_event(channel, id, body);
         request_event(channel, request, Event::ReqRemoveFromPostedQ);
         Ok(Some(request))

@@ -70,6 +70,7 @@ impl Engine {
         // SAFETY: request rule 2, as in `accept_large`.
         let body = unsafe { request.body() };
         body.stage = Stage::Chunks;
+        self.note_copy(Event::CopyBegin, request, body, CopyEngine::Chunks, body.total);
         let (world, remote) = (body.world, body.remote);
         self.answer(world, Kind::Clear, remote, Control([u64::from(request.id()), 0, 0, 0]))
     }
@@ -80,12 +81,15 @@ impl Engine {
         // SAFETY: active.
         let channel = unsafe { channel_of(body) };
         request_event(channel, request, Event::ReqXferBegin);
+        self.note_copy(Event::CopyBegin, request, body, CopyEngine::Direct, body.total);
         let copied = self.job.reach(body.world, || {
             // SAFETY: the ranks are threads of one process; the sender keeps its buffer until `Finish` or until it has
             // withdrawn it, ours is valid until the request completes, and `total` fits (checked). `copy`: the same
             // buffer may be at both ends.
             unsafe { core::ptr::copy(body.remote_addr as *const u8, body.addr, body.total) };
         });
+        let moved = if copied.is_some() { body.total } else { 0 };
+        self.note_copy(Event::CopyEnd, request, body, CopyEngine::Direct, moved);
         match copied {
             Some(()) => self.receive_copied(request, Protocol::Direct),
             None => self.ask_for_chunks_after_all(request),
@@ -99,11 +103,14 @@ impl Engine {
         let channel = unsafe { channel_of(body) };
         let pid = self.job.roster().entry(body.world).pid();
         request_event(channel, request, Event::ReqXferBegin);
+        self.note_copy(Event::CopyBegin, request, body, CopyEngine::Read, body.total);
         let read = self.job.reach(body.world, || {
             // SAFETY: our buffer is valid for `total` bytes until the request completes.
             unsafe { read_peer(pid, body.remote_addr, body.addr, body.total) }
         });
-        if !matches!(read, Some(Ok(_))) {
+        let read = matches!(read, Some(Ok(_)));
+        self.note_copy(Event::CopyEnd, request, body, CopyEngine::Read, if read { body.total } else { 0 });
+        if !read {
             // Forbidden, or the sender is dying: chunks work wherever messages do.
             self.copy.refuse();
             return self.ask_for_chunks_after_all(request);
@@ -129,6 +136,7 @@ impl Engine {
         let (world, remote, addr) = (body.world, body.remote, body.addr);
         self.answer(world, Kind::Halves, remote, Control(words))?;
         request_event(channel, request, Event::ReqXferBegin);
+        self.note_copy(Event::CopyBegin, request, body, CopyEngine::Halves, split);
         let pid = self.job.roster().entry(world).pid();
         let read = self.job.reach(world, || {
             // SAFETY: our buffer is valid for `split` bytes, and the sender writes only behind them.
@@ -139,6 +147,7 @@ impl Engine {
             self.copy.refuse();
         }
         body.moved = if read { split } else { 0 };
+        self.note_copy(Event::CopyEnd, request, body, CopyEngine::Halves, body.moved);
         self.half_over(request, true, read)
     }
 
@@ -186,6 +195,7 @@ impl Engine {
         // A transfer that failed half-way has begun already.
         body.status.error = if body.stage == Stage::AwaitsFinish { BEGUN } else { 0 };
         body.stage = Stage::Chunks;
+        self.note_copy(Event::CopyBegin, request, body, CopyEngine::Chunks, body.bytes);
         self.with_outgoing(from, |out| {
             out.streams.push_back(request);
             if out.deferred.is_empty() {
@@ -252,6 +262,7 @@ impl Engine {
         if body.moved < body.bytes {
             return Some(false);
         }
+        self.note_copy(Event::CopyEnd, request, body, CopyEngine::Chunks, body.bytes);
         self.send_copied(request, Protocol::Chunked);
         Some(true)
     }
@@ -286,6 +297,7 @@ impl Engine {
         unsafe { unpack(body, body.moved, data) };
         body.moved += data.len();
         if body.moved == body.total {
+            self.note_copy(Event::CopyEnd, request, body, CopyEngine::Chunks, body.total);
             request_event(channel, request, Event::ReqXferEnd);
             self.count_received(Protocol::Chunked, body.total);
             self.finish_receive(request, body.total);
@@ -308,12 +320,14 @@ impl Engine {
         // SAFETY: active.
         request_event(unsafe { channel_of(body) }, request, Event::ReqXferBegin);
         let (split, len) = (split as usize, (end - split) as usize);
+        self.note_copy(Event::CopyBegin, request, body, CopyEngine::Halves, len);
         let pid = self.job.roster().entry(from).pid();
         let written = self.job.reach(from, || {
             // SAFETY: our buffer has `end` bytes and stays valid until the request completes; the peer asked for them.
             unsafe { write_peer(pid, body.addr.wrapping_add(split), addr.wrapping_add(split as u64), len) }
         });
         let written = matches!(written, Some(Ok(_)));
+        self.note_copy(Event::CopyEnd, request, body, CopyEngine::Halves, if written { len } else { 0 });
         body.stage = Stage::AwaitsFinish;
         self.answer(from, Kind::HalfDone, remote as u32, Control([u64::from(written), 0, 0, 0]))
     }

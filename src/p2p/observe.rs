@@ -3,7 +3,7 @@
 use super::channel::{Arrived, Channel};
 use crate::abi;
 use crate::engine::Engine;
-use crate::events::{Event, Operation as EventOperation, Spec};
+use crate::events::{Detail, Event, Operation as EventOperation, Spec};
 use crate::matching::Envelope;
 use crate::request::{Body, Operation, Ref};
 
@@ -20,6 +20,7 @@ pub(crate) fn spec_of(channel: &Channel, body: &Body) -> Spec {
             Operation::Send => EventOperation::Send,
             Operation::Receive => EventOperation::Recv,
         },
+        bytes: body.total as u64,
     }
 }
 
@@ -27,27 +28,33 @@ pub(crate) fn spec_of(channel: &Channel, body: &Body) -> Spec {
 #[inline(always)]
 pub(crate) fn request_event(channel: &Channel, request: Ref, event: Event) {
     if channel.hears(event) {
-        tell_of_request(channel, request, event, request.id() as isize);
+        tell_of_request(channel, request, event, request.id() as isize, Detail::None);
     }
 }
 
 /// Raises the event of a search for a request's message; `id` is 0 if nobody listened when it began.
 #[inline(always)]
-pub(crate) fn search_event(channel: &Channel, request: Ref, event: Event, id: isize) {
+pub(crate) fn search_event(channel: &Channel, request: Ref, event: Event, id: isize, detail: Detail<'_>) {
     if id != 0 && channel.hears(event) {
-        tell_of_request(channel, request, event, id);
+        tell_of_request(channel, request, event, id, detail);
     }
+}
+
+/// What the end of a search tells.
+#[inline(always)]
+pub(crate) fn searched(compared: usize, hit: bool) -> Detail<'static> {
+    Detail::Search { depth: u32::try_from(compared).unwrap_or(u32::MAX), hit }
 }
 
 #[cold]
 #[inline(never)]
-fn tell_of_request(channel: &Channel, request: Ref, event: Event, id: isize) {
+fn tell_of_request(channel: &Channel, request: Ref, event: Event, id: isize, detail: Detail<'_>) {
     // SAFETY: request rule 2: events of a request are raised by who has its body; the caller holds no reference
     // that it writes through meanwhile.
     let body = unsafe { request.body() };
     // The request that carries a buffered send's copy is none that the user made: the user's has told its events.
     if body.keeps.is_none() {
-        channel.raise(event, id, &spec_of(channel, body));
+        channel.raise(event, id, &spec_of(channel, body), detail);
     }
 }
 
@@ -61,6 +68,7 @@ pub(crate) fn message_spec(channel: &Channel, envelope: &Envelope, bytes: usize)
         peer: envelope.source as i32,
         tag: envelope.tag,
         operation: EventOperation::Recv,
+        bytes: bytes as u64,
     }
 }
 
@@ -68,7 +76,22 @@ pub(crate) fn message_spec(channel: &Channel, envelope: &Envelope, bytes: usize)
 #[inline(always)]
 pub(crate) fn message_event(channel: &Channel, id: isize, event: Event, envelope: &Envelope, bytes: usize) {
     if id != 0 && channel.hears(event) {
-        channel.raise(event, id, &message_spec(channel, envelope, bytes));
+        channel.raise(event, id, &message_spec(channel, envelope, bytes), Detail::None);
+    }
+}
+
+/// Raises the event of the end of a search for a message's receive; `id` is 0 if nobody listened when it began.
+#[inline(always)]
+pub(crate) fn searched_event(
+    channel: &Channel,
+    id: isize,
+    event: Event,
+    envelope: &Envelope,
+    bytes: usize,
+    found: Detail<'_>,
+) {
+    if id != 0 && channel.hears(event) {
+        channel.raise(event, id, &message_spec(channel, envelope, bytes), found);
     }
 }
 
@@ -76,7 +99,7 @@ pub(crate) fn message_event(channel: &Channel, id: isize, event: Event, envelope
 #[inline(always)]
 pub(crate) fn match_event(channel: &Channel, id: isize, body: &Body) {
     if id != 0 && channel.hears(Event::MsgMatchPostedReq) {
-        channel.raise(Event::MsgMatchPostedReq, id, &spec_of(channel, body));
+        channel.raise(Event::MsgMatchPostedReq, id, &spec_of(channel, body), Detail::None);
     }
 }
 

@@ -130,6 +130,7 @@ impl Engine {
     /// Notes that something waits for room to `peer`, so that progress comes back to it.
     pub(super) fn list(&self, peer: u32, out: &mut Outgoing) {
         self.telemetry().ring_full.add(1);
+        self.note_full(peer, out);
         if !out.listed {
             out.listed = true;
             self.backlog.lock(self.shared).push(peer);

@@ -69,7 +69,7 @@ impl Engine {
         }
         let mode;
         (body.peer, body.tag, body.world, mode) = body.template;
-        (body.moved, body.error) = (0, None);
+        (body.moved, body.total, body.error) = (0, body.bytes, None);
         body.status = crate::request::Status::EMPTY;
         match body.operation {
             Operation::Send => self.start_send(request, mode),

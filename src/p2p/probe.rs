@@ -2,7 +2,7 @@
 
 use super::args::{Data, RecvBuf};
 use super::channel::{Arrived, Channel};
-use super::observe::{message_event, request_event};
+use super::observe::{message_event, request_event, searched, searched_event};
 use super::recv::pattern;
 use crate::comm::Comm;
 use crate::engine::Engine;
@@ -119,7 +119,10 @@ impl Engine {
         let wanted = Envelope { source: source as u32, tag };
         message_event(channel, search, Event::SearchUnexQBegin, &wanted, 0);
         let found = queues.unexpected.take(&pattern(source, tag));
-        message_event(channel, search, Event::SearchUnexQEnd, &wanted, 0);
+        if search != 0 {
+            let end = searched(queues.unexpected.last_attempts(), found.is_some());
+            searched_event(channel, search, Event::SearchUnexQEnd, &wanted, 0, end);
+        }
         let (envelope, arrived) = found?;
         self.note_unexpected(-1, arrived.held());
         self.removal_event(channel, &envelope, &arrived);

@@ -2,12 +2,12 @@
 
 use super::args::{self, Data, RecvBuf};
 use super::channel::{Arrived, Channel, Payload};
-use super::observe::{request_event, search_event};
+use super::observe::{request_event, search_event, searched};
 use crate::abi;
 use crate::comm::Comm;
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::events::Event;
+use crate::events::{Detail, Event};
 use crate::job::telemetry::Protocol;
 use crate::matching::{Envelope, Pattern};
 use crate::request::{Operation, Ref, Stage, Status};
@@ -195,9 +195,12 @@ impl Engine {
         let pattern = pattern(body.peer, body.tag);
         let mut queues = channel.queues.lock(self.shared);
         let search = self.search_id(channel);
-        search_event(channel, request, Event::SearchUnexQBegin, search);
+        search_event(channel, request, Event::SearchUnexQBegin, search, Detail::None);
         let found = queues.unexpected.take(&pattern);
-        search_event(channel, request, Event::SearchUnexQEnd, search);
+        if search != 0 {
+            let end = searched(queues.unexpected.last_attempts(), found.is_some());
+            search_event(channel, request, Event::SearchUnexQEnd, search, end);
+        }
         match found {
             Some((envelope, arrived)) => {
                 self.note_unexpected(-1, arrived.held());
@@ -225,6 +228,7 @@ impl Engine {
         body.peer = envelope.source as i32;
         body.tag = envelope.tag;
         body.world = arrived.world;
+        body.total = arrived.bytes();
     }
 
     /// Gives a matched receive its message.

@@ -4,6 +4,7 @@ use super::incoming::Incoming;
 use super::pace::{Pace, Step};
 use crate::engine::Engine;
 use crate::error::Result;
+use crate::events::Event;
 use crate::job::telemetry::Wait;
 use crate::sync::{ElidedGuard, spin_loop, yield_now};
 use core::time::Duration;
@@ -128,15 +129,23 @@ impl Engine {
     #[cold]
     fn sleep(&self, incoming: &mut Incoming, why: &dyn Fn() -> Option<Wait>, done: &mut dyn FnMut() -> bool) {
         let telemetry = self.telemetry();
-        if let Some(wait) = why() {
-            telemetry.waiting.set(&wait);
+        let wait = why();
+        if let Some(wait) = &wait {
+            telemetry.waiting.set(wait);
         }
         incoming.unwatch_all();
         self.want_credit();
         let slept = self.bell.sleep(self.fences, NAP, || {
-            incoming.anything() || self.backlog_has_room() || done() || self.failed().is_some()
+            let reason = incoming.anything() || self.backlog_has_room() || done() || self.failed().is_some();
+            if !reason {
+                self.note_bell(Event::BellSleep, wait.as_ref());
+            }
+            reason
         });
-        telemetry.sleeps.add(u64::from(slept));
+        if slept {
+            self.note_bell(Event::BellWake, wait.as_ref());
+            telemetry.sleeps.add(1);
+        }
         incoming.rewatch();
     }
 

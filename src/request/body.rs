@@ -117,9 +117,9 @@ pub struct Body {
     pub world: u32,
     /// The peer's request id, where there is one.
     pub remote: u32,
-    /// Bytes announced by the sender, and bytes moved so far.
+    /// Bytes of the message: of a receive, the room there is until it is matched.
     pub total: usize,
-    /// See `total`.
+    /// Bytes moved so far.
     pub moved: usize,
     /// An address in the peer (of a send: where to write the second half; of a receive: where to read).
     pub remote_addr: u64,

@@ -7,9 +7,10 @@ use super::element::{Element, datatype};
 use super::threading::Threading;
 use crate::abi;
 use crate::coll::buffer::{Input, OpFold, Output};
-use crate::coll::{self, Blocking, Purpose, typed};
+use crate::coll::{self, Blocking, Purpose, Told, of_purpose, typed};
 use crate::datatype::op;
 use crate::error::{Error, Result};
+use crate::events::Algorithm;
 
 /// How elements are combined. Bitwise operations are for integers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,9 +70,22 @@ fn fits(all: usize, each: usize, ranks: usize) -> Result<()> {
 }
 
 impl<T: Threading> Communicator<T> {
-    fn collective<R>(&self, purpose: Purpose, run: impl FnOnce(&Blocking<'_>) -> Result<R>) -> Result<R> {
+    /// Performs a collective operation to which the caller contributes, or of which it gets, `bytes` bytes.
+    fn collective<R>(
+        &self,
+        (purpose, bytes): (Purpose, usize),
+        run: impl FnOnce(&Blocking<'_>) -> Result<R>,
+    ) -> Result<R> {
         // Nothing of a collective is under way when it returns, but what a broken member has left (face rule 3).
-        self.member.perform(|engine| run(&Blocking::new(engine, &self.comm, purpose)))
+        self.member.perform(|engine| {
+            let what = || (Algorithm::Unknown, bytes as u64);
+            let told = of_purpose(purpose).map(|operation| Told::begin(&self.comm, operation, what));
+            let result = run(&Blocking::new(engine, &self.comm, purpose));
+            if let Some(told) = told {
+                told.end();
+            }
+            result
+        })
     }
 
     fn root(&self, root: usize) -> Result<usize> {
@@ -87,7 +101,7 @@ impl<T: Threading> Communicator<T> {
     /// # Errors
     /// [`Error::PeerGone`].
     pub fn barrier(&self) -> Result<()> {
-        self.collective(Purpose::Barrier, |port| port.run(coll::barrier(port)))
+        self.collective((Purpose::Barrier, 0), |port| port.run(coll::barrier(port)))
     }
 
     /// Everybody's `data` becomes that of `root` (MPI_Bcast).
@@ -96,9 +110,9 @@ impl<T: Threading> Communicator<T> {
     /// [`Error::Root`], [`Error::PeerGone`].
     pub fn bcast<E: Element>(&self, data: &mut [E], root: usize) -> Result<()> {
         let root = self.root(root)?;
-        let data = output(data);
+        let (bytes, data) = (size_of_val(data), output(data));
         // SAFETY: borrowed exclusively until the operation has returned.
-        self.collective(Purpose::Bcast, |port| port.run(unsafe { typed::bcast(port, data, root) }))
+        self.collective((Purpose::Bcast, bytes), |port| port.run(unsafe { typed::bcast(port, data, root) }))
     }
 
     /// At `root`, `all` becomes the `data` of all ranks, one behind the other; elsewhere `all` stays as it is, and may be empty
@@ -113,7 +127,7 @@ impl<T: Threading> Communicator<T> {
             fits(all.len(), data.len(), self.size())?;
         }
         let (send, all, each) = (input(data), output(all), data.len());
-        self.collective(Purpose::Gather, |port| {
+        self.collective((Purpose::Gather, size_of_val(data)), |port| {
             // SAFETY: borrowed until the operation has returned, `all` exclusively; it has all the pieces where they are used.
             port.run(unsafe { typed::gather(port, Some(send), |r| piece::<E>(all, each, r), root) })
         })
@@ -126,7 +140,7 @@ impl<T: Threading> Communicator<T> {
     pub fn allgather<E: Element>(&self, data: &[E], all: &mut [E]) -> Result<()> {
         fits(all.len(), data.len(), self.size())?;
         let (send, all, each) = (input(data), output(all), data.len());
-        self.collective(Purpose::Allgather, |port| {
+        self.collective((Purpose::Allgather, size_of_val(data)), |port| {
             // SAFETY: borrowed until the operation has returned, `all` exclusively; it has all the pieces.
             port.run(unsafe { typed::allgather(port, Some(send), |r| piece::<E>(all, each, r)) })
         })
@@ -141,9 +155,9 @@ impl<T: Threading> Communicator<T> {
         if self.rank() == root {
             fits(all.len(), data.len(), self.size())?;
         }
-        let (all, each, recv) = (input(all), data.len(), output(data));
+        let (bytes, all, each, recv) = (size_of_val(data), input(all), data.len(), output(data));
         let pieces = Output { addr: all.addr.cast_mut(), count: all.count, datatype: all.datatype };
-        self.collective(Purpose::Scatter, |port| {
+        self.collective((Purpose::Scatter, bytes), |port| {
             // SAFETY: borrowed until the operation has returned, `data` exclusively; pieces of `all` are read only, and there
             // are all of them where they are used.
             port.run(unsafe {
@@ -163,7 +177,7 @@ impl<T: Threading> Communicator<T> {
         fits(received.len(), each, self.size())?;
         let (send, recv) = (input(sent), output(received));
         let send = Output { addr: send.addr.cast_mut(), count: send.count, datatype: send.datatype };
-        self.collective(Purpose::Alltoall, |port| {
+        self.collective((Purpose::Alltoall, size_of_val(sent)), |port| {
             let pieces = |r| piece::<E>(send, each, r).as_input();
             // SAFETY: borrowed until the operation has returned, `received` exclusively; pieces of `sent` are read only, and
             // both have all of them.
@@ -192,7 +206,7 @@ impl<T: Threading> Communicator<T> {
         }
         let fold = OpFold { op: &op, datatype: datatype::<E>(), handle: E::HANDLE };
         let (send, recv) = (input(data), is_root.then(|| output(result)));
-        self.collective(Purpose::Reduce, |port| {
+        self.collective((Purpose::Reduce, size_of_val(data)), |port| {
             // SAFETY: borrowed until the operation has returned, `result` exclusively.
             port.run(unsafe { typed::reduce(port, send, recv, fold, root) })
         })
@@ -221,7 +235,7 @@ impl<T: Threading> Communicator<T> {
         fits(result.len(), data.len(), 1)?;
         let fold = OpFold { op: &op, datatype: datatype::<E>(), handle: E::HANDLE };
         let (send, recv) = (input(data), output(result));
-        self.collective(Purpose::Allreduce, |port| {
+        self.collective((Purpose::Allreduce, size_of_val(data)), |port| {
             // SAFETY: borrowed until the operation has returned, `result` exclusively.
             port.run(unsafe { typed::allreduce(port, send, recv, fold) })
         })

@@ -124,6 +124,9 @@ impl<T: Threading> Communicator<T> {
             self.member.claim(context)?;
             engine.open(Comm::intra(context, rank, group, engine.registry().attach(0))).map(Some)
         })?;
+        if let Some(comm) = &made {
+            comm.note_created();
+        }
         Ok(made.map(|comm| Self::new(self.member.clone(), comm)))
     }
 
@@ -181,6 +184,7 @@ impl<T: Threading> Drop for Communicator<T> {
     fn drop(&mut self) {
         if self.comm.context / 2 > contexts::SELF {
             self.member.registry().detach(&self.comm.events);
+            self.comm.note_freed();
             self.member.close(self.comm.context);
         }
     }

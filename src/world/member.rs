@@ -15,7 +15,7 @@
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::events::{Registry, inside_callback};
+use crate::events::{Detail, Event, Registry, inside_callback};
 use crate::job::{Job, State, contexts};
 use crate::p2p::Request;
 use crate::sync::{AtomicU8, Mutex, Ordering};
@@ -133,6 +133,11 @@ impl Member {
     /// The registry of events, which may be used at any time.
     pub fn registry(&self) -> &Arc<crate::events::Registry> {
         self.engine.registry()
+    }
+
+    /// Tells who listens that the rank has joined, or begins to leave.
+    pub fn note(&self, event: Event) {
+        self.engine.note(event, || Detail::None);
     }
 
     /// Runs `operation` on the engine (face rule 1).

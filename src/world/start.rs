@@ -7,6 +7,7 @@ use crate::abi;
 use crate::capi::process::let_launched_ranks_copy;
 use crate::comm::Comm;
 use crate::error::{Error, Result};
+use crate::events::Event;
 use crate::job::{Abort, Job};
 use crate::sync::{AtomicBool, Ordering};
 use core::any::Any;
@@ -46,6 +47,8 @@ impl<T: Threading> World<T> {
         let (rank, size) = (member.job().rank(), member.job().size());
         let comm = Comm::world(rank, size, member.registry().attach(abi::MPI_COMM_WORLD));
         let comm = member.perform(|engine| engine.open(comm))?;
+        comm.note_created();
+        member.note(Event::Initialized);
         Ok(Self { communicator: Communicator::new(member, comm), over: false })
     }
 
@@ -59,6 +62,7 @@ impl<T: Threading> World<T> {
 
     fn leave(&mut self) -> Result<()> {
         self.over = true;
+        self.member.note(Event::Finalizing);
         self.member.leave(&self.communicator.comm)
     }
 

@@ -73,7 +73,9 @@ export! {
     /// MPI 5.0 §7.8.
     fn MPI_Comm_set_name(comm: MPI_Comm, comm_name: *const c_char) raises(comm) {
         // SAFETY: the communicator is the caller's to pass, and so is a string.
-        unsafe { comms::find(comm)?.set_name(text(comm_name)?) };
+        let (comm, name) = unsafe { (comms::find(comm)?, text(comm_name)?) };
+        comm.set_name(name);
+        comm.note_name(&comm.name());
         Ok(())
     }
 

@@ -41,7 +41,10 @@ fn opened(
 /// Opens it and gives it a handle.
 pub(crate) fn admit(agreed: Agreed, topology: Option<Arc<Topology>>, parent: &Comm) -> Result<MPI_Comm> {
     let events = engine()?.registry().attach(0);
-    comms::insert(Arc::new(opened(agreed, topology, parent, events)?))
+    let comm = Arc::new(opened(agreed, topology, parent, events)?);
+    let handle = comms::insert(comm.clone())?;
+    comm.note_created();
+    Ok(handle)
 }
 
 /// Frees what `handle` names, after its attributes.
@@ -52,7 +55,8 @@ fn free(handle: MPI_Comm) -> Result<()> {
     }
     attr::comm_freed(handle)?;
     engine()?.registry().detach(&comm.events);
-    comms::remove(handle).map(drop)
+    comms::remove(handle)?.note_freed();
+    Ok(())
 }
 
 /// A context for a duplicate of `comm`.
@@ -116,7 +120,10 @@ fn duplicate_later(handle: MPI_Comm, hints: Info) -> Result<(MPI_Comm, MPI_Reque
         comm.attributes = attributes;
         comm.set_info(hints);
         engine.registry().propagate(&old.events, &comm.events);
-        comms::replace(new, Arc::new(comm))
+        let comm = Arc::new(comm);
+        comms::replace(new, comm.clone())?;
+        comm.note_created();
+        Ok(())
     };
     // SAFETY: the work holds what is `Send`, and its ports.
     Ok((new, unsafe { begin(handle, work) }?))

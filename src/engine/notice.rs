@@ -1,0 +1,98 @@
+//! The engine's own events: bound to no communicator, told to taps.
+
+use super::{Engine, Outgoing};
+use crate::comm::Comm;
+use crate::events::{Detail, Event, Fact, Spec};
+use crate::job::cpus;
+use crate::job::telemetry::Wait;
+use crate::request::{Body, Ref};
+use crate::wire::CopyEngine;
+
+impl Engine {
+    /// Tells `event` to who listens; `detail` is asked for then only.
+    #[inline(always)]
+    pub(crate) fn note(&self, event: Event, detail: impl FnOnce() -> Detail<'static>) {
+        if self.registry().gate.open(event) {
+            self.registry().raise(&Fact::of_engine(event, detail()));
+        }
+    }
+
+    /// Where this rank runs.
+    pub(super) fn note_placement(&self) {
+        self.note(Event::Placed, || {
+            let allowed = cpus::affinity();
+            let cpu = allowed.first().map_or(u32::MAX, |cpu| *cpu as u32);
+            Detail::Place { cpu, policy: u8::from(allowed.len() < cpus::online()) }
+        });
+    }
+
+    /// A copy engine begins on the message of `request`, or is done: `bytes` is what it is to move, or has moved.
+    #[inline(always)]
+    pub(crate) fn note_copy(
+        &self,
+        event: Event,
+        request: Ref,
+        body: &Body,
+        engine: CopyEngine,
+        bytes: usize,
+    ) {
+        if self.registry().gate.open(event) {
+            let detail = Detail::Copy { engine: engine as u8, bytes: bytes as u64, peer: body.world };
+            let id = request.id() as isize;
+            self.registry().raise(&Fact { id, ..Fact::of_engine(event, detail) });
+        }
+    }
+
+    /// Something has been put behind what waits for room to `peer`.
+    #[inline(always)]
+    pub(crate) fn note_full(&self, peer: u32, out: &Outgoing) {
+        self.note(Event::RingFull, || {
+            let waiting = out.deferred.len() + out.streams.len();
+            Detail::Ring { peer, waiting: u32::try_from(waiting).unwrap_or(u32::MAX) }
+        });
+    }
+
+    /// The rank goes to sleep, or is awake again.
+    pub(crate) fn note_bell(&self, event: Event, wait: Option<&Wait>) {
+        self.note(event, || Detail::Bell {
+            waiting: wait.map_or(0, |wait| wait.kind as u8),
+            peer: wait.and_then(|wait| wait.peer).unwrap_or(u32::MAX),
+        });
+    }
+}
+
+impl Comm {
+    /// Tells that it is there, under its handle; and its name, if it has one from the beginning.
+    pub(crate) fn note_created(&self) {
+        self.note_life(Event::CommCreated);
+        let name = self.name();
+        if !name.is_empty() {
+            self.note_name(&name);
+        }
+    }
+
+    /// Tells that its handle goes.
+    pub(crate) fn note_freed(&self) {
+        self.note_life(Event::CommFreed);
+    }
+
+    /// Tells that it is called `name`.
+    pub(crate) fn note_name(&self, name: &[u8]) {
+        if self.events.registry().gate.open(Event::CommNamed) {
+            self.note(Event::CommNamed, Detail::Name(&String::from_utf8_lossy(name)));
+        }
+    }
+
+    fn note_life(&self, event: Event) {
+        if self.events.registry().gate.open(event) {
+            let group: Vec<u32> = self.peers().iter().collect();
+            self.note(event, Detail::Comm { size: self.peers().size(), group: &group });
+        }
+    }
+
+    #[cold]
+    fn note(&self, event: Event, detail: Detail<'_>) {
+        let spec = Spec { comm: self.handle(), ..Spec::NOTHING };
+        self.events.registry().raise(&Fact { event, id: 0, context: self.context, spec: &spec, detail });
+    }
+}

@@ -1,0 +1,373 @@
+//! What an event tells, field by field: what a generic tool may read of a [`Fact`] without knowing the event.
+
+use super::fact::{Detail, Fact};
+use core::ffi::CStr;
+
+/// One thing that an event tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Field {
+    /// Relates events: see [`Identity`](super::Identity).
+    Id,
+    /// Handle of the communicator.
+    Communicator,
+    /// Context id of the communicator; [`Fact::NO_CONTEXT`] if there is none.
+    Context,
+    /// Send or receive: see [`Operation`](super::Operation).
+    Operation,
+    /// Rank of the other side in the communicator, or MPI_ANY_SOURCE.
+    Peer,
+    /// The tag, or MPI_ANY_TAG.
+    Tag,
+    /// Size in bytes.
+    Bytes,
+    /// Elements of the datatype.
+    Count,
+    /// Handle of the datatype.
+    Datatype,
+    /// Address of the user's buffer.
+    Buffer,
+    /// Entries that a search compared.
+    Compared,
+    /// Whether a search found something.
+    Hit,
+    /// Which collective operation: see [`Collective`].
+    Collective,
+    /// How it is performed: see [`Algorithm`].
+    Algorithm,
+    /// Which copy engine.
+    CopyEngine,
+    /// Rank of the other side in the job; 2^32 - 1 for none or several.
+    World,
+    /// What is waited for.
+    Waiting,
+    /// Records and messages that wait for room in a ring.
+    Queued,
+    /// Members of a communicator (the other group's, of an intercommunicator).
+    Size,
+    /// A communicator's name.
+    Name,
+    /// Error class.
+    ErrorClass,
+    /// Error code.
+    ErrorCode,
+    /// The lowest CPU that the rank may run on.
+    Cpu,
+    /// Whether the rank is bound to a part of the machine.
+    Placement,
+}
+
+/// The type of a [`Field`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A signed 32-bit number.
+    I32,
+    /// An unsigned 32-bit number.
+    U32,
+    /// A signed 64-bit number.
+    I64,
+    /// An unsigned 64-bit number; addresses and handles too.
+    U64,
+    /// Text of at most so many bytes, a terminating zero included.
+    Text(usize),
+}
+
+/// The value of a [`Field`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Value<'a> {
+    /// Of [`Kind::I32`].
+    I32(i32),
+    /// Of [`Kind::U32`].
+    U32(u32),
+    /// Of [`Kind::I64`].
+    I64(i64),
+    /// Of [`Kind::U64`].
+    U64(u64),
+    /// Of [`Kind::Text`]; may be longer than the kind says, and is cut by who copies it.
+    Text(&'a str),
+}
+
+/// What request events tell.
+pub(super) const REQUEST: &[Field] = &[
+    Field::Id,
+    Field::Operation,
+    Field::Peer,
+    Field::Tag,
+    Field::Bytes,
+    Field::Count,
+    Field::Datatype,
+    Field::Buffer,
+    Field::Communicator,
+    Field::Context,
+];
+/// What message events tell.
+pub(super) const MESSAGE: &[Field] =
+    &[Field::Id, Field::Peer, Field::Tag, Field::Bytes, Field::Communicator, Field::Context];
+/// What the beginning of a search tells.
+pub(super) const SEARCH: &[Field] = MESSAGE;
+/// What the end of a search tells.
+pub(super) const SEARCH_END: &[Field] = &[
+    Field::Id,
+    Field::Peer,
+    Field::Tag,
+    Field::Bytes,
+    Field::Communicator,
+    Field::Context,
+    Field::Compared,
+    Field::Hit,
+];
+/// What collective events tell.
+pub(super) const COLLECTIVE: &[Field] =
+    &[Field::Id, Field::Collective, Field::Algorithm, Field::Bytes, Field::Communicator, Field::Context];
+/// What copy engines tell.
+pub(super) const COPY: &[Field] = &[Field::Id, Field::CopyEngine, Field::Bytes, Field::World];
+
+impl Field {
+    /// Name and description for people.
+    #[must_use]
+    pub const fn text(self) -> (&'static CStr, &'static str) {
+        match self {
+            Field::Id => (c"id", "relates the events of one request, message, search or operation"),
+            Field::Communicator => (c"comm", "handle of the communicator"),
+            Field::Context => (c"context", "context id of the communicator; 4294967295: none"),
+            Field::Operation => (c"operation", "send or receive"),
+            Field::Peer => (c"peer", "rank of the other side in the communicator, or MPI_ANY_SOURCE"),
+            Field::Tag => (c"tag", "tag, or MPI_ANY_TAG"),
+            Field::Bytes => (c"bytes", "size in bytes"),
+            Field::Count => (c"count", "elements of the datatype"),
+            Field::Datatype => (c"datatype", "handle of the datatype"),
+            Field::Buffer => (c"buffer", "address of the user's buffer; 0: unknown"),
+            Field::Compared => (c"compared", "queue entries that the search compared"),
+            Field::Hit => (c"hit", "1 if the search found something, else 0"),
+            Field::Collective => (c"collective", "which collective operation"),
+            Field::Algorithm => (c"algorithm", "how the operation is performed"),
+            Field::CopyEngine => (c"engine", "which copy engine"),
+            Field::World => (c"world_rank", "rank of the other side in the job; 4294967295: none or several"),
+            Field::Waiting => (c"waiting_for", "what is waited for"),
+            Field::Queued => (c"queued", "records and messages that wait for room in the ring"),
+            Field::Size => (c"size", "ranks of the communicator; of an intercommunicator, the remote ones"),
+            Field::Name => (c"name", "name of the communicator"),
+            Field::ErrorClass => (c"error_class", "class of the error"),
+            Field::ErrorCode => (c"error_code", "error code"),
+            Field::Cpu => (c"cpu", "lowest CPU that the rank may run on; 4294967295: unknown"),
+            Field::Placement => (c"placement", "whether the rank is bound to a part of the machine"),
+        }
+    }
+
+    /// Its type.
+    #[must_use]
+    pub const fn kind(self) -> Kind {
+        match self {
+            Field::Operation | Field::Peer | Field::Tag | Field::Hit => Kind::I32,
+            Field::Collective | Field::Algorithm | Field::CopyEngine | Field::Waiting | Field::Placement => {
+                Kind::I32
+            }
+            Field::ErrorClass | Field::ErrorCode => Kind::I32,
+            Field::Context | Field::Compared | Field::World | Field::Queued | Field::Size | Field::Cpu => {
+                Kind::U32
+            }
+            Field::Count => Kind::I64,
+            Field::Id | Field::Communicator | Field::Bytes | Field::Datatype | Field::Buffer => Kind::U64,
+            Field::Name => Kind::Text(crate::abi::MPI_MAX_OBJECT_NAME as usize),
+        }
+    }
+
+    /// For a field that is an enumeration, the names of its values, from 0.
+    #[must_use]
+    pub const fn names(self) -> Option<&'static [&'static CStr]> {
+        Some(match self {
+            Field::Operation => &[c"send", c"recv", c"put", c"get", c"acc", c"io_read", c"io_write"],
+            Field::Collective => Collective::NAMES,
+            Field::Algorithm => Algorithm::NAMES,
+            Field::CopyEngine => &[c"chunks", c"read", c"halves", c"direct"],
+            Field::Waiting => &[
+                c"nothing",
+                c"receive",
+                c"send",
+                c"probe",
+                c"any",
+                c"all",
+                c"collective",
+                c"finalize",
+                c"room",
+            ],
+            Field::Placement => &[c"free", c"bound"],
+            _ => return None,
+        })
+    }
+}
+
+impl<'a> Fact<'a> {
+    /// The value of `field`; zero, or empty, for one that the event does not tell.
+    #[must_use]
+    pub fn read(&self, field: Field) -> Value<'a> {
+        let spec = self.spec;
+        match field {
+            Field::Id => Value::U64(self.id as u64),
+            Field::Communicator => Value::U64(spec.comm as u64),
+            Field::Context => Value::U32(self.context),
+            Field::Operation => Value::I32(spec.operation as i32),
+            Field::Peer => Value::I32(spec.peer),
+            Field::Tag => Value::I32(spec.tag),
+            Field::Bytes => Value::U64(match self.detail {
+                Detail::Coll { bytes, .. } | Detail::Copy { bytes, .. } => bytes,
+                _ => spec.bytes,
+            }),
+            Field::Count => Value::I64(spec.count),
+            Field::Datatype => Value::U64(spec.datatype as u64),
+            Field::Buffer => Value::U64(spec.buf as u64),
+            _ => self.read_detail(field),
+        }
+    }
+
+    fn read_detail(&self, field: Field) -> Value<'a> {
+        match (field, self.detail) {
+            (Field::Compared, Detail::Search { depth, .. }) => Value::U32(depth),
+            (Field::Hit, Detail::Search { hit, .. }) => Value::I32(hit.into()),
+            (Field::Collective, Detail::Coll { operation, .. }) => Value::I32(operation.into()),
+            (Field::Algorithm, Detail::Coll { algorithm, .. }) => Value::I32(algorithm.into()),
+            (Field::CopyEngine, Detail::Copy { engine, .. }) => Value::I32(engine.into()),
+            (
+                Field::World,
+                Detail::Copy { peer, .. } | Detail::Bell { peer, .. } | Detail::Ring { peer, .. },
+            ) => Value::U32(peer),
+            (Field::Waiting, Detail::Bell { waiting, .. }) => Value::I32(waiting.into()),
+            (Field::Queued, Detail::Ring { waiting, .. }) => Value::U32(waiting),
+            (Field::Size, Detail::Comm { size, .. }) => Value::U32(size),
+            (Field::Name, Detail::Name(name)) => Value::Text(name),
+            (Field::ErrorClass, Detail::Error { class, .. }) => Value::I32(class),
+            (Field::ErrorCode, Detail::Error { code, .. }) => Value::I32(code),
+            (Field::Cpu, Detail::Place { cpu, .. }) => Value::U32(cpu),
+            (Field::Placement, Detail::Place { policy, .. }) => Value::I32(policy.into()),
+            (field, _) => field.nothing(),
+        }
+    }
+}
+
+impl Field {
+    fn nothing(self) -> Value<'static> {
+        match self.kind() {
+            Kind::I32 => Value::I32(0),
+            Kind::U32 => Value::U32(0),
+            Kind::I64 => Value::I64(0),
+            Kind::U64 => Value::U64(0),
+            Kind::Text(_) => Value::Text(""),
+        }
+    }
+}
+
+macro_rules! named {
+    ($(#[$meta:meta])* $name:ident: $($(#[$doc:meta])* $variant:ident $text:literal,)*) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[repr(u16)]
+        pub enum $name {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl $name {
+            /// The names of the values, from 0.
+            pub const NAMES: &'static [&'static CStr] = &[$($text),*];
+        }
+    };
+}
+
+named! {
+    /// A collective operation: `operation` of [`Detail::Coll`].
+    Collective:
+    /// MPI_Barrier.
+    Barrier c"barrier",
+    /// MPI_Bcast.
+    Bcast c"bcast",
+    /// MPI_Gather and MPI_Gatherv.
+    Gather c"gather",
+    /// MPI_Scatter and MPI_Scatterv.
+    Scatter c"scatter",
+    /// MPI_Allgather and MPI_Allgatherv.
+    Allgather c"allgather",
+    /// MPI_Alltoall, MPI_Alltoallv and MPI_Alltoallw.
+    Alltoall c"alltoall",
+    /// MPI_Reduce.
+    Reduce c"reduce",
+    /// MPI_Allreduce.
+    Allreduce c"allreduce",
+    /// MPI_Reduce_scatter and MPI_Reduce_scatter_block.
+    ReduceScatter c"reduce_scatter",
+    /// MPI_Scan.
+    Scan c"scan",
+    /// MPI_Exscan.
+    Exscan c"exscan",
+    /// MPI_Neighbor_allgather and MPI_Neighbor_allgatherv.
+    NeighbourAllgather c"neighbor_allgather",
+    /// MPI_Neighbor_alltoall, MPI_Neighbor_alltoallv and MPI_Neighbor_alltoallw.
+    NeighbourAlltoall c"neighbor_alltoall",
+}
+
+named! {
+    /// How a collective operation is performed: `algorithm` of [`Detail::Coll`].
+    Algorithm:
+    /// Not known (yet).
+    Unknown c"unknown",
+    /// One rank talks to each of the others in turn.
+    Linear c"linear",
+    /// Signals over distances that double.
+    Dissemination c"dissemination",
+    /// Down or up a binomial tree.
+    Tree c"tree",
+    /// Along a chain in pieces.
+    Chain c"chain",
+    /// Exchanges with partners at distances that double.
+    Doubling c"recursive_doubling",
+    /// Blocks that grow, in as many steps as the number of ranks has bits.
+    Bruck c"bruck",
+    /// Block after block around a ring.
+    Ring c"ring",
+    /// Every pair exchanges once.
+    Pairwise c"pairwise",
+    /// Through memory that all ranks share.
+    Shared c"shared_memory",
+    /// Between the two groups of an intercommunicator.
+    Between c"between_groups",
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::events::{CATALOG, Event, Spec};
+
+    #[test]
+    fn every_element_of_every_event_reads_as_its_kind() {
+        for row in &CATALOG {
+            let fact = Fact::new(row.event, 7, &Spec::NOTHING);
+            for field in row.elements {
+                let fits = matches!(
+                    (field.kind(), fact.read(*field)),
+                    (Kind::I32, Value::I32(_))
+                        | (Kind::U32, Value::U32(_))
+                        | (Kind::I64, Value::I64(_))
+                        | (Kind::U64, Value::U64(_))
+                        | (Kind::Text(_), Value::Text(_))
+                );
+                assert!(fits, "{:?} of {:?}", field, row.event);
+                assert!(field.names().is_none() || field.kind() == Kind::I32);
+            }
+        }
+    }
+
+    #[test]
+    fn details_are_read_where_they_are() {
+        let detail = Detail::Search { depth: 9, hit: true };
+        let fact = Fact { detail, ..Fact::new(Event::SearchPostedQEnd, 1, &Spec::NOTHING) };
+        assert_eq!((fact.read(Field::Compared), fact.read(Field::Hit)), (Value::U32(9), Value::I32(1)));
+        let detail = Detail::Copy { engine: 2, bytes: 1 << 40, peer: 3 };
+        let fact = Fact { detail, ..Fact::new(Event::CopyEnd, 1, &Spec::NOTHING) };
+        let read = [Field::CopyEngine, Field::Bytes, Field::World].map(|field| fact.read(field));
+        assert_eq!(read, [Value::I32(2), Value::U64(1 << 40), Value::U32(3)]);
+        assert_eq!(fact.read(Field::Name), Value::Text(""));
+    }
+
+    #[test]
+    fn enumerations_have_a_name_for_every_value() {
+        assert_eq!(Collective::NAMES.len(), Collective::NeighbourAlltoall as usize + 1);
+        assert_eq!(Algorithm::NAMES.len(), Algorithm::Between as usize + 1);
+    }
+}

@@ -1,0 +1,216 @@
+//! Taps: listeners to all communicators and to the engine itself.
+
+use super::registry::Registry;
+use super::spec::Callback;
+use super::{Events, Handle, Tap};
+use std::sync::Arc;
+
+/// A tap's stay. Dropping it ends it: afterwards [`Tap::tell`] does not run and will not, and the registry's share of the tap is
+/// dropped (see [`Registry::release`] for a drop from inside a callback).
+#[derive(Debug)]
+#[must_use = "a tap that is dropped ends at once"]
+pub struct TapHandle {
+    registry: Arc<Registry>,
+    /// None where events are compiled out, or no handle is left.
+    handle: Option<Handle>,
+}
+
+impl TapHandle {
+    /// The handle behind it, if it listens at all: not where events are compiled out, or no handle is left.
+    #[must_use]
+    pub fn handle(&self) -> Option<Handle> {
+        self.handle
+    }
+}
+
+impl Drop for TapHandle {
+    fn drop(&mut self) {
+        if let Some(handle) = self.handle {
+            // It cannot fail: the handle is ours, and bound to no communicator that could have gone first.
+            let _ = self.registry.end(handle);
+        }
+    }
+}
+
+impl Registry {
+    /// Tells `tap` of `events` on every communicator there is or will be, and of those that are the engine's own, from now on.
+    ///
+    /// ```
+    /// use perusal::events::{Detail, Event, Events, Fact, Registry};
+    /// use std::sync::{Arc, mpsc};
+    ///
+    /// let registry = Registry::new(Box::new(|why| panic!("{why}")));
+    /// let (told, heard) = mpsc::channel();
+    /// let events = Events::PERUSE.with(Event::RingFull);
+    /// let tap = registry.tap(events, Arc::new(move |fact: &Fact<'_>| told.send(fact.event).unwrap()));
+    ///
+    /// // What the engine does when a ring is full:
+    /// if registry.gate.open(Event::RingFull) {
+    ///     registry.raise(&Fact::of_engine(Event::RingFull, Detail::Ring { peer: 3, waiting: 1 }));
+    /// }
+    /// assert_eq!(heard.recv(), Ok(Event::RingFull));
+    /// // A communicator that comes later is open to the tap from the beginning:
+    /// assert!(registry.attach(0x101).gate.open(Event::MsgArrived));
+    ///
+    /// drop(tap);
+    /// assert!(!registry.gate.any());
+    /// ```
+    pub fn tap(self: &Arc<Self>, events: Events, tap: Arc<dyn Tap>) -> TapHandle {
+        let handle = self.register_tap(events, Callback::Tap(tap)).ok();
+        TapHandle { registry: self.clone(), handle }
+    }
+}
+
+#[cfg(all(test, feature = "peruse", not(perusal_loom)))]
+mod tests {
+    use super::*;
+    use crate::events::{Detail, Event, EventError, Fact, Handle, Operation, Spec};
+    use crate::sync::{AtomicUsize, Mutex, Ordering};
+
+    fn registry() -> Arc<Registry> {
+        Registry::new(Box::new(|text| panic!("{text}")))
+    }
+
+    /// Keeps the events that it is told, with their contexts.
+    #[derive(Default)]
+    struct Ear(Mutex<Vec<(Event, isize)>>);
+
+    impl Tap for Ear {
+        fn tell(&self, fact: &Fact<'_>) {
+            self.0.lock().unwrap().push((fact.event, fact.id));
+        }
+    }
+
+    impl Ear {
+        fn heard(&self) -> Vec<(Event, isize)> {
+            core::mem::take(&mut self.0.lock().unwrap())
+        }
+    }
+
+    fn happen(comm: &crate::events::CommEvents, event: Event, id: isize) {
+        if comm.gate.open(event) {
+            comm.raise(&Fact::new(event, id, &Spec { operation: Operation::Recv, ..Spec::NOTHING }));
+        }
+    }
+
+    #[test]
+    fn a_tap_hears_every_communicator_those_before_and_those_to_come() {
+        let registry = registry();
+        let before = registry.attach(1);
+        let ear = Arc::new(Ear::default());
+        let tap = registry.tap(Event::MsgArrived.into(), ear.clone());
+        let after = registry.attach(2);
+        happen(&before, Event::MsgArrived, 10);
+        happen(&after, Event::MsgArrived, 20);
+        happen(&after, Event::ReqActivate, 30);
+        assert_eq!(ear.heard(), [(Event::MsgArrived, 10), (Event::MsgArrived, 20)]);
+        drop(tap);
+        assert!(!before.gate.any() && !after.gate.any() && !registry.attach(3).gate.any());
+        before.raise(&Fact::new(Event::MsgArrived, 40, &Spec::NOTHING));
+        assert_eq!(ear.heard(), []);
+        assert_eq!(Arc::strong_count(&ear), 1);
+    }
+
+    #[test]
+    fn the_engines_own_events_have_a_gate_of_their_own() {
+        let registry = registry();
+        let comm = registry.attach(1);
+        let ear = Arc::new(Ear::default());
+        let tap = registry.tap(Event::RingFull.into(), ear.clone());
+        assert!(registry.gate.open(Event::RingFull) && !registry.gate.open(Event::BellSleep));
+        assert!(!comm.gate.any());
+        registry.raise(&Fact::of_engine(Event::RingFull, Detail::Ring { peer: 1, waiting: 2 }));
+        assert_eq!(ear.heard(), [(Event::RingFull, 0)]);
+        drop(tap);
+        assert!(!registry.gate.any());
+    }
+
+    #[test]
+    fn every_event_is_told_exactly_once_to_every_tap_and_every_handle() {
+        let registry = registry();
+        let comm = registry.attach(1);
+        let taps: Vec<_> = (0..3).map(|_| Arc::new(Ear::default())).collect();
+        let _stay: Vec<_> = taps.iter().map(|tap| registry.tap(Events::ALL, tap.clone())).collect();
+        let by_handle = Arc::new(AtomicUsize::new(0));
+        let _subscriptions: Vec<_> = Events::PERUSE
+            .iter()
+            .map(|event| {
+                let count = by_handle.clone();
+                crate::events::Subscription::new(&comm, event, move |_| {
+                    count.fetch_add(1, Ordering::Relaxed);
+                })
+                .unwrap()
+            })
+            .collect();
+        let mut random = 1_u64;
+        let mut raised = Vec::new();
+        for id in 0..5_000 {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let event = Event::by_number((random >> 33) as i32 % 31 + 1).unwrap();
+            let fact = Fact::new(event, id, &Spec::NOTHING);
+            match event.row().binding {
+                crate::events::Binding::Communicator if comm.gate.open(event) => comm.raise(&fact),
+                crate::events::Binding::Nothing if registry.gate.open(event) => registry.raise(&fact),
+                _ => panic!("the gate of {event:?} is shut"),
+            }
+            raised.push((event, id));
+        }
+        for tap in &taps {
+            assert_eq!(tap.heard(), raised);
+        }
+        let for_handles = raised.iter().filter(|(event, _)| event.is_peruse()).count();
+        assert_eq!(by_handle.load(Ordering::Relaxed), for_handles);
+    }
+
+    #[test]
+    fn a_tap_may_end_itself_while_it_is_told() {
+        let registry = registry();
+        let comm = registry.attach(1);
+        let own = Arc::new(Mutex::new(None::<TapHandle>));
+        let (ends, told) = (own.clone(), Arc::new(AtomicUsize::new(0)));
+        let count = told.clone();
+        let tap = move |_: &Fact<'_>| {
+            count.fetch_add(1, Ordering::Relaxed);
+            drop(ends.lock().unwrap().take());
+        };
+        *own.lock().unwrap() = Some(registry.tap(Events::ALL, Arc::new(tap)));
+        happen(&comm, Event::ReqActivate, 1);
+        happen(&comm, Event::ReqActivate, 2);
+        assert_eq!(told.load(Ordering::Relaxed), 1);
+        assert_eq!(Arc::strong_count(&told), 1, "the tap is gone");
+        assert!(!comm.gate.any());
+    }
+
+    #[test]
+    fn a_tap_is_not_for_who_guesses_its_handle() {
+        let registry = registry();
+        let tap = registry.tap(Events::ALL, Arc::new(Ear::default()));
+        let handle: Handle = tap.handle().unwrap();
+        assert_eq!(registry.release(handle), Err(EventError::Handle));
+        assert_eq!(registry.deactivate(handle), Err(EventError::Handle));
+        assert_eq!(registry.event(handle), Err(EventError::Handle));
+        assert_eq!(registry.object(handle), Err(EventError::Handle));
+        assert!(registry.gate.any());
+    }
+
+    #[test]
+    fn a_freed_communicator_is_shut_to_taps_as_well() {
+        let registry = registry();
+        let comm = registry.attach(1);
+        let first = registry.tap(Events::ALL, Arc::new(Ear::default()));
+        registry.detach(&comm);
+        let second = registry.tap(Events::ALL, Arc::new(Ear::default()));
+        assert!(!comm.gate.any());
+        drop((first, second));
+        assert!(!comm.gate.any());
+    }
+
+    #[test]
+    fn communicators_that_are_gone_are_forgotten() {
+        let registry = registry();
+        for _ in 0..1_000 {
+            let _ = registry.attach(1);
+        }
+        assert!(registry.known_communicators() < 100);
+    }
+}
