@@ -32,6 +32,7 @@ pub mod placement;
 pub mod progress;
 pub mod request;
 pub mod ring;
+pub mod tool;
 pub mod wire;
 // As `capi`.
 #[cfg(not(perusal_loom))]

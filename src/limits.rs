@@ -12,5 +12,8 @@ pub const PAGE: usize = 4096;
 /// Largest tag a user may send with (MPI_TAG_UB).
 pub const TAG_UB: i32 = i32::MAX;
 
+/// Handles, and sessions, of one kind that tools may have at once (MPI_T).
+pub const TOOL_HANDLES: usize = 65_536;
+
 const _: () = assert!(APART.is_multiple_of(LINE));
 const _: () = assert!(PAGE.is_multiple_of(APART));

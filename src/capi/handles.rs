@@ -217,6 +217,19 @@ impl<T> HandleTable<T> {
             .collect()
     }
 
+    /// How many objects there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        let free = self.lock();
+        free.fresh - free.used.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     fn lock(&self) -> MutexGuard<'_, Free> {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -12,7 +12,8 @@
 //! | [`peruse`], `environment` | the functions of PERUSE; what steers this rank |
 //! | [`types`] | the ABI's C types in Rust |
 //! | [`mpi`] | the functions, a file per topic |
-//! | `stubs` | generated: every function of the ABI that no file of `mpi` has |
+//! | [`mpi_t`] | those of the tools interface |
+//! | `stubs` | generated: every function of the ABI that no file of `mpi` or `mpi_t` has |
 //!
 //! A function here checks its arguments, looks its handles up, calls the engine and writes its results. What a
 //! message *is* stands below.
@@ -29,6 +30,7 @@ pub mod errors;
 pub mod handles;
 pub mod messages;
 pub mod mpi;
+pub mod mpi_t;
 pub mod peruse;
 pub mod process;
 pub mod requests;

@@ -15,6 +15,7 @@ use super::mpi::errhandler;
 use super::{comms, environment};
 use crate::abi;
 use crate::comm::Comm;
+use crate::config::Settings;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::events::{Detail, Event, Registry};
@@ -167,15 +168,20 @@ fn start(level: c_int) -> Result<&'static Process> {
     if let Some(process) = ENGINE.get() {
         return Ok(process);
     }
+    let settings = environment::take()?;
+    make(level, &settings).inspect_err(|_| environment::give_back())
+}
+
+fn make(level: c_int, settings: &Settings) -> Result<&'static Process> {
     let job = match Job::from_environment()? {
         Some(job) => job,
-        None => Job::singleton()?,
+        None => Job::singleton_with(settings)?,
     };
     let_launched_ranks_copy(job.header().launcher());
     let (rank, size) = (job.rank(), job.size());
     let shared = level == abi::MPI_THREAD_MULTIPLE;
     // SAFETY: below MPI_THREAD_MULTIPLE the program promises to call from one thread at a time (MPI 5.0 §11.6.2).
-    let engine = unsafe { Engine::new(job, shared, registry().clone()) }?;
+    let engine = unsafe { Engine::with(job, settings, shared, registry().clone()) }?;
     let world = engine.open(Comm::world(rank, size, engine.registry().attach(abi::MPI_COMM_WORLD)))?;
     let itself = engine.open(Comm::itself(rank, engine.registry().attach(abi::MPI_COMM_SELF)))?;
     world.note_created();

@@ -13,7 +13,7 @@
 mod notice;
 pub(crate) mod parts;
 
-use crate::config::Config;
+use crate::config::{Config, Settings};
 pub(crate) use parts::Outgoing;
 use parts::Peer;
 
@@ -68,21 +68,40 @@ impl core::fmt::Debug for Engine {
 }
 
 impl Engine {
+    /// The engine of one rank of a job, steered by the environment: see [`Self::with`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::with`], and [`Error::Other`] when a variable in the environment makes no sense.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::with`].
+    pub unsafe fn new(job: Job, shared: bool, registry: Arc<Registry>) -> Result<Self> {
+        // SAFETY: the caller's promise.
+        unsafe { Self::with(job, &Settings::from_environment()?, shared, registry) }
+    }
+
     /// The engine of one rank of a job. `shared` says that several threads may use it at once. `registry` holds its
     /// events: who listened there before the engine was made hears it from the beginning.
     ///
     /// # Errors
     ///
-    /// [`Error::Other`] when an environment variable that steers the engine makes no sense, or `membarrier` is refused.
+    /// [`Error::Other`] when a setting makes no sense in this job, or `membarrier` is refused.
     ///
     /// # Safety
     ///
     /// With `shared = false` the caller promises that no two threads are ever inside this engine at once
     /// (the elision rule of [`crate::sync::Elided`]).
-    pub unsafe fn new(job: Job, shared: bool, registry: Arc<Registry>) -> Result<Self> {
+    pub unsafe fn with(
+        job: Job,
+        settings: &Settings,
+        shared: bool,
+        registry: Arc<Registry>,
+    ) -> Result<Self> {
         let size = job.size();
-        let config = Config::from_environment(&job)?;
-        let fences = Fences::join(config.fences_on_both_sides)?;
+        let config = Config::new(settings, job.place())?;
+        let fences = Fences::join(config.fences_on_both_sides())?;
         let bell_of = |rank: u32| {
             let (at, bytes) = job.doorbell(rank);
             assert!(Bell::bytes(size as usize) <= bytes, "the layout gives a bell {bytes} bytes");

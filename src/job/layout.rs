@@ -8,6 +8,7 @@
 //!
 //! Regions, rank blocks and rings start on pages. All numbers are `u64`; a size that does not fit is an error.
 
+use crate::config::{Id, Settings};
 use crate::limits::{APART, LINE, PAGE};
 use crate::{Error, Result};
 
@@ -67,31 +68,18 @@ impl Geometry {
     /// The usual sizes, or those that PERUSAL_RING_CELLS and PERUSAL_RING_BULK (bytes) name.
     ///
     /// # Errors
-    /// [`Error::Segment`] if a variable is set to something that is no power of two within the limits.
+    /// [`Error::Other`] if a variable is set to something that makes no sense.
     pub fn from_environment(ranks: u32) -> Result<Self> {
-        let mut geometry = Self::of(ranks);
-        if let Some(cells) = power_of_two("PERUSAL_RING_CELLS", MIN_CELLS, MAX_CELLS)? {
-            geometry.cells = cells;
-        }
-        if let Some(bulk) = power_of_two("PERUSAL_RING_BULK", MIN_BULK, MAX_BULK)? {
-            geometry.bulk = bulk;
-        }
-        Ok(geometry)
+        Ok(Self::with(ranks, &Settings::from_environment()?))
     }
-}
 
-/// The variable's value, if it is set, checked to be a power of two in `min..=max`.
-fn power_of_two(variable: &str, min: u32, max: u32) -> Result<Option<u32>> {
-    let Some(text) = std::env::var_os(variable) else { return Ok(None) };
-    parse_power_of_two(variable, &text.to_string_lossy(), min, max).map(Some)
-}
-
-fn parse_power_of_two(variable: &str, text: &str, min: u32, max: u32) -> Result<u32> {
-    match text.trim().parse::<u32>() {
-        Ok(value) if value.is_power_of_two() && (min..=max).contains(&value) => Ok(value),
-        _ => {
-            Err(Error::Segment(format!("{variable} is {text:?}; it must be a power of two in {min}..={max}")))
-        }
+    /// The usual sizes, or those that `settings` ask for.
+    #[must_use]
+    pub fn with(ranks: u32, settings: &Settings) -> Self {
+        let usual = Self::of(ranks);
+        // Settings hold powers of two within the limits of these types.
+        let asked = |id, usual| settings.number(id).map_or(usual, |number| number as u32);
+        Self { ranks, cells: asked(Id::RingCells, usual.cells), bulk: asked(Id::RingBulk, usual.bulk) }
     }
 }
 
@@ -260,6 +248,7 @@ fn pages(bytes: u64) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{Origin, Value};
 
     fn layout(ranks: u32) -> Layout {
         Layout::new(Geometry::of(ranks)).unwrap()
@@ -335,14 +324,10 @@ mod tests {
     }
 
     #[test]
-    fn ring_sizes_from_text_are_checked() {
-        assert_eq!(parse_power_of_two("V", " 128 ", 8, 1024).unwrap(), 128);
-        for wrong in ["", "100", "4", "2048", "-8", "many"] {
-            let error = parse_power_of_two("PERUSAL_RING_CELLS", wrong, 8, 1024).unwrap_err().to_string();
-            assert!(
-                error.contains("PERUSAL_RING_CELLS") && error.contains("power of two in 8..=1024"),
-                "{error}"
-            );
-        }
+    fn rings_are_as_large_as_was_asked_for() {
+        let mut settings = Settings::default();
+        assert_eq!(Geometry::with(16, &settings), Geometry::of(16));
+        settings.set(Id::RingCells, Value::Number(512), Origin::Tool);
+        assert_eq!(Geometry::with(16, &settings), Geometry { cells: 512, ..Geometry::of(16) });
     }
 }

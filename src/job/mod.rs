@@ -21,6 +21,7 @@ pub mod telemetry;
 use std::os::fd::RawFd;
 use std::sync::{PoisonError, RwLock};
 
+use crate::config::{Place, Settings};
 use crate::sync::{Arc, AtomicBool, Ordering};
 use crate::{Error, Result};
 
@@ -37,6 +38,19 @@ pub const FD_VARIABLE: &str = "PERUSAL_JOB_FD";
 pub const RANK_VARIABLE: &str = "PERUSAL_RANK";
 /// Environment variable with the number of ranks.
 pub const SIZE_VARIABLE: &str = "PERUSAL_SIZE";
+
+/// What the defaults of control variables will follow from in the job that this process is to join or make.
+#[must_use]
+pub fn expected_place(settings: &Settings) -> Place {
+    let ranks = std::env::var(SIZE_VARIABLE).ok().and_then(|size| size.parse().ok()).unwrap_or(1);
+    place_of(ranks, cpus::usable(), settings)
+}
+
+fn place_of(ranks: u32, usable_cpus: u32, settings: &Settings) -> Place {
+    let Geometry { ranks, cells, bulk } = Geometry::with(ranks, settings);
+    let sender_fences = ranks > usable_cpus || !crate::sync::membarrier::is_there();
+    Place { ranks, usable_cpus, ring_cells: cells, ring_bulk: bulk, sender_fences }
+}
 
 /// A job's memory, seen by nobody in particular: what the launcher and an observer have.
 #[derive(Debug)]
@@ -67,20 +81,28 @@ impl Memory {
     /// # Errors
     /// [`Error::Segment`] if sizes are wrong or memory is not to be had.
     pub fn create(ranks: u32, launcher: i32) -> Result<Self> {
-        let layout = Layout::new(Geometry::from_environment(ranks)?)?;
+        Self::create_with(ranks, launcher, &Settings::from_environment()?)
+    }
+
+    /// The same with ring sizes from `settings`.
+    ///
+    /// # Errors
+    /// [`Error::Segment`] if memory is not to be had.
+    pub fn create_with(ranks: u32, launcher: i32, settings: &Settings) -> Result<Self> {
+        let place = place_of(ranks, cpus::usable(), settings);
+        let layout = Layout::new(Geometry::with(ranks, settings))?;
         let segment = Segment::create(layout.total())?;
         segment.reserve(0, layout::HEADER + crate::limits::PAGE as u64)?;
         let blocks = layout.rank_block(0);
         segment.reserve(blocks, layout.fixed() - blocks)?;
         let memory = Self { segment, layout };
-        let usable_cpus = cpus::usable();
         memory.header().write(&header::Founding {
             geometry: layout.geometry(),
             total: layout.total(),
             job_id: telemetry::now() ^ u64::from(std::process::id()) << 40,
             launcher,
-            usable_cpus,
-            sender_fences: ranks > usable_cpus || !crate::sync::membarrier::is_there(),
+            usable_cpus: place.usable_cpus,
+            sender_fences: place.sender_fences,
         });
         Ok(memory)
     }
@@ -105,6 +127,19 @@ impl Memory {
             )));
         }
         Ok(Self { segment, layout })
+    }
+
+    /// What the defaults of control variables follow from here.
+    #[must_use]
+    pub fn place(&self) -> Place {
+        let Geometry { ranks, cells, bulk } = self.layout.geometry();
+        Place {
+            ranks,
+            usable_cpus: self.header().usable_cpus(),
+            ring_cells: cells,
+            ring_bulk: bulk,
+            sender_fences: self.header().sender_fences(),
+        }
     }
 
     /// The mapped bytes.
@@ -276,7 +311,15 @@ impl Job {
     /// # Errors
     /// [`Error::Segment`] if memory is not to be had.
     pub fn singleton() -> Result<Self> {
-        let memory = Memory::create(1, 0)?;
+        Self::singleton_with(&Settings::from_environment()?)
+    }
+
+    /// The same with ring sizes from `settings`.
+    ///
+    /// # Errors
+    /// [`Error::Segment`] if memory is not to be had.
+    pub fn singleton_with(settings: &Settings) -> Result<Self> {
+        let memory = Memory::create_with(1, 0, settings)?;
         memory.roster().entry(0).arrive(0, own_pid())?;
         Ok(Self { memory: Arc::new(memory), rank: 0, threads: None, some_stay_away: Arc::default() })
     }

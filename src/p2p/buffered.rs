@@ -175,7 +175,7 @@ impl Engine {
         (body.twin, carried.twin) = (carrier.id(), request.id());
         let sent = if carried.world == self.rank {
             self.send_to_self(channel_ref, carrier)
-        } else if carried.bytes <= self.config.eager_limit {
+        } else if carried.bytes <= self.config.eager_limit() {
             self.send_eager(carrier)
         } else {
             self.announce(carrier)

@@ -57,7 +57,7 @@ impl Engine {
             return Ok(());
         }
         // A large message is known by the request that carries it, a small one by its sender's.
-        let announced = body.bytes > self.config.eager_limit;
+        let announced = body.bytes > self.config.eager_limit();
         let id = if announced && body.twin != 0 { body.twin } else { request.id() };
         if world == self.rank {
             self.cancel_local_send(channel, request);

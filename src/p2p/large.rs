@@ -56,7 +56,7 @@ impl Engine {
             return self.answer(world, Kind::Finish, id, Control::default());
         }
         let contiguous = addr != 0 && matches!(body.layout, Layout::Bytes);
-        match self.copy.engine(&self.job, total, contiguous) {
+        match self.copy.engine(&self.config, &self.job, total, contiguous) {
             // With several threads another one may meet the sender's half while we copy ours: two owners of one body.
             CopyEngine::Halves if self.shared => self.copy_by_read(request),
             CopyEngine::Chunks => self.ask_for_chunks(request),

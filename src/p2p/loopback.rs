@@ -26,7 +26,7 @@ impl Engine {
             source: body.source,
             id: name(send.id(), body),
         };
-        let buffered = !body.synchronous && body.bytes <= self.config.eager_limit;
+        let buffered = !body.synchronous && body.bytes <= self.config.eager_limit();
         let matched = self.match_posted(self.rank, &header, body.bytes, |event_id| {
             let payload = if buffered { copy_of(body) } else { Payload::Local(send) };
             body.stage = Stage::Announced;

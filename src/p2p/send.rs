@@ -76,7 +76,7 @@ impl Engine {
         dest: i32,
         tag: i32,
     ) -> bool {
-        if bytes > self.config.eager_limit {
+        if bytes > self.config.eager_limit() {
             return false;
         }
         let to = comm.world_rank_of(dest);
@@ -142,7 +142,7 @@ impl Engine {
         let started = match mode {
             Mode::Buffered => self.start_buffered(request),
             _ if body.world == self.rank => self.send_to_self(channel, request),
-            _ if body.bytes <= self.config.eager_limit => self.send_eager(request),
+            _ if body.bytes <= self.config.eager_limit() => self.send_eager(request),
             _ => self.announce(request),
         };
         if started.is_err() {

@@ -95,7 +95,7 @@ impl Incoming {
         wanted: impl Fn(&Header, usize) -> bool,
         mut take: impl FnMut(&[u8]),
     ) -> Option<(Header, usize)> {
-        for moment in 0..engine.config.listens {
+        for moment in 0..engine.config.listens() {
             // Others must not wait for long: whoever has rung or spoken is served by the general way.
             if moment % 16 == 0 && (engine.bell.any() || self.others_speak(peer)) {
                 return None;

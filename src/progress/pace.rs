@@ -47,11 +47,11 @@ impl Pace {
     fn look_at_clock(&mut self, config: &Config) -> Step {
         if self.yields == 0 {
             let since = *self.since.get_or_insert_with(Instant::now);
-            if since.elapsed() < config.spin {
+            if since.elapsed() < config.spin() {
                 return Step::Spin;
             }
         }
-        if self.yields < config.yields {
+        if self.yields < config.yields() {
             self.yields += 1;
             return Step::Yield;
         }

@@ -7,10 +7,7 @@ use crate::error::Result;
 use crate::events::Event;
 use crate::job::telemetry::Wait;
 use crate::sync::{ElidedGuard, spin_loop, yield_now};
-use core::time::Duration;
 
-/// How long a sleep lasts at most: after it, the job's health is looked at.
-const NAP: Duration = Duration::from_millis(100);
 /// How often a thread that waits for the driver tries to hear from it before it sleeps.
 const LISTENS: u32 = 200;
 
@@ -135,7 +132,7 @@ impl Engine {
         }
         incoming.unwatch_all();
         self.want_credit();
-        let slept = self.bell.sleep(self.fences, NAP, || {
+        let slept = self.bell.sleep(self.fences, self.config.nap(), || {
             let reason = incoming.anything() || self.backlog_has_room() || done() || self.failed().is_some();
             if !reason {
                 self.note_bell(Event::BellSleep, wait.as_ref());
@@ -158,7 +155,7 @@ impl Engine {
             }
             spin_loop();
         }
-        self.crowd.wait(NAP, || done() || self.driver_gone());
+        self.crowd.wait(self.config.nap(), || done() || self.driver_gone());
         pace.restart();
     }
 

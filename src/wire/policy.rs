@@ -28,41 +28,45 @@ const PROBES: [usize; 3] = [32 << 10, 128 << 10, 512 << 10];
 /// The choice for one rank.
 #[derive(Debug)]
 pub(crate) struct CopyPolicy {
-    choice: CopyChoice,
     threads: bool,
     /// Set when the kernel refused a cross-memory copy: not tried again.
     refused: AtomicBool,
 }
 
 impl CopyPolicy {
-    /// Reads the user's choice. Rank 0 measures for all where there is something to choose.
+    /// Rank 0 measures for all where there is something to choose.
     pub fn new(job: &Job, config: &Config) -> Self {
         let threads = job.are_threads();
-        if config.copy == CopyChoice::Auto && job.rank() == 0 && job.size() > 1 && !threads {
+        let open = config.copy() == CopyChoice::Auto && config.copy_from().contains(&None);
+        if open && job.rank() == 0 && job.size() > 1 && !threads {
             // Release is not needed: the word is all there is; Relaxed.
             job.header().tuning[TUNING].store(measure(), Ordering::Relaxed);
         }
-        Self { choice: config.copy, threads, refused: AtomicBool::new(false) }
+        Self { threads, refused: AtomicBool::new(false) }
     }
 
     /// The engine for `bytes` bytes, `contiguous` on both sides.
-    pub fn engine(&self, job: &Job, bytes: usize, contiguous: bool) -> CopyEngine {
+    pub fn engine(&self, config: &Config, job: &Job, bytes: usize, contiguous: bool) -> CopyEngine {
         if !contiguous {
             return CopyEngine::Chunks;
         }
-        if self.threads && matches!(self.choice, CopyChoice::Auto | CopyChoice::Direct) {
+        let choice = config.copy();
+        if self.threads && matches!(choice, CopyChoice::Auto | CopyChoice::Direct) {
             return CopyEngine::Direct;
         }
         // Relaxed: a hint; a refused copy falls back anyway.
         if self.refused.load(Ordering::Relaxed) {
             return CopyEngine::Chunks;
         }
-        match self.choice {
+        match choice {
             CopyChoice::Chunks => CopyEngine::Chunks,
             CopyChoice::Read => CopyEngine::Read,
             CopyChoice::Halves => CopyEngine::Halves,
             CopyChoice::Auto | CopyChoice::Direct => {
-                measured(job.header().tuning[TUNING].load(Ordering::Relaxed), bytes)
+                let measured = job.header().tuning[TUNING].load(Ordering::Relaxed);
+                let [read, halves] = config.copy_from();
+                let halves = halves.unwrap_or((measured >> 32) as u32);
+                chosen([read.unwrap_or(measured as u32), halves], bytes)
             }
         }
     }
@@ -82,8 +86,7 @@ pub fn measure_thresholds() -> [Option<u32>; 2] {
     [word as u32, (word >> 32) as u32].map(|from| (from != 0 && from != NEVER).then_some(from))
 }
 
-fn measured(word: u64, bytes: usize) -> CopyEngine {
-    let (read, halves) = (word as u32, (word >> 32) as u32);
+fn chosen([read, halves]: [u32; 2], bytes: usize) -> CopyEngine {
     let from = |threshold: u32| threshold != 0 && threshold != NEVER && bytes >= threshold as usize;
     match (from(read), from(halves)) {
         (_, true) => CopyEngine::Halves,
@@ -139,11 +142,11 @@ mod tests {
 
     #[test]
     fn thresholds_choose_the_engine() {
-        let word = u64::from(1000_u32) << 32 | 100;
-        assert_eq!(measured(word, 99), CopyEngine::Chunks);
-        assert_eq!(measured(word, 100), CopyEngine::Read);
-        assert_eq!(measured(word, 1000), CopyEngine::Halves);
-        assert_eq!(measured(0, 1 << 30), CopyEngine::Chunks, "not measured");
-        assert_eq!(measured(u64::MAX, 1 << 30), CopyEngine::Chunks, "never");
+        let thresholds = [100, 1000];
+        assert_eq!(chosen(thresholds, 99), CopyEngine::Chunks);
+        assert_eq!(chosen(thresholds, 100), CopyEngine::Read);
+        assert_eq!(chosen(thresholds, 1000), CopyEngine::Halves);
+        assert_eq!(chosen([0, 0], 1 << 30), CopyEngine::Chunks, "not measured");
+        assert_eq!(chosen([NEVER, NEVER], 1 << 30), CopyEngine::Chunks, "never");
     }
 }

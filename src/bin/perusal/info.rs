@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use perusal::config::STEERING;
+use perusal::config::VARIABLES;
 use perusal::job::{Geometry, Layout, Memory, cpus, header, layout};
 use perusal::placement::Topology;
 use perusal::wire::measure_thresholds;
@@ -58,9 +58,9 @@ fn copies() {
 
 fn environment() {
     println!("  environment that steers a job");
-    for variable in STEERING {
-        let value = std::env::var(variable.name).unwrap_or_else(|_| "default".into());
-        println!("    {:22}  {value:10}  {}", variable.name, variable.what);
+    for variable in &VARIABLES {
+        let value = std::env::var(variable.environment).unwrap_or_else(|_| "default".into());
+        println!("    {:24}  {value:10}  {}", variable.environment, variable.what);
     }
 }
 

@@ -1,0 +1,54 @@
+//! Beginning and end of MPI_T (§14.3.4), which are MPI's neither in time nor in number.
+
+use super::{Outcome, code, put};
+use crate::abi::*;
+use crate::export;
+use core::ffi::c_int;
+use std::sync::{Mutex, PoisonError};
+
+use crate::sync::{AtomicU32, Ordering};
+
+/// How often MPI_T has been initialised and not finalized. Written under `CHANGE` alone.
+static COUNT: AtomicU32 = AtomicU32::new(0);
+static CHANGE: Mutex<()> = Mutex::new(());
+
+/// The end of each part of MPI_T that keeps something: run by the MPI_T_finalize that is the last one, in this order.
+const ENDS: &[fn()] = &[super::cvar::end];
+
+/// MPI_T_ERR_NOT_INITIALIZED unless MPI_T is initialised.
+pub(crate) fn initialised() -> Outcome {
+    // Relaxed: what MPI_T functions use is published by tables and locks of their own.
+    if COUNT.load(Ordering::Relaxed) == 0 { Err(MPI_T_ERR_NOT_INITIALIZED) } else { Ok(()) }
+}
+
+fn begin(required: c_int, provided: *mut c_int) -> Outcome {
+    const LEVELS: [c_int; 4] =
+        [MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED, MPI_THREAD_MULTIPLE];
+    if !LEVELS.contains(&required) {
+        return Err(MPI_T_ERR_INVALID);
+    }
+    let _change = CHANGE.lock().unwrap_or_else(PoisonError::into_inner);
+    let count = COUNT.load(Ordering::Relaxed).checked_add(1).ok_or(MPI_T_ERR_CANNOT_INIT)?;
+    // SAFETY: an output argument.
+    unsafe { put(provided, MPI_THREAD_MULTIPLE) }?;
+    COUNT.store(count, Ordering::Relaxed);
+    Ok(())
+}
+
+fn end() -> Outcome {
+    let _change = CHANGE.lock().unwrap_or_else(PoisonError::into_inner);
+    let count = COUNT.load(Ordering::Relaxed).checked_sub(1).ok_or(MPI_T_ERR_NOT_INITIALIZED)?;
+    COUNT.store(count, Ordering::Relaxed);
+    if count == 0 {
+        ENDS.iter().for_each(|end| end());
+    }
+    Ok(())
+}
+
+export! {
+    /// §14.3.4. Any thread may call MPI_T, whatever MPI_Init_thread gave: the level is always MPI_THREAD_MULTIPLE.
+    fn MPI_T_init_thread(required: c_int, provided: *mut c_int) -> c_int { code(begin(required, provided)) }
+
+    /// §14.3.4. The last one frees what is left of sessions and handles; values that were set stay.
+    fn MPI_T_finalize() -> c_int { code(end()) }
+}

@@ -1,0 +1,269 @@
+//! What steers the engine: the control variables, and the values in force.
+//!
+//! | file | what lives there |
+//! |---|---|
+//! | [`table`] | the variables, a row each |
+//! | [`settings`] | what tune file, environment and tools ask for before there is an engine |
+//!
+//! An engine has one [`Config`]. Its values are atomics that any thread may change at any time: whoever obeys one reads it each
+//! time, and must be right with the old and with the new value.
+
+pub mod settings;
+pub mod table;
+
+pub use settings::{Origin, Settings, Value};
+pub use table::{Id, Place, VARIABLES, Variable};
+
+use crate::error::Result;
+use crate::sync::{AtomicU8, AtomicU64, Ordering};
+use core::time::Duration;
+use table::{COUNT, Kind, When};
+
+/// Which engine copies large messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CopyChoice {
+    /// By the thresholds.
+    Auto,
+    /// In chunks through the ring, both ranks at work.
+    Chunks,
+    /// One `process_vm_readv` by the receiver.
+    Read,
+    /// Receiver and sender copy a half each by `process_vm_readv` and `process_vm_writev`.
+    Halves,
+    /// A plain copy, where both ranks see the memory; elsewhere as `Auto`.
+    Direct,
+}
+
+/// Why a value was not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// The variable can have no such value.
+    Value,
+    /// Not now.
+    NotNow,
+    /// Not any more in this process.
+    Never,
+}
+
+/// The values in force in one engine.
+#[derive(Debug)]
+pub struct Config {
+    numbers: [AtomicU64; COUNT],
+    origins: [AtomicU8; COUNT],
+    texts: Vec<(Id, String)>,
+    place: Place,
+}
+
+impl Config {
+    /// The values that were asked for; what was not follows from the job.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Error::Other`] that names the variable, its value and what it may be.
+    pub fn new(settings: &Settings, place: Place) -> Result<Self> {
+        let config = Self {
+            numbers: core::array::from_fn(|_| AtomicU64::new(0)),
+            origins: core::array::from_fn(|_| AtomicU8::new(0)),
+            texts: VARIABLES
+                .iter()
+                .filter(|variable| matches!(variable.kind, Kind::Text))
+                .map(|variable| (variable.id, settings.text(variable.id).to_owned()))
+                .collect(),
+            place,
+        };
+        for variable in &VARIABLES {
+            // The rings are as they are, whatever is asked for: the job's memory has been made.
+            let number = match variable.when {
+                When::BeforeJob => (variable.default)(&place),
+                _ => settings.resolve(variable.id, &place)?,
+            };
+            config.put(variable.id, number, settings.origin(variable.id));
+        }
+        Ok(config)
+    }
+
+    fn put(&self, id: Id, number: u64, origin: Origin) {
+        // Relaxed, here and in `number`: each value stands for itself; nothing else is read because of it.
+        self.numbers[id as usize].store(number, Ordering::Relaxed);
+        self.origins[id as usize].store(origin as u8, Ordering::Relaxed);
+    }
+
+    /// A value in force; of a choice, its item's value.
+    #[inline(always)]
+    #[must_use]
+    pub fn number(&self, id: Id) -> u64 {
+        self.numbers[id as usize].load(Ordering::Relaxed)
+    }
+
+    /// A text in force.
+    #[must_use]
+    pub fn text(&self, id: Id) -> &str {
+        self.texts.iter().find(|(of, _)| *of == id).map_or("", |(_, text)| text)
+    }
+
+    /// Where a value in force came from.
+    #[must_use]
+    pub fn origin(&self, id: Id) -> Origin {
+        match self.origins[id as usize].load(Ordering::Relaxed) {
+            1 => Origin::TuneFile,
+            2 => Origin::Environment,
+            3 => Origin::Tool,
+            _ => Origin::Default,
+        }
+    }
+
+    /// What defaults and ranges follow from here.
+    #[must_use]
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Gives a variable another value, from now on. `in_collective` says that a collective operation is under way.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal`], and nothing has changed.
+    pub fn change(&self, id: Id, number: u64, in_collective: bool) -> core::result::Result<(), Refusal> {
+        let variable = &VARIABLES[id as usize];
+        match variable.when {
+            When::Never | When::BeforeJob | When::BeforeInit => return Err(Refusal::Never),
+            When::BetweenCollectives if in_collective => return Err(Refusal::NotNow),
+            When::Always | When::BetweenCollectives => {}
+        }
+        if !variable.allows(number, &self.place) {
+            return Err(Refusal::Value);
+        }
+        self.put(id, number, Origin::Tool);
+        Ok(())
+    }
+
+    /// Largest eager payload in bytes.
+    #[inline(always)]
+    #[must_use]
+    pub fn eager_limit(&self) -> usize {
+        self.number(Id::EagerLimit) as usize
+    }
+
+    /// How large messages are copied.
+    #[inline]
+    #[must_use]
+    pub fn copy(&self) -> CopyChoice {
+        match self.number(Id::CopyEngine) {
+            1 => CopyChoice::Chunks,
+            2 => CopyChoice::Read,
+            3 => CopyChoice::Halves,
+            4 => CopyChoice::Direct,
+            _ => CopyChoice::Auto,
+        }
+    }
+
+    /// Bytes from which a receiver reads the sender's memory, and from which each side copies a half; `None`: as measured.
+    #[inline]
+    #[must_use]
+    pub fn copy_from(&self) -> [Option<u32>; 2] {
+        [Id::CopyReadFrom, Id::CopyHalvesFrom]
+            .map(|id| u32::try_from(self.number(id)).ok().filter(|from| *from != 0))
+    }
+
+    /// How long a waiting rank polls.
+    #[inline]
+    #[must_use]
+    pub fn spin(&self) -> Duration {
+        Duration::from_micros(self.number(Id::SpinUs))
+    }
+
+    /// How often a receive looks at its sender's ring before it goes the general way: a part of `spin`.
+    #[inline(always)]
+    #[must_use]
+    pub fn listens(&self) -> u32 {
+        // A look with nothing there takes ten nanoseconds or so.
+        (self.number(Id::SpinUs) * 50).clamp(1, 5_000) as u32
+    }
+
+    /// How often a waiting rank gives its CPU away before it sleeps.
+    #[inline]
+    #[must_use]
+    pub fn yields(&self) -> u32 {
+        self.number(Id::Yields) as u32
+    }
+
+    /// How long a sleep lasts at most: after it, the job's health is looked at.
+    #[inline]
+    #[must_use]
+    pub fn nap(&self) -> Duration {
+        Duration::from_millis(self.number(Id::NapMs))
+    }
+
+    /// Whether senders fence.
+    #[must_use]
+    pub fn fences_on_both_sides(&self) -> bool {
+        self.number(Id::SenderFences) == 1
+    }
+
+    /// A value in force as people write it.
+    #[must_use]
+    pub fn show(&self, id: Id) -> String {
+        let variable = &VARIABLES[id as usize];
+        match variable.kind {
+            Kind::Text => self.text(id).to_owned(),
+            _ => variable.show(self.number(id)),
+        }
+    }
+
+    /// Environment name and value in force of every variable.
+    #[must_use]
+    pub fn in_force(&self) -> Vec<(&'static str, String)> {
+        VARIABLES.iter().map(|variable| (variable.environment, self.show(variable.id))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HERE: Place =
+        Place { ranks: 4, usable_cpus: 2, ring_cells: 256, ring_bulk: 256 << 10, sender_fences: true };
+
+    #[test]
+    fn every_variable_is_named_once_and_its_default_is_allowed() {
+        for (index, variable) in VARIABLES.iter().enumerate() {
+            assert_eq!(variable.id as usize, index);
+            assert_eq!(variable.environment, format!("PERUSAL_{}", variable.name.to_uppercase()));
+            assert!(VARIABLES[..index].iter().all(|other| other.name != variable.name));
+            let default = (variable.default)(&HERE);
+            assert!(
+                matches!(variable.kind, Kind::Text) || variable.allows(default, &HERE),
+                "{}",
+                variable.name
+            );
+            assert!(variable.name.is_ascii() && !variable.what.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_change_is_seen_at_once_and_a_wrong_one_changes_nothing() {
+        let config = Config::new(&Settings::default(), HERE).expect("defaults");
+        assert_eq!(config.spin(), Duration::from_micros(2), "crowded");
+        assert_eq!(config.change(Id::SpinUs, 7, false), Ok(()));
+        assert_eq!((config.spin(), config.origin(Id::SpinUs)), (Duration::from_micros(7), Origin::Tool));
+        assert_eq!(config.change(Id::EagerLimit, 64 << 10, false), Ok(()));
+        assert_eq!(config.change(Id::EagerLimit, (64 << 10) + 1, false), Err(Refusal::Value));
+        assert_eq!(config.eager_limit(), 64 << 10);
+        assert_eq!(config.change(Id::RingCells, 512, false), Err(Refusal::Never));
+        assert_eq!(config.change(Id::SenderFences, 0, false), Err(Refusal::Never));
+        assert!(config.fences_on_both_sides());
+    }
+
+    #[test]
+    fn what_was_asked_for_is_in_force_but_for_the_rings_that_the_job_has() {
+        let mut settings = Settings::default();
+        settings.set(Id::CopyEngine, Value::Number(3), Origin::Environment);
+        settings.set(Id::RingCells, Value::Number(8), Origin::Environment);
+        let config = Config::new(&settings, HERE).expect("good");
+        assert_eq!(config.copy(), CopyChoice::Halves);
+        let in_force = config.in_force();
+        assert!(in_force.contains(&("PERUSAL_COPY_ENGINE", "halves".into())));
+        assert!(in_force.contains(&("PERUSAL_RING_CELLS", "256".into())));
+        assert_eq!(in_force.len(), COUNT);
+    }
+}

@@ -1,0 +1,222 @@
+//! What somebody asked for explicitly, before there is an engine: by tune file, environment or tool.
+
+use super::table::{COUNT, Id, Kind, Place, TEXT, VARIABLES, Variable};
+use crate::error::{Error, Result};
+
+/// Variable in which the launcher hands the values of a tune file to the ranks: `name=value` pairs, separated by commas.
+pub const TUNED: &str = "PERUSAL_TUNED";
+
+/// Where a value came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Origin {
+    /// Nobody asked for anything.
+    Default = 0,
+    /// A file that `perusal tune` wrote.
+    TuneFile = 1,
+    /// The environment.
+    Environment = 2,
+    /// A tool, through MPI_T.
+    Tool = 3,
+}
+
+impl Origin {
+    /// The word for it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::TuneFile => "tune file",
+            Self::Environment => "environment",
+            Self::Tool => "tool",
+        }
+    }
+}
+
+/// A value that was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Value {
+    /// Of every kind but text.
+    Number(u64),
+    /// Of a text variable.
+    Text(String),
+}
+
+/// The values that were asked for; what is not here follows from the job.
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    values: [Option<(Value, Origin)>; COUNT],
+}
+
+impl Settings {
+    /// What tune file and environment ask for; the environment wins.
+    ///
+    /// # Errors
+    /// [`Error::Other`] that names the variable, its value and what it may be.
+    pub fn from_environment() -> Result<Self> {
+        Self::from_variables(|name| std::env::var_os(name).map(|text| text.to_string_lossy().into_owned()))
+    }
+
+    fn from_variables(get: impl Fn(&str) -> Option<String>) -> Result<Self> {
+        let mut settings = Self::default();
+        settings.tune(&get(TUNED).unwrap_or_default());
+        for variable in &VARIABLES {
+            if let Some(text) = get(variable.environment) {
+                let value = parse(variable, variable.environment, text.trim())?;
+                settings.values[variable.id as usize] = Some((value, Origin::Environment));
+            }
+        }
+        Ok(settings)
+    }
+
+    /// Takes over the values of a tune file, `name=value` separated by commas. What this version does not know or allow is
+    /// left out: the file may be another version's.
+    pub fn tune(&mut self, pairs: &str) {
+        let pairs = pairs.split(',').filter_map(|pair| pair.split_once('='));
+        for (name, text) in pairs {
+            let variable = Variable::named(name.trim());
+            let value =
+                variable.and_then(|variable| Some((variable, parse(variable, name, text.trim()).ok()?)));
+            if let Some((variable, value)) = value {
+                self.values[variable.id as usize] = Some((value, Origin::TuneFile));
+            }
+        }
+    }
+
+    /// Asks for a value, whatever was asked for before.
+    pub fn set(&mut self, id: Id, value: Value, origin: Origin) {
+        self.values[id as usize] = Some((value, origin));
+    }
+
+    /// Where the value of a variable comes from.
+    #[must_use]
+    pub fn origin(&self, id: Id) -> Origin {
+        self.values[id as usize].as_ref().map_or(Origin::Default, |(_, origin)| *origin)
+    }
+
+    /// The number that was asked for.
+    #[must_use]
+    pub fn number(&self, id: Id) -> Option<u64> {
+        match self.values[id as usize] {
+            Some((Value::Number(number), _)) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// The text that was asked for; empty if none was.
+    #[must_use]
+    pub fn text(&self, id: Id) -> &str {
+        match &self.values[id as usize] {
+            Some((Value::Text(text), _)) => text,
+            _ => "",
+        }
+    }
+
+    /// The number in force in a job.
+    ///
+    /// # Errors
+    /// [`Error::Other`] that names the variable, its value and what it may be there.
+    pub fn resolve(&self, id: Id, place: &Place) -> Result<u64> {
+        let variable = &VARIABLES[id as usize];
+        match &self.values[id as usize] {
+            // A tune file knows nothing of this job's rings: what does not fit is as if it were not there.
+            Some((Value::Number(number), Origin::TuneFile)) if !variable.allows(*number, place) => {
+                Ok((variable.default)(place))
+            }
+            Some((Value::Number(number), origin)) if !variable.allows(*number, place) => {
+                let name = if *origin == Origin::Tool { variable.name } else { variable.environment };
+                Err(wrong(variable, name, &variable.show(*number), place))
+            }
+            Some((Value::Number(number), _)) => Ok(*number),
+            _ => Ok((variable.default)(place)),
+        }
+    }
+}
+
+/// A place whose limits are the widest.
+const WIDEST: Place = Place {
+    ranks: 1,
+    usable_cpus: 1,
+    ring_cells: crate::job::layout::MAX_CELLS,
+    ring_bulk: crate::job::layout::MAX_BULK,
+    sender_fences: false,
+};
+
+/// Reads a value; what depends on the job is checked when there is one ([`Settings::resolve`]).
+fn parse(variable: &Variable, name: &str, text: &str) -> Result<Value> {
+    let number = match variable.kind {
+        Kind::Text if text.len() < TEXT => return Ok(Value::Text(text.to_owned())),
+        Kind::Text => None,
+        Kind::Choice(of) => of.find(text).map(|item| u64::from(item.value.unsigned_abs())),
+        Kind::Number(_) | Kind::PowerOfTwo(..) => text.parse().ok(),
+    };
+    let number = number.filter(|number| variable.allows(*number, &WIDEST));
+    number.map(Value::Number).ok_or_else(|| wrong(variable, name, text, &WIDEST))
+}
+
+fn wrong(variable: &Variable, name: &str, text: &str, place: &Place) -> Error {
+    Error::Other(format!("{name} is {text:?}; it must be {}", variable.range(place)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(variables: &[(&str, &str)]) -> Result<Settings> {
+        let find = |name: &str| variables.iter().find(|(n, _)| *n == name);
+        Settings::from_variables(|name| find(name).map(|(_, value)| (*value).to_owned()))
+    }
+
+    #[test]
+    fn the_environment_wins_over_the_tune_file() {
+        let settings =
+            of(&[(TUNED, "yields=7,spin_us=11,later=3"), ("PERUSAL_YIELDS", " 5 ")]).expect("good values");
+        assert_eq!(settings.number(Id::Yields), Some(5));
+        assert_eq!(settings.origin(Id::Yields), Origin::Environment);
+        assert_eq!(settings.number(Id::SpinUs), Some(11));
+        assert_eq!(settings.origin(Id::SpinUs), Origin::TuneFile);
+        assert_eq!(settings.origin(Id::RingBulk), Origin::Default);
+    }
+
+    #[test]
+    fn a_wrong_value_is_named_with_what_it_may_be() {
+        for (name, value, text) in [
+            (
+                "PERUSAL_RING_CELLS",
+                "100",
+                "PERUSAL_RING_CELLS is \"100\"; it must be a power of two in 8..=1048576",
+            ),
+            ("PERUSAL_YIELDS", "many", "PERUSAL_YIELDS is \"many\"; it must be a number in 0..=1000"),
+            ("PERUSAL_COPY_ENGINE", "fast", "it must be auto, chunks, read, halves or direct"),
+            ("PERUSAL_SENDER_FENCES", "2", "it must be off or on"),
+        ] {
+            let error = of(&[(name, value)]).expect_err(value).to_string();
+            assert!(error.contains(text), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_a_tune_file_says_wrongly_is_left_out() {
+        let settings =
+            of(&[(TUNED, "yields=lots,spin_us,eager_limit=4294967296,=,nap_ms=50")]).expect("no error");
+        assert_eq!(settings.number(Id::Yields), None);
+        assert_eq!(settings.number(Id::EagerLimit), None);
+        assert_eq!(settings.number(Id::NapMs), Some(50));
+    }
+
+    #[test]
+    fn a_limit_that_the_rings_set_is_an_error_from_a_user_and_ignored_from_a_tune_file() {
+        let place = Place { ring_bulk: 4096, ..WIDEST };
+        let tuned = of(&[(TUNED, "eager_limit=16384")]).expect("good");
+        assert_eq!(tuned.resolve(Id::EagerLimit, &place).expect("left out"), 1024);
+        let asked = of(&[("PERUSAL_EAGER_LIMIT", "16384")]).expect("good somewhere");
+        let error = asked.resolve(Id::EagerLimit, &place).expect_err("too much here").to_string();
+        assert!(error.contains("0..=1024"), "{error}");
+    }
+
+    #[test]
+    fn text_is_kept_as_it_is_unless_it_is_too_long() {
+        assert_eq!(of(&[("PERUSAL_BIND_TO", "core:2")]).expect("text").text(Id::BindTo), "core:2");
+        assert!(of(&[("PERUSAL_BIND_TO", &"x".repeat(TEXT))]).is_err());
+    }
+}

@@ -1,0 +1,271 @@
+//! The control variables: one row for each value that steers the engine or the launcher.
+//!
+//! To add one: a row here, and an accessor in [`super::Config`] for the code that obeys it. Environment (`PERUSAL_…`), tune file,
+//! MPI_T, `perusal info --cvars` and its checks follow from the row.
+
+use crate::job::layout::{MAX_BULK, MAX_CELLS, MIN_BULK, MIN_CELLS};
+use crate::tool::Category;
+use crate::tool::enums::{Enumeration, Item, SWITCH};
+
+/// What defaults and ranges follow from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// Ranks of the job.
+    pub ranks: u32,
+    /// CPUs that it may use.
+    pub usable_cpus: u32,
+    /// Cells of a ring.
+    pub ring_cells: u32,
+    /// Bytes of a ring's bulk area.
+    pub ring_bulk: u32,
+    /// Whether the job's memory was made for senders that fence.
+    pub sender_fences: bool,
+}
+
+impl Place {
+    /// Whether ranks outnumber the CPUs.
+    #[must_use]
+    pub fn is_crowded(&self) -> bool {
+        self.ranks > self.usable_cpus
+    }
+}
+
+/// What values a variable can have.
+#[derive(Debug, Clone, Copy)]
+pub enum Kind {
+    /// A number from the first to the second, both included.
+    Number(fn(&Place) -> (u64, u64)),
+    /// A power of two from the first to the second, both included.
+    PowerOfTwo(u64, u64),
+    /// One of several.
+    Choice(&'static Enumeration),
+    /// A string of at most [`TEXT`] bytes.
+    Text,
+}
+
+/// Longest value of a text variable in bytes, the terminating zero included.
+pub const TEXT: usize = 256;
+
+/// Who must be given a new value when one rank is (MPI tool chapter, table 14.5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// Nobody can change it: it tells what the launcher did.
+    Readonly,
+    /// Each rank on its own.
+    Local,
+    /// All ranks must have the same.
+    AllEqual,
+}
+
+/// Until when a rank can change it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum When {
+    /// A rank never can: the launcher obeys it.
+    Never,
+    /// Before the job's memory is made: by the launcher's environment, or before MPI_Init of a program without launcher.
+    BeforeJob,
+    /// Before MPI_Init.
+    BeforeInit,
+    /// At any time; a change takes effect at once.
+    Always,
+    /// At any time when no collective operation of this rank is under way.
+    BetweenCollectives,
+}
+
+/// For whom a variable is (MPI tool chapter §14.3.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verbosity {
+    /// Users.
+    UserBasic,
+    /// Users who want to know more.
+    UserDetail,
+    /// Who tunes a program.
+    TunerBasic,
+    /// Who tunes it further.
+    TunerDetail,
+    /// Who works on the library.
+    MpidevBasic,
+}
+
+/// One control variable.
+#[derive(Debug)]
+pub struct Variable {
+    /// Which; also its index.
+    pub id: Id,
+    /// Its name in MPI_T and in tune files.
+    pub name: &'static str,
+    /// Its name in the environment.
+    pub environment: &'static str,
+    /// What it can be.
+    pub kind: Kind,
+    /// What it is if nobody sets it.
+    pub default: fn(&Place) -> u64,
+    /// Who must change it with this rank.
+    pub scope: Scope,
+    /// Until when this rank can change it.
+    pub when: When,
+    /// For whom it is.
+    pub verbosity: Verbosity,
+    /// Where it hangs.
+    pub category: Category,
+    /// What it does, with its unit.
+    pub what: &'static str,
+}
+
+macro_rules! table {
+    ($($id:ident => $name:literal, $environment:literal, $category:ident, $scope:ident, $when:ident, $verbosity:ident,
+        $kind:expr, $default:expr, $what:literal;)*) => {
+        /// A control variable: its index in [`VARIABLES`].
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[repr(usize)]
+        pub enum Id { $(#[doc = $what] $id),* }
+
+        /// How many there are.
+        pub const COUNT: usize = [$(Id::$id),*].len();
+
+        /// All of them; the place of a row is its index in MPI_T.
+        pub static VARIABLES: [Variable; COUNT] = [$(Variable {
+            id: Id::$id,
+            name: $name,
+            environment: $environment,
+            kind: $kind,
+            default: $default,
+            scope: Scope::$scope,
+            when: When::$when,
+            verbosity: Verbosity::$verbosity,
+            category: Category::$category,
+            what: $what,
+        }),*];
+    };
+}
+
+/// How large messages are copied, as an enumeration.
+pub static COPY_ENGINES: Enumeration = Enumeration {
+    name: "copy_engine",
+    items: &[
+        Item { name: "auto", value: 0 },
+        Item { name: "chunks", value: 1 },
+        Item { name: "read", value: 2 },
+        Item { name: "halves", value: 3 },
+        Item { name: "direct", value: 4 },
+    ],
+};
+
+/// Largest eager payload in bytes: it must leave room for others in the bulk area, and fits a record's length.
+fn most_eager(place: &Place) -> u64 {
+    u64::from(place.ring_bulk / 4).min(1 << 23)
+}
+
+const EAGER: u64 = 16 << 10;
+/// A copy threshold that no message reaches.
+pub const NEVER: u64 = u32::MAX as u64;
+
+table! {
+    RingCells => "ring_cells", "PERUSAL_RING_CELLS", Rings, AllEqual, BeforeJob, TunerBasic,
+        Kind::PowerOfTwo(MIN_CELLS as u64, MAX_CELLS as u64), |place| u64::from(place.ring_cells),
+        "cells of a ring, 64 bytes each";
+    RingBulk => "ring_bulk", "PERUSAL_RING_BULK", Rings, AllEqual, BeforeJob, TunerBasic,
+        Kind::PowerOfTwo(MIN_BULK as u64, MAX_BULK as u64), |place| u64::from(place.ring_bulk),
+        "bytes of a ring's bulk area";
+    EagerLimit => "eager_limit", "PERUSAL_EAGER_LIMIT", Protocols, Local, Always, UserBasic,
+        Kind::Number(|place| (0, most_eager(place))), |place| EAGER.min(most_eager(place)),
+        "largest payload in bytes that is sent before a receive is known; at most a quarter of ring_bulk";
+    CopyEngine => "copy_engine", "PERUSAL_COPY_ENGINE", Copies, Local, Always, UserBasic,
+        Kind::Choice(&COPY_ENGINES), |_| 0,
+        "how the messages that this rank receives are copied if they are large; auto: by copy_read_from and copy_halves_from";
+    CopyReadFrom => "copy_read_from", "PERUSAL_COPY_READ_FROM", Copies, Local, Always, TunerBasic,
+        Kind::Number(|_| (0, NEVER)), |_| 0,
+        "bytes from which a receiver reads the sender's memory in one step; 0: as measured at start-up, 4294967295: never";
+    CopyHalvesFrom => "copy_halves_from", "PERUSAL_COPY_HALVES_FROM", Copies, Local, Always, TunerBasic,
+        Kind::Number(|_| (0, NEVER)), |_| 0,
+        "bytes from which receiver and sender copy one half each; 0: as measured at start-up, 4294967295: never";
+    SpinUs => "spin_us", "PERUSAL_SPIN_US", Doorbell, Local, Always, UserBasic,
+        Kind::Number(|_| (0, 1_000_000)), |place| if place.is_crowded() { 2 } else { 50 },
+        "microseconds that a waiting rank polls before it yields or sleeps";
+    Yields => "yields", "PERUSAL_YIELDS", Doorbell, Local, Always, TunerBasic,
+        Kind::Number(|_| (0, 1000)), |place| if place.is_crowded() { 3 } else { 0 },
+        "times that a waiting rank gives its CPU away before it sleeps";
+    NapMs => "nap_ms", "PERUSAL_NAP_MS", Doorbell, Local, Always, TunerDetail,
+        Kind::Number(|_| (1, 10_000)), |_| 100,
+        "milliseconds that a sleep lasts at most; after it, the rank looks whether its peers are alive";
+    SenderFences => "sender_fences", "PERUSAL_SENDER_FENCES", Doorbell, AllEqual, BeforeInit, TunerDetail,
+        Kind::Choice(&SWITCH), |place| u64::from(place.sender_fences),
+        "on: senders fence, off: sleepers do by membarrier(2)";
+    BindTo => "bind_to", "PERUSAL_BIND_TO", Job, Readonly, Never, UserBasic,
+        Kind::Text, |_| 0,
+        "what the launcher binds ranks to, as its option --bind-to; empty: an equal share of the cores if ranks do not outnumber them";
+    MapBy => "map_by", "PERUSAL_MAP_BY", Job, Readonly, Never, UserDetail,
+        Kind::Text, |_| 0,
+        "how the launcher deals ranks to cores, as its option --map-by; empty: neighbours beside each other";
+    TuneFile => "tune_file", "PERUSAL_TUNE_FILE", Job, Readonly, Never, UserDetail,
+        Kind::Text, |_| 0,
+        "file that `perusal tune` wrote and the launcher reads; empty: the usual place";
+}
+
+impl Variable {
+    /// The variable of that name, if there is one.
+    #[must_use]
+    pub fn named(name: &str) -> Option<&'static Variable> {
+        VARIABLES.iter().find(|variable| variable.name == name)
+    }
+
+    /// Its enumeration, if it is a choice.
+    #[must_use]
+    pub fn enumeration(&self) -> Option<&'static Enumeration> {
+        match self.kind {
+            Kind::Choice(enumeration) => Some(enumeration),
+            _ => None,
+        }
+    }
+
+    /// Whether `value` is one that it can have there.
+    #[must_use]
+    pub fn allows(&self, value: u64, place: &Place) -> bool {
+        match self.kind {
+            Kind::Number(range) => {
+                let (min, max) = range(place);
+                (min..=max).contains(&value)
+            }
+            Kind::PowerOfTwo(min, max) => value.is_power_of_two() && (min..=max).contains(&value),
+            Kind::Choice(of) => i32::try_from(value).is_ok_and(|value| of.name_of(value).is_some()),
+            Kind::Text => false,
+        }
+    }
+
+    /// What it can be, as the end of a sentence that begins with "it must be".
+    #[must_use]
+    pub fn range(&self, place: &Place) -> String {
+        match self.kind {
+            Kind::Number(range) => {
+                let (min, max) = range(place);
+                format!("a number in {min}..={max}")
+            }
+            Kind::PowerOfTwo(min, max) => format!("a power of two in {min}..={max}"),
+            Kind::Choice(of) => of.names(),
+            Kind::Text => format!("at most {} bytes", TEXT - 1),
+        }
+    }
+
+    /// A value as people write it.
+    #[must_use]
+    pub fn show(&self, value: u64) -> String {
+        let name = self.enumeration().and_then(|of| of.name_of(i32::try_from(value).ok()?));
+        name.map_or_else(|| value.to_string(), str::to_owned)
+    }
+
+    /// What it does and when it can be changed: its description in MPI_T.
+    #[must_use]
+    pub fn description(&self) -> String {
+        let when = match self.when {
+            When::Never => "it tells what the launcher was given and cannot be changed",
+            When::BeforeJob => {
+                "to be set in the launcher's environment, or before MPI_Init in a program without launcher"
+            }
+            When::BeforeInit => "to be set before MPI_Init",
+            When::Always => "may be set at any time and takes effect at once",
+            When::BetweenCollectives => "may be set while no collective operation is under way",
+        };
+        let who = if self.scope == Scope::AllEqual { ", to the same value in all ranks" } else { "" };
+        format!("{}; {when}{who}. Environment: {}", self.what, self.environment)
+    }
+}

@@ -1,0 +1,67 @@
+//! Enumerations: the names behind the values of variables that are a choice or a state (MPI tool chapter §14.3.5).
+
+/// One value of an enumeration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Item {
+    /// What people call it; unique in its enumeration.
+    pub name: &'static str,
+    /// What a variable of type MPI_INT has for it.
+    pub value: i32,
+}
+
+/// A set of named values.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Enumeration {
+    /// Its name; unique among all.
+    pub name: &'static str,
+    /// At least one.
+    pub items: &'static [Item],
+}
+
+impl Enumeration {
+    /// The item of that name; a number stands for the item that has it as its value.
+    #[must_use]
+    pub fn find(&self, text: &str) -> Option<Item> {
+        let by_name = self.items.iter().find(|item| item.name.eq_ignore_ascii_case(text));
+        by_name.or_else(|| self.of_value(text.parse().ok()?)).copied()
+    }
+
+    fn of_value(&self, value: i32) -> Option<&Item> {
+        self.items.iter().find(|item| item.value == value)
+    }
+
+    /// The name of a value.
+    #[must_use]
+    pub fn name_of(&self, value: i32) -> Option<&'static str> {
+        self.of_value(value).map(|item| item.name)
+    }
+
+    /// All names, as the end of a sentence: "auto, chunks or read".
+    #[must_use]
+    pub fn names(&self) -> String {
+        let names: Vec<&str> = self.items.iter().map(|item| item.name).collect();
+        match names.split_last() {
+            Some((last, [])) => (*last).to_owned(),
+            Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
+            None => String::new(),
+        }
+    }
+}
+
+/// Off or on.
+pub static SWITCH: Enumeration =
+    Enumeration { name: "switch", items: &[Item { name: "off", value: 0 }, Item { name: "on", value: 1 }] };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_item_is_found_by_name_in_any_case_and_by_value() {
+        assert_eq!(SWITCH.find("On").map(|item| item.value), Some(1));
+        assert_eq!(SWITCH.find("0").map(|item| item.name), Some("off"));
+        assert_eq!(SWITCH.find("2"), None);
+        assert_eq!(SWITCH.find("maybe"), None);
+        assert_eq!(SWITCH.names(), "off or on");
+    }
+}
