@@ -137,6 +137,9 @@ pub enum Error {
     /// MPI_ERR_OTHER: the job's shared memory cannot be made, mapped or grown.
     #[error("job memory: {0}")]
     Segment(String),
+    /// MPI_ERR_OTHER: a trace cannot be made or read.
+    #[error("trace: {0}")]
+    Trace(String),
     /// MPI_ERR_IN_STATUS: the statuses say which of several requests failed.
     #[error("one or more requests failed; see the MPI_ERROR fields of the statuses")]
     InStatus,
@@ -186,7 +189,9 @@ impl Error {
             E::Unsupported(_) => abi::MPI_ERR_UNSUPPORTED_OPERATION,
             E::PeerGone { .. } => abi::MPI_ERR_PROC_ABORTED,
             E::Corrupt { .. } | E::Intern(_) => abi::MPI_ERR_INTERN,
-            E::NotInitialized(_) | E::InsideCallback | E::Segment(_) | E::Other(_) => abi::MPI_ERR_OTHER,
+            E::NotInitialized(_) | E::InsideCallback | E::Segment(_) | E::Trace(_) | E::Other(_) => {
+                abi::MPI_ERR_OTHER
+            }
             E::InStatus => abi::MPI_ERR_IN_STATUS,
             E::Pending => abi::MPI_ERR_PENDING,
             E::Code(code) => *code,

@@ -33,6 +33,9 @@ pub mod progress;
 pub mod request;
 pub mod ring;
 pub mod tool;
+// Mapped files.
+#[cfg(not(perusal_loom))]
+pub mod trace;
 pub mod wire;
 // As `capi`.
 #[cfg(not(perusal_loom))]

@@ -1,0 +1,370 @@
+//! How a trace lies in its file: a header page, a block for each rank, then windows of records. `docs/trace-format.md` says it
+//! for people; the two are kept alike by the tests here and in the reader.
+//!
+//! All numbers are little-endian. A file is written through shared mappings by many processes at once, without locks:
+//!
+//! # Rules
+//! - **Trace rule 1.** The launcher writes the header and the rank blocks before it starts a rank; afterwards the only words of the
+//!   header that change are [`NEXT`], by atomic addition, and the state, by the launcher.
+//! - **Trace rule 2.** A window belongs to one stream, from the addition that took its place to the end of the file's life. Its
+//!   magic number is written after the rest of its header.
+//! - **Trace rule 3.** A window's records are written in order, the word with the event's number last. So a record is
+//!   there or it is not, whoever is killed when, and behind the first that is not there is none.
+
+use crate::error::{Error, Result};
+
+/// First eight bytes of a trace.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"PERUTRC1");
+/// First eight bytes of a window.
+pub const WINDOW_MAGIC: u64 = u64::from_le_bytes(*b"PERUWIN1");
+/// Version of all this; a reader takes its own alone.
+pub const VERSION: u32 = 1;
+
+/// Bytes of the header.
+pub const HEADER: u64 = 4096;
+/// Bytes of a rank's block.
+pub const RANK_BLOCK: u64 = 1024;
+/// Windows begin at, and are as long as, multiples of this many bytes.
+pub const UNIT: u64 = 64 << 10;
+/// Bytes at the begin of a window before its first record.
+pub const WINDOW_HEADER: u64 = 64;
+/// Bytes of a record.
+pub const RECORD: u64 = 32;
+
+/// Offsets in the header.
+pub mod header {
+    /// [`super::MAGIC`], u64.
+    pub const MAGIC: u64 = 0;
+    /// [`super::VERSION`], u32.
+    pub const VERSION: u64 = 8;
+    /// Ranks of the job, u32.
+    pub const RANKS: u64 = 12;
+    /// Where the first window begins, u64.
+    pub const WINDOWS: u64 = 16;
+    /// Where the next window may begin, u64, atomic.
+    pub const NEXT: u64 = 24;
+    /// Nanoseconds since 1970 when the trace was made, u64.
+    pub const STARTED: u64 = 32;
+    /// 1 once the job has ended, u32.
+    pub const ENDED: u64 = 40;
+    /// The job's exit status, i32; valid once it has ended.
+    pub const STATUS: u64 = 44;
+    /// The moment from which records count ticks, in ticks, u64.
+    pub const BASE_TICKS: u64 = 48;
+    /// The same moment in nanoseconds of CLOCK_MONOTONIC, u64.
+    pub const BASE_NANOSECONDS: u64 = 56;
+    /// Ticks in a second, u64.
+    pub const TICKS_PER_SECOND: u64 = 64;
+    /// Bytes of windows that each rank may have, u64.
+    pub const LIMIT: u64 = 72;
+    /// Bytes of the text, u32.
+    pub const TEXT_LENGTH: u64 = 80;
+    /// The text: lines of `name=value`; the rest of the page is for it.
+    pub const TEXT: u64 = 128;
+}
+pub use header::NEXT;
+
+/// Offsets in a rank's block.
+pub mod rank {
+    /// Process id, u32; 0 until the rank records.
+    pub const PID: u64 = 0;
+    /// 1 once the rank has begun to finalize, u32.
+    pub const FINALIZED: u64 = 4;
+    /// Streams so far, u32, atomic.
+    pub const STREAMS: u64 = 8;
+    /// Why recording stopped: an errno, u32; 0 if it did not, or at the limit.
+    pub const ERROR: u64 = 12;
+    /// Bytes of windows taken, u64, atomic.
+    pub const TAKEN: u64 = 16;
+    /// The CPUs it is bound to, as text, zero-terminated.
+    pub const CPUS: u64 = 64;
+    /// Bytes for that text.
+    pub const CPUS_LENGTH: u64 = 128;
+    /// Events without a record, by the event's number, u64 each, atomic.
+    pub const DROPPED: u64 = 256;
+    /// How many numbers there are.
+    pub const DROPPED_LENGTH: u64 = 64;
+}
+
+/// Offsets in a window's header.
+pub mod window {
+    /// [`super::WINDOW_MAGIC`], u64, written last.
+    pub const MAGIC: u64 = 0;
+    /// The rank, u32.
+    pub const RANK: u64 = 8;
+    /// The stream, u32.
+    pub const STREAM: u64 = 12;
+    /// Windows that the stream had before, u32.
+    pub const SEQUENCE: u64 = 16;
+    /// Length in units, u32.
+    pub const UNITS: u64 = 20;
+    /// When it was opened, in ticks, u64.
+    pub const TICKS: u64 = 24;
+    /// The same moment in nanoseconds of CLOCK_MONOTONIC, u64.
+    pub const NANOSECONDS: u64 = 32;
+}
+
+const _: () = {
+    assert!(rank::DROPPED + rank::DROPPED_LENGTH * 8 <= RANK_BLOCK);
+    assert!(rank::CPUS + rank::CPUS_LENGTH <= rank::DROPPED);
+    assert!(WINDOW_HEADER.is_multiple_of(RECORD) && UNIT.is_multiple_of(RECORD));
+    assert!(crate::events::EVENTS < rank::DROPPED_LENGTH as usize);
+    // Context ids are two for each entry of the job's table; one number is kept for "none".
+    assert!(crate::job::layout::CONTEXTS * 2 < NO_CONTEXT);
+};
+
+/// Where the first window of a trace of `ranks` ranks begins.
+#[must_use]
+pub const fn windows_begin(ranks: u32) -> u64 {
+    (HEADER + ranks as u64 * RANK_BLOCK).next_multiple_of(UNIT)
+}
+
+/// The number of a record that goes on with what the one before it could not hold; no event has it.
+pub const CONTINUATION: u8 = 255;
+/// Bytes of such a record that carry something.
+pub const CARRIED: usize = 24;
+
+const NO_CONTEXT: u32 = (1 << CONTEXT_BITS) - 1;
+const CONTEXT_BITS: u32 = 20;
+const ID_BITS: u32 = 43;
+const ID: u64 = (1 << ID_BITS) - 1;
+/// Ticks have what the event's number leaves.
+const TICK_SHIFT: u32 = 8;
+
+/// One record, unpacked. What `first`, `second` and `third` mean depends on the event:
+///
+/// | event | first | second | third |
+/// |---|---|---|---|
+/// | of a request or message, begin of a search | peer | tag | bytes |
+/// | end of a search | peer | tag | entries looked at, and 2³² if it found one |
+/// | collective begin, end | operation | algorithm | bytes |
+/// | copy begin, end | world rank of the peer | engine | bytes |
+/// | sleep, wake | world rank of the peer | what is waited for | |
+/// | ring full | world rank of the peer | sends that wait | |
+/// | communicator created | size of its own group | ranks that follow | bytes that follow |
+/// | communicator named | | | bytes that follow |
+/// | error handler | class | code | |
+/// | placed | CPU | policy | |
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Entry {
+    /// Ticks since the header's base; 56 bits are kept.
+    pub ticks: u64,
+    /// The event's number, or [`CONTINUATION`]; never 0.
+    pub event: u8,
+    /// The event's id; 43 bits are kept.
+    pub id: u64,
+    /// The context; `u32::MAX` for none.
+    pub context: u32,
+    /// Whether it is of a send.
+    pub send: bool,
+    /// See above.
+    pub first: u32,
+    /// See above.
+    pub second: u32,
+    /// See above.
+    pub third: u64,
+}
+
+impl Entry {
+    /// The four words of the file. The first is never 0.
+    #[inline(always)]
+    #[must_use]
+    pub fn pack(&self) -> [u64; 4] {
+        let context = u64::from(self.context.min(NO_CONTEXT));
+        [
+            self.ticks << TICK_SHIFT | u64::from(self.event),
+            self.id & ID | u64::from(self.send) << ID_BITS | context << (ID_BITS + 1),
+            u64::from(self.second) << 32 | u64::from(self.first),
+            self.third,
+        ]
+    }
+
+    /// What the four words say; `None` if there is no record.
+    #[must_use]
+    pub fn unpack(words: [u64; 4]) -> Option<Entry> {
+        let [when, what, halves, third] = words;
+        if when == 0 {
+            return None;
+        }
+        let context = (what >> (ID_BITS + 1)) as u32;
+        Some(Entry {
+            ticks: when >> TICK_SHIFT,
+            event: when as u8,
+            id: what & ID,
+            context: if context == NO_CONTEXT { u32::MAX } else { context },
+            send: what >> ID_BITS & 1 == 1,
+            first: halves as u32,
+            second: (halves >> 32) as u32,
+            third,
+        })
+    }
+
+    /// A record that goes on with `bytes`, at most [`CARRIED`] of them.
+    #[must_use]
+    pub fn continuation(ticks: u64, bytes: &[u8]) -> [u64; 4] {
+        let mut carried = [0; CARRIED];
+        let taken = bytes.len().min(CARRIED);
+        carried[..taken].copy_from_slice(&bytes[..taken]);
+        let word = |at: usize| u64::from_le_bytes(carried[at..at + 8].try_into().expect("eight bytes"));
+        [ticks << TICK_SHIFT | u64::from(CONTINUATION), word(0), word(8), word(16)]
+    }
+}
+
+/// What the launcher writes before it starts a rank.
+#[derive(Debug, Clone, Default)]
+pub struct Founding {
+    /// Ranks of the job.
+    pub ranks: u32,
+    /// Bytes of windows that each rank may have.
+    pub limit: u64,
+    /// Nanoseconds since 1970.
+    pub started: u64,
+    /// Now, in ticks.
+    pub base_ticks: u64,
+    /// Now, in nanoseconds of CLOCK_MONOTONIC.
+    pub base_nanoseconds: u64,
+    /// Ticks in a second.
+    pub ticks_per_second: u64,
+    /// Program and arguments.
+    pub command: String,
+    /// Name of the machine.
+    pub host: String,
+    /// CPUs of each rank, as text; may be shorter than `ranks`.
+    pub cpus: Vec<String>,
+}
+
+impl Founding {
+    /// Header and rank blocks, up to where windows begin.
+    #[must_use]
+    pub fn bytes(&self) -> Vec<u8> {
+        let begin = windows_begin(self.ranks);
+        let mut bytes = vec![0; begin as usize];
+        put_u64(&mut bytes, header::MAGIC, MAGIC);
+        put_u32(&mut bytes, header::VERSION, VERSION);
+        put_u32(&mut bytes, header::RANKS, self.ranks);
+        put_u64(&mut bytes, header::WINDOWS, begin);
+        put_u64(&mut bytes, header::NEXT, begin);
+        put_u64(&mut bytes, header::STARTED, self.started);
+        put_u64(&mut bytes, header::BASE_TICKS, self.base_ticks);
+        put_u64(&mut bytes, header::BASE_NANOSECONDS, self.base_nanoseconds);
+        put_u64(&mut bytes, header::TICKS_PER_SECOND, self.ticks_per_second);
+        put_u64(&mut bytes, header::LIMIT, self.limit);
+        let line = |name, value: &str| format!("{name}={}\n", value.replace(['\n', '\0'], " "));
+        let text = [("version", env!("CARGO_PKG_VERSION")), ("host", &self.host), ("command", &self.command)]
+            .map(|(name, value)| line(name, value))
+            .concat();
+        let text = shorten(&text, (HEADER - header::TEXT) as usize);
+        put_u32(&mut bytes, header::TEXT_LENGTH, text.len() as u32);
+        put(&mut bytes, header::TEXT, text.as_bytes());
+        for (rank, cpus) in (0..u64::from(self.ranks)).zip(&self.cpus) {
+            let cpus = shorten(cpus, rank::CPUS_LENGTH as usize - 1);
+            put(&mut bytes, HEADER + rank * RANK_BLOCK + rank::CPUS, cpus.as_bytes());
+        }
+        bytes
+    }
+}
+
+/// The longest start of a text that has at most `most` bytes.
+fn shorten(text: &str, most: usize) -> &str {
+    let end = (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+    &text[..end.unwrap_or(0)]
+}
+
+fn put(bytes: &mut [u8], at: u64, what: &[u8]) {
+    bytes[at as usize..at as usize + what.len()].copy_from_slice(what);
+}
+
+pub(super) fn put_u32(bytes: &mut [u8], at: u64, value: u32) {
+    put(bytes, at, &value.to_le_bytes());
+}
+
+pub(super) fn put_u64(bytes: &mut [u8], at: u64, value: u64) {
+    put(bytes, at, &value.to_le_bytes());
+}
+
+/// Reads `N` bytes at `at`, if the file has them.
+pub(super) fn get<const N: usize>(bytes: &[u8], at: u64) -> Option<[u8; N]> {
+    let at = usize::try_from(at).ok()?;
+    bytes.get(at..at.checked_add(N)?)?.try_into().ok()
+}
+
+pub(super) fn get_u32(bytes: &[u8], at: u64) -> Option<u32> {
+    get(bytes, at).map(u32::from_le_bytes)
+}
+
+pub(super) fn get_u64(bytes: &[u8], at: u64) -> Option<u64> {
+    get(bytes, at).map(u64::from_le_bytes)
+}
+
+/// Checks that `bytes` begin with the header of a trace of this version, whole with its rank blocks; gives the number of ranks.
+///
+/// # Errors
+/// [`Error::Trace`] that says what it is instead.
+pub fn check_header(bytes: &[u8]) -> Result<u32> {
+    let wrong = |what: String| Err(Error::Trace(what));
+    let word = |at| get_u32(bytes, at).unwrap_or(0);
+    if get_u64(bytes, header::MAGIC) != Some(MAGIC) {
+        return wrong("this is no trace of perusal: its first eight bytes are others".into());
+    }
+    let version = word(header::VERSION);
+    if version != VERSION {
+        return wrong(format!(
+            "the trace has format version {version}; this perusal reads version {VERSION}: use the perusal that wrote it"
+        ));
+    }
+    let ranks = word(header::RANKS);
+    let need = windows_begin(ranks);
+    if ranks == 0 || get_u64(bytes, header::WINDOWS) != Some(need) || (bytes.len() as u64) < need {
+        return wrong(format!(
+            "the trace's header is cut off or spoiled: it speaks of {ranks} ranks, which need {need} bytes; the file has {}",
+            bytes.len()
+        ));
+    }
+    Ok(ranks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_reads_back_as_it_was_packed() {
+        let entry = Entry {
+            ticks: (1 << 56) - 1,
+            event: 31,
+            id: (1 << 43) - 1,
+            context: crate::job::layout::CONTEXTS * 2 - 1,
+            send: true,
+            first: u32::MAX,
+            second: 7,
+            third: u64::MAX,
+        };
+        assert_eq!(Entry::unpack(entry.pack()), Some(entry));
+        let none = Entry { context: u32::MAX, send: false, ..entry };
+        assert_eq!(Entry::unpack(none.pack()), Some(none));
+        assert_eq!(Entry::unpack([0; 4]), None);
+    }
+
+    #[test]
+    fn a_text_that_is_too_long_is_cut_between_characters() {
+        assert_eq!(shorten("aé", 3), "aé");
+        assert_eq!(shorten("aé", 2), "a");
+        let founding = Founding { ranks: 1, command: "é".repeat(4000), ..Founding::default() };
+        let bytes = founding.bytes();
+        assert_eq!(check_header(&bytes), Ok(1));
+        assert_eq!(bytes.len() as u64, windows_begin(1));
+    }
+
+    #[test]
+    fn what_is_no_trace_is_named() {
+        let good = Founding { ranks: 3, ..Founding::default() }.bytes();
+        assert!(check_header(b"no").unwrap_err().to_string().contains("no trace of perusal"));
+        let mut newer = good.clone();
+        put_u32(&mut newer, header::VERSION, 9);
+        assert!(check_header(&newer).unwrap_err().to_string().contains("format version 9"));
+        assert!(check_header(&good[..5000]).unwrap_err().to_string().contains("cut off"));
+        let mut many = good;
+        put_u32(&mut many, header::RANKS, u32::MAX);
+        assert!(check_header(&many).is_err());
+    }
+}

@@ -1,0 +1,355 @@
+//! From a file to a [`Trace`]. Nothing in a file is believed: it may be torn, from a job that was killed, or not a trace at all.
+
+use super::format::{self, Entry, get_u32, get_u64, header, rank as block, window};
+use super::model::{CommInfo, Detail, JobInfo, RankTrace, Record, Trace};
+use crate::error::{Error, Result};
+use crate::events::Event;
+use crate::job::contexts;
+use std::collections::HashSet;
+use std::path::Path;
+
+/// Reads a trace, of a job that has ended well, was killed, or still runs.
+///
+/// # Errors
+/// [`Error::Trace`] with the path, if the file cannot be read, is no trace, or one of another version. What is torn or
+/// spoiled behind a sound header is left out, and counted in [`RankTrace::unreadable`].
+pub fn read(path: &Path) -> Result<Trace> {
+    let wrong = |what: String| Error::Trace(format!("{}: {what}", path.display()));
+    let file = std::fs::File::open(path).map_err(|error| wrong(error.to_string()))?;
+    let length = file.metadata().map_err(|error| wrong(error.to_string()))?.len();
+    if length == 0 {
+        return Err(wrong("the file is empty".into()));
+    }
+    // SAFETY: a private mapping for reading. Bytes that a living job changes under us can be read torn, and everything read
+    // is checked as bytes; a file that is cut meanwhile ends this process by SIGBUS, as for any reader by mapping.
+    let map = unsafe { memmap2::Mmap::map(&file) }.map_err(|error| wrong(error.to_string()))?;
+    read_bytes(&map).map_err(|error| match error {
+        Error::Trace(what) => wrong(what),
+        other => other,
+    })
+}
+
+/// As [`read`], of a file's bytes.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_bytes(bytes: &[u8]) -> Result<Trace> {
+    let count = format::check_header(bytes)?;
+    let windows = windows(bytes, count);
+    let clock = Clock::of(bytes, &windows);
+    let mut ranks: Vec<RankTrace> = (0..count).map(|rank| rank_block(bytes, rank)).collect();
+    for of_stream in windows.chunk_by(|a, b| (a.rank, a.stream) == (b.rank, b.stream)) {
+        let rank = &mut ranks[of_stream[0].rank as usize];
+        // A count of streams that does not fit is of no real trace: the last number stands for the rest.
+        let number = rank.streams;
+        rank.streams = rank.streams.saturating_add(1);
+        read_stream(bytes, of_stream, &clock, number, rank);
+    }
+    let first = ranks.iter().flat_map(|rank| &rank.records).map(|record| record.when).min().unwrap_or(0);
+    for rank in &mut ranks {
+        finish(rank, first, count);
+    }
+    let last = ranks.iter().filter_map(|rank| rank.records.last()).map(|record| record.when).max();
+    Ok(Trace { job: job(bytes, last.unwrap_or(0)), ranks })
+}
+
+/// A window that is there.
+struct Window {
+    rank: u32,
+    stream: u32,
+    sequence: u32,
+    /// Where its records begin and end.
+    from: u64,
+    to: u64,
+    /// When it was opened.
+    ticks: u64,
+    nanoseconds: u64,
+}
+
+impl Window {
+    /// The window that begins at `at`, if one does.
+    fn at(bytes: &[u8], at: u64, ranks: u32) -> Option<Window> {
+        let word = |offset| get_u32(bytes, at + offset);
+        if get_u64(bytes, at + window::MAGIC)? != format::WINDOW_MAGIC {
+            return None;
+        }
+        let (rank, units) = (word(window::RANK)?, word(window::UNITS)?);
+        if rank >= ranks || units == 0 {
+            return None;
+        }
+        Some(Window {
+            rank,
+            stream: word(window::STREAM)?,
+            sequence: word(window::SEQUENCE)?,
+            from: at + format::WINDOW_HEADER,
+            // A file that was cut has the start of its last window.
+            to: (at + u64::from(units) * format::UNIT).min(bytes.len() as u64),
+            ticks: get_u64(bytes, at + window::TICKS)?,
+            nanoseconds: get_u64(bytes, at + window::NANOSECONDS)?,
+        })
+    }
+}
+
+/// All windows, by rank, stream and sequence. Where none begins (its taker was killed at once), the next unit is looked at.
+fn windows(bytes: &[u8], ranks: u32) -> Vec<Window> {
+    let mut found = Vec::new();
+    let mut at = format::windows_begin(ranks);
+    while at < bytes.len() as u64 {
+        match Window::at(bytes, at, ranks) {
+            Some(window) => {
+                at = window.to.next_multiple_of(format::UNIT);
+                found.push(window);
+            }
+            None => at += format::UNIT,
+        }
+    }
+    found.sort_by_key(|window| (window.rank, window.stream, window.sequence));
+    found
+}
+
+/// From ticks to nanoseconds, the same for all ranks, so that what follows something on another rank is later here too.
+struct Clock {
+    ticks: u64,
+    nanoseconds: u64,
+}
+
+impl Clock {
+    /// A shorter time between the two looks at both clocks says less than what the kernel says of the rate.
+    const LONG_ENOUGH: u64 = 50_000_000;
+
+    /// Measured between the trace's making and its last window's, or else as the header says.
+    fn of(bytes: &[u8], windows: &[Window]) -> Clock {
+        let word = |at| get_u64(bytes, at).unwrap_or(0);
+        let (base, since) = (word(header::BASE_TICKS), word(header::BASE_NANOSECONDS));
+        let told = Clock { ticks: word(header::TICKS_PER_SECOND).max(1), nanoseconds: 1_000_000_000 };
+        let Some(last) = windows.iter().max_by_key(|window| window.ticks) else { return told };
+        let measured = Clock {
+            ticks: last.ticks.saturating_sub(base),
+            nanoseconds: last.nanoseconds.saturating_sub(since),
+        };
+        let long = measured.nanoseconds >= Clock::LONG_ENOUGH && measured.ticks > 0;
+        // Two clocks that disagree by a tenth are no clocks of one machine: the file is spoiled.
+        let rate = |clock: &Clock| clock.nanoseconds as f64 / clock.ticks as f64;
+        if long && (rate(&measured) / rate(&told) - 1.0).abs() < 0.1 { measured } else { told }
+    }
+
+    /// Nanoseconds since the base of `ticks` since the base.
+    fn nanoseconds(&self, ticks: u64) -> u64 {
+        let exact = u128::from(ticks) * u128::from(self.nanoseconds) / u128::from(self.ticks);
+        u64::try_from(exact).unwrap_or(u64::MAX)
+    }
+}
+
+fn rank_block(bytes: &[u8], rank: u32) -> RankTrace {
+    let at = format::HEADER + u64::from(rank) * format::RANK_BLOCK;
+    let word = |offset| get_u32(bytes, at + offset).unwrap_or(0);
+    let cpus: [u8; block::CPUS_LENGTH as usize] = format::get(bytes, at + block::CPUS).unwrap_or([0; _]);
+    let cpus = cpus.split(|byte| *byte == 0).next().unwrap_or_default();
+    let dropped = |number| get_u64(bytes, at + block::DROPPED + number * 8).unwrap_or(0);
+    RankTrace {
+        rank,
+        pid: word(block::PID),
+        cpus: String::from_utf8_lossy(cpus).into_owned(),
+        dropped: (0..block::DROPPED_LENGTH).map(dropped).fold(0, u64::saturating_add),
+        stopped_by: word(block::ERROR).cast_signed(),
+        complete: word(block::FINALIZED) == 1,
+        ..RankTrace::default()
+    }
+}
+
+fn job(bytes: &[u8], duration: u64) -> JobInfo {
+    let length =
+        u64::from(get_u32(bytes, header::TEXT_LENGTH).unwrap_or(0)).min(format::HEADER - header::TEXT);
+    let text = bytes.get(header::TEXT as usize..(header::TEXT + length) as usize).unwrap_or_default();
+    let text = String::from_utf8_lossy(text);
+    let value = |name: &str| {
+        let of = text.lines().filter_map(|line| line.split_once('=')).find(|(found, _)| *found == name);
+        of.map_or_else(String::new, |(_, value)| value.to_owned())
+    };
+    let ended = get_u32(bytes, header::ENDED) == Some(1);
+    JobInfo {
+        command: value("command"),
+        host: value("host"),
+        version: value("version"),
+        started: get_u64(bytes, header::STARTED).unwrap_or(0),
+        status: ended.then(|| get_u32(bytes, header::STATUS).unwrap_or(0).cast_signed()),
+        duration,
+    }
+}
+
+/// What a stream's records so far leave open.
+struct Stream<'a> {
+    rank: &'a mut RankTrace,
+    clock: &'a Clock,
+    number: u16,
+    /// Time does not go back within a stream.
+    now: u64,
+    /// What goes on in the records that follow: the head, and what has come of it.
+    open: Option<(Entry, Vec<u8>)>,
+}
+
+fn read_stream(bytes: &[u8], windows: &[Window], clock: &Clock, number: u16, rank: &mut RankTrace) {
+    let mut stream = Stream { rank, clock, number, now: 0, open: None };
+    for window in windows {
+        let records = bytes.get(window.from as usize..window.to as usize).unwrap_or_default();
+        for record in records.as_chunks::<{ format::RECORD as usize }>().0 {
+            let word = |at: usize| u64::from_le_bytes(record[at..at + 8].try_into().expect("eight bytes"));
+            // Trace rule 3: behind the first that is not there is none.
+            let Some(entry) = Entry::unpack([word(0), word(8), word(16), word(24)]) else { break };
+            if entry.event == format::CONTINUATION {
+                stream.carry_on(&record[8..]);
+            } else {
+                stream.take(entry);
+            }
+        }
+    }
+    if let Some((head, carried)) = stream.open.take() {
+        stream.close(head, &carried);
+    }
+}
+
+impl Stream<'_> {
+    fn take(&mut self, entry: Entry) {
+        if let Some((head, carried)) = self.open.take() {
+            self.close(head, &carried);
+        }
+        self.now = self.now.max(self.clock.nanoseconds(entry.ticks));
+        let Some(event) = Event::by_number(i32::from(entry.event)) else {
+            self.rank.unreadable += 1;
+            return;
+        };
+        self.rank.records.push(record(&entry, event, self.now, self.number));
+        match event {
+            Event::CommCreated | Event::CommNamed => self.open = Some((entry, Vec::new())),
+            Event::CommFreed => {
+                let living = |comm: &&mut CommInfo| comm.context == entry.context && comm.freed.is_none();
+                if let Some(comm) = self.rank.communicators.iter_mut().rfind(living) {
+                    comm.freed = Some(self.now);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn carry_on(&mut self, bytes: &[u8]) {
+        match &mut self.open {
+            Some((head, carried)) if (carried.len() as u64) < head.third => {
+                let left = usize::try_from(head.third).map_or(bytes.len(), |all| all - carried.len());
+                carried.extend_from_slice(&bytes[..bytes.len().min(left)]);
+            }
+            _ => self.rank.unreadable += 1,
+        }
+    }
+
+    /// All that belongs to `head` is there, or nothing more will come.
+    fn close(&mut self, head: Entry, carried: &[u8]) {
+        if carried.len() as u64 != head.third {
+            self.rank.unreadable += 1;
+            return;
+        }
+        if head.event == Event::CommNamed as u8 {
+            let name = String::from_utf8_lossy(carried).into_owned();
+            let living = |comm: &&mut CommInfo| comm.context == head.context && comm.freed.is_none();
+            if let Some(comm) = self.rank.communicators.iter_mut().rfind(living) {
+                comm.name = name;
+            }
+            return;
+        }
+        let group = carried.as_chunks().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();
+        let context = head.context;
+        self.rank.communicators.push(CommInfo {
+            context,
+            name: String::new(),
+            group,
+            created: self.now,
+            freed: None,
+        });
+    }
+}
+
+/// What an entry says, but for the queues.
+fn record(entry: &Entry, event: Event, when: u64, stream: u16) -> Record {
+    let Entry { id, context, send, first, second, third, .. } = *entry;
+    let peer = first.cast_signed();
+    let short = |word: u32| u16::try_from(word).unwrap_or(u16::MAX);
+    let byte = |word: u32| u8::try_from(word).unwrap_or(u8::MAX);
+    let none = (-1, 0, 0, Detail::None);
+    let (peer, tag, bytes, detail) = match event {
+        Event::SearchPostedQEnd | Event::SearchUnexQEnd => {
+            let detail = Detail::Search { depth: third as u32, hit: third >> 32 & 1 == 1 };
+            (peer, second.cast_signed(), 0, detail)
+        }
+        Event::CollBegin | Event::CollEnd => {
+            (-1, 0, third, Detail::Coll { operation: short(first), algorithm: short(second) })
+        }
+        Event::CopyBegin | Event::CopyEnd => (peer, 0, third, Detail::Copy { engine: byte(second) }),
+        Event::BellSleep | Event::BellWake => (peer, 0, 0, Detail::Bell { waiting: byte(second) }),
+        Event::RingFull => (peer, 0, 0, Detail::Ring { waiting: second }),
+        Event::CommCreated => (-1, 0, 0, Detail::Comm { size: first }),
+        Event::CommFreed | Event::CommNamed | Event::Initialized | Event::Finalizing => none,
+        Event::ErrhandlerInvoked => {
+            (-1, 0, 0, Detail::Error { class: first.cast_signed(), code: second.cast_signed() })
+        }
+        Event::Placed => (-1, 0, 0, Detail::Place { cpu: first, policy: byte(second) }),
+        _ => (peer, second.cast_signed(), third, Detail::None),
+    };
+    Record { when, event, id, context, peer, tag, bytes, send, stream, posted: 0, unexpected: 0, detail }
+}
+
+/// Puts a rank's streams together, and says how long its queues were.
+fn finish(rank: &mut RankTrace, first: u64, ranks: u32) {
+    // Stable, and a merge of runs that are there: what has the same time keeps its order within a stream.
+    rank.records.sort_by_key(|record| record.when);
+    for record in &mut rank.records {
+        record.when -= first;
+    }
+    for comm in &mut rank.communicators {
+        comm.created = comm.created.saturating_sub(first);
+        comm.freed = comm.freed.map(|freed| freed.saturating_sub(first));
+    }
+    rank.communicators.sort_by_key(|comm| comm.created);
+    name_predefined(rank, ranks);
+    measure_queues(rank);
+}
+
+/// MPI_COMM_WORLD and MPI_COMM_SELF are there, whether the trace tells of them or not.
+fn name_predefined(rank: &mut RankTrace, ranks: u32) {
+    let own = rank.rank..rank.rank + 1;
+    for (id, name, group) in
+        [(contexts::SELF, "MPI_COMM_SELF", own), (contexts::WORLD, "MPI_COMM_WORLD", 0..ranks)]
+    {
+        let context = 2 * id;
+        match rank.communicators.iter_mut().find(|comm| comm.context == context) {
+            Some(comm) if comm.name.is_empty() => comm.name = name.into(),
+            Some(_) => {}
+            None => {
+                let comm =
+                    CommInfo { context, name: name.into(), group: group.collect(), created: 0, freed: None };
+                rank.communicators.insert(0, comm);
+            }
+        }
+    }
+}
+
+fn measure_queues(rank: &mut RankTrace) {
+    let mut posted = 0_u32;
+    // By id: a message that came before its communicator was there leaves the queue without having entered it, for the trace.
+    let mut unexpected = HashSet::new();
+    for record in &mut rank.records {
+        match record.event {
+            Event::ReqInsertInPostedQ => posted = posted.saturating_add(1),
+            Event::ReqRemoveFromPostedQ => posted = posted.saturating_sub(1),
+            Event::MsgInsertInUnexQ => drop(unexpected.insert(record.id)),
+            Event::MsgRemoveFromUnexQ => drop(unexpected.remove(&record.id)),
+            _ => {}
+        }
+        record.posted = posted;
+        record.unexpected = u32::try_from(unexpected.len()).unwrap_or(u32::MAX);
+        rank.posted_high = rank.posted_high.max(posted);
+        rank.unexpected_high = rank.unexpected_high.max(record.unexpected);
+    }
+}
+
+#[cfg(test)]
+#[path = "reader_test.rs"]
+mod tests;

@@ -1,0 +1,174 @@
+//! What the reader makes of sound, torn and spoiled files.
+
+use super::super::synthetic::{Message, Synthetic};
+use super::*;
+
+fn two_messages() -> Synthetic {
+    let mut job = Synthetic::new(2);
+    job.message(&Message {
+        from: 0,
+        to: 1,
+        tag: 7,
+        bytes: 64,
+        sent: 1000,
+        posted: 9000,
+        ..Message::default()
+    });
+    job.message(&Message {
+        from: 0,
+        to: 1,
+        tag: 8,
+        bytes: 65,
+        sent: 2000,
+        posted: 500,
+        ..Message::default()
+    });
+    job
+}
+
+#[test]
+fn times_count_from_the_first_record_of_the_job() {
+    let trace = two_messages().trace();
+    assert_eq!(trace.ranks[1].records[0].when, 0, "rank 1 posts its receive first");
+    assert_eq!(trace.ranks[0].records[0].when, 500);
+    assert_eq!(trace.job.duration, 9000 + 2 * Synthetic::STEP - 500);
+    assert!(trace.ranks.iter().all(|rank| rank.records.is_sorted_by_key(|record| record.when)));
+}
+
+#[test]
+fn queue_lengths_stand_beside_every_record() {
+    let trace = two_messages().trace();
+    let rank = &trace.ranks[1];
+    assert_eq!((rank.posted_high, rank.unexpected_high), (1, 1));
+    let after = |event: Event| {
+        let record = rank.records.iter().find(|record| record.event == event).expect("happened");
+        (record.posted, record.unexpected)
+    };
+    assert_eq!(after(Event::ReqInsertInPostedQ), (1, 0));
+    assert_eq!(after(Event::MsgInsertInUnexQ), (1, 1));
+    assert_eq!(after(Event::ReqRemoveFromPostedQ), (0, 1));
+    assert_eq!(after(Event::MsgRemoveFromUnexQ), (0, 0));
+}
+
+#[test]
+fn what_stands_in_the_header_and_the_rank_blocks_is_told() {
+    let mut job = two_messages();
+    job.founding().cpus = vec!["0-3,8".into(), String::new()];
+    job.drop_events(1, 12).kill(0).ended(Some(9));
+    let trace = job.trace();
+    let JobInfo { command, host, status, .. } = &trace.job;
+    assert_eq!((command.as_str(), host.as_str(), *status), ("synthetic", "nowhere", Some(9)));
+    assert_eq!(trace.job.version, env!("CARGO_PKG_VERSION"));
+    assert_eq!([&trace.ranks[0].cpus, &trace.ranks[1].cpus], ["0-3,8", ""]);
+    assert_eq!((trace.dropped(), trace.ranks[1].dropped), (12, 12));
+    assert_eq!((trace.ranks[0].complete, trace.ranks[1].complete), (false, true));
+    assert_eq!(job.ended(None).trace().job.status, None);
+}
+
+#[test]
+fn details_read_back_as_they_were_told() {
+    let details = [
+        (Event::SearchUnexQEnd, Detail::Search { depth: 9, hit: true }),
+        (Event::CollBegin, Detail::Coll { operation: 3, algorithm: 2 }),
+        (Event::CopyEnd, Detail::Copy { engine: 4 }),
+        (Event::BellSleep, Detail::Bell { waiting: 1 }),
+        (Event::RingFull, Detail::Ring { waiting: 77 }),
+        (Event::ErrhandlerInvoked, Detail::Error { class: 15, code: -3 }),
+        (Event::Placed, Detail::Place { cpu: 5, policy: 1 }),
+    ];
+    let mut job = Synthetic::new(1);
+    for (when, (event, detail)) in (0..).zip(details) {
+        job.push(0, when, &Record { detail, ..Synthetic::record(event, 1) });
+    }
+    let told: Vec<_> =
+        job.trace().ranks[0].records.iter().map(|record| (record.event, record.detail)).collect();
+    assert_eq!(told, details);
+}
+
+#[test]
+fn a_group_that_fills_many_records_is_whole() {
+    let group: Vec<u32> = (0..300).rev().collect();
+    let mut job = Synthetic::new(300);
+    job.communicator(10, 6, "the ones in reverse", &group);
+    job.push(7, 90, &Record { context: 6, ..Synthetic::record(Event::CommFreed, 0) });
+    let trace = job.trace();
+    let comm = trace.ranks[7].communicator(6, 50).expect("made");
+    assert_eq!((comm.group.as_slice(), comm.name.as_str()), (group.as_slice(), "the ones in reverse"));
+    assert_eq!((comm.created, comm.freed), (0, Some(80)));
+    assert_eq!(trace.ranks[7].communicator(0, 50).expect("the world").group.len(), 300);
+    assert_eq!(trace.ranks[7].unreadable, 0);
+}
+
+#[test]
+fn streams_of_a_rank_are_put_together_by_time() {
+    let mut job = Synthetic::new(1);
+    for when in 0..5000 {
+        let stream = u16::from(when % 3 == 0);
+        job.push(0, when, &Record { stream, ..Synthetic::record(Event::ReqActivate, when + 1) });
+    }
+    let trace = job.trace();
+    let rank = &trace.ranks[0];
+    assert_eq!((rank.streams, rank.records.len()), (2, 5000));
+    assert!((1..).zip(&rank.records).all(|(id, record)| record.id == id && record.when == id - 1));
+}
+
+#[test]
+fn a_file_cut_anywhere_is_an_error_or_a_shorter_trace() {
+    let mut job = two_messages();
+    job.communicator(50, 6, "pair", &[1, 0]);
+    let whole = job.bytes();
+    let all = job.trace().len();
+    let mut lengths = Vec::new();
+    for end in (0..whole.len()).step_by(37).chain([whole.len()]) {
+        match read_bytes(&whole[..end]) {
+            Ok(trace) => lengths.push(trace.len()),
+            Err(error) => assert!(error.to_string().contains("trace"), "{error}"),
+        }
+    }
+    assert!(lengths.is_sorted(), "{lengths:?}");
+    assert_eq!((lengths.first(), lengths.last()), (Some(&0), Some(&all)));
+}
+
+#[test]
+fn spoiled_records_are_left_out_and_counted() {
+    let sound = two_messages();
+    let mut bytes = sound.bytes();
+    let first = (format::windows_begin(2) + format::WINDOW_HEADER) as usize;
+    bytes[first] = 200;
+    bytes[first + format::RECORD as usize] = format::CONTINUATION;
+    let trace = read_bytes(&bytes).expect("a sound header");
+    assert_eq!(trace.ranks[0].unreadable, 2);
+    assert_eq!(trace.len() + 2, sound.trace().len());
+}
+
+#[test]
+fn a_window_whose_taker_died_at_once_is_skipped() {
+    let job = two_messages();
+    let mut bytes = job.bytes();
+    let begin = format::windows_begin(2) as usize;
+    bytes.splice(begin..begin, vec![0; 2 * format::UNIT as usize]);
+    assert_eq!(read_bytes(&bytes).expect("sound"), job.trace());
+}
+
+#[test]
+fn a_long_trace_is_timed_by_its_own_windows() {
+    // The header says one tick is a nanosecond; the windows say that in truth it was 0.95.
+    let mut job = Synthetic::new(1);
+    job.push(0, 200_000_000, &Synthetic::record(Event::ReqActivate, 1));
+    job.push(0, 300_000_000, &Synthetic::record(Event::ReqComplete, 1));
+    let mut bytes = job.bytes();
+    let at = format::windows_begin(1);
+    format::put_u64(&mut bytes, at + window::TICKS, 200_000_000);
+    format::put_u64(&mut bytes, at + window::NANOSECONDS, 190_000_000);
+    assert_eq!(read_bytes(&bytes).expect("sound").job.duration, 95_000_000);
+    format::put_u64(&mut bytes, at + window::NANOSECONDS, 19_000_000_000);
+    assert_eq!(read_bytes(&bytes).expect("sound").job.duration, 100_000_000, "clocks of two worlds");
+}
+
+#[test]
+fn a_path_that_is_no_trace_is_named_in_the_error() {
+    let error = read(Path::new("/no/such/file")).expect_err("no file").to_string();
+    assert!(error.contains("/no/such/file"), "{error}");
+    let error = read(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"))).expect_err("no trace");
+    assert!(error.to_string().contains("Cargo.toml: this is no trace"), "{error}");
+}
