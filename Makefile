@@ -12,7 +12,7 @@ DIST ?= dist
 CARGO ?= cargo
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
 
-.PHONY: all help setup dist install test demo verify conformance bench header unsupported clean
+.PHONY: all help setup dist install test demo verify conformance bench peers header unsupported clean
 
 all: dist
 
@@ -24,6 +24,7 @@ help:
 	@echo "make verify        what takes longer: the tests, the conformance suite, long model checks"
 	@echo "make conformance   MPICH's own tests against $(DIST)/"
 	@echo "make bench         latency, depth and event cost, beside the machine's limits"
+	@echo "make peers         MPICH, Open MPI, Intel MPI and $(DIST)/ in turn; ROUNDS=7 METRICS= QUICK=1"
 	@echo "make header        write include/mpi.h anew from src/capi/abi/*.csv"
 	@echo "make unsupported   write the list in docs/abi.md anew"
 	@echo "make clean         remove what was built"
@@ -53,6 +54,9 @@ conformance: dist
 
 bench: dist
 	@CARGO="$(CARGO)" .ci/bench "$(DIST)"
+
+peers: dist
+	@.ci/peers "$(DIST)"
 
 header: setup
 	@PERUSAL_BLESS=1 $(CARGO) test --quiet --locked --test abi_header the_header_is_what_the_tables_give >/dev/null

@@ -1,0 +1,48 @@
+/* bench.h: what the parts of the peers' benchmark share. The same source is compiled with every MPI that is compared, so
+ * it asks for nothing beyond MPI 3.1.
+ *
+ * A metric prints lines "R METRIC/CASE VALUE" from rank 0; benches/peers/metrics.py knows the units. Every measurement has
+ * a budget in seconds, not a number of iterations: what one library does in a microsecond takes another a millisecond. */
+#ifndef BENCH_H
+#define BENCH_H
+
+#include <mpi.h>
+#include <stddef.h>
+
+/* Seconds, monotonic. */
+double bench_now(void);
+
+extern int bench_rank, bench_size;
+/* Multiplies every budget. */
+extern double bench_scale;
+
+/* Does something `n` times; what `argument` is belongs to the metric. */
+typedef void bench_body(long n, void *argument);
+
+/* Seconds for one time of `body`, which all ranks of `comm` run alike: the median of CHUNKS chunks that together take about
+ * `budget`; a chunk takes as long as the slowest rank needs for it. */
+double bench_measure(MPI_Comm comm, bench_body *body, void *argument, double budget);
+
+/* Rank 0 of the world prints; the others do nothing. */
+void bench_result(double value, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+double bench_median(double *values, int n);
+
+/* Zeroed, on pages of its own, each page touched. */
+void *bench_buffer(size_t bytes);
+
+/* Metrics: one function each, called by all ranks. */
+void metric_latency(void);
+void metric_bandwidth(void);
+void metric_rate(void);
+void metric_posted(void);
+void metric_unexpected(void);
+void metric_collectives(void);
+void metric_wildcard(void);
+void metric_idle(void);
+void metric_memory(void);
+void metric_startup(void);
+void metric_threads(void);
+void metric_self_threads(void);
+
+#endif

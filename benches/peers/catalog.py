@@ -1,0 +1,109 @@
+"""What is measured: groups of metrics that share a job, and what their figures mean."""
+
+from typing import NamedTuple
+
+
+class Group(NamedTuple):
+    """Metrics that run one after the other in one job."""
+
+    name: str
+    ranks: int
+    metrics: tuple
+    # Seconds after which a job is ended; what it had printed until then counts.
+    limit: float
+    # None: in every round.
+    rounds: int | None = None
+    # Ranks have threads, which must find more than the processor that a rank would be bound to.
+    threaded: bool = False
+
+    def roomy(self, processors):
+        """Everyone has a processor."""
+        return self.ranks <= processors and not self.threaded
+
+
+COLLECTIVES = ("startup", "collectives")
+GROUPS = (
+    Group("pair", 2, ("startup", "latency", "bandwidth", "rate", "posted", "unexpected", "collectives"), 40),
+    Group("wait", 2, ("idle",), 10, rounds=3),
+    Group("two pairs", 4, ("startup", "latency", "rate", "collectives"), 15),
+    Group("8 ranks", 8, COLLECTIVES, 12),
+    Group("16 ranks", 16, COLLECTIVES, 12),
+    Group("32 ranks", 32, COLLECTIVES, 15),
+    Group("crowd", 64, ("startup", "memory", "wildcard"), 25),
+    Group("threads", 2, ("threads",), 20, threaded=True),
+    Group("threads alone", 1, ("self-threads",), 10, threaded=True),
+    # No benchmark but a program that is empty; the driver has the clock.
+    Group("launch 2", 2, ("launch",), 15),
+    Group("launch 16", 16, ("launch",), 25),
+)
+METRICS = tuple(dict.fromkeys(metric for group in GROUPS for metric in group.metrics))
+# A library that does not end in time takes part in this many rounds of that group only.
+ROUNDS_WHEN_SLOW = 3
+LIMITS = ("line copy barrier 2", "barrier 4 barrier 8 barrier 16 barrier 32 launch 2 launch 16")
+
+
+class Family(NamedTuple):
+    """The figures whose names begin alike."""
+
+    title: str
+    unit: str
+    # The word for the case in a chart's x axis; None where cases are no numbers.
+    axis: str | None
+    higher: bool = False
+
+
+FAMILIES = {
+    "latency": Family("One-way latency, 2 ranks", "µs", "bytes"),
+    "latency-2pairs": Family("One-way latency, two pairs", "µs", "bytes"),
+    "bandwidth": Family("Bandwidth, one way", "GB/s", "bytes", True),
+    "bidirectional": Family("Bandwidth, both ways together", "GB/s", "bytes", True),
+    "rate": Family("Messages of 8 bytes, windows of 64", "M/s", None, True),
+    "posted": Family("Round trip to the last of the posted receives", "µs", "depth"),
+    "unexpected": Family("A receive from the unexpected queue", "µs", "depth"),
+    "barrier": Family("Barrier", "µs", "ranks"),
+    "bcast": Family("Broadcast", "µs", "bytes"),
+    "allreduce": Family("Allreduce", "µs", "bytes"),
+    "alltoall": Family("Alltoall, bytes for each", "µs", "bytes"),
+    "wildcard": Family("All to all by wildcard", "k/s", "ranks", True),
+    "threads": Family("Messages of several threads", "M/s", "threads", True),
+    "startup": Family("Launch to the end of the last MPI_Init", "ms", "ranks"),
+    "launch": Family("Launch to end of an empty program", "ms", "ranks"),
+    "memory": Family("Memory a rank (PSS)", "MiB", "ranks"),
+    "idle": Family("CPU of a rank that waits, seconds a second", "s", None),
+}
+
+
+def family(metric):
+    return FAMILIES[metric.split("/")[0]]
+
+
+def case(metric):
+    """A metric's series and its place there: "posted/exact-10" is ("exact", 10), "bcast/16-8" is ("16 ranks", 8)."""
+    word, _, name = metric.partition("/")
+    series, _, last = name.rpartition("-")
+    if not last.isdigit():
+        return (name, None)
+    if word in ("bcast", "allreduce", "alltoall"):
+        series += " ranks"
+    return (series, int(last))
+
+
+def limit(metric, limits):
+    """What the machine can do at best at this metric, of what was measured in the same run; None if nothing was."""
+    word, _, name = metric.partition("/")
+    line = limits.get("line/each-way")
+    if word == "latency" and line is not None:
+        size = int(name)
+        if size <= 64:
+            return line
+        rate = limits.get(f"copy/{max(size, 4096)}")
+        return line + size / rate * 1e-3 if rate else None
+    if word in ("bandwidth", "bidirectional"):
+        return limits.get(f"copy/{name}")
+    if word == "barrier":
+        return limits.get(f"flags/{name}")
+    if word == "allreduce" and name.endswith("-8"):
+        return limits.get(f"flags/{name[:-2]}")
+    if word == "launch":
+        return limits.get(f"spawn/{name}")
+    return None

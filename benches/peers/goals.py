@@ -1,0 +1,66 @@
+"""The goals, and how far we are: ratios to the best of the peers, or to the machine, in one run."""
+
+from typing import NamedTuple
+
+
+class Goal(NamedTuple):
+    text: str
+    metrics: tuple
+    # "peer": ours / best peer's; "limit": ours / the machine's; "own": ours; "self": ours / ours of another metric.
+    against: str
+    at_most: float | None = None
+    at_least: float | None = None
+    other: str | None = None
+
+
+def sized(word, *cases):
+    return tuple(f"{word}/{case}" for case in cases)
+
+
+GOALS = (
+    Goal("one-way latency, 8 B, 2 ranks: ≤ 0.6 of the best peer", ("latency/8",), "peer", at_most=0.6),
+    Goal("the same: ≤ 1.5 of a bare line each way", ("latency/8",), "limit", at_most=1.5),
+    Goal("message rate, 8 B, window 64: ≥ 2 times the best peer", ("rate/1pair",), "peer", at_least=2),
+    Goal("latency 64 KiB: ≤ 0.7 of the best peer", ("latency/65536",), "peer", at_most=0.7),
+    Goal("bandwidth 64 KiB – 4 MiB: ≥ 1.3 times the best peer", sized("bandwidth", 65536, 262144, 1 << 20, 4 << 20), "peer", at_least=1.3),
+    Goal("match at depth 10,000, posted (exact, any source): ≤ 0.01 of the best peer", sized("posted", "exact-10000", "any-source-10000"), "peer", at_most=0.01),
+    Goal("posted, exact: depth 10,000 ≤ 2 times our own depth 1", ("posted/exact-10000",), "self", at_most=2, other="posted/exact-1"),
+    Goal("posted, any source: the same", ("posted/any-source-10000",), "self", at_most=2, other="posted/any-source-1"),
+    Goal("match at depth 10,000, unexpected, last first: no slower than the best peer", sized("unexpected", "exact-10000", "any-source-10000"), "peer", at_most=1),
+    Goal("the same with any tag (oldest first)", sized("unexpected", "any-tag-10000", "any-10000"), "peer", at_most=1),
+    Goal("match at depth 1, unexpected: ≤ 0.7 of the best peer", ("unexpected/exact-1",), "peer", at_most=0.7),
+    Goal("two pairs (4 ranks), latency 8 B: ≤ 0.3 of the best peer", ("latency-2pairs/8",), "peer", at_most=0.3),
+    Goal("barrier, 16 ranks: ≤ 0.4 of the best peer", ("barrier/16",), "peer", at_most=0.4),
+    Goal("allreduce 8 B, 16 ranks: ≤ 0.4 of the best peer", ("allreduce/16-8",), "peer", at_most=0.4),
+    Goal("all to all by wildcard, 64 ranks: ≥ 2 times the best peer", ("wildcard/64",), "peer", at_least=2),
+    Goal("launch to end of an empty program, 16 ranks: ≤ 0.15 of the best peer", ("launch/16",), "peer", at_most=0.15),
+    Goal("CPU of a rank that waits a second: ≤ 0.02 s", ("idle/recv",), "own", at_most=0.02),
+    Goal("memory a rank (PSS) after init, 64 ranks: ≤ 0.3 of the best peer", ("memory/init-64",), "peer", at_most=0.3),
+    Goal("two threads on two communicators: ≥ 1.6 times one thread", ("threads/self-comms-2",), "self", at_least=1.6, other="threads/self-comms-1"),
+)
+
+
+class Verdict(NamedTuple):
+    goal: Goal
+    # Ratio (or figure) of the metric that is worst; None if it was not measured.
+    value: float | None
+    metric: str
+    reached: bool
+
+
+def judge(goal, summary):
+    measured = []
+    for metric in goal.metrics:
+        ours, other = summary.ours(metric), summary.ours(goal.other) if goal.other else None
+        value = {
+            "peer": lambda: summary.to_peer(metric),
+            "limit": lambda: summary.to_limit(metric),
+            "own": lambda: ours,
+            "self": lambda: ours / other if ours is not None and other else None,
+        }[goal.against]()
+        if value is not None:
+            measured.append((value, metric))
+    if len(measured) < len(goal.metrics):
+        return Verdict(goal, None, goal.metrics[0], False)
+    value, metric = max(measured) if goal.at_most is not None else min(measured)
+    return Verdict(goal, value, metric, value <= goal.at_most if goal.at_most is not None else value >= goal.at_least)

@@ -1,0 +1,224 @@
+/* limits.c: what the machine can do at best, without any MPI; measured beside the libraries and printed as they print.
+ *
+ *   limits line | copy | barrier N… | launch N…
+ *
+ * line: microseconds one way of a cache line between two processes, each on a processor of its own: a line each way, as
+ * a message is, and one word that both write, which saves half of that and which no channel that goes one way can be.
+ * copy: GB/s of memcpy, one core, through as much memory as the bandwidth metric. barrier: a counter and a word that all
+ * watch, waiting by spinning and yielding or by futex. launch: milliseconds to start and reap N processes that do nothing. */
+#define _GNU_SOURCE
+#include <linux/futex.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { CHUNKS = 7, MOST_WINDOW = 64, ROOM = 16 << 20, SPINS = 200 };
+
+struct shared {
+    _Alignas(128) _Atomic unsigned line[2][32];
+    _Alignas(128) _Atomic unsigned arrived;
+    _Alignas(128) _Atomic unsigned turn;
+};
+static struct shared *shared;
+static double scale = 1;
+
+static double now(void)
+{
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    return (double)at.tv_sec + (double)at.tv_nsec * 1e-9;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *values, int n)
+{
+    qsort(values, (size_t)n, sizeof *values, by_size);
+    return values[n / 2];
+}
+
+/* The processors that this program was given. */
+static cpu_set_t given;
+
+static void bind_to(int nth)
+{
+    cpu_set_t one;
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+        if (!CPU_ISSET(cpu, &given) || nth-- > 0) continue;
+        CPU_ZERO(&one);
+        CPU_SET(cpu, &one);
+        sched_setaffinity(0, sizeof one, &one);
+        return;
+    }
+}
+
+static void unbind(void)
+{
+    sched_setaffinity(0, sizeof given, &given);
+}
+
+static inline void pause_if(int pause)
+{
+    if (pause) __builtin_ia32_pause();
+}
+
+/* One side of `rounds` round trips; mine == theirs is the shared word. */
+static void bounce(_Atomic unsigned *mine, _Atomic unsigned *theirs, unsigned base, unsigned rounds, int first, int pause)
+{
+    for (unsigned i = 0; i < rounds; i++) {
+        unsigned ping = base + 2 * i + 1;
+        if (first) atomic_store_explicit(mine, ping, memory_order_release);
+        unsigned until = first ? ping + 1 : ping;
+        while (atomic_load_explicit(theirs, memory_order_acquire) != until) pause_if(pause);
+        if (!first) atomic_store_explicit(mine, ping + 1, memory_order_release);
+    }
+}
+
+static double one_way(int each_way)
+{
+    enum { ROUNDS = 20000 };
+    double best = 1;
+    for (int pause = 0; pause < 2; pause++) {
+        double times[CHUNKS];
+        memset(shared, 0, sizeof *shared);
+        pid_t child = fork();
+        int first = child != 0;
+        bind_to(!first);
+        _Atomic unsigned *mine = &shared->line[each_way && !first][0], *theirs = &shared->line[each_way && first][0];
+        for (int i = 0; i < CHUNKS + 1; i++) {
+            double start = now();
+            bounce(mine, theirs, (unsigned)i * 2 * ROUNDS, ROUNDS, first, pause);
+            /* The first chunk has the other process' start in it. */
+            if (i > 0) times[i - 1] = (now() - start) / ROUNDS / 2;
+        }
+        if (!first) _exit(0);
+        waitpid(child, NULL, 0);
+        double time = median(times, CHUNKS);
+        if (time < best) best = time;
+    }
+    return best;
+}
+
+static void lines(void)
+{
+    if (CPU_COUNT(&given) < 2) return;
+    printf("R line/each-way %.9g\n", one_way(1) * 1e6);
+    unbind();
+    printf("R line/shared-word %.9g\n", one_way(0) * 1e6);
+    unbind();
+}
+
+static void copies(void)
+{
+    char *from = malloc(ROOM), *to = malloc(ROOM);
+    memset(from, 1, ROOM);
+    memset(to, 1, ROOM);
+    for (int bytes = 4 << 10; bytes <= 4 << 20; bytes *= 4) {
+        int window = ROOM / bytes < MOST_WINDOW ? ROOM / bytes : MOST_WINDOW;
+        double times[CHUNKS];
+        for (int i = 0; i < CHUNKS; i++) {
+            long copied = 0;
+            double start = now(), took;
+            do {
+                for (int j = 0; j < window; j++) memcpy(to + (size_t)j * (size_t)bytes, from + (size_t)j * (size_t)bytes, (size_t)bytes);
+                copied += window;
+                took = now() - start;
+            } while (took < 0.005 * scale);
+            times[i] = took / (double)copied;
+        }
+        printf("R copy/%d %.9g\n", bytes, bytes / median(times, CHUNKS) * 1e-9);
+    }
+    free(from);
+    free(to);
+}
+
+static void barrier(int n, int futex, int crowded)
+{
+    unsigned turn = atomic_load_explicit(&shared->turn, memory_order_acquire);
+    if (atomic_fetch_add(&shared->arrived, 1) + 1 == (unsigned)n) {
+        atomic_store(&shared->arrived, 0);
+        atomic_store(&shared->turn, turn + 1);
+        if (futex) syscall(SYS_futex, &shared->turn, FUTEX_WAKE, n, NULL, NULL, 0);
+        return;
+    }
+    for (int spins = 0; atomic_load_explicit(&shared->turn, memory_order_acquire) == turn; spins++) {
+        if (!crowded) {
+            __builtin_ia32_pause();
+            if (spins % 65536 == 65535) sched_yield();
+        } else if (futex) {
+            syscall(SYS_futex, &shared->turn, FUTEX_WAIT, turn, NULL, NULL, 0);
+        } else {
+            sched_yield();
+        }
+    }
+}
+
+static double barrier_time(int n, int futex)
+{
+    double times[CHUNKS];
+    int crowded = n > CPU_COUNT(&given), rounds = crowded ? 1000 : 50000, rank = 0;
+    memset(shared, 0, sizeof *shared);
+    while (rank + 1 < n && fork() != 0) rank++;
+    int parent = rank + 1 == n;
+    if (!crowded) bind_to(rank);
+    for (int i = 0; i < CHUNKS + 1; i++) {
+        double start = now();
+        for (int j = 0; j < rounds; j++) barrier(n, futex, crowded);
+        if (i > 0) times[i - 1] = (now() - start) / rounds;
+    }
+    if (!parent) _exit(0);
+    while (wait(NULL) > 0) continue;
+    return median(times, CHUNKS);
+}
+
+static void barriers(int n)
+{
+    double yields = barrier_time(n, 0);
+    printf("R flags/%d %.9g\n", n, yields * 1e6);
+    unbind();
+    if (n > CPU_COUNT(&given)) printf("R flags-futex/%d %.9g\n", n, barrier_time(n, 1) * 1e6);
+}
+
+static void launch(int n, const char *self)
+{
+    double times[CHUNKS];
+    for (int i = 0; i < CHUNKS; i++) {
+        double start = now();
+        for (int j = 0; j < n; j++) {
+            if (fork() == 0) {
+                execl(self, self, (char *)NULL);
+                _exit(127);
+            }
+        }
+        while (wait(NULL) > 0) continue;
+        times[i] = now() - start;
+    }
+    printf("R spawn/%d %.9g\n", n, median(times, CHUNKS) * 1e3);
+}
+
+int main(int argc, char **argv)
+{
+    if (getenv("BENCH_SCALE")) scale = atof(getenv("BENCH_SCALE"));
+    sched_getaffinity(0, sizeof given, &given);
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    for (int i = 1; i < argc; i++) {
+        int n = i + 1 < argc ? atoi(argv[i + 1]) : 0;
+        if (strcmp(argv[i], "line") == 0) lines();
+        if (strcmp(argv[i], "copy") == 0) copies();
+        if (strcmp(argv[i], "barrier") == 0 && n > 0) barriers(n);
+        if (strcmp(argv[i], "launch") == 0 && n > 0) launch(n, argv[0]);
+    }
+    return 0;
+}

@@ -1,0 +1,133 @@
+/* main.c: bench METRIC… runs metrics one after the other in one job.
+ *
+ *   BENCH_SCALE=0.5   multiplies the time that each measurement takes
+ *   BENCH_START=S     seconds of the real-time clock when the launcher was started (metric startup)
+ */
+#include "bench.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+enum { CHUNKS = 7 };
+
+int bench_rank, bench_size;
+double bench_scale = 1;
+/* When MPI_Init had returned, by the clock that other processes read too. */
+double bench_ready;
+
+static const struct { const char *name; void (*run)(void); } metrics[] = {
+    {"latency", metric_latency},       {"bandwidth", metric_bandwidth},     {"rate", metric_rate},
+    {"posted", metric_posted},         {"unexpected", metric_unexpected},   {"collectives", metric_collectives},
+    {"wildcard", metric_wildcard},     {"idle", metric_idle},               {"memory", metric_memory},
+    {"startup", metric_startup},       {"threads", metric_threads},         {"self-threads", metric_self_threads},
+};
+enum { METRICS = sizeof metrics / sizeof *metrics };
+
+double bench_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double bench_median(double *values, int n)
+{
+    qsort(values, (size_t)n, sizeof *values, by_size);
+    return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+/* Seconds of `n` times, the same on every rank: those of the slowest. */
+static double chunk(MPI_Comm comm, bench_body *body, void *argument, long n)
+{
+    double took;
+    MPI_Barrier(comm);
+    double start = bench_now();
+    body(n, argument);
+    took = bench_now() - start;
+    MPI_Allreduce(MPI_IN_PLACE, &took, 1, MPI_DOUBLE, MPI_MAX, comm);
+    return took;
+}
+
+double bench_measure(MPI_Comm comm, bench_body *body, void *argument, double budget)
+{
+    double times[CHUNKS], want = budget * bench_scale / CHUNKS, took;
+    long n = 1;
+    /* The first times are for what a library makes at first use, and tell how many make a chunk. */
+    for (;;) {
+        took = chunk(comm, body, argument, n);
+        if (took >= want / 2) break;
+        double more = took > 0 ? want / took : 100;
+        n = (long)((double)n * (more > 100 ? 100 : more)) + 1;
+    }
+    if (took > budget * bench_scale) return took / (double)n;
+    for (int i = 0; i < CHUNKS; i++) times[i] = chunk(comm, body, argument, n) / (double)n;
+    return bench_median(times, CHUNKS);
+}
+
+void bench_result(double value, const char *format, ...)
+{
+    if (bench_rank != 0) return;
+    char name[128];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(name, sizeof name, format, arguments);
+    va_end(arguments);
+    printf("R %s %.9g\n", name, value);
+    fflush(stdout);
+}
+
+void *bench_buffer(size_t bytes)
+{
+    char *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED) {
+        perror("bench: mmap");
+        MPI_Abort(MPI_COMM_WORLD, 3);
+    }
+    for (size_t i = 0; i < bytes; i += 4096) at[i] = 0;
+    return at;
+}
+
+static int run(const char *name)
+{
+    for (int i = 0; i < METRICS; i++) {
+        if (strcmp(metrics[i].name, name) == 0) {
+            MPI_Barrier(MPI_COMM_WORLD);
+            metrics[i].run();
+            return 1;
+        }
+    }
+    fprintf(stderr, "bench: no metric \"%s\"\n", name);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    int threaded = 0, provided, unknown = 0;
+    for (int i = 1; i < argc; i++) threaded |= strstr(argv[i], "threads") != NULL;
+    if (getenv("BENCH_SCALE")) bench_scale = atof(getenv("BENCH_SCALE"));
+    if (threaded)
+        MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+    else
+        MPI_Init(&argc, &argv);
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    bench_ready = (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+    if (threaded && provided != MPI_THREAD_MULTIPLE) {
+        fprintf(stderr, "bench: this library has no MPI_THREAD_MULTIPLE\n");
+        MPI_Abort(MPI_COMM_WORLD, 3);
+    }
+    MPI_Comm_rank(MPI_COMM_WORLD, &bench_rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &bench_size);
+    for (int i = 1; i < argc; i++) unknown |= !run(argv[i]);
+    MPI_Finalize();
+    return unknown ? 2 : 0;
+}

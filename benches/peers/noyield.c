@@ -1,0 +1,5 @@
+/* noyield.c: makes sched_yield free, for ranks that have a processor each (LD_PRELOAD). */
+int sched_yield(void)
+{
+    return 0;
+}

@@ -1,0 +1,79 @@
+"""Measures perusal and its peers side by side; .ci/peers has installed and compiled what this runs.
+
+    peers.py BUILD DIST [--markdown | --tables]
+
+Environment: ROUNDS (7), METRICS (names; all), QUICK=1 (two short rounds), FIFO=1 (jobs go before
+everything else on the machine, for one that is not quiet: with real-time priority where each rank has a processor, with the
+least niceness otherwise; needs root).
+Writes BUILD/peers.json, peers.html and performance.md. --tables prints them from the last peers.json and measures nothing.
+"""
+
+import datetime
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+import catalog
+import chart
+import libraries
+import text
+from run import Bench
+from summary import Summary
+
+
+def say(line):
+    print(f"peers: {line}", file=sys.stderr, flush=True)
+
+
+def measure(build, dist):
+    quick = os.environ.get("QUICK", "") not in ("", "0")
+    rounds = int(os.environ.get("ROUNDS") or (2 if quick else 7))
+    metrics = (os.environ.get("METRICS") or " ".join(catalog.METRICS)).split()
+    unknown = set(metrics) - set(catalog.METRICS)
+    if unknown:
+        sys.exit(f"peers: no such metric: {', '.join(sorted(unknown))} (METRICS may have: {' '.join(catalog.METRICS)})")
+    variants = libraries.variants(build, build, dist)
+    bench = Bench(build, variants, metrics, 0.3 if quick else 1, os.environ.get("FIFO", "") not in ("", "0"))
+    load, began = [os.getloadavg()[0]], time.monotonic()
+    if load[0] > 0.5:
+        say(f"the machine is not quiet (load average {load[0]:.1f}): ratios may be wrong")
+    for number in range(rounds):
+        bench.round(number, lambda what: say(f"round {number + 1} of {rounds}, {time.monotonic() - began:4.0f} s, {what}"))
+    load.append(os.getloadavg()[0])
+    name = lambda key: f"{key[1]} ({key[0]})"
+    return {
+        "date": datetime.date.today().isoformat(), "seconds": round(time.monotonic() - began), "rounds": rounds, "load": load,
+        "machine": libraries.machine(), "versions": libraries.versions(build, dist), "commands": bench.commands,
+        "variants": {variant.name: variant.library for variant in variants}, "results": bench.results,
+        "limits": {metric: values["limit"] for metric, values in bench.limits.items()},
+        "slow": {name(key): count for key, count in bench.slow.items()}, "failed": {name(key): said for key, said in bench.failed.items()},
+    }
+
+
+def main():
+    build, dist = (Path(argument).resolve() for argument in sys.argv[1:3])
+    options = sys.argv[3:]
+    kept = build / "peers.json"
+    if "--tables" in options:
+        record = json.loads(kept.read_text())
+    else:
+        record = measure(build, dist)
+        kept.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+    summary = Summary(record)
+    (build / "peers.html").write_text(chart.page(summary))
+    (build / "performance.md").write_text(text.markdown(summary))
+    if "--markdown" in options:
+        print(text.markdown(summary))
+        return
+    print(text.conditions(record))
+    print(text.table(summary))
+    for note in text.notes(record):
+        print("note:", note)
+    print("\n" + text.goals(summary))
+    print(f"\n{kept}, peers.html (charts, how each was started), performance.md (the section for docs/performance.md)")
+
+
+if __name__ == "__main__":
+    main()
