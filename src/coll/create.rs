@@ -301,7 +301,7 @@ mod tests {
         /// Each context was taken for as many members as got it.
         fn check(&self, got: &Mutex<Vec<u32>>) {
             let (got, taken) = (got.lock().unwrap(), self.1.lock().unwrap());
-            assert_eq!(got.len() as u32, taken.iter().sum());
+            assert_eq!(got.len() as u32, taken.iter().sum::<u32>());
             for (i, &members) in taken.iter().enumerate() {
                 assert_eq!(got.iter().filter(|&&c| c == 100 + 2 * i as u32).count() as u32, members);
             }

@@ -277,7 +277,7 @@ mod tests {
 
     #[test]
     fn by_default_nobody_is_bound_alone_or_when_ranks_outnumber_cores_or_quota() {
-        assert_eq!(placed(1, Bind::Auto, MapBy::Pack, 1), [[]]);
+        assert_eq!(placed(1, Bind::Auto, MapBy::Pack, 1), [[0_u32; 0]]);
         assert!(placed(5, Bind::Auto, MapBy::Pack, 1).iter().all(Vec::is_empty));
         let quota = place(&machine(), 4, 2, &Policy::default());
         assert!(quota.ranks.iter().all(Vec::is_empty));

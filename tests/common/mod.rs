@@ -1,6 +1,7 @@
 //! What the tests that run compilers and programs share.
 #![allow(dead_code)]
 
+pub mod browser;
 pub mod dist;
 pub mod examples;
 pub mod run;

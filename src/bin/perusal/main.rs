@@ -6,6 +6,7 @@ mod guard;
 mod info;
 mod input;
 mod output;
+mod report;
 mod run;
 mod spawn;
 mod supervise;
@@ -32,6 +33,8 @@ enum Command {
     },
     /// Say what this machine and this build offer.
     Info,
+    /// Analyse a trace: who waited for whom, queues, searches, messages; as a page, JSON or text.
+    Report(report::Options),
 }
 
 fn main() -> ExitCode {
@@ -49,5 +52,6 @@ fn main() -> ExitCode {
     match Command::parse() {
         Command::Run { args } => run::main("perusal run", &args),
         Command::Info => info::main(),
+        Command::Report(options) => report::main(&options),
     }
 }

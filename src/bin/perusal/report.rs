@@ -1,0 +1,82 @@
+//! `perusal report`: what a trace says of its job.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use perusal::trace::{self, report};
+
+use crate::sys;
+
+/// What to make of which trace.
+#[derive(Args, Debug)]
+pub struct Options {
+    /// The trace, as `perusal run --trace FILE` wrote it
+    #[arg(value_name = "FILE")]
+    trace: PathBuf,
+    /// Where to write the page [default: FILE with .html for its ending]
+    #[arg(short = 'o', long = "output", value_name = "report.html")]
+    page: Option<PathBuf>,
+    /// Write everything that was found out as JSON too; "-" is standard output
+    #[arg(long, value_name = "summary.json")]
+    json: Option<PathBuf>,
+    /// Print a summary; without -o no page is written
+    #[arg(long)]
+    text: bool,
+}
+
+/// Reads, analyses, writes.
+pub fn main(options: &Options) -> ExitCode {
+    sys::die_of_broken_pipes();
+    match report(options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(what) => {
+            sys::tell(&format!("perusal report: {what}\n"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn report(options: &Options) -> Result<(), String> {
+    let trace = trace::read(&options.trace).map_err(|error| error.to_string())?;
+    let file = options.trace.file_name().unwrap_or_default().to_string_lossy();
+    let found = report::analyse(&trace, &file);
+    // The records are the bulk; what was found in them is small.
+    drop(trace);
+    let to_stdout = options.json.as_deref() == Some(Path::new("-"));
+    if let Some(path) = &options.json {
+        let mut json = serde_json::to_string_pretty(&found).map_err(|error| error.to_string())?;
+        json.push('\n');
+        if to_stdout { print!("{json}") } else { write(path, &json)? }
+    }
+    if options.text {
+        print!("{}", report::text(&found));
+    }
+    // Who asks for text or JSON alone gets no page beside it.
+    if options.page.is_some() || (!options.text && options.json.is_none()) {
+        let path = options.page.clone().unwrap_or_else(|| beside(&options.trace));
+        let page = report::page(&found).map_err(|error| error.to_string())?;
+        write(&path, &page)?;
+        if !options.text && !to_stdout {
+            println!("{}\n\nThe page: {}", found.verdict.paragraph, path.display());
+        }
+    }
+    Ok(())
+}
+
+/// "heat.trace" becomes "heat.html"; a trace that is called .html already must stay.
+fn beside(trace: &Path) -> PathBuf {
+    let page = trace.with_extension("html");
+    if page == trace {
+        let mut name: OsString = trace.as_os_str().to_owned();
+        name.push(".html");
+        return name.into();
+    }
+    page
+}
+
+fn write(path: &Path, text: &str) -> Result<(), String> {
+    fs::write(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))
+}

@@ -1,0 +1,216 @@
+//! Collective operations: who was inside for how long, and who came last.
+
+use super::types;
+use super::waits::{Cause, SHORT, Slept, Wait};
+use crate::events::{Algorithm, Collective, Event};
+use crate::trace::{Detail, Trace};
+use std::collections::{BTreeMap, HashMap};
+
+/// One rank's part in one operation.
+#[derive(Debug, Clone, Copy)]
+struct Call {
+    rank: u32,
+    begin: u64,
+    /// `None` if the trace ends inside.
+    end: Option<u64>,
+    operation: u16,
+    algorithm: u16,
+    bytes: u64,
+}
+
+/// The n-th operation on a communicator: all members call them in the same order (MPI 5.0 §6.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Instance {
+    communicator: usize,
+    number: u32,
+}
+
+/// The table, what cost most first, and each rank's waiting for the last one. `slept` are the sleeps of each rank.
+#[must_use]
+pub fn collectives(trace: &Trace, slept: &[Vec<Slept>]) -> (Vec<types::Collective>, Vec<Vec<Wait>>) {
+    let mut known = Communicators::default();
+    let mut instances: BTreeMap<Instance, Vec<Call>> = BTreeMap::new();
+    for rank in 0..trace.ranks.len() {
+        calls(trace, rank, &mut known, &mut instances);
+    }
+    let mut rows: BTreeMap<(usize, u16), Row> = BTreeMap::new();
+    let mut waits = vec![vec![]; trace.ranks.len()];
+    for (instance, calls) in &instances {
+        let communicator = &known.all[instance.communicator];
+        for call in calls {
+            rows.entry((instance.communicator, call.operation)).or_default().call(call);
+        }
+        // Without all members nobody knows who came last.
+        let Some(last) = calls.iter().max_by_key(|call| call.begin) else { continue };
+        if calls.len() != communicator.size || calls.iter().any(|call| call.operation != last.operation) {
+            continue;
+        }
+        let row = rows.entry((instance.communicator, last.operation)).or_default();
+        let mut cost = 0;
+        for call in calls {
+            let until = call.end.unwrap_or(u64::MAX).min(last.begin);
+            let mut waited = 0;
+            for (begin, end) in waiting(&slept[call.rank as usize], call.begin, until) {
+                waits[call.rank as usize].push(Wait { begin, end, on: last.rank, cause: Cause::Collective });
+                waited += end - begin;
+            }
+            row.waited(call.begin, waited);
+            cost += waited;
+        }
+        if cost > 0 {
+            row.came_last(last.rank, cost);
+        }
+    }
+    let mut table: Vec<_> = rows.into_iter().map(|(key, row)| row.finish(key, &known)).collect();
+    table.sort_by_key(|row| std::cmp::Reverse((row.waited_ns, row.inside_ns)));
+    (table, waits)
+}
+
+/// The parts of a stretch inside an operation that were spent waiting: asleep, or polling between sleeps. A longer time
+/// awake was the program's own, between the begin of a nonblocking operation and its wait.
+fn waiting(slept: &[Slept], begin: u64, end: u64) -> Vec<(u64, u64)> {
+    let (mut parts, mut at) = (vec![], begin);
+    let mut add = |from: u64, to: u64| {
+        if from < to {
+            parts.push((from, to));
+        }
+    };
+    let first = slept.partition_point(|slept| slept.end <= begin);
+    for slept in slept[first..].iter().take_while(|slept| slept.begin < end) {
+        let from = if slept.begin.saturating_sub(at) <= SHORT { at } else { slept.begin };
+        add(from, slept.end.min(end));
+        at = at.max(slept.end.min(end));
+    }
+    if end.saturating_sub(at) <= SHORT {
+        add(at, end);
+    }
+    parts
+}
+
+fn calls(
+    trace: &Trace,
+    rank: usize,
+    known: &mut Communicators,
+    instances: &mut BTreeMap<Instance, Vec<Call>>,
+) {
+    let of = &trace.ranks[rank];
+    let mut numbers: HashMap<usize, u32> = HashMap::new();
+    let mut open: HashMap<u64, (Instance, usize)> = HashMap::new();
+    for record in &of.records {
+        let Detail::Coll { operation, algorithm } = record.detail else { continue };
+        if record.event == Event::CollBegin {
+            let communicator = known.number(trace, rank, record.context, record.when);
+            let number = numbers.entry(communicator).or_default();
+            let instance = Instance { communicator, number: *number };
+            *number += 1;
+            let calls = instances.entry(instance).or_default();
+            open.insert(record.id, (instance, calls.len()));
+            let (rank, begin, bytes) = (of.rank, record.when, record.bytes);
+            calls.push(Call { rank, begin, end: None, operation, algorithm, bytes });
+        } else if let Some((instance, at)) = open.remove(&record.id)
+            && let Some(call) = instances.get_mut(&instance).and_then(|calls| calls.get_mut(at))
+        {
+            call.end = Some(record.when);
+            // What was chosen may be known at the end only.
+            call.algorithm = algorithm;
+        }
+    }
+}
+
+/// Communicators of the whole job: what several ranks made together is one.
+#[derive(Default)]
+struct Communicators {
+    all: Vec<Known>,
+    by_identity: HashMap<(u32, Vec<u32>, usize), usize>,
+}
+
+struct Known {
+    context: u32,
+    name: String,
+    size: usize,
+}
+
+impl Communicators {
+    fn number(&mut self, trace: &Trace, rank: usize, context: u32, when: u64) -> usize {
+        let rank = &trace.ranks[rank];
+        let comm = rank.communicator(context, when);
+        let group = comm.map_or_else(Vec::new, |comm| comm.group.clone());
+        // A context comes again for other communicators, perhaps of the same group: which one in turn it is.
+        let turn = rank
+            .communicators
+            .iter()
+            .filter(|other| other.context == context && other.group == group)
+            .position(|other| comm.is_some_and(|comm| std::ptr::eq(comm, other)))
+            .unwrap_or(0);
+        let name = super::communicators::name(comm, context);
+        let size = group.len();
+        *self.by_identity.entry((context, group, turn)).or_insert_with(|| {
+            self.all.push(Known { context, name, size });
+            self.all.len() - 1
+        })
+    }
+}
+
+#[derive(Default)]
+struct Row {
+    sums: types::Collective,
+    bytes: u64,
+    last: BTreeMap<u32, (u64, u64)>,
+    algorithms: Vec<u16>,
+}
+
+impl Row {
+    fn call(&mut self, call: &Call) {
+        self.sums.calls += 1;
+        self.bytes = self.bytes.saturating_add(call.bytes);
+        self.sums.inside_ns += call.end.map_or(0, |end| end.saturating_sub(call.begin));
+        if !self.algorithms.contains(&call.algorithm) {
+            self.algorithms.push(call.algorithm);
+        }
+    }
+
+    fn waited(&mut self, at: u64, waited: u64) {
+        self.sums.waited_ns += waited;
+        if waited > self.sums.longest_ns {
+            (self.sums.longest_ns, self.sums.longest_at_ns) = (waited, at);
+        }
+    }
+
+    fn came_last(&mut self, rank: u32, cost: u64) {
+        let last = self.last.entry(rank).or_default();
+        last.0 += 1;
+        last.1 += cost;
+    }
+
+    fn finish(self, (communicator, operation): (usize, u16), known: &Communicators) -> types::Collective {
+        let Known { context, name, .. } = &known.all[communicator];
+        let last = self.last.into_iter();
+        let mut last: Vec<_> =
+            last.map(|(rank, (times, cost_ns))| types::Last { rank, times, cost_ns }).collect();
+        last.sort_by_key(|last| std::cmp::Reverse(last.cost_ns));
+        let algorithms =
+            self.algorithms.into_iter().filter(|algorithm| *algorithm != Algorithm::Unknown as u16);
+        types::Collective {
+            operation: operation_name(operation),
+            communicator: name.clone(),
+            context: *context,
+            bytes: self.bytes / self.sums.calls.max(1),
+            last,
+            algorithms: algorithms.map(|number| named(Algorithm::NAMES, number).replace('_', " ")).collect(),
+            ..self.sums
+        }
+    }
+}
+
+/// "MPI_Reduce_scatter" of "reduce_scatter".
+fn operation_name(operation: u16) -> String {
+    let name = named(Collective::NAMES, operation);
+    let (first, rest) = name.split_at(name.chars().next().map_or(0, char::len_utf8));
+    format!("MPI_{}{rest}", first.to_uppercase())
+}
+
+fn named(names: &[&core::ffi::CStr], number: u16) -> String {
+    names
+        .get(usize::from(number))
+        .map_or_else(|| format!("number {number}"), |name| name.to_string_lossy().into_owned())
+}

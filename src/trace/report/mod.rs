@@ -1,0 +1,153 @@
+//! `perusal report`: what a trace says of the job, as one page, as JSON and as text.
+//!
+//! [`analyse`] goes through a trace and finds everything: [`types`] is what it finds. Each rank alone gives queues, searches and lifetimes
+//! (`queues`) and sleeps (`sleeping`); pairs give the matrix (`matrix`) and, with the messages' flows, who waited when for whom (`waits`,
+//! `collectives`), which is charged (`blame`) and listed (`lateness`); `verdict` says in words what stands out. `page` and `text` show it.
+//! `docs/report.md` tells users how each figure is computed.
+
+mod blame;
+mod collectives;
+mod communicators;
+mod distribution;
+mod flow;
+mod lateness;
+mod matrix;
+mod page;
+mod queues;
+mod series;
+mod sleeping;
+#[cfg(test)]
+mod tests;
+mod text;
+pub mod types;
+mod verdict;
+mod waits;
+mod words;
+
+pub use distribution::Distribution;
+pub use page::page;
+pub use text::text;
+pub use types::Report;
+
+use super::Trace;
+use super::flows::flows;
+use queues::Scales;
+use series::{Grid, coverage};
+use types::{EdgeLists, High, Job, Key, Rank, Series, Verdict, Waited};
+use waits::{Cause, Slept, Wait};
+
+/// Finds out everything about a trace. `file` is the name that the report gives it.
+#[must_use]
+pub fn analyse(trace: &Trace, file: &str) -> Report {
+    let grid = Grid::of(trace.job.duration, trace.ranks.len());
+    let scales = Scales::default();
+    let mut queues = Series { bin_ns: grid.width, bins: grid.bins, ..Series::default() };
+    let mut ranks = vec![];
+    for rank in &trace.ranks {
+        let alone = queues::look(rank, grid, &scales);
+        queues.posted.push(alone.posted);
+        queues.unexpected.push(alone.unexpected);
+        ranks.push(alone.rank);
+    }
+    let flows = flows(trace);
+    let slept: Vec<Vec<Slept>> = trace.ranks.iter().map(waits::sleeps).collect();
+    let (collectives, in_collectives) = collectives::collectives(trace, &slept);
+    let ways = flow::ways(&flows, trace.ranks.len());
+    let waits: Vec<Vec<Wait>> = in_collectives
+        .into_iter()
+        .enumerate()
+        .map(|(rank, mut all)| {
+            all.extend(waits::for_messages(&trace.ranks[rank], &slept[rank], &flows, &ways[rank]));
+            waits::in_order(all)
+        })
+        .collect();
+    for (rank, caused) in ranks.iter_mut().zip(blame::charge(&waits)) {
+        rank.caused = caused;
+    }
+    for (index, rank) in ranks.iter_mut().enumerate() {
+        let stretches = waits::stretches(&slept[index], &waits[index]);
+        rank.waited = waited(&waits[index], &stretches);
+        rank.sleep = sleeping::sleep(&slept[index]);
+        rank.ring_full = sleeping::ring_full(&trace.ranks[index]);
+        queues.waiting.push(coverage(grid, stretches.into_iter()));
+    }
+    let (late_senders, late_receivers) = lateness::tables(&flows, &waits);
+    let matrix = matrix::matrix(trace);
+    let unpaired = flows.iter().filter(|flow| flow.incoming.is_none()).count() as u64;
+    let key = key(&ranks, &matrix, &collectives);
+    let mut report = Report {
+        format: "perusal-report-1",
+        job: job(trace, file, unpaired),
+        verdict: Verdict { paragraph: String::new(), cautions: vec![], findings: vec![] },
+        key,
+        edges: EdgeLists { time: scales.times.all().to_vec(), count: scales.counts.all().to_vec() },
+        ranks,
+        queues,
+        matrix,
+        late_senders,
+        late_receivers,
+        collectives,
+        communicators: communicators::communicators(trace, &flows),
+    };
+    report.verdict = verdict::verdict(trace, &report);
+    report
+}
+
+fn job(trace: &Trace, file: &str, unpaired: u64) -> Job {
+    let incomplete = trace.ranks.iter().filter(|rank| !rank.complete).map(|rank| rank.rank).collect();
+    Job {
+        command: trace.job.command.clone(),
+        host: trace.job.host.clone(),
+        file: file.to_owned(),
+        started: trace.job.started / 1_000_000_000,
+        status: trace.job.status,
+        duration_ns: trace.job.duration.max(1),
+        records: trace.len() as u64,
+        dropped: trace.dropped(),
+        incomplete,
+        unpaired,
+    }
+}
+
+/// `stretches` is all waiting, of which `waits` have a cause.
+fn waited(waits: &[Wait], stretches: &[(u64, u64)]) -> Waited {
+    let mut waited = Waited::default();
+    for wait in waits {
+        let sum = match wait.cause {
+            Cause::LateSender(_) => &mut waited.late_sender_ns,
+            Cause::LateReceiver(_) => &mut waited.late_receiver_ns,
+            Cause::Collective => &mut waited.collective_ns,
+        };
+        *sum += wait.end - wait.begin;
+    }
+    let all: u64 = stretches.iter().map(|(begin, end)| end - begin).sum();
+    waited.other_ns = all.saturating_sub(waited.total());
+    waited
+}
+
+fn key(ranks: &[Rank], matrix: &types::Matrix, collectives: &[types::Collective]) -> Key {
+    let sum = |what: fn(&Rank) -> u64| ranks.iter().map(what).sum::<u64>();
+    let highest = |queue: fn(&Rank) -> &types::Queue| {
+        let high = ranks.iter().map(|rank| {
+            let queue = queue(rank);
+            High { rank: rank.rank, length: queue.high, at_ns: queue.high_at_ns }
+        });
+        // Of equals the first.
+        high.rev().max_by_key(|high| high.length).unwrap_or_default()
+    };
+    Key {
+        messages: matrix.cells.iter().map(|cell| cell.2).sum(),
+        bytes: matrix.cells.iter().map(|cell| cell.3).sum(),
+        unexpected: matrix.cells.iter().map(|cell| cell.4).sum(),
+        rank_time_ns: sum(|rank| rank.active_ns),
+        waited_ns: sum(|rank| rank.waited.total()),
+        late_sender_ns: sum(|rank| rank.waited.late_sender_ns),
+        late_receiver_ns: sum(|rank| rank.waited.late_receiver_ns),
+        collective_wait_ns: sum(|rank| rank.waited.collective_ns),
+        collectives: collectives.iter().map(|row| row.calls).sum(),
+        sleeps: sum(|rank| rank.sleep.times),
+        ring_full: sum(|rank| rank.ring_full.times),
+        unexpected_high: highest(|rank| &rank.unexpected),
+        posted_high: highest(|rank| &rank.posted),
+    }
+}

@@ -1,0 +1,43 @@
+// Collectives, sleeps and full rings, communicators, and everything about each rank.
+function collectivesSection() {
+  const node = sectionOf("collectives", "Collective operations", "Waiting is what the ranks that had come spent until the last one came; the last to come is charged with it.");
+  const rows = report.collectives;
+  if (rows.length === 0) { node.append(none("No collective operation was recorded.")); return; }
+  const most = Math.max(1, ...rows.map((r) => r.waited_ns)), at = (ns) => timeLabel(ns, Math.max(1, report.queues.bin_ns / 10));
+  node.append(table(null, [
+    { title: "operation", cell: (r) => r.operation, text: true }, { title: "communicator", cell: (r) => r.communicator, text: true }, { title: "calls", cell: (r) => show.count(r.calls) }, { title: "bytes a rank", cell: (r) => show.bytes(r.bytes) },
+    { title: "time in it, all ranks", cell: (r) => show.ns(r.inside_ns) }, { title: "of which waiting for the last", cell: (r) => show.ns(r.waited_ns), bar: (r) => r.waited_ns / most }, { title: "longest wait", cell: (r) => show.ns(r.longest_ns) }, { title: "at", cell: (r) => (r.longest_ns ? at(r.longest_at_ns) : "–") },
+    { title: "last to come", cell: (r) => r.last.slice(0, 3).map((l) => `rank ${l.rank} (${show.count(l.times)}×, ${show.ns(l.cost_ns)})`).join(", ") || "–", text: true }, { title: "algorithms", cell: (r) => r.algorithms.join(", ") || "–", text: true }], rows, "collectives-table"));
+}
+
+function sleepsSection() {
+  const node = sectionOf("sleeps", "Sleeping, and full rings", "A rank that has nothing to do polls for some microseconds and then sleeps until another rank rings its doorbell. A ring that is full makes its sender wait for the receiver to read.");
+  const rows = report.ranks.filter((r) => r.sleep.times > 0 || r.ring_full.times > 0);
+  if (rows.length === 0) { node.append(none("No rank slept, and no ring was full.")); return; }
+  const most = Math.max(1, ...rows.map((r) => r.sleep.ns)), room = html("div", {});
+  const draw = () => room.replaceChildren(table(null, [
+    { title: "rank", cell: (r) => show.plain(r.rank) }, { title: "sleeps", cell: (r) => show.count(r.sleep.times) }, { title: "asleep", cell: (r) => show.ns(r.sleep.ns), bar: (r) => r.sleep.ns / most }, { title: "of the run", cell: (r) => show.share(r.sleep.ns / Math.max(1, report.job.duration_ns)) },
+    { title: "longest", cell: (r) => show.ns(r.sleep.longest_ns) }, { title: "waiting for", cell: (r) => r.sleep.kinds.map((k) => `${k.what}: ${show.ns(k.ns)}`).join(", ") || "–", text: true },
+    { title: "ring full", cell: (r) => (r.ring_full.times ? show.count(r.ring_full.times) + "×" : "–") }, { title: "towards", cell: (r) => r.ring_full.peers.map((p) => `rank ${p.rank} (${show.count(p.times)}×)`).join(", ") || "–", text: true }], rows.filter((r) => isSelected(r.rank)), "sleeps-table"));
+  state.redraw.push(draw);
+  node.append(room);
+}
+
+function communicatorsSection() {
+  const node = sectionOf("communicators", "Communicators");
+  node.append(report.communicators.length === 0 ? none("None was recorded.") : table(null, [
+    { title: "name", cell: (c) => c.name, text: true }, { title: "context", cell: (c) => show.plain(c.context) }, { title: "ranks", cell: (c) => show.count(c.size) }, { title: "which", cell: (c) => c.members, text: true },
+    { title: "messages", cell: (c) => show.count(c.messages) }, { title: "bytes", cell: (c) => show.bytes(c.bytes) }, { title: "unexpected", cell: (c) => show.count(c.unexpected) }], report.communicators, "communicators-table"));
+}
+
+function ranksSection() {
+  const node = sectionOf("ranks", "All ranks");
+  const room = html("div", {});
+  const draw = () => room.replaceChildren(table(null, [
+    { title: "rank", cell: (r) => show.plain(r.rank) }, { title: "records", cell: (r) => show.count(r.records) }, { title: "dropped", cell: (r) => show.count(r.dropped) }, { title: "trace", cell: (r) => (r.complete ? "whole" : "cut off"), text: true },
+    { title: "messages sent", cell: (r) => show.count(r.sent.messages) }, { title: "bytes", cell: (r) => show.bytes(r.sent.bytes) }, { title: "received", cell: (r) => show.count(r.received.messages) }, { title: "bytes", cell: (r) => show.bytes(r.received.bytes) },
+    { title: "unexpected", cell: (r) => show.count(r.unexpected.entries) }, { title: "waited: late sender", cell: (r) => show.ns(r.waited.late_sender_ns) }, { title: "late receiver", cell: (r) => show.ns(r.waited.late_receiver_ns) }, { title: "collectives", cell: (r) => show.ns(r.waited.collective_ns) }, { title: "other", cell: (r) => show.ns(r.waited.other_ns) }],
+    report.ranks.filter((r) => isSelected(r.rank)), "ranks-table"));
+  state.redraw.push(draw);
+  node.append(room);
+}

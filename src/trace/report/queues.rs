@@ -1,0 +1,210 @@
+//! One rank's queues: their lengths over time, how long entries stay, how searches go, and how long requests live.
+
+use super::distribution::{Counter, Edges};
+use super::series::{Changes, Grid};
+use super::types::{Amount, Bin, Queue, Rank};
+use crate::events::Event;
+use crate::trace::{Detail, RankTrace, Record};
+use std::collections::HashMap;
+
+/// Where bins begin, of times and of counts.
+#[derive(Debug)]
+pub struct Scales {
+    /// Of nanoseconds.
+    pub times: Edges,
+    /// Of entries.
+    pub counts: Edges,
+}
+
+impl Default for Scales {
+    fn default() -> Self {
+        Self { times: Edges::times(), counts: Edges::counts() }
+    }
+}
+
+/// What is found out of one rank alone: posted and unexpected length over time, and the rank itself without its waiting.
+#[derive(Debug)]
+pub struct Alone {
+    /// The rank.
+    pub rank: Rank,
+    /// Length of its posted queue.
+    pub posted: Vec<Bin>,
+    /// Length of its unexpected queue.
+    pub unexpected: Vec<Bin>,
+}
+
+/// Goes through a rank's records once.
+#[must_use]
+pub fn look(trace: &RankTrace, grid: Grid, scales: &Scales) -> Alone {
+    let mut state = Walk::new(grid, scales);
+    for record in &trace.records {
+        state.pass(record);
+    }
+    state.finish(trace)
+}
+
+struct Walk<'s> {
+    posted: Watch<'s>,
+    unexpected: Watch<'s>,
+    requests: HashMap<u64, u64>,
+    sends: Counter<'s>,
+    receives: Counter<'s>,
+    sent: Amount,
+    received: Amount,
+}
+
+impl<'s> Walk<'s> {
+    fn new(grid: Grid, scales: &'s Scales) -> Self {
+        Self {
+            posted: Watch::new(grid, scales),
+            unexpected: Watch::new(grid, scales),
+            requests: HashMap::new(),
+            sends: Counter::new(&scales.times),
+            receives: Counter::new(&scales.times),
+            sent: Amount::default(),
+            received: Amount::default(),
+        }
+    }
+
+    fn pass(&mut self, record: &Record) {
+        self.posted.length(record.when, record.posted);
+        self.unexpected.length(record.when, record.unexpected);
+        match record.event {
+            Event::ReqActivate => self.activated(record),
+            Event::ReqNotify => self.notified(record),
+            Event::ReqInsertInPostedQ => self.posted.inserted(record),
+            Event::ReqRemoveFromPostedQ => self.posted.removed(record),
+            Event::MsgInsertInUnexQ => self.unexpected.inserted(record),
+            Event::MsgRemoveFromUnexQ => self.unexpected.removed(record),
+            Event::SearchPostedQBegin => self.posted.search_began(record),
+            Event::SearchPostedQEnd => self.posted.search_ended(record),
+            Event::SearchUnexQBegin => self.unexpected.search_began(record),
+            Event::SearchUnexQEnd => self.unexpected.search_ended(record),
+            Event::MsgMatchPostedReq | Event::ReqMatchUnex => add(&mut self.received, record),
+            _ => {}
+        }
+    }
+
+    fn activated(&mut self, record: &Record) {
+        self.requests.insert(record.id, record.when);
+        if record.send && record.peer >= 0 {
+            add(&mut self.sent, record);
+        }
+    }
+
+    fn notified(&mut self, record: &Record) {
+        if let Some(since) = self.requests.remove(&record.id) {
+            let lives = if record.send { &mut self.sends } else { &mut self.receives };
+            lives.add(record.when.saturating_sub(since));
+        }
+    }
+
+    fn finish(self, trace: &RankTrace) -> Alone {
+        let (first, last) = (trace.records.first(), trace.records.last());
+        let end = last.map_or(0, |record| record.when);
+        let (posted, posted_series) = self.posted.finish(end);
+        let (unexpected, unexpected_series) = self.unexpected.finish(end);
+        let rank = Rank {
+            rank: trace.rank,
+            records: trace.records.len() as u64,
+            dropped: trace.dropped,
+            complete: trace.complete,
+            active_ns: end - first.map_or(end, |record| record.when),
+            sent: self.sent,
+            received: self.received,
+            unexpected,
+            posted,
+            send_requests: self.sends.finish(),
+            receive_requests: self.receives.finish(),
+            ..Rank::default()
+        };
+        Alone { rank, posted: posted_series, unexpected: unexpected_series }
+    }
+}
+
+fn add(amount: &mut Amount, record: &Record) {
+    amount.messages += 1;
+    amount.bytes += record.bytes;
+}
+
+/// One of the two queues.
+struct Watch<'s> {
+    queue: Queue,
+    now: u32,
+    since: u64,
+    changes: Changes,
+    inside: HashMap<u64, u64>,
+    residence: Counter<'s>,
+    searching: HashMap<u64, u64>,
+    time: Counter<'s>,
+    depth: Counter<'s>,
+}
+
+impl<'s> Watch<'s> {
+    fn new(grid: Grid, scales: &'s Scales) -> Self {
+        Self {
+            queue: Queue::default(),
+            now: 0,
+            since: 0,
+            changes: Changes::new(grid),
+            inside: HashMap::new(),
+            residence: Counter::new(&scales.times),
+            searching: HashMap::new(),
+            time: Counter::new(&scales.times),
+            depth: Counter::new(&scales.counts),
+        }
+    }
+
+    fn length(&mut self, when: u64, length: u32) {
+        if length == self.now {
+            return;
+        }
+        if self.now == 0 {
+            self.since = when;
+        } else if length == 0 {
+            self.queue.occupied_ns += when - self.since;
+        }
+        if length > self.queue.high {
+            self.queue.high = length;
+            self.queue.high_at_ns = when;
+        }
+        self.changes.set(when, length);
+        self.now = length;
+    }
+
+    fn inserted(&mut self, record: &Record) {
+        self.queue.entries += 1;
+        self.inside.insert(record.id, record.when);
+    }
+
+    fn removed(&mut self, record: &Record) {
+        if let Some(since) = self.inside.remove(&record.id) {
+            self.residence.add(record.when.saturating_sub(since));
+        }
+    }
+
+    fn search_began(&mut self, record: &Record) {
+        self.searching.insert(record.id, record.when);
+    }
+
+    fn search_ended(&mut self, record: &Record) {
+        if let Some(since) = self.searching.remove(&record.id) {
+            self.time.add(record.when.saturating_sub(since));
+        }
+        if let Detail::Search { depth, hit } = record.detail {
+            self.depth.add(u64::from(depth));
+            self.queue.hits += u64::from(hit);
+        }
+    }
+
+    fn finish(mut self, end: u64) -> (Queue, Vec<Bin>) {
+        if self.now > 0 {
+            self.queue.occupied_ns += end - self.since;
+        }
+        self.queue.left = self.now;
+        self.queue.residence = self.residence.finish();
+        self.queue.search_time = self.time.finish();
+        self.queue.search_depth = self.depth.finish();
+        (self.queue, self.changes.finish())
+    }
+}

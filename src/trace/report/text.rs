@@ -1,0 +1,243 @@
+//! The report for a terminal: what stands out, and the tables that people ask for first.
+
+use super::types::{Rank, Report};
+use super::words::{bytes, count, counted, duration, share};
+use std::fmt::Write as _;
+
+/// Rows of a table at most.
+const ROWS: usize = 10;
+/// Columns of running text.
+const WIDTH: usize = 100;
+
+/// The text; what comes from the trace has no control characters any more.
+#[must_use]
+pub fn text(report: &Report) -> String {
+    let mut out = String::new();
+    let job = &report.job;
+    let name = if job.command.is_empty() { &job.file } else { &job.command };
+    let _ = writeln!(
+        out,
+        "{}: {}, {}\n",
+        name,
+        counted(report.ranks.len() as u64, "rank"),
+        duration(job.duration_ns)
+    );
+    paragraph(&mut out, &report.verdict.paragraph);
+    for caution in &report.verdict.cautions {
+        out.push('\n');
+        paragraph(&mut out, &format!("Caution: {caution}"));
+    }
+    key(&mut out, report);
+    ranks(&mut out, report);
+    late(&mut out, report);
+    matrix(&mut out, report);
+    collectives(&mut out, report);
+    printable(&out)
+}
+
+fn key(out: &mut String, report: &Report) {
+    let key = &report.key;
+    let _ = write!(
+        out,
+        "\nmessages {} ({}), unexpected {} ({})\nwaiting {} ({} of all ranks' time): late senders {}, late receivers {}, collectives {}\n\
+         longest queues: unexpected {} (rank {}), posted {} (rank {}); sleeps {}, rings full {}\n",
+        count(key.messages),
+        bytes(key.bytes),
+        count(key.unexpected),
+        share(key.unexpected, key.messages),
+        duration(key.waited_ns),
+        share(key.waited_ns, key.rank_time_ns),
+        duration(key.late_sender_ns),
+        duration(key.late_receiver_ns),
+        duration(key.collective_wait_ns),
+        count(key.unexpected_high.length.into()),
+        key.unexpected_high.rank,
+        count(key.posted_high.length.into()),
+        key.posted_high.rank,
+        count(key.sleeps),
+        count(key.ring_full),
+    );
+}
+
+fn ranks(out: &mut String, report: &Report) {
+    let mut shown: Vec<&Rank> = report.ranks.iter().collect();
+    shown.sort_by_key(|rank| (std::cmp::Reverse(rank.caused.root_ns), rank.rank));
+    let rows = shown.iter().map(|rank| {
+        vec![
+            rank.rank.to_string(),
+            duration(rank.caused.root_ns),
+            duration(rank.waited.total()),
+            count(rank.sent.messages),
+            count(rank.received.messages),
+            count(rank.unexpected.entries),
+            count(rank.unexpected.high.into()),
+            duration(rank.unexpected.residence.max),
+            count(rank.posted.high.into()),
+            duration(rank.posted.residence.max),
+        ]
+    });
+    let heads = [
+        "rank",
+        "made others wait",
+        "waited",
+        "sent",
+        "received",
+        "unexpected",
+        "queue",
+        "longest in it",
+        "posted queue",
+        "longest in it",
+    ];
+    table(out, "Ranks, those that others waited for first", &heads, rows.collect());
+}
+
+fn late(out: &mut String, report: &Report) {
+    let rows = report.late_senders.iter().map(|row| {
+        vec![
+            row.sender.to_string(),
+            row.receiver.to_string(),
+            duration(row.waited_ns),
+            count(row.messages),
+            duration(row.longest_ns),
+            duration(row.passed_on_ns),
+        ]
+    });
+    let heads = ["sender", "made wait", "for", "messages", "longest", "sender waited itself"];
+    table(out, "Late senders", &heads, rows.collect());
+    let rows = report.late_receivers.iter().map(|row| {
+        vec![
+            row.receiver.to_string(),
+            row.sender.to_string(),
+            duration(row.waited_ns),
+            count(row.messages),
+            duration(row.early_ns),
+            duration(row.earliest_ns),
+        ]
+    });
+    let heads = ["receiver", "sender", "sender waited", "messages", "sent before the receive by", "most"];
+    table(out, "Late receivers", &heads, rows.collect());
+}
+
+fn matrix(out: &mut String, report: &Report) {
+    let mut cells = report.matrix.cells.clone();
+    cells.sort_by_key(|cell| (std::cmp::Reverse(cell.2), cell.0, cell.1));
+    let rows = cells.iter().map(|&(from, to, messages, sent, unexpected, _)| {
+        vec![
+            from.to_string(),
+            to.to_string(),
+            count(messages),
+            bytes(sent),
+            count(unexpected),
+            share(unexpected, messages),
+        ]
+    });
+    table(
+        out,
+        "Pairs with most messages",
+        &["from", "to", "messages", "bytes", "unexpected", "share"],
+        rows.collect(),
+    );
+}
+
+fn collectives(out: &mut String, report: &Report) {
+    let rows = report.collectives.iter().map(|row| {
+        let last = row.last.first();
+        vec![
+            format!("{} on {}", row.operation, row.communicator),
+            count(row.calls),
+            duration(row.inside_ns),
+            duration(row.waited_ns),
+            last.map_or_else(String::new, |last| {
+                format!("rank {} ({})", last.rank, counted(last.times, "time"))
+            }),
+        ]
+    });
+    let heads = ["operation", "calls", "time inside", "waiting", "most costly last"];
+    table(out, "Collective operations", &heads, rows.collect());
+}
+
+/// Columns as wide as they need, numbers to the right, the first column to the left if it is words.
+fn table(out: &mut String, title: &str, heads: &[&str], rows: Vec<Vec<String>>) {
+    if rows.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\n{title}");
+    let more = rows.len().saturating_sub(ROWS);
+    let shown = &rows[..rows.len() - more];
+    let width = |column: usize| {
+        let cells = shown.iter().map(|row| row[column].chars().count());
+        cells.max().unwrap_or(0).max(heads[column].chars().count())
+    };
+    let widths: Vec<usize> = (0..heads.len()).map(width).collect();
+    let words = shown.iter().any(|row| !row[0].starts_with(|c: char| c.is_ascii_digit()));
+    let mut line = |cells: &mut dyn Iterator<Item = &str>| {
+        let mut text = String::new();
+        for (column, (cell, width)) in cells.zip(&widths).enumerate() {
+            let _ = if column == 0 && words {
+                write!(text, "  {cell:<width$}")
+            } else {
+                write!(text, "  {cell:>width$}")
+            };
+        }
+        let _ = writeln!(out, "{}", text.trim_end());
+    };
+    line(&mut heads.iter().copied());
+    for row in shown {
+        line(&mut row.iter().map(String::as_str));
+    }
+    if more > 0 {
+        let _ = writeln!(out, "  … and {} more", count(more as u64));
+    }
+}
+
+/// Lines of at most [`WIDTH`] columns, where words allow it.
+fn paragraph(out: &mut String, text: &str) {
+    let mut column = 0;
+    for word in text.split(' ') {
+        let length = word.chars().count();
+        if column > 0 && column + 1 + length > WIDTH {
+            out.push('\n');
+            column = 0;
+        } else if column > 0 {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(word);
+        column += length;
+    }
+    out.push('\n');
+}
+
+/// Names come from the traced program; a terminal must not obey them.
+fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_is_aligned_and_says_what_it_leaves_out() {
+        let mut out = String::new();
+        let rows = (0..12).map(|n| vec![n.to_string(), format!("{}", n * 1000)]).collect();
+        table(&mut out, "Things", &["n", "thousands"], rows);
+        let lines: Vec<&str> = out.lines().collect();
+        assert_eq!(lines[..4], ["", "Things", "  n  thousands", "  0          0"]);
+        assert_eq!(lines[lines.len() - 2..], ["  9       9000", "  … and 2 more"]);
+        table(&mut out, "None", &["n"], vec![]);
+        assert!(!out.contains("None"));
+    }
+
+    #[test]
+    fn running_text_is_broken_between_words() {
+        let mut out = String::new();
+        paragraph(&mut out, &"word ".repeat(50));
+        assert!(out.lines().all(|line| line.chars().count() <= WIDTH) && out.lines().count() == 3, "{out}");
+    }
+
+    #[test]
+    fn a_name_cannot_move_the_cursor() {
+        assert_eq!(printable("a\u{1b}[2Jb\rc\nd"), "a\u{fffd}[2Jb\u{fffd}c\nd");
+    }
+}

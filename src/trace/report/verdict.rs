@@ -1,0 +1,323 @@
+//! What stands out, in words. Each finding has a threshold below which it is not told; `docs/report.md` has them.
+
+use super::types::{Finding, Rank, Report, Verdict};
+use super::words::{bytes, count, counted, duration, ranks, share};
+use crate::trace::Trace;
+use std::cmp::Reverse;
+
+/// Waiting below this part of all ranks' time is not worth a word: one in so many.
+const WAITING_COUNTS: u64 = 50;
+/// A rank with more than one in so many of all waiting at the root of it is named.
+const CULPRIT: f64 = 0.4;
+/// A queue this long is told.
+const LONG_QUEUE: u32 = 64;
+/// A mean search over so many entries is told.
+const DEEP_SEARCH: u64 = 16;
+
+/// Looks at what was found.
+#[must_use]
+pub fn verdict(trace: &Trace, report: &Report) -> Verdict {
+    let mut findings = vec![];
+    findings.extend(culprit(report));
+    findings.extend(collective(report));
+    findings.extend(unexpected_queue(report));
+    findings.extend(posted_queue(report));
+    findings.extend(search(report));
+    findings.extend(ring_full(report));
+    findings.extend(lost(report));
+    let told: Vec<&str> = findings.iter().map(|finding| finding.text.as_str()).collect();
+    let paragraph = match (report.job.records, findings.is_empty()) {
+        (0, _) => "The trace has no records: nothing can be said.".to_owned(),
+        (_, true) => nothing(report),
+        _ => told.join(" "),
+    };
+    Verdict { paragraph, cautions: cautions(trace, report), findings }
+}
+
+fn nothing(report: &Report) -> String {
+    let key = &report.key;
+    if key.messages == 0 && key.collectives == 0 {
+        return "No message was sent, and no collective operation called.".to_owned();
+    }
+    format!(
+        "Nothing stands out. The ranks spent {} of their time waiting, no queue grew long (the longest had {}), and {} of {} came \
+         before their receive.",
+        share(key.waited_ns, key.rank_time_ns),
+        entries(key.unexpected_high.length.max(key.posted_high.length)),
+        count(key.unexpected),
+        counted(key.messages, "message"),
+    )
+}
+
+fn entries(n: u32) -> String {
+    if n == 1 { "1 entry".to_owned() } else { format!("{} entries", count(n.into())) }
+}
+
+/// Waiting with a known cause, of all ranks.
+fn caused(report: &Report) -> u64 {
+    let key = &report.key;
+    key.late_sender_ns + key.late_receiver_ns + key.collective_wait_ns
+}
+
+/// The rank that the others wait for, if there is one, or else how much waiting there is.
+fn culprit(report: &Report) -> Option<Finding> {
+    let all = caused(report);
+    if all.saturating_mul(WAITING_COUNTS) < report.key.rank_time_ns || all == 0 {
+        return None;
+    }
+    let mut by_root: Vec<&Rank> = report.ranks.iter().collect();
+    by_root.sort_by_key(|rank| Reverse(rank.caused.root_ns));
+    let first = by_root[0];
+    if (first.caused.root_ns as f64) < CULPRIT * all as f64 {
+        return Some(spread(report, &by_root, all));
+    }
+    // Of two ranks that keep each other waiting alike, neither is the culprit.
+    if let Some(second) = by_root.get(1)
+        && second.caused.root_ns as f64 > 0.8 * first.caused.root_ns as f64
+    {
+        return Some(spread(report, &by_root, all));
+    }
+    let root = first.caused.root_ns;
+    let mut text = format!(
+        "Rank {} kept the others waiting: {} of all waiting time, {} of {}, goes back to it",
+        first.rank,
+        share(root, all),
+        duration(root),
+        duration(all)
+    );
+    text += &in_what(first);
+    text += &format!(
+        ". In all, the ranks waited for each other for {} of their time.",
+        share(all, report.key.rank_time_ns)
+    );
+    Some(Finding { kind: "culprit", rank: Some(first.rank), cost_ns: root, text })
+}
+
+/// ", mostly because it sent late (…)".
+fn in_what(rank: &Rank) -> String {
+    let caused = &rank.caused;
+    let forms = [
+        (caused.late_sender_ns, "it sent late"),
+        (caused.late_receiver_ns, "it posted its receives late"),
+        (caused.collective_ns, "it came last to collective operations"),
+    ];
+    match forms.iter().max_by_key(|(ns, _)| *ns) {
+        Some((ns, form)) if *ns > 0 => {
+            let only = *ns == caused.direct_ns;
+            let mostly = if only { "" } else { "mostly " };
+            let amount = if only { String::new() } else { format!(" ({} directly)", duration(*ns)) };
+            format!(", {mostly}because {form}{amount}")
+        }
+        _ => String::new(),
+    }
+}
+
+fn spread(report: &Report, by_root: &[&Rank], all: u64) -> Finding {
+    let named: Vec<String> = by_root
+        .iter()
+        .take(3)
+        .filter(|rank| rank.caused.root_ns > 0)
+        .map(|rank| format!("rank {} ({})", rank.rank, share(rank.caused.root_ns, all)))
+        .collect();
+    let text = format!(
+        "The ranks waited for each other for {} of their time ({}), and no single one is behind it; most goes back to {}.",
+        share(all, report.key.rank_time_ns),
+        duration(all),
+        named.join(", ")
+    );
+    Finding { kind: "waiting", rank: None, cost_ns: all, text }
+}
+
+/// The collective operation that costs most, if it costs one part in twenty of the time.
+fn collective(report: &Report) -> Option<Finding> {
+    let row = report.collectives.iter().max_by_key(|row| row.waited_ns)?;
+    if row.waited_ns.saturating_mul(20) < report.key.rank_time_ns || row.waited_ns == 0 {
+        return None;
+    }
+    let last = row.last.first().map_or_else(String::new, |last| {
+        format!(
+            ", most of it ({}) for rank {}, last in {}",
+            duration(last.cost_ns),
+            last.rank,
+            counted(last.times, "call")
+        )
+    });
+    let text = format!(
+        "In {} on {} the ranks waited {} for the last one to come{last}.",
+        row.operation,
+        row.communicator,
+        duration(row.waited_ns)
+    );
+    Some(Finding {
+        kind: "collective",
+        rank: row.last.first().map(|last| last.rank),
+        cost_ns: row.waited_ns,
+        text,
+    })
+}
+
+fn unexpected_queue(report: &Report) -> Option<Finding> {
+    let high = report.key.unexpected_high;
+    if high.length < LONG_QUEUE {
+        return None;
+    }
+    let queue = &report.ranks.get(high.rank as usize)?.unexpected;
+    let mut text = format!(
+        "Rank {}'s unexpected queue grew to {} messages (at {}); a message lay there for {} on average, {} at most",
+        high.rank,
+        count(high.length.into()),
+        duration(high.at_ns),
+        duration(queue.residence.mean()),
+        duration(queue.residence.max),
+    );
+    if let Some((from, messages, sent)) = main_source(report, high.rank) {
+        text += &format!(
+            ". {} of {} that came too early there are from rank {from} ({})",
+            count(messages),
+            count(queue.entries),
+            bytes(sent)
+        );
+    }
+    let others: Vec<u32> = report
+        .ranks
+        .iter()
+        .filter(|rank| rank.rank != high.rank && rank.unexpected.high >= LONG_QUEUE)
+        .map(|rank| rank.rank)
+        .collect();
+    if !others.is_empty() {
+        let plural = if others.len() == 1 { "rank" } else { "ranks" };
+        text += &format!("; those of {plural} {} were long too", ranks(others, 6));
+    }
+    text.push('.');
+    Some(Finding { kind: "unexpected-queue", rank: Some(high.rank), cost_ns: 0, text })
+}
+
+/// Who sent most of a rank's unexpected messages: the rank, messages, bytes.
+fn main_source(report: &Report, to: u32) -> Option<(u32, u64, u64)> {
+    let cells = report.matrix.cells.iter().filter(|cell| cell.1 == to && cell.4 > 0);
+    cells.max_by_key(|cell| cell.4).map(|cell| (cell.0, cell.4, cell.5))
+}
+
+fn posted_queue(report: &Report) -> Option<Finding> {
+    let high = report.key.posted_high;
+    if high.length < LONG_QUEUE {
+        return None;
+    }
+    let text = format!(
+        "Rank {} had up to {} receives posted at once (at {}).",
+        high.rank,
+        count(high.length.into()),
+        duration(high.at_ns)
+    );
+    Some(Finding { kind: "posted-queue", rank: Some(high.rank), cost_ns: 0, text })
+}
+
+/// Searches that go deep, or take one part in a hundred of the time.
+fn search(report: &Report) -> Option<Finding> {
+    let queues = report
+        .ranks
+        .iter()
+        .flat_map(|rank| [(rank, "unexpected", &rank.unexpected), (rank, "posted", &rank.posted)]);
+    let (rank, name, queue) = queues.max_by_key(|(_, _, queue)| queue.search_time.total)?;
+    let time = &queue.search_time;
+    let deep = queue.search_depth.count > 0 && queue.search_depth.mean() >= DEEP_SEARCH;
+    if !deep && time.total.saturating_mul(100) < rank.active_ns.max(1) {
+        return None;
+    }
+    let text = format!(
+        "Rank {} spent {} ({} of its time) searching its {name} queue: {} with {} compared on average.",
+        rank.rank,
+        duration(time.total),
+        share(time.total, rank.active_ns),
+        if time.count == 1 { "1 search".to_owned() } else { format!("{} searches", count(time.count)) },
+        match queue.search_depth.mean() {
+            1 => "1 entry".to_owned(),
+            depth => format!("{} entries", count(depth)),
+        }
+    );
+    Some(Finding { kind: "search", rank: Some(rank.rank), cost_ns: time.total, text })
+}
+
+fn ring_full(report: &Report) -> Option<Finding> {
+    let rank = report.ranks.iter().max_by_key(|rank| rank.ring_full.times)?;
+    let peer = rank.ring_full.peers.first()?;
+    // Now and then one is full; one in a hundred messages is too often.
+    if rank.ring_full.times.saturating_mul(100) < rank.sent.messages.max(1) || rank.ring_full.times < 10 {
+        return None;
+    }
+    let text = format!(
+        "Rank {} found a ring full {}, mostly that to rank {}, which does not read as fast as it sends.",
+        rank.rank,
+        counted(rank.ring_full.times, "time"),
+        peer.rank
+    );
+    Some(Finding { kind: "ring-full", rank: Some(peer.rank), cost_ns: 0, text })
+}
+
+/// Messages that nobody received, which is a mistake in the program; only told of ranks that came to their end.
+fn lost(report: &Report) -> Option<Finding> {
+    let left = |rank: &Rank| u64::from(rank.unexpected.left);
+    let whole = report.ranks.iter().filter(|rank| rank.complete && rank.dropped == 0 && left(rank) > 0);
+    let (all, of): (Vec<u64>, Vec<u32>) = whole.map(|rank| (left(rank), rank.rank)).unzip();
+    let first = *of.first()?;
+    let many = if of.len() == 1 { "rank" } else { "ranks" };
+    let sum = all.iter().sum();
+    let text = format!(
+        "{} to {many} {} {} never received.",
+        counted(sum, "message"),
+        ranks(of, 6),
+        if sum == 1 { "was" } else { "were" }
+    );
+    Some(Finding { kind: "lost-messages", rank: Some(first), cost_ns: 0, text })
+}
+
+/// What makes the report less than the whole truth.
+fn cautions(trace: &Trace, report: &Report) -> Vec<String> {
+    let mut all = vec![];
+    let dropped: Vec<u32> =
+        trace.ranks.iter().filter(|rank| rank.dropped > 0).map(|rank| rank.rank).collect();
+    if !dropped.is_empty() {
+        all.push(format!(
+            "{} of {} could not be recorded, and what happened in them is missing below (ranks {}). A larger limit keeps them.",
+            counted(report.job.dropped, "event"),
+            count(report.job.records + report.job.dropped),
+            ranks(dropped, 6)
+        ));
+    }
+    for rank in trace.ranks.iter().filter(|rank| rank.stopped_by != 0) {
+        let why = std::io::Error::from_raw_os_error(rank.stopped_by);
+        all.push(format!("Rank {} stopped recording: {why}.", rank.rank));
+    }
+    let silent: Vec<u32> = trace.ranks.iter().filter(|rank| rank.pid == 0).map(|rank| rank.rank).collect();
+    if !silent.is_empty() {
+        all.push(format!(
+            "Ranks {} recorded nothing: they never called MPI_Init with this library.",
+            ranks(silent.clone(), 6)
+        ));
+    }
+    let cut: Vec<u32> = report.job.incomplete.iter().copied().filter(|rank| !silent.contains(rank)).collect();
+    if !cut.is_empty() {
+        let why = match report.job.status {
+            None => "the job was still running, or its launcher was killed",
+            Some(_) => "they ended without MPI_Finalize",
+        };
+        all.push(format!(
+            "The trace of ranks {} does not reach their end: {why}. Times at the end are lower bounds.",
+            ranks(cut, 6)
+        ));
+    }
+    let spoiled: u64 = trace.ranks.iter().map(|rank| rank.unreadable).sum();
+    if spoiled > 0 {
+        all.push(format!(
+            "{} made no sense and were left out: the file is damaged.",
+            counted(spoiled, "record")
+        ));
+    }
+    if report.job.unpaired > 0 && all.is_empty() {
+        all.push(format!(
+            "Of {} the arrival is not in the trace; who was late with them is not known.",
+            counted(report.job.unpaired, "message")
+        ));
+    }
+    all
+}

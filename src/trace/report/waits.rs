@@ -1,0 +1,227 @@
+//! When a rank waited, and for whom. A trace says when a rank slept, and what happened when it woke: what ended the sleep is what the
+//! rank had waited for. A wait that was too short for sleep is seen as a gap between the rank's own records.
+
+use super::flow::Ways;
+use crate::events::Event;
+use crate::job::telemetry::Waiting;
+use crate::trace::flows::Flow;
+use crate::trace::{Detail, RankTrace, Record};
+use std::collections::HashMap;
+
+/// A rank polls for 50 µs at most before it sleeps (unless PERUSAL_SPIN_US says more). A gap up to this long that ends with a message
+/// taken up at once was spent polling, not computing.
+pub const SHORT: u64 = 60_000;
+
+/// Why a rank waited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// The send of this message (an index of the flows) had not begun.
+    LateSender(usize),
+    /// The receive of this message was not posted.
+    LateReceiver(usize),
+    /// Others had not come to a collective operation.
+    Collective,
+}
+
+/// A stretch of waiting. Those of a rank are disjoint and ascending.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wait {
+    /// When it began.
+    pub begin: u64,
+    /// When what was waited for came about.
+    pub end: u64,
+    /// The rank that was waited for.
+    pub on: u32,
+    /// Why.
+    pub cause: Cause,
+}
+
+/// A sleep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Slept {
+    /// When the rank fell asleep.
+    pub begin: u64,
+    /// When it began to wait: its record before, if it polled from then on.
+    pub since: u64,
+    /// When it woke, or its trace ends.
+    pub end: u64,
+    /// For what: `Waiting` as a number.
+    pub kind: u8,
+    /// For which rank, if for one.
+    pub peer: Option<u32>,
+}
+
+/// A rank's sleeps, in the order of their begin.
+#[must_use]
+pub fn sleeps(trace: &RankTrace) -> Vec<Slept> {
+    let mut open: HashMap<u16, Slept> = HashMap::new();
+    let mut over = vec![];
+    let mut before = 0;
+    for record in &trace.records {
+        match (record.event, record.detail) {
+            (Event::BellSleep, Detail::Bell { waiting }) => {
+                let peer = u32::try_from(record.peer).ok();
+                let begin = record.when;
+                let since = if begin - before <= SHORT { before } else { begin };
+                open.insert(record.stream, Slept { begin, since, end: begin, kind: waiting, peer });
+            }
+            (Event::BellWake, _) => {
+                over.extend(open.remove(&record.stream).map(|slept| Slept { end: record.when, ..slept }));
+            }
+            _ => {}
+        }
+        before = record.when;
+    }
+    let last = trace.records.last().map_or(0, |record| record.when);
+    over.extend(open.into_values().map(|slept| Slept { end: last, ..slept }));
+    over.sort_by_key(|slept| (slept.begin, slept.end));
+    over
+}
+
+/// What a rank did that can end a wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// This message came.
+    Arrived(usize),
+    /// The send of this message went on.
+    Granted(usize),
+    /// A transfer went on.
+    Moved,
+    /// The program had its way again: it was told of a completion, or began something.
+    Free,
+}
+
+/// The waiting of a rank for messages and receives.
+#[must_use]
+pub fn for_messages(trace: &RankTrace, slept: &[Slept], flows: &[Flow], ways: &Ways) -> Vec<Wait> {
+    let ends = ends(trace, flows, ways);
+    let mut waits: Vec<Wait> = slept.iter().filter_map(|slept| asleep(slept, &ends, flows)).collect();
+    waits.extend(ends.iter().filter_map(|(when, end)| awake(*when, *end, trace, flows)));
+    waits
+}
+
+/// Sorts and makes disjoint: of two that overlap, the second begins when the first ends.
+#[must_use]
+pub fn in_order(mut waits: Vec<Wait>) -> Vec<Wait> {
+    waits.sort_by_key(|wait| (wait.begin, wait.end));
+    let mut until = 0;
+    waits.retain_mut(|wait| {
+        wait.begin = wait.begin.max(until);
+        until = until.max(wait.end);
+        wait.begin < wait.end
+    });
+    waits
+}
+
+fn ends(trace: &RankTrace, flows: &[Flow], ways: &Ways) -> Vec<(u64, End)> {
+    let mut ends: Vec<(u64, End)> =
+        ways.to.iter().map(|&(arrived, flow)| (arrived, End::Arrived(flow))).collect();
+    let mut sends: HashMap<u64, usize> = HashMap::new();
+    let mut outgoing = ways.from.iter().peekable();
+    for (index, record) in trace.records.iter().enumerate() {
+        if let Some((_, flow)) = outgoing.next_if(|(at, _)| *at == index) {
+            sends.insert(record.id, *flow);
+        }
+        if let Some(end) = end_of(record, &sends) {
+            ends.push((record.when, end));
+        }
+    }
+    debug_assert!(ways.to.iter().all(|(_, flow)| *flow < flows.len()));
+    // A stable sort: an arrival comes before what it makes go on in the same nanosecond.
+    ends.sort_by_key(|(when, _)| *when);
+    ends
+}
+
+fn end_of(record: &Record, sends: &HashMap<u64, usize>) -> Option<End> {
+    Some(match record.event {
+        Event::ReqXferBegin | Event::ReqComplete if record.send => match sends.get(&record.id) {
+            Some(flow) => End::Granted(*flow),
+            None => End::Moved,
+        },
+        Event::ReqXferBegin | Event::ReqXferContinue | Event::ReqXferEnd | Event::ReqComplete => End::Moved,
+        Event::ReqActivate | Event::ReqNotify | Event::CollBegin | Event::CollEnd => End::Free,
+        _ => return None,
+    })
+}
+
+/// What a sleep was spent waiting for: the first thing after it that its kind can be about.
+fn asleep(slept: &Slept, ends: &[(u64, End)], flows: &[Flow]) -> Option<Wait> {
+    const COLLECTIVE: u8 = Waiting::Collective as u8;
+    const FINALIZE: u8 = Waiting::Finalize as u8;
+    const PROBE: u8 = Waiting::Probe as u8;
+    if matches!(slept.kind, COLLECTIVE | FINALIZE) {
+        return None;
+    }
+    let after = ends.partition_point(|(when, _)| *when < slept.end);
+    for (_, end) in &ends[after..] {
+        let wait = match *end {
+            End::Free | End::Moved => return None,
+            End::Arrived(flow) if slept.kind == PROBE || taken_at_once(&flows[flow]) => {
+                late_sender(slept.since, slept.end, flow, flows)
+            }
+            End::Arrived(_) => continue,
+            End::Granted(flow) => late_receiver(slept.since, slept.end, flow, flows),
+        };
+        let peer = wait.map(|wait| wait.on);
+        if slept.peer.is_none() || peer.is_none() || slept.peer == peer {
+            return wait;
+        }
+    }
+    None
+}
+
+/// A wait too short for sleep, from the rank's record before to what ended it.
+fn awake(when: u64, end: End, trace: &RankTrace, flows: &[Flow]) -> Option<Wait> {
+    let before = trace.records.partition_point(|record| record.when < when).checked_sub(1)?;
+    let quiet = &trace.records[before];
+    // Woken: the sleep has been accounted for.
+    if matches!(quiet.event, Event::BellWake | Event::BellSleep) || when - quiet.when > 2 * SHORT {
+        return None;
+    }
+    let wait = match end {
+        End::Arrived(flow) if taken_at_once(&flows[flow]) => late_sender(quiet.when, when, flow, flows)?,
+        End::Granted(flow) => late_receiver(quiet.when, when, flow, flows)?,
+        _ => return None,
+    };
+    (wait.end - wait.begin <= SHORT && when - wait.end <= SHORT).then_some(wait)
+}
+
+fn taken_at_once(flow: &Flow) -> bool {
+    flow.incoming.is_some_and(|incoming| !incoming.unexpected)
+}
+
+/// The part of a stretch at the receiver in which the send had not begun.
+fn late_sender(begin: u64, end: u64, flow: usize, flows: &[Flow]) -> Option<Wait> {
+    let Flow { source, sent, incoming, .. } = &flows[flow];
+    // A probe waits without a receive.
+    let posted = incoming.and_then(|incoming| incoming.posted).filter(|posted| *posted < end);
+    stretch(begin.max(posted.unwrap_or(0)), end.min(*sent), *source, Cause::LateSender(flow))
+}
+
+/// The part of a stretch at the sender in which the receive was not posted.
+fn late_receiver(begin: u64, end: u64, flow: usize, flows: &[Flow]) -> Option<Wait> {
+    let Flow { dest, sent, incoming, .. } = &flows[flow];
+    let came = super::flow::came(incoming.as_ref()?).unwrap_or(u64::MAX);
+    stretch(begin.max(*sent), end.min(came), *dest, Cause::LateReceiver(flow))
+}
+
+fn stretch(begin: u64, end: u64, on: u32, cause: Cause) -> Option<Wait> {
+    (begin < end).then_some(Wait { begin, end, on, cause })
+}
+
+/// All waiting of a rank, with or without a known cause: disjoint and ascending.
+#[must_use]
+pub fn stretches(slept: &[Slept], waits: &[Wait]) -> Vec<(u64, u64)> {
+    let mut all: Vec<(u64, u64)> = slept.iter().map(|slept| (slept.since, slept.end)).collect();
+    all.extend(waits.iter().map(|wait| (wait.begin, wait.end)));
+    all.sort_unstable();
+    let mut joined: Vec<(u64, u64)> = vec![];
+    for (begin, end) in all {
+        match joined.last_mut() {
+            Some(last) if begin <= last.1 => last.1 = last.1.max(end),
+            _ => joined.push((begin, end)),
+        }
+    }
+    joined.retain(|(begin, end)| begin < end);
+    joined
+}
