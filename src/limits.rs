@@ -17,3 +17,9 @@ pub const TOOL_HANDLES: usize = 65_536;
 
 const _: () = assert!(APART.is_multiple_of(LINE));
 const _: () = assert!(PAGE.is_multiple_of(APART));
+
+/// Sources of MPI_T events: the buffers, and threads beside each other. Events of more threads are told of the buffers' source.
+pub const EVENT_SOURCES: usize = 1024;
+
+/// Most entries of an MPI_T event buffer; about 100 bytes each.
+pub const EVENT_BUFFER: usize = 1 << 20;

@@ -18,6 +18,7 @@ use crate::abi;
 use crate::error::{Error, Result};
 use crate::events::{Detail, Event, Fact, Spec, inside_callback, open_c_face, quiet};
 use crate::sync::{AtomicBool, AtomicU8, Ordering};
+use crate::tool::event::delivery;
 use core::cell::Cell;
 use core::ffi::c_int;
 use std::sync::OnceLock;
@@ -151,7 +152,10 @@ fn enter_after_all(function: &'static str) -> Result<()> {
     if !is_open() {
         return Err(Error::NotInitialized(function));
     }
-    outside_callback()
+    outside_callback()?;
+    // No lock of the engine is held here, and the function has not begun.
+    delivery::deliver();
+    Ok(())
 }
 
 /// `Error::InsideCallback` while this thread runs an event callback (PERUSE 2.0 §5.1.2).

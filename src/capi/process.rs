@@ -20,6 +20,7 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::events::{Detail, Event, Registry};
 use crate::job::{Job, State};
+use crate::tool::event::delivery;
 use core::ffi::c_int;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::ThreadId;
@@ -180,6 +181,7 @@ fn make(level: c_int, settings: &Settings) -> Result<&'static Process> {
     let_launched_ranks_copy(job.header().launcher());
     let (rank, size) = (job.rank(), job.size());
     let shared = level == abi::MPI_THREAD_MULTIPLE;
+    delivery::set_shared(shared);
     // SAFETY: below MPI_THREAD_MULTIPLE the program promises to call from one thread at a time (MPI 5.0 §11.6.2).
     let engine = unsafe { Engine::with(job, settings, shared, registry().clone()) }?;
     let world = engine.open(Comm::world(rank, size, engine.registry().attach(abi::MPI_COMM_WORLD)))?;

@@ -4,6 +4,7 @@
 //! MPI_T, `perusal info --cvars` and its checks follow from the row.
 
 use crate::job::layout::{MAX_BULK, MAX_CELLS, MIN_BULK, MIN_CELLS};
+use crate::limits::EVENT_BUFFER;
 use crate::tool::Category;
 use crate::tool::enums::{Enumeration, Item, SWITCH};
 
@@ -191,6 +192,9 @@ table! {
     SenderFences => "sender_fences", "PERUSAL_SENDER_FENCES", Doorbell, AllEqual, BeforeInit, TunerDetail,
         Kind::Choice(&SWITCH), |place| u64::from(place.sender_fences),
         "on: senders fence, off: sleepers do by membarrier(2)";
+    EventBuffer => "event_buffer", "PERUSAL_EVENT_BUFFER", Events, Local, Always, UserDetail,
+        Kind::Number(|_| (0, EVENT_BUFFER as u64)), |_| 0,
+        "entries of the buffer of an MPI_T event handle that is made without the hint perusal_event_buffer; 0: no buffer";
     BindTo => "bind_to", "PERUSAL_BIND_TO", Job, Readonly, Never, UserBasic,
         Kind::Text, |_| 0,
         "what the launcher binds ranks to, as its option --bind-to; empty: an equal share of the cores if ranks do not outnumber them";

@@ -93,12 +93,7 @@ impl Engine {
     ///
     /// With `shared = false` the caller promises that no two threads are ever inside this engine at once
     /// (the elision rule of [`crate::sync::Elided`]).
-    pub unsafe fn with(
-        job: Job,
-        settings: &Settings,
-        shared: bool,
-        registry: Arc<Registry>,
-    ) -> Result<Self> {
+    pub unsafe fn with(job: Job, settings: &Settings, shared: bool, registry: Arc<Registry>) -> Result<Self> {
         let size = job.size();
         let config = Config::new(settings, job.place())?;
         let fences = Fences::join(config.fences_on_both_sides())?;

@@ -149,6 +149,8 @@ pub enum Detail<'a> {
         /// 0: on any CPU of the machine; 1: it is bound to some of them.
         policy: u8,
     },
+    /// A cancel takes the receive out of the posted queue, not a message.
+    Withdrawn,
     /// The end of a search.
     Search {
         /// Queue entries that were compared.

@@ -49,7 +49,7 @@ pub use subscription::Subscription;
 pub use tap::TapHandle;
 pub use upcall::inside_callback;
 #[cfg(not(perusal_loom))]
-pub(crate) use upcall::{open_c_face, quiet};
+pub(crate) use upcall::{keep_awake, open_c_face, quiet};
 
 /// An event handle: slot index and generation, as one positive number. A copy outlives the handle and is then refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -2,12 +2,11 @@
 //! is still unmatched.
 
 use super::channel::Payload;
-use super::observe::request_event;
+use super::observe::withdrawn_event;
 use super::outbox::name;
 use crate::engine::Engine;
 use crate::engine::parts::Deferred;
 use crate::error::Result;
-use crate::events::Event;
 use crate::request::{Operation, Ref, Stage};
 use crate::ring::Header;
 use crate::wire::{Control, Kind};
@@ -43,7 +42,7 @@ impl Engine {
             return;
         }
         self.note_posted(-1);
-        request_event(channel, request, Event::ReqRemoveFromPostedQ);
+        withdrawn_event(channel, request);
         body.status.cancelled = true;
         drop(queues);
         self.finish(request);

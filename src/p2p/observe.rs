@@ -32,6 +32,15 @@ pub(crate) fn request_event(channel: &Channel, request: Ref, event: Event) {
     }
 }
 
+/// Tells that a cancel takes a receive out of the posted queue.
+#[inline(always)]
+pub(crate) fn withdrawn_event(channel: &Channel, request: Ref) {
+    if channel.hears(Event::ReqRemoveFromPostedQ) {
+        let id = request.id() as isize;
+        tell_of_request(channel, request, Event::ReqRemoveFromPostedQ, id, Detail::Withdrawn);
+    }
+}
+
 /// Raises the event of a search for a request's message; `id` is 0 if nobody listened when it began.
 #[inline(always)]
 pub(crate) fn search_event(channel: &Channel, request: Ref, event: Event, id: isize, detail: Detail<'_>) {

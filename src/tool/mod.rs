@@ -3,11 +3,21 @@
 //! | file | what lives there |
 //! |---|---|
 //! | [`enums`] | names behind values |
+//! | [`event`] | events: types, handles, buffers, and how a tool is told |
 //! | [`category`] | the tree that sorts everything |
 //!
 //! Control variables are rows of [`crate::config::table`], because the engine reads them.
 
 pub mod category;
 pub mod enums;
+#[cfg(not(perusal_loom))]
+pub mod event;
+/// Its protocols, for their models.
+#[cfg(perusal_loom)]
+pub mod event {
+    pub mod buffer;
+    pub mod choice;
+    pub mod safety;
+}
 
 pub use category::Category;

@@ -7,6 +7,7 @@ use crate::capi::process;
 use crate::capi::types::MPI_Comm;
 use crate::error::{Error, Result};
 use crate::export;
+use crate::tool::event::delivery;
 use core::ffi::{c_char, c_int};
 
 fn begin(function: &'static str, level: c_int) -> Result<()> {
@@ -19,7 +20,9 @@ fn begin(function: &'static str, level: c_int) -> Result<()> {
         Phase::Running => return Err(Error::Other(format!("{function} called twice"))),
         Phase::After => return Err(Error::Other(format!("{function} called after MPI_Finalize"))),
     }
-    process::open_world(level)
+    process::open_world(level)?;
+    delivery::deliver();
+    Ok(())
 }
 
 export! {
@@ -55,7 +58,9 @@ export! {
             return Err(Error::NotInitialized("MPI_Finalize"));
         }
         super::attr::comm_freed(MPI_COMM_SELF)?;
-        process::finish()
+        let finished = process::finish();
+        delivery::deliver();
+        finished
     }
 
     /// MPI 5.0 §11.6.2: of MPI_Init; what a session has, MPI_Session_get_info tells.

@@ -6,7 +6,7 @@ use crate::config::VARIABLES;
 use crate::tool::category::{CATEGORIES, Row, STAMP};
 use core::ffi::{c_char, c_int};
 
-fn find(index: c_int) -> Outcome<&'static Row> {
+pub(super) fn find(index: c_int) -> Outcome<&'static Row> {
     row(CATEGORIES, index)
 }
 

@@ -4,6 +4,7 @@ use super::{Outcome, give, offer, row, tool};
 use crate::abi::*;
 use crate::config::VARIABLES;
 use crate::tool::enums::Enumeration;
+use crate::tool::event::types::TYPES;
 use core::ffi::{c_char, c_int};
 
 /// The handle of an enumeration.
@@ -13,7 +14,8 @@ pub(crate) fn handle_of(enumeration: Option<&'static Enumeration>) -> usize {
 
 /// Every enumeration that a variable or event has; some several times.
 fn all() -> impl Iterator<Item = &'static Enumeration> {
-    VARIABLES.iter().filter_map(|variable| variable.enumeration())
+    let of_events = TYPES.iter().map(|kind| kind.names);
+    VARIABLES.iter().filter_map(|variable| variable.enumeration()).chain(of_events)
 }
 
 fn find(handle: usize) -> Outcome<&'static Enumeration> {

@@ -13,7 +13,7 @@ static COUNT: AtomicU32 = AtomicU32::new(0);
 static CHANGE: Mutex<()> = Mutex::new(());
 
 /// The end of each part of MPI_T that keeps something: run by the MPI_T_finalize that is the last one, in this order.
-const ENDS: &[fn()] = &[super::cvar::end];
+const ENDS: &[fn()] = &[super::cvar::end, super::event::end];
 
 /// MPI_T_ERR_NOT_INITIALIZED unless MPI_T is initialised.
 pub(crate) fn initialised() -> Outcome {
@@ -50,5 +50,8 @@ export! {
     fn MPI_T_init_thread(required: c_int, provided: *mut c_int) -> c_int { code(begin(required, provided)) }
 
     /// §14.3.4. The last one frees what is left of sessions and handles; values that were set stay.
-    fn MPI_T_finalize() -> c_int { code(end()) }
+    fn MPI_T_finalize() -> c_int {
+        super::event::flush();
+        code(end())
+    }
 }

@@ -6,6 +6,7 @@
 //! | [`enums`] | MPI_T_enum |
 //! | [`cvar`] | control variables |
 //! | [`category`] | the tree |
+//! | [`event`] | events: types, handles, what a callback reads, sources |
 //!
 //! Every function may be called at any time and from any thread, event callbacks included. It returns an error class, never
 //! raises an error and never ends the program.
@@ -13,6 +14,7 @@
 pub mod category;
 pub mod cvar;
 pub mod enums;
+pub mod event;
 pub mod init;
 
 use crate::abi;

@@ -1,0 +1,149 @@
+//! The buffer of an MPI_T event handle, and the choice of its functions: nothing is lost, nothing is told twice, nothing is seen half.
+//!
+//! Run:   .ci/loom event_buffer
+//! Bound: every interleaving of 2 threads; of 3 threads those with at most 3 preemptions (LOOM_MAX_PREEMPTIONS raises that).
+//! Time:  11 seconds on two cores, all models together.
+//!
+//! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time):
+//! Release, and Acquire, of a place's turn in `Producer::push`; the same in `Consumer::take`.
+//!
+//! An entry lies in a loom cell: loom fails a model in which it is written and read, or written twice, without an edge between.
+#![cfg(perusal_loom)]
+
+use loom::thread;
+use perusal::tool::event::buffer::{Consumer, Producer, buffer};
+use perusal::tool::event::choice::{Call, Choice};
+use perusal::tool::event::safety::{LEVELS, Safety};
+use std::sync::Arc;
+
+fn model(preemptions: Option<usize>, body: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    // None is every interleaving, which nothing raises.
+    builder.preemption_bound = preemptions.map(|own| own.max(builder.preemption_bound.unwrap_or(0)));
+    builder.check(body);
+}
+
+/// A pass: takes what was claimed when it began.
+fn pass(consumer: &mut Consumer<u64>) -> Vec<u64> {
+    let until = consumer.claimed();
+    core::iter::from_fn(|| consumer.take(until)).collect()
+}
+
+/// Entries put in and dropped by one thread that puts in `entries`.
+fn put(producer: &Producer<u64>, entries: impl Iterator<Item = u64>) -> usize {
+    entries.filter(|entry| producer.push(*entry)).count()
+}
+
+fn accounting(size: usize, producers: u64, each: u64, preemptions: Option<usize>) {
+    model(preemptions, move || {
+        let (producer, mut consumer) = buffer(size).unwrap();
+        let producer = Arc::new(producer);
+        let threads: Vec<_> = (0..producers)
+            .map(|thread| {
+                let producer = producer.clone();
+                thread::spawn(move || put(&producer, (0..each).map(|n| 10 * thread + n)))
+            })
+            .collect();
+        let mut seen = pass(&mut consumer);
+        let mut dropped = producer.dropped();
+        let kept: usize = threads.into_iter().map(|thread| thread.join().unwrap()).sum();
+        seen.extend(pass(&mut consumer));
+        dropped += producer.dropped();
+        assert!(consumer.is_empty());
+        assert_eq!(seen.len(), kept, "what was put in comes out, once");
+        assert_eq!(kept as u64 + dropped, producers * each, "seen and dropped is all");
+        for thread in 0..producers {
+            let own: Vec<_> = seen.iter().filter(|entry| **entry / 10 == thread).collect();
+            assert!(own.is_sorted(), "one thread's entries stay in order");
+        }
+    });
+}
+
+#[test]
+fn one_entry_is_room_enough_for_a_producer_and_a_consumer() {
+    accounting(1, 1, 3, None);
+}
+
+#[test]
+fn two_entries_wrap_between_a_producer_and_a_consumer() {
+    accounting(2, 1, 4, None);
+}
+
+#[test]
+fn two_producers_share_one_entry_and_every_drop_is_counted() {
+    accounting(1, 2, 2, Some(3));
+}
+
+#[test]
+fn two_producers_share_two_entries_and_every_drop_is_counted() {
+    accounting(2, 2, 2, Some(3));
+}
+
+#[test]
+fn what_was_dropped_at_one_handle_is_told_before_what_the_same_thread_raised_at_another_later() {
+    model(None, || {
+        let (full, _keep) = buffer::<u64>(1).unwrap();
+        let (other, mut consumer) = buffer(1).unwrap();
+        let full = Arc::new(full);
+        assert!(full.push(1));
+        let raiser = {
+            let full = full.clone();
+            thread::spawn(move || {
+                assert!(!full.push(2), "dropped here");
+                assert!(other.push(3), "and later raised there");
+            })
+        };
+        // A pass in its three steps: how far, drops, entries.
+        let until = consumer.claimed();
+        let dropped = full.dropped();
+        if consumer.take(until).is_some() {
+            assert_eq!(dropped, 1);
+        }
+        raiser.join().unwrap();
+    });
+}
+
+fn call(n: usize) -> Call {
+    Call { function: core::ptr::without_provenance_mut(n), data: core::ptr::without_provenance_mut(n) }
+}
+
+#[test]
+fn function_and_data_are_of_one_change_however_many_come() {
+    model(None, || {
+        let choice = Arc::new(Choice::new());
+        let reader = {
+            let choice = choice.clone();
+            thread::spawn(move || {
+                let seen = choice.get(Safety::None);
+                assert_eq!(seen.function.addr(), seen.data.addr());
+                seen.function.addr()
+            })
+        };
+        for n in 1..4 {
+            choice.set([call(n); LEVELS]);
+        }
+        assert!(reader.join().unwrap() < 4);
+        assert_eq!(choice.get(Safety::None), call(3));
+    });
+}
+
+#[test]
+fn what_a_tool_wrote_before_it_registered_a_function_is_seen_by_the_function() {
+    model(None, || {
+        let choice = Arc::new(Choice::new());
+        let data = Arc::new(loom::cell::UnsafeCell::new(0));
+        let reader = {
+            let (choice, data) = (choice.clone(), data.clone());
+            thread::spawn(move || {
+                if choice.get(Safety::ThreadSafe) != Call::NONE {
+                    // SAFETY: written before `set`; loom checks it.
+                    assert_eq!(data.with(|p| unsafe { *p }), 7);
+                }
+            })
+        };
+        // SAFETY: nobody reads before `set`; loom checks it.
+        data.with_mut(|p| unsafe { *p = 7 });
+        choice.set([call(1); LEVELS]);
+        reader.join().unwrap();
+    });
+}

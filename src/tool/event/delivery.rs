@@ -1,0 +1,181 @@
+//! From where tools are called: at once, where an event happens, or from a safe place, with what has waited.
+//!
+//! A safe place is the beginning of an MPI function, and the end of MPI_Init and MPI_Finalize: no lock of the engine is held there,
+//! so a tool's function may call MPI itself. One thread delivers at a time; another that passes a safe place meanwhile goes on.
+//!
+//! # A pass
+//! 1. For each buffer, how far it is filled: the pass goes so far and no further.
+//! 2. Each handle's drops. Whatever is in step 3 was put in before step 1, and so what was dropped before it, here or at another
+//!    handle, is told before it is told (MPI 5.0 §15.3.8, handling dropped events).
+//! 3. What waits, handle by handle.
+
+use super::registration::Registration;
+use super::safety::Safety;
+use crate::capi::environment;
+use crate::capi::handles::HandleTable;
+use crate::config::Id;
+use crate::events::{inside_callback, keep_awake};
+use crate::sync::{AtomicBool, Mutex, Ordering};
+use core::cell::Cell;
+use std::sync::{Arc, MutexGuard, PoisonError, TryLockError};
+
+static HANDLES: HandleTable<Registration> = HandleTable::new();
+/// All registrations, each at a place of its own as long as it lives.
+static ALL: Mutex<Vec<Option<Arc<Registration>>>> = Mutex::new(Vec::new());
+/// Something waits to be told.
+static WAITS: AtomicBool = AtomicBool::new(false);
+/// A registration is over but for what waits.
+static ENDS: AtomicBool = AtomicBool::new(false);
+/// Held by the one who delivers.
+static TURN: Mutex<()> = Mutex::new(());
+/// MPI_THREAD_MULTIPLE: functions may run beside each other.
+static SHARED: AtomicBool = AtomicBool::new(false);
+
+thread_local! {
+    static DELIVERING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Says whether several threads may be inside the engine at once; before it is asked to do anything.
+pub fn set_shared(shared: bool) {
+    // Relaxed: a flag that publishes nothing; events are raised by who has seen the engine.
+    SHARED.store(shared, Ordering::Relaxed);
+}
+
+/// What a function must keep to where an event happens. Locks of the engine may be held, so it must not call MPI; and with
+/// MPI_THREAD_MULTIPLE other threads raise events at the same time.
+#[inline(always)]
+#[must_use]
+pub fn at_once() -> Safety {
+    // Relaxed: as in `set_shared`.
+    if SHARED.load(Ordering::Relaxed) { Safety::ThreadSafe } else { Safety::Restricted }
+}
+
+/// What a function must keep to at a safe place: nothing, unless other threads raise events at the same time.
+#[must_use]
+pub fn at_safe_place() -> Safety {
+    if SHARED.load(Ordering::Relaxed) { Safety::ThreadSafe } else { Safety::None }
+}
+
+/// What a function must keep to that this thread calls now, on its way through an MPI_T function or out of an event.
+#[must_use]
+pub fn here() -> Safety {
+    if inside_callback() { at_once() } else { at_safe_place() }
+}
+
+/// Entries of a buffer that nobody gave a hint for.
+#[must_use]
+pub fn default_entries() -> usize {
+    let entries = environment::with_config(|config| config.number(Id::EventBuffer));
+    entries.and_then(|entries| entries.try_into().ok()).unwrap_or(0)
+}
+
+/// Makes `registration` known; gives its handle. `None` if there are too many.
+pub fn admit(registration: &Arc<Registration>) -> Option<usize> {
+    let number = HANDLES.insert(registration.clone())?;
+    let mut all = all();
+    match all.iter_mut().find(|place| place.is_none()) {
+        Some(place) => *place = Some(registration.clone()),
+        None => all.push(Some(registration.clone())),
+    }
+    if registration.entries() > 0 {
+        // MPI functions look here when they begin, for as long as something may wait.
+        keep_awake(true);
+    }
+    Some(number)
+}
+
+/// The registration of a handle.
+#[must_use]
+pub fn find(handle: usize) -> Option<Arc<Registration>> {
+    HANDLES.get(handle)
+}
+
+/// `handle` is over.
+pub(super) fn forget(handle: usize) {
+    let Some(registration) = HANDLES.remove(handle) else { return };
+    let place = |place: &&mut Option<Arc<Registration>>| {
+        place.as_ref().is_some_and(|known| Arc::ptr_eq(known, &registration))
+    };
+    if let Some(place) = all().iter_mut().find(place) {
+        *place = None;
+    }
+    if registration.entries() > 0 {
+        keep_awake(false);
+    }
+}
+
+/// Ends every registration; no function of a tool is called afterwards (MPI_T_finalize).
+pub fn close_all() {
+    each(|registration| {
+        registration.mute();
+        registration.close(None, core::ptr::null_mut());
+    });
+}
+
+/// Something waits for a safe place.
+#[inline]
+pub(super) fn something_waits() {
+    // Release: pairs with Acquire in `deliver`; an exchange, so that the store of another thread after it does not hide it.
+    WAITS.swap(true, Ordering::Release);
+}
+
+/// A registration hears nothing any more, and may have told everything: sees to it here if this is a safe place.
+pub(super) fn something_ends() {
+    something_waits();
+    // Release: pairs with Acquire in `deliver`.
+    ENDS.store(true, Ordering::Release);
+    if !inside_callback() {
+        deliver();
+    }
+}
+
+/// Tells what waits. To be called where no lock of the engine is held; called from a tool's function that it calls, it does nothing.
+#[cold]
+pub fn deliver() {
+    // Relaxed: a hint; the exchange decides.
+    while WAITS.load(Ordering::Relaxed) && !DELIVERING.get() {
+        let turn = match TURN.try_lock() {
+            Ok(turn) => turn,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            // The one who has the turn looks once more at the end; what comes after that look is for the next safe place.
+            Err(TryLockError::WouldBlock) => return,
+        };
+        DELIVERING.set(true);
+        // Acquire: pairs with Release in `something_waits`: what it told of is there.
+        if WAITS.swap(false, Ordering::Acquire) {
+            pass(at_safe_place());
+        }
+        DELIVERING.set(false);
+        drop(turn);
+        // Events that the tools' functions have caused wait for the next safe place, or this might not end. Acquire: pairs with
+        // Release in `something_ends`.
+        if !ENDS.swap(false, Ordering::Acquire) {
+            return;
+        }
+    }
+}
+
+fn pass(level: Safety) {
+    each(|registration| registration.begin_pass());
+    each(|registration| registration.tell_drops(level));
+    each(|registration| registration.deliver(level));
+}
+
+/// Calls `with` for each registration, those that come meanwhile perhaps among them, without a lock held over it.
+fn each(with: impl Fn(&Arc<Registration>)) {
+    let mut place = 0;
+    loop {
+        let registration = match all().get(place) {
+            None => return,
+            Some(registration) => registration.clone(),
+        };
+        if let Some(registration) = registration {
+            with(&registration);
+        }
+        place += 1;
+    }
+}
+
+fn all() -> MutexGuard<'static, Vec<Option<Arc<Registration>>>> {
+    ALL.lock().unwrap_or_else(PoisonError::into_inner)
+}

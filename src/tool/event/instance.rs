@@ -1,0 +1,212 @@
+//! One event on its way to one function: what an MPI_T_event_instance names, for the time of that call and on that thread.
+
+use super::source;
+use super::types::Type;
+use crate::clock;
+use crate::events::{Detail, Event, Fact, Spec};
+use core::cell::Cell;
+use core::ffi::c_void;
+use core::ptr;
+
+/// An event that waits: all of a [`Fact`] that elements tell.
+#[derive(Debug, Clone, Copy)]
+pub struct Moment {
+    when: u64,
+    event: Event,
+    context: u32,
+    id: isize,
+    spec: Spec,
+    detail: Detail<'static>,
+}
+
+/// Of a name only the length is an element: this is what is left of any name.
+const BLANKS: &str = match core::str::from_utf8(&[b' '; crate::abi::MPI_MAX_OBJECT_NAME as usize]) {
+    Ok(blanks) => blanks,
+    Err(_) => "",
+};
+
+impl Moment {
+    /// What happens now.
+    #[inline]
+    #[must_use]
+    pub fn of(fact: &Fact<'_>) -> Moment {
+        Moment {
+            when: clock::ticks(),
+            event: fact.event,
+            context: fact.context,
+            id: fact.id,
+            spec: *fact.spec,
+            detail: kept(fact.detail),
+        }
+    }
+
+    /// It as it was told.
+    #[must_use]
+    pub fn fact(&self) -> Fact<'_> {
+        Fact { event: self.event, id: self.id, context: self.context, spec: &self.spec, detail: self.detail }
+    }
+}
+
+/// What elements tell of a detail, without what it borrows.
+fn kept(detail: Detail<'_>) -> Detail<'static> {
+    match detail {
+        Detail::None => Detail::None,
+        Detail::Coll { operation, algorithm, bytes } => Detail::Coll { operation, algorithm, bytes },
+        Detail::Copy { engine, bytes, peer } => Detail::Copy { engine, bytes, peer },
+        Detail::Bell { waiting, peer } => Detail::Bell { waiting, peer },
+        Detail::Ring { peer, waiting } => Detail::Ring { peer, waiting },
+        Detail::Comm { size, group: _ } => Detail::Comm { size, group: &[] },
+        Detail::Name(name) => Detail::Name(&BLANKS[..name.len().min(BLANKS.len())]),
+        Detail::Error { class, code } => Detail::Error { class, code },
+        Detail::Place { cpu, policy } => Detail::Place { cpu, policy },
+        Detail::Search { depth, hit } => Detail::Search { depth, hit },
+        Detail::Withdrawn => Detail::Withdrawn,
+    }
+}
+
+/// What a function may ask about while it runs.
+#[derive(Debug)]
+pub struct Instance<'a> {
+    /// Of which type.
+    pub kind: &'static Type,
+    /// What happened.
+    pub fact: &'a Fact<'a>,
+    /// Ticks; 0 until they are asked for.
+    when: Cell<u64>,
+    waited: bool,
+    /// The instance around this one: a function that may call MPI can cause events.
+    outer: Cell<*const Instance<'static>>,
+}
+
+thread_local! {
+    static INNERMOST: Cell<*const Instance<'static>> = const { Cell::new(ptr::null()) };
+}
+
+impl<'a> Instance<'a> {
+    /// An event that is told at once.
+    #[inline(always)]
+    #[must_use]
+    pub fn now(kind: &'static Type, fact: &'a Fact<'a>) -> Instance<'a> {
+        Instance { kind, fact, when: Cell::new(0), waited: false, outer: Cell::new(ptr::null()) }
+    }
+
+    /// An event that has waited; `fact` is its [`Moment::fact`].
+    #[must_use]
+    pub fn late(kind: &'static Type, fact: &'a Fact<'a>, moment: &Moment) -> Instance<'a> {
+        Instance { kind, fact, when: Cell::new(moment.when), waited: true, outer: Cell::new(ptr::null()) }
+    }
+
+    /// Runs `call` with the handle of the instance, which is good until `call` returns, on this thread.
+    #[inline(always)]
+    pub fn during(&self, call: impl FnOnce(*mut c_void)) {
+        let this = ptr::from_ref(self).cast::<Instance<'static>>();
+        INNERMOST.with(|innermost| {
+            self.outer.set(innermost.replace(this));
+            call(this.cast_mut().cast());
+            innermost.set(self.outer.get());
+        });
+    }
+
+    /// When it was observed, in ticks of the clock. For an event that is told at once, when this is first asked.
+    #[must_use]
+    pub fn when(&self) -> u64 {
+        if self.when.get() == 0 {
+            self.when.set(clock::ticks());
+        }
+        self.when.get()
+    }
+
+    /// Index of its source.
+    #[must_use]
+    pub fn source(&self) -> usize {
+        if self.waited { source::BUFFERS } else { source::of_this_thread() }
+    }
+}
+
+/// Looks at the instance that `handle` names; `None` if it names none whose function runs on this thread at present.
+pub fn look<R>(handle: *mut c_void, with: impl FnOnce(&Instance<'_>) -> R) -> Option<R> {
+    let mut at = INNERMOST.with(Cell::get);
+    while !at.is_null() {
+        // SAFETY: `during` put it there and takes it away before the instance goes; it is further up on this thread's stack.
+        let instance = unsafe { &*at };
+        if ptr::eq(at.cast(), handle) {
+            return Some(with(instance));
+        }
+        at = instance.outer.get();
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tool::event::types;
+
+    fn instance<R>(check: impl FnOnce(&Instance<'_>) -> R) -> R {
+        let spec = Spec { tag: 9, ..Spec::NOTHING };
+        let fact = Fact::new(Event::MsgArrived, 5, &spec);
+        check(&Instance::now(&types::TYPES[8], &fact))
+    }
+
+    #[test]
+    fn an_instance_is_known_while_its_function_runs_on_its_thread_and_only_there() {
+        let mut kept = 0;
+        instance(|outer| {
+            outer.during(|handle| {
+                kept = handle as usize;
+                assert_eq!(look(handle, |i| i.fact.id), Some(5));
+                instance(|inner| {
+                    inner.during(|within| {
+                        assert_ne!(within, handle);
+                        assert!(look(within, |_| ()).is_some() && look(handle, |_| ()).is_some());
+                    });
+                });
+                let there = std::thread::spawn(move || look(kept as *mut c_void, |_| ()).is_some());
+                assert!(!there.join().unwrap());
+            });
+        });
+        assert!(look(kept as *mut c_void, |_| ()).is_none());
+        assert!(look(ptr::null_mut(), |_| ()).is_none());
+    }
+
+    #[test]
+    fn the_time_of_an_instance_stands_still_once_asked() {
+        instance(|i| {
+            let when = i.when();
+            assert_eq!(when, i.when());
+            assert!(when <= clock::ticks());
+        });
+    }
+
+    #[test]
+    fn a_moment_tells_every_element_as_the_fact_did() {
+        let spec = Spec { comm: 1, count: 2, datatype: 3, peer: 4, tag: 5, bytes: 6, ..Spec::NOTHING };
+        let details = [
+            Detail::Coll { operation: 1, algorithm: 2, bytes: 3 },
+            Detail::Copy { engine: 1, bytes: 2, peer: 3 },
+            Detail::Bell { waiting: 1, peer: 2 },
+            Detail::Ring { peer: 1, waiting: 2 },
+            Detail::Comm { size: 3, group: &[1, 2, 3] },
+            Detail::Name("a communicator"),
+            Detail::Error { class: 1, code: 2 },
+            Detail::Place { cpu: 1, policy: 1 },
+            Detail::Search { depth: 4, hit: true },
+            Detail::Withdrawn,
+            Detail::None,
+        ];
+        for kind in types::TYPES.iter() {
+            for detail in details {
+                let fact = Fact { detail, context: 8, ..Fact::new(kind.event, -7, &spec) };
+                let moment = Moment::of(&fact);
+                let (mut told, mut kept) = ([0_u8; 128], [0_u8; 128]);
+                assert!(kind.extent() <= told.len());
+                // SAFETY: both are as long as the extent.
+                unsafe {
+                    kind.copy(&fact, told.as_mut_ptr());
+                    kind.copy(&moment.fact(), kept.as_mut_ptr());
+                }
+                assert_eq!(told, kept, "{:?} with {detail:?}", kind.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,400 @@
+//! A registration handle: what it listens to, whom it tells, and how it ends (MPI 5.0 §15.3.8, handle allocation).
+//!
+//! # Rules
+//! - **Handle's rule.** An event reaches a registration through its [`Listener`] alone, which the registry owns and drops when it
+//!   neither runs nor will run. So whatever is left to tell is there when [`Registration::settle`] is called from that drop.
+//! - No lock of this module is held over a function of a tool, nor over a release of the registry, which may wait for one.
+
+use super::choice::{Call, Choice};
+use super::delivery;
+use super::instance::{Instance, Moment};
+use super::safety::{LEVELS, Safety};
+use super::types::Type;
+use super::{buffer, source};
+use crate::capi::process;
+use crate::events::{Callback, CommEvents, EventError, Events, Fact, Handle, Tap, TapHandle};
+use crate::limits::EVENT_BUFFER;
+use crate::sync::{AtomicBool, AtomicPtr, AtomicU64, Mutex, Ordering};
+use core::ffi::{c_int, c_void};
+use core::ptr;
+use std::sync::{Arc, MutexGuard, OnceLock, PoisonError};
+
+/// MPI_T_event_cb_function.
+pub type EventFunction = unsafe extern "C" fn(*mut c_void, usize, c_int, *mut c_void);
+/// MPI_T_event_free_cb_function.
+pub type FreeFunction = unsafe extern "C" fn(usize, c_int, *mut c_void);
+/// MPI_T_event_dropped_cb_function.
+pub type DroppedFunction = unsafe extern "C" fn(i64, usize, c_int, c_int, *mut c_void);
+
+/// One MPI_T_event_registration.
+#[derive(Debug)]
+pub struct Registration {
+    /// Of which type.
+    pub kind: &'static Type,
+    /// Its handle, which is there before anything can be heard.
+    number: OnceLock<usize>,
+    choice: Choice,
+    /// A [`DroppedFunction`], or null: then drops are not counted.
+    on_drop: AtomicPtr<c_void>,
+    /// Events that found no function for the level, and are not told yet; those that found no room the buffer counts.
+    unheard: AtomicU64,
+    waiting: Option<Waiting>,
+    /// The listener is gone: nothing will be heard any more.
+    silent: AtomicBool,
+    /// Freed, and on its way out; set under the lock of `control`.
+    closing: AtomicBool,
+    control: Mutex<Control>,
+}
+
+/// Where events wait, and from where they are told.
+#[derive(Debug)]
+struct Waiting {
+    entries: usize,
+    into: buffer::Producer<Moment>,
+    /// Locked by who delivers, alone.
+    from: Mutex<Pass>,
+}
+
+#[derive(Debug)]
+struct Pass {
+    consumer: buffer::Consumer<Moment>,
+    /// How far the present pass goes.
+    until: u64,
+}
+
+#[derive(Debug)]
+struct Control {
+    calls: [Option<Call>; LEVELS],
+    hold: Hold,
+    free: Option<Free>,
+}
+
+/// What keeps the listener in the registry.
+#[derive(Debug)]
+enum Hold {
+    /// A type of no object, to which no function has been registered yet.
+    NotYet,
+    Tap(TapHandle),
+    /// Of one communicator; active once a function has been registered.
+    Bound(Handle),
+    /// Released.
+    Nothing,
+}
+
+#[derive(Debug)]
+struct Free {
+    function: FreeFunction,
+    data: *mut c_void,
+}
+
+// SAFETY: functions and data are words that are handed back to the tool, which promises that they may be used from where the
+// safety level says.
+unsafe impl Send for Control {}
+
+/// What the registry owns of a registration.
+struct Listener(Arc<Registration>);
+
+impl Tap for Listener {
+    #[inline]
+    fn tell(&self, fact: &Fact<'_>) {
+        self.0.hear(fact);
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        // Relaxed: set by `close`, which is why we are here; else the registry had no handle left, and nothing is over.
+        if self.0.closing.load(Ordering::Relaxed) {
+            self.0.settle();
+        }
+    }
+}
+
+/// Why there is no registration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refused {
+    /// No memory for a buffer of that size.
+    Memory,
+    /// The registry has no handle left, or holds no events.
+    Handles,
+    /// The communicator is freed.
+    Object,
+}
+
+impl Registration {
+    /// A registration that hears nothing yet. `entries`: of the buffer; 0 for none.
+    ///
+    /// # Errors
+    /// `Memory` if there is none for the buffer.
+    pub fn new(kind: &'static Type, entries: usize) -> Result<Arc<Registration>, Refused> {
+        let waiting = match entries.min(EVENT_BUFFER) {
+            0 => None,
+            entries => {
+                let (into, consumer) = buffer::buffer(entries).ok_or(Refused::Memory)?;
+                Some(Waiting { entries, into, from: Mutex::new(Pass { consumer, until: 0 }) })
+            }
+        };
+        Ok(Arc::new(Registration {
+            kind,
+            number: OnceLock::new(),
+            choice: Choice::new(),
+            on_drop: AtomicPtr::new(ptr::null_mut()),
+            unheard: AtomicU64::new(0),
+            waiting,
+            silent: AtomicBool::new(false),
+            closing: AtomicBool::new(false),
+            control: Mutex::new(Control { calls: [None; LEVELS], hold: Hold::NotYet, free: None }),
+        }))
+    }
+
+    /// Gives it its handle, and binds it to `comm` if it is of a type that is bound. The first call counts.
+    ///
+    /// # Errors
+    /// `Object`, `Handles`.
+    pub fn bind(self: &Arc<Self>, number: usize, comm: Option<&Arc<CommEvents>>) -> Result<(), Refused> {
+        let _ = self.number.set(number);
+        let Some(comm) = comm else { return Ok(()) };
+        let callback = Callback::Tap(Arc::new(Listener(self.clone())));
+        let handle =
+            comm.registry().register(comm, self.kind.event, callback).map_err(|error| match error {
+                EventError::Comm => Refused::Object,
+                _ => Refused::Handles,
+            })?;
+        self.control().hold = Hold::Bound(handle);
+        Ok(())
+    }
+
+    /// Entries of its buffer; 0: it has none.
+    #[must_use]
+    pub fn entries(&self) -> usize {
+        self.waiting.as_ref().map_or(0, |waiting| waiting.entries)
+    }
+
+    /// Whether it has been freed, and only waits for the end.
+    #[must_use]
+    pub fn is_closing(&self) -> bool {
+        // Relaxed: who must not miss it asks under the lock.
+        self.closing.load(Ordering::Relaxed)
+    }
+
+    /// Whether a function is registered for `level`.
+    #[must_use]
+    pub fn has(&self, level: Safety) -> bool {
+        self.control().calls[level.index()].is_some()
+    }
+
+    /// Registers the function for `level`, or takes it away. With the first one it begins to listen.
+    ///
+    /// # Errors
+    /// `Handles` if the registry has none left, or the registration is closing.
+    pub fn register(
+        self: &Arc<Self>,
+        level: Safety,
+        function: Option<EventFunction>,
+        data: *mut c_void,
+    ) -> Result<(), Refused> {
+        let mut control = self.control();
+        if self.is_closing() {
+            return Err(Refused::Handles);
+        }
+        control.calls[level.index()] =
+            function.map(|function| Call { function: function as *mut c_void, data });
+        // The lowest level that holds where `required` is asked for: itself, or one that promises more.
+        let least = |required: usize| control.calls[required..].iter().flatten().next();
+        self.choice.set(core::array::from_fn(|required| least(required).copied().unwrap_or(Call::NONE)));
+        if function.is_some() { self.listen(&mut control) } else { Ok(()) }
+    }
+
+    /// Takes the functions of every level away; what is heard is dropped.
+    pub(super) fn mute(&self) {
+        let mut control = self.control();
+        control.calls = [None; LEVELS];
+        self.choice.set([Call::NONE; LEVELS]);
+    }
+
+    fn listen(self: &Arc<Self>, control: &mut Control) -> Result<(), Refused> {
+        match control.hold {
+            Hold::NotYet => {
+                let listener = Arc::new(Listener(self.clone()));
+                let tap = process::registry().tap(Events::from(self.kind.event), listener);
+                if tap.handle().is_none() {
+                    return Err(Refused::Handles);
+                }
+                control.hold = Hold::Tap(tap);
+            }
+            // A communicator that is freed meanwhile has no events any more: nothing is wrong.
+            Hold::Bound(handle) => drop(process::registry().activate(handle)),
+            Hold::Tap(_) | Hold::Nothing => {}
+        }
+        Ok(())
+    }
+
+    /// Something that it listens to has happened.
+    #[inline]
+    fn hear(&self, fact: &Fact<'_>) {
+        if !self.kind.hears(fact) {
+            return;
+        }
+        match &self.waiting {
+            None => self.tell_now(fact),
+            Some(waiting) => {
+                waiting.into.push(Moment::of(fact));
+                delivery::something_waits();
+            }
+        }
+    }
+
+    #[inline]
+    fn tell_now(&self, fact: &Fact<'_>) {
+        let level = delivery::at_once();
+        let call = self.choice.get(level);
+        if call.function.is_null() {
+            return self.miss();
+        }
+        Instance::now(self.kind, fact).during(|instance| self.call(call, instance, level));
+    }
+
+    #[inline(always)]
+    fn call(&self, call: Call, instance: *mut c_void, level: Safety) {
+        // SAFETY: not null, so it came from an `EventFunction`.
+        let function = unsafe { core::mem::transmute::<*mut c_void, EventFunction>(call.function) };
+        // SAFETY: the tool registered it to be called with this data at this level; the instance lives until it returns.
+        unsafe { function(instance, self.number(), level.to_c(), call.data) };
+    }
+
+    /// Counts an event that finds no function for the level.
+    #[cold]
+    fn miss(&self) {
+        // Relaxed: without a handler nothing is recorded, and the count publishes nothing.
+        if !self.on_drop.load(Ordering::Relaxed).is_null() {
+            self.unheard.fetch_add(1, Ordering::Relaxed);
+            delivery::something_waits();
+        }
+    }
+
+    /// Makes `function` the one that is told of drops. The one before is told what it has not been told yet.
+    pub fn set_dropped_handler(&self, function: Option<DroppedFunction>, level: Safety) {
+        self.tell_drops(level);
+        // Relaxed: a function's address publishes nothing.
+        let before =
+            self.on_drop.swap(function.map_or(ptr::null_mut(), |f| f as *mut c_void), Ordering::Relaxed);
+        if before.is_null() {
+            // What was dropped while nobody asked is not recorded.
+            self.take_drops();
+        }
+    }
+
+    fn take_drops(&self) -> u64 {
+        let full = self.waiting.as_ref().map_or(0, |waiting| waiting.into.dropped());
+        // Relaxed: each drop is in one answer.
+        full + self.unheard.swap(0, Ordering::Relaxed)
+    }
+
+    /// Tells the handler, if there is one and a function for the level, how many were dropped since it was last told.
+    pub(super) fn tell_drops(&self, level: Safety) {
+        // Relaxed: as in `set_dropped_handler`.
+        let handler = self.on_drop.load(Ordering::Relaxed);
+        let call = self.choice.get(level);
+        if handler.is_null() || call.function.is_null() {
+            return;
+        }
+        let count = self.take_drops();
+        if count == 0 {
+            return;
+        }
+        // SAFETY: not null, so it came from a `DroppedFunction`.
+        let handler = unsafe { core::mem::transmute::<*mut c_void, DroppedFunction>(handler) };
+        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        // SAFETY: the tool set it to be called with the data of the function for this level (MPI 5.0 §15.3.8).
+        unsafe { handler(count, self.number(), source::BUFFERS as c_int, level.to_c(), call.data) };
+    }
+
+    /// Begins a pass: what waits now is told in it, and what was dropped before that is told first.
+    pub(super) fn begin_pass(&self) {
+        if let Some(waiting) = &self.waiting {
+            let mut pass = waiting.from();
+            pass.until = pass.consumer.claimed();
+        }
+    }
+
+    /// Tells what waited when the pass began, and ends what is over.
+    pub(super) fn deliver(self: &Arc<Self>, level: Safety) {
+        let Some(waiting) = &self.waiting else { return };
+        // Held over the tool's functions by the one who delivers, whom nothing here waits for.
+        let mut pass = waiting.from();
+        let until = pass.until;
+        while let Some(moment) = pass.consumer.take(until) {
+            let call = self.choice.get(level);
+            if call.function.is_null() {
+                self.miss();
+                continue;
+            }
+            let fact = moment.fact();
+            Instance::late(self.kind, &fact, &moment).during(|instance| self.call(call, instance, level));
+        }
+        // Relaxed: set before the wish for this pass, which the turn orders.
+        let over = self.silent.load(Ordering::Relaxed) && pass.consumer.is_empty();
+        drop(pass);
+        if over {
+            self.tell_drops(level);
+            self.finish(level);
+        }
+    }
+
+    /// Ends it: no event is heard any more; what waits is told; then `free` is called and the handle is gone. False if
+    /// somebody has begun that already.
+    pub fn close(&self, free: Option<FreeFunction>, data: *mut c_void) -> bool {
+        let mut control = self.control();
+        // Relaxed: the lock orders those who close.
+        if self.closing.swap(true, Ordering::Relaxed) {
+            return false;
+        }
+        control.free = free.map(|function| Free { function, data });
+        let hold = core::mem::replace(&mut control.hold, Hold::Nothing);
+        drop(control);
+        match hold {
+            Hold::Tap(tap) => drop(tap),
+            // `Object`: the communicator is freed, and the handle released all the same.
+            Hold::Bound(handle) => drop(process::registry().release(handle)),
+            Hold::NotYet | Hold::Nothing => self.settle(),
+        }
+        true
+    }
+
+    /// Nothing will be heard any more: ends at once what nothing is left of; leaves the rest to a pass.
+    fn settle(&self) {
+        // Relaxed: read in a pass, which comes after what `something_ends` says, or by this thread.
+        self.silent.store(true, Ordering::Relaxed);
+        if self.waiting.is_some() {
+            delivery::something_ends();
+        } else {
+            let level = delivery::here();
+            self.tell_drops(level);
+            self.finish(level);
+        }
+    }
+
+    /// Calls the tool's free function, and gives the handle up after it.
+    fn finish(&self, level: Safety) {
+        let free = self.control().free.take();
+        if let Some(Free { function, data }) = free {
+            // SAFETY: the tool gave it to be called once, when nothing of the handle is pending.
+            unsafe { function(self.number(), level.to_c(), data) };
+        }
+        delivery::forget(self.number());
+    }
+
+    fn number(&self) -> usize {
+        self.number.get().copied().unwrap_or(0)
+    }
+
+    fn control(&self) -> MutexGuard<'_, Control> {
+        self.control.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Waiting {
+    fn from(&self) -> MutexGuard<'_, Pass> {
+        self.from.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

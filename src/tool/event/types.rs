@@ -1,0 +1,402 @@
+//! The event types: what MPI_T_event_get_num counts and MPI_T_event_get_info describes.
+//!
+//! Made from the catalogue (`events::catalog`), each event once for the whole process (index = the event's number - 1, so that the
+//! first index needs no object), then once more bound to a communicator where the event has one; then the types of the paper
+//! on MPI_T events under its names, with its elements.
+
+use crate::abi;
+use crate::events::{Binding, CATALOG, Detail, Event, Fact, Field, Kind, Value, Verbosity};
+use crate::tool::Category;
+use crate::tool::enums::{Enumeration, Item};
+use core::ffi::{CStr, c_int};
+use std::sync::LazyLock;
+
+/// What the names of types end with that hear all communicators, where there is a type bound to one.
+pub const ALL: &str = "_all";
+
+/// One thing that an event of a type tells. All are numbers: of text it tells the length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Element {
+    /// Its name among the elements of the type.
+    pub name: &'static str,
+    /// One line for people.
+    pub about: &'static str,
+    /// What of a fact it is.
+    pub field: Field,
+}
+
+impl Element {
+    fn of(field: Field) -> Element {
+        let (name, about) = field.text();
+        match field.kind() {
+            Kind::Text(_) => {
+                Element::named("name_length", "bytes of the name, which MPI_Comm_get_name gives", field)
+            }
+            // A test reads all names.
+            _ => Element::named(name.to_str().unwrap_or_default(), about, field),
+        }
+    }
+
+    const fn named(name: &'static str, about: &'static str, field: Field) -> Element {
+        Element { name, about, field }
+    }
+
+    /// Handle of its datatype.
+    #[must_use]
+    pub fn datatype(self) -> usize {
+        match self.field.kind() {
+            Kind::I32 | Kind::Text(_) => abi::MPI_INT,
+            Kind::U32 => abi::MPI_UINT32_T,
+            Kind::I64 => abi::MPI_INT64_T,
+            Kind::U64 => abi::MPI_UINT64_T,
+        }
+    }
+
+    /// Its bytes, and what its displacement is a multiple of.
+    #[must_use]
+    pub fn size(self) -> usize {
+        match self.field.kind() {
+            Kind::I32 | Kind::U32 | Kind::Text(_) => 4,
+            Kind::I64 | Kind::U64 => 8,
+        }
+    }
+
+    /// Writes its value in `fact`.
+    ///
+    /// # Safety
+    /// `to` may be written for [`size`](Self::size) bytes; it need not be aligned.
+    pub unsafe fn write(self, fact: &Fact<'_>, to: *mut u8) {
+        // SAFETY: the caller's room is as long as the value: `datatype` and `size` follow from the same kind.
+        unsafe {
+            match fact.read(self.field) {
+                Value::I32(value) => to.cast::<i32>().write_unaligned(value),
+                Value::U32(value) => to.cast::<u32>().write_unaligned(value),
+                Value::I64(value) => to.cast::<i64>().write_unaligned(value),
+                Value::U64(value) => to.cast::<u64>().write_unaligned(value),
+                Value::Text(text) => to.cast::<i32>().write_unaligned(text.len() as i32),
+            }
+        }
+    }
+}
+
+/// An event type.
+#[derive(Debug)]
+pub struct Type {
+    /// Unique.
+    pub name: String,
+    /// For people: what happens, and what each element is.
+    pub description: String,
+    /// What is heard.
+    pub event: Event,
+    /// Whether it is bound to a communicator.
+    pub bound: bool,
+    /// Whether it is one of the paper's.
+    pub of_paper: bool,
+    /// What is told.
+    pub elements: Box<[Element]>,
+    /// Where each element lies in what MPI_T_event_copy copies, in bytes.
+    pub displacements: Box<[usize]>,
+    /// The names of the elements, by index.
+    pub names: &'static Enumeration,
+    /// Only receives that a cancel takes out of the posted queue.
+    only_cancelled: bool,
+}
+
+impl Type {
+    fn new(name: String, what: &str, bound: bool, of_paper: Option<&Paper>, event: Event) -> Type {
+        let elements: Box<[Element]> = match of_paper {
+            Some(paper) => paper.elements.into(),
+            None => event.row().elements.iter().copied().map(Element::of).collect(),
+        };
+        let scope = match (event.row().binding, bound) {
+            (Binding::Communicator, false) => "; of all communicators, those to come included",
+            _ => "",
+        };
+        let description = format!("{what}{scope}{}", elements.iter().map(explained).collect::<String>());
+        let names = Box::leak(Box::new(enumeration(&name, &elements)));
+        Type {
+            name,
+            description,
+            event,
+            bound,
+            of_paper: of_paper.is_some(),
+            displacements: displacements(&elements),
+            elements,
+            names,
+            only_cancelled: of_paper.is_some_and(|paper| paper.only_cancelled),
+        }
+    }
+
+    /// Whether the type hears this fact of its event.
+    #[inline(always)]
+    #[must_use]
+    pub fn hears(&self, fact: &Fact<'_>) -> bool {
+        !self.only_cancelled || matches!(fact.detail, Detail::Withdrawn)
+    }
+
+    /// What MPI_T_event_copy copies, in bytes: up to the end of the last element.
+    #[must_use]
+    pub fn extent(&self) -> usize {
+        let last = self.elements.last().zip(self.displacements.last());
+        last.map_or(0, |(element, at)| at + element.size())
+    }
+
+    /// Writes all elements, each at its displacement. Padding is left as it is.
+    ///
+    /// # Safety
+    /// `to` may be written for [`extent`](Self::extent) bytes.
+    pub unsafe fn copy(&self, fact: &Fact<'_>, to: *mut u8) {
+        for (element, at) in self.elements.iter().zip(&self.displacements) {
+            // SAFETY: displacement and size lie within the extent.
+            unsafe { element.write(fact, to.add(*at)) };
+        }
+    }
+
+    /// MPI_T_BIND_MPI_COMM or MPI_T_BIND_NO_OBJECT.
+    #[must_use]
+    pub fn bind(&self) -> c_int {
+        if self.bound { abi::MPI_T_BIND_MPI_COMM } else { abi::MPI_T_BIND_NO_OBJECT }
+    }
+
+    /// For whom it is.
+    #[must_use]
+    pub fn verbosity(&self) -> c_int {
+        match self.event.row().verbosity {
+            Verbosity::UserBasic => abi::MPI_T_VERBOSITY_USER_BASIC,
+            Verbosity::UserDetail => abi::MPI_T_VERBOSITY_USER_DETAIL,
+            Verbosity::UserAll => abi::MPI_T_VERBOSITY_USER_ALL,
+            Verbosity::TunerBasic => abi::MPI_T_VERBOSITY_TUNER_BASIC,
+            Verbosity::TunerDetail => abi::MPI_T_VERBOSITY_TUNER_DETAIL,
+            Verbosity::TunerAll => abi::MPI_T_VERBOSITY_TUNER_ALL,
+            Verbosity::MpidevBasic => abi::MPI_T_VERBOSITY_MPIDEV_BASIC,
+            Verbosity::MpidevDetail => abi::MPI_T_VERBOSITY_MPIDEV_DETAIL,
+            Verbosity::MpidevAll => abi::MPI_T_VERBOSITY_MPIDEV_ALL,
+        }
+    }
+
+    /// Its branch of the tree of categories.
+    #[must_use]
+    pub fn category(&self) -> Category {
+        match self.event {
+            Event::ReqActivate | Event::ReqComplete | Event::ReqNotify => Category::Requests,
+            Event::ReqXferBegin | Event::ReqXferEnd | Event::ReqXferContinue => Category::Messages,
+            Event::CollBegin | Event::CollEnd => Category::Collectives,
+            Event::Initialized | Event::Finalizing | Event::Placed => Category::Job,
+            Event::CommCreated | Event::CommFreed | Event::CommNamed | Event::ErrhandlerInvoked => {
+                Category::Events
+            }
+            Event::BellSleep | Event::BellWake => Category::Doorbell,
+            Event::CopyBegin | Event::CopyEnd => Category::Copies,
+            Event::RingFull => Category::Rings,
+            _ => Category::Queues,
+        }
+    }
+}
+
+/// A row of the paper's table 3: names and elements are a promise to tools that know them, so each is a type of its own.
+struct Paper {
+    name: &'static str,
+    event: Event,
+    description: &'static str,
+    elements: &'static [Element],
+    only_cancelled: bool,
+}
+
+const REQUEST: &[Element] = &[Element::named(
+    "request",
+    "a number for the request, message or search: the same in all events of the pair",
+    Field::Id,
+)];
+const SEARCHED: &[Element] = &[
+    Element::named("source", "rank of the sender", Field::Peer),
+    Element::named("tag", "tag of the message", Field::Tag),
+];
+const ARRIVED: &[Element] = &[
+    Element::named("context id", "context id of the communicator", Field::Context),
+    Element::named("source", "rank of the sender", Field::Peer),
+    Element::named("tag", "tag of the message", Field::Tag),
+    Element::named("sequence number", "grows from message to message, not by one", Field::Id),
+];
+
+macro_rules! paper {
+    ($($name:literal $event:ident $elements:ident $only_cancelled:literal: $description:literal;)*) => {
+        &[$(Paper {
+            name: $name,
+            event: Event::$event,
+            description: $description,
+            elements: $elements,
+            only_cancelled: $only_cancelled,
+        }),*]
+    };
+}
+
+/// Table 3 of "The MPI_T Events Interface", in its order. Open MPI's ob1 raises its request events where PERUSE has them; so do we.
+static PAPER: &[Paper] = paper! {
+    "message_arrived" MsgArrived ARRIVED false: "message arrived for match";
+    "search_posted_begin" SearchPostedQBegin SEARCHED false: "starting search of the posted receive queue";
+    "search_posted_end" SearchPostedQEnd SEARCHED false: "finished search of the posted receive queue";
+    "search_unexpected_begin" SearchUnexQBegin REQUEST false: "starting search of the unexpected message queue";
+    "search_unexpected_end" SearchUnexQEnd REQUEST false: "finished search of the unexpected message queue";
+    "posted_insert" ReqInsertInPostedQ REQUEST false: "added request to the posted receive queue";
+    "posted_remove" ReqRemoveFromPostedQ REQUEST false: "removed request from the posted receive queue";
+    "unex_insert" MsgInsertInUnexQ REQUEST false: "added message to the unexpected message queue";
+    "unex_remove" MsgRemoveFromUnexQ REQUEST false: "removed message from the unexpected message queue";
+    "transfer_begin" ReqXferBegin REQUEST false: "data transfer has begun for a request";
+    "transfer" ReqXferContinue REQUEST false: "data transfer goes on for a request";
+    "cancel" ReqRemoveFromPostedQ REQUEST true: "receive request was cancelled";
+    "free" ReqNotify REQUEST false: "the user was told that a request is complete, which frees it unless it is persistent";
+};
+
+/// All types; a type's place is its index. None where events are compiled out.
+pub static TYPES: LazyLock<Vec<Type>> = LazyLock::new(|| {
+    let own = |bound: bool| {
+        CATALOG.iter().filter(move |row| !bound || row.binding == Binding::Communicator).map(move |row| {
+            let suffix = if bound || row.binding == Binding::Nothing { "" } else { ALL };
+            let name = format!("{}{suffix}", row.name.to_string_lossy());
+            Type::new(name, row.description, bound, None, row.event)
+        })
+    };
+    let paper = |bound: bool| {
+        PAPER.iter().map(move |row| {
+            let name = format!("pml_ob1_{}{}", row.name, if bound { "" } else { ALL });
+            Type::new(name, row.description, bound, Some(row), row.event)
+        })
+    };
+    let all = own(false).chain(own(true)).chain(paper(true)).chain(paper(false));
+    all.filter(|_| cfg!(feature = "peruse")).collect()
+});
+
+/// The type of an index.
+#[must_use]
+pub fn by_index(index: c_int) -> Option<&'static Type> {
+    TYPES.get(usize::try_from(index).ok()?)
+}
+
+/// The index of a name. Another spelling that PERUSE has for an event is taken too.
+#[must_use]
+pub fn by_name(name: &str) -> Option<usize> {
+    let found = |name: &str| TYPES.iter().position(|kind| kind.name == name);
+    found(name).or_else(|| {
+        let is_name = |alias: &&CStr| alias.to_bytes() == name.as_bytes();
+        let row = CATALOG.iter().find(|row| row.aliases.iter().any(is_name))?;
+        found(row.name.to_str().ok()?)
+    })
+}
+
+fn explained(element: &Element) -> String {
+    let values = element.field.names().map_or(String::new(), |names| {
+        let names: Vec<String> = names
+            .iter()
+            .enumerate()
+            .map(|(value, name)| format!("{value} {}", name.to_string_lossy()))
+            .collect();
+        format!(" ({})", names.join(", "))
+    });
+    format!("; {}: {}{values}", element.name, element.about)
+}
+
+fn enumeration(name: &str, elements: &[Element]) -> Enumeration {
+    let items: Vec<Item> = elements
+        .iter()
+        .enumerate()
+        .map(|(index, element)| Item { name: element.name, value: index as i32 })
+        .collect();
+    Enumeration { name: format!("elements of {name}").leak(), items: items.leak() }
+}
+
+/// Each element at the next multiple of its size.
+fn displacements(elements: &[Element]) -> Box<[usize]> {
+    let mut end = 0_usize;
+    elements
+        .iter()
+        .map(|element| {
+            let at = end.next_multiple_of(element.size());
+            end = at + element.size();
+            at
+        })
+        .collect()
+}
+
+#[cfg(all(test, feature = "peruse"))]
+mod tests {
+    use super::*;
+    use crate::events::{EVENTS, Spec};
+    use std::collections::HashSet;
+
+    #[test]
+    fn names_are_unique_and_lead_back_to_their_index() {
+        let mut seen = HashSet::new();
+        for (index, kind) in TYPES.iter().enumerate() {
+            assert!(!kind.name.is_empty() && !kind.description.is_empty());
+            assert!(seen.insert(kind.name.clone()), "{:?} twice", kind.name);
+            assert_eq!(by_name(&kind.name), Some(index));
+        }
+        assert_eq!(by_name("PERUSE_COMM_REQ"), None);
+        assert_eq!(by_name(""), None);
+    }
+
+    #[test]
+    fn the_first_types_hear_every_event_of_the_catalogue_without_an_object() {
+        for (index, row) in CATALOG.iter().enumerate() {
+            assert_eq!(TYPES[index].event, row.event);
+            assert!(!TYPES[index].bound);
+        }
+        let bound = CATALOG.iter().filter(|row| row.binding == Binding::Communicator).count();
+        assert_eq!(TYPES.len(), EVENTS + bound + 2 * PAPER.len());
+        assert!(
+            TYPES
+                .iter()
+                .filter(|kind| kind.bound)
+                .all(|kind| kind.event.row().binding == Binding::Communicator)
+        );
+    }
+
+    #[test]
+    fn other_spellings_of_peruse_lead_to_the_same_type() {
+        let one = by_name("PERUSE_COMM_SEARCH_UNEX_QUEUE_BEGIN");
+        assert!(one.is_some());
+        assert_eq!(by_name("PERUSE_COMM_SEARCH_UNEX_Q_BEGIN"), one);
+    }
+
+    #[test]
+    fn displacements_ascend_from_zero_without_overlap_and_are_aligned() {
+        for kind in TYPES.iter() {
+            let mut end = 0;
+            for (element, at) in kind.elements.iter().zip(&kind.displacements) {
+                assert_eq!(at % element.size(), 0);
+                assert!(*at >= end && at - end < 8, "{:?}", kind.name);
+                end = at + element.size();
+            }
+            assert_eq!(kind.extent(), end);
+            assert_eq!(kind.names.items.len(), kind.elements.len());
+            assert!(kind.elements.iter().all(|element| !element.name.is_empty()));
+        }
+    }
+
+    #[test]
+    fn a_copy_writes_each_element_at_its_place_and_nothing_else() {
+        let spec = Spec { comm: 0x101, peer: -3, tag: 44, bytes: 1 << 33, ..Spec::NOTHING };
+        let fact = Fact { context: 6, ..Fact::new(Event::MsgArrived, 0x1234_5678_9abc, &spec) };
+        let kind = &TYPES[by_name("pml_ob1_message_arrived").unwrap()];
+        assert_eq!(&*kind.displacements, [0, 4, 8, 16]);
+        let mut image = [0xee_u8; 32];
+        // SAFETY: 32 bytes are more than the extent of 24.
+        unsafe { kind.copy(&fact, image.as_mut_ptr()) };
+        assert_eq!(image[..4], 6_u32.to_ne_bytes());
+        assert_eq!(image[4..8], (-3_i32).to_ne_bytes());
+        assert_eq!(image[8..12], 44_i32.to_ne_bytes());
+        assert_eq!(image[12..16], [0xee; 4], "padding is left as it is");
+        assert_eq!(image[16..24], 0x1234_5678_9abc_u64.to_ne_bytes());
+        assert_eq!(image[24..], [0xee; 8]);
+    }
+
+    #[test]
+    fn the_papers_cancel_hears_cancelled_receives_alone() {
+        let cancel = &TYPES[by_name("pml_ob1_cancel").unwrap()];
+        let remove = &TYPES[by_name("pml_ob1_posted_remove").unwrap()];
+        let matched = Fact::new(Event::ReqRemoveFromPostedQ, 1, &Spec::NOTHING);
+        let cancelled = Fact { detail: Detail::Withdrawn, ..matched };
+        assert!(!cancel.hears(&matched) && cancel.hears(&cancelled));
+        assert!(remove.hears(&matched) && remove.hears(&cancelled));
+    }
+}
