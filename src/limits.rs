@@ -9,6 +9,21 @@ pub const APART: usize = 128;
 /// Bytes of a page of the segment.
 pub const PAGE: usize = 4096;
 
+/// Communicators of a job that can have an area for collectives at once.
+pub const AREAS: usize = 256;
+
+/// Rounds of collectives that can be under way at once in an area.
+pub const AREA_ROUNDS: usize = 8;
+
+/// Bytes of what one member says in one round: two words and its data.
+pub const AREA_SLOT: usize = 256;
+
+/// Parts of an area's bulk, each used by one round at a time.
+pub const AREA_PARTS: usize = 4;
+
+/// Least bytes of a part of an area's bulk.
+pub const AREA_PART: usize = 512 << 10;
+
 /// Largest tag a user may send with (MPI_TAG_UB).
 pub const TAG_UB: i32 = i32::MAX;
 
@@ -23,3 +38,6 @@ pub const EVENT_SOURCES: usize = 1024;
 
 /// Most entries of an MPI_T event buffer; about 100 bytes each.
 pub const EVENT_BUFFER: usize = 1 << 20;
+const _: () = assert!(AREA_SLOT.is_multiple_of(APART) && AREA_PART.is_multiple_of(PAGE));
+// The rule that a part is free again counts on rounds between two uses of it that are not under way any more.
+const _: () = assert!(AREA_PARTS < AREA_ROUNDS);

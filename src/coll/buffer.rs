@@ -36,6 +36,13 @@ impl<'a> Input<'a> {
         self.count * self.datatype.size()
     }
 
+    /// Where the elements lie, if they are one run of bytes.
+    #[inline]
+    #[must_use]
+    pub fn run(&self) -> Option<*const u8> {
+        self.datatype.is_contiguous().then(|| self.addr.wrapping_offset(self.datatype.true_lb()))
+    }
+
     /// The elements as packed bytes.
     ///
     /// # Safety

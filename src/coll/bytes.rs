@@ -1,6 +1,7 @@
 //! Collectives on bytes that nobody looks into.
 
 use super::Port;
+use super::choice::Kind;
 use crate::error::Result;
 use crate::events::Algorithm;
 
@@ -16,6 +17,9 @@ const DOUBLING_UP_TO: usize = 64 * 1024;
 /// # Errors
 /// Those of the port.
 pub async fn barrier<P: Port>(port: &P) -> Result<()> {
+    if let Some(mut meeting) = port.meeting(Kind::Barrier) {
+        return meeting.barrier();
+    }
     let (rank, size) = (port.rank(), port.size());
     let mut distance = 1;
     while distance < size {
@@ -36,6 +40,19 @@ pub(super) fn bcast_by(bytes: usize, size: usize) -> Algorithm {
 /// # Errors
 /// Those of the port.
 pub async fn bcast<P: Port>(port: &P, data: &mut [u8], root: usize) -> Result<()> {
+    if let Some(mut meeting) = port.meeting(Kind::Bcast)
+        && meeting.bcast(data, root)?
+    {
+        return Ok(());
+    }
+    bcast_by_messages(port, data, root).await
+}
+
+/// The same without shared memory.
+///
+/// # Errors
+/// Those of the port.
+pub(super) async fn bcast_by_messages<P: Port>(port: &P, data: &mut [u8], root: usize) -> Result<()> {
     let size = port.size();
     let position = (port.rank() + size - root) % size;
     let rank_at = |position: usize| (position + root) % size;
@@ -70,6 +87,11 @@ pub async fn bcast<P: Port>(port: &P, data: &mut [u8], root: usize) -> Result<()
 /// # Errors
 /// Those of the port.
 pub async fn allgather<P: Port>(port: &P, all: &mut [u8]) -> Result<()> {
+    if let Some(mut meeting) = port.meeting(Kind::Allgather)
+        && meeting.allgather(all)?
+    {
+        return Ok(());
+    }
     let (rank, size) = (port.rank(), port.size());
     let block = all.len() / size;
     if all.len() > DOUBLING_UP_TO || size <= 2 {

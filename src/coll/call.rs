@@ -146,7 +146,12 @@ impl Call {
     /// # Errors
     /// Those of the transfers and of the operation; [`Error::Comm`] for one that intercommunicators do not have.
     pub async unsafe fn perform<P: Port>(&self, ports: &Ports<P>, comm: &Comm) -> Result<()> {
-        let told = Told::begin(comm, self.operation(), || (self.algorithm(comm), self.bytes(comm)));
+        let arrival = || match (ports, self.kind()) {
+            (Ports::Within(port), Some(kind)) => port.meeting(kind).map(|meeting| meeting.arrival),
+            _ => None,
+        };
+        let told =
+            Told::begin(comm, self.operation(), || (self.algorithm(comm, arrival()), self.bytes(comm)));
         let result = match ports {
             // SAFETY: the caller's promise.
             Ports::Within(port) => unsafe { self.within(port, comm) }.await,
@@ -177,8 +182,13 @@ impl Call {
                     typed::allgather(port, send.as_ref().map(Elements::input), |r| pieces.piece(r)).await
                 }
                 Self::Alltoall(send, recv) => {
+                    let even = matches!(recv.form, Form::Even(..));
                     let send = send.as_ref().map(|send| move |r| send.piece(r).as_input());
-                    typed::alltoall(port, send, |r| recv.piece(r)).await
+                    if even {
+                        typed::alltoall_even(port, send, |r| recv.piece(r)).await
+                    } else {
+                        typed::alltoall(port, send, |r| recv.piece(r)).await
+                    }
                 }
                 Self::Reduce(send, recv, combine, root) => {
                     let operands = send.as_ref().or(recv.as_ref()).ok_or(NOTHING)?;

@@ -19,10 +19,13 @@
 //! | [`create`] | what the members of a new communicator must agree on |
 //! | `told` | what operations tell of themselves to who listens |
 //! | `subset` | a port over some ranks of another |
+//! | [`shared`] | the same over memory that all members see, which blocking collectives take where there is any |
+//! | [`choice`] | which algorithm, and what steers that |
 
 pub mod buffer;
 mod bytes;
 pub mod call;
+pub mod choice;
 pub mod create;
 #[cfg(test)]
 mod fake;
@@ -32,6 +35,7 @@ mod later;
 mod neighbour;
 mod port;
 mod scratch;
+pub mod shared;
 mod subset;
 #[cfg(test)]
 mod tests;
@@ -47,9 +51,11 @@ pub use subset::Subset;
 pub use told::{Told, of_purpose};
 
 use crate::error::{Error, Result};
+use choice::Kind;
 use core::future::Future;
 use core::pin::pin;
 use core::task::{Context, Poll, Waker};
+use shared::Meeting;
 
 /// Ranks that send each other bytes. Messages from one rank to another arrive in order.
 ///
@@ -81,6 +87,10 @@ pub trait Port {
     /// # Errors
     /// As for [`exchange`](Self::exchange).
     async fn exchange_all(&self, sends: &[(usize, &[u8])], recvs: &mut [(usize, &mut [u8])]) -> Result<()>;
+    /// The memory that all ranks of this port share, if there is any for such an operation and all of them are in it.
+    fn meeting(&self, _: Kind) -> Option<Meeting<'_>> {
+        None
+    }
 }
 
 /// Runs a collective over a port that blocks.

@@ -1,6 +1,8 @@
 //! Ports over a rank's engine.
 
 use super::Port;
+use super::choice::{Kind, arrival};
+use super::shared::{Meeting, Seat, Team};
 use crate::comm::Comm;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -54,6 +56,8 @@ pub struct Blocking<'a> {
     engine: &'a Engine,
     comm: &'a Comm,
     tag: i32,
+    /// Whether all members of the communicator are in the operation.
+    all: bool,
     failure: OnceCell<Error>,
 }
 
@@ -61,7 +65,7 @@ impl<'a> Blocking<'a> {
     /// For an operation among the peers of `comm`.
     #[must_use]
     pub fn new(engine: &'a Engine, comm: &'a Comm, purpose: Purpose) -> Self {
-        Self::tagged(engine, comm, purpose as i32)
+        Self { all: !comm.is_inter(), ..Self::tagged(engine, comm, purpose as i32) }
     }
 
     /// For an operation within the caller's own group of an intercommunicator.
@@ -70,10 +74,29 @@ impl<'a> Blocking<'a> {
         Self::tagged(engine, comm.local(), purpose as i32 + WITHIN)
     }
 
-    /// With a tag of its own.
+    /// For messages among some of the peers, with a tag of its own.
     #[must_use]
     pub fn tagged(engine: &'a Engine, comm: &'a Comm, tag: i32) -> Self {
-        Self { engine, comm, tag, failure: OnceCell::new() }
+        Self { engine, comm, tag, all: false, failure: OnceCell::new() }
+    }
+
+    /// The first time that the members of a communicator meet: rank 0 takes an area and tells the others which.
+    #[cold]
+    fn take_seat(&self) -> Seat {
+        if !self.engine.config().coll_shared() {
+            return Seat::Without;
+        }
+        let members = self.comm.size();
+        let areas = self.engine.job().areas();
+        let taken = if self.comm.rank() == 0 { areas.take(members) } else { None };
+        let mut index = taken.unwrap_or(u32::MAX).to_le_bytes();
+        let told = super::run(super::bytes::bcast_by_messages(self, &mut index, 0));
+        let index = u32::from_le_bytes(index);
+        if told.is_err() || self.failure.get().is_some() || index as usize >= crate::limits::AREAS {
+            return Seat::Without;
+        }
+        // SAFETY: rank 0 has just taken it for the members, each of which takes its seat here, once.
+        Seat::Taken(Box::new(unsafe { Team::new(self.engine.job(), index, members as usize, self.rank()) }))
     }
 
     /// Runs a collective over this port.
@@ -151,6 +174,20 @@ pub(super) fn check_length(status: Status, room: usize, from: usize) -> Result<(
 }
 
 impl Port for Blocking<'_> {
+    #[inline]
+    fn meeting(&self, kind: Kind) -> Option<Meeting<'_>> {
+        let members = if self.all { self.comm.size() as usize } else { 0 };
+        if members < 2 {
+            return None;
+        }
+        let arrival = arrival(self.engine.config(), kind, members)?;
+        let mut seat = self.comm.seat(self.engine.is_shared());
+        if matches!(*seat, Seat::Unknown) {
+            *seat = self.take_seat();
+        }
+        Meeting::new(self.engine, self.comm, seat, arrival)
+    }
+
     fn rank(&self) -> usize {
         self.comm.rank() as usize
     }

@@ -1,8 +1,10 @@
 //! What collective operations tell of themselves: the events CollBegin and CollEnd, for blocking ones, those in the
 //! background, and each start of a persistent one.
 
-use super::call::{Call, Elements, Pieces};
+use super::call::{Call, Elements, Form, Pieces};
+use super::choice::Kind;
 use super::port::Purpose;
+use super::shared::{Arrival, PAYLOAD};
 use crate::comm::Comm;
 use crate::events::{Algorithm, Collective, Detail, Event, Fact, Spec};
 use core::cell::Cell;
@@ -128,10 +130,33 @@ impl Call {
         }
     }
 
-    /// How it is performed on `comm`, as far as that is known before it begins.
-    pub(super) fn algorithm(&self, comm: &Comm) -> Algorithm {
+    /// Which of the operations it is that shared memory serves, if it is one.
+    pub(super) const fn kind(&self) -> Option<Kind> {
+        Some(match self {
+            Self::Barrier => Kind::Barrier,
+            Self::Bcast(..) => Kind::Bcast,
+            Self::Allgather(..) => Kind::Allgather,
+            Self::Alltoall(_, Pieces { form: Form::Even(..), .. }) => Kind::Alltoall,
+            Self::Reduce(..) => Kind::Reduce,
+            Self::Allreduce(..) => Kind::Allreduce,
+            _ => return None,
+        })
+    }
+
+    /// How it is performed on `comm`, as far as that is known before it begins; `arrival` if shared memory serves it.
+    pub(super) fn algorithm(&self, comm: &Comm, arrival: Option<Arrival>) -> Algorithm {
         if comm.is_inter() {
             return Algorithm::Between;
+        }
+        if let Some(arrival) = arrival {
+            let small = self.bytes(comm) as usize <= PAYLOAD;
+            return match (self, arrival) {
+                (_, Arrival::Count) if small => Algorithm::Counted,
+                (_, Arrival::Flags) if small => Algorithm::Flagged,
+                // That depends on the length of a block, too.
+                (Self::Alltoall(..), _) => Algorithm::Unknown,
+                _ => Algorithm::Shared,
+            };
         }
         match self {
             Self::Barrier => Algorithm::Dissemination,

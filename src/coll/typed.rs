@@ -7,6 +7,7 @@
 //! different ranks do not overlap, nor do inputs and outputs.
 
 use super::buffer::{Input, OpFold, Output, copy};
+use super::choice::Kind;
 use super::{Port, Scratch, allgatherv, fold};
 use crate::error::Result;
 
@@ -188,6 +189,37 @@ pub async unsafe fn alltoall<'a, 'b, P: Port>(
     Ok(())
 }
 
+/// [`alltoall`], where all pieces of all ranks have the same length.
+///
+/// # Safety
+/// See the module.
+///
+/// # Errors
+/// As for [`alltoall`].
+pub async unsafe fn alltoall_even<'a, 'b, P: Port>(
+    port: &P,
+    send: Option<impl Fn(usize) -> Input<'a>>,
+    recv: impl Fn(usize) -> Output<'b>,
+) -> Result<()> {
+    if let Some(mut meeting) = port.meeting(Kind::Alltoall) {
+        let read = |peer: usize, at: usize, to: &mut [u8]| {
+            let from = send.as_ref().map_or_else(|| recv(peer).as_input(), |send| send(peer));
+            // SAFETY: the module's contract; in place, nobody has written what is read.
+            unsafe { from.datatype.pack(from.count, from.addr, at, to) };
+        };
+        let write = |peer: usize, at: usize, from: &[u8]| {
+            let to = recv(peer);
+            // SAFETY: the module's contract.
+            unsafe { to.datatype.unpack(to.count, to.addr, at, from) };
+        };
+        if meeting.alltoall(recv(0).bytes(), read, write)? {
+            return Ok(());
+        }
+    }
+    // SAFETY: the caller's promise.
+    unsafe { alltoall(port, send, recv) }.await
+}
+
 /// At `root`, `recv` becomes the combination of everybody's `send`.
 ///
 /// # Safety
@@ -202,6 +234,21 @@ pub async unsafe fn reduce<P: Port>(
     fold: OpFold<'_>,
     root: usize,
 ) -> Result<()> {
+    let bytes = send.bytes();
+    if bytes > 0
+        && let Some(mut meeting) = port.meeting(Kind::Reduce)
+    {
+        let to = recv.filter(|_| port.rank() == root);
+        // SAFETY: the module's contract; each place has so many bytes.
+        let done = unsafe {
+            packed_places(send, to, |from, to| {
+                meeting.reduce(from, to, (bytes, send.datatype.size()), &fold, root)
+            })
+        }?;
+        if done {
+            return Ok(());
+        }
+    }
     // SAFETY: the module's contract.
     let mut acc = unsafe { send.copied() };
     if acc.is_empty() {
@@ -228,6 +275,20 @@ pub async unsafe fn allreduce<P: Port>(
     recv: Output<'_>,
     fold: OpFold<'_>,
 ) -> Result<()> {
+    let bytes = send.bytes();
+    if bytes > 0
+        && let Some(mut meeting) = port.meeting(Kind::Allreduce)
+    {
+        // SAFETY: the module's contract; both places have so many bytes.
+        let done = unsafe {
+            packed_places(send, Some(recv), |from, to| {
+                meeting.allreduce(from, to, (bytes, send.datatype.size()), &fold)
+            })
+        }?;
+        if done {
+            return Ok(());
+        }
+    }
     // SAFETY: the module's contract.
     let mut acc = unsafe { send.copied() };
     if acc.is_empty() {
@@ -236,6 +297,38 @@ pub async unsafe fn allreduce<P: Port>(
     fold::allreduce(port, &mut acc, &fold).await?;
     // SAFETY: the module's contract.
     unsafe { recv.write(&acc) }
+}
+
+/// Runs `work` on the places of packed operands and results (null, if there are none): the user's own where they are one run of
+/// bytes, else copies.
+///
+/// # Safety
+/// See the module; `send` may be `recv`.
+unsafe fn packed_places(
+    send: Input<'_>,
+    recv: Option<Output<'_>>,
+    work: impl FnOnce(*const u8, *mut u8) -> Result<bool>,
+) -> Result<bool> {
+    let mut copy = Scratch::default();
+    let from = send.run().unwrap_or_else(|| {
+        // SAFETY: the module's contract.
+        copy = unsafe { send.copied() };
+        copy.as_ptr()
+    });
+    let Some(recv) = recv else { return work(from, core::ptr::null_mut()) };
+    if send.bytes() > recv.bytes() {
+        return Err(crate::Error::Truncate { sent: send.bytes() as u64, room: recv.bytes() as u64 });
+    }
+    if let Some(to) = recv.as_input().run() {
+        return work(from, to.cast_mut());
+    }
+    let mut results = Scratch::zeroed(send.bytes());
+    let done = work(from, results.as_mut_ptr())?;
+    if done {
+        // SAFETY: the module's contract.
+        unsafe { recv.write(&results) }?;
+    }
+    Ok(done)
 }
 
 /// `recv` becomes the caller's block of the combination of everybody's `send`, of which rank `r` gets `counts(r)` elements.

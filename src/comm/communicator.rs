@@ -1,12 +1,13 @@
 //! A communicator: a context in which messages match, and the processes that its ranks name.
 
 use super::{Attributes, ErrhandlerSlot, Group, Topology, lock};
+use crate::coll::shared::Seat;
 use crate::error::{Error, Result};
 use crate::events::CommEvents;
 use crate::info::Info;
 use crate::job::contexts;
 use crate::p2p::Channel;
-use crate::sync::{AtomicU32, Mutex, Ordering};
+use crate::sync::{AtomicU32, Elided, ElidedGuard, Mutex, Ordering};
 use core::ptr::NonNull;
 use std::sync::Arc;
 
@@ -29,6 +30,8 @@ pub struct Comm {
     /// The channels of `context` and `context + 1`, once an engine has opened it.
     channels: Option<[NonNull<Channel>; 2]>,
     lease: Option<Lease>,
+    /// This rank's place in the memory that collectives share.
+    seat: Elided<Seat>,
     /// Nonblocking collectives begun.
     begun: AtomicU32,
     name: Mutex<Vec<u8>>,
@@ -73,6 +76,7 @@ impl Comm {
             local,
             channels: None,
             lease: None,
+            seat: Elided::default(),
             begun: AtomicU32::new(0),
             name: Mutex::default(),
             info: Mutex::default(),
@@ -243,6 +247,13 @@ impl Comm {
         let size = self.peers.size();
         // A negative rank is a large unsigned one.
         if (rank as u32) < size { Ok(()) } else { Err(Error::Rank { rank, size: size as i32 }) }
+    }
+
+    /// This rank's place in the memory that the members' collectives share, locked if `shared` (several threads may be inside
+    /// the engine).
+    #[inline]
+    pub(crate) fn seat(&self, shared: bool) -> ElidedGuard<'_, Seat> {
+        self.seat.lock(shared)
     }
 
     /// The number of the next nonblocking collective, which is the same on all ranks: they begin them in the same order.

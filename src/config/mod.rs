@@ -194,6 +194,27 @@ impl Config {
         Duration::from_millis(self.number(Id::NapMs))
     }
 
+    /// Whether communicators get shared memory for their collectives.
+    #[inline]
+    #[must_use]
+    pub fn coll_shared(&self) -> bool {
+        self.number(Id::CollShared) == 1
+    }
+
+    /// Most bytes of a piece of a collective.
+    #[inline]
+    #[must_use]
+    pub fn coll_piece(&self) -> usize {
+        self.number(Id::CollPiece) as usize
+    }
+
+    /// How often a rank that waits in a collective gives its CPU away; `None` where every rank has a CPU.
+    #[inline]
+    #[must_use]
+    pub fn coll_yields(&self) -> Option<u32> {
+        self.place.is_crowded().then(|| self.number(Id::CollYields) as u32)
+    }
+
     /// Whether senders fence.
     #[must_use]
     pub fn fences_on_both_sides(&self) -> bool {

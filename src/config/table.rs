@@ -3,6 +3,7 @@
 //! To add one: a row here, and an accessor in [`super::Config`] for the code that obeys it. Environment (`PERUSAL_…`), tune file,
 //! MPI_T, `perusal info --cvars` and its checks follow from the row.
 
+use crate::coll::choice::WAYS;
 use crate::job::layout::{MAX_BULK, MAX_CELLS, MIN_BULK, MIN_CELLS};
 use crate::limits::EVENT_BUFFER;
 use crate::tool::Category;
@@ -195,6 +196,31 @@ table! {
     EventBuffer => "event_buffer", "PERUSAL_EVENT_BUFFER", Events, Local, Always, UserDetail,
         Kind::Number(|_| (0, EVENT_BUFFER as u64)), |_| 0,
         "entries of the buffer of an MPI_T event handle that is made without the hint perusal_event_buffer; 0: no buffer";
+    CollShared => "coll_shared", "PERUSAL_COLL_SHARED", Collectives, AllEqual, BetweenCollectives, UserDetail,
+        Kind::Choice(&SWITCH), |_| 1,
+        "whether the blocking collectives of a communicator get shared memory when its members first meet; off: they go by messages";
+    CollBarrier => "coll_barrier", "PERUSAL_COLL_BARRIER", Collectives, AllEqual, BetweenCollectives, TunerBasic,
+        Kind::Choice(&WAYS), |_| 0,
+        "how MPI_Barrier is done: messages, or shared memory with a count or with flags; auto: a count where ranks outnumber CPUs";
+    CollBcast => "coll_bcast", "PERUSAL_COLL_BCAST", Collectives, AllEqual, BetweenCollectives, TunerBasic,
+        Kind::Choice(&WAYS), |_| 0, "how MPI_Bcast is done, as coll_barrier";
+    CollAllgather => "coll_allgather", "PERUSAL_COLL_ALLGATHER", Collectives, AllEqual, BetweenCollectives, TunerBasic,
+        Kind::Choice(&WAYS), |_| 0, "how MPI_Allgather is done, as coll_barrier";
+    CollAlltoall => "coll_alltoall", "PERUSAL_COLL_ALLTOALL", Collectives, AllEqual, BetweenCollectives, TunerBasic,
+        Kind::Choice(&WAYS), |_| 0, "how MPI_Alltoall is done up to coll_alltoall_most, as coll_barrier";
+    CollReduce => "coll_reduce", "PERUSAL_COLL_REDUCE", Collectives, AllEqual, BetweenCollectives, TunerBasic,
+        Kind::Choice(&WAYS), |_| 0, "how MPI_Reduce is done, as coll_barrier";
+    CollAllreduce => "coll_allreduce", "PERUSAL_COLL_ALLREDUCE", Collectives, AllEqual, BetweenCollectives, TunerBasic,
+        Kind::Choice(&WAYS), |_| 0, "how MPI_Allreduce is done, as coll_barrier";
+    CollPiece => "coll_piece", "PERUSAL_COLL_PIECE", Collectives, AllEqual, BetweenCollectives, TunerBasic,
+        Kind::Number(|_| (4096, 1 << 30)), |_| 64 << 10,
+        "most bytes of a piece in which collectives go through shared memory";
+    CollAlltoallMost => "coll_alltoall_most", "PERUSAL_COLL_ALLTOALL_MOST", Collectives, AllEqual, BetweenCollectives, TunerBasic,
+        Kind::Number(|_| (0, 1 << 30)), |_| 32 << 10,
+        "largest block in bytes of an MPI_Alltoall that goes through shared memory in several pieces; what fits into one always does";
+    CollYields => "coll_yields", "PERUSAL_COLL_YIELDS", Collectives, Local, Always, TunerBasic,
+        Kind::Number(|_| (0, 100_000)), |_| 64,
+        "times that a rank that waits in a collective gives its CPU away, where ranks outnumber CPUs, before it waits as for a message";
     BindTo => "bind_to", "PERUSAL_BIND_TO", Job, Readonly, Never, UserBasic,
         Kind::Text, |_| 0,
         "what the launcher binds ranks to, as its option --bind-to; empty: an equal share of the cores if ranks do not outnumber them";

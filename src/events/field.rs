@@ -323,10 +323,14 @@ named! {
     Ring c"ring",
     /// Every pair exchanges once.
     Pairwise c"pairwise",
-    /// Through memory that all ranks share.
+    /// Through memory that all ranks share, in pieces.
     Shared c"shared_memory",
     /// Between the two groups of an intercommunicator.
     Between c"between_groups",
+    /// One round in shared memory, on a count; who comes last does what is common to all.
+    Counted c"shared_count",
+    /// One round in shared memory, on flags that everybody looks at.
+    Flagged c"shared_flags",
 }
 
 #[cfg(test)]

@@ -13,13 +13,13 @@ use crate::{Error, Result};
 /// "perusal" and the byte order.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"perusal\x01");
 /// Version of the segment's layout and protocols; ranks and launcher must have the same.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Words that the engine may share for what is measured or chosen once a job.
 pub const TUNING_WORDS: usize = 32;
 
 /// The header over mapped bytes. Offsets are part of the format: magic 0, version 8, ranks 12, cells 16, bulk 20,
-/// total 24, job id 32, launcher 40, usable CPUs 44, sender fences 48, abort 128, next context 256, tuning 384.
+/// total 24, job id 32, launcher 40, usable CPUs 44, sender fences 48, abort 128, next context 256, tuning 384, areas 1024.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Header {
@@ -41,6 +41,9 @@ pub struct Header {
     _apart2: [u8; 124],
     /// Free for the engine: what one rank measures or decides for all. All zero at first.
     pub tuning: [AtomicU64; TUNING_WORDS],
+    _apart3: [u8; 384],
+    /// How many members each area for collectives still has; 0 for a free one.
+    pub(super) areas: [AtomicU32; crate::limits::AREAS],
 }
 
 #[cfg(not(perusal_loom))]
@@ -49,6 +52,7 @@ const _: () = {
     assert!(core::mem::offset_of!(Header, abort) == 128);
     assert!(core::mem::offset_of!(Header, next_context) == 256);
     assert!(core::mem::offset_of!(Header, tuning) == 384);
+    assert!(core::mem::offset_of!(Header, areas) == 1024);
 };
 
 /// What the creator of a job decides; see [`Header::write`].

@@ -4,12 +4,14 @@
 //! header | context-id table | rank block × n | ring (from, to) × n² | extra
 //! rank block:  telemetry page | roster entry | doorbell area
 //! ring:        control (3 × 128 B: producer's, consumer's, spare) | cells (C × 64 B) | bulk (B bytes)
+//! extra:       area for collectives × 256
+//! area:        counts | outcomes | sleepers | slots of each member | (page) bulk: 4 parts
 //! ```
 //!
 //! Regions, rank blocks and rings start on pages. All numbers are `u64`; a size that does not fit is an error.
 
 use crate::config::{Id, Settings};
-use crate::limits::{APART, LINE, PAGE};
+use crate::limits::{APART, AREA_PART, AREA_PARTS, AREA_ROUNDS, AREA_SLOT, AREAS, LINE, PAGE};
 use crate::{Error, Result};
 
 /// Bytes of the header region.
@@ -91,7 +93,37 @@ pub struct Layout {
     ring: u64,
     rings_at: u64,
     extra_at: u64,
-    extra: u64,
+    area: AreaLayout,
+}
+
+/// Sizes within an area for the collectives of one communicator, the same for all of them. All in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AreaLayout {
+    /// Where the bits of sleepers begin; before them are counts and outcomes.
+    pub sleepers: u64,
+    /// Where the slots of member 0 begin.
+    pub slots: u64,
+    /// Where the bulk begins: whole pages; all before is the control.
+    pub bulk: u64,
+    /// One part of the bulk; whole pages.
+    pub part: u64,
+}
+
+impl AreaLayout {
+    fn of(ranks: u64) -> Option<Self> {
+        let sleepers = (AREA_ROUNDS * (APART + AREA_SLOT)) as u64;
+        let slots = sleepers + (ranks.div_ceil(64) * 8).next_multiple_of(APART as u64);
+        let bulk = pages(slots.checked_add(ranks.checked_mul((AREA_ROUNDS * AREA_SLOT) as u64)?)?)?;
+        // A page at least for each member.
+        let part = (AREA_PART as u64).max(ranks.checked_mul(PAGE64)?);
+        Some(Self { sleepers, slots, bulk, part })
+    }
+
+    /// The whole area.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.bulk + self.part * AREA_PARTS as u64
+    }
 }
 
 /// Where the parts of one ring lie, in bytes from the start of the segment.
@@ -132,14 +164,9 @@ impl Layout {
         let ring = pages(RING_CONTROL + u64::from(geometry.cells) * LINE as u64 + u64::from(geometry.bulk))?;
         let rings_at = (HEADER + CONTEXT_TABLE).checked_add(rank_block.checked_mul(n)?)?;
         let extra_at = rings_at.checked_add(ring.checked_mul(n.checked_mul(n)?)?)?;
-        (extra_at <= i64::MAX as u64).then_some(Self {
-            geometry,
-            rank_block,
-            ring,
-            rings_at,
-            extra_at,
-            extra: 0,
-        })
+        let area = AreaLayout::of(n)?;
+        let end = extra_at.checked_add(area.total().checked_mul(AREAS as u64)?)?;
+        (end <= i64::MAX as u64).then_some(Self { geometry, rank_block, ring, rings_at, extra_at, area })
     }
 
     /// What the layout was made from.
@@ -159,7 +186,7 @@ impl Layout {
     /// Length of the segment in bytes of address space.
     #[must_use]
     pub fn total(&self) -> u64 {
-        self.extra_at + self.extra
+        self.extra_at + self.area.total() * AREAS as u64
     }
 
     /// Start of the context-id table.
@@ -233,10 +260,25 @@ impl Layout {
         RingOffsets { control, cells, bulk: cells + u64::from(self.geometry.cells) * LINE as u64 }
     }
 
-    /// Start and bytes of the region kept for shared allocations; its size is 0 for now.
+    /// Start and bytes of the region behind the rings: areas for collectives.
     #[must_use]
     pub fn extra(&self) -> (u64, u64) {
-        (self.extra_at, self.extra)
+        (self.extra_at, self.area.total() * AREAS as u64)
+    }
+
+    /// Sizes within an area.
+    #[inline]
+    #[must_use]
+    pub fn area_layout(&self) -> AreaLayout {
+        self.area
+    }
+
+    /// Start of area `index`, which must be in `0..AREAS`; on a page.
+    #[inline]
+    #[must_use]
+    pub fn area(&self, index: u32) -> u64 {
+        debug_assert!((index as usize) < AREAS);
+        self.extra_at + u64::from(index) * self.area.total()
     }
 }
 
@@ -296,6 +338,19 @@ mod tests {
             assert!(ring.control.is_multiple_of(PAGE64));
             assert!(ring.cells.is_multiple_of(64));
             assert!(ring.bulk.is_multiple_of(64));
+        }
+    }
+
+    #[test]
+    fn areas_lie_behind_the_rings_and_have_room_for_every_rank() {
+        for ranks in [1, 2, 64, 65, 1000] {
+            let l = layout(ranks);
+            let area = l.area_layout();
+            assert!(area.slots - area.sleepers >= u64::from(ranks).div_ceil(64) * 8);
+            assert!(area.bulk - area.slots >= u64::from(ranks) * (AREA_ROUNDS * AREA_SLOT) as u64);
+            assert!(area.part >= u64::from(ranks) * PAGE64 && area.bulk.is_multiple_of(PAGE64));
+            assert_eq!(l.area(0), l.extra().0);
+            assert_eq!(l.area(AREAS as u32 - 1) + area.total(), l.total());
         }
     }
 

@@ -10,6 +10,7 @@
 //!   producer has rung.
 //! - R2: mapped words that more than one process may touch are atomics; their types accept every bit pattern.
 
+pub mod areas;
 pub mod contexts;
 pub mod cpus;
 pub mod header;
@@ -25,6 +26,7 @@ use crate::config::{Place, Settings};
 use crate::sync::{Arc, AtomicBool, Ordering};
 use crate::{Error, Result};
 
+pub use areas::Areas;
 pub use contexts::Contexts;
 pub use header::{Abort, Header};
 pub use layout::{Geometry, Layout, RingOffsets};
@@ -182,6 +184,13 @@ impl Memory {
     #[must_use]
     pub fn contexts(&self) -> Contexts<'_> {
         Contexts { memory: self }
+    }
+
+    /// The areas for collectives.
+    #[inline]
+    #[must_use]
+    pub fn areas(&self) -> Areas<'_> {
+        Areas { memory: self }
     }
 
     fn check(&self, rank: u32) {

@@ -124,12 +124,24 @@ impl Segment {
         Ok(())
     }
 
+    /// Gives the memory of `len` bytes from `offset` on back (whole pages); taken again, it is all zero. Whether the kernel
+    /// did so.
+    #[must_use]
+    pub fn give_back(&self, offset: u64, len: u64) -> bool {
+        let inside = offset.checked_add(len).is_some_and(|end| end <= self.len());
+        inside && self.fallocate(libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE, offset, len).is_ok()
+    }
+
     fn allocate(&self, offset: u64, len: u64) -> std::io::Result<()> {
+        self.fallocate(0, offset, len)
+    }
+
+    fn fallocate(&self, mode: libc::c_int, offset: u64, len: u64) -> std::io::Result<()> {
         loop {
             // Lossless: both lie within the mapping, whose length is an isize.
             let (offset, len) = (offset.cast_signed(), len.cast_signed());
             // SAFETY: integers only, on a descriptor that `file` keeps open.
-            if unsafe { libc::fallocate(self.fd(), 0, offset, len) } == 0 {
+            if unsafe { libc::fallocate(self.fd(), mode, offset, len) } == 0 {
                 return Ok(());
             }
             let error = std::io::Error::last_os_error();
@@ -207,6 +219,22 @@ mod tests {
         let segment = Segment::create(1 << 40).unwrap();
         segment.reserve((1 << 40) - 4096, 4096).unwrap();
         assert_eq!(segment.file.metadata().map(|m| std::os::unix::fs::MetadataExt::blocks(&m)).unwrap(), 8);
+    }
+
+    #[test]
+    fn memory_that_was_given_back_is_zero_when_it_is_taken_again() {
+        use std::os::unix::fs::MetadataExt;
+        let segment = Segment::create(1 << 20).unwrap();
+        segment.reserve(4096, 8192).unwrap();
+        let byte = segment.at(5000, 1).unwrap();
+        // SAFETY: reserved, inside the mapping, and touched by this thread alone.
+        unsafe { byte.write_volatile(7) };
+        assert!(segment.give_back(4096, 8192));
+        assert_eq!(segment.file.metadata().unwrap().blocks(), 0);
+        segment.reserve(4096, 8192).unwrap();
+        // SAFETY: as above.
+        assert_eq!(unsafe { byte.read_volatile() }, 0);
+        assert!(!segment.give_back(1 << 20, 4096));
     }
 
     #[test]

@@ -144,7 +144,10 @@ impl Incoming {
         while bits != 0 {
             let peer = word as u32 * 64 + bits.trailing_zeros();
             bits &= bits - 1;
-            if peer < engine.size() && peer != engine.rank() {
+            if peer == engine.rank() {
+                // No ring has anything, but a word that a thread of this rank waits for was written.
+                engine.something_happened();
+            } else if peer < engine.size() {
                 self.watch(engine, peer);
                 handled += self.drain(engine, peer);
             }

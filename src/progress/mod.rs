@@ -5,6 +5,7 @@
 
 mod background;
 mod crowd;
+mod flag;
 mod incoming;
 mod pace;
 mod wait;

@@ -1,0 +1,253 @@
+//! Rounds of collectives: nobody is ahead of who has not come, slots are read when they are written and written again when
+//! they are read, who comes last has seen all, and who goes to sleep is woken.
+//!
+//! Run:   .ci/loom coll_flags
+//! Bound: 2 and 3 threads, every interleaving with at most 2 preemptions (LOOM_MAX_PREEMPTIONS raises that); two rounds can
+//!        be under way at once (`DEPTH`), so that slots come again in every model.
+#![cfg(perusal_loom)]
+
+use loom::sync::Arc;
+use loom::thread;
+use perusal::coll::shared::{Arrival, Arrived, HeapArea, Rounds};
+use perusal::doorbell::{Bell, Fences, Futex};
+use perusal::sync::AtomicU64;
+use std::time::Duration;
+
+type Member = Rounds<HeapArea>;
+
+fn model(body: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(2.max(builder.preemption_bound.unwrap_or(0)));
+    builder.check(body);
+}
+
+fn until(mut done: impl FnMut() -> bool) {
+    while !done() {
+        thread::yield_now();
+    }
+}
+
+fn enter(member: &mut Member, arrival: Arrival) {
+    member.begin(arrival);
+    until(|| member.may_enter().expect("sound"));
+}
+
+/// Runs `body` as every member of `members`.
+fn members(count: usize, body: fn(&mut Member, usize)) {
+    let area = HeapArea::new(count);
+    let others: Vec<_> = (1..count)
+        .map(|me| {
+            let area = area.clone();
+            thread::spawn(move || body(&mut Rounds::new(area, me), me))
+        })
+        .collect();
+    body(&mut Rounds::new(area, 0), 0);
+    others.into_iter().for_each(|other| other.join().unwrap());
+}
+
+fn say(member: &Member, word: u64) {
+    // SAFETY: entered, and not published.
+    member.write(|slot| unsafe { (*slot).what = word });
+}
+
+fn heard(member: &Member, from: usize) -> u64 {
+    // SAFETY: the round is complete, or the slot was published.
+    member.read(from, |slot| unsafe { (*slot).what })
+}
+
+/// A sum to all: who comes last adds up.
+fn sum_by_count(member: &mut Member, members: usize, word: u64) -> u64 {
+    enter(member, Arrival::Count);
+    say(member, word);
+    let sum = if member.arrive().expect("sound") == Arrived::Last {
+        let sum = (0..members).map(|from| heard(member, from)).sum();
+        // SAFETY: arrived last.
+        member.write_outcome(|outcome| unsafe { (*outcome).what = sum });
+        member.finish();
+        sum
+    } else {
+        let round = member.round();
+        until(|| member.is_complete(round).expect("sound"));
+        // SAFETY: complete.
+        member.read_outcome(|outcome| unsafe { (*outcome).what })
+    };
+    member.leave();
+    sum
+}
+
+/// A sum to all: everybody adds up.
+fn sum_by_flags(member: &mut Member, members: usize, word: u64) -> u64 {
+    enter(member, Arrival::Flags);
+    say(member, word);
+    assert_eq!(member.arrive().expect("sound"), Arrived::Somewhere);
+    let round = member.round();
+    until(|| member.is_complete(round).expect("sound"));
+    let sum = (0..members).map(|from| heard(member, from)).sum();
+    member.leave();
+    sum
+}
+
+/// The root's word to all; nobody waits for the others.
+fn broadcast(member: &mut Member, me: usize, root: usize, word: u64, arrival: Arrival) -> u64 {
+    enter(member, arrival);
+    let heard = if me == root {
+        say(member, word);
+        member.publish();
+        word
+    } else {
+        let round = member.round();
+        until(|| member.has_published(root, round).expect("sound"));
+        heard(member, root)
+    };
+    if (me != root || arrival == Arrival::Count) && member.arrive().expect("sound") == Arrived::Last {
+        member.finish();
+    }
+    member.leave();
+    heard
+}
+
+#[test]
+fn a_counted_sum_is_everybodys_and_slots_come_again() {
+    model(|| {
+        members(2, |member, me| {
+            for round in 0..4 {
+                assert_eq!(sum_by_count(member, 2, 10 * round + me as u64 + 1), 20 * round + 3);
+            }
+        });
+    });
+}
+
+/// Nobody waits here: loom explores no further where three threads spin.
+#[test]
+fn of_three_exactly_one_comes_last_and_has_seen_all() {
+    model(|| {
+        let area = HeapArea::new(3);
+        let arrive = |area: HeapArea, me: usize| {
+            let mut member = Rounds::new(area, me);
+            member.begin(Arrival::Count);
+            say(&member, 1 << me);
+            let last = member.arrive().expect("sound") == Arrived::Last;
+            if last {
+                assert_eq!((0..3).map(|from| heard(&member, from)).sum::<u64>(), 7);
+                member.finish();
+            }
+            last
+        };
+        let others: Vec<_> = (1..3)
+            .map(|me| {
+                let area = area.clone();
+                thread::spawn(move || arrive(area, me))
+            })
+            .collect();
+        let mut last = usize::from(arrive(area, 0));
+        last += others.into_iter().map(|other| usize::from(other.join().unwrap())).sum::<usize>();
+        assert_eq!(last, 1);
+    });
+}
+
+#[test]
+fn a_flagged_sum_is_everybodys_and_slots_come_again() {
+    model(|| {
+        members(2, |member, me| {
+            for round in 0..4 {
+                assert_eq!(sum_by_flags(member, 2, 10 * round + me as u64 + 1), 20 * round + 3);
+            }
+        });
+    });
+}
+
+#[test]
+fn roots_that_run_ahead_overwrite_nothing() {
+    for arrival in [Arrival::Count, Arrival::Flags] {
+        model(move || {
+            let body: fn(&mut Member, usize) = match arrival {
+                Arrival::Count => |member, me| {
+                    for round in 0..4 {
+                        assert_eq!(broadcast(member, me, 0, round + 7, Arrival::Count), round + 7);
+                    }
+                },
+                Arrival::Flags => |member, me| {
+                    for round in 0..4 {
+                        assert_eq!(broadcast(member, me, 0, round + 7, Arrival::Flags), round + 7);
+                    }
+                },
+            };
+            members(2, body);
+        });
+    }
+}
+
+#[test]
+fn rounds_of_both_kinds_follow_each_other() {
+    model(|| {
+        members(2, |member, me| {
+            assert_eq!(sum_by_count(member, 2, 1 + me as u64), 3);
+            assert_eq!(broadcast(member, me, 1, 9, Arrival::Flags), 9);
+            assert_eq!(sum_by_flags(member, 2, 2 + me as u64), 5);
+            assert_eq!(broadcast(member, me, 0, 8, Arrival::Count), 8);
+            assert_eq!(sum_by_count(member, 2, 3 + me as u64), 7);
+        });
+    });
+}
+
+const FENCES: Fences = Fences::BothSides;
+/// loom's futex knows no time.
+const LONG: Duration = Duration::from_secs(3600);
+
+struct Words {
+    state: Futex,
+    bits: Vec<AtomicU64>,
+}
+
+fn bell(words: &Arc<Words>) -> Bell {
+    // SAFETY: every thread that uses the bell keeps `words`.
+    unsafe { Bell::over_parts(&words.state, &words.bits) }
+}
+
+/// Sleeps until `done`, as the engine does: registered, and asleep only after one more look.
+fn sleep_until(member: &mut Member, bell: Bell, mut done: impl FnMut(&mut Member) -> bool) {
+    loop {
+        if done(member) {
+            return;
+        }
+        member.register(FENCES);
+        if done(member) {
+            return;
+        }
+        bell.sleep(FENCES, LONG, || false);
+        bell.take(0);
+    }
+}
+
+#[test]
+fn who_sleeps_for_a_round_is_woken_by_who_completes_it() {
+    for arrival in [Arrival::Count, Arrival::Flags] {
+        model(move || {
+            let area = HeapArea::new(2);
+            let words: Vec<Arc<Words>> = (0..2)
+                .map(|_| Arc::new(Words { state: Futex::default(), bits: vec![AtomicU64::new(0)] }))
+                .collect();
+            let run = move |area: HeapArea, words: Vec<Arc<Words>>, me: usize| {
+                let mut member = Rounds::new(area, me);
+                for _ in 0..2 {
+                    member.begin(arrival);
+                    assert!(member.may_enter().expect("sound"));
+                    if member.arrive().expect("sound") == Arrived::Last {
+                        member.finish();
+                    }
+                    member.wake(FENCES, |sleeper| bell(&words[sleeper]).ring(sleeper));
+                    let round = member.round();
+                    sleep_until(&mut member, bell(&words[me]), |m| m.is_complete(round).expect("sound"));
+                    member.unregister();
+                    member.leave();
+                }
+            };
+            let other = {
+                let (area, words) = (area.clone(), words.clone());
+                thread::spawn(move || run(area, words, 1))
+            };
+            run(area, words, 0);
+            other.join().unwrap();
+        });
+    }
+}
