@@ -21,6 +21,7 @@ use crate::error::{Error, Result};
 use crate::events::{Detail, Event, Registry};
 use crate::job::{Job, State};
 use crate::tool::event::delivery;
+use crate::trace::Recording;
 use core::ffi::c_int;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::ThreadId;
@@ -36,6 +37,8 @@ struct Process {
     engine: Engine,
     /// The highest thread level that the engine serves.
     most: c_int,
+    /// To the end of the process, as the engine.
+    _recording: Option<Recording>,
 }
 
 struct World {
@@ -182,6 +185,7 @@ fn make(level: c_int, settings: &Settings) -> Result<&'static Process> {
     let (rank, size) = (job.rank(), job.size());
     let shared = level == abi::MPI_THREAD_MULTIPLE;
     delivery::set_shared(shared);
+    let recording = Recording::of_job(&job, registry());
     // SAFETY: below MPI_THREAD_MULTIPLE the program promises to call from one thread at a time (MPI 5.0 §11.6.2).
     let engine = unsafe { Engine::with(job, settings, shared, registry().clone()) }?;
     let world = engine.open(Comm::world(rank, size, engine.registry().attach(abi::MPI_COMM_WORLD)))?;
@@ -191,7 +195,7 @@ fn make(level: c_int, settings: &Settings) -> Result<&'static Process> {
     comms::install(Arc::new(world), Arc::new(itself));
     environment::install(engine.config().in_force());
     install_hooks();
-    Ok(ENGINE.get_or_init(|| Process { engine, most: level }))
+    Ok(ENGINE.get_or_init(|| Process { engine, most: level, _recording: recording }))
 }
 
 fn own_rank() -> Option<u32> {

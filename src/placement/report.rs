@@ -5,6 +5,12 @@ use std::fmt::Write as _;
 use crate::placement::{Placement, Topology};
 
 impl Placement {
+    /// The CPUs that a rank is bound to, as "0-3,8"; empty if it is not bound.
+    #[must_use]
+    pub fn cpus_of(&self, rank: u32) -> String {
+        self.ranks.get(rank as usize).map_or_else(String::new, |cpus| ranges(cpus.clone()))
+    }
+
     /// One line of what was done and why, and one line a rank: its CPUs, cores, sockets and NUMA nodes.
     #[must_use]
     pub fn report(&self, topology: &Topology, usable: u32) -> String {

@@ -14,6 +14,10 @@ use std::path::Path;
 /// [`Error::Trace`] with the path, if the file cannot be read, is no trace, or one of another version. What is torn or
 /// spoiled behind a sound header is left out, and counted in [`RankTrace::unreadable`].
 pub fn read(path: &Path) -> Result<Trace> {
+    with_bytes(path, read_bytes)
+}
+
+fn with_bytes<R>(path: &Path, read: impl FnOnce(&[u8]) -> Result<R>) -> Result<R> {
     let wrong = |what: String| Error::Trace(format!("{}: {what}", path.display()));
     let file = std::fs::File::open(path).map_err(|error| wrong(error.to_string()))?;
     let length = file.metadata().map_err(|error| wrong(error.to_string()))?.len();
@@ -23,9 +27,52 @@ pub fn read(path: &Path) -> Result<Trace> {
     // SAFETY: a private mapping for reading. Bytes that a living job changes under us can be read torn, and everything read
     // is checked as bytes; a file that is cut meanwhile ends this process by SIGBUS, as for any reader by mapping.
     let map = unsafe { memmap2::Mmap::map(&file) }.map_err(|error| wrong(error.to_string()))?;
-    read_bytes(&map).map_err(|error| match error {
+    read(&map).map_err(|error| match error {
         Error::Trace(what) => wrong(what),
         other => other,
+    })
+}
+
+/// How much a trace holds, without reading all of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tally {
+    /// Ranks that recorded.
+    pub recorded: u32,
+    /// Ranks of the job.
+    pub ranks: u32,
+    /// Ranks that recorded and did not come to MPI_Finalize.
+    pub cut: u32,
+    /// Records.
+    pub records: u64,
+    /// Events that have none.
+    pub dropped: u64,
+    /// An errno for which a rank stopped recording; 0 if none did.
+    pub stopped_by: i32,
+    /// Bytes of the file.
+    pub bytes: u64,
+}
+
+/// Counts what a trace holds.
+///
+/// # Errors
+/// As [`read`].
+pub fn tally(path: &Path) -> Result<Tally> {
+    with_bytes(path, |bytes| {
+        let count = format::check_header(bytes)?;
+        let mut tally = Tally { ranks: count, bytes: bytes.len() as u64, ..Tally::default() };
+        for rank in (0..count).map(|rank| rank_block(bytes, rank)).filter(|rank| rank.pid != 0) {
+            tally.recorded += 1;
+            tally.cut += u32::from(!rank.complete);
+            tally.dropped = tally.dropped.saturating_add(rank.dropped);
+            tally.stopped_by = if tally.stopped_by == 0 { rank.stopped_by } else { tally.stopped_by };
+        }
+        for window in windows(bytes, count) {
+            let records = bytes.get(window.from as usize..window.to as usize).unwrap_or_default();
+            let records = records.as_chunks::<{ format::RECORD as usize }>().0;
+            // Trace rule 3: those that are there come first.
+            tally.records += records.partition_point(|record| record[..8] != [0; 8]) as u64;
+        }
+        Ok(tally)
     })
 }
 
@@ -269,7 +316,8 @@ impl Stream<'_> {
 
 /// What an entry says, but for the queues.
 fn record(entry: &Entry, event: Event, when: u64, stream: u16) -> Record {
-    let Entry { id, context, send, first, second, third, .. } = *entry;
+    let Entry { id, context, first, second, third, .. } = *entry;
+    let send = entry.send && event.is_peruse();
     let peer = first.cast_signed();
     let short = |word: u32| u16::try_from(word).unwrap_or(u16::MAX);
     let byte = |word: u32| u8::try_from(word).unwrap_or(u8::MAX);

@@ -19,6 +19,7 @@ use crate::events::{Detail, Event, Registry, inside_callback};
 use crate::job::{Job, State, contexts};
 use crate::p2p::Request;
 use crate::sync::{AtomicU8, Mutex, Ordering};
+use crate::trace::Recording;
 use core::any::Any;
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, TryLockError};
@@ -71,6 +72,8 @@ struct Parked {
 /// A rank's engine and what is kept until it is done with it.
 pub(super) struct Member {
     engine: Engine,
+    /// As long as the engine.
+    _recording: Option<Recording>,
     fate: Arc<Fate>,
     inside: RwLock<()>,
     parked: Mutex<Vec<Parked>>,
@@ -113,10 +116,13 @@ impl Member {
         fate: Arc<Fate>,
         fatal: Box<dyn Fn(String) + Send + Sync>,
     ) -> Result<Self> {
+        let registry = Registry::new(fatal);
+        let recording = Recording::of_job(&job, &registry);
         // SAFETY: without `shared` there is one thread, says the caller.
-        let engine = unsafe { Engine::new(job, shared, Registry::new(fatal)) }?;
+        let engine = unsafe { Engine::new(job, shared, registry) }?;
         Ok(Self {
             engine,
+            _recording: recording,
             fate,
             inside: RwLock::new(()),
             parked: Mutex::default(),

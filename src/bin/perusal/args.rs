@@ -10,6 +10,7 @@ use perusal::placement::Policy;
 
 use crate::environment::{Change, Changes};
 use crate::tokens::Known;
+use crate::trace::Request;
 
 /// Run a program on several ranks of this machine.
 ///
@@ -82,6 +83,13 @@ struct Options {
     /// More ranks than CPUs are always allowed; accepted
     #[arg(long = "oversubscribe", aliases = ["nooversubscribe", "no-oversubscribe", "use-hwthread-cpus"])]
     oversubscribe: bool,
+
+    /// Write a trace of what messages and queues do; see docs/tracing.md
+    #[arg(long = "trace", value_name = "FILE")]
+    trace: Option<OsString>,
+    /// The most that each rank may write to it: bytes, with K, M, G or T behind; "none" for no limit [default: 256M]
+    #[arg(long = "trace-limit", value_name = "SIZE")]
+    trace_limit: Option<String>,
 
     /// Hosts; only this machine is possible
     #[arg(long = "host", aliases = ["hosts"], short = 'H', value_name = "HOSTS", hide = true)]
@@ -156,6 +164,8 @@ pub struct Plan {
     pub policy: Policy,
     /// Whether to say where ranks were put.
     pub report_bindings: bool,
+    /// Where the trace goes, if there is one.
+    pub trace: Option<Request>,
     /// What was taken but means nothing here, a sentence each.
     pub notes: Vec<String>,
 }
@@ -211,6 +221,7 @@ fn plan(mut blocks: Vec<Options>, usable: u32) -> Result<Plan, Refusal> {
         stdin: Stdin::Rank(0),
         policy: Policy::default(),
         report_bindings: false,
+        trace: None,
         notes: vec![],
     };
     if let Some(seconds) = std::env::var_os("MPIEXEC_TIMEOUT") {
@@ -275,6 +286,17 @@ fn take_globals(plan: &mut Plan, block: &Options) -> Result<(), Refusal> {
     }
     for host in block.host.iter().flat_map(|hosts| hosts.split(',')) {
         check_host(host)?;
+    }
+    if let Some(path) = &block.trace {
+        plan.trace = Some(Request::new(path)?);
+    }
+    if let Some(size) = &block.trace_limit {
+        let Some(trace) = &mut plan.trace else {
+            return Err(Refusal::Text(format!(
+                "--trace-limit {size}: without --trace FILE there is no trace"
+            )));
+        };
+        trace.set_limit(size)?;
     }
     let mut note = |given: &[OsString], what: &str| {
         if !given.is_empty() {

@@ -2,8 +2,10 @@
 
 use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
 
 use perusal::job;
+use perusal::trace::PATH_VARIABLE;
 
 /// Variable that marks every process of a job, so that what was left behind can be found.
 pub const JOB_ID_VARIABLE: &str = "PERUSAL_JOB_ID";
@@ -51,8 +53,15 @@ pub fn of_app(changes: &Changes) -> Vec<CString> {
 }
 
 fn apply(own: Vec<(OsString, OsString)>, changes: &Changes) -> Vec<(OsString, OsString)> {
-    let reserved = [job::FD_VARIABLE, job::RANK_VARIABLE, job::SIZE_VARIABLE, JOB_ID_VARIABLE, APP_VARIABLE]
-        .map(OsString::from);
+    let reserved = [
+        job::FD_VARIABLE,
+        job::RANK_VARIABLE,
+        job::SIZE_VARIABLE,
+        JOB_ID_VARIABLE,
+        APP_VARIABLE,
+        PATH_VARIABLE,
+    ]
+    .map(OsString::from);
     let passed = |name: &OsString| {
         let listed = changes.only.as_ref().is_none_or(|only| only.contains(name));
         (listed || changes.set.contains(&Change::Pass(name.clone()))) && !reserved.contains(name)
@@ -69,7 +78,7 @@ fn apply(own: Vec<(OsString, OsString)>, changes: &Changes) -> Vec<(OsString, Os
 
 /// Who a rank is.
 #[derive(Debug, Clone, Copy)]
-pub struct Identity {
+pub struct Identity<'a> {
     /// The job's number.
     pub job_id: u64,
     /// The descriptor of the job's memory.
@@ -80,9 +89,11 @@ pub struct Identity {
     pub size: u32,
     /// Which of the job's programs it runs.
     pub app: usize,
+    /// The job's trace, if there is one.
+    pub trace: Option<&'a Path>,
 }
 
-impl Identity {
+impl Identity<'_> {
     /// What tells the rank who it is, as `execve` wants it.
     #[must_use]
     pub fn environment(&self) -> Vec<CString> {
@@ -93,7 +104,12 @@ impl Identity {
             (JOB_ID_VARIABLE, format!("{:016x}", self.job_id)),
             (APP_VARIABLE, self.app.to_string()),
         ];
-        numbers.into_iter().filter_map(|(name, value)| entry(name.into(), value.into())).collect()
+        let trace = self.trace.and_then(|path| entry(PATH_VARIABLE.into(), path.into()));
+        numbers
+            .into_iter()
+            .filter_map(|(name, value)| entry(name.into(), value.into()))
+            .chain(trace)
+            .collect()
     }
 }
 
@@ -142,9 +158,11 @@ mod tests {
 
     #[test]
     fn a_rank_is_told_who_it_is() {
-        let told = Identity { job_id: 0xab, fd: 100, rank: 3, size: 8, app: 1 }.environment();
+        let told = Identity { job_id: 0xab, fd: 100, rank: 3, size: 8, app: 1, trace: Some(Path::new("/t")) }
+            .environment();
         assert!(told.contains(&c"PERUSAL_RANK=3".to_owned()));
         assert!(told.contains(&c"PERUSAL_JOB_ID=00000000000000ab".to_owned()));
         assert!(told.contains(&c"PERUSAL_APPNUM=1".to_owned()));
+        assert!(told.contains(&c"PERUSAL_TRACE=/t".to_owned()));
     }
 }

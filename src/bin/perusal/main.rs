@@ -12,6 +12,7 @@ mod spawn;
 mod supervise;
 mod sys;
 mod tokens;
+mod trace;
 mod verdict;
 
 use std::ffi::OsString;
@@ -35,6 +36,9 @@ enum Command {
     Info,
     /// Analyse a trace: who waited for whom, queues, searches, messages; as a page, JSON or text.
     Report(report::Options),
+    /// Look at a trace that `perusal run --trace FILE` has written, or turn it into another format.
+    #[command(subcommand)]
+    Trace(trace::Command),
 }
 
 fn main() -> ExitCode {
@@ -53,5 +57,6 @@ fn main() -> ExitCode {
         Command::Run { args } => run::main("perusal run", &args),
         Command::Info => info::main(),
         Command::Report(options) => report::main(&options),
+        Command::Trace(command) => trace::main(&command),
     }
 }

@@ -42,7 +42,13 @@ pub fn main(name: &str, tokens: &[OsString]) -> ExitCode {
         sys::tell(&format!("{name}: note: {note}\n"));
     }
     match start(name, &plan, usable) {
-        Ok(supervisor) => ExitCode::from(supervisor.run()),
+        Ok(supervisor) => {
+            let status = supervisor.run();
+            if let Some(trace) = &plan.trace {
+                sys::tell(&format!("{name}: {}\n", trace.end(status)));
+            }
+            ExitCode::from(status)
+        }
         Err(failure) => {
             sys::tell(&format!("{name}: {}\n", failure.text));
             ExitCode::from(failure.status)
@@ -75,11 +81,17 @@ fn start<'a>(name: &'a str, plan: &'a Plan, usable: u32) -> Result<Supervisor<'a
     let (relay, relay_end) = relay.map_or((None, None), |(relay, end)| (Some(relay), Some(end)));
     let parts = Parts { name, plan, memory, signals, guard, relay, ignored, claim };
     let mut supervisor = Supervisor::new(parts).map_err(failure("epoll"))?;
+    if let Some(trace) = &plan.trace {
+        trace.begin(plan, &placement)?;
+    }
     let starter = Starter { plan, placement, relay_end: relay_end.map(OwnedFd::from), descriptors };
     match starter.start_all(&mut supervisor) {
         Ok(()) => Ok(supervisor),
         Err(failure) => {
             supervisor.give_up();
+            if let Some(trace) = &plan.trace {
+                trace.abandon();
+            }
             Err(failure)
         }
     }
@@ -138,6 +150,7 @@ impl Starter<'_> {
                     rank,
                     size: memory.size(),
                     app: number,
+                    trace: self.plan.trace.as_ref().map(|trace| trace.path.as_path()),
                 };
                 let env_of_rank = identity.environment();
                 let pid = spawn(&Start {

@@ -1,0 +1,208 @@
+//! Traces: what `perusal run --trace` does for one before and after the job, and `perusal trace`.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use clap::{Subcommand, ValueEnum};
+use perusal::clock;
+use perusal::placement::Placement;
+use perusal::trace::{self, export, file, format::Founding};
+
+use crate::args::Plan;
+use crate::sys;
+use crate::verdict::Failure;
+
+/// Bytes that each rank may write if nobody says otherwise: eight million records.
+const DEFAULT_LIMIT: u64 = 256 << 20;
+
+/// The trace that a job is to leave.
+#[derive(Debug)]
+pub struct Request {
+    /// Where; absolute, because ranks may have another working directory.
+    pub path: PathBuf,
+    /// Bytes that each rank may write.
+    limit: u64,
+}
+
+impl Request {
+    /// A trace at `path`.
+    ///
+    /// # Errors
+    /// What is wrong with the path, in words.
+    pub fn new(path: &OsStr) -> Result<Self, String> {
+        let path = std::path::absolute(path)
+            .map_err(|error| format!("--trace {}: {error}", path.to_string_lossy()))?;
+        Ok(Self { path, limit: DEFAULT_LIMIT })
+    }
+
+    /// Takes the argument of --trace-limit.
+    ///
+    /// # Errors
+    /// That it is no size, in words.
+    pub fn set_limit(&mut self, size: &str) -> Result<(), String> {
+        self.limit = limit_of(size).ok_or_else(|| {
+            format!("--trace-limit {size}: it must be a number of bytes, with K, M, G or T behind it or not, or \"none\"")
+        })?;
+        Ok(())
+    }
+
+    /// Makes the file.
+    ///
+    /// # Errors
+    /// What keeps it from being written; no rank is started then.
+    pub fn begin(&self, plan: &Plan, placement: &Placement) -> Result<(), Failure> {
+        let base = clock::read();
+        let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        let words = plan.apps[0].command.iter().map(|word| word.to_string_lossy());
+        let founding = Founding {
+            ranks: plan.ranks(),
+            limit: self.limit,
+            started: u64::try_from(started.as_nanos()).unwrap_or(0),
+            base_ticks: base.ticks,
+            base_nanoseconds: base.nanoseconds,
+            ticks_per_second: clock::source().ticks_per_second,
+            command: words.collect::<Vec<_>>().join(" "),
+            host: host.trim().to_owned(),
+            cpus: (0..plan.ranks()).map(|rank| placement.cpus_of(rank)).collect(),
+        };
+        file::create(&self.path, &founding).map_err(|error| Failure { status: 1, text: error.to_string() })
+    }
+
+    /// Takes back what [`Self::begin`] made, because the job could not be started.
+    pub fn abandon(&self) {
+        // It was there a moment ago and has nothing in it; if it is gone, so much the better.
+        let _ = std::fs::remove_file(&self.path);
+    }
+
+    /// Notes how the job ended, and says what there is and how to look at it.
+    pub fn end(&self, status: u8) -> String {
+        let ended = file::finish(&self.path, i32::from(status)).and_then(|()| trace::tally(&self.path));
+        match ended {
+            Ok(tally) => summary(&tally, &self.path),
+            Err(error) => error.to_string(),
+        }
+    }
+}
+
+fn limit_of(size: &str) -> Option<u64> {
+    if size == "none" {
+        return Some(u64::MAX);
+    }
+    let digits = size.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let shift = match size[digits.len()..].to_ascii_uppercase().as_str() {
+        "" => 0,
+        "K" | "KB" | "KIB" => 10,
+        "M" | "MB" | "MIB" => 20,
+        "G" | "GB" | "GIB" => 30,
+        "T" | "TB" | "TIB" => 40,
+        _ => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
+fn summary(tally: &trace::Tally, path: &Path) -> String {
+    let trace::Tally { recorded, ranks, cut, records, dropped, stopped_by, bytes } = *tally;
+    let path = path.display();
+    if recorded == 0 {
+        return format!("trace: no rank of {ranks} initialised MPI, so {path} says nothing");
+    }
+    let mut text = format!("trace: {records} records of {recorded} ranks in {path} ({} KiB)", bytes >> 10);
+    if cut > 0 {
+        text += &format!("; {cut} did not come to MPI_Finalize, and theirs end where they did");
+    }
+    if dropped > 0 {
+        let why = match stopped_by {
+            0 => "the limit was reached; --trace-limit raises it".into(),
+            errno => io::Error::from_raw_os_error(errno).to_string(),
+        };
+        text += &format!("; {dropped} later events were counted and not recorded ({why})");
+    }
+    text + &format!(
+        "\n  look at it: perusal report {path}\n          or: perusal trace export --format perfetto {path} -o trace.json   (ui.perfetto.dev)"
+    )
+}
+
+/// What can be done with a trace.
+#[derive(Subcommand)]
+pub enum Command {
+    /// Print it as text, a line for each record.
+    Print {
+        /// The trace.
+        file: PathBuf,
+    },
+    /// Write it in another format.
+    Export {
+        /// Which.
+        #[arg(long, value_enum)]
+        format: Format,
+        /// The trace.
+        file: PathBuf,
+        /// Where to: a file, or for OTF2 a folder that is not there yet.
+        #[arg(short, long)]
+        output: PathBuf,
+    },
+}
+
+/// A format of other tools.
+#[derive(Clone, Copy, ValueEnum)]
+pub enum Format {
+    /// JSON for Perfetto (ui.perfetto.dev) and chrome://tracing.
+    Perfetto,
+    /// Open Trace Format 2, for Vampir, Scalasca, otf2-print; needs the OTF2 library.
+    Otf2,
+}
+
+/// Does it.
+pub fn main(command: &Command) -> ExitCode {
+    sys::die_of_broken_pipes();
+    match act(command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(text) => {
+            sys::tell(&format!("perusal trace: {text}\n"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn act(command: &Command) -> Result<(), String> {
+    match command {
+        Command::Print { file } => {
+            let trace = trace::read(file).map_err(|error| error.to_string())?;
+            let mut out = BufWriter::new(io::stdout().lock());
+            export::print(&trace, &mut out).and_then(|()| out.flush()).map_err(|error| error.to_string())
+        }
+        Command::Export { format, file, output } => {
+            let trace = trace::read(file).map_err(|error| error.to_string())?;
+            match format {
+                Format::Perfetto => {
+                    let failed = |error: io::Error| format!("{}: {error}", output.display());
+                    let mut out = BufWriter::new(File::create(output).map_err(failed)?);
+                    export::perfetto(&trace, &mut out).and_then(|()| out.flush()).map_err(failed)
+                }
+                Format::Otf2 => export::otf2(&trace, output).map_err(|error| error.to_string()),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_numbers_with_a_unit() {
+        for (size, bytes) in
+            [("4096", 4096), ("64K", 64 << 10), ("2g", 2 << 30), ("1MiB", 1 << 20), ("none", u64::MAX)]
+        {
+            assert_eq!(limit_of(size), Some(bytes), "{size}");
+        }
+        for size in ["", "K", "-1", "1.5M", "1X", "99999999999T"] {
+            assert_eq!(limit_of(size), None, "{size}");
+        }
+    }
+}

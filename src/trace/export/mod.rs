@@ -1,0 +1,11 @@
+//! A trace in other people's formats, and as text.
+
+mod labels;
+mod otf2;
+mod perfetto;
+mod slices;
+mod text;
+
+pub use otf2::otf2;
+pub use perfetto::perfetto;
+pub use text::print;

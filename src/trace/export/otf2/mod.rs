@@ -1,0 +1,218 @@
+//! Open Trace Format 2, through its own library.
+//!
+//! Each stream of a rank has two locations: its calls, arrivals, sleeps and collectives on one, its searches of the queues on another,
+//! so that tools which sum up time by location keep them apart. Messages and queue lengths are on the rank's first location.
+
+mod library;
+mod writer;
+
+use super::super::model::{Detail, RankTrace, Record, Trace};
+use super::labels;
+use super::slices::{Edge, Kind, Slices};
+use crate::error::{Error, Result};
+use crate::events::{Collective, Event, Field};
+use library::Library;
+use std::collections::BTreeMap;
+use std::path::Path;
+use writer::{Archive, Definitions, Location};
+
+/// Regions that are always there; collectives follow.
+const REGIONS: [(&str, u8); 6] = [
+    ("send", POINT_TO_POINT),
+    ("receive", POINT_TO_POINT),
+    ("arrival", POINT_TO_POINT),
+    ("search posted queue", CODE),
+    ("search unexpected queue", CODE),
+    ("sleep", CODE),
+];
+const CODE: u8 = 4;
+const COLLECTIVE: u8 = 26;
+const POINT_TO_POINT: u8 = 28;
+
+/// Metric classes, which are metrics' numbers in events: both queues together, and what a search compared.
+const QUEUES: u32 = 0;
+const COMPARED: u32 = 1;
+
+/// Writes the trace as an OTF2 archive into the folder `folder`, which must not be there yet; its anchor file is `traces.otf2`.
+///
+/// # Errors
+/// [`Error::Trace`]: the library is missing, the folder is there, or what OTF2 says.
+pub fn otf2(trace: &Trace, folder: &Path) -> Result<()> {
+    if folder.exists() {
+        return Err(Error::Trace(format!(
+            "{}: is there; an OTF2 archive is a new folder, so name another or remove it",
+            folder.display()
+        )));
+    }
+    let library = Library::load()?;
+    let archive = Archive::create(&library, folder)?;
+    let comms = Communicators::of(trace);
+    let mut counts = Vec::new();
+    for rank in &trace.ranks {
+        counts.push(write_rank(&archive, rank, &comms)?);
+    }
+    archive.close_events()?;
+    let definitions = archive.definitions()?;
+    define(&definitions, trace, &comms, &counts)?;
+    definitions.close()?;
+    for location in trace.ranks.iter().flat_map(locations).flatten() {
+        archive.local_definitions(location)?;
+    }
+    archive.close()
+}
+
+/// The locations of a rank, by stream: for what it does, and for its searches. A rank that recorded nothing has one all the same.
+fn locations(rank: &RankTrace) -> Vec<[u64; 2]> {
+    let first = u64::from(rank.rank) << 20;
+    (0..u64::from(rank.streams.max(1))).map(|stream| [first + stream * 2, first + stream * 2 + 1]).collect()
+}
+
+/// All communicators of the trace, each once.
+struct Communicators<'a> {
+    numbers: BTreeMap<(u32, &'a [u32]), u32>,
+    /// In the order of their numbers: name and group.
+    list: Vec<(String, &'a [u32])>,
+}
+
+impl<'a> Communicators<'a> {
+    fn of(trace: &'a Trace) -> Communicators<'a> {
+        let mut all = Communicators { numbers: BTreeMap::new(), list: Vec::new() };
+        for comm in trace.ranks.iter().flat_map(|rank| &rank.communicators) {
+            let next = all.list.len() as u32;
+            all.numbers.entry((comm.context, &comm.group)).or_insert_with(|| {
+                let name = if comm.name.is_empty() {
+                    format!("context {}", comm.context)
+                } else {
+                    comm.name.clone()
+                };
+                all.list.push((name, &comm.group));
+                next
+            });
+        }
+        all
+    }
+
+    fn number(&self, rank: &RankTrace, record: &Record) -> Option<u32> {
+        let comm = rank.communicator(record.context, record.when)?;
+        self.numbers.get(&(comm.context, comm.group.as_slice())).copied()
+    }
+}
+
+/// Events on each location of a rank.
+type Counts = Vec<[u64; 2]>;
+
+/// The events of one rank.
+fn write_rank(archive: &Archive<'_>, rank: &RankTrace, comms: &Communicators<'_>) -> Result<Counts> {
+    let numbers = locations(rank);
+    let mut open = Vec::new();
+    for [calls, searches] in &numbers {
+        open.push([archive.location(*calls)?, archive.location(*searches)?]);
+    }
+    let mut slices = Slices::new(&rank.records);
+    let mut edges = Vec::new();
+    let mut queues = None;
+    for (index, record) in rank.records.iter().enumerate() {
+        slices.step(index, record, &mut edges);
+        // What a search compared is told before it ends.
+        if let Detail::Search { depth, .. } = record.detail {
+            let [_, searches] = &mut open[usize::from(record.stream)];
+            searches.metric(record.when, COMPARED, &[u64::from(depth)])?;
+        }
+        for edge in edges.drain(..) {
+            put_edge(&mut open, &edge)?;
+        }
+        let [first, _] = &mut open[0];
+        put_message(first, rank, record, comms)?;
+        let now = [u64::from(record.posted), u64::from(record.unexpected)];
+        if queues != Some(now) {
+            first.metric(record.when, QUEUES, &now)?;
+            queues = Some(now);
+        }
+    }
+    slices.finish(rank.records.last().map_or(0, |record| record.when), &mut edges);
+    for edge in edges {
+        put_edge(&mut open, &edge)?;
+    }
+    let mut counts = Counts::new();
+    for [calls, searches] in open {
+        counts.push([calls.close()?, searches.close()?]);
+    }
+    Ok(counts)
+}
+
+fn put_edge(open: &mut [[Location<'_>; 2]], edge: &Edge) -> Result<()> {
+    let location = &mut open[usize::from(edge.stream)][usize::from(edge.kind.is_search())];
+    let region = match edge.kind {
+        Kind::Send => 0,
+        Kind::Receive => 1,
+        Kind::Arrival => 2,
+        Kind::SearchPosted => 3,
+        Kind::SearchUnexpected => 4,
+        Kind::Sleep => 5,
+        // Operations of a later version share the last number.
+        Kind::Collective(operation) => {
+            REGIONS.len() as u32 + u32::from(operation).min(Collective::NAMES.len() as u32 - 1)
+        }
+    };
+    if edge.enter { location.enter(edge.when, region) } else { location.leave(edge.when, region) }
+}
+
+/// A message leaves when its send begins, and comes when it is matched.
+fn put_message(
+    location: &mut Location<'_>,
+    rank: &RankTrace,
+    record: &Record,
+    comms: &Communicators<'_>,
+) -> Result<()> {
+    let sent = record.event == Event::ReqActivate && record.send;
+    if !sent && !matches!(record.event, Event::MsgMatchPostedReq | Event::MsgRemoveFromUnexQ) {
+        return Ok(());
+    }
+    let (Ok(peer), Some(comm)) = (u32::try_from(record.peer), comms.number(rank, record)) else {
+        return Ok(());
+    };
+    let Record { when, tag, bytes, .. } = *record;
+    if sent {
+        location.send(when, peer, comm, tag.cast_unsigned(), bytes)
+    } else {
+        location.receive(when, peer, comm, tag.cast_unsigned(), bytes)
+    }
+}
+
+/// What the events speak of.
+fn define(to: &Definitions<'_>, trace: &Trace, comms: &Communicators<'_>, counts: &[Counts]) -> Result<()> {
+    let job = &trace.job;
+    to.clock(job.duration, job.started)?;
+    to.paradigm("MPI")?;
+    to.node(&job.host, &job.command)?;
+    for (region, (name, role)) in (0..).zip(REGIONS) {
+        to.region(region, name, role)?;
+    }
+    for (region, operation) in (REGIONS.len() as u32..).zip(0..Collective::NAMES.len() as u16) {
+        to.region(region, &labels::value(Field::Collective, operation), COLLECTIVE)?;
+    }
+    for (member, name, what) in [
+        (0, "posted queue", "receives that wait for their message"),
+        (1, "unexpected queue", "messages that wait for their receive"),
+        (2, "entries compared", "queue entries that a search compared"),
+    ] {
+        to.metric_member(member, name, what)?;
+    }
+    to.metric_class(QUEUES, &[0, 1])?;
+    to.metric_class(COMPARED, &[2])?;
+    for (rank, counts) in trace.ranks.iter().zip(counts) {
+        to.process(rank.rank, &format!("rank {}", rank.rank))?;
+        for (stream, (numbers, counts)) in locations(rank).into_iter().zip(counts).enumerate() {
+            let of = if stream == 0 { String::new() } else { format!(" of stream {stream}") };
+            to.location(numbers[0], &format!("messages{of}"), counts[0], rank.rank)?;
+            to.location(numbers[1], &format!("searches{of}"), counts[1], rank.rank)?;
+        }
+    }
+    let ranks: Vec<u64> = trace.ranks.iter().map(|rank| locations(rank)[0][0]).collect();
+    to.ranks(&ranks)?;
+    for (number, (name, group)) in (0..).zip(&comms.list) {
+        let members: Vec<u64> = group.iter().map(|rank| u64::from(*rank)).collect();
+        to.communicator(number, name, &members)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,240 @@
+//! What a stream is in the middle of, as slices that lie within each other: calls, arrivals, searches, sleeps.
+//!
+//! A call or an arrival is told by no event of its own. It is a *run*: records that follow each other in one stream and speak of one
+//! request or one message, with the searches between them.
+
+use super::super::model::{Detail, Record};
+use crate::events::Event;
+use std::collections::{BTreeMap, HashSet};
+
+/// What a slice stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A send begins, as far as it gets at once.
+    Send,
+    /// A receive begins.
+    Receive,
+    /// A message arrives.
+    Arrival,
+    /// The posted queue is searched.
+    SearchPosted,
+    /// The unexpected queue is searched.
+    SearchUnexpected,
+    /// The rank sleeps.
+    Sleep,
+    /// A collective operation, by its number. Those that overlap others of their stream have no slice.
+    Collective(u16),
+}
+
+/// The begin or the end of a slice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Edge {
+    /// Begin or end.
+    pub enter: bool,
+    /// Of what.
+    pub kind: Kind,
+    /// When.
+    pub when: u64,
+    /// In which stream.
+    pub stream: u16,
+}
+
+/// A walk along a rank's records.
+#[derive(Debug, Default)]
+pub struct Slices {
+    /// What is open in each stream, outermost first.
+    tracks: BTreeMap<u16, Vec<Open>>,
+    /// Collectives that overlap others: index of their records.
+    apart: HashSet<usize>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    kind: Kind,
+    id: u64,
+    /// Of a run: its last record so far.
+    last: u64,
+    /// Of a run: whether it is known that nothing more belongs to it.
+    over: bool,
+}
+
+impl Kind {
+    fn is_run(self) -> bool {
+        matches!(self, Kind::Send | Kind::Receive | Kind::Arrival)
+    }
+
+    /// Whether it is the search of a queue.
+    pub fn is_search(self) -> bool {
+        matches!(self, Kind::SearchPosted | Kind::SearchUnexpected)
+    }
+
+    /// What an event begins or ends, and which of the two.
+    fn of(record: &Record) -> Option<(Kind, bool)> {
+        Some(match (record.event, record.detail) {
+            (Event::ReqActivate, _) => (if record.send { Kind::Send } else { Kind::Receive }, true),
+            (Event::MsgArrived, _) => (Kind::Arrival, true),
+            (Event::SearchPostedQBegin, _) => (Kind::SearchPosted, true),
+            (Event::SearchPostedQEnd, _) => (Kind::SearchPosted, false),
+            (Event::SearchUnexQBegin, _) => (Kind::SearchUnexpected, true),
+            (Event::SearchUnexQEnd, _) => (Kind::SearchUnexpected, false),
+            (Event::BellSleep, _) => (Kind::Sleep, true),
+            (Event::BellWake, _) => (Kind::Sleep, false),
+            (Event::CollBegin, Detail::Coll { operation, .. }) => (Kind::Collective(operation), true),
+            (Event::CollEnd, Detail::Coll { operation, .. }) => (Kind::Collective(operation), false),
+            _ => return None,
+        })
+    }
+}
+
+impl Open {
+    /// Whether a record that comes next in the stream is part of this run.
+    fn has(&self, record: &Record, kind: Option<(Kind, bool)>) -> bool {
+        let search = kind.is_some_and(|(kind, _)| kind.is_search());
+        let begins = kind.is_some_and(|(kind, _)| kind.is_run());
+        let removal = self.kind == Kind::Receive && record.event == Event::MsgRemoveFromUnexQ;
+        let own = record.id == self.id && record.event.is_peruse();
+        !self.over && !begins && (own || search || removal)
+    }
+}
+
+impl Slices {
+    /// A walk along these records.
+    pub fn new(records: &[Record]) -> Slices {
+        Slices { tracks: BTreeMap::new(), apart: overlapping(records) }
+    }
+
+    /// Puts into `edges` what begins and ends with the record of that index, in order.
+    pub fn step(&mut self, index: usize, record: &Record, edges: &mut Vec<Edge>) {
+        let kind = Kind::of(record).filter(|_| !self.apart.contains(&index));
+        let Record { stream, when, id, .. } = *record;
+        let track = self.tracks.entry(stream).or_default();
+        if let Some(run) = track.iter().position(|open| open.kind.is_run())
+            && !track[run].has(record, kind)
+        {
+            close(track, run, None, stream, edges);
+        }
+        match kind {
+            Some((kind, true)) => {
+                track.push(Open { kind, id, last: when, over: false });
+                edges.push(Edge { enter: true, kind, when, stream });
+            }
+            Some((kind, false)) => {
+                let begun = track.iter().rposition(|open| {
+                    open.kind == kind && (open.id == id || matches!(kind, Kind::Sleep | Kind::Collective(_)))
+                });
+                if let Some(begun) = begun {
+                    close(track, begun, Some(when), stream, edges);
+                }
+            }
+            None => {}
+        }
+        if let Some(run) = track.iter_mut().find(|open| open.kind.is_run()) {
+            run.last = when;
+            run.over |= matches!(record.event, Event::MsgInsertInUnexQ | Event::MsgMatchPostedReq);
+        }
+    }
+
+    /// Ends all that is open at the end of the trace.
+    pub fn finish(&mut self, last: u64, edges: &mut Vec<Edge>) {
+        for (stream, track) in &mut self.tracks {
+            if let Some(run) = track.iter().position(|open| open.kind.is_run()) {
+                close(track, run, None, *stream, edges);
+            }
+            close(track, 0, Some(last), *stream, edges);
+        }
+    }
+}
+
+/// Ends what is open from place `from` inwards; at the end of the run if no time is given.
+fn close(track: &mut Vec<Open>, from: usize, when: Option<u64>, stream: u16, edges: &mut Vec<Edge>) {
+    while track.len() > from {
+        let Some(Open { kind, .. }) = track.last().copied() else { return };
+        let when = when.or(track.get(from).map(|run| run.last)).unwrap_or(0);
+        edges.push(Edge { enter: false, kind, when, stream });
+        track.pop();
+    }
+}
+
+/// The records of collectives that begin or end while another one of the same stream, begun later or earlier, is half done.
+fn overlapping(records: &[Record]) -> HashSet<usize> {
+    let mut open: BTreeMap<u16, Vec<(u64, usize)>> = BTreeMap::new();
+    let mut apart = HashSet::new();
+    for (index, record) in records.iter().enumerate() {
+        let stack = open.entry(record.stream).or_default();
+        match record.event {
+            Event::CollBegin => stack.push((record.id, index)),
+            Event::CollEnd => match stack.iter().rposition(|(id, _)| *id == record.id) {
+                Some(begun) if begun + 1 == stack.len() => drop(stack.pop()),
+                Some(begun) => apart.extend([stack.remove(begun).1, index]),
+                // Begun in another stream, or before the trace.
+                None => drop(apart.insert(index)),
+            },
+            _ => {}
+        }
+    }
+    // What never ends here, ends in another stream or not at all.
+    apart.extend(open.into_values().flatten().map(|(_, index)| index));
+    apart
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::synthetic::{Message, Synthetic};
+    use super::*;
+
+    fn edges(job: &Synthetic, rank: usize) -> Vec<(Kind, bool)> {
+        let trace = job.trace();
+        let records = &trace.ranks[rank].records;
+        let (mut slices, mut edges) = (Slices::new(records), Vec::new());
+        for (index, record) in records.iter().enumerate() {
+            slices.step(index, record, &mut edges);
+        }
+        slices.finish(records.last().map_or(0, |record| record.when), &mut edges);
+        assert!(edges.is_sorted_by_key(|edge| edge.when), "{edges:?}");
+        let mut open = Vec::new();
+        for edge in &edges {
+            if edge.enter {
+                open.push(edge.kind);
+            } else {
+                assert_eq!(open.pop(), Some(edge.kind), "slices lie within each other: {edges:?}");
+            }
+        }
+        assert!(open.is_empty(), "{open:?}");
+        edges.iter().map(|edge| (edge.kind, edge.enter)).collect()
+    }
+
+    #[test]
+    fn searches_lie_within_the_arrival_or_the_receive_that_makes_them() {
+        let mut job = Synthetic::new(2);
+        job.message(&Message { from: 0, to: 1, sent: 1000, posted: 9000, ..Message::default() });
+        assert_eq!(edges(&job, 0), [(Kind::Send, true), (Kind::Send, false)]);
+        let within = |run, search| [(run, true), (search, true), (search, false), (run, false)];
+        let both = [within(Kind::Arrival, Kind::SearchPosted), within(Kind::Receive, Kind::SearchUnexpected)];
+        assert_eq!(edges(&job, 1), both.as_flattened());
+    }
+
+    #[test]
+    fn what_a_killed_rank_left_open_ends_with_its_trace() {
+        let mut job = Synthetic::new(1);
+        let of = |event, id| Synthetic::record(event, id);
+        let all = Record { detail: Detail::Coll { operation: 7, algorithm: 0 }, ..of(Event::CollBegin, 3) };
+        job.span(0, 5, 500, &all, Event::CollEnd);
+        job.push(0, 10, &of(Event::BellSleep, 0)).push(0, 20, &of(Event::BellWake, 0));
+        job.push(0, 600, &of(Event::BellSleep, 0)).push(0, 700, &of(Event::RingFull, 0));
+        let sleep = |enter| (Kind::Sleep, enter);
+        let all = |enter| (Kind::Collective(7), enter);
+        let told = [all(true), sleep(true), sleep(false), all(false), sleep(true), sleep(false)];
+        assert_eq!(edges(&job, 0), told);
+    }
+
+    #[test]
+    fn collectives_that_overlap_have_no_slice() {
+        let mut job = Synthetic::new(1);
+        let begin = |id| Record {
+            detail: Detail::Coll { operation: 1, algorithm: 0 },
+            ..Synthetic::record(Event::CollBegin, id)
+        };
+        job.span(0, 10, 30, &begin(1), Event::CollEnd).span(0, 20, 40, &begin(2), Event::CollEnd);
+        assert_eq!(edges(&job, 0), [(Kind::Collective(1), true), (Kind::Collective(1), false)]);
+    }
+}

@@ -1,0 +1,118 @@
+//! A trace as lines of text, one a record, in the order of time over all ranks.
+
+use super::super::model::{RankTrace, Record, Trace};
+use super::labels;
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+/// Writes the trace as text.
+///
+/// # Errors
+/// Those of `out`.
+pub fn print(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
+    let job = &trace.job;
+    writeln!(out, "# command   {}", job.command)?;
+    writeln!(out, "# host      {}, perusal {}", job.host, job.version)?;
+    let status = job.status.map_or_else(|| "not told".into(), |status| status.to_string());
+    writeln!(out, "# duration  {} s, exit status {status}", job.duration as f64 / 1e9)?;
+    for rank in &trace.ranks {
+        writeln!(out, "# {}", about(rank))?;
+        for comm in &rank.communicators {
+            let freed = comm.freed.map_or_else(String::new, |freed| format!(", freed at {}", seconds(freed)));
+            let (context, size, created) = (comm.context, comm.group.len(), seconds(comm.created));
+            writeln!(out, "#   context {context}: {:?}, {size} ranks, made at {created}{freed}", comm.name)?;
+        }
+    }
+    writeln!(out, "# seconds rank.stream event id: what; posted/unexpected entries after it")?;
+    let mut order: Vec<(u64, usize, usize)> = Vec::with_capacity(trace.len());
+    for (number, rank) in trace.ranks.iter().enumerate() {
+        order.extend(rank.records.iter().enumerate().map(|(index, record)| (record.when, number, index)));
+    }
+    order.sort_unstable();
+    let mut line = String::new();
+    for (_, number, index) in order {
+        line.clear();
+        let rank = &trace.ranks[number];
+        put_record(&mut line, rank, &rank.records[index]);
+        writeln!(out, "{line}")?;
+    }
+    Ok(())
+}
+
+fn about(rank: &RankTrace) -> String {
+    if rank.pid == 0 {
+        return format!("rank {}: never recorded", rank.rank);
+    }
+    let bound = if rank.cpus.is_empty() { String::new() } else { format!(", CPUs {}", rank.cpus) };
+    let end = if rank.complete { "" } else { ", did not come to MPI_Finalize" };
+    format!(
+        "rank {}: process {}{bound}, {} records, {} dropped, queues up to {}/{}{end}",
+        rank.rank,
+        rank.pid,
+        rank.records.len(),
+        rank.dropped,
+        rank.posted_high,
+        rank.unexpected_high
+    )
+}
+
+fn seconds(nanoseconds: u64) -> String {
+    format!("{}.{:09}", nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000)
+}
+
+/// Writing to a string cannot fail, so what `write!` returns is dropped.
+fn put_record(line: &mut String, rank: &RankTrace, record: &Record) {
+    let event = labels::event(record.event);
+    let _ =
+        write!(line, "{} {}.{} {event} {:#x}:", seconds(record.when), rank.rank, record.stream, record.id);
+    if labels::is_of_message(record) {
+        let (way, Record { peer, tag, bytes, .. }) = (if record.send { "to" } else { "from" }, record);
+        let _ = write!(line, " {way} {peer} tag {tag} bytes {bytes}");
+    } else if record.bytes > 0 {
+        let _ = write!(line, " bytes {}", record.bytes);
+    }
+    for (name, value) in labels::detail(record) {
+        let _ = write!(line, " {name} {value}");
+    }
+    if let Some(comm) = labels::communicator(rank, record) {
+        let _ = write!(line, " on {comm}");
+    }
+    let _ = write!(line, "; {}/{}", record.posted, record.unexpected);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::synthetic::{Message, Synthetic};
+    use super::*;
+
+    #[test]
+    fn a_trace_reads_as_lines() {
+        let mut job = Synthetic::new(2);
+        job.message(&Message {
+            from: 0,
+            to: 1,
+            tag: 7,
+            bytes: 64,
+            sent: 1000,
+            posted: 9000,
+            ..Message::default()
+        });
+        job.drop_events(0, 3);
+        let mut out = Vec::new();
+        print(&job.trace(), &mut out).expect("memory");
+        let text = String::from_utf8(out).expect("text");
+        for line in [
+            "# command   synthetic",
+            "# rank 0: process 1000, 5 records, 3 dropped, queues up to 0/0",
+            "#   context 0: \"MPI_COMM_WORLD\", 2 ranks, made at 0.000000000",
+            "0.000000000 0.0 req_activate 0x2: to 1 tag 7 bytes 64 on MPI_COMM_WORLD; 0/0",
+            "0.000000060 1.0 msg_insert_in_unex_q 0x4: from 0 tag 7 bytes 64 on MPI_COMM_WORLD; 0/1",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+        }
+        assert!(
+            text.contains("search_unex_q_end 0x6: from 0 tag 7 bytes 0 compared 1 found yes on"),
+            "{text}"
+        );
+    }
+}

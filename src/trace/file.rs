@@ -1,0 +1,225 @@
+//! A trace's file, as those who write it have it: the launcher, which makes and ends it, and each rank, which takes windows.
+
+use super::format::{self, Founding, header, rank as block};
+use crate::error::{Error, Result};
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use memmap2::{MmapOptions, MmapRaw};
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// Makes the file of a job that is about to start. What is there is replaced if it is empty or a trace, and nothing else is.
+///
+/// # Errors
+/// [`Error::Trace`] with the path, and what is in the way.
+pub fn create(path: &Path, founding: &Founding) -> Result<()> {
+    let wrong = |what: String| Error::Trace(format!("{}: {what}", path.display()));
+    let failed = |error: io::Error| wrong(error.to_string());
+    let mut options = OpenOptions::new();
+    let file = options.read(true).write(true).create(true).truncate(false).open(path).map_err(failed)?;
+    let there = file.metadata().map_err(failed)?;
+    if !there.is_file() {
+        return Err(wrong("a trace is written to a regular file, which this is not".into()));
+    }
+    let mut magic = [0; 8];
+    if there.len() > 0
+        && (file.read_exact_at(&mut magic, 0).is_err() || u64::from_le_bytes(magic) != format::MAGIC)
+    {
+        return Err(wrong("the file is there and is no trace; name another, or remove it".into()));
+    }
+    let bytes = founding.bytes();
+    file.set_len(0).map_err(failed)?;
+    reserve(&file, 0, bytes.len() as u64).map_err(failed)?;
+    file.write_all_at(&bytes, 0).map_err(failed)
+}
+
+/// Notes how the job ended.
+///
+/// # Errors
+/// [`Error::Trace`] with the path, if the file is gone or cannot be written.
+pub fn finish(path: &Path, status: i32) -> Result<()> {
+    let failed = |error: io::Error| Error::Trace(format!("{}: {error}", path.display()));
+    let file = OpenOptions::new().write(true).open(path).map_err(failed)?;
+    file.write_all_at(&status.to_le_bytes(), header::STATUS).map_err(failed)?;
+    file.write_all_at(&1_u32.to_le_bytes(), header::ENDED).map_err(failed)
+}
+
+/// Takes room on the disk, so that touching it through a mapping cannot fail.
+fn reserve(file: &File, at: u64, length: u64) -> io::Result<()> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is a live rlimit that the call fills.
+    let known = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) } == 0;
+    if known && at.saturating_add(length) > limit.rlim_cur {
+        // The kernel would end the process by SIGXFSZ instead.
+        return Err(io::Error::from_raw_os_error(libc::EFBIG));
+    }
+    loop {
+        // SAFETY: integers only, on a descriptor that `file` keeps open.
+        match unsafe { libc::posix_fallocate(file.as_raw_fd(), at.cast_signed(), length.cast_signed()) } {
+            0 => return Ok(()),
+            libc::EINTR => {}
+            error => return Err(io::Error::from_raw_os_error(error)),
+        }
+    }
+}
+
+/// Why there is no window.
+#[derive(Debug)]
+pub(super) enum Refused {
+    /// The rank has all that its limit allows.
+    Limit,
+    /// The disk is full, or the like.
+    Disk(io::Error),
+}
+
+/// The file as one rank has it.
+#[derive(Debug)]
+pub(super) struct Store {
+    file: File,
+    /// Header and rank blocks.
+    head: MmapRaw,
+    rank: u32,
+    limit: u64,
+    /// What records count their ticks from.
+    pub base: u64,
+}
+
+impl Store {
+    /// Opens what the launcher has made.
+    ///
+    /// # Errors
+    /// [`Error::Trace`] with the path.
+    pub fn open(path: &Path, rank: u32) -> Result<Store> {
+        let wrong = |what: String| Error::Trace(format!("{}: {what}", path.display()));
+        let failed = |error: io::Error| wrong(error.to_string());
+        let file = OpenOptions::new().read(true).write(true).open(path).map_err(failed)?;
+        let mut start = vec![0; format::HEADER as usize];
+        file.read_exact_at(&mut start, 0).map_err(failed)?;
+        let word = |at| format::get_u64(&start, at).unwrap_or(0);
+        let length = file.metadata().map_err(failed)?.len();
+        let begin = word(header::WINDOWS);
+        if word(header::MAGIC) != format::MAGIC || begin > length {
+            return Err(wrong("this is not the trace that the launcher has made".into()));
+        }
+        let ranks = format::get_u32(&start, header::RANKS).unwrap_or(0);
+        if rank >= ranks || begin != format::windows_begin(ranks) {
+            return Err(wrong(format!("the trace is one of {ranks} ranks, and this is rank {rank}")));
+        }
+        let head = MmapOptions::new().len(begin as usize).map_raw(&file).map_err(failed)?;
+        let store = Store { file, head, rank, limit: word(header::LIMIT), base: word(header::BASE_TICKS) };
+        // Relaxed: a plain fact, for whoever reads later.
+        store.block_u32(block::PID).store(std::process::id(), Ordering::Relaxed);
+        Ok(store)
+    }
+
+    /// The rank that this is the file of.
+    pub fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    fn u64_at(&self, at: u64) -> &AtomicU64 {
+        assert!(at.is_multiple_of(8) && at + 8 <= self.head.len() as u64, "a word of the head");
+        // SAFETY: inside the mapping, which `self` keeps, and aligned: the mapping begins on a page. All who write there in
+        // another process do so with atomic instructions, or did so before this process was started (trace rule 1).
+        unsafe { &*self.head.as_ptr().add(at as usize).cast::<AtomicU64>() }
+    }
+
+    fn block_u32(&self, offset: u64) -> &AtomicU32 {
+        let at = format::HEADER + u64::from(self.rank) * format::RANK_BLOCK + offset;
+        assert!(at.is_multiple_of(4) && at + 4 <= self.head.len() as u64, "a word of the head");
+        // SAFETY: as in `u64_at`.
+        unsafe { &*self.head.as_ptr().add(at as usize).cast::<AtomicU32>() }
+    }
+
+    fn block_u64(&self, offset: u64) -> &AtomicU64 {
+        self.u64_at(format::HEADER + u64::from(self.rank) * format::RANK_BLOCK + offset)
+    }
+
+    /// A number for a new stream.
+    pub fn next_stream(&self) -> u32 {
+        // Relaxed: a counter.
+        self.block_u32(block::STREAMS).fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Notes that the rank has come to MPI_Finalize.
+    pub fn finalized(&self) {
+        // Relaxed: a plain fact, for whoever reads later.
+        self.block_u32(block::FINALIZED).store(1, Ordering::Relaxed);
+    }
+
+    /// Counts an event that gets no record.
+    pub fn drop_event(&self, number: u8) {
+        let number = u64::from(number).min(block::DROPPED_LENGTH - 1);
+        // Relaxed: a counter.
+        self.block_u64(block::DROPPED + number * 8).fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Notes why recording stops before the limit.
+    pub fn stopped_by(&self, error: &io::Error) {
+        let number = error.raw_os_error().unwrap_or(libc::EIO);
+        // Relaxed: a plain fact, for whoever reads later.
+        self.block_u32(block::ERROR).store(number.cast_unsigned(), Ordering::Relaxed);
+    }
+
+    /// Takes and maps a place of `length` bytes, a multiple of [`format::UNIT`], that is nobody else's; all zero.
+    pub fn window(&self, length: u64) -> core::result::Result<MmapRaw, Refused> {
+        // Relaxed: counters; what lies in a window is published by its own words.
+        let taken = self.block_u64(block::TAKEN).fetch_add(length, Ordering::Relaxed);
+        if taken.saturating_add(length) > self.limit {
+            self.block_u64(block::TAKEN).fetch_sub(length, Ordering::Relaxed);
+            return Err(Refused::Limit);
+        }
+        // Relaxed: as above; an addition gives each who takes a place of their own.
+        let at = self.u64_at(format::NEXT).fetch_add(length, Ordering::Relaxed);
+        reserve(&self.file, at, length).map_err(Refused::Disk)?;
+        MmapOptions::new().offset(at).len(length as usize).map_raw(&self.file).map_err(Refused::Disk)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::testing::Scratch;
+
+    #[test]
+    fn what_is_no_trace_is_not_written_over() {
+        let scratch = Scratch::new("program");
+        std::fs::write(scratch.path(), "int main() {}").expect("writable");
+        let error =
+            create(scratch.path(), &Founding { ranks: 1, ..Founding::default() }).unwrap_err().to_string();
+        assert!(error.contains("is there and is no trace"), "{error}");
+        assert_eq!(std::fs::read(scratch.path()).expect("there"), b"int main() {}");
+    }
+
+    #[test]
+    fn a_place_that_cannot_be_written_is_named() {
+        for path in ["/no/such/folder/trace", "/dev/null", "/tmp"] {
+            let error = create(Path::new(path), &Founding { ranks: 1, ..Founding::default() }).unwrap_err();
+            assert!(error.to_string().contains(path), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_trace_is_made_opened_filled_to_its_limit_and_ended() {
+        let scratch = Scratch::new("limit");
+        let founding = Founding { ranks: 2, limit: 3 * format::UNIT, ..Founding::default() };
+        create(scratch.path(), &founding).expect("made");
+        create(scratch.path(), &founding).expect("made again, over the old one");
+        assert!(Store::open(scratch.path(), 2).is_err());
+        let store = Store::open(scratch.path(), 1).expect("opened");
+        let windows: Vec<_> = (0..3).map(|_| store.window(format::UNIT).expect("within the limit")).collect();
+        assert!(matches!(store.window(format::UNIT), Err(Refused::Limit)));
+        let other = Store::open(scratch.path(), 0).expect("opened");
+        other.window(format::UNIT).expect("a limit for each rank");
+        drop(windows);
+        other.drop_event(3);
+        other.finalized();
+        finish(scratch.path(), 7).expect("ended");
+        let trace = crate::trace::read(scratch.path()).expect("a trace");
+        assert_eq!((trace.job.status, trace.dropped()), (Some(7), 1));
+        assert_eq!([trace.ranks[0].complete, trace.ranks[1].complete], [true, false]);
+        assert_eq!(trace.ranks[1].pid, std::process::id());
+    }
+}

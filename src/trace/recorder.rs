@@ -1,0 +1,420 @@
+//! The recorder: a [`Tap`] that writes a record for each event into a mapped file, and does next to nothing else.
+//!
+//! Each thread that is inside MPI writes into a window of its own, so that threads do not meet and records of one stream are in order.
+//! A window is mapped from the file, and its pages are brought in a few at a time ahead of the writer. What has been
+//! stored is the kernel's: it reaches the file whatever becomes of the process.
+//!
+//! # Rules
+//! - **Recorder rule 1.** A stream belongs to one thread at a time: from its being taken out of `idle`, or made, to the thread's
+//!   end, when it goes back. Its pen and window are touched by that thread alone.
+//! - **Recorder rule 2.** A thread's own pen (`HERE`) is the pen of the recorder that it names, or of none. Numbers of recorders
+//!   are not given twice.
+//! - **Recorder rule 3.** What lies between a pen's `at` and its `ready` is inside the window that the stream of the pen holds,
+//!   is taken on disk, and has no record yet.
+
+use super::file::{Refused, Store};
+use super::format::{self, Entry, window};
+use crate::clock;
+use crate::error::Result;
+use crate::events::{Detail, Event, Events, Fact, Operation, Registry, Tap, TapHandle};
+use crate::job::Job;
+use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering};
+use core::cell::{Cell, RefCell};
+use memmap2::MmapRaw;
+use std::path::Path;
+use std::sync::{Arc, PoisonError};
+
+/// The trace's file; set by the launcher for its ranks.
+pub const PATH_VARIABLE: &str = "PERUSAL_TRACE";
+
+/// Bytes whose pages are brought in at once.
+const STEP: usize = 32 << 10;
+/// A stream's first window has one unit, each further one twice as many, up to this many.
+const UNITS_MOST: u64 = 16;
+
+const WORDS: usize = format::RECORD as usize / 8;
+type Slot = [AtomicU64; WORDS];
+
+/// Where the next record goes.
+#[derive(Debug, Clone, Copy)]
+struct Pen {
+    at: *const Slot,
+    ready: *const Slot,
+}
+
+impl Pen {
+    const NONE: Pen = Pen { at: core::ptr::null(), ready: core::ptr::null() };
+}
+
+/// What a thread has at hand. No destructor, so that looking at it is one load.
+struct Here {
+    /// Number of the recorder that the pen is of; 0 is none.
+    owner: Cell<u64>,
+    pen: Cell<Pen>,
+}
+
+crate::sync::thread_local! {
+    static HERE: Here = const { Here { owner: Cell::new(0), pen: Cell::new(Pen::NONE) } };
+    /// The streams that this thread has, for each recorder that it has written to.
+    static TAKEN: RefCell<Vec<Taken>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A recording that goes on until this is dropped.
+#[derive(Debug)]
+#[must_use = "a recording that is dropped ends at once"]
+pub struct Recording {
+    _handle: TapHandle,
+}
+
+impl Recording {
+    /// Records all events of `registry` in the trace that the launcher has made at `path`, as those of job rank `rank`.
+    ///
+    /// # Errors
+    /// [`crate::Error::Trace`] with the path.
+    pub fn start(path: &Path, rank: u32, registry: &Arc<Registry>) -> Result<Recording> {
+        let recorder = Recorder::new(Store::open(path, rank)?);
+        Ok(Recording { _handle: registry.tap(Events::ALL, Arc::new(recorder)) })
+    }
+
+    /// As [`Self::start`], if the launcher of the job asks for it. A trace that cannot be written keeps no program from
+    /// running: what is wrong is said on standard error.
+    #[must_use]
+    pub fn of_job(job: &Job, registry: &Arc<Registry>) -> Option<Recording> {
+        // A job of threads, or of one, inside a traced rank is another job.
+        job.header().launcher()?;
+        let path = std::env::var_os(PATH_VARIABLE).filter(|path| !path.is_empty())?;
+        let started = Recording::start(Path::new(&path), job.rank(), registry);
+        started.inspect_err(|error| eprintln!("perusal: rank {} is not traced: {error}", job.rank())).ok()
+    }
+}
+
+/// One rank's recorder.
+#[derive(Debug)]
+struct Recorder {
+    number: u64,
+    shared: Arc<Shared>,
+}
+
+/// What threads keep of a recorder.
+#[derive(Debug)]
+struct Shared {
+    store: Store,
+    /// Streams whose threads have ended.
+    idle: Mutex<Vec<Stream>>,
+}
+
+/// One source of records.
+#[derive(Debug)]
+struct Stream {
+    number: u32,
+    /// Windows so far.
+    sequence: u32,
+    window: Option<MmapRaw>,
+    /// Where it goes on when its thread has another recorder's pen, or none.
+    pen: Pen,
+    /// No more windows are to be had.
+    closed: bool,
+}
+
+// SAFETY: the pen points into the window that the stream owns, and goes where the stream goes (recorder rule 1).
+unsafe impl Send for Stream {}
+
+/// A stream in the hands of a thread.
+struct Taken {
+    owner: u64,
+    shared: Arc<Shared>,
+    /// Always there, but while it is given back.
+    stream: Option<Stream>,
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        let Some(mut stream) = self.stream.take() else { return };
+        // The thread ends: what it has at hand may be gone already, and then nobody has moved the pen since.
+        let _ = HERE.try_with(|here| {
+            if here.owner.get() == self.owner {
+                stream.pen = here.pen.replace(Pen::NONE);
+                here.owner.set(0);
+            }
+        });
+        self.shared.idle().push(stream);
+    }
+}
+
+impl Shared {
+    fn idle(&self) -> MutexGuard<'_, Vec<Stream>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Tap for Recorder {
+    #[inline]
+    fn tell(&self, fact: &Fact<'_>) {
+        let entry = self.entry(fact);
+        if !self.write(entry.pack()) {
+            self.shared.store.drop_event(entry.event);
+        }
+        match fact.detail {
+            Detail::Comm { .. } | Detail::Name(_) => self.write_long(fact, entry.ticks),
+            _ => {}
+        }
+        if fact.event == Event::Finalizing {
+            self.shared.store.finalized();
+        }
+    }
+}
+
+impl Recorder {
+    fn new(store: Store) -> Recorder {
+        static NUMBERS: AtomicU64 = AtomicU64::new(1);
+        // Relaxed: a counter.
+        let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
+        Recorder { number, shared: Arc::new(Shared { store, idle: Mutex::new(Vec::new()) }) }
+    }
+
+    #[inline(always)]
+    fn now(&self) -> u64 {
+        clock::ticks().saturating_sub(self.shared.store.base)
+    }
+
+    /// The record of a fact, as [`Entry`] has its words.
+    #[inline(always)]
+    fn entry(&self, fact: &Fact<'_>) -> Entry {
+        let spec = fact.spec;
+        let mut entry = Entry {
+            ticks: self.now(),
+            event: fact.event as u8,
+            id: fact.id as u64,
+            context: fact.context,
+            send: spec.operation == Operation::Send,
+            first: spec.peer.cast_unsigned(),
+            second: spec.tag.cast_unsigned(),
+            third: spec.bytes,
+        };
+        match fact.detail {
+            Detail::None => {}
+            Detail::Search { depth, hit } => entry.third = u64::from(depth) | u64::from(hit) << 32,
+            rare => fill(&mut entry, rare),
+        }
+        entry
+    }
+
+    /// Writes one record; false if there is no room and will be none.
+    #[inline(always)]
+    fn write(&self, words: [u64; WORDS]) -> bool {
+        HERE.with(|here| {
+            let Pen { at, ready } = here.pen.get();
+            if here.owner.get() != self.number || at == ready {
+                return self.write_slowly(here, words);
+            }
+            here.pen.set(Pen { at: at.wrapping_add(1), ready });
+            // SAFETY: recorder rules 2 and 3: a slot of this recorder's mapped window that nobody else writes.
+            unsafe { store(at, words) };
+            true
+        })
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn write_slowly(&self, here: &Here, words: [u64; WORDS]) -> bool {
+        // A thread that is ending has given its stream back.
+        let room = TAKEN.try_with(|taken| match taken.try_borrow_mut() {
+            Ok(mut taken) => self.make_room(here, &mut taken),
+            Err(_) => false,
+        });
+        if room != Ok(true) {
+            return false;
+        }
+        let Pen { at, ready } = here.pen.get();
+        here.pen.set(Pen { at: at.wrapping_add(1), ready });
+        // SAFETY: as in `write`; `make_room` has left this recorder's pen here, with room.
+        unsafe { store(at, words) };
+        true
+    }
+
+    /// Gives the thread this recorder's pen, with room for a record; false if there is none.
+    fn make_room(&self, here: &Here, taken: &mut Vec<Taken>) -> bool {
+        if here.owner.get() != self.number {
+            // Another recorder's pen goes back to its stream.
+            if let Some(other) = taken.iter_mut().find(|taken| taken.owner == here.owner.get())
+                && let Some(stream) = &mut other.stream
+            {
+                stream.pen = here.pen.get();
+            }
+            let mine = match taken.iter().position(|taken| taken.owner == self.number) {
+                Some(mine) => mine,
+                None => {
+                    // Recorders that are gone need their streams no more.
+                    taken.retain(|taken| Arc::strong_count(&taken.shared) > 1);
+                    let stream = self.shared.idle().pop().unwrap_or_else(|| Stream::new(&self.shared.store));
+                    taken.push(Taken {
+                        owner: self.number,
+                        shared: self.shared.clone(),
+                        stream: Some(stream),
+                    });
+                    taken.len() - 1
+                }
+            };
+            here.pen.set(taken[mine].stream.as_ref().map_or(Pen::NONE, |stream| stream.pen));
+            here.owner.set(self.number);
+        }
+        let Pen { at, ready } = here.pen.get();
+        if at != ready {
+            return true;
+        }
+        let mine = taken.iter_mut().find(|taken| taken.owner == self.number);
+        let Some(stream) = mine.and_then(|taken| taken.stream.as_mut()) else { return false };
+        let Some(pen) = stream.go_on(at, &self.shared.store) else { return false };
+        here.pen.set(pen);
+        true
+    }
+
+    /// Writes what a record of fixed length cannot hold.
+    #[cold]
+    fn write_long(&self, fact: &Fact<'_>, ticks: u64) {
+        // What finds no room is missing with its head, or cut: a reader leaves both out.
+        let put = |bytes: &[u8]| {
+            self.write(Entry::continuation(ticks, bytes));
+        };
+        match fact.detail {
+            Detail::Name(name) => {
+                name.as_bytes().chunks(format::CARRIED).for_each(put);
+            }
+            Detail::Comm { group, .. } => {
+                let mut part = [0; format::CARRIED];
+                for ranks in group.chunks(format::CARRIED / 4) {
+                    for (to, rank) in part.chunks_exact_mut(4).zip(ranks) {
+                        to.copy_from_slice(&rank.to_le_bytes());
+                    }
+                    put(&part[..ranks.len() * 4]);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The words of what is rare.
+#[inline(never)]
+fn fill(entry: &mut Entry, detail: Detail<'_>) {
+    (entry.first, entry.second, entry.third) = match detail {
+        Detail::Coll { operation, algorithm, bytes } => (u32::from(operation), u32::from(algorithm), bytes),
+        Detail::Copy { engine, bytes, peer } => (peer, u32::from(engine), bytes),
+        Detail::Bell { waiting, peer } => (peer, u32::from(waiting), 0),
+        Detail::Ring { peer, waiting } => (peer, waiting, 0),
+        Detail::Comm { size, group } => (size, group.len() as u32, group.len() as u64 * 4),
+        Detail::Name(name) => (0, 0, name.len() as u64),
+        Detail::Error { class, code } => (class.cast_unsigned(), code.cast_unsigned(), 0),
+        Detail::Place { cpu, policy } => (cpu, u32::from(policy), 0),
+        Detail::None | Detail::Search { .. } => return,
+    };
+}
+
+/// Writes a record, the word that makes it one last (trace rule 3).
+///
+/// # Safety
+/// `slot` is mapped, and nobody else writes it.
+#[inline(always)]
+unsafe fn store(slot: *const Slot, words: [u64; WORDS]) {
+    // SAFETY: mapped, says the caller; whoever reads it meanwhile does so as bytes of a file.
+    let slot = unsafe { &*slot };
+    // Relaxed: published by the store below.
+    slot[1].store(words[1], Ordering::Relaxed);
+    slot[2].store(words[2], Ordering::Relaxed);
+    slot[3].store(words[3], Ordering::Relaxed);
+    // Release: to a reader of the file, whom nothing else orders: who sees the first word sees the record.
+    slot[0].store(words[0], Ordering::Release);
+}
+
+impl Stream {
+    fn new(store: &Store) -> Stream {
+        Stream { number: store.next_stream(), sequence: 0, window: None, pen: Pen::NONE, closed: false }
+    }
+
+    /// Room from `at` on, where what was ready ends: the next pages of the window, or another window.
+    fn go_on(&mut self, at: *const Slot, store: &Store) -> Option<Pen> {
+        if self.closed {
+            return None;
+        }
+        if let Some(window) = &self.window {
+            let end = window.as_ptr().wrapping_add(window.len());
+            if (at as usize) < end as usize {
+                return Some(bring_in(at.cast(), end));
+            }
+        }
+        self.window = None;
+        let length = format::UNIT << self.sequence.min(UNITS_MOST.trailing_zeros());
+        match self.open(store, length) {
+            Ok(pen) => Some(pen),
+            Err(refused) => {
+                self.closed = true;
+                if let Refused::Disk(error) = refused {
+                    store.stopped_by(&error);
+                    complain(store.rank(), &error);
+                }
+                None
+            }
+        }
+    }
+
+    /// Another window.
+    fn open(&mut self, store: &Store, length: u64) -> core::result::Result<Pen, Refused> {
+        // A rank near its limit may still have a small one.
+        let mapped = store.window(length).or_else(|refused| match refused {
+            Refused::Limit if length > format::UNIT => store.window(format::UNIT),
+            refused => Err(refused),
+        })?;
+        let opened = clock::read();
+        let start = mapped.as_mut_ptr();
+        let end = start.wrapping_add(mapped.len());
+        let word = |offset: u64, value: u64| {
+            // SAFETY: in the header of a window that is mapped and nobody else's; aligned, for windows begin on pages.
+            let slot = unsafe { &*start.add(offset as usize).cast::<AtomicU64>() };
+            // Release: the magic number is written last (trace rule 2); for the others it does no harm.
+            slot.store(value, Ordering::Release);
+        };
+        word(window::RANK, u64::from(self.number) << 32 | u64::from(store.rank()));
+        word(window::SEQUENCE, (mapped.len() as u64 / format::UNIT) << 32 | u64::from(self.sequence));
+        word(window::TICKS, opened.ticks);
+        word(window::NANOSECONDS, opened.nanoseconds);
+        word(window::MAGIC, format::WINDOW_MAGIC);
+        self.sequence += 1;
+        self.window = Some(mapped);
+        Ok(bring_in(start.wrapping_add(format::WINDOW_HEADER as usize), end))
+    }
+}
+
+const _: () = {
+    // Two fields are written as one word.
+    assert!(window::STREAM == window::RANK + 4 && window::UNITS == window::SEQUENCE + 4);
+};
+
+/// Brings the pages from `at` on into this process, so that storing to them meets no fault.
+fn bring_in(at: *const u8, end: *const u8) -> Pen {
+    let page = crate::limits::PAGE;
+    let from = at as usize / page * page;
+    let ready = (from + STEP).min(end as usize);
+    // SAFETY: pages of a window that is mapped, from the one that `at` lies in to at most its end. The call changes nothing that
+    // they hold. A kernel before 5.14 refuses it, and then the faults come one by one.
+    unsafe { libc::madvise(from as *mut libc::c_void, ready - from, libc::MADV_POPULATE_WRITE) };
+    Pen { at: at.cast(), ready: at.wrapping_add(ready - at as usize).cast() }
+}
+
+/// Says, once for each stream, that a rank stops to record. No allocation, no lock: the engine's may be held.
+fn complain(rank: u32, error: &std::io::Error) {
+    use std::io::Write;
+    let mut text = [0; 256];
+    let mut left = &mut text[..];
+    let _ = writeln!(
+        left,
+        "perusal: rank {rank}: trace: {}; recording stops here, further events are counted, the program goes on",
+        if error.raw_os_error() == Some(libc::ENOSPC) { "the disk is full" } else { "the file cannot grow" }
+    );
+    let length = 256 - left.len();
+    // SAFETY: `length` bytes of a live buffer.
+    unsafe { libc::write(2, text.as_ptr().cast(), length) };
+}
+
+#[cfg(test)]
+#[path = "recorder_test.rs"]
+mod tests;

@@ -1,0 +1,149 @@
+//! What is told is what a reader finds, from any number of threads, up to the limit and no further.
+
+use super::*;
+use crate::events::{Collective, Spec};
+use crate::trace::format::Founding;
+use crate::trace::testing::Scratch;
+use crate::trace::{self, Trace, file};
+
+const SPEC: Spec = Spec { peer: 3, tag: -7, bytes: 1 << 40, operation: Operation::Recv, ..Spec::NOTHING };
+
+fn registry() -> Arc<Registry> {
+    Registry::new(Box::new(|text| panic!("{text}")))
+}
+
+fn founding(units: u64) -> Founding {
+    let base = clock::read();
+    Founding {
+        ranks: 2,
+        limit: units * format::UNIT,
+        base_ticks: base.ticks,
+        base_nanoseconds: base.nanoseconds,
+        ticks_per_second: clock::source().ticks_per_second,
+        ..Founding::default()
+    }
+}
+
+/// A trace that allows so many units, and a recording of rank 1 in it.
+fn begin(name: &str, units: u64) -> (Scratch, Arc<Registry>, Recording) {
+    let scratch = Scratch::new(name);
+    file::create(scratch.path(), &founding(units)).expect("made");
+    let registry = registry();
+    let recording = Recording::start(scratch.path(), 1, &registry).expect("started");
+    (scratch, registry, recording)
+}
+
+fn read(scratch: &Scratch) -> Trace {
+    trace::read(scratch.path()).expect("a trace")
+}
+
+#[test]
+fn what_is_told_is_read_back() {
+    let (scratch, registry, recording) = begin("told", 4);
+    let comm = registry.attach(0x1234);
+    comm.raise(&Fact { context: 6, ..Fact::new(Event::MsgArrived, 1 << 40, &SPEC) });
+    let found = Detail::Search { depth: 9, hit: true };
+    comm.raise(&Fact { context: 6, detail: found, ..Fact::new(Event::SearchPostedQEnd, 5, &SPEC) });
+    let group: Vec<u32> = (0..50).collect();
+    let made = Detail::Comm { size: 50, group: &group };
+    registry.raise(&Fact { context: 8, ..Fact::of_engine(Event::CommCreated, made) });
+    let name = "a communicator with a long name, as people give them";
+    registry.raise(&Fact { context: 8, ..Fact::of_engine(Event::CommNamed, Detail::Name(name)) });
+    let operation = Collective::Bcast as u16;
+    let begin = Detail::Coll { operation, algorithm: 2, bytes: 77 };
+    comm.raise(&Fact { context: 6, detail: begin, ..Fact::new(Event::CollBegin, 9, &Spec::NOTHING) });
+    registry.raise(&Fact::of_engine(Event::Finalizing, Detail::None));
+    drop(recording);
+    registry.raise(&Fact::of_engine(Event::Finalizing, Detail::None));
+
+    let trace = read(&scratch);
+    assert!(trace.ranks[0].records.is_empty() && trace.ranks[0].pid == 0);
+    let rank = &trace.ranks[1];
+    assert!(rank.complete && rank.unreadable == 0 && rank.records.len() == 6, "{rank:?}");
+    let first = rank.records[0];
+    assert_eq!((first.event, first.id, first.context), (Event::MsgArrived, 1 << 40, 6));
+    assert_eq!((first.peer, first.tag, first.bytes, first.send), (3, -7, 1 << 40, false));
+    assert_eq!(rank.records[1].detail, trace::Detail::Search { depth: 9, hit: true });
+    let comm = rank.communicator(8, u64::MAX).expect("created");
+    assert_eq!((comm.group.as_slice(), comm.name.as_str()), (group.as_slice(), name));
+    assert_eq!(rank.records[4].detail, trace::Detail::Coll { operation, algorithm: 2 });
+    assert_eq!(rank.records[4].bytes, 77);
+}
+
+#[test]
+fn threads_write_streams_of_their_own_and_hand_them_on() {
+    let (scratch, registry, recording) = begin("threads", 64);
+    let comm = registry.attach(1);
+    let both = std::sync::Barrier::new(2);
+    for _ in 0..5 {
+        std::thread::scope(|scope| {
+            for thread in 0..2 {
+                let (comm, both) = (&comm, &both);
+                scope.spawn(move || {
+                    both.wait();
+                    for k in 0..3000 {
+                        comm.raise(&Fact::new(Event::ReqActivate, thread * 10_000 + k, &SPEC));
+                    }
+                    both.wait();
+                });
+            }
+        });
+    }
+    drop(recording);
+    let trace = read(&scratch);
+    let rank = &trace.ranks[1];
+    assert_eq!((rank.streams, rank.records.len(), rank.dropped), (2, 30_000, 0));
+    let mut counts = std::collections::BTreeMap::<u64, u32>::new();
+    rank.records.iter().for_each(|record| *counts.entry(record.id).or_default() += 1);
+    assert!(counts.len() == 6000 && counts.values().all(|count| *count == 5));
+}
+
+#[test]
+fn records_and_drops_together_are_what_happened() {
+    for units in [0, 1, 2, 3, 5] {
+        let (scratch, registry, recording) = begin("drops", units);
+        let comm = registry.attach(1);
+        let happened = 12_345;
+        for id in 0..happened {
+            comm.raise(&Fact::new(Event::ReqActivate, id, &SPEC));
+        }
+        drop(recording);
+        let rank = read(&scratch).ranks.remove(1);
+        assert_eq!(rank.records.len() as u64 + rank.dropped, happened as u64, "{units} units");
+        let room = units * (format::UNIT - format::WINDOW_HEADER) / format::RECORD;
+        assert!(rank.records.len() as u64 >= room.min(happened as u64), "{units} units");
+        assert!(rank.records.iter().zip(0..).all(|(record, id)| record.id == id), "the first are kept");
+        assert_eq!(rank.stopped_by, 0);
+    }
+}
+
+#[test]
+fn a_thread_may_serve_two_recorders_in_turn() {
+    let (scratch, registry, recording) = begin("one", 64);
+    let (other_scratch, other_registry, other_recording) = begin("other", 64);
+    let (comm, other) = (registry.attach(1), other_registry.attach(1));
+    for id in 0..5000 {
+        comm.raise(&Fact::new(Event::ReqActivate, id, &SPEC));
+        other.raise(&Fact::new(Event::ReqComplete, id, &SPEC));
+    }
+    drop((recording, other_recording));
+    for (scratch, event) in [(scratch, Event::ReqActivate), (other_scratch, Event::ReqComplete)] {
+        let rank = read(&scratch).ranks.remove(1);
+        assert_eq!((rank.streams, rank.records.len()), (1, 5000));
+        assert!(rank.records.iter().zip(0..).all(|(record, id)| record.id == id && record.event == event));
+    }
+}
+
+#[test]
+fn times_are_those_of_the_clock() {
+    let (scratch, registry, recording) = begin("times", 4);
+    let comm = registry.attach(1);
+    let before = crate::job::telemetry::now();
+    comm.raise(&Fact::new(Event::ReqActivate, 1, &SPEC));
+    std::thread::sleep(core::time::Duration::from_millis(60));
+    comm.raise(&Fact::new(Event::ReqComplete, 1, &SPEC));
+    let after = crate::job::telemetry::now();
+    drop(recording);
+    let duration = read(&scratch).job.duration;
+    assert!(duration >= 59_000_000 && duration <= (after - before) * 101 / 100, "{duration}");
+}

@@ -1,0 +1,22 @@
+//! For the tests of this room.
+
+use std::path::{Path, PathBuf};
+
+/// A path of its own for one test; what is there goes with it.
+pub struct Scratch(PathBuf);
+
+impl Scratch {
+    pub fn new(name: &str) -> Scratch {
+        Scratch(std::env::temp_dir().join(format!("perusal-trace-{}-{name}", std::process::id())))
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
