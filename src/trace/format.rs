@@ -124,6 +124,9 @@ pub const CONTINUATION: u8 = 255;
 /// Bytes of such a record that carry something.
 pub const CARRIED: usize = 24;
 
+/// Set in the third word of a removal from the posted queue if a cancellation took the receive out.
+pub const WITHDRAWN: u64 = 1 << 63;
+
 const NO_CONTEXT: u32 = (1 << CONTEXT_BITS) - 1;
 const CONTEXT_BITS: u32 = 20;
 const ID_BITS: u32 = 43;
@@ -135,7 +138,7 @@ const TICK_SHIFT: u32 = 8;
 ///
 /// | event | first | second | third |
 /// |---|---|---|---|
-/// | of a request or message, begin of a search | peer | tag | bytes |
+/// | of a request or message, begin of a search | peer | tag | bytes; [`WITHDRAWN`] besides, if so |
 /// | end of a search | peer | tag | entries looked at, and 2³² if it found one |
 /// | collective begin, end | operation | algorithm | bytes |
 /// | copy begin, end | world rank of the peer | engine | bytes |

@@ -114,6 +114,8 @@ pub enum Detail {
         /// Whether it found what it looked for.
         hit: bool,
     },
+    /// A receive left the posted queue because it was cancelled.
+    Withdrawn,
     /// Begin or end of a collective operation; `Record::bytes` is what this rank contributes.
     Coll {
         /// Which operation.

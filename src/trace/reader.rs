@@ -327,6 +327,9 @@ fn record(entry: &Entry, event: Event, when: u64, stream: u16) -> Record {
             let detail = Detail::Search { depth: third as u32, hit: third >> 32 & 1 == 1 };
             (peer, second.cast_signed(), 0, detail)
         }
+        Event::ReqRemoveFromPostedQ if third & format::WITHDRAWN != 0 => {
+            (peer, second.cast_signed(), third & !format::WITHDRAWN, Detail::Withdrawn)
+        }
         Event::CollBegin | Event::CollEnd => {
             (-1, 0, third, Detail::Coll { operation: short(first), algorithm: short(second) })
         }

@@ -69,6 +69,7 @@ fn what_stands_in_the_header_and_the_rank_blocks_is_told() {
 fn details_read_back_as_they_were_told() {
     let details = [
         (Event::SearchUnexQEnd, Detail::Search { depth: 9, hit: true }),
+        (Event::ReqRemoveFromPostedQ, Detail::Withdrawn),
         (Event::CollBegin, Detail::Coll { operation: 3, algorithm: 2 }),
         (Event::CopyEnd, Detail::Copy { engine: 4 }),
         (Event::BellSleep, Detail::Bell { waiting: 1 }),

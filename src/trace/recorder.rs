@@ -306,6 +306,7 @@ fn fill(entry: &mut Entry, detail: Detail<'_>) {
         Detail::Name(name) => (0, 0, name.len() as u64),
         Detail::Error { class, code } => (class.cast_unsigned(), code.cast_unsigned(), 0),
         Detail::Place { cpu, policy } => (cpu, u32::from(policy), 0),
+        Detail::Withdrawn => (entry.first, entry.second, entry.third | format::WITHDRAWN),
         Detail::None | Detail::Search { .. } => return,
     };
 }

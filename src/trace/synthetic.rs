@@ -298,6 +298,7 @@ fn words(record: &Record) -> (u32, u32, u64) {
         Detail::Comm { size } => (size, size, 0),
         Detail::Error { class, code } => (class.cast_unsigned(), code.cast_unsigned(), 0),
         Detail::Place { cpu, policy } => (cpu, u32::from(policy), 0),
+        Detail::Withdrawn => (peer, tag.cast_unsigned(), bytes | format::WITHDRAWN),
         Detail::None => (peer, tag.cast_unsigned(), bytes),
     }
 }

@@ -31,6 +31,7 @@ pub fn detail(record: &Record) -> Vec<(&'static str, String)> {
     let peer = || if record.peer < 0 { "any".into() } else { record.peer.to_string() };
     match record.detail {
         Detail::None => vec![],
+        Detail::Withdrawn => vec![("why", "cancelled".into())],
         Detail::Search { depth, hit } => {
             vec![("compared", depth.to_string()), ("found", if hit { "yes" } else { "no" }.into())]
         }
