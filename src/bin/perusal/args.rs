@@ -9,6 +9,7 @@ use clap::{CommandFactory, Parser};
 use perusal::placement::Policy;
 
 use crate::environment::{Change, Changes};
+use crate::logger::Logging;
 use crate::tokens::Known;
 use crate::trace::Request;
 
@@ -80,6 +81,19 @@ struct Options {
     /// Say where each rank was put
     #[arg(long = "report-bindings")]
     report_bindings: bool,
+
+    /// Log the events of these types (MPI_T names, separated by commas; `*` and `?` as in a shell): a line for each event
+    #[arg(long = "log-events", value_name = "NAMES")]
+    log_events: Option<String>,
+    /// Tell how long messages stayed in the queues and how long searches took, for each rank and for all
+    #[arg(long = "queue-statistics")]
+    queue_statistics: bool,
+    /// List all types of events at the end
+    #[arg(long = "list-events")]
+    list_events: bool,
+    /// Write what is logged to this file, "%r" standing for the rank [default: standard error]
+    #[arg(long = "log-output", value_name = "FILE")]
+    log_output: Option<OsString>,
     /// More ranks than CPUs are always allowed; accepted
     #[arg(long = "oversubscribe", aliases = ["nooversubscribe", "no-oversubscribe", "use-hwthread-cpus"])]
     oversubscribe: bool,
@@ -233,6 +247,7 @@ fn plan(mut blocks: Vec<Options>, usable: u32) -> Result<Plan, Refusal> {
         .flat_map(|block| std::mem::take(&mut block.genv))
         .map(|set| Change::of(&set))
         .collect();
+    let everywhere = [logging(&mut blocks).changes()?, everywhere].concat();
     for block in blocks {
         take_globals(&mut plan, &block)?;
         let count = block.count.unwrap_or(default_count);
@@ -256,6 +271,18 @@ fn plan(mut blocks: Vec<Options>, usable: u32) -> Result<Plan, Refusal> {
         }
         _ => Ok(plan),
     }
+}
+
+/// What is to be logged of the whole job; the last word of several counts.
+fn logging(blocks: &mut [Options]) -> Logging {
+    let mut logging = Logging::default();
+    for block in blocks {
+        logging.events = block.log_events.take().or(logging.events);
+        logging.output = block.log_output.take().or(logging.output);
+        logging.queues |= block.queue_statistics;
+        logging.list |= block.list_events;
+    }
+    logging
 }
 
 /// Takes over what holds for the whole job.

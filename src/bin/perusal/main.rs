@@ -5,6 +5,7 @@ mod environment;
 mod guard;
 mod info;
 mod input;
+mod logger;
 mod output;
 mod report;
 mod run;

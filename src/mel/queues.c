@@ -1,0 +1,148 @@
+/* queues.c: how long things stay in the two queues, and how long searches in them take (section 5.2.2 of the paper). */
+#include "mel.h"
+
+#include <stdlib.h>
+
+const mel_title mel_titles[MEL_STATISTICS] = {
+    {"Posted queue statistics", true},
+    {"Unexpected queue statistics", true},
+    {"Posted queue search statistics", false},
+    {"Unexpected queue search statistics", false},
+};
+
+typedef struct {
+    const char *first, *last; /* event types that begin and end a stay or a search */
+    pthread_mutex_t lock;
+    mel_times inside;
+    double populated_since;
+    mel_sums sums;
+} statistic;
+
+static statistic all[MEL_STATISTICS] = {
+    {.first = "pml_ob1_posted_insert", .last = "pml_ob1_posted_remove", .lock = PTHREAD_MUTEX_INITIALIZER},
+    {.first = "pml_ob1_unex_insert", .last = "pml_ob1_unex_remove", .lock = PTHREAD_MUTEX_INITIALIZER},
+    {.first = "pml_ob1_search_posted_begin", .last = "pml_ob1_search_posted_end", .lock = PTHREAD_MUTEX_INITIALIZER},
+    {.first = "pml_ob1_search_unexpected_begin", .last = "pml_ob1_search_unexpected_end", .lock = PTHREAD_MUTEX_INITIALIZER},
+};
+
+/* One of the eight event types, and which element tells one stay from another. */
+typedef struct {
+    const mel_type *type;
+    int id;
+    statistic *statistic;
+} side;
+
+static side sides[2 * MEL_STATISTICS];
+
+bool mel_queues_wanted(void) {
+    const char *wanted = getenv("MEL_QUEUES");
+    return wanted && *wanted && *wanted != '0';
+}
+
+static void enter(MPI_T_event_instance event, MPI_T_event_registration handle, MPI_T_cb_safety safety, void *user) {
+    (void)handle, (void)safety;
+    side *side = user;
+    statistic *of = side->statistic;
+    double now = mel_event_time(event);
+    int64_t id = mel_element_integer(event, side->type, side->id);
+    pthread_mutex_lock(&of->lock);
+    if (mel_times_put(&of->inside, id, now)) {
+        if (of->inside.held == 1) {
+            of->populated_since = now;
+        }
+        if ((double)of->inside.held > of->sums.length) {
+            of->sums.length = (double)of->inside.held;
+        }
+    } else {
+        of->sums.dropped++;
+    }
+    pthread_mutex_unlock(&of->lock);
+}
+
+static void leave(MPI_T_event_instance event, MPI_T_event_registration handle, MPI_T_cb_safety safety, void *user) {
+    (void)handle, (void)safety;
+    side *side = user;
+    statistic *of = side->statistic;
+    mel_sums *sums = &of->sums;
+    double now = mel_event_time(event), since;
+    int64_t id = mel_element_integer(event, side->type, side->id);
+    pthread_mutex_lock(&of->lock);
+    /* What went in before anybody listened is not counted. */
+    if (mel_times_take(&of->inside, id, &since)) {
+        double stay = now > since ? now - since : 0;
+        sums->shortest = sums->number == 0 || stay < sums->shortest ? stay : sums->shortest;
+        sums->longest = stay > sums->longest ? stay : sums->longest;
+        sums->number++;
+        sums->total += stay;
+        if (of->inside.held == 0) {
+            sums->populated += now - of->populated_since;
+        }
+    }
+    pthread_mutex_unlock(&of->lock);
+}
+
+void mel_queues_dropped(MPI_Count count, MPI_T_event_registration handle, int source, MPI_T_cb_safety safety, void *user) {
+    (void)handle, (void)source, (void)safety;
+    side *side = user;
+    pthread_mutex_lock(&side->statistic->lock);
+    side->statistic->sums.dropped += (double)count;
+    pthread_mutex_unlock(&side->statistic->lock);
+}
+
+void mel_queues_each(mel_want *each) {
+    for (int i = 0; i < 2 * MEL_STATISTICS; i++) {
+        statistic *of = &all[i / 2];
+        bool last = i % 2;
+        const char *name = last ? of->last : of->first;
+        const mel_type *type = mel_type_named(name);
+        int id = mel_element(type, "id");
+        if (id < 0) {
+            mel_say("MEL: no %s: this MPI has no event type '%s' with an element 'id'\n", mel_titles[i / 2].title, name);
+            continue;
+        }
+        sides[i] = (side){type, id, of};
+        each(type, last ? leave : enter, &sides[i]);
+    }
+}
+
+void mel_queues_sums(mel_sums sums[MEL_STATISTICS]) {
+    for (int i = 0; i < MEL_STATISTICS; i++) {
+        pthread_mutex_lock(&all[i].lock);
+        sums[i] = all[i].sums;
+        pthread_mutex_unlock(&all[i].lock);
+    }
+}
+
+static void report_queue(const mel_sums *sums) {
+    mel_say("Num Messages: %.0f\n", sums->number);
+    mel_say("Max length of message queue: %.0f\n", sums->length);
+    mel_say("Time with messages in queue: %g s\n", sums->populated);
+    mel_say("Total time of messages in queue: %g s\n", sums->total);
+    if (sums->number > 0) {
+        mel_say("Average time of message in queue: %g s\n", sums->total / sums->number);
+        mel_say("Min time of message in queue: %g s\n", sums->shortest);
+        mel_say("Max time of message in queue: %g s\n", sums->longest);
+    }
+}
+
+static void report_search(const mel_sums *sums) {
+    mel_say("Num Searches in queue: %.0f\n", sums->number);
+    mel_say("Total time searching in queue: %g s\n", sums->total);
+    if (sums->number > 0) {
+        mel_say("Average time of a search: %g s\n", sums->total / sums->number);
+        mel_say("Min time of a search: %g s\n", sums->shortest);
+        mel_say("Max time of a search: %g s\n", sums->longest);
+    }
+}
+
+void mel_queues_report(void) {
+    mel_sums sums[MEL_STATISTICS];
+    mel_queues_sums(sums);
+    for (int i = 0; i < MEL_STATISTICS; i++) {
+        mel_say("[MEL] %s rank: %d\n", mel_titles[i].title, mel_rank());
+        (mel_titles[i].is_queue ? report_queue : report_search)(&sums[i]);
+        if (sums[i].dropped > 0) {
+            mel_say("Events lost: %.0f\n", sums[i].dropped);
+        }
+    }
+}

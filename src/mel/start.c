@@ -1,0 +1,218 @@
+/* start.c: from the environment to registered handles, and back. */
+#include "mel.h"
+
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* An event type that is listened to, and by what. */
+typedef struct {
+    const mel_type *type;
+    MPI_T_event_cb_function *callback;
+    MPI_T_event_dropped_cb_function *dropped;
+    void *user;
+} wish;
+
+/* A handle, and the communicator that it is bound to (MPI_COMM_NULL: none). */
+typedef struct {
+    MPI_T_event_registration handle;
+    MPI_Comm comm;
+} bound;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static wish *wishes;
+static size_t wish_count;
+static bound *handles;
+static size_t handle_count, handle_room;
+static bool begun, ready, over;
+static int rank, size = 1;
+static double zero;
+
+int mel_rank(void) {
+    return rank;
+}
+
+int mel_size(void) {
+    return size;
+}
+
+double mel_zero(void) {
+    return zero;
+}
+
+static void keep(MPI_T_event_registration handle, MPI_Comm comm) {
+    if (handle_count == handle_room) {
+        size_t room = 2 * handle_room + 64;
+        bound *larger = realloc(handles, room * sizeof *handles);
+        if (!larger) {
+            PMPI_T_event_handle_free(handle, NULL, NULL);
+            return;
+        }
+        handles = larger;
+        handle_room = room;
+    }
+    handles[handle_count++] = (bound){handle, comm};
+}
+
+/* Listens to what is wished, on a communicator or (MPI_COMM_NULL) on nothing; the lock is held. */
+static void listen(const wish *wish, MPI_Comm comm) {
+    MPI_T_event_registration handle;
+    void *object = comm == MPI_COMM_NULL ? NULL : &comm;
+    int failed = PMPI_T_event_handle_alloc(wish->type->index, object, MPI_INFO_NULL, &handle);
+    if (failed != MPI_SUCCESS) {
+        mel_say("MEL: cannot listen to '%s' (MPI_T error %d)\n", wish->type->name, failed);
+        return;
+    }
+    PMPI_T_event_set_dropped_handler(handle, wish->dropped);
+    /* The callbacks lock a mutex and may write to a file, so any thread may run them, but no signal handler. */
+    failed = PMPI_T_event_register_callback(handle, MPI_T_CB_REQUIRE_THREAD_SAFE, MPI_INFO_NULL, wish->user, wish->callback);
+    if (failed != MPI_SUCCESS) {
+        mel_say("MEL: cannot register for '%s' (MPI_T error %d)\n", wish->type->name, failed);
+        PMPI_T_event_handle_free(handle, NULL, NULL);
+        return;
+    }
+    keep(handle, comm);
+}
+
+static void add(const mel_type *type, MPI_T_event_cb_function *callback, MPI_T_event_dropped_cb_function *dropped, void *user) {
+    wish *larger = realloc(wishes, (wish_count + 1) * sizeof *wishes);
+    if (larger) {
+        wishes = larger;
+        wishes[wish_count++] = (wish){type, callback, dropped, user};
+    }
+}
+
+static void add_statistic(const mel_type *type, MPI_T_event_cb_function *callback, void *user) {
+    add(type, callback, mel_queues_dropped, user);
+}
+
+/* MEL_CALLBACKS=empty: callbacks that do nothing, to measure what delivery alone costs. */
+static bool empty_wanted(void) {
+    const char *callbacks = getenv("MEL_CALLBACKS");
+    return callbacks && strcmp(callbacks, "empty") == 0;
+}
+
+/* Every type that a name, or a pattern of the shell's kind, of MEL_EVENTS means. */
+static void add_named(const char *name) {
+    int count, found = 0;
+    const mel_type *types = mel_types(&count);
+    for (int i = 0; i < count; i++) {
+        if (fnmatch(name, types[i].name, 0) == 0) {
+            add(&types[i], empty_wanted() ? mel_empty_event : mel_log_event, mel_log_dropped, (void *)&types[i]);
+            found = 1;
+        }
+    }
+    if (!found) {
+        mel_say("MEL: no event type is called '%s'; leave MEL_EVENTS empty for a list of all\n", name);
+    }
+}
+
+static bool list_wanted(void) {
+    const char *names = getenv("MEL_EVENTS");
+    return (!names || !names[strspn(names, ",:; \t\n")]) && !mel_queues_wanted();
+}
+
+static void read_environment(void) {
+    const char *names = getenv("MEL_EVENTS");
+    char *copy = names ? strdup(names) : NULL, *rest = copy, *name;
+    while (copy && (name = strsep(&rest, ",:; \t\n"))) {
+        if (*name) {
+            add_named(name);
+        }
+    }
+    free(copy);
+    if (mel_queues_wanted()) {
+        mel_queues_each(add_statistic);
+    }
+}
+
+static void listen_to_all(bool unbound, MPI_Comm comm) {
+    for (size_t i = 0; i < wish_count; i++) {
+        int bind = wishes[i].type->bind;
+        if (unbound ? bind == MPI_T_BIND_NO_OBJECT : bind == MPI_T_BIND_MPI_COMM) {
+            listen(&wishes[i], comm);
+        }
+    }
+}
+
+void mel_begin(void) {
+    int provided;
+    pthread_mutex_lock(&lock);
+    if (!begun && PMPI_T_init_thread(MPI_THREAD_MULTIPLE, &provided) == MPI_SUCCESS) {
+        begun = true;
+        zero = mel_now();
+        read_environment();
+        listen_to_all(true, MPI_COMM_NULL);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void mel_ready(void) {
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    PMPI_Comm_size(MPI_COMM_WORLD, &size);
+    mel_output_ready();
+    pthread_mutex_lock(&lock);
+    ready = begun;
+    if (ready) {
+        listen_to_all(false, MPI_COMM_WORLD);
+        listen_to_all(false, MPI_COMM_SELF);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void mel_comm_made(MPI_Comm comm) {
+    if (comm == MPI_COMM_NULL) {
+        return;
+    }
+    pthread_mutex_lock(&lock);
+    if (begun && !over) {
+        listen_to_all(false, comm);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+/* Frees the handles that `gone` picks; the lock is held. */
+static void free_handles(bool everything, MPI_Comm comm) {
+    size_t kept = 0;
+    for (size_t i = 0; i < handle_count; i++) {
+        if (everything || handles[i].comm == comm) {
+            PMPI_T_event_handle_free(handles[i].handle, NULL, NULL);
+        } else {
+            handles[kept++] = handles[i];
+        }
+    }
+    handle_count = kept;
+}
+
+void mel_comm_gone(MPI_Comm comm) {
+    if (comm == MPI_COMM_NULL) {
+        return;
+    }
+    pthread_mutex_lock(&lock);
+    free_handles(false, comm);
+    pthread_mutex_unlock(&lock);
+}
+
+void mel_end(bool job) {
+    pthread_mutex_lock(&lock);
+    bool first = begun && !over;
+    over = true;
+    if (first) {
+        free_handles(true, MPI_COMM_NULL);
+    }
+    pthread_mutex_unlock(&lock);
+    if (!first) {
+        return;
+    }
+    if (mel_queues_wanted()) {
+        mel_queues_report();
+        if (job && ready) {
+            mel_totals_report();
+        }
+    }
+    if (list_wanted() && rank == 0) {
+        mel_list();
+    }
+    mel_flush();
+    PMPI_T_finalize();
+}

@@ -1,0 +1,101 @@
+/* wrap.c: the MPI functions that the logger stands in front of. Each does what PMPI does; the logger hears of it. */
+#include "mel.h"
+
+int MPI_Init(int *argc, char ***argv) {
+    mel_begin();
+    int failed = PMPI_Init(argc, argv);
+    if (failed == MPI_SUCCESS) {
+        mel_ready();
+    }
+    return failed;
+}
+
+int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
+    mel_begin();
+    int failed = PMPI_Init_thread(argc, argv, required, provided);
+    if (failed == MPI_SUCCESS) {
+        mel_ready();
+    }
+    return failed;
+}
+
+int MPI_Finalize(void) {
+    mel_end(true);
+    return PMPI_Finalize();
+}
+
+int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session) {
+    mel_begin();
+    return PMPI_Session_init(info, errhandler, session);
+}
+
+/* A program that uses sessions alone has no end that could be wrapped, and one that fails may not reach its own. */
+__attribute__((destructor)) static void leave(void) {
+    mel_end(false);
+}
+
+int MPI_Comm_free(MPI_Comm *comm) {
+    mel_comm_gone(*comm);
+    return PMPI_Comm_free(comm);
+}
+
+int MPI_Comm_disconnect(MPI_Comm *comm) {
+    mel_comm_gone(*comm);
+    return PMPI_Comm_disconnect(comm);
+}
+
+/* MAKES(name, parameters, arguments, new): a function that makes a communicator. The one that MPI_Comm_idup makes can be
+ * listened to at once, though not yet used. */
+#define MAKES(name, parameters, arguments, new)   \
+    int MPI_##name parameters {                   \
+        int failed = PMPI_##name arguments;       \
+        if (failed == MPI_SUCCESS) {              \
+            mel_comm_made(*new);                  \
+        }                                         \
+        return failed;                            \
+    }
+
+MAKES(Comm_dup, (MPI_Comm comm, MPI_Comm *made), (comm, made), made)
+MAKES(Comm_dup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm *made), (comm, info, made), made)
+MAKES(Comm_idup, (MPI_Comm comm, MPI_Comm *made, MPI_Request *request), (comm, made, request), made)
+MAKES(Comm_idup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm *made, MPI_Request *request),
+      (comm, info, made, request), made)
+MAKES(Comm_create, (MPI_Comm comm, MPI_Group group, MPI_Comm *made), (comm, group, made), made)
+MAKES(Comm_create_group, (MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *made), (comm, group, tag, made), made)
+MAKES(Comm_create_from_group,
+      (MPI_Group group, const char *tag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm *made),
+      (group, tag, info, errhandler, made), made)
+MAKES(Comm_split, (MPI_Comm comm, int color, int key, MPI_Comm *made), (comm, color, key, made), made)
+MAKES(Comm_split_type, (MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *made), (comm, type, key, info, made), made)
+MAKES(Comm_accept, (const char *port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *made),
+      (port, info, root, comm, made), made)
+MAKES(Comm_connect, (const char *port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *made),
+      (port, info, root, comm, made), made)
+MAKES(Comm_join, (int fd, MPI_Comm *made), (fd, made), made)
+MAKES(Comm_spawn,
+      (const char *command, char *argv[], int most, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *made, int errors[]),
+      (command, argv, most, info, root, comm, made, errors), made)
+MAKES(Comm_spawn_multiple,
+      (int count, char *commands[], char **argvs[], const int most[], const MPI_Info infos[], int root, MPI_Comm comm,
+       MPI_Comm *made, int errors[]),
+      (count, commands, argvs, most, infos, root, comm, made, errors), made)
+MAKES(Cart_create, (MPI_Comm comm, int count, const int dims[], const int periods[], int reorder, MPI_Comm *made),
+      (comm, count, dims, periods, reorder, made), made)
+MAKES(Cart_sub, (MPI_Comm comm, const int remain[], MPI_Comm *made), (comm, remain, made), made)
+MAKES(Graph_create, (MPI_Comm comm, int count, const int index[], const int edges[], int reorder, MPI_Comm *made),
+      (comm, count, index, edges, reorder, made), made)
+MAKES(Dist_graph_create,
+      (MPI_Comm comm, int count, const int sources[], const int degrees[], const int destinations[], const int weights[],
+       MPI_Info info, int reorder, MPI_Comm *made),
+      (comm, count, sources, degrees, destinations, weights, info, reorder, made), made)
+MAKES(Dist_graph_create_adjacent,
+      (MPI_Comm comm, int in, const int sources[], const int sourceweights[], int out, const int destinations[],
+       const int destweights[], MPI_Info info, int reorder, MPI_Comm *made),
+      (comm, in, sources, sourceweights, out, destinations, destweights, info, reorder, made), made)
+MAKES(Intercomm_create, (MPI_Comm comm, int leader, MPI_Comm peer, int remote, int tag, MPI_Comm *made),
+      (comm, leader, peer, remote, tag, made), made)
+MAKES(Intercomm_create_from_groups,
+      (MPI_Group local, int leader, MPI_Group remote, int remote_leader, const char *tag, MPI_Info info,
+       MPI_Errhandler errhandler, MPI_Comm *made),
+      (local, leader, remote, remote_leader, tag, info, errhandler, made), made)
+MAKES(Intercomm_merge, (MPI_Comm comm, int high, MPI_Comm *made), (comm, high, made), made)
