@@ -25,7 +25,7 @@ static statistic all[MEL_STATISTICS] = {
     {.first = "pml_ob1_search_unexpected_begin", .last = "pml_ob1_search_unexpected_end", .lock = PTHREAD_MUTEX_INITIALIZER},
 };
 
-/* One of the eight event types, and which element tells one stay from another. */
+/* One of the eight event types, and which element tells one stay from another; -1: none, but a search begins and ends on one thread. */
 typedef struct {
     const mel_type *type;
     int id;
@@ -39,12 +39,16 @@ bool mel_queues_wanted(void) {
     return wanted && *wanted && *wanted != '0';
 }
 
+static int64_t key_of(MPI_T_event_instance event, const side *side) {
+    return side->id < 0 ? (int64_t)pthread_self() : mel_element_integer(event, side->type, side->id);
+}
+
 static void enter(MPI_T_event_instance event, MPI_T_event_registration handle, MPI_T_cb_safety safety, void *user) {
     (void)handle, (void)safety;
     side *side = user;
     statistic *of = side->statistic;
     double now = mel_event_time(event);
-    int64_t id = mel_element_integer(event, side->type, side->id);
+    int64_t id = key_of(event, side);
     pthread_mutex_lock(&of->lock);
     if (mel_times_put(&of->inside, id, now)) {
         if (of->inside.held == 1) {
@@ -65,7 +69,7 @@ static void leave(MPI_T_event_instance event, MPI_T_event_registration handle, M
     statistic *of = side->statistic;
     mel_sums *sums = &of->sums;
     double now = mel_event_time(event), since;
-    int64_t id = mel_element_integer(event, side->type, side->id);
+    int64_t id = key_of(event, side);
     pthread_mutex_lock(&of->lock);
     /* What went in before anybody listened is not counted. */
     if (mel_times_take(&of->inside, id, &since)) {
@@ -95,9 +99,9 @@ void mel_queues_each(mel_want *each) {
         bool last = i % 2;
         const char *name = last ? of->last : of->first;
         const mel_type *type = mel_type_named(name);
-        int id = mel_element(type, "id");
-        if (id < 0) {
-            mel_say("MEL: no %s: this MPI has no event type '%s' with an element 'id'\n", mel_titles[i / 2].title, name);
+        int id = mel_element(type, "request");
+        if (!type || (id < 0 && mel_titles[i / 2].is_queue)) {
+            mel_say("MEL: no %s: this MPI has no event type '%s' that names its request\n", mel_titles[i / 2].title, name);
             continue;
         }
         sides[i] = (side){type, id, of};

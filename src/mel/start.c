@@ -92,12 +92,25 @@ static bool empty_wanted(void) {
     return callbacks && strcmp(callbacks, "empty") == 0;
 }
 
+/* Whether a type tells the events of another one once more, for all communicators together: who asks for both by a pattern
+ * wants each event once. */
+static bool is_sum(const mel_type *type) {
+    char other[MEL_NAME];
+    size_t length = strlen(type->name), suffix = sizeof "_all" - 1;
+    if (length <= suffix || strcmp(type->name + length - suffix, "_all") != 0) {
+        return false;
+    }
+    memcpy(other, type->name, length - suffix);
+    other[length - suffix] = '\0';
+    return mel_type_named(other) != NULL;
+}
+
 /* Every type that a name, or a pattern of the shell's kind, of MEL_EVENTS means. */
 static void add_named(const char *name) {
     int count, found = 0;
     const mel_type *types = mel_types(&count);
     for (int i = 0; i < count; i++) {
-        if (fnmatch(name, types[i].name, 0) == 0) {
+        if (strcmp(name, types[i].name) == 0 || (fnmatch(name, types[i].name, 0) == 0 && !is_sum(&types[i]))) {
             add(&types[i], empty_wanted() ? mel_empty_event : mel_log_event, mel_log_dropped, (void *)&types[i]);
             found = 1;
         }
