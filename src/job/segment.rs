@@ -100,6 +100,16 @@ impl Segment {
         self.map.len() == 0
     }
 
+    /// Bytes of memory that it has taken so far; 0 if the kernel does not say.
+    #[must_use]
+    pub fn taken(&self) -> u64 {
+        // SAFETY: all zeros is a stat; the call fills it, for a descriptor that the segment keeps open.
+        let mut stat: libc::stat = unsafe { core::mem::zeroed() };
+        // SAFETY: as above.
+        let failed = unsafe { libc::fstat(self.fd(), &raw mut stat) } != 0;
+        if failed { 0 } else { stat.st_blocks.unsigned_abs() * 512 }
+    }
+
     /// The descriptor, for handing it to the ranks.
     #[must_use]
     pub fn fd(&self) -> RawFd {

@@ -60,9 +60,15 @@ impl Count {
     pub fn add(&self, n: u64) {
         self.set(self.get().wrapping_add(n));
     }
+
+    /// Adds or takes away.
+    #[inline]
+    pub fn step(&self, by: i64) {
+        self.set(self.get().wrapping_add_signed(by));
+    }
 }
 
-/// A length and the highest value that it had.
+/// A length, the highest value that it ever had, and its extremes since a moment that tools choose.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Length {
@@ -70,6 +76,10 @@ pub struct Length {
     pub now: Count,
     /// Most entries ever.
     pub high: Count,
+    /// Most entries since the last [`Length::cut`].
+    pub most: Count,
+    /// Fewest entries since then.
+    pub least: Count,
 }
 
 impl Length {
@@ -77,9 +87,43 @@ impl Length {
     #[inline]
     pub fn set(&self, entries: u64) {
         self.now.set(entries);
+        self.extremes(entries);
+    }
+
+    /// Notes that the queue has so many entries more (or less) than before. `shared`: other threads may do so too.
+    #[inline(always)]
+    pub fn change(&self, by: i64, shared: bool) {
+        if shared {
+            // Relaxed: a sample. Counted by one instruction, so that no step is lost; an extreme that lasts for an instant may be.
+            let before = self.now.0.fetch_add(by.cast_unsigned(), Ordering::Relaxed);
+            self.extremes(before.wrapping_add_signed(by));
+        } else {
+            self.set(self.now.get().wrapping_add_signed(by));
+        }
+    }
+
+    #[cold]
+    fn rise(&self, entries: u64) {
+        self.most.set(entries);
         if entries > self.high.get() {
             self.high.set(entries);
         }
+    }
+
+    #[inline(always)]
+    fn extremes(&self, entries: u64) {
+        if entries > self.most.get() {
+            self.rise(entries);
+        } else if entries < self.least.get() {
+            self.least.set(entries);
+        }
+    }
+
+    /// Begins a new time for the extremes; gives the most and the fewest entries of the one that ends.
+    pub fn cut(&self) -> (u64, u64) {
+        // Relaxed: samples. What the rank's own thread notes at this very moment belongs to either time.
+        let now = self.now.get();
+        (self.most.0.swap(now, Ordering::Relaxed), self.least.0.swap(now, Ordering::Relaxed))
     }
 }
 
@@ -213,9 +257,9 @@ pub fn now() -> u64 {
     time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
 }
 
-/// The page. Offsets: posted 0 and 8, unexpected 16 and 24, messages sent 64.., received 128.., bytes sent 192..,
+/// The page. Offsets: posted 0 to 24, unexpected 32 to 56 (now, high, most, least), messages sent 64.., received 128.., bytes sent 192..,
 /// received 256.. (eight words each, by [`Protocol`]), sleeps 320, wakes 328, ring full 336, yields 344, progress 352,
-/// events 360, dropped 368, unexpected bytes 376 and 384, waiting 448 (kind, peer, tag, context, since).
+/// events 360, dropped 368, unexpected bytes 376 to 400, nanoseconds asleep 408, waiting 448 (kind, peer, tag, context, since).
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Telemetry {
@@ -223,7 +267,6 @@ pub struct Telemetry {
     pub posted: Length,
     /// Messages that have arrived and are not matched.
     pub unexpected: Length,
-    _apart0: [Count; 4],
     /// Messages sent, by protocol.
     pub sent: [Count; PROTOCOLS],
     /// Messages received, by protocol.
@@ -248,7 +291,9 @@ pub struct Telemetry {
     pub dropped: Count,
     /// Payload bytes that unexpected messages hold in memory of their own.
     pub unexpected_bytes: Length,
-    _apart1: [Count; 7],
+    /// Nanoseconds that the rank has slept.
+    pub asleep: Count,
+    _apart1: [Count; 4],
     /// What it waits for right now.
     pub waiting: WaitingFor,
 }

@@ -2,6 +2,7 @@
 
 use crate::events::{CommEvents, Detail, Event, Fact, Gate, Spec};
 use crate::job::layout::CONTEXTS;
+use crate::job::telemetry::Count;
 use crate::matching::{Posted, Unexpected};
 use crate::request::Ref;
 use crate::sync::{AtomicPtr, AtomicU32, Elided, Ordering};
@@ -92,6 +93,9 @@ pub struct Channel {
     /// The communicator's events; null while it has none.
     events: AtomicPtr<CommEvents>,
     context: u32,
+    /// Receives posted here, and messages unexpected here, for who looks without the queues; changed by who has them.
+    pub(crate) posted: Count,
+    pub(crate) unexpected: Count,
     /// Requests on it.
     pending: AtomicU32,
     /// 1 while a communicator is open on it.
@@ -111,6 +115,8 @@ impl Channel {
             gate: AtomicPtr::new(core::ptr::from_ref(Gate::closed()).cast_mut()),
             events: AtomicPtr::new(core::ptr::null_mut()),
             context,
+            posted: Count::default(),
+            unexpected: Count::default(),
             pending: AtomicU32::new(0),
             open: AtomicU32::new(0),
             queues: Elided::new(Queues { posted: Posted::new(), unexpected: Unexpected::new() }),

@@ -103,12 +103,12 @@ impl Engine {
         }
         let Some((_, request)) = found else {
             let arrived = keep(id);
-            self.note_unexpected(1, arrived.held());
+            self.note_unexpected(channel, 1, arrived.held());
             queues.unexpected.insert(envelope, arrived);
             message_event(channel, id, Event::MsgInsertInUnexQ, &envelope, bytes);
             return Ok(None);
         };
-        self.note_posted(-1);
+        self.note_posted(channel, -1);
         // SAFETY: request rule 2: taken from the queue, so it is ours.
         let body = unsafe { request.body() };
         body.peer = header.source as i32;

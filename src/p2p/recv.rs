@@ -203,7 +203,7 @@ impl Engine {
         }
         match found {
             Some((envelope, arrived)) => {
-                self.note_unexpected(-1, arrived.held());
+                self.note_unexpected(channel, -1, arrived.held());
                 self.matched(request, &envelope, &arrived);
                 request_event(channel, request, Event::ReqMatchUnex);
                 self.removal_event(channel, &envelope, &arrived);
@@ -213,7 +213,7 @@ impl Engine {
             }
             None => {
                 body.stage = Stage::Posted(queues.posted.insert(pattern, request));
-                self.note_posted(1);
+                self.note_posted(channel, 1);
                 request_event(channel, request, Event::ReqInsertInPostedQ);
                 Ok(())
             }
@@ -243,21 +243,21 @@ impl Engine {
         if synchronous { self.acknowledge(world, id) } else { Ok(()) }
     }
 
-    /// Notes that `change` receives were posted (or taken, if negative).
+    /// Notes that `change` receives were posted (or taken, if negative). The caller has the channel's queues.
     #[inline(always)]
-    pub(super) fn note_posted(&self, change: i64) {
-        let length = &self.telemetry().posted;
-        length.set(length.now.get().wrapping_add_signed(change));
+    pub(super) fn note_posted(&self, channel: &Channel, change: i64) {
+        channel.posted.step(change);
+        self.telemetry().posted.change(change, self.shared);
     }
 
-    /// Notes that `change` messages became unexpected (or were taken), which hold `bytes` bytes of memory.
+    /// Notes that `change` messages became unexpected (or were taken), which hold `bytes` bytes of memory. As above.
     #[inline(always)]
-    pub(super) fn note_unexpected(&self, change: i64, bytes: usize) {
+    pub(super) fn note_unexpected(&self, channel: &Channel, change: i64, bytes: usize) {
         let telemetry = self.telemetry();
-        telemetry.unexpected.set(telemetry.unexpected.now.get().wrapping_add_signed(change));
+        channel.unexpected.step(change);
+        telemetry.unexpected.change(change, self.shared);
         if bytes > 0 {
-            let held = telemetry.unexpected_bytes.now.get();
-            telemetry.unexpected_bytes.set(held.wrapping_add_signed(change * bytes as i64));
+            telemetry.unexpected_bytes.change(change * bytes as i64, self.shared);
         }
     }
 }

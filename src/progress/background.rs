@@ -44,6 +44,12 @@ impl Engine {
         self.backgrounds.count.load(Ordering::Relaxed) > 0
     }
 
+    /// How many operations are in the background.
+    pub(crate) fn backgrounds(&self) -> u64 {
+        // Relaxed: a sample.
+        self.backgrounds.count.load(Ordering::Relaxed) as u64
+    }
+
     #[cold]
     fn advance_all(&self) -> bool {
         // Held by who begins one; it moves on what it begins, and the next look comes soon.

@@ -5,7 +5,7 @@ use super::pace::{Pace, Step};
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::events::Event;
-use crate::job::telemetry::Wait;
+use crate::job::telemetry::{Wait, now};
 use crate::sync::{ElidedGuard, spin_loop, yield_now};
 
 /// How often a thread that waits for the driver tries to hear from it before it sleeps.
@@ -132,9 +132,11 @@ impl Engine {
         }
         incoming.unwatch_all();
         self.want_credit();
+        let mut asleep_from = 0;
         let slept = self.bell.sleep(self.fences, self.config.nap(), || {
             let reason = incoming.anything() || self.backlog_has_room() || done() || self.failed().is_some();
             if !reason {
+                asleep_from = now();
                 self.note_bell(Event::BellSleep, wait.as_ref());
             }
             reason
@@ -142,6 +144,7 @@ impl Engine {
         if slept {
             self.note_bell(Event::BellWake, wait.as_ref());
             telemetry.sleeps.add(1);
+            telemetry.asleep.add(now().saturating_sub(asleep_from));
         }
         incoming.rewatch();
     }

@@ -5,6 +5,7 @@
 //! | [`enums`] | names behind values |
 //! | [`event`] | events: types, handles, buffers, and how a tool is told |
 //! | [`category`] | the tree that sorts everything |
+//! | [`pvar`] | the performance variables, a row each |
 //!
 //! Control variables are rows of [`crate::config::table`], because the engine reads them.
 
@@ -19,5 +20,6 @@ pub mod event {
     pub mod choice;
     pub mod safety;
 }
+pub mod pvar;
 
 pub use category::Category;

@@ -4,6 +4,7 @@ use super::{Outcome, give, list, name, offer, put, row, tool};
 use crate::abi::*;
 use crate::config::VARIABLES;
 use crate::tool::category::{CATEGORIES, Row, STAMP};
+use crate::tool::pvar::PVARS;
 use core::ffi::{c_char, c_int};
 
 pub(super) fn find(index: c_int) -> Outcome<&'static Row> {
@@ -12,6 +13,10 @@ pub(super) fn find(index: c_int) -> Outcome<&'static Row> {
 
 fn cvars(of: &Row) -> impl Iterator<Item = usize> {
     VARIABLES.iter().filter(|variable| variable.category == of.id).map(|variable| variable.id as usize)
+}
+
+fn pvars(of: &Row) -> impl Iterator<Item = usize> {
+    PVARS.iter().enumerate().filter(|(_, pvar)| pvar.category == of.id).map(|(index, _)| index)
 }
 
 fn children(of: &Row) -> impl Iterator<Item = usize> {
@@ -36,7 +41,7 @@ tool! {
             give(of.name, name, name_len);
             give(of.what, desc, desc_len);
             offer(num_cvars, cvars(of).count() as c_int);
-            offer(num_pvars, 0);
+            offer(num_pvars, pvars(of).count() as c_int);
             offer(num_categories, children(of).count() as c_int);
         }
         Ok(())
@@ -55,6 +60,12 @@ tool! {
     fn MPI_T_category_get_cvars(cat_index: c_int, len: c_int, indices: *mut c_int) {
         // SAFETY: the caller gives room for `len`.
         unsafe { list(cvars(find(cat_index)?), len, indices) }
+    }
+
+    /// §14.3.8.
+    fn MPI_T_category_get_pvars(cat_index: c_int, len: c_int, indices: *mut c_int) {
+        // SAFETY: the caller gives room for `len`.
+        unsafe { list(pvars(find(cat_index)?), len, indices) }
     }
 
     /// §14.3.8.

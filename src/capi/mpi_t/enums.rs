@@ -5,6 +5,7 @@ use crate::abi::*;
 use crate::config::VARIABLES;
 use crate::tool::enums::Enumeration;
 use crate::tool::event::types::TYPES;
+use crate::tool::pvar::PVARS;
 use core::ffi::{c_char, c_int};
 
 /// The handle of an enumeration.
@@ -15,7 +16,8 @@ pub(crate) fn handle_of(enumeration: Option<&'static Enumeration>) -> usize {
 /// Every enumeration that a variable or event has; some several times.
 fn all() -> impl Iterator<Item = &'static Enumeration> {
     let of_events = TYPES.iter().map(|kind| kind.names);
-    VARIABLES.iter().filter_map(|variable| variable.enumeration()).chain(of_events)
+    let of_pvars = PVARS.iter().filter_map(|pvar| pvar.enumeration);
+    VARIABLES.iter().filter_map(|variable| variable.enumeration()).chain(of_pvars).chain(of_events)
 }
 
 fn find(handle: usize) -> Outcome<&'static Enumeration> {

@@ -13,7 +13,7 @@ static COUNT: AtomicU32 = AtomicU32::new(0);
 static CHANGE: Mutex<()> = Mutex::new(());
 
 /// The end of each part of MPI_T that keeps something: run by the MPI_T_finalize that is the last one, in this order.
-const ENDS: &[fn()] = &[super::cvar::end, super::event::end];
+const ENDS: &[fn()] = &[super::cvar::end, super::pvar_state::end, super::event::end];
 
 /// MPI_T_ERR_NOT_INITIALIZED unless MPI_T is initialised.
 pub(crate) fn initialised() -> Outcome {

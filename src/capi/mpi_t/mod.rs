@@ -5,6 +5,7 @@
 //! | [`init`] | MPI_T_init_thread, MPI_T_finalize, and who must be told of the last one |
 //! | [`enums`] | MPI_T_enum |
 //! | [`cvar`] | control variables |
+//! | [`pvar`], `pvar_state`, `searching` | performance variables; sessions and handles; what counts searches |
 //! | [`category`] | the tree |
 //! | [`event`] | events: types, handles, what a callback reads, sources |
 //!
@@ -16,6 +17,9 @@ pub mod cvar;
 pub mod enums;
 pub mod event;
 pub mod init;
+pub mod pvar;
+mod pvar_state;
+mod searching;
 
 use crate::abi;
 use core::ffi::{c_char, c_int};

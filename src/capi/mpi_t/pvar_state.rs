@@ -1,0 +1,394 @@
+//! Sessions and handles of performance variables, and what a handle's value is.
+//!
+//! All are under one lock, in which no callback runs and nothing waits. A handle is a number that is never given out again.
+
+use super::Outcome;
+use super::searching;
+use crate::abi::*;
+use crate::capi::{comms, process};
+use crate::clock;
+use crate::engine::Engine;
+use crate::events::TapHandle;
+use crate::job::telemetry::now;
+use crate::limits::TOOL_HANDLES;
+use crate::tool::pvar::{OfComm, Pvar, Queue, Source};
+use core::ffi::c_int;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A value on its way to the user.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Value {
+    /// MPI_INT.
+    Int(c_int),
+    /// MPI_UNSIGNED_LONG_LONG.
+    Number(u64),
+    /// MPI_DOUBLE.
+    Real(f64),
+}
+
+/// What a handle names.
+struct Handle {
+    session: usize,
+    pvar: &'static Pvar,
+    /// The communicator that it is bound to, or 0.
+    comm: usize,
+    started: bool,
+    /// What was counted when it was started or reset.
+    base: u64,
+    /// What was counted in the times before in which it was started; of a watermark, the extreme so far.
+    kept: u64,
+    /// When it was started, in nanoseconds, and how long it had been started before.
+    since: u64,
+    before: u64,
+}
+
+/// All sessions and handles.
+pub(super) struct State {
+    next: usize,
+    sessions: BTreeSet<usize>,
+    handles: BTreeMap<usize, Handle>,
+    /// Started handles of variables that count searches, and the tap that counts for them.
+    searchers: usize,
+    tap: Option<TapHandle>,
+}
+
+static STATE: Mutex<State> = Mutex::new(State {
+    next: 4096,
+    sessions: BTreeSet::new(),
+    handles: BTreeMap::new(),
+    searchers: 0,
+    tap: None,
+});
+
+fn lock() -> MutexGuard<'static, State> {
+    STATE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs `body` under the lock. A tap that nobody needs any more goes afterwards: its end may wait for a thread that wants the lock.
+pub(super) fn with<R>(body: impl FnOnce(&mut State) -> R) -> R {
+    let mut state = lock();
+    let result = body(&mut state);
+    let idle = if state.searchers == 0 { state.tap.take() } else { None };
+    drop(state);
+    drop(idle);
+    result
+}
+
+/// Forgets all sessions and handles.
+pub(super) fn end() {
+    with(|state| {
+        state.sessions.clear();
+        state.handles.clear();
+        state.searchers = 0;
+    });
+}
+
+fn of_engine<T>(read: impl FnOnce(&'static Engine) -> T, without: T) -> T {
+    process::running().map_or(without, read)
+}
+
+fn length_now(queue: Queue) -> u64 {
+    of_engine(|engine| queue.of(engine).now.get(), 0)
+}
+
+/// What a variable that grows has counted so far.
+fn raw(source: Source) -> u64 {
+    match source {
+        Source::Sum(read) | Source::Time(read) | Source::Share(read) => of_engine(read, 0),
+        Source::Searches(search) => searching::count(search),
+        _ => 0,
+    }
+}
+
+fn seconds(nanoseconds: u64) -> f64 {
+    nanoseconds as f64 / 1e9
+}
+
+impl Handle {
+    fn watched(&self) -> Option<Queue> {
+        match self.pvar.source {
+            Source::Most(queue) | Source::Least(queue) => Some(queue),
+            _ => None,
+        }
+    }
+
+    /// Takes over the extremes of a time that ends.
+    fn absorb(&mut self, (most, least): (u64, u64)) {
+        self.kept = match self.pvar.source {
+            Source::Most(_) => self.kept.max(most),
+            _ => self.kept.min(least),
+        };
+    }
+
+    /// What it has counted while it was started.
+    fn grown(&self) -> u64 {
+        let now = if self.started { raw(self.pvar.source).wrapping_sub(self.base) } else { 0 };
+        self.kept.wrapping_add(now)
+    }
+
+    fn extreme(&self, queue: Queue) -> u64 {
+        if !self.started {
+            return self.kept;
+        }
+        let extremes = |engine| (queue.of(engine).most.get(), queue.of(engine).least.get());
+        let (most, least) = of_engine(extremes, (0, 0));
+        match self.pvar.source {
+            Source::Most(_) => self.kept.max(most),
+            _ => self.kept.min(least),
+        }
+    }
+
+    fn value(&self) -> Outcome<Value> {
+        Ok(match self.pvar.source {
+            Source::Now(read) => Value::Number(of_engine(read, 0)),
+            Source::Int(read) => Value::Int(of_engine(read, 0)),
+            Source::Real(read) => Value::Real(of_engine(read, 0.0)),
+            Source::Sum(_) => Value::Number(self.grown()),
+            Source::Time(_) => Value::Real(seconds(self.grown())),
+            Source::Share(_) => {
+                let whole = self.before + if self.started { now().saturating_sub(self.since) } else { 0 };
+                Value::Real((self.grown() as f64 / whole.max(1) as f64).min(1.0))
+            }
+            Source::Most(queue) | Source::Least(queue) => Value::Number(self.extreme(queue)),
+            Source::Searches(_) if self.pvar.is_real() => {
+                Value::Real(self.grown() as f64 / clock::source().ticks_per_second as f64)
+            }
+            Source::Searches(_) => Value::Number(self.grown()),
+            Source::Comm(what) => Value::Number(of_comm(self.comm, what)?),
+        })
+    }
+
+    /// Makes its value `to`, or the starting one. The extremes have been cut.
+    fn set(&mut self, to: Option<Value>) {
+        let start = self.watched().map_or(0, length_now);
+        self.kept = match (to, self.pvar.source) {
+            (Some(Value::Number(number)), _) => number,
+            (Some(Value::Real(value)), Source::Searches(_)) => {
+                (value * clock::source().ticks_per_second as f64) as u64
+            }
+            (Some(Value::Real(value)), _) => (value * 1e9) as u64,
+            _ => start,
+        };
+        self.base = raw(self.pvar.source);
+    }
+
+    fn start(&mut self) {
+        self.started = true;
+        self.base = raw(self.pvar.source);
+        self.since = now();
+        if let Some(queue) = self.watched() {
+            let length = length_now(queue);
+            self.absorb((length, length));
+        }
+    }
+
+    fn stop(&mut self) {
+        self.kept = match self.watched() {
+            Some(queue) => self.extreme(queue),
+            None => self.grown(),
+        };
+        self.before += now().saturating_sub(self.since);
+        self.started = false;
+    }
+}
+
+fn of_comm(handle: usize, what: OfComm) -> Outcome<u64> {
+    let comm = comms::get(handle).map_err(|_| MPI_T_ERR_INVALID_HANDLE)?;
+    Ok(match what {
+        OfComm::Posted => comm.p2p().posted.get(),
+        OfComm::Unexpected => comm.p2p().unexpected.get(),
+        OfComm::Size => u64::from(comm.size()),
+    })
+}
+
+impl State {
+    fn fresh(&mut self) -> usize {
+        self.next += 1;
+        self.next
+    }
+
+    /// A new session.
+    pub fn open(&mut self) -> Outcome<usize> {
+        if self.sessions.len() >= TOOL_HANDLES {
+            return Err(MPI_T_ERR_OUT_OF_SESSIONS);
+        }
+        let session = self.fresh();
+        self.sessions.insert(session);
+        Ok(session)
+    }
+
+    /// Ends a session and its handles.
+    pub fn close(&mut self, session: usize) -> Outcome {
+        self.check(session)?;
+        for handle in self.of(session) {
+            self.release(handle);
+        }
+        self.sessions.remove(&session);
+        Ok(())
+    }
+
+    /// MPI_T_ERR_INVALID_SESSION unless there is that session.
+    pub fn check(&self, session: usize) -> Outcome {
+        if self.sessions.contains(&session) { Ok(()) } else { Err(MPI_T_ERR_INVALID_SESSION) }
+    }
+
+    fn of(&self, session: usize) -> Vec<usize> {
+        self.handles.iter().filter(|(_, handle)| handle.session == session).map(|(name, _)| *name).collect()
+    }
+
+    fn find(&mut self, session: usize, handle: usize) -> Outcome<&mut Handle> {
+        self.check(session)?;
+        let found = self.handles.get_mut(&handle).filter(|found| found.session == session);
+        found.ok_or(MPI_T_ERR_INVALID_HANDLE)
+    }
+
+    /// A new handle, bound to communicator `comm` if the variable is.
+    pub fn bind(&mut self, session: usize, pvar: &'static Pvar, comm: usize) -> Outcome<usize> {
+        self.check(session)?;
+        if self.handles.len() >= TOOL_HANDLES {
+            return Err(MPI_T_ERR_OUT_OF_HANDLES);
+        }
+        let mut handle =
+            Handle { session, pvar, comm, started: false, base: 0, kept: 0, since: 0, before: 0 };
+        handle.set(None);
+        let name = self.fresh();
+        self.handles.insert(name, handle);
+        Ok(name)
+    }
+
+    /// Frees a handle.
+    pub fn free(&mut self, session: usize, handle: usize) -> Outcome {
+        self.find(session, handle)?;
+        self.release(handle);
+        Ok(())
+    }
+
+    fn release(&mut self, handle: usize) {
+        let found = self.handles.remove(&handle);
+        if found.is_some_and(|handle| handle.started && matches!(handle.pvar.source, Source::Searches(_))) {
+            self.searchers -= 1;
+        }
+    }
+
+    /// Begins a new time for the extremes of a length: what the old one had, all who watch it take over.
+    fn cut(&mut self, queue: Option<Queue>) {
+        let Some((queue, engine)) = queue.zip(process::running()) else { return };
+        let extremes = queue.of(engine).cut();
+        let watching = |handle: &&mut Handle| handle.started && handle.watched() == Some(queue);
+        self.handles.values_mut().filter(watching).for_each(|handle| handle.absorb(extremes));
+    }
+
+    /// Starts (or stops) a handle, or all of a session that can be and are not.
+    pub fn run(&mut self, session: usize, handle: usize, on: bool) -> Outcome {
+        self.check(session)?;
+        if handle != MPI_T_PVAR_ALL_HANDLES {
+            if self.find(session, handle)?.pvar.is_continuous() {
+                return Err(MPI_T_ERR_PVAR_NO_STARTSTOP);
+            }
+            self.run_one(handle, on);
+            return Ok(());
+        }
+        for handle in self.of(session) {
+            if self.handles.get(&handle).is_some_and(|found| !found.pvar.is_continuous()) {
+                self.run_one(handle, on);
+            }
+        }
+        Ok(())
+    }
+
+    fn run_one(&mut self, name: usize, on: bool) {
+        let Some(handle) = self.handles.get(&name).filter(|handle| handle.started != on) else { return };
+        if on {
+            self.cut(handle.watched());
+        }
+        let Some(handle) = self.handles.get_mut(&name) else { return };
+        if on {
+            handle.start()
+        } else {
+            handle.stop()
+        }
+        if matches!(handle.pvar.source, Source::Searches(_)) {
+            if on {
+                self.searchers += 1;
+                self.tap.get_or_insert_with(searching::tap);
+            } else {
+                self.searchers -= 1;
+            }
+        }
+    }
+
+    /// The value of a handle.
+    pub fn read(&mut self, session: usize, handle: usize) -> Outcome<Value> {
+        self.find(session, handle)?.value()
+    }
+
+    /// The variable behind a handle that may be written.
+    pub fn writable(&mut self, session: usize, handle: usize) -> Outcome<&'static Pvar> {
+        let pvar = self.find(session, handle)?.pvar;
+        if pvar.is_readonly() { Err(MPI_T_ERR_PVAR_NO_WRITE) } else { Ok(pvar) }
+    }
+
+    /// Gives a handle a value, or the starting one.
+    pub fn write(&mut self, session: usize, handle: usize, to: Option<Value>) -> Outcome {
+        self.writable(session, handle)?;
+        let watched = self.find(session, handle)?.watched();
+        self.cut(watched);
+        self.find(session, handle)?.set(to);
+        Ok(())
+    }
+
+    /// Resets all handles of a session that can be.
+    pub fn reset_all(&mut self, session: usize) -> Outcome {
+        self.check(session)?;
+        for handle in self.of(session) {
+            if self.writable(session, handle).is_ok() {
+                self.write(session, handle, None)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a handle and resets it, with nothing in between.
+    pub fn read_and_reset(&mut self, session: usize, handle: usize) -> Outcome<Value> {
+        let pvar = self.find(session, handle)?.pvar;
+        if !pvar.is_atomic() {
+            return Err(MPI_T_ERR_PVAR_NO_ATOMIC);
+        }
+        // What comes between the reading and the reset of the engine's count would be lost: so the new base is what was read.
+        let found = self.find(session, handle)?;
+        if found.watched().is_none() {
+            found.absorb_growth();
+            let value = found.value_of_kept();
+            found.kept = 0;
+            return Ok(value);
+        }
+        let watched = found.watched();
+        self.cut(watched);
+        let found = self.find(session, handle)?;
+        let value = Value::Number(found.kept);
+        found.set(None);
+        Ok(value)
+    }
+}
+
+impl Handle {
+    /// Moves the growth since the base to what is kept, with one look at the count.
+    fn absorb_growth(&mut self) {
+        if self.started {
+            let now = raw(self.pvar.source);
+            self.kept = self.kept.wrapping_add(now.wrapping_sub(self.base));
+            self.base = now;
+        }
+    }
+
+    fn value_of_kept(&self) -> Value {
+        match self.pvar.source {
+            Source::Time(_) => Value::Real(seconds(self.kept)),
+            Source::Searches(_) if self.pvar.is_real() => {
+                Value::Real(self.kept as f64 / clock::source().ticks_per_second as f64)
+            }
+            _ => Value::Number(self.kept),
+        }
+    }
+}

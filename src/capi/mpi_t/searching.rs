@@ -1,0 +1,54 @@
+//! Counts what searches of the queues cost, for as long as a started handle asks: a tap on their beginnings and ends.
+
+use crate::capi::process;
+use crate::clock::ticks;
+use crate::events::{Detail, Event, Events, Fact, TapHandle};
+use crate::sync::{AtomicU64, Ordering};
+use crate::tool::pvar::Search;
+use core::cell::Cell;
+use std::sync::Arc;
+
+/// What was counted, by [`Search`]; times in ticks.
+static COUNTS: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
+
+thread_local! {
+    /// When this thread began to search.
+    static BEGAN: Cell<u64> = const { Cell::new(0) };
+}
+
+/// What was counted so far.
+pub(super) fn count(search: Search) -> u64 {
+    // Relaxed, here and below: counts; nothing else is read because of them.
+    COUNTS[search as usize].load(Ordering::Relaxed)
+}
+
+fn add(search: Search, n: u64) {
+    COUNTS[search as usize].fetch_add(n, Ordering::Relaxed);
+}
+
+/// Counts until it is dropped.
+pub(super) fn tap() -> TapHandle {
+    let events =
+        [Event::SearchPostedQBegin, Event::SearchPostedQEnd, Event::SearchUnexQBegin, Event::SearchUnexQEnd];
+    let events: Events = events.into_iter().collect();
+    process::registry().tap(events, Arc::new(hear))
+}
+
+fn hear(fact: &Fact<'_>) {
+    let Detail::Search { depth, hit } = fact.detail else {
+        if matches!(fact.event, Event::SearchPostedQBegin | Event::SearchUnexQBegin) {
+            BEGAN.set(ticks());
+        }
+        return;
+    };
+    // A search that began before anybody asked has no time.
+    let began = BEGAN.take();
+    let took = if began == 0 { 0 } else { ticks().saturating_sub(began) };
+    if fact.event == Event::SearchPostedQEnd {
+        add(Search::PostedAttempts, u64::from(depth));
+        add(Search::PostedFailedTime, if hit { 0 } else { took });
+    } else {
+        add(Search::UnexpectedAttempts, u64::from(depth));
+        add(Search::UnexpectedTime, took);
+    }
+}

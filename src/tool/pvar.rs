@@ -1,0 +1,400 @@
+//! The performance variables: one row for each thing that the engine knows about itself (MPI tool chapter §14.3.7).
+//!
+//! A row says where its value comes from ([`Source`]); what a handle may do with it, and what its value is relative to, follows
+//! from that. All but the search variables read what the engine counts anyway: a handle costs the engine nothing. The search
+//! variables count only while a started handle asks.
+
+use super::Category;
+use super::enums::{Enumeration, Item};
+use crate::config::table::Verbosity;
+use crate::engine::Engine;
+use crate::job::telemetry::{Length, Protocol, Wait};
+
+/// The classes of §14.3.7.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// One of a set of states.
+    State,
+    /// How much of something there is now.
+    Level,
+    /// How large something is.
+    Size,
+    /// A share, from 0 to 1.
+    Percentage,
+    /// The most there has been since the handle was started or reset.
+    HighWatermark,
+    /// The least there has been since the handle was started or reset.
+    LowWatermark,
+    /// How often something happened while the handle was started.
+    Counter,
+    /// The sum of something over what happened while the handle was started.
+    Aggregate,
+    /// Time spent on something while the handle was started.
+    Timer,
+    /// Anything else.
+    Generic,
+}
+
+/// A length that the engine keeps, with its extremes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Queue {
+    /// Posted receives.
+    Posted,
+    /// Unexpected messages.
+    Unexpected,
+    /// Bytes that unexpected messages hold.
+    UnexpectedBytes,
+}
+
+impl Queue {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Posted, Self::Unexpected, Self::UnexpectedBytes];
+
+    /// Its place in the telemetry page.
+    #[must_use]
+    pub fn of(self, engine: &Engine) -> &Length {
+        let telemetry = engine.telemetry();
+        match self {
+            Self::Posted => &telemetry.posted,
+            Self::Unexpected => &telemetry.unexpected,
+            Self::UnexpectedBytes => &telemetry.unexpected_bytes,
+        }
+    }
+}
+
+/// What the searches of the queues are asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Search {
+    /// Receives compared with arriving messages.
+    PostedAttempts = 0,
+    /// Messages compared with receives and matched probes.
+    UnexpectedAttempts = 1,
+    /// Nanoseconds of searches of the posted queue that found nothing.
+    PostedFailedTime = 2,
+    /// Nanoseconds of searches of the unexpected queue.
+    UnexpectedTime = 3,
+}
+
+/// What is read of a communicator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OfComm {
+    /// Its posted receives.
+    Posted,
+    /// Its unexpected messages.
+    Unexpected,
+    /// Its ranks.
+    Size,
+}
+
+/// Where a value comes from.
+#[derive(Debug, Clone, Copy)]
+pub enum Source {
+    /// What is so now: read-only and continuous. A number.
+    Now(fn(&Engine) -> u64),
+    /// The same, an MPI_INT with or without an enumeration.
+    Int(fn(&Engine) -> i32),
+    /// The same, an MPI_DOUBLE.
+    Real(fn(&Engine) -> f64),
+    /// A number that grows; a handle has its growth while it was started.
+    Sum(fn(&Engine) -> u64),
+    /// Nanoseconds that grow; a handle has the seconds of growth while it was started.
+    Time(fn(&Engine) -> u64),
+    /// Nanoseconds that grow; a handle has their share of the time while it was started.
+    Share(fn(&Engine) -> u64),
+    /// The most of a length since the handle was started or reset.
+    Most(Queue),
+    /// The least.
+    Least(Queue),
+    /// What searches cost, counted while a handle is started.
+    Searches(Search),
+    /// A number of the communicator that the handle is bound to, as it is now.
+    Comm(OfComm),
+}
+
+/// One performance variable.
+#[derive(Debug)]
+pub struct Pvar {
+    /// Its name; unique within its class.
+    pub name: &'static str,
+    /// What kind of value it has.
+    pub class: Class,
+    /// Where that comes from.
+    pub source: Source,
+    /// Names of its values, if it is a state.
+    pub enumeration: Option<&'static Enumeration>,
+    /// For whom it is.
+    pub verbosity: Verbosity,
+    /// Where it hangs.
+    pub category: Category,
+    /// What it tells, with its unit.
+    pub what: &'static str,
+}
+
+impl Pvar {
+    /// Whether its value can be neither written nor reset.
+    #[must_use]
+    pub fn is_readonly(&self) -> bool {
+        self.is_continuous() || matches!(self.source, Source::Share(_))
+    }
+
+    /// Whether it can be neither started nor stopped.
+    #[must_use]
+    pub fn is_continuous(&self) -> bool {
+        matches!(self.source, Source::Now(_) | Source::Int(_) | Source::Real(_) | Source::Comm(_))
+    }
+
+    /// Whether it can be read and reset in one step.
+    #[must_use]
+    pub fn is_atomic(&self) -> bool {
+        !self.is_readonly()
+    }
+
+    /// Whether a handle of it is bound to a communicator.
+    #[must_use]
+    pub fn is_of_comm(&self) -> bool {
+        matches!(self.source, Source::Comm(_))
+    }
+
+    /// Whether its value is an MPI_DOUBLE.
+    #[must_use]
+    pub fn is_real(&self) -> bool {
+        match self.source {
+            Source::Real(_) | Source::Time(_) | Source::Share(_) => true,
+            Source::Searches(search) => matches!(search, Search::PostedFailedTime | Search::UnexpectedTime),
+            _ => false,
+        }
+    }
+}
+
+/// What a rank waits for, by [`crate::job::telemetry::Waiting`].
+pub static WAITING: Enumeration = Enumeration {
+    name: "waiting_for",
+    items: &[
+        Item { name: "nothing", value: 0 },
+        Item { name: "receive", value: 1 },
+        Item { name: "send", value: 2 },
+        Item { name: "probe", value: 3 },
+        Item { name: "any", value: 4 },
+        Item { name: "all", value: 5 },
+        Item { name: "collective", value: 6 },
+        Item { name: "finalize", value: 7 },
+        Item { name: "room", value: 8 },
+    ],
+};
+
+/// Where a rank stands, by [`crate::job::State`].
+pub static STATES: Enumeration = Enumeration {
+    name: "rank_state",
+    items: &[
+        Item { name: "absent", value: 0 },
+        Item { name: "arrived", value: 1 },
+        Item { name: "initialised", value: 2 },
+        Item { name: "finalizing", value: 3 },
+        Item { name: "finalized", value: 4 },
+        Item { name: "dead", value: 5 },
+    ],
+};
+
+fn wait(engine: &Engine) -> Option<Wait> {
+    engine.telemetry().waiting.get()
+}
+
+fn total(words: &[crate::job::telemetry::Count]) -> u64 {
+    words.iter().map(crate::job::telemetry::Count::get).sum()
+}
+
+/// Bytes of memory that the job's segment has taken.
+fn used(engine: &Engine) -> u64 {
+    engine.job().segment().taken()
+}
+
+macro_rules! table {
+    ($($name:literal $class:ident $verbosity:ident $category:ident $source:expr $(; $enumeration:expr)? => $what:literal,)*) => {
+        /// All performance variables; the place of a row is its index in MPI_T.
+        pub static PVARS: &[Pvar] = &[$(Pvar {
+            name: $name,
+            class: Class::$class,
+            source: $source,
+            enumeration: table!(@ $($enumeration)?),
+            verbosity: Verbosity::$verbosity,
+            category: Category::$category,
+            what: $what,
+        }),*];
+    };
+    (@) => { None };
+    (@ $enumeration:expr) => { Some($enumeration) };
+}
+
+table! {
+    "waiting_for" State UserBasic Doorbell Source::Int(|e| wait(e).map_or(0, |wait| wait.kind as i32)); &WAITING
+        => "What this rank waits for now; noted when it is about to sleep",
+    "rank_state" State UserBasic Job Source::Int(|e| e.job().roster().entry(e.rank()).state() as i32); &STATES
+        => "Where this rank stands between its start and its end",
+    "posted_recvq_length" Level UserBasic Queues Source::Now(|e| e.telemetry().posted.now.get())
+        => "Receives that wait for a message, over all communicators",
+    "unexpected_recvq_length" Level UserBasic Queues Source::Now(|e| e.telemetry().unexpected.now.get())
+        => "Messages that have arrived and wait for a receive, over all communicators",
+    "unexpected_recvq_buffer_size" Level UserBasic Queues Source::Now(|e| e.telemetry().unexpected_bytes.now.get())
+        => "Bytes of memory that unexpected messages hold",
+    "posted_recvq_length" HighWatermark UserBasic Queues Source::Most(Queue::Posted)
+        => "Most receives that waited at once",
+    "unexpected_recvq_length" HighWatermark UserBasic Queues Source::Most(Queue::Unexpected)
+        => "Most messages that were unexpected at once",
+    "unexpected_recvq_buffer_size" HighWatermark UserBasic Queues Source::Most(Queue::UnexpectedBytes)
+        => "Most bytes that unexpected messages held at once",
+    "posted_recvq_length" LowWatermark UserDetail Queues Source::Least(Queue::Posted)
+        => "Fewest receives that waited",
+    "unexpected_recvq_length" LowWatermark UserDetail Queues Source::Least(Queue::Unexpected)
+        => "Fewest messages that were unexpected",
+    "comm_posted_recvq_length" Level UserDetail Queues Source::Comm(OfComm::Posted)
+        => "Receives on this communicator that wait for a message",
+    "comm_unexpected_recvq_length" Level UserDetail Queues Source::Comm(OfComm::Unexpected)
+        => "Messages on this communicator that wait for a receive",
+    "comm_size" Size UserDetail Job Source::Comm(OfComm::Size)
+        => "Ranks of this communicator's own group",
+    "posted_recvq_match_attempts" Counter TunerBasic Queues Source::Searches(Search::PostedAttempts)
+        => "Posted receives that were compared with an arriving message",
+    "unexpected_recvq_match_attempts" Counter TunerBasic Queues Source::Searches(Search::UnexpectedAttempts)
+        => "Unexpected messages that were compared with a receive or matched probe",
+    "time_failed_matching_postedq" Timer TunerBasic Queues Source::Searches(Search::PostedFailedTime)
+        => "Seconds spent on searches of the posted queue that found no receive",
+    "time_matching_unexpectedq" Timer TunerBasic Queues Source::Searches(Search::UnexpectedTime)
+        => "Seconds spent on searches of the unexpected queue",
+    "messages_sent" Counter UserBasic Protocols Source::Sum(|e| total(&e.telemetry().sent))
+        => "Messages sent, those inside collective operations included",
+    "messages_received" Counter UserBasic Protocols Source::Sum(|e| total(&e.telemetry().received))
+        => "Messages received, those inside collective operations included",
+    "bytes_sent" Aggregate UserBasic Protocols Source::Sum(|e| total(&e.telemetry().sent_bytes))
+        => "Payload bytes sent",
+    "bytes_received" Aggregate UserBasic Protocols Source::Sum(|e| total(&e.telemetry().received_bytes))
+        => "Payload bytes received",
+    "messages_sent_inline" Counter UserDetail Protocols Source::Sum(|e| e.telemetry().sent[Protocol::Inline as usize].get())
+        => "Messages sent within one cell of a ring",
+    "messages_sent_eager" Counter UserDetail Protocols Source::Sum(|e| e.telemetry().sent[Protocol::Eager as usize].get())
+        => "Messages sent whole through a ring's bulk area",
+    "messages_sent_chunked" Counter UserDetail Copies Source::Sum(|e| e.telemetry().sent[Protocol::Chunked as usize].get())
+        => "Large messages sent in chunks through the ring",
+    "messages_sent_read" Counter UserDetail Copies Source::Sum(|e| e.telemetry().sent[Protocol::Cma as usize].get())
+        => "Large messages that the receiver read out of this rank's memory",
+    "messages_sent_halves" Counter UserDetail Copies Source::Sum(|e| e.telemetry().sent[Protocol::Shared as usize].get())
+        => "Large messages of which this rank copied a half and the receiver the other",
+    "messages_sent_direct" Counter UserDetail Copies Source::Sum(|e| e.telemetry().sent[Protocol::Direct as usize].get())
+        => "Large messages copied straight between memory that both ranks see",
+    "messages_sent_loopback" Counter UserDetail Protocols Source::Sum(|e| e.telemetry().sent[Protocol::Loopback as usize].get())
+        => "Messages from this rank to itself",
+    "messages_received_inline" Counter UserDetail Protocols Source::Sum(|e| e.telemetry().received[Protocol::Inline as usize].get())
+        => "Messages received within one cell of a ring",
+    "messages_received_eager" Counter UserDetail Protocols Source::Sum(|e| e.telemetry().received[Protocol::Eager as usize].get())
+        => "Messages received whole through a ring's bulk area",
+    "messages_received_chunked" Counter UserDetail Copies Source::Sum(|e| e.telemetry().received[Protocol::Chunked as usize].get())
+        => "Large messages received in chunks through the ring",
+    "messages_received_read" Counter UserDetail Copies Source::Sum(|e| e.telemetry().received[Protocol::Cma as usize].get())
+        => "Large messages that this rank read out of the sender's memory",
+    "messages_received_halves" Counter UserDetail Copies Source::Sum(|e| e.telemetry().received[Protocol::Shared as usize].get())
+        => "Large messages of which this rank copied a half and the sender the other",
+    "messages_received_direct" Counter UserDetail Copies Source::Sum(|e| e.telemetry().received[Protocol::Direct as usize].get())
+        => "Large messages copied straight between memory that both ranks see",
+    "bytes_sent_inline" Aggregate TunerBasic Protocols Source::Sum(|e| e.telemetry().sent_bytes[Protocol::Inline as usize].get())
+        => "Payload bytes sent within one cell of a ring",
+    "bytes_sent_eager" Aggregate TunerBasic Protocols Source::Sum(|e| e.telemetry().sent_bytes[Protocol::Eager as usize].get())
+        => "Payload bytes sent whole through a ring's bulk area",
+    "bytes_sent_chunked" Aggregate TunerBasic Copies Source::Sum(|e| e.telemetry().sent_bytes[Protocol::Chunked as usize].get())
+        => "Payload bytes sent in chunks through the ring",
+    "bytes_sent_read" Aggregate TunerBasic Copies Source::Sum(|e| e.telemetry().sent_bytes[Protocol::Cma as usize].get())
+        => "Payload bytes that receivers read out of this rank's memory",
+    "bytes_sent_halves" Aggregate TunerBasic Copies Source::Sum(|e| e.telemetry().sent_bytes[Protocol::Shared as usize].get())
+        => "Payload bytes of messages that both ranks copied a half of, sent",
+    "bytes_received_inline" Aggregate TunerBasic Protocols Source::Sum(|e| e.telemetry().received_bytes[Protocol::Inline as usize].get())
+        => "Payload bytes received within one cell of a ring",
+    "bytes_received_eager" Aggregate TunerBasic Protocols Source::Sum(|e| e.telemetry().received_bytes[Protocol::Eager as usize].get())
+        => "Payload bytes received whole through a ring's bulk area",
+    "bytes_received_chunked" Aggregate TunerBasic Copies Source::Sum(|e| e.telemetry().received_bytes[Protocol::Chunked as usize].get())
+        => "Payload bytes received in chunks through the ring",
+    "bytes_received_read" Aggregate TunerBasic Copies Source::Sum(|e| e.telemetry().received_bytes[Protocol::Cma as usize].get())
+        => "Payload bytes that this rank read out of senders' memory",
+    "bytes_received_halves" Aggregate TunerBasic Copies Source::Sum(|e| e.telemetry().received_bytes[Protocol::Shared as usize].get())
+        => "Payload bytes of messages that both ranks copied a half of, received",
+    "requests_alive" Level UserDetail Requests Source::Now(|e| e.requests.alive_ones().count() as u64)
+        => "Requests that are alive, the engine's own and persistent ones included",
+    "operations_in_background" Level UserDetail Collectives Source::Now(Engine::backgrounds)
+        => "Collective operations of this rank that are under way in the background",
+    "ring_full" Counter TunerBasic Rings Source::Sum(|e| e.telemetry().ring_full.get())
+        => "Times that a send found no room in its ring",
+    "ring_size" Size TunerDetail Rings Source::Now(|e| e.job().layout().ring_size())
+        => "Bytes of address space of one ring",
+    "sleeps" Counter UserBasic Doorbell Source::Sum(|e| e.telemetry().sleeps.get())
+        => "Times that this rank went to sleep while it waited",
+    "wakes" Counter TunerBasic Doorbell Source::Sum(|e| e.telemetry().wakes.get())
+        => "Times that this rank woke a peer",
+    "yields" Counter TunerBasic Doorbell Source::Sum(|e| e.telemetry().yields.get())
+        => "Times that this rank gave its CPU away while it waited",
+    "time_asleep" Timer UserBasic Doorbell Source::Time(|e| e.telemetry().asleep.get())
+        => "Seconds that this rank slept while it waited",
+    "time_asleep" Percentage UserBasic Doorbell Source::Share(|e| e.telemetry().asleep.get())
+        => "Share of the time that this rank slept while it waited, since the handle was started",
+    "waiting_peer" Generic UserDetail Doorbell
+        Source::Int(|e| wait(e).and_then(|wait| wait.peer).map_or(-1, u32::cast_signed))
+        => "World rank that this rank waits for now; -1: none, or any",
+    "waiting_tag" Generic UserDetail Doorbell Source::Int(|e| wait(e).and_then(|wait| wait.tag).unwrap_or(-1))
+        => "Tag that this rank waits for now; -1: none, or any",
+    "waiting_time" Generic UserDetail Doorbell Source::Real(waited)
+        => "Seconds that the wait has lasted that this rank is in now",
+    "progress_passes" Counter TunerDetail Doorbell Source::Sum(|e| e.telemetry().progress.get())
+        => "Passes of the progress engine that found something to do",
+    "events_raised" Counter TunerBasic Events Source::Sum(|e| e.telemetry().events.get())
+        => "Events that were raised for somebody who listens",
+    "events_dropped" Counter TunerBasic Events Source::Sum(|e| e.telemetry().dropped.get())
+        => "Events that a full buffer dropped",
+    "job_ranks" Size UserBasic Job Source::Now(|e| u64::from(e.size()))
+        => "Ranks of the job",
+    "job_cpus" Size UserBasic Job Source::Now(|e| u64::from(e.job().header().usable_cpus()))
+        => "CPUs that the job may use",
+    "job_memory_reserved" Size UserDetail Job Source::Now(|e| e.job().segment().len())
+        => "Bytes of address space of the job's memory",
+    "job_memory_used" Level UserBasic Job Source::Now(used)
+        => "Bytes of memory that the job has taken so far, all ranks together",
+    "job_memory_used" Percentage UserDetail Job Source::Real(|e| used(e) as f64 / e.job().segment().len().max(1) as f64)
+        => "Share of the job's address space that has memory behind it",
+}
+
+fn waited(engine: &Engine) -> f64 {
+    wait(engine).map_or(0.0, |wait| crate::job::telemetry::now().saturating_sub(wait.since) as f64 / 1e9)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_within_a_class_and_every_class_is_there() {
+        for (index, row) in PVARS.iter().enumerate() {
+            let same = |other: &&Pvar| other.name == row.name && other.class == row.class;
+            assert!(!PVARS[..index].iter().any(|other| same(&other)), "{}", row.name);
+            assert_eq!(row.enumeration.is_some(), row.class == Class::State, "{}", row.name);
+        }
+        let of = |class| PVARS.iter().filter(|row| row.class == class).count();
+        use Class::{
+            Aggregate, Counter, Generic, HighWatermark, Level, LowWatermark, Percentage, Size, State, Timer,
+        };
+        for class in
+            [State, Level, Size, Percentage, HighWatermark, LowWatermark, Counter, Aggregate, Timer, Generic]
+        {
+            assert!(of(class) > 0, "{class:?}");
+        }
+    }
+
+    #[test]
+    fn each_class_has_values_of_a_type_that_the_standard_allows_it() {
+        for row in PVARS {
+            let int = matches!(row.source, Source::Int(_));
+            match row.class {
+                Class::State => assert!(int, "{}", row.name),
+                Class::Percentage => assert!(row.is_real(), "{}", row.name),
+                Class::Counter => assert!(!int && !row.is_real(), "{}", row.name),
+                Class::Generic => {}
+                _ => assert!(!int, "{}", row.name),
+            }
+        }
+    }
+}

@@ -1,0 +1,67 @@
+/* What a rank waits for, and how long it has slept, seen by a thread of its own while it waits.
+ * RANKS: 2
+ */
+#include "check.h"
+#include <pthread.h>
+#include <time.h>
+
+static MPI_T_pvar_session session;
+static MPI_T_pvar_handle state, peer, share, asleep, sleeps;
+
+static MPI_T_pvar_handle handle_of(const char *name, int class) {
+    int index = -1, count = 0;
+    MPI_T_pvar_handle handle = MPI_T_PVAR_HANDLE_NULL;
+    OK(MPI_T_pvar_get_index(name, class, &index));
+    OK(MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count));
+    return handle;
+}
+
+/* Looks until the rank is seen waiting for rank 0; a hang is what the time limit of the test is for. */
+static void *watch(void *unused) {
+    struct timespec pause = {0, 2000000};
+    int value = 0, from = -1;
+    do {
+        nanosleep(&pause, NULL);
+        OK(MPI_T_pvar_read(session, state, &value));
+        OK(MPI_T_pvar_read(session, peer, &from));
+    } while (value != 1 || from != 0);
+    return unused;
+}
+
+int main(int argc, char **argv) {
+    int provided, rank, c = 0;
+    MPI_T_init_thread(MPI_THREAD_MULTIPLE, &provided);
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    OK(MPI_T_pvar_session_create(&session));
+    state = handle_of("waiting_for", MPI_T_PVAR_CLASS_STATE);
+    peer = handle_of("waiting_peer", MPI_T_PVAR_CLASS_GENERIC);
+    share = handle_of("time_asleep", MPI_T_PVAR_CLASS_PERCENTAGE);
+    asleep = handle_of("time_asleep", MPI_T_PVAR_CLASS_TIMER);
+    sleeps = handle_of("sleeps", MPI_T_PVAR_CLASS_COUNTER);
+    OK(MPI_T_pvar_start(session, MPI_T_PVAR_ALL_HANDLES));
+    if (rank == 1) {
+        pthread_t watcher;
+        double seconds, part;
+        unsigned long long times;
+        int value;
+        pthread_create(&watcher, NULL, watch, NULL);
+        MPI_Recv(&c, 1, MPI_INT, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        pthread_join(watcher, NULL);
+        OK(MPI_T_pvar_read(session, asleep, &seconds));
+        OK(MPI_T_pvar_read(session, share, &part));
+        OK(MPI_T_pvar_read(session, sleeps, &times));
+        OK(MPI_T_pvar_read(session, state, &value));
+        SAME(value, 0);
+        CHECK(times >= 1 && seconds > 0 && part > 0 && part <= 1);
+        MPI_Send(&c, 1, MPI_INT, 0, 8, MPI_COMM_WORLD);
+    } else {
+        struct timespec pause = {0, 400000000};
+        nanosleep(&pause, NULL);
+        MPI_Send(&c, 1, MPI_INT, 1, 7, MPI_COMM_WORLD);
+        MPI_Recv(&c, 1, MPI_INT, 1, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    MPI_Finalize();
+    MPI_T_finalize();
+    return verdict();
+}
