@@ -5,7 +5,8 @@ import math
 
 import catalog
 import text
-from summary import LIBRARIES, number
+from libraries import LIBRARIES
+from summary import number
 
 COLOURS = {"perusal": "#c2410c", "MPICH": "#2563eb", "Open MPI": "#15803d", "Intel MPI": "#7c3aed", "limit": "#6b7280"}
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 460, 270, 56, 34, 14, 12

@@ -2,7 +2,7 @@
 
     peers.py BUILD DIST [--markdown | --tables]
 
-Environment: ROUNDS (7), METRICS (names; all), QUICK=1 (two short rounds), FIFO=1 (jobs go before
+Environment: ROUNDS (7), MINUTES (20: no round begins that would not end by then), METRICS (names; all), QUICK=1 (two short rounds), FIFO=1 (jobs go before
 everything else on the machine, for one that is not quiet: with real-time priority where each rank has a processor, with the
 least niceness otherwise; needs root).
 Writes BUILD/peers.json, peers.html and performance.md. --tables prints them from the last peers.json and measures nothing.
@@ -39,8 +39,14 @@ def measure(build, dist):
     load, began = [os.getloadavg()[0]], time.monotonic()
     if load[0] > 0.5:
         say(f"the machine is not quiet (load average {load[0]:.1f}): ratios may be wrong")
-    for number in range(rounds):
-        bench.round(number, lambda what: say(f"round {number + 1} of {rounds}, {time.monotonic() - began:4.0f} s, {what}"))
+    done, longest, last = 0, 0.0, float(os.environ.get("MINUTES") or 20) * 60
+    while done < rounds and (done == 0 or time.monotonic() - began + longest < last):
+        start = time.monotonic()
+        bench.round(done, lambda what: say(f"round {done + 1} of {rounds}, {time.monotonic() - began:4.0f} s, {what}"))
+        done, longest = done + 1, max(longest, time.monotonic() - start)
+    if done < rounds:
+        say(f"{done} rounds instead of {rounds}: another would not have ended within MINUTES={last / 60:g}")
+    rounds = done
     load.append(os.getloadavg()[0])
     name = lambda key: f"{key[1]} ({key[0]})"
     return {

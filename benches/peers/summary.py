@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import catalog
 import goals
-import libraries
 
 
 class Figure(NamedTuple):
@@ -84,9 +83,3 @@ def number(value):
         return f"{value:,.0f}"
     return f"{value:.3g}" if value >= 0.01 or value == 0 else f"{value:.2g}"
 
-
-def ratio(value):
-    return "–" if value is None else number(value)
-
-
-LIBRARIES = libraries.LIBRARIES

@@ -1,7 +1,8 @@
 """The tables that are printed, and the section of docs/performance.md."""
 
 import catalog
-from summary import LIBRARIES, number, ratio
+from libraries import LIBRARIES
+from summary import number
 
 
 def cell(figure):
@@ -19,7 +20,7 @@ def table(summary):
             lines.append(f"  {'':<26}" + "".join(f"{name:>25}" for name in LIBRARIES) + f"{'to best peer':>14}{'to limit':>10}")
         figures = summary.figures[metric]
         lines.append(f"  {metric:<26}" + "".join(f"{cell(figures.get(name)):>25}" for name in LIBRARIES)
-                     + f"{ratio(summary.to_peer(metric)):>14}{ratio(summary.to_limit(metric)):>10}")
+                     + f"{number(summary.to_peer(metric)):>14}{number(summary.to_limit(metric)):>10}")
     lines += ["", "limits of the machine: " + ", ".join(f"{name} {number(value)}" for name, value in summary.limits.items())]
     return "\n".join(lines)
 
@@ -33,7 +34,7 @@ def goal_lines(summary):
         theirs = f"{peer[0]} {number(peer[1])} {unit}" if peer else "–"
         told = "not measured" if verdict.value is None else ("reached" if verdict.reached else "**missed**")
         worst = f" ({verdict.metric})" if len(verdict.goal.metrics) > 1 else ""
-        yield verdict.goal.text, ours + worst, theirs, ratio(verdict.value), told
+        yield verdict.goal.text, ours + worst, theirs, number(verdict.value), told
 
 
 def goals(summary):
@@ -71,7 +72,7 @@ def markdown(summary):
         figures = summary.figures.get(metric)
         if figures:
             cells = " | ".join(cell(figures.get(name)) for name in LIBRARIES)
-            lines.append(f"| {metric}, {catalog.family(metric).unit} | {cells} | {ratio(summary.to_peer(metric))} | {ratio(summary.to_limit(metric))} |")
+            lines.append(f"| {metric}, {catalog.family(metric).unit} | {cells} | {number(summary.to_peer(metric))} | {number(summary.to_limit(metric))} |")
     lines += ["", "Limits in the same run: " + ", ".join(f"{name} {number(value)}" for name, value in summary.limits.items()
                                                         if not name.startswith("copy/") or name in ("copy/65536", "copy/4194304")) + ".", ""]
     lines += [f"- {note}" for note in notes(record)]

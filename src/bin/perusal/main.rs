@@ -1,6 +1,7 @@
 //! The `perusal` command; under the names `mpiexec` and `mpirun` it is `perusal run`.
 
 mod args;
+mod bench;
 mod environment;
 mod guard;
 mod info;
@@ -33,6 +34,8 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
+    /// Measure messages on this machine, beside what the machine can do.
+    Bench(bench::Options),
     /// Say what this machine and this build offer.
     Info,
     /// Analyse a trace: who waited for whom, queues, searches, messages; as a page, JSON or text.
@@ -56,6 +59,7 @@ fn main() -> ExitCode {
     }
     match Command::parse() {
         Command::Run { args } => run::main("perusal run", &args),
+        Command::Bench(options) => bench::main(&options),
         Command::Info => info::main(),
         Command::Report(options) => report::main(&options),
         Command::Trace(command) => trace::main(&command),

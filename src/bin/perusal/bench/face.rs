@@ -1,0 +1,211 @@
+//! The C functions that the ranks use, made safe: buffers are borrowed until they are no longer in use.
+
+use perusal::abi::{MPI_ANY_SOURCE, MPI_BYTE, MPI_COMM_WORLD, MPI_DOUBLE, MPI_SUCCESS, MPI_SUM};
+use std::ffi::{c_int, c_void};
+use std::ptr::null_mut;
+
+type Handle = usize;
+
+// As include/mpi.h declares them; the library that defines them is linked into this program.
+unsafe extern "C" {
+    fn MPI_Init(argc: *mut c_int, argv: *mut *mut *mut c_void) -> c_int;
+    fn MPI_Finalize() -> c_int;
+    fn MPI_Comm_rank(comm: Handle, rank: *mut c_int) -> c_int;
+    fn MPI_Comm_size(comm: Handle, size: *mut c_int) -> c_int;
+    fn MPI_Send(
+        buf: *const c_void,
+        count: c_int,
+        datatype: Handle,
+        dest: c_int,
+        tag: c_int,
+        comm: Handle,
+    ) -> c_int;
+    fn MPI_Recv(
+        buf: *mut c_void,
+        count: c_int,
+        datatype: Handle,
+        source: c_int,
+        tag: c_int,
+        comm: Handle,
+        status: *mut c_void,
+    ) -> c_int;
+    fn MPI_Isend(
+        buf: *const c_void,
+        count: c_int,
+        datatype: Handle,
+        dest: c_int,
+        tag: c_int,
+        comm: Handle,
+        request: *mut Handle,
+    ) -> c_int;
+    fn MPI_Irecv(
+        buf: *mut c_void,
+        count: c_int,
+        datatype: Handle,
+        source: c_int,
+        tag: c_int,
+        comm: Handle,
+        request: *mut Handle,
+    ) -> c_int;
+    fn MPI_Waitall(count: c_int, requests: *mut Handle, statuses: *mut c_void) -> c_int;
+    fn MPI_Barrier(comm: Handle) -> c_int;
+    fn MPI_Allreduce(
+        send: *const c_void,
+        recv: *mut c_void,
+        count: c_int,
+        datatype: Handle,
+        op: Handle,
+        comm: Handle,
+    ) -> c_int;
+}
+
+/// This process as a rank of MPI_COMM_WORLD, from MPI_Init to MPI_Finalize. One thread has it. Whatever fails ends the
+/// job: MPI_ERRORS_ARE_FATAL is the handler.
+pub struct Rank {
+    /// Its rank.
+    pub rank: usize,
+    /// How many there are.
+    pub size: usize,
+    /// Keeps it on its thread (MPI_THREAD_SINGLE).
+    _alone: std::marker::PhantomData<*const ()>,
+}
+
+/// Errors have ended the job before anybody could see one.
+fn done(code: c_int) {
+    assert_eq!(code, MPI_SUCCESS, "MPI_ERRORS_ARE_FATAL returns no errors");
+}
+
+fn count(bytes: &[u8]) -> c_int {
+    c_int::try_from(bytes.len()).expect("buffers of the benchmark are some megabytes")
+}
+
+impl Rank {
+    /// MPI_Init; once a process.
+    pub fn init() -> Self {
+        let (mut rank, mut size) = (0, 0);
+        // SAFETY: the arguments may be NULL; the numbers are written to where they live.
+        unsafe {
+            done(MPI_Init(null_mut(), null_mut()));
+            done(MPI_Comm_rank(MPI_COMM_WORLD, &raw mut rank));
+            done(MPI_Comm_size(MPI_COMM_WORLD, &raw mut size));
+        }
+        Self { rank: rank as usize, size: size as usize, _alone: std::marker::PhantomData }
+    }
+
+    /// MPI_Finalize.
+    pub fn finalize(self) {
+        // SAFETY: initialised by `init`, and only once, for it takes the rank away.
+        unsafe { done(MPI_Finalize()) }
+    }
+
+    #[inline(always)]
+    pub fn send(&self, data: &[u8], to: usize, tag: i32) {
+        // SAFETY: `data` is readable, and borrowed until the call returns.
+        unsafe {
+            done(MPI_Send(data.as_ptr().cast(), count(data), MPI_BYTE, to as c_int, tag, MPI_COMM_WORLD))
+        }
+    }
+
+    #[inline(always)]
+    pub fn receive(&self, room: &mut [u8], from: usize, tag: i32) {
+        let (at, count) = (room.as_mut_ptr().cast(), count(room));
+        // SAFETY: `room` is writable, and borrowed until the call returns; the status is MPI_STATUS_IGNORE.
+        unsafe { done(MPI_Recv(at, count, MPI_BYTE, from as c_int, tag, MPI_COMM_WORLD, null_mut())) }
+    }
+
+    /// As [`receive`](Self::receive), from anybody.
+    #[inline(always)]
+    pub fn receive_any(&self, room: &mut [u8], tag: i32) {
+        let (at, count) = (room.as_mut_ptr().cast(), count(room));
+        // SAFETY: as above.
+        unsafe { done(MPI_Recv(at, count, MPI_BYTE, MPI_ANY_SOURCE, tag, MPI_COMM_WORLD, null_mut())) }
+    }
+
+    /// Sends each piece of `size` bytes of `data`, nonblocking, and waits for all (MPI_Isend, MPI_Waitall).
+    #[inline(always)]
+    pub fn send_window(&self, data: &[u8], size: usize, to: usize, tag: i32, requests: &mut [Handle]) {
+        for (piece, request) in data.chunks_exact(size).zip(requests.iter_mut()) {
+            let at = piece.as_ptr().cast();
+            // SAFETY: `data` is borrowed until this function returns, and all has been sent by then.
+            unsafe { done(MPI_Isend(at, size as c_int, MPI_BYTE, to as c_int, tag, MPI_COMM_WORLD, request)) }
+        }
+        self.wait(&mut requests[..data.len() / size]);
+    }
+
+    /// The other side of it (MPI_Irecv, MPI_Waitall).
+    #[inline(always)]
+    pub fn receive_window(
+        &self,
+        room: &mut [u8],
+        size: usize,
+        from: usize,
+        tag: i32,
+        requests: &mut [Handle],
+    ) {
+        let pieces = room.len() / size;
+        for (piece, request) in room.chunks_exact_mut(size).zip(requests.iter_mut()) {
+            let at = piece.as_mut_ptr().cast();
+            // SAFETY: `room` is borrowed until this function returns, and all has been received by then.
+            unsafe {
+                done(MPI_Irecv(at, size as c_int, MPI_BYTE, from as c_int, tag, MPI_COMM_WORLD, request))
+            }
+        }
+        self.wait(&mut requests[..pieces]);
+    }
+
+    fn wait(&self, requests: &mut [Handle]) {
+        // SAFETY: an array of requests that the caller has just begun; the statuses are MPI_STATUSES_IGNORE.
+        unsafe { done(MPI_Waitall(requests.len() as c_int, requests.as_mut_ptr(), null_mut())) }
+    }
+
+    /// Posts a receive for each place, from `from` with the tags from 0 on. They are all over when the program has sent
+    /// as many messages, which [`Posted::end`] waits for.
+    pub fn post<'a>(&self, places: &'a mut [u64], from: usize) -> Posted<'a> {
+        let mut requests = vec![0; places.len()];
+        for (tag, (place, request)) in places.iter_mut().zip(&mut requests).enumerate() {
+            let at = std::ptr::from_mut(place).cast();
+            // SAFETY: `places` is borrowed by what is returned, which ends the process rather than give them back early.
+            unsafe { done(MPI_Irecv(at, 8, MPI_BYTE, from as c_int, tag as c_int, MPI_COMM_WORLD, request)) }
+        }
+        Posted { requests, places: std::marker::PhantomData }
+    }
+
+    #[inline(always)]
+    pub fn barrier(&self) {
+        // SAFETY: no arguments but the communicator.
+        unsafe { done(MPI_Barrier(MPI_COMM_WORLD)) }
+    }
+
+    /// The sum of everybody's `value`.
+    #[inline(always)]
+    pub fn sum(&self, value: f64) -> f64 {
+        let mut sum = 0.0_f64;
+        let (from, to) = ((&raw const value).cast(), (&raw mut sum).cast());
+        // SAFETY: one double each.
+        unsafe { done(MPI_Allreduce(from, to, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD)) }
+        sum
+    }
+}
+
+/// Receives that wait for their messages.
+#[must_use = "the receives must be ended"]
+pub struct Posted<'a> {
+    requests: Vec<Handle>,
+    places: std::marker::PhantomData<&'a mut [u64]>,
+}
+
+impl Posted<'_> {
+    /// Waits until each has its message.
+    pub fn end(mut self, rank: &Rank) {
+        rank.wait(&mut std::mem::take(&mut self.requests));
+    }
+}
+
+impl Drop for Posted<'_> {
+    fn drop(&mut self) {
+        if !self.requests.is_empty() {
+            // A message might still be written to the places.
+            std::process::abort();
+        }
+    }
+}

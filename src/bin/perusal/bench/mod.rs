@@ -1,0 +1,75 @@
+//! `perusal bench`: what this machine and this library do together, in about ten seconds, with the machine's limits beside.
+//!
+//! The command starts itself again as the ranks of a job ([`ranks`]); rank 0 measures, and prints the figures as a table or as
+//! JSON ([`figures`]). They talk through the C functions ([`face`]), as programs do. [`limits`] needs no MPI.
+
+mod face;
+mod figures;
+mod limits;
+mod measure;
+mod ranks;
+
+use clap::Args;
+use perusal::job::{RANK_VARIABLE, cpus};
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use crate::sys;
+
+/// Seconds that all measurements take together when nothing is said.
+const SECONDS: f64 = 8.0;
+
+/// Measure latency, bandwidth, message rate, matching and collectives on this machine, and the machine's own limits.
+#[derive(Args, Debug, Clone)]
+pub struct Options {
+    /// Ranks that take part in collectives; the first two also talk alone [default: one for each usable CPU, at least 2]
+    #[arg(short = 'n', value_name = "N")]
+    ranks: Option<u32>,
+    /// Seconds that the measurements take together
+    #[arg(long, value_name = "SECONDS", default_value_t = SECONDS)]
+    seconds: f64,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    json: bool,
+    /// What the ranks of the job are started with.
+    #[arg(long, hide = true)]
+    rank: bool,
+}
+
+/// Runs the benchmark, as its launcher or as one of its ranks.
+pub fn main(options: &Options) -> ExitCode {
+    let ranks = options.ranks.unwrap_or_else(|| cpus::usable().max(2));
+    if ranks < 2 {
+        return refuse("-n 1: messages need two ranks");
+    }
+    if !(options.seconds > 0.0 && options.seconds <= 3600.0) {
+        return refuse(&format!("--seconds {}: it must be above 0, and 3600 at most", options.seconds));
+    }
+    if options.rank {
+        if std::env::var_os(RANK_VARIABLE).is_none() {
+            return refuse("--rank is what perusal bench starts its own ranks with");
+        }
+        return ranks::main(options.seconds, options.json);
+    }
+    let own = match std::env::current_exe() {
+        Ok(own) => own,
+        Err(error) => return refuse(&format!("this program's own file cannot be found: {error}")),
+    };
+    let seconds = options.seconds.to_string();
+    let mut tokens: Vec<OsString> = vec!["-n".into(), ranks.to_string().into()];
+    // Two ranks that wander between processors measure the scheduler; by default another job on the machine unbinds them.
+    if ranks <= cpus::usable() {
+        tokens.extend(["--bind-to", "core"].map(OsString::from));
+    }
+    tokens.push(own.into());
+    tokens.extend(["bench", "--rank", "--seconds", &seconds].map(OsString::from));
+    if options.json {
+        tokens.push("--json".into());
+    }
+    crate::run::main("perusal bench", &tokens)
+}
+
+fn refuse(text: &str) -> ExitCode {
+    sys::tell(&format!("perusal bench: {text}\n"));
+    ExitCode::from(2)
+}
