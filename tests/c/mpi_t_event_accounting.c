@@ -1,0 +1,163 @@
+/* Event accounting: for every type, at every size of the buffer, over a random workload: events seen + drops told = events raised,
+ * exactly. What was raised a handle without a buffer counts, which hears everything at once and drops nothing.
+ * RANKS: 2 3
+ */
+#include "mpi_t_event.h"
+
+enum { SIZES = 6, MOST = 160, STEPS = 60 };
+static const int sizes[SIZES] = {0, 1, 2, 3, 17, 400};
+
+struct account {
+    long long seen, dropped, freed;
+    MPI_T_event_registration handle;
+};
+static struct account accounts[SIZES][MOST];
+static int rank, ranks;
+static MPI_Comm comms[3];
+static unsigned seed;
+
+static int random_below(int n)
+{
+    seed = seed * 1664525u + 1013904223u;
+    return (int)((seed >> 8) % (unsigned)n);
+}
+
+static void on_event(MPI_T_event_instance instance, MPI_T_event_registration handle, MPI_T_cb_safety level, void *data)
+{
+    struct account *account = data;
+    (void)instance, (void)level;
+    CHECK(handle == account->handle && account->freed == 0);
+    account->seen++;
+}
+
+static void on_drop(MPI_Count count, MPI_T_event_registration handle, int source, MPI_T_cb_safety level, void *data)
+{
+    struct account *account = data;
+    (void)level;
+    CHECK(handle == account->handle && count > 0 && source == 0 && account->freed == 0);
+    account->dropped += count;
+}
+
+static void on_free(MPI_T_event_registration handle, MPI_T_cb_safety level, void *data)
+{
+    struct account *account = data;
+    (void)level;
+    CHECK(handle == account->handle);
+    account->freed++;
+}
+
+/* One step that all ranks take together: the numbers are drawn alike everywhere. */
+static void step(void)
+{
+    static char out[1 << 17], in[16][1 << 17];
+    MPI_Comm comm = comms[random_below(2)], self = comms[2];
+    int kind = random_below(8), count = random_below(12) + 1, bytes = 0, right, left;
+    int lengths[] = {0, 8, 100, 5000, 100000};
+    MPI_Request requests[32];
+    right = (rank + 1) % ranks;
+    left = (rank + ranks - 1) % ranks;
+    switch (kind) {
+    case 0: /* posted before they come */
+    case 1: /* and after */
+        for (int i = 0; i < count; i++) {
+            bytes = lengths[random_below(5)];
+            int source = random_below(2) ? left : MPI_ANY_SOURCE;
+            if (kind == 0) {
+                OK(MPI_Irecv(in[i], sizeof in[i], MPI_CHAR, source, kind, comm, &requests[i]));
+                OK(MPI_Isend(out, bytes, MPI_CHAR, right, kind, comm, &requests[count + i]));
+            } else {
+                OK(MPI_Isend(out, bytes, MPI_CHAR, right, kind, comm, &requests[i]));
+            }
+        }
+        if (kind == 1) {
+            OK(MPI_Barrier(comm));
+            for (int i = 0; i < count; i++) OK(MPI_Recv(in[0], sizeof in[0], MPI_CHAR, left, kind, comm, MPI_STATUS_IGNORE));
+            OK(MPI_Waitall(count, requests, MPI_STATUSES_IGNORE));
+        } else {
+            OK(MPI_Waitall(2 * count, requests, MPI_STATUSES_IGNORE));
+        }
+        break;
+    case 2: OK(MPI_Barrier(comm)); break;
+    case 3: OK(MPI_Bcast(out, lengths[random_below(5)], MPI_CHAR, random_below(ranks), comm)); break;
+    case 4: { /* cancelled */
+        OK(MPI_Irecv(in[0], 1, MPI_CHAR, left, 99, comm, &requests[0]));
+        OK(MPI_Cancel(&requests[0]));
+        OK(MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
+        break;
+    }
+    case 5: /* to oneself */
+        for (int i = 0; i < count; i++) {
+            OK(MPI_Irecv(in[0], 8, MPI_CHAR, 0, 1, self, &requests[0]));
+            OK(MPI_Send(out, 8, MPI_CHAR, 0, 1, self));
+            OK(MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
+        }
+        break;
+    case 6: { /* communicators come and go */
+        MPI_Comm made;
+        OK(MPI_Comm_dup(comm, &made));
+        OK(MPI_Comm_set_name(made, "made"));
+        OK(MPI_Sendrecv(out, 4, MPI_CHAR, right, 2, in[0], 4, MPI_CHAR, left, 2, made, MPI_STATUS_IGNORE));
+        OK(MPI_Comm_free(&made));
+        break;
+    }
+    case 7: CLASS(MPI_Send(out, 1, MPI_CHAR, ranks + 5, 0, comm), MPI_ERR_RANK); break;
+    }
+}
+
+int main(int argc, char **argv)
+{
+    initialise_tools();
+    OK(MPI_Init(&argc, &argv));
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    comms[0] = MPI_COMM_WORLD;
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &comms[1]));
+    comms[2] = MPI_COMM_SELF;
+    for (int c = 0; c < 3; c++) OK(MPI_Comm_set_errhandler(comms[c], MPI_ERRORS_RETURN));
+    int num = types();
+    CHECK(num <= MOST);
+    seed = argc > 1 ? (unsigned)atoi(argv[1]) : (unsigned)(MPI_Wtime() * 1e6);
+    OK(MPI_Bcast(&seed, 1, MPI_UNSIGNED, 0, MPI_COMM_WORLD));
+    if (rank == 0) fprintf(stderr, "seed %u\n", seed);
+
+    for (int s = 0; s < SIZES; s++)
+        for (int t = 0; t < num; t++) {
+            struct account *account = &accounts[s][t];
+            account->handle = handle_of(t, &comms[t % 3], sizes[s]);
+            OK(MPI_T_event_set_dropped_handler(account->handle, on_drop));
+        }
+    /* Between the first and the last registration nothing happens, so that all sizes hear the same. */
+    for (int s = 0; s < SIZES; s++)
+        for (int t = 0; t < num; t++)
+            OK(MPI_T_event_register_callback(accounts[s][t].handle, MPI_T_CB_REQUIRE_ASYNC_SIGNAL_SAFE, MPI_INFO_NULL, &accounts[s][t],
+                                             on_event));
+    for (int i = 0; i < STEPS; i++) step();
+    for (int t = 0; t < num; t++)
+        for (int s = 0; s < SIZES; s++) OK(MPI_T_event_handle_free(accounts[s][t].handle, &accounts[s][t], on_free));
+
+    long long raised = 0, dropped = 0, silent = 0;
+    for (int t = 0; t < num; t++) {
+        char name[128];
+        int length = sizeof name;
+        OK(MPI_T_event_get_info(t, name, &length, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL));
+        SAME(accounts[0][t].dropped, 0);
+        raised += accounts[0][t].seen;
+        silent += accounts[0][t].seen == 0;
+        for (int s = 0; s < SIZES; s++) {
+            struct account *account = &accounts[s][t];
+            SAME(account->freed, 1);
+            dropped += account->dropped;
+            if (account->seen + account->dropped != accounts[0][t].seen) {
+                fprintf(stderr, "%s, buffer of %d: %lld seen and %lld dropped, %lld raised\n", name, sizes[s], account->seen,
+                        account->dropped, accounts[0][t].seen);
+                failures++;
+            }
+        }
+    }
+    fprintf(stderr, "rank %d: %lld events raised, %lld drops told, %lld of %d types silent\n", rank, raised, dropped, silent, num);
+    CHECK(raised > 1000 && dropped > 1000);
+    OK(MPI_Comm_free(&comms[1]));
+    OK(MPI_Finalize());
+    OK(MPI_T_finalize());
+    return verdict();
+}

@@ -1,0 +1,95 @@
+/* From an event to a tool nothing is allocated: at once, into a buffer and out of it, dropped and told. Every allocation of the process
+ * is counted, the library's too.
+ */
+#include "mpi_t_event.h"
+
+extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t), *__libc_memalign(size_t, size_t);
+static long long allocations;
+
+void *malloc(size_t size)
+{
+    allocations++;
+    return __libc_malloc(size);
+}
+void *calloc(size_t number, size_t size)
+{
+    allocations++;
+    return __libc_calloc(number, size);
+}
+void *realloc(void *old, size_t size)
+{
+    allocations++;
+    return __libc_realloc(old, size);
+}
+int posix_memalign(void **to, size_t alignment, size_t size)
+{
+    allocations++;
+    *to = __libc_memalign(alignment, size);
+    return *to ? 0 : 12;
+}
+void *aligned_alloc(size_t alignment, size_t size)
+{
+    allocations++;
+    return __libc_memalign(alignment, size);
+}
+
+static long long seen, dropped;
+
+static void on_event(MPI_T_event_instance instance, MPI_T_event_registration handle, MPI_T_cb_safety level, void *data)
+{
+    unsigned char image[256];
+    MPI_Count time;
+    int source;
+    (void)handle, (void)level, (void)data;
+    seen++;
+    OK(MPI_T_event_copy(instance, image));
+    OK(MPI_T_event_get_timestamp(instance, &time));
+    OK(MPI_T_event_get_source(instance, &source));
+}
+
+static void on_drop(MPI_Count count, MPI_T_event_registration handle, int source, MPI_T_cb_safety level, void *data)
+{
+    (void)handle, (void)source, (void)level, (void)data;
+    dropped += count;
+}
+
+static void messages(int count)
+{
+    for (int i = 0; i < count; i++) {
+        int out = 7, in = 0;
+        MPI_Request request;
+        OK(MPI_Irecv(&in, 1, MPI_INT, 0, 5, MPI_COMM_SELF, &request));
+        OK(MPI_Send(&out, 1, MPI_INT, 0, 5, MPI_COMM_SELF));
+        OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    }
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Comm self = MPI_COMM_SELF;
+    initialise_tools();
+    OK(MPI_Init(&argc, &argv));
+    int num = types();
+    /* The counter sees the library. */
+    MPI_Info info;
+    long long none = allocations;
+    OK(MPI_Info_create(&info));
+    CHECK(allocations > none);
+    OK(MPI_Info_free(&info));
+    for (int size = 0; size < 3; size++)
+        for (int i = 0; i < num; i++) {
+            MPI_T_event_registration handle = handle_of(i, &self, size * size);
+            OK(MPI_T_event_set_dropped_handler(handle, on_drop));
+            OK(MPI_T_event_register_callback(handle, MPI_T_CB_REQUIRE_THREAD_SAFE, MPI_INFO_NULL, NULL, on_event));
+        }
+    messages(10); /* what is made once: requests, the thread's source */
+    long long before = allocations, told = seen;
+    messages(200);
+    long long made = allocations - before;
+    SAME(made, 0);
+    CHECK(seen - told > 5000);
+    CHECK(dropped > 0);
+    OK(MPI_Finalize());
+    OK(MPI_T_finalize());
+    return verdict();
+}
