@@ -11,9 +11,9 @@ pub mod flows;
 pub mod format;
 mod model;
 mod reader;
+mod recorder;
 #[cfg(feature = "launcher")]
 pub mod report;
-mod recorder;
 pub mod synthetic;
 #[cfg(test)]
 mod testing;

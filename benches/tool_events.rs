@@ -1,0 +1,102 @@
+//! What an MPI_T callback costs per event that it is told, all in.
+//!
+//!     cargo bench --bench tool_events [-- ROUNDS]
+//!
+//! An event site of the engine's own is passed over and over: with nobody who listens, with an empty callback, with one that
+//! reads an element, with a handle whose buffer is full, and with one whose buffer is emptied. Printed is the median over rounds
+//! in nanoseconds an event, and what a round cost that was fastest.
+
+use perusal::abi::{MPI_INFO_NULL, MPI_T_CB_REQUIRE_THREAD_SAFE, MPI_THREAD_MULTIPLE};
+use perusal::capi::mpi::info;
+use perusal::capi::mpi_t::{event, init};
+use perusal::capi::process;
+use perusal::events::{Detail, Event, Fact};
+use perusal::tool::event::delivery;
+use std::ffi::{c_int, c_void};
+use std::hint::black_box;
+use std::ptr::null_mut;
+use std::time::Instant;
+
+const EVENTS: u32 = 200_000;
+
+unsafe extern "C" fn empty(_: *mut c_void, _: usize, _: c_int, _: *mut c_void) {}
+
+unsafe extern "C" fn reading(instance: *mut c_void, _: usize, _: c_int, _: *mut c_void) {
+    let mut rank = 0_u32;
+    // SAFETY: the instance of this call, and room for its first element.
+    unsafe { event::MPI_T_event_read(instance, 0, (&raw mut rank).cast()) };
+    black_box(rank);
+}
+
+type Function = unsafe extern "C" fn(*mut c_void, usize, c_int, *mut c_void);
+
+/// A handle of RING_FULL with a buffer of so many entries.
+fn handle(function: Function, entries: u32) -> usize {
+    let (mut index, mut handle, mut hints) = (0, 0, MPI_INFO_NULL);
+    let entries = std::ffi::CString::new(entries.to_string()).expect("digits");
+    // SAFETY: results and strings live here.
+    unsafe {
+        assert_eq!(info::MPI_Info_create(&mut hints), 0);
+        assert_eq!(info::MPI_Info_set(hints, c"perusal_event_buffer".as_ptr(), entries.as_ptr()), 0);
+        assert_eq!(event::MPI_T_event_get_index(c"PERUSAL_RING_FULL".as_ptr(), &mut index), 0);
+        assert_eq!(event::MPI_T_event_handle_alloc(index, null_mut(), hints, &mut handle), 0);
+        let level = MPI_T_CB_REQUIRE_THREAD_SAFE;
+        assert_eq!(
+            event::MPI_T_event_register_callback(handle, level, MPI_INFO_NULL, null_mut(), Some(function)),
+            0
+        );
+    }
+    handle
+}
+
+/// What a site does.
+#[inline(never)]
+fn site(n: u32) {
+    let registry = process::registry();
+    if registry.gate.open(Event::RingFull) {
+        registry.raise(&Fact::of_engine(Event::RingFull, Detail::Ring { peer: n, waiting: 1 }));
+    }
+}
+
+/// Nanoseconds an event: median and least of `rounds`.
+fn measure(rounds: u32, after: impl Fn()) -> (f64, f64) {
+    let mut times: Vec<f64> = (0..rounds)
+        .map(|_| {
+            let start = Instant::now();
+            (0..EVENTS).for_each(|n| site(black_box(n)));
+            after();
+            start.elapsed().as_nanos() as f64 / f64::from(EVENTS)
+        })
+        .collect();
+    times.sort_by(f64::total_cmp);
+    (times[times.len() / 2], times[0])
+}
+
+fn main() {
+    let rounds = std::env::args().filter_map(|arg| arg.parse().ok()).next().unwrap_or(31);
+    if !std::env::args().any(|arg| arg == "--bench") {
+        return println!("run me with `cargo bench --bench tool_events`");
+    }
+    let mut provided = 0;
+    // SAFETY: a result that lives here.
+    unsafe { assert_eq!(init::MPI_T_init_thread(MPI_THREAD_MULTIPLE, &mut provided), 0) };
+    let idle = measure(rounds, || ());
+    println!("nobody listens               {:6.2} ns an event (least {:.2})", idle.0, idle.1);
+    let cases: [(&str, Function, u32); 4] = [
+        ("an empty callback            ", empty, 0),
+        ("one that reads an element    ", reading, 0),
+        ("a buffer of 1, full          ", empty, 1),
+        ("a buffer, told of them all   ", empty, EVENTS),
+    ];
+    for (name, function, entries) in cases {
+        let made = handle(function, entries);
+        let (median, least) = measure(rounds, || {
+            if entries > 1 {
+                delivery::deliver()
+            }
+        });
+        println!("{name}{:6.2} ns an event (least {:.2})", median - idle.0, least - idle.1);
+        // SAFETY: a handle that was made above.
+        unsafe { assert_eq!(event::MPI_T_event_handle_free(made, null_mut(), None), 0) };
+    }
+}
