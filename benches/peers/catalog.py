@@ -13,7 +13,7 @@ class Group(NamedTuple):
     limit: float
     # None: in every round.
     rounds: int | None = None
-    # Ranks have threads, which must find more than the processor that a rank would be bound to.
+    # Ranks have threads, or another process beside, which must find more than the processor that a rank would be bound to.
     threaded: bool = False
 
     def roomy(self, processors):
@@ -32,6 +32,8 @@ GROUPS = (
     Group("crowd", 64, ("startup", "memory", "wildcard"), 25),
     Group("threads", 2, ("threads",), 20, threaded=True),
     Group("threads alone", 1, ("self-threads",), 10, threaded=True),
+    # benches/event_cost.c: a second process counts instructions one by one. Load does not matter, and once is enough.
+    Group("instructions", 2, ("instructions",), 60, rounds=1, threaded=True),
     # No benchmark but a program that is empty; the driver has the clock.
     Group("launch 2", 2, ("launch",), 15),
     Group("launch 16", 16, ("launch",), 25),
@@ -69,6 +71,7 @@ FAMILIES = {
     "startup": Family("Launch to the end of the last MPI_Init", "ms", "ranks"),
     "launch": Family("Launch to end of an empty program", "ms", "ranks"),
     "memory": Family("Memory a rank (PSS)", "MiB", "ranks"),
+    "instructions": Family("Instructions of a call, 8 bytes", "instructions", None),
     "idle": Family("CPU of a rank that waits, seconds a second", "s", None),
 }
 

@@ -50,8 +50,8 @@ def variants(peers: Path, build: Path, dist: Path):
 LIBRARIES = ("perusal", "MPICH", "Open MPI", "Intel MPI")
 
 
-def program(build: Path, library):
-    return str(build / f"bench-{library.lower().replace(' ', '')}")
+def program(build: Path, library, kind="bench"):
+    return str(build / f"{kind}-{library.lower().replace(' ', '')}")
 
 
 def versions(peers: Path, dist: Path):

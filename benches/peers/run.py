@@ -47,15 +47,22 @@ class Bench:
         return ["chrt", "-f", "1"] if roomy else ["nice", "-n", "-20"]
 
     def parse(self, output):
+        """What the benchmark says ("R METRIC VALUE"), and the counter ("case=ring send=226 recv=285 pair=511")."""
         for line in output.splitlines():
             words = line.split()
             if len(words) == 3 and words[0] == "R":
                 yield words[1], float(words[2])
+            elif line.startswith("case="):
+                pairs = dict(word.split("=", 1) for word in words)
+                case = pairs.pop("case")
+                for call, count in pairs.items():
+                    yield f"instructions/{case}-{call}", float(count)
 
     def job(self, group, variant, metrics):
         command = variant.command(group, self.processors)
-        program = libraries.program(self.build, variant.library)
-        command = self.first(group.roomy(self.processors)) + command + [program, *(() if "launch" in metrics else metrics)]
+        kind = "count" if "instructions" in metrics else "bench"
+        arguments = () if {"launch", "instructions"} & set(metrics) else metrics
+        command = self.first(group.roomy(self.processors)) + command + [libraries.program(self.build, variant.library, kind), *arguments]
         self.commands[f"{group.name}: {variant.name}"] = " ".join(
             [f"{name}={value}" for name, value in variant.environment.items()] + command)
         output, took, in_time, status = self.start(command, variant.environment, group.limit)
