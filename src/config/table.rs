@@ -213,10 +213,10 @@ table! {
     CollAllreduce => "coll_allreduce", "PERUSAL_COLL_ALLREDUCE", Collectives, AllEqual, BetweenCollectives, TunerBasic,
         Kind::Choice(&WAYS), |_| 0, "how MPI_Allreduce is done, as coll_barrier";
     CollPiece => "coll_piece", "PERUSAL_COLL_PIECE", Collectives, AllEqual, BetweenCollectives, TunerBasic,
-        Kind::Number(|_| (4096, 1 << 30)), |_| 64 << 10,
+        Kind::Number(|_| (4096, 1 << 30)), |_| 128 << 10,
         "most bytes of a piece in which collectives go through shared memory";
     CollAlltoallMost => "coll_alltoall_most", "PERUSAL_COLL_ALLTOALL_MOST", Collectives, AllEqual, BetweenCollectives, TunerBasic,
-        Kind::Number(|_| (0, 1 << 30)), |_| 32 << 10,
+        Kind::Number(|_| (0, 1 << 30)), |_| 1 << 30,
         "largest block in bytes of an MPI_Alltoall that goes through shared memory in several pieces; what fits into one always does";
     CollYields => "coll_yields", "PERUSAL_COLL_YIELDS", Collectives, Local, Always, TunerBasic,
         Kind::Number(|_| (0, 100_000)), |_| 64,

@@ -27,8 +27,10 @@
 //! | `storage` | the view of memory; `heap` for models, `mapped` on the job segment |
 //! | `rounds` | the protocol |
 //! | `team` | a member's state: making and leaving an area, waiting, going wrong |
-//! | `operations` | collectives, made of rounds |
+//! | `operations` | collectives that move data, made of rounds |
+//! | `combine` | those that combine it |
 
+mod combine;
 mod heap;
 mod mapped;
 mod operations;

@@ -11,6 +11,9 @@ use crate::job::Job;
 use crate::job::telemetry::{Wait, Waiting, now};
 use crate::sync::ElidedGuard;
 
+/// Looks at a word where every rank has a CPU: as long as it takes others that are in step.
+const LOOKS: u32 = 50;
+
 /// A rank's seat in the area of a communicator.
 #[derive(Default)]
 pub enum Seat {
@@ -98,6 +101,8 @@ pub struct Meeting<'a> {
     seat: ElidedGuard<'a, Seat>,
     /// How the members arrive in its rounds.
     pub(in crate::coll) arrival: Arrival,
+    /// How often a word is looked at before anything else.
+    looks: u32,
 }
 
 impl<'a> Meeting<'a> {
@@ -110,7 +115,10 @@ impl<'a> Meeting<'a> {
         seat: ElidedGuard<'a, Seat>,
         arrival: Arrival,
     ) -> Option<Self> {
-        matches!(*seat, Seat::Taken(_)).then_some(Self { engine, comm, seat, arrival })
+        matches!(*seat, Seat::Taken(_)).then(|| {
+            let looks = if engine.config().place().is_crowded() { 1 } else { LOOKS };
+            Self { engine, comm, seat, arrival, looks }
+        })
     }
 
     #[inline]
@@ -156,11 +164,14 @@ impl<'a> Meeting<'a> {
     /// Waits until `done`.
     #[inline]
     fn wait(&mut self, done: impl Fn(&mut Rounds<MappedArea>) -> Result<bool, Spoiled>) -> Result<()> {
-        match done(self.rounds()) {
-            Ok(true) => Ok(()),
-            Ok(false) => self.wait_long(&done),
-            Err(what) => Err(self.spoiled(what)),
+        for _ in 0..self.looks {
+            match done(self.rounds()) {
+                Ok(true) => return Ok(()),
+                Ok(false) => {}
+                Err(what) => return Err(self.spoiled(what)),
+            }
         }
+        self.wait_long(&done)
     }
 
     fn wait_long(&mut self, done: &dyn Fn(&mut Rounds<MappedArea>) -> Result<bool, Spoiled>) -> Result<()> {

@@ -30,6 +30,34 @@ pub(super) enum Builtin {
 /// Both are `n` values of type `T`, at any alignment; they do not overlap and nobody else touches them.
 #[inline(always)]
 unsafe fn zip<T: Value>(left: *const u8, right: *mut u8, n: usize, f: impl Fn(T, T) -> T) {
+    #[cfg(target_arch = "x86_64")]
+    if n * size_of::<T>() >= WIDE_FROM && std::is_x86_feature_detected!("avx2") {
+        // SAFETY: the caller's promise, and the processor has the instructions.
+        return unsafe { zip_wide(left, right, n, f) };
+    }
+    // SAFETY: the caller's promise.
+    unsafe { zip_plain(left, right, n, f) };
+}
+
+/// Bytes from which the test for wide registers is worth its while.
+#[cfg(target_arch = "x86_64")]
+const WIDE_FROM: usize = 256;
+
+/// The same loop, compiled for wider registers. No operation is rounded differently there.
+///
+/// # Safety
+/// As for `zip`; the processor has AVX2.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn zip_wide<T: Value>(left: *const u8, right: *mut u8, n: usize, f: impl Fn(T, T) -> T) {
+    // SAFETY: the caller's promise.
+    unsafe { zip_plain(left, right, n, f) };
+}
+
+/// # Safety
+/// As for `zip`.
+#[inline(always)]
+unsafe fn zip_plain<T: Value>(left: *const u8, right: *mut u8, n: usize, f: impl Fn(T, T) -> T) {
     let (left, right) = (left.cast::<T>(), right.cast::<T>());
     for i in 0..n {
         // SAFETY: i < n, so both are values of the caller's arrays.
