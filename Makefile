@@ -12,7 +12,7 @@ DIST ?= dist
 CARGO ?= cargo
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
 
-.PHONY: all help setup dist install test demo verify conformance bench peers header unsupported clean
+.PHONY: all help setup dist install test demo verify conformance bench peers header unsupported variables clean
 
 all: dist
 
@@ -27,6 +27,7 @@ help:
 	@echo "make peers         MPICH, Open MPI, Intel MPI and $(DIST)/ in turn; ROUNDS=7 METRICS= QUICK=1"
 	@echo "make header        write include/mpi.h anew from src/capi/abi/*.csv"
 	@echo "make unsupported   write the list in docs/abi.md anew"
+	@echo "make variables     write the lists in docs/tool-variables.md anew"
 	@echo "make clean         remove what was built"
 
 setup:
@@ -65,6 +66,10 @@ header: setup
 unsupported: setup
 	@PERUSAL_BLESS=1 $(CARGO) test --quiet --locked --test abi_docs >/dev/null
 	@echo "docs/abi.md is current"
+
+variables: setup
+	@PERUSAL_BLESS=1 $(CARGO) test --quiet --locked --features launcher --test tool_variables_docs >/dev/null
+	@echo "docs/tool-variables.md is current"
 
 clean:
 	rm -rf target dist build

@@ -4,12 +4,14 @@
 //! |---|---|
 //! | [`table`] | the variables, a row each |
 //! | [`settings`] | what tune file, environment and tools ask for before there is an engine |
+//! | [`tune_file`] | the file that `perusal tune` writes |
 //!
 //! An engine has one [`Config`]. Its values are atomics that any thread may change at any time: whoever obeys one reads it each
 //! time, and must be right with the old and with the new value.
 
 pub mod settings;
 pub mod table;
+pub mod tune_file;
 
 pub use settings::{Origin, Settings, Value};
 pub use table::{Id, Place, VARIABLES, Variable};

@@ -9,6 +9,7 @@
 //! | `scope` | nonblocking messages with borrowed buffers |
 //! | `owned` | nonblocking messages with buffers of their own |
 //! | `collective` | collectives on slices |
+//! | `control` | control variables |
 //! | `element` | what can travel: [`Element`] |
 //! | `address` | sources, tags, statuses |
 //! | `threading` | the thread level as a type |
@@ -17,6 +18,7 @@
 mod address;
 mod collective;
 mod communicator;
+mod control;
 mod element;
 mod member;
 mod messages;

@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use clap::{CommandFactory, Parser};
+use perusal::config::{Id, VARIABLES};
 use perusal::placement::Policy;
 
 use crate::environment::{Change, Changes};
@@ -226,6 +227,22 @@ pub fn parse(name: &str, tokens: &[OsString], usable: u32) -> Result<Plan, Refus
     plan(blocks.collect::<Result<_, _>>()?, usable)
 }
 
+/// What the environment says of a variable that the launcher obeys.
+fn steered(id: Id) -> Option<String> {
+    let text = std::env::var_os(VARIABLES[id as usize].environment)?;
+    Some(text.to_string_lossy().into_owned()).filter(|text| !text.is_empty())
+}
+
+/// What ranks are told of the options that steer the launcher.
+fn steering(blocks: &[Options]) -> Vec<Change> {
+    let given =
+        |get: fn(&Options) -> &Option<String>| blocks.iter().rev().find_map(|block| get(block).clone());
+    let binding = [(Id::BindTo, given(|block| &block.bind_to)), (Id::MapBy, given(|block| &block.map_by))];
+    let binding =
+        binding.into_iter().filter_map(|(id, text)| Some((VARIABLES[id as usize].environment, text?)));
+    binding.map(|(name, value)| Change::Set(name.into(), value.into())).collect()
+}
+
 /// Puts the options of all programs of the job together.
 fn plan(mut blocks: Vec<Options>, usable: u32) -> Result<Plan, Refusal> {
     let mut plan = Plan {
@@ -241,13 +258,19 @@ fn plan(mut blocks: Vec<Options>, usable: u32) -> Result<Plan, Refusal> {
     if let Some(seconds) = std::env::var_os("MPIEXEC_TIMEOUT") {
         plan.timeout = Some(seconds_of("MPIEXEC_TIMEOUT", &seconds.to_string_lossy())?);
     }
+    if let Some(how) = steered(Id::MapBy) {
+        plan.policy.set_map(&how)?;
+    }
+    if let Some(what) = steered(Id::BindTo) {
+        plan.policy.set_bind(&what)?;
+    }
     let default_count = if blocks.len() == 1 { usable } else { 1 };
     let everywhere: Vec<Change> = blocks
         .iter_mut()
         .flat_map(|block| std::mem::take(&mut block.genv))
         .map(|set| Change::of(&set))
         .collect();
-    let everywhere = [logging(&mut blocks).changes()?, everywhere].concat();
+    let everywhere = [steering(&blocks), logging(&mut blocks).changes()?, everywhere].concat();
     for block in blocks {
         take_globals(&mut plan, &block)?;
         let count = block.count.unwrap_or(default_count);

@@ -4,6 +4,7 @@ use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
+use perusal::config::settings::TUNED;
 use perusal::job;
 use perusal::trace::PATH_VARIABLE;
 
@@ -49,7 +50,9 @@ pub struct Changes {
 #[must_use]
 pub fn of_app(changes: &Changes) -> Vec<CString> {
     let own = std::env::vars_os().collect();
-    apply(own, changes).into_iter().filter_map(|(name, value)| entry(name, value)).collect()
+    // The tune file's values come through whatever is kept away: the launcher has made the job by them.
+    let tuned = std::env::var_os(TUNED).map(|values| (OsString::from(TUNED), values));
+    apply(own, changes).into_iter().chain(tuned).filter_map(|(name, value)| entry(name, value)).collect()
 }
 
 fn apply(own: Vec<(OsString, OsString)>, changes: &Changes) -> Vec<(OsString, OsString)> {
@@ -60,6 +63,7 @@ fn apply(own: Vec<(OsString, OsString)>, changes: &Changes) -> Vec<(OsString, Os
         JOB_ID_VARIABLE,
         APP_VARIABLE,
         PATH_VARIABLE,
+        TUNED,
     ]
     .map(OsString::from);
     let passed = |name: &OsString| {

@@ -2,23 +2,50 @@
 
 use std::process::ExitCode;
 
-use perusal::config::VARIABLES;
+use perusal::config::tune_file::Found;
+use perusal::config::{VARIABLES, settings::Settings};
 use perusal::job::{Geometry, Layout, Memory, cpus, header, layout};
 use perusal::placement::Topology;
 use perusal::wire::measure_thresholds;
 
-use crate::sys;
+use crate::variables::{self, InForce};
+use crate::{sys, tune};
+
+/// What is asked for; everything about the machine, if nothing is.
+#[derive(clap::Args, Debug)]
+pub struct Options {
+    /// List the control variables of MPI_T, which the environment sets too: values, where they come from, what they may be
+    #[arg(long)]
+    cvars: bool,
+    /// List the performance variables of MPI_T
+    #[arg(long)]
+    pvars: bool,
+    /// Show the tree of categories with all variables and event types
+    #[arg(long)]
+    categories: bool,
+    /// As JSON
+    #[arg(long)]
+    json: bool,
+}
 
 /// Prints it.
-pub fn main() -> ExitCode {
+pub fn main(options: &Options) -> ExitCode {
     sys::die_of_broken_pipes();
+    let found = tune::take_over(false);
+    if options.cvars || options.pvars || options.categories || options.json {
+        return succeeded(variables_of(options));
+    }
     println!("perusal {}", env!("CARGO_PKG_VERSION"));
     println!("  events (PERUSE)   {}", if cfg!(feature = "peruse") { "built in" } else { "not built in" });
     println!("  job memory        version {}, {}", header::VERSION, memory_works());
     machine();
     copies();
-    environment();
-    match sizes() {
+    tuned(&found);
+    succeeded(environment().and_then(|()| sizes()))
+}
+
+fn succeeded(outcome: perusal::Result<()>) -> ExitCode {
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             sys::tell(&format!("perusal: {error}\n"));
@@ -56,12 +83,58 @@ fn copies() {
     );
 }
 
-fn environment() {
-    println!("  environment that steers a job");
-    for variable in &VARIABLES {
-        let value = std::env::var(variable.environment).unwrap_or_else(|_| "default".into());
-        println!("    {:24}  {value:10}  {}", variable.environment, variable.what);
+fn variables_of(options: &Options) -> perusal::Result<()> {
+    // Alone, --json means everything.
+    let all = !(options.cvars || options.pvars || options.categories);
+    let mut json = serde_json::Map::new();
+    if options.cvars || all {
+        let in_force = InForce::find()?;
+        match options.json {
+            true => _ = json.insert("cvars".into(), variables::cvars_json(&in_force)),
+            false => print!("{}", variables::cvars(&in_force)),
+        }
     }
+    if options.pvars || all {
+        match options.json {
+            true => _ = json.insert("pvars".into(), variables::pvars_json()),
+            false => print!("{}", variables::pvars()),
+        }
+    }
+    if options.categories || all {
+        match options.json {
+            true => _ = json.insert("categories".into(), variables::categories_json()),
+            false => print!("{}", variables::categories()),
+        }
+    }
+    if options.json {
+        println!("{:#}", serde_json::Value::Object(json));
+    }
+    Ok(())
+}
+
+fn tuned(found: &Found) {
+    let text = match found {
+        Found::Nothing => "none; `perusal tune` writes one".into(),
+        Found::Used(path, file) => {
+            format!("{}: {}; crowded: {}", path.display(), file.pairs(false), file.pairs(true))
+        }
+        Found::Ignored(path, why) => format!("{} is ignored: {why}", path.display()),
+    };
+    println!("  tune file         {text}");
+}
+
+fn environment() -> perusal::Result<()> {
+    let settings = Settings::from_environment()?;
+    println!("  what steers a job (see --cvars)");
+    for variable in &VARIABLES {
+        let value = match settings.number(variable.id) {
+            Some(number) => variable.show(number),
+            None if settings.text(variable.id).is_empty() => "default".into(),
+            None => settings.text(variable.id).to_owned(),
+        };
+        println!("    {:26}  {value:10}  {}", variable.environment, variable.what);
+    }
+    Ok(())
 }
 
 fn sizes() -> perusal::Result<()> {

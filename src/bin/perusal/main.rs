@@ -15,6 +15,8 @@ mod supervise;
 mod sys;
 mod tokens;
 mod trace;
+mod tune;
+mod variables;
 mod verdict;
 
 use std::ffi::OsString;
@@ -37,7 +39,9 @@ enum Command {
     /// Measure messages on this machine, beside what the machine can do.
     Bench(bench::Options),
     /// Say what this machine and this build offer.
-    Info,
+    Info(info::Options),
+    /// Measure this machine for a few seconds and write what steers jobs best here.
+    Tune(tune::Options),
     /// Analyse a trace: who waited for whom, queues, searches, messages; as a page, JSON or text.
     Report(report::Options),
     /// Look at a trace that `perusal run --trace FILE` has written, or turn it into another format.
@@ -60,7 +64,8 @@ fn main() -> ExitCode {
     match Command::parse() {
         Command::Run { args } => run::main("perusal run", &args),
         Command::Bench(options) => bench::main(&options),
-        Command::Info => info::main(),
+        Command::Info(options) => info::main(&options),
+        Command::Tune(options) => tune::main(&options),
         Command::Report(options) => report::main(&options),
         Command::Trace(command) => trace::main(&command),
     }

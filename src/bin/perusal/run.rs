@@ -38,6 +38,7 @@ pub fn main(name: &str, tokens: &[OsString]) -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    crate::tune::take_over(plan.ranks() > usable);
     for note in &plan.notes {
         sys::tell(&format!("{name}: note: {note}\n"));
     }

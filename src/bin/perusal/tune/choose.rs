@@ -1,0 +1,280 @@
+//! From measured times to values. A default is left only for something that is clearly better: a machine is never quiet.
+
+use super::rank::{CROWDED, EAGER, ENGINES, SIZES};
+use perusal::config::table::NEVER;
+use perusal::config::tune_file::Jobs;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// A way is better if it takes less than this share of the other's time.
+const CLEARLY: f64 = 0.93;
+/// Yields and polling on a shared CPU must win by more: the default is made for many ranks, the measurement has two.
+const BY_FAR: f64 = 0.75;
+/// The way that is the default where ranks outnumber CPUs, by its place in [`CROWDED`].
+const USUAL: usize = 5;
+
+/// Times one way in nanoseconds, by what was done and how large or which.
+#[derive(Debug, Default)]
+pub struct Measured(BTreeMap<(String, u64), f64>);
+
+impl Measured {
+    /// Takes over what ranks have printed.
+    ///
+    /// # Errors
+    /// Names the line that makes no sense.
+    pub fn add(&mut self, printed: &str) -> Result<(), String> {
+        for line in printed.lines() {
+            let mut words = line.split_whitespace();
+            let parsed = (|| {
+                let (what, number, time) =
+                    (words.next()?, words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+                Some(((what.to_owned(), number), time))
+            })();
+            let (key, time) = parsed.ok_or_else(|| format!("a rank printed {line:?}"))?;
+            self.0.insert(key, time);
+        }
+        Ok(())
+    }
+
+    fn time(&self, what: &str, number: u64) -> Option<f64> {
+        self.0.get(&(what.to_owned(), number)).copied()
+    }
+
+    /// What was measured, for people.
+    pub fn table(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string cannot fail.
+        let cell = |what: &str, number| {
+            self.time(what, number).map_or_else(|| "-".into(), |time| format!("{:.2}", time / 1e3))
+        };
+        if self.time("chunks", SIZES[0] as u64).is_some() {
+            let _ = writeln!(
+                text,
+                "large messages, us one way\n  {:>9}{:>10}{:>10}{:>10}",
+                "bytes", "chunks", "read", "halves"
+            );
+            for bytes in SIZES.map(|bytes| bytes as u64) {
+                let [chunks, read, halves] = ENGINES.map(|(name, _)| cell(name, bytes));
+                let _ = writeln!(text, "  {bytes:>9}{chunks:>10}{read:>10}{halves:>10}");
+            }
+            let _ = writeln!(
+                text,
+                "eager or announced, us one way\n  {:>9}{:>10}{:>10}",
+                "bytes", "eager", "announced"
+            );
+            for bytes in EAGER.map(|bytes| bytes as u64) {
+                let _ = writeln!(
+                    text,
+                    "  {bytes:>9}{:>10}{:>10}",
+                    cell("eager", bytes),
+                    cell("announced", bytes)
+                );
+            }
+            let _ = writeln!(
+                text,
+                "waiting with a CPU each, us one way: polling {}, sleeping {}",
+                cell("spin", 1000),
+                cell("spin", 0)
+            );
+        }
+        let _ = writeln!(text, "waiting on one CPU, us one way");
+        for (way, (spin, yields)) in CROWDED.into_iter().enumerate() {
+            let _ = writeln!(
+                text,
+                "  {spin:>3} us polling, {yields:>3} yields{:>10}",
+                cell("crowded", way as u64)
+            );
+        }
+        text
+    }
+}
+
+/// A value to write, and why.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Chosen {
+    pub jobs: Jobs,
+    pub name: &'static str,
+    pub value: u64,
+    pub why: String,
+}
+
+/// What was chosen, for people.
+pub fn table(chosen: &[Chosen]) -> String {
+    let mut text = String::from("chosen\n");
+    for Chosen { jobs, name, value, why } in chosen {
+        let jobs = match jobs {
+            Jobs::All => "",
+            Jobs::Roomy => " (a CPU for each rank)",
+            Jobs::Crowded => " (more ranks than CPUs)",
+        };
+        let value = if *value == NEVER { "never".into() } else { value.to_string() };
+        text += &format!("  {name:16} {value:>10}  {why}{jobs}\n");
+    }
+    text
+}
+
+/// All values that follow from what was measured.
+pub fn all(measured: &Measured) -> Vec<Chosen> {
+    [thresholds(measured), eager(measured), spin(measured), crowded(measured)].concat()
+}
+
+/// The smallest size from which on `wins` holds for all measured ones.
+fn from(sizes: &[usize], wins: impl Fn(u64) -> bool) -> u64 {
+    let losing = sizes.iter().rposition(|&bytes| !wins(bytes as u64));
+    let first = losing.map_or(0, |at| at + 1);
+    sizes.get(first).map_or(NEVER, |&bytes| bytes as u64)
+}
+
+fn thresholds(measured: &Measured) -> Vec<Chosen> {
+    if measured.time("chunks", SIZES[0] as u64).is_none() {
+        return vec![];
+    }
+    let time = |what, bytes| measured.time(what, bytes).unwrap_or(f64::INFINITY);
+    let read = from(&SIZES, |bytes| time("read", bytes) < CLEARLY * time("chunks", bytes));
+    let halves = from(&SIZES, |bytes| {
+        let other =
+            time("chunks", bytes).min(if bytes >= read { time("read", bytes) } else { f64::INFINITY });
+        time("halves", bytes) < CLEARLY * other
+    });
+    let chosen = |name, value, what: &str| Chosen {
+        jobs: Jobs::All,
+        name,
+        value,
+        why: if value == NEVER {
+            format!("{what} wins nowhere")
+        } else {
+            format!("{what} wins from here on")
+        },
+    };
+    vec![
+        chosen("copy_read_from", read, "reading the sender's memory"),
+        chosen("copy_halves_from", halves, "copying a half each"),
+    ]
+}
+
+/// The largest size up to which eager messages are no slower; unless that is the default, or nothing was measured.
+fn eager(measured: &Measured) -> Vec<Chosen> {
+    let slower = EAGER.iter().position(|&bytes| {
+        let time = |what| measured.time(what, bytes as u64);
+        time("eager").zip(time("announced")).is_none_or(|(eager, announced)| eager * CLEARLY > announced)
+    });
+    let best = match slower.unwrap_or(EAGER.len()) {
+        0 => return vec![],
+        n => EAGER[n - 1] as u64,
+    };
+    vec![Chosen {
+        jobs: Jobs::All,
+        name: "eager_limit",
+        value: best,
+        why: "up to here, sending at once is no slower than announcing".into(),
+    }]
+}
+
+/// Polling for as long as sleeping and waking would cost never costs more than twice the best; the default is more than that for
+/// programs whose ranks compute a little between messages, and is kept as the least.
+fn spin(measured: &Measured) -> Vec<Chosen> {
+    let times = measured.time("spin", 0).zip(measured.time("spin", 1000));
+    let Some((asleep, awake)) = times.filter(|(asleep, awake)| asleep > awake) else { return vec![] };
+    let cost = (asleep - awake) / 1e3;
+    vec![Chosen {
+        jobs: Jobs::Roomy,
+        name: "spin_us",
+        value: ((2.0 * cost).ceil() as u64).clamp(50, 500),
+        why: format!("a sleep costs {cost:.1} us; twice that, and no less than 50"),
+    }]
+}
+
+fn crowded(measured: &Measured) -> Vec<Chosen> {
+    let time = |way: usize| measured.time("crowded", way as u64).unwrap_or(f64::INFINITY);
+    let best = (0..CROWDED.len()).min_by(|&a, &b| time(a).total_cmp(&time(b))).unwrap_or(USUAL);
+    let better = time(best) < BY_FAR * time(USUAL);
+    let (spin, yields) = CROWDED[if better { best } else { USUAL }];
+    let why = if better { "the fastest on one CPU" } else { "nothing is faster by far on one CPU" };
+    let chosen = |name, value| Chosen { jobs: Jobs::Crowded, name, value, why: why.into() };
+    vec![chosen("spin_us", spin), chosen("yields", yields)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measured(lines: &[(&str, u64, f64)]) -> Measured {
+        let mut all = Measured::default();
+        let text: String =
+            lines.iter().map(|(what, number, time)| format!("{what} {number} {time}\n")).collect();
+        all.add(&text).expect("good lines");
+        all
+    }
+
+    fn value(chosen: &[Chosen], jobs: Jobs, name: &str) -> Option<u64> {
+        chosen.iter().find(|c| c.jobs == jobs && c.name == name).map(|c| c.value)
+    }
+
+    fn copies(read: impl Fn(f64) -> f64, halves: impl Fn(f64) -> f64) -> Measured {
+        let lines: Vec<_> = SIZES
+            .iter()
+            .flat_map(|&bytes| {
+                let b = bytes as f64;
+                [
+                    ("chunks", bytes as u64, b),
+                    ("read", bytes as u64, read(b)),
+                    ("halves", bytes as u64, halves(b)),
+                ]
+            })
+            .collect();
+        measured(&lines)
+    }
+
+    #[test]
+    fn an_engine_is_chosen_from_where_it_wins_for_good() {
+        let all = all(&copies(|b| 70_000.0 + 0.5 * b, |b| 300_000.0 + 0.1 * b));
+        assert_eq!(value(&all, Jobs::All, "copy_read_from"), Some(256 << 10));
+        assert_eq!(value(&all, Jobs::All, "copy_halves_from"), Some(1 << 20));
+    }
+
+    #[test]
+    fn an_engine_that_wins_nowhere_or_only_in_between_is_never_chosen() {
+        let all = all(&copies(|b| 0.99 * b, |b| if b < 1e6 { 0.5 * b } else { 2.0 * b }));
+        assert_eq!(value(&all, Jobs::All, "copy_read_from"), Some(NEVER));
+        assert_eq!(value(&all, Jobs::All, "copy_halves_from"), Some(NEVER));
+    }
+
+    #[test]
+    fn the_eager_limit_is_where_eager_messages_begin_to_lose() {
+        let time = |bytes: usize| if bytes > 16 << 10 { 3.0 } else { 1.0 };
+        let lines: Vec<_> = EAGER
+            .iter()
+            .flat_map(|&bytes| [("eager", bytes as u64, time(bytes)), ("announced", bytes as u64, 2.0)])
+            .collect();
+        assert_eq!(value(&all(&measured(&lines)), Jobs::All, "eager_limit"), Some(16 << 10));
+    }
+
+    #[test]
+    fn polling_lasts_twice_a_sleep_within_limits() {
+        let spin = |asleep: f64| {
+            value(&all(&measured(&[("spin", 0, asleep), ("spin", 1000, 100.0)])), Jobs::Roomy, "spin_us")
+        };
+        assert_eq!(spin(40_100.0), Some(80));
+        assert_eq!(spin(3_100.0), Some(50));
+        assert_eq!(spin(9e9), Some(500));
+        assert_eq!(spin(50.0), None, "sleeping costs nothing: not measured rightly");
+    }
+
+    #[test]
+    fn what_is_not_by_far_better_leaves_the_default_of_crowded_jobs() {
+        let ways = |best: f64| {
+            let lines: Vec<_> = (0..CROWDED.len() as u64)
+                .map(|way| ("crowded", way, if way == 7 { best } else { 100.0 }))
+                .collect();
+            let all = all(&measured(&lines));
+            (value(&all, Jobs::Crowded, "spin_us"), value(&all, Jobs::Crowded, "yields"))
+        };
+        assert_eq!(ways(90.0), (Some(2), Some(3)));
+        assert_eq!(ways(50.0), (Some(2), Some(30)));
+    }
+
+    #[test]
+    fn a_line_that_makes_no_sense_is_named() {
+        assert!(Measured::default().add("chunks many 3").expect_err("no number").contains("many"));
+    }
+}

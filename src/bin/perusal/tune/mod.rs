@@ -1,0 +1,132 @@
+//! `perusal tune`: measures what the thresholds depend on, with two ranks, and writes them to a file that the launcher reads.
+//!
+//! | file | what lives there |
+//! |---|---|
+//! | `rank` | the two ranks that measure: this program again, under this launcher |
+//! | `choose` | from measured times to values; pure |
+
+mod choose;
+mod rank;
+
+use perusal::config::VARIABLES;
+use perusal::config::settings::TUNED;
+use perusal::config::tune_file::{self, Found, Machine, TuneFile};
+use perusal::job::cpus;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+use crate::sys;
+use choose::{Chosen, Measured};
+
+/// How to tune.
+#[derive(clap::Args, Debug)]
+pub struct Options {
+    /// Where to write [default: PERUSAL_TUNE_FILE, else perusal/tune.toml in XDG_CONFIG_HOME or ~/.config]
+    #[arg(short = 'o', long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Show what would be chosen, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Be one of the ranks that measure
+    #[arg(long, hide = true, value_name = "WHAT")]
+    rank: Option<rank::What>,
+}
+
+/// Measures, shows, writes.
+pub fn main(options: &Options) -> ExitCode {
+    sys::die_of_broken_pipes();
+    let outcome = match options.rank {
+        Some(what) => rank::main(what),
+        None => tune(options),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(what) => {
+            sys::tell(&format!("perusal tune: {what}\n"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Looks for the tune file and makes its values those of this process and of the ranks that it starts. Called before there is a
+/// second thread.
+pub fn take_over(crowded: bool) -> Found {
+    let found = tune_file::find();
+    match &found {
+        // SAFETY: the environment is changed while this is the only thread of the process.
+        Found::Used(_, file) => unsafe { std::env::set_var(TUNED, file.pairs(crowded)) },
+        // SAFETY: as above.
+        _ => unsafe { std::env::remove_var(TUNED) },
+    }
+    found
+}
+
+fn tune(options: &Options) -> Result<(), String> {
+    let path = match (&options.output, options.dry_run) {
+        (_, true) => None,
+        (Some(path), _) => Some(path.clone()),
+        (None, _) => {
+            let usual = tune_file::place();
+            Some(usual.ok_or("there is no home directory to write to; name a file with --output FILE")?)
+        }
+    };
+    let machine = Machine::here();
+    println!("perusal tune: {machine}; {} usable here", cpus::usable());
+    let mut measured = Measured::default();
+    if cpus::usable() > 1 {
+        measured.add(&run_ranks(rank::What::Copies)?)?;
+        measured.add(&run_ranks(rank::What::Waits)?)?;
+    } else {
+        println!("  one CPU: what needs two is not measured");
+    }
+    bind_to_one_cpu();
+    measured.add(&run_ranks(rank::What::Crowded)?)?;
+    print!("{}", measured.table());
+    let chosen = choose::all(&measured);
+    print!("{}", choose::table(&chosen));
+    let Some(path) = path else { return Ok(()) };
+    let values = chosen.into_iter().map(|Chosen { jobs, name, value, .. }| (jobs, name.to_owned(), value));
+    write(&path, &TuneFile { machine, values: values.collect() }.text())?;
+    println!("written to {}", path.display());
+    Ok(())
+}
+
+/// What is started from here on shares one CPU: the first that this process may use.
+fn bind_to_one_cpu() {
+    let Some(first) = cpus::affinity().first().copied() else { return };
+    // SAFETY: all zeros is an empty set of CPUs; the macros write within it, for a CPU number that came out of such a set.
+    let set = unsafe {
+        let mut set: libc::cpu_set_t = core::mem::zeroed();
+        libc::CPU_SET(first, &mut set);
+        set
+    };
+    // SAFETY: the set is a live value of this size. If it fails, the measurement is one of a roomy job, and says so by its times.
+    unsafe { libc::sched_setaffinity(0, size_of_val(&set), &raw const set) };
+}
+
+/// Runs two ranks that measure, with nothing in the environment that steers them, and gives what rank 0 printed.
+fn run_ranks(what: rank::What) -> Result<String, String> {
+    let own = std::env::current_exe().map_err(|error| format!("finding this program: {error}"))?;
+    let mut command = Command::new(&own);
+    command.args(["run", "-n", "2", "--timeout", "60"]).arg(&own).args(["tune", "--rank", what.name()]);
+    for variable in &VARIABLES {
+        command.env_remove(variable.environment);
+    }
+    command.env("PERUSAL_TUNE_FILE", "none").stdin(Stdio::null()).stderr(Stdio::inherit());
+    let output = command.output().map_err(|error| format!("starting two ranks: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("the ranks that measure ended with {}", output.status));
+    }
+    String::from_utf8(output.stdout).map_err(|_| "the ranks that measure printed no text".into())
+}
+
+fn write(path: &Path, text: &str) -> Result<(), String> {
+    let failed = |error: std::io::Error| format!("{}: {error}", path.display());
+    if let Some(directory) = path.parent() {
+        std::fs::create_dir_all(directory).map_err(failed)?;
+    }
+    // Beside it first, so that a job that starts now finds the old file or the new one.
+    let beside = path.with_extension(format!("new-{}", std::process::id()));
+    std::fs::write(&beside, text).map_err(failed)?;
+    std::fs::rename(&beside, path).map_err(failed)
+}

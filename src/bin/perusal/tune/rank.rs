@@ -1,0 +1,134 @@
+//! The two ranks that measure: messages back and forth, with one control variable after the other changed while they run. Rank 0
+//! prints a line for each time: what, number, nanoseconds one way.
+
+use perusal::{Communicator, World};
+use std::time::{Duration, Instant};
+
+/// What is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum What {
+    /// Copy engines by size, and the eager limit.
+    Copies,
+    /// Polling against sleeping, where each rank has a CPU.
+    Waits,
+    /// Polling, yielding and sleeping, where two ranks share one.
+    Crowded,
+}
+
+impl What {
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Copies => "copies",
+            Self::Waits => "waits",
+            Self::Crowded => "crowded",
+        }
+    }
+}
+
+/// Sizes at which copy engines are compared, in bytes.
+pub const SIZES: [usize; 7] = [32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20, 4 << 20];
+/// Sizes at which eager messages are compared with announced ones.
+pub const EAGER: [usize; 5] = [4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10];
+/// Ways to wait on one CPU: microseconds of polling and number of yields.
+pub const CROWDED: [(u64, u64); 8] = [(0, 0), (0, 1), (0, 3), (0, 10), (2, 0), (2, 3), (2, 10), (2, 30)];
+/// Engines as the control variable `copy_engine` numbers them.
+pub const ENGINES: [(&str, u64); 3] = [("chunks", 1), ("read", 2), ("halves", 3)];
+
+/// Time for one measurement.
+const PATIENCE: Duration = Duration::from_millis(40);
+const BATCHES: u32 = 8;
+
+/// Measures.
+pub fn main(what: What) -> Result<(), String> {
+    perusal::run(|world| match what {
+        What::Copies => copies(world),
+        What::Waits => waits(world),
+        What::Crowded => crowded(world),
+    })
+    .map_err(|error| error.to_string())
+}
+
+fn say(world: &World, what: &str, number: u64, time: Option<f64>) {
+    if let (0, Some(time)) = (world.rank(), time) {
+        println!("{what} {number} {time:.1}");
+    }
+}
+
+fn copies(world: &World) -> perusal::Result<()> {
+    let mut buffer = vec![1_u8; SIZES[SIZES.len() - 1]];
+    world.set_control("eager_limit", 0)?;
+    for bytes in SIZES {
+        for (name, engine) in ENGINES {
+            world.set_control("copy_engine", engine)?;
+            let time = pingpong(world, &mut buffer[..bytes])?;
+            say(world, name, bytes as u64, time);
+        }
+    }
+    world.set_control("copy_engine", 0)?;
+    for bytes in EAGER {
+        for (name, limit) in [("announced", 0), ("eager", bytes as u64)] {
+            // A ring may be too small for eager messages of this size.
+            if world.set_control("eager_limit", limit).is_ok() {
+                let time = pingpong(world, &mut buffer[..bytes])?;
+                say(world, name, bytes as u64, time);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn waits(world: &World) -> perusal::Result<()> {
+    let mut byte = [0_u8; 8];
+    world.set_control("yields", 0)?;
+    for spin in [1000, 0] {
+        world.set_control("spin_us", spin)?;
+        let time = pingpong(world, &mut byte)?;
+        say(world, "spin", spin, time);
+    }
+    Ok(())
+}
+
+fn crowded(world: &World) -> perusal::Result<()> {
+    let mut byte = [0_u8; 8];
+    for (way, (spin, yields)) in CROWDED.into_iter().enumerate() {
+        world.set_control("spin_us", spin)?;
+        world.set_control("yields", yields)?;
+        let time = pingpong(world, &mut byte)?;
+        say(world, "crowded", way as u64, time);
+    }
+    Ok(())
+}
+
+/// The shortest time of a few batches, one way, in nanoseconds; `None` at rank 1.
+fn pingpong(world: &Communicator, buffer: &mut [u8]) -> perusal::Result<Option<f64>> {
+    // As many rounds as fit; both must know how many.
+    let mut rounds = [3_u64];
+    let once = batch(world, buffer, rounds[0])?;
+    if world.rank() == 0 {
+        let fit = PATIENCE.as_secs_f64() / f64::from(BATCHES) / once.max(1e-7) / 2.0;
+        rounds[0] = (fit as u64).clamp(2, 20_000);
+    }
+    world.bcast(&mut rounds, 0)?;
+    let mut best = f64::INFINITY;
+    for _ in 0..BATCHES {
+        best = best.min(batch(world, buffer, rounds[0])?);
+    }
+    Ok((world.rank() == 0).then_some(best * 1e9))
+}
+
+/// Seconds one way.
+fn batch(world: &Communicator, buffer: &mut [u8], rounds: u64) -> perusal::Result<f64> {
+    let peer = 1 - world.rank();
+    let began = Instant::now();
+    for _ in 0..rounds {
+        if world.rank() == 0 {
+            world.send(buffer, peer, 1)?;
+            world.recv_into(buffer, peer, 1)?;
+        } else {
+            world.recv_into(buffer, peer, 1)?;
+            world.send(buffer, peer, 1)?;
+        }
+    }
+    Ok(began.elapsed().as_secs_f64() / (2 * rounds) as f64)
+}

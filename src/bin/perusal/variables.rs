@@ -1,0 +1,220 @@
+//! `perusal info --cvars`, `--pvars`, `--categories`: the variables that MPI_T shows, for people and as JSON.
+
+use perusal::config::settings::Settings;
+use perusal::config::table::{Kind, Scope, When};
+use perusal::config::{Config, Place, VARIABLES, Variable};
+use perusal::job;
+use perusal::tool::category::CATEGORIES;
+use perusal::tool::pvar::{PVARS, Pvar};
+use perusal::tool::{Category, event::types::TYPES};
+use serde_json::{Value, json};
+
+/// What tune file and environment give a job of as many ranks as there are usable CPUs.
+pub struct InForce {
+    config: Config,
+    place: Place,
+}
+
+impl InForce {
+    /// Reads both.
+    pub fn find() -> perusal::Result<Self> {
+        let settings = Settings::from_environment()?;
+        let place = job::expected_place(&settings);
+        Ok(Self { config: Config::new(&settings, place)?, place })
+    }
+
+    fn value(&self, variable: &Variable) -> String {
+        self.config.show(variable.id)
+    }
+}
+
+fn scope(variable: &Variable) -> &'static str {
+    match variable.scope {
+        Scope::Readonly => "read-only",
+        Scope::Local => "local",
+        Scope::AllEqual => "all equal",
+    }
+}
+
+fn when(variable: &Variable) -> &'static str {
+    match variable.when {
+        When::Never => "launcher",
+        When::BeforeJob => "before the job",
+        When::BeforeInit => "before MPI_Init",
+        When::Always => "always",
+        When::BetweenCollectives => "between collectives",
+    }
+}
+
+fn kind(variable: &Variable) -> &'static str {
+    match variable.kind {
+        Kind::Number(_) | Kind::PowerOfTwo(..) => "number",
+        Kind::Choice(_) => "choice",
+        Kind::Text => "text",
+    }
+}
+
+/// The control variables as a table.
+pub fn cvars(in_force: &InForce) -> String {
+    let mut text = String::from(
+        "Control variables: value in force, where it comes from, when it can be changed, by whom, and what it can be.\n",
+    );
+    for variable in &VARIABLES {
+        let value = in_force.value(variable);
+        text += &format!(
+            "\n{:20} = {:12} ({}; {}; {}; {})\n    {}\n    {}\n",
+            variable.name,
+            if value.is_empty() { "\"\"" } else { &value },
+            in_force.config.origin(variable.id).word(),
+            when(variable),
+            scope(variable),
+            variable.range(&in_force.place),
+            variable.what,
+            variable.environment,
+        );
+    }
+    text
+}
+
+/// The control variables for programs.
+pub fn cvars_json(in_force: &InForce) -> Value {
+    let one = |variable: &Variable| {
+        let value = in_force.value(variable);
+        let value = match variable.kind {
+            Kind::Number(_) | Kind::PowerOfTwo(..) => value.parse::<u64>().map_or(Value::Null, Value::from),
+            _ => Value::from(value),
+        };
+        json!({
+            "name": variable.name,
+            "environment": variable.environment,
+            "type": kind(variable),
+            "value": value,
+            "origin": in_force.config.origin(variable.id).word(),
+            "range": variable.range(&in_force.place),
+            "scope": scope(variable),
+            "when": when(variable),
+            "category": variable.category.row().name,
+            "description": variable.what,
+        })
+    };
+    VARIABLES.iter().map(one).collect()
+}
+
+fn class(pvar: &Pvar) -> String {
+    format!("{:?}", pvar.class).to_lowercase()
+}
+
+/// How a performance variable may be used.
+fn uses(pvar: &Pvar) -> &'static str {
+    match (pvar.is_continuous(), pvar.is_readonly()) {
+        (true, _) => "read",
+        (false, true) => "start, stop, read",
+        (false, false) => "start, stop, read, write, reset",
+    }
+}
+
+/// The performance variables as a table.
+pub fn pvars() -> String {
+    let mut text =
+        String::from("Performance variables: class, what may be done with a handle, what it is bound to.\n");
+    for pvar in PVARS {
+        let bound = if pvar.is_of_comm() { "; bound to a communicator" } else { "" };
+        text +=
+            &format!("\n{:32} {:14} ({}{bound})\n    {}\n", pvar.name, class(pvar), uses(pvar), pvar.what);
+    }
+    text
+}
+
+/// The performance variables for programs.
+pub fn pvars_json() -> Value {
+    let one = |pvar: &Pvar| {
+        json!({
+            "name": pvar.name,
+            "class": class(pvar),
+            "bound": if pvar.is_of_comm() { "communicator" } else { "nothing" },
+            "readonly": pvar.is_readonly(),
+            "continuous": pvar.is_continuous(),
+            "atomic": pvar.is_atomic(),
+            "category": pvar.category.row().name,
+            "description": pvar.what,
+        })
+    };
+    PVARS.iter().map(one).collect()
+}
+
+/// What hangs in a branch: control variables, performance variables, event types.
+fn leaves(of: Category) -> [Vec<String>; 3] {
+    let cvars = VARIABLES.iter().filter(|variable| variable.category == of);
+    let pvars = PVARS.iter().filter(|pvar| pvar.category == of);
+    let events = TYPES.iter().filter(|kind| kind.category() == of);
+    [
+        cvars.map(|variable| variable.name.to_owned()).collect(),
+        pvars.map(|pvar| format!("{} ({})", pvar.name, class(pvar))).collect(),
+        events.map(|kind| kind.name.clone()).collect(),
+    ]
+}
+
+const LEAVES: [&str; 3] = ["control", "performance", "events"];
+
+/// The tree with what hangs in it.
+pub fn categories() -> String {
+    let mut text = String::new();
+    branch(&mut text, Category::Perusal, 0);
+    text
+}
+
+fn branch(text: &mut String, of: Category, depth: usize) {
+    let pad = "  ".repeat(depth);
+    let row = of.row();
+    *text += &format!("{pad}{}: {}\n", row.name, row.what);
+    for (kind, names) in LEAVES.iter().zip(leaves(of)) {
+        for name in names {
+            *text += &format!("{pad}    {kind:12} {name}\n");
+        }
+    }
+    for child in of.children() {
+        branch(text, child, depth + 1);
+    }
+}
+
+/// The tree for programs.
+pub fn categories_json() -> Value {
+    let one = |row: &perusal::tool::category::Row| {
+        let [cvars, pvars, events] = leaves(row.id);
+        json!({
+            "name": row.name,
+            "parent": row.parent.map(|parent| parent.row().name),
+            "description": row.what,
+            "cvars": cvars,
+            "pvars": pvars,
+            "events": events,
+        })
+    };
+    CATEGORIES.iter().map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_variable_and_event_hangs_in_the_tree_once() {
+        let tree = categories();
+        let count = |kind: &str| tree.lines().filter(|line| line.trim_start().starts_with(kind)).count();
+        assert_eq!(count("control      "), VARIABLES.len());
+        assert_eq!(count("performance  "), PVARS.len());
+        assert_eq!(count("events       "), TYPES.len());
+    }
+
+    #[test]
+    fn lists_for_people_and_for_programs_name_the_same() {
+        let in_force = InForce::find().expect("a sane environment");
+        let (people, programs) = (cvars(&in_force), cvars_json(&in_force));
+        for (variable, row) in VARIABLES.iter().zip(programs.as_array().expect("a list")) {
+            assert_eq!(row["name"], variable.name);
+            assert!(people.contains(&format!("\n{:20} = ", variable.name)));
+        }
+        assert_eq!(pvars_json().as_array().map(Vec::len), Some(PVARS.len()));
+        assert_eq!(categories_json()[0]["parent"], Value::Null);
+    }
+}
