@@ -42,6 +42,7 @@ install: dist
 	@echo "perusal $(VERSION) installed in $(DESTDIR)$(PREFIX)"
 
 test: setup
+	@.ci/setup otf2-tools=otf2-print
 	@CARGO="$(CARGO)" .ci/test
 
 demo: dist

@@ -155,7 +155,9 @@ impl Tap for Recorder {
             self.shared.store.drop_event(entry.event);
         }
         match fact.detail {
-            Detail::Comm { .. } | Detail::Name(_) => self.write_long(fact, entry.ticks),
+            Detail::Comm { .. } | Detail::Name(_) if fact.event != Event::CommFreed => {
+                self.write_long(fact, entry.ticks)
+            }
             _ => {}
         }
         if fact.event == Event::Finalizing {
@@ -302,7 +304,10 @@ fn fill(entry: &mut Entry, detail: Detail<'_>) {
         Detail::Copy { engine, bytes, peer } => (peer, u32::from(engine), bytes),
         Detail::Bell { waiting, peer } => (peer, u32::from(waiting), 0),
         Detail::Ring { peer, waiting } => (peer, waiting, 0),
-        Detail::Comm { size, group } => (size, group.len() as u32, group.len() as u64 * 4),
+        Detail::Comm { size, group } => {
+            let listed = if entry.event == Event::CommCreated as u8 { group.len() as u64 * 4 } else { 0 };
+            (size, group.len() as u32, listed)
+        }
         Detail::Name(name) => (0, 0, name.len() as u64),
         Detail::Error { class, code } => (class.cast_unsigned(), code.cast_unsigned(), 0),
         Detail::Place { cpu, policy } => (cpu, u32::from(policy), 0),

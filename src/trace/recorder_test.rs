@@ -49,6 +49,7 @@ fn what_is_told_is_read_back() {
     registry.raise(&Fact { context: 8, ..Fact::of_engine(Event::CommCreated, made) });
     let name = "a communicator with a long name, as people give them";
     registry.raise(&Fact { context: 8, ..Fact::of_engine(Event::CommNamed, Detail::Name(name)) });
+    registry.raise(&Fact { context: 8, ..Fact::of_engine(Event::CommFreed, made) });
     let operation = Collective::Bcast as u16;
     let begin = Detail::Coll { operation, algorithm: 2, bytes: 77 };
     comm.raise(&Fact { context: 6, detail: begin, ..Fact::new(Event::CollBegin, 9, &Spec::NOTHING) });
@@ -59,15 +60,16 @@ fn what_is_told_is_read_back() {
     let trace = read(&scratch);
     assert!(trace.ranks[0].records.is_empty() && trace.ranks[0].pid == 0);
     let rank = &trace.ranks[1];
-    assert!(rank.complete && rank.unreadable == 0 && rank.records.len() == 6, "{rank:?}");
+    assert!(rank.complete && rank.unreadable == 0 && rank.records.len() == 7, "{rank:?}");
     let first = rank.records[0];
     assert_eq!((first.event, first.id, first.context), (Event::MsgArrived, 1 << 40, 6));
     assert_eq!((first.peer, first.tag, first.bytes, first.send), (3, -7, 1 << 40, false));
     assert_eq!(rank.records[1].detail, trace::Detail::Search { depth: 9, hit: true });
     let comm = rank.communicator(8, u64::MAX).expect("created");
     assert_eq!((comm.group.as_slice(), comm.name.as_str()), (group.as_slice(), name));
-    assert_eq!(rank.records[4].detail, trace::Detail::Coll { operation, algorithm: 2 });
-    assert_eq!(rank.records[4].bytes, 77);
+    assert!(comm.freed.is_some());
+    assert_eq!(rank.records[5].detail, trace::Detail::Coll { operation, algorithm: 2 });
+    assert_eq!(rank.records[5].bytes, 77);
 }
 
 #[test]

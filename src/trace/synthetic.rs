@@ -15,12 +15,15 @@ use super::reader::read_bytes;
 use crate::events::Event;
 use std::collections::BTreeMap;
 
+/// A record: when, and its words.
+type Timed = (u64, [u64; 4]);
+
 /// A job in the making. Times are nanoseconds; they need not come in order.
 #[derive(Debug, Clone)]
 pub struct Synthetic {
     founding: Founding,
-    /// By rank and stream: when, and the record.
-    streams: BTreeMap<(u32, u16), Vec<(u64, [u64; 4])>>,
+    /// By rank and stream.
+    streams: BTreeMap<(u32, u16), Vec<Timed>>,
     groups: BTreeMap<u32, Vec<u32>>,
     dropped: BTreeMap<u32, u64>,
     next_id: u64,
@@ -270,7 +273,7 @@ impl Synthetic {
     }
 }
 
-fn window_of(rank: u32, stream: u16, sequence: u32, records: &[(u64, [u64; 4])]) -> Vec<u8> {
+fn window_of(rank: u32, stream: u16, sequence: u32, records: &[Timed]) -> Vec<u8> {
     let mut bytes = vec![0; format::UNIT as usize];
     put_u64(&mut bytes, window::MAGIC, format::WINDOW_MAGIC);
     put_u32(&mut bytes, window::RANK, rank);

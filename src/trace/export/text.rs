@@ -44,9 +44,14 @@ fn about(rank: &RankTrace) -> String {
         return format!("rank {}: never recorded", rank.rank);
     }
     let bound = if rank.cpus.is_empty() { String::new() } else { format!(", CPUs {}", rank.cpus) };
+    let spoiled = if rank.unreadable == 0 {
+        String::new()
+    } else {
+        format!(", {} records make no sense", rank.unreadable)
+    };
     let end = if rank.complete { "" } else { ", did not come to MPI_Finalize" };
     format!(
-        "rank {}: process {}{bound}, {} records, {} dropped, queues up to {}/{}{end}",
+        "rank {}: process {}{bound}, {} records, {} dropped, queues up to {}/{}{spoiled}{end}",
         rank.rank,
         rank.pid,
         rank.records.len(),
