@@ -44,7 +44,7 @@ pub struct Flow {
 /// The receiver's side of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Incoming {
-    /// When the receiver saw the message; 0 if it came before the communicator was there.
+    /// When the receiver saw the message. Of one that came before the communicator was there, nothing tells: the send's begin.
     pub arrived: u64,
     /// Whether it came before its receive, and lay in the unexpected queue.
     pub unexpected: bool,
@@ -126,15 +126,11 @@ impl Ends {
     fn meet(self, way: Way) -> impl Iterator<Item = Flow> {
         let Way { source, dest, context, tag } = way;
         let arrivals = self.arrivals.into_iter().map(Some).chain(std::iter::repeat(None));
-        self.sends.into_iter().zip(arrivals).map(move |((sent, bytes, send), incoming)| Flow {
-            source,
-            dest,
-            context,
-            tag,
-            bytes,
-            sent,
-            send,
-            incoming,
+        self.sends.into_iter().zip(arrivals).map(move |((sent, bytes, send), incoming)| {
+            // An early message has no time of its own.
+            let incoming =
+                incoming.map(|incoming| Incoming { arrived: incoming.arrived.max(sent), ..incoming });
+            Flow { source, dest, context, tag, bytes, sent, send, incoming }
         })
     }
 }
@@ -342,6 +338,23 @@ mod tests {
         let record = trace.ranks[2].records[flows[0].send.index];
         assert_eq!((record.event, record.peer), (Event::ReqActivate, 1));
         assert_eq!(trace.ranks[2].communicator(8, 20).expect("made").name, "odd ones");
+    }
+
+    #[test]
+    fn a_message_that_came_before_its_communicator_came_at_the_earliest_when_it_was_sent() {
+        use Event as E;
+        let mut job = Synthetic::new(2);
+        let send = Record { send: true, peer: 1, ..Synthetic::record(E::ReqActivate, 3) };
+        job.push(0, 10, &send);
+        for (when, event, id) in
+            [(40, E::ReqActivate, 5), (41, E::ReqMatchUnex, 5), (41, E::MsgRemoveFromUnexQ, 100)]
+        {
+            job.push(1, when, &Synthetic::record(event, id));
+        }
+        let flows = flows(&job.trace());
+        let incoming = flows[0].incoming.expect("arrived");
+        assert_eq!((incoming.arrived, incoming.posted, incoming.matched), (0, Some(30), Some(31)));
+        assert_eq!(flows[0].late_receiver(), Some(30));
     }
 
     #[test]
