@@ -155,6 +155,19 @@ static void the_function_for_the_lowest_level_that_holds_is_called(void)
     freed = 0;
 }
 
+static void handles_run_out_and_come_back(void)
+{
+    enum { MOST = 1 << 20 };
+    static MPI_T_event_registration handles[MOST];
+    int made = 0, code = MPI_SUCCESS;
+    while (made < MOST && (code = MPI_T_event_handle_alloc(0, NULL, MPI_INFO_NULL, &handles[made])) == MPI_SUCCESS) made++;
+    SAME(code, MPI_T_ERR_OUT_OF_HANDLES);
+    CHECK(made > 10000);
+    OK(MPI_T_event_handle_free(handles[--made], NULL, NULL));
+    OK(MPI_T_event_handle_alloc(0, NULL, MPI_INFO_NULL, &handles[made++]));
+    while (made > 0) OK(MPI_T_event_handle_free(handles[--made], NULL, NULL));
+}
+
 static void handles_outlive_their_communicator(void)
 {
     MPI_Comm comm;
@@ -187,6 +200,7 @@ int main(int argc, char **argv)
     the_buffer_hint_is_kept_and_shown();
     the_function_for_the_lowest_level_that_holds_is_called();
     handles_outlive_their_communicator();
+    handles_run_out_and_come_back();
     MPI_T_event_registration late = listen_to(0, NULL, 0, on_event, NULL);
     OK(MPI_Finalize());
     /* After MPI_Finalize a handle is still one. */

@@ -16,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::export;
 use crate::info::Info;
 use crate::sync::{AtomicBool, Ordering};
+use crate::tool::event::delivery;
 use core::ffi::{c_char, c_int};
 use std::sync::Arc;
 
@@ -104,6 +105,7 @@ export! {
         // SAFETY: an output argument.
         unsafe { put(session, MPI_SESSION_NULL) }?;
         let made = open(&info::hints(info)?, errhandler)?;
+        delivery::deliver();
         // SAFETY: an output argument.
         unsafe { put(session, made) }
     }
@@ -119,6 +121,7 @@ export! {
         // While that may fail the session stays, for its error handler.
         process::close_session()?;
         SESSIONS.remove(handle);
+        delivery::deliver();
         // SAFETY: the address of a handle.
         unsafe { put(session, MPI_SESSION_NULL) }
     }

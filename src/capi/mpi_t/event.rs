@@ -51,7 +51,7 @@ fn refused(why: Refused) -> c_int {
     match why {
         Refused::Memory => MPI_T_ERR_MEMORY,
         Refused::Handles => MPI_T_ERR_OUT_OF_HANDLES,
-        Refused::Object => MPI_T_ERR_INVALID_HANDLE,
+        Refused::Object | Refused::Closing => MPI_T_ERR_INVALID_HANDLE,
     }
 }
 

@@ -120,6 +120,13 @@ impl<T: Copy> Producer<T> {
         self.0.dropped.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Whether there is something for [`dropped`](Self::dropped) to tell.
+    #[must_use]
+    pub fn has_dropped(&self) -> bool {
+        // Relaxed: as in `dropped`.
+        self.0.dropped.load(Ordering::Relaxed) > 0
+    }
+
     /// How many entries were dropped since this was last asked.
     pub fn dropped(&self) -> u64 {
         // Relaxed: each drop is in one answer; `Consumer::claimed` says which must be in this one.
@@ -152,6 +159,12 @@ impl<T: Copy> Consumer<T> {
         place.turn.store(2 * lap + 2, Ordering::Release);
         self.next += 1;
         Some(entry)
+    }
+
+    /// Whether there is a position before `until` that has not been taken.
+    #[must_use]
+    pub fn is_before(&self, until: u64) -> bool {
+        self.next < until
     }
 
     /// Whether every position that was claimed has been taken.

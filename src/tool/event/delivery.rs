@@ -1,6 +1,6 @@
 //! From where tools are called: at once, where an event happens, or from a safe place, with what has waited.
 //!
-//! A safe place is the beginning of an MPI function, and the end of MPI_Init and MPI_Finalize: no lock of the engine is held there,
+//! A safe place is the beginning of an MPI function, and the end of MPI_Init, MPI_Finalize and of their like for sessions: no lock of the engine is held there,
 //! so a tool's function may call MPI itself. One thread delivers at a time; another that passes a safe place meanwhile goes on.
 //!
 //! # A pass
@@ -15,13 +15,14 @@ use crate::capi::environment;
 use crate::capi::handles::HandleTable;
 use crate::config::Id;
 use crate::events::{inside_callback, keep_awake};
+use crate::limits::TOOL_HANDLES;
 use crate::sync::{AtomicBool, Mutex, Ordering};
 use core::cell::Cell;
 use std::sync::{Arc, MutexGuard, PoisonError, TryLockError};
 
 static HANDLES: HandleTable<Registration> = HandleTable::new();
 /// All registrations, each at a place of its own as long as it lives.
-static ALL: Mutex<Vec<Option<Arc<Registration>>>> = Mutex::new(Vec::new());
+static ALL: Mutex<Places> = Mutex::new(Places { places: Vec::new(), free: Vec::new() });
 /// Something waits to be told.
 static WAITS: AtomicBool = AtomicBool::new(false);
 /// A registration is over but for what waits.
@@ -30,6 +31,29 @@ static ENDS: AtomicBool = AtomicBool::new(false);
 static TURN: Mutex<()> = Mutex::new(());
 /// MPI_THREAD_MULTIPLE: functions may run beside each other.
 static SHARED: AtomicBool = AtomicBool::new(false);
+
+struct Places {
+    places: Vec<Option<Arc<Registration>>>,
+    free: Vec<usize>,
+}
+
+impl Places {
+    /// Gives `registration` a place.
+    fn put(&mut self, registration: &Arc<Registration>) {
+        let place = self.free.pop().unwrap_or(self.places.len());
+        registration.set_place(place);
+        if place == self.places.len() {
+            self.places.push(None);
+        }
+        self.places[place] = Some(registration.clone());
+    }
+
+    fn take(&mut self, registration: &Registration) {
+        let place = registration.place();
+        self.places[place] = None;
+        self.free.push(place);
+    }
+}
 
 thread_local! {
     static DELIVERING: Cell<bool> = const { Cell::new(false) };
@@ -71,12 +95,11 @@ pub fn default_entries() -> usize {
 
 /// Makes `registration` known; gives its handle. `None` if there are too many.
 pub fn admit(registration: &Arc<Registration>) -> Option<usize> {
-    let number = HANDLES.insert(registration.clone())?;
-    let mut all = all();
-    match all.iter_mut().find(|place| place.is_none()) {
-        Some(place) => *place = Some(registration.clone()),
-        None => all.push(Some(registration.clone())),
+    if HANDLES.len() >= TOOL_HANDLES {
+        return None;
     }
+    let number = HANDLES.insert(registration.clone())?;
+    all().put(registration);
     if registration.entries() > 0 {
         // MPI functions look here when they begin, for as long as something may wait.
         keep_awake(true);
@@ -93,12 +116,7 @@ pub fn find(handle: usize) -> Option<Arc<Registration>> {
 /// `handle` is over.
 pub(super) fn forget(handle: usize) {
     let Some(registration) = HANDLES.remove(handle) else { return };
-    let place = |place: &&mut Option<Arc<Registration>>| {
-        place.as_ref().is_some_and(|known| Arc::ptr_eq(known, &registration))
-    };
-    if let Some(place) = all().iter_mut().find(place) {
-        *place = None;
-    }
+    all().take(&registration);
     if registration.entries() > 0 {
         keep_awake(false);
     }
@@ -106,10 +124,13 @@ pub(super) fn forget(handle: usize) {
 
 /// Ends every registration; no function of a tool is called afterwards (MPI_T_finalize).
 pub fn close_all() {
-    each(|registration| {
-        registration.mute();
-        registration.close(None, core::ptr::null_mut());
-    });
+    each(
+        |_| true,
+        |registration| {
+            registration.mute();
+            registration.close(None, core::ptr::null_mut());
+        },
+    );
 }
 
 /// Something waits for a safe place.
@@ -156,26 +177,29 @@ pub fn deliver() {
 }
 
 fn pass(level: Safety) {
-    each(|registration| registration.begin_pass());
-    each(|registration| registration.tell_drops(level));
-    each(|registration| registration.deliver(level));
+    all().places.iter().flatten().for_each(|registration| registration.begin_pass());
+    each(Registration::has_drops, |registration| registration.tell_drops(level));
+    each(Registration::has_part, |registration| registration.deliver(level));
 }
 
-/// Calls `with` for each registration, those that come meanwhile perhaps among them, without a lock held over it.
-fn each(with: impl Fn(&Arc<Registration>)) {
-    let mut place = 0;
+/// Calls `with` for each registration that `wanted` wants, those that come meanwhile perhaps among them, without a lock held
+/// over it.
+fn each(wanted: impl Fn(&Registration) -> bool, with: impl Fn(&Arc<Registration>)) {
+    let mut from = 0;
     loop {
-        let registration = match all().get(place) {
-            None => return,
-            Some(registration) => registration.clone(),
+        let next = {
+            let all = all();
+            let rest = all.places.iter().enumerate().skip(from);
+            rest.filter_map(|(place, known)| Some((place, known.as_ref()?)))
+                .find(|(_, registration)| wanted(registration))
+                .map(|(place, registration)| (place, registration.clone()))
         };
-        if let Some(registration) = registration {
-            with(&registration);
-        }
-        place += 1;
+        let Some((place, registration)) = next else { return };
+        with(&registration);
+        from = place + 1;
     }
 }
 
-fn all() -> MutexGuard<'static, Vec<Option<Arc<Registration>>>> {
+fn all() -> MutexGuard<'static, Places> {
     ALL.lock().unwrap_or_else(PoisonError::into_inner)
 }

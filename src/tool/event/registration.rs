@@ -14,10 +14,10 @@ use super::{buffer, source};
 use crate::capi::process;
 use crate::events::{Callback, CommEvents, EventError, Events, Fact, Handle, Tap, TapHandle};
 use crate::limits::EVENT_BUFFER;
-use crate::sync::{AtomicBool, AtomicPtr, AtomicU64, Mutex, Ordering};
+use crate::sync::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Mutex, Ordering};
 use core::ffi::{c_int, c_void};
 use core::ptr;
-use std::sync::{Arc, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 
 /// MPI_T_event_cb_function.
 pub type EventFunction = unsafe extern "C" fn(*mut c_void, usize, c_int, *mut c_void);
@@ -32,7 +32,9 @@ pub struct Registration {
     /// Of which type.
     pub kind: &'static Type,
     /// Its handle, which is there before anything can be heard.
-    number: OnceLock<usize>,
+    number: AtomicUsize,
+    /// Its place among all registrations.
+    place: AtomicUsize,
     choice: Choice,
     /// A [`DroppedFunction`], or null: then drops are not counted.
     on_drop: AtomicPtr<c_void>,
@@ -119,6 +121,8 @@ pub enum Refused {
     Handles,
     /// The communicator is freed.
     Object,
+    /// The registration is.
+    Closing,
 }
 
 impl Registration {
@@ -136,7 +140,8 @@ impl Registration {
         };
         Ok(Arc::new(Registration {
             kind,
-            number: OnceLock::new(),
+            number: AtomicUsize::new(0),
+            place: AtomicUsize::new(0),
             choice: Choice::new(),
             on_drop: AtomicPtr::new(ptr::null_mut()),
             unheard: AtomicU64::new(0),
@@ -147,12 +152,13 @@ impl Registration {
         }))
     }
 
-    /// Gives it its handle, and binds it to `comm` if it is of a type that is bound. The first call counts.
+    /// Gives it its handle, and binds it to `comm` if it is of a type that is bound. To be called once.
     ///
     /// # Errors
     /// `Object`, `Handles`.
     pub fn bind(self: &Arc<Self>, number: usize, comm: Option<&Arc<CommEvents>>) -> Result<(), Refused> {
-        let _ = self.number.set(number);
+        // Relaxed: what can be heard comes through the registry, which publishes it (edge 4).
+        self.number.store(number, Ordering::Relaxed);
         let Some(comm) = comm else { return Ok(()) };
         let callback = Callback::Tap(Arc::new(Listener(self.clone())));
         let handle =
@@ -186,7 +192,7 @@ impl Registration {
     /// Registers the function for `level`, or takes it away. With the first one it begins to listen.
     ///
     /// # Errors
-    /// `Handles` if the registry has none left, or the registration is closing.
+    /// `Handles` if the registry has none left, `Closing` if the registration is on its way out.
     pub fn register(
         self: &Arc<Self>,
         level: Safety,
@@ -195,7 +201,7 @@ impl Registration {
     ) -> Result<(), Refused> {
         let mut control = self.control();
         if self.is_closing() {
-            return Err(Refused::Handles);
+            return Err(Refused::Closing);
         }
         control.calls[level.index()] =
             function.map(|function| Call { function: function as *mut c_void, data });
@@ -384,8 +390,39 @@ impl Registration {
         delivery::forget(self.number());
     }
 
+    #[inline(always)]
     fn number(&self) -> usize {
-        self.number.get().copied().unwrap_or(0)
+        // Relaxed: as in `bind`.
+        self.number.load(Ordering::Relaxed)
+    }
+
+    /// Its place among all registrations; read and written under their lock.
+    pub(super) fn place(&self) -> usize {
+        // Relaxed: their lock orders it.
+        self.place.load(Ordering::Relaxed)
+    }
+
+    /// Sets its place.
+    pub(super) fn set_place(&self, place: usize) {
+        // Relaxed: as in `place`.
+        self.place.store(place, Ordering::Relaxed);
+    }
+
+    /// Whether a pass has drops to tell.
+    pub(super) fn has_drops(&self) -> bool {
+        // Relaxed: hints; whatever a pass must tell was counted before the pass's first step (edge 5).
+        self.unheard.load(Ordering::Relaxed) > 0
+            || self.waiting.as_ref().is_some_and(|waiting| waiting.into.has_dropped())
+    }
+
+    /// Whether a pass has something to tell, or to end.
+    pub(super) fn has_part(&self) -> bool {
+        // Relaxed: as in `deliver`.
+        let silent = || self.silent.load(Ordering::Relaxed);
+        self.waiting.as_ref().is_some_and(|waiting| {
+            let pass = waiting.from();
+            pass.consumer.is_before(pass.until) || silent()
+        })
     }
 
     fn control(&self) -> MutexGuard<'_, Control> {
