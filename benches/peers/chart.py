@@ -9,7 +9,7 @@ from libraries import LIBRARIES
 from summary import number
 
 COLOURS = {"perusal": "#c2410c", "MPICH": "#2563eb", "Open MPI": "#15803d", "Intel MPI": "#7c3aed", "limit": "#6b7280"}
-WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 460, 270, 56, 34, 14, 12
+WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 460, 270, 56, 34, 14, 18
 
 
 def scale(values, low, high):

@@ -36,7 +36,7 @@ def variants(peers: Path, build: Path, dist: Path):
     root = {name + end: "1" for name in ("OMPI_ALLOW_RUN_AS_ROOT", "PRTE_ALLOW_RUN_AS_ROOT") for end in ("", "_CONFIRM")}
     intel = {"I_MPI_ROOT": str(peers / "impi"), "I_MPI_FABRICS": "shm"}
     return (
-        Variant("perusal", "perusal", str(dist / "bin/mpiexec"), ("--bind-to", "core"), (), ("--bind-to", "none"), {}),
+        Variant("perusal", "perusal", str(dist / "bin/mpiexec"), ("--bind-to", "core"), (), ("--bind-to", "none"), {"PERUSAL_TUNE_FILE": "none"}),
         Variant("MPICH", "MPICH", mpich, ("-bind-to", "core"), (), (), {}),
         # The package calls sched_yield at every empty poll. A call that costs nothing is better where nobody else wants the processor.
         Variant("MPICH", "MPICH, sched_yield free", mpich, unyielding, (), (), {}, ("pair",)),

@@ -167,7 +167,7 @@ static void barrier(int n, int futex, int crowded)
 static double barrier_time(int n, int futex)
 {
     double times[CHUNKS];
-    int crowded = n > CPU_COUNT(&given), rounds = crowded ? 1000 : 50000, rank = 0;
+    int crowded = n > CPU_COUNT(&given), rounds = crowded ? 300 : 50000, rank = 0;
     memset(shared, 0, sizeof *shared);
     while (rank + 1 < n && fork() != 0) rank++;
     int parent = rank + 1 == n;

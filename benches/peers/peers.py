@@ -1,16 +1,18 @@
 """Measures perusal and its peers side by side; .ci/peers has installed and compiled what this runs.
 
-    peers.py BUILD DIST [--markdown | --tables]
+    peers.py BUILD DIST [--markdown] [--update] [--tables]
 
 Environment: ROUNDS (7), MINUTES (20: no round begins that would not end by then), METRICS (names; all), QUICK=1 (two short rounds), FIFO=1 (jobs go before
 everything else on the machine, for one that is not quiet: with real-time priority where each rank has a processor, with the
 least niceness otherwise; needs root).
-Writes BUILD/peers.json, peers.html and performance.md. --tables prints them from the last peers.json and measures nothing.
+Writes BUILD/peers.json, peers.html and performance.md, the section that --markdown prints and --update puts into
+docs/performance.md. --tables measures nothing: it takes the last peers.json.
 """
 
 import datetime
 import json
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -27,7 +29,8 @@ def say(line):
     print(f"peers: {line}", file=sys.stderr, flush=True)
 
 
-def measure(build, dist):
+def measure(build, dist, keep):
+    """Measures; `keep` gets the record after each round."""
     quick = os.environ.get("QUICK", "") not in ("", "0")
     rounds = int(os.environ.get("ROUNDS") or (2 if quick else 7))
     metrics = (os.environ.get("METRICS") or " ".join(catalog.METRICS)).split()
@@ -36,43 +39,39 @@ def measure(build, dist):
         sys.exit(f"peers: no such metric: {', '.join(sorted(unknown))} (METRICS may have: {' '.join(catalog.METRICS)})")
     variants = libraries.variants(build, build, dist)
     bench = Bench(build, variants, metrics, 0.3 if quick else 1, os.environ.get("FIFO", "") not in ("", "0"))
-    load, began = [os.getloadavg()[0]], time.monotonic()
-    if load[0] > 0.5:
-        say(f"the machine is not quiet (load average {load[0]:.1f}): ratios may be wrong")
+    about = {"date": datetime.date.today().isoformat(), "machine": libraries.machine(), "versions": libraries.versions(build, dist),
+             "variants": {variant.name: variant.library for variant in variants}}
+    load, began = os.getloadavg()[0], time.monotonic()
+    if load > 0.5:
+        say(f"the machine is not quiet (load average {load:.1f}): ratios may be wrong")
     done, longest, last = 0, 0.0, float(os.environ.get("MINUTES") or 20) * 60
     while done < rounds and (done == 0 or time.monotonic() - began + longest < last):
         start = time.monotonic()
         bench.round(done, lambda what: say(f"round {done + 1} of {rounds}, {time.monotonic() - began:4.0f} s, {what}"))
         done, longest = done + 1, max(longest, time.monotonic() - start)
+        keep({**about, "seconds": round(time.monotonic() - began), "rounds": done, "load": [load, os.getloadavg()[0]], **bench.record()})
     if done < rounds:
         say(f"{done} rounds instead of {rounds}: another would not have ended within MINUTES={last / 60:g}")
-    rounds = done
-    load.append(os.getloadavg()[0])
-    name = lambda key: f"{key[1]} ({key[0]})"
-    return {
-        "date": datetime.date.today().isoformat(), "seconds": round(time.monotonic() - began), "rounds": rounds, "load": load,
-        "machine": libraries.machine(), "versions": libraries.versions(build, dist), "commands": bench.commands,
-        "variants": {variant.name: variant.library for variant in variants}, "results": bench.results,
-        "limits": {metric: values["limit"] for metric, values in bench.limits.items()},
-        "slow": {name(key): count for key, count in bench.slow.items()}, "failed": {name(key): said for key, said in bench.failed.items()},
-    }
 
 
 def main():
+    # Whoever ends this ends the job that is running, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     build, dist = (Path(argument).resolve() for argument in sys.argv[1:3])
     options = sys.argv[3:]
     kept = build / "peers.json"
-    if "--tables" in options:
-        record = json.loads(kept.read_text())
-    else:
-        record = measure(build, dist)
-        kept.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+    if "--tables" not in options:
+        measure(build, dist, lambda record: kept.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n"))
+    record = json.loads(kept.read_text())
     summary = Summary(record)
     (build / "peers.html").write_text(chart.page(summary))
-    (build / "performance.md").write_text(text.markdown(summary))
+    section = text.markdown(summary)
+    (build / "performance.md").write_text(section)
+    if "--update" in options:
+        page = Path(__file__).resolve().parents[2] / "docs/performance.md"
+        page.write_text(text.replaced(page.read_text(), section))
     if "--markdown" in options:
-        print(text.markdown(summary))
-        return
+        return print(section)
     print(text.conditions(record))
     print(text.table(summary))
     for note in text.notes(record):

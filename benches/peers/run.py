@@ -10,6 +10,16 @@ import catalog
 import libraries
 
 
+def end(job):
+    """Ends a job that goes on; gives what it had printed. A launcher that is asked ends its ranks, in whatever sessions they are."""
+    os.killpg(job.pid, signal.SIGTERM)
+    try:
+        return job.communicate(timeout=5)[0]
+    except subprocess.TimeoutExpired:
+        os.killpg(job.pid, signal.SIGKILL)
+        return job.communicate()[0]
+
+
 class Bench:
     def __init__(self, build: Path, variants, metrics, scale, fifo):
         self.build, self.variants, self.metrics = build, variants, metrics
@@ -18,6 +28,14 @@ class Bench:
         self.results, self.limits = {}, {}
         # (group, variant): how often it did not end in time, or failed, and what it said last.
         self.slow, self.failed, self.commands = {}, {}, {}
+
+    def record(self):
+        """All that is known, as JSON has it."""
+        name = lambda key: f"{key[1]} ({key[0]})"
+        return {
+            "results": self.results, "limits": {metric: values["limit"] for metric, values in self.limits.items()}, "commands": self.commands,
+            "slow": {name(key): count for key, count in self.slow.items()}, "failed": {name(key): said for key, said in self.failed.items()},
+        }
 
     def keep(self, into, metric, name, value):
         into.setdefault(metric, {}).setdefault(name, []).append(value)
@@ -31,14 +49,10 @@ class Bench:
             output, _ = job.communicate(timeout=limit)
             return output, time.monotonic() - before, True, job.returncode
         except subprocess.TimeoutExpired:
-            # A launcher that is asked ends its ranks, in whatever sessions they are.
-            os.killpg(job.pid, signal.SIGTERM)
-            try:
-                output, _ = job.communicate(timeout=5)
-            except subprocess.TimeoutExpired:
-                os.killpg(job.pid, signal.SIGKILL)
-                output, _ = job.communicate()
-            return output, limit, False, 124
+            return end(job), limit, False, 124
+        except BaseException:
+            end(job)
+            raise
 
     def first(self, roomy):
         """Processes that all have a processor may keep it. Others would stop each other for good, where one spins, so they get weight."""

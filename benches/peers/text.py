@@ -34,6 +34,10 @@ def goal_lines(summary):
         unit = catalog.family(verdict.metric).unit
         ours = f"{cell(figures.get('perusal'))} {unit}"
         theirs = f"{peer[0]} {number(peer[1])} {unit}" if peer else "–"
+        if verdict.goal.against == "limit":
+            theirs = f"the machine {number(summary.limit(verdict.metric))} {unit}"
+        if verdict.goal.other:
+            theirs = f"our {verdict.goal.other} {number(summary.ours(verdict.goal.other))} {unit}"
         told = "not measured" if verdict.value is None else ("reached" if verdict.reached else "**missed**")
         worst = f" ({verdict.metric})" if len(verdict.goal.metrics) > 1 else ""
         yield verdict.goal.text, ours + worst, theirs, number(verdict.value), told
@@ -68,7 +72,7 @@ def markdown(summary):
     """The section of docs/performance.md."""
     record = summary.record
     lines = ["## Beside the peers", "", f"`make peers` ({conditions(record)}). Medians over the rounds, lowest and highest in parentheses; the ratio is ours to the best "
-             "peer's, metric by metric.", "", "| goal | perusal | best peer | ratio | |", "|---|---|---|---|---|"]
+             "peer's, metric by metric.", "", "| goal | perusal | against | ratio | |", "|---|---|---|---|---|"]
     lines += [f"| {text} | {ours} | {theirs} | {value} | {told} |" for text, ours, theirs, value, told in goal_lines(summary)]
     lines += ["", "| metric | " + " | ".join(LIBRARIES) + " | to best peer | to the limit |", "|---|" + "---|" * (len(LIBRARIES) + 2)]
     for metric in SHOWN:
@@ -80,6 +84,14 @@ def markdown(summary):
                                                         if not name.startswith("copy/") or name in ("copy/65536", "copy/4194304")) + ".", ""]
     lines += [f"- {note}" for note in notes(record)]
     return "\n".join(lines) + "\n"
+
+
+def replaced(page, section):
+    """The page with the section in place of the one of the same heading, or at its end; what comes behind it stays."""
+    heading = section.splitlines()[0]
+    before, found, after = page.partition(heading + "\n")
+    _, following, rest = after.partition("\n## ") if found else ("", "", "")
+    return before.rstrip("\n") + "\n\n" + section + (following + rest if following else "")
 
 
 def notes(record):

@@ -2,8 +2,8 @@
 
 use super::measure::{Time, alone};
 use perusal::job::cpus;
+use perusal::sync::{AtomicU64, Ordering};
 use std::hint::{black_box, spin_loop};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 

@@ -1,0 +1,79 @@
+//! The benchmark that is compiled with every MPI (`benches/peers`): here with ours, each measurement for an instant; and what its
+//! driver makes of the figures.
+#![cfg(feature = "launcher")]
+
+mod common;
+
+use common::examples::{job, mpicc, product};
+use common::{root, success};
+use std::collections::HashMap;
+use std::process::Command;
+
+/// Compiles the benchmark and runs metrics on so many ranks. Gives what it says of each case.
+fn bench(ranks: &str, metrics: &[&str]) -> HashMap<String, f64> {
+    let sources = ["main", "pair", "matching", "collectives", "crowd", "threads"];
+    let sources = sources.map(|name| format!("benches/peers/{name}.c"));
+    let program = product("bench").to_string_lossy().into_owned();
+    let mut arguments: Vec<&str> = sources.iter().map(String::as_str).collect();
+    arguments.extend(["-pthread", "-o", &program]);
+    mpicc(&arguments);
+    let output = job(&[&["-x", "BENCH_SCALE=0.01", "-n", ranks, &program], metrics].concat());
+    let results = output.lines().map(|line| {
+        let mut words = line.split(' ');
+        assert_eq!(words.next(), Some("R"), "{line}");
+        let (name, value) = (words.next().expect("a name"), words.next().expect("a value"));
+        (name.to_owned(), value.parse().unwrap_or_else(|_| panic!("{line}")))
+    });
+    results.collect()
+}
+
+/// How many cases a family has, each of them above zero.
+fn count(results: &HashMap<String, f64>, family: &str) -> usize {
+    let own = results.iter().filter(|(name, _)| name.starts_with(&format!("{family}/")));
+    own.inspect(|(name, value)| assert!(**value > 0.0, "{name}: {value}")).count()
+}
+
+#[test]
+fn a_pair_gives_a_figure_for_every_size_and_depth() {
+    let results = bench("2", &["latency", "bandwidth", "rate", "posted", "collectives"]);
+    assert_eq!(
+        ["latency", "bandwidth", "bidirectional", "rate", "posted"].map(|family| count(&results, family)),
+        [10, 6, 6, 1, 18]
+    );
+    assert_eq!(
+        ["barrier", "bcast", "allreduce", "alltoall"].map(|family| count(&results, family)),
+        [1, 4, 4, 4]
+    );
+}
+
+#[test]
+fn messages_that_nobody_asked_for_are_found_at_every_depth() {
+    let results = bench("2", &["unexpected"]);
+    let names: Vec<_> = results.keys().filter(|name| name.starts_with("unexpected/")).collect();
+    assert_eq!(names.len(), 24);
+    // The clock's own cost is taken off each, so one that is about as small may be anything.
+    assert!(results["unexpected/exact-100000"].is_finite());
+}
+
+#[test]
+fn a_crowd_gives_its_rate_and_its_memory() {
+    let results = bench("6", &["memory", "wildcard", "latency"]);
+    assert_eq!(["memory", "wildcard", "latency-3pairs"].map(|family| count(&results, family)), [2, 1, 1]);
+}
+
+#[test]
+fn threads_give_their_rate_in_every_shape() {
+    assert_eq!(count(&bench("2", &["threads"]), "threads"), 9);
+    assert_eq!(count(&bench("1", &["self-threads"]), "threads"), 3);
+}
+
+#[test]
+fn the_driver_makes_tables_goals_and_charts_of_the_figures() {
+    let check = root().join("benches/peers/check.py");
+    match Command::new("python3").env("PYTHONDONTWRITEBYTECODE", "1").arg(check).output() {
+        Ok(out) => drop(success(out, "benches/peers/check.py")),
+        Err(error) => {
+            eprintln!("python3 cannot be run, and without it nothing here uses the driver: {error}")
+        }
+    }
+}
