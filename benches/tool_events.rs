@@ -3,9 +3,9 @@
 //!     cargo bench --bench tool_events [-- ROUNDS]
 //!
 //! An event site of the engine's own is passed over and over: with nobody who listens, with a tap of Rust's that does nothing (what
-//! is below MPI_T), with an empty callback, with one that
-//! reads an element, with a handle whose buffer is full, and with one whose buffer is emptied. Printed is the median over rounds
-//! in nanoseconds an event, and what a round cost that was fastest.
+//! is below MPI_T), with an empty callback, with one that reads an element, with a handle whose buffer is full, and with one
+//! whose buffer is emptied. Printed is the median over rounds in nanoseconds an event, without what the site costs when nobody
+//! listens; and the least of a round, which a busy machine disturbs less.
 
 use perusal::abi::{MPI_INFO_NULL, MPI_T_CB_REQUIRE_THREAD_SAFE, MPI_THREAD_MULTIPLE};
 use perusal::capi::mpi::info;

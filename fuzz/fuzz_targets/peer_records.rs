@@ -205,7 +205,7 @@ fn words(user: &User<'_>, [_, _, _, which, low, high, x, y]: Step) -> [u64; 4] {
 /// What rank 1 says: mostly of the world's context, and as rank 1.
 fn header(user: &User<'_>, [_, kind, about, ..]: Step) -> Header {
     Header {
-        kind: if kind < 0xF0 { 1 + kind % 11 } else { kind },
+        kind: if kind < 0xF0 { 1 + kind % 13 } else { kind },
         context: user.comm.context + u32::from(about >> 6 == 3),
         tag: i32::from(about & 6),
         source: if about & 8 == 0 { 1 } else { u32::from(about) },

@@ -146,6 +146,13 @@ impl Config {
         self.number(Id::EagerLimit) as usize
     }
 
+    /// Largest payload in bytes that is sent in eager pieces.
+    #[inline]
+    #[must_use]
+    pub fn train_limit(&self) -> usize {
+        self.number(Id::TrainLimit) as usize
+    }
+
     /// How large messages are copied.
     #[inline]
     #[must_use]

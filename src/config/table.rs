@@ -158,7 +158,13 @@ fn most_eager(place: &Place) -> u64 {
     u64::from(place.ring_bulk / 4).min(1 << 23)
 }
 
+/// Largest payload in bytes of a message that goes in several eager pieces: all of them lie in the bulk area at once.
+fn most_train(place: &Place) -> u64 {
+    u64::from(place.ring_bulk / 2).min(1 << 23)
+}
+
 const EAGER: u64 = 16 << 10;
+const TRAIN: u64 = 128 << 10;
 /// A copy threshold that no message reaches.
 pub const NEVER: u64 = u32::MAX as u64;
 
@@ -172,6 +178,9 @@ table! {
     EagerLimit => "eager_limit", "PERUSAL_EAGER_LIMIT", Protocols, Local, Always, UserBasic,
         Kind::Number(|place| (0, most_eager(place))), |place| EAGER.min(most_eager(place)),
         "largest payload in bytes that is sent before a receive is known; at most a quarter of ring_bulk";
+    TrainLimit => "train_limit", "PERUSAL_TRAIN_LIMIT", Protocols, Local, Always, TunerBasic,
+        Kind::Number(|place| (0, most_train(place))), |place| TRAIN.min(most_train(place)),
+        "largest payload in bytes that is sent in pieces before a receive is known, if the ring has room for all of them; up to eager_limit: in one piece";
     CopyEngine => "copy_engine", "PERUSAL_COPY_ENGINE", Copies, Local, Always, UserBasic,
         Kind::Choice(&COPY_ENGINES), |_| 0,
         "how the messages that this rank receives are copied if they are large; auto: by copy_read_from and copy_halves_from";

@@ -3,6 +3,7 @@
 use crate::doorbell::Bell;
 use crate::error::Result;
 use crate::job::Job;
+use crate::p2p::Train;
 use crate::request::Ref;
 use crate::ring::{Header, MappedRing, Producer};
 use crate::sync::Elided;
@@ -16,11 +17,13 @@ pub(crate) struct Peer {
     pub bell: Bell,
     /// The way to it, once a first message has gone there.
     pub out: Elided<Option<Box<Outgoing>>>,
+    /// The message from it of which a part has come. Used by who drives progress.
+    pub train: Elided<Option<Box<Train>>>,
 }
 
 impl Peer {
     pub(super) fn new(bell: Bell) -> Self {
-        Self { bell, out: Elided::default() }
+        Self { bell, out: Elided::default(), train: Elided::default() }
     }
 }
 

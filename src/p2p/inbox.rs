@@ -43,6 +43,8 @@ impl Engine {
             Kind::Finish => self.on_finish(from, header.id),
             Kind::Cancel => self.on_cancel(from, header),
             Kind::CancelReply => self.on_cancel_reply(from, header.id, Control::read(data)),
+            Kind::Train => self.on_train(from, header, Control::read(data)),
+            Kind::Piece => self.on_piece(from, data),
         }
     }
 

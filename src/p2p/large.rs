@@ -8,9 +8,12 @@ use crate::error::Result;
 use crate::events::Event;
 use crate::job::telemetry::Protocol;
 use crate::request::{Body, Layout, Operation, Ref, Stage};
-use crate::ring::Header;
+use crate::ring::{Header, INLINE};
 use crate::wire::{Control, CopyEngine, Kind, read_peer, write_peer};
 use core::ptr::NonNull;
+
+/// Bytes from which a message is so long that how soon its first chunk can be copied does not matter.
+const LONG: usize = 512 << 10;
 
 /// The channel of an active request.
 ///
@@ -207,11 +210,6 @@ impl Engine {
         })
     }
 
-    /// Bytes of one chunk: small enough that both ranks copy at once, large enough to be worth a record.
-    pub(super) fn chunk_bytes(&self, out: &Outgoing) -> usize {
-        (out.producer.max_payload() / 2).max(crate::ring::INLINE)
-    }
-
     /// Sends chunks of large messages, one of each in turn, while there is room.
     pub(super) fn pump_streams(&self, out: &mut Outgoing) -> bool {
         let mut moved = false;
@@ -239,7 +237,7 @@ impl Engine {
     fn push_chunk(&self, out: &mut Outgoing, request: Ref) -> Option<bool> {
         // SAFETY: request rule 2: a stream belongs to who has the way to the peer.
         let body = unsafe { request.body() };
-        let len = self.chunk_bytes(out).min(body.bytes - body.moved);
+        let len = chunk_bytes(out, body.bytes).min(body.bytes - body.moved);
         if !out.producer.room(len) {
             return None;
         }
@@ -273,9 +271,7 @@ impl Engine {
         let body = unsafe { request.body() };
         // SAFETY: active.
         request_event(unsafe { channel_of(body) }, request, Event::ReqXferEnd);
-        let telemetry = self.telemetry();
-        telemetry.sent[protocol as usize].add(1);
-        telemetry.sent_bytes[protocol as usize].add(body.bytes as u64);
+        self.count_copied_out(protocol, body.bytes);
         self.finish(request);
     }
 
@@ -363,4 +359,15 @@ const BEGUN: i32 = -1;
 fn chunk_event(body: &mut Body) -> Event {
     let first = body.moved == 0 && core::mem::take(&mut body.status.error) != BEGUN;
     if first { Event::ReqXferBegin } else { Event::ReqXferContinue }
+}
+
+/// Bytes of the longest chunk: small enough that both ranks copy at once, large enough to be worth a record.
+pub(super) fn longest_chunk(out: &Outgoing) -> usize {
+    (out.producer.max_payload() / 2).max(INLINE)
+}
+
+/// Bytes of one chunk of a message of `bytes` bytes.
+fn chunk_bytes(out: &Outgoing, bytes: usize) -> usize {
+    let most = longest_chunk(out);
+    if bytes < LONG { (most / 2).max(INLINE) } else { most }
 }

@@ -6,6 +6,7 @@
 //! | `args` | what a call is about, as the C and Rust faces say it |
 //! | `send`, `outbox` | from a call to a record in the ring, or to what waits for room |
 //! | `recv`, `inbox` | from a call to the queues; from a record to a receive or the unexpected queue |
+//! | `train` | messages of medium size, in eager pieces |
 //! | `large` | announced messages and their copy engines |
 //! | `loopback` | a rank's messages to itself |
 //! | `buffered` | attached buffers |
@@ -29,6 +30,7 @@ mod persist;
 mod probe;
 mod recv;
 mod send;
+mod train;
 mod wait;
 mod withdraw;
 
@@ -38,6 +40,7 @@ pub use channel::Channel;
 pub(crate) use channel::Channels;
 pub(crate) use inbox::corrupt;
 pub use probe::Message;
+pub(crate) use train::Train;
 
 #[cfg(all(test, not(perusal_loom)))]
 mod tests;

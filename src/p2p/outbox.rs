@@ -1,6 +1,7 @@
 //! The way into a peer's ring, and what waits for room there.
 
 use super::channel::Channel;
+use super::large::longest_chunk;
 use super::observe::request_event;
 use crate::engine::parts::Deferred;
 use crate::engine::{Engine, Outgoing};
@@ -28,7 +29,7 @@ impl Engine {
 
     /// After a commit: rings the peer's bell if it does not look at our ring by itself (ring rule 7, bell rule 1).
     #[inline(always)]
-    fn ring_if_needed(&self, peer: u32, out: &Outgoing) {
+    pub(super) fn ring_if_needed(&self, peer: u32, out: &Outgoing) {
         self.fences.light();
         if out.producer.must_ring() {
             self.ring(peer);
@@ -179,7 +180,7 @@ impl Engine {
                 Some(Deferred::Control(..)) => out.producer.room(Control::BYTES),
                 // SAFETY: request rule 2: deferred, so it belongs to who has the way to the peer.
                 Some(Deferred::Send(request)) => out.producer.room(unsafe { request.body() }.bytes),
-                None => out.producer.room(self.chunk_bytes(out)),
+                None => out.producer.room(longest_chunk(out)),
             })
         })
     }

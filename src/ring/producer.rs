@@ -55,6 +55,22 @@ impl<S: Storage> Producer<S> {
         self.cell_free() && (len <= INLINE || self.bulk_free(end))
     }
 
+    /// Whether an inline record, and after it `len` payload bytes in records of `piece` bytes and a last one of the rest,
+    /// would all be taken now. If so, it stays so.
+    pub fn room_for_pieces(&mut self, len: usize, piece: usize) -> bool {
+        let capacity = self.storage.bulk();
+        if len > capacity || !self.cells_free(len.div_ceil(piece) as u64 + 1) {
+            return false;
+        }
+        let (mut end, mut left) = (self.bulk_tail, len);
+        while left > INLINE {
+            let next = piece.min(left);
+            (_, end) = record::place(end, next, capacity);
+            left -= next;
+        }
+        self.bulk_free(end)
+    }
+
     #[inline(always)]
     fn push_inline(&mut self, header: &Header, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
         if !self.cell_free() {
@@ -123,12 +139,18 @@ impl<S: Storage> Producer<S> {
     /// Whether the next cell is ours. If it is not full, nobody else can fill it.
     #[inline(always)]
     fn cell_free(&mut self) -> bool {
-        if self.tail - self.head < self.storage.cells() as u64 {
+        self.cells_free(1)
+    }
+
+    /// Whether the next `n` cells are ours.
+    #[inline(always)]
+    fn cells_free(&mut self, n: u64) -> bool {
+        if self.tail + n - self.head <= self.storage.cells() as u64 {
             return true;
         }
         // Acquire: edge 2, pairs with Release in `Consumer::publish`: its reads of the cells are over.
         self.head = self.storage.control().consumer.head.load(Ordering::Acquire).min(self.tail);
-        self.tail - self.head < self.storage.cells() as u64
+        self.tail + n - self.head <= self.storage.cells() as u64
     }
 
     /// Whether the bulk bytes up to position `end` are ours.

@@ -12,6 +12,8 @@
 //! | `HalfDone` | sender → receiver | the receiver | 1, or 0 if the sender could not |
 //! | `Finish` | receiver → sender | the sender | – |
 //! | `Cancel` | sender → receiver | the sender | – |
+//! | `Train` | sender → receiver | the sender (for cancelling) | the size of a message whose pieces are the very next records |
+//! | `Piece` | sender → receiver | – | a piece of that message, in order |
 //! | `CancelReply` | receiver → sender | the sender | 1 if the message was still unmatched |
 //!
 //! Everything a peer wrote is checked once, in `Kind::of` and `Control::read` and where a request id is looked up.
@@ -38,6 +40,8 @@ pub(crate) enum Kind {
     Finish,
     Cancel,
     CancelReply,
+    Train,
+    Piece,
 }
 
 impl Kind {
@@ -56,6 +60,8 @@ impl Kind {
             9 => Self::Finish,
             10 => Self::Cancel,
             11 => Self::CancelReply,
+            12 => Self::Train,
+            13 => Self::Piece,
             _ => return None,
         })
     }
@@ -106,7 +112,7 @@ mod tests {
     #[test]
     fn kinds_are_what_they_say_and_nothing_else() {
         for number in 0..=u8::MAX {
-            assert_eq!(Kind::of(number).map(|kind| kind as u8), (1..=11).contains(&number).then_some(number));
+            assert_eq!(Kind::of(number).map(|kind| kind as u8), (1..=13).contains(&number).then_some(number));
         }
     }
 }

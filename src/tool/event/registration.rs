@@ -36,6 +36,8 @@ pub struct Registration {
     /// Its place among all registrations.
     place: AtomicUsize,
     choice: Choice,
+    /// Whether the type hears some of its events alone ([`Type::hears`]).
+    picky: bool,
     /// A [`DroppedFunction`], or null: then drops are not counted.
     on_drop: AtomicPtr<c_void>,
     /// Events that found no function for the level, and are not told yet; those that found no room the buffer counts.
@@ -143,6 +145,7 @@ impl Registration {
             number: AtomicUsize::new(0),
             place: AtomicUsize::new(0),
             choice: Choice::new(),
+            picky: kind.is_picky(),
             on_drop: AtomicPtr::new(ptr::null_mut()),
             unheard: AtomicU64::new(0),
             waiting,
@@ -238,7 +241,7 @@ impl Registration {
     /// Something that it listens to has happened.
     #[inline]
     fn hear(&self, fact: &Fact<'_>) {
-        if !self.kind.hears(fact) {
+        if self.picky && !self.kind.hears(fact) {
             return;
         }
         match &self.waiting {

@@ -128,10 +128,15 @@ impl Type {
     }
 
     /// Whether the type hears this fact of its event.
-    #[inline(always)]
     #[must_use]
     pub fn hears(&self, fact: &Fact<'_>) -> bool {
         !self.only_cancelled || matches!(fact.detail, Detail::Withdrawn)
+    }
+
+    /// Whether it hears some facts of its event alone.
+    #[must_use]
+    pub fn is_picky(&self) -> bool {
+        self.only_cancelled
     }
 
     /// What MPI_T_event_copy copies, in bytes: up to the end of the last element.
