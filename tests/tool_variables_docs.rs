@@ -32,7 +32,8 @@ fn scope(variable: &Variable) -> &'static str {
 }
 
 fn cvars() -> String {
-    let mut text = String::from("| name | default | may be | set | scope | what |\n|---|---|---|---|---|---|\n");
+    let mut text =
+        String::from("| name | default | may be | set | scope | what |\n|---|---|---|---|---|---|\n");
     for variable in &VARIABLES {
         let default = match variable.kind {
             Kind::Text => "empty".to_owned(),
@@ -41,7 +42,11 @@ fn cvars() -> String {
         let range = variable.range(&PLACE);
         let range = range.strip_prefix("a number in ").unwrap_or(&range);
         let (name, what) = (variable.name, variable.what);
-        text += &format!("| `{name}` | {default} | {range} | {} | {} | {what} |\n", when(variable), scope(variable));
+        text += &format!(
+            "| `{name}` | {default} | {range} | {} | {} | {what} |\n",
+            when(variable),
+            scope(variable)
+        );
     }
     text
 }

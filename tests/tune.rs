@@ -21,7 +21,8 @@ fn out(output: &Output) -> String {
 fn tuned(directory: &Directory, cpu: &str) -> String {
     let path = directory.path().join("tune.toml");
     let cpus = perusal::config::tune_file::Machine::here().cpus;
-    fs::write(&path, format!("[machine]\ncpu = \"{cpu}\"\ncpus = {cpus}\n[values]\nyields = 77\n")).expect("writable");
+    fs::write(&path, format!("[machine]\ncpu = \"{cpu}\"\ncpus = {cpus}\n[values]\nyields = 77\n"))
+        .expect("writable");
     path.to_str().expect("a plain path").to_owned()
 }
 
@@ -33,7 +34,8 @@ fn here() -> String {
 fn yields(environment: &[(&str, &str)]) -> (u64, String) {
     let output = perusal(&["info", "--cvars", "--json"], environment);
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    let found = json["cvars"].as_array().expect("a list").iter().find(|row| row["name"] == "yields").expect("there");
+    let found =
+        json["cvars"].as_array().expect("a list").iter().find(|row| row["name"] == "yields").expect("there");
     (found["value"].as_u64().expect("a number"), found["origin"].as_str().expect("a word").to_owned())
 }
 
@@ -96,7 +98,8 @@ fn ranks_are_told_of_the_file_and_of_the_binding_whatever_else_is_kept_from_them
     let directory = Directory::new("tune-6");
     let path = tuned(&directory, &here());
     let script = "/bin/echo $PERUSAL_TUNED,$PERUSAL_BIND_TO,$PERUSAL_MAP_BY";
-    let run = ["run", "-n", "1", "--envnone", "--bind-to", "core:1", "--map-by", "socket", "/bin/sh", "-c", script];
+    let run =
+        ["run", "-n", "1", "--envnone", "--bind-to", "core:1", "--map-by", "socket", "/bin/sh", "-c", script];
     let told = perusal(&run, &[("PERUSAL_TUNE_FILE", &path)]);
     assert_eq!(out(&told), "yields=77,core:1,socket\n", "{told:?}");
     let run = ["run", "-n", "1", "/bin/sh", "-c", script];

@@ -5,7 +5,7 @@ use super::types::MPI_Status;
 use crate::abi;
 use crate::comm::Comm;
 use crate::error::{Error, Result};
-use crate::p2p::{RecvBuf, SendBuf, Status};
+use crate::p2p::{RecvBuf, Run, SendBuf, Status};
 use core::ffi::{c_int, c_void};
 
 /// Checks destination and tag of a send.
@@ -61,6 +61,14 @@ fn elements(addr: usize, count: i64, datatype: usize) -> Result<usize> {
 pub fn run_of_bytes(addr: *const c_void, count: i64, datatype: usize) -> Option<usize> {
     let size = datatypes::contiguous_size(datatype)?;
     if count < 0 || (!is_memory(addr as usize) && count > 0) { None } else { Some(count as usize * size) }
+}
+
+/// As [`run_of_bytes`], with what a request must know beside.
+#[inline(always)]
+#[must_use]
+pub fn run(addr: *const c_void, count: i64, datatype: usize) -> Option<Run> {
+    let bytes = run_of_bytes(addr, count, datatype)?;
+    Some(Run { addr: addr.cast_mut().cast(), bytes, count: count as usize, handle: datatype })
 }
 
 /// A buffer to send from.

@@ -209,21 +209,28 @@ impl Engine {
     }
 
     /// Gives a request's slot back (request rule 4: to be called once).
-    #[inline]
+    #[inline(always)]
     pub(crate) fn release_request(&self, request: Ref) {
+        if self.shared { self.release_shared(request) } else { self.release_in::<false>(request) }
+    }
+
+    #[inline(never)]
+    fn release_shared(&self, request: Ref) {
+        self.release_in::<true>(request);
+    }
+
+    #[inline(always)]
+    fn release_in<const SHARED: bool>(&self, request: Ref) {
         // SAFETY: request rule 2: the request is over, or was never activated, and we are told to release it.
         let body = unsafe { request.body() };
         let channel = body.channel.take();
-        if !matches!(body.layout, crate::request::Layout::Bytes) {
-            body.layout = crate::request::Layout::Bytes;
+        if body.owns() {
+            body.shed();
         }
-        body.error = None;
-        body.keeps = None;
-        body.persistent = false;
-        self.requests.release(request, self.shared);
+        self.requests.release(request, SHARED);
         if let Some(channel) = channel {
             // SAFETY: the request was counted as pending on the channel until now, so the channel is there.
-            if unsafe { channel.as_ref() }.release(self.shared) {
+            if unsafe { channel.as_ref() }.release(SHARED) {
                 self.close_channel(channel);
             }
         }

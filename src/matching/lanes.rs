@@ -5,13 +5,15 @@
 //! queue is deep.
 
 /// Entries that the short form has room for; one more and a queue turns deep.
-pub const ROOM: usize = 32;
+///
+/// As many as a window of messages usually has.
+pub const ROOM: usize = 64;
 /// A deep queue that falls to this many entries turns short; far below [`ROOM`] so that it does not turn at once again.
 pub const TURN_BACK: usize = 8;
 /// Lanes compared at a time.
 const GROUP: usize = 4;
 
-const _: () = assert!(ROOM == u32::BITS as usize && ROOM.is_multiple_of(GROUP) && TURN_BACK * 2 <= ROOM);
+const _: () = assert!(ROOM == u64::BITS as usize && ROOM.is_multiple_of(GROUP) && TURN_BACK * 2 <= ROOM);
 
 /// Up to [`ROOM`] keys `E` and the slab index of each one's entry.
 #[derive(Debug)]
@@ -19,7 +21,7 @@ const _: () = assert!(ROOM == u32::BITS as usize && ROOM.is_multiple_of(GROUP) &
 pub(super) struct Lanes<E> {
     keys: [E; ROOM],
     slots: [u32; ROOM],
-    live: u32,
+    live: u64,
     end: u32,
 }
 
@@ -40,9 +42,9 @@ impl<E: Copy + Default> Lanes<E> {
             return false;
         }
         let lane = self.end as usize;
-        self.keys[lane] = key;
-        self.slots[lane] = slot;
-        self.live |= 1 << lane;
+        self.keys[lane % ROOM] = key;
+        self.slots[lane % ROOM] = slot;
+        self.live |= 1 << (lane % ROOM);
         self.end += 1;
         true
     }
@@ -61,7 +63,7 @@ impl<E: Copy + Default> Lanes<E> {
             to += 1;
         }
         self.end = to as u32;
-        self.live = (1 << to) - 1;
+        self.live = (1 << to) - 1; // `to` is at most half of ROOM
         true
     }
 
@@ -81,16 +83,16 @@ impl<E: Copy + Default> Lanes<E> {
 
     /// As [`oldest`](Self::oldest) among the lanes set in `among`.
     #[inline(always)]
-    fn oldest_of(&self, among: u32, matches: impl Fn(&E) -> bool) -> Option<u32> {
+    fn oldest_of(&self, among: u64, matches: impl Fn(&E) -> bool) -> Option<u32> {
         let skip = among.trailing_zeros() as usize / GROUP;
         for (group, keys) in self.keys.chunks_exact(GROUP).enumerate().skip(skip) {
             let base = group * GROUP;
             if base >= self.end as usize {
                 break;
             }
-            let mut hits = 0u32;
+            let mut hits = 0u64;
             for (lane, key) in keys.iter().enumerate() {
-                hits |= u32::from(matches(key)) << lane;
+                hits |= u64::from(matches(key)) << lane;
             }
             let hits = (hits << base) & among;
             if hits != 0 {
@@ -102,9 +104,9 @@ impl<E: Copy + Default> Lanes<E> {
 
     /// The living lanes that a search which ended at `lane` met, a bit each; all if it found nothing.
     #[inline]
-    pub fn met(&self, lane: Option<u32>) -> u32 {
+    pub fn met(&self, lane: Option<u32>) -> u64 {
         match lane {
-            Some(lane) => self.live & (u32::MAX >> (31 - lane % 32)),
+            Some(lane) => self.live & (u64::MAX >> (63 - lane % 64)),
             None => self.live,
         }
     }
@@ -118,9 +120,9 @@ impl<E: Copy + Default> Lanes<E> {
     /// Takes a lane out and gives the slab index it had.
     #[inline]
     pub fn vacate(&mut self, lane: u32) -> u32 {
-        self.live &= !(1 << (lane % 32));
-        // Behind the youngest that lives; the bit below all others stands for an empty queue.
-        self.end = 63 - ((u64::from(self.live) << 1) | 1).leading_zeros();
+        self.live &= !(1 << (lane % 64));
+        // Behind the youngest that lives.
+        self.end = u64::BITS - self.live.leading_zeros();
         self.slot(lane)
     }
 
@@ -141,10 +143,10 @@ impl<E: Copy + Default> Lanes<E> {
 
 /// The positions of the bits that are set, lowest first.
 #[derive(Debug, Clone)]
-pub(super) struct Bits(u32);
+pub(super) struct Bits(u64);
 
 #[inline]
-fn bits(word: u32) -> Bits {
+fn bits(word: u64) -> Bits {
     Bits(word)
 }
 
@@ -177,18 +179,19 @@ mod tests {
             assert_eq!(lanes.oldest(|&key| key >= u64::from(i)), Some(i));
             assert_eq!(lanes.met(Some(i)).count_ones(), i + 1);
         }
-        assert_eq!(lanes.oldest(|&key| key == 99), None);
+        assert_eq!(lanes.oldest(|&key| key == 999), None);
         assert_eq!(lanes.met(None).count_ones() as usize, ROOM);
     }
 
     #[test]
     fn room_at_the_end_is_used_again_at_once() {
         let mut lanes = full();
-        lanes.vacate(30);
-        assert!(!lanes.push(30, 130), "a hole is no room");
-        lanes.vacate(31);
-        assert!(lanes.push(30, 130) && lanes.push(31, 131));
-        assert_eq!(lanes.oldest(|&key| key == 31), Some(31));
+        let last = ROOM as u32 - 1;
+        lanes.vacate(last - 1);
+        assert!(!lanes.push(7, 130), "a hole is no room");
+        lanes.vacate(last);
+        assert!(lanes.push(130, 130) && lanes.push(131, 131));
+        assert_eq!(lanes.oldest(|&key| key == 131), Some(last));
         (0..ROOM as u32).for_each(|lane| _ = lanes.vacate(lane));
         assert!(lanes.push(7, 7));
         assert_eq!(lanes.oldest(|_| true), Some(0));
@@ -215,7 +218,7 @@ mod tests {
         }
         assert!(lanes.push(1000, 1000));
         let slots: Vec<u32> = lanes.lanes().map(|lane| lanes.slot(lane)).collect();
-        let expected: Vec<u32> = (0..16).map(|i| 101 + 2 * i).chain([1000]).collect();
+        let expected: Vec<u32> = (0..ROOM as u32 / 2).map(|i| 101 + 2 * i).chain([1000]).collect();
         assert_eq!(slots, expected);
     }
 }

@@ -20,7 +20,7 @@ pub struct Posted<T, P: Select = Pattern> {
     len: usize,
     /// Entries that the last search of the deep form compared, and living lanes that one of the short form met.
     attempts: usize,
-    met: u32,
+    met: u64,
     slab: Slab<P, T, 2>,
     classes: Classes<P::Key>,
     /// Patterns of no class, walked in order; MPI has none.

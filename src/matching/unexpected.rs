@@ -20,7 +20,7 @@ pub struct Unexpected<T, P: Select = Pattern> {
     len: usize,
     /// Entries that the last search of the deep form compared, and living lanes that one of the short form met.
     attempts: usize,
-    met: u32,
+    met: u64,
     slab: Slab<KeyOf<P>, T, CLASSES>,
     classes: Classes<KeyOf<P>>,
     /// The classes whose bins the deep form keeps: exact and the whole order always, the others once they were
@@ -125,6 +125,22 @@ impl<T, P: Select> Unexpected<T, P> {
         let index = self.lanes.vacate(lane);
         self.len -= 1;
         Some(self.slab.remove(index))
+    }
+
+    /// As [`take`](Self::take) if `wanted` holds for the message: `None` if it does not, and the message stays.
+    #[inline]
+    pub fn take_if(&mut self, pattern: &P, wanted: impl FnOnce(&T) -> bool) -> Option<Option<(KeyOf<P>, T)>> {
+        if self.deep {
+            let Some(index) = self.find_deep(pattern) else { return Some(None) };
+            return wanted(self.slab.entry(index).1).then(|| Some(self.remove_deep(index)));
+        }
+        let Some(lane) = self.find_lane(pattern) else { return Some(None) };
+        if !wanted(self.slab.entry(self.lanes.slot(lane)).1) {
+            return None;
+        }
+        let index = self.lanes.vacate(lane);
+        self.len -= 1;
+        Some(Some(self.slab.remove(index)))
     }
 
     /// Looks at the oldest message that this pattern takes.

@@ -31,6 +31,19 @@ pub struct RecvBuf<'a> {
     pub handle: usize,
 }
 
+/// A buffer that is one run of bytes from its address on, in either direction.
+#[derive(Debug, Clone, Copy)]
+pub struct Run {
+    /// The user's address.
+    pub addr: *mut u8,
+    /// Bytes: to send, or room to receive.
+    pub bytes: usize,
+    /// Elements.
+    pub count: usize,
+    /// Their type's handle, for events.
+    pub handle: usize,
+}
+
 /// Send modes (MPI 5.0 §3.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
@@ -84,6 +97,31 @@ impl From<&RecvBuf<'_>> for Data {
     fn from(buf: &RecvBuf<'_>) -> Self {
         Self::of(buf.addr, buf.count, buf.datatype, buf.handle)
     }
+}
+
+/// As [`fill`], of a slot that was given back or never used, for a run of bytes. `world`: the peer's rank in the job.
+#[inline(always)]
+pub(super) fn fill_run(
+    body: &mut Body,
+    operation: Operation,
+    run: &Run,
+    comm: &Comm,
+    peer: (i32, u32),
+    tag: i32,
+) {
+    debug_assert!(!body.owns() && body.channel.is_none());
+    body.addr = run.addr;
+    body.bytes = run.bytes;
+    body.count = run.count;
+    body.user = (run.addr, run.handle);
+    (body.peer, body.world) = peer;
+    body.tag = tag;
+    body.source = comm.rank();
+    body.operation = operation;
+    body.synchronous = false;
+    body.twin = 0;
+    body.total = run.bytes;
+    body.moved = 0;
 }
 
 /// Fills a request's body for a new operation; the rest keeps its default until the engine sets it.

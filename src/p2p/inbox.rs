@@ -13,15 +13,15 @@ use crate::ring::{Header, INLINE};
 use crate::wire::{Control, Kind};
 
 impl Engine {
-    /// Acts on one record that `from` (a rank of the job) sent.
+    /// Acts on one record that `from` (a rank of the job) sent. `SHARED` is [`Engine::shared`].
     ///
     /// # Errors
     ///
     /// [`Error::Corrupt`] when the record makes no sense here: the ring is spoiled.
-    #[inline]
-    pub(crate) fn handle(&self, from: u32, header: &Header, data: &[u8]) -> Result<()> {
-        if header.kind == Kind::Eager as u8 {
-            return self.arrive(from, header, data, false);
+    #[inline(always)]
+    pub(crate) fn handle<const SHARED: bool>(&self, from: u32, header: &Header, data: &[u8]) -> Result<()> {
+        if header.kind == Kind::Eager as u8 && self.arrive_unobserved::<SHARED>(from, header, data) {
+            return Ok(());
         }
         self.handle_rare(from, header, data)
     }
@@ -168,10 +168,16 @@ impl Engine {
             // SAFETY: the request counts as pending on the channel.
             request_event(unsafe { channel.as_ref() }, request, Event::ReqComplete);
         }
-        if request.state().complete(self.shared) == crate::request::Then::Release {
+        self.complete(request, self.shared);
+    }
+
+    /// The last step of [`Self::finish`].
+    #[inline(always)]
+    pub(super) fn complete(&self, request: Ref, shared: bool) {
+        if request.state().complete(shared) == crate::request::Then::Release {
             self.release_request(request);
         }
-        if self.shared {
+        if shared {
             self.tell_others();
         }
     }

@@ -7,6 +7,7 @@
 //! | `send`, `outbox` | from a call to a record in the ring, or to what waits for room |
 //! | `recv`, `inbox` | from a call to the queues; from a record to a receive or the unexpected queue |
 //! | `train` | messages of medium size, in eager pieces |
+//! | `short` | the same for small messages that nobody observes: fewer steps, or no request at all |
 //! | `large` | announced messages and their copy engines |
 //! | `loopback` | a rank's messages to itself |
 //! | `buffered` | attached buffers |
@@ -30,11 +31,12 @@ mod persist;
 mod probe;
 mod recv;
 mod send;
+mod short;
 mod train;
 mod wait;
 mod withdraw;
 
-pub use args::{Mode, RecvBuf, SendBuf};
+pub use args::{Mode, RecvBuf, Run, SendBuf};
 pub use buffered::{Buffers, Reservation};
 pub use channel::Channel;
 pub(crate) use channel::Channels;

@@ -47,11 +47,17 @@ impl Engine {
     /// Puts `bytes` bytes from `addr` into the ring to `peer`; false, and nothing done, if there is no ring yet (as to
     /// this rank itself), no room, or others wait before us.
     #[inline(always)]
-    pub(super) fn push_at_once(&self, peer: u32, header: &Header, addr: *const u8, bytes: usize) -> bool {
-        let mut out = self.peers[peer as usize].out.lock(self.shared);
+    pub(super) fn push_at_once<const SHARED: bool>(
+        &self,
+        peer: u32,
+        header: Header,
+        addr: *const u8,
+        bytes: usize,
+    ) -> bool {
+        let mut out = self.peers[peer as usize].out.lock(SHARED);
         let Some(out) = out.as_deref_mut() else { return false };
         let pushed = out.deferred.is_empty()
-            && out.producer.try_push(header, bytes, |to| {
+            && out.producer.try_push(&header, bytes, |to| {
                 // SAFETY: the sender's buffer is valid for `bytes` bytes (promise of the call), and the ring's memory
                 // is none of it.
                 unsafe { copy_in(addr, to) };

@@ -8,11 +8,8 @@ use crate::comm::Comm;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::events::{Detail, Event};
-use crate::job::telemetry::Protocol;
 use crate::matching::{Envelope, Pattern};
 use crate::request::{Operation, Ref, Stage, Status};
-use crate::ring::{Header, INLINE};
-use crate::wire::Kind;
 
 /// The pattern of MPI's source and tag arguments.
 #[inline(always)]
@@ -67,70 +64,6 @@ impl Engine {
         let request = unsafe { self.irecv(comm, buf, source, tag) }?;
         self.wait_complete(request)?;
         Ok(self.take_outcome(request))
-    }
-
-    /// As [`Self::receive_unobserved`] if nobody observes the communicator, and `source` is a rank.
-    ///
-    /// # Safety
-    ///
-    /// As [`Self::receive_unobserved`].
-    #[inline]
-    pub unsafe fn receive_at_once(
-        &self,
-        comm: &Comm,
-        addr: *mut u8,
-        room: usize,
-        source: i32,
-        tag: i32,
-    ) -> Option<Status> {
-        if source < 0 || comm.p2p().observed() {
-            return None;
-        }
-        // SAFETY: the caller's promise.
-        unsafe { self.receive_unobserved(comm, addr, room, source, tag) }
-    }
-
-    /// The short way of a blocking receive of bytes on a communicator that nobody observes: no request, where nothing is
-    /// posted or unexpected on it, nothing else wants progress, and the next thing that the sender sent is the message.
-    /// `None`, with nothing done, in all other cases.
-    ///
-    /// # Safety
-    ///
-    /// `addr` is valid for writes of `room` bytes, untouched by others until the call returns.
-    #[inline]
-    pub unsafe fn receive_unobserved(
-        &self,
-        comm: &Comm,
-        addr: *mut u8,
-        room: usize,
-        source: i32,
-        tag: i32,
-    ) -> Option<Status> {
-        let channel = comm.p2p();
-        // What waits for room, and what goes on in the background, is moved on by the general way alone.
-        if self.shared || self.has_backlog() || self.has_background() {
-            return None;
-        }
-        let queues = channel.queues.lock(false);
-        if !queues.unexpected.is_empty() || !queues.posted.is_empty() {
-            return None;
-        }
-        let context = channel.context();
-        let wanted = |header: &Header, len: usize| {
-            header.kind == Kind::Eager as u8
-                && header.context == context
-                && header.source == source as u32
-                && (header.tag == tag || tag == abi::MPI_ANY_TAG)
-                && len <= room
-        };
-        let mut incoming = self.incoming.lock(false);
-        let taken = incoming.take_direct(self, comm.world_rank_of(source), wanted, |data| {
-            // SAFETY: the caller's promise; `len` was wanted, so it is at most `room`; the ring is none of the buffer.
-            unsafe { super::outbox::copy_out(data, addr) };
-        });
-        let (header, bytes) = taken?;
-        self.count_received(if bytes <= INLINE { Protocol::Inline } else { Protocol::Eager }, bytes);
-        Some(Status { source, tag: header.tag, bytes: bytes as u64, ..Status::EMPTY })
     }
 
     /// A receive from MPI_PROC_NULL, complete at once.

@@ -8,8 +8,6 @@ use crate::engine::Engine;
 use crate::error::Result;
 use crate::events::Event;
 use crate::request::{Layout, Operation, Ref, Stage};
-use crate::ring::Header;
-use crate::wire::Kind;
 
 impl Engine {
     /// Blocking send. `dest` and `tag` have been checked (`dest` is a rank of the peers, or MPI_PROC_NULL).
@@ -39,50 +37,6 @@ impl Engine {
         // SAFETY: the caller's promise, kept until `wait` returns.
         let request = unsafe { self.isend(comm, buf, dest, tag, mode) }?;
         self.wait(request).map(drop)
-    }
-
-    /// The short way of a small message of bytes that nobody observes: no request. False, with nothing done, if it
-    /// cannot be taken, for whatever reason: the general way finds out and says so.
-    ///
-    /// # Safety
-    ///
-    /// `addr` is valid for reads of `bytes` bytes.
-    #[inline(always)]
-    pub unsafe fn send_at_once(
-        &self,
-        channel: &Channel,
-        comm: &Comm,
-        addr: *const u8,
-        bytes: usize,
-        dest: i32,
-        tag: i32,
-    ) -> bool {
-        // SAFETY: the caller's promise.
-        !channel.observed() && unsafe { self.send_unobserved(channel, comm, addr, bytes, dest, tag) }
-    }
-
-    /// As [`Self::send_at_once`], where the caller knows already that nobody observes the channel.
-    ///
-    /// # Safety
-    ///
-    /// As [`Self::send_at_once`].
-    #[inline(always)]
-    pub unsafe fn send_unobserved(
-        &self,
-        channel: &Channel,
-        comm: &Comm,
-        addr: *const u8,
-        bytes: usize,
-        dest: i32,
-        tag: i32,
-    ) -> bool {
-        if bytes > self.config.eager_limit() {
-            return false;
-        }
-        let to = comm.world_rank_of(dest);
-        let header =
-            Header { kind: Kind::Eager as u8, context: channel.context(), tag, source: comm.rank(), id: 0 };
-        self.push_at_once(to, &header, addr, bytes)
     }
 
     /// Starts a send; the request completes when the buffer may be used again (synchronous: when it is matched too).

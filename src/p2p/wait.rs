@@ -63,6 +63,21 @@ impl Engine {
         failed
     }
 
+    /// Waits for several messages, as long as `left` gives one that is not over.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::wait`].
+    #[inline]
+    pub fn wait_while(&self, mut left: impl FnMut() -> Option<Ref>) -> Result<()> {
+        let waited_for = core::cell::Cell::new(None);
+        let why = || waited_for.get().map(|request| self.describe(request));
+        self.wait_until(why, || {
+            waited_for.set(left());
+            waited_for.get().is_none()
+        })
+    }
+
     /// Asks `over`, and if it says no, once more after one look at what has come in.
     ///
     /// # Errors

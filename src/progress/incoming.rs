@@ -11,12 +11,25 @@ use crate::sync::spin_loop;
 const WATCHED: usize = 32;
 /// Records that one peer may deliver before the next one has its turn.
 const TURN: usize = 32;
+/// Messages that short receives may take, and looks that one of them may take in vain, before others are looked at.
+const DIRECT: u32 = 16;
 
 /// What the driver of progress has.
 pub(crate) struct Incoming {
     consumers: Box<[Side]>,
     /// Peers whose rings are watched; the one that spoke last is first.
     watched: Vec<u32>,
+    /// Messages that short receives have taken since others were looked at, and from the first watched ring at a stretch.
+    direct: u32,
+}
+
+/// Whose ring a short receive looks into.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum From {
+    /// That of one rank of the job.
+    Peer(u32),
+    /// Those that are watched, in turn.
+    Anybody,
 }
 
 /// The consumer of one peer's ring.
@@ -30,44 +43,42 @@ enum Side {
 
 impl Incoming {
     pub fn new(size: u32) -> Self {
-        Self { consumers: (0..size).map(|_| Side::Silent).collect(), watched: Vec::new() }
+        Self { consumers: (0..size).map(|_| Side::Silent).collect(), watched: Vec::new(), direct: 0 }
     }
 
-    /// One look at everything that may have come in. Returns how many records were handled.
-    #[inline]
-    pub fn poll(&mut self, engine: &Engine) -> usize {
+    /// One look at everything that may have come in. Returns how many records were handled. `SHARED` is
+    /// [`Engine::shared`].
+    #[inline(always)]
+    pub fn poll<const SHARED: bool>(&mut self, engine: &Engine) -> usize {
         let mut handled = 0;
         let mut at = 0;
-        while at < self.watched.len() {
-            let peer = self.watched[at];
-            let n = self.drain(engine, peer);
-            handled += n;
-            if self.watched.get(at) != Some(&peer) {
-                continue; // It has spoiled its ring, and the next one stands in its place.
-            }
-            if n > 0 {
-                self.watched[..=at].rotate_right(1);
+        while let Some(&peer) = self.watched.get(at) {
+            if self.has_record(peer) {
+                handled += self.drain::<SHARED>(engine, peer);
+                if self.watched.get(at) != Some(&peer) {
+                    continue; // It has spoiled its ring, and the next one stands in its place.
+                }
+                if at > 0 {
+                    self.watched[..=at].rotate_right(1);
+                }
             }
             at += 1;
         }
         for word in 0..engine.bell.words() {
             if engine.bell.rung(word) {
-                handled += self.answer(engine, word);
+                handled += self.answer::<SHARED>(engine, word);
             }
         }
         handled
     }
 
     /// Handles what waits in one ring, a turn at most.
-    #[inline]
-    fn drain(&mut self, engine: &Engine, peer: u32) -> usize {
+    #[inline(never)]
+    fn drain<const SHARED: bool>(&mut self, engine: &Engine, peer: u32) -> usize {
         let Side::Open(consumer) = &mut self.consumers[peer as usize] else { return 0 };
-        if !consumer.ready() {
-            return 0;
-        }
         let mut n = 0;
         while n < TURN {
-            match consumer.poll(|header, data| engine.handle(peer, header, data)) {
+            match consumer.poll(|header, data| engine.handle::<SHARED>(peer, header, data)) {
                 Ok(Some(Ok(()))) => n += 1,
                 Ok(None) => break,
                 Ok(Some(Err(error @ Error::Corrupt { .. }))) => return self.spoil(engine, peer, error),
@@ -85,37 +96,97 @@ impl Incoming {
         n
     }
 
-    /// The short way of a receive that nothing else is before: takes the next record of `peer`'s ring if it is the small
-    /// message that `wanted` accepts, waiting for it a moment. `None` if anything else is to be done first.
+    /// The short way of a receive that nothing else is before: takes the next record of a ring if it is the small message
+    /// that `wanted` accepts, looking for it `listens` times. Gives its header, length and sender (a rank of the job);
+    /// `None` if anything else is to be done first.
     #[inline]
     pub fn take_direct(
+        &mut self,
+        engine: &Engine,
+        from: From,
+        listens: u32,
+        wanted: impl Fn(&Header, usize) -> bool,
+        mut take: impl FnMut(&[u8]),
+    ) -> Option<(Header, usize, u32)> {
+        // Others must not wait for long: whoever has rung or spoken is served by the general way.
+        self.direct += 1;
+        if self.direct.is_multiple_of(DIRECT) && self.others_want(engine, from) {
+            return None;
+        }
+        for moment in 1..=listens {
+            let polled = match from {
+                From::Peer(peer) => self.take_from(engine, peer, &wanted, &mut take),
+                From::Anybody => self.take_from_any(engine, &wanted, &mut take),
+            };
+            match polled {
+                Polled::Taken(taken) => return Some(taken),
+                Polled::Empty => spin_loop(),
+                // The general way finds out what it is.
+                Polled::Unwanted => return None,
+            }
+            if moment % DIRECT == 0 && self.others_want(engine, from) {
+                return None;
+            }
+        }
+        None
+    }
+
+    #[inline(always)]
+    fn take_from(
         &mut self,
         engine: &Engine,
         peer: u32,
         wanted: impl Fn(&Header, usize) -> bool,
         mut take: impl FnMut(&[u8]),
-    ) -> Option<(Header, usize)> {
-        for moment in 0..engine.config.listens() {
-            // Others must not wait for long: whoever has rung or spoken is served by the general way.
-            if moment % 16 == 0 && (engine.bell.any() || self.others_speak(peer)) {
-                return None;
+    ) -> Polled<(Header, usize, u32)> {
+        let Side::Open(consumer) = &mut self.consumers[peer as usize] else { return Polled::Unwanted };
+        let polled = consumer.poll_if(wanted, |header, data| {
+            take(data);
+            (*header, data.len(), peer)
+        });
+        match polled {
+            Ok(Polled::Taken(taken)) => {
+                give_credit(engine, peer, consumer);
+                Polled::Taken(taken)
             }
-            let Side::Open(consumer) = &mut self.consumers[peer as usize] else { return None };
-            let polled = consumer.poll_if(&wanted, |header, data| {
-                take(data);
-                (*header, data.len())
-            });
-            match polled {
-                Ok(Polled::Taken(taken)) => {
-                    give_credit(engine, peer, consumer);
-                    return Some(taken);
-                }
-                Ok(Polled::Empty) => spin_loop(),
-                // The general way finds out what it is.
-                Ok(Polled::Unwanted) | Err(_) => return None,
-            }
+            Ok(other) => other,
+            Err(_) => Polled::Unwanted,
         }
-        None
+    }
+
+    /// The first record in the watched rings; the ring that has it becomes the first of them, until it has had its turn.
+    #[inline(always)]
+    fn take_from_any(
+        &mut self,
+        engine: &Engine,
+        wanted: impl Fn(&Header, usize) -> bool,
+        mut take: impl FnMut(&[u8]),
+    ) -> Polled<(Header, usize, u32)> {
+        for at in 0..self.watched.len() {
+            let peer = self.watched[at];
+            let polled = self.take_from(engine, peer, &wanted, &mut take);
+            if matches!(polled, Polled::Empty) {
+                continue;
+            }
+            if at > 0 {
+                self.watched[..=at].rotate_right(1);
+            } else if self.direct.is_multiple_of(TURN as u32) {
+                self.watched.rotate_left(1);
+            }
+            return polled;
+        }
+        // Nobody is watched, or all are silent.
+        if self.watched.is_empty() { Polled::Unwanted } else { Polled::Empty }
+    }
+
+    /// Whether something waits for the general way that a receive from `from` does not see.
+    #[inline(always)]
+    fn others_want(&self, engine: &Engine, from: From) -> bool {
+        let spoken = match from {
+            From::Peer(peer) => self.others_speak(peer),
+            From::Anybody => false,
+        };
+        spoken || engine.bell.any()
     }
 
     /// Whether a watched ring other than that of `peer` has a record.
@@ -137,7 +208,8 @@ impl Incoming {
     /// Peers have rung: watches their rings and handles what is there. What waits for room to them is pumped by the
     /// caller (bell rule 4).
     #[cold]
-    fn answer(&mut self, engine: &Engine, word: usize) -> usize {
+    #[inline(never)]
+    fn answer<const SHARED: bool>(&mut self, engine: &Engine, word: usize) -> usize {
         let mut bits = engine.bell.take(word);
         // A credit bell has no records behind it, but is something that happened.
         let mut handled = 1;
@@ -149,7 +221,7 @@ impl Incoming {
                 engine.something_happened();
             } else if peer < engine.size() {
                 self.watch(engine, peer);
-                handled += self.drain(engine, peer);
+                handled += self.drain::<SHARED>(engine, peer);
             }
         }
         handled
@@ -194,7 +266,7 @@ impl Incoming {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn has_record(&self, peer: u32) -> bool {
         matches!(&self.consumers[peer as usize], Side::Open(consumer) if consumer.ready())
     }

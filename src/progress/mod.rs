@@ -13,4 +13,4 @@ mod wait;
 pub use background::Background;
 pub(crate) use background::Backgrounds;
 pub(crate) use crowd::Crowd;
-pub(crate) use incoming::Incoming;
+pub(crate) use incoming::{From, Incoming};

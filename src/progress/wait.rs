@@ -26,6 +26,13 @@ impl Engine {
         if done() {
             return Ok(());
         }
+        if !self.shared {
+            // What is here already is the commonest; nothing is prepared for a longer wait yet.
+            self.look_around();
+            if done() {
+                return Ok(());
+            }
+        }
         let result = self.wait_long(&why, &mut done);
         // What was noted before the first of several sleeps holds until the wait is over.
         self.telemetry().waiting.clear();
@@ -61,6 +68,9 @@ impl Engine {
         why: &dyn Fn() -> Option<Wait>,
         done: &mut dyn FnMut() -> bool,
     ) -> Result<()> {
+        if self.failed().is_some() {
+            return self.healthy();
+        }
         loop {
             let happened = self.step(&mut incoming);
             if done() {
@@ -88,19 +98,30 @@ impl Engine {
         }
     }
 
+    /// One look at everything, where there is one thread.
+    #[inline(never)]
+    fn look_around(&self) -> bool {
+        self.step_in::<false>(&mut self.incoming.lock(false))
+    }
+
     /// One look at everything. Returns whether anything happened.
-    #[inline]
+    #[inline(always)]
     fn step(&self, incoming: &mut Incoming) -> bool {
-        let handled = incoming.poll(self);
-        let moved = self.has_backlog() && self.pump_backlog();
+        if self.shared { self.step_in::<true>(incoming) } else { self.step_in::<false>(incoming) }
+    }
+
+    #[inline(always)]
+    fn step_in<const SHARED: bool>(&self, incoming: &mut Incoming) -> bool {
+        let handled = incoming.poll::<SHARED>(self);
+        let moved = self.has_backlog::<SHARED>() && self.pump_backlog();
         let ended = self.advance_background();
         handled > 0 || moved || ended
     }
 
-    /// Whether something waits for room at a peer.
+    /// Whether something waits for room at a peer. `SHARED` is [`Engine::shared`].
     #[inline(always)]
-    pub(crate) fn has_backlog(&self) -> bool {
-        !self.backlog.lock(self.shared).is_empty()
+    pub(crate) fn has_backlog<const SHARED: bool>(&self) -> bool {
+        !self.backlog.lock(SHARED).is_empty()
     }
 
     /// One look at everything, if nobody else is at it.

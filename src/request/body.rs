@@ -82,31 +82,21 @@ impl Default for Status {
     }
 }
 
-/// A request's body (request rule 2 says whose).
+/// A request's body (request rule 2 says whose). The order of its fields is that of their use: a small message that meets
+/// nothing unusual touches the front, and looks once at what it may own, behind.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Body {
-    /// Send or receive.
-    pub operation: Operation,
-    /// Whether the send is synchronous.
-    pub synchronous: bool,
-    /// Whether the request survives its completion.
-    pub persistent: bool,
-    /// Of a persistent request: peer, tag, job rank and mode with which each start begins.
-    pub template: (i32, i32, u32, crate::p2p::Mode),
-    /// Stage of the work.
-    pub stage: Stage,
     /// The channel it runs on; counted as pending there, so it stays.
     pub channel: Option<NonNull<Channel>>,
     /// First byte of the data: the user's address, moved by the true lower bound for [`Layout::Bytes`].
     pub addr: *mut u8,
-    /// Elements, as the user gave them.
-    pub count: usize,
-    /// How they lie.
-    pub layout: Layout,
-    /// The user's address and datatype handle, for events.
-    pub user: (*mut u8, usize),
     /// Bytes of data: to send, or room to receive.
     pub bytes: usize,
+    /// Elements, as the user gave them.
+    pub count: usize,
+    /// The user's address and datatype handle, for events.
+    pub user: (*mut u8, usize),
     /// The peer as the user gave it; the real one once a receive is matched.
     pub peer: i32,
     /// The tag as the user gave it; the real one once a receive is matched.
@@ -115,22 +105,55 @@ pub struct Body {
     pub source: u32,
     /// The peer's rank in the job; of a receive once it is matched.
     pub world: u32,
-    /// The peer's request id, where there is one.
-    pub remote: u32,
+    /// Outcome.
+    pub status: Status,
+    /// Stage of the work.
+    pub stage: Stage,
+    /// Send or receive.
+    pub operation: Operation,
+    /// Whether the send is synchronous.
+    pub synchronous: bool,
+    /// Whether the request survives its completion.
+    pub persistent: bool,
+    /// Of a buffered send: the id of the request that carries its data; of that one: the id of the send. Else 0.
+    pub twin: u32,
     /// Bytes of the message: of a receive, the room there is until it is matched.
     pub total: usize,
     /// Bytes moved so far.
     pub moved: usize,
-    /// An address in the peer (of a send: where to write the second half; of a receive: where to read).
-    pub remote_addr: u64,
-    /// Outcome.
-    pub status: Status,
+    /// How they lie.
+    pub layout: Layout,
     /// What went wrong.
     pub error: Option<Error>,
-    /// Of a buffered send: the id of the request that carries its data; of that one: the id of the send. Else 0.
-    pub twin: u32,
     /// A buffered send's own copy of the data, if the engine keeps it.
     pub keeps: Option<crate::p2p::Reservation>,
+    /// An address in the peer (of a send: where to write the second half; of a receive: where to read).
+    pub remote_addr: u64,
+    /// The peer's request id, where there is one.
+    pub remote: u32,
+    /// Of a persistent request: peer, tag, job rank and mode with which each start begins.
+    pub template: (i32, i32, u32, crate::p2p::Mode),
+}
+
+impl Body {
+    /// Whether it has anything that must be dropped or reset before its slot goes back.
+    #[inline(always)]
+    pub(crate) fn owns(&self) -> bool {
+        self.persistent
+            || !matches!(self.layout, Layout::Bytes)
+            || self.error.is_some()
+            || self.keeps.is_some()
+    }
+
+    /// Drops and resets that.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn shed(&mut self) {
+        self.layout = Layout::Bytes;
+        self.error = None;
+        self.keeps = None;
+        self.persistent = false;
+    }
 }
 
 // SAFETY: the raw addresses are the user's buffers and the channel; request rule 2 says which thread uses them when.

@@ -27,8 +27,9 @@ fn chunk_of(index: u32) -> u32 {
     (index / CHUNK + 1).ilog2()
 }
 
-/// One slot.
+/// One slot; what every request needs of it lies in its first lines.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub struct Slot {
     /// State word.
     pub state: State,
@@ -132,7 +133,7 @@ impl Slab {
     }
 
     /// An inactive request with a default body, or `None` when more than four million are alive.
-    #[inline]
+    #[inline(always)]
     pub fn take(&self, shared: bool) -> Option<Ref> {
         let mut free = self.free.lock(shared);
         let request = match free.slots.pop() {
@@ -171,7 +172,7 @@ impl Slab {
     /// Gives a slot back; its id is stale from now on.
     ///
     /// The caller is the one that request rule 4 tells to, and leaves the body without owned parts it cares for.
-    #[inline]
+    #[inline(always)]
     pub fn release(&self, request: Ref, shared: bool) {
         let slot = request.slot();
         let generation = slot.tag.load(Ordering::Relaxed) & !LIVE;
@@ -182,7 +183,7 @@ impl Slab {
     }
 
     /// The request of that name, if it is alive.
-    #[inline]
+    #[inline(always)]
     pub fn get(&self, id: u32) -> Option<Ref> {
         let at = id.checked_sub(FIRST)?;
         let (generation, index) = (at >> INDEX_BITS, at & INDEX);

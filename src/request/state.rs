@@ -36,6 +36,13 @@ impl State {
         self.0.store(ACTIVE, Ordering::Relaxed);
     }
 
+    /// Inactive → complete: an operation that is over before its user has the request.
+    #[inline(always)]
+    pub fn complete_at_once(&self) {
+        // Relaxed: who asks has the request from the thread that makes it, and so what that thread did before.
+        self.0.store(COMPLETE, Ordering::Relaxed);
+    }
+
     /// Active → complete.
     #[inline(always)]
     pub fn complete(&self, shared: bool) -> Then {

@@ -43,9 +43,9 @@ impl<S: Storage> Producer<S> {
     /// # Panics
     ///
     /// When `len` exceeds [`Self::max_payload`].
-    #[inline]
+    #[inline(always)]
     pub fn try_push(&mut self, header: &Header, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
-        if len <= INLINE { self.push_inline(header, len, fill) } else { self.push_bulk(header, len, fill) }
+        if len <= INLINE { self.push_inline(header, len, fill) } else { self.push_bulk(*header, len, fill) }
     }
 
     /// Whether a record of `len` payload bytes would be taken now. If so, it stays so: nobody else can fill the ring.
@@ -84,7 +84,7 @@ impl<S: Storage> Producer<S> {
     }
 
     #[inline(never)]
-    fn push_bulk(&mut self, header: &Header, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
+    fn push_bulk(&mut self, header: Header, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
         assert!(len <= self.max_payload(), "payload of {len} bytes exceeds a quarter of the bulk area");
         let capacity = self.storage.bulk();
         let (start, end) = record::place(self.bulk_tail, len, capacity);
@@ -98,7 +98,7 @@ impl<S: Storage> Producer<S> {
             fill(unsafe { core::slice::from_raw_parts_mut(to, len) });
         });
         // SAFETY: as in `push_inline`.
-        unsafe { self.begin_cell(header) };
+        unsafe { self.begin_cell(&header) };
         self.bulk_tail = end;
         self.commit(header.kind, len);
         true

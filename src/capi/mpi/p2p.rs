@@ -1,8 +1,8 @@
 //! Point-to-point communication (MPI 5.0 §3).
 
-use crate::abi::{MPI_ANY_TAG, MPI_SUCCESS};
+use crate::abi::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_SUCCESS};
 use crate::capi::args::put;
-use crate::capi::messages::{recv_buf, recv_peer, run_of_bytes, send_buf, send_peer, set_status};
+use crate::capi::messages::{recv_buf, recv_peer, run, run_of_bytes, send_buf, send_peer, set_status};
 use crate::capi::process::{engine, running};
 use crate::capi::requests::handle_of;
 use crate::capi::types::{MPI_Comm, MPI_Count, MPI_Datatype, MPI_Request, MPI_Status};
@@ -63,10 +63,12 @@ unsafe fn send(
     boundary::outcome(comm, function, run())
 }
 
+/// The short way of starting a send: false, with nothing done, if the general way must be taken.
+///
 /// # Safety
 /// As MPI_Isend says.
 #[inline(always)]
-unsafe fn isend(
+unsafe fn isend_shortly(
     buf: *const c_void,
     count: i64,
     datatype: MPI_Datatype,
@@ -74,16 +76,50 @@ unsafe fn isend(
     tag: c_int,
     comm: MPI_Comm,
     request: *mut MPI_Request,
-    mode: Mode,
-) -> Result<()> {
-    // SAFETY: the caller's: handles are not freed meanwhile, the buffer is valid until completion.
-    unsafe {
-        messages::output(request)?;
-        let comm = comms::find(comm)?;
-        send_peer(comm, dest, tag)?;
-        let started = engine()?.isend(comm, &send_buf(buf, count, datatype)?, dest, tag, mode)?;
-        put(request, handle_of(started))
+) -> bool {
+    if !quiet() || tag < 0 || request.is_null() {
+        return false;
     }
+    let Some(run) = run(buf, count, datatype) else { return false };
+    // SAFETY: the caller's: the communicator is not freed meanwhile, the buffer is valid.
+    unsafe {
+        let (Some(comm), Some(engine)) = (comms::peek(comm), running()) else { return false };
+        if !comm.has_peer(dest) {
+            return false;
+        }
+        let Some(started) = engine.isend_unobserved(comm, &run, dest, tag) else { return false };
+        request.write(handle_of(started));
+    }
+    true
+}
+
+/// # Safety
+/// As MPI_Isend says.
+#[cold]
+#[inline(never)]
+unsafe fn isend(
+    function: &'static str,
+    mode: Mode,
+    buf: *const c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: *mut MPI_Request,
+) -> c_int {
+    let run = || {
+        boundary::enter(function)?;
+        // SAFETY: the caller's: handles are not freed meanwhile, the buffer is valid until completion.
+        unsafe {
+            messages::output(request)?;
+            let comm = comms::find(comm)?;
+            send_peer(comm, dest, tag)?;
+            let started = engine()?.isend(comm, &send_buf(buf, count, datatype)?, dest, tag, mode)?;
+            put(request, handle_of(started))
+        }
+    };
+    boundary::outcome(comm, function, run())
 }
 
 /// # Safety
@@ -129,10 +165,11 @@ unsafe fn recv_shortly(
     // SAFETY: the caller's: the communicator is not freed meanwhile, the buffer is valid.
     unsafe {
         let (Some(comm), Some(engine)) = (comms::peek(comm), running()) else { return false };
-        if !comm.has_peer(source) {
+        if !comm.has_peer(source) && source != MPI_ANY_SOURCE {
             return false;
         }
-        let Some(got) = engine.receive_unobserved(comm, buf.cast(), room, source, tag) else { return false };
+        let got = engine.receive_unobserved(comm.p2p(), comm, buf.cast(), room, source, tag);
+        let Some(got) = got else { return false };
         set_status(status, &got);
     }
     true
@@ -166,10 +203,12 @@ unsafe fn recv(
     boundary::outcome(comm, function, run())
 }
 
+/// The short way of starting a receive: false, with nothing done, if the general way must be taken.
+///
 /// # Safety
 /// As MPI_Irecv says.
 #[inline(always)]
-unsafe fn irecv(
+unsafe fn irecv_shortly(
     buf: *mut c_void,
     count: i64,
     datatype: MPI_Datatype,
@@ -177,14 +216,48 @@ unsafe fn irecv(
     tag: c_int,
     comm: MPI_Comm,
     request: *mut MPI_Request,
-) -> Result<()> {
-    // SAFETY: the caller's: handles are not freed meanwhile, the buffer is valid until completion.
-    unsafe {
-        messages::output(request)?;
-        let comm = comms::find(comm)?;
-        recv_peer(comm, source, tag)?;
-        put(request, handle_of(engine()?.irecv(comm, &recv_buf(buf, count, datatype)?, source, tag)?))
+) -> bool {
+    if !quiet() || (tag < 0 && tag != MPI_ANY_TAG) || request.is_null() {
+        return false;
     }
+    let Some(run) = run(buf, count, datatype) else { return false };
+    // SAFETY: the caller's: the communicator is not freed meanwhile, the buffer is valid until completion.
+    unsafe {
+        let (Some(comm), Some(engine)) = (comms::peek(comm), running()) else { return false };
+        if !comm.has_peer(source) && source != MPI_ANY_SOURCE {
+            return false;
+        }
+        let Some(started) = engine.irecv_unobserved(comm, &run, source, tag) else { return false };
+        request.write(handle_of(started));
+    }
+    true
+}
+
+/// # Safety
+/// As MPI_Irecv says.
+#[cold]
+#[inline(never)]
+unsafe fn irecv(
+    function: &'static str,
+    buf: *mut c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: *mut MPI_Request,
+) -> c_int {
+    let run = || {
+        boundary::enter(function)?;
+        // SAFETY: the caller's: handles are not freed meanwhile, the buffer is valid until completion.
+        unsafe {
+            messages::output(request)?;
+            let comm = comms::find(comm)?;
+            recv_peer(comm, source, tag)?;
+            put(request, handle_of(engine()?.irecv(comm, &recv_buf(buf, count, datatype)?, source, tag)?))
+        }
+    };
+    boundary::outcome(comm, function, run())
 }
 
 /// # Safety
@@ -244,17 +317,31 @@ macro_rules! send_modes {
             fn $isend(
                 buf: *const c_void, count: c_int, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm,
                 request: *mut MPI_Request,
-            ) raises(comm) {
+            ) -> c_int {
                 // SAFETY: the program's arguments.
-                unsafe { isend(buf, i64::from(count), datatype, dest, tag, comm, request, $mode) }
+                unsafe {
+                    if matches!($mode, Mode::Standard | Mode::Ready)
+                        && isend_shortly(buf, i64::from(count), datatype, dest, tag, comm, request)
+                    {
+                        return MPI_SUCCESS;
+                    }
+                    isend(stringify!($isend), $mode, buf, i64::from(count), datatype, dest, tag, comm, request)
+                }
             }
             #[doc = $section]
             fn $isend_c(
                 buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm,
                 request: *mut MPI_Request,
-            ) raises(comm) {
+            ) -> c_int {
                 // SAFETY: the program's arguments.
-                unsafe { isend(buf, count, datatype, dest, tag, comm, request, $mode) }
+                unsafe {
+                    if matches!($mode, Mode::Standard | Mode::Ready)
+                        && isend_shortly(buf, count, datatype, dest, tag, comm, request)
+                    {
+                        return MPI_SUCCESS;
+                    }
+                    isend(stringify!($isend_c), $mode, buf, count, datatype, dest, tag, comm, request)
+                }
             }
             #[doc = $section]
             fn $init(
@@ -344,17 +431,27 @@ export! {
     fn MPI_Irecv(
         buf: *mut c_void, count: c_int, datatype: MPI_Datatype, source: c_int, tag: c_int, comm: MPI_Comm,
         request: *mut MPI_Request,
-    ) raises(comm) {
+    ) -> c_int {
         // SAFETY: the program's arguments.
-        unsafe { irecv(buf, i64::from(count), datatype, source, tag, comm, request) }
+        unsafe {
+            if irecv_shortly(buf, i64::from(count), datatype, source, tag, comm, request) {
+                return MPI_SUCCESS;
+            }
+            irecv("MPI_Irecv", buf, i64::from(count), datatype, source, tag, comm, request)
+        }
     }
     /// MPI 5.0 §3.7.2.
     fn MPI_Irecv_c(
         buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, source: c_int, tag: c_int, comm: MPI_Comm,
         request: *mut MPI_Request,
-    ) raises(comm) {
+    ) -> c_int {
         // SAFETY: the program's arguments.
-        unsafe { irecv(buf, count, datatype, source, tag, comm, request) }
+        unsafe {
+            if irecv_shortly(buf, count, datatype, source, tag, comm, request) {
+                return MPI_SUCCESS;
+            }
+            irecv("MPI_Irecv_c", buf, count, datatype, source, tag, comm, request)
+        }
     }
     /// MPI 5.0 §3.9.
     fn MPI_Recv_init(

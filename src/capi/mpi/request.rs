@@ -2,14 +2,16 @@
 
 use crate::abi::*;
 use crate::capi::args::{list_mut, put, take};
+use crate::capi::boundary;
 use crate::capi::messages::{output, set_status, set_status_of};
-use crate::capi::process::engine;
+use crate::capi::process::{engine, running};
 use crate::capi::requests::{Named, find};
 use crate::capi::types::{MPI_Request, MPI_Status};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::events::quiet;
 use crate::export;
-use crate::p2p::Status;
+use crate::p2p::{Request, Status};
 use core::ffi::c_int;
 
 /// What an array of handles names; all are looked up before anything is waited for.
@@ -105,9 +107,141 @@ unsafe fn take_one(
     error.map_or(Ok(()), Err)
 }
 
+/// The request of a message that a handle names.
+#[inline(always)]
+fn message(engine: &Engine, handle: MPI_Request) -> Option<Request> {
+    u32::try_from(handle).ok().and_then(|id| engine.request(id))
+}
+
+/// The short way of a wait for one message: false, with no outcome taken, if the general way must be gone.
+///
 /// # Safety
 /// As MPI_Wait says.
-#[inline]
+#[inline(always)]
+unsafe fn wait_shortly(request: *mut MPI_Request, status: *mut MPI_Status) -> bool {
+    if !quiet() || request.is_null() {
+        return false;
+    }
+    let Some(engine) = running() else { return false };
+    // SAFETY: the caller's; it is not NULL.
+    let Some(message) = message(engine, unsafe { *request }) else { return false };
+    if message.state().is_active() && engine.wait_complete(message).is_err() {
+        return false;
+    }
+    // SAFETY: the caller's.
+    let taken = engine.take_plainly(message, |got| unsafe { set_status(status, got) });
+    if taken {
+        // SAFETY: the caller's; it is not NULL.
+        unsafe { request.write(MPI_REQUEST_NULL) };
+    }
+    taken
+}
+
+/// The short way of a test of one message that is complete or becomes so at one look: the flag; `None` if the general way
+/// must be gone.
+///
+/// # Safety
+/// As MPI_Test says.
+#[inline(always)]
+unsafe fn test_shortly(request: *mut MPI_Request, status: *mut MPI_Status) -> Option<bool> {
+    if !quiet() || request.is_null() {
+        return None;
+    }
+    let engine = running()?;
+    // SAFETY: the caller's; it is not NULL.
+    let message = message(engine, unsafe { *request })?;
+    if message.state().is_active() && !engine.test_complete(message).ok()? {
+        return Some(false);
+    }
+    // SAFETY: the caller's.
+    if !engine.take_plainly(message, |got| unsafe { set_status(status, got) }) {
+        return None;
+    }
+    // SAFETY: the caller's; it is not NULL.
+    unsafe { request.write(MPI_REQUEST_NULL) };
+    Some(true)
+}
+
+/// How far a request is from being taken plainly.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Far {
+    /// It is null, or can be taken.
+    Ready,
+    /// It is active.
+    Active,
+    /// It is none, or something about it is unusual: the general way must be gone.
+    Unusual,
+}
+
+#[inline(always)]
+fn far(engine: &Engine, handle: MPI_Request) -> Far {
+    match message(engine, handle) {
+        Some(message) if engine.is_plainly_over(message) => Far::Ready,
+        Some(message) if message.state().is_active() => Far::Active,
+        None if handle == MPI_REQUEST_NULL => Far::Ready,
+        _ => Far::Unusual,
+    }
+}
+
+/// The short way of a wait for several messages: false, with no outcome taken, if the general way must be gone.
+///
+/// # Safety
+/// `statuses` is MPI_STATUSES_IGNORE or has an element for each.
+#[inline(always)]
+unsafe fn waitall_shortly(handles: &mut [MPI_Request], statuses: *mut MPI_Status) -> bool {
+    if !quiet() {
+        return false;
+    }
+    let Some(engine) = running() else { return false };
+    // All are looked up before anything is waited for.
+    let mut active = false;
+    for &handle in handles.iter() {
+        match far(engine, handle) {
+            Far::Ready => {}
+            Far::Active => active = true,
+            Far::Unusual => return false,
+        }
+    }
+    if active && !wait_all(engine, handles) {
+        return false;
+    }
+    for (at, handle) in handles.iter_mut().enumerate() {
+        let set = |got: &Status| {
+            // SAFETY: the caller's.
+            unsafe { set_status_of(statuses, at, got) }
+        };
+        match message(engine, *handle) {
+            Some(message) => _ = engine.take_plainly(message, set),
+            None => set(&Status::EMPTY),
+        }
+        *handle = MPI_REQUEST_NULL;
+    }
+    true
+}
+
+/// Waits until all can be taken; false if one cannot, or waiting is senseless.
+fn wait_all(engine: &Engine, handles: &[MPI_Request]) -> bool {
+    let (mut over, mut usual) = (0, true);
+    let waited = engine.wait_while(|| {
+        while let Some(&handle) = handles.get(over) {
+            match far(engine, handle) {
+                Far::Ready => over += 1,
+                Far::Active => return message(engine, handle),
+                Far::Unusual => {
+                    usual = false;
+                    return None;
+                }
+            }
+        }
+        None
+    });
+    usual && waited.is_ok()
+}
+
+/// # Safety
+/// As MPI_Wait says.
+#[cold]
+#[inline(never)]
 unsafe fn wait(request: *mut MPI_Request, status: *mut MPI_Status) -> Result<()> {
     let engine = engine()?;
     // SAFETY: the caller's.
@@ -129,6 +263,8 @@ unsafe fn wait(request: *mut MPI_Request, status: *mut MPI_Status) -> Result<()>
 
 /// # Safety
 /// As MPI_Test says.
+#[cold]
+#[inline(never)]
 unsafe fn test(request: *mut MPI_Request, flag: *mut c_int, status: *mut MPI_Status) -> Result<()> {
     output(flag)?;
     let engine = engine()?;
@@ -151,15 +287,30 @@ unsafe fn test(request: *mut MPI_Request, flag: *mut c_int, status: *mut MPI_Sta
 
 export! {
     /// MPI 5.0 §3.7.3.
-    fn MPI_Wait(request: *mut MPI_Request, status: *mut MPI_Status) raises(MPI_COMM_SELF) {
+    fn MPI_Wait(request: *mut MPI_Request, status: *mut MPI_Status) -> c_int {
         // SAFETY: the program's arguments.
-        unsafe { wait(request, status) }
+        unsafe {
+            if wait_shortly(request, status) {
+                return MPI_SUCCESS;
+            }
+            let run = || boundary::enter("MPI_Wait").and_then(|()| wait(request, status));
+            boundary::outcome(MPI_COMM_SELF, "MPI_Wait", run())
+        }
     }
 
     /// MPI 5.0 §3.7.3.
-    fn MPI_Test(request: *mut MPI_Request, flag: *mut c_int, status: *mut MPI_Status) raises(MPI_COMM_SELF) {
+    fn MPI_Test(request: *mut MPI_Request, flag: *mut c_int, status: *mut MPI_Status) -> c_int {
         // SAFETY: the program's arguments.
-        unsafe { test(request, flag, status) }
+        unsafe {
+            if !flag.is_null()
+                && let Some(over) = test_shortly(request, status)
+            {
+                flag.write(c_int::from(over));
+                return MPI_SUCCESS;
+            }
+            let run = || boundary::enter("MPI_Test").and_then(|()| test(request, flag, status));
+            boundary::outcome(MPI_COMM_SELF, "MPI_Test", run())
+        }
     }
 
     /// MPI 5.0 §3.7.5.
@@ -169,6 +320,10 @@ export! {
         let engine = engine()?;
         // SAFETY: an array of `count` requests.
         let handles = unsafe { list_mut(array_of_requests, count) }?;
+        // SAFETY: an array of `count` statuses, or MPI_STATUSES_IGNORE.
+        if unsafe { waitall_shortly(handles, array_of_statuses) } {
+            return Ok(());
+        }
         let named = find_all(engine, handles)?;
         for one in &named {
             match one {

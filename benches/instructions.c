@@ -1,0 +1,267 @@
+/* instructions.c: user-space instructions of MPI calls on an 8-byte message, counted one by one.
+ *
+ *   mpiexec -n 2 instructions         a line "case=… calls=… instructions=…" for each case (rank 0)
+ *
+ * Written against MPI alone, so that any library's calls are counted by the same tool. A child process single-steps
+ * rank 0 while a word of shared memory says that what happens is to be counted. What a call needs from
+ * the partner has happened before it: it does not wait, so that the count is a property of the code, and neither of the machine
+ * nor of its load; where the partner was late all the same the count is larger, so the least of many is told. With INSTRUCTIONS_TRACE=FILE and INSTRUCTIONS_CASE=NAME the addresses of one run of that case are
+ * written to FILE, one a line, after the line that /proc/self/maps has for each loaded object; .ci/instructions reads them. */
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { ROUNDS = 32, WINDOW = 64, TAG = 3, GO = 4, KEPT = 1 << 20 };
+
+static struct shared {
+    volatile int allowed, attached, counting;
+    volatile long steps;
+    unsigned long at[KEPT];
+} *shared;
+
+/* Steps through what is counted, and lets the rank run freely otherwise, until it ends. */
+static void count(pid_t rank)
+{
+    int status;
+    while (!shared->allowed) usleep(1000);
+    if (ptrace(PTRACE_ATTACH, rank, 0, 0) != 0) {
+        perror("instructions: ptrace");
+        shared->attached = -1;
+        _exit(2);
+    }
+    waitpid(rank, &status, __WALL);
+    shared->attached = 1;
+    while (!WIFEXITED(status) && !WIFSIGNALED(status)) {
+        struct user_regs_struct registers;
+        /* A signal that came meanwhile is for the rank. */
+        int signal = WSTOPSIG(status) == SIGTRAP || WSTOPSIG(status) == SIGSTOP ? 0 : WSTOPSIG(status);
+        int counted = shared->counting;
+        if (counted && shared->steps < KEPT && ptrace(PTRACE_GETREGS, rank, 0, &registers) == 0)
+            shared->at[shared->steps] = registers.rip;
+        if (ptrace(counted ? PTRACE_SINGLESTEP : PTRACE_CONT, rank, 0, signal) != 0) _exit(2);
+        if (waitpid(rank, &status, __WALL) != rank) _exit(2);
+        if (counted) shared->steps++;
+    }
+    _exit(0);
+}
+
+static MPI_Comm world;
+static MPI_Request requests[WINDOW];
+static long out[WINDOW], in[WINDOW];
+
+static void send(int tag) { MPI_Send(out, 1, MPI_LONG, 1, tag, world); }
+static void send_many(int n) { for (int i = 0; i < n; i++) MPI_Send(out, 1, MPI_LONG, 0, TAG, world); }
+static void receive_many(int n) { for (int i = 0; i < n; i++) MPI_Recv(in, 1, MPI_LONG, 0, TAG, world, MPI_STATUS_IGNORE); }
+static void await(int tag) { MPI_Recv(in, 1, MPI_LONG, 0, tag, world, MPI_STATUS_IGNORE); }
+
+/* Asks the partner for what it has to do, and gives it the time. */
+static void go(void)
+{
+    send(GO);
+    usleep(2000);
+}
+
+/* What is counted: `begin` or `resume`, and `end`, stand around it. */
+static void resume(void)
+{
+    shared->counting = 1;
+    __asm__ volatile("int3");
+}
+
+static void begin(void)
+{
+    shared->steps = 0;
+    resume();
+}
+
+static long end(void)
+{
+    shared->counting = 0;
+    return shared->steps;
+}
+
+static long count_nothing(void)
+{
+    begin();
+    return end();
+}
+
+static long count_send(void) { go(); begin(); send(TAG); return end(); }
+
+static long receive_from(int source, int tag)
+{
+    begin();
+    MPI_Recv(in, 1, MPI_LONG, source, tag, world, MPI_STATUS_IGNORE);
+    return end();
+}
+
+static long count_recv(void) { go(); return receive_from(1, TAG); }
+static long count_recv_any(void) { go(); return receive_from(MPI_ANY_SOURCE, MPI_ANY_TAG); }
+
+static long count_recv_unexpected(void)
+{
+    int flag;
+    go();
+    /* To find nothing is to have looked at everything that has come. */
+    for (int i = 0; i < 4; i++) MPI_Iprobe(MPI_ANY_SOURCE, 77, world, &flag, MPI_STATUS_IGNORE);
+    return receive_from(1, TAG);
+}
+
+static long count_isend(void)
+{
+    go();
+    begin();
+    MPI_Isend(out, 1, MPI_LONG, 1, TAG, world, requests);
+    MPI_Wait(requests, MPI_STATUS_IGNORE);
+    return end();
+}
+
+static long count_irecv_there(void)
+{
+    go();
+    begin();
+    MPI_Irecv(in, 1, MPI_LONG, 1, TAG, world, requests);
+    MPI_Wait(requests, MPI_STATUS_IGNORE);
+    return end();
+}
+
+static long count_irecv_posted(int source, int tag)
+{
+    begin();
+    MPI_Irecv(in, 1, MPI_LONG, source, tag, world, requests);
+    end();
+    go();
+    resume();
+    MPI_Wait(requests, MPI_STATUS_IGNORE);
+    return end();
+}
+
+static long count_irecv(void) { return count_irecv_posted(1, TAG); }
+static long count_irecv_any(void) { return count_irecv_posted(MPI_ANY_SOURCE, MPI_ANY_TAG); }
+
+static long count_window_send(void)
+{
+    go();
+    begin();
+    for (int i = 0; i < WINDOW; i++) MPI_Isend(out + i, 1, MPI_LONG, 1, TAG, world, requests + i);
+    MPI_Waitall(WINDOW, requests, MPI_STATUSES_IGNORE);
+    return end();
+}
+
+static long count_window_receive(void)
+{
+    begin();
+    for (int i = 0; i < WINDOW; i++) MPI_Irecv(in + i, 1, MPI_LONG, 1, TAG, world, requests + i);
+    end();
+    go();
+    resume();
+    MPI_Waitall(WINDOW, requests, MPI_STATUSES_IGNORE);
+    return end();
+}
+
+static long count_window_there(void)
+{
+    go();
+    begin();
+    for (int i = 0; i < WINDOW; i++) MPI_Irecv(in + i, 1, MPI_LONG, 1, TAG, world, requests + i);
+    MPI_Waitall(WINDOW, requests, MPI_STATUSES_IGNORE);
+    return end();
+}
+
+/* Messages of a run; those that the partner receives and sends in it. */
+static const struct {
+    const char *name, *calls;
+    long (*run)(void);
+    int messages, receives, sends;
+} cases[] = {
+    {"send", "MPI_Send", count_send, 1, 1, 0},
+    {"recv", "MPI_Recv", count_recv, 1, 0, 1},
+    {"recv-any", "MPI_Recv(ANY_SOURCE,ANY_TAG)", count_recv_any, 1, 0, 1},
+    {"recv-unexpected", "MPI_Recv", count_recv_unexpected, 1, 0, 1},
+    {"isend", "MPI_Isend+MPI_Wait", count_isend, 1, 1, 0},
+    {"irecv-there", "MPI_Irecv+MPI_Wait", count_irecv_there, 1, 0, 1},
+    {"irecv", "MPI_Irecv+MPI_Wait", count_irecv, 1, 0, 1},
+    {"irecv-any", "MPI_Irecv(ANY_SOURCE,ANY_TAG)+MPI_Wait", count_irecv_any, 1, 0, 1},
+    {"window-send", "(64*MPI_Isend+MPI_Waitall)/64", count_window_send, WINDOW, WINDOW, 0},
+    {"window-receive", "(64*MPI_Irecv+MPI_Waitall)/64", count_window_receive, WINDOW, 0, WINDOW},
+    {"window-there", "(64*MPI_Irecv+MPI_Waitall)/64", count_window_there, WINDOW, 0, WINDOW},
+};
+enum { CASES = sizeof cases / sizeof *cases };
+
+/* A window takes long to step through. */
+static int rounds(int i) { return cases[i].messages == 1 ? ROUNDS : ROUNDS / 8; }
+
+/* Writes the addresses of the run that has just been, and what was loaded where. */
+static void trace(const char *name)
+{
+    const char *path = getenv("INSTRUCTIONS_TRACE"), *wanted = getenv("INSTRUCTIONS_CASE");
+    char line[4096];
+    if (!path || !wanted || strcmp(wanted, name) != 0) return;
+    FILE *to = fopen(path, "w"), *maps = fopen("/proc/self/maps", "r");
+    if (!to || !maps) {
+        perror(path);
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    while (fgets(line, sizeof line, maps)) if (strstr(line, "r-xp")) fprintf(to, "map %s", line);
+    for (long i = 0; i < shared->steps && i < KEPT; i++) fprintf(to, "%lx\n", shared->at[i]);
+    fclose(to);
+    fclose(maps);
+}
+
+static void measure(void)
+{
+    long empty = count_nothing();
+    for (int i = 0; i < CASES; i++) {
+        long least = KEPT;
+        for (int j = 0; j < rounds(i); j++) {
+            long count = cases[i].run();
+            if (count >= least) continue;
+            least = count;
+            trace(cases[i].name);
+        }
+        printf("case=%s calls=%s instructions=%ld\n", cases[i].name, cases[i].calls, (least - empty) / cases[i].messages);
+    }
+}
+
+static void partner(void)
+{
+    for (int i = 0; i < CASES; i++) {
+        for (int j = 0; j < rounds(i); j++) {
+            await(GO);
+            send_many(cases[i].sends);
+            receive_many(cases[i].receives);
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    int rank;
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    world = MPI_COMM_WORLD;
+    if (rank == 1) {
+        partner();
+        MPI_Finalize();
+        return 0;
+    }
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pid_t self = getpid(), child = fork();
+    if (child == 0) count(self);
+    prctl(PR_SET_PTRACER, child, 0, 0, 0);
+    shared->allowed = 1;
+    while (!shared->attached) usleep(1000);
+    if (shared->attached < 0) MPI_Abort(MPI_COMM_WORLD, 2);
+    measure();
+    MPI_Finalize();
+    return 0;
+}

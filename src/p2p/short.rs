@@ -1,0 +1,482 @@
+//! The short ways: small messages of plain bytes on a channel that nobody observes.
+//!
+//! Each does what the general way does, in the same order, where nothing unusual stands in between: no event site is
+//! passed, no datatype packed, no peer answered. A short way that cannot be taken says so and has done nothing; the caller
+//! then takes the general one, which finds out what is unusual. So nothing here can fail.
+//!
+//! All of it is compiled twice: with locks, and without (the elision rule of [`crate::sync::Elided`]), so that below
+//! MPI_THREAD_MULTIPLE not even a branch is left of them. `SHARED` is [`Engine::shared`].
+
+use super::args::{self, Run};
+use super::channel::{Arrived, Channel, Payload};
+use super::outbox::{copy_out, unpack};
+use super::recv::pattern;
+use crate::abi;
+use crate::comm::Comm;
+use crate::engine::Engine;
+use crate::job::telemetry::Protocol;
+use crate::matching::Envelope;
+use crate::progress::From;
+use crate::request::{Operation, Ref, Stage, Status};
+use crate::ring::{Header, INLINE};
+use crate::wire::Kind;
+use core::ptr::NonNull;
+
+/// How often a receive that need not wait looks for its message in the ring.
+const ONCE: u32 = 1;
+
+impl Engine {
+    /// The short way of a blocking send: no request. False, with nothing done, if it cannot be taken.
+    ///
+    /// # Safety
+    ///
+    /// `addr` is valid for reads of `bytes` bytes.
+    #[inline(always)]
+    pub unsafe fn send_at_once(
+        &self,
+        channel: &Channel,
+        comm: &Comm,
+        addr: *const u8,
+        bytes: usize,
+        dest: i32,
+        tag: i32,
+    ) -> bool {
+        // SAFETY: the caller's promise.
+        !channel.observed() && unsafe { self.send_unobserved(channel, comm, addr, bytes, dest, tag) }
+    }
+
+    /// As [`Self::send_at_once`], where the caller knows already that nobody observes the channel.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::send_at_once`].
+    #[inline(always)]
+    pub unsafe fn send_unobserved(
+        &self,
+        channel: &Channel,
+        comm: &Comm,
+        addr: *const u8,
+        bytes: usize,
+        dest: i32,
+        tag: i32,
+    ) -> bool {
+        if self.shared {
+            // SAFETY: the caller's promise.
+            return unsafe { self.send_shared(channel, comm, addr, bytes, dest, tag) };
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.send_in::<false>(channel, comm, addr, bytes, dest, tag) }
+    }
+
+    /// # Safety
+    ///
+    /// As [`Self::send_at_once`].
+    #[inline(never)]
+    unsafe fn send_shared(
+        &self,
+        channel: &Channel,
+        comm: &Comm,
+        addr: *const u8,
+        bytes: usize,
+        dest: i32,
+        tag: i32,
+    ) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { self.send_in::<true>(channel, comm, addr, bytes, dest, tag) }
+    }
+
+    /// # Safety
+    ///
+    /// As [`Self::send_at_once`].
+    #[inline(always)]
+    unsafe fn send_in<const SHARED: bool>(
+        &self,
+        channel: &Channel,
+        comm: &Comm,
+        addr: *const u8,
+        bytes: usize,
+        dest: i32,
+        tag: i32,
+    ) -> bool {
+        if bytes > self.config.eager_limit() {
+            return false;
+        }
+        let to = comm.world_rank_of(dest);
+        let header =
+            Header { kind: Kind::Eager as u8, context: channel.context(), tag, source: comm.rank(), id: 0 };
+        self.push_at_once::<SHARED>(to, header, addr, bytes)
+    }
+
+    /// The short way of a send whose request is complete when its user gets it. `None`, with nothing done, if it cannot
+    /// be taken.
+    ///
+    /// # Safety
+    ///
+    /// `run` is valid for reads.
+    #[inline(always)]
+    pub unsafe fn isend_unobserved(&self, comm: &Comm, run: &Run, dest: i32, tag: i32) -> Option<Ref> {
+        if self.shared {
+            // SAFETY: the caller's promise.
+            return unsafe { self.isend_shared(comm, run, dest, tag) };
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.isend_in::<false>(comm, run, dest, tag) }
+    }
+
+    /// # Safety
+    ///
+    /// As [`Self::isend_unobserved`].
+    #[inline(never)]
+    unsafe fn isend_shared(&self, comm: &Comm, run: &Run, dest: i32, tag: i32) -> Option<Ref> {
+        // SAFETY: the caller's promise.
+        unsafe { self.isend_in::<true>(comm, run, dest, tag) }
+    }
+
+    /// # Safety
+    ///
+    /// As [`Self::isend_unobserved`].
+    #[inline(always)]
+    unsafe fn isend_in<const SHARED: bool>(
+        &self,
+        comm: &Comm,
+        run: &Run,
+        dest: i32,
+        tag: i32,
+    ) -> Option<Ref> {
+        if run.bytes > self.config.eager_limit() {
+            return None;
+        }
+        let channel = comm.p2p();
+        let to = comm.world_rank_of(dest);
+        let request = self.requests.take(SHARED)?;
+        let header = Header {
+            kind: Kind::Eager as u8,
+            context: channel.context(),
+            tag,
+            source: comm.rank(),
+            id: request.id(),
+        };
+        if !self.push_at_once::<SHARED>(to, header, run.addr, run.bytes) {
+            self.requests.release(request, SHARED);
+            return None;
+        }
+        channel.retain(SHARED);
+        // SAFETY: request rule 2: just taken; nobody answers an eager send.
+        let body = unsafe { request.body() };
+        args::fill_run(body, Operation::Send, run, comm, (dest, to), tag);
+        body.channel = Some(NonNull::from(channel));
+        body.status = Status::EMPTY;
+        body.stage = Stage::Done;
+        request.state().complete_at_once();
+        Some(request)
+    }
+
+    /// As [`Self::receive_unobserved`] if nobody observes the communicator, and `source` is a rank.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::receive_unobserved`].
+    #[inline]
+    pub unsafe fn receive_at_once(
+        &self,
+        comm: &Comm,
+        addr: *mut u8,
+        room: usize,
+        source: i32,
+        tag: i32,
+    ) -> Option<Status> {
+        if source < 0 || comm.p2p().observed() {
+            return None;
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.receive_unobserved(comm.p2p(), comm, addr, room, source, tag) }
+    }
+
+    /// The short way of a blocking receive of bytes, from a rank or from any, on a channel that nobody observes: no
+    /// request. The message is unexpected already, or it is the next one in its sender's ring, for which this waits a
+    /// moment. `None`, with nothing done, in all other cases, and where something else wants progress.
+    ///
+    /// # Safety
+    ///
+    /// `addr` is valid for writes of `room` bytes, untouched by others until the call returns.
+    #[inline]
+    pub unsafe fn receive_unobserved(
+        &self,
+        channel: &Channel,
+        comm: &Comm,
+        addr: *mut u8,
+        room: usize,
+        source: i32,
+        tag: i32,
+    ) -> Option<Status> {
+        if self.shared {
+            // SAFETY: the caller's promise.
+            return unsafe { self.receive_unexpected(channel, addr, room, source, tag) };
+        }
+        let mut queues = channel.queues.lock(false);
+        if !queues.unexpected.is_empty() {
+            let fits = |arrived: &Arrived| is_plain(arrived, room);
+            if let Some(found) = queues.unexpected.take_if(&pattern(source, tag), fits)? {
+                drop(queues);
+                // SAFETY: the caller's promise; it fits.
+                return Some(unsafe { self.hand_over(channel, found, addr) }.0);
+            }
+        }
+        // What comes may be for a receive that was posted before.
+        if !queues.posted.is_empty() || self.wants_progress() {
+            return None;
+        }
+        // SAFETY: the caller's promise.
+        let got = unsafe {
+            self.receive_from_ring(channel, comm, (addr, room), source, tag, self.config.listens())
+        };
+        got.map(|(status, _)| status)
+    }
+
+    /// As [`Self::receive_unobserved`] where several threads may be inside: the rings may be in other hands.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::receive_unobserved`].
+    #[inline(never)]
+    unsafe fn receive_unexpected(
+        &self,
+        channel: &Channel,
+        addr: *mut u8,
+        room: usize,
+        source: i32,
+        tag: i32,
+    ) -> Option<Status> {
+        let mut queues = channel.queues.lock(true);
+        let fits = |arrived: &Arrived| is_plain(arrived, room);
+        let found = queues.unexpected.take_if(&pattern(source, tag), fits)??;
+        drop(queues);
+        // SAFETY: the caller's promise; it fits.
+        Some(unsafe { self.hand_over(channel, found, addr) }.0)
+    }
+
+    /// Whether something waits for progress that a look into one ring does not make.
+    #[inline(always)]
+    fn wants_progress(&self) -> bool {
+        self.has_backlog::<false>() || self.has_background()
+    }
+
+    /// Gives an unexpected message that fits to a receive: its status, and the sender's rank in the job.
+    ///
+    /// # Safety
+    ///
+    /// `addr` is valid for writes of the message's bytes.
+    #[inline]
+    unsafe fn hand_over(
+        &self,
+        channel: &Channel,
+        (envelope, arrived): (Envelope, Arrived),
+        addr: *mut u8,
+    ) -> (Status, u32) {
+        self.note_unexpected(channel, -1, arrived.held());
+        let bytes = match &arrived.payload {
+            Payload::Small(len, bytes) => &bytes[..usize::from(*len)],
+            Payload::Whole(bytes) => bytes,
+            Payload::Announced { .. } | Payload::Local(_) => &[],
+        };
+        // SAFETY: the caller's promise; the engine's memory is none of the buffer.
+        unsafe { copy_out(bytes, addr) };
+        self.count_received(protocol_of(bytes.len()), bytes.len());
+        (status_of(envelope.source, envelope.tag, bytes.len()), arrived.world)
+    }
+
+    /// Takes the next message out of its sender's ring if it is the wanted one, straight to its buffer: its status, and the
+    /// sender's rank in the job. The caller has
+    /// seen that no receive is posted that could want it, that none is unexpected, and that nothing wants progress.
+    ///
+    /// # Safety
+    ///
+    /// The buffer is valid for writes, untouched by others until the call returns.
+    #[inline]
+    unsafe fn receive_from_ring(
+        &self,
+        channel: &Channel,
+        comm: &Comm,
+        (addr, room): (*mut u8, usize),
+        source: i32,
+        tag: i32,
+        listens: u32,
+    ) -> Option<(Status, u32)> {
+        let context = channel.context();
+        let wanted = |header: &Header, len: usize| {
+            header.kind == Kind::Eager as u8
+                && header.context == context
+                && (header.source == source as u32 || source < 0)
+                && (header.tag == tag || (tag == abi::MPI_ANY_TAG && header.tag >= 0))
+                && len <= room
+        };
+        let from = if source < 0 { From::Anybody } else { From::Peer(comm.world_rank_of(source)) };
+        let mut incoming = self.incoming.lock(false);
+        let (header, bytes, world) = incoming.take_direct(self, from, listens, wanted, |data| {
+            // SAFETY: the caller's promise; the length was wanted, so it is at most `room`; the ring is none of the buffer.
+            unsafe { copy_out(data, addr) };
+        })?;
+        self.count_received(protocol_of(bytes), bytes);
+        Some((status_of(header.source, header.tag, bytes), world))
+    }
+
+    /// The short way of starting a receive, from a rank or from any. `None`, with nothing done, if it cannot be taken.
+    ///
+    /// # Safety
+    ///
+    /// `run` is valid for writes, and untouched by others until the request is complete.
+    #[inline(always)]
+    pub unsafe fn irecv_unobserved(&self, comm: &Comm, run: &Run, source: i32, tag: i32) -> Option<Ref> {
+        if self.shared {
+            // SAFETY: the caller's promise.
+            return unsafe { self.irecv_shared(comm, run, source, tag) };
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.irecv_in::<false>(comm, run, source, tag) }
+    }
+
+    /// # Safety
+    ///
+    /// As [`Self::irecv_unobserved`].
+    #[inline(never)]
+    unsafe fn irecv_shared(&self, comm: &Comm, run: &Run, source: i32, tag: i32) -> Option<Ref> {
+        // SAFETY: the caller's promise.
+        unsafe { self.irecv_in::<true>(comm, run, source, tag) }
+    }
+
+    /// # Safety
+    ///
+    /// As [`Self::irecv_unobserved`].
+    #[inline(always)]
+    unsafe fn irecv_in<const SHARED: bool>(
+        &self,
+        comm: &Comm,
+        run: &Run,
+        source: i32,
+        tag: i32,
+    ) -> Option<Ref> {
+        let request = self.requests.take(SHARED)?;
+        let channel = comm.p2p();
+        let mut queues = channel.queues.lock(SHARED);
+        let mut got = None;
+        if !queues.unexpected.is_empty() {
+            let fits = |arrived: &Arrived| is_plain(arrived, run.bytes);
+            let Some(found) = queues.unexpected.take_if(&pattern(source, tag), fits) else {
+                self.requests.release(request, SHARED);
+                return None;
+            };
+            // SAFETY: the caller's promise; it fits.
+            got = found.map(|found| unsafe { self.hand_over(channel, found, run.addr) });
+        }
+        if !SHARED && got.is_none() && queues.posted.is_empty() && !self.wants_progress() {
+            let buffer = (run.addr, run.bytes);
+            // SAFETY: the caller's promise.
+            got = unsafe { self.receive_from_ring(channel, comm, buffer, source, tag, ONCE) };
+        }
+        channel.retain(SHARED);
+        // SAFETY: request rule 2: just taken, and not yet in a queue.
+        let body = unsafe { request.body() };
+        let world = if source < 0 { u32::MAX } else { comm.world_rank_of(source) };
+        args::fill_run(body, Operation::Receive, run, comm, (source, world), tag);
+        body.channel = Some(NonNull::from(channel));
+        if let Some((status, world)) = got {
+            (body.peer, body.tag, body.world) = (status.source, status.tag, world);
+            body.total = status.bytes as usize;
+            body.status = status;
+            body.stage = Stage::Done;
+            request.state().complete_at_once();
+        } else {
+            request.state().activate();
+            body.stage = Stage::Posted(queues.posted.insert(pattern(source, tag), request));
+            self.note_posted(channel, 1);
+        }
+        Some(request)
+    }
+
+    /// The short way of a small message to its receive, or among the unexpected ones. False, with nothing done, if
+    /// somebody observes its channel, or there is none yet.
+    #[inline(always)]
+    pub(crate) fn arrive_unobserved<const SHARED: bool>(
+        &self,
+        from: u32,
+        header: &Header,
+        data: &[u8],
+    ) -> bool {
+        let Some(channel) = self.channels.get(header.context) else { return false };
+        // SAFETY: as in `match_posted`.
+        let channel = unsafe { channel.as_ref() };
+        if channel.observed() {
+            return false;
+        }
+        let envelope = Envelope { source: header.source, tag: header.tag };
+        let mut queues = channel.queues.lock(SHARED);
+        let Some((_, request)) = queues.posted.take(&envelope) else {
+            let payload = Payload::copy(data);
+            let arrived = Arrived { world: from, id: header.id, synchronous: false, event_id: 0, payload };
+            self.note_unexpected(channel, 1, arrived.held());
+            queues.unexpected.insert(envelope, arrived);
+            return true;
+        };
+        self.note_posted(channel, -1);
+        // SAFETY: request rule 2: taken from the queue, so it is ours.
+        let body = unsafe { request.body() };
+        body.peer = header.source as i32;
+        body.tag = header.tag;
+        body.world = from;
+        body.total = data.len();
+        let taken = data.len().min(body.bytes);
+        // SAFETY: the user's buffer stays valid until the request completes; `taken` fits.
+        unsafe { unpack(body, 0, &data[..taken]) };
+        self.count_received(protocol_of(data.len()), taken);
+        if data.len() > body.bytes {
+            // What is wrong with it is told where all receives end.
+            self.finish_receive(request, data.len());
+        } else {
+            body.status = status_of(header.source, header.tag, data.len());
+            body.stage = Stage::Done;
+            self.complete(request, SHARED);
+        }
+        true
+    }
+
+    /// The outcome of a request that is complete, did not fail and does not persist, on a face where nobody listens to
+    /// anything: `look` sees its status, and the request is gone. False, with nothing done, in all other cases.
+    #[inline(always)]
+    pub fn take_plainly(&self, request: Ref, look: impl FnOnce(&Status)) -> bool {
+        let plain = self.is_plainly_over(request);
+        if plain {
+            // SAFETY: request rule 2: complete, so it is its user's.
+            look(unsafe { &request.body().status });
+            self.release_request(request);
+        }
+        plain
+    }
+
+    /// Whether [`Self::take_plainly`] would take its outcome.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_plainly_over(&self, request: Ref) -> bool {
+        // SAFETY: request rule 2: complete, so it is its user's.
+        request.state().is_complete() && !unsafe { request.body() }.owns()
+    }
+}
+
+/// Whether an unexpected message is here as a whole, fits, and nobody awaits an answer.
+#[inline(always)]
+fn is_plain(arrived: &Arrived, room: usize) -> bool {
+    match &arrived.payload {
+        Payload::Small(len, _) => usize::from(*len) <= room && !arrived.synchronous,
+        Payload::Whole(bytes) => bytes.len() <= room && !arrived.synchronous,
+        Payload::Announced { .. } | Payload::Local(_) => false,
+    }
+}
+
+#[inline(always)]
+fn status_of(source: u32, tag: i32, bytes: usize) -> Status {
+    Status { source: source as i32, tag, bytes: bytes as u64, ..Status::EMPTY }
+}
+
+#[inline(always)]
+fn protocol_of(bytes: usize) -> Protocol {
+    if bytes <= INLINE { Protocol::Inline } else { Protocol::Eager }
+}
