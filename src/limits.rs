@@ -36,7 +36,7 @@ const _: () = assert!(PAGE.is_multiple_of(APART));
 /// Sources of MPI_T events: the buffers, and threads beside each other. Events of more threads are told of the buffers' source.
 pub const EVENT_SOURCES: usize = 1024;
 
-/// Most entries of an MPI_T event buffer; about 100 bytes each.
+/// Most entries of an MPI_T event buffer; at most 120 bytes each.
 pub const EVENT_BUFFER: usize = 1 << 20;
 const _: () = assert!(AREA_SLOT.is_multiple_of(APART) && AREA_PART.is_multiple_of(PAGE));
 // The rule that a part is free again counts on rounds between two uses of it that are not under way any more.

@@ -19,6 +19,9 @@ pub struct Moment {
     detail: Detail<'static>,
 }
 
+/// With its turn, what an entry of a buffer takes.
+const _: () = assert!(size_of::<Moment>() + size_of::<u64>() <= 120);
+
 /// Of a name only the length is an element: this is what is left of any name.
 const BLANKS: &str = match core::str::from_utf8(&[b' '; crate::abi::MPI_MAX_OBJECT_NAME as usize]) {
     Ok(blanks) => blanks,
