@@ -5,7 +5,11 @@
 //! Time:  11 seconds on two cores, all models together.
 //!
 //! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time):
-//! Release, and Acquire, of a place's turn in `Producer::push`; the same in `Consumer::take`.
+//! Release, and Acquire, of a place's turn in `Producer::push`; the same in `Consumer::take`; the count of a drop; each fence of
+//! `Choice::set` and `Choice::get`; the Release of the version, and both its Acquires.
+//!
+//! Not shown: Release of the claim and Acquire in `Consumer::claimed`, which order drops before later entries. The drops are taken
+//! by an exchange, and loom's exchanges read the newest value, whatever is ordered; the language promises that to ordered ones alone.
 //!
 //! An entry lies in a loom cell: loom fails a model in which it is written and read, or written twice, without an edge between.
 #![cfg(perusal_loom)]
