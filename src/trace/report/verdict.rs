@@ -170,13 +170,18 @@ fn unexpected_queue(report: &Report) -> Option<Finding> {
         duration(queue.residence.mean()),
         duration(queue.residence.max),
     );
-    if let Some((from, messages, sent)) = main_source(report, high.rank) {
-        text += &format!(
-            ". {} of {} that came too early there are from rank {from} ({})",
-            count(messages),
-            count(queue.entries),
-            bytes(sent)
-        );
+    let sources = report.matrix.cells.iter().filter(|cell| cell.1 == high.rank && cell.4 > 0);
+    match sources.clone().max_by_key(|cell| cell.4) {
+        Some(&(from, _, _, _, messages, sent)) if messages.saturating_mul(2) >= queue.entries => {
+            text += &format!(
+                ". {} of {} that came too early there are from rank {from} ({})",
+                count(messages),
+                count(queue.entries),
+                bytes(sent)
+            );
+        }
+        Some(_) => text += &format!(". They come from {}", counted(sources.count() as u64, "rank")),
+        None => {}
     }
     let others: Vec<u32> = report
         .ranks
@@ -190,12 +195,6 @@ fn unexpected_queue(report: &Report) -> Option<Finding> {
     }
     text.push('.');
     Some(Finding { kind: "unexpected-queue", rank: Some(high.rank), cost_ns: 0, text })
-}
-
-/// Who sent most of a rank's unexpected messages: the rank, messages, bytes.
-fn main_source(report: &Report, to: u32) -> Option<(u32, u64, u64)> {
-    let cells = report.matrix.cells.iter().filter(|cell| cell.1 == to && cell.4 > 0);
-    cells.max_by_key(|cell| cell.4).map(|cell| (cell.0, cell.4, cell.5))
 }
 
 fn posted_queue(report: &Report) -> Option<Finding> {

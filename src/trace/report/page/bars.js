@@ -30,27 +30,28 @@ function quantile(d, part, edges) {
 
 const HISTOGRAM = 190;
 function histogram(title, pick, edges, label, hue, width) {
-  const d = together(pick), left = 48, right = 12, top = 8, bottom = 34, plot = width - left - right, height = HISTOGRAM;
-  if (d.count === 0) return [html("h3", {}, title), none("None.")];
+  const d = together(pick), left = 48, right = 26, top = 8, bottom = 34, plot = width - left - right, height = HISTOGRAM;
+  if (d.count === 0) return none("None on the ranks shown.");
   const first = d.histogram[0][0], last = d.histogram.at(-1)[0], shown = Math.max(12, last - first + 1), start = Math.max(0, Math.min(first, first - Math.floor((shown - (last - first + 1)) / 2)));
   const most = Math.max(...d.histogram.map(([, n]) => n)), room = height - top - bottom, bin = plot / shown;
   const y = (n) => top + room - room * (n <= 0 ? 0 : bars.log ? (Math.log10(n) + 0.3) / (Math.log10(most) + 0.3) : n / most);
   const decades = Array.from({ length: Math.floor(Math.log10(most)) + 1 }, (_, i) => 10 ** i);
-  const marks = bars.log ? decades.filter((_, i) => decades.length < 6 || i % 2 === 0) : countTicks(most, 4);
+  const marks = bars.log && most >= 10 ? decades.filter((_, i) => decades.length < 6 || i % 2 === 0) : countTicks(most, 4);
   const xLabels = [];
   let lastX = -Infinity;
   for (let i = 0; i <= shown; i++) {
     const edge = edges[start + i];
     if (edge === undefined) break;
-    const major = edge === 0 || Number.isInteger(Math.log10(edge)) || (shown <= 14 && i % 2 === 0), x = left + i * bin;
-    if (major && x - lastX > 52) { xLabels.push([x, edge]); lastX = x; }
+    const lead = edge / 10 ** Math.floor(Math.log10(edge) + 1e-9), x = left + i * bin;
+    const major = edge === 0 || lead === 1 || (shown <= 20 && (lead === 2 || lead === 5));
+    if (major && x - lastX > 48) { xLabels.push([x, edge]); lastX = x; }
   }
   const shape = d.histogram.map(([b, n]) => {
     const from = edges[b], to = edges[b + 1], range = label === show.ns ? `${label(from)} to ${to === undefined ? "∞" : label(to)}` : to - from === 1 ? label(from) : `${label(from)} to ${label(to - 1)}`;
     return svg("rect", { x: left + (b - start) * bin + 0.5, y: y(n), width: Math.max(1, bin - 1.5), height: top + room - y(n), rx: 1.5, fill: `var(--${hue})`, "data-tip": `${range}\n${show.count(n)} (${show.share(n / d.count)})` });
   });
-  const words = `${show.count(d.count)} in all: median ≈ ${label(Math.round(quantile(d, .5, edges)))}, 99\u202f% below ≈ ${label(Math.round(quantile(d, .99, edges)))}, longest ${label(d.max)}`;
-  return [html("h3", {}, title), html("p", { class: "none" }, words.replace("longest", label === show.ns ? "longest" : "most")),
+  const words = `${show.count(d.count)} in all: median ≈ ${label(Math.round(quantile(d, .5, edges)))}, 99\u202f% below ≈ ${label(Math.round(quantile(d, .99, edges)))}, ${label === show.ns ? "longest" : "most"} ${label(d.max)}`;
+  return [html("figcaption", {}, words),
     svg("svg", { width, height, role: "img", "aria-label": `${title}: ${words}` },
       marks.map((n) => [svg("line", { class: "grid", x1: left, x2: left + plot, y1: y(n), y2: y(n) }), svg("text", { x: left - 6, y: y(n) + 4, "text-anchor": "end" }, short(n))]),
       svg("line", { class: "axis", x1: left, x2: left + plot, y1: top + room, y2: top + room }), shape,
@@ -115,8 +116,8 @@ function residenceSection() {
   node.append(html("div", { class: "pick" }, tickbox("logarithmic counts (all histograms)", true, (on) => { bars.log = on; redrawAll(); })));
   const pair = html("div", { class: "pair", id: "residence-histograms" });
   node.append(pair);
-  figure(pair, html("b", {}, "Residence in the unexpected queue"), (w) => histogram("Messages, until a receive took them", (r) => r.unexpected.residence, report.edges.time, show.ns, "unexpected", w));
-  figure(pair, html("b", {}, "Residence in the posted queue"), (w) => histogram("Receives, until their message came", (r) => r.posted.residence, report.edges.time, show.ns, "posted", w));
+  figure(pair, [html("b", {}, "Residence in the unexpected queue. "), "Messages, until a receive took them."], (w) => histogram("Residence in the unexpected queue", (r) => r.unexpected.residence, report.edges.time, show.ns, "unexpected", w));
+  figure(pair, [html("b", {}, "Residence in the posted queue. "), "Receives, until their message came."], (w) => histogram("Residence in the posted queue", (r) => r.posted.residence, report.edges.time, show.ns, "posted", w));
   node.append(asTable("Both histograms as a table (ranks that are shown)", () => histogramTable([["unexpected queue", (r) => r.unexpected.residence], ["posted queue", (r) => r.posted.residence]], report.edges.time, show.ns)));
   node.append(html("h3", {}, "Lifetimes per rank"));
   rankFigure(node, "lifetimes", "Lifetime on each rank.", {
@@ -132,8 +133,8 @@ function searchSection() {
   const pair = html("div", { class: "pair", id: "search-histograms" });
   node.append(pair);
   const shape = [["unexpected", "Unexpected queue"], ["posted", "Posted queue"]];
-  for (const [name, title] of shape) figure(pair, html("b", {}, `${title}: time of a search`), (w) => histogram("Time", (r) => r[name].search_time, report.edges.time, show.ns, name, w));
-  for (const [name, title] of shape) figure(pair, html("b", {}, `${title}: depth of a search`), (w) => histogram("Entries compared", (r) => r[name].search_depth, report.edges.count, show.count, name, w));
+  for (const [name, title] of shape) figure(pair, html("b", {}, `${title}: time of a search`), (w) => histogram(`${title}: time of a search`, (r) => r[name].search_time, report.edges.time, show.ns, name, w));
+  for (const [name, title] of shape) figure(pair, [html("b", {}, `${title}: depth of a search. `), "Entries compared."], (w) => histogram(`${title}: depth of a search`, (r) => r[name].search_depth, report.edges.count, show.count, name, w));
   node.append(asTable("Search times as a table (ranks that are shown)", () => histogramTable([["unexpected queue", (r) => r.unexpected.search_time], ["posted queue", (r) => r.posted.search_time]], report.edges.time, show.ns)));
   node.append(html("h3", {}, "Search time per rank"));
   rankFigure(node, "searches", "Search time on each rank.", {

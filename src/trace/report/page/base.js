@@ -138,10 +138,10 @@ function table(caption, columns, rows, id) {
       const share = column.bar(row);
       return html("td", { class: "bar" }, html("span", { style: `width:${(70 * share).toFixed(1)}%`, "aria-hidden": "true" }), " ", value);
     }
-    return first ? html("th", { scope: "row", class: kind }, value) : html("td", { class: kind }, value);
+    return first ? html("th", { scope: "row", class: kind }, value) : html("td", { class: kind ?? (value === "0" ? "zero" : null) }, value);
   };
   return html("div", { class: "scroll" }, html("table", { id }, caption && html("caption", {}, caption),
-    html("thead", {}, html("tr", {}, columns.map((c) => html("th", { scope: "col", class: c.text ? "text" : null }, c.title)))),
+    html("thead", {}, html("tr", {}, columns.map((c) => html("th", { scope: "col", class: c.bar ? "bar" : c.text ? "text" : null }, c.title)))),
     html("tbody", {}, rows.map((row) => html("tr", {}, columns.map((c, i) => cell(c, row, i === 0)))))));
 }
 const asTable = (title, build) => {

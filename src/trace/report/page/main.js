@@ -12,7 +12,7 @@ function setZoom(from, to) {
 
 function tiles() {
   const k = report.key, tile = (name, value, note) => html("div", {}, html("dt", {}, name), html("dd", {}, value, note && html("small", {}, note)));
-  const queue = (high) => (high.length ? `rank ${high.rank}, at ${timeLabel(high.at_ns, Math.max(1, report.queues.bin_ns / 10))}` : "never filled");
+  const queue = (high) => (high.length ? `rank ${high.rank}, at ${timeLabel(high.at_ns, report.queues.bin_ns)}` : "never filled");
   document.getElementById("key").append(
     tile("Run", show.ns(report.job.duration_ns), `${show.count(RANKS)} ${RANKS === 1 ? "rank" : "ranks"}, ${show.count(report.job.records)} records`),
     tile("Messages", show.count(k.messages), show.bytes(k.bytes)),

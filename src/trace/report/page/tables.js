@@ -3,7 +3,7 @@ function collectivesSection() {
   const node = sectionOf("collectives", "Collective operations", "Waiting is what the ranks that had come spent until the last one came; the last to come is charged with it.");
   const rows = report.collectives;
   if (rows.length === 0) { node.append(none("No collective operation was recorded.")); return; }
-  const most = Math.max(1, ...rows.map((r) => r.waited_ns)), at = (ns) => timeLabel(ns, Math.max(1, report.queues.bin_ns / 10));
+  const most = Math.max(1, ...rows.map((r) => r.waited_ns)), at = (ns) => timeLabel(ns, report.queues.bin_ns);
   node.append(table(null, [
     { title: "operation", cell: (r) => r.operation, text: true }, { title: "communicator", cell: (r) => r.communicator, text: true }, { title: "calls", cell: (r) => show.count(r.calls) }, { title: "bytes a rank", cell: (r) => show.bytes(r.bytes) },
     { title: "time in it, all ranks", cell: (r) => show.ns(r.inside_ns) }, { title: "of which waiting for the last", cell: (r) => show.ns(r.waited_ns), bar: (r) => r.waited_ns / most }, { title: "longest wait", cell: (r) => show.ns(r.longest_ns) }, { title: "at", cell: (r) => (r.longest_ns ? at(r.longest_at_ns) : "–") },

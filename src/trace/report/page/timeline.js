@@ -78,12 +78,12 @@ function timeInput(area, left, width, rankAt) {
 
 function lines(kind, ranks, width) {
   const k = KINDS[kind], left = 78, right = 20, plot = width - left - right, [from, to] = state.zoom;
-  const row = ranks.length <= 4 ? 92 : ranks.length <= 8 ? 64 : 46, gap = 12, height = ranks.length * (row + gap);
+  const row = ranks.length <= 4 ? 96 : ranks.length <= 8 ? 70 : 52, gap = 8, head = 18, height = ranks.length * (row + gap);
   const all = Math.max(1, ...ranks.map((rank) => k.most(report.ranks[rank])));
   const x = (bin) => left + Math.min(plot, Math.max(0, (plot * (bin * report.queues.bin_ns - from)) / (to - from)));
   const rows = ranks.map((rank, index) => {
     const base = index * (row + gap) + row + 6, own = Math.max(1, k.most(report.ranks[rank])), most = timeline.same ? all : own;
-    const y = (value) => base - ((row - 8) * value) / most;
+    const y = (value) => base - ((row - head) * value) / most;
     const steps = pieces(kind, rank, from, to);
     let upper = "", lower = "";
     for (const [a, b, least, high] of steps) {
@@ -100,12 +100,13 @@ function lines(kind, ranks, width) {
     const px = peak && left + (plot * (queue.high_at_ns - from)) / (to - from), py = peak && y(queue.high);
     return svg("g", { class: "row", "data-rank": rank },
       svg("line", { class: "axis", x1: left, x2: left + plot, y1: base, y2: base }),
+      svg("line", { class: "grid", x1: left, x2: left + plot, y1: y(most), y2: y(most) }),
       svg("text", { class: "strong", x: 0, y: base - row / 2 + 4 }, rankWord(rank)),
       svg("text", { x: left - 6, y: base + 1, "text-anchor": "end" }, "0"),
-      svg("text", { x: left - 6, y: y(most) + 9, "text-anchor": "end" }, kind === "waiting" ? "100\u202f%" : short(most)),
+      svg("text", { x: left - 6, y: y(most) + 5, "text-anchor": "end" }, kind === "waiting" ? "100\u202f%" : short(most)),
       shape,
       peak && svg("path", { d: `M${px} ${py - 1}l-4 -6h8Z`, fill: "var(--mark)" }),
-      peak && svg("text", { class: "mark high", x: px > left + plot - 210 ? px - 8 : px + 8, y: Math.max(py + 4, base - row + 10), "text-anchor": px > left + plot - 210 ? "end" : "start", style: "paint-order:stroke;stroke:var(--surface);stroke-width:3px" }, `high water ${show.count(queue.high)} at ${timeLabel(queue.high_at_ns, Math.max(1, report.queues.bin_ns / 10))}`));
+      peak && svg("text", { class: "mark high", x: px > left + plot - 210 ? px - 8 : px + 8, y: py - 5, "text-anchor": px > left + plot - 210 ? "end" : "start", style: "paint-order:stroke;stroke:var(--surface);stroke-width:3px" }, `high water ${show.count(queue.high)} at ${timeLabel(queue.high_at_ns, report.queues.bin_ns)}`));
   });
   const area = html("div", { style: "position:relative" }, svg("svg", { width, height: height + 26, role: "img", "aria-label": `${k.title} of ${ranks.length} ranks over time; the table below has the high-water marks` }, timeAxis(left, plot, 0, height), rows));
   timeInput(area, left, plot, (y) => ranks[Math.floor(y / (row + gap))] ?? null);
@@ -114,7 +115,7 @@ function lines(kind, ranks, width) {
 
 function heat(kind, ranks, width) {
   const k = KINDS[kind], left = 78, right = 20, plot = Math.floor(width - left - right), [from, to] = state.zoom;
-  const row = Math.max(1, Math.min(12, Math.floor(720 / ranks.length))), height = row * ranks.length;
+  const row = Math.max(1, Math.min(12, Math.floor(600 / ranks.length))), height = row * ranks.length;
   const scale = window.devicePixelRatio || 1, shade = ramp(k.colour);
   const most = kind === "waiting" ? 1000 : Math.max(1, ...ranks.map((rank) => k.most(report.ranks[rank])));
   const canvas = html("canvas", { width: plot * scale, height: height * scale, style: `position:absolute;left:${left}px;top:0;width:${plot}px;height:${height}px`, role: "img", "aria-label": `${k.title} of ${ranks.length} ranks over time as a heat map; the table below has the high-water marks` });
@@ -123,16 +124,17 @@ function heat(kind, ranks, width) {
   ranks.forEach((rank, index) => {
     for (const [a, b, , high] of pieces(kind, rank, from, to)) {
       if (high === 0) continue;
-      const x0 = Math.max(0, (plot * (a * report.queues.bin_ns - from)) / (to - from)), x1 = Math.min(plot, (plot * ((b + 1) * report.queues.bin_ns - from)) / (to - from));
+      // Whole columns, so that neighbours meet without a seam.
+      const x0 = Math.max(0, Math.floor((plot * (a * report.queues.bin_ns - from)) / (to - from))), x1 = Math.min(plot, Math.ceil((plot * ((b + 1) * report.queues.bin_ns - from)) / (to - from)));
       pen.fillStyle = shade(kind === "waiting" ? high / most : logShare(high, most));
-      pen.fillRect(x0, index * row, Math.max(0.7, x1 - x0), row > 3 ? row - 1 : row);
+      pen.fillRect(x0, index * row, Math.max(1, x1 - x0), row > 3 ? row - 1 : row);
     }
   });
   const every = Math.ceil(14 / row), step = [1, 2, 4, 8, 16, 32, 64, 128, 256].find((s) => s >= every) || 512;
   const labels = ranks.map((rank, index) => index % step === 0 && svg("text", { x: left - 8, y: index * row + Math.min(row, 12) - 1, "text-anchor": "end" }, rankWord(rank)));
   const area = html("div", { style: `position:relative;height:${height + 24}px` }, svg("svg", { width, height: height + 24, "aria-hidden": "true", style: "position:absolute;inset:0" }, timeAxis(left, plot, 0, height), svg("line", { class: "axis", x1: left, x2: left + plot, y1: height, y2: height }), labels), canvas);
   timeInput(area, left, plot, (y) => (y < height ? ranks[Math.floor(y / row)] ?? null : null));
-  const legend = html("p", { class: "ramp" }, "0", html("i", { style: `background:linear-gradient(90deg,${[0, .25, .5, .75, 1].map(shade).join(",")})` }), kind === "waiting" ? "100\u202f% of the time" : `${show.count(most)} ${k.unit} (logarithmic)`);
+  const legend = html("p", { class: "ramp" }, "0", html("i", { style: `background:linear-gradient(90deg,${[0, .25, .5, .75, 1].map(shade).join(",")})` }), kind === "waiting" ? "100\u202f% of the time" : `${show.count(most)} ${k.unit} (logarithmic)`, html("span", {}, `Up to ${LINES} ranks are drawn as lines: choose them above.`));
   return [legend, area];
 }
 
@@ -142,12 +144,12 @@ function queuesSection() {
   node.append(html("div", { class: "pick" },
     picker("Show", { unexpected: "unexpected queue", posted: "posted queue", waiting: "waiting (share of the time)" }, (kind) => { timeline.kind = kind; redraw(); }),
     RANKS > 1 && tickbox("same scale for all ranks", true, (on) => { timeline.same = on; redraw(); })));
-  redraw = figure(node, [html("b", {}, "Entries in the queue, per rank. "), `A column is ${show.ns(report.queues.bin_ns)} wide; the solid band spans the least and the most within it, the triangle is the high-water mark.`], (width) => {
+  redraw = figure(node, [html("b", {}, "Entries in the queue, per rank. "), `Values are told apart to ${show.ns(report.queues.bin_ns)}: within that, the solid band spans the least and the most. The triangle is the high-water mark.`], (width) => {
     const ranks = selected();
     return (ranks.length <= LINES ? lines : heat)(timeline.kind, ranks, width);
   }, { id: "timeline" });
   const columns = (name) => [
-    { title: "high water", cell: (r) => show.count(r[name].high) }, { title: "reached at", cell: (r) => (r[name].high ? timeLabel(r[name].high_at_ns, Math.max(1, report.queues.bin_ns / 10)) : "–") },
+    { title: "high water", cell: (r) => show.count(r[name].high) }, { title: "reached at", cell: (r) => (r[name].high ? timeLabel(r[name].high_at_ns, report.queues.bin_ns) : "–") },
     { title: "entries in all", cell: (r) => show.count(r[name].entries) }, { title: "left at the end", cell: (r) => show.count(r[name].left) }, { title: "not empty for", cell: (r) => show.ns(r[name].occupied_ns) }];
   const both = [{ title: "rank", cell: (r) => show.plain(r.rank) }, ...columns("unexpected").map((c) => ({ ...c, title: "unexpected: " + c.title })), ...columns("posted").map((c) => ({ ...c, title: "posted: " + c.title }))];
   node.append(asTable("High-water marks of all ranks as a table", () => table(null, both, report.ranks, "high-water")));
