@@ -3,6 +3,7 @@
 use super::types;
 use super::waits::{Cause, SHORT, Slept, Wait};
 use crate::events::{Algorithm, Collective, Event};
+use crate::job::telemetry::Waiting;
 use crate::trace::{Detail, Trace};
 use std::collections::{BTreeMap, HashMap};
 
@@ -16,7 +17,13 @@ struct Call {
     operation: u16,
     algorithm: u16,
     bytes: u64,
+    /// Whether the program did something else meanwhile, so that the operation went on in the background.
+    background: bool,
 }
+
+/// A rank that waits in a blocking operation sleeps after this at the latest, even where it gives its CPU away to others
+/// before. Longer stretches awake, without any record, are the program's own.
+const AWAKE: u64 = 20_000_000;
 
 /// The n-th operation on a communicator: all members call them in the same order (MPI 5.0 §6.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -50,7 +57,7 @@ pub fn collectives(trace: &Trace, slept: &[Vec<Slept>]) -> (Vec<types::Collectiv
         for call in calls {
             let until = call.end.unwrap_or(u64::MAX).min(last.begin);
             let mut waited = 0;
-            for (begin, end) in waiting(&slept[call.rank as usize], call.begin, until) {
+            for (begin, end) in waiting(&slept[call.rank as usize], call, until) {
                 waits[call.rank as usize].push(Wait { begin, end, on: last.rank, cause: Cause::Collective });
                 waited += end - begin;
             }
@@ -66,22 +73,26 @@ pub fn collectives(trace: &Trace, slept: &[Vec<Slept>]) -> (Vec<types::Collectiv
     (table, waits)
 }
 
-/// The parts of a stretch inside an operation that were spent waiting: asleep, or polling between sleeps. A longer time
-/// awake was the program's own, between the begin of a nonblocking operation and its wait.
-fn waiting(slept: &[Slept], begin: u64, end: u64) -> Vec<(u64, u64)> {
-    let (mut parts, mut at) = (vec![], begin);
+/// The parts of a call up to `end` that were spent waiting: asleep, or awake between sleeps for a short time. What was longer was
+/// the program's own, between the begin of a nonblocking operation and its wait.
+fn waiting(slept: &[Slept], call: &Call, end: u64) -> Vec<(u64, u64)> {
+    let first = slept.partition_point(|slept| slept.end <= call.begin);
+    let inside = || slept[first..].iter().take_while(|slept| slept.begin < end);
+    // Who waits for a request of an operation in the background says so, and not that it is inside the operation.
+    let background = call.background || inside().any(|slept| slept.kind != Waiting::Collective as u8);
+    let most = if background { SHORT } else { AWAKE };
+    let (mut parts, mut at) = (vec![], call.begin);
     let mut add = |from: u64, to: u64| {
         if from < to {
             parts.push((from, to));
         }
     };
-    let first = slept.partition_point(|slept| slept.end <= begin);
-    for slept in slept[first..].iter().take_while(|slept| slept.begin < end) {
-        let from = if slept.begin.saturating_sub(at) <= SHORT { at } else { slept.begin };
+    for slept in inside() {
+        let from = if slept.begin.saturating_sub(at) <= most { at } else { slept.begin.max(at) };
         add(from, slept.end.min(end));
         at = at.max(slept.end.min(end));
     }
-    if end.saturating_sub(at) <= SHORT {
+    if end.saturating_sub(at) <= most {
         add(at, end);
     }
     parts
@@ -95,24 +106,42 @@ fn calls(
 ) {
     let of = &trace.ranks[rank];
     let mut numbers: HashMap<usize, u32> = HashMap::new();
-    let mut open: HashMap<u64, (Instance, usize)> = HashMap::new();
+    let mut open = Open::new();
     for record in &of.records {
-        let Detail::Coll { operation, algorithm } = record.detail else { continue };
+        let Detail::Coll { operation, algorithm } = record.detail else {
+            if matches!(record.event, Event::ReqActivate | Event::ReqNotify) {
+                busy(&mut open, record.stream, instances);
+            }
+            continue;
+        };
         if record.event == Event::CollBegin {
+            busy(&mut open, record.stream, instances);
             let communicator = known.number(trace, rank, record.context, record.when);
             let number = numbers.entry(communicator).or_default();
             let instance = Instance { communicator, number: *number };
             *number += 1;
             let calls = instances.entry(instance).or_default();
-            open.insert(record.id, (instance, calls.len()));
+            open.insert(record.id, (instance, calls.len(), record.stream));
             let (rank, begin, bytes) = (of.rank, record.when, record.bytes);
-            calls.push(Call { rank, begin, end: None, operation, algorithm, bytes });
-        } else if let Some((instance, at)) = open.remove(&record.id)
+            calls.push(Call { rank, begin, end: None, operation, algorithm, bytes, background: false });
+        } else if let Some((instance, at, _)) = open.remove(&record.id)
             && let Some(call) = instances.get_mut(&instance).and_then(|calls| calls.get_mut(at))
         {
             call.end = Some(record.when);
             // What was chosen may be known at the end only.
             call.algorithm = algorithm;
+        }
+    }
+}
+
+/// Calls that are open by their ids: which, and on which stream.
+type Open = HashMap<u64, (Instance, usize, u16)>;
+
+/// The program does something on this stream: what is open there goes on in the background.
+fn busy(open: &mut Open, stream: u16, instances: &mut BTreeMap<Instance, Vec<Call>>) {
+    for (instance, at, _) in open.values().filter(|(_, _, of)| *of == stream) {
+        if let Some(call) = instances.get_mut(instance).and_then(|calls| calls.get_mut(*at)) {
+            call.background = true;
         }
     }
 }

@@ -100,6 +100,34 @@ fn waiting_for_several_is_charged_to_each_until_it_sends() {
 }
 
 #[test]
+fn a_wait_for_one_rank_lets_the_messages_of_others_pass_by() {
+    let mut job = job(3);
+    // Both come at about the same time, that of rank 1 first; the rank said that it waits for rank 2.
+    job.message(&message(1, 0, 501_000, 1_000));
+    job.message(&message(2, 0, 501_010, 1_100));
+    sleep(&mut job, 0, 1_200, 501_045, Waiting::Receive, 2);
+    let report = report(&job);
+    let told: Vec<_> = report.late_senders.iter().map(|row| (row.sender, row.waited_ns)).collect();
+    // From the record before the sleep to the send.
+    assert_eq!(told, [(2, 501_010 - 1_110)]);
+}
+
+#[test]
+fn a_sleep_while_a_large_message_moves_is_nobodys_lateness() {
+    let mut job = job(2);
+    let receive = |event| Record { bytes: 1 << 20, ..Synthetic::record(event, 52) };
+    for (when, event) in [(1_000, E::ReqActivate), (1_010, E::ReqMatchUnex), (1_020, E::ReqXferBegin)] {
+        job.push(1, when, &receive(event));
+    }
+    sleep(&mut job, 1, 1_100, 400_000, Waiting::Receive, 0);
+    job.push(1, 400_010, &receive(E::ReqXferEnd));
+    // Another message of that rank, which it sends much later, has its receive open.
+    job.message(&message(0, 1, 900_000, 1_050));
+    let report = report(&job);
+    assert_eq!((report.key.late_sender_ns, report.ranks[1].waited.other_ns), (0, 398_940));
+}
+
+#[test]
 fn a_sender_that_waits_for_its_receiver_is_told_with_what_it_cost() {
     let mut job = job(2);
     let send = |event| Record { peer: 1, send: true, bytes: 1 << 20, ..Synthetic::record(event, 50) };
@@ -193,11 +221,24 @@ fn the_last_rank_in_a_collective_is_charged_with_the_others_waiting() {
 fn a_nonblocking_collective_beside_computing_is_no_waiting() {
     let mut job = job(2);
     barrier(&mut job, 0, 1, 10_000, 900_100);
-    // Computed until 600,000, then waited; rank 1 comes at 900,000.
+    // Computed until 600,000, then waited for a request; rank 1 comes at 900,000.
     sleep(&mut job, 0, 600_000, 900_050, Waiting::Any, -1);
     barrier(&mut job, 1, 1, 900_000, 900_100);
     let report = report(&job);
     assert_eq!(report.collectives[0].waited_ns, 300_000);
+}
+
+#[test]
+fn a_rank_that_gave_its_cpu_away_in_a_collective_waited_without_a_sleep() {
+    let mut job = job(2);
+    barrier(&mut job, 0, 1, 10_000, 7_000_100);
+    barrier(&mut job, 1, 1, 7_000_000, 7_000_100);
+    // What goes on beside other things of the program is no waiting.
+    barrier(&mut job, 0, 2, 8_000_000, 9_000_100);
+    job.message(&message(0, 1, 8_500_000, 8_400_000));
+    barrier(&mut job, 1, 2, 9_000_000, 9_000_100);
+    let report = report(&job);
+    assert_eq!(report.collectives[0].waited_ns, 6_990_000);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! When a rank waited, and for whom. A trace says when a rank slept, and what happened when it woke: what ended the sleep is what the
 //! rank had waited for. A wait that was too short for sleep is seen as a gap between the rank's own records.
 
-use super::flow::Ways;
+use super::flow::{Ways, came};
 use crate::events::Event;
 use crate::job::telemetry::Waiting;
 use crate::trace::flows::Flow;
@@ -85,8 +85,8 @@ enum End {
     Arrived(usize),
     /// The send of this message went on.
     Granted(usize),
-    /// A transfer went on.
-    Moved,
+    /// A transfer from or to this rank of the job, if it is known, went on.
+    Moved(Option<u32>),
     /// The program had its way again: it was told of a completion, or began something.
     Free,
 }
@@ -122,7 +122,7 @@ fn ends(trace: &RankTrace, flows: &[Flow], ways: &Ways) -> Vec<(u64, End)> {
         if let Some((_, flow)) = outgoing.next_if(|(at, _)| *at == index) {
             sends.insert(record.id, *flow);
         }
-        if let Some(end) = end_of(record, &sends) {
+        if let Some(end) = end_of(trace, record, &sends) {
             ends.push((record.when, end));
         }
     }
@@ -132,42 +132,72 @@ fn ends(trace: &RankTrace, flows: &[Flow], ways: &Ways) -> Vec<(u64, End)> {
     ends
 }
 
-fn end_of(record: &Record, sends: &HashMap<u64, usize>) -> Option<End> {
+fn end_of(trace: &RankTrace, record: &Record, sends: &HashMap<u64, usize>) -> Option<End> {
     Some(match record.event {
         Event::ReqXferBegin | Event::ReqComplete if record.send => match sends.get(&record.id) {
             Some(flow) => End::Granted(*flow),
-            None => End::Moved,
+            None => End::Moved(trace.world_peer(record)),
         },
-        Event::ReqXferBegin | Event::ReqXferContinue | Event::ReqXferEnd | Event::ReqComplete => End::Moved,
+        Event::ReqXferBegin | Event::ReqXferContinue | Event::ReqXferEnd | Event::ReqComplete => {
+            End::Moved(trace.world_peer(record))
+        }
         Event::ReqActivate | Event::ReqNotify | Event::CollBegin | Event::CollEnd => End::Free,
         _ => return None,
     })
 }
 
-/// What a sleep was spent waiting for: the first thing after it that its kind can be about.
+/// What a sleep was spent waiting for: the first thing after it that it can have been about.
 fn asleep(slept: &Slept, ends: &[(u64, End)], flows: &[Flow]) -> Option<Wait> {
-    const COLLECTIVE: u8 = Waiting::Collective as u8;
-    const FINALIZE: u8 = Waiting::Finalize as u8;
-    const PROBE: u8 = Waiting::Probe as u8;
-    if matches!(slept.kind, COLLECTIVE | FINALIZE) {
-        return None;
-    }
+    let about = About::of(slept.kind)?;
+    let named = |rank: u32| slept.peer.is_none_or(|peer| peer == rank);
     let after = ends.partition_point(|(when, _)| *when < slept.end);
     for (_, end) in &ends[after..] {
-        let wait = match *end {
-            End::Free | End::Moved => return None,
-            End::Arrived(flow) if slept.kind == PROBE || taken_at_once(&flows[flow]) => {
-                late_sender(slept.since, slept.end, flow, flows)
+        match *end {
+            End::Free => return None,
+            // What a wait for one rank lets pass by is the business of another.
+            End::Moved(peer) if peer.is_none_or(named) => return None,
+            End::Arrived(flow) if about.messages && named(flows[flow].source) => {
+                if about.probe {
+                    let Flow { source, sent, .. } = flows[flow];
+                    return stretch(slept.since, slept.end.min(sent), source, Cause::LateSender(flow));
+                }
+                if taken_at_once(&flows[flow]) {
+                    return late_sender(slept.since, slept.end, flow, flows);
+                }
             }
-            End::Arrived(_) => continue,
-            End::Granted(flow) => late_receiver(slept.since, slept.end, flow, flows),
-        };
-        let peer = wait.map(|wait| wait.on);
-        if slept.peer.is_none() || peer.is_none() || slept.peer == peer {
-            return wait;
+            End::Granted(flow) if about.receives && named(flows[flow].dest) => {
+                return late_receiver(slept.since, slept.end, flow, flows);
+            }
+            End::Moved(_) | End::Arrived(_) | End::Granted(_) => {}
         }
     }
     None
+}
+
+/// What a sleep of a kind can be about.
+struct About {
+    messages: bool,
+    receives: bool,
+    probe: bool,
+}
+
+impl About {
+    /// `None` for sleeps that other ranks' messages and receives do not end.
+    fn of(kind: u8) -> Option<About> {
+        const RECEIVE: u8 = Waiting::Receive as u8;
+        const SEND: u8 = Waiting::Send as u8;
+        const PROBE: u8 = Waiting::Probe as u8;
+        const ROOM: u8 = Waiting::Room as u8;
+        const COLLECTIVE: u8 = Waiting::Collective as u8;
+        const FINALIZE: u8 = Waiting::Finalize as u8;
+        let (messages, receives) = match kind {
+            COLLECTIVE | FINALIZE => return None,
+            RECEIVE | PROBE => (true, false),
+            SEND | ROOM => (false, true),
+            _ => (true, true),
+        };
+        Some(About { messages, receives, probe: kind == PROBE })
+    }
 }
 
 /// A wait too short for sleep, from the rank's record before to what ended it.
@@ -180,7 +210,12 @@ fn awake(when: u64, end: End, trace: &RankTrace, flows: &[Flow]) -> Option<Wait>
     }
     let wait = match end {
         End::Arrived(flow) if taken_at_once(&flows[flow]) => late_sender(quiet.when, when, flow, flows)?,
-        End::Granted(flow) => late_receiver(quiet.when, when, flow, flows)?,
+        // A small send is over without its receiver.
+        End::Granted(flow)
+            if flows[flow].incoming.as_ref().and_then(came).is_some_and(|came| came <= when) =>
+        {
+            late_receiver(quiet.when, when, flow, flows)?
+        }
         _ => return None,
     };
     (wait.end - wait.begin <= SHORT && when - wait.end <= SHORT).then_some(wait)
@@ -190,18 +225,17 @@ fn taken_at_once(flow: &Flow) -> bool {
     flow.incoming.is_some_and(|incoming| !incoming.unexpected)
 }
 
-/// The part of a stretch at the receiver in which the send had not begun.
+/// The part of a stretch at the receiver in which its receive was posted, and the send had not begun.
 fn late_sender(begin: u64, end: u64, flow: usize, flows: &[Flow]) -> Option<Wait> {
     let Flow { source, sent, incoming, .. } = &flows[flow];
-    // A probe waits without a receive.
-    let posted = incoming.and_then(|incoming| incoming.posted).filter(|posted| *posted < end);
-    stretch(begin.max(posted.unwrap_or(0)), end.min(*sent), *source, Cause::LateSender(flow))
+    let posted = incoming.as_ref()?.posted?;
+    stretch(begin.max(posted), end.min(*sent), *source, Cause::LateSender(flow))
 }
 
 /// The part of a stretch at the sender in which the receive was not posted.
 fn late_receiver(begin: u64, end: u64, flow: usize, flows: &[Flow]) -> Option<Wait> {
     let Flow { dest, sent, incoming, .. } = &flows[flow];
-    let came = super::flow::came(incoming.as_ref()?).unwrap_or(u64::MAX);
+    let came = came(incoming.as_ref()?).unwrap_or(u64::MAX);
     stretch(begin.max(*sent), end.min(came), *dest, Cause::LateReceiver(flow))
 }
 
