@@ -39,7 +39,7 @@ pub fn page(report: &Report) -> Result<String, serde_json::Error> {
             format!("<p class=\"caution\" role=\"note\"><strong>Caution.</strong> {}</p>\n", escape(text))
         })
         .collect();
-    let name = name(report);
+    let name = report.name();
     Ok(filled(&[
         ("title", &format!("{} – perusal report", escape(&name))),
         ("name", &escape(&name)),
@@ -64,12 +64,6 @@ fn filled(values: &[(&str, &str)]) -> String {
         rest = behind;
     }
     page + rest
-}
-
-/// Program and arguments, or the trace's name where they are not known.
-fn name(report: &Report) -> String {
-    let job = &report.job;
-    if job.command.is_empty() { job.file.clone() } else { job.command.clone() }
 }
 
 fn facts(report: &Report) -> String {

@@ -14,11 +14,10 @@ const WIDTH: usize = 100;
 pub fn text(report: &Report) -> String {
     let mut out = String::new();
     let job = &report.job;
-    let name = if job.command.is_empty() { &job.file } else { &job.command };
     let _ = writeln!(
         out,
         "{}: {}, {}\n",
-        name,
+        report.name(),
         counted(report.ranks.len() as u64, "rank"),
         duration(job.duration_ns)
     );

@@ -33,6 +33,25 @@ pub struct Report {
     pub communicators: Vec<Communicator>,
 }
 
+impl Report {
+    /// What the report is called: program, without its folder, and arguments; the trace's name where they are not known.
+    #[must_use]
+    pub fn name(&self) -> String {
+        const LONGEST: usize = 200;
+        let command = self.job.command.trim();
+        if command.is_empty() {
+            return self.job.file.clone();
+        }
+        let (program, arguments) = command.split_once(' ').unwrap_or((command, ""));
+        let program = program.rsplit('/').next().unwrap_or(program);
+        let name = format!("{program} {arguments}");
+        match name.trim_end().char_indices().nth(LONGEST) {
+            None => name.trim_end().to_owned(),
+            Some((cut, _)) => format!("{}…", &name[..cut]),
+        }
+    }
+}
+
 /// The job as the trace knows it.
 #[derive(Debug, Clone, Serialize)]
 pub struct Job {

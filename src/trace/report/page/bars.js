@@ -47,7 +47,7 @@ function histogram(title, pick, edges, label, hue, width) {
     if (major && x - lastX > 48) { xLabels.push([x, edge]); lastX = x; }
   }
   const shape = d.histogram.map(([b, n]) => {
-    const from = edges[b], to = edges[b + 1], range = label === show.ns ? `${label(from)} to ${to === undefined ? "∞" : label(to)}` : to - from === 1 ? label(from) : `${label(from)} to ${label(to - 1)}`;
+    const from = edges[b], to = edges[b + 1], range = label === show.ns ? `${round(label)(from)} to ${to === undefined ? "∞" : round(label)(to)}` : to - from === 1 ? label(from) : `${label(from)} to ${label(to - 1)}`;
     return svg("rect", { x: left + (b - start) * bin + 0.5, y: y(n), width: Math.max(1, bin - 1.5), height: top + room - y(n), rx: 1.5, fill: `var(--${hue})`, "data-tip": `${range}\n${show.count(n)} (${show.share(n / d.count)})` });
   });
   const words = `${show.count(d.count)} in all: median ≈ ${label(Math.round(quantile(d, .5, edges)))}, 99\u202f% below ≈ ${label(Math.round(quantile(d, .99, edges)))}, ${label === show.ns ? "longest" : "most"} ${label(d.max)}`;
@@ -55,12 +55,12 @@ function histogram(title, pick, edges, label, hue, width) {
     svg("svg", { width, height, role: "img", "aria-label": `${title}: ${words}` },
       marks.map((n) => [svg("line", { class: "grid", x1: left, x2: left + plot, y1: y(n), y2: y(n) }), svg("text", { x: left - 6, y: y(n) + 4, "text-anchor": "end" }, short(n))]),
       svg("line", { class: "axis", x1: left, x2: left + plot, y1: top + room, y2: top + room }), shape,
-      xLabels.map(([x, edge]) => [svg("line", { class: "axis", x1: x, x2: x, y1: top + room, y2: top + room + 4 }), svg("text", { x, y: top + room + 18, "text-anchor": "middle" }, label(edge))]))];
+      xLabels.map(([x, edge]) => [svg("line", { class: "axis", x1: x, x2: x, y1: top + room, y2: top + room + 4 }), svg("text", { x, y: top + room + 18, "text-anchor": "middle" }, label === show.ns ? round(label)(edge) : short(edge))]))];
 }
 
 function histogramTable(picks, edges, label) {
   const sums = picks.map(([, pick]) => new Map(together(pick).histogram)), bins = [...new Set(sums.flatMap((s) => [...s.keys()]))].sort((a, b) => a - b);
-  return table(null, [{ title: "from", cell: (b) => label(edges[b]) }, { title: "to", cell: (b) => (edges[b + 1] === undefined ? "∞" : label(edges[b + 1])) }, ...picks.map(([title], i) => ({ title, cell: (b) => show.count(sums[i].get(b) || 0) }))], bins);
+  return table(null, [{ title: "from", cell: (b) => round(label)(edges[b]) }, { title: "to", cell: (b) => (edges[b + 1] === undefined ? "∞" : round(label)(edges[b + 1])) }, ...picks.map(([title], i) => ({ title, cell: (b) => show.count(sums[i].get(b) || 0) }))], bins);
 }
 
 // A bar (longest) and a dot (mean) for each rank.
@@ -69,7 +69,7 @@ function perRank(name, pick, hue, width, label) {
   const most = Math.max(...ranks.map((r) => pick(report.ranks[r]).max), 0);
   if (most === 0) return none("None on the ranks shown.");
   const y = (v) => top + room - (room * v) / most, step = plot / ranks.length, marks = ticks(0, most, 4);
-  const every = Math.max(1, Math.ceil(26 / step)), round = [1, 2, 4, 5, 8, 10, 16, 20, 32, 50, 64, 100, 128, 256, 512].find((n) => n >= every) || 1000;
+  const every = Math.max(1, Math.ceil(26 / step)), nth = [1, 2, 4, 5, 8, 10, 16, 20, 32, 50, 64, 100, 128, 256, 512].find((n) => n >= every) || 1000;
   return svg("svg", { width, height, role: "img", "aria-label": `${name}, a bar for each rank; the table below has the values` },
     marks.at.map((v) => [svg("line", { class: "grid", x1: left, x2: left + plot, y1: y(v), y2: y(v) }), svg("text", { x: left - 6, y: y(v) + 4, "text-anchor": "end" }, label === show.ns ? (v === 0 ? "0" : timeLabel(v, marks.step)) : short(v))]),
     svg("line", { class: "axis", x1: left, x2: left + plot, y1: top + room, y2: top + room }),
@@ -79,7 +79,7 @@ function perRank(name, pick, hue, width, label) {
         svg("rect", { x, y: top, width: step, height: room, fill: "transparent" }),
         svg("rect", { x: x + (step - wide) / 2, y: y(d.max), width: Math.max(.8, wide), height: top + room - y(d.max), rx: step > 6 ? 2 : 0, fill: `var(--${hue})`, opacity: .75 }),
         d.count > 0 && step > 5 && svg("circle", { cx: x + step / 2, cy: y(mean), r: Math.min(3.5, step / 3), fill: "var(--mark)", stroke: "var(--surface)" }),
-        (rank % round === 0 || ranks.length <= 8) && svg("text", { x: x + step / 2, y: top + room + 16, "text-anchor": "middle" }, String(rank)));
+        (rank % nth === 0 || ranks.length <= 8) && svg("text", { x: x + step / 2, y: top + room + 16, "text-anchor": "middle" }, String(rank)));
     }),
     svg("text", { x: left + plot / 2, y: height - 3, "text-anchor": "middle" }, "rank"));
 }

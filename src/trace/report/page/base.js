@@ -16,7 +16,12 @@ function fill(node, attributes, children) {
   return node;
 }
 const html = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
-const svg = (tag, attributes, ...children) => fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+function svg(tag, attributes, ...children) {
+  const node = fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+  // A drawing that is wider than its room, as on paper, is made smaller.
+  if (tag === "svg" && typeof attributes.width === "number") node.setAttribute("viewBox", `0 0 ${attributes.width} ${attributes.height}`);
+  return node;
+}
 
 // Numbers for people. The same rules as in the Rust that writes the first paragraph.
 const round3 = (x) => (x >= 100 ? x.toFixed(0) : x >= 10 ? x.toFixed(1) : x.toFixed(2));
@@ -32,6 +37,8 @@ const show = {
   share: (x) => (x === 0 ? "0\u202f%" : x < 0.001 ? "<0.1\u202f%" : (x < 0.0995 ? (100 * x).toFixed(1) : Math.round(100 * x)) + "\u202f%"),
   plain: (x) => String(x),
 };
+// The same without zeros at its end, for round values: 10 µs.
+const round = (label) => (x) => label(x).replace(/\.0+(?=\u202f)/, "");
 // An axis label is short: 10 k, 2 M.
 function short(x) {
   for (const [size, unit] of [[1e9, "G"], [1e6, "M"], [1e3, "k"]]) if (x >= size) return +(x / size).toPrecision(3) + unit;
