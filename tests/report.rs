@@ -167,7 +167,7 @@ fn what_is_left_of_a_torn_trace_is_reported_with_a_caution() {
     let outcome = perusal(&dir, "torn", &["report", "torn", "--text"]);
     assert_eq!(outcome.code(), Some(0), "{}", outcome.stderr);
     assert!(
-        outcome.stdout.contains("Caution:") && outcome.stdout.contains("does not reach"),
+        outcome.stdout.contains("Caution:") && outcome.stdout.contains("ends early"),
         "{}",
         outcome.stdout
     );

@@ -106,6 +106,7 @@ fn calls(
 ) {
     let of = &trace.ranks[rank];
     let mut numbers: HashMap<usize, u32> = HashMap::new();
+    let mut numbered: HashMap<(u32, u64), usize> = HashMap::new();
     let mut open = Open::new();
     for record in &of.records {
         let Detail::Coll { operation, algorithm } = record.detail else {
@@ -116,7 +117,11 @@ fn calls(
         };
         if record.event == Event::CollBegin {
             busy(&mut open, record.stream, instances);
-            let communicator = known.number(trace, rank, record.context, record.when);
+            // A context means one communicator from its making on; finding out which is too long for every call.
+            let made = of.communicator(record.context, record.when).map_or(0, |comm| comm.created);
+            let communicator = *numbered
+                .entry((record.context, made))
+                .or_insert_with(|| known.number(trace, rank, record.context, record.when));
             let number = numbers.entry(communicator).or_default();
             let instance = Instance { communicator, number: *number };
             *number += 1;

@@ -321,7 +321,7 @@ fn what_is_missing_is_said_first_of_all() {
     let report = report(&job);
     let all = report.verdict.cautions.join("\n");
     assert!(all.contains("1,234 events of"), "{all}");
-    assert!(all.contains("ranks 0 does not reach their end: the job was still running"), "{all}");
+    assert!(all.contains("The trace of rank 0 ends early: the job was still running"), "{all}");
     assert_eq!((report.job.dropped, report.job.incomplete.clone()), (1_234, vec![0]));
     // Rank 1 dropped events: that the message was never received is not known.
     assert!(report.verdict.findings.iter().all(|finding| finding.kind != "lost-messages"));

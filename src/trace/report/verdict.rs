@@ -1,7 +1,7 @@
 //! What stands out, in words. Each finding has a threshold below which it is not told; `docs/report.md` has them.
 
 use super::types::{Finding, Rank, Report, Verdict};
-use super::words::{bytes, count, counted, duration, ranks, share};
+use super::words::{bytes, count, counted, duration, named, share};
 use crate::trace::Trace;
 use std::cmp::Reverse;
 
@@ -190,8 +190,7 @@ fn unexpected_queue(report: &Report) -> Option<Finding> {
         .map(|rank| rank.rank)
         .collect();
     if !others.is_empty() {
-        let plural = if others.len() == 1 { "rank" } else { "ranks" };
-        text += &format!("; those of {plural} {} were long too", ranks(others, 6));
+        text += &format!("; {} had long ones too", named(others, 6));
     }
     text.push('.');
     Some(Finding { kind: "unexpected-queue", rank: Some(high.rank), cost_ns: 0, text })
@@ -259,12 +258,11 @@ fn lost(report: &Report) -> Option<Finding> {
     let whole = report.ranks.iter().filter(|rank| rank.complete && rank.dropped == 0 && left(rank) > 0);
     let (all, of): (Vec<u64>, Vec<u32>) = whole.map(|rank| (left(rank), rank.rank)).unzip();
     let first = *of.first()?;
-    let many = if of.len() == 1 { "rank" } else { "ranks" };
     let sum = all.iter().sum();
     let text = format!(
-        "{} to {many} {} {} never received.",
+        "{} to {} {} never received.",
         counted(sum, "message"),
-        ranks(of, 6),
+        named(of, 6),
         if sum == 1 { "was" } else { "were" }
     );
     Some(Finding { kind: "lost-messages", rank: Some(first), cost_ns: 0, text })
@@ -277,10 +275,10 @@ fn cautions(trace: &Trace, report: &Report) -> Vec<String> {
         trace.ranks.iter().filter(|rank| rank.dropped > 0).map(|rank| rank.rank).collect();
     if !dropped.is_empty() {
         all.push(format!(
-            "{} of {} could not be recorded, and what happened in them is missing below (ranks {}). A larger limit keeps them.",
+            "{} of {} could not be recorded, and what happened in them is missing below ({}). `--trace-limit` sets how much is kept.",
             counted(report.job.dropped, "event"),
             count(report.job.records + report.job.dropped),
-            ranks(dropped, 6)
+            named(dropped, 6)
         ));
     }
     for rank in trace.ranks.iter().filter(|rank| rank.stopped_by != 0) {
@@ -290,19 +288,19 @@ fn cautions(trace: &Trace, report: &Report) -> Vec<String> {
     let silent: Vec<u32> = trace.ranks.iter().filter(|rank| rank.pid == 0).map(|rank| rank.rank).collect();
     if !silent.is_empty() {
         all.push(format!(
-            "Ranks {} recorded nothing: they never called MPI_Init with this library.",
-            ranks(silent.clone(), 6)
+            "Nothing was recorded of {}: no MPI_Init with this library.",
+            named(silent.clone(), 6)
         ));
     }
     let cut: Vec<u32> = report.job.incomplete.iter().copied().filter(|rank| !silent.contains(rank)).collect();
     if !cut.is_empty() {
         let why = match report.job.status {
             None => "the job was still running, or its launcher was killed",
-            Some(_) => "they ended without MPI_Finalize",
+            Some(_) => "MPI_Finalize was never called",
         };
         all.push(format!(
-            "The trace of ranks {} does not reach their end: {why}. Times at the end are lower bounds.",
-            ranks(cut, 6)
+            "The trace of {} ends early: {why}. Times at the end are lower bounds.",
+            named(cut, 6)
         ));
     }
     let spoiled: u64 = trace.ranks.iter().map(|rank| rank.unreadable).sum();

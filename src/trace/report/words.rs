@@ -91,6 +91,12 @@ pub fn ranks(mut ranks: Vec<u32>, most: usize) -> String {
     text
 }
 
+/// "rank 3", or "ranks 0-3, 7": at most `most` ranges.
+#[must_use]
+pub fn named(of: Vec<u32>, most: usize) -> String {
+    format!("{} {}", if of.len() == 1 { "rank" } else { "ranks" }, ranks(of, most))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -124,6 +130,7 @@ mod tests {
         assert_eq!(ranks(vec![3, 1, 2, 0, 7], 9), "0-3, 7");
         assert_eq!(ranks(vec![4, 5, 9, 11, 13], 2), "4, 5, 9 and 2 more");
         assert_eq!(ranks(vec![], 2), "");
+        assert_eq!([named(vec![3], 2), named(vec![4, 3], 2)], ["rank 3", "ranks 3, 4"]);
         assert_eq!(ranks(vec![u32::MAX], 2), "4294967295");
     }
 }
