@@ -25,6 +25,7 @@ fn when(variable: &Variable) -> &'static str {
 
 fn scope(variable: &Variable) -> &'static str {
     match variable.scope {
+        Scope::Constant => "constant",
         Scope::Readonly => "read-only",
         Scope::Local => "local",
         Scope::AllEqual => "all equal",

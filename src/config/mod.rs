@@ -174,6 +174,12 @@ impl Config {
             .map(|id| u32::try_from(self.number(id)).ok().filter(|from| *from != 0))
     }
 
+    /// Entries up to which a new queue stays in its short form.
+    #[must_use]
+    pub fn match_short(&self) -> usize {
+        self.number(Id::MatchShort) as usize
+    }
+
     /// How long a waiting rank polls.
     #[inline]
     #[must_use]

@@ -6,6 +6,8 @@
 use crate::coll::choice::WAYS;
 use crate::job::layout::{MAX_BULK, MAX_CELLS, MIN_BULK, MIN_CELLS};
 use crate::limits::EVENT_BUFFER;
+use crate::matching::lanes::{ROOM, TURN_BACK};
+use crate::ring::INLINE;
 use crate::tool::Category;
 use crate::tool::enums::{Enumeration, Item, SWITCH};
 
@@ -51,6 +53,8 @@ pub const TEXT: usize = 256;
 /// Who must be given a new value when one rank is (MPI tool chapter, table 14.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
+    /// It is the same in all jobs of this version.
+    Constant,
     /// Nobody can change it: it tells what the launcher did.
     Readonly,
     /// Each rank on its own.
@@ -62,7 +66,7 @@ pub enum Scope {
 /// Until when a rank can change it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {
-    /// A rank never can: the launcher obeys it.
+    /// A rank never can: it is constant, or the launcher obeys it.
     Never,
     /// Before the job's memory is made: by the launcher's environment, or before MPI_Init of a program without launcher.
     BeforeJob,
@@ -190,6 +194,12 @@ table! {
     CopyHalvesFrom => "copy_halves_from", "PERUSAL_COPY_HALVES_FROM", Copies, Local, Always, TunerBasic,
         Kind::Number(|_| (0, NEVER)), |_| 0,
         "bytes from which receiver and sender copy one half each; 0: as measured at start-up, 4294967295: never";
+    InlineLimit => "inline_limit", "PERUSAL_INLINE_LIMIT", Protocols, Constant, Never, TunerDetail,
+        Kind::Number(|_| (INLINE as u64, INLINE as u64)), |_| INLINE as u64,
+        "largest payload in bytes that travels within one cell of a ring, with its envelope";
+    MatchShort => "match_short", "PERUSAL_MATCH_SHORT", Queues, Local, Always, TunerDetail,
+        Kind::Number(|_| (2 * TURN_BACK as u64, ROOM as u64)), |_| ROOM as u64,
+        "entries up to which a queue compares them side by side, before it sorts them into bins; counts for the queues of communicators made from then on";
     SpinUs => "spin_us", "PERUSAL_SPIN_US", Doorbell, Local, Always, UserBasic,
         Kind::Number(|_| (0, 1_000_000)), |place| if place.is_crowded() { 2 } else { 50 },
         "microseconds that a waiting rank polls before it yields or sleeps";
@@ -296,6 +306,7 @@ impl Variable {
     #[must_use]
     pub fn description(&self) -> String {
         let when = match self.when {
+            When::Never if self.scope == Scope::Constant => "it cannot be changed",
             When::Never => "it tells what the launcher was given and cannot be changed",
             When::BeforeJob => {
                 "to be set in the launcher's environment, or before MPI_Init in a program without launcher"

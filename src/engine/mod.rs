@@ -187,7 +187,7 @@ impl Engine {
     /// The channel of a context, made on first need by whoever comes first: the communicator or a message for it.
     #[inline]
     pub(crate) fn channel(&self, context: u32) -> Option<NonNull<Channel>> {
-        self.channels.get_or_make(context)
+        self.channels.get_or_make(context, &self.config)
     }
 
     /// A new request on `channel`, counted as pending there.

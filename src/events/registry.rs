@@ -55,6 +55,8 @@ pub struct Registry {
     fatal: Fatal,
     lock: Lock,
     next_id: AtomicU64,
+    /// Calls of callbacks and taps.
+    pub(super) told: AtomicU64,
 }
 
 /// Ids from here on are the registry's; the engine's are below, requests' further below.
@@ -137,6 +139,7 @@ impl Registry {
             fatal,
             lock: Lock::new(),
             next_id: AtomicU64::new(FIRST_ID),
+            told: AtomicU64::new(0),
         })
     }
 

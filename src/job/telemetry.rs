@@ -258,8 +258,8 @@ pub fn now() -> u64 {
 }
 
 /// The page. Offsets: posted 0 to 24, unexpected 32 to 56 (now, high, most, least), messages sent 64.., received 128.., bytes sent 192..,
-/// received 256.. (eight words each, by [`Protocol`]), sleeps 320, wakes 328, ring full 336, yields 344, progress 352,
-/// events 360, dropped 368, unexpected bytes 376 to 400, nanoseconds asleep 408, waiting 448 (kind, peer, tag, context, since).
+/// received 256.. (eight words each, by [`Protocol`]), sleeps 320, wakes 328, ring full 336, yields 344,
+/// unexpected bytes 376 to 400, nanoseconds asleep 408, waiting 448 (kind, peer, tag, context, since).
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Telemetry {
@@ -283,12 +283,7 @@ pub struct Telemetry {
     pub ring_full: Count,
     /// Times it gave its CPU away while waiting.
     pub yields: Count,
-    /// Passes of the progress engine that found something.
-    pub progress: Count,
-    /// Events raised to some callback.
-    pub events: Count,
-    /// Events that a full buffer dropped.
-    pub dropped: Count,
+    _apart0: [Count; 3],
     /// Payload bytes that unexpected messages hold in memory of their own.
     pub unexpected_bytes: Length,
     /// Nanoseconds that the rank has slept.

@@ -23,11 +23,15 @@ pub(super) struct Lanes<E> {
     slots: [u32; ROOM],
     live: u64,
     end: u32,
+    /// Keys that it takes: at most [`ROOM`], so that a new queue may be told to turn deep sooner.
+    room: u32,
 }
 
 impl<E: Copy + Default> Lanes<E> {
-    pub fn new() -> Self {
-        Self { keys: [E::default(); ROOM], slots: [0; ROOM], live: 0, end: 0 }
+    /// Lanes for `room` keys, from twice [`TURN_BACK`] to [`ROOM`].
+    pub fn new(room: usize) -> Self {
+        let room = room.clamp(2 * TURN_BACK, ROOM) as u32;
+        Self { keys: [E::default(); ROOM], slots: [0; ROOM], live: 0, end: 0, room }
     }
 
     #[inline]
@@ -38,7 +42,7 @@ impl<E: Copy + Default> Lanes<E> {
     /// Adds a key as the youngest; false if there is no room.
     #[inline]
     pub fn push(&mut self, key: E, slot: u32) -> bool {
-        if self.end as usize == ROOM && !self.close_ranks() {
+        if self.end == self.room && !self.close_ranks() {
             return false;
         }
         let lane = self.end as usize;
@@ -53,7 +57,7 @@ impl<E: Copy + Default> Lanes<E> {
     #[cold]
     #[inline(never)]
     fn close_ranks(&mut self) -> bool {
-        if self.len() > ROOM / 2 {
+        if self.len() > self.room as usize / 2 {
             return false;
         }
         let mut to = 0;
@@ -165,7 +169,7 @@ mod tests {
     use super::*;
 
     fn full() -> Lanes<u64> {
-        let mut lanes = Lanes::new();
+        let mut lanes = Lanes::new(ROOM);
         for i in 0..ROOM as u32 {
             assert!(lanes.push(u64::from(i), 100 + i));
         }
@@ -195,6 +199,16 @@ mod tests {
         (0..ROOM as u32).for_each(|lane| _ = lanes.vacate(lane));
         assert!(lanes.push(7, 7));
         assert_eq!(lanes.oldest(|_| true), Some(0));
+    }
+
+    #[test]
+    fn lanes_for_fewer_keys_are_full_sooner() {
+        let mut lanes = Lanes::new(16);
+        assert!((0..16).all(|i| lanes.push(u64::from(i), i)));
+        assert!(!lanes.push(16, 16));
+        (0..8).for_each(|lane| _ = lanes.vacate(lane));
+        assert!(lanes.push(16, 16), "half of them are holes");
+        assert_eq!(lanes.len(), 9);
     }
 
     #[test]

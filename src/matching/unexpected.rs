@@ -1,7 +1,7 @@
 //! Messages that came before their receive. A receive takes the oldest whose envelope its pattern takes.
 
 use super::classes::{ANY, BY_SOURCE, Classes};
-use super::lanes::{Lanes, TURN_BACK};
+use super::lanes::{Lanes, ROOM, TURN_BACK};
 use super::pattern::{Key, Pattern, Select, agree};
 use super::slab::{NIL, Slab, Ticket};
 
@@ -60,8 +60,14 @@ impl<T, P: Select> Unexpected<T, P> {
     /// An empty queue; memory is taken at the first insertion.
     #[must_use]
     pub fn new() -> Self {
+        Self::with_short(ROOM)
+    }
+
+    /// The same, whose short form has room for `short` entries: from twice [`TURN_BACK`] to [`ROOM`].
+    #[must_use]
+    pub fn with_short(short: usize) -> Self {
         Self {
-            lanes: Lanes::new(),
+            lanes: Lanes::new(short),
             deep: false,
             len: 0,
             attempts: 0,

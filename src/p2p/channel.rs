@@ -1,5 +1,6 @@
 //! A context's two queues, its events, its lifetime.
 
+use crate::config::Config;
 use crate::events::{CommEvents, Detail, Event, Fact, Gate, Spec};
 use crate::job::layout::CONTEXTS;
 use crate::job::telemetry::Count;
@@ -114,7 +115,7 @@ impl core::fmt::Debug for Channel {
 }
 
 impl Channel {
-    fn new(context: u32) -> Self {
+    fn new(context: u32, short: usize) -> Self {
         Self {
             gate: AtomicPtr::new(core::ptr::from_ref(Gate::closed()).cast_mut()),
             events: AtomicPtr::new(core::ptr::null_mut()),
@@ -123,7 +124,10 @@ impl Channel {
             unexpected: Count::default(),
             pending: AtomicU32::new(0),
             open: AtomicU32::new(0),
-            queues: Elided::new(Queues { posted: Posted::new(), unexpected: Unexpected::new() }),
+            queues: Elided::new(Queues {
+                posted: Posted::with_short(short),
+                unexpected: Unexpected::with_short(short),
+            }),
         }
     }
 
@@ -266,21 +270,21 @@ impl Channels {
 
     /// The channel of a context, made if it is not there; `None` if no context can have this id.
     #[inline(always)]
-    pub fn get_or_make(&self, context: u32) -> Option<NonNull<Channel>> {
+    pub fn get_or_make(&self, context: u32, config: &Config) -> Option<NonNull<Channel>> {
         match self.get(context) {
             Some(channel) => Some(channel),
-            None => self.make(context),
+            None => self.make(context, config.match_short()),
         }
     }
 
     #[cold]
-    fn make(&self, context: u32) -> Option<NonNull<Channel>> {
+    fn make(&self, context: u32, short: usize) -> Option<NonNull<Channel>> {
         let slot = self.chunks.get(context as usize / CHUNK)?;
         let empty = |_| AtomicPtr::new(core::ptr::null_mut());
         let chunk = install(slot, || Box::new(core::array::from_fn(empty)));
         // SAFETY: a published chunk lives as long as the table.
         let chunk = unsafe { chunk.as_ref() };
-        Some(install(&chunk[context as usize % CHUNK], || Box::new(Channel::new(context))))
+        Some(install(&chunk[context as usize % CHUNK], || Box::new(Channel::new(context, short))))
     }
 
     /// Takes a channel away. The caller is the last to hold it.

@@ -209,6 +209,17 @@ fn used(engine: &Engine) -> u64 {
     engine.job().segment().taken()
 }
 
+#[cfg(not(perusal_loom))]
+fn dropped() -> u64 {
+    super::event::delivery::drops()
+}
+
+/// Events of MPI_T are not in the models.
+#[cfg(perusal_loom)]
+fn dropped() -> u64 {
+    0
+}
+
 macro_rules! table {
     ($($name:literal $class:ident $verbosity:ident $category:ident $source:expr $(; $enumeration:expr)? => $what:literal,)*) => {
         /// All performance variables; the place of a row is its index in MPI_T.
@@ -262,9 +273,9 @@ table! {
     "time_matching_unexpectedq" Timer TunerBasic Queues Source::Searches(Search::UnexpectedTime)
         => "Seconds spent on searches of the unexpected queue",
     "messages_sent" Counter UserBasic Protocols Source::Sum(|e| total(&e.telemetry().sent))
-        => "Messages sent, those inside collective operations included",
+        => "Messages sent, those of collective operations that go by messages included",
     "messages_received" Counter UserBasic Protocols Source::Sum(|e| total(&e.telemetry().received))
-        => "Messages received, those inside collective operations included",
+        => "Messages received, those of collective operations that go by messages included",
     "bytes_sent" Aggregate UserBasic Protocols Source::Sum(|e| total(&e.telemetry().sent_bytes))
         => "Payload bytes sent",
     "bytes_received" Aggregate UserBasic Protocols Source::Sum(|e| total(&e.telemetry().received_bytes))
@@ -340,12 +351,10 @@ table! {
         => "Tag that this rank waits for now; -1: none, or any",
     "waiting_time" Generic UserDetail Doorbell Source::Real(waited)
         => "Seconds that the wait has lasted that this rank is in now",
-    "progress_passes" Counter TunerDetail Doorbell Source::Sum(|e| e.telemetry().progress.get())
-        => "Passes of the progress engine that found something to do",
-    "events_raised" Counter TunerBasic Events Source::Sum(|e| e.telemetry().events.get())
-        => "Events that were raised for somebody who listens",
-    "events_dropped" Counter TunerBasic Events Source::Sum(|e| e.telemetry().dropped.get())
-        => "Events that a full buffer dropped",
+    "events_told" Counter TunerBasic Events Source::Sum(|e| e.registry().told())
+        => "Events that callbacks, buffers and the library's own listeners were told, each by each",
+    "events_dropped" Counter TunerBasic Events Source::Sum(|_| dropped())
+        => "Events that found no room in the buffer of an MPI_T event handle",
     "job_ranks" Size UserBasic Job Source::Now(|e| u64::from(e.size()))
         => "Ranks of the job",
     "job_cpus" Size UserBasic Job Source::Now(|e| u64::from(e.job().header().usable_cpus()))

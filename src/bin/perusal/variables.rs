@@ -30,6 +30,7 @@ impl InForce {
 
 fn scope(variable: &Variable) -> &'static str {
     match variable.scope {
+        Scope::Constant => "constant",
         Scope::Readonly => "read-only",
         Scope::Local => "local",
         Scope::AllEqual => "all equal",
@@ -38,7 +39,7 @@ fn scope(variable: &Variable) -> &'static str {
 
 fn when(variable: &Variable) -> &'static str {
     match variable.when {
-        When::Never => "launcher",
+        When::Never => "never",
         When::BeforeJob => "before the job",
         When::BeforeInit => "before MPI_Init",
         When::Always => "always",

@@ -40,6 +40,7 @@ fn datatype(kind: Kind) -> usize {
 
 fn scope(scope: Scope) -> c_int {
     match scope {
+        Scope::Constant => MPI_T_SCOPE_CONSTANT,
         Scope::Readonly => MPI_T_SCOPE_READONLY,
         Scope::Local => MPI_T_SCOPE_LOCAL,
         Scope::AllEqual => MPI_T_SCOPE_ALL_EQ,

@@ -16,7 +16,7 @@ use crate::capi::handles::HandleTable;
 use crate::config::Id;
 use crate::events::{inside_callback, keep_awake};
 use crate::limits::TOOL_HANDLES;
-use crate::sync::{AtomicBool, Mutex, Ordering};
+use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering};
 use core::cell::Cell;
 use std::sync::{Arc, MutexGuard, PoisonError, TryLockError};
 
@@ -131,6 +131,22 @@ pub fn close_all() {
             registration.close(None, core::ptr::null_mut());
         },
     );
+}
+
+/// Entries for which there was no room in any buffer.
+static DROPS: AtomicU64 = AtomicU64::new(0);
+
+/// A buffer had no room.
+#[cold]
+pub(super) fn note_drop() {
+    // Relaxed, here and below: a count; each handle's own is what tools are told.
+    DROPS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// How many events found no room in a buffer, over all handles that there have been.
+#[must_use]
+pub fn drops() -> u64 {
+    DROPS.load(Ordering::Relaxed)
 }
 
 /// Something waits for a safe place.

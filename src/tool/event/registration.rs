@@ -247,7 +247,9 @@ impl Registration {
         match &self.waiting {
             None => self.tell_now(fact),
             Some(waiting) => {
-                waiting.into.push(Moment::of(fact));
+                if !waiting.into.push(Moment::of(fact)) {
+                    delivery::note_drop();
+                }
                 delivery::something_waits();
             }
         }
