@@ -1,4 +1,4 @@
-//! The recorder allocates nothing once a thread has begun to record, however many windows it fills.
+//! The recorder allocates nothing once a thread has begun to record, however often its stage is full.
 
 use perusal::events::{Event, Fact, Operation, Registry, Spec};
 use perusal::trace::format::Founding;
@@ -41,7 +41,7 @@ fn a_traced_event_allocates_nothing() {
     let tell = |id| comm.raise(&Fact { context: 0, ..Fact::new(Event::MsgArrived, id, &spec) });
     tell(0);
     let before = COUNT.get();
-    // Windows of one to sixteen units: all of them, and more than one of the last.
+    // Far more than a stage holds.
     let events = 150_000;
     (1..events).for_each(tell);
     let allocations = COUNT.get() - before;

@@ -48,13 +48,7 @@ pub fn finish(path: &Path, status: i32) -> Result<()> {
 
 /// Takes room on the disk, so that touching it through a mapping cannot fail.
 fn reserve(file: &File, at: u64, length: u64) -> io::Result<()> {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: `limit` is a live rlimit that the call fills.
-    let known = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) } == 0;
-    if known && at.saturating_add(length) > limit.rlim_cur {
-        // The kernel would end the process by SIGXFSZ instead.
-        return Err(io::Error::from_raw_os_error(libc::EFBIG));
-    }
+    check_file_size(at.saturating_add(length))?;
     loop {
         // SAFETY: integers only, on a descriptor that `file` keeps open.
         match unsafe { libc::posix_fallocate(file.as_raw_fd(), at.cast_signed(), length.cast_signed()) } {
@@ -63,6 +57,14 @@ fn reserve(file: &File, at: u64, length: u64) -> io::Result<()> {
             error => return Err(io::Error::from_raw_os_error(error)),
         }
     }
+}
+
+/// An error where the kernel would end the process by SIGXFSZ.
+fn check_file_size(end: u64) -> io::Result<()> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is a live rlimit that the call fills.
+    let known = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) } == 0;
+    if known && end > limit.rlim_cur { Err(io::Error::from_raw_os_error(libc::EFBIG)) } else { Ok(()) }
 }
 
 /// Why there is no window.
@@ -163,18 +165,52 @@ impl Store {
         self.block_u32(block::ERROR).store(number.cast_unsigned(), Ordering::Relaxed);
     }
 
-    /// Takes and maps a place of `length` bytes, a multiple of [`format::UNIT`], that is nobody else's; all zero.
-    pub fn window(&self, length: u64) -> core::result::Result<MmapRaw, Refused> {
+    /// Takes a place for a window that is nobody else's.
+    fn place(&self) -> core::result::Result<u64, Refused> {
         // Relaxed: counters; what lies in a window is published by its own words.
-        let taken = self.block_u64(block::TAKEN).fetch_add(length, Ordering::Relaxed);
-        if taken.saturating_add(length) > self.limit {
-            self.block_u64(block::TAKEN).fetch_sub(length, Ordering::Relaxed);
+        let taken = self.block_u64(block::TAKEN).fetch_add(format::UNIT, Ordering::Relaxed);
+        if taken.saturating_add(format::UNIT) > self.limit {
+            self.block_u64(block::TAKEN).fetch_sub(format::UNIT, Ordering::Relaxed);
             return Err(Refused::Limit);
         }
         // Relaxed: as above; an addition gives each who takes a place of their own.
-        let at = self.u64_at(format::NEXT).fetch_add(length, Ordering::Relaxed);
-        reserve(&self.file, at, length).map_err(Refused::Disk)?;
-        MmapOptions::new().offset(at).len(length as usize).map_raw(&self.file).map_err(Refused::Disk)
+        Ok(self.u64_at(format::NEXT).fetch_add(format::UNIT, Ordering::Relaxed))
+    }
+
+    /// A window of one unit, mapped, all zero, its pages at hand.
+    pub fn stage(&self) -> core::result::Result<MmapRaw, Refused> {
+        let at = self.place()?;
+        reserve(&self.file, at, format::UNIT).map_err(Refused::Disk)?;
+        let length = format::UNIT as usize;
+        MmapOptions::new().offset(at).len(length).populate().map_raw(&self.file).map_err(Refused::Disk)
+    }
+
+    /// Copies a stage to a place of its own.
+    pub fn keep(&self, stage: &MmapRaw) -> core::result::Result<(), Refused> {
+        let at = self.place()?;
+        check_file_size(at + stage.len() as u64).map_err(Refused::Disk)?;
+        let mut done = 0;
+        while done < stage.len() {
+            // SAFETY: `done` is within the stage, which is mapped; the kernel reads what is left of it.
+            let written = unsafe {
+                let from = stage.as_ptr().add(done).cast();
+                libc::pwrite(
+                    self.file.as_raw_fd(),
+                    from,
+                    stage.len() - done,
+                    (at + done as u64).cast_signed(),
+                )
+            };
+            match usize::try_from(written) {
+                Ok(0) => return Err(Refused::Disk(io::Error::from_raw_os_error(libc::ENOSPC))),
+                Ok(written) => done += written,
+                Err(_) => match io::Error::last_os_error() {
+                    again if again.kind() == io::ErrorKind::Interrupted => {}
+                    error => return Err(Refused::Disk(error)),
+                },
+            }
+        }
+        Ok(())
     }
 }
 
@@ -209,11 +245,11 @@ mod tests {
         create(scratch.path(), &founding).expect("made again, over the old one");
         assert!(Store::open(scratch.path(), 2).is_err());
         let store = Store::open(scratch.path(), 1).expect("opened");
-        let windows: Vec<_> = (0..3).map(|_| store.window(format::UNIT).expect("within the limit")).collect();
-        assert!(matches!(store.window(format::UNIT), Err(Refused::Limit)));
+        let stage = store.stage().expect("within the limit");
+        (0..2).for_each(|_| store.keep(&stage).expect("within the limit"));
+        assert!(matches!(store.keep(&stage), Err(Refused::Limit)));
         let other = Store::open(scratch.path(), 0).expect("opened");
-        other.window(format::UNIT).expect("a limit for each rank");
-        drop(windows);
+        other.stage().expect("a limit for each rank");
         other.drop_event(3);
         other.finalized();
         finish(scratch.path(), 7).expect("ended");

@@ -10,6 +10,10 @@
 //!   magic number is written after the rest of its header.
 //! - **Trace rule 3.** A window's records are written in order, the word with the event's number last. So a record is
 //!   there or it is not, whoever is killed when, and behind the first that is not there is none.
+//! - **Trace rule 4.** A stream writes into its first window, its *stage*. When that is full it is copied, header and all, to a place of
+//!   its own, and written again from the start: first [`window::AFTER`] is set to the time of its last record, which makes all that it
+//!   holds count as not there, then its sequence is set to the next. So the stage and its copy may both be there, with the
+//!   same sequence; who has more records counts.
 
 use crate::error::{Error, Result};
 
@@ -102,6 +106,8 @@ pub mod window {
     pub const TICKS: u64 = 24;
     /// The same moment in nanoseconds of CLOCK_MONOTONIC, u64.
     pub const NANOSECONDS: u64 = 32;
+    /// If not 0: records that are not later than so many ticks are not there, u64.
+    pub const AFTER: u64 = 40;
 }
 
 const _: () = {
@@ -166,6 +172,17 @@ pub struct Entry {
     pub second: u32,
     /// See above.
     pub third: u64,
+}
+
+/// The ticks in a record's first word.
+pub(super) fn ticks_of(first_word: u64) -> u64 {
+    first_word >> TICK_SHIFT
+}
+
+/// The record's first word, later than `ticks` if it is not.
+pub(super) fn later_than(first_word: u64, ticks: u64) -> u64 {
+    let event = first_word & ((1 << TICK_SHIFT) - 1);
+    ticks_of(first_word).max(ticks + 1) << TICK_SHIFT | event
 }
 
 impl Entry {

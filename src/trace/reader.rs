@@ -5,6 +5,7 @@ use super::model::{CommInfo, Detail, JobInfo, RankTrace, Record, Trace};
 use crate::error::{Error, Result};
 use crate::events::Event;
 use crate::job::contexts;
+use core::cmp::Reverse;
 use std::collections::HashSet;
 use std::path::Path;
 
@@ -66,12 +67,7 @@ pub fn tally(path: &Path) -> Result<Tally> {
             tally.dropped = tally.dropped.saturating_add(rank.dropped);
             tally.stopped_by = if tally.stopped_by == 0 { rank.stopped_by } else { tally.stopped_by };
         }
-        for window in windows(bytes, count) {
-            let records = bytes.get(window.from as usize..window.to as usize).unwrap_or_default();
-            let records = records.as_chunks::<{ format::RECORD as usize }>().0;
-            // Trace rule 3: those that are there come first.
-            tally.records += records.partition_point(|record| record[..8] != [0; 8]) as u64;
-        }
+        tally.records = windows(bytes, count).iter().map(|window| window.count as u64).sum();
         Ok(tally)
     })
 }
@@ -105,9 +101,11 @@ struct Window {
     rank: u32,
     stream: u32,
     sequence: u32,
-    /// Where its records begin and end.
-    from: u64,
+    /// Where it ends.
     to: u64,
+    /// Where its records begin, and how many there are.
+    from: u64,
+    count: usize,
     /// When it was opened.
     ticks: u64,
     nanoseconds: u64,
@@ -124,20 +122,54 @@ impl Window {
         if rank >= ranks || units == 0 {
             return None;
         }
+        let from = at + format::WINDOW_HEADER;
+        // A file that was cut has the start of its last window.
+        let to = (at + u64::from(units) * format::UNIT).min(bytes.len() as u64);
+        let records = records_at(bytes, from, to);
         Some(Window {
             rank,
             stream: word(window::STREAM)?,
             sequence: word(window::SEQUENCE)?,
-            from: at + format::WINDOW_HEADER,
-            // A file that was cut has the start of its last window.
-            to: (at + u64::from(units) * format::UNIT).min(bytes.len() as u64),
+            to,
+            from,
+            count: valid(records, get_u64(bytes, at + window::AFTER)?),
             ticks: get_u64(bytes, at + window::TICKS)?,
             nanoseconds: get_u64(bytes, at + window::NANOSECONDS)?,
         })
     }
 }
 
-/// All windows, by rank, stream and sequence. Where none begins (its taker was killed at once), the next unit is looked at.
+type Bytes = [u8; format::RECORD as usize];
+
+fn records_at(bytes: &[u8], from: u64, to: u64) -> &[Bytes] {
+    bytes.get(from as usize..to as usize).unwrap_or_default().as_chunks().0
+}
+
+/// How many of a window's records are there: up to the first that is none, or is left from before (trace rules 3, 4). Time does not
+/// go back in a stream; where it does, the job has begun to write the window again while we read.
+fn valid(records: &[Bytes], after: u64) -> usize {
+    let first_word = |record: &Bytes| u64::from_le_bytes(record[..8].try_into().expect("eight bytes"));
+    let ticks = |record: &Bytes| Some(first_word(record)).filter(|word| *word != 0).map(format::ticks_of);
+    let is_there = |ticks: &u64| after == 0 || *ticks > after;
+    // Most windows are full: then the ends tell.
+    if let [first, .., last] = records
+        && let (Some(first), Some(last)) = (ticks(first), ticks(last).filter(is_there))
+        && first <= last
+    {
+        return records.len();
+    }
+    let mut before = 0;
+    let rest = records.iter().position(|record| match ticks(record).filter(is_there) {
+        Some(ticks) if ticks >= before => {
+            before = ticks;
+            false
+        }
+        _ => true,
+    });
+    rest.unwrap_or(records.len())
+}
+
+/// All windows, by rank, stream and sequence, each once. Where none begins (its taker was killed at once), the next unit is looked at.
 fn windows(bytes: &[u8], ranks: u32) -> Vec<Window> {
     let mut found = Vec::new();
     let mut at = format::windows_begin(ranks);
@@ -150,7 +182,8 @@ fn windows(bytes: &[u8], ranks: u32) -> Vec<Window> {
             None => at += format::UNIT,
         }
     }
-    found.sort_by_key(|window| (window.rank, window.stream, window.sequence));
+    found.sort_by_key(|window| (window.rank, window.stream, window.sequence, Reverse(window.count)));
+    found.dedup_by_key(|window| (window.rank, window.stream, window.sequence));
     found
 }
 
@@ -238,10 +271,8 @@ struct Stream<'a> {
 fn read_stream(bytes: &[u8], windows: &[Window], clock: &Clock, number: u16, rank: &mut RankTrace) {
     let mut stream = Stream { rank, clock, number, now: 0, open: None };
     for window in windows {
-        let records = bytes.get(window.from as usize..window.to as usize).unwrap_or_default();
-        for record in records.as_chunks::<{ format::RECORD as usize }>().0 {
+        for record in &records_at(bytes, window.from, window.to)[..window.count] {
             let word = |at: usize| u64::from_le_bytes(record[at..at + 8].try_into().expect("eight bytes"));
-            // Trace rule 3: behind the first that is not there is none.
             let Some(entry) = Entry::unpack([word(0), word(8), word(16), word(24)]) else { break };
             if entry.event == format::CONTINUATION {
                 stream.carry_on(&record[8..]);

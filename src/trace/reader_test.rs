@@ -173,3 +173,56 @@ fn a_path_that_is_no_trace_is_named_in_the_error() {
     let error = read(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"))).expect_err("no trace");
     assert!(error.to_string().contains("Cargo.toml: this is no trace"), "{error}");
 }
+
+/// One rank with records at 1, 2, 3 … ns: one full window.
+fn full_window() -> (Synthetic, usize) {
+    let mut job = Synthetic::new(1);
+    let full = (format::UNIT - format::WINDOW_HEADER) / format::RECORD;
+    for when in 1..=full {
+        job.push(0, when, &Synthetic::record(Event::ReqActivate, when));
+    }
+    (job, full as usize)
+}
+
+/// The file with a second window: a copy of the first, changed.
+fn with_copy(job: &Synthetic, change: impl FnOnce(&mut [u8])) -> Trace {
+    let mut bytes = job.bytes();
+    let mut copy = bytes[format::windows_begin(1) as usize..].to_vec();
+    change(&mut copy);
+    bytes.extend(copy);
+    read_bytes(&bytes).expect("sound")
+}
+
+#[test]
+fn a_stage_and_its_copy_count_once_whichever_has_more() {
+    let (job, full) = full_window();
+    assert_eq!(with_copy(&job, |_| {}), job.trace());
+    // The stage, killed between the two words: none of its records counts, those of the copy do.
+    let emptied = with_copy(&job, |stage| format::put_u64(stage, window::AFTER, full as u64));
+    assert_eq!(emptied, job.trace());
+    // A copy that a full disk cut.
+    let cut = with_copy(&job, |copy| copy[30_000..].fill(0));
+    assert_eq!(cut, job.trace());
+}
+
+#[test]
+fn what_a_stage_holds_from_before_does_not_count() {
+    let (job, full) = full_window();
+    let again = with_copy(&job, |stage| {
+        format::put_u64(stage, window::AFTER, full as u64);
+        format::put_u32(stage, window::SEQUENCE, 1);
+        for record in 0..3 {
+            let entry = Entry { ticks: full as u64 + 5 + record, event: 1, ..Entry::default() };
+            format::put_u64(stage, format::WINDOW_HEADER + record * format::RECORD, entry.pack()[0]);
+        }
+    });
+    assert_eq!(again.ranks[0].records.len(), full + 3);
+    assert_eq!(again.ranks[0].streams, 1);
+    // As a reader sees it who comes while the stage is written again: what is left of the round before is not taken for new.
+    let mixed = with_copy(&job, |stage| {
+        format::put_u32(stage, window::SEQUENCE, 1);
+        let entry = Entry { ticks: full as u64 + 5, event: 1, ..Entry::default() };
+        format::put_u64(stage, format::WINDOW_HEADER, entry.pack()[0]);
+    });
+    assert_eq!(mixed.ranks[0].records.len(), full + 1);
+}

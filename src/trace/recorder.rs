@@ -1,16 +1,17 @@
 //! The recorder: a [`Tap`] that writes a record for each event into a mapped file, and does next to nothing else.
 //!
 //! Each thread that is inside MPI writes into a window of its own, so that threads do not meet and records of one stream are in order.
-//! A window is mapped from the file, and its pages are brought in a few at a time ahead of the writer. What has been
-//! stored is the kernel's: it reaches the file whatever becomes of the process.
+//! That window, the stream's *stage*, is mapped from the file: what has been stored there is the kernel's, and in the file whatever
+//! becomes of the process. When it is full it is copied behind the others by one system call, and written again: so all
+//! stores go to the same sixteen pages, which stay in the cache and meet no fault.
 //!
 //! # Rules
 //! - **Recorder rule 1.** A stream belongs to one thread at a time: from its being taken out of `idle`, or made, to the thread's
-//!   end, when it goes back. Its pen and window are touched by that thread alone.
+//!   end, when it goes back. Its pen and stage are touched by that thread alone.
 //! - **Recorder rule 2.** A thread's own pen (`HERE`) is the pen of the recorder that it names, or of none. Numbers of recorders
 //!   are not given twice.
-//! - **Recorder rule 3.** What lies between a pen's `at` and its `ready` is inside the window that the stream of the pen holds,
-//!   is taken on disk, and has no record yet.
+//! - **Recorder rule 3.** What lies between a pen's `at` and its `end` is inside the stage that the stream of the pen holds,
+//!   is taken on disk, and has no record that counts.
 
 use super::file::{Refused, Store};
 use super::format::{self, Entry, window};
@@ -27,11 +28,6 @@ use std::sync::{Arc, PoisonError};
 /// The trace's file; set by the launcher for its ranks.
 pub const PATH_VARIABLE: &str = "PERUSAL_TRACE";
 
-/// Bytes whose pages are brought in at once.
-const STEP: usize = 32 << 10;
-/// A stream's first window has one unit, each further one twice as many, up to this many.
-const UNITS_MOST: u64 = 16;
-
 const WORDS: usize = format::RECORD as usize / 8;
 type Slot = [AtomicU64; WORDS];
 
@@ -39,11 +35,11 @@ type Slot = [AtomicU64; WORDS];
 #[derive(Debug, Clone, Copy)]
 struct Pen {
     at: *const Slot,
-    ready: *const Slot,
+    end: *const Slot,
 }
 
 impl Pen {
-    const NONE: Pen = Pen { at: core::ptr::null(), ready: core::ptr::null() };
+    const NONE: Pen = Pen { at: core::ptr::null(), end: core::ptr::null() };
 }
 
 /// What a thread has at hand. No destructor, so that looking at it is one load.
@@ -107,16 +103,18 @@ struct Shared {
 #[derive(Debug)]
 struct Stream {
     number: u32,
-    /// Windows so far.
+    stage: Option<MmapRaw>,
+    /// How often the stage was full.
     sequence: u32,
-    window: Option<MmapRaw>,
+    /// The time of the last record before the stage was written again.
+    after: u64,
     /// Where it goes on when its thread has another recorder's pen, or none.
     pen: Pen,
-    /// No more windows are to be had.
+    /// No more room is to be had.
     closed: bool,
 }
 
-// SAFETY: the pen points into the window that the stream owns, and goes where the stream goes (recorder rule 1).
+// SAFETY: the pen points into the stage that the stream owns, and goes where the stream goes (recorder rule 1).
 unsafe impl Send for Stream {}
 
 /// A stream in the hands of a thread.
@@ -155,9 +153,7 @@ impl Tap for Recorder {
             self.shared.store.drop_event(entry.event);
         }
         match fact.detail {
-            Detail::Comm { .. } | Detail::Name(_) if fact.event != Event::CommFreed => {
-                self.write_long(fact, entry.ticks)
-            }
+            Detail::Comm { .. } | Detail::Name(_) if fact.event != Event::CommFreed => self.write_long(fact),
             _ => {}
         }
         if fact.event == Event::Finalizing {
@@ -205,11 +201,11 @@ impl Recorder {
     #[inline(always)]
     fn write(&self, words: [u64; WORDS]) -> bool {
         HERE.with(|here| {
-            let Pen { at, ready } = here.pen.get();
-            if here.owner.get() != self.number || at == ready {
+            let Pen { at, end } = here.pen.get();
+            if here.owner.get() != self.number || at == end {
                 return self.write_slowly(here, words);
             }
-            here.pen.set(Pen { at: at.wrapping_add(1), ready });
+            here.pen.set(Pen { at: at.wrapping_add(1), end });
             // SAFETY: recorder rules 2 and 3: a slot of this recorder's mapped window that nobody else writes.
             unsafe { store(at, words) };
             true
@@ -220,22 +216,19 @@ impl Recorder {
     #[inline(never)]
     fn write_slowly(&self, here: &Here, words: [u64; WORDS]) -> bool {
         // A thread that is ending has given its stream back.
-        let room = TAKEN.try_with(|taken| match taken.try_borrow_mut() {
-            Ok(mut taken) => self.make_room(here, &mut taken),
-            Err(_) => false,
-        });
-        if room != Ok(true) {
-            return false;
-        }
-        let Pen { at, ready } = here.pen.get();
-        here.pen.set(Pen { at: at.wrapping_add(1), ready });
+        let room = TAKEN.try_with(|taken| self.make_room(here, &mut *taken.try_borrow_mut().ok()?));
+        let Ok(Some(after)) = room else { return false };
+        let Pen { at, end } = here.pen.get();
+        here.pen.set(Pen { at: at.wrapping_add(1), end });
+        let [first, rest @ ..] = words;
+        let [second, third, fourth] = rest;
         // SAFETY: as in `write`; `make_room` has left this recorder's pen here, with room.
-        unsafe { store(at, words) };
+        unsafe { store(at, [format::later_than(first, after), second, third, fourth]) };
         true
     }
 
-    /// Gives the thread this recorder's pen, with room for a record; false if there is none.
-    fn make_room(&self, here: &Here, taken: &mut Vec<Taken>) -> bool {
+    /// Gives the thread this recorder's pen, with room for a record that is later than what is returned; `None` if there is none.
+    fn make_room(&self, here: &Here, taken: &mut Vec<Taken>) -> Option<u64> {
         if here.owner.get() != self.number {
             // Another recorder's pen goes back to its stream.
             if let Some(other) = taken.iter_mut().find(|taken| taken.owner == here.owner.get())
@@ -260,23 +253,20 @@ impl Recorder {
             here.pen.set(taken[mine].stream.as_ref().map_or(Pen::NONE, |stream| stream.pen));
             here.owner.set(self.number);
         }
-        let Pen { at, ready } = here.pen.get();
-        if at != ready {
-            return true;
+        let stream = taken.iter_mut().find(|taken| taken.owner == self.number)?.stream.as_mut()?;
+        let Pen { at, end } = here.pen.get();
+        if at == end {
+            here.pen.set(stream.go_on(&self.shared.store)?);
         }
-        let mine = taken.iter_mut().find(|taken| taken.owner == self.number);
-        let Some(stream) = mine.and_then(|taken| taken.stream.as_mut()) else { return false };
-        let Some(pen) = stream.go_on(at, &self.shared.store) else { return false };
-        here.pen.set(pen);
-        true
+        Some(stream.after)
     }
 
     /// Writes what a record of fixed length cannot hold.
     #[cold]
-    fn write_long(&self, fact: &Fact<'_>, ticks: u64) {
+    fn write_long(&self, fact: &Fact<'_>) {
         // What finds no room is missing with its head, or cut: a reader leaves both out.
         let put = |bytes: &[u8]| {
-            self.write(Entry::continuation(ticks, bytes));
+            self.write(Entry::continuation(self.now(), bytes));
         };
         match fact.detail {
             Detail::Name(name) => {
@@ -334,23 +324,22 @@ unsafe fn store(slot: *const Slot, words: [u64; WORDS]) {
 
 impl Stream {
     fn new(store: &Store) -> Stream {
-        Stream { number: store.next_stream(), sequence: 0, window: None, pen: Pen::NONE, closed: false }
+        Stream {
+            number: store.next_stream(),
+            stage: None,
+            sequence: 0,
+            after: 0,
+            pen: Pen::NONE,
+            closed: false,
+        }
     }
 
-    /// Room from `at` on, where what was ready ends: the next pages of the window, or another window.
-    fn go_on(&mut self, at: *const Slot, store: &Store) -> Option<Pen> {
+    /// Room for more records: a stage, or the stage anew.
+    fn go_on(&mut self, store: &Store) -> Option<Pen> {
         if self.closed {
             return None;
         }
-        if let Some(window) = &self.window {
-            let end = window.as_ptr().wrapping_add(window.len());
-            if (at as usize) < end as usize {
-                return Some(bring_in(at.cast(), end));
-            }
-        }
-        self.window = None;
-        let length = format::UNIT << self.sequence.min(UNITS_MOST.trailing_zeros());
-        match self.open(store, length) {
+        match self.turn(store) {
             Ok(pen) => Some(pen),
             Err(refused) => {
                 self.closed = true;
@@ -363,48 +352,74 @@ impl Stream {
         }
     }
 
-    /// Another window.
-    fn open(&mut self, store: &Store, length: u64) -> core::result::Result<Pen, Refused> {
-        // A rank near its limit may still have a small one.
-        let mapped = store.window(length).or_else(|refused| match refused {
-            Refused::Limit if length > format::UNIT => store.window(format::UNIT),
-            refused => Err(refused),
-        })?;
-        let opened = clock::read();
-        let start = mapped.as_mut_ptr();
-        let end = start.wrapping_add(mapped.len());
-        let word = |offset: u64, value: u64| {
-            // SAFETY: in the header of a window that is mapped and nobody else's; aligned, for windows begin on pages.
-            let slot = unsafe { &*start.add(offset as usize).cast::<AtomicU64>() };
-            // Release: the magic number is written last (trace rule 2); for the others it does no harm.
-            slot.store(value, Ordering::Release);
-        };
-        word(window::RANK, u64::from(self.number) << 32 | u64::from(store.rank()));
-        word(window::SEQUENCE, (mapped.len() as u64 / format::UNIT) << 32 | u64::from(self.sequence));
-        word(window::TICKS, opened.ticks);
-        word(window::NANOSECONDS, opened.nanoseconds);
-        word(window::MAGIC, format::WINDOW_MAGIC);
-        self.sequence += 1;
-        self.window = Some(mapped);
-        Ok(bring_in(start.wrapping_add(format::WINDOW_HEADER as usize), end))
+    fn turn(&mut self, store: &Store) -> core::result::Result<Pen, Refused> {
+        match self.stage.take() {
+            None => {
+                let stage = store.stage()?;
+                self.open(&stage, store.rank());
+                Ok(self.begin(stage))
+            }
+            Some(stage) => {
+                let kept = store.keep(&stage);
+                if kept.is_ok() {
+                    self.reopen(&stage);
+                }
+                // If it could not be kept, it is the stream's last window.
+                let pen = self.begin(stage);
+                kept.map(|()| pen)
+            }
+        }
     }
+
+    /// The stage's header for the first time.
+    fn open(&self, stage: &MmapRaw, rank: u32) {
+        let opened = clock::read();
+        header_word(stage, window::RANK, u64::from(self.number) << 32 | u64::from(rank));
+        header_word(stage, window::SEQUENCE, (stage.len() as u64 / format::UNIT) << 32);
+        header_word(stage, window::TICKS, opened.ticks);
+        header_word(stage, window::NANOSECONDS, opened.nanoseconds);
+        header_word(stage, window::MAGIC, format::WINDOW_MAGIC);
+    }
+
+    /// The stage's header for the next round (trace rule 4).
+    fn reopen(&mut self, stage: &MmapRaw) {
+        let opened = clock::read();
+        let last = stage.as_ptr().wrapping_add(stage.len() - format::RECORD as usize).cast::<Slot>();
+        // SAFETY: the last slot of the stage, which is mapped and full; only this thread writes it.
+        // Relaxed: this thread's own store, or one that was handed over with the stream.
+        let first_word = unsafe { (*last)[0].load(Ordering::Relaxed) };
+        self.after = format::ticks_of(first_word);
+        self.sequence += 1;
+        header_word(stage, window::AFTER, self.after);
+        header_word(
+            stage,
+            window::SEQUENCE,
+            (stage.len() as u64 / format::UNIT) << 32 | u64::from(self.sequence),
+        );
+        header_word(stage, window::TICKS, opened.ticks);
+        header_word(stage, window::NANOSECONDS, opened.nanoseconds);
+    }
+
+    /// Takes the stage, and points to its first record and behind its last.
+    fn begin(&mut self, stage: MmapRaw) -> Pen {
+        let start = stage.as_ptr();
+        let end = start.wrapping_add(stage.len()).cast();
+        self.stage = Some(stage);
+        Pen { at: start.wrapping_add(format::WINDOW_HEADER as usize).cast(), end }
+    }
+}
+
+fn header_word(stage: &MmapRaw, offset: u64, value: u64) {
+    // SAFETY: in the header of a stage that is mapped and nobody else's; aligned, for windows begin on pages.
+    let word = unsafe { &*stage.as_ptr().add(offset as usize).cast::<AtomicU64>() };
+    // Release: to a reader of the file: trace rules 2 and 4 have an order.
+    word.store(value, Ordering::Release);
 }
 
 const _: () = {
     // Two fields are written as one word.
     assert!(window::STREAM == window::RANK + 4 && window::UNITS == window::SEQUENCE + 4);
 };
-
-/// Brings the pages from `at` on into this process, so that storing to them meets no fault.
-fn bring_in(at: *const u8, end: *const u8) -> Pen {
-    let page = crate::limits::PAGE;
-    let from = at as usize / page * page;
-    let ready = (from + STEP).min(end as usize);
-    // SAFETY: pages of a window that is mapped, from the one that `at` lies in to at most its end. The call changes nothing that
-    // they hold. A kernel before 5.14 refuses it, and then the faults come one by one.
-    unsafe { libc::madvise(from as *mut libc::c_void, ready - from, libc::MADV_POPULATE_WRITE) };
-    Pen { at: at.cast(), ready: at.wrapping_add(ready - at as usize).cast() }
-}
 
 /// Says, once for each stream, that a rank stops to record. No allocation, no lock: the engine's may be held.
 fn complain(rank: u32, error: &std::io::Error) {
@@ -414,7 +429,10 @@ fn complain(rank: u32, error: &std::io::Error) {
     let _ = writeln!(
         left,
         "perusal: rank {rank}: trace: {}; recording stops here, further events are counted, the program goes on",
-        if error.raw_os_error() == Some(libc::ENOSPC) { "the disk is full" } else { "the file cannot grow" }
+        match error.raw_os_error() {
+            Some(libc::ENOSPC) => "the disk is full",
+            _ => "the file cannot grow",
+        }
     );
     let length = 256 - left.len();
     // SAFETY: `length` bytes of a live buffer.

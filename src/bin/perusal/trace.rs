@@ -10,7 +10,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use clap::{Subcommand, ValueEnum};
 use perusal::clock;
 use perusal::placement::Placement;
-use perusal::trace::{self, export, file, format::Founding};
+use perusal::trace::{
+    self, export, file,
+    format::{Founding, UNIT},
+};
 
 use crate::args::Plan;
 use crate::sys;
@@ -44,9 +47,11 @@ impl Request {
     /// # Errors
     /// That it is no size, in words.
     pub fn set_limit(&mut self, size: &str) -> Result<(), String> {
-        self.limit = limit_of(size).ok_or_else(|| {
+        let limit = limit_of(size).ok_or_else(|| {
             format!("--trace-limit {size}: it must be a number of bytes, with K, M, G or T behind it or not, or \"none\"")
         })?;
+        // Less than one window would be nothing at all.
+        self.limit = limit.max(UNIT);
         Ok(())
     }
 
