@@ -18,7 +18,8 @@
 use loom::cell::UnsafeCell;
 use loom::thread;
 use perusal::events::{
-    Callback, CommEvents, Event, EventError, Fact, Handle, Occurrence, Operation, Registry, Spec,
+    Callback, CommEvents, Event, EventError, Events, Fact, Handle, Occurrence, Operation, Registry, Spec,
+    Subscription,
 };
 use std::sync::Arc;
 
@@ -121,7 +122,7 @@ fn after_release_the_tools_data_is_its_own_again() {
 
 #[test]
 fn release_waits_for_the_last_of_two_dispatchers() {
-    model(Some(3), || {
+    model(Some(2), || {
         let registry = registry();
         let world = registry.attach(1);
         let data = Data::new();
@@ -138,7 +139,7 @@ fn release_waits_for_the_last_of_two_dispatchers() {
 
 #[test]
 fn a_handle_released_inside_its_callback_is_retired_once_by_the_last_one_out() {
-    model(None, || {
+    model(Some(3), || {
         let registry = registry();
         let world = registry.attach(1);
         let owned = Arc::new(());
@@ -191,7 +192,7 @@ fn a_replaced_callback_is_dropped_only_when_nobody_is_inside() {
             self.0.write(9);
         }
     }
-    model(None, || {
+    model(Some(3), || {
         let registry = registry();
         let world = registry.attach(1);
         let data = [Data::new(), Data::new()];
@@ -213,7 +214,7 @@ fn a_replaced_callback_is_dropped_only_when_nobody_is_inside() {
 
 #[test]
 fn detach_propagate_and_dispatch_on_the_duplicate_race_freely() {
-    model(None, || {
+    model(Some(3), || {
         let registry = registry();
         let world = registry.attach(1);
         let copy = registry.attach(2);
@@ -259,4 +260,70 @@ fn a_guessed_handle_meets_a_whole_slot_or_none() {
         let answer = asking.join().unwrap();
         assert!(matches!(answer, Err(EventError::Handle) | Ok(EVENT)), "{answer:?}");
     });
+}
+
+#[test]
+fn what_a_release_cannot_wait_for_is_retired_by_the_pass_that_was_inside() {
+    model(Some(3), || {
+        let registry = registry();
+        let world = registry.attach(1);
+        let data = Data::new();
+        let used = data.clone();
+        let subscription = Subscription::new(&world, EVENT, move |_| used.touch()).unwrap();
+        let dispatcher = dispatcher(&world);
+        // Who owns the lock does not wait.
+        registry.lock().lock().unwrap();
+        drop(subscription);
+        registry.lock().unlock().unwrap();
+        dispatcher.join().unwrap();
+        assert_eq!(Arc::strong_count(&data), 1, "somebody has dropped the closure");
+        data.write(2);
+        assert!(!world.gate.any());
+    });
+}
+
+#[test]
+fn a_dropped_tap_leaves_its_data_alone_and_hears_a_communicator_that_comes() {
+    model(Some(3), || {
+        let registry = registry();
+        let world = registry.attach(1);
+        let data = Data::new();
+        let used = data.clone();
+        let tap = registry.tap(Events::from(EVENT), Arc::new(move |_: &Fact<'_>| used.touch()));
+        let dispatcher = dispatcher(&world);
+        let late = registry.attach(2);
+        assert!(late.gate.open(EVENT));
+        happen(&late);
+        drop(tap);
+        data.write(2);
+        assert_eq!(Arc::strong_count(&data), 1);
+        assert!(!late.gate.any());
+        dispatcher.join().unwrap();
+    });
+}
+
+#[test]
+fn two_threads_register_and_release_while_a_third_raises() {
+    model(Some(2), || {
+        let registry = registry();
+        let world = registry.attach(1);
+        let dispatcher = dispatcher(&world);
+        let theirs = world.clone();
+        let other = thread::spawn(move || register_and_release(&theirs));
+        register_and_release(&world);
+        other.join().unwrap();
+        dispatcher.join().unwrap();
+        assert!(!world.gate.any());
+    });
+}
+
+/// Listens for a while with data that is written before and after.
+fn register_and_release(world: &Arc<CommEvents>) {
+    let data = Data::new();
+    let used = data.clone();
+    data.write(1);
+    let subscription = Subscription::new(world, EVENT, move |_| assert_eq!(used.read(), 1)).unwrap();
+    drop(subscription);
+    data.write(2);
+    assert_eq!(Arc::strong_count(&data), 1);
 }

@@ -62,7 +62,7 @@ fn counter() -> u64 {
 }
 
 /// Whether the processor promises that its counter runs at one rate in all states.
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(perusal_loom)))]
 fn counter_is_steady() -> bool {
     const EXTENDED: u32 = 0x8000_0000;
     const POWER: u32 = 0x8000_0007;
@@ -93,6 +93,7 @@ pub fn source() -> &'static Source {
     })
 }
 
+#[cfg(all(target_arch = "x86_64", not(perusal_loom)))]
 fn rate(from: Reading, to: Reading) -> u64 {
     let (ticks, time) = (to.ticks - from.ticks, to.nanoseconds - from.nanoseconds);
     (u128::from(ticks) * 1_000_000_000 / u128::from(time.max(1))) as u64

@@ -3,7 +3,8 @@
 use super::gate::Windows;
 use super::registry::Registry;
 use super::rows::Row;
-use super::{EVENTS, Event, Fact, Gate, Handle};
+use super::slots::Slot;
+use super::{EVENTS, Event, Fact, Gate};
 use crate::sync::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::Arc;
 
@@ -56,20 +57,25 @@ impl CommEvents {
     ///
     /// Allocates nothing and waits for nobody. Callbacks run on the calling thread, in no particular order. One that fails
     /// ends the job by way of the registry's fatal hook; should the hook return, the remaining callbacks still run.
-    #[cold]
-    #[inline(never)]
+    #[inline(always)]
     pub fn raise(&self, fact: &Fact<'_>) {
-        self.registry.dispatch(Some(&self.rows[fact.event.index()]), fact);
+        // Sites know their event when they are compiled: so it comes in a register.
+        self.raise_event(fact.event, fact);
     }
 
-    /// Adds a handle of `event`; the control lock is held.
-    pub(super) fn insert(&self, event: Event, handle: Handle) {
-        self.rows[event.index()].insert(handle);
+    #[inline(never)]
+    fn raise_event(&self, event: Event, fact: &Fact<'_>) {
+        self.registry.dispatch(Some(&self.rows[event.index()]), event, fact);
     }
 
-    /// Removes a handle of `event`; the control lock is held.
-    pub(super) fn remove(&self, event: Event, handle: Handle) {
-        self.rows[event.index()].remove(handle);
+    /// Adds the slot of a handle of `event`; the control lock is held.
+    pub(super) fn insert(&self, event: Event, slot: &Slot) {
+        self.rows[event.index()].insert(slot);
+    }
+
+    /// Removes the slot of a handle of `event`; the control lock is held.
+    pub(super) fn remove(&self, event: Event, slot: &Slot) {
+        self.rows[event.index()].remove(slot);
     }
 
     /// Counts one more open window of `event`; the control lock is held.
@@ -77,9 +83,10 @@ impl CommEvents {
         self.windows.open(event, (!self.is_freed()).then_some(&self.gate));
     }
 
-    /// Counts one open window of `event` less; the control lock is held.
-    pub(super) fn close_window(&self, event: Event) {
-        self.windows.close(event, &self.gate);
+    /// Counts one open window of `event` less; the control lock is held. Gives the number of gates that shut.
+    #[must_use]
+    pub(super) fn close_window(&self, event: Event) -> usize {
+        self.windows.close(event, &self.gate)
     }
 
     /// Whether `detach` was here; the control lock is held.
@@ -87,9 +94,10 @@ impl CommEvents {
         self.freed.load(Ordering::Relaxed)
     }
 
-    /// Marks the communicator freed; the control lock is held.
-    pub(super) fn set_freed(&self) {
+    /// Marks the communicator freed; the control lock is held. Gives the number of gates that shut.
+    #[must_use]
+    pub(super) fn set_freed(&self) -> usize {
         self.freed.store(true, Ordering::Relaxed);
-        self.gate.shut();
+        self.gate.shut()
     }
 }

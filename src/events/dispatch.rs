@@ -1,81 +1,90 @@
 //! Dispatch: from an event that was raised to those who listen to it.
 
 use super::registry::Registry;
-use super::rows::Row;
+use super::rows::{Place, Row};
 use super::spec::{Callback, Failure};
-use super::state::Leave;
-use super::upcall::Upcall;
-use super::{Fact, Handle};
+use super::upcall::Pass;
+use super::{Event, Fact, Handle};
 use crate::sync::Ordering;
 
 impl Registry {
     /// Tells the taps of `fact.event`, an event that is bound to nothing. The caller has found `gate.open(event)`.
     ///
     /// As [`CommEvents::raise`](super::CommEvents::raise) otherwise.
-    #[cold]
     #[inline(never)]
     pub fn raise(&self, fact: &Fact<'_>) {
-        self.dispatch(None, fact);
+        self.dispatch(None, fact.event, fact);
     }
 
-    /// Tells those in `row`, and the taps.
-    pub(super) fn dispatch(&self, row: Option<&Row>, fact: &Fact<'_>) {
+    /// Tells those in `row`, and the taps of `event`.
+    #[inline(always)]
+    pub(super) fn dispatch(&self, row: Option<&Row>, event: Event, fact: &Fact<'_>) {
         if !cfg!(feature = "peruse") {
             return;
         }
-        let rows = row.into_iter().chain([&self.taps[fact.event.index()]]);
-        for place in rows.flat_map(Row::places) {
-            // Relaxed: a handle is a number; `enter` decides whether it still means anything (event rule 2).
-            let bits = place.load(Ordering::Relaxed);
-            if let Some(handle) = Handle::from_bits(bits) {
-                self.call(handle, fact);
-            }
+        let Some(pass) = Pass::begin(self) else { return };
+        if let Some(row) = row {
+            self.tell(&pass, row, fact);
+        }
+        self.tell(&pass, &self.taps[event.index()], fact);
+        let fence = pass.fence;
+        drop(pass);
+        // Event rule 7: the pass has cleared its pin.
+        fence.light();
+        if self.pins.wanted() {
+            self.after_pass();
         }
     }
 
-    fn call(&self, handle: Handle, fact: &Fact<'_>) {
-        let Some(slot) = self.slots.get(handle.index()) else { return };
-        if !slot.state.enter(handle.generation()) {
+    #[inline(always)]
+    fn tell(&self, pass: &Pass<'_>, row: &Row, fact: &Fact<'_>) {
+        let mut link = Some(row.first());
+        while let Some(here) = link {
+            for place in here.places() {
+                self.call(pass, &place, fact);
+            }
+            link = here.next();
+        }
+    }
+
+    #[inline(always)]
+    fn call(&self, pass: &Pass<'_>, place: &Place<'_>, fact: &Fact<'_>) {
+        let slot = place.slot();
+        // Event rule 6: pin, fence, look.
+        pass.pin.set(slot.address());
+        pass.fence.light();
+        let Some(generation) = slot.state.active() else { return };
+        if !place.holds() {
             return;
         }
-        // Until the slot is left: the last to leave drops what the callback owned, which is foreign code as well.
-        let _upcall = Upcall::enter();
-        let inside = Inside { registry: self, handle };
-        // Relaxed: published by the state word (edge 4); replaced only while the handle is inactive (event rule 3).
-        let callback = slot.callback.load(Ordering::Relaxed);
-        // SAFETY: between `enter` and `leave` the slot's callback is a box that nobody frees (event rule 3).
+        // Acquire: pairs with Release in `Registry::set_callback`: it may have been replaced since the handle was active last.
+        let callback = slot.callback.load(Ordering::Acquire);
+        // SAFETY: the slot was active after it was pinned, so its callback is a box, and nobody frees it while the pin stays
+        // (event rules 3 and 6).
         let callback = unsafe { &*callback };
+        let handle = || Handle::new(slot.index as usize, generation);
         if let Err(failure) = callback.call(handle, fact) {
-            self.fatal(fatal_text(handle, fact, callback, failure));
+            self.failed(handle(), fact, callback, failure);
         }
-        drop(inside);
-        // Relaxed, and no locked instruction: a sample that may lose a step when several threads are told at once.
-        self.told.store(self.told.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+        pass.pin.count();
+        pass.next();
     }
 
-    /// How often a callback or tap has been told of an event: a sample.
+    /// How often a callback or tap has been told of an event.
     #[must_use]
     pub fn told(&self) -> u64 {
-        self.told.load(Ordering::Relaxed)
+        self.pins.told()
     }
 }
 
-/// The time between a successful `enter` and its `leave`, kept even if something between them unwinds.
-struct Inside<'a> {
-    registry: &'a Registry,
-    handle: Handle,
-}
-
-impl Drop for Inside<'_> {
-    fn drop(&mut self) {
-        let Some(slot) = self.registry.slots.get(self.handle.index()) else { return };
-        if slot.state.leave() == Leave::LastOfReleased {
-            self.registry.finish(self.handle);
-        }
+impl Registry {
+    #[cold]
+    #[inline(never)]
+    fn failed(&self, handle: Handle, fact: &Fact<'_>, callback: &Callback, failure: Failure) {
+        self.fatal(fatal_text(handle, fact, callback, failure));
     }
 }
 
-#[cold]
 fn fatal_text(handle: Handle, fact: &Fact<'_>, callback: &Callback, failure: Failure) -> String {
     format!(
         "PERUSE callback at {:#x} {failure} for event {} (handle {:#x}, communicator {:#x}, unique id {:#x}); \

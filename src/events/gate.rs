@@ -1,6 +1,6 @@
 //! The gate: what an event site pays when nobody listens — one relaxed load and one branch.
 
-use super::upcall::gate_changed;
+use super::upcall::keep_awake;
 use super::{EVENTS, Event};
 use crate::sync::{AtomicU32, Ordering};
 
@@ -45,27 +45,26 @@ impl Gate {
         cfg!(feature = "peruse") && self.0.load(Ordering::Relaxed) != 0
     }
 
-    /// Opens or shuts the gate for `event`. Callers hold the registry's control lock, so they do not race each other.
-    pub(super) fn set(&self, event: Event, open: bool) {
-        let bit = event.bit();
+    /// Opens the gate for `event`. Callers of this and the next two hold the registry's control lock.
+    pub(super) fn open_for(&self, event: Event) {
         // Relaxed: as in `open`.
-        let before = if open {
-            self.0.fetch_or(bit, Ordering::Relaxed)
-        } else {
-            self.0.fetch_and(!bit, Ordering::Relaxed)
-        };
-        let after = if open { before | bit } else { before & !bit };
-        if (before == 0) != (after == 0) {
-            gate_changed(after != 0);
+        if self.0.fetch_or(event.bit(), Ordering::Relaxed) == 0 {
+            keep_awake(true);
         }
     }
 
-    /// Shuts the gate for every event.
-    pub(super) fn shut(&self) {
+    /// Shuts the gate for `event`. Gives 1 if it is shut altogether then, which the process is to rest from, else 0.
+    #[must_use]
+    fn shut_for(&self, event: Event) -> usize {
         // Relaxed: as in `open`.
-        if self.0.swap(0, Ordering::Relaxed) != 0 {
-            gate_changed(false);
-        }
+        usize::from(self.0.fetch_and(!event.bit(), Ordering::Relaxed) == event.bit())
+    }
+
+    /// Shuts the gate for every event; the result is as for one event.
+    #[must_use]
+    pub(super) fn shut(&self) -> usize {
+        // Relaxed: as in `open`.
+        usize::from(self.0.swap(0, Ordering::Relaxed) != 0)
     }
 }
 
@@ -84,20 +83,22 @@ impl Windows {
         if self.0[event.index()].fetch_add(1, Ordering::Relaxed) == 0
             && let Some(gate) = gate
         {
-            gate.set(event, true);
+            gate.open_for(event);
         }
     }
 
-    /// Counts one window of `event` less and shuts the gate behind the last.
-    pub(super) fn close(&self, event: Event, gate: &Gate) {
-        if self.0[event.index()].fetch_sub(1, Ordering::Relaxed) == 1 {
-            gate.set(event, false);
-        }
+    /// Counts one window of `event` less and shuts the gate behind the last; the result is that of [`Gate::shut`].
+    #[must_use]
+    pub(super) fn close(&self, event: Event, gate: &Gate) -> usize {
+        if self.0[event.index()].fetch_sub(1, Ordering::Relaxed) == 1 { gate.shut_for(event) } else { 0 }
     }
 }
 
 impl Drop for Gate {
     fn drop(&mut self) {
-        self.shut();
+        // Nobody can raise anything here any more.
+        if self.shut() > 0 {
+            keep_awake(false);
+        }
     }
 }

@@ -1,18 +1,18 @@
 //! The control side: register, activate, deactivate, release, propagate. Rare, and under one lock that no callback runs in.
 
-use super::catalog::Binding;
 use super::comm_events::CommEvents;
+use super::control::{Control, Entry, NO_EVENT, bound, event_of, is_bound};
 use super::gate::Windows;
 use super::lock::Lock;
+use super::pins::Pins;
 use super::rows::Row;
 use super::slots::{Slot, Slots};
 use super::spec::{Callback, CommCallback};
-use super::state::{LAST_GENERATION, Release, View};
-use super::{EVENTS, Event, Events, Gate, Handle, upcall};
+use super::state::View;
+use super::{EVENTS, Event, Events, Gate, Handle};
 use crate::sync::{AtomicBool, AtomicU64, Condvar, Mutex, MutexGuard, Ordering};
 use core::ffi::c_void;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, PoisonError};
 
 /// Why a call on the registry failed; the C face maps each to one PERUSE error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -36,6 +36,19 @@ pub enum EventError {
     Full,
 }
 
+#[cfg(not(perusal_loom))]
+fn new_id() -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    // Relaxed: a counter.
+    LAST.fetch_add(1, Ordering::Relaxed) + 1
+}
+
+/// A static cannot hold one of loom's atomics; a model has one registry, and threads of its own.
+#[cfg(perusal_loom)]
+fn new_id() -> u64 {
+    1
+}
+
 /// What ends the job, given the reason; it is not expected to return.
 pub type Fatal = Box<dyn Fn(String) + Send + Sync>;
 
@@ -48,75 +61,20 @@ pub struct Registry {
     /// The taps of each event.
     pub(super) taps: [Row; EVENTS],
     pub(super) slots: Slots,
+    pub(super) pins: Pins,
+    /// No other registry of the process has it, ever.
+    pub(super) id: u64,
     control: Mutex<Control>,
     /// Tells those who wait in `release` that some handle is retired.
-    retired: Condvar,
+    pub(super) retired: Condvar,
     initialised: AtomicBool,
     fatal: Fatal,
     lock: Lock,
     next_id: AtomicU64,
-    /// Calls of callbacks and taps.
-    pub(super) told: AtomicU64,
 }
 
 /// Ids from here on are the registry's; the engine's are below, requests' further below.
 const FIRST_ID: u64 = 1 << 56;
-
-#[derive(Default)]
-struct Control {
-    /// One for each slot that was ever used, at the slot's index.
-    entries: Vec<Entry>,
-    /// Indices of free slots.
-    free: Vec<usize>,
-    /// Every communicator that was attached and is still there, and perhaps some that are not.
-    comms: Vec<Weak<CommEvents>>,
-}
-
-impl Control {
-    fn comms(&self) -> impl Iterator<Item = Arc<CommEvents>> {
-        self.comms.iter().filter_map(Weak::upgrade)
-    }
-
-    /// Notes a communicator; those that are gone are forgotten before the list grows.
-    fn note(&mut self, comm: &Arc<CommEvents>) {
-        if self.comms.len() == self.comms.capacity() {
-            self.comms.retain(|weak| weak.strong_count() > 0);
-        }
-        self.comms.push(Arc::downgrade(comm));
-    }
-
-    /// The sets of all taps.
-    fn tapped(&self) -> impl Iterator<Item = Events> {
-        self.entries.iter().map(|entry| entry.tapped)
-    }
-}
-
-/// What the control side keeps of one handle.
-#[derive(Default)]
-struct Entry {
-    /// The communicator that the handle was registered with.
-    home: Weak<CommEvents>,
-    /// Every communicator whose rows hold the handle, `home` among them.
-    attached: Vec<Weak<CommEvents>>,
-    propagate: bool,
-    /// What it listens to on all communicators, if it is a tap.
-    tapped: Events,
-    /// Callbacks that were replaced while somebody may have been inside one.
-    #[expect(clippy::vec_box, reason = "a callback that somebody is inside of must not move")]
-    replaced: Vec<Box<Callback>>,
-}
-
-impl Entry {
-    fn attached(&self) -> impl Iterator<Item = Arc<CommEvents>> {
-        self.attached.iter().filter_map(Weak::upgrade)
-    }
-    fn is_attached_to(&self, comm: &CommEvents) -> bool {
-        self.attached.iter().any(|weak| core::ptr::eq(weak.as_ptr(), comm))
-    }
-}
-
-/// What a retired handle owned; dropped by the caller after the control lock, for a closure's drop is foreign code.
-type Leftovers = (Option<Box<Callback>>, Vec<Box<Callback>>);
 
 impl core::fmt::Debug for Registry {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
@@ -133,13 +91,14 @@ impl Registry {
             windows: Windows::new(),
             taps: core::array::from_fn(|_| Row::new()),
             slots: Slots::new(),
+            pins: Pins::new(),
+            id: new_id(),
             control: Mutex::new(Control::default()),
             retired: Condvar::new(),
             initialised: AtomicBool::new(false),
             fatal,
             lock: Lock::new(),
             next_id: AtomicU64::new(FIRST_ID),
-            told: AtomicU64::new(0),
         })
     }
 
@@ -190,7 +149,7 @@ impl Registry {
     /// A callback that has begun on another thread may still be running when this returns.
     pub fn detach(&self, comm: &CommEvents) {
         let mut control = self.control();
-        comm.set_freed();
+        let mut shut = comm.set_freed();
         for (index, entry) in control.entries.iter_mut().enumerate() {
             if !entry.is_attached_to(comm) {
                 continue;
@@ -198,14 +157,16 @@ impl Registry {
             let Some((slot, handle, event)) = self.occupant(index) else { continue };
             if core::ptr::eq(entry.home.as_ptr(), comm) {
                 if slot.state.view(handle.generation()) == View::Active {
-                    entry.attached().for_each(|there| there.close_window(event));
+                    shut += entry.attached().map(|there| there.close_window(event)).sum::<usize>();
                 }
                 slot.state.kill();
             } else {
-                comm.remove(event, handle);
+                comm.remove(event, slot);
                 entry.attached.retain(|weak| !core::ptr::eq(weak.as_ptr(), comm));
             }
         }
+        control.owed += shut;
+        drop(self.shut(control));
     }
 
     /// `new` is a duplicate of `old`: handles whose propagation mode is on are attached to it, window status included.
@@ -224,7 +185,7 @@ impl Registry {
                 View::Inactive => {}
                 View::Dead | View::Stale => continue,
             }
-            new.insert(event, handle);
+            new.insert(event, slot);
             entry.attached.push(Arc::downgrade(new));
         }
     }
@@ -250,7 +211,7 @@ impl Registry {
         let entry = Entry { home: home.clone(), attached: vec![home], ..Entry::default() };
         let (handle, slot) = self.occupy(&mut control, entry, event as u32, callback)?;
         slot.state.open();
-        comm.insert(event, handle);
+        comm.insert(event, slot);
         Ok(handle)
     }
 
@@ -272,7 +233,7 @@ impl Registry {
         let (handle, slot) = self.occupy(&mut control, entry, NO_EVENT, callback)?;
         slot.state.open();
         slot.state.activate();
-        events.iter().for_each(|event| self.taps[event.index()].insert(handle));
+        events.iter().for_each(|event| self.taps[event.index()].insert(slot));
         self.open_everywhere(&control, events);
         Ok(handle)
     }
@@ -285,6 +246,7 @@ impl Registry {
         event: u32,
         callback: Callback,
     ) -> Result<(Handle, &Slot), EventError> {
+        self.pins.prepare();
         let index = control.free.pop().unwrap_or(control.entries.len());
         let slot = self.slots.grow(index).ok_or(EventError::Full)?;
         if index == control.entries.len() {
@@ -308,25 +270,25 @@ impl Registry {
         }
     }
 
-    /// One tap of `events` less.
-    fn close_everywhere(&self, control: &Control, events: Events) {
-        events.iter().filter(|event| !is_bound(*event)).for_each(|event| {
-            self.windows.close(event, &self.gate);
-        });
-        for comm in control.comms() {
-            bound(events).for_each(|event| comm.close_window(event));
-        }
+    /// One tap of `events` less. Gives the number of gates that shut.
+    fn close_everywhere(&self, control: &Control, events: Events) -> usize {
+        let own = events.iter().filter(|event| !is_bound(*event));
+        let shut: usize = own.map(|event| self.windows.close(event, &self.gate)).sum();
+        let there =
+            |comm: Arc<CommEvents>| bound(events).map(|event| comm.close_window(event)).sum::<usize>();
+        shut + control.comms().map(there).sum::<usize>()
     }
 
-    /// A handle's windows, or a tap's, open or shut.
-    fn switch(&self, control: &Control, handle: Handle, slot: &Slot, open: bool) {
+    /// A handle's windows, or a tap's, open or shut. Gives the number of gates that shut.
+    pub(super) fn switch(&self, control: &Control, handle: Handle, slot: &Slot, open: bool) -> usize {
         let entry = &control.entries[handle.index()];
         match (event_of(slot), open) {
             (Some(event), true) => entry.attached().for_each(|comm| comm.open_window(event)),
-            (Some(event), false) => entry.attached().for_each(|comm| comm.close_window(event)),
+            (Some(event), false) => return entry.attached().map(|comm| comm.close_window(event)).sum(),
             (None, true) => self.open_everywhere(control, entry.tapped),
-            (None, false) => self.close_everywhere(control, entry.tapped),
+            (None, false) => return self.close_everywhere(control, entry.tapped),
         }
+        0
     }
 
     /// Opens the handle's window (PERUSE 2.0 §5.2.8); an open one stays open.
@@ -351,11 +313,13 @@ impl Registry {
     /// # Errors
     /// `Handle` for a stale handle, `Object` if its communicator is freed.
     pub fn deactivate(&self, handle: Handle) -> Result<(), EventError> {
-        let control = self.control();
+        let mut control = self.control();
         let (slot, view) = self.living(handle)?;
         if view == View::Active {
             slot.state.deactivate();
-            self.switch(&control, handle, slot, false);
+            let shut = self.switch(&control, handle, slot, false);
+            control.owed += shut;
+            drop(self.shut(control));
         }
         Ok(())
     }
@@ -375,79 +339,6 @@ impl Registry {
         self.end(handle)
     }
 
-    /// As `release`, and taps too.
-    pub(super) fn end(&self, handle: Handle) -> Result<(), EventError> {
-        let may_wait = !upcall::inside_callback() && !self.lock.is_mine();
-        let mut control = self.control();
-        let (slot, view) = self.look(handle)?;
-        if view == View::Active {
-            self.switch(&control, handle, slot, false);
-        }
-        match slot.state.release() {
-            Release::Idle => {
-                let leftovers = self.retire(&mut control, handle, slot);
-                drop(control);
-                drop(leftovers);
-            }
-            Release::Busy if may_wait => {
-                while slot.state.generation() == handle.generation() {
-                    control = self.retired.wait(control).unwrap_or_else(PoisonError::into_inner);
-                }
-            }
-            Release::Busy => {}
-        }
-        if view == View::Dead { Err(EventError::Object) } else { Ok(()) }
-    }
-
-    /// The last one left a released handle: retires it and wakes who waits for that.
-    pub(super) fn finish(&self, handle: Handle) {
-        let Some(slot) = self.slots.get(handle.index()) else { return };
-        let mut control = self.control();
-        let leftovers = self.take(&mut control, handle, slot);
-        drop(control);
-        // We are inside the engine, through which nothing may unwind.
-        let dropped = catch_unwind(AssertUnwindSafe(|| drop(leftovers)));
-        // Dropped first: a release that waits promises that what the callback owned is gone.
-        let mut control = self.control();
-        self.free(&mut control, handle, slot);
-        drop(control);
-        self.retired.notify_all();
-        if let Err(payload) = dropped {
-            // Dropping it might panic again.
-            core::mem::forget(payload);
-            self.fatal("what a PERUSE callback owned panicked when it was dropped".into());
-        }
-    }
-
-    fn retire(&self, control: &mut Control, handle: Handle, slot: &Slot) -> Leftovers {
-        let leftovers = self.take(control, handle, slot);
-        self.free(control, handle, slot);
-        leftovers
-    }
-
-    /// Takes a released, empty handle out of every row and its callback out of the slot (event rule 3).
-    fn take(&self, control: &mut Control, handle: Handle, slot: &Slot) -> Leftovers {
-        let entry = core::mem::take(&mut control.entries[handle.index()]);
-        match event_of(slot) {
-            Some(event) => entry.attached().for_each(|comm| comm.remove(event, handle)),
-            None => entry.tapped.iter().for_each(|event| self.taps[event.index()].remove(handle)),
-        }
-        // Relaxed: the control lock orders writers, and nobody is inside.
-        let callback = slot.callback.swap(core::ptr::null_mut(), Ordering::Relaxed);
-        // SAFETY: `register` or `set_callback` leaked this box, the slot owned it, and with the handle released and
-        // nobody in flight no dispatcher can reach it (event rule 3).
-        let callback = (!callback.is_null()).then(|| unsafe { Box::from_raw(callback) });
-        (callback, entry.replaced)
-    }
-
-    /// Gives the slot to the next handle, unless its generations are used up.
-    fn free(&self, control: &mut Control, handle: Handle, slot: &Slot) {
-        slot.state.retire();
-        if handle.generation() < LAST_GENERATION {
-            control.free.push(handle.index());
-        }
-    }
-
     /// Replaces the callback of an inactive handle (PERUSE 2.0 §5.2.13).
     ///
     /// A callback that began before the window was closed may still be running with the old function and parameter.
@@ -458,15 +349,17 @@ impl Registry {
         let mut control = self.control();
         let slot = self.inactive(handle)?;
         let new = Box::into_raw(Box::new(callback));
-        // Relaxed: published by the state word's Release in `activate` (edge 4).
-        let old = slot.callback.swap(new, Ordering::Relaxed);
+        // Release: pairs with Acquire in `Registry::call`, which may have found the handle active before. Only holders of the
+        // control lock write.
+        let old = slot.callback.swap(new, Ordering::Release);
         let replaced = &mut control.entries[handle.index()].replaced;
         // SAFETY: the slot owned this leaked box. It goes to `replaced` and stays there while anybody is inside.
         replaced.push(unsafe { Box::from_raw(old) });
-        // Inactive and empty under the control lock: nobody can hold one of the replaced callbacks (event rule 3).
-        let unused = if slot.state.busy() { Vec::new() } else { core::mem::take(replaced) };
+        // Inactive under the control lock, and then no pin on it: nobody can hold one of the replaced callbacks (event rule 6).
+        self.pins.heavy();
+        let unused = if self.pins.busy(slot.address()) { Vec::new() } else { core::mem::take(replaced) };
         drop(control);
-        drop(unused);
+        self.drop_foreign(unused);
         Ok(())
     }
 
@@ -521,12 +414,12 @@ impl Registry {
         Ok(())
     }
 
-    fn control(&self) -> MutexGuard<'_, Control> {
+    pub(super) fn control(&self) -> MutexGuard<'_, Control> {
         self.control.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The slot of a handle that is not stale, and how it looks.
-    fn look(&self, handle: Handle) -> Result<(&Slot, View), EventError> {
+    pub(super) fn look(&self, handle: Handle) -> Result<(&Slot, View), EventError> {
         let slot = self.slots.get(handle.index()).ok_or(EventError::Handle)?;
         match slot.state.view(handle.generation()) {
             View::Stale => Err(EventError::Handle),
@@ -559,22 +452,4 @@ impl Registry {
         (slot.state.view(handle.generation()) != View::Stale).then_some(())?;
         event_of(slot).map(|event| (slot, handle, event))
     }
-}
-
-/// What a tap's slot has in the place of an event.
-const NO_EVENT: u32 = 0;
-
-/// The event of the slot's handle; none if that is a tap.
-fn event_of(slot: &Slot) -> Option<Event> {
-    // Acquire: pairs with Release in `occupy`.
-    Event::by_number(slot.event.load(Ordering::Acquire).cast_signed())
-}
-
-fn is_bound(event: Event) -> bool {
-    event.row().binding == Binding::Communicator
-}
-
-/// The events of the set that communicators have.
-fn bound(events: Events) -> impl Iterator<Item = Event> {
-    events.iter().filter(|event| is_bound(*event))
 }

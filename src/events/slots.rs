@@ -18,6 +18,8 @@ pub(super) const CAPACITY: usize = FIRST * ((1 << CHUNKS) - 1);
 #[derive(Debug)]
 pub(super) struct Slot {
     pub(super) state: State,
+    /// The slot's place among all.
+    pub(super) index: u32,
     /// Number of the event; written while the slot is free, so a stale handle's owner may still read it.
     pub(super) event: AtomicU32,
     /// The callback, a leaked box; replaced only while the handle is inactive.
@@ -25,12 +27,19 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    fn new() -> Slot {
+    fn new(index: usize) -> Slot {
         Slot {
+            index: index as u32,
             state: State::new(),
             event: AtomicU32::new(0),
             callback: AtomicPtr::new(core::ptr::null_mut()),
         }
+    }
+
+    /// What pins name it by; never 0.
+    #[inline(always)]
+    pub(super) fn address(&self) -> usize {
+        core::ptr::from_ref(self) as usize
     }
 }
 
@@ -53,6 +62,7 @@ impl Slots {
     }
 
     /// The slot of this index, if there is one yet.
+    #[inline(always)]
     pub(super) fn get(&self, index: usize) -> Option<&Slot> {
         if index >= CAPACITY {
             return None;
@@ -69,7 +79,8 @@ impl Slots {
     pub(super) fn grow(&self, index: usize) -> Option<&Slot> {
         if index < CAPACITY && self.get(index).is_none() {
             let (chunk, _) = Slots::place(index);
-            let slots: Box<[Slot]> = (0..FIRST << chunk).map(|_| Slot::new()).collect();
+            let start = FIRST * ((1 << chunk) - 1);
+            let slots: Box<[Slot]> = (start..start + (FIRST << chunk)).map(Slot::new).collect();
             // Release: pairs with Acquire in `get`; publishes the chunk's slots.
             self.chunks[chunk].store(Box::into_raw(slots).cast::<Slot>(), Ordering::Release);
         }
@@ -111,7 +122,8 @@ mod tests {
             (0..FIRST * 7).map(|index| core::ptr::from_ref(slots.grow(index).unwrap()) as usize).collect();
         for (index, address) in addresses.into_iter().enumerate() {
             assert!(seen.insert(address), "slot {index} lies on another");
-            assert_eq!(core::ptr::from_ref(slots.get(index).unwrap()) as usize, address);
+            let slot = slots.get(index).unwrap();
+            assert_eq!((slot.address(), slot.index as usize), (address, index));
         }
     }
 

@@ -27,23 +27,27 @@ pub enum Operation {
 }
 
 /// The request or message that an event belongs to (PERUSE 2.0 §5.1.2), as its user gave it.
+///
+/// No two fields are neighbours that [`CommSpec`] has side by side: a copy that took both in one load would wait, about as long
+/// as a whole delivery takes, for the two stores with which they have just been written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
 pub struct Spec {
     /// Handle of the communicator that the operation runs on.
     pub comm: usize,
-    /// The user's buffer; null where none is known (a message that no receive has met).
-    pub buf: *mut c_void,
     /// Elements of `datatype`.
     pub count: i64,
-    /// Handle of the datatype.
-    pub datatype: usize,
+    /// The user's buffer; null where none is known (a message that no receive has met).
+    pub buf: *mut c_void,
     /// Rank of the other side in `comm`; what the user gave until the real one is known.
     pub peer: i32,
-    /// The tag; what the user gave until the real one is known.
-    pub tag: i32,
     /// Which kind of operation.
     pub operation: Operation,
-    /// Size of the data in bytes: of a send or a message, what is sent; of a receive, the room there is.
+    /// Handle of the datatype.
+    pub datatype: usize,
+    /// The tag; what the user gave until the real one is known.
+    pub tag: i32,
+    /// Size of the data in bytes: of a send or a message, what is sent; of a receive, the room there is until it is matched.
     pub bytes: u64,
 }
 
@@ -165,21 +169,40 @@ impl Callback {
         }
     }
 
-    /// Runs the callback; `Err` says how it failed.
-    #[inline]
-    pub(super) fn call(&self, handle: Handle, fact: &Fact<'_>) -> Result<(), Failure> {
+    /// Runs the callback; `Err` says how it failed. `handle` is asked for by who tells it.
+    #[inline(always)]
+    pub(super) fn call(&self, handle: impl FnOnce() -> Handle, fact: &Fact<'_>) -> Result<(), Failure> {
         match self {
-            Callback::C { function, param } => {
-                let mut spec = CommSpec::from(fact.spec);
-                // SAFETY: the tool registered `function` as a peruse_comm_callback_f to be called with `param`; `spec`
-                // lives on this stack for the call's duration, which is all that §5.1.2 promises of it.
-                let returned = unsafe { function(handle.raw(), fact.id, &raw mut spec, *param) };
-                if returned == 0 { Ok(()) } else { Err(Failure::Returned(returned)) }
-            }
-            Callback::Rust(closure) => guarded(|| closure(&Occurrence::new(fact, handle))),
             Callback::Tap(tap) => guarded(|| tap.tell(fact)),
+            Callback::C { function, param } => call_c(*function, *param, handle(), fact),
+            Callback::Rust(closure) => call_closure(closure, handle(), fact),
         }
     }
+}
+
+/// Apart from the walk, which is shorter without it.
+#[inline(never)]
+fn call_c(
+    function: CommCallback,
+    param: *mut c_void,
+    handle: Handle,
+    fact: &Fact<'_>,
+) -> Result<(), Failure> {
+    let mut spec = CommSpec::from(fact.spec);
+    // SAFETY: the tool registered `function` as a peruse_comm_callback_f to be called with `param`; `spec` lives on this stack
+    // for the call's duration, which is all that §5.1.2 promises of it.
+    let returned = unsafe { function(handle.raw(), fact.id, &raw mut spec, param) };
+    if returned == 0 { Ok(()) } else { Err(Failure::Returned(returned)) }
+}
+
+/// As `call_c`.
+#[inline(never)]
+fn call_closure(
+    closure: &(dyn Fn(&Occurrence<'_>) + Send + Sync),
+    handle: Handle,
+    fact: &Fact<'_>,
+) -> Result<(), Failure> {
+    guarded(|| closure(&Occurrence::new(fact, handle)))
 }
 
 /// Runs foreign Rust, which may panic.

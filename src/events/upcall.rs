@@ -1,51 +1,39 @@
-//! Upcalls: whether, and how deeply, the present thread is inside a callback.
+//! Upcalls: whether, and how deeply, the present thread is inside a callback; and whether anybody listens to anything.
 
+use super::pins::{Light, Pin};
+use super::registry::Registry;
 use core::cell::Cell;
 
 #[cfg(not(perusal_loom))]
-mod running {
+mod awake {
     use crate::sync::{AtomicU64, Ordering};
 
     /// Set while the C face may not be used: neither is MPI initialised nor a session open.
     const SHUT: u64 = 1 << 63;
-    /// One gate through which somebody listens.
-    const GATE: u64 = 1 << 32;
-    /// The count of callbacks.
-    const CALLBACKS: u64 = GATE - 1;
 
-    /// Callbacks that run in this process at the moment, gates through which somebody listens, and SHUT. One word, so that
-    /// a C function's usual case, an open face and nobody who listens, is one look.
-    static RUNNING: AtomicU64 = AtomicU64::new(SHUT);
+    /// How many gates are open, or were until a callback that has not ended yet; and SHUT. One word, so that a C function's
+    /// usual case, an open face and nobody who listens, is one look.
+    static AWAKE: AtomicU64 = AtomicU64::new(SHUT);
 
-    /// Whether any callback runs. A thread sees its own increments, which is all that it asks about.
-    #[inline(always)]
-    pub fn any() -> bool {
-        // Relaxed: coherence of the one word on the one thread that counts.
-        RUNNING.load(Ordering::Relaxed) & CALLBACKS != 0
-    }
-    pub fn add(change: i32) {
-        // Relaxed: as in `any`. The count cannot fall below zero, so no borrow reaches the gates.
-        RUNNING.fetch_add(i64::from(change).cast_unsigned(), Ordering::Relaxed);
-    }
-    pub fn gate(opened: bool) {
+    pub fn count(more: bool) {
         // Relaxed: a hint, as the gates themselves.
-        if opened {
-            RUNNING.fetch_add(GATE, Ordering::Relaxed);
+        if more {
+            AWAKE.fetch_add(1, Ordering::Relaxed);
         } else {
-            RUNNING.fetch_sub(GATE, Ordering::Relaxed);
+            AWAKE.fetch_sub(1, Ordering::Relaxed);
         }
     }
     #[inline(always)]
     pub fn quiet() -> bool {
         // Acquire: pairs with Release in `set_open`, publishes what initialisation built.
-        RUNNING.load(Ordering::Acquire) == 0
+        AWAKE.load(Ordering::Acquire) == 0
     }
     pub fn set_open(open: bool) {
         // Release: pairs with Acquire in `quiet`.
         if open {
-            RUNNING.fetch_and(!SHUT, Ordering::Release);
+            AWAKE.fetch_and(!SHUT, Ordering::Release);
         } else {
-            RUNNING.fetch_or(SHUT, Ordering::Release);
+            AWAKE.fetch_or(SHUT, Ordering::Release);
         }
     }
 }
@@ -55,34 +43,25 @@ mod running {
 #[cfg(not(perusal_loom))]
 #[inline(always)]
 pub(crate) fn quiet() -> bool {
-    running::quiet()
+    awake::quiet()
 }
 
-/// A gate has opened to its first listener, or shut behind its last.
-pub(super) fn gate_changed(opened: bool) {
-    running::gate(opened);
-}
-
-/// Keeps `quiet` from saying yes for as long as somebody waits to be looked after at the beginning of MPI functions.
-#[cfg(not(perusal_loom))]
+/// Makes the functions of the C face go the general way, until it is called with false as often as with true: for each gate that is
+/// open, or was until a callback that has not ended yet; and for what else must hear of calls.
 pub(crate) fn keep_awake(on: bool) {
-    running::gate(on);
+    awake::count(on);
 }
 
 /// Opens the C face to the first who uses MPI, and shuts it behind the last.
 #[cfg(not(perusal_loom))]
 pub(crate) fn open_c_face(open: bool) {
-    running::set_open(open);
+    awake::set_open(open);
 }
 
-/// A static cannot hold one of loom's atomics; the thread's own count answers alone.
+/// A static cannot hold one of loom's atomics, and nothing that is modelled asks.
 #[cfg(perusal_loom)]
-mod running {
-    pub fn any() -> bool {
-        true
-    }
-    pub fn add(_: i32) {}
-    pub fn gate(_: bool) {}
+mod awake {
+    pub fn count(_: bool) {}
 }
 
 struct Upcalls {
@@ -90,24 +69,72 @@ struct Upcalls {
     depth: Cell<u32>,
     /// The depth of the outermost upcall that was refused the PERUSE lock; 0: none.
     refused_at: Cell<u32>,
+    /// The registry that this thread raised an event in last, and its pin there.
+    last: Cell<(u64, *const Pin)>,
+    #[cfg(perusal_loom)]
+    name: &'static u8,
 }
 
 impl Upcalls {
+    #[cfg(not(perusal_loom))]
     const fn new() -> Upcalls {
-        Upcalls { depth: Cell::new(0), refused_at: Cell::new(0) }
+        Upcalls { depth: Cell::new(0), refused_at: Cell::new(0), last: Cell::new((0, core::ptr::null())) }
+    }
+
+    #[cfg(perusal_loom)]
+    fn new() -> Upcalls {
+        Upcalls {
+            depth: Cell::new(0),
+            refused_at: Cell::new(0),
+            last: Cell::new((0, core::ptr::null())),
+            // loom does not know that a thread has ended when another gets its memory.
+            name: Box::leak(Box::new(0)),
+        }
+    }
+
+    /// What names the thread for as long as it lives; never 0.
+    fn name(&self) -> usize {
+        #[cfg(not(perusal_loom))]
+        return core::ptr::from_ref(self) as usize;
+        #[cfg(perusal_loom)]
+        return core::ptr::from_ref(self.name) as usize;
+    }
+
+    #[inline(always)]
+    fn pin<'a>(&self, registry: &'a Registry) -> &'a Pin {
+        let (id, pin) = self.last.get();
+        if id == registry.id {
+            // SAFETY: found in the registry of this id, which no other ever has; its pins live as long as it does.
+            return unsafe { &*pin };
+        }
+        self.find_pin(registry)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn find_pin<'a>(&self, registry: &'a Registry) -> &'a Pin {
+        let pin = registry.pins.of(self.name());
+        self.last.set((registry.id, pin));
+        pin
     }
 }
 
+#[cfg(not(perusal_loom))]
 crate::sync::thread_local! {
-    #[allow(clippy::missing_const_for_thread_local, reason = "loom's macro takes no const block")]
+    static HERE: Upcalls = const { Upcalls::new() };
+}
+
+// Its macro takes no const block.
+#[cfg(perusal_loom)]
+crate::sync::thread_local! {
     static HERE: Upcalls = Upcalls::new();
 }
 
-/// Whether the calling thread is inside an event callback. One relaxed load while no callback runs in the process.
-#[inline(always)]
+/// Whether the calling thread is inside an event callback.
+#[inline]
 #[must_use]
 pub fn inside_callback() -> bool {
-    running::any() && depth() > 0
+    depth() > 0
 }
 
 /// How many callbacks the calling thread is inside of.
@@ -117,7 +144,7 @@ pub(super) fn depth() -> u32 {
 
 /// A value that names the calling thread for as long as it lives; never 0.
 pub(super) fn thread() -> usize {
-    HERE.with(|here| core::ptr::from_ref(here) as usize)
+    HERE.with(Upcalls::name)
 }
 
 /// Whether the upcall that runs here, or one around it, was refused the lock.
@@ -134,12 +161,48 @@ pub(super) fn refuse() {
     });
 }
 
-/// The time of one callback on the calling thread.
+/// One pass over those who listen to an event, on the calling thread.
+pub(super) struct Pass<'a> {
+    here: &'a Upcalls,
+    pub(super) pin: &'a Pin,
+    pub(super) fence: Light,
+}
+
+impl<'a> Pass<'a> {
+    /// Begins one over those of `registry`; none inside of a callback (event rule 8).
+    #[inline(always)]
+    pub(super) fn begin(registry: &'a Registry) -> Option<Pass<'a>> {
+        // SAFETY: the calling thread's own, without a destructor, so it is there for as long as the thread; and a pass, which is
+        // not `Send`, ends on its thread. (A closure around the whole pass would not be inlined.)
+        let here = unsafe { &*HERE.with(core::ptr::from_ref) };
+        if here.depth.get() > 0 {
+            return None;
+        }
+        here.depth.set(1);
+        Some(Pass { here, pin: here.pin(registry), fence: registry.pins.light() })
+    }
+
+    /// A callback is over: what it was refused, the next one may have.
+    #[inline(always)]
+    pub(super) fn next(&self) {
+        self.here.refused_at.set(0);
+    }
+}
+
+impl Drop for Pass<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.pin.clear();
+        self.here.refused_at.set(0);
+        self.here.depth.set(0);
+    }
+}
+
+/// The time of foreign code on the calling thread that is no pass: what a callback owned is dropped.
 pub(super) struct Upcall(core::marker::PhantomData<*const ()>);
 
 impl Upcall {
     pub(super) fn enter() -> Upcall {
-        running::add(1);
         HERE.with(|here| here.depth.set(here.depth.get() + 1));
         Upcall(core::marker::PhantomData)
     }
@@ -154,7 +217,6 @@ impl Drop for Upcall {
             }
             here.depth.set(depth - 1);
         });
-        running::add(-1);
     }
 }
 

@@ -32,6 +32,23 @@ pub fn issue() {
     assert!(result == 0, "membarrier(2) was granted at start-up and is refused now");
 }
 
+/// Registers this process for [`issue_private`], once. False where the kernel has no such thing, or refuses it.
+#[cfg(not(perusal_loom))]
+pub fn join_private() -> bool {
+    static JOINED: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+    *JOINED.get_or_init(|| call(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0)
+}
+
+/// Fences every running thread of this process.
+///
+/// # Panics
+///
+/// When the kernel refuses, which it does not after [`join_private`] has said yes.
+pub fn issue_private() {
+    let result = call(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+    assert!(result == 0, "membarrier(2) was granted before and is refused now");
+}
+
 fn call(command: libc::c_int) -> libc::c_long {
     // SAFETY: membarrier takes no pointers and changes no memory of ours.
     unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) }

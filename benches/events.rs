@@ -1,0 +1,120 @@
+//! What a delivered event costs: from the site's look at the gate to the return of the last callback.
+//!
+//! ```text
+//! cargo bench --bench events
+//! ```
+//!
+//! Each line gives nanoseconds of one delivered event: the median of the samples, and the span of their middle half. A sample is
+//! the mean of many events in a row, so what it costs to read the clock does not matter. The last line tells how far threads
+//! that raise at once disturb each other.
+use core::ffi::{c_int, c_long, c_void};
+use core::hint::black_box;
+use perusal::events::{
+    Callback, CommEvents, CommSpec, Detail, Event, Events, Fact, Registry, Spec, Subscription, TapHandle,
+};
+use std::sync::{Arc, Barrier};
+use std::time::Instant;
+
+const SAMPLES: usize = 41;
+const EVENTS: u32 = 100_000;
+const EVENT: Event = Event::ReqActivate;
+
+unsafe extern "C" fn empty(_: c_long, _: isize, _: *mut CommSpec, _: *mut c_void) -> c_int {
+    0
+}
+
+/// What a site of the engine does: the specification is filled when somebody listens.
+#[inline(never)]
+fn site(comm: &CommEvents, id: isize) {
+    if comm.gate.open(EVENT) {
+        let spec = Spec {
+            comm: comm.comm(),
+            buf: core::ptr::null_mut(),
+            count: black_box(8),
+            datatype: 7,
+            peer: 1,
+            tag: 2,
+            bytes: 8,
+            ..Spec::NOTHING
+        };
+        comm.raise(&Fact { event: EVENT, id, context: 0, spec: &spec, detail: Detail::None });
+    }
+}
+
+fn run(comm: &CommEvents) -> f64 {
+    let start = Instant::now();
+    for id in 0..EVENTS {
+        site(black_box(comm), id as isize + 1);
+    }
+    start.elapsed().as_secs_f64() * 1e9 / f64::from(EVENTS)
+}
+
+/// Prints the cost of an event, and of each of `deliveries` deliveries of it.
+fn report(name: &str, deliveries: u32, mut samples: Vec<f64>) {
+    samples.sort_by(f64::total_cmp);
+    let at = |part: usize| samples[(samples.len() - 1) * part / 4] / f64::from(deliveries.max(1));
+    println!("{name:<44} {:>6.2} ns  ({:.2} to {:.2})", at(2), at(1), at(3));
+}
+
+fn measure(name: &str, deliveries: u32, comm: &CommEvents) {
+    run(comm);
+    report(name, deliveries, (0..SAMPLES).map(|_| run(comm)).collect());
+}
+
+fn handles(registry: &Registry, comm: &Arc<CommEvents>, n: u32) {
+    for _ in 0..n {
+        let callback = Callback::C { function: empty, param: core::ptr::null_mut() };
+        let handle = registry.register(comm, EVENT, callback).expect("a handle");
+        registry.activate(handle).expect("it is new");
+    }
+}
+
+fn bench() -> (Arc<Registry>, Arc<CommEvents>) {
+    let registry = Registry::new(Box::new(|why| panic!("{why}")));
+    let comm = registry.attach(1);
+    (registry, comm)
+}
+
+fn tap(registry: &Arc<Registry>) -> TapHandle {
+    registry.tap(Events::ALL, Arc::new(|fact: &Fact<'_>| _ = black_box(fact.id)))
+}
+
+fn threads(name: &str, n: usize) {
+    let (registry, comm) = bench();
+    let _tap = tap(&registry);
+    let start = Barrier::new(n);
+    let samples = std::thread::scope(|s| {
+        let all: Vec<_> = (0..n)
+            .map(|_| {
+                s.spawn(|| {
+                    start.wait();
+                    (0..5).map(|_| run(&comm)).collect::<Vec<_>>()
+                })
+            })
+            .collect();
+        all.into_iter().flat_map(|thread| thread.join().expect("no panic")).collect()
+    });
+    report(name, 1, samples);
+}
+
+fn main() {
+    if std::env::args().any(|arg| arg == "--list" || arg == "--test") {
+        return;
+    }
+    println!("nanoseconds of a delivered event, all in: median (middle half)");
+    let (registry, comm) = bench();
+    measure("nobody listens: a site", 1, &comm);
+    let one = tap(&registry);
+    measure("a tap with an empty function", 1, &comm);
+    drop(one);
+    for n in [1, 2, 4] {
+        let (registry, comm) = bench();
+        handles(&registry, &comm, n);
+        measure(&format!("PERUSE, {n} handles with an empty callback"), n, &comm);
+    }
+    let (registry, comm) = bench();
+    let closure = Subscription::new(&comm, EVENT, |what| _ = black_box(what.unique_id)).expect("a handle");
+    measure("a closure of Rust's", 1, &comm);
+    drop((closure, registry));
+    threads("a tap, 2 threads at once", 2);
+}

@@ -1,0 +1,109 @@
+//! How to model-check a callback of your own against the engine's dispatch.
+//!
+//! Your tool counts late messages per peer and prints the counts when it stops. Is it true that nobody counts any more then? That
+//! the numbers are whole? loom runs a small program in *every* order in which its threads could take their steps, with every value
+//! that the memory model lets a load return, and fails on the first order in which an assertion does not hold.
+//!
+//! What you need:
+//! 1. Your data in loom's atomics and cells while `cfg(perusal_loom)` is set, in `std`'s else ([`perusal::sync`] is such a switch).
+//! 2. A registry and a communicator of your own: `Registry::new`, `attach`. No engine, no ranks.
+//! 3. `happen`, which does what a site in the engine does: it looks at the gate, then raises.
+//! 4. `loom::model`, with two or three threads, and one or two events: more orders than you could read.
+//!
+//! Try it: use a plain loom cell instead of the atomic in `Late`, or read the counts before the subscription is dropped, and run again.
+//!
+//! Run:   .ci/loom my_callback
+//! Bound: three preemptions (LOOM_MAX_PREEMPTIONS raises that). Time: two seconds on two cores.
+#![cfg(perusal_loom)]
+
+use perusal::events::{CommEvents, Event, Events, Fact, Occurrence, Registry, Spec, Subscription};
+use perusal::sync::{AtomicU32, Cell, Ordering};
+use std::sync::Arc;
+
+/// The tool: late messages by peer, and whether the report was printed.
+struct Late {
+    from: [AtomicU32; 2],
+    /// Written without any synchronisation of its own: loom fails if a callback could run at the same time.
+    printed: Cell<bool>,
+}
+
+// SAFETY: `printed` is read by callbacks and written by `report`, which comes when none runs any more: this is what is checked.
+unsafe impl Sync for Late {}
+// SAFETY: as for Sync.
+unsafe impl Send for Late {}
+
+impl Late {
+    fn new() -> Arc<Late> {
+        Arc::new(Late { from: [AtomicU32::new(0), AtomicU32::new(0)], printed: Cell::new(false) })
+    }
+
+    /// The callback.
+    fn count(&self, peer: i32) {
+        // SAFETY: loom panics before this runs beside a write.
+        assert!(!self.printed.with(|printed| unsafe { *printed }), "counted after the report");
+        // Relaxed: a number; `report` is ordered behind all of them by the end of the subscription.
+        self.from[peer as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// What the tool does at its end.
+    fn report(&self) -> [u32; 2] {
+        // SAFETY: loom panics before this runs beside another access.
+        self.printed.with_mut(|printed| unsafe { *printed = true });
+        [0, 1].map(|peer| self.from[peer].load(Ordering::Relaxed))
+    }
+}
+
+/// What a site in the engine does when a message of `peer` has come too early.
+fn happen(comm: &CommEvents, peer: i32) {
+    if comm.gate.open(Event::MsgInsertInUnexQ) {
+        comm.raise(&Fact::new(Event::MsgInsertInUnexQ, 1, &Spec { peer, ..Spec::NOTHING }));
+    }
+}
+
+fn check(body: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(builder.preemption_bound.unwrap_or(0).max(3));
+    builder.check(body);
+}
+
+#[test]
+fn nothing_is_counted_after_the_subscription_has_ended() {
+    check(|| {
+        let registry = Registry::new(Box::new(|why| panic!("{why}")));
+        let comm = registry.attach(1);
+        let late = Late::new();
+        let tool = late.clone();
+        let subscription = Subscription::new(&comm, Event::MsgInsertInUnexQ, move |what: &Occurrence<'_>| {
+            tool.count(what.spec.peer)
+        });
+        let theirs = comm.clone();
+        let engine = loom::thread::spawn(move || happen(&theirs, 1));
+        happen(&comm, 0);
+        drop(subscription);
+        let told = late.report();
+        // The other thread's message came before the end, or it was not told: never half of it.
+        assert_eq!(told[0], 1);
+        assert!(told[1] <= 1);
+        engine.join().unwrap();
+        assert_eq!(late.from[1].load(Ordering::Relaxed), told[1], "the report was the last word");
+    });
+}
+
+#[test]
+fn the_same_for_a_tap_that_hears_all_communicators() {
+    check(|| {
+        let registry = Registry::new(Box::new(|why| panic!("{why}")));
+        let late = Late::new();
+        let tool = late.clone();
+        let tap = registry.tap(
+            Events::from(Event::MsgInsertInUnexQ),
+            Arc::new(move |fact: &Fact<'_>| tool.count(fact.spec.peer)),
+        );
+        let comm = registry.attach(1);
+        let engine = loom::thread::spawn(move || happen(&comm, 1));
+        drop(tap);
+        let told = late.report();
+        engine.join().unwrap();
+        assert_eq!(late.from[1].load(Ordering::Relaxed), told[1]);
+    });
+}

@@ -1,0 +1,86 @@
+//! What the control side keeps of handles, under its lock.
+
+use super::catalog::Binding;
+use super::comm_events::CommEvents;
+use super::slots::Slot;
+use super::spec::Callback;
+use super::{Event, Events, Handle};
+use crate::sync::Ordering;
+use std::sync::{Arc, Weak};
+
+#[derive(Default)]
+pub(super) struct Control {
+    /// One for each slot that was ever used, at the slot's index.
+    pub(super) entries: Vec<Entry>,
+    /// Indices of free slots.
+    pub(super) free: Vec<usize>,
+    /// Every communicator that was attached and is still there, and perhaps some that are not.
+    pub(super) comms: Vec<Weak<CommEvents>>,
+    /// Handles that are released and not retired: somebody was inside (event rule 5).
+    pub(super) leaving: Vec<Handle>,
+    /// Gates that have shut and still keep the process awake: a callback may be running that came through one.
+    pub(super) owed: usize,
+    /// Threads that are dropping what retired handles owned.
+    pub(super) dropping: usize,
+}
+
+impl Control {
+    pub(super) fn comms(&self) -> impl Iterator<Item = Arc<CommEvents>> {
+        self.comms.iter().filter_map(Weak::upgrade)
+    }
+
+    /// Notes a communicator; those that are gone are forgotten before the list grows.
+    pub(super) fn note(&mut self, comm: &Arc<CommEvents>) {
+        if self.comms.len() == self.comms.capacity() {
+            self.comms.retain(|weak| weak.strong_count() > 0);
+        }
+        self.comms.push(Arc::downgrade(comm));
+    }
+
+    /// The sets of all taps.
+    pub(super) fn tapped(&self) -> impl Iterator<Item = Events> {
+        self.entries.iter().map(|entry| entry.tapped)
+    }
+}
+
+/// What the control side keeps of one handle.
+#[derive(Default)]
+pub(super) struct Entry {
+    /// The communicator that the handle was registered with.
+    pub(super) home: Weak<CommEvents>,
+    /// Every communicator whose rows hold the handle, `home` among them.
+    pub(super) attached: Vec<Weak<CommEvents>>,
+    pub(super) propagate: bool,
+    /// What it listens to on all communicators, if it is a tap.
+    pub(super) tapped: Events,
+    /// Callbacks that were replaced while somebody may have been inside one.
+    #[expect(clippy::vec_box, reason = "a callback that somebody is inside of must not move")]
+    pub(super) replaced: Vec<Box<Callback>>,
+}
+
+impl Entry {
+    pub(super) fn attached(&self) -> impl Iterator<Item = Arc<CommEvents>> {
+        self.attached.iter().filter_map(Weak::upgrade)
+    }
+    pub(super) fn is_attached_to(&self, comm: &CommEvents) -> bool {
+        self.attached.iter().any(|weak| core::ptr::eq(weak.as_ptr(), comm))
+    }
+}
+
+/// What a tap's slot has in the place of an event.
+pub(super) const NO_EVENT: u32 = 0;
+
+/// The event of the slot's handle; none if that is a tap.
+pub(super) fn event_of(slot: &Slot) -> Option<Event> {
+    // Acquire: pairs with Release in `occupy`.
+    Event::by_number(slot.event.load(Ordering::Acquire).cast_signed())
+}
+
+pub(super) fn is_bound(event: Event) -> bool {
+    event.row().binding == Binding::Communicator
+}
+
+/// The events of the set that communicators have.
+pub(super) fn bound(events: Events) -> impl Iterator<Item = Event> {
+    events.iter().filter(|event| is_bound(*event))
+}
