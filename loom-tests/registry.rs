@@ -2,15 +2,9 @@
 //! takes back is not touched again.
 //!
 //! Run:   .ci/loom registry
-//! Bound: every interleaving of 2 threads; of 3 threads those with at most 3 preemptions (LOOM_MAX_PREEMPTIONS raises that).
-//! Time:  1.5 seconds on two cores, all models together.
-//!
-//! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time):
-//! Release of `State::activate`; Acquire of `State::enter`; Release, and Acquire, of `State::leave`; Acquire of
-//! `State::release`; Acquire of `State::busy`; Release of `State::open`; the generation in `State::enter`; Release in
-//! `Slots::grow` and Acquire in `Slots::get`; Acquire in
-//! `Row::links`; Release of the event in `Registry::occupy` and its Acquire in `event_of`; the wake-up in
-//! `Registry::finish`; the wait in `Registry::release`; the look at who is inside in `Registry::set_callback`.
+//! Bound: every interleaving of 2 threads where that is few enough, else those with at most 3 preemptions; of 3 threads those with
+//!        at most 2 (LOOM_MAX_PREEMPTIONS raises both).
+//! Time:  a minute on two cores, all models together.
 //!
 //! A callback's foreign data is a loom cell: loom fails a model in which two threads touch it without an edge between.
 #![cfg(perusal_loom)]

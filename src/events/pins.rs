@@ -82,6 +82,9 @@ impl Light {
 pub(super) struct Pins {
     /// Whether the control side fences for all: set before the first handle is active, and never cleared.
     asymmetric: AtomicBool,
+    /// Never to be.
+    #[cfg(test)]
+    symmetric: AtomicBool,
     /// Whether the control side waits for a pass to end.
     wanted: AtomicBool,
     first: Padded<Pin>,
@@ -91,6 +94,8 @@ impl Pins {
     pub(super) fn new() -> Pins {
         Pins {
             asymmetric: AtomicBool::new(false),
+            #[cfg(test)]
+            symmetric: AtomicBool::new(false),
             wanted: AtomicBool::new(false),
             first: Padded(Pin::new(0)),
         }
@@ -99,6 +104,10 @@ impl Pins {
     /// Lets dispatchers do without a processor fence where the kernel allows that. Called before a handle becomes active.
     #[cfg(not(perusal_loom))]
     pub(super) fn prepare(&self) {
+        #[cfg(test)]
+        if self.symmetric.load(Ordering::Relaxed) {
+            return;
+        }
         // Relaxed: who has not seen it yet fences, which is right too.
         if !self.asymmetric.load(Ordering::Relaxed) && membarrier::join_private() {
             self.asymmetric.store(true, Ordering::Relaxed);
@@ -109,10 +118,10 @@ impl Pins {
     #[cfg(perusal_loom)]
     pub(super) fn prepare(&self) {}
 
-    /// Dispatchers fence themselves, as where the kernel has no membarrier.
+    /// Dispatchers fence themselves, as where the kernel has no membarrier. Called before the first handle is made.
     #[cfg(test)]
-    pub(super) fn make_symmetric(&self) {
-        self.asymmetric.store(false, Ordering::Relaxed);
+    pub(super) fn do_without_membarrier(&self) {
+        self.symmetric.store(true, Ordering::Relaxed);
     }
 
     /// The fence of a dispatcher, for one pass.

@@ -486,8 +486,18 @@ fn handles_come_and_go_by_the_thousand_without_growth() {
 
 #[test]
 fn the_control_side_races_dispatch_freely() {
+    race(bench());
+}
+
+#[test]
+fn the_control_side_races_dispatch_freely_where_the_kernel_has_no_membarrier() {
+    let bench = bench();
+    bench.registry.pins.do_without_membarrier();
+    race(bench);
+}
+
+fn race(Bench { world, fatal, .. }: Bench) {
     const ROUNDS: usize = 2_000;
-    let Bench { world, fatal, .. } = bench();
     let stop = Arc::new(crate::sync::AtomicBool::new(false));
     let dispatchers: Vec<_> = (0..2)
         .map(|_| {

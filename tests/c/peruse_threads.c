@@ -1,5 +1,5 @@
-/* Under MPI_THREAD_MULTIPLE handles come and go while other threads raise their events: after PERUSE_Event_release no callback
- * runs, PERUSE_Lock excludes, and no event of a message is lost to a handle that is there all the time.
+/* Under MPI_THREAD_MULTIPLE three threads register, free and register again handles of the same events while others raise them:
+ * after PERUSE_Event_release no callback runs, PERUSE_Lock excludes, and no event is lost to a handle that is there all the time.
  * RANKS: 2
  * FLAGS: -pthread
  */
@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-enum { THREADS = 2, MESSAGES = 2000, TOOLS = 300 };
+enum { THREADS = 2, GUESTS = 3, MESSAGES = 2000, TOOLS = 300 };
 
 static int rank, completed; /* `completed` is guarded by PERUSE_Lock alone */
 static atomic_int talking = THREADS, late;
@@ -70,7 +70,7 @@ static void *come_and_go(void *param)
 
 int main(int argc, char **argv)
 {
-    pthread_t talkers[THREADS], tool;
+    pthread_t talkers[THREADS], guests[GUESTS];
     peruse_event_h handle;
     int provided, tags[THREADS], value = 0;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
@@ -83,9 +83,9 @@ int main(int argc, char **argv)
         tags[i] = i + 1;
         pthread_create(&talkers[i], NULL, talk, &tags[i]);
     }
-    pthread_create(&tool, NULL, come_and_go, NULL);
+    for (int i = 0; i < GUESTS; i++) pthread_create(&guests[i], NULL, come_and_go, NULL);
     for (int i = 0; i < THREADS; i++) pthread_join(talkers[i], NULL);
-    pthread_join(tool, NULL);
+    for (int i = 0; i < GUESTS; i++) pthread_join(guests[i], NULL);
     OK(PERUSE_Event_release(&handle));
     SAME(atomic_load(&late), 0);
     SAME(completed, 2 * THREADS * MESSAGES);
