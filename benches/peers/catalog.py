@@ -32,7 +32,7 @@ GROUPS = (
     Group("crowd", 64, ("startup", "memory", "wildcard"), 25),
     Group("threads", 2, ("threads",), 20, threaded=True),
     Group("threads alone", 1, ("self-threads",), 10, threaded=True),
-    # benches/event_cost.c: a second process counts instructions one by one. Load does not matter, and once is enough.
+    # benches/instructions.c: a second process counts instructions one by one. Load does not matter, and once is enough.
     Group("instructions", 2, ("instructions",), 60, rounds=1, threaded=True),
     # No benchmark but a program that is empty; the driver has the clock.
     Group("launch 2", 2, ("launch",), 15),
@@ -71,7 +71,7 @@ FAMILIES = {
     "startup": Family("Launch to the end of the last MPI_Init", "ms", "ranks"),
     "launch": Family("Launch to end of an empty program", "ms", "ranks"),
     "memory": Family("Memory a rank (PSS)", "MiB", "ranks"),
-    "instructions": Family("Instructions of a call, 8 bytes", "instructions", None),
+    "instructions": Family("Instructions of a call, 8 bytes", "steps", None),
     "idle": Family("CPU of a rank that waits, seconds a second", "s", None),
 }
 

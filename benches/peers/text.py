@@ -64,8 +64,8 @@ SHOWN = ("latency/8", "latency/4096", "latency/65536", "latency/1048576", "laten
          "unexpected/any-10000", "barrier/2", "barrier/16", "barrier/32", "allreduce/2-8", "allreduce/16-8", "allreduce/2-1048576", "allreduce/16-65536",
          "bcast/16-8", "bcast/2-1048576", "alltoall/2-8", "alltoall/16-8", "alltoall/16-65536", "wildcard/64", "threads/pairwise-1", "threads/pairwise-4",
          "threads/comms-4", "threads/to-one-4", "threads/self-comms-1", "threads/self-comms-2", "startup/2", "startup/16", "startup/64", "launch/2",
-         "launch/16", "memory/init-64", "memory/alltoall-64", "idle/recv", "instructions/ring-send", "instructions/ring-recv", "instructions/nonblocking-send",
-         "instructions/nonblocking-recv")
+         "launch/16", "memory/init-64", "memory/alltoall-64", "idle/recv", "instructions/send", "instructions/recv", "instructions/recv-any",
+         "instructions/recv-unexpected", "instructions/isend", "instructions/irecv", "instructions/window-send", "instructions/window-receive")
 
 
 def markdown(summary):
