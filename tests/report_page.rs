@@ -207,6 +207,47 @@ fn a_name_that_a_program_chose_is_text_and_never_markup() {
     assert!(shown.contains("&lt;/script&gt;&lt;script&gt;document.title"), "{shown}");
 }
 
+/// What a person does, done by a script behind the page's own.
+#[test]
+fn the_controls_narrow_the_figures_to_some_ranks_and_a_part_of_the_time() {
+    const HANDS: &str = r#"<script>
+        const type = (text) => { filter.value = text; filter.dispatchEvent(new Event("input")); };
+        for (const select of document.querySelectorAll("select")) {
+            for (const option of [...select.options].reverse()) {
+                select.value = option.value;
+                select.dispatchEvent(new Event("change"));
+            }
+        }
+        for (const box of document.querySelectorAll("input[type=checkbox]")) box.click();
+        for (const button of ["in", "right", "out", "left", "all"]) document.getElementById("zoom-" + button).click();
+        for (const summary of document.querySelectorAll("summary")) summary.click();
+        type("1-9");
+        document.body.dataset.refused = filter.getAttribute("aria-invalid");
+        type("0, 2-3");
+        setZoom(0, 50e6);
+        document.body.dataset.tried = "yes";
+        </script></body>"#;
+    let dir = scratch("report-controls");
+    let sound = fs::read_to_string(written(&ring(4, 2), &dir, "sound")).expect("the page");
+    let path = dir.join("tried.html");
+    fs::write(&path, sound.replace("</body>", HANDS)).expect("a writable directory");
+    let page = open(&path);
+    silent(&page);
+    assert!(page.dom.contains("data-tried=\"yes\"") && page.dom.contains("data-refused=\"true\""));
+    let rows: Vec<bool> =
+        (0..4).map(|rank| page.dom.contains(&format!("class=\"row\" data-rank=\"{rank}\""))).collect();
+    assert_eq!(rows, [true, false, true, true]);
+    let range = text_of(&page.dom, "id=\"zoom-range\"", "</span>");
+    assert!(range.ends_with(" 0 to 50.00\u{202f}ms"), "{range}");
+    // The high-water mark at 110 ms is outside; the matrix has three ranks.
+    assert!(!page.dom.contains("high water 15"));
+    assert!(page.dom.contains(&cell(2, 3, 20)) && !page.dom.contains("data-from=\"1\""));
+    assert!(
+        text_of(&page.dom, "id=\"high-water\"", "</table>").contains("unexpected: high water"),
+        "the table is open"
+    );
+}
+
 /// What `silent` relies on: a page that asks for something from elsewhere, or whose script fails, does not stay silent.
 #[test]
 fn a_request_and_an_error_of_a_script_would_be_seen() {

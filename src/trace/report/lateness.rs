@@ -56,7 +56,7 @@ fn open(
     if let Some(late) = flow.late_sender() {
         senders.entry((flow.source, flow.dest)).or_default().open_ns += late;
     }
-    let Some(came) = came(incoming).filter(|came| incoming.unexpected && *came > flow.sent) else { return };
+    let Some(came) = came(incoming).filter(|came| *came > flow.sent) else { return };
     let row = receivers.entry((flow.dest, flow.source)).or_default();
     row.messages += 1;
     row.early_ns += came - flow.sent;

@@ -1,5 +1,6 @@
 //! What stands out, in words. Each finding has a threshold below which it is not told; `docs/report.md` has them.
 
+use super::distribution::Distribution;
 use super::types::{Finding, Rank, Report, Verdict};
 use super::words::{bytes, count, counted, duration, named, share};
 use crate::trace::Trace;
@@ -9,8 +10,10 @@ use std::cmp::Reverse;
 const WAITING_COUNTS: u64 = 50;
 /// A rank with more than one in so many of all waiting at the root of it is named.
 const CULPRIT: f64 = 0.4;
-/// A queue this long is told.
+/// An unexpected queue this long is told.
 const LONG_QUEUE: u32 = 64;
+/// A posted queue this long is told: many receives are posted ahead on purpose.
+const LONG_POSTED: u32 = 1000;
 /// A mean search over so many entries is told.
 const DEEP_SEARCH: u64 = 16;
 
@@ -190,7 +193,9 @@ fn unexpected_queue(report: &Report) -> Option<Finding> {
         .map(|rank| rank.rank)
         .collect();
     if !others.is_empty() {
-        text += &format!("; {} had long ones too", named(others, 6));
+        let all = others.len() + 1 == report.ranks.len() && others.len() > 1;
+        let who = if all { "all other ranks".to_owned() } else { named(others, 6) };
+        text += &format!("; {who} had long ones too");
     }
     text.push('.');
     Some(Finding { kind: "unexpected-queue", rank: Some(high.rank), cost_ns: 0, text })
@@ -198,7 +203,7 @@ fn unexpected_queue(report: &Report) -> Option<Finding> {
 
 fn posted_queue(report: &Report) -> Option<Finding> {
     let high = report.key.posted_high;
-    if high.length < LONG_QUEUE {
+    if high.length < LONG_POSTED {
         return None;
     }
     let text = format!(
@@ -215,25 +220,36 @@ fn search(report: &Report) -> Option<Finding> {
     let queues = report
         .ranks
         .iter()
-        .flat_map(|rank| [(rank, "unexpected", &rank.unexpected), (rank, "posted", &rank.posted)]);
-    let (rank, name, queue) = queues.max_by_key(|(_, _, queue)| queue.search_time.total)?;
-    let time = &queue.search_time;
-    let deep = queue.search_depth.count > 0 && queue.search_depth.mean() >= DEEP_SEARCH;
-    if !deep && time.total.saturating_mul(100) < rank.active_ns.max(1) {
+        .flat_map(|rank| [(rank, "unexpected", &rank.unexpected), (rank, "posted", &rank.posted)])
+        .map(|(rank, name, queue)| (usual(&queue.search_time, &report.edges.time), rank, name, queue));
+    let (time, rank, name, queue) = queues.max_by_key(|(time, ..)| *time)?;
+    let depth = &queue.search_depth;
+    let deep = depth.count > 0 && depth.mean() >= DEEP_SEARCH;
+    if !deep && time.saturating_mul(100) < rank.active_ns.max(1) {
         return None;
     }
     let text = format!(
-        "Rank {} spent {} ({} of its time) searching its {name} queue: {} with {} compared on average.",
+        "Rank {} spent about {} ({} of its time) searching its {name} queue: {} searches, {} entries compared on average, {} at most.",
         rank.rank,
-        duration(time.total),
-        share(time.total, rank.active_ns),
-        if time.count == 1 { "1 search".to_owned() } else { format!("{} searches", count(time.count)) },
-        match queue.search_depth.mean() {
-            1 => "1 entry".to_owned(),
-            depth => format!("{} entries", count(depth)),
-        }
+        duration(time),
+        share(time, rank.active_ns),
+        count(queue.search_time.count),
+        count(depth.mean()),
+        count(depth.max),
     );
-    Some(Finding { kind: "search", rank: Some(rank.rank), cost_ns: time.total, text })
+    Some(Finding { kind: "search", rank: Some(rank.rank), cost_ns: time, text })
+}
+
+/// The sum without the hundredth that took longest, at the lower ends of the bins: what the queue costs, and not what it costs
+/// to lose the CPU in the middle of a search.
+fn usual(times: &Distribution, edges: &[u64]) -> u64 {
+    let mut left = times.count - times.count / 100;
+    let counted = times.histogram.iter().map(|&(bin, count)| {
+        let taken = count.min(left);
+        left -= taken;
+        taken.saturating_mul(edges.get(usize::from(bin)).copied().unwrap_or(0))
+    });
+    counted.sum()
 }
 
 fn ring_full(report: &Report) -> Option<Finding> {
@@ -317,4 +333,22 @@ fn cautions(trace: &Trace, report: &Report) -> Vec<String> {
         ));
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_that_lost_its_cpu_does_not_count_as_one_of_the_queue() {
+        let edges = [0, 100, 200, 1_000_000];
+        let of = |histogram: Vec<(u16, u64)>| Distribution {
+            count: histogram.iter().map(|(_, count)| count).sum(),
+            histogram,
+            ..Distribution::default()
+        };
+        assert_eq!(usual(&of(vec![(1, 150), (2, 149), (3, 1)]), &edges), 150 * 100 + 147 * 200);
+        assert_eq!(usual(&of(vec![(2, 9)]), &edges), 1_800);
+        assert_eq!(usual(&of(vec![]), &edges), 0);
+    }
 }

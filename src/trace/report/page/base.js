@@ -45,6 +45,7 @@ function short(x) {
   return String(+x.toPrecision(3));
 }
 function timeLabel(ns, step) {
+  if (ns === 0) return "0";
   const [size, unit] = step >= 1e9 ? [1e9, "s"] : step >= 1e6 ? (ns >= 1e9 ? [1e9, "s"] : [1e6, "ms"]) : step >= 1e3 ? (ns >= 1e9 ? [1e9, "s"] : ns >= 1e6 ? [1e6, "ms"] : [1e3, "µs"]) : [1, "ns"];
   const digits = Math.max(0, Math.ceil(-Math.log10(step / size) - 1e-9));
   return (ns / size).toFixed(Math.min(digits, 9)) + "\u202f" + unit;
