@@ -9,13 +9,13 @@ mod common;
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use common::dist::dist;
-use common::examples::example;
+use common::examples::{example, mpicc, product};
 
 const RANKS: usize = 8;
 /// From the kill to the end of the last process. Asked for in long runs; in short ones, which share a busy machine with
@@ -24,6 +24,9 @@ const PROMPT: Duration = Duration::from_secs(1);
 const LONG_RUN: u64 = 100;
 /// Beyond this nothing is slow any more: it hangs.
 const HANG: Duration = Duration::from_secs(60);
+
+/// Instead of a message's bytes: a job that does collectives.
+const COLLECTIVES: &str = "collectives of all";
 
 /// SplitMix64: good enough to choose moments and victims.
 struct Random(u64);
@@ -77,15 +80,9 @@ struct Job {
 impl Job {
     fn start(program: &Path, temporary: &Path, mark: String, bytes: &str) -> Job {
         let mut command = Command::new(dist().join("bin/mpiexec"));
-        command.args(["-n", &RANKS.to_string()]).arg(program).args([
-            "--seconds",
-            "600",
-            "--messages",
-            "20000",
-            "--bytes",
-            bytes,
-            "--quiet",
-        ]);
+        let messages = ["--seconds", "600", "--messages", "20000", "--bytes", bytes, "--quiet"];
+        let arguments = if bytes == COLLECTIVES { &[][..] } else { &messages[..] };
+        command.args(["-n", &RANKS.to_string()]).arg(program).args(arguments);
         command.env("PERUSAL_TEST_MARK", &mark).env("TMPDIR", temporary);
         let launcher = command
             .stdin(Stdio::null())
@@ -150,13 +147,13 @@ fn kill(pid: i32) {
 }
 
 /// Kills a launcher or a rank at a moment of its choice and checks what is left. Returns how long the end took.
-fn kill_one(program: &Path, round: u64, seed: u64, random: &mut Random) -> Duration {
+fn kill_one(programs: &[PathBuf; 2], round: u64, seed: u64, random: &mut Random) -> Duration {
     let temporary = common::scratch(&format!("faults-{round}"));
     let before = leftovers(&temporary);
     let mark = format!("{}-{seed}-{round}", std::process::id());
-    // Within a cache line, through the ring's bulk area, large: each has a way of its own to be in the middle of.
-    let bytes = ["8", "4096", "400000"][random.below(3) as usize];
-    let mut job = Job::start(program, &temporary, mark, bytes);
+    // Within a cache line, through the ring's bulk area, large, in shared memory: each has a way of its own to be in the middle of.
+    let bytes = ["8", "4096", "400000", COLLECTIVES][random.below(4) as usize];
+    let mut job = Job::start(&programs[usize::from(bytes == COLLECTIVES)], &temporary, mark, bytes);
     let ranks = job.wait_for(Duration::from_micros(random.below(250_000)));
     let launcher = random.below(4) == 0;
     let victim =
@@ -186,10 +183,12 @@ fn a_kill_at_any_moment_ends_the_job_at_once_and_leaves_nothing() {
     let seed = setting("PERUSAL_FAULT_SEED", clock);
     let rounds = setting("PERUSAL_FAULT_ROUNDS", 8);
     let mut random = Random(seed);
-    let program = example("all_to_all_order.c");
+    let collectives = product("collectives");
+    mpicc(&["tests/programs/collectives.c", "-o", &collectives.to_string_lossy()]);
+    let programs = [example("all_to_all_order.c"), collectives];
     let mut slowest = Duration::ZERO;
     for round in 0..rounds {
-        slowest = slowest.max(kill_one(&program, round, seed, &mut random));
+        slowest = slowest.max(kill_one(&programs, round, seed, &mut random));
     }
     println!("{rounds} kills, seed {seed}: the slowest end took {slowest:?}");
     assert!(rounds < LONG_RUN || slowest < PROMPT, "seed {seed}: an end took {slowest:?}");

@@ -22,7 +22,7 @@ use crate::error::{Error, Result};
 use crate::events::Registry;
 use crate::job::{self, Job, Telemetry};
 use crate::p2p::{Buffers, Channel, Channels};
-use crate::progress::{Backgrounds, Crowd, Incoming};
+use crate::progress::{Backgrounds, Crowd, Incoming, Yielding};
 use crate::request::{Ref, Slab};
 use crate::sync::{AtomicU64, Elided, Mutex, MutexGuard, Ordering};
 use crate::wire::CopyPolicy;
@@ -44,6 +44,7 @@ pub struct Engine {
     pub(crate) incoming: Elided<Incoming>,
     pub(crate) backlog: Elided<Vec<u32>>,
     pub(crate) backgrounds: Backgrounds,
+    pub(crate) yielding: Yielding,
     pub(crate) channels: Channels,
     pub(crate) requests: Slab,
     pub(crate) crowd: Crowd,
@@ -116,6 +117,7 @@ impl Engine {
             incoming: Elided::new(Incoming::new(size)),
             backlog: Elided::default(),
             backgrounds: Backgrounds::default(),
+            yielding: Yielding::default(),
             channels: Channels::new(),
             requests: Slab::new(),
             crowd: Crowd::default(),

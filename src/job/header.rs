@@ -19,7 +19,7 @@ pub const VERSION: u32 = 2;
 pub const TUNING_WORDS: usize = 32;
 
 /// The header over mapped bytes. Offsets are part of the format: magic 0, version 8, ranks 12, cells 16, bulk 20,
-/// total 24, job id 32, launcher 40, usable CPUs 44, sender fences 48, abort 128, next context 256, tuning 384, areas 1024.
+/// total 24, job id 32, launcher 40, usable CPUs 44, sender fences 48, abort 128, next context 256, deaths 260, tuning 384, areas 1024.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Header {
@@ -38,7 +38,9 @@ pub struct Header {
     _apart1: [u8; 120],
     /// Where the search for a free context id goes on.
     pub(super) next_context: AtomicU32,
-    _apart2: [u8; 124],
+    /// How many ranks the launcher has declared dead.
+    deaths: AtomicU32,
+    _apart2: [u8; 120],
     /// Free for the engine: what one rank measures or decides for all. All zero at first.
     pub tuning: [AtomicU64; TUNING_WORDS],
     _apart3: [u8; 384],
@@ -178,6 +180,19 @@ impl Header {
         let word = (u64::from(rank) + 1) << 32 | u64::from(code.cast_unsigned());
         // Release: "abort" edge, pairs with Acquire in `Header::abort`; what the caller wrote before is seen.
         self.abort.compare_exchange(0, word, Ordering::Release, Ordering::Relaxed).is_ok()
+    }
+
+    /// The launcher has declared a rank dead, in its roster entry.
+    pub(super) fn count_death(&self) {
+        // Release: "roster" edge, pairs with Acquire in `Header::any_deaths`: the entry says so, too.
+        self.deaths.fetch_add(1, Ordering::Release);
+    }
+
+    /// Whether the roster is worth looking through for the dead.
+    #[inline]
+    pub(super) fn any_deaths(&self) -> bool {
+        // Acquire: "roster" edge, pairs with Release in `Header::count_death`.
+        self.deaths.load(Ordering::Acquire) != 0
     }
 
     /// Who called for the end of the job, if anybody has.

@@ -492,7 +492,7 @@ mod tests {
     fn a_wait_for_the_dead_ends_with_what_became_of_them() {
         let jobs = Job::threads(2).unwrap();
         jobs[0].roster().entry(1).set_exit(Exit(3 << 8));
-        jobs[0].roster().entry(1).declare_dead();
+        jobs[0].roster().declare_dead(1);
         let error = jobs[0].check_alive(Some(1)).unwrap_err();
         assert_eq!(error.to_string(), "rank 1 is gone: exited with status 3 before MPI_Finalize");
         assert!(jobs[0].check_alive(Some(0)).is_ok());
@@ -505,7 +505,7 @@ mod tests {
         memory.roster().entry(0).arrive(0, own_pid()).unwrap();
         let job = Job { memory, rank: 0, threads: None, some_stay_away: Arc::default() };
         job.roster().entry(1).set_exit(Exit(0));
-        job.roster().entry(1).declare_dead();
+        job.roster().declare_dead(1);
         assert!(job.check_alive(None).is_err());
         job.expect_all(false);
         assert!(job.check_alive(None).is_ok());

@@ -182,7 +182,7 @@ impl Entry {
     }
 
     /// The launcher declares the rank dead unless it has finalized (rules 1 and 2); true if it is dead now.
-    pub fn declare_dead(&self) -> bool {
+    fn declare_dead(&self) -> bool {
         let mut seen = self.state.load(Ordering::Relaxed);
         loop {
             if seen == State::Finalized as u32 {
@@ -249,6 +249,15 @@ impl<'a> Roster<'a> {
         self.memory.roster_entry(rank)
     }
 
+    /// The launcher declares `rank` dead unless it has finalized (rules 1 and 2); true if it is dead now.
+    pub fn declare_dead(self, rank: u32) -> bool {
+        let dead = self.entry(rank).declare_dead();
+        if dead {
+            self.memory.header().count_death();
+        }
+        dead
+    }
+
     /// Whether the launcher has seen the process of `rank` end before it finalized.
     #[inline]
     #[must_use]
@@ -269,12 +278,19 @@ impl<'a> Roster<'a> {
     /// The first dead rank, if there is one.
     #[must_use]
     pub fn first_dead(self) -> Option<u32> {
+        // Every rank asks whenever it has slept: it must not look at all of them each time.
+        if !self.memory.header().any_deaths() {
+            return None;
+        }
         (0..self.memory.size()).find(|rank| self.is_dead(*rank))
     }
 
     /// The same, among the ranks that have ever taken their place.
     #[must_use]
     pub fn first_dead_of_those_that_came(self) -> Option<u32> {
+        if !self.memory.header().any_deaths() {
+            return None;
+        }
         (0..self.memory.size()).find(|rank| self.is_dead(*rank) && self.entry(*rank).pid() != 0)
     }
 }

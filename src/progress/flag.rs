@@ -3,7 +3,7 @@
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::job::telemetry::Wait;
-use crate::sync::{spin_loop, yield_now};
+use crate::sync::spin_loop;
 use std::time::Instant;
 
 /// Looks at the word between two looks at everything else.
@@ -33,8 +33,9 @@ impl Engine {
 
     fn yield_until(&self, yields: u32, done: &mut impl FnMut(bool) -> bool) -> Result<bool> {
         for _ in 0..yields {
-            self.telemetry().yields.add(1);
-            yield_now();
+            if !self.give_way() {
+                return Ok(false);
+            }
             if done(false) {
                 return Ok(true);
             }

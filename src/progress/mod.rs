@@ -9,8 +9,10 @@ mod flag;
 mod incoming;
 mod pace;
 mod wait;
+mod yielding;
 
 pub use background::Background;
 pub(crate) use background::Backgrounds;
 pub(crate) use crowd::Crowd;
 pub(crate) use incoming::{From, Incoming};
+pub(crate) use yielding::Yielding;

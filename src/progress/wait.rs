@@ -6,7 +6,7 @@ use crate::engine::Engine;
 use crate::error::Result;
 use crate::events::Event;
 use crate::job::telemetry::{Wait, now};
-use crate::sync::{ElidedGuard, spin_loop, yield_now};
+use crate::sync::{ElidedGuard, spin_loop};
 
 /// How often a thread that waits for the driver tries to hear from it before it sleeps.
 const LISTENS: u32 = 200;
@@ -85,11 +85,8 @@ impl Engine {
             }
             match pace.next(&self.config) {
                 Step::Spin => spin_loop(),
-                Step::Yield => {
-                    self.telemetry().yields.add(1);
-                    yield_now();
-                }
-                Step::Sleep => {
+                Step::Yield if self.give_way() => {}
+                Step::Yield | Step::Sleep => {
                     self.sleep(&mut incoming, why, done);
                     pace.restart();
                     self.healthy()?;

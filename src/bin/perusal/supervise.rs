@@ -354,7 +354,7 @@ impl<'a> Supervisor<'a> {
 
     fn declare_dead(&self, ended: &[(u32, Exit)]) {
         for (rank, _) in ended {
-            self.memory.roster().entry(*rank).declare_dead();
+            self.memory.roster().declare_dead(*rank);
         }
     }
 
@@ -428,7 +428,7 @@ impl<'a> Supervisor<'a> {
             })
             .next();
         if let Some((rank, failure)) = found {
-            self.memory.roster().entry(rank).declare_dead();
+            self.memory.roster().declare_dead(rank);
             self.fail(failure);
         }
     }

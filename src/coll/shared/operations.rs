@@ -89,18 +89,17 @@ impl Meeting<'_> {
     }
 
     /// Largest block of an alltoall that goes this way, in bytes.
-    pub(in crate::coll) fn alltoall_room(&mut self) -> usize {
+    fn alltoall_room(&mut self) -> usize {
         let size = self.size();
         let one = self.room_among_all() / size & !15;
-        // Tiny pieces make many rounds: then messages are better.
-        if one < 64 {
-            PAYLOAD / size
-        } else {
-            (self.engine.config().number(Id::CollAlltoallMost) as usize).max(one)
-        }
+        let config = self.engine.config();
+        // Tiny pieces make many rounds; but where ranks outnumber CPUs, so do messages, which wait for one rank after the other.
+        let pieces = one >= 64 || (one > 0 && config.place().is_crowded());
+        let most = if pieces { config.number(Id::CollAlltoallMost) as usize } else { 0 };
+        most.max(one).max(PAYLOAD / size)
     }
 
-    /// Every member has a block of `block` bytes for every other, at most [`Self::alltoall_room`]. `read` copies a stretch of the
+    /// Every member has a block of `block` bytes for every other, at most `coll_alltoall_most`. `read` copies a stretch of the
     /// caller's block for a member, `write` one of the block from a member.
     ///
     /// # Errors

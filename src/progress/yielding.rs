@@ -1,0 +1,98 @@
+//! Whether giving the CPU away helps.
+//!
+//! Among ranks that wait for each other it does: each has the CPU for a microsecond, and who is awaited comes soon. Beside something
+//! that computes (another program, a rank of this job that is not waiting) it does not: that has the CPU for a whole slice, and
+//! the kernel puts who gave it away behind it again and again. Then a sleep is better, whose waking comes at once.
+
+use crate::engine::Engine;
+use crate::job::telemetry::now;
+use crate::sync::{AtomicU32, Ordering, yield_now};
+
+/// Nanoseconds that come and go with a yield on a quiet machine, generously, beside the time that other ranks need.
+const QUICK: u64 = 200_000;
+/// Nanoseconds that another rank on this CPU may take to see that it still waits.
+const OTHERS: u64 = 4_000;
+/// Most yields that are left out after slow ones.
+const MOST: u32 = 255;
+
+/// What this rank has found out.
+#[derive(Debug, Default)]
+pub(crate) struct Yielding {
+    /// Yields to be left out.
+    skip: AtomicU32,
+    /// How many were left out last time.
+    penalty: AtomicU32,
+}
+
+impl Yielding {
+    /// Whether to yield now. After slow ones, only now and then, to see whether it has become better.
+    fn is_worth_it(&self) -> bool {
+        // Relaxed, here and below: hints of one rank to itself.
+        let skip = self.skip.load(Ordering::Relaxed);
+        if skip > 0 {
+            self.skip.store(skip - 1, Ordering::Relaxed);
+        }
+        skip == 0
+    }
+
+    /// A yield took that many nanoseconds, where `usual` would have been good.
+    fn took(&self, nanoseconds: u64, usual: u64) {
+        let penalty = self.penalty.load(Ordering::Relaxed);
+        if nanoseconds > usual {
+            let more = (2 * penalty + 1).min(MOST);
+            self.penalty.store(more, Ordering::Relaxed);
+            self.skip.store(more, Ordering::Relaxed);
+        } else if penalty > 0 {
+            self.penalty.store(penalty / 2, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Engine {
+    /// Gives the CPU to somebody else, unless that has been found not to help: then the caller had better sleep.
+    pub(super) fn give_way(&self) -> bool {
+        if !self.yielding.is_worth_it() {
+            return false;
+        }
+        self.telemetry().yields.add(1);
+        let before = now();
+        yield_now();
+        let place = self.config.place();
+        let others = u64::from(place.ranks / place.usable_cpus.max(1));
+        self.yielding.took(now().saturating_sub(before), QUICK + OTHERS * others);
+        true
+    }
+}
+
+#[cfg(all(test, not(perusal_loom)))]
+mod tests {
+    use super::*;
+
+    /// How many of so many asked-for yields are made if each takes that long.
+    fn made(yielding: &Yielding, asked: u32, nanoseconds: u64) -> u32 {
+        let worth = (0..asked).filter(|_| {
+            let worth = yielding.is_worth_it();
+            if worth {
+                yielding.took(nanoseconds, QUICK);
+            }
+            worth
+        });
+        worth.count() as u32
+    }
+
+    #[test]
+    fn quick_yields_are_all_made_and_slow_ones_hardly() {
+        let yielding = Yielding::default();
+        assert_eq!(made(&yielding, 1000, QUICK), 1000);
+        // After the first one 1 is left out, then 3, 7 … up to 255.
+        assert_eq!(made(&yielding, 1000, QUICK + 1), 10);
+    }
+
+    #[test]
+    fn when_yields_have_become_quick_again_they_are_made() {
+        let yielding = Yielding::default();
+        made(&yielding, 1000, QUICK + 1);
+        made(&yielding, MOST + 1, 1000);
+        assert_eq!(made(&yielding, 100, 1000), 100);
+    }
+}
