@@ -326,7 +326,7 @@ mod tests {
         let entry = memory.roster().entry(0);
         entry.arrive(0, 100).unwrap();
         entry.set_exit(Exit(9));
-        assert!(entry.declare_dead());
+        assert!(memory.roster().declare_dead(0));
         entry.advance(State::Initialised);
         assert!(memory.roster().is_dead(0));
         assert_eq!(memory.roster().first_dead(), Some(0));
