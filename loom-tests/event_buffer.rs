@@ -17,7 +17,6 @@
 use loom::thread;
 use perusal::tool::event::buffer::{Consumer, Producer, buffer};
 use perusal::tool::event::choice::{Call, Choice};
-use perusal::tool::event::safety::{LEVELS, Safety};
 use std::sync::Arc;
 
 fn model(preemptions: Option<usize>, body: impl Fn() + Send + Sync + 'static) {
@@ -114,32 +113,32 @@ fn call(n: usize) -> Call {
 #[test]
 fn function_and_data_are_of_one_change_however_many_come() {
     model(None, || {
-        let choice = Arc::new(Choice::new());
+        let choice = Arc::new(Choice::<1>::new());
         let reader = {
             let choice = choice.clone();
             thread::spawn(move || {
-                let seen = choice.get(Safety::None);
+                let seen = choice.get(0);
                 assert_eq!(seen.function.addr(), seen.data.addr());
                 seen.function.addr()
             })
         };
         for n in 1..4 {
-            choice.set([call(n); LEVELS]);
+            choice.set([call(n)]);
         }
         assert!(reader.join().unwrap() < 4);
-        assert_eq!(choice.get(Safety::None), call(3));
+        assert_eq!(choice.get(0), call(3));
     });
 }
 
 #[test]
 fn what_a_tool_wrote_before_it_registered_a_function_is_seen_by_the_function() {
     model(None, || {
-        let choice = Arc::new(Choice::new());
+        let choice = Arc::new(Choice::<1>::new());
         let data = Arc::new(loom::cell::UnsafeCell::new(0));
         let reader = {
             let (choice, data) = (choice.clone(), data.clone());
             thread::spawn(move || {
-                if choice.get(Safety::ThreadSafe) != Call::NONE {
+                if choice.get(0) != Call::NONE {
                     // SAFETY: written before `set`; loom checks it.
                     assert_eq!(data.with(|p| unsafe { *p }), 7);
                 }
@@ -147,7 +146,7 @@ fn what_a_tool_wrote_before_it_registered_a_function_is_seen_by_the_function() {
         };
         // SAFETY: nobody reads before `set`; loom checks it.
         data.with_mut(|p| unsafe { *p = 7 });
-        choice.set([call(1); LEVELS]);
+        choice.set([call(1)]);
         reader.join().unwrap();
     });
 }

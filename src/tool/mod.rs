@@ -18,7 +18,6 @@ pub mod event;
 pub mod event {
     pub mod buffer;
     pub mod choice;
-    pub mod safety;
 }
 pub mod pvar;
 

@@ -8,7 +8,6 @@
 //! - **Choice rule 2.** A side is written only while the version names the other one; a reader whose version is the same before and
 //!   after has read a side that nobody wrote meanwhile.
 
-use super::safety::{LEVELS, Safety};
 use crate::sync::{AtomicPtr, AtomicU64, Ordering, fence};
 use core::ffi::c_void;
 use core::ptr;
@@ -39,29 +38,29 @@ impl Entry {
     }
 }
 
-/// For each level that a place requires, the function that is called there.
+/// For each of `N` places, the function that is called there.
 #[derive(Debug)]
-pub struct Choice {
+pub struct Choice<const N: usize> {
     version: AtomicU64,
-    sides: [[Entry; LEVELS]; 2],
+    sides: [[Entry; N]; 2],
 }
 
-impl Default for Choice {
+impl<const N: usize> Default for Choice<N> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Choice {
-    /// No function at any level.
+impl<const N: usize> Choice<N> {
+    /// No function at any place.
     #[must_use]
-    pub fn new() -> Choice {
+    pub fn new() -> Self {
         let side = || core::array::from_fn(|_| Entry::new());
         Choice { version: AtomicU64::new(0), sides: [side(), side()] }
     }
 
-    /// Puts `calls`, one for each level, in force (choice rule 1).
-    pub fn set(&self, calls: [Call; LEVELS]) {
+    /// Puts `calls`, one for each place, in force (choice rule 1).
+    pub fn set(&self, calls: [Call; N]) {
         // Relaxed: only we write it.
         let version = self.version.load(Ordering::Relaxed);
         // Release: choice edge, pairs with the fence in `get`: who sees any word written below sees the version that is in
@@ -77,13 +76,13 @@ impl Choice {
         self.version.store(version + 1, Ordering::Release);
     }
 
-    /// What is called where `required` must be kept to.
+    /// What is called at `place`, which is below `N`.
     #[inline(always)]
-    pub fn get(&self, required: Safety) -> Call {
+    pub fn get(&self, place: usize) -> Call {
         // Acquire: choice edge, pairs with Release in `set`.
         let mut version = self.version.load(Ordering::Acquire);
         loop {
-            let entry = &self.sides[version as usize & 1][required.index()];
+            let entry = &self.sides[version as usize & 1][place];
             // Relaxed: checked by the second look at the version.
             let call = Call {
                 function: entry.function.load(Ordering::Relaxed),
@@ -104,6 +103,7 @@ impl Choice {
 #[cfg(all(test, not(perusal_loom)))]
 mod tests {
     use super::*;
+    use crate::tool::event::safety::{LEVELS, Safety};
 
     fn call(n: usize) -> Call {
         Call { function: ptr::without_provenance_mut(n), data: ptr::without_provenance_mut(n) }
@@ -111,23 +111,23 @@ mod tests {
 
     #[test]
     fn each_level_has_its_own_call_and_the_last_change_counts() {
-        let choice = Choice::new();
-        assert_eq!(choice.get(Safety::ThreadSafe), Call::NONE);
+        let choice = Choice::<LEVELS>::new();
+        assert_eq!(choice.get(Safety::ThreadSafe.index()), Call::NONE);
         for round in 1..5 {
             choice.set(core::array::from_fn(|level| call(10 * round + level)));
             for level in Safety::ALL {
-                assert_eq!(choice.get(level), call(10 * round + level.index()));
+                assert_eq!(choice.get(level.index()), call(10 * round + level.index()));
             }
         }
     }
 
     #[test]
     fn function_and_data_are_always_of_one_change() {
-        let choice = Choice::new();
+        let choice = Choice::<1>::new();
         std::thread::scope(|scope| {
-            scope.spawn(|| (1..50_000).for_each(|n| choice.set([call(n); LEVELS])));
+            scope.spawn(|| (1..50_000).for_each(|n| choice.set([call(n)])));
             for _ in 0..50_000 {
-                let seen = choice.get(Safety::None);
+                let seen = choice.get(0);
                 assert_eq!(seen.function.addr(), seen.data.addr());
             }
         });

@@ -62,12 +62,13 @@ thread_local! {
 /// Says whether several threads may be inside the engine at once; before it is asked to do anything.
 pub fn set_shared(shared: bool) {
     // Relaxed: a flag that publishes nothing; events are raised by who has seen the engine.
-    SHARED.store(shared, Ordering::Relaxed);
+    if SHARED.swap(shared, Ordering::Relaxed) != shared {
+        each(|_| true, |registration| registration.require());
+    }
 }
 
 /// What a function must keep to where an event happens. Locks of the engine may be held, so it must not call MPI; and with
 /// MPI_THREAD_MULTIPLE other threads raise events at the same time.
-#[inline(always)]
 #[must_use]
 pub fn at_once() -> Safety {
     // Relaxed: as in `set_shared`.

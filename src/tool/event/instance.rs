@@ -99,17 +99,6 @@ impl<'a> Instance<'a> {
         Instance { kind, fact, when: Cell::new(moment.when), waited: true, outer: Cell::new(ptr::null()) }
     }
 
-    /// Runs `call` with the handle of the instance, which is good until `call` returns, on this thread.
-    #[inline(always)]
-    pub fn during(&self, call: impl FnOnce(*mut c_void)) {
-        let this = ptr::from_ref(self).cast::<Instance<'static>>();
-        INNERMOST.with(|innermost| {
-            self.outer.set(innermost.replace(this));
-            call(this.cast_mut().cast());
-            innermost.set(self.outer.get());
-        });
-    }
-
     /// When it was observed, in ticks of the clock. For an event that is told at once, when this is first asked.
     #[must_use]
     pub fn when(&self) -> u64 {
@@ -126,11 +115,32 @@ impl<'a> Instance<'a> {
     }
 }
 
+/// Where the calling thread keeps its innermost instance.
+#[derive(Debug, Clone, Copy)]
+pub struct Here<'a>(&'a Cell<*const Instance<'static>>);
+
+/// Runs `with` on the calling thread's place. A library's thread-local is a call: so this comes first, and once an event.
+#[inline(always)]
+pub fn here<R>(with: impl FnOnce(Here<'_>) -> R) -> R {
+    INNERMOST.with(|innermost| with(Here(innermost)))
+}
+
+impl Here<'_> {
+    /// Runs `call` with the handle of `instance`, which is good until `call` returns, on this thread.
+    #[inline(always)]
+    pub fn during(self, instance: &Instance<'_>, call: impl FnOnce(*mut c_void)) {
+        let this = ptr::from_ref(instance).cast::<Instance<'static>>();
+        instance.outer.set(self.0.replace(this));
+        call(this.cast_mut().cast());
+        self.0.set(instance.outer.get());
+    }
+}
+
 /// Looks at the instance that `handle` names; `None` if it names none whose function runs on this thread at present.
 pub fn look<R>(handle: *mut c_void, with: impl FnOnce(&Instance<'_>) -> R) -> Option<R> {
     let mut at = INNERMOST.with(Cell::get);
     while !at.is_null() {
-        // SAFETY: `during` put it there and takes it away before the instance goes; it is further up on this thread's stack.
+        // SAFETY: `Here::during` put it there and takes it away before the instance goes; it is further up on this thread's stack.
         let instance = unsafe { &*at };
         if ptr::eq(at.cast(), handle) {
             return Some(with(instance));
@@ -155,18 +165,20 @@ mod tests {
     fn an_instance_is_known_while_its_function_runs_on_its_thread_and_only_there() {
         let mut kept = 0;
         instance(|outer| {
-            outer.during(|handle| {
+            let enter = |handle: *mut c_void| {
                 kept = handle as usize;
                 assert_eq!(look(handle, |i| i.fact.id), Some(5));
                 instance(|inner| {
-                    inner.during(|within| {
+                    let within = |within: *mut c_void| {
                         assert_ne!(within, handle);
                         assert!(look(within, |_| ()).is_some() && look(handle, |_| ()).is_some());
-                    });
+                    };
+                    here(|at| at.during(inner, within));
                 });
                 let there = std::thread::spawn(move || look(kept as *mut c_void, |_| ()).is_some());
                 assert!(!there.join().unwrap());
-            });
+            };
+            here(|at| at.during(outer, enter));
         });
         assert!(look(kept as *mut c_void, |_| ()).is_none());
         assert!(look(ptr::null_mut(), |_| ()).is_none());

@@ -7,14 +7,14 @@
 
 use super::choice::{Call, Choice};
 use super::delivery;
-use super::instance::{Instance, Moment};
+use super::instance::{Instance, Moment, here};
 use super::safety::{LEVELS, Safety};
 use super::types::Type;
 use super::{buffer, source};
 use crate::capi::process;
 use crate::events::{Callback, CommEvents, EventError, Events, Fact, Handle, Tap, TapHandle};
 use crate::limits::EVENT_BUFFER;
-use crate::sync::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Mutex, Ordering};
+use crate::sync::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, AtomicUsize, Mutex, Ordering};
 use core::ffi::{c_int, c_void};
 use core::ptr;
 use std::sync::{Arc, MutexGuard, PoisonError};
@@ -35,7 +35,11 @@ pub struct Registration {
     number: AtomicUsize,
     /// Its place among all registrations.
     place: AtomicUsize,
-    choice: Choice,
+    /// What is called at once, and the level that is required there.
+    now: Choice<1>,
+    required: AtomicI32,
+    /// What is called from a safe place, by the level that is required.
+    later: Choice<LEVELS>,
     /// Whether the type hears some of its events alone ([`Type::hears`]).
     picky: bool,
     /// A [`DroppedFunction`], or null: then drops are not counted.
@@ -144,7 +148,9 @@ impl Registration {
             kind,
             number: AtomicUsize::new(0),
             place: AtomicUsize::new(0),
-            choice: Choice::new(),
+            now: Choice::new(),
+            required: AtomicI32::new(delivery::at_once().to_c()),
+            later: Choice::new(),
             picky: kind.is_picky(),
             on_drop: AtomicPtr::new(ptr::null_mut()),
             unheard: AtomicU64::new(0),
@@ -208,9 +214,7 @@ impl Registration {
         }
         control.calls[level.index()] =
             function.map(|function| Call { function: function as *mut c_void, data });
-        // The lowest level that holds where `required` is asked for: itself, or one that promises more.
-        let least = |required: usize| control.calls[required..].iter().flatten().next();
-        self.choice.set(core::array::from_fn(|required| least(required).copied().unwrap_or(Call::NONE)));
+        self.choose(&control);
         if function.is_some() { self.listen(&mut control) } else { Ok(()) }
     }
 
@@ -218,7 +222,24 @@ impl Registration {
     pub(super) fn mute(&self) {
         let mut control = self.control();
         control.calls = [None; LEVELS];
-        self.choice.set([Call::NONE; LEVELS]);
+        self.choose(&control);
+    }
+
+    /// The level that is required where events happen has changed.
+    pub(super) fn require(&self) {
+        self.choose(&self.control());
+    }
+
+    /// Puts in force what is registered: the function for the lowest level that holds where another is required.
+    fn choose(&self, control: &Control) {
+        let least = |required: usize| control.calls[required..].iter().flatten().next();
+        let calls: [Call; LEVELS] =
+            core::array::from_fn(|required| least(required).copied().unwrap_or(Call::NONE));
+        let required = delivery::at_once();
+        // Relaxed: it changes once, before the engine raises anything.
+        self.required.store(required.to_c(), Ordering::Relaxed);
+        self.now.set([calls[required.index()]]);
+        self.later.set(calls);
     }
 
     fn listen(self: &Arc<Self>, control: &mut Control) -> Result<(), Refused> {
@@ -246,31 +267,29 @@ impl Registration {
         }
         match &self.waiting {
             None => self.tell_now(fact),
-            Some(waiting) => {
-                if !waiting.into.push(Moment::of(fact)) {
-                    delivery::note_drop();
-                }
-                delivery::something_waits();
-            }
+            Some(waiting) => waiting.keep(fact),
         }
-    }
-
-    #[inline]
-    fn tell_now(&self, fact: &Fact<'_>) {
-        let level = delivery::at_once();
-        let call = self.choice.get(level);
-        if call.function.is_null() {
-            return self.miss();
-        }
-        Instance::now(self.kind, fact).during(|instance| self.call(call, instance, level));
     }
 
     #[inline(always)]
-    fn call(&self, call: Call, instance: *mut c_void, level: Safety) {
+    fn tell_now(&self, fact: &Fact<'_>) {
+        here(|here| {
+            let call = self.now.get(0);
+            if call.function.is_null() {
+                return self.miss();
+            }
+            // Relaxed: as in `choose`.
+            let level = self.required.load(Ordering::Relaxed);
+            here.during(&Instance::now(self.kind, fact), |instance| self.call(call, instance, level));
+        });
+    }
+
+    #[inline(always)]
+    fn call(&self, call: Call, instance: *mut c_void, level: c_int) {
         // SAFETY: not null, so it came from an `EventFunction`.
         let function = unsafe { core::mem::transmute::<*mut c_void, EventFunction>(call.function) };
         // SAFETY: the tool registered it to be called with this data at this level; the instance lives until it returns.
-        unsafe { function(instance, self.number(), level.to_c(), call.data) };
+        unsafe { function(instance, self.number(), level, call.data) };
     }
 
     /// Counts an event that finds no function for the level.
@@ -305,7 +324,7 @@ impl Registration {
     pub(super) fn tell_drops(&self, level: Safety) {
         // Relaxed: as in `set_dropped_handler`.
         let handler = self.on_drop.load(Ordering::Relaxed);
-        let call = self.choice.get(level);
+        let call = self.later.get(level.index());
         if handler.is_null() || call.function.is_null() {
             return;
         }
@@ -335,13 +354,14 @@ impl Registration {
         let mut pass = waiting.from();
         let until = pass.until;
         while let Some(moment) = pass.consumer.take(until) {
-            let call = self.choice.get(level);
+            let call = self.later.get(level.index());
             if call.function.is_null() {
                 self.miss();
                 continue;
             }
             let fact = moment.fact();
-            Instance::late(self.kind, &fact, &moment).during(|instance| self.call(call, instance, level));
+            let instance = Instance::late(self.kind, &fact, &moment);
+            here(|here| here.during(&instance, |instance| self.call(call, instance, level.to_c())));
         }
         // Relaxed: set before the wish for this pass, which the turn orders.
         let over = self.silent.load(Ordering::Relaxed) && pass.consumer.is_empty();
@@ -436,6 +456,15 @@ impl Registration {
 }
 
 impl Waiting {
+    /// Lets an event wait. Apart from what is told at once, which needs less of the stack.
+    #[inline(never)]
+    fn keep(&self, fact: &Fact<'_>) {
+        if !self.into.push(Moment::of(fact)) {
+            delivery::note_drop();
+        }
+        delivery::something_waits();
+    }
+
     fn from(&self) -> MutexGuard<'_, Pass> {
         self.from.lock().unwrap_or_else(PoisonError::into_inner)
     }
