@@ -79,7 +79,9 @@ impl Config {
                 When::BeforeJob => (variable.default)(&place),
                 _ => settings.resolve(variable.id, &place)?,
             };
-            config.put(variable.id, number, settings.origin(variable.id));
+            let is_as_asked = settings.number(variable.id).is_none_or(|asked| asked == number);
+            let origin = if is_as_asked { settings.origin(variable.id) } else { Origin::Default };
+            config.put(variable.id, number, origin);
         }
         Ok(config)
     }
@@ -301,6 +303,8 @@ mod tests {
         let in_force = config.in_force();
         assert!(in_force.contains(&("PERUSAL_COPY_ENGINE", "halves".into())));
         assert!(in_force.contains(&("PERUSAL_RING_CELLS", "256".into())));
+        assert_eq!(config.origin(Id::RingCells), Origin::Default);
+        assert_eq!(config.origin(Id::CopyEngine), Origin::Environment);
         assert!(in_force.iter().all(|(name, value)| *name != "PERUSAL_BIND_TO" && !value.is_empty()));
     }
 }

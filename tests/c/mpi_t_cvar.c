@@ -143,7 +143,8 @@ int main(int argc, char **argv) {
     describe();
     refuse();
 
-    /* The receiver chooses the copy engine; the sender counts by it. */
+    /* Announced messages alone are copied by an engine. The receiver chooses it; the sender counts by it. */
+    OK(write_number("train_limit", 0));
     const char *counters[] = {"messages_sent_chunked", "messages_sent_read", "messages_sent_halves"};
     for (int engine = 1; engine <= 3; engine++) {
         OK(write_int("copy_engine", engine));

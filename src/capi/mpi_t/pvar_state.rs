@@ -70,6 +70,9 @@ pub(super) fn with<R>(body: impl FnOnce(&mut State) -> R) -> R {
     let mut state = lock();
     let result = body(&mut state);
     let idle = if state.searchers == 0 { state.tap.take() } else { None };
+    if idle.is_some() {
+        searching::stop();
+    }
     drop(state);
     drop(idle);
     result
@@ -311,7 +314,8 @@ impl State {
         if matches!(handle.pvar.source, Source::Searches(_)) {
             if on {
                 self.searchers += 1;
-                self.tap.get_or_insert_with(searching::tap);
+                let generation = self.fresh() as u64;
+                self.tap.get_or_insert_with(|| searching::tap(generation));
             } else {
                 self.searchers -= 1;
             }

@@ -16,6 +16,9 @@ thread_local! {
     static BEGAN: Cell<u64> = const { Cell::new(0) };
 }
 
+/// Which tap counts: of two, of which one is about to end, the younger. 0: none.
+static CURRENT: AtomicU64 = AtomicU64::new(0);
+
 /// What was counted so far.
 pub(super) fn count(search: Search) -> u64 {
     // Relaxed, here and below: counts; nothing else is read because of them.
@@ -26,11 +29,25 @@ fn add(search: Search, n: u64) {
     COUNTS[search as usize].fetch_add(n, Ordering::Relaxed);
 }
 
-/// Counts until it is dropped.
-pub(super) fn tap() -> TapHandle {
+/// Nothing is counted from now on, before the tap is dropped.
+pub(super) fn stop() {
+    // Relaxed: as in `count`; what other threads are telling right now is counted or not.
+    CURRENT.store(0, Ordering::Relaxed);
+}
+
+/// Counts until [`stop`]. `generation` is one that no tap before had, and not 0.
+pub(super) fn tap(generation: u64) -> TapHandle {
+    // Relaxed: as in `stop`.
+    CURRENT.store(generation, Ordering::Relaxed);
     let events =
         [Event::SearchPostedQBegin, Event::SearchPostedQEnd, Event::SearchUnexQBegin, Event::SearchUnexQEnd];
     let events: Events = events.into_iter().collect();
+    let hear = move |fact: &Fact<'_>| {
+        // Relaxed: as in `stop`.
+        if CURRENT.load(Ordering::Relaxed) == generation {
+            hear(fact);
+        }
+    };
     process::registry().tap(events, Arc::new(hear))
 }
 

@@ -59,14 +59,15 @@ impl Measured {
             }
             let _ = writeln!(
                 text,
-                "eager or announced, us one way\n  {:>9}{:>10}{:>10}",
-                "bytes", "eager", "announced"
+                "ways to send, us one way\n  {:>9}{:>10}{:>10}{:>10}",
+                "bytes", "eager", "train", "announced"
             );
             for bytes in EAGER.map(|bytes| bytes as u64) {
                 let _ = writeln!(
                     text,
-                    "  {bytes:>9}{:>10}{:>10}",
+                    "  {bytes:>9}{:>10}{:>10}{:>10}",
                     cell("eager", bytes),
+                    cell("train", bytes),
                     cell("announced", bytes)
                 );
             }
@@ -152,22 +153,34 @@ fn thresholds(measured: &Measured) -> Vec<Chosen> {
     ]
 }
 
-/// The largest size up to which eager messages are no slower; unless that is the default, or nothing was measured.
-fn eager(measured: &Measured) -> Vec<Chosen> {
+/// The largest size up to which one way is no slower than all others; `None` if it is slower at once, or was not measured.
+fn up_to(measured: &Measured, way: &str, others: &[&str]) -> Option<u64> {
     let slower = EAGER.iter().position(|&bytes| {
         let time = |what| measured.time(what, bytes as u64);
-        time("eager").zip(time("announced")).is_none_or(|(eager, announced)| eager * CLEARLY > announced)
+        let best = others.iter().filter_map(|other| time(other)).min_by(f64::total_cmp);
+        time(way).zip(best).is_none_or(|(own, best)| own * CLEARLY > best)
     });
-    let best = match slower.unwrap_or(EAGER.len()) {
-        0 => return vec![],
-        n => EAGER[n - 1] as u64,
+    let last = slower.unwrap_or(EAGER.len()).checked_sub(1)?;
+    Some(EAGER[last] as u64)
+}
+
+fn eager(measured: &Measured) -> Vec<Chosen> {
+    let chosen = |name, value: Option<u64>, why: &str| {
+        value.map(|value| Chosen { jobs: Jobs::All, name, value, why: why.into() })
     };
-    vec![Chosen {
-        jobs: Jobs::All,
-        name: "eager_limit",
-        value: best,
-        why: "up to here, sending at once is no slower than announcing".into(),
-    }]
+    let eager = up_to(measured, "eager", &["train", "announced"]);
+    let train = up_to(measured, "train", &["announced"]);
+    [
+        chosen(
+            "eager_limit",
+            eager,
+            "up to here, sending in one piece is no slower than in several, or than announcing",
+        ),
+        chosen("train_limit", train, "up to here, sending in several pieces is no slower than announcing"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// Polling for as long as sleeping and waking would cost never costs more than twice the best; the default is more than that for
@@ -240,13 +253,20 @@ mod tests {
     }
 
     #[test]
-    fn the_eager_limit_is_where_eager_messages_begin_to_lose() {
-        let time = |bytes: usize| if bytes > 16 << 10 { 3.0 } else { 1.0 };
-        let lines: Vec<_> = EAGER
-            .iter()
-            .flat_map(|&bytes| [("eager", bytes as u64, time(bytes)), ("announced", bytes as u64, 2.0)])
-            .collect();
-        assert_eq!(value(&all(&measured(&lines)), Jobs::All, "eager_limit"), Some(16 << 10));
+    fn the_limits_of_eager_messages_and_trains_are_where_they_begin_to_lose() {
+        let time = |bytes: usize, most: usize| if bytes > most { 3.0 } else { 1.0 };
+        let ways = |bytes: usize| {
+            let at = bytes as u64;
+            [
+                ("eager", at, time(bytes, 16 << 10)),
+                ("train", at, time(bytes, 64 << 10)),
+                ("announced", at, 2.0),
+            ]
+        };
+        let lines: Vec<_> = EAGER.iter().flat_map(|&bytes| ways(bytes)).collect();
+        let all = all(&measured(&lines));
+        assert_eq!(value(&all, Jobs::All, "eager_limit"), Some(16 << 10));
+        assert_eq!(value(&all, Jobs::All, "train_limit"), Some(64 << 10));
     }
 
     #[test]

@@ -108,7 +108,7 @@ fn bind_to_one_cpu() {
 fn run_ranks(what: rank::What) -> Result<String, String> {
     let own = std::env::current_exe().map_err(|error| format!("finding this program: {error}"))?;
     let mut command = Command::new(&own);
-    command.args(["run", "-n", "2", "--timeout", "60"]).arg(&own).args(["tune", "--rank", what.name()]);
+    command.args(["run", "-n", "2", "--timeout", "300"]).arg(&own).args(["tune", "--rank", what.name()]);
     for variable in &VARIABLES {
         command.env_remove(variable.environment);
     }
