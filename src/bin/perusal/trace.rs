@@ -168,7 +168,7 @@ pub fn main(command: &Command) -> ExitCode {
     match act(command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(text) => {
-            sys::tell(&format!("perusal trace: {text}\n"));
+            sys::tell(&format!("perusal trace: {}\n", text.strip_prefix("trace: ").unwrap_or(&text)));
             ExitCode::FAILURE
         }
     }

@@ -230,8 +230,9 @@ impl Definitions<'_> {
             return Ok(*number);
         }
         let (number, string) = (strings.len() as u32, text(name)?);
-        // SAFETY, here and in all below: an open writer, numbers, and strings and lists that outlive the call.
-        self.check("string", unsafe { (self.archive.library.string)(self.writer, number, string.as_ptr()) })?;
+        // SAFETY: an open writer, numbers, and a string that outlives the call; in all below, lists that do besides.
+        let code = unsafe { (self.archive.library.string)(self.writer, number, string.as_ptr()) };
+        self.check("string", code)?;
         strings.insert(name.into(), number);
         Ok(number)
     }
