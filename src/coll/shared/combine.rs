@@ -151,7 +151,7 @@ impl Meeting<'_> {
         fold: &F,
     ) -> Result<bool> {
         // Everybody's operands and the results lie in one part.
-        let stride = self.rounds().storage().part_bytes() / (self.size() + 1) & !63;
+        let stride = (self.rounds().storage().part_bytes() / (self.size() + 1)) & !63;
         let piece = stride.min(self.engine.config().coll_piece()) / unit * unit;
         if piece == 0 || !self.has_room(total)? {
             return Ok(false);

@@ -30,15 +30,15 @@ impl Meeting<'_> {
             return Ok(false);
         }
         let what = What::new(Kind::Bcast, root, data.len());
-        let piece = self.room_from_root();
+        let piece = self.room_one_to_all();
         let one = data.len() <= piece;
         let is_root = self.rank() == root;
         for piece in pieces(data, piece) {
             let len = piece.len();
             let done = if is_root {
-                self.from_root(what, root, len, |to| to.copy_from_slice(piece), |_| {})
+                self.one_to_all(what, root, len, |to| to.copy_from_slice(piece), |_| {})
             } else {
-                self.from_root(what, root, len, |_| {}, |from| piece.copy_from_slice(from))
+                self.one_to_all(what, root, len, |_| {}, |from| piece.copy_from_slice(from))
             };
             self.settle(done, one)?;
         }
@@ -91,7 +91,7 @@ impl Meeting<'_> {
     /// Largest block of an alltoall that goes this way, in bytes.
     fn alltoall_room(&mut self) -> usize {
         let size = self.size();
-        let one = self.room_among_all() / size & !15;
+        let one = (self.room_among_all() / size) & !15;
         let config = self.engine.config();
         // Tiny pieces make many rounds; but where ranks outnumber CPUs, so do messages, which wait for one rank after the other.
         let pieces = one >= 64 || (one > 0 && config.place().is_crowded());
@@ -115,7 +115,7 @@ impl Meeting<'_> {
             return Ok(false);
         }
         let what = What::new(Kind::Alltoall, 0, block);
-        let most = if block * size <= PAYLOAD { block } else { self.room_among_all() / size & !15 };
+        let most = if block * size <= PAYLOAD { block } else { (self.room_among_all() / size) & !15 };
         let mut at = 0;
         loop {
             let len = most.min(block - at);

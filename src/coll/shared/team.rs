@@ -283,8 +283,8 @@ impl<'a> Meeting<'a> {
     }
 
     /// One member's data to all: `root` writes `len` bytes, the others read them. `len` is at most
-    /// [`Self::room_from_root`].
-    pub(super) fn from_root(
+    /// [`Self::room_one_to_all`].
+    pub(super) fn one_to_all(
         &mut self,
         what: What,
         root: usize,
@@ -344,9 +344,10 @@ impl<'a> Meeting<'a> {
             for member in 0..size {
                 let heard = self.hear(member, what, |payload| match part {
                     None => each(member, &payload[..len]),
-                    // SAFETY: coll rule 6: written by `member` before it arrived, and by nobody until we have left.
                     Some(part) => {
-                        each(member, unsafe { core::slice::from_raw_parts(part.add(member * stride), len) })
+                        // SAFETY: coll rule 6: written by `member` before it arrived, and by nobody until we have left.
+                        let bytes = unsafe { core::slice::from_raw_parts(part.add(member * stride), len) };
+                        each(member, bytes)
                     }
                 });
                 result = result.and(heard.and_then(|heard| heard));
@@ -356,15 +357,15 @@ impl<'a> Meeting<'a> {
         result
     }
 
-    /// Bytes that [`Self::from_root`] can take, once [`Self::has_room`] has said yes.
-    pub(super) fn room_from_root(&mut self) -> usize {
+    /// Bytes that [`Self::one_to_all`] can take, once [`Self::has_room`] has said yes.
+    pub(super) fn room_one_to_all(&mut self) -> usize {
         self.rounds().storage().part_bytes().min(self.engine.config().coll_piece())
     }
 
     /// Bytes of each member that [`Self::among_all`] can take, once [`Self::has_room`] has said yes.
     #[inline]
     pub(super) fn room_among_all(&mut self) -> usize {
-        self.rounds().storage().part_bytes() / self.size() & !63
+        (self.rounds().storage().part_bytes() / self.size()) & !63
     }
 
     /// Whether `len` bytes of each member, or pieces of them, have a place. All members get the same answer.
@@ -386,7 +387,7 @@ impl<'a> Meeting<'a> {
     fn take_bulk(&mut self) -> Result<bool> {
         let mut there = self.rank() == 0 && self.take_memory();
         let own = [u8::from(there)];
-        self.from_root(
+        self.one_to_all(
             What::numbered(0xff, 0, 1),
             0,
             1,
