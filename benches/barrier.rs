@@ -9,7 +9,7 @@
 use perusal::abi::{MPI_COMM_WORLD, MPI_DOUBLE, MPI_SUM};
 use perusal::capi::mpi::init;
 use perusal::job::{FD_VARIABLE, Memory, RANK_VARIABLE, SIZE_VARIABLE};
-use std::ptr::{null, null_mut};
+use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
@@ -130,7 +130,7 @@ fn lines() -> &'static [Line; 2] {
     let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
     // SAFETY: a fresh anonymous mapping.
     let page = unsafe { libc::mmap(null_mut(), 4096, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
-    assert!(page != libc::MAP_FAILED && page.cast_const() != null());
+    assert!(page != libc::MAP_FAILED, "mmap: {}", std::io::Error::last_os_error());
     // SAFETY: zeroed, page-aligned, never unmapped, made of atomics.
     unsafe { &*page.cast() }
 }
