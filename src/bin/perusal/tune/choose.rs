@@ -73,7 +73,7 @@ impl Measured {
             }
             let _ = writeln!(
                 text,
-                "waiting with a CPU each, us one way: polling {}, sleeping {}",
+                "a message to a rank that has waited, us one way: it polls {}, it sleeps {}",
                 cell("spin", 1000),
                 cell("spin", 0)
             );

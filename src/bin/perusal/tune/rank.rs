@@ -1,6 +1,7 @@
 //! The two ranks that measure: messages back and forth, with one control variable after the other changed while they run. Rank 0
 //! prints a line for each time: what, number, nanoseconds one way.
 
+use perusal::job::telemetry::now;
 use perusal::{Communicator, World};
 use std::time::{Duration, Instant};
 
@@ -38,6 +39,9 @@ pub const ENGINES: [(&str, u64); 3] = [("chunks", 1), ("read", 2), ("halves", 3)
 /// Time for one measurement.
 const PATIENCE: Duration = Duration::from_millis(40);
 const BATCHES: u32 = 8;
+/// Messages that come late, and how late: longer than a rank polls that is told to sleep at once.
+const LATE: usize = 100;
+const DELAY: Duration = Duration::from_micros(300);
 
 /// Measures.
 pub fn main(what: What) -> Result<(), String> {
@@ -84,14 +88,36 @@ fn copies(world: &World) -> perusal::Result<()> {
 }
 
 fn waits(world: &World) -> perusal::Result<()> {
-    let mut byte = [0_u8; 8];
     world.set_control("yields", 0)?;
     for spin in [1000, 0] {
         world.set_control("spin_us", spin)?;
-        let time = pingpong(world, &mut byte)?;
+        let time = late(world)?;
         say(world, "spin", spin, time);
     }
     Ok(())
+}
+
+/// How long a message takes to rank 0 that has waited for it for a while, in nanoseconds: half of the times are shorter. `None` at
+/// rank 1.
+fn late(world: &Communicator) -> perusal::Result<Option<f64>> {
+    let mut times: Vec<u64> = Vec::with_capacity(LATE);
+    for _ in 0..LATE {
+        if world.rank() == 0 {
+            world.send(&[0_u64], 1, 2)?;
+            let mut sent = [0_u64];
+            world.recv_into(&mut sent, 1, 2)?;
+            times.push(now().saturating_sub(sent[0]));
+        } else {
+            world.recv_into(&mut [0_u64], 0, 2)?;
+            let until = Instant::now() + DELAY;
+            while Instant::now() < until {
+                std::hint::spin_loop();
+            }
+            world.send(&[now()], 0, 2)?;
+        }
+    }
+    times.sort_unstable();
+    Ok(times.get(LATE / 2).map(|time| *time as f64))
 }
 
 fn crowded(world: &World) -> perusal::Result<()> {
