@@ -2,7 +2,7 @@
 //!
 //! Run:   .ci/loom event_buffer
 //! Bound: every interleaving of 2 threads; of 3 threads those with at most 3 preemptions (LOOM_MAX_PREEMPTIONS raises that).
-//! Time:  11 seconds on two cores, all models together.
+//! Time:  11 to 15 seconds on two cores, all models together.
 //!
 //! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time):
 //! Release, and Acquire, of a place's turn in `Producer::push`; the same in `Consumer::take`; the count of a drop; each fence of

@@ -1,7 +1,7 @@
 //! A registration handle: what it listens to, whom it tells, and how it ends (MPI 5.0 §15.3.8, handle allocation).
 //!
 //! # Rules
-//! - **Handle's rule.** An event reaches a registration through its [`Listener`] alone, which the registry owns and drops when it
+//! - An event reaches a registration through its [`Listener`] alone, which the registry owns and drops when it
 //!   neither runs nor will run. So whatever is left to tell is there when [`Registration::settle`] is called from that drop.
 //! - No lock of this module is held over a function of a tool, nor over a release of the registry, which may wait for one.
 
