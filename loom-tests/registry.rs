@@ -6,6 +6,14 @@
 //!        at most 2 (LOOM_MAX_PREEMPTIONS raises both).
 //! Time:  a minute on two cores, all models together.
 //!
+//! Weakened, each of these makes at least one model fail (by an assertion, a data race, a deadlock or a fault; checked one at a time):
+//! Release of `Pin::set`; Acquire of `Pins::busy`; the fence between pin and look, and the one after a pass; the fence of
+//! `Pins::heavy`; `want` after that fence instead of before; the question at the end of a pass; Release of `State::activate` and
+//! Acquire of `State::active`; the second look at the place; the look at the pins in `settle` and in `set_callback`; the wake-up in
+//! `retire`; the wait in `end`.
+//! Not shown by a model: Release of a row's links and places (a slot's own words are atomics that loom takes as made), the fence of a
+//! pass where nothing but the gates' share waits.
+//!
 //! A callback's foreign data is a loom cell: loom fails a model in which two threads touch it without an edge between.
 #![cfg(perusal_loom)]
 
