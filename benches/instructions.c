@@ -1,12 +1,14 @@
 /* instructions.c: user-space instructions of MPI calls on an 8-byte message, counted one by one.
  *
- *   mpiexec -n 2 instructions         a line "case=… calls=… instructions=…" for each case (rank 0)
+ *   mpiexec -n 2 instructions [CASE…]      a line "case=… calls=… instructions=…" for each case, or for those named (rank 0)
  *
- * Written against MPI alone, so that any library's calls are counted by the same tool. A child process single-steps
- * rank 0 while a word of shared memory says that what happens is to be counted. What a call needs from
- * the partner has happened before it: it does not wait, so that the count is a property of the code, and neither of the machine
- * nor of its load; where the partner was late all the same the count is larger, so the least of many is told. With INSTRUCTIONS_TRACE=FILE and INSTRUCTIONS_CASE=NAME the addresses of one run of that case are
- * written to FILE, one a line, after the line that /proc/self/maps has for each loaded object; .ci/instructions reads them. */
+ * Written against MPI alone, so that any library's calls are counted by the same tool. A child process single-steps rank 0
+ * while a word of shared memory says that what happens is to be counted. What a call needs from the partner has happened
+ * before it: it does not wait, so that the count is a property of the code, and neither of the machine nor of its load; where
+ * the partner was late all the same the count is larger, so the least of many is told.
+ *
+ * With INSTRUCTIONS_TRACE=DIRECTORY, what was executed in that run is written to DIRECTORY/CASE: a line of /proc/self/maps
+ * behind "map" for each thing that was loaded, "entry NAME ADDRESS" for functions that allocate, then an address a line. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -199,18 +201,29 @@ enum { CASES = sizeof cases / sizeof *cases };
 /* A window takes long to step through. */
 static int rounds(int i) { return cases[i].messages == 1 ? ROUNDS : ROUNDS / 8; }
 
+/* Whether a case is to be run: all are, or those that the arguments name. */
+static char **wanted;
+static int is_wanted(const char *name)
+{
+    for (int i = 0; wanted[i]; i++) if (strcmp(wanted[i], name) == 0) return 1;
+    return !wanted[0];
+}
+
 /* Writes the addresses of the run that has just been, and what was loaded where. */
 static void trace(const char *name)
 {
-    const char *path = getenv("INSTRUCTIONS_TRACE"), *wanted = getenv("INSTRUCTIONS_CASE");
-    char line[4096];
-    if (!path || !wanted || strcmp(wanted, name) != 0) return;
+    const char *directory = getenv("INSTRUCTIONS_TRACE");
+    char line[4096], path[4096];
+    if (!directory) return;
+    snprintf(path, sizeof path, "%s/%s", directory, name);
     FILE *to = fopen(path, "w"), *maps = fopen("/proc/self/maps", "r");
     if (!to || !maps) {
         perror(path);
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     while (fgets(line, sizeof line, maps)) if (strstr(line, "r-xp")) fprintf(to, "map %s", line);
+    fprintf(to, "entry malloc %lx\nentry calloc %lx\nentry realloc %lx\nentry free %lx\n", (unsigned long)malloc,
+            (unsigned long)calloc, (unsigned long)realloc, (unsigned long)free);
     for (long i = 0; i < shared->steps && i < KEPT; i++) fprintf(to, "%lx\n", shared->at[i]);
     fclose(to);
     fclose(maps);
@@ -220,6 +233,7 @@ static void measure(void)
 {
     long empty = count_nothing();
     for (int i = 0; i < CASES; i++) {
+        if (!is_wanted(cases[i].name)) continue;
         long least = KEPT;
         for (int j = 0; j < rounds(i); j++) {
             long count = cases[i].run();
@@ -234,7 +248,7 @@ static void measure(void)
 static void partner(void)
 {
     for (int i = 0; i < CASES; i++) {
-        for (int j = 0; j < rounds(i); j++) {
+        for (int j = 0; j < rounds(i) && is_wanted(cases[i].name); j++) {
             await(GO);
             send_many(cases[i].sends);
             receive_many(cases[i].receives);
@@ -249,6 +263,7 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     world = MPI_COMM_WORLD;
+    wanted = argv + 1;
     if (rank == 1) {
         partner();
         MPI_Finalize();

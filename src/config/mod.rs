@@ -282,7 +282,7 @@ mod tests {
     #[test]
     fn a_change_is_seen_at_once_and_a_wrong_one_changes_nothing() {
         let config = Config::new(&Settings::default(), HERE).expect("defaults");
-        assert_eq!(config.spin(), Duration::from_micros(2), "crowded");
+        assert_eq!(config.spin(), Duration::from_micros(1), "crowded");
         assert_eq!(config.change(Id::SpinUs, 7, false), Ok(()));
         assert_eq!((config.spin(), config.origin(Id::SpinUs)), (Duration::from_micros(7), Origin::Tool));
         assert_eq!(config.change(Id::EagerLimit, 64 << 10, false), Ok(()));

@@ -201,10 +201,10 @@ table! {
         Kind::Number(|_| (2 * TURN_BACK as u64, ROOM as u64)), |_| ROOM as u64,
         "entries up to which a queue compares them side by side, before it sorts them into bins; counts for the queues of communicators made from then on";
     SpinUs => "spin_us", "PERUSAL_SPIN_US", Doorbell, Local, Always, UserBasic,
-        Kind::Number(|_| (0, 1_000_000)), |place| if place.is_crowded() { 2 } else { 50 },
+        Kind::Number(|_| (0, 1_000_000)), |place| if place.is_crowded() { 1 } else { 50 },
         "microseconds that a waiting rank polls before it yields or sleeps";
     Yields => "yields", "PERUSAL_YIELDS", Doorbell, Local, Always, TunerBasic,
-        Kind::Number(|_| (0, 1000)), |place| if place.is_crowded() { 3 } else { 0 },
+        Kind::Number(|_| (0, 1000)), |place| if place.is_crowded() { 200 } else { 0 },
         "times that a waiting rank gives its CPU away before it sleeps";
     NapMs => "nap_ms", "PERUSAL_NAP_MS", Doorbell, Local, Always, TunerDetail,
         Kind::Number(|_| (1, 10_000)), |_| 100,

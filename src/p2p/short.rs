@@ -217,7 +217,6 @@ impl Engine {
         if !queues.unexpected.is_empty() {
             let fits = |arrived: &Arrived| is_plain(arrived, room);
             if let Some(found) = queues.unexpected.take_if(&pattern(source, tag), fits)? {
-                drop(queues);
                 // SAFETY: the caller's promise; it fits.
                 return Some(unsafe { self.hand_over(channel, found, addr) }.0);
             }
@@ -250,7 +249,6 @@ impl Engine {
         let mut queues = channel.queues.lock(true);
         let fits = |arrived: &Arrived| is_plain(arrived, room);
         let found = queues.unexpected.take_if(&pattern(source, tag), fits)??;
-        drop(queues);
         // SAFETY: the caller's promise; it fits.
         Some(unsafe { self.hand_over(channel, found, addr) }.0)
     }
@@ -418,6 +416,8 @@ impl Engine {
             return true;
         };
         self.note_posted(channel, -1);
+        // Before it is complete: its user may have let go of it, and it may be the last that keeps the channel.
+        drop(queues);
         // SAFETY: request rule 2: taken from the queue, so it is ours.
         let body = unsafe { request.body() };
         body.peer = header.source as i32;

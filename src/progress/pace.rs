@@ -23,6 +23,8 @@ pub(super) struct Pace {
     polls: u32,
     since: Option<Instant>,
     yields: u32,
+    /// Slept in vain: there is no patience left.
+    tired: bool,
 }
 
 impl Pace {
@@ -32,11 +34,18 @@ impl Pace {
         *self = Self::default();
     }
 
+    /// A sleep is over. If nothing has come of it the next look is the last before the next sleep, so that who waits for
+    /// long burns no CPU.
+    pub fn slept(&mut self) {
+        self.restart();
+        self.tired = true;
+    }
+
     /// Nothing happened.
     #[inline(always)]
     pub fn next(&mut self, config: &Config) -> Step {
         self.polls += 1;
-        if !self.polls.is_multiple_of(POLLS) && self.yields == 0 {
+        if !self.polls.is_multiple_of(POLLS) && self.yields == 0 && !self.tired {
             Step::Spin
         } else {
             self.look_at_clock(config)
@@ -45,6 +54,9 @@ impl Pace {
 
     #[cold]
     fn look_at_clock(&mut self, config: &Config) -> Step {
+        if self.tired {
+            return Step::Sleep;
+        }
         if self.yields == 0 {
             let since = *self.since.get_or_insert_with(Instant::now);
             if since.elapsed() < config.spin() {

@@ -88,7 +88,7 @@ impl Engine {
                 Step::Yield if self.give_way() => {}
                 Step::Yield | Step::Sleep => {
                     self.sleep(&mut incoming, why, done);
-                    pace.restart();
+                    pace.slept();
                     self.healthy()?;
                 }
             }
