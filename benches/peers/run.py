@@ -1,5 +1,6 @@
 """Runs everything in turn and keeps what was printed: results[metric][variant] is a list, a value a round."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -12,12 +13,12 @@ import libraries
 
 def end(job):
     """Ends a job that goes on; gives what it had printed. A launcher that is asked ends its ranks, in whatever sessions they are."""
-    os.killpg(job.pid, signal.SIGTERM)
-    try:
-        return job.communicate(timeout=5)[0]
-    except subprocess.TimeoutExpired:
-        os.killpg(job.pid, signal.SIGKILL)
-        return job.communicate()[0]
+    for how in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(job.pid, how)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return job.communicate(timeout=5)[0]
+    return ""
 
 
 class Bench:
