@@ -106,10 +106,11 @@ fn main() -> Result<()> {
         perusal::job::cpus::usable()
     );
     println!("{:<20}{:>9}{:>10}{:>16}", "", "threads", "M/s", "times one's");
-    let cases: [(&str, &dyn Fn(usize) -> Result<f64>); 3] = [
-        ("own communicators", &|threads| alone(threads, true)),
-        ("own tags", &|threads| alone(threads, false)),
-        ("own sources", &sources),
+    type Case = (&'static str, fn(usize) -> Result<f64>);
+    let cases: [Case; 3] = [
+        ("own communicators", |threads| alone(threads, true)),
+        ("own tags", |threads| alone(threads, false)),
+        ("own sources", sources),
     ];
     for (name, run) in cases {
         let mut first = 0.0;
