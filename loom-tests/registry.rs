@@ -11,7 +11,7 @@
 //! `Pins::heavy`; `want` after that fence instead of before; the question at the end of a pass; Release of `State::activate` and
 //! Acquire of `State::active`; the second look at the place; the look at the pins in `settle` and in `set_callback`; the wake-up in
 //! `retire`; the wait in `end`.
-//! Not shown by a model: Release of a row's links and places (a slot's own words are atomics that loom takes as made), the fence of a
+//! Not shown by a model: Release of the event in `Registry::occupy` and of `State::open` (each covers for the other), Release of a row's links and places (a slot's own words are atomics that loom takes as made), the fence of a
 //! pass where nothing but the gates' share waits.
 //!
 //! A callback's foreign data is a loom cell: loom fails a model in which two threads touch it without an edge between.
