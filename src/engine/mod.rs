@@ -24,7 +24,7 @@ use crate::job::{self, Job, Telemetry};
 use crate::p2p::{Buffers, Channel, Channels};
 use crate::progress::{Backgrounds, Crowd, Incoming, Yielding};
 use crate::request::{Ref, Slab};
-use crate::sync::{AtomicU64, Elided, Mutex, MutexGuard, Ordering};
+use crate::sync::{AtomicU64, Elided, Mutex, MutexGuard, Ordering, Padded};
 use crate::wire::CopyPolicy;
 use core::ptr::NonNull;
 use std::collections::HashMap;
@@ -41,13 +41,13 @@ pub struct Engine {
     pub(crate) bell: Bell,
     telemetry: NonNull<Telemetry>,
     pub(crate) peers: Box<[Peer]>,
-    pub(crate) incoming: Elided<Incoming>,
-    pub(crate) backlog: Elided<Vec<u32>>,
+    pub(crate) incoming: Padded<Elided<Incoming>>,
+    pub(crate) backlog: Padded<Elided<Vec<u32>>>,
     pub(crate) backgrounds: Backgrounds,
     pub(crate) yielding: Yielding,
     pub(crate) channels: Channels,
     pub(crate) requests: Slab,
-    pub(crate) crowd: Crowd,
+    pub(crate) crowd: Padded<Crowd>,
     pub(crate) copy: CopyPolicy,
     pub(crate) buffers: Buffers,
     registry: Arc<Registry>,
@@ -114,13 +114,13 @@ impl Engine {
             bell: bell_of(job.rank()),
             telemetry: NonNull::from(job.own_telemetry()),
             peers,
-            incoming: Elided::new(Incoming::new(size)),
-            backlog: Elided::default(),
+            incoming: Padded(Elided::new(Incoming::new(size))),
+            backlog: Padded::default(),
             backgrounds: Backgrounds::default(),
             yielding: Yielding::default(),
             channels: Channels::new(),
             requests: Slab::new(),
-            crowd: Crowd::default(),
+            crowd: Padded::default(),
             copy: CopyPolicy::new(&job, &config),
             buffers: Buffers::default(),
             registry,

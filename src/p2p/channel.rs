@@ -90,7 +90,8 @@ pub(crate) struct Queues {
     pub unexpected: Unexpected<Arrived>,
 }
 
-/// One context: point-to-point or collective traffic of one communicator.
+/// One context: point-to-point or collective traffic of one communicator. Its lines are its own: other threads use other channels.
+#[repr(align(128))]
 pub struct Channel {
     /// The communicator's gate; a closed one while it has none. Every event site reads this pointer and the mask behind
     /// it, and nothing else.

@@ -102,6 +102,10 @@ impl Engine {
             return false;
         }
         let to = comm.world_rank_of(dest);
+        if SHARED && to == self.rank {
+            // There is no ring, and its lock is one that all threads would take in vain.
+            return false;
+        }
         let header =
             Header { kind: Kind::Eager as u8, context: channel.context(), tag, source: comm.rank(), id: 0 };
         self.push_at_once::<SHARED>(to, header, addr, bytes)
@@ -148,6 +152,10 @@ impl Engine {
         }
         let channel = comm.p2p();
         let to = comm.world_rank_of(dest);
+        if SHARED && to == self.rank {
+            // As in `send_in`.
+            return None;
+        }
         let request = self.requests.take(SHARED)?;
         let header = Header {
             kind: Kind::Eager as u8,

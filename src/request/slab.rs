@@ -2,7 +2,7 @@
 
 use super::body::Body;
 use super::state::State;
-use crate::sync::{AtomicPtr, AtomicU32, Cell, Elided, Ordering};
+use crate::sync::{AtomicPtr, AtomicU32, Cell, Elided, LANES, Ordering, Padded, lane};
 use core::ptr::NonNull;
 
 /// Ids begin here, above the ABI's predefined handles, so that an id is its own C handle.
@@ -16,6 +16,10 @@ const CHUNKS: usize = 14;
 const CAPACITY: u32 = chunk_start(CHUNKS as u32);
 const _: () = assert!(CAPACITY <= INDEX);
 const LIVE: u32 = 1 << 31;
+/// Free slots that a lane gets at a time.
+const HANDFUL: usize = 32;
+/// Free slots that a lane keeps at most; half of them then go back to the common list.
+const HEAP: usize = 256;
 
 const fn chunk_start(chunk: u32) -> u32 {
     ((1 << chunk) - 1) * CHUNK
@@ -108,7 +112,10 @@ impl Ref {
 #[derive(Debug)]
 pub struct Slab {
     chunks: [AtomicPtr<Slot>; CHUNKS],
-    free: Elided<Free>,
+    free: Padded<Elided<Free>>,
+    /// Free slots at hand for the threads of each lane, where several threads may be inside. Their locks come before that
+    /// of `free`, and nobody takes two of them at once.
+    lanes: [Padded<Elided<Vec<Ref>>>; LANES],
 }
 
 #[derive(Debug, Default)]
@@ -128,22 +135,62 @@ impl Slab {
     pub fn new() -> Self {
         Self {
             chunks: core::array::from_fn(|_| AtomicPtr::new(core::ptr::null_mut())),
-            free: Elided::new(Free::default()),
+            free: Padded(Elided::new(Free::default())),
+            lanes: core::array::from_fn(|_| Padded(Elided::new(Vec::new()))),
         }
     }
 
     /// An inactive request with a default body, or `None` when more than four million are alive.
     #[inline(always)]
     pub fn take(&self, shared: bool) -> Option<Ref> {
-        let mut free = self.free.lock(shared);
-        let request = match free.slots.pop() {
-            Some(request) => request,
-            None => self.fresh(&mut free)?,
-        };
+        let request = if shared { self.take_at_hand()? } else { self.take_free(&mut self.free.lock(false))? };
         let tag = &request.slot().tag;
         // Relaxed: the id becomes known to others through a ring or the user, which publish it.
         tag.store(tag.load(Ordering::Relaxed) | LIVE, Ordering::Relaxed);
         Some(request)
+    }
+
+    #[inline(always)]
+    fn take_free(&self, free: &mut Free) -> Option<Ref> {
+        match free.slots.pop() {
+            Some(request) => Some(request),
+            None => self.fresh(free),
+        }
+    }
+
+    /// A free slot of the thread's lane.
+    #[inline(never)]
+    fn take_at_hand(&self) -> Option<Ref> {
+        let taken = {
+            let mut hand = self.lanes[lane()].lock(true);
+            hand.pop().or_else(|| self.refill(&mut hand))
+        };
+        taken.or_else(|| self.take_from_others())
+    }
+
+    #[cold]
+    fn refill(&self, hand: &mut Vec<Ref>) -> Option<Ref> {
+        let mut free = self.free.lock(true);
+        let taken = self.take_free(&mut free)?;
+        let rest = free.slots.len().saturating_sub(HANDFUL);
+        hand.extend(free.slots.drain(rest..));
+        Some(taken)
+    }
+
+    /// All slots are alive, or at hand for other threads.
+    #[cold]
+    fn take_from_others(&self) -> Option<Ref> {
+        self.lanes.iter().find_map(|hand| hand.lock(true).pop())
+    }
+
+    #[inline(never)]
+    fn give_back_at_hand(&self, request: Ref) {
+        let mut hand = self.lanes[lane()].lock(true);
+        hand.push(request);
+        if hand.len() > HEAP {
+            // The oldest: the others are in this processor's cache.
+            self.free.lock(true).slots.extend(hand.drain(..HEAP / 2));
+        }
     }
 
     #[cold]
@@ -179,7 +226,11 @@ impl Slab {
         // Relaxed: a peer's stale id is refused or not; either is a corrupt record that harms nobody's memory.
         slot.tag.store((generation + 1) % GENERATIONS, Ordering::Relaxed);
         slot.state.reset();
-        self.free.lock(shared).slots.push(request);
+        if shared {
+            self.give_back_at_hand(request);
+        } else {
+            self.free.lock(false).slots.push(request);
+        }
     }
 
     /// The request of that name, if it is alive.
@@ -211,10 +262,11 @@ impl Slab {
         })
     }
 
-    /// Number of requests alive.
+    /// Number of requests alive; while others take and release some, about so many.
     pub fn alive(&self, shared: bool) -> usize {
+        let at_hand: usize = self.lanes.iter().map(|hand| hand.lock(shared).len()).sum();
         let free = self.free.lock(shared);
-        free.fresh as usize - free.slots.len()
+        (free.fresh as usize).saturating_sub(free.slots.len() + at_hand)
     }
 }
 
@@ -270,5 +322,19 @@ mod tests {
         assert_eq!(found, ids);
         all.iter().for_each(|&request| slab.release(request, true));
         assert_eq!(slab.alive(true), 0);
+    }
+
+    #[test]
+    fn slots_that_one_thread_takes_and_another_releases_are_used_again() {
+        let slab = Slab::new();
+        for _ in 0..100 {
+            let all: Vec<Ref> = (0..500).map(|_| slab.take(true).expect("room")).collect();
+            let slab = &slab;
+            std::thread::scope(|scope| {
+                scope.spawn(move || all.into_iter().for_each(|request| slab.release(request, true)));
+            });
+            assert_eq!(slab.alive(true), 0);
+        }
+        assert!(slab.free.lock(true).fresh < 500 + CHUNK * 16, "{}", slab.free.lock(true).fresh);
     }
 }

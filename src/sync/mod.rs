@@ -77,5 +77,7 @@ impl<T> core::ops::Deref for Padded<T> {
 }
 
 mod elided;
+mod lane;
 pub mod membarrier;
 pub use elided::{Elided, ElidedGuard};
+pub use lane::{LANES, lane};
