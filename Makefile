@@ -12,7 +12,7 @@ DIST ?= dist
 CARGO ?= cargo
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
 
-.PHONY: all help setup dist install test demo verify conformance bench peers header unsupported variables clean
+.PHONY: all help setup dist install test demo verify conformance bench peers overhead header unsupported variables clean
 
 all: dist
 
@@ -25,6 +25,7 @@ help:
 	@echo "make conformance   MPICH's own tests against $(DIST)/"
 	@echo "make bench         latency, depth and event cost, beside the machine's limits"
 	@echo "make peers         MPICH, Open MPI, Intel MPI and $(DIST)/ in turn; ROUNDS=7 METRICS= QUICK=1"
+	@echo "make overhead      what listening to events costs, in seven configurations"
 	@echo "make header        write include/mpi.h anew from src/capi/abi/*.csv"
 	@echo "make unsupported   write the list in docs/abi.md anew"
 	@echo "make variables     write the lists in docs/tool-variables.md anew"
@@ -59,6 +60,9 @@ bench: dist
 
 peers: dist
 	@.ci/peers "$(DIST)"
+
+overhead: dist
+	@CARGO="$(CARGO)" .ci/overhead "$(DIST)"
 
 header: setup
 	@PERUSAL_BLESS=1 $(CARGO) test --quiet --locked --test abi_header the_header_is_what_the_tables_give >/dev/null

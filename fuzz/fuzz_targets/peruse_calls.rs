@@ -13,8 +13,13 @@ use perusal::capi::boundary::{Phase, set_phase};
 use perusal::capi::comms;
 use perusal::capi::peruse::*;
 use perusal::comm::Comm;
-use perusal::events::{CommCallback, CommSpec, Event, Fact, Operation, Registry, Spec};
+use perusal::events::{CommCallback, CommSpec, Event, Fact, Operation, PERUSE_EVENTS, Registry, Spec};
 use std::sync::{Arc, Once};
+
+/// The event of this number that PERUSE shows: the catalogue goes on behind them.
+fn known(number: i32) -> Option<Event> {
+    Event::by_number(number).filter(|_| number <= PERUSE_EVENTS as i32)
+}
 
 /// Steps of one input; fewer than a communicator's handle needs to come round to the same value.
 const MOST_STEPS: usize = 300;
@@ -158,7 +163,7 @@ impl Model {
     fn register(&mut self, which: u8, detail: u8) {
         let index = usize::from(which) % (self.comms.len() + 1);
         let (comm, freed) = self.comms.get(index).map_or((MPI_COMM_NULL, true), |c| (c.handle, c.freed));
-        let event = Event::by_number(i32::from(detail & 31));
+        let event = known(i32::from(detail & 31));
         let habit = Habit::of(detail);
         let tool = Box::new(Tool { event: i32::from(detail & 31), calls: Cell::new(0) });
         let param = core::ptr::from_ref(&*tool).cast_mut().cast();
@@ -295,7 +300,7 @@ impl Model {
 
     fn raise(&mut self, which: u8, detail: u8) {
         let index = usize::from(which) % self.comms.len();
-        let Some(event) = Event::by_number(i32::from(detail & 31)) else { return };
+        let Some(event) = known(i32::from(detail & 31)) else { return };
         let events = &self.comms[index].comm.events;
         let heard = |h: &ModelHandle| {
             h.active && !h.dead && !h.released && h.event == event && h.attached.contains(&index)
@@ -339,7 +344,7 @@ impl Model {
         let mut name = core::ptr::null();
         // SAFETY: `name` may be written.
         let code = unsafe { PERUSE_Query_event_name(number, &mut name) };
-        assert_eq!(code == 0, Event::by_number(number).is_some());
+        assert_eq!(code == 0, known(number).is_some());
         let text = [b'P', b'E', which, detail, 0];
         let mut event = 9;
         // SAFETY: the text ends with a zero; `event` may be written.
