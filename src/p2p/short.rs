@@ -233,10 +233,9 @@ impl Engine {
         if !queues.posted.is_empty() || self.wants_progress() {
             return None;
         }
+        let listens = if self.yielding.polling_pays() { self.config.listens() } else { ONCE };
         // SAFETY: the caller's promise.
-        let got = unsafe {
-            self.receive_from_ring(channel, comm, (addr, room), source, tag, self.config.listens())
-        };
+        let got = unsafe { self.receive_from_ring(channel, comm, (addr, room), source, tag, listens) };
         got.map(|(status, _)| status)
     }
 

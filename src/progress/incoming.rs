@@ -119,7 +119,12 @@ impl Incoming {
                 From::Anybody => self.take_from_any(engine, &wanted, &mut take),
             };
             match polled {
-                Polled::Taken(taken) => return Some(taken),
+                Polled::Taken(taken) => {
+                    if moment > 1 {
+                        engine.yielding.polled_well();
+                    }
+                    return Some(taken);
+                }
                 Polled::Empty => spin_loop(),
                 // The general way finds out what it is.
                 Polled::Unwanted => return None,

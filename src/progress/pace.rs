@@ -4,7 +4,7 @@ use crate::config::Config;
 use std::time::Instant;
 
 /// Polls between two looks at the clock, which costs as much as a few polls.
-const POLLS: u32 = 64;
+const POLLS: u32 = 32;
 
 /// What to do after a poll that found nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,23 +41,29 @@ impl Pace {
         self.tired = true;
     }
 
-    /// Nothing happened.
+    /// Whether the CPU has been given away in this wait.
     #[inline(always)]
-    pub fn next(&mut self, config: &Config) -> Step {
+    pub fn has_yielded(&self) -> bool {
+        self.yields > 0
+    }
+
+    /// Nothing happened. `pays` says that polling may end the wait.
+    #[inline(always)]
+    pub fn next(&mut self, config: &Config, pays: bool) -> Step {
         self.polls += 1;
-        if !self.polls.is_multiple_of(POLLS) && self.yields == 0 && !self.tired {
+        if !self.polls.is_multiple_of(POLLS) && self.yields == 0 && !self.tired && pays {
             Step::Spin
         } else {
-            self.look_at_clock(config)
+            self.look_at_clock(config, pays)
         }
     }
 
     #[cold]
-    fn look_at_clock(&mut self, config: &Config) -> Step {
+    fn look_at_clock(&mut self, config: &Config, pays: bool) -> Step {
         if self.tired {
             return Step::Sleep;
         }
-        if self.yields == 0 {
+        if self.yields == 0 && (pays || config.yields() == 0) {
             let since = *self.since.get_or_insert_with(Instant::now);
             if since.elapsed() < config.spin() {
                 return Step::Spin;

@@ -73,7 +73,11 @@ impl Engine {
         }
         loop {
             let happened = self.step(&mut incoming);
-            if done() {
+            let over = done();
+            if (happened || over) && !pace.has_yielded() {
+                self.yielding.polled_well();
+            }
+            if over {
                 return Ok(());
             }
             if happened {
@@ -83,7 +87,12 @@ impl Engine {
                 }
                 continue;
             }
-            match pace.next(&self.config) {
+            let fresh = !pace.has_yielded();
+            let step = pace.next(&self.config, self.yielding.polling_pays());
+            if fresh && step == Step::Yield {
+                self.yielding.polled_in_vain();
+            }
+            match step {
                 Step::Spin => spin_loop(),
                 Step::Yield if self.give_way() => {}
                 Step::Yield | Step::Sleep => {

@@ -15,9 +15,16 @@ const OTHERS: u64 = 4_000;
 /// Most yields that are left out after slow ones.
 const MOST: u32 = 255;
 
+/// Waits in a row that polling did not end before polling is given up.
+const VAIN: u32 = 8;
+/// How often it is then tried all the same.
+const TRIED: u32 = 32;
+
 /// What this rank has found out.
 #[derive(Debug, Default)]
 pub(crate) struct Yielding {
+    /// Waits in a row whose polling was in vain: who is awaited shares our CPU, or computes.
+    vain: AtomicU32,
     /// Yields to be left out.
     skip: AtomicU32,
     /// How many were left out last time.
@@ -25,9 +32,31 @@ pub(crate) struct Yielding {
 }
 
 impl Yielding {
+    /// Whether a wait may be over before the CPU is given away: then polling pays. Where who is awaited never runs at the same
+    /// time, polling only keeps it from running.
+    #[inline(always)]
+    pub fn polling_pays(&self) -> bool {
+        // Relaxed, here and below: hints of one rank to itself.
+        let vain = self.vain.load(Ordering::Relaxed);
+        vain < VAIN || vain.is_multiple_of(TRIED)
+    }
+
+    /// Polling has ended a wait.
+    #[inline(always)]
+    pub fn polled_well(&self) {
+        if self.vain.load(Ordering::Relaxed) != 0 {
+            self.vain.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// The CPU is given away, for polling has not ended the wait.
+    pub(super) fn polled_in_vain(&self) {
+        let vain = self.vain.load(Ordering::Relaxed);
+        self.vain.store(vain.wrapping_add(1).max(1), Ordering::Relaxed);
+    }
+
     /// Whether to yield now. After slow ones, only now and then, to see whether it has become better.
     fn is_worth_it(&self) -> bool {
-        // Relaxed, here and below: hints of one rank to itself.
         let skip = self.skip.load(Ordering::Relaxed);
         if skip > 0 {
             self.skip.store(skip - 1, Ordering::Relaxed);
@@ -86,6 +115,21 @@ mod tests {
         assert_eq!(made(&yielding, 1000, QUICK), 1000);
         // After the first one 1 is left out, then 3, 7 … up to 255.
         assert_eq!(made(&yielding, 1000, QUICK + 1), 10);
+    }
+
+    #[test]
+    fn polling_that_is_always_in_vain_is_tried_now_and_then_only() {
+        let yielding = Yielding::default();
+        let tried = (0..1000)
+            .filter(|_| {
+                let pays = yielding.polling_pays();
+                yielding.polled_in_vain();
+                pays
+            })
+            .count();
+        assert_eq!(tried, 8 + 1000_usize.div_ceil(32) - 1);
+        yielding.polled_well();
+        assert!(yielding.polling_pays());
     }
 
     #[test]
