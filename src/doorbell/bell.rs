@@ -91,8 +91,14 @@ impl Bell {
     /// Wakes the owner if it sleeps (bell rule 3, side A).
     pub fn wake(&self) {
         fence(Ordering::SeqCst);
+        self.wake_behind_fence();
+    }
+
+    /// As [`Self::wake`], of a caller that has executed the SeqCst fence.
+    #[inline]
+    pub fn wake_behind_fence(&self) {
         let word = self.state().word();
-        // Relaxed load: the fence above orders it behind the caller's store. Release swap: edge 7, pairs with Acquire in
+        // Relaxed load: the caller's fence orders it behind the caller's store. Release swap: edge 7, pairs with Acquire in
         // `sleep`.
         if word.load(Ordering::Relaxed) == ASLEEP && word.swap(AWAKE, Ordering::Release) == ASLEEP {
             self.state().wake();

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::events::Event;
 use crate::job::telemetry::Protocol;
 use crate::matching::Envelope;
-use crate::request::{Operation, Ref, Stage, Status};
+use crate::request::{Operation, Ref, Stage, Status, Then};
 use crate::ring::{Header, INLINE};
 use crate::wire::{Control, Kind};
 
@@ -174,12 +174,21 @@ impl Engine {
     /// The last step of [`Self::finish`].
     #[inline(always)]
     pub(super) fn complete(&self, request: Ref, shared: bool) {
-        if request.state().complete(shared) == crate::request::Then::Release {
+        if shared {
+            return self.complete_beside_others(request);
+        }
+        if request.state().complete(false) == Then::Release {
             self.release_request(request);
         }
-        if shared {
-            self.tell_others();
+    }
+
+    #[inline(never)]
+    fn complete_beside_others(&self, request: Ref) {
+        let (then, awaited) = request.state().complete_beside_others();
+        if then == Then::Release {
+            self.release_request(request);
         }
+        self.tell_of_completion(awaited);
     }
 
     /// Tells a synchronous sender that its message has been matched.

@@ -29,7 +29,8 @@ impl Engine {
     /// As [`Engine::wait`].
     #[inline]
     pub fn wait_complete(&self, request: Ref) -> Result<()> {
-        self.wait_until(|| Some(self.describe(request)), || request.state().is_complete())
+        let why = || Some(self.describe(request));
+        self.wait_until_over(why, || Some(request), || request.state().is_complete())
     }
 
     /// Looks whether a request is complete, after one look at what has come in if it is not.
@@ -72,10 +73,14 @@ impl Engine {
     pub fn wait_while(&self, mut left: impl FnMut() -> Option<Ref>) -> Result<()> {
         let waited_for = core::cell::Cell::new(None);
         let why = || waited_for.get().map(|request| self.describe(request));
-        self.wait_until(why, || {
-            waited_for.set(left());
-            waited_for.get().is_none()
-        })
+        self.wait_until_over(
+            why,
+            || waited_for.get(),
+            || {
+                waited_for.set(left());
+                waited_for.get().is_none()
+            },
+        )
     }
 
     /// Asks `over`, and if it says no, once more after one look at what has come in.

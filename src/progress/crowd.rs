@@ -6,7 +6,10 @@ use core::time::Duration;
 /// Where they meet.
 #[derive(Debug, Default)]
 pub(crate) struct Crowd {
-    waiters: AtomicU32,
+    /// All who wait.
+    sleepers: AtomicU32,
+    /// Those of them who wait for something else than the end of one request.
+    watchers: AtomicU32,
     /// How often all were told; changed under the mutex.
     told: Mutex<u32>,
     bell: Condvar,
@@ -17,12 +20,15 @@ impl Crowd {
         self.told.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// Sleeps until [`Crowd::tell`], `at_most` at the longest, unless `enough` holds. `enough` is asked with no lock of
-    /// this crowd held (it may take others, under which somebody tells), and after this thread can be seen by `tell`.
-    pub fn wait(&self, at_most: Duration, enough: impl FnOnce() -> bool) {
-        self.waiters.fetch_add(1, Ordering::Relaxed);
+    /// Sleeps until told, `at_most` at the longest, unless `enough` holds. `enough` is asked with no lock of
+    /// this crowd held (it may take others, under which somebody tells), and after this thread can be seen by who tells.
+    /// `watches`: it is to be told of anything that completes; else `enough` has seen to being told of what it waits for.
+    pub fn wait(&self, at_most: Duration, watches: bool, enough: impl FnOnce() -> bool) {
+        let watches = u32::from(watches);
+        self.watchers.fetch_add(watches, Ordering::Relaxed);
+        self.sleepers.fetch_add(1, Ordering::Relaxed);
         let before = *self.told();
-        // Crowd edge: our count, then a look at what we wait for; `tell`'s caller changes that, then looks at the count.
+        // Crowd edge: our counts, then a look at what we wait for; who tells changes that, then looks at the counts.
         // Who tells after our look has changed `told` since `before`.
         fence(Ordering::SeqCst);
         if !enough() {
@@ -31,20 +37,48 @@ impl Crowd {
                 drop(self.bell.wait_timeout(told, at_most));
             }
         }
-        self.waiters.fetch_sub(1, Ordering::Relaxed);
+        self.sleepers.fetch_sub(1, Ordering::Relaxed);
+        self.watchers.fetch_sub(watches, Ordering::Relaxed);
     }
 
-    /// Wakes all who wait: something has completed, or progress has no driver any more.
+    /// Something has completed: wakes all if one of them waits for that (`awaited`), or watches. The caller has executed a
+    /// SeqCst fence (crowd edge: pairs with the fence in `wait`).
     #[inline]
-    pub fn tell(&self) {
-        // Crowd edge: pairs with the fence in `wait`.
-        fence(Ordering::SeqCst);
-        if self.waiters.load(Ordering::Relaxed) > 0 {
-            let mut told = self.told();
-            *told = told.wrapping_add(1);
-            drop(told);
+    pub fn tell_behind_fence(&self, awaited: bool) {
+        if awaited || self.watchers.load(Ordering::Relaxed) > 0 {
+            self.count_telling();
             self.bell.notify_all();
         }
+    }
+
+    /// Wakes all who wait, for whatever.
+    pub fn tell_all(&self) {
+        // Crowd edge: pairs with the fence in `wait`.
+        fence(Ordering::SeqCst);
+        if self.sleepers.load(Ordering::Relaxed) > 0 {
+            self.count_telling();
+            self.bell.notify_all();
+        }
+    }
+
+    /// Progress has no driver any more: wakes one who waits. It drives, or it finds another driver, or it has no reason to wait
+    /// any more and passes on in its turn.
+    #[inline]
+    pub fn pass_on(&self) {
+        // Crowd edge: pairs with the fence in `wait`. Who was woken by us and passes on sees at least the sleepers that we
+        // saw: the mutex lies between.
+        fence(Ordering::SeqCst);
+        if self.sleepers.load(Ordering::Relaxed) > 0 {
+            self.count_telling();
+            self.bell.notify_one();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn count_telling(&self) {
+        let mut told = self.told();
+        *told = told.wrapping_add(1);
     }
 }
 
@@ -57,11 +91,11 @@ mod tests {
     fn a_waiter_is_told_even_between_its_look_and_its_sleep() {
         let (crowd, done) = (Crowd::default(), AtomicBool::new(false));
         let start = std::time::Instant::now();
-        crowd.wait(Duration::from_secs(3600), || {
+        crowd.wait(Duration::from_secs(3600), true, || {
             // Another thread completes and tells at the worst moment: after this look, before the sleep.
             let seen = done.load(Ordering::Relaxed);
             done.store(true, Ordering::Relaxed);
-            crowd.tell();
+            crowd.tell_all();
             seen
         });
         assert!(start.elapsed() < Duration::from_secs(3000));

@@ -6,10 +6,13 @@ use crate::engine::Engine;
 use crate::error::Result;
 use crate::events::Event;
 use crate::job::telemetry::{Wait, now};
-use crate::sync::{ElidedGuard, spin_loop};
+use crate::request::Ref;
+use crate::sync::{ElidedGuard, Ordering, fence, spin_loop};
 
 /// How often a thread that waits for the driver tries to hear from it before it sleeps.
 const LISTENS: u32 = 200;
+/// How many of these tries go by between two looks for the driver, each of which takes its lock's line away from it.
+const PATIENCE: u32 = 16;
 
 impl Engine {
     /// Waits until `done`, driving progress meanwhile. `why` is for observers and asked only before a sleep.
@@ -21,6 +24,22 @@ impl Engine {
     pub(crate) fn wait_until(
         &self,
         why: impl Fn() -> Option<Wait>,
+        done: impl FnMut() -> bool,
+    ) -> Result<()> {
+        self.wait_until_over(why, || None, done)
+    }
+
+    /// As [`Self::wait_until`]. `target`: the request whose end must come before `done` can hold, as of the last time that
+    /// `done` did not; `None` if it is something else that is waited for.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::wait_until`].
+    #[inline]
+    pub(crate) fn wait_until_over(
+        &self,
+        why: impl Fn() -> Option<Wait>,
+        target: impl Fn() -> Option<Ref>,
         mut done: impl FnMut() -> bool,
     ) -> Result<()> {
         if done() {
@@ -33,13 +52,18 @@ impl Engine {
                 return Ok(());
             }
         }
-        let result = self.wait_long(&why, &mut done);
+        let result = self.wait_long(&why, &target, &mut done);
         // What was noted before the first of several sleeps holds until the wait is over.
         self.telemetry().waiting.clear();
         result
     }
 
-    fn wait_long(&self, why: &dyn Fn() -> Option<Wait>, done: &mut dyn FnMut() -> bool) -> Result<()> {
+    fn wait_long(
+        &self,
+        why: &dyn Fn() -> Option<Wait>,
+        target: &dyn Fn() -> Option<Ref>,
+        done: &mut dyn FnMut() -> bool,
+    ) -> Result<()> {
         let mut pace = Pace::default();
         loop {
             match self.incoming.try_lock(self.shared) {
@@ -47,16 +71,20 @@ impl Engine {
                     let result = self.drive(incoming, &mut pace, why, done);
                     if self.shared {
                         // The next one must drive.
-                        self.crowd.tell();
+                        self.crowd.pass_on();
                     }
                     return result;
                 }
-                None => self.follow(&mut pace, done),
+                None => self.follow(&mut pace, target, done),
             }
-            if done() {
-                return Ok(());
+            let result = if done() { Ok(true) } else { self.healthy().map(|()| false) };
+            if !matches!(result, Ok(false)) {
+                // It may be us who were woken to drive, or whose look made another believe that there is a driver.
+                if self.driver_gone() {
+                    self.crowd.pass_on();
+                }
+                return result.map(drop);
             }
-            self.healthy()?;
         }
     }
 
@@ -140,7 +168,7 @@ impl Engine {
             self.step(&mut incoming);
             drop(incoming);
             if self.shared {
-                self.crowd.tell();
+                self.crowd.pass_on();
             }
         }
         match self.failed() {
@@ -178,14 +206,21 @@ impl Engine {
 
     /// Waits for what the driver of progress will complete, or for its role.
     #[cold]
-    fn follow(&self, pace: &mut Pace, done: &mut dyn FnMut() -> bool) {
-        for _ in 0..LISTENS {
-            if done() || self.driver_gone() {
+    fn follow(&self, pace: &mut Pace, target: &dyn Fn() -> Option<Ref>, done: &mut dyn FnMut() -> bool) {
+        for listen in 1..=LISTENS {
+            if done() || listen % PATIENCE == 0 && self.driver_gone() {
                 return;
             }
             spin_loop();
         }
-        self.crowd.wait(self.config.nap(), || done() || self.driver_gone());
+        if done() {
+            return;
+        }
+        let target = target();
+        self.crowd.wait(self.config.nap(), target.is_none(), || {
+            let over = target.map_or_else(done, |request| request.state().await_end());
+            over || self.driver_gone()
+        });
         pace.restart();
     }
 
@@ -196,8 +231,17 @@ impl Engine {
     /// Something of interest to other threads has happened: they, and a driver that sleeps, must look.
     #[cold]
     pub(crate) fn tell_others(&self) {
-        self.crowd.tell();
+        self.crowd.tell_all();
         self.bell.wake();
+    }
+
+    /// A request has completed, for whose end a thread sleeps if it is `awaited`: who waits for that or for anything, and a
+    /// driver that sleeps, must look.
+    pub(crate) fn tell_of_completion(&self, awaited: bool) {
+        // Crowd edge, and bell rule 3, side A: the completion, then a look whether somebody sleeps.
+        fence(Ordering::SeqCst);
+        self.crowd.tell_behind_fence(awaited);
+        self.bell.wake_behind_fence();
     }
 
     /// Whether waiting still makes sense.

@@ -8,6 +8,8 @@ const ACTIVE: u32 = 1;
 const COMPLETE: u32 = 2;
 /// The user has freed the handle: who comes last releases the slot.
 const DETACHED: u32 = 4;
+/// A thread sleeps until it is over, while another one drives progress.
+const AWAITED: u32 = 8;
 
 /// What the caller of a transition has to do about the slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +21,7 @@ pub enum Then {
     Release,
 }
 
-/// The state word. Inactive (0), ACTIVE or COMPLETE, and DETACHED beside any of them.
+/// The state word. Inactive (0), ACTIVE or COMPLETE, and DETACHED and AWAITED beside any of them.
 #[derive(Debug, Default)]
 pub struct State(AtomicU32);
 
@@ -53,9 +55,24 @@ impl State {
             self.0.store(before & DETACHED | COMPLETE, Ordering::Release);
             return if before & DETACHED == 0 { Then::Keep } else { Then::Release };
         }
-        // AcqRel: edge 3, pairs with Acquire in `is_complete` (status and buffer are final), and with `detach`.
+        self.complete_beside_others().0
+    }
+
+    /// Active → complete, where several threads may be inside; and whether one of them is to be woken for it.
+    #[inline(always)]
+    pub fn complete_beside_others(&self) -> (Then, bool) {
+        // AcqRel: edge 3, pairs with Acquire in `is_complete` (status and buffer are final), and with `detach` and `await_end`.
         let before = self.0.swap(COMPLETE, Ordering::AcqRel);
-        if before & DETACHED == 0 { Then::Keep } else { Then::Release }
+        let then = if before & DETACHED == 0 { Then::Keep } else { Then::Release };
+        (then, before & AWAITED != 0)
+    }
+
+    /// The user's thread is about to sleep until it is over. True if it is over already; else whoever completes it will be
+    /// told to wake the thread: both change the one word, so one of the two sees the other.
+    pub fn await_end(&self) -> bool {
+        // AcqRel: edge 3, as in `is_complete`; and pairs with AcqRel in `complete_beside_others`: who is told to wake us does
+        // so after what we did before (crowd edge).
+        self.0.fetch_or(AWAITED, Ordering::AcqRel) & ACTIVE == 0
     }
 
     /// The user lets go of the request without waiting (MPI_Request_free).
@@ -127,6 +144,19 @@ mod tests {
             assert!(!state.is_active() && state.is_complete());
             assert_eq!(state.detach(), Then::Release);
         }
+    }
+
+    #[test]
+    fn who_completes_an_awaited_request_is_told_to_wake_once() {
+        let state = State::new();
+        state.activate();
+        assert!(!state.await_end());
+        assert_eq!(state.complete_beside_others(), (Then::Keep, true));
+        assert!(state.is_complete() && state.await_end(), "it is over");
+        state.reset();
+        assert!(state.is_inactive());
+        state.activate();
+        assert_eq!(state.complete_beside_others(), (Then::Keep, false));
     }
 
     #[test]

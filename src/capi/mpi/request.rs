@@ -202,7 +202,13 @@ unsafe fn waitall_shortly(handles: &mut [MPI_Request], statuses: *mut MPI_Status
             Far::Unusual => return false,
         }
     }
-    if active && !wait_all(engine, handles) {
+    if active
+        && !if engine.is_shared() {
+            wait_all::<true>(engine, handles)
+        } else {
+            wait_all::<false>(engine, handles)
+        }
+    {
         return false;
     }
     for (at, handle) in handles.iter_mut().enumerate() {
@@ -219,11 +225,13 @@ unsafe fn waitall_shortly(handles: &mut [MPI_Request], statuses: *mut MPI_Status
     true
 }
 
-/// Waits until all can be taken; false if one cannot, or waiting is senseless.
-fn wait_all(engine: &Engine, handles: &[MPI_Request]) -> bool {
+/// Waits until all can be taken; false if one cannot, or waiting is senseless. Where other threads may be the ones that make
+/// progress it begins with the last (`BACKWARDS`), which mostly is over last: so one waking is enough.
+fn wait_all<const BACKWARDS: bool>(engine: &Engine, handles: &[MPI_Request]) -> bool {
     let (mut over, mut usual) = (0, true);
     let waited = engine.wait_while(|| {
-        while let Some(&handle) = handles.get(over) {
+        while over < handles.len() {
+            let handle = handles[if BACKWARDS { handles.len() - 1 - over } else { over }];
             match far(engine, handle) {
                 Far::Ready => over += 1,
                 Far::Active => return message(engine, handle),
