@@ -3,13 +3,13 @@
 //! One writer, the rank itself, with plain relaxed stores, so that it costs next to nothing and is always on; any number
 //! of readers, inside and outside of the job. Readers take a page as a sequence of samples: single words are never torn,
 //! words beside each other may be of different moments. With MPI_THREAD_MULTIPLE two threads of the rank may count at
-//! once and lose a step; the counters say what goes on, they are no ledger.
+//! once in one lane and lose a step; the counters say what goes on, they are no ledger.
 //!
 //! Offsets in the page, in bytes, each word 8 bytes, little-endian: see [`Telemetry`].
 
 use core::fmt;
 
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, LANES, Ordering, lane};
 
 /// Ways a message can take, as an index into the counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -259,7 +259,8 @@ pub fn now() -> u64 {
 
 /// The page. Offsets: posted 0 to 24, unexpected 32 to 56 (now, high, most, least), messages sent 64.., received 128.., bytes sent 192..,
 /// received 256.. (eight words each, by [`Protocol`]), sleeps 320, wakes 328, ring full 336, yields 344,
-/// unexpected bytes 376 to 400, nanoseconds asleep 408, waiting 448 (kind, peer, tag, context, since).
+/// unexpected bytes 376 to 400, nanoseconds asleep 408, waiting 448 (kind, peer, tag, context, since), the counts of other lanes 512..,
+/// 768.. and so on.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Telemetry {
@@ -267,14 +268,8 @@ pub struct Telemetry {
     pub posted: Length,
     /// Messages that have arrived and are not matched.
     pub unexpected: Length,
-    /// Messages sent, by protocol.
-    pub sent: [Count; PROTOCOLS],
-    /// Messages received, by protocol.
-    pub received: [Count; PROTOCOLS],
-    /// Payload bytes sent, by protocol.
-    pub sent_bytes: [Count; PROTOCOLS],
-    /// Payload bytes received, by protocol.
-    pub received_bytes: [Count; PROTOCOLS],
+    /// What the one thread has counted; with several, those of the first lane.
+    first: Counts,
     /// Times the rank went to sleep.
     pub sleeps: Count,
     /// Times it woke a sleeping peer.
@@ -291,16 +286,70 @@ pub struct Telemetry {
     _apart1: [Count; 4],
     /// What it waits for right now.
     pub waiting: WaitingFor,
+    _apart2: [Count; 3],
+    /// What the threads of the other lanes have counted.
+    others: [Counts; LANES - 1],
+}
+
+/// What has been sent and received, by protocol. Threads that send at once count on lines of their own (but for more than
+/// [`LANES`]); who reads adds up.
+#[derive(Debug, Default)]
+#[repr(C)]
+pub struct Counts {
+    /// Messages sent.
+    pub sent: [Count; PROTOCOLS],
+    /// Messages received.
+    pub received: [Count; PROTOCOLS],
+    /// Payload bytes sent.
+    pub sent_bytes: [Count; PROTOCOLS],
+    /// Payload bytes received.
+    pub received_bytes: [Count; PROTOCOLS],
+}
+
+impl Telemetry {
+    #[inline(always)]
+    fn counts(&self, shared: bool) -> &Counts {
+        if shared { self.counts_of_lane() } else { &self.first }
+    }
+
+    #[inline]
+    fn counts_of_lane(&self) -> &Counts {
+        lane().checked_sub(1).map_or(&self.first, |other| &self.others[other])
+    }
+
+    /// Counts a message sent. `shared`: several threads may do so at once.
+    #[inline(always)]
+    pub fn count_sent(&self, protocol: Protocol, bytes: usize, shared: bool) {
+        let counts = self.counts(shared);
+        counts.sent[protocol as usize].add(1);
+        counts.sent_bytes[protocol as usize].add(bytes as u64);
+    }
+
+    /// Counts a message received. `shared`: several threads may do so at once.
+    #[inline(always)]
+    pub fn count_received(&self, protocol: Protocol, bytes: usize, shared: bool) {
+        let counts = self.counts(shared);
+        counts.received[protocol as usize].add(1);
+        counts.received_bytes[protocol as usize].add(bytes as u64);
+    }
+
+    /// The sum of `part` over all threads.
+    #[must_use]
+    pub fn sum(&self, part: impl Fn(&Counts) -> u64) -> u64 {
+        self.others.iter().map(&part).fold(part(&self.first), u64::wrapping_add)
+    }
 }
 
 #[cfg(not(perusal_loom))]
 const _: () = {
     assert!(core::mem::size_of::<Telemetry>() as u64 <= super::layout::TELEMETRY);
-    assert!(core::mem::offset_of!(Telemetry, sent) == 64);
-    assert!(core::mem::offset_of!(Telemetry, received_bytes) == 256);
+    assert!(core::mem::offset_of!(Telemetry, first) == 64);
+    assert!(core::mem::offset_of!(Counts, received_bytes) == 192);
     assert!(core::mem::offset_of!(Telemetry, sleeps) == 320);
     assert!(core::mem::offset_of!(Telemetry, unexpected_bytes) == 376);
     assert!(core::mem::offset_of!(Telemetry, waiting) == 448);
+    assert!(core::mem::offset_of!(Telemetry, others) == 512);
+    assert!(core::mem::size_of::<Counts>() == 256);
 };
 
 #[cfg(test)]
@@ -313,6 +362,22 @@ mod tests {
         length.set(5);
         length.set(2);
         assert_eq!((length.now.get(), length.high.get()), (2, 5));
+    }
+
+    #[test]
+    fn what_threads_count_at_once_adds_up() {
+        let page = Telemetry::default();
+        std::thread::scope(|scope| {
+            for _ in 0..LANES {
+                scope.spawn(|| page.count_sent(Protocol::Eager, 100, true));
+            }
+        });
+        page.count_sent(Protocol::Eager, 1, false);
+        let sent = page.sum(|counts| counts.sent[Protocol::Eager as usize].get());
+        let bytes = page.sum(|counts| counts.sent_bytes[Protocol::Eager as usize].get());
+        // Tests that run beside this one take lanes too, so that two of these threads may share one and lose a step.
+        assert!((2..=LANES as u64 + 1).contains(&sent), "{sent}");
+        assert!((101..=LANES as u64 * 100 + 1).contains(&bytes), "{bytes}");
     }
 
     #[test]

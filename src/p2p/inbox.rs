@@ -134,15 +134,14 @@ impl Engine {
         // SAFETY: the user's buffer stays valid until the request completes; `taken` fits.
         unsafe { unpack(body, 0, &data[..taken]) };
         request_event(channel, request, Event::ReqXferEnd);
-        self.count_received(if data.len() <= INLINE { Protocol::Inline } else { Protocol::Eager }, taken);
+        let protocol = if data.len() <= INLINE { Protocol::Inline } else { Protocol::Eager };
+        self.count_received(protocol, taken, self.shared);
         self.finish_receive(request, data.len());
     }
 
     #[inline(always)]
-    pub(super) fn count_received(&self, protocol: Protocol, bytes: usize) {
-        let telemetry = self.telemetry();
-        telemetry.received[protocol as usize].add(1);
-        telemetry.received_bytes[protocol as usize].add(bytes as u64);
+    pub(super) fn count_received(&self, protocol: Protocol, bytes: usize, shared: bool) {
+        self.telemetry().count_received(protocol, bytes, shared);
     }
 
     /// Completes a receive whose message had `sent` bytes.

@@ -182,7 +182,7 @@ impl Engine {
         let channel = unsafe { channel_of(body) };
         request_event(channel, request, Event::ReqXferEnd);
         let (world, remote, total) = (body.world, body.remote, body.total);
-        self.count_received(protocol, total);
+        self.count_received(protocol, total, self.shared);
         self.finish_receive(request, total);
         self.answer(world, Kind::Finish, remote, Control::default())
     }
@@ -295,7 +295,7 @@ impl Engine {
         if body.moved == body.total {
             self.note_copy(Event::CopyEnd, request, body, CopyEngine::Chunks, body.total);
             request_event(channel, request, Event::ReqXferEnd);
-            self.count_received(Protocol::Chunked, body.total);
+            self.count_received(Protocol::Chunked, body.total, self.shared);
             self.finish_receive(request, body.total);
         }
         Ok(())

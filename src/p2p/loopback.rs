@@ -50,7 +50,7 @@ impl Engine {
         let bytes = from.bytes.min(to.bytes);
         copy(from, to, bytes);
         request_event(channel, receive, Event::ReqXferEnd);
-        self.count_received(Protocol::Loopback, bytes);
+        self.count_received(Protocol::Loopback, bytes, self.shared);
         let sent = from.bytes;
         self.local_send_over(send);
         self.finish_receive(receive, sent);
@@ -63,9 +63,7 @@ impl Engine {
         let channel = unsafe { body.channel.expect("an active send").as_ref() };
         request_event(channel, send, Event::ReqXferBegin);
         request_event(channel, send, Event::ReqXferEnd);
-        let telemetry = self.telemetry();
-        telemetry.sent[Protocol::Loopback as usize].add(1);
-        telemetry.sent_bytes[Protocol::Loopback as usize].add(body.bytes as u64);
+        self.telemetry().count_sent(Protocol::Loopback, body.bytes, self.shared);
         self.finish(send);
     }
 }

@@ -63,18 +63,16 @@ impl Engine {
                 unsafe { copy_in(addr, to) };
             });
         if pushed {
-            self.count_sent(bytes);
+            self.count_sent(bytes, SHARED);
             self.ring_if_needed(peer, out);
         }
         pushed
     }
 
     #[inline(always)]
-    pub(super) fn count_sent(&self, bytes: usize) {
-        let protocol = if bytes <= INLINE { Protocol::Inline } else { Protocol::Eager } as usize;
-        let telemetry = self.telemetry();
-        telemetry.sent[protocol].add(1);
-        telemetry.sent_bytes[protocol].add(bytes as u64);
+    pub(super) fn count_sent(&self, bytes: usize, shared: bool) {
+        let protocol = if bytes <= INLINE { Protocol::Inline } else { Protocol::Eager };
+        self.telemetry().count_sent(protocol, bytes, shared);
     }
 
     /// Puts a small send into the ring and moves its request on; false, and nothing done, if there is no room.
@@ -100,7 +98,7 @@ impl Engine {
             body.stage = Stage::AwaitsAck;
         }
         let synchronous = body.synchronous;
-        self.count_sent(body.bytes);
+        self.count_sent(body.bytes, self.shared);
         if synchronous && channel.observed() {
             return push_observed(out, &header, channel, request);
         }

@@ -226,7 +226,7 @@ impl Engine {
             let fits = |arrived: &Arrived| is_plain(arrived, room);
             if let Some(found) = queues.unexpected.take_if(&pattern(source, tag), fits)? {
                 // SAFETY: the caller's promise; it fits.
-                return Some(unsafe { self.hand_over(channel, found, addr) }.0);
+                return Some(unsafe { self.hand_over(channel, found, addr, false) }.0);
             }
         }
         // What comes may be for a receive that was posted before.
@@ -257,7 +257,7 @@ impl Engine {
         let fits = |arrived: &Arrived| is_plain(arrived, room);
         let found = queues.unexpected.take_if(&pattern(source, tag), fits)??;
         // SAFETY: the caller's promise; it fits.
-        Some(unsafe { self.hand_over(channel, found, addr) }.0)
+        Some(unsafe { self.hand_over(channel, found, addr, true) }.0)
     }
 
     /// Whether something waits for progress that a look into one ring does not make.
@@ -277,6 +277,7 @@ impl Engine {
         channel: &Channel,
         (envelope, arrived): (Envelope, Arrived),
         addr: *mut u8,
+        shared: bool,
     ) -> (Status, u32) {
         self.note_unexpected(channel, -1, arrived.held());
         let bytes = match &arrived.payload {
@@ -286,7 +287,7 @@ impl Engine {
         };
         // SAFETY: the caller's promise; the engine's memory is none of the buffer.
         unsafe { copy_out(bytes, addr) };
-        self.count_received(protocol_of(bytes.len()), bytes.len());
+        self.count_received(protocol_of(bytes.len()), bytes.len(), shared);
         (status_of(envelope.source, envelope.tag, bytes.len()), arrived.world)
     }
 
@@ -321,7 +322,7 @@ impl Engine {
             // SAFETY: the caller's promise; the length was wanted, so it is at most `room`; the ring is none of the buffer.
             unsafe { copy_out(data, addr) };
         })?;
-        self.count_received(protocol_of(bytes), bytes);
+        self.count_received(protocol_of(bytes), bytes, false);
         Some((status_of(header.source, header.tag, bytes), world))
     }
 
@@ -371,7 +372,7 @@ impl Engine {
                 return None;
             };
             // SAFETY: the caller's promise; it fits.
-            got = found.map(|found| unsafe { self.hand_over(channel, found, run.addr) });
+            got = found.map(|found| unsafe { self.hand_over(channel, found, run.addr, SHARED) });
         }
         if !SHARED && got.is_none() && queues.posted.is_empty() && !self.wants_progress() {
             let buffer = (run.addr, run.bytes);
@@ -434,7 +435,7 @@ impl Engine {
         let taken = data.len().min(body.bytes);
         // SAFETY: the user's buffer stays valid until the request completes; `taken` fits.
         unsafe { unpack(body, 0, &data[..taken]) };
-        self.count_received(protocol_of(data.len()), taken);
+        self.count_received(protocol_of(data.len()), taken, SHARED);
         if data.len() > body.bytes {
             // What is wrong with it is told where all receives end.
             self.finish_receive(request, data.len());

@@ -92,9 +92,7 @@ impl Engine {
     }
 
     pub(super) fn count_copied_out(&self, protocol: Protocol, bytes: usize) {
-        let telemetry = self.telemetry();
-        telemetry.sent[protocol as usize].add(1);
-        telemetry.sent_bytes[protocol as usize].add(bytes as u64);
+        self.telemetry().count_sent(protocol, bytes, self.shared);
     }
 
     /// The head of a train.
@@ -179,7 +177,7 @@ impl Engine {
             Target::Receive(request) => {
                 // SAFETY: request rule 2, as in `on_piece`.
                 let room = unsafe { request.body() }.bytes;
-                self.count_received(Protocol::Chunked, train.total.min(room));
+                self.count_received(Protocol::Chunked, train.total.min(room), self.shared);
                 self.finish_receive(request, train.total);
                 Ok(())
             }

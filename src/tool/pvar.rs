@@ -272,59 +272,59 @@ table! {
         => "Seconds spent on searches of the posted queue that found no receive",
     "time_matching_unexpectedq" Timer TunerBasic Queues Source::Searches(Search::UnexpectedTime)
         => "Seconds spent on searches of the unexpected queue",
-    "messages_sent" Counter UserBasic Protocols Source::Sum(|e| total(&e.telemetry().sent))
+    "messages_sent" Counter UserBasic Protocols Source::Sum(|e| e.telemetry().sum(|counts| total(&counts.sent)))
         => "Messages sent, those of collective operations that go by messages included",
-    "messages_received" Counter UserBasic Protocols Source::Sum(|e| total(&e.telemetry().received))
+    "messages_received" Counter UserBasic Protocols Source::Sum(|e| e.telemetry().sum(|counts| total(&counts.received)))
         => "Messages received, those of collective operations that go by messages included",
-    "bytes_sent" Aggregate UserBasic Protocols Source::Sum(|e| total(&e.telemetry().sent_bytes))
+    "bytes_sent" Aggregate UserBasic Protocols Source::Sum(|e| e.telemetry().sum(|counts| total(&counts.sent_bytes)))
         => "Payload bytes sent",
-    "bytes_received" Aggregate UserBasic Protocols Source::Sum(|e| total(&e.telemetry().received_bytes))
+    "bytes_received" Aggregate UserBasic Protocols Source::Sum(|e| e.telemetry().sum(|counts| total(&counts.received_bytes)))
         => "Payload bytes received",
-    "messages_sent_inline" Counter UserDetail Protocols Source::Sum(|e| e.telemetry().sent[Protocol::Inline as usize].get())
+    "messages_sent_inline" Counter UserDetail Protocols Source::Sum(|e| e.telemetry().sum(|counts| counts.sent[Protocol::Inline as usize].get()))
         => "Messages sent within one cell of a ring",
-    "messages_sent_eager" Counter UserDetail Protocols Source::Sum(|e| e.telemetry().sent[Protocol::Eager as usize].get())
+    "messages_sent_eager" Counter UserDetail Protocols Source::Sum(|e| e.telemetry().sum(|counts| counts.sent[Protocol::Eager as usize].get()))
         => "Messages sent whole through a ring's bulk area",
-    "messages_sent_chunked" Counter UserDetail Copies Source::Sum(|e| e.telemetry().sent[Protocol::Chunked as usize].get())
+    "messages_sent_chunked" Counter UserDetail Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.sent[Protocol::Chunked as usize].get()))
         => "Large messages sent in chunks through the ring",
-    "messages_sent_read" Counter UserDetail Copies Source::Sum(|e| e.telemetry().sent[Protocol::Cma as usize].get())
+    "messages_sent_read" Counter UserDetail Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.sent[Protocol::Cma as usize].get()))
         => "Large messages that the receiver read out of this rank's memory",
-    "messages_sent_halves" Counter UserDetail Copies Source::Sum(|e| e.telemetry().sent[Protocol::Shared as usize].get())
+    "messages_sent_halves" Counter UserDetail Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.sent[Protocol::Shared as usize].get()))
         => "Large messages of which this rank copied a half and the receiver the other",
-    "messages_sent_direct" Counter UserDetail Copies Source::Sum(|e| e.telemetry().sent[Protocol::Direct as usize].get())
+    "messages_sent_direct" Counter UserDetail Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.sent[Protocol::Direct as usize].get()))
         => "Large messages copied straight between memory that both ranks see",
-    "messages_sent_loopback" Counter UserDetail Protocols Source::Sum(|e| e.telemetry().sent[Protocol::Loopback as usize].get())
+    "messages_sent_loopback" Counter UserDetail Protocols Source::Sum(|e| e.telemetry().sum(|counts| counts.sent[Protocol::Loopback as usize].get()))
         => "Messages from this rank to itself",
-    "messages_received_inline" Counter UserDetail Protocols Source::Sum(|e| e.telemetry().received[Protocol::Inline as usize].get())
+    "messages_received_inline" Counter UserDetail Protocols Source::Sum(|e| e.telemetry().sum(|counts| counts.received[Protocol::Inline as usize].get()))
         => "Messages received within one cell of a ring",
-    "messages_received_eager" Counter UserDetail Protocols Source::Sum(|e| e.telemetry().received[Protocol::Eager as usize].get())
+    "messages_received_eager" Counter UserDetail Protocols Source::Sum(|e| e.telemetry().sum(|counts| counts.received[Protocol::Eager as usize].get()))
         => "Messages received whole through a ring's bulk area",
-    "messages_received_chunked" Counter UserDetail Copies Source::Sum(|e| e.telemetry().received[Protocol::Chunked as usize].get())
+    "messages_received_chunked" Counter UserDetail Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.received[Protocol::Chunked as usize].get()))
         => "Large messages received in chunks through the ring",
-    "messages_received_read" Counter UserDetail Copies Source::Sum(|e| e.telemetry().received[Protocol::Cma as usize].get())
+    "messages_received_read" Counter UserDetail Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.received[Protocol::Cma as usize].get()))
         => "Large messages that this rank read out of the sender's memory",
-    "messages_received_halves" Counter UserDetail Copies Source::Sum(|e| e.telemetry().received[Protocol::Shared as usize].get())
+    "messages_received_halves" Counter UserDetail Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.received[Protocol::Shared as usize].get()))
         => "Large messages of which this rank copied a half and the sender the other",
-    "messages_received_direct" Counter UserDetail Copies Source::Sum(|e| e.telemetry().received[Protocol::Direct as usize].get())
+    "messages_received_direct" Counter UserDetail Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.received[Protocol::Direct as usize].get()))
         => "Large messages copied straight between memory that both ranks see",
-    "bytes_sent_inline" Aggregate TunerBasic Protocols Source::Sum(|e| e.telemetry().sent_bytes[Protocol::Inline as usize].get())
+    "bytes_sent_inline" Aggregate TunerBasic Protocols Source::Sum(|e| e.telemetry().sum(|counts| counts.sent_bytes[Protocol::Inline as usize].get()))
         => "Payload bytes sent within one cell of a ring",
-    "bytes_sent_eager" Aggregate TunerBasic Protocols Source::Sum(|e| e.telemetry().sent_bytes[Protocol::Eager as usize].get())
+    "bytes_sent_eager" Aggregate TunerBasic Protocols Source::Sum(|e| e.telemetry().sum(|counts| counts.sent_bytes[Protocol::Eager as usize].get()))
         => "Payload bytes sent whole through a ring's bulk area",
-    "bytes_sent_chunked" Aggregate TunerBasic Copies Source::Sum(|e| e.telemetry().sent_bytes[Protocol::Chunked as usize].get())
+    "bytes_sent_chunked" Aggregate TunerBasic Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.sent_bytes[Protocol::Chunked as usize].get()))
         => "Payload bytes sent in chunks through the ring",
-    "bytes_sent_read" Aggregate TunerBasic Copies Source::Sum(|e| e.telemetry().sent_bytes[Protocol::Cma as usize].get())
+    "bytes_sent_read" Aggregate TunerBasic Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.sent_bytes[Protocol::Cma as usize].get()))
         => "Payload bytes that receivers read out of this rank's memory",
-    "bytes_sent_halves" Aggregate TunerBasic Copies Source::Sum(|e| e.telemetry().sent_bytes[Protocol::Shared as usize].get())
+    "bytes_sent_halves" Aggregate TunerBasic Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.sent_bytes[Protocol::Shared as usize].get()))
         => "Payload bytes of messages that both ranks copied a half of, sent",
-    "bytes_received_inline" Aggregate TunerBasic Protocols Source::Sum(|e| e.telemetry().received_bytes[Protocol::Inline as usize].get())
+    "bytes_received_inline" Aggregate TunerBasic Protocols Source::Sum(|e| e.telemetry().sum(|counts| counts.received_bytes[Protocol::Inline as usize].get()))
         => "Payload bytes received within one cell of a ring",
-    "bytes_received_eager" Aggregate TunerBasic Protocols Source::Sum(|e| e.telemetry().received_bytes[Protocol::Eager as usize].get())
+    "bytes_received_eager" Aggregate TunerBasic Protocols Source::Sum(|e| e.telemetry().sum(|counts| counts.received_bytes[Protocol::Eager as usize].get()))
         => "Payload bytes received whole through a ring's bulk area",
-    "bytes_received_chunked" Aggregate TunerBasic Copies Source::Sum(|e| e.telemetry().received_bytes[Protocol::Chunked as usize].get())
+    "bytes_received_chunked" Aggregate TunerBasic Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.received_bytes[Protocol::Chunked as usize].get()))
         => "Payload bytes received in chunks through the ring",
-    "bytes_received_read" Aggregate TunerBasic Copies Source::Sum(|e| e.telemetry().received_bytes[Protocol::Cma as usize].get())
+    "bytes_received_read" Aggregate TunerBasic Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.received_bytes[Protocol::Cma as usize].get()))
         => "Payload bytes that this rank read out of senders' memory",
-    "bytes_received_halves" Aggregate TunerBasic Copies Source::Sum(|e| e.telemetry().received_bytes[Protocol::Shared as usize].get())
+    "bytes_received_halves" Aggregate TunerBasic Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.received_bytes[Protocol::Shared as usize].get()))
         => "Payload bytes of messages that both ranks copied a half of, received",
     "requests_alive" Level UserDetail Requests Source::Now(|e| e.requests.alive_ones().count() as u64)
         => "Requests that are alive, the engine's own and persistent ones included",
