@@ -2,7 +2,7 @@
 
     peers.py BUILD DIST [--markdown] [--update] [--tables]
 
-Environment: ROUNDS (7), MINUTES (20: no round begins that would not end by then), METRICS (names; all), QUICK=1 (two short rounds), FIFO=1 (jobs go before
+Environment: ROUNDS (7), MINUTES (30: no round begins that would not end by then), METRICS (names; all), QUICK=1 (two short rounds), FIFO=1 (jobs go before
 everything else on the machine, for one that is not quiet: with real-time priority where each rank has a processor, with the
 least niceness otherwise; needs root).
 Writes BUILD/peers.json, peers.html and performance.md, the section that --markdown prints and --update puts into
@@ -44,7 +44,7 @@ def measure(build, dist, keep):
     load, began = os.getloadavg()[0], time.monotonic()
     if load > 0.5:
         say(f"the machine is not quiet (load average {load:.1f}): ratios may be wrong")
-    done, longest, last = 0, 0.0, float(os.environ.get("MINUTES") or 20) * 60
+    done, longest, last = 0, 0.0, float(os.environ.get("MINUTES") or 30) * 60
     while done < rounds and (done == 0 or time.monotonic() - began + longest < last):
         start = time.monotonic()
         bench.round(done, lambda what: say(f"round {done + 1} of {rounds}, {time.monotonic() - began:4.0f} s, {what}"))
