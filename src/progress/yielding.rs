@@ -11,9 +11,9 @@ use crate::sync::{AtomicU32, Ordering, yield_now};
 /// Nanoseconds that come and go with a yield on a quiet machine, generously, beside the time that other ranks need.
 const QUICK: u64 = 200_000;
 /// Nanoseconds that another rank on this CPU may take to send and receive what it has, before it waits again.
-const OTHERS: u64 = 50_000;
-/// Nanoseconds below the slice of something that computes, which is about three milliseconds.
-const SLICE: u64 = 2_000_000;
+/// With a few ranks on a CPU their turns are shorter than the slice of something that computes, which is about three
+/// milliseconds; with many the slice is a small part of the turn, and sleeping would cost more.
+const OTHERS: u64 = 150_000;
 /// Most yields that are left out after slow ones.
 const MOST: u32 = 255;
 
@@ -90,7 +90,7 @@ impl Engine {
         yield_now();
         let place = self.config.place();
         let others = u64::from(place.ranks / place.usable_cpus.max(1));
-        self.yielding.took(now().saturating_sub(before), (QUICK + OTHERS * others).min(SLICE));
+        self.yielding.took(now().saturating_sub(before), QUICK + OTHERS * others);
         true
     }
 }
