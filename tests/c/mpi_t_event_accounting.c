@@ -1,6 +1,9 @@
 /* Event accounting: for every type, at every size of the buffer, over a random workload: events seen + drops told = events raised,
  * exactly. What was raised a handle without a buffer counts, which hears everything at once and drops nothing.
+ * Large messages go in chunks here: where the kernel copies them in one go, as on machines on which that measured faster, nothing is
+ * ever continued.
  * RANKS: 2 3
+ * ENV: PERUSAL_COPY_ENGINE=chunks
  */
 #include "mpi_t_event.h"
 
@@ -123,9 +126,15 @@ static void listen_to_types_that_are(int bind)
                                                  &accounts[s][t], on_event));
 }
 
+/* Whether a rank sleeps, is woken or finds a ring full depends on the others' pace; all the rest happens. */
+static int is_a_matter_of_time(const char *name)
+{
+    return !strcmp(name, "PERUSAL_BELL_SLEEP") || !strcmp(name, "PERUSAL_BELL_WAKE") || !strcmp(name, "PERUSAL_RING_FULL");
+}
+
 static void account_for_every_type(void)
 {
-    long long raised = 0, dropped = 0, silent = 0;
+    long long raised = 0, dropped = 0;
     int num = types();
     for (int t = 0; t < num; t++) {
         char name[128];
@@ -133,9 +142,9 @@ static void account_for_every_type(void)
         OK(MPI_T_event_get_info(t, name, &length, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL));
         SAME(accounts[0][t].dropped, 0);
         raised += accounts[0][t].seen;
-        if (accounts[0][t].seen == 0) {
-            silent++;
-            if (rank == 0) fprintf(stderr, "%s was not raised\n", name);
+        if (accounts[0][t].seen == 0 && !is_a_matter_of_time(name)) {
+            fprintf(stderr, "%s was not raised\n", name);
+            failures++;
         }
         for (int s = 0; s < SIZES; s++) {
             struct account *account = &accounts[s][t];
@@ -148,9 +157,8 @@ static void account_for_every_type(void)
             }
         }
     }
-    fprintf(stderr, "rank %d: %lld events raised, %lld drops told, %lld of %d types silent\n", rank, raised, dropped, silent, num);
-    /* Sleep and full rings are a matter of time; all the rest happens. */
-    CHECK(raised > 1000 && dropped > 1000 && silent <= 3);
+    fprintf(stderr, "rank %d: %lld events raised, %lld drops told\n", rank, raised, dropped);
+    CHECK(raised > 1000 && dropped > 1000);
 }
 
 int main(int argc, char **argv)
