@@ -23,7 +23,7 @@ class Group(NamedTuple):
 
 COLLECTIVES = ("startup", "collectives")
 GROUPS = (
-    Group("pair", 2, ("startup", "latency", "bandwidth", "rate", "posted", "unexpected", "collectives"), 40),
+    Group("pair", 2, ("startup", "latency", "latency-shared", "bandwidth", "bandwidth-shared", "rate", "posted", "unexpected", "collectives"), 45),
     Group("wait", 2, ("idle",), 10, rounds=3),
     Group("two pairs", 4, ("startup", "latency", "rate", "collectives"), 15),
     Group("8 ranks", 8, COLLECTIVES, 12),
@@ -57,7 +57,9 @@ class Family(NamedTuple):
 FAMILIES = {
     "latency": Family("One-way latency, 2 ranks", "µs", "bytes"),
     "latency-2pairs": Family("One-way latency, two pairs", "µs", "bytes"),
+    "latency-shared": Family("One-way latency, 2 ranks, buffers from MPI_Alloc_mem", "µs", "bytes"),
     "bandwidth": Family("Bandwidth, one way", "GB/s", "bytes", True),
+    "bandwidth-shared": Family("Bandwidth, one way, buffers from MPI_Alloc_mem", "GB/s", "bytes", True),
     "bidirectional": Family("Bandwidth, both ways together", "GB/s", "bytes", True),
     "rate": Family("Messages of 8 bytes, windows of 64", "M/s", None, True),
     "posted": Family("Round trip to the last of the posted receives", "µs", "depth"),
@@ -95,13 +97,13 @@ def limit(metric, limits):
     """What the machine can do at best at this metric, of what was measured in the same run; None if nothing was."""
     word, _, name = metric.partition("/")
     line = limits.get("line/each-way")
-    if word == "latency" and line is not None:
+    if word in ("latency", "latency-shared") and line is not None:
         size = int(name)
         if size <= 64:
             return line
         rate = limits.get(f"copy/{max(size, 4096)}")
         return line + size / rate * 1e-3 if rate else None
-    if word in ("bandwidth", "bidirectional"):
+    if word in ("bandwidth", "bandwidth-shared", "bidirectional"):
         return limits.get(f"copy/{name}")
     if word == "barrier":
         return limits.get(f"flags/{name}")

@@ -22,6 +22,7 @@ static const struct { const char *name; void (*run)(void); } metrics[] = {
     {"latency", metric_latency},       {"bandwidth", metric_bandwidth},     {"rate", metric_rate},
     {"posted", metric_posted},         {"unexpected", metric_unexpected},   {"collectives", metric_collectives},
     {"wildcard", metric_wildcard},     {"idle", metric_idle},               {"memory", metric_memory},
+    {"latency-shared", metric_latency_shared}, {"bandwidth-shared", metric_bandwidth_shared},
     {"startup", metric_startup},       {"threads", metric_threads},         {"self-threads", metric_self_threads},
 };
 enum { METRICS = sizeof metrics / sizeof *metrics };
@@ -92,6 +93,14 @@ void *bench_buffer(size_t bytes)
         perror("bench: mmap");
         MPI_Abort(MPI_COMM_WORLD, 3);
     }
+    for (size_t i = 0; i < bytes; i += 4096) at[i] = 0;
+    return at;
+}
+
+void *bench_alloc_mem(size_t bytes)
+{
+    char *at = NULL;
+    MPI_Alloc_mem((MPI_Aint)bytes, MPI_INFO_NULL, &at);
     for (size_t i = 0; i < bytes; i += 4096) at[i] = 0;
     return at;
 }

@@ -11,12 +11,12 @@ struct pair {
     char *out, *in;
 };
 
-static struct pair make(size_t room)
+static struct pair make(size_t room, void *(*buffer)(size_t))
 {
     int half = bench_size / 2, low = bench_rank < half;
     struct pair pair = {low, low ? bench_rank + half : bench_rank - half, 0, WINDOW, NULL, NULL};
-    pair.out = bench_buffer(room);
-    pair.in = bench_buffer(room);
+    pair.out = buffer(room);
+    pair.in = buffer(room);
     return pair;
 }
 
@@ -33,7 +33,7 @@ static void ping_pong(long n, void *argument)
 /* latency[-Npairs]/BYTES: microseconds one way. More than one pair: 8 bytes alone. */
 void metric_latency(void)
 {
-    struct pair pair = make(MOST);
+    struct pair pair = make(MOST, bench_buffer);
     int pairs = bench_size / 2;
     for (int i = 0; i < SIZES; i++) {
         if (pairs > 1 && sizes[i] != 8) continue;
@@ -81,24 +81,53 @@ static void both_ways(long n, void *argument)
     }
 }
 
+/* Sizes at which copying outweighs the envelope. */
+static int next_large(struct pair *pair, int *at)
+{
+    while (*at < SIZES && sizes[*at] < 4 << 10) ++*at;
+    if (*at == SIZES) return 0;
+    pair->bytes = sizes[(*at)++];
+    pair->window = ROOM / pair->bytes < WINDOW ? ROOM / pair->bytes : WINDOW;
+    return 1;
+}
+
+/* GB that a window moves. */
+static double moved(const struct pair *pair) { return (double)pair->bytes * pair->window * 1e-9; }
+
 /* bandwidth/BYTES and bidirectional/BYTES: GB/s, of both directions together. */
 void metric_bandwidth(void)
 {
-    struct pair pair = make(ROOM);
-    for (int i = 0; i < SIZES; i++) {
-        pair.bytes = sizes[i];
-        if (pair.bytes < 4 << 10) continue;
-        pair.window = ROOM / pair.bytes < WINDOW ? ROOM / pair.bytes : WINDOW;
-        double moved = (double)pair.bytes * pair.window * 1e-9;
-        bench_result(moved / bench_measure(MPI_COMM_WORLD, one_way, &pair, 0.08), "bandwidth/%d", pair.bytes);
-        bench_result(2 * moved / bench_measure(MPI_COMM_WORLD, both_ways, &pair, 0.08), "bidirectional/%d", pair.bytes);
+    struct pair pair = make(ROOM, bench_buffer);
+    for (int at = 0; next_large(&pair, &at);) {
+        bench_result(moved(&pair) / bench_measure(MPI_COMM_WORLD, one_way, &pair, 0.08), "bandwidth/%d", pair.bytes);
+        bench_result(2 * moved(&pair) / bench_measure(MPI_COMM_WORLD, both_ways, &pair, 0.08), "bidirectional/%d", pair.bytes);
     }
+}
+
+/* latency-shared/BYTES: as latency, both buffers from MPI_Alloc_mem. */
+void metric_latency_shared(void)
+{
+    struct pair pair = make(MOST, bench_alloc_mem);
+    for (int at = 0; next_large(&pair, &at);)
+        bench_result(bench_measure(MPI_COMM_WORLD, ping_pong, &pair, 0.06) / 2 * 1e6, "latency-shared/%d", pair.bytes);
+    MPI_Free_mem(pair.out);
+    MPI_Free_mem(pair.in);
+}
+
+/* bandwidth-shared/BYTES: as bandwidth, both buffers from MPI_Alloc_mem. */
+void metric_bandwidth_shared(void)
+{
+    struct pair pair = make(ROOM, bench_alloc_mem);
+    for (int at = 0; next_large(&pair, &at);)
+        bench_result(moved(&pair) / bench_measure(MPI_COMM_WORLD, one_way, &pair, 0.08), "bandwidth-shared/%d", pair.bytes);
+    MPI_Free_mem(pair.out);
+    MPI_Free_mem(pair.in);
 }
 
 /* rate/PAIRS: millions of 8-byte messages a second, all pairs together. */
 void metric_rate(void)
 {
-    struct pair pair = make(WINDOW * 8);
+    struct pair pair = make(WINDOW * 8, bench_buffer);
     int pairs = bench_size / 2;
     pair.bytes = 8;
     double took = bench_measure(MPI_COMM_WORLD, one_way, &pair, 0.12);
