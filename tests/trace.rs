@@ -299,6 +299,37 @@ fn threads_of_a_rank_write_streams_of_their_own() {
     );
     let document = std::fs::read_to_string(&json).expect("written");
     assert_eq!(events::check(&document).expect("well-formed").flows, 8000);
+    otf2_has_both_threads(&path);
+}
+
+/// Regions open and close in order and time does not go back on any location, though threads wrote at once; nothing is lost.
+fn otf2_has_both_threads(path: &Path) {
+    let folder = product("threads.otf2");
+    let out = perusal(&["trace", "export", "--format", "otf2", &text(path), "-o", &text(&folder)]);
+    assert_eq!(out.code(), Some(0), "{out:?}");
+    let mut print = Command::new("otf2-print");
+    print.arg(folder.join("traces.otf2"));
+    let printed = run(&mut print, products(), "otf2-threads", HANG);
+    assert_eq!(printed.code(), Some(0), "{printed:?}");
+    let (mut open, mut last) = (BTreeMap::<&str, Vec<&str>>::new(), BTreeMap::<&str, u64>::new());
+    let (mut sends, mut receives) = (0, 0);
+    for line in printed.stdout.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [kind, location, when, ..] = words[..] else { continue };
+        let Ok(when) = when.parse::<u64>() else { continue };
+        let before = last.insert(location, when).unwrap_or(0);
+        assert!(before <= when, "location {location} goes back from {before}: {line}");
+        let region = || line.split("Region: ").nth(1).expect("a region");
+        match kind {
+            "ENTER" => open.entry(location).or_default().push(region()),
+            "LEAVE" => assert_eq!(open.get_mut(location).and_then(Vec::pop), Some(region()), "{line}"),
+            "MPI_SEND" => sends += 1,
+            "MPI_RECV" => receives += 1,
+            _ => {}
+        }
+    }
+    assert_eq!((sends, receives), (8000, 8000));
+    assert!(open.values().all(Vec::is_empty), "regions stay open: {open:?}");
 }
 
 #[test]

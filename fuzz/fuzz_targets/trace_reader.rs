@@ -8,7 +8,7 @@
 use libfuzzer_sys::fuzz_target;
 use perusal::trace::flows::flows;
 use perusal::trace::format::{self, Founding, window};
-use perusal::trace::{Trace, export, read_bytes};
+use perusal::trace::{Trace, export, read_bytes, report};
 
 const RANKS: u32 = 3;
 
@@ -56,6 +56,22 @@ fn check(trace: &Trace) {
     let mut sink = std::io::sink();
     export::print(trace, &mut sink).expect("a sink takes all");
     export::perfetto(trace, &mut sink).expect("a sink takes all");
+    check_report(trace);
+}
+
+/// The report of whatever was read: its sums are those of its parts, and its page holds one text of data that nothing ends early.
+fn check_report(trace: &Trace) {
+    let found = report::analyse(trace, "fuzzed <file>");
+    assert_eq!(found.ranks.len(), trace.ranks.len());
+    for rank in &found.ranks {
+        for queue in [&rank.posted, &rank.unexpected] {
+            assert!(queue.entries >= u64::from(queue.left) && queue.occupied_ns <= trace.job.duration.max(1));
+        }
+    }
+    assert!(!found.verdict.paragraph.is_empty());
+    let page = report::page(&found).expect("numbers and text make JSON");
+    assert_eq!(page.matches("</script>").count(), 2, "data has ended its script");
+    assert!(!report::text(&found).is_empty());
 }
 
 fuzz_target!(|input: &[u8]| {

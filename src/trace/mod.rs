@@ -12,7 +12,7 @@ pub mod format;
 mod model;
 mod reader;
 mod recorder;
-#[cfg(feature = "launcher")]
+#[cfg(feature = "report")]
 pub mod report;
 pub mod synthetic;
 #[cfg(test)]

@@ -9,6 +9,14 @@ use core::cmp::Reverse;
 use std::collections::HashSet;
 use std::path::Path;
 
+/// More bytes than any message can have: than a process can address. With [`LONGEST`] it keeps sums over all that a spoiled
+/// file may hold far from a word's end.
+const MOST_BYTES: u64 = 1 << 47;
+/// Longer than any job: a year, in ns.
+const LONGEST: u64 = 1 << 55;
+/// More events of one type than any job raises.
+const MOST_EVENTS: u64 = 1 << 55;
+
 /// Reads a trace, of a job that has ended well, was killed, or still runs.
 ///
 /// # Errors
@@ -225,7 +233,7 @@ fn rank_block(bytes: &[u8], rank: u32) -> RankTrace {
     let word = |offset| get_u32(bytes, at + offset).unwrap_or(0);
     let cpus: [u8; block::CPUS_LENGTH as usize] = format::get(bytes, at + block::CPUS).unwrap_or([0; _]);
     let cpus = cpus.split(|byte| *byte == 0).next().unwrap_or_default();
-    let dropped = |number| get_u64(bytes, at + block::DROPPED + number * 8).unwrap_or(0);
+    let dropped = |number| get_u64(bytes, at + block::DROPPED + number * 8).unwrap_or(0).min(MOST_EVENTS);
     RankTrace {
         rank,
         pid: word(block::PID),
@@ -291,12 +299,18 @@ impl Stream<'_> {
         if let Some((head, carried)) = self.open.take() {
             self.close(head, &carried);
         }
-        self.now = self.now.max(self.clock.nanoseconds(entry.ticks));
-        let Some(event) = Event::by_number(i32::from(entry.event)) else {
+        let when = self.clock.nanoseconds(entry.ticks);
+        let Some(event) = Event::by_number(i32::from(entry.event)).filter(|_| when <= LONGEST) else {
             self.rank.unreadable += 1;
             return;
         };
-        self.rank.records.push(record(&entry, event, self.now, self.number));
+        self.now = self.now.max(when);
+        let record = record(&entry, event, self.now, self.number);
+        if record.bytes > MOST_BYTES {
+            self.rank.unreadable += 1;
+            return;
+        }
+        self.rank.records.push(record);
         match event {
             Event::CommCreated | Event::CommNamed => self.open = Some((entry, Vec::new())),
             Event::CommFreed => {

@@ -87,6 +87,19 @@ fn details_read_back_as_they_were_told() {
 }
 
 #[test]
+fn sizes_and_times_that_cannot_be_are_left_out_and_counted() {
+    let mut job = Synthetic::new(1);
+    for (when, bytes) in
+        [(10, 8), (20, 1 << 47), (30, (1 << 47) + 1), ((1 << 55) + 1, 8), (40, u64::MAX), (50, 9)]
+    {
+        job.push(0, when, &Record { bytes, ..Synthetic::record(Event::ReqActivate, 1) });
+    }
+    let rank = &job.trace().ranks[0];
+    assert_eq!(rank.records.iter().map(|record| record.bytes).collect::<Vec<_>>(), [8, 1 << 47, 9]);
+    assert_eq!((rank.records[2].when, rank.unreadable), (40, 3));
+}
+
+#[test]
 fn a_group_that_fills_many_records_is_whole() {
     let group: Vec<u32> = (0..300).rev().collect();
     let mut job = Synthetic::new(300);
