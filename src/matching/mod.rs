@@ -44,4 +44,4 @@ pub mod unexpected;
 pub use pattern::{Envelope, Key, Pattern, Select, Word};
 pub use posted::Posted;
 pub use slab::Ticket;
-pub use unexpected::Unexpected;
+pub use unexpected::{Found, Unexpected};

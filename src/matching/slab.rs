@@ -61,31 +61,44 @@ impl List {
     }
 }
 
-/// All of an entry but its payload, in a cache line of its own: taking an entry out touches its neighbours' too.
-/// The links mean nothing in the short form.
+/// An entry. What its neighbours in a list touch too is in its first cache line; a payload of a few words shares that, a
+/// larger one goes on in the next.
 #[derive(Debug)]
-#[repr(align(64))]
-pub(super) struct Node<I, const L: usize> {
+#[repr(C, align(64))]
+pub(super) struct Node<I, T, const L: usize> {
     pub item: I,
     /// Age across the lists of the deep form; lower is older.
     pub seq: u64,
+    /// They mean nothing in the short form.
     pub links: [Link; L],
     generation: u32,
     next_free: u32,
+    /// `None` where the slot is free.
+    value: Option<T>,
 }
 
 /// Entries with `L` links each.
 #[derive(Debug)]
 pub(super) struct Slab<I, T, const L: usize> {
-    nodes: Vec<Node<I, L>>,
-    /// As long as `nodes`; `None` where the slot is free.
-    values: Vec<Option<T>>,
+    nodes: Vec<Node<I, T, L>>,
     free: u32,
 }
 
+impl<I, T, const L: usize> Node<I, T, L> {
+    /// Puts the slot at the head of the free ones.
+    #[inline(always)]
+    fn free(&mut self, free: &mut u32, index: u32) {
+        self.generation = self.generation.wrapping_add(1);
+        self.next_free = core::mem::replace(free, index);
+    }
+}
+
+/// What an index in a queue promises.
+const LIVES: &str = "an entry in a queue has its payload";
+
 impl<I: Copy, T, const L: usize> Slab<I, T, L> {
     pub const fn new() -> Self {
-        Self { nodes: Vec::new(), values: Vec::new(), free: NIL }
+        Self { nodes: Vec::new(), free: NIL }
     }
 
     /// Keeps a new entry and gives its index.
@@ -97,7 +110,7 @@ impl<I: Copy, T, const L: usize> Slab<I, T, L> {
         };
         self.free = node.next_free;
         node.item = item;
-        self.values[index as usize] = Some(value);
+        node.value = Some(value);
         index
     }
 
@@ -106,25 +119,30 @@ impl<I: Copy, T, const L: usize> Slab<I, T, L> {
     fn grow(&mut self, item: I, value: T) -> u32 {
         if self.nodes.is_empty() {
             self.nodes.reserve(super::lanes::ROOM);
-            self.values.reserve(super::lanes::ROOM);
         }
         let index = u32::try_from(self.nodes.len()).ok().filter(|&index| index != NIL);
         let index = index.expect("fewer than 2³² entries of 64 bytes fit in memory");
         let links = [Link { prev: NIL, next: NIL }; L];
-        self.nodes.push(Node { item, seq: 0, links, generation: 0, next_free: NIL });
-        self.values.push(Some(value));
+        self.nodes.push(Node { item, seq: 0, links, generation: 0, next_free: NIL, value: Some(value) });
         index
     }
 
     /// Frees the slot; every ticket for it is void from here on.
     #[inline]
     pub fn remove(&mut self, index: u32) -> (I, T) {
-        let value = self.values[index as usize].take().expect("an entry in a queue has its payload");
         let node = &mut self.nodes[index as usize];
-        node.generation = node.generation.wrapping_add(1);
-        node.next_free = self.free;
-        self.free = index;
+        let value = node.value.take().expect(LIVES);
+        node.free(&mut self.free, index);
         (node.item, value)
+    }
+
+    /// As [`remove`](Self::remove), where the payload is dropped in its place.
+    #[inline(always)]
+    pub fn discard(&mut self, index: u32) {
+        let node = &mut self.nodes[index as usize];
+        debug_assert!(node.value.is_some(), "{LIVES}");
+        node.value = None;
+        node.free(&mut self.free, index);
     }
 
     /// Takes the entry out between its neighbours in one list and gives what it was linked to; the list's ends
@@ -150,27 +168,27 @@ impl<I: Copy, T, const L: usize> Slab<I, T, L> {
     #[inline]
     pub fn resolve(&self, ticket: Ticket) -> Option<u32> {
         let node = self.nodes.get(ticket.index as usize)?;
-        let live = node.generation == ticket.generation && self.values[ticket.index as usize].is_some();
+        let live = node.generation == ticket.generation && node.value.is_some();
         live.then_some(ticket.index)
     }
 
     /// The item and payload of a live entry.
-    #[inline]
+    #[inline(always)]
     pub fn entry(&self, index: u32) -> (&I, &T) {
-        let value = self.values[index as usize].as_ref();
-        (&self[index].item, value.expect("an entry in a queue has its payload"))
+        let node = &self[index];
+        (&node.item, node.value.as_ref().expect(LIVES))
     }
 
     /// The payload behind a ticket.
     #[inline]
     pub fn get_mut(&mut self, ticket: Ticket) -> Option<&mut T> {
         let index = self.resolve(ticket)?;
-        self.values[index as usize].as_mut()
+        self[index].value.as_mut()
     }
 }
 
 impl<I, T, const L: usize> Index<u32> for Slab<I, T, L> {
-    type Output = Node<I, L>;
+    type Output = Node<I, T, L>;
     #[inline(always)]
     fn index(&self, index: u32) -> &Self::Output {
         &self.nodes[index as usize]

@@ -29,6 +29,17 @@ pub struct Unexpected<T, P: Select = Pattern> {
     next_seq: u64,
 }
 
+/// A message that a search has found.
+#[derive(Debug, Clone, Copy)]
+pub struct Found {
+    index: u32,
+    /// Its lane in the short form, else [`DEEP`].
+    lane: u32,
+}
+
+/// Not in a lane.
+const DEEP: u32 = u32::MAX;
+
 /// Two lists of one class as one, oldest first.
 struct Merge {
     class: usize,
@@ -120,45 +131,53 @@ impl<T, P: Select> Unexpected<T, P> {
         self.slab.ticket(index)
     }
 
+    /// Looks for the oldest message that this pattern takes. What is found is good until the queue changes.
+    #[inline(always)]
+    pub fn find(&mut self, pattern: &P) -> Option<Found> {
+        let (value, care) = (pattern.value(), pattern.care());
+        if self.deep {
+            let index = self.find_deep(value, care)?;
+            return Some(Found { index, lane: DEEP });
+        }
+        let lane = self.find_lane(value, care)?;
+        Some(Found { index: self.lanes.slot(lane), lane })
+    }
+
+    /// A message that was found, where it lies.
+    #[inline(always)]
+    #[must_use]
+    pub fn at(&self, found: Found) -> (&KeyOf<P>, &T) {
+        self.slab.entry(found.index)
+    }
+
+    /// Drops a message that was found, where it lies.
+    #[inline(always)]
+    pub fn discard(&mut self, found: Found) {
+        if found.lane == DEEP {
+            return self.discard_deep(found.index);
+        }
+        self.lanes.vacate(found.lane);
+        self.len -= 1;
+        self.slab.discard(found.index);
+    }
+
     /// Takes the oldest message that this pattern takes.
     #[inline]
     pub fn take(&mut self, pattern: &P) -> Option<(KeyOf<P>, T)> {
-        if self.deep {
-            let index = self.find_deep(pattern)?;
-            return Some(self.remove_deep(index));
+        let found = self.find(pattern)?;
+        if found.lane == DEEP {
+            return Some(self.remove_deep(found.index));
         }
-        let lane = self.find_lane(pattern)?;
-        let index = self.lanes.vacate(lane);
+        self.lanes.vacate(found.lane);
         self.len -= 1;
-        Some(self.slab.remove(index))
-    }
-
-    /// As [`take`](Self::take) if `wanted` holds for the message: `None` if it does not, and the message stays.
-    #[inline]
-    pub fn take_if(&mut self, pattern: &P, wanted: impl FnOnce(&T) -> bool) -> Option<Option<(KeyOf<P>, T)>> {
-        if self.deep {
-            let Some(index) = self.find_deep(pattern) else { return Some(None) };
-            return wanted(self.slab.entry(index).1).then(|| Some(self.remove_deep(index)));
-        }
-        let Some(lane) = self.find_lane(pattern) else { return Some(None) };
-        if !wanted(self.slab.entry(self.lanes.slot(lane)).1) {
-            return None;
-        }
-        let index = self.lanes.vacate(lane);
-        self.len -= 1;
-        Some(Some(self.slab.remove(index)))
+        Some(self.slab.remove(found.index))
     }
 
     /// Looks at the oldest message that this pattern takes.
     #[inline]
     pub fn peek(&mut self, pattern: &P) -> Option<(&KeyOf<P>, &T)> {
-        let index = if self.deep {
-            self.find_deep(pattern)?
-        } else {
-            let lane = self.find_lane(pattern)?;
-            self.lanes.slot(lane)
-        };
-        Some(self.slab.entry(index))
+        let found = self.find(pattern)?;
+        Some(self.at(found))
     }
 
     /// Takes out the message that the ticket was given for, if it is still there.
@@ -224,23 +243,22 @@ impl<T, P: Select> Unexpected<T, P> {
     }
 
     #[inline(always)]
-    fn find_lane(&mut self, pattern: &P) -> Option<u32> {
-        let (value, care) = (pattern.value(), pattern.care());
+    fn find_lane(&mut self, value: WordOf<P>, care: WordOf<P>) -> Option<u32> {
         let lane = self.lanes.oldest(|&word| agree(word, value, care));
         (self.attempts, self.met) = (0, self.lanes.met(lane));
         lane
     }
 
     /// The head of the bin that the pattern asks for.
-    #[inline]
-    fn find_deep(&mut self, pattern: &P) -> Option<u32> {
-        let Some(class) = Classes::<KeyOf<P>>::of(pattern.care()) else {
-            return self.search_odd(pattern);
+    #[inline(never)]
+    fn find_deep(&mut self, value: WordOf<P>, care: WordOf<P>) -> Option<u32> {
+        let Some(class) = Classes::<KeyOf<P>>::of(care) else {
+            return self.search_odd(value, care);
         };
         if !self.kept[class] {
             self.keep(class);
         }
-        let head = self.classes.list(class, pattern.value()).head;
+        let head = self.classes.list(class, value).head;
         let found = (head != NIL).then_some(head);
         (self.attempts, self.met) = (usize::from(found.is_some()), 0);
         found
@@ -261,8 +279,7 @@ impl<T, P: Select> Unexpected<T, P> {
 
     /// A pattern of no class: walks the smallest bin that must hold what it takes.
     #[cold]
-    fn search_odd(&mut self, pattern: &P) -> Option<u32> {
-        let (value, care) = (pattern.value(), pattern.care());
+    fn search_odd(&mut self, value: WordOf<P>, care: WordOf<P>) -> Option<u32> {
         let covers = |class: usize| KeyOf::<P>::CARES[class] & care == KeyOf::<P>::CARES[class];
         let (class, heads) = match (0..ANY).find(|&class| self.kept[class] && covers(class)) {
             Some(class) => (class, [self.classes.list(class, value).head, NIL]),
@@ -341,13 +358,27 @@ impl<T, P: Select> Unexpected<T, P> {
     }
 
     #[inline(never)]
+    fn discard_deep(&mut self, index: u32) {
+        self.unlink(index);
+        self.len -= 1;
+        self.slab.discard(index);
+        self.settle();
+    }
+
+    #[inline(never)]
     fn remove_deep(&mut self, index: u32) -> (KeyOf<P>, T) {
         self.unlink(index);
         self.len -= 1;
         let taken = self.slab.remove(index);
+        self.settle();
+        taken
+    }
+
+    /// Turns short once few are left.
+    #[inline(always)]
+    fn settle(&mut self) {
         if self.len <= TURN_BACK {
             self.turn_short();
         }
-        taken
     }
 }

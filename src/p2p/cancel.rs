@@ -134,7 +134,7 @@ impl Engine {
         let found =
             queues.unexpected.remove_where(source, |arrived| arrived.world == self.rank && arrived.id == id);
         let Some((envelope, arrived)) = found else { return };
-        self.note_unexpected(channel, -1, arrived.held());
+        self.note_unexpected(channel, -1, arrived.held(), self.shared);
         self.removal_event(channel, &envelope, &arrived);
         drop(queues);
         let carrier = if let Payload::Local(send) = arrived.payload { Some(send) } else { None };
@@ -152,7 +152,7 @@ impl Engine {
                 .unexpected
                 .remove_where(header.source, |arrived| arrived.world == from && arrived.id == header.id);
             if let Some((envelope, arrived)) = found {
-                self.note_unexpected(channel, -1, arrived.held());
+                self.note_unexpected(channel, -1, arrived.held(), self.shared);
                 self.removal_event(channel, &envelope, &arrived);
                 granted = 1;
             }

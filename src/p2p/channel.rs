@@ -72,7 +72,21 @@ impl Arrived {
         }
     }
 
+    /// Its bytes, if it is here as a whole and nobody awaits an answer.
+    #[inline(always)]
+    pub fn whole(&self) -> Option<&[u8]> {
+        if self.synchronous {
+            return None;
+        }
+        match &self.payload {
+            Payload::Small(len, bytes) => bytes.get(..usize::from(*len)),
+            Payload::Whole(bytes) => Some(bytes),
+            Payload::Announced { .. } | Payload::Local(_) => None,
+        }
+    }
+
     /// Bytes of memory of its own that it holds.
+    #[inline(always)]
     pub fn held(&self) -> usize {
         match &self.payload {
             Payload::Whole(bytes) => bytes.len(),

@@ -105,7 +105,7 @@ impl Engine {
         }
         let Some((_, request)) = found else {
             let arrived = keep(id);
-            self.note_unexpected(channel, 1, arrived.held());
+            self.note_unexpected(channel, 1, arrived.held(), self.shared);
             queues.unexpected.insert(envelope, arrived);
             message_event(channel, id, Event::MsgInsertInUnexQ, &envelope, bytes);
             return Ok(None);

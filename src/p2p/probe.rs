@@ -124,7 +124,7 @@ impl Engine {
             searched_event(channel, search, Event::SearchUnexQEnd, &wanted, 0, end);
         }
         let (envelope, arrived) = found?;
-        self.note_unexpected(channel, -1, arrived.held());
+        self.note_unexpected(channel, -1, arrived.held(), self.shared);
         self.removal_event(channel, &envelope, &arrived);
         channel.retain(self.shared);
         Some(Message { envelope, arrived, channel: channel.into(), source: comm.rank() })

@@ -136,7 +136,7 @@ impl Engine {
         }
         match found {
             Some((envelope, arrived)) => {
-                self.note_unexpected(channel, -1, arrived.held());
+                self.note_unexpected(channel, -1, arrived.held(), self.shared);
                 self.matched(request, &envelope, &arrived);
                 request_event(channel, request, Event::ReqMatchUnex);
                 self.removal_event(channel, &envelope, &arrived);
@@ -183,14 +183,15 @@ impl Engine {
         self.telemetry().posted.change(change, self.shared);
     }
 
-    /// Notes that `change` messages became unexpected (or were taken), which hold `bytes` bytes of memory. As above.
+    /// Notes that `change` messages became unexpected (or were taken), which hold `bytes` bytes of memory. As above;
+    /// `shared` is [`Engine::shared`].
     #[inline(always)]
-    pub(super) fn note_unexpected(&self, channel: &Channel, change: i64, bytes: usize) {
+    pub(super) fn note_unexpected(&self, channel: &Channel, change: i64, bytes: usize, shared: bool) {
         let telemetry = self.telemetry();
         channel.unexpected.step(change);
-        telemetry.unexpected.change(change, self.shared);
+        telemetry.unexpected.change(change, shared);
         if bytes > 0 {
-            telemetry.unexpected_bytes.change(change * bytes as i64, self.shared);
+            telemetry.unexpected_bytes.change(change * bytes as i64, shared);
         }
     }
 }

@@ -8,7 +8,7 @@
 //! MPI_THREAD_MULTIPLE not even a branch is left of them. `SHARED` is [`Engine::shared`].
 
 use super::args::{self, Run};
-use super::channel::{Arrived, Channel, Payload};
+use super::channel::{Arrived, Channel, Payload, Queues};
 use super::outbox::{copy_out, unpack};
 use super::recv::pattern;
 use crate::abi;
@@ -24,6 +24,16 @@ use core::ptr::NonNull;
 
 /// How often a receive that need not wait looks for its message in the ring.
 const ONCE: u32 = 1;
+
+/// What the unexpected queue has for a receive.
+enum Kept {
+    /// No message that it takes.
+    Nothing,
+    /// One that is not here as a whole, does not fit, or whose sender awaits an answer. Nothing was done.
+    Unfit,
+    /// One that it got: its status, and the sender's rank in the job.
+    Given(Status, u32),
+}
 
 impl Engine {
     /// The short way of a blocking send: no request. False, with nothing done, if it cannot be taken.
@@ -207,7 +217,7 @@ impl Engine {
     /// # Safety
     ///
     /// `addr` is valid for writes of `room` bytes, untouched by others until the call returns.
-    #[inline]
+    #[inline(always)]
     pub unsafe fn receive_unobserved(
         &self,
         channel: &Channel,
@@ -219,23 +229,40 @@ impl Engine {
     ) -> Option<Status> {
         if self.shared {
             // SAFETY: the caller's promise.
-            return unsafe { self.receive_unexpected(channel, addr, room, source, tag) };
+            return unsafe { self.receive_shared(channel, addr, room, source, tag) };
         }
         let mut queues = channel.queues.lock(false);
-        if !queues.unexpected.is_empty() {
-            let fits = |arrived: &Arrived| is_plain(arrived, room);
-            if let Some(found) = queues.unexpected.take_if(&pattern(source, tag), fits)? {
-                // SAFETY: the caller's promise; it fits.
-                return Some(unsafe { self.hand_over(channel, found, addr, false) }.0);
-            }
+        // SAFETY: the caller's promise.
+        match unsafe { self.receive_kept::<false>(channel, &mut queues, (addr, room), source, tag) } {
+            Kept::Given(status, _) => return Some(status),
+            Kept::Unfit => return None,
+            Kept::Nothing => drop(queues),
         }
+        // SAFETY: the caller's promise.
+        unsafe { self.receive_next(channel, comm, (addr, room), source, tag) }
+    }
+
+    /// The second half of [`Self::receive_unobserved`]: no message is kept for it.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::receive_unobserved`].
+    #[inline(never)]
+    unsafe fn receive_next(
+        &self,
+        channel: &Channel,
+        comm: &Comm,
+        buffer: (*mut u8, usize),
+        source: i32,
+        tag: i32,
+    ) -> Option<Status> {
         // What comes may be for a receive that was posted before.
-        if !queues.posted.is_empty() || self.wants_progress() {
+        if !channel.queues.lock(false).posted.is_empty() || self.wants_progress() {
             return None;
         }
         let listens = if self.yielding.polling_pays() { self.config.listens() } else { ONCE };
         // SAFETY: the caller's promise.
-        let got = unsafe { self.receive_from_ring(channel, comm, (addr, room), source, tag, listens) };
+        let got = unsafe { self.receive_from_ring(channel, comm, buffer, source, tag, listens) };
         got.map(|(status, _)| status)
     }
 
@@ -245,7 +272,7 @@ impl Engine {
     ///
     /// As [`Self::receive_unobserved`].
     #[inline(never)]
-    unsafe fn receive_unexpected(
+    unsafe fn receive_shared(
         &self,
         channel: &Channel,
         addr: *mut u8,
@@ -254,10 +281,11 @@ impl Engine {
         tag: i32,
     ) -> Option<Status> {
         let mut queues = channel.queues.lock(true);
-        let fits = |arrived: &Arrived| is_plain(arrived, room);
-        let found = queues.unexpected.take_if(&pattern(source, tag), fits)??;
-        // SAFETY: the caller's promise; it fits.
-        Some(unsafe { self.hand_over(channel, found, addr, true) }.0)
+        // SAFETY: the caller's promise.
+        match unsafe { self.receive_kept::<true>(channel, &mut queues, (addr, room), source, tag) } {
+            Kept::Given(status, _) => Some(status),
+            Kept::Unfit | Kept::Nothing => None,
+        }
     }
 
     /// Whether something waits for progress that a look into one ring does not make.
@@ -266,29 +294,39 @@ impl Engine {
         self.has_backlog::<false>() || self.has_background()
     }
 
-    /// Gives an unexpected message that fits to a receive: its status, and the sender's rank in the job.
+    /// Gives a receive its message out of the unexpected queue, copied from where it lies.
     ///
     /// # Safety
     ///
-    /// `addr` is valid for writes of the message's bytes.
-    #[inline]
-    unsafe fn hand_over(
+    /// `addr` is valid for writes of `room` bytes.
+    #[inline(always)]
+    unsafe fn receive_kept<const SHARED: bool>(
         &self,
         channel: &Channel,
-        (envelope, arrived): (Envelope, Arrived),
-        addr: *mut u8,
-        shared: bool,
-    ) -> (Status, u32) {
-        self.note_unexpected(channel, -1, arrived.held());
-        let bytes = match &arrived.payload {
-            Payload::Small(len, bytes) => &bytes[..usize::from(*len)],
-            Payload::Whole(bytes) => bytes,
-            Payload::Announced { .. } | Payload::Local(_) => &[],
-        };
-        // SAFETY: the caller's promise; the engine's memory is none of the buffer.
-        unsafe { copy_out(bytes, addr) };
-        self.count_received(protocol_of(bytes.len()), bytes.len(), shared);
-        (status_of(envelope.source, envelope.tag, bytes.len()), arrived.world)
+        queues: &mut Queues,
+        (addr, room): (*mut u8, usize),
+        source: i32,
+        tag: i32,
+    ) -> Kept {
+        let queue = &mut queues.unexpected;
+        if queue.is_empty() {
+            return Kept::Nothing;
+        }
+        let Some(found) = queue.find(&pattern(source, tag)) else { return Kept::Nothing };
+        let (envelope, arrived) = queue.at(found);
+        let Some(data) = arrived.whole() else { return Kept::Unfit };
+        let bytes = data.len();
+        if bytes > room {
+            return Kept::Unfit;
+        }
+        // SAFETY: the caller's promise; it fits; the engine's memory is none of the buffer.
+        unsafe { copy_out(data, addr) };
+        let status = status_of(envelope.source, envelope.tag, bytes);
+        let (world, held) = (arrived.world, arrived.held());
+        queue.discard(found);
+        self.note_unexpected(channel, -1, held, SHARED);
+        self.count_received(protocol_of(bytes), bytes, SHARED);
+        Kept::Given(status, world)
     }
 
     /// Takes the next message out of its sender's ring if it is the wanted one, straight to its buffer: its status, and the
@@ -364,18 +402,18 @@ impl Engine {
         let request = self.requests.take(SHARED)?;
         let channel = comm.p2p();
         let mut queues = channel.queues.lock(SHARED);
-        let mut got = None;
-        if !queues.unexpected.is_empty() {
-            let fits = |arrived: &Arrived| is_plain(arrived, run.bytes);
-            let Some(found) = queues.unexpected.take_if(&pattern(source, tag), fits) else {
+        let buffer = (run.addr, run.bytes);
+        // SAFETY: the caller's promise.
+        let mut got = match unsafe { self.receive_kept::<SHARED>(channel, &mut queues, buffer, source, tag) }
+        {
+            Kept::Given(status, world) => Some((status, world)),
+            Kept::Nothing => None,
+            Kept::Unfit => {
                 self.requests.release(request, SHARED);
                 return None;
-            };
-            // SAFETY: the caller's promise; it fits.
-            got = found.map(|found| unsafe { self.hand_over(channel, found, run.addr, SHARED) });
-        }
+            }
+        };
         if !SHARED && got.is_none() && queues.posted.is_empty() && !self.wants_progress() {
-            let buffer = (run.addr, run.bytes);
             // SAFETY: the caller's promise.
             got = unsafe { self.receive_from_ring(channel, comm, buffer, source, tag, ONCE) };
         }
@@ -419,7 +457,7 @@ impl Engine {
         let Some((_, request)) = queues.posted.take(&envelope) else {
             let payload = Payload::copy(data);
             let arrived = Arrived { world: from, id: header.id, synchronous: false, event_id: 0, payload };
-            self.note_unexpected(channel, 1, arrived.held());
+            self.note_unexpected(channel, 1, arrived.held(), SHARED);
             queues.unexpected.insert(envelope, arrived);
             return true;
         };
@@ -466,16 +504,6 @@ impl Engine {
     pub fn is_plainly_over(&self, request: Ref) -> bool {
         // SAFETY: request rule 2: complete, so it is its user's.
         request.state().is_complete() && !unsafe { request.body() }.owns()
-    }
-}
-
-/// Whether an unexpected message is here as a whole, fits, and nobody awaits an answer.
-#[inline(always)]
-fn is_plain(arrived: &Arrived, room: usize) -> bool {
-    match &arrived.payload {
-        Payload::Small(len, _) => usize::from(*len) <= room && !arrived.synchronous,
-        Payload::Whole(bytes) => bytes.len() <= room && !arrived.synchronous,
-        Payload::Announced { .. } | Payload::Local(_) => false,
     }
 }
 
