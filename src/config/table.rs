@@ -209,6 +209,9 @@ table! {
     NapMs => "nap_ms", "PERUSAL_NAP_MS", Doorbell, Local, Always, TunerDetail,
         Kind::Number(|_| (1, 10_000)), |_| 100,
         "milliseconds that a sleep lasts at most; after it, the rank looks whether its peers are alive";
+    KeepApart => "keep_apart", "PERUSAL_KEEP_APART", Doorbell, Local, Always, UserDetail,
+        Kind::Choice(&SWITCH), |place| u64::from(place.is_crowded()),
+        "on: of two ranks that wait for nobody but each other and share a CPU one moves to another that it may use, unless bind_to has bound them; on where ranks outnumber CPUs";
     SenderFences => "sender_fences", "PERUSAL_SENDER_FENCES", Doorbell, AllEqual, BeforeInit, TunerDetail,
         Kind::Choice(&SWITCH), |place| u64::from(place.sender_fences),
         "on: senders fence, off: sleepers do by membarrier(2)";

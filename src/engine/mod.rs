@@ -22,7 +22,7 @@ use crate::error::{Error, Result};
 use crate::events::Registry;
 use crate::job::{self, Job, Telemetry};
 use crate::p2p::{Buffers, Channel, Channels};
-use crate::progress::{Backgrounds, Crowd, Incoming, Yielding};
+use crate::progress::{Backgrounds, Crowd, Incoming, Parting, Yielding};
 use crate::request::{Ref, Slab};
 use crate::sync::{AtomicU64, Elided, Mutex, MutexGuard, Ordering, Padded};
 use crate::wire::CopyPolicy;
@@ -45,6 +45,7 @@ pub struct Engine {
     pub(crate) backlog: Padded<Elided<Vec<u32>>>,
     pub(crate) backgrounds: Backgrounds,
     pub(crate) yielding: Yielding,
+    pub(crate) parting: Parting,
     pub(crate) channels: Channels,
     pub(crate) requests: Slab,
     pub(crate) crowd: Padded<Crowd>,
@@ -118,6 +119,7 @@ impl Engine {
             backlog: Padded::default(),
             backgrounds: Backgrounds::default(),
             yielding: Yielding::default(),
+            parting: Parting::default(),
             channels: Channels::new(),
             requests: Slab::new(),
             crowd: Padded::default(),

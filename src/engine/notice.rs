@@ -26,6 +26,14 @@ impl Engine {
         });
     }
 
+    /// This rank has moved to `cpu` by itself.
+    pub(crate) fn note_move(&self, cpu: u32) {
+        self.note(Event::Placed, || Detail::Place {
+            cpu,
+            policy: u8::from(cpus::affinity().len() < cpus::online()),
+        });
+    }
+
     /// A copy engine begins on the message of `request`, or is done: `bytes` is what it is to move, or has moved.
     #[inline(always)]
     pub(crate) fn note_copy(

@@ -226,7 +226,7 @@ pub static CATALOG: [Row; EVENTS] = rows! {
         &[Field::ErrorClass, Field::ErrorCode, Field::Communicator],
         "an error handler is invoked"; "capi: before the handler, whichever it is"
     Placed c"PERUSAL_PLACED" Nothing Nothing TunerBasic &[Field::Cpu, Field::Placement],
-        "the rank knows where it runs"; "when the engine starts"
+        "the rank knows where it runs"; "when the engine starts, and when the rank has moved by itself"
     BellSleep c"PERUSAL_BELL_SLEEP" Nothing Nothing TunerDetail &[Field::Waiting, Field::World],
         "a rank that waits goes to sleep"; "progress: before the sleep, when nothing is left to do"
     BellWake c"PERUSAL_BELL_WAKE" Nothing Nothing TunerDetail &[Field::Waiting, Field::World],

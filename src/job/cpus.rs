@@ -21,6 +21,27 @@ pub fn affinity() -> Vec<usize> {
     vec![0]
 }
 
+/// The CPU that the calling thread runs on, at this moment.
+#[must_use]
+pub fn current() -> Option<u32> {
+    // SAFETY: the call takes nothing and touches no memory of ours.
+    u32::try_from(unsafe { libc::sched_getcpu() }).ok()
+}
+
+/// Puts the calling thread on `cpu`, which is one of `allowed`, and gives it all of them again at once: it stays where it is
+/// until the kernel has a reason to move it. Whether that was possible; if not, nothing has changed.
+pub fn visit(cpu: usize, allowed: &[usize]) -> bool {
+    let Some(words) = allowed.iter().max().map(|last| last / 64 + 1) else { return false };
+    let set = |cpus: &[usize]| {
+        let mut mask = vec![0_u64; words];
+        cpus.iter().for_each(|cpu| mask[cpu / 64] |= 1 << (cpu % 64));
+        // SAFETY: `mask` is `words * 8` readable bytes.
+        unsafe { libc::sched_setaffinity(0, words * 8, mask.as_ptr().cast()) == 0 }
+    };
+    debug_assert!(allowed.contains(&cpu));
+    set(&[cpu]) && set(allowed)
+}
+
 /// CPUs of the machine that are online; at least one.
 #[must_use]
 pub fn online() -> usize {
@@ -144,6 +165,18 @@ mod tests {
             ("/sys/fs/cgroup/cpu/x/cpu.cfs_period_us", "100000\n"),
         ];
         assert_eq!(quota_with("3:cpuset:/\n2:cpu,cpuacct:/x\n", &files), Some(1));
+    }
+
+    #[test]
+    fn a_visit_ends_on_its_cpu_with_all_of_them_allowed_again() {
+        // A thread of its own: its mask goes with it.
+        let visited = std::thread::spawn(|| {
+            let allowed = affinity();
+            let seen = |&cpu: &usize| visit(cpu, &allowed) && affinity() == allowed && current().is_some();
+            allowed.iter().all(seen)
+        });
+        assert!(visited.join().expect("the visitor"));
+        assert!(!visit(0, &[]));
     }
 
     #[test]

@@ -248,6 +248,36 @@ impl fmt::Display for Wait {
     }
 }
 
+/// Where a rank sat, and with whom it talked, when it last gave its CPU away for want of an answer.
+#[derive(Debug, Default)]
+#[repr(C)]
+pub struct Seat {
+    /// The CPU and one more; 0 before the first such wait.
+    cpu: Count,
+    /// World rank of whom it waited for and one more; 0 for nobody in particular.
+    partner: Count,
+}
+
+impl Seat {
+    /// Notes where the rank sits, and whom it waits for.
+    pub fn set(&self, cpu: u32, partner: Option<u32>) {
+        self.cpu.set(u64::from(cpu) + 1);
+        self.partner.set(partner.map_or(0, |partner| u64::from(partner) + 1));
+    }
+
+    /// Where it sat.
+    #[must_use]
+    pub fn cpu(&self) -> Option<u32> {
+        u32::try_from(self.cpu.get().checked_sub(1)?).ok()
+    }
+
+    /// Whom it waited for there.
+    #[must_use]
+    pub fn partner(&self) -> Option<u32> {
+        u32::try_from(self.partner.get().checked_sub(1)?).ok()
+    }
+}
+
 /// Nanoseconds on the clock that all processes of the machine share.
 #[must_use]
 pub fn now() -> u64 {
@@ -259,8 +289,8 @@ pub fn now() -> u64 {
 
 /// The page. Offsets: posted 0 to 24, unexpected 32 to 56 (now, high, most, least), messages sent 64.., received 128.., bytes sent 192..,
 /// received 256.. (eight words each, by [`Protocol`]), sleeps 320, wakes 328, ring full 336, yields 344,
-/// unexpected bytes 376 to 400, nanoseconds asleep 408, waiting 448 (kind, peer, tag, context, since), the counts of other lanes 512..,
-/// 768.. and so on.
+/// unexpected bytes 376 to 400, nanoseconds asleep 408, waiting 448 (kind, peer, tag, context, since), seat 488 (CPU + 1,
+/// partner + 1), moves 504, the counts of other lanes 512.., 768.. and so on.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Telemetry {
@@ -286,7 +316,10 @@ pub struct Telemetry {
     _apart1: [Count; 4],
     /// What it waits for right now.
     pub waiting: WaitingFor,
-    _apart2: [Count; 3],
+    /// Where it sat when it last waited in vain.
+    pub seat: Seat,
+    /// Times it moved away from the CPU of the rank that it talks to.
+    pub moves: Count,
     /// What the threads of the other lanes have counted.
     others: [Counts; LANES - 1],
 }
@@ -348,6 +381,8 @@ const _: () = {
     assert!(core::mem::offset_of!(Telemetry, sleeps) == 320);
     assert!(core::mem::offset_of!(Telemetry, unexpected_bytes) == 376);
     assert!(core::mem::offset_of!(Telemetry, waiting) == 448);
+    assert!(core::mem::offset_of!(Telemetry, seat) == 488);
+    assert!(core::mem::offset_of!(Telemetry, moves) == 504);
     assert!(core::mem::offset_of!(Telemetry, others) == 512);
     assert!(core::mem::size_of::<Counts>() == 256);
 };

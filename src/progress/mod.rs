@@ -8,6 +8,7 @@ mod crowd;
 mod flag;
 mod incoming;
 mod pace;
+mod parting;
 mod wait;
 mod yielding;
 
@@ -15,4 +16,5 @@ pub use background::Background;
 pub(crate) use background::Backgrounds;
 pub(crate) use crowd::Crowd;
 pub(crate) use incoming::{From, Incoming};
+pub(crate) use parting::Parting;
 pub(crate) use yielding::Yielding;

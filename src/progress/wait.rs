@@ -2,6 +2,7 @@
 
 use super::incoming::Incoming;
 use super::pace::{Pace, Step};
+use super::parting::LOOK;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::events::Event;
@@ -117,8 +118,8 @@ impl Engine {
             }
             let fresh = !pace.has_yielded();
             let step = pace.next(&self.config, self.yielding.polling_pays());
-            if fresh && step == Step::Yield {
-                self.yielding.polled_in_vain();
+            if fresh && step == Step::Yield && self.yielding.polled_in_vain().is_multiple_of(LOOK) {
+                self.look_at_seats(why);
             }
             match step {
                 Step::Spin => spin_loop(),

@@ -51,10 +51,11 @@ impl Yielding {
         }
     }
 
-    /// The CPU is given away, for polling has not ended the wait.
-    pub(super) fn polled_in_vain(&self) {
-        let vain = self.vain.load(Ordering::Relaxed);
-        self.vain.store(vain.wrapping_add(1).max(1), Ordering::Relaxed);
+    /// The CPU is given away, for polling has not ended the wait. How often that has been so in a row.
+    pub(super) fn polled_in_vain(&self) -> u32 {
+        let vain = self.vain.load(Ordering::Relaxed).wrapping_add(1).max(1);
+        self.vain.store(vain, Ordering::Relaxed);
+        vain
     }
 
     /// Whether to yield now. After slow ones, only now and then, to see whether it has become better.

@@ -340,6 +340,8 @@ table! {
         => "Times that this rank woke a peer",
     "yields" Counter TunerBasic Doorbell Source::Sum(|e| e.telemetry().yields.get())
         => "Times that this rank gave its CPU away while it waited",
+    "moves" Counter UserDetail Doorbell Source::Sum(|e| e.telemetry().moves.get())
+        => "Times that this rank moved to another CPU, away from the rank that it talks to (keep_apart)",
     "time_asleep" Timer UserBasic Doorbell Source::Time(|e| e.telemetry().asleep.get())
         => "Seconds that this rank slept while it waited",
     "time_asleep" Percentage UserBasic Doorbell Source::Share(|e| e.telemetry().asleep.get())

@@ -1,0 +1,157 @@
+//! Two ranks that talk and share a CPU part, where ranks outnumber CPUs.
+//!
+//! On one CPU every message between them costs a switch; on two, a line's way, for as long as both have their CPU. The
+//! kernel does not know who talks to whom, and leaves ranks that never sleep where they are. So a rank that waits in vain says
+//! where it sits and for whom it waits ([`Seat`](crate::job::telemetry::Seat)), and of two who wait for each other on one CPU, again and
+//! again and for nobody else, the higher one moves to another that it may use, and is free again at once: it is put there, not
+//! bound there, so that its threads and children inherit nothing and the kernel balances on.
+//!
+//! Ranks that wait for several others in turn are left alone: where they sit, all of them need their turn on a CPU anyway.
+
+use crate::config::Id;
+use crate::engine::Engine;
+use crate::job::cpus;
+use crate::job::telemetry::{Wait, now};
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
+
+/// Waits in vain from one look at the partner's seat to the next.
+pub(super) const LOOK: u32 = 8;
+/// Looks in a row that must find the same partner on our CPU: a quarter of a millisecond at least, at a switch for each wait.
+const EVIDENCE: u32 = 16;
+/// Nanoseconds from one move to the next, at least: four slices of the scheduler.
+const LEAST_GAP: u64 = 12_000_000;
+/// To this it doubles with moves that follow each other closely: something brings the two together again each time.
+const MOST_GAP: u64 = 3_000_000_000;
+
+/// What this rank has found out.
+#[derive(Debug, Default)]
+pub(crate) struct Parting {
+    /// The partner of the last look and one more.
+    partner: AtomicU32,
+    /// Looks in a row that have found it on our CPU, waiting for us.
+    found: AtomicU32,
+    /// Nanoseconds of the clock before which there is no other move.
+    not_before: AtomicU64,
+    /// What was added for that.
+    gap: AtomicU64,
+}
+
+impl Parting {
+    /// A look has found `partner` on our CPU and waiting for us, or not (`None`). Whether that is evidence enough.
+    fn is_enough(&self, partner: Option<u32>) -> bool {
+        // Relaxed, here and below: notes of one rank to itself.
+        let known = self.partner.load(Ordering::Relaxed);
+        let partner = partner.map_or(0, |partner| partner + 1);
+        let found = match partner {
+            0 => 0,
+            _ if partner == known => self.found.load(Ordering::Relaxed) + 1,
+            _ => 1,
+        };
+        self.partner.store(partner, Ordering::Relaxed);
+        self.found.store(found % EVIDENCE, Ordering::Relaxed);
+        found == EVIDENCE
+    }
+
+    /// Whether the rank may move at this time; if so, when it may again.
+    fn may_move(&self, now: u64) -> bool {
+        let (gap, not_before) = (self.gap.load(Ordering::Relaxed), self.not_before.load(Ordering::Relaxed));
+        if now < not_before {
+            return false;
+        }
+        let gap = if now - not_before < 8 * gap { (2 * gap).min(MOST_GAP) } else { LEAST_GAP };
+        self.gap.store(gap, Ordering::Relaxed);
+        self.not_before.store(now + gap, Ordering::Relaxed);
+        true
+    }
+}
+
+/// Of the CPUs in `allowed` other than `here` the one where the fewest ranks sit; of several the nearest by number, where caches
+/// are shared the likeliest. `seats`: the CPUs on which ranks sit.
+fn quietest(allowed: &[usize], here: usize, seats: impl Iterator<Item = usize> + Clone) -> Option<usize> {
+    let others = allowed.iter().copied().filter(|&cpu| cpu != here);
+    others.min_by_key(|&cpu| (seats.clone().filter(|&seat| seat == cpu).count(), cpu.abs_diff(here)))
+}
+
+impl Engine {
+    /// Whether ranks that talk are to be kept apart: not where the user has bound them.
+    fn keeps_apart(&self) -> bool {
+        let bound = self.config.text(Id::BindTo);
+        self.config.number(Id::KeepApart) == 1
+            && (bound.is_empty() || bound.get(..4).is_some_and(|word| word.eq_ignore_ascii_case("none")))
+    }
+
+    /// The rank has waited in vain for some time: says where it sits, and moves if whom it waits for sits there too.
+    #[cold]
+    pub(super) fn look_at_seats(&self, why: &dyn Fn() -> Option<Wait>) {
+        if !self.keeps_apart() {
+            return;
+        }
+        let Some(here) = cpus::current() else { return };
+        let awaited =
+            why().and_then(|wait| wait.peer).filter(|&peer| peer < self.size() && peer != self.rank);
+        self.telemetry().seat.set(here, awaited);
+        let together = awaited.filter(|&peer| {
+            let theirs = &self.job.telemetry(peer).seat;
+            theirs.cpu() == Some(here) && theirs.partner() == Some(self.rank)
+        });
+        let enough = self.parting.is_enough(together);
+        if enough && together.is_some_and(|peer| peer < self.rank) && self.parting.may_move(now()) {
+            self.move_from(here);
+        }
+    }
+
+    #[cold]
+    fn move_from(&self, here: u32) {
+        let allowed = cpus::affinity();
+        let seats = (0..self.size()).filter_map(|rank| self.job.telemetry(rank).seat.cpu());
+        let target = quietest(&allowed, here as usize, seats.map(|cpu| cpu as usize));
+        // Where there is none, or the system forbids it, the next attempt comes after a gap that grows.
+        let Some(cpu) = target.filter(|&cpu| cpus::visit(cpu, &allowed)) else { return };
+        let telemetry = self.telemetry();
+        telemetry.seat.set(cpu as u32, telemetry.seat.partner());
+        telemetry.moves.add(1);
+        self.note_move(cpu as u32);
+    }
+}
+
+#[cfg(all(test, not(perusal_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_same_partner_again_and_again_is_evidence() {
+        let parting = Parting::default();
+        let looks = |partner, n| (0..n).filter(|_| parting.is_enough(partner)).count();
+        assert_eq!(looks(Some(3), EVIDENCE - 1), 0);
+        assert_eq!(looks(None, 1), 0, "the partner sat elsewhere");
+        assert_eq!(looks(Some(3), EVIDENCE - 1), 0);
+        assert_eq!(looks(Some(4), EVIDENCE - 1), 0, "another partner");
+        assert_eq!(looks(Some(4), 1), 1);
+        assert_eq!(looks(Some(4), 3 * EVIDENCE), 3, "each time anew");
+    }
+
+    #[test]
+    fn moves_that_follow_each_other_become_rarer_and_rare_ones_do_not() {
+        let parting = Parting::default();
+        let mut moves = vec![];
+        for now in (0..20_000_000_000).step_by(1_000_000) {
+            if parting.may_move(now) {
+                moves.push(now / 1_000_000);
+            }
+        }
+        assert_eq!(moves[..5], [0, 12, 36, 84, 180]);
+        assert_eq!(moves.len(), 9 + 5, "up to one in three seconds: {moves:?}");
+        let later = 200_000_000_000;
+        assert!(parting.may_move(later) && parting.may_move(later + LEAST_GAP));
+    }
+
+    #[test]
+    fn the_cpu_with_the_fewest_ranks_is_taken_and_never_the_own_or_one_that_is_not_allowed() {
+        let seats = [0, 0, 1, 1, 2, 7].into_iter();
+        assert_eq!(quietest(&[0, 1, 2], 0, seats.clone()), Some(2));
+        assert_eq!(quietest(&[0, 1], 0, seats.clone()), Some(1), "although as many sit there as here");
+        assert_eq!(quietest(&[0, 1, 2, 3, 6], 2, seats.clone()), Some(3));
+        assert_eq!(quietest(&[0], 0, seats.clone()), None);
+        assert_eq!(quietest(&[5], 0, seats), Some(5));
+    }
+}
