@@ -15,23 +15,39 @@ class Group(NamedTuple):
     rounds: int | None = None
     # Ranks have threads, or another process beside, which must find more than the processor that a rank would be bound to.
     threaded: bool = False
+    # How often a job measures each of its metrics but the first start: samples of the goals' metrics, more than one a job.
+    passes: int = 1
 
     def roomy(self, processors):
         """Everyone has a processor."""
         return self.ranks <= processors and not self.threaded
 
+    def arguments(self, metrics):
+        """What the benchmark is told: each of these metrics, as often as it is measured."""
+        once = [metric for metric in metrics if metric in ONCE]
+        return once + [metric for metric in metrics if metric not in ONCE] * self.passes
 
+
+# What a job can tell once only, and what has no arguments: its program is another one.
+ONCE = ("startup", "memory")
+OTHER_PROGRAM = ("launch", "instructions")
 COLLECTIVES = ("startup", "collectives")
+# Two ranks' jobs are short, so that all libraries meet the same mode of the machine; after each of these groups the line is measured, too.
+PAIRS = ("pair", "streams", "posted", "unexpected", "collectives")
 GROUPS = (
-    Group("pair", 2, ("startup", "latency", "latency-shared", "bandwidth", "bandwidth-shared", "rate", "posted", "unexpected", "collectives"), 45),
+    Group("pair", 2, ("startup", "latency", "latency-shared", "rate"), 20, passes=2),
+    Group("streams", 2, ("bandwidth", "bandwidth-shared"), 20, passes=2),
+    Group("posted", 2, ("posted",), 15),
+    Group("unexpected", 2, ("unexpected",), 25),
+    Group("collectives", 2, ("collectives",), 12),
     Group("wait", 2, ("idle",), 10, rounds=3),
-    Group("two pairs", 4, ("startup", "latency", "rate", "collectives"), 15),
+    Group("two pairs", 4, ("startup", "latency", "rate", "collectives"), 20, passes=2),
     Group("8 ranks", 8, COLLECTIVES, 12),
-    Group("16 ranks", 16, COLLECTIVES, 12),
+    Group("16 ranks", 16, COLLECTIVES, 15, passes=2),
     Group("32 ranks", 32, COLLECTIVES, 15),
-    Group("crowd", 64, ("startup", "memory", "wildcard"), 25),
+    Group("crowd", 64, ("startup", "memory", "wildcard"), 30, passes=2),
     Group("threads", 2, ("threads",), 20, threaded=True),
-    Group("threads alone", 1, ("self-threads",), 10, threaded=True),
+    Group("threads alone", 1, ("self-threads",), 10, threaded=True, passes=2),
     # benches/instructions.c: a second process counts instructions one by one. Load does not matter, and once is enough.
     Group("instructions", 2, ("instructions",), 60, rounds=1, threaded=True),
     # No benchmark but a program that is empty; the driver has the clock.
@@ -41,6 +57,7 @@ GROUPS = (
 METRICS = tuple(dict.fromkeys(metric for group in GROUPS for metric in group.metrics))
 # A library that does not end in time takes part in this many rounds of that group only.
 ROUNDS_WHEN_SLOW = 3
+# Once a round, where everyone has a processor and where not.
 LIMITS = ("line copy barrier 2", "barrier 4 barrier 8 barrier 16 barrier 32 launch 2 launch 16")
 
 

@@ -6,7 +6,8 @@ import math
 import catalog
 import text
 from libraries import LIBRARIES
-from summary import number
+from modes import ONLY
+from summary import ORDER, number
 
 COLOURS = {"perusal": "#c2410c", "MPICH": "#2563eb", "Open MPI": "#15803d", "Intel MPI": "#7c3aed", "limit": "#6b7280"}
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 460, 270, 56, 34, 14, 18
@@ -61,17 +62,20 @@ def charts(summary):
     for (word, series), metrics in grouped.items():
         if len(metrics) < 2:
             continue
+        # One mode for a whole curve.
+        mode = max(ORDER, key=lambda mode: sum(summary.samples(metric, mode) for metric, _ in metrics))
         by_name = {}
         for metric, place in metrics:
             for name in LIBRARIES:
-                found = summary.figures[metric].get(name)
+                found = summary.figures(metric, mode).get(name)
                 if found and found.median > 0:
                     by_name.setdefault(name, []).append((place, found.median))
-            limit = summary.limit(metric)
+            limit = summary.limit(metric, mode)
             if limit:
                 by_name.setdefault("limit", []).append((place, limit))
         family = catalog.FAMILIES[word]
-        yield lines(family.title + (f": {series}" if series else ""), family, by_name)
+        if any(name != "limit" for name in by_name):
+            yield lines(family.title + (f": {series}" if series else "") + ("" if mode == ONLY else f" ({mode} mode)"), family, by_name)
 
 
 STYLE = """body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:1440px;padding:0 1rem;color:#1f2937}
@@ -87,7 +91,7 @@ def page(summary):
     commands = "\n".join(f"{key}\n    {command}" for key, command in sorted(record["commands"].items()))
     notes = "".join(f"<li>{html.escape(note)}</li>" for note in text.notes(record))
     return (f'<!doctype html><html lang="en"><meta charset="utf-8"><title>perusal and its peers</title><style>{STYLE}</style>'
-            f"<h1>perusal and its peers</h1><p>{html.escape(text.conditions(record))}</p><p class=key>{key}</p>"
+            f"<h1>perusal and its peers</h1><p>{html.escape(text.conditions(summary))}</p><p class=key>{key}</p>"
             f'<h2>Goals</h2><pre>{html.escape(text.goals(summary))}</pre><div class="charts">{"".join(charts(summary))}</div>'
-            f"<h2>All figures</h2><p>Median over the rounds (lowest–highest).</p><pre>{html.escape(text.table(summary))}</pre>"
+            f"<h2>All figures</h2><p>Median of the samples (lowest–highest).</p><pre>{html.escape(text.table(summary))}</pre>"
             f"<ul>{notes}</ul><h2>How each was started</h2><pre>{html.escape(commands)}</pre></html>")

@@ -12,6 +12,10 @@ class Goal(NamedTuple):
     at_least: float | None = None
     other: str | None = None
 
+    def compared(self):
+        """Metrics that must be of one mode: each alone, or with the one that it is held against."""
+        return [(metric, self.other) if self.other else (metric,) for metric in self.metrics]
+
 
 def sized(word, *cases):
     return tuple(f"{word}/{case}" for case in cases)
@@ -48,21 +52,37 @@ class Verdict(NamedTuple):
     value: float | None
     metric: str
     reached: bool
+    # The machine's mode in which that was measured, the other one's ratio, and how many samples of each there are.
+    mode: str
+    samples: int
+    other_mode: str | None = None
+    other_value: float | None = None
+    other_samples: int = 0
+
+
+def ratio(goal, metric, summary, mode):
+    ours, other = summary.ours(metric, mode), summary.ours(goal.other, mode) if goal.other else None
+    if goal.against == "peer":
+        return summary.to_peer(metric, mode)
+    if goal.against == "limit":
+        return summary.to_limit(metric, mode)
+    if goal.against == "own":
+        return ours
+    return ours / other if ours is not None and other else None
 
 
 def judge(goal, summary):
+    libraries = None if goal.against == "peer" else ["perusal"]
     measured = []
-    for metric in goal.metrics:
-        ours, other = summary.ours(metric), summary.ours(goal.other) if goal.other else None
-        value = {
-            "peer": lambda: summary.to_peer(metric),
-            "limit": lambda: summary.to_limit(metric),
-            "own": lambda: ours,
-            "self": lambda: ours / other if ours is not None and other else None,
-        }[goal.against]()
+    for metrics in goal.compared():
+        mode = summary.main(*metrics, libraries=libraries)
+        value = ratio(goal, metrics[0], summary, mode)
         if value is not None:
-            measured.append((value, metric))
+            measured.append((value, metrics, mode))
     if len(measured) < len(goal.metrics):
-        return Verdict(goal, None, goal.metrics[0], False)
-    value, metric = max(measured) if goal.at_most is not None else min(measured)
-    return Verdict(goal, value, metric, value <= goal.at_most if goal.at_most is not None else value >= goal.at_least)
+        return Verdict(goal, None, goal.metrics[0], False, summary.main(goal.metrics[0]), 0)
+    value, metrics, mode = (max if goal.at_most is not None else min)(measured)
+    count = lambda of: min(summary.samples(metric, of, libraries) for metric in metrics)
+    other = summary.other(metrics[0], mode)
+    return Verdict(goal, value, metrics[0], value <= goal.at_most if goal.at_most is not None else value >= goal.at_least, mode, count(mode),
+                   other, other and ratio(goal, metrics[0], summary, other), count(other) if other else 0)

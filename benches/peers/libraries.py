@@ -6,6 +6,8 @@ import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
+import catalog
+
 
 class Variant(NamedTuple):
     """A way to run a library. Several of one library: the better one is quoted, metric by metric."""
@@ -39,10 +41,10 @@ def variants(peers: Path, build: Path, dist: Path):
         Variant("perusal", "perusal", str(dist / "bin/mpiexec"), ("--bind-to", "core"), (), ("--bind-to", "none"), {"PERUSAL_TUNE_FILE": "none"}),
         Variant("MPICH", "MPICH", mpich, ("-bind-to", "core"), (), (), {}),
         # The package calls sched_yield at every empty poll. A call that costs nothing is better where nobody else wants the processor.
-        Variant("MPICH", "MPICH, sched_yield free", mpich, unyielding, (), (), {}, ("pair",)),
+        Variant("MPICH", "MPICH, sched_yield free", mpich, unyielding, (), (), {}, catalog.PAIRS),
         Variant("Open MPI", "Open MPI", openmpi, (*shared, "--bind-to", "core"), yielding, yielding, root),
         # On some machines two copies through shared memory beat one by a system call.
-        Variant("Open MPI", "Open MPI without CMA", openmpi, (*shared, "--bind-to", "core", "--mca", "smsc", "^cma"), yielding, yielding, root, ("pair",)),
+        Variant("Open MPI", "Open MPI without CMA", openmpi, (*shared, "--bind-to", "core", "--mca", "smsc", "^cma"), yielding, yielding, root, catalog.PAIRS),
         Variant("Intel MPI", "Intel MPI", impi, ("-bind-to", "core"), (), ("-genv", "I_MPI_PIN", "0"), intel),
     )
 

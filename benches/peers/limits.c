@@ -7,9 +7,10 @@
  * copy: GB/s of memcpy, one core, through as much memory as the bandwidth metric. barrier: a counter and a word that all
  * watch, waiting by spinning and yielding or by futex. launch: milliseconds to start and reap N processes that do nothing. */
 #define _GNU_SOURCE
+#include "probe.h"
 #include <linux/futex.h>
 #include <sched.h>
-#include <stdatomic.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,7 @@
 enum { CHUNKS = 7, MOST_WINDOW = 64, ROOM = 16 << 20, SPINS = 200 };
 
 struct shared {
-    _Alignas(128) _Atomic unsigned line[2][32];
+    struct line line;
     _Alignas(128) _Atomic unsigned arrived;
     _Alignas(128) _Atomic unsigned turn;
 };
@@ -48,6 +49,29 @@ static double median(double *values, int n)
     return values[n / 2];
 }
 
+/* The driver's prober, and what it said before the measurement that goes on; 0: it was not asked. */
+static struct probe_page *page;
+static double before;
+
+static void begin(void)
+{
+    before = page ? probe(page, 1) : 0;
+}
+
+/* Prints as the libraries' benchmark does. */
+__attribute__((format(printf, 2, 3))) static void result(double value, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    printf("R ");
+    vprintf(format, arguments);
+    va_end(arguments);
+    printf(" %.9g", value);
+    if (before > 0) printf(" %.4g %.4g", before, probe(page, 1));
+    printf("\n");
+    before = 0;
+}
+
 /* The processors that this program was given. */
 static cpu_set_t given;
 
@@ -68,55 +92,28 @@ static void unbind(void)
     sched_setaffinity(0, sizeof given, &given);
 }
 
-static inline void pause_if(int pause)
-{
-    if (pause) __builtin_ia32_pause();
-}
-
-/* One side of `rounds` round trips; mine == theirs is the shared word. */
-static void bounce(_Atomic unsigned *mine, _Atomic unsigned *theirs, unsigned base, unsigned rounds, int first, int pause)
-{
-    for (unsigned i = 0; i < rounds; i++) {
-        unsigned ping = base + 2 * i + 1;
-        if (first) atomic_store_explicit(mine, ping, memory_order_release);
-        unsigned until = first ? ping + 1 : ping;
-        while (atomic_load_explicit(theirs, memory_order_acquire) != until) pause_if(pause);
-        if (!first) atomic_store_explicit(mine, ping + 1, memory_order_release);
-    }
-}
-
 static double one_way(int each_way)
 {
-    enum { ROUNDS = 20000 };
-    double best = 1;
-    for (int pause = 0; pause < 2; pause++) {
-        double times[CHUNKS];
-        memset(shared, 0, sizeof *shared);
-        pid_t child = fork();
-        int first = child != 0;
-        bind_to(!first);
-        _Atomic unsigned *mine = &shared->line[each_way && !first][0], *theirs = &shared->line[each_way && first][0];
-        for (int i = 0; i < CHUNKS + 1; i++) {
-            double start = now();
-            bounce(mine, theirs, (unsigned)i * 2 * ROUNDS, ROUNDS, first, pause);
-            /* The first chunk has the other process' start in it. */
-            if (i > 0) times[i - 1] = (now() - start) / ROUNDS / 2;
-        }
-        if (!first) _exit(0);
-        waitpid(child, NULL, 0);
-        double time = median(times, CHUNKS);
-        if (time < best) best = time;
-    }
-    return best;
+    memset(&shared->line, 0, sizeof shared->line);
+    pid_t child = fork();
+    int first = child != 0;
+    bind_to(!first);
+    double took[2];
+    line_one_way(&shared->line, first, each_way, 20000, took);
+    if (!first) _exit(0);
+    waitpid(child, NULL, 0);
+    unbind();
+    return took[0] < took[1] ? took[0] : took[1];
 }
 
 static void lines(void)
 {
     if (CPU_COUNT(&given) < 2) return;
-    printf("R line/each-way %.9g\n", one_way(1) * 1e6);
-    unbind();
-    printf("R line/shared-word %.9g\n", one_way(0) * 1e6);
-    unbind();
+    for (int each_way = 1; each_way >= 0; each_way--) {
+        begin();
+        double time = one_way(each_way);
+        result(time * 1e6, "line/%s", each_way ? "each-way" : "shared-word");
+    }
 }
 
 static void copies(void)
@@ -127,6 +124,7 @@ static void copies(void)
     for (int bytes = 4 << 10; bytes <= 4 << 20; bytes *= 4) {
         int window = ROOM / bytes < MOST_WINDOW ? ROOM / bytes : MOST_WINDOW;
         double times[CHUNKS];
+        begin();
         for (int i = 0; i < CHUNKS; i++) {
             long copied = 0;
             double start = now(), took;
@@ -137,7 +135,7 @@ static void copies(void)
             } while (took < 0.005 * scale);
             times[i] = took / (double)copied;
         }
-        printf("R copy/%d %.9g\n", bytes, bytes / median(times, CHUNKS) * 1e-9);
+        result(bytes / median(times, CHUNKS) * 1e-9, "copy/%d", bytes);
     }
     free(from);
     free(to);
@@ -179,15 +177,17 @@ static double barrier_time(int n, int futex)
     }
     if (!parent) _exit(0);
     while (wait(NULL) > 0) continue;
+    unbind();
     return median(times, CHUNKS);
 }
 
 static void barriers(int n)
 {
-    double yields = barrier_time(n, 0);
-    printf("R flags/%d %.9g\n", n, yields * 1e6);
-    unbind();
-    if (n > CPU_COUNT(&given)) printf("R flags-futex/%d %.9g\n", n, barrier_time(n, 1) * 1e6);
+    for (int futex = 0; futex <= (n > CPU_COUNT(&given)); futex++) {
+        begin();
+        double time = barrier_time(n, futex);
+        result(time * 1e6, "flags%s/%d", futex ? "-futex" : "", n);
+    }
 }
 
 static void launch(int n, const char *self)
@@ -204,13 +204,20 @@ static void launch(int n, const char *self)
         while (wait(NULL) > 0) continue;
         times[i] = now() - start;
     }
-    printf("R spawn/%d %.9g\n", n, median(times, CHUNKS) * 1e3);
+    result(median(times, CHUNKS) * 1e3, "spawn/%d", n);
 }
 
 int main(int argc, char **argv)
 {
+    /* An empty program, for launch. */
+    if (argc == 1) return 0;
     if (getenv("BENCH_SCALE")) scale = atof(getenv("BENCH_SCALE"));
     sched_getaffinity(0, sizeof given, &given);
+    const char *path = getenv("BENCH_PAGE");
+    if (path && *path && (page = probe_open(path)) == NULL) {
+        perror(path);
+        return 3;
+    }
     setvbuf(stdout, NULL, _IOLBF, 0);
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     for (int i = 1; i < argc; i++) {

@@ -2,8 +2,11 @@
  *
  *   BENCH_SCALE=0.5   multiplies the time that each measurement takes
  *   BENCH_START=S     seconds of the real-time clock when the launcher was started (metric startup)
+ *   BENCH_PAGE=PATH   where a prober is asked (probe.h); without it, or with an empty one, there are no probes
+ *   BENCH_STEADY=1.3  measured again where one probe is more than so many times the other
  */
 #include "bench.h"
+#include "probe.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,12 +14,16 @@
 #include <sys/mman.h>
 #include <time.h>
 
-enum { CHUNKS = 7 };
+enum { CHUNKS = 7, TRIES = 3 };
 
 int bench_rank, bench_size;
 double bench_scale = 1;
 /* When MPI_Init had returned, by the clock that other processes read too. */
 double bench_ready;
+static struct probe_page *page;
+static double steady_ratio = 1.3;
+/* Of the measurement whose result has not been printed yet; 0: it had none. */
+static double before, after;
 
 static const struct { const char *name; void (*run)(void); } metrics[] = {
     {"latency", metric_latency},       {"bandwidth", metric_bandwidth},     {"rate", metric_rate},
@@ -58,20 +65,49 @@ static double chunk(MPI_Comm comm, bench_body *body, void *argument, long n)
     return took;
 }
 
-double bench_measure(MPI_Comm comm, bench_body *body, void *argument, double budget)
+double bench_steady(bench_once *once, void *argument)
 {
-    double times[CHUNKS], want = budget * bench_scale / CHUNKS, took;
+    if (page == NULL) return once(argument);
+    double value;
+    after = probe(page, (unsigned)bench_size);
+    /* Every rank sees the same probes, so all of them go on or all stop. */
+    for (int i = 0; i < TRIES; i++) {
+        before = after;
+        value = once(argument);
+        after = probe(page, (unsigned)bench_size);
+        if (before <= after * steady_ratio && after <= before * steady_ratio) break;
+    }
+    return value;
+}
+
+struct measurement {
+    MPI_Comm comm;
+    bench_body *body;
+    void *argument;
+    double budget;
+};
+
+static double measure_once(void *of)
+{
+    const struct measurement *it = of;
+    double times[CHUNKS], budget = it->budget * bench_scale, want = budget / CHUNKS, took;
     long n = 1;
     /* The first times are for what a library makes at first use, and tell how many make a chunk. */
     for (;;) {
-        took = chunk(comm, body, argument, n);
+        took = chunk(it->comm, it->body, it->argument, n);
         if (took >= want / 2) break;
         double more = took > 0 ? want / took : 100;
         n = (long)((double)n * (more > 100 ? 100 : more)) + 1;
     }
-    if (took > budget * bench_scale) return took / (double)n;
-    for (int i = 0; i < CHUNKS; i++) times[i] = chunk(comm, body, argument, n) / (double)n;
+    if (took > budget) return took / (double)n;
+    for (int i = 0; i < CHUNKS; i++) times[i] = chunk(it->comm, it->body, it->argument, n) / (double)n;
     return bench_median(times, CHUNKS);
+}
+
+double bench_measure(MPI_Comm comm, bench_body *body, void *argument, double budget)
+{
+    struct measurement it = {comm, body, argument, budget};
+    return bench_steady(measure_once, &it);
 }
 
 void bench_result(double value, const char *format, ...)
@@ -82,8 +118,11 @@ void bench_result(double value, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(name, sizeof name, format, arguments);
     va_end(arguments);
-    printf("R %s %.9g\n", name, value);
+    printf("R %s %.9g", name, value);
+    if (before > 0) printf(" %.4g %.4g", before, after);
+    putchar('\n');
     fflush(stdout);
+    before = after = 0;
 }
 
 void *bench_buffer(size_t bytes)
@@ -123,6 +162,12 @@ int main(int argc, char **argv)
     int threaded = 0, provided, unknown = 0;
     for (int i = 1; i < argc; i++) threaded |= strstr(argv[i], "threads") != NULL;
     if (getenv("BENCH_SCALE")) bench_scale = atof(getenv("BENCH_SCALE"));
+    if (getenv("BENCH_STEADY")) steady_ratio = atof(getenv("BENCH_STEADY"));
+    const char *path = getenv("BENCH_PAGE");
+    if (path && *path && (page = probe_open(path)) == NULL) {
+        perror(path);
+        return 3;
+    }
     if (threaded)
         MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
     else

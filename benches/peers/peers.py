@@ -2,7 +2,8 @@
 
     peers.py BUILD DIST [--markdown] [--update] [--tables]
 
-Environment: ROUNDS (7), MINUTES (30: no round begins that would not end by then), METRICS (names; all), QUICK=1 (two short rounds), FIFO=1 (jobs go before
+Environment: ROUNDS (7, and then the groups of the goals' metrics until each library has seven samples of each in one mode; a number
+that is given is not exceeded), MINUTES (30: nothing begins that would not end by then), METRICS (names; all), QUICK=1 (two short rounds), FIFO=1 (jobs go before
 everything else on the machine, for one that is not quiet: with real-time priority where each rank has a processor, with the
 least niceness otherwise; needs root).
 Writes BUILD/peers.json, peers.html and performance.md, the section that --markdown prints and --update puts into
@@ -25,6 +26,10 @@ from run import Bench
 from summary import Summary
 
 
+# Samples of each metric of the goals that each library is to have in one mode, and rounds at the least.
+WANTED = 7
+
+
 def say(line):
     print(f"peers: {line}", file=sys.stderr, flush=True)
 
@@ -32,7 +37,8 @@ def say(line):
 def measure(build, dist, keep):
     """Measures; `keep` gets the record after each round."""
     quick = os.environ.get("QUICK", "") not in ("", "0")
-    rounds = int(os.environ.get("ROUNDS") or (2 if quick else 7))
+    bounded = quick or bool(os.environ.get("ROUNDS"))
+    rounds = int(os.environ.get("ROUNDS") or (2 if quick else WANTED))
     metrics = (os.environ.get("METRICS") or " ".join(catalog.METRICS)).split()
     unknown = set(metrics) - set(catalog.METRICS)
     if unknown:
@@ -44,14 +50,24 @@ def measure(build, dist, keep):
     load, began = os.getloadavg()[0], time.monotonic()
     if load > 0.5:
         say(f"the machine is not quiet (load average {load:.1f}): ratios may be wrong")
-    done, longest, last = 0, 0.0, float(os.environ.get("MINUTES") or 30) * 60
-    while done < rounds and (done == 0 or time.monotonic() - began + longest < last):
-        start = time.monotonic()
-        bench.round(done, lambda what: say(f"round {done + 1} of {rounds}, {time.monotonic() - began:4.0f} s, {what}"))
-        done, longest = done + 1, max(longest, time.monotonic() - start)
-        keep({**about, "seconds": round(time.monotonic() - began), "rounds": done, "load": [load, os.getloadavg()[0]], **bench.record()})
-    if done < rounds:
-        say(f"{done} rounds instead of {rounds}: another would not have ended within MINUTES={last / 60:g}")
+    minutes = float(os.environ.get("MINUTES") or 30)
+    left = lambda: began + minutes * 60 - time.monotonic()
+    number, only = 0, None
+    try:
+        while number < rounds or only:
+            whole = bench.round(number, lambda what: say(f"round {number + 1}, {time.monotonic() - began:4.0f} s, {what}"), left, only)
+            number += 1
+            record = {**about, "seconds": round(time.monotonic() - began), "rounds": number, "load": [load, os.getloadavg()[0]], **bench.record()}
+            keep(record)
+            if not whole:
+                say(f"round {number} was not finished: more would not have ended within MINUTES={minutes:g}")
+                break
+            if number >= rounds and not bounded:
+                only = bench.repeatable(Summary(record).lacking(WANTED))
+                if only:
+                    say(f"fewer than {WANTED} samples in one mode yet: {', '.join(sorted(only))}")
+    finally:
+        bench.end()
 
 
 def main():
@@ -72,7 +88,7 @@ def main():
         page.write_text(text.replaced(page.read_text(), section))
     if "--markdown" in options:
         return print(section)
-    print(text.conditions(record))
+    print(text.conditions(summary))
     print(text.table(summary))
     for note in text.notes(record):
         print("note:", note)

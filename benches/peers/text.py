@@ -2,61 +2,91 @@
 
 import catalog
 from libraries import LIBRARIES
-from summary import number
+from modes import MIXED, ONLY
+from summary import ORDER, every_sample, number
 
 
 def cell(figure):
-    if figure and figure.rounds == 1:
+    if figure and figure.samples == 1:
         return number(figure.median)
     return f"{number(figure.median)} ({number(figure.low)}–{number(figure.high)})" if figure else "–"
 
 
 def table(summary):
-    """Every metric: medians and spreads, ratios."""
+    """Every metric in every mode: medians and spreads, ratios."""
     lines, last = [], None
     for metric in summary.in_order():
         word = metric.split("/")[0]
         if word != last:
             family, last = catalog.family(metric), word
             lines += ["", f"{family.title}, {family.unit} ({'higher' if family.higher else 'lower'} is better)"]
-            lines.append(f"  {'':<26}" + "".join(f"{name:>25}" for name in LIBRARIES) + f"{'to best peer':>14}{'to limit':>10}")
-        figures = summary.figures[metric]
-        lines.append(f"  {metric:<26}" + "".join(f"{cell(figures.get(name)):>25}" for name in LIBRARIES)
-                     + f"{number(summary.to_peer(metric)):>14}{number(summary.to_limit(metric)):>10}")
-    lines += ["", "limits of the machine: " + ", ".join(f"{name} {number(value)}" for name, value in summary.limits.items())]
+            lines.append(f"  {'':<32}" + "".join(f"{name:>25}" for name in LIBRARIES) + f"{'to best peer':>14}{'to limit':>10}{'samples':>9}")
+        for mode in ORDER:
+            figures = summary.by_mode[metric].get(mode)
+            if figures:
+                name = metric if mode == ONLY else f"{metric} {mode}"
+                lines.append(f"  {name:<32}" + "".join(f"{cell(figures.get(library)):>25}" for library in LIBRARIES)
+                             + f"{number(summary.to_peer(metric, mode)):>14}{number(summary.to_limit(metric, mode)):>10}{summary.samples(metric, mode):>9}")
+    lines.append("")
+    for mode in summary.modes.seen() or (ONLY,):
+        named = "" if mode == ONLY else f", {mode}"
+        lines.append(f"limits of the machine{named}: " + ", ".join(f"{name} {number(value)}" for name, value in summary.limits(mode).items()))
     return "\n".join(lines)
+
+
+def other_mode(verdict):
+    """The same ratio in the machine's other mode."""
+    if verdict.other_value is None:
+        return "–"
+    return f"{number(verdict.other_value)} ({verdict.other_mode}, {verdict.other_samples})"
 
 
 def goal_lines(summary):
     for verdict in summary.goals():
-        peer = summary.best_peer(verdict.metric)
-        figures = summary.figures.get(verdict.metric, {})
-        unit = catalog.family(verdict.metric).unit
-        ours = f"{cell(figures.get('perusal'))} {unit}"
+        mode, metric = verdict.mode, verdict.metric
+        peer, unit = summary.best_peer(metric, mode), catalog.family(metric).unit
+        ours = f"{cell(summary.figures(metric, mode).get('perusal'))} {unit}"
         theirs = f"{peer[0]} {number(peer[1])} {unit}" if peer else "–"
         if verdict.goal.against == "limit":
-            theirs = f"the machine {number(summary.limit(verdict.metric))} {unit}"
+            theirs = f"the machine {number(summary.limit(metric, mode))} {unit}"
         if verdict.goal.other:
-            theirs = f"our {verdict.goal.other} {number(summary.ours(verdict.goal.other))} {unit}"
+            theirs = f"our {verdict.goal.other} {number(summary.ours(verdict.goal.other, mode))} {unit}"
         told = "not measured" if verdict.value is None else ("reached" if verdict.reached else "**missed**")
-        worst = f" ({verdict.metric})" if len(verdict.goal.metrics) > 1 else ""
-        best = number(summary.best_round_to_peer(verdict.metric)) if verdict.goal.against == "peer" else "–"
-        yield verdict.goal.text, ours + worst, theirs, number(verdict.value), best, told
+        worst = f" ({metric})" if len(verdict.goal.metrics) > 1 else ""
+        counted = str(verdict.samples) if mode == ONLY else f"{mode}, {verdict.samples}"
+        yield verdict.goal.text, ours + worst, theirs, number(verdict.value), counted, other_mode(verdict), told
 
 
 def goals(summary):
-    lines = [f"{'goal':<84}{'ratio':>8}{'best':>8}  "]
-    for text, ours, theirs, value, best, told in goal_lines(summary):
-        lines.append(f"{text:<84}{value:>8}{best:>8}  {told.strip('*'):<13} ours {ours}; {theirs}")
+    lines = [f"{'goal':<84}{'ratio':>8}{'samples':>10}{'other mode':>20}  "]
+    for text, ours, theirs, value, counted, other, told in goal_lines(summary):
+        lines.append(f"{text:<84}{value:>8}{counted:>10}{other:>20}  {told.strip('*'):<13} ours {ours}; {theirs}")
     reached = sum(verdict.reached for verdict in summary.goals())
     return "\n".join([*lines, f"{reached} of {len(lines) - 1} reached"])
 
 
-def conditions(record):
+def modes(summary):
+    """What the probes saw; nothing where there are none."""
+    seen = summary.modes.seen()
+    if not seen:
+        return ""
+    mixed = sum(summary.modes.of(it) == MIXED for it in every_sample(summary.record))
+    if len(seen) == 1:
+        (count, line), = seen.values()
+        said = f"a line takes {number(line)} µs ({count} samples), in one mode"
+    else:
+        said = "a line takes " + ", ".join(f"{number(line)} µs in the {mode} mode ({count} samples)" for mode, (count, line) in seen.items())
+    return f"{said}; {mixed} samples in which the line changed are left out"
+
+
+def conditions(summary):
+    record = summary.record
     machine, versions = record["machine"], record["versions"]
     said = ", ".join(f"{name} {versions[name]}" for name in LIBRARIES)
+    probed = modes(summary)
     return (f"{record['date']}, {machine['cpu']}, {machine['processors']} processors, Linux {machine['kernel']}; {said}; "
-            f"{record['rounds']} rounds, each library in turn; load average {record['load'][0]:.1f} before and {record['load'][1]:.1f} after")
+            f"{record['rounds']} rounds, each library in turn, {record['seconds']} s; load average {record['load'][0]:.1f} before and {record['load'][1]:.1f} after"
+            + (f"; {probed}" if probed else ""))
 
 
 SHOWN = ("latency/8", "latency/4096", "latency/65536", "latency/1048576", "latency-shared/65536", "latency-shared/1048576", "latency-2pairs/8",
@@ -72,22 +102,32 @@ SHOWN = ("latency/8", "latency/4096", "latency/65536", "latency/1048576", "laten
 
 def markdown(summary):
     """The section of docs/performance.md."""
-    record = summary.record
-    lines = ["## Beside the peers", "", f"`make peers` ({conditions(record)}). Medians over the rounds, lowest and highest in parentheses; the ratio is ours to the best "
-             "peer's, metric by metric. *Best rounds* is the same ratio of each library's best round: the two virtual processors have a slow and a fast mode "
-             "that last for seconds to minutes and change within a round, which the medians of few rounds do not even out.", "",
-             "| goal | perusal | against | ratio | best rounds | |", "|---|---|---|---|---|---|"]
-    lines += [f"| {text} | {ours} | {theirs} | {value} | {best} | {told} |" for text, ours, theirs, value, best, told in goal_lines(summary)]
-    lines += ["", "| metric | " + " | ".join(LIBRARIES) + " | to best peer | to the limit |", "|---|" + "---|" * (len(LIBRARIES) + 2)]
+    record, two = summary.record, summary.modes.border is not None
+    lines = ["## Beside the peers", "", f"`make peers` ({conditions(summary)}). Medians of the samples, lowest and highest in parentheses; the ratio is ours to the best "
+             "peer's, metric by metric, with the number of samples that each library has."
+             + (" The processors have two modes; samples are compared within one alone, the one with the most samples that all libraries have. *Other mode* is the "
+                "same ratio in the other one ([peers.md](peers.md))." if two else ""), "",
+             row("goal", "perusal", "against", "ratio", "samples", *["other mode"] * two, ""), "|---" * (6 + two) + "|"]
+    lines += [row(text, ours, theirs, value, counted, *[other] * two, told) for text, ours, theirs, value, counted, other, told in goal_lines(summary)]
+    lines += ["", row("metric", *LIBRARIES, "to best peer", "to the limit", *["mode", "other mode, to best peer"] * two), "|---" * (len(LIBRARIES) + 3 + 2 * two) + "|"]
     for metric in SHOWN:
-        figures = summary.figures.get(metric)
+        mode, figures = summary.main(metric), summary.figures(metric)
         if figures:
-            cells = " | ".join(cell(figures.get(name)) for name in LIBRARIES)
-            lines.append(f"| {metric}, {catalog.family(metric).unit} | {cells} | {number(summary.to_peer(metric))} | {number(summary.to_limit(metric))} |")
-    lines += ["", "Limits in the same run: " + ", ".join(f"{name} {number(value)}" for name, value in summary.limits.items()
-                                                        if not name.startswith("copy/") or name in ("copy/65536", "copy/4194304")) + ".", ""]
+            other = summary.other(metric, mode)
+            about = ["" if mode == ONLY else mode, number(other and summary.to_peer(metric, other))] if two else []
+            lines.append(row(f"{metric}, {catalog.family(metric).unit}", *(cell(figures.get(name)) for name in LIBRARIES),
+                             number(summary.to_peer(metric)), number(summary.to_limit(metric)), *about))
+    lines.append("")
+    for mode in summary.modes.seen() or (ONLY,):
+        shown = [f"{name} {number(value)}" for name, value in summary.limits(mode).items() if not name.startswith("copy/") or name in ("copy/65536", "copy/4194304")]
+        if shown:
+            lines += [f"Limits in the same run{'' if mode == ONLY else f', {mode} mode'}: " + ", ".join(shown) + ".", ""]
     lines += [f"- {note}" for note in notes(record)]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def row(*cells):
+    return "| " + " | ".join(cells) + " |"
 
 
 def replaced(page, section):
