@@ -1,14 +1,13 @@
-//! What a doorbell costs: `cargo bench --bench doorbell`.
+//! What a doorbell costs: `cargo bench --bench doorbell [-- NAME]`.
 //!
 //! Each part of it alone: ringing for an owner that is awake, finding nothing, the fences of both kinds, and a sleeper's
-//! way: two threads that wake each other in turn, so that each turn is one futex wake-up and one sleep.
+//! way there and back: two threads that wake each other in turn, so that each turn is two futex wake-ups and two sleeps.
 
-mod common;
-
-use common::{Time, asked_for, time};
+use divan::Bencher;
 use perusal::doorbell::{Bell, Fences};
 use perusal::limits::APART;
 use std::alloc::{Layout, alloc_zeroed};
+use std::fmt;
 use std::hint::black_box;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,13 +25,76 @@ fn bell() -> Bell {
     unsafe { Bell::over(base, PEERS) }
 }
 
-fn show(what: &str, time: Time) {
-    println!("{what:<64}{time:>28}");
+/// Nobody has rung: a look at the bits of all peers.
+#[divan::bench]
+fn look(bencher: Bencher<'_, '_>) {
+    let bell = bell();
+    bencher.bench_local(|| black_box(&bell).any());
+}
+
+/// For an owner that is awake.
+#[divan::bench]
+fn ring(bencher: Bencher<'_, '_>) {
+    let bell = bell();
+    bencher.bench_local(|| black_box(&bell).ring(3));
+}
+
+#[divan::bench]
+fn ring_and_take(bencher: Bencher<'_, '_>) {
+    let bell = bell();
+    bencher.bench_local(|| {
+        black_box(&bell).ring(3);
+        black_box(bell.take(0))
+    });
+}
+
+/// How the store-load fence is divided between a sender and who goes to sleep.
+#[derive(Clone, Copy)]
+enum Kind {
+    BothSides,
+    Membarrier,
+}
+
+const KINDS: [Kind; 2] = [Kind::BothSides, Kind::Membarrier];
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::BothSides => "both sides fence",
+            Self::Membarrier => "membarrier, the sleeper's",
+        })
+    }
+}
+
+impl Kind {
+    /// None where the kernel has no membarrier.
+    fn fences(self) -> Option<Fences> {
+        match self {
+            Self::BothSides => Some(Fences::BothSides),
+            Self::Membarrier => Fences::join(false).inspect_err(|error| println!("{error}")).ok(),
+        }
+    }
+}
+
+#[divan::bench(args = KINDS)]
+fn senders_fence(bencher: Bencher<'_, '_>, kind: Kind) {
+    if let Some(fences) = kind.fences() {
+        bencher.bench_local(|| fences.light());
+    }
+}
+
+#[divan::bench(args = KINDS)]
+fn sleepers_fence(bencher: Bencher<'_, '_>, kind: Kind) {
+    if let Some(fences) = kind.fences() {
+        bencher.bench_local(|| fences.heavy());
+    }
 }
 
 /// Two threads that wait for each other, asleep.
-fn sleepers(fences: Fences) -> Time {
+#[divan::bench(args = KINDS)]
+fn wake_and_be_woken(bencher: Bencher<'_, '_>, kind: Kind) {
     const NEVER: Duration = Duration::from_secs(1);
+    let Some(fences) = kind.fences() else { return };
     let bells = [bell(), bell()];
     let over = AtomicU64::new(0);
     let wait = |own: &Bell| {
@@ -51,46 +113,15 @@ fn sleepers(fences: Fences) -> Time {
                 }
             }
         });
-        let time = time(|n| {
-            for _ in 0..n {
-                bells[1].ring(0);
-                wait(&bells[0]);
-            }
+        bencher.bench_local(|| {
+            bells[1].ring(0);
+            wait(&bells[0]);
         });
         over.store(1, Ordering::Release);
         bells[1].ring(0);
-        time.map(|trip| trip / 2.0)
-    })
+    });
 }
 
 fn main() {
-    if !asked_for() {
-        return println!("run me with `cargo bench --bench doorbell`");
-    }
-    println!("{:<64}{:>28}", "ns: median (10 %, 90 %)", "");
-    let bell = bell();
-    show(
-        "nobody has rung: a look at the bits of 256 peers",
-        time(|n| (0..n).for_each(|_| _ = black_box(bell.any()))),
-    );
-    show("ring an owner that is awake", time(|n| (0..n).for_each(|_| black_box(&bell).ring(3))));
-    show(
-        "ring, and the owner takes the bit",
-        time(|n| {
-            (0..n).for_each(|_| {
-                black_box(&bell).ring(3);
-                _ = black_box(bell.take(0));
-            });
-        }),
-    );
-    let mut kinds = vec![("both sides fence", Fences::BothSides)];
-    match Fences::join(false) {
-        Ok(fences) => kinds.push(("membarrier on the sleeper's side", fences)),
-        Err(error) => println!("{error}"),
-    }
-    for (name, fences) in kinds {
-        show(&format!("{name}: the sender's part"), time(|n| (0..n).for_each(|_| fences.light())));
-        show(&format!("{name}: the sleeper's part"), time(|n| (0..n).for_each(|_| fences.heavy())));
-        show(&format!("{name}: ring, wake, and the sleeper runs"), sleepers(fences));
-    }
+    divan::main();
 }

@@ -1,4 +1,4 @@
-//! What one match costs, by depth, pattern and place in the queue: `cargo bench --bench matching`.
+//! What one match costs, by depth, pattern and place in the queue: `cargo bench --bench matching [-- NAME]`.
 //!
 //! One step takes a match and queues the entry again, so a figure is one entry's whole way through the queue.
 //!
@@ -6,19 +6,17 @@
 //! - last: only the youngest matches, and all others are of every other class there is;
 //! - random: any entry matches, so that at great depth each step misses the caches.
 //!
-//! The plain list is the oracle's own cost where only the last entry matches: what a walk would take.
+//! `plain_list` is the oracle's own cost where only the last entry matches: what a walk would take.
 //!
-//! Before it is timed, each case runs beside the oracle, a list walked from the front.
+//! Before it is timed, each case runs beside the oracle, a list walked from the front, and every answer is compared.
 
+use divan::Bencher;
 use perusal::matching::oracle::{Naive, Random};
 use perusal::matching::{Envelope, Pattern, Posted, Select, Unexpected};
+use std::fmt;
 use std::hint::black_box;
-use std::time::Instant;
 
 const DEPTHS: [usize; 4] = [1, 10, 1_000, 100_000];
-const SAMPLES: usize = 25;
-/// Long enough that reading the clock is nothing, short enough that a sample is seldom interrupted.
-const SAMPLE_NS: u64 = 200_000;
 
 #[derive(Clone, Copy)]
 struct Kind {
@@ -47,7 +45,21 @@ enum Place {
     Random,
 }
 
-const PLACES: [Place; 3] = [Place::First, Place::Last, Place::Random];
+/// A row: the kind of the receives, and how many entries are queued.
+struct Case {
+    kind: Kind,
+    depth: usize,
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, {}", self.kind.name, self.depth)
+    }
+}
+
+fn cases() -> impl Iterator<Item = Case> {
+    KINDS.into_iter().flat_map(|kind| DEPTHS.map(|depth| Case { kind, depth }))
+}
 
 /// What is queued at the start, and what is asked for, over and over.
 struct Load<I, A> {
@@ -149,7 +161,7 @@ fn fill<I: Copy, A, Q: Queue<I, A>>(mut queue: Q, load: &Load<I, A>) -> Q {
 /// Steps beside the oracle, each answer compared.
 fn agree<I, A, Q, N>(queue: &mut Q, oracle: &mut N, load: &Load<I, A>, steps: usize)
 where
-    I: Copy + PartialEq + std::fmt::Debug,
+    I: Copy + PartialEq + fmt::Debug,
     Q: Queue<I, A>,
     N: Queue<I, A>,
 {
@@ -161,85 +173,90 @@ where
     }
 }
 
-fn run<I, A, Q: Queue<I, A>>(queue: &mut Q, asked: &[A], at: &mut usize, steps: u64) {
-    for _ in 0..steps {
-        let (item, value) = queue.take(black_box(&asked[*at]));
-        queue.insert(item, black_box(value));
-        *at = if *at + 1 == asked.len() { 0 } else { *at + 1 };
-    }
-}
-
-/// Nanoseconds a step: the median of the samples, and the tenth and ninetieth of a hundred.
-fn measure<I, A, Q: Queue<I, A>>(queue: &mut Q, asked: &[A]) -> [f64; 3] {
+/// Times one step; the entries are asked for in turn.
+fn measure<I, A, Q: Queue<I, A>>(bencher: Bencher<'_, '_>, mut queue: Q, asked: &[A]) {
     let mut at = 0;
-    let mut timed = |steps: u64| {
-        let start = Instant::now();
-        run(queue, asked, &mut at, steps);
-        start.elapsed().as_nanos() as f64 / steps as f64
-    };
-    let rough = timed(200).max(0.5);
-    let steps = (SAMPLE_NS as f64 / rough) as u64 + 1;
-    let mut samples: Vec<f64> = (0..SAMPLES).map(|_| timed(steps)).collect();
-    samples.sort_by(f64::total_cmp);
-    [samples[SAMPLES / 2], samples[SAMPLES / 10], samples[SAMPLES - 1 - SAMPLES / 10]]
+    bencher.bench_local(|| {
+        let (item, value) = queue.take(black_box(&asked[at]));
+        queue.insert(item, black_box(value));
+        at = if at + 1 == asked.len() { 0 } else { at + 1 };
+    });
 }
 
-/// One case: how it compares with the oracle, then what it costs. Gives the steps that the oracle saw.
-fn case<I, A, Q, N>(queue: Q, oracle: N, load: &Load<I, A>) -> ([f64; 3], usize)
+/// One case: how it compares with the oracle, then what it costs.
+fn case<I, A, Q, N>(bencher: Bencher<'_, '_>, queue: Q, oracle: N, load: &Load<I, A>)
 where
-    I: Copy + PartialEq + std::fmt::Debug,
+    I: Copy + PartialEq + fmt::Debug,
     Q: Queue<I, A>,
     N: Queue<I, A>,
 {
     let mut queue = fill(queue, load);
     let mut oracle = fill(oracle, load);
-    let steps = if load.queued.len() > 1_000 { 40 } else { 1_000 };
-    agree(&mut queue, &mut oracle, load, steps);
-    (measure(&mut queue, &load.asked), steps)
+    agree(&mut queue, &mut oracle, load, if load.queued.len() > 1_000 { 40 } else { 1_000 });
+    drop(oracle);
+    measure(bencher, queue, &load.asked);
 }
 
-/// What the oracle itself takes where only the youngest matches.
-fn plain_list(name: &str, depth: usize) -> [f64; 3] {
-    if name == "posted" {
+mod posted {
+    use super::*;
+
+    fn step(bencher: Bencher<'_, '_>, case: &Case, place: Place) {
+        let load = posted_load(case.depth, case.kind, place);
+        super::case(bencher, Posted::<u32>::new(), Naive::<Pattern, u32>::default(), &load);
+    }
+
+    #[divan::bench(args = cases())]
+    fn first(bencher: Bencher<'_, '_>, case: &Case) {
+        step(bencher, case, Place::First);
+    }
+
+    #[divan::bench(args = cases())]
+    fn last(bencher: Bencher<'_, '_>, case: &Case) {
+        step(bencher, case, Place::Last);
+    }
+
+    #[divan::bench(args = cases())]
+    fn random(bencher: Bencher<'_, '_>, case: &Case) {
+        step(bencher, case, Place::Random);
+    }
+
+    #[divan::bench(args = DEPTHS)]
+    fn plain_list(bencher: Bencher<'_, '_>, depth: usize) {
         let load = posted_load(depth, KINDS[0], Place::Last);
-        measure(&mut fill(Naive::<Pattern, u32>::default(), &load), &load.asked)
-    } else {
-        let load = unexpected_load(depth, KINDS[0], Place::Last);
-        measure(&mut fill(Naive::<Envelope, u32>::default(), &load), &load.asked)
+        measure(bencher, fill(Naive::<Pattern, u32>::default(), &load), &load.asked);
     }
 }
 
-fn cell(ns: [f64; 3]) -> String {
-    format!("{:.1} ({:.1}, {:.1})", ns[0], ns[1], ns[2])
+mod unexpected {
+    use super::*;
+
+    fn step(bencher: Bencher<'_, '_>, case: &Case, place: Place) {
+        let load = unexpected_load(case.depth, case.kind, place);
+        super::case(bencher, Unexpected::<u32>::new(), Naive::<Envelope, u32>::default(), &load);
+    }
+
+    #[divan::bench(args = cases())]
+    fn first(bencher: Bencher<'_, '_>, case: &Case) {
+        step(bencher, case, Place::First);
+    }
+
+    #[divan::bench(args = cases())]
+    fn last(bencher: Bencher<'_, '_>, case: &Case) {
+        step(bencher, case, Place::Last);
+    }
+
+    #[divan::bench(args = cases())]
+    fn random(bencher: Bencher<'_, '_>, case: &Case) {
+        step(bencher, case, Place::Random);
+    }
+
+    #[divan::bench(args = DEPTHS)]
+    fn plain_list(bencher: Bencher<'_, '_>, depth: usize) {
+        let load = unexpected_load(depth, KINDS[0], Place::Last);
+        measure(bencher, fill(Naive::<Envelope, u32>::default(), &load), &load.asked);
+    }
 }
 
 fn main() {
-    println!(
-        "ns for one match and its entry's return to the queue: median (10 %, 90 %) of {SAMPLES} samples"
-    );
-    let mut checked = 0;
-    for name in ["posted", "unexpected"] {
-        println!("\n{name:<12}{:>9}  {:>22}{:>22}{:>22}", "depth", "first", "last", "random");
-        for kind in KINDS {
-            for depth in DEPTHS {
-                print!("{:<12}{depth:>9}  ", kind.name);
-                for place in PLACES {
-                    let (ns, steps) = if name == "posted" {
-                        let load = posted_load(depth, kind, place);
-                        case(Posted::<u32>::new(), Naive::<Pattern, u32>::default(), &load)
-                    } else {
-                        let load = unexpected_load(depth, kind, place);
-                        case(Unexpected::<u32>::new(), Naive::<Envelope, u32>::default(), &load)
-                    };
-                    checked += steps;
-                    print!("{:>22}", cell(ns));
-                }
-                println!();
-            }
-        }
-        for depth in DEPTHS {
-            println!("{:<12}{depth:>9}  {:>22}{:>22}", "plain list", "", cell(plain_list(name, depth)));
-        }
-    }
-    println!("\nthe oracle agrees on all of them: {checked} answers compared");
+    divan::main();
 }

@@ -1,12 +1,13 @@
-//! What a ring costs: `cargo bench --bench ring`.
+//! What a ring costs, by bytes of payload: `cargo bench --bench ring [-- NAME]`.
 //!
-//! - one thread: a record pushed and polled, and its credit given back: the instructions alone;
-//! - there and back: two threads, each on a CPU of its own, one record at a time over a ring for each direction: the lines' way;
-//! - stream: one pushes and the other polls, as fast as they can.
+//! - `one_thread`: a record pushed and polled, and its credit given back: the instructions alone;
+//! - `round_trip`: two threads, each on a CPU of its own, one record at a time over a ring for each direction: the lines' way, twice;
+//! - `stream`: one pushes and the other polls, as fast as they can.
 
 mod common;
 
-use common::{Time, asked_for, bind, time};
+use common::{bind, two_cpus};
+use divan::Bencher;
 use perusal::limits::APART;
 use perusal::ring::{Consumer, Header, MappedRing, Producer};
 use std::alloc::{Layout, alloc_zeroed};
@@ -51,16 +52,6 @@ fn poll(consumer: &mut Consumer<MappedRing>) -> bool {
     }
 }
 
-fn one_thread(size: usize) -> Time {
-    let ((mut producer, mut consumer), payload) = (ring(), vec![1; size]);
-    time(|n| {
-        for _ in 0..n {
-            push(&mut producer, black_box(&payload));
-            poll(&mut consumer);
-        }
-    })
-}
-
 fn last(producer: &mut Producer<MappedRing>) {
     let header = Header { tag: -1, ..HEADER };
     while !producer.try_push(&header, 0, |_| ()) {
@@ -68,7 +59,17 @@ fn last(producer: &mut Producer<MappedRing>) {
     }
 }
 
-fn there_and_back(size: usize) -> Time {
+#[divan::bench(args = SIZES)]
+fn one_thread(bencher: Bencher<'_, '_>, size: usize) {
+    let ((mut producer, mut consumer), payload) = (ring(), vec![1; size]);
+    bencher.bench_local(|| {
+        push(&mut producer, black_box(&payload));
+        poll(&mut consumer);
+    });
+}
+
+#[divan::bench(args = SIZES, ignore = !two_cpus())]
+fn round_trip(bencher: Bencher<'_, '_>, size: usize) {
     let ((mut to, mut there), (mut back, mut from)) = (ring(), ring());
     let payload = vec![1; size];
     thread::scope(|scope| {
@@ -79,54 +80,30 @@ fn there_and_back(size: usize) -> Time {
                 push(&mut back, &payload);
             }
         });
-        let timing = scope.spawn(|| {
-            bind(0);
-            let time = time(|n| {
-                for _ in 0..n {
-                    push(&mut to, &payload);
-                    poll(&mut from);
-                }
-            });
-            last(&mut to);
-            time
+        bind(0);
+        bencher.bench_local(|| {
+            push(&mut to, &payload);
+            poll(&mut from);
         });
-        timing.join().expect("timing does not fail").map(|trip| trip / 2.0)
-    })
+        last(&mut to);
+    });
 }
 
-fn stream(size: usize) -> Time {
+#[divan::bench(args = SIZES, ignore = !two_cpus())]
+fn stream(bencher: Bencher<'_, '_>, size: usize) {
     let (mut producer, mut consumer) = ring();
     thread::scope(|scope| {
         scope.spawn(|| {
             bind(1);
             while !poll(&mut consumer) {}
         });
-        let timing = scope.spawn(|| {
-            bind(0);
-            let payload = vec![1; size];
-            let time = time(|n| (0..n).for_each(|_| push(&mut producer, &payload)));
-            last(&mut producer);
-            time
-        });
-        timing.join().expect("timing does not fail")
-    })
+        bind(0);
+        let payload = vec![1; size];
+        bencher.bench_local(|| push(&mut producer, &payload));
+        last(&mut producer);
+    });
 }
 
 fn main() {
-    if !asked_for() {
-        return println!("run me with `cargo bench --bench ring`");
-    }
-    let cpus = perusal::job::cpus::affinity().len();
-    println!(
-        "ns a record: median (10 %, 90 %)\n{:>6}{:>24}{:>24}{:>24}",
-        "bytes", "one thread", "one way", "in a stream"
-    );
-    for size in SIZES {
-        let alone = one_thread(size);
-        if cpus < 2 {
-            println!("{size:>6}{alone:>24}{:>24}{:>24}", "needs two CPUs", "needs two CPUs");
-        } else {
-            println!("{size:>6}{alone:>24}{:>24}{:>24}", there_and_back(size), stream(size));
-        }
-    }
+    divan::main();
 }

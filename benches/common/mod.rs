@@ -1,6 +1,7 @@
 //! What the benches share: how a time is taken and shown.
 #![allow(dead_code, reason = "each bench uses its own part")]
 
+use std::sync::OnceLock;
 use std::time::Instant;
 
 const SAMPLES: usize = 25;
@@ -42,9 +43,20 @@ pub fn time(mut run: impl FnMut(u64)) -> Time {
     Time::of((0..SAMPLES).map(|_| timed(n)).collect())
 }
 
-/// Puts the calling thread on the `nth` of the CPUs that it may use.
+/// The CPUs that the bench was given, before a thread of it was bound.
+pub fn cpus() -> &'static [usize] {
+    static GIVEN: OnceLock<Vec<usize>> = OnceLock::new();
+    GIVEN.get_or_init(perusal::job::cpus::affinity)
+}
+
+/// Whether two threads that wait for each other can both run.
+pub fn two_cpus() -> bool {
+    cpus().len() > 1
+}
+
+/// Puts the calling thread on the `nth` of the CPUs that the bench was given.
 pub fn bind(nth: usize) {
-    let cpus = perusal::job::cpus::affinity();
+    let cpus = cpus();
     // SAFETY: a zeroed set is an empty one; the call reads it.
     unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
