@@ -9,6 +9,12 @@ pub const APART: usize = 128;
 /// Bytes of a page of the segment.
 pub const PAGE: usize = 4096;
 
+/// Bytes of a huge page: what large runs of the shared heap are aligned to.
+pub const HUGE_PAGE: usize = 2 << 20;
+
+/// Bytes in which the shared heap is dealt out: an allocation takes at least so much address space, not memory.
+pub const GRANULE: usize = 64 << 10;
+
 /// Communicators of a job that can have an area for collectives at once.
 pub const AREAS: usize = 256;
 
@@ -32,6 +38,7 @@ pub const TOOL_HANDLES: usize = 65_536;
 
 const _: () = assert!(APART.is_multiple_of(LINE));
 const _: () = assert!(PAGE.is_multiple_of(APART));
+const _: () = assert!(HUGE_PAGE.is_multiple_of(GRANULE) && GRANULE.is_multiple_of(PAGE));
 
 /// Sources of MPI_T events: the buffers, and threads beside each other. Events of more threads are told of the buffers' source.
 pub const EVENT_SOURCES: usize = 1024;

@@ -10,8 +10,14 @@ use perusal::tool::pvar::{PVARS, Pvar};
 use std::fs;
 
 /// A job of two ranks with a CPU each, for ranges and defaults.
-const PLACE: Place =
-    Place { ranks: 2, usable_cpus: 2, ring_cells: 256, ring_bulk: 256 << 10, sender_fences: false };
+const PLACE: Place = Place {
+    ranks: 2,
+    usable_cpus: 2,
+    ring_cells: 256,
+    ring_bulk: 256 << 10,
+    sender_fences: false,
+    heap: 8 << 30,
+};
 
 fn when(variable: &Variable) -> &'static str {
     match variable.when {

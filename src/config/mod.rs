@@ -176,6 +176,20 @@ impl Config {
             .map(|id| u32::try_from(self.number(id)).ok().filter(|from| *from != 0))
     }
 
+    /// Bytes from which a message from the shared heap is copied straight.
+    #[inline]
+    #[must_use]
+    pub fn direct_from(&self) -> usize {
+        at_least(self.number(Id::CopyDirectFrom))
+    }
+
+    /// Bytes from which both ranks copy a message from the shared heap to the shared heap.
+    #[inline]
+    #[must_use]
+    pub fn share_from(&self) -> usize {
+        at_least(self.number(Id::CopyShareFrom))
+    }
+
     /// Entries up to which a new queue stays in its short form.
     #[must_use]
     pub fn match_short(&self) -> usize {
@@ -256,12 +270,24 @@ impl Config {
     }
 }
 
+/// A threshold in bytes: none is beyond [`table::NEVER`].
+#[inline]
+fn at_least(threshold: u64) -> usize {
+    if threshold >= table::NEVER { usize::MAX } else { threshold as usize }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const HERE: Place =
-        Place { ranks: 4, usable_cpus: 2, ring_cells: 256, ring_bulk: 256 << 10, sender_fences: true };
+    const HERE: Place = Place {
+        ranks: 4,
+        usable_cpus: 2,
+        ring_cells: 256,
+        ring_bulk: 256 << 10,
+        sender_fences: true,
+        heap: 0,
+    };
 
     #[test]
     fn every_variable_is_named_once_and_its_default_is_allowed() {

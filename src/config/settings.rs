@@ -140,6 +140,7 @@ const WIDEST: Place = Place {
     ring_cells: crate::job::layout::MAX_CELLS,
     ring_bulk: crate::job::layout::MAX_BULK,
     sender_fences: false,
+    heap: 0,
 };
 
 /// Reads a value; what depends on the job is checked when there is one ([`Settings::resolve`]).

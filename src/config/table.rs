@@ -24,6 +24,8 @@ pub struct Place {
     pub ring_bulk: u32,
     /// Whether the job's memory was made for senders that fence.
     pub sender_fences: bool,
+    /// Bytes of address space of the job's shared heap.
+    pub heap: u64,
 }
 
 impl Place {
@@ -169,6 +171,8 @@ fn most_train(place: &Place) -> u64 {
 
 const EAGER: u64 = 16 << 10;
 const TRAIN: u64 = 128 << 10;
+const DIRECT: u64 = 16 << 10;
+const SHARE: u64 = 64 << 10;
 /// A copy threshold that no message reaches.
 pub const NEVER: u64 = u32::MAX as u64;
 
@@ -194,6 +198,15 @@ table! {
     CopyHalvesFrom => "copy_halves_from", "PERUSAL_COPY_HALVES_FROM", Copies, Local, Always, TunerBasic,
         Kind::Number(|_| (0, NEVER)), |_| 0,
         "bytes from which receiver and sender copy one half each; 0: as measured at start-up, 4294967295: never";
+    CopyDirectFrom => "copy_direct_from", "PERUSAL_COPY_DIRECT_FROM", Copies, Local, Always, TunerBasic,
+        Kind::Number(|_| (1, NEVER)), |_| DIRECT,
+        "bytes from which a message is announced and copied once if its buffer lies in memory from MPI_Alloc_mem that all ranks see, and from which MPI_Alloc_mem takes such memory; 4294967295: never";
+    CopyShareFrom => "copy_share_from", "PERUSAL_COPY_SHARE_FROM", Copies, Local, Always, TunerBasic,
+        Kind::Number(|_| (1, NEVER)), |place| if place.is_crowded() { NEVER } else { SHARE },
+        "bytes from which receiver and sender share that copy if the receiver's buffer lies in such memory too; 4294967295: never, as where ranks outnumber CPUs";
+    SharedHeap => "shared_heap", "PERUSAL_SHARED_HEAP", Job, AllEqual, BeforeJob, UserDetail,
+        Kind::Number(|_| (0, 1 << 46)), |place| place.heap,
+        "bytes of address space for memory from MPI_Alloc_mem that all ranks see; half of the machine's memory, or of the cgroup's limit, if nobody says otherwise; 0: none";
     InlineLimit => "inline_limit", "PERUSAL_INLINE_LIMIT", Protocols, Constant, Never, TunerDetail,
         Kind::Number(|_| (INLINE as u64, INLINE as u64)), |_| INLINE as u64,
         "largest payload in bytes that travels within one cell of a ring, with its envelope";

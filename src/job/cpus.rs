@@ -89,7 +89,7 @@ fn quota_of(own: &str, read: impl Fn(&str) -> Option<String>) -> Option<u32> {
 }
 
 /// The path and all above it, the root as the empty path. In a container the path may not be visible; the root is.
-fn ancestors(path: &str) -> Vec<&str> {
+pub(super) fn ancestors(path: &str) -> Vec<&str> {
     let mut all = vec![];
     let mut rest = path.trim_end_matches('/');
     while !rest.is_empty() {

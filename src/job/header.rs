@@ -13,7 +13,7 @@ use crate::{Error, Result};
 /// "perusal" and the byte order.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"perusal\x01");
 /// Version of the segment's layout and protocols; ranks and launcher must have the same.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// Words that the engine may share for what is measured or chosen once a job.
 pub const TUNING_WORDS: usize = 32;
@@ -56,6 +56,20 @@ const _: () = {
     assert!(core::mem::offset_of!(Header, tuning) == 384);
     assert!(core::mem::offset_of!(Header, areas) == 1024);
 };
+
+/// Where the header has the segment's length.
+const TOTAL: u64 = 24;
+#[cfg(not(perusal_loom))]
+const _: () = assert!(core::mem::offset_of!(Header, total) as u64 == TOTAL);
+
+/// The length of the segment in a job's file of `whole` bytes. Of what is no job's: all of it, for [`Header::validate`] to refuse.
+pub(super) fn length(file: &std::fs::File, whole: u64) -> u64 {
+    let mut total = [0; 8];
+    let read = std::os::unix::fs::FileExt::read_exact_at(file, &mut total, TOTAL);
+    Some(u64::from_le_bytes(total))
+        .filter(|total| read.is_ok() && (super::layout::HEADER..=whole).contains(total))
+        .unwrap_or(whole)
+}
 
 /// What the creator of a job decides; see [`Header::write`].
 #[derive(Debug, Clone, Copy)]

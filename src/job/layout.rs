@@ -3,7 +3,7 @@
 //! ```text
 //! header | context-id table | rank block × n | ring (from, to) × n² | extra
 //! rank block:  telemetry page | roster entry | doorbell area
-//! ring:        control (3 × 128 B: producer's, consumer's, spare) | cells (C × 64 B) | bulk (B bytes)
+//! ring:        control (3 × 128 B: producer's, consumer's, shared copies) | cells (C × 64 B) | bulk (B bytes)
 //! extra:       area for collectives × 256
 //! area:        counts | outcomes | sleepers | slots of each member | (page) bulk: 4 parts
 //! ```
@@ -26,7 +26,7 @@ pub const TELEMETRY: u64 = PAGE as u64;
 pub const ROSTER_ENTRY: u64 = 2 * APART as u64;
 /// Bytes of a rank's doorbell area before its bitmap of peers.
 pub const DOORBELL_FIXED: u64 = 2048;
-/// Bytes of a ring's control: producer's words, consumer's words, spare.
+/// Bytes of a ring's control: producer's words, consumer's words, the word of shared copies.
 pub const RING_CONTROL: u64 = 3 * APART as u64;
 /// Largest number of cells of a ring.
 pub const MAX_CELLS: u32 = 1 << 20;
@@ -129,7 +129,7 @@ impl AreaLayout {
 /// Where the parts of one ring lie, in bytes from the start of the segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RingOffsets {
-    /// Start of the ring and of its control: producer's 128 bytes, consumer's, spare.
+    /// Start of the ring and of its control: producer's 128 bytes, consumer's, shared copies.
     pub control: u64,
     /// Start of the cells.
     pub cells: u64,

@@ -14,21 +14,25 @@ pub mod areas;
 pub mod contexts;
 pub mod cpus;
 pub mod header;
+pub mod heap;
 pub mod layout;
+pub mod machine;
 pub mod roster;
 pub mod segment;
 pub mod telemetry;
 
 use std::os::fd::RawFd;
-use std::sync::{PoisonError, RwLock};
+use std::sync::{OnceLock, PoisonError, RwLock};
 
-use crate::config::{Place, Settings};
+use crate::config::{Id, Place, Settings};
+use crate::limits::HUGE_PAGE;
 use crate::sync::{Arc, AtomicBool, Ordering};
 use crate::{Error, Result};
 
 pub use areas::Areas;
 pub use contexts::Contexts;
 pub use header::{Abort, Header};
+pub use heap::{Extent, Heap};
 pub use layout::{Geometry, Layout, RingOffsets};
 pub use roster::{Exit, Roster, State};
 pub use segment::Segment;
@@ -51,7 +55,14 @@ pub fn expected_place(settings: &Settings) -> Place {
 fn place_of(ranks: u32, usable_cpus: u32, settings: &Settings) -> Place {
     let Geometry { ranks, cells, bulk } = Geometry::with(ranks, settings);
     let sender_fences = ranks > usable_cpus || !crate::sync::membarrier::is_there();
-    Place { ranks, usable_cpus, ring_cells: cells, ring_bulk: bulk, sender_fences }
+    let heap = settings.number(Id::SharedHeap).unwrap_or_else(|| usual_heap(ranks));
+    Place { ranks, usable_cpus, ring_cells: cells, ring_bulk: bulk, sender_fences, heap }
+}
+
+/// Bytes of a shared heap if nobody asks for another: half of the memory that the job may have, so that what is taken there at
+/// once leaves as much for all else. A rank alone has nobody to share it with.
+fn usual_heap(ranks: u32) -> u64 {
+    if ranks > 1 { machine::memory() / 2 / HUGE_PAGE as u64 * HUGE_PAGE as u64 } else { 0 }
 }
 
 /// A job's memory, seen by nobody in particular: what the launcher and an observer have.
@@ -59,12 +70,14 @@ fn place_of(ranks: u32, usable_cpus: u32, settings: &Settings) -> Place {
 pub struct Memory {
     segment: Segment,
     layout: Layout,
+    /// Mapped when it is first needed; `None` then if the job has none or it cannot be mapped.
+    heap: OnceLock<Option<Heap>>,
 }
 
 /// Where one ring lies in this process, and how large it is. Valid while the [`Memory`] it came from lives.
 #[derive(Debug, Clone, Copy)]
 pub struct RingArea {
-    /// Three times 128 bytes: producer's words, consumer's words, spare. Page-aligned.
+    /// Three times 128 bytes: producer's words, consumer's words, the word of shared copies. Page-aligned.
     pub control: *mut u8,
     /// `cell_count` times 64 bytes, aligned to 64.
     pub cells: *mut u8,
@@ -93,11 +106,12 @@ impl Memory {
     pub fn create_with(ranks: u32, launcher: i32, settings: &Settings) -> Result<Self> {
         let place = place_of(ranks, cpus::usable(), settings);
         let layout = Layout::new(Geometry::with(ranks, settings))?;
-        let segment = Segment::create(layout.total())?;
+        let heap = Heap::room(layout.total(), place.heap).and_then(|(at, len)| at.checked_add(len));
+        let segment = Segment::create_before(layout.total(), heap.unwrap_or(0))?;
         segment.reserve(0, layout::HEADER + crate::limits::PAGE as u64)?;
         let blocks = layout.rank_block(0);
         segment.reserve(blocks, layout.fixed() - blocks)?;
-        let memory = Self { segment, layout };
+        let memory = Self { segment, layout, heap: OnceLock::new() };
         memory.header().write(&header::Founding {
             geometry: layout.geometry(),
             total: layout.total(),
@@ -114,7 +128,7 @@ impl Memory {
     /// # Errors
     /// [`Error::Segment`] that says what is wrong with it.
     pub fn attach(fd: RawFd) -> Result<Self> {
-        let segment = Segment::attach(fd)?;
+        let segment = Segment::attach(fd, header::length)?;
         if segment.len() < layout::HEADER {
             return Err(Error::Segment(format!("the inherited memory has {} bytes", segment.len())));
         }
@@ -128,7 +142,19 @@ impl Memory {
                 layout.total()
             )));
         }
-        Ok(Self { segment, layout })
+        Ok(Self { segment, layout, heap: OnceLock::new() })
+    }
+
+    /// The shared heap, mapped now if it is not yet. `None` if the job has none, or this process may not map so much.
+    pub fn heap(&self) -> Option<&Heap> {
+        self.heap.get_or_init(|| Heap::open(&self.segment)).as_ref()
+    }
+
+    /// The shared heap if this process has mapped it: without it, none of its buffers lies there.
+    #[inline]
+    #[must_use]
+    pub fn heap_at_hand(&self) -> Option<&Heap> {
+        self.heap.get()?.as_ref()
     }
 
     /// What the defaults of control variables follow from here.
@@ -141,6 +167,7 @@ impl Memory {
             ring_cells: cells,
             ring_bulk: bulk,
             sender_fences: self.header().sender_fences(),
+            heap: self.segment.file_len() - self.segment.len(),
         }
     }
 

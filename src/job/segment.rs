@@ -4,6 +4,8 @@
 //! that nobody reserved must not be touched, for on a machine without memory that would be SIGBUS; [`Segment::reserve`]
 //! takes the pages or says why it cannot. The seals keep every holder of the descriptor from shrinking the file under
 //! the others. Nothing has a name in a file system, so nothing stays behind whoever is killed.
+//!
+//! Behind the segment the file may go on: that part ([`crate::job::heap`]) is mapped by who needs it.
 
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -21,6 +23,7 @@ const PIECE: u64 = 8 << 20;
 pub struct Segment {
     map: MmapRaw,
     file: File,
+    file_len: u64,
 }
 
 impl Segment {
@@ -29,6 +32,14 @@ impl Segment {
     /// # Errors
     /// [`Error::Segment`] if the kernel refuses the file, its length or the mapping.
     pub fn create(len: u64) -> Result<Self> {
+        Self::create_before(len, 0)
+    }
+
+    /// The same, in a file that goes on to `end` bytes if that is more; not where a limit on file sizes forbids it.
+    ///
+    /// # Errors
+    /// As [`Segment::create`].
+    pub fn create_before(len: u64, end: u64) -> Result<Self> {
         // SAFETY: the name is a NUL-terminated literal; the call touches no other memory.
         let fd = unsafe {
             libc::memfd_create(c"perusal-job".as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING)
@@ -39,19 +50,24 @@ impl Segment {
         // SAFETY: memfd_create has just returned this descriptor and nobody else owns it.
         let file = File::from(unsafe { OwnedFd::from_raw_fd(fd) });
         lengthen(&file, len)?;
+        if end > len && file_limit().is_none_or(|limit| end <= limit) {
+            // Who gets no more does without.
+            let _ = file.set_len(end);
+        }
         let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
         // SAFETY: an fcntl with integer arguments on a descriptor that `file` keeps open.
         if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) } < 0 {
             return Err(failed("sealing the memfd", "the kernel forbids it"));
         }
-        Self::map(file)
+        Self::map(file, len)
     }
 
-    /// Maps the segment behind an inherited descriptor, which stays open but is not passed to further programs.
+    /// Maps the segment behind an inherited descriptor, which stays open but is not passed to further programs. `len` finds
+    /// the segment's length in the file, whose own length it is given.
     ///
     /// # Errors
     /// [`Error::Segment`] if `fd` is not an open, sealed memfd or cannot be mapped.
-    pub fn attach(fd: RawFd) -> Result<Self> {
+    pub fn attach(fd: RawFd, len: impl FnOnce(&File, u64) -> u64) -> Result<Self> {
         // SAFETY: fcntl on an integer; a descriptor that is not open gives EBADF.
         let own = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 3) };
         if own < 0 {
@@ -72,11 +88,13 @@ impl Segment {
         }
         // SAFETY: as above, integers only.
         unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) };
-        Self::map(file)
+        let file_len = length_of(&file)?;
+        let len = len(&file, file_len).min(file_len);
+        Self::map(file, len)
     }
 
-    fn map(file: File) -> Result<Self> {
-        let len = file.metadata().map_err(|e| Error::Segment(format!("fstat: {e}")))?.len();
+    fn map(file: File, len: u64) -> Result<Self> {
+        let file_len = length_of(&file)?;
         let bytes = usize::try_from(len)
             .map_err(|_| Error::Segment(format!("{len} bytes do not fit into this address space")))?;
         let map = MmapOptions::new().len(bytes).map_raw(&file).map_err(|e| {
@@ -85,7 +103,13 @@ impl Segment {
                  use smaller rings (PERUSAL_RING_CELLS, PERUSAL_RING_BULK)"
             ))
         })?;
-        Ok(Self { map, file })
+        Ok(Self { map, file, file_len })
+    }
+
+    /// Length of the file in bytes: at least [`Segment::len`].
+    #[must_use]
+    pub fn file_len(&self) -> u64 {
+        self.file_len
     }
 
     /// Length in bytes of address space.
@@ -116,14 +140,14 @@ impl Segment {
         self.file.as_raw_fd()
     }
 
-    /// Takes the memory of `len` bytes from `offset` on (whole pages), so that touching them cannot fail. Taking what is
+    /// Takes the memory of `len` bytes from `offset` of the file on (whole pages), so that touching them cannot fail. Taking what is
     /// taken already costs a system call and changes nothing: contents stay.
     ///
     /// # Errors
     /// [`Error::Segment`] when memory has run out, with how much was asked for and what can be done.
     pub fn reserve(&self, offset: u64, len: u64) -> Result<()> {
-        let end = offset.checked_add(len).filter(|end| *end <= self.len()).ok_or_else(|| {
-            Error::Intern(format!("reserving {len} bytes at {offset} of a segment of {}", self.len()))
+        let end = offset.checked_add(len).filter(|end| *end <= self.file_len).ok_or_else(|| {
+            Error::Intern(format!("reserving {len} bytes at {offset} of a file of {}", self.file_len))
         })?;
         let mut at = offset;
         while at < end {
@@ -138,7 +162,7 @@ impl Segment {
     /// did so.
     #[must_use]
     pub fn give_back(&self, offset: u64, len: u64) -> bool {
-        let inside = offset.checked_add(len).is_some_and(|end| end <= self.len());
+        let inside = offset.checked_add(len).is_some_and(|end| end <= self.file_len);
         inside && self.fallocate(libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE, offset, len).is_ok()
     }
 
@@ -181,16 +205,24 @@ impl Segment {
     }
 }
 
-/// Gives the empty file its length, with a word in advance where the kernel would send SIGXFSZ instead.
-fn lengthen(file: &File, len: u64) -> Result<()> {
+fn length_of(file: &File) -> Result<u64> {
+    file.metadata().map(|metadata| metadata.len()).map_err(|e| Error::Segment(format!("fstat: {e}")))
+}
+
+/// The limit on file sizes in bytes, if there is one.
+fn file_limit() -> Option<u64> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limit` is a live rlimit that the call fills.
     let known = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) } == 0;
-    if known && limit.rlim_cur != libc::RLIM_INFINITY && limit.rlim_cur < len {
+    (known && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
+}
+
+/// Gives the empty file its length, with a word in advance where the kernel would send SIGXFSZ instead.
+fn lengthen(file: &File, len: u64) -> Result<()> {
+    if let Some(limit) = file_limit().filter(|limit| *limit < len) {
         return Err(Error::Segment(format!(
-            "the job needs {len} bytes of address space in one file, and the limit on file sizes is {} (ulimit -f); \
-             raise it, or use smaller rings (PERUSAL_RING_CELLS, PERUSAL_RING_BULK)",
-            limit.rlim_cur
+            "the job needs {len} bytes of address space in one file, and the limit on file sizes is {limit} (ulimit \
+             -f); raise it, or use smaller rings (PERUSAL_RING_CELLS, PERUSAL_RING_BULK)"
         )));
     }
     file.set_len(len).map_err(|e| Error::Segment(format!("a file of {len} bytes of address space: {e}")))
@@ -215,7 +247,7 @@ mod tests {
     fn what_one_mapping_writes_another_reads() {
         let a = Segment::create(1 << 20).unwrap();
         a.reserve(4096, 4096).unwrap();
-        let b = Segment::attach(a.fd()).unwrap();
+        let b = Segment::attach(a.fd(), |_, len| len).unwrap();
         // SAFETY: the byte is reserved and inside both mappings; this thread is the only one to touch it.
         unsafe {
             a.at(5000, 1).unwrap().write_volatile(7);
@@ -264,10 +296,10 @@ mod tests {
 
     #[test]
     fn a_descriptor_that_is_no_segment_is_refused_with_its_number() {
-        let closed = Segment::attach(9999).unwrap_err().to_string();
+        let closed = Segment::attach(9999, |_, len| len).unwrap_err().to_string();
         assert!(closed.contains("9999 from PERUSAL_JOB_FD is not open"), "{closed}");
         let null = File::open("/dev/null").unwrap();
-        let other = Segment::attach(null.as_raw_fd()).unwrap_err().to_string();
+        let other = Segment::attach(null.as_raw_fd(), |_, len| len).unwrap_err().to_string();
         assert!(other.contains("not a job's sealed memory"), "{other}");
     }
 

@@ -288,9 +288,9 @@ pub fn now() -> u64 {
 }
 
 /// The page. Offsets: posted 0 to 24, unexpected 32 to 56 (now, high, most, least), messages sent 64.., received 128.., bytes sent 192..,
-/// received 256.. (eight words each, by [`Protocol`]), sleeps 320, wakes 328, ring full 336, yields 344,
-/// unexpected bytes 376 to 400, nanoseconds asleep 408, waiting 448 (kind, peer, tag, context, since), seat 488 (CPU + 1,
-/// partner + 1), moves 504, the counts of other lanes 512.., 768.. and so on.
+/// received 256.. (eight words each, by [`Protocol`]), sleeps 320, wakes 328, ring full 336, yields 344, shared and ordinary
+/// allocations 352 and 360, unexpected bytes 376 to 400, nanoseconds asleep 408, waiting 448 (kind, peer, tag, context, since),
+/// seat 488 (CPU + 1, partner + 1), moves 504, the counts of other lanes 512.., 768.. and so on.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Telemetry {
@@ -308,7 +308,11 @@ pub struct Telemetry {
     pub ring_full: Count,
     /// Times it gave its CPU away while waiting.
     pub yields: Count,
-    _apart0: [Count; 3],
+    /// Times MPI_Alloc_mem took memory that all ranks see.
+    pub shared_allocations: Count,
+    /// Times it took memory of the process, for all its size: there was no room, or no shared heap.
+    pub ordinary_allocations: Count,
+    _apart0: Count,
     /// Payload bytes that unexpected messages hold in memory of their own.
     pub unexpected_bytes: Length,
     /// Nanoseconds that the rank has slept.

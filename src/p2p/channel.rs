@@ -38,6 +38,8 @@ pub(crate) enum Payload {
         total: usize,
         /// Address in the sender.
         addr: u64,
+        /// Its place in the shared heap, if it lies there (else 0).
+        place: u64,
     },
     /// A send of this rank to itself.
     Local(Ref),

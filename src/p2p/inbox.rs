@@ -40,7 +40,9 @@ impl Engine {
             Kind::Chunk => self.on_chunk(from, header.id, data),
             Kind::Halves => self.on_halves(from, header.id, Control::read(data)),
             Kind::HalfDone => self.on_half_done(from, header.id, Control::read(data)),
-            Kind::Finish => self.on_finish(from, header.id),
+            Kind::Fill => self.on_fill(from, header.id, Control::read(data)),
+            Kind::Filled => self.on_filled(from, header.id, Control::read(data)),
+            Kind::Finish => self.on_finish(from, header.id, Control::read(data)),
             Kind::Cancel => self.on_cancel(from, header),
             Kind::CancelReply => self.on_cancel_reply(from, header.id, Control::read(data)),
             Kind::Train => self.on_train(from, header, Control::read(data)),
@@ -63,17 +65,18 @@ impl Engine {
     }
 
     fn arrive_announced(&self, from: u32, header: &Header, control: Control) -> Result<()> {
-        let [total, addr, ..] = control.0;
+        let [total, addr, place, _] = control.0;
         let total = usize::try_from(total).map_err(|_| corrupt(from, format!("announced {total} bytes")))?;
+        let place = self.check_place(from, place, total)?;
         let matched = self.match_posted(from, header, total, |event_id| Arrived {
             world: from,
             id: header.id,
             synchronous: false,
             event_id,
-            payload: Payload::Announced { total, addr },
+            payload: Payload::Announced { total, addr, place },
         })?;
         match matched {
-            Some(request) => self.accept_large(request, header.id, total, addr),
+            Some(request) => self.accept_large(request, header.id, total, addr, place),
             None => Ok(()),
         }
     }

@@ -41,11 +41,18 @@ impl Engine {
             source: body.source,
             id: request.id(),
         };
-        (header, Control([body.bytes as u64, addr, 0, 0]))
+        (header, Control([body.bytes as u64, addr, self.place_of_send(body), 0]))
     }
 
     /// A receive has met an announced message: begins to copy.
-    pub(super) fn accept_large(&self, request: Ref, id: u32, total: usize, addr: u64) -> Result<()> {
+    pub(super) fn accept_large(
+        &self,
+        request: Ref,
+        id: u32,
+        total: usize,
+        addr: u64,
+        place: u64,
+    ) -> Result<()> {
         // SAFETY: request rule 2: matched, so ours.
         let body = unsafe { request.body() };
         body.remote = id;
@@ -58,6 +65,9 @@ impl Engine {
             self.finish_receive(request, total);
             return self.answer(world, Kind::Finish, id, Control::default());
         }
+        if let Some(accepted) = self.accept_straight(request, place) {
+            return accepted;
+        }
         let contiguous = addr != 0 && matches!(body.layout, Layout::Bytes);
         match self.copy.engine(&self.config, &self.job, total, contiguous) {
             // With several threads another one may meet the sender's half while we copy ours: two owners of one body.
@@ -69,7 +79,7 @@ impl Engine {
         }
     }
 
-    fn ask_for_chunks(&self, request: Ref) -> Result<()> {
+    pub(super) fn ask_for_chunks(&self, request: Ref) -> Result<()> {
         // SAFETY: request rule 2, as in `accept_large`.
         let body = unsafe { request.body() };
         body.stage = Stage::Chunks;
@@ -175,7 +185,7 @@ impl Engine {
     }
 
     /// The receiver has everything: completes the receive and lets the sender go.
-    fn receive_copied(&self, request: Ref, protocol: Protocol) -> Result<()> {
+    pub(super) fn receive_copied(&self, request: Ref, protocol: Protocol) -> Result<()> {
         // SAFETY: request rule 2, as in `accept_large`.
         let body = unsafe { request.body() };
         // SAFETY: active.
@@ -184,7 +194,7 @@ impl Engine {
         let (world, remote, total) = (body.world, body.remote, body.total);
         self.count_received(protocol, total, self.shared);
         self.finish_receive(request, total);
-        self.answer(world, Kind::Finish, remote, Control::default())
+        self.answer(world, Kind::Finish, remote, Control([protocol as u64, 0, 0, 0]))
     }
 
     /// The receiver wants chunks.
@@ -266,7 +276,7 @@ impl Engine {
     }
 
     /// The sender is done with its buffer.
-    fn send_copied(&self, request: Ref, protocol: Protocol) {
+    pub(super) fn send_copied(&self, request: Ref, protocol: Protocol) {
         // SAFETY: request rule 2: in the hands of who calls.
         let body = unsafe { request.body() };
         // SAFETY: active.
@@ -336,7 +346,7 @@ impl Engine {
     }
 
     /// The receiver has everything.
-    pub(super) fn on_finish(&self, from: u32, id: u32) -> Result<()> {
+    pub(super) fn on_finish(&self, from: u32, id: u32, control: Control) -> Result<()> {
         let request =
             self.own_send(from, id, |stage| matches!(stage, Stage::Announced | Stage::AwaitsFinish))?;
         // SAFETY: request rule 2: awaits the peer, so it belongs to progress.
@@ -347,7 +357,12 @@ impl Engine {
             // SAFETY: active.
             request_event(unsafe { channel_of(body) }, request, Event::ReqXferBegin);
         }
-        self.send_copied(request, if shared { Protocol::Shared } else { Protocol::Cma });
+        let protocol = match control.0[0] {
+            straight if straight == Protocol::Direct as u64 => Protocol::Direct,
+            _ if shared => Protocol::Shared,
+            _ => Protocol::Cma,
+        };
+        self.send_copied(request, protocol);
         Ok(())
     }
 }

@@ -21,6 +21,7 @@ mod buffered;
 mod cancel;
 mod channel;
 mod collective;
+mod direct;
 mod inbox;
 mod large;
 mod leave;

@@ -170,7 +170,9 @@ impl Engine {
         match payload {
             Payload::Small(len, bytes) => self.deliver(request, &bytes[..usize::from(len)]),
             Payload::Whole(bytes) => self.deliver(request, &bytes),
-            Payload::Announced { total, addr } => return self.accept_large(request, id, total, addr),
+            Payload::Announced { total, addr, place } => {
+                return self.accept_large(request, id, total, addr, place);
+            }
             Payload::Local(send) => self.deliver_local(send, request),
         }
         if synchronous { self.acknowledge(world, id) } else { Ok(()) }

@@ -97,7 +97,9 @@ impl Engine {
             Mode::Buffered => self.start_buffered(request),
             _ if body.world == self.rank => self.send_to_self(channel, request),
             _ if body.bytes <= self.config.eager_limit() => self.send_eager(request),
-            Mode::Standard | Mode::Ready if body.bytes <= self.config.train_limit() => {
+            Mode::Standard | Mode::Ready
+                if body.bytes <= self.config.train_limit() && self.place_of_send(body) == 0 =>
+            {
                 self.send_train(request)
             }
             _ => self.announce(request),

@@ -9,7 +9,7 @@ impl Engine {
     /// Makes sure that no other rank reads or writes this rank's buffers any more. The engine itself does not either,
     /// because nobody calls it again.
     ///
-    /// In one case there is no way to be sure: another *process* was asked to write its half of a large message into a
+    /// In one case there is no way to be sure: another *process* was asked to write its part of a large message into a
     /// buffer here and has not said that it is done. Then this process ends.
     ///
     /// # Safety
@@ -28,7 +28,7 @@ impl Engine {
         }
     }
 
-    /// Waits until no other process is about to write into a buffer here: all halves that were asked for are copied, or
+    /// Waits until no other process is about to write into a buffer here: all parts that were asked for are copied, or
     /// who was asked has left the job.
     ///
     /// # Errors
@@ -54,7 +54,7 @@ impl Engine {
             let body = unsafe { request.body() };
             request.state().is_active()
                 && body.operation == Operation::Receive
-                && matches!(body.stage, Stage::Halves(_, false))
+                && matches!(body.stage, Stage::Halves(_, false) | Stage::Filling)
                 && self.job.roster().entry(body.world).state() < State::Finalized
         })
     }

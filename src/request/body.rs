@@ -42,6 +42,8 @@ pub enum Stage {
     Chunks,
     /// Both sides copy one half; which of (own half, other's half) is done.
     Halves(bool, bool),
+    /// A receive whose buffer the sender copies to, all of it or a part, until it says that it is done.
+    Filling,
     /// A send that waits for the receiver to have copied everything.
     AwaitsFinish,
     /// Nothing remains but to be waited for.

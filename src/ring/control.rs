@@ -17,9 +17,13 @@ pub struct Control {
     pub consumer: Padded<ConsumerWords>,
     /// Written by the producer (and `wants_credit` by both).
     pub producer: Padded<ProducerWords>,
-    /// Unused; keeps cells away from the producer's line.
-    pub spare: Padded<[u64; 2]>,
+    /// Not the ring's: what is left of a message that both ranks copy ([`crate::wire::share`]). Keeps cells away from the
+    /// producer's line.
+    pub shared: Padded<AtomicU64>,
 }
+
+/// Where a ring's control has the word for shared copies, in bytes.
+pub const SHARED_WORD: usize = core::mem::offset_of!(Control, shared);
 
 /// What the consumer tells the producer.
 #[derive(Debug, Default)]

@@ -35,7 +35,7 @@ mod record;
 mod storage;
 
 pub use consumer::{Consumer, Polled};
-pub use control::{Control, RUNG, UNWATCHED, WATCHED};
+pub use control::{Control, RUNG, SHARED_WORD, UNWATCHED, WATCHED};
 pub use heap::HeapRing;
 pub use mapped::MappedRing;
 pub use producer::Producer;

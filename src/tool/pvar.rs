@@ -326,6 +326,10 @@ table! {
         => "Payload bytes that this rank read out of senders' memory",
     "bytes_received_halves" Aggregate TunerBasic Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.received_bytes[Protocol::Shared as usize].get()))
         => "Payload bytes of messages that both ranks copied a half of, received",
+    "allocations_shared" Counter UserDetail Copies Source::Sum(|e| e.telemetry().shared_allocations.get())
+        => "Calls of MPI_Alloc_mem that took memory that all ranks see",
+    "allocations_ordinary" Counter UserDetail Copies Source::Sum(|e| e.telemetry().ordinary_allocations.get())
+        => "Calls of MPI_Alloc_mem for copy_direct_from bytes and more that took ordinary memory: the shared heap is exhausted, or there is none",
     "requests_alive" Level UserDetail Requests Source::Now(|e| e.requests.alive_ones().count() as u64)
         => "Requests that are alive, the engine's own and persistent ones included",
     "operations_in_background" Level UserDetail Collectives Source::Now(Engine::backgrounds)

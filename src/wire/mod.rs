@@ -4,26 +4,32 @@
 //! |---|---|---|---|
 //! | `Eager` | sender → receiver | the sender (for cancelling) | the message |
 //! | `EagerSync` | sender → receiver | the sender | the message; wants `Ack` |
-//! | `Announce` | sender → receiver | the sender | size, address or 0 |
+//! | `Announce` | sender → receiver | the sender | size, address or 0, place in the shared heap or 0 |
 //! | `Ack` | receiver → sender | the sender | – |
 //! | `Clear` | receiver → sender | the sender | the receiver's request |
 //! | `Chunk` | sender → receiver | the receiver | a piece of the message, in order |
 //! | `Halves` | receiver → sender | the sender | the receiver's request, address, where the second half begins, end |
 //! | `HalfDone` | sender → receiver | the receiver | 1, or 0 if the sender could not |
-//! | `Finish` | receiver → sender | the sender | – |
+//! | `Finish` | receiver → sender | the sender | how it was copied |
 //! | `Cancel` | sender → receiver | the sender | – |
 //! | `Train` | sender → receiver | the sender (for cancelling) | the size of a message whose pieces are the very next records |
 //! | `Piece` | sender → receiver | – | a piece of that message, in order |
 //! | `CancelReply` | receiver → sender | the sender | 1 if the message was still unmatched |
+//! | `Fill` | receiver → sender | the sender | the receiver's request, place of its buffer, size, turn of the shared copy or 0 for all by the sender |
+//! | `Filled` | sender → receiver | the receiver | bytes that the sender has copied there |
 //!
 //! Everything a peer wrote is checked once, in `Kind::of` and `Control::read` and where a request id is looked up.
 
 mod cma;
+mod plain;
 mod policy;
+pub mod share;
 
 pub(crate) use cma::{read_peer, write_peer};
+pub(crate) use plain::copy_run;
 pub use policy::measure_thresholds;
 pub(crate) use policy::{CopyEngine, CopyPolicy};
+pub use share::{Claims, Garbage, Split};
 
 /// Kinds of record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +48,8 @@ pub(crate) enum Kind {
     CancelReply,
     Train,
     Piece,
+    Fill,
+    Filled,
 }
 
 impl Kind {
@@ -62,6 +70,8 @@ impl Kind {
             11 => Self::CancelReply,
             12 => Self::Train,
             13 => Self::Piece,
+            14 => Self::Fill,
+            15 => Self::Filled,
             _ => return None,
         })
     }
@@ -112,7 +122,7 @@ mod tests {
     #[test]
     fn kinds_are_what_they_say_and_nothing_else() {
         for number in 0..=u8::MAX {
-            assert_eq!(Kind::of(number).map(|kind| kind as u8), (1..=13).contains(&number).then_some(number));
+            assert_eq!(Kind::of(number).map(|kind| kind as u8), (1..=15).contains(&number).then_some(number));
         }
     }
 }

@@ -1,18 +1,28 @@
-//! Memory that the library gives out (MPI 5.0 §9.2).
+//! Memory that the library gives out (MPI 5.0 §9.2): from `copy_direct_from` bytes on out of the job's shared heap, where every
+//! rank can copy from it and to it; else, and when that is exhausted, ordinary memory.
 
 use crate::abi::*;
+use crate::capi::process;
 use crate::capi::types::{MPI_Aint, MPI_Info};
+use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::job::Extent;
 use crate::{export, nonnull};
 use core::alloc::Layout;
 use core::ffi::c_void;
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
-/// What was given out and not yet freed, so that freeing anything else is an error and not a crash.
-static GIVEN: LazyLock<Mutex<HashMap<usize, Layout>>> = LazyLock::new(Mutex::default);
+/// What was given out.
+enum Given {
+    Ordinary(Layout),
+    Shared(Extent),
+}
 
-fn given() -> MutexGuard<'static, HashMap<usize, Layout>> {
+/// What was given out and not yet freed, so that freeing anything else is an error and not a crash.
+static GIVEN: LazyLock<Mutex<HashMap<usize, Given>>> = LazyLock::new(Mutex::default);
+
+fn given() -> MutexGuard<'static, HashMap<usize, Given>> {
     GIVEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -28,17 +38,38 @@ fn layout(size: MPI_Aint, info: MPI_Info) -> Result<Layout> {
         .map_err(|_| Error::NoMem(format!("MPI_Alloc_mem of {size} bytes")))
 }
 
+/// Takes memory that all ranks see. `None` for what is too small to be worth it, and if there is none.
+fn take_shared(engine: &Engine, layout: Layout) -> Option<Extent> {
+    if layout.size() < engine.config().direct_from() {
+        return None;
+    }
+    let job = engine.job();
+    let extent = job.heap().and_then(|heap| heap.take(job.segment(), layout.size(), layout.align()));
+    let counts = job.own_telemetry();
+    let count = if extent.is_some() { &counts.shared_allocations } else { &counts.ordinary_allocations };
+    count.add(1);
+    extent
+}
+
+fn take(layout: Layout) -> Result<(*mut u8, Given)> {
+    if let Some(extent) = take_shared(process::engine()?, layout) {
+        return Ok((extent.addr().as_ptr(), Given::Shared(extent)));
+    }
+    // SAFETY: the layout's size is at least 1.
+    let base = unsafe { std::alloc::alloc(layout) };
+    if base.is_null() {
+        return Err(Error::NoMem(format!("MPI_Alloc_mem of {} bytes", layout.size())));
+    }
+    Ok((base, Given::Ordinary(layout)))
+}
+
 export! {
     /// MPI 5.0 §9.2. Honours the hint `mpi_minimum_memory_alignment`.
     fn MPI_Alloc_mem(size: MPI_Aint, info: MPI_Info, baseptr: *mut c_void) raises(MPI_COMM_SELF) {
         let baseptr = nonnull!(baseptr)?;
         let layout = layout(size, info)?;
-        // SAFETY: the layout's size is at least 1.
-        let base = unsafe { std::alloc::alloc(layout) };
-        if base.is_null() {
-            return Err(Error::NoMem(format!("MPI_Alloc_mem of {} bytes", layout.size())));
-        }
-        given().insert(base as usize, layout);
+        let (base, what) = take(layout)?;
+        given().insert(base as usize, what);
         // SAFETY: not null; `baseptr` is declared `void *` and stands for the address of a pointer (MPI 5.0 §9.2).
         unsafe { *baseptr.cast::<*mut u8>() = base };
         Ok(())
@@ -46,9 +77,17 @@ export! {
 
     /// MPI 5.0 §9.2.
     fn MPI_Free_mem(base: *mut c_void) raises(MPI_COMM_SELF) {
-        let layout = given().remove(&(base as usize)).ok_or(Error::Code(MPI_ERR_BASE))?;
-        // SAFETY: the table says that it came from `MPI_Alloc_mem` with this layout, and has not been freed.
-        unsafe { std::alloc::dealloc(base.cast(), layout) };
+        let what = given().remove(&(base as usize)).ok_or(Error::Code(MPI_ERR_BASE))?;
+        match what {
+            // SAFETY: the table says that it came from `MPI_Alloc_mem` with this layout, and has not been freed.
+            Given::Ordinary(layout) => unsafe { std::alloc::dealloc(base.cast(), layout) },
+            Given::Shared(extent) => {
+                let job = process::engine()?.job();
+                if let Some(heap) = job.heap() {
+                    heap.give(job.segment(), &extent);
+                }
+            }
+        }
         Ok(())
     }
 }

@@ -1,0 +1,290 @@
+//! Large messages between buffers in the shared heap: one copy, by whoever sees both ends, or by both at once.
+//!
+//! | whose buffer lies in the heap | who copies |
+//! |---|---|
+//! | the sender's | the receiver, into any layout |
+//! | both | from `copy_share_from` bytes on both of them, by [`crate::wire::Claims`]; else the receiver |
+//! | the receiver's | the sender, from any layout, once it is told where to |
+//!
+//! What a peer says of a place is checked against the heap before it is used ([`crate::job::heap`], rule 3: a place inside of it is
+//! always memory); what lies there may be changed by anybody at any time, as the ring's bytes may.
+
+use super::inbox::corrupt;
+use super::observe::request_event;
+use super::outbox::{pack, unpack};
+use crate::config::CopyChoice;
+use crate::engine::Engine;
+use crate::error::Result;
+use crate::events::Event;
+use crate::job::Heap;
+use crate::job::telemetry::Protocol;
+use crate::request::{Body, Layout, Operation, Ref, Stage};
+use crate::ring::SHARED_WORD;
+use crate::sync::AtomicU64;
+use crate::wire::{Claims, Control, CopyEngine, Garbage, Kind, Split, copy_run};
+use core::ops::Range;
+
+/// Bytes after which the kernel maps the pages of a file together when one of them is read.
+const AROUND: usize = 64 << 10;
+
+impl Engine {
+    /// Where a send's buffer lies in the shared heap, if the message is to be copied from there; else 0.
+    #[inline]
+    pub(super) fn place_of_send(&self, body: &Body) -> u64 {
+        match self.job.heap_at_hand() {
+            Some(heap) if body.bytes >= self.config.direct_from() => {
+                if self.copies_straight() {
+                    place_of(heap, body, body.bytes)
+                } else {
+                    0
+                }
+            }
+            _ => 0,
+        }
+    }
+
+    fn copies_straight(&self) -> bool {
+        matches!(self.config.copy(), CopyChoice::Auto | CopyChoice::Direct)
+    }
+
+    /// The place that a peer's announcement names; 0 for none.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Error::Corrupt`] for one outside of the heap.
+    pub(super) fn check_place(&self, from: u32, place: u64, total: usize) -> Result<u64> {
+        if place == 0 {
+            return Ok(0);
+        }
+        match self.job.heap() {
+            Some(heap) if heap.at(place, total as u64).is_some() => Ok(place),
+            Some(_) => Err(corrupt(from, format!("{total} bytes at {place}, outside of the shared heap"))),
+            // Not to be mapped here: it goes another way.
+            None => Ok(0),
+        }
+    }
+
+    /// Begins to copy a message that was announced with `place`, straight, if that can be; `None` if not.
+    pub(super) fn accept_straight(&self, request: Ref, place: u64) -> Option<Result<()>> {
+        if !self.copies_straight() {
+            return None;
+        }
+        let heap = if place == 0 { self.job.heap_at_hand() } else { self.job.heap() }?;
+        // SAFETY: request rule 2: matched, so ours.
+        let body = unsafe { request.body() };
+        let total = body.total;
+        let own = if total >= self.config.direct_from() { place_of(heap, body, total) } else { 0 };
+        if place == 0 {
+            return (own != 0).then(|| self.ask_to_fill(request, own));
+        }
+        let from = heap.at(place, total as u64)?.as_ptr();
+        // With several threads another one may be told of the sender's part while we copy ours: two owners of one body.
+        if own != 0 && total >= self.config.share_from() && !self.shared {
+            Some(self.share_copy(request, from, own))
+        } else {
+            Some(self.copy_from_heap(request, from))
+        }
+    }
+
+    fn copy_from_heap(&self, request: Ref, from: *const u8) -> Result<()> {
+        // SAFETY: request rule 2, as in `accept_straight`.
+        let body = unsafe { request.body() };
+        tell(request, Event::ReqXferBegin);
+        self.note_copy(Event::CopyBegin, request, body, CopyEngine::Direct, body.total);
+        if matches!(body.layout, Layout::Bytes) {
+            // SAFETY: `total` bytes from `from` on are in the heap (checked), which stays mapped; our buffer is valid until the
+            // request completes, and they fit it (checked).
+            unsafe { copy_run(from, body.addr, body.total) };
+        } else {
+            // SAFETY: as above.
+            unsafe { unpack(body, 0, core::slice::from_raw_parts(from, body.total)) };
+        }
+        self.note_copy(Event::CopyEnd, request, body, CopyEngine::Direct, body.total);
+        self.receive_copied(request, Protocol::Direct)
+    }
+
+    /// What is still to be taken of a message that `from` sends to `to`, both at work on it.
+    fn claims(&self, from: u32, to: u32) -> Claims<'_> {
+        let ring = self.job.ring(from, to).control;
+        // SAFETY: the word lies in the ring's control, aligned, and is an atomic to all; the ring's memory was taken before the
+        // announcement went through it, and the job's memory lives as long as the engine.
+        Claims::over(unsafe { &*ring.add(SHARED_WORD).cast::<AtomicU64>() })
+    }
+
+    fn share_copy(&self, request: Ref, from: *const u8, own: u64) -> Result<()> {
+        // SAFETY: request rule 2, as in `accept_straight`.
+        let body = unsafe { request.body() };
+        let (world, total, split) = (body.world, body.total, Split::of(body.total));
+        let claims = self.claims(world, self.rank);
+        let (turn, first) = claims.open(split);
+        body.stage = Stage::Filling;
+        let words = [u64::from(request.id()), own, total as u64, u64::from(turn)];
+        self.answer(world, Kind::Fill, body.remote, Control(words))?;
+        tell(request, Event::ReqXferBegin);
+        self.note_copy(Event::CopyBegin, request, body, CopyEngine::Direct, total);
+        // SAFETY: `total` bytes from `from` on are in the heap (checked), our buffer is valid until the request completes, and
+        // they fit it (checked); parts lie within them.
+        let copy = |part: Range<usize>| unsafe { copy_part(from, body.addr, part) };
+        let moved = copy_parts(Ok(Some(first)), || claims.take_low(turn, split), copy);
+        let moved = moved.map_err(|Garbage| corrupt(world, spoiled(total)))?;
+        body.moved = moved;
+        self.note_copy(Event::CopyEnd, request, body, CopyEngine::Direct, moved);
+        // If the sender has taken a part, it says when it is done.
+        if moved == total { self.receive_copied(request, Protocol::Direct) } else { Ok(()) }
+    }
+
+    /// Has the sender copy all of it to our buffer.
+    fn ask_to_fill(&self, request: Ref, own: u64) -> Result<()> {
+        // SAFETY: request rule 2, as in `accept_straight`.
+        let body = unsafe { request.body() };
+        body.stage = Stage::Filling;
+        let words = [u64::from(request.id()), own, body.total as u64, 0];
+        self.answer(body.world, Kind::Fill, body.remote, Control(words))
+    }
+
+    /// The receiver wants us to copy: all of it (turn 0), or what we take of it.
+    pub(super) fn on_fill(&self, from: u32, id: u32, control: Control) -> Result<()> {
+        let request = self.own_send(from, id, |stage| stage == Stage::Announced)?;
+        // SAFETY: request rule 2: awaits the peer, so it belongs to progress.
+        let body = unsafe { request.body() };
+        let [remote, place, end, turn] = control.0;
+        let remote = remote as u32;
+        let Some(heap) = self.job.heap() else {
+            return self.answer(from, Kind::Filled, remote, Control::default());
+        };
+        let to = heap.at(place, end).filter(|_| end == body.bytes as u64);
+        let Some(to) = to else {
+            return Err(corrupt(
+                from,
+                format!(
+                    "a copy of {end} bytes to {place} of the shared heap, of a message of {}",
+                    body.bytes
+                ),
+            ));
+        };
+        if turn == 0 {
+            return self.fill(request, remote, to.as_ptr());
+        }
+        if place_of(heap, body, body.bytes) == 0 {
+            return Err(corrupt(from, "a shared copy of a buffer outside of the shared heap".into()));
+        }
+        self.fill_parts(request, remote, to.as_ptr(), turn as u32)
+    }
+
+    fn fill(&self, request: Ref, remote: u32, to: *mut u8) -> Result<()> {
+        // SAFETY: request rule 2, as in `on_fill`.
+        let body = unsafe { request.body() };
+        let (world, bytes) = (body.world, body.bytes);
+        tell(request, Event::ReqXferBegin);
+        self.note_copy(Event::CopyBegin, request, body, CopyEngine::Direct, bytes);
+        map_around(to, 0..bytes);
+        if matches!(body.layout, Layout::Bytes) {
+            // SAFETY: the user's buffer is valid until the request completes; as many bytes at `to` are in the heap (checked),
+            // and the receiver asked for them there.
+            unsafe { copy_run(body.addr, to, bytes) };
+        } else {
+            // SAFETY: as above.
+            unsafe { pack(body, 0, core::slice::from_raw_parts_mut(to, bytes)) };
+        }
+        self.note_copy(Event::CopyEnd, request, body, CopyEngine::Direct, bytes);
+        self.send_copied(request, Protocol::Direct);
+        self.answer(world, Kind::Filled, remote, Control([bytes as u64, 0, 0, 0]))
+    }
+
+    fn fill_parts(&self, request: Ref, remote: u32, to: *mut u8, turn: u32) -> Result<()> {
+        // SAFETY: request rule 2, as in `on_fill`.
+        let body = unsafe { request.body() };
+        let (world, split) = (body.world, Split::of(body.bytes));
+        let claims = self.claims(self.rank, world);
+        let garbage = |Garbage| corrupt(world, spoiled(body.bytes));
+        let Some(first) = claims.take_high(turn, split).map_err(garbage)? else {
+            // The receiver was faster; it says when it is done.
+            return Ok(());
+        };
+        tell(request, Event::ReqXferBegin);
+        self.note_copy(Event::CopyBegin, request, body, CopyEngine::Direct, body.bytes);
+        let copy = |part: Range<usize>| {
+            map_around(to, part.clone());
+            // SAFETY: the user's buffer is valid until the request completes; as many bytes at `to` are in the heap (checked);
+            // parts lie within them, and this one is ours (share rule 2).
+            unsafe { copy_part(body.addr, to, part) };
+        };
+        let moved = copy_parts(Ok(Some(first)), || claims.take_high(turn, split), copy).map_err(garbage)?;
+        self.note_copy(Event::CopyEnd, request, body, CopyEngine::Direct, moved);
+        body.stage = Stage::AwaitsFinish;
+        self.answer(world, Kind::Filled, remote, Control([moved as u64, 0, 0, 0]))
+    }
+
+    /// The sender has copied what it took of a message, or all of it.
+    pub(super) fn on_filled(&self, from: u32, id: u32, control: Control) -> Result<()> {
+        let request = self.own_request(from, id, Operation::Receive, |stage| stage == Stage::Filling)?;
+        // SAFETY: request rule 2: awaits the peer, so it belongs to progress.
+        let body = unsafe { request.body() };
+        let [bytes, ..] = control.0;
+        if body.moved == 0 && bytes == 0 {
+            // It cannot map the heap.
+            return self.ask_for_chunks(request);
+        }
+        let missing = body.total - body.moved;
+        if bytes != missing as u64 {
+            return Err(corrupt(from, format!("a copy of {bytes} bytes where {missing} are missing")));
+        }
+        if body.moved != 0 {
+            return self.receive_copied(request, Protocol::Direct);
+        }
+        // The sender copied by itself and needs no answer: begin and end are seen here at one moment.
+        tell(request, Event::ReqXferBegin);
+        tell(request, Event::ReqXferEnd);
+        self.count_received(Protocol::Direct, body.total, self.shared);
+        self.finish_receive(request, body.total);
+        Ok(())
+    }
+}
+
+/// Raises an event of an active request.
+fn tell(request: Ref, event: Event) {
+    // SAFETY: request rule 2: whoever tells has it; it is active, so it counts as pending on its channel.
+    let channel = unsafe { request.body().channel.expect("an active request has a channel").as_ref() };
+    request_event(channel, request, event);
+}
+
+/// Where the first `len` bytes of a buffer lie in the heap; 0 if not all of them do, or they are not one run.
+fn place_of(heap: &Heap, body: &Body, len: usize) -> u64 {
+    let place = matches!(body.layout, Layout::Bytes).then(|| heap.place_of(body.addr, len));
+    place.flatten().unwrap_or(0)
+}
+
+/// Copies part after part until none is left. Bytes copied.
+fn copy_parts(
+    first: Result<Option<Range<usize>>, Garbage>,
+    next: impl Fn() -> Result<Option<Range<usize>>, Garbage>,
+    copy: impl Fn(Range<usize>),
+) -> Result<usize, Garbage> {
+    let (mut moved, mut part) = (0, first?);
+    while let Some(range) = part {
+        moved += range.len();
+        copy(range);
+        part = next()?;
+    }
+    Ok(moved)
+}
+
+/// # Safety
+///
+/// The part lies in what is valid for reads from `from` on, and for writes from `to` on.
+unsafe fn copy_part(from: *const u8, to: *mut u8, part: Range<usize>) {
+    // SAFETY: the caller's promise.
+    unsafe { copy_run(from.add(part.start), to.add(part.start), part.len()) };
+}
+
+/// Has the kernel map the pages of a part before they are written: sixteen at a time, which it does only if they are read.
+fn map_around(to: *mut u8, part: Range<usize>) {
+    for at in part.step_by(AROUND) {
+        // SAFETY: within the part of the heap that is about to be written.
+        unsafe { to.add(at).read_volatile() };
+    }
+}
+
+fn spoiled(total: usize) -> String {
+    format!("what is left of a shared copy of {total} bytes makes no sense")
+}
