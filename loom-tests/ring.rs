@@ -7,7 +7,7 @@
 //! Time:  about a second on two cores, all models together.
 //!
 //! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time):
-//! Release of `Producer::commit` and Acquire of `Consumer::poll_if` (edge 1); Release of the heads in `Consumer::publish`
+//! Release of `Producer::commit`, Acquire of `Consumer::poll_if` and of `Consumer::run` (edge 1); Release of the heads in `Consumer::publish`
 //! and Acquire of them in `Producer::cell_free` and `Producer::bulk_free` (edge 2).
 #![cfg(perusal_loom)]
 
@@ -57,6 +57,26 @@ fn pass(lens: &'static [usize]) {
     pass_with(2, 2, lens);
 }
 
+/// As [`poll_all`] of inline records, as many at a time as are there.
+fn run_all(consumer: &mut Consumer<HeapRing>, lens: &[usize]) {
+    let mut next = 0;
+    while next < lens.len() {
+        let taken = consumer.run(lens.len() - next, |seen, data| {
+            assert_eq!(*seen, header(next as u32), "the envelope is whole and in order");
+            assert!(
+                data.len() == lens[next] && data.iter().all(|&byte| byte == next as u8 + 1),
+                "so is the payload"
+            );
+            next += 1;
+            true
+        });
+        consumer.publish();
+        if taken == 0 {
+            thread::yield_now();
+        }
+    }
+}
+
 fn pass_with(preemptions: usize, cells: usize, lens: &'static [usize]) {
     model(preemptions, move || {
         let ring = HeapRing::new(cells, 256);
@@ -70,6 +90,18 @@ fn pass_with(preemptions: usize, cells: usize, lens: &'static [usize]) {
 #[test]
 fn small_records_wrap_around_the_cells() {
     pass(&[8, 0, 40]);
+}
+
+#[test]
+fn small_records_are_taken_as_a_run() {
+    model(2, || {
+        let lens = &[8, 0, 40];
+        let ring = HeapRing::new(2, 256);
+        let mut producer = Producer::new(ring.clone());
+        let sender = thread::spawn(move || push_all(&mut producer, lens));
+        run_all(&mut Consumer::new(ring), lens);
+        sender.join().expect("the sender");
+    });
 }
 
 #[test]

@@ -20,45 +20,51 @@ fn pattern(byte: u8) -> Pattern {
     Pattern { source: (byte & 0x40 == 0).then_some(source), tag: (byte & 0x80 == 0).then_some(tag) }
 }
 
-/// A queue, its oracle, and the tickets that were given, void ones included.
-struct Pair<Q, I> {
+/// A queue, its oracle, and what names the entries that were made (`N`), void ones included.
+struct Pair<Q, I, N> {
     queue: Q,
     naive: Naive<I, u32>,
-    tickets: Vec<(Ticket, u64)>,
+    tickets: Vec<(N, u64)>,
 }
 
-impl<Q: Default, I> Default for Pair<Q, I> {
+type PostedPair = Pair<Posted<u32>, Pattern, (Pattern, u32)>;
+type UnexpectedPair = Pair<Unexpected<u32>, Envelope, Ticket>;
+
+impl<Q: Default, I, N> Default for Pair<Q, I, N> {
     fn default() -> Self {
         Self { queue: Q::default(), naive: Naive::default(), tickets: Vec::new() }
     }
 }
 
-impl<Q, I> Pair<Q, I> {
-    fn ticket(&self, byte: u8) -> Option<(Ticket, u64)> {
+impl<Q, I, N: Copy> Pair<Q, I, N> {
+    fn ticket(&self, byte: u8) -> Option<(N, u64)> {
         let at = usize::from(byte).checked_rem(self.tickets.len())?;
         // From the youngest back: those are the likeliest to be still there.
         self.tickets.iter().rev().nth(at).copied()
     }
 }
 
-fn on_posted(pair: &mut Pair<Posted<u32>, Pattern>, operation: u8, byte: u8, serial: u32) {
+fn on_posted(pair: &mut PostedPair, operation: u8, byte: u8, serial: u32) {
     match operation & 3 {
         0 => {
-            let ticket = pair.queue.insert(pattern(byte), serial);
-            pair.tickets.push((ticket, pair.naive.insert(pattern(byte), serial)));
+            pair.queue.insert(pattern(byte), serial);
+            pair.tickets.push(((pattern(byte), serial), pair.naive.insert(pattern(byte), serial)));
         }
         1 | 2 => {
-            let found = pair.queue.take(&envelope(byte));
-            assert_eq!(found, pair.naive.take_for(&envelope(byte)));
+            let counted = operation & 3 == 1;
+            let queue = &mut pair.queue;
+            let found =
+                if counted { queue.take(&envelope(byte)) } else { queue.take_uncounted(&envelope(byte)) };
+            assert_eq!(found, pair.naive.take_for(&envelope(byte)).map(|(_, value)| value));
         }
         _ => {
-            let Some((ticket, name)) = pair.ticket(byte) else { return };
-            assert_eq!(pair.queue.remove(ticket), pair.naive.remove(name));
+            let Some(((pattern, value), name)) = pair.ticket(byte) else { return };
+            assert_eq!(pair.queue.remove(&pattern, value), pair.naive.remove(name).is_some());
         }
     }
 }
 
-fn on_unexpected(pair: &mut Pair<Unexpected<u32>, Envelope>, operation: u8, byte: u8, serial: u32) {
+fn on_unexpected(pair: &mut UnexpectedPair, operation: u8, byte: u8, serial: u32) {
     match operation & 3 {
         0 => {
             let ticket = pair.queue.insert(envelope(byte), serial);
@@ -85,8 +91,8 @@ fn on_unexpected(pair: &mut Pair<Unexpected<u32>, Envelope>, operation: u8, byte
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    let mut posted = Pair::<Posted<u32>, Pattern>::default();
-    let mut unexpected = Pair::<Unexpected<u32>, Envelope>::default();
+    let mut posted = PostedPair::default();
+    let mut unexpected = UnexpectedPair::default();
     let mut serial = 0;
     for step in bytes.chunks_exact(2) {
         let (operation, byte) = (step[0], step[1]);
@@ -101,6 +107,6 @@ fuzz_target!(|bytes: &[u8]| {
         assert_eq!(posted.queue.len(), posted.naive.len());
         assert_eq!(unexpected.queue.len(), unexpected.naive.len());
     }
-    assert!(posted.queue.iter().eq(posted.naive.iter()));
+    assert!(posted.queue.iter().eq(posted.naive.iter().map(|(_, &value)| value)));
     assert!(unexpected.queue.iter().eq(unexpected.naive.iter()));
 });

@@ -85,8 +85,8 @@ pub fn find(engine: &Engine, handle: usize) -> Result<Named> {
     if let Some(task) = handle.checked_sub(TASK_OFFSET).and_then(|handle| TASKS.get(handle)) {
         return Ok(Named::Task(task));
     }
-    let id = u32::try_from(handle).ok();
-    id.and_then(|id| engine.request(id))
+    engine
+        .request(handle)
         .map(Named::Message)
         .ok_or(Error::Request("no such request, or it has been completed or freed"))
 }

@@ -206,15 +206,26 @@ impl Engine {
     }
 
     /// The request of that name, if it is alive.
-    #[inline]
+    #[inline(always)]
     #[must_use]
-    pub fn request(&self, id: u32) -> Option<Ref> {
+    pub fn request(&self, id: usize) -> Option<Ref> {
         self.requests.get(id)
     }
 
     /// Gives a request's slot back (request rule 4: to be called once).
-    #[inline(always)]
+    #[inline]
     pub(crate) fn release_request(&self, request: Ref) {
+        // SAFETY: request rule 2: the request is over, or was never activated, and we are told to release it.
+        let body = unsafe { request.body() };
+        if body.owns() {
+            body.shed();
+        }
+        self.release_plain(request);
+    }
+
+    /// As [`Self::release_request`], of one that owns nothing.
+    #[inline(always)]
+    pub(crate) fn release_plain(&self, request: Ref) {
         if self.shared { self.release_shared(request) } else { self.release_in::<false>(request) }
     }
 
@@ -225,12 +236,9 @@ impl Engine {
 
     #[inline(always)]
     fn release_in<const SHARED: bool>(&self, request: Ref) {
-        // SAFETY: request rule 2: the request is over, or was never activated, and we are told to release it.
+        // SAFETY: as in `release_request`.
         let body = unsafe { request.body() };
         let channel = body.channel.take();
-        if body.owns() {
-            body.shed();
-        }
         self.requests.release(request, SHARED);
         if let Some(channel) = channel {
             // SAFETY: the request was counted as pending on the channel until now, so the channel is there.

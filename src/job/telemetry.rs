@@ -97,8 +97,17 @@ impl Length {
             // Relaxed: a sample. Counted by one instruction, so that no step is lost; an extreme that lasts for an instant may be.
             let before = self.now.0.fetch_add(by.cast_unsigned(), Ordering::Relaxed);
             self.extremes(before.wrapping_add_signed(by));
-        } else {
-            self.set(self.now.get().wrapping_add_signed(by));
+            return;
+        }
+        let entries = self.now.get().wrapping_add_signed(by);
+        self.now.set(entries);
+        // What grows cannot become the least.
+        if by > 0 {
+            if entries > self.most.get() {
+                self.rise(entries);
+            }
+        } else if entries < self.least.get() {
+            self.least.set(entries);
         }
     }
 
@@ -362,12 +371,12 @@ impl Telemetry {
         counts.sent_bytes[protocol as usize].add(bytes as u64);
     }
 
-    /// Counts a message received. `shared`: several threads may do so at once.
+    /// Counts messages received, which had `bytes` bytes in all. `shared`: several threads may do so at once.
     #[inline(always)]
-    pub fn count_received(&self, protocol: Protocol, bytes: usize, shared: bool) {
+    pub fn count_received(&self, protocol: Protocol, messages: u64, bytes: u64, shared: bool) {
         let counts = self.counts(shared);
-        counts.received[protocol as usize].add(1);
-        counts.received_bytes[protocol as usize].add(bytes as u64);
+        counts.received[protocol as usize].add(messages);
+        counts.received_bytes[protocol as usize].add(bytes);
     }
 
     /// The sum of `part` over all threads.

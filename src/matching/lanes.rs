@@ -15,23 +15,24 @@ const GROUP: usize = 4;
 
 const _: () = assert!(ROOM == u64::BITS as usize && ROOM.is_multiple_of(GROUP) && TURN_BACK * 2 <= ROOM);
 
-/// Up to [`ROOM`] keys `E` and the slab index of each one's entry.
+/// Up to [`ROOM`] keys `E`, and what each is for: the slab index of its entry, or the payload itself.
 #[derive(Debug)]
 #[repr(C, align(64))]
-pub(super) struct Lanes<E> {
+pub(super) struct Lanes<E, V = u32> {
     keys: [E; ROOM],
-    slots: [u32; ROOM],
+    slots: [V; ROOM],
     live: u64,
+    /// Where the next key goes: behind the youngest that lives, or that lived when this was last looked after.
     end: u32,
     /// Keys that it takes: at most [`ROOM`], so that a new queue may be told to turn deep sooner.
     room: u32,
 }
 
-impl<E: Copy + Default> Lanes<E> {
+impl<E: Copy + Default, V: Copy + Default + PartialEq> Lanes<E, V> {
     /// Lanes for `room` keys, from twice [`TURN_BACK`] to [`ROOM`].
     pub fn new(room: usize) -> Self {
         let room = room.clamp(2 * TURN_BACK, ROOM) as u32;
-        Self { keys: [E::default(); ROOM], slots: [0; ROOM], live: 0, end: 0, room }
+        Self { keys: [E::default(); ROOM], slots: [V::default(); ROOM], live: 0, end: 0, room }
     }
 
     #[inline]
@@ -40,9 +41,9 @@ impl<E: Copy + Default> Lanes<E> {
     }
 
     /// Adds a key as the youngest; false if there is no room.
-    #[inline]
-    pub fn push(&mut self, key: E, slot: u32) -> bool {
-        if self.end == self.room && !self.close_ranks() {
+    #[inline(always)]
+    pub fn push(&mut self, key: E, slot: V) -> bool {
+        if self.end == self.room && !self.make_room() {
             return false;
         }
         let lane = self.end as usize;
@@ -53,10 +54,14 @@ impl<E: Copy + Default> Lanes<E> {
         true
     }
 
-    /// Removes the holes; false if too few are there for that to pay.
+    /// Finds room behind the youngest that lives, or removes the holes; false if too few are there for that to pay.
     #[cold]
     #[inline(never)]
-    fn close_ranks(&mut self) -> bool {
+    fn make_room(&mut self) -> bool {
+        self.end = u64::BITS - self.live.leading_zeros();
+        if self.end < self.room {
+            return true;
+        }
         if self.len() > self.room as usize / 2 {
             return false;
         }
@@ -74,20 +79,26 @@ impl<E: Copy + Default> Lanes<E> {
     /// The lane of the oldest key that `matches`.
     #[inline(always)]
     pub fn oldest(&self, matches: impl Fn(&E) -> bool) -> Option<u32> {
+        match self.first(&matches) {
+            Ok(lane) => Some(lane),
+            Err(0) => None,
+            Err(others) => self.oldest_of(others, matches),
+        }
+    }
+
+    /// The lane of the oldest key of all if it `matches`, else those of the others, a bit each.
+    #[inline(always)]
+    pub fn first(&self, matches: impl Fn(&E) -> bool) -> Result<u32, u64> {
         if self.live == 0 {
-            return None;
+            return Err(0);
         }
         let first = self.live.trailing_zeros();
-        if matches(&self.keys[first as usize % ROOM]) {
-            return Some(first);
-        }
-        let others = self.live & (self.live - 1);
-        if others == 0 { None } else { self.oldest_of(others, matches) }
+        if matches(&self.keys[first as usize % ROOM]) { Ok(first) } else { Err(self.live & (self.live - 1)) }
     }
 
     /// As [`oldest`](Self::oldest) among the lanes set in `among`.
     #[inline(always)]
-    fn oldest_of(&self, among: u64, matches: impl Fn(&E) -> bool) -> Option<u32> {
+    pub fn oldest_of(&self, among: u64, matches: impl Fn(&E) -> bool) -> Option<u32> {
         let skip = among.trailing_zeros() as usize / GROUP;
         for (group, keys) in self.keys.chunks_exact(GROUP).enumerate().skip(skip) {
             let base = group * GROUP;
@@ -115,23 +126,30 @@ impl<E: Copy + Default> Lanes<E> {
         }
     }
 
-    /// The slab index of a living lane.
-    #[inline]
-    pub fn slot(&self, lane: u32) -> u32 {
+    /// What a living lane is for.
+    #[inline(always)]
+    pub fn slot(&self, lane: u32) -> V {
         self.slots[lane as usize % ROOM]
     }
 
-    /// Takes a lane out and gives the slab index it had.
+    /// The key of a living lane.
     #[inline]
-    pub fn vacate(&mut self, lane: u32) -> u32 {
+    pub fn key(&self, lane: u32) -> E {
+        self.keys[lane as usize % ROOM]
+    }
+
+    /// Takes a lane out and gives what it was for.
+    #[inline(always)]
+    pub fn vacate(&mut self, lane: u32) -> V {
         self.live &= !(1 << (lane % 64));
-        // Behind the youngest that lives.
-        self.end = u64::BITS - self.live.leading_zeros();
+        if self.live == 0 {
+            self.end = 0;
+        }
         self.slot(lane)
     }
 
-    /// The lane of an entry that is in the short form.
-    pub fn lane_of(&self, slot: u32) -> Option<u32> {
+    /// The lane of what is in the short form.
+    pub fn lane_of(&self, slot: V) -> Option<u32> {
         bits(self.live).find(|&lane| self.slot(lane) == slot)
     }
 
@@ -203,7 +221,7 @@ mod tests {
 
     #[test]
     fn lanes_for_fewer_keys_are_full_sooner() {
-        let mut lanes = Lanes::new(16);
+        let mut lanes = Lanes::<u64>::new(16);
         assert!((0..16).all(|i| lanes.push(u64::from(i), i)));
         assert!(!lanes.push(16, 16));
         (0..8).for_each(|lane| _ = lanes.vacate(lane));

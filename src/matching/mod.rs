@@ -7,7 +7,9 @@
 //! What comes in: an [`Envelope`] (a message's source and tag) or a [`Pattern`] (what a receive asks for) with
 //! a payload `T` that is never looked at. What goes out: the oldest match, always.
 //!
-//! Each queue has two forms over one slab of entries, so that tickets and payloads outlive a change of form:
+//! Each queue has two forms. Unexpected messages keep their payloads in one slab of entries below both, so that tickets outlive a
+//! change of form; of posted receives, whose payload is a name, the short form holds the name itself, and only the deep one
+//! makes entries.
 //!
 //! - **short** (`lanes`): the keys stand side by side in a few cache lines, with one bit for each that is alive;
 //!   the oldest is tried first, the others four at a time without a branch. Nothing is hashed or allocated.

@@ -3,25 +3,27 @@
 use super::classes::Classes;
 use super::lanes::{Lanes, ROOM, TURN_BACK};
 use super::pattern::{Key, Pattern, Select, agree};
-use super::slab::{List, NIL, Slab, Ticket};
+use super::slab::{List, NIL, Slab};
 
 type WordOf<P> = <<P as Select>::Key as Key>::Word;
+/// Value and care of a pattern: all of it that is ever looked at.
+type Wants<P> = (WordOf<P>, WordOf<P>);
 
 /// Links of an entry: in the bin of its pattern's class (or among the odd ones), and in order of age.
 const BIN: usize = 0;
 const ORDER: usize = 1;
 
-/// The queue of posted receives of one context id.
+/// The queue of posted receives of one context id. Its payloads `T` are names: small, and each in the queue once.
 #[derive(Debug)]
 pub struct Posted<T, P: Select = Pattern> {
-    /// Value and care of each pattern while the queue is short.
-    lanes: Lanes<(WordOf<P>, WordOf<P>)>,
+    /// All there is while the queue is short: no entry is made in the slab. `None` in a lane that does not live.
+    lanes: Lanes<Wants<P>, Option<T>>,
     deep: bool,
     len: usize,
     /// Entries that the last search of the deep form compared, and living lanes that one of the short form met.
     attempts: usize,
     met: u64,
-    slab: Slab<P, T, 2>,
+    slab: Slab<Wants<P>, T, 2>,
     classes: Classes<P::Key>,
     /// Patterns of no class, walked in order; MPI has none.
     odd: List,
@@ -29,14 +31,14 @@ pub struct Posted<T, P: Select = Pattern> {
     next_seq: u64,
 }
 
-impl<T, P: Select> Default for Posted<T, P> {
+impl<T: Copy + PartialEq, P: Select> Default for Posted<T, P> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<T, P: Select> Posted<T, P> {
-    /// An empty queue; memory is taken at the first insertion.
+impl<T: Copy + PartialEq, P: Select> Posted<T, P> {
+    /// An empty queue; memory is taken at the first insertion into a deep one.
     #[must_use]
     pub fn new() -> Self {
         Self::with_short(ROOM)
@@ -89,65 +91,91 @@ impl<T, P: Select> Posted<T, P> {
     }
 
     /// Posts a receive as the youngest.
-    #[inline]
-    pub fn insert(&mut self, pattern: P, value: T) -> Ticket {
-        let index = self.slab.insert(pattern, value);
+    #[inline(always)]
+    pub fn insert(&mut self, pattern: P, value: T) {
+        let wants = (pattern.value(), pattern.care());
         self.len += 1;
-        if self.deep || !self.lanes.push((pattern.value(), pattern.care()), index) {
-            self.insert_deep(index);
+        if self.deep || !self.lanes.push(wants, Some(value)) {
+            self.insert_deep(wants, value);
         }
-        self.slab.ticket(index)
     }
 
     /// Takes the oldest receive that takes this message.
     #[inline]
-    pub fn take(&mut self, envelope: &P::Key) -> Option<(P, T)> {
+    pub fn take(&mut self, envelope: &P::Key) -> Option<T> {
         let word = envelope.word();
         if self.deep {
             return self.take_deep(word);
         }
         let lane = self.lanes.oldest(|&(value, care)| agree(word, value, care));
         (self.attempts, self.met) = (0, self.lanes.met(lane));
-        let index = self.lanes.vacate(lane?);
-        self.len -= 1;
-        Some(self.slab.remove(index))
+        self.take_lane(lane?)
     }
 
-    /// Takes out the receive that the ticket was given for, if it still waits.
-    pub fn remove(&mut self, ticket: Ticket) -> Option<T> {
-        let index = self.slab.resolve(ticket)?;
+    /// As [`take`](Self::take) where nobody asks for [`last_attempts`](Self::last_attempts): quickest if the oldest of all takes
+    /// the message.
+    #[inline(always)]
+    pub fn take_uncounted(&mut self, envelope: &P::Key) -> Option<T> {
+        let word = envelope.word();
         if self.deep {
-            return Some(self.remove_deep(index).1);
+            return self.take_deep(word);
         }
-        let lane = self.lanes.lane_of(index)?;
-        self.lanes.vacate(lane);
-        self.len -= 1;
-        Some(self.slab.remove(index).1)
-    }
-
-    /// The payload of a receive that still waits.
-    pub fn get_mut(&mut self, ticket: Ticket) -> Option<&mut T> {
-        self.slab.get_mut(ticket)
-    }
-
-    /// Every receive, oldest first.
-    pub fn iter(&self) -> impl Iterator<Item = (&P, &T)> {
-        let short = self.lanes.lanes().map(|lane| self.lanes.slot(lane));
-        short.chain(self.ordered()).map(|index| self.slab.entry(index))
-    }
-
-    /// Slab indices of the deep form, oldest first.
-    fn ordered(&self) -> impl Iterator<Item = u32> {
-        let live = |index: u32| (index != NIL).then_some(index);
-        core::iter::successors(live(self.order.head), move |&at| live(self.slab[at].links[ORDER].next))
+        match self.lanes.first(|&(value, care)| agree(word, value, care)) {
+            Ok(lane) => self.take_lane(lane),
+            Err(0) => None,
+            Err(others) => self.take_other(others, word),
+        }
     }
 
     #[inline(never)]
-    fn insert_deep(&mut self, index: u32) {
+    fn take_other(&mut self, others: u64, word: WordOf<P>) -> Option<T> {
+        let lane = self.lanes.oldest_of(others, |&(value, care)| agree(word, value, care))?;
+        self.take_lane(lane)
+    }
+
+    #[inline(always)]
+    fn take_lane(&mut self, lane: u32) -> Option<T> {
+        self.len -= 1;
+        self.lanes.vacate(lane)
+    }
+
+    /// Takes out the receive that was posted with this pattern and payload; false if it is not there. In the deep form this
+    /// walks the receives of the same pattern.
+    pub fn remove(&mut self, pattern: &P, value: T) -> bool {
+        if self.deep {
+            let index = self.find_in_bin((pattern.value(), pattern.care()), value);
+            return index.map(|index| self.remove_deep(index)).is_some();
+        }
+        let lane = self.lanes.lanes().find(|&lane| self.lanes.slot(lane) == Some(value));
+        lane.map(|lane| self.take_lane(lane)).is_some()
+    }
+
+    fn find_in_bin(&self, (word, care): Wants<P>, value: T) -> Option<u32> {
+        let list = match Classes::<P::Key>::of(care) {
+            Some(class) => self.classes.list(class, word),
+            None => self.odd,
+        };
+        self.listed(list, BIN).find(|&index| *self.slab.entry(index).1 == value)
+    }
+
+    /// Every receive, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = T> {
+        let short = self.lanes.lanes().filter_map(|lane| self.lanes.slot(lane));
+        short.chain(self.listed(self.order, ORDER).map(|index| *self.slab.entry(index).1))
+    }
+
+    /// Slab indices of a list, oldest first.
+    fn listed(&self, list: List, link: usize) -> impl Iterator<Item = u32> {
+        let live = |index: u32| (index != NIL).then_some(index);
+        core::iter::successors(live(list.head), move |&at| live(self.slab[at].links[link].next))
+    }
+
+    #[inline(never)]
+    fn insert_deep(&mut self, wants: Wants<P>, value: T) {
         if !self.deep {
             self.turn_deep();
         }
-        self.link(index);
+        self.link(wants, value);
     }
 
     /// Moves what is in the lanes into the lists (rule M1).
@@ -155,7 +183,9 @@ impl<T, P: Select> Posted<T, P> {
     fn turn_deep(&mut self) {
         self.deep = true;
         for lane in self.lanes.lanes() {
-            self.link(self.lanes.slot(lane));
+            if let Some(value) = self.lanes.slot(lane) {
+                self.link(self.lanes.key(lane), value);
+            }
         }
         self.lanes.clear();
     }
@@ -166,52 +196,52 @@ impl<T, P: Select> Posted<T, P> {
     fn turn_short(&mut self) {
         self.deep = false;
         while self.order.head != NIL {
-            let index = self.order.head;
-            self.unlink(index);
-            let pattern = self.slab[index].item;
-            let fits = self.lanes.push((pattern.value(), pattern.care()), index);
+            let (wants, value) = self.unlink(self.order.head);
+            let fits = self.lanes.push(wants, Some(value));
             debug_assert!(fits, "TURN_BACK entries fit into the lanes");
         }
     }
 
-    fn link(&mut self, index: u32) {
-        let pattern = self.slab[index].item;
+    /// Makes an entry, the youngest of its lists.
+    fn link(&mut self, wants: Wants<P>, value: T) {
+        let index = self.slab.insert(wants, value);
         self.slab[index].seq = self.next_seq;
         self.next_seq += 1;
         self.order.push(&mut self.slab, ORDER, index);
-        match Classes::<P::Key>::of(pattern.care()) {
-            Some(class) => self.classes.push(&mut self.slab, class, BIN, pattern.value(), index),
+        match Classes::<P::Key>::of(wants.1) {
+            Some(class) => self.classes.push(&mut self.slab, class, BIN, wants.0, index),
             None => self.odd.push(&mut self.slab, BIN, index),
         }
     }
 
-    fn unlink(&mut self, index: u32) {
-        let pattern = self.slab[index].item;
+    /// Takes an entry out of its lists and frees it.
+    fn unlink(&mut self, index: u32) -> (Wants<P>, T) {
+        let (word, care) = self.slab[index].item;
         let gap = self.slab.bridge(ORDER, index);
         self.order.close(gap);
-        match Classes::<P::Key>::of(pattern.care()) {
-            Some(class) => self.classes.detach(&mut self.slab, class, BIN, pattern.value(), index),
+        match Classes::<P::Key>::of(care) {
+            Some(class) => self.classes.detach(&mut self.slab, class, BIN, word, index),
             None => {
                 let gap = self.slab.bridge(BIN, index);
                 self.odd.close(gap);
             }
         }
+        self.slab.remove(index)
     }
 
     #[inline(never)]
-    fn take_deep(&mut self, word: WordOf<P>) -> Option<(P, T)> {
+    fn take_deep(&mut self, word: WordOf<P>) -> Option<T> {
         let index = self.oldest_deep(word)?;
         Some(self.remove_deep(index))
     }
 
-    fn remove_deep(&mut self, index: u32) -> (P, T) {
-        self.unlink(index);
+    fn remove_deep(&mut self, index: u32) -> T {
+        let (_, value) = self.unlink(index);
         self.len -= 1;
-        let taken = self.slab.remove(index);
         if self.len <= TURN_BACK {
             self.turn_short();
         }
-        taken
+        value
     }
 
     /// The oldest among the heads of the four bins that the word falls into, and the odd ones.
@@ -244,8 +274,8 @@ impl<T, P: Select> Posted<T, P> {
         let mut at = self.odd.head;
         while at != NIL && oldest.is_none_or(|best| self.slab[at].seq < self.slab[best].seq) {
             self.attempts += 1;
-            let pattern = self.slab[at].item;
-            if agree(word, pattern.value(), pattern.care()) {
+            let (value, care) = self.slab[at].item;
+            if agree(word, value, care) {
                 *oldest = Some(at);
                 return;
             }

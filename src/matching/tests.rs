@@ -7,7 +7,8 @@ use super::*;
 struct PostedPair<P: Select> {
     queue: Posted<u32, P>,
     naive: Naive<P, u32>,
-    tickets: Vec<(Ticket, u64)>,
+    posted: Vec<(P, u32, u64)>,
+    turn: bool,
     serial: u32,
 }
 
@@ -16,39 +17,42 @@ where
     P::Key: PartialEq,
 {
     fn new() -> Self {
-        Self { queue: Posted::new(), naive: Naive::default(), tickets: Vec::new(), serial: 0 }
+        Self { queue: Posted::new(), naive: Naive::default(), posted: Vec::new(), turn: false, serial: 0 }
     }
 
     fn insert(&mut self, pattern: P) {
         self.serial += 1;
-        let ticket = self.queue.insert(pattern, self.serial);
-        self.tickets.push((ticket, self.naive.insert(pattern, self.serial)));
+        self.queue.insert(pattern, self.serial);
+        self.posted.push((pattern, self.serial, self.naive.insert(pattern, self.serial)));
     }
 
+    /// Every second message is taken by the search that counts nothing.
     fn take(&mut self, key: &P::Key) {
-        let found = self.queue.take(key);
-        assert_eq!(found, self.naive.take_for(key), "message {key:?}");
-        assert!(self.queue.last_attempts() <= self.naive.len() + 1);
-        assert!(found.is_none() || self.queue.last_attempts() > 0);
-    }
-
-    /// Removes by a ticket that may be void by now.
-    fn remove(&mut self, random: &mut Random) {
-        if self.tickets.is_empty() {
+        self.turn = !self.turn;
+        let expected = self.naive.take_for(key).map(|(_, value)| value);
+        if self.turn {
+            assert_eq!(self.queue.take_uncounted(key), expected, "message {key:?}");
             return;
         }
-        let at = random.below(self.tickets.len() as u64) as usize;
-        let (ticket, name) = self.tickets.swap_remove(at);
-        let queued = self.queue.get_mut(ticket).copied();
-        let removed = self.queue.remove(ticket);
-        assert_eq!(removed, self.naive.remove(name));
-        assert_eq!(removed, queued);
-        assert_eq!(self.queue.remove(ticket), None, "a ticket serves once");
+        assert_eq!(self.queue.take(key), expected, "message {key:?}");
+        assert!(self.queue.last_attempts() <= self.naive.len() + 1);
+        assert!(expected.is_none() || self.queue.last_attempts() > 0);
+    }
+
+    /// Removes a receive that may have been taken by now.
+    fn remove(&mut self, random: &mut Random) {
+        if self.posted.is_empty() {
+            return;
+        }
+        let at = random.below(self.posted.len() as u64) as usize;
+        let (pattern, value, name) = self.posted.swap_remove(at);
+        assert_eq!(self.queue.remove(&pattern, value), self.naive.remove(name).is_some());
+        assert!(!self.queue.remove(&pattern, value), "it is removed once");
     }
 
     fn same(&self) {
         assert_eq!(self.queue.len(), self.naive.len());
-        assert!(self.queue.iter().eq(self.naive.iter()));
+        assert!(self.queue.iter().eq(self.naive.iter().map(|(_, &value)| value)));
     }
 }
 
@@ -341,8 +345,8 @@ fn among_a_hundred_thousand_receives_the_oldest_of_all_four_patterns_is_found() 
     }
     let mut last = 0;
     for _ in 0..16 {
-        let (pattern, value) = queue.take(&wanted).expect("sixteen receives take this message");
-        assert!(pattern.takes(&wanted) && value > last);
+        let value = queue.take(&wanted).expect("sixteen receives take this message");
+        assert!(value >= DEPTH && value > last);
         assert!(queue.last_attempts() <= 4);
         last = value;
     }

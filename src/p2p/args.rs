@@ -121,7 +121,6 @@ pub(super) fn fill_run(
     body.synchronous = false;
     body.twin = 0;
     body.total = run.bytes;
-    body.moved = 0;
 }
 
 /// Fills a request's body for a new operation; the rest keeps its default until the engine sets it.

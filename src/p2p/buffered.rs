@@ -168,7 +168,7 @@ impl Engine {
         (carried.peer, carried.tag, carried.source, carried.world) =
             (body.peer, body.tag, body.source, body.world);
         (carried.user, carried.moved) = (body.user, 0);
-        carried.keeps = Some(piece);
+        carried.keeps = Some(Box::new(piece));
         carrier.state().activate();
         // The carrier is nobody's handle: it releases itself, and with it the piece.
         let _ = carrier.state().detach();

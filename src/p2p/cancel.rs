@@ -4,6 +4,7 @@
 use super::channel::Payload;
 use super::observe::withdrawn_event;
 use super::outbox::name;
+use super::recv::pattern;
 use crate::engine::Engine;
 use crate::engine::parts::Deferred;
 use crate::error::Result;
@@ -37,8 +38,8 @@ impl Engine {
         }
         // SAFETY: request rule 2: if it is posted, it belongs to who has the queues.
         let body = unsafe { request.body() };
-        let Stage::Posted(ticket) = body.stage else { return };
-        if queues.posted.remove(ticket).is_none() {
+        // Until it is matched, peer and tag are what the user gave.
+        if body.stage != Stage::Posted || !queues.posted.remove(&pattern(body.peer, body.tag), request) {
             return;
         }
         self.note_posted(channel, -1);
@@ -76,7 +77,7 @@ impl Engine {
         if self.ask_receiver(world, header)? {
             // Nobody will answer an announced send any more, so what carries it is still there; a small one was gone when
             // its data was in the ring.
-            let carrier = if announced { self.requests.get(id) } else { None };
+            let carrier = if announced { self.requests.get(id as usize) } else { None };
             self.cancelled(request, carrier);
         }
         Ok(())
@@ -121,7 +122,7 @@ impl Engine {
             });
             match out.deferred.remove(found?)? {
                 Deferred::Send(send) => Some(send),
-                Deferred::Control(..) => self.requests.get(id),
+                Deferred::Control(..) => self.requests.get(id as usize),
             }
         })
     }

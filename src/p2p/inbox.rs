@@ -20,7 +20,7 @@ impl Engine {
     /// [`Error::Corrupt`] when the record makes no sense here: the ring is spoiled.
     #[inline(always)]
     pub(crate) fn handle<const SHARED: bool>(&self, from: u32, header: &Header, data: &[u8]) -> Result<()> {
-        if header.kind == Kind::Eager as u8 && self.arrive_unobserved::<SHARED>(from, header, data) {
+        if header.kind == Kind::Eager as u8 && self.arrive_alone::<SHARED>(from, header, data) {
             return Ok(());
         }
         self.handle_rare(from, header, data)
@@ -106,7 +106,7 @@ impl Engine {
             let end = searched(queues.posted.last_attempts(), found.is_some());
             searched_event(channel, search, Event::SearchPostedQEnd, &envelope, bytes, end);
         }
-        let Some((_, request)) = found else {
+        let Some(request) = found else {
             let arrived = keep(id);
             self.note_unexpected(channel, 1, arrived.held(), self.shared);
             queues.unexpected.insert(envelope, arrived);
@@ -116,6 +116,8 @@ impl Engine {
         self.note_posted(channel, -1);
         // SAFETY: request rule 2: taken from the queue, so it is ours.
         let body = unsafe { request.body() };
+        // Under the queues, where who cancels looks.
+        body.stage = Stage::Idle;
         body.peer = header.source as i32;
         body.tag = header.tag;
         body.world = from;
@@ -144,7 +146,7 @@ impl Engine {
 
     #[inline(always)]
     pub(super) fn count_received(&self, protocol: Protocol, bytes: usize, shared: bool) {
-        self.telemetry().count_received(protocol, bytes, shared);
+        self.telemetry().count_received(protocol, 1, bytes as u64, shared);
     }
 
     /// Completes a receive whose message had `sent` bytes.
@@ -155,7 +157,7 @@ impl Engine {
         body.status =
             Status { source: body.peer, tag: body.tag, bytes: sent.min(body.bytes) as u64, ..Status::EMPTY };
         if sent > body.bytes {
-            body.error = Some(Error::Truncate { sent: sent as u64, room: body.bytes as u64 });
+            body.error = Some(Box::new(Error::Truncate { sent: sent as u64, room: body.bytes as u64 }));
         }
         self.finish(request);
     }
@@ -228,7 +230,7 @@ impl Engine {
     ) -> Result<Ref> {
         let wrong = || corrupt(from, format!("an answer about request {id}, which waits for none"));
         let request =
-            self.requests.get(id).filter(|request| request.state().is_active()).ok_or_else(wrong)?;
+            self.requests.get(id as usize).filter(|request| request.state().is_active()).ok_or_else(wrong)?;
         // SAFETY: request rule 2: an active request that awaits a peer's answer belongs to progress, which we drive; one
         // that awaits none is only read here, and the record is refused.
         let body = unsafe { request.body() };

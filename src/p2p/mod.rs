@@ -7,6 +7,7 @@
 //! | `send`, `outbox` | from a call to a record in the ring, or to what waits for room |
 //! | `recv`, `inbox` | from a call to the queues; from a record to a receive or the unexpected queue |
 //! | `train` | messages of medium size, in eager pieces |
+//! | `arrivals` | runs of small messages that nobody observes, each to its receive or among the unexpected ones |
 //! | `short` | the same for small messages that nobody observes: fewer steps, or no request at all |
 //! | `large` | announced messages and their copy engines |
 //! | `loopback` | a rank's messages to itself |
@@ -17,6 +18,7 @@
 //! | `observe` | where events are raised |
 
 mod args;
+mod arrivals;
 mod buffered;
 mod cancel;
 mod channel;

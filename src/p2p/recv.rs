@@ -145,7 +145,8 @@ impl Engine {
                 self.accept(request, arrived).inspect_err(|error| self.fail(error.clone()))
             }
             None => {
-                body.stage = Stage::Posted(queues.posted.insert(pattern, request));
+                queues.posted.insert(pattern, request);
+                body.stage = Stage::Posted;
                 self.note_posted(channel, 1);
                 request_event(channel, request, Event::ReqInsertInPostedQ);
                 Ok(())

@@ -8,14 +8,13 @@
 //! MPI_THREAD_MULTIPLE not even a branch is left of them. `SHARED` is [`Engine::shared`].
 
 use super::args::{self, Run};
-use super::channel::{Arrived, Channel, Payload, Queues};
-use super::outbox::{copy_out, unpack};
+use super::channel::{Channel, Queues};
+use super::outbox::copy_out;
 use super::recv::pattern;
 use crate::abi;
 use crate::comm::Comm;
 use crate::engine::Engine;
 use crate::job::telemetry::Protocol;
-use crate::matching::Envelope;
 use crate::progress::From;
 use crate::request::{Operation, Ref, Stage, Status};
 use crate::ring::{Header, INLINE};
@@ -403,16 +402,18 @@ impl Engine {
         let channel = comm.p2p();
         let mut queues = channel.queues.lock(SHARED);
         let buffer = (run.addr, run.bytes);
-        // SAFETY: the caller's promise.
-        let mut got = match unsafe { self.receive_kept::<SHARED>(channel, &mut queues, buffer, source, tag) }
-        {
-            Kept::Given(status, world) => Some((status, world)),
-            Kept::Nothing => None,
-            Kept::Unfit => {
-                self.requests.release(request, SHARED);
-                return None;
+        let mut got = None;
+        if !queues.unexpected.is_empty() {
+            // SAFETY: the caller's promise.
+            match unsafe { self.irecv_kept::<SHARED>(channel, &mut queues, buffer, source, tag) } {
+                Kept::Given(status, world) => got = Some((status, world)),
+                Kept::Nothing => {}
+                Kept::Unfit => {
+                    self.requests.release(request, SHARED);
+                    return None;
+                }
             }
-        };
+        }
         if !SHARED && got.is_none() && queues.posted.is_empty() && !self.wants_progress() {
             // SAFETY: the caller's promise.
             got = unsafe { self.receive_from_ring(channel, comm, buffer, source, tag, ONCE) };
@@ -420,69 +421,41 @@ impl Engine {
         channel.retain(SHARED);
         // SAFETY: request rule 2: just taken, and not yet in a queue.
         let body = unsafe { request.body() };
-        let world = if source < 0 { u32::MAX } else { comm.world_rank_of(source) };
-        args::fill_run(body, Operation::Receive, run, comm, (source, world), tag);
-        body.channel = Some(NonNull::from(channel));
         if let Some((status, world)) = got {
-            (body.peer, body.tag, body.world) = (status.source, status.tag, world);
+            args::fill_run(body, Operation::Receive, run, comm, (status.source, world), status.tag);
+            body.channel = Some(NonNull::from(channel));
             body.total = status.bytes as usize;
             body.status = status;
             body.stage = Stage::Done;
             request.state().complete_at_once();
-        } else {
-            request.state().activate();
-            body.stage = Stage::Posted(queues.posted.insert(pattern(source, tag), request));
-            self.note_posted(channel, 1);
+            return Some(request);
         }
+        let world = if source < 0 { u32::MAX } else { comm.world_rank_of(source) };
+        args::fill_run(body, Operation::Receive, run, comm, (source, world), tag);
+        body.channel = Some(NonNull::from(channel));
+        body.stage = Stage::Posted;
+        request.state().activate();
+        queues.posted.insert(pattern(source, tag), request);
+        self.note_posted(channel, 1);
         Some(request)
     }
 
-    /// The short way of a small message to its receive, or among the unexpected ones. False, with nothing done, if
-    /// somebody observes its channel, or there is none yet.
-    #[inline(always)]
-    pub(crate) fn arrive_unobserved<const SHARED: bool>(
+    /// [`Self::receive_kept`], apart from a receive that mostly finds nothing kept.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::receive_kept`].
+    #[inline(never)]
+    unsafe fn irecv_kept<const SHARED: bool>(
         &self,
-        from: u32,
-        header: &Header,
-        data: &[u8],
-    ) -> bool {
-        let Some(channel) = self.channels.get(header.context) else { return false };
-        // SAFETY: as in `match_posted`.
-        let channel = unsafe { channel.as_ref() };
-        if channel.observed() {
-            return false;
-        }
-        let envelope = Envelope { source: header.source, tag: header.tag };
-        let mut queues = channel.queues.lock(SHARED);
-        let Some((_, request)) = queues.posted.take(&envelope) else {
-            let payload = Payload::copy(data);
-            let arrived = Arrived { world: from, id: header.id, synchronous: false, event_id: 0, payload };
-            self.note_unexpected(channel, 1, arrived.held(), SHARED);
-            queues.unexpected.insert(envelope, arrived);
-            return true;
-        };
-        self.note_posted(channel, -1);
-        // Before it is complete: its user may have let go of it, and it may be the last that keeps the channel.
-        drop(queues);
-        // SAFETY: request rule 2: taken from the queue, so it is ours.
-        let body = unsafe { request.body() };
-        body.peer = header.source as i32;
-        body.tag = header.tag;
-        body.world = from;
-        body.total = data.len();
-        let taken = data.len().min(body.bytes);
-        // SAFETY: the user's buffer stays valid until the request completes; `taken` fits.
-        unsafe { unpack(body, 0, &data[..taken]) };
-        self.count_received(protocol_of(data.len()), taken, SHARED);
-        if data.len() > body.bytes {
-            // What is wrong with it is told where all receives end.
-            self.finish_receive(request, data.len());
-        } else {
-            body.status = status_of(header.source, header.tag, data.len());
-            body.stage = Stage::Done;
-            self.complete(request, SHARED);
-        }
-        true
+        channel: &Channel,
+        queues: &mut Queues,
+        buffer: (*mut u8, usize),
+        source: i32,
+        tag: i32,
+    ) -> Kept {
+        // SAFETY: the caller's promise.
+        unsafe { self.receive_kept::<SHARED>(channel, queues, buffer, source, tag) }
     }
 
     /// The outcome of a request that is complete, did not fail and does not persist, on a face where nobody listens to
@@ -493,7 +466,7 @@ impl Engine {
         if plain {
             // SAFETY: request rule 2: complete, so it is its user's.
             look(unsafe { &request.body().status });
-            self.release_request(request);
+            self.release_plain(request);
         }
         plain
     }
@@ -508,11 +481,11 @@ impl Engine {
 }
 
 #[inline(always)]
-fn status_of(source: u32, tag: i32, bytes: usize) -> Status {
+pub(super) fn status_of(source: u32, tag: i32, bytes: usize) -> Status {
     Status { source: source as i32, tag, bytes: bytes as u64, ..Status::EMPTY }
 }
 
 #[inline(always)]
-fn protocol_of(bytes: usize) -> Protocol {
+pub(super) fn protocol_of(bytes: usize) -> Protocol {
     if bytes <= INLINE { Protocol::Inline } else { Protocol::Eager }
 }

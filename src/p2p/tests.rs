@@ -10,7 +10,7 @@ use crate::events::Registry;
 use crate::job::Job;
 
 /// Runs `body` on `n` ranks, each a thread, and gives back what they return.
-fn ranks<R: Send>(n: u32, shared: bool, body: impl Fn(&Engine, &Comm) -> R + Sync) -> Vec<R> {
+pub(super) fn ranks<R: Send>(n: u32, shared: bool, body: impl Fn(&Engine, &Comm) -> R + Sync) -> Vec<R> {
     let jobs = Job::threads(n).expect("memory");
     std::thread::scope(|scope| {
         let threads: Vec<_> = jobs
@@ -43,17 +43,17 @@ fn ranks<R: Send>(n: u32, shared: bool, body: impl Fn(&Engine, &Comm) -> R + Syn
     })
 }
 
-fn byte() -> Datatype {
+pub(super) fn byte() -> Datatype {
     Datatype::predefined(MPI_BYTE).expect("MPI_BYTE")
 }
 
-fn send(engine: &Engine, comm: &Comm, data: &[u8], dest: i32, tag: i32, mode: Mode) {
+pub(super) fn send(engine: &Engine, comm: &Comm, data: &[u8], dest: i32, tag: i32, mode: Mode) {
     let buf = SendBuf { addr: data.as_ptr(), count: data.len(), datatype: &byte(), handle: MPI_BYTE };
     // SAFETY: a live slice.
     unsafe { engine.send(comm, &buf, dest, tag, mode) }.expect("send");
 }
 
-fn recv(
+pub(super) fn recv(
     engine: &Engine,
     comm: &Comm,
     room: usize,

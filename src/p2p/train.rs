@@ -130,7 +130,7 @@ impl Engine {
         }
         let envelope = Envelope { source: header.source, tag: header.tag };
         let mut queues = channel.queues.lock(self.shared);
-        let Some((_, request)) = queues.posted.take(&envelope) else { return Ok(None) };
+        let Some(request) = queues.posted.take(&envelope) else { return Ok(None) };
         self.note_posted(channel, -1);
         // SAFETY: request rule 2: taken from the queue, so it is ours.
         let body = unsafe { request.body() };

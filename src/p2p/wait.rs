@@ -27,8 +27,25 @@ impl Engine {
     /// # Errors
     ///
     /// As [`Engine::wait`].
-    #[inline]
+    #[inline(always)]
     pub fn wait_complete(&self, request: Ref) -> Result<()> {
+        if self.is_over_at_once(request) { Ok(()) } else { self.wait_for_end(request) }
+    }
+
+    /// Whether a request is complete, after one look at what is here already if it is not and there is one thread: the
+    /// commonest end of a wait, for which nothing is prepared.
+    #[inline(always)]
+    pub fn is_over_at_once(&self, request: Ref) -> bool {
+        let state = request.state();
+        state.is_complete()
+            || !self.shared && {
+                self.look_around();
+                state.is_complete()
+            }
+    }
+
+    #[inline(never)]
+    fn wait_for_end(&self, request: Ref) -> Result<()> {
         let why = || Some(self.describe(request));
         self.wait_until_over(why, || Some(request), || request.state().is_complete())
     }
@@ -123,7 +140,7 @@ impl Engine {
         debug_assert!(request.state().is_complete());
         // SAFETY: request rule 2: complete, so it is its user's.
         let body = unsafe { request.body() };
-        (outcome(body.status, body.error.as_ref()), body.error.clone())
+        (outcome(body.status, body.error.as_deref()), body.error.as_deref().cloned())
     }
 
     /// The handle of the communicator that the error of a complete request is raised on; `None` if it did not fail.
@@ -148,13 +165,13 @@ impl Engine {
             request_event(unsafe { channel.as_ref() }, request, Event::ReqNotify);
         }
         let error = body.error.take();
-        let status = outcome(body.status, error.as_ref());
+        let status = outcome(body.status, error.as_deref());
         if body.persistent {
             request.state().reset();
         } else {
             self.release_request(request);
         }
-        (status, error)
+        (status, error.map(|error| *error))
     }
 
     /// Lets go of a request without waiting for it (MPI_Request_free).

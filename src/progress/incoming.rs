@@ -78,6 +78,10 @@ impl Incoming {
         let Side::Open(consumer) = &mut self.consumers[peer as usize] else { return 0 };
         let mut n = 0;
         while n < TURN {
+            n += engine.arrive_in_turn::<SHARED>(peer, consumer, TURN - n);
+            if n == TURN {
+                break;
+            }
             match consumer.poll(|header, data| engine.handle::<SHARED>(peer, header, data)) {
                 Ok(Some(Ok(()))) => n += 1,
                 Ok(None) => break,

@@ -135,7 +135,7 @@ impl Engine {
 
     /// One look at everything, where there is one thread.
     #[inline(never)]
-    fn look_around(&self) -> bool {
+    pub(crate) fn look_around(&self) -> bool {
         self.step_in::<false>(&mut self.incoming.lock(false))
     }
 

@@ -30,8 +30,8 @@ pub enum Stage {
     /// Not active.
     #[default]
     Idle,
-    /// A receive in the posted queue; removable by its ticket.
-    Posted(crate::matching::Ticket),
+    /// A receive in the posted queue.
+    Posted,
     /// A send that waits for room in the ring.
     Deferred,
     /// A send whose payload travelled with its envelope and whose match is awaited (synchronous mode).
@@ -84,8 +84,9 @@ impl Default for Status {
     }
 }
 
-/// A request's body (request rule 2 says whose). The order of its fields is that of their use: a small message that meets
-/// nothing unusual touches the front, and looks once at what it may own, behind.
+/// A request's body (request rule 2 says whose). The order of its fields is that of their use: what a small message that meets
+/// nothing unusual needs lies, with the slot's own words, in the first two cache lines; what events tell of it, and what is
+/// seldom needed, behind.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Body {
@@ -95,40 +96,40 @@ pub struct Body {
     pub addr: *mut u8,
     /// Bytes of data: to send, or room to receive.
     pub bytes: usize,
-    /// Elements, as the user gave them.
-    pub count: usize,
-    /// The user's address and datatype handle, for events.
-    pub user: (*mut u8, usize),
     /// The peer as the user gave it; the real one once a receive is matched.
     pub peer: i32,
     /// The tag as the user gave it; the real one once a receive is matched.
     pub tag: i32,
-    /// The sender's rank in the communicator: what the envelope carries.
-    pub source: u32,
     /// The peer's rank in the job; of a receive once it is matched.
     pub world: u32,
-    /// Outcome.
-    pub status: Status,
     /// Stage of the work.
     pub stage: Stage,
+    /// How the bytes lie.
+    pub layout: Layout,
+    /// Outcome.
+    pub status: Status,
+    /// What went wrong.
+    pub error: Option<Box<Error>>,
+    /// A buffered send's own copy of the data, if the engine keeps it.
+    pub keeps: Option<Box<crate::p2p::Reservation>>,
+    /// Bytes of the message: of a receive, the room there is until it is matched.
+    pub total: usize,
+    /// Of a buffered send: the id of the request that carries its data; of that one: the id of the send. Else 0. Of a send only.
+    pub twin: u32,
+    /// The sender's rank in the communicator: what the envelope carries.
+    pub source: u32,
     /// Send or receive.
     pub operation: Operation,
     /// Whether the send is synchronous.
     pub synchronous: bool,
     /// Whether the request survives its completion.
     pub persistent: bool,
-    /// Of a buffered send: the id of the request that carries its data; of that one: the id of the send. Else 0.
-    pub twin: u32,
-    /// Bytes of the message: of a receive, the room there is until it is matched.
-    pub total: usize,
-    /// Bytes moved so far.
+    /// Elements, as the user gave them.
+    pub count: usize,
+    /// The user's address and datatype handle, for events.
+    pub user: (*mut u8, usize),
+    /// Bytes moved so far, of a message that moves in pieces.
     pub moved: usize,
-    /// How they lie.
-    pub layout: Layout,
-    /// What went wrong.
-    pub error: Option<Error>,
-    /// A buffered send's own copy of the data, if the engine keeps it.
-    pub keeps: Option<crate::p2p::Reservation>,
     /// An address in the peer (of a send: where to write the second half; of a receive: where to read).
     pub remote_addr: u64,
     /// The peer's request id, where there is one.
@@ -136,6 +137,13 @@ pub struct Body {
     /// Of a persistent request: peer, tag, job rank and mode with which each start begins.
     pub template: (i32, i32, u32, crate::p2p::Mode),
 }
+
+// Behind the 16 bytes of the slot's own words: the layout ends the first line, what is set at every end the second.
+#[cfg(not(perusal_loom))]
+const _: () = {
+    assert!(core::mem::offset_of!(Body, layout) + size_of::<Layout>() == 64 - 16);
+    assert!(core::mem::offset_of!(Body, count) <= 128 - 16);
+};
 
 impl Body {
     /// Whether it has anything that must be dropped or reset before its slot goes back.

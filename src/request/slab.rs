@@ -235,17 +235,29 @@ impl Slab {
 
     /// The request of that name, if it is alive.
     #[inline(always)]
-    pub fn get(&self, id: u32) -> Option<Ref> {
-        let at = id.checked_sub(FIRST)?;
-        let (generation, index) = (at >> INDEX_BITS, at & INDEX);
-        // Acquire: pairs with Release in `fresh`.
+    pub fn get(&self, id: usize) -> Option<Ref> {
+        // What is below the first id, or no 32-bit number, has a generation that no slot ever has.
+        let at = id.wrapping_sub(FIRST as usize);
+        let index = at as u32 & INDEX;
+        let slot = if index < CHUNK { self.slot_in(0, index)? } else { self.slot_behind(index)? };
+        // SAFETY: a published slot, reached by shared reference alone.
+        let tag = unsafe { slot.as_ref() }.tag.load(Ordering::Relaxed);
+        ((tag as usize).wrapping_sub(LIVE as usize) == at >> INDEX_BITS).then_some(Ref(slot))
+    }
+
+    /// The slot of that index behind the first chunk, which has enough for most programs.
+    #[inline(never)]
+    fn slot_behind(&self, index: u32) -> Option<NonNull<Slot>> {
         let number = chunk_of(index);
+        self.slot_in(number, index - chunk_start(number))
+    }
+
+    #[inline(always)]
+    fn slot_in(&self, number: u32, at: u32) -> Option<NonNull<Slot>> {
+        // Acquire: pairs with Release in `fresh`.
         let chunk = NonNull::new(self.chunks.get(number as usize)?.load(Ordering::Acquire))?;
         // SAFETY: a published chunk has all the slots whose indices `chunk_of` maps to it.
-        let slot = unsafe { chunk.add((index - chunk_start(number)) as usize) };
-        // SAFETY: as above; slots are only reached by shared reference.
-        let tag = unsafe { slot.as_ref() }.tag.load(Ordering::Relaxed);
-        (tag == generation | LIVE).then_some(Ref(slot))
+        Some(unsafe { chunk.add(at as usize) })
     }
 
     /// All requests that are alive: of those that come or go meanwhile, each as it was at some moment.
@@ -293,20 +305,37 @@ mod tests {
         let request = slab.take(false).expect("room");
         let id = request.id();
         assert!((4096..1 << 31).contains(&id));
-        assert_eq!(slab.get(id), Some(request));
+        assert_eq!(slab.get(id as usize), Some(request));
         slab.release(request, false);
-        assert_eq!(slab.get(id), None);
+        assert_eq!(slab.get(id as usize), None);
         let again = slab.take(false).expect("room");
-        assert_eq!((again, slab.get(id)), (request, None), "same slot, another name");
+        assert_eq!((again, slab.get(id as usize)), (request, None), "same slot, another name");
         assert_ne!(again.id(), id);
     }
 
     #[test]
     fn ids_that_were_never_given_out_find_nothing() {
         let slab = Slab::new();
-        for id in [0, 1, 4095, 4096, 5000, u32::MAX] {
+        let far = [1 << 32, (1 << 32) + 4096, usize::MAX, usize::MAX - 4095];
+        for id in [0, 1, 4095, 4096, 5000, u32::MAX as usize].into_iter().chain(far) {
             assert_eq!(slab.get(id), None, "{id}");
         }
+        let request = slab.take(false).expect("room");
+        let id = request.id() as usize;
+        assert_eq!(slab.get(id), Some(request));
+        // Its name with something above, in numbers that no id is.
+        for wrong in
+            [id + (1 << 31), id + (1 << 32), id + (1 << 40), id + (1 << 53), id.wrapping_sub(1 << 22)]
+        {
+            assert_eq!(slab.get(wrong), None, "{wrong:#x}");
+        }
+    }
+
+    #[test]
+    fn slots_behind_the_first_chunk_are_found_too() {
+        let slab = Slab::new();
+        let all: Vec<Ref> = (0..4 * CHUNK).map(|_| slab.take(false).expect("room")).collect();
+        assert!(all.iter().all(|request| slab.get(request.id() as usize) == Some(*request)));
     }
 
     #[test]

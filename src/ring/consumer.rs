@@ -18,6 +18,10 @@ pub struct Consumer<S> {
     bulk_published: u64,
 }
 
+/// How far ahead of the record that is read lines are asked for. One that is not written yet is in this processor's cache
+/// since the last lap, so that asking for it takes it from nobody.
+const AHEAD: usize = 6;
+
 /// What a poll met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Polled<R> {
@@ -100,6 +104,34 @@ impl<S: Storage> Consumer<S> {
         };
         self.head += 1;
         Ok(Polled::Taken(result))
+    }
+
+    /// Hands out records one after the other, as long as their payloads lie within their cells and `f` takes them; `most` at
+    /// most. How many those were: the next one is no record yet, or [`Self::poll`]'s.
+    #[inline(always)]
+    pub fn run(&mut self, most: usize, mut f: impl FnMut(&Header, &[u8]) -> bool) -> usize {
+        let mask = self.storage.cells() - 1;
+        let first = self.head;
+        while ((self.head - first) as usize) < most {
+            let place = self.head as usize & mask;
+            // Acquire: edge 1, as in `poll_if`.
+            let word = self.storage.commit(place).load(Ordering::Acquire);
+            let (kind, len) = record::split(word);
+            if word as u32 != record::sequence(self.head) || len > INLINE {
+                break;
+            }
+            self.storage.expect((place + AHEAD) & mask);
+            let taken = self.storage.read_body(place, |body| {
+                // SAFETY: as in `poll_if`.
+                let body = unsafe { &*body };
+                f(&header(kind, body), &body.inline[..len])
+            });
+            if !taken {
+                break;
+            }
+            self.head += 1;
+        }
+        (self.head - first) as usize
     }
 
     #[inline]

@@ -7,6 +7,18 @@ use crate::limits::LINE;
 use crate::sync::AtomicU64;
 use core::ptr::NonNull;
 
+/// Asks for a line, where the processor can be asked.
+#[inline(always)]
+fn prefetch(line: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch reads nothing and never faults, whatever the address.
+    unsafe {
+        core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T0 }>(line.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = line;
+}
+
 /// A ring laid over mapped bytes: control words, then cells, then bulk.
 #[derive(Debug, Clone, Copy)]
 pub struct MappedRing {
@@ -77,6 +89,10 @@ unsafe impl Storage for MappedRing {
     fn commit(&self, at: usize) -> &AtomicU64 {
         // SAFETY: the first word of a cell is always accessed as an atomic; valid and aligned as `cell` shows.
         unsafe { &*self.cell(at).cast::<AtomicU64>() }
+    }
+    #[inline(always)]
+    fn expect(&self, at: usize) {
+        prefetch(self.cell(at));
     }
     #[inline(always)]
     fn read_body<R>(&self, at: usize, f: impl FnOnce(*const Body) -> R) -> R {

@@ -76,10 +76,11 @@ impl<S: Storage> Producer<S> {
         if !self.cell_free() {
             return false;
         }
+        let place = self.place();
         // SAFETY: `cell_free` found the cell behind the consumer's published head, so it is ours (ring rule 1).
-        let inline = unsafe { self.begin_cell(header) };
+        let inline = unsafe { self.begin_cell(place, header) };
         fill(&mut inline[..len]);
-        self.commit(header.kind, len);
+        self.commit(place, header.kind, len);
         true
     }
 
@@ -97,21 +98,22 @@ impl<S: Storage> Producer<S> {
             // ring rule 1: `bulk_free` found all of it behind the consumer's published head.
             fill(unsafe { core::slice::from_raw_parts_mut(to, len) });
         });
+        let place = self.place();
         // SAFETY: as in `push_inline`.
-        unsafe { self.begin_cell(&header) };
+        unsafe { self.begin_cell(place, &header) };
         self.bulk_tail = end;
-        self.commit(header.kind, len);
+        self.commit(place, header.kind, len);
         true
     }
 
-    /// Writes the envelope of the next cell and gives its inline payload.
+    /// Writes the envelope of the next cell, which lies at `place`, and gives its inline payload.
     ///
     /// # Safety
     ///
     /// The cell is ours by ring rule 1, and stays so until it is committed.
     #[inline(always)]
-    unsafe fn begin_cell<'a>(&mut self, header: &Header) -> &'a mut [u8; INLINE] {
-        let body = self.storage.write_body(self.place(), |body| body);
+    unsafe fn begin_cell<'a>(&mut self, place: usize, header: &Header) -> &'a mut [u8; INLINE] {
+        let body = self.storage.write_body(place, |body| body);
         // SAFETY: `write_body` gives a valid body, ours alone by the caller's promise; nobody else looks at it before
         // `commit`, which comes after the last use of what we give back.
         let body = unsafe { &mut *body };
@@ -124,10 +126,10 @@ impl<S: Storage> Producer<S> {
 
     /// Edge 1.
     #[inline(always)]
-    fn commit(&mut self, kind: u8, len: usize) {
+    fn commit(&mut self, place: usize, kind: u8, len: usize) {
         let word = record::commit_word(self.tail, kind, len);
-        // Release: edge 1, pairs with Acquire in `Consumer::poll`, publishes the cell and its bulk bytes.
-        self.storage.commit(self.place()).store(word, Ordering::Release);
+        // Release: edge 1, pairs with Acquire in `Consumer::poll_if` and `Consumer::run`, publishes the cell and its bulk bytes.
+        self.storage.commit(place).store(word, Ordering::Release);
         self.tail += 1;
     }
 

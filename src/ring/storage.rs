@@ -19,6 +19,10 @@ pub unsafe trait Storage: Clone {
     fn bulk(&self) -> usize;
     /// The commit word of cell `at`, `at < cells()`.
     fn commit(&self, at: usize) -> &AtomicU64;
+    /// Asks the processor to have cell `at` at hand soon, for reading. Only a hint, which reads nothing itself.
+    fn expect(&self, at: usize) {
+        let _ = at;
+    }
     /// Reads the body of cell `at` under ring rule 2.
     fn read_body<R>(&self, at: usize, f: impl FnOnce(*const Body) -> R) -> R;
     /// Writes the body of cell `at` under ring rule 1.

@@ -75,6 +75,38 @@ fn a_length_beyond_the_area_is_corrupt_and_nothing_is_read() {
 }
 
 #[test]
+fn a_run_hands_out_inline_records_up_to_the_first_that_is_something_else() {
+    let (mut producer, mut consumer) = pair(16, 2048);
+    let push = |producer: &mut Producer<HeapRing>, id: u32, len: usize| {
+        assert!(producer.try_push(&Header { id, ..HEADER }, len, |to| to.fill(id as u8)));
+    };
+    for (id, len) in [(0, 0), (1, 8), (2, INLINE), (3, INLINE + 1), (4, 8), (5, 8), (6, 8)] {
+        push(&mut producer, id, len);
+    }
+    let mut seen = Vec::new();
+    let mut run = |consumer: &mut Consumer<HeapRing>, most: usize, refused: u32| {
+        seen.clear();
+        let taken = consumer.run(most, |header, data| {
+            let takes = header.id != refused;
+            if takes {
+                assert!(data.iter().all(|&byte| byte == header.id as u8));
+                seen.push((header.id, data.len()));
+            }
+            takes
+        });
+        assert_eq!(taken, seen.len());
+        seen.clone()
+    };
+    assert_eq!(run(&mut consumer, 1, 99), [(0, 0)], "as many as were asked for");
+    assert_eq!(run(&mut consumer, 9, 99), [(1, 8), (2, INLINE)], "the next has its payload elsewhere");
+    assert_eq!(run(&mut consumer, 9, 99), []);
+    assert_eq!(pop(&mut consumer).map(|(header, data)| (header.id, data.len())), Some((3, INLINE + 1)));
+    assert_eq!(run(&mut consumer, 9, 5), [(4, 8)], "one that is refused stays");
+    assert_eq!(run(&mut consumer, 9, 99), [(5, 8), (6, 8)]);
+    assert_eq!(run(&mut consumer, 9, 99), [], "the ring is empty");
+}
+
+#[test]
 fn random_operations_agree_with_a_plain_queue() {
     let (mut producer, mut consumer) = pair(16, 2048);
     let mut oracle = VecDeque::new();
@@ -98,8 +130,17 @@ fn random_operations_agree_with_a_plain_queue() {
             } else {
                 assert!(!oracle.is_empty(), "an empty ring is never full");
             }
-        } else {
+        } else if next() % 2 == 0 {
             assert_eq!(pop(&mut consumer), oracle.pop_front());
+        } else {
+            let most = next() as usize % 5;
+            let taken = consumer.run(most, |header, data| {
+                assert_eq!(Some((*header, data.to_vec())), oracle.pop_front());
+                true
+            });
+            consumer.publish();
+            let left = taken < most && !oracle.is_empty();
+            assert!(!left || oracle[0].1.len() > INLINE, "it stops at nothing else");
         }
     }
 }

@@ -110,7 +110,7 @@ unsafe fn take_one(
 /// The request of a message that a handle names.
 #[inline(always)]
 fn message(engine: &Engine, handle: MPI_Request) -> Option<Request> {
-    u32::try_from(handle).ok().and_then(|id| engine.request(id))
+    engine.request(handle)
 }
 
 /// The short way of a wait for one message: false, with no outcome taken, if the general way must be gone.
@@ -183,58 +183,64 @@ fn far(engine: &Engine, handle: MPI_Request) -> Far {
     }
 }
 
-/// The short way of a wait for several messages: false, with no outcome taken, if the general way must be gone.
+/// The short way of a wait for several messages, one after the other: how many outcomes it took. The next one, if there is one, is
+/// unusual in some way, and the general way must be gone for it and those behind it.
 ///
 /// # Safety
 /// `statuses` is MPI_STATUSES_IGNORE or has an element for each.
 #[inline(always)]
-unsafe fn waitall_shortly(handles: &mut [MPI_Request], statuses: *mut MPI_Status) -> bool {
-    if !quiet() {
-        return false;
-    }
-    let Some(engine) = running() else { return false };
-    // All are looked up before anything is waited for.
-    let mut active = false;
-    for &handle in handles.iter() {
-        match far(engine, handle) {
-            Far::Ready => {}
-            Far::Active => active = true,
-            Far::Unusual => return false,
-        }
-    }
-    if active
-        && !if engine.is_shared() {
-            wait_all::<true>(engine, handles)
-        } else {
-            wait_all::<false>(engine, handles)
-        }
-    {
-        return false;
-    }
-    for (at, handle) in handles.iter_mut().enumerate() {
-        let set = |got: &Status| {
-            // SAFETY: the caller's.
-            unsafe { set_status_of(statuses, at, got) }
+unsafe fn waitall_shortly(handles: &mut [MPI_Request], statuses: *mut MPI_Status) -> usize {
+    let Some(engine) = running().filter(|_| quiet()) else { return 0 };
+    let mut known = false;
+    for at in 0..handles.len() {
+        // SAFETY: the caller's.
+        let set = |got: &Status| unsafe { set_status_of(statuses, at, got) };
+        let Some(message) = message(engine, handles[at]) else {
+            if handles[at] != MPI_REQUEST_NULL {
+                return at;
+            }
+            set(&Status::EMPTY);
+            continue;
         };
-        match message(engine, *handle) {
-            Some(message) => _ = engine.take_plainly(message, set),
-            None => set(&Status::EMPTY),
+        if !message.state().is_complete() && !wait_in_turn(engine, &handles[at..], &mut known) {
+            return at;
         }
-        *handle = MPI_REQUEST_NULL;
+        if !engine.take_plainly(message, set) {
+            return at;
+        }
+        handles[at] = MPI_REQUEST_NULL;
     }
-    true
+    handles.len()
+}
+
+/// Waits for the first of several, which is not over; false if something about one of them is unusual, or waiting is
+/// senseless. `known`: all have been looked at before.
+#[inline(never)]
+fn wait_in_turn(engine: &Engine, handles: &[MPI_Request], known: &mut bool) -> bool {
+    let Some(first) = message(engine, handles[0]) else { return false };
+    if engine.is_over_at_once(first) {
+        return true;
+    }
+    // All are looked up before anything is waited for.
+    if !*known && handles.iter().any(|&handle| far(engine, handle) == Far::Unusual) {
+        return false;
+    }
+    if !*known && engine.is_shared() && !wait_backwards(engine, handles) {
+        return false;
+    }
+    *known = true;
+    first.state().is_active() && engine.wait_complete(first).is_ok() || first.state().is_complete()
 }
 
 /// Waits until all can be taken; false if one cannot, or waiting is senseless. Where other threads may be the ones that make
-/// progress it begins with the last (`BACKWARDS`), which mostly is over last: so one waking is enough.
-fn wait_all<const BACKWARDS: bool>(engine: &Engine, handles: &[MPI_Request]) -> bool {
-    let (mut over, mut usual) = (0, true);
+/// progress it is the last that is waited for first, which mostly is over last: so one waking is enough.
+fn wait_backwards(engine: &Engine, handles: &[MPI_Request]) -> bool {
+    let (mut left, mut usual) = (handles.len(), true);
     let waited = engine.wait_while(|| {
-        while over < handles.len() {
-            let handle = handles[if BACKWARDS { handles.len() - 1 - over } else { over }];
-            match far(engine, handle) {
-                Far::Ready => over += 1,
-                Far::Active => return message(engine, handle),
+        while left > 0 {
+            match far(engine, handles[left - 1]) {
+                Far::Ready => left -= 1,
+                Far::Active => return message(engine, handles[left - 1]),
                 Far::Unusual => {
                     usual = false;
                     return None;
@@ -267,6 +273,28 @@ unsafe fn wait(request: *mut MPI_Request, status: *mut MPI_Status) -> Result<()>
         set_status(status, &got);
     }
     error.map_or(Ok(()), Err)
+}
+
+/// What is left of an array of statuses behind its first `taken`.
+fn behind(statuses: *mut MPI_Status, taken: usize) -> *mut MPI_Status {
+    if statuses.is_null() { statuses } else { statuses.wrapping_add(taken) }
+}
+
+/// # Safety
+/// As MPI_Waitall says.
+#[cold]
+#[inline(never)]
+unsafe fn waitall(engine: &Engine, handles: &mut [MPI_Request], statuses: *mut MPI_Status) -> Result<()> {
+    let named = find_all(engine, handles)?;
+    for one in &named {
+        match one {
+            Named::Message(message) if !message.is_over() => engine.wait_complete(*message)?,
+            Named::Task(_) => engine.wait_for(|| one.is_over(engine))?,
+            _ => {}
+        }
+    }
+    // SAFETY: the caller's.
+    unsafe { take_all(engine, &named, handles, statuses) }
 }
 
 /// # Safety
@@ -329,19 +357,12 @@ export! {
         // SAFETY: an array of `count` requests.
         let handles = unsafe { list_mut(array_of_requests, count) }?;
         // SAFETY: an array of `count` statuses, or MPI_STATUSES_IGNORE.
-        if unsafe { waitall_shortly(handles, array_of_statuses) } {
+        let taken = unsafe { waitall_shortly(handles, array_of_statuses) };
+        if taken == handles.len() {
             return Ok(());
         }
-        let named = find_all(engine, handles)?;
-        for one in &named {
-            match one {
-                Named::Message(message) if !message.is_over() => engine.wait_complete(*message)?,
-                Named::Task(_) => engine.wait_for(|| one.is_over(engine))?,
-                _ => {}
-            }
-        }
-        // SAFETY: an array of `count` statuses, or MPI_STATUSES_IGNORE.
-        unsafe { take_all(engine, &named, handles, array_of_statuses) }
+        // SAFETY: as above; those that are taken are fewer than `count`.
+        unsafe { waitall(engine, &mut handles[taken..], behind(array_of_statuses, taken)) }
     }
 
     /// MPI 5.0 §3.7.5.
