@@ -30,6 +30,9 @@ const OPERATIONS: [&str; 22] = [
     "Neighbor_alltoallw",
 ];
 
+/// Operations whose blocking forms have a short way (`src/capi/collective/short.rs`).
+const SHORT: [&str; 6] = ["barrier", "bcast", "allgather", "alltoall", "reduce", "allreduce"];
+
 /// The operation that a function of this name is of, in small letters, and the way to run it.
 fn operation(name: &str) -> Option<(String, &'static str)> {
     let name = name.strip_prefix("MPI_")?;
@@ -73,13 +76,19 @@ pub fn source(functions: &[Function]) -> String {
         };
         let name = &function.name;
         let (typed, operands) = (typed.join(", "), operands.join(", "));
+        let mut call = format!("{way}(comm, |comm| {operation}(comm, {operands}){rest})");
+        if way == "run" && SHORT.contains(&operation.as_str()) {
+            call = format!(
+                "match short::{operation}(comm, {operands}) {{ Some(done) => done, None => {call} }}"
+            );
+        }
         writeln!(
             text,
             "crate::export! {{
     /// MPI 5.0 §6, §8.6.
     fn {name}({typed}) raises(comm) {{
         // SAFETY: the caller's arguments are what the standard asks of them.
-        unsafe {{ {way}(comm, |comm| {operation}(comm, {operands}){rest}) }}
+        unsafe {{ {call} }}
     }}
 }}"
         )

@@ -45,7 +45,7 @@ pub mod typed;
 pub use bytes::{allgather, allgatherv, barrier, bcast};
 pub use fold::{Fold, allreduce, exscan, reduce, reduce_scatter, scan};
 pub use later::{Later, Number, Operation};
-pub use port::{Blocking, Purpose, user_tag};
+pub use port::{Blocking, Purpose, seated, user_tag};
 pub use scratch::Scratch;
 pub use subset::Subset;
 pub use told::{Told, of_purpose};

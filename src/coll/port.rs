@@ -61,6 +61,18 @@ pub struct Blocking<'a> {
     failure: OnceCell<Error>,
 }
 
+/// Where the members of `comm` meet for an operation of all of them, once they have met before; for callers that do without a
+/// port as long as nothing fails.
+#[inline(always)]
+#[must_use]
+pub fn seated<'a>(engine: &'a Engine, comm: &'a Comm, kind: Kind) -> Option<Meeting<'a>> {
+    if comm.is_inter() {
+        return None;
+    }
+    let arrival = arrival(engine.config(), kind, comm.size() as usize)?;
+    Meeting::new(engine, comm, comm.seat(engine.is_shared()), arrival)
+}
+
 impl<'a> Blocking<'a> {
     /// For an operation among the peers of `comm`.
     #[must_use]

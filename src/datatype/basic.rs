@@ -118,7 +118,8 @@ impl Basic {
     /// The basic type with this handle, if it is one that we have.
     #[must_use]
     pub fn of(handle: usize) -> Option<Self> {
-        ROWS.iter().find(|row| row.handle == handle).map(Self)
+        let row = NUMBERS.get(handle.wrapping_sub(abi::MPI_DATATYPE_NULL))?;
+        ROWS.get(usize::from(*row)).map(Self)
     }
 
     /// Every basic type.
@@ -280,6 +281,17 @@ pub static CONTIGUOUS_SIZES: [u8; 256] = {
     sizes[abi::MPI_2INTEGER - abi::MPI_DATATYPE_NULL] = 8;
     sizes[abi::MPI_2DOUBLE_PRECISION - abi::MPI_DATATYPE_NULL] = 16;
     sizes
+};
+
+/// Rows by handle from MPI_DATATYPE_NULL on; beyond the last row for all other handles.
+static NUMBERS: [u8; 256] = {
+    let mut numbers = [u8::MAX; 256];
+    let mut i = 0;
+    while i < TABLE.len() {
+        numbers[TABLE[i].handle - abi::MPI_DATATYPE_NULL] = i as u8;
+        i += 1;
+    }
+    numbers
 };
 
 /// Optional types that this implementation does not have: MPI_Type_size gives MPI_UNDEFINED for them.

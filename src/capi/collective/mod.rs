@@ -5,6 +5,7 @@
 
 mod arguments;
 mod checks;
+mod short;
 
 use super::args::put;
 use super::comms;

@@ -20,9 +20,42 @@ const BLOCK: usize = 8 << 10;
 /// Bytes of each member up to which another round costs more than that one rank combines everything.
 const ALONE: usize = 8 << 10;
 
-/// A slot's payload, on a boundary that suits every type.
+/// Room for a slot's payload, on a boundary that suits every type.
 #[repr(align(16))]
-struct Operand([u8; PAYLOAD]);
+struct Operand(MaybeUninit<[u8; PAYLOAD]>);
+
+impl Operand {
+    const fn new() -> Self {
+        Self(MaybeUninit::uninit())
+    }
+
+    /// The room, with the first bytes of `payload` in it, as many as `len` says.
+    #[inline(always)]
+    fn fill(&mut self, payload: &[u8; PAYLOAD], len: usize) -> &mut [u8] {
+        let to = self.0.as_mut_ptr().cast::<u8>();
+        // SAFETY: `payload[..len]` has checked that both are long enough; what is borrowed has just been written.
+        unsafe {
+            copy_few(payload[..len].as_ptr(), to, len);
+            core::slice::from_raw_parts_mut(to, len)
+        }
+    }
+}
+
+/// Copies; the commonest sizes without a call.
+///
+/// # Safety
+/// Both are `len` bytes and do not overlap.
+#[inline(always)]
+pub(super) unsafe fn copy_few(from: *const u8, to: *mut u8, len: usize) {
+    match len {
+        // SAFETY: the caller's promise.
+        8 => unsafe { to.cast::<[u8; 8]>().write(from.cast::<[u8; 8]>().read()) },
+        // SAFETY: the caller's promise.
+        4 => unsafe { to.cast::<[u8; 4]>().write(from.cast::<[u8; 4]>().read()) },
+        // SAFETY: the caller's promise.
+        _ => unsafe { from.copy_to_nonoverlapping(to, len) },
+    }
+}
 
 /// Who combines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,16 +93,17 @@ impl Meeting<'_> {
             return unsafe { self.combine_bulk(what, who, own, out, (len, unit), fold) };
         }
         self.enter()?;
-        // SAFETY: the caller's promise; a slot is no user's memory.
-        self.say(what, |payload| unsafe { own.copy_to_nonoverlapping(payload.as_mut_ptr(), len) });
+        // SAFETY: the caller's promise; a slot is no user's memory, and `len` fits.
+        self.say(what, |payload| unsafe { copy_few(own, payload.as_mut_ptr(), len) });
         self.arrive(|_| {})?;
         let mut combined = Ok(());
         if !out.is_null() {
             self.all_here()?;
-            let mut acc = Operand([0; PAYLOAD]);
-            combined = self.combine(what, &mut acc.0[..len], fold);
+            let mut room = Operand::new();
             // SAFETY: as above.
-            unsafe { out.copy_from_nonoverlapping(acc.0.as_ptr(), len) };
+            combined = self
+                .combine(what, &mut room, len, fold)
+                .map(|acc| unsafe { copy_few(acc.as_ptr(), out, len) });
         }
         self.leave();
         combined.map(|()| true)
@@ -100,36 +134,54 @@ impl Meeting<'_> {
             return unsafe { self.combine_bulk(what, who, own, out, (len, unit), fold) };
         }
         self.enter()?;
-        // SAFETY: the caller's promise; a slot is no user's memory.
-        self.say(what, |payload| unsafe { own.copy_to_nonoverlapping(payload.as_mut_ptr(), len) });
-        let (mut acc, mut combined) = (Operand([0; PAYLOAD]), Ok(()));
-        let acc = &mut acc.0[..len];
+        // SAFETY: the caller's promise; a slot is no user's memory, and `len` fits.
+        self.say(what, |payload| unsafe { copy_few(own, payload.as_mut_ptr(), len) });
+        let mut combined = Ok(());
         let last = self.arrive(|meeting| {
-            combined = meeting.combine(what, acc, fold);
-            let good = combined.is_ok();
-            meeting.conclude(what, good, |payload| payload[..len].copy_from_slice(acc));
+            let mut room = Operand::new();
+            combined = meeting.combine(what, &mut room, len, fold).map(|acc| {
+                meeting.conclude(what, true, |payload| payload[..len].copy_from_slice(acc));
+                // SAFETY: as above.
+                unsafe { copy_few(acc.as_ptr(), out, len) };
+            });
+            if combined.is_err() {
+                meeting.conclude(what, false, |_| {});
+            }
         })?;
         if !last {
             self.all_here()?;
             combined = match self.arrival {
-                Arrival::Flags => self.combine(what, acc, fold),
-                Arrival::Count => self.learn(what, |payload| acc.copy_from_slice(&payload[..len])),
+                Arrival::Flags => {
+                    let mut room = Operand::new();
+                    let acc = self.combine(what, &mut room, len, fold);
+                    // SAFETY: as above.
+                    acc.map(|acc| unsafe { copy_few(acc.as_ptr(), out, len) })
+                }
+                Arrival::Count => {
+                    // SAFETY: as above.
+                    self.learn(what, |payload| unsafe { copy_few(payload[..len].as_ptr(), out, len) })
+                }
             };
         }
         self.leave();
-        combined?;
-        // SAFETY: as above.
-        unsafe { out.copy_from_nonoverlapping(acc.as_ptr(), len) };
-        Ok(true)
+        combined.map(|()| true)
     }
 
-    /// Combines what is in all slots.
-    fn combine<F: Fold>(&mut self, what: What, acc: &mut [u8], fold: &F) -> Result<()> {
-        let (len, top) = (acc.len(), self.size() - 1);
-        self.hear(top, what, |payload| acc.copy_from_slice(&payload[..len]))?;
-        (0..top)
-            .rev()
-            .try_for_each(|member| self.hear(member, what, |payload| fold.fold(&payload[..len], acc))?)
+    /// Combines what is in all slots, in `room`.
+    #[inline]
+    fn combine<'r, F: Fold>(
+        &mut self,
+        what: What,
+        room: &'r mut Operand,
+        len: usize,
+        fold: &F,
+    ) -> Result<&'r mut [u8]> {
+        let top = self.size() - 1;
+        let acc = self.hear(top, what, |payload| room.fill(payload, len))?;
+        for member in (0..top).rev() {
+            self.hear(member, what, |payload| fold.fold(&payload[..len], acc))??;
+        }
+        Ok(acc)
     }
 
     /// That all members are in the same operation, once they have arrived.

@@ -107,7 +107,7 @@ pub struct Meeting<'a> {
 
 impl<'a> Meeting<'a> {
     /// The meeting of a communicator's members, all of whom arrive by `arrival`, if there is an area for it.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn new(
         engine: &'a Engine,
@@ -134,15 +134,24 @@ impl<'a> Meeting<'a> {
         &mut self.team().rounds
     }
 
+    /// The member of this rank, if there is one.
+    #[inline]
+    #[must_use]
+    pub fn member(&self, rank: i32) -> Option<usize> {
+        self.comm.has_peer(rank).then_some(rank as usize)
+    }
+
     /// The caller's rank.
     #[inline]
-    pub(super) fn rank(&self) -> usize {
+    #[must_use]
+    pub fn rank(&self) -> usize {
         self.comm.rank() as usize
     }
 
     /// How many members there are.
     #[inline]
-    pub(super) fn size(&self) -> usize {
+    #[must_use]
+    pub fn size(&self) -> usize {
         self.comm.peers().size() as usize
     }
 
@@ -162,7 +171,7 @@ impl<'a> Meeting<'a> {
     }
 
     /// Waits until `done`.
-    #[inline]
+    #[inline(always)]
     fn wait(&mut self, done: impl Fn(&mut Rounds<MappedArea>) -> Result<bool, Spoiled>) -> Result<()> {
         for _ in 0..self.looks {
             match done(self.rounds()) {
@@ -174,6 +183,8 @@ impl<'a> Meeting<'a> {
         self.wait_long(&done)
     }
 
+    #[cold]
+    #[inline(never)]
     fn wait_long(&mut self, done: &dyn Fn(&mut Rounds<MappedArea>) -> Result<bool, Spoiled>) -> Result<()> {
         let (engine, context) = (self.engine, self.comm.context + 1);
         let rounds = &mut self.team().rounds;
@@ -230,7 +241,7 @@ impl<'a> Meeting<'a> {
     }
 
     /// Waits until all have arrived in this round.
-    #[inline]
+    #[inline(always)]
     pub(super) fn all_here(&mut self) -> Result<()> {
         self.wait(|rounds| rounds.is_complete(rounds.round()))
     }

@@ -198,6 +198,13 @@ impl Op {
         }
     }
 
+    /// Whether it is predefined and combines values of this basic type.
+    #[inline]
+    #[must_use]
+    pub fn takes(&self, basic: Basic) -> bool {
+        matches!(&self.0, Repr::Builtin(builtin) if !builtin.is_location() && builtin.takes(basic.class()))
+    }
+
     /// [`Op::apply`] on `count` values of a basic type, for accumulating into derived types piece by piece.
     ///
     /// # Errors
@@ -213,7 +220,7 @@ impl Op {
         count: usize,
     ) -> Result<()> {
         match &self.0 {
-            Repr::Builtin(builtin) if !builtin.is_location() && builtin.takes(basic.class()) => {
+            Repr::Builtin(builtin) if self.takes(basic) => {
                 // SAFETY: the caller's.
                 unsafe { builtin.combine(basic.lane(), basic.class(), left, right, count) };
                 Ok(())
