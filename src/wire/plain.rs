@@ -7,7 +7,7 @@
 /// `from` is valid for reads and `to` for writes of `len` bytes.
 #[inline]
 pub(crate) unsafe fn copy_run(from: *const u8, to: *mut u8, len: usize) {
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(target_arch = "x86_64", not(perusal_loom)))]
     if fast_strings() {
         // Between the caches of two cores this is faster than any loop of vectors, and needs no warming up.
         // SAFETY: the caller's promise; the direction flag is clear by the ABI.
@@ -27,7 +27,8 @@ pub(crate) unsafe fn copy_run(from: *const u8, to: *mut u8, len: usize) {
 }
 
 /// Whether the processor moves strings by whole lines (ERMS).
-#[cfg(target_arch = "x86_64")]
+// A static atomic; a model copies nothing this long.
+#[cfg(all(target_arch = "x86_64", not(perusal_loom)))]
 #[inline]
 fn fast_strings() -> bool {
     use crate::sync::{AtomicU8, Ordering};
