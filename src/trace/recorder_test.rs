@@ -79,7 +79,7 @@ fn threads_write_streams_of_their_own_and_hand_them_on() {
     let both = std::sync::Barrier::new(2);
     for _ in 0..5 {
         std::thread::scope(|scope| {
-            for thread in 0..2 {
+            let write = |thread: isize| {
                 let (comm, both) = (&comm, &both);
                 scope.spawn(move || {
                     both.wait();
@@ -87,8 +87,10 @@ fn threads_write_streams_of_their_own_and_hand_them_on() {
                         comm.raise(&Fact::new(Event::ReqActivate, thread * 10_000 + k, &SPEC));
                     }
                     both.wait();
-                });
-            }
+                })
+            };
+            // A scope ends before what its threads keep for themselves is dropped, where streams are handed on; a join does not.
+            [0, 1].map(write).map(|thread| thread.join().expect("a thread that writes"));
         });
     }
     drop(recording);
