@@ -90,7 +90,9 @@ fn threads_write_streams_of_their_own_and_hand_them_on() {
                 })
             };
             // A scope ends before what its threads keep for themselves is dropped, where streams are handed on; a join does not.
-            [0, 1].map(write).map(|thread| thread.join().expect("a thread that writes"));
+            for thread in [0, 1].map(write) {
+                thread.join().expect("a thread that writes");
+            }
         });
     }
     drop(recording);
