@@ -2,7 +2,8 @@
 //!
 //! Rank 0 is an engine with receives and sends under way; rank 1 is this target's hand in the shared memory, with a
 //! process of its own that only sleeps, so that copies between processes have somewhere to go. Whatever rank 1 does,
-//! rank 0 neither panics nor touches memory outside its users' buffers, and what it reports has a name.
+//! rank 0 neither panics nor touches memory outside its users' buffers, and what it reports has a name. Some of the buffers lie
+//! in the shared heap, and rank 1 names places there, and places that are none.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -105,6 +106,8 @@ struct User<'a> {
     types: [Datatype; 2],
     /// Buffers stay until the engine is gone.
     buffers: &'a mut Vec<Vec<u8>>,
+    /// How many buffers lie in the shared heap.
+    shared: usize,
     requests: Vec<(Request, bool)>,
     over: bool,
 }
@@ -126,7 +129,17 @@ impl User<'_> {
     /// A new buffer of exactly as many bytes as the elements need.
     fn buffer(&mut self, count: usize, strided: bool) -> (*mut u8, Datatype) {
         let datatype = self.types[usize::from(strided)].clone();
-        self.buffers.push(vec![0; count * datatype.extent() as usize]);
+        let bytes = count * datatype.extent() as usize;
+        let job = self.engine.job();
+        // Half of them where the peer may copy to; freed with the job.
+        let shared = self.buffers.len() + self.shared & 1 == 1;
+        if let Some(extent) =
+            job.heap().filter(|_| shared).and_then(|heap| heap.take(job.segment(), bytes, 1))
+        {
+            self.shared += 1;
+            return (extent.addr().as_ptr(), datatype);
+        }
+        self.buffers.push(vec![0; bytes]);
         (self.buffers.last_mut().expect("just pushed").as_mut_ptr(), datatype)
     }
 
@@ -193,10 +206,12 @@ fn request_id(user: &User<'_>, byte: u8) -> u32 {
 /// Four words of a control record. Lengths, request ids and addresses that make sense are likelier than others.
 fn words(user: &User<'_>, [_, _, _, which, low, high, x, y]: Step) -> [u64; 4] {
     let length = u64::from(u16::from_le_bytes([low, high]) & 0x7FF);
+    // The second granule of the heap is the first that is dealt out.
+    let place = (1 << 16) + u64::from(y & 0x7F) * 1024;
     let choices = [
         length,
         u64::from(request_id(user, x)),
-        &raw const SHARED as u64 + u64::from(y),
+        if y & 0x80 == 0 { &raw const SHARED as u64 + u64::from(y) } else { place },
         u64::from_le_bytes([x, y, low, high, x, y, high, low]),
     ];
     [0, 2, 4, 6].map(|shift| choices[usize::from(which >> shift & 3)])
@@ -205,7 +220,7 @@ fn words(user: &User<'_>, [_, _, _, which, low, high, x, y]: Step) -> [u64; 4] {
 /// What rank 1 says: mostly of the world's context, and as rank 1.
 fn header(user: &User<'_>, [_, kind, about, ..]: Step) -> Header {
     Header {
-        kind: if kind < 0xF0 { 1 + kind % 13 } else { kind },
+        kind: if kind < 0xF0 { 1 + kind % 15 } else { kind },
         context: user.comm.context + u32::from(about >> 6 == 3),
         tag: i32::from(about & 6),
         source: if about & 8 == 0 { 1 } else { u32::from(about) },
@@ -238,7 +253,7 @@ fn act(user: &mut User<'_>, peer: &mut Hostile, step: Step) {
 
 /// What the launcher would put there.
 fn environment(memory: &Memory, engine: u8) {
-    let engine = ["chunks", "read", "halves"][usize::from(engine) % 3];
+    let engine = ["chunks", "read", "halves", "auto"][usize::from(engine) % 4];
     for (name, value) in [
         (FD_VARIABLE, memory.segment().fd().to_string()),
         (RANK_VARIABLE, "0".to_owned()),
@@ -251,9 +266,14 @@ fn environment(memory: &Memory, engine: u8) {
 }
 
 fn small_rings() {
-    for (name, value) in
-        [("PERUSAL_RING_CELLS", "8"), ("PERUSAL_RING_BULK", "1024"), ("PERUSAL_EAGER_LIMIT", "100")]
-    {
+    for (name, value) in [
+        ("PERUSAL_RING_CELLS", "8"),
+        ("PERUSAL_RING_BULK", "1024"),
+        ("PERUSAL_EAGER_LIMIT", "100"),
+        ("PERUSAL_SHARED_HEAP", "2097152"),
+        ("PERUSAL_COPY_DIRECT_FROM", "1"),
+        ("PERUSAL_COPY_SHARE_FROM", "300"),
+    ] {
         // SAFETY: as in `environment`.
         unsafe { std::env::set_var(name, value) };
     }
@@ -270,7 +290,8 @@ fuzz_target!(|input: &[u8]| {
     let job = Job::from_environment().expect("a job").expect("launched");
     let mut buffers = Vec::new();
     // SAFETY: this thread is the only one.
-    let engine = unsafe { Engine::new(job, false, Registry::new(Box::new(|text| panic!("{text}")))) }.expect("an engine");
+    let engine = unsafe { Engine::new(job, false, Registry::new(Box::new(|text| panic!("{text}")))) }
+        .expect("an engine");
     let comm = engine.open(Comm::world(0, 2, engine.registry().attach(0))).expect("the world");
     let mut peer = Hostile::new(&memory);
     let byte = Datatype::predefined(MPI_BYTE).expect("MPI_BYTE");
@@ -292,6 +313,7 @@ fuzz_target!(|input: &[u8]| {
         comm: &comm,
         types: [byte, pairs],
         buffers: &mut buffers,
+        shared: 0,
         requests: Vec::new(),
         over: false,
     };

@@ -31,18 +31,10 @@ pub(crate) unsafe fn copy_run(from: *const u8, to: *mut u8, len: usize) {
 #[cfg(all(target_arch = "x86_64", not(perusal_loom)))]
 #[inline]
 fn fast_strings() -> bool {
-    use crate::sync::{AtomicU8, Ordering};
-    static KNOWN: AtomicU8 = AtomicU8::new(0);
-    // Relaxed: found out twice, it is the same.
-    match KNOWN.load(Ordering::Relaxed) {
-        0 => {
-            let has = core::arch::x86_64::__cpuid(0).eax >= 7
-                && core::arch::x86_64::__cpuid_count(7, 0).ebx >> 9 & 1 == 1;
-            KNOWN.store(1 + u8::from(has), Ordering::Relaxed);
-            has
-        }
-        known => known == 2,
-    }
+    use core::arch::x86_64::{__cpuid, __cpuid_count};
+    static KNOWN: std::sync::LazyLock<bool> =
+        std::sync::LazyLock::new(|| __cpuid(0).eax >= 7 && __cpuid_count(7, 0).ebx >> 9 & 1 == 1);
+    *KNOWN
 }
 
 #[cfg(all(test, not(perusal_loom)))]

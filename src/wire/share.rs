@@ -27,8 +27,8 @@ use core::ops::Range;
 const UNIT: usize = 4 << 10;
 /// Most units of a message.
 const UNITS: usize = 1 << 15;
-/// Units that are worth a turn of their own at the end.
-const LEAST: u32 = 2;
+/// Units that are worth a claim of their own at the end.
+const LEAST: u32 = if cfg!(perusal_loom) { 1 } else { 2 };
 
 /// How a message is cut into units: both ranks compute it from its size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,12 @@
 #include "peruse_trace.h"
 
 enum { SIGNAL = 1, TAG = 100, MOST_INTS = 1 << 18 };
-static int rank, buf[MOST_INTS];
+static int rank, *buf;
+
+/* Which ranks have their buffer from MPI_Alloc_mem, a bit each. */
+#ifndef SHARED
+#define SHARED 0
+#endif
 
 static void tell(void) { OK(MPI_Send(NULL, 0, MPI_INT, 1 - rank, SIGNAL, MPI_COMM_WORLD)); }
 static void hear(void) { OK(MPI_Recv(NULL, 0, MPI_INT, 1 - rank, SIGNAL, MPI_COMM_WORLD, MPI_STATUS_IGNORE)); }
@@ -97,11 +102,16 @@ static void messages(int ints, enum mode mode, int early, int wildcard)
 int main(int argc, char **argv)
 {
     static const int sizes[] = {0, 1, 10, 11, 100, 4000, 5000, 50000, MOST_INTS};
-    static char room[2 * sizeof buf];
+    static char room[2 * MOST_INTS * sizeof(int)];
     void *back;
     int bytes;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (SHARED >> rank & 1)
+        OK(MPI_Alloc_mem(MOST_INTS * sizeof(int), MPI_INFO_NULL, &buf));
+    else
+        buf = malloc(MOST_INTS * sizeof(int));
+    memset(buf, rank, MOST_INTS * sizeof(int));
     MPI_Buffer_attach(room, sizeof room);
     trace_open(MPI_COMM_WORLD, TAG);
     for (int size = 0; size < (int)(sizeof sizes / sizeof *sizes); size++)
@@ -110,6 +120,10 @@ int main(int argc, char **argv)
                 for (int wildcard = 0; wildcard < 2; wildcard++) messages(sizes[size], mode, early, wildcard);
     trace_close();
     MPI_Buffer_detach(&back, &bytes);
+    if (SHARED >> rank & 1)
+        OK(MPI_Free_mem(buf));
+    else
+        free(buf);
     MPI_Finalize();
     return verdict();
 }
