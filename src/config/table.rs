@@ -191,7 +191,7 @@ table! {
         "largest payload in bytes that is sent in pieces before a receive is known, if the ring has room for all of them; up to eager_limit: in one piece";
     CopyEngine => "copy_engine", "PERUSAL_COPY_ENGINE", Copies, Local, Always, UserBasic,
         Kind::Choice(&COPY_ENGINES), |_| 0,
-        "how the messages that this rank receives are copied if they are large; auto: by copy_read_from and copy_halves_from";
+        "how the messages that this rank receives are copied if they are large; auto: memory of the shared heap straight, other by copy_read_from and copy_halves_from";
     CopyReadFrom => "copy_read_from", "PERUSAL_COPY_READ_FROM", Copies, Local, Always, TunerBasic,
         Kind::Number(|_| (0, NEVER)), |_| 0,
         "bytes from which a receiver reads the sender's memory in one step; 0: as measured at start-up, 4294967295: never";

@@ -232,7 +232,7 @@ pub static CATALOG: [Row; EVENTS] = rows! {
     BellWake c"PERUSAL_BELL_WAKE" Nothing Nothing TunerDetail &[Field::Waiting, Field::World],
         "a rank that slept is awake"; "progress: after the sleep, woken or not"
     CopyBegin c"PERUSAL_COPY_BEGIN" Copy Nothing TunerDetail COPY,
-        "a copy engine begins on a large message"; "p2p: at the rank that copies; both of them for chunks and halves"
+        "a copy engine begins on a large message"; "p2p: at the rank that copies; both of them for chunks, halves and a shared direct copy"
     CopyEnd c"PERUSAL_COPY_END" Copy Nothing TunerDetail COPY,
         "a copy engine is done with a large message, or has failed"; "p2p: where it began; bytes are those that were moved"
     RingFull c"PERUSAL_RING_FULL" Nothing Nothing TunerBasic &[Field::World, Field::Queued],

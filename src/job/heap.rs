@@ -64,7 +64,7 @@ impl Extent {
 }
 
 impl Heap {
-    /// Bytes of address space that a heap of `asked` bytes takes in the job's file behind `segment` bytes, and where it begins.
+    /// Where a heap of `asked` bytes begins in the job's file behind `segment` bytes, and what it has of them: whole granules.
     #[must_use]
     pub fn room(segment: u64, asked: u64) -> Option<(u64, u64)> {
         let at = segment.checked_next_multiple_of(HUGE64)?;
@@ -72,10 +72,15 @@ impl Heap {
         (asked >= 2 * GRANULE64).then_some((at, asked / GRANULE64 * GRANULE64))
     }
 
+    /// Where the heap of the job whose segment this is begins, and its bytes.
+    pub(super) fn of(segment: &Segment) -> Option<(u64, u64)> {
+        let behind = segment.file_len().checked_sub(segment.len().checked_next_multiple_of(HUGE64)?)?;
+        Self::room(segment.len(), behind)
+    }
+
     /// Maps the heap of the job whose segment this is. `None` if it has none, or this process may not map it.
     pub(super) fn open(segment: &Segment) -> Option<Self> {
-        let behind = segment.file_len().checked_sub(segment.len().checked_next_multiple_of(HUGE64)?)?;
-        let (at, len) = Self::room(segment.len(), behind)?;
+        let (at, len) = Self::of(segment)?;
         let base = map(segment, at, usize::try_from(len).ok()?)?;
         let bitmap = (len / GRANULE64).div_ceil(8);
         let first = bitmap.div_ceil(GRANULE64);
@@ -105,9 +110,6 @@ impl Heap {
 
     /// Takes `bytes` bytes aligned to `align`, a power of two, with their memory. What they hold is undefined. `None` if there is
     /// no such run or no memory, or the alignment is beyond that of a huge page.
-    ///
-    /// # Panics
-    /// Never: a heap without memory for its bitmap gives nothing.
     #[must_use]
     pub fn take(&self, segment: &Segment, bytes: usize, align: usize) -> Option<Extent> {
         let bytes = (bytes.max(1) as u64).checked_next_multiple_of(PAGE as u64)?;

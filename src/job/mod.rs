@@ -167,7 +167,7 @@ impl Memory {
             ring_cells: cells,
             ring_bulk: bulk,
             sender_fences: self.header().sender_fences(),
-            heap: self.segment.file_len() - self.segment.len(),
+            heap: Heap::of(&self.segment).map_or(0, |(_, len)| len),
         }
     }
 

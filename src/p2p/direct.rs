@@ -32,12 +32,8 @@ impl Engine {
     #[inline]
     pub(super) fn place_of_send(&self, body: &Body) -> u64 {
         match self.job.heap_at_hand() {
-            Some(heap) if body.bytes >= self.config.direct_from() => {
-                if self.copies_straight() {
-                    place_of(heap, body, body.bytes)
-                } else {
-                    0
-                }
+            Some(heap) if body.bytes >= self.config.direct_from() && self.copies_straight() => {
+                place_of(heap, body, body.bytes)
             }
             _ => 0,
         }
@@ -125,7 +121,7 @@ impl Engine {
         // SAFETY: `total` bytes from `from` on are in the heap (checked), our buffer is valid until the request completes, and
         // they fit it (checked); parts lie within them.
         let copy = |part: Range<usize>| unsafe { copy_part(from, body.addr, part) };
-        let moved = copy_parts(Ok(Some(first)), || claims.take_low(turn, split), copy);
+        let moved = copy_parts(first, || claims.take_low(turn, split), copy);
         let moved = moved.map_err(|Garbage| corrupt(world, spoiled(total)))?;
         body.moved = moved;
         self.note_copy(Event::CopyEnd, request, body, CopyEngine::Direct, moved);
@@ -209,7 +205,7 @@ impl Engine {
             // parts lie within them, and this one is ours (share rule 2).
             unsafe { copy_part(body.addr, to, part) };
         };
-        let moved = copy_parts(Ok(Some(first)), || claims.take_high(turn, split), copy).map_err(garbage)?;
+        let moved = copy_parts(first, || claims.take_high(turn, split), copy).map_err(garbage)?;
         self.note_copy(Event::CopyEnd, request, body, CopyEngine::Direct, moved);
         body.stage = Stage::AwaitsFinish;
         self.answer(world, Kind::Filled, remote, Control([moved as u64, 0, 0, 0]))
@@ -256,11 +252,11 @@ fn place_of(heap: &Heap, body: &Body, len: usize) -> u64 {
 
 /// Copies part after part until none is left. Bytes copied.
 fn copy_parts(
-    first: Result<Option<Range<usize>>, Garbage>,
+    first: Range<usize>,
     next: impl Fn() -> Result<Option<Range<usize>>, Garbage>,
     copy: impl Fn(Range<usize>),
 ) -> Result<usize, Garbage> {
-    let (mut moved, mut part) = (0, first?);
+    let (mut moved, mut part) = (0, Some(first));
     while let Some(range) = part {
         moved += range.len();
         copy(range);

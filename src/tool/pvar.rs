@@ -316,6 +316,8 @@ table! {
         => "Payload bytes that receivers read out of this rank's memory",
     "bytes_sent_halves" Aggregate TunerBasic Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.sent_bytes[Protocol::Shared as usize].get()))
         => "Payload bytes of messages that both ranks copied a half of, sent",
+    "bytes_sent_direct" Aggregate TunerBasic Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.sent_bytes[Protocol::Direct as usize].get()))
+        => "Payload bytes copied straight between memory that both ranks see, sent",
     "bytes_received_inline" Aggregate TunerBasic Protocols Source::Sum(|e| e.telemetry().sum(|counts| counts.received_bytes[Protocol::Inline as usize].get()))
         => "Payload bytes received within one cell of a ring",
     "bytes_received_eager" Aggregate TunerBasic Protocols Source::Sum(|e| e.telemetry().sum(|counts| counts.received_bytes[Protocol::Eager as usize].get()))
@@ -326,6 +328,8 @@ table! {
         => "Payload bytes that this rank read out of senders' memory",
     "bytes_received_halves" Aggregate TunerBasic Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.received_bytes[Protocol::Shared as usize].get()))
         => "Payload bytes of messages that both ranks copied a half of, received",
+    "bytes_received_direct" Aggregate TunerBasic Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.received_bytes[Protocol::Direct as usize].get()))
+        => "Payload bytes copied straight between memory that both ranks see, received",
     "allocations_shared" Counter UserDetail Copies Source::Sum(|e| e.telemetry().shared_allocations.get())
         => "Calls of MPI_Alloc_mem that took memory that all ranks see",
     "allocations_ordinary" Counter UserDetail Copies Source::Sum(|e| e.telemetry().ordinary_allocations.get())

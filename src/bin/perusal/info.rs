@@ -38,6 +38,7 @@ pub fn main(options: &Options) -> ExitCode {
     println!("perusal {}", env!("CARGO_PKG_VERSION"));
     println!("  events (PERUSE)   {}", if cfg!(feature = "peruse") { "built in" } else { "not built in" });
     println!("  job memory        version {}, {}", header::VERSION, memory_works());
+    println!("  shared heap       {}", shared_heap());
     machine();
     copies();
     tuned(&found);
@@ -162,6 +163,16 @@ fn amount(bytes: u64) -> String {
     let units = ["", "K", "M", "G", "T", "P"];
     let step = (0..units.len() - 1).take_while(|step| bytes >> (10 * step) >= 10_000).count();
     format!("{}{}", (bytes >> (10 * step)), units[step])
+}
+
+/// What MPI_Alloc_mem can take that all ranks see.
+fn shared_heap() -> String {
+    match Memory::create(2, 0) {
+        Ok(memory) if memory.heap().is_some() => {
+            format!("{} of address space for memory from MPI_Alloc_mem", amount(memory.place().heap))
+        }
+        _ => "none: MPI_Alloc_mem takes ordinary memory".into(),
+    }
 }
 
 fn memory_works() -> String {
