@@ -80,7 +80,11 @@ where
 
     fn take(&mut self, pattern: &P) {
         let peeked = self.queue.peek(pattern).map(|(&key, &value)| (key, value));
-        let found = if self.serial % 2 == 0 { self.queue.take(pattern) } else { self.take_in_place(pattern) };
+        let found = if self.serial.is_multiple_of(2) {
+            self.queue.take(pattern)
+        } else {
+            self.take_in_place(pattern)
+        };
         assert_eq!(found, peeked);
         assert_eq!(found, self.naive.take_if(|key, _| pattern.takes(key)), "receive {pattern:?}");
         assert!(self.queue.last_attempts() <= self.naive.len() + 1);

@@ -27,7 +27,7 @@ pub(crate) unsafe fn copy_run(from: *const u8, to: *mut u8, len: usize) {
 }
 
 /// Whether the processor moves strings by whole lines (ERMS).
-// A static atomic; a model copies nothing this long.
+// A model copies nothing this long.
 #[cfg(all(target_arch = "x86_64", not(perusal_loom)))]
 #[inline]
 fn fast_strings() -> bool {
