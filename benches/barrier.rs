@@ -5,6 +5,8 @@
 //! Ranks are processes, bound in blocks to the CPUs. In turn: a bare barrier (all add to one word and look at another, giving the
 //! CPU away between two looks where they outnumber the CPUs), MPI_Barrier, MPI_Allreduce. Printed are the least of the
 //! repetitions, in microseconds, and the ratio to the bare barrier.
+//!
+//! It has its own loop: ranks must do the same number of rounds, and a library that times one of them would not tell the others.
 
 use perusal::abi::{MPI_COMM_WORLD, MPI_DOUBLE, MPI_SUM};
 use perusal::capi::mpi::init;

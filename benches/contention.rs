@@ -8,6 +8,8 @@
 //!
 //! Threads that do not meet multiply the rate until the CPUs are used up: the last column is the rate over that of
 //! one thread. Where they use them up already the curve ought to stay flat.
+//!
+//! It has its own loop: what counts is the rate of all threads together over the same time, not what a step of one of them takes.
 
 mod common;
 

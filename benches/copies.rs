@@ -1,50 +1,64 @@
-//! What a large message costs by copy engine and size: `cargo bench --bench copies`.
+//! What a large message costs by copy engine and size: `cargo bench --bench copies [-- NAME]`.
 //!
-//! For each engine two processes, each on a CPU of its own, send a message to and fro; printed is the one-way time, what it
-//! is in GB/s, and the ratio to memcpy of as many bytes on one core, measured in between. `direct` copies between ranks that
-//! are threads of one process.
+//! Two ranks, each on a CPU of its own, send a message to and fro; a step is both ways, and the rate is of both. A process can join one
+//! job in its life, so for each engine two processes are started, of which rank 0 does the timing and prints a table of its
+//! own; `direct` copies between ranks that are threads of one process. `memcpy` of as many bytes on one core, both ways,
+//! stands beside each.
 
 mod common;
 
-use common::{Time, asked_for, bind};
+use common::{bind, two_cpus};
+use divan::counter::BytesCount;
+use divan::{Bencher, Divan};
+use perusal::Result;
 use perusal::abi::{MPI_BYTE, MPI_COMM_WORLD};
-use perusal::capi::mpi::{init, p2p};
+use perusal::capi::mpi::{elements, init, p2p};
+use perusal::capi::types::MPI_Status;
 use perusal::job::{FD_VARIABLE, Memory, RANK_VARIABLE, SIZE_VARIABLE};
+use std::cell::RefCell;
 use std::hint::black_box;
 use std::ptr::null_mut;
-use std::time::Instant;
 
 const SIZES: [usize; 9] =
     [8 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20];
+const MOST: usize = SIZES[SIZES.len() - 1];
 const ENGINES: [&str; 3] = ["chunks", "read", "halves"];
-const SAMPLES: usize = 15;
-/// Bytes that a sample sends, about.
-const SAMPLE_BYTES: usize = 16 << 20;
 
-/// One-way times of `trip`, which sends and receives one message of so many bytes.
-fn trips(size: usize, mut trip: impl FnMut()) -> Time {
-    let n = (SAMPLE_BYTES / size).clamp(2, 500);
-    (0..n).for_each(|_| trip());
-    Time::of(
-        (0..SAMPLES)
-            .map(|_| {
-                let start = Instant::now();
-                (0..n).for_each(|_| trip());
-                start.elapsed().as_nanos() as f64 / n as f64 / 2.0
-            })
-            .collect(),
-    )
+const TAG: i32 = 7;
+
+/// Sends so many bytes to the other rank and has them back; it stops at a message of nothing.
+type RoundTrip = Box<dyn FnMut(usize)>;
+
+thread_local! {
+    /// What the job that goes on gives to the benches.
+    static TRIP: RefCell<Option<RoundTrip>> = const { RefCell::new(None) };
 }
 
-fn show(engine: &str, size: usize, time: Time) {
-    let (from, mut to) = (vec![1_u8; size], vec![0_u8; size]);
-    let copy = common::time(|n| (0..n).for_each(|_| black_box(&mut to).copy_from_slice(black_box(&from))));
-    println!(
-        "{engine:<8}{size:>10}{:>30}{:>10.1}{:>16.2}",
-        time.map(|ns| ns / 1e3),
-        size as f64 / time.0,
-        time.0 / copy.0
-    );
+#[divan::bench(args = SIZES, max_time = 1)]
+fn there_and_back(bencher: Bencher<'_, '_>, size: usize) {
+    TRIP.with_borrow_mut(|trip| {
+        let trip = trip.as_mut().expect("a job");
+        bencher.counter(BytesCount::new(2 * size)).bench_local(|| trip(size));
+    });
+}
+
+#[divan::bench(args = SIZES, max_time = 1)]
+fn memcpy(bencher: Bencher<'_, '_>, size: usize) {
+    let (mut here, mut there) = (vec![1_u8; size], vec![0_u8; size]);
+    bencher.counter(BytesCount::new(2 * size)).bench_local(|| {
+        black_box(&mut there).copy_from_slice(black_box(&here));
+        black_box(&mut here).copy_from_slice(black_box(&there));
+    });
+}
+
+/// Rank 0's part: the table, and the end of the other's.
+fn measure(engine: &str, trip: RoundTrip) {
+    println!("{engine}:");
+    TRIP.set(Some(trip));
+    Divan::from_args().main();
+    if let Some(mut trip) = TRIP.take() {
+        trip(0);
+    }
 }
 
 /// A rank of a job of two processes.
@@ -58,30 +72,46 @@ fn process(memory: &Memory, rank: usize, engine: &str) {
         std::env::set_var("PERUSAL_COPY_ENGINE", engine);
         assert_eq!(init::MPI_Init(null_mut(), null_mut()), 0);
     }
-    for size in SIZES {
-        let mut buffer = vec![1_u8; size];
-        let (at, count, peer) = (buffer.as_mut_ptr().cast(), size as i32, 1 - rank as i32);
-        let time = trips(size, || {
-            // SAFETY: a live buffer of `size` bytes.
-            unsafe {
-                if rank == 0 {
-                    p2p::MPI_Send(at, count, MPI_BYTE, peer, 7, MPI_COMM_WORLD);
-                }
-                p2p::MPI_Recv(at, count, MPI_BYTE, peer, 7, MPI_COMM_WORLD, null_mut());
-                if rank == 1 {
-                    p2p::MPI_Send(at, count, MPI_BYTE, peer, 7, MPI_COMM_WORLD);
-                }
+    let mut buffer = vec![1_u8; MOST];
+    if rank == 0 {
+        measure(
+            engine,
+            Box::new(move |size| {
+                send(&buffer[..size], 1);
+                receive(&mut buffer, 1);
+            }),
+        );
+    } else {
+        loop {
+            let size = receive(&mut buffer, 0);
+            send(&buffer[..size], 0);
+            if size == 0 {
+                break;
             }
-        });
-        if rank == 0 {
-            show(engine, size, time);
         }
     }
     // SAFETY: initialised above.
     unsafe { assert_eq!(init::MPI_Finalize(), 0) };
 }
 
-/// Two processes for an engine, which this one waits for: a process joins one job in its life.
+fn send(bytes: &[u8], to: i32) {
+    // SAFETY: a live buffer, and MPI is initialised.
+    unsafe { p2p::MPI_Send(bytes.as_ptr().cast(), bytes.len() as i32, MPI_BYTE, to, TAG, MPI_COMM_WORLD) };
+}
+
+/// Gives how many bytes came.
+fn receive(room: &mut [u8], from: i32) -> usize {
+    let (mut status, mut bytes) = (MPI_Status::default(), 0);
+    let (at, most) = (room.as_mut_ptr().cast(), room.len() as i32);
+    // SAFETY: a live buffer of that size, a status and a number of ours, and MPI is initialised.
+    unsafe {
+        p2p::MPI_Recv(at, most, MPI_BYTE, from, TAG, MPI_COMM_WORLD, &raw mut status);
+        elements::MPI_Get_count(&raw const status, MPI_BYTE, &raw mut bytes);
+    }
+    bytes as usize
+}
+
+/// Two processes for an engine, which this one waits for.
 fn processes(engine: &str) {
     let memory = Memory::create(2, 0).expect("a job for two");
     let children = [0, 1].map(|rank| {
@@ -102,48 +132,35 @@ fn processes(engine: &str) {
     }
 }
 
-fn threads() -> perusal::Result<()> {
+fn threads() -> Result<()> {
     perusal::run_threads(2, |world| {
         bind(world.rank());
-        for size in SIZES {
-            let (data, mut room) = (vec![1_u8; size], vec![0_u8; size]);
-            let mut failed = Ok(());
-            let time = trips(size, || {
-                let peer = 1 - world.rank();
-                let turn = if world.rank() == 0 {
-                    world.send(&data, peer, 7).and_then(|()| world.recv_into(&mut room, peer, 7))
-                } else {
-                    world
-                        .recv_into(&mut room, peer, 7)
-                        .and_then(|got| world.send(&data, peer, 7).map(|()| got))
-                };
-                if let Err(error) = turn {
-                    failed = Err(error);
-                }
-            });
-            failed?;
-            if world.rank() == 0 {
-                show("direct", size, time);
+        let (own, mut room) = (world.dup()?, vec![0_u8; MOST]);
+        if world.rank() == 0 {
+            let trip = move |size: usize| {
+                let turn = own.send(&room[..size], 1, TAG).and_then(|()| own.recv_into(&mut room, 1, TAG));
+                assert_eq!(turn.expect("the other echoes").bytes, size);
+            };
+            measure("direct", Box::new(trip));
+            return Ok(());
+        }
+        loop {
+            let size = own.recv_into(&mut room, 0, TAG)?.bytes;
+            own.send(&room[..size], 0, TAG)?;
+            if size == 0 {
+                return Ok(());
             }
         }
-        Ok(())
     })
     .map(|_| ())
 }
 
-fn main() -> perusal::Result<()> {
-    if !asked_for() {
-        println!("run me with `cargo bench --bench copies`");
-        return Ok(());
-    }
-    if perusal::job::cpus::affinity().len() < 2 {
+fn main() -> Result<()> {
+    if !two_cpus() {
         println!("copies: needs two CPUs");
         return Ok(());
     }
-    println!(
-        "{:<8}{:>10}{:>30}{:>10}{:>16}",
-        "engine", "bytes", "µs one way (10 %, 90 %)", "GB/s", "times memcpy"
-    );
+    // The forks are made while there is one thread.
     ENGINES.into_iter().for_each(processes);
     threads()
 }

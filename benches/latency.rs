@@ -11,6 +11,8 @@
 //!   sender must take the line away from the receiver that polls it, and the receiver fetch it back.
 //! - *one shared word*: both write the same word, so that a turn ends with the line where the next one begins. Half of the
 //!   work is saved, which no channel that goes one way can do; it is the least that two processors can do.
+//!
+//! It has its own loop: two processes take turns between lines and messages, which a library that times one after the other does not.
 
 use perusal::abi::{MPI_BYTE, MPI_COMM_WORLD};
 use perusal::capi::mpi::{init, p2p};

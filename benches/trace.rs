@@ -2,6 +2,9 @@
 //! the pages of the file. Beside it the same with a listener that does nothing, and the time stamp alone.
 //!
 //!     cargo bench --bench trace [-- FOLDER …]      folders to write traces in: default the temporary one and /dev/shm
+//!
+//! It has its own loop and clock: what is wanted is the CPU time of the thread, the kernel's part included, over millions of events,
+//! because a record's cost is mostly the page cache's; and folders as arguments, where divan has names of benches.
 
 use perusal::clock;
 use perusal::events::{CommEvents, Event, Events, Fact, Operation, Registry, Spec};
