@@ -1,7 +1,7 @@
-//! A hash table from word to list, a cache line of bins at a time, nothing left behind by a removal.
+//! A hash table from word to list, a cache line of bins at a time, no search longer for what was removed.
 //!
-//! A bin is there exactly while its list holds an entry (rule M3), so an empty list marks a free place, and the
-//! table's size follows the number of different keys that were ever queued at one time.
+//! A bin is there exactly while its list holds an entry or a ghost (rules M3, M5), so an empty list marks a free place, and
+//! the table's size follows the number of entries that were ever queued at one time.
 //!
 //! The four keys of a bucket are compared without a branch; a bin whose home bucket is full lives in the next one
 //! that is not, and every bucket counts the bins that had to go past it: a search ends where that count is zero.
@@ -11,7 +11,7 @@
 //! one included, and only a bin's end writes its key's trace.
 
 use super::pattern::Word;
-use super::slab::{List, NIL, Slab};
+use super::slab::{Link, List, NIL, Slab};
 
 /// Bins in a bucket: with a key of 64 bits, one cache line.
 const WAYS: usize = 4;
@@ -48,10 +48,16 @@ impl<W: Word> Bucket<W> {
 }
 
 /// Where a bin is.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 struct Place {
     bucket: usize,
     way: usize,
+}
+
+/// An end of a list; none if that is a ghost.
+#[inline(always)]
+fn living<I: Copy, T, const L: usize>(slab: &Slab<I, T, L>, link: usize, end: u32) -> u32 {
+    if end != NIL && slab[end].links[link].is_ghost() { NIL } else { end }
 }
 
 /// Lists of entries by word.
@@ -64,11 +70,14 @@ pub(super) struct Bins<W> {
     used: usize,
     /// Bits of a hash that are not part of a bucket's number.
     shift: u32,
+    /// Where the bin was that was last looked for: who takes its oldest entry comes back to it.
+    last: Place,
 }
 
 impl<W: Word> Bins<W> {
     pub const fn new() -> Self {
-        Self { buckets: Vec::new(), passed: Vec::new(), used: 0, shift: 0 }
+        let last = Place { bucket: 0, way: 0 };
+        Self { buckets: Vec::new(), passed: Vec::new(), used: 0, shift: 0, last }
     }
 
     #[inline]
@@ -97,6 +106,15 @@ impl<W: Word> Bins<W> {
             }
             bucket = self.after(bucket);
         }
+    }
+
+    /// The place that was last looked at, if this key's bin is there. Its key alone would not do: an empty place keeps
+    /// the one that it had, and only one place with entries can have it.
+    #[inline]
+    fn last_of(&self, key: W) -> Option<Place> {
+        let bucket = self.buckets.get(self.last.bucket)?;
+        let is_there = bucket.keys[self.last.way] == key && !bucket.lists[self.last.way].is_empty();
+        is_there.then_some(self.last)
     }
 
     #[inline]
@@ -163,7 +181,56 @@ impl<W: Word> Bins<W> {
             Some(at) if !self.at(at).is_empty() => at,
             left => self.open(key, left),
         };
-        self.at(at).push(slab, link, index);
+        let list = self.at(at);
+        if living(slab, link, list.tail) != list.tail {
+            slab.lay(link, list.tail);
+            *list = List::EMPTY;
+        }
+        list.push(slab, link, index);
+    }
+
+    /// The oldest entry of this key.
+    #[inline]
+    pub fn head<I: Copy, T, const L: usize>(&self, slab: &Slab<I, T, L>, link: usize, key: W) -> u32 {
+        living(slab, link, self.list(key).head)
+    }
+
+    /// As [`head`](Self::head), of an entry that is likely to leave at once.
+    #[inline]
+    pub fn seek<I: Copy, T, const L: usize>(&mut self, slab: &Slab<I, T, L>, link: usize, key: W) -> u32 {
+        let Some(at) = self.find(key) else { return NIL };
+        self.last = at;
+        living(slab, link, self.at(at).head)
+    }
+
+    /// Takes an entry out of the list of its key, for good: its ghost may stay until its slot is taken again (rule M5).
+    #[inline]
+    pub fn leave<I: Copy, T, const L: usize>(
+        &mut self,
+        slab: &mut Slab<I, T, L>,
+        link: usize,
+        key: W,
+        index: u32,
+    ) {
+        if slab[index].links[link].is_alone() {
+            slab.haunt(link, index);
+        } else {
+            self.detach(slab, link, key, index);
+        }
+    }
+
+    /// Ends the ghost that the last entry of a slot left under this key, if there is one.
+    pub fn lay<I: Copy, T, const L: usize>(
+        &mut self,
+        slab: &mut Slab<I, T, L>,
+        link: usize,
+        key: W,
+        index: u32,
+    ) {
+        if slab[index].links[link].is_ghost() {
+            slab.lay(link, index);
+            self.close(key, Link::NONE);
+        }
     }
 
     /// Takes an entry out of the list of its key. The bin is looked for only if the entry is at an end.
@@ -179,7 +246,13 @@ impl<W: Word> Bins<W> {
         if gap.prev != NIL && gap.next != NIL {
             return;
         }
-        let at = self.find(key).expect("an entry's key has a bin (rule M3)");
+        self.close(key, gap);
+    }
+
+    /// Lets a bin follow what an entry of its list was linked to, and ends with its list.
+    #[inline]
+    fn close(&mut self, key: W, gap: Link) {
+        let at = self.last_of(key).or_else(|| self.find(key)).expect("an entry's key has a bin (rule M3)");
         let list = self.at(at);
         list.close(gap);
         if list.is_empty() {
@@ -218,33 +291,54 @@ mod tests {
         assert_eq!(size_of::<Bucket<u64>>(), 64);
     }
 
-    /// Bins and a map of plain lists under the same pushes and detaches.
+    /// Bins and a map of plain lists under the same pushes, detaches and leaves.
     #[test]
-    fn bins_hold_what_a_map_of_lists_holds() {
+    fn bins_hold_what_a_map_of_lists_holds_and_a_ghost_at_most_for_each_free_slot() {
         let mut slab = Slab::<u64, u32, 1>::new();
         let mut bins = Bins::<u64>::new();
         let mut model: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
         let mut random = Random::new(7);
+        let mut most_ghosts = 0;
         for step in 0..40_000 {
             let range = [3, 40, 600, 5][step / 10_000];
             let key = random.below(range);
             let list = model.entry(key).or_default();
-            if random.below(2) == 0 || list.is_empty() {
-                let index = slab.insert(key, 0);
-                bins.push(&mut slab, 0, key, index);
-                list.push(index);
-            } else {
-                let gone = list.remove(random.below(list.len() as u64) as usize);
-                bins.detach(&mut slab, 0, key, gone);
-                slab.remove(gone);
+            // It rises for a while, then falls.
+            let removals = if step % 2_000 < 1_000 { 2 } else { 4 };
+            match random.below(5) {
+                n if n < removals && !list.is_empty() => {
+                    let gone = list.remove(random.below(list.len() as u64) as usize);
+                    match random.below(4) {
+                        0 => bins.detach(&mut slab, 0, key, gone),
+                        _ => bins.leave(&mut slab, 0, key, gone),
+                    }
+                    slab.remove(gone);
+                }
+                _ => {
+                    if let Some(slot) = slab.haunted() {
+                        let old = slab[slot].item;
+                        bins.lay(&mut slab, 0, old, slot);
+                        slab[slot].seq = 0;
+                    }
+                    let index = slab.insert(key, 0);
+                    assert!(!slab[index].links[0].is_ghost());
+                    bins.push(&mut slab, 0, key, index);
+                    list.push(index);
+                }
             }
             for (&key, list) in &model {
-                let ends = bins.list(key);
-                assert_eq!(ends.head, list.first().copied().unwrap_or(NIL));
-                assert_eq!(ends.tail, list.last().copied().unwrap_or(NIL));
+                let head = list.first().copied().unwrap_or(NIL);
+                assert_eq!(bins.head(&slab, 0, key), head);
+                assert_eq!(living(&slab, 0, bins.list(key).tail), list.last().copied().unwrap_or(NIL));
+                if random.below(8) == 0 {
+                    assert_eq!(bins.seek(&slab, 0, key), head);
+                }
             }
-            assert_eq!(bins.used, model.values().filter(|list| !list.is_empty()).count());
+            let ghosts = slab.ghosts();
+            most_ghosts = most_ghosts.max(ghosts);
+            assert_eq!(bins.used, ghosts + model.values().filter(|list| !list.is_empty()).count());
         }
+        assert!(most_ghosts > 50, "the run was to leave some: {most_ghosts}");
     }
 
     /// A word whose hash is itself, so that a test decides which bucket is home.

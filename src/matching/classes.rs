@@ -4,7 +4,7 @@
 //! that mask. The last class compares one bit at most, so its bins are two lists and need no table.
 
 use super::bins::Bins;
-use super::pattern::Key;
+use super::pattern::{Key, agree};
 use super::slab::{List, Slab};
 
 /// Both source and tag open: the class whose lists are the queue in order.
@@ -41,6 +41,36 @@ impl<K: Key> Classes<K> {
         match class {
             ANY => self.any[Self::side(word)],
             _ => self.bins[class].list(word & K::CARES[class]),
+        }
+    }
+
+    /// The oldest entry of the bin that `word` falls into, or [`NIL`].
+    #[inline]
+    pub fn head<I: Copy, T, const L: usize>(
+        &self,
+        slab: &Slab<I, T, L>,
+        class: usize,
+        link: usize,
+        word: K::Word,
+    ) -> u32 {
+        match class {
+            ANY => self.any[Self::side(word)].head,
+            _ => self.bins[class].head(slab, link, word & K::CARES[class]),
+        }
+    }
+
+    /// As [`head`](Self::head), of an entry that is likely to leave at once.
+    #[inline]
+    pub fn seek<I: Copy, T, const L: usize>(
+        &mut self,
+        slab: &Slab<I, T, L>,
+        class: usize,
+        link: usize,
+        word: K::Word,
+    ) -> u32 {
+        match class {
+            ANY => self.any[Self::side(word)].head,
+            _ => self.bins[class].seek(slab, link, word & K::CARES[class]),
         }
     }
 
@@ -81,6 +111,39 @@ impl<K: Key> Classes<K> {
                 self.any[Self::side(word)].close(gap);
             }
             _ => self.bins[class].detach(slab, link, word & K::CARES[class], index),
+        }
+    }
+
+    /// As [`detach`](Self::detach) of an entry whose slot is freed: its ghost may stay (rule M5).
+    #[inline]
+    pub fn leave<I: Copy, T, const L: usize>(
+        &mut self,
+        slab: &mut Slab<I, T, L>,
+        class: usize,
+        link: usize,
+        word: K::Word,
+        index: u32,
+    ) {
+        match class {
+            ANY => self.detach(slab, class, link, word, index),
+            _ => self.bins[class].leave(slab, link, word & K::CARES[class], index),
+        }
+    }
+
+    /// Ends the ghost that the last entry of a slot left in this class, if there is one, unless the next one that takes the
+    /// slot is of the same bin.
+    pub fn lay<I: Copy, T, const L: usize>(
+        &mut self,
+        slab: &mut Slab<I, T, L>,
+        class: usize,
+        link: usize,
+        word: K::Word,
+        index: u32,
+        next: Option<K::Word>,
+    ) {
+        let stays = next.is_some_and(|next| agree(word, next, K::CARES[class]));
+        if class != ANY && !stays {
+            self.bins[class].lay(slab, link, word & K::CARES[class], index);
         }
     }
 }

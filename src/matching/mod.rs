@@ -25,9 +25,13 @@
 //!
 //! - **M1** A live entry is in the short form's lanes or in the deep form's lists, never in both.
 //! - **M2** Lanes, and every list, are in order of insertion; `seq` says the same across lists.
-//! - **M3** A bin exists exactly while its list holds an entry.
+//! - **M3** A bin exists exactly while its list holds an entry, or the ghost of one.
 //! - **M4** Tags below zero are the library's own: the sign bit of a tag is compared in every class, so a pattern
 //!   that takes any tag never takes one of those.
+//! - **M5** An unexpected message that is alone in a bin leaves it without looking for it: the bin goes on naming the free
+//!   slot, which is marked as its *ghost*. A ghost is alone in its bin and is never found. It ends when a message of its
+//!   key comes (which takes over the bin) or its slot is taken again, whichever is first; so there are never more bins
+//!   than slots, no slot in use has a ghost, and no operation meets more than one of each class.
 //!
 //! [`oracle`] is the same contract as a list walked from the front: what every test compares with.
 #![forbid(unsafe_code)]

@@ -22,6 +22,24 @@ pub(super) struct Link {
     pub next: u32,
 }
 
+impl Link {
+    /// In no list.
+    pub const NONE: Self = Self { prev: NIL, next: NIL };
+    /// Of a free slot: the bin of its last entry still names it (rule M5).
+    const GHOST: Self = Self { prev: NIL - 1, next: NIL };
+
+    /// Whether the entry is the only one of its list.
+    #[inline(always)]
+    pub const fn is_alone(self) -> bool {
+        self.prev == NIL && self.next == NIL
+    }
+
+    #[inline(always)]
+    pub const fn is_ghost(self) -> bool {
+        self.prev == Self::GHOST.prev
+    }
+}
+
 /// The two ends of an intrusive list.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct List {
@@ -61,13 +79,16 @@ impl List {
     }
 }
 
+/// No entry's age.
+pub(super) const HAUNTED: u64 = u64::MAX;
+
 /// An entry. What its neighbours in a list touch too is in its first cache line; a payload of a few words shares that, a
 /// larger one goes on in the next.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(super) struct Node<I, T, const L: usize> {
     pub item: I,
-    /// Age across the lists of the deep form; lower is older.
+    /// Age across the lists of the deep form; lower is older. [`HAUNTED`] in a free slot that may have ghosts.
     pub seq: u64,
     /// They mean nothing in the short form.
     pub links: [Link; L],
@@ -120,9 +141,9 @@ impl<I: Copy, T, const L: usize> Slab<I, T, L> {
         if self.nodes.is_empty() {
             self.nodes.reserve(super::lanes::ROOM);
         }
-        let index = u32::try_from(self.nodes.len()).ok().filter(|&index| index != NIL);
+        let index = u32::try_from(self.nodes.len()).ok().filter(|&index| index < Link::GHOST.prev);
         let index = index.expect("fewer than 2³² entries of 64 bytes fit in memory");
-        let links = [Link { prev: NIL, next: NIL }; L];
+        let links = [Link::NONE; L];
         self.nodes.push(Node { item, seq: 0, links, generation: 0, next_free: NIL, value: Some(value) });
         index
     }
@@ -157,6 +178,33 @@ impl<I: Copy, T, const L: usize> Slab<I, T, L> {
             self[gap.next].links[link].prev = gap.prev;
         }
         gap
+    }
+
+    /// Leaves the entry's ghost in a list whose only one it is; its slot is about to be freed.
+    #[inline(always)]
+    pub fn haunt(&mut self, link: usize, index: u32) {
+        let node = &mut self[index];
+        node.links[link] = Link::GHOST;
+        node.seq = HAUNTED;
+    }
+
+    /// Ends a ghost.
+    #[inline(always)]
+    pub fn lay(&mut self, link: usize, index: u32) {
+        self[index].links[link] = Link::NONE;
+    }
+
+    /// The slot that the next entry takes, if it may have ghosts.
+    #[inline(always)]
+    pub fn haunted(&self) -> Option<u32> {
+        let node = self.nodes.get(self.free as usize)?;
+        (node.seq == HAUNTED).then_some(self.free)
+    }
+
+    /// How many ghosts there are.
+    #[cfg(test)]
+    pub fn ghosts(&self) -> usize {
+        self.nodes.iter().flat_map(|node| node.links).filter(|link| link.is_ghost()).count()
     }
 
     #[inline]

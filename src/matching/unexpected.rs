@@ -123,6 +123,9 @@ impl<T, P: Select> Unexpected<T, P> {
     /// Keeps a message as the youngest.
     #[inline]
     pub fn insert(&mut self, envelope: KeyOf<P>, value: T) -> Ticket {
+        if let Some(slot) = self.slab.haunted() {
+            self.lay_ghosts(slot, envelope.word());
+        }
         let index = self.slab.insert(envelope, value);
         self.len += 1;
         if self.deep || !self.lanes.push(envelope.word(), index) {
@@ -234,9 +237,9 @@ impl<T, P: Select> Unexpected<T, P> {
         let (class, heads) = if !self.kept[BY_SOURCE] {
             (ANY, self.classes.any().map(|list| list.head))
         } else if user == own {
-            (BY_SOURCE, [self.classes.list(BY_SOURCE, user).head, NIL])
+            (BY_SOURCE, [self.head(BY_SOURCE, user), NIL])
         } else {
-            (BY_SOURCE, [user, own].map(|word| self.classes.list(BY_SOURCE, word).head))
+            (BY_SOURCE, [user, own].map(|word| self.head(BY_SOURCE, word)))
         };
         let all = self.short().chain(self.walk(class, heads));
         all.filter(move |&index| self.slab[index].item.is_from(source))
@@ -258,10 +261,16 @@ impl<T, P: Select> Unexpected<T, P> {
         if !self.kept[class] {
             self.keep(class);
         }
-        let head = self.classes.list(class, value).head;
+        let head = self.classes.seek(&self.slab, class, class, value);
         let found = (head != NIL).then_some(head);
         (self.attempts, self.met) = (usize::from(found.is_some()), 0);
         found
+    }
+
+    /// The oldest message of a bin.
+    #[inline(always)]
+    fn head(&self, class: usize, word: WordOf<P>) -> u32 {
+        self.classes.head(&self.slab, class, class, word)
     }
 
     /// Files the whole queue by one more class: once in the queue's life.
@@ -282,7 +291,7 @@ impl<T, P: Select> Unexpected<T, P> {
     fn search_odd(&mut self, value: WordOf<P>, care: WordOf<P>) -> Option<u32> {
         let covers = |class: usize| KeyOf::<P>::CARES[class] & care == KeyOf::<P>::CARES[class];
         let (class, heads) = match (0..ANY).find(|&class| self.kept[class] && covers(class)) {
-            Some(class) => (class, [self.classes.list(class, value).head, NIL]),
+            Some(class) => (class, [self.head(class, value), NIL]),
             None => (ANY, self.classes.any().map(|list| list.head)),
         };
         let mut met = 0;
@@ -331,18 +340,44 @@ impl<T, P: Select> Unexpected<T, P> {
         self.slab[index].seq = self.next_seq;
         self.next_seq += 1;
         for class in 0..CLASSES {
-            if self.kept[class] {
+            if self.slab[index].links[class].is_ghost() {
+                // Its own slot's: the bin names it already, and it alone.
+                self.slab.lay(class, index);
+            } else if self.kept[class] {
                 self.classes.push(&mut self.slab, class, class, word, index);
             }
         }
     }
 
+    /// Takes an entry out of the lists that goes on in the lanes.
     fn unlink(&mut self, index: u32) {
         let word = self.slab[index].item.word();
         for class in 0..CLASSES {
             if self.kept[class] {
                 self.classes.detach(&mut self.slab, class, class, word, index);
             }
+        }
+    }
+
+    /// Takes an entry out of the lists whose slot is freed.
+    #[inline(always)]
+    fn leave(&mut self, index: u32) {
+        let word = self.slab[index].item.word();
+        for class in 0..CLASSES {
+            if self.kept[class] {
+                self.classes.leave(&mut self.slab, class, class, word, index);
+            }
+        }
+    }
+
+    /// Ends the ghosts of a free slot before a message takes it (rule M5), but for those in whose place it steps.
+    #[inline(never)]
+    fn lay_ghosts(&mut self, slot: u32, next: WordOf<P>) {
+        let word = self.slab[slot].item.word();
+        self.slab[slot].seq = 0;
+        let next = self.deep.then_some(next);
+        for class in 0..CLASSES {
+            self.classes.lay(&mut self.slab, class, class, word, slot, next);
         }
     }
 
@@ -359,7 +394,7 @@ impl<T, P: Select> Unexpected<T, P> {
 
     #[inline(never)]
     fn discard_deep(&mut self, index: u32) {
-        self.unlink(index);
+        self.leave(index);
         self.len -= 1;
         self.slab.discard(index);
         self.settle();
@@ -367,7 +402,7 @@ impl<T, P: Select> Unexpected<T, P> {
 
     #[inline(never)]
     fn remove_deep(&mut self, index: u32) -> (KeyOf<P>, T) {
-        self.unlink(index);
+        self.leave(index);
         self.len -= 1;
         let taken = self.slab.remove(index);
         self.settle();
@@ -380,5 +415,134 @@ impl<T, P: Select> Unexpected<T, P> {
         if self.len <= TURN_BACK {
             self.turn_short();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::pattern::Envelope;
+    use super::*;
+
+    const DEPTH: i32 = 200;
+
+    fn pattern(tag: i32) -> Pattern {
+        Pattern { source: Some(0), tag: Some(tag) }
+    }
+
+    /// A deep queue of messages of different tags, filed in every class.
+    fn deep() -> Unexpected<i32> {
+        let mut queue = Unexpected::new();
+        (0..DEPTH).for_each(|tag| _ = queue.insert(Envelope { source: 0, tag }, tag));
+        assert_eq!(queue.take(&Pattern { source: None, tag: Some(-1) }), None);
+        assert_eq!(queue.take(&Pattern { source: Some(1), tag: None }), None);
+        assert!(queue.is_deep() && queue.kept.iter().all(|&kept| kept));
+        queue
+    }
+
+    fn taken(queue: &mut Unexpected<i32>, tag: i32) -> Option<i32> {
+        queue.take(&pattern(tag)).map(|(_, value)| value)
+    }
+
+    /// Tag by tag and from the oldest on, the queue holds exactly these.
+    fn holds(mut queue: Unexpected<i32>, expected: &[(i32, i32)]) {
+        assert!(queue.iter().map(|(key, &value)| (key.tag, value)).eq(expected.iter().copied()));
+        for &(tag, value) in expected.iter().rev() {
+            assert_eq!(taken(&mut queue, tag), Some(value));
+        }
+        assert!(queue.is_empty());
+    }
+
+    #[test]
+    fn a_message_that_was_alone_in_its_bins_leaves_ghosts_that_are_not_found() {
+        let mut queue = deep();
+        let found = queue.find(&Pattern { source: None, tag: None }).expect("two hundred are there");
+        assert_eq!(queue.at(found).1, &0);
+        queue.discard(found);
+        // By source and tag, and by tag; its source has others.
+        assert_eq!(queue.slab.ghosts(), 2);
+        assert!(queue.peek(&pattern(0)).is_none() && queue.last_attempts() == 0);
+        assert!(queue.peek(&Pattern { source: None, tag: Some(0) }).is_none());
+        assert_eq!(queue.take(&Pattern { source: None, tag: None }).map(|(_, value)| value), Some(1));
+        assert_eq!(queue.slab.ghosts(), 4);
+        holds(queue, &(2..DEPTH).map(|tag| (tag, tag)).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_message_of_the_same_key_in_the_same_slot_steps_into_the_place_of_its_ghosts() {
+        let mut queue = deep();
+        assert_eq!(taken(&mut queue, 7), Some(7));
+        queue.insert(Envelope { source: 0, tag: 7 }, 1007);
+        assert_eq!(queue.slab.ghosts(), 0);
+        queue.insert(Envelope { source: 0, tag: 7 }, 2007);
+        let others = (0..DEPTH).filter(|&tag| tag != 7).map(|tag| (tag, tag));
+        assert_eq!(taken(&mut queue, 7), Some(1007));
+        holds(queue, &others.chain([(7, 2007)]).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_message_that_shares_one_bin_with_the_ghosts_of_its_slot_ends_the_others() {
+        let mut queue = deep();
+        assert_eq!(taken(&mut queue, 7), Some(7));
+        queue.insert(Envelope { source: 3, tag: 7 }, 1007);
+        assert_eq!(queue.slab.ghosts(), 0);
+        assert_eq!(taken(&mut queue, 7), None);
+        assert_eq!(queue.take(&Pattern { source: None, tag: Some(7) }).map(|(_, value)| value), Some(1007));
+        holds(queue, &(0..DEPTH).filter(|&tag| tag != 7).map(|tag| (tag, tag)).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_message_takes_over_the_bin_of_a_ghost_in_another_slot() {
+        let mut queue = deep();
+        assert_eq!((taken(&mut queue, 7), taken(&mut queue, 8)), (Some(7), Some(8)));
+        assert_eq!(queue.slab.ghosts(), 4);
+        // The slot of 8 is the next one; the ghosts there end, and those of 7 give way.
+        queue.insert(Envelope { source: 0, tag: 7 }, 1007);
+        assert_eq!(queue.slab.ghosts(), 0);
+        queue.insert(Envelope { source: 0, tag: 8 }, 1008);
+        let others = (0..DEPTH).filter(|&tag| tag != 7 && tag != 8).map(|tag| (tag, tag));
+        holds(queue, &others.chain([(7, 1007), (8, 1008)]).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn what_leaves_from_the_middle_by_ticket_leaves_ghosts_too_and_its_ticket_is_void() {
+        let mut queue = deep();
+        let ticket = queue.insert(Envelope { source: 0, tag: DEPTH }, DEPTH);
+        queue.insert(Envelope { source: 0, tag: DEPTH + 1 }, DEPTH + 1);
+        assert_eq!(queue.remove(ticket), Some(DEPTH));
+        assert_eq!(queue.slab.ghosts(), 2);
+        let next = queue.insert(Envelope { source: 0, tag: DEPTH }, 1000);
+        assert_eq!(queue.remove(ticket), None);
+        assert_eq!((queue.get_mut(next).copied(), taken(&mut queue, DEPTH)), (Some(1000), Some(1000)));
+    }
+
+    #[test]
+    fn a_queue_that_turned_short_ends_the_ghosts_of_the_slots_that_it_uses_and_goes_deep_again() {
+        let mut queue = deep();
+        for tag in 0..DEPTH {
+            assert_eq!(taken(&mut queue, tag), Some(tag));
+        }
+        assert!(!queue.is_deep() && queue.slab.ghosts() > 0);
+        for round in 1..4 {
+            // Other tags in the same slots: none of the ghosts may be taken for one of them.
+            let tags = (0..DEPTH).map(|i| i * round + 1000);
+            tags.clone().for_each(|tag| _ = queue.insert(Envelope { source: 0, tag }, tag));
+            assert_eq!(queue.slab.ghosts(), 0);
+            assert!((0..DEPTH).all(|tag| queue.peek(&pattern(tag)).is_none()));
+            for tag in tags.rev() {
+                assert_eq!(taken(&mut queue, tag), Some(tag));
+            }
+        }
+    }
+
+    #[test]
+    fn ever_new_tags_leave_no_more_ghosts_than_there_are_slots() {
+        let mut queue = deep();
+        for tag in DEPTH..50 * DEPTH {
+            queue.insert(Envelope { source: 0, tag }, tag);
+            let any = Pattern { source: (tag % 2 == 0).then_some(0), tag: None };
+            assert_eq!(queue.take(&any).map(|(_, value)| value), Some(tag - DEPTH));
+            assert!(queue.slab.ghosts() <= 2, "the one slot that is free: {}", queue.slab.ghosts());
+        }
+        holds(queue, &(49 * DEPTH..50 * DEPTH).map(|tag| (tag, tag)).collect::<Vec<_>>());
     }
 }

@@ -25,6 +25,9 @@ pub(crate) struct Arrived {
     pub payload: Payload,
 }
 
+// With the 56 bytes that the queue keeps beside it, an entry is two cache lines.
+const _: () = assert!(size_of::<Option<Arrived>>() <= 72);
+
 /// What there is of a message that is not matched.
 #[derive(Debug)]
 pub(crate) enum Payload {
