@@ -6,13 +6,14 @@
 //!        at most 2 (LOOM_MAX_PREEMPTIONS raises both).
 //! Time:  a minute on two cores, all models together.
 //!
-//! Weakened, each of these makes at least one model fail (by an assertion, a data race, a deadlock or a fault; checked one at a time):
+//! Weakened, each of these makes at least one model fail (by an assertion, a data race, a deadlock or a fault; checked one at a time
+//! while a delivery looked at the slot's state; what stands for that look now is the second look at the place):
 //! Release of `Pin::set`; Acquire of `Pins::busy`; the fence between pin and look, and the one after a pass; the fence of
-//! `Pins::heavy`; `want` after that fence instead of before; the question at the end of a pass; Release of `State::activate` and
-//! Acquire of `State::active`; the second look at the place; the look at the pins in `settle` and in `set_callback`; the wake-up in
-//! `retire`; the wait in `end`.
-//! Not shown by a model: Release of the event in `Registry::occupy` and of `State::open` (each covers for the other), Release of a row's links and places (a slot's own words are atomics that loom takes as made), the fence of a
-//! pass where nothing but the gates' share waits.
+//! `Pins::heavy`; `want` after that fence instead of before; the question at the end of a pass; the second look at the place; the
+//! look at the pins in `settle` and in `Registry::replace`; the wake-up in `retire`; the wait in `end`.
+//! Not shown by a model: Release of the event in `Registry::occupy` and of `State::open` (each covers for the other), Release of a
+//! row's links and places (a slot's own words are atomics that loom takes as made), the fence of a
+//! pass where nothing but the gates' share waits; the short way of the first thread (`pins::first`), which is the same steps.
 //!
 //! A callback's foreign data is a loom cell: loom fails a model in which two threads touch it without an edge between.
 #![cfg(perusal_loom)]
@@ -316,6 +317,28 @@ fn two_threads_register_and_release_while_a_third_raises() {
         other.join().unwrap();
         dispatcher.join().unwrap();
         assert!(!world.gate.any());
+    });
+}
+
+#[test]
+fn who_listens_all_the_time_is_told_once_while_others_come_and_go_beside_it() {
+    model(Some(3), || {
+        let registry = registry();
+        let world = registry.attach(1);
+        let told = Arc::new(loom::sync::atomic::AtomicU32::new(0));
+        let count = told.clone();
+        let handle = registry
+            .register(
+                &world,
+                EVENT,
+                closure(move |_| _ = count.fetch_add(1, loom::sync::atomic::Ordering::Relaxed)),
+            )
+            .unwrap();
+        registry.activate(handle).unwrap();
+        let dispatcher = dispatcher(&world);
+        drop(Subscription::new(&world, EVENT, |_| ()).unwrap());
+        dispatcher.join().unwrap();
+        assert_eq!(told.load(loom::sync::atomic::Ordering::Relaxed), 1);
     });
 }
 

@@ -184,8 +184,13 @@ impl Engine {
 
     /// An event id that no request has (those are below 2³¹) and none before has had.
     pub(crate) fn fresh_id(&self) -> isize {
-        // Relaxed: a counter.
-        self.next_id.fetch_add(1, Ordering::Relaxed) as isize
+        // Relaxed: a counter. Without a locked instruction where one thread at a time is inside.
+        if self.shared {
+            return self.next_id.fetch_add(1, Ordering::Relaxed) as isize;
+        }
+        let id = self.next_id.load(Ordering::Relaxed);
+        self.next_id.store(id + 1, Ordering::Relaxed);
+        id as isize
     }
 
     /// The channel of a context, made on first need by whoever comes first: the communicator or a message for it.

@@ -1,4 +1,4 @@
-//! One communicator's share: its gate, and for each event the handles to walk when the gate is open.
+//! One communicator's share: its gate, and for each event the handles and taps to walk when the gate is open.
 
 use super::gate::Windows;
 use super::registry::Registry;
@@ -65,27 +65,19 @@ impl CommEvents {
 
     #[inline(never)]
     fn raise_event(&self, event: Event, fact: &Fact<'_>) {
-        self.registry.dispatch(Some(&self.rows[event.index()]), event, fact);
+        self.registry.dispatch(&self.rows[event.index()], fact);
     }
 
-    /// Adds the slot of a handle of `event`; the control lock is held.
-    pub(super) fn insert(&self, event: Event, slot: &Slot) {
+    /// The handle or tap of `slot` listens to `event` here, and the window is open; the control lock is held.
+    pub(super) fn begin(&self, event: Event, slot: &Slot) {
         self.rows[event.index()].insert(slot);
-    }
-
-    /// Removes the slot of a handle of `event`; the control lock is held.
-    pub(super) fn remove(&self, event: Event, slot: &Slot) {
-        self.rows[event.index()].remove(slot);
-    }
-
-    /// Counts one more open window of `event`; the control lock is held.
-    pub(super) fn open_window(&self, event: Event) {
         self.windows.open(event, (!self.is_freed()).then_some(&self.gate));
     }
 
-    /// Counts one open window of `event` less; the control lock is held. Gives the number of gates that shut.
+    /// It listens no more; the control lock is held. Gives the number of gates that shut.
     #[must_use]
-    pub(super) fn close_window(&self, event: Event) -> usize {
+    pub(super) fn end(&self, event: Event, slot: &Slot) -> usize {
+        self.rows[event.index()].remove(slot);
         self.windows.close(event, &self.gate)
     }
 

@@ -1,9 +1,9 @@
 //! What the control side keeps of handles, under its lock.
 
+use super::called::Called;
 use super::catalog::Binding;
 use super::comm_events::CommEvents;
 use super::slots::Slot;
-use super::spec::Callback;
 use super::{Event, Events, Handle};
 use crate::sync::Ordering;
 use std::sync::{Arc, Weak};
@@ -18,6 +18,8 @@ pub(super) struct Control {
     pub(super) comms: Vec<Weak<CommEvents>>,
     /// Handles that are released and not retired: somebody was inside (event rule 5).
     pub(super) leaving: Vec<Handle>,
+    /// Whether passes that end are asked to look after us.
+    pub(super) asking: bool,
     /// Gates that have shut and still keep the process awake: a callback may be running that came through one.
     pub(super) owed: usize,
     /// Threads that are dropping what retired handles owned.
@@ -37,9 +39,9 @@ impl Control {
         self.comms.push(Arc::downgrade(comm));
     }
 
-    /// The sets of all taps.
-    pub(super) fn tapped(&self) -> impl Iterator<Item = Events> {
-        self.entries.iter().map(|entry| entry.tapped)
+    /// All taps: the index of the slot, and the set.
+    pub(super) fn tapped(&self) -> impl Iterator<Item = (usize, Events)> {
+        self.entries.iter().map(|entry| entry.tapped).enumerate()
     }
 }
 
@@ -48,14 +50,13 @@ impl Control {
 pub(super) struct Entry {
     /// The communicator that the handle was registered with.
     pub(super) home: Weak<CommEvents>,
-    /// Every communicator whose rows hold the handle, `home` among them.
+    /// Every communicator that it listens on while it is active, `home` among them.
     pub(super) attached: Vec<Weak<CommEvents>>,
     pub(super) propagate: bool,
-    /// What it listens to on all communicators, if it is a tap.
+    /// What it listens to everywhere, if it is a tap that is not released.
     pub(super) tapped: Events,
     /// Callbacks that were replaced while somebody may have been inside one.
-    #[expect(clippy::vec_box, reason = "a callback that somebody is inside of must not move")]
-    pub(super) replaced: Vec<Box<Callback>>,
+    pub(super) replaced: Vec<Called>,
 }
 
 impl Entry {

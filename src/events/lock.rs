@@ -5,6 +5,7 @@
 //! returns, whatever happens to the lock meanwhile, so that a tool which drops a record drops the whole of it.
 //! Lock rule 3: an upcall cannot give up what the code it interrupted has taken.
 
+use super::pins::thread;
 use super::upcall;
 use crate::sync::{Condvar, Mutex, MutexGuard};
 use std::sync::PoisonError;
@@ -61,7 +62,7 @@ impl Lock {
         if upcall::refused() {
             return Err(LockError::NotGrantable);
         }
-        let me = upcall::thread();
+        let me = thread();
         let mut owner = self.owner();
         if owner.thread == me {
             upcall::refuse();
@@ -83,7 +84,7 @@ impl Lock {
     /// `NotOwner` if the caller's thread does not hold it, or took it outside of the upcall that calls this.
     pub fn unlock(&self) -> Result<(), LockError> {
         let mut owner = self.owner();
-        if owner.thread != upcall::thread() || upcall::depth() > owner.depth {
+        if owner.thread != thread() || upcall::depth() > owner.depth {
             return Err(LockError::NotOwner);
         }
         owner.thread = 0;
@@ -98,7 +99,7 @@ impl Lock {
     /// Whether the calling thread holds the lock.
     #[must_use]
     pub fn is_mine(&self) -> bool {
-        self.owner().thread == upcall::thread()
+        self.owner().thread == thread()
     }
 }
 

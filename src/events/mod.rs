@@ -7,28 +7,29 @@
 //! # Rules
 //! - **Event rule 1.** Slots and links are memory that keeps its type: made when needed, given out again, freed only with the
 //!   registry or the communicator that owns them. So whatever a dispatcher loads leads to a slot.
-//! - **Event rule 2.** A handle is a number: slot index and generation, to which the slot's state gives meaning. A slot is in a row's
-//!   places from before it is first active until its handle is retired, and only then another's. So a dispatcher that has found it
-//!   in a place, then active, and then still in that place, has a handle of that row.
-//! - **Event rule 3.** The slot owns its callback. It is replaced under the control lock while the handle is inactive, and
-//!   freed under that lock once nobody can be inside: shut, and then found in no pin (rule 6).
+//! - **Event rule 2.** A handle is a number: slot index and generation, to which the slot's state gives meaning. A slot is in the
+//!   places of a row exactly while its handle is active there; it is another handle's only after it has left all of them. So a
+//!   dispatcher that has found it in a place, pinned it, and then finds it still in that place, has a handle that is active in that row.
+//! - **Event rule 3.** The slot owns its callback. It is replaced under the control lock, and what was replaced or released is freed
+//!   once nobody can be inside: out of the slot or the rows, and then found in no pin (rule 6).
 //! - **Event rule 4.** The control lock is held over no callback, no drop of a closure and no wait but the condition variable's.
 //!   So callbacks may call anything here.
 //! - **Event rule 5.** A released handle is retired exactly once: from the list of those that leave, under the control lock, by whoever
 //!   finds it in no pin: who releases, or a pass that ends.
-//! - **Event rule 6.** *Pin, fence, look; shut, fence, scan.* A dispatcher writes a slot into its pin, fences, and then looks at the
-//!   slot's state; it calls only what is active, and keeps the pin until the call is over. The control side changes the state, fences,
-//!   and then reads all pins. So either the dispatcher sees the change, or the control side sees the pin.
+//! - **Event rule 6.** *Pin, fence, look; take out, fence, scan.* A dispatcher writes a slot into its pin, fences, and then looks
+//!   whether the place still holds the slot; it calls only then, and keeps the pin until the call is over. The control side takes the
+//!   slot out of its places (or a callback out of the slot), fences, and then reads all pins. So either the dispatcher sees the change, or the control side sees the pin.
 //! - **Event rule 7.** *Clear, fence, ask; want, fence, scan.* A pass that ends clears its pin, fences, and then asks whether the control
 //!   side wants something; that says so, fences, and then reads the pins. So what a scan finds pinned is seen to by the pass that pins it.
-//! - **Event rule 8.** A thread has one pin in a registry. What happens inside a callback is told to nobody.
+//! - **Event rule 8.** A thread has one pin. What happens inside a callback is told to nobody.
 //!
 //! None of a dispatcher's steps is an atomic read-modify-write, and none of its fences costs anything where the kernel has
 //! `membarrier(2)`: see `pins`.
 //!
-//! *Edge 4*: `State::activate` and `State::open` (Release) → `State::active` and `State::view` (Acquire) publish what the slot
-//! holds; `Pin::set` (Release) → `Pins::busy` (Acquire) hands it back.
+//! *Edge 4*: `Row::insert` (Release) → `Place::holds` (Acquire) publishes what the slot holds, and `State::open` (Release) →
+//! `State::view` (Acquire) its event; `Pin::set` (Release) → `Pins::busy` (Acquire) hands it back.
 
+mod called;
 mod catalog;
 mod comm_events;
 mod control;
@@ -51,12 +52,14 @@ mod upcall;
 #[cfg(all(test, feature = "peruse", not(perusal_loom)))]
 mod tests;
 
+pub(crate) use called::Listen;
 pub use catalog::{Binding, CATALOG, EVENTS, Event, Identity, PERUSE_EVENTS, Row, Verbosity};
 pub use comm_events::CommEvents;
 pub use fact::{Detail, Events, Fact, Tap};
 pub use field::{Algorithm, Collective, Field, Kind, Value};
 pub use gate::Gate;
 pub use lock::{Lock, LockError};
+pub(crate) use pins::{Pin, mine as pin};
 pub use registry::{EventError, Fatal, Registry};
 pub use spec::{Callback, CommCallback, CommSpec, Occurrence, Operation, Spec};
 pub use subscription::Subscription;

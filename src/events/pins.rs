@@ -4,35 +4,69 @@
 //!
 //! | | dispatcher stores, then loads | control side stores, then loads |
 //! |---|---|---|
-//! | event rule 6 | its pin, a slot's state | the state, all pins |
+//! | event rule 6 | its pin, a row's place | the place, all pins |
 //! | event rule 7 | its pin, `wanted` | `wanted`, all pins |
 //!
 //! The dispatcher is on every event's way, the control side hardly ever is: so the dispatcher has [`Light`], a compiler
 //! fence where the kernel has `membarrier(2)`, and the control side pays with [`Pins::heavy`].
+//!
+//! A thread has one pin for all registries. They are the process's, never freed, and given on to the next thread of the same
+//! name: so the pin of the thread that came first, in most programs the only one, is at an address known to the linker, and to
+//! know that it is ours takes two instructions ([`first`]).
 
 use crate::sync::{
-    AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering, Padded, compiler_fence, fence, membarrier,
+    AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, Padded, compiler_fence, fence,
+    membarrier,
 };
+use core::ffi::c_void;
 
-/// What one thread tells the control side.
+/// A function that is `const` where atomics may be made so: loom's may not.
+macro_rules! const_unless_loom {
+    (fn $($rest:tt)*) => {
+        #[cfg(not(perusal_loom))]
+        const fn $($rest)*
+        #[cfg(perusal_loom)]
+        fn $($rest)*
+    };
+}
+
+/// What a pin holds while foreign code runs in an upcall that is no pass; no slot lies there.
+const NO_SLOT: usize = 1;
+
+/// What one thread tells the control side, and what it keeps for itself of the upcalls that it is inside of.
 #[derive(Debug)]
-pub(super) struct Pin {
+pub(crate) struct Pin {
     /// Names the thread; 0: none yet.
     owner: AtomicUsize,
-    /// Address of the slot whose callback the owner runs, or is about to; 0: none.
+    /// Address of the slot whose callback the owner runs, or is about to; 0: it is inside of no upcall.
     slot: AtomicUsize,
     /// Callbacks that the owner has run.
     told: AtomicU64,
+    /// What a listener of the library's own keeps here while its callback runs. Here and below: the owner's alone.
+    note: AtomicPtr<c_void>,
+    /// Upcalls that are no pass, inside of each other or of a pass.
+    upcalls: AtomicU32,
+    /// The depth of the outermost upcall that was refused the PERUSE lock, 0 if none was; and `told` then, for a refusal ends with
+    /// the callback.
+    refused_at: AtomicU32,
+    refused_in: AtomicU64,
     next: AtomicPtr<Padded<Pin>>,
 }
 
+// Relaxed, in all that is the owner's alone: what one thread writes for itself is on no edge.
 impl Pin {
-    fn new(owner: usize) -> Pin {
-        Pin {
-            owner: AtomicUsize::new(owner),
-            slot: AtomicUsize::new(0),
-            told: AtomicU64::new(0),
-            next: AtomicPtr::new(core::ptr::null_mut()),
+    const_unless_loom! {
+        fn new(owner: usize) -> Pin {
+            Pin {
+                owner: AtomicUsize::new(owner),
+                slot: AtomicUsize::new(0),
+                told: AtomicU64::new(0),
+                note: AtomicPtr::new(core::ptr::null_mut()),
+                upcalls: AtomicU32::new(0),
+                refused_at: AtomicU32::new(0),
+                refused_in: AtomicU64::new(0),
+                next: AtomicPtr::new(core::ptr::null_mut()),
+            }
         }
     }
 
@@ -43,17 +77,74 @@ impl Pin {
         self.slot.store(slot, Ordering::Release);
     }
 
-    /// A callback is over.
-    #[inline(always)]
-    pub(super) fn count(&self) {
-        // Relaxed, and no locked instruction: a sample, with one writer.
-        self.told.store(self.told.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
-    }
-
     /// From now on the thread is inside of no slot. The caller then fences ([`Light`]).
     #[inline(always)]
     pub(super) fn clear(&self) {
         self.set(0);
+    }
+
+    /// Whether the thread is inside an upcall.
+    #[inline(always)]
+    pub(super) fn is_inside(&self) -> bool {
+        self.slot.load(Ordering::Relaxed) != 0
+    }
+
+    /// A callback is over.
+    #[inline(always)]
+    pub(super) fn count(&self) {
+        // No locked instruction: a sample for others, with one writer.
+        self.told.store(self.told.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+    }
+
+    /// How many upcalls the thread is inside of.
+    pub(super) fn depth(&self) -> u32 {
+        self.upcalls.load(Ordering::Relaxed) + u32::from(self.slot.load(Ordering::Relaxed) > NO_SLOT)
+    }
+
+    /// An upcall that is no pass begins.
+    pub(super) fn enter(&self) {
+        self.upcalls.store(self.upcalls.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        if !self.is_inside() {
+            self.set(NO_SLOT);
+        }
+    }
+
+    /// An upcall that is no pass ends.
+    pub(super) fn leave(&self) {
+        if self.refused_at.load(Ordering::Relaxed) == self.depth() {
+            self.refused_at.store(0, Ordering::Relaxed);
+        }
+        let left = self.upcalls.load(Ordering::Relaxed) - 1;
+        self.upcalls.store(left, Ordering::Relaxed);
+        if left == 0 && self.slot.load(Ordering::Relaxed) == NO_SLOT {
+            self.clear();
+        }
+    }
+
+    /// Whether the upcall that runs here, or one around it, was refused the PERUSE lock.
+    pub(super) fn is_refused(&self) -> bool {
+        self.refused_at.load(Ordering::Relaxed) != 0
+            && self.refused_in.load(Ordering::Relaxed) == self.told.load(Ordering::Relaxed)
+    }
+
+    /// Marks the present upcall as refused; outside of upcalls there is nothing to mark.
+    pub(super) fn refuse(&self) {
+        if !self.is_refused() {
+            self.refused_at.store(self.depth(), Ordering::Relaxed);
+            self.refused_in.store(self.told.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+    }
+
+    /// What a listener has left here last.
+    #[inline(always)]
+    pub(crate) fn note(&self) -> *mut c_void {
+        self.note.load(Ordering::Relaxed)
+    }
+
+    /// Leaves something here for the thread's other functions; who leaves something puts back what was there.
+    #[inline(always)]
+    pub(crate) fn set_note(&self, note: *mut c_void) {
+        self.note.store(note, Ordering::Relaxed);
     }
 }
 
@@ -61,7 +152,7 @@ impl Pin {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Light {
     /// Whether it must do without the control side's help.
-    alone: bool,
+    pub(super) alone: bool,
 }
 
 impl Light {
@@ -77,37 +168,112 @@ impl Light {
     }
 }
 
-/// The pins of all threads that ever raised an event here, and how the two sides fence.
+/// The pins of all threads that ever asked for one, and how the two sides fence.
 #[derive(Debug)]
 pub(super) struct Pins {
     /// Whether the control side fences for all: set before the first handle is active, and never cleared.
     asymmetric: AtomicBool,
-    /// Never to be.
-    #[cfg(test)]
-    symmetric: AtomicBool,
-    /// Whether the control side waits for a pass to end.
-    wanted: AtomicBool,
+    /// How many registries wait for a pass to end.
+    wanted: AtomicU32,
+    /// The name of the first pin's owner, once it has one and the control side fences for all.
+    first_owner: AtomicUsize,
     first: Padded<Pin>,
 }
 
+#[cfg(not(perusal_loom))]
+static PINS: Pins = Pins::new();
+
+#[cfg(perusal_loom)]
+crate::sync::lazy_static! {
+    static ref PINS: Pins = Pins::new();
+}
+
+/// The process's pins.
+#[inline(always)]
+pub(super) fn pins() -> &'static Pins {
+    &PINS
+}
+
+/// What names the calling thread for as long as it lives; never 0.
+#[cfg(not(perusal_loom))]
+#[inline(always)]
+pub(super) fn thread() -> usize {
+    #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
+    {
+        let name: usize;
+        // SAFETY: on Linux the word at fs:0 is the address of the thread's control block, which the C library puts there for every
+        // thread (System V ABI, thread-local storage); it is only read.
+        unsafe {
+            core::arch::asm!("mov {}, fs:0", out(reg) name, options(pure, nomem, nostack, preserves_flags));
+        }
+        name
+    }
+    #[cfg(not(all(target_arch = "x86_64", target_os = "linux", not(miri))))]
+    MINE.with(|mine| core::ptr::from_ref(mine) as usize)
+}
+
+#[cfg(perusal_loom)]
+pub(super) fn thread() -> usize {
+    NAME.with(|name| core::ptr::from_ref(*name) as usize)
+}
+
+#[cfg(not(perusal_loom))]
+crate::sync::thread_local! {
+    /// The thread's pin, once it has been looked for.
+    static MINE: core::cell::Cell<*const Pin> = const { core::cell::Cell::new(core::ptr::null()) };
+}
+
+#[cfg(perusal_loom)]
+crate::sync::thread_local! {
+    // loom does not know that a thread has ended when another gets its memory.
+    static NAME: &'static u8 = Box::leak(Box::new(0));
+}
+
+/// The first pin, if it is the calling thread's, and light fences need nothing of the processor.
+#[inline(always)]
+pub(super) fn first() -> Option<&'static Pin> {
+    // Relaxed: only we can have written our name.
+    (!cfg!(perusal_loom) && pins().first_owner.load(Ordering::Relaxed) == thread()).then(|| &*pins().first)
+}
+
+/// The calling thread's pin, which it alone writes.
+#[inline(always)]
+pub(crate) fn mine() -> &'static Pin {
+    first().unwrap_or_else(find)
+}
+
+#[cfg(not(perusal_loom))]
+#[cold]
+#[inline(never)]
+fn find() -> &'static Pin {
+    let found = MINE.get();
+    // SAFETY: null, or a pin of this thread's: none is ever freed.
+    let pin = unsafe { found.as_ref() }.unwrap_or_else(|| pins().of(thread()));
+    MINE.set(pin);
+    pins().note_first(pin);
+    pin
+}
+
+#[cfg(perusal_loom)]
+fn find() -> &'static Pin {
+    pins().of(thread())
+}
+
 impl Pins {
-    pub(super) fn new() -> Pins {
-        Pins {
-            asymmetric: AtomicBool::new(false),
-            #[cfg(test)]
-            symmetric: AtomicBool::new(false),
-            wanted: AtomicBool::new(false),
-            first: Padded(Pin::new(0)),
+    const_unless_loom! {
+        fn new() -> Pins {
+            Pins {
+                asymmetric: AtomicBool::new(false),
+                wanted: AtomicU32::new(0),
+                first_owner: AtomicUsize::new(0),
+                first: Padded(Pin::new(0)),
+            }
         }
     }
 
     /// Lets dispatchers do without a processor fence where the kernel allows that. Called before a handle becomes active.
     #[cfg(not(perusal_loom))]
     pub(super) fn prepare(&self) {
-        #[cfg(test)]
-        if self.symmetric.load(Ordering::Relaxed) {
-            return;
-        }
         // Relaxed: who has not seen it yet fences, which is right too.
         if !self.asymmetric.load(Ordering::Relaxed) && membarrier::join_private() {
             self.asymmetric.store(true, Ordering::Relaxed);
@@ -118,10 +284,13 @@ impl Pins {
     #[cfg(perusal_loom)]
     pub(super) fn prepare(&self) {}
 
-    /// Dispatchers fence themselves, as where the kernel has no membarrier. Called before the first handle is made.
-    #[cfg(test)]
-    pub(super) fn do_without_membarrier(&self) {
-        self.symmetric.store(true, Ordering::Relaxed);
+    /// The owner of the first pin may take the short way to it, if that is `pin`, and as soon as it need not fence itself.
+    #[cfg(not(perusal_loom))]
+    fn note_first(&self, pin: &Pin) {
+        if core::ptr::eq(pin, &*self.first) && !self.light().alone {
+            // Relaxed: read for what it is by the owner alone, which is us.
+            self.first_owner.store(thread(), Ordering::Relaxed);
+        }
     }
 
     /// The fence of a dispatcher, for one pass.
@@ -134,7 +303,7 @@ impl Pins {
     /// The control side: between its stores and the look at the pins.
     pub(super) fn heavy(&self) {
         fence(Ordering::SeqCst);
-        // Relaxed: it is set under the control lock, which callers hold.
+        // Relaxed: set before any handle was active, on this thread or on one that had the control lock before.
         if self.asymmetric.load(Ordering::Relaxed) {
             membarrier::issue_private();
         }
@@ -144,16 +313,20 @@ impl Pins {
     #[inline(always)]
     pub(super) fn wanted(&self) -> bool {
         // Relaxed: ordered by the fences (event rule 7).
-        self.wanted.load(Ordering::Relaxed)
+        self.wanted.load(Ordering::Relaxed) != 0
     }
 
-    /// Asks passes that end to look after the control side, or no more. The control lock is held.
-    pub(super) fn want(&self, wanted: bool) {
+    /// One registry more, or less, asks passes that end to look after it.
+    pub(super) fn want(&self, more: bool) {
         // Relaxed: as in `wanted`.
-        self.wanted.store(wanted, Ordering::Relaxed);
+        if more {
+            self.wanted.fetch_add(1, Ordering::Relaxed);
+        } else {
+            self.wanted.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 
-    /// The calling thread's pin, which it alone writes. `me` names the thread and is not 0.
+    /// The pin of thread `me`, which is not 0.
     ///
     /// Threads are named by addresses, so a pin whose thread has ended goes to the next one of that name: there are as many pins as
     /// threads at a time. All but the first are allocated.
@@ -177,7 +350,7 @@ impl Pins {
     fn next(&self, pin: &Pin) -> Option<&Padded<Pin>> {
         // Acquire: pairs with AcqRel in `append`, publishes the pin.
         let next = pin.next.load(Ordering::Acquire);
-        // SAFETY: a pin that is there was leaked by `append` and is freed with the registry, which self borrows.
+        // SAFETY: a pin that is there was leaked by `append` and is freed with all of them, which self borrows.
         unsafe { next.as_ref() }
     }
 
@@ -187,12 +360,12 @@ impl Pins {
         let new = Box::into_raw(Box::new(Padded(Pin::new(me))));
         // AcqRel: pairs with Acquire in `next`; publishes ours, or shows theirs.
         match last.next.compare_exchange(core::ptr::null_mut(), new, Ordering::AcqRel, Ordering::Acquire) {
-            // SAFETY: just made; freed with the registry, which self borrows.
+            // SAFETY: just made; freed with all of them, which self borrows.
             Ok(_) => unsafe { &*new },
             Err(there) => {
                 // SAFETY: just made, and nobody has seen it.
                 drop(unsafe { Box::from_raw(new) });
-                // SAFETY: published by another `append`; freed with the registry, which self borrows.
+                // SAFETY: published by another `append`; freed with all of them, which self borrows.
                 unsafe { &*there }
             }
         }
@@ -214,10 +387,10 @@ impl Pins {
         self.all().map(|pin| pin.told.load(Ordering::Relaxed)).fold(0, u64::wrapping_add)
     }
 
-    /// Whether no thread is inside of any slot.
-    pub(super) fn idle(&self) -> bool {
+    /// Whether no thread is inside of any slot that `ours` knows. As in `busy`.
+    pub(super) fn idle(&self, ours: impl Fn(usize) -> bool) -> bool {
         // Acquire: as in `busy`.
-        self.all().all(|pin| pin.slot.load(Ordering::Acquire) == 0)
+        !self.all().any(|pin| ours(pin.slot.load(Ordering::Acquire)))
     }
 }
 
@@ -250,12 +423,12 @@ mod tests {
         let pins = Pins::new();
         pins.of(1).set(0x1000);
         pins.of(2).set(0x2000);
-        assert!(pins.busy(0x1000) && pins.busy(0x2000) && !pins.busy(0x3000) && !pins.idle());
+        assert!(pins.busy(0x1000) && pins.busy(0x2000) && !pins.busy(0x3000) && !pins.idle(|_| true));
         pins.of(1).set(0x2000);
         assert!(!pins.busy(0x1000));
         pins.of(1).clear();
         pins.of(2).clear();
-        assert!(pins.idle() && !pins.busy(0x2000));
+        assert!(pins.idle(|slot| slot != 0) && !pins.busy(0x2000));
     }
 
     #[test]

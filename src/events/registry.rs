@@ -1,14 +1,16 @@
 //! The control side: register, activate, deactivate, release, propagate. Rare, and under one lock that no callback runs in.
 
+use super::called::{Called, Listen};
 use super::comm_events::CommEvents;
 use super::control::{Control, Entry, NO_EVENT, bound, event_of, is_bound};
 use super::gate::Windows;
 use super::lock::Lock;
-use super::pins::Pins;
+use super::pins::pins;
 use super::rows::Row;
 use super::slots::{Slot, Slots};
 use super::spec::{Callback, CommCallback};
 use super::state::View;
+use super::upcall::keep_awake;
 use super::{EVENTS, Event, Events, Gate, Handle};
 use crate::sync::{AtomicBool, AtomicU64, Condvar, Mutex, MutexGuard, Ordering};
 use core::ffi::c_void;
@@ -36,19 +38,6 @@ pub enum EventError {
     Full,
 }
 
-#[cfg(not(perusal_loom))]
-fn new_id() -> u64 {
-    static LAST: AtomicU64 = AtomicU64::new(0);
-    // Relaxed: a counter.
-    LAST.fetch_add(1, Ordering::Relaxed) + 1
-}
-
-/// A static cannot hold one of loom's atomics; a model has one registry, and threads of its own.
-#[cfg(perusal_loom)]
-fn new_id() -> u64 {
-    1
-}
-
 /// What ends the job, given the reason; it is not expected to return.
 pub type Fatal = Box<dyn Fn(String) + Send + Sync>;
 
@@ -58,19 +47,30 @@ pub struct Registry {
     pub gate: Gate,
     /// Open windows behind `gate`.
     windows: Windows,
-    /// The taps of each event.
+    /// The taps of each event that is bound to nothing; those of the others are in the communicators' rows.
     pub(super) taps: [Row; EVENTS],
     pub(super) slots: Slots,
-    pub(super) pins: Pins,
-    /// No other registry of the process has it, ever.
-    pub(super) id: u64,
     control: Mutex<Control>,
     /// Tells those who wait in `release` that some handle is retired.
     pub(super) retired: Condvar,
     initialised: AtomicBool,
+    /// Before the first handle is made: do without membarrier.
+    #[cfg(test)]
+    pub(super) alone: AtomicBool,
     fatal: Fatal,
     lock: Lock,
     next_id: AtomicU64,
+}
+
+impl Drop for Registry {
+    fn drop(&mut self) {
+        // Nobody can be inside any more.
+        let control = self.control.get_mut().unwrap_or_else(PoisonError::into_inner);
+        (0..core::mem::take(&mut control.owed)).for_each(|_| keep_awake(false));
+        if core::mem::take(&mut control.asking) {
+            pins().want(false);
+        }
+    }
 }
 
 /// Ids from here on are the registry's; the engine's are below, requests' further below.
@@ -91,11 +91,11 @@ impl Registry {
             windows: Windows::new(),
             taps: core::array::from_fn(|_| Row::new()),
             slots: Slots::new(),
-            pins: Pins::new(),
-            id: new_id(),
             control: Mutex::new(Control::default()),
             retired: Condvar::new(),
             initialised: AtomicBool::new(false),
+            #[cfg(test)]
+            alone: AtomicBool::new(false),
             fatal,
             lock: Lock::new(),
             next_id: AtomicU64::new(FIRST_ID),
@@ -128,6 +128,15 @@ impl Registry {
         self.next_id.fetch_add(1, Ordering::Relaxed) as isize
     }
 
+    /// Whether both sides fence for themselves here, as where the kernel has no membarrier.
+    #[inline(always)]
+    pub(super) fn fences_alone(&self) -> bool {
+        #[cfg(test)]
+        return self.alone.load(Ordering::Relaxed);
+        #[cfg(not(test))]
+        false
+    }
+
     pub(super) fn fatal(&self, text: String) {
         (self.fatal)(text);
     }
@@ -138,8 +147,9 @@ impl Registry {
         let events = Arc::new(CommEvents::new(self.clone(), comm));
         let mut control = self.control();
         control.note(&events);
-        for tapped in control.tapped() {
-            bound(tapped).for_each(|event| events.open_window(event));
+        for (index, tapped) in control.tapped() {
+            let Some(slot) = self.slots.get(index) else { continue };
+            bound(tapped).for_each(|event| events.begin(event, slot));
         }
         events
     }
@@ -155,13 +165,14 @@ impl Registry {
                 continue;
             }
             let Some((slot, handle, event)) = self.occupant(index) else { continue };
+            let active = slot.state.view(handle.generation()) == View::Active;
             if core::ptr::eq(entry.home.as_ptr(), comm) {
-                if slot.state.view(handle.generation()) == View::Active {
-                    shut += entry.attached().map(|there| there.close_window(event)).sum::<usize>();
+                if active {
+                    shut += entry.attached().map(|there| there.end(event, slot)).sum::<usize>();
                 }
                 slot.state.kill();
             } else {
-                comm.remove(event, slot);
+                shut += if active { comm.end(event, slot) } else { 0 };
                 entry.attached.retain(|weak| !core::ptr::eq(weak.as_ptr(), comm));
             }
         }
@@ -181,11 +192,10 @@ impl Registry {
             }
             let Some((slot, handle, event)) = self.occupant(index) else { continue };
             match slot.state.view(handle.generation()) {
-                View::Active => new.open_window(event),
+                View::Active => new.begin(event, slot),
                 View::Inactive => {}
                 View::Dead | View::Stale => continue,
             }
-            new.insert(event, slot);
             entry.attached.push(Arc::downgrade(new));
         }
     }
@@ -200,6 +210,25 @@ impl Registry {
         event: Event,
         callback: Callback,
     ) -> Result<Handle, EventError> {
+        self.register_called(comm, event, |handle| Called::new(self, handle, callback))
+    }
+
+    /// As [`register`](Self::register), for a listener of the library's own.
+    pub(crate) fn register_listener<L: Listen>(
+        &self,
+        comm: &Arc<CommEvents>,
+        event: Event,
+        listener: L,
+    ) -> Result<Handle, EventError> {
+        self.register_called(comm, event, |handle| Called::listener(self, handle, listener))
+    }
+
+    fn register_called(
+        &self,
+        comm: &Arc<CommEvents>,
+        event: Event,
+        make: impl FnOnce(Handle) -> Called,
+    ) -> Result<Handle, EventError> {
         if !cfg!(feature = "peruse") || !is_bound(event) {
             return Err(EventError::Event);
         }
@@ -209,9 +238,8 @@ impl Registry {
         }
         let home = Arc::downgrade(comm);
         let entry = Entry { home: home.clone(), attached: vec![home], ..Entry::default() };
-        let (handle, slot) = self.occupy(&mut control, entry, event as u32, callback)?;
+        let (handle, slot) = self.occupy(&mut control, entry, event as u32, make)?;
         slot.state.open();
-        comm.insert(event, slot);
         Ok(handle)
     }
 
@@ -224,17 +252,20 @@ impl Registry {
     ///
     /// # Errors
     /// As for [`register`](Self::register), but `Comm`.
-    pub(super) fn register_tap(&self, events: Events, callback: Callback) -> Result<Handle, EventError> {
+    pub(super) fn register_tap(
+        &self,
+        events: Events,
+        make: impl FnOnce(Handle) -> Called,
+    ) -> Result<Handle, EventError> {
         if !cfg!(feature = "peruse") {
             return Err(EventError::Event);
         }
         let mut control = self.control();
         let entry = Entry { tapped: events, ..Entry::default() };
-        let (handle, slot) = self.occupy(&mut control, entry, NO_EVENT, callback)?;
+        let (handle, slot) = self.occupy(&mut control, entry, NO_EVENT, make)?;
         slot.state.open();
         slot.state.activate();
-        events.iter().for_each(|event| self.taps[event.index()].insert(slot));
-        self.open_everywhere(&control, events);
+        self.begin_everywhere(&control, events, slot);
         Ok(handle)
     }
 
@@ -244,9 +275,11 @@ impl Registry {
         control: &mut Control,
         entry: Entry,
         event: u32,
-        callback: Callback,
+        make: impl FnOnce(Handle) -> Called,
     ) -> Result<(Handle, &Slot), EventError> {
-        self.pins.prepare();
+        if !self.fences_alone() {
+            pins().prepare();
+        }
         let index = control.free.pop().unwrap_or(control.entries.len());
         let slot = self.slots.grow(index).ok_or(EventError::Full)?;
         if index == control.entries.len() {
@@ -255,40 +288,44 @@ impl Registry {
         control.entries[index] = entry;
         // Release: pairs with Acquire in `event_of`, so that who reads this through a stale handle sees the generation too.
         slot.event.store(event, Ordering::Release);
-        // Relaxed: published by the state word's Release in `activate` (edge 4).
-        slot.callback.store(Box::into_raw(Box::new(callback)), Ordering::Relaxed);
-        Ok((Handle::new(index, slot.state.generation()), slot))
+        let handle = Handle::new(index, slot.state.generation());
+        // Relaxed: published by the Release with which the slot enters a row (edge 4).
+        slot.called.store(make(handle).into_raw(), Ordering::Relaxed);
+        Ok((handle, slot))
     }
 
-    /// One more tap of `events`.
-    fn open_everywhere(&self, control: &Control, events: Events) {
+    /// A tap begins to listen to `events`.
+    fn begin_everywhere(&self, control: &Control, events: Events, slot: &Slot) {
         events.iter().filter(|event| !is_bound(*event)).for_each(|event| {
+            self.taps[event.index()].insert(slot);
             self.windows.open(event, Some(&self.gate));
         });
         for comm in control.comms() {
-            bound(events).for_each(|event| comm.open_window(event));
+            bound(events).for_each(|event| comm.begin(event, slot));
         }
     }
 
-    /// One tap of `events` less. Gives the number of gates that shut.
-    fn close_everywhere(&self, control: &Control, events: Events) -> usize {
+    /// A tap listens no more. Gives the number of gates that shut.
+    fn end_everywhere(&self, control: &Control, events: Events, slot: &Slot) -> usize {
         let own = events.iter().filter(|event| !is_bound(*event));
-        let shut: usize = own.map(|event| self.windows.close(event, &self.gate)).sum();
-        let there =
-            |comm: Arc<CommEvents>| bound(events).map(|event| comm.close_window(event)).sum::<usize>();
-        shut + control.comms().map(there).sum::<usize>()
+        let shut = own.map(|event| {
+            self.taps[event.index()].remove(slot);
+            self.windows.close(event, &self.gate)
+        });
+        let there = |comm: Arc<CommEvents>| bound(events).map(|event| comm.end(event, slot)).sum::<usize>();
+        shut.sum::<usize>() + control.comms().map(there).sum::<usize>()
     }
 
-    /// A handle's windows, or a tap's, open or shut. Gives the number of gates that shut.
-    pub(super) fn switch(&self, control: &Control, handle: Handle, slot: &Slot, open: bool) -> usize {
-        let entry = &control.entries[handle.index()];
-        match (event_of(slot), open) {
-            (Some(event), true) => entry.attached().for_each(|comm| comm.open_window(event)),
-            (Some(event), false) => return entry.attached().map(|comm| comm.close_window(event)).sum(),
-            (None, true) => self.open_everywhere(control, entry.tapped),
-            (None, false) => return self.close_everywhere(control, entry.tapped),
+    /// A handle or tap that was active listens no more. Gives the number of gates that shut.
+    pub(super) fn silence(&self, control: &mut Control, handle: Handle, slot: &Slot) -> usize {
+        let entry = &mut control.entries[handle.index()];
+        match event_of(slot) {
+            Some(event) => entry.attached().map(|comm| comm.end(event, slot)).sum(),
+            None => {
+                let tapped = core::mem::take(&mut entry.tapped);
+                self.end_everywhere(control, tapped, slot)
+            }
         }
-        0
     }
 
     /// Opens the handle's window (PERUSE 2.0 §5.2.8); an open one stays open.
@@ -298,9 +335,9 @@ impl Registry {
     pub fn activate(&self, handle: Handle) -> Result<(), EventError> {
         let control = self.control();
         let (slot, view) = self.living(handle)?;
-        if view == View::Inactive {
+        if let (View::Inactive, Some(event)) = (view, event_of(slot)) {
             slot.state.activate();
-            self.switch(&control, handle, slot, true);
+            control.entries[handle.index()].attached().for_each(|comm| comm.begin(event, slot));
         }
         Ok(())
     }
@@ -317,7 +354,7 @@ impl Registry {
         let (slot, view) = self.living(handle)?;
         if view == View::Active {
             slot.state.deactivate();
-            let shut = self.switch(&control, handle, slot, false);
+            let shut = self.silence(&mut control, handle, slot);
             control.owed += shut;
             drop(self.shut(control));
         }
@@ -346,21 +383,35 @@ impl Registry {
     /// # Errors
     /// `Handle` for a stale or active handle, `Object` if its communicator is freed.
     pub fn set_callback(&self, handle: Handle, callback: Callback) -> Result<(), EventError> {
-        let mut control = self.control();
+        let control = self.control();
         let slot = self.inactive(handle)?;
-        let new = Box::into_raw(Box::new(callback));
-        // Release: pairs with Acquire in `Registry::call`, which may have found the handle active before. Only holders of the
-        // control lock write.
-        let old = slot.callback.swap(new, Ordering::Release);
+        self.replace(control, handle, slot, Called::new(self, handle, callback));
+        Ok(())
+    }
+
+    /// Makes `listener` what the handle calls, active or not: an event meets the old one or the new one. The old one is dropped as
+    /// soon as nobody is inside of the handle, perhaps with it.
+    ///
+    /// # Errors
+    /// `Handle` for a stale handle.
+    pub(crate) fn set_listener<L: Listen>(&self, handle: Handle, listener: L) -> Result<(), EventError> {
+        let control = self.control();
+        let (slot, _) = self.look(handle)?;
+        self.replace(control, handle, slot, Called::listener(self, handle, listener));
+        Ok(())
+    }
+
+    fn replace(&self, mut control: MutexGuard<'_, Control>, handle: Handle, slot: &Slot, new: Called) {
+        // Release: pairs with Acquire in `Registry::call`. Only holders of the control lock write.
+        let old = slot.called.swap(new.into_raw(), Ordering::Release);
         let replaced = &mut control.entries[handle.index()].replaced;
-        // SAFETY: the slot owned this leaked box. It goes to `replaced` and stays there while anybody is inside.
-        replaced.push(unsafe { Box::from_raw(old) });
-        // Inactive under the control lock, and then no pin on it: nobody can hold one of the replaced callbacks (event rule 6).
-        self.pins.heavy();
-        let unused = if self.pins.busy(slot.address()) { Vec::new() } else { core::mem::take(replaced) };
+        // SAFETY: the slot owned it. It goes to `replaced` and stays there while anybody is inside.
+        replaced.extend(unsafe { Called::from_raw(old) });
+        // The new one is there, and then no pin on the slot: nobody can hold one that was replaced (event rule 6).
+        pins().heavy();
+        let unused = if pins().busy(slot.address()) { Vec::new() } else { core::mem::take(replaced) };
         drop(control);
         self.drop_foreign(unused);
-        Ok(())
     }
 
     /// The C callback and parameter of a handle, active or not (PERUSE 2.0 §5.1.2; §5.2.14 is stricter). `None` for a closure.
@@ -371,12 +422,9 @@ impl Registry {
         let _control = self.control();
         let (slot, _) = self.living(handle)?;
         // Relaxed: written under the control lock, which is held.
-        let callback = slot.callback.load(Ordering::Relaxed);
+        let called = slot.called.load(Ordering::Relaxed);
         // SAFETY: a handle that is not released owns its callback, and only holders of the control lock free it (event rule 3).
-        Ok(match unsafe { &*callback } {
-            Callback::C { function, param } => Some((*function, *param)),
-            Callback::Rust(_) | Callback::Tap(_) => None,
-        })
+        Ok(unsafe { &*called }.c())
     }
 
     /// The event that the handle was registered for (PERUSE 2.0 §5.2.11). Takes no lock: callbacks ask this every time.

@@ -1,10 +1,11 @@
 //! How a handle ends: shut, looked at, retired; and how gates that shut let the process rest.
 
 use super::Handle;
-use super::control::{Control, event_of};
+use super::called::Called;
+use super::control::Control;
+use super::pins::pins;
 use super::registry::{EventError, Registry};
 use super::slots::Slot;
-use super::spec::Callback;
 use super::state::{LAST_GENERATION, View};
 use super::upcall::{Upcall, inside_callback, keep_awake};
 use crate::sync::{MutexGuard, Ordering};
@@ -12,7 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::PoisonError;
 
 /// What a retired handle owned; dropped without the control lock, for a closure's drop is foreign code.
-type Leftovers = (Option<Box<Callback>>, Vec<Box<Callback>>);
+type Leftovers = (Option<Called>, Vec<Called>);
 
 impl Registry {
     /// As [`release`](Self::release), and taps too.
@@ -21,7 +22,7 @@ impl Registry {
         let mut control = self.control();
         let (slot, view) = self.look(handle)?;
         if view == View::Active {
-            let shut = self.switch(&control, handle, slot, false);
+            let shut = self.silence(&mut control, handle, slot);
             control.owed += shut;
         }
         slot.state.release();
@@ -34,14 +35,22 @@ impl Registry {
     }
 
     /// Ends what can end at once of what the caller has shut, and asks passes to see to the rest.
-    pub(super) fn shut<'a>(&'a self, control: MutexGuard<'a, Control>) -> MutexGuard<'a, Control> {
+    pub(super) fn shut<'a>(&'a self, mut control: MutexGuard<'a, Control>) -> MutexGuard<'a, Control> {
         if control.leaving.is_empty() && control.owed == 0 {
             return control;
         }
-        // Event rule 7: before the fence. Event rule 6: the caller has changed the states before it.
-        self.pins.want(true);
-        self.pins.heavy();
+        // Event rule 7: before the fence. Event rule 6: the caller has emptied the places before it.
+        self.ask(&mut control, true);
+        pins().heavy();
         self.settle(control, false)
+    }
+
+    /// Asks passes that end to look after this registry, or no more.
+    fn ask(&self, control: &mut Control, asking: bool) {
+        if control.asking != asking {
+            control.asking = asking;
+            pins().want(asking);
+        }
     }
 
     /// A pass is over that the control side asked to look after it.
@@ -62,7 +71,7 @@ impl Registry {
         loop {
             let (busy, over) =
                 core::mem::take(&mut control.leaving).into_iter().partition::<Vec<_>, _>(|handle| {
-                    self.slot(*handle).is_some_and(|slot| self.pins.busy(slot.address()))
+                    self.slot(*handle).is_some_and(|slot| pins().busy(slot.address()))
                 });
             control.leaving = busy;
             if over.is_empty() {
@@ -70,10 +79,11 @@ impl Registry {
             }
             control = self.retire(control, &over, in_engine);
         }
-        if control.owed > 0 && control.dropping == 0 && self.pins.idle() {
+        if control.owed > 0 && control.dropping == 0 && pins().idle(|slot| self.slots.has(slot)) {
             (0..core::mem::take(&mut control.owed)).for_each(|_| keep_awake(false));
         }
-        self.pins.want(!control.leaving.is_empty() || control.owed > 0);
+        let more = !control.leaving.is_empty() || control.owed > 0;
+        self.ask(&mut control, more);
         control
     }
 
@@ -119,19 +129,14 @@ impl Registry {
         self.slots.get(handle.index())
     }
 
-    /// Takes a released handle that nobody is inside of out of every row, and its callback out of the slot (event rule 3).
+    /// Takes what a released handle that nobody is inside of owned (event rule 3).
     fn take(&self, control: &mut Control, handle: Handle, slot: &Slot) -> Leftovers {
         let entry = core::mem::take(&mut control.entries[handle.index()]);
-        match event_of(slot) {
-            Some(event) => entry.attached().for_each(|comm| comm.remove(event, slot)),
-            None => entry.tapped.iter().for_each(|event| self.taps[event.index()].remove(slot)),
-        }
         // Relaxed: the control lock orders writers, and nobody is inside.
-        let callback = slot.callback.swap(core::ptr::null_mut(), Ordering::Relaxed);
-        // SAFETY: `occupy` or `set_callback` leaked this box, the slot owned it, and with the handle released and no pin
-        // on the slot no dispatcher can reach it (event rules 3 and 6).
-        let callback = (!callback.is_null()).then(|| unsafe { Box::from_raw(callback) });
-        (callback, entry.replaced)
+        let called = slot.called.swap(core::ptr::null_mut(), Ordering::Relaxed);
+        // SAFETY: the slot owned it, and with the handle released, in no row any more, and no pin on the slot no dispatcher can
+        // reach it (event rules 3 and 6).
+        (unsafe { Called::from_raw(called) }, entry.replaced)
     }
 }
 

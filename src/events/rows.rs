@@ -4,14 +4,16 @@ use super::slots::Slot;
 use crate::sync::{AtomicPtr, AtomicU32, Ordering};
 
 /// Slots in one link of a row.
-const LINK: usize = if cfg!(perusal_loom) { 1 } else { 6 };
+const LINK: usize = if cfg!(perusal_loom) { 1 } else { 5 };
 
 /// A link of a row; 64 bytes. Links are added, filled and emptied under the control lock, and freed with the row.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(super) struct Link {
-    /// Which places hold a slot: a bit for each.
+    /// Which places hold a slot: a bit for each; and whether a link is behind this one: the bit that follows theirs.
     live: AtomicU32,
+    /// Of a row's first link: the slot that is the only one in the row; null if there is none, or more.
+    only: AtomicPtr<Slot>,
     slots: [AtomicPtr<Slot>; LINK],
     next: AtomicPtr<Link>,
 }
@@ -23,23 +25,57 @@ pub(super) struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    /// The slot that was found. It may have left the row meanwhile.
+    /// What pins name the slot by that was found.
     #[inline(always)]
-    pub(super) fn slot(&self) -> &'a Slot {
-        // SAFETY: `Row::insert` was given the slot by reference, and slots live as long as the registry (event rule 1), which
-        // whoever walks its rows borrows or keeps.
-        unsafe { &*self.slot }
+    pub(super) fn address(&self) -> usize {
+        self.slot as usize
     }
 
-    /// Whether the slot is still in the row, for who has found it active (event rule 2).
+    /// The slot, if it is still in the row, and so active there (event rule 2), for who has pinned it and fenced (event rule 6).
     #[inline(always)]
-    pub(super) fn holds(&self) -> bool {
-        // Relaxed: the slot left the row before it was active for another one, and we have seen it active (edge 4).
-        self.place.load(Ordering::Relaxed) == self.slot
+    pub(super) fn holds(&self) -> Option<&'a Slot> {
+        // Acquire: edge 4, pairs with Release in `fill`, publishes what the slot holds.
+        if self.place.load(Ordering::Acquire) != self.slot {
+            return None;
+        }
+        // SAFETY: `Row::insert` was given the slot by reference, and slots live as long as the registry (event rule 1), which
+        // whoever walks its rows borrows or keeps. Not null: `places` gives no empty place.
+        Some(unsafe { &*self.slot })
+    }
+}
+
+/// The way through a row.
+pub(super) struct Places<'a> {
+    link: &'a Link,
+    /// Of the link's places and what is behind them, what is left.
+    live: u32,
+}
+
+impl<'a> Places<'a> {
+    /// The next slot. One that comes or goes meanwhile is found or not.
+    #[inline(always)]
+    pub(super) fn next(&mut self) -> Option<Place<'a>> {
+        while self.live != 0 {
+            let at = self.live.trailing_zeros() as usize;
+            self.live &= self.live - 1;
+            let Some(place) = self.link.slots.get(at) else {
+                *self = self.link.next()?.places();
+                continue;
+            };
+            // Relaxed: looked at again when it is pinned.
+            let slot = place.load(Ordering::Relaxed);
+            if !slot.is_null() {
+                return Some(Place { place, slot });
+            }
+        }
+        None
     }
 }
 
 impl Link {
+    /// There is a next link.
+    const MORE: u32 = 1 << LINK;
+
     const fn is_place(at: usize) -> bool {
         at < LINK
     }
@@ -47,34 +83,21 @@ impl Link {
     fn new() -> Link {
         Link {
             live: AtomicU32::new(0),
+            only: AtomicPtr::new(core::ptr::null_mut()),
             slots: core::array::from_fn(|_| AtomicPtr::new(core::ptr::null_mut())),
             next: AtomicPtr::new(core::ptr::null_mut()),
         }
     }
 
-    /// The slots in it. One that comes or goes meanwhile is among them or not.
+    /// The way through its places, and on.
     #[inline(always)]
-    pub(super) fn places(&self) -> impl Iterator<Item = Place<'_>> {
-        // Acquire: pairs with Release in `fill`, publishes the slot's address.
-        let mut live = self.live.load(Ordering::Acquire);
-        core::iter::from_fn(move || {
-            while live != 0 {
-                let at = live.trailing_zeros() as usize;
-                live &= live - 1;
-                let place = self.slots.get(at)?;
-                // Acquire: pairs with Release in `fill`, publishes the slot.
-                let slot = place.load(Ordering::Acquire);
-                if !slot.is_null() {
-                    return Some(Place { place, slot });
-                }
-            }
-            None
-        })
+    fn places(&self) -> Places<'_> {
+        // Acquire: pairs with Release in `fill` and `Row::insert`, publishes the slot's address, and the link behind.
+        Places { link: self, live: self.live.load(Ordering::Acquire) }
     }
 
     /// The next link, if there is one.
-    #[inline(always)]
-    pub(super) fn next(&self) -> Option<&Link> {
+    fn next(&self) -> Option<&Link> {
         // Acquire: pairs with Release in `Row::insert`; publishes the link.
         let next = self.next.load(Ordering::Acquire);
         // SAFETY: a link that is there was leaked by `insert` and is freed in the row's `drop` only, which borrows it mutably
@@ -96,19 +119,20 @@ impl Link {
     }
 
     fn fill(&self, at: usize, slot: &Slot) {
-        // Release: pairs with Acquire in `places`.
+        // Release: edge 4, pairs with Acquire in `Place::holds`; and in `places`.
         self.slots[at].store(core::ptr::from_ref(slot).cast_mut(), Ordering::Release);
         self.live.store(self.live.load(Ordering::Relaxed) | 1 << at, Ordering::Release);
     }
 
     fn empty(&self, at: usize) {
-        // Relaxed: what a dispatcher still finds here it looks at twice (event rule 2).
+        // Relaxed, here and below: they shut out and publish nothing. Who needs those inside to be gone fences and looks at the
+        // pins (event rule 6).
         self.live.store(self.live.load(Ordering::Relaxed) & !(1 << at), Ordering::Relaxed);
         self.slots[at].store(core::ptr::null_mut(), Ordering::Relaxed);
     }
 }
 
-/// The slots of one event on one communicator, or of all taps of one event, in no order. The first link lies in the row itself.
+/// The slots of what is active and listens to one event on one communicator, or to one that is bound to nothing; in no order. The first link lies in the row itself.
 #[derive(Debug)]
 pub(super) struct Row(Link);
 
@@ -117,17 +141,41 @@ impl Row {
         Row(Link::new())
     }
 
+    /// The slot that is the only one. If the place does not hold it any more when it is looked at again, others may have come, and
+    /// the slot still be there: then all have to be gone through.
     #[inline(always)]
-    pub(super) fn first(&self) -> &Link {
-        &self.0
+    pub(super) fn only(&self) -> Option<Place<'_>> {
+        // Relaxed: looked at again when it is pinned.
+        let slot = self.0.only.load(Ordering::Relaxed);
+        (!slot.is_null()).then_some(Place { place: &self.0.only, slot })
+    }
+
+    /// The way through its slots.
+    #[inline(always)]
+    pub(super) fn places(&self) -> Places<'_> {
+        self.0.places()
     }
 
     fn links(&self) -> impl Iterator<Item = &Link> {
         core::iter::successors(Some(&self.0), |link| link.next())
     }
 
+    /// Says which slot is the only one, if one is.
+    fn note_only(&self) {
+        let mut slots = self.links().flat_map(|link| &link.slots).map(|slot| slot.load(Ordering::Relaxed));
+        let first = slots.find(|slot| !slot.is_null()).unwrap_or(core::ptr::null_mut());
+        let more = slots.any(|slot| !slot.is_null());
+        // Release: edge 4, pairs with Acquire in `Place::holds`.
+        self.0.only.store(if more { core::ptr::null_mut() } else { first }, Ordering::Release);
+    }
+
     /// Adds `slot`; the control lock is held.
     pub(super) fn insert(&self, slot: &Slot) {
+        self.put(slot);
+        self.note_only();
+    }
+
+    fn put(&self, slot: &Slot) {
         if let Some((link, at)) = self.links().find_map(|link| link.free().map(|at| (link, at))) {
             return link.fill(at, slot);
         }
@@ -136,6 +184,8 @@ impl Row {
         let last = self.links().last().unwrap_or(&self.0);
         // Release: pairs with Acquire in `Link::next`; publishes the link.
         last.next.store(Box::into_raw(link), Ordering::Release);
+        // Release: pairs with Acquire in `Link::places`.
+        last.live.store(last.live.load(Ordering::Relaxed) | Link::MORE, Ordering::Release);
     }
 
     /// Removes `slot`; the control lock is held.
@@ -143,6 +193,7 @@ impl Row {
         if let Some((link, at)) = self.links().find_map(|link| link.find(slot).map(|at| (link, at))) {
             link.empty(at);
         }
+        self.note_only();
     }
 }
 
@@ -164,14 +215,9 @@ mod tests {
     use super::*;
 
     fn held(row: &Row) -> Vec<usize> {
-        let mut found: Vec<usize> = row
-            .links()
-            .flat_map(Link::places)
-            .map(|place| {
-                assert!(place.holds());
-                place.slot().address()
-            })
-            .collect();
+        let mut places = row.places();
+        let mut found: Vec<usize> =
+            core::iter::from_fn(|| places.next()).map(|place| place.holds().unwrap().address()).collect();
         found.sort_unstable();
         found
     }
@@ -187,6 +233,11 @@ mod tests {
         slots.iter().step_by(2).for_each(|slot| row.insert(slot));
         assert_eq!(held(&row).len(), slots.len());
         assert_eq!(row.links().count(), 3);
+        assert!(row.only().is_none());
+        slots.iter().skip(1).for_each(|slot| row.remove(slot));
+        assert_eq!(row.only().and_then(|place| place.holds()).unwrap().address(), slots[0].address());
+        row.insert(slots[2]);
+        assert!(row.only().is_none());
         assert_eq!(size_of::<Link>(), 64);
     }
 
@@ -195,9 +246,9 @@ mod tests {
         let (row, memory) = (Row::new(), Slots::new());
         let slot = memory.grow(0).unwrap();
         row.insert(slot);
-        let place = row.first().places().next().unwrap();
+        let place = row.places().next().unwrap();
         row.remove(slot);
-        assert!(!place.holds());
+        assert!(place.holds().is_none());
         assert!(held(&row).is_empty());
     }
 }

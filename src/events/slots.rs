@@ -3,7 +3,7 @@
 //! That a slot, once there, stays a slot is what makes dispatch safe without reclamation (event rule 1): a stale
 //! handle leads to a slot whose generation refuses it, never to memory that is something else.
 
-use super::spec::Callback;
+use super::called::{Called, Head};
 use super::state::State;
 use crate::sync::{AtomicPtr, AtomicU32, Ordering};
 
@@ -18,22 +18,15 @@ pub(super) const CAPACITY: usize = FIRST * ((1 << CHUNKS) - 1);
 #[derive(Debug)]
 pub(super) struct Slot {
     pub(super) state: State,
-    /// The slot's place among all.
-    pub(super) index: u32,
     /// Number of the event; written while the slot is free, so a stale handle's owner may still read it.
     pub(super) event: AtomicU32,
-    /// The callback, a leaked box; replaced only while the handle is inactive.
-    pub(super) callback: AtomicPtr<Callback>,
+    /// The callback, which the slot owns (event rule 3).
+    pub(super) called: AtomicPtr<Head>,
 }
 
 impl Slot {
-    fn new(index: usize) -> Slot {
-        Slot {
-            index: index as u32,
-            state: State::new(),
-            event: AtomicU32::new(0),
-            callback: AtomicPtr::new(core::ptr::null_mut()),
-        }
+    fn new() -> Slot {
+        Slot { state: State::new(), event: AtomicU32::new(0), called: AtomicPtr::new(core::ptr::null_mut()) }
     }
 
     /// What pins name it by; never 0.
@@ -75,12 +68,20 @@ impl Slots {
         (!start.is_null()).then(|| unsafe { &*start.add(offset) })
     }
 
+    /// Whether a slot of ours lies at `address`.
+    pub(super) fn has(&self, address: usize) -> bool {
+        self.chunks.iter().enumerate().any(|(chunk, start)| {
+            // Relaxed: the address is compared, not followed; whoever pins a slot had it from us, so that its chunk is there.
+            let start = start.load(Ordering::Relaxed) as usize;
+            start != 0 && (start..start + (FIRST << chunk) * size_of::<Slot>()).contains(&address)
+        })
+    }
+
     /// The slot of this index, made if need be; `None` past [`CAPACITY`]. The control lock is held.
     pub(super) fn grow(&self, index: usize) -> Option<&Slot> {
         if index < CAPACITY && self.get(index).is_none() {
             let (chunk, _) = Slots::place(index);
-            let start = FIRST * ((1 << chunk) - 1);
-            let slots: Box<[Slot]> = (start..start + (FIRST << chunk)).map(Slot::new).collect();
+            let slots: Box<[Slot]> = (0..FIRST << chunk).map(|_| Slot::new()).collect();
             // Release: pairs with Acquire in `get`; publishes the chunk's slots.
             self.chunks[chunk].store(Box::into_raw(slots).cast::<Slot>(), Ordering::Release);
         }
@@ -100,11 +101,9 @@ impl Drop for Slots {
             // SAFETY: `grow` leaked exactly this box, and nobody else can be looking (self is borrowed mutably).
             for slot in unsafe { Box::from_raw(slots) } {
                 // Relaxed: as above.
-                let callback = slot.callback.load(Ordering::Relaxed);
-                if !callback.is_null() {
-                    // SAFETY: a non-null callback is a leaked box that the slot owns (event rule 3).
-                    drop(unsafe { Box::from_raw(callback) });
-                }
+                let called = slot.called.load(Ordering::Relaxed);
+                // SAFETY: the slot owned it (event rule 3), and is going.
+                drop(unsafe { Called::from_raw(called) });
             }
         }
     }
@@ -123,8 +122,10 @@ mod tests {
         for (index, address) in addresses.into_iter().enumerate() {
             assert!(seen.insert(address), "slot {index} lies on another");
             let slot = slots.get(index).unwrap();
-            assert_eq!((slot.address(), slot.index as usize), (address, index));
+            assert_eq!(slot.address(), address);
+            assert!(slots.has(address) && !Slots::new().has(address));
         }
+        assert!(!slots.has(0) && !slots.has(1));
     }
 
     #[test]

@@ -3,7 +3,6 @@
 use super::fact::{Detail, Fact, Tap};
 use super::{Event, Handle};
 use core::ffi::{c_int, c_long, c_void};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// The kind of operation that an event belongs to: the `operation` field of `peruse_comm_spec_t`.
@@ -166,67 +165,6 @@ impl Callback {
             Callback::C { function, .. } => *function as usize,
             Callback::Rust(closure) => core::ptr::from_ref(&**closure).cast::<()>() as usize,
             Callback::Tap(tap) => Arc::as_ptr(tap).cast::<()>() as usize,
-        }
-    }
-
-    /// Runs the callback; `Err` says how it failed. `handle` is asked for by who tells it.
-    #[inline(always)]
-    pub(super) fn call(&self, handle: impl FnOnce() -> Handle, fact: &Fact<'_>) -> Result<(), Failure> {
-        match self {
-            Callback::Tap(tap) => guarded(|| tap.tell(fact)),
-            Callback::C { function, param } => call_c(*function, *param, handle(), fact),
-            Callback::Rust(closure) => call_closure(closure, handle(), fact),
-        }
-    }
-}
-
-/// Apart from the walk, which is shorter without it.
-#[inline(never)]
-fn call_c(
-    function: CommCallback,
-    param: *mut c_void,
-    handle: Handle,
-    fact: &Fact<'_>,
-) -> Result<(), Failure> {
-    let mut spec = CommSpec::from(fact.spec);
-    // SAFETY: the tool registered `function` as a peruse_comm_callback_f to be called with `param`; `spec` lives on this stack
-    // for the call's duration, which is all that §5.1.2 promises of it.
-    let returned = unsafe { function(handle.raw(), fact.id, &raw mut spec, param) };
-    if returned == 0 { Ok(()) } else { Err(Failure::Returned(returned)) }
-}
-
-/// As `call_c`.
-#[inline(never)]
-fn call_closure(
-    closure: &(dyn Fn(&Occurrence<'_>) + Send + Sync),
-    handle: Handle,
-    fact: &Fact<'_>,
-) -> Result<(), Failure> {
-    guarded(|| closure(&Occurrence::new(fact, handle)))
-}
-
-/// Runs foreign Rust, which may panic.
-#[inline]
-fn guarded(foreign: impl FnOnce()) -> Result<(), Failure> {
-    catch_unwind(AssertUnwindSafe(foreign)).map_err(|payload| {
-        // Foreign code too: dropping it might panic again, inside the engine.
-        core::mem::forget(payload);
-        Failure::Panicked
-    })
-}
-
-/// How a callback failed; either ends the job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Failure {
-    Returned(c_int),
-    Panicked,
-}
-
-impl core::fmt::Display for Failure {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self {
-            Failure::Returned(value) => write!(f, "returned {value}"),
-            Failure::Panicked => write!(f, "panicked"),
         }
     }
 }

@@ -65,20 +65,19 @@ impl State {
 
     /// free → inactive. Control lock held.
     pub(super) fn open(&self) {
-        // Release: edge 4, pairs with Acquire in `view`; publishes the slot's event and callback.
+        // Release: edge 4, pairs with Acquire in `view`; publishes the slot's event.
         self.0.fetch_and(!RELEASED, Ordering::Release);
     }
 
     /// inactive → active. Control lock held.
     pub(super) fn activate(&self) {
-        // Release: edge 4, pairs with Acquire in `active`; publishes the slot's event and callback.
-        self.0.fetch_or(ACTIVE, Ordering::Release);
+        // Relaxed, here and in the next three: who dispatches looks at rows, which publish what the slot holds (edge 4); this is for
+        // the control side, under its lock.
+        self.0.fetch_or(ACTIVE, Ordering::Relaxed);
     }
 
-    /// active → inactive: who looks from here on does not call. Control lock held.
+    /// active → inactive. Control lock held.
     pub(super) fn deactivate(&self) {
-        // Relaxed, here and in the next two: they shut out and publish nothing. Who needs those inside to be gone fences and
-        // looks at the pins (event rule 6).
         self.0.fetch_and(!ACTIVE, Ordering::Relaxed);
     }
 
@@ -88,7 +87,7 @@ impl State {
         self.0.fetch_or(DEAD, Ordering::Relaxed);
     }
 
-    /// Anything but free → released: who looks from here on does not call. Control lock held.
+    /// Anything but free → released. Control lock held.
     pub(super) fn release(&self) {
         self.0.fetch_and(!ACTIVE, Ordering::Relaxed);
         self.0.fetch_or(RELEASED, Ordering::Relaxed);
@@ -99,15 +98,6 @@ impl State {
         let next = u64::from(self.generation()) + 1;
         // Release: pairs with Acquire in `view`.
         self.0.store(next << GENERATION | RELEASED, Ordering::Release);
-    }
-
-    /// The generation of the slot's handle if it is active. The caller has pinned the slot and fenced (event rule 6): then its
-    /// callback may be called, for as long as the pin stays.
-    #[inline(always)]
-    pub(super) fn active(&self) -> Option<u32> {
-        // Acquire: edge 4, pairs with Release in `activate`.
-        let now = self.0.load(Ordering::Acquire);
-        (now & ACTIVE != 0).then_some((now >> GENERATION) as u32)
     }
 }
 
@@ -122,15 +112,11 @@ mod tests {
         state.open();
         assert_eq!(state.view(1), View::Inactive);
         assert_eq!(state.view(2), View::Stale);
-        assert_eq!(state.active(), None);
         state.activate();
         assert_eq!(state.view(1), View::Active);
-        assert_eq!(state.active(), Some(1));
         state.deactivate();
-        assert_eq!(state.active(), None);
         state.activate();
         state.release();
-        assert_eq!(state.active(), None);
         assert_eq!(state.view(1), View::Stale);
         state.retire();
         assert_eq!(state.view(1), View::Stale);
@@ -144,7 +130,6 @@ mod tests {
         state.activate();
         state.kill();
         assert_eq!(state.view(1), View::Dead);
-        assert_eq!(state.active(), None);
         state.release();
         assert_eq!(state.view(1), View::Stale);
     }

@@ -1,5 +1,6 @@
 //! Taps: listeners to all communicators and to the engine itself.
 
+use super::called::{Called, Listen};
 use super::registry::Registry;
 use super::spec::Callback;
 use super::{Events, Handle, Tap};
@@ -56,7 +57,13 @@ impl Registry {
     /// assert!(!registry.gate.any());
     /// ```
     pub fn tap(self: &Arc<Self>, events: Events, tap: Arc<dyn Tap>) -> TapHandle {
-        let handle = self.register_tap(events, Callback::Tap(tap)).ok();
+        let handle = self.register_tap(events, |handle| Called::new(self, handle, Callback::Tap(tap))).ok();
+        TapHandle { registry: self.clone(), handle }
+    }
+
+    /// As [`tap`](Self::tap), for a listener of the library's own.
+    pub(crate) fn listen_everywhere<L: Listen>(self: &Arc<Self>, events: Events, listener: L) -> TapHandle {
+        let handle = self.register_tap(events, |handle| Called::listener(self, handle, listener)).ok();
         TapHandle { registry: self.clone(), handle }
     }
 }

@@ -206,11 +206,18 @@ impl Channel {
         cfg!(feature = "peruse") && self.gate().open(event)
     }
 
-    /// Raises `event` for who listens to it.
-    #[cold]
-    pub(crate) fn raise(&self, event: Event, id: isize, spec: &Spec, detail: Detail<'_>) {
+    /// Raises `event` for who listens to it; `spec` is asked for the rest, and told the communicator's handle.
+    #[inline(always)]
+    pub(crate) fn raise(
+        &self,
+        event: Event,
+        id: isize,
+        detail: Detail<'_>,
+        spec: impl FnOnce(usize) -> Spec,
+    ) {
         if let Some(events) = self.events() {
-            events.raise(&Fact { event, id, context: self.context, spec, detail });
+            let spec = spec(events.comm());
+            events.raise(&Fact { event, id, context: self.context, spec: &spec, detail });
         }
     }
 

@@ -8,9 +8,10 @@ use crate::matching::Envelope;
 use crate::request::{Body, Operation, Ref};
 
 /// What events say of a request: what the user gave; of a matched receive, the real peer and tag.
-pub(crate) fn spec_of(channel: &Channel, body: &Body) -> Spec {
+#[inline(always)]
+fn spec_of(comm: usize, body: &Body) -> Spec {
     Spec {
-        comm: channel.handle(),
+        comm,
         buf: body.user.0.cast(),
         count: body.count as i64,
         datatype: body.user.1,
@@ -28,7 +29,7 @@ pub(crate) fn spec_of(channel: &Channel, body: &Body) -> Spec {
 #[inline(always)]
 pub(crate) fn request_event(channel: &Channel, request: Ref, event: Event) {
     if channel.hears(event) {
-        tell_of_request(channel, request, event, request.id() as isize, Detail::None);
+        tell_of_request(channel, request, event);
     }
 }
 
@@ -37,7 +38,7 @@ pub(crate) fn request_event(channel: &Channel, request: Ref, event: Event) {
 pub(crate) fn withdrawn_event(channel: &Channel, request: Ref) {
     if channel.hears(Event::ReqRemoveFromPostedQ) {
         let id = request.id() as isize;
-        tell_of_request(channel, request, Event::ReqRemoveFromPostedQ, id, Detail::Withdrawn);
+        tell_more_of_request(channel, request, Event::ReqRemoveFromPostedQ, id, Detail::Withdrawn);
     }
 }
 
@@ -45,7 +46,7 @@ pub(crate) fn withdrawn_event(channel: &Channel, request: Ref) {
 #[inline(always)]
 pub(crate) fn search_event(channel: &Channel, request: Ref, event: Event, id: isize, detail: Detail<'_>) {
     if id != 0 && channel.hears(event) {
-        tell_of_request(channel, request, event, id, detail);
+        tell_more_of_request(channel, request, event, id, detail);
     }
 }
 
@@ -55,22 +56,35 @@ pub(crate) fn searched(compared: usize, hit: bool) -> Detail<'static> {
     Detail::Search { depth: u32::try_from(compared).unwrap_or(u32::MAX), hit }
 }
 
+/// Most events have no detail, which is not handed through memory for them.
 #[cold]
 #[inline(never)]
-fn tell_of_request(channel: &Channel, request: Ref, event: Event, id: isize, detail: Detail<'_>) {
+fn tell_of_request(channel: &Channel, request: Ref, event: Event) {
+    tell(channel, request, event, request.id() as isize, Detail::None);
+}
+
+#[cold]
+#[inline(never)]
+fn tell_more_of_request(channel: &Channel, request: Ref, event: Event, id: isize, detail: Detail<'_>) {
+    tell(channel, request, event, id, detail);
+}
+
+#[inline(always)]
+fn tell(channel: &Channel, request: Ref, event: Event, id: isize, detail: Detail<'_>) {
     // SAFETY: request rule 2: events of a request are raised by who has its body; the caller holds no reference
     // that it writes through meanwhile.
     let body = unsafe { request.body() };
     // The request that carries a buffered send's copy is none that the user made: the user's has told its events.
     if body.keeps.is_none() {
-        channel.raise(event, id, &spec_of(channel, body), detail);
+        channel.raise(event, id, detail, |comm| spec_of(comm, body));
     }
 }
 
 /// What events say of a message that no receive is known for.
-pub(crate) fn message_spec(channel: &Channel, envelope: &Envelope, bytes: usize) -> Spec {
+#[inline(always)]
+fn message_spec(comm: usize, envelope: &Envelope, bytes: usize) -> Spec {
     Spec {
-        comm: channel.handle(),
+        comm,
         buf: core::ptr::null_mut(),
         count: bytes as i64,
         datatype: abi::MPI_BYTE,
@@ -81,11 +95,30 @@ pub(crate) fn message_spec(channel: &Channel, envelope: &Envelope, bytes: usize)
     }
 }
 
+#[cold]
+#[inline(never)]
+fn tell_of_message(channel: &Channel, id: isize, event: Event, envelope: &Envelope, bytes: usize) {
+    channel.raise(event, id, Detail::None, |comm| message_spec(comm, envelope, bytes));
+}
+
+#[cold]
+#[inline(never)]
+fn tell_more_of_message(
+    channel: &Channel,
+    id: isize,
+    event: Event,
+    envelope: &Envelope,
+    bytes: usize,
+    found: Detail<'_>,
+) {
+    channel.raise(event, id, found, |comm| message_spec(comm, envelope, bytes));
+}
+
 /// Raises a message's event; `id` is 0 if nobody listened when it arrived, and then it has none to tell.
 #[inline(always)]
 pub(crate) fn message_event(channel: &Channel, id: isize, event: Event, envelope: &Envelope, bytes: usize) {
     if id != 0 && channel.hears(event) {
-        channel.raise(event, id, &message_spec(channel, envelope, bytes), Detail::None);
+        tell_of_message(channel, id, event, envelope, bytes);
     }
 }
 
@@ -100,15 +133,21 @@ pub(crate) fn searched_event(
     found: Detail<'_>,
 ) {
     if id != 0 && channel.hears(event) {
-        channel.raise(event, id, &message_spec(channel, envelope, bytes), found);
+        tell_more_of_message(channel, id, event, envelope, bytes, found);
     }
+}
+
+#[cold]
+#[inline(never)]
+fn tell_of_match(channel: &Channel, id: isize, body: &Body) {
+    channel.raise(Event::MsgMatchPostedReq, id, Detail::None, |comm| spec_of(comm, body));
 }
 
 /// Tells that a message finds a posted receive; `body` is the receive's.
 #[inline(always)]
 pub(crate) fn match_event(channel: &Channel, id: isize, body: &Body) {
     if id != 0 && channel.hears(Event::MsgMatchPostedReq) {
-        channel.raise(Event::MsgMatchPostedReq, id, &spec_of(channel, body), Detail::None);
+        tell_of_match(channel, id, body);
     }
 }
 

@@ -50,6 +50,7 @@ mod imp {
     #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
     pub use loom::cell::UnsafeCell as Cell;
     pub use loom::hint::spin_loop;
+    pub use loom::lazy_static;
     pub use loom::sync::atomic::{
         AtomicBool, AtomicI32, AtomicI64, AtomicIsize, AtomicPtr, AtomicU8, AtomicU32, AtomicU64,
         AtomicUsize, Ordering, fence,

@@ -3,7 +3,7 @@
 use super::source;
 use super::types::Type;
 use crate::clock;
-use crate::events::{Detail, Event, Fact, Spec};
+use crate::events::{Detail, Event, Fact, Pin, Spec, pin};
 use core::cell::Cell;
 use core::ffi::c_void;
 use core::ptr;
@@ -81,10 +81,6 @@ pub struct Instance<'a> {
     outer: Cell<*const Instance<'static>>,
 }
 
-thread_local! {
-    static INNERMOST: Cell<*const Instance<'static>> = const { Cell::new(ptr::null()) };
-}
-
 impl<'a> Instance<'a> {
     /// An event that is told at once.
     #[inline(always)]
@@ -115,30 +111,37 @@ impl<'a> Instance<'a> {
     }
 }
 
-/// Where the calling thread keeps its innermost instance.
+/// Where a thread keeps its innermost instance: in its pin, which nothing else of the library leaves a note in.
 #[derive(Debug, Clone, Copy)]
-pub struct Here<'a>(&'a Cell<*const Instance<'static>>);
+pub struct Here<'a>(&'a Pin);
 
-/// Runs `with` on the calling thread's place. A library's thread-local is a call: so this comes first, and once an event.
-#[inline(always)]
-pub fn here<R>(with: impl FnOnce(Here<'_>) -> R) -> R {
-    INNERMOST.with(|innermost| with(Here(innermost)))
-}
+impl<'a> Here<'a> {
+    /// The calling thread's.
+    #[must_use]
+    pub fn of_this_thread() -> Here<'static> {
+        Here(pin())
+    }
 
-impl Here<'_> {
+    /// That of the thread whose pin this is.
+    #[inline(always)]
+    pub(super) fn at(pin: &'a Pin) -> Here<'a> {
+        Here(pin)
+    }
+
     /// Runs `call` with the handle of `instance`, which is good until `call` returns, on this thread.
     #[inline(always)]
     pub fn during(self, instance: &Instance<'_>, call: impl FnOnce(*mut c_void)) {
-        let this = ptr::from_ref(instance).cast::<Instance<'static>>();
-        instance.outer.set(self.0.replace(this));
-        call(this.cast_mut().cast());
-        self.0.set(instance.outer.get());
+        let this = ptr::from_ref(instance).cast_mut().cast::<c_void>();
+        instance.outer.set(self.0.note().cast::<Instance<'static>>().cast_const());
+        self.0.set_note(this);
+        call(this);
+        self.0.set_note(instance.outer.get().cast_mut().cast());
     }
 }
 
 /// Looks at the instance that `handle` names; `None` if it names none whose function runs on this thread at present.
 pub fn look<R>(handle: *mut c_void, with: impl FnOnce(&Instance<'_>) -> R) -> Option<R> {
-    let mut at = INNERMOST.with(Cell::get);
+    let mut at = pin().note().cast::<Instance<'static>>().cast_const();
     while !at.is_null() {
         // SAFETY: `Here::during` put it there and takes it away before the instance goes; it is further up on this thread's stack.
         let instance = unsafe { &*at };
@@ -173,12 +176,12 @@ mod tests {
                         assert_ne!(within, handle);
                         assert!(look(within, |_| ()).is_some() && look(handle, |_| ()).is_some());
                     };
-                    here(|at| at.during(inner, within));
+                    Here::of_this_thread().during(inner, within);
                 });
                 let there = std::thread::spawn(move || look(kept as *mut c_void, |_| ()).is_some());
                 assert!(!there.join().unwrap());
             };
-            here(|at| at.during(outer, enter));
+            Here::of_this_thread().during(outer, enter);
         });
         assert!(look(kept as *mut c_void, |_| ()).is_none());
         assert!(look(ptr::null_mut(), |_| ()).is_none());

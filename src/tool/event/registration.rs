@@ -1,23 +1,24 @@
 //! A registration handle: what it listens to, whom it tells, and how it ends (MPI 5.0 §15.3.8, handle allocation).
 //!
 //! # Rules
-//! - An event reaches a registration through its [`Listener`] alone, which the registry owns and drops when it
-//!   neither runs nor will run. So whatever is left to tell is there when [`Registration::settle`] is called from that drop.
+//! - An event reaches a registration through what the registry owns of it alone: an [`AtOnce`] or a [`Heard`], of which it holds one
+//!   at a time, and keeps those that were replaced while somebody may be inside. All of them share a [`Listener`], which is
+//!   dropped when none of them runs or will run. So whatever is left to tell is there when [`Registration::settle`] is called from that drop.
 //! - No lock of this module is held over a function of a tool, nor over a release of the registry, which may wait for one.
 
 use super::choice::{Call, Choice};
 use super::delivery;
-use super::instance::{Instance, Moment, here};
+use super::instance::{Here, Instance, Moment};
 use super::safety::{LEVELS, Safety};
 use super::types::Type;
 use super::{buffer, source};
 use crate::capi::process;
-use crate::events::{Callback, CommEvents, EventError, Events, Fact, Handle, Tap, TapHandle};
+use crate::events::{CommEvents, EventError, Events, Fact, Handle, Listen, Pin, TapHandle};
 use crate::limits::EVENT_BUFFER;
-use crate::sync::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, AtomicUsize, Mutex, Ordering};
+use crate::sync::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Mutex, Ordering};
 use core::ffi::{c_int, c_void};
 use core::ptr;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError, Weak};
 
 /// MPI_T_event_cb_function.
 pub type EventFunction = unsafe extern "C" fn(*mut c_void, usize, c_int, *mut c_void);
@@ -35,13 +36,8 @@ pub struct Registration {
     number: AtomicUsize,
     /// Its place among all registrations.
     place: AtomicUsize,
-    /// What is called at once, and the level that is required there.
-    now: Choice<1>,
-    required: AtomicI32,
     /// What is called from a safe place, by the level that is required.
     later: Choice<LEVELS>,
-    /// Whether the type hears some of its events alone ([`Type::hears`]).
-    picky: bool,
     /// A [`DroppedFunction`], or null: then drops are not counted.
     on_drop: AtomicPtr<c_void>,
     /// Events that found no function for the level, and are not told yet; those that found no room the buffer counts.
@@ -74,6 +70,8 @@ struct Pass {
 struct Control {
     calls: [Option<Call>; LEVELS],
     hold: Hold,
+    /// While `hold` keeps it, there.
+    listener: Weak<Listener>,
     free: Option<Free>,
 }
 
@@ -99,14 +97,72 @@ struct Free {
 // safety level says.
 unsafe impl Send for Control {}
 
-/// What the registry owns of a registration.
+/// What all that the registry owns of a registration has in common.
+#[derive(Debug)]
 struct Listener(Arc<Registration>);
 
-impl Tap for Listener {
-    #[inline]
-    fn tell(&self, fact: &Fact<'_>) {
-        self.0.hear(fact);
+/// A function that is called where events happen: all that such a call takes, side by side.
+struct AtOnce {
+    function: EventFunction,
+    data: *mut c_void,
+    number: usize,
+    level: c_int,
+    kind: &'static Type,
+    _of: Arc<Listener>,
+}
+
+// SAFETY: as for `Control`; all else is Send and Sync.
+unsafe impl Send for AtOnce {}
+// SAFETY: as above.
+unsafe impl Sync for AtOnce {}
+
+impl Listen for AtOnce {
+    #[inline(always)]
+    fn tell(&self, fact: &Fact<'_>, pin: &Pin) {
+        Here::at(pin).during(&Instance::now(self.kind, fact), |instance| {
+            // SAFETY: the tool registered it to be called with this data at this level; the instance lives until it returns.
+            unsafe { (self.function)(instance, self.number, self.level, self.data) };
+        });
     }
+}
+
+/// An [`AtOnce`] of a type that hears some of its events alone.
+struct Picky(AtOnce);
+
+impl Listen for Picky {
+    #[inline(always)]
+    fn tell(&self, fact: &Fact<'_>, pin: &Pin) {
+        if self.0.kind.hears(fact) {
+            self.0.tell(fact, pin);
+        }
+    }
+}
+
+/// What has a buffer, or no function that may be called at once.
+struct Heard(Arc<Listener>);
+
+impl Listen for Heard {
+    fn tell(&self, fact: &Fact<'_>, _: &Pin) {
+        self.0.0.hear(fact);
+    }
+}
+
+/// What the registry is to own of a registration, as it is at present.
+enum Way {
+    AtOnce(AtOnce),
+    Picky(Picky),
+    Heard(Heard),
+}
+
+/// Runs `$with` on what is in `$way`, of whichever type.
+macro_rules! on {
+    ($way:expr, $listener:ident => $with:expr) => {
+        match $way {
+            Way::AtOnce($listener) => $with,
+            Way::Picky($listener) => $with,
+            Way::Heard($listener) => $with,
+        }
+    };
 }
 
 impl Drop for Listener {
@@ -148,16 +204,18 @@ impl Registration {
             kind,
             number: AtomicUsize::new(0),
             place: AtomicUsize::new(0),
-            now: Choice::new(),
-            required: AtomicI32::new(delivery::at_once().to_c()),
             later: Choice::new(),
-            picky: kind.is_picky(),
             on_drop: AtomicPtr::new(ptr::null_mut()),
             unheard: AtomicU64::new(0),
             waiting,
             silent: AtomicBool::new(false),
             closing: AtomicBool::new(false),
-            control: Mutex::new(Control { calls: [None; LEVELS], hold: Hold::NotYet, free: None }),
+            control: Mutex::new(Control {
+                calls: [None; LEVELS],
+                hold: Hold::NotYet,
+                listener: Weak::new(),
+                free: None,
+            }),
         }))
     }
 
@@ -169,13 +227,15 @@ impl Registration {
         // Relaxed: what can be heard comes through the registry, which publishes it (edge 4).
         self.number.store(number, Ordering::Relaxed);
         let Some(comm) = comm else { return Ok(()) };
-        let callback = Callback::Tap(Arc::new(Listener(self.clone())));
-        let handle =
-            comm.registry().register(comm, self.kind.event, callback).map_err(|error| match error {
-                EventError::Comm => Refused::Object,
-                _ => Refused::Handles,
-            })?;
-        self.control().hold = Hold::Bound(handle);
+        let listener = Arc::new(Listener(self.clone()));
+        let mut control = self.control();
+        let way = self.way(&control, &listener);
+        let made = on!(way, it => comm.registry().register_listener(comm, self.kind.event, it));
+        control.hold = Hold::Bound(made.map_err(|error| match error {
+            EventError::Comm => Refused::Object,
+            _ => Refused::Handles,
+        })?);
+        control.listener = Arc::downgrade(&listener);
         Ok(())
     }
 
@@ -232,25 +292,43 @@ impl Registration {
 
     /// Puts in force what is registered: the function for the lowest level that holds where another is required.
     fn choose(&self, control: &Control) {
-        let least = |required: usize| control.calls[required..].iter().flatten().next();
-        let calls: [Call; LEVELS] =
-            core::array::from_fn(|required| least(required).copied().unwrap_or(Call::NONE));
-        let required = delivery::at_once();
-        // Relaxed: it changes once, before the engine raises anything.
-        self.required.store(required.to_c(), Ordering::Relaxed);
-        self.now.set([calls[required.index()]]);
-        self.later.set(calls);
+        self.later.set(core::array::from_fn(|required| control.least(required).unwrap_or(Call::NONE)));
+        let handle = match &control.hold {
+            Hold::Tap(tap) => tap.handle(),
+            Hold::Bound(handle) => Some(*handle),
+            Hold::NotYet | Hold::Nothing => None,
+        };
+        if let (Some(handle), Some(listener)) = (handle, control.listener.upgrade()) {
+            let way = self.way(control, &listener);
+            // It cannot fail: the handle is ours until `hold` is taken.
+            let _ = on!(way, it => process::registry().set_listener(handle, it));
+        }
+    }
+
+    /// What the registry is to call.
+    fn way(&self, control: &Control, listener: &Arc<Listener>) -> Way {
+        let level = delivery::at_once();
+        let function = control.least(level.index()).and_then(|call| Some((call.function()?, call.data)));
+        let (None, Some((function, data))) = (&self.waiting, function) else {
+            return Way::Heard(Heard(listener.clone()));
+        };
+        let (number, level, kind) = (self.number(), level.to_c(), self.kind);
+        let at_once = AtOnce { function, data, number, level, kind, _of: listener.clone() };
+        if kind.is_picky() { Way::Picky(Picky(at_once)) } else { Way::AtOnce(at_once) }
     }
 
     fn listen(self: &Arc<Self>, control: &mut Control) -> Result<(), Refused> {
         match control.hold {
             Hold::NotYet => {
                 let listener = Arc::new(Listener(self.clone()));
-                let tap = process::registry().tap(Events::from(self.kind.event), listener);
+                let way = self.way(control, &listener);
+                let events = Events::from(self.kind.event);
+                let tap = on!(way, it => process::registry().listen_everywhere(events, it));
                 if tap.handle().is_none() {
                     return Err(Refused::Handles);
                 }
                 control.hold = Hold::Tap(tap);
+                control.listener = Arc::downgrade(&listener);
             }
             // A communicator that is freed meanwhile has no events any more: nothing is wrong.
             Hold::Bound(handle) => drop(process::registry().activate(handle)),
@@ -259,37 +337,15 @@ impl Registration {
         Ok(())
     }
 
-    /// Something that it listens to has happened.
-    #[inline]
+    /// Something that it listens to has happened, which no function is called for at once.
     fn hear(&self, fact: &Fact<'_>) {
-        if self.picky && !self.kind.hears(fact) {
+        if self.kind.is_picky() && !self.kind.hears(fact) {
             return;
         }
         match &self.waiting {
-            None => self.tell_now(fact),
+            None => self.miss(),
             Some(waiting) => waiting.keep(fact),
         }
-    }
-
-    #[inline(always)]
-    fn tell_now(&self, fact: &Fact<'_>) {
-        here(|here| {
-            let call = self.now.get(0);
-            if call.function.is_null() {
-                return self.miss();
-            }
-            // Relaxed: as in `choose`.
-            let level = self.required.load(Ordering::Relaxed);
-            here.during(&Instance::now(self.kind, fact), |instance| self.call(call, instance, level));
-        });
-    }
-
-    #[inline(always)]
-    fn call(&self, call: Call, instance: *mut c_void, level: c_int) {
-        // SAFETY: not null, so it came from an `EventFunction`.
-        let function = unsafe { core::mem::transmute::<*mut c_void, EventFunction>(call.function) };
-        // SAFETY: the tool registered it to be called with this data at this level; the instance lives until it returns.
-        unsafe { function(instance, self.number(), level, call.data) };
     }
 
     /// Counts an event that finds no function for the level.
@@ -355,13 +411,15 @@ impl Registration {
         let until = pass.until;
         while let Some(moment) = pass.consumer.take(until) {
             let call = self.later.get(level.index());
-            if call.function.is_null() {
+            let Some(function) = call.function() else {
                 self.miss();
                 continue;
-            }
+            };
             let fact = moment.fact();
-            let instance = Instance::late(self.kind, &fact, &moment);
-            here(|here| here.during(&instance, |instance| self.call(call, instance, level.to_c())));
+            Here::of_this_thread().during(&Instance::late(self.kind, &fact, &moment), |instance| {
+                // SAFETY: as in `AtOnce::tell`.
+                unsafe { function(instance, self.number(), level.to_c(), call.data) };
+            });
         }
         // Relaxed: set before the wish for this pass, which the turn orders.
         let over = self.silent.load(Ordering::Relaxed) && pass.consumer.is_empty();
@@ -452,6 +510,22 @@ impl Registration {
 
     fn control(&self) -> MutexGuard<'_, Control> {
         self.control.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Control {
+    /// The function for the lowest level that holds where this one is required.
+    fn least(&self, required: usize) -> Option<Call> {
+        self.calls[required..].iter().flatten().next().copied()
+    }
+}
+
+impl Call {
+    /// The function, if there is one.
+    fn function(self) -> Option<EventFunction> {
+        // SAFETY: not null, so it came from an `EventFunction`.
+        let function = || unsafe { core::mem::transmute::<*mut c_void, EventFunction>(self.function) };
+        (!self.function.is_null()).then(function)
     }
 }
 

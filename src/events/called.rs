@@ -1,0 +1,215 @@
+//! What a slot owns: a callback of whatever kind, with the one function by which dispatch calls it.
+//!
+//! The slot's pointer is thin, and so that a delivery is one look at it and one indirect call, what is behind it begins with
+//! that call's function. What follows is known to the functions of its [`Head`] alone.
+
+use super::fact::{Fact, Tap};
+use super::pins::Pin;
+use super::registry::Registry;
+use super::spec::{Callback, CommCallback, CommSpec, Occurrence};
+use super::{Event, Handle};
+use core::ffi::c_void;
+use core::ptr::NonNull;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+/// A listener of the library's own: told without the detours of a [`Tap`], and with the pin of the thread.
+///
+/// The contract is a tap's, but that it must not panic.
+pub(crate) trait Listen: Send + Sync + 'static {
+    /// Something has happened.
+    fn tell(&self, fact: &Fact<'_>, pin: &Pin);
+}
+
+/// How each kind of callback begins in memory.
+#[repr(C)]
+pub(super) struct Head {
+    /// Calls it.
+    ///
+    /// # Safety
+    /// The head lies in a box of the kind that the function was made for, which nobody frees meanwhile.
+    call: unsafe fn(&Head, &Fact<'_>, &Pin),
+    handle: Handle,
+    /// Whose it is, and told if it fails; lives longer, for its slots own what is called.
+    registry: *const Registry,
+    /// What names it in a fatal message.
+    address: usize,
+    /// Drops the box.
+    ///
+    /// # Safety
+    /// It is of the kind that the function was made for, and given up by who calls.
+    free: unsafe fn(*mut Head),
+    /// A C function's address and parameter.
+    c: Option<(CommCallback, *mut c_void)>,
+}
+
+/// A callback in memory.
+#[repr(C)]
+struct Kind<L> {
+    head: Head,
+    listener: L,
+}
+
+/// Owns a callback.
+pub(super) struct Called(NonNull<Head>);
+
+// SAFETY: every kind that is made here is Send and Sync, by its own bounds or (C functions) by the tool's promise
+// (PERUSE 2.0 §5.1.2).
+unsafe impl Send for Called {}
+
+impl Drop for Called {
+    fn drop(&mut self) {
+        // SAFETY: `head` is always there, and ours to give up.
+        unsafe { (self.0.as_ref().free)(self.0.as_ptr()) };
+    }
+}
+
+impl core::fmt::Debug for Called {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Called").finish_non_exhaustive()
+    }
+}
+
+impl Called {
+    /// The user's callback, as that of `handle`.
+    pub(super) fn new(registry: &Registry, handle: Handle, callback: Callback) -> Called {
+        let address = callback.address();
+        match callback {
+            Callback::C { function, param } => {
+                let c = C { function, param };
+                Called::make(registry, handle, address, Some((function, param)), call_c, c)
+            }
+            Callback::Rust(closure) => Called::make(registry, handle, address, None, call_closure, closure),
+            Callback::Tap(tap) => Called::make(registry, handle, address, None, call_tap, tap),
+        }
+    }
+
+    /// A listener of the library's own, as the callback of `handle`.
+    pub(super) fn listener<L: Listen>(registry: &Registry, handle: Handle, listener: L) -> Called {
+        Called::make(registry, handle, 0, None, call_listener::<L>, listener)
+    }
+
+    /// `call` is made for `L`.
+    fn make<L>(
+        registry: &Registry,
+        handle: Handle,
+        address: usize,
+        c: Option<(CommCallback, *mut c_void)>,
+        call: unsafe fn(&Head, &Fact<'_>, &Pin),
+        listener: L,
+    ) -> Called {
+        let head = Head { call, handle, registry, address, free: free::<L>, c };
+        Called(NonNull::from(Box::leak(Box::new(Kind { head, listener }))).cast())
+    }
+
+    /// For a slot to own.
+    pub(super) fn into_raw(self) -> *mut Head {
+        let head = self.0.as_ptr();
+        core::mem::forget(self);
+        head
+    }
+
+    /// What a slot owned; none if that is null.
+    ///
+    /// # Safety
+    /// `head` is null or came from [`Self::into_raw`], and is given up by who calls.
+    pub(super) unsafe fn from_raw(head: *mut Head) -> Option<Called> {
+        NonNull::new(head).map(Called)
+    }
+}
+
+impl Head {
+    /// Runs the callback.
+    ///
+    /// # Safety
+    /// Nobody frees it meanwhile.
+    #[inline(always)]
+    pub(super) unsafe fn call(&self, fact: &Fact<'_>, pin: &Pin) {
+        // SAFETY: `make` has put the function there together with what it is made for.
+        unsafe { (self.call)(self, fact, pin) };
+    }
+
+    /// The C function and its parameter, if it is one.
+    pub(super) fn c(&self) -> Option<(CommCallback, *mut c_void)> {
+        self.c
+    }
+
+    /// The callback has failed, which ends the job.
+    #[cold]
+    #[inline(never)]
+    fn fail(&self, fact: &Fact<'_>, how: &dyn core::fmt::Display) {
+        let text = format!(
+            "PERUSE callback at {:#x} {how} for event {} (handle {:#x}, communicator {:#x}, unique id {:#x}); \
+             a callback's non-success return ends the job (PERUSE 2.0, section 5.1.2)",
+            self.address,
+            Event::row(fact.event).name.to_string_lossy(),
+            self.handle.raw(),
+            fact.spec.comm,
+            fact.id,
+        );
+        // SAFETY: whoever calls is inside of a dispatcher of this registry, which borrows it.
+        unsafe { &*self.registry }.fatal(text);
+    }
+}
+
+/// # Safety
+/// As for [`Head::free`], made for `L`.
+unsafe fn free<L>(head: *mut Head) {
+    // SAFETY: `make` leaked exactly this box, which begins with its head.
+    drop(unsafe { Box::from_raw(head.cast::<Kind<L>>()) });
+}
+
+/// # Safety
+/// `head` is that of a `Kind<L>`.
+#[inline(always)]
+unsafe fn listener<L>(head: &Head) -> &L {
+    // SAFETY: by contract; a box's head is borrowed no longer than the box.
+    unsafe { &(*core::ptr::from_ref(head).cast::<Kind<L>>()).listener }
+}
+
+unsafe fn call_listener<L: Listen>(head: &Head, fact: &Fact<'_>, pin: &Pin) {
+    // SAFETY: made for `L`.
+    unsafe { listener::<L>(head) }.tell(fact, pin);
+}
+
+/// A C function and what it is given.
+struct C {
+    function: CommCallback,
+    param: *mut c_void,
+}
+
+unsafe fn call_c(head: &Head, fact: &Fact<'_>, _: &Pin) {
+    // SAFETY: made for a C function.
+    let C { function, param } = *unsafe { listener::<C>(head) };
+    let mut spec = CommSpec::from(fact.spec);
+    // SAFETY: the tool registered `function` as a peruse_comm_callback_f to be called with `param`; `spec` lives on this stack
+    // for the call's duration, which is all that §5.1.2 promises of it.
+    let returned = unsafe { function(head.handle.raw(), fact.id, &raw mut spec, param) };
+    if returned != 0 {
+        head.fail(fact, &format_args!("returned {returned}"));
+    }
+}
+
+type Closure = Box<dyn Fn(&Occurrence<'_>) + Send + Sync>;
+
+unsafe fn call_closure(head: &Head, fact: &Fact<'_>, _: &Pin) {
+    // SAFETY: made for a closure.
+    let closure = unsafe { listener::<Closure>(head) };
+    guarded(head, fact, || closure(&Occurrence::new(fact, head.handle)));
+}
+
+unsafe fn call_tap(head: &Head, fact: &Fact<'_>, _: &Pin) {
+    // SAFETY: made for a tap.
+    let tap = unsafe { listener::<Arc<dyn Tap>>(head) };
+    guarded(head, fact, || tap.tell(fact));
+}
+
+/// Runs foreign Rust, which may panic.
+#[inline(always)]
+fn guarded(head: &Head, fact: &Fact<'_>, foreign: impl FnOnce()) {
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(foreign)) {
+        // Foreign code too: dropping it might panic again, inside the engine.
+        core::mem::forget(payload);
+        head.fail(fact, &"panicked");
+    }
+}
