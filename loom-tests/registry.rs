@@ -320,28 +320,6 @@ fn two_threads_register_and_release_while_a_third_raises() {
     });
 }
 
-#[test]
-fn who_listens_all_the_time_is_told_once_while_others_come_and_go_beside_it() {
-    model(Some(3), || {
-        let registry = registry();
-        let world = registry.attach(1);
-        let told = Arc::new(loom::sync::atomic::AtomicU32::new(0));
-        let count = told.clone();
-        let handle = registry
-            .register(
-                &world,
-                EVENT,
-                closure(move |_| _ = count.fetch_add(1, loom::sync::atomic::Ordering::Relaxed)),
-            )
-            .unwrap();
-        registry.activate(handle).unwrap();
-        let dispatcher = dispatcher(&world);
-        drop(Subscription::new(&world, EVENT, |_| ()).unwrap());
-        dispatcher.join().unwrap();
-        assert_eq!(told.load(loom::sync::atomic::Ordering::Relaxed), 1);
-    });
-}
-
 /// Listens for a while with data that is written before and after.
 fn register_and_release(world: &Arc<CommEvents>) {
     let data = Data::new();

@@ -71,13 +71,13 @@ impl State {
 
     /// inactive → active. Control lock held.
     pub(super) fn activate(&self) {
-        // Relaxed, here and in the next three: who dispatches looks at rows, which publish what the slot holds (edge 4); this is for
-        // the control side, under its lock.
-        self.0.fetch_or(ACTIVE, Ordering::Relaxed);
+        // Release: as in `open`. Who dispatches looks at rows, which publish what the slot holds (edge 4).
+        self.0.fetch_or(ACTIVE, Ordering::Release);
     }
 
     /// active → inactive. Control lock held.
     pub(super) fn deactivate(&self) {
+        // Relaxed, here and in the next two: for the control side, under its lock. They shut out and publish nothing.
         self.0.fetch_and(!ACTIVE, Ordering::Relaxed);
     }
 
