@@ -3,9 +3,9 @@
 use crate::sync::{AtomicU32, Condvar, Mutex, Ordering, fence};
 use core::time::Duration;
 
-/// Where they meet.
+/// Where threads of a rank meet that wait while another one drives progress.
 #[derive(Debug, Default)]
-pub(crate) struct Crowd {
+pub struct Crowd {
     /// All who wait.
     sleepers: AtomicU32,
     /// Those of them who wait for something else than the end of one request.

@@ -14,7 +14,7 @@ mod yielding;
 
 pub use background::Background;
 pub(crate) use background::Backgrounds;
-pub(crate) use crowd::Crowd;
+pub use crowd::Crowd;
 pub(crate) use incoming::{From, Incoming};
 pub(crate) use parting::Parting;
 pub(crate) use yielding::Yielding;

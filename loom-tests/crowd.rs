@@ -1,0 +1,186 @@
+//! Threads of a rank that wait while one of them drives progress: nobody sleeps on when what it waits for has come, nor when
+//! nobody drives any more and its message still lies there. A lost wake-up is a deadlock, which loom reports (its condition
+//! variable has no time-out).
+//!
+//! A model's rank is what `Engine::wait_long` and `follow` are made of: the lock of who drives with the messages behind it, the
+//! requests, and the crowd. Each thread waits for a request of its own; whoever drives completes what comes first, and stops when its
+//! own is complete.
+//!
+//! Run:   .ci/loom crowd
+//! Bound: 2 and 3 threads, every interleaving with at most 3 preemptions, of three threads at most 2 (LOOM_MAX_PREEMPTIONS raises that).
+//! Time:  TIME
+//!
+//! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time): WEAKENINGS
+#![cfg(perusal_loom)]
+
+use loom::sync::atomic::{AtomicBool, Ordering, fence};
+use loom::sync::{Arc, Mutex};
+use loom::thread;
+use perusal::progress::Crowd;
+use perusal::request::State;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// loom's condition variable knows no time.
+const LONG: Duration = Duration::from_secs(3600);
+
+fn model(preemptions: usize, body: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions.max(builder.preemption_bound.unwrap_or(0)));
+    builder.check(body);
+}
+
+struct Rank {
+    crowd: Crowd,
+    /// Who holds it drives; for whose requests messages lie there.
+    incoming: Mutex<VecDeque<usize>>,
+    requests: [State; 3],
+}
+
+impl Rank {
+    fn new(messages: &[usize]) -> Arc<Self> {
+        let requests = [State::new(), State::new(), State::new()];
+        requests.iter().for_each(State::activate);
+        let incoming = Mutex::new(messages.iter().copied().collect());
+        Arc::new(Self { crowd: Crowd::default(), incoming, requests })
+    }
+
+    /// As `Engine::tell_of_completion`.
+    fn complete(&self, which: usize) {
+        let (_, awaited) = self.requests[which].complete_beside_others();
+        fence(Ordering::SeqCst);
+        self.crowd.tell_behind_fence(awaited);
+    }
+
+    fn driver_gone(&self) -> bool {
+        self.incoming.try_lock().is_ok()
+    }
+
+    /// As `Engine::wait_long` for one request.
+    fn wait(&self, mine: usize) {
+        let request = &self.requests[mine];
+        loop {
+            if let Ok(mut messages) = self.incoming.try_lock() {
+                while !request.is_complete() {
+                    self.complete(messages.pop_front().expect("a message for each request"));
+                }
+                drop(messages);
+                return self.crowd.pass_on();
+            }
+            self.crowd.wait(LONG, false, || request.await_end() || self.driver_gone());
+            if request.is_complete() {
+                if self.driver_gone() {
+                    self.crowd.pass_on();
+                }
+                return;
+            }
+        }
+    }
+
+    /// As `Engine::poll_once`, with nothing for the caller.
+    fn poll_once(&self) {
+        if let Ok(messages) = self.incoming.try_lock() {
+            drop(messages);
+            self.crowd.pass_on();
+        }
+    }
+}
+
+/// The last of `waits` runs on this thread.
+fn all_end(rank: &Arc<Rank>, waits: &[usize]) {
+    let (last, others) = waits.split_last().expect("somebody waits");
+    let others: Vec<_> = others
+        .iter()
+        .map(|&mine| {
+            let rank = rank.clone();
+            thread::spawn(move || rank.wait(mine))
+        })
+        .collect();
+    rank.wait(*last);
+    others.into_iter().for_each(|other| other.join().expect("a thread that waits"));
+}
+
+#[test]
+fn of_two_who_wait_one_drives_and_the_other_ends_too() {
+    for messages in [[0, 1], [1, 0]] {
+        model(3, move || all_end(&Rank::new(&messages), &[0, 1]));
+    }
+}
+
+#[test]
+fn who_is_woken_and_need_not_drive_wakes_the_next() {
+    for messages in [[0, 1, 2], [1, 0, 2]] {
+        model(2, move || all_end(&Rank::new(&messages), &[0, 1, 2]));
+    }
+}
+
+#[test]
+fn a_look_that_keeps_another_from_driving_passes_on() {
+    model(3, || {
+        let rank = Rank::new(&[0]);
+        let poller = {
+            let rank = rank.clone();
+            thread::spawn(move || rank.poll_once())
+        };
+        rank.wait(0);
+        poller.join().expect("who polls");
+    });
+}
+
+#[test]
+fn a_completion_wakes_its_waiter_while_somebody_else_goes_on_driving() {
+    model(3, || {
+        let rank = Rank::new(&[]);
+        let driving = rank.incoming.lock().expect("no panic under this lock");
+        let waiter = {
+            let rank = rank.clone();
+            thread::spawn(move || rank.wait(0))
+        };
+        rank.complete(0);
+        waiter.join().expect("who waits");
+        drop(driving);
+    });
+}
+
+#[test]
+fn who_waits_for_anything_is_told_of_everything() {
+    model(3, || {
+        let (rank, happened) = (Rank::new(&[]), Arc::new(AtomicBool::new(false)));
+        let driving = rank.incoming.lock().expect("no panic under this lock");
+        let waiter = {
+            let (rank, happened) = (rank.clone(), happened.clone());
+            thread::spawn(move || {
+                while !happened.load(Ordering::Relaxed) {
+                    rank.crowd.wait(LONG, true, || happened.load(Ordering::Relaxed) || rank.driver_gone());
+                }
+            })
+        };
+        happened.store(true, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        rank.crowd.tell_behind_fence(false);
+        waiter.join().expect("who waits");
+        drop(driving);
+    });
+}
+
+#[test]
+fn who_waits_for_one_request_is_told_when_all_are() {
+    model(3, || {
+        let (rank, failed) = (Rank::new(&[]), Arc::new(AtomicBool::new(false)));
+        let driving = rank.incoming.lock().expect("no panic under this lock");
+        let waiter = {
+            let (rank, failed) = (rank.clone(), failed.clone());
+            thread::spawn(move || {
+                while !failed.load(Ordering::Relaxed) {
+                    rank.crowd.wait(LONG, false, || {
+                        rank.requests[0].await_end() || failed.load(Ordering::Relaxed)
+                    });
+                }
+            })
+        };
+        failed.store(true, Ordering::Relaxed);
+        rank.crowd.tell_all();
+        waiter.join().expect("who waits");
+        drop(driving);
+    });
+}
