@@ -115,7 +115,7 @@ impl Engine {
             bell: bell_of(job.rank()),
             telemetry: NonNull::from(job.own_telemetry()),
             peers,
-            incoming: Padded(Elided::new(Incoming::new(size))),
+            incoming: Padded(Elided::new(Incoming::new(size, config.place().is_crowded()))),
             backlog: Padded::default(),
             backgrounds: Backgrounds::default(),
             yielding: Yielding::default(),
