@@ -44,7 +44,7 @@ impl<K: Key> Classes<K> {
         }
     }
 
-    /// The oldest entry of the bin that `word` falls into, or [`NIL`].
+    /// The oldest entry of the bin that `word` falls into, or `NIL`.
     #[inline]
     pub fn head<I: Copy, T, const L: usize>(
         &self,
