@@ -29,7 +29,7 @@ pub fn current() -> Option<u32> {
 }
 
 /// Puts the calling thread on `cpu`, which is one of `allowed`, and gives it all of them again at once: it stays where it is
-/// until the kernel has a reason to move it. Whether that was possible; if not, nothing has changed.
+/// until the kernel has a reason to move it. Whether that was possible.
 pub fn visit(cpu: usize, allowed: &[usize]) -> bool {
     let Some(words) = allowed.iter().max().map(|last| last / 64 + 1) else { return false };
     let set = |cpus: &[usize]| {

@@ -3,29 +3,11 @@
  * EXIT: 17
  * STDERR: that no rank writes
  */
-#include "check.h"
-#include <stdint.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
+#include "job_memory.h"
 #include <time.h>
-#include <unistd.h>
 
-/* docs/job-memory.md: header, context ids, blocks of the ranks, rings by receiver and sender, areas. */
-enum { RANKS = 3, HEADER = 4096, CONTEXTS = 4 * 65536, BLOCK = 2 * 4096, CONTROL = 3 * 128, CELL = 64 };
 /* Counts, outcomes, sleepers, slots; then bulk. */
-enum { AREA_CONTROL = 8 * (128 + 256) + 128 + RANKS * 8 * 256 };
-
-static char *area(void)
-{
-    struct stat job;
-    int fd = atoi(getenv("PERUSAL_JOB_FD"));
-    if (fstat(fd, &job) != 0) abort();
-    char *memory = mmap(NULL, job.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (memory == MAP_FAILED) abort();
-    uint32_t cells = *(uint32_t *)(memory + 16), bulk = *(uint32_t *)(memory + 20);
-    size_t ring = (CONTROL + (size_t)cells * CELL + bulk + 4095) / 4096 * 4096;
-    return memory + HEADER + CONTEXTS + RANKS * BLOCK + RANKS * RANKS * ring;
-}
+enum { RANKS = 3, AREA_CONTROL = 8 * (128 + 256) + 128 + RANKS * 8 * 256 };
 
 int main(int argc, char **argv)
 {
@@ -39,7 +21,7 @@ int main(int argc, char **argv)
         OK(MPI_Barrier(MPI_COMM_WORLD));
     }
     if (rank == 1) {
-        volatile char *garbage = area();
+        volatile char *garbage = ring_of(job_memory(), RANKS, RANKS * RANKS);
         srand((unsigned)time(NULL));
         /* High bytes are set, so that every word is one that no rank writes. */
         for (int at = 0; at < AREA_CONTROL; at++) garbage[at] = (char)(at % 8 == 7 ? 0x40 | rand() : rand());

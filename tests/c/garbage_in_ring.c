@@ -3,32 +3,14 @@
  * EXIT: 17
  * STDERR: rank 0: MPI_Recv: corrupt record from rank 1
  */
-#include "check.h"
-#include <stdint.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
+#include "job_memory.h"
 #include <time.h>
-#include <unistd.h>
-
-/* docs/job-memory.md: header, context ids, blocks of the ranks, rings by receiver and sender. */
-enum { HEADER = 4096, CONTEXTS = 4 * 65536, BLOCK = 2 * 4096, CONTROL = 3 * 128, CELL = 64 };
-
-static char *job_memory(void)
-{
-    struct stat job;
-    int fd = atoi(getenv("PERUSAL_JOB_FD"));
-    if (fstat(fd, &job) != 0) abort();
-    char *memory = mmap(NULL, job.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (memory == MAP_FAILED) abort();
-    return memory;
-}
 
 /* Makes every cell that rank 1 has not used yet look as if it held a record, of random kind, length and content. */
 static void spoil(char *memory, unsigned seed)
 {
-    uint32_t cells = *(uint32_t *)(memory + 16), bulk = *(uint32_t *)(memory + 20);
-    size_t ring = (CONTROL + (size_t)cells * CELL + bulk + 4095) / 4096 * 4096;
-    char *from_1_to_0 = memory + HEADER + CONTEXTS + 2 * BLOCK + ring;
+    uint32_t cells = cells_of(memory);
+    char *from_1_to_0 = ring_of(memory, 2, 1);
     srand(seed);
     for (uint64_t position = cells - 1; position > 0; position--) {
         char *cell = from_1_to_0 + CONTROL + position * CELL;

@@ -3,19 +3,13 @@
  * EXIT: 17
  * STDERR: corrupt record from rank 1: 100000 bytes at 1152921504606846976, outside of the shared heap
  */
-#include "check.h"
-#include <stdint.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "job_memory.h"
 
-/* docs/job-memory.md: header, context ids, blocks of the ranks, rings by receiver and sender. */
-enum { HEADER = 4096, CONTEXTS = 4 * 65536, BLOCK = 2 * 4096, CONTROL = 3 * 128, CELL = 64, ANNOUNCE = 3 };
+enum { ANNOUNCE = 3 };
 
 int main(int argc, char **argv)
 {
     int rank, number = 1;
-    struct stat job;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (rank == 0) {
@@ -24,13 +18,9 @@ int main(int argc, char **argv)
         return 1;
     }
     OK(MPI_Send(&number, 1, MPI_INT, 0, 1, MPI_COMM_WORLD));
-    int fd = atoi(getenv("PERUSAL_JOB_FD"));
-    if (fstat(fd, &job) != 0) abort();
-    char *memory = mmap(NULL, job.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (memory == MAP_FAILED) abort();
-    uint32_t cells = *(uint32_t *)(memory + 16), bulk = *(uint32_t *)(memory + 20);
-    size_t ring = (CONTROL + (size_t)cells * CELL + bulk + 4095) / 4096 * 4096;
-    char *first = memory + HEADER + CONTEXTS + 2 * BLOCK + ring + CONTROL;
+    char *memory = job_memory();
+    uint32_t cells = cells_of(memory);
+    char *first = ring_of(memory, 2, 1) + CONTROL;
     /* The first cell after those that it has used; what is said there is rank 1's, of tag 2, in the world. */
     uint64_t position = 1;
     while (position < cells && *(uint32_t *)(first + position * CELL) == position + 1) position++;

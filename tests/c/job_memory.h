@@ -1,0 +1,36 @@
+/* What the tests share that write into the job's memory behind the library's back (docs/job-memory.md). */
+#ifndef JOB_MEMORY_H
+#define JOB_MEMORY_H
+
+#include "check.h"
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Header, context ids, blocks of the ranks, rings by receiver and sender, areas. */
+enum { HEADER = 4096, CONTEXTS = 4 * 65536, BLOCK = 2 * 4096, CONTROL = 3 * 128, CELL = 64 };
+
+/* The job's memory, mapped once more. */
+static inline char *job_memory(void)
+{
+    struct stat job;
+    int fd = atoi(getenv("PERUSAL_JOB_FD"));
+    if (fstat(fd, &job) != 0) abort();
+    char *memory = mmap(NULL, job.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (memory == MAP_FAILED) abort();
+    return memory;
+}
+
+/* Cells of a ring. */
+static inline uint32_t cells_of(const char *memory) { return *(const uint32_t *)(memory + 16); }
+
+/* Ring `number` of a job of so many ranks; beyond the last one lie the areas. */
+static inline char *ring_of(char *memory, int ranks, int number)
+{
+    uint32_t bulk = *(uint32_t *)(memory + 20);
+    size_t ring = (CONTROL + (size_t)cells_of(memory) * CELL + bulk + 4095) / 4096 * 4096;
+    return memory + HEADER + CONTEXTS + (size_t)ranks * BLOCK + (size_t)number * ring;
+}
+
+#endif
