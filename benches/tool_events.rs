@@ -3,9 +3,11 @@
 //!     cargo bench --bench tool_events [-- ROUNDS]
 //!
 //! An event site of the engine's own is passed over and over: with nobody who listens, with a tap of Rust's that does nothing (what
-//! is below MPI_T), with an empty callback, with one that reads an element, with a handle whose buffer is full, and with one
-//! whose buffer is emptied. Printed is the median over rounds in nanoseconds an event, without what the site costs when nobody
-//! listens; and the least of a round, which a busy machine disturbs less.
+//! is below MPI_T), with an empty callback, with four of them, with one that reads an element, with a handle whose buffer is full, and
+//! with one whose buffer is emptied. In a round all of these run one after the other, so that what the machine does meets all alike. That is
+//! why the loop is this file's own: divan runs one case to its end before the next, and a virtual processor that changes its speed every few
+//! seconds would then decide which is quicker. Printed is the median over the rounds in nanoseconds an event, all in, the site included;
+//! without what the site costs when nobody listens, as it was in the same round; and the least of both.
 
 use perusal::abi::{MPI_INFO_NULL, MPI_T_CB_REQUIRE_THREAD_SAFE, MPI_THREAD_MULTIPLE};
 use perusal::capi::mpi::info;
@@ -67,18 +69,51 @@ fn site(n: u32) {
     }
 }
 
-/// Nanoseconds an event: median and least of `rounds`.
-fn measure(rounds: u32, after: impl Fn()) -> (f64, f64) {
-    let mut times: Vec<f64> = (0..rounds)
-        .map(|_| {
-            let start = Instant::now();
-            (0..EVENTS).for_each(|n| site(black_box(n)));
-            after();
-            start.elapsed().as_nanos() as f64 / f64::from(EVENTS)
-        })
-        .collect();
-    times.sort_by(f64::total_cmp);
-    (times[times.len() / 2], times[0])
+/// Nanoseconds an event.
+fn time(after: impl Fn()) -> f64 {
+    let start = Instant::now();
+    (0..EVENTS).for_each(|n| site(black_box(n)));
+    after();
+    start.elapsed().as_nanos() as f64 / f64::from(EVENTS)
+}
+
+/// As [`time`], with `handles` handles.
+fn with_handles(handles: usize, function: Function, entries: u32) -> f64 {
+    let made: Vec<usize> = (0..handles).map(|_| handle(function, entries)).collect();
+    let time = time(|| {
+        if entries > 1 {
+            delivery::deliver()
+        }
+    });
+    made.into_iter().for_each(free);
+    time / handles as f64
+}
+
+fn with_tap() -> f64 {
+    let tap =
+        process::registry().tap(Event::RingFull.into(), Arc::new(|fact: &Fact<'_>| _ = black_box(fact)));
+    let time = time(|| ());
+    drop(tap);
+    time
+}
+
+/// A name, deliveries of an event, and what takes the time of a delivery.
+type Case = (&'static str, usize, fn() -> f64);
+
+const CASES: [Case; 7] = [
+    ("nobody listens", 1, || time(|| ())),
+    ("a tap of Rust's", 1, with_tap),
+    ("an empty callback", 1, || with_handles(1, empty, 0)),
+    ("4 empty callbacks, of each", SEVERAL, || with_handles(SEVERAL, empty, 0)),
+    ("one that reads an element", 1, || with_handles(1, reading, 0)),
+    ("a buffer of 1, full", 1, || with_handles(1, empty, 1)),
+    ("a buffer, told of them all", 1, || with_handles(1, empty, EVENTS)),
+];
+
+/// Median and least.
+fn digest(mut samples: Vec<f64>) -> (f64, f64) {
+    samples.sort_by(f64::total_cmp);
+    (samples[samples.len() / 2], samples[0])
 }
 
 fn main() {
@@ -89,40 +124,12 @@ fn main() {
     let mut provided = 0;
     // SAFETY: a result that lives here.
     unsafe { assert_eq!(init::MPI_T_init_thread(MPI_THREAD_MULTIPLE, &mut provided), 0) };
-    let idle = measure(rounds, || ());
-    println!("nobody listens               {:6.2} ns an event (least {:.2})", idle.0, idle.1);
-    let tap =
-        process::registry().tap(Event::RingFull.into(), Arc::new(|fact: &Fact<'_>| _ = black_box(fact)));
-    let below = measure(rounds, || ());
-    drop(tap);
-    println!(
-        "a tap of Rust's              {:6.2} ns an event (least {:.2})",
-        below.0 - idle.0,
-        below.1 - idle.1
-    );
-    let several: Vec<usize> = (0..SEVERAL).map(|_| handle(empty, 0)).collect();
-    let each = measure(rounds, || ());
-    several.into_iter().for_each(free);
-    let share = |time: f64| (time - idle.0) / SEVERAL as f64;
-    println!(
-        "{SEVERAL} empty callbacks, of each    {:6.2} ns an event (least {:.2})",
-        share(each.0),
-        share(each.1)
-    );
-    let cases: [(&str, Function, u32); 4] = [
-        ("an empty callback            ", empty, 0),
-        ("one that reads an element    ", reading, 0),
-        ("a buffer of 1, full          ", empty, 1),
-        ("a buffer, told of them all   ", empty, EVENTS),
-    ];
-    for (name, function, entries) in cases {
-        let made = handle(function, entries);
-        let (median, least) = measure(rounds, || {
-            if entries > 1 {
-                delivery::deliver()
-            }
-        });
-        println!("{name}{:6.2} ns an event (least {:.2})", median - idle.0, least - idle.1);
-        free(made);
+    let samples: Vec<[f64; CASES.len()]> = (0..rounds).map(|_| CASES.map(|(_, _, time)| time())).collect();
+    println!("nanoseconds of a delivered event: all in (least); without the idle site (least)");
+    for (at, (name, deliveries, _)) in CASES.iter().enumerate() {
+        let (all, least) = digest(samples.iter().map(|round| round[at]).collect());
+        let site = |round: &[f64; CASES.len()]| round[0] / *deliveries as f64;
+        let (own, own_least) = digest(samples.iter().map(|round| round[at] - site(round)).collect());
+        println!("{name:<28} {all:6.2} ({least:.2})   {own:6.2} ({own_least:.2})");
     }
 }

@@ -6,9 +6,9 @@
 use super::fact::{Fact, Tap};
 use super::pins::Pin;
 use super::registry::Registry;
-use super::spec::{Callback, CommCallback, CommSpec, Occurrence};
+use super::spec::{Callback, CommCallback, CommSpec, Occurrence, Spec};
 use super::{Event, Handle};
-use core::ffi::c_void;
+use core::ffi::{c_int, c_void};
 use core::ptr::NonNull;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -21,14 +21,41 @@ pub(crate) trait Listen: Send + Sync + 'static {
     fn tell(&self, fact: &Fact<'_>, pin: &Pin);
 }
 
+/// A description that the last listener of an event may write into, as `peruse_comm_spec_t` allows C functions to; or none.
+#[derive(Clone, Copy)]
+pub(super) struct Given(*mut Spec);
+
+impl Given {
+    /// None: who may write is handed a copy.
+    pub(super) const NOTHING: Given = Given(core::ptr::null_mut());
+
+    /// # Safety
+    /// It stays until the event has been told, and after the first write through this nobody reads it as a [`Spec`].
+    #[inline(always)]
+    pub(super) unsafe fn new(spec: *mut Spec) -> Given {
+        Given(spec)
+    }
+
+    /// It as C sees it, if C can see all of it so.
+    #[inline(always)]
+    fn for_c(self) -> Option<NonNull<CommSpec>> {
+        let spec = NonNull::new(self.0)?;
+        // SAFETY: there, by the contract of `new`, and not yet written to.
+        unsafe { spec.as_ref() }.is_for_c().then_some(spec.cast())
+    }
+}
+
+/// Calls a callback. Gives what a C function returns, and 0 for every other kind.
+///
+/// # Safety
+/// The head lies in a box of the kind that the function was made for, which nobody frees meanwhile. Nobody reads what is given afterwards,
+/// nor the fact's description if anything is.
+type Call = unsafe fn(&Head, &Fact<'_>, &Pin, Given) -> c_int;
+
 /// How each kind of callback begins in memory.
 #[repr(C)]
 pub(super) struct Head {
-    /// Calls it.
-    ///
-    /// # Safety
-    /// The head lies in a box of the kind that the function was made for, which nobody frees meanwhile.
-    call: unsafe fn(&Head, &Fact<'_>, &Pin),
+    call: Call,
     handle: Handle,
     /// Whose it is, and told if it fails; lives longer, for its slots own what is called.
     registry: *const Registry,
@@ -95,7 +122,7 @@ impl Called {
         handle: Handle,
         address: usize,
         c: Option<(CommCallback, *mut c_void)>,
-        call: unsafe fn(&Head, &Fact<'_>, &Pin),
+        call: Call,
         listener: L,
     ) -> Called {
         let head = Head { call, handle, registry, address, free: free::<L>, c };
@@ -119,14 +146,14 @@ impl Called {
 }
 
 impl Head {
-    /// Runs the callback.
+    /// Runs the callback. Gives 0, or with what it has failed if that is still to be told ([`Self::fail`]).
     ///
     /// # Safety
-    /// Nobody frees it meanwhile.
+    /// Nobody frees it meanwhile. If anything is `given`, nobody reads that or the fact's description afterwards.
     #[inline(always)]
-    pub(super) unsafe fn call(&self, fact: &Fact<'_>, pin: &Pin) {
-        // SAFETY: `make` has put the function there together with what it is made for.
-        unsafe { (self.call)(self, fact, pin) };
+    pub(super) unsafe fn call(&self, fact: &Fact<'_>, pin: &Pin, given: Given) -> c_int {
+        // SAFETY: `make` has put the function there together with what it is made for; the rest is the caller's.
+        unsafe { (self.call)(self, fact, pin, given) }
     }
 
     /// The C function and its parameter, if it is one.
@@ -134,17 +161,17 @@ impl Head {
         self.c
     }
 
-    /// The callback has failed, which ends the job.
+    /// The callback has failed, which ends the job. `comm`: the fact's, whose description may be written over.
     #[cold]
     #[inline(never)]
-    fn fail(&self, fact: &Fact<'_>, how: &dyn core::fmt::Display) {
+    pub(super) fn fail(&self, fact: &Fact<'_>, comm: usize, how: &dyn core::fmt::Display) {
         let text = format!(
             "PERUSE callback at {:#x} {how} for event {} (handle {:#x}, communicator {:#x}, unique id {:#x}); \
              a callback's non-success return ends the job (PERUSE 2.0, section 5.1.2)",
             self.address,
             Event::row(fact.event).name.to_string_lossy(),
             self.handle.raw(),
-            fact.spec.comm,
+            comm,
             fact.id,
         );
         // SAFETY: whoever calls is inside of a dispatcher of this registry, which borrows it.
@@ -167,9 +194,10 @@ unsafe fn listener<L>(head: &Head) -> &L {
     unsafe { &(*core::ptr::from_ref(head).cast::<Kind<L>>()).listener }
 }
 
-unsafe fn call_listener<L: Listen>(head: &Head, fact: &Fact<'_>, pin: &Pin) {
+unsafe fn call_listener<L: Listen>(head: &Head, fact: &Fact<'_>, pin: &Pin, _: Given) -> c_int {
     // SAFETY: made for `L`.
     unsafe { listener::<L>(head) }.tell(fact, pin);
+    0
 }
 
 /// A C function and what it is given.
@@ -178,38 +206,51 @@ struct C {
     param: *mut c_void,
 }
 
-unsafe fn call_c(head: &Head, fact: &Fact<'_>, _: &Pin) {
+unsafe fn call_c(head: &Head, fact: &Fact<'_>, _: &Pin, given: Given) -> c_int {
+    let Some(spec) = given.for_c() else {
+        // SAFETY: made for a C function.
+        return unsafe { call_c_with_copy(head, fact) };
+    };
+    // SAFETY: made for a C function.
+    let C { function, param } = *unsafe { listener::<C>(head) };
+    // SAFETY: the tool registered `function` as a peruse_comm_callback_f to be called with `param`; `spec` lives for the
+    // call's duration, which is all that §5.1.2 promises of it, and is nobody else's any more.
+    unsafe { function(head.handle.raw(), fact.id, spec.as_ptr(), param) }
+}
+
+/// # Safety
+/// As for `call_c`.
+#[cold]
+#[inline(never)]
+unsafe fn call_c_with_copy(head: &Head, fact: &Fact<'_>) -> c_int {
     // SAFETY: made for a C function.
     let C { function, param } = *unsafe { listener::<C>(head) };
     let mut spec = CommSpec::from(fact.spec);
-    // SAFETY: the tool registered `function` as a peruse_comm_callback_f to be called with `param`; `spec` lives on this stack
-    // for the call's duration, which is all that §5.1.2 promises of it.
-    let returned = unsafe { function(head.handle.raw(), fact.id, &raw mut spec, param) };
-    if returned != 0 {
-        head.fail(fact, &format_args!("returned {returned}"));
-    }
+    // SAFETY: as in `call_c`; `spec` lives on this stack.
+    unsafe { function(head.handle.raw(), fact.id, &raw mut spec, param) }
 }
 
 type Closure = Box<dyn Fn(&Occurrence<'_>) + Send + Sync>;
 
-unsafe fn call_closure(head: &Head, fact: &Fact<'_>, _: &Pin) {
+unsafe fn call_closure(head: &Head, fact: &Fact<'_>, _: &Pin, _: Given) -> c_int {
     // SAFETY: made for a closure.
     let closure = unsafe { listener::<Closure>(head) };
-    guarded(head, fact, || closure(&Occurrence::new(fact, head.handle)));
+    guarded(head, fact, || closure(&Occurrence::new(fact, head.handle)))
 }
 
-unsafe fn call_tap(head: &Head, fact: &Fact<'_>, _: &Pin) {
+unsafe fn call_tap(head: &Head, fact: &Fact<'_>, _: &Pin, _: Given) -> c_int {
     // SAFETY: made for a tap.
     let tap = unsafe { listener::<Arc<dyn Tap>>(head) };
-    guarded(head, fact, || tap.tell(fact));
+    guarded(head, fact, || tap.tell(fact))
 }
 
 /// Runs foreign Rust, which may panic.
 #[inline(always)]
-fn guarded(head: &Head, fact: &Fact<'_>, foreign: impl FnOnce()) {
+fn guarded(head: &Head, fact: &Fact<'_>, foreign: impl FnOnce()) -> c_int {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(foreign)) {
         // Foreign code too: dropping it might panic again, inside the engine.
         core::mem::forget(payload);
-        head.fail(fact, &"panicked");
+        head.fail(fact, fact.spec.comm, &"panicked");
     }
+    0
 }

@@ -1,10 +1,12 @@
 //! One communicator's share: its gate, and for each event the handles and taps to walk when the gate is open.
 
+use super::called::Given;
+use super::dispatch::dispatch;
 use super::gate::Windows;
 use super::registry::Registry;
 use super::rows::Row;
 use super::slots::Slot;
-use super::{EVENTS, Event, Fact, Gate};
+use super::{Detail, EVENTS, Event, Fact, Gate, Spec};
 use crate::sync::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::Arc;
 
@@ -57,15 +59,26 @@ impl CommEvents {
     ///
     /// Allocates nothing and waits for nobody. Callbacks run on the calling thread, in no particular order. One that fails
     /// ends the job by way of the registry's fatal hook; should the hook return, the remaining callbacks still run.
-    #[inline(always)]
+    #[inline(never)]
     pub fn raise(&self, fact: &Fact<'_>) {
-        // Sites know their event when they are compiled: so it comes in a register.
-        self.raise_event(fact.event, fact);
+        dispatch(self, fact, Given::NOTHING);
     }
 
-    #[inline(never)]
-    fn raise_event(&self, event: Event, fact: &Fact<'_>) {
-        self.registry.dispatch(&self.rows[event.index()], fact);
+    /// As [`Self::raise`], for who has made `spec` for this one event: a C function that is the only listener is handed it as it is,
+    /// not a copy.
+    #[inline(always)]
+    pub fn raise_once(&self, event: Event, id: isize, context: u32, detail: Detail<'_>, mut spec: Spec) {
+        let spec = &raw mut spec;
+        // SAFETY: ours, until this returns. Nothing reads it through the fact after who was given it has been called (event rule 9).
+        let fact = Fact { event, id, context, spec: unsafe { &*spec }, detail };
+        // SAFETY: as above.
+        dispatch(self, &fact, unsafe { Given::new(spec) });
+    }
+
+    /// The row of `event`.
+    #[inline(always)]
+    pub(super) fn row(&self, event: Event) -> &Row {
+        &self.rows[event.index()]
     }
 
     /// The handle or tap of `slot` listens to `event` here, and the window is open; the control lock is held.

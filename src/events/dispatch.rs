@@ -1,11 +1,13 @@
 //! Dispatch: from an event that was raised to those who listen to it.
 
-use super::Fact;
+use super::called::{Given, Head};
 use super::pins::{Light, Pin, first, mine, pins};
 use super::registry::Registry;
 use super::rows::{Place, Row};
 use super::slots::Slot;
+use super::{CommEvents, Event, Fact};
 use crate::sync::Ordering;
+use core::ffi::c_int;
 
 /// The time of a pass, in which the thread is inside of slots. Ends with it, also where the fatal hook unwinds.
 struct Pass<'a>(&'a Pin);
@@ -17,94 +19,134 @@ impl Drop for Pass<'_> {
     }
 }
 
+/// Where a row is: what a pass over it must come back to.
+pub(super) trait Origin {
+    /// Its registry.
+    fn registry(&self) -> &Registry;
+    /// Its row of `event`.
+    fn row(&self, event: Event) -> &Row;
+    /// The communicator of a fact that it tells, whatever has become of the description.
+    fn comm_of(&self, fact: &Fact<'_>) -> usize;
+}
+
+impl Origin for CommEvents {
+    #[inline(always)]
+    fn registry(&self) -> &Registry {
+        CommEvents::registry(self)
+    }
+
+    #[inline(always)]
+    fn row(&self, event: Event) -> &Row {
+        CommEvents::row(self, event)
+    }
+
+    fn comm_of(&self, _: &Fact<'_>) -> usize {
+        self.comm()
+    }
+}
+
+impl Origin for Registry {
+    #[inline(always)]
+    fn registry(&self) -> &Registry {
+        self
+    }
+
+    #[inline(always)]
+    fn row(&self, event: Event) -> &Row {
+        &self.taps[event.index()]
+    }
+
+    fn comm_of(&self, fact: &Fact<'_>) -> usize {
+        fact.spec.comm
+    }
+}
+
 impl Registry {
     /// Tells the taps of `fact.event`, an event that is bound to nothing. The caller has found `gate.open(event)`.
     ///
-    /// As [`CommEvents::raise`](super::CommEvents::raise) otherwise.
+    /// As [`CommEvents::raise`] otherwise.
     #[inline(never)]
     pub fn raise(&self, fact: &Fact<'_>) {
-        self.dispatch(&self.taps[fact.event.index()], fact);
-    }
-
-    /// Tells those in `row`.
-    #[inline(always)]
-    pub(super) fn dispatch(&self, row: &Row, fact: &Fact<'_>) {
-        if !cfg!(feature = "peruse") {
-            return;
-        }
-        match first() {
-            Some(pin) if !self.fences_alone() => self.dispatch_to_only(row, fact, pin),
-            _ => self.dispatch_beside(row, fact),
-        }
-    }
-
-    /// As `dispatch`, for the first thread. One listener is the usual case, which needs nothing but the registry once it has been told.
-    #[inline(always)]
-    fn dispatch_to_only(&self, row: &Row, fact: &Fact<'_>, pin: &Pin) {
-        let fence = Light { alone: false };
-        let Some(place) = row.only() else { return self.dispatch_to_all(row, fact) };
-        // Event rule 8.
-        if pin.is_inside() {
-            return;
-        }
-        let Some(slot) = pinned(&place, pin, fence) else {
-            // Not the only one any more, perhaps.
-            pin.clear();
-            return self.dispatch_to_all(row, fact);
-        };
-        let pass = Pass(pin);
-        tell(slot, fact, pin);
-        drop(pass);
-        self.over(fence);
-    }
-
-    /// As `dispatch`, for the first thread and all in `row`.
-    #[inline(never)]
-    fn dispatch_to_all(&self, row: &Row, fact: &Fact<'_>) {
-        if let Some(pin) = first() {
-            self.walk(row, fact, pin, Light { alone: false });
-        }
-    }
-
-    /// As `dispatch`, for threads that came later, and where the kernel has no membarrier.
-    #[inline(never)]
-    fn dispatch_beside(&self, row: &Row, fact: &Fact<'_>) {
-        let fence = if self.fences_alone() { Light { alone: true } } else { pins().light() };
-        self.walk(row, fact, mine(), fence);
-    }
-
-    #[inline(always)]
-    fn walk(&self, row: &Row, fact: &Fact<'_>, pin: &Pin, fence: Light) {
-        // Event rule 8.
-        if pin.is_inside() {
-            return;
-        }
-        let pass = Pass(pin);
-        let mut places = row.places();
-        while let Some(place) = places.next() {
-            // A place that holds another slot by now: whoever listens all the time is not in it.
-            if let Some(slot) = pinned(&place, pin, fence) {
-                tell(slot, fact, pin);
-            }
-        }
-        drop(pass);
-        self.over(fence);
-    }
-
-    /// A pass has cleared its pin.
-    #[inline(always)]
-    fn over(&self, fence: Light) {
-        // Event rule 7.
-        fence.light();
-        if pins().wanted() {
-            self.after_pass();
-        }
+        dispatch(self, fact, Given::NOTHING);
     }
 
     /// How often a callback or tap has been told of an event, in this process.
     #[must_use]
     pub fn told(&self) -> u64 {
         pins().told()
+    }
+}
+
+/// Tells those in the row of `fact.event`; who is told last is given what is `given`.
+///
+/// One listener, on the first thread, is the usual case: all that it needs is here.
+#[inline(always)]
+pub(super) fn dispatch<O: Origin>(origin: &O, fact: &Fact<'_>, given: Given) {
+    if !cfg!(feature = "peruse") {
+        return;
+    }
+    if let Some(pin) = first()
+        && let Some(place) = origin.row(fact.event).only()
+        && !pin.is_inside()
+        && !origin.registry().fences_alone()
+    {
+        let fence = Light { alone: false };
+        if let Some(slot) = pinned(&place, pin, fence) {
+            let pass = Pass(pin);
+            tell(origin, slot, fact, pin, given);
+            drop(pass);
+            return over(origin, fence);
+        }
+        // Not the only one any more, perhaps.
+        pin.clear();
+    }
+    dispatch_to_all(origin, fact, given);
+}
+
+/// As [`dispatch`], for any thread, any number of listeners, and where the kernel has no membarrier.
+#[inline(never)]
+fn dispatch_to_all<O: Origin>(origin: &O, fact: &Fact<'_>, given: Given) {
+    if let Some(pin) = first()
+        && !origin.registry().fences_alone()
+    {
+        return walk(origin, fact, given, pin, Light { alone: false });
+    }
+    dispatch_beside(origin, fact, given);
+}
+
+/// As [`dispatch`], for threads that came later, and where the kernel has no membarrier.
+#[inline(never)]
+fn dispatch_beside<O: Origin>(origin: &O, fact: &Fact<'_>, given: Given) {
+    let fence = if origin.registry().fences_alone() { Light { alone: true } } else { pins().light() };
+    walk(origin, fact, given, mine(), fence);
+}
+
+#[inline(always)]
+fn walk<O: Origin>(origin: &O, fact: &Fact<'_>, given: Given, pin: &Pin, fence: Light) {
+    // Event rule 8.
+    if pin.is_inside() {
+        return;
+    }
+    let pass = Pass(pin);
+    let mut places = origin.row(fact.event).places();
+    while let Some(place) = places.next() {
+        // A place that holds another slot by now: whoever listens all the time is not in it.
+        if let Some(slot) = pinned(&place, pin, fence) {
+            // Event rule 9: whoever comes after a C function must not find what that has written.
+            tell(origin, slot, fact, pin, if places.are_over() { given } else { Given::NOTHING });
+        }
+    }
+    drop(pass);
+    over(origin, fence);
+}
+
+/// A pass has cleared its pin.
+#[inline(always)]
+fn over<O: Origin>(origin: &O, fence: Light) {
+    // Event rule 7.
+    fence.light();
+    if pins().wanted() {
+        origin.registry().after_pass();
     }
 }
 
@@ -117,15 +159,37 @@ fn pinned<'a>(place: &Place<'a>, pin: &Pin, fence: Light) -> Option<&'a Slot> {
     place.holds()
 }
 
-/// Calls what `slot` holds, which [`pinned`] gave.
+/// What `slot` holds.
+///
+/// # Safety
+/// [`pinned`] gave the slot, and the pin stays while the result is in use.
 #[inline(always)]
-fn tell(slot: &Slot, fact: &Fact<'_>, pin: &Pin) {
+unsafe fn held(slot: &Slot) -> &Head {
     // Acquire: pairs with Release in `Registry::replace`: it may be another one than when the handle was activated.
     let called = slot.called.load(Ordering::Acquire);
     // SAFETY: the slot was in its place after it was pinned, so what it points to is there, and nobody frees that while the pin
     // stays (event rules 3 and 6).
-    let called = unsafe { &*called };
-    // SAFETY: as above.
-    unsafe { called.call(fact, pin) };
+    unsafe { &*called }
+}
+
+/// Calls what `slot` holds, which [`pinned`] gave.
+#[inline(always)]
+fn tell<O: Origin>(origin: &O, slot: &Slot, fact: &Fact<'_>, pin: &Pin, given: Given) {
+    // SAFETY: the pin stays until the pass goes on; nobody reads the description after who is told last (event rule 9).
+    let returned = unsafe { held(slot).call(fact, pin, given) };
+    if returned != 0 {
+        fail(origin, fact, pin, returned);
+    }
     pin.count();
+}
+
+/// What the thread is inside of has returned `returned`, which ends the job.
+#[cold]
+#[inline(never)]
+fn fail<O: Origin>(origin: &O, fact: &Fact<'_>, pin: &Pin, returned: c_int) {
+    // Not kept by who calls, whose usual case has no use for it after the call.
+    let slot = core::ptr::with_exposed_provenance::<Slot>(pin.slot());
+    // SAFETY: the pin still names the slot that was pinned for the call, and slots stay (event rule 1).
+    let called = unsafe { held(&*slot) };
+    called.fail(fact, origin.comm_of(fact), &format_args!("returned {returned}"));
 }

@@ -22,6 +22,7 @@
 //! - **Event rule 7.** *Clear, fence, ask; want, fence, scan.* A pass that ends clears its pin, fences, and then asks whether the control
 //!   side wants something; that says so, fences, and then reads the pins. So what a scan finds pinned is seen to by the pass that pins it.
 //! - **Event rule 8.** A thread has one pin. What happens inside a callback is told to nobody.
+//! - **Event rule 9.** Only who is told of an event last is given the description itself, to write into; nobody reads that any more.
 //!
 //! None of a dispatcher's steps is an atomic read-modify-write, and none of its fences costs anything where the kernel has
 //! `membarrier(2)`: see `pins`.

@@ -42,7 +42,14 @@ pub(crate) struct Pin {
     slot: AtomicUsize,
     /// Callbacks that the owner has run.
     told: AtomicU64,
-    /// What a listener of the library's own keeps here while its callback runs. Here and below: the owner's alone.
+    /// What a listener of the library's own is telling a function, and how that is to be read; null: none is. Here and below: the
+    /// owner's alone.
+    telling: AtomicPtr<c_void>,
+    told_as: AtomicPtr<c_void>,
+    /// What the function has asked for once, and `told` then: it is for that call alone.
+    asked: AtomicU64,
+    asked_in: AtomicU64,
+    /// What is told at a safe place, where other callbacks may run meanwhile.
     note: AtomicPtr<c_void>,
     /// Upcalls that are no pass, inside of each other or of a pass.
     upcalls: AtomicU32,
@@ -61,6 +68,10 @@ impl Pin {
                 owner: AtomicUsize::new(owner),
                 slot: AtomicUsize::new(0),
                 told: AtomicU64::new(0),
+                telling: AtomicPtr::new(core::ptr::null_mut()),
+                told_as: AtomicPtr::new(core::ptr::null_mut()),
+                asked: AtomicU64::new(0),
+                asked_in: AtomicU64::new(u64::MAX),
                 note: AtomicPtr::new(core::ptr::null_mut()),
                 upcalls: AtomicU32::new(0),
                 refused_at: AtomicU32::new(0),
@@ -81,6 +92,11 @@ impl Pin {
     #[inline(always)]
     pub(super) fn clear(&self) {
         self.set(0);
+    }
+
+    /// Address of the slot that the thread is inside of, or what stands for none.
+    pub(super) fn slot(&self) -> usize {
+        self.slot.load(Ordering::Relaxed)
     }
 
     /// Whether the thread is inside an upcall.
@@ -135,6 +151,33 @@ impl Pin {
         }
     }
 
+    /// Runs `call`, by which a listener tells a function of `what`, to be read as `how`.
+    #[inline(always)]
+    pub(crate) fn while_telling(&self, what: *const c_void, how: *const c_void, call: impl FnOnce()) {
+        self.told_as.store(how.cast_mut(), Ordering::Relaxed);
+        self.telling.store(what.cast_mut(), Ordering::Relaxed);
+        call();
+        // Passes do not nest (event rule 8): so there was nothing before.
+        self.telling.store(core::ptr::null_mut(), Ordering::Relaxed);
+    }
+
+    /// What a function is being told of, and how that is to be read; null if none is told anything in [`Self::while_telling`].
+    pub(crate) fn telling(&self) -> (*const c_void, *const c_void) {
+        (self.telling.load(Ordering::Relaxed), self.told_as.load(Ordering::Relaxed))
+    }
+
+    /// What [`Self::set_asked`] has left during the present call of a function; 0 if nothing.
+    pub(crate) fn asked(&self) -> u64 {
+        let now = self.asked_in.load(Ordering::Relaxed) == self.told.load(Ordering::Relaxed);
+        if now { self.asked.load(Ordering::Relaxed) } else { 0 }
+    }
+
+    /// Leaves something to be found for the rest of the present call of a function.
+    pub(crate) fn set_asked(&self, asked: u64) {
+        self.asked.store(asked, Ordering::Relaxed);
+        self.asked_in.store(self.told.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
     /// What a listener has left here last.
     #[inline(always)]
     pub(crate) fn note(&self) -> *mut c_void {
@@ -158,7 +201,7 @@ pub(super) struct Light {
 impl Light {
     #[inline(always)]
     pub(super) fn light(self) {
-        if self.alone {
+        if self.alone || cfg!(perusal_loom) {
             fence(Ordering::SeqCst);
         } else {
             // The processor fence is the control side's membarrier, which makes every running thread of the process execute
@@ -233,7 +276,7 @@ crate::sync::thread_local! {
 #[inline(always)]
 pub(super) fn first() -> Option<&'static Pin> {
     // Relaxed: only we can have written our name.
-    (!cfg!(perusal_loom) && pins().first_owner.load(Ordering::Relaxed) == thread()).then(|| &*pins().first)
+    (pins().first_owner.load(Ordering::Relaxed) == thread()).then(|| &*pins().first)
 }
 
 /// The calling thread's pin, which it alone writes.
@@ -256,7 +299,9 @@ fn find() -> &'static Pin {
 
 #[cfg(perusal_loom)]
 fn find() -> &'static Pin {
-    pins().of(thread())
+    let pin = pins().of(thread());
+    pins().note_first(pin);
+    pin
 }
 
 impl Pins {
@@ -280,14 +325,14 @@ impl Pins {
         }
     }
 
-    /// loom has no asymmetric fences: both sides fence.
+    /// loom has no asymmetric fences: both sides fence, always.
     #[cfg(perusal_loom)]
     pub(super) fn prepare(&self) {}
 
-    /// The owner of the first pin may take the short way to it, if that is `pin`, and as soon as it need not fence itself.
-    #[cfg(not(perusal_loom))]
+    /// The owner of the first pin may take the short way to it, if that is `pin`, and as soon as it need not fence itself. (In a
+    /// model it does, but by the same steps.)
     fn note_first(&self, pin: &Pin) {
-        if core::ptr::eq(pin, &*self.first) && !self.light().alone {
+        if core::ptr::eq(pin, &*self.first) && (cfg!(perusal_loom) || !self.light().alone) {
             // Relaxed: read for what it is by the owner alone, which is us.
             self.first_owner.store(thread(), Ordering::Relaxed);
         }

@@ -402,7 +402,7 @@ impl Registry {
     }
 
     fn replace(&self, mut control: MutexGuard<'_, Control>, handle: Handle, slot: &Slot, new: Called) {
-        // Release: pairs with Acquire in `Registry::call`. Only holders of the control lock write.
+        // Release: pairs with Acquire in `dispatch`'s `held`. Only holders of the control lock write.
         let old = slot.called.swap(new.into_raw(), Ordering::Release);
         let replaced = &mut control.entries[handle.index()].replaced;
         // SAFETY: the slot owned it. It goes to `replaced` and stays there while anybody is inside.

@@ -28,7 +28,7 @@ impl<'a> Place<'a> {
     /// What pins name the slot by that was found.
     #[inline(always)]
     pub(super) fn address(&self) -> usize {
-        self.slot as usize
+        self.slot.expose_provenance()
     }
 
     /// The slot, if it is still in the row, and so active there (event rule 2), for who has pinned it and fenced (event rule 6).
@@ -52,6 +52,12 @@ pub(super) struct Places<'a> {
 }
 
 impl<'a> Places<'a> {
+    /// Whether [`Self::next`] will find none any more.
+    #[inline(always)]
+    pub(super) fn are_over(&self) -> bool {
+        self.live == 0
+    }
+
     /// The next slot. One that comes or goes meanwhile is found or not.
     #[inline(always)]
     pub(super) fn next(&mut self) -> Option<Place<'a>> {

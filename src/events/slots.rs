@@ -32,7 +32,7 @@ impl Slot {
     /// What pins name it by; never 0.
     #[inline(always)]
     pub(super) fn address(&self) -> usize {
-        core::ptr::from_ref(self) as usize
+        core::ptr::from_ref(self).expose_provenance()
     }
 }
 

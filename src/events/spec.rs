@@ -3,6 +3,7 @@
 use super::fact::{Detail, Fact, Tap};
 use super::{Event, Handle};
 use core::ffi::{c_int, c_long, c_void};
+use core::mem::offset_of;
 use std::sync::Arc;
 
 /// The kind of operation that an event belongs to: the `operation` field of `peruse_comm_spec_t`.
@@ -27,28 +28,39 @@ pub enum Operation {
 
 /// The request or message that an event belongs to (PERUSE 2.0 §5.1.2), as its user gave it.
 ///
-/// No two fields are neighbours that [`CommSpec`] has side by side: a copy that took both in one load would wait, about as long
-/// as a whole delivery takes, for the two stores with which they have just been written.
+/// It begins as C's [`CommSpec`] does, so that a C function can be handed this itself. Only `count` is wider: its upper half lies
+/// where that has padding, and is 0 as long as C can see all of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct Spec {
     /// Handle of the communicator that the operation runs on.
     pub comm: usize,
-    /// Elements of `datatype`.
-    pub count: i64,
     /// The user's buffer; null where none is known (a message that no receive has met).
     pub buf: *mut c_void,
-    /// Rank of the other side in `comm`; what the user gave until the real one is known.
-    pub peer: i32,
-    /// Which kind of operation.
-    pub operation: Operation,
+    /// Elements of `datatype`.
+    pub count: i64,
     /// Handle of the datatype.
     pub datatype: usize,
+    /// Rank of the other side in `comm`; what the user gave until the real one is known.
+    pub peer: i32,
     /// The tag; what the user gave until the real one is known.
     pub tag: i32,
+    /// Which kind of operation.
+    pub operation: Operation,
     /// Size of the data in bytes: of a send or a message, what is sent; of a receive, the room there is until it is matched.
     pub bytes: u64,
 }
+
+/// C finds each field where it looks for it. Little-endian: the low half of `count` is what it takes for all of it.
+const IS_LIKE_C: bool = cfg!(target_endian = "little")
+    && offset_of!(Spec, comm) == offset_of!(CommSpec, comm)
+    && offset_of!(Spec, buf) == offset_of!(CommSpec, buf)
+    && offset_of!(Spec, count) == offset_of!(CommSpec, count)
+    && offset_of!(Spec, datatype) == offset_of!(CommSpec, datatype)
+    && offset_of!(Spec, peer) == offset_of!(CommSpec, peer)
+    && offset_of!(Spec, tag) == offset_of!(CommSpec, tag)
+    && offset_of!(Spec, operation) == offset_of!(CommSpec, operation)
+    && size_of::<CommSpec>() <= size_of::<Spec>();
 
 impl Spec {
     /// What an event has that belongs to no request or message.
@@ -62,6 +74,12 @@ impl Spec {
         operation: Operation::Send,
         bytes: 0,
     };
+
+    /// Whether it is a [`CommSpec`] too, as it lies there.
+    #[inline(always)]
+    pub(super) fn is_for_c(&self) -> bool {
+        IS_LIKE_C && self.count.cast_unsigned() <= c_int::MAX as u64
+    }
 }
 
 // SAFETY: the address in it is the user's, told to whoever listens and never followed here.
@@ -172,7 +190,11 @@ impl Callback {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use core::mem::{offset_of, size_of};
+
+    #[test]
+    fn c_can_be_handed_a_spec_itself() {
+        assert!(IS_LIKE_C == cfg!(target_endian = "little"));
+    }
 
     #[test]
     fn the_c_spec_has_the_layout_of_the_header() {
@@ -201,6 +223,7 @@ mod tests {
             operation: Operation::Recv,
             bytes: 0,
         };
+        assert!(!spec.is_for_c() && Spec { count: i64::from(c_int::MAX), ..spec }.is_for_c());
         let c = CommSpec::from(&spec);
         assert_eq!((c.count, c.peer, c.tag, c.operation), (c_int::MAX, 3, 4, 1));
     }

@@ -1,7 +1,7 @@
 //! A context's two queues, its events, its lifetime.
 
 use crate::config::Config;
-use crate::events::{CommEvents, Detail, Event, Fact, Gate, Spec};
+use crate::events::{CommEvents, Detail, Event, Gate, Spec};
 use crate::job::layout::CONTEXTS;
 use crate::job::telemetry::Count;
 use crate::matching::{Posted, Unexpected};
@@ -216,8 +216,7 @@ impl Channel {
         spec: impl FnOnce(usize) -> Spec,
     ) {
         if let Some(events) = self.events() {
-            let spec = spec(events.comm());
-            events.raise(&Fact { event, id, context: self.context, spec: &spec, detail });
+            events.raise_once(event, id, self.context, detail, spec(events.comm()));
         }
     }
 

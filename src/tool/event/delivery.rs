@@ -167,11 +167,19 @@ pub(super) fn something_ends() {
     }
 }
 
+/// Whether something may wait for a safe place.
+#[inline(always)]
+#[must_use]
+pub fn waits() -> bool {
+    // Relaxed: a hint; whoever delivers has an exchange.
+    WAITS.load(Ordering::Relaxed)
+}
+
 /// Tells what waits. To be called where no lock of the engine is held; called from a tool's function that it calls, it does nothing.
 #[cold]
 pub fn deliver() {
-    // Relaxed: a hint; the exchange decides.
-    while WAITS.load(Ordering::Relaxed) && !DELIVERING.get() {
+    // A hint; the exchange decides.
+    while waits() && !DELIVERING.get() {
         let turn = match TURN.try_lock() {
             Ok(turn) => turn,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),

@@ -111,7 +111,7 @@ impl<'a> Instance<'a> {
     }
 }
 
-/// Where a thread keeps its innermost instance: in its pin, which nothing else of the library leaves a note in.
+/// Where a thread keeps its innermost instance of those that have waited: in its pin, which nothing else of the library leaves a note in.
 #[derive(Debug, Clone, Copy)]
 pub struct Here<'a>(&'a Pin);
 
@@ -120,12 +120,6 @@ impl<'a> Here<'a> {
     #[must_use]
     pub fn of_this_thread() -> Here<'static> {
         Here(pin())
-    }
-
-    /// That of the thread whose pin this is.
-    #[inline(always)]
-    pub(super) fn at(pin: &'a Pin) -> Here<'a> {
-        Here(pin)
     }
 
     /// Runs `call` with the handle of `instance`, which is good until `call` returns, on this thread.
@@ -139,9 +133,28 @@ impl<'a> Here<'a> {
     }
 }
 
+/// Runs `call` with the handle of an event of `kind` that is told at once, good until `call` returns, on the thread whose pin this is.
+///
+/// The handle is the fact's address: an [`Instance`] is made when it is asked about.
+#[inline(always)]
+pub(super) fn at_once(pin: &Pin, kind: &'static Type, fact: &Fact<'_>, call: impl FnOnce(*mut c_void)) {
+    let what = ptr::from_ref(fact).cast::<c_void>();
+    pin.while_telling(what, ptr::from_ref(kind).cast(), || call(what.cast_mut()));
+}
+
 /// Looks at the instance that `handle` names; `None` if it names none whose function runs on this thread at present.
 pub fn look<R>(handle: *mut c_void, with: impl FnOnce(&Instance<'_>) -> R) -> Option<R> {
-    let mut at = pin().note().cast::<Instance<'static>>().cast_const();
+    let pin = pin();
+    let (what, kind) = pin.telling();
+    if !what.is_null() && ptr::eq(what, handle) {
+        // SAFETY: `at_once` has put both there, and takes them away before the fact goes.
+        let instance = Instance::now(unsafe { &*kind.cast::<Type>() }, unsafe { &*what.cast::<Fact<'_>>() });
+        instance.when.set(pin.asked());
+        let found = with(&instance);
+        pin.set_asked(instance.when.get());
+        return Some(found);
+    }
+    let mut at = pin.note().cast::<Instance<'static>>().cast_const();
     while !at.is_null() {
         // SAFETY: `Here::during` put it there and takes it away before the instance goes; it is further up on this thread's stack.
         let instance = unsafe { &*at };
@@ -185,6 +198,24 @@ mod tests {
         });
         assert!(look(kept as *mut c_void, |_| ()).is_none());
         assert!(look(ptr::null_mut(), |_| ()).is_none());
+    }
+
+    #[test]
+    fn an_event_told_at_once_is_known_by_its_fact_during_that_call_alone() {
+        let (one, two) =
+            (Fact::new(Event::MsgArrived, 5, &Spec::NOTHING), Fact::new(Event::ReqNotify, 6, &Spec::NOTHING));
+        let mut kept = ptr::null_mut();
+        at_once(pin(), &types::TYPES[8], &one, |handle| {
+            kept = handle;
+            let when = look(handle, |i| i.when()).unwrap();
+            assert!(when > 0 && look(handle, |i| i.when()) == Some(when), "it stands still");
+            assert_eq!(look(handle, |i| (i.fact.id, i.source())), Some((5, source::of_this_thread())));
+            assert!(look(ptr::null_mut(), |_| ()).is_none());
+        });
+        assert!(look(kept, |_| ()).is_none());
+        at_once(pin(), &types::TYPES[8], &two, |handle| {
+            assert!(look(kept, |_| ()).is_none() && look(handle, |i| i.fact.id) == Some(6));
+        });
     }
 
     #[test]

@@ -8,7 +8,7 @@
 
 use super::choice::{Call, Choice};
 use super::delivery;
-use super::instance::{Here, Instance, Moment};
+use super::instance::{self, Here, Instance, Moment};
 use super::safety::{LEVELS, Safety};
 use super::types::Type;
 use super::{buffer, source};
@@ -119,7 +119,7 @@ unsafe impl Sync for AtOnce {}
 impl Listen for AtOnce {
     #[inline(always)]
     fn tell(&self, fact: &Fact<'_>, pin: &Pin) {
-        Here::at(pin).during(&Instance::now(self.kind, fact), |instance| {
+        instance::at_once(pin, self.kind, fact, |instance| {
             // SAFETY: the tool registered it to be called with this data at this level; the instance lives until it returns.
             unsafe { (self.function)(instance, self.number, self.level, self.data) };
         });
