@@ -143,7 +143,14 @@ pub fn phase() -> Phase {
 /// Every call that needs a running MPI starts here: `Error::NotInitialized` or `Error::InsideCallback` if it may not run now.
 #[inline(always)]
 pub fn enter(function: &'static str) -> Result<()> {
-    if quiet() { Ok(()) } else { enter_after_all(function) }
+    if quiet() || is_free_to_go() { Ok(()) } else { enter_after_all(function) }
+}
+
+/// Whether a call may go on that somebody's listening has kept from its short way: the face is open, no callback runs on this thread, and
+/// nothing waits to be told.
+#[inline(never)]
+pub fn is_free_to_go() -> bool {
+    is_open() && !inside_callback() && !delivery::waits()
 }
 
 #[cold]

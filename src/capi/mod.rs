@@ -10,6 +10,7 @@
 //! | [`handles`] | tables from a handle's integer to the object it names |
 //! | [`strings`], [`errors`] | C strings; error codes and their texts |
 //! | [`peruse`], `environment` | the functions of PERUSE; what steers this rank |
+//! | `told` | the plain cases of calls that somebody listens to |
 //! | [`types`] | the ABI's C types in Rust |
 //! | [`mpi`] | the functions, a file per topic |
 //! | [`mpi_t`] | those of the tools interface |
@@ -35,6 +36,7 @@ pub mod peruse;
 pub mod process;
 pub mod requests;
 pub mod strings;
+mod told;
 pub mod types;
 
 /// The functions of the ABI that are not implemented: each raises MPI_ERR_UNSUPPORTED_OPERATION by name.

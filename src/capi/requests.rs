@@ -91,6 +91,40 @@ pub fn find(engine: &Engine, handle: usize) -> Result<Named> {
         .ok_or(Error::Request("no such request, or it has been completed or freed"))
 }
 
+/// What an array of handles names; all are looked up before anything is waited for.
+///
+/// # Errors
+/// As [`find`].
+pub fn find_all(engine: &Engine, handles: &[usize]) -> Result<Vec<Named>> {
+    handles.iter().map(|&handle| find(engine, handle)).collect()
+}
+
+/// The first that is over, null and inactive ones left out.
+///
+/// # Errors
+/// As [`Named::is_over`].
+pub fn first_over(engine: &Engine, named: &[Named]) -> Result<Option<usize>> {
+    for (at, one) in named.iter().enumerate() {
+        if one.counts() && one.is_over(engine)? {
+            return Ok(Some(at));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether all are over.
+///
+/// # Errors
+/// As [`Named::is_over`].
+pub fn all_over(engine: &Engine, named: &[Named]) -> Result<bool> {
+    for one in named {
+        if !one.is_over(engine)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 /// The handle of a message's request.
 #[inline]
 pub fn handle_of(request: Request) -> usize {

@@ -200,7 +200,7 @@ impl Engine {
     }
 
     /// A new request on `channel`, counted as pending there.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn new_request(&self, channel: &Channel) -> Result<Ref> {
         let request = self
             .requests

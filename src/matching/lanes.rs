@@ -28,6 +28,12 @@ pub(super) struct Lanes<E, V = u32> {
     room: u32,
 }
 
+/// How many bits are set, quickest where it is none or one. (Not every processor that we run on can be told to count them.)
+#[inline(always)]
+pub(super) fn few(bits: u64) -> usize {
+    if bits & bits.wrapping_sub(1) == 0 { usize::from(bits != 0) } else { bits.count_ones() as usize }
+}
+
 impl<E: Copy + Default, V: Copy + Default + PartialEq> Lanes<E, V> {
     /// Lanes for `room` keys, from twice [`TURN_BACK`] to [`ROOM`].
     pub fn new(room: usize) -> Self {

@@ -1,7 +1,7 @@
 //! Receives that wait for a message. A message takes the oldest whose pattern takes its envelope.
 
 use super::classes::Classes;
-use super::lanes::{Lanes, ROOM, TURN_BACK};
+use super::lanes::{Lanes, ROOM, TURN_BACK, few};
 use super::pattern::{Key, Pattern, Select, agree};
 use super::slab::{List, NIL, Slab};
 
@@ -87,7 +87,7 @@ impl<T: Copy + PartialEq, P: Select> Posted<T, P> {
     #[must_use]
     pub fn last_attempts(&self) -> usize {
         // Counted when somebody asks: that is dearer than the search.
-        self.attempts + self.met.count_ones() as usize
+        self.attempts + few(self.met)
     }
 
     /// Posts a receive as the youngest.

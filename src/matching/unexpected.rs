@@ -1,7 +1,7 @@
 //! Messages that came before their receive. A receive takes the oldest whose envelope its pattern takes.
 
 use super::classes::{ANY, BY_SOURCE, Classes};
-use super::lanes::{Lanes, ROOM, TURN_BACK};
+use super::lanes::{Lanes, ROOM, TURN_BACK, few};
 use super::pattern::{Key, Pattern, Select, agree};
 use super::slab::{NIL, Slab, Ticket};
 
@@ -117,7 +117,7 @@ impl<T, P: Select> Unexpected<T, P> {
     #[must_use]
     pub fn last_attempts(&self) -> usize {
         // Counted when somebody asks: that is dearer than the search.
-        self.attempts + self.met.count_ones() as usize
+        self.attempts + few(self.met)
     }
 
     /// Keeps a message as the youngest.
@@ -168,12 +168,18 @@ impl<T, P: Select> Unexpected<T, P> {
     #[inline]
     pub fn take(&mut self, pattern: &P) -> Option<(KeyOf<P>, T)> {
         let found = self.find(pattern)?;
+        Some(self.take_found(found))
+    }
+
+    /// Takes a message that was found.
+    #[inline]
+    pub fn take_found(&mut self, found: Found) -> (KeyOf<P>, T) {
         if found.lane == DEEP {
-            return Some(self.remove_deep(found.index));
+            return self.remove_deep(found.index);
         }
         self.lanes.vacate(found.lane);
         self.len -= 1;
-        Some(self.slab.remove(found.index))
+        self.slab.remove(found.index)
     }
 
     /// Looks at the oldest message that this pattern takes.

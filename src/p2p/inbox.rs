@@ -102,10 +102,8 @@ impl Engine {
         message_event(channel, id, Event::MsgArrived, &envelope, bytes);
         message_event(channel, search, Event::SearchPostedQBegin, &envelope, bytes);
         let found = queues.posted.take(&envelope);
-        if search != 0 {
-            let end = searched(queues.posted.last_attempts(), found.is_some());
-            searched_event(channel, search, Event::SearchPostedQEnd, &envelope, bytes, end);
-        }
+        let end = || searched(queues.posted.last_attempts(), found.is_some());
+        searched_event(channel, search, Event::SearchPostedQEnd, &envelope, bytes, end);
         let Some(request) = found else {
             let arrived = keep(id);
             self.note_unexpected(channel, 1, arrived.held(), self.shared);

@@ -69,6 +69,13 @@ impl Engine {
 }
 
 fn copy_of(body: &Body) -> Payload {
+    if matches!(body.layout, Layout::Bytes) {
+        if body.bytes == 0 {
+            return Payload::copy(&[]);
+        }
+        // SAFETY: the user's buffer is valid until the send completes, and nobody writes to it.
+        return Payload::copy(unsafe { core::slice::from_raw_parts(body.addr, body.bytes) });
+    }
     let mut bytes = vec![0; body.bytes];
     // SAFETY: the user's buffer is valid until the send completes.
     unsafe { pack(body, 0, &mut bytes) };

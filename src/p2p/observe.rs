@@ -42,11 +42,17 @@ pub(crate) fn withdrawn_event(channel: &Channel, request: Ref) {
     }
 }
 
-/// Raises the event of a search for a request's message; `id` is 0 if nobody listened when it began.
+/// Raises the event of a search for a request's message; `id` is 0 if nobody listened when it began. `detail` is asked if somebody does now.
 #[inline(always)]
-pub(crate) fn search_event(channel: &Channel, request: Ref, event: Event, id: isize, detail: Detail<'_>) {
+pub(crate) fn search_event(
+    channel: &Channel,
+    request: Ref,
+    event: Event,
+    id: isize,
+    detail: impl FnOnce() -> Detail<'static>,
+) {
     if id != 0 && channel.hears(event) {
-        tell_more_of_request(channel, request, event, id, detail);
+        tell_more_of_request(channel, request, event, id, detail());
     }
 }
 
@@ -122,7 +128,8 @@ pub(crate) fn message_event(channel: &Channel, id: isize, event: Event, envelope
     }
 }
 
-/// Raises the event of the end of a search for a message's receive; `id` is 0 if nobody listened when it began.
+/// Raises the event of the end of a search for a message's receive; `id` is 0 if nobody listened when it began. `found` is asked if
+/// somebody does now.
 #[inline(always)]
 pub(crate) fn searched_event(
     channel: &Channel,
@@ -130,10 +137,10 @@ pub(crate) fn searched_event(
     event: Event,
     envelope: &Envelope,
     bytes: usize,
-    found: Detail<'_>,
+    found: impl FnOnce() -> Detail<'static>,
 ) {
     if id != 0 && channel.hears(event) {
-        tell_more_of_message(channel, id, event, envelope, bytes, found);
+        tell_more_of_message(channel, id, event, envelope, bytes, found());
     }
 }
 

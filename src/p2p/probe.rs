@@ -119,10 +119,8 @@ impl Engine {
         let wanted = Envelope { source: source as u32, tag };
         message_event(channel, search, Event::SearchUnexQBegin, &wanted, 0);
         let found = queues.unexpected.take(&pattern(source, tag));
-        if search != 0 {
-            let end = searched(queues.unexpected.last_attempts(), found.is_some());
-            searched_event(channel, search, Event::SearchUnexQEnd, &wanted, 0, end);
-        }
+        let end = || searched(queues.unexpected.last_attempts(), found.is_some());
+        searched_event(channel, search, Event::SearchUnexQEnd, &wanted, 0, end);
         let (envelope, arrived) = found?;
         self.note_unexpected(channel, -1, arrived.held(), self.shared);
         self.removal_event(channel, &envelope, &arrived);

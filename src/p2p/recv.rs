@@ -128,18 +128,26 @@ impl Engine {
         let pattern = pattern(body.peer, body.tag);
         let mut queues = channel.queues.lock(self.shared);
         let search = self.search_id(channel);
-        search_event(channel, request, Event::SearchUnexQBegin, search, Detail::None);
-        let found = queues.unexpected.take(&pattern);
-        if search != 0 {
-            let end = searched(queues.unexpected.last_attempts(), found.is_some());
-            search_event(channel, request, Event::SearchUnexQEnd, search, end);
-        }
+        search_event(channel, request, Event::SearchUnexQBegin, search, || Detail::None);
+        let found = queues.unexpected.find(&pattern);
+        let end = || searched(queues.unexpected.last_attempts(), found.is_some());
+        search_event(channel, request, Event::SearchUnexQEnd, search, end);
         match found {
-            Some((envelope, arrived)) => {
+            Some(found) => {
+                let (envelope, arrived) = queues.unexpected.at(found);
                 self.note_unexpected(channel, -1, arrived.held(), self.shared);
-                self.matched(request, &envelope, &arrived);
+                self.matched(request, envelope, arrived);
                 request_event(channel, request, Event::ReqMatchUnex);
-                self.removal_event(channel, &envelope, &arrived);
+                self.removal_event(channel, envelope, arrived);
+                if !self.shared
+                    && let Some(data) = arrived.whole()
+                {
+                    // Nobody waits for the queues: so it need not be taken out of them for its bytes to be copied.
+                    self.deliver(request, data);
+                    queues.unexpected.discard(found);
+                    return Ok(());
+                }
+                let (_, arrived) = queues.unexpected.take_found(found);
                 drop(queues);
                 // As where a message meets a posted receive: the request is lost half-way, and its buffer with it.
                 self.accept(request, arrived).inspect_err(|error| self.fail(error.clone()))

@@ -6,7 +6,7 @@ use crate::capi::messages::{recv_buf, recv_peer, run, run_of_bytes, send_buf, se
 use crate::capi::process::{engine, running};
 use crate::capi::requests::handle_of;
 use crate::capi::types::{MPI_Comm, MPI_Count, MPI_Datatype, MPI_Request, MPI_Status};
-use crate::capi::{boundary, comms, messages};
+use crate::capi::{boundary, comms, messages, told};
 use crate::error::Result;
 use crate::events::quiet;
 use crate::export;
@@ -51,6 +51,10 @@ unsafe fn send(
     tag: c_int,
     comm: MPI_Comm,
 ) -> c_int {
+    // SAFETY: the caller's.
+    if let Some(outcome) = unsafe { told::send(mode, buf, count, datatype, dest, tag, comm) } {
+        return boundary::outcome(comm, function, outcome);
+    }
     let run = || {
         boundary::enter(function)?;
         // SAFETY: the caller's: handles are not freed meanwhile, the buffer is valid.
@@ -108,6 +112,10 @@ unsafe fn isend(
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> c_int {
+    // SAFETY: the caller's.
+    if let Some(outcome) = unsafe { told::isend(mode, buf, count, datatype, dest, tag, comm, request) } {
+        return boundary::outcome(comm, function, outcome);
+    }
     let run = || {
         boundary::enter(function)?;
         // SAFETY: the caller's: handles are not freed meanwhile, the buffer is valid until completion.
@@ -189,6 +197,10 @@ unsafe fn recv(
     comm: MPI_Comm,
     status: *mut MPI_Status,
 ) -> c_int {
+    // SAFETY: the caller's.
+    if let Some(outcome) = unsafe { told::recv(buf, count, datatype, source, tag, comm, status) } {
+        return boundary::outcome(comm, function, outcome);
+    }
     let run = || {
         boundary::enter(function)?;
         // SAFETY: the caller's: handles are not freed meanwhile, buffer and status are valid.
@@ -247,6 +259,10 @@ unsafe fn irecv(
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> c_int {
+    // SAFETY: the caller's.
+    if let Some(outcome) = unsafe { told::irecv(buf, count, datatype, source, tag, comm, request) } {
+        return boundary::outcome(comm, function, outcome);
+    }
     let run = || {
         boundary::enter(function)?;
         // SAFETY: the caller's: handles are not freed meanwhile, the buffer is valid until completion.

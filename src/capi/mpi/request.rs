@@ -5,7 +5,7 @@ use crate::capi::args::{list_mut, put, take};
 use crate::capi::boundary;
 use crate::capi::messages::{output, set_status, set_status_of};
 use crate::capi::process::{engine, running};
-use crate::capi::requests::{Named, find};
+use crate::capi::requests::{Named, all_over, find, find_all, first_over};
 use crate::capi::types::{MPI_Request, MPI_Status};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -13,30 +13,6 @@ use crate::events::quiet;
 use crate::export;
 use crate::p2p::{Request, Status};
 use core::ffi::c_int;
-
-/// What an array of handles names; all are looked up before anything is waited for.
-fn find_all(engine: &Engine, handles: &[MPI_Request]) -> Result<Vec<Named>> {
-    handles.iter().map(|&handle| find(engine, handle)).collect()
-}
-
-/// The first that is over, null and inactive ones left out.
-fn first_over(engine: &Engine, named: &[Named]) -> Result<Option<usize>> {
-    for (at, one) in named.iter().enumerate() {
-        if one.counts() && one.is_over(engine)? {
-            return Ok(Some(at));
-        }
-    }
-    Ok(None)
-}
-
-fn all_over(engine: &Engine, named: &[Named]) -> Result<bool> {
-    for one in named {
-        if !one.is_over(engine)? {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
 
 /// Takes all outcomes; statuses get the error of each, and the call fails if one did (MPI 5.0 §3.7.5).
 ///
@@ -119,7 +95,17 @@ fn message(engine: &Engine, handle: MPI_Request) -> Option<Request> {
 /// As MPI_Wait says.
 #[inline(always)]
 unsafe fn wait_shortly(request: *mut MPI_Request, status: *mut MPI_Status) -> bool {
-    if !quiet() || request.is_null() {
+    // SAFETY: the caller's.
+    quiet() && unsafe { wait_for_one::<false>(request, status) }
+}
+
+/// `TOLD`: somebody may listen.
+///
+/// # Safety
+/// As MPI_Wait says.
+#[inline(always)]
+unsafe fn wait_for_one<const TOLD: bool>(request: *mut MPI_Request, status: *mut MPI_Status) -> bool {
+    if request.is_null() {
         return false;
     }
     let Some(engine) = running() else { return false };
@@ -129,12 +115,17 @@ unsafe fn wait_shortly(request: *mut MPI_Request, status: *mut MPI_Status) -> bo
         return false;
     }
     // SAFETY: the caller's.
-    let taken = engine.take_plainly(message, |got| unsafe { set_status(status, got) });
+    let taken = take_one_of::<TOLD>(engine, message, |got| unsafe { set_status(status, got) });
     if taken {
         // SAFETY: the caller's; it is not NULL.
         unsafe { request.write(MPI_REQUEST_NULL) };
     }
     taken
+}
+
+#[inline(always)]
+fn take_one_of<const TOLD: bool>(engine: &Engine, message: Request, look: impl FnOnce(&Status)) -> bool {
+    if TOLD { engine.take_told(message, look) } else { engine.take_plainly(message, look) }
 }
 
 /// The short way of a test of one message that is complete or becomes so at one look: the flag; `None` if the general way
@@ -191,6 +182,20 @@ fn far(engine: &Engine, handle: MPI_Request) -> Far {
 #[inline(always)]
 unsafe fn waitall_shortly(handles: &mut [MPI_Request], statuses: *mut MPI_Status) -> usize {
     let Some(engine) = running().filter(|_| quiet()) else { return 0 };
+    // SAFETY: the caller's.
+    unsafe { waitall_in_turn::<false>(engine, handles, statuses) }
+}
+
+/// `TOLD`: somebody may listen.
+///
+/// # Safety
+/// As [`waitall_shortly`].
+#[inline(always)]
+unsafe fn waitall_in_turn<const TOLD: bool>(
+    engine: &Engine,
+    handles: &mut [MPI_Request],
+    statuses: *mut MPI_Status,
+) -> usize {
     let mut known = false;
     for at in 0..handles.len() {
         // SAFETY: the caller's.
@@ -205,7 +210,7 @@ unsafe fn waitall_shortly(handles: &mut [MPI_Request], statuses: *mut MPI_Status
         if !message.state().is_complete() && !wait_in_turn(engine, &handles[at..], &mut known) {
             return at;
         }
-        if !engine.take_plainly(message, set) {
+        if !take_one_of::<TOLD>(engine, message, set) {
             return at;
         }
         handles[at] = MPI_REQUEST_NULL;
@@ -257,6 +262,10 @@ fn wait_backwards(engine: &Engine, handles: &[MPI_Request]) -> bool {
 #[cold]
 #[inline(never)]
 unsafe fn wait(request: *mut MPI_Request, status: *mut MPI_Status) -> Result<()> {
+    // SAFETY: the caller's.
+    if unsafe { wait_for_one::<true>(request, status) } {
+        return Ok(());
+    }
     let engine = engine()?;
     // SAFETY: the caller's.
     let mut handle = unsafe { take(request) }?;
@@ -285,6 +294,9 @@ fn behind(statuses: *mut MPI_Status, taken: usize) -> *mut MPI_Status {
 #[cold]
 #[inline(never)]
 unsafe fn waitall(engine: &Engine, handles: &mut [MPI_Request], statuses: *mut MPI_Status) -> Result<()> {
+    // SAFETY: the caller's.
+    let taken = if quiet() { 0 } else { unsafe { waitall_in_turn::<true>(engine, handles, statuses) } };
+    let (handles, statuses) = (&mut handles[taken..], behind(statuses, taken));
     let named = find_all(engine, handles)?;
     for one in &named {
         match one {
