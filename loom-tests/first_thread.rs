@@ -1,0 +1,224 @@
+//! The way of the first thread: to its pin by one comparison (`pins::first`), and to a listener that is the only one without a walk.
+//!
+//! Run:   .ci/loom first_thread
+//! Bound: interleavings of 2 threads with at most 3 preemptions, or 2 (LOOM_MAX_PREEMPTIONS raises both).
+//! Time:  half a minute on two cores, all models together.
+//!
+//! In each model the thread that raises is the one that had a pin first, and knows it before it raises: [`first`] claims the pin, and
+//! what is raised afterwards finds it by the short way. The control side runs on another thread.
+//!
+//! WEAKENINGS
+#![cfg(perusal_loom)]
+
+use core::ffi::{c_int, c_long, c_void};
+use loom::cell::UnsafeCell;
+use loom::sync::atomic::{AtomicU32, Ordering};
+use loom::thread;
+use perusal::events::{
+    Callback, CommEvents, CommSpec, Detail, Event, Handle, Occurrence, Registry, Spec, Subscription,
+    inside_callback,
+};
+use std::sync::Arc;
+
+const EVENT: Event = Event::ReqActivate;
+
+fn model(preemptions: usize, body: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions.max(builder.preemption_bound.unwrap_or(0)));
+    builder.check(body);
+}
+
+fn bench() -> (Arc<Registry>, Arc<CommEvents>) {
+    // A race that loom finds inside a callback panics there; this hands the panic on.
+    let registry = Registry::new(Box::new(|text| panic!("{text}")));
+    let world = registry.attach(1);
+    (registry, world)
+}
+
+/// The calling thread is the first from now on, unless another is.
+fn first() {
+    assert!(!inside_callback());
+}
+
+/// What an event site does.
+fn happen(comm: &CommEvents) {
+    if comm.gate.open(EVENT) {
+        comm.raise_once(EVENT, 1, 6, Detail::None, Spec { peer: 3, tag: 4, ..Spec::NOTHING });
+    }
+}
+
+/// Data of a tool without any synchronisation of its own: loom panics where an access is beside a write.
+struct Data(UnsafeCell<u32>);
+// SAFETY: that access is ordered is what the models check; loom panics where it is not.
+unsafe impl Send for Data {}
+// SAFETY: as for Send.
+unsafe impl Sync for Data {}
+
+impl Data {
+    fn new() -> Arc<Data> {
+        Arc::new(Data(UnsafeCell::new(0)))
+    }
+    fn read(&self) -> u32 {
+        // SAFETY: loom panics before this runs beside a write.
+        self.0.with(|p| unsafe { *p })
+    }
+    fn write(&self, value: u32) {
+        // SAFETY: loom panics before this runs beside another access.
+        self.0.with_mut(|p| unsafe { *p = value });
+    }
+}
+
+fn reading(registry: &Registry, world: &Arc<CommEvents>, data: &Arc<Data>) -> Handle {
+    let used = data.clone();
+    let closure = Callback::Rust(Box::new(move |_| _ = used.read()));
+    registry.register(world, EVENT, closure).unwrap()
+}
+
+#[test]
+fn after_release_the_tools_data_is_its_own_again() {
+    model(3, || {
+        let (registry, world) = bench();
+        let data = Data::new();
+        let handle = reading(&registry, &world, &data);
+        registry.activate(handle).unwrap();
+        let theirs = world.clone();
+        let dispatcher = thread::spawn(move || {
+            first();
+            happen(&theirs);
+        });
+        registry.release(handle).unwrap();
+        data.write(2);
+        assert_eq!(Arc::strong_count(&data), 1, "the closure is dropped");
+        dispatcher.join().unwrap();
+    });
+}
+
+#[test]
+fn a_replaced_callback_is_not_read_any_more() {
+    model(3, || {
+        let (registry, world) = bench();
+        let (old, new) = (Data::new(), Data::new());
+        let handle = reading(&registry, &world, &old);
+        registry.activate(handle).unwrap();
+        let theirs = world.clone();
+        let dispatcher = thread::spawn(move || {
+            first();
+            happen(&theirs);
+        });
+        registry.deactivate(handle).unwrap();
+        let used = new.clone();
+        registry.set_callback(handle, Callback::Rust(Box::new(move |_| _ = used.read()))).unwrap();
+        registry.activate(handle).unwrap();
+        registry.release(handle).unwrap();
+        old.write(9);
+        new.write(9);
+        dispatcher.join().unwrap();
+    });
+}
+
+#[test]
+fn who_listens_all_the_time_is_told_once_while_another_comes_and_goes() {
+    model(3, || {
+        let (_registry, world) = bench();
+        let told = Arc::new(AtomicU32::new(0));
+        let count = told.clone();
+        let all_the_time =
+            Subscription::new(&world, EVENT, move |_| _ = count.fetch_add(1, Ordering::Relaxed));
+        let theirs = world.clone();
+        let dispatcher = thread::spawn(move || {
+            first();
+            happen(&theirs);
+        });
+        drop(Subscription::new(&world, EVENT, |_| {}).unwrap());
+        dispatcher.join().unwrap();
+        assert_eq!(told.load(Ordering::Relaxed), 1);
+        drop(all_the_time);
+    });
+}
+
+#[test]
+fn what_a_release_cannot_wait_for_is_seen_to_by_the_pass_that_was_inside() {
+    model(3, || {
+        let (registry, world) = bench();
+        let data = Data::new();
+        let handle = reading(&registry, &world, &data);
+        registry.activate(handle).unwrap();
+        let theirs = world.clone();
+        let dispatcher = thread::spawn(move || {
+            first();
+            happen(&theirs);
+        });
+        // Who owns the lock does not wait.
+        registry.lock().lock().unwrap();
+        registry.release(handle).unwrap();
+        registry.lock().unlock().unwrap();
+        dispatcher.join().unwrap();
+        assert_eq!(Arc::strong_count(&data), 1, "somebody has dropped the closure");
+        data.write(2);
+    });
+}
+
+#[test]
+fn two_threads_that_ask_at_once_do_not_share_a_pin() {
+    model(2, || {
+        let (registry, world) = bench();
+        let step = AtomicU32::new(0);
+        let closure = move |_: &Occurrence<'_>| {
+            // The other one may clear its pin here.
+            step.fetch_add(1, Ordering::Relaxed);
+            assert!(inside_callback(), "this thread's pin is cleared by another");
+        };
+        let handle = registry.register(&world, EVENT, Callback::Rust(Box::new(closure))).unwrap();
+        registry.activate(handle).unwrap();
+        let theirs = world.clone();
+        let other = thread::spawn(move || {
+            first();
+            happen(&theirs);
+        });
+        first();
+        happen(&world);
+        other.join().unwrap();
+    });
+}
+
+/// Finds the description as the site made it, and writes over it.
+unsafe extern "C" fn scribbles(_: c_long, _: isize, spec: *mut CommSpec, told: *mut c_void) -> c_int {
+    // SAFETY: as peruse_comm_callback_f is called: the description is there, and ours to write into for now.
+    let spec = unsafe { &mut *spec };
+    // SAFETY: a leaked counter, which lives as long as the process.
+    let told = unsafe { &*told.cast::<AtomicU32>() };
+    assert_eq!((spec.peer, spec.tag), (3, 4));
+    (spec.peer, spec.tag, spec.operation) = (-1, -1, -1);
+    told.fetch_add(1, Ordering::Relaxed);
+    0
+}
+
+#[test]
+fn a_function_that_writes_into_the_description_spoils_it_for_nobody() {
+    model(3, || {
+        let (registry, world) = bench();
+        let told = Box::into_raw(Box::new(AtomicU32::new(0)));
+        let another = || {
+            let callback = Callback::C { function: scribbles, param: told.cast() };
+            let handle = registry.register(&world, EVENT, callback).unwrap();
+            registry.activate(handle).unwrap();
+            handle
+        };
+        let one = another();
+        let theirs = world.clone();
+        let dispatcher = thread::spawn(move || {
+            first();
+            happen(&theirs);
+            happen(&theirs);
+        });
+        // While it comes, the first may be the only one or not.
+        let two = another();
+        dispatcher.join().unwrap();
+        for handle in [one, two] {
+            registry.release(handle).unwrap();
+        }
+        // SAFETY: from the box above; whoever used it has been released.
+        let told = unsafe { Box::from_raw(told) };
+        assert!((2..=4).contains(&told.load(Ordering::Relaxed)));
+    });
+}
