@@ -2,12 +2,10 @@
 //!
 //! Run:   .ci/loom first_thread
 //! Bound: interleavings of 2 threads with at most 3 preemptions, or 2 (LOOM_MAX_PREEMPTIONS raises both).
-//! Time:  half a minute on two cores, all models together.
+//! Time:  a quarter of a minute on two cores, all models together.
 //!
 //! In each model the thread that raises is the one that had a pin first, and knows it before it raises: [`first`] claims the pin, and
 //! what is raised afterwards finds it by the short way. The control side runs on another thread.
-//!
-//! WEAKENINGS
 #![cfg(perusal_loom)]
 
 use core::ffi::{c_int, c_long, c_void};
