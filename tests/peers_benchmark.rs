@@ -48,8 +48,10 @@ fn a_pair_gives_a_figure_for_every_size_and_depth() {
         ["barrier", "bcast", "allreduce", "alltoall"].map(|family| count(&results, family)),
         [1, 4, 4, 4]
     );
-    let results = bench("2", &["latency-shared", "bandwidth-shared"]);
-    assert_eq!(["latency-shared", "bandwidth-shared"].map(|family| count(&results, family)), [6, 6]);
+    for families in [["latency-shared", "bandwidth-shared"], ["latency-heap", "bandwidth-heap"]] {
+        let results = bench("2", &families);
+        assert_eq!(families.map(|family| count(&results, family)), [6, 6]);
+    }
 }
 
 #[test]

@@ -38,6 +38,8 @@ double bench_median(double *values, int n);
 
 /* Zeroed, on pages of its own, each page touched. */
 void *bench_buffer(size_t bytes);
+/* The same from malloc's family, each page touched; not zeroed. */
+void *bench_malloc(size_t bytes);
 /* The same from MPI_Alloc_mem: memory that the library chooses. To be freed by MPI_Free_mem. */
 void *bench_alloc_mem(size_t bytes);
 
@@ -46,6 +48,8 @@ void metric_latency(void);
 void metric_bandwidth(void);
 void metric_latency_shared(void);
 void metric_bandwidth_shared(void);
+void metric_latency_heap(void);
+void metric_bandwidth_heap(void);
 void metric_rate(void);
 void metric_posted(void);
 void metric_unexpected(void);

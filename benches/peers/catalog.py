@@ -17,6 +17,8 @@ class Group(NamedTuple):
     threaded: bool = False
     # How often a job measures each of its metrics but the first start: samples of the goals' metrics, more than one a job.
     passes: int = 1
+    # Buffers are malloc's, and a launcher that can have them shared is told to.
+    sharing: bool = False
 
     def roomy(self, processors):
         """Everyone has a processor."""
@@ -33,10 +35,11 @@ ONCE = ("startup", "memory")
 OTHER_PROGRAM = ("launch", "instructions")
 COLLECTIVES = ("startup", "collectives")
 # Two ranks' jobs are short, so that all libraries meet the same mode of the machine; after each of these groups the line is measured, too.
-PAIRS = ("pair", "streams", "posted", "unexpected", "collectives")
+PAIRS = ("pair", "streams", "shared malloc", "posted", "unexpected", "collectives")
 GROUPS = (
     Group("pair", 2, ("startup", "latency", "latency-shared", "rate"), 20, passes=2),
     Group("streams", 2, ("bandwidth", "bandwidth-shared"), 20, passes=2),
+    Group("shared malloc", 2, ("latency-heap", "bandwidth-heap"), 20, passes=2, sharing=True),
     Group("posted", 2, ("posted",), 15),
     Group("unexpected", 2, ("unexpected",), 25),
     Group("collectives", 2, ("collectives",), 12),
@@ -75,6 +78,8 @@ FAMILIES = {
     "latency": Family("One-way latency, 2 ranks", "µs", "bytes"),
     "latency-2pairs": Family("One-way latency, two pairs", "µs", "bytes"),
     "latency-shared": Family("One-way latency, 2 ranks, buffers from MPI_Alloc_mem", "µs", "bytes"),
+    "latency-heap": Family("One-way latency, 2 ranks, buffers from malloc, perusal with --share-heap", "µs", "bytes"),
+    "bandwidth-heap": Family("Bandwidth, one way, buffers from malloc, perusal with --share-heap", "GB/s", "bytes", True),
     "bandwidth": Family("Bandwidth, one way", "GB/s", "bytes", True),
     "bandwidth-shared": Family("Bandwidth, one way, buffers from MPI_Alloc_mem", "GB/s", "bytes", True),
     "bidirectional": Family("Bandwidth, both ways together", "GB/s", "bytes", True),
@@ -114,13 +119,13 @@ def limit(metric, limits):
     """What the machine can do at best at this metric, of what was measured in the same run; None if nothing was."""
     word, _, name = metric.partition("/")
     line = limits.get("line/each-way")
-    if word in ("latency", "latency-shared") and line is not None:
+    if word in ("latency", "latency-shared", "latency-heap") and line is not None:
         size = int(name)
         if size <= 64:
             return line
         rate = limits.get(f"copy/{max(size, 4096)}")
         return line + size / rate * 1e-3 if rate else None
-    if word in ("bandwidth", "bandwidth-shared", "bidirectional"):
+    if word in ("bandwidth", "bandwidth-shared", "bandwidth-heap", "bidirectional"):
         return limits.get(f"copy/{name}")
     if word == "barrier":
         return limits.get(f"flags/{name}")

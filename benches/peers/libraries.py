@@ -22,10 +22,12 @@ class Variant(NamedTuple):
     environment: dict
     # Groups that it takes part in; None: all.
     groups: tuple | None = None
+    # Options beside, for groups whose buffers a launcher can have shared.
+    sharing: tuple = ()
 
     def command(self, group, processors):
         options = self.threaded if group.threaded else self.roomy if group.ranks <= processors else self.crowded
-        return [self.launcher, "-n", str(group.ranks), *options]
+        return [self.launcher, "-n", str(group.ranks), *options, *(self.sharing if group.sharing else ())]
 
 
 def variants(peers: Path, build: Path, dist: Path):
@@ -38,7 +40,7 @@ def variants(peers: Path, build: Path, dist: Path):
     root = {name + end: "1" for name in ("OMPI_ALLOW_RUN_AS_ROOT", "PRTE_ALLOW_RUN_AS_ROOT") for end in ("", "_CONFIRM")}
     intel = {"I_MPI_ROOT": str(peers / "impi"), "I_MPI_FABRICS": "shm"}
     return (
-        Variant("perusal", "perusal", str(dist / "bin/mpiexec"), ("--bind-to", "core"), (), ("--bind-to", "none"), {"PERUSAL_TUNE_FILE": "none"}),
+        Variant("perusal", "perusal", str(dist / "bin/mpiexec"), ("--bind-to", "core"), (), ("--bind-to", "none"), {"PERUSAL_TUNE_FILE": "none"}, sharing=("--share-heap",)),
         Variant("MPICH", "MPICH", mpich, ("-bind-to", "core"), (), (), {}),
         # The package calls sched_yield at every empty poll. A call that costs nothing is better where nobody else wants the processor.
         Variant("MPICH", "MPICH, sched_yield free", mpich, unyielding, (), (), {}, catalog.PAIRS),

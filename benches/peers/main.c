@@ -30,6 +30,7 @@ static const struct { const char *name; void (*run)(void); } metrics[] = {
     {"posted", metric_posted},         {"unexpected", metric_unexpected},   {"collectives", metric_collectives},
     {"wildcard", metric_wildcard},     {"idle", metric_idle},               {"memory", metric_memory},
     {"latency-shared", metric_latency_shared}, {"bandwidth-shared", metric_bandwidth_shared},
+    {"latency-heap", metric_latency_heap}, {"bandwidth-heap", metric_bandwidth_heap},
     {"startup", metric_startup},       {"threads", metric_threads},         {"self-threads", metric_self_threads},
 };
 enum { METRICS = sizeof metrics / sizeof *metrics };
@@ -130,6 +131,17 @@ void *bench_buffer(size_t bytes)
     char *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED) {
         perror("bench: mmap");
+        MPI_Abort(MPI_COMM_WORLD, 3);
+    }
+    for (size_t i = 0; i < bytes; i += 4096) at[i] = 0;
+    return at;
+}
+
+void *bench_malloc(size_t bytes)
+{
+    char *at = aligned_alloc(4096, bytes);
+    if (at == NULL) {
+        perror("bench: aligned_alloc");
         MPI_Abort(MPI_COMM_WORLD, 3);
     }
     for (size_t i = 0; i < bytes; i += 4096) at[i] = 0;

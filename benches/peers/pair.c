@@ -104,12 +104,23 @@ void metric_bandwidth(void)
     }
 }
 
+static void large_latency(struct pair pair, const char *name)
+{
+    for (int at = 0; next_large(&pair, &at);)
+        bench_result(bench_measure(MPI_COMM_WORLD, ping_pong, &pair, 0.06) / 2 * 1e6, "%s/%d", name, pair.bytes);
+}
+
+static void large_bandwidth(struct pair pair, const char *name)
+{
+    for (int at = 0; next_large(&pair, &at);)
+        bench_result(moved(&pair) / bench_measure(MPI_COMM_WORLD, one_way, &pair, 0.08), "%s/%d", name, pair.bytes);
+}
+
 /* latency-shared/BYTES: as latency, both buffers from MPI_Alloc_mem. */
 void metric_latency_shared(void)
 {
     struct pair pair = make(MOST, bench_alloc_mem);
-    for (int at = 0; next_large(&pair, &at);)
-        bench_result(bench_measure(MPI_COMM_WORLD, ping_pong, &pair, 0.06) / 2 * 1e6, "latency-shared/%d", pair.bytes);
+    large_latency(pair, "latency-shared");
     MPI_Free_mem(pair.out);
     MPI_Free_mem(pair.in);
 }
@@ -118,11 +129,16 @@ void metric_latency_shared(void)
 void metric_bandwidth_shared(void)
 {
     struct pair pair = make(ROOM, bench_alloc_mem);
-    for (int at = 0; next_large(&pair, &at);)
-        bench_result(moved(&pair) / bench_measure(MPI_COMM_WORLD, one_way, &pair, 0.08), "bandwidth-shared/%d", pair.bytes);
+    large_bandwidth(pair, "bandwidth-shared");
     MPI_Free_mem(pair.out);
     MPI_Free_mem(pair.in);
 }
+
+/* latency-heap/BYTES and bandwidth-heap/BYTES: as latency and bandwidth, with buffers from malloc, in a job whose launcher was
+ * told to do what it can for them (catalog.py: Group.sharing). */
+void metric_latency_heap(void) { large_latency(make(MOST, bench_malloc), "latency-heap"); }
+
+void metric_bandwidth_heap(void) { large_bandwidth(make(ROOM, bench_malloc), "bandwidth-heap"); }
 
 /* rate/PAIRS: millions of 8-byte messages a second, all pairs together. */
 void metric_rate(void)

@@ -89,8 +89,8 @@ def conditions(summary):
             + (f"; {probed}" if probed else ""))
 
 
-SHOWN = ("latency/8", "latency/4096", "latency/65536", "latency/1048576", "latency-shared/65536", "latency-shared/1048576", "latency-2pairs/8",
-         "bandwidth/65536", "bandwidth/1048576", "bandwidth/4194304", "bandwidth-shared/65536", "bandwidth-shared/1048576", "bandwidth-shared/4194304",
+SHOWN = ("latency/8", "latency/4096", "latency/65536", "latency/1048576", "latency-shared/65536", "latency-shared/1048576", "latency-heap/65536", "latency-heap/1048576", "latency-2pairs/8",
+         "bandwidth/65536", "bandwidth/1048576", "bandwidth/4194304", "bandwidth-shared/65536", "bandwidth-shared/1048576", "bandwidth-shared/4194304", "bandwidth-heap/65536", "bandwidth-heap/1048576", "bandwidth-heap/4194304",
          "bidirectional/1048576", "rate/1pair", "rate/2pairs", "posted/exact-1", "posted/exact-10000", "posted/exact-100000",
          "posted/any-source-10000", "posted/any-tag-10000", "unexpected/exact-1", "unexpected/exact-10000", "unexpected/any-source-10000",
          "unexpected/any-10000", "barrier/2", "barrier/16", "barrier/32", "allreduce/2-8", "allreduce/16-8", "allreduce/2-1048576", "allreduce/16-65536",

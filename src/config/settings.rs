@@ -43,9 +43,15 @@ pub enum Value {
 }
 
 /// The values that were asked for; what is not here follows from the job.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Settings {
     values: [Option<(Value, Origin)>; COUNT],
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { values: [const { None }; COUNT] }
+    }
 }
 
 impl Settings {

@@ -173,6 +173,8 @@ const EAGER: u64 = 16 << 10;
 const TRAIN: u64 = 128 << 10;
 const DIRECT: u64 = 16 << 10;
 const SHARE: u64 = 64 << 10;
+/// Bytes from which malloc gives shared memory, where it is asked to: what is smaller is sent in one piece or two.
+const MALLOC: u64 = 32 << 10;
 /// A copy threshold that no message reaches.
 pub const NEVER: u64 = u32::MAX as u64;
 
@@ -207,6 +209,12 @@ table! {
     SharedHeap => "shared_heap", "PERUSAL_SHARED_HEAP", Job, AllEqual, BeforeJob, UserDetail,
         Kind::Number(|_| (0, 1 << 46)), |place| place.heap,
         "bytes of address space for memory from MPI_Alloc_mem that all ranks see; half of the machine's memory, or of the cgroup's limit, if nobody says otherwise; 0: none";
+    ShareHeap => "share_heap", "PERUSAL_SHARE_HEAP", Job, AllEqual, BeforeJob, UserBasic,
+        Kind::Choice(&SWITCH), |_| 0,
+        "on: what the ranks' malloc gives lies in the shared heap if it is large, so that large messages are copied once; the same as mpiexec --share-heap";
+    ShareHeapFrom => "share_heap_from", "PERUSAL_SHARE_HEAP_FROM", Job, Local, BeforeInit, TunerBasic,
+        Kind::Number(|_| (4096, NEVER)), |_| MALLOC,
+        "bytes from which share_heap makes malloc give memory of the shared heap";
     InlineLimit => "inline_limit", "PERUSAL_INLINE_LIMIT", Protocols, Constant, Never, TunerDetail,
         Kind::Number(|_| (INLINE as u64, INLINE as u64)), |_| INLINE as u64,
         "largest payload in bytes that travels within one cell of a ring, with its envelope";

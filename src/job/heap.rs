@@ -8,8 +8,9 @@
 //! Rules:
 //! - **Heap rule 1.** A granule belongs to the rank that turned its bit from 0 to 1, until that rank turns it back. A run is
 //!   taken word by word; who finds a bit taken half-way gives back those that it has turned.
-//! - **Heap rule 2.** The memory of a run is taken from the kernel before its address is given out, and given back before its
-//!   bits are cleared.
+//! - **Heap rule 2.** The memory of a run is taken from the kernel before its address is given out, unless room alone was asked
+//!   for; it is given back before the run's bits are cleared, so that who has the run next finds zeros. What the kernel does not
+//!   take back stays taken.
 //! - **Heap rule 3.** Nothing is ever unmapped or shrunk while the job lives: a place inside the heap can be read and written,
 //!   whoever has it, and whatever became of the rank that took it. A hole reads as zeros.
 
@@ -60,6 +61,12 @@ impl Extent {
     #[must_use]
     pub fn addr(&self) -> NonNull<u8> {
         self.addr
+    }
+
+    /// Number of its first granule, and how many there are.
+    #[must_use]
+    pub fn granules(&self) -> (u64, u64) {
+        (self.first, self.granules)
     }
 }
 
@@ -112,6 +119,22 @@ impl Heap {
     /// no such run or no memory, or the alignment is beyond that of a huge page.
     #[must_use]
     pub fn take(&self, segment: &Segment, bytes: usize, align: usize) -> Option<Extent> {
+        let extent = self.take_room(segment, bytes, align)?;
+        let bytes = (bytes.max(1) as u64).next_multiple_of(PAGE as u64);
+        // With the mapping's page tables, if the kernel knows how: the user need not take the faults one by one.
+        // SAFETY: the run is ours and mapped; the call writes nothing that is there.
+        unsafe { libc::madvise(extent.addr.as_ptr().cast(), bytes as usize, libc::MADV_POPULATE_WRITE) };
+        if segment.reserve(self.at + extent.first * GRANULE64, bytes).is_err() {
+            self.give(segment, &extent);
+            return None;
+        }
+        Some(extent)
+    }
+
+    /// The same without the memory, which comes page by page when it is touched, all zero; as with any memory of a process, the
+    /// kernel may find then that it has none.
+    #[must_use]
+    pub fn take_room(&self, segment: &Segment, bytes: usize, align: usize) -> Option<Extent> {
         let bytes = (bytes.max(1) as u64).checked_next_multiple_of(PAGE as u64)?;
         if align > HUGE_PAGE || bytes > self.len || !self.bitmap_is_there(segment) {
             return None;
@@ -119,26 +142,47 @@ impl Heap {
         let granules = bytes.div_ceil(GRANULE64);
         let align = if bytes < HUGE64 { (align as u64).max(GRANULE64) } else { HUGE64 };
         let first = self.take_run(granules, align / GRANULE64)?;
-        let place = first * GRANULE64;
+        Some(self.extent(first, granules))
+    }
+
+    /// The extent of `granules` granules from `first` on, which are this process's.
+    ///
+    /// # Panics
+    /// If they do not lie within the heap.
+    #[must_use]
+    pub fn extent(&self, first: u64, granules: u64) -> Extent {
+        assert!(first.checked_add(granules).is_some_and(|end| end <= self.len / GRANULE64));
         // SAFETY: the run lies within the mapping.
-        let addr = unsafe { self.base.add(place as usize) };
-        // With the mapping's page tables, if the kernel knows how: the user need not take the faults one by one.
-        // SAFETY: the run is ours and mapped; the call writes nothing that is there.
-        unsafe { libc::madvise(addr.as_ptr().cast(), bytes as usize, libc::MADV_POPULATE_WRITE) };
-        if segment.reserve(self.at + place, bytes).is_err() {
-            self.give(segment, &Extent { first, granules, addr });
-            return None;
-        }
-        Some(Extent { first, granules, addr })
+        let addr = unsafe { self.base.add((first * GRANULE64) as usize) };
+        Extent { first, granules, addr }
+    }
+
+    /// Takes the `more` granules behind an extent of this process, without memory. Whether they were free.
+    #[must_use]
+    pub fn take_behind(&self, extent: &Extent, more: u64) -> bool {
+        let end = extent.first + extent.granules;
+        end.checked_add(more).is_some_and(|last| last <= self.len / GRANULE64) && self.set(end, more).is_ok()
     }
 
     /// Gives an extent back: memory first, then granules (heap rule 2).
     pub fn give(&self, segment: &Segment, extent: &Extent) {
-        // Where the kernel does not take it back, who has the run next finds old bytes in it, as in any memory.
-        let _ = segment.give_back(self.at + extent.first * GRANULE64, extent.granules * GRANULE64);
-        self.clear(extent.first, extent.granules);
-        // Relaxed: a place to start from.
-        self.next.fetch_min(extent.first, Ordering::Relaxed);
+        if segment.give_back(self.at + extent.first * GRANULE64, extent.granules * GRANULE64) {
+            self.clear(extent.first, extent.granules);
+            // Relaxed: a place to start from.
+            self.next.fetch_min(extent.first, Ordering::Relaxed);
+        }
+    }
+
+    /// The heap's address space in this process: its first byte and how many there are.
+    #[must_use]
+    pub fn mapped(&self) -> (NonNull<u8>, usize) {
+        (self.base, self.len as usize)
+    }
+
+    /// Where in the job's file the heap begins.
+    #[must_use]
+    pub fn offset(&self) -> u64 {
+        self.at
     }
 
     fn bitmap_is_there(&self, segment: &Segment) -> bool {

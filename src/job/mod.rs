@@ -17,6 +17,8 @@ pub mod header;
 pub mod heap;
 pub mod layout;
 pub mod machine;
+pub mod malloc;
+pub mod pool;
 pub mod roster;
 pub mod segment;
 pub mod telemetry;
@@ -128,7 +130,18 @@ impl Memory {
     /// # Errors
     /// [`Error::Segment`] that says what is wrong with it.
     pub fn attach(fd: RawFd) -> Result<Self> {
-        let segment = Segment::attach(fd, header::length)?;
+        Self::check(Segment::attach(fd, header::length)?)
+    }
+
+    /// The same for a process that may not come to join the job: see [`Segment::look`].
+    ///
+    /// # Errors
+    /// As [`Memory::attach`].
+    pub fn look(fd: RawFd) -> Result<Self> {
+        Self::check(Segment::look(fd, header::length)?)
+    }
+
+    fn check(segment: Segment) -> Result<Self> {
         if segment.len() < layout::HEADER {
             return Err(Error::Segment(format!("the inherited memory has {} bytes", segment.len())));
         }
@@ -220,12 +233,12 @@ impl Memory {
         Areas { memory: self }
     }
 
-    fn check(&self, rank: u32) {
+    fn check_rank(&self, rank: u32) {
         assert!(rank < self.size(), "rank {rank} of a job of {}", self.size());
     }
 
     fn roster_entry(&self, rank: u32) -> &roster::Entry {
-        self.check(rank);
+        self.check_rank(rank);
         let at = self.layout.roster(rank) as usize;
         // SAFETY: the entry lies inside the segment on a 128-byte boundary, its page is reserved (rule 1), and it is all
         // atomics (rule 2); the mapping lives as long as `self`.
@@ -239,7 +252,7 @@ impl Memory {
     #[inline]
     #[must_use]
     pub fn telemetry(&self, rank: u32) -> &Telemetry {
-        self.check(rank);
+        self.check_rank(rank);
         let at = self.layout.telemetry(rank) as usize;
         // SAFETY: as in `roster_entry`: inside, page-aligned, reserved (rule 1), all atomics (rule 2).
         unsafe { &*self.segment.base().add(at).cast() }
@@ -253,7 +266,7 @@ impl Memory {
     #[inline]
     #[must_use]
     pub fn doorbell(&self, rank: u32) -> (*mut u8, usize) {
-        self.check(rank);
+        self.check_rank(rank);
         let at = self.layout.doorbell(rank) as usize;
         // SAFETY: the area lies inside the segment (layout), so the sum stays in the mapping.
         (unsafe { self.segment.base().add(at) }, self.layout.doorbell_size() as usize)
@@ -266,8 +279,8 @@ impl Memory {
     #[inline]
     #[must_use]
     pub fn ring(&self, from: u32, to: u32) -> RingArea {
-        self.check(from);
-        self.check(to);
+        self.check_rank(from);
+        self.check_rank(to);
         let at = self.layout.ring(from, to);
         let Geometry { cells, bulk, .. } = self.layout.geometry();
         let base = self.segment.base();
@@ -286,8 +299,8 @@ impl Memory {
     /// # Panics
     /// If a rank is not in the job.
     pub fn reserve_ring(&self, from: u32, to: u32) -> Result<()> {
-        self.check(from);
-        self.check(to);
+        self.check_rank(from);
+        self.check_rank(to);
         self.segment.reserve(self.layout.ring(from, to).control, self.layout.ring_size())
     }
 }
@@ -330,7 +343,13 @@ impl Job {
                 "{FD_VARIABLE} is set but {RANK_VARIABLE} or {SIZE_VARIABLE} is not; start the program with mpiexec"
             )));
         };
-        let memory = Memory::attach(fd)?;
+        let memory = match malloc::memory() {
+            Some(memory) => {
+                segment::keep_from_programs(fd);
+                memory
+            }
+            None => Arc::new(Memory::attach(fd)?),
+        };
         let rank = u32::try_from(rank).unwrap_or(u32::MAX);
         if i64::from(memory.size()) != i64::from(size) || rank >= memory.size() {
             return Err(Error::Segment(format!(
@@ -339,7 +358,7 @@ impl Job {
             )));
         }
         memory.roster().entry(rank).arrive(rank, own_pid())?;
-        Ok(Some(Self { memory: Arc::new(memory), rank, threads: None, some_stay_away: Arc::default() }))
+        Ok(Some(Self { memory, rank, threads: None, some_stay_away: Arc::default() }))
     }
 
     /// A job of this process alone.

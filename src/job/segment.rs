@@ -68,6 +68,16 @@ impl Segment {
     /// # Errors
     /// [`Error::Segment`] if `fd` is not an open, sealed memfd or cannot be mapped.
     pub fn attach(fd: RawFd, len: impl FnOnce(&File, u64) -> u64) -> Result<Self> {
+        let segment = Self::look(fd, len)?;
+        keep_from_programs(fd);
+        Ok(segment)
+    }
+
+    /// The same without keeping the descriptor from further programs: this one may be about to become another.
+    ///
+    /// # Errors
+    /// As [`Segment::attach`].
+    pub fn look(fd: RawFd, len: impl FnOnce(&File, u64) -> u64) -> Result<Self> {
         // SAFETY: fcntl on an integer; a descriptor that is not open gives EBADF.
         let own = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 3) };
         if own < 0 {
@@ -86,8 +96,6 @@ impl Segment {
                  carried over from another job"
             )));
         }
-        // SAFETY: as above, integers only.
-        unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) };
         let file_len = length_of(&file)?;
         let len = len(&file, file_len).min(file_len);
         Self::map(file, len)
@@ -203,6 +211,12 @@ impl Segment {
     pub fn base(&self) -> *mut u8 {
         self.map.as_mut_ptr()
     }
+}
+
+/// Closes an inherited descriptor when this process becomes another program.
+pub(super) fn keep_from_programs(fd: RawFd) {
+    // SAFETY: fcntl on integers; a descriptor that is not open gives EBADF and changes nothing.
+    unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) };
 }
 
 fn length_of(file: &File) -> Result<u64> {

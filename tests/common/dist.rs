@@ -5,6 +5,7 @@ use super::{built, root};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::OnceLock;
 
 /// The launcher, if cargo built it (`--features launcher`).
@@ -38,11 +39,30 @@ fn make(dist: PathBuf) -> std::io::Result<PathBuf> {
         fs::rename(new, dist.join("bin").join(name))?;
     }
     if let Some(launcher) = launcher() {
-        for name in ["perusal", "mpiexec", "mpirun"] {
-            link(launcher, &dist.join("bin").join(name))?;
+        // No link, for it looks for libraries from where it lies.
+        let own = dist.join("bin/perusal");
+        let new = dist.join(format!("bin/perusal.{}", std::process::id()));
+        let _ = fs::remove_file(&new);
+        fs::hard_link(launcher, &new).or_else(|_| fs::copy(launcher, &new).map(drop))?;
+        fs::rename(new, &own)?;
+        for name in ["mpiexec", "mpirun"] {
+            link(&own, &dist.join("bin").join(name))?;
         }
     }
+    share_heap(&dist.join("lib/libperusal-heap.so"))?;
     Ok(dist)
+}
+
+/// Compiles what `mpiexec --share-heap` preloads.
+fn share_heap(library: &Path) -> std::io::Result<()> {
+    let new = PathBuf::from(format!("{}.{}", library.display(), std::process::id()));
+    let flags =
+        ["-std=c11", "-D_GNU_SOURCE", "-O2", "-fPIC", "-fvisibility=hidden", "-fno-builtin", "-shared"];
+    let mut compiler = Command::new("cc");
+    let compiled =
+        compiler.args(flags).arg(root().join("src/preload/heap.c")).arg("-o").arg(&new).status()?;
+    assert!(compiled.success(), "{compiler:?}");
+    fs::rename(new, library)
 }
 
 fn link(to: &Path, at: &Path) -> std::io::Result<()> {

@@ -11,6 +11,7 @@ use perusal::placement::Policy;
 
 use crate::environment::{Change, Changes};
 use crate::logger::Logging;
+use crate::preload;
 use crate::tokens::Known;
 use crate::trace::Request;
 
@@ -82,6 +83,10 @@ struct Options {
     /// Say where each rank was put
     #[arg(long = "report-bindings")]
     report_bindings: bool,
+
+    /// Have malloc take what is large from memory that all ranks see, so that large messages are copied once
+    #[arg(long = "share-heap")]
+    share_heap: bool,
 
     /// Log the events of these types (MPI_T names, separated by commas; `*` and `?` as in a shell): a line for each event
     #[arg(long = "log-events", value_name = "NAMES")]
@@ -271,6 +276,7 @@ fn plan(mut blocks: Vec<Options>, usable: u32) -> Result<Plan, Refusal> {
         .map(|set| Change::of(&set))
         .collect();
     let everywhere = [steering(&blocks), logging(&mut blocks).changes()?, everywhere].concat();
+    let share_heap = blocks.iter().any(|block| block.share_heap);
     for block in blocks {
         take_globals(&mut plan, &block)?;
         let count = block.count.unwrap_or(default_count);
@@ -279,7 +285,7 @@ fn plan(mut blocks: Vec<Options>, usable: u32) -> Result<Plan, Refusal> {
         }
         plan.apps.push(App {
             count,
-            changes: changes(&block, &everywhere),
+            changes: changes(&block, &everywhere, share_heap)?,
             wdir: block.wdir,
             command: block.command,
         });
@@ -360,7 +366,7 @@ fn take_globals(plan: &mut Plan, block: &Options) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn changes(block: &Options, everywhere: &[Change]) -> Changes {
+fn changes(block: &Options, everywhere: &[Change], share_heap: bool) -> Result<Changes, String> {
     let list = block.envlist.as_ref().or(block.genvlist.as_ref());
     let only = match list {
         Some(names) => Some(names.split(',').map(OsString::from).collect()),
@@ -368,7 +374,9 @@ fn changes(block: &Options, everywhere: &[Change]) -> Changes {
         None => None,
     };
     let own = block.x.iter().chain(&block.env).map(|set| Change::of(set));
-    Changes { only, set: everywhere.iter().cloned().chain(own).collect() }
+    let mut set: Vec<Change> = everywhere.iter().cloned().chain(own).collect();
+    set.extend(preload::sharing(share_heap, &set)?);
+    Ok(Changes { only, set })
 }
 
 fn seconds_of(what: &str, text: &str) -> Result<Duration, String> {

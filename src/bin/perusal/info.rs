@@ -169,7 +169,10 @@ fn amount(bytes: u64) -> String {
 fn shared_heap() -> String {
     match Memory::create(2, 0) {
         Ok(memory) if memory.heap().is_some() => {
-            format!("{} of address space for memory from MPI_Alloc_mem", amount(memory.place().heap))
+            format!(
+                "{} of address space for memory from MPI_Alloc_mem, and from malloc with --share-heap",
+                amount(memory.place().heap)
+            )
         }
         _ => "none: MPI_Alloc_mem takes ordinary memory".into(),
     }

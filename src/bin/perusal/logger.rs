@@ -1,9 +1,9 @@
 //! The event logger `libperusal-mel.so` for a job: where it lies, and the variables that tell it what to do.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
 
 use crate::environment::Change;
+use crate::preload;
 
 /// The logger's file, beside the library in the distribution.
 const LIBRARY: &str = "libperusal-mel.so";
@@ -44,7 +44,10 @@ impl Logging {
         }
         let set = |name: &str, value: &str| Change::Set(name.into(), value.into());
         let mut changes = vec![
-            Change::Set("LD_PRELOAD".into(), before_others(&library()?, std::env::var_os("LD_PRELOAD"))),
+            preload::change(
+                &preload::library(LIBRARY, "the event logger")?,
+                std::env::var_os(preload::VARIABLE),
+            ),
             set("MEL_EVENTS", self.events.as_deref().unwrap_or_default()),
             set("MEL_QUEUES", if self.queues { "1" } else { "0" }),
         ];
@@ -53,30 +56,6 @@ impl Logging {
         }
         Ok(changes)
     }
-}
-
-/// The logger stands in front of what is preloaded already.
-fn before_others(library: &Path, others: Option<OsString>) -> OsString {
-    let mut list = library.as_os_str().to_owned();
-    if let Some(others) = others.filter(|others| !others.is_empty()) {
-        list.push(":");
-        list.push(others);
-    }
-    list
-}
-
-fn library() -> Result<PathBuf, String> {
-    let own =
-        std::env::current_exe().map_err(|error| format!("where perusal itself lies is unknown: {error}"))?;
-    let prefix = own.parent().and_then(Path::parent).unwrap_or(Path::new("/"));
-    let library = prefix.join("lib").join(LIBRARY);
-    if library.is_file() {
-        return Ok(library);
-    }
-    Err(format!(
-        "the event logger is missing: {} is where it belongs (`make dist` builds it)",
-        library.display()
-    ))
 }
 
 #[cfg(test)]
@@ -98,13 +77,5 @@ mod tests {
     fn a_list_and_a_log_exclude_each_other() {
         let logging = Logging { list: true, queues: true, ..Logging::default() };
         assert!(logging.changes().unwrap_err().contains("alone"));
-    }
-
-    #[test]
-    fn what_is_preloaded_already_stays() {
-        let library = Path::new("/a/mel.so");
-        assert_eq!(before_others(library, None), "/a/mel.so");
-        assert_eq!(before_others(library, Some("".into())), "/a/mel.so");
-        assert_eq!(before_others(library, Some("/b.so".into())), "/a/mel.so:/b.so");
     }
 }

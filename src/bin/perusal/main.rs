@@ -8,6 +8,7 @@ mod info;
 mod input;
 mod logger;
 mod output;
+mod preload;
 mod report;
 mod run;
 mod spawn;

@@ -1,0 +1,89 @@
+//! Libraries of the distribution that ranks preload: where they lie, and the variable that names them.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use perusal::config::{Id, Settings, VARIABLES};
+
+use crate::environment::Change;
+
+/// The variable that the dynamic linker reads.
+pub const VARIABLE: &str = "LD_PRELOAD";
+
+/// The library that has malloc take what is large from the shared heap.
+const HEAP: &str = "libperusal-heap.so";
+
+/// A library of the distribution, for what it is called in a message.
+///
+/// # Errors
+/// It is not where the distribution has it.
+pub fn library(name: &str, what: &str) -> Result<PathBuf, String> {
+    let own =
+        std::env::current_exe().map_err(|error| format!("where perusal itself lies is unknown: {error}"))?;
+    let prefix = own.parent().and_then(Path::parent).unwrap_or(Path::new("/"));
+    let library = prefix.join("lib").join(name);
+    if library.is_file() {
+        return Ok(library);
+    }
+    Err(format!("{what} is missing: {} is where it belongs (`make dist` builds it)", library.display()))
+}
+
+/// Has a library preloaded before `others`, a list as the variable has it.
+pub fn change(library: &Path, others: Option<OsString>) -> Change {
+    let mut list = library.as_os_str().to_owned();
+    if let Some(others) = others.filter(|others| !others.is_empty()) {
+        list.push(":");
+        list.push(others);
+    }
+    Change::Set(VARIABLE.into(), list)
+}
+
+/// What the ranks' environment needs beside `set` for large memory from malloc to be shared; nothing unless `asked`, by option, or
+/// the environment asks for it. Whatever the user preloads stays.
+///
+/// # Errors
+/// The library is missing.
+pub fn sharing(asked: bool, set: &[Change]) -> Result<Vec<Change>, String> {
+    let steered = || Settings::from_environment().is_ok_and(|own| own.number(Id::ShareHeap) == Some(1));
+    if !asked && !steered() {
+        return Ok(vec![]);
+    }
+    let library = library(HEAP, "the library that shares memory from malloc")?;
+    let on = Change::Set(VARIABLES[Id::ShareHeap as usize].environment.into(), "on".into());
+    Ok(vec![on, change(&library, last_set(set).or_else(|| std::env::var_os(VARIABLE)))])
+}
+
+fn last_set(set: &[Change]) -> Option<OsString> {
+    set.iter().rev().find_map(|change| match change {
+        Change::Set(name, value) if name == OsStr::new(VARIABLE) => Some(value.clone()),
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(value: &str) -> Change {
+        Change::Set(VARIABLE.into(), value.into())
+    }
+
+    #[test]
+    fn what_is_preloaded_already_stays() {
+        let library = Path::new("/a/mel.so");
+        assert_eq!(change(library, None), set("/a/mel.so"));
+        assert_eq!(change(library, Some("".into())), set("/a/mel.so"));
+        assert_eq!(change(library, Some("/b.so".into())), set("/a/mel.so:/b.so"));
+    }
+
+    #[test]
+    fn the_last_that_the_command_line_names_is_what_stays() {
+        assert_eq!(last_set(&[set("/a"), set("/b"), Change::Pass(VARIABLE.into())]), Some("/b".into()));
+        assert_eq!(last_set(&[Change::Set("X".into(), "/a".into())]), None);
+    }
+
+    #[test]
+    fn who_asks_for_nothing_changes_nothing() {
+        assert_eq!(sharing(false, &[set("/a")]), Ok(vec![]));
+    }
+}
