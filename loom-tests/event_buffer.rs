@@ -17,6 +17,7 @@
 use loom::thread;
 use perusal::tool::event::buffer::{Consumer, Producer, buffer};
 use perusal::tool::event::choice::{Call, Choice};
+use perusal::tool::event::segments::Segments;
 use std::sync::Arc;
 
 fn model(preemptions: Option<usize>, body: impl Fn() + Send + Sync + 'static) {
@@ -149,4 +150,59 @@ fn what_a_tool_wrote_before_it_registered_a_function_is_seen_by_the_function() {
         choice.set([call(1)]);
         reader.join().unwrap();
     });
+}
+
+/// What `segments` have for a pass: all of it, in order.
+fn pass_over(segments: &Segments<u64>) -> Vec<u64> {
+    let mut told = Vec::new();
+    segments.begin_pass();
+    segments.take(|entry| told.push(entry));
+    told
+}
+
+#[test]
+fn what_a_thread_put_in_before_a_buffer_was_replaced_is_told_before_what_it_put_in_after() {
+    model(Some(2), || {
+        let segments = Arc::new(Segments::new());
+        let (old, new) = (segments.add(2).unwrap(), segments.add(1).unwrap());
+        let raiser = thread::spawn(move || {
+            assert!(old.push(1));
+            assert!(new.push(2));
+        });
+        let told = beside(&segments, pass_over);
+        let mut told = told.join().unwrap();
+        assert!([&[][..], &[1], &[1, 2]].contains(&&told[..]), "{told:?}");
+        raiser.join().unwrap();
+        told.extend(pass_over(&segments));
+        assert_eq!(told, [1, 2]);
+    });
+}
+
+#[test]
+fn a_thread_and_a_change_of_size_leave_no_entry_behind_and_no_drop_uncounted() {
+    model(Some(2), || {
+        let segments = Arc::new(Segments::new());
+        let (old, new) = (segments.add(1).unwrap(), segments.add(1).unwrap());
+        let raiser = thread::spawn(move || {
+            (1..3).for_each(|n| drop(old.push(n)));
+            drop(old);
+            new.push(3);
+        });
+        let passes = beside(&segments, |segments| (pass_over(segments), segments.dropped()));
+        let (mut told, mut dropped) = passes.join().unwrap();
+        raiser.join().unwrap();
+        told.extend(pass_over(&segments));
+        dropped += segments.dropped();
+        assert_eq!(told.len() as u64 + dropped, 3, "{told:?} and {dropped} drops");
+        assert!(told.is_sorted(), "{told:?}");
+    });
+}
+
+/// Runs `with` on a thread of its own.
+fn beside<R: Send + 'static>(
+    segments: &Arc<Segments<u64>>,
+    with: impl FnOnce(&Segments<u64>) -> R + Send + 'static,
+) -> thread::JoinHandle<R> {
+    let segments = segments.clone();
+    thread::spawn(move || with(&segments))
 }

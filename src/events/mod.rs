@@ -65,9 +65,10 @@ pub use registry::{EventError, Fatal, Registry};
 pub use spec::{Callback, CommCallback, CommSpec, Occurrence, Operation, Spec};
 pub use subscription::Subscription;
 pub use tap::TapHandle;
+pub(crate) use upcall::about_to_sleep;
 pub use upcall::inside_callback;
 #[cfg(not(perusal_loom))]
-pub(crate) use upcall::{keep_awake, open_c_face, quiet};
+pub(crate) use upcall::{before_sleep, keep_awake, open_c_face, quiet};
 
 /// An event handle: slot index and generation, as one positive number. A copy outlives the handle and is then refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,6 +1,25 @@
-//! Upcalls: whether, and how deeply, the present thread is inside a callback; and whether anybody listens to anything.
+//! Upcalls: whether, and how deeply, the present thread is inside a callback; whether anybody listens to anything; and who is
+//! called before a thread sleeps.
 
 use super::pins::mine;
+use std::sync::OnceLock;
+
+static BEFORE_SLEEP: OnceLock<fn()> = OnceLock::new();
+
+/// Makes `call` the one that is called before a thread sleeps inside MPI, from then on. The first call wins.
+#[cfg(not(perusal_loom))]
+pub(crate) fn before_sleep(call: fn()) {
+    let _ = BEFORE_SLEEP.set(call);
+}
+
+/// The calling thread is about to sleep inside MPI, and may hold locks of the engine as where an event happens.
+#[cold]
+pub(crate) fn about_to_sleep() {
+    if let Some(call) = BEFORE_SLEEP.get() {
+        let _upcall = Upcall::enter();
+        call();
+    }
+}
 
 #[cfg(not(perusal_loom))]
 mod awake {

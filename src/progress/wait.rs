@@ -5,7 +5,7 @@ use super::pace::{Pace, Step};
 use super::parting::LOOK;
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::events::Event;
+use crate::events::{Event, about_to_sleep};
 use crate::job::telemetry::{Wait, now};
 use crate::request::Ref;
 use crate::sync::{ElidedGuard, Ordering, fence, spin_loop};
@@ -192,8 +192,10 @@ impl Engine {
         let slept = self.bell.sleep(self.fences, self.config.nap(), || {
             let reason = incoming.anything() || self.backlog_has_room() || done() || self.failed().is_some();
             if !reason {
-                asleep_from = now();
                 self.note_bell(Event::BellSleep, wait.as_ref());
+                // Whoever rings meanwhile finds us asleep, and so keeps us from it.
+                about_to_sleep();
+                asleep_from = now();
             }
             reason
         });
@@ -219,8 +221,11 @@ impl Engine {
         }
         let target = target();
         self.crowd.wait(self.config.nap(), target.is_none(), || {
-            let over = target.map_or_else(done, |request| request.state().await_end());
-            over || self.driver_gone()
+            let over = target.map_or_else(done, |request| request.state().await_end()) || self.driver_gone();
+            if !over {
+                about_to_sleep();
+            }
+            over
         });
         pace.restart();
     }

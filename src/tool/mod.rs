@@ -18,6 +18,7 @@ pub mod event;
 pub mod event {
     pub mod buffer;
     pub mod choice;
+    pub mod segments;
 }
 pub mod pvar;
 

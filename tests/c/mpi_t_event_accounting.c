@@ -1,5 +1,5 @@
-/* Event accounting: for every type, at every size of the buffer, over a random workload: events seen + drops told = events raised,
- * exactly. What was raised a handle without a buffer counts, which hears everything at once and drops nothing.
+/* Event accounting: for every type, at every size of the buffer, and where the size changes all the time, over a random workload:
+ * events seen + drops told = events raised, exactly. What was raised a handle without a buffer counts, which hears everything at once and drops nothing.
  * Large messages go in chunks here: where the kernel copies them in one go, as on machines on which that measured faster, nothing is
  * ever continued.
  * RANKS: 2 3
@@ -7,8 +7,8 @@
  */
 #include "mpi_t_event.h"
 
-enum { SIZES = 6, MOST = 160, KINDS = 8, STEPS = 50 };
-static const int sizes[SIZES] = {0, 1, 2, 3, 17, 400};
+enum { SIZES = 7, RESIZED = SIZES - 1, MOST = 160, KINDS = 8, STEPS = 50 };
+static const int sizes[SIZES] = {0, 1, 2, 3, 17, 400, 1};
 
 struct account {
     long long seen, dropped, freed;
@@ -126,6 +126,15 @@ static void listen_to_types_that_are(int bind)
                                                  &accounts[s][t], on_event));
 }
 
+/* Gives the handles of the last column another size. */
+static void resize(void)
+{
+    MPI_Info info = buffer_of(random_below(2) ? random_below(4) : random_below(40));
+    for (int t = 0; t < types(); t++)
+        if (accounts[RESIZED][t].handle) OK(MPI_T_event_handle_set_info(accounts[RESIZED][t].handle, info));
+    OK(MPI_Info_free(&info));
+}
+
 /* Whether a rank sleeps, is woken or finds a ring full depends on the others' pace; all the rest happens. */
 static int is_a_matter_of_time(const char *name)
 {
@@ -182,6 +191,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < STEPS; i++) {
         int kind = random_below(KINDS);
         step(kind, comms[random_below(2)]);
+        resize();
     }
     OK(MPI_Comm_free(&comms[1]));
     OK(MPI_Finalize());

@@ -43,8 +43,8 @@ fn buffer_hint(entries: usize) -> Outcome<MPI_Info> {
 }
 
 /// The entries that the hints ask for. A value that is no number is a hint that is ignored.
-fn wanted(info: &Info) -> usize {
-    info.text(BUFFER).and_then(|text| text.trim().parse().ok()).unwrap_or_else(delivery::default_entries)
+fn asked(info: &Info) -> Option<usize> {
+    info.text(BUFFER).and_then(|text| text.trim().parse().ok())
 }
 
 fn refused(why: Refused) -> c_int {
@@ -69,7 +69,8 @@ unsafe fn allocate(kind: &'static Type, object: *const c_void, info: &Info) -> O
             Some(comms::get(handle).map_err(|_| MPI_T_ERR_INVALID_HANDLE)?)
         }
     };
-    let made = Registration::new(kind, wanted(info)).map_err(refused)?;
+    let made =
+        Registration::new(kind, asked(info).unwrap_or_else(delivery::default_entries)).map_err(refused)?;
     let number = delivery::admit(&made).ok_or(MPI_T_ERR_OUT_OF_HANDLES)?;
     made.bind(number, comm.as_ref().map(|comm| &comm.events)).map_err(|why| {
         made.close(None, core::ptr::null_mut());
@@ -156,10 +157,15 @@ tool! {
         unsafe { put(event_registration, number) }
     }
 
-    /// MPI 5.0 §15.3.8. A buffer keeps the size that it was made with: what is asked for here is ignored.
+    /// MPI 5.0 §15.3.8. Hints that are not given stay as they are. What waits in a buffer stays, whatever size comes next.
     fn MPI_T_event_handle_set_info(event_registration: usize, info: MPI_Info) {
-        registration(event_registration)?;
-        given(info).map(drop)
+        let of = registration(event_registration)?;
+        let Some(entries) = asked(&given(info)?) else { return Ok(()) };
+        if entries == 0 && !inside_callback() {
+            // From here on events are told at once: none that waits should come after them.
+            delivery::deliver();
+        }
+        of.resize(entries).map_err(refused)
     }
 
     /// MPI 5.0 §15.3.8.

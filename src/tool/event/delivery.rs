@@ -2,6 +2,8 @@
 //!
 //! A safe place is the beginning of an MPI function, and the end of MPI_Init, MPI_Finalize and of their like for sessions: no lock of the engine is held there,
 //! so a tool's function may call MPI itself. One thread delivers at a time; another that passes a safe place meanwhile goes on.
+//! A thread that is about to sleep inside MPI delivers too, lest events lie there as long as it does: to the functions that
+//! could be called where the events happened, for locks of the engine may be held. What they leave waits for a safe place.
 //!
 //! # A pass
 //! 1. For each buffer, how far it is filled: the pass goes so far and no further.
@@ -14,7 +16,7 @@ use super::safety::Safety;
 use crate::capi::environment;
 use crate::capi::handles::HandleTable;
 use crate::config::Id;
-use crate::events::{inside_callback, keep_awake};
+use crate::events::{before_sleep, inside_callback, keep_awake};
 use crate::limits::TOOL_HANDLES;
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering};
 use core::cell::Cell;
@@ -100,8 +102,9 @@ pub fn admit(registration: &Arc<Registration>) -> Option<usize> {
         return None;
     }
     let number = HANDLES.insert(registration.clone())?;
+    before_sleep(deliver_in_wait);
     all().put(registration);
-    if registration.entries() > 0 {
+    if registration.may_keep() {
         // MPI functions look here when they begin, for as long as something may wait.
         keep_awake(true);
     }
@@ -118,7 +121,7 @@ pub fn find(handle: usize) -> Option<Arc<Registration>> {
 pub(super) fn forget(handle: usize) {
     let Some(registration) = HANDLES.remove(handle) else { return };
     all().take(&registration);
-    if registration.entries() > 0 {
+    if registration.may_keep() {
         keep_awake(false);
     }
 }
@@ -201,10 +204,40 @@ pub fn deliver() {
     }
 }
 
+/// The pass of a thread that is about to sleep inside MPI, in an upcall: no function is told that could not be called at once.
+#[cold]
+fn deliver_in_wait() {
+    // Relaxed: as in `deliver`.
+    if !WAITS.load(Ordering::Relaxed) || DELIVERING.get() {
+        return;
+    }
+    // The one who has the turn tells it, or leaves it to the next sleep.
+    let Ok(turn) = TURN.try_lock() else { return };
+    DELIVERING.set(true);
+    // Acquire: as in `deliver`.
+    if WAITS.swap(false, Ordering::Acquire) {
+        let level = at_once();
+        begin_pass();
+        each(Registration::has_drops, |registration| registration.tell_drops(level));
+        let is_told = |registration: &Registration| registration.can_tell(level) && registration.has_part();
+        each(is_told, |registration| registration.deliver(level, false));
+        let is_left = |registration: &Registration| registration.has_part() || registration.has_drops();
+        if all().places.iter().flatten().any(|registration| is_left(registration)) {
+            something_waits();
+        }
+    }
+    DELIVERING.set(false);
+    drop(turn);
+}
+
 fn pass(level: Safety) {
-    all().places.iter().flatten().for_each(|registration| registration.begin_pass());
+    begin_pass();
     each(Registration::has_drops, |registration| registration.tell_drops(level));
-    each(Registration::has_part, |registration| registration.deliver(level));
+    each(Registration::has_part, |registration| registration.deliver(level, true));
+}
+
+fn begin_pass() {
+    all().places.iter().flatten().for_each(|registration| registration.begin_pass());
 }
 
 /// Calls `with` for each registration that `wanted` wants, those that come meanwhile perhaps among them, without a lock held

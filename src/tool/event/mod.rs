@@ -9,6 +9,7 @@
 //! | [`choice`] | which function for which level, changed beneath the events |
 //! | [`instance`] | one event on its way to one function |
 //! | [`buffer`] | where events wait, if the handle wants it |
+//! | [`segments`] | the buffers of one handle, whose size may change |
 //! | [`delivery`] | all handles, and the passes in which they are told what waits |
 //!
 //! The functions of MPI_T are in `capi::mpi_t::event`. `docs/tool-events.md` says what a tool sees.
@@ -19,5 +20,6 @@ pub mod delivery;
 pub mod instance;
 pub mod registration;
 pub mod safety;
+pub mod segments;
 pub mod source;
 pub mod types;

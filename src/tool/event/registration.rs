@@ -1,8 +1,8 @@
 //! A registration handle: what it listens to, whom it tells, and how it ends (MPI 5.0 §15.3.8, handle allocation).
 //!
 //! # Rules
-//! - An event reaches a registration through what the registry owns of it alone: an [`AtOnce`] or a [`Heard`], of which it holds one
-//!   at a time, and keeps those that were replaced while somebody may be inside. All of them share a [`Listener`], which is
+//! - An event reaches a registration through what the registry owns of it alone: an [`AtOnce`], a [`Kept`] or a [`Heard`], of which
+//!   it holds one at a time, and keeps those that were replaced while somebody may be inside. All of them share a [`Listener`], which is
 //!   dropped when none of them runs or will run. So whatever is left to tell is there when [`Registration::settle`] is called from that drop.
 //! - No lock of this module is held over a function of a tool, nor over a release of the registry, which may wait for one.
 
@@ -10,10 +10,11 @@ use super::choice::{Call, Choice};
 use super::delivery;
 use super::instance::{self, Here, Instance, Moment};
 use super::safety::{LEVELS, Safety};
+use super::segments::{Segment, Segments};
+use super::source;
 use super::types::Type;
-use super::{buffer, source};
 use crate::capi::process;
-use crate::events::{CommEvents, EventError, Events, Fact, Handle, Listen, Pin, TapHandle};
+use crate::events::{CommEvents, EventError, Events, Fact, Handle, Listen, Pin, TapHandle, keep_awake};
 use crate::limits::EVENT_BUFFER;
 use crate::sync::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Mutex, Ordering};
 use core::ffi::{c_int, c_void};
@@ -42,7 +43,8 @@ pub struct Registration {
     on_drop: AtomicPtr<c_void>,
     /// Events that found no function for the level, and are not told yet; those that found no room the buffer counts.
     unheard: AtomicU64,
-    waiting: Option<Waiting>,
+    /// Where events wait that have a buffer.
+    waiting: Segments<Moment>,
     /// The listener is gone: nothing will be heard any more.
     silent: AtomicBool,
     /// Freed, and on its way out; set under the lock of `control`.
@@ -50,25 +52,12 @@ pub struct Registration {
     control: Mutex<Control>,
 }
 
-/// Where events wait, and from where they are told.
-#[derive(Debug)]
-struct Waiting {
-    entries: usize,
-    into: buffer::Producer<Moment>,
-    /// Locked by who delivers, alone.
-    from: Mutex<Pass>,
-}
-
-#[derive(Debug)]
-struct Pass {
-    consumer: buffer::Consumer<Moment>,
-    /// How far the present pass goes.
-    until: u64,
-}
-
 #[derive(Debug)]
 struct Control {
     calls: [Option<Call>; LEVELS],
+    /// Entries of the buffer in force, and that buffer; 0 and none: what is heard is told at once.
+    entries: usize,
+    into: Option<Arc<Segment<Moment>>>,
     hold: Hold,
     /// While `hold` keeps it, there.
     listener: Weak<Listener>,
@@ -138,12 +127,36 @@ impl Listen for Picky {
     }
 }
 
-/// What has a buffer, or no function that may be called at once.
+/// What has a buffer.
+struct Kept {
+    into: Arc<Segment<Moment>>,
+    of: Arc<Listener>,
+}
+
+impl Listen for Kept {
+    /// Lets an event wait. Apart from what is told at once, which needs less of the stack.
+    #[inline(never)]
+    fn tell(&self, fact: &Fact<'_>, _: &Pin) {
+        let kind = self.of.0.kind;
+        if kind.is_picky() && !kind.hears(fact) {
+            return;
+        }
+        if !self.into.push(Moment::of(fact)) {
+            delivery::note_drop();
+        }
+        delivery::something_waits();
+    }
+}
+
+/// What has no buffer, and no function that may be called at once.
 struct Heard(Arc<Listener>);
 
 impl Listen for Heard {
     fn tell(&self, fact: &Fact<'_>, _: &Pin) {
-        self.0.0.hear(fact);
+        let of = &*self.0.0;
+        if !of.kind.is_picky() || of.kind.hears(fact) {
+            of.miss();
+        }
     }
 }
 
@@ -151,6 +164,7 @@ impl Listen for Heard {
 enum Way {
     AtOnce(AtOnce),
     Picky(Picky),
+    Kept(Kept),
     Heard(Heard),
 }
 
@@ -160,6 +174,7 @@ macro_rules! on {
         match $way {
             Way::AtOnce($listener) => $with,
             Way::Picky($listener) => $with,
+            Way::Kept($listener) => $with,
             Way::Heard($listener) => $with,
         }
     };
@@ -193,13 +208,9 @@ impl Registration {
     /// # Errors
     /// `Memory` if there is none for the buffer.
     pub fn new(kind: &'static Type, entries: usize) -> Result<Arc<Registration>, Refused> {
-        let waiting = match entries.min(EVENT_BUFFER) {
-            0 => None,
-            entries => {
-                let (into, consumer) = buffer::buffer(entries).ok_or(Refused::Memory)?;
-                Some(Waiting { entries, into, from: Mutex::new(Pass { consumer, until: 0 }) })
-            }
-        };
+        let waiting = Segments::new();
+        let entries = entries.min(EVENT_BUFFER);
+        let into = if entries > 0 { Some(waiting.add(entries).ok_or(Refused::Memory)?) } else { None };
         Ok(Arc::new(Registration {
             kind,
             number: AtomicUsize::new(0),
@@ -212,6 +223,8 @@ impl Registration {
             closing: AtomicBool::new(false),
             control: Mutex::new(Control {
                 calls: [None; LEVELS],
+                entries,
+                into,
                 hold: Hold::NotYet,
                 listener: Weak::new(),
                 free: None,
@@ -242,7 +255,34 @@ impl Registration {
     /// Entries of its buffer; 0: it has none.
     #[must_use]
     pub fn entries(&self) -> usize {
-        self.waiting.as_ref().map_or(0, |waiting| waiting.entries)
+        self.control().entries
+    }
+
+    /// Gives it a buffer of another size, or none (0). What waits stays, and takes no room in the new one.
+    ///
+    /// # Errors
+    /// `Memory` if there is none for the buffer: then the old one is in force.
+    pub fn resize(&self, entries: usize) -> Result<(), Refused> {
+        let mut control = self.control();
+        let entries = entries.min(EVENT_BUFFER);
+        if self.is_closing() || entries == control.entries {
+            return Ok(());
+        }
+        let first = self.waiting.is_empty();
+        control.into =
+            if entries > 0 { Some(self.waiting.add(entries).ok_or(Refused::Memory)?) } else { None };
+        control.entries = entries;
+        if first {
+            // Until it is forgotten.
+            keep_awake(true);
+        }
+        self.choose(&control);
+        Ok(())
+    }
+
+    /// Whether something may wait, or might have: it has a buffer, or had one.
+    pub(super) fn may_keep(&self) -> bool {
+        !self.waiting.is_empty()
     }
 
     /// Whether it has been freed, and only waits for the end.
@@ -307,9 +347,12 @@ impl Registration {
 
     /// What the registry is to call.
     fn way(&self, control: &Control, listener: &Arc<Listener>) -> Way {
+        if let Some(into) = &control.into {
+            return Way::Kept(Kept { into: into.clone(), of: listener.clone() });
+        }
         let level = delivery::at_once();
         let function = control.least(level.index()).and_then(|call| Some((call.function()?, call.data)));
-        let (None, Some((function, data))) = (&self.waiting, function) else {
+        let Some((function, data)) = function else {
             return Way::Heard(Heard(listener.clone()));
         };
         let (number, level, kind) = (self.number(), level.to_c(), self.kind);
@@ -337,17 +380,6 @@ impl Registration {
         Ok(())
     }
 
-    /// Something that it listens to has happened, which no function is called for at once.
-    fn hear(&self, fact: &Fact<'_>) {
-        if self.kind.is_picky() && !self.kind.hears(fact) {
-            return;
-        }
-        match &self.waiting {
-            None => self.miss(),
-            Some(waiting) => waiting.keep(fact),
-        }
-    }
-
     /// Counts an event that finds no function for the level.
     #[cold]
     fn miss(&self) {
@@ -371,9 +403,8 @@ impl Registration {
     }
 
     fn take_drops(&self) -> u64 {
-        let full = self.waiting.as_ref().map_or(0, |waiting| waiting.into.dropped());
         // Relaxed: each drop is in one answer.
-        full + self.unheard.swap(0, Ordering::Relaxed)
+        self.waiting.dropped() + self.unheard.swap(0, Ordering::Relaxed)
     }
 
     /// Tells the handler, if there is one and a function for the level, how many were dropped since it was last told.
@@ -397,37 +428,32 @@ impl Registration {
 
     /// Begins a pass: what waits now is told in it, and what was dropped before that is told first.
     pub(super) fn begin_pass(&self) {
-        if let Some(waiting) = &self.waiting {
-            let mut pass = waiting.from();
-            pass.until = pass.consumer.claimed();
-        }
+        self.waiting.begin_pass();
     }
 
-    /// Tells what waited when the pass began, and ends what is over.
-    pub(super) fn deliver(self: &Arc<Self>, level: Safety) {
-        let Some(waiting) = &self.waiting else { return };
-        // Held over the tool's functions by the one who delivers, whom nothing here waits for.
-        let mut pass = waiting.from();
-        let until = pass.until;
-        while let Some(moment) = pass.consumer.take(until) {
+    /// Tells what waited when the pass began, and ends what is over, where that may be.
+    pub(super) fn deliver(self: &Arc<Self>, level: Safety, may_end: bool) {
+        let empty = self.waiting.take(|moment| {
             let call = self.later.get(level.index());
             let Some(function) = call.function() else {
-                self.miss();
-                continue;
+                return self.miss();
             };
             let fact = moment.fact();
             Here::of_this_thread().during(&Instance::late(self.kind, &fact, &moment), |instance| {
                 // SAFETY: as in `AtOnce::tell`.
                 unsafe { function(instance, self.number(), level.to_c(), call.data) };
             });
-        }
+        });
         // Relaxed: set before the wish for this pass, which the turn orders.
-        let over = self.silent.load(Ordering::Relaxed) && pass.consumer.is_empty();
-        drop(pass);
-        if over {
+        if empty && may_end && self.may_keep() && self.silent.load(Ordering::Relaxed) {
             self.tell_drops(level);
             self.finish(level);
         }
+    }
+
+    /// Whether there is a function for what waits, where this level is required.
+    pub(super) fn can_tell(&self, level: Safety) -> bool {
+        !self.later.get(level.index()).function.is_null()
     }
 
     /// Ends it: no event is heard any more; what waits is told; then `free` is called and the handle is gone. False if
@@ -454,7 +480,7 @@ impl Registration {
     fn settle(&self) {
         // Relaxed: read in a pass, which comes after what `something_ends` says, or by this thread.
         self.silent.store(true, Ordering::Relaxed);
-        if self.waiting.is_some() {
+        if self.may_keep() {
             delivery::something_ends();
         } else {
             let level = delivery::here();
@@ -494,18 +520,14 @@ impl Registration {
     /// Whether a pass has drops to tell.
     pub(super) fn has_drops(&self) -> bool {
         // Relaxed: hints; whatever a pass must tell was counted before the pass's first step (edge 5).
-        self.unheard.load(Ordering::Relaxed) > 0
-            || self.waiting.as_ref().is_some_and(|waiting| waiting.into.has_dropped())
+        !self.on_drop.load(Ordering::Relaxed).is_null()
+            && (self.unheard.load(Ordering::Relaxed) > 0 || self.waiting.has_dropped())
     }
 
     /// Whether a pass has something to tell, or to end.
     pub(super) fn has_part(&self) -> bool {
         // Relaxed: as in `deliver`.
-        let silent = || self.silent.load(Ordering::Relaxed);
-        self.waiting.as_ref().is_some_and(|waiting| {
-            let pass = waiting.from();
-            pass.consumer.is_before(pass.until) || silent()
-        })
+        self.waiting.has_part() || self.may_keep() && self.silent.load(Ordering::Relaxed)
     }
 
     fn control(&self) -> MutexGuard<'_, Control> {
@@ -526,20 +548,5 @@ impl Call {
         // SAFETY: not null, so it came from an `EventFunction`.
         let function = || unsafe { core::mem::transmute::<*mut c_void, EventFunction>(self.function) };
         (!self.function.is_null()).then(function)
-    }
-}
-
-impl Waiting {
-    /// Lets an event wait. Apart from what is told at once, which needs less of the stack.
-    #[inline(never)]
-    fn keep(&self, fact: &Fact<'_>) {
-        if !self.into.push(Moment::of(fact)) {
-            delivery::note_drop();
-        }
-        delivery::something_waits();
-    }
-
-    fn from(&self) -> MutexGuard<'_, Pass> {
-        self.from.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

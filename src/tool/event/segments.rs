@@ -1,0 +1,242 @@
+//! The buffers of one handle: one that events go to at present, and those before it, until they are told and nobody is inside.
+//!
+//! A buffer keeps its size. Who wants another size adds a buffer, and lets the events go there from then on; what waits in the
+//! older ones stays where it is, and is told first. So nothing is moved, nothing is lost, and each drop is counted once, by the
+//! buffer that had no room or, when that is gone, in one sum.
+//!
+//! # Rules
+//! - **Segment rule 1.** Passes come one after the other, and a buffer is only taken away in [`Segments::begin_pass`]. So the
+//!   places of the buffers stand still in a pass, but that one may be added.
+//! - **Segment rule 2.** The newest buffer is never taken away: a handle that has had one always has one.
+//! - **Segment rule 3.** The lock of the list is held over nothing of a tool's.
+
+use super::buffer::{Consumer, Producer, buffer};
+use crate::sync::{Arc, AtomicU64, Mutex, MutexGuard, Ordering};
+use std::sync::PoisonError;
+
+/// A buffer with both of its ends.
+#[derive(Debug)]
+pub struct Segment<T> {
+    into: Producer<T>,
+    /// Locked in passes, and over what they tell.
+    from: Mutex<Pass<T>>,
+}
+
+#[derive(Debug)]
+struct Pass<T> {
+    consumer: Consumer<T>,
+    /// How far the present pass goes.
+    until: u64,
+}
+
+impl<T: Copy> Segment<T> {
+    /// Puts `entry` in; false, and counted, if there is no room.
+    #[inline]
+    pub fn push(&self, entry: T) -> bool {
+        self.into.push(entry)
+    }
+
+    fn from(&self) -> MutexGuard<'_, Pass<T>> {
+        self.from.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// All buffers of a handle, the oldest first.
+#[derive(Debug)]
+pub struct Segments<T> {
+    all: Mutex<Vec<Arc<Segment<T>>>>,
+    /// Drops of buffers that are gone, not told yet.
+    dropped: AtomicU64,
+}
+
+impl<T: Copy> Segments<T> {
+    /// None yet.
+    #[must_use]
+    pub fn new() -> Segments<T> {
+        Segments { all: Mutex::new(Vec::new()), dropped: AtomicU64::new(0) }
+    }
+
+    /// Adds a buffer of `entries` behind the others; `None` if there is no memory for it.
+    #[must_use]
+    pub fn add(&self, entries: usize) -> Option<Arc<Segment<T>>> {
+        let (into, consumer) = buffer(entries)?;
+        let made = Arc::new(Segment { into, from: Mutex::new(Pass { consumer, until: 0 }) });
+        self.all().push(made.clone());
+        Some(made)
+    }
+
+    /// Whether there has never been a buffer.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.all().is_empty()
+    }
+
+    /// Whether there is something for [`dropped`](Self::dropped) to tell.
+    #[must_use]
+    pub fn has_dropped(&self) -> bool {
+        // Relaxed: as in `dropped`.
+        self.dropped.load(Ordering::Relaxed) > 0
+            || self.all().iter().any(|segment| segment.into.has_dropped())
+    }
+
+    /// How many entries were dropped since this was last asked.
+    pub fn dropped(&self) -> u64 {
+        let all = self.all();
+        let present: u64 = all.iter().map(|segment| segment.into.dropped()).sum();
+        // Relaxed: each drop is in one answer; it is added under the lock that is held here.
+        present + self.dropped.swap(0, Ordering::Relaxed)
+    }
+
+    /// Begins a pass: it goes as far as the buffers are filled now.
+    pub fn begin_pass(&self) {
+        let mut all = self.all();
+        while all.len() > 1 && self.retire(&mut all[0]) {
+            all.remove(0);
+        }
+        // The newest first: who is seen to have put an entry there has put what it had for the older ones in before.
+        for segment in all.iter().rev() {
+            let mut pass = segment.from();
+            pass.until = pass.consumer.claimed();
+        }
+    }
+
+    /// Whether `segment` is told, and nobody can put anything in any more.
+    fn retire(&self, segment: &mut Arc<Segment<T>>) -> bool {
+        // The only reference, and ordered behind the end of the others: nobody is inside, or will be.
+        let Some(segment) = Arc::get_mut(segment) else { return false };
+        let empty = segment.from().consumer.is_empty();
+        if empty {
+            // Relaxed: as in `dropped`.
+            self.dropped.fetch_add(segment.into.dropped(), Ordering::Relaxed);
+        }
+        empty
+    }
+
+    /// Whether something is left for the present pass.
+    #[must_use]
+    pub fn has_part(&self) -> bool {
+        self.all().iter().any(|segment| {
+            let pass = segment.from();
+            pass.consumer.is_before(pass.until)
+        })
+    }
+
+    /// Gives `tell` what waited when the pass began, in the order in which each thread put it in. Returns whether nothing at
+    /// all is left.
+    pub fn take(&self, mut tell: impl FnMut(T)) -> bool {
+        let mut empty = true;
+        let mut at = 0;
+        loop {
+            let next = self.all().get(at).cloned();
+            let Some(segment) = next else { return empty };
+            // Held over the tool's functions by the one who delivers, whom nothing here waits for.
+            let mut pass = segment.from();
+            let until = pass.until;
+            while let Some(entry) = pass.consumer.take(until) {
+                tell(entry);
+            }
+            // An entry that is claimed and not yet written: what its thread puts in later must not come before it.
+            if pass.consumer.is_before(until) {
+                return false;
+            }
+            empty &= pass.consumer.is_empty();
+            at += 1;
+        }
+    }
+
+    fn all(&self) -> MutexGuard<'_, Vec<Arc<Segment<T>>>> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T: Copy> Default for Segments<T> {
+    fn default() -> Self {
+        Segments::new()
+    }
+}
+
+#[cfg(all(test, not(perusal_loom)))]
+mod tests {
+    use super::*;
+
+    fn pass(segments: &Segments<u64>) -> Vec<u64> {
+        let mut told = Vec::new();
+        segments.begin_pass();
+        segments.take(|entry| told.push(entry));
+        told
+    }
+
+    #[test]
+    fn what_waits_in_an_older_buffer_is_told_first_and_takes_no_room_in_the_next() {
+        let segments = Segments::new();
+        assert!(segments.is_empty());
+        let old = segments.add(3).unwrap();
+        assert!((0..3).all(|n| old.push(n)) && !old.push(99));
+        let new = segments.add(1).unwrap();
+        assert!(new.push(3) && !new.push(98));
+        assert_eq!(pass(&segments), [0, 1, 2, 3]);
+        assert_eq!((segments.dropped(), segments.has_dropped()), (2, false));
+    }
+
+    #[test]
+    fn a_buffer_goes_when_it_is_told_and_nobody_can_be_inside_and_its_drops_stay() {
+        let segments = Segments::new();
+        let old = segments.add(1).unwrap();
+        assert!(old.push(1));
+        let new = segments.add(2).unwrap();
+        let count = |segments: &Segments<u64>| segments.all().len();
+        assert_eq!((pass(&segments), count(&segments)), (vec![1], 2));
+        segments.begin_pass();
+        assert_eq!(count(&segments), 2, "somebody may be inside");
+        assert!(old.push(2) && !old.push(3), "and is");
+        assert_eq!(pass(&segments), [2]);
+        drop(old);
+        segments.begin_pass();
+        assert_eq!((count(&segments), segments.dropped()), (1, 1));
+        drop(new);
+        segments.begin_pass();
+        assert_eq!(count(&segments), 1, "the newest stays");
+    }
+
+    #[test]
+    fn whatever_sizes_come_while_threads_put_in_nothing_is_lost_and_each_stays_in_order() {
+        const EACH: u64 = 30_000;
+        let segments = Segments::new();
+        let current = Mutex::new(segments.add(1).unwrap());
+        let (mut seen, mut dropped, mut last) = (0_u64, 0, [None; 3]);
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..3_u64)
+                .map(|thread| {
+                    let current = &current;
+                    scope.spawn(move || {
+                        for n in 0..EACH {
+                            // As dispatch does: what it has found may be replaced before it puts the entry in.
+                            let into = current.lock().unwrap().clone();
+                            into.push(thread << 32 | n);
+                        }
+                    })
+                })
+                .collect();
+            let mut sizes = [1, 2, 64, 1, 7].into_iter().cycle();
+            let mut done = false;
+            loop {
+                segments.begin_pass();
+                dropped += segments.dropped();
+                segments.take(|entry| {
+                    let (thread, n) = ((entry >> 32) as usize, entry & u64::from(u32::MAX));
+                    assert!(last[thread] < Some(n), "a thread's entries stay in order");
+                    last[thread] = Some(n);
+                    seen += 1;
+                });
+                if done {
+                    break;
+                }
+                done = threads.iter().all(std::thread::ScopedJoinHandle::is_finished);
+                *current.lock().unwrap() = segments.add(sizes.next().unwrap()).unwrap();
+            }
+        });
+        seen += pass(&segments).len() as u64;
+        dropped += segments.dropped();
+        assert_eq!(seen + dropped, 3 * EACH);
+    }
+}
