@@ -21,7 +21,7 @@ pub const CONTEXTS: u32 = 65_536;
 /// Bytes of the context-id table: one `u32` reference count an entry.
 pub const CONTEXT_TABLE: u64 = CONTEXTS as u64 * 4;
 /// Bytes of a rank's telemetry page.
-pub const TELEMETRY: u64 = PAGE as u64;
+pub const TELEMETRY: u64 = 2 * PAGE as u64;
 /// Bytes of a rank's roster entry.
 pub const ROSTER_ENTRY: u64 = 2 * APART as u64;
 /// Bytes of a rank's doorbell area before its bitmap of peers.

@@ -2,14 +2,14 @@
 //!
 //! One writer, the rank itself, with plain relaxed stores, so that it costs next to nothing and is always on; any number
 //! of readers, inside and outside of the job. Readers take a page as a sequence of samples: single words are never torn,
-//! words beside each other may be of different moments. With MPI_THREAD_MULTIPLE two threads of the rank may count at
-//! once in one lane and lose a step; the counters say what goes on, they are no ledger.
+//! words beside each other may be of different moments. With MPI_THREAD_MULTIPLE each thread counts in its lane
+//! ([`crate::sync::lane`]), and who reads adds up; nothing is lost.
 //!
 //! Offsets in the page, in bytes, each word 8 bytes, little-endian: see [`Telemetry`].
 
 use core::fmt;
 
-use crate::sync::{AtomicU64, LANES, Ordering, lane};
+use crate::sync::{AtomicBool, AtomicU64, OWN, Ordering, lane};
 
 /// Ways a message can take, as an index into the counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +61,13 @@ impl Count {
         self.set(self.get().wrapping_add(n));
     }
 
+    /// Adds `n` beside others who do so.
+    #[inline]
+    fn add_beside_others(&self, n: u64) {
+        // Relaxed: a sample; one instruction, so that no step is lost.
+        self.0.fetch_add(n, Ordering::Relaxed);
+    }
+
     /// Adds or takes away.
     #[inline]
     pub fn step(&self, by: i64) {
@@ -72,7 +79,7 @@ impl Count {
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Length {
-    /// Entries now.
+    /// Entries now, but for what lanes have counted ([`Telemetry::posted_now`]).
     pub now: Count,
     /// Most entries ever.
     pub high: Count,
@@ -94,10 +101,7 @@ impl Length {
     #[inline(always)]
     pub fn change(&self, by: i64, shared: bool) {
         if shared {
-            // Relaxed: a sample. Counted by one instruction, so that no step is lost; an extreme that lasts for an instant may be.
-            let before = self.now.0.fetch_add(by.cast_unsigned(), Ordering::Relaxed);
-            self.extremes(before.wrapping_add_signed(by));
-            return;
+            return self.change_beside_others(by, 0);
         }
         let entries = self.now.get().wrapping_add_signed(by);
         self.now.set(entries);
@@ -108,6 +112,23 @@ impl Length {
             }
         } else if entries < self.least.get() {
             self.least.set(entries);
+        }
+    }
+
+    /// The same beside other threads that do so; `elsewhere`: how many entries lanes count beside.
+    #[inline(never)]
+    fn change_beside_others(&self, by: i64, elsewhere: u64) {
+        // Relaxed, here and in the next: samples. Each by one instruction, so that neither a step nor an extreme is lost.
+        let before = self.now.0.fetch_add(by.cast_unsigned(), Ordering::Relaxed);
+        self.extremes_beside_others(before.wrapping_add_signed(by).wrapping_add(elsewhere));
+    }
+
+    fn extremes_beside_others(&self, entries: u64) {
+        if entries > self.most.get() {
+            self.most.0.fetch_max(entries, Ordering::Relaxed);
+            self.high.0.fetch_max(entries, Ordering::Relaxed);
+        } else if entries < self.least.get() {
+            self.least.0.fetch_min(entries, Ordering::Relaxed);
         }
     }
 
@@ -128,10 +149,9 @@ impl Length {
         }
     }
 
-    /// Begins a new time for the extremes; gives the most and the fewest entries of the one that ends.
-    pub fn cut(&self) -> (u64, u64) {
+    /// Begins a new time for the extremes, with `now` entries; gives the most and the fewest entries of the one that ends.
+    pub fn cut(&self, now: u64) -> (u64, u64) {
         // Relaxed: samples. What the rank's own thread notes at this very moment belongs to either time.
-        let now = self.now.get();
         (self.most.0.swap(now, Ordering::Relaxed), self.least.0.swap(now, Ordering::Relaxed))
     }
 }
@@ -299,7 +319,8 @@ pub fn now() -> u64 {
 /// The page. Offsets: posted 0 to 24, unexpected 32 to 56 (now, high, most, least), messages sent 64.., received 128.., bytes sent 192..,
 /// received 256.. (eight words each, by [`Protocol`]), sleeps 320, wakes 328, ring full 336, yields 344, shared and ordinary
 /// allocations 352 and 360, unexpected bytes 376 to 400, nanoseconds asleep 408, waiting 448 (kind, peer, tag, context, since),
-/// seat 488 (CPU + 1, partner + 1), moves 504, the counts of other lanes 512.., 768.. and so on.
+/// seat 488 (CPU + 1, partner + 1), moves 504, the counts of other lanes 512.., 768.. and so on, behind them what each lane has added
+/// to the posted and the unexpected (two words of 64 bytes each), and whether somebody watches the extremes.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Telemetry {
@@ -333,12 +354,24 @@ pub struct Telemetry {
     pub seat: Seat,
     /// Times it moved away from the CPU of the rank that it talks to.
     pub moves: Count,
-    /// What the threads of the other lanes have counted.
-    others: [Counts; LANES - 1],
+    /// What the threads of the other lanes have counted; the last are those of the lanes without an owner.
+    others: [Counts; OWN],
+    /// What the threads of each lane have added to the lengths of the queues.
+    levels: [Levels; OWN + 1],
+    /// Whether the lengths' extremes must be right to the entry although several threads change them.
+    watched: AtomicBool,
+}
+
+/// What the threads of a lane have added to the lengths of the queues, less what they have taken: the sum over all lanes is the length.
+#[derive(Debug, Default)]
+#[repr(C, align(64))]
+struct Levels {
+    posted: Count,
+    unexpected: Count,
 }
 
 /// What has been sent and received, by protocol. Threads that send at once count on lines of their own (but for more than
-/// [`LANES`]); who reads adds up.
+/// [`OWN`]); who reads adds up.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Counts {
@@ -353,30 +386,99 @@ pub struct Counts {
 }
 
 impl Telemetry {
-    #[inline(always)]
-    fn counts(&self, shared: bool) -> &Counts {
-        if shared { self.counts_of_lane() } else { &self.first }
-    }
-
-    #[inline]
-    fn counts_of_lane(&self) -> &Counts {
-        lane().checked_sub(1).map_or(&self.first, |other| &self.others[other])
-    }
-
     /// Counts a message sent. `shared`: several threads may do so at once.
     #[inline(always)]
     pub fn count_sent(&self, protocol: Protocol, bytes: usize, shared: bool) {
-        let counts = self.counts(shared);
-        counts.sent[protocol as usize].add(1);
-        counts.sent_bytes[protocol as usize].add(bytes as u64);
+        if shared {
+            return self.count_in_lane(protocol, 1, bytes as u64, true);
+        }
+        self.first.sent[protocol as usize].add(1);
+        self.first.sent_bytes[protocol as usize].add(bytes as u64);
     }
 
     /// Counts messages received, which had `bytes` bytes in all. `shared`: several threads may do so at once.
     #[inline(always)]
     pub fn count_received(&self, protocol: Protocol, messages: u64, bytes: u64, shared: bool) {
-        let counts = self.counts(shared);
-        counts.received[protocol as usize].add(messages);
-        counts.received_bytes[protocol as usize].add(bytes);
+        if shared {
+            return self.count_in_lane(protocol, messages, bytes, false);
+        }
+        self.first.received[protocol as usize].add(messages);
+        self.first.received_bytes[protocol as usize].add(bytes);
+    }
+
+    #[inline]
+    fn count_in_lane(&self, protocol: Protocol, messages: u64, bytes: u64, sent: bool) {
+        let lane = lane();
+        let counts = match lane {
+            0 => &self.first,
+            other => &self.others[other.min(OWN) - 1],
+        };
+        let (number, total) = if sent {
+            (&counts.sent, &counts.sent_bytes)
+        } else {
+            (&counts.received, &counts.received_bytes)
+        };
+        let (number, total) = (&number[protocol as usize], &total[protocol as usize]);
+        if lane < OWN {
+            // Lane rule 1: there is one writer.
+            number.add(messages);
+            total.add(bytes);
+        } else {
+            number.add_beside_others(messages);
+            total.add_beside_others(bytes);
+        }
+    }
+
+    /// Notes that so many receives more are posted (or fewer). `shared`: other threads may note the same.
+    #[inline(always)]
+    pub fn change_posted(&self, by: i64, shared: bool) {
+        if shared {
+            return self.change_level(&self.posted, |levels| &levels.posted, by);
+        }
+        self.posted.change(by, false);
+    }
+
+    /// Notes that so many messages more are unexpected (or fewer). `shared`: other threads may note the same.
+    #[inline(always)]
+    pub fn change_unexpected(&self, by: i64, shared: bool) {
+        if shared {
+            return self.change_level(&self.unexpected, |levels| &levels.unexpected, by);
+        }
+        self.unexpected.change(by, false);
+    }
+
+    #[inline(always)]
+    fn change_level(&self, length: &Length, level: impl Fn(&Levels) -> &Count, by: i64) {
+        // Relaxed: what happens beside the beginning of a watch belongs before it or behind it.
+        if self.watched.load(Ordering::Relaxed) {
+            return length.change_beside_others(by, self.in_lanes(level));
+        }
+        let lane = lane();
+        let level = level(&self.levels[lane.min(OWN)]);
+        if lane < OWN { level.step(by) } else { level.add_beside_others(by.cast_unsigned()) }
+    }
+
+    fn in_lanes(&self, level: impl Fn(&Levels) -> &Count) -> u64 {
+        self.levels.iter().map(|levels| level(levels).get()).fold(0, u64::wrapping_add)
+    }
+
+    /// Receives that are posted now.
+    #[must_use]
+    pub fn posted_now(&self) -> u64 {
+        self.posted.now.get().wrapping_add(self.in_lanes(|levels| &levels.posted))
+    }
+
+    /// Messages that are unexpected now.
+    #[must_use]
+    pub fn unexpected_now(&self) -> u64 {
+        self.unexpected.now.get().wrapping_add(self.in_lanes(|levels| &levels.unexpected))
+    }
+
+    /// From now on all threads of the rank change the lengths' own words, one after the other, so that no extreme is missed. Until a tool
+    /// asks for that, threads do not meet there, and the extremes are those of what one thread alone has done.
+    pub fn watch_extremes(&self) {
+        // Relaxed: see `change_level`.
+        self.watched.store(true, Ordering::Relaxed);
     }
 
     /// The sum of `part` over all threads.
@@ -397,6 +499,7 @@ const _: () = {
     assert!(core::mem::offset_of!(Telemetry, seat) == 488);
     assert!(core::mem::offset_of!(Telemetry, moves) == 504);
     assert!(core::mem::offset_of!(Telemetry, others) == 512);
+    assert!(core::mem::offset_of!(Telemetry, levels).is_multiple_of(64));
     assert!(core::mem::size_of::<Counts>() == 256);
 };
 
@@ -412,20 +515,52 @@ mod tests {
         assert_eq!((length.now.get(), length.high.get()), (2, 5));
     }
 
+    /// Runs `one` on as many threads as there are lanes with an owner, and twice as many more.
+    fn on_many_threads(one: impl Fn() + Sync) {
+        std::thread::scope(|scope| (0..3 * OWN).for_each(|_| drop(scope.spawn(&one))));
+    }
+
     #[test]
-    fn what_threads_count_at_once_adds_up() {
+    fn what_threads_count_at_once_adds_up_to_the_last_message() {
         let page = Telemetry::default();
-        std::thread::scope(|scope| {
-            for _ in 0..LANES {
-                scope.spawn(|| page.count_sent(Protocol::Eager, 100, true));
-            }
-        });
+        on_many_threads(|| (0..1000).for_each(|_| page.count_sent(Protocol::Eager, 100, true)));
+        on_many_threads(|| page.count_received(Protocol::Eager, 3, 5, true));
         page.count_sent(Protocol::Eager, 1, false);
-        let sent = page.sum(|counts| counts.sent[Protocol::Eager as usize].get());
-        let bytes = page.sum(|counts| counts.sent_bytes[Protocol::Eager as usize].get());
-        // Tests that run beside this one take lanes too, so that two of these threads may share one and lose a step.
-        assert!((2..=LANES as u64 + 1).contains(&sent), "{sent}");
-        assert!((101..=LANES as u64 * 100 + 1).contains(&bytes), "{bytes}");
+        let sum = |part: fn(&Counts) -> &[Count; PROTOCOLS]| {
+            page.sum(|counts| part(counts)[Protocol::Eager as usize].get())
+        };
+        let threads = 3 * OWN as u64;
+        assert_eq!(sum(|counts| &counts.sent), threads * 1000 + 1);
+        assert_eq!(sum(|counts| &counts.sent_bytes), threads * 100_000 + 1);
+        assert_eq!(
+            (sum(|counts| &counts.received), sum(|counts| &counts.received_bytes)),
+            (threads * 3, threads * 5)
+        );
+    }
+
+    #[test]
+    fn a_length_is_right_whoever_takes_what_another_has_put() {
+        let page = Telemetry::default();
+        on_many_threads(|| (0..100).for_each(|_| page.change_posted(1, true)));
+        on_many_threads(|| (0..100).for_each(|_| page.change_unexpected(2, true)));
+        std::thread::scope(|scope| drop(scope.spawn(|| page.change_posted(-1000, true))));
+        let threads = 3 * OWN as u64;
+        assert_eq!((page.posted_now(), page.unexpected_now()), (threads * 100 - 1000, threads * 200));
+    }
+
+    #[test]
+    fn while_somebody_watches_no_extreme_of_several_threads_is_missed() {
+        let page = Telemetry::default();
+        on_many_threads(|| page.change_posted(1, true));
+        let threads = 3 * OWN as u64;
+        page.watch_extremes();
+        assert_eq!(page.posted.cut(page.posted_now()), (0, 0), "nobody watched");
+        on_many_threads(|| page.change_posted(1, true));
+        on_many_threads(|| page.change_posted(-2, true));
+        on_many_threads(|| page.change_posted(1, true));
+        let extremes = (page.posted.most.get(), page.posted.least.get());
+        assert_eq!((page.posted_now(), extremes), (threads, (2 * threads, 0)));
+        assert_eq!(page.posted.high.get(), 2 * threads);
     }
 
     #[test]

@@ -218,7 +218,7 @@ mod tests {
                 };
                 let requests: Vec<_> =
                     places.iter_mut().enumerate().map(|(i, place)| post(i, place)).collect();
-                let posted = || (engine.telemetry().posted.now.get(), comm.p2p().posted.get());
+                let posted = || (engine.telemetry().posted_now(), comm.p2p().posted.get());
                 assert_eq!(posted(), (WINDOW as u64, WINDOW as u64));
                 (0..WINDOW).filter(|i| i % 12 == 11).for_each(|i| engine.free_request(requests[i]));
                 send(engine, comm, &[], 0, 99, Mode::Standard);

@@ -3,10 +3,12 @@
 use super::channel::{Arrived, Channel, Payload};
 use super::observe::request_event;
 use super::outbox::{name, pack, unpack};
+use super::short::status_of;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::events::Event;
 use crate::job::telemetry::Protocol;
+use crate::matching::Envelope;
 use crate::request::{Body, Layout, Ref, Stage};
 use crate::ring::Header;
 use crate::wire::Kind;
@@ -56,6 +58,63 @@ impl Engine {
         self.finish_receive(receive, sent);
     }
 
+    /// The short way of a small message to this rank itself where several threads may be inside, on a channel that nobody observes: it
+    /// meets its receive, or is kept, and its sender is done. `source`: its sender's rank in the communicator; `id`: its sender's request, or 0.
+    ///
+    /// # Safety
+    ///
+    /// `addr` is valid for reads of `bytes` bytes, which are at most the eager limit.
+    #[inline(never)]
+    pub(super) unsafe fn pass_to_self(
+        &self,
+        channel: &Channel,
+        (source, tag): (u32, i32),
+        addr: *const u8,
+        bytes: usize,
+        id: u32,
+    ) {
+        self.telemetry().count_sent(Protocol::Loopback, bytes, true);
+        let envelope = Envelope { source, tag };
+        let mut queues = channel.queues.lock(true);
+        let Some(receive) = queues.posted.take_uncounted(&envelope) else {
+            // SAFETY: the caller's promise; without bytes the address may be anything.
+            let data =
+                unsafe { core::slice::from_raw_parts(if bytes == 0 { [].as_ptr() } else { addr }, bytes) };
+            let payload = Payload::copy(data);
+            let arrived = Arrived { world: self.rank, id, synchronous: false, event_id: 0, payload };
+            self.note_unexpected(channel, 1, arrived.held(), true);
+            queues.unexpected.insert(envelope, arrived);
+            return;
+        };
+        // SAFETY: request rule 2: taken from the queue, so it is ours.
+        let body = unsafe { receive.body() };
+        // Under the queues, where who cancels looks.
+        body.stage = Stage::Done;
+        body.peer = source as i32;
+        body.tag = tag;
+        body.world = self.rank;
+        self.note_posted(channel, -1);
+        drop(queues);
+        body.total = bytes;
+        let taken = bytes.min(body.bytes);
+        match &body.layout {
+            // SAFETY: both buffers are valid until the receive completes; a program may err and let them overlap.
+            Layout::Bytes => unsafe { move_over(addr, body.addr, taken) },
+            Layout::Typed(_) => {
+                // SAFETY: the caller's promise. There are bytes: a layout without any is a run.
+                let data = unsafe { core::slice::from_raw_parts(addr, taken) };
+                // SAFETY: the user's buffer stays valid until the request completes; `taken` fits.
+                unsafe { unpack(body, 0, data) };
+            }
+        }
+        self.count_received(Protocol::Loopback, taken, true);
+        if bytes > body.bytes {
+            return self.finish_receive(receive, bytes);
+        }
+        body.status = status_of(source, tag, bytes);
+        self.complete(receive, true);
+    }
+
     fn local_send_over(&self, send: Ref) {
         // SAFETY: request rule 2, as in `deliver_local`.
         let body = unsafe { send.body() };
@@ -65,6 +124,22 @@ impl Engine {
         request_event(channel, send, Event::ReqXferEnd);
         self.telemetry().count_sent(Protocol::Loopback, body.bytes, self.shared);
         self.finish(send);
+    }
+}
+
+/// Copies bytes that may overlap; the commonest size without a call.
+///
+/// # Safety
+///
+/// `from` is valid for reads of `bytes` bytes, `to` for writes.
+#[inline(always)]
+unsafe fn move_over(from: *const u8, to: *mut u8, bytes: usize) {
+    match bytes {
+        // SAFETY: eight bytes at both ends, as the caller promises.
+        8 => unsafe { to.cast::<[u8; 8]>().write(from.cast::<[u8; 8]>().read()) },
+        0 => {}
+        // SAFETY: the caller's promise.
+        bytes => unsafe { core::ptr::copy(from, to, bytes) },
     }
 }
 

@@ -191,7 +191,7 @@ impl Engine {
     #[inline(always)]
     pub(super) fn note_posted(&self, channel: &Channel, change: i64) {
         channel.posted.step(change);
-        self.telemetry().posted.change(change, self.shared);
+        self.telemetry().change_posted(change, self.shared);
     }
 
     /// Notes that `change` messages became unexpected (or were taken), which hold `bytes` bytes of memory. As above;
@@ -200,7 +200,7 @@ impl Engine {
     pub(super) fn note_unexpected(&self, channel: &Channel, change: i64, bytes: usize, shared: bool) {
         let telemetry = self.telemetry();
         channel.unexpected.step(change);
-        telemetry.unexpected.change(change, shared);
+        telemetry.change_unexpected(change, shared);
         if bytes > 0 {
             telemetry.unexpected_bytes.change(change * bytes as i64, shared);
         }

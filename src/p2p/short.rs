@@ -112,8 +112,9 @@ impl Engine {
         }
         let to = comm.world_rank_of(dest);
         if SHARED && to == self.rank {
-            // There is no ring, and its lock is one that all threads would take in vain.
-            return false;
+            // SAFETY: the caller's promise; small, as just seen.
+            unsafe { self.pass_to_self(channel, (comm.rank(), tag), addr, bytes, 0) };
+            return true;
         }
         let header =
             Header { kind: Kind::Eager as u8, context: channel.context(), tag, source: comm.rank(), id: 0 };
@@ -161,21 +162,22 @@ impl Engine {
         }
         let channel = comm.p2p();
         let to = comm.world_rank_of(dest);
-        if SHARED && to == self.rank {
-            // As in `send_in`.
-            return None;
-        }
         let request = self.requests.take(SHARED)?;
-        let header = Header {
-            kind: Kind::Eager as u8,
-            context: channel.context(),
-            tag,
-            source: comm.rank(),
-            id: request.id(),
-        };
-        if !self.push_at_once::<SHARED>(to, header, run.addr, run.bytes) {
-            self.requests.release(request, SHARED);
-            return None;
+        if SHARED && to == self.rank {
+            // SAFETY: the caller's promise; small, as just seen.
+            unsafe { self.pass_to_self(channel, (comm.rank(), tag), run.addr, run.bytes, request.id()) };
+        } else {
+            let header = Header {
+                kind: Kind::Eager as u8,
+                context: channel.context(),
+                tag,
+                source: comm.rank(),
+                id: request.id(),
+            };
+            if !self.push_at_once::<SHARED>(to, header, run.addr, run.bytes) {
+                self.requests.release(request, SHARED);
+                return None;
+            }
         }
         channel.retain(SHARED);
         // SAFETY: request rule 2: just taken; nobody answers an eager send.

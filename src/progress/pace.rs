@@ -1,10 +1,15 @@
 //! How long to poll, when to yield, when to sleep.
 
 use crate::config::Config;
+use core::time::Duration;
 use std::time::Instant;
 
 /// Polls between two looks at the clock, which costs as much as a few polls.
 const POLLS: u32 = 32;
+
+/// How long a thread polls at most where threads that use MPI outnumber the CPUs: what it waits for is likely to come from one that has
+/// none meanwhile. (Four threads to one, two CPUs, millions of messages a second: 1.2 to 1.8 with 50 microseconds, 2.7 to 2.9 with one.)
+const HURRIED: Duration = Duration::from_micros(1);
 
 /// What to do after a poll that found nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,13 +30,25 @@ pub(super) struct Pace {
     yields: u32,
     /// Slept in vain: there is no patience left.
     tired: bool,
+    /// There are more threads than CPUs.
+    hurried: bool,
 }
 
 impl Pace {
+    /// The patience of a thread among more (`hurried`) or fewer than there are CPUs.
+    pub fn new(hurried: bool) -> Self {
+        Self { hurried, ..Self::default() }
+    }
+
+    /// Whether there are more threads than CPUs.
+    pub fn is_hurried(&self) -> bool {
+        self.hurried
+    }
+
     /// Something happened: the wait begins anew.
     #[inline(always)]
     pub fn restart(&mut self) {
-        *self = Self::default();
+        *self = Self::new(self.hurried);
     }
 
     /// A sleep is over. If nothing has come of it the next look is the last before the next sleep, so that who waits for
@@ -65,7 +82,8 @@ impl Pace {
         }
         if self.yields == 0 && (pays || config.yields() == 0) {
             let since = *self.since.get_or_insert_with(Instant::now);
-            if since.elapsed() < config.spin() {
+            let spin = if self.hurried { config.spin().min(HURRIED) } else { config.spin() };
+            if since.elapsed() < spin {
                 return Step::Spin;
             }
         }

@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::events::{Event, about_to_sleep};
 use crate::job::telemetry::{Wait, now};
 use crate::request::Ref;
-use crate::sync::{ElidedGuard, Ordering, fence, spin_loop};
+use crate::sync::{ElidedGuard, fence_behind_exchange, owners, spin_loop};
 
 /// How often a thread that waits for the driver tries to hear from it before it sleeps.
 const LISTENS: u32 = 200;
@@ -65,7 +65,7 @@ impl Engine {
         target: &dyn Fn() -> Option<Ref>,
         done: &mut dyn FnMut() -> bool,
     ) -> Result<()> {
-        let mut pace = Pace::default();
+        let mut pace = Pace::new(self.threads_outnumber_cpus());
         loop {
             match self.incoming.try_lock(self.shared) {
                 Some(incoming) => {
@@ -210,7 +210,7 @@ impl Engine {
     /// Waits for what the driver of progress will complete, or for its role.
     #[cold]
     fn follow(&self, pace: &mut Pace, target: &dyn Fn() -> Option<Ref>, done: &mut dyn FnMut() -> bool) {
-        for listen in 1..=LISTENS {
+        for listen in 1..=if pace.is_hurried() { PATIENCE } else { LISTENS } {
             if done() || listen % PATIENCE == 0 && self.driver_gone() {
                 return;
             }
@@ -230,6 +230,14 @@ impl Engine {
         pace.restart();
     }
 
+    /// Whether the job has more threads than CPUs, if its other ranks have as many threads as this one.
+    fn threads_outnumber_cpus(&self) -> bool {
+        let place = self.config.place();
+        // Where ranks are threads of one process, all of them are counted already.
+        let ranks = if self.job.are_threads() { 1 } else { place.ranks as usize };
+        self.shared && ranks * owners() > place.usable_cpus as usize
+    }
+
     fn driver_gone(&self) -> bool {
         self.incoming.try_lock(self.shared).is_some()
     }
@@ -241,11 +249,11 @@ impl Engine {
         self.bell.wake();
     }
 
-    /// A request has completed, for whose end a thread sleeps if it is `awaited`: who waits for that or for anything, and a
+    /// A request has just completed by an exchange of its state word, for whose end a thread sleeps if it is `awaited`: who waits for that or for anything, and a
     /// driver that sleeps, must look.
     pub(crate) fn tell_of_completion(&self, awaited: bool) {
         // Crowd edge, and bell rule 3, side A: the completion, then a look whether somebody sleeps.
-        fence(Ordering::SeqCst);
+        fence_behind_exchange();
         self.crowd.tell_behind_fence(awaited);
         self.bell.wake_behind_fence();
     }

@@ -2,7 +2,7 @@
 
 use super::body::Body;
 use super::state::State;
-use crate::sync::{AtomicPtr, AtomicU32, Cell, Elided, LANES, Ordering, Padded, lane};
+use crate::sync::{AtomicPtr, AtomicU32, AtomicUsize, Cell, Elided, LANES, OWN, Ordering, Padded, lane};
 use core::ptr::NonNull;
 
 /// Ids begin here, above the ABI's predefined handles, so that an id is its own C handle.
@@ -113,9 +113,35 @@ impl Ref {
 pub struct Slab {
     chunks: [AtomicPtr<Slot>; CHUNKS],
     free: Padded<Elided<Free>>,
-    /// Free slots at hand for the threads of each lane, where several threads may be inside. Their locks come before that
-    /// of `free`, and nobody takes two of them at once.
-    lanes: [Padded<Elided<Vec<Ref>>>; LANES],
+    /// Free slots at hand for the threads of each lane, where several threads may be inside.
+    lanes: [Padded<Hand>; LANES],
+}
+
+/// Free slots at hand for the threads of a lane. That of a lane with an owner is the owner's alone (lane rule 1); the locks of the others
+/// come before that of the common list, and nobody takes two of them at once.
+#[derive(Debug, Default)]
+struct Hand {
+    slots: Elided<Vec<Ref>>,
+    /// How many, for who counts.
+    len: AtomicUsize,
+}
+
+impl Hand {
+    /// Runs `work` on the slots of the calling thread's lane.
+    #[inline(always)]
+    fn with<R>(lanes: &[Padded<Self>; LANES], work: impl FnOnce(&mut Vec<Ref>) -> R) -> R {
+        let lane = lane();
+        lanes[lane].run(lane >= OWN, work)
+    }
+
+    #[inline(always)]
+    fn run<R>(&self, shared: bool, work: impl FnOnce(&mut Vec<Ref>) -> R) -> R {
+        let mut slots = self.slots.lock(shared);
+        let result = work(&mut slots);
+        // Relaxed: a sample; one writer, under the lock or by lane rule 1.
+        self.len.store(slots.len(), Ordering::Relaxed);
+        result
+    }
 }
 
 #[derive(Debug, Default)]
@@ -136,7 +162,7 @@ impl Slab {
         Self {
             chunks: core::array::from_fn(|_| AtomicPtr::new(core::ptr::null_mut())),
             free: Padded(Elided::new(Free::default())),
-            lanes: core::array::from_fn(|_| Padded(Elided::new(Vec::new()))),
+            lanes: core::array::from_fn(|_| Padded::default()),
         }
     }
 
@@ -161,10 +187,7 @@ impl Slab {
     /// A free slot of the thread's lane.
     #[inline(never)]
     fn take_at_hand(&self) -> Option<Ref> {
-        let taken = {
-            let mut hand = self.lanes[lane()].lock(true);
-            hand.pop().or_else(|| self.refill(&mut hand))
-        };
+        let taken = Hand::with(&self.lanes, |hand| hand.pop().or_else(|| self.refill(hand)));
         taken.or_else(|| self.take_from_others())
     }
 
@@ -177,20 +200,21 @@ impl Slab {
         Some(taken)
     }
 
-    /// All slots are alive, or at hand for other threads.
+    /// All slots are alive, or at hand for other threads. What owners of lanes have at hand, a few hundred of millions, stays with them.
     #[cold]
     fn take_from_others(&self) -> Option<Ref> {
-        self.lanes.iter().find_map(|hand| hand.lock(true).pop())
+        self.lanes[OWN..].iter().find_map(|hand| hand.run(true, Vec::pop))
     }
 
     #[inline(never)]
     fn give_back_at_hand(&self, request: Ref) {
-        let mut hand = self.lanes[lane()].lock(true);
-        hand.push(request);
-        if hand.len() > HEAP {
-            // The oldest: the others are in this processor's cache.
-            self.free.lock(true).slots.extend(hand.drain(..HEAP / 2));
-        }
+        Hand::with(&self.lanes, |hand| {
+            hand.push(request);
+            if hand.len() > HEAP {
+                // The oldest: the others are in this processor's cache.
+                self.free.lock(true).slots.extend(hand.drain(..HEAP / 2));
+            }
+        });
     }
 
     #[cold]
@@ -276,7 +300,8 @@ impl Slab {
 
     /// Number of requests alive; while others take and release some, about so many.
     pub fn alive(&self, shared: bool) -> usize {
-        let at_hand: usize = self.lanes.iter().map(|hand| hand.lock(shared).len()).sum();
+        // Relaxed: a sample.
+        let at_hand: usize = self.lanes.iter().map(|hand| hand.len.load(Ordering::Relaxed)).sum();
         let free = self.free.lock(shared);
         (free.fresh as usize).saturating_sub(free.slots.len() + at_hand)
     }

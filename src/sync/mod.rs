@@ -77,8 +77,21 @@ impl<T> core::ops::Deref for Padded<T> {
     }
 }
 
+/// A SeqCst fence right behind a read-modify-write of the caller's that was at least Release: between that and the loads that follow.
+///
+/// On x86 an instruction that reads and writes memory is such a fence by itself (Intel SDM vol. 3A §9.2.3.8, AMD64 vol. 2 §7.4.2), and another
+/// one costs as much again; only the compiler must keep the order.
+#[inline(always)]
+pub fn fence_behind_exchange() {
+    if cfg!(all(target_arch = "x86_64", not(perusal_loom))) {
+        compiler_fence(Ordering::SeqCst);
+    } else {
+        fence(Ordering::SeqCst);
+    }
+}
+
 mod elided;
 mod lane;
 pub mod membarrier;
 pub use elided::{Elided, ElidedGuard};
-pub use lane::{LANES, lane};
+pub use lane::{LANES, OWN, lane, owners};

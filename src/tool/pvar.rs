@@ -60,6 +60,22 @@ impl Queue {
             Self::UnexpectedBytes => &telemetry.unexpected_bytes,
         }
     }
+
+    /// How long it is now.
+    #[must_use]
+    pub fn now(self, engine: &Engine) -> u64 {
+        match self {
+            Self::Posted => engine.telemetry().posted_now(),
+            Self::Unexpected => engine.telemetry().unexpected_now(),
+            Self::UnexpectedBytes => self.of(engine).now.get(),
+        }
+    }
+
+    /// Begins a new time for its extremes; gives the most and the least of the one that ends.
+    pub fn cut(self, engine: &Engine) -> (u64, u64) {
+        engine.telemetry().watch_extremes();
+        self.of(engine).cut(self.now(engine))
+    }
 }
 
 /// What the searches of the queues are asked for.
@@ -242,9 +258,9 @@ table! {
         => "What this rank waits for now; noted when it is about to sleep",
     "rank_state" State UserBasic Job Source::Int(|e| e.job().roster().entry(e.rank()).state() as i32); &STATES
         => "Where this rank stands between its start and its end",
-    "posted_recvq_length" Level UserBasic Queues Source::Now(|e| e.telemetry().posted.now.get())
+    "posted_recvq_length" Level UserBasic Queues Source::Now(|e| e.telemetry().posted_now())
         => "Receives that wait for a message, over all communicators",
-    "unexpected_recvq_length" Level UserBasic Queues Source::Now(|e| e.telemetry().unexpected.now.get())
+    "unexpected_recvq_length" Level UserBasic Queues Source::Now(|e| e.telemetry().unexpected_now())
         => "Messages that have arrived and wait for a receive, over all communicators",
     "unexpected_recvq_buffer_size" Level UserBasic Queues Source::Now(|e| e.telemetry().unexpected_bytes.now.get())
         => "Bytes of memory that unexpected messages hold",

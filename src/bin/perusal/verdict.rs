@@ -126,11 +126,8 @@ fn doing(memory: &Memory, rank: u32, now: u64) -> String {
         _ => {}
     }
     let page = memory.telemetry(rank);
-    let queues = format!(
-        "{} receives posted, {} messages unexpected",
-        page.posted.now.get(),
-        page.unexpected.now.get()
-    );
+    let queues =
+        format!("{} receives posted, {} messages unexpected", page.posted_now(), page.unexpected_now());
     match page.waiting.get() {
         Some(wait) => {
             let seconds = now.saturating_sub(wait.since) as f64 / 1e9;

@@ -92,7 +92,7 @@ fn of_engine<T>(read: impl FnOnce(&'static Engine) -> T, without: T) -> T {
 }
 
 fn length_now(queue: Queue) -> u64 {
-    of_engine(|engine| queue.of(engine).now.get(), 0)
+    of_engine(|engine| queue.now(engine), 0)
 }
 
 /// What a variable that grows has counted so far.
@@ -277,7 +277,7 @@ impl State {
     /// Begins a new time for the extremes of a length: what the old one had, all who watch it take over.
     fn cut(&mut self, queue: Option<Queue>) {
         let Some((queue, engine)) = queue.zip(process::running()) else { return };
-        let extremes = queue.of(engine).cut();
+        let extremes = queue.cut(engine);
         let watching = |handle: &&mut Handle| handle.started && handle.watched() == Some(queue);
         self.handles.values_mut().filter(watching).for_each(|handle| handle.absorb(extremes));
     }
