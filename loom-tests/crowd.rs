@@ -11,7 +11,7 @@
 //! Time:  fifteen seconds on two cores, nearly all for three threads.
 //!
 //! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time):
-//! the fence of `Crowd::wait`, and that of `tell_all`; the comparison of `told` with what it was before the look; counting a telling; `awaited`, and
+//! both fences of `Crowd::wait`, and that of `tell_all`; the comparison of `told` with what it was before the look; counting a telling; `awaited`, and
 //! the look at `watchers`, in `tell_behind_fence`; AWAITED in `State::await_end`;
 //! the fence of `Crowd::pass_on`; passing on by a driver that leaves, and by who only polls; the look for a driver before a sleep. That who is woken
 //! and need not drive passes on (in `wait`) is not among them: no interleaving within the bound needs it.
@@ -86,7 +86,7 @@ impl Rank {
                 self.leave();
                 return self.crowd.pass_on();
             }
-            self.crowd.wait(LONG, false, || request.await_end() || self.driver_gone());
+            self.crowd.wait(mine, LONG, false, || request.await_end(mine) || self.driver_gone());
             if request.is_complete() {
                 if self.driver_gone() {
                     self.crowd.pass_on();
@@ -169,13 +169,13 @@ fn who_waits_for_anything_is_told_of_everything() {
             let (rank, happened) = (rank.clone(), happened.clone());
             thread::spawn(move || {
                 while !happened.load(Ordering::Relaxed) {
-                    rank.crowd.wait(LONG, true, || happened.load(Ordering::Relaxed) || rank.driver_gone());
+                    rank.crowd.wait(0, LONG, true, || happened.load(Ordering::Relaxed) || rank.driver_gone());
                 }
             })
         };
         happened.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
-        rank.crowd.tell_behind_fence(false);
+        rank.crowd.tell_behind_fence(None);
         waiter.join().expect("who waits");
     });
 }
@@ -189,8 +189,9 @@ fn who_waits_for_one_request_is_told_when_all_are() {
             let (rank, failed) = (rank.clone(), failed.clone());
             thread::spawn(move || {
                 while !failed.load(Ordering::Relaxed) {
-                    rank.crowd
-                        .wait(LONG, false, || rank.requests[0].await_end() || failed.load(Ordering::Relaxed));
+                    rank.crowd.wait(0, LONG, false, || {
+                        rank.requests[0].await_end(0) || failed.load(Ordering::Relaxed)
+                    });
                 }
             })
         };

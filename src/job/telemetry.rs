@@ -2,14 +2,14 @@
 //!
 //! One writer, the rank itself, with plain relaxed stores, so that it costs next to nothing and is always on; any number
 //! of readers, inside and outside of the job. Readers take a page as a sequence of samples: single words are never torn,
-//! words beside each other may be of different moments. With MPI_THREAD_MULTIPLE each thread counts in its lane
-//! ([`crate::sync::lane`]), and who reads adds up; nothing is lost.
+//! words beside each other may be of different moments. With MPI_THREAD_MULTIPLE each thread counts messages in its lane
+//! ([`crate::sync::lane`]), and who reads adds up; of these nothing is lost. Of the other counters two threads may count at once and lose a step.
 //!
 //! Offsets in the page, in bytes, each word 8 bytes, little-endian: see [`Telemetry`].
 
 use core::fmt;
 
-use crate::sync::{AtomicBool, AtomicU64, OWN, Ordering, lane};
+use crate::sync::{AtomicU64, OWN, Ordering, lane};
 
 /// Ways a message can take, as an index into the counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -320,7 +320,7 @@ pub fn now() -> u64 {
 /// received 256.. (eight words each, by [`Protocol`]), sleeps 320, wakes 328, ring full 336, yields 344, shared and ordinary
 /// allocations 352 and 360, unexpected bytes 376 to 400, nanoseconds asleep 408, waiting 448 (kind, peer, tag, context, since),
 /// seat 488 (CPU + 1, partner + 1), moves 504, the counts of other lanes 512.., 768.. and so on, behind them what each lane has added
-/// to the posted and the unexpected (two words of 64 bytes each), and whether somebody watches the extremes.
+/// to the posted and the unexpected (two words of 64 bytes each).
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Telemetry {
@@ -358,8 +358,38 @@ pub struct Telemetry {
     others: [Counts; OWN],
     /// What the threads of each lane have added to the lengths of the queues.
     levels: [Levels; OWN + 1],
-    /// Whether the lengths' extremes must be right to the entry although several threads change them.
-    watched: AtomicBool,
+}
+
+#[cfg(not(perusal_loom))]
+mod watch {
+    use crate::sync::{AtomicBool, Ordering};
+
+    /// Whether a tool has asked this process for extremes of lengths.
+    static WATCHED: AtomicBool = AtomicBool::new(false);
+
+    #[inline(always)]
+    pub fn is_on() -> bool {
+        // Relaxed, here and below: what happens beside the beginning of a watch belongs before it or behind it.
+        WATCHED.load(Ordering::Relaxed)
+    }
+    pub fn begin() {
+        WATCHED.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A static cannot hold one of loom's atomics, and nothing that is modelled has lengths.
+#[cfg(perusal_loom)]
+mod watch {
+    pub fn is_on() -> bool {
+        true
+    }
+    pub fn begin() {}
+}
+
+/// From now on several threads of a rank of this process change the lengths' own words, one after the other, so that no extreme is missed.
+/// Until a tool asks for that they do not meet there, and the extremes are those of what one thread alone has done.
+pub fn watch_extremes() {
+    watch::begin();
 }
 
 /// What the threads of a lane have added to the lengths of the queues, less what they have taken: the sum over all lanes is the length.
@@ -449,8 +479,7 @@ impl Telemetry {
 
     #[inline(always)]
     fn change_level(&self, length: &Length, level: impl Fn(&Levels) -> &Count, by: i64) {
-        // Relaxed: what happens beside the beginning of a watch belongs before it or behind it.
-        if self.watched.load(Ordering::Relaxed) {
+        if watch::is_on() {
             return length.change_beside_others(by, self.in_lanes(level));
         }
         let lane = lane();
@@ -474,13 +503,6 @@ impl Telemetry {
         self.unexpected.now.get().wrapping_add(self.in_lanes(|levels| &levels.unexpected))
     }
 
-    /// From now on all threads of the rank change the lengths' own words, one after the other, so that no extreme is missed. Until a tool
-    /// asks for that, threads do not meet there, and the extremes are those of what one thread alone has done.
-    pub fn watch_extremes(&self) {
-        // Relaxed: see `change_level`.
-        self.watched.store(true, Ordering::Relaxed);
-    }
-
     /// The sum of `part` over all threads.
     #[must_use]
     pub fn sum(&self, part: impl Fn(&Counts) -> u64) -> u64 {
@@ -499,7 +521,8 @@ const _: () = {
     assert!(core::mem::offset_of!(Telemetry, seat) == 488);
     assert!(core::mem::offset_of!(Telemetry, moves) == 504);
     assert!(core::mem::offset_of!(Telemetry, others) == 512);
-    assert!(core::mem::offset_of!(Telemetry, levels).is_multiple_of(64));
+    assert!(core::mem::offset_of!(Telemetry, levels) == 4608);
+    assert!(core::mem::size_of::<Levels>() == 64);
     assert!(core::mem::size_of::<Counts>() == 256);
 };
 
@@ -553,8 +576,8 @@ mod tests {
         let page = Telemetry::default();
         on_many_threads(|| page.change_posted(1, true));
         let threads = 3 * OWN as u64;
-        page.watch_extremes();
-        assert_eq!(page.posted.cut(page.posted_now()), (0, 0), "nobody watched");
+        watch_extremes();
+        let _ = page.posted.cut(page.posted_now());
         on_many_threads(|| page.change_posted(1, true));
         on_many_threads(|| page.change_posted(-2, true));
         on_many_threads(|| page.change_posted(1, true));

@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::events::{Event, about_to_sleep};
 use crate::job::telemetry::{Wait, now};
 use crate::request::Ref;
-use crate::sync::{ElidedGuard, fence_behind_exchange, owners, spin_loop};
+use crate::sync::{ElidedGuard, fence_behind_exchange, lane, owners, spin_loop};
 
 /// How often a thread that waits for the driver tries to hear from it before it sleeps.
 const LISTENS: u32 = 200;
@@ -220,8 +220,10 @@ impl Engine {
             return;
         }
         let target = target();
-        self.crowd.wait(self.config.nap(), target.is_none(), || {
-            let over = target.map_or_else(done, |request| request.state().await_end()) || self.driver_gone();
+        let place = lane();
+        self.crowd.wait(place, self.config.nap(), target.is_none(), || {
+            let over =
+                target.map_or_else(done, |request| request.state().await_end(place)) || self.driver_gone();
             if !over {
                 about_to_sleep();
             }
@@ -249,9 +251,9 @@ impl Engine {
         self.bell.wake();
     }
 
-    /// A request has just completed by an exchange of its state word, for whose end a thread sleeps if it is `awaited`: who waits for that or for anything, and a
+    /// A request has just completed by an exchange of its state word, for whose end a thread sleeps at place `awaited`: who waits for that or for anything, and a
     /// driver that sleeps, must look.
-    pub(crate) fn tell_of_completion(&self, awaited: bool) {
+    pub(crate) fn tell_of_completion(&self, awaited: Option<usize>) {
         // Crowd edge, and bell rule 3, side A: the completion, then a look whether somebody sleeps.
         fence_behind_exchange();
         self.crowd.tell_behind_fence(awaited);

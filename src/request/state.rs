@@ -11,6 +11,10 @@ const DETACHED: u32 = 4;
 /// A thread sleeps until it is over, while another one drives progress.
 const AWAITED: u32 = 8;
 
+/// Where the place of that thread begins in the word.
+const PLACE: u32 = 8;
+const PLACES: u32 = 0xff << PLACE;
+
 /// What the caller of a transition has to do about the slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
@@ -21,7 +25,7 @@ pub enum Then {
     Release,
 }
 
-/// The state word. Inactive (0), ACTIVE or COMPLETE, and DETACHED and AWAITED beside any of them.
+/// The state word. Inactive (0), ACTIVE or COMPLETE, and DETACHED and AWAITED beside any of them, with the place of who awaits it.
 #[derive(Debug, Default)]
 pub struct State(AtomicU32);
 
@@ -58,21 +62,24 @@ impl State {
         self.complete_beside_others().0
     }
 
-    /// Active → complete, where several threads may be inside; and whether one of them is to be woken for it.
+    /// Active → complete, where several threads may be inside; and at which place one of them is to be woken for it.
     #[inline(always)]
-    pub fn complete_beside_others(&self) -> (Then, bool) {
+    pub fn complete_beside_others(&self) -> (Then, Option<usize>) {
         // AcqRel: edge 3, pairs with Acquire in `is_complete` (status and buffer are final), and with `detach` and `await_end`.
         let before = self.0.swap(COMPLETE, Ordering::AcqRel);
         let then = if before & DETACHED == 0 { Then::Keep } else { Then::Release };
-        (then, before & AWAITED != 0)
+        (then, (before & AWAITED != 0).then_some(((before & PLACES) >> PLACE) as usize))
     }
 
-    /// The user's thread is about to sleep until it is over. True if it is over already; else whoever completes it will be
-    /// told to wake the thread: both change the one word, so one of the two sees the other.
-    pub fn await_end(&self) -> bool {
+    /// The user's thread is about to sleep at `place` (below 256) until it is over. True if it is over already; else whoever completes it
+    /// will be told to wake the thread: both change the one word, so one of the two sees the other. A request has one thread that
+    /// waits for it (MPI 5.0 §11.6.2): of several, the last is woken at once.
+    pub fn await_end(&self, place: usize) -> bool {
+        let awaited = |word: u32| word & !PLACES | (place as u32) << PLACE & PLACES | AWAITED;
         // AcqRel: edge 3, as in `is_complete`; and pairs with AcqRel in `complete_beside_others`: who is told to wake us does
-        // so after what we did before (crowd edge).
-        self.0.fetch_or(AWAITED, Ordering::AcqRel) & ACTIVE == 0
+        // so after what we did before (crowd edge). Relaxed: the exchange looks again.
+        let before = self.0.fetch_update(Ordering::AcqRel, Ordering::Relaxed, |word| Some(awaited(word)));
+        before.is_ok_and(|word| word & ACTIVE == 0)
     }
 
     /// The user lets go of the request without waiting (MPI_Request_free).
@@ -150,13 +157,14 @@ mod tests {
     fn who_completes_an_awaited_request_is_told_to_wake_once() {
         let state = State::new();
         state.activate();
-        assert!(!state.await_end());
-        assert_eq!(state.complete_beside_others(), (Then::Keep, true));
-        assert!(state.is_complete() && state.await_end(), "it is over");
+        assert!(!state.await_end(7) && !state.await_end(19));
+        assert!(state.is_active() && !state.is_complete());
+        assert_eq!(state.complete_beside_others(), (Then::Keep, Some(19)));
+        assert!(state.is_complete() && state.await_end(0), "it is over");
         state.reset();
         assert!(state.is_inactive());
         state.activate();
-        assert_eq!(state.complete_beside_others(), (Then::Keep, false));
+        assert_eq!(state.complete_beside_others(), (Then::Keep, None));
     }
 
     #[test]

@@ -1,6 +1,11 @@
 //! A lock that costs nothing where MPI promises that there is one thread.
 
-use super::{Cell, Mutex, MutexGuard};
+use super::{Cell, Mutex, MutexGuard, spin_loop};
+
+/// Pauses of the processor before a second look at a lock that was not to be had, twice as many before each further one.
+const FIRST: u32 = 16;
+/// Such looks before a sleep: a few microseconds.
+const BACK_OFF: u32 = 5;
 
 /// A mutex over `T` that a job below MPI_THREAD_MULTIPLE does not take.
 ///
@@ -34,6 +39,24 @@ impl<T> Elided<T> {
 
     #[inline(never)]
     fn lock_slow(&self) -> MutexGuard<'_, ()> {
+        match self.attempt() {
+            Some(guard) => guard,
+            None => self.lock_contended(),
+        }
+    }
+
+    /// What these locks protect takes less time than it takes to move it from one processor to the other. So who does not get
+    /// the lock leaves its line alone for a while, in which the other goes on with all that at hand, before it looks again.
+    #[cold]
+    fn lock_contended(&self) -> MutexGuard<'_, ()> {
+        // A model has no time to pass.
+        let rounds = if cfg!(perusal_loom) { 0 } else { BACK_OFF };
+        for round in 0..rounds {
+            (0..FIRST << round).for_each(|_| spin_loop());
+            if let Some(guard) = self.attempt() {
+                return guard;
+            }
+        }
         // A panic under the lock ends the process at the C boundary, so a poisoned lock is only seen by tests.
         self.mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
@@ -47,6 +70,11 @@ impl<T> Elided<T> {
 
     #[inline(never)]
     fn try_lock_slow(&self) -> Option<MutexGuard<'_, ()>> {
+        self.attempt()
+    }
+
+    #[inline(always)]
+    fn attempt(&self) -> Option<MutexGuard<'_, ()>> {
         use std::sync::TryLockError;
         match self.mutex.try_lock() {
             Ok(guard) => Some(guard),

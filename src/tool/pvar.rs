@@ -73,7 +73,6 @@ impl Queue {
 
     /// Begins a new time for its extremes; gives the most and the least of the one that ends.
     pub fn cut(self, engine: &Engine) -> (u64, u64) {
-        engine.telemetry().watch_extremes();
         self.of(engine).cut(self.now(engine))
     }
 }

@@ -9,7 +9,7 @@ use crate::capi::{comms, process};
 use crate::clock;
 use crate::engine::Engine;
 use crate::events::TapHandle;
-use crate::job::telemetry::now;
+use crate::job::telemetry::{self, now};
 use crate::limits::TOOL_HANDLES;
 use crate::tool::pvar::{OfComm, Pvar, Queue, Source};
 use core::ffi::c_int;
@@ -181,6 +181,8 @@ impl Handle {
         self.base = raw(self.pvar.source);
         self.since = now();
         if let Some(queue) = self.watched() {
+            // Also before MPI_Init: what comes then is counted from its beginning.
+            telemetry::watch_extremes();
             let length = length_now(queue);
             self.absorb((length, length));
         }
