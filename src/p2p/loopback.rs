@@ -100,8 +100,9 @@ impl Engine {
         match &body.layout {
             // SAFETY: both buffers are valid until the receive completes; a program may err and let them overlap.
             Layout::Bytes => unsafe { move_over(addr, body.addr, taken) },
+            Layout::Typed(_) if taken == 0 => {}
             Layout::Typed(_) => {
-                // SAFETY: the caller's promise. There are bytes: a layout without any is a run.
+                // SAFETY: the caller's promise.
                 let data = unsafe { core::slice::from_raw_parts(addr, taken) };
                 // SAFETY: the user's buffer stays valid until the request completes; `taken` fits.
                 unsafe { unpack(body, 0, data) };
