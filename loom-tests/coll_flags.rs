@@ -15,7 +15,7 @@ use loom::sync::Arc;
 use loom::thread;
 use perusal::coll::shared::{Arrival, Arrived, HeapArea, Rounds};
 use perusal::doorbell::{Bell, Fences, Futex};
-use perusal::sync::AtomicU64;
+use perusal::sync::{AtomicU16, AtomicU64};
 use std::time::Duration;
 
 type Member = Rounds<HeapArea>;
@@ -202,11 +202,12 @@ const LONG: Duration = Duration::from_secs(3600);
 struct Words {
     state: Futex,
     bits: Vec<AtomicU64>,
+    counts: Vec<AtomicU16>,
 }
 
 fn bell(words: &Arc<Words>) -> Bell {
     // SAFETY: every thread that uses the bell keeps `words`.
-    unsafe { Bell::over_parts(&words.state, &words.bits) }
+    unsafe { Bell::over_parts(&words.state, &words.bits, &words.counts) }
 }
 
 /// Sleeps until `done`, as the engine does: registered, and asleep only after one more look.
@@ -230,7 +231,13 @@ fn who_sleeps_for_a_round_is_woken_by_who_completes_it() {
         model(move || {
             let area = HeapArea::new(2);
             let words: Vec<Arc<Words>> = (0..2)
-                .map(|_| Arc::new(Words { state: Futex::default(), bits: vec![AtomicU64::new(0)] }))
+                .map(|_| {
+                    Arc::new(Words {
+                        state: Futex::default(),
+                        bits: vec![AtomicU64::new(0)],
+                        counts: vec![AtomicU16::new(0)],
+                    })
+                })
                 .collect();
             let run = move |area: HeapArea, words: Vec<Arc<Words>>, me: usize| {
                 let mut member = Rounds::new(area, me);

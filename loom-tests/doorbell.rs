@@ -18,7 +18,7 @@ use loom::sync::Arc;
 use loom::thread;
 use perusal::doorbell::{Bell, Fences, Futex};
 use perusal::ring::{Consumer, Header, HeapRing, Producer};
-use perusal::sync::AtomicU64;
+use perusal::sync::{AtomicU16, AtomicU64};
 use std::time::Duration;
 
 const HEADER: Header = Header { kind: 1, context: 0, tag: 0, source: 0, id: 0 };
@@ -36,15 +36,17 @@ fn model(body: impl Fn() + Send + Sync + 'static) {
 struct Words {
     state: Futex,
     bits: Vec<AtomicU64>,
+    counts: Vec<AtomicU16>,
 }
 
 fn words() -> Arc<Words> {
-    Arc::new(Words { state: Futex::default(), bits: vec![AtomicU64::new(0)] })
+    let counts = vec![AtomicU16::new(0), AtomicU16::new(0)];
+    Arc::new(Words { state: Futex::default(), bits: vec![AtomicU64::new(0)], counts })
 }
 
 fn bell(words: &Arc<Words>) -> Bell {
     // SAFETY: every thread that uses the bell keeps `words`.
-    unsafe { Bell::over_parts(&words.state, &words.bits) }
+    unsafe { Bell::over_parts(&words.state, &words.bits, &words.counts) }
 }
 
 /// What a sender does: commit, look whether the receiver watches, ring if not.
@@ -88,6 +90,52 @@ fn a_message_wakes_a_receiver_that_is_about_to_sleep() {
         };
         receive(&mut Consumer::new(ring), bell(&mine), 2, |_| ());
         sender.join().expect("the sender");
+    });
+}
+
+/// What a sender does where news is counted: commit, say how much there is, wake who sleeps.
+fn send_counted(producer: &mut Producer<HeapRing>, to: Bell, from: usize) {
+    assert!(producer.try_push(&HEADER, 0, |_| ()));
+    to.say(from, producer.position());
+    FENCES.light();
+    if to.is_asleep() {
+        to.wake();
+    }
+}
+
+#[test]
+fn who_sees_a_count_finds_as_many_records_and_none_is_slept_over() {
+    model(|| {
+        let mine = words();
+        let rings = [HeapRing::new(2, 256), HeapRing::new(2, 256)];
+        let senders: Vec<_> = [1, 2]
+            .into_iter()
+            .zip(rings.clone())
+            .enumerate()
+            .map(|(from, (records, ring))| {
+                let mine = mine.clone();
+                thread::spawn(move || {
+                    let mut producer = Producer::new(ring);
+                    (0..records).for_each(|_| send_counted(&mut producer, bell(&mine), from));
+                })
+            })
+            .collect();
+        let mut consumers = rings.map(Consumer::new);
+        let said_more = |consumers: &[Consumer<HeapRing>; 2]| {
+            (0..2).any(|from| bell(&mine).said(from) != consumers[from].position() as u16)
+        };
+        while consumers.each_ref().map(Consumer::position) != [1, 2] {
+            for (from, consumer) in consumers.iter_mut().enumerate() {
+                while bell(&mine).said(from) != consumer.position() as u16 {
+                    let polled = consumer.poll(|_, _| ()).expect("nothing is corrupt");
+                    assert!(polled.is_some(), "a count says only what can be seen");
+                }
+            }
+            if consumers.each_ref().map(Consumer::position) != [1, 2] {
+                bell(&mine).sleep(FENCES, LONG, || said_more(&consumers));
+            }
+        }
+        senders.into_iter().for_each(|sender| sender.join().expect("a sender"));
     });
 }
 

@@ -34,7 +34,18 @@ impl Place {
     pub fn is_crowded(&self) -> bool {
         self.ranks > self.usable_cpus
     }
+
+    /// Whether ranks say how much they have committed to each other, and look at what all others say (bell rule 6): where they
+    /// outnumber the CPUs, and are not so many that looking at all is dear.
+    #[must_use]
+    pub fn counts_news(&self) -> bool {
+        // A count has 16 bits, and a full ring must not look like an empty one.
+        self.is_crowded() && self.ranks <= COUNTED && self.ring_cells <= 1 << 15
+    }
 }
+
+/// Most ranks that look at the counts of all others: eight lines at each look.
+const COUNTED: u32 = 256;
 
 /// What values a variable can have.
 #[derive(Debug, Clone, Copy)]

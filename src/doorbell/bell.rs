@@ -1,9 +1,9 @@
-//! One rank's bell: a bit for every peer, and a word to sleep on.
+//! One rank's bell: a bit for every peer, a count for every peer, and a word to sleep on.
 
 use super::fences::Fences;
 use super::futex::Futex;
 use crate::limits::APART;
-use crate::sync::{AtomicU64, Ordering, fence};
+use crate::sync::{AtomicU16, AtomicU64, Ordering, fence};
 use core::ptr::NonNull;
 use core::time::Duration;
 
@@ -16,6 +16,9 @@ pub struct Bell {
     state: NonNull<Futex>,
     bits: NonNull<AtomicU64>,
     words: usize,
+    /// As many as there are peers.
+    counts: NonNull<AtomicU16>,
+    peers: usize,
 }
 
 // SAFETY: all access goes through atomics.
@@ -24,8 +27,12 @@ unsafe impl Send for Bell {}
 unsafe impl Sync for Bell {}
 
 impl Bell {
-    /// Bytes of a bell for `peers` peers: the sleeper's word, and 128 bytes further the bits.
+    /// Bytes of a bell for `peers` peers: the sleeper's word, 128 bytes further the bits, and as far behind them the counts.
     pub const fn bytes(peers: usize) -> usize {
+        Self::counts_at(peers) + (peers * size_of::<u16>()).next_multiple_of(APART)
+    }
+
+    const fn counts_at(peers: usize) -> usize {
         APART + (peers.div_ceil(64) * 8).next_multiple_of(APART)
     }
 
@@ -39,7 +46,9 @@ impl Bell {
     pub unsafe fn over(base: NonNull<u8>, peers: usize) -> Self {
         // SAFETY: `APART` lies within the bytes that the caller promises.
         let bits = unsafe { base.add(APART) }.cast();
-        Self { state: base.cast(), bits, words: peers.div_ceil(64) }
+        // SAFETY: as above.
+        let counts = unsafe { base.add(Self::counts_at(peers)) }.cast();
+        Self { state: base.cast(), bits, words: peers.div_ceil(64), counts, peers }
     }
 
     /// Under loom words cannot overlay bytes; whole engines are not modelled.
@@ -56,10 +65,16 @@ impl Bell {
     ///
     /// # Safety
     ///
-    /// `state` and `bits` outlive every copy of the bell.
-    pub unsafe fn over_parts(state: &Futex, bits: &[AtomicU64]) -> Self {
-        let first = NonNull::from(&bits[0]);
-        Self { state: NonNull::from(state), bits: first, words: bits.len() }
+    /// `state`, `bits` and `counts` outlive every copy of the bell.
+    pub unsafe fn over_parts(state: &Futex, bits: &[AtomicU64], counts: &[AtomicU16]) -> Self {
+        let (first, counts_at) = (NonNull::from(&bits[0]), NonNull::from(&counts[0]));
+        Self {
+            state: NonNull::from(state),
+            bits: first,
+            words: bits.len(),
+            counts: counts_at,
+            peers: counts.len(),
+        }
     }
 
     #[inline(always)]
@@ -73,6 +88,35 @@ impl Bell {
         debug_assert!(at < self.words);
         // SAFETY: `at < words`, all of which the constructor was promised.
         unsafe { self.bits.add(at).as_ref() }
+    }
+
+    #[inline(always)]
+    fn count(&self, peer: usize) -> &AtomicU16 {
+        assert!(peer < self.peers);
+        // SAFETY: `peer < peers`, all of which the constructor was promised.
+        unsafe { self.counts.add(peer).as_ref() }
+    }
+
+    /// Says how many records `from` has `committed` so far, modulo 2¹⁶, where the owner looks at counts. The caller issues
+    /// [`Fences::light`] and asks [`Self::is_asleep`] (bell rule 6).
+    #[inline(always)]
+    pub fn say(&self, from: usize, committed: u64) {
+        // Release: edge 11, pairs with Acquire in `said`: who sees the count finds the records.
+        self.count(from).store(committed as u16, Ordering::Release);
+    }
+
+    /// How much peer `from` says that it has committed, modulo 2¹⁶.
+    #[inline(always)]
+    pub fn said(&self, from: usize) -> u16 {
+        // Acquire: edge 11, pairs with Release in `say`.
+        self.count(from).load(Ordering::Acquire)
+    }
+
+    /// Whether the owner sleeps, and must be woken.
+    #[inline(always)]
+    pub fn is_asleep(&self) -> bool {
+        // Relaxed: ordered behind the caller's store by its fence; `wake_behind_fence` confirms it.
+        self.state().word().load(Ordering::Relaxed) == ASLEEP
     }
 
     /// Number of 64-bit words of bits.
@@ -149,13 +193,35 @@ mod tests {
     use super::*;
     use crate::sync::Arc;
 
-    fn bell(peers: usize) -> (Bell, Arc<(Futex, Vec<AtomicU64>)>) {
+    type Parts = (Futex, Vec<AtomicU64>, Vec<AtomicU16>);
+
+    fn bell(peers: usize) -> (Bell, Arc<Parts>) {
         let parts = Arc::new((
             Futex::default(),
             (0..peers.div_ceil(64)).map(|_| AtomicU64::new(0)).collect::<Vec<_>>(),
+            (0..peers).map(|_| AtomicU16::new(0)).collect::<Vec<_>>(),
         ));
         // SAFETY: the caller keeps `parts` alive.
-        (unsafe { Bell::over_parts(&parts.0, &parts.1) }, parts)
+        (unsafe { Bell::over_parts(&parts.0, &parts.1, &parts.2) }, parts)
+    }
+
+    #[test]
+    fn a_count_is_its_peers_own_and_goes_round() {
+        let (bell, _parts) = bell(130);
+        bell.say(129, 0x1_0003);
+        bell.say(1, 0x1_ffff);
+        assert_eq!([1, 129, 0].map(|peer| bell.said(peer)), [0xffff, 3, 0]);
+        assert!(!bell.any() && !bell.is_asleep());
+    }
+
+    #[test]
+    fn bits_and_counts_of_all_peers_lie_within_the_bell() {
+        for peers in [1_usize, 63, 64, 65, 1000, 4096] {
+            let bits = APART + peers.div_ceil(64) * 8;
+            assert!(
+                Bell::counts_at(peers) >= bits && Bell::bytes(peers) >= Bell::counts_at(peers) + 2 * peers
+            );
+        }
     }
 
     #[test]

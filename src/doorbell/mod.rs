@@ -2,7 +2,8 @@
 //!
 //! Each rank has one [`Bell`]: a bit for every peer, and a word to sleep on. Looking at P rings costs P cache misses;
 //! looking at the bits costs one that is nearly always a hit. A rank *watches* the rings of the peers it is in
-//! conversation with (ring rule 7), and those peers never touch the bell.
+//! conversation with (ring rule 7), and those peers never touch the bell. Where ranks outnumber CPUs nothing is watched: each
+//! sender has a count in the bell, says there how much it has committed, and the owner looks at all counts, a line for 32 peers.
 //!
 //! # Rules
 //!
@@ -16,10 +17,13 @@
 //!
 //! Rules 1 and 2 are on every message's way, so their side A has [`Fences::light`], which costs nothing where the
 //! kernel has `membarrier`, and side B, which is about to sleep or to look elsewhere, pays with [`Fences::heavy`].
-//! Rule 3 is only entered by who must ring: both sides use a full fence.
+//! Bell rule 6 is of the same kind. Rule 3 is only entered by who must ring: both sides use a full fence.
 //!
 //! - **Bell rule 4.** A bit is set by the peer it names and taken by the bell's owner. Who takes it looks at that
 //!   peer's ring and at what is deferred for that peer.
+//! - **Bell rule 6.** Where news is counted, a sender stores how much it has committed, then loads `state`, with [`Fences::light`]
+//!   in between, and wakes who sleeps; the sleeper stores `state` = ASLEEP, then loads all counts, behind [`Fences::heavy`]. A count
+//!   is written by the peer it names alone.
 //! - **Bell rule 5.** Only the owner sleeps; anyone may wake. A wake-up without a reason is allowed, a lost one is not.
 
 mod bell;

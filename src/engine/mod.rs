@@ -15,7 +15,7 @@ pub(crate) mod parts;
 
 use crate::config::{Config, Settings};
 pub(crate) use parts::Outgoing;
-use parts::Peer;
+use parts::{News, Peer};
 
 use crate::doorbell::{Bell, Fences};
 use crate::error::{Error, Result};
@@ -37,6 +37,7 @@ pub struct Engine {
     /// Whether several threads may be inside at once (MPI_THREAD_MULTIPLE).
     pub(crate) shared: bool,
     pub(crate) fences: Fences,
+    pub(crate) news: News,
     pub(crate) config: Config,
     pub(crate) bell: Bell,
     telemetry: NonNull<Telemetry>,
@@ -108,14 +109,16 @@ impl Engine {
             unsafe { Bell::over(at, size as usize) }
         };
         let peers = (0..size).map(|rank| Peer::new(bell_of(rank))).collect();
+        let news = News::of(config.place(), fences);
         let engine = Self {
             rank: job.rank(),
             shared,
             fences,
+            news,
             bell: bell_of(job.rank()),
             telemetry: NonNull::from(job.own_telemetry()),
             peers,
-            incoming: Padded(Elided::new(Incoming::new(size, config.place().is_crowded()))),
+            incoming: Padded(Elided::new(Incoming::new(size, news, config.place().is_crowded()))),
             backlog: Padded::default(),
             backgrounds: Backgrounds::default(),
             yielding: Yielding::default(),

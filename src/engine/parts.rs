@@ -1,6 +1,7 @@
 //! What the engine keeps for each peer.
 
-use crate::doorbell::Bell;
+use crate::config::Place;
+use crate::doorbell::{Bell, Fences};
 use crate::error::Result;
 use crate::job::Job;
 use crate::p2p::Train;
@@ -10,6 +11,28 @@ use crate::sync::Elided;
 use crate::wire::Control;
 use core::ptr::NonNull;
 use std::collections::VecDeque;
+
+/// How a rank learns that a peer has committed something. All ranks of a job agree on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum News {
+    /// It watches the rings of a few, and is rung for by the others; who sleeps fences.
+    Watched,
+    /// The same; both sides fence.
+    WatchedBehindFence,
+    /// It looks at the count of each: where ranks outnumber CPUs, many have spoken between two looks.
+    Counted,
+}
+
+impl News {
+    /// That of a job at `place`.
+    pub fn of(place: &Place, fences: Fences) -> Self {
+        match fences {
+            _ if place.counts_news() => Self::Counted,
+            Fences::Sleeper => Self::Watched,
+            Fences::BothSides => Self::WatchedBehindFence,
+        }
+    }
+}
 
 /// One peer, as a sender sees it.
 pub(crate) struct Peer {

@@ -250,9 +250,14 @@ mod tests {
     }
 
     #[test]
-    fn senders_fence_when_ranks_outnumber_cpus() {
-        let memory = Memory::create(4096, 0).unwrap();
-        assert_eq!(memory.header().sender_fences(), memory.header().usable_cpus() < 4096);
-        assert!(!Memory::create(1, 0).unwrap().header().sender_fences());
+    fn senders_fence_where_rings_are_watched_by_turns_or_sleepers_cannot() {
+        let fences = |ranks| {
+            let memory = Memory::create(ranks, 0).unwrap();
+            (memory.header().sender_fences(), memory.header().usable_cpus())
+        };
+        let cannot = !crate::sync::membarrier::is_there();
+        let (many, cpus) = fences(4096);
+        assert_eq!(many, cpus < 4096 || cannot);
+        assert_eq!([1, 64].map(|ranks| fences(ranks).0), [cannot; 2]);
     }
 }

@@ -24,7 +24,7 @@ pub const CONTEXT_TABLE: u64 = CONTEXTS as u64 * 4;
 pub const TELEMETRY: u64 = 2 * PAGE as u64;
 /// Bytes of a rank's roster entry.
 pub const ROSTER_ENTRY: u64 = 2 * APART as u64;
-/// Bytes of a rank's doorbell area before its bitmap of peers.
+/// Bytes of a rank's doorbell area beside its bitmap and its counts of peers.
 pub const DOORBELL_FIXED: u64 = 2048;
 /// Bytes of a ring's control: producer's words, consumer's words, the word of shared copies.
 pub const RING_CONTROL: u64 = 3 * APART as u64;
@@ -160,7 +160,8 @@ impl Layout {
     fn sum(geometry: Geometry) -> Option<Self> {
         let n = u64::from(geometry.ranks);
         let bitmap = n.div_ceil(64).checked_mul(8)?;
-        let rank_block = TELEMETRY + pages(ROSTER_ENTRY + DOORBELL_FIXED + bitmap)?;
+        let counts = n.checked_mul(2)?;
+        let rank_block = TELEMETRY + pages(ROSTER_ENTRY + DOORBELL_FIXED + bitmap + counts)?;
         let ring = pages(RING_CONTROL + u64::from(geometry.cells) * LINE as u64 + u64::from(geometry.bulk))?;
         let rings_at = (HEADER + CONTEXT_TABLE).checked_add(rank_block.checked_mul(n)?)?;
         let extra_at = rings_at.checked_add(ring.checked_mul(n.checked_mul(n)?)?)?;
@@ -236,7 +237,7 @@ impl Layout {
         self.roster(rank) + ROSTER_ENTRY
     }
 
-    /// Bytes of a doorbell area: at least 2048 and one bit for every rank.
+    /// Bytes of a doorbell area: at least 2048, and a bit and two bytes for every rank.
     #[must_use]
     pub fn doorbell_size(&self) -> u64 {
         self.rank_block - TELEMETRY - ROSTER_ENTRY
@@ -355,9 +356,10 @@ mod tests {
     }
 
     #[test]
-    fn a_doorbell_has_a_bit_for_every_rank() {
+    fn a_doorbell_has_a_bit_and_a_count_for_every_rank() {
         for ranks in [1, 64, 65, 4096, 20_000] {
-            assert!(layout(ranks).doorbell_size() >= DOORBELL_FIXED + u64::from(ranks).div_ceil(64) * 8);
+            let bell = crate::doorbell::Bell::bytes(ranks as usize) as u64;
+            assert!(layout(ranks).doorbell_size() >= bell, "{ranks} ranks");
         }
     }
 

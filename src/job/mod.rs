@@ -28,7 +28,7 @@ use std::sync::{OnceLock, PoisonError, RwLock};
 
 use crate::config::{Id, Place, Settings};
 use crate::limits::HUGE_PAGE;
-use crate::sync::{Arc, AtomicBool, Ordering};
+use crate::sync::{Arc, AtomicBool, Ordering, membarrier};
 use crate::{Error, Result};
 
 pub use areas::Areas;
@@ -56,9 +56,10 @@ pub fn expected_place(settings: &Settings) -> Place {
 
 fn place_of(ranks: u32, usable_cpus: u32, settings: &Settings) -> Place {
     let Geometry { ranks, cells, bulk } = Geometry::with(ranks, settings);
-    let sender_fences = ranks > usable_cpus || !crate::sync::membarrier::is_there();
     let heap = settings.number(Id::SharedHeap).unwrap_or_else(|| usual_heap(ranks));
-    Place { ranks, usable_cpus, ring_cells: cells, ring_bulk: bulk, sender_fences, heap }
+    let place = Place { ranks, usable_cpus, ring_cells: cells, ring_bulk: bulk, sender_fences: true, heap };
+    let sleepers_fence = membarrier::is_there() && (!place.is_crowded() || place.counts_news());
+    Place { sender_fences: !sleepers_fence, ..place }
 }
 
 /// Bytes of a shared heap if nobody asks for another: half of the memory that the job may have, so that what is taken there at

@@ -235,10 +235,7 @@ impl Engine {
             }
             moved = true;
             // The receiver should begin to copy while we copy the next one.
-            self.fences.light();
-            if out.producer.must_ring() {
-                self.ring(out.peer);
-            }
+            self.ring_if_needed(out.peer, out);
         }
         moved
     }

@@ -3,7 +3,8 @@
 use super::channel::Channel;
 use super::large::longest_chunk;
 use super::observe::request_event;
-use crate::engine::parts::Deferred;
+use crate::doorbell::Fences;
+use crate::engine::parts::{Deferred, News};
 use crate::engine::{Engine, Outgoing};
 use crate::error::Result;
 use crate::events::Event;
@@ -27,12 +28,40 @@ impl Engine {
         Ok(result)
     }
 
-    /// After a commit: rings the peer's bell if it does not look at our ring by itself (ring rule 7, bell rule 1).
+    /// After a commit: rings the peer's bell if it does not look at our ring by itself (ring rule 7, bell rule 1), or says how much
+    /// there is, where ranks look at that (bell rule 6).
     #[inline(always)]
     pub(super) fn ring_if_needed(&self, peer: u32, out: &Outgoing) {
+        if self.news != News::Watched {
+            return self.tell(peer, out);
+        }
+        Fences::Sleeper.light();
+        if out.producer.must_ring() {
+            self.ring(peer);
+        }
+    }
+
+    /// The same where ranks outnumber CPUs, or the kernel has no membarrier.
+    #[inline(never)]
+    fn tell(&self, peer: u32, out: &Outgoing) {
+        if self.news == News::Counted {
+            return self.say(peer, out);
+        }
         self.fences.light();
         if out.producer.must_ring() {
             self.ring(peer);
+        }
+    }
+
+    /// Says how much has been committed to a peer, and wakes it if it sleeps (bell rule 6, side A).
+    #[inline(always)]
+    fn say(&self, peer: u32, out: &Outgoing) {
+        let bell = &self.peers[peer as usize].bell;
+        bell.say(self.rank as usize, out.producer.position());
+        self.fences.light();
+        if bell.is_asleep() {
+            self.telemetry().wakes.add(1);
+            bell.wake();
         }
     }
 

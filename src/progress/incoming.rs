@@ -1,7 +1,8 @@
-//! The consumers of all rings to this rank, and which of them are watched.
+//! The consumers of all rings to this rank, and which of them are looked at: those that are watched or have rung or, where ranks
+//! outnumber CPUs, those whose count says that there is more than was taken ([`News`]).
 
 use crate::engine::Engine;
-use crate::engine::parts::ring;
+use crate::engine::parts::{News, ring};
 use crate::error::Error;
 use crate::p2p::corrupt;
 use crate::ring::{Consumer, Header, MappedRing, Polled};
@@ -9,8 +10,8 @@ use crate::sync::spin_loop;
 
 /// Rings that are looked at without being rung for, at most. Looking at one that is silent costs a load from the cache.
 const WATCHED: usize = 32;
-/// The same where ranks outnumber CPUs: there is a switch between two looks at the rings, which leaves the caches cold, and one look
-/// at the bell tells which rings have something. (64 ranks all to all, millions of messages a second: 5.1 with 64, 7.5 with 32, 10 with 8.)
+/// The same where ranks outnumber CPUs: a switch between two looks at the rings leaves the caches cold, and one look at the bell tells
+/// which ones have something.
 const WATCHED_IN_CROWD: usize = 8;
 /// Records that one peer may deliver before the next one has its turn.
 const TURN: usize = 32;
@@ -24,6 +25,10 @@ pub(crate) struct Incoming {
     watched: Vec<u32>,
     /// How many that may be.
     most: usize,
+    /// How much has been taken from each peer, modulo 2¹⁶; of none, unless news is counted.
+    heard: Box<[u16]>,
+    /// Peers that had something when the counts were last looked at, and their counts; the next one last.
+    speaking: Vec<(u32, u16)>,
     /// Messages that short receives have taken since others were looked at, and from the first watched ring at a stretch.
     direct: u32,
 }
@@ -47,10 +52,12 @@ enum Side {
 }
 
 impl Incoming {
-    pub fn new(size: u32, crowded: bool) -> Self {
+    pub fn new(size: u32, news: News, crowded: bool) -> Self {
         let consumers = (0..size).map(|_| Side::Silent).collect();
+        let counted = if news == News::Counted { size as usize } else { 0 };
         let most = if crowded { WATCHED_IN_CROWD } else { WATCHED };
-        Self { consumers, watched: Vec::new(), most, direct: 0 }
+        let heard = vec![0; counted].into();
+        Self { consumers, watched: Vec::new(), most, heard, speaking: Vec::new(), direct: 0 }
     }
 
     /// One look at everything that may have come in. Returns how many records were handled. `SHARED` is
@@ -61,7 +68,7 @@ impl Incoming {
         let mut at = 0;
         while let Some(&peer) = self.watched.get(at) {
             if self.has_record(peer) {
-                handled += self.drain::<SHARED>(engine, peer);
+                handled += self.drain::<SHARED>(engine, peer, TURN);
                 if self.watched.get(at) != Some(&peer) {
                     continue; // It has spoiled its ring, and the next one stands in its place.
                 }
@@ -71,6 +78,9 @@ impl Incoming {
             }
             at += 1;
         }
+        if !self.heard.is_empty() {
+            handled += self.hear::<SHARED>(engine);
+        }
         for word in 0..engine.bell.words() {
             if engine.bell.rung(word) {
                 handled += self.answer::<SHARED>(engine, word);
@@ -79,14 +89,74 @@ impl Incoming {
         handled
     }
 
-    /// Handles what waits in one ring, a turn at most.
+    /// Handles what peers have that speak; where there is one thread, until a message has come that nobody has asked for: the
+    /// receives that will take the others straight from their rings.
     #[inline(never)]
-    fn drain<const SHARED: bool>(&mut self, engine: &Engine, peer: u32) -> usize {
+    fn hear<const SHARED: bool>(&mut self, engine: &Engine) -> usize {
+        let unasked = || engine.telemetry().unexpected.now.get();
+        let (before, mut handled, mut looked) = (unasked(), 0, false);
+        loop {
+            let Some(&(peer, said)) = self.speaking.last() else {
+                if handled > 0 || looked || !self.listen(engine) {
+                    return handled;
+                }
+                looked = true;
+                continue;
+            };
+            let there = said.wrapping_sub(self.heard[peer as usize]) as usize;
+            let n = self.drain::<SHARED>(engine, peer, there.min(TURN));
+            handled += n;
+            if self.speaking.last() == Some(&(peer, said)) {
+                self.next_speaker(n > 0);
+            }
+            if !SHARED && unasked() > before {
+                return handled;
+            }
+        }
+    }
+
+    /// Looks at the counts, and asks for the lines of what there is. Whether anybody speaks.
+    fn listen(&mut self, engine: &Engine) -> bool {
+        for peer in 0..self.heard.len() {
+            let said = engine.bell.said(peer);
+            if said != self.heard[peer] && self.opens(engine, peer as u32) {
+                self.speaking.push((peer as u32, said));
+            }
+        }
+        !self.speaking.is_empty()
+    }
+
+    /// A peer has had its turn. What was seen and is not taken yet comes behind the others' turns, unless nothing was `found`: then, and
+    /// if there is more than was seen, the next look at the counts finds it again.
+    #[inline]
+    fn next_speaker(&mut self, found: bool) {
+        if let Some((peer, said)) = self.speaking.pop()
+            && found
+            && self.heard[peer as usize] != said
+        {
+            self.speaking.insert(0, (peer, said));
+        }
+    }
+
+    /// Whether a peer that speaks is to be listened to. Its ring is opened the first time.
+    #[inline(always)]
+    fn opens(&mut self, engine: &Engine, peer: u32) -> bool {
+        if matches!(self.consumers[peer as usize], Side::Silent) {
+            self.open(engine, peer);
+        }
+        let Side::Open(consumer) = &self.consumers[peer as usize] else { return false };
+        consumer.expect();
+        true
+    }
+
+    /// Handles what waits in one ring, `most` records at most.
+    #[inline(never)]
+    fn drain<const SHARED: bool>(&mut self, engine: &Engine, peer: u32, most: usize) -> usize {
         let Side::Open(consumer) = &mut self.consumers[peer as usize] else { return 0 };
         let mut n = 0;
-        while n < TURN {
-            n += engine.arrive_in_turn::<SHARED>(peer, consumer, TURN - n);
-            if n == TURN {
+        while n < most {
+            n += engine.arrive_in_turn::<SHARED>(peer, consumer, most - n);
+            if n == most {
                 break;
             }
             match consumer.poll(|header, data| engine.handle::<SHARED>(peer, header, data)) {
@@ -104,7 +174,18 @@ impl Incoming {
             }
         }
         give_credit(engine, peer, consumer);
+        if !self.heard.is_empty() {
+            self.note_heard(peer);
+        }
         n
+    }
+
+    /// Keeps how much has been taken from a peer, where that is looked at.
+    #[inline(never)]
+    fn note_heard(&mut self, peer: u32) {
+        if let Side::Open(consumer) = &self.consumers[peer as usize] {
+            self.heard[peer as usize] = consumer.position() as u16;
+        }
     }
 
     /// The short way of a receive that nothing else is before: takes the next record of a ring if it is the small message
@@ -163,6 +244,9 @@ impl Incoming {
         match polled {
             Ok(Polled::Taken(taken)) => {
                 give_credit(engine, peer, consumer);
+                if !self.heard.is_empty() {
+                    self.note_heard(peer);
+                }
                 Polled::Taken(taken)
             }
             Ok(other) => other,
@@ -191,15 +275,47 @@ impl Incoming {
             }
             return polled;
         }
+        if !self.heard.is_empty() {
+            return self.take_from_speaker(engine, &wanted, &mut take);
+        }
         // Nobody is watched, or all are silent.
         if self.watched.is_empty() { Polled::Unwanted } else { Polled::Empty }
+    }
+
+    /// The first record of those that speak.
+    #[inline]
+    fn take_from_speaker(
+        &mut self,
+        engine: &Engine,
+        wanted: impl Fn(&Header, usize) -> bool,
+        mut take: impl FnMut(&[u8]),
+    ) -> Polled<(Header, usize, u32)> {
+        loop {
+            let Some(&(peer, said)) = self.speaking.last() else {
+                if self.listen(engine) {
+                    continue;
+                }
+                return Polled::Empty;
+            };
+            if self.heard[peer as usize] == said {
+                // It was taken by who knew its sender.
+                self.speaking.pop();
+                continue;
+            }
+            let polled = self.take_from(engine, peer, &wanted, &mut take);
+            let found = !matches!(polled, Polled::Empty);
+            if !found || self.heard[peer as usize] == said || self.direct.is_multiple_of(TURN as u32) {
+                self.next_speaker(found);
+            }
+            return polled;
+        }
     }
 
     /// Whether something waits for the general way that a receive from `from` does not see.
     #[inline(always)]
     fn others_want(&self, engine: &Engine, from: From) -> bool {
         let spoken = match from {
-            From::Peer(peer) => self.others_speak(peer),
+            From::Peer(peer) => self.others_speak(engine, peer),
             From::Anybody => false,
         };
         spoken || engine.bell.any()
@@ -207,9 +323,22 @@ impl Incoming {
 
     /// Whether a watched ring other than that of `peer` has a record.
     #[inline(always)]
-    fn others_speak(&self, peer: u32) -> bool {
+    fn others_speak(&self, engine: &Engine, peer: u32) -> bool {
+        if !self.heard.is_empty() {
+            return self.somebody_speaks(engine, Some(peer));
+        }
         self.watched.as_slice() != [peer]
             && self.watched.iter().any(|&other| other != peer && self.has_record(other))
+    }
+
+    /// Whether a count says that there is something, apart from that of `but`.
+    fn somebody_speaks(&self, engine: &Engine, but: Option<u32>) -> bool {
+        let mut counts = self.heard.iter().enumerate();
+        counts.any(|(peer, &heard)| {
+            engine.bell.said(peer) != heard
+                && but != Some(peer as u32)
+                && !matches!(self.consumers[peer], Side::Spoiled)
+        })
     }
 
     /// Never looks at a spoiled ring again; every wait ends with what was wrong.
@@ -218,6 +347,7 @@ impl Incoming {
         engine.fail(error);
         self.consumers[peer as usize] = Side::Spoiled;
         self.watched.retain(|&watched| watched != peer);
+        self.speaking.retain(|&(speaking, _)| speaking != peer);
         1
     }
 
@@ -235,27 +365,33 @@ impl Incoming {
             if peer == engine.rank() {
                 // No ring has anything, but a word that a thread of this rank waits for was written.
                 engine.something_happened();
-            } else if peer < engine.size() {
+            } else if peer < engine.size() && self.heard.is_empty() {
                 self.watch(engine, peer);
-                handled += self.drain::<SHARED>(engine, peer);
+                handled += self.drain::<SHARED>(engine, peer, TURN);
             }
         }
         handled
     }
 
-    fn watch(&mut self, engine: &Engine, peer: u32) {
-        let side = &mut self.consumers[peer as usize];
-        if matches!(side, Side::Silent) {
-            // The peer has taken the memory before it sent; one that only gives credit has not, and reading where there
-            // is no memory would take it without asking.
-            if let Err(error) = engine.job.reserve_ring(peer, engine.rank()) {
-                return engine.fail(error);
-            }
-            // SAFETY: the ring's memory is there; this is the only place that makes a consumer, once a peer, under
-            // the incoming lock (ring rule 4).
-            *side = Side::Open(Box::new(Consumer::new(unsafe { ring(&engine.job, peer, engine.rank()) })));
+    /// Makes the consumer of a silent peer's ring.
+    #[cold]
+    fn open(&mut self, engine: &Engine, peer: u32) {
+        // The peer has taken the memory before it sent; one that only gives credit has not, and reading where there
+        // is no memory would take it without asking.
+        if let Err(error) = engine.job.reserve_ring(peer, engine.rank()) {
+            return engine.fail(error);
         }
-        let Side::Open(consumer) = side else { return };
+        // SAFETY: the ring's memory is there; this is the only place that makes a consumer, once a peer, under
+        // the incoming lock (ring rule 4).
+        let consumer = Consumer::new(unsafe { ring(&engine.job, peer, engine.rank()) });
+        self.consumers[peer as usize] = Side::Open(Box::new(consumer));
+    }
+
+    fn watch(&mut self, engine: &Engine, peer: u32) {
+        if matches!(self.consumers[peer as usize], Side::Silent) {
+            self.open(engine, peer);
+        }
+        let Side::Open(consumer) = &self.consumers[peer as usize] else { return };
         if self.watched.contains(&peer) {
             return;
         }
@@ -296,9 +432,9 @@ impl Incoming {
         }
     }
 
-    /// Whether a ring that was watched has a record.
-    pub fn anything(&self) -> bool {
-        self.watched.iter().any(|&peer| self.has_record(peer))
+    /// Whether a ring that was watched has a record, or a count says that there is one.
+    pub fn anything(&self, engine: &Engine) -> bool {
+        self.watched.iter().any(|&peer| self.has_record(peer)) || self.somebody_speaks(engine, None)
     }
 
     /// After sleep, or instead of it: watches again what has something to say, forgets the rest.

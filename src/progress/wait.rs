@@ -190,7 +190,8 @@ impl Engine {
         self.want_credit();
         let mut asleep_from = 0;
         let slept = self.bell.sleep(self.fences, self.config.nap(), || {
-            let reason = incoming.anything() || self.backlog_has_room() || done() || self.failed().is_some();
+            let reason =
+                incoming.anything(self) || self.backlog_has_room() || done() || self.failed().is_some();
             if !reason {
                 self.note_bell(Event::BellSleep, wait.as_ref());
                 // Whoever rings meanwhile finds us asleep, and so keeps us from it.

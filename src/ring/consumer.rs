@@ -44,6 +44,18 @@ impl<S: Storage> Consumer<S> {
         &self.storage
     }
 
+    /// How many records have been taken.
+    #[inline(always)]
+    pub fn position(&self) -> u64 {
+        self.head
+    }
+
+    /// Asks for the line of the next record.
+    #[inline(always)]
+    pub fn expect(&self) {
+        self.storage.expect(self.head as usize & (self.storage.cells() - 1));
+    }
+
     /// Whether a record waits.
     #[inline(always)]
     pub fn ready(&self) -> bool {
@@ -112,6 +124,8 @@ impl<S: Storage> Consumer<S> {
     pub fn run(&mut self, most: usize, mut f: impl FnMut(&Header, &[u8]) -> bool) -> usize {
         let mask = self.storage.cells() - 1;
         let first = self.head;
+        // Of a few there is nothing to be asked for.
+        let ahead = if most > AHEAD { AHEAD } else { 0 };
         while ((self.head - first) as usize) < most {
             let place = self.head as usize & mask;
             // Acquire: edge 1, as in `poll_if`.
@@ -120,7 +134,7 @@ impl<S: Storage> Consumer<S> {
             if word as u32 != record::sequence(self.head) || len > INLINE {
                 break;
             }
-            self.storage.expect((place + AHEAD) & mask);
+            self.storage.expect((place + ahead) & mask);
             let taken = self.storage.read_body(place, |body| {
                 // SAFETY: as in `poll_if`.
                 let body = unsafe { &*body };

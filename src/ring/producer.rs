@@ -35,6 +35,12 @@ impl<S: Storage> Producer<S> {
         &self.storage
     }
 
+    /// How many records have been committed.
+    #[inline(always)]
+    pub fn position(&self) -> u64 {
+        self.tail
+    }
+
     /// Claims room for a record of `len` payload bytes, has `fill` write them, and commits.
     ///
     /// Returns `false`, and does not call `fill`, when the ring is full: nobody but the consumer can change that,

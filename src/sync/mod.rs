@@ -8,7 +8,7 @@ mod imp {
     #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
     pub use core::hint::spin_loop;
     pub use std::sync::atomic::{
-        AtomicBool, AtomicI32, AtomicI64, AtomicIsize, AtomicPtr, AtomicU8, AtomicU32, AtomicU64,
+        AtomicBool, AtomicI32, AtomicI64, AtomicIsize, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64,
         AtomicUsize, Ordering, compiler_fence, fence,
     };
     pub use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -52,7 +52,7 @@ mod imp {
     pub use loom::hint::spin_loop;
     pub use loom::lazy_static;
     pub use loom::sync::atomic::{
-        AtomicBool, AtomicI32, AtomicI64, AtomicIsize, AtomicPtr, AtomicU8, AtomicU32, AtomicU64,
+        AtomicBool, AtomicI32, AtomicI64, AtomicIsize, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64,
         AtomicUsize, Ordering, fence,
     };
     pub use loom::sync::{Arc, Condvar, Mutex, MutexGuard};
