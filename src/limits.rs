@@ -28,7 +28,7 @@ pub const AREA_SLOT: usize = 256;
 pub const AREA_PARTS: usize = 4;
 
 /// Least bytes of a part of an area's bulk.
-pub const AREA_PART: usize = 512 << 10;
+pub const AREA_PART: usize = 1 << 20;
 
 /// Largest tag a user may send with (MPI_TAG_UB).
 pub const TAG_UB: i32 = i32::MAX;

@@ -2,7 +2,7 @@
 //! and all members say the same.
 
 use super::storage::PAYLOAD;
-use super::team::{Meeting, What};
+use super::team::{Meeting, What, Width};
 use crate::coll::choice::Kind;
 use crate::config::Id;
 use crate::error::Result;
@@ -61,7 +61,8 @@ impl Meeting<'_> {
             return Ok(false);
         }
         let what = What::new(Kind::Allgather, 0, block);
-        let room = if block <= PAYLOAD { PAYLOAD } else { self.room_among_all() };
+        let most = 2 * self.engine.config().coll_piece();
+        let room = if block <= PAYLOAD { PAYLOAD } else { self.room_among_all(Width::One).min(most) };
         let mut at = 0;
         loop {
             let len = room.min(block - at);
@@ -70,7 +71,7 @@ impl Meeting<'_> {
             let own = unsafe { core::slice::from_raw_parts(own, len) };
             let done = self.among_all(
                 what,
-                len,
+                (len, Width::One),
                 |to| to.copy_from_slice(own),
                 true,
                 |from, bytes| {
@@ -91,12 +92,25 @@ impl Meeting<'_> {
     /// Largest block of an alltoall that goes this way, in bytes.
     fn alltoall_room(&mut self) -> usize {
         let size = self.size();
-        let one = (self.room_among_all() / size) & !15;
+        let one = self.alltoall_piece(Width::One);
         let config = self.engine.config();
         // Tiny pieces make many rounds; but where ranks outnumber CPUs, so do messages, which wait for one rank after the other.
         let pieces = one >= 64 || (one > 0 && config.place().is_crowded());
         let most = if pieces { config.number(Id::CollAlltoallMost) as usize } else { 0 };
         most.max(one).max(PAYLOAD / size)
+    }
+
+    /// Bytes of each block that one round of an alltoall of that width takes.
+    fn alltoall_piece(&mut self, width: Width) -> usize {
+        let room = self.room_among_all(width) / self.size();
+        room.min(self.engine.config().coll_piece()) & !15
+    }
+
+    /// Where ranks outnumber CPUs a round costs a switch of each, so blocks that take several rounds take as few as can be.
+    fn alltoall_width(&mut self, block: usize) -> Width {
+        let several = block > self.alltoall_piece(Width::One);
+        let crowded = self.engine.config().place().is_crowded();
+        if several && crowded && block * self.size() > PAYLOAD { Width::Two } else { Width::One }
     }
 
     /// Every member has a block of `block` bytes for every other, at most `coll_alltoall_most`. `read` copies a stretch of the
@@ -115,7 +129,8 @@ impl Meeting<'_> {
             return Ok(false);
         }
         let what = What::new(Kind::Alltoall, 0, block);
-        let most = if block * size <= PAYLOAD { block } else { (self.room_among_all() / size) & !15 };
+        let width = self.alltoall_width(block);
+        let most = if block * size <= PAYLOAD { block } else { self.alltoall_piece(width) };
         let mut at = 0;
         loop {
             let len = most.min(block - at);
@@ -124,7 +139,7 @@ impl Meeting<'_> {
             let total = if stride == len { len * size } else { stride * size };
             let done = self.among_all(
                 what,
-                total,
+                (total, width),
                 |to| {
                     let peers = (0..size).filter(|&peer| peer != rank);
                     peers.for_each(|peer| read(peer, at, &mut to[peer * stride..][..len]));

@@ -331,18 +331,18 @@ impl<'a> Meeting<'a> {
     }
 
     /// Everybody's data to everybody, or to those that want it: each writes `len` bytes, and is shown those of each member. `len`
-    /// is at most [`Self::room_among_all`].
+    /// is at most [`Self::room_among_all`], with the same `width`.
     pub(super) fn among_all(
         &mut self,
         what: What,
-        len: usize,
+        (len, width): (usize, Width),
         write: impl FnOnce(&mut [u8]),
         wanted: bool,
         mut each: impl FnMut(usize, &[u8]) -> Result<()>,
     ) -> Result<()> {
         self.enter()?;
-        let (rank, size, stride) = (self.rank(), self.size(), self.room_among_all());
-        let part = if len > PAYLOAD { Some(self.part(Readers::Stay, true)?) } else { None };
+        let (rank, size, stride) = (self.rank(), self.size(), self.room_among_all(width));
+        let part = if len > PAYLOAD { Some(self.parts(width)?) } else { None };
         self.say(what, |payload| match part {
             None => write(&mut payload[..len]),
             // SAFETY: coll rule 6: the part is free and this round's; every member writes its own stride of it.
@@ -375,8 +375,21 @@ impl<'a> Meeting<'a> {
 
     /// Bytes of each member that [`Self::among_all`] can take, once [`Self::has_room`] has said yes.
     #[inline]
-    pub(super) fn room_among_all(&mut self) -> usize {
-        (self.rounds().storage().part_bytes() / self.size()) & !63
+    pub(super) fn room_among_all(&mut self, width: Width) -> usize {
+        (self.rounds().storage().part_bytes() * width as usize / self.size()) & !63
+    }
+
+    /// Start of the next part of the bulk, or of the next two, which lie side by side, once they are free; all write, then all read.
+    fn parts(&mut self, width: Width) -> Result<*mut u8> {
+        if width == Width::One {
+            return self.part(Readers::Stay, true);
+        }
+        // A pair begins at an even part. One that is left out stays as free as it was.
+        let team = self.team();
+        team.uses = team.uses.next_multiple_of(2);
+        let first = self.part(Readers::Stay, true)?;
+        self.part(Readers::Stay, true)?;
+        Ok(first)
     }
 
     /// Whether `len` bytes of each member, or pieces of them, have a place. All members get the same answer.
@@ -428,6 +441,17 @@ impl<'a> Meeting<'a> {
         Ok(start)
     }
 }
+
+/// How many parts of the bulk a round takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Width {
+    One = 1,
+    /// While they are read, two more can be written, and no others.
+    Two = 2,
+}
+
+// Pairs never go round the end.
+const _: () = assert!(PARTS.is_multiple_of(2));
 
 /// Until when a part is read that is written in a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
