@@ -190,6 +190,16 @@ impl Config {
         at_least(self.number(Id::CopyShareFrom))
     }
 
+    /// Bytes on their way to this rank in chunks beyond which they are written past the cache.
+    #[inline]
+    #[must_use]
+    pub fn uncached_from(&self) -> u64 {
+        match self.number(Id::CopyUncachedFrom) {
+            table::NEVER => u64::MAX,
+            from => from,
+        }
+    }
+
     /// Entries up to which a new queue stays in its short form.
     #[must_use]
     pub fn match_short(&self) -> usize {

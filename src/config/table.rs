@@ -184,6 +184,8 @@ const EAGER: u64 = 16 << 10;
 const TRAIN: u64 = 128 << 10;
 const DIRECT: u64 = 16 << 10;
 const SHARE: u64 = 64 << 10;
+/// More than a core's own cache holds. A single message of that size is not "beyond": who waits for one reads it next.
+const UNCACHED: u64 = 4 << 20;
 /// Bytes from which malloc gives shared memory, where it is asked to: what is smaller is sent in one piece or two.
 const MALLOC: u64 = 32 << 10;
 /// A copy threshold that no message reaches.
@@ -217,6 +219,9 @@ table! {
     CopyShareFrom => "copy_share_from", "PERUSAL_COPY_SHARE_FROM", Copies, Local, Always, TunerBasic,
         Kind::Number(|_| (1, NEVER)), |place| if place.is_crowded() { NEVER } else { SHARE },
         "bytes from which receiver and sender share that copy if the receiver's buffer lies in such memory too; 4294967295: never, as where ranks outnumber CPUs";
+    CopyUncachedFrom => "copy_uncached_from", "PERUSAL_COPY_UNCACHED_FROM", Copies, Local, Always, TunerBasic,
+        Kind::Number(|_| (0, NEVER)), |_| UNCACHED,
+        "bytes on their way to a rank in chunks beyond which it writes them past its cache; 4294967295: never";
     SharedHeap => "shared_heap", "PERUSAL_SHARED_HEAP", Job, AllEqual, BeforeJob, UserDetail,
         Kind::Number(|_| (0, 1 << 46)), |place| place.heap,
         "bytes of address space for memory from MPI_Alloc_mem that all ranks see; half of the machine's memory, or of the cgroup's limit, if nobody says otherwise; 0: none";

@@ -9,7 +9,7 @@ use crate::events::Event;
 use crate::job::telemetry::Protocol;
 use crate::request::{Body, Layout, Operation, Ref, Stage};
 use crate::ring::{Header, INLINE};
-use crate::wire::{Control, CopyEngine, Kind, read_peer, write_peer};
+use crate::wire::{Control, CopyEngine, Kind, copy_uncached, read_peer, write_peer};
 use core::ptr::NonNull;
 
 /// Bytes from which a message is so long that how soon its first chunk can be copied does not matter.
@@ -83,6 +83,7 @@ impl Engine {
         // SAFETY: request rule 2, as in `accept_large`.
         let body = unsafe { request.body() };
         body.stage = Stage::Chunks;
+        self.copy.expect(body.total);
         self.note_copy(Event::CopyBegin, request, body, CopyEngine::Chunks, body.total);
         let (world, remote) = (body.world, body.remote);
         self.answer(world, Kind::Clear, remote, Control([u64::from(request.id()), 0, 0, 0]))
@@ -296,8 +297,16 @@ impl Engine {
         // SAFETY: active.
         let channel = unsafe { channel_of(body) };
         request_event(channel, request, chunk_event(body));
-        // SAFETY: the user's buffer stays valid until the request completes; `total` fits it, and the piece `total`.
-        unsafe { unpack(body, body.moved, data) };
+        let uncached = self.copy.come(&self.config, data.len()) && matches!(body.layout, Layout::Bytes);
+        // SAFETY: the user's buffer stays valid until the request completes; `total` fits it, and the piece `total`; the ring's
+        // memory is none of it.
+        unsafe {
+            if uncached {
+                copy_uncached(data.as_ptr(), body.addr.wrapping_add(body.moved), data.len());
+            } else {
+                unpack(body, body.moved, data);
+            }
+        }
         body.moved += data.len();
         if body.moved == body.total {
             self.note_copy(Event::CopyEnd, request, body, CopyEngine::Chunks, body.total);
@@ -378,8 +387,8 @@ pub(super) fn longest_chunk(out: &Outgoing) -> usize {
     (out.producer.max_payload() / 2).max(INLINE)
 }
 
-/// Bytes of one chunk of a message of `bytes` bytes.
+/// Bytes of one chunk of a message of `bytes` bytes. Where others wait behind it, the receiver has something to copy anyway.
 fn chunk_bytes(out: &Outgoing, bytes: usize) -> usize {
     let most = longest_chunk(out);
-    if bytes < LONG { (most / 2).max(INLINE) } else { most }
+    if bytes < LONG && out.streams.is_empty() { (most / 2).max(INLINE) } else { most }
 }

@@ -11,7 +11,10 @@ use crate::events::Event;
 use crate::job::telemetry::Protocol;
 use crate::request::{Body, Layout, Ref, Stage};
 use crate::ring::{Header, INLINE};
-use crate::wire::{Control, Kind};
+use crate::wire::{Control, Kind, copy_run};
+
+/// Bytes from which a run is copied by whole lines.
+const LONG: usize = 8 << 10;
 
 impl Engine {
     /// Runs `work` on the way to `peer`, establishing it first if need be, and rings the peer if told to.
@@ -260,6 +263,8 @@ unsafe fn copy_in(from: *const u8, to: &mut [u8]) {
         4 => unsafe { to.as_mut_ptr().cast::<[u8; 4]>().write(from.cast::<[u8; 4]>().read()) },
         0 => {}
         // SAFETY: the caller's promise.
+        len if len >= LONG => unsafe { copy_long(from, to.as_mut_ptr(), len) },
+        // SAFETY: the caller's promise.
         len => unsafe { core::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), len) },
     }
 }
@@ -278,8 +283,21 @@ pub(super) unsafe fn copy_out(data: &[u8], to: *mut u8) {
         4 => unsafe { to.cast::<[u8; 4]>().write(data.as_ptr().cast::<[u8; 4]>().read()) },
         0 => {}
         // SAFETY: the caller's promise.
+        len if len >= LONG => unsafe { copy_long(data.as_ptr(), to, len) },
+        // SAFETY: the caller's promise.
         len => unsafe { core::ptr::copy_nonoverlapping(data.as_ptr(), to, len) },
     }
+}
+
+/// [`copy_run`], out of the way of what is short.
+///
+/// # Safety
+///
+/// As [`copy_run`].
+#[inline(never)]
+unsafe fn copy_long(from: *const u8, to: *mut u8, len: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { copy_run(from, to, len) };
 }
 
 /// Copies bytes `[from, from + to.len())` of a send's data.

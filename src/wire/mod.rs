@@ -26,7 +26,7 @@ mod policy;
 pub mod share;
 
 pub(crate) use cma::{read_peer, write_peer};
-pub(crate) use plain::copy_run;
+pub(crate) use plain::{copy_run, copy_uncached};
 pub use policy::measure_thresholds;
 pub(crate) use policy::{CopyEngine, CopyPolicy};
 pub use share::{Claims, Garbage, Split};

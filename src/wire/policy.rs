@@ -2,7 +2,7 @@
 
 use crate::config::{Config, CopyChoice};
 use crate::job::Job;
-use crate::sync::{AtomicBool, Ordering};
+use crate::sync::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 /// How a large message is copied.
@@ -31,6 +31,8 @@ pub(crate) struct CopyPolicy {
     threads: bool,
     /// Set when the kernel refused a cross-memory copy: not tried again.
     refused: AtomicBool,
+    /// Bytes that are on their way to this rank in chunks.
+    awaited: AtomicU64,
 }
 
 impl CopyPolicy {
@@ -42,7 +44,7 @@ impl CopyPolicy {
             // Release is not needed: the word is all there is; Relaxed.
             job.header().tuning[TUNING].store(measure(), Ordering::Relaxed);
         }
-        Self { threads, refused: AtomicBool::new(false) }
+        Self { threads, refused: AtomicBool::new(false), awaited: AtomicU64::new(0) }
     }
 
     /// The engine for `bytes` bytes, `contiguous` on both sides.
@@ -69,6 +71,18 @@ impl CopyPolicy {
                 chosen([read.unwrap_or(measured as u32), halves], bytes)
             }
         }
+    }
+
+    /// Notes that a message of `bytes` bytes comes in chunks.
+    pub fn expect(&self, bytes: usize) {
+        // Relaxed, here and in `come`: a count that publishes nothing.
+        self.awaited.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// Notes that `bytes` of them have come. Whether they are best written past the cache: with what else is on its way, it is
+    /// more than the cache holds.
+    pub fn come(&self, config: &Config, bytes: usize) -> bool {
+        self.awaited.fetch_sub(bytes as u64, Ordering::Relaxed) > config.uncached_from()
     }
 
     /// Remembers that the kernel refused a cross-memory copy.
