@@ -51,7 +51,6 @@ pub(super) fn memory() -> Option<Arc<Memory>> {
 }
 
 /// Run by the dynamic linker when the library is loaded.
-#[cfg(not(perusal_loom))]
 #[used]
 #[unsafe(link_section = ".init_array")]
 static AT_LOAD: extern "C" fn() = at_load;
