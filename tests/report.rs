@@ -191,3 +191,44 @@ fn the_page_goes_beside_the_trace_and_json_to_the_standard_output() {
     assert_eq!(outcome.code(), Some(1));
     assert!(outcome.stderr.contains("cannot write no/such/place.html"), "{}", outcome.stderr);
 }
+
+/// `perusal` with so many bytes of address space.
+fn perusal_within(bytes: u64, dir: &Path, name: &str, arguments: &[&str]) -> Outcome {
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(format!("ulimit -v {}; exec \"$0\" \"$@\"", bytes / 1024));
+    command.arg(dist().join("bin/perusal")).args(arguments);
+    run(&mut command, dir, name, HANG)
+}
+
+#[test]
+fn a_trace_for_which_there_is_no_memory_is_refused_with_figures_and_its_first_part_is_reported() {
+    let dir = scratch("report-memory");
+    let mut job = Synthetic::new(2);
+    for i in 0..120_000 {
+        let at = 10_000 * (i + 1);
+        job.message(&Message { from: 0, to: 1, sent: at, posted: at + 500, bytes: 8, ..Message::default() });
+    }
+    let path = dir.join("large.trace");
+    fs::write(&path, job.bytes()).expect("a writable directory");
+    let all = perusal::trace::most_records(&path, None).expect("a sound trace");
+    let some = perusal::trace::most_records(&path, Some(100_000_000)).expect("a sound trace");
+    assert!(all > 1_000_000 && some < all / 4, "{some} of {all}");
+
+    // Less than what all of it takes, and much more than a part and the program.
+    let room = all * 100;
+    let refused = perusal_within(room, &dir, "refused", &["report", "large.trace"]);
+    assert_eq!(refused.code(), Some(1), "{}", refused.stderr);
+    let words = format!("{all} records need about");
+    assert!(refused.stderr.contains(&words) && refused.stderr.contains("--until"), "{}", refused.stderr);
+    assert!(!dir.join("large.html").exists());
+
+    let part = ["report", "large.trace", "--until", "0.1", "--json", "-", "-o", "part.html"];
+    let outcome = perusal_within(room, &dir, "part", &part);
+    assert_eq!(outcome.code(), Some(0), "{}", outcome.stderr);
+    let summary: Value = serde_json::from_str(&outcome.stdout).expect("JSON");
+    assert!(number(&summary, "/job/records") <= some && number(&summary, "/job/duration_ns") <= 100_000_000);
+    let messages = number(&summary, "/key/messages");
+    assert!((9_990..=10_001).contains(&messages), "one every ten microseconds: {messages}");
+    let caution = text(&summary, "/verdict/cautions/0");
+    assert!(caution.starts_with("The first 100 ms alone were read"), "{caution}");
+}

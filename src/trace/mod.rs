@@ -19,5 +19,5 @@ pub mod synthetic;
 mod testing;
 
 pub use model::{CommInfo, Detail, JobInfo, RankTrace, Record, Trace};
-pub use reader::{Tally, read, read_bytes, tally};
+pub use reader::{Tally, most_records, read, read_bytes, read_until, tally};
 pub use recorder::{PATH_VARIABLE, Recording};

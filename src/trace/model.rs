@@ -26,6 +26,8 @@ pub struct JobInfo {
     pub status: Option<i32>,
     /// From the first record to the last, nanoseconds.
     pub duration: u64,
+    /// If what came later than so many nanoseconds was left out, because the reader was asked to.
+    pub cut: Option<u64>,
 }
 
 /// What one rank recorded.

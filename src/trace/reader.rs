@@ -23,7 +23,29 @@ const MOST_EVENTS: u64 = 1 << 55;
 /// [`Error::Trace`] with the path, if the file cannot be read, is no trace, or one of another version. What is torn or
 /// spoiled behind a sound header is left out, and counted in [`RankTrace::unreadable`].
 pub fn read(path: &Path) -> Result<Trace> {
-    with_bytes(path, read_bytes)
+    read_until(path, None)
+}
+
+/// As [`read`], of a job's first `until` nanoseconds alone, as if it had been killed then.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_until(path: &Path, until: Option<u64>) -> Result<Trace> {
+    with_bytes(path, |bytes| read_bytes_until(bytes, until))
+}
+
+/// The most records that [`read_until`] may find, without reading them.
+///
+/// # Errors
+/// As [`read`].
+pub fn most_records(path: &Path, until: Option<u64>) -> Result<u64> {
+    with_bytes(path, |bytes| {
+        let windows = windows(bytes, format::check_header(bytes)?);
+        let clock = Clock::of(bytes, &windows);
+        let last = last(bytes, &windows, &clock, until);
+        let early = windows.iter().filter(|window| begin(bytes, window, &clock) <= last);
+        Ok(early.map(|window| window.count as u64).sum())
+    })
 }
 
 fn with_bytes<R>(path: &Path, read: impl FnOnce(&[u8]) -> Result<R>) -> Result<R> {
@@ -85,23 +107,46 @@ pub fn tally(path: &Path) -> Result<Tally> {
 /// # Errors
 /// As [`read`].
 pub fn read_bytes(bytes: &[u8]) -> Result<Trace> {
+    read_bytes_until(bytes, None)
+}
+
+/// The last moment that is to be read, on the records' own clock.
+fn last(bytes: &[u8], windows: &[Window], clock: &Clock, until: Option<u64>) -> u64 {
+    let Some(until) = until else { return u64::MAX };
+    let first =
+        windows.iter().filter(|window| window.count > 0).map(|window| begin(bytes, window, clock)).min();
+    first.unwrap_or(0).saturating_add(until)
+}
+
+/// When a window's first record was written.
+fn begin(bytes: &[u8], window: &Window, clock: &Clock) -> u64 {
+    clock.nanoseconds(get_u64(bytes, window.from).unwrap_or(0) >> 8)
+}
+
+fn read_bytes_until(bytes: &[u8], until: Option<u64>) -> Result<Trace> {
     let count = format::check_header(bytes)?;
     let windows = windows(bytes, count);
     let clock = Clock::of(bytes, &windows);
+    let last_read = last(bytes, &windows, &clock, until);
+    let mut is_cut = false;
     let mut ranks: Vec<RankTrace> = (0..count).map(|rank| rank_block(bytes, rank)).collect();
     for of_stream in windows.chunk_by(|a, b| (a.rank, a.stream) == (b.rank, b.stream)) {
         let rank = &mut ranks[of_stream[0].rank as usize];
         // A count of streams that does not fit is of no real trace: the last number stands for the rest.
         let number = rank.streams;
         rank.streams = rank.streams.saturating_add(1);
-        read_stream(bytes, of_stream, &clock, number, rank);
+        if !read_stream(bytes, of_stream, &clock, number, rank, last_read) {
+            is_cut = true;
+            rank.complete = false;
+        }
     }
     let first = ranks.iter().flat_map(|rank| &rank.records).map(|record| record.when).min().unwrap_or(0);
     for rank in &mut ranks {
         finish(rank, first, count);
     }
     let last = ranks.iter().filter_map(|rank| rank.records.last()).map(|record| record.when).max();
-    Ok(Trace { job: job(bytes, last.unwrap_or(0)), ranks })
+    let job = JobInfo { cut: until.filter(|_| is_cut), ..job(bytes, last.unwrap_or(0)) };
+    Ok(Trace { job, ranks })
 }
 
 /// A window that is there.
@@ -262,6 +307,7 @@ fn job(bytes: &[u8], duration: u64) -> JobInfo {
         started: get_u64(bytes, header::STARTED).unwrap_or(0),
         status: ended.then(|| get_u32(bytes, header::STATUS).unwrap_or(0).cast_signed()),
         duration,
+        cut: None,
     }
 }
 
@@ -276,14 +322,26 @@ struct Stream<'a> {
     open: Option<(Entry, Vec<u8>)>,
 }
 
-fn read_stream(bytes: &[u8], windows: &[Window], clock: &Clock, number: u16, rank: &mut RankTrace) {
+/// Reads a stream's records up to the moment `last`; false if there are later ones.
+fn read_stream(
+    bytes: &[u8],
+    windows: &[Window],
+    clock: &Clock,
+    number: u16,
+    rank: &mut RankTrace,
+    last: u64,
+) -> bool {
     let mut stream = Stream { rank, clock, number, now: 0, open: None };
-    for window in windows {
+    let mut whole = true;
+    'windows: for window in windows {
         for record in &records_at(bytes, window.from, window.to)[..window.count] {
             let word = |at: usize| u64::from_le_bytes(record[at..at + 8].try_into().expect("eight bytes"));
             let Some(entry) = Entry::unpack([word(0), word(8), word(16), word(24)]) else { break };
             if entry.event == format::CONTINUATION {
                 stream.carry_on(&record[8..]);
+            } else if clock.nanoseconds(entry.ticks) > last {
+                whole = false;
+                break 'windows;
             } else {
                 stream.take(entry);
             }
@@ -292,6 +350,7 @@ fn read_stream(bytes: &[u8], windows: &[Window], clock: &Clock, number: u16, ran
     if let Some((head, carried)) = stream.open.take() {
         stream.close(head, &carried);
     }
+    whole
 }
 
 impl Stream<'_> {

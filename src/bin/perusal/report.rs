@@ -25,6 +25,34 @@ pub struct Options {
     /// Print a summary; without -o no page is written
     #[arg(long)]
     text: bool,
+    /// Report the job's first seconds alone, as if it had been killed then
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    until: Option<u64>,
+}
+
+/// Nanoseconds of a number of seconds.
+fn seconds(text: &str) -> Result<u64, String> {
+    let seconds = text.parse::<f64>().ok().filter(|seconds| (0.0..=1e9).contains(seconds));
+    seconds.map(|seconds| (seconds * 1e9) as u64).ok_or_else(|| "it must be a number of seconds".to_owned())
+}
+
+/// Memory that a report takes at most, for a record: what was measured, and some more (docs/report.md).
+const BYTES_A_RECORD: u64 = 110;
+
+/// Refuses a trace for which there is no memory: a clear word before it is better than the kernel's in the middle.
+fn check_memory(options: &Options) -> Result<(), String> {
+    let records = trace::most_records(&options.trace, options.until).map_err(|error| error.to_string())?;
+    let (needed, free) = (records.saturating_mul(BYTES_A_RECORD), sys::free_memory());
+    if needed <= free {
+        return Ok(());
+    }
+    let mib = |bytes: u64| bytes.div_ceil(1 << 20);
+    Err(format!(
+        "{}: {records} records need about {} MiB of memory, and {} MiB are to be had; --until SECONDS reports the first part",
+        options.trace.display(),
+        mib(needed),
+        mib(free)
+    ))
 }
 
 /// Reads, analyses, writes.
@@ -40,7 +68,8 @@ pub fn main(options: &Options) -> ExitCode {
 }
 
 fn report(options: &Options) -> Result<(), String> {
-    let trace = trace::read(&options.trace).map_err(|error| error.to_string())?;
+    check_memory(options)?;
+    let trace = trace::read_until(&options.trace, options.until).map_err(|error| error.to_string())?;
     let file = options.trace.file_name().unwrap_or_default().to_string_lossy();
     let found = report::analyse(&trace, &file);
     // The records are the bulk; what was found in them is small.

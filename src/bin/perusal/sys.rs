@@ -5,6 +5,19 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
+/// Bytes of memory that this process may still take: the machine's, the cgroup's, or what it is limited to itself.
+pub fn free_memory() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: a pointer to such a structure, which lives through the call; if it fails nothing is limited.
+    unsafe { libc::getrlimit(libc::RLIMIT_AS, &raw mut limit) };
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let kib = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:")?.split_whitespace().next()?.parse().ok());
+    let available = kib.map_or(u64::MAX, |kib: u64| kib.saturating_mul(1024));
+    limit.rlim_cur.min(available).min(perusal::job::machine::memory())
+}
+
 /// The result of a system call that answers -1 for an error.
 fn check(result: i32) -> io::Result<i32> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }

@@ -309,7 +309,12 @@ fn cautions(trace: &Trace, report: &Report) -> Vec<String> {
         ));
     }
     let cut: Vec<u32> = report.job.incomplete.iter().copied().filter(|rank| !silent.contains(rank)).collect();
-    if !cut.is_empty() {
+    if let Some(until) = trace.job.cut {
+        all.push(format!(
+            "The first {} alone were read, as asked for; what came later is missing below.",
+            duration(until)
+        ));
+    } else if !cut.is_empty() {
         let why = match report.job.status {
             None => "the job was still running, or its launcher was killed",
             Some(_) => "MPI_Finalize was never called",
