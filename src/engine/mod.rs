@@ -24,7 +24,7 @@ use crate::job::{self, Job, Telemetry};
 use crate::p2p::{Buffers, Channel, Channels};
 use crate::progress::{Backgrounds, Crowd, Incoming, Parting, Yielding};
 use crate::request::{Ref, Slab};
-use crate::sync::{AtomicU64, Elided, Mutex, MutexGuard, Ordering, Padded};
+use crate::sync::{AtomicU32, AtomicU64, Elided, Mutex, MutexGuard, Ordering, Padded};
 use crate::wire::CopyPolicy;
 use core::ptr::NonNull;
 use std::collections::HashMap;
@@ -50,6 +50,8 @@ pub struct Engine {
     pub(crate) channels: Channels,
     pub(crate) requests: Slab,
     pub(crate) crowd: Padded<Crowd>,
+    /// How many threads beside its first this rank has told the job of.
+    pub(crate) beside: AtomicU32,
     pub(crate) copy: CopyPolicy,
     pub(crate) buffers: Buffers,
     registry: Arc<Registry>,
@@ -126,6 +128,7 @@ impl Engine {
             channels: Channels::new(),
             requests: Slab::new(),
             crowd: Padded::default(),
+            beside: AtomicU32::new(0),
             copy: CopyPolicy::new(&job, &config),
             buffers: Buffers::default(),
             registry,

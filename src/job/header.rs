@@ -19,7 +19,7 @@ pub const VERSION: u32 = 4;
 pub const TUNING_WORDS: usize = 32;
 
 /// The header over mapped bytes. Offsets are part of the format: magic 0, version 8, ranks 12, cells 16, bulk 20,
-/// total 24, job id 32, launcher 40, usable CPUs 44, sender fences 48, abort 128, next context 256, deaths 260, tuning 384, areas 1024.
+/// total 24, job id 32, launcher 40, usable CPUs 44, sender fences 48, abort 128, next context 256, deaths 260, threads 264, tuning 384, areas 1024.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Header {
@@ -40,7 +40,9 @@ pub struct Header {
     pub(super) next_context: AtomicU32,
     /// How many ranks the launcher has declared dead.
     deaths: AtomicU32,
-    _apart2: [u8; 120],
+    /// How many threads use MPI beside the first of each rank.
+    beside: AtomicU32,
+    _apart2: [u8; 116],
     /// Free for the engine: what one rank measures or decides for all. All zero at first.
     pub tuning: [AtomicU64; TUNING_WORDS],
     _apart3: [u8; 384],
@@ -53,6 +55,7 @@ const _: () = {
     assert!(core::mem::size_of::<Header>() as u64 <= HEADER);
     assert!(core::mem::offset_of!(Header, abort) == 128);
     assert!(core::mem::offset_of!(Header, next_context) == 256);
+    assert!(core::mem::offset_of!(Header, beside) == 264);
     assert!(core::mem::offset_of!(Header, tuning) == 384);
     assert!(core::mem::offset_of!(Header, areas) == 1024);
 };
@@ -115,6 +118,15 @@ impl Abort {
 }
 
 impl Header {
+    /// A rank has so many threads more (or fewer) that use MPI, beside its first, than it has told before. Gives how many all ranks have.
+    pub fn count_threads(&self, more: i32) -> u32 {
+        // Relaxed, both: a sample, by which nothing but patience is measured.
+        if more != 0 {
+            self.beside.fetch_add(more.cast_unsigned(), Ordering::Relaxed);
+        }
+        self.beside.load(Ordering::Relaxed)
+    }
+
     /// Fills the header of a new segment (rule 1).
     pub fn write(&self, founding: &Founding) {
         let Founding { geometry, total, job_id, launcher, usable_cpus, sender_fences } = *founding;

@@ -31,7 +31,9 @@ impl Engine {
             }
             distance *= 2;
         }
-        self.wait_until(|| None, || self.backlog.lock(self.shared).is_empty())
+        self.wait_until(|| None, || self.backlog.lock(self.shared).is_empty())?;
+        self.count_no_threads();
+        Ok(())
     }
 
     /// Waits until nothing that this rank has begun needs it any more: buffered sends have been received, sends whose

@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::events::{Event, about_to_sleep};
 use crate::job::telemetry::{Wait, now};
 use crate::request::Ref;
-use crate::sync::{ElidedGuard, fence_behind_exchange, lane, owners, spin_loop};
+use crate::sync::{ElidedGuard, Ordering, fence_behind_exchange, lane, owners, spin_loop};
 
 /// How often a thread that waits for the driver tries to hear from it before it sleeps.
 const LISTENS: u32 = 200;
@@ -233,12 +233,33 @@ impl Engine {
         pace.restart();
     }
 
-    /// Whether the job has more threads than CPUs, if its other ranks have as many threads as this one.
+    /// Whether more threads of the job use MPI than there are CPUs.
     fn threads_outnumber_cpus(&self) -> bool {
-        let place = self.config.place();
+        if !self.shared {
+            return false;
+        }
+        let (place, mine) = (self.config.place(), owners() as u32);
         // Where ranks are threads of one process, all of them are counted already.
-        let ranks = if self.job.are_threads() { 1 } else { place.ranks as usize };
-        self.shared && ranks * owners() > place.usable_cpus as usize
+        mine.max(if self.job.are_threads() { 0 } else { place.ranks + self.threads_beside(mine.max(1) - 1) })
+            > place.usable_cpus
+    }
+
+    /// This rank's threads do not count any more.
+    pub(crate) fn count_no_threads(&self) {
+        if self.shared {
+            self.threads_beside(0);
+        }
+    }
+
+    /// How many threads the ranks have beside their first; this one has `mine` of them now.
+    fn threads_beside(&self, mine: u32) -> u32 {
+        // Relaxed: of two threads that tell a change, each tells its part of it.
+        let told = if self.beside.load(Ordering::Relaxed) == mine {
+            mine
+        } else {
+            self.beside.swap(mine, Ordering::Relaxed)
+        };
+        self.job.header().count_threads(mine.wrapping_sub(told).cast_signed())
     }
 
     fn driver_gone(&self) -> bool {

@@ -4,8 +4,8 @@
 //! - **Face rule 1 (through the door).** The engine is used by [`Member::perform`] only. It refuses calls from inside an event
 //!   callback, for the engine is then in the middle of something, and calls on a rank that is broken or has left.
 //! - **Face rule 2 (who is inside).** With [`Single`](super::Single), everything that leads to a member is neither `Send` nor
-//!   `Sync`, so only the thread that made it is ever inside. With [`Multiple`](super::Multiple), whoever is inside holds `inside`
-//!   for reading; who holds it for writing knows that nobody is.
+//!   `Sync`, so only the thread that made it is ever inside. With [`Multiple`](super::Multiple), whoever is inside holds its lane of
+//!   `inside`; who holds all of them knows that nobody is.
 //! - **Face rule 3 (broken is inert).** Once waiting has become senseless, requests remain that nobody will end, and they name
 //!   buffers of callers. A call that says so returns only after the member was *settled*: nobody is inside, nobody will
 //!   be, and no other rank reaches into buffers here. So the buffers may go.
@@ -13,6 +13,7 @@
 //!   borrowed for longer ([`Scope`](super::Scope)), owned by what a leak would leak ([`OwnedSend`](super::OwnedSend),
 //!   [`OwnedReceive`](super::OwnedReceive)), or parked here.
 
+use super::inside::Inside;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::events::{Detail, Event, Registry, inside_callback};
@@ -22,7 +23,7 @@ use crate::sync::{AtomicU8, Mutex, Ordering};
 use crate::trace::Recording;
 use core::any::Any;
 use std::collections::HashSet;
-use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, TryLockError};
+use std::sync::{Arc, OnceLock, PoisonError, RwLockReadGuard};
 
 const RUNNING: u8 = 0;
 const BROKEN: u8 = 1;
@@ -75,7 +76,7 @@ pub(super) struct Member {
     /// As long as the engine.
     _recording: Option<Recording>,
     fate: Arc<Fate>,
-    inside: RwLock<()>,
+    inside: Inside,
     parked: Mutex<Vec<Parked>>,
     /// Contexts of communicators that are open here.
     open: Mutex<HashSet<u32>>,
@@ -124,7 +125,7 @@ impl Member {
             engine,
             _recording: recording,
             fate,
-            inside: RwLock::new(()),
+            inside: Inside::default(),
             parked: Mutex::default(),
             open: Mutex::default(),
             closing: Mutex::default(),
@@ -168,8 +169,7 @@ impl Member {
         if inside_callback() {
             return Err(Error::InsideCallback);
         }
-        let inside =
-            self.engine.is_shared().then(|| self.inside.read().unwrap_or_else(PoisonError::into_inner));
+        let inside = self.engine.is_shared().then(|| self.inside.enter());
         match self.fate.error() {
             None => Ok(inside),
             Some(error) => {
@@ -200,7 +200,7 @@ impl Member {
         // Ends the waits of other threads, now or at their next look around.
         self.engine.fail(self.fate.error().unwrap_or(Error::Intern("settled without a reason".into())));
         self.engine.something_happened();
-        let _alone = self.inside.write().unwrap_or_else(PoisonError::into_inner);
+        let _alone = self.inside.alone();
         // SAFETY: by face rule 2 nobody else is inside, we are not (our callers have left), and nobody enters any more:
         // `enter` looks at the fate after it has taken the lock.
         unsafe { self.engine.withdraw_buffers() };
@@ -267,11 +267,7 @@ impl Member {
         if inside_callback() {
             return;
         }
-        let _alone = match self.inside.try_write() {
-            Ok(alone) => alone,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return,
-        };
+        let Some(_alone) = self.inside.try_alone() else { return };
         if self.fate.error().is_some() {
             return;
         }

@@ -20,6 +20,7 @@ mod collective;
 mod communicator;
 mod control;
 mod element;
+mod inside;
 mod member;
 mod messages;
 mod owned;

@@ -1,0 +1,62 @@
+//! Who is inside a rank's engine: a lock for reading and writing, divided so that readers do not meet.
+
+use crate::sync::{LANES, Padded, lane};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
+
+/// A lock for each lane. Who reads takes its own; who writes takes all, always in the same order.
+#[derive(Default)]
+pub(super) struct Inside([Padded<RwLock<()>>; LANES]);
+
+impl Inside {
+    /// As long as the guard lives, nobody is [`Self::alone`].
+    #[inline]
+    pub fn enter(&self) -> RwLockReadGuard<'_, ()> {
+        self.0[lane()].read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until nobody is inside; nobody is as long as the guards live.
+    #[must_use]
+    pub fn alone(&self) -> Vec<RwLockWriteGuard<'_, ()>> {
+        self.0.iter().map(|lane| lane.write().unwrap_or_else(PoisonError::into_inner)).collect()
+    }
+
+    /// The same, if nobody is inside now.
+    #[must_use]
+    pub fn try_alone(&self) -> Option<Vec<RwLockWriteGuard<'_, ()>>> {
+        self.0
+            .iter()
+            .map(|lane| match lane.0.try_write() {
+                Ok(alone) => Some(alone),
+                Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+                Err(TryLockError::WouldBlock) => None,
+            })
+            .collect()
+    }
+}
+
+#[cfg(all(test, not(perusal_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_is_alone_while_a_thread_of_whatever_lane_is_inside() {
+        let inside = Inside::default();
+        for _ in 0..3 {
+            std::thread::scope(|scope| {
+                let (told, tell) = std::sync::mpsc::channel::<()>();
+                let (came, come) = std::sync::mpsc::channel();
+                let inside = &inside;
+                scope.spawn(move || {
+                    let _inside = inside.enter();
+                    came.send(()).expect("the other thread waits for it");
+                    let _ = tell.recv();
+                });
+                come.recv().expect("it is inside");
+                assert!(inside.try_alone().is_none());
+                drop(told);
+            });
+            assert_eq!(inside.try_alone().map(|guards| guards.len()), Some(LANES));
+            drop(inside.alone());
+        }
+    }
+}
