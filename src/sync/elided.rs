@@ -9,9 +9,10 @@ const BACK_OFF: u32 = 5;
 
 /// A mutex over `T` that a job below MPI_THREAD_MULTIPLE does not take.
 ///
-/// Elision rule: whoever passes `shared = false` promises that no other thread is inside MPI at the time. The engine
+/// Elision rule: whoever passes `shared = false` promises that no other thread uses what the lock protects at the time. The engine
 /// takes the promise at MPI_Init_thread (below MPI_THREAD_MULTIPLE it is the program's duty, MPI 5.0 §11.6.2) and
-/// passes the same value ever after. Guards must not be nested on one lock: a second one would alias the first.
+/// passes the same value ever after; for what lies in a lane with an owner it is lane rule 1 that promises it. Guards must not be nested
+/// on one lock: a second one would alias the first.
 #[derive(Debug, Default)]
 pub struct Elided<T> {
     mutex: Mutex<()>,

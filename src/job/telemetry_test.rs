@@ -1,0 +1,84 @@
+//! Tests of the telemetry page.
+
+use super::*;
+
+#[test]
+fn the_high_water_mark_stays_when_the_queue_falls() {
+    let length = Length::default();
+    length.set(5);
+    length.set(2);
+    assert_eq!((length.now.get(), length.high.get()), (2, 5));
+}
+
+/// Runs `one` on as many threads as there are lanes with an owner, and twice as many more.
+fn on_many_threads(one: impl Fn() + Sync) {
+    std::thread::scope(|scope| (0..3 * OWN).for_each(|_| drop(scope.spawn(&one))));
+}
+
+#[test]
+fn what_threads_count_at_once_adds_up_to_the_last_message() {
+    let page = Telemetry::default();
+    on_many_threads(|| (0..1000).for_each(|_| page.count_sent(Protocol::Eager, 100, true)));
+    on_many_threads(|| page.count_received(Protocol::Eager, 3, 5, true));
+    page.count_sent(Protocol::Eager, 1, false);
+    let sum = |part: fn(&Counts) -> &[Count; PROTOCOLS]| {
+        page.sum(|counts| part(counts)[Protocol::Eager as usize].get())
+    };
+    let threads = 3 * OWN as u64;
+    assert_eq!(sum(|counts| &counts.sent), threads * 1000 + 1);
+    assert_eq!(sum(|counts| &counts.sent_bytes), threads * 100_000 + 1);
+    assert_eq!(
+        (sum(|counts| &counts.received), sum(|counts| &counts.received_bytes)),
+        (threads * 3, threads * 5)
+    );
+}
+
+#[test]
+fn a_length_is_right_whoever_takes_what_another_has_put() {
+    let page = Telemetry::default();
+    on_many_threads(|| (0..100).for_each(|_| page.change_posted(1, true)));
+    on_many_threads(|| (0..100).for_each(|_| page.change_unexpected(2, true)));
+    std::thread::scope(|scope| drop(scope.spawn(|| page.change_posted(-1000, true))));
+    let threads = 3 * OWN as u64;
+    assert_eq!((page.posted_now(), page.unexpected_now()), (threads * 100 - 1000, threads * 200));
+}
+
+#[test]
+fn while_somebody_watches_no_extreme_of_several_threads_is_missed() {
+    let page = Telemetry::default();
+    on_many_threads(|| page.change_posted(1, true));
+    let threads = 3 * OWN as u64;
+    watch_extremes();
+    let _ = page.posted.cut(page.posted_now());
+    on_many_threads(|| page.change_posted(1, true));
+    on_many_threads(|| page.change_posted(-2, true));
+    on_many_threads(|| page.change_posted(1, true));
+    let extremes = (page.posted.most.get(), page.posted.least.get());
+    assert_eq!((page.posted_now(), extremes), (threads, (2 * threads, 0)));
+    assert_eq!(page.posted.high.get(), 2 * threads);
+}
+
+#[test]
+fn a_wait_reads_back_as_it_was_noted() {
+    let waiting = WaitingFor::default();
+    assert_eq!(waiting.get(), None);
+    let wait = Wait { kind: Waiting::Receive, peer: Some(3), tag: Some(-5), context: 4, since: 99 };
+    waiting.set(&wait);
+    assert_eq!(waiting.get(), Some(wait));
+    let any = Wait { peer: None, tag: None, ..wait };
+    waiting.set(&any);
+    assert_eq!(waiting.get(), Some(any));
+    assert_eq!(any.to_string(), "a message from any rank, any tag, context 4");
+    waiting.set(&Wait { since: 200, ..any });
+    assert_eq!(waiting.get(), Some(any), "the same wait goes on");
+    waiting.clear();
+    assert_eq!(waiting.get(), None);
+    waiting.set(&Wait { since: 300, ..any });
+    assert_eq!(waiting.get().map(|wait| wait.since), Some(300));
+}
+
+#[test]
+fn the_clock_does_not_go_back() {
+    let first = now();
+    assert!(now() >= first);
+}
