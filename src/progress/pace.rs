@@ -11,6 +11,10 @@ const POLLS: u32 = 32;
 /// none meanwhile. (Four threads to one, two CPUs, millions of messages a second: 1.2 to 1.8 with 50 microseconds, 2.7 to 2.9 with one.)
 const HURRIED: Duration = Duration::from_micros(1);
 
+/// How often such a thread gives its CPU away at least before it sleeps: another of its own rank mostly takes it, and a message sooner than a
+/// sleep and a waking would. (The same, four runs beside each other: 3.6 to 5.5 without, 4.7 to 6.0 with four.)
+const HANDS_ON: u32 = 4;
+
 /// What to do after a poll that found nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
@@ -80,14 +84,15 @@ impl Pace {
         if self.tired {
             return Step::Sleep;
         }
-        if self.yields == 0 && (pays || config.yields() == 0) {
+        let yields = if self.hurried { config.yields().max(HANDS_ON) } else { config.yields() };
+        if self.yields == 0 && (pays || yields == 0) {
             let since = *self.since.get_or_insert_with(Instant::now);
             let spin = if self.hurried { config.spin().min(HURRIED) } else { config.spin() };
             if since.elapsed() < spin {
                 return Step::Spin;
             }
         }
-        if self.yields < config.yields() {
+        if self.yields < yields {
             self.yields += 1;
             return Step::Yield;
         }
