@@ -3,9 +3,9 @@
 use super::{Cell, Mutex, MutexGuard, spin_loop};
 
 /// Pauses of the processor before a second look at a lock that was not to be had, twice as many before each further one.
-const FIRST: u32 = 64;
+const FIRST: u32 = 16;
 /// Such looks before a sleep: a few microseconds.
-const BACK_OFF: u32 = 3;
+const BACK_OFF: u32 = 5;
 
 /// A mutex over `T` that a job below MPI_THREAD_MULTIPLE does not take.
 ///
