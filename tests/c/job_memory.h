@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 /* Header, context ids, blocks of the ranks, rings by receiver and sender, areas. */
-enum { HEADER = 4096, CONTEXTS = 4 * 65536, BLOCK = 2 * 4096, CONTROL = 3 * 128, CELL = 64 };
+enum { HEADER = 4096, CONTEXTS = 4 * 65536, BLOCK = 3 * 4096, CONTROL = 3 * 128, CELL = 64 };
 
 /* The job's memory, mapped once more. */
 static inline char *job_memory(void)

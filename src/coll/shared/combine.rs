@@ -20,6 +20,9 @@ const BLOCK: usize = 8 << 10;
 /// Bytes of each member up to which another round costs more than that one rank combines everything.
 const ALONE: usize = 8 << 10;
 
+/// Bytes of each of two members from which each combines one half: the copies and reads that are saved are worth the round more.
+const HALVED: usize = 256 << 10;
+
 /// Room for a slot's payload, on a boundary that suits every type.
 #[repr(align(16))]
 struct Operand(MaybeUninit<[u8; PAYLOAD]>);
@@ -126,7 +129,7 @@ impl Meeting<'_> {
         let what = What::new(Kind::Allreduce, 0, len);
         if len > PAYLOAD {
             let who = match self.arrival {
-                Arrival::Flags if len <= ALONE || self.size() == 2 => Who::Wanting,
+                Arrival::Flags if len <= ALONE || (self.size() == 2 && len < HALVED) => Who::Wanting,
                 Arrival::Count if len <= ALONE => Who::Last,
                 _ => Who::All,
             };
@@ -204,7 +207,10 @@ impl Meeting<'_> {
     ) -> Result<bool> {
         // Everybody's operands and the results lie in one part.
         let stride = (self.rounds().storage().part_bytes() / (self.size() + 1)) & !63;
-        let piece = stride.min(self.engine.config().coll_piece()) / unit * unit;
+        let most = self.engine.config().coll_piece();
+        // A half each, so twice as much at a time.
+        let most = if who == Who::All && self.size() == 2 { 2 * most } else { most };
+        let piece = stride.min(most) / unit * unit;
         if piece == 0 || !self.has_room(total)? {
             return Ok(false);
         }
