@@ -7,7 +7,7 @@
 //! Time:  about a second on two cores, all models together.
 //!
 //! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time):
-//! Release of `Producer::commit`, Acquire of `Consumer::poll_if` and of `Consumer::run` (edge 1); Release of the heads in `Consumer::publish`
+//! Release of `Producer::commit`, Acquire of `Consumer::poll_if`, of `Consumer::run` and of `Consumer::look_ahead` (edge 1); Release of the heads in `Consumer::publish`
 //! and Acquire of them in `Producer::cell_free` and `Producer::bulk_free` (edge 2).
 #![cfg(perusal_loom)]
 
@@ -100,6 +100,33 @@ fn small_records_are_taken_as_a_run() {
         let mut producer = Producer::new(ring.clone());
         let sender = thread::spawn(move || push_all(&mut producer, lens));
         run_all(&mut Consumer::new(ring), lens);
+        sender.join().expect("the sender");
+    });
+}
+
+#[test]
+fn a_stream_is_awaited_from_a_distance() {
+    model(2, || {
+        let lens = &[8, 0, 40, 8];
+        let ring = HeapRing::new(2, 256);
+        let mut producer = Producer::new(ring.clone());
+        let sender = thread::spawn(move || push_all(&mut producer, lens));
+        let mut consumer = Consumer::new(ring);
+        let mut next = 0;
+        while next < lens.len() {
+            if !consumer.look(lens.len() - next) {
+                thread::yield_now();
+                continue;
+            }
+            let taken = consumer.run(lens.len(), |seen, data| {
+                assert_eq!(*seen, header(next as u32), "the envelope is whole and in order");
+                assert!(data.len() == lens[next] && data.iter().all(|&byte| byte == next as u8 + 1));
+                next += 1;
+                true
+            });
+            assert!(taken > 0, "a look that says so is right");
+            consumer.publish();
+        }
         sender.join().expect("the sender");
     });
 }

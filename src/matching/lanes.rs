@@ -164,6 +164,12 @@ impl<E: Copy + Default, V: Copy + Default + PartialEq> Lanes<E, V> {
         bits(self.live)
     }
 
+    /// What the only living lane is for.
+    #[inline(always)]
+    pub fn only(&self) -> V {
+        self.slots[self.live.trailing_zeros() as usize % ROOM]
+    }
+
     pub fn clear(&mut self) {
         (self.live, self.end) = (0, 0);
     }

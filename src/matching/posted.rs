@@ -139,6 +139,20 @@ impl<T: Copy + PartialEq, P: Select> Posted<T, P> {
         self.lanes.vacate(lane)
     }
 
+    /// Whether this receive is the only one in the queue, which is in its short form.
+    #[inline(always)]
+    pub fn is_alone(&self, value: T) -> bool {
+        self.len == 1 && !self.deep && self.lanes.only() == Some(value)
+    }
+
+    /// Takes out the receive of which [`is_alone`](Self::is_alone) has just been so.
+    #[inline(always)]
+    pub fn take_alone(&mut self) {
+        debug_assert!(self.len == 1 && !self.deep);
+        self.len = 0;
+        self.lanes.clear();
+    }
+
     /// Takes out the receive that was posted with this pattern and payload; false if it is not there. In the deep form this
     /// walks the receives of the same pattern.
     pub fn remove(&mut self, pattern: &P, value: T) -> bool {

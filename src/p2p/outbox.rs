@@ -77,9 +77,9 @@ impl Engine {
     }
 
     /// Puts `bytes` bytes from `addr` into the ring to `peer`; false, and nothing done, if there is no ring yet (as to
-    /// this rank itself), no room, or others wait before us.
+    /// this rank itself), no room, or others wait before us. `MORE`: it may be one of many.
     #[inline(always)]
-    pub(super) fn push_at_once<const SHARED: bool>(
+    pub(super) fn push_at_once<const SHARED: bool, const MORE: bool>(
         &self,
         peer: u32,
         header: Header,
@@ -88,6 +88,9 @@ impl Engine {
     ) -> bool {
         let mut out = self.peers[peer as usize].out.lock(SHARED);
         let Some(out) = out.as_deref_mut() else { return false };
+        if MORE {
+            out.producer.hurry();
+        }
         let pushed = out.deferred.is_empty()
             && out.producer.try_push(&header, bytes, |to| {
                 // SAFETY: the sender's buffer is valid for `bytes` bytes (promise of the call), and the ring's memory

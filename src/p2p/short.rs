@@ -16,7 +16,7 @@ use crate::comm::Comm;
 use crate::engine::Engine;
 use crate::job::telemetry::Protocol;
 use crate::progress::From;
-use crate::request::{Operation, Ref, Stage, Status};
+use crate::request::{Layout, Operation, Ref, Stage, Status};
 use crate::ring::{Header, INLINE};
 use crate::wire::Kind;
 use core::ptr::NonNull;
@@ -118,7 +118,7 @@ impl Engine {
         }
         let header =
             Header { kind: Kind::Eager as u8, context: channel.context(), tag, source: comm.rank(), id: 0 };
-        self.push_at_once::<SHARED>(to, header, addr, bytes)
+        self.push_at_once::<SHARED, false>(to, header, addr, bytes)
     }
 
     /// The short way of a send whose request is complete when its user gets it. `None`, with nothing done, if it cannot
@@ -174,7 +174,7 @@ impl Engine {
                 source: comm.rank(),
                 id: request.id(),
             };
-            if !self.push_at_once::<SHARED>(to, header, run.addr, run.bytes) {
+            if !self.push_at_once::<SHARED, true>(to, header, run.addr, run.bytes) {
                 self.requests.release(request, SHARED);
                 return None;
             }
@@ -263,7 +263,8 @@ impl Engine {
         }
         let listens = if self.yielding.polling_pays() { self.config.listens() } else { ONCE };
         // SAFETY: the caller's promise.
-        let got = unsafe { self.receive_from_ring(channel, comm, buffer, source, tag, listens) };
+        let got =
+            unsafe { self.receive_from_ring(channel, from_of(comm, source), buffer, source, tag, listens) };
         got.map(|(status, _)| status)
     }
 
@@ -341,7 +342,7 @@ impl Engine {
     unsafe fn receive_from_ring(
         &self,
         channel: &Channel,
-        comm: &Comm,
+        from: From,
         (addr, room): (*mut u8, usize),
         source: i32,
         tag: i32,
@@ -355,7 +356,6 @@ impl Engine {
                 && (header.tag == tag || (tag == abi::MPI_ANY_TAG && header.tag >= 0))
                 && len <= room
         };
-        let from = if source < 0 { From::Anybody } else { From::Peer(comm.world_rank_of(source)) };
         let mut incoming = self.incoming.lock(false);
         let (header, bytes, world) = incoming.take_direct(self, from, listens, wanted, |data| {
             // SAFETY: the caller's promise; the length was wanted, so it is at most `room`; the ring is none of the buffer.
@@ -417,8 +417,9 @@ impl Engine {
             }
         }
         if !SHARED && got.is_none() && queues.posted.is_empty() && !self.wants_progress() {
+            let from = from_of(comm, source);
             // SAFETY: the caller's promise.
-            got = unsafe { self.receive_from_ring(channel, comm, buffer, source, tag, ONCE) };
+            got = unsafe { self.receive_from_ring(channel, from, buffer, source, tag, ONCE) };
         }
         channel.retain(SHARED);
         // SAFETY: request rule 2: just taken, and not yet in a queue.
@@ -460,6 +461,39 @@ impl Engine {
         unsafe { self.receive_kept::<SHARED>(channel, queues, buffer, source, tag) }
     }
 
+    /// The short way of a wait for a receive of bytes that is alone in its queue, on a channel that nobody observes, where one thread
+    /// at a time is inside: one look for its message, which goes from the ring to its buffer and past the queue. False, with nothing
+    /// done, in all other cases, and where something else wants progress.
+    #[inline(never)]
+    pub(super) fn await_alone(&self, request: Ref) -> bool {
+        // SAFETY: request rule 2: active, so it belongs to who drives progress: the one thread, which is here.
+        let body = unsafe { request.body() };
+        if body.stage != Stage::Posted || !matches!(body.layout, Layout::Bytes) || self.wants_progress() {
+            return false;
+        }
+        // SAFETY: the request counts as pending on the channel.
+        let channel = unsafe { body.channel.expect("an active receive").as_ref() };
+        let (source, tag) = (body.peer, body.tag);
+        let mut queues = channel.queues.lock(false);
+        if channel.observed() || !queues.posted.is_alone(request) {
+            return false;
+        }
+        let from = if source < 0 { From::Anybody } else { From::Peer(body.world) };
+        let buffer = (body.addr, body.bytes);
+        // SAFETY: the user's buffer stays valid until the request completes.
+        let got = unsafe { self.receive_from_ring(channel, from, buffer, source, tag, ONCE) };
+        let Some((status, world)) = got else { return false };
+        queues.posted.take_alone();
+        drop(queues);
+        self.note_posted(channel, -1);
+        body.stage = Stage::Done;
+        (body.peer, body.tag, body.world) = (status.source, status.tag, world);
+        body.total = status.bytes as usize;
+        body.status = status;
+        self.complete(request, false);
+        true
+    }
+
     /// The outcome of a request that is complete, did not fail and does not persist, on a face where nobody listens to
     /// anything: `look` sees its status, and the request is gone. False, with nothing done, in all other cases.
     #[inline(always)]
@@ -480,6 +514,12 @@ impl Engine {
         // SAFETY: request rule 2: complete, so it is its user's.
         request.state().is_complete() && !unsafe { request.body() }.owns()
     }
+}
+
+/// Whose rings may have the message of a receive.
+#[inline(always)]
+fn from_of(comm: &Comm, source: i32) -> From {
+    if source < 0 { From::Anybody } else { From::Peer(comm.world_rank_of(source)) }
 }
 
 #[inline(always)]

@@ -68,6 +68,42 @@ pub(super) fn recv(
     Ok((data, status))
 }
 
+#[test]
+fn a_wait_for_a_lone_receive_takes_its_own_message_and_leaves_the_others_theirs() {
+    for source in [0, MPI_ANY_SOURCE] {
+        ranks(2, false, |engine, comm| {
+            if comm.rank() == 0 {
+                for round in 0..100 {
+                    recv(engine, comm, 0, 1, 5).expect("it is posted");
+                    if round % 3 == 0 {
+                        send(engine, comm, &[1; 8], 1, 1, Mode::Standard);
+                    }
+                    let (len, mode) =
+                        if round % 5 == 0 { (64, Mode::Synchronous) } else { (8, Mode::Standard) };
+                    send(engine, comm, &vec![2; len], 1, 2, mode);
+                }
+                return;
+            }
+            for round in 0..100 {
+                let mut place = [0_u8; 64];
+                let buf =
+                    RecvBuf { addr: place.as_mut_ptr(), count: 64, datatype: &byte(), handle: MPI_BYTE };
+                // SAFETY: the place lives until the message has come, below.
+                let request = unsafe { engine.irecv(comm, &buf, source, 2) }.expect("post");
+                send(engine, comm, &[], 0, 5, Mode::Standard);
+                let status = engine.wait(request).expect("wait");
+                let len = if round % 5 == 0 { 64 } else { 8 };
+                assert_eq!((status.source, status.tag, status.bytes), (0, 2, len));
+                assert!(place.iter().enumerate().all(|(at, &got)| got == 2 * u8::from(at < len as usize)));
+                assert_eq!((engine.telemetry().posted.now.get(), comm.p2p().posted.get()), (0, 0));
+                if round % 3 == 0 {
+                    assert_eq!(recv(engine, comm, 8, source, 1).expect("unexpected").0, [1; 8]);
+                }
+            }
+        });
+    }
+}
+
 fn pattern(len: usize, seed: u8) -> Vec<u8> {
     (0..len).map(|i| (i as u8).wrapping_mul(31).wrapping_add((i >> 8) as u8).wrapping_add(seed)).collect()
 }

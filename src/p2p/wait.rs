@@ -38,10 +38,11 @@ impl Engine {
     pub fn is_over_at_once(&self, request: Ref) -> bool {
         let state = request.state();
         state.is_complete()
-            || !self.shared && {
-                self.look_around();
-                state.is_complete()
-            }
+            || !self.shared
+                && (self.await_alone(request) || {
+                    self.look_around();
+                    state.is_complete()
+                })
     }
 
     #[inline(never)]

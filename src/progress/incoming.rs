@@ -3,7 +3,7 @@
 
 use crate::engine::Engine;
 use crate::engine::parts::{News, ring};
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::p2p::corrupt;
 use crate::ring::{Consumer, Header, MappedRing, Polled};
 use crate::sync::spin_loop;
@@ -29,6 +29,8 @@ pub(crate) struct Incoming {
     heard: Box<[u16]>,
     /// Peers that had something when the counts were last looked at, and their counts; the next one last.
     speaking: Vec<(u32, u16)>,
+    /// Whether streams are looked at from a distance ([`Consumer::look`]): not where who sends may be waiting for our CPU.
+    patient: bool,
     /// Messages that short receives have taken since others were looked at, and from the first watched ring at a stretch.
     direct: u32,
 }
@@ -57,18 +59,20 @@ impl Incoming {
         let counted = if news == News::Counted { size as usize } else { 0 };
         let most = if crowded { WATCHED_IN_CROWD } else { WATCHED };
         let heard = vec![0; counted].into();
-        Self { consumers, watched: Vec::new(), most, heard, speaking: Vec::new(), direct: 0 }
+        let patient = !crowded;
+        Self { consumers, watched: Vec::new(), most, heard, speaking: Vec::new(), patient, direct: 0 }
     }
 
     /// One look at everything that may have come in. Returns how many records were handled. `SHARED` is
-    /// [`Engine::shared`].
+    /// [`Engine::shared`]; `waits`: the caller comes again until something has happened.
     #[inline(always)]
-    pub fn poll<const SHARED: bool>(&mut self, engine: &Engine) -> usize {
+    pub fn poll<const SHARED: bool>(&mut self, engine: &Engine, waits: bool) -> usize {
         let mut handled = 0;
+        let hope = self.hope::<SHARED>(engine, waits);
         let mut at = 0;
         while let Some(&peer) = self.watched.get(at) {
-            if self.has_record(peer) {
-                handled += self.drain::<SHARED>(engine, peer, TURN);
+            if self.look(peer, hope) {
+                handled += self.drain::<SHARED>(engine, peer, TURN, hope);
                 if self.watched.get(at) != Some(&peer) {
                     continue; // It has spoiled its ring, and the next one stands in its place.
                 }
@@ -104,7 +108,7 @@ impl Incoming {
                 continue;
             };
             let there = said.wrapping_sub(self.heard[peer as usize]) as usize;
-            let n = self.drain::<SHARED>(engine, peer, there.min(TURN));
+            let n = self.drain::<SHARED>(engine, peer, there.min(TURN), 0);
             handled += n;
             if self.speaking.last() == Some(&(peer, said)) {
                 self.next_speaker(n > 0);
@@ -149,28 +153,41 @@ impl Incoming {
         true
     }
 
-    /// Handles what waits in one ring, `most` records at most.
+    /// How many messages are hoped for, from a distance.
+    #[inline(always)]
+    fn hope<const SHARED: bool>(&self, engine: &Engine, waits: bool) -> usize {
+        if !SHARED && waits && self.patient { engine.telemetry().posted.now.get() as usize } else { 0 }
+    }
+
+    #[inline(always)]
+    fn look(&mut self, peer: u32, hope: usize) -> bool {
+        match &mut self.consumers[peer as usize] {
+            Side::Open(consumer) => consumer.look(hope),
+            Side::Silent | Side::Spoiled => false,
+        }
+    }
+
+    /// Handles what waits in one ring, `most` records at most; `hope` as [`Consumer::look`] has it.
     #[inline(never)]
-    fn drain<const SHARED: bool>(&mut self, engine: &Engine, peer: u32, most: usize) -> usize {
+    fn drain<const SHARED: bool>(&mut self, engine: &Engine, peer: u32, most: usize, hope: usize) -> usize {
         let Side::Open(consumer) = &mut self.consumers[peer as usize] else { return 0 };
+        if !self.heard.is_empty() {
+            consumer.foresee(most);
+        }
         let mut n = 0;
         while n < most {
+            let before = n;
             n += engine.arrive_in_turn::<SHARED>(peer, consumer, most - n);
-            if n == most {
+            if n == most || !consumer.look(hope.saturating_sub(n)) {
                 break;
             }
-            match consumer.poll(|header, data| engine.handle::<SHARED>(peer, header, data)) {
-                Ok(Some(Ok(()))) => n += 1,
-                Ok(None) => break,
-                Ok(Some(Err(error @ Error::Corrupt { .. }))) => return self.spoil(engine, peer, error),
-                Ok(Some(Err(error))) => {
-                    engine.fail(error);
-                    n += 1;
-                }
-                Err(what) => {
-                    let error = corrupt(peer, format!("{} ({})", what.what, what.value));
-                    return self.spoil(engine, peer, error);
-                }
+            if n > before && consumer.has_seen() {
+                continue;
+            }
+            match take_one::<SHARED>(engine, peer, consumer) {
+                Ok(true) => n += 1,
+                Ok(false) => break,
+                Err(error) => return self.spoil(engine, peer, error),
             }
         }
         give_credit(engine, peer, consumer);
@@ -217,6 +234,7 @@ impl Incoming {
                     }
                     return Some(taken);
                 }
+                Polled::Empty if moment == listens => return None,
                 Polled::Empty => spin_loop(),
                 // The general way finds out what it is.
                 Polled::Unwanted => return None,
@@ -367,7 +385,7 @@ impl Incoming {
                 engine.something_happened();
             } else if peer < engine.size() && self.heard.is_empty() {
                 self.watch(engine, peer);
-                handled += self.drain::<SHARED>(engine, peer, TURN);
+                handled += self.drain::<SHARED>(engine, peer, TURN, 0);
             }
         }
         handled
@@ -447,6 +465,24 @@ impl Incoming {
             }
             _ => false,
         });
+    }
+}
+
+/// Handles the next record of a ring, if there is one, the general way. Whether there was.
+#[inline(never)]
+fn take_one<const SHARED: bool>(
+    engine: &Engine,
+    peer: u32,
+    consumer: &mut Consumer<MappedRing>,
+) -> Result<bool> {
+    match consumer.poll(|header, data| engine.handle::<SHARED>(peer, header, data)) {
+        Ok(Some(Err(error @ Error::Corrupt { .. }))) => Err(error),
+        Ok(Some(handled)) => {
+            let _ = handled.map_err(|error| engine.fail(error));
+            Ok(true)
+        }
+        Ok(None) => Ok(false),
+        Err(what) => Err(corrupt(peer, format!("{} ({})", what.what, what.value))),
     }
 }
 

@@ -101,7 +101,7 @@ impl Engine {
             return self.healthy();
         }
         loop {
-            let happened = self.step(&mut incoming);
+            let happened = self.step(&mut incoming, true);
             let over = done();
             if (happened || over) && !pace.has_yielded() {
                 self.yielding.polled_well();
@@ -136,18 +136,22 @@ impl Engine {
     /// One look at everything, where there is one thread.
     #[inline(never)]
     pub(crate) fn look_around(&self) -> bool {
-        self.step_in::<false>(&mut self.incoming.lock(false))
+        self.step_in::<false>(&mut self.incoming.lock(false), true)
     }
 
-    /// One look at everything. Returns whether anything happened.
+    /// One look at everything. Returns whether anything happened. `waits` as in [`Incoming::poll`].
     #[inline(always)]
-    fn step(&self, incoming: &mut Incoming) -> bool {
-        if self.shared { self.step_in::<true>(incoming) } else { self.step_in::<false>(incoming) }
+    fn step(&self, incoming: &mut Incoming, waits: bool) -> bool {
+        if self.shared {
+            self.step_in::<true>(incoming, waits)
+        } else {
+            self.step_in::<false>(incoming, waits)
+        }
     }
 
     #[inline(always)]
-    fn step_in<const SHARED: bool>(&self, incoming: &mut Incoming) -> bool {
-        let handled = incoming.poll::<SHARED>(self);
+    fn step_in<const SHARED: bool>(&self, incoming: &mut Incoming, waits: bool) -> bool {
+        let handled = incoming.poll::<SHARED>(self, waits);
         let moved = self.has_backlog::<SHARED>() && self.pump_backlog();
         let ended = self.advance_background();
         handled > 0 || moved || ended
@@ -166,7 +170,7 @@ impl Engine {
     /// As [`Engine::wait_until`].
     pub(crate) fn poll_once(&self) -> Result<()> {
         if let Some(mut incoming) = self.incoming.try_lock(self.shared) {
-            self.step(&mut incoming);
+            self.step(&mut incoming, false);
             drop(incoming);
             if self.shared {
                 self.crowd.pass_on();

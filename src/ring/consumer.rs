@@ -16,11 +16,19 @@ pub struct Consumer<S> {
     /// The heads as the producer may know them.
     published: u64,
     bulk_published: u64,
+    /// Position before which every record is known to be there, if it lies ahead of the head.
+    seen: u64,
+    /// Looks from a distance that may still be in vain ([`Self::look`]).
+    patience: u32,
 }
 
-/// How far ahead of the record that is read lines are asked for. One that is not written yet is in this processor's cache
-/// since the last lap, so that asking for it takes it from nobody.
-const AHEAD: usize = 6;
+/// How far ahead of the record that is read lines are asked for, of those that are known to be written.
+const AHEAD: u64 = 6;
+/// Records taken at once that make a stream; from how many records ahead it is then looked at, and how often in vain.
+/// (Small in the model, which has few.)
+const STREAM: usize = if cfg!(perusal_loom) { 1 } else { 8 };
+const DISTANCE: usize = if cfg!(perusal_loom) { 2 } else { 16 };
+const PATIENCE: u32 = if cfg!(perusal_loom) { 1 } else { 16 };
 
 /// What a poll met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +44,7 @@ pub enum Polled<R> {
 impl<S: Storage> Consumer<S> {
     /// The consumer of a ring in zeroed memory.
     pub fn new(storage: S) -> Self {
-        Self { storage, head: 0, bulk_head: 0, published: 0, bulk_published: 0 }
+        Self { storage, head: 0, bulk_head: 0, published: 0, bulk_published: 0, seen: 0, patience: 0 }
     }
 
     /// The ring's memory.
@@ -60,12 +68,49 @@ impl<S: Storage> Consumer<S> {
     #[inline(always)]
     pub fn ready(&self) -> bool {
         // Relaxed: a hint; `poll` reads again with Acquire before it looks at the record.
-        self.word(Ordering::Relaxed) as u32 == record::sequence(self.head)
+        self.word(self.head, Ordering::Relaxed) as u32 == record::sequence(self.head)
+    }
+
+    /// Whether to take records now; `hope` is how many of them the caller waits for, if it waits.
+    ///
+    /// Who takes each record of a stream as soon as it is written takes the line, and those behind it that the processor
+    /// guesses to be next, away from a producer that is about to write there: with the processors far from each other each
+    /// message then costs a line's way there and back. So where records come in a stream the last of those that are hoped for
+    /// is looked at, some way ahead, and the lines before it are left to the producer: until it is there, or for some looks
+    /// at most, after which it has to be seen anew that there is a stream.
+    #[inline(always)]
+    pub fn look(&mut self, hope: usize) -> bool {
+        if self.patience > 0 && hope > 1 && !self.has_seen() { self.look_ahead(hope) } else { self.ready() }
+    }
+
+    #[inline(never)]
+    fn look_ahead(&mut self, hope: usize) -> bool {
+        let last = self.head + hope.min(DISTANCE).min(self.storage.cells()) as u64 - 1;
+        // Acquire: edge 1, pairs with Release in `Producer::commit`: the records before it are there, too.
+        let there = self.word(last, Ordering::Acquire) as u32 == record::sequence(last);
+        if there {
+            self.seen = last + 1;
+        } else {
+            self.patience -= 1;
+        }
+        there
+    }
+
+    /// The producer says that so many records are there: nobody need look for them one by one.
+    #[inline]
+    pub fn foresee(&mut self, records: usize) {
+        self.seen = self.head + records as u64;
+    }
+
+    /// Whether [`Self::look`] has seen records ahead that are not taken yet.
+    #[inline(always)]
+    pub fn has_seen(&self) -> bool {
+        self.head < self.seen
     }
 
     #[inline(always)]
-    fn word(&self, order: Ordering) -> u64 {
-        self.storage.commit(self.head as usize & (self.storage.cells() - 1)).load(order)
+    fn word(&self, position: u64, order: Ordering) -> u64 {
+        self.storage.commit(position as usize & (self.storage.cells() - 1)).load(order)
     }
 
     /// Hands the next record to `f` and gives its room back afterwards; `None` when there is none.
@@ -93,7 +138,7 @@ impl<S: Storage> Consumer<S> {
         f: impl FnOnce(&Header, &[u8]) -> R,
     ) -> Result<Polled<R>, Corrupt> {
         // Acquire: edge 1, pairs with Release in `Producer::commit`: the cell and its bulk bytes are complete.
-        let word = self.word(Ordering::Acquire);
+        let word = self.word(self.head, Ordering::Acquire);
         if word as u32 != record::sequence(self.head) {
             return Ok(Polled::Empty);
         }
@@ -119,14 +164,14 @@ impl<S: Storage> Consumer<S> {
     }
 
     /// Hands out records one after the other, as long as their payloads lie within their cells and `f` takes them; `most` at
-    /// most. How many those were: the next one is no record yet, or [`Self::poll`]'s.
+    /// most, and none behind those that were seen from a distance, if any were. How many those were: whether the next one is a
+    /// record, and then perhaps [`Self::poll`]'s, is [`Self::look`]'s to say.
     #[inline(always)]
     pub fn run(&mut self, most: usize, mut f: impl FnMut(&Header, &[u8]) -> bool) -> usize {
         let mask = self.storage.cells() - 1;
-        let first = self.head;
-        // Of a few there is nothing to be asked for.
-        let ahead = if most > AHEAD { AHEAD } else { 0 };
-        while ((self.head - first) as usize) < most {
+        let (first, ahead) = (self.head, self.has_seen());
+        let end = if ahead { self.seen.min(first + most as u64) } else { first + most as u64 };
+        while self.head < end {
             let place = self.head as usize & mask;
             // Acquire: edge 1, as in `poll_if`.
             let word = self.storage.commit(place).load(Ordering::Acquire);
@@ -134,7 +179,9 @@ impl<S: Storage> Consumer<S> {
             if word as u32 != record::sequence(self.head) || len > INLINE {
                 break;
             }
-            self.storage.expect((place + ahead) & mask);
+            if self.head + AHEAD < self.seen {
+                self.storage.expect((place + AHEAD as usize) & mask);
+            }
             let taken = self.storage.read_body(place, |body| {
                 // SAFETY: as in `poll_if`.
                 let body = unsafe { &*body };
@@ -145,7 +192,10 @@ impl<S: Storage> Consumer<S> {
             }
             self.head += 1;
         }
-        (self.head - first) as usize
+        let taken = (self.head - first) as usize;
+        let streams = taken >= STREAM || (taken > 1 && self.patience > 0);
+        self.patience = if streams { PATIENCE } else { 0 };
+        taken
     }
 
     #[inline]

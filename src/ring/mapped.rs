@@ -19,6 +19,19 @@ fn prefetch(line: *const u8) {
     let _ = line;
 }
 
+/// Asks for a line to be written to, where the processor can be asked.
+#[inline(always)]
+fn prefetch_to_write(line: *mut u8) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: a prefetch writes nothing and never faults, whatever the address; processors that have none of this kind take it for
+    // one that does nothing.
+    unsafe {
+        core::arch::asm!("prefetchw [{}]", in(reg) line, options(nostack, preserves_flags));
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = line;
+}
+
 /// A ring laid over mapped bytes: control words, then cells, then bulk.
 #[derive(Debug, Clone, Copy)]
 pub struct MappedRing {
@@ -93,6 +106,10 @@ unsafe impl Storage for MappedRing {
     #[inline(always)]
     fn expect(&self, at: usize) {
         prefetch(self.cell(at));
+    }
+    #[inline(always)]
+    fn expect_to_write(&self, at: usize) {
+        prefetch_to_write(self.cell(at));
     }
     #[inline(always)]
     fn read_body<R>(&self, at: usize, f: impl FnOnce(*const Body) -> R) -> R {

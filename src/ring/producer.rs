@@ -5,6 +5,9 @@ use super::record::{self, Header, INLINE, MAX_LEN};
 use super::storage::Storage;
 use crate::sync::Ordering;
 
+/// How far ahead of the next record [`Producer::hurry`] asks for a line.
+const AHEAD: usize = 8;
+
 /// The one writer of a ring (ring rule 4).
 #[derive(Debug)]
 pub struct Producer<S> {
@@ -52,6 +55,13 @@ impl<S: Storage> Producer<S> {
     #[inline(always)]
     pub fn try_push(&mut self, header: &Header, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
         if len <= INLINE { self.push_inline(header, len, fill) } else { self.push_bulk(*header, len, fill) }
+    }
+
+    /// More records are about to come: asks for a line that one of the next will be written to, so that it need not be waited
+    /// for then. What is stored waits in the processor for its line, and so does all that is stored after it.
+    #[inline(always)]
+    pub fn hurry(&self) {
+        self.storage.expect_to_write((self.tail as usize + AHEAD) & (self.storage.cells() - 1));
     }
 
     /// Whether a record of `len` payload bytes would be taken now. If so, it stays so: nobody else can fill the ring.
@@ -134,7 +144,7 @@ impl<S: Storage> Producer<S> {
     #[inline(always)]
     fn commit(&mut self, place: usize, kind: u8, len: usize) {
         let word = record::commit_word(self.tail, kind, len);
-        // Release: edge 1, pairs with Acquire in `Consumer::poll_if` and `Consumer::run`, publishes the cell and its bulk bytes.
+        // Release: edge 1, pairs with Acquire in `Consumer::poll_if`, `run` and `look_ahead`, publishes the cell and its bulk bytes.
         self.storage.commit(place).store(word, Ordering::Release);
         self.tail += 1;
     }

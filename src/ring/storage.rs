@@ -23,6 +23,10 @@ pub unsafe trait Storage: Clone {
     fn expect(&self, at: usize) {
         let _ = at;
     }
+    /// The same, for writing.
+    fn expect_to_write(&self, at: usize) {
+        let _ = at;
+    }
     /// Reads the body of cell `at` under ring rule 2.
     fn read_body<R>(&self, at: usize, f: impl FnOnce(*const Body) -> R) -> R;
     /// Writes the body of cell `at` under ring rule 1.

@@ -107,6 +107,47 @@ fn a_run_hands_out_inline_records_up_to_the_first_that_is_something_else() {
 }
 
 #[test]
+fn a_stream_is_looked_at_from_a_distance_for_a_while() {
+    let (mut producer, mut consumer) = pair(64, 2048);
+    let mut push = |n: usize| {
+        (0..n).for_each(|_| assert!(producer.try_push(&HEADER, 8, |to| to.fill(1)), "there is room"));
+    };
+    let take = |consumer: &mut Consumer<HeapRing>| {
+        let taken = consumer.run(32, |_, _| true);
+        consumer.publish();
+        taken
+    };
+    push(7);
+    assert!(consumer.look(100) && take(&mut consumer) == 7, "that is no stream yet");
+    push(8);
+    assert!(consumer.look(100) && take(&mut consumer) == 8);
+    push(3);
+    assert!(!consumer.look(4), "one that is hoped for is missing");
+    assert!(consumer.look(3) && consumer.has_seen(), "all that are hoped for are there");
+    assert_eq!(take(&mut consumer), 3);
+    push(20);
+    assert!(consumer.look(100));
+    assert_eq!(take(&mut consumer), 16, "what is behind those that were seen is left alone");
+    assert!(!consumer.has_seen() && consumer.look(4) && take(&mut consumer) == 4);
+    push(2);
+    let in_vain = (0..100).take_while(|_| !consumer.look(100)).count();
+    assert_eq!(in_vain, 16, "then they are taken although more were hoped for");
+    assert_eq!(take(&mut consumer), 2);
+    push(1);
+    assert!(consumer.look(100), "and the stream is over");
+}
+
+#[test]
+fn who_hopes_for_nothing_sees_the_next_record_of_a_stream_at_once() {
+    let (mut producer, mut consumer) = pair(64, 2048);
+    for _ in 0..9 {
+        assert!(producer.try_push(&HEADER, 8, |to| to.fill(1)));
+    }
+    assert_eq!(consumer.run(8, |_, _| true), 8);
+    assert!(!consumer.look(2) && consumer.look(1) && consumer.look(0));
+}
+
+#[test]
 fn random_operations_agree_with_a_plain_queue() {
     let (mut producer, mut consumer) = pair(16, 2048);
     let mut oracle = VecDeque::new();
