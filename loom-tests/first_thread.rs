@@ -168,14 +168,14 @@ fn two_threads_that_ask_at_once_do_not_share_a_pin() {
         };
         let handle = registry.register(&world, EVENT, Callback::Rust(Box::new(closure))).unwrap();
         registry.activate(handle).unwrap();
-        let theirs = world.clone();
-        let other = thread::spawn(move || {
-            first();
-            happen(&theirs);
+        let threads = [(); 2].map(|()| {
+            let theirs = world.clone();
+            thread::spawn(move || {
+                first();
+                happen(&theirs);
+            })
         });
-        first();
-        happen(&world);
-        other.join().unwrap();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
     });
 }
 
@@ -191,18 +191,20 @@ unsafe extern "C" fn scribbles(_: c_long, _: isize, spec: *mut CommSpec, told: *
     0
 }
 
+/// Has [`scribbles`] told from now on, with the counter at this address.
+fn listen(registry: &Registry, world: &Arc<CommEvents>, told: usize) -> Handle {
+    let callback = Callback::C { function: scribbles, param: core::ptr::with_exposed_provenance_mut(told) };
+    let handle = registry.register(world, EVENT, callback).unwrap();
+    registry.activate(handle).unwrap();
+    handle
+}
+
 #[test]
 fn a_function_that_writes_into_the_description_spoils_it_for_nobody() {
     model(3, || {
         let (registry, world) = bench();
         let told = Box::into_raw(Box::new(AtomicU32::new(0)));
-        let another = || {
-            let callback = Callback::C { function: scribbles, param: told.cast() };
-            let handle = registry.register(&world, EVENT, callback).unwrap();
-            registry.activate(handle).unwrap();
-            handle
-        };
-        let one = another();
+        let one = listen(&registry, &world, told.expose_provenance());
         let theirs = world.clone();
         let dispatcher = thread::spawn(move || {
             first();
@@ -210,9 +212,10 @@ fn a_function_that_writes_into_the_description_spoils_it_for_nobody() {
             happen(&theirs);
         });
         // While it comes, the first may be the only one or not.
-        let two = another();
+        let (registry_too, theirs, param) = (registry.clone(), world.clone(), told.expose_provenance());
+        let other = thread::spawn(move || listen(&registry_too, &theirs, param));
         dispatcher.join().unwrap();
-        for handle in [one, two] {
+        for handle in [one, other.join().unwrap()] {
             registry.release(handle).unwrap();
         }
         // SAFETY: from the box above; whoever used it has been released.

@@ -59,9 +59,14 @@ impl CommEvents {
     ///
     /// Allocates nothing and waits for nobody. Callbacks run on the calling thread, in no particular order. One that fails
     /// ends the job by way of the registry's fatal hook; should the hook return, the remaining callbacks still run.
-    #[inline(never)]
+    #[inline(always)]
     pub fn raise(&self, fact: &Fact<'_>) {
-        dispatch(self, fact, Given::NOTHING);
+        self.raise_event(fact.event, fact);
+    }
+
+    #[inline(never)]
+    fn raise_event(&self, event: Event, fact: &Fact<'_>) {
+        dispatch(self, event, fact, Given::NOTHING);
     }
 
     /// As [`Self::raise`], for who has made `spec` for this one event: a C function that is the only listener is handed it as it is,
@@ -72,7 +77,7 @@ impl CommEvents {
         // SAFETY: ours, until this returns. Nothing reads it through the fact after who was given it has been called (event rule 9).
         let fact = Fact { event, id, context, spec: unsafe { &*spec }, detail };
         // SAFETY: as above.
-        dispatch(self, &fact, unsafe { Given::new(spec) });
+        dispatch(self, event, &fact, unsafe { Given::new(spec) });
     }
 
     /// The row of `event`.

@@ -21,6 +21,8 @@ impl Drop for Pass<'_> {
 
 /// Where a row is: what a pass over it must come back to.
 pub(super) trait Origin {
+    /// Whether C functions, which can fail by what they return, are in its rows.
+    const HAS_C: bool;
     /// Its registry.
     fn registry(&self) -> &Registry;
     /// Its row of `event`.
@@ -30,6 +32,8 @@ pub(super) trait Origin {
 }
 
 impl Origin for CommEvents {
+    const HAS_C: bool = true;
+
     #[inline(always)]
     fn registry(&self) -> &Registry {
         CommEvents::registry(self)
@@ -46,6 +50,9 @@ impl Origin for CommEvents {
 }
 
 impl Origin for Registry {
+    // They are registered with a communicator.
+    const HAS_C: bool = false;
+
     #[inline(always)]
     fn registry(&self) -> &Registry {
         self
@@ -65,9 +72,14 @@ impl Registry {
     /// Tells the taps of `fact.event`, an event that is bound to nothing. The caller has found `gate.open(event)`.
     ///
     /// As [`CommEvents::raise`] otherwise.
-    #[inline(never)]
+    #[inline(always)]
     pub fn raise(&self, fact: &Fact<'_>) {
-        dispatch(self, fact, Given::NOTHING);
+        self.raise_event(fact.event, fact);
+    }
+
+    #[inline(never)]
+    fn raise_event(&self, event: Event, fact: &Fact<'_>) {
+        dispatch(self, event, fact, Given::NOTHING);
     }
 
     /// How often a callback or tap has been told of an event, in this process.
@@ -77,16 +89,17 @@ impl Registry {
     }
 }
 
-/// Tells those in the row of `fact.event`; who is told last is given what is `given`.
+/// Tells those in the row of `event`, which is the fact's; who is told last is given what is `given`.
 ///
+/// Sites know their event when they are compiled: so it comes in a register, and the row need not wait for the fact to be written.
 /// One listener, on the first thread, is the usual case: all that it needs is here.
 #[inline(always)]
-pub(super) fn dispatch<O: Origin>(origin: &O, fact: &Fact<'_>, given: Given) {
+pub(super) fn dispatch<O: Origin>(origin: &O, event: Event, fact: &Fact<'_>, given: Given) {
     if !cfg!(feature = "peruse") {
         return;
     }
     if let Some(pin) = first()
-        && let Some(place) = origin.row(fact.event).only()
+        && let Some(place) = origin.row(event).only()
         && !pin.is_inside()
         && !origin.registry().fences_alone()
     {
@@ -177,7 +190,7 @@ unsafe fn held(slot: &Slot) -> &Head {
 fn tell<O: Origin>(origin: &O, slot: &Slot, fact: &Fact<'_>, pin: &Pin, given: Given) {
     // SAFETY: the pin stays until the pass goes on; nobody reads the description after who is told last (event rule 9).
     let returned = unsafe { held(slot).call(fact, pin, given) };
-    if returned != 0 {
+    if O::HAS_C && returned != 0 {
         fail(origin, fact, pin, returned);
     }
     pin.count();
