@@ -8,7 +8,10 @@
  * the partner was late all the same the count is larger, so the least of many is told.
  *
  * With INSTRUCTIONS_TRACE=DIRECTORY, what was executed in that run is written to DIRECTORY/CASE: a line of /proc/self/maps
- * behind "map" for each thing that was loaded, "entry NAME ADDRESS" for functions that allocate, then an address a line. */
+ * behind "map" for each thing that was loaded, "entry NAME ADDRESS" for functions that allocate, then an address a line.
+ *
+ * Cases that begin with "broken-" are run when they are named: each does on purpose, outside of MPI, what a reader of such a trace
+ * is to find. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,6 +20,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -197,6 +201,31 @@ static long count_bcast(void) { return count_together(bcast); }
 static long count_allreduce(void) { return count_together(allreduce); }
 static long count_alltoall(void) { return count_together(alltoall); }
 
+/* What must not be on a message's way, one each. */
+static volatile long word;
+static void *volatile memory;
+static void lock(void) { __asm__ volatile("lock addq $1, %0" : "+m"(word)); }
+static void exchange(void) { long mine = 1; __asm__ volatile("xchgq %0, %1" : "+r"(mine), "+m"(word)); }
+static void fence(void) { __asm__ volatile("mfence" ::: "memory"); }
+static void call_system(void) { syscall(SYS_getppid); }
+static void allocate(void) { memory = malloc(40); }
+static void give_back(void) { free(memory); memory = NULL; }
+
+static long count_broken(void (*deed)(void))
+{
+    go();
+    begin();
+    deed();
+    return end();
+}
+
+static long count_lock(void) { return count_broken(lock); }
+static long count_exchange(void) { return count_broken(exchange); }
+static long count_fence(void) { return count_broken(fence); }
+static long count_system_call(void) { return count_broken(call_system); }
+static long count_allocation(void) { return count_broken(allocate); }
+static long count_giving_back(void) { allocate(); return count_broken(give_back); }
+
 /* Messages of a run; those that the partner receives and sends in it, and what it calls with us. */
 static const struct {
     const char *name, *calls;
@@ -219,18 +248,24 @@ static const struct {
     {"bcast", "MPI_Bcast", count_bcast, 1, 0, 0, bcast},
     {"allreduce", "MPI_Allreduce", count_allreduce, 1, 0, 0, allreduce},
     {"alltoall", "MPI_Alltoall", count_alltoall, 1, 0, 0, alltoall},
+    {"broken-lock", "lock", count_lock, 1, 0, 0, NULL},
+    {"broken-exchange", "xchg", count_exchange, 1, 0, 0, NULL},
+    {"broken-fence", "mfence", count_fence, 1, 0, 0, NULL},
+    {"broken-system-call", "syscall", count_system_call, 1, 0, 0, NULL},
+    {"broken-allocation", "malloc", count_allocation, 1, 0, 0, NULL},
+    {"broken-free", "free", count_giving_back, 1, 0, 0, NULL},
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
 /* A window takes long to step through. */
 static int rounds(int i) { return cases[i].messages == 1 ? ROUNDS : ROUNDS / 8; }
 
-/* Whether a case is to be run: all are, or those that the arguments name. */
+/* Whether a case is to be run: those that the arguments name, or all that are MPI's. */
 static char **wanted;
 static int is_wanted(const char *name)
 {
     for (int i = 0; wanted[i]; i++) if (strcmp(wanted[i], name) == 0) return 1;
-    return !wanted[0];
+    return !wanted[0] && strncmp(name, "broken-", 7) != 0;
 }
 
 /* Writes the addresses of the run that has just been, and what was loaded where. */

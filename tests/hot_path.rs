@@ -1,8 +1,11 @@
 //! What the way of a small message executes, instruction by instruction: no lock, no fence, no allocation, no system call.
 //!
 //! `benches/instructions.c` single-steps a rank and writes the address of everything that it executes; here the bytes at those
-//! addresses are looked at.
-#![cfg(target_arch = "x86_64")]
+//! addresses are looked at. That such a look finds what is there is tested too: on deeds that are done on purpose, and on the
+//! library itself when it is told to fence.
+//!
+//! A test runner of its own: where ptrace is forbidden nothing can be stepped through, and the tests that need it are counted as
+//! ignored, not as passed.
 
 mod common;
 
@@ -11,8 +14,9 @@ use common::run::run;
 use common::{root, scratch, success};
 use std::collections::HashMap;
 use std::fs;
-use std::path::Path;
-use std::process::Command;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 /// The calls that are looked at; what each needs from its partner is there when it is made.
@@ -94,6 +98,12 @@ impl Trace {
         Some((&mapped.name, mapped.bytes.get(at..)?))
     }
 
+    /// Instructions of the library that were executed.
+    fn of_the_library(&self) -> usize {
+        let files = self.executed.iter().filter_map(|&address| self.at(address));
+        files.filter(|(name, _)| name.contains("perusal") || name.contains("libmpi")).count()
+    }
+
     /// Everything on the way that must not be there.
     fn faults(&self) -> Vec<String> {
         let fault = |&address: &u64| {
@@ -109,8 +119,7 @@ impl Trace {
     }
 }
 
-#[test]
-fn the_forbidden_instructions_are_known_by_their_bytes() {
+fn the_forbidden_instructions_are_known_by_their_bytes(_: &Traces) {
     assert!(forbidden(&[0xf0, 0x48, 0x0f, 0xb1, 0x0f]).is_some(), "lock cmpxchg [rdi], rcx");
     assert!(forbidden(&[0x66, 0xf0, 0x83, 0x07, 0x01]).is_some(), "lock add word [rdi], 1");
     assert!(forbidden(&[0x48, 0x87, 0x07]).is_some(), "xchg [rdi], rax");
@@ -121,30 +130,123 @@ fn the_forbidden_instructions_are_known_by_their_bytes() {
     assert!(forbidden(&[0x48, 0x89, 0x07]).is_none(), "mov [rdi], rax");
 }
 
-#[test]
-fn a_small_message_meets_no_lock_no_fence_no_allocation_and_no_system_call() {
-    let Some(launcher) = launcher() else { return eprintln!("not run: the launcher is not built") };
-    let dir = scratch("hot_path");
-    let program = dir.join("instructions");
-    let mut compiler = Command::new(dist().join("bin/mpicc"));
-    compiler.arg("-O2").arg(root().join("benches/instructions.c")).arg("-o").arg(&program);
-    success(compiler.output().expect("mpicc"), "mpicc benches/instructions.c");
+/// What a rank has executed, case by case.
+struct Traces {
+    dir: PathBuf,
+    program: PathBuf,
+    launcher: &'static Path,
+}
 
-    let mut command = Command::new(launcher);
-    command.args(["run", "-n", "2"]).arg(&program).args(CASES);
-    // Who sleeps must be woken, by a system call; and where ranks outnumber CPUs senders fence.
-    command.envs([("PERUSAL_SPIN_US", "1000000"), ("PERUSAL_SENDER_FENCES", "0")]);
-    command.env("INSTRUCTIONS_TRACE", &dir);
-    let outcome = run(&mut command, &dir, "instructions", LIMIT);
-    if outcome.stderr.contains("instructions: ptrace") {
-        return eprintln!("not run: this machine forbids ptrace");
+impl Traces {
+    /// Builds the program; `Err` says why nothing can be traced here.
+    fn new() -> Result<Traces, &'static str> {
+        if !cfg!(target_arch = "x86_64") {
+            return Err("the instructions of x86-64 alone are known");
+        }
+        let launcher = launcher().ok_or("needs the launcher (--features launcher)")?;
+        let dir = scratch("hot_path");
+        let program = dir.join("instructions");
+        let mut compiler = Command::new(dist().join("bin/mpicc"));
+        compiler.arg("-O2").arg(root().join("benches/instructions.c")).arg("-o").arg(&program);
+        success(compiler.output().expect("mpicc"), "mpicc benches/instructions.c");
+        let traces = Traces { dir, program, launcher };
+        traces.step(&["broken-lock"], "0").map(|_| traces)
     }
-    assert_eq!(outcome.code(), Some(0), "{}{}", outcome.stdout, outcome.stderr);
-    for case in CASES {
-        let trace = Trace::read(&dir.join(case));
-        let library = trace.executed.iter().filter_map(|&address| trace.at(address));
-        let inside = library.filter(|(name, _)| name.contains("perusal") || name.contains("libmpi")).count();
+
+    /// Traces `cases`, with senders that fence or do not.
+    fn step(&self, cases: &[&str], fences: &str) -> Result<Vec<Trace>, &'static str> {
+        let mut command = Command::new(self.launcher);
+        command.args(["run", "-n", "2"]).arg(&self.program).args(cases);
+        // Who sleeps must be woken, by a system call.
+        command.envs([("PERUSAL_SPIN_US", "1000000"), ("PERUSAL_SENDER_FENCES", fences)]);
+        command.env("INSTRUCTIONS_TRACE", &self.dir);
+        let outcome = run(&mut command, &self.dir, "instructions", LIMIT);
+        if outcome.stderr.contains("instructions: ptrace") {
+            return Err("this machine forbids ptrace");
+        }
+        assert_eq!(outcome.code(), Some(0), "{}{}", outcome.stdout, outcome.stderr);
+        Ok(cases.iter().map(|case| Trace::read(&self.dir.join(case))).collect())
+    }
+
+    /// As [`Self::step`], where it is known to work.
+    fn of(&self, cases: &[&str], fences: &str) -> Vec<Trace> {
+        self.step(cases, fences).expect("ptrace was allowed before")
+    }
+}
+
+fn a_small_message_meets_no_lock_no_fence_no_allocation_and_no_system_call(traces: &Traces) {
+    // Where ranks outnumber CPUs senders fence: here they do not.
+    for (case, trace) in CASES.iter().zip(traces.of(&CASES, "0")) {
+        let inside = trace.of_the_library();
         assert!(inside > 50, "{case}: {inside} instructions of the library were seen");
         assert_eq!(trace.faults(), Vec::<String>::new(), "{case}");
     }
+}
+
+fn each_forbidden_deed_is_found_when_it_is_done(traces: &Traces) {
+    let deeds = [
+        ("broken-lock", "a locked instruction"),
+        ("broken-exchange", "an exchange with memory"),
+        ("broken-fence", "a fence"),
+        ("broken-system-call", "a system call"),
+        ("broken-allocation", "a call of malloc"),
+        ("broken-free", "a call of free"),
+    ];
+    for ((case, expected), trace) in deeds.iter().zip(traces.of(&deeds.map(|(case, _)| case), "0")) {
+        let faults = trace.faults();
+        assert!(faults.iter().any(|fault| fault.contains(expected)), "{case}: {faults:?}");
+    }
+}
+
+fn a_library_whose_senders_fence_is_found_out(traces: &Traces) {
+    let trace = &traces.of(&["send"], "1")[0];
+    assert!(trace.of_the_library() > 50);
+    let faults = trace.faults();
+    let inside = |fault: &String| fault.contains("perusal") || fault.contains("libmpi");
+    assert!(faults.iter().any(inside), "{faults:?}");
+}
+
+type Test = (&'static str, fn(&Traces));
+
+fn main() -> ExitCode {
+    let tests: [Test; 4] = [
+        (
+            "the_forbidden_instructions_are_known_by_their_bytes",
+            the_forbidden_instructions_are_known_by_their_bytes,
+        ),
+        (
+            "a_small_message_meets_no_lock_no_fence_no_allocation_and_no_system_call",
+            a_small_message_meets_no_lock_no_fence_no_allocation_and_no_system_call,
+        ),
+        ("each_forbidden_deed_is_found_when_it_is_done", each_forbidden_deed_is_found_when_it_is_done),
+        ("a_library_whose_senders_fence_is_found_out", a_library_whose_senders_fence_is_found_out),
+    ];
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let is_wanted = |(name, _): &&Test| wanted.is_empty() || wanted.iter().any(|part| name.contains(part));
+    let tests: Vec<&Test> = tests.iter().filter(is_wanted).collect();
+    println!("\nrunning {} tests", tests.len());
+    let traces = if tests.is_empty() { Err("none is wanted") } else { Traces::new() };
+    let (mut passed, mut failed, mut ignored) = (0, 0, 0);
+    for (name, test) in tests {
+        let verdict = match &traces {
+            Err(why) => {
+                ignored += 1;
+                format!("ignored, {why}")
+            }
+            Ok(traces) if catch_unwind(AssertUnwindSafe(|| test(traces))).is_ok() => {
+                passed += 1;
+                "ok".to_owned()
+            }
+            Ok(_) => {
+                failed += 1;
+                "FAILED".to_owned()
+            }
+        };
+        println!("test {name} ... {verdict}");
+    }
+    let word = if failed == 0 { "ok" } else { "FAILED" };
+    println!(
+        "\ntest result: {word}. {passed} passed; {failed} failed; {ignored} ignored; 0 measured; 0 filtered out\n"
+    );
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -76,9 +76,17 @@ impl Recording {
     /// running: what is wrong is said on standard error.
     #[must_use]
     pub fn of_job(job: &Job, registry: &Arc<Registry>) -> Option<Recording> {
-        // A job of threads, or of one, inside a traced rank is another job.
-        job.header().launcher()?;
         let path = std::env::var_os(PATH_VARIABLE).filter(|path| !path.is_empty())?;
+        if job.header().launcher().is_none() {
+            // A job of threads, or of one, inside a traced rank is another job.
+            if job.rank() == 0 {
+                eprintln!(
+                    "perusal: a job of {} inside a traced program is not traced: --trace records the ranks that the launcher starts, not threads (run_threads)",
+                    job.size()
+                );
+            }
+            return None;
+        }
         let started = Recording::start(Path::new(&path), job.rank(), registry);
         started.inspect_err(|error| eprintln!("perusal: rank {} is not traced: {error}", job.rank())).ok()
     }
