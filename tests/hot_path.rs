@@ -12,11 +12,12 @@ mod common;
 use common::dist::{dist, launcher};
 use common::run::run;
 use common::{root, scratch, success};
+use libtest_mimic::{Arguments, Trial};
 use std::collections::HashMap;
 use std::fs;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The calls that are looked at; what each needs from its partner is there when it is made.
@@ -119,7 +120,7 @@ impl Trace {
     }
 }
 
-fn the_forbidden_instructions_are_known_by_their_bytes(_: &Traces) {
+fn the_forbidden_instructions_are_known_by_their_bytes() {
     assert!(forbidden(&[0xf0, 0x48, 0x0f, 0xb1, 0x0f]).is_some(), "lock cmpxchg [rdi], rcx");
     assert!(forbidden(&[0x66, 0xf0, 0x83, 0x07, 0x01]).is_some(), "lock add word [rdi], 1");
     assert!(forbidden(&[0x48, 0x87, 0x07]).is_some(), "xchg [rdi], rax");
@@ -206,14 +207,9 @@ fn a_library_whose_senders_fence_is_found_out(traces: &Traces) {
     assert!(faults.iter().any(inside), "{faults:?}");
 }
 
-type Test = (&'static str, fn(&Traces));
-
 fn main() -> ExitCode {
-    let tests: [Test; 4] = [
-        (
-            "the_forbidden_instructions_are_known_by_their_bytes",
-            the_forbidden_instructions_are_known_by_their_bytes,
-        ),
+    type Test = (&'static str, fn(&Traces));
+    const TESTS: [Test; 3] = [
         (
             "a_small_message_meets_no_lock_no_fence_no_allocation_and_no_system_call",
             a_small_message_meets_no_lock_no_fence_no_allocation_and_no_system_call,
@@ -221,32 +217,28 @@ fn main() -> ExitCode {
         ("each_forbidden_deed_is_found_when_it_is_done", each_forbidden_deed_is_found_when_it_is_done),
         ("a_library_whose_senders_fence_is_found_out", a_library_whose_senders_fence_is_found_out),
     ];
-    let wanted: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
-    let is_wanted = |(name, _): &&Test| wanted.is_empty() || wanted.iter().any(|part| name.contains(part));
-    let tests: Vec<&Test> = tests.iter().filter(is_wanted).collect();
-    println!("\nrunning {} tests", tests.len());
-    let traces = if tests.is_empty() { Err("none is wanted") } else { Traces::new() };
-    let (mut passed, mut failed, mut ignored) = (0, 0, 0);
-    for (name, test) in tests {
-        let verdict = match &traces {
-            Err(why) => {
-                ignored += 1;
-                format!("ignored, {why}")
-            }
-            Ok(traces) if catch_unwind(AssertUnwindSafe(|| test(traces))).is_ok() => {
-                passed += 1;
-                "ok".to_owned()
-            }
-            Ok(_) => {
-                failed += 1;
-                "FAILED".to_owned()
-            }
+    let mut arguments = Arguments::from_args();
+    // They step one after the other: a partner that is not scheduled makes every step longer.
+    arguments.test_threads = Some(1);
+    let traces = if arguments.list { Err("nothing is run") } else { Traces::new() };
+    let traces = match traces {
+        Ok(traces) => Some(Arc::new(traces)),
+        Err(why) => {
+            eprintln!("hot_path: ignored, {why}");
+            None
+        }
+    };
+    let stepped = TESTS.map(|(name, test)| {
+        let own = traces.clone();
+        let run = move || {
+            test(&own.expect("ignored without"));
+            Ok(())
         };
-        println!("test {name} ... {verdict}");
-    }
-    let word = if failed == 0 { "ok" } else { "FAILED" };
-    println!(
-        "\ntest result: {word}. {passed} passed; {failed} failed; {ignored} ignored; 0 measured; 0 filtered out\n"
-    );
-    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        Trial::test(name, run).with_ignored_flag(traces.is_none())
+    });
+    let patterns = Trial::test("the_forbidden_instructions_are_known_by_their_bytes", || {
+        the_forbidden_instructions_are_known_by_their_bytes();
+        Ok(())
+    });
+    libtest_mimic::run(&arguments, stepped.into_iter().chain([patterns]).collect()).exit_code()
 }
