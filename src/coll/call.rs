@@ -147,7 +147,10 @@ impl Call {
     /// Those of the transfers and of the operation; [`Error::Comm`] for one that intercommunicators do not have.
     pub async unsafe fn perform<P: Port>(&self, ports: &Ports<P>, comm: &Comm) -> Result<()> {
         let arrival = || match (ports, self.kind()) {
-            (Ports::Within(port), Some(kind)) => port.meeting(kind).map(|meeting| meeting.arrival),
+            (Ports::Within(port), Some(kind)) => {
+                let mut meeting = port.meeting(kind)?;
+                self.is_served_by(&mut meeting).then_some(meeting.arrival)
+            }
             _ => None,
         };
         let told =

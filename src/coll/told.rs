@@ -4,7 +4,7 @@
 use super::call::{Call, Elements, Form, Pieces};
 use super::choice::Kind;
 use super::port::Purpose;
-use super::shared::{Arrival, PAYLOAD};
+use super::shared::{Arrival, Meeting, PAYLOAD};
 use crate::comm::Comm;
 use crate::events::{Algorithm, Collective, Detail, Event, Fact, Spec};
 use core::cell::Cell;
@@ -143,6 +143,14 @@ impl Call {
         })
     }
 
+    /// Whether shared memory, where it serves this kind of operation, serves one of this size.
+    pub(super) fn is_served_by(&self, meeting: &mut Meeting<'_>) -> bool {
+        match self {
+            Self::Alltoall(_, recv) => meeting.serves_alltoall(recv.piece(0).bytes()),
+            _ => true,
+        }
+    }
+
     /// How it is performed on `comm`, as far as that is known before it begins; `arrival` if shared memory serves it.
     pub(super) fn algorithm(&self, comm: &Comm, arrival: Option<Arrival>) -> Algorithm {
         if comm.is_inter() {
@@ -153,8 +161,6 @@ impl Call {
             return match (self, arrival) {
                 (_, Arrival::Count) if small => Algorithm::Counted,
                 (_, Arrival::Flags) if small => Algorithm::Flagged,
-                // That depends on the length of a block, too.
-                (Self::Alltoall(..), _) => Algorithm::Unknown,
                 _ => Algorithm::Shared,
             };
         }

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 enum { TRIES = 200 };
-static int rank, counted, flagged, algorithm_element;
+static int rank, counted, flagged, in_memory, pairwise, algorithm_element;
 static int last_algorithm;
 static MPI_T_pvar_session session;
 
@@ -112,6 +112,26 @@ static void collectives_go_as_they_are_told(void)
     OK(MPI_Comm_free(&comm));
 }
 
+static void an_alltoall_is_shared_up_to_the_block_that_was_written(void)
+{
+    enum { BLOCK = 50000 };
+    static const struct { unsigned long most; int algorithm; } ways[] = {{BLOCK, 1}, {BLOCK - 1, 0}, {BLOCK, 1}};
+    static char mine[2 * BLOCK], theirs[2 * BLOCK];
+    MPI_Comm comm;
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    /* In one round more would go this way in any case. */
+    write_cvar("coll_piece", 4096);
+    for (int i = 0; i < 3; i++) {
+        write_cvar("coll_alltoall_most", ways[i].most);
+        memset(mine, 'a' + rank, sizeof mine);
+        OK(MPI_Alltoall(mine, BLOCK, MPI_CHAR, theirs, BLOCK, MPI_CHAR, comm));
+        SAME(theirs[0] + theirs[BLOCK - 1], 2 * 'a');
+        SAME(theirs[BLOCK] + theirs[2 * BLOCK - 1], 2 * 'b');
+        SAME(last_algorithm, ways[i].algorithm ? in_memory : pairwise);
+    }
+    OK(MPI_Comm_free(&comm));
+}
+
 /* How often rank 0 slept and gave its CPU away while it waited for a message that came after a while. */
 static void wait_a_while(int milliseconds, MPI_T_pvar_handle sleeps, MPI_T_pvar_handle yields, unsigned long long told[2])
 {
@@ -210,8 +230,11 @@ int main(int argc, char **argv)
     algorithm_element = element_of(end, "algorithm");
     counted = number_of("shared_count", end);
     flagged = number_of("shared_flags", end);
+    in_memory = number_of("shared_memory", end);
+    pairwise = number_of("pairwise", end);
     MPI_T_event_registration handle = listen_to(end, NULL, 0, on_end, NULL);
     collectives_go_as_they_are_told();
+    an_alltoall_is_shared_up_to_the_block_that_was_written();
     OK(MPI_T_event_handle_free(handle, NULL, NULL));
     OK(MPI_Finalize());
     OK(MPI_T_finalize());

@@ -89,6 +89,11 @@ impl Meeting<'_> {
         }
     }
 
+    /// Whether an alltoall of blocks of `block` bytes goes this way, if there is memory for it.
+    pub fn serves_alltoall(&mut self, block: usize) -> bool {
+        block <= self.alltoall_room()
+    }
+
     /// Largest block of an alltoall that goes this way, in bytes.
     fn alltoall_room(&mut self) -> usize {
         let size = self.size();
@@ -125,7 +130,7 @@ impl Meeting<'_> {
         mut write: impl FnMut(usize, usize, &[u8]),
     ) -> Result<bool> {
         let (rank, size) = (self.rank(), self.size());
-        if block > self.alltoall_room() || !self.has_room(block * size)? {
+        if !self.serves_alltoall(block) || !self.has_room(block * size)? {
             return Ok(false);
         }
         let what = What::new(Kind::Alltoall, 0, block);
