@@ -88,7 +88,8 @@ impl Engine {
     ) -> bool {
         let mut out = self.peers[peer as usize].out.lock(SHARED);
         let Some(out) = out.as_deref_mut() else { return false };
-        if MORE {
+        // Where ranks outnumber CPUs the receiver keeps no distance, and would take the line away.
+        if MORE && self.news == News::Watched {
             out.producer.hurry();
         }
         let pushed = out.deferred.is_empty()
