@@ -12,7 +12,7 @@
 //! and look (9, 4), and the one after a pass (8, 4); the fence of `Pins::heavy` (8, 4); `want` after that fence instead of before
 //! (7, 4); the question at the end of a pass (9, 4); the second look at the place (9, 4); the look at the pins in `settle` (8, 4), and in
 //! `Registry::replace` (the models of a replaced callback, here and there); the wake-up in `retire` (6, 3); the wait in `end`
-//! (3 of the 3 that were tried, 2).
+//! (3 of 7 that were tried, 2 of 5).
 //! Not shown by a model: Release of the event in `Registry::occupy` and of `State::open` (each covers for the other), Release of a
 //! row's links and places (a slot's own words are atomics that loom takes as made), the fence of a
 //! pass where nothing but the gates' share waits.
