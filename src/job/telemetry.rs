@@ -463,18 +463,29 @@ impl Telemetry {
     #[inline(always)]
     pub fn change_posted(&self, by: i64, shared: bool) {
         if shared {
-            return self.change_level(&self.posted, |levels| &levels.posted, by);
+            return self.change_posted_in_lane(by);
         }
         self.posted.change(by, false);
+    }
+
+    /// Apart, so that the way of a single thread has nothing of it.
+    #[inline(never)]
+    fn change_posted_in_lane(&self, by: i64) {
+        self.change_level(&self.posted, |levels| &levels.posted, by);
     }
 
     /// Notes that so many messages more are unexpected (or fewer). `shared`: other threads may note the same.
     #[inline(always)]
     pub fn change_unexpected(&self, by: i64, shared: bool) {
         if shared {
-            return self.change_level(&self.unexpected, |levels| &levels.unexpected, by);
+            return self.change_unexpected_in_lane(by);
         }
         self.unexpected.change(by, false);
+    }
+
+    #[inline(never)]
+    fn change_unexpected_in_lane(&self, by: i64) {
+        self.change_level(&self.unexpected, |levels| &levels.unexpected, by);
     }
 
     #[inline(always)]
