@@ -92,7 +92,7 @@ impl Engine {
         body.tag = header.tag;
         body.world = from;
         if SHARED {
-            self.note_posted(channel, -1);
+            self.note_posted_beside(channel, -1, true);
         } else {
             passing.matched += 1;
         }
@@ -146,7 +146,7 @@ impl Engine {
             && matched > 0
         {
             // SAFETY: as in `arrive_next`. Where there are other threads none is counted here.
-            self.note_posted(unsafe { channel.as_ref() }, -matched);
+            self.note_posted_beside(unsafe { channel.as_ref() }, -matched, false);
         }
     }
 

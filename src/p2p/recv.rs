@@ -190,8 +190,14 @@ impl Engine {
     /// Notes that `change` receives were posted (or taken, if negative). The caller has the channel's queues.
     #[inline(always)]
     pub(super) fn note_posted(&self, channel: &Channel, change: i64) {
+        self.note_posted_beside(channel, change, self.shared);
+    }
+
+    /// The same of who knows whether other threads may be inside: `shared` is [`Engine::shared`].
+    #[inline(always)]
+    pub(super) fn note_posted_beside(&self, channel: &Channel, change: i64, shared: bool) {
         channel.posted.step(change);
-        self.telemetry().change_posted(change, self.shared);
+        self.telemetry().change_posted(change, shared);
     }
 
     /// Notes that `change` messages became unexpected (or were taken), which hold `bytes` bytes of memory. As above;

@@ -439,7 +439,7 @@ impl Engine {
         body.stage = Stage::Posted;
         request.state().activate();
         queues.posted.insert(pattern(source, tag), request);
-        self.note_posted(channel, 1);
+        self.note_posted_beside(channel, 1, SHARED);
         Some(request)
     }
 
