@@ -14,6 +14,7 @@ pub mod table;
 pub mod tune_file;
 
 pub use settings::{Origin, Settings, Value};
+pub(crate) use table::WATCHED_IN_CROWD;
 pub use table::{Id, Place, VARIABLES, Variable};
 
 use crate::error::Result;

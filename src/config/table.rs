@@ -36,16 +36,19 @@ impl Place {
     }
 
     /// Whether ranks say how much they have committed to each other, and look at what all others say (bell rule 6): where they
-    /// outnumber the CPUs, and are not so many that looking at all is dear.
+    /// outnumber the CPUs, are more than a rank watches, and not so many that looking at all is dear.
     #[must_use]
     pub fn counts_news(&self) -> bool {
         // A count has 16 bits, and a full ring must not look like an empty one.
-        self.is_crowded() && self.ranks <= COUNTED && self.ring_cells <= 1 << 15
+        self.is_crowded() && COUNTED.contains(&self.ranks) && self.ring_cells <= 1 << 15
     }
 }
 
-/// Most ranks that look at the counts of all others: eight lines at each look.
-const COUNTED: u32 = 256;
+/// How many ranks look at the counts of all others: eight lines at each look, at most. Fewer watch each other's rings all the time.
+const COUNTED: core::ops::RangeInclusive<u32> = WATCHED_IN_CROWD as u32 + 2..=256;
+/// Rings that are looked at without being rung for where ranks outnumber CPUs, at most: a switch between two looks at the rings leaves
+/// the caches cold, and one look at the bell tells which ones have something.
+pub(crate) const WATCHED_IN_CROWD: usize = 8;
 
 /// What values a variable can have.
 #[derive(Debug, Clone, Copy)]

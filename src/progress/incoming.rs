@@ -1,6 +1,7 @@
 //! The consumers of all rings to this rank, and which of them are looked at: those that are watched or have rung or, where ranks
 //! outnumber CPUs, those whose count says that there is more than was taken ([`News`]).
 
+use crate::config::WATCHED_IN_CROWD;
 use crate::engine::Engine;
 use crate::engine::parts::{News, ring};
 use crate::error::{Error, Result};
@@ -8,11 +9,9 @@ use crate::p2p::corrupt;
 use crate::ring::{Consumer, Header, MappedRing, Polled};
 use crate::sync::spin_loop;
 
-/// Rings that are looked at without being rung for, at most. Looking at one that is silent costs a load from the cache.
+/// Rings that are looked at without being rung for, at most, where ranks have a CPU each. Looking at one that is silent costs a load
+/// from the cache.
 const WATCHED: usize = 32;
-/// The same where ranks outnumber CPUs: a switch between two looks at the rings leaves the caches cold, and one look at the bell tells
-/// which ones have something.
-const WATCHED_IN_CROWD: usize = 8;
 /// Records that one peer may deliver before the next one has its turn.
 const TURN: usize = 32;
 /// Messages that short receives may take, and looks that one of them may take in vain, before others are looked at.
