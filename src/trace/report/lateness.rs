@@ -7,7 +7,7 @@ use super::waits::{Cause, Wait};
 use crate::trace::flows::Flow;
 use std::collections::BTreeMap;
 
-/// The two tables, what cost most first. `waits` are those of each rank.
+/// The two tables, first those who themselves cost most: what they passed on from others is not theirs. `waits` are those of each rank.
 #[must_use]
 pub fn tables(flows: &[Flow], waits: &[Vec<Wait>]) -> (Vec<LateSender>, Vec<LateReceiver>) {
     let mut senders: BTreeMap<(u32, u32), LateSender> = BTreeMap::new();
@@ -37,9 +37,16 @@ pub fn tables(flows: &[Flow], waits: &[Vec<Wait>]) -> (Vec<LateSender>, Vec<Late
         receivers.into_iter().map(|((receiver, sender), row)| LateReceiver { receiver, sender, ..row });
     let mut senders: Vec<_> = senders.filter(|row| row.waited_ns > 0).collect();
     let mut receivers: Vec<_> = receivers.filter(|row| row.messages > 0 || row.waited_ns > 0).collect();
-    senders.sort_by_key(|row| std::cmp::Reverse(row.waited_ns));
-    receivers.sort_by_key(|row| std::cmp::Reverse((row.waited_ns, row.early_ns)));
+    senders.sort_by_key(|row| std::cmp::Reverse((own(row.waited_ns, row.passed_on_ns), row.waited_ns)));
+    receivers.sort_by_key(|row| {
+        std::cmp::Reverse((own(row.waited_ns, row.passed_on_ns), row.waited_ns, row.early_ns))
+    });
     (senders, receivers)
+}
+
+/// What is left of the time that others waited without the time in which the late one waited itself.
+fn own(waited_ns: u64, passed_on_ns: u64) -> u64 {
+    waited_ns.saturating_sub(passed_on_ns)
 }
 
 fn sum(waits: impl Iterator<Item = Wait>) -> u64 {
