@@ -2,7 +2,7 @@
 //!
 //! Each rank has one [`Bell`]: a bit for every peer, and a word to sleep on. Looking at P rings costs P cache misses;
 //! looking at the bits costs one that is nearly always a hit. A rank *watches* the rings of the peers it is in
-//! conversation with (ring rule 7), and those peers never touch the bell. Where ranks outnumber CPUs nothing is watched: each
+//! conversation with (ring rule 7), and those peers never touch the bell. Where 10 to 256 ranks outnumber CPUs nothing is watched: each
 //! sender has a count in the bell, says there how much it has committed, and the owner looks at all counts, a line for 32 peers.
 //!
 //! # Rules

@@ -19,7 +19,7 @@ pub(crate) enum News {
     Watched,
     /// The same; both sides fence.
     WatchedBehindFence,
-    /// It looks at the count of each: where ranks outnumber CPUs, many have spoken between two looks.
+    /// It looks at the count of each: where many ranks outnumber the CPUs, many have spoken between two looks.
     Counted,
 }
 

@@ -1,5 +1,5 @@
-//! The consumers of all rings to this rank, and which of them are looked at: those that are watched or have rung or, where ranks
-//! outnumber CPUs, those whose count says that there is more than was taken ([`News`]).
+//! The consumers of all rings to this rank, and which of them are looked at: those that are watched or have rung or, where many
+//! ranks outnumber the CPUs, those whose count says that there is more than was taken ([`News`]).
 
 use crate::config::WATCHED_IN_CROWD;
 use crate::engine::Engine;

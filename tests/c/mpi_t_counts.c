@@ -1,29 +1,13 @@
 /* What events cost a tool to hear is counted: each that a handle was told, and each that found no room in its buffer.
  * RANKS: 1
  */
-#include "check.h"
+#include "mpi_t_counter.h"
 
 static int calls;
-static MPI_T_pvar_session session;
 
 static void hear(MPI_T_event_instance instance, MPI_T_event_registration registration, MPI_T_cb_safety safety, void *data) {
     (void)instance; (void)registration; (void)safety; (void)data;
     calls++;
-}
-
-static MPI_T_pvar_handle started(const char *name) {
-    int index, count;
-    MPI_T_pvar_handle handle;
-    OK(MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_COUNTER, &index));
-    OK(MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count));
-    OK(MPI_T_pvar_start(session, handle));
-    return handle;
-}
-
-static unsigned long long number(MPI_T_pvar_handle handle) {
-    unsigned long long value = 0;
-    OK(MPI_T_pvar_read(session, handle, &value));
-    return value;
 }
 
 int main(int argc, char **argv) {
@@ -32,20 +16,20 @@ int main(int argc, char **argv) {
     OK(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));
     OK(MPI_Init(&argc, &argv));
     OK(MPI_T_pvar_session_create(&session));
-    MPI_T_pvar_handle told = started("events_told"), dropped = started("events_dropped");
+    MPI_T_pvar_handle told = counter("events_told"), dropped = counter("events_dropped");
     MPI_Sendrecv(&c, 1, MPI_INT, 0, 1, &c, 1, MPI_INT, 0, 1, MPI_COMM_SELF, MPI_STATUS_IGNORE);
-    SAME(number(told), 0);
+    SAME(read_of(told), 0);
     OK(MPI_T_event_get_index("PERUSE_COMM_MSG_ARRIVED_all", &index));
     OK(MPI_T_event_handle_alloc(index, NULL, MPI_INFO_NULL, &registration));
     OK(MPI_T_event_register_callback(registration, MPI_T_CB_REQUIRE_ASYNC_SIGNAL_SAFE, MPI_INFO_NULL, NULL, hear));
     for (int i = 0; i < 7; i++)
         MPI_Sendrecv(&c, 1, MPI_INT, 0, 1, &c, 1, MPI_INT, 0, 1, MPI_COMM_SELF, MPI_STATUS_IGNORE);
     SAME(calls, 7);
-    SAME(number(told), 7);
-    SAME(number(dropped), 0);
+    SAME(read_of(told), 7);
+    SAME(read_of(dropped), 0);
     OK(MPI_T_event_handle_free(registration, NULL, NULL));
     MPI_Sendrecv(&c, 1, MPI_INT, 0, 1, &c, 1, MPI_INT, 0, 1, MPI_COMM_SELF, MPI_STATUS_IGNORE);
-    SAME(number(told), 7);
+    SAME(read_of(told), 7);
 
     /* A buffer for one event, and four at once. */
     MPI_Info info;
@@ -66,8 +50,8 @@ int main(int argc, char **argv) {
     for (int i = 0; i < 4; i++) MPI_Request_free(&start[i]);
     OK(MPI_Info_free(&info));
     MPI_Barrier(MPI_COMM_SELF);
-    SAME(calls + number(dropped), 8);
-    CHECK(number(dropped) > 0);
+    SAME(calls + read_of(dropped), 8);
+    CHECK(read_of(dropped) > 0);
     OK(MPI_Finalize());
     OK(MPI_T_finalize());
     return verdict();

@@ -3,13 +3,13 @@
  * RANKS: 2
  * ENV: PERUSAL_COPY_ENGINE=auto
  */
+#include "mpi_t_counter.h"
 #include "mpi_t_event.h"
 #include <unistd.h>
 
 enum { TRIES = 200 };
 static int rank, counted, flagged, in_memory, pairwise, algorithm_element;
 static int last_algorithm;
-static MPI_T_pvar_session session;
 
 static void write_cvar(const char *name, unsigned long value)
 {
@@ -22,23 +22,6 @@ static void write_cvar(const char *name, unsigned long value)
     if (type == MPI_INT) OK(MPI_T_cvar_write(handle, &choice));
     else OK(MPI_T_cvar_write(handle, &value));
     OK(MPI_T_cvar_handle_free(&handle));
-}
-
-static MPI_T_pvar_handle counter(const char *name)
-{
-    int index, count;
-    MPI_T_pvar_handle handle;
-    OK(MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_COUNTER, &index));
-    OK(MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count));
-    OK(MPI_T_pvar_start(session, handle));
-    return handle;
-}
-
-static unsigned long long read_of(MPI_T_pvar_handle handle)
-{
-    unsigned long long value = 0;
-    OK(MPI_T_pvar_read(session, handle, &value));
-    return value;
 }
 
 /* All ranks agree whether rank 0 has seen enough. */
