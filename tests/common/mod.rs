@@ -6,18 +6,26 @@ pub mod dist;
 pub mod examples;
 pub mod run;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::{Mutex, PoisonError};
 
 /// The source tree.
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// An empty directory of this test's own, under cargo's target directory.
+/// An empty directory of the caller's own, under cargo's target directory. Tests run side by side: who comes
+/// second with a name gets a number with it.
 pub fn scratch(name: &str) -> PathBuf {
-    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    static USES: Mutex<BTreeMap<String, u32>> = Mutex::new(BTreeMap::new());
+    let mut uses = USES.lock().unwrap_or_else(PoisonError::into_inner);
+    let before = uses.entry(name.to_owned()).and_modify(|n| *n += 1).or_insert(0);
+    let own = if *before == 0 { name.to_owned() } else { format!("{name}.{before}") };
+    drop(uses);
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(own);
     let _ = fs::remove_dir_all(&dir);
     fs::create_dir_all(&dir).expect("cargo's directory for tests is writable");
     dir
