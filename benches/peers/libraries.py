@@ -39,6 +39,7 @@ def variants(peers: Path, build: Path, dist: Path):
     yielding = (*shared, "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1")
     root = {name + end: "1" for name in ("OMPI_ALLOW_RUN_AS_ROOT", "PRTE_ALLOW_RUN_AS_ROOT") for end in ("", "_CONFIRM")}
     intel = {"I_MPI_ROOT": str(peers / "impi"), "I_MPI_FABRICS": "shm"}
+    own_heap = ("-genv", "I_MPI_SHM_HEAP", "1", "-genv", "LD_PRELOAD", str(peers / "impi/lib/libmpi_shm_heap_proxy.so"))
     return (
         Variant("perusal", "perusal", str(dist / "bin/mpiexec"), ("--bind-to", "core"), (), ("--bind-to", "none"), {"PERUSAL_TUNE_FILE": "none"}, sharing=("--share-heap",)),
         Variant("MPICH", "MPICH", mpich, ("-bind-to", "core"), (), (), {}),
@@ -48,6 +49,8 @@ def variants(peers: Path, build: Path, dist: Path):
         # On some machines two copies through shared memory beat one by a system call.
         Variant("Open MPI", "Open MPI without CMA", openmpi, (*shared, "--bind-to", "core", "--mca", "smsc", "^cma"), yielding, yielding, root, catalog.PAIRS),
         Variant("Intel MPI", "Intel MPI", impi, ("-bind-to", "core"), (), ("-genv", "I_MPI_PIN", "0"), intel),
+        # Its own way to have malloc's buffers shared, where ours is on.
+        Variant("Intel MPI", "Intel MPI with its shared heap", impi, ("-bind-to", "core", *own_heap), (), (), intel, ("shared malloc",)),
     )
 
 
