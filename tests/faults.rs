@@ -172,7 +172,13 @@ fn kill_one(programs: &[PathBuf; 2], round: u64, seed: u64, random: &mut Random)
         assert!(!status.success(), "{what}: the launcher succeeded");
         assert!(said.contains("SIGKILL") || said.contains("signal 9"), "{what}: the launcher said {said:?}");
     }
-    let left: Vec<_> = leftovers(&temporary).difference(&before).cloned().collect();
+    // What other jobs have in the places that are everybody's goes away; what this one has left behind stays.
+    let mut left: Vec<_> = leftovers(&temporary).difference(&before).cloned().collect();
+    let over = Instant::now();
+    while !left.is_empty() && over.elapsed() < HANG {
+        sleep(Duration::from_millis(5));
+        left.retain(|path| Path::new(path).exists());
+    }
     assert!(left.is_empty(), "{what}: left behind {left:?}");
     took
 }

@@ -122,8 +122,13 @@ fn a_guard_that_is_killed_does_not_matter() {
     );
     eventually("start", || up(&dir, 2));
     let comm = |pid: &i32| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-    let guard =
-        job.processes().into_iter().find(|pid| comm(pid) == "perusal-guard\n").expect("there is a guard");
+    // It is there before the ranks are, but may not have come to give itself its name.
+    let mut guard = None;
+    eventually("the guard's name", || {
+        guard = job.processes().into_iter().find(|pid| comm(pid) == "perusal-guard\n");
+        guard.is_some()
+    });
+    let guard = guard.expect("just found");
     // SAFETY: sends a signal to a process of the test's own job; no memory is involved.
     unsafe { libc::kill(guard, libc::SIGKILL) };
     eventually("the guard's end", || marked(&job.mark).iter().all(|pid| *pid != guard));
@@ -180,7 +185,12 @@ fn programs_that_know_nothing_of_mpi_may_come_and_go() {
 #[test]
 fn a_program_that_a_rank_starts_is_not_the_rank() {
     // The rank closes nothing and passes its environment on; its own attaching keeps the descriptor from the program.
-    let script = format!("{RANK} init sleep & sleep 0.2; {RANK} init; echo status $?; kill $!; wait");
+    let dir = Directory::new("started");
+    let up = dir.file("up");
+    let script = format!(
+        "{RANK} init touch {up} sleep & until test -e {up}; do sleep 0.01; done; \
+         {RANK} init; echo status $?; kill $!; wait"
+    );
     let ended = run(&["-n", "1", "sh", "-c", &script]);
     assert!(ended.out.contains("status 71"), "{ended:?}");
     assert!(ended.err.contains("rank 0 of this job is process"), "{ended:?}");

@@ -112,7 +112,7 @@ fn the_reader_finds_the_known_matrix_queues_and_flows() {
         }
     }
     let late = flows.iter().find(|flow| flow.tag == 500).expect("the message that is waited for");
-    assert!(late.late_sender().expect("late") >= 100_000_000, "{late:?}");
+    assert!(late.late_sender().expect("late") >= 300_000_000, "{late:?}");
     let rank = &trace.ranks[0];
     assert_eq!((rank.posted_high, rank.unexpected_high), QUEUES);
     assert_eq!((rank.records.last().map(|r| (r.posted, r.unexpected))), Some((0, 0)));
@@ -142,7 +142,7 @@ fn the_trace_tells_of_communicators_collectives_searches_copies_and_sleeps() {
     let rank = &trace.ranks[0];
     let found = rank.records.iter().filter(|r| matches!(r.detail, Detail::Search { hit: true, .. })).count();
     assert!(found >= 9 + 15, "{found} searches found something");
-    assert!(count(&trace.ranks[3], Event::BellSleep) > 0, "a tenth of a second is not spent polling");
+    assert!(count(&trace.ranks[3], Event::BellSleep) > 0, "three tenths of a second are not spent polling");
     assert!(count(&trace.ranks[2], Event::CopyBegin) > 0, "a megabyte is copied by an engine");
 }
 

@@ -1,10 +1,13 @@
-/* What a rank waits for, and how long it has slept, seen by a thread of its own while it waits.
+/* What a rank waits for, and how long it has slept, seen by a thread of its own while it waits. The message that ends the wait is sent
+ * when all has been seen.
  * RANKS: 2
  */
 #include "check.h"
 #include <pthread.h>
-#include <time.h>
+#include <unistd.h>
 
+/* As long as this file is there, rank 1 has not been seen waiting: whoever watches may not call MPI beside the rank. */
+static char path[64] = "mpi_t_waiting.XXXXXX";
 static MPI_T_pvar_session session;
 static MPI_T_pvar_handle state, peer, share, asleep, sleeps;
 
@@ -16,15 +19,17 @@ static MPI_T_pvar_handle handle_of(const char *name, int class) {
     return handle;
 }
 
-/* Looks until the rank is seen waiting for rank 0; a hang is what the time limit of the test is for. */
+/* Looks until the rank is seen waiting for rank 0 and has slept; a hang is what the time limit of the test is for. */
 static void *watch(void *unused) {
-    struct timespec pause = {0, 2000000};
+    unsigned long long times = 0;
     int value = 0, from = -1;
     do {
-        nanosleep(&pause, NULL);
+        usleep(2000);
         OK(MPI_T_pvar_read(session, state, &value));
         OK(MPI_T_pvar_read(session, peer, &from));
-    } while (value != 1 || from != 0);
+        OK(MPI_T_pvar_read(session, sleeps, &times));
+    } while (value != 1 || from != 0 || times == 0);
+    unlink(path);
     return unused;
 }
 
@@ -45,6 +50,8 @@ int main(int argc, char **argv) {
         double seconds, part;
         unsigned long long times;
         int value;
+        close(mkstemp(path));
+        MPI_Send(path, sizeof path, MPI_CHAR, 0, 6, MPI_COMM_WORLD);
         pthread_create(&watcher, NULL, watch, NULL);
         MPI_Recv(&c, 1, MPI_INT, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         pthread_join(watcher, NULL);
@@ -56,8 +63,8 @@ int main(int argc, char **argv) {
         CHECK(times >= 1 && seconds > 0 && part > 0 && part <= 1);
         MPI_Send(&c, 1, MPI_INT, 0, 8, MPI_COMM_WORLD);
     } else {
-        struct timespec pause = {0, 400000000};
-        nanosleep(&pause, NULL);
+        MPI_Recv(path, sizeof path, MPI_CHAR, 1, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        while (access(path, F_OK) == 0) usleep(2000);
         MPI_Send(&c, 1, MPI_INT, 1, 7, MPI_COMM_WORLD);
         MPI_Recv(&c, 1, MPI_INT, 1, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     }

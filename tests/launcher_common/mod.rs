@@ -158,7 +158,12 @@ pub struct Directory(PathBuf);
 
 impl Directory {
     pub fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("perusal-{name}-{}", std::process::id()));
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        // Relaxed: a number of its own is all that is wanted.
+        let (process, number) = (std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(format!("perusal-{name}-{process}-{number}"));
+        // A test that was killed may have left it behind, when its process had this number.
+        let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).expect("the temporary directory is writable");
         Self(path)
     }

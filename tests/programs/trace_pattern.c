@@ -57,7 +57,8 @@ static void posted(void)
     MPI_Waitall(posted, requests, MPI_STATUSES_IGNORE);
 }
 
-/* A large message, one on each of two communicators, collectives, and a message for which rank 3 waits a tenth of a second. */
+/* A large message, one on each of two communicators, collectives, and a message for which rank 3 waits long enough to sleep, on however
+ * busy a machine. */
 static void others(void)
 {
     if (rank == 1) send(sizeof buffer, 2, 300, MPI_COMM_WORLD);
@@ -78,7 +79,7 @@ static void others(void)
     }
     if (rank == 0) {
         receive(3, 501, MPI_COMM_WORLD);
-        usleep(100000);
+        usleep(300000);
         send(4, 3, 500, MPI_COMM_WORLD);
     }
 }
