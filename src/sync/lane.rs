@@ -6,23 +6,85 @@
 //!   then another may have it, which sees all that the former owner did. So what lies in such a lane needs no lock, and is
 //!   changed by plain loads and stores. Threads for which none is left share the lanes from [`OWN`] on.
 
-/// How many lanes have an owner.
-pub const OWN: usize = 16;
+use super::{AtomicU32, AtomicUsize, Ordering};
+
+/// How many lanes have an owner. Few in a model, so that they run out.
+pub const OWN: usize = if cfg!(perusal_loom) { 2 } else { 16 };
 /// How many lanes there are.
 pub const LANES: usize = OWN + 4;
 
+const ALL: u32 = (1 << OWN) - 1;
+
+/// Who owns which lane. (Apart from the threads of the process, so that a model can have some.)
+#[derive(Debug)]
+pub struct Lanes {
+    /// A bit for each lane that has an owner.
+    owned: AtomicU32,
+    /// How many have been told to share.
+    sharers: AtomicUsize,
+}
+
+impl Default for Lanes {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Lanes {
+    /// Lanes that nobody owns.
+    #[cfg(not(perusal_loom))]
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { owned: AtomicU32::new(0), sharers: AtomicUsize::new(0) }
+    }
+
+    /// Lanes that nobody owns.
+    #[cfg(perusal_loom)]
+    #[must_use]
+    pub fn new() -> Self {
+        Self { owned: AtomicU32::new(0), sharers: AtomicUsize::new(0) }
+    }
+
+    /// The lowest lane without an owner; the caller's from now on, until it gives it back.
+    pub fn claim(&self) -> Option<usize> {
+        let lowest = |owned: u32| (owned != ALL).then(|| owned.trailing_ones());
+        // Acquire: lane edge, pairs with Release in `give_back`. Relaxed where it fails: nothing is read then.
+        let found = self.owned.fetch_update(Ordering::Acquire, Ordering::Relaxed, |owned| {
+            lowest(owned).map(|lane| owned | 1 << lane)
+        });
+        Some(lowest(found.ok()?)? as usize)
+    }
+
+    /// Leaves a lane, which the caller owns, to whoever claims it next.
+    pub fn give_back(&self, lane: usize) {
+        // Release: lane edge, pairs with Acquire in `claim`: the next owner sees what we did.
+        self.owned.fetch_and(!(1 << lane), Ordering::Release);
+    }
+
+    /// One of the lanes that have no owner, for who cannot have another.
+    pub fn share(&self) -> usize {
+        // Relaxed: a counter.
+        OWN + self.sharers.fetch_add(1, Ordering::Relaxed) % (LANES - OWN)
+    }
+
+    /// How many lanes have an owner now.
+    pub fn owners(&self) -> usize {
+        // Relaxed: a sample.
+        self.owned.load(Ordering::Relaxed).count_ones() as usize
+    }
+}
+
 #[cfg(not(perusal_loom))]
 mod imp {
-    use super::{LANES, OWN};
-    use crate::sync::{AtomicU32, AtomicUsize, Ordering};
+    #[cfg(test)]
+    use super::LANES;
+    use super::{Lanes, OWN};
     use core::cell::Cell;
 
     const NONE: usize = usize::MAX;
-    const ALL: u32 = (1 << OWN) - 1;
 
-    /// A bit for each lane that has an owner.
-    static OWNED: AtomicU32 = AtomicU32::new(0);
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    /// The process's.
+    static OURS: Lanes = Lanes::new();
 
     std::thread_local! {
         // Apart from its end: this one has no destructor, so that asking costs a load.
@@ -35,15 +97,13 @@ mod imp {
 
     impl Drop for Tenure {
         fn drop(&mut self) {
-            let lane = self.0.get();
             // Destructors that run later may still count.
             LANE.set(OWN);
-            // Release: lane edge, pairs with Acquire in `claim`: the next owner sees what we did.
-            OWNED.fetch_and(!(1 << lane), Ordering::Release);
+            OURS.give_back(self.0.get());
         }
     }
 
-    /// The calling thread's lane, below [`LANES`]; the same as long as it lives.
+    /// The calling thread's lane, below [`LANES`](super::LANES); the same as long as it lives.
     #[inline]
     pub fn lane() -> usize {
         match LANE.get() {
@@ -54,34 +114,23 @@ mod imp {
 
     /// How many threads of the process have a lane of their own: those that have used MPI and live, if they are not more than [`OWN`].
     pub fn owners() -> usize {
-        // Relaxed: a sample.
-        OWNED.load(Ordering::Relaxed).count_ones() as usize
+        OURS.owners()
     }
 
     #[cold]
     fn choose() -> usize {
-        let lane = claim().unwrap_or_else(|| {
-            // Relaxed: a counter.
-            OWN + NEXT.fetch_add(1, Ordering::Relaxed) % (LANES - OWN)
-        });
+        let lane = OURS.claim().and_then(keep).unwrap_or_else(|| OURS.share());
         LANE.set(lane);
         lane
     }
 
-    /// The lowest lane without an owner, for this thread.
-    fn claim() -> Option<usize> {
-        let lowest = |owned: u32| (owned != ALL).then(|| owned.trailing_ones());
-        // Acquire: lane edge, pairs with Release in `Tenure::drop`. Relaxed where it fails: nothing is read then.
-        let found = OWNED.fetch_update(Ordering::Acquire, Ordering::Relaxed, |owned| {
-            lowest(owned).map(|lane| owned | 1 << lane)
-        });
-        let lane = lowest(found.ok()?)? as usize;
-        // Where thread-local destructors run already, the lane is not to be had: it would not be given back.
-        if TENURE.try_with(|tenure| tenure.0.set(lane)).is_err() {
-            OWNED.fetch_and(!(1 << lane), Ordering::Release);
-            return None;
+    /// Where thread-local destructors run already, a lane is not to be had: it would not be given back.
+    fn keep(lane: usize) -> Option<usize> {
+        let kept = TENURE.try_with(|tenure| tenure.0.set(lane)).is_ok();
+        if !kept {
+            OURS.give_back(lane);
         }
-        Some(lane)
+        kept.then_some(lane)
     }
 
     #[cfg(test)]
@@ -125,7 +174,7 @@ mod imp {
 
 #[cfg(perusal_loom)]
 mod imp {
-    /// A static cannot hold one of loom's atomics: all threads share.
+    /// A static cannot hold one of loom's atomics: all threads share. (`loom-tests/lane.rs` claims lanes without this.)
     pub fn lane() -> usize {
         super::OWN
     }

@@ -94,4 +94,4 @@ mod elided;
 mod lane;
 pub mod membarrier;
 pub use elided::{Elided, ElidedGuard};
-pub use lane::{LANES, OWN, lane, owners};
+pub use lane::{LANES, Lanes, OWN, lane, owners};

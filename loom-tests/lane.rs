@@ -1,0 +1,147 @@
+//! Lanes: a lane is one thread's alone until it gives it back, and the next owner finds all that was done in it. So what lies there is
+//! changed by plain loads and stores, as counts are, or without a lock, as lists are.
+//!
+//! A model's thread does what a thread of the process does from its first call to its end (`lane::imp`): claims a lane, works
+//! in it, and gives it back; if there is none, it works in a shared one with locked instructions.
+//!
+//! Run:   .ci/loom lane
+//! Bound: 2 lanes with an owner (`OWN`); 2 and 3 threads, every interleaving with at most 3 preemptions (LOOM_MAX_PREEMPTIONS raises that).
+//! Time:  a second.
+//!
+//! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time):
+//! the Acquire of `Lanes::claim`, and the Release of `give_back`; `claim`, and `give_back`, by a load and a store; `claim` without a look whether
+//! all are taken; `give_back` that does nothing; `share` that deals out lanes with owners, too.
+#![cfg(perusal_loom)]
+
+use loom::sync::Arc;
+use loom::thread;
+use perusal::sync::{AtomicU32, AtomicU64, Cell, LANES, Lanes, OWN, Ordering};
+
+fn model(body: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3.max(builder.preemption_bound.unwrap_or(0)));
+    builder.check(body);
+}
+
+/// A process: who owns which lane, and what lies in the lanes.
+struct Process {
+    lanes: Lanes,
+    /// As a telemetry page's counts are.
+    counts: [AtomicU64; LANES],
+    /// As a slab's free slots are: loom panics where an access is beside a write.
+    lists: [Cell<u32>; OWN],
+}
+
+// SAFETY: that access to the lists is ordered is what the models check; loom panics where it is not.
+unsafe impl Send for Process {}
+// SAFETY: as for Send.
+unsafe impl Sync for Process {}
+
+impl Process {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            lanes: Lanes::new(),
+            counts: core::array::from_fn(|_| AtomicU64::new(0)),
+            lists: core::array::from_fn(|_| Cell::new(0)),
+        })
+    }
+
+    /// Counts and puts something on the list, as the owner of a lane does.
+    fn work_in(&self, lane: usize) {
+        let count = &self.counts[lane];
+        // Relaxed: lane rule 1, there is one writer.
+        count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        // SAFETY: lane rule 1; loom panics before this runs beside another access.
+        self.lists[lane].with_mut(|list| unsafe { *list += 1 });
+    }
+
+    /// A thread's life. Whether it had a lane of its own.
+    fn live(&self) -> bool {
+        match self.lanes.claim() {
+            Some(lane) => {
+                self.work_in(lane);
+                self.lanes.give_back(lane);
+                true
+            }
+            None => {
+                self.counts[self.lanes.share()].fetch_add(1, Ordering::Relaxed);
+                false
+            }
+        }
+    }
+
+    /// What all lanes together have counted.
+    fn counted(&self) -> u64 {
+        self.counts.iter().map(|count| count.load(Ordering::Relaxed)).sum()
+    }
+
+    /// What lies on the lists of all lanes that have owners.
+    fn listed(&self) -> u32 {
+        // SAFETY: loom panics before this runs beside a write.
+        self.lists.iter().map(|list| list.with(|list| unsafe { *list })).sum()
+    }
+}
+
+fn spawn<R: 'static>(process: &Arc<Process>, life: fn(&Process) -> R) -> thread::JoinHandle<R> {
+    let process = process.clone();
+    thread::spawn(move || life(&process))
+}
+
+#[test]
+fn nothing_is_lost_when_more_threads_come_than_there_are_lanes() {
+    model(|| {
+        let process = Process::new();
+        let others = [(); OWN].map(|()| spawn(&process, Process::live));
+        let owned = u32::from(process.live());
+        let owned = others.into_iter().fold(owned, |n, other| n + u32::from(other.join().expect("a thread")));
+        assert_eq!((process.counted(), process.listed()), (OWN as u64 + 1, owned));
+        assert_eq!(process.lanes.owners(), 0, "all have given theirs back");
+    });
+}
+
+#[test]
+fn a_lane_is_had_again_with_all_that_was_done_in_it() {
+    model(|| {
+        let process = Process::new();
+        // But for one they are taken, so it goes from hand to hand.
+        let kept: Vec<usize> = (1..OWN).map(|_| process.lanes.claim().expect("a lane")).collect();
+        let told = Arc::new(AtomicU32::new(0));
+        let one = || {
+            let (process, told) = (process.clone(), told.clone());
+            thread::spawn(move || {
+                if process.live() {
+                    told.fetch_add(1, Ordering::Relaxed);
+                }
+            })
+        };
+        [one(), one()].into_iter().for_each(|thread| thread.join().expect("a thread"));
+        let told = told.load(Ordering::Relaxed);
+        assert!((1..=2).contains(&told), "the first to come has it");
+        assert_eq!((process.counted(), process.listed()), (2, told));
+        assert_eq!(process.lanes.claim(), Some(OWN - 1), "it is free again");
+        kept.into_iter().for_each(|lane| process.lanes.give_back(lane));
+        assert_eq!(process.lanes.owners(), 1);
+    });
+}
+
+#[test]
+fn who_gives_a_lane_back_takes_none_from_who_claims_another_at_the_time() {
+    model(|| {
+        let process = Process::new();
+        let first = process.lanes.claim().expect("a lane");
+        let other = spawn(&process, |process| {
+            let own = process.lanes.claim().expect("another lane");
+            process.work_in(own);
+            own
+        });
+        process.work_in(first);
+        process.lanes.give_back(first);
+        let again = process.lanes.claim().expect("a lane is free");
+        let own = other.join().expect("a thread");
+        assert_ne!(own, again, "two owners of one lane");
+        assert_eq!(process.lanes.owners(), 2);
+        process.work_in(again);
+        process.work_in(own);
+        assert_eq!((process.counted(), process.listed()), (4, 4));
+    });
+}
