@@ -7,7 +7,7 @@
 //! Rules:
 //! - R1: header, the context table's first page and all rank blocks are reserved when the memory is made; a ring is
 //!   reserved by its producer before its first use ([`Memory::reserve_ring`]), and read by its consumer only after the
-//!   producer has rung.
+//!   producer has rung or said that there is something, but for its first page ([`Memory::reserve_ring_start`]).
 //! - R2: mapped words that more than one process may touch are atomics; their types accept every bit pattern.
 
 pub mod areas;
@@ -27,7 +27,7 @@ use std::os::fd::RawFd;
 use std::sync::{OnceLock, PoisonError, RwLock};
 
 use crate::config::{Id, Place, Settings};
-use crate::limits::HUGE_PAGE;
+use crate::limits::{HUGE_PAGE, PAGE};
 use crate::sync::{Arc, AtomicBool, Ordering, membarrier};
 use crate::{Error, Result};
 
@@ -303,6 +303,15 @@ impl Memory {
         self.check_rank(from);
         self.check_rank(to);
         self.segment.reserve(self.layout.ring(from, to).control, self.layout.ring_size())
+    }
+
+    /// Takes the first page of that ring: for its consumer, who must touch nothing that nobody has taken. What lies behind is read only
+    /// once its producer has written there. (To take all of it would be worse than in vain: the kernel clears what was taken before
+    /// and not yet written, and maps all cleared pages around the first that is read.) Errors and panics are those of `reserve_ring`.
+    pub fn reserve_ring_start(&self, from: u32, to: u32) -> Result<()> {
+        self.check_rank(from);
+        self.check_rank(to);
+        self.segment.reserve(self.layout.ring(from, to).control, PAGE as u64)
     }
 }
 

@@ -395,11 +395,11 @@ impl Incoming {
     fn open(&mut self, engine: &Engine, peer: u32) {
         // The peer has taken the memory before it sent; one that only gives credit has not, and reading where there
         // is no memory would take it without asking.
-        if let Err(error) = engine.job.reserve_ring(peer, engine.rank()) {
+        if let Err(error) = engine.job.reserve_ring_start(peer, engine.rank()) {
             return engine.fail(error);
         }
-        // SAFETY: the ring's memory is there; this is the only place that makes a consumer, once a peer, under
-        // the incoming lock (ring rule 4).
+        // SAFETY: the ring's first page is there, and all of it once there is a record; this is the only place that makes a
+        // consumer, once a peer, under the incoming lock (ring rule 4).
         let consumer = Consumer::new(unsafe { ring(&engine.job, peer, engine.rank()) });
         self.consumers[peer as usize] = Side::Open(Box::new(consumer));
     }
