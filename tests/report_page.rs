@@ -22,7 +22,7 @@ fn sleep(job: &mut Synthetic, rank: u32, begin: u64, end: u64, kind: Waiting, pe
 
 fn barrier(job: &mut Synthetic, rank: u32, id: u64, begin: u64, end: u64) {
     let what = Record {
-        detail: Detail::Coll { operation: 0, algorithm: 2 },
+        detail: Detail::Coll { operation: 0, algorithm: 2, mode: 0 },
         ..Synthetic::record(Event::CollBegin, id)
     };
     job.span(rank, begin, end, &what, Event::CollEnd);

@@ -8,7 +8,7 @@ mod events;
 use common::dist::dist;
 use common::examples::{mpicc, mpiexec, product, products};
 use common::run::{Outcome, run};
-use perusal::events::Event;
+use perusal::events::{CollMode, Event};
 use perusal::trace::flows::{Flow, flows};
 use perusal::trace::{Detail, RankTrace, Trace, read};
 use std::collections::BTreeMap;
@@ -136,7 +136,13 @@ fn the_trace_tells_of_communicators_collectives_searches_copies_and_sleeps() {
         ] {
             assert_eq!(count(rank, begin), count(rank, end), "rank {}: {begin:?}", rank.rank);
         }
-        assert!(count(rank, Event::CollBegin) >= 2, "a broadcast and a barrier");
+        let modes = rank.records.iter().filter_map(|record| match (record.event, record.detail) {
+            (Event::CollBegin, Detail::Coll { mode, .. }) => Some(mode),
+            _ => None,
+        });
+        let modes: Vec<u8> = modes.filter(|mode| *mode != CollMode::Blocking as u8).collect();
+        assert_eq!(modes, [CollMode::Nonblocking as u8, CollMode::Persistent as u8]);
+        assert!(count(rank, Event::CollBegin) >= 4, "a broadcast and a barrier of each kind");
         assert_eq!((count(rank, Event::Initialized), count(rank, Event::Finalizing)), (1, 1));
     }
     let rank = &trace.ranks[0];

@@ -153,8 +153,12 @@ impl Call {
             }
             _ => None,
         };
-        let told =
-            Told::begin(comm, self.operation(), || (self.algorithm(comm, arrival()), self.bytes(comm)));
+        let mode = match ports {
+            Ports::Within(port) => port.mode(),
+            Ports::Between(sides) => sides.remote.mode(),
+        };
+        let what = || (self.algorithm(comm, arrival()), self.bytes(comm));
+        let told = Told::begin(comm, self.operation(), mode, what);
         let result = match ports {
             // SAFETY: the caller's promise.
             Ports::Within(port) => unsafe { self.within(port, comm) }.await,

@@ -6,6 +6,7 @@ use crate::comm::Comm;
 use crate::comm::lock;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::events::CollMode;
 use crate::p2p::{Request, Status};
 use crate::progress::Background;
 use crate::sync::{AtomicBool, Mutex, Ordering};
@@ -34,6 +35,7 @@ pub struct Later<'a> {
     engine: &'a Engine,
     comm: &'a Comm,
     tag: i32,
+    mode: CollMode,
     failure: OnceCell<Error>,
 }
 
@@ -42,18 +44,18 @@ impl<'a> Later<'a> {
     /// long as they live: they may be started in any order (MPI 5.0 §6.13).
     #[must_use]
     pub fn new(engine: &'a Engine, comm: &'a Comm, number: Number) -> Self {
-        let number = match number {
-            Number::Once(number) => number % TAGS,
-            Number::Persistent(number) => TAGS + number % TAGS,
+        let (mode, number) = match number {
+            Number::Once(number) => (CollMode::Nonblocking, number % TAGS),
+            Number::Persistent(number) => (CollMode::Persistent, TAGS + number % TAGS),
         };
-        Self { engine, comm, tag: FIRST_TAG + 2 * number as i32, failure: OnceCell::new() }
+        Self { engine, comm, tag: FIRST_TAG + 2 * number as i32, mode, failure: OnceCell::new() }
     }
 
     /// For the part of it that is within the caller's own group of an intercommunicator.
     #[must_use]
     pub fn within(engine: &'a Engine, comm: &'a Comm, number: Number) -> Self {
-        let Self { tag, failure, .. } = Self::new(engine, comm, number);
-        Self { engine, comm: comm.local(), tag: tag + 1, failure }
+        let remote = Self::new(engine, comm, number);
+        Self { comm: comm.local(), tag: remote.tag + 1, ..remote }
     }
 
     /// The first failure of a transfer.
@@ -102,6 +104,9 @@ impl Port for Later<'_> {
     }
     fn size(&self) -> usize {
         self.comm.peers().size() as usize
+    }
+    fn mode(&self) -> CollMode {
+        self.mode
     }
     async fn send(&self, to: usize, bytes: &[u8]) -> Result<()> {
         self.finish(self.start_send(to, bytes)).await;

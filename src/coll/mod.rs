@@ -51,6 +51,7 @@ pub use subset::Subset;
 pub use told::{Told, of_purpose};
 
 use crate::error::{Error, Result};
+use crate::events::CollMode;
 use choice::Kind;
 use core::future::Future;
 use core::pin::pin;
@@ -90,6 +91,10 @@ pub trait Port {
     /// The memory that all ranks of this port share, if there is any for such an operation and all of them are in it.
     fn meeting(&self, _: Kind) -> Option<Meeting<'_>> {
         None
+    }
+    /// Whether the caller waits while an operation goes on here.
+    fn mode(&self) -> CollMode {
+        CollMode::Blocking
     }
 }
 

@@ -6,7 +6,7 @@ use super::choice::Kind;
 use super::port::Purpose;
 use super::shared::{Arrival, Meeting, PAYLOAD};
 use crate::comm::Comm;
-use crate::events::{Algorithm, Collective, Detail, Event, Fact, Spec};
+use crate::events::{Algorithm, CollMode, Collective, Detail, Event, Fact, Spec};
 use core::cell::Cell;
 
 /// One operation that somebody may listen to, from its begin to its end.
@@ -15,6 +15,7 @@ pub struct Told<'a> {
     /// 0 if nobody listened at the beginning: then there is no end to tell either.
     id: isize,
     operation: Collective,
+    mode: CollMode,
     algorithm: Cell<Algorithm>,
     bytes: u64,
 }
@@ -22,9 +23,15 @@ pub struct Told<'a> {
 impl<'a> Told<'a> {
     /// Tells that `operation` begins on `comm`. What it moves is asked for only if somebody listens.
     #[inline]
-    pub fn begin(comm: &'a Comm, operation: Collective, what: impl FnOnce() -> (Algorithm, u64)) -> Self {
+    pub fn begin(
+        comm: &'a Comm,
+        operation: Collective,
+        mode: CollMode,
+        what: impl FnOnce() -> (Algorithm, u64),
+    ) -> Self {
         let gate = &comm.events.gate;
-        let mut told = Self { comm, id: 0, operation, algorithm: Cell::new(Algorithm::Unknown), bytes: 0 };
+        let mut told =
+            Self { comm, id: 0, operation, mode, algorithm: Cell::new(Algorithm::Unknown), bytes: 0 };
         if gate.open(Event::CollBegin) || gate.open(Event::CollEnd) {
             let (algorithm, bytes) = what();
             told.id = comm.events.registry().fresh_id();
@@ -57,6 +64,7 @@ impl<'a> Told<'a> {
         let detail = Detail::Coll {
             operation: self.operation as u16,
             algorithm: self.algorithm.get() as u16,
+            mode: self.mode as u8,
             bytes: self.bytes,
         };
         let context = self.comm.context;

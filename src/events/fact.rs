@@ -100,6 +100,8 @@ pub enum Detail<'a> {
         operation: u16,
         /// An [`Algorithm`](super::Algorithm); at the beginning it may be unknown.
         algorithm: u16,
+        /// A [`CollMode`](super::CollMode).
+        mode: u8,
         /// Bytes that this rank contributes, or gets if it contributes nothing.
         bytes: u64,
     },

@@ -34,6 +34,8 @@ pub enum Field {
     Collective,
     /// How it is performed: see [`Algorithm`].
     Algorithm,
+    /// Whether somebody waits in it: see [`CollMode`].
+    CollMode,
     /// Which copy engine.
     CopyEngine,
     /// Rank of the other side in the job; 2^32 - 1 for none or several.
@@ -116,8 +118,15 @@ pub(super) const SEARCH_END: &[Field] = &[
     Field::Hit,
 ];
 /// What collective events tell.
-pub(super) const COLLECTIVE: &[Field] =
-    &[Field::Id, Field::Collective, Field::Algorithm, Field::Bytes, Field::Communicator, Field::Context];
+pub(super) const COLLECTIVE: &[Field] = &[
+    Field::Id,
+    Field::Collective,
+    Field::Algorithm,
+    Field::Bytes,
+    Field::Communicator,
+    Field::Context,
+    Field::CollMode,
+];
 /// What copy engines tell.
 pub(super) const COPY: &[Field] = &[Field::Id, Field::CopyEngine, Field::Bytes, Field::World];
 
@@ -140,6 +149,7 @@ impl Field {
             Field::Hit => (c"hit", "1 if the search found something, else 0"),
             Field::Collective => (c"collective", "which collective operation"),
             Field::Algorithm => (c"algorithm", "how the operation is performed"),
+            Field::CollMode => (c"mode", "whether the operation is a blocking one"),
             Field::CopyEngine => (c"engine", "which copy engine"),
             Field::World => (c"world_rank", "rank of the other side in the job; 4294967295: none or several"),
             Field::Waiting => (c"waiting_for", "what is waited for"),
@@ -158,9 +168,8 @@ impl Field {
     pub const fn kind(self) -> Kind {
         match self {
             Field::Operation | Field::Peer | Field::Tag | Field::Hit => Kind::I32,
-            Field::Collective | Field::Algorithm | Field::CopyEngine | Field::Waiting | Field::Placement => {
-                Kind::I32
-            }
+            Field::Collective | Field::Algorithm | Field::CollMode => Kind::I32,
+            Field::CopyEngine | Field::Waiting | Field::Placement => Kind::I32,
             Field::ErrorClass | Field::ErrorCode => Kind::I32,
             Field::Context | Field::Compared | Field::World | Field::Queued | Field::Size | Field::Cpu => {
                 Kind::U32
@@ -178,6 +187,7 @@ impl Field {
             Field::Operation => &[c"send", c"recv", c"put", c"get", c"acc", c"io_read", c"io_write"],
             Field::Collective => Collective::NAMES,
             Field::Algorithm => Algorithm::NAMES,
+            Field::CollMode => CollMode::NAMES,
             Field::CopyEngine => &[c"chunks", c"read", c"halves", c"direct"],
             Field::Waiting => &[
                 c"nothing",
@@ -225,6 +235,7 @@ impl<'a> Fact<'a> {
             (Field::Hit, Detail::Search { hit, .. }) => Value::I32(hit.into()),
             (Field::Collective, Detail::Coll { operation, .. }) => Value::I32(operation.into()),
             (Field::Algorithm, Detail::Coll { algorithm, .. }) => Value::I32(algorithm.into()),
+            (Field::CollMode, Detail::Coll { mode, .. }) => Value::I32(mode.into()),
             (Field::CopyEngine, Detail::Copy { engine, .. }) => Value::I32(engine.into()),
             (
                 Field::World,
@@ -331,6 +342,17 @@ named! {
     Counted c"shared_count",
     /// One round in shared memory, on flags that everybody looks at.
     Flagged c"shared_flags",
+}
+
+named! {
+    /// Whether the caller of a collective operation waits in it: `mode` of [`Detail::Coll`].
+    CollMode:
+    /// It does.
+    Blocking c"blocking",
+    /// It goes on while the operation does (MPI_Ibarrier and its like).
+    Nonblocking c"nonblocking",
+    /// As before; this is one of several starts (MPI_Start after MPI_Barrier_init and its like).
+    Persistent c"persistent",
 }
 
 #[cfg(test)]

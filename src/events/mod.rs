@@ -57,7 +57,7 @@ pub(crate) use called::Listen;
 pub use catalog::{Binding, CATALOG, EVENTS, Event, Identity, PERUSE_EVENTS, Row, Verbosity};
 pub use comm_events::CommEvents;
 pub use fact::{Detail, Events, Fact, Tap};
-pub use field::{Algorithm, Collective, Field, Kind, Value};
+pub use field::{Algorithm, CollMode, Collective, Field, Kind, Value};
 pub use gate::Gate;
 pub use lock::{Lock, LockError};
 pub(crate) use pins::{Pin, mine as pin};

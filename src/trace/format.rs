@@ -22,7 +22,7 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"PERUTRC1");
 /// First eight bytes of a window.
 pub const WINDOW_MAGIC: u64 = u64::from_le_bytes(*b"PERUWIN1");
 /// Version of all this; a reader takes its own alone.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Bytes of the header.
 pub const HEADER: u64 = 4096;
@@ -133,6 +133,12 @@ pub const CARRIED: usize = 24;
 /// Set in the third word of a removal from the posted queue if a cancellation took the receive out.
 pub const WITHDRAWN: u64 = 1 << 63;
 
+/// A collective operation's algorithm and mode in one word.
+#[must_use]
+pub fn coll(algorithm: u16, mode: u8) -> u32 {
+    u32::from(algorithm) | u32::from(mode) << 16
+}
+
 const NO_CONTEXT: u32 = (1 << CONTEXT_BITS) - 1;
 const CONTEXT_BITS: u32 = 20;
 const ID_BITS: u32 = 43;
@@ -146,7 +152,7 @@ const TICK_SHIFT: u32 = 8;
 /// |---|---|---|---|
 /// | of a request or message, begin of a search | peer | tag | bytes; [`WITHDRAWN`] besides, if so |
 /// | end of a search | peer | tag | entries looked at, and 2³² if it found one |
-/// | collective begin, end | operation | algorithm | bytes |
+/// | collective begin, end | operation | algorithm, and the mode times 2¹⁶ | bytes |
 /// | copy begin, end | world rank of the peer | engine | bytes |
 /// | sleep, wake | world rank of the peer | what is waited for | |
 /// | ring full | world rank of the peer | sends that wait | |

@@ -124,6 +124,8 @@ pub enum Detail {
         operation: u16,
         /// Which algorithm.
         algorithm: u16,
+        /// A [`CollMode`](crate::events::CollMode) as a number.
+        mode: u8,
     },
     /// Begin or end of a copy engine's work on a message.
     Copy {

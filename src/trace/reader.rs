@@ -435,7 +435,8 @@ fn record(entry: &Entry, event: Event, when: u64, stream: u16) -> Record {
             (peer, second.cast_signed(), third & !format::WITHDRAWN, Detail::Withdrawn)
         }
         Event::CollBegin | Event::CollEnd => {
-            (-1, 0, third, Detail::Coll { operation: short(first), algorithm: short(second) })
+            let (algorithm, mode) = (second as u16, byte(second >> 16));
+            (-1, 0, third, Detail::Coll { operation: short(first), algorithm, mode })
         }
         Event::CopyBegin | Event::CopyEnd => (peer, 0, third, Detail::Copy { engine: byte(second) }),
         Event::BellSleep | Event::BellWake => (peer, 0, 0, Detail::Bell { waiting: byte(second) }),

@@ -70,7 +70,7 @@ fn details_read_back_as_they_were_told() {
     let details = [
         (Event::SearchUnexQEnd, Detail::Search { depth: 9, hit: true }),
         (Event::ReqRemoveFromPostedQ, Detail::Withdrawn),
-        (Event::CollBegin, Detail::Coll { operation: 3, algorithm: 2 }),
+        (Event::CollBegin, Detail::Coll { operation: 3, algorithm: 2, mode: 1 }),
         (Event::CopyEnd, Detail::Copy { engine: 4 }),
         (Event::BellSleep, Detail::Bell { waiting: 1 }),
         (Event::RingFull, Detail::Ring { waiting: 77 }),

@@ -298,7 +298,9 @@ impl Recorder {
 #[inline(never)]
 fn fill(entry: &mut Entry, detail: Detail<'_>) {
     (entry.first, entry.second, entry.third) = match detail {
-        Detail::Coll { operation, algorithm, bytes } => (u32::from(operation), u32::from(algorithm), bytes),
+        Detail::Coll { operation, algorithm, mode, bytes } => {
+            (u32::from(operation), format::coll(algorithm, mode), bytes)
+        }
         Detail::Copy { engine, bytes, peer } => (peer, u32::from(engine), bytes),
         Detail::Bell { waiting, peer } => (peer, u32::from(waiting), 0),
         Detail::Ring { peer, waiting } => (peer, waiting, 0),

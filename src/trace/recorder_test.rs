@@ -51,7 +51,7 @@ fn what_is_told_is_read_back() {
     registry.raise(&Fact { context: 8, ..Fact::of_engine(Event::CommNamed, Detail::Name(name)) });
     registry.raise(&Fact { context: 8, ..Fact::of_engine(Event::CommFreed, made) });
     let operation = Collective::Bcast as u16;
-    let begin = Detail::Coll { operation, algorithm: 2, bytes: 77 };
+    let begin = Detail::Coll { operation, algorithm: 2, mode: 1, bytes: 77 };
     comm.raise(&Fact { context: 6, detail: begin, ..Fact::new(Event::CollBegin, 9, &Spec::NOTHING) });
     registry.raise(&Fact::of_engine(Event::Finalizing, Detail::None));
     drop(recording);
@@ -68,7 +68,7 @@ fn what_is_told_is_read_back() {
     let comm = rank.communicator(8, u64::MAX).expect("created");
     assert_eq!((comm.group.as_slice(), comm.name.as_str()), (group.as_slice(), name));
     assert!(comm.freed.is_some());
-    assert_eq!(rank.records[5].detail, trace::Detail::Coll { operation, algorithm: 2 });
+    assert_eq!(rank.records[5].detail, trace::Detail::Coll { operation, algorithm: 2, mode: 1 });
     assert_eq!(rank.records[5].bytes, 77);
 }
 

@@ -294,7 +294,9 @@ fn words(record: &Record) -> (u32, u32, u64) {
     let peer = peer.cast_unsigned();
     match record.detail {
         Detail::Search { depth, hit } => (peer, tag.cast_unsigned(), u64::from(depth) | u64::from(hit) << 32),
-        Detail::Coll { operation, algorithm } => (u32::from(operation), u32::from(algorithm), bytes),
+        Detail::Coll { operation, algorithm, mode } => {
+            (u32::from(operation), format::coll(algorithm, mode), bytes)
+        }
         Detail::Copy { engine } => (peer, u32::from(engine), bytes),
         Detail::Bell { waiting } => (peer, u32::from(waiting), 0),
         Detail::Ring { waiting } => (peer, waiting, 0),

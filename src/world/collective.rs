@@ -10,7 +10,7 @@ use crate::coll::buffer::{Input, OpFold, Output};
 use crate::coll::{self, Blocking, Purpose, Told, of_purpose, typed};
 use crate::datatype::op;
 use crate::error::{Error, Result};
-use crate::events::Algorithm;
+use crate::events::{Algorithm, CollMode};
 
 /// How elements are combined. Bitwise operations are for integers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,7 +79,8 @@ impl<T: Threading> Communicator<T> {
         // Nothing of a collective is under way when it returns, but what a broken member has left (face rule 3).
         self.member.perform(|engine| {
             let what = || (Algorithm::Unknown, bytes as u64);
-            let told = of_purpose(purpose).map(|operation| Told::begin(&self.comm, operation, what));
+            let told = of_purpose(purpose)
+                .map(|operation| Told::begin(&self.comm, operation, CollMode::Blocking, what));
             let result = run(&Blocking::new(engine, &self.comm, purpose));
             if let Some(told) = told {
                 told.end();

@@ -7,9 +7,10 @@
 #include "mpi_t_event.h"
 #include <unistd.h>
 
-enum { TRIES = 200 };
+/* Beside something that computes a rank tries only at each 256th wait whether giving its CPU away has become worth while. */
+enum { TRIES = 600 };
 static int rank, counted, flagged, in_memory, pairwise, algorithm_element;
-static int last_algorithm;
+static int last_algorithm, copies;
 
 static void write_cvar(const char *name, unsigned long value)
 {
@@ -140,7 +141,7 @@ static void a_rank_waits_as_it_is_told(void)
         {1000000, 0, 100, 20, 0, 0, 0, 0},         /* polls */
         {0, 0, 10000, 60, 1, 2, 0, 0},             /* sleeps, and is woken */
         {0, 0, 5, 60, 5, 1000, 0, 0},              /* looks up from its sleep */
-        {0, 1000, 100, 20, 0, 1000, 100, 1000000}, /* gives its CPU away first */
+        {0, 1000, 100, 2, 0, 1000, 1, 1000000},     /* gives its CPU away first */
     };
     MPI_T_pvar_handle sleeps = counter("sleeps"), yields = counter("yields");
     for (unsigned i = 0; i < sizeof ways / sizeof *ways; i++) {
@@ -181,6 +182,39 @@ static void shared_memory_is_copied_straight_from_the_size_that_was_written(void
     }
 }
 
+static void on_copy(MPI_T_event_instance instance, MPI_T_event_registration handle, MPI_T_cb_safety level, void *data)
+{
+    (void)instance, (void)handle, (void)level, (void)data;
+    copies++;
+}
+
+/* Of a copy from shared memory to shared memory the sender does a part, if it comes before the receiver is done. */
+static void a_copy_is_shared_from_the_size_that_was_written(void)
+{
+    enum { SIZE = 32 << 20 }; /* Longer than a turn of one of two that share a CPU. */
+    static const struct { unsigned long from; int shared; } ways[] = {{SIZE, 1}, {SIZE + 1, 0}, {SIZE, 1}, {4294967295ul, 0}};
+    MPI_T_event_registration handle = listen_to(type_of("PERUSAL_COPY_BEGIN"), NULL, 0, on_copy, NULL);
+    void *memory;
+    write_cvar("copy_direct_from", 1);
+    OK(MPI_Alloc_mem(SIZE, MPI_INFO_NULL, &memory));
+    for (unsigned i = 0; i < sizeof ways / sizeof *ways; i++) {
+        int enough = 0, tries = 0;
+        write_cvar("copy_share_from", ways[i].from);
+        while (!enough && tries++ < (ways[i].shared ? TRIES : 3)) {
+            OK(MPI_Barrier(MPI_COMM_WORLD));
+            copies = 0;
+            if (rank == 0) OK(MPI_Send(memory, SIZE, MPI_CHAR, 1, 1, MPI_COMM_WORLD));
+            else OK(MPI_Recv(memory, SIZE, MPI_CHAR, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+            if (rank == 1) SAME(copies, 1);
+            enough = agreed(copies == 1) && ways[i].shared;
+            if (rank == 0 && !ways[i].shared) SAME(copies, 0);
+        }
+        if (ways[i].shared) CHECK(enough);
+    }
+    OK(MPI_Free_mem(memory));
+    OK(MPI_T_event_handle_free(handle, NULL, NULL));
+}
+
 static void a_handle_without_a_hint_has_the_buffer_that_was_written(void)
 {
     for (unsigned long entries = 0; entries < 9; entries += 4) {
@@ -209,6 +243,7 @@ int main(int argc, char **argv)
     a_handle_without_a_hint_has_the_buffer_that_was_written();
     a_rank_waits_as_it_is_told();
     shared_memory_is_copied_straight_from_the_size_that_was_written();
+    a_copy_is_shared_from_the_size_that_was_written();
     int end = type_of("PERUSAL_COLL_END_all");
     algorithm_element = element_of(end, "algorithm");
     counted = number_of("shared_count", end);

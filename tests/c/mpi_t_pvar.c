@@ -66,6 +66,7 @@ static void each(int initialised) {
             OK(MPI_T_pvar_readreset(session, handle, &other));
             if (datatype == MPI_DOUBLE) CHECK(other.d > 2.4999 && other.d < 2.5001); else SAME(other.u, 25);
             SAME(MPI_T_pvar_write(session, handle, NULL), MPI_T_ERR_INVALID);
+            SAME(MPI_T_pvar_readreset(session, handle, NULL), MPI_T_ERR_INVALID);
         }
         if (!readonly && datatype == MPI_DOUBLE) {
             value.d = -1;

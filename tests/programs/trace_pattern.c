@@ -71,6 +71,13 @@ static void others(void)
     MPI_Bcast(buffer, 64, MPI_BYTE, 0, half);
     MPI_Comm_free(&half);
     MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Request barrier;
+    MPI_Ibarrier(MPI_COMM_WORLD, &barrier);
+    MPI_Wait(&barrier, MPI_STATUS_IGNORE);
+    MPI_Barrier_init(MPI_COMM_WORLD, MPI_INFO_NULL, &barrier);
+    MPI_Start(&barrier);
+    MPI_Wait(&barrier, MPI_STATUS_IGNORE);
+    MPI_Request_free(&barrier);
     if (rank == 3) {
         MPI_Request request;
         MPI_Irecv(buffer, 4, MPI_BYTE, 0, 500, MPI_COMM_WORLD, &request);

@@ -2,15 +2,18 @@
 
 use super::{Outcome, code, put};
 use crate::abi::*;
+use crate::events::inside_callback;
 use crate::export;
+use crate::sync::{AtomicBool, AtomicU32, Ordering, yield_now};
+use crate::tool::event::delivery;
 use core::ffi::c_int;
-use std::sync::{Mutex, PoisonError};
-
-use crate::sync::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// How often MPI_T has been initialised and not finalized. Written under `CHANGE` alone.
 static COUNT: AtomicU32 = AtomicU32::new(0);
 static CHANGE: Mutex<()> = Mutex::new(());
+/// The last MPI_T_finalize is at work, and may wait for tools' functions to return. Written under `CHANGE` alone.
+static ENDING: AtomicBool = AtomicBool::new(false);
 
 /// The end of each part of MPI_T that keeps something: run by the MPI_T_finalize that is the last one, in this order.
 const ENDS: &[fn()] = &[super::cvar::end, super::pvar_state::end, super::event::end];
@@ -21,13 +24,29 @@ pub(crate) fn initialised() -> Outcome {
     if COUNT.load(Ordering::Relaxed) == 0 { Err(MPI_T_ERR_NOT_INITIALIZED) } else { Ok(()) }
 }
 
+/// The right to change the count. `None` to a tool's function for which, or from which, the last MPI_T_finalize waits.
+fn change() -> Option<MutexGuard<'static, ()>> {
+    if !inside_callback() && !delivery::is_delivering() {
+        return Some(CHANGE.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+    loop {
+        match CHANGE.try_lock() {
+            Ok(change) => return Some(change),
+            Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
+            // Relaxed: who sees it late looks again.
+            Err(TryLockError::WouldBlock) if ENDING.load(Ordering::Relaxed) => return None,
+            Err(TryLockError::WouldBlock) => yield_now(),
+        }
+    }
+}
+
 fn begin(required: c_int, provided: *mut c_int) -> Outcome {
     const LEVELS: [c_int; 4] =
         [MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED, MPI_THREAD_MULTIPLE];
     if !LEVELS.contains(&required) {
         return Err(MPI_T_ERR_INVALID);
     }
-    let _change = CHANGE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _change = change().ok_or(MPI_T_ERR_CANNOT_INIT)?;
     let count = COUNT.load(Ordering::Relaxed).checked_add(1).ok_or(MPI_T_ERR_CANNOT_INIT)?;
     // SAFETY: an output argument.
     unsafe { put(provided, MPI_THREAD_MULTIPLE) }?;
@@ -36,17 +55,20 @@ fn begin(required: c_int, provided: *mut c_int) -> Outcome {
 }
 
 fn end() -> Outcome {
-    let _change = CHANGE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _change = change().ok_or(MPI_T_ERR_NOT_INITIALIZED)?;
     let count = COUNT.load(Ordering::Relaxed).checked_sub(1).ok_or(MPI_T_ERR_NOT_INITIALIZED)?;
+    ENDING.store(count == 0, Ordering::Relaxed);
     COUNT.store(count, Ordering::Relaxed);
     if count == 0 {
         ENDS.iter().for_each(|end| end());
+        ENDING.store(false, Ordering::Relaxed);
     }
     Ok(())
 }
 
 export! {
     /// §14.3.4. Any thread may call MPI_T, whatever MPI_Init_thread gave: the level is always MPI_THREAD_MULTIPLE.
+    /// MPI_T_ERR_CANNOT_INIT in a tool's function while the last MPI_T_finalize is at work.
     fn MPI_T_init_thread(required: c_int, provided: *mut c_int) -> c_int { code(begin(required, provided)) }
 
     /// §14.3.4. The last one frees what is left of sessions and handles; values that were set stay.

@@ -178,6 +178,12 @@ pub fn waits() -> bool {
     WAITS.load(Ordering::Relaxed)
 }
 
+/// Whether this thread is in a tool's function that [`deliver`] has called, or a pass before a sleep.
+#[must_use]
+pub fn is_delivering() -> bool {
+    DELIVERING.get()
+}
+
 /// Tells what waits. To be called where no lock of the engine is held; called from a tool's function that it calls, it does nothing.
 #[cold]
 pub fn deliver() {

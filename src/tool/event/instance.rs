@@ -54,7 +54,9 @@ impl Moment {
 fn kept(detail: Detail<'_>) -> Detail<'static> {
     match detail {
         Detail::None => Detail::None,
-        Detail::Coll { operation, algorithm, bytes } => Detail::Coll { operation, algorithm, bytes },
+        Detail::Coll { operation, algorithm, mode, bytes } => {
+            Detail::Coll { operation, algorithm, mode, bytes }
+        }
         Detail::Copy { engine, bytes, peer } => Detail::Copy { engine, bytes, peer },
         Detail::Bell { waiting, peer } => Detail::Bell { waiting, peer },
         Detail::Ring { peer, waiting } => Detail::Ring { peer, waiting },
@@ -231,7 +233,7 @@ mod tests {
     fn a_moment_tells_every_element_as_the_fact_did() {
         let spec = Spec { comm: 1, count: 2, datatype: 3, peer: 4, tag: 5, bytes: 6, ..Spec::NOTHING };
         let details = [
-            Detail::Coll { operation: 1, algorithm: 2, bytes: 3 },
+            Detail::Coll { operation: 1, algorithm: 2, mode: 1, bytes: 3 },
             Detail::Copy { engine: 1, bytes: 2, peer: 3 },
             Detail::Bell { waiting: 1, peer: 2 },
             Detail::Ring { peer: 1, waiting: 2 },

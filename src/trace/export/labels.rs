@@ -35,9 +35,10 @@ pub fn detail(record: &Record) -> Vec<(&'static str, String)> {
         Detail::Search { depth, hit } => {
             vec![("compared", depth.to_string()), ("found", if hit { "yes" } else { "no" }.into())]
         }
-        Detail::Coll { operation, algorithm } => vec![
+        Detail::Coll { operation, algorithm, mode } => vec![
             ("operation", value(Field::Collective, operation)),
             ("algorithm", value(Field::Algorithm, algorithm)),
+            ("mode", value(Field::CollMode, mode)),
         ],
         Detail::Copy { engine } => vec![("engine", value(Field::CopyEngine, engine)), ("rank", peer())],
         Detail::Bell { waiting } => vec![("waiting", value(Field::Waiting, waiting)), ("rank", peer())],

@@ -180,10 +180,10 @@ struct Page<'a, 'b> {
 impl Page<'_, '_> {
     fn write(&mut self) -> io::Result<()> {
         let mut queues = (u32::MAX, u32::MAX);
-        let mut slices = Slices::new(&self.rank.records);
+        let mut slices = Slices::default();
         let mut edges = Vec::new();
         for (index, record) in self.rank.records.iter().enumerate() {
-            slices.step(index, record, &mut edges);
+            slices.step(record, &mut edges);
             for edge in edges.drain(..) {
                 self.edge(&edge, Some(record))?;
             }

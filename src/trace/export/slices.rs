@@ -4,8 +4,8 @@
 //! request or one message, with the searches between them.
 
 use super::super::model::{Detail, Record};
-use crate::events::Event;
-use std::collections::{BTreeMap, HashSet};
+use crate::events::{CollMode, Event};
+use std::collections::BTreeMap;
 
 /// What a slice stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub enum Kind {
     SearchUnexpected,
     /// The rank sleeps.
     Sleep,
-    /// A collective operation, by its number. Those that overlap others of their stream have no slice.
+    /// A blocking collective operation, by its number. The others are no part of what the stream does.
     Collective(u16),
 }
 
@@ -44,8 +44,6 @@ pub struct Edge {
 pub struct Slices {
     /// What is open in each stream, outermost first.
     tracks: BTreeMap<u16, Vec<Open>>,
-    /// Collectives that overlap others: index of their records.
-    apart: HashSet<usize>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -79,8 +77,11 @@ impl Kind {
             (Event::SearchUnexQEnd, _) => (Kind::SearchUnexpected, false),
             (Event::BellSleep, _) => (Kind::Sleep, true),
             (Event::BellWake, _) => (Kind::Sleep, false),
-            (Event::CollBegin, Detail::Coll { operation, .. }) => (Kind::Collective(operation), true),
-            (Event::CollEnd, Detail::Coll { operation, .. }) => (Kind::Collective(operation), false),
+            (Event::CollBegin | Event::CollEnd, Detail::Coll { operation, mode, .. })
+                if mode == CollMode::Blocking as u8 =>
+            {
+                (Kind::Collective(operation), record.event == Event::CollBegin)
+            }
             _ => return None,
         })
     }
@@ -98,14 +99,9 @@ impl Open {
 }
 
 impl Slices {
-    /// A walk along these records.
-    pub fn new(records: &[Record]) -> Slices {
-        Slices { tracks: BTreeMap::new(), apart: overlapping(records) }
-    }
-
-    /// Puts into `edges` what begins and ends with the record of that index, in order.
-    pub fn step(&mut self, index: usize, record: &Record, edges: &mut Vec<Edge>) {
-        let kind = Kind::of(record).filter(|_| !self.apart.contains(&index));
+    /// Puts into `edges` what begins and ends with the next record, in order.
+    pub fn step(&mut self, record: &Record, edges: &mut Vec<Edge>) {
+        let kind = Kind::of(record);
         let Record { stream, when, id, .. } = *record;
         let track = self.tracks.entry(stream).or_default();
         if let Some(run) = track.iter().position(|open| open.kind.is_run())
@@ -155,28 +151,6 @@ fn close(track: &mut Vec<Open>, from: usize, when: Option<u64>, stream: u16, edg
     }
 }
 
-/// The records of collectives that begin or end while another one of the same stream, begun later or earlier, is half done.
-fn overlapping(records: &[Record]) -> HashSet<usize> {
-    let mut open: BTreeMap<u16, Vec<(u64, usize)>> = BTreeMap::new();
-    let mut apart = HashSet::new();
-    for (index, record) in records.iter().enumerate() {
-        let stack = open.entry(record.stream).or_default();
-        match record.event {
-            Event::CollBegin => stack.push((record.id, index)),
-            Event::CollEnd => match stack.iter().rposition(|(id, _)| *id == record.id) {
-                Some(begun) if begun + 1 == stack.len() => drop(stack.pop()),
-                Some(begun) => apart.extend([stack.remove(begun).1, index]),
-                // Begun in another stream, or before the trace.
-                None => drop(apart.insert(index)),
-            },
-            _ => {}
-        }
-    }
-    // What never ends here, ends in another stream or not at all.
-    apart.extend(open.into_values().flatten().map(|(_, index)| index));
-    apart
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::super::synthetic::{Message, Synthetic};
@@ -185,10 +159,8 @@ mod tests {
     fn edges(job: &Synthetic, rank: usize) -> Vec<(Kind, bool)> {
         let trace = job.trace();
         let records = &trace.ranks[rank].records;
-        let (mut slices, mut edges) = (Slices::new(records), Vec::new());
-        for (index, record) in records.iter().enumerate() {
-            slices.step(index, record, &mut edges);
-        }
+        let (mut slices, mut edges) = (Slices::default(), Vec::new());
+        records.iter().for_each(|record| slices.step(record, &mut edges));
         slices.finish(records.last().map_or(0, |record| record.when), &mut edges);
         assert!(edges.is_sorted_by_key(|edge| edge.when), "{edges:?}");
         let mut open = Vec::new();
@@ -217,7 +189,10 @@ mod tests {
     fn what_a_killed_rank_left_open_ends_with_its_trace() {
         let mut job = Synthetic::new(1);
         let of = |event, id| Synthetic::record(event, id);
-        let all = Record { detail: Detail::Coll { operation: 7, algorithm: 0 }, ..of(Event::CollBegin, 3) };
+        let all = Record {
+            detail: Detail::Coll { operation: 7, algorithm: 0, mode: 0 },
+            ..of(Event::CollBegin, 3)
+        };
         job.span(0, 5, 500, &all, Event::CollEnd);
         job.push(0, 10, &of(Event::BellSleep, 0)).push(0, 20, &of(Event::BellWake, 0));
         job.push(0, 600, &of(Event::BellSleep, 0)).push(0, 700, &of(Event::RingFull, 0));
@@ -228,13 +203,15 @@ mod tests {
     }
 
     #[test]
-    fn collectives_that_overlap_have_no_slice() {
+    fn collectives_in_the_background_have_no_slice() {
         let mut job = Synthetic::new(1);
-        let begin = |id| Record {
-            detail: Detail::Coll { operation: 1, algorithm: 0 },
+        let begin = |id, mode: CollMode| Record {
+            detail: Detail::Coll { operation: 1, algorithm: 0, mode: mode as u8 },
             ..Synthetic::record(Event::CollBegin, id)
         };
-        job.span(0, 10, 30, &begin(1), Event::CollEnd).span(0, 20, 40, &begin(2), Event::CollEnd);
+        job.span(0, 5, 25, &begin(1, CollMode::Nonblocking), Event::CollEnd);
+        job.span(0, 10, 30, &begin(2, CollMode::Blocking), Event::CollEnd);
+        job.span(0, 20, 40, &begin(3, CollMode::Persistent), Event::CollEnd);
         assert_eq!(edges(&job, 0), [(Kind::Collective(1), true), (Kind::Collective(1), false)]);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::types;
 use super::waits::{Cause, SHORT, Slept, Wait};
-use crate::events::{Algorithm, Collective, Event};
+use crate::events::{Algorithm, CollMode, Collective, Event};
 use crate::job::telemetry::Waiting;
 use crate::trace::{Detail, Trace};
 use std::collections::{BTreeMap, HashMap};
@@ -17,18 +17,20 @@ struct Call {
     operation: u16,
     algorithm: u16,
     bytes: u64,
-    /// Whether the program did something else meanwhile, so that the operation went on in the background.
-    background: bool,
+    /// A [`CollMode`].
+    mode: u8,
 }
 
 /// A rank that waits in a blocking operation sleeps after this at the latest, even where it gives its CPU away to others
 /// before. Longer stretches awake, without any record, are the program's own.
 const AWAKE: u64 = 20_000_000;
 
-/// The n-th operation on a communicator: all members call them in the same order (MPI 5.0 §6.1).
+/// The n-th operation on a communicator: all members call them in the same order (MPI 5.0 §6.1). Starts of persistent ones are numbered
+/// apart: each may be started in any order (§6.13).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Instance {
     communicator: usize,
+    started: bool,
     number: u32,
 }
 
@@ -40,19 +42,20 @@ pub fn collectives(trace: &Trace, slept: &[Vec<Slept>]) -> (Vec<types::Collectiv
     for rank in 0..trace.ranks.len() {
         calls(trace, rank, &mut known, &mut instances);
     }
-    let mut rows: BTreeMap<(usize, u16), Row> = BTreeMap::new();
+    let mut rows: BTreeMap<(usize, u16, u8), Row> = BTreeMap::new();
     let mut waits = vec![vec![]; trace.ranks.len()];
     for (instance, calls) in &instances {
         let communicator = &known.all[instance.communicator];
         for call in calls {
-            rows.entry((instance.communicator, call.operation)).or_default().call(call);
+            rows.entry((instance.communicator, call.operation, call.mode)).or_default().call(call);
         }
         // Without all members nobody knows who came last.
         let Some(last) = calls.iter().max_by_key(|call| call.begin) else { continue };
-        if calls.len() != communicator.size || calls.iter().any(|call| call.operation != last.operation) {
+        let differs = |call: &Call| (call.operation, call.mode) != (last.operation, last.mode);
+        if calls.len() != communicator.size || calls.iter().any(differs) {
             continue;
         }
-        let row = rows.entry((instance.communicator, last.operation)).or_default();
+        let row = rows.entry((instance.communicator, last.operation, last.mode)).or_default();
         let mut cost = 0;
         for call in calls {
             let until = call.end.unwrap_or(u64::MAX).min(last.begin);
@@ -77,17 +80,19 @@ pub fn collectives(trace: &Trace, slept: &[Vec<Slept>]) -> (Vec<types::Collectiv
 /// the program's own, between the begin of a nonblocking operation and its wait.
 fn waiting(slept: &[Slept], call: &Call, end: u64) -> Vec<(u64, u64)> {
     let first = slept.partition_point(|slept| slept.end <= call.begin);
-    let inside = || slept[first..].iter().take_while(|slept| slept.begin < end);
-    // Who waits for a request of an operation in the background says so, and not that it is inside the operation.
-    let background = call.background || inside().any(|slept| slept.kind != Waiting::Collective as u8);
-    let most = if background { SHORT } else { AWAKE };
+    let blocks = call.mode == CollMode::Blocking as u8;
+    // Who waits for the request of an operation in the background may wait for others at the same time, but not for a message alone.
+    const REQUESTS: [u8; 3] = [Waiting::Any as u8, Waiting::All as u8, Waiting::Collective as u8];
+    let inside = slept[first..].iter().take_while(|slept| slept.begin < end);
+    let inside = inside.filter(|slept| blocks || REQUESTS.contains(&slept.kind));
+    let most = if blocks { AWAKE } else { SHORT };
     let (mut parts, mut at) = (vec![], call.begin);
     let mut add = |from: u64, to: u64| {
         if from < to {
             parts.push((from, to));
         }
     };
-    for slept in inside() {
+    for slept in inside {
         let from = if slept.begin.saturating_sub(at) <= most { at } else { slept.begin.max(at) };
         add(from, slept.end.min(end));
         at = at.max(slept.end.min(end));
@@ -105,48 +110,31 @@ fn calls(
     instances: &mut BTreeMap<Instance, Vec<Call>>,
 ) {
     let of = &trace.ranks[rank];
-    let mut numbers: HashMap<usize, u32> = HashMap::new();
+    let mut numbers: HashMap<(usize, bool), u32> = HashMap::new();
     let mut numbered: HashMap<(u32, u64), usize> = HashMap::new();
-    let mut open = Open::new();
+    let mut open: HashMap<u64, (Instance, usize)> = HashMap::new();
     for record in &of.records {
-        let Detail::Coll { operation, algorithm } = record.detail else {
-            if matches!(record.event, Event::ReqActivate | Event::ReqNotify) {
-                busy(&mut open, record.stream, instances);
-            }
-            continue;
-        };
+        let Detail::Coll { operation, algorithm, mode } = record.detail else { continue };
         if record.event == Event::CollBegin {
-            busy(&mut open, record.stream, instances);
             // A context means one communicator from its making on; finding out which is too long for every call.
             let made = of.communicator(record.context, record.when).map_or(0, |comm| comm.created);
             let communicator = *numbered
                 .entry((record.context, made))
                 .or_insert_with(|| known.number(trace, rank, record.context, record.when));
-            let number = numbers.entry(communicator).or_default();
-            let instance = Instance { communicator, number: *number };
+            let started = mode == CollMode::Persistent as u8;
+            let number = numbers.entry((communicator, started)).or_default();
+            let instance = Instance { communicator, started, number: *number };
             *number += 1;
             let calls = instances.entry(instance).or_default();
-            open.insert(record.id, (instance, calls.len(), record.stream));
+            open.insert(record.id, (instance, calls.len()));
             let (rank, begin, bytes) = (of.rank, record.when, record.bytes);
-            calls.push(Call { rank, begin, end: None, operation, algorithm, bytes, background: false });
-        } else if let Some((instance, at, _)) = open.remove(&record.id)
+            calls.push(Call { rank, begin, end: None, operation, algorithm, bytes, mode });
+        } else if let Some((instance, at)) = open.remove(&record.id)
             && let Some(call) = instances.get_mut(&instance).and_then(|calls| calls.get_mut(at))
         {
             call.end = Some(record.when);
             // What was chosen may be known at the end only.
             call.algorithm = algorithm;
-        }
-    }
-}
-
-/// Calls that are open by their ids: which, and on which stream.
-type Open = HashMap<u64, (Instance, usize, u16)>;
-
-/// The program does something on this stream: what is open there goes on in the background.
-fn busy(open: &mut Open, stream: u16, instances: &mut BTreeMap<Instance, Vec<Call>>) {
-    for (instance, at, _) in open.values().filter(|(_, _, of)| *of == stream) {
-        if let Some(call) = instances.get_mut(instance).and_then(|calls| calls.get_mut(*at)) {
-            call.background = true;
         }
     }
 }
@@ -216,7 +204,11 @@ impl Row {
         last.1 += cost;
     }
 
-    fn finish(self, (communicator, operation): (usize, u16), known: &Communicators) -> types::Collective {
+    fn finish(
+        self,
+        (communicator, operation, mode): (usize, u16, u8),
+        known: &Communicators,
+    ) -> types::Collective {
         let Known { context, name, .. } = &known.all[communicator];
         let last = self.last.into_iter();
         let mut last: Vec<_> =
@@ -225,7 +217,8 @@ impl Row {
         let algorithms =
             self.algorithms.into_iter().filter(|algorithm| *algorithm != Algorithm::Unknown as u16);
         types::Collective {
-            operation: operation_name(operation),
+            operation: operation_name(operation, mode),
+            mode: named(CollMode::NAMES, mode.into()),
             communicator: name.clone(),
             context: *context,
             bytes: self.bytes / self.sums.calls.max(1),
@@ -236,11 +229,15 @@ impl Row {
     }
 }
 
-/// "MPI_Reduce_scatter" of "reduce_scatter".
-fn operation_name(operation: u16) -> String {
+/// "MPI_Reduce_scatter" of "reduce_scatter"; "MPI_Ireduce_scatter" and "MPI_Reduce_scatter_init" of the other modes.
+fn operation_name(operation: u16, mode: u8) -> String {
     let name = named(Collective::NAMES, operation);
+    if mode == CollMode::Nonblocking as u8 {
+        return format!("MPI_I{name}");
+    }
     let (first, rest) = name.split_at(name.chars().next().map_or(0, char::len_utf8));
-    format!("MPI_{}{rest}", first.to_uppercase())
+    let end = if mode == CollMode::Persistent as u8 { "_init" } else { "" };
+    format!("MPI_{}{rest}{end}", first.to_uppercase())
 }
 
 fn named(names: &[&core::ffi::CStr], number: u16) -> String {

@@ -2,7 +2,7 @@
 
 use super::types::{Last, Report};
 use super::{analyse, page, text};
-use crate::events::Event as E;
+use crate::events::{CollMode, Event as E};
 use crate::job::telemetry::Waiting;
 use crate::trace::synthetic::{Message, Synthetic};
 use crate::trace::{Detail, Record};
@@ -186,7 +186,11 @@ fn the_first_of_a_chain_is_at_the_root() {
 }
 
 fn barrier(job: &mut Synthetic, rank: u32, id: u64, begin: u64, end: u64) {
-    let detail = Detail::Coll { operation: 0, algorithm: 0 };
+    collective(job, rank, id, CollMode::Blocking, begin, end);
+}
+
+fn collective(job: &mut Synthetic, rank: u32, id: u64, mode: CollMode, begin: u64, end: u64) {
+    let detail = Detail::Coll { operation: 0, algorithm: 0, mode: mode as u8 };
     let what = Record { detail, ..Synthetic::record(E::CollBegin, id) };
     job.span(rank, begin, end, &what, E::CollEnd);
 }
@@ -220,12 +224,30 @@ fn the_last_rank_in_a_collective_is_charged_with_the_others_waiting() {
 #[test]
 fn a_nonblocking_collective_beside_computing_is_no_waiting() {
     let mut job = job(2);
-    barrier(&mut job, 0, 1, 10_000, 900_100);
-    // Computed until 600,000, then waited for a request; rank 1 comes at 900,000.
+    collective(&mut job, 0, 1, CollMode::Nonblocking, 10_000, 900_100);
+    // Computed, waited for a message, computed until 600,000, then waited for a request; rank 1 comes at 900,000.
+    sleep(&mut job, 0, 200_000, 300_050, Waiting::Receive, -1);
     sleep(&mut job, 0, 600_000, 900_050, Waiting::Any, -1);
-    barrier(&mut job, 1, 1, 900_000, 900_100);
+    collective(&mut job, 1, 1, CollMode::Nonblocking, 900_000, 900_100);
     let report = report(&job);
     assert_eq!(report.collectives[0].waited_ns, 300_000);
+    assert_eq!(report.collectives[0].operation, "MPI_Ibarrier");
+}
+
+#[test]
+fn starts_of_persistent_collectives_do_not_shift_the_count_of_the_others() {
+    let mut job = job(2);
+    collective(&mut job, 0, 1, CollMode::Persistent, 10_000, 500_000);
+    barrier(&mut job, 0, 2, 20_000, 300_000);
+    barrier(&mut job, 1, 1, 299_000, 300_000);
+    collective(&mut job, 1, 2, CollMode::Persistent, 400_000, 500_000);
+    let report = report(&job);
+    let names: Vec<_> =
+        report.collectives.iter().map(|row| (row.operation.as_str(), row.mode.as_str())).collect();
+    assert_eq!(names, [("MPI_Barrier", "blocking"), ("MPI_Barrier_init", "persistent")]);
+    let last = report.collectives.iter().map(|row| row.last.iter().map(|last| last.rank).collect::<Vec<_>>());
+    assert_eq!(last.collect::<Vec<_>>(), [vec![1], vec![]]);
+    assert_eq!(report.collectives[0].waited_ns, 279_000);
 }
 
 #[test]
@@ -234,11 +256,12 @@ fn a_rank_that_gave_its_cpu_away_in_a_collective_waited_without_a_sleep() {
     barrier(&mut job, 0, 1, 10_000, 7_000_100);
     barrier(&mut job, 1, 1, 7_000_000, 7_000_100);
     // What goes on beside other things of the program is no waiting.
-    barrier(&mut job, 0, 2, 8_000_000, 9_000_100);
+    collective(&mut job, 0, 2, CollMode::Nonblocking, 8_000_000, 9_000_100);
     job.message(&message(0, 1, 8_500_000, 8_400_000));
-    barrier(&mut job, 1, 2, 9_000_000, 9_000_100);
+    collective(&mut job, 1, 2, CollMode::Nonblocking, 9_000_000, 9_000_100);
     let report = report(&job);
     assert_eq!(report.collectives[0].waited_ns, 6_990_000);
+    assert_eq!(report.collectives[1].waited_ns, 0);
 }
 
 #[test]

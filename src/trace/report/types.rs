@@ -375,8 +375,10 @@ pub struct LateReceiver {
 /// One collective operation on one communicator.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Collective {
-    /// Its name: "MPI_Barrier".
+    /// Its name: "MPI_Barrier", "MPI_Ibarrier" or "MPI_Barrier_init".
     pub operation: String,
+    /// "blocking", "nonblocking" or "persistent".
+    pub mode: String,
     /// The communicator's name.
     pub communicator: String,
     /// The communicator's context.

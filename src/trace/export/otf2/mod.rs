@@ -108,11 +108,11 @@ fn write_rank(archive: &Archive<'_>, rank: &RankTrace, comms: &Communicators<'_>
     for [calls, searches] in &numbers {
         open.push([archive.location(*calls)?, archive.location(*searches)?]);
     }
-    let mut slices = Slices::new(&rank.records);
+    let mut slices = Slices::default();
     let mut edges = Vec::new();
     let mut queues = None;
-    for (index, record) in rank.records.iter().enumerate() {
-        slices.step(index, record, &mut edges);
+    for record in &rank.records {
+        slices.step(record, &mut edges);
         // What a search compared is told before it ends.
         if let Detail::Search { depth, .. } = record.detail {
             let [_, searches] = &mut open[usize::from(record.stream)];
