@@ -7,7 +7,7 @@
  */
 #include "mpi_t_event.h"
 
-enum { SIZES = 7, RESIZED = SIZES - 1, MOST = 160, KINDS = 8, STEPS = 50 };
+enum { SIZES = 7, RESIZED = SIZES - 1, MOST = 160, KINDS = 8, STEPS = 50, TAG = 5, LAST = 6 };
 static const int sizes[SIZES] = {0, 1, 2, 3, 17, 400, 1};
 
 struct account {
@@ -49,36 +49,40 @@ static void on_free(MPI_T_event_registration handle, MPI_T_cb_safety level, void
     account->freed++;
 }
 
+static char out[1 << 20];
+static const int lengths[] = {0, 8, 100, 5000, 700000};
+
+/* Begins to send; the first goes in pieces. */
+static void send_to(int dest, int count, MPI_Comm comm, MPI_Request *requests)
+{
+    for (int i = 0; i < count; i++)
+        OK(MPI_Isend(out, lengths[i ? random_below(5) : 4], MPI_CHAR, dest, TAG, comm, &requests[i]));
+}
+
 /* One step that all ranks take together: the numbers are drawn alike everywhere. */
 static void step(int kind, MPI_Comm comm)
 {
-    static char out[1 << 20], in[16][1 << 20];
+    static char in[16][1 << 20];
     MPI_Comm self = comms[2];
-    int count = random_below(12) + 1, bytes = 0, right, left;
-    int lengths[] = {0, 8, 100, 5000, 700000};
+    int count = random_below(12) + 1, right, left;
     MPI_Request requests[32];
     right = (rank + 1) % ranks;
     left = (rank + ranks - 1) % ranks;
     switch (kind) {
-    case 0: /* posted before they come */
-    case 1: /* and after */
+    case 0: /* posted before they come, whatever the others' pace */
         for (int i = 0; i < count; i++) {
-            bytes = i ? lengths[random_below(5)] : lengths[4]; /* the first in pieces */
             int source = random_below(2) ? left : MPI_ANY_SOURCE;
-            if (kind == 0) {
-                OK(MPI_Irecv(in[i], sizeof in[i], MPI_CHAR, source, kind, comm, &requests[i]));
-                OK(MPI_Isend(out, bytes, MPI_CHAR, right, kind, comm, &requests[count + i]));
-            } else {
-                OK(MPI_Isend(out, bytes, MPI_CHAR, right, kind, comm, &requests[i]));
-            }
+            OK(MPI_Irecv(in[i], sizeof in[i], MPI_CHAR, source, TAG, comm, &requests[count + i]));
         }
-        if (kind == 1) {
-            OK(MPI_Barrier(comm));
-            for (int i = 0; i < count; i++) OK(MPI_Recv(in[0], sizeof in[0], MPI_CHAR, left, kind, comm, MPI_STATUS_IGNORE));
-            OK(MPI_Waitall(count, requests, MPI_STATUSES_IGNORE));
-        } else {
-            OK(MPI_Waitall(2 * count, requests, MPI_STATUSES_IGNORE));
-        }
+        OK(MPI_Barrier(comm));
+        send_to(right, count, comm, requests);
+        OK(MPI_Waitall(2 * count, requests, MPI_STATUSES_IGNORE));
+        break;
+    case 1: /* and after: who has the last one has met the others */
+        send_to(right, count, comm, requests);
+        OK(MPI_Sendrecv(out, 4, MPI_CHAR, right, LAST, in[0], 4, MPI_CHAR, left, LAST, comm, MPI_STATUS_IGNORE));
+        for (int i = 0; i < count; i++) OK(MPI_Recv(in[0], sizeof in[0], MPI_CHAR, left, TAG, comm, MPI_STATUS_IGNORE));
+        OK(MPI_Waitall(count, requests, MPI_STATUSES_IGNORE));
         break;
     case 2: OK(MPI_Barrier(comm)); break;
     case 3: OK(MPI_Bcast(out, lengths[random_below(5)], MPI_CHAR, random_below(ranks), comm)); break;
