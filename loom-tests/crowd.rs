@@ -13,8 +13,8 @@
 //! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time):
 //! both fences of `Crowd::wait`, and that of `tell_all`; the comparison of `told` with what it was before the look; counting a telling; `awaited`, and
 //! the look at `watchers`, in `tell_behind_fence`; AWAITED in `State::await_end`;
-//! the fence of `Crowd::pass_on`; passing on by a driver that leaves, and by who only polls; the look for a driver before a sleep. That who is woken
-//! and need not drive passes on (in `wait`) is not among them: no interleaving within the bound needs it.
+//! the fence of `Crowd::pass_on`; passing on by a driver that leaves, by who only polls, and by who is woken and need not drive; the look for a
+//! driver before a sleep.
 #![cfg(perusal_loom)]
 
 use loom::sync::atomic::{AtomicBool, Ordering, fence};

@@ -10,8 +10,10 @@
 //!
 //! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time):
 //! the fence of `Fences::light`; those of `Fences::heavy` and `Bell::sleep` together; the fence of `Bell::wake`; the look
-//! at the ring, and that at the bits, before a sleep; the store of `Consumer::unwatch`. The Release of the exchange in
-//! `Bell::wake` (edge 7) is not among them: that both sides exchange is enough for loom; C11 asks for no more either.
+//! at the ring, and that at the bits, before a sleep; the store of `Consumer::unwatch`; Release and Acquire of the bits (edge 6).
+//! Where news is counted: Release and Acquire of the count (edge 11), a count that says one too many, the look at the counts before a sleep, the
+//! fence between a count and the look whether the owner sleeps, and that look. Release and Acquire of the exchanges in
+//! `Bell::wake` and `Bell::sleep` (edge 7) are not among them: that both sides exchange is enough for loom; C11 asks for no more either.
 #![cfg(perusal_loom)]
 
 use loom::sync::Arc;
