@@ -8,7 +8,7 @@
 //!
 //! Run:   .ci/loom crowd
 //! Bound: 2 and 3 threads, every interleaving with at most 3 preemptions (LOOM_MAX_PREEMPTIONS raises that).
-//! Time:  fifteen seconds on two cores, nearly all for three threads.
+//! Time:  two seconds, nearly all for three threads.
 //!
 //! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time):
 //! both fences of `Crowd::wait`, and that of `tell_all`; the comparison of `told` with what it was before the look; counting a telling; `awaited`, and
