@@ -45,5 +45,6 @@ pub use error::{Error, Result};
 #[cfg(not(perusal_loom))]
 pub use world::{
     Any, Communicator, Element, Multiple, OwnedReceive, OwnedSend, Receiving, Reduction, Scope, Sending,
-    Single, Source, Status, Tag, Threading, World, init, init_with, run, run_threads, run_threads_with,
+    Single, Source, Status, Tag, Threading, World, init, init_with, run, run_threads, run_threads_traced,
+    run_threads_with,
 };

@@ -116,13 +116,19 @@ fn a_binding_that_the_environment_spells_wrongly_is_refused() {
 
 #[test]
 fn info_lists_variables_and_the_tree() {
-    let all = out(&perusal(&["info", "--cvars", "--pvars", "--categories"], &[]));
-    for name in ["copy_engine", "PERUSAL_EAGER_LIMIT", "unexpected_recvq_length", "\n  messages: "] {
+    let all = out(&perusal(&["info", "--cvars", "--pvars", "--events", "--categories"], &[]));
+    for name in [
+        "copy_engine",
+        "PERUSAL_EAGER_LIMIT",
+        "unexpected_recvq_length",
+        "\npml_ob1_unex_insert ",
+        "\n  messages: ",
+    ] {
         assert!(all.contains(name), "{name}");
     }
     let json: serde_json::Value =
         serde_json::from_slice(&perusal(&["info", "--json"], &[]).stdout).expect("JSON");
-    for part in ["cvars", "pvars", "categories"] {
+    for part in ["cvars", "pvars", "events", "categories"] {
         assert!(json[part].as_array().is_some_and(|rows| rows.len() > 5), "{part}");
     }
 }

@@ -1,6 +1,7 @@
 //! A trace's file, as those who write it have it: the launcher, which makes and ends it, and each rank, which takes windows.
 
 use super::format::{self, Founding, header, rank as block};
+use crate::clock;
 use crate::error::{Error, Result};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use memmap2::{MmapOptions, MmapRaw};
@@ -9,16 +10,41 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Makes the file of a job that is about to start. What is there is replaced if it is empty or a trace, and nothing else is.
+/// Bytes that each rank may write if nobody says otherwise: eight million records.
+pub const DEFAULT_LIMIT: u64 = 256 << 20;
+
+/// What the file of a job of `ranks` ranks begins with that is about to start on this machine: `command` and its arguments. CPUs are
+/// for the launcher to add.
+#[must_use]
+pub fn founding(ranks: u32, limit: u64, command: impl Iterator<Item = String>) -> Founding {
+    let base = clock::read();
+    let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    Founding {
+        ranks,
+        limit,
+        started: u64::try_from(started.as_nanos()).unwrap_or(0),
+        base_ticks: base.ticks,
+        base_nanoseconds: base.nanoseconds,
+        ticks_per_second: clock::source().ticks_per_second,
+        command: command.collect::<Vec<_>>().join(" "),
+        host: host.trim().to_owned(),
+        cpus: vec![],
+    }
+}
+
+/// Makes the file of a job that is about to start. What is there is replaced if it is empty or a trace, and nothing else is. A job that
+/// still writes an older trace of that name goes on in a file without a name.
 ///
 /// # Errors
 /// [`Error::Trace`] with the path, and what is in the way.
 pub fn create(path: &Path, founding: &Founding) -> Result<()> {
     let wrong = |what: String| Error::Trace(format!("{}: {what}", path.display()));
     let failed = |error: io::Error| wrong(error.to_string());
-    let mut options = OpenOptions::new();
-    let file = options.read(true).write(true).create(true).truncate(false).open(path).map_err(failed)?;
+    let open = || OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
+    let mut file = open().map_err(failed)?;
     let there = file.metadata().map_err(failed)?;
     if !there.is_file() {
         return Err(wrong("a trace is written to a regular file, which this is not".into()));
@@ -28,6 +54,10 @@ pub fn create(path: &Path, founding: &Founding) -> Result<()> {
         && (file.read_exact_at(&mut magic, 0).is_err() || u64::from_le_bytes(magic) != format::MAGIC)
     {
         return Err(wrong("the file is there and is no trace; name another, or remove it".into()));
+    }
+    // Whoever has mapped it would be killed if it became shorter. Where names cannot be taken away it has to.
+    if there.len() > 0 && path.canonicalize().and_then(std::fs::remove_file).is_ok() {
+        file = open().map_err(failed)?;
     }
     let bytes = founding.bytes();
     file.set_len(0).map_err(failed)?;
@@ -242,7 +272,11 @@ mod tests {
         let scratch = Scratch::new("limit");
         let founding = Founding { ranks: 2, limit: 3 * format::UNIT, ..Founding::default() };
         create(scratch.path(), &founding).expect("made");
+        let old = Store::open(scratch.path(), 0).expect("opened");
+        let old_stage = old.stage().expect("within the limit");
         create(scratch.path(), &founding).expect("made again, over the old one");
+        // SAFETY: mapped; a file that had become shorter would end the process here.
+        assert_eq!(unsafe { old_stage.as_ptr().read_volatile() }, 0, "who still writes the old one can");
         assert!(Store::open(scratch.path(), 2).is_err());
         let store = Store::open(scratch.path(), 1).expect("opened");
         let stage = store.stage().expect("within the limit");

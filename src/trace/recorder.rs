@@ -81,7 +81,7 @@ impl Recording {
             // A job of threads, or of one, inside a traced rank is another job.
             if job.rank() == 0 {
                 eprintln!(
-                    "perusal: a job of {} inside a traced program is not traced: --trace records the ranks that the launcher starts, not threads (run_threads)",
+                    "perusal: a job of {} inside a traced program is not traced: --trace records the ranks that the launcher starts; for threads there is run_threads_traced",
                     job.size()
                 );
             }

@@ -23,6 +23,7 @@ use crate::sync::{AtomicU8, Mutex, Ordering};
 use crate::trace::Recording;
 use core::any::Any;
 use std::collections::HashSet;
+use std::path::Path;
 use std::sync::{Arc, OnceLock, PoisonError, RwLockReadGuard};
 
 const RUNNING: u8 = 0;
@@ -104,21 +105,25 @@ fn lock<T>(mutex: &Mutex<T>) -> crate::sync::MutexGuard<'_, T> {
 }
 
 impl Member {
-    /// Joins `job`.
+    /// Joins `job`, and records it: in the file that the launcher has named, or in `trace`, which whoever made the job has made.
     ///
     /// # Errors
-    /// As [`Engine::new`].
+    /// As [`Engine::new`] and [`Recording::start`].
     ///
     /// # Safety
     /// Unless `shared`, whatever leads to the result stays on one thread (face rule 2).
     pub unsafe fn join(
         job: Job,
         shared: bool,
+        trace: Option<&Path>,
         fate: Arc<Fate>,
         fatal: Box<dyn Fn(String) + Send + Sync>,
     ) -> Result<Self> {
         let registry = Registry::new(fatal);
-        let recording = Recording::of_job(&job, &registry);
+        let recording = match trace {
+            Some(path) => Some(Recording::start(path, job.rank(), &registry)?),
+            None => Recording::of_job(&job, &registry),
+        };
         // SAFETY: without `shared` there is one thread, says the caller.
         let engine = unsafe { Engine::new(job, shared, registry) }?;
         Ok(Self {
@@ -327,7 +332,8 @@ mod tests {
     fn member() -> Member {
         let job = Job::singleton().expect("memory");
         // SAFETY: it stays on this thread.
-        unsafe { Member::join(job, false, Fate::new(), Box::new(|text| panic!("{text}"))) }.expect("engine")
+        unsafe { Member::join(job, false, None, Fate::new(), Box::new(|text| panic!("{text}"))) }
+            .expect("engine")
     }
 
     #[test]

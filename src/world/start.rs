@@ -10,9 +10,11 @@ use crate::error::{Error, Result};
 use crate::events::Event;
 use crate::job::{Abort, Job};
 use crate::sync::{AtomicBool, Ordering};
+use crate::trace::file;
 use core::any::Any;
 use core::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::Path;
 use std::sync::Arc;
 use std::thread::{Builder, panicking, scope};
 
@@ -40,10 +42,15 @@ impl<T: Threading> Deref for World<T> {
 
 impl<T: Threading> World<T> {
     /// Joins `job` on this thread. `fatal` says what happens when an event callback panics.
-    fn join(job: Job, fate: Arc<Fate>, fatal: Box<dyn Fn(String) + Send + Sync>) -> Result<Self> {
+    fn join(
+        job: Job,
+        trace: Option<&Path>,
+        fate: Arc<Fate>,
+        fatal: Box<dyn Fn(String) + Send + Sync>,
+    ) -> Result<Self> {
         // SAFETY: with `Single`, the communicators that lead to the member, and all that borrows them, are neither `Send` nor
         // `Sync`: they stay on this thread.
-        let member = Arc::new(unsafe { Member::join(job, T::SHARED, fate, fatal) }?);
+        let member = Arc::new(unsafe { Member::join(job, T::SHARED, trace, fate, fatal) }?);
         let (rank, size) = (member.job().rank(), member.job().size());
         let comm = Comm::world(rank, size, member.registry().attach(abi::MPI_COMM_WORLD));
         let comm = member.perform(|engine| engine.open(comm))?;
@@ -128,7 +135,7 @@ pub fn init_with<T: Threading>() -> Result<World<T>> {
     let_launched_ranks_copy(job.header().launcher());
     let own = job.clone();
     let fatal = Box::new(move |text: String| end_process(&own, &text));
-    World::join(job, Fate::new(), fatal)
+    World::join(job, None, Fate::new(), fatal)
 }
 
 /// An event callback has panicked: as from C, the process ends and the job with it (PERUSE 2.0 §5.1.2).
@@ -200,8 +207,52 @@ pub fn run_threads_with<T: Threading, R: Send>(
     ranks: usize,
     body: impl Fn(&World<T>) -> Result<R> + Sync,
 ) -> Result<Vec<R>> {
-    let count = u32::try_from(ranks).map_err(|_| Error::Segment(format!("{ranks} ranks are too many")))?;
-    let jobs = Job::threads(count)?;
+    threads(ranks, None, body)
+}
+
+/// The same, recorded as `perusal run --trace` records ranks that are processes: `perusal report PATH` and `perusal trace` read it, as does
+/// [`crate::trace::read`]. A trace that is there is replaced; each rank may write 256 MiB of it.
+///
+/// # Errors
+/// As [`run_threads`]; [`Error::Trace`] if the file cannot be written, or is there and no trace.
+///
+/// # Panics
+/// As [`run_threads`].
+///
+/// ```
+/// # fn main() -> perusal::Result<()> {
+/// let path = std::env::temp_dir().join(format!("perusal-doc-{}.trace", std::process::id()));
+/// perusal::run_threads_traced::<perusal::Single, _>(&path, 2, |world| {
+///     if world.rank() == 0 { world.send(&[1, 2, 3], 1, 7) } else { world.recv::<i32>(0, 7).map(drop) }
+/// })?;
+/// let trace = perusal::trace::read(&path)?;
+/// assert!(trace.ranks.iter().all(|rank| rank.complete));
+/// # std::fs::remove_file(path).expect("ours");
+/// # Ok(()) }
+/// ```
+pub fn run_threads_traced<T: Threading, R: Send>(
+    path: impl AsRef<Path>,
+    ranks: usize,
+    body: impl Fn(&World<T>) -> Result<R> + Sync,
+) -> Result<Vec<R>> {
+    let path = path.as_ref();
+    let command = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+    file::create(path, &file::founding(count(ranks)?, file::DEFAULT_LIMIT, command))?;
+    let result = threads(ranks, Some(path), body);
+    file::finish(path, i32::from(result.is_err()))?;
+    result
+}
+
+fn count(ranks: usize) -> Result<u32> {
+    u32::try_from(ranks).map_err(|_| Error::Segment(format!("{ranks} ranks are too many")))
+}
+
+fn threads<T: Threading, R: Send>(
+    ranks: usize,
+    trace: Option<&Path>,
+    body: impl Fn(&World<T>) -> Result<R> + Sync,
+) -> Result<Vec<R>> {
+    let jobs = Job::threads(count(ranks)?)?;
     let watch = jobs.first().cloned();
     let outcomes = scope(|threads| {
         let body = &body;
@@ -210,7 +261,7 @@ pub fn run_threads_with<T: Threading, R: Send>(
             .map(|job| {
                 let (rank, own) = (job.rank(), job.clone());
                 let thread = Builder::new().name(format!("rank {rank}"));
-                thread.spawn_scoped(threads, move || rank_of(job, body)).inspect_err(|_| {
+                thread.spawn_scoped(threads, move || rank_of(job, trace, body)).inspect_err(|_| {
                     own.header().set_abort(rank, Abort::FAILED);
                 })
             })
@@ -228,7 +279,11 @@ pub fn run_threads_with<T: Threading, R: Send>(
 /// What a rank returned, or panicked with.
 type Outcome<R> = core::result::Result<Result<R>, Box<dyn Any + Send>>;
 
-fn rank_of<T: Threading, R>(job: Job, body: impl Fn(&World<T>) -> Result<R>) -> Outcome<R> {
+fn rank_of<T: Threading, R>(
+    job: Job,
+    trace: Option<&Path>,
+    body: impl Fn(&World<T>) -> Result<R>,
+) -> Outcome<R> {
     let own = job.clone();
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         let fate = Fate::new();
@@ -237,7 +292,7 @@ fn rank_of<T: Threading, R>(job: Job, body: impl Fn(&World<T>) -> Result<R>) -> 
             seen.header().set_abort(seen.rank(), Abort::FAILED);
             hook.break_with(Error::Other(text));
         });
-        World::join(job, fate, fatal)?.conclude(body)
+        World::join(job, trace, fate, fatal)?.conclude(body)
     }));
     // The world has seen to it in all cases but those in which there was none.
     match &outcome {

@@ -20,6 +20,9 @@ pub struct Options {
     /// List the performance variables of MPI_T
     #[arg(long)]
     pvars: bool,
+    /// List the event types of MPI_T: their names, which tools and --log-events take, and what they tell
+    #[arg(long)]
+    events: bool,
     /// Show the tree of categories with all variables and event types
     #[arg(long)]
     categories: bool,
@@ -28,11 +31,18 @@ pub struct Options {
     json: bool,
 }
 
+impl Options {
+    /// Whether some of the lists are asked for by name.
+    fn asks_for_some(&self) -> bool {
+        self.cvars || self.pvars || self.events || self.categories
+    }
+}
+
 /// Prints it.
 pub fn main(options: &Options) -> ExitCode {
     sys::die_of_broken_pipes();
     let found = tune::take_over(false);
-    if options.cvars || options.pvars || options.categories || options.json {
+    if options.asks_for_some() || options.json {
         return succeeded(variables_of(options));
     }
     println!("perusal {}", env!("CARGO_PKG_VERSION"));
@@ -86,7 +96,7 @@ fn copies() {
 
 fn variables_of(options: &Options) -> perusal::Result<()> {
     // Alone, --json means everything.
-    let all = !(options.cvars || options.pvars || options.categories);
+    let all = !options.asks_for_some();
     let mut json = serde_json::Map::new();
     if options.cvars || all {
         let in_force = InForce::find()?;
@@ -99,6 +109,12 @@ fn variables_of(options: &Options) -> perusal::Result<()> {
         match options.json {
             true => _ = json.insert("pvars".into(), variables::pvars_json()),
             false => print!("{}", variables::pvars()),
+        }
+    }
+    if options.events || all {
+        match options.json {
+            true => _ = json.insert("events".into(), variables::events_json()),
+            false => print!("{}", variables::events()),
         }
     }
     if options.categories || all {

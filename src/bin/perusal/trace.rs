@@ -5,10 +5,8 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::{Subcommand, ValueEnum};
-use perusal::clock;
 use perusal::placement::Placement;
 use perusal::trace::{
     self, export, file,
@@ -18,9 +16,6 @@ use perusal::trace::{
 use crate::args::Plan;
 use crate::sys;
 use crate::verdict::Failure;
-
-/// Bytes that each rank may write if nobody says otherwise: eight million records.
-const DEFAULT_LIMIT: u64 = 256 << 20;
 
 /// The trace that a job is to leave.
 #[derive(Debug)]
@@ -39,7 +34,7 @@ impl Request {
     pub fn new(path: &OsStr) -> Result<Self, String> {
         let path = std::path::absolute(path)
             .map_err(|error| format!("--trace {}: {error}", path.to_string_lossy()))?;
-        Ok(Self { path, limit: DEFAULT_LIMIT })
+        Ok(Self { path, limit: file::DEFAULT_LIMIT })
     }
 
     /// Takes the argument of --trace-limit.
@@ -60,20 +55,10 @@ impl Request {
     /// # Errors
     /// What keeps it from being written; no rank is started then.
     pub fn begin(&self, plan: &Plan, placement: &Placement) -> Result<(), Failure> {
-        let base = clock::read();
-        let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-        let words = plan.apps[0].command.iter().map(|word| word.to_string_lossy());
+        let words = plan.apps[0].command.iter().map(|word| word.to_string_lossy().into_owned());
         let founding = Founding {
-            ranks: plan.ranks(),
-            limit: self.limit,
-            started: u64::try_from(started.as_nanos()).unwrap_or(0),
-            base_ticks: base.ticks,
-            base_nanoseconds: base.nanoseconds,
-            ticks_per_second: clock::source().ticks_per_second,
-            command: words.collect::<Vec<_>>().join(" "),
-            host: host.trim().to_owned(),
             cpus: (0..plan.ranks()).map(|rank| placement.cpus_of(rank)).collect(),
+            ..file::founding(plan.ranks(), self.limit, words)
         };
         file::create(&self.path, &founding).map_err(|error| Failure { status: 1, text: error.to_string() })
     }

@@ -1,4 +1,4 @@
-//! `perusal info --cvars`, `--pvars`, `--categories`: the variables that MPI_T shows, for people and as JSON.
+//! `perusal info --cvars`, `--pvars`, `--events`, `--categories`: the variables and event types that MPI_T shows, for people and as JSON.
 
 use perusal::config::settings::Settings;
 use perusal::config::table::{Kind, Scope, When};
@@ -6,7 +6,7 @@ use perusal::config::{Config, Place, VARIABLES, Variable};
 use perusal::job;
 use perusal::tool::category::CATEGORIES;
 use perusal::tool::pvar::{PVARS, Pvar};
-use perusal::tool::{Category, event::types::TYPES};
+use perusal::tool::{Category, event::types::TYPES, event::types::Type};
 use serde_json::{Value, json};
 
 /// What tune file and environment give a job of as many ranks as there are usable CPUs.
@@ -143,6 +143,36 @@ pub fn pvars_json() -> Value {
     PVARS.iter().map(one).collect()
 }
 
+fn bound(kind: &Type) -> &'static str {
+    if kind.bound { "communicator" } else { "nothing" }
+}
+
+/// The event types as a table.
+pub fn events() -> String {
+    let mut text = String::from("Event types: index, what a handle is bound to, the event, what it tells.\n");
+    for (index, kind) in TYPES.iter().enumerate() {
+        let elements: Vec<&str> = kind.elements.iter().map(|element| element.name).collect();
+        let elements = if elements.is_empty() { "nothing".into() } else { elements.join(", ") };
+        let what = kind.event.row().description;
+        text += &format!("\n{:44} ({index}; {})\n    {what}\n    {elements}\n", kind.name, bound(kind));
+    }
+    text
+}
+
+/// The event types for programs.
+pub fn events_json() -> Value {
+    let one = |kind: &Type| {
+        json!({
+            "name": kind.name,
+            "bound": bound(kind),
+            "elements": kind.elements.iter().map(|element| element.name).collect::<Vec<_>>(),
+            "category": kind.category().row().name,
+            "description": kind.description,
+        })
+    };
+    TYPES.iter().map(one).collect()
+}
+
 /// What hangs in a branch: control variables, performance variables, event types.
 fn leaves(of: Category) -> [Vec<String>; 3] {
     let cvars = VARIABLES.iter().filter(|variable| variable.category == of);
@@ -216,6 +246,9 @@ mod tests {
             assert!(people.contains(&format!("\n{:20} = ", variable.name)));
         }
         assert_eq!(pvars_json().as_array().map(Vec::len), Some(PVARS.len()));
+        assert_eq!(events_json().as_array().map(Vec::len), Some(TYPES.len()));
+        let people = events();
+        assert!(TYPES.iter().all(|kind| people.contains(&format!("\n{:44} (", kind.name))));
         assert_eq!(categories_json()[0]["parent"], Value::Null);
     }
 }
