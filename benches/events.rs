@@ -7,8 +7,8 @@
 //! Each line gives nanoseconds of one delivered event: the median of the rounds, the span of their middle half, and the least. In
 //! a round all cases run one after the other, each with many events in a row; so what it costs to read the clock does not matter, and
 //! what the machine does meets all alike. That is why the loop is this file's own: divan runs one case to its end before the next, and a virtual
-//! processor that changes its speed every few seconds would then decide which is quicker. The last line tells how far threads
-//! that raise at once disturb each other.
+//! processor that changes its speed every few seconds would then decide which is quicker. The last lines are of threads that come after the
+//! first, which finds its pin by a shorter way, and tell how far such threads disturb each other when they raise at once.
 use core::ffi::{c_int, c_long, c_void};
 use core::hint::black_box;
 use perusal::events::{
@@ -94,16 +94,17 @@ fn tap(registry: &Arc<Registry>) -> TapHandle {
     registry.tap(Events::ALL, Arc::new(|fact: &Fact<'_>| _ = black_box(fact.id)))
 }
 
-fn threads(name: &str, n: usize) {
+/// On `n` threads at once, none of which is the one that came first.
+fn threads<T>(name: &str, n: usize, listen: impl FnOnce(&Arc<Registry>, &Arc<CommEvents>) -> T) {
     let (registry, comm) = bench();
-    let _tap = tap(&registry);
+    let _listener = listen(&registry, &comm);
     let start = Barrier::new(n);
     let samples = std::thread::scope(|s| {
         let all: Vec<_> = (0..n)
             .map(|_| {
                 s.spawn(|| {
                     start.wait();
-                    (0..5).map(|_| run(&comm)).collect::<Vec<_>>()
+                    (0..ROUNDS / n).map(|_| run(&comm)).collect::<Vec<_>>()
                 })
             })
             .collect();
@@ -141,5 +142,8 @@ fn main() {
     for (case, samples) in cases.iter().zip(samples) {
         report(&case.name, case.deliveries, samples);
     }
-    threads("a tap, 2 threads at once", 2);
+    threads("a tap, on a second thread", 1, |registry, _| tap(registry));
+    threads("a tap, on two such threads at once", 2, |registry, _| tap(registry));
+    threads("PERUSE, 1 handle, on a second thread", 1, |registry, comm| handles(registry, comm, 1));
+    threads("PERUSE, 1 handle, on two such threads at once", 2, |registry, comm| handles(registry, comm, 1));
 }

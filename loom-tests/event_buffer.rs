@@ -184,7 +184,7 @@ fn a_thread_and_a_change_of_size_leave_no_entry_behind_and_no_drop_uncounted() {
         let segments = Arc::new(Segments::new());
         let (old, new) = (segments.add(1).unwrap(), segments.add(1).unwrap());
         let raiser = thread::spawn(move || {
-            (1..3).for_each(|n| drop(old.push(n)));
+            (1..3).for_each(|n| _ = old.push(n));
             drop(old);
             new.push(3);
         });

@@ -19,6 +19,10 @@ use std::sync::Arc;
 pub(crate) trait Listen: Send + Sync + 'static {
     /// Something has happened.
     fn tell(&self, fact: &Fact<'_>, pin: &Pin);
+
+    /// If it calls functions, and says what of by [`Pin::set_telling`] before it does: how that is to be read. Of all listeners that a
+    /// handle has ([`Registry::set_listener`]) the same.
+    fn told_as(&self) -> Option<NonNull<c_void>>;
 }
 
 /// A description that the last listener of an event may write into, as `peruse_comm_spec_t` allows C functions to; or none.
@@ -59,6 +63,8 @@ pub(super) struct Head {
     handle: Handle,
     /// Whose it is, and told if it fails; lives longer, for its slots own what is called.
     registry: *const Registry,
+    /// Of a listener of the library's own: [`Listen::told_as`].
+    told_as: Option<NonNull<c_void>>,
     /// What names it in a fatal message.
     address: usize,
     /// Drops the box.
@@ -103,29 +109,28 @@ impl Called {
         let address = callback.address();
         match callback {
             Callback::C { function, param } => {
-                let c = C { function, param };
-                Called::make(registry, handle, address, Some((function, param)), call_c, c)
+                let head = Head::new::<C>(registry, handle, call_c);
+                Called::make(Head { address, c: Some((function, param)), ..head }, C { function, param })
             }
-            Callback::Rust(closure) => Called::make(registry, handle, address, None, call_closure, closure),
-            Callback::Tap(tap) => Called::make(registry, handle, address, None, call_tap, tap),
+            Callback::Rust(closure) => {
+                let head = Head::new::<Closure>(registry, handle, call_closure);
+                Called::make(Head { address, ..head }, closure)
+            }
+            Callback::Tap(tap) => {
+                let head = Head::new::<Arc<dyn Tap>>(registry, handle, call_tap);
+                Called::make(Head { address, ..head }, tap)
+            }
         }
     }
 
     /// A listener of the library's own, as the callback of `handle`.
     pub(super) fn listener<L: Listen>(registry: &Registry, handle: Handle, listener: L) -> Called {
-        Called::make(registry, handle, 0, None, call_listener::<L>, listener)
+        let head = Head::new::<L>(registry, handle, call_listener::<L>);
+        Called::make(Head { told_as: listener.told_as(), ..head }, listener)
     }
 
-    /// `call` is made for `L`.
-    fn make<L>(
-        registry: &Registry,
-        handle: Handle,
-        address: usize,
-        c: Option<(CommCallback, *mut c_void)>,
-        call: Call,
-        listener: L,
-    ) -> Called {
-        let head = Head { call, handle, registry, address, free: free::<L>, c };
+    /// `head` is made for `L`.
+    fn make<L>(head: Head, listener: L) -> Called {
         Called(NonNull::from(Box::leak(Box::new(Kind { head, listener }))).cast())
     }
 
@@ -146,6 +151,17 @@ impl Called {
 }
 
 impl Head {
+    /// As that of `handle`; `call` is made for `L`.
+    fn new<L>(registry: &Registry, handle: Handle, call: Call) -> Head {
+        Head { call, handle, registry, told_as: None, address: 0, free: free::<L>, c: None }
+    }
+
+    /// How what it tells functions of is to be read, if it does.
+    #[inline(always)]
+    pub(super) fn told_as(&self) -> Option<NonNull<c_void>> {
+        self.told_as
+    }
+
     /// Runs the callback. Gives 0, or with what it has failed if that is still to be told ([`Self::fail`]).
     ///
     /// # Safety

@@ -1,13 +1,14 @@
 //! Dispatch: from an event that was raised to those who listen to it.
 
 use super::called::{Given, Head};
-use super::pins::{Light, Pin, first, mine, pins};
+use super::pins::{Light, Pin, first, mine, near, pins};
 use super::registry::Registry;
 use super::rows::{Place, Row};
 use super::slots::Slot;
 use super::{CommEvents, Event, Fact};
 use crate::sync::Ordering;
-use core::ffi::c_int;
+use core::ffi::{c_int, c_void};
+use core::ptr::NonNull;
 
 /// The time of a pass, in which the thread is inside of slots. Ends with it, also where the fatal hook unwinds.
 struct Pass<'a>(&'a Pin);
@@ -74,12 +75,7 @@ impl Registry {
     /// As [`CommEvents::raise`] otherwise.
     #[inline(always)]
     pub fn raise(&self, fact: &Fact<'_>) {
-        self.raise_event(fact.event, fact);
-    }
-
-    #[inline(never)]
-    fn raise_event(&self, event: Event, fact: &Fact<'_>) {
-        dispatch(self, event, fact, Given::NOTHING);
+        dispatch(self, fact.event, fact, Given::NOTHING);
     }
 
     /// How often a callback or tap has been told of an event, in this process.
@@ -98,40 +94,60 @@ pub(super) fn dispatch<O: Origin>(origin: &O, event: Event, fact: &Fact<'_>, giv
     if !cfg!(feature = "peruse") {
         return;
     }
-    if let Some(pin) = first()
-        && let Some(place) = origin.row(event).only()
-        && !pin.is_inside()
-        && !origin.registry().fences_alone()
-    {
-        let fence = Light { alone: false };
-        if let Some(slot) = pinned(&place, pin, fence) {
-            let pass = Pass(pin);
-            tell(origin, slot, fact, pin, given);
-            drop(pass);
-            return over(origin, fence);
-        }
+    let Some(pin) = first() else {
+        return dispatch_beside(origin, event, fact, given);
+    };
+    if !lone(origin, event, fact, given, pin) {
+        dispatch_to_all(origin, fact, given);
+    }
+}
+
+/// Tells the listener that is the only one in the row, from a thread that need not fence. False if there is none, or it has left
+/// meanwhile: then nobody has been told.
+#[inline(always)]
+fn lone<O: Origin>(origin: &O, event: Event, fact: &Fact<'_>, given: Given, pin: &Pin) -> bool {
+    let fence = Light { alone: false };
+    let Some(place) = origin.row(event).only() else {
+        return false;
+    };
+    if pin.is_inside() || origin.registry().fences_alone() {
+        return false;
+    }
+    let Some(slot) = pinned(&place, pin, fence) else {
         // Not the only one any more, perhaps.
         pin.clear();
+        return false;
+    };
+    let pass = Pass(pin);
+    tell(origin, slot, fact, pin, given);
+    drop(pass);
+    over(origin, fence);
+    true
+}
+
+/// As [`dispatch`], for threads that came later.
+#[inline(never)]
+fn dispatch_beside<O: Origin>(origin: &O, event: Event, fact: &Fact<'_>, given: Given) {
+    if !near().is_some_and(|pin| lone(origin, event, fact, given, pin)) {
+        dispatch_to_all(origin, fact, given);
     }
-    dispatch_to_all(origin, fact, given);
 }
 
 /// As [`dispatch`], for any thread, any number of listeners, and where the kernel has no membarrier.
 #[inline(never)]
 fn dispatch_to_all<O: Origin>(origin: &O, fact: &Fact<'_>, given: Given) {
-    if let Some(pin) = first()
-        && !origin.registry().fences_alone()
-    {
-        return walk(origin, fact, given, pin, Light { alone: false });
+    let fence = if origin.registry().fences_alone() { Light { alone: true } } else { pins().light() };
+    if fence.alone {
+        return dispatch_with_fences(origin, fact, given);
     }
-    dispatch_beside(origin, fact, given);
+    walk(origin, fact, given, mine(), Light { alone: false });
 }
 
-/// As [`dispatch`], for threads that came later, and where the kernel has no membarrier.
+/// As [`dispatch`], where the kernel has no membarrier.
+#[cold]
 #[inline(never)]
-fn dispatch_beside<O: Origin>(origin: &O, fact: &Fact<'_>, given: Given) {
-    let fence = if origin.registry().fences_alone() { Light { alone: true } } else { pins().light() };
-    walk(origin, fact, given, mine(), fence);
+fn dispatch_with_fences<O: Origin>(origin: &O, fact: &Fact<'_>, given: Given) {
+    walk(origin, fact, given, mine(), Light { alone: true });
 }
 
 #[inline(always)]
@@ -201,8 +217,25 @@ fn tell<O: Origin>(origin: &O, slot: &Slot, fact: &Fact<'_>, pin: &Pin, given: G
 #[inline(never)]
 fn fail<O: Origin>(origin: &O, fact: &Fact<'_>, pin: &Pin, returned: c_int) {
     // Not kept by who calls, whose usual case has no use for it after the call.
-    let slot = core::ptr::with_exposed_provenance::<Slot>(pin.slot());
-    // SAFETY: the pin still names the slot that was pinned for the call, and slots stay (event rule 1).
-    let called = unsafe { held(&*slot) };
+    let Some(called) = running(pin) else { return };
     called.fail(fact, origin.comm_of(fact), &format_args!("returned {returned}"));
+}
+
+/// What the slot holds that the owner of `pin`, who asks, is inside of.
+#[inline(always)]
+fn running(pin: &Pin) -> Option<&Head> {
+    let slot = core::ptr::with_exposed_provenance::<Slot>(pin.slot()?);
+    // SAFETY: an address that a place held, and so that of a slot; slots stay (event rule 1) as long as the registry, which the pass
+    // that is under way borrows.
+    let slot = unsafe { &*slot };
+    // SAFETY: it is pinned, by the thread that asks, and called, or about to be.
+    Some(unsafe { held(slot) })
+}
+
+/// What the callback that runs on the calling thread, whose pin this is, is told of by [`Pin::set_telling`], and how that is to be
+/// read ([`Listen::told_as`](super::Listen::told_as)); `None` if it is none of those that use that.
+#[inline(always)]
+pub(crate) fn telling(pin: &Pin) -> Option<(*const c_void, NonNull<c_void>)> {
+    let how = running(pin)?.told_as()?;
+    Some((pin.telling(), how))
 }

@@ -208,6 +208,8 @@ impl Field {
 
 impl<'a> Fact<'a> {
     /// The value of `field`; zero, or empty, for one that the event does not tell.
+    // Who writes the value somewhere does so in each branch here, without a value in between.
+    #[inline(always)]
     #[must_use]
     pub fn read(&self, field: Field) -> Value<'a> {
         let spec = self.spec;
@@ -229,6 +231,7 @@ impl<'a> Fact<'a> {
         }
     }
 
+    #[inline(always)]
     fn read_detail(&self, field: Field) -> Value<'a> {
         match (field, self.detail) {
             (Field::Compared, Detail::Search { depth, .. }) => Value::U32(depth),

@@ -56,6 +56,7 @@ mod tests;
 pub(crate) use called::Listen;
 pub use catalog::{Binding, CATALOG, EVENTS, Event, Identity, PERUSE_EVENTS, Row, Verbosity};
 pub use comm_events::CommEvents;
+pub(crate) use dispatch::telling;
 pub use fact::{Detail, Events, Fact, Tap};
 pub use field::{Algorithm, CollMode, Collective, Field, Kind, Value};
 pub use gate::Gate;

@@ -12,7 +12,9 @@
 //!
 //! A thread has one pin for all registries. They are the process's, never freed, and given on to the next thread of the same
 //! name: so the pin of the thread that came first, in most programs the only one, is at an address known to the linker, and to
-//! know that it is ours takes two instructions ([`first`]).
+//! know that it is ours takes two loads and a comparison ([`first`]). Another thread's is, if no other came before it, at the place
+//! that its name gives it in a table ([`near`]): thread-local storage, which is a call in a shared library, is for those that
+//! find their place taken.
 
 use crate::sync::{
     AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, Padded, compiler_fence, fence,
@@ -33,19 +35,31 @@ macro_rules! const_unless_loom {
 /// What a pin holds while foreign code runs in an upcall that is no pass; no slot lies there.
 const NO_SLOT: usize = 1;
 
+/// Pins of threads that came later, at places that follow from their names; a power of two.
+const NEAR: usize = if cfg!(perusal_loom) { 1 } else { 64 };
+
+/// The place of thread `me` among so many.
+#[inline(always)]
+fn place(me: usize) -> usize {
+    // Threads are named by addresses at the ends of stacks, which lie a stack and a guard apart. With this factor sixteen threads in a row have
+    // places of their own, whatever the usual size of both.
+    let mixed = (me as u64).wrapping_mul(0xcee4_6235_03e2_7281);
+    (((mixed >> 32) * NEAR as u64) >> 32) as usize
+}
+
 /// What one thread tells the control side, and what it keeps for itself of the upcalls that it is inside of.
 #[derive(Debug)]
 pub(crate) struct Pin {
     /// Names the thread; 0: none yet.
     owner: AtomicUsize,
+    /// The same, once it has one and the control side fences for all.
+    near: AtomicUsize,
     /// Address of the slot whose callback the owner runs, or is about to; 0: it is inside of no upcall.
     slot: AtomicUsize,
     /// Callbacks that the owner has run.
     told: AtomicU64,
-    /// What a listener of the library's own is telling a function, and how that is to be read; null: none is. Here and below: the
-    /// owner's alone.
+    /// What the listener in `slot` is telling a function, if it is one that leaves this here. Here and below: the owner's alone.
     telling: AtomicPtr<c_void>,
-    told_as: AtomicPtr<c_void>,
     /// What the function has asked for once, and `told` then: it is for that call alone.
     asked: AtomicU64,
     asked_in: AtomicU64,
@@ -66,10 +80,10 @@ impl Pin {
         fn new(owner: usize) -> Pin {
             Pin {
                 owner: AtomicUsize::new(owner),
+                near: AtomicUsize::new(0),
                 slot: AtomicUsize::new(0),
                 told: AtomicU64::new(0),
                 telling: AtomicPtr::new(core::ptr::null_mut()),
-                told_as: AtomicPtr::new(core::ptr::null_mut()),
                 asked: AtomicU64::new(0),
                 asked_in: AtomicU64::new(u64::MAX),
                 note: AtomicPtr::new(core::ptr::null_mut()),
@@ -94,9 +108,11 @@ impl Pin {
         self.set(0);
     }
 
-    /// Address of the slot that the thread is inside of, or what stands for none.
-    pub(super) fn slot(&self) -> usize {
-        self.slot.load(Ordering::Relaxed)
+    /// Address of the slot that the thread is inside of; `None` outside of passes.
+    #[inline(always)]
+    pub(super) fn slot(&self) -> Option<usize> {
+        let slot = self.slot.load(Ordering::Relaxed);
+        (slot > NO_SLOT).then_some(slot)
     }
 
     /// Whether the thread is inside an upcall.
@@ -114,7 +130,7 @@ impl Pin {
 
     /// How many upcalls the thread is inside of.
     pub(super) fn depth(&self) -> u32 {
-        self.upcalls.load(Ordering::Relaxed) + u32::from(self.slot.load(Ordering::Relaxed) > NO_SLOT)
+        self.upcalls.load(Ordering::Relaxed) + u32::from(self.slot().is_some())
     }
 
     /// An upcall that is no pass begins.
@@ -151,19 +167,16 @@ impl Pin {
         }
     }
 
-    /// Runs `call`, by which a listener tells a function of `what`, to be read as `how`.
+    /// From now on a function is told of `what`, until the next slot is pinned, or none.
     #[inline(always)]
-    pub(crate) fn while_telling(&self, what: *const c_void, how: *const c_void, call: impl FnOnce()) {
-        self.told_as.store(how.cast_mut(), Ordering::Relaxed);
+    pub(crate) fn set_telling(&self, what: *const c_void) {
         self.telling.store(what.cast_mut(), Ordering::Relaxed);
-        call();
-        // Passes do not nest (event rule 8): so there was nothing before.
-        self.telling.store(core::ptr::null_mut(), Ordering::Relaxed);
     }
 
-    /// What a function is being told of, and how that is to be read; null if none is told anything in [`Self::while_telling`].
-    pub(crate) fn telling(&self) -> (*const c_void, *const c_void) {
-        (self.telling.load(Ordering::Relaxed), self.told_as.load(Ordering::Relaxed))
+    /// What the last [`Self::set_telling`] has left, which the slot that is pinned must have done.
+    #[inline(always)]
+    pub(super) fn telling(&self) -> *const c_void {
+        self.telling.load(Ordering::Relaxed)
     }
 
     /// What [`Self::set_asked`] has left during the present call of a function; 0 if nothing.
@@ -221,6 +234,8 @@ pub(super) struct Pins {
     /// The name of the first pin's owner, once it has one and the control side fences for all.
     first_owner: AtomicUsize,
     first: Padded<Pin>,
+    /// Each of the thread that came first of those that have this [`place`].
+    near: [Padded<Pin>; NEAR],
 }
 
 #[cfg(not(perusal_loom))]
@@ -279,10 +294,25 @@ pub(super) fn first() -> Option<&'static Pin> {
     (pins().first_owner.load(Ordering::Relaxed) == thread()).then(|| &*pins().first)
 }
 
+/// As [`first`], for threads that came later and found their place free.
+#[inline(always)]
+pub(super) fn near() -> Option<&'static Pin> {
+    let me = thread();
+    let pin = &*pins().near[place(me)];
+    // Relaxed: as in `first`.
+    (pin.near.load(Ordering::Relaxed) == me).then_some(pin)
+}
+
 /// The calling thread's pin, which it alone writes.
 #[inline(always)]
 pub(crate) fn mine() -> &'static Pin {
-    first().unwrap_or_else(find)
+    first().unwrap_or_else(beside)
+}
+
+/// As [`mine`], for threads that came later.
+#[inline(never)]
+pub(super) fn beside() -> &'static Pin {
+    near().unwrap_or_else(find)
 }
 
 #[cfg(not(perusal_loom))]
@@ -293,14 +323,14 @@ fn find() -> &'static Pin {
     // SAFETY: null, or a pin of this thread's: none is ever freed.
     let pin = unsafe { found.as_ref() }.unwrap_or_else(|| pins().of(thread()));
     MINE.set(pin);
-    pins().note_first(pin);
+    pins().note(pin);
     pin
 }
 
 #[cfg(perusal_loom)]
 fn find() -> &'static Pin {
     let pin = pins().of(thread());
-    pins().note_first(pin);
+    pins().note(pin);
     pin
 }
 
@@ -312,6 +342,7 @@ impl Pins {
                 wanted: AtomicU32::new(0),
                 first_owner: AtomicUsize::new(0),
                 first: Padded(Pin::new(0)),
+                near: nobodys(),
             }
         }
     }
@@ -329,11 +360,15 @@ impl Pins {
     #[cfg(perusal_loom)]
     pub(super) fn prepare(&self) {}
 
-    /// The owner of the first pin may take the short way to it, if that is `pin`, and as soon as it need not fence itself. (In a
-    /// model it does, but by the same steps.)
-    fn note_first(&self, pin: &Pin) {
-        if core::ptr::eq(pin, &*self.first) && (cfg!(perusal_loom) || !self.light().alone) {
-            // Relaxed: read for what it is by the owner alone, which is us.
+    /// The calling thread, whose pin this is, may take the short way to it as soon as it need not fence itself. (In a model it does,
+    /// but by the same steps.)
+    fn note(&self, pin: &Pin) {
+        if self.light().alone && !cfg!(perusal_loom) {
+            return;
+        }
+        // Relaxed, both: read for what it is by the owner alone, which is us.
+        pin.near.store(thread(), Ordering::Relaxed);
+        if core::ptr::eq(pin, &*self.first) {
             self.first_owner.store(thread(), Ordering::Relaxed);
         }
     }
@@ -374,17 +409,27 @@ impl Pins {
     /// The pin of thread `me`, which is not 0.
     ///
     /// Threads are named by addresses, so a pin whose thread has ended goes to the next one of that name: there are as many pins as
-    /// threads at a time. All but the first are allocated.
+    /// threads at a time. Those for which there is no other place are allocated.
     pub(super) fn of(&self, me: usize) -> &Pin {
-        let mut pin: &Padded<Pin> = &self.first;
+        // Of those in this order the first that is free: what was once taken stays so, and whoever looks again finds the same.
+        let here = [&self.first, &self.near[place(me)]];
+        if let Some(pin) = here.into_iter().find(|pin| self.is_of(pin, me)) {
+            return pin;
+        }
+        let mut pin = &self.first;
         loop {
-            // Relaxed: only we write our name. That a free pin becomes ours is the exchange's business.
-            let owner = pin.owner.load(Ordering::Relaxed);
-            if owner == me || owner == 0 && self.claim(pin, me) {
+            pin = self.next(pin).unwrap_or_else(|| self.append(pin, me));
+            if self.is_of(pin, me) {
                 return pin;
             }
-            pin = self.next(pin).unwrap_or_else(|| self.append(pin, me));
         }
+    }
+
+    /// Whether the pin is that of thread `me`, or becomes it now.
+    fn is_of(&self, pin: &Pin, me: usize) -> bool {
+        // Relaxed: only we write our name. That a free pin becomes ours is the exchange's business.
+        let owner = pin.owner.load(Ordering::Relaxed);
+        owner == me || owner == 0 && self.claim(pin, me)
     }
 
     fn claim(&self, pin: &Pin, me: usize) -> bool {
@@ -417,7 +462,8 @@ impl Pins {
     }
 
     fn all(&self) -> impl Iterator<Item = &Pin> {
-        core::iter::successors(Some(&self.first), |pin| self.next(pin)).map(|pin| &**pin)
+        let listed = core::iter::successors(Some(&self.first), |pin| self.next(pin));
+        listed.chain(&self.near).map(|pin| &**pin)
     }
 
     /// Whether some thread may be inside of `slot`. A no is final for who has shut the slot and called [`Self::heavy`] since.
@@ -439,6 +485,16 @@ impl Pins {
     }
 }
 
+#[cfg(not(perusal_loom))]
+const fn nobodys() -> [Padded<Pin>; NEAR] {
+    [const { Padded(Pin::new(0)) }; NEAR]
+}
+
+#[cfg(perusal_loom)]
+fn nobodys() -> [Padded<Pin>; NEAR] {
+    core::array::from_fn(|_| Padded(Pin::new(0)))
+}
+
 impl Drop for Pins {
     fn drop(&mut self) {
         // Relaxed: borrowed mutably, so whatever others did happened before.
@@ -458,9 +514,23 @@ mod tests {
     #[test]
     fn a_thread_keeps_its_pin_and_shares_it_with_nobody() {
         let pins = Pins::new();
-        let [one, two, three] = [11, 22, 33].map(|me| core::ptr::from_ref(pins.of(me)));
-        assert!(one != two && two != three && one != three);
-        assert_eq!(core::ptr::from_ref(pins.of(22)), two);
+        let threads: Vec<usize> = (1..=4 * NEAR).map(|n| n << 12).collect();
+        let found = || threads.iter().map(|me| core::ptr::from_ref(pins.of(*me))).collect::<Vec<_>>();
+        let first = found();
+        assert_eq!(first.iter().collect::<std::collections::HashSet<_>>().len(), threads.len());
+        assert_eq!(found(), first);
+        assert!(core::ptr::eq(first[0], &*pins.first) && pins.all().count() >= threads.len());
+    }
+
+    #[test]
+    fn sixteen_threads_in_a_row_have_places_of_their_own() {
+        for (stack, guard) in
+            (14..=28).flat_map(|bits| [0, 1, 16].map(|pages| (1_usize << bits, pages << 12)))
+        {
+            let threads = (0..16).map(|n| 0x7f12_3456_76c0 - n * (stack + guard));
+            let places: std::collections::HashSet<_> = threads.map(place).collect();
+            assert_eq!(places.len(), 16, "stacks of {stack:#x} bytes and {guard:#x}");
+        }
     }
 
     #[test]

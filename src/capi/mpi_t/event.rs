@@ -7,9 +7,9 @@ use crate::abi::*;
 use crate::capi::comms;
 use crate::capi::mpi::info::{hand_out, hints};
 use crate::capi::types::{MPI_Aint, MPI_Count, MPI_Datatype, MPI_Info};
-use crate::events::inside_callback;
+use crate::events::{Fact, inside_callback};
 use crate::info::Info;
-use crate::tool::event::instance::{Instance, look};
+use crate::tool::event::instance::{Instance, look, read};
 use crate::tool::event::registration::{DroppedFunction, EventFunction, FreeFunction, Refused, Registration};
 use crate::tool::event::safety::Safety;
 use crate::tool::event::types::{TYPES, Type, by_name};
@@ -82,6 +82,12 @@ unsafe fn allocate(kind: &'static Type, object: *const c_void, info: &Info) -> O
 /// Runs `with` on the instance that a callback was given.
 fn instance<R>(handle: *mut c_void, with: impl FnOnce(&Instance<'_>) -> R) -> Outcome<R> {
     look(handle, with).ok_or(MPI_T_ERR_INVALID_HANDLE)
+}
+
+/// As [`instance`], for who reads elements alone.
+#[inline(always)]
+fn reading<R>(handle: *mut c_void, with: impl FnOnce(&'static Type, &Fact<'_>) -> R) -> Outcome<R> {
+    read(handle, with).ok_or(MPI_T_ERR_INVALID_HANDLE)
 }
 
 /// Writes what MPI_T_event_get_info says of elements: as many as the caller has room for, and how many there are.
@@ -228,25 +234,25 @@ tool! {
 
     /// MPI 5.0 §15.3.8, reading event data.
     fn MPI_T_event_read(event_instance: *mut c_void, element_index: c_int, buffer: *mut c_void) {
-        instance(event_instance, |of| {
-            let element = row(&of.kind.elements, element_index)?;
+        reading(event_instance, |kind, fact| {
+            let element = row(&kind.elements, element_index)?;
             if buffer.is_null() {
                 return Err(MPI_T_ERR_INVALID);
             }
             // SAFETY: not null, and the caller gives room for one element of the type that MPI_T_event_get_info tells.
-            unsafe { element.write(of.fact, buffer.cast()) };
+            unsafe { element.write(fact, buffer.cast()) };
             Ok(())
         })?
     }
 
     /// MPI 5.0 §15.3.8, reading event data.
     fn MPI_T_event_copy(event_instance: *mut c_void, buffer: *mut c_void) {
-        instance(event_instance, |of| {
+        reading(event_instance, |kind, fact| {
             if buffer.is_null() {
                 return Err(MPI_T_ERR_INVALID);
             }
             // SAFETY: not null, and the caller gives room for the extent that follows from MPI_T_event_get_info.
-            unsafe { of.kind.copy(of.fact, buffer.cast()) };
+            unsafe { kind.copy(fact, buffer.cast()) };
             Ok(())
         })?
     }

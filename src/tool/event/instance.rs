@@ -3,7 +3,7 @@
 use super::source;
 use super::types::Type;
 use crate::clock;
-use crate::events::{Detail, Event, Fact, Pin, Spec, pin};
+use crate::events::{Detail, Event, Fact, Pin, Spec, pin, telling};
 use core::cell::Cell;
 use core::ffi::c_void;
 use core::ptr;
@@ -135,43 +135,97 @@ impl<'a> Here<'a> {
     }
 }
 
-/// Runs `call` with the handle of an event of `kind` that is told at once, good until `call` returns, on the thread whose pin this is.
+/// The handle of an event that is told at once, for the function that the listener calls next: good until the listener returns, on the thread
+/// whose pin this is.
 ///
-/// The handle is the fact's address: an [`Instance`] is made when it is asked about.
+/// It is the fact's address: an [`Instance`] is made when it is asked about. Of which type it is, the listener tells
+/// ([`Listen::told_as`](crate::events::Listen::told_as)).
 #[inline(always)]
-pub(super) fn at_once(pin: &Pin, kind: &'static Type, fact: &Fact<'_>, call: impl FnOnce(*mut c_void)) {
+pub(super) fn at_once(pin: &Pin, fact: &Fact<'_>) -> *mut c_void {
     let what = ptr::from_ref(fact).cast::<c_void>();
-    pin.while_telling(what, ptr::from_ref(kind).cast(), || call(what.cast_mut()));
+    pin.set_telling(what);
+    what.cast_mut()
+}
+
+/// Type and fact of an event that is told at once, if `handle` is its, as an address.
+///
+/// # Safety
+/// The result is not used when the function that asks has returned.
+#[inline(always)]
+unsafe fn told<'a>(pin: &Pin, handle: usize) -> Option<(&'static Type, &'a Fact<'a>)> {
+    let (what, kind) = telling(pin)?;
+    if what.addr() != handle {
+        return None;
+    }
+    // SAFETY: of a registration's listeners, which are all that have anything there, each has its type there, and gives functions what
+    // `at_once` has made of a fact; that lives until they have returned.
+    Some(unsafe { (kind.cast::<Type>().as_ref(), &*what.cast::<Fact<'a>>()) })
+}
+
+/// The innermost instance of this thread that `handle` is, of those that have waited.
+///
+/// # Safety
+/// As for [`told`].
+unsafe fn waited<'a>(pin: &Pin, handle: usize) -> Option<&'a Instance<'a>> {
+    let mut at = pin.note().cast::<Instance<'a>>().cast_const();
+    while !at.is_null() {
+        // SAFETY: `Here::during` put it there and takes it away before the instance goes; it is further up on this thread's stack.
+        let instance = unsafe { &*at };
+        if at.addr() == handle {
+            return Some(instance);
+        }
+        at = instance.outer.get().cast();
+    }
+    None
 }
 
 /// Looks at the instance that `handle` names; `None` if it names none whose function runs on this thread at present.
 pub fn look<R>(handle: *mut c_void, with: impl FnOnce(&Instance<'_>) -> R) -> Option<R> {
     let pin = pin();
-    let (what, kind) = pin.telling();
-    if !what.is_null() && ptr::eq(what, handle) {
-        // SAFETY: `at_once` has put both there, and takes them away before the fact goes.
-        let instance = Instance::now(unsafe { &*kind.cast::<Type>() }, unsafe { &*what.cast::<Fact<'_>>() });
+    // SAFETY: used until `with` returns, which whoever asks calls.
+    if let Some((kind, fact)) = unsafe { told(pin, handle.addr()) } {
+        let instance = Instance::now(kind, fact);
         instance.when.set(pin.asked());
         let found = with(&instance);
         pin.set_asked(instance.when.get());
         return Some(found);
     }
-    let mut at = pin.note().cast::<Instance<'static>>().cast_const();
-    while !at.is_null() {
-        // SAFETY: `Here::during` put it there and takes it away before the instance goes; it is further up on this thread's stack.
-        let instance = unsafe { &*at };
-        if ptr::eq(at.cast(), handle) {
-            return Some(with(instance));
-        }
-        at = instance.outer.get();
-    }
-    None
+    // SAFETY: as above.
+    unsafe { waited(pin, handle.addr()) }.map(with)
+}
+
+/// As [`look`], for who wants no more than type and fact.
+#[inline(always)]
+pub fn read<R>(handle: *mut c_void, with: impl FnOnce(&'static Type, &Fact<'_>) -> R) -> Option<R> {
+    let pin = pin();
+    // SAFETY: used until `with` returns, which whoever asks calls.
+    let found = unsafe { told(pin, handle.addr()) };
+    // SAFETY: as above.
+    let late = || unsafe { waited(pin, handle.addr()) }.map(|instance| (instance.kind, instance.fact));
+    found.or_else(late).map(|(kind, fact)| with(kind, fact))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::events::{Events, Listen, Registry};
+    use crate::sync::{AtomicUsize, Ordering};
     use crate::tool::event::types;
+    use core::ptr::NonNull;
+    use std::sync::Arc;
+
+    /// A listener that hands out what it is told of.
+    struct Told<F>(F);
+
+    impl<F: Fn(*mut c_void, &Fact<'_>) + Send + Sync + 'static> Listen for Told<F> {
+        fn tell(&self, fact: &Fact<'_>, pin: &Pin) {
+            (self.0)(at_once(pin, fact), fact);
+        }
+
+        fn told_as(&self) -> Option<NonNull<c_void>> {
+            Some(NonNull::from(&types::TYPES[8]).cast())
+        }
+    }
 
     fn instance<R>(check: impl FnOnce(&Instance<'_>) -> R) -> R {
         let spec = Spec { tag: 9, ..Spec::NOTHING };
@@ -206,18 +260,35 @@ mod tests {
     fn an_event_told_at_once_is_known_by_its_fact_during_that_call_alone() {
         let (one, two) =
             (Fact::new(Event::MsgArrived, 5, &Spec::NOTHING), Fact::new(Event::ReqNotify, 6, &Spec::NOTHING));
-        let mut kept = ptr::null_mut();
-        at_once(pin(), &types::TYPES[8], &one, |handle| {
-            kept = handle;
+        let registry = Registry::new(Box::new(|why| panic!("{why}")));
+        let (kept, told) = (AtomicUsize::new(0), Arc::new(AtomicUsize::new(0)));
+        let counted = told.clone();
+        let check = move |handle: *mut c_void, fact: &Fact<'_>| {
+            let before =
+                ptr::with_exposed_provenance_mut(kept.swap(handle.expose_provenance(), Ordering::Relaxed));
+            assert!(look(before, |_| ()).is_none() && read(before, |_, _| ()).is_none());
             let when = look(handle, |i| i.when()).unwrap();
             assert!(when > 0 && look(handle, |i| i.when()) == Some(when), "it stands still");
-            assert_eq!(look(handle, |i| (i.fact.id, i.source())), Some((5, source::of_this_thread())));
-            assert!(look(ptr::null_mut(), |_| ()).is_none());
-        });
-        assert!(look(kept, |_| ()).is_none());
-        at_once(pin(), &types::TYPES[8], &two, |handle| {
-            assert!(look(kept, |_| ()).is_none() && look(handle, |i| i.fact.id) == Some(6));
-        });
+            let seen = look(handle, |i| (i.fact.id, i.source()));
+            assert_eq!(seen, Some((fact.id, source::of_this_thread())));
+            assert_eq!(
+                read(handle, |kind, seen| (kind.event, seen.id)),
+                Some((types::TYPES[8].event, fact.id))
+            );
+            counted.fetch_add(1, Ordering::Relaxed);
+        };
+        let heard = registry.listen_everywhere(Events::ALL, Told(check));
+        let world = registry.attach(1);
+        world.raise(&one);
+        world.raise(&two);
+        assert_eq!(told.load(Ordering::Relaxed), 2);
+        assert!(look(ptr::from_ref(&two).cast_mut().cast(), |_| ()).is_none());
+        drop(heard);
+        // Told of the same fact, but by nobody who hands it out.
+        let tap = |fact: &Fact<'_>| assert!(look(ptr::from_ref(fact).cast_mut().cast(), |_| ()).is_none());
+        let tap = registry.tap(Events::ALL, Arc::new(tap));
+        world.raise(&two);
+        drop(tap);
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::events::{CommEvents, EventError, Events, Fact, Handle, Listen, Pin, T
 use crate::limits::EVENT_BUFFER;
 use crate::sync::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Mutex, Ordering};
 use core::ffi::{c_int, c_void};
-use core::ptr;
+use core::ptr::{self, NonNull};
 use std::sync::{Arc, MutexGuard, PoisonError, Weak};
 
 /// MPI_T_event_cb_function.
@@ -108,10 +108,13 @@ unsafe impl Sync for AtOnce {}
 impl Listen for AtOnce {
     #[inline(always)]
     fn tell(&self, fact: &Fact<'_>, pin: &Pin) {
-        instance::at_once(pin, self.kind, fact, |instance| {
-            // SAFETY: the tool registered it to be called with this data at this level; the instance lives until it returns.
-            unsafe { (self.function)(instance, self.number, self.level, self.data) };
-        });
+        let instance = instance::at_once(pin, fact);
+        // SAFETY: the tool registered it to be called with this data at this level; the instance lives until it returns.
+        unsafe { (self.function)(instance, self.number, self.level, self.data) };
+    }
+
+    fn told_as(&self) -> Option<NonNull<c_void>> {
+        Some(NonNull::from(self.kind).cast())
     }
 }
 
@@ -124,6 +127,10 @@ impl Listen for Picky {
         if self.0.kind.hears(fact) {
             self.0.tell(fact, pin);
         }
+    }
+
+    fn told_as(&self) -> Option<NonNull<c_void>> {
+        self.0.told_as()
     }
 }
 
@@ -146,6 +153,10 @@ impl Listen for Kept {
         }
         delivery::something_waits();
     }
+
+    fn told_as(&self) -> Option<NonNull<c_void>> {
+        Some(NonNull::from(self.of.0.kind).cast())
+    }
 }
 
 /// What has no buffer, and no function that may be called at once.
@@ -157,6 +168,10 @@ impl Listen for Heard {
         if !of.kind.is_picky() || of.kind.hears(fact) {
             of.miss();
         }
+    }
+
+    fn told_as(&self) -> Option<NonNull<c_void>> {
+        Some(NonNull::from(self.0.0.kind).cast())
     }
 }
 

@@ -65,6 +65,7 @@ impl Element {
     ///
     /// # Safety
     /// `to` may be written for [`size`](Self::size) bytes; it need not be aligned.
+    #[inline(always)]
     pub unsafe fn write(self, fact: &Fact<'_>, to: *mut u8) {
         // SAFETY: the caller's room is as long as the value: `datatype` and `size` follow from the same kind.
         unsafe {
