@@ -166,7 +166,8 @@ fn ranks_work_where_they_are_told_to() {
     let here = dir.path().canonicalize().unwrap();
     let here = here.to_str().unwrap();
     assert_eq!(run(&["-n", "1", "-wdir", here, "pwd", "-P"]).out, format!("{here}\n"));
-    std::fs::copy("/bin/echo", dir.path().join("only-here")).unwrap();
+    // A copy could still be open for writing in what another test is just starting, and could not be run then.
+    symlink("/bin/echo", dir.path().join("only-here")).unwrap();
     assert_eq!(run(&["-n", "1", "--wdir", here, "only-here", "x"]).out, "x\n");
     assert_eq!(run(&["-n", "1", "--wdir", here, "./only-here", "y"]).out, "y\n");
     let ended = run(&["-n", "1", "-wdir", "/no/such/place", "true"]);
