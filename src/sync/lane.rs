@@ -76,8 +76,6 @@ impl Lanes {
 
 #[cfg(not(perusal_loom))]
 mod imp {
-    #[cfg(test)]
-    use super::LANES;
     use super::{Lanes, OWN};
     use core::cell::Cell;
 
@@ -135,6 +133,7 @@ mod imp {
 
     #[cfg(test)]
     mod tests {
+        use super::super::LANES;
         use super::*;
 
         #[test]
