@@ -231,27 +231,28 @@ impl<'a> Fact<'a> {
         }
     }
 
+    // By reference: a copy would be read in larger pieces than it was written in a moment before, which a processor waits for.
     #[inline(always)]
     fn read_detail(&self, field: Field) -> Value<'a> {
-        match (field, self.detail) {
-            (Field::Compared, Detail::Search { depth, .. }) => Value::U32(depth),
-            (Field::Hit, Detail::Search { hit, .. }) => Value::I32(hit.into()),
-            (Field::Collective, Detail::Coll { operation, .. }) => Value::I32(operation.into()),
-            (Field::Algorithm, Detail::Coll { algorithm, .. }) => Value::I32(algorithm.into()),
-            (Field::CollMode, Detail::Coll { mode, .. }) => Value::I32(mode.into()),
-            (Field::CopyEngine, Detail::Copy { engine, .. }) => Value::I32(engine.into()),
+        match (field, &self.detail) {
+            (Field::Compared, Detail::Search { depth, .. }) => Value::U32(*depth),
+            (Field::Hit, Detail::Search { hit, .. }) => Value::I32((*hit).into()),
+            (Field::Collective, Detail::Coll { operation, .. }) => Value::I32((*operation).into()),
+            (Field::Algorithm, Detail::Coll { algorithm, .. }) => Value::I32((*algorithm).into()),
+            (Field::CollMode, Detail::Coll { mode, .. }) => Value::I32((*mode).into()),
+            (Field::CopyEngine, Detail::Copy { engine, .. }) => Value::I32((*engine).into()),
             (
                 Field::World,
                 Detail::Copy { peer, .. } | Detail::Bell { peer, .. } | Detail::Ring { peer, .. },
-            ) => Value::U32(peer),
-            (Field::Waiting, Detail::Bell { waiting, .. }) => Value::I32(waiting.into()),
-            (Field::Queued, Detail::Ring { waiting, .. }) => Value::U32(waiting),
-            (Field::Size, Detail::Comm { size, .. }) => Value::U32(size),
+            ) => Value::U32(*peer),
+            (Field::Waiting, Detail::Bell { waiting, .. }) => Value::I32((*waiting).into()),
+            (Field::Queued, Detail::Ring { waiting, .. }) => Value::U32(*waiting),
+            (Field::Size, Detail::Comm { size, .. }) => Value::U32(*size),
             (Field::Name, Detail::Name(name)) => Value::Text(name),
-            (Field::ErrorClass, Detail::Error { class, .. }) => Value::I32(class),
-            (Field::ErrorCode, Detail::Error { code, .. }) => Value::I32(code),
-            (Field::Cpu, Detail::Place { cpu, .. }) => Value::U32(cpu),
-            (Field::Placement, Detail::Place { policy, .. }) => Value::I32(policy.into()),
+            (Field::ErrorClass, Detail::Error { class, .. }) => Value::I32(*class),
+            (Field::ErrorCode, Detail::Error { code, .. }) => Value::I32(*code),
+            (Field::Cpu, Detail::Place { cpu, .. }) => Value::U32(*cpu),
+            (Field::Placement, Detail::Place { policy, .. }) => Value::I32((*policy).into()),
             (field, _) => field.nothing(),
         }
     }
