@@ -89,8 +89,9 @@ static void wait_for_messages(int count, int level)
     atomic_store(&freed, 0);
     atomic_store(&wanted, count);
     OK(MPI_Send(path, sizeof path, MPI_CHAR, 1, 100, MPI_COMM_WORLD));
+    /* Told before each sleep, so room for one is enough; but of several threads one may go to sleep while another still tells. */
     MPI_T_event_registration insert = hear("PERUSE_COMM_REQ_INSERT_IN_POSTED_Q", 16, level, &posted),
-                             sleep = hear("PERUSAL_BELL_SLEEP", 1, level, &asleep),
+                             sleep = hear("PERUSAL_BELL_SLEEP", shared ? 16 : 1, level, &asleep),
                              activate = hear("PERUSE_COMM_REQ_ACTIVATE", 16, MPI_T_CB_REQUIRE_NONE, &freely);
     for (int i = 0; i < count; i++) tags[i] = i;
     for (int i = 1; i < count; i++) pthread_create(&threads[i], NULL, receive, &tags[i]);
