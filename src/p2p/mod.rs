@@ -9,6 +9,7 @@
 //! | `train` | messages of medium size, in eager pieces |
 //! | `arrivals` | runs of small messages that nobody observes, each to its receive or among the unexpected ones |
 //! | `short` | the same for small messages that nobody observes: fewer steps, or no request at all |
+//! | `straight` | from the ring to the receive that the next message is for, past both queues |
 //! | `told` | lean ways for what somebody does observe |
 //! | `large` | announced messages and their copy engines |
 //! | `loopback` | a rank's messages to itself |
@@ -36,6 +37,7 @@ mod probe;
 mod recv;
 mod send;
 mod short;
+mod straight;
 mod told;
 mod train;
 mod wait;

@@ -12,6 +12,7 @@ use crate::job::telemetry::Protocol;
 use crate::request::{Body, Layout, Ref, Stage};
 use crate::ring::{Header, INLINE};
 use crate::wire::{Control, Kind, copy_run};
+use core::hint::cold_path;
 
 /// Bytes from which a run is copied by whole lines.
 const LONG: usize = 8 << 10;
@@ -286,10 +287,18 @@ pub(super) unsafe fn copy_out(data: &[u8], to: *mut u8) {
         // SAFETY: four bytes at both ends, as the caller promises.
         4 => unsafe { to.cast::<[u8; 4]>().write(data.as_ptr().cast::<[u8; 4]>().read()) },
         0 => {}
-        // SAFETY: the caller's promise.
-        len if len >= LONG => unsafe { copy_long(data.as_ptr(), to, len) },
-        // SAFETY: the caller's promise.
-        len => unsafe { core::ptr::copy_nonoverlapping(data.as_ptr(), to, len) },
+        len => {
+            // So that what the calls would destroy is kept elsewhere only if they are made.
+            cold_path();
+            // SAFETY: the caller's promise.
+            unsafe {
+                if len >= LONG {
+                    copy_long(data.as_ptr(), to, len);
+                } else {
+                    core::ptr::copy_nonoverlapping(data.as_ptr(), to, len);
+                }
+            }
+        }
     }
 }
 

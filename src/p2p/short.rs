@@ -11,18 +11,13 @@ use super::args::{self, Run};
 use super::channel::{Channel, Queues};
 use super::outbox::copy_out;
 use super::recv::pattern;
-use crate::abi;
 use crate::comm::Comm;
 use crate::engine::Engine;
 use crate::job::telemetry::Protocol;
-use crate::progress::From;
-use crate::request::{Layout, Operation, Ref, Stage, Status};
+use crate::request::{Operation, Ref, Stage, Status};
 use crate::ring::{Header, INLINE};
 use crate::wire::Kind;
 use core::ptr::NonNull;
-
-/// How often a receive that need not wait looks for its message in the ring.
-const ONCE: u32 = 1;
 
 /// What the unexpected queue has for a receive.
 enum Kept {
@@ -233,39 +228,28 @@ impl Engine {
             return unsafe { self.receive_shared(channel, addr, room, source, tag) };
         }
         let mut queues = channel.queues.lock(false);
-        // SAFETY: the caller's promise.
-        match unsafe { self.receive_kept::<false>(channel, &mut queues, (addr, room), source, tag) } {
-            Kept::Given(status, _) => return Some(status),
-            Kept::Unfit => return None,
-            Kept::Nothing => drop(queues),
+        if !queues.unexpected.is_empty() {
+            // SAFETY: the caller's promise.
+            match unsafe { self.receive_kept::<false>(channel, &mut queues, (addr, room), source, tag) } {
+                Kept::Given(status, _) => return Some(status),
+                Kept::Unfit => return None,
+                Kept::Nothing => {}
+            }
         }
-        // SAFETY: the caller's promise.
-        unsafe { self.receive_next(channel, comm, (addr, room), source, tag) }
-    }
-
-    /// The second half of [`Self::receive_unobserved`]: no message is kept for it.
-    ///
-    /// # Safety
-    ///
-    /// As [`Self::receive_unobserved`].
-    #[inline(never)]
-    unsafe fn receive_next(
-        &self,
-        channel: &Channel,
-        comm: &Comm,
-        buffer: (*mut u8, usize),
-        source: i32,
-        tag: i32,
-    ) -> Option<Status> {
         // What comes may be for a receive that was posted before.
-        if !channel.queues.lock(false).posted.is_empty() || self.wants_progress() {
+        if !queues.posted.is_empty() || self.wants_progress() {
             return None;
         }
-        let listens = if self.yielding.polling_pays() { self.config.listens() } else { ONCE };
+        drop(queues);
         // SAFETY: the caller's promise.
-        let got =
-            unsafe { self.receive_from_ring(channel, from_of(comm, source), buffer, source, tag, listens) };
-        got.map(|(status, _)| status)
+        unsafe {
+            if source < 0 {
+                self.receive_next::<true>(channel, 0, addr, room, source, tag)
+            } else {
+                self.receive_next::<false>(channel, comm.world_rank_of(source), addr, room, source, tag)
+            }
+        }
+        .status()
     }
 
     /// As [`Self::receive_unobserved`] where several threads may be inside: the rings may be in other hands.
@@ -292,7 +276,7 @@ impl Engine {
 
     /// Whether something waits for progress that a look into one ring does not make.
     #[inline(always)]
-    fn wants_progress(&self) -> bool {
+    pub(super) fn wants_progress(&self) -> bool {
         self.has_backlog::<false>() || self.has_background()
     }
 
@@ -311,9 +295,6 @@ impl Engine {
         tag: i32,
     ) -> Kept {
         let queue = &mut queues.unexpected;
-        if queue.is_empty() {
-            return Kept::Nothing;
-        }
         let Some(found) = queue.find(&pattern(source, tag)) else { return Kept::Nothing };
         let (envelope, arrived) = queue.at(found);
         let Some(data) = arrived.whole() else { return Kept::Unfit };
@@ -329,40 +310,6 @@ impl Engine {
         self.note_unexpected(channel, -1, held, SHARED);
         self.count_received(protocol_of(bytes), bytes, SHARED);
         Kept::Given(status, world)
-    }
-
-    /// Takes the next message out of its sender's ring if it is the wanted one, straight to its buffer: its status, and the
-    /// sender's rank in the job. The caller has
-    /// seen that no receive is posted that could want it, that none is unexpected, and that nothing wants progress.
-    ///
-    /// # Safety
-    ///
-    /// The buffer is valid for writes, untouched by others until the call returns.
-    #[inline]
-    unsafe fn receive_from_ring(
-        &self,
-        channel: &Channel,
-        from: From,
-        (addr, room): (*mut u8, usize),
-        source: i32,
-        tag: i32,
-        listens: u32,
-    ) -> Option<(Status, u32)> {
-        let context = channel.context();
-        let wanted = |header: &Header, len: usize| {
-            header.kind == Kind::Eager as u8
-                && header.context == context
-                && (header.source == source as u32 || source < 0)
-                && (header.tag == tag || (tag == abi::MPI_ANY_TAG && header.tag >= 0))
-                && len <= room
-        };
-        let mut incoming = self.incoming.lock(false);
-        let (header, bytes, world) = incoming.take_direct(self, from, listens, wanted, |data| {
-            // SAFETY: the caller's promise; the length was wanted, so it is at most `room`; the ring is none of the buffer.
-            unsafe { copy_out(data, addr) };
-        })?;
-        self.count_received(protocol_of(bytes), bytes, false);
-        Some((status_of(header.source, header.tag, bytes), world))
     }
 
     /// The short way of starting a receive, from a rank or from any. `None`, with nothing done, if it cannot be taken.
@@ -404,6 +351,7 @@ impl Engine {
         let channel = comm.p2p();
         let mut queues = channel.queues.lock(SHARED);
         let buffer = (run.addr, run.bytes);
+        let world = if source < 0 { u32::MAX } else { comm.world_rank_of(source) };
         let mut got = None;
         if !queues.unexpected.is_empty() {
             // SAFETY: the caller's promise.
@@ -417,9 +365,15 @@ impl Engine {
             }
         }
         if !SHARED && got.is_none() && queues.posted.is_empty() && !self.wants_progress() {
-            let from = from_of(comm, source);
             // SAFETY: the caller's promise.
-            got = unsafe { self.receive_from_ring(channel, from, buffer, source, tag, ONCE) };
+            let next = unsafe {
+                if source < 0 {
+                    self.try_next::<true>(channel, world, run.addr, run.bytes, source, tag)
+                } else {
+                    self.try_next::<false>(channel, world, run.addr, run.bytes, source, tag)
+                }
+            };
+            got = next.status().map(|status| (status, next.world));
         }
         channel.retain(SHARED);
         // SAFETY: request rule 2: just taken, and not yet in a queue.
@@ -433,7 +387,6 @@ impl Engine {
             request.state().complete_at_once();
             return Some(request);
         }
-        let world = if source < 0 { u32::MAX } else { comm.world_rank_of(source) };
         args::fill_run(body, Operation::Receive, run, comm, (source, world), tag);
         body.channel = Some(NonNull::from(channel));
         body.stage = Stage::Posted;
@@ -461,39 +414,6 @@ impl Engine {
         unsafe { self.receive_kept::<SHARED>(channel, queues, buffer, source, tag) }
     }
 
-    /// The short way of a wait for a receive of bytes that is alone in its queue, on a channel that nobody observes, where one thread
-    /// at a time is inside: one look for its message, which goes from the ring to its buffer and past the queue. False, with nothing
-    /// done, in all other cases, and where something else wants progress.
-    #[inline(never)]
-    pub(super) fn await_alone(&self, request: Ref) -> bool {
-        // SAFETY: request rule 2: active, so it belongs to who drives progress: the one thread, which is here.
-        let body = unsafe { request.body() };
-        if body.stage != Stage::Posted || !matches!(body.layout, Layout::Bytes) || self.wants_progress() {
-            return false;
-        }
-        // SAFETY: the request counts as pending on the channel.
-        let channel = unsafe { body.channel.expect("an active receive").as_ref() };
-        let (source, tag) = (body.peer, body.tag);
-        let mut queues = channel.queues.lock(false);
-        if channel.observed() || !queues.posted.is_alone(request) {
-            return false;
-        }
-        let from = if source < 0 { From::Anybody } else { From::Peer(body.world) };
-        let buffer = (body.addr, body.bytes);
-        // SAFETY: the user's buffer stays valid until the request completes.
-        let got = unsafe { self.receive_from_ring(channel, from, buffer, source, tag, ONCE) };
-        let Some((status, world)) = got else { return false };
-        queues.posted.take_alone();
-        drop(queues);
-        self.note_posted(channel, -1);
-        body.stage = Stage::Done;
-        (body.peer, body.tag, body.world) = (status.source, status.tag, world);
-        body.total = status.bytes as usize;
-        body.status = status;
-        self.complete(request, false);
-        true
-    }
-
     /// The outcome of a request that is complete, did not fail and does not persist, on a face where nobody listens to
     /// anything: `look` sees its status, and the request is gone. False, with nothing done, in all other cases.
     #[inline(always)]
@@ -514,12 +434,6 @@ impl Engine {
         // SAFETY: request rule 2: complete, so it is its user's.
         request.state().is_complete() && !unsafe { request.body() }.owns()
     }
-}
-
-/// Whose rings may have the message of a receive.
-#[inline(always)]
-fn from_of(comm: &Comm, source: i32) -> From {
-    if source < 0 { From::Anybody } else { From::Peer(comm.world_rank_of(source)) }
 }
 
 #[inline(always)]

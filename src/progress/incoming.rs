@@ -205,44 +205,64 @@ impl Incoming {
     }
 
     /// The short way of a receive that nothing else is before: takes the next record of a ring if it is the small message
-    /// that `wanted` accepts, looking for it `listens` times. Gives its header, length and sender (a rank of the job);
-    /// `None` if anything else is to be done first.
-    #[inline]
+    /// that `wanted` accepts. Gives its header, length and sender (a rank of the job). Unwanted: anything else is to be done first.
+    #[inline(always)]
     pub fn take_direct(
         &mut self,
         engine: &Engine,
         from: From,
-        listens: u32,
-        wanted: impl Fn(&Header, usize) -> bool,
-        mut take: impl FnMut(&[u8]),
-    ) -> Option<(Header, usize, u32)> {
+        wanted: impl Fn(&Header, usize) -> bool + Copy,
+        take: impl Fn(&[u8]) + Copy,
+    ) -> Polled<(Header, usize, u32)> {
         // Others must not wait for long: whoever has rung or spoken is served by the general way.
         self.direct += 1;
         if self.direct.is_multiple_of(DIRECT) && self.others_want(engine, from) {
-            return None;
+            return Polled::Unwanted;
         }
-        for moment in 1..=listens {
-            let polled = match from {
-                From::Peer(peer) => self.take_from(engine, peer, &wanted, &mut take),
-                From::Anybody => self.take_from_any(engine, &wanted, &mut take),
-            };
-            match polled {
+        self.look_direct(engine, from, wanted, take)
+    }
+
+    /// Goes on looking where [`Self::take_direct`] has found nothing: `listens` looks in all. `None` if anything else is to be
+    /// done first, or nothing came.
+    #[inline(always)]
+    pub fn listen_direct(
+        &mut self,
+        engine: &Engine,
+        from: From,
+        listens: u32,
+        wanted: impl Fn(&Header, usize) -> bool + Copy,
+        take: impl Fn(&[u8]) + Copy,
+    ) -> Option<(Header, usize, u32)> {
+        for moment in 1..listens {
+            if moment.is_multiple_of(DIRECT) && self.others_want(engine, from) {
+                return None;
+            }
+            spin_loop();
+            match self.look_direct(engine, from, wanted, take) {
                 Polled::Taken(taken) => {
-                    if moment > 1 {
-                        engine.yielding.polled_well();
-                    }
+                    engine.yielding.polled_well();
                     return Some(taken);
                 }
-                Polled::Empty if moment == listens => return None,
-                Polled::Empty => spin_loop(),
+                Polled::Empty => {}
                 // The general way finds out what it is.
                 Polled::Unwanted => return None,
             }
-            if moment % DIRECT == 0 && self.others_want(engine, from) {
-                return None;
-            }
         }
         None
+    }
+
+    #[inline(always)]
+    fn look_direct(
+        &mut self,
+        engine: &Engine,
+        from: From,
+        wanted: impl Fn(&Header, usize) -> bool + Copy,
+        take: impl Fn(&[u8]) + Copy,
+    ) -> Polled<(Header, usize, u32)> {
+        match from {
+            From::Peer(peer) => self.take_from(engine, peer, wanted, take),
+            From::Anybody => self.take_from_any(engine, wanted, take),
+        }
     }
 
     #[inline(always)]
@@ -251,9 +271,10 @@ impl Incoming {
         engine: &Engine,
         peer: u32,
         wanted: impl Fn(&Header, usize) -> bool,
-        mut take: impl FnMut(&[u8]),
+        take: impl Fn(&[u8]),
     ) -> Polled<(Header, usize, u32)> {
         let Side::Open(consumer) = &mut self.consumers[peer as usize] else { return Polled::Unwanted };
+        let consumer: &mut Consumer<_> = consumer;
         let polled = consumer.poll_if(wanted, |header, data| {
             take(data);
             (*header, data.len(), peer)
@@ -276,37 +297,51 @@ impl Incoming {
     fn take_from_any(
         &mut self,
         engine: &Engine,
-        wanted: impl Fn(&Header, usize) -> bool,
-        mut take: impl FnMut(&[u8]),
+        wanted: impl Fn(&Header, usize) -> bool + Copy,
+        take: impl Fn(&[u8]) + Copy,
     ) -> Polled<(Header, usize, u32)> {
-        for at in 0..self.watched.len() {
-            let peer = self.watched[at];
-            let polled = self.take_from(engine, peer, &wanted, &mut take);
-            if matches!(polled, Polled::Empty) {
-                continue;
-            }
-            if at > 0 {
+        let Some(&first) = self.watched.first() else {
+            return self.take_from_speaker(engine, wanted, take);
+        };
+        let polled = self.take_from(engine, first, wanted, take);
+        if matches!(polled, Polled::Empty) {
+            return self.take_from_others(engine, wanted, take);
+        }
+        if self.direct.is_multiple_of(TURN as u32) {
+            self.watched.rotate_left(1);
+        }
+        polled
+    }
+
+    /// The first record in the watched rings behind the first one.
+    #[inline(never)]
+    fn take_from_others(
+        &mut self,
+        engine: &Engine,
+        wanted: impl Fn(&Header, usize) -> bool + Copy,
+        take: impl Fn(&[u8]) + Copy,
+    ) -> Polled<(Header, usize, u32)> {
+        for at in 1..self.watched.len() {
+            let polled = self.take_from(engine, self.watched[at], wanted, take);
+            if !matches!(polled, Polled::Empty) {
                 self.watched[..=at].rotate_right(1);
-            } else if self.direct.is_multiple_of(TURN as u32) {
-                self.watched.rotate_left(1);
+                return polled;
             }
-            return polled;
         }
-        if !self.heard.is_empty() {
-            return self.take_from_speaker(engine, &wanted, &mut take);
-        }
-        // Nobody is watched, or all are silent.
-        if self.watched.is_empty() { Polled::Unwanted } else { Polled::Empty }
+        if self.heard.is_empty() { Polled::Empty } else { self.take_from_speaker(engine, wanted, take) }
     }
 
     /// The first record of those that speak.
-    #[inline]
+    #[inline(never)]
     fn take_from_speaker(
         &mut self,
         engine: &Engine,
         wanted: impl Fn(&Header, usize) -> bool,
-        mut take: impl FnMut(&[u8]),
+        take: impl Fn(&[u8]),
     ) -> Polled<(Header, usize, u32)> {
+        if self.heard.is_empty() {
+            return Polled::Unwanted;
+        }
         loop {
             let Some(&(peer, said)) = self.speaking.last() else {
                 if self.listen(engine) {
@@ -319,7 +354,7 @@ impl Incoming {
                 self.speaking.pop();
                 continue;
             }
-            let polled = self.take_from(engine, peer, &wanted, &mut take);
+            let polled = self.take_from(engine, peer, &wanted, &take);
             let found = !matches!(polled, Polled::Empty);
             if !found || self.heard[peer as usize] == said || self.direct.is_multiple_of(TURN as u32) {
                 self.next_speaker(found);
@@ -329,7 +364,7 @@ impl Incoming {
     }
 
     /// Whether something waits for the general way that a receive from `from` does not see.
-    #[inline(always)]
+    #[inline(never)]
     fn others_want(&self, engine: &Engine, from: From) -> bool {
         let spoken = match from {
             From::Peer(peer) => self.others_speak(engine, peer),
@@ -488,10 +523,16 @@ fn take_one<const SHARED: bool>(
 /// Publishes credit if there is a batch of it, and rings a producer that waits for it (bell rule 2).
 #[inline(always)]
 fn give_credit(engine: &Engine, peer: u32, consumer: &mut Consumer<MappedRing>) {
-    if consumer.publish() {
-        engine.fences.light();
-        if consumer.credit_wanted() {
-            engine.ring(peer);
-        }
+    if consumer.owes() {
+        give_credit_now(engine, peer, consumer);
+    }
+}
+
+#[inline(never)]
+fn give_credit_now(engine: &Engine, peer: u32, consumer: &mut Consumer<MappedRing>) {
+    consumer.publish();
+    engine.fences.light();
+    if consumer.credit_wanted() {
+        engine.ring(peer);
     }
 }

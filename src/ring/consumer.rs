@@ -13,9 +13,9 @@ pub struct Consumer<S> {
     head: u64,
     /// Bulk position behind the last payload read.
     bulk_head: u64,
-    /// The heads as the producer may know them.
-    published: u64,
-    bulk_published: u64,
+    /// The heads at which credit is due: a quarter of the ring behind those that the producer knows.
+    due: u64,
+    bulk_due: u64,
     /// Position before which every record is known to be there, if it lies ahead of the head.
     seen: u64,
     /// Looks from a distance that may still be in vain ([`Self::look`]).
@@ -44,7 +44,8 @@ pub enum Polled<R> {
 impl<S: Storage> Consumer<S> {
     /// The consumer of a ring in zeroed memory.
     pub fn new(storage: S) -> Self {
-        Self { storage, head: 0, bulk_head: 0, published: 0, bulk_published: 0, seen: 0, patience: 0 }
+        let (due, bulk_due) = (storage.cells() as u64 / 4, storage.bulk() as u64 / 4);
+        Self { storage, head: 0, bulk_head: 0, due, bulk_due, seen: 0, patience: 0 }
     }
 
     /// The ring's memory.
@@ -137,13 +138,13 @@ impl<S: Storage> Consumer<S> {
         wanted: impl FnOnce(&Header, usize) -> bool,
         f: impl FnOnce(&Header, &[u8]) -> R,
     ) -> Result<Polled<R>, Corrupt> {
+        let place = self.head as usize & (self.storage.cells() - 1);
         // Acquire: edge 1, pairs with Release in `Producer::commit`: the cell and its bulk bytes are complete.
-        let word = self.word(self.head, Ordering::Acquire);
+        let word = self.storage.commit(place).load(Ordering::Acquire);
         if word as u32 != record::sequence(self.head) {
             return Ok(Polled::Empty);
         }
         let (kind, len) = record::split(word);
-        let place = self.head as usize & (self.storage.cells() - 1);
         // SAFETY: `read_body` gives a valid body of plain integers; by ring rule 2 it is ours to read until `publish`,
         // which comes after.
         let envelope = self.storage.read_body(place, |body| header(kind, unsafe { &*body }));
@@ -157,7 +158,7 @@ impl<S: Storage> Consumer<S> {
                 f(&envelope, &body.inline[..len])
             })
         } else {
-            self.read_bulk(&envelope, len, f)?
+            self.read_bulk(envelope, len, f)?
         };
         self.head += 1;
         Ok(Polled::Taken(result))
@@ -198,10 +199,10 @@ impl<S: Storage> Consumer<S> {
         taken
     }
 
-    #[inline]
+    #[inline(never)]
     fn read_bulk<R>(
         &mut self,
-        envelope: &Header,
+        envelope: Header,
         len: usize,
         f: impl FnOnce(&Header, &[u8]) -> R,
     ) -> Result<R, Corrupt> {
@@ -214,19 +215,24 @@ impl<S: Storage> Consumer<S> {
         let result = self.storage.read_bulk(at, len, |bytes| {
             // SAFETY: `read_bulk` gives `len` valid bytes (`place` keeps them within the area, `len` was checked);
             // by ring rule 2 they are ours to read until `publish`.
-            f(envelope, unsafe { core::slice::from_raw_parts(bytes, len) })
+            f(&envelope, unsafe { core::slice::from_raw_parts(bytes, len) })
         });
         self.bulk_head = end;
         Ok(result)
+    }
+
+    /// Whether a batch of credit has come together (ring rule 6), for [`Self::publish`].
+    #[inline(always)]
+    #[must_use]
+    pub fn owes(&self) -> bool {
+        self.head >= self.due || self.bulk_head >= self.bulk_due
     }
 
     /// Publishes credit if a batch of it has come together (ring rule 6). Returns whether it did: the caller then
     /// issues [`crate::doorbell::Fences::light`] and asks [`Self::credit_wanted`].
     #[inline(always)]
     pub fn publish(&mut self) -> bool {
-        if self.head - self.published < self.storage.cells() as u64 / 4
-            && self.bulk_head - self.bulk_published < self.storage.bulk() as u64 / 4
-        {
+        if !self.owes() {
             return false;
         }
         let words = &self.storage.control().consumer;
@@ -234,8 +240,8 @@ impl<S: Storage> Consumer<S> {
         words.bulk_head.store(self.bulk_head, Ordering::Release);
         // Release: edge 2, pairs with Acquire in `Producer::cell_free`: our reads of these cells are over.
         words.head.store(self.head, Ordering::Release);
-        self.published = self.head;
-        self.bulk_published = self.bulk_head;
+        self.due = self.head + self.storage.cells() as u64 / 4;
+        self.bulk_due = self.bulk_head + self.storage.bulk() as u64 / 4;
         true
     }
 

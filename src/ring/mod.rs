@@ -39,7 +39,7 @@ pub use control::{Control, RUNG, SHARED_WORD, UNWATCHED, WATCHED};
 pub use heap::HeapRing;
 pub use mapped::MappedRing;
 pub use producer::Producer;
-pub use record::{Corrupt, Header, INLINE};
+pub use record::{Corrupt, Header, INLINE, MAX_LEN};
 pub use storage::Storage;
 
 #[cfg(all(test, not(perusal_loom)))]

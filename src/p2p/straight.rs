@@ -1,0 +1,223 @@
+//! From a ring straight to a receive's buffer: the next record, if it is the message that the receive waits for.
+//!
+//! Taken where one thread at a time is inside, nobody observes the channel, and nothing that has come before is left for the receive.
+//! The first look is in the way of every receive, so it is compiled for each of its callers and for both kinds of source, and
+//! makes no call on its way; what comes less often is apart from it.
+
+use super::channel::Channel;
+use super::outbox::copy_out;
+use super::short::{protocol_of, status_of};
+use crate::abi;
+use crate::engine::Engine;
+use crate::progress::From;
+use crate::request::{Layout, Ref, Stage, Status};
+use crate::ring::{Header, MAX_LEN, Polled};
+use crate::wire::Kind;
+
+const _: () = assert!(MAX_LEN < u32::MAX as usize);
+
+/// What a receive got out of a ring, small enough to be given back in registers.
+#[derive(Clone, Copy)]
+pub(super) struct Got {
+    /// The sender's rank in the job.
+    pub world: u32,
+    source: u32,
+    tag: i32,
+    /// More than a record may have: there is no message.
+    bytes: u32,
+}
+
+impl Got {
+    const NOTHING: Self = Self { world: u32::MAX, source: 0, tag: 0, bytes: u32::MAX };
+
+    #[inline(always)]
+    fn new((header, bytes, world): (Header, usize, u32)) -> Self {
+        Self { world, source: header.source, tag: header.tag, bytes: bytes as u32 }
+    }
+
+    /// The message's status; `None` if there is no message.
+    #[inline(always)]
+    pub fn status(self) -> Option<Status> {
+        if self.bytes == u32::MAX {
+            None
+        } else {
+            Some(status_of(self.source, self.tag, self.bytes as usize))
+        }
+    }
+}
+
+/// Which message is wanted, by its context, and where it goes.
+#[derive(Clone, Copy)]
+struct Want<const ANY: bool> {
+    context: u32,
+    source: u32,
+    tag: i32,
+    addr: *mut u8,
+    room: usize,
+}
+
+impl<const ANY: bool> Want<ANY> {
+    #[inline(always)]
+    fn is(&self, header: &Header, len: usize) -> bool {
+        header.kind == Kind::Eager as u8
+            && header.context == self.context
+            && (ANY || header.source == self.source)
+            && (header.tag == self.tag || (self.tag == abi::MPI_ANY_TAG && header.tag >= 0))
+            && len <= self.room
+    }
+
+    #[inline(always)]
+    fn from(world: u32) -> From {
+        if ANY { From::Anybody } else { From::Peer(world) }
+    }
+}
+
+impl Engine {
+    /// Gives a receive its message if it is the next one in the ring of `world`, or, if it is from `ANY`, in the first ring that has one:
+    /// one look. The caller has seen that no receive is posted that could want it, that none is unexpected, and that nothing wants
+    /// progress.
+    ///
+    /// # Safety
+    ///
+    /// `addr` is valid for writes of `room` bytes, untouched by others until the call returns.
+    #[inline(always)]
+    unsafe fn look_next<const ANY: bool>(&self, want: Want<ANY>, world: u32) -> Polled<Got> {
+        let mut incoming = self.incoming.lock(false);
+        let polled = incoming.take_direct(
+            self,
+            Want::<ANY>::from(world),
+            move |header, len| want.is(header, len),
+            // SAFETY: the caller's promise; the length was wanted, so it is at most `room`; the ring is none of the buffer.
+            move |data| unsafe { copy_out(data, want.addr) },
+        );
+        match polled {
+            Polled::Taken(taken) => {
+                self.count_received(protocol_of(taken.1), taken.1, false);
+                Polled::Taken(Got::new(taken))
+            }
+            Polled::Empty => Polled::Empty,
+            Polled::Unwanted => Polled::Unwanted,
+        }
+    }
+
+    /// As [`Self::look_next`], and waits a moment for a message if none is there.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::look_next`].
+    #[inline(never)]
+    pub(super) unsafe fn receive_next<const ANY: bool>(
+        &self,
+        channel: &Channel,
+        world: u32,
+        addr: *mut u8,
+        room: usize,
+        source: i32,
+        tag: i32,
+    ) -> Got {
+        let want = Want::<ANY> { context: channel.context(), source: source as u32, tag, addr, room };
+        // SAFETY: the caller's promise.
+        match unsafe { self.look_next(want, world) } {
+            Polled::Taken(got) => got,
+            // SAFETY: the caller's promise.
+            Polled::Empty => unsafe { self.listen::<ANY>(channel, world, addr, room, source, tag) },
+            Polled::Unwanted => Got::NOTHING,
+        }
+    }
+
+    /// Waits a moment for what [`Self::look_next`] has not found.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::look_next`].
+    #[inline(never)]
+    unsafe fn listen<const ANY: bool>(
+        &self,
+        channel: &Channel,
+        world: u32,
+        addr: *mut u8,
+        room: usize,
+        source: i32,
+        tag: i32,
+    ) -> Got {
+        if !self.yielding.polling_pays() {
+            return Got::NOTHING;
+        }
+        let want = Want::<ANY> { context: channel.context(), source: source as u32, tag, addr, room };
+        let got = self.incoming.lock(false).listen_direct(
+            self,
+            Want::<ANY>::from(world),
+            self.config.listens(),
+            move |header, len| want.is(header, len),
+            // SAFETY: as in `look_next`.
+            move |data| unsafe { copy_out(data, addr) },
+        );
+        match got {
+            Some(taken) => {
+                self.count_received(protocol_of(taken.1), taken.1, false);
+                Got::new(taken)
+            }
+            None => Got::NOTHING,
+        }
+    }
+
+    /// [`Self::look_next`] for who does not wait.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::look_next`].
+    #[inline(never)]
+    pub(super) unsafe fn try_next<const ANY: bool>(
+        &self,
+        channel: &Channel,
+        world: u32,
+        addr: *mut u8,
+        room: usize,
+        source: i32,
+        tag: i32,
+    ) -> Got {
+        let want = Want::<ANY> { context: channel.context(), source: source as u32, tag, addr, room };
+        // SAFETY: the caller's promise.
+        match unsafe { self.look_next(want, world) } {
+            Polled::Taken(got) => got,
+            Polled::Empty | Polled::Unwanted => Got::NOTHING,
+        }
+    }
+
+    /// The short way of a wait for a receive of bytes that is alone in its queue, on a channel that nobody observes, where one thread
+    /// at a time is inside: one look for its message, which goes from the ring to its buffer and past the queue. False, with nothing
+    /// done, in all other cases, and where something else wants progress.
+    #[inline(never)]
+    pub(super) fn await_alone(&self, request: Ref) -> bool {
+        // SAFETY: request rule 2: active, so it belongs to who drives progress: the one thread, which is here.
+        let body = unsafe { request.body() };
+        if body.stage != Stage::Posted || !matches!(body.layout, Layout::Bytes) || self.wants_progress() {
+            return false;
+        }
+        // SAFETY: the request counts as pending on the channel.
+        let channel = unsafe { body.channel.expect("an active receive").as_ref() };
+        let mut queues = channel.queues.lock(false);
+        if channel.observed() || !queues.posted.is_alone(request) {
+            return false;
+        }
+        let (addr, room, source, tag) = (body.addr, body.bytes, body.peer, body.tag);
+        // SAFETY: the user's buffer stays valid until the request completes.
+        let got = unsafe {
+            if source < 0 {
+                self.try_next::<true>(channel, 0, addr, room, source, tag)
+            } else {
+                self.try_next::<false>(channel, body.world, addr, room, source, tag)
+            }
+        };
+        let Some(status) = got.status() else { return false };
+        queues.posted.take_alone();
+        drop(queues);
+        self.note_posted(channel, -1);
+        body.stage = Stage::Done;
+        (body.peer, body.tag, body.world) = (status.source, status.tag, got.world);
+        body.total = status.bytes as usize;
+        body.status = status;
+        self.complete(request, false);
+        true
+    }
+}
