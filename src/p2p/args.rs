@@ -99,13 +99,14 @@ impl From<&RecvBuf<'_>> for Data {
     }
 }
 
-/// As [`fill`], of a slot that was given back or never used, for a run of bytes. `world`: the peer's rank in the job.
+/// As [`fill`], of a slot that was given back or never used, for a run of bytes. `source`: the
+/// caller's rank; `peer`: the peer's, also in the job.
 #[inline(always)]
 pub(super) fn fill_run(
     body: &mut Body,
     operation: Operation,
     run: &Run,
-    comm: &Comm,
+    source: u32,
     peer: (i32, u32),
     tag: i32,
 ) {
@@ -116,7 +117,7 @@ pub(super) fn fill_run(
     body.user = (run.addr, run.handle);
     (body.peer, body.world) = peer;
     body.tag = tag;
-    body.source = comm.rank();
+    body.source = source;
     body.operation = operation;
     body.synchronous = false;
     body.twin = 0;

@@ -37,6 +37,7 @@ impl Engine {
     #[inline(always)]
     pub(super) fn ring_if_needed(&self, peer: u32, out: &Outgoing) {
         if self.news != News::Watched {
+            cold_path();
             return self.tell(peer, out);
         }
         Fences::Sleeper.light();
@@ -267,10 +268,18 @@ unsafe fn copy_in(from: *const u8, to: &mut [u8]) {
         // SAFETY: four bytes at both ends, as the caller promises.
         4 => unsafe { to.as_mut_ptr().cast::<[u8; 4]>().write(from.cast::<[u8; 4]>().read()) },
         0 => {}
-        // SAFETY: the caller's promise.
-        len if len >= LONG => unsafe { copy_long(from, to.as_mut_ptr(), len) },
-        // SAFETY: the caller's promise.
-        len => unsafe { core::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), len) },
+        len => {
+            // So that what the calls would destroy is kept elsewhere only if they are made.
+            cold_path();
+            // SAFETY: the caller's promise.
+            unsafe {
+                if len >= LONG {
+                    copy_long(from, to.as_mut_ptr(), len);
+                } else {
+                    core::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), len);
+                }
+            }
+        }
     }
 }
 
@@ -288,7 +297,7 @@ pub(super) unsafe fn copy_out(data: &[u8], to: *mut u8) {
         4 => unsafe { to.cast::<[u8; 4]>().write(data.as_ptr().cast::<[u8; 4]>().read()) },
         0 => {}
         len => {
-            // So that what the calls would destroy is kept elsewhere only if they are made.
+            // As in `copy_in`.
             cold_path();
             // SAFETY: the caller's promise.
             unsafe {

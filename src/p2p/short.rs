@@ -116,14 +116,14 @@ impl Engine {
         self.push_at_once::<SHARED, false>(to, header, addr, bytes)
     }
 
-    /// The short way of a send whose request is complete when its user gets it. `None`, with nothing done, if it cannot
+    /// The short way of a send whose request is complete when its user gets it: its id. `None`, with nothing done, if it cannot
     /// be taken.
     ///
     /// # Safety
     ///
     /// `run` is valid for reads.
     #[inline(always)]
-    pub unsafe fn isend_unobserved(&self, comm: &Comm, run: &Run, dest: i32, tag: i32) -> Option<Ref> {
+    pub unsafe fn isend_unobserved(&self, comm: &Comm, run: Run, dest: i32, tag: i32) -> Option<u32> {
         if self.shared {
             // SAFETY: the caller's promise.
             return unsafe { self.isend_shared(comm, run, dest, tag) };
@@ -136,7 +136,7 @@ impl Engine {
     ///
     /// As [`Self::isend_unobserved`].
     #[inline(never)]
-    unsafe fn isend_shared(&self, comm: &Comm, run: &Run, dest: i32, tag: i32) -> Option<Ref> {
+    unsafe fn isend_shared(&self, comm: &Comm, run: Run, dest: i32, tag: i32) -> Option<u32> {
         // SAFETY: the caller's promise.
         unsafe { self.isend_in::<true>(comm, run, dest, tag) }
     }
@@ -145,30 +145,19 @@ impl Engine {
     ///
     /// As [`Self::isend_unobserved`].
     #[inline(always)]
-    unsafe fn isend_in<const SHARED: bool>(
-        &self,
-        comm: &Comm,
-        run: &Run,
-        dest: i32,
-        tag: i32,
-    ) -> Option<Ref> {
+    unsafe fn isend_in<const SHARED: bool>(&self, comm: &Comm, run: Run, dest: i32, tag: i32) -> Option<u32> {
         if run.bytes > self.config.eager_limit() {
             return None;
         }
         let channel = comm.p2p();
-        let to = comm.world_rank_of(dest);
+        let (to, source) = (comm.world_rank_of(dest), comm.rank());
         let request = self.requests.take(SHARED)?;
+        let id = request.id();
         if SHARED && to == self.rank {
             // SAFETY: the caller's promise; small, as just seen.
-            unsafe { self.pass_to_self(channel, (comm.rank(), tag), run.addr, run.bytes, request.id()) };
+            unsafe { self.pass_to_self(channel, (source, tag), run.addr, run.bytes, id) };
         } else {
-            let header = Header {
-                kind: Kind::Eager as u8,
-                context: channel.context(),
-                tag,
-                source: comm.rank(),
-                id: request.id(),
-            };
+            let header = Header { kind: Kind::Eager as u8, context: channel.context(), tag, source, id };
             if !self.push_at_once::<SHARED, true>(to, header, run.addr, run.bytes) {
                 self.requests.release(request, SHARED);
                 return None;
@@ -177,12 +166,12 @@ impl Engine {
         channel.retain(SHARED);
         // SAFETY: request rule 2: just taken; nobody answers an eager send.
         let body = unsafe { request.body() };
-        args::fill_run(body, Operation::Send, run, comm, (dest, to), tag);
+        args::fill_run(body, Operation::Send, &run, source, (dest, to), tag);
         body.channel = Some(NonNull::from(channel));
         body.status = Status::EMPTY;
         body.stage = Stage::Done;
         request.state().complete_at_once();
-        Some(request)
+        Some(id)
     }
 
     /// As [`Self::receive_unobserved`] if nobody observes the communicator, and `source` is a rank.
@@ -312,13 +301,14 @@ impl Engine {
         Kept::Given(status, world)
     }
 
-    /// The short way of starting a receive, from a rank or from any. `None`, with nothing done, if it cannot be taken.
+    /// The short way of starting a receive, from a rank or from any: its request's id. `None`, with nothing done, if it cannot be
+    /// taken.
     ///
     /// # Safety
     ///
     /// `run` is valid for writes, and untouched by others until the request is complete.
     #[inline(always)]
-    pub unsafe fn irecv_unobserved(&self, comm: &Comm, run: &Run, source: i32, tag: i32) -> Option<Ref> {
+    pub unsafe fn irecv_unobserved(&self, comm: &Comm, run: Run, source: i32, tag: i32) -> Option<u32> {
         if self.shared {
             // SAFETY: the caller's promise.
             return unsafe { self.irecv_shared(comm, run, source, tag) };
@@ -331,7 +321,7 @@ impl Engine {
     ///
     /// As [`Self::irecv_unobserved`].
     #[inline(never)]
-    unsafe fn irecv_shared(&self, comm: &Comm, run: &Run, source: i32, tag: i32) -> Option<Ref> {
+    unsafe fn irecv_shared(&self, comm: &Comm, run: Run, source: i32, tag: i32) -> Option<u32> {
         // SAFETY: the caller's promise.
         unsafe { self.irecv_in::<true>(comm, run, source, tag) }
     }
@@ -343,10 +333,10 @@ impl Engine {
     unsafe fn irecv_in<const SHARED: bool>(
         &self,
         comm: &Comm,
-        run: &Run,
+        run: Run,
         source: i32,
         tag: i32,
-    ) -> Option<Ref> {
+    ) -> Option<u32> {
         let request = self.requests.take(SHARED)?;
         let channel = comm.p2p();
         let mut queues = channel.queues.lock(SHARED);
@@ -373,27 +363,27 @@ impl Engine {
                     self.try_next::<false>(channel, world, run.addr, run.bytes, source, tag)
                 }
             };
-            got = next.status().map(|status| (status, next.world));
+            got = next.status().map(|status| (status, next.world()));
         }
         channel.retain(SHARED);
         // SAFETY: request rule 2: just taken, and not yet in a queue.
         let body = unsafe { request.body() };
         if let Some((status, world)) = got {
-            args::fill_run(body, Operation::Receive, run, comm, (status.source, world), status.tag);
+            args::fill_run(body, Operation::Receive, &run, comm.rank(), (status.source, world), status.tag);
             body.channel = Some(NonNull::from(channel));
             body.total = status.bytes as usize;
             body.status = status;
             body.stage = Stage::Done;
             request.state().complete_at_once();
-            return Some(request);
+            return Some(request.id());
         }
-        args::fill_run(body, Operation::Receive, run, comm, (source, world), tag);
+        args::fill_run(body, Operation::Receive, &run, comm.rank(), (source, world), tag);
         body.channel = Some(NonNull::from(channel));
         body.stage = Stage::Posted;
         request.state().activate();
         queues.posted.insert(pattern(source, tag), request);
         self.note_posted_beside(channel, 1, SHARED);
-        Some(request)
+        Some(request.id())
     }
 
     /// [`Self::receive_kept`], apart from a receive that mostly finds nothing kept.

@@ -16,33 +16,36 @@ use crate::wire::Kind;
 
 const _: () = assert!(MAX_LEN < u32::MAX as usize);
 
-/// What a receive got out of a ring, small enough to be given back in registers.
+/// What a receive got out of a ring: two words, so that it is given back in registers.
 #[derive(Clone, Copy)]
 pub(super) struct Got {
-    /// The sender's rank in the job.
-    pub world: u32,
-    source: u32,
-    tag: i32,
-    /// More than a record may have: there is no message.
-    bytes: u32,
+    /// The sender's rank in the communicator, and the tag.
+    envelope: u64,
+    /// The sender's rank in the job, and how many bytes; all ones if there is no message.
+    rest: u64,
 }
 
 impl Got {
-    const NOTHING: Self = Self { world: u32::MAX, source: 0, tag: 0, bytes: u32::MAX };
+    const NOTHING: Self = Self { envelope: 0, rest: u64::MAX };
 
     #[inline(always)]
     fn new((header, bytes, world): (Header, usize, u32)) -> Self {
-        Self { world, source: header.source, tag: header.tag, bytes: bytes as u32 }
+        let envelope = u64::from(header.source) << 32 | u64::from(header.tag as u32);
+        Self { envelope, rest: u64::from(world) << 32 | bytes as u64 }
     }
 
     /// The message's status; `None` if there is no message.
     #[inline(always)]
     pub fn status(self) -> Option<Status> {
-        if self.bytes == u32::MAX {
-            None
-        } else {
-            Some(status_of(self.source, self.tag, self.bytes as usize))
-        }
+        let found = self.rest != u64::MAX;
+        found
+            .then(|| status_of((self.envelope >> 32) as u32, self.envelope as i32, self.rest as u32 as usize))
+    }
+
+    /// The sender's rank in the job, if there is a message.
+    #[inline(always)]
+    pub fn world(self) -> u32 {
+        (self.rest >> 32) as u32
     }
 }
 
@@ -214,7 +217,7 @@ impl Engine {
         drop(queues);
         self.note_posted(channel, -1);
         body.stage = Stage::Done;
-        (body.peer, body.tag, body.world) = (status.source, status.tag, got.world);
+        (body.peer, body.tag, body.world) = (status.source, status.tag, got.world());
         body.total = status.bytes as usize;
         body.status = status;
         self.complete(request, false);

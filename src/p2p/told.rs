@@ -56,7 +56,7 @@ impl Engine {
         let request = self.new_request(channel)?;
         // SAFETY: request rule 2: just taken, not active.
         let body = unsafe { request.body() };
-        args::fill_run(body, operation, run, comm, peer, tag);
+        args::fill_run(body, operation, run, comm.rank(), peer, tag);
         body.channel = Some(NonNull::from(channel));
         body.status = Status::EMPTY;
         body.stage = Stage::Idle;

@@ -7,7 +7,7 @@ use crate::engine::parts::{News, ring};
 use crate::error::{Error, Result};
 use crate::p2p::corrupt;
 use crate::ring::{Consumer, Header, MappedRing, Polled};
-use crate::sync::spin_loop;
+use crate::sync::look_again;
 
 /// Rings that are looked at without being rung for, at most, where ranks have a CPU each. Looking at one that is silent costs a load
 /// from the cache.
@@ -237,7 +237,7 @@ impl Incoming {
             if moment.is_multiple_of(DIRECT) && self.others_want(engine, from) {
                 return None;
             }
-            spin_loop();
+            look_again();
             match self.look_direct(engine, from, wanted, take) {
                 Polled::Taken(taken) => {
                     engine.yielding.polled_well();

@@ -26,7 +26,7 @@ fn prefetch_to_write(line: *mut u8) {
     // SAFETY: a prefetch writes nothing and never faults, whatever the address; processors that have none of this kind take it for
     // one that does nothing.
     unsafe {
-        core::arch::asm!("prefetchw [{}]", in(reg) line, options(nostack, preserves_flags));
+        core::arch::asm!("prefetchw [{}]", in(reg) line, options(readonly, nostack, preserves_flags));
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     let _ = line;

@@ -4,6 +4,7 @@ use super::control::{RUNG, UNWATCHED};
 use super::record::{self, Header, INLINE, MAX_LEN};
 use super::storage::Storage;
 use crate::sync::Ordering;
+use core::hint::cold_path;
 
 /// How far ahead of the next record [`Producer::hurry`] asks for a line.
 const AHEAD: usize = 8;
@@ -54,7 +55,12 @@ impl<S: Storage> Producer<S> {
     /// When `len` exceeds [`Self::max_payload`].
     #[inline(always)]
     pub fn try_push(&mut self, header: &Header, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
-        if len <= INLINE { self.push_inline(header, len, fill) } else { self.push_bulk(*header, len, fill) }
+        if len <= INLINE {
+            return self.push_inline(header, len, fill);
+        }
+        // Not seldom, but what is kept over the call must not be kept elsewhere where there is none.
+        cold_path();
+        self.push_bulk(*header, len, fill)
     }
 
     /// More records are about to come: asks for a line that one of the next will be written to, so that it need not be waited

@@ -77,6 +77,20 @@ impl<T> core::ops::Deref for Padded<T> {
     }
 }
 
+/// Between two looks at a word that another processor is about to write: the first is over before the second begins. A
+/// processor that looks several times ahead throws all of that away when it loses the line, and begins again. It orders nothing
+/// that anybody relies on.
+#[inline(always)]
+pub fn look_again() {
+    #[cfg(all(target_arch = "x86_64", not(perusal_loom), not(miri)))]
+    // SAFETY: every processor of this architecture has the instruction, which touches no memory.
+    unsafe {
+        core::arch::x86_64::_mm_lfence();
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(perusal_loom), not(miri))))]
+    spin_loop();
+}
+
 /// A SeqCst fence right behind a read-modify-write of the caller's that was at least Release: between that and the loads that follow.
 ///
 /// On x86 an instruction that reads and writes memory is such a fence by itself (Intel SDM vol. 3A §9.2.3.8, AMD64 vol. 2 §7.4.2), and another

@@ -91,8 +91,8 @@ unsafe fn isend_shortly(
         if !comm.has_peer(dest) {
             return false;
         }
-        let Some(started) = engine.isend_unobserved(comm, &run, dest, tag) else { return false };
-        request.write(handle_of(started));
+        let Some(started) = engine.isend_unobserved(comm, run, dest, tag) else { return false };
+        request.write(started as usize);
     }
     true
 }
@@ -239,8 +239,8 @@ unsafe fn irecv_shortly(
         if !comm.has_peer(source) && source != MPI_ANY_SOURCE {
             return false;
         }
-        let Some(started) = engine.irecv_unobserved(comm, &run, source, tag) else { return false };
-        request.write(handle_of(started));
+        let Some(started) = engine.irecv_unobserved(comm, run, source, tag) else { return false };
+        request.write(started as usize);
     }
     true
 }
