@@ -91,11 +91,9 @@ impl Engine {
         let mut out = self.peers[peer as usize].out.lock(SHARED);
         let Some(out) = out.as_deref_mut() else { return false };
         // Where ranks outnumber CPUs the receiver keeps no distance, and would take the line away.
-        if MORE && self.news == News::Watched {
-            out.producer.hurry();
-        }
+        let hurry = MORE && self.news == News::Watched;
         let pushed = out.deferred.is_empty()
-            && out.producer.try_push(&header, bytes, |to| {
+            && out.producer.try_push_one(&header, bytes, hurry, |to| {
                 // SAFETY: the sender's buffer is valid for `bytes` bytes (promise of the call), and the ring's memory
                 // is none of it.
                 unsafe { copy_in(addr, to) };

@@ -17,6 +17,7 @@ use crate::job::telemetry::Protocol;
 use crate::request::{Operation, Ref, Stage, Status};
 use crate::ring::{Header, INLINE};
 use crate::wire::Kind;
+use core::num::NonZeroU32;
 use core::ptr::NonNull;
 
 /// What the unexpected queue has for a receive.
@@ -123,7 +124,7 @@ impl Engine {
     ///
     /// `run` is valid for reads.
     #[inline(always)]
-    pub unsafe fn isend_unobserved(&self, comm: &Comm, run: Run, dest: i32, tag: i32) -> Option<u32> {
+    pub unsafe fn isend_unobserved(&self, comm: &Comm, run: Run, dest: i32, tag: i32) -> Option<NonZeroU32> {
         if self.shared {
             // SAFETY: the caller's promise.
             return unsafe { self.isend_shared(comm, run, dest, tag) };
@@ -136,7 +137,7 @@ impl Engine {
     ///
     /// As [`Self::isend_unobserved`].
     #[inline(never)]
-    unsafe fn isend_shared(&self, comm: &Comm, run: Run, dest: i32, tag: i32) -> Option<u32> {
+    unsafe fn isend_shared(&self, comm: &Comm, run: Run, dest: i32, tag: i32) -> Option<NonZeroU32> {
         // SAFETY: the caller's promise.
         unsafe { self.isend_in::<true>(comm, run, dest, tag) }
     }
@@ -145,7 +146,13 @@ impl Engine {
     ///
     /// As [`Self::isend_unobserved`].
     #[inline(always)]
-    unsafe fn isend_in<const SHARED: bool>(&self, comm: &Comm, run: Run, dest: i32, tag: i32) -> Option<u32> {
+    unsafe fn isend_in<const SHARED: bool>(
+        &self,
+        comm: &Comm,
+        run: Run,
+        dest: i32,
+        tag: i32,
+    ) -> Option<NonZeroU32> {
         if run.bytes > self.config.eager_limit() {
             return None;
         }
@@ -171,7 +178,7 @@ impl Engine {
         body.status = Status::EMPTY;
         body.stage = Stage::Done;
         request.state().complete_at_once();
-        Some(id)
+        NonZeroU32::new(id)
     }
 
     /// As [`Self::receive_unobserved`] if nobody observes the communicator, and `source` is a rank.
@@ -308,7 +315,13 @@ impl Engine {
     ///
     /// `run` is valid for writes, and untouched by others until the request is complete.
     #[inline(always)]
-    pub unsafe fn irecv_unobserved(&self, comm: &Comm, run: Run, source: i32, tag: i32) -> Option<u32> {
+    pub unsafe fn irecv_unobserved(
+        &self,
+        comm: &Comm,
+        run: Run,
+        source: i32,
+        tag: i32,
+    ) -> Option<NonZeroU32> {
         if self.shared {
             // SAFETY: the caller's promise.
             return unsafe { self.irecv_shared(comm, run, source, tag) };
@@ -321,7 +334,7 @@ impl Engine {
     ///
     /// As [`Self::irecv_unobserved`].
     #[inline(never)]
-    unsafe fn irecv_shared(&self, comm: &Comm, run: Run, source: i32, tag: i32) -> Option<u32> {
+    unsafe fn irecv_shared(&self, comm: &Comm, run: Run, source: i32, tag: i32) -> Option<NonZeroU32> {
         // SAFETY: the caller's promise.
         unsafe { self.irecv_in::<true>(comm, run, source, tag) }
     }
@@ -336,7 +349,7 @@ impl Engine {
         run: Run,
         source: i32,
         tag: i32,
-    ) -> Option<u32> {
+    ) -> Option<NonZeroU32> {
         let request = self.requests.take(SHARED)?;
         let channel = comm.p2p();
         let mut queues = channel.queues.lock(SHARED);
@@ -375,7 +388,7 @@ impl Engine {
             body.status = status;
             body.stage = Stage::Done;
             request.state().complete_at_once();
-            return Some(request.id());
+            return NonZeroU32::new(request.id());
         }
         args::fill_run(body, Operation::Receive, &run, comm.rank(), (source, world), tag);
         body.channel = Some(NonNull::from(channel));
@@ -383,7 +396,7 @@ impl Engine {
         request.state().activate();
         queues.posted.insert(pattern(source, tag), request);
         self.note_posted_beside(channel, 1, SHARED);
-        Some(request.id())
+        NonZeroU32::new(request.id())
     }
 
     /// [`Self::receive_kept`], apart from a receive that mostly finds nothing kept.

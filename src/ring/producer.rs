@@ -6,7 +6,7 @@ use super::storage::Storage;
 use crate::sync::Ordering;
 use core::hint::cold_path;
 
-/// How far ahead of the next record [`Producer::hurry`] asks for a line.
+/// How far ahead of the next record [`Producer::try_push_one`] asks for a line.
 const AHEAD: usize = 8;
 
 /// The one writer of a ring (ring rule 4).
@@ -55,19 +55,30 @@ impl<S: Storage> Producer<S> {
     /// When `len` exceeds [`Self::max_payload`].
     #[inline(always)]
     pub fn try_push(&mut self, header: &Header, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
+        self.try_push_one(header, len, false, fill)
+    }
+
+    /// As [`Self::try_push`]. `hurry`: more records are about to come. Then a line that one of the next will be written to is asked for,
+    /// so that it need not be waited for then: what is stored waits in the processor for its line, and so does all that is
+    /// stored after it.
+    ///
+    /// # Panics
+    ///
+    /// As [`Self::try_push`].
+    #[inline(always)]
+    pub fn try_push_one(
+        &mut self,
+        header: &Header,
+        len: usize,
+        hurry: bool,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> bool {
         if len <= INLINE {
-            return self.push_inline(header, len, fill);
+            return self.push_inline(header, len, hurry, fill);
         }
         // Not seldom, but what is kept over the call must not be kept elsewhere where there is none.
         cold_path();
-        self.push_bulk(*header, len, fill)
-    }
-
-    /// More records are about to come: asks for a line that one of the next will be written to, so that it need not be waited
-    /// for then. What is stored waits in the processor for its line, and so does all that is stored after it.
-    #[inline(always)]
-    pub fn hurry(&self) {
-        self.storage.expect_to_write((self.tail as usize + AHEAD) & (self.storage.cells() - 1));
+        self.push_bulk(*header, len, hurry, fill)
     }
 
     /// Whether a record of `len` payload bytes would be taken now. If so, it stays so: nobody else can fill the ring.
@@ -94,11 +105,20 @@ impl<S: Storage> Producer<S> {
     }
 
     #[inline(always)]
-    fn push_inline(&mut self, header: &Header, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
+    fn push_inline(
+        &mut self,
+        header: &Header,
+        len: usize,
+        hurry: bool,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> bool {
         if !self.cell_free() {
             return false;
         }
         let place = self.place();
+        if hurry {
+            self.hurry(place);
+        }
         // SAFETY: `cell_free` found the cell behind the consumer's published head, so it is ours (ring rule 1).
         let inline = unsafe { self.begin_cell(place, header) };
         fill(&mut inline[..len]);
@@ -106,8 +126,14 @@ impl<S: Storage> Producer<S> {
         true
     }
 
+    /// Asks for the line of a cell that comes after the one at `place`, to write there.
+    #[inline(always)]
+    fn hurry(&self, place: usize) {
+        self.storage.expect_to_write((place + AHEAD) & (self.storage.cells() - 1));
+    }
+
     #[inline(never)]
-    fn push_bulk(&mut self, header: Header, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
+    fn push_bulk(&mut self, header: Header, len: usize, hurry: bool, fill: impl FnOnce(&mut [u8])) -> bool {
         assert!(len <= self.max_payload(), "payload of {len} bytes exceeds a quarter of the bulk area");
         let capacity = self.storage.bulk();
         let (start, end) = record::place(self.bulk_tail, len, capacity);
@@ -121,6 +147,9 @@ impl<S: Storage> Producer<S> {
             fill(unsafe { core::slice::from_raw_parts_mut(to, len) });
         });
         let place = self.place();
+        if hurry {
+            self.hurry(place);
+        }
         // SAFETY: as in `push_inline`.
         unsafe { self.begin_cell(place, &header) };
         self.bulk_tail = end;

@@ -92,7 +92,7 @@ unsafe fn isend_shortly(
             return false;
         }
         let Some(started) = engine.isend_unobserved(comm, run, dest, tag) else { return false };
-        request.write(started as usize);
+        request.write(started.get() as usize);
     }
     true
 }
@@ -240,7 +240,7 @@ unsafe fn irecv_shortly(
             return false;
         }
         let Some(started) = engine.irecv_unobserved(comm, run, source, tag) else { return false };
-        request.write(started as usize);
+        request.write(started.get() as usize);
     }
     true
 }
