@@ -108,8 +108,8 @@ impl Engine {
     /// # Safety
     ///
     /// As [`Self::look_next`].
-    #[inline(never)]
-    pub(super) unsafe fn receive_next<const ANY: bool>(
+    #[inline(always)]
+    unsafe fn await_next<const ANY: bool>(
         &self,
         channel: &Channel,
         world: u32,
@@ -126,6 +126,25 @@ impl Engine {
             Polled::Empty => unsafe { self.listen::<ANY>(channel, world, addr, room, source, tag) },
             Polled::Unwanted => Got::NOTHING,
         }
+    }
+
+    /// [`Self::await_next`] for a receive that has no request.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::look_next`].
+    #[inline(never)]
+    pub(super) unsafe fn receive_next<const ANY: bool>(
+        &self,
+        channel: &Channel,
+        world: u32,
+        addr: *mut u8,
+        room: usize,
+        source: i32,
+        tag: i32,
+    ) -> Got {
+        // SAFETY: the caller's promise.
+        unsafe { self.await_next::<ANY>(channel, world, addr, room, source, tag) }
     }
 
     /// Waits a moment for what [`Self::look_next`] has not found.
@@ -188,7 +207,7 @@ impl Engine {
     }
 
     /// The short way of a wait for a receive of bytes that is alone in its queue, on a channel that nobody observes, where one thread
-    /// at a time is inside: one look for its message, which goes from the ring to its buffer and past the queue. False, with nothing
+    /// at a time is inside: its message goes from the ring to its buffer and past the queue, if it comes soon. False, with nothing
     /// done, in all other cases, and where something else wants progress.
     #[inline(never)]
     pub(super) fn await_alone(&self, request: Ref) -> bool {
@@ -207,9 +226,9 @@ impl Engine {
         // SAFETY: the user's buffer stays valid until the request completes.
         let got = unsafe {
             if source < 0 {
-                self.try_next::<true>(channel, 0, addr, room, source, tag)
+                self.await_next::<true>(channel, 0, addr, room, source, tag)
             } else {
-                self.try_next::<false>(channel, body.world, addr, room, source, tag)
+                self.await_next::<false>(channel, body.world, addr, room, source, tag)
             }
         };
         let Some(status) = got.status() else { return false };
