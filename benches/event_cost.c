@@ -17,7 +17,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PAIRS = 32, CASES = 3 };
+/* After some sixteen messages out of a ring a receive looks at everything, which puts those behind into the unexpected queue: so there are
+ * fewer of them at a time, and a meeting looks at everything before. */
+enum { ROUNDS = 4, AT_ONCE = 8, PAIRS = ROUNDS * AT_ONCE, CASES = 3 };
 enum phase { ATTACHING, IDLE, SENDING, RECEIVING, OVER, PHASES };
 static const char *const names[CASES] = {"ring", "unexpected", "nonblocking"};
 
@@ -70,12 +72,12 @@ static void meet(int rank)
 static void partner(void)
 {
     long out = 1, in;
-    for (int i = 0; i < CASES; i++) {
+    for (int i = 0; i < CASES * ROUNDS; i++) {
         int signals = 1;
-        for (int j = 0; j < PAIRS; j++) MPI_Send(&out, 1, MPI_LONG, 0, 3, MPI_COMM_WORLD);
-        if (i == 1) MPI_Send(&signals, 1, MPI_INT, 0, 4, MPI_COMM_WORLD);
+        for (int j = 0; j < AT_ONCE; j++) MPI_Send(&out, 1, MPI_LONG, 0, 3, MPI_COMM_WORLD);
+        if (i / ROUNDS == 1) MPI_Send(&signals, 1, MPI_INT, 0, 4, MPI_COMM_WORLD);
         meet(1);
-        for (int j = 0; j < PAIRS; j++) MPI_Recv(&in, 1, MPI_LONG, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        for (int j = 0; j < AT_ONCE; j++) MPI_Recv(&in, 1, MPI_LONG, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     }
 }
 
@@ -107,10 +109,13 @@ static void measure(struct shared *shared, int which)
 {
     long sends[PAIRS], receives[PAIRS];
     int signal;
-    /* The partner sends meanwhile; a message that is late makes one count larger, which the median does not see. */
-    usleep(300000);
-    if (which == 1) MPI_Recv(&signal, 1, MPI_INT, 1, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     for (int i = 0; i < PAIRS; i++) {
+        if (i % AT_ONCE == 0) {
+            if (i > 0) meet(0);
+            /* The partner sends meanwhile; a message that is late makes one count larger, which the median does not see. */
+            usleep(100000);
+            if (which == 1) MPI_Recv(&signal, 1, MPI_INT, 1, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        }
         shared->steps[SENDING] = shared->steps[RECEIVING] = 0;
         shared->phase = SENDING;
         send(which == 2);

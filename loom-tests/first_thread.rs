@@ -7,8 +7,8 @@
 //! In each model the thread that raises is the one that had a pin first, and knows it before it raises: [`first`] claims the pin, and
 //! what is raised afterwards finds it by the short way. The control side runs on another thread.
 //!
-//! Weakened: that only the first pin's owner takes the short way (3 models fail), that all are gone through when the only one has moved (4);
-//! and most of what `registry.rs` lists.
+//! Weakened: that only the first pin's owner takes the short way (3 models fail), that all are gone through when the only one has moved (4),
+//! that the pin is cleared then, that only who is told last is given the description itself; and most of what `registry.rs` lists.
 #![cfg(perusal_loom)]
 
 use core::ffi::{c_int, c_long, c_void};

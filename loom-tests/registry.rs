@@ -4,7 +4,7 @@
 //! Run:   .ci/loom registry
 //! Bound: interleavings of 2 threads with at most 3 preemptions, or all where that is quick; of 3 threads those with at most 2, or
 //!        1 (LOOM_MAX_PREEMPTIONS raises the bounds).
-//! Time:  half a minute on two cores, all models together.
+//! Time:  a minute or so on two cores with other work on them, all models together.
 //!
 //! Weakened, each of these makes models fail (by an assertion, a data race, a deadlock or a fault; tried one at a time, on this
 //! dispatch). In brackets how many of the 12 models here, and of the 6 in `first_thread.rs`, find it; a name where few do:
@@ -13,6 +13,10 @@
 //! (7, 4); the question at the end of a pass (9, 4); the second look at the place (9, 4); the look at the pins in `settle` (8, 4), and in
 //! `Registry::replace` (the models of a replaced callback, here and there); the wake-up in `retire` (6, 3); the wait in `end`
 //! (3 of 7 that were tried, 2 of 5).
+//! Of the table of later threads' pins: its pins left out of what the control side reads (all that were tried, here and there), and a
+//! place taken for one's own because it is anybody's (here; in `first_thread.rs` each thread has the place that it would have had). Of the dispatch of one
+//! listener, in `first_thread.rs` alone, where C functions and short ways are: a description given to all instead of the last, and a pin
+//! left set when the only listener has moved.
 //! Not shown by a model: Release of the event in `Registry::occupy` and of `State::open` (each covers for the other), Release of a
 //! row's links and places (a slot's own words are atomics that loom takes as made), the fence of a
 //! pass where nothing but the gates' share waits.
