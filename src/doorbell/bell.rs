@@ -101,7 +101,7 @@ impl Bell {
     /// [`Fences::light`] and asks [`Self::is_asleep`] (bell rule 6).
     #[inline(always)]
     pub fn say(&self, from: usize, committed: u64) {
-        // Release: edge 11, pairs with Acquire in `said`: who sees the count finds the records.
+        // Release: edge 11, pairs with Acquire in `said` and `news`: who sees the count finds the records.
         self.count(from).store(committed as u16, Ordering::Release);
     }
 
@@ -110,6 +110,19 @@ impl Bell {
     pub fn said(&self, from: usize) -> u16 {
         // Acquire: edge 11, pairs with Release in `say`.
         self.count(from).load(Ordering::Acquire)
+    }
+
+    /// The peers whose count is not the one in `heard`, with it. `heard` has one for every peer.
+    #[inline(always)]
+    pub fn news(&self, heard: &[u16]) -> impl Iterator<Item = (usize, u16)> {
+        assert!(heard.len() <= self.peers);
+        // SAFETY: there are as many counts as peers, all of which the constructor was promised; made of atomics.
+        let counts = unsafe { core::slice::from_raw_parts(self.counts.as_ptr(), heard.len()) };
+        counts.iter().zip(heard).enumerate().filter_map(|(peer, (count, &heard))| {
+            // Acquire: edge 11, pairs with Release in `say`: who sees the count finds the records.
+            let said = count.load(Ordering::Acquire);
+            (said != heard).then_some((peer, said))
+        })
     }
 
     /// Whether the owner sleeps, and must be woken.

@@ -123,7 +123,7 @@ impl Engine {
             incoming: Padded(Elided::new(Incoming::new(size, news, config.place().is_crowded()))),
             backlog: Padded::default(),
             backgrounds: Backgrounds::default(),
-            yielding: Yielding::default(),
+            yielding: Yielding::new(news == News::Counted),
             parting: Parting::default(),
             channels: Channels::new(),
             requests: Slab::new(),

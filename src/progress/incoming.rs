@@ -120,12 +120,13 @@ impl Incoming {
 
     /// Looks at the counts, and asks for the lines of what there is. Whether anybody speaks.
     fn listen(&mut self, engine: &Engine) -> bool {
-        for peer in 0..self.heard.len() {
-            let said = engine.bell.said(peer);
-            if said != self.heard[peer] && self.opens(engine, peer as u32) {
+        let heard = core::mem::take(&mut self.heard);
+        for (peer, said) in engine.bell.news(&heard) {
+            if self.opens(engine, peer as u32) {
                 self.speaking.push((peer as u32, said));
             }
         }
+        self.heard = heard;
         !self.speaking.is_empty()
     }
 
@@ -385,12 +386,8 @@ impl Incoming {
 
     /// Whether a count says that there is something, apart from that of `but`.
     fn somebody_speaks(&self, engine: &Engine, but: Option<u32>) -> bool {
-        let mut counts = self.heard.iter().enumerate();
-        counts.any(|(peer, &heard)| {
-            engine.bell.said(peer) != heard
-                && but != Some(peer as u32)
-                && !matches!(self.consumers[peer], Side::Spoiled)
-        })
+        let mut news = engine.bell.news(&self.heard);
+        news.any(|(peer, _)| but != Some(peer as u32) && !matches!(self.consumers[peer], Side::Spoiled))
     }
 
     /// Never looks at a spoiled ring again; every wait ends with what was wrong.

@@ -17,16 +17,25 @@ const OTHERS: u64 = 150_000;
 /// Most yields that are left out after slow ones.
 const MOST: u32 = 255;
 
-/// Waits in a row that polling did not end before polling is given up.
+/// Times in a row that polling was of no use before it is given up.
 const VAIN: u32 = 8;
 /// How often it is then tried all the same.
 const TRIED: u32 = 32;
 
+/// Waits that polling must end from one yield to the next to have been of use where many ranks share a CPU: in a conversation with one
+/// that runs at the same time it ends hundreds. If it ends a few only, they are messages that would have been there anyway after the
+/// yield that they did not save, and ranks that have work to do have waited for the CPU meanwhile.
+const WORTH: u32 = 16;
+
 /// What this rank has found out.
 #[derive(Debug, Default)]
 pub(crate) struct Yielding {
-    /// Waits in a row whose polling was in vain: who is awaited shares our CPU, or computes.
+    /// Yields in a row before which polling was of no use: who is awaited shares our CPU, or computes.
     vain: AtomicU32,
+    /// Waits that polling has ended since the last yield.
+    ended: AtomicU32,
+    /// How many those must be.
+    worth: u32,
     /// Yields to be left out.
     skip: AtomicU32,
     /// How many were left out last time.
@@ -34,6 +43,11 @@ pub(crate) struct Yielding {
 }
 
 impl Yielding {
+    /// What a rank has found out that has just begun; `crowded`: many ranks outnumber the CPUs.
+    pub fn new(crowded: bool) -> Self {
+        Self { worth: if crowded { WORTH } else { 1 }, ..Self::default() }
+    }
+
     /// Whether a wait may be over before the CPU is given away: then polling pays. Where who is awaited never runs at the same
     /// time, polling only keeps it from running.
     #[inline(always)]
@@ -47,14 +61,24 @@ impl Yielding {
     #[inline(always)]
     pub fn polled_well(&self) {
         if self.vain.load(Ordering::Relaxed) != 0 {
-            self.vain.store(0, Ordering::Relaxed);
+            self.count_ended();
         }
     }
 
-    /// The CPU is given away, for polling has not ended the wait. How often that has been so in a row.
+    #[inline(never)]
+    fn count_ended(&self) {
+        let ended = self.ended.load(Ordering::Relaxed) + 1;
+        if ended >= self.worth {
+            self.vain.store(0, Ordering::Relaxed);
+        }
+        self.ended.store(if ended >= self.worth { 0 } else { ended }, Ordering::Relaxed);
+    }
+
+    /// The CPU is given away, for polling has not ended the wait. How often in a row it has been of no use.
     pub(super) fn polled_in_vain(&self) -> u32 {
         let vain = self.vain.load(Ordering::Relaxed).wrapping_add(1).max(1);
         self.vain.store(vain, Ordering::Relaxed);
+        self.ended.store(0, Ordering::Relaxed);
         vain
     }
 
@@ -114,7 +138,7 @@ mod tests {
 
     #[test]
     fn quick_yields_are_all_made_and_slow_ones_hardly() {
-        let yielding = Yielding::default();
+        let yielding = Yielding::new(false);
         assert_eq!(made(&yielding, 1000, QUICK), 1000);
         // After the first one 1 is left out, then 3, 7 … up to 255.
         assert_eq!(made(&yielding, 1000, QUICK + 1), 10);
@@ -122,7 +146,7 @@ mod tests {
 
     #[test]
     fn polling_that_is_always_in_vain_is_tried_now_and_then_only() {
-        let yielding = Yielding::default();
+        let yielding = Yielding::new(false);
         let tried = (0..1000)
             .filter(|_| {
                 let pays = yielding.polling_pays();
@@ -136,8 +160,20 @@ mod tests {
     }
 
     #[test]
+    fn where_many_share_a_cpu_polling_must_end_many_waits_to_be_of_use() {
+        for (ended, pays) in [(WORTH - 1, false), (WORTH, true)] {
+            let yielding = Yielding::new(true);
+            for _ in 0..VAIN {
+                (0..ended).for_each(|_| yielding.polled_well());
+                yielding.polled_in_vain();
+            }
+            assert_eq!(yielding.polling_pays(), pays, "{ended}");
+        }
+    }
+
+    #[test]
     fn when_yields_have_become_quick_again_they_are_made() {
-        let yielding = Yielding::default();
+        let yielding = Yielding::new(false);
         made(&yielding, 1000, QUICK + 1);
         made(&yielding, MOST + 1, 1000);
         assert_eq!(made(&yielding, 100, 1000), 100);
