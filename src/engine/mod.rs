@@ -22,7 +22,7 @@ use crate::error::{Error, Result};
 use crate::events::Registry;
 use crate::job::{self, Job, Telemetry};
 use crate::p2p::{Buffers, Channel, Channels};
-use crate::progress::{Backgrounds, Crowd, Incoming, Parting, Yielding};
+use crate::progress::{Backgrounds, Crowd, Incoming, Parting, Yielding, sharers};
 use crate::request::{Ref, Slab};
 use crate::sync::{AtomicU32, AtomicU64, Elided, Mutex, MutexGuard, Ordering, Padded};
 use crate::wire::CopyPolicy;
@@ -123,7 +123,7 @@ impl Engine {
             incoming: Padded(Elided::new(Incoming::new(size, news, config.place().is_crowded()))),
             backlog: Padded::default(),
             backgrounds: Backgrounds::default(),
-            yielding: Yielding::new(news == News::Counted),
+            yielding: Yielding::new(sharers(config.place())),
             parting: Parting::default(),
             channels: Channels::new(),
             requests: Slab::new(),

@@ -17,4 +17,4 @@ pub(crate) use background::Backgrounds;
 pub use crowd::Crowd;
 pub(crate) use incoming::{From, Incoming};
 pub(crate) use parting::Parting;
-pub(crate) use yielding::Yielding;
+pub(crate) use yielding::{Yielding, sharers};

@@ -4,6 +4,7 @@
 //! that computes (another program, a rank of this job that is not waiting) it does not: that has the CPU for a whole slice, and
 //! the kernel puts who gave it away behind it again and again. Then a sleep is better, whose waking comes at once.
 
+use crate::config::Place;
 use crate::engine::Engine;
 use crate::job::telemetry::now;
 use crate::sync::{AtomicU32, Ordering, yield_now};
@@ -22,6 +23,8 @@ const VAIN: u32 = 8;
 /// How often it is then tried all the same.
 const TRIED: u32 = 32;
 
+/// Ranks on a CPU that are many: there a conversation of two, which polling serves, has few moments in which both run.
+const MANY: u32 = 16;
 /// Waits that polling must end from one yield to the next to have been of use where many ranks share a CPU: in a conversation with one
 /// that runs at the same time it ends hundreds. If it ends a few only, they are messages that would have been there anyway after the
 /// yield that they did not save, and ranks that have work to do have waited for the CPU meanwhile.
@@ -42,10 +45,15 @@ pub(crate) struct Yielding {
     penalty: AtomicU32,
 }
 
+/// How many ranks there are for each CPU that they may use, rounded down.
+pub(crate) fn sharers(place: &Place) -> u32 {
+    place.ranks / place.usable_cpus.max(1)
+}
+
 impl Yielding {
-    /// What a rank has found out that has just begun; `crowded`: many ranks outnumber the CPUs.
-    pub fn new(crowded: bool) -> Self {
-        Self { worth: if crowded { WORTH } else { 1 }, ..Self::default() }
+    /// What a rank has found out that has just begun, where so many ranks share a CPU.
+    pub fn new(sharers: u32) -> Self {
+        Self { worth: if sharers < MANY { 1 } else { WORTH }, ..Self::default() }
     }
 
     /// Whether a wait may be over before the CPU is given away: then polling pays. Where who is awaited never runs at the same
@@ -113,8 +121,7 @@ impl Engine {
         self.telemetry().yields.add(1);
         let before = now();
         yield_now();
-        let place = self.config.place();
-        let others = u64::from(place.ranks / place.usable_cpus.max(1));
+        let others = u64::from(sharers(self.config.place()));
         self.yielding.took(now().saturating_sub(before), QUICK + OTHERS * others);
         true
     }
@@ -138,7 +145,7 @@ mod tests {
 
     #[test]
     fn quick_yields_are_all_made_and_slow_ones_hardly() {
-        let yielding = Yielding::new(false);
+        let yielding = Yielding::new(1);
         assert_eq!(made(&yielding, 1000, QUICK), 1000);
         // After the first one 1 is left out, then 3, 7 … up to 255.
         assert_eq!(made(&yielding, 1000, QUICK + 1), 10);
@@ -146,7 +153,7 @@ mod tests {
 
     #[test]
     fn polling_that_is_always_in_vain_is_tried_now_and_then_only() {
-        let yielding = Yielding::new(false);
+        let yielding = Yielding::new(1);
         let tried = (0..1000)
             .filter(|_| {
                 let pays = yielding.polling_pays();
@@ -161,19 +168,19 @@ mod tests {
 
     #[test]
     fn where_many_share_a_cpu_polling_must_end_many_waits_to_be_of_use() {
-        for (ended, pays) in [(WORTH - 1, false), (WORTH, true)] {
-            let yielding = Yielding::new(true);
+        for (sharers, ended, pays) in [(MANY, WORTH - 1, false), (MANY, WORTH, true), (MANY - 1, 1, true)] {
+            let yielding = Yielding::new(sharers);
             for _ in 0..VAIN {
                 (0..ended).for_each(|_| yielding.polled_well());
                 yielding.polled_in_vain();
             }
-            assert_eq!(yielding.polling_pays(), pays, "{ended}");
+            assert_eq!(yielding.polling_pays(), pays, "{sharers} {ended}");
         }
     }
 
     #[test]
     fn when_yields_have_become_quick_again_they_are_made() {
-        let yielding = Yielding::new(false);
+        let yielding = Yielding::new(1);
         made(&yielding, 1000, QUICK + 1);
         made(&yielding, MOST + 1, 1000);
         assert_eq!(made(&yielding, 100, 1000), 100);
