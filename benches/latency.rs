@@ -4,8 +4,8 @@
 //!
 //! Two processes, each bound to a CPU of its own, take turns: a bare line, then MPI_Send and MPI_Recv of 0, 8, 40, 64
 //! and 1024 bytes, over and over. Printed is per size the median over repetitions, the spread (10th to 90th percentile),
-//! and the ratio to the limits of the same repetition. There are two limits, each the faster of two loops (with and without
-//! a pause between two looks):
+//! and the ratio to the limits of the same repetition. There are two limits, each the fastest of three loops (between
+//! two looks a pause, nothing, or `lfence`, so that one look is over before the next begins):
 //!
 //! - *a line each way*: each process writes a line of its own that the other one polls. This is what a message is: the
 //!   sender must take the line away from the receiver that polls it, and the receiver fetch it back.
@@ -17,6 +17,7 @@
 use perusal::abi::{MPI_BYTE, MPI_COMM_WORLD};
 use perusal::capi::mpi::{init, p2p};
 use perusal::job::{FD_VARIABLE, Memory, RANK_VARIABLE, SIZE_VARIABLE};
+use perusal::sync::look_again;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -76,14 +77,18 @@ fn timed(run: impl FnOnce()) -> f64 {
     start.elapsed().as_nanos() as f64 / f64::from(ROUNDS) / 2.0
 }
 
-/// One-way time of the faster of two loops that bounce a line.
+/// One-way time of the fastest of the loops that bounce a line.
 fn limit(lines: &[Line; 2], rank: usize, each_way: bool) -> f64 {
-    let time = |pause| timed(|| bounce(lines, rank, each_way, pause));
-    time(false).min(time(true))
+    let times = [
+        timed(|| bounce(lines, rank, each_way, || ())),
+        timed(|| bounce(lines, rank, each_way, std::hint::spin_loop)),
+        timed(|| bounce(lines, rank, each_way, look_again)),
+    ];
+    times.into_iter().fold(f64::INFINITY, f64::min)
 }
 
 /// Bounces a line `ROUNDS` times: a word that both write, or one for each direction.
-fn bounce(lines: &[Line; 2], rank: usize, each_way: bool, pause: bool) {
+fn bounce(lines: &[Line; 2], rank: usize, each_way: bool, between: impl Fn()) {
     let (mine, theirs) =
         if each_way { (&lines[rank].0, &lines[1 - rank].0) } else { (&lines[0].0, &lines[0].0) };
     let wait = |until: u64| {
@@ -91,9 +96,7 @@ fn bounce(lines: &[Line; 2], rank: usize, each_way: bool, pause: bool) {
         while theirs.load(Ordering::Acquire) != until {
             spins += 1;
             assert!(spins < SPINS, "the other process does not answer");
-            if pause {
-                std::hint::spin_loop();
-            }
+            between();
         }
     };
     // Rank 0 says odd numbers, rank 1 even ones, from where the last measurement ended.

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-/* Round trips in a chunk: a millisecond or a few in all. */
-enum { ROUNDS = 1000 };
+/* Round trips in a chunk, and the first so many ways to look: a millisecond or a few in all. */
+enum { ROUNDS = 1000, PROBED = LOOKS_WITH_PAUSE + 1 };
 
 static struct probe_page *page;
 
@@ -29,10 +29,10 @@ static void settle(const char *cpu)
 static void *second(void *cpu)
 {
     settle(cpu);
-    double took[2];
+    double took[PROBED];
     for (unsigned seen = 0;;) {
         seen = probe_wait(&page->begun, seen);
-        line_one_way(&page->line, 0, 1, ROUNDS, took);
+        line_one_way(&page->line, 0, 1, ROUNDS, PROBED, took);
     }
     return NULL;
 }
@@ -51,12 +51,12 @@ int main(int argc, char **argv)
         return 1;
     }
     settle(argv[2]);
-    double took[2];
+    double took[PROBED];
     for (unsigned seen = 0;;) {
         seen = probe_wait(&page->asked, seen);
         memset(&page->line, 0, sizeof page->line);
         probe_tell(&page->begun);
-        line_one_way(&page->line, 1, 1, ROUNDS, took);
+        line_one_way(&page->line, 1, 1, ROUNDS, PROBED, took);
         /* The mean is steadier than the better one: what matters here is which mode it is. */
         page->latest = (took[0] + took[1]) / 2 * 1e6;
         probe_tell(&page->answered);
