@@ -2,7 +2,8 @@
 //!
 //! Taken where one thread at a time is inside, nobody observes the channel, and nothing that has come before is left for the receive.
 //! The first look is in the way of every receive, so it is compiled for each of its callers and for both kinds of source, and
-//! makes no call on its way; what comes less often is apart from it.
+//! makes no call on its way; what comes less often is apart from it. What functions that are called are given is given one by one, so
+//! that it stays in registers; a `Want` would be put on the stack for them.
 
 use super::channel::Channel;
 use super::outbox::copy_out;

@@ -210,7 +210,7 @@ pub fn run_threads_with<T: Threading, R: Send>(
     threads(ranks, None, body)
 }
 
-/// The same, recorded as `perusal run --trace` records ranks that are processes: `perusal report PATH` and `perusal trace` read it, as does
+/// [`run_threads_with`], recorded as `perusal run --trace` records ranks that are processes: `perusal report PATH` and `perusal trace` read it, as does
 /// [`crate::trace::read`]. A trace that is there is replaced; each rank may write 256 MiB of it.
 ///
 /// # Errors
