@@ -39,12 +39,12 @@ pub mod trace;
 pub mod wire;
 // As `capi`.
 #[cfg(not(perusal_loom))]
-pub mod world;
+pub mod api;
 
-pub use error::{Error, Result};
 #[cfg(not(perusal_loom))]
-pub use world::{
+pub use api::{
     Any, Communicator, Element, Multiple, OwnedReceive, OwnedSend, Receiving, Reduction, Scope, Sending,
     Single, Source, Status, Tag, Threading, World, init, init_with, run, run_threads, run_threads_traced,
     run_threads_with,
 };
+pub use error::{Error, Result};

@@ -1,4 +1,4 @@
-//! The Rust face of a handle: a closure that listens until its subscription is dropped.
+//! The Rust API of a handle: a closure that listens until its subscription is dropped.
 
 use super::comm_events::CommEvents;
 use super::registry::{EventError, Registry};

@@ -1,4 +1,4 @@
-//! What a call is about, as the C and Rust faces say it.
+//! What a call is about, as the C and Rust APIs say it.
 
 use crate::abi;
 use crate::comm::Comm;

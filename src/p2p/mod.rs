@@ -3,7 +3,7 @@
 //! | file | what lives there |
 //! |---|---|
 //! | `channel` | a context's two queues, its events, its lifetime |
-//! | `args` | what a call is about, as the C and Rust faces say it |
+//! | `args` | what a call is about, as the C and Rust APIs say it |
 //! | `send`, `outbox` | from a call to a record in the ring, or to what waits for room |
 //! | `recv`, `inbox` | from a call to the queues; from a record to a receive or the unexpected queue |
 //! | `train` | messages of medium size, in eager pieces |

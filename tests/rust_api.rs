@@ -1,4 +1,4 @@
-//! The Rust face: what arrives is what was sent.
+//! The Rust API: what arrives is what was sent.
 
 use perusal::events::Event;
 use perusal::{Any, Error, Multiple, Reduction, Result, World, run_threads, run_threads_with};
@@ -13,7 +13,7 @@ fn pattern(len: usize, seed: usize) -> Vec<u8> {
 
 #[test]
 fn a_job_of_threads_leaves_a_trace_of_all_its_ranks() {
-    let dir = std::env::temp_dir().join(format!("perusal-rust-face-{}", std::process::id()));
+    let dir = std::env::temp_dir().join(format!("perusal-rust-api-{}", std::process::id()));
     std::fs::create_dir_all(&dir).expect("a folder");
     let path = dir.join("threads.trace");
     for round in 1..3 {

@@ -1,4 +1,4 @@
-//! The Rust face when things go wrong: errors instead of hangs, and no message in a buffer that is gone.
+//! The Rust API when things go wrong: errors instead of hangs, and no message in a buffer that is gone.
 
 use perusal::events::Event;
 use perusal::{Any, Communicator, Error, Multiple, Result, World, run_threads, run_threads_with};

@@ -1,4 +1,4 @@
-//! The Rust face under the launcher: ranks that are processes. This program is also what the launcher starts.
+//! The Rust API under the launcher: ranks that are processes. This program is also what the launcher starts.
 
 #[path = "../examples/ring.rs"]
 mod ring;

@@ -76,7 +76,7 @@ impl<T: Threading> Communicator<T> {
         (purpose, bytes): (Purpose, usize),
         run: impl FnOnce(&Blocking<'_>) -> Result<R>,
     ) -> Result<R> {
-        // Nothing of a collective is under way when it returns, but what a broken member has left (face rule 3).
+        // Nothing of a collective is under way when it returns, but what a broken member has left (API rule 3).
         self.member.perform(|engine| {
             let what = || (Algorithm::Unknown, bytes as u64);
             let told = of_purpose(purpose)

@@ -13,7 +13,7 @@
 //! | `element` | what can travel: [`Element`] |
 //! | `address` | sources, tags, statuses |
 //! | `threading` | the thread level as a type |
-//! | `member` | the engine behind its door, and why no buffer goes before its request (face rules) |
+//! | `member` | the engine behind its door, and why no buffer goes before its request (API rules) |
 
 mod address;
 mod collective;

@@ -45,7 +45,7 @@ impl<T: Threading> Communicator<T> {
     #[inline]
     fn send_in<E: Element>(&self, mode: Mode, data: &[E], dest: usize, given: i32) -> Result<()> {
         let (dest, tag) = (rank(dest, self.size())?, tag(given)?);
-        // SAFETY: `data` is borrowed until `perform` returns, and then its request is over or the member settled (face
+        // SAFETY: `data` is borrowed until `perform` returns, and then its request is over or the member settled (API
         // rule 3).
         self.member.perform(|engine| unsafe { engine.send(&self.comm, &send_buf(data), dest, tag, mode) })
     }
@@ -83,7 +83,7 @@ impl<T: Threading> Communicator<T> {
         let buf = recv_buf(room);
         self.member.perform(|engine| {
             let bytes = buf.count * buf.datatype.size();
-            // SAFETY: `room` is borrowed until `perform` returns, and then its request is over or the member settled (face
+            // SAFETY: `room` is borrowed until `perform` returns, and then its request is over or the member settled (API
             // rule 3); elements may have any bytes.
             unsafe {
                 match engine.receive_at_once(&self.comm, buf.addr, bytes, source, tag) {
@@ -114,7 +114,7 @@ impl<T: Threading> Communicator<T> {
             }
             let room = data.as_mut().map_or(&mut [][..], |data| &mut data[..]);
             // SAFETY: `room` is a piece of `data`, or nothing; `data` outlives `perform`, and then the request is over or the
-            // member settled (face rule 3).
+            // member settled (API rule 3).
             let request = unsafe { engine.imrecv(&recv_buf(room), message) }?;
             engine.wait_complete(request)?;
             outcome(engine.take_outcome(request))

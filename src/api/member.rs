@@ -1,15 +1,15 @@
 //! One rank's engine, as safe Rust may have it.
 //!
 //! Rules:
-//! - **Face rule 1 (through the door).** The engine is used by [`Member::perform`] only. It refuses calls from inside an event
+//! - **API rule 1 (through the door).** The engine is used by [`Member::perform`] only. It refuses calls from inside an event
 //!   callback, for the engine is then in the middle of something, and calls on a rank that is broken or has left.
-//! - **Face rule 2 (who is inside).** With [`Single`](super::Single), everything that leads to a member is neither `Send` nor
+//! - **API rule 2 (who is inside).** With [`Single`](super::Single), everything that leads to a member is neither `Send` nor
 //!   `Sync`, so only the thread that made it is ever inside. With [`Multiple`](super::Multiple), whoever is inside holds its lane of
 //!   `inside`; who holds all of them knows that nobody is.
-//! - **Face rule 3 (broken is inert).** Once waiting has become senseless, requests remain that nobody will end, and they name
+//! - **API rule 3 (broken is inert).** Once waiting has become senseless, requests remain that nobody will end, and they name
 //!   buffers of callers. A call that says so returns only after the member was *settled*: nobody is inside, nobody will
 //!   be, and no other rank reaches into buffers here. So the buffers may go.
-//! - **Face rule 4 (an active request keeps its buffer).** Until a request is over or the member settled, its buffer is
+//! - **API rule 4 (an active request keeps its buffer).** Until a request is over or the member settled, its buffer is
 //!   borrowed for longer ([`Scope`](super::Scope)), owned by what a leak would leak ([`OwnedSend`](super::OwnedSend),
 //!   [`OwnedReceive`](super::OwnedReceive)), or parked here.
 
@@ -111,7 +111,7 @@ impl Member {
     /// As [`Engine::new`] and [`Recording::start`].
     ///
     /// # Safety
-    /// Unless `shared`, whatever leads to the result stays on one thread (face rule 2).
+    /// Unless `shared`, whatever leads to the result stays on one thread (API rule 2).
     pub unsafe fn join(
         job: Job,
         shared: bool,
@@ -152,10 +152,10 @@ impl Member {
         self.engine.note(event, || Detail::None);
     }
 
-    /// Runs `operation` on the engine (face rule 1).
+    /// Runs `operation` on the engine (API rule 1).
     ///
     /// # Errors
-    /// Those of the operation; [`Error::InsideCallback`]; why the rank is broken or has left. Face rule 3 holds for all but
+    /// Those of the operation; [`Error::InsideCallback`]; why the rank is broken or has left. API rule 3 holds for all but
     /// [`Error::InsideCallback`], where nothing was begun.
     #[inline]
     pub fn perform<R>(&self, operation: impl FnOnce(&Engine) -> Result<R>) -> Result<R> {
@@ -200,13 +200,13 @@ impl Member {
         error
     }
 
-    /// What face rule 3 asks for. Not from inside the engine.
+    /// What API rule 3 asks for. Not from inside the engine.
     fn settle(&self) {
         // Ends the waits of other threads, now or at their next look around.
         self.engine.fail(self.fate.error().unwrap_or(Error::Intern("settled without a reason".into())));
         self.engine.something_happened();
         let _alone = self.inside.alone();
-        // SAFETY: by face rule 2 nobody else is inside, we are not (our callers have left), and nobody enters any more:
+        // SAFETY: by API rule 2 nobody else is inside, we are not (our callers have left), and nobody enters any more:
         // `enter` looks at the fate after it has taken the lock.
         unsafe { self.engine.withdraw_buffers() };
     }
