@@ -20,9 +20,6 @@ pub mod datatype;
 pub mod doorbell;
 pub mod engine;
 pub mod events;
-/// The one protocol in it, for its model.
-#[cfg(perusal_loom)]
-#[path = "capi/handles.rs"]
 pub mod handles;
 pub mod job;
 pub mod matching;

@@ -8,7 +8,7 @@ use core::ptr::{null, null_mut};
 use perusal::abi::{MPI_COMM_NULL, MPI_COMM_SELF, MPI_COMM_WORLD};
 use perusal::capi::boundary::{Phase, set_phase};
 use perusal::capi::peruse::*;
-use perusal::capi::{comms, environment};
+use perusal::capi::{comms, overrides};
 use perusal::comm::Comm;
 use perusal::events::{
     CATALOG, CommCallback, CommSpec, Event, Fact, Operation, PERUSE_EVENTS, Registry, Spec,
@@ -32,7 +32,7 @@ fn start() -> &'static Arc<Registry> {
         let world = Comm::world(0, 1, registry.attach(0));
         let itself = Comm::itself(0, registry.attach(0));
         comms::install(Arc::new(world), Arc::new(itself));
-        environment::install(vec![("PERUSAL_ONE", "1".into()), ("PERUSAL_TWO", "two".into())]);
+        overrides::install(vec![("PERUSAL_ONE", "1".into()), ("PERUSAL_TWO", "two".into())]);
         comms::name_predefined(true);
         set_phase(Phase::Running);
         // SAFETY: no pointers.

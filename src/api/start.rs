@@ -4,7 +4,6 @@ use super::communicator::Communicator;
 use super::member::{Fate, Member};
 use super::threading::{Single, Threading};
 use crate::abi;
-use crate::capi::process::let_launched_ranks_copy;
 use crate::comm::Comm;
 use crate::error::{Error, Result};
 use crate::events::Event;
@@ -132,7 +131,7 @@ pub fn init_with<T: Threading>() -> Result<World<T>> {
         return Err(Error::Other("this process has joined its job before, which it can do once".into()));
     }
     let job = Job::from_environment()?.map_or_else(Job::singleton, Ok)?;
-    let_launched_ranks_copy(job.header().launcher());
+    job.allow_copies();
     let own = job.clone();
     let fatal = Box::new(move |text: String| end_process(&own, &text));
     World::join(job, None, Fate::new(), fatal)

@@ -3,10 +3,10 @@
 //! MPI_COMM_WORLD and MPI_COMM_SELF are made with the engine; their handles are good from MPI_Init to MPI_Finalize. The others
 //! come and go.
 
-use super::handles::HandleTable;
 use crate::abi;
 use crate::comm::Comm;
 use crate::error::{Error, Result};
+use crate::handles::HandleTable;
 use crate::sync::{AtomicPtr, Ordering};
 use core::ptr;
 use std::sync::{Arc, OnceLock};

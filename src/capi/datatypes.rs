@@ -6,10 +6,10 @@
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, PoisonError};
 
-use super::handles::HandleTable;
 use crate::abi;
 use crate::datatype::op::Op;
 use crate::datatype::{CONTIGUOUS_SIZES, Datatype, missing_optional};
+use crate::handles::HandleTable;
 use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering};
 use crate::{Error, Result};
 

@@ -7,9 +7,9 @@
 //! | `args` | arguments that are pointers, checked |
 //! | [`comms`] | communicators by handle |
 //! | [`datatypes`] | datatypes and operations by handle |
-//! | [`handles`] | tables from a handle's integer to the object it names |
 //! | [`strings`], [`errors`] | C strings; error codes and their texts |
-//! | [`peruse`], `environment` | the functions of PERUSE; what steers this rank |
+//! | [`peruse`] | the functions of PERUSE |
+//! | [`overrides`] | control variables before there is an engine |
 //! | `told` | the plain cases of calls that somebody listens to |
 //! | [`types`] | the ABI's C types in Rust |
 //! | [`mpi`] | the functions, a file per topic |
@@ -26,12 +26,11 @@ pub mod boundary;
 pub(crate) mod collective;
 pub mod comms;
 pub mod datatypes;
-pub mod environment;
 pub mod errors;
-pub mod handles;
 pub mod messages;
 pub mod mpi;
 pub mod mpi_t;
+pub mod overrides;
 pub mod peruse;
 pub mod process;
 pub mod requests;

@@ -122,7 +122,7 @@ impl Lists {
     fn get() -> &'static Lists {
         static LISTS: OnceLock<Lists> = OnceLock::new();
         LISTS.get_or_init(|| {
-            let strings: Vec<CString> = super::environment::in_force()
+            let strings: Vec<CString> = super::overrides::in_force()
                 .into_iter()
                 .filter_map(|(name, value)| CString::new(format!("{name}={value}")).ok())
                 .collect();

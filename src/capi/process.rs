@@ -12,7 +12,7 @@
 
 use super::boundary::{self, Hooks, Phase};
 use super::mpi::errhandler;
-use super::{comms, environment};
+use super::{comms, overrides};
 use crate::abi;
 use crate::comm::Comm;
 use crate::config::Settings;
@@ -172,8 +172,8 @@ fn start(level: c_int) -> Result<&'static Process> {
     if let Some(process) = ENGINE.get() {
         return Ok(process);
     }
-    let settings = environment::take()?;
-    make(level, &settings).inspect_err(|_| environment::give_back())
+    let settings = overrides::take()?;
+    make(level, &settings).inspect_err(|_| overrides::give_back())
 }
 
 fn make(level: c_int, settings: &Settings) -> Result<&'static Process> {
@@ -181,7 +181,7 @@ fn make(level: c_int, settings: &Settings) -> Result<&'static Process> {
         Some(job) => job,
         None => Job::singleton_with(settings)?,
     };
-    let_launched_ranks_copy(job.header().launcher());
+    job.allow_copies();
     let (rank, size) = (job.rank(), job.size());
     let shared = level == abi::MPI_THREAD_MULTIPLE;
     delivery::set_shared(shared);
@@ -193,22 +193,13 @@ fn make(level: c_int, settings: &Settings) -> Result<&'static Process> {
     world.note_created();
     itself.note_created();
     comms::install(Arc::new(world), Arc::new(itself));
-    environment::install(engine.config().in_force());
+    overrides::install(engine.config().in_force());
     install_hooks();
     Ok(ENGINE.get_or_init(|| Process { engine, most: level, _recording: recording }))
 }
 
 fn own_rank() -> Option<u32> {
     ENGINE.get().map(|process| process.engine.rank())
-}
-
-/// Where the kernel lets only ancestors look into a process (Yama), the launcher and what it started may look into us:
-/// so large messages can be copied in one step.
-pub(crate) fn let_launched_ranks_copy(launcher: Option<i32>) {
-    if let Some(pid) = launcher {
-        // SAFETY: the call takes a number and touches no memory. Where there is no Yama it fails, and nothing is lost.
-        unsafe { libc::prctl(libc::PR_SET_PTRACER, pid as libc::c_ulong, 0, 0, 0) };
-    }
 }
 
 /// What MPI_Finalize does: waits for all ranks; leaves the job unless a session is open.

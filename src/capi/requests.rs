@@ -1,10 +1,10 @@
 //! Requests by handle: the engine's own, and operations that are made of several or are the user's.
 
 use super::boundary;
-use super::handles::HandleTable;
 use crate::abi;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::handles::HandleTable;
 use crate::p2p::{Request, Status};
 use std::sync::Arc;
 

@@ -63,7 +63,7 @@ export! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::capi::handles::{END, FIRST};
+    use crate::handles::{END, FIRST};
 
     #[test]
     fn every_handle_survives_the_way_through_an_int() {

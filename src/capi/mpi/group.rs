@@ -3,11 +3,11 @@
 use crate::abi::*;
 use crate::capi::args::{list, list_mut, put, take};
 use crate::capi::comms;
-use crate::capi::handles::HandleTable;
 use crate::capi::types::{MPI_Comm, MPI_Group};
 use crate::comm::{Group, Similarity};
 use crate::error::{Error, Result};
 use crate::export;
+use crate::handles::HandleTable;
 use core::ffi::c_int;
 use std::sync::Arc;
 

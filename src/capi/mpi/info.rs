@@ -1,10 +1,10 @@
 //! Info objects (MPI 5.0 §10). All legal at any time, from any thread.
 
 use crate::abi::*;
-use crate::capi::handles::HandleTable;
 use crate::capi::types::MPI_Info;
 use crate::capi::{args, strings};
 use crate::error::{Error, Result};
+use crate::handles::HandleTable;
 use crate::info::Info;
 use crate::{export, nonnull};
 use core::ffi::{c_char, c_int};

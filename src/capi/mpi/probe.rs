@@ -3,13 +3,13 @@
 use crate::abi::*;
 use crate::capi::args::put;
 use crate::capi::comms;
-use crate::capi::handles::HandleTable;
 use crate::capi::messages::{output, recv_buf, recv_peer, set_status};
 use crate::capi::process::engine;
 use crate::capi::requests::handle_of;
 use crate::capi::types::{MPI_Comm, MPI_Count, MPI_Datatype, MPI_Message, MPI_Request, MPI_Status};
 use crate::error::{Error, Result};
 use crate::export;
+use crate::handles::HandleTable;
 use crate::p2p::{Message, Request, Status};
 use crate::sync::Mutex;
 use core::ffi::{c_int, c_void};

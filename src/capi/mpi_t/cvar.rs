@@ -6,10 +6,10 @@
 use super::enums::handle_of;
 use super::{Outcome, give, name, offer, put, row, tool, verbosity};
 use crate::abi::*;
-use crate::capi::environment;
-use crate::capi::handles::HandleTable;
+use crate::capi::overrides;
 use crate::config::table::{Kind, Scope, TEXT};
 use crate::config::{Refusal, VARIABLES, Variable};
+use crate::handles::HandleTable;
 use crate::limits::TOOL_HANDLES;
 use core::ffi::{c_char, c_int, c_ulong, c_void};
 use std::sync::Arc;
@@ -64,7 +64,7 @@ unsafe fn read(variable: &Variable, buf: *mut c_void) -> Outcome {
             crate::capi::strings::write(buf.cast(), TEXT, config.text(variable.id).as_bytes());
         },
     };
-    environment::with_config(write).ok_or(MPI_T_ERR_INVALID)
+    overrides::with_config(write).ok_or(MPI_T_ERR_INVALID)
 }
 
 /// The number in `buf`; 0 of a text, which nobody can change.
@@ -166,7 +166,7 @@ tool! {
         }
         // SAFETY: not null; the caller gives what MPI_T_cvar_handle_alloc said.
         let number = unsafe { number(variable, buf) };
-        environment::change(variable.id, number?).map_err(|refusal| match refusal {
+        overrides::change(variable.id, number?).map_err(|refusal| match refusal {
             Refusal::Value => MPI_T_ERR_INVALID,
             Refusal::NotNow => MPI_T_ERR_CVAR_SET_NOT_NOW,
             Refusal::Never => MPI_T_ERR_CVAR_SET_NEVER,

@@ -4,9 +4,10 @@
 
 use super::{Outcome, enums, give, list, name, offer, put, row, tool};
 use crate::abi::*;
-use crate::capi::comms;
 use crate::capi::mpi::info::{hand_out, hints};
 use crate::capi::types::{MPI_Aint, MPI_Count, MPI_Datatype, MPI_Info};
+use crate::capi::{comms, overrides, process};
+use crate::config::Id;
 use crate::events::{Fact, inside_callback};
 use crate::info::Info;
 use crate::tool::event::instance::{Instance, look, read};
@@ -42,6 +43,12 @@ fn buffer_hint(entries: usize) -> Outcome<MPI_Info> {
     info.set(BUFFER, entries.to_string()).and_then(|()| hand_out(info)).map_err(|_| MPI_T_ERR_MEMORY)
 }
 
+/// Entries of a buffer that no hint asks for.
+fn default_entries() -> usize {
+    let entries = overrides::with_config(|config| config.number(Id::EventBuffer));
+    entries.and_then(|entries| entries.try_into().ok()).unwrap_or(0)
+}
+
 /// The entries that the hints ask for. A value that is no number is a hint that is ignored.
 fn asked(info: &Info) -> Option<usize> {
     info.text(BUFFER).and_then(|text| text.trim().parse().ok())
@@ -70,7 +77,8 @@ unsafe fn allocate(kind: &'static Type, object: *const c_void, info: &Info) -> O
         }
     };
     let made =
-        Registration::new(kind, asked(info).unwrap_or_else(delivery::default_entries)).map_err(refused)?;
+        Registration::new(kind, asked(info).unwrap_or_else(default_entries), process::registry().clone())
+            .map_err(refused)?;
     let number = delivery::admit(&made).ok_or(MPI_T_ERR_OUT_OF_HANDLES)?;
     made.bind(number, comm.as_ref().map(|comm| &comm.events)).map_err(|why| {
         made.close(None, core::ptr::null_mut());
@@ -125,7 +133,7 @@ tool! {
         enumtype: *mut usize, info: *mut MPI_Info, desc: *mut c_char, desc_len: *mut c_int, bind: *mut c_int,
     ) {
         let kind = kind(event_index)?;
-        let hint = if info.is_null() { MPI_INFO_NULL } else { buffer_hint(delivery::default_entries())? };
+        let hint = if info.is_null() { MPI_INFO_NULL } else { buffer_hint(default_entries())? };
         let names = (!kind.elements.is_empty()).then_some(kind.names);
         // SAFETY: output arguments; arrays with as much room as the caller says.
         unsafe {

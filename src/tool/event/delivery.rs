@@ -13,10 +13,8 @@
 
 use super::registration::Registration;
 use super::safety::Safety;
-use crate::capi::environment;
-use crate::capi::handles::HandleTable;
-use crate::config::Id;
 use crate::events::{before_sleep, inside_callback, keep_awake};
+use crate::handles::HandleTable;
 use crate::limits::TOOL_HANDLES;
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering};
 use core::cell::Cell;
@@ -87,13 +85,6 @@ pub fn at_safe_place() -> Safety {
 #[must_use]
 pub fn here() -> Safety {
     if inside_callback() { at_once() } else { at_safe_place() }
-}
-
-/// Entries of a buffer that nobody gave a hint for.
-#[must_use]
-pub fn default_entries() -> usize {
-    let entries = environment::with_config(|config| config.number(Id::EventBuffer));
-    entries.and_then(|entries| entries.try_into().ok()).unwrap_or(0)
 }
 
 /// Makes `registration` known; gives its handle. `None` if there are too many.

@@ -13,8 +13,9 @@ use super::safety::{LEVELS, Safety};
 use super::segments::{Segment, Segments};
 use super::source;
 use super::types::Type;
-use crate::capi::process;
-use crate::events::{CommEvents, EventError, Events, Fact, Handle, Listen, Pin, TapHandle, keep_awake};
+use crate::events::{
+    CommEvents, EventError, Events, Fact, Handle, Listen, Pin, Registry, TapHandle, keep_awake,
+};
 use crate::limits::EVENT_BUFFER;
 use crate::sync::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Mutex, Ordering};
 use core::ffi::{c_int, c_void};
@@ -33,6 +34,8 @@ pub type DroppedFunction = unsafe extern "C" fn(i64, usize, c_int, c_int, *mut c
 pub struct Registration {
     /// Of which type.
     pub kind: &'static Type,
+    /// Whose events.
+    registry: Arc<Registry>,
     /// Its handle, which is there before anything can be heard.
     number: AtomicUsize,
     /// Its place among all registrations.
@@ -218,16 +221,21 @@ pub enum Refused {
 }
 
 impl Registration {
-    /// A registration that hears nothing yet. `entries`: of the buffer; 0 for none.
+    /// A registration that hears nothing yet of the events of `registry`. `entries`: of the buffer; 0 for none.
     ///
     /// # Errors
     /// `Memory` if there is none for the buffer.
-    pub fn new(kind: &'static Type, entries: usize) -> Result<Arc<Registration>, Refused> {
+    pub fn new(
+        kind: &'static Type,
+        entries: usize,
+        registry: Arc<Registry>,
+    ) -> Result<Arc<Registration>, Refused> {
         let waiting = Segments::new();
         let entries = entries.min(EVENT_BUFFER);
         let into = if entries > 0 { Some(waiting.add(entries).ok_or(Refused::Memory)?) } else { None };
         Ok(Arc::new(Registration {
             kind,
+            registry,
             number: AtomicUsize::new(0),
             place: AtomicUsize::new(0),
             later: Choice::new(),
@@ -356,7 +364,7 @@ impl Registration {
         if let (Some(handle), Some(listener)) = (handle, control.listener.upgrade()) {
             let way = self.way(control, &listener);
             // It cannot fail: the handle is ours until `hold` is taken.
-            let _ = on!(way, it => process::registry().set_listener(handle, it));
+            let _ = on!(way, it => self.registry.set_listener(handle, it));
         }
     }
 
@@ -381,7 +389,7 @@ impl Registration {
                 let listener = Arc::new(Listener(self.clone()));
                 let way = self.way(control, &listener);
                 let events = Events::from(self.kind.event);
-                let tap = on!(way, it => process::registry().listen_everywhere(events, it));
+                let tap = on!(way, it => self.registry.listen_everywhere(events, it));
                 if tap.handle().is_none() {
                     return Err(Refused::Handles);
                 }
@@ -389,7 +397,7 @@ impl Registration {
                 control.listener = Arc::downgrade(&listener);
             }
             // A communicator that is freed meanwhile has no events any more: nothing is wrong.
-            Hold::Bound(handle) => drop(process::registry().activate(handle)),
+            Hold::Bound(handle) => drop(self.registry.activate(handle)),
             Hold::Tap(_) | Hold::Nothing => {}
         }
         Ok(())
@@ -485,7 +493,7 @@ impl Registration {
         match hold {
             Hold::Tap(tap) => drop(tap),
             // `Object`: the communicator is freed, and the handle released all the same.
-            Hold::Bound(handle) => drop(process::registry().release(handle)),
+            Hold::Bound(handle) => drop(self.registry.release(handle)),
             Hold::NotYet | Hold::Nothing => self.settle(),
         }
         true

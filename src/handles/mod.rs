@@ -301,5 +301,4 @@ const fn locate(index: usize) -> (usize, usize) {
 }
 
 #[cfg(all(test, not(perusal_loom)))]
-#[path = "handles_test.rs"]
 mod tests;
