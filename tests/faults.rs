@@ -93,7 +93,7 @@ impl Job {
         Job { launcher, mark, began: Instant::now() }
     }
 
-    /// The ranks that run by now: what carries a rank, which neither the launcher nor its guard does.
+    /// The ranks that run by now: what carries a rank, which neither the launcher nor its reaper does.
     fn ranks(&self) -> Vec<i32> {
         marked(&self.mark)
             .into_iter()

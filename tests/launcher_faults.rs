@@ -50,7 +50,7 @@ fn a_launcher_that_is_killed_leaves_no_process_of_any_generation() {
     let dir = Directory::new("launcher");
     let job = waiting(&dir, 3);
     let mark = job.mark.clone();
-    // Launcher, guard, three ranks and their children.
+    // Launcher, reaper, three ranks and their children.
     assert!(job.processes().len() >= 8, "{:?}", job.processes());
     job.signal(libc::SIGKILL);
     nothing_is_left(&mark);
@@ -104,8 +104,8 @@ fn a_rank_that_vanishes_behind_a_shell_ends_the_job() {
 }
 
 #[test]
-fn a_guard_that_is_killed_does_not_matter() {
-    let dir = Directory::new("guard");
+fn a_reaper_that_is_killed_does_not_matter() {
+    let dir = Directory::new("reaper");
     let job = start(
         &[
             "-n",
@@ -123,15 +123,15 @@ fn a_guard_that_is_killed_does_not_matter() {
     eventually("start", || up(&dir, 2));
     let comm = |pid: &i32| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
     // It is there before the ranks are, but may not have come to give itself its name.
-    let mut guard = None;
-    eventually("the guard's name", || {
-        guard = job.processes().into_iter().find(|pid| comm(pid) == "perusal-guard\n");
-        guard.is_some()
+    let mut reaper = None;
+    eventually("the reaper's name", || {
+        reaper = job.processes().into_iter().find(|pid| comm(pid) == "perusal-reaper\n");
+        reaper.is_some()
     });
-    let guard = guard.expect("just found");
+    let reaper = reaper.expect("just found");
     // SAFETY: sends a signal to a process of the test's own job; no memory is involved.
-    unsafe { libc::kill(guard, libc::SIGKILL) };
-    eventually("the guard's end", || marked(&job.mark).iter().all(|pid| *pid != guard));
+    unsafe { libc::kill(reaper, libc::SIGKILL) };
+    eventually("the reaper's end", || marked(&job.mark).iter().all(|pid| *pid != reaper));
     std::fs::remove_file(dir.file("up0")).unwrap();
     let ended = job.end();
     assert_eq!((ended.code(), ended.out.as_str()), (0, "done\ndone\n"));

@@ -9,10 +9,10 @@ use clap::{CommandFactory, Parser};
 use perusal::config::{Id, VARIABLES};
 use perusal::placement::Policy;
 
-use crate::environment::{Change, Changes};
+use crate::environment::{EnvironmentChanges, VariableChange};
 use crate::logger::Logging;
+use crate::options::OptionTable;
 use crate::preload;
-use crate::tokens::Known;
 use crate::trace::Request;
 
 /// Run a program on several ranks of this machine.
@@ -26,7 +26,7 @@ use crate::trace::Request;
     allow_negative_numbers = true,
     override_usage = "perusal run [-n N] [options] program [args…] [: [-n N] [options] program [args…]]…"
 )]
-struct Options {
+struct RunOptions {
     /// Number of ranks [default: one for each usable CPU, or 1 for each of several programs]
     #[arg(short = 'n', long = "np", aliases = ["n", "c"], short_alias = 'c', value_name = "N")]
     count: Option<u32>,
@@ -155,7 +155,7 @@ pub struct App {
     /// Working directory, if another than the launcher's.
     pub wdir: Option<OsString>,
     /// How its environment differs from the launcher's.
-    pub changes: Changes,
+    pub changes: EnvironmentChanges,
     /// Program and arguments, at least the program.
     pub command: Vec<OsString>,
 }
@@ -200,20 +200,20 @@ impl Plan {
 
 /// Why there is no plan.
 #[derive(Debug)]
-pub enum Refusal {
+pub enum PlanError {
     /// clap's word: help, version, or an error with its usage.
     Clap(clap::Error),
     /// Ours.
     Text(String),
 }
 
-impl From<String> for Refusal {
+impl From<String> for PlanError {
     fn from(text: String) -> Self {
         Self::Text(text)
     }
 }
 
-impl From<perusal::Error> for Refusal {
+impl From<perusal::Error> for PlanError {
     fn from(error: perusal::Error) -> Self {
         Self::Text(error.to_string())
     }
@@ -223,11 +223,11 @@ impl From<perusal::Error> for Refusal {
 ///
 /// # Errors
 /// What is unknown, incomplete or impossible here.
-pub fn parse(name: &str, tokens: &[OsString], usable: u32) -> Result<Plan, Refusal> {
-    let known = Known::of(Options::command());
-    let blocks = tokens.split(|token| token == ":").map(|block| {
-        let normal = known.normalise(name, block)?;
-        Options::try_parse_from(normal).map_err(Refusal::Clap)
+pub fn parse(name: &str, arguments: &[OsString], usable: u32) -> Result<Plan, PlanError> {
+    let table = OptionTable::of(RunOptions::command());
+    let blocks = arguments.split(|argument| argument == ":").map(|block| {
+        let normal = table.normalise(name, block)?;
+        RunOptions::try_parse_from(normal).map_err(PlanError::Clap)
     });
     plan(blocks.collect::<Result<_, _>>()?, usable)
 }
@@ -239,17 +239,17 @@ fn steered(id: Id) -> Option<String> {
 }
 
 /// What ranks are told of the options that steer the launcher.
-fn steering(blocks: &[Options]) -> Vec<Change> {
+fn steering(blocks: &[RunOptions]) -> Vec<VariableChange> {
     let given =
-        |get: fn(&Options) -> &Option<String>| blocks.iter().rev().find_map(|block| get(block).clone());
+        |get: fn(&RunOptions) -> &Option<String>| blocks.iter().rev().find_map(|block| get(block).clone());
     let binding = [(Id::BindTo, given(|block| &block.bind_to)), (Id::MapBy, given(|block| &block.map_by))];
     let binding =
         binding.into_iter().filter_map(|(id, text)| Some((VARIABLES[id as usize].environment, text?)));
-    binding.map(|(name, value)| Change::Set(name.into(), value.into())).collect()
+    binding.map(|(name, value)| VariableChange::Set(name.into(), value.into())).collect()
 }
 
 /// Puts the options of all programs of the job together.
-fn plan(mut blocks: Vec<Options>, usable: u32) -> Result<Plan, Refusal> {
+fn plan(mut blocks: Vec<RunOptions>, usable: u32) -> Result<Plan, PlanError> {
     let mut plan = Plan {
         apps: vec![],
         label: false,
@@ -270,10 +270,10 @@ fn plan(mut blocks: Vec<Options>, usable: u32) -> Result<Plan, Refusal> {
         plan.policy.set_bind(&what)?;
     }
     let default_count = if blocks.len() == 1 { usable } else { 1 };
-    let everywhere: Vec<Change> = blocks
+    let everywhere: Vec<VariableChange> = blocks
         .iter_mut()
         .flat_map(|block| std::mem::take(&mut block.genv))
-        .map(|set| Change::of(&set))
+        .map(|set| VariableChange::of(&set))
         .collect();
     let everywhere = [steering(&blocks), logging(&mut blocks).changes()?, everywhere].concat();
     let share_heap = blocks.iter().any(|block| block.share_heap);
@@ -281,7 +281,7 @@ fn plan(mut blocks: Vec<Options>, usable: u32) -> Result<Plan, Refusal> {
         take_globals(&mut plan, &block)?;
         let count = block.count.unwrap_or(default_count);
         if count == 0 {
-            return Err(Refusal::Text("-n 0: a job has at least one rank".into()));
+            return Err(PlanError::Text("-n 0: a job has at least one rank".into()));
         }
         plan.apps.push(App {
             count,
@@ -292,18 +292,18 @@ fn plan(mut blocks: Vec<Options>, usable: u32) -> Result<Plan, Refusal> {
     }
     let total: u64 = plan.apps.iter().map(|app| u64::from(app.count)).sum();
     if total > u64::from(u16::MAX) {
-        return Err(Refusal::Text(format!("{total} ranks are more processes than a machine can run")));
+        return Err(PlanError::Text(format!("{total} ranks are more processes than a machine can run")));
     }
     match plan.stdin {
         Stdin::Rank(rank) if rank >= plan.ranks() => {
-            Err(Refusal::Text(format!("--stdin {rank}: the job has ranks 0..{}", plan.ranks())))
+            Err(PlanError::Text(format!("--stdin {rank}: the job has ranks 0..{}", plan.ranks())))
         }
         _ => Ok(plan),
     }
 }
 
 /// What is to be logged of the whole job; the last word of several counts.
-fn logging(blocks: &mut [Options]) -> Logging {
+fn logging(blocks: &mut [RunOptions]) -> Logging {
     let mut logging = Logging::default();
     for block in blocks {
         logging.events = block.log_events.take().or(logging.events);
@@ -315,13 +315,13 @@ fn logging(blocks: &mut [Options]) -> Logging {
 }
 
 /// Takes over what holds for the whole job.
-fn take_globals(plan: &mut Plan, block: &Options) -> Result<(), Refusal> {
+fn take_globals(plan: &mut Plan, block: &RunOptions) -> Result<(), PlanError> {
     plan.label |= block.label;
     plan.report_bindings |= block.report_bindings;
     match block.output.as_deref() {
         None => {}
         Some("tag" | "label" | "rank") => plan.label = true,
-        Some(other) => return Err(Refusal::Text(format!("--output {other}: only \"tag\" is possible"))),
+        Some(other) => return Err(PlanError::Text(format!("--output {other}: only \"tag\" is possible"))),
     }
     if let Some(seconds) = &block.timeout {
         plan.timeout = Some(seconds_of("--timeout", seconds)?);
@@ -348,7 +348,7 @@ fn take_globals(plan: &mut Plan, block: &Options) -> Result<(), Refusal> {
     }
     if let Some(size) = &block.trace_limit {
         let Some(trace) = &mut plan.trace else {
-            return Err(Refusal::Text(format!(
+            return Err(PlanError::Text(format!(
                 "--trace-limit {size}: without --trace FILE there is no trace"
             )));
         };
@@ -366,17 +366,21 @@ fn take_globals(plan: &mut Plan, block: &Options) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn changes(block: &Options, everywhere: &[Change], share_heap: bool) -> Result<Changes, String> {
+fn changes(
+    block: &RunOptions,
+    everywhere: &[VariableChange],
+    share_heap: bool,
+) -> Result<EnvironmentChanges, String> {
     let list = block.envlist.as_ref().or(block.genvlist.as_ref());
     let only = match list {
         Some(names) => Some(names.split(',').map(OsString::from).collect()),
         None if block.envnone || block.genvnone => Some(vec![]),
         None => None,
     };
-    let own = block.x.iter().chain(&block.env).map(|set| Change::of(set));
-    let mut set: Vec<Change> = everywhere.iter().cloned().chain(own).collect();
+    let own = block.x.iter().chain(&block.env).map(|set| VariableChange::of(set));
+    let mut set: Vec<VariableChange> = everywhere.iter().cloned().chain(own).collect();
     set.extend(preload::sharing(share_heap, &set)?);
-    Ok(Changes { only, set })
+    Ok(EnvironmentChanges { only, set })
 }
 
 fn seconds_of(what: &str, text: &str) -> Result<Duration, String> {
@@ -402,16 +406,16 @@ mod tests {
     use super::*;
     use std::ffi::OsStr;
 
-    fn read(line: &str) -> Result<Plan, Refusal> {
-        let tokens: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
-        parse("mpiexec", &tokens, 6)
+    fn read(line: &str) -> Result<Plan, PlanError> {
+        let arguments: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+        parse("mpiexec", &arguments, 6)
     }
 
     fn refused(line: &str) -> String {
         match read(line) {
             Ok(plan) => panic!("{line} was taken as {plan:?}"),
-            Err(Refusal::Text(text)) => text,
-            Err(Refusal::Clap(error)) => error.to_string(),
+            Err(PlanError::Text(text)) => text,
+            Err(PlanError::Clap(error)) => error.to_string(),
         }
     }
 
@@ -438,15 +442,15 @@ mod tests {
         assert_eq!(plan.ranks(), 5);
         assert_eq!(plan.apps[0].wdir.as_deref(), Some(OsStr::new("/a")));
         assert_eq!(plan.apps[1].command, ["y", "z"]);
-        assert_eq!(plan.apps[1].changes.set, [Change::of(OsStr::new("V=1"))]);
+        assert_eq!(plan.apps[1].changes.set, [VariableChange::of(OsStr::new("V=1"))]);
         assert!(plan.apps[0].changes.set.is_empty());
     }
 
     #[test]
     fn variables_in_every_spelling() {
         let plan = read("-x A=1 -x B -env C 2 -genv D=3 -genv E x=y a : b").unwrap();
-        let set: Vec<Change> =
-            ["D=3", "E=x=y", "A=1", "B", "C=2"].map(|s| Change::of(OsStr::new(s))).to_vec();
+        let set: Vec<VariableChange> =
+            ["D=3", "E=x=y", "A=1", "B", "C=2"].map(|s| VariableChange::of(OsStr::new(s))).to_vec();
         assert_eq!(plan.apps[0].changes.set, set);
         assert_eq!(plan.apps[1].changes.set, set[..2]);
         assert_eq!(read("-genvlist A,B a").unwrap().apps[0].changes.only, Some(vec!["A".into(), "B".into()]));
@@ -493,6 +497,6 @@ mod tests {
 
     #[test]
     fn the_definition_of_options_is_sound() {
-        Options::command().debug_assert();
+        RunOptions::command().debug_assert();
     }
 }

@@ -16,14 +16,14 @@ const APP_VARIABLE: &str = "PERUSAL_APPNUM";
 
 /// One variable as the command line names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
+pub enum VariableChange {
     /// Set it to this value.
     Set(OsString, OsString),
     /// Pass it on, even where most are not.
     Pass(OsString),
 }
 
-impl Change {
+impl VariableChange {
     /// Reads `VAR=VALUE` or `VAR`.
     pub fn of(text: &OsStr) -> Self {
         let bytes = text.as_bytes();
@@ -39,23 +39,23 @@ impl Change {
 
 /// How a program's environment differs from the launcher's.
 #[derive(Debug, Clone, Default)]
-pub struct Changes {
+pub struct EnvironmentChanges {
     /// The only variables to pass on; `None` for all.
     pub only: Option<Vec<OsString>>,
     /// What is set or passed on besides, in order.
-    pub set: Vec<Change>,
+    pub set: Vec<VariableChange>,
 }
 
 /// The environment of one program's ranks but for what tells them apart, as `execve` wants it.
 #[must_use]
-pub fn of_app(changes: &Changes) -> Vec<CString> {
+pub fn of_app(changes: &EnvironmentChanges) -> Vec<CString> {
     let own = std::env::vars_os().collect();
     // The tune file's values come through whatever is kept away: the launcher has made the job by them.
     let tuned = std::env::var_os(TUNED).map(|values| (OsString::from(TUNED), values));
     apply(own, changes).into_iter().chain(tuned).filter_map(|(name, value)| entry(name, value)).collect()
 }
 
-fn apply(own: Vec<(OsString, OsString)>, changes: &Changes) -> Vec<(OsString, OsString)> {
+fn apply(own: Vec<(OsString, OsString)>, changes: &EnvironmentChanges) -> Vec<(OsString, OsString)> {
     let reserved = [
         job::FD_VARIABLE,
         job::RANK_VARIABLE,
@@ -68,11 +68,11 @@ fn apply(own: Vec<(OsString, OsString)>, changes: &Changes) -> Vec<(OsString, Os
     .map(OsString::from);
     let passed = |name: &OsString| {
         let listed = changes.only.as_ref().is_none_or(|only| only.contains(name));
-        (listed || changes.set.contains(&Change::Pass(name.clone()))) && !reserved.contains(name)
+        (listed || changes.set.contains(&VariableChange::Pass(name.clone()))) && !reserved.contains(name)
     };
     let mut result: Vec<_> = own.into_iter().filter(|(name, _)| passed(name)).collect();
     for change in &changes.set {
-        if let Change::Set(name, value) = change {
+        if let VariableChange::Set(name, value) = change {
             result.retain(|(other, _)| other != name);
             result.push((name.clone(), value.clone()));
         }
@@ -82,7 +82,7 @@ fn apply(own: Vec<(OsString, OsString)>, changes: &Changes) -> Vec<(OsString, Os
 
 /// Who a rank is.
 #[derive(Debug, Clone, Copy)]
-pub struct Identity<'a> {
+pub struct RankIdentity<'a> {
     /// The job's number.
     pub job_id: u64,
     /// The descriptor of the job's memory.
@@ -97,7 +97,7 @@ pub struct Identity<'a> {
     pub trace: Option<&'a Path>,
 }
 
-impl Identity<'_> {
+impl RankIdentity<'_> {
     /// What tells the rank who it is, as `execve` wants it.
     #[must_use]
     pub fn environment(&self) -> Vec<CString> {
@@ -140,21 +140,24 @@ mod tests {
             ("PERUSAL_JOB_FD", "9"),
             ("PERUSAL_RING_CELLS", "64"),
         ]);
-        assert_eq!(apply(own, &Changes::default()), pairs(&[("A", "1"), ("PERUSAL_RING_CELLS", "64")]));
+        assert_eq!(
+            apply(own, &EnvironmentChanges::default()),
+            pairs(&[("A", "1"), ("PERUSAL_RING_CELLS", "64")])
+        );
     }
 
     #[test]
     fn the_last_setting_counts() {
-        let set = ["A=2", "B=3", "A=4"].map(|text| Change::of(text.as_ref())).to_vec();
-        let changed = apply(pairs(&[("A", "1")]), &Changes { only: None, set });
+        let set = ["A=2", "B=3", "A=4"].map(|text| VariableChange::of(text.as_ref())).to_vec();
+        let changed = apply(pairs(&[("A", "1")]), &EnvironmentChanges { only: None, set });
         assert_eq!(changed, pairs(&[("B", "3"), ("A", "4")]));
     }
 
     #[test]
     fn a_list_keeps_the_rest_away() {
-        let changes = Changes {
+        let changes = EnvironmentChanges {
             only: Some(vec!["A".into()]),
-            set: vec![Change::of("B".as_ref()), Change::of("C=".as_ref())],
+            set: vec![VariableChange::of("B".as_ref()), VariableChange::of("C=".as_ref())],
         };
         let own = pairs(&[("A", "1"), ("B", "2"), ("D", "3")]);
         assert_eq!(apply(own, &changes), pairs(&[("A", "1"), ("B", "2"), ("C", "")]));
@@ -162,8 +165,9 @@ mod tests {
 
     #[test]
     fn a_rank_is_told_who_it_is() {
-        let told = Identity { job_id: 0xab, fd: 100, rank: 3, size: 8, app: 1, trace: Some(Path::new("/t")) }
-            .environment();
+        let told =
+            RankIdentity { job_id: 0xab, fd: 100, rank: 3, size: 8, app: 1, trace: Some(Path::new("/t")) }
+                .environment();
         assert!(told.contains(&c"PERUSAL_RANK=3".to_owned()));
         assert!(told.contains(&c"PERUSAL_JOB_ID=00000000000000ab".to_owned()));
         assert!(told.contains(&c"PERUSAL_APPNUM=1".to_owned()));

@@ -13,7 +13,7 @@ use crate::{sys, tune};
 
 /// What is asked for; everything about the machine, if nothing is.
 #[derive(clap::Args, Debug)]
-pub struct Options {
+pub struct InfoOptions {
     /// List the control variables of MPI_T, which the environment sets too: values, where they come from, what they may be
     #[arg(long)]
     cvars: bool,
@@ -31,7 +31,7 @@ pub struct Options {
     json: bool,
 }
 
-impl Options {
+impl InfoOptions {
     /// Whether some of the lists are asked for by name.
     fn asks_for_some(&self) -> bool {
         self.cvars || self.pvars || self.events || self.categories
@@ -39,7 +39,7 @@ impl Options {
 }
 
 /// Prints it.
-pub fn main(options: &Options) -> ExitCode {
+pub fn main(options: &InfoOptions) -> ExitCode {
     sys::die_of_broken_pipes();
     let found = tune::take_over(false);
     if options.asks_for_some() || options.json {
@@ -94,7 +94,7 @@ fn copies() {
     );
 }
 
-fn variables_of(options: &Options) -> perusal::Result<()> {
+fn variables_of(options: &InfoOptions) -> perusal::Result<()> {
     // Alone, --json means everything.
     let all = !options.asks_for_some();
     let mut json = serde_json::Map::new();

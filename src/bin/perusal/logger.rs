@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use crate::environment::Change;
+use crate::environment::VariableChange;
 use crate::preload;
 
 /// The logger's file, beside the library in the distribution.
@@ -30,7 +30,7 @@ impl Logging {
     ///
     /// # Errors
     /// The logger is not where the distribution has it, or what is asked for makes no sense together.
-    pub fn changes(&self) -> Result<Vec<Change>, String> {
+    pub fn changes(&self) -> Result<Vec<VariableChange>, String> {
         if !self.wanted() {
             return match self.output {
                 None => Ok(vec![]),
@@ -42,7 +42,7 @@ impl Logging {
         if self.list && (self.events.is_some() || self.queues) {
             return Err("--list-events lists instead of logging; give it alone".into());
         }
-        let set = |name: &str, value: &str| Change::Set(name.into(), value.into());
+        let set = |name: &str, value: &str| VariableChange::Set(name.into(), value.into());
         let mut changes = vec![
             preload::change(
                 &preload::library(LIBRARY, "the event logger")?,
@@ -52,7 +52,7 @@ impl Logging {
             set("MEL_QUEUES", if self.queues { "1" } else { "0" }),
         ];
         if let Some(output) = &self.output {
-            changes.push(Change::Set("MEL_OUTPUT".into(), output.clone()));
+            changes.push(VariableChange::Set("MEL_OUTPUT".into(), output.clone()));
         }
         Ok(changes)
     }

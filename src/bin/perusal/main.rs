@@ -3,22 +3,22 @@
 mod args;
 mod bench;
 mod environment;
-mod guard;
+mod failure;
 mod info;
 mod input;
 mod logger;
+mod options;
 mod output;
 mod preload;
+mod reaper;
 mod report;
 mod run;
 mod spawn;
-mod supervise;
+mod supervisor;
 mod sys;
-mod tokens;
 mod trace;
 mod tune;
 mod variables;
-mod verdict;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -29,7 +29,7 @@ use clap::Parser;
 /// Runs MPI programs on this machine and shows what their messages do.
 #[derive(Parser)]
 #[command(name = "perusal", version, arg_required_else_help = true)]
-enum Command {
+enum Cli {
     /// Run a program on several ranks; `mpiexec` and `mpirun` are the same. See `perusal run --help`.
     #[command(disable_help_flag = true)]
     Run {
@@ -38,16 +38,16 @@ enum Command {
         args: Vec<OsString>,
     },
     /// Measure messages on this machine, beside what the machine can do.
-    Bench(bench::Options),
+    Bench(bench::BenchOptions),
     /// Say what this machine and this build offer.
-    Info(info::Options),
+    Info(info::InfoOptions),
     /// Measure this machine for a few seconds and write what steers jobs best here.
-    Tune(tune::Options),
+    Tune(tune::TuneOptions),
     /// Analyse a trace: who waited for whom, queues, searches, messages; as a page, JSON or text.
-    Report(report::Options),
+    Report(report::ReportOptions),
     /// Look at a trace that `perusal run --trace FILE` has written, or turn it into another format.
     #[command(subcommand)]
-    Trace(trace::Command),
+    Trace(trace::TraceCommand),
 }
 
 fn main() -> ExitCode {
@@ -62,12 +62,12 @@ fn main() -> ExitCode {
     if rest.first().is_some_and(|first| first == "run") {
         return run::main("perusal run", &rest.split_off(1));
     }
-    match Command::parse() {
-        Command::Run { args } => run::main("perusal run", &args),
-        Command::Bench(options) => bench::main(&options),
-        Command::Info(options) => info::main(&options),
-        Command::Tune(options) => tune::main(&options),
-        Command::Report(options) => report::main(&options),
-        Command::Trace(command) => trace::main(&command),
+    match Cli::parse() {
+        Cli::Run { args } => run::main("perusal run", &args),
+        Cli::Bench(options) => bench::main(&options),
+        Cli::Info(options) => info::main(&options),
+        Cli::Tune(options) => tune::main(&options),
+        Cli::Report(options) => report::main(&options),
+        Cli::Trace(command) => trace::main(&command),
     }
 }

@@ -17,9 +17,9 @@ const LONG_LINE: usize = 64 << 20;
 const PIECE: usize = 64 << 10;
 
 /// Who wrote something: a rank's stream, or the launcher.
-pub type Source = u32;
+pub type WriterId = u32;
 /// The launcher itself.
-pub const LAUNCHER: Source = u32::MAX;
+pub const LAUNCHER: WriterId = u32::MAX;
 
 /// Where lines go: the launcher's own standard output or error.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub struct Sink {
     fd: RawFd,
     waiting: VecDeque<u8>,
     /// Who has begun a line and not ended it.
-    open: Option<Source>,
+    open: Option<WriterId>,
     atom: usize,
     broken: Option<io::Error>,
 }
@@ -60,17 +60,17 @@ impl Sink {
         self.broken.as_ref()
     }
 
-    /// Takes text from `source`. If somebody else has a line open, it is ended first, so that lines never mix.
-    pub fn put(&mut self, source: Source, text: &[u8]) {
+    /// Takes text from `writer`. If somebody else has a line open, it is ended first, so that lines never mix.
+    pub fn put(&mut self, writer: WriterId, text: &[u8]) {
         let Some(last) = text.last() else { return };
         if self.broken.is_some() {
             return;
         }
-        if self.open.is_some_and(|open| open != source) {
+        if self.open.is_some_and(|open| open != writer) {
             self.waiting.push_back(b'\n');
         }
         self.waiting.extend(text);
-        self.open = (*last != b'\n').then_some(source);
+        self.open = (*last != b'\n').then_some(writer);
     }
 
     /// Writes as much as goes without waiting; true if something is left.
@@ -100,9 +100,9 @@ impl Sink {
 
 /// One stream of one rank.
 #[derive(Debug)]
-pub struct Stream {
+pub struct RankStream {
     pipe: Option<io::PipeReader>,
-    source: Source,
+    writer: WriterId,
     label: Vec<u8>,
     /// A line that has begun and not ended.
     partial: Vec<u8>,
@@ -116,12 +116,12 @@ pub struct Stream {
     pub watched: bool,
 }
 
-impl Stream {
+impl RankStream {
     /// What comes out of `pipe` goes to sink number `sink`, each line after `label`.
-    pub fn new(pipe: io::PipeReader, source: Source, label: Vec<u8>, sink: usize) -> Self {
+    pub fn new(pipe: io::PipeReader, writer: WriterId, label: Vec<u8>, sink: usize) -> Self {
         Self {
             pipe: Some(pipe),
-            source,
+            writer,
             label,
             partial: vec![],
             idle_since: None,
@@ -173,7 +173,7 @@ impl Stream {
     /// Passes text on, each line of it after the label.
     fn emit(&mut self, text: &[u8], sink: &mut Sink) {
         if self.label.is_empty() {
-            sink.put(self.source, text);
+            sink.put(self.writer, text);
         } else {
             let mut labelled = Vec::with_capacity(text.len() + text.len() / 16);
             for line in text.split_inclusive(|byte| *byte == b'\n') {
@@ -183,7 +183,7 @@ impl Stream {
                 labelled.extend_from_slice(line);
                 self.begun = false;
             }
-            sink.put(self.source, &labelled);
+            sink.put(self.writer, &labelled);
         }
         self.begun = text.last().is_some_and(|last| *last != b'\n');
     }
@@ -227,10 +227,10 @@ mod tests {
         String::from_utf8(sink.waiting.iter().copied().collect()).unwrap()
     }
 
-    fn stream(label: &str) -> (io::PipeWriter, Stream) {
+    fn stream(label: &str) -> (io::PipeWriter, RankStream) {
         let (reader, writer) = io::pipe().unwrap();
         sys::set_nonblocking(reader.as_raw_fd()).unwrap();
-        (writer, Stream::new(reader, 3, label.into(), 0))
+        (writer, RankStream::new(reader, 3, label.into(), 0))
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use perusal::config::{Id, Settings, VARIABLES};
 
-use crate::environment::Change;
+use crate::environment::VariableChange;
 
 /// The variable that the dynamic linker reads.
 pub const VARIABLE: &str = "LD_PRELOAD";
@@ -29,13 +29,13 @@ pub fn library(name: &str, what: &str) -> Result<PathBuf, String> {
 }
 
 /// Has a library preloaded before `others`, a list as the variable has it.
-pub fn change(library: &Path, others: Option<OsString>) -> Change {
+pub fn change(library: &Path, others: Option<OsString>) -> VariableChange {
     let mut list = library.as_os_str().to_owned();
     if let Some(others) = others.filter(|others| !others.is_empty()) {
         list.push(":");
         list.push(others);
     }
-    Change::Set(VARIABLE.into(), list)
+    VariableChange::Set(VARIABLE.into(), list)
 }
 
 /// What the ranks' environment needs beside `set` for large memory from malloc to be shared; nothing unless `asked`, by option, or
@@ -43,19 +43,19 @@ pub fn change(library: &Path, others: Option<OsString>) -> Change {
 ///
 /// # Errors
 /// The library is missing.
-pub fn sharing(asked: bool, set: &[Change]) -> Result<Vec<Change>, String> {
+pub fn sharing(asked: bool, set: &[VariableChange]) -> Result<Vec<VariableChange>, String> {
     let steered = || Settings::from_environment().is_ok_and(|own| own.number(Id::ShareHeap) == Some(1));
     if !asked && !steered() {
         return Ok(vec![]);
     }
     let library = library(HEAP, "the library that shares memory from malloc")?;
-    let on = Change::Set(VARIABLES[Id::ShareHeap as usize].environment.into(), "on".into());
+    let on = VariableChange::Set(VARIABLES[Id::ShareHeap as usize].environment.into(), "on".into());
     Ok(vec![on, change(&library, last_set(set).or_else(|| std::env::var_os(VARIABLE)))])
 }
 
-fn last_set(set: &[Change]) -> Option<OsString> {
+fn last_set(set: &[VariableChange]) -> Option<OsString> {
     set.iter().rev().find_map(|change| match change {
-        Change::Set(name, value) if name == OsStr::new(VARIABLE) => Some(value.clone()),
+        VariableChange::Set(name, value) if name == OsStr::new(VARIABLE) => Some(value.clone()),
         _ => None,
     })
 }
@@ -64,8 +64,8 @@ fn last_set(set: &[Change]) -> Option<OsString> {
 mod tests {
     use super::*;
 
-    fn set(value: &str) -> Change {
-        Change::Set(VARIABLE.into(), value.into())
+    fn set(value: &str) -> VariableChange {
+        VariableChange::Set(VARIABLE.into(), value.into())
     }
 
     #[test]
@@ -78,8 +78,11 @@ mod tests {
 
     #[test]
     fn the_last_that_the_command_line_names_is_what_stays() {
-        assert_eq!(last_set(&[set("/a"), set("/b"), Change::Pass(VARIABLE.into())]), Some("/b".into()));
-        assert_eq!(last_set(&[Change::Set("X".into(), "/a".into())]), None);
+        assert_eq!(
+            last_set(&[set("/a"), set("/b"), VariableChange::Pass(VARIABLE.into())]),
+            Some("/b".into())
+        );
+        assert_eq!(last_set(&[VariableChange::Set("X".into(), "/a".into())]), None);
     }
 
     #[test]

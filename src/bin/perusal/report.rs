@@ -12,7 +12,7 @@ use crate::sys;
 
 /// What to make of which trace.
 #[derive(Args, Debug)]
-pub struct Options {
+pub struct ReportOptions {
     /// The trace, as `perusal run --trace FILE` wrote it
     #[arg(value_name = "FILE")]
     trace: PathBuf,
@@ -40,7 +40,7 @@ fn seconds(text: &str) -> Result<u64, String> {
 const BYTES_A_RECORD: u64 = 110;
 
 /// Refuses a trace for which there is no memory: a clear word before it is better than the kernel's in the middle.
-fn check_memory(options: &Options) -> Result<(), String> {
+fn check_memory(options: &ReportOptions) -> Result<(), String> {
     let records = trace::most_records(&options.trace, options.until).map_err(|error| error.to_string())?;
     let (needed, free) = (records.saturating_mul(BYTES_A_RECORD), sys::free_memory());
     if needed <= free {
@@ -56,7 +56,7 @@ fn check_memory(options: &Options) -> Result<(), String> {
 }
 
 /// Reads, analyses, writes.
-pub fn main(options: &Options) -> ExitCode {
+pub fn main(options: &ReportOptions) -> ExitCode {
     sys::die_of_broken_pipes();
     match report(options) {
         Ok(()) => ExitCode::SUCCESS,
@@ -67,7 +67,7 @@ pub fn main(options: &Options) -> ExitCode {
     }
 }
 
-fn report(options: &Options) -> Result<(), String> {
+fn report(options: &ReportOptions) -> Result<(), String> {
     check_memory(options)?;
     let trace = trace::read_until(&options.trace, options.until).map_err(|error| error.to_string())?;
     let file = options.trace.file_name().unwrap_or_default().to_string_lossy();

@@ -1,4 +1,4 @@
-//! `perusal run`: from the command line to running ranks; [`crate::supervise`] takes over from there.
+//! `perusal run`: from the command line to running ranks. [`crate::supervisor`] takes over from there.
 
 use std::ffi::{CString, OsString};
 use std::fs::File;
@@ -10,30 +10,30 @@ use std::process::ExitCode;
 use perusal::job::{Memory, cpus};
 use perusal::placement::{self, Bind, Claim, Placement, Policy, Topology};
 
-use crate::args::{self, App, Plan, Refusal, Stdin};
-use crate::environment::{self, Identity};
-use crate::guard::Guard;
+use crate::args::{self, App, Plan, PlanError, Stdin};
+use crate::environment::{self, RankIdentity};
+use crate::failure::Failure;
 use crate::input::Relay;
-use crate::output::Stream;
-use crate::spawn::{Failed, Start, Step, spawn};
-use crate::supervise::{FORWARDED, Parts, Supervisor};
+use crate::output::RankStream;
+use crate::reaper::Reaper;
+use crate::spawn::{RankStart, SpawnError, SpawnStep, spawn};
+use crate::supervisor::{FORWARDED, Supervisor, SupervisorParts};
 use crate::sys;
-use crate::verdict::Failure;
 
 /// Smallest number that the job's descriptor gets: shell scripts use the low ones for themselves.
 const HIGH_DESCRIPTOR: i32 = 100;
 
 /// Runs a job; `name` is what the launcher was called.
-pub fn main(name: &str, tokens: &[OsString]) -> ExitCode {
+pub fn main(name: &str, arguments: &[OsString]) -> ExitCode {
     let usable = cpus::usable();
-    let plan = match args::parse(name, tokens, usable) {
+    let plan = match args::parse(name, arguments, usable) {
         Ok(plan) => plan,
-        Err(Refusal::Clap(error)) => {
-            // Nobody is left to tell if the terminal is gone.
+        Err(PlanError::Clap(error)) => {
+            // A closed terminal can show no error message.
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
-        Err(Refusal::Text(text)) => {
+        Err(PlanError::Text(text)) => {
             sys::tell(&format!("{name}: {text}\n"));
             return ExitCode::from(2);
         }
@@ -61,7 +61,7 @@ fn failure(what: &str) -> impl Fn(io::Error) -> Failure + '_ {
     move |error| Failure { status: 1, text: format!("{what}: {error}") }
 }
 
-/// Makes the job's memory, posts the guard, places and starts all ranks.
+/// Makes the job's memory, starts the reaper, then places and starts all ranks.
 fn start<'a>(name: &'a str, plan: &'a Plan, usable: u32) -> Result<Supervisor<'a>, Failure> {
     let size = plan.ranks();
     // Two pipes a rank, and what the launcher needs itself.
@@ -73,14 +73,14 @@ fn start<'a>(name: &'a str, plan: &'a Plan, usable: u32) -> Result<Supervisor<'a
     watched.push(libc::SIGCHLD);
     let signals = sys::Signals::new(&watched).map_err(failure("signalfd"))?;
     sys::adopt_orphans();
-    let guard = Guard::post(&memory).map_err(failure("starting a guard process"))?;
+    let reaper = Reaper::start(&memory).map_err(failure("starting the reaper process"))?;
     let (placement, claim) = place(name, plan, size, usable);
     let relay = match plan.stdin {
         Stdin::None => None,
         Stdin::Rank(_) => Relay::of_terminal().map_err(failure("a pipe for standard input"))?,
     };
     let (relay, relay_end) = relay.map_or((None, None), |(relay, end)| (Some(relay), Some(end)));
-    let parts = Parts { name, plan, memory, signals, guard, relay, ignored, claim };
+    let parts = SupervisorParts { name, plan, memory, signals, reaper, relay, ignored, claim };
     let mut supervisor = Supervisor::new(parts).map_err(failure("epoll"))?;
     if let Some(trace) = &plan.trace {
         trace.begin(plan, &placement)?;
@@ -98,7 +98,7 @@ fn start<'a>(name: &'a str, plan: &'a Plan, usable: u32) -> Result<Supervisor<'a
     }
 }
 
-/// Decides where ranks sit, and says so if that was asked for. hwloc is loaded only for who asks.
+/// Places the ranks, and reports the placement if that was asked for. hwloc is loaded only if the options ask for it.
 fn place(name: &str, plan: &Plan, size: u32, usable: u32) -> (Placement, Option<Claim>) {
     let asked = plan.report_bindings || plan.policy != Policy::default();
     let by_default = plan.policy.bind == Bind::Auto;
@@ -122,7 +122,7 @@ fn place(name: &str, plan: &Plan, size: u32, usable: u32) -> (Placement, Option<
     (placement, claim)
 }
 
-/// What all ranks are started with.
+/// What every rank is started with.
 struct Starter<'a> {
     plan: &'a Plan,
     placement: Placement,
@@ -145,7 +145,7 @@ impl Starter<'_> {
                 let (own_out, out) = io::pipe().map_err(failure("a pipe for output"))?;
                 let (own_err, err) = io::pipe().map_err(failure("a pipe for output"))?;
                 let memory = supervisor.memory();
-                let identity = Identity {
+                let identity = RankIdentity {
                     job_id: memory.header().job_id(),
                     fd: segment.as_raw_fd(),
                     rank,
@@ -154,7 +154,7 @@ impl Starter<'_> {
                     trace: self.plan.trace.as_ref().map(|trace| trace.path.as_path()),
                 };
                 let env_of_rank = identity.environment();
-                let pid = spawn(&Start {
+                let pid = spawn(&RankStart {
                     argv: &argv,
                     env: [&env, &env_of_rank],
                     wdir: wdir.as_ref(),
@@ -181,29 +181,29 @@ impl Starter<'_> {
     }
 }
 
-fn strings(tokens: &[OsString]) -> Result<Vec<CString>, Failure> {
-    let string = |token: &OsString| CString::new(token.clone().into_vec());
-    tokens
+fn strings(arguments: &[OsString]) -> Result<Vec<CString>, Failure> {
+    let string = |argument: &OsString| CString::new(argument.clone().into_vec());
+    arguments
         .iter()
         .map(string)
         .collect::<Result<_, _>>()
         .map_err(|_| Failure { status: 2, text: "an argument contains a NUL byte".into() })
 }
 
-/// What a shell would say and answer.
-fn cannot_start(app: &App, failed: &Failed) -> Failure {
-    let Failed { step, error } = failed;
+/// The message and exit status that a shell would give.
+fn cannot_start(app: &App, failed: &SpawnError) -> Failure {
+    let SpawnError { step, error } = failed;
     let program = app.command[0].to_string_lossy();
     let status = if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 };
     match step {
-        Step::Clone => {
+        SpawnStep::Clone => {
             Failure { status: 1, text: format!("no process can be started for {program}: {error}") }
         }
-        Step::Directory => {
+        SpawnStep::Directory => {
             let dir = app.wdir.as_ref().map(|dir| dir.to_string_lossy()).unwrap_or_default();
             Failure { status: 126, text: format!("-wdir {dir}: {error}") }
         }
-        Step::Exec => Failure { status, text: format!("{program} cannot be run: {error}") },
+        SpawnStep::Exec => Failure { status, text: format!("{program} cannot be run: {error}") },
     }
 }
 
@@ -213,10 +213,10 @@ pub fn label_of(rank: u32, plan: &Plan) -> Vec<u8> {
 }
 
 /// The two streams of a rank; `sinks` is how many the launcher has (one if its output and error are the same).
-pub fn streams_of(rank: u32, plan: &Plan, pipes: [io::PipeReader; 2], sinks: usize) -> [Stream; 2] {
+pub fn streams_of(rank: u32, plan: &Plan, pipes: [io::PipeReader; 2], sinks: usize) -> [RankStream; 2] {
     let [out, err] = pipes;
     [
-        Stream::new(out, rank * 2, label_of(rank, plan), 0),
-        Stream::new(err, rank * 2 + 1, label_of(rank, plan), sinks - 1),
+        RankStream::new(out, rank * 2, label_of(rank, plan), 0),
+        RankStream::new(err, rank * 2 + 1, label_of(rank, plan), sinks - 1),
     ]
 }

@@ -7,7 +7,7 @@ use std::os::fd::RawFd;
 
 /// What a rank is started with.
 #[derive(Debug)]
-pub struct Start<'a> {
+pub struct RankStart<'a> {
     /// Program (looked up in PATH if it has no slash, then in the working directory) and arguments.
     pub argv: &'a [CString],
     /// Environment: the program's, then the rank's own.
@@ -28,7 +28,7 @@ pub struct Start<'a> {
 
 /// Which step of starting failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum SpawnStep {
     /// Making the process.
     Clone,
     /// Going to the working directory.
@@ -39,22 +39,22 @@ pub enum Step {
 
 /// A start that failed.
 #[derive(Debug)]
-pub struct Failed {
+pub struct SpawnError {
     /// Where.
-    pub step: Step,
+    pub step: SpawnStep,
     /// Why.
     pub error: io::Error,
 }
 
 /// All that the child needs, made before it exists: it must not allocate.
-struct Child<'a> {
-    start: &'a Start<'a>,
+struct ChildSetup<'a> {
+    start: &'a RankStart<'a>,
     argv: *const *const libc::c_char,
     envp: *const *const libc::c_char,
     here: Option<&'a CString>,
     affinity: &'a [u64],
     launcher: libc::pid_t,
-    failed: Option<(Step, i32)>,
+    failed: Option<(SpawnStep, i32)>,
 }
 
 /// Bytes of the child's stack besides what its arguments need: `execvpe` keeps a path and, for a script without a
@@ -62,7 +62,7 @@ struct Child<'a> {
 const STACK: usize = 256 << 10;
 
 /// Starts a rank in a process group of its own; its process id, which is also the group's. The rank dies with the launcher.
-pub fn spawn(start: &Start<'_>) -> Result<i32, Failed> {
+pub fn spawn(start: &RankStart<'_>) -> Result<i32, SpawnError> {
     let pointers = |strings: &mut dyn Iterator<Item = &CString>| -> Vec<*const libc::c_char> {
         strings.map(|string| string.as_ptr()).chain([std::ptr::null()]).collect()
     };
@@ -71,7 +71,7 @@ pub fn spawn(start: &Start<'_>) -> Result<i32, Failed> {
     let affinity = mask_of(start.cpus);
     let here = in_working_directory(&start.argv[0]);
     let mut stack = vec![0_u128; (STACK + argv.len() * 16) / 16];
-    let mut child = Child {
+    let mut child = ChildSetup {
         start,
         argv: argv.as_ptr(),
         envp: envp.as_ptr(),
@@ -95,9 +95,12 @@ pub fn spawn(start: &Start<'_>) -> Result<i32, Failed> {
         libc::sigprocmask(libc::SIG_SETMASK, &raw const own, std::ptr::null_mut());
         pid
     };
-    let failed = |step, errno| Failed { step, error: io::Error::from_raw_os_error(errno) };
+    let failed = |step, errno| SpawnError { step, error: io::Error::from_raw_os_error(errno) };
     if pid < 0 {
-        return Err(failed(Step::Clone, io::Error::last_os_error().raw_os_error().unwrap_or(libc::EAGAIN)));
+        return Err(failed(
+            SpawnStep::Clone,
+            io::Error::last_os_error().raw_os_error().unwrap_or(libc::EAGAIN),
+        ));
     }
     // SAFETY: a volatile read of a live local that the child, which has ended or exec'd by now, may have written.
     match unsafe { (&raw const child.failed).read_volatile() } {
@@ -112,8 +115,8 @@ pub fn spawn(start: &Start<'_>) -> Result<i32, Failed> {
 
 /// The child's whole life in the launcher's memory. Only calls that are safe after vfork.
 extern "C" fn run_child(arg: *mut libc::c_void) -> libc::c_int {
-    // SAFETY: `spawn` passes its own `Child` and waits until this function has exec'd or exited.
-    let child = unsafe { &mut *arg.cast::<Child<'_>>() };
+    // SAFETY: `spawn` passes its own `ChildSetup` and waits until this function has exec'd or exited.
+    let child = unsafe { &mut *arg.cast::<ChildSetup<'_>>() };
     let step = prepare_and_exec(child);
     // SAFETY: errno of the failed call; glibc's location is valid in this thread.
     let errno = unsafe { *libc::__errno_location() };
@@ -124,7 +127,7 @@ extern "C" fn run_child(arg: *mut libc::c_void) -> libc::c_int {
 }
 
 /// Returns only if something failed: where.
-fn prepare_and_exec(child: &Child<'_>) -> Step {
+fn prepare_and_exec(child: &ChildSetup<'_>) -> SpawnStep {
     let start = child.start;
     // SAFETY: system calls on integers, and on memory that `spawn` keeps alive: strings end with NUL, lists with null,
     // the affinity mask has the length that is passed. None allocates, none takes a lock of this process.
@@ -153,7 +156,7 @@ fn prepare_and_exec(child: &Child<'_>) -> Step {
         if let Some(wdir) = start.wdir
             && libc::chdir(wdir.as_ptr()) != 0
         {
-            return Step::Directory;
+            return SpawnStep::Directory;
         }
         libc::sigprocmask(libc::SIG_SETMASK, start.mask, std::ptr::null_mut());
         libc::execvpe(*child.argv, child.argv, child.envp);
@@ -163,7 +166,7 @@ fn prepare_and_exec(child: &Child<'_>) -> Step {
             libc::execvpe(here.as_ptr(), child.argv, child.envp);
         }
     }
-    Step::Exec
+    SpawnStep::Exec
 }
 
 /// The program's name with `./` before it if it has no slash: people name a program of the working directory without.

@@ -174,23 +174,23 @@ pub fn signal_process(pid: i32, signal: i32) {
 
 /// What there is to say about children.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Child {
+pub enum ChildStatus {
     /// This one has ended, with this wait status.
     Ended(i32, i32),
     /// All that there are still run.
     Running,
     /// There are none.
-    Nobody,
+    NoChildren,
 }
 
 /// Takes the next child that has ended, without waiting.
-pub fn next_child() -> Child {
+pub fn next_child() -> ChildStatus {
     let mut status = 0;
     // SAFETY: `status` is live; WNOHANG does not wait.
     match unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG) } {
-        0 => Child::Running,
-        pid if pid > 0 => Child::Ended(pid, status),
-        _ => Child::Nobody,
+        0 => ChildStatus::Running,
+        pid if pid > 0 => ChildStatus::Ended(pid, status),
+        _ => ChildStatus::NoChildren,
     }
 }
 

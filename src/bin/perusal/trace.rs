@@ -14,8 +14,8 @@ use perusal::trace::{
 };
 
 use crate::args::Plan;
+use crate::failure::Failure;
 use crate::sys;
-use crate::verdict::Failure;
 
 /// The trace that a job is to leave.
 #[derive(Debug)]
@@ -119,7 +119,7 @@ fn summary(tally: &trace::Tally, path: &Path) -> String {
 
 /// What can be done with a trace.
 #[derive(Subcommand)]
-pub enum Command {
+pub enum TraceCommand {
     /// Print it as text, a line for each record.
     Print {
         /// The trace.
@@ -148,7 +148,7 @@ pub enum Format {
 }
 
 /// Does it.
-pub fn main(command: &Command) -> ExitCode {
+pub fn main(command: &TraceCommand) -> ExitCode {
     sys::die_of_broken_pipes();
     match act(command) {
         Ok(()) => ExitCode::SUCCESS,
@@ -159,14 +159,14 @@ pub fn main(command: &Command) -> ExitCode {
     }
 }
 
-fn act(command: &Command) -> Result<(), String> {
+fn act(command: &TraceCommand) -> Result<(), String> {
     match command {
-        Command::Print { file } => {
+        TraceCommand::Print { file } => {
             let trace = trace::read(file).map_err(|error| error.to_string())?;
             let mut out = BufWriter::new(io::stdout().lock());
             export::print(&trace, &mut out).and_then(|()| out.flush()).map_err(|error| error.to_string())
         }
-        Command::Export { format, file, output } => {
+        TraceCommand::Export { format, file, output } => {
             let trace = trace::read(file).map_err(|error| error.to_string())?;
             match format {
                 Format::Perfetto => {

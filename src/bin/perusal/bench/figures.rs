@@ -19,14 +19,14 @@ pub struct Figure {
 
 /// The machine, for the first line.
 #[derive(Debug, Clone)]
-pub struct Machine {
+pub struct MachineInfo {
     pub ranks: usize,
     pub usable: usize,
     pub processor: String,
 }
 
 /// A table.
-pub fn table(machine: &Machine, figures: &[Figure]) -> String {
+pub fn table(machine: &MachineInfo, figures: &[Figure]) -> String {
     let mut text = format!(
         "perusal {}, {} ranks, {} usable CPUs ({})\n",
         env!("CARGO_PKG_VERSION"),
@@ -73,7 +73,7 @@ fn short(value: f64) -> String {
 }
 
 /// The same as JSON: an object with the machine, and the figures as a list.
-pub fn json(machine: &Machine, figures: &[Figure]) -> String {
+pub fn json(machine: &MachineInfo, figures: &[Figure]) -> String {
     let rows = figures.iter().map(|figure| {
         serde_json::json!({
             "what": figure.what, "case": figure.case, "unit": figure.unit,
@@ -92,7 +92,7 @@ pub fn json(machine: &Machine, figures: &[Figure]) -> String {
 mod tests {
     use super::*;
 
-    fn example() -> (Machine, Vec<Figure>) {
+    fn example() -> (MachineInfo, Vec<Figure>) {
         let figure = |what, case: &str, limit| Figure {
             what,
             case: case.into(),
@@ -102,7 +102,7 @@ mod tests {
             high: 1234.0,
             limit,
         };
-        let machine = Machine { ranks: 2, usable: 4, processor: "A \"fast\" one".into() };
+        let machine = MachineInfo { ranks: 2, usable: 4, processor: "A \"fast\" one".into() };
         (
             machine,
             vec![

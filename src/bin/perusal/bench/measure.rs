@@ -1,6 +1,6 @@
 //! How long something takes: in chunks, whose number rank 0 decides while the others follow.
 
-use super::face::Rank;
+use super::mpi::MpiRank;
 use std::time::{Duration, Instant};
 
 /// Tag of rank 0's word to the others.
@@ -31,7 +31,7 @@ impl Time {
 
 /// Measures `body(n)`, which does something `n` times, on the first `ranks` ranks at once, for about `budget`. Rank 0 gets the
 /// time of once; the others `None`, those that do not take part at once.
-pub fn measure(rank: &Rank, ranks: usize, budget: Duration, mut body: impl FnMut(u64)) -> Option<Time> {
+pub fn measure(rank: &MpiRank, ranks: usize, budget: Duration, mut body: impl FnMut(u64)) -> Option<Time> {
     if rank.rank >= ranks {
         return None;
     }

@@ -1,12 +1,12 @@
 //! `perusal bench`: what this machine and this library do together, in about ten seconds, with the machine's limits beside.
 //!
 //! The command starts itself again as the ranks of a job ([`ranks`]); rank 0 measures, and prints the figures as a table or as
-//! JSON ([`figures`]). They talk through the C functions ([`face`]), as programs do. [`limits`] needs no MPI.
+//! JSON ([`figures`]). They talk through the C functions ([`mpi`]), as programs do. [`limits`] needs no MPI.
 
-mod face;
 mod figures;
 mod limits;
 mod measure;
+mod mpi;
 mod ranks;
 
 use clap::Args;
@@ -21,7 +21,7 @@ const SECONDS: f64 = 8.0;
 
 /// Measure latency, bandwidth, message rate, matching and collectives on this machine, and the machine's own limits.
 #[derive(Args, Debug, Clone)]
-pub struct Options {
+pub struct BenchOptions {
     /// Ranks that take part in collectives; the first two also talk alone [default: one for each usable CPU, at least 2]
     #[arg(short = 'n', value_name = "N")]
     ranks: Option<u32>,
@@ -37,7 +37,7 @@ pub struct Options {
 }
 
 /// Runs the benchmark, as its launcher or as one of its ranks.
-pub fn main(options: &Options) -> ExitCode {
+pub fn main(options: &BenchOptions) -> ExitCode {
     let ranks = options.ranks.unwrap_or_else(|| cpus::usable().max(2));
     if ranks < 2 {
         return refuse("-n 1: messages need two ranks");
@@ -56,17 +56,17 @@ pub fn main(options: &Options) -> ExitCode {
         Err(error) => return refuse(&format!("this program's own file cannot be found: {error}")),
     };
     let seconds = options.seconds.to_string();
-    let mut tokens: Vec<OsString> = vec!["-n".into(), ranks.to_string().into()];
+    let mut arguments: Vec<OsString> = vec!["-n".into(), ranks.to_string().into()];
     // Two ranks that wander between processors measure the scheduler; by default another job on the machine unbinds them.
     if ranks <= cpus::usable() {
-        tokens.extend(["--bind-to", "core"].map(OsString::from));
+        arguments.extend(["--bind-to", "core"].map(OsString::from));
     }
-    tokens.push(own.into());
-    tokens.extend(["bench", "--rank", "--seconds", &seconds].map(OsString::from));
+    arguments.push(own.into());
+    arguments.extend(["bench", "--rank", "--seconds", &seconds].map(OsString::from));
     if options.json {
-        tokens.push("--json".into());
+        arguments.push("--json".into());
     }
-    crate::run::main("perusal bench", &tokens)
+    crate::run::main("perusal bench", &arguments)
 }
 
 fn refuse(text: &str) -> ExitCode {

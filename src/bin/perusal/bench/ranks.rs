@@ -1,9 +1,9 @@
 //! The ranks of the benchmark: all run the same measurements in the same order, rank 0 keeps what comes out.
 
-use super::face::Rank;
-use super::figures::{self, Figure, Machine};
+use super::figures::{self, Figure, MachineInfo};
 use super::limits;
 use super::measure::{Time, measure};
+use super::mpi::MpiRank;
 use perusal::job::cpus;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -17,8 +17,8 @@ const ROOM: usize = 16 << 20;
 const SHARES: f64 = 40.0;
 
 /// One run.
-struct Bench {
-    rank: Rank,
+struct RankBench {
+    rank: MpiRank,
     share: Duration,
     figures: Vec<Figure>,
     /// Nanoseconds a line each way.
@@ -29,9 +29,9 @@ struct Bench {
 pub fn main(seconds: f64, json: bool) -> ExitCode {
     // A rank that is bound is asked too late what the job may use.
     let usable = cpus::online().min(cpus::quota().map_or(usize::MAX, |quota| quota as usize));
-    let rank = Rank::init();
+    let rank = MpiRank::init();
     let mut bench =
-        Bench { rank, share: Duration::from_secs_f64(seconds / SHARES), figures: vec![], line: f64::NAN };
+        RankBench { rank, share: Duration::from_secs_f64(seconds / SHARES), figures: vec![], line: f64::NAN };
     bench.lines();
     bench.latency();
     bench.bandwidth();
@@ -40,7 +40,7 @@ pub fn main(seconds: f64, json: bool) -> ExitCode {
     bench.unexpected();
     bench.collectives();
     if bench.rank.rank == 0 {
-        let machine = Machine { ranks: bench.rank.size, usable, processor: processor() };
+        let machine = MachineInfo { ranks: bench.rank.size, usable, processor: processor() };
         let write = if json { figures::json } else { figures::table };
         print!("{}", write(&machine, &bench.figures));
     }
@@ -55,7 +55,7 @@ fn processor() -> String {
     name.map_or_else(|| std::env::consts::ARCH.into(), |(_, name)| name.to_owned())
 }
 
-impl Bench {
+impl RankBench {
     fn is_first(&self) -> bool {
         self.rank.rank == 0
     }

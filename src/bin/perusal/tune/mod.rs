@@ -20,7 +20,7 @@ use choose::{Chosen, Measured};
 
 /// How to tune.
 #[derive(clap::Args, Debug)]
-pub struct Options {
+pub struct TuneOptions {
     /// Where to write [default: PERUSAL_TUNE_FILE, else perusal/tune.toml in XDG_CONFIG_HOME or ~/.config]
     #[arg(short = 'o', long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -29,11 +29,11 @@ pub struct Options {
     dry_run: bool,
     /// Be one of the ranks that measure
     #[arg(long, hide = true, value_name = "WHAT")]
-    rank: Option<rank::What>,
+    rank: Option<rank::Measurement>,
 }
 
 /// Measures, shows, writes.
-pub fn main(options: &Options) -> ExitCode {
+pub fn main(options: &TuneOptions) -> ExitCode {
     sys::die_of_broken_pipes();
     let outcome = match options.rank {
         Some(what) => rank::main(what),
@@ -61,7 +61,7 @@ pub fn take_over(crowded: bool) -> Found {
     found
 }
 
-fn tune(options: &Options) -> Result<(), String> {
+fn tune(options: &TuneOptions) -> Result<(), String> {
     let path = match (&options.output, options.dry_run) {
         (_, true) => None,
         (Some(path), _) => Some(path.clone()),
@@ -74,13 +74,13 @@ fn tune(options: &Options) -> Result<(), String> {
     println!("perusal tune: {machine}; {} usable here", cpus::usable());
     let mut measured = Measured::default();
     if cpus::usable() > 1 {
-        measured.add(&run_ranks(rank::What::Copies)?)?;
-        measured.add(&run_ranks(rank::What::Waits)?)?;
+        measured.add(&run_ranks(rank::Measurement::Copies)?)?;
+        measured.add(&run_ranks(rank::Measurement::Waits)?)?;
     } else {
         println!("  one CPU: what needs two is not measured");
     }
     bind_to_one_cpu();
-    measured.add(&run_ranks(rank::What::Crowded)?)?;
+    measured.add(&run_ranks(rank::Measurement::Crowded)?)?;
     print!("{}", measured.table());
     let chosen = choose::all(&measured);
     print!("{}", choose::table(&chosen));
@@ -105,7 +105,7 @@ fn bind_to_one_cpu() {
 }
 
 /// Runs two ranks that measure, with nothing in the environment that steers them, and gives what rank 0 printed.
-fn run_ranks(what: rank::What) -> Result<String, String> {
+fn run_ranks(what: rank::Measurement) -> Result<String, String> {
     let own = std::env::current_exe().map_err(|error| format!("finding this program: {error}"))?;
     let mut command = Command::new(&own);
     command.args(["run", "-n", "2", "--timeout", "300"]).arg(&own).args(["tune", "--rank", what.name()]);

@@ -5,9 +5,9 @@ use perusal::job::telemetry::now;
 use perusal::{Communicator, World};
 use std::time::{Duration, Instant};
 
-/// What is measured.
+/// Measurement is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum What {
+pub enum Measurement {
     /// Copy engines by size, and the eager limit.
     Copies,
     /// Polling against sleeping, where each rank has a CPU.
@@ -16,7 +16,7 @@ pub enum What {
     Crowded,
 }
 
-impl What {
+impl Measurement {
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
@@ -44,11 +44,11 @@ const LATE: usize = 100;
 const DELAY: Duration = Duration::from_micros(300);
 
 /// Measures.
-pub fn main(what: What) -> Result<(), String> {
+pub fn main(what: Measurement) -> Result<(), String> {
     perusal::run(|world| match what {
-        What::Copies => copies(world),
-        What::Waits => waits(world),
-        What::Crowded => crowded(world),
+        Measurement::Copies => copies(world),
+        Measurement::Waits => waits(world),
+        Measurement::Crowded => crowded(world),
     })
     .map_err(|error| error.to_string())
 }

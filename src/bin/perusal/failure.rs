@@ -1,4 +1,4 @@
-//! Who failed and of what, in one line; and, for a job that stands still, who waits for whom.
+//! Which rank failed and why, in one line. For a job that hangs: what each rank waits for.
 
 use std::fmt::Write as _;
 
@@ -13,17 +13,16 @@ pub struct Failure {
     pub text: String,
 }
 
-/// How bad an end is: of several ends that are noticed at once the first of these is the one to name, for it may be the
-/// cause of the others.
+/// Kinds of failure, the likeliest cause first: when several ranks end at once, the message names the first kind among them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Gravity {
+enum Severity {
     Signal,
     Status,
     Early,
 }
 
-/// What to make of ranks that have just ended. `forwarded` are the signals that the launcher has passed on.
-pub fn judge(memory: &Memory, ended: &[(u32, Exit)], forwarded: &[i32]) -> Option<Failure> {
+/// Returns the failure, if any, behind the ranks that have just ended. `forwarded` are the signals that the launcher has passed on.
+pub fn failure_of_ended(memory: &Memory, ended: &[(u32, Exit)], forwarded: &[i32]) -> Option<Failure> {
     if let Some(abort) = memory.header().abort() {
         return Some(Failure {
             status: status_of(abort.code),
@@ -32,26 +31,26 @@ pub fn judge(memory: &Memory, ended: &[(u32, Exit)], forwarded: &[i32]) -> Optio
     }
     let worst = ended
         .iter()
-        .filter_map(|(rank, exit)| Some((gravity(memory, *rank, *exit)?, *rank, *exit)))
-        .min_by_key(|(gravity, rank, _)| (*gravity, *rank))?;
-    let (gravity, rank, exit) = worst;
+        .filter_map(|(rank, exit)| Some((severity(memory, *rank, *exit)?, *rank, *exit)))
+        .min_by_key(|(severity, rank, _)| (*severity, *rank))?;
+    let (severity, rank, exit) = worst;
     let pid = memory.roster().entry(rank).pid();
     let who = if pid == 0 { format!("rank {rank}") } else { format!("rank {rank} (process {pid})") };
-    let text = match (gravity, exit.signal()) {
-        (Gravity::Signal, Some(signal)) if forwarded.contains(&signal) => {
+    let text = match (severity, exit.signal()) {
+        (Severity::Signal, Some(signal)) if forwarded.contains(&signal) => {
             format!("rank {rank} ended by {}, which was passed on to it", signal_name(signal))
         }
-        (Gravity::Early, _) => early(memory, rank, &who),
-        (Gravity::Status, _) if is_inside(memory, rank) => format!("{who} {exit} before MPI_Finalize"),
+        (Severity::Early, _) => early(memory, rank, &who),
+        (Severity::Status, _) if is_inside(memory, rank) => format!("{who} {exit} before MPI_Finalize"),
         _ => format!("{who} {exit}"),
     };
-    let status = if gravity == Gravity::Early { 1 } else { exit.status() };
+    let status = if severity == Severity::Early { 1 } else { exit.status() };
     Some(Failure { status: u8::try_from(status).unwrap_or(1), text })
 }
 
-/// The failure of a rank whose MPI process has vanished while `child`, the process that the launcher started for it (a
+/// Returns the failure of a rank whose MPI process has died while `child`, the process that the launcher started for it (a
 /// shell, a debugger), runs on; `None` if that is not so.
-pub fn vanished(memory: &Memory, rank: u32, child: i32) -> Option<Failure> {
+pub fn died_unseen(memory: &Memory, rank: u32, child: i32) -> Option<Failure> {
     let entry = memory.roster().entry(rank);
     let pid = entry.pid();
     let inside = matches!(entry.state(), State::Arrived | State::Initialised | State::Finalizing);
@@ -65,15 +64,15 @@ pub fn vanished(memory: &Memory, rank: u32, child: i32) -> Option<Failure> {
 }
 
 /// Whether the end of a rank is a failure, and of what kind.
-fn gravity(memory: &Memory, rank: u32, exit: Exit) -> Option<Gravity> {
+fn severity(memory: &Memory, rank: u32, exit: Exit) -> Option<Severity> {
     if exit.signal().is_some() {
-        return Some(Gravity::Signal);
+        return Some(Severity::Signal);
     }
     if exit.status() != 0 {
-        return Some(Gravity::Status);
+        return Some(Severity::Status);
     }
-    // A program that never called MPI_Init may come and go; one that did owes the others MPI_Finalize.
-    is_inside(memory, rank).then_some(Gravity::Early)
+    // A program that never called MPI_Init may come and go; one that did must call MPI_Finalize.
+    is_inside(memory, rank).then_some(Severity::Early)
 }
 
 /// Whether the rank has begun to take part in MPI and not finished. Its own state may already say that it is dead.
@@ -104,7 +103,7 @@ fn status_of(code: i32) -> u8 {
     }
 }
 
-/// What each rank does right now, a line each.
+/// Describes what each rank does right now, one line a rank.
 pub fn hang_report(memory: &Memory) -> String {
     let mut text = String::new();
     let now = telemetry::now();
@@ -118,10 +117,10 @@ fn doing(memory: &Memory, rank: u32, now: u64) -> String {
     let entry = memory.roster().entry(rank);
     let exit = entry.exit();
     match (entry.state(), exit) {
-        (_, Some(exit)) => return format!("is gone: {exit}"),
+        (_, Some(exit)) => return format!("has ended: {exit}"),
         (State::Absent, None) => return "has not called MPI_Init".into(),
         (State::Finalized, None) => return "has called MPI_Finalize and runs on".into(),
-        (State::Dead, None) => return "is gone".into(),
+        (State::Dead, None) => return "has died".into(),
         (State::Arrived, None) => return "is inside MPI_Init".into(),
         _ => {}
     }
@@ -153,7 +152,7 @@ mod tests {
     fn a_signal_outweighs_a_status_that_may_follow_from_it() {
         let memory = Memory::create(3, 0).unwrap();
         let both = [ended(&memory, 0, 1 << 8), ended(&memory, 2, 11)];
-        let failure = judge(&memory, &both, &[]).unwrap();
+        let failure = failure_of_ended(&memory, &both, &[]).unwrap();
         assert_eq!(failure, Failure { status: 139, text: "rank 2 killed by SIGSEGV (signal 11)".into() });
     }
 
@@ -161,7 +160,7 @@ mod tests {
     fn an_abort_is_named_whoever_ended_first() {
         let memory = Memory::create(3, 0).unwrap();
         memory.header().set_abort(1, 256);
-        let failure = judge(&memory, &[ended(&memory, 0, 9)], &[]).unwrap();
+        let failure = failure_of_ended(&memory, &[ended(&memory, 0, 9)], &[]).unwrap();
         assert_eq!(failure, Failure { status: 1, text: "rank 1 called MPI_Abort with code 256".into() });
         assert_eq!(status_of(5), 5);
         assert_eq!(status_of(-1), 255);
@@ -171,7 +170,7 @@ mod tests {
     #[test]
     fn leaving_with_status_0_is_a_failure_only_inside_mpi() {
         let memory = Memory::create(3, 0).unwrap();
-        assert_eq!(judge(&memory, &[ended(&memory, 0, 0)], &[]), None);
+        assert_eq!(failure_of_ended(&memory, &[ended(&memory, 0, 0)], &[]), None);
         memory.roster().entry(1).arrive(1, 77).unwrap();
         memory.roster().entry(1).advance(State::Initialised);
         memory.telemetry(2).waiting.set(&Wait {
@@ -181,16 +180,16 @@ mod tests {
             context: 0,
             since: 0,
         });
-        let failure = judge(&memory, &[ended(&memory, 1, 0)], &[]).unwrap();
+        let failure = failure_of_ended(&memory, &[ended(&memory, 1, 0)], &[]).unwrap();
         assert_eq!(failure.status, 1);
         assert_eq!(
             failure.text,
             "rank 1 (process 77) exited with status 0 before MPI_Finalize, and others wait (rank 2 for a message from rank 1, tag 5, context 0)"
         );
         memory.roster().entry(1).advance(State::Finalized);
-        assert_eq!(judge(&memory, &[(1, Exit(0))], &[]), None);
+        assert_eq!(failure_of_ended(&memory, &[(1, Exit(0))], &[]), None);
         assert_eq!(
-            judge(&memory, &[(1, Exit(3 << 8))], &[]).unwrap().text,
+            failure_of_ended(&memory, &[(1, Exit(3 << 8))], &[]).unwrap().text,
             "rank 1 (process 77) exited with status 3"
         );
     }
@@ -198,7 +197,7 @@ mod tests {
     #[test]
     fn a_signal_that_was_passed_on_is_nobodys_fault() {
         let memory = Memory::create(1, 0).unwrap();
-        let failure = judge(&memory, &[ended(&memory, 0, 2)], &[libc::SIGINT]).unwrap();
+        let failure = failure_of_ended(&memory, &[ended(&memory, 0, 2)], &[libc::SIGINT]).unwrap();
         assert_eq!(failure.status, 130);
         assert_eq!(failure.text, "rank 0 ended by SIGINT (signal 2), which was passed on to it");
     }
@@ -222,6 +221,6 @@ mod tests {
             ),
             "{report}"
         );
-        assert_eq!(lines[2], "perusal:   rank 2 is gone: killed by SIGKILL (signal 9)");
+        assert_eq!(lines[2], "perusal:   rank 2 has ended: killed by SIGKILL (signal 9)");
     }
 }

@@ -1,8 +1,8 @@
-//! A small process that outlives a launcher that was killed, and ends what the launcher can no longer end.
+//! The reaper: a small process that outlives a launcher that was killed, and kills what the launcher can no longer kill.
 //!
-//! Ranks die with the launcher by themselves (PR_SET_PDEATHSIG), but what a rank has started does not. The guard holds
-//! the reading end of a pipe that only the launcher can write; when it closes, the launcher is gone, and the guard kills
-//! the process groups of all ranks and every process that carries the job's id in its environment.
+//! The kernel kills the ranks when the launcher dies (PR_SET_PDEATHSIG), but not the processes that a rank has started. The
+//! reaper holds the reading end of a pipe whose only writer is the launcher. When the pipe closes, the launcher has died,
+//! and the reaper kills the process groups of all ranks and every process whose environment carries the job's id.
 
 use std::io::{self, Read};
 use std::os::fd::AsRawFd;
@@ -12,24 +12,24 @@ use perusal::job::Memory;
 use crate::environment::JOB_ID_VARIABLE;
 use crate::sys;
 
-/// The guard of a job; [`Guard::dismiss`] ends it when there is nothing left to guard.
+/// The reaper process of a job. [`Reaper::stop`] ends it when the job is over.
 #[derive(Debug)]
-pub struct Guard {
+pub struct Reaper {
     pid: i32,
-    /// Closing this wakes the guard.
+    /// Closing this wakes the reaper.
     _lifeline: io::PipeWriter,
 }
 
-impl Guard {
-    /// Starts the guard. Call it before anything is opened that the guard should not hold open.
-    pub fn post(memory: &Memory) -> io::Result<Self> {
+impl Reaper {
+    /// Starts the reaper. Call it before anything is opened that the reaper should not hold open.
+    pub fn start(memory: &Memory) -> io::Result<Self> {
         let (mut watched, lifeline) = io::pipe()?;
-        // SAFETY: the launcher has one thread, so the child may go on as any program would.
+        // SAFETY: the launcher has one thread, so no lock is held by a thread that the child lacks.
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),
             0 => {
                 drop(lifeline);
-                keep_watch(memory, &mut watched);
+                run(memory, &mut watched);
                 // SAFETY: leaves without running the launcher's exit handlers.
                 unsafe { libc::_exit(0) }
             }
@@ -37,22 +37,22 @@ impl Guard {
         }
     }
 
-    /// Ends the guard and waits until it is gone.
-    pub fn dismiss(self) {
+    /// Kills the reaper and waits for its end.
+    pub fn stop(self) {
         sys::signal_process(self.pid, libc::SIGKILL);
         // SAFETY: waits for a child of this process; a null status is allowed.
         unsafe { libc::waitpid(self.pid, std::ptr::null_mut(), 0) };
     }
 }
 
-/// The guard's life.
-fn keep_watch(memory: &Memory, watched: &mut io::PipeReader) {
+/// What the reaper process does: it waits for the launcher's end, then kills what is left of the job.
+fn run(memory: &Memory, watched: &mut io::PipeReader) {
     // SAFETY: calls on integers and a NUL-terminated literal. A group of its own keeps the terminal's signals away; the
     // mask inherited from the launcher keeps the rest away, SIGKILL apart. Standard streams are closed, so that nobody
     // waits for this process to close them.
     unsafe {
         libc::setpgid(0, 0);
-        libc::prctl(libc::PR_SET_NAME, c"perusal-guard".as_ptr(), 0, 0, 0);
+        libc::prctl(libc::PR_SET_NAME, c"perusal-reaper".as_ptr(), 0, 0, 0);
         for fd in 0..3 {
             libc::close(fd);
         }
@@ -65,7 +65,7 @@ fn keep_watch(memory: &Memory, watched: &mut io::PipeReader) {
     for rank in 0..memory.size() {
         sys::signal_group(memory.roster().entry(rank).group(), libc::SIGKILL);
     }
-    // Twice, for what was just being started.
+    // The second pass finds what was being started during the first.
     kill_marked(memory.header().job_id());
     kill_marked(memory.header().job_id());
 }

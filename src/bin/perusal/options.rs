@@ -1,40 +1,40 @@
-//! From the way people write options for `mpiexec` to the way clap reads them.
+//! Turns options as people write them for `mpiexec` into the form that clap reads.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 
-/// The options that there are, by name, with how many values follow each.
+/// All options by name, with the number of values that follow each.
 #[derive(Debug)]
-pub struct Known {
+pub struct OptionTable {
     long: HashMap<String, usize>,
     short: HashMap<char, usize>,
 }
 
-impl Known {
+impl OptionTable {
     /// The options of `command`.
     pub fn of(mut command: clap::Command) -> Self {
-        let mut known = Self { long: HashMap::new(), short: HashMap::new() };
+        let mut table = Self { long: HashMap::new(), short: HashMap::new() };
         command.build();
         for arg in command.get_arguments().filter(|arg| !arg.is_positional()) {
             let values = arg.get_num_args().map_or(0, |range| range.min_values());
             let longs = arg.get_long().into_iter().chain(arg.get_all_aliases().into_iter().flatten());
-            known.long.extend(longs.map(|name| (name.to_owned(), values)));
+            table.long.extend(longs.map(|name| (name.to_owned(), values)));
             let shorts = arg.get_short().into_iter().chain(arg.get_all_short_aliases().into_iter().flatten());
-            known.short.extend(shorts.map(|name| (name, values)));
+            table.short.extend(shorts.map(|name| (name, values)));
         }
-        known
+        table
     }
 
-    /// Brings one program's tokens into a form that clap reads: two dashes before long names, `VAR VALUE` as one, and
+    /// Brings one program's arguments into a form that clap reads: two dashes before long names, `VAR VALUE` as one, and
     /// `--` before the program.
     ///
     /// # Errors
     /// An option that is unknown or lacks a value, in words.
-    pub fn normalise(&self, name: &str, tokens: &[OsString]) -> Result<Vec<OsString>, String> {
+    pub fn normalise(&self, name: &str, arguments: &[OsString]) -> Result<Vec<OsString>, String> {
         let mut normal = vec![OsString::from(name)];
-        let mut rest = tokens;
-        while let [token, after @ ..] = rest {
-            let Some(text) = token.to_str().filter(|text| text.starts_with('-')) else { break };
+        let mut rest = arguments;
+        while let [argument, after @ ..] = rest {
+            let Some(text) = argument.to_str().filter(|text| text.starts_with('-')) else { break };
             rest = after;
             if text == "--" {
                 break;
@@ -49,7 +49,7 @@ impl Known {
         Ok(normal)
     }
 
-    /// Appends one option with its values; how many of the following tokens those were.
+    /// Appends one option with its values; how many of the following arguments those were.
     fn option(&self, text: &str, after: &[OsString], normal: &mut Vec<OsString>) -> Result<usize, String> {
         let bare = text.trim_start_matches('-');
         let (name, attached) = match bare.split_once('=') {
@@ -95,8 +95,8 @@ impl Known {
     }
 }
 
-fn contains_equals(token: &OsStr) -> bool {
-    token.as_encoded_bytes().contains(&b'=')
+fn contains_equals(argument: &OsStr) -> bool {
+    argument.as_encoded_bytes().contains(&b'=')
 }
 
 fn unknown(text: &str) -> String {

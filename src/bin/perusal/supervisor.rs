@@ -1,6 +1,6 @@
-//! Watching over a running job: output, input, signals, ends, and the end.
+//! Supervises a running job: passes on output, input and signals, and reaps ranks that end.
 //!
-//! One thread and one place to wait. Nothing here waits for a rank, or for whoever reads the output, in any other place.
+//! One thread waits in one place, `epoll`. It never blocks on a rank or on the reader of its output.
 
 use std::io::{self, IsTerminal};
 use std::os::fd::{AsRawFd, RawFd};
@@ -10,12 +10,12 @@ use perusal::job::{Exit, Memory};
 use perusal::placement::Claim;
 
 use crate::args::Plan;
-use crate::guard::{self, Guard};
+use crate::failure::{Failure, died_unseen, failure_of_ended, hang_report};
 use crate::input::Relay;
-use crate::output::{LAUNCHER, Sink, Stream};
+use crate::output::{LAUNCHER, RankStream, Sink};
+use crate::reaper::{self, Reaper};
 use crate::run::streams_of;
-use crate::sys::{self, Child, Epoll, Signals};
-use crate::verdict::{Failure, hang_report, judge, vanished};
+use crate::sys::{self, ChildStatus, Epoll, Signals};
 
 /// Signals that are passed on to the ranks.
 pub const FORWARDED: [i32; 9] = [
@@ -41,8 +41,8 @@ const PROMPT: Duration = Duration::from_millis(150);
 /// Between attempts to write where the system cannot say when it is possible.
 const RETRY: Duration = Duration::from_millis(10);
 
-/// Between looks at ranks that are not the launcher's own children.
-const LOOK: Duration = Duration::from_millis(500);
+/// Between checks of ranks that are not the launcher's own children.
+const CHECK: Duration = Duration::from_millis(500);
 
 const SIGNALS: u64 = 0;
 const STDIN: u64 = 1;
@@ -50,8 +50,8 @@ const RELAY: u64 = 2;
 const SINKS: u64 = 8;
 const STREAMS: u64 = 16;
 
-/// What a supervisor is made from.
-pub struct Parts<'a> {
+/// The parts that a supervisor is made of.
+pub struct SupervisorParts<'a> {
     /// What the launcher was called.
     pub name: &'a str,
     /// The job as asked for.
@@ -60,8 +60,8 @@ pub struct Parts<'a> {
     pub memory: Memory,
     /// The launcher's signals.
     pub signals: Signals,
-    /// The guard, already posted.
-    pub guard: Guard,
+    /// The reaper, already running.
+    pub reaper: Reaper,
     /// The terminal, if one rank gets it.
     pub relay: Option<Relay>,
     /// Signals that were ignored when the launcher was started, and so stay.
@@ -70,7 +70,7 @@ pub struct Parts<'a> {
     pub claim: Option<Claim>,
 }
 
-struct Rank {
+struct RankProcess {
     pid: i32,
     running: bool,
 }
@@ -81,7 +81,7 @@ pub struct Supervisor<'a> {
     plan: &'a Plan,
     memory: Memory,
     signals: Signals,
-    guard: Option<Guard>,
+    reaper: Option<Reaper>,
     relay: Option<Relay>,
     ignored: Vec<i32>,
     _claim: Option<Claim>,
@@ -91,20 +91,20 @@ pub struct Supervisor<'a> {
     armed: Vec<bool>,
     /// Which sinks are so full that their streams rest.
     resting: Vec<bool>,
-    streams: Vec<Stream>,
-    ranks: Vec<Rank>,
+    streams: Vec<RankStream>,
+    ranks: Vec<RankProcess>,
     forwarded: Vec<i32>,
     failure: Option<Failure>,
     kill_at: Option<Instant>,
     timeout_at: Option<Instant>,
-    look_at: Option<Instant>,
+    check_at: Option<Instant>,
     interactive: bool,
 }
 
 impl<'a> Supervisor<'a> {
     /// A supervisor of ranks that are yet to be started.
-    pub fn new(parts: Parts<'a>) -> io::Result<Self> {
-        let Parts { name, plan, memory, signals, guard, relay, ignored, claim } = parts;
+    pub fn new(parts: SupervisorParts<'a>) -> io::Result<Self> {
+        let SupervisorParts { name, plan, memory, signals, reaper, relay, ignored, claim } = parts;
         let epoll = Epoll::new()?;
         epoll.add(signals.fd(), libc::EPOLLIN, SIGNALS)?;
         let together = sys::identity(1).is_some() && sys::identity(1) == sys::identity(2);
@@ -114,7 +114,7 @@ impl<'a> Supervisor<'a> {
             plan,
             memory,
             signals,
-            guard: Some(guard),
+            reaper: Some(reaper),
             relay,
             ignored,
             _claim: claim,
@@ -128,7 +128,7 @@ impl<'a> Supervisor<'a> {
             failure: None,
             kill_at: None,
             timeout_at: plan.timeout.map(|timeout| Instant::now() + timeout),
-            look_at: Some(Instant::now() + LOOK),
+            check_at: Some(Instant::now() + CHECK),
             interactive: io::stdin().is_terminal() && io::stdout().is_terminal(),
         })
     }
@@ -143,11 +143,11 @@ impl<'a> Supervisor<'a> {
         &self.signals
     }
 
-    /// Takes a rank that has just been started under its watch; ranks come in order.
+    /// Adds a rank that has just been started. Ranks are added in order.
     pub fn add_rank(&mut self, pid: i32, out: io::PipeReader, err: io::PipeReader) -> io::Result<()> {
         let rank = self.ranks.len() as u32;
         self.memory.roster().entry(rank).set_group(pid);
-        self.ranks.push(Rank { pid, running: true });
+        self.ranks.push(RankProcess { pid, running: true });
         for pipe in [&out, &err] {
             sys::set_nonblocking(pipe.as_raw_fd())?;
         }
@@ -168,7 +168,7 @@ impl<'a> Supervisor<'a> {
         self.clear_up();
     }
 
-    /// Watches until the last rank has ended; the launcher's exit status.
+    /// Runs until the last rank has ended. Returns the launcher's exit status.
     pub fn run(mut self) -> u8 {
         while self.is_running() {
             let deadline = self.next_deadline();
@@ -286,7 +286,7 @@ impl<'a> Supervisor<'a> {
     fn check_output(&mut self) {
         let Some(error) = self.sinks[0].broken().filter(|_| self.failure.is_none()) else { return };
         if error.kind() == io::ErrorKind::BrokenPipe {
-            // The reader has gone: no word, and the status of SIGPIPE.
+            // Nobody reads the output any more: no message, and the status of SIGPIPE.
             self.failure = Some(Failure { status: 128 + libc::SIGPIPE as u8, text: String::new() });
             self.terminate();
         } else {
@@ -329,10 +329,10 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Takes all ends that there are, tells the roster, and judges.
+    /// Reaps every rank that has ended, notes the ends in the roster, and fails the job if one of them is a failure.
     fn reap(&mut self) {
         let mut ended = vec![];
-        while let Child::Ended(pid, status) = sys::next_child() {
+        while let ChildStatus::Ended(pid, status) = sys::next_child() {
             if let Some(rank) = self.ranks.iter().position(|rank| rank.pid == pid && rank.running) {
                 self.ranks[rank].running = false;
                 let entry = self.memory.roster().entry(rank as u32);
@@ -345,7 +345,7 @@ impl<'a> Supervisor<'a> {
             self.declare_dead(&ended);
             return;
         }
-        let failure = judge(&self.memory, &ended, &self.forwarded);
+        let failure = failure_of_ended(&self.memory, &ended, &self.forwarded);
         self.declare_dead(&ended);
         if let Some(failure) = failure {
             self.fail(failure);
@@ -391,7 +391,7 @@ impl<'a> Supervisor<'a> {
         [
             self.kill_at,
             self.timeout_at,
-            self.look_at,
+            self.check_at,
             prompt.map(|since| since + PROMPT),
             retry.then(|| Instant::now() + RETRY),
         ]
@@ -406,9 +406,9 @@ impl<'a> Supervisor<'a> {
             self.kill_at = None;
             self.signal_running(libc::SIGKILL);
         }
-        if self.look_at.is_some_and(|at| now >= at) {
-            self.look_at = self.failure.is_none().then(|| now + LOOK);
-            self.look_for_vanished();
+        if self.check_at.is_some_and(|at| now >= at) {
+            self.check_at = self.failure.is_none().then(|| now + CHECK);
+            self.check_for_died();
         }
         if self.timeout_at.is_some_and(|at| now >= at) {
             self.timeout_at = None;
@@ -420,11 +420,11 @@ impl<'a> Supervisor<'a> {
     }
 
     /// A rank that a shell or a debugger has started is not the launcher's child, and its end sends no signal.
-    fn look_for_vanished(&mut self) {
+    fn check_for_died(&mut self) {
         let running = self.ranks.iter().enumerate().filter(|(_, rank)| rank.running);
         let found = running
             .filter_map(|(rank, process)| {
-                Some((rank as u32, vanished(&self.memory, rank as u32, process.pid)?))
+                Some((rank as u32, died_unseen(&self.memory, rank as u32, process.pid)?))
             })
             .next();
         if let Some((rank, failure)) = found {
@@ -435,10 +435,10 @@ impl<'a> Supervisor<'a> {
 
     /// When the last rank has ended: ends what ranks have left running, and writes what is left to be written.
     fn clear_up(&mut self) {
-        if let Some(guard) = self.guard.take() {
-            guard.dismiss();
+        if let Some(reaper) = self.reaper.take() {
+            reaper.stop();
         }
-        (self.kill_at, self.timeout_at, self.look_at) = (None, None, None);
+        (self.kill_at, self.timeout_at, self.check_at) = (None, None, None);
         self.end_strays();
         while self.streams.iter().any(|stream| stream.fd().is_some())
             || self.sinks.iter().any(|s| !s.is_empty())
@@ -452,7 +452,7 @@ impl<'a> Supervisor<'a> {
             }
             let deadline = self.next_deadline();
             let _ = self.epoll.wait(deadline.map(|at| at.saturating_duration_since(Instant::now())));
-            // Who ends the launcher now does not want the rest.
+            // A signal to end the launcher now means that nobody wants the rest.
             if std::iter::from_fn(|| self.signals.next()).any(|s| matches!(s, libc::SIGINT | libc::SIGTERM)) {
                 break;
             }
@@ -464,10 +464,10 @@ impl<'a> Supervisor<'a> {
         let start = Instant::now();
         loop {
             match sys::next_child() {
-                Child::Nobody => return,
-                Child::Ended(..) => {}
-                Child::Running if start.elapsed() > STRAY_GRACE + STRAY_LIMIT => return,
-                Child::Running => {
+                ChildStatus::NoChildren => return,
+                ChildStatus::Ended(..) => {}
+                ChildStatus::Running if start.elapsed() > STRAY_GRACE + STRAY_LIMIT => return,
+                ChildStatus::Running => {
                     let patient = start.elapsed() < STRAY_GRACE && self.failure.is_none();
                     if !patient {
                         own_children().for_each(|pid| sys::signal_process(pid, libc::SIGKILL));
@@ -479,7 +479,7 @@ impl<'a> Supervisor<'a> {
     }
 }
 
-fn watch(epoll: &Epoll, stream: &mut Stream, index: usize) -> io::Result<()> {
+fn watch(epoll: &Epoll, stream: &mut RankStream, index: usize) -> io::Result<()> {
     if let Some(fd) = stream.fd().filter(|_| !stream.watched) {
         epoll.add(fd, libc::EPOLLIN, STREAMS + index as u64)?;
         stream.watched = true;
@@ -487,7 +487,7 @@ fn watch(epoll: &Epoll, stream: &mut Stream, index: usize) -> io::Result<()> {
     Ok(())
 }
 
-fn unwatch(epoll: &Epoll, stream: &mut Stream, fd: RawFd) {
+fn unwatch(epoll: &Epoll, stream: &mut RankStream, fd: RawFd) {
     epoll.remove(fd);
     stream.watched = false;
 }
@@ -495,7 +495,7 @@ fn unwatch(epoll: &Epoll, stream: &mut Stream, fd: RawFd) {
 /// The launcher's children, orphans that it has adopted included.
 fn own_children() -> impl Iterator<Item = i32> {
     let own = std::process::id();
-    guard::processes().filter(move |pid| parent_of(*pid) == Some(own)).map(u32::cast_signed)
+    reaper::processes().filter(move |pid| parent_of(*pid) == Some(own)).map(u32::cast_signed)
 }
 
 fn parent_of(pid: u32) -> Option<u32> {

@@ -4,64 +4,64 @@ use perusal::abi::{MPI_ANY_SOURCE, MPI_BYTE, MPI_COMM_WORLD, MPI_DOUBLE, MPI_SUC
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 
-type Handle = usize;
+type AbiHandle = usize;
 
 // As include/mpi.h declares them; the library that defines them is linked into this program.
 unsafe extern "C" {
     fn MPI_Init(argc: *mut c_int, argv: *mut *mut *mut c_void) -> c_int;
     fn MPI_Finalize() -> c_int;
-    fn MPI_Comm_rank(comm: Handle, rank: *mut c_int) -> c_int;
-    fn MPI_Comm_size(comm: Handle, size: *mut c_int) -> c_int;
+    fn MPI_Comm_rank(comm: AbiHandle, rank: *mut c_int) -> c_int;
+    fn MPI_Comm_size(comm: AbiHandle, size: *mut c_int) -> c_int;
     fn MPI_Send(
         buf: *const c_void,
         count: c_int,
-        datatype: Handle,
+        datatype: AbiHandle,
         dest: c_int,
         tag: c_int,
-        comm: Handle,
+        comm: AbiHandle,
     ) -> c_int;
     fn MPI_Recv(
         buf: *mut c_void,
         count: c_int,
-        datatype: Handle,
+        datatype: AbiHandle,
         source: c_int,
         tag: c_int,
-        comm: Handle,
+        comm: AbiHandle,
         status: *mut c_void,
     ) -> c_int;
     fn MPI_Isend(
         buf: *const c_void,
         count: c_int,
-        datatype: Handle,
+        datatype: AbiHandle,
         dest: c_int,
         tag: c_int,
-        comm: Handle,
-        request: *mut Handle,
+        comm: AbiHandle,
+        request: *mut AbiHandle,
     ) -> c_int;
     fn MPI_Irecv(
         buf: *mut c_void,
         count: c_int,
-        datatype: Handle,
+        datatype: AbiHandle,
         source: c_int,
         tag: c_int,
-        comm: Handle,
-        request: *mut Handle,
+        comm: AbiHandle,
+        request: *mut AbiHandle,
     ) -> c_int;
-    fn MPI_Waitall(count: c_int, requests: *mut Handle, statuses: *mut c_void) -> c_int;
-    fn MPI_Barrier(comm: Handle) -> c_int;
+    fn MPI_Waitall(count: c_int, requests: *mut AbiHandle, statuses: *mut c_void) -> c_int;
+    fn MPI_Barrier(comm: AbiHandle) -> c_int;
     fn MPI_Allreduce(
         send: *const c_void,
         recv: *mut c_void,
         count: c_int,
-        datatype: Handle,
-        op: Handle,
-        comm: Handle,
+        datatype: AbiHandle,
+        op: AbiHandle,
+        comm: AbiHandle,
     ) -> c_int;
 }
 
 /// This process as a rank of MPI_COMM_WORLD, from MPI_Init to MPI_Finalize. One thread has it. Whatever fails ends the
 /// job: MPI_ERRORS_ARE_FATAL is the handler.
-pub struct Rank {
+pub struct MpiRank {
     /// Its rank.
     pub rank: usize,
     /// How many there are.
@@ -79,7 +79,7 @@ fn count(bytes: &[u8]) -> c_int {
     c_int::try_from(bytes.len()).expect("buffers of the benchmark are some megabytes")
 }
 
-impl Rank {
+impl MpiRank {
     /// MPI_Init; once a process.
     pub fn init() -> Self {
         let (mut rank, mut size) = (0, 0);
@@ -123,7 +123,7 @@ impl Rank {
 
     /// Sends each piece of `size` bytes of `data`, nonblocking, and waits for all (MPI_Isend, MPI_Waitall).
     #[inline(always)]
-    pub fn send_window(&self, data: &[u8], size: usize, to: usize, tag: i32, requests: &mut [Handle]) {
+    pub fn send_window(&self, data: &[u8], size: usize, to: usize, tag: i32, requests: &mut [AbiHandle]) {
         for (piece, request) in data.chunks_exact(size).zip(requests.iter_mut()) {
             let at = piece.as_ptr().cast();
             // SAFETY: `data` is borrowed until this function returns, and all has been sent by then.
@@ -140,7 +140,7 @@ impl Rank {
         size: usize,
         from: usize,
         tag: i32,
-        requests: &mut [Handle],
+        requests: &mut [AbiHandle],
     ) {
         let pieces = room.len() / size;
         for (piece, request) in room.chunks_exact_mut(size).zip(requests.iter_mut()) {
@@ -153,21 +153,21 @@ impl Rank {
         self.wait(&mut requests[..pieces]);
     }
 
-    fn wait(&self, requests: &mut [Handle]) {
+    fn wait(&self, requests: &mut [AbiHandle]) {
         // SAFETY: an array of requests that the caller has just begun; the statuses are MPI_STATUSES_IGNORE.
         unsafe { done(MPI_Waitall(requests.len() as c_int, requests.as_mut_ptr(), null_mut())) }
     }
 
     /// Posts a receive for each place, from `from` with the tags from 0 on. They are all over when the program has sent
-    /// as many messages, which [`Posted::end`] waits for.
-    pub fn post<'a>(&self, places: &'a mut [u64], from: usize) -> Posted<'a> {
+    /// as many messages, which [`PostedReceives::end`] waits for.
+    pub fn post<'a>(&self, places: &'a mut [u64], from: usize) -> PostedReceives<'a> {
         let mut requests = vec![0; places.len()];
         for (tag, (place, request)) in places.iter_mut().zip(&mut requests).enumerate() {
             let at = std::ptr::from_mut(place).cast();
             // SAFETY: `places` is borrowed by what is returned, which ends the process rather than give them back early.
             unsafe { done(MPI_Irecv(at, 8, MPI_BYTE, from as c_int, tag as c_int, MPI_COMM_WORLD, request)) }
         }
-        Posted { requests, places: std::marker::PhantomData }
+        PostedReceives { requests, places: std::marker::PhantomData }
     }
 
     #[inline(always)]
@@ -189,19 +189,19 @@ impl Rank {
 
 /// Receives that wait for their messages.
 #[must_use = "the receives must be ended"]
-pub struct Posted<'a> {
-    requests: Vec<Handle>,
+pub struct PostedReceives<'a> {
+    requests: Vec<AbiHandle>,
     places: std::marker::PhantomData<&'a mut [u64]>,
 }
 
-impl Posted<'_> {
+impl PostedReceives<'_> {
     /// Waits until each has its message.
-    pub fn end(mut self, rank: &Rank) {
+    pub fn end(mut self, rank: &MpiRank) {
         rank.wait(&mut std::mem::take(&mut self.requests));
     }
 }
 
-impl Drop for Posted<'_> {
+impl Drop for PostedReceives<'_> {
     fn drop(&mut self) {
         if !self.requests.is_empty() {
             // A message might still be written to the places.
