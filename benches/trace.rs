@@ -8,7 +8,7 @@
 
 use perusal::clock;
 use perusal::events::{CommEvents, Event, Events, Fact, Operation, Registry, Spec};
-use perusal::trace::format::Founding;
+use perusal::trace::format::TraceHeader;
 use perusal::trace::{Recording, file, tally};
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
@@ -57,15 +57,15 @@ fn spread(mut once: impl FnMut() -> f64) -> String {
 fn traced(folder: &Path) -> f64 {
     let path = folder.join(format!("perusal-bench-{}.trace", std::process::id()));
     let base = clock::read();
-    let founding = Founding {
+    let trace_header = TraceHeader {
         ranks: 1,
         limit: u64::MAX,
         base_ticks: base.ticks,
         base_nanoseconds: base.nanoseconds,
         ticks_per_second: clock::source().ticks_per_second,
-        ..Founding::default()
+        ..TraceHeader::default()
     };
-    file::create(&path, &founding).expect("a writable folder");
+    file::create(&path, &trace_header).expect("a writable folder");
     let registry = Registry::new(Box::new(|text| panic!("{text}")));
     let comm = registry.attach(1);
     let recording = Recording::start(&path, 0, &registry).expect("a trace");

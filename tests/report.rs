@@ -8,7 +8,7 @@ use common::dist::dist;
 use common::examples::{example, lines};
 use common::run::{Outcome, run};
 use common::scratch;
-use perusal::trace::synthetic::{Message, Synthetic};
+use perusal::trace::synthetic::{Synthetic, SyntheticMessage};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -152,13 +152,13 @@ fn what_is_left_of_a_torn_trace_is_reported_with_a_caution() {
     let dir = scratch("report-torn");
     let mut job = Synthetic::new(2);
     for n in 0..4000 {
-        job.message(&Message {
+        job.message(&SyntheticMessage {
             from: 0,
             to: 1,
             bytes: 8,
             sent: 100 + n * 1000,
             posted: 400 + n * 1000,
-            ..Message::default()
+            ..SyntheticMessage::default()
         });
     }
     job.kill(0).kill(1).ended(None);
@@ -178,7 +178,14 @@ fn what_is_left_of_a_torn_trace_is_reported_with_a_caution() {
 fn the_page_goes_beside_the_trace_and_json_to_the_standard_output() {
     let dir = scratch("report-places");
     let mut job = Synthetic::new(2);
-    job.message(&Message { from: 0, to: 1, bytes: 8, sent: 100, posted: 50, ..Message::default() });
+    job.message(&SyntheticMessage {
+        from: 0,
+        to: 1,
+        bytes: 8,
+        sent: 100,
+        posted: 50,
+        ..SyntheticMessage::default()
+    });
     fs::write(dir.join("job.trace"), job.bytes()).expect("a writable directory");
     let outcome = perusal(&dir, "plain", &["report", "job.trace"]);
     assert_eq!(outcome.code(), Some(0), "{}", outcome.stderr);
@@ -206,7 +213,14 @@ fn a_trace_for_which_there_is_no_memory_is_refused_with_figures_and_its_first_pa
     let mut job = Synthetic::new(2);
     for i in 0..120_000 {
         let at = 10_000 * (i + 1);
-        job.message(&Message { from: 0, to: 1, sent: at, posted: at + 500, bytes: 8, ..Message::default() });
+        job.message(&SyntheticMessage {
+            from: 0,
+            to: 1,
+            sent: at,
+            posted: at + 500,
+            bytes: 8,
+            ..SyntheticMessage::default()
+        });
     }
     let path = dir.join("large.trace");
     fs::write(&path, job.bytes()).expect("a writable directory");

@@ -8,21 +8,21 @@ use common::browser::{Page, open, picture};
 use common::scratch;
 use perusal::events::Event;
 use perusal::job::telemetry::Waiting;
-use perusal::trace::synthetic::{Message, Synthetic};
-use perusal::trace::{Detail, Record, report};
+use perusal::trace::synthetic::{Synthetic, SyntheticMessage};
+use perusal::trace::{Record, RecordPayload, report};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 fn sleep(job: &mut Synthetic, rank: u32, begin: u64, end: u64, kind: Waiting, peer: i32) {
-    let detail = Detail::Bell { waiting: kind as u8 };
+    let payload = RecordPayload::Bell { waiting: kind as u8 };
     let context = Record::NO_CONTEXT;
-    let what = Record { detail, peer, context, ..Synthetic::record(Event::BellSleep, 0) };
+    let what = Record { payload, peer, context, ..Synthetic::record(Event::BellSleep, 0) };
     job.span(rank, begin, end, &what, Event::BellWake);
 }
 
 fn barrier(job: &mut Synthetic, rank: u32, id: u64, begin: u64, end: u64) {
     let what = Record {
-        detail: Detail::Coll { operation: 0, algorithm: 2, mode: 0 },
+        payload: RecordPayload::Coll { operation: 0, algorithm: 2, mode: 0 },
         ..Synthetic::record(Event::CollBegin, id)
     };
     job.span(rank, begin, end, &what, Event::CollEnd);
@@ -34,7 +34,7 @@ const MS: u64 = 1_000_000;
 /// Every rank but 0 also sends 5 messages to rank 0, which takes them in the end.
 fn ring(ranks: u32, slow: u32) -> Synthetic {
     let mut job = Synthetic::new(ranks);
-    job.founding().command = format!("./ring --ranks {ranks}");
+    job.trace_header().command = format!("./ring --ranks {ranks}");
     for rank in 0..ranks {
         job.push(rank, 0, &Synthetic::record(Event::Initialized, 0));
     }
@@ -44,14 +44,14 @@ fn ring(ranks: u32, slow: u32) -> Synthetic {
             for to in [(rank + 1) % ranks, (rank + ranks - 1) % ranks] {
                 let late = if rank == slow { 6 * MS } else { 100_000 + u64::from(rank) * 500 };
                 let (sent, posted) = (begin + late, begin + 50_000);
-                job.message(&Message {
+                job.message(&SyntheticMessage {
                     from: rank,
                     to,
                     tag: to as i32,
                     bytes: 8192,
                     sent,
                     posted,
-                    ..Message::default()
+                    ..SyntheticMessage::default()
                 });
                 if rank == slow {
                     sleep(&mut job, to, begin + 200_000, sent + 40, Waiting::All, -1);
@@ -70,14 +70,14 @@ fn ring(ranks: u32, slow: u32) -> Synthetic {
         for n in 0..5 {
             let sent = 30 * MS + n * 20 * MS + u64::from(rank) * 1000;
             let posted = 190 * MS + u64::from(rank) * 50_000 + n * 5_000;
-            job.message(&Message {
+            job.message(&SyntheticMessage {
                 from: rank,
                 to: 0,
                 tag: 99,
                 bytes: 64,
                 sent,
                 posted,
-                ..Message::default()
+                ..SyntheticMessage::default()
             });
         }
     }
@@ -194,10 +194,17 @@ fn a_name_that_a_program_chose_is_text_and_never_markup() {
     const HOSTILE: &str = "</script><script>document.title='caught'</script><img src=x onerror=\"document.title='caught'\">&lt;";
     let dir = scratch("report-hostile");
     let mut job = ring(2, 1);
-    job.founding().command = HOSTILE.into();
-    job.founding().host = HOSTILE.into();
+    job.trace_header().command = HOSTILE.into();
+    job.trace_header().host = HOSTILE.into();
     job.communicator(10, 8, HOSTILE, &[0, 1]);
-    job.message(&Message { context: 8, from: 0, to: 1, sent: 50, posted: 20, ..Message::default() });
+    job.message(&SyntheticMessage {
+        context: 8,
+        from: 0,
+        to: 1,
+        sent: 50,
+        posted: 20,
+        ..SyntheticMessage::default()
+    });
     barrier(&mut job, 0, 1, 100, 200);
     let page = open(&written(&job, &dir, "hostile"));
     silent(&page);

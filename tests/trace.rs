@@ -10,7 +10,7 @@ use common::examples::{mpicc, mpiexec, product, products};
 use common::run::{Outcome, run};
 use perusal::events::{CollMode, Event};
 use perusal::trace::flows::{Flow, flows};
-use perusal::trace::{Detail, RankTrace, Trace, read};
+use perusal::trace::{RankTrace, RecordPayload, Trace, read};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -136,8 +136,8 @@ fn the_trace_tells_of_communicators_collectives_searches_copies_and_sleeps() {
         ] {
             assert_eq!(count(rank, begin), count(rank, end), "rank {}: {begin:?}", rank.rank);
         }
-        let modes = rank.records.iter().filter_map(|record| match (record.event, record.detail) {
-            (Event::CollBegin, Detail::Coll { mode, .. }) => Some(mode),
+        let modes = rank.records.iter().filter_map(|record| match (record.event, record.payload) {
+            (Event::CollBegin, RecordPayload::Coll { mode, .. }) => Some(mode),
             _ => None,
         });
         let modes: Vec<u8> = modes.filter(|mode| *mode != CollMode::Blocking as u8).collect();
@@ -146,7 +146,8 @@ fn the_trace_tells_of_communicators_collectives_searches_copies_and_sleeps() {
         assert_eq!((count(rank, Event::Initialized), count(rank, Event::Finalizing)), (1, 1));
     }
     let rank = &trace.ranks[0];
-    let found = rank.records.iter().filter(|r| matches!(r.detail, Detail::Search { hit: true, .. })).count();
+    let found =
+        rank.records.iter().filter(|r| matches!(r.payload, RecordPayload::Search { hit: true, .. })).count();
     assert!(found >= 9 + 15, "{found} searches found something");
     assert!(count(&trace.ranks[3], Event::BellSleep) > 0, "three tenths of a second are not spent polling");
     assert!(count(&trace.ranks[2], Event::CopyBegin) > 0, "a megabyte is copied by an engine");

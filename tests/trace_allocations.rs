@@ -1,7 +1,7 @@
 //! The recorder allocates nothing once a thread has begun to record, however often its stage is full.
 
 use perusal::events::{Event, Fact, Operation, Registry, Spec};
-use perusal::trace::format::Founding;
+use perusal::trace::format::TraceHeader;
 use perusal::trace::{Recording, file, tally};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -33,7 +33,8 @@ static ALLOCATOR: Counting = Counting;
 #[test]
 fn a_traced_event_allocates_nothing() {
     let path = std::env::temp_dir().join(format!("perusal-allocations-{}.trace", std::process::id()));
-    file::create(&path, &Founding { ranks: 1, limit: u64::MAX, ..Founding::default() }).expect("a trace");
+    file::create(&path, &TraceHeader { ranks: 1, limit: u64::MAX, ..TraceHeader::default() })
+        .expect("a trace");
     let registry = Registry::new(Box::new(|text| panic!("{text}")));
     let comm = registry.attach(1);
     let recording = Recording::start(&path, 0, &registry).expect("recording");

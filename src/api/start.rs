@@ -236,7 +236,7 @@ pub fn run_threads_traced<T: Threading, R: Send>(
 ) -> Result<Vec<R>> {
     let path = path.as_ref();
     let command = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
-    file::create(path, &file::founding(count(ranks)?, file::DEFAULT_LIMIT, command))?;
+    file::create(path, &file::trace_header(count(ranks)?, file::DEFAULT_LIMIT, command))?;
     let result = threads(ranks, Some(path), body);
     file::finish(path, i32::from(result.is_err()))?;
     result

@@ -1,6 +1,6 @@
 //! A trace's file, as those who write it have it: the launcher, which makes and ends it, and each rank, which takes windows.
 
-use super::format::{self, Founding, header, rank as block};
+use super::format::{self, TraceHeader, header, rank as block};
 use crate::clock;
 use crate::error::{Error, Result};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
@@ -18,11 +18,11 @@ pub const DEFAULT_LIMIT: u64 = 256 << 20;
 /// What the file of a job of `ranks` ranks begins with that is about to start on this machine: `command` and its arguments. CPUs are
 /// for the launcher to add.
 #[must_use]
-pub fn founding(ranks: u32, limit: u64, command: impl Iterator<Item = String>) -> Founding {
+pub fn trace_header(ranks: u32, limit: u64, command: impl Iterator<Item = String>) -> TraceHeader {
     let base = clock::read();
     let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    Founding {
+    TraceHeader {
         ranks,
         limit,
         started: u64::try_from(started.as_nanos()).unwrap_or(0),
@@ -40,7 +40,7 @@ pub fn founding(ranks: u32, limit: u64, command: impl Iterator<Item = String>) -
 ///
 /// # Errors
 /// [`Error::Trace`] with the path, and what is in the way.
-pub fn create(path: &Path, founding: &Founding) -> Result<()> {
+pub fn create(path: &Path, trace_header: &TraceHeader) -> Result<()> {
     let wrong = |what: String| Error::Trace(format!("{}: {what}", path.display()));
     let failed = |error: io::Error| wrong(error.to_string());
     let open = || OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
@@ -59,7 +59,7 @@ pub fn create(path: &Path, founding: &Founding) -> Result<()> {
     if there.len() > 0 && path.canonicalize().and_then(std::fs::remove_file).is_ok() {
         file = open().map_err(failed)?;
     }
-    let bytes = founding.bytes();
+    let bytes = trace_header.bytes();
     file.set_len(0).map_err(failed)?;
     reserve(&file, 0, bytes.len() as u64).map_err(failed)?;
     file.write_all_at(&bytes, 0).map_err(failed)
@@ -99,7 +99,7 @@ fn check_file_size(end: u64) -> io::Result<()> {
 
 /// Why there is no window.
 #[derive(Debug)]
-pub(super) enum Refused {
+pub(super) enum WindowError {
     /// The rank has all that its limit allows.
     Limit,
     /// The disk is full, or the like.
@@ -196,29 +196,29 @@ impl Store {
     }
 
     /// Takes a place for a window that is nobody else's.
-    fn place(&self) -> core::result::Result<u64, Refused> {
+    fn place(&self) -> core::result::Result<u64, WindowError> {
         // Relaxed: counters; what lies in a window is published by its own words.
         let taken = self.block_u64(block::TAKEN).fetch_add(format::UNIT, Ordering::Relaxed);
         if taken.saturating_add(format::UNIT) > self.limit {
             self.block_u64(block::TAKEN).fetch_sub(format::UNIT, Ordering::Relaxed);
-            return Err(Refused::Limit);
+            return Err(WindowError::Limit);
         }
         // Relaxed: as above; an addition gives each who takes a place of their own.
         Ok(self.u64_at(format::NEXT).fetch_add(format::UNIT, Ordering::Relaxed))
     }
 
     /// A window of one unit, mapped, all zero, its pages at hand.
-    pub fn stage(&self) -> core::result::Result<MmapRaw, Refused> {
+    pub fn stage(&self) -> core::result::Result<MmapRaw, WindowError> {
         let at = self.place()?;
-        reserve(&self.file, at, format::UNIT).map_err(Refused::Disk)?;
+        reserve(&self.file, at, format::UNIT).map_err(WindowError::Disk)?;
         let length = format::UNIT as usize;
-        MmapOptions::new().offset(at).len(length).populate().map_raw(&self.file).map_err(Refused::Disk)
+        MmapOptions::new().offset(at).len(length).populate().map_raw(&self.file).map_err(WindowError::Disk)
     }
 
     /// Copies a stage to a place of its own.
-    pub fn keep(&self, stage: &MmapRaw) -> core::result::Result<(), Refused> {
+    pub fn keep(&self, stage: &MmapRaw) -> core::result::Result<(), WindowError> {
         let at = self.place()?;
-        check_file_size(at + stage.len() as u64).map_err(Refused::Disk)?;
+        check_file_size(at + stage.len() as u64).map_err(WindowError::Disk)?;
         let mut done = 0;
         while done < stage.len() {
             // SAFETY: `done` is within the stage, which is mapped; the kernel reads what is left of it.
@@ -232,11 +232,11 @@ impl Store {
                 )
             };
             match usize::try_from(written) {
-                Ok(0) => return Err(Refused::Disk(io::Error::from_raw_os_error(libc::ENOSPC))),
+                Ok(0) => return Err(WindowError::Disk(io::Error::from_raw_os_error(libc::ENOSPC))),
                 Ok(written) => done += written,
                 Err(_) => match io::Error::last_os_error() {
                     again if again.kind() == io::ErrorKind::Interrupted => {}
-                    error => return Err(Refused::Disk(error)),
+                    error => return Err(WindowError::Disk(error)),
                 },
             }
         }
@@ -247,14 +247,15 @@ impl Store {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::testing::Scratch;
+    use crate::trace::testing::ScratchFile;
 
     #[test]
     fn what_is_no_trace_is_not_written_over() {
-        let scratch = Scratch::new("program");
+        let scratch = ScratchFile::new("program");
         std::fs::write(scratch.path(), "int main() {}").expect("writable");
-        let error =
-            create(scratch.path(), &Founding { ranks: 1, ..Founding::default() }).unwrap_err().to_string();
+        let error = create(scratch.path(), &TraceHeader { ranks: 1, ..TraceHeader::default() })
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("is there and is no trace"), "{error}");
         assert_eq!(std::fs::read(scratch.path()).expect("there"), b"int main() {}");
     }
@@ -262,26 +263,27 @@ mod tests {
     #[test]
     fn a_place_that_cannot_be_written_is_named() {
         for path in ["/no/such/folder/trace", "/dev/null", "/tmp"] {
-            let error = create(Path::new(path), &Founding { ranks: 1, ..Founding::default() }).unwrap_err();
+            let error =
+                create(Path::new(path), &TraceHeader { ranks: 1, ..TraceHeader::default() }).unwrap_err();
             assert!(error.to_string().contains(path), "{error}");
         }
     }
 
     #[test]
     fn a_trace_is_made_opened_filled_to_its_limit_and_ended() {
-        let scratch = Scratch::new("limit");
-        let founding = Founding { ranks: 2, limit: 3 * format::UNIT, ..Founding::default() };
-        create(scratch.path(), &founding).expect("made");
+        let scratch = ScratchFile::new("limit");
+        let trace_header = TraceHeader { ranks: 2, limit: 3 * format::UNIT, ..TraceHeader::default() };
+        create(scratch.path(), &trace_header).expect("made");
         let old = Store::open(scratch.path(), 0).expect("opened");
         let old_stage = old.stage().expect("within the limit");
-        create(scratch.path(), &founding).expect("made again, over the old one");
+        create(scratch.path(), &trace_header).expect("made again, over the old one");
         // SAFETY: mapped; a file that had become shorter would end the process here.
         assert_eq!(unsafe { old_stage.as_ptr().read_volatile() }, 0, "who still writes the old one can");
         assert!(Store::open(scratch.path(), 2).is_err());
         let store = Store::open(scratch.path(), 1).expect("opened");
         let stage = store.stage().expect("within the limit");
         (0..2).for_each(|_| store.keep(&stage).expect("within the limit"));
-        assert!(matches!(store.keep(&stage), Err(Refused::Limit)));
+        assert!(matches!(store.keep(&stage), Err(WindowError::Limit)));
         let other = Store::open(scratch.path(), 0).expect("opened");
         other.stage().expect("a limit for each rank");
         other.drop_event(3);

@@ -13,7 +13,7 @@ use std::collections::{HashMap, VecDeque};
 
 /// A record of a trace, by its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct RecordIndex {
     /// The rank.
     pub rank: u32,
     /// The index in that rank's records.
@@ -36,14 +36,14 @@ pub struct Flow {
     /// When the send began.
     pub sent: u64,
     /// The record of that.
-    pub send: Place,
+    pub send: RecordIndex,
     /// What is known of the other side.
-    pub incoming: Option<Incoming>,
+    pub incoming: Option<Arrival>,
 }
 
 /// The receiver's side of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Incoming {
+pub struct Arrival {
     /// When the receiver saw the message. Of one that came before the communicator was there, nothing tells: the send's begin.
     pub arrived: u64,
     /// Whether it came before its receive, and lay in the unexpected queue.
@@ -51,7 +51,7 @@ pub struct Incoming {
     /// When it was matched; `None` if it never was.
     pub matched: Option<u64>,
     /// The record of the match, or else of the arrival.
-    pub place: Place,
+    pub place: RecordIndex,
     /// When the receive that took it began; `None` if it never was received.
     pub posted: Option<u64>,
     /// When that receive was complete.
@@ -80,9 +80,9 @@ impl Flow {
 /// All messages of a trace, by the time of their sends.
 #[must_use]
 pub fn flows(trace: &Trace) -> Vec<Flow> {
-    let mut ways: HashMap<Way, Ends> = HashMap::new();
+    let mut ways: HashMap<FlowKey, Ends> = HashMap::new();
     for rank in &trace.ranks {
-        let mut walk = Walk { rank: rank.rank, ..Walk::default() };
+        let mut walk = ReceiverWalk { rank: rank.rank, ..ReceiverWalk::default() };
         for (index, record) in rank.records.iter().enumerate() {
             let world = match record.event {
                 Event::ReqActivate | Event::MsgArrived | Event::MsgRemoveFromUnexQ | Event::ReqMatchUnex => {
@@ -92,8 +92,8 @@ pub fn flows(trace: &Trace) -> Vec<Flow> {
             };
             if record.event == Event::ReqActivate && record.send {
                 let Some(dest) = world else { continue };
-                let way = Way { source: rank.rank, dest, context: record.context, tag: record.tag };
-                let send = (record.when, record.bytes, Place { rank: rank.rank, index });
+                let way = FlowKey { source: rank.rank, dest, context: record.context, tag: record.tag };
+                let send = (record.when, record.bytes, RecordIndex { rank: rank.rank, index });
                 ways.entry(way).or_default().sends.push(send);
             }
             walk.step(index, record, world);
@@ -109,7 +109,7 @@ pub fn flows(trace: &Trace) -> Vec<Flow> {
 
 /// Messages on one way keep their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Way {
+struct FlowKey {
     source: u32,
     dest: u32,
     context: u32,
@@ -118,18 +118,18 @@ struct Way {
 
 #[derive(Default)]
 struct Ends {
-    sends: Vec<(u64, u64, Place)>,
-    arrivals: Vec<Incoming>,
+    sends: Vec<(u64, u64, RecordIndex)>,
+    arrivals: Vec<Arrival>,
 }
 
 impl Ends {
-    fn meet(self, way: Way) -> impl Iterator<Item = Flow> {
-        let Way { source, dest, context, tag } = way;
+    fn meet(self, way: FlowKey) -> impl Iterator<Item = Flow> {
+        let FlowKey { source, dest, context, tag } = way;
         let arrivals = self.arrivals.into_iter().map(Some).chain(std::iter::repeat(None));
         self.sends.into_iter().zip(arrivals).map(move |((sent, bytes, send), incoming)| {
             // An early message has no time of its own.
             let incoming =
-                incoming.map(|incoming| Incoming { arrived: incoming.arrived.max(sent), ..incoming });
+                incoming.map(|incoming| Arrival { arrived: incoming.arrived.max(sent), ..incoming });
             Flow { source, dest, context, tag, bytes, sent, send, incoming }
         })
     }
@@ -144,17 +144,17 @@ struct Life {
 
 /// What a walk along one rank's records knows.
 #[derive(Default)]
-struct Walk {
+struct ReceiverWalk {
     rank: u32,
     /// Messages in the order of their arrival; those that came before their communicator was there are `early`.
-    messages: Vec<(Way, Incoming)>,
+    messages: Vec<(FlowKey, Arrival)>,
     early: Vec<usize>,
     by_id: HashMap<u64, usize>,
     requests: HashMap<u64, Life>,
     /// By stream: what the record just before leaves to be said of a message or a request.
     pending: HashMap<u16, Pending>,
     /// Messages that a matched probe took, until a receive comes for them.
-    probed: HashMap<Way, VecDeque<usize>>,
+    probed: HashMap<FlowKey, VecDeque<usize>>,
 }
 
 #[derive(Clone, Copy)]
@@ -162,15 +162,15 @@ enum Pending {
     /// A message has met a posted receive, which is named next.
     Message(usize),
     /// A receive has met an unexpected message, which is named next, unless a probe has taken it before.
-    Request(u64, Option<Way>),
+    Request(u64, Option<FlowKey>),
 }
 
-impl Walk {
+impl ReceiverWalk {
     fn step(&mut self, index: usize, record: &Record, world: Option<u32>) {
         let pending = self.pending.remove(&record.stream);
         let way =
-            world.map(|source| Way { source, dest: self.rank, context: record.context, tag: record.tag });
-        let place = Place { rank: self.rank, index };
+            world.map(|source| FlowKey { source, dest: self.rank, context: record.context, tag: record.tag });
+        let place = RecordIndex { rank: self.rank, index };
         if record.event != Event::MsgRemoveFromUnexQ {
             self.settle_probed(pending);
         }
@@ -207,9 +207,9 @@ impl Walk {
         }
     }
 
-    fn arrive(&mut self, way: Option<Way>, record: &Record, place: Place) {
+    fn arrive(&mut self, way: Option<FlowKey>, record: &Record, place: RecordIndex) {
         let Some(way) = way else { return };
-        let incoming = Incoming {
+        let incoming = Arrival {
             arrived: record.when,
             unexpected: false,
             matched: None,
@@ -221,18 +221,18 @@ impl Walk {
         self.messages.push((way, incoming));
     }
 
-    fn leave_queue(&mut self, way: Option<Way>, record: &Record, place: Place, pending: Option<Pending>) {
+    fn leave_queue(
+        &mut self,
+        way: Option<FlowKey>,
+        record: &Record,
+        place: RecordIndex,
+        pending: Option<Pending>,
+    ) {
         let message = self.by_id.remove(&record.id).or_else(|| {
             let way = way?;
             self.early.push(self.messages.len());
-            let incoming = Incoming {
-                arrived: 0,
-                unexpected: true,
-                matched: None,
-                place,
-                posted: None,
-                completed: None,
-            };
+            let incoming =
+                Arrival { arrived: 0, unexpected: true, matched: None, place, posted: None, completed: None };
             self.messages.push((way, incoming));
             Some(self.messages.len() - 1)
         });
@@ -252,7 +252,7 @@ impl Walk {
         }
     }
 
-    fn matched(&mut self, message: usize, when: u64, place: Place) {
+    fn matched(&mut self, message: usize, when: u64, place: RecordIndex) {
         let incoming = &mut self.messages[message].1;
         incoming.matched = Some(when);
         incoming.place = place;
@@ -265,7 +265,7 @@ impl Walk {
     }
 
     /// All messages in the order in which they arrived.
-    fn arrivals(self) -> impl Iterator<Item = (Way, Incoming)> {
+    fn arrivals(self) -> impl Iterator<Item = (FlowKey, Arrival)> {
         let early: Vec<_> = self.early.iter().map(|message| self.messages[*message]).collect();
         let mut is_early = vec![false; self.messages.len()];
         self.early.iter().for_each(|message| is_early[*message] = true);
@@ -276,7 +276,7 @@ impl Walk {
 
 #[cfg(test)]
 mod tests {
-    use super::super::synthetic::{Message, Synthetic};
+    use super::super::synthetic::{Synthetic, SyntheticMessage};
     use super::*;
 
     #[test]
@@ -284,24 +284,24 @@ mod tests {
         let mut job = Synthetic::new(3);
         for (k, tag) in [(0, 7), (1, 8), (2, 7), (3, 7)] {
             let at = 1000 + k * 100;
-            job.message(&Message {
+            job.message(&SyntheticMessage {
                 from: 0,
                 to: 2,
                 tag,
                 bytes: 10 + k,
                 sent: at,
                 posted: 5000 + at,
-                ..Message::default()
+                ..SyntheticMessage::default()
             });
         }
-        job.message(&Message {
+        job.message(&SyntheticMessage {
             from: 1,
             to: 2,
             tag: 7,
             bytes: 99,
             sent: 900,
             posted: 100,
-            ..Message::default()
+            ..SyntheticMessage::default()
         });
         let flows = flows(&job.trace());
         let told: Vec<_> = flows.iter().map(|flow| (flow.source, flow.tag, flow.bytes)).collect();
@@ -320,7 +320,13 @@ mod tests {
     #[test]
     fn a_message_that_nobody_receives_has_arrived_and_is_not_matched() {
         let mut job = Synthetic::new(2);
-        job.message(&Message { from: 0, to: 1, sent: 10, posted: u64::MAX, ..Message::default() });
+        job.message(&SyntheticMessage {
+            from: 0,
+            to: 1,
+            sent: 10,
+            posted: u64::MAX,
+            ..SyntheticMessage::default()
+        });
         let flows = flows(&job.trace());
         let incoming = flows[0].incoming.expect("arrived");
         assert_eq!((incoming.matched, incoming.posted, incoming.completed), (None, None, None));
@@ -331,7 +337,14 @@ mod tests {
     fn peers_are_ranks_of_their_communicator() {
         let mut job = Synthetic::new(3);
         job.communicator(5, 8, "odd ones", &[2, 0]);
-        job.message(&Message { context: 8, from: 0, to: 1, sent: 20, posted: 10, ..Message::default() });
+        job.message(&SyntheticMessage {
+            context: 8,
+            from: 0,
+            to: 1,
+            sent: 20,
+            posted: 10,
+            ..SyntheticMessage::default()
+        });
         let trace = job.trace();
         let flows = flows(&trace);
         assert_eq!((flows.len(), flows[0].source, flows[0].dest), (1, 2, 0));

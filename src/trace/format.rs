@@ -161,7 +161,7 @@ const TICK_SHIFT: u32 = 8;
 /// | error handler | class | code | |
 /// | placed | CPU | policy | |
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Entry {
+pub struct RawRecord {
     /// Ticks since the header's base; 56 bits are kept.
     pub ticks: u64,
     /// The event's number, or [`CONTINUATION`]; never 0.
@@ -191,7 +191,7 @@ pub(super) fn later_than(first_word: u64, ticks: u64) -> u64 {
     ticks_of(first_word).max(ticks + 1) << TICK_SHIFT | event
 }
 
-impl Entry {
+impl RawRecord {
     /// The four words of the file. The first is never 0.
     #[inline(always)]
     #[must_use]
@@ -207,13 +207,13 @@ impl Entry {
 
     /// What the four words say; `None` if there is no record.
     #[must_use]
-    pub fn unpack(words: [u64; 4]) -> Option<Entry> {
+    pub fn unpack(words: [u64; 4]) -> Option<RawRecord> {
         let [when, what, halves, third] = words;
         if when == 0 {
             return None;
         }
         let context = (what >> (ID_BITS + 1)) as u32;
-        Some(Entry {
+        Some(RawRecord {
             ticks: when >> TICK_SHIFT,
             event: when as u8,
             id: what & ID,
@@ -238,7 +238,7 @@ impl Entry {
 
 /// What the launcher writes before it starts a rank.
 #[derive(Debug, Clone, Default)]
-pub struct Founding {
+pub struct TraceHeader {
     /// Ranks of the job.
     pub ranks: u32,
     /// Bytes of windows that each rank may have.
@@ -259,7 +259,7 @@ pub struct Founding {
     pub cpus: Vec<String>,
 }
 
-impl Founding {
+impl TraceHeader {
     /// Header and rank blocks, up to where windows begin.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
@@ -355,7 +355,7 @@ mod tests {
 
     #[test]
     fn a_record_reads_back_as_it_was_packed() {
-        let entry = Entry {
+        let entry = RawRecord {
             ticks: (1 << 56) - 1,
             event: 31,
             id: (1 << 43) - 1,
@@ -365,25 +365,25 @@ mod tests {
             second: 7,
             third: u64::MAX,
         };
-        assert_eq!(Entry::unpack(entry.pack()), Some(entry));
-        let none = Entry { context: u32::MAX, send: false, ..entry };
-        assert_eq!(Entry::unpack(none.pack()), Some(none));
-        assert_eq!(Entry::unpack([0; 4]), None);
+        assert_eq!(RawRecord::unpack(entry.pack()), Some(entry));
+        let none = RawRecord { context: u32::MAX, send: false, ..entry };
+        assert_eq!(RawRecord::unpack(none.pack()), Some(none));
+        assert_eq!(RawRecord::unpack([0; 4]), None);
     }
 
     #[test]
     fn a_text_that_is_too_long_is_cut_between_characters() {
         assert_eq!(shorten("aé", 3), "aé");
         assert_eq!(shorten("aé", 2), "a");
-        let founding = Founding { ranks: 1, command: "é".repeat(4000), ..Founding::default() };
-        let bytes = founding.bytes();
+        let trace_header = TraceHeader { ranks: 1, command: "é".repeat(4000), ..TraceHeader::default() };
+        let bytes = trace_header.bytes();
         assert_eq!(check_header(&bytes), Ok(1));
         assert_eq!(bytes.len() as u64, windows_begin(1));
     }
 
     #[test]
     fn what_is_no_trace_is_named() {
-        let good = Founding { ranks: 3, ..Founding::default() }.bytes();
+        let good = TraceHeader { ranks: 3, ..TraceHeader::default() }.bytes();
         assert!(check_header(b"no").unwrap_err().to_string().contains("no trace of perusal"));
         let mut newer = good.clone();
         put_u32(&mut newer, header::VERSION, 9);

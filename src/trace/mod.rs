@@ -18,6 +18,6 @@ pub mod synthetic;
 #[cfg(test)]
 mod testing;
 
-pub use model::{CommInfo, Detail, JobInfo, RankTrace, Record, Trace};
+pub use model::{CommInfo, JobInfo, RankTrace, Record, RecordPayload, Trace};
 pub use reader::{Tally, most_records, read, read_bytes, read_until, tally};
 pub use recorder::{PATH_VARIABLE, Recording};

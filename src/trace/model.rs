@@ -100,12 +100,12 @@ pub struct Record {
     /// Messages in the unexpected queue after the event.
     pub unexpected: u32,
     /// What belongs to this kind of event alone.
-    pub detail: Detail,
+    pub payload: RecordPayload,
 }
 
 /// What belongs to one kind of event alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Detail {
+pub enum RecordPayload {
     /// Nothing.
     #[default]
     None,

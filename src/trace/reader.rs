@@ -1,7 +1,7 @@
 //! From a file to a [`Trace`]. Nothing in a file is believed: it may be torn, from a job that was killed, or not a trace at all.
 
-use super::format::{self, Entry, get_u32, get_u64, header, rank as block, window};
-use super::model::{CommInfo, Detail, JobInfo, RankTrace, Record, Trace};
+use super::format::{self, RawRecord, get_u32, get_u64, header, rank as block, window};
+use super::model::{CommInfo, JobInfo, RankTrace, Record, RecordPayload, Trace};
 use crate::error::{Error, Result};
 use crate::events::Event;
 use crate::job::contexts;
@@ -312,14 +312,14 @@ fn job(bytes: &[u8], duration: u64) -> JobInfo {
 }
 
 /// What a stream's records so far leave open.
-struct Stream<'a> {
+struct StreamReader<'a> {
     rank: &'a mut RankTrace,
     clock: &'a Clock,
     number: u16,
     /// Time does not go back within a stream.
     now: u64,
     /// What goes on in the records that follow: the head, and what has come of it.
-    open: Option<(Entry, Vec<u8>)>,
+    open: Option<(RawRecord, Vec<u8>)>,
 }
 
 /// Reads a stream's records up to the moment `last`; false if there are later ones.
@@ -331,12 +331,12 @@ fn read_stream(
     rank: &mut RankTrace,
     last: u64,
 ) -> bool {
-    let mut stream = Stream { rank, clock, number, now: 0, open: None };
+    let mut stream = StreamReader { rank, clock, number, now: 0, open: None };
     let mut whole = true;
     'windows: for window in windows {
         for record in &records_at(bytes, window.from, window.to)[..window.count] {
             let word = |at: usize| u64::from_le_bytes(record[at..at + 8].try_into().expect("eight bytes"));
-            let Some(entry) = Entry::unpack([word(0), word(8), word(16), word(24)]) else { break };
+            let Some(entry) = RawRecord::unpack([word(0), word(8), word(16), word(24)]) else { break };
             if entry.event == format::CONTINUATION {
                 stream.carry_on(&record[8..]);
             } else if clock.nanoseconds(entry.ticks) > last {
@@ -353,8 +353,8 @@ fn read_stream(
     whole
 }
 
-impl Stream<'_> {
-    fn take(&mut self, entry: Entry) {
+impl StreamReader<'_> {
+    fn take(&mut self, entry: RawRecord) {
         if let Some((head, carried)) = self.open.take() {
             self.close(head, &carried);
         }
@@ -393,7 +393,7 @@ impl Stream<'_> {
     }
 
     /// All that belongs to `head` is there, or nothing more will come.
-    fn close(&mut self, head: Entry, carried: &[u8]) {
+    fn close(&mut self, head: RawRecord, carried: &[u8]) {
         if carried.len() as u64 != head.third {
             self.rank.unreadable += 1;
             return;
@@ -419,37 +419,37 @@ impl Stream<'_> {
 }
 
 /// What an entry says, but for the queues.
-fn record(entry: &Entry, event: Event, when: u64, stream: u16) -> Record {
-    let Entry { id, context, first, second, third, .. } = *entry;
+fn record(entry: &RawRecord, event: Event, when: u64, stream: u16) -> Record {
+    let RawRecord { id, context, first, second, third, .. } = *entry;
     let send = entry.send && event.is_peruse();
     let peer = first.cast_signed();
     let short = |word: u32| u16::try_from(word).unwrap_or(u16::MAX);
     let byte = |word: u32| u8::try_from(word).unwrap_or(u8::MAX);
-    let none = (-1, 0, 0, Detail::None);
-    let (peer, tag, bytes, detail) = match event {
+    let none = (-1, 0, 0, RecordPayload::None);
+    let (peer, tag, bytes, payload) = match event {
         Event::SearchPostedQEnd | Event::SearchUnexQEnd => {
-            let detail = Detail::Search { depth: third as u32, hit: third >> 32 & 1 == 1 };
-            (peer, second.cast_signed(), 0, detail)
+            let payload = RecordPayload::Search { depth: third as u32, hit: third >> 32 & 1 == 1 };
+            (peer, second.cast_signed(), 0, payload)
         }
         Event::ReqRemoveFromPostedQ if third & format::WITHDRAWN != 0 => {
-            (peer, second.cast_signed(), third & !format::WITHDRAWN, Detail::Withdrawn)
+            (peer, second.cast_signed(), third & !format::WITHDRAWN, RecordPayload::Withdrawn)
         }
         Event::CollBegin | Event::CollEnd => {
             let (algorithm, mode) = (second as u16, byte(second >> 16));
-            (-1, 0, third, Detail::Coll { operation: short(first), algorithm, mode })
+            (-1, 0, third, RecordPayload::Coll { operation: short(first), algorithm, mode })
         }
-        Event::CopyBegin | Event::CopyEnd => (peer, 0, third, Detail::Copy { engine: byte(second) }),
-        Event::BellSleep | Event::BellWake => (peer, 0, 0, Detail::Bell { waiting: byte(second) }),
-        Event::RingFull => (peer, 0, 0, Detail::Ring { waiting: second }),
-        Event::CommCreated => (-1, 0, 0, Detail::Comm { size: first }),
+        Event::CopyBegin | Event::CopyEnd => (peer, 0, third, RecordPayload::Copy { engine: byte(second) }),
+        Event::BellSleep | Event::BellWake => (peer, 0, 0, RecordPayload::Bell { waiting: byte(second) }),
+        Event::RingFull => (peer, 0, 0, RecordPayload::Ring { waiting: second }),
+        Event::CommCreated => (-1, 0, 0, RecordPayload::Comm { size: first }),
         Event::CommFreed | Event::CommNamed | Event::Initialized | Event::Finalizing => none,
         Event::ErrhandlerInvoked => {
-            (-1, 0, 0, Detail::Error { class: first.cast_signed(), code: second.cast_signed() })
+            (-1, 0, 0, RecordPayload::Error { class: first.cast_signed(), code: second.cast_signed() })
         }
-        Event::Placed => (-1, 0, 0, Detail::Place { cpu: first, policy: byte(second) }),
-        _ => (peer, second.cast_signed(), third, Detail::None),
+        Event::Placed => (-1, 0, 0, RecordPayload::Place { cpu: first, policy: byte(second) }),
+        _ => (peer, second.cast_signed(), third, RecordPayload::None),
     };
-    Record { when, event, id, context, peer, tag, bytes, send, stream, posted: 0, unexpected: 0, detail }
+    Record { when, event, id, context, peer, tag, bytes, send, stream, posted: 0, unexpected: 0, payload }
 }
 
 /// Puts a rank's streams together, and says how long its queues were.

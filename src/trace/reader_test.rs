@@ -1,27 +1,27 @@
 //! What the reader makes of sound, torn and spoiled files.
 
-use super::super::synthetic::{Message, Synthetic};
+use super::super::synthetic::{Synthetic, SyntheticMessage};
 use super::*;
 
 fn two_messages() -> Synthetic {
     let mut job = Synthetic::new(2);
-    job.message(&Message {
+    job.message(&SyntheticMessage {
         from: 0,
         to: 1,
         tag: 7,
         bytes: 64,
         sent: 1000,
         posted: 9000,
-        ..Message::default()
+        ..SyntheticMessage::default()
     });
-    job.message(&Message {
+    job.message(&SyntheticMessage {
         from: 0,
         to: 1,
         tag: 8,
         bytes: 65,
         sent: 2000,
         posted: 500,
-        ..Message::default()
+        ..SyntheticMessage::default()
     });
     job
 }
@@ -53,7 +53,7 @@ fn queue_lengths_stand_beside_every_record() {
 #[test]
 fn what_stands_in_the_header_and_the_rank_blocks_is_told() {
     let mut job = two_messages();
-    job.founding().cpus = vec!["0-3,8".into(), String::new()];
+    job.trace_header().cpus = vec!["0-3,8".into(), String::new()];
     job.drop_events(1, 12).kill(0).ended(Some(9));
     let trace = job.trace();
     let JobInfo { command, host, status, .. } = &trace.job;
@@ -68,21 +68,21 @@ fn what_stands_in_the_header_and_the_rank_blocks_is_told() {
 #[test]
 fn details_read_back_as_they_were_told() {
     let details = [
-        (Event::SearchUnexQEnd, Detail::Search { depth: 9, hit: true }),
-        (Event::ReqRemoveFromPostedQ, Detail::Withdrawn),
-        (Event::CollBegin, Detail::Coll { operation: 3, algorithm: 2, mode: 1 }),
-        (Event::CopyEnd, Detail::Copy { engine: 4 }),
-        (Event::BellSleep, Detail::Bell { waiting: 1 }),
-        (Event::RingFull, Detail::Ring { waiting: 77 }),
-        (Event::ErrhandlerInvoked, Detail::Error { class: 15, code: -3 }),
-        (Event::Placed, Detail::Place { cpu: 5, policy: 1 }),
+        (Event::SearchUnexQEnd, RecordPayload::Search { depth: 9, hit: true }),
+        (Event::ReqRemoveFromPostedQ, RecordPayload::Withdrawn),
+        (Event::CollBegin, RecordPayload::Coll { operation: 3, algorithm: 2, mode: 1 }),
+        (Event::CopyEnd, RecordPayload::Copy { engine: 4 }),
+        (Event::BellSleep, RecordPayload::Bell { waiting: 1 }),
+        (Event::RingFull, RecordPayload::Ring { waiting: 77 }),
+        (Event::ErrhandlerInvoked, RecordPayload::Error { class: 15, code: -3 }),
+        (Event::Placed, RecordPayload::Place { cpu: 5, policy: 1 }),
     ];
     let mut job = Synthetic::new(1);
-    for (when, (event, detail)) in (0..).zip(details) {
-        job.push(0, when, &Record { detail, ..Synthetic::record(event, 1) });
+    for (when, (event, payload)) in (0..).zip(details) {
+        job.push(0, when, &Record { payload, ..Synthetic::record(event, 1) });
     }
     let told: Vec<_> =
-        job.trace().ranks[0].records.iter().map(|record| (record.event, record.detail)).collect();
+        job.trace().ranks[0].records.iter().map(|record| (record.event, record.payload)).collect();
     assert_eq!(told, details);
 }
 
@@ -225,7 +225,7 @@ fn what_a_stage_holds_from_before_does_not_count() {
         format::put_u64(stage, window::AFTER, full as u64);
         format::put_u32(stage, window::SEQUENCE, 1);
         for record in 0..3 {
-            let entry = Entry { ticks: full as u64 + 5 + record, event: 1, ..Entry::default() };
+            let entry = RawRecord { ticks: full as u64 + 5 + record, event: 1, ..RawRecord::default() };
             format::put_u64(stage, format::WINDOW_HEADER + record * format::RECORD, entry.pack()[0]);
         }
     });
@@ -234,7 +234,7 @@ fn what_a_stage_holds_from_before_does_not_count() {
     // As a reader sees it who comes while the stage is written again: what is left of the round before is not taken for new.
     let mixed = with_copy(&job, |stage| {
         format::put_u32(stage, window::SEQUENCE, 1);
-        let entry = Entry { ticks: full as u64 + 5, event: 1, ..Entry::default() };
+        let entry = RawRecord { ticks: full as u64 + 5, event: 1, ..RawRecord::default() };
         format::put_u64(stage, format::WINDOW_HEADER, entry.pack()[0]);
     });
     assert_eq!(mixed.ranks[0].records.len(), full + 1);

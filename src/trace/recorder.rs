@@ -13,8 +13,8 @@
 //! - **Recorder rule 3.** What lies between a pen's `at` and its `end` is inside the stage that the stream of the pen holds,
 //!   is taken on disk, and has no record that counts.
 
-use super::file::{Refused, Store};
-use super::format::{self, Entry, window};
+use super::file::{Store, WindowError};
+use super::format::{self, RawRecord, window};
 use crate::clock;
 use crate::error::Result;
 use crate::events::{Detail, Event, Events, Fact, Operation, Registry, Tap, TapHandle};
@@ -29,13 +29,13 @@ use std::sync::{Arc, PoisonError};
 pub const PATH_VARIABLE: &str = "PERUSAL_TRACE";
 
 const WORDS: usize = format::RECORD as usize / 8;
-type Slot = [AtomicU64; WORDS];
+type RecordSlot = [AtomicU64; WORDS];
 
 /// Where the next record goes.
 #[derive(Debug, Clone, Copy)]
 struct Pen {
-    at: *const Slot,
-    end: *const Slot,
+    at: *const RecordSlot,
+    end: *const RecordSlot,
 }
 
 impl Pen {
@@ -43,16 +43,16 @@ impl Pen {
 }
 
 /// What a thread has at hand. No destructor, so that looking at it is one load.
-struct Here {
+struct ThreadPen {
     /// Number of the recorder that the pen is of; 0 is none.
     owner: Cell<u64>,
     pen: Cell<Pen>,
 }
 
 crate::sync::thread_local! {
-    static HERE: Here = const { Here { owner: Cell::new(0), pen: Cell::new(Pen::NONE) } };
+    static HERE: ThreadPen = const { ThreadPen { owner: Cell::new(0), pen: Cell::new(Pen::NONE) } };
     /// The streams that this thread has, for each recorder that it has written to.
-    static TAKEN: RefCell<Vec<Taken>> = const { RefCell::new(Vec::new()) };
+    static TAKEN: RefCell<Vec<OwnedStream>> = const { RefCell::new(Vec::new()) };
 }
 
 /// A recording that goes on until this is dropped.
@@ -96,20 +96,20 @@ impl Recording {
 #[derive(Debug)]
 struct Recorder {
     number: u64,
-    shared: Arc<Shared>,
+    shared: Arc<RecorderShared>,
 }
 
 /// What threads keep of a recorder.
 #[derive(Debug)]
-struct Shared {
+struct RecorderShared {
     store: Store,
     /// Streams whose threads have ended.
-    idle: Mutex<Vec<Stream>>,
+    idle: Mutex<Vec<RecordStream>>,
 }
 
 /// One source of records.
 #[derive(Debug)]
-struct Stream {
+struct RecordStream {
     number: u32,
     stage: Option<MmapRaw>,
     /// How often the stage was full.
@@ -123,17 +123,17 @@ struct Stream {
 }
 
 // SAFETY: the pen points into the stage that the stream owns, and goes where the stream goes (recorder rule 1).
-unsafe impl Send for Stream {}
+unsafe impl Send for RecordStream {}
 
 /// A stream in the hands of a thread.
-struct Taken {
+struct OwnedStream {
     owner: u64,
-    shared: Arc<Shared>,
+    shared: Arc<RecorderShared>,
     /// Always there, but while it is given back.
-    stream: Option<Stream>,
+    stream: Option<RecordStream>,
 }
 
-impl Drop for Taken {
+impl Drop for OwnedStream {
     fn drop(&mut self) {
         let Some(mut stream) = self.stream.take() else { return };
         // The thread ends: what it has at hand may be gone already, and then nobody has moved the pen since.
@@ -147,8 +147,8 @@ impl Drop for Taken {
     }
 }
 
-impl Shared {
-    fn idle(&self) -> MutexGuard<'_, Vec<Stream>> {
+impl RecorderShared {
+    fn idle(&self) -> MutexGuard<'_, Vec<RecordStream>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -175,7 +175,7 @@ impl Recorder {
         static NUMBERS: AtomicU64 = AtomicU64::new(1);
         // Relaxed: a counter.
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
-        Recorder { number, shared: Arc::new(Shared { store, idle: Mutex::new(Vec::new()) }) }
+        Recorder { number, shared: Arc::new(RecorderShared { store, idle: Mutex::new(Vec::new()) }) }
     }
 
     #[inline(always)]
@@ -183,11 +183,11 @@ impl Recorder {
         clock::ticks().saturating_sub(self.shared.store.base)
     }
 
-    /// The record of a fact, as [`Entry`] has its words.
+    /// The record of a fact, as [`RawRecord`] has its words.
     #[inline(always)]
-    fn entry(&self, fact: &Fact<'_>) -> Entry {
+    fn entry(&self, fact: &Fact<'_>) -> RawRecord {
         let spec = fact.spec;
-        let mut entry = Entry {
+        let mut entry = RawRecord {
             ticks: self.now(),
             event: fact.event as u8,
             id: fact.id as u64,
@@ -222,7 +222,7 @@ impl Recorder {
 
     #[cold]
     #[inline(never)]
-    fn write_slowly(&self, here: &Here, words: [u64; WORDS]) -> bool {
+    fn write_slowly(&self, here: &ThreadPen, words: [u64; WORDS]) -> bool {
         // A thread that is ending has given its stream back.
         let room = TAKEN.try_with(|taken| self.make_room(here, &mut *taken.try_borrow_mut().ok()?));
         let Ok(Some(after)) = room else { return false };
@@ -236,7 +236,7 @@ impl Recorder {
     }
 
     /// Gives the thread this recorder's pen, with room for a record that is later than what is returned; `None` if there is none.
-    fn make_room(&self, here: &Here, taken: &mut Vec<Taken>) -> Option<u64> {
+    fn make_room(&self, here: &ThreadPen, taken: &mut Vec<OwnedStream>) -> Option<u64> {
         if here.owner.get() != self.number {
             // Another recorder's pen goes back to its stream.
             if let Some(other) = taken.iter_mut().find(|taken| taken.owner == here.owner.get())
@@ -249,8 +249,9 @@ impl Recorder {
                 None => {
                     // Recorders that are gone need their streams no more.
                     taken.retain(|taken| Arc::strong_count(&taken.shared) > 1);
-                    let stream = self.shared.idle().pop().unwrap_or_else(|| Stream::new(&self.shared.store));
-                    taken.push(Taken {
+                    let stream =
+                        self.shared.idle().pop().unwrap_or_else(|| RecordStream::new(&self.shared.store));
+                    taken.push(OwnedStream {
                         owner: self.number,
                         shared: self.shared.clone(),
                         stream: Some(stream),
@@ -274,7 +275,7 @@ impl Recorder {
     fn write_long(&self, fact: &Fact<'_>) {
         // What finds no room is missing with its head, or cut: a reader leaves both out.
         let put = |bytes: &[u8]| {
-            self.write(Entry::continuation(self.now(), bytes));
+            self.write(RawRecord::continuation(self.now(), bytes));
         };
         match fact.detail {
             Detail::Name(name) => {
@@ -296,7 +297,7 @@ impl Recorder {
 
 /// The words of what is rare.
 #[inline(never)]
-fn fill(entry: &mut Entry, detail: Detail<'_>) {
+fn fill(entry: &mut RawRecord, detail: Detail<'_>) {
     (entry.first, entry.second, entry.third) = match detail {
         Detail::Coll { operation, algorithm, mode, bytes } => {
             (u32::from(operation), format::coll(algorithm, mode), bytes)
@@ -321,7 +322,7 @@ fn fill(entry: &mut Entry, detail: Detail<'_>) {
 /// # Safety
 /// `slot` is mapped, and nobody else writes it.
 #[inline(always)]
-unsafe fn store(slot: *const Slot, words: [u64; WORDS]) {
+unsafe fn store(slot: *const RecordSlot, words: [u64; WORDS]) {
     // SAFETY: mapped, says the caller; whoever reads it meanwhile does so as bytes of a file.
     let slot = unsafe { &*slot };
     // Relaxed: published by the store below.
@@ -332,9 +333,9 @@ unsafe fn store(slot: *const Slot, words: [u64; WORDS]) {
     slot[0].store(words[0], Ordering::Release);
 }
 
-impl Stream {
-    fn new(store: &Store) -> Stream {
-        Stream {
+impl RecordStream {
+    fn new(store: &Store) -> RecordStream {
+        RecordStream {
             number: store.next_stream(),
             stage: None,
             sequence: 0,
@@ -353,7 +354,7 @@ impl Stream {
             Ok(pen) => Some(pen),
             Err(refused) => {
                 self.closed = true;
-                if let Refused::Disk(error) = refused {
+                if let WindowError::Disk(error) = refused {
                     store.stopped_by(&error);
                     complain(store.rank(), &error);
                 }
@@ -362,7 +363,7 @@ impl Stream {
         }
     }
 
-    fn turn(&mut self, store: &Store) -> core::result::Result<Pen, Refused> {
+    fn turn(&mut self, store: &Store) -> core::result::Result<Pen, WindowError> {
         match self.stage.take() {
             None => {
                 let stage = store.stage()?;
@@ -394,7 +395,7 @@ impl Stream {
     /// The stage's header for the next round (trace rule 4).
     fn reopen(&mut self, stage: &MmapRaw) {
         let opened = clock::read();
-        let last = stage.as_ptr().wrapping_add(stage.len() - format::RECORD as usize).cast::<Slot>();
+        let last = stage.as_ptr().wrapping_add(stage.len() - format::RECORD as usize).cast::<RecordSlot>();
         // SAFETY: the last slot of the stage, which is mapped and full; only this thread writes it.
         // Relaxed: this thread's own store, or one that was handed over with the stream.
         let first_word = unsafe { (*last)[0].load(Ordering::Relaxed) };

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::events::{Collective, Spec};
-use crate::trace::format::Founding;
-use crate::trace::testing::Scratch;
+use crate::trace::format::TraceHeader;
+use crate::trace::testing::ScratchFile;
 use crate::trace::{self, Trace, file};
 
 const SPEC: Spec = Spec { peer: 3, tag: -7, bytes: 1 << 40, operation: Operation::Recv, ..Spec::NOTHING };
@@ -12,28 +12,28 @@ fn registry() -> Arc<Registry> {
     Registry::new(Box::new(|text| panic!("{text}")))
 }
 
-fn founding(units: u64) -> Founding {
+fn trace_header(units: u64) -> TraceHeader {
     let base = clock::read();
-    Founding {
+    TraceHeader {
         ranks: 2,
         limit: units * format::UNIT,
         base_ticks: base.ticks,
         base_nanoseconds: base.nanoseconds,
         ticks_per_second: clock::source().ticks_per_second,
-        ..Founding::default()
+        ..TraceHeader::default()
     }
 }
 
 /// A trace that allows so many units, and a recording of rank 1 in it.
-fn begin(name: &str, units: u64) -> (Scratch, Arc<Registry>, Recording) {
-    let scratch = Scratch::new(name);
-    file::create(scratch.path(), &founding(units)).expect("made");
+fn begin(name: &str, units: u64) -> (ScratchFile, Arc<Registry>, Recording) {
+    let scratch = ScratchFile::new(name);
+    file::create(scratch.path(), &trace_header(units)).expect("made");
     let registry = registry();
     let recording = Recording::start(scratch.path(), 1, &registry).expect("started");
     (scratch, registry, recording)
 }
 
-fn read(scratch: &Scratch) -> Trace {
+fn read(scratch: &ScratchFile) -> Trace {
     trace::read(scratch.path()).expect("a trace")
 }
 
@@ -64,11 +64,11 @@ fn what_is_told_is_read_back() {
     let first = rank.records[0];
     assert_eq!((first.event, first.id, first.context), (Event::MsgArrived, 1 << 40, 6));
     assert_eq!((first.peer, first.tag, first.bytes, first.send), (3, -7, 1 << 40, false));
-    assert_eq!(rank.records[1].detail, trace::Detail::Search { depth: 9, hit: true });
+    assert_eq!(rank.records[1].payload, trace::RecordPayload::Search { depth: 9, hit: true });
     let comm = rank.communicator(8, u64::MAX).expect("created");
     assert_eq!((comm.group.as_slice(), comm.name.as_str()), (group.as_slice(), name));
     assert!(comm.freed.is_some());
-    assert_eq!(rank.records[5].detail, trace::Detail::Coll { operation, algorithm: 2, mode: 1 });
+    assert_eq!(rank.records[5].payload, trace::RecordPayload::Coll { operation, algorithm: 2, mode: 1 });
     assert_eq!(rank.records[5].bytes, 77);
 }
 

@@ -1,16 +1,16 @@
 //! Traces of jobs that never ran: the bytes that ranks would have written, for tests of what reads them.
 //!
 //! ```
-//! use perusal::trace::synthetic::{Message, Synthetic};
+//! use perusal::trace::synthetic::{SyntheticMessage, Synthetic};
 //!
 //! let mut job = Synthetic::new(2);
-//! job.message(&Message { from: 0, to: 1, tag: 7, bytes: 64, sent: 1_000, posted: 9_000, ..Message::default() });
+//! job.message(&SyntheticMessage { from: 0, to: 1, tag: 7, bytes: 64, sent: 1_000, posted: 9_000, ..SyntheticMessage::default() });
 //! let trace = job.trace();
 //! assert_eq!(trace.ranks[1].unexpected_high, 1);
 //! ```
 
-use super::format::{self, Entry, Founding, header, put_u32, put_u64, rank as block, window};
-use super::model::{Detail, Record, Trace};
+use super::format::{self, RawRecord, TraceHeader, header, put_u32, put_u64, rank as block, window};
+use super::model::{Record, RecordPayload, Trace};
 use super::reader::read_bytes;
 use crate::events::Event;
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ type Timed = (u64, [u64; 4]);
 /// A job in the making. Times are nanoseconds; they need not come in order.
 #[derive(Debug, Clone)]
 pub struct Synthetic {
-    founding: Founding,
+    trace_header: TraceHeader,
     /// By rank and stream.
     streams: BTreeMap<(u32, u16), Vec<Timed>>,
     groups: BTreeMap<u32, Vec<u32>>,
@@ -33,7 +33,7 @@ pub struct Synthetic {
 
 /// A message from its send to its receive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Message {
+pub struct SyntheticMessage {
     /// Context of the communicator; 0 is MPI_COMM_WORLD's.
     pub context: u32,
     /// Rank of the sender in the communicator.
@@ -62,13 +62,13 @@ impl Synthetic {
     #[must_use]
     pub fn new(ranks: u32) -> Synthetic {
         Synthetic {
-            founding: Founding {
+            trace_header: TraceHeader {
                 ranks,
                 limit: 1 << 30,
                 ticks_per_second: 1_000_000_000,
                 command: "synthetic".into(),
                 host: "nowhere".into(),
-                ..Founding::default()
+                ..TraceHeader::default()
             },
             streams: BTreeMap::new(),
             groups: BTreeMap::from([(0, (0..ranks).collect())]),
@@ -94,7 +94,7 @@ impl Synthetic {
             stream: 0,
             posted: 0,
             unexpected: 0,
-            detail: Detail::None,
+            payload: RecordPayload::None,
         }
     }
 
@@ -108,7 +108,7 @@ impl Synthetic {
     pub fn push(&mut self, rank: u32, when: u64, record: &Record) -> &mut Self {
         let (first, second, third) = words(record);
         let Record { event, id, context, send, .. } = *record;
-        let entry = Entry { ticks: when, event: event as u8, id, context, send, first, second, third };
+        let entry = RawRecord { ticks: when, event: event as u8, id, context, send, first, second, third };
         self.streams.entry((rank, record.stream)).or_default().push((when, entry.pack()));
         self
     }
@@ -129,23 +129,24 @@ impl Synthetic {
 
     fn long(&mut self, rank: u32, when: u64, event: Event, context: u32, size: u32, carried: &[u8]) {
         let third = carried.len() as u64;
-        let head = Entry {
+        let head = RawRecord {
             ticks: when,
             event: event as u8,
             context,
             first: size,
             second: size,
             third,
-            ..Entry::default()
+            ..RawRecord::default()
         };
         let stream = self.streams.entry((rank, 0)).or_default();
         stream.push((when, head.pack()));
-        stream.extend(carried.chunks(format::CARRIED).map(|part| (when, Entry::continuation(when, part))));
+        stream
+            .extend(carried.chunks(format::CARRIED).map(|part| (when, RawRecord::continuation(when, part))));
     }
 
     /// A message: all events of its send, its arrival, its match and its receive.
-    pub fn message(&mut self, message: &Message) -> &mut Self {
-        let Message { context, from, to, tag, bytes, sent, posted, any_source } = *message;
+    pub fn message(&mut self, message: &SyntheticMessage) -> &mut Self {
+        let SyntheticMessage { context, from, to, tag, bytes, sent, posted, any_source } = *message;
         let group = &self.groups[&context];
         let (source, dest) = (group[from as usize], group[to as usize]);
         let (send, receive, arrival) = (self.id(), self.id(), self.id());
@@ -202,8 +203,8 @@ impl Synthetic {
             Event::SearchUnexQEnd
         };
         self.push(rank, when, &Record { id, ..begin });
-        let detail = Detail::Search { depth: 1, hit };
-        self.push(rank, when + Self::STEP, &Record { id, event: end, detail, ..begin })
+        let payload = RecordPayload::Search { depth: 1, hit };
+        self.push(rank, when + Self::STEP, &Record { id, event: end, payload, ..begin })
     }
 
     /// Something of `rank` that takes from `begin` to `end`: the record of its begin, and the event of its end.
@@ -231,19 +232,19 @@ impl Synthetic {
     }
 
     /// What the header says of the job.
-    pub fn founding(&mut self) -> &mut Founding {
-        &mut self.founding
+    pub fn trace_header(&mut self) -> &mut TraceHeader {
+        &mut self.trace_header
     }
 
     /// The file.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
-        let mut bytes = self.founding.bytes();
+        let mut bytes = self.trace_header.bytes();
         if let Some(status) = self.status {
             put_u32(&mut bytes, header::ENDED, 1);
             put_u32(&mut bytes, header::STATUS, status.cast_unsigned());
         }
-        for rank in 0..self.founding.ranks {
+        for rank in 0..self.trace_header.ranks {
             let at = format::HEADER + u64::from(rank) * format::RANK_BLOCK;
             put_u32(&mut bytes, at + block::PID, 1000 + rank);
             put_u32(&mut bytes, at + block::FINALIZED, u32::from(!self.killed.contains(&rank)));
@@ -288,22 +289,24 @@ fn window_of(rank: u32, stream: u16, sequence: u32, records: &[Timed]) -> Vec<u8
     bytes
 }
 
-/// The three words of [`Entry`] that say what a record's own fields say.
+/// The three words of [`RawRecord`] that say what a record's own fields say.
 fn words(record: &Record) -> (u32, u32, u64) {
     let Record { peer, tag, bytes, .. } = *record;
     let peer = peer.cast_unsigned();
-    match record.detail {
-        Detail::Search { depth, hit } => (peer, tag.cast_unsigned(), u64::from(depth) | u64::from(hit) << 32),
-        Detail::Coll { operation, algorithm, mode } => {
+    match record.payload {
+        RecordPayload::Search { depth, hit } => {
+            (peer, tag.cast_unsigned(), u64::from(depth) | u64::from(hit) << 32)
+        }
+        RecordPayload::Coll { operation, algorithm, mode } => {
             (u32::from(operation), format::coll(algorithm, mode), bytes)
         }
-        Detail::Copy { engine } => (peer, u32::from(engine), bytes),
-        Detail::Bell { waiting } => (peer, u32::from(waiting), 0),
-        Detail::Ring { waiting } => (peer, waiting, 0),
-        Detail::Comm { size } => (size, size, 0),
-        Detail::Error { class, code } => (class.cast_unsigned(), code.cast_unsigned(), 0),
-        Detail::Place { cpu, policy } => (cpu, u32::from(policy), 0),
-        Detail::Withdrawn => (peer, tag.cast_unsigned(), bytes | format::WITHDRAWN),
-        Detail::None => (peer, tag.cast_unsigned(), bytes),
+        RecordPayload::Copy { engine } => (peer, u32::from(engine), bytes),
+        RecordPayload::Bell { waiting } => (peer, u32::from(waiting), 0),
+        RecordPayload::Ring { waiting } => (peer, waiting, 0),
+        RecordPayload::Comm { size } => (size, size, 0),
+        RecordPayload::Error { class, code } => (class.cast_unsigned(), code.cast_unsigned(), 0),
+        RecordPayload::Place { cpu, policy } => (cpu, u32::from(policy), 0),
+        RecordPayload::Withdrawn => (peer, tag.cast_unsigned(), bytes | format::WITHDRAWN),
+        RecordPayload::None => (peer, tag.cast_unsigned(), bytes),
     }
 }

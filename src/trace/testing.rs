@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 /// A path of its own for one test; what is there goes with it.
-pub struct Scratch(PathBuf);
+pub struct ScratchFile(PathBuf);
 
-impl Scratch {
-    pub fn new(name: &str) -> Scratch {
-        Scratch(std::env::temp_dir().join(format!("perusal-trace-{}-{name}", std::process::id())))
+impl ScratchFile {
+    pub fn new(name: &str) -> ScratchFile {
+        ScratchFile(std::env::temp_dir().join(format!("perusal-trace-{}-{name}", std::process::id())))
     }
 
     pub fn path(&self) -> &Path {
@@ -15,7 +15,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchFile {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.0);
     }

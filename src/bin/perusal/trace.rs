@@ -10,7 +10,7 @@ use clap::{Subcommand, ValueEnum};
 use perusal::placement::Placement;
 use perusal::trace::{
     self, export, file,
-    format::{Founding, UNIT},
+    format::{TraceHeader, UNIT},
 };
 
 use crate::args::Plan;
@@ -56,11 +56,12 @@ impl Request {
     /// What keeps it from being written; no rank is started then.
     pub fn begin(&self, plan: &Plan, placement: &Placement) -> Result<(), Failure> {
         let words = plan.apps[0].command.iter().map(|word| word.to_string_lossy().into_owned());
-        let founding = Founding {
+        let trace_header = TraceHeader {
             cpus: (0..plan.ranks()).map(|rank| placement.cpus_of(rank)).collect(),
-            ..file::founding(plan.ranks(), self.limit, words)
+            ..file::trace_header(plan.ranks(), self.limit, words)
         };
-        file::create(&self.path, &founding).map_err(|error| Failure { status: 1, text: error.to_string() })
+        file::create(&self.path, &trace_header)
+            .map_err(|error| Failure { status: 1, text: error.to_string() })
     }
 
     /// Takes back what [`Self::begin`] made, because the job could not be started.

@@ -1,6 +1,6 @@
 //! What things are called in exports.
 
-use super::super::model::{Detail, RankTrace, Record};
+use super::super::model::{RankTrace, Record, RecordPayload};
 use crate::events::{Event, Field};
 
 /// An event's name without what all of them begin with: `req_activate`.
@@ -27,25 +27,31 @@ pub fn communicator(rank: &RankTrace, record: &Record) -> Option<String> {
 }
 
 /// What a record's kind alone tells, as names and values.
-pub fn detail(record: &Record) -> Vec<(&'static str, String)> {
+pub fn payload(record: &Record) -> Vec<(&'static str, String)> {
     let peer = || if record.peer < 0 { "any".into() } else { record.peer.to_string() };
-    match record.detail {
-        Detail::None => vec![],
-        Detail::Withdrawn => vec![("why", "cancelled".into())],
-        Detail::Search { depth, hit } => {
+    match record.payload {
+        RecordPayload::None => vec![],
+        RecordPayload::Withdrawn => vec![("why", "cancelled".into())],
+        RecordPayload::Search { depth, hit } => {
             vec![("compared", depth.to_string()), ("found", if hit { "yes" } else { "no" }.into())]
         }
-        Detail::Coll { operation, algorithm, mode } => vec![
+        RecordPayload::Coll { operation, algorithm, mode } => vec![
             ("operation", value(Field::Collective, operation)),
             ("algorithm", value(Field::Algorithm, algorithm)),
             ("mode", value(Field::CollMode, mode)),
         ],
-        Detail::Copy { engine } => vec![("engine", value(Field::CopyEngine, engine)), ("rank", peer())],
-        Detail::Bell { waiting } => vec![("waiting", value(Field::Waiting, waiting)), ("rank", peer())],
-        Detail::Ring { waiting } => vec![("rank", peer()), ("queued", waiting.to_string())],
-        Detail::Comm { size } => vec![("size", size.to_string())],
-        Detail::Error { class, code } => vec![("class", class.to_string()), ("code", code.to_string())],
-        Detail::Place { cpu, policy } => {
+        RecordPayload::Copy { engine } => {
+            vec![("engine", value(Field::CopyEngine, engine)), ("rank", peer())]
+        }
+        RecordPayload::Bell { waiting } => {
+            vec![("waiting", value(Field::Waiting, waiting)), ("rank", peer())]
+        }
+        RecordPayload::Ring { waiting } => vec![("rank", peer()), ("queued", waiting.to_string())],
+        RecordPayload::Comm { size } => vec![("size", size.to_string())],
+        RecordPayload::Error { class, code } => {
+            vec![("class", class.to_string()), ("code", code.to_string())]
+        }
+        RecordPayload::Place { cpu, policy } => {
             vec![("cpu", cpu.to_string()), ("placement", value(Field::Placement, policy))]
         }
     }

@@ -8,10 +8,10 @@
 //! | messages | flows (`s`, `f`) from the slice of the send to that in which the message was matched |
 //! | lifecycle, full rings, error handlers | instants (`i`) |
 
-use super::super::flows::{Flow, Place, flows};
-use super::super::model::{Detail, RankTrace, Record, Trace};
+use super::super::flows::{Flow, RecordIndex, flows};
+use super::super::model::{RankTrace, Record, RecordPayload, Trace};
 use super::labels;
-use super::slices::{Edge, Kind, Slices};
+use super::slices::{Edge, SliceKind, Slices};
 use crate::events::{Event, Field};
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -35,23 +35,23 @@ pub fn perfetto(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// For each rank, what flow begins or ends at which of its records.
-fn ends_by_rank(ranks: usize, flows: &[Flow]) -> Vec<HashMap<usize, End>> {
+fn ends_by_rank(ranks: usize, flows: &[Flow]) -> Vec<HashMap<usize, FlowEnd>> {
     let mut ends = vec![HashMap::new(); ranks];
-    let mut note = |place: Place, end: End| {
+    let mut note = |place: RecordIndex, end: FlowEnd| {
         ends[place.rank as usize].insert(place.index, end);
     };
     for (number, flow) in flows.iter().enumerate() {
         // A message that was never matched has no end to draw to.
         if let Some(incoming) = flow.incoming.filter(|incoming| incoming.matched.is_some()) {
-            note(flow.send, End { flow: number, begins: true });
-            note(incoming.place, End { flow: number, begins: false });
+            note(flow.send, FlowEnd { flow: number, begins: true });
+            note(incoming.place, FlowEnd { flow: number, begins: false });
         }
     }
     ends
 }
 
 #[derive(Clone, Copy)]
-struct End {
+struct FlowEnd {
     flow: usize,
     begins: bool,
 }
@@ -172,7 +172,7 @@ struct Page<'a, 'b> {
     json: &'a mut Json<'b>,
     rank: &'a RankTrace,
     flows: &'a [Flow],
-    ends: HashMap<usize, End>,
+    ends: HashMap<usize, FlowEnd>,
     /// Asynchronous slices that have not ended: by category and record's id, with the id in the document and the name.
     open: HashMap<(&'static str, u64), (u64, String)>,
 }
@@ -207,23 +207,25 @@ impl Page<'_, '_> {
     /// The begin or end of a slice of a thread; `record` is what it came with.
     fn edge(&mut self, edge: &Edge, record: Option<&Record>) -> io::Result<()> {
         let (name, category) = match edge.kind {
-            Kind::Send => ("send", "message"),
-            Kind::Receive => ("receive", "message"),
-            Kind::Arrival => ("arrival", "message"),
-            Kind::SearchPosted => ("search posted queue", "search"),
-            Kind::SearchUnexpected => ("search unexpected queue", "search"),
-            Kind::Sleep => ("sleep", "sleep"),
+            SliceKind::Send => ("send", "message"),
+            SliceKind::Receive => ("receive", "message"),
+            SliceKind::Arrival => ("arrival", "message"),
+            SliceKind::SearchPosted => ("search posted queue", "search"),
+            SliceKind::SearchUnexpected => ("search unexpected queue", "search"),
+            SliceKind::Sleep => ("sleep", "sleep"),
             // Among those that overlap as well, beside the threads.
-            Kind::Collective(_) => return Ok(()),
+            SliceKind::Collective(_) => return Ok(()),
         };
         let phase = if edge.enter { "B" } else { "E" };
         self.json.head(phase, name, category, self.rank.rank, thread(edge.stream), edge.when);
         if let Some(record) = record {
-            let of_search = edge.kind.is_search() && matches!(record.detail, Detail::Search { .. });
+            let of_search = edge.kind.is_search() && matches!(record.payload, RecordPayload::Search { .. });
             let args = match edge.kind {
-                Kind::Send | Kind::Receive | Kind::Arrival if edge.enter => message_args(self.rank, record),
-                Kind::Sleep if edge.enter => labels::detail(record),
-                _ if of_search && !edge.enter => labels::detail(record),
+                SliceKind::Send | SliceKind::Receive | SliceKind::Arrival if edge.enter => {
+                    message_args(self.rank, record)
+                }
+                SliceKind::Sleep if edge.enter => labels::payload(record),
+                _ if of_search && !edge.enter => labels::payload(record),
                 _ => vec![],
             };
             self.json.args(&args);
@@ -248,7 +250,7 @@ impl Page<'_, '_> {
         let (name, thread) = (labels::event(record.event), thread(record.stream));
         self.json.head("i", &name, "lifecycle", self.rank.rank, thread, record.when);
         self.json.text.push_str(",\"s\":\"t\"");
-        let mut args = labels::detail(record);
+        let mut args = labels::payload(record);
         args.extend(labels::communicator(self.rank, record).map(|name| ("communicator", name)));
         self.json.args(&args);
         self.json.end()
@@ -281,7 +283,7 @@ impl Page<'_, '_> {
     fn beside(&mut self, record: &Record) -> io::Result<()> {
         let name =
             |what: &str| format!("{what} {} {}", if record.send { "to" } else { "from" }, who(record.peer));
-        match (record.event, record.detail) {
+        match (record.event, record.payload) {
             (Event::ReqActivate, _) => {
                 let what = if record.send { "send" } else { "receive" };
                 self.open(record, "request", name(what), &message_args(self.rank, record))
@@ -295,14 +297,14 @@ impl Page<'_, '_> {
                 self.open(record, "unexpected", name("unexpected"), &message_args(self.rank, record))
             }
             (Event::MsgRemoveFromUnexQ, _) => self.close(record, "unexpected"),
-            (Event::CollBegin, Detail::Coll { operation, .. }) => {
-                let mut args = labels::detail(record);
+            (Event::CollBegin, RecordPayload::Coll { operation, .. }) => {
+                let mut args = labels::payload(record);
                 args.push(("bytes", record.bytes.to_string()));
                 args.extend(labels::communicator(self.rank, record).map(|name| ("communicator", name)));
                 self.open(record, "collective", labels::value(Field::Collective, operation), &args)
             }
             (Event::CollEnd, _) => self.close(record, "collective"),
-            (Event::CopyBegin, Detail::Copy { engine }) => {
+            (Event::CopyBegin, RecordPayload::Copy { engine }) => {
                 let args = [("rank", who(record.peer)), ("bytes", record.bytes.to_string())];
                 self.open(
                     record,
@@ -337,7 +339,7 @@ impl Page<'_, '_> {
         let Some((id, name)) = self.open.remove(&(category, record.id)) else { return Ok(()) };
         self.json.head("e", &name, category, self.rank.rank, thread(record.stream), record.when);
         self.json.id(id);
-        let args = if category == "collective" { labels::detail(record) } else { vec![] };
+        let args = if category == "collective" { labels::payload(record) } else { vec![] };
         self.json.args(&args);
         self.json.end()
     }

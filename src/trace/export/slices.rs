@@ -3,13 +3,13 @@
 //! A call or an arrival is told by no event of its own. It is a *run*: records that follow each other in one stream and speak of one
 //! request or one message, with the searches between them.
 
-use super::super::model::{Detail, Record};
+use super::super::model::{Record, RecordPayload};
 use crate::events::{CollMode, Event};
 use std::collections::BTreeMap;
 
 /// What a slice stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum SliceKind {
     /// A send begins, as far as it gets at once.
     Send,
     /// A receive begins.
@@ -32,7 +32,7 @@ pub struct Edge {
     /// Begin or end.
     pub enter: bool,
     /// Of what.
-    pub kind: Kind,
+    pub kind: SliceKind,
     /// When.
     pub when: u64,
     /// In which stream.
@@ -48,7 +48,7 @@ pub struct Slices {
 
 #[derive(Debug, Clone, Copy)]
 struct Open {
-    kind: Kind,
+    kind: SliceKind,
     id: u64,
     /// Of a run: its last record so far.
     last: u64,
@@ -56,31 +56,31 @@ struct Open {
     over: bool,
 }
 
-impl Kind {
+impl SliceKind {
     fn is_run(self) -> bool {
-        matches!(self, Kind::Send | Kind::Receive | Kind::Arrival)
+        matches!(self, SliceKind::Send | SliceKind::Receive | SliceKind::Arrival)
     }
 
     /// Whether it is the search of a queue.
     pub fn is_search(self) -> bool {
-        matches!(self, Kind::SearchPosted | Kind::SearchUnexpected)
+        matches!(self, SliceKind::SearchPosted | SliceKind::SearchUnexpected)
     }
 
     /// What an event begins or ends, and which of the two.
-    fn of(record: &Record) -> Option<(Kind, bool)> {
-        Some(match (record.event, record.detail) {
-            (Event::ReqActivate, _) => (if record.send { Kind::Send } else { Kind::Receive }, true),
-            (Event::MsgArrived, _) => (Kind::Arrival, true),
-            (Event::SearchPostedQBegin, _) => (Kind::SearchPosted, true),
-            (Event::SearchPostedQEnd, _) => (Kind::SearchPosted, false),
-            (Event::SearchUnexQBegin, _) => (Kind::SearchUnexpected, true),
-            (Event::SearchUnexQEnd, _) => (Kind::SearchUnexpected, false),
-            (Event::BellSleep, _) => (Kind::Sleep, true),
-            (Event::BellWake, _) => (Kind::Sleep, false),
-            (Event::CollBegin | Event::CollEnd, Detail::Coll { operation, mode, .. })
+    fn of(record: &Record) -> Option<(SliceKind, bool)> {
+        Some(match (record.event, record.payload) {
+            (Event::ReqActivate, _) => (if record.send { SliceKind::Send } else { SliceKind::Receive }, true),
+            (Event::MsgArrived, _) => (SliceKind::Arrival, true),
+            (Event::SearchPostedQBegin, _) => (SliceKind::SearchPosted, true),
+            (Event::SearchPostedQEnd, _) => (SliceKind::SearchPosted, false),
+            (Event::SearchUnexQBegin, _) => (SliceKind::SearchUnexpected, true),
+            (Event::SearchUnexQEnd, _) => (SliceKind::SearchUnexpected, false),
+            (Event::BellSleep, _) => (SliceKind::Sleep, true),
+            (Event::BellWake, _) => (SliceKind::Sleep, false),
+            (Event::CollBegin | Event::CollEnd, RecordPayload::Coll { operation, mode, .. })
                 if mode == CollMode::Blocking as u8 =>
             {
-                (Kind::Collective(operation), record.event == Event::CollBegin)
+                (SliceKind::Collective(operation), record.event == Event::CollBegin)
             }
             _ => return None,
         })
@@ -89,10 +89,10 @@ impl Kind {
 
 impl Open {
     /// Whether a record that comes next in the stream is part of this run.
-    fn has(&self, record: &Record, kind: Option<(Kind, bool)>) -> bool {
+    fn has(&self, record: &Record, kind: Option<(SliceKind, bool)>) -> bool {
         let search = kind.is_some_and(|(kind, _)| kind.is_search());
         let begins = kind.is_some_and(|(kind, _)| kind.is_run());
-        let removal = self.kind == Kind::Receive && record.event == Event::MsgRemoveFromUnexQ;
+        let removal = self.kind == SliceKind::Receive && record.event == Event::MsgRemoveFromUnexQ;
         let own = record.id == self.id && record.event.is_peruse();
         !self.over && !begins && (own || search || removal)
     }
@@ -101,7 +101,7 @@ impl Open {
 impl Slices {
     /// Puts into `edges` what begins and ends with the next record, in order.
     pub fn step(&mut self, record: &Record, edges: &mut Vec<Edge>) {
-        let kind = Kind::of(record);
+        let kind = SliceKind::of(record);
         let Record { stream, when, id, .. } = *record;
         let track = self.tracks.entry(stream).or_default();
         if let Some(run) = track.iter().position(|open| open.kind.is_run())
@@ -116,7 +116,8 @@ impl Slices {
             }
             Some((kind, false)) => {
                 let begun = track.iter().rposition(|open| {
-                    open.kind == kind && (open.id == id || matches!(kind, Kind::Sleep | Kind::Collective(_)))
+                    open.kind == kind
+                        && (open.id == id || matches!(kind, SliceKind::Sleep | SliceKind::Collective(_)))
                 });
                 if let Some(begun) = begun {
                     close(track, begun, Some(when), stream, edges);
@@ -153,10 +154,10 @@ fn close(track: &mut Vec<Open>, from: usize, when: Option<u64>, stream: u16, edg
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::synthetic::{Message, Synthetic};
+    use super::super::super::synthetic::{Synthetic, SyntheticMessage};
     use super::*;
 
-    fn edges(job: &Synthetic, rank: usize) -> Vec<(Kind, bool)> {
+    fn edges(job: &Synthetic, rank: usize) -> Vec<(SliceKind, bool)> {
         let trace = job.trace();
         let records = &trace.ranks[rank].records;
         let (mut slices, mut edges) = (Slices::default(), Vec::new());
@@ -178,10 +179,19 @@ mod tests {
     #[test]
     fn searches_lie_within_the_arrival_or_the_receive_that_makes_them() {
         let mut job = Synthetic::new(2);
-        job.message(&Message { from: 0, to: 1, sent: 1000, posted: 9000, ..Message::default() });
-        assert_eq!(edges(&job, 0), [(Kind::Send, true), (Kind::Send, false)]);
+        job.message(&SyntheticMessage {
+            from: 0,
+            to: 1,
+            sent: 1000,
+            posted: 9000,
+            ..SyntheticMessage::default()
+        });
+        assert_eq!(edges(&job, 0), [(SliceKind::Send, true), (SliceKind::Send, false)]);
         let within = |run, search| [(run, true), (search, true), (search, false), (run, false)];
-        let both = [within(Kind::Arrival, Kind::SearchPosted), within(Kind::Receive, Kind::SearchUnexpected)];
+        let both = [
+            within(SliceKind::Arrival, SliceKind::SearchPosted),
+            within(SliceKind::Receive, SliceKind::SearchUnexpected),
+        ];
         assert_eq!(edges(&job, 1), both.as_flattened());
     }
 
@@ -190,14 +200,14 @@ mod tests {
         let mut job = Synthetic::new(1);
         let of = |event, id| Synthetic::record(event, id);
         let all = Record {
-            detail: Detail::Coll { operation: 7, algorithm: 0, mode: 0 },
+            payload: RecordPayload::Coll { operation: 7, algorithm: 0, mode: 0 },
             ..of(Event::CollBegin, 3)
         };
         job.span(0, 5, 500, &all, Event::CollEnd);
         job.push(0, 10, &of(Event::BellSleep, 0)).push(0, 20, &of(Event::BellWake, 0));
         job.push(0, 600, &of(Event::BellSleep, 0)).push(0, 700, &of(Event::RingFull, 0));
-        let sleep = |enter| (Kind::Sleep, enter);
-        let all = |enter| (Kind::Collective(7), enter);
+        let sleep = |enter| (SliceKind::Sleep, enter);
+        let all = |enter| (SliceKind::Collective(7), enter);
         let told = [all(true), sleep(true), sleep(false), all(false), sleep(true), sleep(false)];
         assert_eq!(edges(&job, 0), told);
     }
@@ -206,12 +216,12 @@ mod tests {
     fn collectives_in_the_background_have_no_slice() {
         let mut job = Synthetic::new(1);
         let begin = |id, mode: CollMode| Record {
-            detail: Detail::Coll { operation: 1, algorithm: 0, mode: mode as u8 },
+            payload: RecordPayload::Coll { operation: 1, algorithm: 0, mode: mode as u8 },
             ..Synthetic::record(Event::CollBegin, id)
         };
         job.span(0, 5, 25, &begin(1, CollMode::Nonblocking), Event::CollEnd);
         job.span(0, 10, 30, &begin(2, CollMode::Blocking), Event::CollEnd);
         job.span(0, 20, 40, &begin(3, CollMode::Persistent), Event::CollEnd);
-        assert_eq!(edges(&job, 0), [(Kind::Collective(1), true), (Kind::Collective(1), false)]);
+        assert_eq!(edges(&job, 0), [(SliceKind::Collective(1), true), (SliceKind::Collective(1), false)]);
     }
 }

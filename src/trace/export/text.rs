@@ -76,7 +76,7 @@ fn put_record(line: &mut String, rank: &RankTrace, record: &Record) {
     } else if record.bytes > 0 {
         let _ = write!(line, " bytes {}", record.bytes);
     }
-    for (name, value) in labels::detail(record) {
+    for (name, value) in labels::payload(record) {
         let _ = write!(line, " {name} {value}");
     }
     if let Some(comm) = labels::communicator(rank, record) {
@@ -87,20 +87,20 @@ fn put_record(line: &mut String, rank: &RankTrace, record: &Record) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::synthetic::{Message, Synthetic};
+    use super::super::super::synthetic::{Synthetic, SyntheticMessage};
     use super::*;
 
     #[test]
     fn a_trace_reads_as_lines() {
         let mut job = Synthetic::new(2);
-        job.message(&Message {
+        job.message(&SyntheticMessage {
             from: 0,
             to: 1,
             tag: 7,
             bytes: 64,
             sent: 1000,
             posted: 9000,
-            ..Message::default()
+            ..SyntheticMessage::default()
         });
         job.drop_events(0, 3);
         let mut out = Vec::new();

@@ -2,14 +2,14 @@
 //! who were waiting themselves.
 
 use super::types::Caused;
-use super::waits::{Cause, Wait};
+use super::waits::{Cause, CausedWait};
 
 /// How many ranks a chain of waiting is followed over; those who wait in a ring would be followed for ever.
 const LONGEST_CHAIN: u32 = 64;
 
 /// What each rank's lateness cost the others. `waits` are those of each rank, in order.
 #[must_use]
-pub fn charge(waits: &[Vec<Wait>]) -> Vec<Caused> {
+pub fn charge(waits: &[Vec<CausedWait>]) -> Vec<Caused> {
     let mut caused = vec![Caused::default(); waits.len()];
     let mut roots = vec![0; waits.len()];
     for wait in waits.iter().flatten() {
@@ -30,7 +30,7 @@ pub fn charge(waits: &[Vec<Wait>]) -> Vec<Caused> {
 }
 
 /// Charges the stretch to `rank`, but for the parts in which that waited itself.
-fn follow(waits: &[Vec<Wait>], rank: u32, begin: u64, end: u64, left: u32, roots: &mut [u64]) {
+fn follow(waits: &[Vec<CausedWait>], rank: u32, begin: u64, end: u64, left: u32, roots: &mut [u64]) {
     let Some(own) = waits.get(rank as usize) else { return };
     let mut free = end - begin;
     if left > 0 {
@@ -43,18 +43,18 @@ fn follow(waits: &[Vec<Wait>], rank: u32, begin: u64, end: u64, left: u32, roots
 }
 
 /// The waits of a rank within a stretch, cut at its ends.
-pub fn within(waits: &[Wait], begin: u64, end: u64) -> impl Iterator<Item = Wait> {
+pub fn within(waits: &[CausedWait], begin: u64, end: u64) -> impl Iterator<Item = CausedWait> {
     let first = waits.partition_point(|wait| wait.end <= begin);
     let inside = waits[first..].iter().take_while(move |wait| wait.begin < end);
-    inside.map(move |wait| Wait { begin: wait.begin.max(begin), end: wait.end.min(end), ..*wait })
+    inside.map(move |wait| CausedWait { begin: wait.begin.max(begin), end: wait.end.min(end), ..*wait })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn wait(begin: u64, end: u64, on: u32) -> Wait {
-        Wait { begin, end, on, cause: Cause::LateSender(0) }
+    fn wait(begin: u64, end: u64, on: u32) -> CausedWait {
+        CausedWait { begin, end, on, cause: Cause::LateSender(0) }
     }
 
     #[test]

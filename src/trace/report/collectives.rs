@@ -1,15 +1,15 @@
 //! Collective operations: who was inside for how long, and who came last.
 
 use super::types;
-use super::waits::{Cause, SHORT, Slept, Wait};
+use super::waits::{Cause, CausedWait, SHORT, Slept};
 use crate::events::{Algorithm, CollMode, Collective, Event};
 use crate::job::telemetry::Waiting;
-use crate::trace::{Detail, Trace};
+use crate::trace::{RecordPayload, Trace};
 use std::collections::{BTreeMap, HashMap};
 
 /// One rank's part in one operation.
 #[derive(Debug, Clone, Copy)]
-struct Call {
+struct CollectiveCall {
     rank: u32,
     begin: u64,
     /// `None` if the trace ends inside.
@@ -28,7 +28,7 @@ const AWAKE: u64 = 20_000_000;
 /// The n-th operation on a communicator: all members call them in the same order (MPI 5.0 §6.1). Starts of persistent ones are numbered
 /// apart: each may be started in any order (§6.13).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-struct Instance {
+struct OperationInstance {
     communicator: usize,
     started: bool,
     number: u32,
@@ -36,13 +36,16 @@ struct Instance {
 
 /// The table, what cost most first, and each rank's waiting for the last one. `slept` are the sleeps of each rank.
 #[must_use]
-pub fn collectives(trace: &Trace, slept: &[Vec<Slept>]) -> (Vec<types::Collective>, Vec<Vec<Wait>>) {
-    let mut known = Communicators::default();
-    let mut instances: BTreeMap<Instance, Vec<Call>> = BTreeMap::new();
+pub fn collectives(
+    trace: &Trace,
+    slept: &[Vec<Slept>],
+) -> (Vec<types::CollectiveReport>, Vec<Vec<CausedWait>>) {
+    let mut known = JobCommunicators::default();
+    let mut instances: BTreeMap<OperationInstance, Vec<CollectiveCall>> = BTreeMap::new();
     for rank in 0..trace.ranks.len() {
         calls(trace, rank, &mut known, &mut instances);
     }
-    let mut rows: BTreeMap<(usize, u16, u8), Row> = BTreeMap::new();
+    let mut rows: BTreeMap<(usize, u16, u8), CollectiveRow> = BTreeMap::new();
     let mut waits = vec![vec![]; trace.ranks.len()];
     for (instance, calls) in &instances {
         let communicator = &known.all[instance.communicator];
@@ -51,7 +54,7 @@ pub fn collectives(trace: &Trace, slept: &[Vec<Slept>]) -> (Vec<types::Collectiv
         }
         // Without all members nobody knows who came last.
         let Some(last) = calls.iter().max_by_key(|call| call.begin) else { continue };
-        let differs = |call: &Call| (call.operation, call.mode) != (last.operation, last.mode);
+        let differs = |call: &CollectiveCall| (call.operation, call.mode) != (last.operation, last.mode);
         if calls.len() != communicator.size || calls.iter().any(differs) {
             continue;
         }
@@ -61,7 +64,12 @@ pub fn collectives(trace: &Trace, slept: &[Vec<Slept>]) -> (Vec<types::Collectiv
             let until = call.end.unwrap_or(u64::MAX).min(last.begin);
             let mut waited = 0;
             for (begin, end) in waiting(&slept[call.rank as usize], call, until) {
-                waits[call.rank as usize].push(Wait { begin, end, on: last.rank, cause: Cause::Collective });
+                waits[call.rank as usize].push(CausedWait {
+                    begin,
+                    end,
+                    on: last.rank,
+                    cause: Cause::Collective,
+                });
                 waited += end - begin;
             }
             row.waited(call.begin, waited);
@@ -78,7 +86,7 @@ pub fn collectives(trace: &Trace, slept: &[Vec<Slept>]) -> (Vec<types::Collectiv
 
 /// The parts of a call up to `end` that were spent waiting: asleep, or awake between sleeps for a short time. What was longer was
 /// the program's own, between the begin of a nonblocking operation and its wait.
-fn waiting(slept: &[Slept], call: &Call, end: u64) -> Vec<(u64, u64)> {
+fn waiting(slept: &[Slept], call: &CollectiveCall, end: u64) -> Vec<(u64, u64)> {
     let first = slept.partition_point(|slept| slept.end <= call.begin);
     let blocks = call.mode == CollMode::Blocking as u8;
     // Who waits for the request of an operation in the background may wait for others at the same time, but not for a message alone.
@@ -106,15 +114,15 @@ fn waiting(slept: &[Slept], call: &Call, end: u64) -> Vec<(u64, u64)> {
 fn calls(
     trace: &Trace,
     rank: usize,
-    known: &mut Communicators,
-    instances: &mut BTreeMap<Instance, Vec<Call>>,
+    known: &mut JobCommunicators,
+    instances: &mut BTreeMap<OperationInstance, Vec<CollectiveCall>>,
 ) {
     let of = &trace.ranks[rank];
     let mut numbers: HashMap<(usize, bool), u32> = HashMap::new();
     let mut numbered: HashMap<(u32, u64), usize> = HashMap::new();
-    let mut open: HashMap<u64, (Instance, usize)> = HashMap::new();
+    let mut open: HashMap<u64, (OperationInstance, usize)> = HashMap::new();
     for record in &of.records {
-        let Detail::Coll { operation, algorithm, mode } = record.detail else { continue };
+        let RecordPayload::Coll { operation, algorithm, mode } = record.payload else { continue };
         if record.event == Event::CollBegin {
             // A context means one communicator from its making on; finding out which is too long for every call.
             let made = of.communicator(record.context, record.when).map_or(0, |comm| comm.created);
@@ -123,12 +131,12 @@ fn calls(
                 .or_insert_with(|| known.number(trace, rank, record.context, record.when));
             let started = mode == CollMode::Persistent as u8;
             let number = numbers.entry((communicator, started)).or_default();
-            let instance = Instance { communicator, started, number: *number };
+            let instance = OperationInstance { communicator, started, number: *number };
             *number += 1;
             let calls = instances.entry(instance).or_default();
             open.insert(record.id, (instance, calls.len()));
             let (rank, begin, bytes) = (of.rank, record.when, record.bytes);
-            calls.push(Call { rank, begin, end: None, operation, algorithm, bytes, mode });
+            calls.push(CollectiveCall { rank, begin, end: None, operation, algorithm, bytes, mode });
         } else if let Some((instance, at)) = open.remove(&record.id)
             && let Some(call) = instances.get_mut(&instance).and_then(|calls| calls.get_mut(at))
         {
@@ -139,20 +147,20 @@ fn calls(
     }
 }
 
-/// Communicators of the whole job: what several ranks made together is one.
+/// JobCommunicators of the whole job: what several ranks made together is one.
 #[derive(Default)]
-struct Communicators {
-    all: Vec<Known>,
+struct JobCommunicators {
+    all: Vec<KnownCommunicator>,
     by_identity: HashMap<(u32, Vec<u32>, usize), usize>,
 }
 
-struct Known {
+struct KnownCommunicator {
     context: u32,
     name: String,
     size: usize,
 }
 
-impl Communicators {
+impl JobCommunicators {
     fn number(&mut self, trace: &Trace, rank: usize, context: u32, when: u64) -> usize {
         let rank = &trace.ranks[rank];
         let comm = rank.communicator(context, when);
@@ -167,22 +175,22 @@ impl Communicators {
         let name = super::communicators::name(comm, context);
         let size = group.len();
         *self.by_identity.entry((context, group, turn)).or_insert_with(|| {
-            self.all.push(Known { context, name, size });
+            self.all.push(KnownCommunicator { context, name, size });
             self.all.len() - 1
         })
     }
 }
 
 #[derive(Default)]
-struct Row {
-    sums: types::Collective,
+struct CollectiveRow {
+    sums: types::CollectiveReport,
     bytes: u64,
     last: BTreeMap<u32, (u64, u64)>,
     algorithms: Vec<u16>,
 }
 
-impl Row {
-    fn call(&mut self, call: &Call) {
+impl CollectiveRow {
+    fn call(&mut self, call: &CollectiveCall) {
         self.sums.calls += 1;
         self.bytes = self.bytes.saturating_add(call.bytes);
         self.sums.inside_ns += call.end.map_or(0, |end| end.saturating_sub(call.begin));
@@ -207,16 +215,16 @@ impl Row {
     fn finish(
         self,
         (communicator, operation, mode): (usize, u16, u8),
-        known: &Communicators,
-    ) -> types::Collective {
-        let Known { context, name, .. } = &known.all[communicator];
+        known: &JobCommunicators,
+    ) -> types::CollectiveReport {
+        let KnownCommunicator { context, name, .. } = &known.all[communicator];
         let last = self.last.into_iter();
         let mut last: Vec<_> =
             last.map(|(rank, (times, cost_ns))| types::Last { rank, times, cost_ns }).collect();
         last.sort_by_key(|last| std::cmp::Reverse(last.cost_ns));
         let algorithms =
             self.algorithms.into_iter().filter(|algorithm| *algorithm != Algorithm::Unknown as u16);
-        types::Collective {
+        types::CollectiveReport {
             operation: operation_name(operation, mode),
             mode: named(CollMode::NAMES, mode.into()),
             communicator: name.clone(),

@@ -1,6 +1,6 @@
 //! The communicators of a job, and what went over each.
 
-use super::types::Communicator;
+use super::types::CommunicatorReport;
 use super::words;
 use crate::trace::flows::Flow;
 use crate::trace::{CommInfo, Trace};
@@ -17,10 +17,10 @@ pub fn name(comm: Option<&CommInfo>, context: u32) -> String {
 
 /// All of them, those with most messages first. Ranks' own, of one member and without messages, are left out.
 #[must_use]
-pub fn communicators(trace: &Trace, flows: &[Flow]) -> Vec<Communicator> {
-    let mut found: BTreeMap<(u32, &[u32]), Communicator> = BTreeMap::new();
+pub fn communicators(trace: &Trace, flows: &[Flow]) -> Vec<CommunicatorReport> {
+    let mut found: BTreeMap<(u32, &[u32]), CommunicatorReport> = BTreeMap::new();
     for comm in trace.ranks.iter().flat_map(|rank| &rank.communicators) {
-        let row = found.entry((comm.context, &comm.group)).or_insert_with(|| Communicator {
+        let row = found.entry((comm.context, &comm.group)).or_insert_with(|| CommunicatorReport {
             name: name(Some(comm), comm.context),
             context: comm.context,
             size: comm.group.len() as u32,

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 /// What is known of many values: exact number, sum, least and most, and a histogram. A bin is a number of [`Edges`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Distribution {
+pub struct ValueDistribution {
     /// How many values.
     pub count: u64,
     /// Their sum.
@@ -17,7 +17,7 @@ pub struct Distribution {
     pub histogram: Vec<(u16, u64)>,
 }
 
-impl Distribution {
+impl ValueDistribution {
     /// The mean; 0 of no values.
     #[must_use]
     pub fn mean(&self) -> u64 {
@@ -71,14 +71,14 @@ impl Edges {
 pub struct Counter<'e> {
     edges: &'e Edges,
     bins: Vec<u64>,
-    sums: Distribution,
+    sums: ValueDistribution,
 }
 
 impl<'e> Counter<'e> {
     /// None yet.
     #[must_use]
     pub fn new(edges: &'e Edges) -> Self {
-        Self { edges, bins: vec![0; edges.0.len()], sums: Distribution::default() }
+        Self { edges, bins: vec![0; edges.0.len()], sums: ValueDistribution::default() }
     }
 
     /// One more.
@@ -93,10 +93,10 @@ impl<'e> Counter<'e> {
 
     /// What has come.
     #[must_use]
-    pub fn finish(self) -> Distribution {
+    pub fn finish(self) -> ValueDistribution {
         let filled = self.bins.iter().enumerate().filter(|(_, count)| **count > 0);
         let histogram = filled.map(|(bin, count)| (bin as u16, *count)).collect();
-        Distribution { histogram, ..self.sums }
+        ValueDistribution { histogram, ..self.sums }
     }
 }
 

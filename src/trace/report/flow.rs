@@ -1,10 +1,10 @@
 //! Messages between ranks, sorted for the questions that are asked of them.
 
-use crate::trace::flows::{Flow, Incoming};
+use crate::trace::flows::{Arrival, Flow};
 
 /// The messages of one rank, as indices of all flows.
 #[derive(Debug, Clone, Default)]
-pub struct Ways {
+pub struct RankFlows {
     /// Those it sends: the index of the record that begins the send, ascending, and the message.
     pub from: Vec<(usize, usize)>,
     /// Those that arrived: when, ascending, and the message.
@@ -13,8 +13,8 @@ pub struct Ways {
 
 /// The messages of each of `ranks` ranks.
 #[must_use]
-pub fn ways(flows: &[Flow], ranks: usize) -> Vec<Ways> {
-    let mut ways = vec![Ways::default(); ranks];
+pub fn rank_flows(flows: &[Flow], ranks: usize) -> Vec<RankFlows> {
+    let mut ways = vec![RankFlows::default(); ranks];
     for (index, flow) in flows.iter().enumerate() {
         if let Some(way) = ways.get_mut(flow.source as usize) {
             way.from.push((flow.send.index, index));
@@ -32,6 +32,6 @@ pub fn ways(flows: &[Flow], ranks: usize) -> Vec<Ways> {
 
 /// When the receiver came to a message: posted its receive, or took it by a probe. `None` if it never did.
 #[must_use]
-pub fn came(incoming: &Incoming) -> Option<u64> {
+pub fn came(incoming: &Arrival) -> Option<u64> {
     incoming.posted.into_iter().chain(incoming.matched).min()
 }

@@ -3,13 +3,13 @@
 use super::blame::within;
 use super::flow::came;
 use super::types::{LateReceiver, LateSender};
-use super::waits::{Cause, Wait};
+use super::waits::{Cause, CausedWait};
 use crate::trace::flows::Flow;
 use std::collections::BTreeMap;
 
 /// The two tables, first those who themselves cost most: what they passed on from others is not theirs. `waits` are those of each rank.
 #[must_use]
-pub fn tables(flows: &[Flow], waits: &[Vec<Wait>]) -> (Vec<LateSender>, Vec<LateReceiver>) {
+pub fn tables(flows: &[Flow], waits: &[Vec<CausedWait>]) -> (Vec<LateSender>, Vec<LateReceiver>) {
     let mut senders: BTreeMap<(u32, u32), LateSender> = BTreeMap::new();
     let mut receivers: BTreeMap<(u32, u32), LateReceiver> = BTreeMap::new();
     for flow in flows {
@@ -49,7 +49,7 @@ fn own(waited_ns: u64, passed_on_ns: u64) -> u64 {
     waited_ns.saturating_sub(passed_on_ns)
 }
 
-fn sum(waits: impl Iterator<Item = Wait>) -> u64 {
+fn sum(waits: impl Iterator<Item = CausedWait>) -> u64 {
     waits.map(|wait| wait.end - wait.begin).sum()
 }
 
@@ -73,7 +73,7 @@ fn open(
 /// Waits for one message may lie in several pieces (a sleep lasts 100 ms at most): the longest is that of a message.
 fn longest(
     flows: &[Flow],
-    waits: &[Vec<Wait>],
+    waits: &[Vec<CausedWait>],
     senders: &mut BTreeMap<(u32, u32), LateSender>,
     receivers: &mut BTreeMap<(u32, u32), LateReceiver>,
 ) {
@@ -99,8 +99,8 @@ fn longest(
 }
 
 /// Pieces for the same cause put together: `begin` of the first, and in `end` the sum of their lengths.
-fn whole(waits: &[Wait]) -> impl Iterator<Item = Wait> {
+fn whole(waits: &[CausedWait]) -> impl Iterator<Item = CausedWait> {
     waits
         .chunk_by(|a, b| a.cause == b.cause && a.cause != Cause::Collective)
-        .map(|pieces| Wait { end: sum(pieces.iter().copied()), ..pieces[0] })
+        .map(|pieces| CausedWait { end: sum(pieces.iter().copied()), ..pieces[0] })
 }

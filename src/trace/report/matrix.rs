@@ -1,6 +1,6 @@
 //! Who sends to whom, counted on both sides: where one side's records were dropped, the other's count holds.
 
-use super::types::{Cell, Matrix};
+use super::types::{Matrix, MatrixCell};
 use crate::events::Event;
 use crate::trace::{Record, Trace};
 use std::collections::BTreeMap;
@@ -50,7 +50,7 @@ impl Matrix {
     #[must_use]
     pub fn grouped(&self, ranks: u32, most: u32) -> Matrix {
         let group = ranks.div_ceil(most).max(1);
-        let mut cells: BTreeMap<(u32, u32), Cell> = BTreeMap::new();
+        let mut cells: BTreeMap<(u32, u32), MatrixCell> = BTreeMap::new();
         for &(from, to, messages, bytes, unexpected, unexpected_bytes) in &self.cells {
             let way = (from / group, to / group);
             let cell = cells.entry(way).or_insert((way.0, way.1, 0, 0, 0, 0));

@@ -24,7 +24,7 @@ mod verdict;
 mod waits;
 mod words;
 
-pub use distribution::Distribution;
+pub use distribution::ValueDistribution;
 pub use page::page;
 pub use text::text;
 pub use types::Report;
@@ -32,14 +32,14 @@ pub use types::Report;
 use super::Trace;
 use super::flows::flows;
 use queues::Scales;
-use series::{Grid, coverage};
-use types::{EdgeLists, High, Job, Key, Rank, Series, Verdict, Waited};
-use waits::{Cause, Slept, Wait};
+use series::{TimeGrid, coverage};
+use types::{EdgeLists, High, JobReport, KeyFigures, RankReport, Series, Verdict, Waited};
+use waits::{Cause, CausedWait, Slept};
 
 /// Finds out everything about a trace. `file` is the name that the report gives it.
 #[must_use]
 pub fn analyse(trace: &Trace, file: &str) -> Report {
-    let grid = Grid::of(trace.job.duration, trace.ranks.len());
+    let grid = TimeGrid::of(trace.job.duration, trace.ranks.len());
     let scales = Scales::default();
     let mut queues = Series { bin_ns: grid.width, bins: grid.bins, ..Series::default() };
     let mut ranks = vec![];
@@ -52,8 +52,8 @@ pub fn analyse(trace: &Trace, file: &str) -> Report {
     let flows = flows(trace);
     let slept: Vec<Vec<Slept>> = trace.ranks.iter().map(waits::sleeps).collect();
     let (collectives, in_collectives) = collectives::collectives(trace, &slept);
-    let ways = flow::ways(&flows, trace.ranks.len());
-    let waits: Vec<Vec<Wait>> = in_collectives
+    let ways = flow::rank_flows(&flows, trace.ranks.len());
+    let waits: Vec<Vec<CausedWait>> = in_collectives
         .into_iter()
         .enumerate()
         .map(|(rank, mut all)| {
@@ -93,9 +93,9 @@ pub fn analyse(trace: &Trace, file: &str) -> Report {
     report
 }
 
-fn job(trace: &Trace, file: &str, unpaired: u64) -> Job {
+fn job(trace: &Trace, file: &str, unpaired: u64) -> JobReport {
     let incomplete = trace.ranks.iter().filter(|rank| !rank.complete).map(|rank| rank.rank).collect();
-    Job {
+    JobReport {
         command: trace.job.command.clone(),
         host: trace.job.host.clone(),
         file: file.to_owned(),
@@ -110,7 +110,7 @@ fn job(trace: &Trace, file: &str, unpaired: u64) -> Job {
 }
 
 /// `stretches` is all waiting, of which `waits` have a cause.
-fn waited(waits: &[Wait], stretches: &[(u64, u64)]) -> Waited {
+fn waited(waits: &[CausedWait], stretches: &[(u64, u64)]) -> Waited {
     let mut waited = Waited::default();
     for wait in waits {
         let sum = match wait.cause {
@@ -125,9 +125,9 @@ fn waited(waits: &[Wait], stretches: &[(u64, u64)]) -> Waited {
     waited
 }
 
-fn key(ranks: &[Rank], matrix: &types::Matrix, collectives: &[types::Collective]) -> Key {
-    let sum = |what: fn(&Rank) -> u64| ranks.iter().map(what).sum::<u64>();
-    let highest = |queue: fn(&Rank) -> &types::Queue| {
+fn key(ranks: &[RankReport], matrix: &types::Matrix, collectives: &[types::CollectiveReport]) -> KeyFigures {
+    let sum = |what: fn(&RankReport) -> u64| ranks.iter().map(what).sum::<u64>();
+    let highest = |queue: fn(&RankReport) -> &types::QueueReport| {
         let high = ranks.iter().map(|rank| {
             let queue = queue(rank);
             High { rank: rank.rank, length: queue.high, at_ns: queue.high_at_ns }
@@ -135,7 +135,7 @@ fn key(ranks: &[Rank], matrix: &types::Matrix, collectives: &[types::Collective]
         // Of equals the first.
         high.rev().max_by_key(|high| high.length).unwrap_or_default()
     };
-    Key {
+    KeyFigures {
         messages: matrix.cells.iter().map(|cell| cell.2).sum(),
         bytes: matrix.cells.iter().map(|cell| cell.3).sum(),
         unexpected: matrix.cells.iter().map(|cell| cell.4).sum(),

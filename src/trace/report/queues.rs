@@ -1,10 +1,10 @@
 //! One rank's queues: their lengths over time, how long entries stay, how searches go, and how long requests live.
 
 use super::distribution::{Counter, Edges};
-use super::series::{Changes, Grid};
-use super::types::{Amount, Bin, Queue, Rank};
+use super::series::{BinnedSeries, TimeGrid};
+use super::types::{Amount, Bin, QueueReport, RankReport};
 use crate::events::Event;
-use crate::trace::{Detail, RankTrace, Record};
+use crate::trace::{RankTrace, Record, RecordPayload};
 use std::collections::HashMap;
 
 /// Where bins begin, of times and of counts.
@@ -26,7 +26,7 @@ impl Default for Scales {
 #[derive(Debug)]
 pub struct Alone {
     /// The rank.
-    pub rank: Rank,
+    pub rank: RankReport,
     /// Length of its posted queue.
     pub posted: Vec<Bin>,
     /// Length of its unexpected queue.
@@ -35,15 +35,15 @@ pub struct Alone {
 
 /// Goes through a rank's records once.
 #[must_use]
-pub fn look(trace: &RankTrace, grid: Grid, scales: &Scales) -> Alone {
-    let mut state = Walk::new(grid, scales);
+pub fn look(trace: &RankTrace, grid: TimeGrid, scales: &Scales) -> Alone {
+    let mut state = QueueWalk::new(grid, scales);
     for record in &trace.records {
         state.pass(record);
     }
     state.finish(trace)
 }
 
-struct Walk<'s> {
+struct QueueWalk<'s> {
     posted: Watch<'s>,
     unexpected: Watch<'s>,
     requests: HashMap<u64, u64>,
@@ -53,8 +53,8 @@ struct Walk<'s> {
     received: Amount,
 }
 
-impl<'s> Walk<'s> {
-    fn new(grid: Grid, scales: &'s Scales) -> Self {
+impl<'s> QueueWalk<'s> {
+    fn new(grid: TimeGrid, scales: &'s Scales) -> Self {
         Self {
             posted: Watch::new(grid, scales),
             unexpected: Watch::new(grid, scales),
@@ -104,7 +104,7 @@ impl<'s> Walk<'s> {
         let end = last.map_or(0, |record| record.when);
         let (posted, posted_series) = self.posted.finish(end);
         let (unexpected, unexpected_series) = self.unexpected.finish(end);
-        let rank = Rank {
+        let rank = RankReport {
             rank: trace.rank,
             records: trace.records.len() as u64,
             dropped: trace.dropped,
@@ -116,7 +116,7 @@ impl<'s> Walk<'s> {
             posted,
             send_requests: self.sends.finish(),
             receive_requests: self.receives.finish(),
-            ..Rank::default()
+            ..RankReport::default()
         };
         Alone { rank, posted: posted_series, unexpected: unexpected_series }
     }
@@ -129,10 +129,10 @@ fn add(amount: &mut Amount, record: &Record) {
 
 /// One of the two queues.
 struct Watch<'s> {
-    queue: Queue,
+    queue: QueueReport,
     now: u32,
     since: u64,
-    changes: Changes,
+    changes: BinnedSeries,
     inside: HashMap<u64, u64>,
     residence: Counter<'s>,
     searching: HashMap<u64, u64>,
@@ -141,12 +141,12 @@ struct Watch<'s> {
 }
 
 impl<'s> Watch<'s> {
-    fn new(grid: Grid, scales: &'s Scales) -> Self {
+    fn new(grid: TimeGrid, scales: &'s Scales) -> Self {
         Self {
-            queue: Queue::default(),
+            queue: QueueReport::default(),
             now: 0,
             since: 0,
-            changes: Changes::new(grid),
+            changes: BinnedSeries::new(grid),
             inside: HashMap::new(),
             residence: Counter::new(&scales.times),
             searching: HashMap::new(),
@@ -191,13 +191,13 @@ impl<'s> Watch<'s> {
         if let Some(since) = self.searching.remove(&record.id) {
             self.time.add(record.when.saturating_sub(since));
         }
-        if let Detail::Search { depth, hit } = record.detail {
+        if let RecordPayload::Search { depth, hit } = record.payload {
             self.depth.add(u64::from(depth));
             self.queue.hits += u64::from(hit);
         }
     }
 
-    fn finish(mut self, end: u64) -> (Queue, Vec<Bin>) {
+    fn finish(mut self, end: u64) -> (QueueReport, Vec<Bin>) {
         if self.now > 0 {
             self.queue.occupied_ns += end - self.since;
         }

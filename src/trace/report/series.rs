@@ -4,7 +4,7 @@ use super::types::Bin;
 
 /// How time is cut into bins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Grid {
+pub struct TimeGrid {
     /// Nanoseconds of a bin, at least 1.
     pub width: u64,
     /// How many bins there are, at least 1.
@@ -14,7 +14,7 @@ pub struct Grid {
 /// Bins of all ranks together, so that the page stays small whatever the job.
 const BUDGET: u64 = 50_000;
 
-impl Grid {
+impl TimeGrid {
     /// For a job that lasts `duration` ns: the more ranks, the fewer bins.
     #[must_use]
     pub fn of(duration: u64, ranks: usize) -> Self {
@@ -33,16 +33,16 @@ impl Grid {
 
 /// One value that changes.
 #[derive(Debug)]
-pub struct Changes {
-    grid: Grid,
+pub struct BinnedSeries {
+    grid: TimeGrid,
     bins: Vec<Bin>,
     value: u32,
 }
 
-impl Changes {
+impl BinnedSeries {
     /// 0 from the begin.
     #[must_use]
-    pub fn new(grid: Grid) -> Self {
+    pub fn new(grid: TimeGrid) -> Self {
         Self { grid, bins: vec![], value: 0 }
     }
 
@@ -68,7 +68,7 @@ impl Changes {
 
 /// For how much of each bin something was so, in thousandths. `spans` are disjoint.
 #[must_use]
-pub fn coverage(grid: Grid, spans: impl Iterator<Item = (u64, u64)>) -> Vec<Bin> {
+pub fn coverage(grid: TimeGrid, spans: impl Iterator<Item = (u64, u64)>) -> Vec<Bin> {
     let mut covered = vec![0_u64; grid.bins as usize];
     for (begin, end) in spans {
         let mut at = begin;
@@ -92,17 +92,17 @@ mod tests {
         for (duration, ranks) in
             [(0, 1), (1, 2), (1999, 2), (2000, 2), (1_000_000_007, 64), (u64::MAX / 2, 1024)]
         {
-            let grid = Grid::of(duration, ranks);
+            let grid = TimeGrid::of(duration, ranks);
             assert!(grid.width > 0 && grid.bins > 0 && grid.bins <= 2001, "{grid:?}");
             assert_eq!(grid.bin(duration), grid.bins - 1, "{grid:?}");
             assert!(u64::from(grid.bins) * grid.width > duration);
         }
-        assert!(Grid::of(1_000_000_000, 1024).bins <= 51);
+        assert!(TimeGrid::of(1_000_000_000, 1024).bins <= 51);
     }
 
     #[test]
     fn a_bin_knows_the_least_the_most_and_the_last() {
-        let mut changes = Changes::new(Grid { width: 10, bins: 10 });
+        let mut changes = BinnedSeries::new(TimeGrid { width: 10, bins: 10 });
         for (when, value) in [(3, 1), (4, 5), (9, 2), (31, 2), (45, 0), (45, 7), (99, 7), (120, 8)] {
             changes.set(when, value);
         }
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn coverage_is_cut_at_the_bins_edges() {
-        let grid = Grid { width: 10, bins: 4 };
+        let grid = TimeGrid { width: 10, bins: 4 };
         let bins = coverage(grid, [(5, 25), (28, 29), (39, 41)].into_iter());
         assert_eq!(bins, [(0, 500, 500, 0), (1, 1000, 1000, 0), (2, 600, 600, 0), (3, 200, 200, 0)]);
         assert_eq!(coverage(grid, [(7, 7)].into_iter()), []);

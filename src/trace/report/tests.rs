@@ -4,22 +4,22 @@ use super::types::{Last, Report};
 use super::{analyse, page, text};
 use crate::events::{CollMode, Event as E};
 use crate::job::telemetry::Waiting;
-use crate::trace::synthetic::{Message, Synthetic};
-use crate::trace::{Detail, Record};
+use crate::trace::synthetic::{Synthetic, SyntheticMessage};
+use crate::trace::{Record, RecordPayload};
 
 fn report(job: &Synthetic) -> Report {
     analyse(&job.trace(), "known.trace")
 }
 
-fn message(from: u32, to: u32, sent: u64, posted: u64) -> Message {
-    Message { from, to, tag: 1, bytes: 100, sent, posted, ..Message::default() }
+fn message(from: u32, to: u32, sent: u64, posted: u64) -> SyntheticMessage {
+    SyntheticMessage { from, to, tag: 1, bytes: 100, sent, posted, ..SyntheticMessage::default() }
 }
 
 /// `rank` sleeps, waiting for `peer` (negative: for any).
 fn sleep(job: &mut Synthetic, rank: u32, begin: u64, end: u64, kind: Waiting, peer: i32) {
-    let detail = Detail::Bell { waiting: kind as u8 };
+    let payload = RecordPayload::Bell { waiting: kind as u8 };
     let context = Record::NO_CONTEXT;
-    let what = Record { detail, peer, context, ..Synthetic::record(E::BellSleep, 0) };
+    let what = Record { payload, peer, context, ..Synthetic::record(E::BellSleep, 0) };
     job.span(rank, begin, end, &what, E::BellWake);
 }
 
@@ -78,7 +78,7 @@ fn a_wait_too_short_for_sleep_is_seen_between_the_records() {
 fn a_receive_that_is_open_all_along_is_charged_to_nobody() {
     let mut job = job(3);
     // A receive for the word to stop, from rank 2, is open from the begin; rank 0 waits for rank 1.
-    job.message(&Message { tag: 9, ..message(2, 0, 2_000_000, 100) });
+    job.message(&SyntheticMessage { tag: 9, ..message(2, 0, 2_000_000, 100) });
     job.message(&message(1, 0, 501_000, 1_000));
     sleep(&mut job, 0, 1_020, 501_045, Waiting::Receive, 1);
     let report = report(&job);
@@ -190,8 +190,8 @@ fn barrier(job: &mut Synthetic, rank: u32, id: u64, begin: u64, end: u64) {
 }
 
 fn collective(job: &mut Synthetic, rank: u32, id: u64, mode: CollMode, begin: u64, end: u64) {
-    let detail = Detail::Coll { operation: 0, algorithm: 0, mode: mode as u8 };
-    let what = Record { detail, ..Synthetic::record(E::CollBegin, id) };
+    let payload = RecordPayload::Coll { operation: 0, algorithm: 0, mode: mode as u8 };
+    let what = Record { payload, ..Synthetic::record(E::CollBegin, id) };
     job.span(rank, begin, end, &what, E::CollEnd);
 }
 
@@ -277,7 +277,7 @@ fn queues_have_their_high_water_their_series_and_their_residence() {
     let mut job = job(2);
     // Three messages wait for their receives, which come in the order of their tags.
     for (tag, sent) in [(1, 1_000), (2, 2_000), (3, 3_000)] {
-        job.message(&Message { tag, ..message(0, 1, sent, 10_000 + sent) });
+        job.message(&SyntheticMessage { tag, ..message(0, 1, sent, 10_000 + sent) });
     }
     let report = report(&job);
     let queue = &report.ranks[1].unexpected;
@@ -306,10 +306,10 @@ fn the_matrix_counts_messages_and_bytes_of_every_pair_by_world_rank() {
     let mut job = job(3);
     job.communicator(5, 8, "odd <ones>", &[2, 0]);
     for n in 0..4 {
-        job.message(&Message { bytes: 1_000, ..message(0, 1, 1_000 + n, 100_000 + n) });
+        job.message(&SyntheticMessage { bytes: 1_000, ..message(0, 1, 1_000 + n, 100_000 + n) });
     }
     job.message(&message(1, 0, 9_000, 100));
-    job.message(&Message { context: 8, bytes: 7, ..message(0, 1, 20_000, 100) });
+    job.message(&SyntheticMessage { context: 8, bytes: 7, ..message(0, 1, 20_000, 100) });
     let report = report(&job);
     assert_eq!(report.matrix.cells, [(0, 1, 4, 4_000, 4, 4_000), (1, 0, 1, 100, 0, 0), (2, 0, 1, 7, 0, 0)]);
     let names: Vec<_> =

@@ -1,6 +1,6 @@
 //! The report for a terminal: what stands out, and the tables that people ask for first.
 
-use super::types::{Rank, Report};
+use super::types::{RankReport, Report};
 use super::words::{bytes, count, counted, duration, share};
 use std::fmt::Write as _;
 
@@ -59,7 +59,7 @@ fn key(out: &mut String, report: &Report) {
 }
 
 fn ranks(out: &mut String, report: &Report) {
-    let mut shown: Vec<&Rank> = report.ranks.iter().collect();
+    let mut shown: Vec<&RankReport> = report.ranks.iter().collect();
     shown.sort_by_key(|rank| (std::cmp::Reverse(rank.caused.root_ns), rank.rank));
     let rows = shown.iter().map(|rank| {
         vec![

@@ -1,7 +1,7 @@
 //! What the analysis finds: the contents of `--json`, and of the data block of the page. Times are nanoseconds since the job's
 //! first record, durations nanoseconds, ranks those of MPI_COMM_WORLD.
 
-use super::distribution::Distribution;
+use super::distribution::ValueDistribution;
 use serde::Serialize;
 
 /// Everything.
@@ -10,16 +10,16 @@ pub struct Report {
     /// "perusal-report-1": names the form of all this.
     pub format: &'static str,
     /// The job.
-    pub job: Job,
+    pub job: JobReport,
     /// What stands out, in words.
     pub verdict: Verdict,
     /// The sums that are shown first.
-    pub key: Key,
+    pub key: KeyFigures,
     /// Where the bins of histograms begin.
     pub edges: EdgeLists,
     /// One for each rank.
-    pub ranks: Vec<Rank>,
-    /// Queue lengths and waiting over time.
+    pub ranks: Vec<RankReport>,
+    /// QueueReport lengths and waiting over time.
     pub queues: Series,
     /// Who sends to whom.
     pub matrix: Matrix,
@@ -28,9 +28,9 @@ pub struct Report {
     /// Pairs of which the send came before the receive was posted; what cost most first.
     pub late_receivers: Vec<LateReceiver>,
     /// A row for each operation on each communicator; what cost most first.
-    pub collectives: Vec<Collective>,
+    pub collectives: Vec<CollectiveReport>,
     /// The communicators.
-    pub communicators: Vec<Communicator>,
+    pub communicators: Vec<CommunicatorReport>,
 }
 
 impl Report {
@@ -54,7 +54,7 @@ impl Report {
 
 /// The job as the trace knows it.
 #[derive(Debug, Clone, Serialize)]
-pub struct Job {
+pub struct JobReport {
     /// Program and arguments.
     pub command: String,
     /// The machine.
@@ -114,7 +114,7 @@ pub struct High {
 
 /// Sums over all ranks.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Key {
+pub struct KeyFigures {
     /// Point-to-point messages that were sent or, if the sender's side is missing, received.
     pub messages: u64,
     /// Their bytes.
@@ -163,7 +163,7 @@ pub struct Amount {
 
 /// One rank.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Rank {
+pub struct RankReport {
     /// Its number.
     pub rank: u32,
     /// Its records.
@@ -179,13 +179,13 @@ pub struct Rank {
     /// Messages that it received.
     pub received: Amount,
     /// Its unexpected queue.
-    pub unexpected: Queue,
+    pub unexpected: QueueReport,
     /// Its posted queue.
-    pub posted: Queue,
+    pub posted: QueueReport,
     /// Life of send requests, from activation to notification.
-    pub send_requests: Distribution,
+    pub send_requests: ValueDistribution,
     /// Life of receive requests.
-    pub receive_requests: Distribution,
+    pub receive_requests: ValueDistribution,
     /// How it slept.
     pub sleep: Sleep,
     /// Where it found no room.
@@ -198,7 +198,7 @@ pub struct Rank {
 
 /// A queue of one rank.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Queue {
+pub struct QueueReport {
     /// Entries that were ever in it.
     pub entries: u64,
     /// Most at once.
@@ -210,11 +210,11 @@ pub struct Queue {
     /// For how long it was not empty.
     pub occupied_ns: u64,
     /// How long entries stayed that left again.
-    pub residence: Distribution,
+    pub residence: ValueDistribution,
     /// How long searches took.
-    pub search_time: Distribution,
+    pub search_time: ValueDistribution,
     /// How many entries they compared.
-    pub search_depth: Distribution,
+    pub search_depth: ValueDistribution,
     /// Searches that found what they looked for.
     pub hits: u64,
 }
@@ -322,11 +322,11 @@ pub struct Matrix {
     /// How many neighbouring ranks a row or column stands for; more than 1 only on the page of a very large job.
     pub group: u32,
     /// The cells that are not empty, by sender and receiver.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<MatrixCell>,
 }
 
 /// Sender, receiver, messages, bytes, unexpected messages, unexpected bytes.
-pub type Cell = (u32, u32, u64, u64, u64, u64);
+pub type MatrixCell = (u32, u32, u64, u64, u64, u64);
 
 /// Messages of one pair that came late.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -374,7 +374,7 @@ pub struct LateReceiver {
 
 /// One collective operation on one communicator.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Collective {
+pub struct CollectiveReport {
     /// Its name: "MPI_Barrier", "MPI_Ibarrier" or "MPI_Barrier_init".
     pub operation: String,
     /// "blocking", "nonblocking" or "persistent".
@@ -414,7 +414,7 @@ pub struct Last {
 
 /// A communicator.
 #[derive(Debug, Clone, Serialize)]
-pub struct Communicator {
+pub struct CommunicatorReport {
     /// Its name.
     pub name: String,
     /// The context id of its messages.

@@ -1,7 +1,7 @@
 //! What stands out, in words. Each finding has a threshold below which it is not told; `docs/report.md` has them.
 
-use super::distribution::Distribution;
-use super::types::{Finding, Rank, Report, Verdict};
+use super::distribution::ValueDistribution;
+use super::types::{Finding, RankReport, Report, Verdict};
 use super::words::{bytes, count, counted, duration, named, share};
 use crate::trace::Trace;
 use std::cmp::Reverse;
@@ -68,7 +68,7 @@ fn culprit(report: &Report) -> Option<Finding> {
     if all.saturating_mul(WAITING_COUNTS) < report.key.rank_time_ns || all == 0 {
         return None;
     }
-    let mut by_root: Vec<&Rank> = report.ranks.iter().collect();
+    let mut by_root: Vec<&RankReport> = report.ranks.iter().collect();
     by_root.sort_by_key(|rank| Reverse(rank.caused.root_ns));
     let first = by_root[0];
     if (first.caused.root_ns as f64) < CULPRIT * all as f64 {
@@ -97,7 +97,7 @@ fn culprit(report: &Report) -> Option<Finding> {
 }
 
 /// ", mostly because it sent late (…)".
-fn in_what(rank: &Rank) -> String {
+fn in_what(rank: &RankReport) -> String {
     let caused = &rank.caused;
     let forms = [
         (caused.late_sender_ns, "it sent late"),
@@ -115,7 +115,7 @@ fn in_what(rank: &Rank) -> String {
     }
 }
 
-fn spread(report: &Report, by_root: &[&Rank], all: u64) -> Finding {
+fn spread(report: &Report, by_root: &[&RankReport], all: u64) -> Finding {
     let named: Vec<String> = by_root
         .iter()
         .take(3)
@@ -242,7 +242,7 @@ fn search(report: &Report) -> Option<Finding> {
 
 /// The sum without the hundredth that took longest, at the lower ends of the bins: what the queue costs, and not what it costs
 /// to lose the CPU in the middle of a search.
-fn usual(times: &Distribution, edges: &[u64]) -> u64 {
+fn usual(times: &ValueDistribution, edges: &[u64]) -> u64 {
     let mut left = times.count - times.count / 100;
     let counted = times.histogram.iter().map(|&(bin, count)| {
         let taken = count.min(left);
@@ -270,7 +270,7 @@ fn ring_full(report: &Report) -> Option<Finding> {
 
 /// Messages that nobody received, which is a mistake in the program; only told of ranks that came to their end.
 fn lost(report: &Report) -> Option<Finding> {
-    let left = |rank: &Rank| u64::from(rank.unexpected.left);
+    let left = |rank: &RankReport| u64::from(rank.unexpected.left);
     let whole = report.ranks.iter().filter(|rank| rank.complete && rank.dropped == 0 && left(rank) > 0);
     let (all, of): (Vec<u64>, Vec<u32>) = whole.map(|rank| (left(rank), rank.rank)).unzip();
     let first = *of.first()?;
@@ -347,10 +347,10 @@ mod tests {
     #[test]
     fn a_search_that_lost_its_cpu_does_not_count_as_one_of_the_queue() {
         let edges = [0, 100, 200, 1_000_000];
-        let of = |histogram: Vec<(u16, u64)>| Distribution {
+        let of = |histogram: Vec<(u16, u64)>| ValueDistribution {
             count: histogram.iter().map(|(_, count)| count).sum(),
             histogram,
-            ..Distribution::default()
+            ..ValueDistribution::default()
         };
         assert_eq!(usual(&of(vec![(1, 150), (2, 149), (3, 1)]), &edges), 150 * 100 + 147 * 200);
         assert_eq!(usual(&of(vec![(2, 9)]), &edges), 1_800);

@@ -1,11 +1,11 @@
 //! When a rank waited, and for whom. A trace says when a rank slept, and what happened when it woke: what ended the sleep is what the
 //! rank had waited for. A wait that was too short for sleep is seen as a gap between the rank's own records.
 
-use super::flow::{Ways, came};
+use super::flow::{RankFlows, came};
 use crate::events::Event;
 use crate::job::telemetry::Waiting;
 use crate::trace::flows::Flow;
-use crate::trace::{Detail, RankTrace, Record};
+use crate::trace::{RankTrace, Record, RecordPayload};
 use std::collections::HashMap;
 
 /// A rank polls for 50 µs at most before it sleeps (unless PERUSAL_SPIN_US says more). A gap up to this long that ends with a message
@@ -25,7 +25,7 @@ pub enum Cause {
 
 /// A stretch of waiting. Those of a rank are disjoint and ascending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wait {
+pub struct CausedWait {
     /// When it began.
     pub begin: u64,
     /// When what was waited for came about.
@@ -58,8 +58,8 @@ pub fn sleeps(trace: &RankTrace) -> Vec<Slept> {
     let mut over = vec![];
     let mut before = 0;
     for record in &trace.records {
-        match (record.event, record.detail) {
-            (Event::BellSleep, Detail::Bell { waiting }) => {
+        match (record.event, record.payload) {
+            (Event::BellSleep, RecordPayload::Bell { waiting }) => {
                 let peer = u32::try_from(record.peer).ok();
                 let begin = record.when;
                 let since = if begin - before <= SHORT { before } else { begin };
@@ -80,7 +80,7 @@ pub fn sleeps(trace: &RankTrace) -> Vec<Slept> {
 
 /// What a rank did that can end a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
+enum WaitEnd {
     /// This message came.
     Arrived(usize),
     /// The send of this message went on.
@@ -93,16 +93,16 @@ enum End {
 
 /// The waiting of a rank for messages and receives.
 #[must_use]
-pub fn for_messages(trace: &RankTrace, slept: &[Slept], flows: &[Flow], ways: &Ways) -> Vec<Wait> {
+pub fn for_messages(trace: &RankTrace, slept: &[Slept], flows: &[Flow], ways: &RankFlows) -> Vec<CausedWait> {
     let ends = ends(trace, flows, ways);
-    let mut waits: Vec<Wait> = slept.iter().filter_map(|slept| asleep(slept, &ends, flows)).collect();
+    let mut waits: Vec<CausedWait> = slept.iter().filter_map(|slept| asleep(slept, &ends, flows)).collect();
     waits.extend(ends.iter().filter_map(|(when, end)| awake(*when, *end, trace, flows)));
     waits
 }
 
 /// Sorts and makes disjoint: of two that overlap, the second begins when the first ends.
 #[must_use]
-pub fn in_order(mut waits: Vec<Wait>) -> Vec<Wait> {
+pub fn in_order(mut waits: Vec<CausedWait>) -> Vec<CausedWait> {
     waits.sort_by_key(|wait| (wait.begin, wait.end));
     let mut until = 0;
     waits.retain_mut(|wait| {
@@ -113,9 +113,9 @@ pub fn in_order(mut waits: Vec<Wait>) -> Vec<Wait> {
     waits
 }
 
-fn ends(trace: &RankTrace, flows: &[Flow], ways: &Ways) -> Vec<(u64, End)> {
-    let mut ends: Vec<(u64, End)> =
-        ways.to.iter().map(|&(arrived, flow)| (arrived, End::Arrived(flow))).collect();
+fn ends(trace: &RankTrace, flows: &[Flow], ways: &RankFlows) -> Vec<(u64, WaitEnd)> {
+    let mut ends: Vec<(u64, WaitEnd)> =
+        ways.to.iter().map(|&(arrived, flow)| (arrived, WaitEnd::Arrived(flow))).collect();
     let mut sends: HashMap<u64, usize> = HashMap::new();
     let mut outgoing = ways.from.iter().peekable();
     for (index, record) in trace.records.iter().enumerate() {
@@ -132,31 +132,31 @@ fn ends(trace: &RankTrace, flows: &[Flow], ways: &Ways) -> Vec<(u64, End)> {
     ends
 }
 
-fn end_of(trace: &RankTrace, record: &Record, sends: &HashMap<u64, usize>) -> Option<End> {
+fn end_of(trace: &RankTrace, record: &Record, sends: &HashMap<u64, usize>) -> Option<WaitEnd> {
     Some(match record.event {
         Event::ReqXferBegin | Event::ReqComplete if record.send => match sends.get(&record.id) {
-            Some(flow) => End::Granted(*flow),
-            None => End::Moved(trace.world_peer(record)),
+            Some(flow) => WaitEnd::Granted(*flow),
+            None => WaitEnd::Moved(trace.world_peer(record)),
         },
         Event::ReqXferBegin | Event::ReqXferContinue | Event::ReqXferEnd | Event::ReqComplete => {
-            End::Moved(trace.world_peer(record))
+            WaitEnd::Moved(trace.world_peer(record))
         }
-        Event::ReqActivate | Event::ReqNotify | Event::CollBegin | Event::CollEnd => End::Free,
+        Event::ReqActivate | Event::ReqNotify | Event::CollBegin | Event::CollEnd => WaitEnd::Free,
         _ => return None,
     })
 }
 
 /// What a sleep was spent waiting for: the first thing after it that it can have been about.
-fn asleep(slept: &Slept, ends: &[(u64, End)], flows: &[Flow]) -> Option<Wait> {
+fn asleep(slept: &Slept, ends: &[(u64, WaitEnd)], flows: &[Flow]) -> Option<CausedWait> {
     let about = About::of(slept.kind)?;
     let named = |rank: u32| slept.peer.is_none_or(|peer| peer == rank);
     let after = ends.partition_point(|(when, _)| *when < slept.end);
     for (_, end) in &ends[after..] {
         match *end {
-            End::Free => return None,
+            WaitEnd::Free => return None,
             // What a wait for one rank lets pass by is the business of another.
-            End::Moved(peer) if peer.is_none_or(named) => return None,
-            End::Arrived(flow) if about.messages && named(flows[flow].source) => {
+            WaitEnd::Moved(peer) if peer.is_none_or(named) => return None,
+            WaitEnd::Arrived(flow) if about.messages && named(flows[flow].source) => {
                 if about.probe {
                     let Flow { source, sent, .. } = flows[flow];
                     return stretch(slept.since, slept.end.min(sent), source, Cause::LateSender(flow));
@@ -165,10 +165,10 @@ fn asleep(slept: &Slept, ends: &[(u64, End)], flows: &[Flow]) -> Option<Wait> {
                     return late_sender(slept.since, slept.end, flow, flows);
                 }
             }
-            End::Granted(flow) if about.receives && named(flows[flow].dest) => {
+            WaitEnd::Granted(flow) if about.receives && named(flows[flow].dest) => {
                 return late_receiver(slept.since, slept.end, flow, flows);
             }
-            End::Moved(_) | End::Arrived(_) | End::Granted(_) => {}
+            WaitEnd::Moved(_) | WaitEnd::Arrived(_) | WaitEnd::Granted(_) => {}
         }
     }
     None
@@ -201,7 +201,7 @@ impl About {
 }
 
 /// A wait too short for sleep, from the rank's record before to what ended it.
-fn awake(when: u64, end: End, trace: &RankTrace, flows: &[Flow]) -> Option<Wait> {
+fn awake(when: u64, end: WaitEnd, trace: &RankTrace, flows: &[Flow]) -> Option<CausedWait> {
     let before = trace.records.partition_point(|record| record.when < when).checked_sub(1)?;
     let quiet = &trace.records[before];
     // Woken: the sleep has been accounted for.
@@ -209,9 +209,9 @@ fn awake(when: u64, end: End, trace: &RankTrace, flows: &[Flow]) -> Option<Wait>
         return None;
     }
     let wait = match end {
-        End::Arrived(flow) if taken_at_once(&flows[flow]) => late_sender(quiet.when, when, flow, flows)?,
+        WaitEnd::Arrived(flow) if taken_at_once(&flows[flow]) => late_sender(quiet.when, when, flow, flows)?,
         // A small send is over without its receiver.
-        End::Granted(flow)
+        WaitEnd::Granted(flow)
             if flows[flow].incoming.as_ref().and_then(came).is_some_and(|came| came <= when) =>
         {
             late_receiver(quiet.when, when, flow, flows)?
@@ -226,26 +226,26 @@ fn taken_at_once(flow: &Flow) -> bool {
 }
 
 /// The part of a stretch at the receiver in which its receive was posted, and the send had not begun.
-fn late_sender(begin: u64, end: u64, flow: usize, flows: &[Flow]) -> Option<Wait> {
+fn late_sender(begin: u64, end: u64, flow: usize, flows: &[Flow]) -> Option<CausedWait> {
     let Flow { source, sent, incoming, .. } = &flows[flow];
     let posted = incoming.as_ref()?.posted?;
     stretch(begin.max(posted), end.min(*sent), *source, Cause::LateSender(flow))
 }
 
 /// The part of a stretch at the sender in which the receive was not posted.
-fn late_receiver(begin: u64, end: u64, flow: usize, flows: &[Flow]) -> Option<Wait> {
+fn late_receiver(begin: u64, end: u64, flow: usize, flows: &[Flow]) -> Option<CausedWait> {
     let Flow { dest, sent, incoming, .. } = &flows[flow];
     let came = came(incoming.as_ref()?).unwrap_or(u64::MAX);
     stretch(begin.max(*sent), end.min(came), *dest, Cause::LateReceiver(flow))
 }
 
-fn stretch(begin: u64, end: u64, on: u32, cause: Cause) -> Option<Wait> {
-    (begin < end).then_some(Wait { begin, end, on, cause })
+fn stretch(begin: u64, end: u64, on: u32, cause: Cause) -> Option<CausedWait> {
+    (begin < end).then_some(CausedWait { begin, end, on, cause })
 }
 
 /// All waiting of a rank, with or without a known cause: disjoint and ascending.
 #[must_use]
-pub fn stretches(slept: &[Slept], waits: &[Wait]) -> Vec<(u64, u64)> {
+pub fn stretches(slept: &[Slept], waits: &[CausedWait]) -> Vec<(u64, u64)> {
     let mut all: Vec<(u64, u64)> = slept.iter().map(|slept| (slept.since, slept.end)).collect();
     all.extend(waits.iter().map(|wait| (wait.begin, wait.end)));
     all.sort_unstable();

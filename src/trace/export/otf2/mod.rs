@@ -6,9 +6,9 @@
 mod library;
 mod writer;
 
-use super::super::model::{Detail, RankTrace, Record, Trace};
+use super::super::model::{RankTrace, Record, RecordPayload, Trace};
 use super::labels;
-use super::slices::{Edge, Kind, Slices};
+use super::slices::{Edge, SliceKind, Slices};
 use crate::error::{Error, Result};
 use crate::events::{Collective, Event, Field};
 use library::Library;
@@ -46,7 +46,7 @@ pub fn otf2(trace: &Trace, folder: &Path) -> Result<()> {
     }
     let library = Library::load()?;
     let archive = Archive::create(&library, folder)?;
-    let comms = Communicators::of(trace);
+    let comms = Otf2Communicators::of(trace);
     let mut counts = Vec::new();
     for rank in &trace.ranks {
         counts.push(write_rank(&archive, rank, &comms)?);
@@ -68,15 +68,15 @@ fn locations(rank: &RankTrace) -> Vec<[u64; 2]> {
 }
 
 /// All communicators of the trace, each once.
-struct Communicators<'a> {
+struct Otf2Communicators<'a> {
     numbers: BTreeMap<(u32, &'a [u32]), u32>,
     /// In the order of their numbers: name and group.
     list: Vec<(String, &'a [u32])>,
 }
 
-impl<'a> Communicators<'a> {
-    fn of(trace: &'a Trace) -> Communicators<'a> {
-        let mut all = Communicators { numbers: BTreeMap::new(), list: Vec::new() };
+impl<'a> Otf2Communicators<'a> {
+    fn of(trace: &'a Trace) -> Otf2Communicators<'a> {
+        let mut all = Otf2Communicators { numbers: BTreeMap::new(), list: Vec::new() };
         for comm in trace.ranks.iter().flat_map(|rank| &rank.communicators) {
             let next = all.list.len() as u32;
             all.numbers.entry((comm.context, &comm.group)).or_insert_with(|| {
@@ -99,10 +99,10 @@ impl<'a> Communicators<'a> {
 }
 
 /// Events on each location of a rank.
-type Counts = Vec<[u64; 2]>;
+type Otf2Counts = Vec<[u64; 2]>;
 
 /// The events of one rank.
-fn write_rank(archive: &Archive<'_>, rank: &RankTrace, comms: &Communicators<'_>) -> Result<Counts> {
+fn write_rank(archive: &Archive<'_>, rank: &RankTrace, comms: &Otf2Communicators<'_>) -> Result<Otf2Counts> {
     let numbers = locations(rank);
     let mut open = Vec::new();
     for [calls, searches] in &numbers {
@@ -114,7 +114,7 @@ fn write_rank(archive: &Archive<'_>, rank: &RankTrace, comms: &Communicators<'_>
     for record in &rank.records {
         slices.step(record, &mut edges);
         // What a search compared is told before it ends.
-        if let Detail::Search { depth, .. } = record.detail {
+        if let RecordPayload::Search { depth, .. } = record.payload {
             let [_, searches] = &mut open[usize::from(record.stream)];
             searches.metric(record.when, COMPARED, &[u64::from(depth)])?;
         }
@@ -133,7 +133,7 @@ fn write_rank(archive: &Archive<'_>, rank: &RankTrace, comms: &Communicators<'_>
     for edge in edges {
         put_edge(&mut open, &edge)?;
     }
-    let mut counts = Counts::new();
+    let mut counts = Otf2Counts::new();
     for [calls, searches] in open {
         counts.push([calls.close()?, searches.close()?]);
     }
@@ -143,14 +143,14 @@ fn write_rank(archive: &Archive<'_>, rank: &RankTrace, comms: &Communicators<'_>
 fn put_edge(open: &mut [[Location<'_>; 2]], edge: &Edge) -> Result<()> {
     let location = &mut open[usize::from(edge.stream)][usize::from(edge.kind.is_search())];
     let region = match edge.kind {
-        Kind::Send => 0,
-        Kind::Receive => 1,
-        Kind::Arrival => 2,
-        Kind::SearchPosted => 3,
-        Kind::SearchUnexpected => 4,
-        Kind::Sleep => 5,
+        SliceKind::Send => 0,
+        SliceKind::Receive => 1,
+        SliceKind::Arrival => 2,
+        SliceKind::SearchPosted => 3,
+        SliceKind::SearchUnexpected => 4,
+        SliceKind::Sleep => 5,
         // Operations of a later version share the last number.
-        Kind::Collective(operation) => {
+        SliceKind::Collective(operation) => {
             REGIONS.len() as u32 + u32::from(operation).min(Collective::NAMES.len() as u32 - 1)
         }
     };
@@ -162,7 +162,7 @@ fn put_message(
     location: &mut Location<'_>,
     rank: &RankTrace,
     record: &Record,
-    comms: &Communicators<'_>,
+    comms: &Otf2Communicators<'_>,
 ) -> Result<()> {
     let sent = record.event == Event::ReqActivate && record.send;
     if !sent && !matches!(record.event, Event::MsgMatchPostedReq | Event::MsgRemoveFromUnexQ) {
@@ -180,7 +180,12 @@ fn put_message(
 }
 
 /// What the events speak of.
-fn define(to: &Definitions<'_>, trace: &Trace, comms: &Communicators<'_>, counts: &[Counts]) -> Result<()> {
+fn define(
+    to: &Definitions<'_>,
+    trace: &Trace,
+    comms: &Otf2Communicators<'_>,
+    counts: &[Otf2Counts],
+) -> Result<()> {
     let job = &trace.job;
     to.clock(job.duration, job.started)?;
     to.paradigm("MPI")?;
