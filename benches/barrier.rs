@@ -10,7 +10,7 @@
 
 use perusal::abi::{MPI_COMM_WORLD, MPI_DOUBLE, MPI_SUM};
 use perusal::capi::mpi::init;
-use perusal::job::{FD_VARIABLE, Memory, RANK_VARIABLE, SIZE_VARIABLE};
+use perusal::shm::{FD_VARIABLE, Memory, RANK_VARIABLE, SIZE_VARIABLE};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -63,7 +63,7 @@ fn job(ranks: u32) {
             break;
         }
     }
-    let cpus = perusal::job::cpus::affinity();
+    let cpus = perusal::shm::cpus::affinity();
     let crowded = ranks as usize > cpus.len();
     bind(cpus[rank as usize * cpus.len() / ranks.max(cpus.len() as u32) as usize]);
     // SAFETY: one thread.

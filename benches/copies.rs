@@ -14,7 +14,7 @@ use perusal::Result;
 use perusal::abi::{MPI_BYTE, MPI_COMM_WORLD};
 use perusal::capi::mpi::{elements, init, p2p};
 use perusal::capi::types::MPI_Status;
-use perusal::job::{FD_VARIABLE, Memory, RANK_VARIABLE, SIZE_VARIABLE};
+use perusal::shm::{FD_VARIABLE, Memory, RANK_VARIABLE, SIZE_VARIABLE};
 use std::cell::RefCell;
 use std::hint::black_box;
 use std::ptr::null_mut;

@@ -16,7 +16,7 @@
 
 use perusal::abi::{MPI_BYTE, MPI_COMM_WORLD};
 use perusal::capi::mpi::{init, p2p};
-use perusal::job::{FD_VARIABLE, Memory, RANK_VARIABLE, SIZE_VARIABLE};
+use perusal::shm::{FD_VARIABLE, Memory, RANK_VARIABLE, SIZE_VARIABLE};
 use perusal::sync::look_again;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -32,7 +32,7 @@ fn main() {
     if !std::env::args().any(|arg| arg == "--bench") {
         return println!("run me with `cargo bench --bench latency`");
     }
-    let cpus = perusal::job::cpus::affinity();
+    let cpus = perusal::shm::cpus::affinity();
     if cpus.len() < 2 {
         return println!("latency: needs two CPUs, this process may use {}", cpus.len());
     }

@@ -6,9 +6,17 @@
 //! A tick's time on CLOCK_MONOTONIC follows from two [`Reading`]s, each of which pairs a tick with a time to some ten
 //! nanoseconds: the further they lie apart, the better. [`to_nanoseconds`] takes the first reading of the process and a later one.
 
-use crate::job::telemetry::now;
 use std::sync::OnceLock;
 use std::time::Duration;
+
+/// Nanoseconds on the clock that all processes of the machine share.
+#[must_use]
+pub fn now() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a live timespec that the call fills; CLOCK_MONOTONIC exists on every Linux.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
+}
 
 /// What the ticks are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,13 +15,12 @@ pub mod sync;
 pub mod capi;
 pub mod coll;
 pub mod comm;
-pub mod config;
 pub mod datatype;
 pub mod doorbell;
 pub mod engine;
 pub mod events;
 pub mod handles;
-pub mod job;
+pub mod heap;
 pub mod matching;
 pub mod p2p;
 #[cfg(feature = "launcher")]
@@ -29,10 +28,12 @@ pub mod placement;
 pub mod progress;
 pub mod request;
 pub mod ring;
+pub mod shm;
 pub mod tool;
 // Mapped files.
 #[cfg(not(perusal_loom))]
 pub mod trace;
+pub mod variables;
 pub mod wire;
 // As `capi`.
 #[cfg(not(perusal_loom))]

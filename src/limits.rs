@@ -1,50 +1,92 @@
-//! Every capacity of the engine, with its unit; relations between them are asserted at compile time.
+//! Capacities and protocol constants that several modules need, each with its unit. The compiler checks how they relate.
 
-/// Bytes of a cache line: the unit of transfer between cores and of a small message.
+// Memory.
+
+/// Bytes of a cache line: the unit of transfer between cores, and the size of a ring's cell.
 pub const LINE: usize = 64;
-
 /// Bytes that keep two writers from sharing a line, adjacent-line prefetch included.
 pub const APART: usize = 128;
-
 /// Bytes of a page of the segment.
 pub const PAGE: usize = 4096;
-
-/// Bytes of a huge page: what large runs of the shared heap are aligned to.
+/// Bytes of a huge page: large extents of the shared heap are aligned to it.
 pub const HUGE_PAGE: usize = 2 << 20;
-
-/// Bytes in which the shared heap is dealt out: an allocation takes at least so much address space, not memory.
+/// Bytes of a granule, the unit in which the shared heap is allocated. A granule takes address space, not memory.
 pub const GRANULE: usize = 64 << 10;
 
-/// Communicators of a job that can have an area for collectives at once.
+const _: () = assert!(APART.is_multiple_of(LINE) && PAGE.is_multiple_of(APART));
+const _: () = assert!(HUGE_PAGE.is_multiple_of(GRANULE) && GRANULE.is_multiple_of(PAGE));
+
+// Rings.
+
+/// Payload bytes that travel inside a cell, behind its commit word (8 bytes) and its envelope (16 bytes).
+pub const INLINE: usize = LINE - 8 - 16;
+/// Largest payload in bytes that one record can announce: its commit word has 24 bits for it.
+pub const MAX_RECORD: usize = (1 << 24) - 1;
+/// Largest payload in bytes that goes as one eager message or as eager fragments, whatever the rings allow.
+pub const MAX_EAGER: usize = 1 << 23;
+/// Fewest cells of a ring.
+pub const MIN_CELLS: u32 = 8;
+/// Most cells of a ring.
+pub const MAX_CELLS: u32 = 1 << 20;
+/// Fewest bytes of a ring's bulk area.
+pub const MIN_BULK: u32 = 1 << 10;
+/// Most bytes of a ring's bulk area.
+pub const MAX_BULK: u32 = 1 << 30;
+
+const _: () = assert!(MAX_EAGER <= MAX_RECORD);
+const _: () = assert!(MIN_CELLS.is_power_of_two() && MAX_CELLS.is_power_of_two() && MIN_CELLS < MAX_CELLS);
+const _: () = assert!(MIN_BULK.is_power_of_two() && MAX_BULK.is_power_of_two() && MIN_BULK < MAX_BULK);
+
+// Notification.
+
+/// Most rings that an oversubscribed rank polls without being notified: a context switch between two polls leaves the caches cold,
+/// and one look at the doorbell tells which rings have something.
+pub const POLLED_OVERSUBSCRIBED: usize = 8;
+/// Most ranks of an oversubscribed job that notify each other by counters: a receiver looks at the counters of all others.
+pub const MAX_COUNTED_RANKS: u32 = 256;
+/// Most cells of a ring whose records are counted: a counter has 16 bits, and a full ring must not look like an empty one.
+pub const MAX_COUNTED_CELLS: u32 = 1 << 15;
+
+const _: () = assert!((POLLED_OVERSUBSCRIBED as u32) < MAX_COUNTED_RANKS && MAX_COUNTED_CELLS < 1 << 16);
+
+// Matching.
+
+/// Most entries of a queue in its short form. As many as a window of messages usually has.
+pub const SHORT_QUEUE: usize = 64;
+/// A deep queue that falls to this many entries turns short: far below [`SHORT_QUEUE`], so that it does not turn deep again at once.
+pub const SHORT_QUEUE_AGAIN: usize = 8;
+/// Largest tag that a user may send with (MPI_TAG_UB).
+pub const TAG_UB: i32 = i32::MAX;
+
+// The short form has one bit for each entry.
+const _: () = assert!(SHORT_QUEUE == u64::BITS as usize && 2 * SHORT_QUEUE_AGAIN <= SHORT_QUEUE);
+
+// Communicators and their collective segments.
+
+/// Context ids of a job: the most communicators that can exist at once.
+pub const CONTEXTS: u32 = 65_536;
+/// Communicators of a job that can have a collective segment at once.
 pub const AREAS: usize = 256;
-
-/// Rounds of collectives that can be under way at once in an area.
+/// Rounds of collectives that can be under way at once in a collective segment.
 pub const AREA_ROUNDS: usize = 8;
-
 /// Bytes of what one member says in one round: two words and its data.
 pub const AREA_SLOT: usize = 256;
-
-/// Parts of an area's bulk, each used by one round at a time.
+/// Parts of a collective segment's bulk, each used by one round at a time.
 pub const AREA_PARTS: usize = 4;
-
-/// Least bytes of a part of an area's bulk.
+/// Fewest bytes of a part of a collective segment's bulk.
 pub const AREA_PART: usize = 1 << 20;
 
-/// Largest tag a user may send with (MPI_TAG_UB).
-pub const TAG_UB: i32 = i32::MAX;
+const _: () = assert!(AREA_SLOT.is_multiple_of(APART) && AREA_PART.is_multiple_of(PAGE));
+// A part is free again once the rounds between two uses of it are no longer under way.
+const _: () = assert!(AREA_PARTS < AREA_ROUNDS);
+
+// Tools.
 
 /// Handles, and sessions, of one kind that tools may have at once (MPI_T).
 pub const TOOL_HANDLES: usize = 65_536;
-
-const _: () = assert!(APART.is_multiple_of(LINE));
-const _: () = assert!(PAGE.is_multiple_of(APART));
-const _: () = assert!(HUGE_PAGE.is_multiple_of(GRANULE) && GRANULE.is_multiple_of(PAGE));
-
-/// Sources of MPI_T events: the buffers, and threads beside each other. Events of more threads are told of the buffers' source.
+/// Sources of MPI_T events: the buffers, and a source for each thread. Events of further threads carry the buffers' source.
 pub const EVENT_SOURCES: usize = 1024;
-
 /// Most entries of an MPI_T event buffer; at most 120 bytes each.
 pub const EVENT_BUFFER: usize = 1 << 20;
-const _: () = assert!(AREA_SLOT.is_multiple_of(APART) && AREA_PART.is_multiple_of(PAGE));
-// The rule that a part is free again counts on rounds between two uses of it that are not under way any more.
-const _: () = assert!(AREA_PARTS < AREA_ROUNDS);
+/// Most bytes of a text variable, the terminating zero included.
+pub const VARIABLE_TEXT: usize = 256;

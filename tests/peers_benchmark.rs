@@ -88,7 +88,7 @@ impl Drop for Prober {
 
 #[test]
 fn with_a_prober_each_sample_has_a_line_before_and_after() {
-    let cpus = perusal::job::cpus::affinity();
+    let cpus = perusal::shm::cpus::affinity();
     let [first, second, ..] = cpus.as_slice() else {
         return eprintln!("one CPU: there is no line to bounce");
     };

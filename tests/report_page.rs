@@ -7,7 +7,7 @@ mod common;
 use common::browser::{Page, open, picture};
 use common::scratch;
 use perusal::events::Event;
-use perusal::job::telemetry::Waiting;
+use perusal::shm::telemetry::Waiting;
 use perusal::trace::synthetic::{Synthetic, SyntheticMessage};
 use perusal::trace::{Record, RecordPayload, report};
 use std::fs;

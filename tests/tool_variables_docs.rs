@@ -3,10 +3,10 @@
 mod common;
 
 use common::root;
-use perusal::config::table::{Kind, Place, Scope, When};
-use perusal::config::{VARIABLES, Variable};
-use perusal::tool::category::CATEGORIES;
 use perusal::tool::pvar::{PVARS, Pvar};
+use perusal::variables::category::CATEGORIES;
+use perusal::variables::table::{Kind, Place, Scope, When};
+use perusal::variables::{VARIABLES, Variable};
 use std::fs;
 
 /// A job of two ranks with a CPU each, for ranges and defaults.

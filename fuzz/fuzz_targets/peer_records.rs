@@ -14,7 +14,7 @@ use perusal::datatype::Datatype;
 use perusal::doorbell::Bell;
 use perusal::engine::Engine;
 use perusal::events::{Binding, CATALOG, Occurrence, Registry, Subscription};
-use perusal::job::{FD_VARIABLE, Job, Memory, RANK_VARIABLE, SIZE_VARIABLE};
+use perusal::shm::{FD_VARIABLE, Job, Memory, RANK_VARIABLE, SIZE_VARIABLE};
 use perusal::p2p::{Mode, RecvBuf, Request, SendBuf};
 use perusal::ring::{Consumer, Header, MappedRing, Producer};
 use perusal::sync::{AtomicUsize, Ordering};

@@ -8,7 +8,7 @@ use crate::coll::{Blocking, Purpose};
 use crate::comm::Comm;
 use crate::error::{Error, Result};
 use crate::events::{Event, Events, Occurrence, Subscription, Tap, TapHandle};
-use crate::job::contexts;
+use crate::shm::contexts;
 use core::marker::PhantomData;
 use std::sync::Arc;
 

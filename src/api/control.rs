@@ -2,8 +2,8 @@
 
 use super::communicator::Communicator;
 use super::threading::Threading;
-use crate::config::{Refusal, Variable};
 use crate::error::{Error, Result};
+use crate::variables::{Refusal, Variable};
 
 impl<T: Threading> Communicator<T> {
     /// The value in force in this rank of a control variable; of a choice, its item's number. `docs/tool-variables.md` lists them.

@@ -7,7 +7,7 @@ use crate::abi;
 use crate::comm::Comm;
 use crate::error::{Error, Result};
 use crate::events::Event;
-use crate::job::{Abort, Job};
+use crate::shm::{Abort, Job};
 use crate::sync::{AtomicBool, Ordering};
 use crate::trace::file;
 use core::any::Any;

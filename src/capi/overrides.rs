@@ -1,9 +1,9 @@
 //! What steers this rank: what environment and tools ask for before there is an engine, and what is in force.
 
 use super::process;
-use crate::config::{Config, Id, Origin, Refusal, Settings, VARIABLES, Value, table};
 use crate::error::Result;
-use crate::job::{self, FD_VARIABLE};
+use crate::shm::{self, FD_VARIABLE};
+use crate::variables::{Config, Id, Origin, Refusal, Settings, VARIABLES, Value, table};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use table::{Kind, When};
 
@@ -63,7 +63,7 @@ pub fn give_back() {
 /// What would be in force if MPI were initialised now; what makes no sense is left out.
 fn expected() -> Option<Config> {
     let settings = asked().add_to(Settings::from_environment().unwrap_or_default());
-    let place = job::expected_place(&settings);
+    let place = shm::expected_place(&settings);
     Config::new(&settings, place).or_else(|_| Config::new(&Settings::default(), place)).ok()
 }
 
@@ -94,7 +94,7 @@ pub fn change(id: Id, number: u64) -> core::result::Result<(), Refusal> {
     }
     let mut settings = asked.add_to(Settings::from_environment().unwrap_or_default());
     settings.set(id, Value::Number(number), Origin::Tool);
-    let place = job::expected_place(&settings);
+    let place = shm::expected_place(&settings);
     if matches!(variable.kind, Kind::Text) || !variable.allows(number, &place) {
         return Err(Refusal::Value);
     }

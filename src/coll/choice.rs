@@ -2,8 +2,7 @@
 //! the operation, bytes that all know, how many they are, and variables that are the same in all ranks.
 
 use super::shared::Arrival;
-use crate::config::{Config, Id};
-use crate::tool::enums::{Enumeration, Item};
+use crate::variables::{Config, Id};
 
 /// The operations that shared memory serves. Their numbers name them in its slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,17 +21,6 @@ pub enum Kind {
     /// MPI_Allreduce.
     Allreduce,
 }
-
-/// The ways of an operation, as an enumeration.
-pub static WAYS: Enumeration = Enumeration {
-    name: "coll_way",
-    items: &[
-        Item { name: "auto", value: 0 },
-        Item { name: "messages", value: 1 },
-        Item { name: "counted", value: 2 },
-        Item { name: "flagged", value: 3 },
-    ],
-};
 
 /// Members up to which everybody looks at everybody, where all ranks have a CPU.
 const FLAGGED_UP_TO: usize = 8;

@@ -13,17 +13,17 @@
 mod notice;
 pub(crate) mod parts;
 
-use crate::config::{Config, Settings};
+use crate::variables::{Config, Settings};
 pub(crate) use parts::Outgoing;
 use parts::{News, Peer};
 
 use crate::doorbell::{Bell, Fences};
 use crate::error::{Error, Result};
 use crate::events::Registry;
-use crate::job::{self, Job, Telemetry};
 use crate::p2p::{Buffers, Channel, Channels};
 use crate::progress::{Backgrounds, Crowd, Incoming, Parting, Yielding, sharers};
 use crate::request::{Ref, Slab};
+use crate::shm::{self, Job, Telemetry};
 use crate::sync::{AtomicU32, AtomicU64, Elided, Mutex, MutexGuard, Ordering, Padded};
 use crate::wire::CopyPolicy;
 use core::ptr::NonNull;
@@ -138,7 +138,7 @@ impl Engine {
             config,
             job,
         };
-        engine.job.advance(job::State::Initialised);
+        engine.job.advance(shm::State::Initialised);
         engine.note_placement();
         Ok(engine)
     }
@@ -275,7 +275,7 @@ impl Engine {
         // SAFETY: closed and nothing pending: we are the last to hold it.
         let context = unsafe { channel.as_ref() }.context();
         self.channels.remove(context);
-        if context.is_multiple_of(2) && context / 2 > job::contexts::SELF {
+        if context.is_multiple_of(2) && context / 2 > shm::contexts::SELF {
             // A context that was not allocated here is a mistake of ours, not of the program; the id stays taken.
             let released = self.job.contexts().release(context / 2);
             debug_assert!(released.is_ok(), "context {context}: {released:?}");

@@ -3,9 +3,9 @@
 use super::{Engine, Outgoing};
 use crate::comm::Comm;
 use crate::events::{Detail, Event, Fact, Spec};
-use crate::job::cpus;
-use crate::job::telemetry::Wait;
 use crate::request::{Body, Ref};
+use crate::shm::cpus;
+use crate::shm::telemetry::Wait;
 use crate::wire::CopyEngine;
 
 impl Engine {

@@ -1,13 +1,13 @@
 //! What the engine keeps for each peer.
 
-use crate::config::Place;
 use crate::doorbell::{Bell, Fences};
 use crate::error::Result;
-use crate::job::Job;
 use crate::p2p::Train;
 use crate::request::Ref;
 use crate::ring::{Header, MappedRing, Producer};
+use crate::shm::Job;
 use crate::sync::Elided;
+use crate::variables::Place;
 use crate::wire::Control;
 use core::ptr::NonNull;
 use std::collections::VecDeque;

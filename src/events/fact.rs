@@ -116,7 +116,7 @@ pub enum Detail<'a> {
     },
     /// Sleep and waking.
     Bell {
-        /// What is waited for: `job::telemetry::Waiting` as a number; 0 if that is not known.
+        /// What is waited for: `shm::telemetry::Waiting` as a number; 0 if that is not known.
         waiting: u8,
         /// For which rank of the job; `u32::MAX` for any or several.
         peer: u32,

@@ -17,8 +17,9 @@
 use core::ptr::{NonNull, null_mut};
 use memmap2::{MmapOptions, MmapRaw};
 
-use crate::job::{Extent, Heap, Memory};
+use crate::heap::{Extent, Heap};
 use crate::limits::GRANULE;
+use crate::shm::Memory;
 use crate::sync::{Arc, AtomicBool, AtomicU32, Mutex, MutexGuard, Ordering};
 
 /// Runs that are kept at most.
@@ -327,7 +328,7 @@ fn forget(extent: &Extent) {
 #[cfg(all(test, not(perusal_loom)))]
 mod tests {
     use super::*;
-    use crate::config::{Id, Origin, Settings, Value};
+    use crate::variables::{Id, Origin, Settings, Value};
 
     fn pool(heap: u64) -> Pool {
         let mut settings = Settings::default();

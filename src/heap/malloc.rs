@@ -3,7 +3,7 @@
 //! The library stands before the C library's malloc from the program's first instruction on, and knows nothing of jobs. When this
 //! one is loaded, before `main` where the program is linked with it, it looks for the other one and hands it a table of
 //! functions. From then on what malloc gives is shared if it is large. The job's memory is mapped here for that, once: a job
-//! that is joined later ([`crate::job::Job::from_environment`]) takes this mapping.
+//! that is joined later ([`crate::shm::Job::from_environment`]) takes this mapping.
 //!
 //! Over a fork: [`before_fork`] holds the pool's lock, the child makes itself copies of its blocks, and the parent stands still
 //! until it has them, so that the child sees what it would have seen of ordinary memory.
@@ -13,10 +13,10 @@ use core::ptr::null_mut;
 use std::cell::RefCell;
 use std::sync::OnceLock;
 
-use super::pool::{Kept, Pool};
-use super::{FD_VARIABLE, Memory, variable};
-use crate::config::{Id, Settings, VARIABLES, table};
+use super::arena::{Kept, Pool};
+use crate::shm::{FD_VARIABLE, Memory, variable};
 use crate::sync::{Arc, MutexGuard};
+use crate::variables::{Id, Settings, VARIABLES, table};
 
 /// What the preloaded library is given. `src/preload/heap.h` has the same.
 #[repr(C)]
@@ -46,7 +46,7 @@ static TABLE: OnceLock<Table> = OnceLock::new();
 type Serve = unsafe extern "C" fn(*const Table) -> c_int;
 
 /// The job's memory, if it is mapped already.
-pub(super) fn memory() -> Option<Arc<Memory>> {
+pub(crate) fn memory() -> Option<Arc<Memory>> {
     POOL.get().map(|pool| Arc::clone(pool.memory()))
 }
 

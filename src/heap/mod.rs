@@ -14,10 +14,13 @@
 //! - **Heap rule 3.** Nothing is ever unmapped or shrunk while the job lives: a place inside the heap can be read and written,
 //!   whoever has it, and whatever became of the rank that took it. A hole reads as zeros.
 
+pub mod arena;
+pub mod malloc;
+
 use core::ptr::NonNull;
 
-use crate::job::Segment;
 use crate::limits::{GRANULE, HUGE_PAGE, PAGE};
+use crate::shm::Segment;
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
 
 const GRANULE64: u64 = GRANULE as u64;
@@ -80,13 +83,13 @@ impl Heap {
     }
 
     /// Where the heap of the job whose segment this is begins, and its bytes.
-    pub(super) fn of(segment: &Segment) -> Option<(u64, u64)> {
+    pub(crate) fn of(segment: &Segment) -> Option<(u64, u64)> {
         let behind = segment.file_len().checked_sub(segment.len().checked_next_multiple_of(HUGE64)?)?;
         Self::room(segment.len(), behind)
     }
 
     /// Maps the heap of the job whose segment this is. `None` if it has none, or this process may not map it.
-    pub(super) fn open(segment: &Segment) -> Option<Self> {
+    pub(crate) fn open(segment: &Segment) -> Option<Self> {
         let (at, len) = Self::of(segment)?;
         let base = map(segment, at, usize::try_from(len).ok()?)?;
         let bitmap = (len / GRANULE64).div_ceil(8);
@@ -326,8 +329,8 @@ fn map(segment: &Segment, at: u64, len: usize) -> Option<NonNull<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Id, Origin, Settings, Value};
-    use crate::job::Memory;
+    use crate::shm::Memory;
+    use crate::variables::{Id, Origin, Settings, Value};
 
     fn memory(heap: u64) -> Memory {
         let mut settings = Settings::default();

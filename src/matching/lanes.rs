@@ -4,27 +4,23 @@
 //! cleared bits. When the end is reached the living close ranks if at most half are left of them; otherwise the
 //! queue is deep.
 
-/// Entries that the short form has room for; one more and a queue turns deep.
-///
-/// As many as a window of messages usually has.
-pub const ROOM: usize = 64;
-/// A deep queue that falls to this many entries turns short; far below [`ROOM`] so that it does not turn at once again.
-pub const TURN_BACK: usize = 8;
+use crate::limits::{SHORT_QUEUE, SHORT_QUEUE_AGAIN};
+
 /// Lanes compared at a time.
 const GROUP: usize = 4;
 
-const _: () = assert!(ROOM == u64::BITS as usize && ROOM.is_multiple_of(GROUP) && TURN_BACK * 2 <= ROOM);
+const _: () = assert!(SHORT_QUEUE.is_multiple_of(GROUP));
 
-/// Up to [`ROOM`] keys `E`, and what each is for: the slab index of its entry, or the payload itself.
+/// Up to [`SHORT_QUEUE`] keys `E`, and what each is for: the slab index of its entry, or the payload itself.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(super) struct Lanes<E, V = u32> {
-    keys: [E; ROOM],
-    slots: [V; ROOM],
+    keys: [E; SHORT_QUEUE],
+    slots: [V; SHORT_QUEUE],
     live: u64,
     /// Where the next key goes: behind the youngest that lives, or that lived when this was last looked after.
     end: u32,
-    /// Keys that it takes: at most [`ROOM`], so that a new queue may be told to turn deep sooner.
+    /// Keys that it takes: at most [`SHORT_QUEUE`], so that a new queue may be told to turn deep sooner.
     room: u32,
 }
 
@@ -35,10 +31,10 @@ pub(super) fn few(bits: u64) -> usize {
 }
 
 impl<E: Copy + Default, V: Copy + Default + PartialEq> Lanes<E, V> {
-    /// Lanes for `room` keys, from twice [`TURN_BACK`] to [`ROOM`].
+    /// Lanes for `room` keys, from twice [`SHORT_QUEUE_AGAIN`] to [`SHORT_QUEUE`].
     pub fn new(room: usize) -> Self {
-        let room = room.clamp(2 * TURN_BACK, ROOM) as u32;
-        Self { keys: [E::default(); ROOM], slots: [V::default(); ROOM], live: 0, end: 0, room }
+        let room = room.clamp(2 * SHORT_QUEUE_AGAIN, SHORT_QUEUE) as u32;
+        Self { keys: [E::default(); SHORT_QUEUE], slots: [V::default(); SHORT_QUEUE], live: 0, end: 0, room }
     }
 
     #[inline]
@@ -53,9 +49,9 @@ impl<E: Copy + Default, V: Copy + Default + PartialEq> Lanes<E, V> {
             return false;
         }
         let lane = self.end as usize;
-        self.keys[lane % ROOM] = key;
-        self.slots[lane % ROOM] = slot;
-        self.live |= 1 << (lane % ROOM);
+        self.keys[lane % SHORT_QUEUE] = key;
+        self.slots[lane % SHORT_QUEUE] = slot;
+        self.live |= 1 << (lane % SHORT_QUEUE);
         self.end += 1;
         true
     }
@@ -78,7 +74,7 @@ impl<E: Copy + Default, V: Copy + Default + PartialEq> Lanes<E, V> {
             to += 1;
         }
         self.end = to as u32;
-        self.live = (1 << to) - 1; // `to` is at most half of ROOM
+        self.live = (1 << to) - 1; // `to` is at most half of SHORT_QUEUE
         true
     }
 
@@ -99,7 +95,11 @@ impl<E: Copy + Default, V: Copy + Default + PartialEq> Lanes<E, V> {
             return Err(0);
         }
         let first = self.live.trailing_zeros();
-        if matches(&self.keys[first as usize % ROOM]) { Ok(first) } else { Err(self.live & (self.live - 1)) }
+        if matches(&self.keys[first as usize % SHORT_QUEUE]) {
+            Ok(first)
+        } else {
+            Err(self.live & (self.live - 1))
+        }
     }
 
     /// As [`oldest`](Self::oldest) among the lanes set in `among`.
@@ -135,13 +135,13 @@ impl<E: Copy + Default, V: Copy + Default + PartialEq> Lanes<E, V> {
     /// What a living lane is for.
     #[inline(always)]
     pub fn slot(&self, lane: u32) -> V {
-        self.slots[lane as usize % ROOM]
+        self.slots[lane as usize % SHORT_QUEUE]
     }
 
     /// The key of a living lane.
     #[inline]
     pub fn key(&self, lane: u32) -> E {
-        self.keys[lane as usize % ROOM]
+        self.keys[lane as usize % SHORT_QUEUE]
     }
 
     /// Takes a lane out and gives what it was for.
@@ -167,7 +167,7 @@ impl<E: Copy + Default, V: Copy + Default + PartialEq> Lanes<E, V> {
     /// What the only living lane is for.
     #[inline(always)]
     pub fn only(&self) -> V {
-        self.slots[self.live.trailing_zeros() as usize % ROOM]
+        self.slots[self.live.trailing_zeros() as usize % SHORT_QUEUE]
     }
 
     pub fn clear(&mut self) {
@@ -199,8 +199,8 @@ mod tests {
     use super::*;
 
     fn full() -> Lanes<u64> {
-        let mut lanes = Lanes::new(ROOM);
-        for i in 0..ROOM as u32 {
+        let mut lanes = Lanes::new(SHORT_QUEUE);
+        for i in 0..SHORT_QUEUE as u32 {
             assert!(lanes.push(u64::from(i), 100 + i));
         }
         lanes
@@ -209,24 +209,24 @@ mod tests {
     #[test]
     fn every_lane_is_found_and_the_oldest_of_equals_comes_first() {
         let lanes = full();
-        for i in 0..ROOM as u32 {
+        for i in 0..SHORT_QUEUE as u32 {
             assert_eq!(lanes.oldest(|&key| key >= u64::from(i)), Some(i));
             assert_eq!(lanes.met(Some(i)).count_ones(), i + 1);
         }
         assert_eq!(lanes.oldest(|&key| key == 999), None);
-        assert_eq!(lanes.met(None).count_ones() as usize, ROOM);
+        assert_eq!(lanes.met(None).count_ones() as usize, SHORT_QUEUE);
     }
 
     #[test]
     fn room_at_the_end_is_used_again_at_once() {
         let mut lanes = full();
-        let last = ROOM as u32 - 1;
+        let last = SHORT_QUEUE as u32 - 1;
         lanes.vacate(last - 1);
         assert!(!lanes.push(7, 130), "a hole is no room");
         lanes.vacate(last);
         assert!(lanes.push(130, 130) && lanes.push(131, 131));
         assert_eq!(lanes.oldest(|&key| key == 131), Some(last));
-        (0..ROOM as u32).for_each(|lane| _ = lanes.vacate(lane));
+        (0..SHORT_QUEUE as u32).for_each(|lane| _ = lanes.vacate(lane));
         assert!(lanes.push(7, 7));
         assert_eq!(lanes.oldest(|_| true), Some(0));
     }
@@ -244,10 +244,10 @@ mod tests {
     #[test]
     fn holes_are_never_found() {
         let mut lanes = full();
-        for i in (0..ROOM as u32).step_by(2) {
+        for i in (0..SHORT_QUEUE as u32).step_by(2) {
             assert_eq!(lanes.vacate(i), 100 + i);
         }
-        for i in 0..ROOM as u32 {
+        for i in 0..SHORT_QUEUE as u32 {
             let expected = (i % 2 == 1).then_some(i);
             assert_eq!(lanes.oldest(|&key| key == u64::from(i)), expected);
         }
@@ -257,12 +257,12 @@ mod tests {
     fn a_full_queue_refuses_and_a_half_empty_one_closes_ranks_in_order() {
         let mut lanes = full();
         assert!(!lanes.push(0, 0));
-        for i in 0..ROOM as u32 / 2 {
+        for i in 0..SHORT_QUEUE as u32 / 2 {
             lanes.vacate(2 * i);
         }
         assert!(lanes.push(1000, 1000));
         let slots: Vec<u32> = lanes.lanes().map(|lane| lanes.slot(lane)).collect();
-        let expected: Vec<u32> = (0..ROOM as u32 / 2).map(|i| 101 + 2 * i).chain([1000]).collect();
+        let expected: Vec<u32> = (0..SHORT_QUEUE as u32 / 2).map(|i| 101 + 2 * i).chain([1000]).collect();
         assert_eq!(slots, expected);
     }
 }

@@ -1,9 +1,10 @@
 //! Receives that wait for a message. A message takes the oldest whose pattern takes its envelope.
 
 use super::classes::Classes;
-use super::lanes::{Lanes, ROOM, TURN_BACK, few};
+use super::lanes::{Lanes, few};
 use super::pattern::{Key, Pattern, Select, agree};
 use super::slab::{List, NIL, Slab};
+use crate::limits::{SHORT_QUEUE, SHORT_QUEUE_AGAIN};
 
 type WordOf<P> = <<P as Select>::Key as Key>::Word;
 /// Value and care of a pattern: all of it that is ever looked at.
@@ -41,10 +42,10 @@ impl<T: Copy + PartialEq, P: Select> Posted<T, P> {
     /// An empty queue; memory is taken at the first insertion into a deep one.
     #[must_use]
     pub fn new() -> Self {
-        Self::with_short(ROOM)
+        Self::with_short(SHORT_QUEUE)
     }
 
-    /// The same, whose short form has room for `short` entries: from twice [`TURN_BACK`] to [`ROOM`].
+    /// The same, whose short form has room for `short` entries: from twice [`SHORT_QUEUE_AGAIN`] to [`SHORT_QUEUE`].
     #[must_use]
     pub fn with_short(short: usize) -> Self {
         Self {
@@ -212,7 +213,7 @@ impl<T: Copy + PartialEq, P: Select> Posted<T, P> {
         while self.order.head != NIL {
             let (wants, value) = self.unlink(self.order.head);
             let fits = self.lanes.push(wants, Some(value));
-            debug_assert!(fits, "TURN_BACK entries fit into the lanes");
+            debug_assert!(fits, "SHORT_QUEUE_AGAIN entries fit into the lanes");
         }
     }
 
@@ -252,7 +253,7 @@ impl<T: Copy + PartialEq, P: Select> Posted<T, P> {
     fn remove_deep(&mut self, index: u32) -> T {
         let (_, value) = self.unlink(index);
         self.len -= 1;
-        if self.len <= TURN_BACK {
+        if self.len <= SHORT_QUEUE_AGAIN {
             self.turn_short();
         }
         value

@@ -139,7 +139,7 @@ impl<I: Copy, T, const L: usize> Slab<I, T, L> {
     #[inline(never)]
     fn grow(&mut self, item: I, value: T) -> u32 {
         if self.nodes.is_empty() {
-            self.nodes.reserve(super::lanes::ROOM);
+            self.nodes.reserve(crate::limits::SHORT_QUEUE);
         }
         let index = u32::try_from(self.nodes.len()).ok().filter(|&index| index < Link::GHOST.prev);
         let index = index.expect("fewer than 2³² entries of 64 bytes fit in memory");

@@ -268,7 +268,7 @@ fn every_three_receives_meet_every_message_in_the_short_form() {
 
 #[test]
 fn every_three_receives_meet_every_message_in_the_deep_form() {
-    every_three_receives(lanes::ROOM);
+    every_three_receives(crate::limits::SHORT_QUEUE);
 }
 
 fn every_four_messages(ballast: usize) {
@@ -303,7 +303,7 @@ fn every_four_messages_meet_every_receive_in_the_short_form() {
 
 #[test]
 fn every_four_messages_meet_every_receive_in_the_deep_form() {
-    every_four_messages(lanes::ROOM);
+    every_four_messages(crate::limits::SHORT_QUEUE);
 }
 
 const DEPTH: u32 = 100_000;
@@ -329,7 +329,7 @@ fn a_hundred_thousand_messages_leave_in_order_by_each_of_the_four_patterns() {
             assert!(pattern.takes(&envelope));
             let before = last.insert(pattern, value);
             assert!(before < Some(value), "{pattern:?} gave {before:?}, then {value}");
-            assert!(queue.last_attempts() <= lanes::ROOM);
+            assert!(queue.last_attempts() <= crate::limits::SHORT_QUEUE);
         }
         assert!(queue.is_empty() && !queue.is_deep());
     }
@@ -365,12 +365,12 @@ fn a_queue_that_was_deep_is_short_again_before_it_is_empty() {
         queue.insert(Envelope { source: 0, tag }, tag.unsigned_abs());
     }
     assert!(queue.is_deep());
-    for tag in 0..1000 - lanes::TURN_BACK as i32 {
+    for tag in 0..1000 - crate::limits::SHORT_QUEUE_AGAIN as i32 {
         assert!(queue.is_deep());
         assert!(queue.take(&Pattern { source: None, tag: Some(tag) }).is_some());
     }
     assert!(!queue.is_deep());
-    assert_eq!(queue.len(), lanes::TURN_BACK);
+    assert_eq!(queue.len(), crate::limits::SHORT_QUEUE_AGAIN);
 }
 
 #[test]

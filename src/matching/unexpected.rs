@@ -1,9 +1,10 @@
 //! Messages that came before their receive. A receive takes the oldest whose envelope its pattern takes.
 
 use super::classes::{ANY, BY_SOURCE, Classes};
-use super::lanes::{Lanes, ROOM, TURN_BACK, few};
+use super::lanes::{Lanes, few};
 use super::pattern::{Key, Pattern, Select, agree};
 use super::slab::{NIL, Slab, Ticket};
+use crate::limits::{SHORT_QUEUE, SHORT_QUEUE_AGAIN};
 
 type KeyOf<P> = <P as Select>::Key;
 type WordOf<P> = <KeyOf<P> as Key>::Word;
@@ -71,10 +72,10 @@ impl<T, P: Select> Unexpected<T, P> {
     /// An empty queue; memory is taken at the first insertion.
     #[must_use]
     pub fn new() -> Self {
-        Self::with_short(ROOM)
+        Self::with_short(SHORT_QUEUE)
     }
 
-    /// The same, whose short form has room for `short` entries: from twice [`TURN_BACK`] to [`ROOM`].
+    /// The same, whose short form has room for `short` entries: from twice [`SHORT_QUEUE_AGAIN`] to [`SHORT_QUEUE`].
     #[must_use]
     pub fn with_short(short: usize) -> Self {
         Self {
@@ -337,7 +338,7 @@ impl<T, P: Select> Unexpected<T, P> {
             let Some(index) = oldest else { return };
             self.unlink(index);
             let fits = self.lanes.push(self.slab[index].item.word(), index);
-            debug_assert!(fits, "TURN_BACK entries fit into the lanes");
+            debug_assert!(fits, "SHORT_QUEUE_AGAIN entries fit into the lanes");
         }
     }
 
@@ -418,7 +419,7 @@ impl<T, P: Select> Unexpected<T, P> {
     /// Turns short once few are left.
     #[inline(always)]
     fn settle(&mut self) {
-        if self.len <= TURN_BACK {
+        if self.len <= SHORT_QUEUE_AGAIN {
             self.turn_short();
         }
     }

@@ -5,10 +5,10 @@ use super::channel::{Arrived, Channel, Payload, Queues};
 use super::outbox::{copy_out, unpack};
 use super::short::{protocol_of, status_of};
 use crate::engine::Engine;
-use crate::job::telemetry::Protocol;
 use crate::matching::Envelope;
 use crate::request::{Layout, Ref, Stage, Then};
 use crate::ring::{Consumer, Header, MappedRing};
+use crate::shm::telemetry::Protocol;
 use crate::wire::Kind;
 use core::ptr::NonNull;
 

@@ -1,12 +1,12 @@
 //! A context's two queues, its events, its lifetime.
 
-use crate::config::Config;
 use crate::events::{CommEvents, Detail, Event, Gate, Spec};
-use crate::job::layout::CONTEXTS;
-use crate::job::telemetry::Count;
+use crate::limits::CONTEXTS;
 use crate::matching::{Posted, Unexpected};
 use crate::request::Ref;
+use crate::shm::telemetry::Count;
 use crate::sync::{AtomicPtr, AtomicU32, Elided, Ordering};
+use crate::variables::Config;
 use core::ptr::NonNull;
 use std::sync::Arc;
 

@@ -6,21 +6,21 @@
 //! | both | from `copy_share_from` bytes on both of them, by [`crate::wire::Claims`]; else the receiver |
 //! | the receiver's | the sender, from any layout, once it is told where to |
 //!
-//! What a peer says of a place is checked against the heap before it is used ([`crate::job::heap`], rule 3: a place inside of it is
+//! What a peer says of a place is checked against the heap before it is used ([`crate::heap`], rule 3: a place inside of it is
 //! always memory); what lies there may be changed by anybody at any time, as the ring's bytes may.
 
 use super::inbox::corrupt;
 use super::observe::request_event;
 use super::outbox::{pack, unpack};
-use crate::config::CopyChoice;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::events::Event;
-use crate::job::Heap;
-use crate::job::telemetry::Protocol;
+use crate::heap::Heap;
 use crate::request::{Body, Layout, Operation, Ref, Stage};
 use crate::ring::SHARED_WORD;
+use crate::shm::telemetry::Protocol;
 use crate::sync::AtomicU64;
+use crate::variables::CopyChoice;
 use crate::wire::{Claims, Control, CopyEngine, Garbage, Kind, Split, copy_run};
 use core::ops::Range;
 

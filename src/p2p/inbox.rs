@@ -6,10 +6,10 @@ use super::outbox::unpack;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::events::Event;
-use crate::job::telemetry::Protocol;
 use crate::matching::Envelope;
 use crate::request::{Operation, Ref, Stage, Status, Then};
 use crate::ring::{Header, INLINE};
+use crate::shm::telemetry::Protocol;
 use crate::wire::{Control, Kind};
 
 impl Engine {

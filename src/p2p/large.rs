@@ -6,9 +6,9 @@ use super::outbox::{pack, unpack};
 use crate::engine::{Engine, Outgoing};
 use crate::error::Result;
 use crate::events::Event;
-use crate::job::telemetry::Protocol;
 use crate::request::{Body, Layout, Operation, Ref, Stage};
 use crate::ring::{Header, INLINE};
+use crate::shm::telemetry::Protocol;
 use crate::wire::{Control, CopyEngine, Kind, copy_uncached, read_peer, write_peer};
 use core::ptr::NonNull;
 

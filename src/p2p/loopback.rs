@@ -7,10 +7,10 @@ use super::short::status_of;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::events::Event;
-use crate::job::telemetry::Protocol;
 use crate::matching::Envelope;
 use crate::request::{Body, Layout, Ref, Stage};
 use crate::ring::Header;
+use crate::shm::telemetry::Protocol;
 use crate::wire::Kind;
 
 /// Bytes that a copy between two layouts takes at a time.

@@ -8,9 +8,9 @@ use crate::engine::parts::{Deferred, News};
 use crate::engine::{Engine, Outgoing};
 use crate::error::Result;
 use crate::events::Event;
-use crate::job::telemetry::Protocol;
 use crate::request::{Body, Layout, Ref, Stage};
 use crate::ring::{Header, INLINE};
+use crate::shm::telemetry::Protocol;
 use crate::wire::{Control, Kind, copy_run};
 use core::hint::cold_path;
 

@@ -4,13 +4,14 @@ use super::args::{Data, RecvBuf};
 use super::channel::{Arrived, Channel};
 use super::observe::{message_event, request_event, searched, searched_event};
 use super::recv::pattern;
+use crate::clock::now;
 use crate::comm::Comm;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::events::Event;
-use crate::job::telemetry::{Wait, Waiting, now};
 use crate::matching::Envelope;
 use crate::request::{Ref, Status};
+use crate::shm::telemetry::{Wait, Waiting};
 use core::ptr::NonNull;
 
 /// A message that a matched probe has taken out of the queue; only [`Engine::imrecv`] can receive it.

@@ -7,7 +7,7 @@ use crate::datatype::Datatype;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::events::Registry;
-use crate::job::Job;
+use crate::shm::Job;
 
 /// Runs `body` on `n` ranks, each a thread, and gives back what they return.
 pub(super) fn ranks<R: Send>(n: u32, shared: bool, body: impl Fn(&Engine, &Comm) -> R + Sync) -> Vec<R> {

@@ -13,10 +13,10 @@ use super::outbox::{name, pack, unpack};
 use crate::engine::{Engine, Outgoing};
 use crate::error::Result;
 use crate::events::Event;
-use crate::job::telemetry::Protocol;
 use crate::matching::Envelope;
 use crate::request::{Body, Ref};
 use crate::ring::{Header, INLINE};
+use crate::shm::telemetry::Protocol;
 use crate::wire::{Control, Kind};
 
 /// Bytes that a peer may hold for unexpected messages; beyond, it is asked before it gets more.

@@ -1,11 +1,12 @@
 //! Waiting for requests, and what becomes of a request that is over (MPI 5.0 §3.7.3, §3.7.5).
 
 use super::observe::request_event;
+use crate::clock::now;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::events::Event;
-use crate::job::telemetry::{Wait, Waiting, now};
 use crate::request::{Operation, Ref, Status, Then};
+use crate::shm::telemetry::{Wait, Waiting};
 
 impl Engine {
     /// Waits for a request and takes its outcome; the request is gone afterwards (a persistent one is inactive).

@@ -2,8 +2,8 @@
 
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::job::State;
 use crate::request::{Operation, Stage};
+use crate::shm::State;
 
 impl Engine {
     /// Makes sure that no other rank reads or writes this rank's buffers any more. The engine itself does not either,

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use hwloc2::ObjectType;
 
-use crate::job::cpus;
+use crate::shm::cpus;
 
 /// One CPU (hardware thread) that the job may use, and where it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,4 +1,4 @@
-/* heap.h: what the MPI library hands to the preloaded one. src/job/malloc.rs has the same as `Table`. */
+/* heap.h: what the MPI library hands to the preloaded one. src/heap/malloc.rs has the same as `Table`. */
 #ifndef PERUSAL_HEAP_H
 #define PERUSAL_HEAP_H
 

@@ -2,7 +2,7 @@
 
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::job::telemetry::Wait;
+use crate::shm::telemetry::Wait;
 use crate::sync::spin_loop;
 use std::time::Instant;
 

@@ -1,10 +1,10 @@
 //! The consumers of all rings to this rank, and which of them are looked at: those that are watched or have rung or, where many
 //! ranks outnumber the CPUs, those whose count says that there is more than was taken ([`News`]).
 
-use crate::config::WATCHED_IN_CROWD;
 use crate::engine::Engine;
 use crate::engine::parts::{News, ring};
 use crate::error::{Error, Result};
+use crate::limits::POLLED_OVERSUBSCRIBED;
 use crate::p2p::corrupt;
 use crate::ring::{Consumer, Header, MappedRing, Polled};
 use crate::sync::look_again;
@@ -56,7 +56,7 @@ impl Incoming {
     pub fn new(size: u32, news: News, crowded: bool) -> Self {
         let consumers = (0..size).map(|_| Side::Silent).collect();
         let counted = if news == News::Counted { size as usize } else { 0 };
-        let most = if crowded { WATCHED_IN_CROWD } else { WATCHED };
+        let most = if crowded { POLLED_OVERSUBSCRIBED } else { WATCHED };
         let heard = vec![0; counted].into();
         let patient = !crowded;
         Self { consumers, watched: Vec::new(), most, heard, speaking: Vec::new(), patient, direct: 0 }

@@ -1,6 +1,6 @@
 //! How long to poll, when to yield, when to sleep.
 
-use crate::config::Config;
+use crate::variables::Config;
 use core::time::Duration;
 use std::time::Instant;
 

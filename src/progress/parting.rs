@@ -2,17 +2,18 @@
 //!
 //! On one CPU every message between them costs a switch; on two, a line's way, for as long as both have their CPU. The
 //! kernel does not know who talks to whom, and leaves ranks that never sleep where they are. So a rank that waits in vain says
-//! where it sits and for whom it waits ([`Seat`](crate::job::telemetry::Seat)), and of two who wait for each other on one CPU, again and
+//! where it sits and for whom it waits ([`Seat`](crate::shm::telemetry::Seat)), and of two who wait for each other on one CPU, again and
 //! again and for nobody else, the higher one moves to another that it may use, and is free again at once: it is put there, not
 //! bound there, so that its threads and children inherit nothing and the kernel balances on.
 //!
 //! Ranks that wait for several others in turn are left alone: where they sit, all of them need their turn on a CPU anyway.
 
-use crate::config::Id;
+use crate::clock::now;
 use crate::engine::Engine;
-use crate::job::cpus;
-use crate::job::telemetry::{Wait, now};
+use crate::shm::cpus;
+use crate::shm::telemetry::Wait;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use crate::variables::Id;
 
 /// Waits in vain from one look at the partner's seat to the next.
 pub(super) const LOOK: u32 = 8;

@@ -3,11 +3,12 @@
 use super::incoming::Incoming;
 use super::pace::{Pace, Step};
 use super::parting::LOOK;
+use crate::clock::now;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::events::{Event, about_to_sleep};
-use crate::job::telemetry::{Wait, now};
 use crate::request::Ref;
+use crate::shm::telemetry::Wait;
 use crate::sync::{ElidedGuard, Ordering, fence_behind_exchange, lane, owners, spin_loop};
 
 /// How often a thread that waits for the driver tries to hear from it before it sleeps.

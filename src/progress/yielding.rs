@@ -4,10 +4,10 @@
 //! that computes (another program, a rank of this job that is not waiting) it does not: that has the CPU for a whole slice, and
 //! the kernel puts who gave it away behind it again and again. Then a sleep is better, whose waking comes at once.
 
-use crate::config::Place;
+use crate::clock::now;
 use crate::engine::Engine;
-use crate::job::telemetry::now;
 use crate::sync::{AtomicU32, Ordering, yield_now};
+use crate::variables::Place;
 
 /// Nanoseconds that come and go with a yield on a quiet machine, generously, beside the time that other ranks need.
 const QUICK: u64 = 200_000;

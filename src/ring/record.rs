@@ -1,12 +1,7 @@
 //! What one cell says: the commit word and the envelope.
 
 use crate::limits::LINE;
-
-/// Payload bytes that travel inside the cell.
-pub const INLINE: usize = LINE - 8 - 16;
-
-/// The largest payload that a commit word can announce, in bytes.
-pub const MAX_LEN: usize = (1 << 24) - 1;
+pub use crate::limits::{INLINE, MAX_RECORD as MAX_LEN};
 
 /// The cell behind its commit word.
 #[derive(Debug, Clone, Copy)]

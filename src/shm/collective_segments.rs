@@ -6,8 +6,8 @@
 //! - R2: members touch an area only between being told of it and leaving it.
 
 use crate::Result;
-use crate::job::Memory;
 use crate::limits::AREA_PARTS;
+use crate::shm::Memory;
 use crate::sync::Ordering;
 
 /// The areas of a job.

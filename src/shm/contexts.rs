@@ -4,9 +4,9 @@
 //! it has members and tells them; each member gives its reference back when it frees the communicator; at zero the id is
 //! free. Id `k` stands for the contexts `2k` (point-to-point) and `2k + 1` (collective).
 
-use crate::job::Memory;
-use crate::job::layout::CONTEXTS;
+use crate::limits::CONTEXTS;
 use crate::limits::PAGE;
+use crate::shm::Memory;
 use crate::sync::{AtomicU32, Ordering};
 use crate::{Error, Result};
 

@@ -4,9 +4,9 @@
 //! - R1: the creator writes every field of geometry before any rank is started; nobody writes them again.
 //! - R2: the abort word goes once from zero to set; the first to set it wins.
 
-use crate::job::layout::Geometry;
+use crate::shm::layout::Geometry;
 #[cfg(not(perusal_loom))]
-use crate::job::layout::HEADER;
+use crate::shm::layout::HEADER;
 use crate::sync::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 use crate::{Error, Result};
 
@@ -234,7 +234,7 @@ impl Header {
 
 #[cfg(test)]
 mod tests {
-    use crate::job::Memory;
+    use crate::shm::Memory;
 
     #[test]
     fn the_first_abort_is_the_one_that_counts() {

@@ -10,14 +10,15 @@
 //!
 //! Regions, rank blocks and rings start on pages. All numbers are `u64`; a size that does not fit is an error.
 
-use crate::config::{Id, Settings};
-use crate::limits::{APART, AREA_PART, AREA_PARTS, AREA_ROUNDS, AREA_SLOT, AREAS, LINE, PAGE};
+use crate::limits::{
+    APART, AREA_PART, AREA_PARTS, AREA_ROUNDS, AREA_SLOT, AREAS, CONTEXTS, LINE, MAX_BULK, MAX_CELLS,
+    MIN_BULK, MIN_CELLS, PAGE,
+};
+use crate::variables::{Id, Settings};
 use crate::{Error, Result};
 
 /// Bytes of the header region.
 pub const HEADER: u64 = PAGE as u64;
-/// Entries of the context-id table: as many communicators can be alive in a job.
-pub const CONTEXTS: u32 = 65_536;
 /// Bytes of the context-id table: one `u32` reference count an entry.
 pub const CONTEXT_TABLE: u64 = CONTEXTS as u64 * 4;
 /// Bytes of a rank's telemetry page.
@@ -28,14 +29,6 @@ pub const ROSTER_ENTRY: u64 = 2 * APART as u64;
 pub const DOORBELL_FIXED: u64 = 2048;
 /// Bytes of a ring's control: producer's words, consumer's words, the word of shared copies.
 pub const RING_CONTROL: u64 = 3 * APART as u64;
-/// Largest number of cells of a ring.
-pub const MAX_CELLS: u32 = 1 << 20;
-/// Largest bulk area of a ring in bytes.
-pub const MAX_BULK: u32 = 1 << 30;
-/// Smallest bulk area of a ring in bytes.
-pub const MIN_BULK: u32 = 1 << 10;
-/// Smallest number of cells of a ring.
-pub const MIN_CELLS: u32 = 8;
 
 const PAGE64: u64 = PAGE as u64;
 const _: () = assert!(CONTEXT_TABLE.is_multiple_of(PAGE64));
@@ -291,7 +284,7 @@ fn pages(bytes: u64) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Origin, Value};
+    use crate::variables::{Origin, Value};
 
     fn layout(ranks: u32) -> Layout {
         Layout::new(Geometry::of(ranks)).unwrap()

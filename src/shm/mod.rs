@@ -10,15 +10,12 @@
 //!   producer has rung or said that there is something, but for its first page ([`Memory::reserve_ring_start`]).
 //! - R2: mapped words that more than one process may touch are atomics; their types accept every bit pattern.
 
-pub mod areas;
+pub mod collective_segments;
 pub mod contexts;
 pub mod cpus;
 pub mod header;
-pub mod heap;
 pub mod layout;
 pub mod machine;
-pub mod malloc;
-pub mod pool;
 pub mod roster;
 pub mod segment;
 pub mod telemetry;
@@ -26,15 +23,15 @@ pub mod telemetry;
 use std::os::fd::RawFd;
 use std::sync::{OnceLock, PoisonError, RwLock};
 
-use crate::config::{Id, Place, Settings};
+use crate::heap::{Heap, malloc};
 use crate::limits::{HUGE_PAGE, PAGE};
 use crate::sync::{Arc, AtomicBool, Ordering, membarrier};
+use crate::variables::{Id, Place, Settings};
 use crate::{Error, Result};
 
-pub use areas::Areas;
+pub use collective_segments::Areas;
 pub use contexts::Contexts;
 pub use header::{Abort, Header};
-pub use heap::{Extent, Heap};
 pub use layout::{Geometry, Layout, RingOffsets};
 pub use roster::{Exit, Roster, State};
 pub use segment::Segment;
@@ -118,7 +115,7 @@ impl Memory {
         memory.header().write(&header::Founding {
             geometry: layout.geometry(),
             total: layout.total(),
-            job_id: telemetry::now() ^ u64::from(std::process::id()) << 40,
+            job_id: crate::clock::now() ^ u64::from(std::process::id()) << 40,
             launcher,
             usable_cpus: place.usable_cpus,
             sender_fences: place.sender_fences,
@@ -508,7 +505,7 @@ fn own_pid() -> i32 {
 }
 
 /// The number in an environment variable, if it is set.
-fn variable(name: &str) -> Result<Option<i32>> {
+pub(crate) fn variable(name: &str) -> Result<Option<i32>> {
     let Some(text) = std::env::var_os(name) else { return Ok(None) };
     let text = text.to_string_lossy();
     match text.parse::<i32>() {

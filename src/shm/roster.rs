@@ -298,7 +298,7 @@ impl<'a> Roster<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::Memory;
+    use crate::shm::Memory;
 
     #[test]
     fn a_place_is_taken_once() {

@@ -5,7 +5,7 @@
 //! takes the pages or says why it cannot. The seals keep every holder of the descriptor from shrinking the file under
 //! the others. Nothing has a name in a file system, so nothing stays behind whoever is killed.
 //!
-//! Behind the segment the file may go on: that part ([`crate::job::heap`]) is mapped by who needs it.
+//! Behind the segment the file may go on: that part ([`crate::heap`]) is mapped by who needs it.
 
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};

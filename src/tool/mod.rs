@@ -2,15 +2,11 @@
 //!
 //! | file | what lives there |
 //! |---|---|
-//! | [`enums`] | names behind values |
 //! | [`event`] | events: types, handles, buffers, and how a tool is told |
-//! | [`category`] | the tree that sorts everything |
 //! | [`pvar`] | the performance variables, a row each |
 //!
-//! Control variables are rows of [`crate::config::table`], because the engine reads them.
+//! Control variables, enumerations and categories lie in [`crate::variables`], because the engine reads them.
 
-pub mod category;
-pub mod enums;
 #[cfg(not(perusal_loom))]
 pub mod event;
 /// Its protocols, for their models.
@@ -21,5 +17,3 @@ pub mod event {
     pub mod segments;
 }
 pub mod pvar;
-
-pub use category::Category;

@@ -4,11 +4,11 @@
 //! from that. All but the search variables read what the engine counts anyway: a handle costs the engine nothing. The search
 //! variables count only while a started handle asks.
 
-use super::Category;
-use super::enums::{Enumeration, Item};
-use crate::config::table::Verbosity;
 use crate::engine::Engine;
-use crate::job::telemetry::{Length, Protocol, Wait};
+use crate::shm::telemetry::{Length, Protocol, Wait};
+use crate::variables::Category;
+use crate::variables::enumeration::{Enumeration, Item};
+use crate::variables::table::Verbosity;
 
 /// The classes of §14.3.7.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -182,7 +182,7 @@ impl Pvar {
     }
 }
 
-/// What a rank waits for, by [`crate::job::telemetry::Waiting`].
+/// What a rank waits for, by [`crate::shm::telemetry::Waiting`].
 pub static WAITING: Enumeration = Enumeration {
     name: "waiting_for",
     items: &[
@@ -198,7 +198,7 @@ pub static WAITING: Enumeration = Enumeration {
     ],
 };
 
-/// Where a rank stands, by [`crate::job::State`].
+/// Where a rank stands, by [`crate::shm::State`].
 pub static STATES: Enumeration = Enumeration {
     name: "rank_state",
     items: &[
@@ -215,8 +215,8 @@ fn wait(engine: &Engine) -> Option<Wait> {
     engine.telemetry().waiting.get()
 }
 
-fn total(words: &[crate::job::telemetry::Count]) -> u64 {
-    words.iter().map(crate::job::telemetry::Count::get).sum()
+fn total(words: &[crate::shm::telemetry::Count]) -> u64 {
+    words.iter().map(crate::shm::telemetry::Count::get).sum()
 }
 
 /// Bytes of memory that the job's segment has taken.
@@ -393,7 +393,7 @@ table! {
 }
 
 fn waited(engine: &Engine) -> f64 {
-    wait(engine).map_or(0.0, |wait| crate::job::telemetry::now().saturating_sub(wait.since) as f64 / 1e9)
+    wait(engine).map_or(0.0, |wait| crate::clock::now().saturating_sub(wait.since) as f64 / 1e9)
 }
 
 #[cfg(test)]

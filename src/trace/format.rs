@@ -116,7 +116,7 @@ const _: () = {
     assert!(WINDOW_HEADER.is_multiple_of(RECORD) && UNIT.is_multiple_of(RECORD));
     assert!(crate::events::EVENTS < rank::DROPPED_LENGTH as usize);
     // Context ids are two for each entry of the job's table; one number is kept for "none".
-    assert!(crate::job::layout::CONTEXTS * 2 < NO_CONTEXT);
+    assert!(crate::limits::CONTEXTS * 2 < NO_CONTEXT);
 };
 
 /// Where the first window of a trace of `ranks` ranks begins.
@@ -359,7 +359,7 @@ mod tests {
             ticks: (1 << 56) - 1,
             event: 31,
             id: (1 << 43) - 1,
-            context: crate::job::layout::CONTEXTS * 2 - 1,
+            context: crate::limits::CONTEXTS * 2 - 1,
             send: true,
             first: u32::MAX,
             second: 7,

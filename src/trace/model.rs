@@ -132,7 +132,7 @@ pub enum RecordPayload {
         /// Which engine.
         engine: u8,
     },
-    /// Sleep or wake: `job::telemetry::Waiting` as a number; `Record::peer` is who is waited for, in the job.
+    /// Sleep or wake: `shm::telemetry::Waiting` as a number; `Record::peer` is who is waited for, in the job.
     Bell {
         /// For what kind of thing.
         waiting: u8,

@@ -4,7 +4,7 @@ use super::format::{self, RawRecord, get_u32, get_u64, header, rank as block, wi
 use super::model::{CommInfo, JobInfo, RankTrace, Record, RecordPayload, Trace};
 use crate::error::{Error, Result};
 use crate::events::Event;
-use crate::job::contexts;
+use crate::shm::contexts;
 use core::cmp::Reverse;
 use std::collections::HashSet;
 use std::path::Path;

@@ -18,7 +18,7 @@ use super::format::{self, RawRecord, window};
 use crate::clock;
 use crate::error::Result;
 use crate::events::{Detail, Event, Events, Fact, Operation, Registry, Tap, TapHandle};
-use crate::job::Job;
+use crate::shm::Job;
 use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering};
 use core::cell::{Cell, RefCell};
 use memmap2::MmapRaw;

@@ -144,11 +144,11 @@ fn a_thread_may_serve_two_recorders_in_turn() {
 fn times_are_those_of_the_clock() {
     let (scratch, registry, recording) = begin("times", 4);
     let comm = registry.attach(1);
-    let before = crate::job::telemetry::now();
+    let before = crate::clock::now();
     comm.raise(&Fact::new(Event::ReqActivate, 1, &SPEC));
     std::thread::sleep(core::time::Duration::from_millis(60));
     comm.raise(&Fact::new(Event::ReqComplete, 1, &SPEC));
-    let after = crate::job::telemetry::now();
+    let after = crate::clock::now();
     drop(recording);
     let duration = read(&scratch).job.duration;
     assert!(duration >= 59_000_000 && duration <= (after - before) * 101 / 100, "{duration}");

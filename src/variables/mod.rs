@@ -3,18 +3,24 @@
 //! | file | what lives there |
 //! |---|---|
 //! | [`table`] | the variables, a row each |
-//! | [`settings`] | what tune file, environment and tools ask for before there is an engine |
+//! | [`algorithms`] | the algorithms of each collective operation, as enumerations |
+//! | [`category`] | the tree that sorts variables and events |
+//! | [`enumeration`] | names behind values |
+//! | [`overrides`] | what tune file, environment and tools ask for before there is an engine |
 //! | [`tune_file`] | the file that `perusal tune` writes |
 //!
 //! An engine has one [`Config`]. Its values are atomics that any thread may change at any time: whoever obeys one reads it each
 //! time, and must be right with the old and with the new value.
 
-pub mod settings;
+pub mod algorithms;
+pub mod category;
+pub mod enumeration;
+pub mod overrides;
 pub mod table;
 pub mod tune_file;
 
-pub use settings::{Origin, Settings, Value};
-pub(crate) use table::WATCHED_IN_CROWD;
+pub use category::Category;
+pub use overrides::{Origin, Settings, Value};
 pub use table::{Id, Place, VARIABLES, Variable};
 
 use crate::error::Result;

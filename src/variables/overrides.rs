@@ -1,7 +1,8 @@
 //! What somebody asked for explicitly, before there is an engine: by tune file, environment or tool.
 
-use super::table::{COUNT, Id, Kind, Place, TEXT, VARIABLES, Variable};
+use super::table::{COUNT, Id, Kind, Place, VARIABLES, Variable};
 use crate::error::{Error, Result};
+use crate::limits::{MAX_BULK, MAX_CELLS, VARIABLE_TEXT};
 
 /// Variable in which the launcher hands the values of a tune file to the ranks: `name=value` pairs, separated by commas.
 pub const TUNED: &str = "PERUSAL_TUNED";
@@ -143,8 +144,8 @@ impl Settings {
 const WIDEST: Place = Place {
     ranks: 1,
     usable_cpus: 1,
-    ring_cells: crate::job::layout::MAX_CELLS,
-    ring_bulk: crate::job::layout::MAX_BULK,
+    ring_cells: MAX_CELLS,
+    ring_bulk: MAX_BULK,
     sender_fences: false,
     heap: 0,
 };
@@ -152,7 +153,7 @@ const WIDEST: Place = Place {
 /// Reads a value; what depends on the job is checked when there is one ([`Settings::resolve`]).
 fn parse(variable: &Variable, name: &str, text: &str) -> Result<Value> {
     let number = match variable.kind {
-        Kind::Text if text.len() < TEXT => return Ok(Value::Text(text.to_owned())),
+        Kind::Text if text.len() < VARIABLE_TEXT => return Ok(Value::Text(text.to_owned())),
         Kind::Text => None,
         Kind::Choice(of) => of.find(text).map(|item| u64::from(item.value.unsigned_abs())),
         Kind::Number(_) | Kind::PowerOfTwo(..) => text.parse().ok(),
@@ -224,6 +225,6 @@ mod tests {
     #[test]
     fn text_is_kept_as_it_is_unless_it_is_too_long() {
         assert_eq!(of(&[("PERUSAL_BIND_TO", "core:2")]).expect("text").text(Id::BindTo), "core:2");
-        assert!(of(&[("PERUSAL_BIND_TO", &"x".repeat(TEXT))]).is_err());
+        assert!(of(&[("PERUSAL_BIND_TO", &"x".repeat(VARIABLE_TEXT))]).is_err());
     }
 }

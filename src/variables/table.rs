@@ -3,13 +3,13 @@
 //! To add one: a row here, and an accessor in [`super::Config`] for the code that obeys it. Environment (`PERUSAL_…`), tune file,
 //! MPI_T, `perusal info --cvars` and its checks follow from the row.
 
-use crate::coll::choice::WAYS;
-use crate::job::layout::{MAX_BULK, MAX_CELLS, MIN_BULK, MIN_CELLS};
-use crate::limits::EVENT_BUFFER;
-use crate::matching::lanes::{ROOM, TURN_BACK};
-use crate::ring::INLINE;
-use crate::tool::Category;
-use crate::tool::enums::{Enumeration, Item, SWITCH};
+use super::Category;
+use super::algorithms::WAYS;
+use super::enumeration::{Enumeration, Item, SWITCH};
+use crate::limits::{
+    EVENT_BUFFER, INLINE, MAX_BULK, MAX_CELLS, MAX_COUNTED_CELLS, MAX_COUNTED_RANKS, MAX_EAGER, MIN_BULK,
+    MIN_CELLS, POLLED_OVERSUBSCRIBED, SHORT_QUEUE, SHORT_QUEUE_AGAIN, VARIABLE_TEXT,
+};
 
 /// What defaults and ranges follow from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,16 +39,11 @@ impl Place {
     /// outnumber the CPUs, are more than a rank watches, and not so many that looking at all is dear.
     #[must_use]
     pub fn counts_news(&self) -> bool {
-        // A count has 16 bits, and a full ring must not look like an empty one.
-        self.is_crowded() && COUNTED.contains(&self.ranks) && self.ring_cells <= 1 << 15
+        self.is_crowded()
+            && (POLLED_OVERSUBSCRIBED as u32 + 2..=MAX_COUNTED_RANKS).contains(&self.ranks)
+            && self.ring_cells <= MAX_COUNTED_CELLS
     }
 }
-
-/// How many ranks look at the counts of all others: eight lines at each look, at most. Fewer watch each other's rings all the time.
-const COUNTED: core::ops::RangeInclusive<u32> = WATCHED_IN_CROWD as u32 + 2..=256;
-/// Rings that are looked at without being rung for where ranks outnumber CPUs, at most: a switch between two looks at the rings leaves
-/// the caches cold, and one look at the bell tells which ones have something.
-pub(crate) const WATCHED_IN_CROWD: usize = 8;
 
 /// What values a variable can have.
 #[derive(Debug, Clone, Copy)]
@@ -59,12 +54,9 @@ pub enum Kind {
     PowerOfTwo(u64, u64),
     /// One of several.
     Choice(&'static Enumeration),
-    /// A string of at most [`TEXT`] bytes.
+    /// A string of at most [`VARIABLE_TEXT`] bytes.
     Text,
 }
-
-/// Longest value of a text variable in bytes, the terminating zero included.
-pub const TEXT: usize = 256;
 
 /// Who must be given a new value when one rank is (MPI tool chapter, table 14.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -175,12 +167,12 @@ pub static COPY_ENGINES: Enumeration = Enumeration {
 
 /// Largest eager payload in bytes: it must leave room for others in the bulk area, and fits a record's length.
 fn most_eager(place: &Place) -> u64 {
-    u64::from(place.ring_bulk / 4).min(1 << 23)
+    u64::from(place.ring_bulk / 4).min(MAX_EAGER as u64)
 }
 
 /// Largest payload in bytes of a message that goes in several eager pieces: all of them lie in the bulk area at once.
 fn most_train(place: &Place) -> u64 {
-    u64::from(place.ring_bulk / 2).min(1 << 23)
+    u64::from(place.ring_bulk / 2).min(MAX_EAGER as u64)
 }
 
 const EAGER: u64 = 16 << 10;
@@ -238,7 +230,7 @@ table! {
         Kind::Number(|_| (INLINE as u64, INLINE as u64)), |_| INLINE as u64,
         "largest payload in bytes that travels within one cell of a ring, with its envelope";
     MatchShort => "match_short", "PERUSAL_MATCH_SHORT", Queues, Local, Always, TunerDetail,
-        Kind::Number(|_| (2 * TURN_BACK as u64, ROOM as u64)), |_| ROOM as u64,
+        Kind::Number(|_| (2 * SHORT_QUEUE_AGAIN as u64, SHORT_QUEUE as u64)), |_| SHORT_QUEUE as u64,
         "entries up to which a queue compares them side by side, before it sorts them into bins; counts for the queues of communicators made from then on";
     SpinUs => "spin_us", "PERUSAL_SPIN_US", Doorbell, Local, Always, UserBasic,
         Kind::Number(|_| (0, 1_000_000)), |place| if place.is_crowded() { 1 } else { 50 },
@@ -334,7 +326,7 @@ impl Variable {
             }
             Kind::PowerOfTwo(min, max) => format!("a power of two in {min}..={max}"),
             Kind::Choice(of) => of.names(),
-            Kind::Text => format!("at most {} bytes", TEXT - 1),
+            Kind::Text => format!("at most {} bytes", VARIABLE_TEXT - 1),
         }
     }
 

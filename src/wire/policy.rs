@@ -1,8 +1,8 @@
 //! Which engine copies a large message: measured once a job, or as the user says.
 
-use crate::config::{Config, CopyChoice};
-use crate::job::Job;
+use crate::shm::Job;
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
+use crate::variables::{Config, CopyChoice};
 use std::time::Instant;
 
 /// How a large message is copied.

@@ -9,8 +9,8 @@
 use std::process::exit;
 use std::time::Duration;
 
-use perusal::job::telemetry::{self, Wait, Waiting};
-use perusal::job::{Job, State};
+use perusal::shm::telemetry::{Wait, Waiting};
+use perusal::shm::{Job, State};
 
 fn main() {
     let mut args = std::env::args().skip(1);
@@ -62,8 +62,13 @@ fn touch(file: &str) {
 }
 
 fn wait(job: &Job) -> ! {
-    let what =
-        Wait { kind: Waiting::Receive, peer: Some(0), tag: Some(7), context: 0, since: telemetry::now() };
+    let what = Wait {
+        kind: Waiting::Receive,
+        peer: Some(0),
+        tag: Some(7),
+        context: 0,
+        since: perusal::clock::now(),
+    };
     job.own_telemetry().posted.set(1);
     job.own_telemetry().waiting.set(&what);
     while job.check_alive(None).is_ok() {

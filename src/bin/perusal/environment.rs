@@ -4,9 +4,9 @@ use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
-use perusal::config::settings::TUNED;
-use perusal::job;
+use perusal::shm;
 use perusal::trace::PATH_VARIABLE;
+use perusal::variables::overrides::TUNED;
 
 /// Variable that marks every process of a job, so that what was left behind can be found.
 pub const JOB_ID_VARIABLE: &str = "PERUSAL_JOB_ID";
@@ -57,9 +57,9 @@ pub fn of_app(changes: &EnvironmentChanges) -> Vec<CString> {
 
 fn apply(own: Vec<(OsString, OsString)>, changes: &EnvironmentChanges) -> Vec<(OsString, OsString)> {
     let reserved = [
-        job::FD_VARIABLE,
-        job::RANK_VARIABLE,
-        job::SIZE_VARIABLE,
+        shm::FD_VARIABLE,
+        shm::RANK_VARIABLE,
+        shm::SIZE_VARIABLE,
         JOB_ID_VARIABLE,
         APP_VARIABLE,
         PATH_VARIABLE,
@@ -102,9 +102,9 @@ impl RankIdentity<'_> {
     #[must_use]
     pub fn environment(&self) -> Vec<CString> {
         let numbers = [
-            (job::FD_VARIABLE, self.fd.to_string()),
-            (job::RANK_VARIABLE, self.rank.to_string()),
-            (job::SIZE_VARIABLE, self.size.to_string()),
+            (shm::FD_VARIABLE, self.fd.to_string()),
+            (shm::RANK_VARIABLE, self.rank.to_string()),
+            (shm::SIZE_VARIABLE, self.size.to_string()),
             (JOB_ID_VARIABLE, format!("{:016x}", self.job_id)),
             (APP_VARIABLE, self.app.to_string()),
         ];

@@ -2,10 +2,10 @@
 
 use std::process::ExitCode;
 
-use perusal::config::tune_file::Found;
-use perusal::config::{VARIABLES, settings::Settings};
-use perusal::job::{Geometry, Layout, Memory, cpus, header, layout};
 use perusal::placement::Topology;
+use perusal::shm::{Geometry, Layout, Memory, cpus, header, layout};
+use perusal::variables::tune_file::Found;
+use perusal::variables::{Settings, VARIABLES};
 use perusal::wire::measure_thresholds;
 
 use crate::variables::{self, InForce};

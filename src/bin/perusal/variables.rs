@@ -1,12 +1,13 @@
 //! `perusal info --cvars`, `--pvars`, `--events`, `--categories`: the variables and event types that MPI_T shows, for people and as JSON.
 
-use perusal::config::settings::Settings;
-use perusal::config::table::{Kind, Scope, When};
-use perusal::config::{Config, Place, VARIABLES, Variable};
-use perusal::job;
-use perusal::tool::category::CATEGORIES;
+use perusal::shm;
+use perusal::tool::event::types::{TYPES, Type};
 use perusal::tool::pvar::{PVARS, Pvar};
-use perusal::tool::{Category, event::types::TYPES, event::types::Type};
+use perusal::variables::Category;
+use perusal::variables::category::CATEGORIES;
+use perusal::variables::overrides::Settings;
+use perusal::variables::table::{Kind, Scope, When};
+use perusal::variables::{Config, Place, VARIABLES, Variable};
 use serde_json::{Value, json};
 
 /// What tune file and environment give a job of as many ranks as there are usable CPUs.
@@ -19,7 +20,7 @@ impl InForce {
     /// Reads both.
     pub fn find() -> perusal::Result<Self> {
         let settings = Settings::from_environment()?;
-        let place = job::expected_place(&settings);
+        let place = shm::expected_place(&settings);
         Ok(Self { config: Config::new(&settings, place)?, place })
     }
 
@@ -210,7 +211,7 @@ fn branch(text: &mut String, of: Category, depth: usize) {
 
 /// The tree for programs.
 pub fn categories_json() -> Value {
-    let one = |row: &perusal::tool::category::Row| {
+    let one = |row: &perusal::variables::category::Row| {
         let [cvars, pvars, events] = leaves(row.id);
         json!({
             "name": row.name,

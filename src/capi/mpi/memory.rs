@@ -6,7 +6,7 @@ use crate::capi::process;
 use crate::capi::types::{MPI_Aint, MPI_Info};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::job::Extent;
+use crate::heap::Extent;
 use crate::{export, nonnull};
 use core::alloc::Layout;
 use core::ffi::c_void;

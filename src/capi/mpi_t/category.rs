@@ -1,10 +1,10 @@
-//! Categories (§14.3.8). The tree is [`crate::tool::category`].
+//! Categories (§14.3.8). The tree is [`crate::variables::category`].
 
 use super::{Outcome, give, list, name, offer, put, row, tool};
 use crate::abi::*;
-use crate::config::VARIABLES;
-use crate::tool::category::{CATEGORIES, Row, STAMP};
 use crate::tool::pvar::PVARS;
+use crate::variables::VARIABLES;
+use crate::variables::category::{CATEGORIES, Row, STAMP};
 use core::ffi::{c_char, c_int};
 
 pub(super) fn find(index: c_int) -> Outcome<&'static Row> {

@@ -1,4 +1,4 @@
-//! Control variables (§14.3.6). The table is [`crate::config::table`].
+//! Control variables (§14.3.6). The table is [`crate::variables::table`].
 //!
 //! A choice is an MPI_INT with an enumeration, a number an MPI_UNSIGNED_LONG, a text a string of MPI_CHAR. All are bound to no
 //! object.
@@ -7,10 +7,11 @@ use super::enums::handle_of;
 use super::{Outcome, give, name, offer, put, row, tool, verbosity};
 use crate::abi::*;
 use crate::capi::overrides;
-use crate::config::table::{Kind, Scope, TEXT};
-use crate::config::{Refusal, VARIABLES, Variable};
 use crate::handles::HandleTable;
 use crate::limits::TOOL_HANDLES;
+use crate::limits::VARIABLE_TEXT;
+use crate::variables::table::{Kind, Scope};
+use crate::variables::{Refusal, VARIABLES, Variable};
 use core::ffi::{c_char, c_int, c_ulong, c_void};
 use std::sync::Arc;
 
@@ -52,16 +53,16 @@ fn scope(scope: Scope) -> c_int {
 /// # Safety
 /// `buf` has room for the variable's count of its datatype.
 unsafe fn read(variable: &Variable, buf: *mut c_void) -> Outcome {
-    let write = |config: &crate::config::Config| match variable.kind {
+    let write = |config: &crate::variables::Config| match variable.kind {
         // SAFETY: the caller's promise.
         Kind::Choice(_) => unsafe { buf.cast::<c_int>().write(config.number(variable.id) as c_int) },
         // SAFETY: as above.
         Kind::Number(_) | Kind::PowerOfTwo(..) => unsafe {
             buf.cast::<c_ulong>().write(config.number(variable.id));
         },
-        // SAFETY: as above; the count is TEXT.
+        // SAFETY: as above; the count is VARIABLE_TEXT.
         Kind::Text => unsafe {
-            crate::capi::strings::write(buf.cast(), TEXT, config.text(variable.id).as_bytes());
+            crate::capi::strings::write(buf.cast(), VARIABLE_TEXT, config.text(variable.id).as_bytes());
         },
     };
     overrides::with_config(write).ok_or(MPI_T_ERR_INVALID)
@@ -133,7 +134,7 @@ tool! {
         // SAFETY: output arguments.
         unsafe {
             put(handle, made)?;
-            put(count, if matches!(variable.kind, Kind::Text) { TEXT as c_int } else { 1 })
+            put(count, if matches!(variable.kind, Kind::Text) { VARIABLE_TEXT as c_int } else { 1 })
         }
     }
 

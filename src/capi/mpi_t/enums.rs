@@ -2,10 +2,10 @@
 
 use super::{Outcome, give, offer, row, tool};
 use crate::abi::*;
-use crate::config::VARIABLES;
-use crate::tool::enums::Enumeration;
 use crate::tool::event::types::TYPES;
 use crate::tool::pvar::PVARS;
+use crate::variables::VARIABLES;
+use crate::variables::enumeration::Enumeration;
 use core::ffi::{c_char, c_int};
 
 /// The handle of an enumeration.

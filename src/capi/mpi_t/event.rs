@@ -7,7 +7,6 @@ use crate::abi::*;
 use crate::capi::mpi::info::{hand_out, hints};
 use crate::capi::types::{MPI_Aint, MPI_Count, MPI_Datatype, MPI_Info};
 use crate::capi::{comms, overrides, process};
-use crate::config::Id;
 use crate::events::{Fact, inside_callback};
 use crate::info::Info;
 use crate::tool::event::instance::{Instance, look, read};
@@ -15,6 +14,7 @@ use crate::tool::event::registration::{DroppedFunction, EventFunction, FreeFunct
 use crate::tool::event::safety::Safety;
 use crate::tool::event::types::{TYPES, Type, by_name};
 use crate::tool::event::{delivery, source};
+use crate::variables::Id;
 use core::ffi::{c_char, c_int, c_void};
 use std::sync::Arc;
 

@@ -126,8 +126,8 @@ pub(crate) unsafe fn list(indices: impl Iterator<Item = usize>, len: c_int, to: 
 }
 
 /// The constant of a verbosity level.
-pub(crate) fn verbosity(level: crate::config::table::Verbosity) -> c_int {
-    use crate::config::table::Verbosity;
+pub(crate) fn verbosity(level: crate::variables::table::Verbosity) -> c_int {
+    use crate::variables::table::Verbosity;
     match level {
         Verbosity::UserBasic => abi::MPI_T_VERBOSITY_USER_BASIC,
         Verbosity::UserDetail => abi::MPI_T_VERBOSITY_USER_DETAIL,

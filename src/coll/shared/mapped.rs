@@ -1,9 +1,9 @@
 //! An area in the job segment.
 
 use super::storage::{DEPTH, PARTS, Slot, Storage};
-use crate::job::Memory;
-use crate::job::layout::AreaLayout;
 use crate::limits::{APART, AREA_PARTS, AREA_ROUNDS, AREA_SLOT};
+use crate::shm::Memory;
+use crate::shm::layout::AreaLayout;
 use crate::sync::AtomicU64;
 use core::ptr::NonNull;
 

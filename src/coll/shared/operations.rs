@@ -4,8 +4,8 @@
 use super::storage::PAYLOAD;
 use super::team::{Meeting, What, Width};
 use crate::coll::choice::Kind;
-use crate::config::Id;
 use crate::error::Result;
+use crate::variables::Id;
 
 impl Meeting<'_> {
     /// Nobody leaves before everybody has come.

@@ -3,12 +3,13 @@
 use super::mapped::MappedArea;
 use super::rounds::{Arrival, Arrived, Rounds, Spoiled};
 use super::storage::{PARTS, PAYLOAD, Slot};
+use crate::clock::now;
 use crate::coll::choice::Kind;
 use crate::comm::Comm;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::job::Job;
-use crate::job::telemetry::{Wait, Waiting, now};
+use crate::shm::Job;
+use crate::shm::telemetry::{Wait, Waiting};
 use crate::sync::ElidedGuard;
 
 /// Looks at a word where every rank has a CPU: as long as it takes others that are in step.

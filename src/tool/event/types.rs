@@ -6,8 +6,8 @@
 
 use crate::abi;
 use crate::events::{Binding, CATALOG, Detail, Event, Fact, Field, Kind, Value, Verbosity};
-use crate::tool::Category;
-use crate::tool::enums::{Enumeration, Item};
+use crate::variables::Category;
+use crate::variables::enumeration::{Enumeration, Item};
 use core::ffi::{CStr, c_int};
 use std::sync::LazyLock;
 

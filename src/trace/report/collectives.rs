@@ -3,7 +3,7 @@
 use super::types;
 use super::waits::{Cause, CausedWait, SHORT, Slept};
 use crate::events::{Algorithm, CollMode, Collective, Event};
-use crate::job::telemetry::Waiting;
+use crate::shm::telemetry::Waiting;
 use crate::trace::{RecordPayload, Trace};
 use std::collections::{BTreeMap, HashMap};
 

@@ -3,7 +3,7 @@
 use super::types::{RingFull, Sleep, SleepKind, Times};
 use super::waits::Slept;
 use crate::events::Event;
-use crate::job::telemetry::Waiting;
+use crate::shm::telemetry::Waiting;
 use crate::trace::RankTrace;
 use std::collections::BTreeMap;
 

@@ -3,7 +3,7 @@
 use super::types::{Last, Report};
 use super::{analyse, page, text};
 use crate::events::{CollMode, Event as E};
-use crate::job::telemetry::Waiting;
+use crate::shm::telemetry::Waiting;
 use crate::trace::synthetic::{Synthetic, SyntheticMessage};
 use crate::trace::{Record, RecordPayload};
 

@@ -3,7 +3,7 @@
 
 use super::flow::{RankFlows, came};
 use crate::events::Event;
-use crate::job::telemetry::Waiting;
+use crate::shm::telemetry::Waiting;
 use crate::trace::flows::Flow;
 use crate::trace::{RankTrace, Record, RecordPayload};
 use std::collections::HashMap;

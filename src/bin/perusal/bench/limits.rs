@@ -1,7 +1,7 @@
 //! What the machine can do without any MPI, by threads of rank 0 while the other ranks wait, asleep.
 
 use super::measure::{Time, alone};
-use perusal::job::cpus;
+use perusal::shm::cpus;
 use perusal::sync::{AtomicU64, Ordering};
 use std::hint::{black_box, spin_loop};
 use std::thread;

@@ -8,10 +8,10 @@
 mod choose;
 mod rank;
 
-use perusal::config::VARIABLES;
-use perusal::config::settings::TUNED;
-use perusal::config::tune_file::{self, Found, Machine, TuneFile};
-use perusal::job::cpus;
+use perusal::shm::cpus;
+use perusal::variables::VARIABLES;
+use perusal::variables::overrides::TUNED;
+use perusal::variables::tune_file::{self, Found, Machine, TuneFile};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
