@@ -26,6 +26,7 @@ pub mod p2p;
 #[cfg(feature = "launcher")]
 pub mod placement;
 pub mod progress;
+pub mod protocol;
 pub mod request;
 pub mod ring;
 pub mod shm;
@@ -34,7 +35,6 @@ pub mod tool;
 #[cfg(not(perusal_loom))]
 pub mod trace;
 pub mod variables;
-pub mod wire;
 // As `capi`.
 #[cfg(not(perusal_loom))]
 pub mod api;

@@ -2,10 +2,10 @@
 
 use super::{Attributes, ErrhandlerSlot, Group, Topology, lock};
 use crate::coll::shared::Seat;
+use crate::engine::MatchContext;
 use crate::error::{Error, Result};
 use crate::events::CommEvents;
 use crate::info::Info;
-use crate::p2p::Channel;
 use crate::shm::contexts;
 use crate::sync::{AtomicU32, Elided, ElidedGuard, Mutex, Ordering};
 use core::ptr::NonNull;
@@ -27,8 +27,8 @@ pub struct Comm {
     pub events: Arc<CommEvents>,
     /// For an intercommunicator: its own group as an intracommunicator in the same context.
     local: Option<Box<Comm>>,
-    /// The channels of `context` and `context + 1`, once an engine has opened it.
-    channels: Option<[NonNull<Channel>; 2]>,
+    /// The contexts of `context` and `context + 1`, once an engine has opened it.
+    contexts: Option<[NonNull<MatchContext>; 2]>,
     lease: Option<Lease>,
     /// This rank's place in the memory that collectives share.
     seat: Elided<Seat>,
@@ -46,7 +46,7 @@ pub struct Comm {
 /// What gives a communicator's context back when the last reference to it is gone.
 pub type Lease = Box<dyn Fn(u32) + Send + Sync>;
 
-// SAFETY: the channels are `Sync` and outlive the communicator; everything else is `Send` and `Sync` by itself.
+// SAFETY: the contexts are `Sync` and outlive the communicator; everything else is `Send` and `Sync` by itself.
 unsafe impl Send for Comm {}
 // SAFETY: as above.
 unsafe impl Sync for Comm {}
@@ -74,7 +74,7 @@ impl Comm {
             peers,
             events,
             local,
-            channels: None,
+            contexts: None,
             lease: None,
             seat: Elided::default(),
             begun: AtomicU32::new(0),
@@ -133,41 +133,41 @@ impl Comm {
         *lock(&self.info) = info;
     }
 
-    /// The same, usable for messages: its point-to-point and its collective channel.
+    /// The same, usable for messages: its point-to-point and its collective context.
     #[must_use]
-    pub(crate) fn with_channels(mut self, user: NonNull<Channel>, own: NonNull<Channel>) -> Self {
+    pub(crate) fn with_contexts(mut self, user: NonNull<MatchContext>, own: NonNull<MatchContext>) -> Self {
         if let Some(local) = &mut self.local {
-            local.channels = Some([user, own]);
+            local.contexts = Some([user, own]);
         }
-        self.channels = Some([user, own]);
+        self.contexts = Some([user, own]);
         self
     }
 
     #[inline(always)]
-    fn channel(&self, which: usize) -> &Channel {
-        let channels = self.channels.expect("a communicator is opened before it is used");
-        // SAFETY: the engine keeps the channels of an open communicator until its lease is given back, in our drop.
-        unsafe { channels[which].as_ref() }
+    fn context(&self, which: usize) -> &MatchContext {
+        let contexts = self.contexts.expect("a communicator is opened before it is used");
+        // SAFETY: the engine keeps the contexts of an open communicator until its lease is given back, in our drop.
+        unsafe { contexts[which].as_ref() }
     }
 
-    /// The channel of point-to-point messages.
+    /// The context of point-to-point messages.
     ///
     /// # Panics
     /// If no engine has opened the communicator.
     #[inline(always)]
     #[must_use]
-    pub fn p2p(&self) -> &Channel {
-        self.channel(0)
+    pub fn p2p(&self) -> &MatchContext {
+        self.context(0)
     }
 
-    /// The channel of collective operations.
+    /// The context of collective operations.
     ///
     /// # Panics
     /// If no engine has opened the communicator.
     #[inline(always)]
     #[must_use]
-    pub fn collective(&self) -> &Channel {
-        self.channel(1)
+    pub fn collective(&self) -> &MatchContext {
+        self.context(1)
     }
 
     /// The handle that C programs know it by; 0 if it has none.

@@ -1,9 +1,9 @@
 //! A context's two queues, its events, its lifetime.
 
+use super::operation::Ref;
 use crate::events::{CommEvents, Detail, Event, Gate, Spec};
 use crate::limits::CONTEXTS;
 use crate::matching::{Posted, Unexpected};
-use crate::request::Ref;
 use crate::shm::telemetry::Count;
 use crate::sync::{AtomicPtr, AtomicU32, Elided, Ordering};
 use crate::variables::Config;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// A message that has arrived and is not matched.
 #[derive(Debug)]
-pub(crate) struct Arrived {
+pub(crate) struct UnexpectedMessage {
     /// The sender's rank in the job.
     pub world: u32,
     /// The sender's request.
@@ -26,7 +26,7 @@ pub(crate) struct Arrived {
 }
 
 // With the 56 bytes that the queue keeps beside it, an entry is two cache lines.
-const _: () = assert!(size_of::<Option<Arrived>>() <= 72);
+const _: () = assert!(size_of::<Option<UnexpectedMessage>>() <= 72);
 
 /// What there is of a message that is not matched.
 #[derive(Debug)]
@@ -65,7 +65,7 @@ impl Payload {
     }
 }
 
-impl Arrived {
+impl UnexpectedMessage {
     /// Bytes of the message.
     pub fn bytes(&self) -> usize {
         match &self.payload {
@@ -106,18 +106,18 @@ pub(crate) struct Queues {
     /// Receives that wait for a message.
     pub posted: Posted<Ref>,
     /// Messages that wait for a receive.
-    pub unexpected: Unexpected<Arrived>,
+    pub unexpected: Unexpected<UnexpectedMessage>,
 }
 
-/// One context: point-to-point or collective traffic of one communicator. Its lines are its own: other threads use other channels.
+/// One context: point-to-point or collective traffic of one communicator. Its lines are its own: other threads use other contexts.
 #[repr(align(128))]
-pub struct Channel {
+pub struct MatchContext {
     /// The communicator's gate; a closed one while it has none. Every event site reads this pointer and the mask behind
     /// it, and nothing else.
     gate: AtomicPtr<Gate>,
     /// The communicator's events; null while it has none.
     events: AtomicPtr<CommEvents>,
-    context: u32,
+    id: u32,
     /// Receives posted here, and messages unexpected here, for who looks without the queues; changed by who has them.
     pub(crate) posted: Count,
     pub(crate) unexpected: Count,
@@ -128,18 +128,18 @@ pub struct Channel {
     pub(crate) queues: Elided<Queues>,
 }
 
-impl core::fmt::Debug for Channel {
+impl core::fmt::Debug for MatchContext {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Channel").field("context", &self.context).finish_non_exhaustive()
+        f.debug_struct("MatchContext").field("id", &self.id).finish_non_exhaustive()
     }
 }
 
-impl Channel {
-    fn new(context: u32, short: usize) -> Self {
+impl MatchContext {
+    fn new(id: u32, short: usize) -> Self {
         Self {
             gate: AtomicPtr::new(core::ptr::from_ref(Gate::closed()).cast_mut()),
             events: AtomicPtr::new(core::ptr::null_mut()),
-            context,
+            id,
             posted: Count::default(),
             unexpected: Count::default(),
             pending: AtomicU32::new(0),
@@ -153,8 +153,8 @@ impl Channel {
 
     /// Its context id.
     #[inline(always)]
-    pub fn context(&self) -> u32 {
-        self.context
+    pub fn id(&self) -> u32 {
+        self.id
     }
 
     /// The communicator's handle, as events name it.
@@ -163,7 +163,7 @@ impl Channel {
         self.events().map_or(0, CommEvents::comm)
     }
 
-    /// Gives the channel its communicator's events.
+    /// Gives the context its communicator's events.
     pub(crate) fn observe(&self, events: Arc<CommEvents>) {
         // Release: pairs with Acquire in `gate`, publishes the gate, which lies in the events that we keep.
         self.gate.store(core::ptr::from_ref(&events.gate).cast_mut(), Ordering::Release);
@@ -171,7 +171,7 @@ impl Channel {
         // AcqRel: pairs with Acquire in `events`; the old ones, if any, are ours to drop.
         let old = self.events.swap(events, Ordering::AcqRel);
         if !old.is_null() {
-            // SAFETY: came from `into_raw` here, and a channel gets new events only while nothing is pending on it.
+            // SAFETY: came from `into_raw` here, and a context gets new events only while nothing is pending on it.
             drop(unsafe { Arc::from_raw(old) });
         }
     }
@@ -181,7 +181,7 @@ impl Channel {
     pub fn events(&self) -> Option<&CommEvents> {
         // Acquire: pairs with AcqRel in `observe`, publishes the events.
         let events = self.events.load(Ordering::Acquire);
-        // SAFETY: points into an `Arc` that this channel holds until it is dropped.
+        // SAFETY: points into an `Arc` that this context holds until it is dropped.
         unsafe { events.as_ref() }
     }
 
@@ -189,7 +189,7 @@ impl Channel {
     fn gate(&self) -> &Gate {
         // Acquire: pairs with Release in `observe`.
         let gate = self.gate.load(Ordering::Acquire);
-        // SAFETY: never null; it is static, or lies in the events that this channel holds until it is dropped, or gets
+        // SAFETY: never null; it is static, or lies in the events that this context holds until it is dropped, or gets
         // others, which happens only while nothing is pending on it.
         unsafe { &*gate }
     }
@@ -216,7 +216,7 @@ impl Channel {
         spec: impl FnOnce(usize) -> Spec,
     ) {
         if let Some(events) = self.events() {
-            events.raise_once(event, id, self.context, detail, spec(events.comm()));
+            events.raise_once(event, id, self.id, detail, spec(events.comm()));
         }
     }
 
@@ -231,11 +231,11 @@ impl Channel {
         }
     }
 
-    /// A request is over. True if it was the last one of a closed channel: the caller takes the channel away.
+    /// A request is over. True if it was the last one of a closed context: the caller takes the context away.
     #[inline(always)]
     pub(crate) fn release(&self, shared: bool) -> bool {
         let left = if shared {
-            // AcqRel: the last to leave must see all that others did to the channel.
+            // AcqRel: the last to leave must see all that others did to the context.
             self.pending.fetch_sub(1, Ordering::AcqRel) - 1
         } else {
             let left = self.pending.load(Ordering::Relaxed) - 1;
@@ -245,26 +245,26 @@ impl Channel {
         left == 0 && self.open.load(Ordering::Acquire) == 0
     }
 
-    /// A communicator opens on it. An open channel counts one for it, so that `release` and `close` agree on who is last.
+    /// A communicator opens on it. An open context counts one for it, so that `release` and `close` agree on who is last.
     pub(crate) fn reopen(&self) {
         if self.open.swap(1, Ordering::AcqRel) == 0 {
             self.pending.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// The communicator is freed. True if nothing is pending: the caller takes the channel away.
+    /// The communicator is freed. True if nothing is pending: the caller takes the context away.
     pub(crate) fn close(&self, shared: bool) -> bool {
         self.open.store(0, Ordering::Release);
         self.release(shared)
     }
 }
 
-impl Drop for Channel {
+impl Drop for MatchContext {
     fn drop(&mut self) {
         // Relaxed, here and in the next drop: borrowed mutably, so whatever others did happened before.
         let events = self.events.load(Ordering::Relaxed);
         if !events.is_null() {
-            // SAFETY: came from `into_raw` in `observe`; nobody uses the channel any more.
+            // SAFETY: came from `into_raw` in `observe`; nobody uses the context any more.
             drop(unsafe { Arc::from_raw(events) });
         }
     }
@@ -272,56 +272,56 @@ impl Drop for Channel {
 
 const CHUNK: usize = 512;
 const CHUNKS: usize = (CONTEXTS as usize * 2).div_ceil(CHUNK);
-type Chunk = [AtomicPtr<Channel>; CHUNK];
+type Chunk = [AtomicPtr<MatchContext>; CHUNK];
 
-/// All channels of an engine, by context id.
-pub(crate) struct Channels {
+/// All contexts of an engine, by context id.
+pub(crate) struct MatchContexts {
     chunks: [AtomicPtr<Chunk>; CHUNKS],
 }
 
-impl Channels {
+impl MatchContexts {
     pub fn new() -> Self {
         Self { chunks: core::array::from_fn(|_| AtomicPtr::new(core::ptr::null_mut())) }
     }
 
-    /// The channel of a context, if it is there.
+    /// The context of a context, if it is there.
     #[inline(always)]
-    pub fn get(&self, context: u32) -> Option<NonNull<Channel>> {
-        // Acquire: pairs with AcqRel in `make`, publishes chunk and channel.
-        let chunk = self.chunks.get(context as usize / CHUNK)?.load(Ordering::Acquire);
+    pub fn get(&self, id: u32) -> Option<NonNull<MatchContext>> {
+        // Acquire: pairs with AcqRel in `make`, publishes chunk and context.
+        let chunk = self.chunks.get(id as usize / CHUNK)?.load(Ordering::Acquire);
         // SAFETY: a published chunk lives as long as the table.
         let chunk = unsafe { chunk.as_ref() }?;
-        NonNull::new(chunk[context as usize % CHUNK].load(Ordering::Acquire))
+        NonNull::new(chunk[id as usize % CHUNK].load(Ordering::Acquire))
     }
 
-    /// The channel of a context, made if it is not there; `None` if no context can have this id.
+    /// The context of a context, made if it is not there; `None` if no context can have this id.
     #[inline(always)]
-    pub fn get_or_make(&self, context: u32, config: &Config) -> Option<NonNull<Channel>> {
-        match self.get(context) {
-            Some(channel) => Some(channel),
-            None => self.make(context, config.match_short()),
+    pub fn get_or_make(&self, id: u32, config: &Config) -> Option<NonNull<MatchContext>> {
+        match self.get(id) {
+            Some(context) => Some(context),
+            None => self.make(id, config.match_short()),
         }
     }
 
     #[cold]
-    fn make(&self, context: u32, short: usize) -> Option<NonNull<Channel>> {
-        let slot = self.chunks.get(context as usize / CHUNK)?;
+    fn make(&self, id: u32, short: usize) -> Option<NonNull<MatchContext>> {
+        let slot = self.chunks.get(id as usize / CHUNK)?;
         let empty = |_| AtomicPtr::new(core::ptr::null_mut());
         let chunk = install(slot, || Box::new(core::array::from_fn(empty)));
         // SAFETY: a published chunk lives as long as the table.
         let chunk = unsafe { chunk.as_ref() };
-        Some(install(&chunk[context as usize % CHUNK], || Box::new(Channel::new(context, short))))
+        Some(install(&chunk[id as usize % CHUNK], || Box::new(MatchContext::new(id, short))))
     }
 
-    /// Takes a channel away. The caller is the last to hold it.
-    pub fn remove(&self, context: u32) {
-        let chunk = self.chunks[context as usize / CHUNK].load(Ordering::Acquire);
+    /// Takes a context away. The caller is the last to hold it.
+    pub fn remove(&self, id: u32) {
+        let chunk = self.chunks[id as usize / CHUNK].load(Ordering::Acquire);
         // SAFETY: a published chunk lives as long as the table.
         let Some(chunk) = (unsafe { chunk.as_ref() }) else { return };
-        let channel = chunk[context as usize % CHUNK].swap(core::ptr::null_mut(), Ordering::AcqRel);
-        if !channel.is_null() {
+        let context = chunk[id as usize % CHUNK].swap(core::ptr::null_mut(), Ordering::AcqRel);
+        if !context.is_null() {
             // SAFETY: came from a box in `make`; the caller is the last to hold it.
-            drop(unsafe { Box::from_raw(channel) });
+            drop(unsafe { Box::from_raw(context) });
         }
     }
 }
@@ -344,7 +344,7 @@ fn install<T>(slot: &AtomicPtr<T>, make: impl FnOnce() -> Box<T>) -> NonNull<T> 
     }
 }
 
-impl Drop for Channels {
+impl Drop for MatchContexts {
     fn drop(&mut self) {
         for chunk in &self.chunks {
             let chunk = chunk.load(Ordering::Relaxed);
@@ -353,11 +353,11 @@ impl Drop for Channels {
             }
             // SAFETY: came from a box in `make`; nobody uses the table any more.
             let chunk = unsafe { Box::from_raw(chunk) };
-            for channel in chunk.iter() {
-                let channel = channel.load(Ordering::Relaxed);
-                if !channel.is_null() {
+            for context in chunk.iter() {
+                let context = context.load(Ordering::Relaxed);
+                if !context.is_null() {
                     // SAFETY: as above.
-                    drop(unsafe { Box::from_raw(channel) });
+                    drop(unsafe { Box::from_raw(context) });
                 }
             }
         }

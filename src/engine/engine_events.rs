@@ -1,12 +1,12 @@
 //! The engine's own events: bound to no communicator, told to taps.
 
+use super::operation::{Body, Ref};
 use super::{Engine, Outgoing};
 use crate::comm::Comm;
 use crate::events::{Detail, Event, Fact, Spec};
-use crate::request::{Body, Ref};
+use crate::protocol::rendezvous::CopyEngine;
 use crate::shm::cpus;
 use crate::shm::telemetry::Wait;
-use crate::wire::CopyEngine;
 
 impl Engine {
     /// Tells `event` to who listens; `detail` is asked for then only.
@@ -18,7 +18,7 @@ impl Engine {
     }
 
     /// Where this rank runs.
-    pub(super) fn note_placement(&self) {
+    pub(crate) fn note_placement(&self) {
         self.note(Event::Placed, || {
             let allowed = cpus::affinity();
             let cpu = allowed.first().map_or(u32::MAX, |cpu| *cpu as u32);

@@ -1,11 +1,11 @@
 //! Where events are raised: what a request or a message says of itself (PERUSE 2.0 §4.3, §5.1.2).
 
-use super::channel::{Arrived, Channel};
+use super::context::{MatchContext, UnexpectedMessage};
+use super::operation::{Body, Operation, Ref};
 use crate::abi;
 use crate::engine::Engine;
 use crate::events::{Detail, Event, Operation as EventOperation, Spec};
 use crate::matching::Envelope;
-use crate::request::{Body, Operation, Ref};
 
 /// What events say of a request: what the user gave; of a matched receive, the real peer and tag.
 #[inline(always)]
@@ -27,32 +27,32 @@ fn spec_of(comm: usize, body: &Body) -> Spec {
 
 /// Raises a request's event.
 #[inline(always)]
-pub(crate) fn request_event(channel: &Channel, request: Ref, event: Event) {
-    if channel.hears(event) {
-        tell_of_request(channel, request, event);
+pub(crate) fn request_event(context: &MatchContext, request: Ref, event: Event) {
+    if context.hears(event) {
+        tell_of_request(context, request, event);
     }
 }
 
 /// Tells that a cancel takes a receive out of the posted queue.
 #[inline(always)]
-pub(crate) fn withdrawn_event(channel: &Channel, request: Ref) {
-    if channel.hears(Event::ReqRemoveFromPostedQ) {
+pub(crate) fn withdrawn_event(context: &MatchContext, request: Ref) {
+    if context.hears(Event::ReqRemoveFromPostedQ) {
         let id = request.id() as isize;
-        tell_more_of_request(channel, request, Event::ReqRemoveFromPostedQ, id, Detail::Withdrawn);
+        tell_more_of_request(context, request, Event::ReqRemoveFromPostedQ, id, Detail::Withdrawn);
     }
 }
 
 /// Raises the event of a search for a request's message; `id` is 0 if nobody listened when it began. `detail` is asked if somebody does now.
 #[inline(always)]
 pub(crate) fn search_event(
-    channel: &Channel,
+    context: &MatchContext,
     request: Ref,
     event: Event,
     id: isize,
     detail: impl FnOnce() -> Detail<'static>,
 ) {
-    if id != 0 && channel.hears(event) {
-        tell_more_of_request(channel, request, event, id, detail());
+    if id != 0 && context.hears(event) {
+        tell_more_of_request(context, request, event, id, detail());
     }
 }
 
@@ -65,24 +65,24 @@ pub(crate) fn searched(compared: usize, hit: bool) -> Detail<'static> {
 /// Most events have no detail, which is not handed through memory for them.
 #[cold]
 #[inline(never)]
-fn tell_of_request(channel: &Channel, request: Ref, event: Event) {
-    tell(channel, request, event, request.id() as isize, Detail::None);
+fn tell_of_request(context: &MatchContext, request: Ref, event: Event) {
+    tell(context, request, event, request.id() as isize, Detail::None);
 }
 
 #[cold]
 #[inline(never)]
-fn tell_more_of_request(channel: &Channel, request: Ref, event: Event, id: isize, detail: Detail<'_>) {
-    tell(channel, request, event, id, detail);
+fn tell_more_of_request(context: &MatchContext, request: Ref, event: Event, id: isize, detail: Detail<'_>) {
+    tell(context, request, event, id, detail);
 }
 
 #[inline(always)]
-fn tell(channel: &Channel, request: Ref, event: Event, id: isize, detail: Detail<'_>) {
+fn tell(context: &MatchContext, request: Ref, event: Event, id: isize, detail: Detail<'_>) {
     // SAFETY: request rule 2: events of a request are raised by who has its body; the caller holds no reference
     // that it writes through meanwhile.
     let body = unsafe { request.body() };
     // The request that carries a buffered send's copy is none that the user made: the user's has told its events.
     if body.keeps.is_none() {
-        channel.raise(event, id, detail, |comm| spec_of(comm, body));
+        context.raise(event, id, detail, |comm| spec_of(comm, body));
     }
 }
 
@@ -103,28 +103,34 @@ fn message_spec(comm: usize, envelope: &Envelope, bytes: usize) -> Spec {
 
 #[cold]
 #[inline(never)]
-fn tell_of_message(channel: &Channel, id: isize, event: Event, envelope: &Envelope, bytes: usize) {
-    channel.raise(event, id, Detail::None, |comm| message_spec(comm, envelope, bytes));
+fn tell_of_message(context: &MatchContext, id: isize, event: Event, envelope: &Envelope, bytes: usize) {
+    context.raise(event, id, Detail::None, |comm| message_spec(comm, envelope, bytes));
 }
 
 #[cold]
 #[inline(never)]
 fn tell_more_of_message(
-    channel: &Channel,
+    context: &MatchContext,
     id: isize,
     event: Event,
     envelope: &Envelope,
     bytes: usize,
     found: Detail<'_>,
 ) {
-    channel.raise(event, id, found, |comm| message_spec(comm, envelope, bytes));
+    context.raise(event, id, found, |comm| message_spec(comm, envelope, bytes));
 }
 
 /// Raises a message's event; `id` is 0 if nobody listened when it arrived, and then it has none to tell.
 #[inline(always)]
-pub(crate) fn message_event(channel: &Channel, id: isize, event: Event, envelope: &Envelope, bytes: usize) {
-    if id != 0 && channel.hears(event) {
-        tell_of_message(channel, id, event, envelope, bytes);
+pub(crate) fn message_event(
+    context: &MatchContext,
+    id: isize,
+    event: Event,
+    envelope: &Envelope,
+    bytes: usize,
+) {
+    if id != 0 && context.hears(event) {
+        tell_of_message(context, id, event, envelope, bytes);
     }
 }
 
@@ -132,45 +138,50 @@ pub(crate) fn message_event(channel: &Channel, id: isize, event: Event, envelope
 /// somebody does now.
 #[inline(always)]
 pub(crate) fn searched_event(
-    channel: &Channel,
+    context: &MatchContext,
     id: isize,
     event: Event,
     envelope: &Envelope,
     bytes: usize,
     found: impl FnOnce() -> Detail<'static>,
 ) {
-    if id != 0 && channel.hears(event) {
-        tell_more_of_message(channel, id, event, envelope, bytes, found());
+    if id != 0 && context.hears(event) {
+        tell_more_of_message(context, id, event, envelope, bytes, found());
     }
 }
 
 #[cold]
 #[inline(never)]
-fn tell_of_match(channel: &Channel, id: isize, body: &Body) {
-    channel.raise(Event::MsgMatchPostedReq, id, Detail::None, |comm| spec_of(comm, body));
+fn tell_of_match(context: &MatchContext, id: isize, body: &Body) {
+    context.raise(Event::MsgMatchPostedReq, id, Detail::None, |comm| spec_of(comm, body));
 }
 
 /// Tells that a message finds a posted receive; `body` is the receive's.
 #[inline(always)]
-pub(crate) fn match_event(channel: &Channel, id: isize, body: &Body) {
-    if id != 0 && channel.hears(Event::MsgMatchPostedReq) {
-        tell_of_match(channel, id, body);
+pub(crate) fn match_event(context: &MatchContext, id: isize, body: &Body) {
+    if id != 0 && context.hears(Event::MsgMatchPostedReq) {
+        tell_of_match(context, id, body);
     }
 }
 
 impl Engine {
     /// Tells that a message leaves the unexpected queue. One that came while nobody listened gets an id now.
     #[inline(always)]
-    pub(super) fn removal_event(&self, channel: &Channel, envelope: &Envelope, arrived: &Arrived) {
-        if channel.hears(Event::MsgRemoveFromUnexQ) {
+    pub(crate) fn removal_event(
+        &self,
+        context: &MatchContext,
+        envelope: &Envelope,
+        arrived: &UnexpectedMessage,
+    ) {
+        if context.hears(Event::MsgRemoveFromUnexQ) {
             let id = if arrived.event_id == 0 { self.fresh_id() } else { arrived.event_id };
-            message_event(channel, id, Event::MsgRemoveFromUnexQ, envelope, arrived.bytes());
+            message_event(context, id, Event::MsgRemoveFromUnexQ, envelope, arrived.bytes());
         }
     }
 
     /// An id for a search, if anybody listens to anything.
     #[inline(always)]
-    pub(super) fn search_id(&self, channel: &Channel) -> isize {
-        if channel.observed() { self.fresh_id() } else { 0 }
+    pub(crate) fn search_id(&self, context: &MatchContext) -> isize {
+        if context.observed() { self.fresh_id() } else { 0 }
     }
 }

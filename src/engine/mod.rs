@@ -3,29 +3,38 @@
 //! # Locks, in the order in which they are taken
 //!
 //! 1. `incoming`: the consumers of all rings; whoever has it drives progress.
-//! 2. a channel's `queues`: posted receives and unexpected messages of one context.
+//! 2. a context's `queues`: posted receives and unexpected messages of one context.
 //! 3. a peer's `outgoing`: the producer of the ring to it, and what waits for room there.
 //! 4. `backlog`: which peers have something that waits.
 //!
 //! None is taken below MPI_THREAD_MULTIPLE ([`crate::sync::Elided`]). Event callbacks may run under the first three;
 //! a callback that calls MPI is refused at the boundary, so it cannot wait for what it holds.
 
-mod notice;
+mod attached_buffer;
+mod context;
+pub(crate) mod copy;
+mod engine_events;
+pub(crate) mod message_events;
+mod operation;
 pub(crate) mod parts;
+mod quiesce;
+pub(crate) mod tx;
 
 use crate::variables::{Config, Settings};
+pub use attached_buffer::{Buffers, Reservation};
+pub use context::MatchContext;
+pub(crate) use context::{MatchContexts, Payload, Queues, UnexpectedMessage};
+pub use operation::{Body, Layout, Mode, Operation, Ref, Slab, Stage};
 pub(crate) use parts::Outgoing;
 use parts::{News, Peer};
 
 use crate::doorbell::{Bell, Fences};
 use crate::error::{Error, Result};
 use crate::events::Registry;
-use crate::p2p::{Buffers, Channel, Channels};
 use crate::progress::{Backgrounds, Crowd, Incoming, Parting, Yielding, sharers};
-use crate::request::{Ref, Slab};
+use crate::protocol::rendezvous::CopyPolicy;
 use crate::shm::{self, Job, Telemetry};
 use crate::sync::{AtomicU32, AtomicU64, Elided, Mutex, MutexGuard, Ordering, Padded};
-use crate::wire::CopyPolicy;
 use core::ptr::NonNull;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -47,7 +56,7 @@ pub struct Engine {
     pub(crate) backgrounds: Backgrounds,
     pub(crate) yielding: Yielding,
     pub(crate) parting: Parting,
-    pub(crate) channels: Channels,
+    pub(crate) contexts: MatchContexts,
     pub(crate) requests: Slab,
     pub(crate) crowd: Padded<Crowd>,
     /// How many threads beside its first this rank has told the job of.
@@ -125,7 +134,7 @@ impl Engine {
             backgrounds: Backgrounds::default(),
             yielding: Yielding::new(sharers(config.place())),
             parting: Parting::default(),
-            channels: Channels::new(),
+            contexts: MatchContexts::new(),
             requests: Slab::new(),
             crowd: Padded::default(),
             beside: AtomicU32::new(0),
@@ -199,20 +208,20 @@ impl Engine {
         id as isize
     }
 
-    /// The channel of a context, made on first need by whoever comes first: the communicator or a message for it.
+    /// The context of a context, made on first need by whoever comes first: the communicator or a message for it.
     #[inline]
-    pub(crate) fn channel(&self, context: u32) -> Option<NonNull<Channel>> {
-        self.channels.get_or_make(context, &self.config)
+    pub(crate) fn context(&self, id: u32) -> Option<NonNull<MatchContext>> {
+        self.contexts.get_or_make(id, &self.config)
     }
 
-    /// A new request on `channel`, counted as pending there.
+    /// A new request on `context`, counted as pending there.
     #[inline(always)]
-    pub(crate) fn new_request(&self, channel: &Channel) -> Result<Ref> {
+    pub(crate) fn new_request(&self, context: &MatchContext) -> Result<Ref> {
         let request = self
             .requests
             .take(self.shared)
             .ok_or_else(|| Error::NoMem("too many requests are alive".into()))?;
-        channel.retain(self.shared);
+        context.retain(self.shared);
         Ok(request)
     }
 
@@ -249,36 +258,36 @@ impl Engine {
     fn release_in<const SHARED: bool>(&self, request: Ref) {
         // SAFETY: as in `release_request`.
         let body = unsafe { request.body() };
-        let channel = body.channel.take();
+        let context = body.context.take();
         self.requests.release(request, SHARED);
-        if let Some(channel) = channel {
-            // SAFETY: the request was counted as pending on the channel until now, so the channel is there.
-            if unsafe { channel.as_ref() }.release(SHARED) {
-                self.close_channel(channel);
+        if let Some(context) = context {
+            // SAFETY: the request was counted as pending on the context until now, so the context is there.
+            if unsafe { context.as_ref() }.release(SHARED) {
+                self.close_context(context);
             }
         }
     }
 
-    /// Closes both channels of a communicator and gives its context id back, now or when nothing is pending any more.
-    pub fn close_communicator(&self, context: u32) {
-        for context in [context + 1, context] {
-            let Some(channel) = self.channels.get(context) else { continue };
-            // SAFETY: an open communicator's channels are there.
-            if unsafe { channel.as_ref() }.close(self.shared) {
-                self.close_channel(channel);
+    /// Closes both contexts of a communicator and gives its context id back, now or when nothing is pending any more.
+    pub fn close_communicator(&self, id: u32) {
+        for id in [id + 1, id] {
+            let Some(context) = self.contexts.get(id) else { continue };
+            // SAFETY: an open communicator's contexts are there.
+            if unsafe { context.as_ref() }.close(self.shared) {
+                self.close_context(context);
             }
         }
     }
 
     #[cold]
-    fn close_channel(&self, channel: NonNull<Channel>) {
+    fn close_context(&self, context: NonNull<MatchContext>) {
         // SAFETY: closed and nothing pending: we are the last to hold it.
-        let context = unsafe { channel.as_ref() }.context();
-        self.channels.remove(context);
-        if context.is_multiple_of(2) && context / 2 > shm::contexts::SELF {
-            // A context that was not allocated here is a mistake of ours, not of the program; the id stays taken.
-            let released = self.job.contexts().release(context / 2);
-            debug_assert!(released.is_ok(), "context {context}: {released:?}");
+        let id = unsafe { context.as_ref() }.id();
+        self.contexts.remove(id);
+        if id.is_multiple_of(2) && id / 2 > shm::contexts::SELF {
+            // An id that was not allocated here is a mistake of ours, not of the program; the id stays taken.
+            let released = self.job.contexts().release(id / 2);
+            debug_assert!(released.is_ok(), "context id {id}: {released:?}");
         }
     }
 
@@ -299,21 +308,21 @@ impl Engine {
         self.failure.get()
     }
 
-    /// Opens a communicator's two channels, so that it can be used. [`Self::close_communicator`] is its lease's.
+    /// Opens a communicator's two contexts, so that it can be used. [`Self::close_communicator`] is its lease's.
     ///
     /// # Errors
     ///
-    /// [`Error::Intern`] when the context id is out of range.
+    /// [`Error::Intern`] when its context id is out of range.
     pub fn open(&self, comm: crate::comm::Comm) -> Result<crate::comm::Comm> {
-        let context = comm.context;
-        let out_of_range = || Error::Intern(format!("context id {context} is out of range"));
-        let user = self.channel(context).ok_or_else(out_of_range)?;
-        let own = self.channel(context + 1).ok_or_else(out_of_range)?;
+        let id = comm.context;
+        let out_of_range = || Error::Intern(format!("context id {id} is out of range"));
+        let user = self.context(id).ok_or_else(out_of_range)?;
+        let own = self.context(id + 1).ok_or_else(out_of_range)?;
         // SAFETY: just made or found; open from here on, so they stay until `close_communicator`.
         let (user_ref, own_ref) = unsafe { (user.as_ref(), own.as_ref()) };
         user_ref.reopen();
         own_ref.reopen();
         user_ref.observe(comm.events.clone());
-        Ok(comm.with_channels(user, own))
+        Ok(comm.with_contexts(user, own))
     }
 }

@@ -1,8 +1,10 @@
 //! What an operation is about, and how far it has come.
 
+use super::attached_buffer::Reservation;
+use super::context::MatchContext;
 use crate::datatype::Datatype;
 use crate::error::Error;
-use crate::p2p::Channel;
+use crate::request::Status;
 use core::ptr::NonNull;
 
 /// Which way the data goes.
@@ -12,6 +14,19 @@ pub enum Operation {
     Send,
     /// From a peer to here.
     Receive,
+}
+
+/// Send modes (MPI 5.0 §3.4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// MPI_Send.
+    Standard,
+    /// MPI_Ssend: completes when a receive has matched.
+    Synchronous,
+    /// MPI_Rsend: the receive is posted already.
+    Ready,
+    /// MPI_Bsend: completes locally, from the attached buffer.
+    Buffered,
 }
 
 /// How the elements of the user's buffer lie.
@@ -50,48 +65,14 @@ pub enum Stage {
     Done,
 }
 
-/// What MPI_Status says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Status {
-    /// Rank of the sender in the communicator.
-    pub source: i32,
-    /// Tag of the message.
-    pub tag: i32,
-    /// Error class, for the calls that fill several statuses.
-    pub error: i32,
-    /// Bytes received.
-    pub bytes: u64,
-    /// Whether MPI_Cancel succeeded.
-    pub cancelled: bool,
-}
-
-impl Status {
-    /// The status of a request that is null, inactive, or has none (MPI 5.0 §3.7.3).
-    pub const EMPTY: Self = Self {
-        source: crate::abi::MPI_ANY_SOURCE,
-        tag: crate::abi::MPI_ANY_TAG,
-        error: crate::abi::MPI_SUCCESS,
-        bytes: 0,
-        cancelled: false,
-    };
-    /// The status of a receive from MPI_PROC_NULL (MPI 5.0 §3.10).
-    pub const PROC_NULL: Self = Self { source: crate::abi::MPI_PROC_NULL, ..Self::EMPTY };
-}
-
-impl Default for Status {
-    fn default() -> Self {
-        Self::EMPTY
-    }
-}
-
 /// A request's body (request rule 2 says whose). The order of its fields is that of their use: what a small message that meets
 /// nothing unusual needs lies, with the slot's own words, in the first two cache lines; what events tell of it, and what is
 /// seldom needed, behind.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Body {
-    /// The channel it runs on; counted as pending there, so it stays.
-    pub channel: Option<NonNull<Channel>>,
+    /// The context it runs on; counted as pending there, so it stays.
+    pub context: Option<NonNull<MatchContext>>,
     /// First byte of the data: the user's address, moved by the true lower bound for [`Layout::Bytes`].
     pub addr: *mut u8,
     /// Bytes of data: to send, or room to receive.
@@ -111,7 +92,7 @@ pub struct Body {
     /// What went wrong.
     pub error: Option<Box<Error>>,
     /// A buffered send's own copy of the data, if the engine keeps it.
-    pub keeps: Option<Box<crate::p2p::Reservation>>,
+    pub keeps: Option<Box<Reservation>>,
     /// Bytes of the message: of a receive, the room there is until it is matched.
     pub total: usize,
     /// Of a buffered send: the id of the request that carries its data; of that one: the id of the send. Else 0. Of a send only.
@@ -135,7 +116,22 @@ pub struct Body {
     /// The peer's request id, where there is one.
     pub remote: u32,
     /// Of a persistent request: peer, tag, job rank and mode with which each start begins.
-    pub template: (i32, i32, u32, crate::p2p::Mode),
+    pub template: (i32, i32, u32, Mode),
+}
+
+/// A request of an engine.
+pub type Ref = crate::request::Ref<Body>;
+/// All requests of an engine.
+pub type Slab = crate::request::Slab<Body>;
+
+impl Ref {
+    /// Whether the request survives its completion.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_persistent(&self) -> bool {
+        // SAFETY: request rule 2: set before the user has the request, and never changed.
+        unsafe { self.body() }.persistent
+    }
 }
 
 // Behind the 16 bytes of the slot's own words: the layout ends the first line, what is set at every end the second.
@@ -166,7 +162,7 @@ impl Body {
     }
 }
 
-// SAFETY: the raw addresses are the user's buffers and the channel; request rule 2 says which thread uses them when.
+// SAFETY: the raw addresses are the user's buffers and the context; request rule 2 says which thread uses them when.
 unsafe impl Send for Body {}
 
 impl Default for Body {
@@ -175,9 +171,9 @@ impl Default for Body {
             operation: Operation::Send,
             synchronous: false,
             persistent: false,
-            template: (0, 0, 0, crate::p2p::Mode::Standard),
+            template: (0, 0, 0, Mode::Standard),
             stage: Stage::Idle,
-            channel: None,
+            context: None,
             addr: core::ptr::null_mut(),
             count: 0,
             layout: Layout::Bytes,

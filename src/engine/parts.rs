@@ -1,14 +1,14 @@
 //! What the engine keeps for each peer.
 
+use super::operation::Ref;
 use crate::doorbell::{Bell, Fences};
 use crate::error::Result;
-use crate::p2p::Train;
-use crate::request::Ref;
+use crate::protocol::Control;
+use crate::protocol::Train;
 use crate::ring::{Header, MappedRing, Producer};
 use crate::shm::Job;
 use crate::sync::Elided;
 use crate::variables::Place;
-use crate::wire::Control;
 use core::ptr::NonNull;
 use std::collections::VecDeque;
 
@@ -45,7 +45,7 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    pub(super) fn new(bell: Bell) -> Self {
+    pub(crate) fn new(bell: Bell) -> Self {
         Self { bell, out: Elided::default(), train: Elided::default() }
     }
 }

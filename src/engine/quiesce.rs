@@ -1,8 +1,8 @@
 //! Giving up buffers that requests still name: their owner may free them although the requests are not over.
 
+use super::operation::{Operation, Stage};
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::request::{Operation, Stage};
 use crate::shm::State;
 
 impl Engine {

@@ -1,17 +1,18 @@
 //! The way into a peer's ring, and what waits for room there.
 
-use super::channel::Channel;
-use super::large::longest_chunk;
-use super::observe::request_event;
+use super::context::MatchContext;
+use super::message_events::request_event;
+use super::operation::{Body, Layout, Ref, Stage};
 use crate::doorbell::Fences;
+use crate::engine::copy::copy_run;
 use crate::engine::parts::{Deferred, News};
 use crate::engine::{Engine, Outgoing};
 use crate::error::Result;
 use crate::events::Event;
-use crate::request::{Body, Layout, Ref, Stage};
+use crate::protocol::rendezvous::longest_chunk;
+use crate::protocol::{Control, Kind};
 use crate::ring::{Header, INLINE};
 use crate::shm::telemetry::Protocol;
-use crate::wire::{Control, Kind, copy_run};
 use core::hint::cold_path;
 
 /// Bytes from which a run is copied by whole lines.
@@ -35,7 +36,7 @@ impl Engine {
     /// After a commit: rings the peer's bell if it does not look at our ring by itself (ring rule 7, bell rule 1), or says how much
     /// there is, where ranks look at that (bell rule 6).
     #[inline(always)]
-    pub(super) fn ring_if_needed(&self, peer: u32, out: &Outgoing) {
+    pub(crate) fn ring_if_needed(&self, peer: u32, out: &Outgoing) {
         if self.news != News::Watched {
             cold_path();
             return self.tell(peer, out);
@@ -81,7 +82,7 @@ impl Engine {
     /// Puts `bytes` bytes from `addr` into the ring to `peer`; false, and nothing done, if there is no ring yet (as to
     /// this rank itself), no room, or others wait before us. `MORE`: it may be one of many.
     #[inline(always)]
-    pub(super) fn push_at_once<const SHARED: bool, const MORE: bool>(
+    pub(crate) fn push_at_once<const SHARED: bool, const MORE: bool>(
         &self,
         peer: u32,
         header: Header,
@@ -106,25 +107,25 @@ impl Engine {
     }
 
     #[inline(always)]
-    pub(super) fn count_sent(&self, bytes: usize, shared: bool) {
+    pub(crate) fn count_sent(&self, bytes: usize, shared: bool) {
         let protocol = if bytes <= INLINE { Protocol::Inline } else { Protocol::Eager };
         self.telemetry().count_sent(protocol, bytes, shared);
     }
 
     /// Puts a small send into the ring and moves its request on; false, and nothing done, if there is no room.
-    pub(super) fn push_request(&self, out: &mut Outgoing, request: Ref) -> bool {
+    pub(crate) fn push_request(&self, out: &mut Outgoing, request: Ref) -> bool {
         // SAFETY: request rule 2: the send is active and in our hands: not yet pushed.
         let body = unsafe { request.body() };
         if !out.producer.room(body.bytes) {
             return false;
         }
-        // SAFETY: the request counts as pending on the channel.
-        let channel = unsafe { body.channel.expect("an active send").as_ref() };
-        request_event(channel, request, Event::ReqXferBegin);
+        // SAFETY: the request counts as pending on the context.
+        let context = unsafe { body.context.expect("an active send").as_ref() };
+        request_event(context, request, Event::ReqXferBegin);
         let kind = if body.synchronous { Kind::EagerSync } else { Kind::Eager };
         let header = Header {
             kind: kind as u8,
-            context: channel.context(),
+            context: context.id(),
             tag: body.tag,
             source: body.source,
             id: name(request.id(), body),
@@ -135,22 +136,22 @@ impl Engine {
         }
         let synchronous = body.synchronous;
         self.count_sent(body.bytes, self.shared);
-        if synchronous && channel.observed() {
-            return push_observed(out, &header, channel, request);
+        if synchronous && context.observed() {
+            return push_observed(out, &header, context, request);
         }
         // SAFETY: the user's buffer stays valid until the request completes.
         let pushed = out.producer.try_push(&header, body.bytes, |to| unsafe { pack(body, 0, to) });
         debug_assert!(pushed, "there was room, and nobody else fills the ring");
         if !synchronous {
             // Nobody answers it, so it is ours after the commit, too.
-            request_event(channel, request, Event::ReqXferEnd);
+            request_event(context, request, Event::ReqXferEnd);
             self.finish(request);
         }
         true
     }
 
     /// Puts a send behind what waits for room.
-    pub(super) fn defer(&self, peer: u32, out: &mut Outgoing, request: Ref) {
+    pub(crate) fn defer(&self, peer: u32, out: &mut Outgoing, request: Ref) {
         // SAFETY: as in `push_request`.
         unsafe { request.body() }.stage = Stage::Deferred;
         out.deferred.push_back(Deferred::Send(request));
@@ -169,7 +170,7 @@ impl Engine {
     }
 
     /// Notes that something waits for room to `peer`, so that progress comes back to it.
-    pub(super) fn list(&self, peer: u32, out: &mut Outgoing) {
+    pub(crate) fn list(&self, peer: u32, out: &mut Outgoing) {
         self.telemetry().ring_full.add(1);
         self.note_full(peer, out);
         if !out.listed {
@@ -245,7 +246,7 @@ impl Engine {
 /// The id that a small message carries, by which its sender may ask to have it back: what carries a buffered send's data
 /// is gone by then, and its sender has another request.
 #[inline(always)]
-pub(super) fn name(id: u32, body: &Body) -> u32 {
+pub(crate) fn name(id: u32, body: &Body) -> u32 {
     if body.twin == 0 { id } else { body.twin }
 }
 
@@ -287,7 +288,7 @@ unsafe fn copy_in(from: *const u8, to: &mut [u8]) {
 ///
 /// `to` is valid for writes of `data.len()` bytes and does not overlap `data`.
 #[inline(always)]
-pub(super) unsafe fn copy_out(data: &[u8], to: *mut u8) {
+pub(crate) unsafe fn copy_out(data: &[u8], to: *mut u8) {
     match data.len() {
         // SAFETY: eight bytes at both ends, as the caller promises.
         8 => unsafe { to.cast::<[u8; 8]>().write(data.as_ptr().cast::<[u8; 8]>().read()) },
@@ -326,7 +327,7 @@ unsafe fn copy_long(from: *const u8, to: *mut u8, len: usize) {
 ///
 /// The user's buffer is valid, and `from + to.len()` is at most the body's bytes.
 #[inline]
-pub(super) unsafe fn pack(body: &Body, from: usize, to: &mut [u8]) {
+pub(crate) unsafe fn pack(body: &Body, from: usize, to: &mut [u8]) {
     debug_assert!(from + to.len() <= body.bytes);
     match &body.layout {
         // SAFETY: the caller's promise.
@@ -345,7 +346,7 @@ pub(super) unsafe fn pack(body: &Body, from: usize, to: &mut [u8]) {
 ///
 /// The user's buffer is valid, and `at + data.len()` is at most the body's bytes.
 #[inline]
-pub(super) unsafe fn unpack(body: &Body, at: usize, data: &[u8]) {
+pub(crate) unsafe fn unpack(body: &Body, at: usize, data: &[u8]) {
     debug_assert!(at + data.len() <= body.bytes);
     match &body.layout {
         Layout::Bytes => {
@@ -364,12 +365,12 @@ pub(super) unsafe fn unpack(body: &Body, at: usize, data: &[u8]) {
 /// its transfer ends before that.
 #[cold]
 #[inline(never)]
-fn push_observed(out: &mut Outgoing, header: &Header, channel: &Channel, request: Ref) -> bool {
+fn push_observed(out: &mut Outgoing, header: &Header, context: &MatchContext, request: Ref) -> bool {
     // SAFETY: request rule 2: the send is active and not yet pushed, so it belongs to who pushes it.
     let body = unsafe { request.body() };
     out.producer.try_push(header, body.bytes, |to| {
         // SAFETY: the user's buffer stays valid until the request completes.
         unsafe { pack(body, 0, to) };
-        request_event(channel, request, Event::ReqXferEnd);
+        request_event(context, request, Event::ReqXferEnd);
     })
 }

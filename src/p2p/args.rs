@@ -3,7 +3,8 @@
 use crate::abi;
 use crate::comm::Comm;
 use crate::datatype::Datatype;
-use crate::request::{Body, Layout, Operation, Stage, Status};
+use crate::engine::{Body, Layout, Operation, Stage};
+use crate::request::Status;
 
 /// A buffer to send from.
 #[derive(Debug, Clone, Copy)]
@@ -42,19 +43,6 @@ pub struct Run {
     pub count: usize,
     /// Their type's handle, for events.
     pub handle: usize,
-}
-
-/// Send modes (MPI 5.0 §3.4).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
-    /// MPI_Send.
-    Standard,
-    /// MPI_Ssend: completes when a receive has matched.
-    Synchronous,
-    /// MPI_Rsend: the receive is posted already.
-    Ready,
-    /// MPI_Bsend: completes locally, from the attached buffer.
-    Buffered,
 }
 
 /// The user's buffer in either direction, flattened where it is one run of bytes.
@@ -102,7 +90,7 @@ impl From<&RecvBuf<'_>> for Data {
 /// As [`fill`], of a slot that was given back or never used, for a run of bytes. `source`: the
 /// caller's rank; `peer`: the peer's, also in the job.
 #[inline(always)]
-pub(super) fn fill_run(
+pub(crate) fn fill_run(
     body: &mut Body,
     operation: Operation,
     run: &Run,
@@ -110,7 +98,7 @@ pub(super) fn fill_run(
     peer: (i32, u32),
     tag: i32,
 ) {
-    debug_assert!(!body.owns() && body.channel.is_none());
+    debug_assert!(!body.owns() && body.context.is_none());
     body.addr = run.addr;
     body.bytes = run.bytes;
     body.count = run.count;

@@ -1,16 +1,16 @@
 //! Cancelling (MPI 5.0 §3.8.4): a receive is taken out of the posted queue; a send asks its receiver whether the message
 //! is still unmatched.
 
-use super::channel::Payload;
-use super::observe::withdrawn_event;
-use super::outbox::name;
-use super::recv::pattern;
 use crate::engine::Engine;
+use crate::engine::message_events::withdrawn_event;
 use crate::engine::parts::Deferred;
+use crate::engine::tx::name;
+use crate::engine::{MatchContext, Payload};
+use crate::engine::{Operation, Ref, Stage};
 use crate::error::Result;
-use crate::request::{Operation, Ref, Stage};
+use crate::protocol::pattern;
+use crate::protocol::{Control, Kind};
 use crate::ring::Header;
-use crate::wire::{Control, Kind};
 
 impl Engine {
     /// Marks a request for cancellation. Whether it succeeded is said by its status.
@@ -19,20 +19,20 @@ impl Engine {
     ///
     /// As [`Engine::wait`]: to cancel a send, the receiver is asked, and its answer awaited.
     pub fn cancel(&self, request: Ref) -> Result<()> {
-        // SAFETY: request rule 2: operation, channel and peer do not change while the user has the request.
-        let (operation, channel) = unsafe { (request.body().operation, request.body().channel) };
-        let Some(channel) = channel else { return Ok(()) };
-        // SAFETY: the request counts as pending on the channel.
-        let channel = unsafe { channel.as_ref() };
+        // SAFETY: request rule 2: operation, context and peer do not change while the user has the request.
+        let (operation, context) = unsafe { (request.body().operation, request.body().context) };
+        let Some(context) = context else { return Ok(()) };
+        // SAFETY: the request counts as pending on the context.
+        let context = unsafe { context.as_ref() };
         match operation {
-            Operation::Receive => self.cancel_receive(channel, request),
-            Operation::Send => return self.cancel_send(channel, request),
+            Operation::Receive => self.cancel_receive(context, request),
+            Operation::Send => return self.cancel_send(context, request),
         }
         Ok(())
     }
 
-    fn cancel_receive(&self, channel: &super::Channel, request: Ref) {
-        let mut queues = channel.queues.lock(self.shared);
+    fn cancel_receive(&self, context: &MatchContext, request: Ref) {
+        let mut queues = context.queues.lock(self.shared);
         if request.state().is_complete() {
             return;
         }
@@ -42,14 +42,14 @@ impl Engine {
         if body.stage != Stage::Posted || !queues.posted.remove(&pattern(body.peer, body.tag), request) {
             return;
         }
-        self.note_posted(channel, -1);
-        withdrawn_event(channel, request);
+        self.note_posted(context, -1);
+        withdrawn_event(context, request);
         body.status.cancelled = true;
         drop(queues);
         self.finish(request);
     }
 
-    fn cancel_send(&self, channel: &super::Channel, request: Ref) -> Result<()> {
+    fn cancel_send(&self, context: &MatchContext, request: Ref) -> Result<()> {
         // SAFETY: request rule 2: envelope, length and twin do not change while the user has the request.
         let body = unsafe { request.body() };
         let world = body.world;
@@ -60,7 +60,7 @@ impl Engine {
         let announced = body.bytes > self.config.eager_limit();
         let id = if announced && body.twin != 0 { body.twin } else { request.id() };
         if world == self.rank {
-            self.cancel_local_send(channel, request);
+            self.cancel_local_send(context, request);
             return Ok(());
         }
         if let Some(taken) = self.take_deferred(world, id)? {
@@ -69,7 +69,7 @@ impl Engine {
         }
         let header = Header {
             kind: Kind::Cancel as u8,
-            context: channel.context(),
+            context: context.id(),
             tag: body.tag,
             source: body.source,
             id,
@@ -127,34 +127,34 @@ impl Engine {
         })
     }
 
-    fn cancel_local_send(&self, channel: &super::Channel, request: Ref) {
-        let mut queues = channel.queues.lock(self.shared);
+    fn cancel_local_send(&self, context: &MatchContext, request: Ref) {
+        let mut queues = context.queues.lock(self.shared);
         let id = request.id();
         // SAFETY: request rule 2: the envelope does not change while the user has the request.
         let source = unsafe { request.body() }.source;
         let found =
             queues.unexpected.remove_where(source, |arrived| arrived.world == self.rank && arrived.id == id);
         let Some((envelope, arrived)) = found else { return };
-        self.note_unexpected(channel, -1, arrived.held(), self.shared);
-        self.removal_event(channel, &envelope, &arrived);
+        self.note_unexpected(context, -1, arrived.held(), self.shared);
+        self.removal_event(context, &envelope, &arrived);
         drop(queues);
         let carrier = if let Payload::Local(send) = arrived.payload { Some(send) } else { None };
         self.cancelled(request, carrier);
     }
 
     /// A sender wants its message back: it can have it while no receive has matched it.
-    pub(super) fn on_cancel(&self, from: u32, header: &Header) -> Result<()> {
+    pub(crate) fn on_cancel(&self, from: u32, header: &Header) -> Result<()> {
         let mut granted = 0;
-        if let Some(channel) = self.channels.get(header.context) {
-            // SAFETY: channels go only when nothing is pending; as in `match_posted`.
-            let channel = unsafe { channel.as_ref() };
-            let mut queues = channel.queues.lock(self.shared);
+        if let Some(context) = self.contexts.get(header.context) {
+            // SAFETY: contexts go only when nothing is pending; as in `match_posted`.
+            let context = unsafe { context.as_ref() };
+            let mut queues = context.queues.lock(self.shared);
             let found = queues
                 .unexpected
                 .remove_where(header.source, |arrived| arrived.world == from && arrived.id == header.id);
             if let Some((envelope, arrived)) = found {
-                self.note_unexpected(channel, -1, arrived.held(), self.shared);
-                self.removal_event(channel, &envelope, &arrived);
+                self.note_unexpected(context, -1, arrived.held(), self.shared);
+                self.removal_event(context, &envelope, &arrived);
                 granted = 1;
             }
         }
@@ -162,13 +162,13 @@ impl Engine {
     }
 
     /// The receiver has answered.
-    pub(super) fn on_cancel_reply(&self, from: u32, id: u32, control: Control) -> Result<()> {
+    pub(crate) fn on_cancel_reply(&self, from: u32, id: u32, control: Control) -> Result<()> {
         match self.asked_to_cancel().get_mut(&id) {
             Some(answer) => {
                 *answer = Some(control.0[0] == 1);
                 Ok(())
             }
-            None => Err(super::inbox::corrupt(
+            None => Err(crate::protocol::corrupt(
                 from,
                 format!("an answer to a cancellation of {id} that nobody asked for"),
             )),

@@ -1,10 +1,11 @@
 //! Point-to-point messages of the library's own: for collectives, on the communicator's collective context. No events.
 
-use super::args::{Data, Mode};
+use super::args::Data;
 use crate::comm::Comm;
 use crate::engine::Engine;
+use crate::engine::Mode;
+use crate::engine::Ref;
 use crate::error::Result;
-use crate::request::Ref;
 
 impl Engine {
     /// Sends `bytes` bytes to rank `dest` of the peers.
@@ -73,10 +74,10 @@ impl Engine {
         source: i32,
         tag: i32,
     ) -> Result<usize> {
-        let channel = comm.collective();
-        if !channel.observed() {
+        let context = comm.collective();
+        if !context.observed() {
             // SAFETY: the caller's promise.
-            let got = unsafe { self.receive_unobserved(channel, comm, addr, room, source, tag) };
+            let got = unsafe { self.receive_unobserved(context, comm, addr, room, source, tag) };
             if let Some(status) = got {
                 return Ok(status.bytes as usize);
             }

@@ -1,57 +1,36 @@
-//! The point-to-point verbs: send, receive, probe, wait.
+//! The point-to-point verbs of MPI: send, receive, probe, cancel, wait.
 //!
 //! | file | what lives there |
 //! |---|---|
-//! | `channel` | a context's two queues, its events, its lifetime |
-//! | `args` | what a call is about, as the C and Rust APIs say it |
-//! | `send`, `outbox` | from a call to a record in the ring, or to what waits for room |
-//! | `recv`, `inbox` | from a call to the queues; from a record to a receive or the unexpected queue |
-//! | `train` | messages of medium size, in eager pieces |
-//! | `arrivals` | runs of small messages that nobody observes, each to its receive or among the unexpected ones |
-//! | `short` | the same for small messages that nobody observes: fewer steps, or no request at all |
-//! | `straight` | from the ring to the receive that the next message is for, past both queues |
-//! | `told` | lean ways for what somebody does observe |
-//! | `large` | announced messages and their copy engines |
-//! | `loopback` | a rank's messages to itself |
-//! | `buffered` | attached buffers |
+//! | `args` | what a call is about, as the C bindings and the Rust API say it |
+//! | `send`, `recv` | MPI_Send and MPI_Recv in their modes, blocking and not |
+//! | `observed` | the same for one run of bytes, where somebody listens |
 //! | `collective` | the messages that collectives are made of |
-//! | `probe`, `cancel`, `wait`, `persist` | the other verbs |
-//! | `withdraw` | what must hold before the buffers of unfinished requests may go |
-//! | `observe` | where events are raised |
+//! | `buffered` | attached buffers |
+//! | `probe`, `cancel`, `wait`, `persistent` | the other verbs |
+//! | `teardown` | leaving the job |
+//!
+//! How a message gets from one rank to the other is [`crate::protocol`]'s matter.
 
-mod args;
-mod arrivals;
+pub(crate) mod args;
 mod buffered;
 mod cancel;
-mod channel;
 mod collective;
-mod direct;
-mod inbox;
-mod large;
-mod leave;
-mod loopback;
-mod observe;
-mod outbox;
-mod persist;
+mod observed;
+mod persistent;
 mod probe;
 mod recv;
 mod send;
-mod short;
-mod straight;
-mod told;
-mod train;
+mod teardown;
 mod wait;
-mod withdraw;
 
-pub use args::{Mode, RecvBuf, Run, SendBuf};
-pub use buffered::{Buffers, Reservation};
-pub use channel::Channel;
-pub(crate) use channel::Channels;
-pub(crate) use inbox::corrupt;
+pub use args::{RecvBuf, Run, SendBuf};
 pub use probe::Message;
-pub(crate) use train::Train;
 
+#[cfg(all(test, not(perusal_loom)))]
+mod run_tests;
 #[cfg(all(test, not(perusal_loom)))]
 mod tests;
 
-pub use crate::request::{Ref as Request, Status};
+pub use crate::engine::{Buffers, Mode, Ref as Request};
+pub use crate::request::Status;

@@ -1,10 +1,11 @@
 //! Persistent requests (MPI 5.0 §3.9).
 
-use super::args::{Data, Mode, RecvBuf, SendBuf};
+use super::args::{Data, RecvBuf, SendBuf};
 use crate::comm::Comm;
 use crate::engine::Engine;
+use crate::engine::Mode;
+use crate::engine::{Operation, Ref};
 use crate::error::Result;
-use crate::request::{Operation, Ref};
 
 impl Engine {
     /// A send that [`Engine::start`] activates, any number of times.

@@ -1,16 +1,17 @@
 //! Probe and matched probe (MPI 5.0 §3.8).
 
 use super::args::{Data, RecvBuf};
-use super::channel::{Arrived, Channel};
-use super::observe::{message_event, request_event, searched, searched_event};
-use super::recv::pattern;
 use crate::clock::now;
 use crate::comm::Comm;
 use crate::engine::Engine;
+use crate::engine::Ref;
+use crate::engine::message_events::{message_event, request_event, searched, searched_event};
+use crate::engine::{MatchContext, UnexpectedMessage};
 use crate::error::Result;
 use crate::events::Event;
 use crate::matching::Envelope;
-use crate::request::{Ref, Status};
+use crate::protocol::pattern;
+use crate::request::Status;
 use crate::shm::telemetry::{Wait, Waiting};
 use core::ptr::NonNull;
 
@@ -18,12 +19,12 @@ use core::ptr::NonNull;
 #[derive(Debug)]
 pub struct Message {
     envelope: Envelope,
-    arrived: Arrived,
-    channel: NonNull<Channel>,
+    arrived: UnexpectedMessage,
+    context: NonNull<MatchContext>,
     source: u32,
 }
 
-// SAFETY: the channel outlives the message: it is counted as pending there; the payload is the message's own.
+// SAFETY: the context outlives the message: it is counted as pending there; the payload is the message's own.
 unsafe impl Send for Message {}
 // SAFETY: nothing of it changes through a shared reference.
 unsafe impl Sync for Message {}
@@ -35,7 +36,7 @@ impl Message {
     }
 }
 
-fn status(envelope: &Envelope, arrived: &Arrived) -> Status {
+fn status(envelope: &Envelope, arrived: &UnexpectedMessage) -> Status {
     Status {
         source: envelope.source as i32,
         tag: envelope.tag,
@@ -114,19 +115,19 @@ impl Engine {
     }
 
     fn take_message(&self, comm: &Comm, source: i32, tag: i32) -> Option<Message> {
-        let channel = comm.p2p();
-        let mut queues = channel.queues.lock(self.shared);
-        let search = self.search_id(channel);
+        let context = comm.p2p();
+        let mut queues = context.queues.lock(self.shared);
+        let search = self.search_id(context);
         let wanted = Envelope { source: source as u32, tag };
-        message_event(channel, search, Event::SearchUnexQBegin, &wanted, 0);
+        message_event(context, search, Event::SearchUnexQBegin, &wanted, 0);
         let found = queues.unexpected.take(&pattern(source, tag));
         let end = || searched(queues.unexpected.last_attempts(), found.is_some());
-        searched_event(channel, search, Event::SearchUnexQEnd, &wanted, 0, end);
+        searched_event(context, search, Event::SearchUnexQEnd, &wanted, 0, end);
         let (envelope, arrived) = found?;
-        self.note_unexpected(channel, -1, arrived.held(), self.shared);
-        self.removal_event(channel, &envelope, &arrived);
-        channel.retain(self.shared);
-        Some(Message { envelope, arrived, channel: channel.into(), source: comm.rank() })
+        self.note_unexpected(context, -1, arrived.held(), self.shared);
+        self.removal_event(context, &envelope, &arrived);
+        context.retain(self.shared);
+        Some(Message { envelope, arrived, context: context.into(), source: comm.rank() })
     }
 
     /// Receives a message that a matched probe found.
@@ -139,24 +140,24 @@ impl Engine {
     ///
     /// `buf` describes memory that is valid for writes and untouched by others until the request is complete.
     pub unsafe fn imrecv(&self, buf: &RecvBuf<'_>, message: Message) -> Result<Ref> {
-        let Message { envelope, arrived, channel, source } = message;
-        // SAFETY: the message counts as pending on the channel; from here on its request does.
-        let channel_ref = unsafe { channel.as_ref() };
-        let request = self.new_request(channel_ref)?;
-        channel_ref.release(self.shared);
+        let Message { envelope, arrived, context, source } = message;
+        // SAFETY: the message counts as pending on the context; from here on its request does.
+        let context_ref = unsafe { context.as_ref() };
+        let request = self.new_request(context_ref)?;
+        context_ref.release(self.shared);
         let data = Data::from(buf);
         // SAFETY: request rule 2: just taken, not active.
         let body = unsafe { request.body() };
-        body.operation = crate::request::Operation::Receive;
-        body.channel = Some(channel);
+        body.operation = crate::engine::Operation::Receive;
+        body.context = Some(context);
         (body.addr, body.count, body.layout, body.user, body.bytes) =
             (data.addr, data.count, data.layout, data.user, data.bytes);
         (body.source, body.moved, body.total, body.synchronous) = (source, 0, data.bytes, false);
         body.status = Status::EMPTY;
         request.state().activate();
         self.matched(request, &envelope, &arrived);
-        request_event(channel_ref, request, Event::ReqActivate);
-        request_event(channel_ref, request, Event::ReqMatchUnex);
+        request_event(context_ref, request, Event::ReqActivate);
+        request_event(context_ref, request, Event::ReqMatchUnex);
         self.accept(request, arrived).inspect_err(|error| self.fail(error.clone()))?;
         Ok(request)
     }

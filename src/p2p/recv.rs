@@ -1,24 +1,17 @@
 //! From a call to the queues.
 
 use super::args::{self, Data, RecvBuf};
-use super::channel::{Arrived, Channel, Payload};
-use super::observe::{request_event, search_event, searched};
 use crate::abi;
 use crate::comm::Comm;
 use crate::engine::Engine;
+use crate::engine::message_events::{request_event, search_event, searched};
+use crate::engine::{MatchContext, Payload, UnexpectedMessage};
+use crate::engine::{Operation, Ref, Stage};
 use crate::error::Result;
 use crate::events::{Detail, Event};
-use crate::matching::{Envelope, Pattern};
-use crate::request::{Operation, Ref, Stage, Status};
-
-/// The pattern of MPI's source and tag arguments.
-#[inline(always)]
-pub(super) fn pattern(source: i32, tag: i32) -> Pattern {
-    Pattern {
-        source: (source != abi::MPI_ANY_SOURCE).then_some(source as u32),
-        tag: (tag != abi::MPI_ANY_TAG).then_some(tag),
-    }
-}
+use crate::matching::Envelope;
+use crate::protocol::pattern;
+use crate::request::Status;
 
 impl Engine {
     /// Blocking receive. `source` and `tag` have been checked.
@@ -97,17 +90,17 @@ impl Engine {
     /// A receive that is ready to be started, as MPI_Recv_init leaves it.
     pub(crate) fn prepare_recv(
         &self,
-        channel: &Channel,
+        context: &MatchContext,
         comm: &Comm,
         data: Data,
         source: i32,
         tag: i32,
     ) -> Result<Ref> {
-        let request = self.new_request(channel)?;
+        let request = self.new_request(context)?;
         // SAFETY: request rule 2: just taken, not active.
         let body = unsafe { request.body() };
         args::fill(body, Operation::Receive, data, comm, source, tag);
-        body.channel = Some(channel.into());
+        body.context = Some(context.into());
         Ok(request)
     }
 
@@ -115,30 +108,30 @@ impl Engine {
     pub(crate) fn start_recv(&self, request: Ref) -> Result<()> {
         // SAFETY: request rule 2: not yet active.
         let body = unsafe { request.body() };
-        let channel = body.channel.expect("prepared on a channel");
+        let context = body.context.expect("prepared on a context");
         // SAFETY: the request counts as pending on it.
-        let channel = unsafe { channel.as_ref() };
+        let context = unsafe { context.as_ref() };
         request.state().activate();
-        request_event(channel, request, Event::ReqActivate);
+        request_event(context, request, Event::ReqActivate);
         if body.peer == abi::MPI_PROC_NULL {
             body.status = Status::PROC_NULL;
             self.finish(request);
             return Ok(());
         }
         let pattern = pattern(body.peer, body.tag);
-        let mut queues = channel.queues.lock(self.shared);
-        let search = self.search_id(channel);
-        search_event(channel, request, Event::SearchUnexQBegin, search, || Detail::None);
+        let mut queues = context.queues.lock(self.shared);
+        let search = self.search_id(context);
+        search_event(context, request, Event::SearchUnexQBegin, search, || Detail::None);
         let found = queues.unexpected.find(&pattern);
         let end = || searched(queues.unexpected.last_attempts(), found.is_some());
-        search_event(channel, request, Event::SearchUnexQEnd, search, end);
+        search_event(context, request, Event::SearchUnexQEnd, search, end);
         match found {
             Some(found) => {
                 let (envelope, arrived) = queues.unexpected.at(found);
-                self.note_unexpected(channel, -1, arrived.held(), self.shared);
+                self.note_unexpected(context, -1, arrived.held(), self.shared);
                 self.matched(request, envelope, arrived);
-                request_event(channel, request, Event::ReqMatchUnex);
-                self.removal_event(channel, envelope, arrived);
+                request_event(context, request, Event::ReqMatchUnex);
+                self.removal_event(context, envelope, arrived);
                 if !self.shared
                     && let Some(data) = arrived.whole()
                 {
@@ -155,8 +148,8 @@ impl Engine {
             None => {
                 queues.posted.insert(pattern, request);
                 body.stage = Stage::Posted;
-                self.note_posted(channel, 1);
-                request_event(channel, request, Event::ReqInsertInPostedQ);
+                self.note_posted(context, 1);
+                request_event(context, request, Event::ReqInsertInPostedQ);
                 Ok(())
             }
         }
@@ -164,7 +157,7 @@ impl Engine {
 
     /// From now on the receive has the message's peer and tag.
     #[inline(always)]
-    pub(super) fn matched(&self, request: Ref, envelope: &Envelope, arrived: &Arrived) {
+    pub(crate) fn matched(&self, request: Ref, envelope: &Envelope, arrived: &UnexpectedMessage) {
         // SAFETY: request rule 2: matched under the queues, so it is ours.
         let body = unsafe { request.body() };
         body.peer = envelope.source as i32;
@@ -174,8 +167,8 @@ impl Engine {
     }
 
     /// Gives a matched receive its message.
-    pub(super) fn accept(&self, request: Ref, arrived: Arrived) -> Result<()> {
-        let Arrived { world, id, synchronous, payload, .. } = arrived;
+    pub(crate) fn accept(&self, request: Ref, arrived: UnexpectedMessage) -> Result<()> {
+        let UnexpectedMessage { world, id, synchronous, payload, .. } = arrived;
         match payload {
             Payload::Small(len, bytes) => self.deliver(request, &bytes[..usize::from(len)]),
             Payload::Whole(bytes) => self.deliver(request, &bytes),
@@ -187,25 +180,25 @@ impl Engine {
         if synchronous { self.acknowledge(world, id) } else { Ok(()) }
     }
 
-    /// Notes that `change` receives were posted (or taken, if negative). The caller has the channel's queues.
+    /// Notes that `change` receives were posted (or taken, if negative). The caller has the context's queues.
     #[inline(always)]
-    pub(super) fn note_posted(&self, channel: &Channel, change: i64) {
-        self.note_posted_beside(channel, change, self.shared);
+    pub(crate) fn note_posted(&self, context: &MatchContext, change: i64) {
+        self.note_posted_beside(context, change, self.shared);
     }
 
     /// The same of who knows whether other threads may be inside: `shared` is [`Engine::shared`].
     #[inline(always)]
-    pub(super) fn note_posted_beside(&self, channel: &Channel, change: i64, shared: bool) {
-        channel.posted.step(change);
+    pub(crate) fn note_posted_beside(&self, context: &MatchContext, change: i64, shared: bool) {
+        context.posted.step(change);
         self.telemetry().change_posted(change, shared);
     }
 
     /// Notes that `change` messages became unexpected (or were taken), which hold `bytes` bytes of memory. As above;
     /// `shared` is [`Engine::shared`].
     #[inline(always)]
-    pub(super) fn note_unexpected(&self, channel: &Channel, change: i64, bytes: usize, shared: bool) {
+    pub(crate) fn note_unexpected(&self, context: &MatchContext, change: i64, bytes: usize, shared: bool) {
         let telemetry = self.telemetry();
-        channel.unexpected.step(change);
+        context.unexpected.step(change);
         telemetry.change_unexpected(change, shared);
         if bytes > 0 {
             telemetry.unexpected_bytes.change(change * bytes as i64, shared);

@@ -1,13 +1,14 @@
 //! From a call to a record in the ring.
 
-use super::args::{self, Data, Mode, SendBuf};
-use super::channel::Channel;
-use super::observe::request_event;
+use super::args::{self, Data, SendBuf};
 use crate::comm::Comm;
 use crate::engine::Engine;
+use crate::engine::MatchContext;
+use crate::engine::Mode;
+use crate::engine::message_events::request_event;
+use crate::engine::{Layout, Operation, Ref, Stage};
 use crate::error::Result;
 use crate::events::Event;
-use crate::request::{Layout, Operation, Ref, Stage};
 
 impl Engine {
     /// Blocking send. `dest` and `tag` have been checked (`dest` is a rank of the peers, or MPI_PROC_NULL).
@@ -64,18 +65,18 @@ impl Engine {
     /// A send that is ready to be started, as MPI_Send_init leaves it.
     pub(crate) fn prepare_send(
         &self,
-        channel: &Channel,
+        context: &MatchContext,
         comm: &Comm,
         data: Data,
         dest: i32,
         tag: i32,
         mode: Mode,
     ) -> Result<Ref> {
-        let request = self.new_request(channel)?;
+        let request = self.new_request(context)?;
         // SAFETY: request rule 2: just taken, not active.
         let body = unsafe { request.body() };
         args::fill(body, Operation::Send, data, comm, dest, tag);
-        body.channel = Some(channel.into());
+        body.context = Some(context.into());
         body.synchronous = mode == Mode::Synchronous;
         Ok(request)
     }
@@ -84,18 +85,18 @@ impl Engine {
     pub(crate) fn start_send(&self, request: Ref, mode: Mode) -> Result<()> {
         // SAFETY: request rule 2: not yet active.
         let body = unsafe { request.body() };
-        let channel = body.channel.expect("prepared on a channel");
+        let context = body.context.expect("prepared on a context");
         // SAFETY: the request counts as pending on it.
-        let channel = unsafe { channel.as_ref() };
+        let context = unsafe { context.as_ref() };
         request.state().activate();
-        request_event(channel, request, Event::ReqActivate);
+        request_event(context, request, Event::ReqActivate);
         if body.peer == crate::abi::MPI_PROC_NULL {
             self.finish(request);
             return Ok(());
         }
         let started = match mode {
             Mode::Buffered => self.start_buffered(request),
-            _ if body.world == self.rank => self.send_to_self(channel, request),
+            _ if body.world == self.rank => self.send_to_self(context, request),
             _ if body.bytes <= self.config.eager_limit() => self.send_eager(request),
             Mode::Standard | Mode::Ready
                 if body.bytes <= self.config.train_limit() && self.place_of_send(body) == 0 =>
@@ -122,7 +123,7 @@ impl Engine {
     }
 
     /// Puts a small message into the ring, or behind what waits for room there.
-    pub(super) fn send_eager(&self, request: Ref) -> Result<()> {
+    pub(crate) fn send_eager(&self, request: Ref) -> Result<()> {
         // SAFETY: request rule 2: we have just activated it and nobody else knows it.
         let world = unsafe { request.body() }.world;
         self.with_outgoing(world, |out| {
@@ -133,7 +134,7 @@ impl Engine {
     }
 
     /// Announces a large message.
-    pub(super) fn announce(&self, request: Ref) -> Result<()> {
+    pub(crate) fn announce(&self, request: Ref) -> Result<()> {
         // SAFETY: as in `send_eager`.
         let body = unsafe { request.body() };
         body.stage = Stage::Announced;

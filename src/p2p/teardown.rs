@@ -2,8 +2,8 @@
 
 use crate::comm::Comm;
 use crate::engine::Engine;
+use crate::engine::Operation;
 use crate::error::Result;
-use crate::request::Operation;
 
 /// Tag of the farewell on the world's collective context: no collective uses the library's own tags from here down.
 const FAREWELL: i32 = i32::MIN;

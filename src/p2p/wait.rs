@@ -1,11 +1,12 @@
 //! Waiting for requests, and what becomes of a request that is over (MPI 5.0 §3.7.3, §3.7.5).
 
-use super::observe::request_event;
 use crate::clock::now;
 use crate::engine::Engine;
+use crate::engine::message_events::request_event;
+use crate::engine::{Operation, Ref};
 use crate::error::{Error, Result};
 use crate::events::Event;
-use crate::request::{Operation, Ref, Status, Then};
+use crate::request::{Status, Then};
 use crate::shm::telemetry::{Wait, Waiting};
 
 impl Engine {
@@ -152,8 +153,8 @@ impl Engine {
         // SAFETY: request rule 2: complete, so it is its user's.
         let body = unsafe { request.body() };
         body.error.as_ref()?;
-        // SAFETY: the request counts as pending on the channel.
-        body.channel.map(|channel| unsafe { channel.as_ref() }.handle())
+        // SAFETY: the request counts as pending on the context.
+        body.context.map(|context| unsafe { context.as_ref() }.handle())
     }
 
     /// Takes the outcome of a complete request: its user is notified. The slot goes back, or a persistent request
@@ -162,9 +163,9 @@ impl Engine {
         debug_assert!(request.state().is_complete());
         // SAFETY: request rule 2: complete, so it is its user's.
         let body = unsafe { request.body() };
-        if let Some(channel) = body.channel {
-            // SAFETY: the request counts as pending on the channel.
-            request_event(unsafe { channel.as_ref() }, request, Event::ReqNotify);
+        if let Some(context) = body.context {
+            // SAFETY: the request counts as pending on the context.
+            request_event(unsafe { context.as_ref() }, request, Event::ReqNotify);
         }
         let error = body.error.take();
         let status = outcome(body.status, error.as_deref());
@@ -189,14 +190,14 @@ impl Engine {
         // it sees as a sample.
         let body = unsafe { request.body() };
         let peer = if body.peer >= 0 { Some(body.world) } else { None };
-        // SAFETY: an active request counts as pending on its channel.
-        let context = body.channel.map_or(0, |channel| unsafe { channel.as_ref() }.context());
+        // SAFETY: an active request counts as pending on its context.
+        let context_id = body.context.map_or(0, |context| unsafe { context.as_ref() }.id());
         let kind = match body.operation {
-            _ if context % 2 == 1 => Waiting::Collective,
+            _ if context_id % 2 == 1 => Waiting::Collective,
             Operation::Send => Waiting::Send,
             Operation::Receive => Waiting::Receive,
         };
-        Wait { kind, peer, tag: (body.tag >= 0).then_some(body.tag), context, since: now() }
+        Wait { kind, peer, tag: (body.tag >= 0).then_some(body.tag), context: context_id, since: now() }
     }
 }
 

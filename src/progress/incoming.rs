@@ -5,7 +5,7 @@ use crate::engine::Engine;
 use crate::engine::parts::{News, ring};
 use crate::error::{Error, Result};
 use crate::limits::POLLED_OVERSUBSCRIBED;
-use crate::p2p::corrupt;
+use crate::protocol::corrupt;
 use crate::ring::{Consumer, Header, MappedRing, Polled};
 use crate::sync::look_again;
 

@@ -5,9 +5,9 @@ use super::pace::{Pace, Step};
 use super::parting::LOOK;
 use crate::clock::now;
 use crate::engine::Engine;
+use crate::engine::Ref;
 use crate::error::Result;
 use crate::events::{Event, about_to_sleep};
-use crate::request::Ref;
 use crate::shm::telemetry::Wait;
 use crate::sync::{ElidedGuard, Ordering, fence_behind_exchange, lane, owners, spin_loop};
 

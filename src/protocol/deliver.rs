@@ -1,16 +1,17 @@
 //! From a record to a receive or the unexpected queue. Called by who drives progress.
 
-use super::channel::{Arrived, Payload};
-use super::observe::{match_event, message_event, request_event, searched, searched_event};
-use super::outbox::unpack;
 use crate::engine::Engine;
+use crate::engine::message_events::{match_event, message_event, request_event, searched, searched_event};
+use crate::engine::tx::unpack;
+use crate::engine::{Operation, Ref, Stage};
+use crate::engine::{Payload, UnexpectedMessage};
 use crate::error::{Error, Result};
 use crate::events::Event;
 use crate::matching::Envelope;
-use crate::request::{Operation, Ref, Stage, Status, Then};
+use crate::protocol::{Control, Kind};
+use crate::request::{Status, Then};
 use crate::ring::{Header, INLINE};
 use crate::shm::telemetry::Protocol;
-use crate::wire::{Control, Kind};
 
 impl Engine {
     /// Acts on one record that `from` (a rank of the job) sent. `SHARED` is [`Engine::shared`].
@@ -52,7 +53,7 @@ impl Engine {
 
     #[inline]
     fn arrive(&self, from: u32, header: &Header, data: &[u8], synchronous: bool) -> Result<()> {
-        let matched = self.match_posted(from, header, data.len(), |event_id| Arrived {
+        let matched = self.match_posted(from, header, data.len(), |event_id| UnexpectedMessage {
             world: from,
             id: header.id,
             synchronous,
@@ -68,7 +69,7 @@ impl Engine {
         let [total, addr, place, _] = control.0;
         let total = usize::try_from(total).map_err(|_| corrupt(from, format!("announced {total} bytes")))?;
         let place = self.check_place(from, place, total)?;
-        let matched = self.match_posted(from, header, total, |event_id| Arrived {
+        let matched = self.match_posted(from, header, total, |event_id| UnexpectedMessage {
             world: from,
             id: header.id,
             synchronous: false,
@@ -83,35 +84,35 @@ impl Engine {
 
     /// Looks for a receive; if there is none, keeps the message that `keep` makes.
     #[inline]
-    pub(super) fn match_posted(
+    pub(crate) fn match_posted(
         &self,
         from: u32,
         header: &Header,
         bytes: usize,
-        keep: impl FnOnce(isize) -> Arrived,
+        keep: impl FnOnce(isize) -> UnexpectedMessage,
     ) -> Result<Option<Ref>> {
-        let Some(channel) = self.channel(header.context) else {
+        let Some(context) = self.context(header.context) else {
             return Err(corrupt(from, format!("context id {} is out of range", header.context)));
         };
-        // SAFETY: an open channel, or one that we have just made; closed ones go only when their communicator is freed
+        // SAFETY: an open context, or one that we have just made; closed ones go only when their communicator is freed
         // here, which a message for it must not outlive (MPI 5.0 §7.4.3: freed when all that is pending is over).
-        let channel = unsafe { channel.as_ref() };
+        let context = unsafe { context.as_ref() };
         let envelope = Envelope { source: header.source, tag: header.tag };
-        let mut queues = channel.queues.lock(self.shared);
-        let (id, search) = if channel.observed() { (self.fresh_id(), self.fresh_id()) } else { (0, 0) };
-        message_event(channel, id, Event::MsgArrived, &envelope, bytes);
-        message_event(channel, search, Event::SearchPostedQBegin, &envelope, bytes);
+        let mut queues = context.queues.lock(self.shared);
+        let (id, search) = if context.observed() { (self.fresh_id(), self.fresh_id()) } else { (0, 0) };
+        message_event(context, id, Event::MsgArrived, &envelope, bytes);
+        message_event(context, search, Event::SearchPostedQBegin, &envelope, bytes);
         let found = queues.posted.take(&envelope);
         let end = || searched(queues.posted.last_attempts(), found.is_some());
-        searched_event(channel, search, Event::SearchPostedQEnd, &envelope, bytes, end);
+        searched_event(context, search, Event::SearchPostedQEnd, &envelope, bytes, end);
         let Some(request) = found else {
             let arrived = keep(id);
-            self.note_unexpected(channel, 1, arrived.held(), self.shared);
+            self.note_unexpected(context, 1, arrived.held(), self.shared);
             queues.unexpected.insert(envelope, arrived);
-            message_event(channel, id, Event::MsgInsertInUnexQ, &envelope, bytes);
+            message_event(context, id, Event::MsgInsertInUnexQ, &envelope, bytes);
             return Ok(None);
         };
-        self.note_posted(channel, -1);
+        self.note_posted(context, -1);
         // SAFETY: request rule 2: taken from the queue, so it is ours.
         let body = unsafe { request.body() };
         // Under the queues, where who cancels looks.
@@ -120,36 +121,36 @@ impl Engine {
         body.tag = header.tag;
         body.world = from;
         body.total = bytes;
-        match_event(channel, id, body);
-        request_event(channel, request, Event::ReqRemoveFromPostedQ);
+        match_event(context, id, body);
+        request_event(context, request, Event::ReqRemoveFromPostedQ);
         Ok(Some(request))
     }
 
     /// Copies a whole message to its receive and completes it.
     #[inline]
-    pub(super) fn deliver(&self, request: Ref, data: &[u8]) {
+    pub(crate) fn deliver(&self, request: Ref, data: &[u8]) {
         // SAFETY: request rule 2: matched, so it belongs to who holds the message.
         let body = unsafe { request.body() };
-        // SAFETY: the request counts as pending on the channel.
-        let channel = unsafe { body.channel.expect("an active receive").as_ref() };
+        // SAFETY: the request counts as pending on the context.
+        let context = unsafe { body.context.expect("an active receive").as_ref() };
         let taken = data.len().min(body.bytes);
-        request_event(channel, request, Event::ReqXferBegin);
+        request_event(context, request, Event::ReqXferBegin);
         // SAFETY: the user's buffer stays valid until the request completes; `taken` fits.
         unsafe { unpack(body, 0, &data[..taken]) };
-        request_event(channel, request, Event::ReqXferEnd);
+        request_event(context, request, Event::ReqXferEnd);
         let protocol = if data.len() <= INLINE { Protocol::Inline } else { Protocol::Eager };
         self.count_received(protocol, taken, self.shared);
         self.finish_receive(request, data.len());
     }
 
     #[inline(always)]
-    pub(super) fn count_received(&self, protocol: Protocol, bytes: usize, shared: bool) {
+    pub(crate) fn count_received(&self, protocol: Protocol, bytes: usize, shared: bool) {
         self.telemetry().count_received(protocol, 1, bytes as u64, shared);
     }
 
     /// Completes a receive whose message had `sent` bytes.
     #[inline(always)]
-    pub(super) fn finish_receive(&self, request: Ref, sent: usize) {
+    pub(crate) fn finish_receive(&self, request: Ref, sent: usize) {
         // SAFETY: request rule 2, as in `deliver`.
         let body = unsafe { request.body() };
         body.status =
@@ -166,16 +167,16 @@ impl Engine {
         // SAFETY: request rule 2: the caller has it.
         let body = unsafe { request.body() };
         body.stage = Stage::Done;
-        if let Some(channel) = body.channel {
-            // SAFETY: the request counts as pending on the channel.
-            request_event(unsafe { channel.as_ref() }, request, Event::ReqComplete);
+        if let Some(context) = body.context {
+            // SAFETY: the request counts as pending on the context.
+            request_event(unsafe { context.as_ref() }, request, Event::ReqComplete);
         }
         self.complete(request, self.shared);
     }
 
     /// The last step of [`Self::finish`].
     #[inline(always)]
-    pub(super) fn complete(&self, request: Ref, shared: bool) {
+    pub(crate) fn complete(&self, request: Ref, shared: bool) {
         if shared {
             return self.complete_beside_others(request);
         }
@@ -194,12 +195,12 @@ impl Engine {
     }
 
     /// Tells a synchronous sender that its message has been matched.
-    pub(super) fn acknowledge(&self, world: u32, id: u32) -> Result<()> {
+    pub(crate) fn acknowledge(&self, world: u32, id: u32) -> Result<()> {
         self.answer(world, Kind::Ack, id, Control::default())
     }
 
     /// Sends an answer about the peer's request `id`.
-    pub(super) fn answer(&self, world: u32, kind: Kind, id: u32, control: Control) -> Result<()> {
+    pub(crate) fn answer(&self, world: u32, kind: Kind, id: u32, control: Control) -> Result<()> {
         self.send_control(
             world,
             Header { kind: kind as u8, context: 0, tag: 0, source: self.rank, id },
@@ -214,12 +215,12 @@ impl Engine {
     }
 
     /// The send that a peer speaks of: ours, active, to that peer, and at a stage that the answer fits.
-    pub(super) fn own_send(&self, from: u32, id: u32, fits: impl FnOnce(Stage) -> bool) -> Result<Ref> {
+    pub(crate) fn own_send(&self, from: u32, id: u32, fits: impl FnOnce(Stage) -> bool) -> Result<Ref> {
         self.own_request(from, id, Operation::Send, fits)
     }
 
     /// The request that a peer speaks of, checked as [`Self::own_send`] does.
-    pub(super) fn own_request(
+    pub(crate) fn own_request(
         &self,
         from: u32,
         id: u32,

@@ -1,4 +1,4 @@
-//! The short ways: small messages of plain bytes on a channel that nobody observes.
+//! The short ways: small messages of plain bytes on a context that nobody observes.
 //!
 //! Each does what the general way does, in the same order, where nothing unusual stands in between: no event site is
 //! passed, no datatype packed, no peer answered. A short way that cannot be taken says so and has done nothing; the caller
@@ -7,16 +7,18 @@
 //! All of it is compiled twice: with locks, and without (the elision rule of [`crate::sync::Elided`]), so that below
 //! MPI_THREAD_MULTIPLE not even a branch is left of them. `SHARED` is [`Engine::shared`].
 
-use super::args::{self, Run};
-use super::channel::{Channel, Queues};
-use super::outbox::copy_out;
-use super::recv::pattern;
 use crate::comm::Comm;
 use crate::engine::Engine;
-use crate::request::{Operation, Ref, Stage, Status};
+use crate::engine::tx::copy_out;
+use crate::engine::{MatchContext, Queues};
+use crate::engine::{Operation, Ref, Stage};
+use crate::p2p::Run;
+use crate::p2p::args;
+use crate::protocol::Kind;
+use crate::protocol::pattern;
+use crate::request::Status;
 use crate::ring::{Header, INLINE};
 use crate::shm::telemetry::Protocol;
-use crate::wire::Kind;
 use core::num::NonZeroU32;
 use core::ptr::NonNull;
 
@@ -39,7 +41,7 @@ impl Engine {
     #[inline(always)]
     pub unsafe fn send_at_once(
         &self,
-        channel: &Channel,
+        context: &MatchContext,
         comm: &Comm,
         addr: *const u8,
         bytes: usize,
@@ -47,10 +49,10 @@ impl Engine {
         tag: i32,
     ) -> bool {
         // SAFETY: the caller's promise.
-        !channel.observed() && unsafe { self.send_unobserved(channel, comm, addr, bytes, dest, tag) }
+        !context.observed() && unsafe { self.send_unobserved(context, comm, addr, bytes, dest, tag) }
     }
 
-    /// As [`Self::send_at_once`], where the caller knows already that nobody observes the channel.
+    /// As [`Self::send_at_once`], where the caller knows already that nobody observes the context.
     ///
     /// # Safety
     ///
@@ -58,7 +60,7 @@ impl Engine {
     #[inline(always)]
     pub unsafe fn send_unobserved(
         &self,
-        channel: &Channel,
+        context: &MatchContext,
         comm: &Comm,
         addr: *const u8,
         bytes: usize,
@@ -67,10 +69,10 @@ impl Engine {
     ) -> bool {
         if self.shared {
             // SAFETY: the caller's promise.
-            return unsafe { self.send_shared(channel, comm, addr, bytes, dest, tag) };
+            return unsafe { self.send_shared(context, comm, addr, bytes, dest, tag) };
         }
         // SAFETY: the caller's promise.
-        unsafe { self.send_in::<false>(channel, comm, addr, bytes, dest, tag) }
+        unsafe { self.send_in::<false>(context, comm, addr, bytes, dest, tag) }
     }
 
     /// # Safety
@@ -79,7 +81,7 @@ impl Engine {
     #[inline(never)]
     unsafe fn send_shared(
         &self,
-        channel: &Channel,
+        context: &MatchContext,
         comm: &Comm,
         addr: *const u8,
         bytes: usize,
@@ -87,7 +89,7 @@ impl Engine {
         tag: i32,
     ) -> bool {
         // SAFETY: the caller's promise.
-        unsafe { self.send_in::<true>(channel, comm, addr, bytes, dest, tag) }
+        unsafe { self.send_in::<true>(context, comm, addr, bytes, dest, tag) }
     }
 
     /// # Safety
@@ -96,7 +98,7 @@ impl Engine {
     #[inline(always)]
     unsafe fn send_in<const SHARED: bool>(
         &self,
-        channel: &Channel,
+        context: &MatchContext,
         comm: &Comm,
         addr: *const u8,
         bytes: usize,
@@ -109,11 +111,11 @@ impl Engine {
         let to = comm.world_rank_of(dest);
         if SHARED && to == self.rank {
             // SAFETY: the caller's promise; small, as just seen.
-            unsafe { self.pass_to_self(channel, (comm.rank(), tag), addr, bytes, 0) };
+            unsafe { self.pass_to_self(context, (comm.rank(), tag), addr, bytes, 0) };
             return true;
         }
         let header =
-            Header { kind: Kind::Eager as u8, context: channel.context(), tag, source: comm.rank(), id: 0 };
+            Header { kind: Kind::Eager as u8, context: context.id(), tag, source: comm.rank(), id: 0 };
         self.push_at_once::<SHARED, false>(to, header, addr, bytes)
     }
 
@@ -156,25 +158,25 @@ impl Engine {
         if run.bytes > self.config.eager_limit() {
             return None;
         }
-        let channel = comm.p2p();
+        let context = comm.p2p();
         let (to, source) = (comm.world_rank_of(dest), comm.rank());
         let request = self.requests.take(SHARED)?;
         let id = request.id();
         if SHARED && to == self.rank {
             // SAFETY: the caller's promise; small, as just seen.
-            unsafe { self.pass_to_self(channel, (source, tag), run.addr, run.bytes, id) };
+            unsafe { self.pass_to_self(context, (source, tag), run.addr, run.bytes, id) };
         } else {
-            let header = Header { kind: Kind::Eager as u8, context: channel.context(), tag, source, id };
+            let header = Header { kind: Kind::Eager as u8, context: context.id(), tag, source, id };
             if !self.push_at_once::<SHARED, true>(to, header, run.addr, run.bytes) {
                 self.requests.release(request, SHARED);
                 return None;
             }
         }
-        channel.retain(SHARED);
+        context.retain(SHARED);
         // SAFETY: request rule 2: just taken; nobody answers an eager send.
         let body = unsafe { request.body() };
         args::fill_run(body, Operation::Send, &run, source, (dest, to), tag);
-        body.channel = Some(NonNull::from(channel));
+        body.context = Some(NonNull::from(context));
         body.status = Status::EMPTY;
         body.stage = Stage::Done;
         request.state().complete_at_once();
@@ -202,7 +204,7 @@ impl Engine {
         unsafe { self.receive_unobserved(comm.p2p(), comm, addr, room, source, tag) }
     }
 
-    /// The short way of a blocking receive of bytes, from a rank or from any, on a channel that nobody observes: no
+    /// The short way of a blocking receive of bytes, from a rank or from any, on a context that nobody observes: no
     /// request. The message is unexpected already, or it is the next one in its sender's ring, for which this waits a
     /// moment. `None`, with nothing done, in all other cases, and where something else wants progress.
     ///
@@ -212,7 +214,7 @@ impl Engine {
     #[inline(always)]
     pub unsafe fn receive_unobserved(
         &self,
-        channel: &Channel,
+        context: &MatchContext,
         comm: &Comm,
         addr: *mut u8,
         room: usize,
@@ -221,12 +223,12 @@ impl Engine {
     ) -> Option<Status> {
         if self.shared {
             // SAFETY: the caller's promise.
-            return unsafe { self.receive_shared(channel, addr, room, source, tag) };
+            return unsafe { self.receive_shared(context, addr, room, source, tag) };
         }
-        let mut queues = channel.queues.lock(false);
+        let mut queues = context.queues.lock(false);
         if !queues.unexpected.is_empty() {
             // SAFETY: the caller's promise.
-            match unsafe { self.receive_kept::<false>(channel, &mut queues, (addr, room), source, tag) } {
+            match unsafe { self.receive_kept::<false>(context, &mut queues, (addr, room), source, tag) } {
                 Kept::Given(status, _) => return Some(status),
                 Kept::Unfit => return None,
                 Kept::Nothing => {}
@@ -240,9 +242,9 @@ impl Engine {
         // SAFETY: the caller's promise.
         unsafe {
             if source < 0 {
-                self.receive_next::<true>(channel, 0, addr, room, source, tag)
+                self.receive_next::<true>(context, 0, addr, room, source, tag)
             } else {
-                self.receive_next::<false>(channel, comm.world_rank_of(source), addr, room, source, tag)
+                self.receive_next::<false>(context, comm.world_rank_of(source), addr, room, source, tag)
             }
         }
         .status()
@@ -256,15 +258,15 @@ impl Engine {
     #[inline(never)]
     unsafe fn receive_shared(
         &self,
-        channel: &Channel,
+        context: &MatchContext,
         addr: *mut u8,
         room: usize,
         source: i32,
         tag: i32,
     ) -> Option<Status> {
-        let mut queues = channel.queues.lock(true);
+        let mut queues = context.queues.lock(true);
         // SAFETY: the caller's promise.
-        match unsafe { self.receive_kept::<true>(channel, &mut queues, (addr, room), source, tag) } {
+        match unsafe { self.receive_kept::<true>(context, &mut queues, (addr, room), source, tag) } {
             Kept::Given(status, _) => Some(status),
             Kept::Unfit | Kept::Nothing => None,
         }
@@ -272,7 +274,7 @@ impl Engine {
 
     /// Whether something waits for progress that a look into one ring does not make.
     #[inline(always)]
-    pub(super) fn wants_progress(&self) -> bool {
+    pub(crate) fn wants_progress(&self) -> bool {
         self.has_backlog::<false>() || self.has_background()
     }
 
@@ -284,7 +286,7 @@ impl Engine {
     #[inline(always)]
     unsafe fn receive_kept<const SHARED: bool>(
         &self,
-        channel: &Channel,
+        context: &MatchContext,
         queues: &mut Queues,
         (addr, room): (*mut u8, usize),
         source: i32,
@@ -303,7 +305,7 @@ impl Engine {
         let status = status_of(envelope.source, envelope.tag, bytes);
         let (world, held) = (arrived.world, arrived.held());
         queue.discard(found);
-        self.note_unexpected(channel, -1, held, SHARED);
+        self.note_unexpected(context, -1, held, SHARED);
         self.count_received(protocol_of(bytes), bytes, SHARED);
         Kept::Given(status, world)
     }
@@ -351,14 +353,14 @@ impl Engine {
         tag: i32,
     ) -> Option<NonZeroU32> {
         let request = self.requests.take(SHARED)?;
-        let channel = comm.p2p();
-        let mut queues = channel.queues.lock(SHARED);
+        let context = comm.p2p();
+        let mut queues = context.queues.lock(SHARED);
         let buffer = (run.addr, run.bytes);
         let world = if source < 0 { u32::MAX } else { comm.world_rank_of(source) };
         let mut got = None;
         if !queues.unexpected.is_empty() {
             // SAFETY: the caller's promise.
-            match unsafe { self.irecv_kept::<SHARED>(channel, &mut queues, buffer, source, tag) } {
+            match unsafe { self.irecv_kept::<SHARED>(context, &mut queues, buffer, source, tag) } {
                 Kept::Given(status, world) => got = Some((status, world)),
                 Kept::Nothing => {}
                 Kept::Unfit => {
@@ -371,19 +373,19 @@ impl Engine {
             // SAFETY: the caller's promise.
             let next = unsafe {
                 if source < 0 {
-                    self.try_next::<true>(channel, world, run.addr, run.bytes, source, tag)
+                    self.try_next::<true>(context, world, run.addr, run.bytes, source, tag)
                 } else {
-                    self.try_next::<false>(channel, world, run.addr, run.bytes, source, tag)
+                    self.try_next::<false>(context, world, run.addr, run.bytes, source, tag)
                 }
             };
             got = next.status().map(|status| (status, next.world()));
         }
-        channel.retain(SHARED);
+        context.retain(SHARED);
         // SAFETY: request rule 2: just taken, and not yet in a queue.
         let body = unsafe { request.body() };
         if let Some((status, world)) = got {
             args::fill_run(body, Operation::Receive, &run, comm.rank(), (status.source, world), status.tag);
-            body.channel = Some(NonNull::from(channel));
+            body.context = Some(NonNull::from(context));
             body.total = status.bytes as usize;
             body.status = status;
             body.stage = Stage::Done;
@@ -391,11 +393,11 @@ impl Engine {
             return NonZeroU32::new(request.id());
         }
         args::fill_run(body, Operation::Receive, &run, comm.rank(), (source, world), tag);
-        body.channel = Some(NonNull::from(channel));
+        body.context = Some(NonNull::from(context));
         body.stage = Stage::Posted;
         request.state().activate();
         queues.posted.insert(pattern(source, tag), request);
-        self.note_posted_beside(channel, 1, SHARED);
+        self.note_posted_beside(context, 1, SHARED);
         NonZeroU32::new(request.id())
     }
 
@@ -407,14 +409,14 @@ impl Engine {
     #[inline(never)]
     unsafe fn irecv_kept<const SHARED: bool>(
         &self,
-        channel: &Channel,
+        context: &MatchContext,
         queues: &mut Queues,
         buffer: (*mut u8, usize),
         source: i32,
         tag: i32,
     ) -> Kept {
         // SAFETY: the caller's promise.
-        unsafe { self.receive_kept::<SHARED>(channel, queues, buffer, source, tag) }
+        unsafe { self.receive_kept::<SHARED>(context, queues, buffer, source, tag) }
     }
 
     /// The outcome of a request that is complete, did not fail and does not persist, on a face where nobody listens to
@@ -440,11 +442,11 @@ impl Engine {
 }
 
 #[inline(always)]
-pub(super) fn status_of(source: u32, tag: i32, bytes: usize) -> Status {
+pub(crate) fn status_of(source: u32, tag: i32, bytes: usize) -> Status {
     Status { source: source as i32, tag, bytes: bytes as u64, ..Status::EMPTY }
 }
 
 #[inline(always)]
-pub(super) fn protocol_of(bytes: usize) -> Protocol {
+pub(crate) fn protocol_of(bytes: usize) -> Protocol {
     if bytes <= INLINE { Protocol::Inline } else { Protocol::Eager }
 }

@@ -3,21 +3,21 @@
 //!
 //! A head says how much comes; the pieces are the very next records of the ring. The sender sends a train only if there is room
 //! for all of it, so for the sender it is what an eager message is: over when it is pushed. On the receiver the pieces go
-//! straight to the receive that the head has met. If there is none, or somebody observes the channel, they are put together,
+//! straight to the receive that the head has met. If there is none, or somebody observes the context, they are put together,
 //! and the message arrives when its last piece does, as an eager one.
 
-use super::channel::{Arrived, Channel, Payload};
-use super::inbox::corrupt;
-use super::observe::request_event;
-use super::outbox::{name, pack, unpack};
+use crate::engine::message_events::request_event;
+use crate::engine::tx::{name, pack, unpack};
+use crate::engine::{Body, Ref};
 use crate::engine::{Engine, Outgoing};
+use crate::engine::{MatchContext, Payload, UnexpectedMessage};
 use crate::error::Result;
 use crate::events::Event;
 use crate::matching::Envelope;
-use crate::request::{Body, Ref};
+use crate::protocol::corrupt;
+use crate::protocol::{Control, Kind};
 use crate::ring::{Header, INLINE};
 use crate::shm::telemetry::Protocol;
-use crate::wire::{Control, Kind};
 
 /// Bytes that a peer may hold for unexpected messages; beyond, it is asked before it gets more.
 const HELD: u64 = 4 << 20;
@@ -44,7 +44,7 @@ enum Target {
 
 impl Engine {
     /// Sends a message as a train, or announces it if the ring has no room for all of it.
-    pub(super) fn send_train(&self, request: Ref) -> Result<()> {
+    pub(crate) fn send_train(&self, request: Ref) -> Result<()> {
         // SAFETY: request rule 2: we have just activated it and nobody else knows it.
         let body = unsafe { request.body() };
         let world = body.world;
@@ -59,11 +59,11 @@ impl Engine {
         if !out.deferred.is_empty() || !out.producer.room_for_pieces(body.bytes, piece) {
             return false;
         }
-        // SAFETY: the request counts as pending on the channel.
-        let channel = unsafe { body.channel.expect("an active send").as_ref() };
+        // SAFETY: the request counts as pending on the context.
+        let context = unsafe { body.context.expect("an active send").as_ref() };
         let head = Header {
             kind: Kind::Train as u8,
-            context: channel.context(),
+            context: context.id(),
             tag: body.tag,
             source: body.source,
             id: name(request.id(), body),
@@ -73,7 +73,7 @@ impl Engine {
         let (mut at, mut event) = (0, Event::ReqXferBegin);
         while at < body.bytes {
             let len = piece.min(body.bytes - at);
-            request_event(channel, request, event);
+            request_event(context, request, event);
             event = Event::ReqXferContinue;
             let header = Header { kind: Kind::Piece as u8, id: 0, ..head };
             // SAFETY: the user's buffer stays valid until the request completes; the piece lies within it.
@@ -86,17 +86,17 @@ impl Engine {
         }
         debug_assert!(pushed, "there was room, and nobody else fills the ring");
         self.count_copied_out(Protocol::Chunked, body.bytes);
-        request_event(channel, request, Event::ReqXferEnd);
+        request_event(context, request, Event::ReqXferEnd);
         self.finish(request);
         true
     }
 
-    pub(super) fn count_copied_out(&self, protocol: Protocol, bytes: usize) {
+    pub(crate) fn count_copied_out(&self, protocol: Protocol, bytes: usize) {
         self.telemetry().count_sent(protocol, bytes, self.shared);
     }
 
     /// The head of a train.
-    pub(super) fn on_train(&self, from: u32, header: &Header, control: Control) -> Result<()> {
+    pub(crate) fn on_train(&self, from: u32, header: &Header, control: Control) -> Result<()> {
         let total = usize::try_from(control.0[0]).unwrap_or(usize::MAX);
         let most = self.config.place().ring_bulk as usize;
         if total == 0 || total > most {
@@ -118,20 +118,20 @@ impl Engine {
         Ok(())
     }
 
-    /// Takes the receive that the message is for, if there is one and nobody observes the channel.
+    /// Takes the receive that the message is for, if there is one and nobody observes the context.
     fn meet(&self, from: u32, header: &Header, total: usize) -> Result<Option<Ref>> {
-        let Some(channel) = self.channel(header.context) else {
+        let Some(context) = self.context(header.context) else {
             return Err(corrupt(from, format!("context id {} is out of range", header.context)));
         };
         // SAFETY: as in `match_posted`.
-        let channel: &Channel = unsafe { channel.as_ref() };
-        if channel.observed() {
+        let context: &MatchContext = unsafe { context.as_ref() };
+        if context.observed() {
             return Ok(None);
         }
         let envelope = Envelope { source: header.source, tag: header.tag };
-        let mut queues = channel.queues.lock(self.shared);
+        let mut queues = context.queues.lock(self.shared);
         let Some(request) = queues.posted.take(&envelope) else { return Ok(None) };
-        self.note_posted(channel, -1);
+        self.note_posted(context, -1);
         // SAFETY: request rule 2: taken from the queue, so it is ours.
         let body = unsafe { request.body() };
         body.peer = header.source as i32;
@@ -142,7 +142,7 @@ impl Engine {
     }
 
     /// A piece of the train that is under way.
-    pub(super) fn on_piece(&self, from: u32, data: &[u8]) -> Result<()> {
+    pub(crate) fn on_piece(&self, from: u32, data: &[u8]) -> Result<()> {
         let mut place = self.peers[from as usize].train.lock(self.shared);
         let missing = place.as_ref().map_or(0, |train| train.total - train.moved);
         let Some(train) = place.as_deref_mut().filter(|_| !data.is_empty() && data.len() <= missing) else {
@@ -189,7 +189,7 @@ impl Engine {
     fn arrive_whole(&self, from: u32, header: &Header, whole: Vec<u8>) -> Result<()> {
         let bytes = whole.len();
         let mut whole = Some(whole);
-        let matched = self.match_posted(from, header, bytes, |event_id| Arrived {
+        let matched = self.match_posted(from, header, bytes, |event_id| UnexpectedMessage {
             world: from,
             id: header.id,
             synchronous: false,

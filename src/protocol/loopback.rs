@@ -1,29 +1,29 @@
 //! A rank's messages to itself: no ring, the two requests meet in the queues.
 
-use super::channel::{Arrived, Channel, Payload};
-use super::observe::request_event;
-use super::outbox::{name, pack, unpack};
-use super::short::status_of;
+use super::eager::status_of;
 use crate::engine::Engine;
+use crate::engine::message_events::request_event;
+use crate::engine::tx::{name, pack, unpack};
+use crate::engine::{Body, Layout, Ref, Stage};
+use crate::engine::{MatchContext, Payload, UnexpectedMessage};
 use crate::error::Result;
 use crate::events::Event;
 use crate::matching::Envelope;
-use crate::request::{Body, Layout, Ref, Stage};
+use crate::protocol::Kind;
 use crate::ring::Header;
 use crate::shm::telemetry::Protocol;
-use crate::wire::Kind;
 
 /// Bytes that a copy between two layouts takes at a time.
 const PIECE: usize = 16 << 10;
 
 impl Engine {
     /// Sends to this rank itself.
-    pub(super) fn send_to_self(&self, channel: &Channel, send: Ref) -> Result<()> {
+    pub(crate) fn send_to_self(&self, context: &MatchContext, send: Ref) -> Result<()> {
         // SAFETY: request rule 2: activated by us, and nobody else knows it yet.
         let body = unsafe { send.body() };
         let header = Header {
             kind: Kind::Eager as u8,
-            context: channel.context(),
+            context: context.id(),
             tag: body.tag,
             source: body.source,
             id: name(send.id(), body),
@@ -32,7 +32,7 @@ impl Engine {
         let matched = self.match_posted(self.rank, &header, body.bytes, |event_id| {
             let payload = if buffered { copy_of(body) } else { Payload::Local(send) };
             body.stage = Stage::Announced;
-            Arrived { world: self.rank, id: header.id, synchronous: false, event_id, payload }
+            UnexpectedMessage { world: self.rank, id: header.id, synchronous: false, event_id, payload }
         })?;
         match matched {
             Some(receive) => self.deliver_local(send, receive),
@@ -43,31 +43,31 @@ impl Engine {
     }
 
     /// Copies from a send of this rank to a receive of this rank and completes both.
-    pub(super) fn deliver_local(&self, send: Ref, receive: Ref) {
+    pub(crate) fn deliver_local(&self, send: Ref, receive: Ref) {
         // SAFETY: request rule 2: both are matched with each other, so they are ours; they are two slots.
         let (from, to) = unsafe { (send.body(), receive.body()) };
-        // SAFETY: the request counts as pending on the channel.
-        let channel = unsafe { to.channel.expect("an active receive").as_ref() };
-        request_event(channel, receive, Event::ReqXferBegin);
+        // SAFETY: the request counts as pending on the context.
+        let context = unsafe { to.context.expect("an active receive").as_ref() };
+        request_event(context, receive, Event::ReqXferBegin);
         let bytes = from.bytes.min(to.bytes);
         copy(from, to, bytes);
-        request_event(channel, receive, Event::ReqXferEnd);
+        request_event(context, receive, Event::ReqXferEnd);
         self.count_received(Protocol::Loopback, bytes, self.shared);
         let sent = from.bytes;
         self.local_send_over(send);
         self.finish_receive(receive, sent);
     }
 
-    /// The short way of a small message to this rank itself where several threads may be inside, on a channel that nobody observes: it
+    /// The short way of a small message to this rank itself where several threads may be inside, on a context that nobody observes: it
     /// meets its receive, or is kept, and its sender is done. `source`: its sender's rank in the communicator; `id`: its sender's request, or 0.
     ///
     /// # Safety
     ///
     /// `addr` is valid for reads of `bytes` bytes, which are at most the eager limit.
     #[inline(never)]
-    pub(super) unsafe fn pass_to_self(
+    pub(crate) unsafe fn pass_to_self(
         &self,
-        channel: &Channel,
+        context: &MatchContext,
         (source, tag): (u32, i32),
         addr: *const u8,
         bytes: usize,
@@ -75,14 +75,15 @@ impl Engine {
     ) {
         self.telemetry().count_sent(Protocol::Loopback, bytes, true);
         let envelope = Envelope { source, tag };
-        let mut queues = channel.queues.lock(true);
+        let mut queues = context.queues.lock(true);
         let Some(receive) = queues.posted.take_uncounted(&envelope) else {
             // SAFETY: the caller's promise; without bytes the address may be anything.
             let data =
                 unsafe { core::slice::from_raw_parts(if bytes == 0 { [].as_ptr() } else { addr }, bytes) };
             let payload = Payload::copy(data);
-            let arrived = Arrived { world: self.rank, id, synchronous: false, event_id: 0, payload };
-            self.note_unexpected(channel, 1, arrived.held(), true);
+            let arrived =
+                UnexpectedMessage { world: self.rank, id, synchronous: false, event_id: 0, payload };
+            self.note_unexpected(context, 1, arrived.held(), true);
             queues.unexpected.insert(envelope, arrived);
             return;
         };
@@ -93,7 +94,7 @@ impl Engine {
         body.peer = source as i32;
         body.tag = tag;
         body.world = self.rank;
-        self.note_posted(channel, -1);
+        self.note_posted(context, -1);
         drop(queues);
         body.total = bytes;
         let taken = bytes.min(body.bytes);
@@ -119,10 +120,10 @@ impl Engine {
     fn local_send_over(&self, send: Ref) {
         // SAFETY: request rule 2, as in `deliver_local`.
         let body = unsafe { send.body() };
-        // SAFETY: the request counts as pending on the channel.
-        let channel = unsafe { body.channel.expect("an active send").as_ref() };
-        request_event(channel, send, Event::ReqXferBegin);
-        request_event(channel, send, Event::ReqXferEnd);
+        // SAFETY: the request counts as pending on the context.
+        let context = unsafe { body.context.expect("an active send").as_ref() };
+        request_event(context, send, Event::ReqXferBegin);
+        request_event(context, send, Event::ReqXferEnd);
         self.telemetry().count_sent(Protocol::Loopback, body.bytes, self.shared);
         self.finish(send);
     }

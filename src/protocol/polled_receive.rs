@@ -1,25 +1,26 @@
 //! From a ring straight to a receive's buffer: the next record, if it is the message that the receive waits for.
 //!
-//! Taken where one thread at a time is inside, nobody observes the channel, and nothing that has come before is left for the receive.
+//! Taken where one thread at a time is inside, nobody observes the context, and nothing that has come before is left for the receive.
 //! The first look is in the way of every receive, so it is compiled for each of its callers and for both kinds of source, and
 //! makes no call on its way; what comes less often is apart from it. What functions that are called are given is given one by one, so
 //! that it stays in registers; a `Want` would be put on the stack for them.
 
-use super::channel::Channel;
-use super::outbox::copy_out;
-use super::short::{protocol_of, status_of};
+use super::eager::{protocol_of, status_of};
 use crate::abi;
 use crate::engine::Engine;
+use crate::engine::MatchContext;
+use crate::engine::tx::copy_out;
+use crate::engine::{Layout, Ref, Stage};
 use crate::progress::From;
-use crate::request::{Layout, Ref, Stage, Status};
+use crate::protocol::Kind;
+use crate::request::Status;
 use crate::ring::{Header, MAX_LEN, Polled};
-use crate::wire::Kind;
 
 const _: () = assert!(MAX_LEN < u32::MAX as usize);
 
 /// What a receive got out of a ring: two words, so that it is given back in registers.
 #[derive(Clone, Copy)]
-pub(super) struct Got {
+pub(crate) struct Got {
     /// The sender's rank in the communicator, and the tag.
     envelope: u64,
     /// The sender's rank in the job, and how many bytes; all ones if there is no message.
@@ -112,19 +113,19 @@ impl Engine {
     #[inline(always)]
     unsafe fn await_next<const ANY: bool>(
         &self,
-        channel: &Channel,
+        context: &MatchContext,
         world: u32,
         addr: *mut u8,
         room: usize,
         source: i32,
         tag: i32,
     ) -> Got {
-        let want = Want::<ANY> { context: channel.context(), source: source as u32, tag, addr, room };
+        let want = Want::<ANY> { context: context.id(), source: source as u32, tag, addr, room };
         // SAFETY: the caller's promise.
         match unsafe { self.look_next(want, world) } {
             Polled::Taken(got) => got,
             // SAFETY: the caller's promise.
-            Polled::Empty => unsafe { self.listen::<ANY>(channel, world, addr, room, source, tag) },
+            Polled::Empty => unsafe { self.listen::<ANY>(context, world, addr, room, source, tag) },
             Polled::Unwanted => Got::NOTHING,
         }
     }
@@ -135,9 +136,9 @@ impl Engine {
     ///
     /// As [`Self::look_next`].
     #[inline(never)]
-    pub(super) unsafe fn receive_next<const ANY: bool>(
+    pub(crate) unsafe fn receive_next<const ANY: bool>(
         &self,
-        channel: &Channel,
+        context: &MatchContext,
         world: u32,
         addr: *mut u8,
         room: usize,
@@ -145,7 +146,7 @@ impl Engine {
         tag: i32,
     ) -> Got {
         // SAFETY: the caller's promise.
-        unsafe { self.await_next::<ANY>(channel, world, addr, room, source, tag) }
+        unsafe { self.await_next::<ANY>(context, world, addr, room, source, tag) }
     }
 
     /// Waits a moment for what [`Self::look_next`] has not found.
@@ -156,7 +157,7 @@ impl Engine {
     #[inline(never)]
     unsafe fn listen<const ANY: bool>(
         &self,
-        channel: &Channel,
+        context: &MatchContext,
         world: u32,
         addr: *mut u8,
         room: usize,
@@ -166,7 +167,7 @@ impl Engine {
         if !self.yielding.polling_pays() {
             return Got::NOTHING;
         }
-        let want = Want::<ANY> { context: channel.context(), source: source as u32, tag, addr, room };
+        let want = Want::<ANY> { context: context.id(), source: source as u32, tag, addr, room };
         let got = self.incoming.lock(false).listen_direct(
             self,
             Want::<ANY>::from(world),
@@ -190,16 +191,16 @@ impl Engine {
     ///
     /// As [`Self::look_next`].
     #[inline(never)]
-    pub(super) unsafe fn try_next<const ANY: bool>(
+    pub(crate) unsafe fn try_next<const ANY: bool>(
         &self,
-        channel: &Channel,
+        context: &MatchContext,
         world: u32,
         addr: *mut u8,
         room: usize,
         source: i32,
         tag: i32,
     ) -> Got {
-        let want = Want::<ANY> { context: channel.context(), source: source as u32, tag, addr, room };
+        let want = Want::<ANY> { context: context.id(), source: source as u32, tag, addr, room };
         // SAFETY: the caller's promise.
         match unsafe { self.look_next(want, world) } {
             Polled::Taken(got) => got,
@@ -207,35 +208,35 @@ impl Engine {
         }
     }
 
-    /// The short way of a wait for a receive of bytes that is alone in its queue, on a channel that nobody observes, where one thread
+    /// The short way of a wait for a receive of bytes that is alone in its queue, on a context that nobody observes, where one thread
     /// at a time is inside: its message goes from the ring to its buffer and past the queue, if it comes soon. False, with nothing
     /// done, in all other cases, and where something else wants progress.
     #[inline(never)]
-    pub(super) fn await_alone(&self, request: Ref) -> bool {
+    pub(crate) fn await_alone(&self, request: Ref) -> bool {
         // SAFETY: request rule 2: active, so it belongs to who drives progress: the one thread, which is here.
         let body = unsafe { request.body() };
         if body.stage != Stage::Posted || !matches!(body.layout, Layout::Bytes) || self.wants_progress() {
             return false;
         }
-        // SAFETY: the request counts as pending on the channel.
-        let channel = unsafe { body.channel.expect("an active receive").as_ref() };
-        let mut queues = channel.queues.lock(false);
-        if channel.observed() || !queues.posted.is_alone(request) {
+        // SAFETY: the request counts as pending on the context.
+        let context = unsafe { body.context.expect("an active receive").as_ref() };
+        let mut queues = context.queues.lock(false);
+        if context.observed() || !queues.posted.is_alone(request) {
             return false;
         }
         let (addr, room, source, tag) = (body.addr, body.bytes, body.peer, body.tag);
         // SAFETY: the user's buffer stays valid until the request completes.
         let got = unsafe {
             if source < 0 {
-                self.await_next::<true>(channel, 0, addr, room, source, tag)
+                self.await_next::<true>(context, 0, addr, room, source, tag)
             } else {
-                self.await_next::<false>(channel, body.world, addr, room, source, tag)
+                self.await_next::<false>(context, body.world, addr, room, source, tag)
             }
         };
         let Some(status) = got.status() else { return false };
         queues.posted.take_alone();
         drop(queues);
-        self.note_posted(channel, -1);
+        self.note_posted(context, -1);
         body.stage = Stage::Done;
         (body.peer, body.tag, body.world) = (status.source, status.tag, got.world());
         body.total = status.bytes as usize;

@@ -20,17 +20,6 @@
 //!
 //! Everything a peer wrote is checked once, in `Kind::of` and `Control::read` and where a request id is looked up.
 
-mod cma;
-mod plain;
-mod policy;
-pub mod share;
-
-pub(crate) use cma::{read_peer, write_peer};
-pub(crate) use plain::{copy_run, copy_uncached};
-pub use policy::measure_thresholds;
-pub(crate) use policy::{CopyEngine, CopyPolicy};
-pub use share::{Claims, Garbage, Split};
-
 /// Kinds of record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]

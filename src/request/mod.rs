@@ -1,11 +1,12 @@
-//! The state of an operation under way: an atomic state word with named transitions, in a slab.
+//! Requests: the state of an operation under way, an atomic word with named transitions, and the slab in which requests live with
+//! their bodies. What a body is, the engine says.
 //!
 //! # Rules
 //!
 //! - **Request rule 1 (one word).** What state a request is in, and what its user has let go of, is one atomic word,
 //!   [`State`]; only its named transitions change it.
 //! - **Request rule 2 (who has the body).** The body belongs to the thread that took the slot until it activates the
-//!   request; then to the engine: whoever holds the channel's queues while the request is in one, and whoever drives
+//!   request; then to the engine: whoever holds the context's queues while the request is in one, and whoever drives
 //!   progress afterwards; from completion on (edge 3) to the thread that saw it complete.
 //! - **Request rule 3 (edge 3).** [`State::complete`] is the engine's last access to the body. Who sees it through
 //!   [`State::is_complete`] sees the status and the user's buffer filled.
@@ -14,10 +15,10 @@
 //! - **Request rule 5 (stale ids).** Peers and users name a request by its id, whose generation changes when the slot
 //!   is released; a stale one finds nothing.
 
-mod body;
 mod slab;
 mod state;
+mod status;
 
-pub use body::{Body, Layout, Operation, Stage, Status};
 pub use slab::{Ref, Slab};
 pub use state::{State, Then};
+pub use status::Status;

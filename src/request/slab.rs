@@ -1,6 +1,5 @@
 //! Where requests live: chunks that never move, ids that grow stale.
 
-use super::body::Body;
 use super::state::State;
 use crate::sync::{AtomicPtr, AtomicU32, AtomicUsize, Cell, Elided, LANES, OWN, Ordering, Padded, lane};
 use core::ptr::NonNull;
@@ -34,27 +33,51 @@ fn chunk_of(index: u32) -> u32 {
 /// One slot; what every request needs of it lies in its first lines.
 #[derive(Debug)]
 #[repr(C, align(64))]
-pub struct Slot {
+pub struct Slot<B> {
     /// State word.
     pub state: State,
     /// Generation, and LIVE while a request is in it.
     tag: AtomicU32,
     index: u32,
-    body: Cell<Body>,
+    body: Cell<B>,
 }
 
 /// A request in its slot: a plain pointer, valid as long as the slab.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ref(NonNull<Slot>);
+pub struct Ref<B>(NonNull<Slot<B>>);
 
-// SAFETY: slots are `Sync` by the request rules and live as long as the engine that uses the reference.
-unsafe impl Send for Ref {}
-// SAFETY: as above.
-unsafe impl Sync for Ref {}
-
-impl Ref {
+impl<B> Clone for Ref<B> {
     #[inline(always)]
-    fn slot(&self) -> &Slot {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<B> Copy for Ref<B> {}
+
+impl<B> PartialEq for Ref<B> {
+    #[inline(always)]
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl<B> Eq for Ref<B> {}
+
+impl<B> core::fmt::Debug for Ref<B> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_tuple("Ref").field(&self.id()).finish()
+    }
+}
+
+// SAFETY: slots live as long as the engine that uses the reference, and request rule 2 says which thread uses a body when; bodies may
+// change threads.
+unsafe impl<B: Send> Send for Ref<B> {}
+// SAFETY: a shared reference gives what a copy gives, and copies may be sent.
+unsafe impl<B: Send> Sync for Ref<B> {}
+
+impl<B> Ref<B> {
+    #[inline(always)]
+    fn slot(&self) -> &Slot<B> {
         // SAFETY: chunks are freed only with the slab, which outlives every reference (slab documentation).
         unsafe { self.0.as_ref() }
     }
@@ -87,14 +110,6 @@ impl Ref {
         self.state().is_inactive()
     }
 
-    /// Whether the request survives its completion.
-    #[inline(always)]
-    #[must_use]
-    pub fn is_persistent(&self) -> bool {
-        // SAFETY: request rule 2: set before the user has the request, and never changed.
-        unsafe { self.body() }.persistent
-    }
-
     /// The body.
     ///
     /// # Safety
@@ -102,7 +117,7 @@ impl Ref {
     /// The caller has it by request rule 2 and holds no other reference to it.
     #[inline(always)]
     #[allow(clippy::mut_from_ref)]
-    pub unsafe fn body<'a>(self) -> &'a mut Body {
+    pub unsafe fn body<'a>(self) -> &'a mut B {
         // SAFETY: valid as in `slot`; exclusive by the caller's promise.
         unsafe { self.0.as_ref() }.body.with_mut(|body| unsafe { &mut *body })
     }
@@ -110,32 +125,38 @@ impl Ref {
 
 /// All requests of one engine. References and ids must not be used after the slab is dropped.
 #[derive(Debug)]
-pub struct Slab {
-    chunks: [AtomicPtr<Slot>; CHUNKS],
-    free: Padded<Elided<Free>>,
+pub struct Slab<B> {
+    chunks: [AtomicPtr<Slot<B>>; CHUNKS],
+    free: Padded<Elided<Free<B>>>,
     /// Free slots at hand for the threads of each lane, where several threads may be inside.
-    lanes: [Padded<Hand>; LANES],
+    lanes: [Padded<Hand<B>>; LANES],
 }
 
 /// Free slots at hand for the threads of a lane. That of a lane with an owner is the owner's alone (lane rule 1); the locks of the others
 /// come before that of the common list, and nobody takes two of them at once.
-#[derive(Debug, Default)]
-struct Hand {
-    slots: Elided<Vec<Ref>>,
+#[derive(Debug)]
+struct Hand<B> {
+    slots: Elided<Vec<Ref<B>>>,
     /// How many, for who counts.
     len: AtomicUsize,
 }
 
-impl Hand {
+impl<B> Default for Hand<B> {
+    fn default() -> Self {
+        Self { slots: Elided::new(Vec::new()), len: AtomicUsize::new(0) }
+    }
+}
+
+impl<B> Hand<B> {
     /// Runs `work` on the slots of the calling thread's lane.
     #[inline(always)]
-    fn with<R>(lanes: &[Padded<Self>; LANES], work: impl FnOnce(&mut Vec<Ref>) -> R) -> R {
+    fn with<R>(lanes: &[Padded<Self>; LANES], work: impl FnOnce(&mut Vec<Ref<B>>) -> R) -> R {
         let lane = lane();
         lanes[lane].run(lane >= OWN, work)
     }
 
     #[inline(always)]
-    fn run<R>(&self, shared: bool, work: impl FnOnce(&mut Vec<Ref>) -> R) -> R {
+    fn run<R>(&self, shared: bool, work: impl FnOnce(&mut Vec<Ref<B>>) -> R) -> R {
         let mut slots = self.slots.lock(shared);
         let result = work(&mut slots);
         // Relaxed: a sample; one writer, under the lock or by lane rule 1.
@@ -144,31 +165,31 @@ impl Hand {
     }
 }
 
-#[derive(Debug, Default)]
-struct Free {
-    slots: Vec<Ref>,
+#[derive(Debug)]
+struct Free<B> {
+    slots: Vec<Ref<B>>,
     fresh: u32,
 }
 
-impl Default for Slab {
+impl<B: Default> Default for Slab<B> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Slab {
+impl<B: Default> Slab<B> {
     /// An empty slab.
     pub fn new() -> Self {
         Self {
             chunks: core::array::from_fn(|_| AtomicPtr::new(core::ptr::null_mut())),
-            free: Padded(Elided::new(Free::default())),
+            free: Padded(Elided::new(Free { slots: Vec::new(), fresh: 0 })),
             lanes: core::array::from_fn(|_| Padded::default()),
         }
     }
 
     /// An inactive request with a default body, or `None` when more than four million are alive.
     #[inline(always)]
-    pub fn take(&self, shared: bool) -> Option<Ref> {
+    pub fn take(&self, shared: bool) -> Option<Ref<B>> {
         let request = if shared { self.take_at_hand()? } else { self.take_free(&mut self.free.lock(false))? };
         let tag = &request.slot().tag;
         // Relaxed: the id becomes known to others through a ring or the user, which publish it.
@@ -177,7 +198,7 @@ impl Slab {
     }
 
     #[inline(always)]
-    fn take_free(&self, free: &mut Free) -> Option<Ref> {
+    fn take_free(&self, free: &mut Free<B>) -> Option<Ref<B>> {
         match free.slots.pop() {
             Some(request) => Some(request),
             None => self.fresh(free),
@@ -186,13 +207,13 @@ impl Slab {
 
     /// A free slot of the thread's lane.
     #[inline(never)]
-    fn take_at_hand(&self) -> Option<Ref> {
+    fn take_at_hand(&self) -> Option<Ref<B>> {
         let taken = Hand::with(&self.lanes, |hand| hand.pop().or_else(|| self.refill(hand)));
         taken.or_else(|| self.take_from_others())
     }
 
     #[cold]
-    fn refill(&self, hand: &mut Vec<Ref>) -> Option<Ref> {
+    fn refill(&self, hand: &mut Vec<Ref<B>>) -> Option<Ref<B>> {
         let mut free = self.free.lock(true);
         let taken = self.take_free(&mut free)?;
         let rest = free.slots.len().saturating_sub(HANDFUL);
@@ -202,12 +223,12 @@ impl Slab {
 
     /// All slots are alive, or at hand for other threads. What owners of lanes have at hand, a few hundred of millions, stays with them.
     #[cold]
-    fn take_from_others(&self) -> Option<Ref> {
+    fn take_from_others(&self) -> Option<Ref<B>> {
         self.lanes[OWN..].iter().find_map(|hand| hand.run(true, Vec::pop))
     }
 
     #[inline(never)]
-    fn give_back_at_hand(&self, request: Ref) {
+    fn give_back_at_hand(&self, request: Ref<B>) {
         Hand::with(&self.lanes, |hand| {
             hand.push(request);
             if hand.len() > HEAP {
@@ -218,18 +239,18 @@ impl Slab {
     }
 
     #[cold]
-    fn fresh(&self, free: &mut Free) -> Option<Ref> {
+    fn fresh(&self, free: &mut Free<B>) -> Option<Ref<B>> {
         let first = free.fresh;
         if first >= CAPACITY {
             return None;
         }
         let number = chunk_of(first);
-        let slots: Vec<Slot> = (first..chunk_start(number + 1))
+        let slots: Vec<Slot<B>> = (first..chunk_start(number + 1))
             .map(|index| Slot {
                 state: State::new(),
                 tag: AtomicU32::new(0),
                 index,
-                body: Cell::new(Body::default()),
+                body: Cell::new(B::default()),
             })
             .collect();
         let chunk = Box::leak(slots.into_boxed_slice());
@@ -244,7 +265,7 @@ impl Slab {
     ///
     /// The caller is the one that request rule 4 tells to, and leaves the body without owned parts it cares for.
     #[inline(always)]
-    pub fn release(&self, request: Ref, shared: bool) {
+    pub fn release(&self, request: Ref<B>, shared: bool) {
         let slot = request.slot();
         let generation = slot.tag.load(Ordering::Relaxed) & !LIVE;
         // Relaxed: a peer's stale id is refused or not; either is a corrupt record that harms nobody's memory.
@@ -259,7 +280,7 @@ impl Slab {
 
     /// The request of that name, if it is alive.
     #[inline(always)]
-    pub fn get(&self, id: usize) -> Option<Ref> {
+    pub fn get(&self, id: usize) -> Option<Ref<B>> {
         // What is below the first id, or no 32-bit number, has a generation that no slot ever has.
         let at = id.wrapping_sub(FIRST as usize);
         let index = at as u32 & INDEX;
@@ -271,13 +292,13 @@ impl Slab {
 
     /// The slot of that index behind the first chunk, which has enough for most programs.
     #[inline(never)]
-    fn slot_behind(&self, index: u32) -> Option<NonNull<Slot>> {
+    fn slot_behind(&self, index: u32) -> Option<NonNull<Slot<B>>> {
         let number = chunk_of(index);
         self.slot_in(number, index - chunk_start(number))
     }
 
     #[inline(always)]
-    fn slot_in(&self, number: u32, at: u32) -> Option<NonNull<Slot>> {
+    fn slot_in(&self, number: u32, at: u32) -> Option<NonNull<Slot<B>>> {
         // Acquire: pairs with Release in `fresh`.
         let chunk = NonNull::new(self.chunks.get(number as usize)?.load(Ordering::Acquire))?;
         // SAFETY: a published chunk has all the slots whose indices `chunk_of` maps to it.
@@ -285,7 +306,7 @@ impl Slab {
     }
 
     /// All requests that are alive: of those that come or go meanwhile, each as it was at some moment.
-    pub fn alive_ones(&self) -> impl Iterator<Item = Ref> + '_ {
+    pub fn alive_ones(&self) -> impl Iterator<Item = Ref<B>> + '_ {
         (0..CHUNKS as u32).flat_map(move |number| {
             // Acquire: pairs with Release in `fresh`.
             let chunk = NonNull::new(self.chunks[number as usize].load(Ordering::Acquire));
@@ -307,7 +328,7 @@ impl Slab {
     }
 }
 
-impl Drop for Slab {
+impl<B> Drop for Slab<B> {
     fn drop(&mut self) {
         for (number, chunk) in self.chunks.iter().enumerate() {
             let chunk = chunk.load(Ordering::Relaxed);
@@ -323,6 +344,9 @@ impl Drop for Slab {
 #[cfg(all(test, not(perusal_loom)))]
 mod tests {
     use super::*;
+
+    type Slab = super::Slab<u64>;
+    type Ref = super::Ref<u64>;
 
     #[test]
     fn an_id_finds_its_request_until_it_is_released() {

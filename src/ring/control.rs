@@ -17,7 +17,7 @@ pub struct Control {
     pub consumer: Padded<ConsumerWords>,
     /// Written by the producer (and `wants_credit` by both).
     pub producer: Padded<ProducerWords>,
-    /// Not the ring's: what is left of a message that both ranks copy ([`crate::wire::share`]). Keeps cells away from the
+    /// Not the ring's: what is left of a message that both ranks copy ([`crate::protocol::rendezvous`]). Keeps cells away from the
     /// producer's line.
     pub shared: Padded<AtomicU64>,
 }

@@ -3,10 +3,10 @@
 use std::process::ExitCode;
 
 use perusal::placement::Topology;
+use perusal::protocol::rendezvous::measure_thresholds;
 use perusal::shm::{Geometry, Layout, Memory, cpus, header, layout};
 use perusal::variables::tune_file::Found;
 use perusal::variables::{Settings, VARIABLES};
-use perusal::wire::measure_thresholds;
 
 use crate::variables::{self, InForce};
 use crate::{sys, tune};

@@ -1,42 +1,53 @@
 //! Announced messages: the sender says how large, the receiver, once matched, chooses how they are copied.
 
-use super::inbox::corrupt;
-use super::observe::request_event;
-use super::outbox::{pack, unpack};
-use crate::engine::{Engine, Outgoing};
+mod claims;
+mod cma;
+mod selection;
+mod shared_heap;
+
+pub use claims::{Claims, Garbage, Split};
+use cma::{read_peer, write_peer};
+pub use selection::measure_thresholds;
+pub(crate) use selection::{CopyEngine, CopyPolicy};
+
+use crate::engine::copy::copy_uncached;
+use crate::engine::message_events::request_event;
+use crate::engine::tx::{pack, unpack};
+use crate::engine::{Body, Layout, Operation, Ref, Stage};
+use crate::engine::{Engine, MatchContext, Outgoing};
 use crate::error::Result;
 use crate::events::Event;
-use crate::request::{Body, Layout, Operation, Ref, Stage};
+use crate::protocol::corrupt;
+use crate::protocol::{Control, Kind};
 use crate::ring::{Header, INLINE};
 use crate::shm::telemetry::Protocol;
-use crate::wire::{Control, CopyEngine, Kind, copy_uncached, read_peer, write_peer};
 use core::ptr::NonNull;
 
 /// Bytes from which a message is so long that how soon its first chunk can be copied does not matter.
 const LONG: usize = 512 << 10;
 
-/// The channel of an active request.
+/// The context of an active request.
 ///
 /// # Safety
 ///
-/// The request is active, so it counts as pending on its channel.
-unsafe fn channel_of<'a>(body: &Body) -> &'a super::Channel {
-    let channel: NonNull<super::Channel> = body.channel.expect("an active request has a channel");
+/// The request is active, so it counts as pending on its context.
+unsafe fn context_of<'a>(body: &Body) -> &'a MatchContext {
+    let context: NonNull<MatchContext> = body.context.expect("an active request has a context");
     // SAFETY: the caller's promise.
-    unsafe { channel.as_ref() }
+    unsafe { context.as_ref() }
 }
 
 impl Engine {
     /// The record that announces a large send.
-    pub(super) fn announcement(&self, request: Ref) -> (Header, Control) {
+    pub(crate) fn announcement(&self, request: Ref) -> (Header, Control) {
         // SAFETY: request rule 2: active, in our hands, not yet announced.
         let body = unsafe { request.body() };
         // SAFETY: active.
-        let channel = unsafe { channel_of(body) };
+        let context = unsafe { context_of(body) };
         let addr = if matches!(body.layout, Layout::Bytes) { body.addr as u64 } else { 0 };
         let header = Header {
             kind: Kind::Announce as u8,
-            context: channel.context(),
+            context: context.id(),
             tag: body.tag,
             source: body.source,
             id: request.id(),
@@ -45,7 +56,7 @@ impl Engine {
     }
 
     /// A receive has met an announced message: begins to copy.
-    pub(super) fn accept_large(
+    pub(crate) fn accept_large(
         &self,
         request: Ref,
         id: u32,
@@ -79,7 +90,7 @@ impl Engine {
         }
     }
 
-    pub(super) fn ask_for_chunks(&self, request: Ref) -> Result<()> {
+    pub(crate) fn ask_for_chunks(&self, request: Ref) -> Result<()> {
         // SAFETY: request rule 2, as in `accept_large`.
         let body = unsafe { request.body() };
         body.stage = Stage::Chunks;
@@ -93,8 +104,8 @@ impl Engine {
         // SAFETY: request rule 2, as in `accept_large`.
         let body = unsafe { request.body() };
         // SAFETY: active.
-        let channel = unsafe { channel_of(body) };
-        request_event(channel, request, Event::ReqXferBegin);
+        let context = unsafe { context_of(body) };
+        request_event(context, request, Event::ReqXferBegin);
         self.note_copy(Event::CopyBegin, request, body, CopyEngine::Direct, body.total);
         let copied = self.job.reach(body.world, || {
             // SAFETY: the ranks are threads of one process; the sender keeps its buffer until `Finish` or until it has
@@ -114,9 +125,9 @@ impl Engine {
         // SAFETY: request rule 2, as in `accept_large`.
         let body = unsafe { request.body() };
         // SAFETY: active.
-        let channel = unsafe { channel_of(body) };
+        let context = unsafe { context_of(body) };
         let pid = self.job.roster().entry(body.world).pid();
-        request_event(channel, request, Event::ReqXferBegin);
+        request_event(context, request, Event::ReqXferBegin);
         self.note_copy(Event::CopyBegin, request, body, CopyEngine::Read, body.total);
         let read = self.job.reach(body.world, || {
             // SAFETY: our buffer is valid for `total` bytes until the request completes.
@@ -143,13 +154,13 @@ impl Engine {
         // SAFETY: request rule 2, as in `accept_large`.
         let body = unsafe { request.body() };
         // SAFETY: active.
-        let channel = unsafe { channel_of(body) };
+        let context = unsafe { context_of(body) };
         let split = (body.total / 2).next_multiple_of(crate::limits::PAGE).min(body.total);
         body.stage = Stage::Halves(false, false);
         let words = [u64::from(request.id()), body.addr as u64, split as u64, body.total as u64];
         let (world, remote, addr) = (body.world, body.remote, body.addr);
         self.answer(world, Kind::Halves, remote, Control(words))?;
-        request_event(channel, request, Event::ReqXferBegin);
+        request_event(context, request, Event::ReqXferBegin);
         self.note_copy(Event::CopyBegin, request, body, CopyEngine::Halves, split);
         let pid = self.job.roster().entry(world).pid();
         let read = self.job.reach(world, || {
@@ -186,12 +197,12 @@ impl Engine {
     }
 
     /// The receiver has everything: completes the receive and lets the sender go.
-    pub(super) fn receive_copied(&self, request: Ref, protocol: Protocol) -> Result<()> {
+    pub(crate) fn receive_copied(&self, request: Ref, protocol: Protocol) -> Result<()> {
         // SAFETY: request rule 2, as in `accept_large`.
         let body = unsafe { request.body() };
         // SAFETY: active.
-        let channel = unsafe { channel_of(body) };
-        request_event(channel, request, Event::ReqXferEnd);
+        let context = unsafe { context_of(body) };
+        request_event(context, request, Event::ReqXferEnd);
         let (world, remote, total) = (body.world, body.remote, body.total);
         self.count_received(protocol, total, self.shared);
         self.finish_receive(request, total);
@@ -199,7 +210,7 @@ impl Engine {
     }
 
     /// The receiver wants chunks.
-    pub(super) fn on_clear(&self, from: u32, id: u32, control: Control) -> Result<()> {
+    pub(crate) fn on_clear(&self, from: u32, id: u32, control: Control) -> Result<()> {
         let request =
             self.own_send(from, id, |stage| matches!(stage, Stage::Announced | Stage::AwaitsFinish))?;
         // SAFETY: request rule 2: awaits the peer, so it belongs to progress.
@@ -222,7 +233,7 @@ impl Engine {
     }
 
     /// Sends chunks of large messages, one of each in turn, while there is room.
-    pub(super) fn pump_streams(&self, out: &mut Outgoing) -> bool {
+    pub(crate) fn pump_streams(&self, out: &mut Outgoing) -> bool {
         let mut moved = false;
         while let Some(request) = out.streams.pop_front() {
             let pushed = self.push_chunk(out, request);
@@ -250,11 +261,11 @@ impl Engine {
             return None;
         }
         // SAFETY: active.
-        let channel = unsafe { channel_of(body) };
-        request_event(channel, request, chunk_event(body));
+        let context = unsafe { context_of(body) };
+        request_event(context, request, chunk_event(body));
         let header = Header {
             kind: Kind::Chunk as u8,
-            context: channel.context(),
+            context: context.id(),
             tag: 0,
             source: self.rank,
             id: body.remote,
@@ -274,17 +285,17 @@ impl Engine {
     }
 
     /// The sender is done with its buffer.
-    pub(super) fn send_copied(&self, request: Ref, protocol: Protocol) {
+    pub(crate) fn send_copied(&self, request: Ref, protocol: Protocol) {
         // SAFETY: request rule 2: in the hands of who calls.
         let body = unsafe { request.body() };
         // SAFETY: active.
-        request_event(unsafe { channel_of(body) }, request, Event::ReqXferEnd);
+        request_event(unsafe { context_of(body) }, request, Event::ReqXferEnd);
         self.count_copied_out(protocol, body.bytes);
         self.finish(request);
     }
 
     /// A piece of a large message is here.
-    pub(super) fn on_chunk(&self, from: u32, id: u32, data: &[u8]) -> Result<()> {
+    pub(crate) fn on_chunk(&self, from: u32, id: u32, data: &[u8]) -> Result<()> {
         let request = self.own_request(from, id, Operation::Receive, |stage| stage == Stage::Chunks)?;
         // SAFETY: request rule 2: awaits the peer, so it belongs to progress.
         let body = unsafe { request.body() };
@@ -295,8 +306,8 @@ impl Engine {
             ));
         }
         // SAFETY: active.
-        let channel = unsafe { channel_of(body) };
-        request_event(channel, request, chunk_event(body));
+        let context = unsafe { context_of(body) };
+        request_event(context, request, chunk_event(body));
         let uncached = self.copy.come(&self.config, data.len()) && matches!(body.layout, Layout::Bytes);
         // SAFETY: the user's buffer stays valid until the request completes; `total` fits it, and the piece `total`; the ring's
         // memory is none of it.
@@ -310,7 +321,7 @@ impl Engine {
         body.moved += data.len();
         if body.moved == body.total {
             self.note_copy(Event::CopyEnd, request, body, CopyEngine::Chunks, body.total);
-            request_event(channel, request, Event::ReqXferEnd);
+            request_event(context, request, Event::ReqXferEnd);
             self.count_received(Protocol::Chunked, body.total, self.shared);
             self.finish_receive(request, body.total);
         }
@@ -318,7 +329,7 @@ impl Engine {
     }
 
     /// The receiver wants our half.
-    pub(super) fn on_halves(&self, from: u32, id: u32, control: Control) -> Result<()> {
+    pub(crate) fn on_halves(&self, from: u32, id: u32, control: Control) -> Result<()> {
         let request = self.own_send(from, id, |stage| stage == Stage::Announced)?;
         // SAFETY: request rule 2: awaits the peer, so it belongs to progress.
         let body = unsafe { request.body() };
@@ -330,7 +341,7 @@ impl Engine {
             ));
         }
         // SAFETY: active.
-        request_event(unsafe { channel_of(body) }, request, Event::ReqXferBegin);
+        request_event(unsafe { context_of(body) }, request, Event::ReqXferBegin);
         let (split, len) = (split as usize, (end - split) as usize);
         self.note_copy(Event::CopyBegin, request, body, CopyEngine::Halves, len);
         let pid = self.job.roster().entry(from).pid();
@@ -345,14 +356,14 @@ impl Engine {
     }
 
     /// The sender's half is over.
-    pub(super) fn on_half_done(&self, from: u32, id: u32, control: Control) -> Result<()> {
+    pub(crate) fn on_half_done(&self, from: u32, id: u32, control: Control) -> Result<()> {
         let request =
             self.own_request(from, id, Operation::Receive, |stage| matches!(stage, Stage::Halves(_, false)))?;
         self.half_over(request, false, control.0[0] == 1)
     }
 
     /// The receiver has everything.
-    pub(super) fn on_finish(&self, from: u32, id: u32, control: Control) -> Result<()> {
+    pub(crate) fn on_finish(&self, from: u32, id: u32, control: Control) -> Result<()> {
         let request =
             self.own_send(from, id, |stage| matches!(stage, Stage::Announced | Stage::AwaitsFinish))?;
         // SAFETY: request rule 2: awaits the peer, so it belongs to progress.
@@ -361,7 +372,7 @@ impl Engine {
         if !shared {
             // The receiver copied by itself: begin and end are seen here at one moment (PERUSE 2.0 §3.2).
             // SAFETY: active.
-            request_event(unsafe { channel_of(body) }, request, Event::ReqXferBegin);
+            request_event(unsafe { context_of(body) }, request, Event::ReqXferBegin);
         }
         let protocol = match control.0[0] {
             straight if straight == Protocol::Direct as u64 => Protocol::Direct,
@@ -383,7 +394,7 @@ fn chunk_event(body: &mut Body) -> Event {
 }
 
 /// Bytes of the longest chunk: small enough that both ranks copy at once, large enough to be worth a record.
-pub(super) fn longest_chunk(out: &Outgoing) -> usize {
+pub(crate) fn longest_chunk(out: &Outgoing) -> usize {
     (out.producer.max_payload() / 2).max(INLINE)
 }
 

@@ -3,25 +3,27 @@
 //! | whose buffer lies in the heap | who copies |
 //! |---|---|
 //! | the sender's | the receiver, into any layout |
-//! | both | from `copy_share_from` bytes on both of them, by [`crate::wire::Claims`]; else the receiver |
+//! | both | from `copy_share_from` bytes on both of them, by [`crate::protocol::rendezvous::Claims`]; else the receiver |
 //! | the receiver's | the sender, from any layout, once it is told where to |
 //!
 //! What a peer says of a place is checked against the heap before it is used ([`crate::heap`], rule 3: a place inside of it is
 //! always memory); what lies there may be changed by anybody at any time, as the ring's bytes may.
 
-use super::inbox::corrupt;
-use super::observe::request_event;
-use super::outbox::{pack, unpack};
 use crate::engine::Engine;
+use crate::engine::copy::copy_run;
+use crate::engine::message_events::request_event;
+use crate::engine::tx::{pack, unpack};
+use crate::engine::{Body, Layout, Operation, Ref, Stage};
 use crate::error::Result;
 use crate::events::Event;
 use crate::heap::Heap;
-use crate::request::{Body, Layout, Operation, Ref, Stage};
+use crate::protocol::corrupt;
+use crate::protocol::rendezvous::{Claims, CopyEngine, Garbage, Split};
+use crate::protocol::{Control, Kind};
 use crate::ring::SHARED_WORD;
 use crate::shm::telemetry::Protocol;
 use crate::sync::AtomicU64;
 use crate::variables::CopyChoice;
-use crate::wire::{Claims, Control, CopyEngine, Garbage, Kind, Split, copy_run};
 use core::ops::Range;
 
 /// Bytes after which the kernel maps the pages of a file together when one of them is read.
@@ -30,7 +32,7 @@ const AROUND: usize = 64 << 10;
 impl Engine {
     /// Where a send's buffer lies in the shared heap, if the message is to be copied from there; else 0.
     #[inline]
-    pub(super) fn place_of_send(&self, body: &Body) -> u64 {
+    pub(crate) fn place_of_send(&self, body: &Body) -> u64 {
         match self.job.heap_at_hand() {
             Some(heap) if body.bytes >= self.config.direct_from() && self.copies_straight() => {
                 place_of(heap, body, body.bytes)
@@ -48,7 +50,7 @@ impl Engine {
     /// # Errors
     ///
     /// [`crate::Error::Corrupt`] for one outside of the heap.
-    pub(super) fn check_place(&self, from: u32, place: u64, total: usize) -> Result<u64> {
+    pub(crate) fn check_place(&self, from: u32, place: u64, total: usize) -> Result<u64> {
         if place == 0 {
             return Ok(0);
         }
@@ -61,7 +63,7 @@ impl Engine {
     }
 
     /// Begins to copy a message that was announced with `place`, straight, if that can be; `None` if not.
-    pub(super) fn accept_straight(&self, request: Ref, place: u64) -> Option<Result<()>> {
+    pub(crate) fn accept_straight(&self, request: Ref, place: u64) -> Option<Result<()>> {
         if !self.copies_straight() {
             return None;
         }
@@ -139,7 +141,7 @@ impl Engine {
     }
 
     /// The receiver wants us to copy: all of it (turn 0), or what we take of it.
-    pub(super) fn on_fill(&self, from: u32, id: u32, control: Control) -> Result<()> {
+    pub(crate) fn on_fill(&self, from: u32, id: u32, control: Control) -> Result<()> {
         let request = self.own_send(from, id, |stage| stage == Stage::Announced)?;
         // SAFETY: request rule 2: awaits the peer, so it belongs to progress.
         let body = unsafe { request.body() };
@@ -212,7 +214,7 @@ impl Engine {
     }
 
     /// The sender has copied what it took of a message, or all of it.
-    pub(super) fn on_filled(&self, from: u32, id: u32, control: Control) -> Result<()> {
+    pub(crate) fn on_filled(&self, from: u32, id: u32, control: Control) -> Result<()> {
         let request = self.own_request(from, id, Operation::Receive, |stage| stage == Stage::Filling)?;
         // SAFETY: request rule 2: awaits the peer, so it belongs to progress.
         let body = unsafe { request.body() };
@@ -239,9 +241,9 @@ impl Engine {
 
 /// Raises an event of an active request.
 fn tell(request: Ref, event: Event) {
-    // SAFETY: request rule 2: whoever tells has it; it is active, so it counts as pending on its channel.
-    let channel = unsafe { request.body().channel.expect("an active request has a channel").as_ref() };
-    request_event(channel, request, event);
+    // SAFETY: request rule 2: whoever tells has it; it is active, so it counts as pending on its context.
+    let context = unsafe { request.body().context.expect("an active request has a context").as_ref() };
+    request_event(context, request, event);
 }
 
 /// Where the first `len` bytes of a buffer lie in the heap; 0 if not all of them do, or they are not one run.

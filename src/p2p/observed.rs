@@ -3,14 +3,16 @@
 //! They begin a request as the short ways do, without a datatype and without the detours of errors, and go on as every call that is
 //! observed: so the events are the same ones, in the same order.
 
-use super::args::{self, Mode, Run};
-use super::observe::request_event;
+use super::args::{self, Run};
 use crate::abi;
 use crate::comm::Comm;
 use crate::engine::Engine;
+use crate::engine::Mode;
+use crate::engine::message_events::request_event;
+use crate::engine::{Operation, Ref, Stage};
 use crate::error::Result;
 use crate::events::Event;
-use crate::request::{Operation, Ref, Stage, Status};
+use crate::request::Status;
 use core::ptr::NonNull;
 
 impl Engine {
@@ -52,12 +54,12 @@ impl Engine {
 
     #[inline(always)]
     fn begin(&self, comm: &Comm, operation: Operation, run: &Run, peer: (i32, u32), tag: i32) -> Result<Ref> {
-        let channel = comm.p2p();
-        let request = self.new_request(channel)?;
+        let context = comm.p2p();
+        let request = self.new_request(context)?;
         // SAFETY: request rule 2: just taken, not active.
         let body = unsafe { request.body() };
         args::fill_run(body, operation, run, comm.rank(), peer, tag);
-        body.channel = Some(NonNull::from(channel));
+        body.context = Some(NonNull::from(context));
         body.status = Status::EMPTY;
         body.stage = Stage::Idle;
         Ok(request)
@@ -70,9 +72,9 @@ impl Engine {
         if plain {
             // SAFETY: request rule 2: complete, so it is its user's.
             let body = unsafe { request.body() };
-            if let Some(channel) = body.channel {
-                // SAFETY: the request counts as pending on the channel.
-                request_event(unsafe { channel.as_ref() }, request, Event::ReqNotify);
+            if let Some(context) = body.context {
+                // SAFETY: the request counts as pending on the context.
+                request_event(unsafe { context.as_ref() }, request, Event::ReqNotify);
             }
             look(&body.status);
             self.release_plain(request);
