@@ -26,7 +26,7 @@ help:
 	@echo "make bench         latency, depth and event cost, beside the machine's limits"
 	@echo "make peers         MPICH, Open MPI, Intel MPI and $(DIST)/ in turn; ROUNDS=7 METRICS= QUICK=1"
 	@echo "make overhead      what listening to events costs, in seven configurations"
-	@echo "make header        write include/mpi.h anew from src/capi/abi/*.csv"
+	@echo "make header        write include/mpi.h anew from crates/perusal-abi/src/abi/*.csv"
 	@echo "make unsupported   write the list in docs/abi.md anew"
 	@echo "make variables     write the lists in docs/tool-variables.md anew"
 	@echo "make clean         remove what was built"
@@ -65,15 +65,15 @@ overhead: dist
 	@CARGO="$(CARGO)" .ci/overhead "$(DIST)"
 
 header: setup
-	@PERUSAL_BLESS=1 $(CARGO) test --quiet --locked --test abi_header the_header_is_what_the_tables_give >/dev/null
+	@PERUSAL_BLESS=1 $(CARGO) test --quiet --locked --package perusal-abi --test abi_header the_header_is_what_the_tables_give >/dev/null
 	@echo "include/mpi.h is current"
 
 unsupported: setup
-	@PERUSAL_BLESS=1 $(CARGO) test --quiet --locked --test abi_docs >/dev/null
+	@PERUSAL_BLESS=1 $(CARGO) test --quiet --locked --package perusal-abi --test abi_docs >/dev/null
 	@echo "docs/abi.md is current"
 
 variables: setup
-	@PERUSAL_BLESS=1 $(CARGO) test --quiet --locked --features launcher --test tool_variables_docs >/dev/null
+	@PERUSAL_BLESS=1 $(CARGO) test --quiet --locked --package perusal-cli --test tool_variables_docs >/dev/null
 	@echo "docs/tool-variables.md is current"
 
 clean:

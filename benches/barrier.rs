@@ -8,9 +8,9 @@
 //!
 //! It has its own loop: ranks must do the same number of rounds, and a library that times one of them would not tell the others.
 
-use perusal::abi::{MPI_COMM_WORLD, MPI_DOUBLE, MPI_SUM};
-use perusal::capi::mpi::init;
-use perusal::shm::{FD_VARIABLE, Memory, RANK_VARIABLE, SIZE_VARIABLE};
+use perusal::internals::abi::{MPI_COMM_WORLD, MPI_DOUBLE, MPI_SUM};
+use perusal::internals::shm::{FD_VARIABLE, Memory, RANK_VARIABLE, SIZE_VARIABLE};
+use perusal_abi::mpi::init;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -63,7 +63,7 @@ fn job(ranks: u32) {
             break;
         }
     }
-    let cpus = perusal::shm::cpus::affinity();
+    let cpus = perusal::internals::shm::cpus::affinity();
     let crowded = ranks as usize > cpus.len();
     bind(cpus[rank as usize * cpus.len() / ranks.max(cpus.len() as u32) as usize]);
     // SAFETY: one thread.

@@ -127,7 +127,7 @@ fn main() -> Result<()> {
     }
     println!(
         "{} CPUs; M messages a second of all threads, medians of {REPETITIONS}",
-        perusal::shm::cpus::usable()
+        perusal::internals::shm::cpus::usable()
     );
     println!("{:<20}{:>9}{:>10}{:>16}{:>20}", "", "threads", "M/s", "times one's", "of own engines'");
     type Case = (&'static str, fn(usize) -> Result<f64>);

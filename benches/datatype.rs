@@ -8,9 +8,9 @@
 
 use divan::Bencher;
 use divan::counter::BytesCount;
-use perusal::abi;
-use perusal::datatype::Datatype;
-use perusal::datatype::op::Op;
+use perusal::internals::abi;
+use perusal::internals::datatype::Datatype;
+use perusal::internals::datatype::op::Op;
 use std::fmt;
 use std::hint::black_box;
 

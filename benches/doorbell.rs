@@ -4,8 +4,8 @@
 //! way there and back: two threads that wake each other in turn, so that each turn is two futex wake-ups and two sleeps.
 
 use divan::Bencher;
-use perusal::doorbell::{Bell, Fences};
-use perusal::limits::APART;
+use perusal::internals::doorbell::{Bell, Fences};
+use perusal::internals::limits::APART;
 use std::alloc::{Layout, alloc_zeroed};
 use std::fmt;
 use std::hint::black_box;

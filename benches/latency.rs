@@ -14,10 +14,10 @@
 //!
 //! It has its own loop: two processes take turns between lines and messages, which a library that times one after the other does not.
 
-use perusal::abi::{MPI_BYTE, MPI_COMM_WORLD};
-use perusal::capi::mpi::{init, p2p};
-use perusal::shm::{FD_VARIABLE, Memory, RANK_VARIABLE, SIZE_VARIABLE};
-use perusal::sync::look_again;
+use perusal::internals::abi::{MPI_BYTE, MPI_COMM_WORLD};
+use perusal::internals::shm::{FD_VARIABLE, Memory, RANK_VARIABLE, SIZE_VARIABLE};
+use perusal::internals::sync::look_again;
+use perusal_abi::mpi::{init, p2p};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -32,7 +32,7 @@ fn main() {
     if !std::env::args().any(|arg| arg == "--bench") {
         return println!("run me with `cargo bench --bench latency`");
     }
-    let cpus = perusal::shm::cpus::affinity();
+    let cpus = perusal::internals::shm::cpus::affinity();
     if cpus.len() < 2 {
         return println!("latency: needs two CPUs, this process may use {}", cpus.len());
     }

@@ -8,7 +8,7 @@ mod common;
 
 use common::{bind, two_cpus};
 use divan::Bencher;
-use perusal::limits::APART;
+use perusal::internals::limits::APART;
 use perusal::ring::{Consumer, Header, MappedRing, Producer};
 use std::alloc::{Layout, alloc_zeroed};
 use std::hint::{black_box, spin_loop};

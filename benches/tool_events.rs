@@ -9,12 +9,12 @@
 //! seconds would then decide which is quicker. Printed is the median over the rounds in nanoseconds an event, all in, the site included;
 //! without what the site costs when nobody listens, as it was in the same round; and the least of both.
 
-use perusal::abi::{MPI_INFO_NULL, MPI_T_CB_REQUIRE_THREAD_SAFE, MPI_THREAD_MULTIPLE};
-use perusal::capi::mpi::info;
-use perusal::capi::mpi_t::{event, init};
-use perusal::capi::process;
 use perusal::events::{Detail, Event, Fact};
-use perusal::tool::event::delivery;
+use perusal::internals::abi::{MPI_INFO_NULL, MPI_T_CB_REQUIRE_THREAD_SAFE, MPI_THREAD_MULTIPLE};
+use perusal::internals::tool::event::delivery;
+use perusal_abi::mpi::info;
+use perusal_abi::mpi_t::{event, init};
+use perusal_abi::process;
 use std::ffi::{c_int, c_void};
 use std::hint::black_box;
 use std::ptr::null_mut;

@@ -6,10 +6,10 @@
 //! It has its own loop and clock: what is wanted is the CPU time of the thread, the kernel's part included, over millions of events,
 //! because a record's cost is mostly the page cache's; and folders as arguments, where divan has names of benches.
 
-use perusal::clock;
 use perusal::events::{CommEvents, Event, Events, Fact, Operation, Registry, Spec};
-use perusal::trace::format::TraceHeader;
-use perusal::trace::{Recording, file, tally};
+use perusal::internals::clock;
+use perusal_trace::format::TraceHeader;
+use perusal_trace::{Recording, file, tally};
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

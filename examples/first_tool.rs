@@ -85,6 +85,6 @@ fn main() -> Result<()> {
         );
         Ok(())
     };
-    let launched = std::env::var_os(perusal::shm::RANK_VARIABLE).is_some();
+    let launched = perusal::is_launched();
     if launched { perusal::run(rank).map(drop) } else { perusal::run_threads(3, rank).map(drop) }
 }

@@ -30,6 +30,6 @@ pub fn ring(world: &World) -> Result<usize> {
 
 #[allow(dead_code, reason = "the tests take only the ring")]
 fn main() -> Result<()> {
-    let launched = std::env::var_os(perusal::shm::RANK_VARIABLE).is_some();
+    let launched = perusal::is_launched();
     if launched { perusal::run(ring).map(drop) } else { perusal::run_threads(4, ring).map(drop) }
 }

@@ -13,9 +13,9 @@
 
 use loom::sync::Arc;
 use loom::thread;
-use perusal::coll::shared::{Arrival, Arrived, HeapArea, Rounds};
-use perusal::doorbell::{Bell, Fences, Futex};
-use perusal::sync::{AtomicU16, AtomicU64};
+use perusal::internals::coll::shared::{Arrival, Arrived, HeapArea, Rounds};
+use perusal::internals::doorbell::{Bell, Fences, Futex};
+use perusal::internals::sync::{AtomicU16, AtomicU64};
 use std::time::Duration;
 
 type Member = Rounds<HeapArea>;

@@ -20,8 +20,8 @@
 use loom::sync::atomic::{AtomicBool, Ordering, fence};
 use loom::sync::{Arc, Mutex};
 use loom::thread;
-use perusal::progress::Crowd;
-use perusal::request::State;
+use perusal::internals::progress::Crowd;
+use perusal::internals::request::State;
 use std::collections::VecDeque;
 use std::time::Duration;
 

@@ -18,9 +18,9 @@
 
 use loom::sync::Arc;
 use loom::thread;
-use perusal::doorbell::{Bell, Fences, Futex};
+use perusal::internals::doorbell::{Bell, Fences, Futex};
+use perusal::internals::sync::{AtomicU16, AtomicU64};
 use perusal::ring::{Consumer, Header, HeapRing, Producer};
-use perusal::sync::{AtomicU16, AtomicU64};
 use std::time::Duration;
 
 const HEADER: Header = Header { kind: 1, context: 0, tag: 0, source: 0, id: 0 };

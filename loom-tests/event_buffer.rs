@@ -20,9 +20,9 @@
 #![cfg(perusal_loom)]
 
 use loom::thread;
-use perusal::tool::event::buffer::{Consumer, Producer, buffer};
-use perusal::tool::event::choice::{Call, Choice};
-use perusal::tool::event::segments::Segments;
+use perusal::internals::tool::event::buffer::{Consumer, Producer, buffer};
+use perusal::internals::tool::event::choice::{Call, Choice};
+use perusal::internals::tool::event::segments::Segments;
 use std::sync::Arc;
 
 fn model(preemptions: Option<usize>, body: impl Fn() + Send + Sync + 'static) {

@@ -12,7 +12,7 @@
 #![cfg(perusal_loom)]
 
 use loom::thread;
-use perusal::handles::HandleTable;
+use perusal::internals::handles::HandleTable;
 use std::sync::Arc;
 
 fn model(preemptions: Option<usize>, body: impl Fn() + Send + Sync + 'static) {

@@ -15,7 +15,7 @@
 
 use loom::sync::Arc;
 use loom::thread;
-use perusal::sync::{AtomicU32, AtomicU64, Cell, LANES, Lanes, OWN, Ordering};
+use perusal::internals::sync::{AtomicU32, AtomicU64, Cell, LANES, Lanes, OWN, Ordering};
 
 fn model(body: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();

@@ -5,19 +5,18 @@
 //! that the memory model lets a load return, and fails on the first order in which an assertion does not hold.
 //!
 //! What you need:
-//! 1. Your data in loom's atomics and cells while `cfg(perusal_loom)` is set, in `std`'s else ([`perusal::sync`] is such a switch).
+//! 1. Your data in the atomics and cells of [`perusal::model`]: loom's while `cfg(perusal_loom)` is set, `std`'s else.
 //! 2. A registry and a communicator of your own: `Registry::new`, `attach`. No engine, no ranks.
 //! 3. `happen`, which does what a site in the engine does: it looks at the gate, then raises.
-//! 4. `loom::model`, with two or three threads, and one or two events: more orders than you could read.
+//! 4. `model::check`, with two or three threads, and one or two events: more orders than you could read.
 //!
 //! Try it: use a plain loom cell instead of the atomic in `Late`, or read the counts before the subscription is dropped, and run again.
 //!
 //! Run:   .ci/loom my_callback
 //! Bound: three preemptions (LOOM_MAX_PREEMPTIONS raises that). Time: two seconds on two cores.
-#![cfg(perusal_loom)]
 
 use perusal::events::{CommEvents, Event, Events, Fact, Occurrence, Registry, Spec, Subscription};
-use perusal::sync::{AtomicU32, Cell, Ordering};
+use perusal::model::{AtomicU32, Cell, Ordering, check, thread};
 use std::sync::Arc;
 
 /// The tool: late messages by peer, and whether the report was printed.
@@ -60,15 +59,9 @@ fn happen(comm: &CommEvents, peer: i32) {
     }
 }
 
-fn check(body: impl Fn() + Send + Sync + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(builder.preemption_bound.unwrap_or(0).max(3));
-    builder.check(body);
-}
-
 #[test]
 fn nothing_is_counted_after_the_subscription_has_ended() {
-    check(|| {
+    check(3, || {
         let registry = Registry::new(Box::new(|why| panic!("{why}")));
         let comm = registry.attach(1);
         let late = Late::new();
@@ -77,7 +70,7 @@ fn nothing_is_counted_after_the_subscription_has_ended() {
             tool.count(what.spec.peer)
         });
         let theirs = comm.clone();
-        let engine = loom::thread::spawn(move || happen(&theirs, 1));
+        let engine = thread::spawn(move || happen(&theirs, 1));
         happen(&comm, 0);
         drop(subscription);
         let told = late.report();
@@ -91,7 +84,7 @@ fn nothing_is_counted_after_the_subscription_has_ended() {
 
 #[test]
 fn the_same_for_a_tap_that_hears_all_communicators() {
-    check(|| {
+    check(3, || {
         let registry = Registry::new(Box::new(|why| panic!("{why}")));
         let late = Late::new();
         let tool = late.clone();
@@ -100,7 +93,7 @@ fn the_same_for_a_tap_that_hears_all_communicators() {
             Arc::new(move |fact: &Fact<'_>| tool.count(fact.spec.peer)),
         );
         let comm = registry.attach(1);
-        let engine = loom::thread::spawn(move || happen(&comm, 1));
+        let engine = thread::spawn(move || happen(&comm, 1));
         drop(tap);
         let told = late.report();
         engine.join().unwrap();

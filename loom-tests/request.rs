@@ -14,7 +14,7 @@ use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
-use perusal::request::{State, Then};
+use perusal::internals::request::{State, Then};
 
 /// A request and the outcome that its completion publishes.
 struct Slot {

@@ -12,8 +12,8 @@
 
 use loom::sync::Arc;
 use loom::thread;
-use perusal::protocol::rendezvous::{Claims, Split};
-use perusal::sync::{AtomicU64, Cell, Ordering};
+use perusal::internals::protocol::rendezvous::{Claims, Split};
+use perusal::internals::sync::{AtomicU64, Cell, Ordering};
 use std::ops::Range;
 
 const TURNS: usize = 2;

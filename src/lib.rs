@@ -1,48 +1,75 @@
 //! *perusal*: a lock-free shared-memory message engine for MPI programs on one machine, with its inside open.
 //!
-//! The modules are listed in the order in which a message passes them; each knows those below it in the
-//! architecture and never those above. `docs/architecture.md` walks a message and an event through them.
+//! Messages: [`run`], [`run_threads`], [`World`] and what hangs on them. The building blocks that people measure and study stand alone:
+//! [`ring`], [`matching`], [`events`]. [`model`] checks a callback of your own under every order of threads.
+//!
+//! The C bindings, the launcher and what reads traces are crates of their own. This one exports no C symbol and runs nothing when it is loaded.
+// A member of the workspace sees the modules as `internals`; without that feature, or in a model, much of them is used by nobody.
+#![cfg_attr(any(not(feature = "internals"), perusal_loom), allow(dead_code, unused_imports))]
 
-pub mod abi;
-pub mod clock;
+mod abi;
+mod clock;
 pub mod error;
-pub mod info;
-pub mod limits;
-pub mod sync;
+mod handles;
+mod info;
+mod limits;
+mod sync;
 
-// Statics of atomics: a face to the outside, nothing to model.
-#[cfg(not(perusal_loom))]
-pub mod capi;
-pub mod coll;
-pub mod comm;
-pub mod datatype;
-pub mod doorbell;
-pub mod engine;
+mod coll;
+mod comm;
+mod datatype;
+mod doorbell;
+mod engine;
 pub mod events;
-pub mod handles;
-pub mod heap;
+mod heap;
 pub mod matching;
-pub mod p2p;
-#[cfg(feature = "launcher")]
-pub mod placement;
-pub mod progress;
-pub mod protocol;
-pub mod request;
+mod p2p;
+#[cfg(feature = "placement")]
+mod placement;
+mod progress;
+mod protocol;
+mod request;
 pub mod ring;
-pub mod shm;
-pub mod tool;
+mod shm;
+mod tool;
 // Mapped files.
 #[cfg(not(perusal_loom))]
-pub mod trace;
-pub mod variables;
-// As `capi`.
+mod trace;
+mod variables;
+// What programs see; nothing to model.
 #[cfg(not(perusal_loom))]
-pub mod api;
+mod api;
+
+pub mod model;
 
 #[cfg(not(perusal_loom))]
 pub use api::{
     Any, Communicator, Element, Multiple, OwnedReceive, OwnedSend, Receiving, Reduction, Scope, Sending,
-    Single, Source, Status, Tag, Threading, World, init, init_with, run, run_threads, run_threads_traced,
-    run_threads_with,
+    Single, Source, Status, Tag, Threading, World, init, init_with, is_launched, run, run_threads,
+    run_threads_traced, run_threads_with,
 };
 pub use error::{Error, Result};
+
+/// The engine's modules, for the other members of this workspace. No part of the API: anything here may change at any time.
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod internals {
+    /// A public module for each private one of the crate's root, with the same name.
+    macro_rules! open {
+        ($($(#[$meta:meta])* $name:ident)*) => {$(
+            $(#[$meta])*
+            #[allow(missing_docs)]
+            pub mod $name {
+                pub use crate::$name::*;
+            }
+        )*};
+    }
+    open! {
+        abi clock coll comm datatype doorbell engine error events handles heap info limits matching p2p
+        #[cfg(feature = "placement")] placement
+        progress protocol request ring shm sync tool
+        #[cfg(not(perusal_loom))] trace
+        variables
+        #[cfg(not(perusal_loom))] api
+    }
+}

@@ -1,7 +1,7 @@
 //! Every function of the ABI is in both libraries: `PMPI_X` strong, `MPI_X` weak and at the same place; and nothing but
 //! functions of MPI and PERUSE is exported.
 
-#[path = "../codegen/abi.rs"]
+#[path = "../crates/perusal-abi/codegen/abi.rs"]
 #[allow(dead_code)]
 mod abi;
 mod common;
@@ -32,7 +32,7 @@ fn symbols(library: &Path, which: &str) -> BTreeMap<String, (String, String, Str
 }
 
 fn names() -> Vec<String> {
-    let csv = fs::read_to_string(root().join("src/capi/abi/functions.csv")).expect("a table");
+    let csv = fs::read_to_string(root().join("crates/perusal-abi/src/abi/functions.csv")).expect("a table");
     abi::functions(&csv).into_iter().map(|f| f.name).collect()
 }
 
@@ -49,19 +49,19 @@ fn every_function_is_weak_with_a_strong_twin(library: &Path, which: &str) {
 
 #[test]
 fn the_shared_library_has_every_function_twice() {
-    every_function_is_weak_with_a_strong_twin(&built("libperusal.so"), "--dyn-syms");
+    every_function_is_weak_with_a_strong_twin(&built("libperusal_abi.so"), "--dyn-syms");
 }
 
 #[test]
 fn the_static_library_has_every_function_twice() {
-    every_function_is_weak_with_a_strong_twin(&built("libperusal.a"), "-s");
+    every_function_is_weak_with_a_strong_twin(&built("libperusal_abi.a"), "-s");
 }
 
 #[test]
 fn the_shared_library_exports_nothing_else_and_no_data() {
     let known: std::collections::BTreeSet<String> =
         names().into_iter().flat_map(|n| [format!("P{n}"), n]).collect();
-    for (name, (_, kind, _)) in symbols(&built("libperusal.so"), "--dyn-syms") {
+    for (name, (_, kind, _)) in symbols(&built("libperusal_abi.so"), "--dyn-syms") {
         assert!(known.contains(&name) || name.starts_with("PERUSE_"), "{name} is exported");
         assert_eq!(kind, "FUNC", "{name}: the ABI has no data symbols");
     }
@@ -70,7 +70,7 @@ fn the_shared_library_exports_nothing_else_and_no_data() {
 #[test]
 fn the_shared_library_is_named_as_the_abi_says_and_needs_only_the_c_library() {
     let out =
-        Command::new("readelf").args(["-W", "-d"]).arg(built("libperusal.so")).output().expect("readelf");
+        Command::new("readelf").args(["-W", "-d"]).arg(built("libperusal_abi.so")).output().expect("readelf");
     let text = success(out, "readelf");
     assert!(text.contains("Library soname: [libmpi_abi.so.1]"), "{text}");
     let allowed = ["libc.so", "libm.so", "libgcc_s.so", "libpthread.so", "libdl.so", "librt.so", "ld-linux"];

@@ -1,9 +1,9 @@
 //! `include/mpi.h` says what the tables say, and a C compiler reads from it what the library means.
 
-#[path = "../codegen/abi.rs"]
+#[path = "../crates/perusal-abi/codegen/abi.rs"]
 #[allow(dead_code)]
 mod abi;
-#[path = "../codegen/header.rs"]
+#[path = "../crates/perusal-abi/codegen/header.rs"]
 mod header;
 
 mod common;
@@ -13,7 +13,9 @@ use std::fs;
 use std::process::Command;
 
 fn generated() -> String {
-    let read = |name: &str| fs::read_to_string(root().join("src/capi/abi").join(name)).expect("a table");
+    let read = |name: &str| {
+        fs::read_to_string(root().join("crates/perusal-abi/src/abi").join(name)).expect("a table")
+    };
     header::header(&read("types.csv"), &read("constants.csv"), &abi::functions(&read("functions.csv")))
 }
 
@@ -51,7 +53,7 @@ fn the_header_compiles_pedantically_as_c_and_as_cxx() {
 
 #[test]
 fn every_constant_has_in_c_the_value_of_the_table() {
-    let csv = fs::read_to_string(root().join("src/capi/abi/constants.csv")).expect("a table");
+    let csv = fs::read_to_string(root().join("crates/perusal-abi/src/abi/constants.csv")).expect("a table");
     let constants = header::constants(&csv);
     assert!(constants.len() >= 365);
     let lines: String = constants

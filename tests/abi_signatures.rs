@@ -1,6 +1,6 @@
 //! The Rust functions take what the C prototypes say: what no linker checks.
 
-#[path = "../codegen/abi.rs"]
+#[path = "../crates/perusal-abi/codegen/abi.rs"]
 #[allow(dead_code)]
 mod abi;
 mod common;
@@ -24,7 +24,7 @@ fn rust_files(directory: &Path, found: &mut Vec<PathBuf>) {
 /// Argument types of every `fn MPI_X(…)` in the C face.
 fn written() -> BTreeMap<String, Vec<String>> {
     let mut files = Vec::new();
-    rust_files(&root().join("src/capi"), &mut files);
+    rust_files(&root().join("crates/perusal-abi/src"), &mut files);
     let mut found = BTreeMap::new();
     for file in files {
         let text = fs::read_to_string(&file).expect("readable text");
@@ -131,7 +131,7 @@ fn compatible(c: &str, rust: &str) -> bool {
 
 #[test]
 fn every_written_function_takes_the_arguments_of_its_prototype() {
-    let csv = fs::read_to_string(root().join("src/capi/abi/functions.csv")).expect("a table");
+    let csv = fs::read_to_string(root().join("crates/perusal-abi/src/abi/functions.csv")).expect("a table");
     let table: BTreeMap<String, Vec<String>> =
         abi::functions(&csv).into_iter().map(|f| (f.name, f.arguments)).collect();
     let written = written();

@@ -92,7 +92,7 @@ fn cases(wanted: &[String]) -> Vec<Case> {
 
 fn test(case: &Case) -> Verdict {
     if case.ranks > 1 && launcher().is_none() {
-        return Verdict::Ignored("needs the launcher (--features launcher)");
+        return Verdict::Ignored("needs the launcher");
     }
     let source = fs::read_to_string(&case.source).expect("readable text");
     let plan = Plan::read(&source);

@@ -1,5 +1,4 @@
 //! The event logger, installed as users have it, on a program whose queues have a known history.
-#![cfg(feature = "launcher")]
 
 mod common;
 
@@ -24,7 +23,7 @@ fn prefix() -> &'static Path {
         }
         let launcher = dist::launcher().expect("cargo builds the launcher for this test");
         fs::copy(launcher, prefix.join("bin/perusal")).expect("a copy of the launcher");
-        let sources = fs::read_dir(root().join("src/mel")).expect("the logger's sources");
+        let sources = fs::read_dir(root().join("tools/mel")).expect("the logger's sources");
         let sources = sources.map(|file| file.expect("a file").path().to_string_lossy().into_owned());
         let sources: Vec<String> = sources.filter(|name| name.ends_with(".c")).collect();
         let library = prefix.join("lib/libperusal-mel.so").to_string_lossy().into_owned();

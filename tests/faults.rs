@@ -2,7 +2,6 @@
 //!
 //! PERUSAL_FAULT_ROUNDS (default 8) is how many jobs are killed; PERUSAL_FAULT_SEED repeats a run. One job in four has
 //! its launcher killed, the others one of their ranks, at a random moment from their very start on.
-#![cfg(feature = "launcher")]
 
 mod common;
 

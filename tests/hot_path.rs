@@ -144,7 +144,7 @@ impl Traces {
         if !cfg!(target_arch = "x86_64") {
             return Err("the instructions of x86-64 alone are known");
         }
-        let launcher = launcher().ok_or("needs the launcher (--features launcher)")?;
+        let launcher = launcher().ok_or("needs the launcher")?;
         let dir = scratch("hot_path");
         let program = dir.join("instructions");
         let mut compiler = Command::new(dist().join("bin/mpicc"));

@@ -16,7 +16,9 @@ fn rust_files(directory: &Path, found: &mut Vec<PathBuf>) {
 
 fn sources() -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
-    rust_files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut found);
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    rust_files(&root.join("src"), &mut found);
+    rust_files(&root.join("crates"), &mut found);
     assert!(found.len() > 10, "the sources were found");
     found.into_iter().map(|path| (path.clone(), fs::read_to_string(path).expect("readable text"))).collect()
 }

@@ -1,5 +1,4 @@
 //! Whatever the number of ranks and receives, each sender's messages come once and in order.
-#![cfg(feature = "launcher")]
 
 mod common;
 

@@ -1,6 +1,5 @@
 //! The benchmark that is compiled with every MPI (`benches/peers`): here with ours, each measurement for an instant; and what its
 //! driver makes of the figures.
-#![cfg(feature = "launcher")]
 
 mod common;
 
@@ -88,7 +87,7 @@ impl Drop for Prober {
 
 #[test]
 fn with_a_prober_each_sample_has_a_line_before_and_after() {
-    let cpus = perusal::shm::cpus::affinity();
+    let cpus = perusal::internals::shm::cpus::affinity();
     let [first, second, ..] = cpus.as_slice() else {
         return eprintln!("one CPU: there is no line to bounce");
     };

@@ -5,14 +5,14 @@
 
 use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 use core::ptr::{null, null_mut};
-use perusal::abi::{MPI_COMM_NULL, MPI_COMM_SELF, MPI_COMM_WORLD};
-use perusal::capi::boundary::{Phase, set_phase};
-use perusal::capi::peruse::*;
-use perusal::capi::{comms, overrides};
-use perusal::comm::Comm;
 use perusal::events::{
     CATALOG, CommCallback, CommSpec, Event, Fact, Operation, PERUSE_EVENTS, Registry, Spec,
 };
+use perusal::internals::abi::{MPI_COMM_NULL, MPI_COMM_SELF, MPI_COMM_WORLD};
+use perusal::internals::comm::Comm;
+use perusal_abi::boundary::{Phase, set_phase};
+use perusal_abi::peruse::*;
+use perusal_abi::{comms, overrides};
 use std::sync::{Arc, Once};
 
 const SUCCESS: c_int = Code::Success as c_int;

@@ -1,6 +1,5 @@
 //! The PERUSE example programs of `examples/peruse`, compiled with our wrapper, run by our launcher, and their output
 //! checked by arithmetic.
-#![cfg(feature = "launcher")]
 
 mod common;
 

@@ -3,8 +3,8 @@
 mod common;
 
 use common::{cc, root, scratch, success};
-use perusal::capi::peruse::Code;
 use perusal::events::{CATALOG, CommSpec, Event, Operation, PERUSE_EVENTS};
+use perusal_abi::peruse::Code;
 use std::fs;
 use std::process::Command;
 

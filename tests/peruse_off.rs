@@ -3,12 +3,12 @@
 
 use core::ffi::{c_int, c_long, c_void};
 use core::ptr::{null, null_mut};
-use perusal::abi::MPI_COMM_WORLD;
-use perusal::capi::boundary::{Phase, set_phase};
-use perusal::capi::comms;
-use perusal::capi::peruse::*;
-use perusal::comm::Comm;
 use perusal::events::{CommSpec, EVENTS, Event, Registry};
+use perusal::internals::abi::MPI_COMM_WORLD;
+use perusal::internals::comm::Comm;
+use perusal_abi::boundary::{Phase, set_phase};
+use perusal_abi::comms;
+use perusal_abi::peruse::*;
 use std::sync::Arc;
 
 unsafe extern "C" fn nothing(_: c_long, _: isize, _: *mut CommSpec, _: *mut c_void) -> c_int {

@@ -1,5 +1,4 @@
 //! `perusal report` as people use it: on the trace of a program with two known mistakes, and on files that are no traces.
-#![cfg(feature = "launcher")]
 
 mod common;
 
@@ -8,7 +7,7 @@ use common::dist::dist;
 use common::examples::{example, lines};
 use common::run::{Outcome, run};
 use common::scratch;
-use perusal::trace::synthetic::{Synthetic, SyntheticMessage};
+use perusal_trace::synthetic::{Synthetic, SyntheticMessage};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -224,8 +223,8 @@ fn a_trace_for_which_there_is_no_memory_is_refused_with_figures_and_its_first_pa
     }
     let path = dir.join("large.trace");
     fs::write(&path, job.bytes()).expect("a writable directory");
-    let all = perusal::trace::most_records(&path, None).expect("a sound trace");
-    let some = perusal::trace::most_records(&path, Some(100_000_000)).expect("a sound trace");
+    let all = perusal_trace::most_records(&path, None).expect("a sound trace");
+    let some = perusal_trace::most_records(&path, Some(100_000_000)).expect("a sound trace");
     assert!(all > 1_000_000 && some < all / 4, "{some} of {all}");
 
     // Less than what all of it takes, and much more than a part and the program.

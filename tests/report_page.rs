@@ -1,15 +1,14 @@
 //! The page of `perusal report` in a browser: what its script makes of known jobs. The pages and, with `PERUSAL_PICTURES=1`,
 //! pictures of them stay in cargo's directory for tests.
-#![cfg(feature = "launcher")]
 
 mod common;
 
 use common::browser::{Page, open, picture};
 use common::scratch;
 use perusal::events::Event;
-use perusal::shm::telemetry::Waiting;
-use perusal::trace::synthetic::{Synthetic, SyntheticMessage};
-use perusal::trace::{Record, RecordPayload, report};
+use perusal::internals::shm::telemetry::Waiting;
+use perusal_trace::synthetic::{Synthetic, SyntheticMessage};
+use perusal_trace::{Record, RecordPayload, report};
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -78,7 +78,7 @@ fn an_abort_ends_every_rank() {
 
 #[test]
 fn ranks_that_make_different_communicators_get_errors() {
-    if perusal::shm::cpus::usable() < 2 {
+    if perusal::internals::shm::cpus::usable() < 2 {
         return eprintln!("one CPU: ranks meet by counting each other, which does not show what for");
     }
     for calm in [0, 1] {

@@ -3,7 +3,7 @@
 #[path = "../examples/ring.rs"]
 mod ring;
 
-use perusal::shm::RANK_VARIABLE;
+use perusal::internals::shm::RANK_VARIABLE;
 use perusal::{Error, Result, World};
 use std::process::{Command, Output};
 

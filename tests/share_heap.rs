@@ -1,5 +1,4 @@
 //! Programs that know nothing of shared memory, run with `--share-heap`: they do what they do without it.
-#![cfg(feature = "launcher")]
 
 mod common;
 

@@ -16,7 +16,8 @@ struct Function {
 }
 
 fn functions() -> Vec<Function> {
-    let table = fs::read_to_string(root().join("src/capi/abi/functions.csv")).expect("the ABI's functions");
+    let table = fs::read_to_string(root().join("crates/perusal-abi/src/abi/functions.csv"))
+        .expect("the ABI's functions");
     let rows = table.lines().filter_map(|line| line.split_once(','));
     let named =
         rows.filter_map(|(_, rest)| rest.split_once(',')).filter(|(name, _)| name.starts_with("MPI_T_"));
@@ -143,7 +144,8 @@ fn every_function_is_asserted_to_give_every_code_that_it_may_give() {
 
 #[test]
 fn every_code_of_the_abi_is_given_by_a_function_or_said_never_to_come() {
-    let table = fs::read_to_string(root().join("src/capi/abi/constants.csv")).expect("the ABI's constants");
+    let table = fs::read_to_string(root().join("crates/perusal-abi/src/abi/constants.csv"))
+        .expect("the ABI's constants");
     let words = table.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     let codes: BTreeSet<&str> = words.filter(|word| word.starts_with("MPI_T_ERR_")).collect();
     assert_eq!(codes.len(), 18);

@@ -6,7 +6,7 @@ mod common;
 
 use common::root;
 use perusal::events::CATALOG;
-use perusal::tool::event::types::{ALL, TYPES, Type};
+use perusal::internals::tool::event::types::{ALL, TYPES, Type};
 use std::fs;
 
 fn elements(kind: &Type) -> String {

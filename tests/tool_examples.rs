@@ -1,5 +1,4 @@
 //! The first tool, in C and in Rust, beside the program that it is made for: what it counts follows by arithmetic.
-#![cfg(feature = "launcher")]
 
 mod common;
 

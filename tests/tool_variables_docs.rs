@@ -3,10 +3,10 @@
 mod common;
 
 use common::root;
-use perusal::tool::pvar::{PVARS, Pvar};
-use perusal::variables::category::CATEGORIES;
-use perusal::variables::table::{Kind, Place, Scope, When};
-use perusal::variables::{VARIABLES, Variable};
+use perusal::internals::tool::pvar::{PVARS, Pvar};
+use perusal::internals::variables::category::CATEGORIES;
+use perusal::internals::variables::table::{Kind, Place, Scope, When};
+use perusal::internals::variables::{VARIABLES, Variable};
 use std::fs;
 
 /// A job of two ranks with a CPU each, for ranges and defaults.

@@ -1,8 +1,8 @@
 //! The recorder allocates nothing once a thread has begun to record, however often its stage is full.
 
 use perusal::events::{Event, Fact, Operation, Registry, Spec};
-use perusal::trace::format::TraceHeader;
-use perusal::trace::{Recording, file, tally};
+use perusal_trace::format::TraceHeader;
+use perusal_trace::{Recording, file, tally};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 

@@ -20,14 +20,14 @@ fn out(output: &Output) -> String {
 /// A tune file of this machine with one value.
 fn tuned(directory: &Directory, cpu: &str) -> String {
     let path = directory.path().join("tune.toml");
-    let cpus = perusal::variables::tune_file::Machine::here().cpus;
+    let cpus = perusal::internals::variables::tune_file::Machine::here().cpus;
     fs::write(&path, format!("[machine]\ncpu = \"{cpu}\"\ncpus = {cpus}\n[values]\nyields = 77\n"))
         .expect("writable");
     path.to_str().expect("a plain path").to_owned()
 }
 
 fn here() -> String {
-    perusal::variables::tune_file::Machine::here().cpu
+    perusal::internals::variables::tune_file::Machine::here().cpu
 }
 
 /// A control variable's value and origin, as `perusal info` has them.

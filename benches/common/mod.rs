@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 /// The CPUs that the bench was given, before a thread of it was bound.
 pub fn cpus() -> &'static [usize] {
     static GIVEN: OnceLock<Vec<usize>> = OnceLock::new();
-    GIVEN.get_or_init(perusal::shm::cpus::affinity)
+    GIVEN.get_or_init(perusal::internals::shm::cpus::affinity)
 }
 
 /// Whether two threads that wait for each other can both run.

@@ -1,4 +1,4 @@
-//! Generates what is data: the ABI's constants as Rust, and the functions that differ only in their arguments' width, and the
+//! Generates what is data: the functions that differ only in their arguments' width, and the
 //! stubs of functions that are not there yet.
 
 #[path = "codegen/abi.rs"]
@@ -8,20 +8,16 @@ mod collectives;
 #[path = "codegen/stubs.rs"]
 mod stubs;
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 fn main() {
     let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets OUT_DIR"));
-    for path in ["src/capi", "build.rs", "codegen"] {
+    for path in ["src", "build.rs", "codegen"] {
         println!("cargo:rerun-if-changed={path}");
     }
-    let csv = read("src/capi/abi/constants.csv");
-    fs::write(out.join("constants.rs"), constants(&csv)).expect("OUT_DIR is writable");
-
-    let functions = abi::functions(&read("src/capi/abi/functions.csv"));
-    let mut implemented = abi::implemented(Path::new("src/capi"));
+    let functions = abi::functions(&read("src/abi/functions.csv"));
+    let mut implemented = abi::implemented(Path::new("src"));
     let (collective, _): (Vec<_>, Vec<_>) =
         functions.iter().cloned().partition(|f| collectives::has(&f.name));
     implemented.extend(collective.iter().map(|f| f.name.clone()));
@@ -39,28 +35,4 @@ fn link_arguments() {
 
 fn read(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{path} is part of the source: {error}"))
-}
-
-/// One `pub const` a row: handles and addresses as `usize`, the rest as `i32`.
-fn constants(csv: &str) -> String {
-    let mut text = String::new();
-    for row in csv.lines().skip(1) {
-        let mut fields = row.split(',');
-        let (Some(name), Some(kind), Some(value)) = (fields.next(), fields.next(), fields.next()) else {
-            panic!("constants.csv: expected name,kind,value in {row:?}");
-        };
-        let ty = match kind {
-            "int:MPI_Offset" => "i64",
-            k if k.contains("handle:") || k.starts_with("mpi_t_handle") => "usize",
-            k if k.starts_with("pointer:")
-                || k.starts_with("buffer_address")
-                || k.starts_with("callback:") =>
-            {
-                "usize"
-            }
-            _ => "i32",
-        };
-        writeln!(text, "pub const {name}: {ty} = {value};").expect("writing to a string");
-    }
-    text
 }

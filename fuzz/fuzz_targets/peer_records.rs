@@ -8,16 +8,16 @@
 
 use libfuzzer_sys::fuzz_target;
 use perusal::Error;
-use perusal::abi::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_BYTE};
-use perusal::comm::Comm;
-use perusal::datatype::Datatype;
-use perusal::doorbell::Bell;
-use perusal::engine::Engine;
+use perusal::internals::abi::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_BYTE};
+use perusal::internals::comm::Comm;
+use perusal::internals::datatype::Datatype;
+use perusal::internals::doorbell::Bell;
+use perusal::internals::engine::Engine;
 use perusal::events::{Binding, CATALOG, Occurrence, Registry, Subscription};
-use perusal::shm::{FD_VARIABLE, Job, Memory, RANK_VARIABLE, SIZE_VARIABLE};
-use perusal::p2p::{Mode, RecvBuf, Request, SendBuf};
+use perusal::internals::shm::{FD_VARIABLE, Job, Memory, RANK_VARIABLE, SIZE_VARIABLE};
+use perusal::internals::p2p::{Mode, RecvBuf, Request, SendBuf};
 use perusal::ring::{Consumer, Header, MappedRing, Producer};
-use perusal::sync::{AtomicUsize, Ordering};
+use perusal::internals::sync::{AtomicUsize, Ordering};
 use std::ptr::NonNull;
 use std::sync::{Arc, OnceLock};
 

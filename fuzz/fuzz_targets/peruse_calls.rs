@@ -8,11 +8,11 @@ use core::cell::Cell;
 use core::ffi::{c_int, c_long, c_void};
 use core::ptr::null_mut;
 use libfuzzer_sys::fuzz_target;
-use perusal::abi::MPI_COMM_NULL;
-use perusal::capi::boundary::{Phase, set_phase};
-use perusal::capi::comms;
-use perusal::capi::peruse::*;
-use perusal::comm::Comm;
+use perusal::internals::abi::MPI_COMM_NULL;
+use perusal_abi::boundary::{Phase, set_phase};
+use perusal_abi::comms;
+use perusal_abi::peruse::*;
+use perusal::internals::comm::Comm;
 use perusal::events::{CommCallback, CommSpec, Event, Fact, Operation, PERUSE_EVENTS, Registry, Spec};
 use std::sync::{Arc, Once};
 

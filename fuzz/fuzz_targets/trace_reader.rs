@@ -6,9 +6,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use perusal::trace::flows::flows;
-use perusal::trace::format::{self, Founding, window};
-use perusal::trace::{Trace, export, read_bytes, report};
+use perusal_trace::flows::flows;
+use perusal_trace::format::{self, Founding, window};
+use perusal_trace::{Trace, export, read_bytes, report};
 
 const RANKS: u32 = 3;
 

@@ -34,7 +34,9 @@ pub use communicator::Communicator;
 pub use element::Element;
 pub use owned::{OwnedReceive, OwnedSend};
 pub use scope::{Receiving, Scope, Sending};
-pub use start::{World, init, init_with, run, run_threads, run_threads_traced, run_threads_with};
+pub use start::{
+    World, init, init_with, is_launched, run, run_threads, run_threads_traced, run_threads_with,
+};
 pub use threading::{Multiple, Single, Threading};
 
 /// The guide's examples run as tests.

@@ -19,6 +19,6 @@ pub use topology::Topology;
 use crate::sync::{Mutex, MutexGuard};
 
 /// Locks `mutex`; a panic of an earlier holder does not matter, because no invariant spans two statements under these locks.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

@@ -402,7 +402,7 @@ fn fixed_size_handles_carry_their_size_in_bits_3_to_5() {
 
 #[test]
 fn every_handle_of_the_abi_is_a_type_or_a_missing_optional_one() {
-    let table = include_str!("../capi/abi/constants.csv");
+    let table = include_str!("../../crates/perusal-abi/src/abi/constants.csv");
     for row in table.lines().filter(|row| row.contains("handle:MPI_Datatype")) {
         let name = row.split(',').next().expect("a name");
         let handle: usize = row.rsplit(',').next().and_then(|v| v.parse().ok()).expect("a value");

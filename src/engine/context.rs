@@ -118,9 +118,10 @@ pub struct MatchContext {
     /// The communicator's events; null while it has none.
     events: AtomicPtr<CommEvents>,
     id: u32,
-    /// Receives posted here, and messages unexpected here, for who looks without the queues; changed by who has them.
-    pub(crate) posted: Count,
-    pub(crate) unexpected: Count,
+    /// Receives posted here; changed by who has the queues, read by others too.
+    pub posted: Count,
+    /// Messages unexpected here.
+    pub unexpected: Count,
     /// Requests on it.
     pending: AtomicU32,
     /// 1 while a communicator is open on it.

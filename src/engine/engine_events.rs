@@ -11,7 +11,7 @@ use crate::shm::telemetry::Wait;
 impl Engine {
     /// Tells `event` to who listens; `detail` is asked for then only.
     #[inline(always)]
-    pub(crate) fn note(&self, event: Event, detail: impl FnOnce() -> Detail<'static>) {
+    pub fn note(&self, event: Event, detail: impl FnOnce() -> Detail<'static>) {
         if self.registry().gate.open(event) {
             self.registry().raise(&Fact::of_engine(event, detail()));
         }
@@ -71,7 +71,7 @@ impl Engine {
 
 impl Comm {
     /// Tells that it is there, under its handle; and its name, if it has one from the beginning.
-    pub(crate) fn note_created(&self) {
+    pub fn note_created(&self) {
         self.note_life(Event::CommCreated);
         let name = self.name();
         if !name.is_empty() {
@@ -80,12 +80,12 @@ impl Comm {
     }
 
     /// Tells that its handle goes.
-    pub(crate) fn note_freed(&self) {
+    pub fn note_freed(&self) {
         self.note_life(Event::CommFreed);
     }
 
     /// Tells that it is called `name`.
-    pub(crate) fn note_name(&self, name: &[u8]) {
+    pub fn note_name(&self, name: &[u8]) {
         if self.events.registry().gate.open(Event::CommNamed) {
             self.note(Event::CommNamed, Detail::Name(&String::from_utf8_lossy(name)));
         }

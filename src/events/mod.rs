@@ -69,7 +69,11 @@ pub use tap::TapHandle;
 pub(crate) use upcall::about_to_sleep;
 pub use upcall::inside_callback;
 #[cfg(not(perusal_loom))]
-pub(crate) use upcall::{before_sleep, keep_awake, open_c_face, quiet};
+pub(crate) use upcall::{before_sleep, keep_awake};
+// For the bindings.
+#[cfg(not(perusal_loom))]
+#[doc(hidden)]
+pub use upcall::{open_c_face, quiet};
 
 /// An event handle: slot index and generation, as one positive number. A copy outlives the handle and is then refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -59,7 +59,7 @@ mod awake {
 /// call may go on without asking further. As a gate: what another thread has just opened may not be seen yet.
 #[cfg(not(perusal_loom))]
 #[inline(always)]
-pub(crate) fn quiet() -> bool {
+pub fn quiet() -> bool {
     awake::quiet()
 }
 
@@ -71,7 +71,7 @@ pub(crate) fn keep_awake(on: bool) {
 
 /// Opens the C face to the first who uses MPI, and shuts it behind the last.
 #[cfg(not(perusal_loom))]
-pub(crate) fn open_c_face(open: bool) {
+pub fn open_c_face(open: bool) {
     awake::set_open(open);
 }
 

@@ -1,4 +1,4 @@
-//! The pool of this process, for `libperusal-heap.so` (`src/preload`): large memory from malloc in the job's shared heap.
+//! The pool of this process, for `libperusal-heap.so` (`preload/`): large memory from malloc in the job's shared heap.
 //!
 //! The library stands before the C library's malloc from the program's first instruction on, and knows nothing of jobs. When this
 //! one is loaded, before `main` where the program is linked with it, it looks for the other one and hands it a table of
@@ -18,7 +18,7 @@ use crate::shm::{FD_VARIABLE, Memory, variable};
 use crate::sync::{Arc, MutexGuard};
 use crate::variables::{Id, Settings, VARIABLES, table};
 
-/// What the preloaded library is given. `src/preload/heap.h` has the same.
+/// What the preloaded library is given. `preload/heap.h` has the same.
 #[repr(C)]
 struct Table {
     version: u32,
@@ -50,12 +50,8 @@ pub(crate) fn memory() -> Option<Arc<Memory>> {
     POOL.get().map(|pool| Arc::clone(pool.memory()))
 }
 
-/// Run by the dynamic linker when the library is loaded.
-#[used]
-#[unsafe(link_section = ".init_array")]
-static AT_LOAD: extern "C" fn() = at_load;
-
-extern "C" fn at_load() {
+/// Serves the preloaded library, if there is one. The C bindings have the dynamic linker call this when they are loaded.
+pub extern "C" fn at_load() {
     // Who preloads nothing pays for one look at a list of symbols.
     let Some(serve) = preloaded() else { return };
     let Some(table) = table_of_job() else { return };

@@ -39,7 +39,7 @@ impl Engine {
 
     /// Whether anything is in the background.
     #[inline(always)]
-    pub(crate) fn has_background(&self) -> bool {
+    pub fn has_background(&self) -> bool {
         // Relaxed: as in `in_background`; whoever waits for an operation that it began has seen its own store.
         self.backgrounds.count.load(Ordering::Relaxed) > 0
     }

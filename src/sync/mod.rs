@@ -13,7 +13,12 @@ mod imp {
     };
     pub use std::sync::{Arc, Condvar, Mutex, MutexGuard};
     pub use std::thread::yield_now;
-    pub use std::thread_local;
+    pub use std::{thread, thread_local};
+
+    /// Runs `body` once: nothing is modelled.
+    pub fn explore(_: usize, body: impl Fn() + Send + Sync + 'static) {
+        body();
+    }
 
     /// An `UnsafeCell` with loom's closure interface, so that loom can watch every access.
     #[derive(Debug, Default)]
@@ -57,7 +62,15 @@ mod imp {
     };
     pub use loom::sync::{Arc, Condvar, Mutex, MutexGuard};
     pub use loom::thread::yield_now;
-    pub use loom::thread_local;
+    pub use loom::{thread, thread_local};
+
+    /// Runs `body` in every order with `preemptions` preemptions, or as many as LOOM_MAX_PREEMPTIONS says.
+    pub fn explore(preemptions: usize, body: impl Fn() + Send + Sync + 'static) {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = Some(builder.preemption_bound.unwrap_or(0).max(preemptions));
+        builder.check(body);
+    }
+
     /// loom has no compiler reordering to forbid.
     pub fn compiler_fence(_: Ordering) {}
 }

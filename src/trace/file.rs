@@ -99,7 +99,7 @@ fn check_file_size(end: u64) -> io::Result<()> {
 
 /// Why there is no window.
 #[derive(Debug)]
-pub(super) enum WindowError {
+pub enum WindowError {
     /// The rank has all that its limit allows.
     Limit,
     /// The disk is full, or the like.
@@ -108,7 +108,7 @@ pub(super) enum WindowError {
 
 /// The file as one rank has it.
 #[derive(Debug)]
-pub(super) struct Store {
+pub struct Store {
     file: File,
     /// Header and rank blocks.
     head: MmapRaw,
@@ -267,31 +267,5 @@ mod tests {
                 create(Path::new(path), &TraceHeader { ranks: 1, ..TraceHeader::default() }).unwrap_err();
             assert!(error.to_string().contains(path), "{error}");
         }
-    }
-
-    #[test]
-    fn a_trace_is_made_opened_filled_to_its_limit_and_ended() {
-        let scratch = ScratchFile::new("limit");
-        let trace_header = TraceHeader { ranks: 2, limit: 3 * format::UNIT, ..TraceHeader::default() };
-        create(scratch.path(), &trace_header).expect("made");
-        let old = Store::open(scratch.path(), 0).expect("opened");
-        let old_stage = old.stage().expect("within the limit");
-        create(scratch.path(), &trace_header).expect("made again, over the old one");
-        // SAFETY: mapped; a file that had become shorter would end the process here.
-        assert_eq!(unsafe { old_stage.as_ptr().read_volatile() }, 0, "who still writes the old one can");
-        assert!(Store::open(scratch.path(), 2).is_err());
-        let store = Store::open(scratch.path(), 1).expect("opened");
-        let stage = store.stage().expect("within the limit");
-        (0..2).for_each(|_| store.keep(&stage).expect("within the limit"));
-        assert!(matches!(store.keep(&stage), Err(WindowError::Limit)));
-        let other = Store::open(scratch.path(), 0).expect("opened");
-        other.stage().expect("a limit for each rank");
-        other.drop_event(3);
-        other.finalized();
-        finish(scratch.path(), 7).expect("ended");
-        let trace = crate::trace::read(scratch.path()).expect("a trace");
-        assert_eq!((trace.job.status, trace.dropped()), (Some(7), 1));
-        assert_eq!([trace.ranks[0].complete, trace.ranks[1].complete], [true, false]);
-        assert_eq!(trace.ranks[1].pid, std::process::id());
     }
 }

@@ -181,7 +181,7 @@ pub struct RawRecord {
 }
 
 /// The ticks in a record's first word.
-pub(super) fn ticks_of(first_word: u64) -> u64 {
+pub fn ticks_of(first_word: u64) -> u64 {
     first_word >> TICK_SHIFT
 }
 
@@ -300,25 +300,29 @@ fn put(bytes: &mut [u8], at: u64, what: &[u8]) {
     bytes[at as usize..at as usize + what.len()].copy_from_slice(what);
 }
 
-pub(super) fn put_u32(bytes: &mut [u8], at: u64, value: u32) {
+/// Writes a number at `at`, low byte first.
+pub fn put_u32(bytes: &mut [u8], at: u64, value: u32) {
     put(bytes, at, &value.to_le_bytes());
 }
 
-pub(super) fn put_u64(bytes: &mut [u8], at: u64, value: u64) {
+/// Writes a number at `at`, low byte first.
+pub fn put_u64(bytes: &mut [u8], at: u64, value: u64) {
     put(bytes, at, &value.to_le_bytes());
 }
 
 /// Reads `N` bytes at `at`, if the file has them.
-pub(super) fn get<const N: usize>(bytes: &[u8], at: u64) -> Option<[u8; N]> {
+pub fn get<const N: usize>(bytes: &[u8], at: u64) -> Option<[u8; N]> {
     let at = usize::try_from(at).ok()?;
     bytes.get(at..at.checked_add(N)?)?.try_into().ok()
 }
 
-pub(super) fn get_u32(bytes: &[u8], at: u64) -> Option<u32> {
+/// Reads a number at `at`; `None` behind the end.
+pub fn get_u32(bytes: &[u8], at: u64) -> Option<u32> {
     get(bytes, at).map(u32::from_le_bytes)
 }
 
-pub(super) fn get_u64(bytes: &[u8], at: u64) -> Option<u64> {
+/// Reads a number at `at`; `None` behind the end.
+pub fn get_u64(bytes: &[u8], at: u64) -> Option<u64> {
     get(bytes, at).map(u64::from_le_bytes)
 }
 

@@ -449,7 +449,3 @@ fn complain(rank: u32, error: &std::io::Error) {
     // SAFETY: `length` bytes of a live buffer.
     unsafe { libc::write(2, text.as_ptr().cast(), length) };
 }
-
-#[cfg(test)]
-#[path = "recorder_test.rs"]
-mod tests;

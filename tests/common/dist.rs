@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// The launcher, if cargo built it (`--features launcher`).
+/// The launcher, if this is a test of its package.
 pub fn launcher() -> Option<&'static Path> {
     option_env!("CARGO_BIN_EXE_perusal").map(Path::new)
 }
@@ -27,9 +27,9 @@ fn make(dist: PathBuf) -> std::io::Result<PathBuf> {
     fs::create_dir_all(dist.join("lib"))?;
     link(&root().join("include"), &dist.join("include"))?;
     for name in ["libmpi_abi.so.1", "libmpi_abi.so"] {
-        link(&built("libperusal.so"), &dist.join("lib").join(name))?;
+        link(&built("libperusal_abi.so"), &dist.join("lib").join(name))?;
     }
-    link(&built("libperusal.a"), &dist.join("lib/libmpi_abi.a"))?;
+    link(&built("libperusal_abi.a"), &dist.join("lib/libmpi_abi.a"))?;
     let wrapper =
         fs::read_to_string(root().join("wrappers/mpicc"))?.replace("@VERSION@", env!("CARGO_PKG_VERSION"));
     for name in ["mpicc", "mpicxx"] {
@@ -59,8 +59,7 @@ fn share_heap(library: &Path) -> std::io::Result<()> {
     let flags =
         ["-std=c11", "-D_GNU_SOURCE", "-O2", "-fPIC", "-fvisibility=hidden", "-fno-builtin", "-shared"];
     let mut compiler = Command::new("cc");
-    let compiled =
-        compiler.args(flags).arg(root().join("src/preload/heap.c")).arg("-o").arg(&new).status()?;
+    let compiled = compiler.args(flags).arg(root().join("preload/heap.c")).arg("-o").arg(&new).status()?;
     assert!(compiled.success(), "{compiler:?}");
     fs::rename(new, library)
 }

@@ -14,7 +14,9 @@ use std::sync::{Mutex, PoisonError};
 
 /// The source tree.
 pub fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+    // Of which package a test is says its manifest; the tree is the folder with the lock file.
+    let within = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    within.into_iter().find(|folder| folder.join("Cargo.lock").exists()).expect("a workspace")
 }
 
 /// An empty directory of the caller's own, under cargo's target directory. Tests run side by side: who comes
@@ -50,7 +52,7 @@ pub fn success(out: Output, what: &str) -> String {
     stdout
 }
 
-/// A file that cargo built beside this test: `libperusal.so`, `libperusal.a`.
+/// A file that cargo built beside this test: `libperusal_abi.so`, `libperusal_abi.a`.
 pub fn built(file: &str) -> PathBuf {
     let exe = std::env::current_exe().expect("a test knows its file");
     let deps = exe.parent().expect("a file lies in a directory");

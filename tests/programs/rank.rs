@@ -9,8 +9,8 @@
 use std::process::exit;
 use std::time::Duration;
 
-use perusal::shm::telemetry::{Wait, Waiting};
-use perusal::shm::{Job, State};
+use perusal::internals::shm::telemetry::{Wait, Waiting};
+use perusal::internals::shm::{Job, State};
 
 fn main() {
     let mut args = std::env::args().skip(1);
@@ -67,7 +67,7 @@ fn wait(job: &Job) -> ! {
         peer: Some(0),
         tag: Some(7),
         context: 0,
-        since: perusal::clock::now(),
+        since: perusal::internals::clock::now(),
     };
     job.own_telemetry().posted.set(1);
     job.own_telemetry().waiting.set(&what);

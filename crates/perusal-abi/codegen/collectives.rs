@@ -1,5 +1,5 @@
 //! Source text of the collective functions. They differ in their counts' width and in when the operation runs; what an
-//! operation's arguments mean is written once, as the function of its name in `src/capi/collective`.
+//! operation's arguments mean is written once, as the function of its name in `crates/perusal-abi/src/collective`.
 
 use crate::abi::Function;
 use std::fmt::Write as _;
@@ -30,7 +30,7 @@ const OPERATIONS: [&str; 22] = [
     "Neighbor_alltoallw",
 ];
 
-/// Operations whose blocking forms have a short way (`src/capi/collective/short.rs`).
+/// Operations whose blocking forms have a short way (`crates/perusal-abi/src/collective/short.rs`).
 const SHORT: [&str; 6] = ["barrier", "bcast", "allgather", "alltoall", "reduce", "allreduce"];
 
 /// The operation that a function of this name is of, in small letters, and the way to run it.

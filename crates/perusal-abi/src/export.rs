@@ -23,8 +23,6 @@
 /// `Source::File(f)`, `Source::Session(s)`. The expression is evaluated only when there is an error, and sees the arguments.
 ///
 /// The body runs inside `unsafe`-callable code but is itself safe: dereferences take their own `unsafe` blocks.
-#[doc(hidden)]
-#[macro_export]
 macro_rules! export {
     () => {};
     ($(#[$meta:meta])* fn $name:ident($($arg:ident: $ty:ty),* $(,)?) -> $ret:ty $body:block $($rest:tt)*) => {
@@ -78,10 +76,10 @@ macro_rules! export {
 /// Gives back a pointer argument that must not be null, or returns `Error::Arg` naming it.
 ///
 /// `nonnull!(rank)?` where `rank: *mut c_int` is an argument.
-#[doc(hidden)]
-#[macro_export]
 macro_rules! nonnull {
     ($arg:ident) => {
         if $arg.is_null() { Err($crate::Error::Arg(concat!(stringify!($arg), " is NULL"))) } else { Ok($arg) }
     };
 }
+
+pub(crate) use {export, nonnull};

@@ -19,8 +19,18 @@
 //! A function here checks its arguments, looks its handles up, calls the engine and writes its results. What a
 //! message *is* stands below.
 
+use crate as capi;
+pub(crate) use perusal::internals::{
+    abi, clock, coll, comm, datatype, engine, error, events, handles, heap, info, limits, p2p, shm, sync,
+    tool, trace, variables,
+};
+pub(crate) use perusal::{Error, Result};
+
 pub(crate) mod args;
 mod export;
+mod load;
+
+pub(crate) use export::{export, nonnull};
 
 pub mod boundary;
 pub(crate) mod collective;

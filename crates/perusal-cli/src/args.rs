@@ -6,8 +6,8 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use clap::{CommandFactory, Parser};
-use perusal::placement::Policy;
-use perusal::variables::{Id, VARIABLES};
+use perusal::internals::placement::Policy;
+use perusal::internals::variables::{Id, VARIABLES};
 
 use crate::environment::{EnvironmentChanges, VariableChange};
 use crate::logger::Logging;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use perusal::shm::{Exit, Memory, State, is_gone, roster::signal_name};
+use perusal::internals::shm::{Exit, Memory, State, is_gone, roster::signal_name};
 
 /// The failure that ends a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -106,7 +106,7 @@ fn status_of(code: i32) -> u8 {
 /// Describes what each rank does right now, one line a rank.
 pub fn hang_report(memory: &Memory) -> String {
     let mut text = String::new();
-    let now = perusal::clock::now();
+    let now = perusal::internals::clock::now();
     for rank in 0..memory.size() {
         let _ = writeln!(text, "perusal:   rank {rank} {}", doing(memory, rank, now));
     }
@@ -141,7 +141,7 @@ fn doing(memory: &Memory, rank: u32, now: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use perusal::shm::telemetry::{Wait, Waiting};
+    use perusal::internals::shm::telemetry::{Wait, Waiting};
 
     fn ended(memory: &Memory, rank: u32, status: i32) -> (u32, Exit) {
         memory.roster().entry(rank).set_exit(Exit(status));
@@ -208,8 +208,13 @@ mod tests {
         memory.roster().entry(1).arrive(1, 77).unwrap();
         memory.roster().entry(1).advance(State::Initialised);
         memory.telemetry(1).unexpected.set(4);
-        let wait =
-            Wait { kind: Waiting::Receive, peer: None, tag: None, context: 2, since: perusal::clock::now() };
+        let wait = Wait {
+            kind: Waiting::Receive,
+            peer: None,
+            tag: None,
+            context: 2,
+            since: perusal::internals::clock::now(),
+        };
         memory.telemetry(1).waiting.set(&wait);
         ended(&memory, 2, 9);
         let report = hang_report(&memory);

@@ -2,11 +2,11 @@
 
 use std::process::ExitCode;
 
-use perusal::placement::Topology;
-use perusal::protocol::rendezvous::measure_thresholds;
-use perusal::shm::{Geometry, Layout, Memory, cpus, header, layout};
-use perusal::variables::tune_file::Found;
-use perusal::variables::{Settings, VARIABLES};
+use perusal::internals::placement::Topology;
+use perusal::internals::protocol::rendezvous::measure_thresholds;
+use perusal::internals::shm::{Geometry, Layout, Memory, cpus, header, layout};
+use perusal::internals::variables::tune_file::Found;
+use perusal::internals::variables::{Settings, VARIABLES};
 
 use crate::variables::{self, InForce};
 use crate::{sys, tune};

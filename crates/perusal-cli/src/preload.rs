@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use perusal::variables::{Id, Settings, VARIABLES};
+use perusal::internals::variables::{Id, Settings, VARIABLES};
 
 use crate::environment::VariableChange;
 

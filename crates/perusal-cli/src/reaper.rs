@@ -7,7 +7,7 @@
 use std::io::{self, Read};
 use std::os::fd::AsRawFd;
 
-use perusal::shm::Memory;
+use perusal::internals::shm::Memory;
 
 use crate::environment::JOB_ID_VARIABLE;
 use crate::sys;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use perusal::trace::{self, report};
+use perusal_trace::report;
 
 use crate::sys;
 
@@ -41,7 +41,8 @@ const BYTES_A_RECORD: u64 = 110;
 
 /// Refuses a trace for which there is no memory: a clear word before it is better than the kernel's in the middle.
 fn check_memory(options: &ReportOptions) -> Result<(), String> {
-    let records = trace::most_records(&options.trace, options.until).map_err(|error| error.to_string())?;
+    let records =
+        perusal_trace::most_records(&options.trace, options.until).map_err(|error| error.to_string())?;
     let (needed, free) = (records.saturating_mul(BYTES_A_RECORD), sys::free_memory());
     if needed <= free {
         return Ok(());
@@ -69,7 +70,8 @@ pub fn main(options: &ReportOptions) -> ExitCode {
 
 fn report(options: &ReportOptions) -> Result<(), String> {
     check_memory(options)?;
-    let trace = trace::read_until(&options.trace, options.until).map_err(|error| error.to_string())?;
+    let trace =
+        perusal_trace::read_until(&options.trace, options.until).map_err(|error| error.to_string())?;
     let file = options.trace.file_name().unwrap_or_default().to_string_lossy();
     let found = report::analyse(&trace, &file);
     // The records are the bulk; what was found in them is small.

@@ -7,8 +7,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::process::ExitCode;
 
-use perusal::placement::{self, Bind, Claim, Placement, Policy, Topology};
-use perusal::shm::{Memory, cpus};
+use perusal::internals::placement::{self, Bind, Claim, Placement, Policy, Topology};
+use perusal::internals::shm::{Memory, cpus};
 
 use crate::args::{self, App, Plan, PlanError, Stdin};
 use crate::environment::{self, RankIdentity};

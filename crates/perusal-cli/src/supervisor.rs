@@ -6,8 +6,8 @@ use std::io::{self, IsTerminal};
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::{Duration, Instant};
 
-use perusal::placement::Claim;
-use perusal::shm::{Exit, Memory};
+use perusal::internals::placement::Claim;
+use perusal::internals::shm::{Exit, Memory};
 
 use crate::args::Plan;
 use crate::failure::{Failure, died_unseen, failure_of_ended, hang_report};
@@ -314,7 +314,7 @@ impl<'a> Supervisor<'a> {
     fn forward(&mut self, signal: i32) {
         let ends = |signal: &i32| matches!(*signal, libc::SIGINT | libc::SIGTERM);
         if ends(&signal) && (self.failure.is_some() || self.forwarded.iter().any(ends)) {
-            let text = format!("{} again", perusal::shm::roster::signal_name(signal));
+            let text = format!("{} again", perusal::internals::shm::roster::signal_name(signal));
             self.fail(Failure { status: 128 + signal as u8, text });
             self.signal_running(libc::SIGKILL);
             return;

@@ -15,7 +15,7 @@ pub fn free_memory() -> u64 {
         .lines()
         .find_map(|line| line.strip_prefix("MemAvailable:")?.split_whitespace().next()?.parse().ok());
     let available = kib.map_or(u64::MAX, |kib: u64| kib.saturating_mul(1024));
-    limit.rlim_cur.min(available).min(perusal::shm::machine::memory())
+    limit.rlim_cur.min(available).min(perusal::internals::shm::machine::memory())
 }
 
 /// The result of a system call that answers -1 for an error.

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Subcommand, ValueEnum};
-use perusal::placement::Placement;
-use perusal::trace::{
-    self, export, file,
+use perusal::internals::placement::Placement;
+use perusal_trace::{
+    export, file,
     format::{TraceHeader, UNIT},
 };
 
@@ -72,7 +72,8 @@ impl Request {
 
     /// Notes how the job ended, and says what there is and how to look at it.
     pub fn end(&self, status: u8) -> String {
-        let ended = file::finish(&self.path, i32::from(status)).and_then(|()| trace::tally(&self.path));
+        let ended =
+            file::finish(&self.path, i32::from(status)).and_then(|()| perusal_trace::tally(&self.path));
         match ended {
             Ok(tally) => summary(&tally, &self.path),
             Err(error) => error.to_string(),
@@ -96,8 +97,8 @@ fn limit_of(size: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
-fn summary(tally: &trace::Tally, path: &Path) -> String {
-    let trace::Tally { recorded, ranks, cut, records, dropped, stopped_by, bytes } = *tally;
+fn summary(tally: &perusal_trace::Tally, path: &Path) -> String {
+    let perusal_trace::Tally { recorded, ranks, cut, records, dropped, stopped_by, bytes } = *tally;
     let path = path.display();
     if recorded == 0 {
         return format!("trace: no rank of {ranks} initialised MPI, so {path} says nothing");
@@ -163,12 +164,12 @@ pub fn main(command: &TraceCommand) -> ExitCode {
 fn act(command: &TraceCommand) -> Result<(), String> {
     match command {
         TraceCommand::Print { file } => {
-            let trace = trace::read(file).map_err(|error| error.to_string())?;
+            let trace = perusal_trace::read(file).map_err(|error| error.to_string())?;
             let mut out = BufWriter::new(io::stdout().lock());
             export::print(&trace, &mut out).and_then(|()| out.flush()).map_err(|error| error.to_string())
         }
         TraceCommand::Export { format, file, output } => {
-            let trace = trace::read(file).map_err(|error| error.to_string())?;
+            let trace = perusal_trace::read(file).map_err(|error| error.to_string())?;
             match format {
                 Format::Perfetto => {
                     let failed = |error: io::Error| format!("{}: {error}", output.display());

@@ -1,13 +1,13 @@
 //! `perusal info --cvars`, `--pvars`, `--events`, `--categories`: the variables and event types that MPI_T shows, for people and as JSON.
 
-use perusal::shm;
-use perusal::tool::event::types::{TYPES, Type};
-use perusal::tool::pvar::{PVARS, Pvar};
-use perusal::variables::Category;
-use perusal::variables::category::CATEGORIES;
-use perusal::variables::overrides::Settings;
-use perusal::variables::table::{Kind, Scope, When};
-use perusal::variables::{Config, Place, VARIABLES, Variable};
+use perusal::internals::shm;
+use perusal::internals::tool::event::types::{TYPES, Type};
+use perusal::internals::tool::pvar::{PVARS, Pvar};
+use perusal::internals::variables::Category;
+use perusal::internals::variables::category::CATEGORIES;
+use perusal::internals::variables::overrides::Settings;
+use perusal::internals::variables::table::{Kind, Scope, When};
+use perusal::internals::variables::{Config, Place, VARIABLES, Variable};
 use serde_json::{Value, json};
 
 /// What tune file and environment give a job of as many ranks as there are usable CPUs.
@@ -211,7 +211,7 @@ fn branch(text: &mut String, of: Category, depth: usize) {
 
 /// The tree for programs.
 pub fn categories_json() -> Value {
-    let one = |row: &perusal::variables::category::Row| {
+    let one = |row: &perusal::internals::variables::category::Row| {
         let [cvars, pvars, events] = leaves(row.id);
         json!({
             "name": row.name,

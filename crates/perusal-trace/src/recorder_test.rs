@@ -1,10 +1,12 @@
 //! What is told is what a reader finds, from any number of threads, up to the limit and no further.
 
-use super::*;
+use crate::clock;
 use crate::events::{Collective, Spec};
+use crate::events::{Detail, Event, Fact, Operation, Registry};
 use crate::trace::format::TraceHeader;
 use crate::trace::testing::ScratchFile;
-use crate::trace::{self, Trace, file};
+use crate::trace::{self, Recording, Trace, file, format};
+use std::sync::Arc;
 
 const SPEC: Spec = Spec { peer: 3, tag: -7, bytes: 1 << 40, operation: Operation::Recv, ..Spec::NOTHING };
 
@@ -152,4 +154,30 @@ fn times_are_those_of_the_clock() {
     drop(recording);
     let duration = read(&scratch).job.duration;
     assert!(duration >= 59_000_000 && duration <= (after - before) * 101 / 100, "{duration}");
+}
+
+#[test]
+fn a_trace_is_made_opened_filled_to_its_limit_and_ended() {
+    let scratch = ScratchFile::new("limit");
+    let trace_header = TraceHeader { ranks: 2, limit: 3 * format::UNIT, ..TraceHeader::default() };
+    file::create(scratch.path(), &trace_header).expect("made");
+    let old = file::Store::open(scratch.path(), 0).expect("opened");
+    let old_stage = old.stage().expect("within the limit");
+    file::create(scratch.path(), &trace_header).expect("made again, over the old one");
+    // SAFETY: mapped; a file that had become shorter would end the process here.
+    assert_eq!(unsafe { old_stage.as_ptr().read_volatile() }, 0, "who still writes the old one can");
+    assert!(file::Store::open(scratch.path(), 2).is_err());
+    let store = file::Store::open(scratch.path(), 1).expect("opened");
+    let stage = store.stage().expect("within the limit");
+    (0..2).for_each(|_| store.keep(&stage).expect("within the limit"));
+    assert!(matches!(store.keep(&stage), Err(file::WindowError::Limit)));
+    let other = file::Store::open(scratch.path(), 0).expect("opened");
+    other.stage().expect("a limit for each rank");
+    other.drop_event(3);
+    other.finalized();
+    file::finish(scratch.path(), 7).expect("ended");
+    let trace = trace::read(scratch.path()).expect("a trace");
+    assert_eq!((trace.job.status, trace.dropped()), (Some(7), 1));
+    assert_eq!([trace.ranks[0].complete, trace.ranks[1].complete], [true, false]);
+    assert_eq!(trace.ranks[1].pid, std::process::id());
 }

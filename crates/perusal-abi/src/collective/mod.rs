@@ -1,7 +1,7 @@
 //! Collective functions: from C's arguments to a [`Call`], and from there to its end.
 //!
 //! A function of `arguments` stands for all forms of an operation; the exported functions themselves, which differ in the
-//! width of counts and in when the operation runs, are generated from the ABI's table (`codegen/collectives.rs`).
+//! width of counts and in when the operation runs, are generated from the ABI's table (`crates/perusal-abi/codegen/collectives.rs`).
 
 mod arguments;
 mod checks;

@@ -1,8 +1,8 @@
 //! What the machine can do without any MPI, by threads of rank 0 while the other ranks wait, asleep.
 
 use super::measure::{Time, alone};
-use perusal::shm::cpus;
-use perusal::sync::{AtomicU64, Ordering};
+use perusal::internals::shm::cpus;
+use perusal::internals::sync::{AtomicU64, Ordering};
 use std::hint::{black_box, spin_loop};
 use std::thread;
 use std::time::Duration;

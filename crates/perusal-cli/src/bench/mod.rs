@@ -10,7 +10,7 @@ mod mpi;
 mod ranks;
 
 use clap::Args;
-use perusal::shm::{RANK_VARIABLE, cpus};
+use perusal::internals::shm::{RANK_VARIABLE, cpus};
 use std::ffi::OsString;
 use std::process::ExitCode;
 

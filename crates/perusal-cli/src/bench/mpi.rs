@@ -1,6 +1,6 @@
 //! The C functions that the ranks use, made safe: buffers are borrowed until they are no longer in use.
 
-use perusal::abi::{MPI_ANY_SOURCE, MPI_BYTE, MPI_COMM_WORLD, MPI_DOUBLE, MPI_SUCCESS, MPI_SUM};
+use perusal::internals::abi::{MPI_ANY_SOURCE, MPI_BYTE, MPI_COMM_WORLD, MPI_DOUBLE, MPI_SUCCESS, MPI_SUM};
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 

@@ -4,7 +4,7 @@ use super::figures::{self, Figure, MachineInfo};
 use super::limits;
 use super::measure::{Time, measure};
 use super::mpi::MpiRank;
-use perusal::shm::cpus;
+use perusal::internals::shm::cpus;
 use std::process::ExitCode;
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
 //! From measured times to values. A default is left only for something that is clearly better: a machine is never quiet.
 
 use super::rank::{CROWDED, EAGER, ENGINES, SIZES};
-use perusal::variables::table::NEVER;
-use perusal::variables::tune_file::Jobs;
+use perusal::internals::variables::table::NEVER;
+use perusal::internals::variables::tune_file::Jobs;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 

@@ -8,10 +8,10 @@
 mod choose;
 mod rank;
 
-use perusal::shm::cpus;
-use perusal::variables::VARIABLES;
-use perusal::variables::overrides::TUNED;
-use perusal::variables::tune_file::{self, Found, Machine, TuneFile};
+use perusal::internals::shm::cpus;
+use perusal::internals::variables::VARIABLES;
+use perusal::internals::variables::overrides::TUNED;
+use perusal::internals::variables::tune_file::{self, Found, Machine, TuneFile};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 

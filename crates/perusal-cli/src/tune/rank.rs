@@ -1,7 +1,7 @@
 //! The two ranks that measure: messages back and forth, with one control variable after the other changed while they run. Rank 0
 //! prints a line for each time: what, number, nanoseconds one way.
 
-use perusal::clock::now;
+use perusal::internals::clock::now;
 use perusal::{Communicator, World};
 use std::time::{Duration, Instant};
 

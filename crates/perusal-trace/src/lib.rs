@@ -1,0 +1,26 @@
+//! Traces: what a reader makes of what every rank's requests, messages, queues and waits did.
+//!
+//! The engine records them (`perusal::trace`); `docs/trace-format.md` says how a trace lies in its file. `reader` turns a file, whole or
+//! torn, into the [`Trace`] of `model`, and `flows` finds for each send its receive. `synthetic` makes traces of jobs that never ran,
+//! for tests of what reads them. `report` is what `perusal report` finds in one, `export` writes it for other tools.
+
+use crate as trace;
+#[cfg(test)]
+pub(crate) use perusal::internals::clock;
+pub(crate) use perusal::internals::{error, events, shm};
+
+pub mod export;
+pub mod flows;
+mod model;
+mod reader;
+#[cfg(test)]
+mod recorder_test;
+pub mod report;
+pub mod synthetic;
+#[cfg(test)]
+#[path = "../../../src/trace/testing.rs"]
+mod testing;
+
+pub use model::{CommInfo, JobInfo, RankTrace, Record, RecordPayload, Trace};
+pub use perusal::internals::trace::{PATH_VARIABLE, Recording, file, format};
+pub use reader::{Tally, most_records, read, read_bytes, read_until, tally};
