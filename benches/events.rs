@@ -12,7 +12,8 @@
 use core::ffi::{c_int, c_long, c_void};
 use core::hint::black_box;
 use perusal::events::{
-    Callback, CommEvents, CommSpec, Detail, Event, Events, Fact, Registry, Spec, Subscription, TapHandle,
+    Callback, CommEvents, CommSpec, Event, EventPayload, EventRecord, EventSet, GlobalSubscription, Registry,
+    Spec, Subscription,
 };
 use std::sync::{Arc, Barrier};
 use std::time::Instant;
@@ -28,7 +29,7 @@ unsafe extern "C" fn empty(_: c_long, _: isize, _: *mut CommSpec, _: *mut c_void
 /// What a site of the engine does: the specification is filled when somebody listens.
 #[inline(never)]
 fn site(comm: &CommEvents, id: isize) {
-    if comm.gate.open(EVENT) {
+    if comm.gate.is_open(EVENT) {
         let spec = Spec {
             comm: comm.comm(),
             buf: core::ptr::null_mut(),
@@ -39,7 +40,7 @@ fn site(comm: &CommEvents, id: isize) {
             bytes: 8,
             ..Spec::NOTHING
         };
-        comm.raise_once(EVENT, id, 0, Detail::None, spec);
+        comm.emit_once(EVENT, id, 0, EventPayload::None, spec);
     }
 }
 
@@ -90,8 +91,8 @@ fn bench() -> (Arc<Registry>, Arc<CommEvents>) {
     (registry, comm)
 }
 
-fn tap(registry: &Arc<Registry>) -> TapHandle {
-    registry.tap(Events::ALL, Arc::new(|fact: &Fact<'_>| _ = black_box(fact.id)))
+fn tap(registry: &Arc<Registry>) -> GlobalSubscription {
+    registry.subscribe_globally(EventSet::ALL, Arc::new(|record: &EventRecord<'_>| _ = black_box(record.id)))
 }
 
 /// On `n` threads at once, none of which is the one that came first.
@@ -122,7 +123,7 @@ fn main() {
         case("nobody listens: a site", 1, |_, _| ()),
         case("a tap with an empty function", 1, |registry, _| tap(registry)),
         case("a closure of Rust's", 1, |_, comm| {
-            Subscription::new(comm, EVENT, |what| _ = black_box(what.unique_id)).expect("a handle")
+            Subscription::new(comm, EVENT, |what| _ = black_box(what.id)).expect("a handle")
         }),
     ];
     cases.extend([1, 2, 4].map(|n| {

@@ -9,7 +9,7 @@
 //! seconds would then decide which is quicker. Printed is the median over the rounds in nanoseconds an event, all in, the site included;
 //! without what the site costs when nobody listens, as it was in the same round; and the least of both.
 
-use perusal::events::{Detail, Event, Fact};
+use perusal::events::{Event, EventPayload, EventRecord};
 use perusal::internals::abi::{MPI_INFO_NULL, MPI_T_CB_REQUIRE_THREAD_SAFE, MPI_THREAD_MULTIPLE};
 use perusal::internals::tool::event::delivery;
 use perusal_abi::mpi::info;
@@ -64,8 +64,8 @@ fn free(handle: usize) {
 #[inline(never)]
 fn site(n: u32) {
     let registry = process::registry();
-    if registry.gate.open(Event::RingFull) {
-        registry.raise(&Fact::of_engine(Event::RingFull, Detail::Ring { peer: n, waiting: 1 }));
+    if registry.gate.is_open(Event::RingFull) {
+        registry.emit(&EventRecord::of_engine(Event::RingFull, EventPayload::Ring { peer: n, waiting: 1 }));
     }
 }
 
@@ -96,8 +96,10 @@ fn on_a_second_thread() -> f64 {
 }
 
 fn with_tap() -> f64 {
-    let tap =
-        process::registry().tap(Event::RingFull.into(), Arc::new(|fact: &Fact<'_>| _ = black_box(fact)));
+    let tap = process::registry().subscribe_globally(
+        Event::RingFull.into(),
+        Arc::new(|record: &EventRecord<'_>| _ = black_box(record)),
+    );
     let time = time(|| ());
     drop(tap);
     time

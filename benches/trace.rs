@@ -6,7 +6,7 @@
 //! It has its own loop and clock: what is wanted is the CPU time of the thread, the kernel's part included, over millions of events,
 //! because a record's cost is mostly the page cache's; and folders as arguments, where divan has names of benches.
 
-use perusal::events::{CommEvents, Event, Events, Fact, Operation, Registry, Spec};
+use perusal::events::{CommEvents, Event, EventRecord, EventSet, Operation, Registry, Spec};
 use perusal::internals::clock;
 use perusal_trace::format::TraceHeader;
 use perusal_trace::{Recording, file, tally};
@@ -21,9 +21,9 @@ const ROUNDS: usize = 7;
 /// What a site does, for every event.
 #[inline(never)]
 fn pass(comm: &CommEvents, event: Event, id: isize) {
-    if comm.gate.open(event) {
+    if comm.gate.is_open(event) {
         let spec = Spec { peer: 1, tag: 7, bytes: 64, operation: Operation::Recv, ..Spec::NOTHING };
-        comm.raise(&Fact { context: 0, ..Fact::new(event, id, &spec) });
+        comm.emit(&EventRecord { context: 0, ..EventRecord::new(event, id, &spec) });
     }
 }
 
@@ -87,7 +87,7 @@ fn main() {
     let registry = Registry::new(Box::new(|text| panic!("{text}")));
     let comm = registry.attach(1);
     println!("  nobody listens         {}", spread(|| run(&comm)));
-    let empty = registry.tap(Events::ALL, Arc::new(|_: &Fact<'_>| {}));
+    let empty = registry.subscribe_globally(EventSet::ALL, Arc::new(|_: &EventRecord<'_>| {}));
     println!("  an empty listener      {}", spread(|| run(&comm)));
     drop(empty);
     let stamp = || {

@@ -5,7 +5,7 @@
 //! dist/bin/perusal run -n 3 target/debug/examples/first_tool           # three ranks, which are processes
 //! ```
 
-use perusal::events::{Event, Events, Fact, Tap};
+use perusal::events::{Event, EventRecord, EventSet, GlobalSubscriber};
 use perusal::{Result, World};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -25,16 +25,16 @@ pub struct Early {
 
 struct Tool(Arc<Mutex<Early>>);
 
-impl Tap for Tool {
-    fn tell(&self, fact: &Fact<'_>) {
+impl GlobalSubscriber for Tool {
+    fn on_event(&self, record: &EventRecord<'_>) {
         let mut early = self.0.lock().unwrap();
-        if fact.event == Event::MsgInsertInUnexQ {
+        if record.event == Event::MsgInsertInUnexQ {
             early.messages += 1;
-            early.since.insert(fact.id, Instant::now());
-        } else if let Some(since) = early.since.remove(&fact.id) {
+            early.since.insert(record.id, Instant::now());
+        } else if let Some(since) = early.since.remove(&record.id) {
             let lay = since.elapsed();
             early.total += lay;
-            early.longest = early.longest.max(Some((lay, fact.spec.peer)));
+            early.longest = early.longest.max(Some((lay, record.spec.peer)));
         }
     }
 }
@@ -42,8 +42,8 @@ impl Tap for Tool {
 /// Runs `program` with the tool listening, and gives what it found.
 pub fn watched(world: &World, program: impl FnOnce(&World) -> Result<()>) -> Result<Early> {
     let early = Arc::new(Mutex::new(Early::default()));
-    let events: Events = [Event::MsgInsertInUnexQ, Event::MsgRemoveFromUnexQ].into_iter().collect();
-    let tap = world.tap(events, Tool(early.clone()));
+    let events: EventSet = [Event::MsgInsertInUnexQ, Event::MsgRemoveFromUnexQ].into_iter().collect();
+    let tap = world.subscribe_globally(events, Tool(early.clone()));
     program(world)?;
     // From here on `tell` neither runs nor will run.
     drop(tap);

@@ -16,7 +16,7 @@ use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
 use perusal::events::{
-    Callback, CommEvents, CommSpec, Detail, Event, Handle, Occurrence, Registry, Spec, Subscription,
+    Callback, CommEvents, CommSpec, Event, EventPayload, EventRecord, Handle, Registry, Spec, Subscription,
     inside_callback,
 };
 use std::sync::Arc;
@@ -43,8 +43,8 @@ fn first() {
 
 /// What an event site does.
 fn happen(comm: &CommEvents) {
-    if comm.gate.open(EVENT) {
-        comm.raise_once(EVENT, 1, 6, Detail::None, Spec { peer: 3, tag: 4, ..Spec::NOTHING });
+    if comm.gate.is_open(EVENT) {
+        comm.emit_once(EVENT, 1, 6, EventPayload::None, Spec { peer: 3, tag: 4, ..Spec::NOTHING });
     }
 }
 
@@ -71,7 +71,7 @@ impl Data {
 
 fn reading(registry: &Registry, world: &Arc<CommEvents>, data: &Arc<Data>) -> Handle {
     let used = data.clone();
-    let closure = Callback::Rust(Box::new(move |_| _ = used.read()));
+    let closure = Callback::Rust(Box::new(move |_, _| _ = used.read()));
     registry.register(world, EVENT, closure).unwrap()
 }
 
@@ -108,7 +108,7 @@ fn a_replaced_callback_is_not_read_any_more() {
         });
         registry.deactivate(handle).unwrap();
         let used = new.clone();
-        registry.set_callback(handle, Callback::Rust(Box::new(move |_| _ = used.read()))).unwrap();
+        registry.set_callback(handle, Callback::Rust(Box::new(move |_, _| _ = used.read()))).unwrap();
         registry.activate(handle).unwrap();
         registry.release(handle).unwrap();
         old.write(9);
@@ -164,7 +164,7 @@ fn two_threads_that_ask_at_once_do_not_share_a_pin() {
     model(2, || {
         let (registry, world) = bench();
         let step = AtomicU32::new(0);
-        let closure = move |_: &Occurrence<'_>| {
+        let closure = move |_: Handle, _: &EventRecord<'_>| {
             // The other one may clear its pin here.
             step.fetch_add(1, Ordering::Relaxed);
             assert!(inside_callback(), "this thread's pin is cleared by another");

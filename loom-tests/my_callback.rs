@@ -15,7 +15,7 @@
 //! Run:   .ci/loom my_callback
 //! Bound: three preemptions (LOOM_MAX_PREEMPTIONS raises that). Time: two seconds on two cores.
 
-use perusal::events::{CommEvents, Event, Events, Fact, Occurrence, Registry, Spec, Subscription};
+use perusal::events::{CommEvents, Event, EventRecord, EventSet, Registry, Spec, Subscription};
 use perusal::model::{AtomicU32, Cell, Ordering, check, thread};
 use std::sync::Arc;
 
@@ -54,8 +54,8 @@ impl Late {
 
 /// What a site in the engine does when a message of `peer` has come too early.
 fn happen(comm: &CommEvents, peer: i32) {
-    if comm.gate.open(Event::MsgInsertInUnexQ) {
-        comm.raise(&Fact::new(Event::MsgInsertInUnexQ, 1, &Spec { peer, ..Spec::NOTHING }));
+    if comm.gate.is_open(Event::MsgInsertInUnexQ) {
+        comm.emit(&EventRecord::new(Event::MsgInsertInUnexQ, 1, &Spec { peer, ..Spec::NOTHING }));
     }
 }
 
@@ -66,9 +66,10 @@ fn nothing_is_counted_after_the_subscription_has_ended() {
         let comm = registry.attach(1);
         let late = Late::new();
         let tool = late.clone();
-        let subscription = Subscription::new(&comm, Event::MsgInsertInUnexQ, move |what: &Occurrence<'_>| {
-            tool.count(what.spec.peer)
-        });
+        let subscription =
+            Subscription::new(&comm, Event::MsgInsertInUnexQ, move |what: &EventRecord<'_>| {
+                tool.count(what.spec.peer)
+            });
         let theirs = comm.clone();
         let engine = thread::spawn(move || happen(&theirs, 1));
         happen(&comm, 0);
@@ -88,9 +89,9 @@ fn the_same_for_a_tap_that_hears_all_communicators() {
         let registry = Registry::new(Box::new(|why| panic!("{why}")));
         let late = Late::new();
         let tool = late.clone();
-        let tap = registry.tap(
-            Events::from(Event::MsgInsertInUnexQ),
-            Arc::new(move |fact: &Fact<'_>| tool.count(fact.spec.peer)),
+        let tap = registry.subscribe_globally(
+            EventSet::from(Event::MsgInsertInUnexQ),
+            Arc::new(move |record: &EventRecord<'_>| tool.count(record.spec.peer)),
         );
         let comm = registry.attach(1);
         let engine = thread::spawn(move || happen(&comm, 1));

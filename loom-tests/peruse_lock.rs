@@ -14,7 +14,9 @@
 
 use loom::cell::UnsafeCell;
 use loom::thread;
-use perusal::events::{CommEvents, Event, Fact, Lock, LockError, Operation, Registry, Spec, Subscription};
+use perusal::events::{
+    CommEvents, Event, EventRecord, Lock, LockError, Operation, Registry, Spec, Subscription,
+};
 use std::sync::Arc;
 
 const EVENT: Event = Event::ReqActivate;
@@ -42,7 +44,7 @@ fn happen(comm: &CommEvents) {
         operation: Operation::Send,
         bytes: 0,
     };
-    comm.raise(&Fact::new(EVENT, 1, &spec));
+    comm.emit(&EventRecord::new(EVENT, 1, &spec));
 }
 
 struct Guarded(UnsafeCell<u32>);
@@ -114,7 +116,7 @@ fn an_upcall_on_the_owners_thread_is_refused_from_first_to_last_while_others_wai
         let world = registry.attach(1);
         let total = Guarded::new();
         let (inside, sum) = (registry.clone(), total.clone());
-        let upcall = move |_: &perusal::events::Occurrence<'_>| {
+        let upcall = move |_: &perusal::events::EventRecord<'_>| {
             if inside.lock().is_mine() {
                 for _ in 0..2 {
                     assert_eq!(inside.lock().lock(), Err(LockError::NotGrantable));
@@ -147,7 +149,7 @@ fn a_release_by_the_owner_does_not_wait_for_a_callback_that_waits_for_the_lock()
         let registry = registry();
         let world = registry.attach(1);
         let inside = registry.clone();
-        let upcall = move |_: &perusal::events::Occurrence<'_>| {
+        let upcall = move |_: &perusal::events::EventRecord<'_>| {
             inside.lock().lock().unwrap();
             inside.lock().unlock().unwrap();
         };
@@ -168,7 +170,7 @@ fn a_refused_upcall_is_refused_a_lock_that_becomes_free_meanwhile() {
         let world = registry.attach(1);
         let contended = Arc::new(Lock::new());
         let (inside, wanted) = (registry.clone(), contended.clone());
-        let upcall = move |_: &perusal::events::Occurrence<'_>| {
+        let upcall = move |_: &perusal::events::EventRecord<'_>| {
             assert_eq!(inside.lock().lock(), Err(LockError::NotGrantable));
             for _ in 0..2 {
                 assert_eq!(wanted.lock(), Err(LockError::NotGrantable));

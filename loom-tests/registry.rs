@@ -27,7 +27,7 @@
 use loom::cell::UnsafeCell;
 use loom::thread;
 use perusal::events::{
-    Callback, CommEvents, Event, EventError, Events, Fact, Handle, Occurrence, Operation, Registry, Spec,
+    Callback, CommEvents, Event, EventError, EventRecord, EventSet, Handle, Operation, Registry, Spec,
     Subscription,
 };
 use std::sync::Arc;
@@ -48,7 +48,7 @@ fn registry() -> Arc<Registry> {
 
 /// What an event site does.
 fn happen(comm: &CommEvents) {
-    if comm.gate.open(EVENT) {
+    if comm.gate.is_open(EVENT) {
         let spec = Spec {
             comm: comm.comm(),
             buf: core::ptr::null_mut(),
@@ -59,7 +59,7 @@ fn happen(comm: &CommEvents) {
             operation: Operation::Send,
             bytes: 0,
         };
-        comm.raise(&Fact::new(EVENT, 1, &spec));
+        comm.emit(&EventRecord::new(EVENT, 1, &spec));
     }
 }
 
@@ -87,7 +87,7 @@ impl Data {
     }
 }
 
-fn closure(run: impl Fn(&Occurrence<'_>) + Send + Sync + 'static) -> Callback {
+fn closure(run: impl Fn(Handle, &EventRecord<'_>) + Send + Sync + 'static) -> Callback {
     Callback::Rust(Box::new(run))
 }
 
@@ -103,7 +103,8 @@ fn a_callback_sees_what_was_written_before_activation() {
         let world = registry.attach(1);
         let data = Data::new();
         let seen = data.clone();
-        let handle = registry.register(&world, EVENT, closure(move |_| assert_eq!(seen.read(), 1))).unwrap();
+        let handle =
+            registry.register(&world, EVENT, closure(move |_, _| assert_eq!(seen.read(), 1))).unwrap();
         // The dispatcher is there before the write: only activation can publish it.
         let dispatcher = dispatcher(&world);
         data.write(1);
@@ -119,7 +120,7 @@ fn after_release_the_tools_data_is_its_own_again() {
         let world = registry.attach(1);
         let data = Data::new();
         let used = data.clone();
-        let handle = registry.register(&world, EVENT, closure(move |_| used.touch())).unwrap();
+        let handle = registry.register(&world, EVENT, closure(move |_, _| used.touch())).unwrap();
         registry.activate(handle).unwrap();
         let dispatcher = dispatcher(&world);
         registry.release(handle).unwrap();
@@ -136,7 +137,7 @@ fn release_waits_for_the_last_of_two_dispatchers() {
         let world = registry.attach(1);
         let data = Data::new();
         let used = data.clone();
-        let handle = registry.register(&world, EVENT, closure(move |_| used.touch())).unwrap();
+        let handle = registry.register(&world, EVENT, closure(move |_, _| used.touch())).unwrap();
         registry.activate(handle).unwrap();
         let dispatchers = [dispatcher(&world), dispatcher(&world)];
         registry.release(handle).unwrap();
@@ -153,9 +154,9 @@ fn a_handle_released_inside_its_callback_is_retired_once_by_the_last_one_out() {
         let world = registry.attach(1);
         let owned = Arc::new(());
         let (inside, kept) = (registry.clone(), owned.clone());
-        let releasing = move |what: &Occurrence<'_>| {
+        let releasing = move |handle: Handle, _: &EventRecord<'_>| {
             // Two dispatchers may be inside at once; the first of them releases.
-            let _ = inside.release(what.handle);
+            let _ = inside.release(handle);
             assert!(Arc::strong_count(&kept) == 2, "what the running closure owns is there");
         };
         let handle = registry.register(&world, EVENT, closure(releasing)).unwrap();
@@ -166,7 +167,7 @@ fn a_handle_released_inside_its_callback_is_retired_once_by_the_last_one_out() {
         assert_eq!(Arc::strong_count(&owned), 1);
         assert_eq!(registry.release(handle), Err(EventError::Handle));
         // The slot came back once: of two new handles one has another slot.
-        let [a, b] = [(); 2].map(|()| registry.register(&world, EVENT, closure(|_| {})).unwrap());
+        let [a, b] = [(); 2].map(|()| registry.register(&world, EVENT, closure(|_, _| {})).unwrap());
         assert_ne!(a.raw() as u32, b.raw() as u32);
         assert!([a, b].iter().any(|h| h.raw() as u32 == handle.raw() as u32));
     });
@@ -179,12 +180,12 @@ fn a_dispatcher_with_a_stale_handle_does_not_reach_the_slots_next_owner() {
         let world = registry.attach(1);
         let data = Data::new();
         let used = data.clone();
-        let old = registry.register(&world, EVENT, closure(move |_| used.touch())).unwrap();
+        let old = registry.register(&world, EVENT, closure(move |_, _| used.touch())).unwrap();
         registry.activate(old).unwrap();
         let dispatcher = dispatcher(&world);
         registry.release(old).unwrap();
         data.write(2);
-        let other = closure(|what| panic!("{:?} is not this handle's event", what.event));
+        let other = closure(|_, record| panic!("{:?} is not this handle's event", record.event));
         let new = registry.register(&world, Event::ReqNotify, other).unwrap();
         assert_eq!(old.raw() as u32, new.raw() as u32, "the same slot");
         registry.activate(new).unwrap();
@@ -207,7 +208,7 @@ fn a_replaced_callback_is_dropped_only_when_nobody_is_inside() {
         let data = [Data::new(), Data::new()];
         let [old, new] = [0, 1].map(|i| {
             let owned = Owned(data[i].clone());
-            closure(move |_| assert_eq!(owned.0.read(), 0))
+            closure(move |_, _| assert_eq!(owned.0.read(), 0))
         });
         let handle = registry.register(&world, EVENT, old).unwrap();
         registry.activate(handle).unwrap();
@@ -229,7 +230,7 @@ fn detach_propagate_and_dispatch_on_the_duplicate_race_freely() {
         let copy = registry.attach(2);
         let data = Data::new();
         let used = data.clone();
-        let handle = registry.register(&world, EVENT, closure(move |_| used.touch())).unwrap();
+        let handle = registry.register(&world, EVENT, closure(move |_, _| used.touch())).unwrap();
         registry.set_propagation(handle, true).unwrap();
         registry.activate(handle).unwrap();
         let dispatcher = dispatcher(&copy);
@@ -246,11 +247,11 @@ fn a_stale_handle_never_shows_the_next_owners_event() {
     model(None, || {
         let registry = registry();
         let world = registry.attach(1);
-        let old = registry.register(&world, EVENT, closure(|_| {})).unwrap();
+        let old = registry.register(&world, EVENT, closure(|_, _| {})).unwrap();
         let asked = registry.clone();
         let asking = thread::spawn(move || asked.event(old));
         registry.release(old).unwrap();
-        let new = registry.register(&world, Event::ReqNotify, closure(|_| {})).unwrap();
+        let new = registry.register(&world, Event::ReqNotify, closure(|_, _| {})).unwrap();
         assert_eq!(old.raw() as u32, new.raw() as u32, "the same slot");
         assert_ne!(asking.join().unwrap(), Ok(Event::ReqNotify));
     });
@@ -264,7 +265,7 @@ fn a_guessed_handle_meets_a_whole_slot_or_none() {
         let asked = registry.clone();
         let first = Handle::from_raw(1 << 32 | 1).unwrap();
         let asking = thread::spawn(move || asked.event(first));
-        let handle = registry.register(&world, EVENT, closure(|_| {})).unwrap();
+        let handle = registry.register(&world, EVENT, closure(|_, _| {})).unwrap();
         assert_eq!(handle, first);
         let answer = asking.join().unwrap();
         assert!(matches!(answer, Err(EventError::Handle) | Ok(EVENT)), "{answer:?}");
@@ -287,7 +288,7 @@ fn what_a_release_cannot_wait_for_is_retired_by_the_pass_that_was_inside() {
         dispatcher.join().unwrap();
         assert_eq!(Arc::strong_count(&data), 1, "somebody has dropped the closure");
         data.write(2);
-        assert!(!world.gate.any());
+        assert!(!world.gate.is_any_open());
     });
 }
 
@@ -298,15 +299,16 @@ fn a_dropped_tap_leaves_its_data_alone_and_hears_a_communicator_that_comes() {
         let world = registry.attach(1);
         let data = Data::new();
         let used = data.clone();
-        let tap = registry.tap(Events::from(EVENT), Arc::new(move |_: &Fact<'_>| used.touch()));
+        let tap = registry
+            .subscribe_globally(EventSet::from(EVENT), Arc::new(move |_: &EventRecord<'_>| used.touch()));
         let dispatcher = dispatcher(&world);
         let late = registry.attach(2);
-        assert!(late.gate.open(EVENT));
+        assert!(late.gate.is_open(EVENT));
         happen(&late);
         drop(tap);
         data.write(2);
         assert_eq!(Arc::strong_count(&data), 1);
-        assert!(!late.gate.any());
+        assert!(!late.gate.is_any_open());
         dispatcher.join().unwrap();
     });
 }
@@ -322,7 +324,7 @@ fn two_threads_register_and_release_while_a_third_raises() {
         register_and_release(&world);
         other.join().unwrap();
         dispatcher.join().unwrap();
-        assert!(!world.gate.any());
+        assert!(!world.gate.is_any_open());
     });
 }
 

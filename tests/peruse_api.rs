@@ -6,7 +6,7 @@
 use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 use core::ptr::{null, null_mut};
 use perusal::events::{
-    CATALOG, CommCallback, CommSpec, Event, Fact, Operation, PERUSE_EVENTS, Registry, Spec,
+    CATALOG, CommCallback, CommSpec, Event, EventRecord, Operation, PERUSE_EVENTS, Registry, Spec,
 };
 use perusal::internals::abi::{MPI_COMM_NULL, MPI_COMM_SELF, MPI_COMM_WORLD};
 use perusal::internals::comm::Comm;
@@ -67,7 +67,7 @@ unsafe extern "C" fn nothing(_: c_long, _: isize, _: *mut CommSpec, _: *mut c_vo
 }
 
 fn raise(comm: &Comm, event: Event) {
-    if comm.events.gate.open(event) {
+    if comm.events.gate.is_open(event) {
         let spec = Spec {
             comm: comm.handle(),
             buf: null_mut(),
@@ -78,7 +78,7 @@ fn raise(comm: &Comm, event: Event) {
             operation: Operation::Send,
             bytes: 0,
         };
-        comm.events.raise(&Fact::new(event, 1, &spec));
+        comm.events.emit(&EventRecord::new(event, 1, &spec));
     }
 }
 
@@ -281,7 +281,7 @@ fn propagation_is_set_while_inactive_and_every_mode_but_zero_is_true() {
         let copy = registry().attach(0);
         registry().propagate(&there.events, &copy);
         gives!(SUCCESS, PERUSE_Event_activate(handle));
-        assert_eq!(copy.gate.open(Event::ReqComplete), mode != 0);
+        assert_eq!(copy.gate.is_open(Event::ReqComplete), mode != 0);
         gives!(ERR_HANDLE, PERUSE_Event_propagate(handle, 1));
         gives!(SUCCESS, PERUSE_Event_deactivate(handle));
     }

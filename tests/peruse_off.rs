@@ -35,5 +35,5 @@ fn there_are_no_events_and_no_site_raises_one() {
         let code = PERUSE_Event_comm_register(1, MPI_COMM_WORLD, Some(nothing), null_mut(), &mut handle);
         assert_eq!((code, handle), (Code::Event as c_int, 0));
     }
-    assert!((1..=EVENTS as i32).all(|n| !events.gate.open(Event::by_number(n).unwrap())));
+    assert!((1..=EVENTS as i32).all(|n| !events.gate.is_open(Event::by_number(n).unwrap())));
 }

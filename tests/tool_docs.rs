@@ -18,7 +18,7 @@ fn elements(kind: &Type) -> String {
 fn types() -> String {
     let mut text = String::from("\n| type | raised when | elements |\n|---|---|---|\n");
     for kind in &TYPES[..CATALOG.len()] {
-        let row = kind.event.row();
+        let row = kind.event.info();
         let name = match kind.name.strip_suffix(ALL) {
             Some(plain) => format!("`{plain}`, `…{ALL}`"),
             None => format!("`{}`", kind.name),
@@ -33,7 +33,7 @@ fn types() -> String {
 fn paper() -> String {
     let mut text = String::from("\n| type | our event | elements |\n|---|---|---|\n");
     for kind in TYPES.iter().filter(|kind| kind.of_paper && kind.bound) {
-        let event = kind.event.row().name.to_string_lossy();
+        let event = kind.event.info().name.to_string_lossy();
         text.push_str(&format!("| `{}` | `{event}` | {} |\n", kind.name, elements(kind)));
     }
     text.push('\n');

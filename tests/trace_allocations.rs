@@ -1,6 +1,6 @@
 //! The recorder allocates nothing once a thread has begun to record, however often its stage is full.
 
-use perusal::events::{Event, Fact, Operation, Registry, Spec};
+use perusal::events::{Event, EventRecord, Operation, Registry, Spec};
 use perusal_trace::format::TraceHeader;
 use perusal_trace::{Recording, file, tally};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -39,7 +39,7 @@ fn a_traced_event_allocates_nothing() {
     let comm = registry.attach(1);
     let recording = Recording::start(&path, 0, &registry).expect("recording");
     let spec = Spec { peer: 1, operation: Operation::Recv, ..Spec::NOTHING };
-    let tell = |id| comm.raise(&Fact { context: 0, ..Fact::new(Event::MsgArrived, id, &spec) });
+    let tell = |id| comm.emit(&EventRecord { context: 0, ..EventRecord::new(Event::MsgArrived, id, &spec) });
     tell(0);
     let before = COUNT.get();
     // Far more than a stage holds.

@@ -13,7 +13,7 @@ use perusal::internals::comm::Comm;
 use perusal::internals::datatype::Datatype;
 use perusal::internals::doorbell::Bell;
 use perusal::internals::engine::Engine;
-use perusal::events::{Binding, CATALOG, Occurrence, Registry, Subscription};
+use perusal::events::{Binding, CATALOG, EventRecord, Registry, Subscription};
 use perusal::internals::shm::{FD_VARIABLE, Job, Memory, RANK_VARIABLE, SIZE_VARIABLE};
 use perusal::internals::p2p::{Mode, RecvBuf, Request, SendBuf};
 use perusal::ring::{Consumer, Header, MappedRing, Producer};
@@ -304,7 +304,7 @@ fuzz_target!(|input: &[u8]| {
         .map(|row| {
             let told = Arc::clone(&told);
             let listen =
-                move |what: &Occurrence<'_>| _ = told.fetch_add(what.spec.buf as usize, Ordering::Relaxed);
+                move |what: &EventRecord<'_>| _ = told.fetch_add(what.spec.buf as usize, Ordering::Relaxed);
             Subscription::new(&comm.events, row.event, listen).expect("a handle")
         })
         .collect();

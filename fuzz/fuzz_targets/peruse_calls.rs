@@ -13,7 +13,7 @@ use perusal_abi::boundary::{Phase, set_phase};
 use perusal_abi::comms;
 use perusal_abi::peruse::*;
 use perusal::internals::comm::Comm;
-use perusal::events::{CommCallback, CommSpec, Event, Fact, Operation, PERUSE_EVENTS, Registry, Spec};
+use perusal::events::{CommCallback, CommSpec, Event, EventRecord, Operation, PERUSE_EVENTS, Registry, Spec};
 use std::sync::{Arc, Once};
 
 /// The event of this number that PERUSE shows: the catalogue goes on behind them.
@@ -305,7 +305,7 @@ impl Model {
         let heard = |h: &ModelHandle| {
             h.active && !h.dead && !h.released && h.event == event && h.attached.contains(&index)
         };
-        assert_eq!(events.gate.open(event), self.handles.iter().any(heard), "the gate");
+        assert_eq!(events.gate.is_open(event), self.handles.iter().any(heard), "the gate");
         let spec = Spec {
             comm: events.comm(),
             buf: null_mut(),
@@ -316,7 +316,7 @@ impl Model {
             operation: Operation::Recv,
             bytes: 0,
         };
-        events.raise(&Fact::new(event, 5, &spec));
+        events.emit(&EventRecord::new(event, 5, &spec));
         for handle in &mut self.handles {
             if heard(handle) {
                 handle.expected += 1;

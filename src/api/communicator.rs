@@ -7,7 +7,7 @@ use crate::coll::create::{self, Agreed};
 use crate::coll::{Blocking, Purpose};
 use crate::comm::Comm;
 use crate::error::{Error, Result};
-use crate::events::{Event, Events, Occurrence, Subscription, Tap, TapHandle};
+use crate::events::{Event, EventRecord, EventSet, GlobalSubscriber, GlobalSubscription, Subscription};
 use crate::shm::contexts;
 use core::marker::PhantomData;
 use std::sync::Arc;
@@ -167,15 +167,19 @@ impl<T: Threading> Communicator<T> {
     pub fn subscribe(
         &self,
         event: Event,
-        closure: impl Fn(&Occurrence<'_>) + Send + Sync + 'static,
+        closure: impl Fn(&EventRecord<'_>) + Send + Sync + 'static,
     ) -> Result<Subscription> {
         Subscription::new(&self.comm.events, event, closure).map_err(|error| Error::Other(error.to_string()))
     }
 
     /// Tells `tap` of `events` on every communicator of this rank, those to come included, and of what its engine does, until the
-    /// result is dropped. [`Tap`] says what it may do; `examples/first_tool.rs` is a whole tool.
-    pub fn tap(&self, events: Events, tap: impl Tap + 'static) -> TapHandle {
-        self.member.registry().tap(events, Arc::new(tap))
+    /// result is dropped. [`GlobalSubscriber`] says what it may do; `examples/first_tool.rs` is a whole tool.
+    pub fn subscribe_globally(
+        &self,
+        events: EventSet,
+        tap: impl GlobalSubscriber + 'static,
+    ) -> GlobalSubscription {
+        self.member.registry().subscribe_globally(events, Arc::new(tap))
     }
 
     /// Calls for the end of the whole job (MPI_Abort): every rank's calls end with [`Error::PeerGone`], which says so. A

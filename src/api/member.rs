@@ -16,7 +16,7 @@
 use super::inside::Inside;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::events::{Detail, Event, Registry, inside_callback};
+use crate::events::{Event, EventPayload, Registry, inside_callback};
 use crate::p2p::Request;
 use crate::shm::{Job, State, contexts};
 use crate::sync::{AtomicU8, Mutex, Ordering};
@@ -149,7 +149,7 @@ impl Member {
 
     /// Tells who listens that the rank has joined, or begins to leave.
     pub fn note(&self, event: Event) {
-        self.engine.note(event, || Detail::None);
+        self.engine.note(event, || EventPayload::None);
     }
 
     /// Runs `operation` on the engine (API rule 1).

@@ -6,7 +6,7 @@ use super::choice::Kind;
 use super::port::Purpose;
 use super::shared::{Arrival, Meeting, PAYLOAD};
 use crate::comm::Comm;
-use crate::events::{Algorithm, CollMode, Collective, Detail, Event, Fact, Spec};
+use crate::events::{Algorithm, CollMode, Collective, Event, EventPayload, EventRecord, Spec};
 use core::cell::Cell;
 
 /// One operation that somebody may listen to, from its begin to its end.
@@ -32,7 +32,7 @@ impl<'a> Told<'a> {
         let gate = &comm.events.gate;
         let mut told =
             Self { comm, id: 0, operation, mode, algorithm: Cell::new(Algorithm::Unknown), bytes: 0 };
-        if gate.open(Event::CollBegin) || gate.open(Event::CollEnd) {
+        if gate.is_open(Event::CollBegin) || gate.is_open(Event::CollEnd) {
             let (algorithm, bytes) = what();
             told.id = comm.events.registry().fresh_id();
             told.algorithm.set(algorithm);
@@ -57,18 +57,18 @@ impl<'a> Told<'a> {
 
     #[cold]
     fn tell(&self, event: Event) {
-        if !self.comm.events.gate.open(event) {
+        if !self.comm.events.gate.is_open(event) {
             return;
         }
         let spec = Spec { comm: self.comm.handle(), ..Spec::NOTHING };
-        let detail = Detail::Coll {
+        let payload = EventPayload::Coll {
             operation: self.operation as u16,
             algorithm: self.algorithm.get() as u16,
             mode: self.mode as u8,
             bytes: self.bytes,
         };
         let context = self.comm.context;
-        self.comm.events.raise(&Fact { event, id: self.id, context, spec: &spec, detail });
+        self.comm.events.emit(&EventRecord { event, id: self.id, context, spec: &spec, payload });
     }
 }
 

@@ -1,7 +1,7 @@
 //! A context's two queues, its events, its lifetime.
 
 use super::operation::Ref;
-use crate::events::{CommEvents, Detail, Event, Gate, Spec};
+use crate::events::{CommEvents, Event, EventPayload, Gate, Spec};
 use crate::limits::CONTEXTS;
 use crate::matching::{Posted, Unexpected};
 use crate::shm::telemetry::Count;
@@ -198,26 +198,26 @@ impl MatchContext {
     /// Whether anybody listens to anything on it.
     #[inline(always)]
     pub(crate) fn observed(&self) -> bool {
-        cfg!(feature = "peruse") && self.gate().any()
+        cfg!(feature = "peruse") && self.gate().is_any_open()
     }
 
     /// Whether anybody listens to `event` on it.
     #[inline(always)]
     pub(crate) fn hears(&self, event: Event) -> bool {
-        cfg!(feature = "peruse") && self.gate().open(event)
+        cfg!(feature = "peruse") && self.gate().is_open(event)
     }
 
     /// Raises `event` for who listens to it; `spec` is asked for the rest, and told the communicator's handle.
     #[inline(always)]
-    pub(crate) fn raise(
+    pub(crate) fn emit(
         &self,
         event: Event,
         id: isize,
-        detail: Detail<'_>,
+        payload: EventPayload<'_>,
         spec: impl FnOnce(usize) -> Spec,
     ) {
         if let Some(events) = self.events() {
-            events.raise_once(event, id, self.id, detail, spec(events.comm()));
+            events.emit_once(event, id, self.id, payload, spec(events.comm()));
         }
     }
 

@@ -3,17 +3,17 @@
 use super::operation::{Body, Ref};
 use super::{Engine, Outgoing};
 use crate::comm::Comm;
-use crate::events::{Detail, Event, Fact, Spec};
+use crate::events::{Event, EventPayload, EventRecord, Spec};
 use crate::protocol::rendezvous::CopyEngine;
 use crate::shm::cpus;
 use crate::shm::telemetry::Wait;
 
 impl Engine {
-    /// Tells `event` to who listens; `detail` is asked for then only.
+    /// Tells `event` to who listens; `payload` is asked for then only.
     #[inline(always)]
-    pub fn note(&self, event: Event, detail: impl FnOnce() -> Detail<'static>) {
-        if self.registry().gate.open(event) {
-            self.registry().raise(&Fact::of_engine(event, detail()));
+    pub fn note(&self, event: Event, payload: impl FnOnce() -> EventPayload<'static>) {
+        if self.registry().gate.is_open(event) {
+            self.registry().emit(&EventRecord::of_engine(event, payload()));
         }
     }
 
@@ -22,13 +22,13 @@ impl Engine {
         self.note(Event::Placed, || {
             let allowed = cpus::affinity();
             let cpu = allowed.first().map_or(u32::MAX, |cpu| *cpu as u32);
-            Detail::Place { cpu, policy: u8::from(allowed.len() < cpus::online()) }
+            EventPayload::Placement { cpu, policy: u8::from(allowed.len() < cpus::online()) }
         });
     }
 
     /// This rank has moved to `cpu` by itself.
     pub(crate) fn note_move(&self, cpu: u32) {
-        self.note(Event::Placed, || Detail::Place {
+        self.note(Event::Placed, || EventPayload::Placement {
             cpu,
             policy: u8::from(cpus::affinity().len() < cpus::online()),
         });
@@ -44,10 +44,10 @@ impl Engine {
         engine: CopyEngine,
         bytes: usize,
     ) {
-        if self.registry().gate.open(event) {
-            let detail = Detail::Copy { engine: engine as u8, bytes: bytes as u64, peer: body.world };
+        if self.registry().gate.is_open(event) {
+            let payload = EventPayload::Copy { engine: engine as u8, bytes: bytes as u64, peer: body.world };
             let id = request.id() as isize;
-            self.registry().raise(&Fact { id, ..Fact::of_engine(event, detail) });
+            self.registry().emit(&EventRecord { id, ..EventRecord::of_engine(event, payload) });
         }
     }
 
@@ -56,13 +56,13 @@ impl Engine {
     pub(crate) fn note_full(&self, peer: u32, out: &Outgoing) {
         self.note(Event::RingFull, || {
             let waiting = out.deferred.len() + out.streams.len();
-            Detail::Ring { peer, waiting: u32::try_from(waiting).unwrap_or(u32::MAX) }
+            EventPayload::Ring { peer, waiting: u32::try_from(waiting).unwrap_or(u32::MAX) }
         });
     }
 
     /// The rank goes to sleep, or is awake again.
     pub(crate) fn note_bell(&self, event: Event, wait: Option<&Wait>) {
-        self.note(event, || Detail::Bell {
+        self.note(event, || EventPayload::Sleep {
             waiting: wait.map_or(0, |wait| wait.kind as u8),
             peer: wait.and_then(|wait| wait.peer).unwrap_or(u32::MAX),
         });
@@ -86,21 +86,27 @@ impl Comm {
 
     /// Tells that it is called `name`.
     pub fn note_name(&self, name: &[u8]) {
-        if self.events.registry().gate.open(Event::CommNamed) {
-            self.note(Event::CommNamed, Detail::Name(&String::from_utf8_lossy(name)));
+        if self.events.registry().gate.is_open(Event::CommNamed) {
+            self.note(Event::CommNamed, EventPayload::Name(&String::from_utf8_lossy(name)));
         }
     }
 
     fn note_life(&self, event: Event) {
-        if self.events.registry().gate.open(event) {
+        if self.events.registry().gate.is_open(event) {
             let group: Vec<u32> = self.peers().iter().collect();
-            self.note(event, Detail::Comm { size: self.peers().size(), group: &group });
+            self.note(event, EventPayload::Comm { size: self.peers().size(), group: &group });
         }
     }
 
     #[cold]
-    fn note(&self, event: Event, detail: Detail<'_>) {
+    fn note(&self, event: Event, payload: EventPayload<'_>) {
         let spec = Spec { comm: self.handle(), ..Spec::NOTHING };
-        self.events.registry().raise(&Fact { event, id: 0, context: self.context, spec: &spec, detail });
+        self.events.registry().emit(&EventRecord {
+            event,
+            id: 0,
+            context: self.context,
+            spec: &spec,
+            payload,
+        });
     }
 }

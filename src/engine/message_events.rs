@@ -4,7 +4,7 @@ use super::context::{MatchContext, UnexpectedMessage};
 use super::operation::{Body, Operation, Ref};
 use crate::abi;
 use crate::engine::Engine;
-use crate::events::{Detail, Event, Operation as EventOperation, Spec};
+use crate::events::{Event, EventPayload, Operation as EventOperation, Spec};
 use crate::matching::Envelope;
 
 /// What events say of a request: what the user gave; of a matched receive, the real peer and tag.
@@ -38,51 +38,57 @@ pub(crate) fn request_event(context: &MatchContext, request: Ref, event: Event) 
 pub(crate) fn withdrawn_event(context: &MatchContext, request: Ref) {
     if context.hears(Event::ReqRemoveFromPostedQ) {
         let id = request.id() as isize;
-        tell_more_of_request(context, request, Event::ReqRemoveFromPostedQ, id, Detail::Withdrawn);
+        tell_more_of_request(context, request, Event::ReqRemoveFromPostedQ, id, EventPayload::Cancelled);
     }
 }
 
-/// Raises the event of a search for a request's message; `id` is 0 if nobody listened when it began. `detail` is asked if somebody does now.
+/// Raises the event of a search for a request's message; `id` is 0 if nobody listened when it began. `payload` is asked if somebody does now.
 #[inline(always)]
 pub(crate) fn search_event(
     context: &MatchContext,
     request: Ref,
     event: Event,
     id: isize,
-    detail: impl FnOnce() -> Detail<'static>,
+    payload: impl FnOnce() -> EventPayload<'static>,
 ) {
     if id != 0 && context.hears(event) {
-        tell_more_of_request(context, request, event, id, detail());
+        tell_more_of_request(context, request, event, id, payload());
     }
 }
 
 /// What the end of a search tells.
 #[inline(always)]
-pub(crate) fn searched(compared: usize, hit: bool) -> Detail<'static> {
-    Detail::Search { depth: u32::try_from(compared).unwrap_or(u32::MAX), hit }
+pub(crate) fn searched(compared: usize, hit: bool) -> EventPayload<'static> {
+    EventPayload::Search { depth: u32::try_from(compared).unwrap_or(u32::MAX), hit }
 }
 
-/// Most events have no detail, which is not handed through memory for them.
+/// Most events have no payload, which is not handed through memory for them.
 #[cold]
 #[inline(never)]
 fn tell_of_request(context: &MatchContext, request: Ref, event: Event) {
-    tell(context, request, event, request.id() as isize, Detail::None);
+    tell(context, request, event, request.id() as isize, EventPayload::None);
 }
 
 #[cold]
 #[inline(never)]
-fn tell_more_of_request(context: &MatchContext, request: Ref, event: Event, id: isize, detail: Detail<'_>) {
-    tell(context, request, event, id, detail);
+fn tell_more_of_request(
+    context: &MatchContext,
+    request: Ref,
+    event: Event,
+    id: isize,
+    payload: EventPayload<'_>,
+) {
+    tell(context, request, event, id, payload);
 }
 
 #[inline(always)]
-fn tell(context: &MatchContext, request: Ref, event: Event, id: isize, detail: Detail<'_>) {
+fn tell(context: &MatchContext, request: Ref, event: Event, id: isize, payload: EventPayload<'_>) {
     // SAFETY: request rule 2: events of a request are raised by who has its body; the caller holds no reference
     // that it writes through meanwhile.
     let body = unsafe { request.body() };
     // The request that carries a buffered send's copy is none that the user made: the user's has told its events.
     if body.keeps.is_none() {
-        context.raise(event, id, detail, |comm| spec_of(comm, body));
+        context.emit(event, id, payload, |comm| spec_of(comm, body));
     }
 }
 
@@ -104,7 +110,7 @@ fn message_spec(comm: usize, envelope: &Envelope, bytes: usize) -> Spec {
 #[cold]
 #[inline(never)]
 fn tell_of_message(context: &MatchContext, id: isize, event: Event, envelope: &Envelope, bytes: usize) {
-    context.raise(event, id, Detail::None, |comm| message_spec(comm, envelope, bytes));
+    context.emit(event, id, EventPayload::None, |comm| message_spec(comm, envelope, bytes));
 }
 
 #[cold]
@@ -115,9 +121,9 @@ fn tell_more_of_message(
     event: Event,
     envelope: &Envelope,
     bytes: usize,
-    found: Detail<'_>,
+    found: EventPayload<'_>,
 ) {
-    context.raise(event, id, found, |comm| message_spec(comm, envelope, bytes));
+    context.emit(event, id, found, |comm| message_spec(comm, envelope, bytes));
 }
 
 /// Raises a message's event; `id` is 0 if nobody listened when it arrived, and then it has none to tell.
@@ -143,7 +149,7 @@ pub(crate) fn searched_event(
     event: Event,
     envelope: &Envelope,
     bytes: usize,
-    found: impl FnOnce() -> Detail<'static>,
+    found: impl FnOnce() -> EventPayload<'static>,
 ) {
     if id != 0 && context.hears(event) {
         tell_more_of_message(context, id, event, envelope, bytes, found());
@@ -153,7 +159,7 @@ pub(crate) fn searched_event(
 #[cold]
 #[inline(never)]
 fn tell_of_match(context: &MatchContext, id: isize, body: &Body) {
-    context.raise(Event::MsgMatchPostedReq, id, Detail::None, |comm| spec_of(comm, body));
+    context.emit(Event::MsgMatchPostedReq, id, EventPayload::None, |comm| spec_of(comm, body));
 }
 
 /// Tells that a message finds a posted receive; `body` is the receive's.

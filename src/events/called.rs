@@ -3,22 +3,22 @@
 //! The slot's pointer is thin, and so that a delivery is one look at it and one indirect call, what is behind it begins with
 //! that call's function. What follows is known to the functions of its [`Head`] alone.
 
-use super::fact::{Fact, Tap};
 use super::pins::Pin;
+use super::record::{EventRecord, GlobalSubscriber};
 use super::registry::Registry;
-use super::spec::{Callback, CommCallback, CommSpec, Occurrence, Spec};
+use super::spec::{Callback, CommCallback, CommSpec, Spec};
 use super::{Event, Handle};
 use core::ffi::{c_int, c_void};
 use core::ptr::NonNull;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// A listener of the library's own: told without the detours of a [`Tap`], and with the pin of the thread.
+/// A listener of the library's own: told without the detours of a [`GlobalSubscriber`], and with the pin of the thread.
 ///
 /// The contract is a tap's, but that it must not panic.
 pub(crate) trait Listen: Send + Sync + 'static {
     /// Something has happened.
-    fn tell(&self, fact: &Fact<'_>, pin: &Pin);
+    fn tell(&self, record: &EventRecord<'_>, pin: &Pin);
 
     /// If it calls functions, and says what of by [`Pin::set_telling`] before it does: how that is to be read. Of all listeners that a
     /// handle has ([`Registry::set_listener`]) the same.
@@ -53,8 +53,8 @@ impl Given {
 ///
 /// # Safety
 /// The head lies in a box of the kind that the function was made for, which nobody frees meanwhile. Nobody reads what is given afterwards,
-/// nor the fact's description if anything is.
-type Call = unsafe fn(&Head, &Fact<'_>, &Pin, Given) -> c_int;
+/// nor the record's description if anything is.
+type Call = unsafe fn(&Head, &EventRecord<'_>, &Pin, Given) -> c_int;
 
 /// How each kind of callback begins in memory.
 #[repr(C)]
@@ -116,8 +116,8 @@ impl Called {
                 let head = Head::new::<Closure>(registry, handle, call_closure);
                 Called::make(Head { address, ..head }, closure)
             }
-            Callback::Tap(tap) => {
-                let head = Head::new::<Arc<dyn Tap>>(registry, handle, call_tap);
+            Callback::GlobalSubscriber(tap) => {
+                let head = Head::new::<Arc<dyn GlobalSubscriber>>(registry, handle, call_tap);
                 Called::make(Head { address, ..head }, tap)
             }
         }
@@ -165,11 +165,11 @@ impl Head {
     /// Runs the callback. Gives 0, or with what it has failed if that is still to be told ([`Self::fail`]).
     ///
     /// # Safety
-    /// Nobody frees it meanwhile. If anything is `given`, nobody reads that or the fact's description afterwards.
+    /// Nobody frees it meanwhile. If anything is `given`, nobody reads that or the record's description afterwards.
     #[inline(always)]
-    pub(super) unsafe fn call(&self, fact: &Fact<'_>, pin: &Pin, given: Given) -> c_int {
+    pub(super) unsafe fn call(&self, record: &EventRecord<'_>, pin: &Pin, given: Given) -> c_int {
         // SAFETY: `make` has put the function there together with what it is made for; the rest is the caller's.
-        unsafe { (self.call)(self, fact, pin, given) }
+        unsafe { (self.call)(self, record, pin, given) }
     }
 
     /// The C function and its parameter, if it is one.
@@ -177,18 +177,18 @@ impl Head {
         self.c
     }
 
-    /// The callback has failed, which ends the job. `comm`: the fact's, whose description may be written over.
+    /// The callback has failed, which ends the job. `comm`: the record's, whose description may be written over.
     #[cold]
     #[inline(never)]
-    pub(super) fn fail(&self, fact: &Fact<'_>, comm: usize, how: &dyn core::fmt::Display) {
+    pub(super) fn fail(&self, record: &EventRecord<'_>, comm: usize, how: &dyn core::fmt::Display) {
         let text = format!(
             "PERUSE callback at {:#x} {how} for event {} (handle {:#x}, communicator {:#x}, unique id {:#x}); \
              a callback's non-success return ends the job (PERUSE 2.0, section 5.1.2)",
             self.address,
-            Event::row(fact.event).name.to_string_lossy(),
+            Event::info(record.event).name.to_string_lossy(),
             self.handle.raw(),
             comm,
-            fact.id,
+            record.id,
         );
         // SAFETY: whoever calls is inside of a dispatcher of this registry, which borrows it.
         unsafe { &*self.registry }.fatal(text);
@@ -210,9 +210,9 @@ unsafe fn listener<L>(head: &Head) -> &L {
     unsafe { &(*core::ptr::from_ref(head).cast::<Kind<L>>()).listener }
 }
 
-unsafe fn call_listener<L: Listen>(head: &Head, fact: &Fact<'_>, pin: &Pin, _: Given) -> c_int {
+unsafe fn call_listener<L: Listen>(head: &Head, record: &EventRecord<'_>, pin: &Pin, _: Given) -> c_int {
     // SAFETY: made for `L`.
-    unsafe { listener::<L>(head) }.tell(fact, pin);
+    unsafe { listener::<L>(head) }.tell(record, pin);
     0
 }
 
@@ -222,51 +222,51 @@ struct C {
     param: *mut c_void,
 }
 
-unsafe fn call_c(head: &Head, fact: &Fact<'_>, _: &Pin, given: Given) -> c_int {
+unsafe fn call_c(head: &Head, record: &EventRecord<'_>, _: &Pin, given: Given) -> c_int {
     let Some(spec) = given.for_c() else {
         // SAFETY: made for a C function.
-        return unsafe { call_c_with_copy(head, fact) };
+        return unsafe { call_c_with_copy(head, record) };
     };
     // SAFETY: made for a C function.
     let C { function, param } = *unsafe { listener::<C>(head) };
     // SAFETY: the tool registered `function` as a peruse_comm_callback_f to be called with `param`; `spec` lives for the
     // call's duration, which is all that §5.1.2 promises of it, and is nobody else's any more.
-    unsafe { function(head.handle.raw(), fact.id, spec.as_ptr(), param) }
+    unsafe { function(head.handle.raw(), record.id, spec.as_ptr(), param) }
 }
 
 /// # Safety
 /// As for `call_c`.
 #[cold]
 #[inline(never)]
-unsafe fn call_c_with_copy(head: &Head, fact: &Fact<'_>) -> c_int {
+unsafe fn call_c_with_copy(head: &Head, record: &EventRecord<'_>) -> c_int {
     // SAFETY: made for a C function.
     let C { function, param } = *unsafe { listener::<C>(head) };
-    let mut spec = CommSpec::from(fact.spec);
+    let mut spec = CommSpec::from(record.spec);
     // SAFETY: as in `call_c`; `spec` lives on this stack.
-    unsafe { function(head.handle.raw(), fact.id, &raw mut spec, param) }
+    unsafe { function(head.handle.raw(), record.id, &raw mut spec, param) }
 }
 
-type Closure = Box<dyn Fn(&Occurrence<'_>) + Send + Sync>;
+type Closure = Box<dyn Fn(Handle, &EventRecord<'_>) + Send + Sync>;
 
-unsafe fn call_closure(head: &Head, fact: &Fact<'_>, _: &Pin, _: Given) -> c_int {
+unsafe fn call_closure(head: &Head, record: &EventRecord<'_>, _: &Pin, _: Given) -> c_int {
     // SAFETY: made for a closure.
     let closure = unsafe { listener::<Closure>(head) };
-    guarded(head, fact, || closure(&Occurrence::new(fact, head.handle)))
+    guarded(head, record, || closure(head.handle, record))
 }
 
-unsafe fn call_tap(head: &Head, fact: &Fact<'_>, _: &Pin, _: Given) -> c_int {
+unsafe fn call_tap(head: &Head, record: &EventRecord<'_>, _: &Pin, _: Given) -> c_int {
     // SAFETY: made for a tap.
-    let tap = unsafe { listener::<Arc<dyn Tap>>(head) };
-    guarded(head, fact, || tap.tell(fact))
+    let tap = unsafe { listener::<Arc<dyn GlobalSubscriber>>(head) };
+    guarded(head, record, || tap.on_event(record))
 }
 
 /// Runs foreign Rust, which may panic.
 #[inline(always)]
-fn guarded(head: &Head, fact: &Fact<'_>, foreign: impl FnOnce()) -> c_int {
+fn guarded(head: &Head, record: &EventRecord<'_>, foreign: impl FnOnce()) -> c_int {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(foreign)) {
         // Foreign code too: dropping it might panic again, inside the engine.
         core::mem::forget(payload);
-        head.fail(fact, fact.spec.comm, &"panicked");
+        head.fail(record, record.spec.comm, &"panicked");
     }
     0
 }

@@ -1,6 +1,6 @@
 //! The catalogue: every event perusal knows, in one table. Names, numbers and documentation come from here alone.
 //!
-//! The first [`PERUSE_EVENTS`] are what the PERUSE face shows. All of them are what Rust's [`Tap`](super::Tap) and MPI_T see.
+//! The first [`PERUSE_EVENTS`] are what the PERUSE face shows. All of them are what Rust's [`GlobalSubscriber`](super::GlobalSubscriber) and MPI_T see.
 
 use super::field::{COLLECTIVE, COPY, Field, MESSAGE, REQUEST, SEARCH, SEARCH_END};
 use core::ffi::CStr;
@@ -45,33 +45,33 @@ pub enum Event {
     SearchUnexQEnd,
     /// PERUSE_COMM_REQ_XFER_CONTINUE, numbered PERUSE_FIRST_CUSTOM_EVENT.
     ReqXferContinue,
-    /// A collective operation begins at this rank; [`Detail::Coll`](super::Detail::Coll).
+    /// A collective operation begins at this rank; [`EventPayload::Coll`](super::EventPayload::Coll).
     CollBegin,
-    /// A collective operation is over at this rank; [`Detail::Coll`](super::Detail::Coll).
+    /// A collective operation is over at this rank; [`EventPayload::Coll`](super::EventPayload::Coll).
     CollEnd,
     /// MPI may be used: MPI_Init is about to return, or the first session is open.
     Initialized,
     /// MPI_Finalize has begun, or the last session closes.
     Finalizing,
-    /// A communicator is there; [`Detail::Comm`](super::Detail::Comm).
+    /// A communicator is there; [`EventPayload::Comm`](super::EventPayload::Comm).
     CommCreated,
-    /// A communicator's handle is gone; [`Detail::Comm`](super::Detail::Comm).
+    /// A communicator's handle is gone; [`EventPayload::Comm`](super::EventPayload::Comm).
     CommFreed,
-    /// A communicator has got a name; [`Detail::Name`](super::Detail::Name).
+    /// A communicator has got a name; [`EventPayload::Name`](super::EventPayload::Name).
     CommNamed,
-    /// An error handler is about to be invoked, MPI_ERRORS_RETURN among them; [`Detail::Error`](super::Detail::Error).
+    /// An error handler is about to be invoked, MPI_ERRORS_RETURN among them; [`EventPayload::Error`](super::EventPayload::Error).
     ErrhandlerInvoked,
-    /// The rank knows where it runs; [`Detail::Place`](super::Detail::Place).
+    /// The rank knows where it runs; [`EventPayload::Placement`](super::EventPayload::Placement).
     Placed,
-    /// The rank goes to sleep on its doorbell; [`Detail::Bell`](super::Detail::Bell).
+    /// The rank goes to sleep on its doorbell; [`EventPayload::Sleep`](super::EventPayload::Sleep).
     BellSleep,
-    /// The rank is awake again; [`Detail::Bell`](super::Detail::Bell).
+    /// The rank is awake again; [`EventPayload::Sleep`](super::EventPayload::Sleep).
     BellWake,
-    /// A copy engine begins on a large message; [`Detail::Copy`](super::Detail::Copy).
+    /// A copy engine begins on a large message; [`EventPayload::Copy`](super::EventPayload::Copy).
     CopyBegin,
-    /// A copy engine is done, or has failed; [`Detail::Copy`](super::Detail::Copy) with the bytes that it moved.
+    /// A copy engine is done, or has failed; [`EventPayload::Copy`](super::EventPayload::Copy) with the bytes that it moved.
     CopyEnd,
-    /// Something waits for room in the ring to a peer; [`Detail::Ring`](super::Detail::Ring).
+    /// Something waits for room in the ring to a peer; [`EventPayload::Ring`](super::EventPayload::Ring).
     RingFull,
 }
 
@@ -90,7 +90,7 @@ pub enum Binding {
     Nothing,
 }
 
-/// For whom an event is of interest, and in how much detail: the nine levels of MPI 5.0 §15.3.1.
+/// For whom an event is of interest, and in how much payload: the nine levels of MPI 5.0 §15.3.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verbosity {
     /// MPI_T_VERBOSITY_USER_BASIC.
@@ -134,7 +134,7 @@ pub enum Identity {
 
 /// One row of the catalogue.
 #[derive(Debug)]
-pub struct Row {
+pub struct EventInfo {
     /// The event that the row describes.
     pub event: Event,
     /// The name that queries give out.
@@ -151,14 +151,14 @@ pub struct Row {
     pub binding: Binding,
     /// For whom it is.
     pub verbosity: Verbosity,
-    /// What it tells, in this order: [`Fact::read`](super::Fact::read) gives each.
+    /// What it tells, in this order: [`EventRecord::read`](super::EventRecord::read) gives each.
     pub elements: &'static [Field],
 }
 
 macro_rules! rows {
     ($($event:ident $name:literal $([$alias:literal])? $identity:ident $binding:ident $verbosity:ident $elements:expr,
         $text:literal; $fires:literal)*) => {
-        [$(Row {
+        [$(EventInfo {
             event: Event::$event,
             name: $name,
             aliases: &[$($alias)?],
@@ -173,7 +173,7 @@ macro_rules! rows {
 }
 
 /// The catalogue, in the order of the events' numbers.
-pub static CATALOG: [Row; EVENTS] = rows! {
+pub static CATALOG: [EventInfo; EVENTS] = rows! {
     ReqActivate c"PERUSE_COMM_REQ_ACTIVATE" Request Communicator UserBasic REQUEST,
         "a send or receive request becomes active"; "p2p: entry of every send and receive verb, start of a persistent request"
     ReqMatchUnex c"PERUSE_COMM_REQ_MATCH_UNEX" Request Communicator UserDetail REQUEST,
@@ -267,7 +267,7 @@ impl Event {
 
     /// The event's row of the catalogue.
     #[must_use]
-    pub fn row(self) -> &'static Row {
+    pub fn info(self) -> &'static EventInfo {
         &CATALOG[self.index()]
     }
 

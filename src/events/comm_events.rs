@@ -6,7 +6,7 @@ use super::gate::Windows;
 use super::registry::Registry;
 use super::rows::Row;
 use super::slots::Slot;
-use super::{Detail, EVENTS, Event, Fact, Gate, Spec};
+use super::{EVENTS, Event, EventPayload, EventRecord, Gate, Spec};
 use crate::sync::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::Arc;
 
@@ -55,29 +55,36 @@ impl CommEvents {
         &self.registry
     }
 
-    /// Tells every handle of `fact.event` that is active here, and every tap of it. The caller has found `gate.open(event)`.
+    /// Tells every handle of `record.event` that is active here, and every tap of it. The caller has found `gate.is_open(event)`.
     ///
     /// Allocates nothing and waits for nobody. Callbacks run on the calling thread, in no particular order. One that fails
     /// ends the job by way of the registry's fatal hook; should the hook return, the remaining callbacks still run.
     #[inline(always)]
-    pub fn raise(&self, fact: &Fact<'_>) {
-        self.raise_event(fact.event, fact);
+    pub fn emit(&self, record: &EventRecord<'_>) {
+        self.emit_event(record.event, record);
     }
 
     #[inline(never)]
-    fn raise_event(&self, event: Event, fact: &Fact<'_>) {
-        dispatch(self, event, fact, Given::NOTHING);
+    fn emit_event(&self, event: Event, record: &EventRecord<'_>) {
+        dispatch(self, event, record, Given::NOTHING);
     }
 
-    /// As [`Self::raise`], for who has made `spec` for this one event: a C function that is the only listener is handed it as it is,
+    /// As [`Self::emit`], for who has made `spec` for this one event: a C function that is the only listener is handed it as it is,
     /// not a copy.
     #[inline(always)]
-    pub fn raise_once(&self, event: Event, id: isize, context: u32, detail: Detail<'_>, mut spec: Spec) {
+    pub fn emit_once(
+        &self,
+        event: Event,
+        id: isize,
+        context: u32,
+        payload: EventPayload<'_>,
+        mut spec: Spec,
+    ) {
         let spec = &raw mut spec;
-        // SAFETY: ours, until this returns. Nothing reads it through the fact after who was given it has been called (event rule 9).
-        let fact = Fact { event, id, context, spec: unsafe { &*spec }, detail };
+        // SAFETY: ours, until this returns. Nothing reads it through the record after who was given it has been called (event rule 9).
+        let record = EventRecord { event, id, context, spec: unsafe { &*spec }, payload };
         // SAFETY: as above.
-        dispatch(self, event, &fact, unsafe { Given::new(spec) });
+        dispatch(self, event, &record, unsafe { Given::new(spec) });
     }
 
     /// The row of `event`.

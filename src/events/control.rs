@@ -4,7 +4,7 @@ use super::called::Called;
 use super::catalog::Binding;
 use super::comm_events::CommEvents;
 use super::slots::Slot;
-use super::{Event, Events, Handle};
+use super::{Event, EventSet, Handle};
 use crate::sync::Ordering;
 use std::sync::{Arc, Weak};
 
@@ -40,7 +40,7 @@ impl Control {
     }
 
     /// All taps: the index of the slot, and the set.
-    pub(super) fn tapped(&self) -> impl Iterator<Item = (usize, Events)> {
+    pub(super) fn tapped(&self) -> impl Iterator<Item = (usize, EventSet)> {
         self.entries.iter().map(|entry| entry.tapped).enumerate()
     }
 }
@@ -54,7 +54,7 @@ pub(super) struct Entry {
     pub(super) attached: Vec<Weak<CommEvents>>,
     pub(super) propagate: bool,
     /// What it listens to everywhere, if it is a tap that is not released.
-    pub(super) tapped: Events,
+    pub(super) tapped: EventSet,
     /// Callbacks that were replaced while somebody may have been inside one.
     pub(super) replaced: Vec<Called>,
 }
@@ -78,10 +78,10 @@ pub(super) fn event_of(slot: &Slot) -> Option<Event> {
 }
 
 pub(super) fn is_bound(event: Event) -> bool {
-    event.row().binding == Binding::Communicator
+    event.info().binding == Binding::Communicator
 }
 
 /// The events of the set that communicators have.
-pub(super) fn bound(events: Events) -> impl Iterator<Item = Event> {
+pub(super) fn bound(events: EventSet) -> impl Iterator<Item = Event> {
     events.iter().filter(|event| is_bound(*event))
 }

@@ -5,7 +5,7 @@ use super::pins::{Light, Pin, first, mine, near, pins};
 use super::registry::Registry;
 use super::rows::{Place, Row};
 use super::slots::Slot;
-use super::{CommEvents, Event, Fact};
+use super::{CommEvents, Event, EventRecord};
 use crate::sync::Ordering;
 use core::ffi::{c_int, c_void};
 use core::ptr::NonNull;
@@ -28,8 +28,8 @@ pub(super) trait Origin {
     fn registry(&self) -> &Registry;
     /// Its row of `event`.
     fn row(&self, event: Event) -> &Row;
-    /// The communicator of a fact that it tells, whatever has become of the description.
-    fn comm_of(&self, fact: &Fact<'_>) -> usize;
+    /// The communicator of a record that it tells, whatever has become of the description.
+    fn comm_of(&self, record: &EventRecord<'_>) -> usize;
 }
 
 impl Origin for CommEvents {
@@ -45,7 +45,7 @@ impl Origin for CommEvents {
         CommEvents::row(self, event)
     }
 
-    fn comm_of(&self, _: &Fact<'_>) -> usize {
+    fn comm_of(&self, _: &EventRecord<'_>) -> usize {
         self.comm()
     }
 }
@@ -64,18 +64,18 @@ impl Origin for Registry {
         &self.taps[event.index()]
     }
 
-    fn comm_of(&self, fact: &Fact<'_>) -> usize {
-        fact.spec.comm
+    fn comm_of(&self, record: &EventRecord<'_>) -> usize {
+        record.spec.comm
     }
 }
 
 impl Registry {
-    /// Tells the taps of `fact.event`, an event that is bound to nothing. The caller has found `gate.open(event)`.
+    /// Tells the taps of `record.event`, an event that is bound to nothing. The caller has found `gate.is_open(event)`.
     ///
-    /// As [`CommEvents::raise`] otherwise.
+    /// As [`CommEvents::emit`] otherwise.
     #[inline(always)]
-    pub fn raise(&self, fact: &Fact<'_>) {
-        dispatch(self, fact.event, fact, Given::NOTHING);
+    pub fn emit(&self, record: &EventRecord<'_>) {
+        dispatch(self, record.event, record, Given::NOTHING);
     }
 
     /// How often a callback or tap has been told of an event, in this process.
@@ -85,27 +85,27 @@ impl Registry {
     }
 }
 
-/// Tells those in the row of `event`, which is the fact's; who is told last is given what is `given`.
+/// Tells those in the row of `event`, which is the record's; who is told last is given what is `given`.
 ///
-/// Sites know their event when they are compiled: so it comes in a register, and the row need not wait for the fact to be written.
+/// Sites know their event when they are compiled: so it comes in a register, and the row need not wait for the record to be written.
 /// One listener, on the first thread, is the usual case: all that it needs is here.
 #[inline(always)]
-pub(super) fn dispatch<O: Origin>(origin: &O, event: Event, fact: &Fact<'_>, given: Given) {
+pub(super) fn dispatch<O: Origin>(origin: &O, event: Event, record: &EventRecord<'_>, given: Given) {
     if !cfg!(feature = "peruse") {
         return;
     }
     let Some(pin) = first() else {
-        return dispatch_beside(origin, event, fact, given);
+        return dispatch_beside(origin, event, record, given);
     };
-    if !lone(origin, event, fact, given, pin) {
-        dispatch_to_all(origin, fact, given);
+    if !lone(origin, event, record, given, pin) {
+        dispatch_to_all(origin, record, given);
     }
 }
 
 /// Tells the listener that is the only one in the row, from a thread that need not fence. False if there is none, or it has left
 /// meanwhile: then nobody has been told.
 #[inline(always)]
-fn lone<O: Origin>(origin: &O, event: Event, fact: &Fact<'_>, given: Given, pin: &Pin) -> bool {
+fn lone<O: Origin>(origin: &O, event: Event, record: &EventRecord<'_>, given: Given, pin: &Pin) -> bool {
     let fence = Light { alone: false };
     let Some(place) = origin.row(event).only() else {
         return false;
@@ -119,7 +119,7 @@ fn lone<O: Origin>(origin: &O, event: Event, fact: &Fact<'_>, given: Given, pin:
         return false;
     };
     let pass = Pass(pin);
-    tell(origin, slot, fact, pin, given);
+    tell(origin, slot, record, pin, given);
     drop(pass);
     over(origin, fence);
     true
@@ -127,42 +127,42 @@ fn lone<O: Origin>(origin: &O, event: Event, fact: &Fact<'_>, given: Given, pin:
 
 /// As [`dispatch`], for threads that came later.
 #[inline(never)]
-fn dispatch_beside<O: Origin>(origin: &O, event: Event, fact: &Fact<'_>, given: Given) {
-    if !near().is_some_and(|pin| lone(origin, event, fact, given, pin)) {
-        dispatch_to_all(origin, fact, given);
+fn dispatch_beside<O: Origin>(origin: &O, event: Event, record: &EventRecord<'_>, given: Given) {
+    if !near().is_some_and(|pin| lone(origin, event, record, given, pin)) {
+        dispatch_to_all(origin, record, given);
     }
 }
 
 /// As [`dispatch`], for any thread, any number of listeners, and where the kernel has no membarrier.
 #[inline(never)]
-fn dispatch_to_all<O: Origin>(origin: &O, fact: &Fact<'_>, given: Given) {
+fn dispatch_to_all<O: Origin>(origin: &O, record: &EventRecord<'_>, given: Given) {
     let fence = if origin.registry().fences_alone() { Light { alone: true } } else { pins().light() };
     if fence.alone {
-        return dispatch_with_fences(origin, fact, given);
+        return dispatch_with_fences(origin, record, given);
     }
-    walk(origin, fact, given, mine(), Light { alone: false });
+    walk(origin, record, given, mine(), Light { alone: false });
 }
 
 /// As [`dispatch`], where the kernel has no membarrier.
 #[cold]
 #[inline(never)]
-fn dispatch_with_fences<O: Origin>(origin: &O, fact: &Fact<'_>, given: Given) {
-    walk(origin, fact, given, mine(), Light { alone: true });
+fn dispatch_with_fences<O: Origin>(origin: &O, record: &EventRecord<'_>, given: Given) {
+    walk(origin, record, given, mine(), Light { alone: true });
 }
 
 #[inline(always)]
-fn walk<O: Origin>(origin: &O, fact: &Fact<'_>, given: Given, pin: &Pin, fence: Light) {
+fn walk<O: Origin>(origin: &O, record: &EventRecord<'_>, given: Given, pin: &Pin, fence: Light) {
     // Event rule 8.
     if pin.is_inside() {
         return;
     }
     let pass = Pass(pin);
-    let mut places = origin.row(fact.event).places();
+    let mut places = origin.row(record.event).places();
     while let Some(place) = places.next() {
         // A place that holds another slot by now: whoever listens all the time is not in it.
         if let Some(slot) = pinned(&place, pin, fence) {
             // Event rule 9: whoever comes after a C function must not find what that has written.
-            tell(origin, slot, fact, pin, if places.are_over() { given } else { Given::NOTHING });
+            tell(origin, slot, record, pin, if places.are_over() { given } else { Given::NOTHING });
         }
     }
     drop(pass);
@@ -203,11 +203,11 @@ unsafe fn held(slot: &Slot) -> &Head {
 
 /// Calls what `slot` holds, which [`pinned`] gave.
 #[inline(always)]
-fn tell<O: Origin>(origin: &O, slot: &Slot, fact: &Fact<'_>, pin: &Pin, given: Given) {
+fn tell<O: Origin>(origin: &O, slot: &Slot, record: &EventRecord<'_>, pin: &Pin, given: Given) {
     // SAFETY: the pin stays until the pass goes on; nobody reads the description after who is told last (event rule 9).
-    let returned = unsafe { held(slot).call(fact, pin, given) };
+    let returned = unsafe { held(slot).call(record, pin, given) };
     if O::HAS_C && returned != 0 {
-        fail(origin, fact, pin, returned);
+        fail(origin, record, pin, returned);
     }
     pin.count();
 }
@@ -215,10 +215,10 @@ fn tell<O: Origin>(origin: &O, slot: &Slot, fact: &Fact<'_>, pin: &Pin, given: G
 /// What the thread is inside of has returned `returned`, which ends the job.
 #[cold]
 #[inline(never)]
-fn fail<O: Origin>(origin: &O, fact: &Fact<'_>, pin: &Pin, returned: c_int) {
+fn fail<O: Origin>(origin: &O, record: &EventRecord<'_>, pin: &Pin, returned: c_int) {
     // Not kept by who calls, whose usual case has no use for it after the call.
     let Some(called) = running(pin) else { return };
-    called.fail(fact, origin.comm_of(fact), &format_args!("returned {returned}"));
+    called.fail(record, origin.comm_of(record), &format_args!("returned {returned}"));
 }
 
 /// What the slot holds that the owner of `pin`, who asks, is inside of.

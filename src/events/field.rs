@@ -1,6 +1,6 @@
-//! What an event tells, field by field: what a generic tool may read of a [`Fact`] without knowing the event.
+//! What an event tells, field by field: what a generic tool may read of a [`EventRecord`] without knowing the event.
 
-use super::fact::{Detail, Fact};
+use super::record::{EventPayload, EventRecord};
 use core::ffi::CStr;
 
 /// One thing that an event tells.
@@ -10,7 +10,7 @@ pub enum Field {
     Id,
     /// Handle of the communicator.
     Communicator,
-    /// Context id of the communicator; [`Fact::NO_CONTEXT`] if there is none.
+    /// Context id of the communicator; [`EventRecord::NO_CONTEXT`] if there is none.
     Context,
     /// Send or receive: see [`Operation`](super::Operation).
     Operation,
@@ -60,7 +60,7 @@ pub enum Field {
 
 /// The type of a [`Field`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum FieldType {
     /// A signed 32-bit number.
     I32,
     /// An unsigned 32-bit number.
@@ -75,16 +75,16 @@ pub enum Kind {
 
 /// The value of a [`Field`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Value<'a> {
-    /// Of [`Kind::I32`].
+pub enum FieldValue<'a> {
+    /// Of [`FieldType::I32`].
     I32(i32),
-    /// Of [`Kind::U32`].
+    /// Of [`FieldType::U32`].
     U32(u32),
-    /// Of [`Kind::I64`].
+    /// Of [`FieldType::I64`].
     I64(i64),
-    /// Of [`Kind::U64`].
+    /// Of [`FieldType::U64`].
     U64(u64),
-    /// Of [`Kind::Text`]; may be longer than the kind says, and is cut by who copies it.
+    /// Of [`FieldType::Text`]; may be longer than the kind says, and is cut by who copies it.
     Text(&'a str),
 }
 
@@ -165,18 +165,20 @@ impl Field {
 
     /// Its type.
     #[must_use]
-    pub const fn kind(self) -> Kind {
+    pub const fn kind(self) -> FieldType {
         match self {
-            Field::Operation | Field::Peer | Field::Tag | Field::Hit => Kind::I32,
-            Field::Collective | Field::Algorithm | Field::CollMode => Kind::I32,
-            Field::CopyEngine | Field::Waiting | Field::Placement => Kind::I32,
-            Field::ErrorClass | Field::ErrorCode => Kind::I32,
+            Field::Operation | Field::Peer | Field::Tag | Field::Hit => FieldType::I32,
+            Field::Collective | Field::Algorithm | Field::CollMode => FieldType::I32,
+            Field::CopyEngine | Field::Waiting | Field::Placement => FieldType::I32,
+            Field::ErrorClass | Field::ErrorCode => FieldType::I32,
             Field::Context | Field::Compared | Field::World | Field::Queued | Field::Size | Field::Cpu => {
-                Kind::U32
+                FieldType::U32
             }
-            Field::Count => Kind::I64,
-            Field::Id | Field::Communicator | Field::Bytes | Field::Datatype | Field::Buffer => Kind::U64,
-            Field::Name => Kind::Text(crate::abi::MPI_MAX_OBJECT_NAME as usize),
+            Field::Count => FieldType::I64,
+            Field::Id | Field::Communicator | Field::Bytes | Field::Datatype | Field::Buffer => {
+                FieldType::U64
+            }
+            Field::Name => FieldType::Text(crate::abi::MPI_MAX_OBJECT_NAME as usize),
         }
     }
 
@@ -206,66 +208,68 @@ impl Field {
     }
 }
 
-impl<'a> Fact<'a> {
+impl<'a> EventRecord<'a> {
     /// The value of `field`; zero, or empty, for one that the event does not tell.
     // Who writes the value somewhere does so in each branch here, without a value in between.
     #[inline(always)]
     #[must_use]
-    pub fn read(&self, field: Field) -> Value<'a> {
+    pub fn read(&self, field: Field) -> FieldValue<'a> {
         let spec = self.spec;
         match field {
-            Field::Id => Value::U64(self.id as u64),
-            Field::Communicator => Value::U64(spec.comm as u64),
-            Field::Context => Value::U32(self.context),
-            Field::Operation => Value::I32(spec.operation as i32),
-            Field::Peer => Value::I32(spec.peer),
-            Field::Tag => Value::I32(spec.tag),
-            Field::Bytes => Value::U64(match self.detail {
-                Detail::Coll { bytes, .. } | Detail::Copy { bytes, .. } => bytes,
+            Field::Id => FieldValue::U64(self.id as u64),
+            Field::Communicator => FieldValue::U64(spec.comm as u64),
+            Field::Context => FieldValue::U32(self.context),
+            Field::Operation => FieldValue::I32(spec.operation as i32),
+            Field::Peer => FieldValue::I32(spec.peer),
+            Field::Tag => FieldValue::I32(spec.tag),
+            Field::Bytes => FieldValue::U64(match self.payload {
+                EventPayload::Coll { bytes, .. } | EventPayload::Copy { bytes, .. } => bytes,
                 _ => spec.bytes,
             }),
-            Field::Count => Value::I64(spec.count),
-            Field::Datatype => Value::U64(spec.datatype as u64),
-            Field::Buffer => Value::U64(spec.buf as u64),
+            Field::Count => FieldValue::I64(spec.count),
+            Field::Datatype => FieldValue::U64(spec.datatype as u64),
+            Field::Buffer => FieldValue::U64(spec.buf as u64),
             _ => self.read_detail(field),
         }
     }
 
     // By reference: a copy would be read in larger pieces than it was written in a moment before, which a processor waits for.
     #[inline(always)]
-    fn read_detail(&self, field: Field) -> Value<'a> {
-        match (field, &self.detail) {
-            (Field::Compared, Detail::Search { depth, .. }) => Value::U32(*depth),
-            (Field::Hit, Detail::Search { hit, .. }) => Value::I32((*hit).into()),
-            (Field::Collective, Detail::Coll { operation, .. }) => Value::I32((*operation).into()),
-            (Field::Algorithm, Detail::Coll { algorithm, .. }) => Value::I32((*algorithm).into()),
-            (Field::CollMode, Detail::Coll { mode, .. }) => Value::I32((*mode).into()),
-            (Field::CopyEngine, Detail::Copy { engine, .. }) => Value::I32((*engine).into()),
+    fn read_detail(&self, field: Field) -> FieldValue<'a> {
+        match (field, &self.payload) {
+            (Field::Compared, EventPayload::Search { depth, .. }) => FieldValue::U32(*depth),
+            (Field::Hit, EventPayload::Search { hit, .. }) => FieldValue::I32((*hit).into()),
+            (Field::Collective, EventPayload::Coll { operation, .. }) => FieldValue::I32((*operation).into()),
+            (Field::Algorithm, EventPayload::Coll { algorithm, .. }) => FieldValue::I32((*algorithm).into()),
+            (Field::CollMode, EventPayload::Coll { mode, .. }) => FieldValue::I32((*mode).into()),
+            (Field::CopyEngine, EventPayload::Copy { engine, .. }) => FieldValue::I32((*engine).into()),
             (
                 Field::World,
-                Detail::Copy { peer, .. } | Detail::Bell { peer, .. } | Detail::Ring { peer, .. },
-            ) => Value::U32(*peer),
-            (Field::Waiting, Detail::Bell { waiting, .. }) => Value::I32((*waiting).into()),
-            (Field::Queued, Detail::Ring { waiting, .. }) => Value::U32(*waiting),
-            (Field::Size, Detail::Comm { size, .. }) => Value::U32(*size),
-            (Field::Name, Detail::Name(name)) => Value::Text(name),
-            (Field::ErrorClass, Detail::Error { class, .. }) => Value::I32(*class),
-            (Field::ErrorCode, Detail::Error { code, .. }) => Value::I32(*code),
-            (Field::Cpu, Detail::Place { cpu, .. }) => Value::U32(*cpu),
-            (Field::Placement, Detail::Place { policy, .. }) => Value::I32((*policy).into()),
+                EventPayload::Copy { peer, .. }
+                | EventPayload::Sleep { peer, .. }
+                | EventPayload::Ring { peer, .. },
+            ) => FieldValue::U32(*peer),
+            (Field::Waiting, EventPayload::Sleep { waiting, .. }) => FieldValue::I32((*waiting).into()),
+            (Field::Queued, EventPayload::Ring { waiting, .. }) => FieldValue::U32(*waiting),
+            (Field::Size, EventPayload::Comm { size, .. }) => FieldValue::U32(*size),
+            (Field::Name, EventPayload::Name(name)) => FieldValue::Text(name),
+            (Field::ErrorClass, EventPayload::Error { class, .. }) => FieldValue::I32(*class),
+            (Field::ErrorCode, EventPayload::Error { code, .. }) => FieldValue::I32(*code),
+            (Field::Cpu, EventPayload::Placement { cpu, .. }) => FieldValue::U32(*cpu),
+            (Field::Placement, EventPayload::Placement { policy, .. }) => FieldValue::I32((*policy).into()),
             (field, _) => field.nothing(),
         }
     }
 }
 
 impl Field {
-    fn nothing(self) -> Value<'static> {
+    fn nothing(self) -> FieldValue<'static> {
         match self.kind() {
-            Kind::I32 => Value::I32(0),
-            Kind::U32 => Value::U32(0),
-            Kind::I64 => Value::I64(0),
-            Kind::U64 => Value::U64(0),
-            Kind::Text(_) => Value::Text(""),
+            FieldType::I32 => FieldValue::I32(0),
+            FieldType::U32 => FieldValue::U32(0),
+            FieldType::I64 => FieldValue::I64(0),
+            FieldType::U64 => FieldValue::U64(0),
+            FieldType::Text(_) => FieldValue::Text(""),
         }
     }
 }
@@ -287,7 +291,7 @@ macro_rules! named {
 }
 
 named! {
-    /// A collective operation: `operation` of [`Detail::Coll`].
+    /// A collective operation: `operation` of [`EventPayload::Coll`].
     Collective:
     /// MPI_Barrier.
     Barrier c"barrier",
@@ -318,7 +322,7 @@ named! {
 }
 
 named! {
-    /// How a collective operation is performed: `algorithm` of [`Detail::Coll`].
+    /// How a collective operation is performed: `algorithm` of [`EventPayload::Coll`].
     Algorithm:
     /// Not known (yet).
     Unknown c"unknown",
@@ -349,7 +353,7 @@ named! {
 }
 
 named! {
-    /// Whether the caller of a collective operation waits in it: `mode` of [`Detail::Coll`].
+    /// Whether the caller of a collective operation waits in it: `mode` of [`EventPayload::Coll`].
     CollMode:
     /// It does.
     Blocking c"blocking",
@@ -367,32 +371,35 @@ mod tests {
     #[test]
     fn every_element_of_every_event_reads_as_its_kind() {
         for row in &CATALOG {
-            let fact = Fact::new(row.event, 7, &Spec::NOTHING);
+            let record = EventRecord::new(row.event, 7, &Spec::NOTHING);
             for field in row.elements {
                 let fits = matches!(
-                    (field.kind(), fact.read(*field)),
-                    (Kind::I32, Value::I32(_))
-                        | (Kind::U32, Value::U32(_))
-                        | (Kind::I64, Value::I64(_))
-                        | (Kind::U64, Value::U64(_))
-                        | (Kind::Text(_), Value::Text(_))
+                    (field.kind(), record.read(*field)),
+                    (FieldType::I32, FieldValue::I32(_))
+                        | (FieldType::U32, FieldValue::U32(_))
+                        | (FieldType::I64, FieldValue::I64(_))
+                        | (FieldType::U64, FieldValue::U64(_))
+                        | (FieldType::Text(_), FieldValue::Text(_))
                 );
                 assert!(fits, "{:?} of {:?}", field, row.event);
-                assert!(field.names().is_none() || field.kind() == Kind::I32);
+                assert!(field.names().is_none() || field.kind() == FieldType::I32);
             }
         }
     }
 
     #[test]
     fn details_are_read_where_they_are() {
-        let detail = Detail::Search { depth: 9, hit: true };
-        let fact = Fact { detail, ..Fact::new(Event::SearchPostedQEnd, 1, &Spec::NOTHING) };
-        assert_eq!((fact.read(Field::Compared), fact.read(Field::Hit)), (Value::U32(9), Value::I32(1)));
-        let detail = Detail::Copy { engine: 2, bytes: 1 << 40, peer: 3 };
-        let fact = Fact { detail, ..Fact::new(Event::CopyEnd, 1, &Spec::NOTHING) };
-        let read = [Field::CopyEngine, Field::Bytes, Field::World].map(|field| fact.read(field));
-        assert_eq!(read, [Value::I32(2), Value::U64(1 << 40), Value::U32(3)]);
-        assert_eq!(fact.read(Field::Name), Value::Text(""));
+        let payload = EventPayload::Search { depth: 9, hit: true };
+        let record = EventRecord { payload, ..EventRecord::new(Event::SearchPostedQEnd, 1, &Spec::NOTHING) };
+        assert_eq!(
+            (record.read(Field::Compared), record.read(Field::Hit)),
+            (FieldValue::U32(9), FieldValue::I32(1))
+        );
+        let payload = EventPayload::Copy { engine: 2, bytes: 1 << 40, peer: 3 };
+        let record = EventRecord { payload, ..EventRecord::new(Event::CopyEnd, 1, &Spec::NOTHING) };
+        let read = [Field::CopyEngine, Field::Bytes, Field::World].map(|field| record.read(field));
+        assert_eq!(read, [FieldValue::I32(2), FieldValue::U64(1 << 40), FieldValue::U32(3)]);
+        assert_eq!(record.read(Field::Name), FieldValue::Text(""));
     }
 
     #[test]

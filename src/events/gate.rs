@@ -1,6 +1,6 @@
 //! The gate: what an event site pays when nobody listens — one relaxed load and one branch.
 
-use super::upcall::keep_awake;
+use super::upcall::hold_fast_path;
 use super::{EVENTS, Event};
 use crate::sync::{AtomicU32, Ordering};
 
@@ -32,7 +32,7 @@ impl Gate {
     /// Whether anybody listens to `event`. Constant `false` without the feature `peruse`.
     #[inline(always)]
     #[must_use]
-    pub fn open(&self, event: Event) -> bool {
+    pub fn is_open(&self, event: Event) -> bool {
         // Relaxed: a hint; what a callback reads is published by the handle's state word (edge 4).
         cfg!(feature = "peruse") && self.0.load(Ordering::Relaxed) & event.bit() != 0
     }
@@ -40,7 +40,7 @@ impl Gate {
     /// Whether anybody listens to any event. Constant `false` without the feature `peruse`.
     #[inline(always)]
     #[must_use]
-    pub fn any(&self) -> bool {
+    pub fn is_any_open(&self) -> bool {
         // Relaxed: as in `open`.
         cfg!(feature = "peruse") && self.0.load(Ordering::Relaxed) != 0
     }
@@ -49,7 +49,7 @@ impl Gate {
     pub(super) fn open_for(&self, event: Event) {
         // Relaxed: as in `open`.
         if self.0.fetch_or(event.bit(), Ordering::Relaxed) == 0 {
-            keep_awake(true);
+            hold_fast_path(true);
         }
     }
 
@@ -98,7 +98,7 @@ impl Drop for Gate {
     fn drop(&mut self) {
         // Nobody can raise anything here any more.
         if self.shut() > 0 {
-            keep_awake(false);
+            hold_fast_path(false);
         }
     }
 }

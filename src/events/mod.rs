@@ -1,7 +1,7 @@
 //! PERUSE events: catalogue, gate, registry, dispatch, lock.
 //!
 //! An event site tests its communicator's [`Gate`]; when that is open it fills a [`Spec`] and calls
-//! [`CommEvents::raise`], which walks the handles of that event on that communicator and calls those that are active.
+//! [`CommEvents::emit`], which walks the handles of that event on that communicator and calls those that are active.
 //! The control side ([`Registry`]) changes all of this at any time, from any thread, without ever stopping a dispatcher.
 //!
 //! # Rules
@@ -35,11 +35,12 @@ mod catalog;
 mod comm_events;
 mod control;
 mod dispatch;
-mod fact;
 mod field;
 mod gate;
+mod global;
 mod lock;
 mod pins;
+mod record;
 mod registry;
 mod release;
 mod rows;
@@ -47,33 +48,32 @@ mod slots;
 mod spec;
 mod state;
 mod subscription;
-mod tap;
 mod upcall;
 
 #[cfg(all(test, feature = "peruse", not(perusal_loom)))]
 mod tests;
 
 pub(crate) use called::Listen;
-pub use catalog::{Binding, CATALOG, EVENTS, Event, Identity, PERUSE_EVENTS, Row, Verbosity};
+pub use catalog::{Binding, CATALOG, EVENTS, Event, EventInfo, Identity, PERUSE_EVENTS, Verbosity};
 pub use comm_events::CommEvents;
 pub(crate) use dispatch::telling;
-pub use fact::{Detail, Events, Fact, Tap};
-pub use field::{Algorithm, CollMode, Collective, Field, Kind, Value};
+pub use field::{Algorithm, CollMode, Collective, Field, FieldType, FieldValue};
 pub use gate::Gate;
+pub use global::GlobalSubscription;
 pub use lock::{Lock, LockError};
 pub(crate) use pins::{Pin, mine as pin};
+pub use record::{EventPayload, EventRecord, EventSet, GlobalSubscriber};
 pub use registry::{EventError, Fatal, Registry};
-pub use spec::{Callback, CommCallback, CommSpec, Occurrence, Operation, Spec};
+pub use spec::{Callback, CommCallback, CommSpec, Operation, Spec};
 pub use subscription::Subscription;
-pub use tap::TapHandle;
-pub(crate) use upcall::about_to_sleep;
 pub use upcall::inside_callback;
+pub(crate) use upcall::run_sleep_hook;
 #[cfg(not(perusal_loom))]
-pub(crate) use upcall::{before_sleep, keep_awake};
+pub(crate) use upcall::{hold_fast_path, set_sleep_hook};
 // For the bindings.
 #[cfg(not(perusal_loom))]
 #[doc(hidden)]
-pub use upcall::{open_c_face, quiet};
+pub use upcall::{fast_path_is_open, open_bindings};
 
 /// An event handle: slot index and generation, as one positive number. A copy outlives the handle and is then refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -10,8 +10,8 @@ use super::rows::Row;
 use super::slots::{Slot, Slots};
 use super::spec::{Callback, CommCallback};
 use super::state::View;
-use super::upcall::keep_awake;
-use super::{EVENTS, Event, Events, Gate, Handle};
+use super::upcall::hold_fast_path;
+use super::{EVENTS, Event, EventSet, Gate, Handle};
 use crate::sync::{AtomicBool, AtomicU64, Condvar, Mutex, MutexGuard, Ordering};
 use core::ffi::c_void;
 use std::sync::{Arc, PoisonError};
@@ -66,7 +66,7 @@ impl Drop for Registry {
     fn drop(&mut self) {
         // Nobody can be inside any more.
         let control = self.control.get_mut().unwrap_or_else(PoisonError::into_inner);
-        (0..core::mem::take(&mut control.owed)).for_each(|_| keep_awake(false));
+        (0..core::mem::take(&mut control.owed)).for_each(|_| hold_fast_path(false));
         if core::mem::take(&mut control.asking) {
             pins().want(false);
         }
@@ -254,7 +254,7 @@ impl Registry {
     /// As for [`register`](Self::register), but `Comm`.
     pub(super) fn register_tap(
         &self,
-        events: Events,
+        events: EventSet,
         make: impl FnOnce(Handle) -> Called,
     ) -> Result<Handle, EventError> {
         if !cfg!(feature = "peruse") {
@@ -295,7 +295,7 @@ impl Registry {
     }
 
     /// A tap begins to listen to `events`.
-    fn begin_everywhere(&self, control: &Control, events: Events, slot: &Slot) {
+    fn begin_everywhere(&self, control: &Control, events: EventSet, slot: &Slot) {
         events.iter().filter(|event| !is_bound(*event)).for_each(|event| {
             self.taps[event.index()].insert(slot);
             self.windows.open(event, Some(&self.gate));
@@ -306,7 +306,7 @@ impl Registry {
     }
 
     /// A tap listens no more. Gives the number of gates that shut.
-    fn end_everywhere(&self, control: &Control, events: Events, slot: &Slot) -> usize {
+    fn end_everywhere(&self, control: &Control, events: EventSet, slot: &Slot) -> usize {
         let own = events.iter().filter(|event| !is_bound(*event));
         let shut = own.map(|event| {
             self.taps[event.index()].remove(slot);

@@ -7,7 +7,7 @@ use super::pins::pins;
 use super::registry::{EventError, Registry};
 use super::slots::Slot;
 use super::state::{LAST_GENERATION, View};
-use super::upcall::{Upcall, inside_callback, keep_awake};
+use super::upcall::{Upcall, hold_fast_path, inside_callback};
 use crate::sync::{MutexGuard, Ordering};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::PoisonError;
@@ -80,7 +80,7 @@ impl Registry {
             control = self.retire(control, &over, in_engine);
         }
         if control.owed > 0 && control.dropping == 0 && pins().idle(|slot| self.slots.has(slot)) {
-            (0..core::mem::take(&mut control.owed)).for_each(|_| keep_awake(false));
+            (0..core::mem::take(&mut control.owed)).for_each(|_| hold_fast_path(false));
         }
         let more = !control.leaving.is_empty() || control.owed > 0;
         self.ask(&mut control, more);

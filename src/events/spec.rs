@@ -1,7 +1,7 @@
 //! What a callback is told: the specification of the request or message, and the forms of a callback.
 
-use super::fact::{Detail, Fact, Tap};
-use super::{Event, Handle};
+use super::Handle;
+use super::record::{EventRecord, GlobalSubscriber};
 use core::ffi::{c_int, c_long, c_void};
 use core::mem::offset_of;
 use std::sync::Arc;
@@ -124,30 +124,6 @@ impl From<&Spec> for CommSpec {
 /// `peruse_comm_callback_f *`.
 pub type CommCallback = unsafe extern "C" fn(c_long, isize, *mut CommSpec, *mut c_void) -> c_int;
 
-/// What a Rust callback is told.
-#[derive(Debug, Clone, Copy)]
-pub struct Occurrence<'a> {
-    /// Which event.
-    pub event: Event,
-    /// Through which handle it came.
-    pub handle: Handle,
-    /// Relates the events of one request, message or search; see [`Identity`](super::Identity).
-    pub unique_id: isize,
-    /// The request or message.
-    pub spec: &'a Spec,
-    /// Context id of the communicator; [`Fact::NO_CONTEXT`] if there is none.
-    pub context: u32,
-    /// What this kind of event tells besides.
-    pub detail: Detail<'a>,
-}
-
-impl<'a> Occurrence<'a> {
-    pub(super) fn new(fact: &Fact<'a>, handle: Handle) -> Occurrence<'a> {
-        let Fact { event, id, context, spec, detail } = *fact;
-        Occurrence { event, handle, unique_id: id, spec, context, detail }
-    }
-}
-
 /// A registered callback.
 pub enum Callback {
     /// A C function and the parameter that it is given.
@@ -157,10 +133,10 @@ pub enum Callback {
         /// Handed to the function, never looked at.
         param: *mut c_void,
     },
-    /// A closure; it cannot fail, and a panic counts as a non-success return.
-    Rust(Box<dyn Fn(&Occurrence<'_>) + Send + Sync>),
-    /// A listener that is told the facts as they are; a panic counts as a non-success return.
-    Tap(Arc<dyn Tap>),
+    /// A closure, called with its handle; it cannot fail, and a panic counts as a non-success return.
+    Rust(Box<dyn Fn(Handle, &EventRecord<'_>) + Send + Sync>),
+    /// A listener that is told the records as they are; a panic counts as a non-success return.
+    GlobalSubscriber(Arc<dyn GlobalSubscriber>),
 }
 
 // SAFETY: closure and tap are Send and Sync by their bounds. Function and parameter are two words that perusal only hands back;
@@ -182,7 +158,7 @@ impl Callback {
         match self {
             Callback::C { function, .. } => *function as usize,
             Callback::Rust(closure) => core::ptr::from_ref(&**closure).cast::<()>() as usize,
-            Callback::Tap(tap) => Arc::as_ptr(tap).cast::<()>() as usize,
+            Callback::GlobalSubscriber(tap) => Arc::as_ptr(tap).cast::<()>() as usize,
         }
     }
 }

@@ -1,8 +1,9 @@
 //! The Rust API of a handle: a closure that listens until its subscription is dropped.
 
 use super::comm_events::CommEvents;
+use super::record::EventRecord;
 use super::registry::{EventError, Registry};
-use super::spec::{Callback, Occurrence};
+use super::spec::Callback;
 use super::{Event, Handle};
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use std::sync::Arc;
 /// neither runs nor will run, and is itself dropped (see [`Registry::release`] for a drop from inside a callback).
 ///
 /// ```
-/// use perusal::events::{Event, Fact, Operation, Registry, Spec, Subscription};
+/// use perusal::events::{Event, EventRecord, Operation, Registry, Spec, Subscription};
 /// use std::sync::mpsc;
 ///
 /// let registry = Registry::new(Box::new(|why| panic!("{why}")));
@@ -21,7 +22,7 @@ use std::sync::Arc;
 /// })?;
 ///
 /// // What the engine does when a message is early:
-/// if comm.gate.open(Event::MsgInsertInUnexQ) {
+/// if comm.gate.is_open(Event::MsgInsertInUnexQ) {
 ///     let spec = Spec {
 ///         comm: comm.comm(),
 ///         buf: std::ptr::null_mut(),
@@ -32,12 +33,12 @@ use std::sync::Arc;
 ///         operation: Operation::Recv,
 ///         bytes: 64,
 ///     };
-///     comm.raise(&Fact::new(Event::MsgInsertInUnexQ, 1, &spec));
+///     comm.emit(&EventRecord::new(Event::MsgInsertInUnexQ, 1, &spec));
 /// }
 /// assert_eq!(heard.recv(), Ok((3, 64)));
 ///
 /// drop(subscription);
-/// assert!(!comm.gate.open(Event::MsgInsertInUnexQ));
+/// assert!(!comm.gate.is_open(Event::MsgInsertInUnexQ));
 /// assert!(heard.recv().is_err(), "the closure is gone, and its end of the channel with it");
 /// # Ok::<(), perusal::events::EventError>(())
 /// ```
@@ -59,10 +60,11 @@ impl Subscription {
     pub fn new(
         comm: &Arc<CommEvents>,
         event: Event,
-        closure: impl Fn(&Occurrence<'_>) + Send + Sync + 'static,
+        closure: impl Fn(&EventRecord<'_>) + Send + Sync + 'static,
     ) -> Result<Subscription, EventError> {
         let registry = comm.registry().clone();
-        let handle = registry.register(comm, event, Callback::Rust(Box::new(closure)))?;
+        let handle =
+            registry.register(comm, event, Callback::Rust(Box::new(move |_, record| closure(record))))?;
         let subscription = Subscription { registry, handle };
         subscription.resume()?;
         Ok(subscription)

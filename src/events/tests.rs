@@ -37,8 +37,8 @@ fn spec(comm: usize) -> Spec {
 
 /// What an event site does.
 fn happen(comm: &CommEvents, event: Event) {
-    if comm.gate.open(event) {
-        comm.raise(&Fact::new(event, 7, &spec(comm.comm())));
+    if comm.gate.is_open(event) {
+        comm.emit(&EventRecord::new(event, 7, &spec(comm.comm())));
     }
 }
 
@@ -74,8 +74,8 @@ fn a_callback_runs_while_its_window_is_open_and_only_then() {
     assert_eq!(told(&seen), 1);
     registry.deactivate(handle).unwrap();
     registry.deactivate(handle).unwrap();
-    assert!(!world.gate.any());
-    world.raise(&Fact::new(Event::ReqActivate, 7, &spec(WORLD)));
+    assert!(!world.gate.is_any_open());
+    world.emit(&EventRecord::new(Event::ReqActivate, 7, &spec(WORLD)));
     assert_eq!(told(&seen), 1, "even past the gate");
 }
 
@@ -112,7 +112,7 @@ fn the_callback_is_told_handle_id_spec_and_param() {
         operation: Operation::Recv,
         bytes: 0,
     };
-    world.raise(&Fact::new(Event::MsgArrived, -44, &what));
+    world.emit(&EventRecord::new(Event::MsgArrived, -44, &what));
     let told = TOLD.lock().unwrap();
     assert_eq!(*told, [(handle.raw(), -44, [5, 6, 7, 8, -1, 10, 1], 0x77)]);
 }
@@ -147,13 +147,13 @@ fn the_gate_is_open_exactly_while_some_window_is() {
     let seen = AtomicUsize::new(0);
     let one = registry.register(&world, Event::ReqNotify, counting(&seen)).unwrap();
     let two = registry.register(&world, Event::ReqNotify, counting(&seen)).unwrap();
-    let gate = || (world.gate.open(Event::ReqNotify), world.gate.any());
+    let gate = || (world.gate.is_open(Event::ReqNotify), world.gate.is_any_open());
     assert_eq!(gate(), (false, false));
     registry.activate(one).unwrap();
     registry.activate(two).unwrap();
     registry.deactivate(one).unwrap();
     assert_eq!(gate(), (true, true));
-    assert!(!world.gate.open(Event::ReqActivate));
+    assert!(!world.gate.is_open(Event::ReqActivate));
     registry.release(two).unwrap();
     assert_eq!(gate(), (false, false));
     registry.activate(one).unwrap();
@@ -224,7 +224,7 @@ fn a_handle_dies_with_its_communicator_and_can_still_be_released() {
     let other = registry.register(&world, Event::ReqActivate, counting(&seen)).unwrap();
     registry.activate(handle).unwrap();
     registry.detach(&comm);
-    comm.raise(&Fact::new(Event::ReqActivate, 7, &spec(0x5000)));
+    comm.emit(&EventRecord::new(Event::ReqActivate, 7, &spec(0x5000)));
     assert_eq!(told(&seen), 0);
     let dead = Err(EventError::Object);
     assert_eq!(registry.activate(handle), dead);
@@ -310,14 +310,14 @@ fn a_freed_duplicate_leaves_the_handle_and_a_freed_original_takes_it_along() {
         copy
     });
     registry.detach(&one);
-    one.raise(&Fact::new(Event::ReqActivate, 7, &spec(0x6000)));
+    one.emit(&EventRecord::new(Event::ReqActivate, 7, &spec(0x6000)));
     assert_eq!(told(&seen), 0);
     happen(&original, Event::ReqActivate);
     happen(&two, Event::ReqActivate);
     assert_eq!(told(&seen), 2);
     registry.detach(&original);
-    assert!(!two.gate.any());
-    two.raise(&Fact::new(Event::ReqActivate, 7, &spec(0x7000)));
+    assert!(!two.gate.is_any_open());
+    two.emit(&EventRecord::new(Event::ReqActivate, 7, &spec(0x7000)));
     assert_eq!(told(&seen), 2);
     assert_eq!(registry.release(handle), Err(EventError::Object));
 }
@@ -356,7 +356,7 @@ fn a_subscription_listens_until_it_is_dropped_and_drops_its_closure_then() {
     let inside = seen.clone();
     let subscription = Subscription::new(&world, Event::ReqActivate, move |what| {
         assert!(inside_callback());
-        assert_eq!((what.event, what.unique_id, what.spec.peer), (Event::ReqActivate, 7, 3));
+        assert_eq!((what.event, what.id, what.spec.peer), (Event::ReqActivate, 7, 3));
         inside.fetch_add(1, Ordering::Relaxed);
     })
     .unwrap();
@@ -376,16 +376,16 @@ fn a_release_from_inside_the_callback_takes_effect_when_it_returns() {
     let Bench { registry, world, .. } = bench();
     let owned = Arc::new(());
     let (inside, mine) = (registry.clone(), owned.clone());
-    let releasing = move |what: &Occurrence<'_>| {
-        assert_eq!(inside.release(what.handle), Ok(()));
-        assert_eq!(inside.release(what.handle), Err(EventError::Handle));
+    let releasing = move |handle: Handle, _: &EventRecord<'_>| {
+        assert_eq!(inside.release(handle), Ok(()));
+        assert_eq!(inside.release(handle), Err(EventError::Handle));
         assert_eq!(Arc::strong_count(&mine), 2, "the running closure keeps what it owns");
     };
     let handle = registry.register(&world, Event::ReqActivate, Callback::Rust(Box::new(releasing))).unwrap();
     registry.activate(handle).unwrap();
     happen(&world, Event::ReqActivate);
     assert_eq!(Arc::strong_count(&owned), 1);
-    assert!(!world.gate.any());
+    assert!(!world.gate.is_any_open());
     let seen = AtomicUsize::new(0);
     let next = registry.register(&world, Event::ReqActivate, counting(&seen)).unwrap();
     assert_eq!(next.index(), handle.index(), "the slot came back");
@@ -399,7 +399,7 @@ fn release_waits_for_a_callback_on_another_thread() {
     let may_leave = Mutex::new(may_leave);
     let finished = Arc::new(AtomicUsize::new(0));
     let ends = finished.clone();
-    let slow = move |_: &Occurrence<'_>| {
+    let slow = move |_: Handle, _: &EventRecord<'_>| {
         entered.send(()).unwrap();
         may_leave.lock().unwrap().recv().unwrap();
         ends.store(1, Ordering::Relaxed);
@@ -432,7 +432,7 @@ fn the_owner_of_the_lock_releases_without_waiting_for_who_waits_for_the_lock() {
     let Bench { registry, world, .. } = bench();
     let (entered, has_entered) = mpsc::channel();
     let inside = registry.clone();
-    let locking = move |_: &Occurrence<'_>| {
+    let locking = move |_: Handle, _: &EventRecord<'_>| {
         entered.send(()).unwrap();
         inside.lock().lock().unwrap();
         inside.lock().unlock().unwrap();
@@ -454,13 +454,14 @@ fn callbacks_may_ask_about_handles_and_change_others() {
     let seen = AtomicUsize::new(0);
     let other = registry.register(&world, Event::ReqNotify, counting(&seen)).unwrap();
     let inside = registry.clone();
-    let asking = move |what: &Occurrence<'_>| {
-        assert_eq!(inside.event(what.handle), Ok(Event::ReqActivate));
-        assert_eq!(inside.object(what.handle), Ok(WORLD));
-        assert!(inside.callback(what.handle).unwrap().is_none());
+    let asking = move |handle: Handle, _: &EventRecord<'_>| {
+        assert_eq!(inside.event(handle), Ok(Event::ReqActivate));
+        assert_eq!(inside.object(handle), Ok(WORLD));
+        assert!(inside.callback(handle).unwrap().is_none());
         inside.activate(other).unwrap();
     };
-    let _asking = Subscription::new(&world, Event::ReqActivate, asking).unwrap();
+    let asks = registry.register(&world, Event::ReqActivate, Callback::Rust(Box::new(asking))).unwrap();
+    registry.activate(asks).unwrap();
     happen(&world, Event::ReqActivate);
     happen(&world, Event::ReqNotify);
     assert!(fatal.lock().unwrap().is_empty());

@@ -8,13 +8,13 @@ static BEFORE_SLEEP: OnceLock<fn()> = OnceLock::new();
 
 /// Makes `call` the one that is called before a thread sleeps inside MPI, from then on. The first call wins.
 #[cfg(not(perusal_loom))]
-pub(crate) fn before_sleep(call: fn()) {
+pub(crate) fn set_sleep_hook(call: fn()) {
     let _ = BEFORE_SLEEP.set(call);
 }
 
 /// The calling thread is about to sleep inside MPI, and may hold locks of the engine as where an event happens.
 #[cold]
-pub(crate) fn about_to_sleep() {
+pub(crate) fn run_sleep_hook() {
     if let Some(call) = BEFORE_SLEEP.get() {
         let _upcall = Upcall::enter();
         call();
@@ -41,12 +41,12 @@ mod awake {
         }
     }
     #[inline(always)]
-    pub fn quiet() -> bool {
+    pub fn fast_path_is_open() -> bool {
         // Acquire: pairs with Release in `set_open`, publishes what initialisation built.
         AWAKE.load(Ordering::Acquire) == 0
     }
     pub fn set_open(open: bool) {
-        // Release: pairs with Acquire in `quiet`.
+        // Release: pairs with Acquire in `fast_path_is_open`.
         if open {
             AWAKE.fetch_and(!SHUT, Ordering::Release);
         } else {
@@ -59,19 +59,19 @@ mod awake {
 /// call may go on without asking further. As a gate: what another thread has just opened may not be seen yet.
 #[cfg(not(perusal_loom))]
 #[inline(always)]
-pub fn quiet() -> bool {
-    awake::quiet()
+pub fn fast_path_is_open() -> bool {
+    awake::fast_path_is_open()
 }
 
 /// Makes the functions of the C face go the general way, until it is called with false as often as with true: for each gate that is
 /// open, or was until a callback that has not ended yet; and for what else must hear of calls.
-pub(crate) fn keep_awake(on: bool) {
+pub(crate) fn hold_fast_path(on: bool) {
     awake::count(on);
 }
 
 /// Opens the C face to the first who uses MPI, and shuts it behind the last.
 #[cfg(not(perusal_loom))]
-pub fn open_c_face(open: bool) {
+pub fn open_bindings(open: bool) {
     awake::set_open(open);
 }
 

@@ -8,7 +8,7 @@ use crate::engine::message_events::{request_event, search_event, searched};
 use crate::engine::{MatchContext, Payload, UnexpectedMessage};
 use crate::engine::{Operation, Ref, Stage};
 use crate::error::Result;
-use crate::events::{Detail, Event};
+use crate::events::{Event, EventPayload};
 use crate::matching::Envelope;
 use crate::protocol::pattern;
 use crate::request::Status;
@@ -121,7 +121,7 @@ impl Engine {
         let pattern = pattern(body.peer, body.tag);
         let mut queues = context.queues.lock(self.shared);
         let search = self.search_id(context);
-        search_event(context, request, Event::SearchUnexQBegin, search, || Detail::None);
+        search_event(context, request, Event::SearchUnexQBegin, search, || EventPayload::None);
         let found = queues.unexpected.find(&pattern);
         let end = || searched(queues.unexpected.last_attempts(), found.is_some());
         search_event(context, request, Event::SearchUnexQEnd, search, end);

@@ -7,7 +7,7 @@ use crate::clock::now;
 use crate::engine::Engine;
 use crate::engine::Ref;
 use crate::error::Result;
-use crate::events::{Event, about_to_sleep};
+use crate::events::{Event, run_sleep_hook};
 use crate::shm::telemetry::Wait;
 use crate::sync::{ElidedGuard, Ordering, fence_behind_exchange, lane, owners, spin_loop};
 
@@ -200,7 +200,7 @@ impl Engine {
             if !reason {
                 self.note_bell(Event::BellSleep, wait.as_ref());
                 // Whoever rings meanwhile finds us asleep, and so keeps us from it.
-                about_to_sleep();
+                run_sleep_hook();
                 asleep_from = now();
             }
             reason
@@ -231,7 +231,7 @@ impl Engine {
             let over =
                 target.map_or_else(done, |request| request.state().await_end(place)) || self.driver_gone();
             if !over {
-                about_to_sleep();
+                run_sleep_hook();
             }
             over
         });

@@ -1,4 +1,4 @@
-//! The recorder: a [`Tap`] that writes a record for each event into a mapped file, and does next to nothing else.
+//! The recorder: a [`GlobalSubscriber`] that writes a record for each event into a mapped file, and does next to nothing else.
 //!
 //! Each thread that is inside MPI writes into a window of its own, so that threads do not meet and records of one stream are in order.
 //! That window, the stream's *stage*, is mapped from the file: what has been stored there is the kernel's, and in the file whatever
@@ -17,7 +17,9 @@ use super::file::{Store, WindowError};
 use super::format::{self, RawRecord, window};
 use crate::clock;
 use crate::error::Result;
-use crate::events::{Detail, Event, Events, Fact, Operation, Registry, Tap, TapHandle};
+use crate::events::{
+    Event, EventPayload, EventRecord, EventSet, GlobalSubscriber, GlobalSubscription, Operation, Registry,
+};
 use crate::shm::Job;
 use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering};
 use core::cell::{Cell, RefCell};
@@ -59,7 +61,7 @@ crate::sync::thread_local! {
 #[derive(Debug)]
 #[must_use = "a recording that is dropped ends at once"]
 pub struct Recording {
-    _handle: TapHandle,
+    _handle: GlobalSubscription,
 }
 
 impl Recording {
@@ -69,7 +71,7 @@ impl Recording {
     /// [`crate::Error::Trace`] with the path.
     pub fn start(path: &Path, rank: u32, registry: &Arc<Registry>) -> Result<Recording> {
         let recorder = Recorder::new(Store::open(path, rank)?);
-        Ok(Recording { _handle: registry.tap(Events::ALL, Arc::new(recorder)) })
+        Ok(Recording { _handle: registry.subscribe_globally(EventSet::ALL, Arc::new(recorder)) })
     }
 
     /// As [`Self::start`], if the launcher of the job asks for it. A trace that cannot be written keeps no program from
@@ -153,18 +155,20 @@ impl RecorderShared {
     }
 }
 
-impl Tap for Recorder {
+impl GlobalSubscriber for Recorder {
     #[inline]
-    fn tell(&self, fact: &Fact<'_>) {
-        let entry = self.entry(fact);
+    fn on_event(&self, record: &EventRecord<'_>) {
+        let entry = self.entry(record);
         if !self.write(entry.pack()) {
             self.shared.store.drop_event(entry.event);
         }
-        match fact.detail {
-            Detail::Comm { .. } | Detail::Name(_) if fact.event != Event::CommFreed => self.write_long(fact),
+        match record.payload {
+            EventPayload::Comm { .. } | EventPayload::Name(_) if record.event != Event::CommFreed => {
+                self.write_long(record)
+            }
             _ => {}
         }
-        if fact.event == Event::Finalizing {
+        if record.event == Event::Finalizing {
             self.shared.store.finalized();
         }
     }
@@ -183,23 +187,23 @@ impl Recorder {
         clock::ticks().saturating_sub(self.shared.store.base)
     }
 
-    /// The record of a fact, as [`RawRecord`] has its words.
+    /// The raw record of an event, as [`RawRecord`] has its words.
     #[inline(always)]
-    fn entry(&self, fact: &Fact<'_>) -> RawRecord {
-        let spec = fact.spec;
+    fn entry(&self, record: &EventRecord<'_>) -> RawRecord {
+        let spec = record.spec;
         let mut entry = RawRecord {
             ticks: self.now(),
-            event: fact.event as u8,
-            id: fact.id as u64,
-            context: fact.context,
+            event: record.event as u8,
+            id: record.id as u64,
+            context: record.context,
             send: spec.operation == Operation::Send,
             first: spec.peer.cast_unsigned(),
             second: spec.tag.cast_unsigned(),
             third: spec.bytes,
         };
-        match fact.detail {
-            Detail::None => {}
-            Detail::Search { depth, hit } => entry.third = u64::from(depth) | u64::from(hit) << 32,
+        match record.payload {
+            EventPayload::None => {}
+            EventPayload::Search { depth, hit } => entry.third = u64::from(depth) | u64::from(hit) << 32,
             rare => fill(&mut entry, rare),
         }
         entry
@@ -272,16 +276,16 @@ impl Recorder {
 
     /// Writes what a record of fixed length cannot hold.
     #[cold]
-    fn write_long(&self, fact: &Fact<'_>) {
+    fn write_long(&self, record: &EventRecord<'_>) {
         // What finds no room is missing with its head, or cut: a reader leaves both out.
         let put = |bytes: &[u8]| {
             self.write(RawRecord::continuation(self.now(), bytes));
         };
-        match fact.detail {
-            Detail::Name(name) => {
+        match record.payload {
+            EventPayload::Name(name) => {
                 name.as_bytes().chunks(format::CARRIED).for_each(put);
             }
-            Detail::Comm { group, .. } => {
+            EventPayload::Comm { group, .. } => {
                 let mut part = [0; format::CARRIED];
                 for ranks in group.chunks(format::CARRIED / 4) {
                     for (to, rank) in part.chunks_exact_mut(4).zip(ranks) {
@@ -297,23 +301,23 @@ impl Recorder {
 
 /// The words of what is rare.
 #[inline(never)]
-fn fill(entry: &mut RawRecord, detail: Detail<'_>) {
-    (entry.first, entry.second, entry.third) = match detail {
-        Detail::Coll { operation, algorithm, mode, bytes } => {
+fn fill(entry: &mut RawRecord, payload: EventPayload<'_>) {
+    (entry.first, entry.second, entry.third) = match payload {
+        EventPayload::Coll { operation, algorithm, mode, bytes } => {
             (u32::from(operation), format::coll(algorithm, mode), bytes)
         }
-        Detail::Copy { engine, bytes, peer } => (peer, u32::from(engine), bytes),
-        Detail::Bell { waiting, peer } => (peer, u32::from(waiting), 0),
-        Detail::Ring { peer, waiting } => (peer, waiting, 0),
-        Detail::Comm { size, group } => {
+        EventPayload::Copy { engine, bytes, peer } => (peer, u32::from(engine), bytes),
+        EventPayload::Sleep { waiting, peer } => (peer, u32::from(waiting), 0),
+        EventPayload::Ring { peer, waiting } => (peer, waiting, 0),
+        EventPayload::Comm { size, group } => {
             let listed = if entry.event == Event::CommCreated as u8 { group.len() as u64 * 4 } else { 0 };
             (size, group.len() as u32, listed)
         }
-        Detail::Name(name) => (0, 0, name.len() as u64),
-        Detail::Error { class, code } => (class.cast_unsigned(), code.cast_unsigned(), 0),
-        Detail::Place { cpu, policy } => (cpu, u32::from(policy), 0),
-        Detail::Withdrawn => (entry.first, entry.second, entry.third | format::WITHDRAWN),
-        Detail::None | Detail::Search { .. } => return,
+        EventPayload::Name(name) => (0, 0, name.len() as u64),
+        EventPayload::Error { class, code } => (class.cast_unsigned(), code.cast_unsigned(), 0),
+        EventPayload::Placement { cpu, policy } => (cpu, u32::from(policy), 0),
+        EventPayload::Cancelled => (entry.first, entry.second, entry.third | format::WITHDRAWN),
+        EventPayload::None | EventPayload::Search { .. } => return,
     };
 }
 

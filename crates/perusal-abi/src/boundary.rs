@@ -16,7 +16,9 @@
 
 use crate::abi;
 use crate::error::{Error, Result};
-use crate::events::{Detail, Event, Fact, Spec, inside_callback, open_c_face, quiet};
+use crate::events::{
+    Event, EventPayload, EventRecord, Spec, fast_path_is_open, inside_callback, open_bindings,
+};
 use crate::sync::{AtomicBool, AtomicU8, Ordering};
 use crate::tool::event::delivery;
 use core::cell::Cell;
@@ -117,7 +119,7 @@ pub fn set_phase(phase: Phase) {
 pub fn set_open(open: bool) {
     // Release: boundary edge 2, pairs with the Acquire in `is_open`, publishes what initialisation built.
     OPEN.store(open, Ordering::Release);
-    open_c_face(open);
+    open_bindings(open);
 }
 
 /// Whether MPI is initialised or a session is open.
@@ -143,7 +145,7 @@ pub fn phase() -> Phase {
 /// Every call that needs a running MPI starts here: `Error::NotInitialized` or `Error::InsideCallback` if it may not run now.
 #[inline(always)]
 pub fn enter(function: &'static str) -> Result<()> {
-    if quiet() || is_free_to_go() { Ok(()) } else { enter_after_all(function) }
+    if fast_path_is_open() || is_free_to_go() { Ok(()) } else { enter_after_all(function) }
 }
 
 /// Whether a call may go on that somebody's listening has kept from its short way: the face is open, no callback runs on this thread, and
@@ -207,10 +209,11 @@ pub fn raise(source: impl Into<Source>, function: &'static str, error: Error) ->
 /// Tells who listens that an error handler is about to be invoked.
 fn note(source: Source, class: c_int) {
     let registry = super::process::registry();
-    if registry.gate.open(Event::ErrhandlerInvoked) {
+    if registry.gate.is_open(Event::ErrhandlerInvoked) {
         let comm = if let Source::Comm(handle) = source { handle } else { 0 };
-        let (spec, detail) = (Spec { comm, ..Spec::NOTHING }, Detail::Error { class, code: class });
-        registry.raise(&Fact { spec: &spec, ..Fact::of_engine(Event::ErrhandlerInvoked, detail) });
+        let (spec, payload) = (Spec { comm, ..Spec::NOTHING }, EventPayload::Error { class, code: class });
+        registry
+            .emit(&EventRecord { spec: &spec, ..EventRecord::of_engine(Event::ErrhandlerInvoked, payload) });
     }
 }
 

@@ -212,7 +212,7 @@ peruse! {
     fn PERUSE_Query_event_name(event: c_int, event_name: *mut *const c_char) {
         initialised()?;
         let found = known(Event::by_number(event));
-        let name = found.map_or(core::ptr::null(), |event| event.row().name.as_ptr());
+        let name = found.map_or(core::ptr::null(), |event| event.info().name.as_ptr());
         // SAFETY: the caller gives null or a pointer that may be written.
         unsafe { give(event_name, name)? };
         found.map(drop).ok_or(Code::Event)

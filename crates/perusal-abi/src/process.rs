@@ -17,7 +17,7 @@ use crate::abi;
 use crate::comm::Comm;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::events::{Detail, Event, Registry};
+use crate::events::{Event, EventPayload, Registry};
 use crate::shm::{Job, State};
 use crate::tool::event::delivery;
 use crate::trace::Recording;
@@ -118,7 +118,7 @@ pub fn open_world(level: c_int) -> Result<()> {
     boundary::set_phase(Phase::Running);
     users.tell(&process.engine);
     if first {
-        process.engine.note(Event::Initialized, || Detail::None);
+        process.engine.note(Event::Initialized, || EventPayload::None);
     }
     Ok(())
 }
@@ -134,7 +134,7 @@ pub fn open_session(level: c_int) -> Result<c_int> {
     users.sessions += 1;
     users.tell(&process.engine);
     if first {
-        process.engine.note(Event::Initialized, || Detail::None);
+        process.engine.note(Event::Initialized, || EventPayload::None);
     }
     Ok(level.min(process.most))
 }
@@ -152,7 +152,7 @@ pub fn close_session() -> Result<()> {
             return Ok(());
         }
     }
-    engine.note(Event::Finalizing, || Detail::None);
+    engine.note(Event::Finalizing, || EventPayload::None);
     // Without the lock: meanwhile others may come, and then we are not the last.
     let departed = engine.depart();
     users().tell(engine);
@@ -209,7 +209,7 @@ fn own_rank() -> Option<u32> {
 pub fn finish() -> Result<()> {
     let engine = engine()?;
     if users().sessions == 0 {
-        engine.note(Event::Finalizing, || Detail::None);
+        engine.note(Event::Finalizing, || EventPayload::None);
     }
     engine.job().advance(State::Finalizing);
     engine.leave(comms::world()?)?;

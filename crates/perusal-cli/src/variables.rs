@@ -154,7 +154,7 @@ pub fn events() -> String {
     for (index, kind) in TYPES.iter().enumerate() {
         let elements: Vec<&str> = kind.elements.iter().map(|element| element.name).collect();
         let elements = if elements.is_empty() { "nothing".into() } else { elements.join(", ") };
-        let what = kind.event.row().description;
+        let what = kind.event.info().description;
         text += &format!("\n{:44} ({index}; {})\n    {what}\n    {elements}\n", kind.name, bound(kind));
     }
     text

@@ -2,7 +2,7 @@
 
 use crate::clock;
 use crate::events::{Collective, Spec};
-use crate::events::{Detail, Event, Fact, Operation, Registry};
+use crate::events::{Event, EventPayload, EventRecord, Operation, Registry};
 use crate::trace::format::TraceHeader;
 use crate::trace::testing::ScratchFile;
 use crate::trace::{self, Recording, Trace, file, format};
@@ -43,21 +43,32 @@ fn read(scratch: &ScratchFile) -> Trace {
 fn what_is_told_is_read_back() {
     let (scratch, registry, recording) = begin("told", 4);
     let comm = registry.attach(0x1234);
-    comm.raise(&Fact { context: 6, ..Fact::new(Event::MsgArrived, 1 << 40, &SPEC) });
-    let found = Detail::Search { depth: 9, hit: true };
-    comm.raise(&Fact { context: 6, detail: found, ..Fact::new(Event::SearchPostedQEnd, 5, &SPEC) });
+    comm.emit(&EventRecord { context: 6, ..EventRecord::new(Event::MsgArrived, 1 << 40, &SPEC) });
+    let found = EventPayload::Search { depth: 9, hit: true };
+    comm.emit(&EventRecord {
+        context: 6,
+        payload: found,
+        ..EventRecord::new(Event::SearchPostedQEnd, 5, &SPEC)
+    });
     let group: Vec<u32> = (0..50).collect();
-    let made = Detail::Comm { size: 50, group: &group };
-    registry.raise(&Fact { context: 8, ..Fact::of_engine(Event::CommCreated, made) });
+    let made = EventPayload::Comm { size: 50, group: &group };
+    registry.emit(&EventRecord { context: 8, ..EventRecord::of_engine(Event::CommCreated, made) });
     let name = "a communicator with a long name, as people give them";
-    registry.raise(&Fact { context: 8, ..Fact::of_engine(Event::CommNamed, Detail::Name(name)) });
-    registry.raise(&Fact { context: 8, ..Fact::of_engine(Event::CommFreed, made) });
+    registry.emit(&EventRecord {
+        context: 8,
+        ..EventRecord::of_engine(Event::CommNamed, EventPayload::Name(name))
+    });
+    registry.emit(&EventRecord { context: 8, ..EventRecord::of_engine(Event::CommFreed, made) });
     let operation = Collective::Bcast as u16;
-    let begin = Detail::Coll { operation, algorithm: 2, mode: 1, bytes: 77 };
-    comm.raise(&Fact { context: 6, detail: begin, ..Fact::new(Event::CollBegin, 9, &Spec::NOTHING) });
-    registry.raise(&Fact::of_engine(Event::Finalizing, Detail::None));
+    let begin = EventPayload::Coll { operation, algorithm: 2, mode: 1, bytes: 77 };
+    comm.emit(&EventRecord {
+        context: 6,
+        payload: begin,
+        ..EventRecord::new(Event::CollBegin, 9, &Spec::NOTHING)
+    });
+    registry.emit(&EventRecord::of_engine(Event::Finalizing, EventPayload::None));
     drop(recording);
-    registry.raise(&Fact::of_engine(Event::Finalizing, Detail::None));
+    registry.emit(&EventRecord::of_engine(Event::Finalizing, EventPayload::None));
 
     let trace = read(&scratch);
     assert!(trace.ranks[0].records.is_empty() && trace.ranks[0].pid == 0);
@@ -86,7 +97,7 @@ fn threads_write_streams_of_their_own_and_hand_them_on() {
                 scope.spawn(move || {
                     both.wait();
                     for k in 0..3000 {
-                        comm.raise(&Fact::new(Event::ReqActivate, thread * 10_000 + k, &SPEC));
+                        comm.emit(&EventRecord::new(Event::ReqActivate, thread * 10_000 + k, &SPEC));
                     }
                     both.wait();
                 })
@@ -113,7 +124,7 @@ fn records_and_drops_together_are_what_happened() {
         let comm = registry.attach(1);
         let happened = 12_345;
         for id in 0..happened {
-            comm.raise(&Fact::new(Event::ReqActivate, id, &SPEC));
+            comm.emit(&EventRecord::new(Event::ReqActivate, id, &SPEC));
         }
         drop(recording);
         let rank = read(&scratch).ranks.remove(1);
@@ -131,8 +142,8 @@ fn a_thread_may_serve_two_recorders_in_turn() {
     let (other_scratch, other_registry, other_recording) = begin("other", 64);
     let (comm, other) = (registry.attach(1), other_registry.attach(1));
     for id in 0..5000 {
-        comm.raise(&Fact::new(Event::ReqActivate, id, &SPEC));
-        other.raise(&Fact::new(Event::ReqComplete, id, &SPEC));
+        comm.emit(&EventRecord::new(Event::ReqActivate, id, &SPEC));
+        other.emit(&EventRecord::new(Event::ReqComplete, id, &SPEC));
     }
     drop((recording, other_recording));
     for (scratch, event) in [(scratch, Event::ReqActivate), (other_scratch, Event::ReqComplete)] {
@@ -147,9 +158,9 @@ fn times_are_those_of_the_clock() {
     let (scratch, registry, recording) = begin("times", 4);
     let comm = registry.attach(1);
     let before = crate::clock::now();
-    comm.raise(&Fact::new(Event::ReqActivate, 1, &SPEC));
+    comm.emit(&EventRecord::new(Event::ReqActivate, 1, &SPEC));
     std::thread::sleep(core::time::Duration::from_millis(60));
-    comm.raise(&Fact::new(Event::ReqComplete, 1, &SPEC));
+    comm.emit(&EventRecord::new(Event::ReqComplete, 1, &SPEC));
     let after = crate::clock::now();
     drop(recording);
     let duration = read(&scratch).job.duration;

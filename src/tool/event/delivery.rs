@@ -13,7 +13,7 @@
 
 use super::registration::Registration;
 use super::safety::Safety;
-use crate::events::{before_sleep, inside_callback, keep_awake};
+use crate::events::{hold_fast_path, inside_callback, set_sleep_hook};
 use crate::handles::HandleTable;
 use crate::limits::TOOL_HANDLES;
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering};
@@ -93,11 +93,11 @@ pub fn admit(registration: &Arc<Registration>) -> Option<usize> {
         return None;
     }
     let number = HANDLES.insert(registration.clone())?;
-    before_sleep(deliver_in_wait);
+    set_sleep_hook(deliver_in_wait);
     all().put(registration);
     if registration.may_keep() {
         // MPI functions look here when they begin, for as long as something may wait.
-        keep_awake(true);
+        hold_fast_path(true);
     }
     Some(number)
 }
@@ -113,7 +113,7 @@ pub(super) fn forget(handle: usize) {
     let Some(registration) = HANDLES.remove(handle) else { return };
     all().take(&registration);
     if registration.may_keep() {
-        keep_awake(false);
+        hold_fast_path(false);
     }
 }
 

@@ -3,12 +3,12 @@
 use super::source;
 use super::types::Type;
 use crate::clock;
-use crate::events::{Detail, Event, Fact, Pin, Spec, pin, telling};
+use crate::events::{Event, EventPayload, EventRecord, Pin, Spec, pin, telling};
 use core::cell::Cell;
 use core::ffi::c_void;
 use core::ptr;
 
-/// An event that waits: all of a [`Fact`] that elements tell.
+/// An event that waits: all of a [`EventRecord`] that elements tell.
 #[derive(Debug, Clone, Copy)]
 pub struct Moment {
     when: u64,
@@ -16,7 +16,7 @@ pub struct Moment {
     context: u32,
     id: isize,
     spec: Spec,
-    detail: Detail<'static>,
+    payload: EventPayload<'static>,
 }
 
 /// With its turn, what an entry of a buffer takes.
@@ -32,40 +32,46 @@ impl Moment {
     /// What happens now.
     #[inline]
     #[must_use]
-    pub fn of(fact: &Fact<'_>) -> Moment {
+    pub fn of(record: &EventRecord<'_>) -> Moment {
         Moment {
             when: clock::ticks(),
-            event: fact.event,
-            context: fact.context,
-            id: fact.id,
-            spec: *fact.spec,
-            detail: kept(fact.detail),
+            event: record.event,
+            context: record.context,
+            id: record.id,
+            spec: *record.spec,
+            payload: kept(record.payload),
         }
     }
 
     /// It as it was told.
     #[must_use]
-    pub fn fact(&self) -> Fact<'_> {
-        Fact { event: self.event, id: self.id, context: self.context, spec: &self.spec, detail: self.detail }
+    pub fn record(&self) -> EventRecord<'_> {
+        EventRecord {
+            event: self.event,
+            id: self.id,
+            context: self.context,
+            spec: &self.spec,
+            payload: self.payload,
+        }
     }
 }
 
-/// What elements tell of a detail, without what it borrows.
-fn kept(detail: Detail<'_>) -> Detail<'static> {
-    match detail {
-        Detail::None => Detail::None,
-        Detail::Coll { operation, algorithm, mode, bytes } => {
-            Detail::Coll { operation, algorithm, mode, bytes }
+/// What elements tell of a payload, without what it borrows.
+fn kept(payload: EventPayload<'_>) -> EventPayload<'static> {
+    match payload {
+        EventPayload::None => EventPayload::None,
+        EventPayload::Coll { operation, algorithm, mode, bytes } => {
+            EventPayload::Coll { operation, algorithm, mode, bytes }
         }
-        Detail::Copy { engine, bytes, peer } => Detail::Copy { engine, bytes, peer },
-        Detail::Bell { waiting, peer } => Detail::Bell { waiting, peer },
-        Detail::Ring { peer, waiting } => Detail::Ring { peer, waiting },
-        Detail::Comm { size, group: _ } => Detail::Comm { size, group: &[] },
-        Detail::Name(name) => Detail::Name(&BLANKS[..name.len().min(BLANKS.len())]),
-        Detail::Error { class, code } => Detail::Error { class, code },
-        Detail::Place { cpu, policy } => Detail::Place { cpu, policy },
-        Detail::Search { depth, hit } => Detail::Search { depth, hit },
-        Detail::Withdrawn => Detail::Withdrawn,
+        EventPayload::Copy { engine, bytes, peer } => EventPayload::Copy { engine, bytes, peer },
+        EventPayload::Sleep { waiting, peer } => EventPayload::Sleep { waiting, peer },
+        EventPayload::Ring { peer, waiting } => EventPayload::Ring { peer, waiting },
+        EventPayload::Comm { size, group: _ } => EventPayload::Comm { size, group: &[] },
+        EventPayload::Name(name) => EventPayload::Name(&BLANKS[..name.len().min(BLANKS.len())]),
+        EventPayload::Error { class, code } => EventPayload::Error { class, code },
+        EventPayload::Placement { cpu, policy } => EventPayload::Placement { cpu, policy },
+        EventPayload::Search { depth, hit } => EventPayload::Search { depth, hit },
+        EventPayload::Cancelled => EventPayload::Cancelled,
     }
 }
 
@@ -75,7 +81,7 @@ pub struct Instance<'a> {
     /// Of which type.
     pub kind: &'static Type,
     /// What happened.
-    pub fact: &'a Fact<'a>,
+    pub record: &'a EventRecord<'a>,
     /// Ticks; 0 until they are asked for.
     when: Cell<u64>,
     waited: bool,
@@ -87,14 +93,14 @@ impl<'a> Instance<'a> {
     /// An event that is told at once.
     #[inline(always)]
     #[must_use]
-    pub fn now(kind: &'static Type, fact: &'a Fact<'a>) -> Instance<'a> {
-        Instance { kind, fact, when: Cell::new(0), waited: false, outer: Cell::new(ptr::null()) }
+    pub fn now(kind: &'static Type, record: &'a EventRecord<'a>) -> Instance<'a> {
+        Instance { kind, record, when: Cell::new(0), waited: false, outer: Cell::new(ptr::null()) }
     }
 
-    /// An event that has waited; `fact` is its [`Moment::fact`].
+    /// An event that has waited; `record` is its [`Moment::record`].
     #[must_use]
-    pub fn late(kind: &'static Type, fact: &'a Fact<'a>, moment: &Moment) -> Instance<'a> {
-        Instance { kind, fact, when: Cell::new(moment.when), waited: true, outer: Cell::new(ptr::null()) }
+    pub fn late(kind: &'static Type, record: &'a EventRecord<'a>, moment: &Moment) -> Instance<'a> {
+        Instance { kind, record, when: Cell::new(moment.when), waited: true, outer: Cell::new(ptr::null()) }
     }
 
     /// When it was observed, in ticks of the clock. For an event that is told at once, when this is first asked.
@@ -138,28 +144,28 @@ impl<'a> Here<'a> {
 /// The handle of an event that is told at once, for the function that the listener calls next: good until the listener returns, on the thread
 /// whose pin this is.
 ///
-/// It is the fact's address: an [`Instance`] is made when it is asked about. Of which type it is, the listener tells
+/// It is the record's address: an [`Instance`] is made when it is asked about. Of which type it is, the listener tells
 /// ([`Listen::told_as`](crate::events::Listen::told_as)).
 #[inline(always)]
-pub(super) fn at_once(pin: &Pin, fact: &Fact<'_>) -> *mut c_void {
-    let what = ptr::from_ref(fact).cast::<c_void>();
+pub(super) fn at_once(pin: &Pin, record: &EventRecord<'_>) -> *mut c_void {
+    let what = ptr::from_ref(record).cast::<c_void>();
     pin.set_telling(what);
     what.cast_mut()
 }
 
-/// Type and fact of an event that is told at once, if `handle` is its, as an address.
+/// Type and record of an event that is told at once, if `handle` is its, as an address.
 ///
 /// # Safety
 /// The result is not used when the function that asks has returned.
 #[inline(always)]
-unsafe fn told<'a>(pin: &Pin, handle: usize) -> Option<(&'static Type, &'a Fact<'a>)> {
+unsafe fn told<'a>(pin: &Pin, handle: usize) -> Option<(&'static Type, &'a EventRecord<'a>)> {
     let (what, kind) = telling(pin)?;
     if what.addr() != handle {
         return None;
     }
     // SAFETY: of a registration's listeners, which are all that have anything there, each has its type there, and gives functions what
-    // `at_once` has made of a fact; that lives until they have returned.
-    Some(unsafe { (kind.cast::<Type>().as_ref(), &*what.cast::<Fact<'a>>()) })
+    // `at_once` has made of a record; that lives until they have returned.
+    Some(unsafe { (kind.cast::<Type>().as_ref(), &*what.cast::<EventRecord<'a>>()) })
 }
 
 /// The innermost instance of this thread that `handle` is, of those that have waited.
@@ -183,8 +189,8 @@ unsafe fn waited<'a>(pin: &Pin, handle: usize) -> Option<&'a Instance<'a>> {
 pub fn look<R>(handle: *mut c_void, with: impl FnOnce(&Instance<'_>) -> R) -> Option<R> {
     let pin = pin();
     // SAFETY: used until `with` returns, which whoever asks calls.
-    if let Some((kind, fact)) = unsafe { told(pin, handle.addr()) } {
-        let instance = Instance::now(kind, fact);
+    if let Some((kind, record)) = unsafe { told(pin, handle.addr()) } {
+        let instance = Instance::now(kind, record);
         instance.when.set(pin.asked());
         let found = with(&instance);
         pin.set_asked(instance.when.get());
@@ -194,21 +200,21 @@ pub fn look<R>(handle: *mut c_void, with: impl FnOnce(&Instance<'_>) -> R) -> Op
     unsafe { waited(pin, handle.addr()) }.map(with)
 }
 
-/// As [`look`], for who wants no more than type and fact.
+/// As [`look`], for who wants no more than type and record.
 #[inline(always)]
-pub fn read<R>(handle: *mut c_void, with: impl FnOnce(&'static Type, &Fact<'_>) -> R) -> Option<R> {
+pub fn read<R>(handle: *mut c_void, with: impl FnOnce(&'static Type, &EventRecord<'_>) -> R) -> Option<R> {
     let pin = pin();
     // SAFETY: used until `with` returns, which whoever asks calls.
     let found = unsafe { told(pin, handle.addr()) };
     // SAFETY: as above.
-    let late = || unsafe { waited(pin, handle.addr()) }.map(|instance| (instance.kind, instance.fact));
-    found.or_else(late).map(|(kind, fact)| with(kind, fact))
+    let late = || unsafe { waited(pin, handle.addr()) }.map(|instance| (instance.kind, instance.record));
+    found.or_else(late).map(|(kind, record)| with(kind, record))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::events::{Events, Listen, Registry};
+    use crate::events::{EventSet, Listen, Registry};
     use crate::sync::{AtomicUsize, Ordering};
     use crate::tool::event::types;
     use core::ptr::NonNull;
@@ -217,9 +223,9 @@ mod tests {
     /// A listener that hands out what it is told of.
     struct Told<F>(F);
 
-    impl<F: Fn(*mut c_void, &Fact<'_>) + Send + Sync + 'static> Listen for Told<F> {
-        fn tell(&self, fact: &Fact<'_>, pin: &Pin) {
-            (self.0)(at_once(pin, fact), fact);
+    impl<F: Fn(*mut c_void, &EventRecord<'_>) + Send + Sync + 'static> Listen for Told<F> {
+        fn tell(&self, record: &EventRecord<'_>, pin: &Pin) {
+            (self.0)(at_once(pin, record), record);
         }
 
         fn told_as(&self) -> Option<NonNull<c_void>> {
@@ -229,8 +235,8 @@ mod tests {
 
     fn instance<R>(check: impl FnOnce(&Instance<'_>) -> R) -> R {
         let spec = Spec { tag: 9, ..Spec::NOTHING };
-        let fact = Fact::new(Event::MsgArrived, 5, &spec);
-        check(&Instance::now(&types::TYPES[8], &fact))
+        let record = EventRecord::new(Event::MsgArrived, 5, &spec);
+        check(&Instance::now(&types::TYPES[8], &record))
     }
 
     #[test]
@@ -239,7 +245,7 @@ mod tests {
         instance(|outer| {
             let enter = |handle: *mut c_void| {
                 kept = handle as usize;
-                assert_eq!(look(handle, |i| i.fact.id), Some(5));
+                assert_eq!(look(handle, |i| i.record.id), Some(5));
                 instance(|inner| {
                     let within = |within: *mut c_void| {
                         assert_ne!(within, handle);
@@ -258,36 +264,40 @@ mod tests {
 
     #[test]
     fn an_event_told_at_once_is_known_by_its_fact_during_that_call_alone() {
-        let (one, two) =
-            (Fact::new(Event::MsgArrived, 5, &Spec::NOTHING), Fact::new(Event::ReqNotify, 6, &Spec::NOTHING));
+        let (one, two) = (
+            EventRecord::new(Event::MsgArrived, 5, &Spec::NOTHING),
+            EventRecord::new(Event::ReqNotify, 6, &Spec::NOTHING),
+        );
         let registry = Registry::new(Box::new(|why| panic!("{why}")));
         let (kept, told) = (AtomicUsize::new(0), Arc::new(AtomicUsize::new(0)));
         let counted = told.clone();
-        let check = move |handle: *mut c_void, fact: &Fact<'_>| {
+        let check = move |handle: *mut c_void, record: &EventRecord<'_>| {
             let before =
                 ptr::with_exposed_provenance_mut(kept.swap(handle.expose_provenance(), Ordering::Relaxed));
             assert!(look(before, |_| ()).is_none() && read(before, |_, _| ()).is_none());
             let when = look(handle, |i| i.when()).unwrap();
             assert!(when > 0 && look(handle, |i| i.when()) == Some(when), "it stands still");
-            let seen = look(handle, |i| (i.fact.id, i.source()));
-            assert_eq!(seen, Some((fact.id, source::of_this_thread())));
+            let seen = look(handle, |i| (i.record.id, i.source()));
+            assert_eq!(seen, Some((record.id, source::of_this_thread())));
             assert_eq!(
                 read(handle, |kind, seen| (kind.event, seen.id)),
-                Some((types::TYPES[8].event, fact.id))
+                Some((types::TYPES[8].event, record.id))
             );
             counted.fetch_add(1, Ordering::Relaxed);
         };
-        let heard = registry.listen_everywhere(Events::ALL, Told(check));
+        let heard = registry.listen_everywhere(EventSet::ALL, Told(check));
         let world = registry.attach(1);
-        world.raise(&one);
-        world.raise(&two);
+        world.emit(&one);
+        world.emit(&two);
         assert_eq!(told.load(Ordering::Relaxed), 2);
         assert!(look(ptr::from_ref(&two).cast_mut().cast(), |_| ()).is_none());
         drop(heard);
-        // Told of the same fact, but by nobody who hands it out.
-        let tap = |fact: &Fact<'_>| assert!(look(ptr::from_ref(fact).cast_mut().cast(), |_| ()).is_none());
-        let tap = registry.tap(Events::ALL, Arc::new(tap));
-        world.raise(&two);
+        // Told of the same record, but by nobody who hands it out.
+        let tap = |record: &EventRecord<'_>| {
+            assert!(look(ptr::from_ref(record).cast_mut().cast(), |_| ()).is_none())
+        };
+        let tap = registry.subscribe_globally(EventSet::ALL, Arc::new(tap));
+        world.emit(&two);
         drop(tap);
     }
 
@@ -303,31 +313,31 @@ mod tests {
     #[test]
     fn a_moment_tells_every_element_as_the_fact_did() {
         let spec = Spec { comm: 1, count: 2, datatype: 3, peer: 4, tag: 5, bytes: 6, ..Spec::NOTHING };
-        let details = [
-            Detail::Coll { operation: 1, algorithm: 2, mode: 1, bytes: 3 },
-            Detail::Copy { engine: 1, bytes: 2, peer: 3 },
-            Detail::Bell { waiting: 1, peer: 2 },
-            Detail::Ring { peer: 1, waiting: 2 },
-            Detail::Comm { size: 3, group: &[1, 2, 3] },
-            Detail::Name("a communicator"),
-            Detail::Error { class: 1, code: 2 },
-            Detail::Place { cpu: 1, policy: 1 },
-            Detail::Search { depth: 4, hit: true },
-            Detail::Withdrawn,
-            Detail::None,
+        let payloads = [
+            EventPayload::Coll { operation: 1, algorithm: 2, mode: 1, bytes: 3 },
+            EventPayload::Copy { engine: 1, bytes: 2, peer: 3 },
+            EventPayload::Sleep { waiting: 1, peer: 2 },
+            EventPayload::Ring { peer: 1, waiting: 2 },
+            EventPayload::Comm { size: 3, group: &[1, 2, 3] },
+            EventPayload::Name("a communicator"),
+            EventPayload::Error { class: 1, code: 2 },
+            EventPayload::Placement { cpu: 1, policy: 1 },
+            EventPayload::Search { depth: 4, hit: true },
+            EventPayload::Cancelled,
+            EventPayload::None,
         ];
         for kind in types::TYPES.iter() {
-            for detail in details {
-                let fact = Fact { detail, context: 8, ..Fact::new(kind.event, -7, &spec) };
-                let moment = Moment::of(&fact);
+            for payload in payloads {
+                let record = EventRecord { payload, context: 8, ..EventRecord::new(kind.event, -7, &spec) };
+                let moment = Moment::of(&record);
                 let (mut told, mut kept) = ([0_u8; 128], [0_u8; 128]);
                 assert!(kind.extent() <= told.len());
                 // SAFETY: both are as long as the extent.
                 unsafe {
-                    kind.copy(&fact, told.as_mut_ptr());
-                    kind.copy(&moment.fact(), kept.as_mut_ptr());
+                    kind.copy(&record, told.as_mut_ptr());
+                    kind.copy(&moment.record(), kept.as_mut_ptr());
                 }
-                assert_eq!(told, kept, "{:?} with {detail:?}", kind.name);
+                assert_eq!(told, kept, "{:?} with {payload:?}", kind.name);
             }
         }
     }

@@ -14,7 +14,8 @@ use super::segments::{Segment, Segments};
 use super::source;
 use super::types::Type;
 use crate::events::{
-    CommEvents, EventError, Events, Fact, Handle, Listen, Pin, Registry, TapHandle, keep_awake,
+    CommEvents, EventError, EventRecord, EventSet, GlobalSubscription, Handle, Listen, Pin, Registry,
+    hold_fast_path,
 };
 use crate::limits::EVENT_BUFFER;
 use crate::sync::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Mutex, Ordering};
@@ -72,7 +73,7 @@ struct Control {
 enum Hold {
     /// A type of no object, to which no function has been registered yet.
     NotYet,
-    Tap(TapHandle),
+    GlobalSubscriber(GlobalSubscription),
     /// Of one communicator; active once a function has been registered.
     Bound(Handle),
     /// Released.
@@ -110,8 +111,8 @@ unsafe impl Sync for AtOnce {}
 
 impl Listen for AtOnce {
     #[inline(always)]
-    fn tell(&self, fact: &Fact<'_>, pin: &Pin) {
-        let instance = instance::at_once(pin, fact);
+    fn tell(&self, record: &EventRecord<'_>, pin: &Pin) {
+        let instance = instance::at_once(pin, record);
         // SAFETY: the tool registered it to be called with this data at this level; the instance lives until it returns.
         unsafe { (self.function)(instance, self.number, self.level, self.data) };
     }
@@ -126,9 +127,9 @@ struct Picky(AtOnce);
 
 impl Listen for Picky {
     #[inline(always)]
-    fn tell(&self, fact: &Fact<'_>, pin: &Pin) {
-        if self.0.kind.hears(fact) {
-            self.0.tell(fact, pin);
+    fn tell(&self, record: &EventRecord<'_>, pin: &Pin) {
+        if self.0.kind.hears(record) {
+            self.0.tell(record, pin);
         }
     }
 
@@ -146,12 +147,12 @@ struct Kept {
 impl Listen for Kept {
     /// Lets an event wait. Apart from what is told at once, which needs less of the stack.
     #[inline(never)]
-    fn tell(&self, fact: &Fact<'_>, _: &Pin) {
+    fn tell(&self, record: &EventRecord<'_>, _: &Pin) {
         let kind = self.of.0.kind;
-        if kind.is_picky() && !kind.hears(fact) {
+        if kind.is_picky() && !kind.hears(record) {
             return;
         }
-        if !self.into.push(Moment::of(fact)) {
+        if !self.into.push(Moment::of(record)) {
             delivery::note_drop();
         }
         delivery::something_waits();
@@ -166,9 +167,9 @@ impl Listen for Kept {
 struct Heard(Arc<Listener>);
 
 impl Listen for Heard {
-    fn tell(&self, fact: &Fact<'_>, _: &Pin) {
+    fn tell(&self, record: &EventRecord<'_>, _: &Pin) {
         let of = &*self.0.0;
-        if !of.kind.is_picky() || of.kind.hears(fact) {
+        if !of.kind.is_picky() || of.kind.hears(record) {
             of.miss();
         }
     }
@@ -297,7 +298,7 @@ impl Registration {
         control.entries = entries;
         if first {
             // Until it is forgotten.
-            keep_awake(true);
+            hold_fast_path(true);
         }
         self.choose(&control);
         Ok(())
@@ -357,7 +358,7 @@ impl Registration {
     fn choose(&self, control: &Control) {
         self.later.set(core::array::from_fn(|required| control.least(required).unwrap_or(Call::NONE)));
         let handle = match &control.hold {
-            Hold::Tap(tap) => tap.handle(),
+            Hold::GlobalSubscriber(tap) => tap.handle(),
             Hold::Bound(handle) => Some(*handle),
             Hold::NotYet | Hold::Nothing => None,
         };
@@ -388,17 +389,17 @@ impl Registration {
             Hold::NotYet => {
                 let listener = Arc::new(Listener(self.clone()));
                 let way = self.way(control, &listener);
-                let events = Events::from(self.kind.event);
+                let events = EventSet::from(self.kind.event);
                 let tap = on!(way, it => self.registry.listen_everywhere(events, it));
                 if tap.handle().is_none() {
                     return Err(Refused::Handles);
                 }
-                control.hold = Hold::Tap(tap);
+                control.hold = Hold::GlobalSubscriber(tap);
                 control.listener = Arc::downgrade(&listener);
             }
             // A communicator that is freed meanwhile has no events any more: nothing is wrong.
             Hold::Bound(handle) => drop(self.registry.activate(handle)),
-            Hold::Tap(_) | Hold::Nothing => {}
+            Hold::GlobalSubscriber(_) | Hold::Nothing => {}
         }
         Ok(())
     }
@@ -461,8 +462,8 @@ impl Registration {
             let Some(function) = call.function() else {
                 return self.miss();
             };
-            let fact = moment.fact();
-            Here::of_this_thread().during(&Instance::late(self.kind, &fact, &moment), |instance| {
+            let record = moment.record();
+            Here::of_this_thread().during(&Instance::late(self.kind, &record, &moment), |instance| {
                 // SAFETY: as in `AtOnce::tell`.
                 unsafe { function(instance, self.number(), level.to_c(), call.data) };
             });
@@ -491,7 +492,7 @@ impl Registration {
         let hold = core::mem::replace(&mut control.hold, Hold::Nothing);
         drop(control);
         match hold {
-            Hold::Tap(tap) => drop(tap),
+            Hold::GlobalSubscriber(tap) => drop(tap),
             // `Object`: the communicator is freed, and the handle released all the same.
             Hold::Bound(handle) => drop(self.registry.release(handle)),
             Hold::NotYet | Hold::Nothing => self.settle(),

@@ -5,7 +5,9 @@
 //! on MPI_T events under its names, with its elements.
 
 use crate::abi;
-use crate::events::{Binding, CATALOG, Detail, Event, Fact, Field, Kind, Value, Verbosity};
+use crate::events::{
+    Binding, CATALOG, Event, EventPayload, EventRecord, Field, FieldType, FieldValue, Verbosity,
+};
 use crate::variables::Category;
 use crate::variables::enumeration::{Enumeration, Item};
 use core::ffi::{CStr, c_int};
@@ -21,7 +23,7 @@ pub struct Element {
     pub name: &'static str,
     /// One line for people.
     pub about: &'static str,
-    /// What of a fact it is.
+    /// What of a record it is.
     pub field: Field,
 }
 
@@ -29,7 +31,7 @@ impl Element {
     fn of(field: Field) -> Element {
         let (name, about) = field.text();
         match field.kind() {
-            Kind::Text(_) => {
+            FieldType::Text(_) => {
                 Element::named("name_length", "bytes of the name, which MPI_Comm_get_name gives", field)
             }
             // A test reads all names.
@@ -45,10 +47,10 @@ impl Element {
     #[must_use]
     pub fn datatype(self) -> usize {
         match self.field.kind() {
-            Kind::I32 | Kind::Text(_) => abi::MPI_INT,
-            Kind::U32 => abi::MPI_UINT32_T,
-            Kind::I64 => abi::MPI_INT64_T,
-            Kind::U64 => abi::MPI_UINT64_T,
+            FieldType::I32 | FieldType::Text(_) => abi::MPI_INT,
+            FieldType::U32 => abi::MPI_UINT32_T,
+            FieldType::I64 => abi::MPI_INT64_T,
+            FieldType::U64 => abi::MPI_UINT64_T,
         }
     }
 
@@ -56,25 +58,25 @@ impl Element {
     #[must_use]
     pub fn size(self) -> usize {
         match self.field.kind() {
-            Kind::I32 | Kind::U32 | Kind::Text(_) => 4,
-            Kind::I64 | Kind::U64 => 8,
+            FieldType::I32 | FieldType::U32 | FieldType::Text(_) => 4,
+            FieldType::I64 | FieldType::U64 => 8,
         }
     }
 
-    /// Writes its value in `fact`.
+    /// Writes its value in `record`.
     ///
     /// # Safety
     /// `to` may be written for [`size`](Self::size) bytes; it need not be aligned.
     #[inline(always)]
-    pub unsafe fn write(self, fact: &Fact<'_>, to: *mut u8) {
+    pub unsafe fn write(self, record: &EventRecord<'_>, to: *mut u8) {
         // SAFETY: the caller's room is as long as the value: `datatype` and `size` follow from the same kind.
         unsafe {
-            match fact.read(self.field) {
-                Value::I32(value) => to.cast::<i32>().write_unaligned(value),
-                Value::U32(value) => to.cast::<u32>().write_unaligned(value),
-                Value::I64(value) => to.cast::<i64>().write_unaligned(value),
-                Value::U64(value) => to.cast::<u64>().write_unaligned(value),
-                Value::Text(text) => to.cast::<i32>().write_unaligned(text.len() as i32),
+            match record.read(self.field) {
+                FieldValue::I32(value) => to.cast::<i32>().write_unaligned(value),
+                FieldValue::U32(value) => to.cast::<u32>().write_unaligned(value),
+                FieldValue::I64(value) => to.cast::<i64>().write_unaligned(value),
+                FieldValue::U64(value) => to.cast::<u64>().write_unaligned(value),
+                FieldValue::Text(text) => to.cast::<i32>().write_unaligned(text.len() as i32),
             }
         }
     }
@@ -107,9 +109,9 @@ impl Type {
     fn new(name: String, what: &str, bound: bool, of_paper: Option<&Paper>, event: Event) -> Type {
         let elements: Box<[Element]> = match of_paper {
             Some(paper) => paper.elements.into(),
-            None => event.row().elements.iter().copied().map(Element::of).collect(),
+            None => event.info().elements.iter().copied().map(Element::of).collect(),
         };
-        let scope = match (event.row().binding, bound) {
+        let scope = match (event.info().binding, bound) {
             (Binding::Communicator, false) => "; of all communicators, those to come included",
             _ => "",
         };
@@ -128,13 +130,13 @@ impl Type {
         }
     }
 
-    /// Whether the type hears this fact of its event.
+    /// Whether the type hears this record of its event.
     #[must_use]
-    pub fn hears(&self, fact: &Fact<'_>) -> bool {
-        !self.only_cancelled || matches!(fact.detail, Detail::Withdrawn)
+    pub fn hears(&self, record: &EventRecord<'_>) -> bool {
+        !self.only_cancelled || matches!(record.payload, EventPayload::Cancelled)
     }
 
-    /// Whether it hears some facts of its event alone.
+    /// Whether it hears some records of its event alone.
     #[must_use]
     pub fn is_picky(&self) -> bool {
         self.only_cancelled
@@ -151,10 +153,10 @@ impl Type {
     ///
     /// # Safety
     /// `to` may be written for [`extent`](Self::extent) bytes.
-    pub unsafe fn copy(&self, fact: &Fact<'_>, to: *mut u8) {
+    pub unsafe fn copy(&self, record: &EventRecord<'_>, to: *mut u8) {
         for (element, at) in self.elements.iter().zip(&self.displacements) {
             // SAFETY: displacement and size lie within the extent.
-            unsafe { element.write(fact, to.add(*at)) };
+            unsafe { element.write(record, to.add(*at)) };
         }
     }
 
@@ -167,7 +169,7 @@ impl Type {
     /// For whom it is.
     #[must_use]
     pub fn verbosity(&self) -> c_int {
-        match self.event.row().verbosity {
+        match self.event.info().verbosity {
             Verbosity::UserBasic => abi::MPI_T_VERBOSITY_USER_BASIC,
             Verbosity::UserDetail => abi::MPI_T_VERBOSITY_USER_DETAIL,
             Verbosity::UserAll => abi::MPI_T_VERBOSITY_USER_ALL,
@@ -353,7 +355,7 @@ mod tests {
             TYPES
                 .iter()
                 .filter(|kind| kind.bound)
-                .all(|kind| kind.event.row().binding == Binding::Communicator)
+                .all(|kind| kind.event.info().binding == Binding::Communicator)
         );
     }
 
@@ -382,12 +384,13 @@ mod tests {
     #[test]
     fn a_copy_writes_each_element_at_its_place_and_nothing_else() {
         let spec = Spec { comm: 0x101, peer: -3, tag: 44, bytes: 1 << 33, ..Spec::NOTHING };
-        let fact = Fact { context: 6, ..Fact::new(Event::MsgArrived, 0x1234_5678_9abc, &spec) };
+        let record =
+            EventRecord { context: 6, ..EventRecord::new(Event::MsgArrived, 0x1234_5678_9abc, &spec) };
         let kind = &TYPES[by_name("pml_ob1_message_arrived").unwrap()];
         assert_eq!(&*kind.displacements, [0, 4, 8, 16]);
         let mut image = [0xee_u8; 32];
         // SAFETY: 32 bytes are more than the extent of 24.
-        unsafe { kind.copy(&fact, image.as_mut_ptr()) };
+        unsafe { kind.copy(&record, image.as_mut_ptr()) };
         assert_eq!(image[..4], 6_u32.to_ne_bytes());
         assert_eq!(image[4..8], (-3_i32).to_ne_bytes());
         assert_eq!(image[8..12], 44_i32.to_ne_bytes());
@@ -400,8 +403,8 @@ mod tests {
     fn the_papers_cancel_hears_cancelled_receives_alone() {
         let cancel = &TYPES[by_name("pml_ob1_cancel").unwrap()];
         let remove = &TYPES[by_name("pml_ob1_posted_remove").unwrap()];
-        let matched = Fact::new(Event::ReqRemoveFromPostedQ, 1, &Spec::NOTHING);
-        let cancelled = Fact { detail: Detail::Withdrawn, ..matched };
+        let matched = EventRecord::new(Event::ReqRemoveFromPostedQ, 1, &Spec::NOTHING);
+        let cancelled = EventRecord { payload: EventPayload::Cancelled, ..matched };
         assert!(!cancel.hears(&matched) && cancel.hears(&cancelled));
         assert!(remove.hears(&matched) && remove.hears(&cancelled));
     }

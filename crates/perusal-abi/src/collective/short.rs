@@ -22,7 +22,7 @@ use crate::coll::{Fold, seated};
 use crate::datatype::Basic;
 use crate::datatype::op::Op;
 use crate::error::Result;
-use crate::events::quiet;
+use crate::events::fast_path_is_open;
 use core::ffi::{c_int, c_void};
 
 type In = *const c_void;
@@ -34,7 +34,7 @@ type Out = *mut c_void;
 /// The communicator is not freed meanwhile.
 #[inline(always)]
 unsafe fn meeting<'a>(comm: MPI_Comm, kind: Kind) -> Option<Meeting<'a>> {
-    if !quiet() {
+    if !fast_path_is_open() {
         return None;
     }
     // SAFETY: the caller's promise.

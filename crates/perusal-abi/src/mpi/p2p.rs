@@ -8,7 +8,7 @@ use crate::capi::requests::handle_of;
 use crate::capi::types::{MPI_Comm, MPI_Count, MPI_Datatype, MPI_Request, MPI_Status};
 use crate::capi::{boundary, comms, messages, told};
 use crate::error::Result;
-use crate::events::quiet;
+use crate::events::fast_path_is_open;
 use crate::export;
 use crate::p2p::Mode;
 use core::ffi::{c_int, c_void};
@@ -26,7 +26,7 @@ unsafe fn send_shortly(
     tag: c_int,
     comm: MPI_Comm,
 ) -> bool {
-    if !quiet() || tag < 0 {
+    if !fast_path_is_open() || tag < 0 {
         return false;
     }
     let Some(bytes) = run_of_bytes(buf, count, datatype) else { return false };
@@ -81,7 +81,7 @@ unsafe fn isend_shortly(
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> bool {
-    if !quiet() || tag < 0 || request.is_null() {
+    if !fast_path_is_open() || tag < 0 || request.is_null() {
         return false;
     }
     let Some(run) = run(buf, count, datatype) else { return false };
@@ -166,7 +166,7 @@ unsafe fn recv_shortly(
     comm: MPI_Comm,
     status: *mut MPI_Status,
 ) -> bool {
-    if !quiet() || (tag < 0 && tag != MPI_ANY_TAG) {
+    if !fast_path_is_open() || (tag < 0 && tag != MPI_ANY_TAG) {
         return false;
     }
     let Some(room) = run_of_bytes(buf, count, datatype) else { return false };
@@ -229,7 +229,7 @@ unsafe fn irecv_shortly(
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> bool {
-    if !quiet() || (tag < 0 && tag != MPI_ANY_TAG) || request.is_null() {
+    if !fast_path_is_open() || (tag < 0 && tag != MPI_ANY_TAG) || request.is_null() {
         return false;
     }
     let Some(run) = run(buf, count, datatype) else { return false };

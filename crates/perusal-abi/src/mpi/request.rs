@@ -9,7 +9,7 @@ use crate::capi::requests::{Named, all_over, find, find_all, first_over};
 use crate::capi::types::{MPI_Request, MPI_Status};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::events::quiet;
+use crate::events::fast_path_is_open;
 use crate::export;
 use crate::p2p::{Request, Status};
 use core::ffi::c_int;
@@ -96,7 +96,7 @@ fn message(engine: &Engine, handle: MPI_Request) -> Option<Request> {
 #[inline(always)]
 unsafe fn wait_shortly(request: *mut MPI_Request, status: *mut MPI_Status) -> bool {
     // SAFETY: the caller's.
-    quiet() && unsafe { wait_for_one::<false>(request, status) }
+    fast_path_is_open() && unsafe { wait_for_one::<false>(request, status) }
 }
 
 /// `TOLD`: somebody may listen.
@@ -135,7 +135,7 @@ fn take_one_of<const TOLD: bool>(engine: &Engine, message: Request, look: impl F
 /// As MPI_Test says.
 #[inline(always)]
 unsafe fn test_shortly(request: *mut MPI_Request, status: *mut MPI_Status) -> Option<bool> {
-    if !quiet() || request.is_null() {
+    if !fast_path_is_open() || request.is_null() {
         return None;
     }
     let engine = running()?;
@@ -181,7 +181,7 @@ fn far(engine: &Engine, handle: MPI_Request) -> Far {
 /// `statuses` is MPI_STATUSES_IGNORE or has an element for each.
 #[inline(always)]
 unsafe fn waitall_shortly(handles: &mut [MPI_Request], statuses: *mut MPI_Status) -> usize {
-    let Some(engine) = running().filter(|_| quiet()) else { return 0 };
+    let Some(engine) = running().filter(|_| fast_path_is_open()) else { return 0 };
     // SAFETY: the caller's.
     unsafe { waitall_in_turn::<false>(engine, handles, statuses) }
 }
@@ -295,7 +295,8 @@ fn behind(statuses: *mut MPI_Status, taken: usize) -> *mut MPI_Status {
 #[inline(never)]
 unsafe fn waitall(engine: &Engine, handles: &mut [MPI_Request], statuses: *mut MPI_Status) -> Result<()> {
     // SAFETY: the caller's.
-    let taken = if quiet() { 0 } else { unsafe { waitall_in_turn::<true>(engine, handles, statuses) } };
+    let taken =
+        if fast_path_is_open() { 0 } else { unsafe { waitall_in_turn::<true>(engine, handles, statuses) } };
     let (handles, statuses) = (&mut handles[taken..], behind(statuses, taken));
     let named = find_all(engine, handles)?;
     for one in &named {

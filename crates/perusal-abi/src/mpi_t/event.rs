@@ -7,7 +7,7 @@ use crate::abi::*;
 use crate::capi::mpi::info::{hand_out, hints};
 use crate::capi::types::{MPI_Aint, MPI_Count, MPI_Datatype, MPI_Info};
 use crate::capi::{comms, overrides, process};
-use crate::events::{Fact, inside_callback};
+use crate::events::{EventRecord, inside_callback};
 use crate::info::Info;
 use crate::tool::event::instance::{Instance, look, read};
 use crate::tool::event::registration::{DroppedFunction, EventFunction, FreeFunction, Refused, Registration};
@@ -94,7 +94,7 @@ fn instance<R>(handle: *mut c_void, with: impl FnOnce(&Instance<'_>) -> R) -> Ou
 
 /// As [`instance`], for who reads elements alone.
 #[inline(always)]
-fn reading<R>(handle: *mut c_void, with: impl FnOnce(&'static Type, &Fact<'_>) -> R) -> Outcome<R> {
+fn reading<R>(handle: *mut c_void, with: impl FnOnce(&'static Type, &EventRecord<'_>) -> R) -> Outcome<R> {
     read(handle, with).ok_or(MPI_T_ERR_INVALID_HANDLE)
 }
 
@@ -242,25 +242,25 @@ tool! {
 
     /// MPI 5.0 §15.3.8, reading event data.
     fn MPI_T_event_read(event_instance: *mut c_void, element_index: c_int, buffer: *mut c_void) {
-        reading(event_instance, |kind, fact| {
+        reading(event_instance, |kind, record| {
             let element = row(&kind.elements, element_index)?;
             if buffer.is_null() {
                 return Err(MPI_T_ERR_INVALID);
             }
             // SAFETY: not null, and the caller gives room for one element of the type that MPI_T_event_get_info tells.
-            unsafe { element.write(fact, buffer.cast()) };
+            unsafe { element.write(record, buffer.cast()) };
             Ok(())
         })?
     }
 
     /// MPI 5.0 §15.3.8, reading event data.
     fn MPI_T_event_copy(event_instance: *mut c_void, buffer: *mut c_void) {
-        reading(event_instance, |kind, fact| {
+        reading(event_instance, |kind, record| {
             if buffer.is_null() {
                 return Err(MPI_T_ERR_INVALID);
             }
             // SAFETY: not null, and the caller gives room for the extent that follows from MPI_T_event_get_info.
-            unsafe { kind.copy(fact, buffer.cast()) };
+            unsafe { kind.copy(record, buffer.cast()) };
             Ok(())
         })?
     }

@@ -9,7 +9,7 @@ use crate::capi::{comms, process};
 use crate::clock;
 use crate::clock::now;
 use crate::engine::Engine;
-use crate::events::TapHandle;
+use crate::events::GlobalSubscription;
 use crate::limits::TOOL_HANDLES;
 use crate::shm::telemetry;
 use crate::tool::pvar::{OfComm, Pvar, Queue, Source};
@@ -51,7 +51,7 @@ pub(super) struct State {
     handles: BTreeMap<usize, Handle>,
     /// Started handles of variables that count searches, and the tap that counts for them.
     searchers: usize,
-    tap: Option<TapHandle>,
+    tap: Option<GlobalSubscription>,
 }
 
 static STATE: Mutex<State> = Mutex::new(State {

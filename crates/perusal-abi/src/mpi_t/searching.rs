@@ -2,7 +2,7 @@
 
 use crate::capi::process;
 use crate::clock::ticks;
-use crate::events::{Detail, Event, Events, Fact, TapHandle};
+use crate::events::{Event, EventPayload, EventRecord, EventSet, GlobalSubscription};
 use crate::sync::{AtomicU64, Ordering};
 use crate::tool::pvar::Search;
 use core::cell::Cell;
@@ -36,24 +36,24 @@ pub(super) fn stop() {
 }
 
 /// Counts until [`stop`]. `generation` is one that no tap before had, and not 0.
-pub(super) fn tap(generation: u64) -> TapHandle {
+pub(super) fn tap(generation: u64) -> GlobalSubscription {
     // Relaxed: as in `stop`.
     CURRENT.store(generation, Ordering::Relaxed);
     let events =
         [Event::SearchPostedQBegin, Event::SearchPostedQEnd, Event::SearchUnexQBegin, Event::SearchUnexQEnd];
-    let events: Events = events.into_iter().collect();
-    let hear = move |fact: &Fact<'_>| {
+    let events: EventSet = events.into_iter().collect();
+    let hear = move |record: &EventRecord<'_>| {
         // Relaxed: as in `stop`.
         if CURRENT.load(Ordering::Relaxed) == generation {
-            hear(fact);
+            hear(record);
         }
     };
-    process::registry().tap(events, Arc::new(hear))
+    process::registry().subscribe_globally(events, Arc::new(hear))
 }
 
-fn hear(fact: &Fact<'_>) {
-    let Detail::Search { depth, hit } = fact.detail else {
-        if matches!(fact.event, Event::SearchPostedQBegin | Event::SearchUnexQBegin) {
+fn hear(record: &EventRecord<'_>) {
+    let EventPayload::Search { depth, hit } = record.payload else {
+        if matches!(record.event, Event::SearchPostedQBegin | Event::SearchUnexQBegin) {
             BEGAN.set(ticks());
         }
         return;
@@ -61,7 +61,7 @@ fn hear(fact: &Fact<'_>) {
     // A search that began before anybody asked has no time.
     let began = BEGAN.take();
     let took = if began == 0 { 0 } else { ticks().saturating_sub(began) };
-    if fact.event == Event::SearchPostedQEnd {
+    if record.event == Event::SearchPostedQEnd {
         add(Search::PostedAttempts, u64::from(depth));
         add(Search::PostedFailedTime, if hit { 0 } else { took });
     } else {

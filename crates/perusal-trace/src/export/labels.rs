@@ -5,7 +5,7 @@ use crate::events::{Event, Field};
 
 /// An event's name without what all of them begin with: `req_activate`.
 pub fn event(event: Event) -> String {
-    let name = event.row().name.to_string_lossy();
+    let name = event.info().name.to_string_lossy();
     let short = name.strip_prefix("PERUSE_COMM_").or_else(|| name.strip_prefix("PERUSAL_")).unwrap_or(&name);
     short.to_ascii_lowercase()
 }

@@ -3,20 +3,20 @@
 use super::called::{Called, Listen};
 use super::registry::Registry;
 use super::spec::Callback;
-use super::{Events, Handle, Tap};
+use super::{EventSet, GlobalSubscriber, Handle};
 use std::sync::Arc;
 
-/// A tap's stay. Dropping it ends it: afterwards [`Tap::tell`] does not run and will not, and the registry's share of the tap is
+/// A tap's stay. Dropping it ends it: afterwards [`GlobalSubscriber::tell`] does not run and will not, and the registry's share of the tap is
 /// dropped (see [`Registry::release`] for a drop from inside a callback).
 #[derive(Debug)]
 #[must_use = "a tap that is dropped ends at once"]
-pub struct TapHandle {
+pub struct GlobalSubscription {
     registry: Arc<Registry>,
     /// None where events are compiled out, or no handle is left.
     handle: Option<Handle>,
 }
 
-impl TapHandle {
+impl GlobalSubscription {
     /// The handle behind it, if it listens at all: not where events are compiled out, or no handle is left.
     #[must_use]
     pub fn handle(&self) -> Option<Handle> {
@@ -24,7 +24,7 @@ impl TapHandle {
     }
 }
 
-impl Drop for TapHandle {
+impl Drop for GlobalSubscription {
     fn drop(&mut self) {
         if let Some(handle) = self.handle {
             // It cannot fail: the handle is ours, and bound to no communicator that could have gone first.
@@ -37,41 +37,51 @@ impl Registry {
     /// Tells `tap` of `events` on every communicator there is or will be, and of those that are the engine's own, from now on.
     ///
     /// ```
-    /// use perusal::events::{Detail, Event, Events, Fact, Registry};
+    /// use perusal::events::{EventPayload, Event, EventSet, EventRecord, Registry};
     /// use std::sync::{Arc, mpsc};
     ///
     /// let registry = Registry::new(Box::new(|why| panic!("{why}")));
     /// let (told, heard) = mpsc::channel();
-    /// let events = Events::PERUSE.with(Event::RingFull);
-    /// let tap = registry.tap(events, Arc::new(move |fact: &Fact<'_>| told.send(fact.event).unwrap()));
+    /// let events = EventSet::PERUSE.with(Event::RingFull);
+    /// let tap = registry.subscribe_globally(events, Arc::new(move |record: &EventRecord<'_>| told.send(record.event).unwrap()));
     ///
     /// // What the engine does when a ring is full:
-    /// if registry.gate.open(Event::RingFull) {
-    ///     registry.raise(&Fact::of_engine(Event::RingFull, Detail::Ring { peer: 3, waiting: 1 }));
+    /// if registry.gate.is_open(Event::RingFull) {
+    ///     registry.emit(&EventRecord::of_engine(Event::RingFull, EventPayload::Ring { peer: 3, waiting: 1 }));
     /// }
     /// assert_eq!(heard.recv(), Ok(Event::RingFull));
     /// // A communicator that comes later is open to the tap from the beginning:
-    /// assert!(registry.attach(0x101).gate.open(Event::MsgArrived));
+    /// assert!(registry.attach(0x101).gate.is_open(Event::MsgArrived));
     ///
     /// drop(tap);
-    /// assert!(!registry.gate.any());
+    /// assert!(!registry.gate.is_any_open());
     /// ```
-    pub fn tap(self: &Arc<Self>, events: Events, tap: Arc<dyn Tap>) -> TapHandle {
-        let handle = self.register_tap(events, |handle| Called::new(self, handle, Callback::Tap(tap))).ok();
-        TapHandle { registry: self.clone(), handle }
+    pub fn subscribe_globally(
+        self: &Arc<Self>,
+        events: EventSet,
+        tap: Arc<dyn GlobalSubscriber>,
+    ) -> GlobalSubscription {
+        let handle = self
+            .register_tap(events, |handle| Called::new(self, handle, Callback::GlobalSubscriber(tap)))
+            .ok();
+        GlobalSubscription { registry: self.clone(), handle }
     }
 
     /// As [`tap`](Self::tap), for a listener of the library's own.
-    pub(crate) fn listen_everywhere<L: Listen>(self: &Arc<Self>, events: Events, listener: L) -> TapHandle {
+    pub(crate) fn listen_everywhere<L: Listen>(
+        self: &Arc<Self>,
+        events: EventSet,
+        listener: L,
+    ) -> GlobalSubscription {
         let handle = self.register_tap(events, |handle| Called::listener(self, handle, listener)).ok();
-        TapHandle { registry: self.clone(), handle }
+        GlobalSubscription { registry: self.clone(), handle }
     }
 }
 
 #[cfg(all(test, feature = "peruse", not(perusal_loom)))]
 mod tests {
     use super::*;
-    use crate::events::{Detail, Event, EventError, Fact, Handle, Operation, Spec};
+    use crate::events::{Event, EventError, EventPayload, EventRecord, Handle, Operation, Spec};
     use crate::sync::{AtomicUsize, Mutex, Ordering};
 
     fn registry() -> Arc<Registry> {
@@ -82,9 +92,9 @@ mod tests {
     #[derive(Default)]
     struct Ear(Mutex<Vec<(Event, isize)>>);
 
-    impl Tap for Ear {
-        fn tell(&self, fact: &Fact<'_>) {
-            self.0.lock().unwrap().push((fact.event, fact.id));
+    impl GlobalSubscriber for Ear {
+        fn on_event(&self, record: &EventRecord<'_>) {
+            self.0.lock().unwrap().push((record.event, record.id));
         }
     }
 
@@ -95,8 +105,8 @@ mod tests {
     }
 
     fn happen(comm: &crate::events::CommEvents, event: Event, id: isize) {
-        if comm.gate.open(event) {
-            comm.raise(&Fact::new(event, id, &Spec { operation: Operation::Recv, ..Spec::NOTHING }));
+        if comm.gate.is_open(event) {
+            comm.emit(&EventRecord::new(event, id, &Spec { operation: Operation::Recv, ..Spec::NOTHING }));
         }
     }
 
@@ -105,15 +115,17 @@ mod tests {
         let registry = registry();
         let before = registry.attach(1);
         let ear = Arc::new(Ear::default());
-        let tap = registry.tap(Event::MsgArrived.into(), ear.clone());
+        let tap = registry.subscribe_globally(Event::MsgArrived.into(), ear.clone());
         let after = registry.attach(2);
         happen(&before, Event::MsgArrived, 10);
         happen(&after, Event::MsgArrived, 20);
         happen(&after, Event::ReqActivate, 30);
         assert_eq!(ear.heard(), [(Event::MsgArrived, 10), (Event::MsgArrived, 20)]);
         drop(tap);
-        assert!(!before.gate.any() && !after.gate.any() && !registry.attach(3).gate.any());
-        before.raise(&Fact::new(Event::MsgArrived, 40, &Spec::NOTHING));
+        assert!(
+            !before.gate.is_any_open() && !after.gate.is_any_open() && !registry.attach(3).gate.is_any_open()
+        );
+        before.emit(&EventRecord::new(Event::MsgArrived, 40, &Spec::NOTHING));
         assert_eq!(ear.heard(), []);
         assert_eq!(Arc::strong_count(&ear), 1);
     }
@@ -123,13 +135,13 @@ mod tests {
         let registry = registry();
         let comm = registry.attach(1);
         let ear = Arc::new(Ear::default());
-        let tap = registry.tap(Event::RingFull.into(), ear.clone());
-        assert!(registry.gate.open(Event::RingFull) && !registry.gate.open(Event::BellSleep));
-        assert!(!comm.gate.any());
-        registry.raise(&Fact::of_engine(Event::RingFull, Detail::Ring { peer: 1, waiting: 2 }));
+        let tap = registry.subscribe_globally(Event::RingFull.into(), ear.clone());
+        assert!(registry.gate.is_open(Event::RingFull) && !registry.gate.is_open(Event::BellSleep));
+        assert!(!comm.gate.is_any_open());
+        registry.emit(&EventRecord::of_engine(Event::RingFull, EventPayload::Ring { peer: 1, waiting: 2 }));
         assert_eq!(ear.heard(), [(Event::RingFull, 0)]);
         drop(tap);
-        assert!(!registry.gate.any());
+        assert!(!registry.gate.is_any_open());
     }
 
     #[test]
@@ -137,9 +149,10 @@ mod tests {
         let registry = registry();
         let comm = registry.attach(1);
         let taps: Vec<_> = (0..3).map(|_| Arc::new(Ear::default())).collect();
-        let _stay: Vec<_> = taps.iter().map(|tap| registry.tap(Events::ALL, tap.clone())).collect();
+        let _stay: Vec<_> =
+            taps.iter().map(|tap| registry.subscribe_globally(EventSet::ALL, tap.clone())).collect();
         let by_handle = Arc::new(AtomicUsize::new(0));
-        let _subscriptions: Vec<_> = Events::PERUSE
+        let _subscriptions: Vec<_> = EventSet::PERUSE
             .iter()
             .map(|event| {
                 let count = by_handle.clone();
@@ -154,10 +167,10 @@ mod tests {
         for id in 0..5_000 {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let event = Event::by_number((random >> 33) as i32 % 31 + 1).unwrap();
-            let fact = Fact::new(event, id, &Spec::NOTHING);
-            match event.row().binding {
-                crate::events::Binding::Communicator if comm.gate.open(event) => comm.raise(&fact),
-                crate::events::Binding::Nothing if registry.gate.open(event) => registry.raise(&fact),
+            let record = EventRecord::new(event, id, &Spec::NOTHING);
+            match event.info().binding {
+                crate::events::Binding::Communicator if comm.gate.is_open(event) => comm.emit(&record),
+                crate::events::Binding::Nothing if registry.gate.is_open(event) => registry.emit(&record),
                 _ => panic!("the gate of {event:?} is shut"),
             }
             raised.push((event, id));
@@ -173,43 +186,43 @@ mod tests {
     fn a_tap_may_end_itself_while_it_is_told() {
         let registry = registry();
         let comm = registry.attach(1);
-        let own = Arc::new(Mutex::new(None::<TapHandle>));
+        let own = Arc::new(Mutex::new(None::<GlobalSubscription>));
         let (ends, told) = (own.clone(), Arc::new(AtomicUsize::new(0)));
         let count = told.clone();
-        let tap = move |_: &Fact<'_>| {
+        let tap = move |_: &EventRecord<'_>| {
             count.fetch_add(1, Ordering::Relaxed);
             drop(ends.lock().unwrap().take());
         };
-        *own.lock().unwrap() = Some(registry.tap(Events::ALL, Arc::new(tap)));
+        *own.lock().unwrap() = Some(registry.subscribe_globally(EventSet::ALL, Arc::new(tap)));
         happen(&comm, Event::ReqActivate, 1);
         happen(&comm, Event::ReqActivate, 2);
         assert_eq!(told.load(Ordering::Relaxed), 1);
         assert_eq!(Arc::strong_count(&told), 1, "the tap is gone");
-        assert!(!comm.gate.any());
+        assert!(!comm.gate.is_any_open());
     }
 
     #[test]
     fn a_tap_is_not_for_who_guesses_its_handle() {
         let registry = registry();
-        let tap = registry.tap(Events::ALL, Arc::new(Ear::default()));
+        let tap = registry.subscribe_globally(EventSet::ALL, Arc::new(Ear::default()));
         let handle: Handle = tap.handle().unwrap();
         assert_eq!(registry.release(handle), Err(EventError::Handle));
         assert_eq!(registry.deactivate(handle), Err(EventError::Handle));
         assert_eq!(registry.event(handle), Err(EventError::Handle));
         assert_eq!(registry.object(handle), Err(EventError::Handle));
-        assert!(registry.gate.any());
+        assert!(registry.gate.is_any_open());
     }
 
     #[test]
     fn a_freed_communicator_is_shut_to_taps_as_well() {
         let registry = registry();
         let comm = registry.attach(1);
-        let first = registry.tap(Events::ALL, Arc::new(Ear::default()));
+        let first = registry.subscribe_globally(EventSet::ALL, Arc::new(Ear::default()));
         registry.detach(&comm);
-        let second = registry.tap(Events::ALL, Arc::new(Ear::default()));
-        assert!(!comm.gate.any());
+        let second = registry.subscribe_globally(EventSet::ALL, Arc::new(Ear::default()));
+        assert!(!comm.gate.is_any_open());
         drop((first, second));
-        assert!(!comm.gate.any());
+        assert!(!comm.gate.is_any_open());
     }
 
     #[test]

@@ -5,26 +5,26 @@ use super::{CATALOG, Event};
 
 /// A set of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Events(u32);
+pub struct EventSet(u32);
 
-impl Events {
+impl EventSet {
     /// No event.
-    pub const NONE: Events = Events(0);
+    pub const NONE: EventSet = EventSet(0);
     /// Every event of the catalogue.
-    pub const ALL: Events = Events(u32::MAX >> (u32::BITS as usize - super::EVENTS));
+    pub const ALL: EventSet = EventSet(u32::MAX >> (u32::BITS as usize - super::EVENTS));
     /// What the PERUSE face shows.
-    pub const PERUSE: Events = Events(u32::MAX >> (u32::BITS as usize - super::PERUSE_EVENTS));
+    pub const PERUSE: EventSet = EventSet(u32::MAX >> (u32::BITS as usize - super::PERUSE_EVENTS));
 
     /// The set with `event` too.
     #[must_use]
-    pub const fn with(self, event: Event) -> Events {
-        Events(self.0 | event.bit())
+    pub const fn with(self, event: Event) -> EventSet {
+        EventSet(self.0 | event.bit())
     }
 
     /// The set without `event`.
     #[must_use]
-    pub const fn without(self, event: Event) -> Events {
-        Events(self.0 & !event.bit())
+    pub const fn without(self, event: Event) -> EventSet {
+        EventSet(self.0 & !event.bit())
     }
 
     /// Whether `event` is in it.
@@ -45,53 +45,53 @@ impl Events {
     }
 }
 
-impl From<Event> for Events {
-    fn from(event: Event) -> Events {
-        Events::NONE.with(event)
+impl From<Event> for EventSet {
+    fn from(event: Event) -> EventSet {
+        EventSet::NONE.with(event)
     }
 }
 
-impl FromIterator<Event> for Events {
-    fn from_iter<I: IntoIterator<Item = Event>>(events: I) -> Events {
-        events.into_iter().fold(Events::NONE, Events::with)
+impl FromIterator<Event> for EventSet {
+    fn from_iter<I: IntoIterator<Item = Event>>(events: I) -> EventSet {
+        events.into_iter().fold(EventSet::NONE, EventSet::with)
     }
 }
 
 /// What is told of one event, whatever its kind. It lies on the stack of who raises it.
 #[derive(Debug, Clone, Copy)]
-pub struct Fact<'a> {
+pub struct EventRecord<'a> {
     /// Which event.
     pub event: Event,
     /// Relates events: see [`Identity`](super::Identity).
     pub id: isize,
-    /// Context id of the communicator (even: point-to-point); [`Fact::NO_CONTEXT`] if the event has none.
+    /// Context id of the communicator (even: point-to-point); [`EventRecord::NO_CONTEXT`] if the event has none.
     pub context: u32,
     /// The request or message; [`Spec::NOTHING`] if the event has none.
     pub spec: &'a Spec,
     /// What this kind of event tells besides.
-    pub detail: Detail<'a>,
+    pub payload: EventPayload<'a>,
 }
 
-impl<'a> Fact<'a> {
+impl<'a> EventRecord<'a> {
     /// The context of an event without a communicator.
     pub const NO_CONTEXT: u32 = u32::MAX;
 
-    /// A fact without context and details.
+    /// A record without context and payloads.
     #[must_use]
-    pub const fn new(event: Event, id: isize, spec: &'a Spec) -> Fact<'a> {
-        Fact { event, id, context: Fact::NO_CONTEXT, spec, detail: Detail::None }
+    pub const fn new(event: Event, id: isize, spec: &'a Spec) -> EventRecord<'a> {
+        EventRecord { event, id, context: EventRecord::NO_CONTEXT, spec, payload: EventPayload::None }
     }
 
-    /// A fact of the engine's own, without id.
+    /// A record of the engine's own, without id.
     #[must_use]
-    pub const fn of_engine(event: Event, detail: Detail<'a>) -> Fact<'a> {
-        Fact { event, id: 0, context: Fact::NO_CONTEXT, spec: &Spec::NOTHING, detail }
+    pub const fn of_engine(event: Event, payload: EventPayload<'a>) -> EventRecord<'a> {
+        EventRecord { event, id: 0, context: EventRecord::NO_CONTEXT, spec: &Spec::NOTHING, payload }
     }
 }
 
 /// What a kind of event tells besides the [`Spec`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Detail<'a> {
+pub enum EventPayload<'a> {
     /// Nothing.
     None,
     /// A collective operation.
@@ -115,7 +115,7 @@ pub enum Detail<'a> {
         peer: u32,
     },
     /// Sleep and waking.
-    Bell {
+    Sleep {
         /// What is waited for: `shm::telemetry::Waiting` as a number; 0 if that is not known.
         waiting: u8,
         /// For which rank of the job; `u32::MAX` for any or several.
@@ -145,14 +145,14 @@ pub enum Detail<'a> {
         code: i32,
     },
     /// Where a rank runs.
-    Place {
+    Placement {
         /// The lowest CPU that it may run on; `u32::MAX` if that is not known.
         cpu: u32,
         /// 0: on any CPU of the machine; 1: it is bound to some of them.
         policy: u8,
     },
     /// A cancel takes the receive out of the posted queue, not a message.
-    Withdrawn,
+    Cancelled,
     /// The end of a search.
     Search {
         /// Queue entries that were compared.
@@ -165,21 +165,21 @@ pub enum Detail<'a> {
 /// A listener to events of all communicators, those to come included, and of the engine's own.
 ///
 /// # Contract
-/// - `tell` runs on the thread that passes the site, perhaps with the locks held that [`crate::engine`] names. It must not block.
+/// - `on_event` runs on the thread that passes the site, perhaps with the locks held that [`crate::engine`] names. It must not block.
 /// - It must not call MPI: such a call gets an error. What it causes inside the engine is not told to anybody.
-/// - It may use everything in [`crate::events`]: register, release, tap, drop its own [`TapHandle`](super::TapHandle).
+/// - It may use everything in [`crate::events`]: register, release, tap, drop its own [`GlobalSubscription`](super::GlobalSubscription).
 /// - It may run on several threads at once, if the job has MPI_THREAD_MULTIPLE.
 /// - A panic ends the job.
-/// - When its handle has been dropped, it neither runs nor will run. (Dropped inside of `tell`, or by the owner of the PERUSE
+/// - When its handle has been dropped, it neither runs nor will run. (Dropped inside of `on_event`, or by the owner of the PERUSE
 ///   lock: no call begins any more, and the last one to end lets the tap go.)
-pub trait Tap: Send + Sync {
+pub trait GlobalSubscriber: Send + Sync {
     /// Something has happened. What is borrowed is gone when this returns.
-    fn tell(&self, fact: &Fact<'_>);
+    fn on_event(&self, record: &EventRecord<'_>);
 }
 
-impl<F: Fn(&Fact<'_>) + Send + Sync> Tap for F {
-    fn tell(&self, fact: &Fact<'_>) {
-        self(fact);
+impl<F: Fn(&EventRecord<'_>) + Send + Sync> GlobalSubscriber for F {
+    fn on_event(&self, record: &EventRecord<'_>) {
+        self(record);
     }
 }
 
@@ -189,12 +189,12 @@ mod tests {
 
     #[test]
     fn a_set_has_what_was_put_in_and_nothing_else() {
-        let set: Events = [Event::ReqActivate, Event::RingFull].into_iter().collect();
+        let set: EventSet = [Event::ReqActivate, Event::RingFull].into_iter().collect();
         assert!(set.has(Event::RingFull) && !set.has(Event::ReqNotify) && !set.is_empty());
         assert_eq!(set.iter().collect::<Vec<_>>(), [Event::ReqActivate, Event::RingFull]);
         assert_eq!(set.without(Event::RingFull), Event::ReqActivate.into());
-        assert_eq!(Events::ALL.iter().count(), crate::events::EVENTS);
-        assert!(Events::PERUSE.iter().all(Event::is_peruse));
-        assert_eq!(Events::PERUSE.iter().count(), crate::events::PERUSE_EVENTS);
+        assert_eq!(EventSet::ALL.iter().count(), crate::events::EVENTS);
+        assert!(EventSet::PERUSE.iter().all(Event::is_peruse));
+        assert_eq!(EventSet::PERUSE.iter().count(), crate::events::PERUSE_EVENTS);
     }
 }
