@@ -88,7 +88,7 @@ fn copies() {
         threshold.map_or_else(|| "never".into(), |bytes| format!("from {} bytes", amount(u64::from(bytes))))
     };
     println!(
-        "  large messages    measured now: one read of the sender's memory {}, a half by each rank {}, else chunks",
+        "  large messages    measured now: one read of the sender's memory {}, a half by each rank {}, else ring chunks",
         from(read),
         from(halves)
     );
@@ -133,7 +133,7 @@ fn tuned(found: &Found) {
     let text = match found {
         Found::Nothing => "none; `perusal tune` writes one".into(),
         Found::Used(path, file) => {
-            format!("{}: {}; crowded: {}", path.display(), file.pairs(false), file.pairs(true))
+            format!("{}: {}; oversubscribed: {}", path.display(), file.pairs(false), file.pairs(true))
         }
         Found::Ignored(path, why) => format!("{} is ignored: {why}", path.display()),
     };

@@ -1,4 +1,4 @@
-//! What the machine can do without any MPI, by threads of rank 0 while the other ranks wait, asleep.
+//! Measures what the machine can do without MPI, with threads of rank 0 while the other ranks sleep.
 
 use super::measure::{Time, alone};
 use perusal::internals::shm::cpus;
@@ -7,12 +7,12 @@ use std::hint::{black_box, spin_loop};
 use std::thread;
 use std::time::Duration;
 
-/// A word that shares its line, and the neighbour that comes along with it, with no other.
+/// A word alone in its cache line and in the line that the processor prefetches with it.
 #[repr(align(128))]
 #[derive(Default)]
 struct Line(AtomicU64);
 
-/// Looks at a word before the processor is offered to others: one that has a processor is answered long before.
+/// Loads of a word before the thread yields; a thread with a processor of its own is answered long before.
 const SPINS: u32 = 100_000;
 
 fn wait(word: &AtomicU64, until: u64) {
@@ -87,14 +87,14 @@ pub fn copy(size: usize, total: usize, budget: Duration) -> Time {
 /// outnumber the processors.
 pub fn flags(threads: u64, budget: Duration) -> Time {
     let (arrived, turn) = (Line::default(), Line::default());
-    let crowded = threads > u64::from(cpus::usable());
+    let oversubscribed = threads > u64::from(cpus::usable());
     let over = AtomicU64::new(u64::MAX);
     let meet = |number: u64| {
         // AcqRel: the last to come has seen what the others did before it lets them on.
         if arrived.0.fetch_add(1, Ordering::AcqRel) + 1 == threads * (number + 1) {
             return turn.0.store(number + 1, Ordering::Release);
         }
-        while crowded && turn.0.load(Ordering::Acquire) < number + 1 {
+        while oversubscribed && turn.0.load(Ordering::Acquire) < number + 1 {
             thread::yield_now();
         }
         wait(&turn.0, number + 1);

@@ -1,7 +1,7 @@
-//! `perusal bench`: what this machine and this library do together, in about ten seconds, with the machine's limits beside.
+//! `perusal bench`: measures this library on this machine in about ten seconds, and the machine's own limits for comparison.
 //!
-//! The command starts itself again as the ranks of a job ([`ranks`]); rank 0 measures, and prints the figures as a table or as
-//! JSON ([`figures`]). They talk through the C functions ([`mpi`]), as programs do. [`limits`] needs no MPI.
+//! The command starts itself again as the ranks of a job ([`ranks`]). Rank 0 measures, and prints the figures as a table or as
+//! JSON ([`figures`]). The ranks call the C functions ([`mpi`]), as programs do. [`limits`] needs no MPI.
 
 mod figures;
 mod limits;
@@ -57,7 +57,7 @@ pub fn main(options: &BenchOptions) -> ExitCode {
     };
     let seconds = options.seconds.to_string();
     let mut arguments: Vec<OsString> = vec!["-n".into(), ranks.to_string().into()];
-    // Two ranks that wander between processors measure the scheduler; by default another job on the machine unbinds them.
+    // Ranks that migrate between processors would measure the scheduler. By default another job on the machine leaves them unbound.
     if ranks <= cpus::usable() {
         arguments.extend(["--bind-to", "core"].map(OsString::from));
     }

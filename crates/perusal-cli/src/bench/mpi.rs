@@ -1,4 +1,4 @@
-//! The C functions that the ranks use, made safe: buffers are borrowed until they are no longer in use.
+//! Safe wrappers of the C functions that the ranks call: they borrow a buffer for as long as MPI uses it.
 
 use perusal::internals::abi::{MPI_ANY_SOURCE, MPI_BYTE, MPI_COMM_WORLD, MPI_DOUBLE, MPI_SUCCESS, MPI_SUM};
 use std::ffi::{c_int, c_void};
@@ -117,7 +117,7 @@ impl MpiRank {
     #[inline(always)]
     pub fn receive_any(&self, room: &mut [u8], tag: i32) {
         let (at, count) = (room.as_mut_ptr().cast(), count(room));
-        // SAFETY: as above.
+        // SAFETY: `room` is writable, and borrowed until the call returns; the status is MPI_STATUS_IGNORE.
         unsafe { done(MPI_Recv(at, count, MPI_BYTE, MPI_ANY_SOURCE, tag, MPI_COMM_WORLD, null_mut())) }
     }
 

@@ -1,16 +1,16 @@
-//! From measured times to values. A default is left only for something that is clearly better: a machine is never quiet.
+//! Chooses values from measured times. A default gives way only to something that is clearly better, because no machine is quiet.
 
-use super::rank::{CROWDED, EAGER, ENGINES, SIZES};
+use super::rank::{EAGER, ENGINES, SIZES, STRATEGIES};
 use perusal::internals::variables::table::NEVER;
 use perusal::internals::variables::tune_file::Jobs;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// A way is better if it takes less than this share of the other's time.
+/// One protocol is better than another if it takes less than this share of its time.
 const CLEARLY: f64 = 0.93;
-/// Yields and polling on a shared CPU must win by more: the default is made for many ranks, the measurement has two.
+/// Yields and polling on a shared CPU must win by more: the default suits many ranks, and two are measured.
 const BY_FAR: f64 = 0.75;
-/// The way that is the default where ranks outnumber CPUs, by its place in [`CROWDED`].
+/// Index in [`STRATEGIES`] of the default where ranks outnumber CPUs.
 const USUAL: usize = 5;
 
 /// Times one way in nanoseconds, by what was done and how large or which.
@@ -59,16 +59,16 @@ impl Measured {
             }
             let _ = writeln!(
                 text,
-                "ways to send, us one way\n  {:>9}{:>10}{:>10}{:>10}",
-                "bytes", "eager", "train", "announced"
+                "protocols, us one way\n  {:>9}{:>10}{:>10}{:>12}",
+                "bytes", "eager", "fragments", "rendezvous"
             );
             for bytes in EAGER.map(|bytes| bytes as u64) {
                 let _ = writeln!(
                     text,
-                    "  {bytes:>9}{:>10}{:>10}{:>10}",
+                    "  {bytes:>9}{:>10}{:>10}{:>12}",
                     cell("eager", bytes),
-                    cell("train", bytes),
-                    cell("announced", bytes)
+                    cell("fragments", bytes),
+                    cell("rendezvous", bytes)
                 );
             }
             let _ = writeln!(
@@ -79,11 +79,11 @@ impl Measured {
             );
         }
         let _ = writeln!(text, "waiting on one CPU, us one way");
-        for (way, (spin, yields)) in CROWDED.into_iter().enumerate() {
+        for (strategy, (spin, yields)) in STRATEGIES.into_iter().enumerate() {
             let _ = writeln!(
                 text,
                 "  {spin:>3} us polling, {yields:>3} yields{:>10}",
-                cell("crowded", way as u64)
+                cell("oversubscribed", strategy as u64)
             );
         }
         text
@@ -116,7 +116,7 @@ pub fn table(chosen: &[Chosen]) -> String {
 
 /// All values that follow from what was measured.
 pub fn all(measured: &Measured) -> Vec<Chosen> {
-    [thresholds(measured), eager(measured), spin(measured), crowded(measured)].concat()
+    [thresholds(measured), eager(measured), spin(measured), oversubscribed(measured)].concat()
 }
 
 /// The smallest size from which on `wins` holds for all measured ones.
@@ -153,12 +153,12 @@ fn thresholds(measured: &Measured) -> Vec<Chosen> {
     ]
 }
 
-/// The largest size up to which one way is no slower than all others; `None` if it is slower at once, or was not measured.
-fn up_to(measured: &Measured, way: &str, others: &[&str]) -> Option<u64> {
+/// Returns the largest size up to which `protocol` is no slower than all others; `None` if it is slower at once, or was not measured.
+fn up_to(measured: &Measured, protocol: &str, others: &[&str]) -> Option<u64> {
     let slower = EAGER.iter().position(|&bytes| {
         let time = |what| measured.time(what, bytes as u64);
         let best = others.iter().filter_map(|other| time(other)).min_by(f64::total_cmp);
-        time(way).zip(best).is_none_or(|(own, best)| own * CLEARLY > best)
+        time(protocol).zip(best).is_none_or(|(own, best)| own * CLEARLY > best)
     });
     let last = slower.unwrap_or(EAGER.len()).checked_sub(1)?;
     Some(EAGER[last] as u64)
@@ -168,23 +168,23 @@ fn eager(measured: &Measured) -> Vec<Chosen> {
     let chosen = |name, value: Option<u64>, why: &str| {
         value.map(|value| Chosen { jobs: Jobs::All, name, value, why: why.into() })
     };
-    let eager = up_to(measured, "eager", &["train", "announced"]);
-    let train = up_to(measured, "train", &["announced"]);
+    let eager = up_to(measured, "eager", &["fragments", "rendezvous"]);
+    let fragments = up_to(measured, "fragments", &["rendezvous"]);
     [
         chosen(
             "eager_limit",
             eager,
-            "up to here, sending in one piece is no slower than in several, or than announcing",
+            "up to here, an eager message is no slower than eager fragments or rendezvous",
         ),
-        chosen("train_limit", train, "up to here, sending in several pieces is no slower than announcing"),
+        chosen("train_limit", fragments, "up to here, eager fragments are no slower than rendezvous"),
     ]
     .into_iter()
     .flatten()
     .collect()
 }
 
-/// Polling for as long as sleeping and waking would cost never costs more than twice the best; the default is more than that for
-/// programs whose ranks compute a little between messages, and is kept as the least.
+/// Polling for as long as a sleep and a wake-up cost never takes more than twice the best possible time. The default is longer, for
+/// programs whose ranks compute a little between messages, and is the lower bound.
 fn spin(measured: &Measured) -> Vec<Chosen> {
     let times = measured.time("spin", 0).zip(measured.time("spin", 1000));
     let Some((asleep, awake)) = times.filter(|(asleep, awake)| asleep > awake) else { return vec![] };
@@ -197,11 +197,11 @@ fn spin(measured: &Measured) -> Vec<Chosen> {
     }]
 }
 
-fn crowded(measured: &Measured) -> Vec<Chosen> {
-    let time = |way: usize| measured.time("crowded", way as u64).unwrap_or(f64::INFINITY);
-    let best = (0..CROWDED.len()).min_by(|&a, &b| time(a).total_cmp(&time(b))).unwrap_or(USUAL);
+fn oversubscribed(measured: &Measured) -> Vec<Chosen> {
+    let time = |strategy: usize| measured.time("oversubscribed", strategy as u64).unwrap_or(f64::INFINITY);
+    let best = (0..STRATEGIES.len()).min_by(|&a, &b| time(a).total_cmp(&time(b))).unwrap_or(USUAL);
     let better = time(best) < BY_FAR * time(USUAL);
-    let (spin, yields) = CROWDED[if better { best } else { USUAL }];
+    let (spin, yields) = STRATEGIES[if better { best } else { USUAL }];
     let why = if better { "the fastest on one CPU" } else { "nothing is faster by far on one CPU" };
     let chosen = |name, value| Chosen { jobs: Jobs::Crowded, name, value, why: why.into() };
     vec![chosen("spin_us", spin), chosen("yields", yields)]
@@ -253,17 +253,17 @@ mod tests {
     }
 
     #[test]
-    fn the_limits_of_eager_messages_and_trains_are_where_they_begin_to_lose() {
+    fn the_limits_of_eager_messages_and_fragments_are_where_they_begin_to_lose() {
         let time = |bytes: usize, most: usize| if bytes > most { 3.0 } else { 1.0 };
-        let ways = |bytes: usize| {
+        let protocols = |bytes: usize| {
             let at = bytes as u64;
             [
                 ("eager", at, time(bytes, 16 << 10)),
-                ("train", at, time(bytes, 64 << 10)),
-                ("announced", at, 2.0),
+                ("fragments", at, time(bytes, 64 << 10)),
+                ("rendezvous", at, 2.0),
             ]
         };
-        let lines: Vec<_> = EAGER.iter().flat_map(|&bytes| ways(bytes)).collect();
+        let lines: Vec<_> = EAGER.iter().flat_map(|&bytes| protocols(bytes)).collect();
         let all = all(&measured(&lines));
         assert_eq!(value(&all, Jobs::All, "eager_limit"), Some(16 << 10));
         assert_eq!(value(&all, Jobs::All, "train_limit"), Some(64 << 10));
@@ -281,16 +281,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_by_far_better_leaves_the_default_of_crowded_jobs() {
-        let ways = |best: f64| {
-            let lines: Vec<_> = (0..CROWDED.len() as u64)
-                .map(|way| ("crowded", way, if way == 7 { best } else { 100.0 }))
+    fn what_is_not_by_far_better_leaves_the_default_of_oversubscribed_jobs() {
+        let chosen = |best: f64| {
+            let lines: Vec<_> = (0..STRATEGIES.len() as u64)
+                .map(|n| ("oversubscribed", n, if n == 7 { best } else { 100.0 }))
                 .collect();
             let all = all(&measured(&lines));
             (value(&all, Jobs::Crowded, "spin_us"), value(&all, Jobs::Crowded, "yields"))
         };
-        assert_eq!(ways(90.0), (Some(2), Some(3)));
-        assert_eq!(ways(50.0), (Some(2), Some(30)));
+        assert_eq!(chosen(90.0), (Some(2), Some(3)));
+        assert_eq!(chosen(50.0), (Some(2), Some(30)));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! `perusal tune`: measures what the thresholds depend on, with two ranks, and writes them to a file that the launcher reads.
+//! `perusal tune`: measures with two ranks where the thresholds lie, and writes them to a file that the launcher reads.
 //!
 //! | file | what lives there |
 //! |---|---|
@@ -48,14 +48,14 @@ pub fn main(options: &TuneOptions) -> ExitCode {
     }
 }
 
-/// Looks for the tune file and makes its values those of this process and of the ranks that it starts. Called before there is a
-/// second thread.
-pub fn take_over(crowded: bool) -> Found {
+/// Finds the tune file and puts its values into the environment of this process and of the ranks that it starts. Call it before
+/// there is a second thread.
+pub fn take_over(oversubscribed: bool) -> Found {
     let found = tune_file::find();
     match &found {
-        // SAFETY: the environment is changed while this is the only thread of the process.
-        Found::Used(_, file) => unsafe { std::env::set_var(TUNED, file.pairs(crowded)) },
-        // SAFETY: as above.
+        // SAFETY: this is the only thread of the process, so nothing reads the environment meanwhile.
+        Found::Used(_, file) => unsafe { std::env::set_var(TUNED, file.pairs(oversubscribed)) },
+        // SAFETY: this is the only thread of the process, so nothing reads the environment meanwhile.
         _ => unsafe { std::env::remove_var(TUNED) },
     }
     found
@@ -80,7 +80,7 @@ fn tune(options: &TuneOptions) -> Result<(), String> {
         println!("  one CPU: what needs two is not measured");
     }
     bind_to_one_cpu();
-    measured.add(&run_ranks(rank::Measurement::Crowded)?)?;
+    measured.add(&run_ranks(rank::Measurement::Oversubscribed)?)?;
     print!("{}", measured.table());
     let chosen = choose::all(&measured);
     print!("{}", choose::table(&chosen));
@@ -91,7 +91,7 @@ fn tune(options: &TuneOptions) -> Result<(), String> {
     Ok(())
 }
 
-/// What is started from here on shares one CPU: the first that this process may use.
+/// Binds this process, and whatever it starts from here on, to the first CPU that it may use.
 fn bind_to_one_cpu() {
     let Some(first) = cpus::affinity().first().copied() else { return };
     // SAFETY: all zeros is an empty set of CPUs; the macros write within it, for a CPU number that came out of such a set.
@@ -100,11 +100,11 @@ fn bind_to_one_cpu() {
         libc::CPU_SET(first, &mut set);
         set
     };
-    // SAFETY: the set is a live value of this size. If it fails, the measurement is one of a roomy job, and says so by its times.
+    // SAFETY: the set is a live value of this size. If it fails, the two ranks have a CPU each, and the times show it.
     unsafe { libc::sched_setaffinity(0, size_of_val(&set), &raw const set) };
 }
 
-/// Runs two ranks that measure, with nothing in the environment that steers them, and gives what rank 0 printed.
+/// Runs two ranks that measure, without any control variable in their environment. Returns what rank 0 printed.
 fn run_ranks(what: rank::Measurement) -> Result<String, String> {
     let own = std::env::current_exe().map_err(|error| format!("finding this program: {error}"))?;
     let mut command = Command::new(&own);
@@ -125,7 +125,7 @@ fn write(path: &Path, text: &str) -> Result<(), String> {
     if let Some(directory) = path.parent() {
         std::fs::create_dir_all(directory).map_err(failed)?;
     }
-    // Beside it first, so that a job that starts now finds the old file or the new one.
+    // Written under another name first, so that a job that starts now finds the old file or the new one.
     let beside = path.with_extension(format!("new-{}", std::process::id()));
     std::fs::write(&beside, text).map_err(failed)?;
     std::fs::rename(&beside, path).map_err(failed)
