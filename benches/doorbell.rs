@@ -4,8 +4,9 @@
 //! way there and back: two threads that wake each other in turn, so that each turn is two futex wake-ups and two sleeps.
 
 use divan::Bencher;
-use perusal::internals::doorbell::{Bell, Fences};
+use perusal::internals::doorbell::Bell;
 use perusal::internals::limits::APART;
+use perusal::internals::sync::AsymmetricFence;
 use std::alloc::{Layout, alloc_zeroed};
 use std::fmt;
 use std::hint::black_box;
@@ -68,10 +69,12 @@ impl fmt::Display for Kind {
 
 impl Kind {
     /// None where the kernel has no membarrier.
-    fn fences(self) -> Option<Fences> {
+    fn fences(self) -> Option<AsymmetricFence> {
         match self {
-            Self::BothSides => Some(Fences::BothSides),
-            Self::Membarrier => Fences::join(false).inspect_err(|error| println!("{error}")).ok(),
+            Self::BothSides => Some(AsymmetricFence::Processor),
+            Self::Membarrier => {
+                AsymmetricFence::join(false).inspect_err(|error| println!("membarrier(2): {error}")).ok()
+            }
         }
     }
 }
@@ -79,14 +82,14 @@ impl Kind {
 #[divan::bench(args = KINDS)]
 fn senders_fence(bencher: Bencher<'_, '_>, kind: Kind) {
     if let Some(fences) = kind.fences() {
-        bencher.bench_local(|| fences.light());
+        bencher.bench_local(|| fences.light_barrier());
     }
 }
 
 #[divan::bench(args = KINDS)]
 fn sleepers_fence(bencher: Bencher<'_, '_>, kind: Kind) {
     if let Some(fences) = kind.fences() {
-        bencher.bench_local(|| fences.heavy());
+        bencher.bench_local(|| fences.heavy_barrier());
     }
 }
 

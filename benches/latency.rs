@@ -15,8 +15,8 @@
 //! It has its own loop: two processes take turns between lines and messages, which a library that times one after the other does not.
 
 use perusal::internals::abi::{MPI_BYTE, MPI_COMM_WORLD};
+use perusal::internals::arch::serialize_loads;
 use perusal::internals::shm::{FD_VARIABLE, Memory, RANK_VARIABLE, SIZE_VARIABLE};
-use perusal::internals::sync::look_again;
 use perusal_abi::mpi::{init, p2p};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -82,7 +82,7 @@ fn limit(lines: &[Line; 2], rank: usize, each_way: bool) -> f64 {
     let times = [
         timed(|| bounce(lines, rank, each_way, || ())),
         timed(|| bounce(lines, rank, each_way, std::hint::spin_loop)),
-        timed(|| bounce(lines, rank, each_way, look_again)),
+        timed(|| bounce(lines, rank, each_way, serialize_loads)),
     ];
     times.into_iter().fold(f64::INFINITY, f64::min)
 }

@@ -7,7 +7,7 @@
 //! because a record's cost is mostly the page cache's; and folders as arguments, where divan has names of benches.
 
 use perusal::events::{CommEvents, Event, EventRecord, EventSet, Operation, Registry, Spec};
-use perusal::internals::clock;
+use perusal::internals::arch::clock;
 use perusal_trace::format::TraceHeader;
 use perusal_trace::{Recording, file, tally};
 use std::hint::black_box;

@@ -14,7 +14,8 @@
 use loom::sync::Arc;
 use loom::thread;
 use perusal::internals::coll::shared::{Arrival, Arrived, HeapArea, Rounds};
-use perusal::internals::doorbell::{Bell, Fences, Futex};
+use perusal::internals::doorbell::Bell;
+use perusal::internals::sync::{AsymmetricFence, Futex};
 use perusal::internals::sync::{AtomicU16, AtomicU64};
 use std::time::Duration;
 
@@ -195,7 +196,7 @@ fn rounds_of_both_kinds_follow_each_other() {
     });
 }
 
-const FENCES: Fences = Fences::BothSides;
+const FENCES: AsymmetricFence = AsymmetricFence::Processor;
 /// loom's futex knows no time.
 const LONG: Duration = Duration::from_secs(3600);
 

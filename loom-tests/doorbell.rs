@@ -9,7 +9,7 @@
 //! that it replaces on the sender's side, which no model can show.
 //!
 //! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time):
-//! the fence of `Fences::light`; those of `Fences::heavy` and `Bell::sleep` together; the fence of `Bell::wake`; the look
+//! the fence of `AsymmetricFence::light_barrier`; those of `AsymmetricFence::heavy_barrier` and `Bell::sleep` together; the fence of `Bell::wake`; the look
 //! at the ring, and that at the bits, before a sleep; the store of `Consumer::unwatch`; Release and Acquire of the bits (edge 6).
 //! Where news is counted: Release and Acquire of the count (edge 11), a count that says one too many, the look at the counts before a sleep, the
 //! fence between a count and the look whether the owner sleeps, and that look. Release and Acquire of the exchanges in
@@ -18,13 +18,14 @@
 
 use loom::sync::Arc;
 use loom::thread;
-use perusal::internals::doorbell::{Bell, Fences, Futex};
+use perusal::internals::doorbell::Bell;
+use perusal::internals::sync::{AsymmetricFence, Futex};
 use perusal::internals::sync::{AtomicU16, AtomicU64};
 use perusal::ring::{Consumer, Header, HeapRing, Producer};
 use std::time::Duration;
 
 const HEADER: Header = Header { kind: 1, context: 0, tag: 0, source: 0, id: 0 };
-const FENCES: Fences = Fences::BothSides;
+const FENCES: AsymmetricFence = AsymmetricFence::Processor;
 /// loom's futex knows no time.
 const LONG: Duration = Duration::from_secs(3600);
 
@@ -54,7 +55,7 @@ fn bell(words: &Arc<Words>) -> Bell {
 /// What a sender does: commit, look whether the receiver watches, ring if not.
 fn send(producer: &mut Producer<HeapRing>, to: Bell, from: usize) -> bool {
     let pushed = producer.try_push(&HEADER, 0, |_| ());
-    FENCES.light();
+    FENCES.light_barrier();
     if producer.must_ring() {
         to.ring(from);
     }
@@ -99,7 +100,7 @@ fn a_message_wakes_a_receiver_that_is_about_to_sleep() {
 fn send_counted(producer: &mut Producer<HeapRing>, to: Bell, from: usize) {
     assert!(producer.try_push(&HEADER, 0, |_| ()));
     to.say(from, producer.position());
-    FENCES.light();
+    FENCES.light_barrier();
     if to.is_asleep() {
         to.wake();
     }
@@ -161,7 +162,7 @@ fn credit_wakes_a_sender_that_waits_for_room() {
         };
         receive(&mut Consumer::new(ring), bell(&theirs), 3, |consumer| {
             if consumer.publish() {
-                FENCES.light();
+                FENCES.light_barrier();
                 if consumer.credit_wanted() {
                     bell(&mine).ring(0);
                 }

@@ -9,7 +9,7 @@
 //! Weakened, each of these makes models fail (by an assertion, a data race, a deadlock or a fault; tried one at a time, on this
 //! dispatch). In brackets how many of the 12 models here, and of the 6 in `first_thread.rs`, find it; a name where few do:
 //! Release of `Pin::set` (6, 2); Acquire of `Pins::busy` (only `a_replaced_callback_is_dropped_only_when_nobody_is_inside`); the fence between pin
-//! and look (9, 4), and the one after a pass (8, 4); the fence of `Pins::heavy` (8, 4); `want` after that fence instead of before
+//! and look (9, 4), and the one after a pass (8, 4); the fence of `Pins::heavy_barrier` (8, 4); `want` after that fence instead of before
 //! (7, 4); the question at the end of a pass (9, 4); the second look at the place (9, 4); the look at the pins in `settle` (8, 4), and in
 //! `Registry::replace` (the models of a replaced callback, here and there); the wake-up in `retire` (6, 3); the wait in `end`
 //! (3 of 7 that were tried, 2 of 5).

@@ -8,7 +8,7 @@
 #![cfg_attr(any(not(feature = "internals"), perusal_loom), allow(dead_code, unused_imports))]
 
 mod abi;
-mod clock;
+mod arch;
 pub mod error;
 mod handles;
 mod info;
@@ -65,7 +65,7 @@ pub mod internals {
         )*};
     }
     open! {
-        abi clock coll comm datatype doorbell engine error events handles heap info limits matching p2p
+        abi arch coll comm datatype doorbell engine error events handles heap info limits matching p2p
         #[cfg(feature = "placement")] placement
         progress protocol request ring shm sync tool
         #[cfg(not(perusal_loom))] trace

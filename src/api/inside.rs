@@ -1,23 +1,23 @@
 //! Who is inside a rank's engine: a lock for reading and writing, divided so that readers do not meet.
 
-use crate::sync::{LANES, Padded, lane};
+use crate::sync::{CachePadded, THREAD_SLOTS, thread_slot};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 
-/// A lock for each lane. Who reads takes its own; who writes takes all, always in the same order.
+/// A lock for each thread slot. Who reads takes its own; who writes takes all, always in the same order.
 #[derive(Default)]
-pub(super) struct Inside([Padded<RwLock<()>>; LANES]);
+pub(super) struct Inside([CachePadded<RwLock<()>>; THREAD_SLOTS]);
 
 impl Inside {
     /// As long as the guard lives, nobody is [`Self::alone`].
     #[inline]
     pub fn enter(&self) -> RwLockReadGuard<'_, ()> {
-        self.0[lane()].read().unwrap_or_else(PoisonError::into_inner)
+        self.0[thread_slot()].read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until nobody is inside; nobody is as long as the guards live.
     #[must_use]
     pub fn alone(&self) -> Vec<RwLockWriteGuard<'_, ()>> {
-        self.0.iter().map(|lane| lane.write().unwrap_or_else(PoisonError::into_inner)).collect()
+        self.0.iter().map(|lock| lock.write().unwrap_or_else(PoisonError::into_inner)).collect()
     }
 
     /// The same, if nobody is inside now.
@@ -25,7 +25,7 @@ impl Inside {
     pub fn try_alone(&self) -> Option<Vec<RwLockWriteGuard<'_, ()>>> {
         self.0
             .iter()
-            .map(|lane| match lane.0.try_write() {
+            .map(|lock| match lock.try_write() {
                 Ok(alone) => Some(alone),
                 Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
                 Err(TryLockError::WouldBlock) => None,
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_is_alone_while_a_thread_of_whatever_lane_is_inside() {
+    fn nobody_is_alone_while_a_thread_of_whatever_slot_is_inside() {
         let inside = Inside::default();
         for _ in 0..3 {
             std::thread::scope(|scope| {
@@ -55,7 +55,7 @@ mod tests {
                 assert!(inside.try_alone().is_none());
                 drop(told);
             });
-            assert_eq!(inside.try_alone().map(|guards| guards.len()), Some(LANES));
+            assert_eq!(inside.try_alone().map(|guards| guards.len()), Some(THREAD_SLOTS));
             drop(inside.alone());
         }
     }

@@ -4,7 +4,7 @@
 //! - **API rule 1 (through the door).** The engine is used by [`Member::perform`] only. It refuses calls from inside an event
 //!   callback, for the engine is then in the middle of something, and calls on a rank that is broken or has left.
 //! - **API rule 2 (who is inside).** With [`Single`](super::Single), everything that leads to a member is neither `Send` nor
-//!   `Sync`, so only the thread that made it is ever inside. With [`Multiple`](super::Multiple), whoever is inside holds its lane of
+//!   `Sync`, so only the thread that made it is ever inside. With [`Multiple`](super::Multiple), whoever is inside holds its thread slot of
 //!   `inside`; who holds all of them knows that nobody is.
 //! - **API rule 3 (broken is inert).** Once waiting has become senseless, requests remain that nobody will end, and they name
 //!   buffers of callers. A call that says so returns only after the member was *settled*: nobody is inside, nobody will

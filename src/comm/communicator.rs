@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::events::CommEvents;
 use crate::info::Info;
 use crate::shm::contexts;
-use crate::sync::{AtomicU32, Elided, ElidedGuard, Mutex, Ordering};
+use crate::sync::{AtomicU32, ConditionalGuard, ConditionalLock, Mutex, Ordering};
 use core::ptr::NonNull;
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub struct Comm {
     contexts: Option<[NonNull<MatchContext>; 2]>,
     lease: Option<Lease>,
     /// This rank's place in the memory that collectives share.
-    seat: Elided<Seat>,
+    seat: ConditionalLock<Seat>,
     /// Nonblocking collectives begun.
     begun: AtomicU32,
     name: Mutex<Vec<u8>>,
@@ -76,7 +76,7 @@ impl Comm {
             local,
             contexts: None,
             lease: None,
-            seat: Elided::default(),
+            seat: ConditionalLock::default(),
             begun: AtomicU32::new(0),
             name: Mutex::default(),
             info: Mutex::default(),
@@ -252,7 +252,7 @@ impl Comm {
     /// This rank's place in the memory that the members' collectives share, locked if `shared` (several threads may be inside
     /// the engine).
     #[inline]
-    pub(crate) fn seat(&self, shared: bool) -> ElidedGuard<'_, Seat> {
+    pub(crate) fn seat(&self, shared: bool) -> ConditionalGuard<'_, Seat> {
         self.seat.lock(shared)
     }
 

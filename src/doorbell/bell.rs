@@ -1,9 +1,7 @@
 //! One rank's bell: a bit for every peer, a count for every peer, and a word to sleep on.
 
-use super::fences::Fences;
-use super::futex::Futex;
 use crate::limits::APART;
-use crate::sync::{AtomicU16, AtomicU64, Ordering, fence};
+use crate::sync::{AsymmetricFence, AtomicU16, AtomicU64, Futex, Ordering, fence};
 use core::ptr::NonNull;
 use core::time::Duration;
 
@@ -98,7 +96,7 @@ impl Bell {
     }
 
     /// Says how many records `from` has `committed` so far, modulo 2¹⁶, where the owner looks at counts. The caller issues
-    /// [`Fences::light`] and asks [`Self::is_asleep`] (bell rule 6).
+    /// [`AsymmetricFence::light_barrier`] and asks [`Self::is_asleep`] (bell rule 6).
     #[inline(always)]
     pub fn say(&self, from: usize, committed: u64) {
         // Release: edge 11, pairs with Acquire in `said` and `news`: who sees the count finds the records.
@@ -184,12 +182,12 @@ impl Bell {
     /// Sleeps until woken, `timeout` at the longest, unless a bit is set or `reason` says that there is something
     /// to do. The caller has unwatched every ring; `reason` looks at them (bell rules 1 and 2, side B).
     /// Returns whether it slept.
-    pub fn sleep(&self, fences: Fences, timeout: Duration, reason: impl FnOnce() -> bool) -> bool {
+    pub fn sleep(&self, fences: AsymmetricFence, timeout: Duration, reason: impl FnOnce() -> bool) -> bool {
         let word = self.state().word();
         // Ordered before the loads below by the fence (bell rule 3, side B). Acquire: edge 7, pairs with Release in `wake`,
         // whose exchange may come late and find us awake: this ASLEEP comes after it.
         word.swap(ASLEEP, Ordering::Acquire);
-        fences.heavy();
+        fences.heavy_barrier();
         fence(Ordering::SeqCst);
         let sleep = !self.any() && !reason();
         if sleep {
@@ -250,7 +248,7 @@ mod tests {
     fn a_rung_bell_does_not_sleep() {
         let (bell, _parts) = bell(2);
         bell.ring(1);
-        assert!(!bell.sleep(Fences::BothSides, Duration::from_secs(3600), || false));
+        assert!(!bell.sleep(AsymmetricFence::Processor, Duration::from_secs(3600), || false));
     }
 
     #[test]
@@ -263,7 +261,7 @@ mod tests {
             drop(parts);
         });
         while !bell.any() {
-            bell.sleep(Fences::BothSides, Duration::from_secs(3600), || false);
+            bell.sleep(AsymmetricFence::Processor, Duration::from_secs(3600), || false);
         }
         ringer.join().expect("ringing does not fail");
     }

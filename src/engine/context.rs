@@ -5,7 +5,7 @@ use crate::events::{CommEvents, Event, EventPayload, Gate, Spec};
 use crate::limits::CONTEXTS;
 use crate::matching::{Posted, Unexpected};
 use crate::shm::telemetry::Count;
-use crate::sync::{AtomicPtr, AtomicU32, Elided, Ordering};
+use crate::sync::{AtomicPtr, AtomicU32, ConditionalLock, Ordering};
 use crate::variables::Config;
 use core::ptr::NonNull;
 use std::sync::Arc;
@@ -126,7 +126,7 @@ pub struct MatchContext {
     pending: AtomicU32,
     /// 1 while a communicator is open on it.
     open: AtomicU32,
-    pub(crate) queues: Elided<Queues>,
+    pub(crate) queues: ConditionalLock<Queues>,
 }
 
 impl core::fmt::Debug for MatchContext {
@@ -145,7 +145,7 @@ impl MatchContext {
             unexpected: Count::default(),
             pending: AtomicU32::new(0),
             open: AtomicU32::new(0),
-            queues: Elided::new(Queues {
+            queues: ConditionalLock::new(Queues {
                 posted: Posted::with_short(short),
                 unexpected: Unexpected::with_short(short),
             }),

@@ -7,12 +7,11 @@
 //! 3. a peer's `outgoing`: the producer of the ring to it, and what waits for room there.
 //! 4. `backlog`: which peers have something that waits.
 //!
-//! None is taken below MPI_THREAD_MULTIPLE ([`crate::sync::Elided`]). Event callbacks may run under the first three;
+//! None is taken below MPI_THREAD_MULTIPLE ([`crate::sync::ConditionalLock`]). Event callbacks may run under the first three;
 //! a callback that calls MPI is refused at the boundary, so it cannot wait for what it holds.
 
 mod attached_buffer;
 mod context;
-pub(crate) mod copy;
 mod engine_events;
 pub(crate) mod message_events;
 mod operation;
@@ -28,13 +27,15 @@ pub use operation::{Body, Layout, Mode, Operation, Ref, Slab, Stage};
 pub(crate) use parts::Outgoing;
 use parts::{News, Peer};
 
-use crate::doorbell::{Bell, Fences};
+use crate::doorbell::Bell;
 use crate::error::{Error, Result};
 use crate::events::Registry;
 use crate::progress::{Backgrounds, Crowd, Incoming, Parting, Yielding, sharers};
 use crate::protocol::rendezvous::CopyPolicy;
 use crate::shm::{self, Job, Telemetry};
-use crate::sync::{AtomicU32, AtomicU64, Elided, Mutex, MutexGuard, Ordering, Padded};
+use crate::sync::{
+    AsymmetricFence, AtomicU32, AtomicU64, CachePadded, ConditionalLock, Mutex, MutexGuard, Ordering,
+};
 use core::ptr::NonNull;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -45,20 +46,20 @@ pub struct Engine {
     pub(crate) rank: u32,
     /// Whether several threads may be inside at once (MPI_THREAD_MULTIPLE).
     pub(crate) shared: bool,
-    pub(crate) fences: Fences,
+    pub(crate) fences: AsymmetricFence,
     pub(crate) news: News,
     pub(crate) config: Config,
     pub(crate) bell: Bell,
     telemetry: NonNull<Telemetry>,
     pub(crate) peers: Box<[Peer]>,
-    pub(crate) incoming: Padded<Elided<Incoming>>,
-    pub(crate) backlog: Padded<Elided<Vec<u32>>>,
+    pub(crate) incoming: CachePadded<ConditionalLock<Incoming>>,
+    pub(crate) backlog: CachePadded<ConditionalLock<Vec<u32>>>,
     pub(crate) backgrounds: Backgrounds,
     pub(crate) yielding: Yielding,
     pub(crate) parting: Parting,
     pub(crate) contexts: MatchContexts,
     pub(crate) requests: Slab,
-    pub(crate) crowd: Padded<Crowd>,
+    pub(crate) crowd: CachePadded<Crowd>,
     /// How many threads beside its first this rank has told the job of.
     pub(crate) beside: AtomicU32,
     pub(crate) copy: CopyPolicy,
@@ -72,7 +73,7 @@ pub struct Engine {
 
 // SAFETY: the telemetry page is made of atomics; everything else is `Send` by itself.
 unsafe impl Send for Engine {}
-// SAFETY: as above, and everything else is `Sync` by itself (by the elision rule, where `shared` is false).
+// SAFETY: as above, and everything else is `Sync` by itself (by conditional lock rule 1, where `shared` is false).
 unsafe impl Sync for Engine {}
 
 impl core::fmt::Debug for Engine {
@@ -106,11 +107,15 @@ impl Engine {
     /// # Safety
     ///
     /// With `shared = false` the caller promises that no two threads are ever inside this engine at once
-    /// (the elision rule of [`crate::sync::Elided`]).
+    /// (conditional lock rule 1 of [`crate::sync::ConditionalLock`]).
     pub unsafe fn with(job: Job, settings: &Settings, shared: bool, registry: Arc<Registry>) -> Result<Self> {
         let size = job.size();
         let config = Config::new(settings, job.place())?;
-        let fences = Fences::join(config.fences_on_both_sides())?;
+        let fences = AsymmetricFence::join(config.fences_on_both_sides()).map_err(|error| {
+            Error::Other(format!(
+                "membarrier(2): {error}; set PERUSAL_SENDER_FENCES=1 for the whole job to do without it"
+            ))
+        })?;
         let bell_of = |rank: u32| {
             let (at, bytes) = job.doorbell(rank);
             assert!(Bell::bytes(size as usize) <= bytes, "the layout gives a bell {bytes} bytes");
@@ -129,14 +134,18 @@ impl Engine {
             bell: bell_of(job.rank()),
             telemetry: NonNull::from(job.own_telemetry()),
             peers,
-            incoming: Padded(Elided::new(Incoming::new(size, news, config.place().is_crowded()))),
-            backlog: Padded::default(),
+            incoming: CachePadded::new(ConditionalLock::new(Incoming::new(
+                size,
+                news,
+                config.place().is_crowded(),
+            ))),
+            backlog: CachePadded::default(),
             backgrounds: Backgrounds::default(),
             yielding: Yielding::new(sharers(config.place())),
             parting: Parting::default(),
             contexts: MatchContexts::new(),
             requests: Slab::new(),
-            crowd: Padded::default(),
+            crowd: CachePadded::default(),
             beside: AtomicU32::new(0),
             copy: CopyPolicy::new(&job, &config),
             buffers: Buffers::default(),

@@ -1,13 +1,14 @@
 //! What the engine keeps for each peer.
 
 use super::operation::Ref;
-use crate::doorbell::{Bell, Fences};
+use crate::doorbell::Bell;
 use crate::error::Result;
 use crate::protocol::Control;
 use crate::protocol::Train;
 use crate::ring::{Header, MappedRing, Producer};
 use crate::shm::Job;
-use crate::sync::Elided;
+use crate::sync::AsymmetricFence;
+use crate::sync::ConditionalLock;
 use crate::variables::Place;
 use core::ptr::NonNull;
 use std::collections::VecDeque;
@@ -25,11 +26,11 @@ pub(crate) enum News {
 
 impl News {
     /// That of a job at `place`.
-    pub fn of(place: &Place, fences: Fences) -> Self {
+    pub fn of(place: &Place, fences: AsymmetricFence) -> Self {
         match fences {
             _ if place.counts_news() => Self::Counted,
-            Fences::Sleeper => Self::Watched,
-            Fences::BothSides => Self::WatchedBehindFence,
+            AsymmetricFence::Membarrier => Self::Watched,
+            AsymmetricFence::Processor => Self::WatchedBehindFence,
         }
     }
 }
@@ -39,14 +40,14 @@ pub(crate) struct Peer {
     /// The peer's bell.
     pub bell: Bell,
     /// The way to it, once a first message has gone there.
-    pub out: Elided<Option<Box<Outgoing>>>,
+    pub out: ConditionalLock<Option<Box<Outgoing>>>,
     /// The message from it of which a part has come. Used by who drives progress.
-    pub train: Elided<Option<Box<Train>>>,
+    pub train: ConditionalLock<Option<Box<Train>>>,
 }
 
 impl Peer {
     pub(crate) fn new(bell: Bell) -> Self {
-        Self { bell, out: Elided::default(), train: Elided::default() }
+        Self { bell, out: ConditionalLock::default(), train: ConditionalLock::default() }
     }
 }
 

@@ -3,8 +3,6 @@
 use super::context::MatchContext;
 use super::message_events::request_event;
 use super::operation::{Body, Layout, Ref, Stage};
-use crate::doorbell::Fences;
-use crate::engine::copy::copy_run;
 use crate::engine::parts::{Deferred, News};
 use crate::engine::{Engine, Outgoing};
 use crate::error::Result;
@@ -13,6 +11,7 @@ use crate::protocol::rendezvous::longest_chunk;
 use crate::protocol::{Control, Kind};
 use crate::ring::{Header, INLINE};
 use crate::shm::telemetry::Protocol;
+use crate::sync::AsymmetricFence;
 use core::hint::cold_path;
 
 /// Bytes from which a run is copied by whole lines.
@@ -41,7 +40,7 @@ impl Engine {
             cold_path();
             return self.tell(peer, out);
         }
-        Fences::Sleeper.light();
+        AsymmetricFence::Membarrier.light_barrier();
         if out.producer.must_ring() {
             self.ring(peer);
         }
@@ -53,7 +52,7 @@ impl Engine {
         if self.news == News::Counted {
             return self.say(peer, out);
         }
-        self.fences.light();
+        self.fences.light_barrier();
         if out.producer.must_ring() {
             self.ring(peer);
         }
@@ -64,7 +63,7 @@ impl Engine {
     fn say(&self, peer: u32, out: &Outgoing) {
         let bell = &self.peers[peer as usize].bell;
         bell.say(self.rank as usize, out.producer.position());
-        self.fences.light();
+        self.fences.light_barrier();
         if bell.is_asleep() {
             self.telemetry().wakes.add(1);
             bell.wake();
@@ -310,15 +309,15 @@ pub(crate) unsafe fn copy_out(data: &[u8], to: *mut u8) {
     }
 }
 
-/// [`copy_run`], out of the way of what is short.
+/// [`crate::arch::copy_long`], out of the way of what is short.
 ///
 /// # Safety
 ///
-/// As [`copy_run`].
+/// As [`crate::arch::copy_long`].
 #[inline(never)]
 unsafe fn copy_long(from: *const u8, to: *mut u8, len: usize) {
     // SAFETY: the caller's promise.
-    unsafe { copy_run(from, to, len) };
+    unsafe { crate::arch::copy_long(from, to, len) };
 }
 
 /// Copies bytes `[from, from + to.len())` of a send's data.

@@ -5,9 +5,8 @@
 //! returns, whatever happens to the lock meanwhile, so that a tool which drops a record drops the whole of it.
 //! Lock rule 3: an upcall cannot give up what the code it interrupted has taken.
 
-use super::pins::thread;
 use super::upcall;
-use crate::sync::{Condvar, Mutex, MutexGuard};
+use crate::sync::{Condvar, Mutex, MutexGuard, thread_id};
 use std::sync::PoisonError;
 
 /// Why [`Lock::lock`] or [`Lock::unlock`] failed.
@@ -62,7 +61,7 @@ impl Lock {
         if upcall::refused() {
             return Err(LockError::NotGrantable);
         }
-        let me = thread();
+        let me = thread_id();
         let mut owner = self.owner();
         if owner.thread == me {
             upcall::refuse();
@@ -84,7 +83,7 @@ impl Lock {
     /// `NotOwner` if the caller's thread does not hold it, or took it outside of the upcall that calls this.
     pub fn unlock(&self) -> Result<(), LockError> {
         let mut owner = self.owner();
-        if owner.thread != thread() || upcall::depth() > owner.depth {
+        if owner.thread != thread_id() || upcall::depth() > owner.depth {
             return Err(LockError::NotOwner);
         }
         owner.thread = 0;
@@ -99,7 +98,7 @@ impl Lock {
     /// Whether the calling thread holds the lock.
     #[must_use]
     pub fn is_mine(&self) -> bool {
-        self.owner().thread == thread()
+        self.owner().thread == thread_id()
     }
 }
 

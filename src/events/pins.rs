@@ -17,8 +17,8 @@
 //! find their place taken.
 
 use crate::sync::{
-    AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, Padded, compiler_fence, fence,
-    membarrier,
+    AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, CachePadded, Ordering, compiler_fence, fence,
+    membarrier, thread_id,
 };
 use core::ffi::c_void;
 
@@ -71,7 +71,7 @@ pub(crate) struct Pin {
     /// the callback.
     refused_at: AtomicU32,
     refused_in: AtomicU64,
-    next: AtomicPtr<Padded<Pin>>,
+    next: AtomicPtr<CachePadded<Pin>>,
 }
 
 // Relaxed, in all that is the owner's alone: what one thread writes for itself is on no edge.
@@ -233,9 +233,9 @@ pub(super) struct Pins {
     wanted: AtomicU32,
     /// The name of the first pin's owner, once it has one and the control side fences for all.
     first_owner: AtomicUsize,
-    first: Padded<Pin>,
+    first: CachePadded<Pin>,
     /// Each of the thread that came first of those that have this [`place`].
-    near: [Padded<Pin>; NEAR],
+    near: [CachePadded<Pin>; NEAR],
 }
 
 #[cfg(not(perusal_loom))]
@@ -252,52 +252,23 @@ pub(super) fn pins() -> &'static Pins {
     &PINS
 }
 
-/// What names the calling thread for as long as it lives; never 0.
-#[cfg(not(perusal_loom))]
-#[inline(always)]
-pub(super) fn thread() -> usize {
-    #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
-    {
-        let name: usize;
-        // SAFETY: on Linux the word at fs:0 is the address of the thread's control block, which the C library puts there for every
-        // thread (System V ABI, thread-local storage); it is only read.
-        unsafe {
-            core::arch::asm!("mov {}, fs:0", out(reg) name, options(pure, nomem, nostack, preserves_flags));
-        }
-        name
-    }
-    #[cfg(not(all(target_arch = "x86_64", target_os = "linux", not(miri))))]
-    MINE.with(|mine| core::ptr::from_ref(mine) as usize)
-}
-
-#[cfg(perusal_loom)]
-pub(super) fn thread() -> usize {
-    NAME.with(|name| core::ptr::from_ref(*name) as usize)
-}
-
 #[cfg(not(perusal_loom))]
 crate::sync::thread_local! {
     /// The thread's pin, once it has been looked for.
     static MINE: core::cell::Cell<*const Pin> = const { core::cell::Cell::new(core::ptr::null()) };
 }
 
-#[cfg(perusal_loom)]
-crate::sync::thread_local! {
-    // loom does not know that a thread has ended when another gets its memory.
-    static NAME: &'static u8 = Box::leak(Box::new(0));
-}
-
 /// The first pin, if it is the calling thread's, and light fences need nothing of the processor.
 #[inline(always)]
 pub(super) fn first() -> Option<&'static Pin> {
     // Relaxed: only we can have written our name.
-    (pins().first_owner.load(Ordering::Relaxed) == thread()).then(|| &*pins().first)
+    (pins().first_owner.load(Ordering::Relaxed) == thread_id()).then(|| &*pins().first)
 }
 
 /// As [`first`], for threads that came later and found their place free.
 #[inline(always)]
 pub(super) fn near() -> Option<&'static Pin> {
-    let me = thread();
+    let me = thread_id();
     let pin = &*pins().near[place(me)];
     // Relaxed: as in `first`.
     (pin.near.load(Ordering::Relaxed) == me).then_some(pin)
@@ -321,7 +292,7 @@ pub(super) fn beside() -> &'static Pin {
 fn find() -> &'static Pin {
     let found = MINE.get();
     // SAFETY: null, or a pin of this thread's: none is ever freed.
-    let pin = unsafe { found.as_ref() }.unwrap_or_else(|| pins().of(thread()));
+    let pin = unsafe { found.as_ref() }.unwrap_or_else(|| pins().of(thread_id()));
     MINE.set(pin);
     pins().note(pin);
     pin
@@ -329,7 +300,7 @@ fn find() -> &'static Pin {
 
 #[cfg(perusal_loom)]
 fn find() -> &'static Pin {
-    let pin = pins().of(thread());
+    let pin = pins().of(thread_id());
     pins().note(pin);
     pin
 }
@@ -341,7 +312,7 @@ impl Pins {
                 asymmetric: AtomicBool::new(false),
                 wanted: AtomicU32::new(0),
                 first_owner: AtomicUsize::new(0),
-                first: Padded(Pin::new(0)),
+                first: CachePadded::new(Pin::new(0)),
                 near: nobodys(),
             }
         }
@@ -367,9 +338,9 @@ impl Pins {
             return;
         }
         // Relaxed, both: read for what it is by the owner alone, which is us.
-        pin.near.store(thread(), Ordering::Relaxed);
+        pin.near.store(thread_id(), Ordering::Relaxed);
         if core::ptr::eq(pin, &*self.first) {
-            self.first_owner.store(thread(), Ordering::Relaxed);
+            self.first_owner.store(thread_id(), Ordering::Relaxed);
         }
     }
 
@@ -437,7 +408,7 @@ impl Pins {
         pin.owner.compare_exchange(0, me, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
-    fn next(&self, pin: &Pin) -> Option<&Padded<Pin>> {
+    fn next(&self, pin: &Pin) -> Option<&CachePadded<Pin>> {
         // Acquire: pairs with AcqRel in `append`, publishes the pin.
         let next = pin.next.load(Ordering::Acquire);
         // SAFETY: a pin that is there was leaked by `append` and is freed with all of them, which self borrows.
@@ -446,8 +417,8 @@ impl Pins {
 
     /// Hangs a new pin of thread `me` behind `last`; the one that hangs there, if another thread was faster.
     #[cold]
-    fn append(&self, last: &Pin, me: usize) -> &Padded<Pin> {
-        let new = Box::into_raw(Box::new(Padded(Pin::new(me))));
+    fn append(&self, last: &Pin, me: usize) -> &CachePadded<Pin> {
+        let new = Box::into_raw(Box::new(CachePadded::new(Pin::new(me))));
         // AcqRel: pairs with Acquire in `next`; publishes ours, or shows theirs.
         match last.next.compare_exchange(core::ptr::null_mut(), new, Ordering::AcqRel, Ordering::Acquire) {
             // SAFETY: just made; freed with all of them, which self borrows.
@@ -486,13 +457,13 @@ impl Pins {
 }
 
 #[cfg(not(perusal_loom))]
-const fn nobodys() -> [Padded<Pin>; NEAR] {
-    [const { Padded(Pin::new(0)) }; NEAR]
+const fn nobodys() -> [CachePadded<Pin>; NEAR] {
+    [const { CachePadded::new(Pin::new(0)) }; NEAR]
 }
 
 #[cfg(perusal_loom)]
-fn nobodys() -> [Padded<Pin>; NEAR] {
-    core::array::from_fn(|_| Padded(Pin::new(0)))
+fn nobodys() -> [CachePadded<Pin>; NEAR] {
+    core::array::from_fn(|_| CachePadded::new(Pin::new(0)))
 }
 
 impl Drop for Pins {

@@ -1,7 +1,7 @@
 //! Probe and matched probe (MPI 5.0 §3.8).
 
 use super::args::{Data, RecvBuf};
-use crate::clock::now;
+use crate::arch::clock::now;
 use crate::comm::Comm;
 use crate::engine::Engine;
 use crate::engine::Ref;

@@ -1,6 +1,6 @@
 //! Waiting for requests, and what becomes of a request that is over (MPI 5.0 §3.7.3, §3.7.5).
 
-use crate::clock::now;
+use crate::arch::clock::now;
 use crate::engine::Engine;
 use crate::engine::message_events::request_event;
 use crate::engine::{Operation, Ref};

@@ -1,12 +1,12 @@
 //! Threads of this rank that wait while another one drives progress (MPI_THREAD_MULTIPLE).
 
 use crate::sync::{
-    AtomicU32, Condvar, LANES, Mutex, MutexGuard, Ordering, Padded, fence, fence_behind_exchange,
+    AtomicU32, CachePadded, Condvar, Mutex, MutexGuard, Ordering, THREAD_SLOTS, fence, fence_after_exchange,
 };
 use core::time::Duration;
 
 /// Places to sleep at: one for each lane; a model's threads say themselves which.
-const PLACES: usize = if cfg!(perusal_loom) { 3 } else { LANES };
+const PLACES: usize = if cfg!(perusal_loom) { 3 } else { THREAD_SLOTS };
 
 /// Where a thread sleeps, so that it is woken without another. (Threads without a lane of their own share some.)
 #[derive(Debug, Default)]
@@ -51,7 +51,7 @@ pub struct Crowd {
     sleepers: AtomicU32,
     /// Those of them who wait for something else than the end of one request.
     watchers: AtomicU32,
-    places: [Padded<Place>; PLACES],
+    places: [CachePadded<Place>; PLACES],
 }
 
 impl Crowd {
@@ -78,7 +78,7 @@ impl Crowd {
         here.sleepers.fetch_sub(1, Ordering::Relaxed);
         // Crowd edge: we are not here any more, then the caller's look for a driver; who stops driving looks behind its fence in
         // `pass_on` who is here. So we see that it has stopped, or it sees that we are gone and wakes another.
-        fence_behind_exchange();
+        fence_after_exchange();
     }
 
     /// Something has completed: wakes who sleeps at the place at which that is awaited, and all if one of them watches. The caller

@@ -1,13 +1,13 @@
 //! The consumers of all rings to this rank, and which of them are looked at: those that are watched or have rung or, where many
 //! ranks outnumber the CPUs, those whose count says that there is more than was taken ([`News`]).
 
+use crate::arch::serialize_loads;
 use crate::engine::Engine;
 use crate::engine::parts::{News, ring};
 use crate::error::{Error, Result};
 use crate::limits::POLLED_OVERSUBSCRIBED;
 use crate::protocol::corrupt;
 use crate::ring::{Consumer, Header, MappedRing, Polled};
-use crate::sync::look_again;
 
 /// Rings that are looked at without being rung for, at most, where ranks have a CPU each. Looking at one that is silent costs a load
 /// from the cache.
@@ -238,7 +238,7 @@ impl Incoming {
             if moment.is_multiple_of(DIRECT) && self.others_want(engine, from) {
                 return None;
             }
-            look_again();
+            serialize_loads();
             match self.look_direct(engine, from, wanted, take) {
                 Polled::Taken(taken) => {
                     engine.yielding.polled_well();
@@ -459,7 +459,7 @@ impl Incoming {
                 consumer.unwatch();
             }
         }
-        engine.fences.heavy();
+        engine.fences.heavy_barrier();
         for &peer in &dropped {
             if self.has_record(peer) {
                 engine.bell.ring(peer as usize);
@@ -528,7 +528,7 @@ fn give_credit(engine: &Engine, peer: u32, consumer: &mut Consumer<MappedRing>) 
 #[inline(never)]
 fn give_credit_now(engine: &Engine, peer: u32, consumer: &mut Consumer<MappedRing>) {
     consumer.publish();
-    engine.fences.light();
+    engine.fences.light_barrier();
     if consumer.credit_wanted() {
         engine.ring(peer);
     }

@@ -8,7 +8,7 @@
 //!
 //! Ranks that wait for several others in turn are left alone: where they sit, all of them need their turn on a CPU anyway.
 
-use crate::clock::now;
+use crate::arch::clock::now;
 use crate::engine::Engine;
 use crate::shm::cpus;
 use crate::shm::telemetry::Wait;

@@ -3,13 +3,13 @@
 use super::incoming::Incoming;
 use super::pace::{Pace, Step};
 use super::parting::LOOK;
-use crate::clock::now;
+use crate::arch::clock::now;
 use crate::engine::Engine;
 use crate::engine::Ref;
 use crate::error::Result;
 use crate::events::{Event, run_sleep_hook};
 use crate::shm::telemetry::Wait;
-use crate::sync::{ElidedGuard, Ordering, fence_behind_exchange, lane, owners, spin_loop};
+use crate::sync::{ConditionalGuard, Ordering, fence_after_exchange, slots_owned, spin_loop, thread_slot};
 
 /// How often a thread that waits for the driver tries to hear from it before it sleeps.
 const LISTENS: u32 = 200;
@@ -93,7 +93,7 @@ impl Engine {
     /// Drives progress until `done`.
     fn drive(
         &self,
-        mut incoming: ElidedGuard<'_, Incoming>,
+        mut incoming: ConditionalGuard<'_, Incoming>,
         pace: &mut Pace,
         why: &dyn Fn() -> Option<Wait>,
         done: &mut dyn FnMut() -> bool,
@@ -226,7 +226,7 @@ impl Engine {
             return;
         }
         let target = target();
-        let place = lane();
+        let place = thread_slot();
         self.crowd.wait(place, self.config.nap(), target.is_none(), || {
             let over =
                 target.map_or_else(done, |request| request.state().await_end(place)) || self.driver_gone();
@@ -243,7 +243,7 @@ impl Engine {
         if !self.shared {
             return false;
         }
-        let (place, mine) = (self.config.place(), owners() as u32);
+        let (place, mine) = (self.config.place(), slots_owned() as u32);
         // Where ranks are threads of one process, all of them are counted already.
         mine.max(if self.job.are_threads() { 0 } else { place.ranks + self.threads_beside(mine.max(1) - 1) })
             > place.usable_cpus
@@ -282,7 +282,7 @@ impl Engine {
     /// driver that sleeps, must look.
     pub(crate) fn tell_of_completion(&self, awaited: Option<usize>) {
         // Crowd edge, and bell rule 3, side A: the completion, then a look whether somebody sleeps.
-        fence_behind_exchange();
+        fence_after_exchange();
         self.crowd.tell_behind_fence(awaited);
         self.bell.wake_behind_fence();
     }

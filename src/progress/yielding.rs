@@ -4,7 +4,7 @@
 //! that computes (another program, a rank of this job that is not waiting) it does not: that has the CPU for a whole slice, and
 //! the kernel puts who gave it away behind it again and again. Then a sleep is better, whose waking comes at once.
 
-use crate::clock::now;
+use crate::arch::clock::now;
 use crate::engine::Engine;
 use crate::sync::{AtomicU32, Ordering, yield_now};
 use crate::variables::Place;

@@ -4,7 +4,7 @@
 //! passed, no datatype packed, no peer answered. A short way that cannot be taken says so and has done nothing; the caller
 //! then takes the general one, which finds out what is unusual. So nothing here can fail.
 //!
-//! All of it is compiled twice: with locks, and without (the elision rule of [`crate::sync::Elided`]), so that below
+//! All of it is compiled twice: with locks, and without (conditional lock rule 1), so that below
 //! MPI_THREAD_MULTIPLE not even a branch is left of them. `SHARED` is [`Engine::shared`].
 
 use crate::comm::Comm;

@@ -1,7 +1,10 @@
 //! Where requests live: chunks that never move, ids that grow stale.
 
 use super::state::State;
-use crate::sync::{AtomicPtr, AtomicU32, AtomicUsize, Cell, Elided, LANES, OWN, Ordering, Padded, lane};
+use crate::sync::{
+    AtomicPtr, AtomicU32, AtomicUsize, CachePadded, Cell, ConditionalLock, OWNED_SLOTS, Ordering,
+    THREAD_SLOTS, thread_slot,
+};
 use core::ptr::NonNull;
 
 /// Ids begin here, above the ABI's predefined handles, so that an id is its own C handle.
@@ -15,9 +18,9 @@ const CHUNKS: usize = 14;
 const CAPACITY: u32 = chunk_start(CHUNKS as u32);
 const _: () = assert!(CAPACITY <= INDEX);
 const LIVE: u32 = 1 << 31;
-/// Free slots that a lane gets at a time.
+/// Free slots that a thread slot gets at a time.
 const HANDFUL: usize = 32;
-/// Free slots that a lane keeps at most; half of them then go back to the common list.
+/// Free slots that a thread slot keeps at most; half of them then go back to the common list.
 const HEAP: usize = 256;
 
 const fn chunk_start(chunk: u32) -> u32 {
@@ -127,39 +130,39 @@ impl<B> Ref<B> {
 #[derive(Debug)]
 pub struct Slab<B> {
     chunks: [AtomicPtr<Slot<B>>; CHUNKS],
-    free: Padded<Elided<Free<B>>>,
-    /// Free slots at hand for the threads of each lane, where several threads may be inside.
-    lanes: [Padded<Hand<B>>; LANES],
+    free: CachePadded<ConditionalLock<Free<B>>>,
+    /// Free slots at hand for the threads of each thread slot, where several threads may be inside.
+    hands: [CachePadded<Hand<B>>; THREAD_SLOTS],
 }
 
-/// Free slots at hand for the threads of a lane. That of a lane with an owner is the owner's alone (lane rule 1); the locks of the others
+/// Free slots at hand for the threads of a thread slot. Those of an owned thread slot are the owner's alone (thread slot rule 1); the locks of the others
 /// come before that of the common list, and nobody takes two of them at once.
 #[derive(Debug)]
 struct Hand<B> {
-    slots: Elided<Vec<Ref<B>>>,
+    slots: ConditionalLock<Vec<Ref<B>>>,
     /// How many, for who counts.
     len: AtomicUsize,
 }
 
 impl<B> Default for Hand<B> {
     fn default() -> Self {
-        Self { slots: Elided::new(Vec::new()), len: AtomicUsize::new(0) }
+        Self { slots: ConditionalLock::new(Vec::new()), len: AtomicUsize::new(0) }
     }
 }
 
 impl<B> Hand<B> {
     /// Runs `work` on the slots of the calling thread's lane.
     #[inline(always)]
-    fn with<R>(lanes: &[Padded<Self>; LANES], work: impl FnOnce(&mut Vec<Ref<B>>) -> R) -> R {
-        let lane = lane();
-        lanes[lane].run(lane >= OWN, work)
+    fn with<R>(hands: &[CachePadded<Self>; THREAD_SLOTS], work: impl FnOnce(&mut Vec<Ref<B>>) -> R) -> R {
+        let thread = thread_slot();
+        hands[thread].run(thread >= OWNED_SLOTS, work)
     }
 
     #[inline(always)]
     fn run<R>(&self, shared: bool, work: impl FnOnce(&mut Vec<Ref<B>>) -> R) -> R {
         let mut slots = self.slots.lock(shared);
         let result = work(&mut slots);
-        // Relaxed: a sample; one writer, under the lock or by lane rule 1.
+        // Relaxed: a sample; one writer, under the lock or by thread slot rule 1.
         self.len.store(slots.len(), Ordering::Relaxed);
         result
     }
@@ -182,8 +185,8 @@ impl<B: Default> Slab<B> {
     pub fn new() -> Self {
         Self {
             chunks: core::array::from_fn(|_| AtomicPtr::new(core::ptr::null_mut())),
-            free: Padded(Elided::new(Free { slots: Vec::new(), fresh: 0 })),
-            lanes: core::array::from_fn(|_| Padded::default()),
+            free: CachePadded::new(ConditionalLock::new(Free { slots: Vec::new(), fresh: 0 })),
+            hands: core::array::from_fn(|_| CachePadded::default()),
         }
     }
 
@@ -205,10 +208,10 @@ impl<B: Default> Slab<B> {
         }
     }
 
-    /// A free slot of the thread's lane.
+    /// A free slot of the thread's hand.
     #[inline(never)]
     fn take_at_hand(&self) -> Option<Ref<B>> {
-        let taken = Hand::with(&self.lanes, |hand| hand.pop().or_else(|| self.refill(hand)));
+        let taken = Hand::with(&self.hands, |hand| hand.pop().or_else(|| self.refill(hand)));
         taken.or_else(|| self.take_from_others())
     }
 
@@ -221,15 +224,15 @@ impl<B: Default> Slab<B> {
         Some(taken)
     }
 
-    /// All slots are alive, or at hand for other threads. What owners of lanes have at hand, a few hundred of millions, stays with them.
+    /// All slots are alive, or at hand for other threads. What owners of thread slots have at hand, a few hundred of millions, stays with them.
     #[cold]
     fn take_from_others(&self) -> Option<Ref<B>> {
-        self.lanes[OWN..].iter().find_map(|hand| hand.run(true, Vec::pop))
+        self.hands[OWNED_SLOTS..].iter().find_map(|hand| hand.run(true, Vec::pop))
     }
 
     #[inline(never)]
     fn give_back_at_hand(&self, request: Ref<B>) {
-        Hand::with(&self.lanes, |hand| {
+        Hand::with(&self.hands, |hand| {
             hand.push(request);
             if hand.len() > HEAP {
                 // The oldest: the others are in this processor's cache.
@@ -322,7 +325,7 @@ impl<B: Default> Slab<B> {
     /// Number of requests alive; while others take and release some, about so many.
     pub fn alive(&self, shared: bool) -> usize {
         // Relaxed: a sample.
-        let at_hand: usize = self.lanes.iter().map(|hand| hand.len.load(Ordering::Relaxed)).sum();
+        let at_hand: usize = self.hands.iter().map(|hand| hand.len.load(Ordering::Relaxed)).sum();
         let free = self.free.lock(shared);
         (free.fresh as usize).saturating_sub(free.slots.len() + at_hand)
     }

@@ -53,7 +53,7 @@ impl State {
     #[inline(always)]
     pub fn complete(&self, shared: bool) -> Then {
         if !shared {
-            // Relaxed load: without other threads there is nobody to race with (elision rule).
+            // Relaxed load: without other threads there is nobody to race with (conditional lock rule 1).
             let before = self.0.load(Ordering::Relaxed);
             // Release: edge 3, pairs with Acquire in `is_complete`.
             self.0.store(before & DETACHED | COMPLETE, Ordering::Release);

@@ -229,7 +229,7 @@ impl<S: Storage> Consumer<S> {
     }
 
     /// Publishes credit if a batch of it has come together (ring rule 6). Returns whether it did: the caller then
-    /// issues [`crate::doorbell::Fences::light`] and asks [`Self::credit_wanted`].
+    /// issues [`crate::sync::AsymmetricFence::light_barrier`] and asks [`Self::credit_wanted`].
     #[inline(always)]
     pub fn publish(&mut self) -> bool {
         if !self.owes() {
@@ -259,7 +259,7 @@ impl<S: Storage> Consumer<S> {
         self.storage.control().consumer.watched.store(WATCHED, Ordering::Relaxed);
     }
 
-    /// From now on the producer rings the doorbell. The caller issues [`crate::doorbell::Fences::heavy`] and looks
+    /// From now on the producer rings the doorbell. The caller issues [`crate::sync::AsymmetricFence::heavy_barrier`] and looks
     /// at the ring once more before it relies on that.
     pub fn unwatch(&self) {
         // Relaxed: the store-load pair with `Producer::must_ring` is ordered by the doorbell's fences.

@@ -1,6 +1,6 @@
 //! The words that both sides of a ring look at; those that one side writes lie 128 bytes from the other's.
 
-use crate::sync::{AtomicU32, AtomicU64, Padded};
+use crate::sync::{AtomicU32, AtomicU64, CachePadded};
 
 /// The consumer does not look at this ring by itself: ring its doorbell.
 pub const UNWATCHED: u32 = 0;
@@ -14,12 +14,12 @@ pub const RUNG: u32 = 2;
 #[repr(C)]
 pub struct Control {
     /// Written by the consumer (and `watched` by both).
-    pub consumer: Padded<ConsumerWords>,
+    pub consumer: CachePadded<ConsumerWords>,
     /// Written by the producer (and `wants_credit` by both).
-    pub producer: Padded<ProducerWords>,
+    pub producer: CachePadded<ProducerWords>,
     /// Not the ring's: what is left of a message that both ranks copy ([`crate::protocol::rendezvous`]). Keeps cells away from the
     /// producer's line.
-    pub shared: Padded<AtomicU64>,
+    pub shared: CachePadded<AtomicU64>,
 }
 
 /// Where a ring's control has the word for shared copies, in bytes.

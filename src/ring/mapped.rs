@@ -3,34 +3,10 @@
 use super::control::Control;
 use super::record::Body;
 use super::storage::Storage;
+use crate::arch::{prefetch_read, prefetch_write};
 use crate::limits::LINE;
 use crate::sync::AtomicU64;
 use core::ptr::NonNull;
-
-/// Asks for a line, where the processor can be asked.
-#[inline(always)]
-fn prefetch(line: *const u8) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch reads nothing and never faults, whatever the address.
-    unsafe {
-        core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T0 }>(line.cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = line;
-}
-
-/// Asks for a line to be written to, where the processor can be asked.
-#[inline(always)]
-fn prefetch_to_write(line: *mut u8) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: a prefetch writes nothing and never faults, whatever the address; processors that have none of this kind take it for
-    // one that does nothing.
-    unsafe {
-        core::arch::asm!("prefetchw [{}]", in(reg) line, options(readonly, nostack, preserves_flags));
-    }
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let _ = line;
-}
 
 /// A ring laid over mapped bytes: control words, then cells, then bulk.
 #[derive(Debug, Clone, Copy)]
@@ -105,11 +81,11 @@ unsafe impl Storage for MappedRing {
     }
     #[inline(always)]
     fn expect(&self, at: usize) {
-        prefetch(self.cell(at));
+        prefetch_read(self.cell(at));
     }
     #[inline(always)]
     fn expect_to_write(&self, at: usize) {
-        prefetch_to_write(self.cell(at));
+        prefetch_write(self.cell(at));
     }
     #[inline(always)]
     fn read_body<R>(&self, at: usize, f: impl FnOnce(*const Body) -> R) -> R {

@@ -219,7 +219,7 @@ impl<S: Storage> Producer<S> {
     }
 
     /// Whether the consumer must be rung after what was committed so far (ring rule 7). The caller has put
-    /// [`crate::doorbell::Fences::light`] between the commit and this call, and rings if told to.
+    /// [`crate::sync::AsymmetricFence::light_barrier`] between the commit and this call, and rings if told to.
     #[inline(always)]
     pub fn must_ring(&self) -> bool {
         let watched = &self.storage.control().consumer.watched;
@@ -235,7 +235,7 @@ impl<S: Storage> Producer<S> {
     }
 
     /// Says that the ring was found full, so that the consumer rings us when it publishes credit. After this the
-    /// caller issues [`crate::doorbell::Fences::heavy`] and tries once more before it sleeps.
+    /// caller issues [`crate::sync::AsymmetricFence::heavy_barrier`] and tries once more before it sleeps.
     pub fn want_credit(&self) {
         // Relaxed: the store-load pair with `Consumer::publish` is ordered by the doorbell's fences.
         self.storage.control().producer.wants_credit.store(1, Ordering::Relaxed);

@@ -115,7 +115,7 @@ impl Memory {
         memory.header().write(&header::Founding {
             geometry: layout.geometry(),
             total: layout.total(),
-            job_id: crate::clock::now() ^ u64::from(std::process::id()) << 40,
+            job_id: crate::arch::clock::now() ^ u64::from(std::process::id()) << 40,
             launcher,
             usable_cpus: place.usable_cpus,
             sender_fences: place.sender_fences,

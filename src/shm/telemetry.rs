@@ -2,14 +2,14 @@
 //!
 //! One writer, the rank itself, with plain relaxed stores, so that it costs next to nothing and is always on; any number
 //! of readers, inside and outside of the job. Readers take a page as a sequence of samples: single words are never torn,
-//! words beside each other may be of different moments. With MPI_THREAD_MULTIPLE each thread counts messages in its lane
-//! ([`crate::sync::lane`]), and who reads adds up; of these nothing is lost. Of the other counters two threads may count at once and lose a step.
+//! words beside each other may be of different moments. With MPI_THREAD_MULTIPLE each thread counts messages in its thread slot
+//! ([`crate::sync::thread_slot`]), and who reads adds up; of these nothing is lost. Of the other counters two threads may count at once and lose a step.
 //!
 //! Offsets in the page, in bytes, each word 8 bytes, little-endian: see [`Telemetry`].
 
 use core::fmt;
 
-use crate::sync::{AtomicU64, OWN, Ordering, lane};
+use crate::sync::{AtomicU64, OWNED_SLOTS, Ordering, thread_slot};
 
 /// Ways a message can take, as an index into the counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,7 +79,7 @@ impl Count {
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Length {
-    /// Entries now, but for what lanes have counted ([`Telemetry::posted_now`]).
+    /// Entries now, but for what thread slots have counted ([`Telemetry::posted_now`]).
     pub now: Count,
     /// Most entries ever.
     pub high: Count,
@@ -115,7 +115,7 @@ impl Length {
         }
     }
 
-    /// The same beside other threads that do so; `elsewhere`: how many entries lanes count beside.
+    /// The same beside other threads that do so; `elsewhere`: how many entries thread slots count besides.
     #[inline(never)]
     fn change_beside_others(&self, by: i64, elsewhere: u64) {
         // Relaxed, here and in the next: samples. Each by one instruction, so that neither a step nor an extreme is lost.
@@ -310,7 +310,7 @@ impl Seat {
 /// The page. Offsets: posted 0 to 24, unexpected 32 to 56 (now, high, most, least), messages sent 64.., received 128.., bytes sent 192..,
 /// received 256.. (eight words each, by [`Protocol`]), sleeps 320, wakes 328, ring full 336, yields 344, shared and ordinary
 /// allocations 352 and 360, unexpected bytes 376 to 400, nanoseconds asleep 408, waiting 448 (kind, peer, tag, context, since),
-/// seat 488 (CPU + 1, partner + 1), moves 504, the counts of other lanes 512.., 768.. and so on, behind them what each lane has added
+/// seat 488 (CPU + 1, partner + 1), moves 504, the counts of other thread slots 512.., 768.. and so on, behind them what each thread slot has added
 /// to the posted and the unexpected (two words of 64 bytes each).
 #[derive(Debug, Default)]
 #[repr(C)]
@@ -319,7 +319,7 @@ pub struct Telemetry {
     pub posted: Length,
     /// Messages that have arrived and are not matched.
     pub unexpected: Length,
-    /// What the one thread has counted; with several, those of the first lane.
+    /// What the one thread has counted; with several, those of the first thread slot.
     first: Counts,
     /// Times the rank went to sleep.
     pub sleeps: Count,
@@ -345,10 +345,10 @@ pub struct Telemetry {
     pub seat: Seat,
     /// Times it moved away from the CPU of the rank that it talks to.
     pub moves: Count,
-    /// What the threads of the other lanes have counted; the last are those of the lanes without an owner.
-    others: [Counts; OWN],
-    /// What the threads of each lane have added to the lengths of the queues.
-    levels: [Levels; OWN + 1],
+    /// What the threads of the other thread slots have counted; the last are those of the slots without an owner.
+    others: [Counts; OWNED_SLOTS],
+    /// What the threads of each thread slot have added to the lengths of the queues.
+    levels: [Levels; OWNED_SLOTS + 1],
 }
 
 #[cfg(not(perusal_loom))]
@@ -383,7 +383,7 @@ pub fn watch_extremes() {
     watch::begin();
 }
 
-/// What the threads of a lane have added to the lengths of the queues, less what they have taken: the sum over all lanes is the length.
+/// What the threads of a thread slot have added to the lengths of the queues, less what they have taken: the sum over all thread slots is the length.
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
 struct Levels {
@@ -392,7 +392,7 @@ struct Levels {
 }
 
 /// What has been sent and received, by protocol. Threads that send at once count on lines of their own (but for more than
-/// [`OWN`]); who reads adds up.
+/// [`OWNED_SLOTS`]); who reads adds up.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Counts {
@@ -411,7 +411,7 @@ impl Telemetry {
     #[inline(always)]
     pub fn count_sent(&self, protocol: Protocol, bytes: usize, shared: bool) {
         if shared {
-            return self.count_in_lane(protocol, 1, bytes as u64, true);
+            return self.count_in_slot(protocol, 1, bytes as u64, true);
         }
         self.first.sent[protocol as usize].add(1);
         self.first.sent_bytes[protocol as usize].add(bytes as u64);
@@ -421,18 +421,18 @@ impl Telemetry {
     #[inline(always)]
     pub fn count_received(&self, protocol: Protocol, messages: u64, bytes: u64, shared: bool) {
         if shared {
-            return self.count_in_lane(protocol, messages, bytes, false);
+            return self.count_in_slot(protocol, messages, bytes, false);
         }
         self.first.received[protocol as usize].add(messages);
         self.first.received_bytes[protocol as usize].add(bytes);
     }
 
     #[inline]
-    fn count_in_lane(&self, protocol: Protocol, messages: u64, bytes: u64, sent: bool) {
-        let lane = lane();
-        let counts = match lane {
+    fn count_in_slot(&self, protocol: Protocol, messages: u64, bytes: u64, sent: bool) {
+        let slot = thread_slot();
+        let counts = match slot {
             0 => &self.first,
-            other => &self.others[other.min(OWN) - 1],
+            other => &self.others[other.min(OWNED_SLOTS) - 1],
         };
         let (number, total) = if sent {
             (&counts.sent, &counts.sent_bytes)
@@ -440,8 +440,8 @@ impl Telemetry {
             (&counts.received, &counts.received_bytes)
         };
         let (number, total) = (&number[protocol as usize], &total[protocol as usize]);
-        if lane < OWN {
-            // Lane rule 1: there is one writer.
+        if slot < OWNED_SLOTS {
+            // thread slot rule 1: there is one writer.
             number.add(messages);
             total.add(bytes);
         } else {
@@ -454,14 +454,14 @@ impl Telemetry {
     #[inline(always)]
     pub fn change_posted(&self, by: i64, shared: bool) {
         if shared {
-            return self.change_posted_in_lane(by);
+            return self.change_posted_in_slot(by);
         }
         self.posted.change(by, false);
     }
 
     /// Apart, so that the way of a single thread has nothing of it.
     #[inline(never)]
-    fn change_posted_in_lane(&self, by: i64) {
+    fn change_posted_in_slot(&self, by: i64) {
         self.change_level(&self.posted, |levels| &levels.posted, by);
     }
 
@@ -469,40 +469,40 @@ impl Telemetry {
     #[inline(always)]
     pub fn change_unexpected(&self, by: i64, shared: bool) {
         if shared {
-            return self.change_unexpected_in_lane(by);
+            return self.change_unexpected_in_slot(by);
         }
         self.unexpected.change(by, false);
     }
 
     #[inline(never)]
-    fn change_unexpected_in_lane(&self, by: i64) {
+    fn change_unexpected_in_slot(&self, by: i64) {
         self.change_level(&self.unexpected, |levels| &levels.unexpected, by);
     }
 
     #[inline(always)]
     fn change_level(&self, length: &Length, level: impl Fn(&Levels) -> &Count, by: i64) {
         if watch::is_on() {
-            return length.change_beside_others(by, self.in_lanes(level));
+            return length.change_beside_others(by, self.in_slots(level));
         }
-        let lane = lane();
-        let level = level(&self.levels[lane.min(OWN)]);
-        if lane < OWN { level.step(by) } else { level.add_beside_others(by.cast_unsigned()) }
+        let slot = thread_slot();
+        let level = level(&self.levels[slot.min(OWNED_SLOTS)]);
+        if slot < OWNED_SLOTS { level.step(by) } else { level.add_beside_others(by.cast_unsigned()) }
     }
 
-    fn in_lanes(&self, level: impl Fn(&Levels) -> &Count) -> u64 {
+    fn in_slots(&self, level: impl Fn(&Levels) -> &Count) -> u64 {
         self.levels.iter().map(|levels| level(levels).get()).fold(0, u64::wrapping_add)
     }
 
     /// Receives that are posted now.
     #[must_use]
     pub fn posted_now(&self) -> u64 {
-        self.posted.now.get().wrapping_add(self.in_lanes(|levels| &levels.posted))
+        self.posted.now.get().wrapping_add(self.in_slots(|levels| &levels.posted))
     }
 
     /// Messages that are unexpected now.
     #[must_use]
     pub fn unexpected_now(&self) -> u64 {
-        self.unexpected.now.get().wrapping_add(self.in_lanes(|levels| &levels.unexpected))
+        self.unexpected.now.get().wrapping_add(self.in_slots(|levels| &levels.unexpected))
     }
 
     /// The sum of `part` over all threads.

@@ -10,9 +10,9 @@ fn the_high_water_mark_stays_when_the_queue_falls() {
     assert_eq!((length.now.get(), length.high.get()), (2, 5));
 }
 
-/// Runs `one` on as many threads as there are lanes with an owner, and twice as many more.
+/// Runs `one` on as many threads as there are thread slots with an owner, and twice as many more.
 fn on_many_threads(one: impl Fn() + Sync) {
-    std::thread::scope(|scope| (0..3 * OWN).for_each(|_| drop(scope.spawn(&one))));
+    std::thread::scope(|scope| (0..3 * OWNED_SLOTS).for_each(|_| drop(scope.spawn(&one))));
 }
 
 #[test]
@@ -24,7 +24,7 @@ fn what_threads_count_at_once_adds_up_to_the_last_message() {
     let sum = |part: fn(&Counts) -> &[Count; PROTOCOLS]| {
         page.sum(|counts| part(counts)[Protocol::Eager as usize].get())
     };
-    let threads = 3 * OWN as u64;
+    let threads = 3 * OWNED_SLOTS as u64;
     assert_eq!(sum(|counts| &counts.sent), threads * 1000 + 1);
     assert_eq!(sum(|counts| &counts.sent_bytes), threads * 100_000 + 1);
     assert_eq!(
@@ -39,7 +39,7 @@ fn a_length_is_right_whoever_takes_what_another_has_put() {
     on_many_threads(|| (0..100).for_each(|_| page.change_posted(1, true)));
     on_many_threads(|| (0..100).for_each(|_| page.change_unexpected(2, true)));
     std::thread::scope(|scope| drop(scope.spawn(|| page.change_posted(-1000, true))));
-    let threads = 3 * OWN as u64;
+    let threads = 3 * OWNED_SLOTS as u64;
     assert_eq!((page.posted_now(), page.unexpected_now()), (threads * 100 - 1000, threads * 200));
 }
 
@@ -47,7 +47,7 @@ fn a_length_is_right_whoever_takes_what_another_has_put() {
 fn while_somebody_watches_no_extreme_of_several_threads_is_missed() {
     let page = Telemetry::default();
     on_many_threads(|| page.change_posted(1, true));
-    let threads = 3 * OWN as u64;
+    let threads = 3 * OWNED_SLOTS as u64;
     watch_extremes();
     let _ = page.posted.cut(page.posted_now());
     on_many_threads(|| page.change_posted(1, true));
@@ -79,6 +79,6 @@ fn a_wait_reads_back_as_it_was_noted() {
 
 #[test]
 fn the_clock_does_not_go_back() {
-    let first = crate::clock::now();
-    assert!(crate::clock::now() >= first);
+    let first = crate::arch::clock::now();
+    assert!(crate::arch::clock::now() >= first);
 }

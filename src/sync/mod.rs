@@ -1,7 +1,6 @@
-//! The only door to atomics, interior mutability, fences and threads: `std`'s, or loom's under `--cfg perusal_loom`.
+//! The only door to atomics, interior mutability, fences, futexes and threads: `std`'s, or loom's under `--cfg perusal_loom`.
 //!
-//! Nothing else in the crate names `std::sync::atomic`, `core::cell::UnsafeCell` or `loom`; `clippy.toml` bans them.
-//! What cannot run under loom (futexes on mapped memory, `membarrier`) has its own door in [`crate::doorbell`].
+//! Nothing else in the crate names `std::sync::atomic`, `core::cell::UnsafeCell` or `loom`.
 
 #[cfg(not(perusal_loom))]
 mod imp {
@@ -77,48 +76,41 @@ mod imp {
 
 pub use imp::*;
 
-/// Two cache lines: the unit that a hardware prefetcher pulls in pairs, so the distance that keeps two writers apart.
-#[derive(Debug, Default)]
-#[repr(C, align(128))]
-pub struct Padded<T>(pub T);
-
-impl<T> core::ops::Deref for Padded<T> {
-    type Target = T;
-    #[inline(always)]
-    fn deref(&self) -> &T {
-        &self.0
-    }
-}
-
-/// Between two looks at a word that another processor is about to write: the first is over before the second begins. A
-/// processor that looks several times ahead throws all of that away when it loses the line, and begins again. It orders nothing
-/// that anybody relies on.
-#[inline(always)]
-pub fn look_again() {
-    #[cfg(all(target_arch = "x86_64", not(perusal_loom), not(miri)))]
-    // SAFETY: every processor of this architecture has the instruction, which touches no memory.
-    unsafe {
-        core::arch::x86_64::_mm_lfence();
-    }
-    #[cfg(not(all(target_arch = "x86_64", not(perusal_loom), not(miri))))]
-    spin_loop();
-}
+/// Keeps what one thread writes 128 bytes from what others touch: a prefetcher pulls cache lines in pairs.
+pub use crossbeam_utils::CachePadded;
 
 /// A SeqCst fence right behind a read-modify-write of the caller's that was at least Release: between that and the loads that follow.
 ///
-/// On x86 an instruction that reads and writes memory is such a fence by itself (Intel SDM vol. 3A §9.2.3.8, AMD64 vol. 2 §7.4.2), and another
-/// one costs as much again; only the compiler must keep the order.
+/// Where such an instruction is a fence by itself, another one costs as much again; only the compiler must keep the order.
 #[inline(always)]
-pub fn fence_behind_exchange() {
-    if cfg!(all(target_arch = "x86_64", not(perusal_loom))) {
+pub fn fence_after_exchange() {
+    if cfg!(not(perusal_loom)) && crate::arch::EXCHANGE_IS_FENCE {
         compiler_fence(Ordering::SeqCst);
     } else {
         fence(Ordering::SeqCst);
     }
 }
 
-mod elided;
-mod lane;
+#[cfg(not(perusal_loom))]
+pub use crate::arch::thread_id;
+
+/// A number that identifies the calling thread of the model; never 0.
+#[cfg(perusal_loom)]
+#[must_use]
+pub fn thread_id() -> usize {
+    loom::thread_local! {
+        // loom does not know that a thread has ended when another gets its memory, so this memory is never given back.
+        static MARK: &'static u8 = Box::leak(Box::new(0));
+    }
+    MARK.with(|mark| core::ptr::from_ref(*mark) as usize)
+}
+
+mod asymmetric_fence;
+mod conditional_lock;
+mod futex;
 pub mod membarrier;
-pub use elided::{Elided, ElidedGuard};
-pub use lane::{LANES, Lanes, OWN, lane, owners};
+mod thread_slots;
+pub use asymmetric_fence::AsymmetricFence;
+pub use conditional_lock::{ConditionalGuard, ConditionalLock};
+pub use futex::Futex;
+pub use thread_slots::{OWNED_SLOTS, THREAD_SLOTS, ThreadSlots, slots_owned, thread_slot};

@@ -393,7 +393,7 @@ table! {
 }
 
 fn waited(engine: &Engine) -> f64 {
-    wait(engine).map_or(0.0, |wait| crate::clock::now().saturating_sub(wait.since) as f64 / 1e9)
+    wait(engine).map_or(0.0, |wait| crate::arch::clock::now().saturating_sub(wait.since) as f64 / 1e9)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! A trace's file, as those who write it have it: the launcher, which makes and ends it, and each rank, which takes windows.
 
 use super::format::{self, TraceHeader, header, rank as block};
-use crate::clock;
+use crate::arch::clock;
 use crate::error::{Error, Result};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use memmap2::{MmapOptions, MmapRaw};

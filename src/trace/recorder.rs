@@ -15,7 +15,7 @@
 
 use super::file::{Store, WindowError};
 use super::format::{self, RawRecord, window};
-use crate::clock;
+use crate::arch::clock;
 use crate::error::Result;
 use crate::events::{
     Event, EventPayload, EventRecord, EventSet, GlobalSubscriber, GlobalSubscription, Operation, Registry,

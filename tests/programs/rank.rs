@@ -67,7 +67,7 @@ fn wait(job: &Job) -> ! {
         peer: Some(0),
         tag: Some(7),
         context: 0,
-        since: perusal::internals::clock::now(),
+        since: perusal::internals::arch::clock::now(),
     };
     job.own_telemetry().posted.set(1);
     job.own_telemetry().waiting.set(&what);

@@ -21,7 +21,7 @@
 
 use crate as capi;
 pub(crate) use perusal::internals::{
-    abi, clock, coll, comm, datatype, engine, error, events, handles, heap, info, limits, p2p, shm, sync,
+    abi, arch, coll, comm, datatype, engine, error, events, handles, heap, info, limits, p2p, shm, sync,
     tool, trace, variables,
 };
 pub(crate) use perusal::{Error, Result};

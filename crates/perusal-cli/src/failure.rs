@@ -106,7 +106,7 @@ fn status_of(code: i32) -> u8 {
 /// Describes what each rank does right now, one line a rank.
 pub fn hang_report(memory: &Memory) -> String {
     let mut text = String::new();
-    let now = perusal::internals::clock::now();
+    let now = perusal::internals::arch::clock::now();
     for rank in 0..memory.size() {
         let _ = writeln!(text, "perusal:   rank {rank} {}", doing(memory, rank, now));
     }
@@ -213,7 +213,7 @@ mod tests {
             peer: None,
             tag: None,
             context: 2,
-            since: perusal::internals::clock::now(),
+            since: perusal::internals::arch::clock::now(),
         };
         memory.telemetry(1).waiting.set(&wait);
         ended(&memory, 2, 9);

@@ -6,7 +6,7 @@
 
 use crate as trace;
 #[cfg(test)]
-pub(crate) use perusal::internals::clock;
+pub(crate) use perusal::internals::arch::clock;
 pub(crate) use perusal::internals::{error, events, shm};
 
 pub mod export;

@@ -1,7 +1,7 @@
 //! The protocol: rounds in which everybody arrives, and what can be known of a round. Nothing here waits.
 
 use super::storage::{DEPTH, Slot, Storage};
-use crate::doorbell::Fences;
+use crate::sync::AsymmetricFence;
 use crate::sync::{Ordering, fence};
 
 /// How members say that they have arrived in a round.
@@ -211,12 +211,12 @@ impl<S: Storage> Rounds<S> {
 
     /// Says that the caller is about to sleep; it looks once more afterwards (coll rule 5). Returns at once if nobody has
     /// rung since it last said so.
-    pub fn register(&self, fences: Fences) {
+    pub fn register(&self, fences: AsymmetricFence) {
         let (word, bit) = (self.storage.sleepers(self.me / 64), 1 << (self.me % 64));
         // Relaxed: the bit is set by us alone, and the fences below order what follows.
         if word.load(Ordering::Relaxed) & bit == 0 {
             word.fetch_or(bit, Ordering::Relaxed);
-            fences.heavy();
+            fences.heavy_barrier();
             fence(Ordering::SeqCst);
         }
     }
@@ -230,8 +230,8 @@ impl<S: Storage> Rounds<S> {
 
     /// After something was published: tells `ring` who sleeps (coll rule 5).
     #[inline]
-    pub fn wake(&self, fences: Fences, ring: impl FnMut(usize)) {
-        fences.light();
+    pub fn wake(&self, fences: AsymmetricFence, ring: impl FnMut(usize)) {
+        fences.light_barrier();
         let words = self.storage.members().div_ceil(64);
         // Relaxed: ordered behind what was published by the fence; a hint, which the exchange confirms.
         if (0..words).any(|word| self.storage.sleepers(word).load(Ordering::Relaxed) != 0) {

@@ -3,14 +3,14 @@
 use super::mapped::MappedArea;
 use super::rounds::{Arrival, Arrived, Rounds, Spoiled};
 use super::storage::{PARTS, PAYLOAD, Slot};
-use crate::clock::now;
+use crate::arch::clock::now;
 use crate::coll::choice::Kind;
 use crate::comm::Comm;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::shm::Job;
 use crate::shm::telemetry::{Wait, Waiting};
-use crate::sync::ElidedGuard;
+use crate::sync::ConditionalGuard;
 
 /// Looks at a word where every rank has a CPU: as long as it takes others that are in step.
 const LOOKS: u32 = 50;
@@ -99,7 +99,7 @@ fn disagreement(from: usize) -> Error {
 pub struct Meeting<'a> {
     pub(super) engine: &'a Engine,
     comm: &'a Comm,
-    seat: ElidedGuard<'a, Seat>,
+    seat: ConditionalGuard<'a, Seat>,
     /// How the members arrive in its rounds.
     pub(in crate::coll) arrival: Arrival,
     /// How often a word is looked at before anything else.
@@ -113,7 +113,7 @@ impl<'a> Meeting<'a> {
     pub fn new(
         engine: &'a Engine,
         comm: &'a Comm,
-        seat: ElidedGuard<'a, Seat>,
+        seat: ConditionalGuard<'a, Seat>,
         arrival: Arrival,
     ) -> Option<Self> {
         matches!(*seat, Seat::Taken(_)).then(|| {

@@ -10,7 +10,7 @@ use cma::{read_peer, write_peer};
 pub use selection::measure_thresholds;
 pub(crate) use selection::{CopyEngine, CopyPolicy};
 
-use crate::engine::copy::copy_uncached;
+use crate::arch::copy_nontemporal;
 use crate::engine::message_events::request_event;
 use crate::engine::tx::{pack, unpack};
 use crate::engine::{Body, Layout, Operation, Ref, Stage};
@@ -313,7 +313,7 @@ impl Engine {
         // memory is none of it.
         unsafe {
             if uncached {
-                copy_uncached(data.as_ptr(), body.addr.wrapping_add(body.moved), data.len());
+                copy_nontemporal(data.as_ptr(), body.addr.wrapping_add(body.moved), data.len());
             } else {
                 unpack(body, body.moved, data);
             }

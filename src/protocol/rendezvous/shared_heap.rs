@@ -9,8 +9,8 @@
 //! What a peer says of a place is checked against the heap before it is used ([`crate::heap`], rule 3: a place inside of it is
 //! always memory); what lies there may be changed by anybody at any time, as the ring's bytes may.
 
+use crate::arch::copy_long;
 use crate::engine::Engine;
-use crate::engine::copy::copy_run;
 use crate::engine::message_events::request_event;
 use crate::engine::tx::{pack, unpack};
 use crate::engine::{Body, Layout, Operation, Ref, Stage};
@@ -92,7 +92,7 @@ impl Engine {
         if matches!(body.layout, Layout::Bytes) {
             // SAFETY: `total` bytes from `from` on are in the heap (checked), which stays mapped; our buffer is valid until the
             // request completes, and they fit it (checked).
-            unsafe { copy_run(from, body.addr, body.total) };
+            unsafe { copy_long(from, body.addr, body.total) };
         } else {
             // SAFETY: as above.
             unsafe { unpack(body, 0, core::slice::from_raw_parts(from, body.total)) };
@@ -179,7 +179,7 @@ impl Engine {
         if matches!(body.layout, Layout::Bytes) {
             // SAFETY: the user's buffer is valid until the request completes; as many bytes at `to` are in the heap (checked),
             // and the receiver asked for them there.
-            unsafe { copy_run(body.addr, to, bytes) };
+            unsafe { copy_long(body.addr, to, bytes) };
         } else {
             // SAFETY: as above.
             unsafe { pack(body, 0, core::slice::from_raw_parts_mut(to, bytes)) };
@@ -272,7 +272,7 @@ fn copy_parts(
 /// The part lies in what is valid for reads from `from` on, and for writes from `to` on.
 unsafe fn copy_part(from: *const u8, to: *mut u8, part: Range<usize>) {
     // SAFETY: the caller's promise.
-    unsafe { copy_run(from.add(part.start), to.add(part.start), part.len()) };
+    unsafe { copy_long(from.add(part.start), to.add(part.start), part.len()) };
 }
 
 /// Has the kernel map the pages of a part before they are written: sixteen at a time, which it does only if they are read.

@@ -14,7 +14,7 @@
 //! `Producer::push` (Acquire) gives the place back; the claim in `Producer::push` (Release) → `Consumer::claimed` (Acquire)
 //! orders what the producer had dropped before, here or elsewhere, before what it claimed after.
 
-use crate::sync::{AtomicU64, Cell, Ordering, Padded};
+use crate::sync::{AtomicU64, CachePadded, Cell, Ordering};
 use core::mem::MaybeUninit;
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ struct Place<T> {
 #[derive(Debug)]
 struct Shared<T> {
     /// The position that is claimed next.
-    claimed: Padded<AtomicU64>,
+    claimed: CachePadded<AtomicU64>,
     /// Entries that found no room and are not told yet.
     dropped: AtomicU64,
     places: Box<[Place<T>]>,
@@ -68,7 +68,7 @@ pub fn buffer<T: Copy>(entries: usize) -> Option<(Producer<T>, Consumer<T>)> {
         (0..entries).map(|_| Place { turn: AtomicU64::new(0), value: Cell::new(MaybeUninit::uninit()) }),
     );
     let shared = Arc::new(Shared {
-        claimed: Padded(AtomicU64::new(0)),
+        claimed: CachePadded::new(AtomicU64::new(0)),
         dropped: AtomicU64::new(0),
         places: places.into_boxed_slice(),
     });

@@ -2,7 +2,7 @@
 
 use super::source;
 use super::types::Type;
-use crate::clock;
+use crate::arch::clock;
 use crate::events::{Event, EventPayload, EventRecord, Pin, Spec, pin, telling};
 use core::cell::Cell;
 use core::ffi::c_void;

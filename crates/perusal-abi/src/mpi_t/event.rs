@@ -297,7 +297,7 @@ tool! {
             give(&of.name, name, name_len);
             give(of.description, desc, desc_len);
             offer(ordering, if of.ordered { MPI_T_SOURCE_ORDERED } else { MPI_T_SOURCE_UNORDERED });
-            offer(ticks_per_second, ticks(crate::clock::source().ticks_per_second));
+            offer(ticks_per_second, ticks(crate::arch::clock::source().ticks_per_second));
             offer(max_ticks, MPI_Count::MAX);
             offer(info, hint);
         }
@@ -308,7 +308,7 @@ tool! {
     fn MPI_T_source_get_timestamp(source_index: c_int, timestamp: *mut MPI_Count) {
         source_of(source_index)?;
         // SAFETY: an output argument.
-        unsafe { put(timestamp, ticks(crate::clock::ticks())) }
+        unsafe { put(timestamp, ticks(crate::arch::clock::ticks())) }
     }
 
     /// MPI 5.0 §15.3.9: the event types of a branch.

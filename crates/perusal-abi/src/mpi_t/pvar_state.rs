@@ -5,9 +5,9 @@
 use super::Outcome;
 use super::searching;
 use crate::abi::*;
+use crate::arch::clock;
+use crate::arch::clock::now;
 use crate::capi::{comms, process};
-use crate::clock;
-use crate::clock::now;
 use crate::engine::Engine;
 use crate::events::GlobalSubscription;
 use crate::limits::TOOL_HANDLES;

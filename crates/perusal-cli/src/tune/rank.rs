@@ -1,7 +1,7 @@
 //! The two ranks that measure. They send messages back and forth and change one control variable after the other meanwhile. Rank 0
 //! prints a line for each time: what was measured, a number, and nanoseconds one way.
 
-use perusal::internals::clock::now;
+use perusal::internals::arch::clock::now;
 use perusal::{Communicator, World};
 use std::time::{Duration, Instant};
 

@@ -6,19 +6,11 @@
 //! A tick's time on CLOCK_MONOTONIC follows from two [`Reading`]s, each of which pairs a tick with a time to some ten
 //! nanoseconds: the further they lie apart, the better. [`to_nanoseconds`] takes the first reading of the process and a later one.
 
+use super::imp;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// Nanoseconds on the clock that all processes of the machine share.
-#[must_use]
-pub fn now() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a live timespec that the call fills; CLOCK_MONOTONIC exists on every Linux.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
-    time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
-}
-
-/// What the ticks are.
+/// What the ticks are, as tools are told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Source {
     /// For people.
@@ -27,11 +19,11 @@ pub struct Source {
     pub description: &'static str,
     /// Whether it is the processor's counter.
     pub counter: bool,
-    /// Ticks of a second, as well as a few milliseconds of measuring tell.
+    /// Ticks of a second, measured over a few milliseconds.
     pub ticks_per_second: u64,
 }
 
-/// A tick, and the time at which it was.
+/// A tick, and the time at which it was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reading {
     /// As [`ticks`].
@@ -40,7 +32,7 @@ pub struct Reading {
     pub nanoseconds: u64,
 }
 
-/// Which time comes with which tick.
+/// The line through two readings that gives each tick its time.
 #[derive(Debug, Clone, Copy)]
 pub struct Scale {
     from: Reading,
@@ -48,46 +40,36 @@ pub struct Scale {
     step: u64,
 }
 
+/// Nanoseconds on CLOCK_MONOTONIC, which all processes of the machine share.
+#[inline]
+#[must_use]
+pub fn now() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
+}
+
 /// The present tick. Never falls on one thread, nor from one thread to another that it wakes.
 #[inline(always)]
 #[must_use]
 pub fn ticks() -> u64 {
-    #[cfg(all(target_arch = "x86_64", not(perusal_loom)))]
-    if *COUNTER.get_or_init(counter_is_steady) {
-        return counter();
-    }
-    now()
+    if has_counter() { imp::counter() } else { now() }
 }
 
-#[cfg(all(target_arch = "x86_64", not(perusal_loom)))]
-static COUNTER: OnceLock<bool> = OnceLock::new();
-
-#[cfg(all(target_arch = "x86_64", not(perusal_loom)))]
+/// Whether ticks are the processor's counter: asked of the processor once.
 #[inline(always)]
-fn counter() -> u64 {
-    // SAFETY: reads the time stamp counter, which is there wherever `counter_is_steady` says so.
-    unsafe { core::arch::x86_64::_rdtsc() }
+fn has_counter() -> bool {
+    static COUNTER: OnceLock<bool> = OnceLock::new();
+    *COUNTER.get_or_init(imp::has_steady_counter)
 }
 
-/// Whether the processor promises that its counter runs at one rate in all states.
-#[cfg(all(target_arch = "x86_64", not(perusal_loom)))]
-fn counter_is_steady() -> bool {
-    const EXTENDED: u32 = 0x8000_0000;
-    const POWER: u32 = 0x8000_0007;
-    let leaf = |leaf: u32| core::arch::x86_64::__cpuid(leaf);
-    // Bit 4 of leaf 1: there is a counter. Bit 8 of the power leaf: it is invariant.
-    leaf(1).edx & 1 << 4 != 0 && leaf(EXTENDED).eax >= POWER && leaf(POWER).edx & 1 << 8 != 0
-}
-
-/// What [`ticks`] are on this machine. The first call measures for two milliseconds.
+/// Describes what [`ticks`] are on this machine. The first call measures for two milliseconds.
 pub fn source() -> &'static Source {
     static SOURCE: OnceLock<Source> = OnceLock::new();
     SOURCE.get_or_init(|| {
-        #[cfg(all(target_arch = "x86_64", not(perusal_loom)))]
-        if *COUNTER.get_or_init(counter_is_steady) {
+        if has_counter() {
             return Source {
-                name: "tsc",
-                description: "the processor's time stamp counter, one for all cores",
+                name: imp::COUNTER.0,
+                description: imp::COUNTER.1,
                 counter: true,
                 ticks_per_second: rate(first(), later()),
             };
@@ -101,7 +83,6 @@ pub fn source() -> &'static Source {
     })
 }
 
-#[cfg(all(target_arch = "x86_64", not(perusal_loom)))]
 fn rate(from: Reading, to: Reading) -> u64 {
     let (ticks, time) = (to.ticks - from.ticks, to.nanoseconds - from.nanoseconds);
     (u128::from(ticks) * 1_000_000_000 / u128::from(time.max(1))) as u64
@@ -154,8 +135,8 @@ impl Scale {
     }
 }
 
-/// The time of a tick, in nanoseconds on CLOCK_MONOTONIC, as well as one knows now: later calls know better, so who wants the
-/// times of many ticks in order makes one [`Scale`]. May take two milliseconds early in the process.
+/// The time of a tick, in nanoseconds on CLOCK_MONOTONIC, as exactly as it is known now. Later calls are more exact: to keep the times of
+/// many ticks in order, make one [`Scale`]. May take two milliseconds early in the process.
 #[must_use]
 pub fn to_nanoseconds(ticks: u64) -> u64 {
     Scale::between(first(), later()).nanoseconds(ticks)
@@ -164,6 +145,12 @@ pub fn to_nanoseconds(ticks: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_clock_does_not_go_back() {
+        let first = now();
+        assert!(now() >= first);
+    }
 
     #[test]
     fn ticks_do_not_go_back() {
@@ -206,6 +193,6 @@ mod tests {
     fn the_source_has_a_rate() {
         let source = source();
         assert!(source.ticks_per_second >= 1_000_000, "{source:?}");
-        assert_eq!(source.counter, source.name == "tsc");
+        assert_eq!(source.counter, source.name == imp::COUNTER.0);
     }
 }

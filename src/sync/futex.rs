@@ -1,4 +1,6 @@
-//! A word that processes sleep on. (`atomic-wait` sets FUTEX_PRIVATE_FLAG, so it cannot wake another process.)
+//! A word in shared memory that threads of any process sleep on.
+//!
+//! (`atomic-wait` sets FUTEX_PRIVATE_FLAG, so it cannot wake a thread of another process, and it has no time limit.)
 
 use crate::sync::AtomicU32;
 
@@ -6,6 +8,7 @@ use crate::sync::AtomicU32;
 mod imp {
     use super::AtomicU32;
     use core::time::Duration;
+    use rustix::thread::futex::{self, Timespec};
 
     /// A 32-bit word in memory that processes share.
     #[derive(Debug, Default)]
@@ -21,30 +24,17 @@ mod imp {
 
         /// Sleeps while the word is `expected`, `timeout` at the longest. May return at any time without a reason.
         pub fn wait(&self, expected: u32, timeout: Duration) {
-            let spec = libc::timespec {
-                tv_sec: timeout.as_secs().min(1 << 30) as libc::time_t,
-                tv_nsec: libc::c_long::from(timeout.subsec_nanos() as i32),
+            let timeout = Timespec {
+                tv_sec: timeout.as_secs().min(1 << 30) as i64,
+                tv_nsec: timeout.subsec_nanos().into(),
             };
-            // SAFETY: the word and `spec` outlive the call; FUTEX_WAIT reads both and writes neither.
-            unsafe {
-                libc::syscall(
-                    libc::SYS_futex,
-                    &raw const self.0,
-                    libc::FUTEX_WAIT,
-                    expected,
-                    &raw const spec,
-                    0,
-                    0,
-                );
-            }
+            // An error is a reason to look again, as any return is: the word has changed, a signal came, the time is over.
+            let _ = futex::wait(&self.0, futex::Flags::empty(), expected, Some(&timeout));
         }
 
         /// Wakes one sleeper.
         pub fn wake(&self) {
-            // SAFETY: FUTEX_WAKE uses the address as a name and does not dereference it.
-            unsafe {
-                libc::syscall(libc::SYS_futex, &raw const self.0, libc::FUTEX_WAKE, 1, 0, 0, 0);
-            }
+            futex::wake(&self.0, futex::Flags::empty(), 1).expect("the word is aligned and mapped");
         }
     }
 }

@@ -1,0 +1,115 @@
+//! x86-64 under Linux.
+
+use core::arch::x86_64::{
+    __cpuid, __cpuid_count, __m128i, _MM_HINT_T0, _mm_lfence, _mm_loadu_si128, _mm_prefetch, _mm_sfence,
+    _mm_stream_si128, _rdtsc,
+};
+use std::sync::LazyLock;
+
+/// An instruction with a lock prefix, and any exchange with memory, is a full fence (Intel SDM vol. 3A §9.2.3.8, AMD64 vol. 2
+/// §7.4.2).
+pub const EXCHANGE_IS_FENCE: bool = true;
+
+#[inline(always)]
+pub fn serialize_loads() {
+    // SAFETY: LFENCE belongs to SSE2, which every x86-64 processor has, and touches no memory.
+    unsafe { _mm_lfence() };
+}
+
+#[inline(always)]
+pub fn prefetch_read(line: *const u8) {
+    // SAFETY: PREFETCHT0 reads nothing and never faults, whatever the address.
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(line.cast()) };
+}
+
+#[inline(always)]
+pub fn prefetch_write(line: *mut u8) {
+    // SAFETY: PREFETCHW writes nothing and never faults, whatever the address; a processor without it executes a NOP.
+    unsafe {
+        core::arch::asm!("prefetchw [{}]", in(reg) line, options(readonly, nostack, preserves_flags));
+    }
+}
+
+#[inline(always)]
+pub fn thread_id() -> usize {
+    let id: usize;
+    // SAFETY: under Linux the word at fs:0 is the address of the thread's control block (System V ABI, thread-local storage),
+    // written by the C library before the thread runs and only read here.
+    unsafe {
+        core::arch::asm!("mov {}, fs:0", out(reg) id, options(pure, nomem, nostack, preserves_flags));
+    }
+    id
+}
+
+/// Name and description of the counter, as tools are told.
+pub const COUNTER: (&str, &str) = ("tsc", "the processor's time stamp counter, one for all cores");
+
+/// Whether there is a counter that runs at one rate in all states of the processor: the time stamp counter where
+/// CPUID says *invariant*.
+pub fn has_steady_counter() -> bool {
+    const EXTENDED: u32 = 0x8000_0000;
+    const POWER: u32 = 0x8000_0007;
+    // Bit 4 of leaf 1: there is a counter. Bit 8 of the power leaf: it is invariant.
+    __cpuid(1).edx & 1 << 4 != 0 && __cpuid(EXTENDED).eax >= POWER && __cpuid(POWER).edx & 1 << 8 != 0
+}
+
+/// The counter of [`has_steady_counter`].
+#[inline(always)]
+pub fn counter() -> u64 {
+    // SAFETY: RDTSC touches no memory; `clock` calls this only where `has_steady_counter` has found the counter.
+    unsafe { _rdtsc() }
+}
+
+/// Copies `len` bytes; see [`super::copy_long`].
+///
+/// # Safety
+///
+/// `from` is valid for reads and `to` for writes of `len` bytes.
+#[inline]
+pub unsafe fn copy_long(from: *const u8, to: *mut u8, len: usize) {
+    if !*FAST_STRINGS {
+        // SAFETY: the caller gives `len` bytes that are valid for reads at `from` and for writes at `to`.
+        return unsafe { core::ptr::copy(from, to, len) };
+    }
+    // Between the caches of two cores this is faster than any loop of vectors, and needs no warming up.
+    // SAFETY: the instruction reads `len` bytes at `from` and writes as many at `to`, which the caller gives; the ABI keeps the
+    // direction flag clear.
+    unsafe {
+        core::arch::asm!(
+            "rep movsb",
+            inout("rcx") len => _,
+            inout("rsi") from => _,
+            inout("rdi") to => _,
+            options(nostack, preserves_flags)
+        );
+    }
+}
+
+/// Whether the processor moves strings by whole lines (ERMS).
+static FAST_STRINGS: LazyLock<bool> =
+    LazyLock::new(|| __cpuid(0).eax >= 7 && __cpuid_count(7, 0).ebx >> 9 & 1 == 1);
+
+/// Copies `len` bytes past the cache; see [`super::copy_nontemporal`].
+///
+/// # Safety
+///
+/// `from` is valid for reads and `to` for writes of `len` bytes, and they do not overlap.
+pub unsafe fn copy_nontemporal(from: *const u8, to: *mut u8, len: usize) {
+    const STEP: usize = 64;
+    let head = to.align_offset(STEP).min(len);
+    let (steps, tail) = ((len - head) / STEP, (len - head) % STEP);
+    // SAFETY: head, steps and tail make up the `len` bytes that the caller gives, and each step begins on a line, as the
+    // aligned stores need. SFENCE orders the streaming stores before the store that announces the bytes.
+    unsafe {
+        core::ptr::copy_nonoverlapping(from, to, head);
+        for at in (0..steps).map(|step| head + step * STEP) {
+            let (from, to) = (from.add(at).cast::<__m128i>(), to.add(at).cast::<__m128i>());
+            let line = [0, 1, 2, 3].map(|i| _mm_loadu_si128(from.add(i)));
+            for (i, part) in line.into_iter().enumerate() {
+                _mm_stream_si128(to.add(i), part);
+            }
+        }
+        core::ptr::copy_nonoverlapping(from.add(len - tail), to.add(len - tail), tail);
+        _mm_sfence();
+    }
+}
