@@ -11,8 +11,8 @@
 //! Before it is timed, each case runs beside the oracle, a list walked from the front, and every answer is compared.
 
 use divan::Bencher;
-use perusal::matching::oracle::{Naive, Random};
-use perusal::matching::{Envelope, Pattern, Posted, Select, Unexpected};
+use perusal::matching::oracle::{NaiveQueue, TestRandom};
+use perusal::matching::{Envelope, MatchPattern, Pattern, PostedQueue, UnexpectedQueue};
 use std::fmt;
 use std::hint::black_box;
 
@@ -73,21 +73,21 @@ trait Queue<I, A> {
     fn take(&mut self, ask: &A) -> (I, u32);
 }
 
-impl Queue<Envelope, Pattern> for Unexpected<u32> {
+impl Queue<Envelope, Pattern> for UnexpectedQueue<u32> {
     #[inline(always)]
     fn insert(&mut self, item: Envelope, value: u32) {
-        Unexpected::insert(self, item, value);
+        UnexpectedQueue::insert(self, item, value);
     }
     #[inline(always)]
     fn take(&mut self, ask: &Pattern) -> (Envelope, u32) {
-        Unexpected::take(self, ask).expect("every step has its match")
+        UnexpectedQueue::take(self, ask).expect("every step has its match")
     }
 }
 
 /// A queue of receives, and beside it what each of them asks for: the queue gives back names alone.
 #[derive(Default)]
 struct Receives {
-    queue: Posted<u32>,
+    queue: PostedQueue<u32>,
     asked: Vec<Pattern>,
 }
 
@@ -106,18 +106,18 @@ impl Queue<Pattern, Envelope> for Receives {
     }
 }
 
-impl Queue<Envelope, Pattern> for Naive<Envelope, u32> {
+impl Queue<Envelope, Pattern> for NaiveQueue<Envelope, u32> {
     fn insert(&mut self, item: Envelope, value: u32) {
-        Naive::insert(self, item, value);
+        NaiveQueue::insert(self, item, value);
     }
     fn take(&mut self, ask: &Pattern) -> (Envelope, u32) {
         self.take_if(|key, _| ask.takes(key)).expect("every step has its match")
     }
 }
 
-impl Queue<Pattern, Envelope> for Naive<Pattern, u32> {
+impl Queue<Pattern, Envelope> for NaiveQueue<Pattern, u32> {
     fn insert(&mut self, item: Pattern, value: u32) {
-        Naive::insert(self, item, value);
+        NaiveQueue::insert(self, item, value);
     }
     fn take(&mut self, ask: &Envelope) -> (Pattern, u32) {
         self.take_for(ask).expect("every step has its match")
@@ -135,7 +135,7 @@ fn turns(depth: usize, place: Place) -> Vec<usize> {
         Place::First => (0..depth).collect(),
         Place::Last => vec![depth - 1],
         Place::Random => {
-            let mut random = Random::new(depth as u64);
+            let mut random = TestRandom::new(depth as u64);
             (0..depth.max(1 << 16)).map(|_| random.below(depth as u64) as usize).collect()
         }
     }
@@ -213,7 +213,7 @@ mod posted {
 
     fn step(bencher: Bencher<'_, '_>, case: &Case, place: Place) {
         let load = posted_load(case.depth, case.kind, place);
-        super::case(bencher, Receives::default(), Naive::<Pattern, u32>::default(), &load);
+        super::case(bencher, Receives::default(), NaiveQueue::<Pattern, u32>::default(), &load);
     }
 
     #[divan::bench(args = cases())]
@@ -234,7 +234,7 @@ mod posted {
     #[divan::bench(args = DEPTHS)]
     fn plain_list(bencher: Bencher<'_, '_>, depth: usize) {
         let load = posted_load(depth, KINDS[0], Place::Last);
-        measure(bencher, fill(Naive::<Pattern, u32>::default(), &load), &load.asked);
+        measure(bencher, fill(NaiveQueue::<Pattern, u32>::default(), &load), &load.asked);
     }
 }
 
@@ -243,7 +243,7 @@ mod unexpected {
 
     fn step(bencher: Bencher<'_, '_>, case: &Case, place: Place) {
         let load = unexpected_load(case.depth, case.kind, place);
-        super::case(bencher, Unexpected::<u32>::new(), Naive::<Envelope, u32>::default(), &load);
+        super::case(bencher, UnexpectedQueue::<u32>::new(), NaiveQueue::<Envelope, u32>::default(), &load);
     }
 
     #[divan::bench(args = cases())]
@@ -264,7 +264,7 @@ mod unexpected {
     #[divan::bench(args = DEPTHS)]
     fn plain_list(bencher: Bencher<'_, '_>, depth: usize) {
         let load = unexpected_load(depth, KINDS[0], Place::Last);
-        measure(bencher, fill(Naive::<Envelope, u32>::default(), &load), &load.asked);
+        measure(bencher, fill(NaiveQueue::<Envelope, u32>::default(), &load), &load.asked);
     }
 }
 

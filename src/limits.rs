@@ -66,19 +66,19 @@ const _: () = assert!(SHORT_QUEUE == u64::BITS as usize && 2 * SHORT_QUEUE_AGAIN
 /// Context ids of a job: the most communicators that can exist at once.
 pub const CONTEXTS: u32 = 65_536;
 /// Communicators of a job that can have a collective segment at once.
-pub const AREAS: usize = 256;
+pub const COLLECTIVE_SEGMENTS: usize = 256;
 /// Rounds of collectives that can be under way at once in a collective segment.
-pub const AREA_ROUNDS: usize = 8;
+pub const TEAM_ROUNDS: usize = 8;
 /// Bytes of what one member says in one round: two words and its data.
-pub const AREA_SLOT: usize = 256;
+pub const TEAM_SLOT: usize = 256;
 /// Parts of a collective segment's bulk, each used by one round at a time.
-pub const AREA_PARTS: usize = 4;
+pub const TEAM_PARTS: usize = 4;
 /// Fewest bytes of a part of a collective segment's bulk.
-pub const AREA_PART: usize = 1 << 20;
+pub const TEAM_PART: usize = 1 << 20;
 
-const _: () = assert!(AREA_SLOT.is_multiple_of(APART) && AREA_PART.is_multiple_of(PAGE));
+const _: () = assert!(TEAM_SLOT.is_multiple_of(APART) && TEAM_PART.is_multiple_of(PAGE));
 // A part is free again once the rounds between two uses of it are no longer under way.
-const _: () = assert!(AREA_PARTS < AREA_ROUNDS);
+const _: () = assert!(TEAM_PARTS < TEAM_ROUNDS);
 
 // Tools.
 

@@ -1,6 +1,6 @@
 //! The queues' memory: none while nothing is queued, no more than the deepest moment needed, and then for good.
 
-use perusal::matching::{Envelope, Pattern, Posted, Unexpected};
+use perusal::matching::{Envelope, Pattern, PostedQueue, UnexpectedQueue};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
@@ -48,8 +48,8 @@ fn pattern(i: u32) -> Pattern {
 #[test]
 fn a_queue_that_never_held_anything_owns_no_memory() {
     let asked = allocations(|| {
-        let mut posted = Posted::<u64>::new();
-        let mut unexpected = Unexpected::<u64>::new();
+        let mut posted = PostedQueue::<u64>::new();
+        let mut unexpected = UnexpectedQueue::<u64>::new();
         assert_eq!(posted.take(&key(1)), None);
         assert_eq!(unexpected.take(&pattern(1)), None);
     });
@@ -58,7 +58,7 @@ fn a_queue_that_never_held_anything_owns_no_memory() {
 
 #[test]
 fn a_posted_queue_that_was_as_deep_before_allocates_nothing() {
-    let mut queue = Posted::new();
+    let mut queue = PostedQueue::new();
     let mut fill_and_drain = || {
         for i in 0..DEPTH {
             queue.insert(pattern(i), i);
@@ -74,7 +74,7 @@ fn a_posted_queue_that_was_as_deep_before_allocates_nothing() {
 
 #[test]
 fn an_unexpected_queue_that_was_as_deep_before_allocates_nothing() {
-    let mut queue = Unexpected::new();
+    let mut queue = UnexpectedQueue::new();
     let mut fill_and_drain = || {
         for i in 0..DEPTH {
             queue.insert(key(i), i);
@@ -95,7 +95,7 @@ fn an_unexpected_queue_that_was_as_deep_before_allocates_nothing() {
 
 #[test]
 fn up_and_down_by_one_allocates_nothing_after_the_first_time() {
-    let mut queue = Unexpected::new();
+    let mut queue = UnexpectedQueue::new();
     queue.insert(key(0), 0);
     assert!(queue.take(&pattern(3)).is_some());
     let asked = allocations(|| {

@@ -5,12 +5,12 @@ mod common;
 use common::root;
 use perusal::internals::tool::pvar::{PVARS, Pvar};
 use perusal::internals::variables::category::CATEGORIES;
-use perusal::internals::variables::table::{Kind, Place, Scope, When};
+use perusal::internals::variables::table::{Domain, JobShape, Settable, VariableScope};
 use perusal::internals::variables::{VARIABLES, Variable};
 use std::fs;
 
 /// A job of two ranks with a CPU each, for ranges and defaults.
-const PLACE: Place = Place {
+const PLACE: JobShape = JobShape {
     ranks: 2,
     usable_cpus: 2,
     ring_cells: 256,
@@ -21,20 +21,20 @@ const PLACE: Place = Place {
 
 fn when(variable: &Variable) -> &'static str {
     match variable.when {
-        When::Never => "never",
-        When::BeforeJob => "before the job is made",
-        When::BeforeInit => "before MPI_Init",
-        When::Always => "always",
-        When::BetweenCollectives => "between collectives",
+        Settable::Never => "never",
+        Settable::BeforeJob => "before the job is made",
+        Settable::BeforeInit => "before MPI_Init",
+        Settable::Always => "always",
+        Settable::BetweenCollectives => "between collectives",
     }
 }
 
 fn scope(variable: &Variable) -> &'static str {
     match variable.scope {
-        Scope::Constant => "constant",
-        Scope::Readonly => "read-only",
-        Scope::Local => "local",
-        Scope::AllEqual => "all equal",
+        VariableScope::Constant => "constant",
+        VariableScope::Readonly => "read-only",
+        VariableScope::Local => "local",
+        VariableScope::AllEqual => "all equal",
     }
 }
 
@@ -43,7 +43,7 @@ fn cvars() -> String {
         String::from("| name | default | may be | set | scope | what |\n|---|---|---|---|---|---|\n");
     for variable in &VARIABLES {
         let default = match variable.kind {
-            Kind::Text => "empty".to_owned(),
+            Domain::Text => "empty".to_owned(),
             _ => variable.show((variable.default)(&PLACE)),
         };
         let range = variable.range(&PLACE);

@@ -5,8 +5,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use perusal::matching::oracle::Naive;
-use perusal::matching::{Envelope, Pattern, Posted, Select, Ticket, Unexpected};
+use perusal::matching::oracle::NaiveQueue;
+use perusal::matching::{Envelope, Pattern, PostedQueue, MatchPattern, Ticket, UnexpectedQueue};
 
 /// Five tags, the library's own among them, and eight sources.
 fn envelope(byte: u8) -> Envelope {
@@ -23,16 +23,16 @@ fn pattern(byte: u8) -> Pattern {
 /// A queue, its oracle, and what names the entries that were made (`N`), void ones included.
 struct Pair<Q, I, N> {
     queue: Q,
-    naive: Naive<I, u32>,
+    naive: NaiveQueue<I, u32>,
     tickets: Vec<(N, u64)>,
 }
 
-type PostedPair = Pair<Posted<u32>, Pattern, (Pattern, u32)>;
-type UnexpectedPair = Pair<Unexpected<u32>, Envelope, Ticket>;
+type PostedPair = Pair<PostedQueue<u32>, Pattern, (Pattern, u32)>;
+type UnexpectedPair = Pair<UnexpectedQueue<u32>, Envelope, Ticket>;
 
 impl<Q: Default, I, N> Default for Pair<Q, I, N> {
     fn default() -> Self {
-        Self { queue: Q::default(), naive: Naive::default(), tickets: Vec::new() }
+        Self { queue: Q::default(), naive: NaiveQueue::default(), tickets: Vec::new() }
     }
 }
 

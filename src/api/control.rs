@@ -38,7 +38,7 @@ impl<T: Threading> Communicator<T> {
             config.change(variable.id, value, engine.has_background()).map_err(|refusal| {
                 Error::Other(match refusal {
                     Refusal::Value => {
-                        format!("{name} cannot be {value}; it must be {}", variable.range(config.place()))
+                        format!("{name} cannot be {value}; it must be {}", variable.range(config.shape()))
                     }
                     Refusal::NotNow => {
                         format!("{name} cannot be changed while a collective operation is under way")

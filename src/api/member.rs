@@ -18,7 +18,7 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::events::{Event, EventPayload, Registry, inside_callback};
 use crate::p2p::Request;
-use crate::shm::{Job, State, contexts};
+use crate::shm::{Job, RankState, contexts};
 use crate::sync::{AtomicU8, Mutex, Ordering};
 use crate::trace::Recording;
 use core::any::Any;
@@ -290,7 +290,7 @@ impl Member {
         if inside_callback() {
             return Err(Error::InsideCallback);
         }
-        self.job().advance(State::Finalizing);
+        self.job().advance(RankState::Finalizing);
         // Dropped when their requests are over, or the member is settled.
         let parked = core::mem::take(&mut *lock(&self.parked));
         let ended = self.perform(|engine| {
@@ -307,7 +307,7 @@ impl Member {
         self.fate.leave();
         // Requests may be left that their owners forgot.
         self.settle();
-        self.job().advance(State::Finalized);
+        self.job().advance(RankState::Finalized);
         Ok(())
     }
 

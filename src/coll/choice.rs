@@ -2,7 +2,7 @@
 //! the operation, bytes that all know, how many they are, and variables that are the same in all ranks.
 
 use super::shared::Arrival;
-use crate::variables::{Config, Id};
+use crate::variables::{Config, VariableId};
 
 /// The operations that shared memory serves. Their numbers name them in its slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,18 +30,18 @@ const FLAGGED_UP_TO: usize = 8;
 #[must_use]
 pub fn arrival(config: &Config, kind: Kind, members: usize) -> Option<Arrival> {
     let way = match kind {
-        Kind::Barrier => Id::CollBarrier,
-        Kind::Bcast => Id::CollBcast,
-        Kind::Allgather => Id::CollAllgather,
-        Kind::Alltoall => Id::CollAlltoall,
-        Kind::Reduce => Id::CollReduce,
-        Kind::Allreduce => Id::CollAllreduce,
+        Kind::Barrier => VariableId::CollBarrier,
+        Kind::Bcast => VariableId::CollBcast,
+        Kind::Allgather => VariableId::CollAllgather,
+        Kind::Alltoall => VariableId::CollAlltoall,
+        Kind::Reduce => VariableId::CollReduce,
+        Kind::Allreduce => VariableId::CollAllreduce,
     };
     match config.number(way) {
         1 => None,
         2 => Some(Arrival::Count),
         3 => Some(Arrival::Flags),
-        _ if members <= FLAGGED_UP_TO && !config.place().is_crowded() => Some(Arrival::Flags),
+        _ if members <= FLAGGED_UP_TO && !config.shape().is_oversubscribed() => Some(Arrival::Flags),
         _ => Some(Arrival::Count),
     }
 }

@@ -99,12 +99,15 @@ impl<'a> Blocking<'a> {
             return Seat::Without;
         }
         let members = self.comm.size();
-        let areas = self.engine.job().areas();
+        let areas = self.engine.job().collective_segments();
         let taken = if self.comm.rank() == 0 { areas.take(members) } else { None };
         let mut index = taken.unwrap_or(u32::MAX).to_le_bytes();
         let told = super::run(super::bytes::bcast_by_messages(self, &mut index, 0));
         let index = u32::from_le_bytes(index);
-        if told.is_err() || self.failure.get().is_some() || index as usize >= crate::limits::AREAS {
+        if told.is_err()
+            || self.failure.get().is_some()
+            || index as usize >= crate::limits::COLLECTIVE_SEGMENTS
+        {
             return Seat::Without;
         }
         // SAFETY: rank 0 has just taken it for the members, each of which takes its seat here, once.

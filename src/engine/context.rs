@@ -3,7 +3,7 @@
 use super::operation::Ref;
 use crate::events::{CommEvents, Event, EventPayload, Gate, Spec};
 use crate::limits::CONTEXTS;
-use crate::matching::{Posted, Unexpected};
+use crate::matching::{PostedQueue, UnexpectedQueue};
 use crate::shm::telemetry::Count;
 use crate::sync::{AtomicPtr, AtomicU32, ConditionalLock, Ordering};
 use crate::variables::Config;
@@ -104,9 +104,9 @@ impl UnexpectedMessage {
 #[derive(Debug)]
 pub(crate) struct Queues {
     /// Receives that wait for a message.
-    pub posted: Posted<Ref>,
+    pub posted: PostedQueue<Ref>,
     /// Messages that wait for a receive.
-    pub unexpected: Unexpected<UnexpectedMessage>,
+    pub unexpected: UnexpectedQueue<UnexpectedMessage>,
 }
 
 /// One context: point-to-point or collective traffic of one communicator. Its lines are its own: other threads use other contexts.
@@ -146,8 +146,8 @@ impl MatchContext {
             pending: AtomicU32::new(0),
             open: AtomicU32::new(0),
             queues: ConditionalLock::new(Queues {
-                posted: Posted::with_short(short),
-                unexpected: Unexpected::with_short(short),
+                posted: PostedQueue::with_short(short),
+                unexpected: UnexpectedQueue::with_short(short),
             }),
         }
     }

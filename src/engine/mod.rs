@@ -19,7 +19,7 @@ pub(crate) mod parts;
 mod quiesce;
 pub(crate) mod tx;
 
-use crate::variables::{Config, Settings};
+use crate::variables::{Config, Overrides};
 pub use attached_buffer::{Buffers, Reservation};
 pub use context::MatchContext;
 pub(crate) use context::{MatchContexts, Payload, Queues, UnexpectedMessage};
@@ -94,7 +94,7 @@ impl Engine {
     /// As [`Self::with`].
     pub unsafe fn new(job: Job, shared: bool, registry: Arc<Registry>) -> Result<Self> {
         // SAFETY: the caller's promise.
-        unsafe { Self::with(job, &Settings::from_environment()?, shared, registry) }
+        unsafe { Self::with(job, &Overrides::from_environment()?, shared, registry) }
     }
 
     /// The engine of one rank of a job. `shared` says that several threads may use it at once. `registry` holds its
@@ -108,9 +108,14 @@ impl Engine {
     ///
     /// With `shared = false` the caller promises that no two threads are ever inside this engine at once
     /// (conditional lock rule 1 of [`crate::sync::ConditionalLock`]).
-    pub unsafe fn with(job: Job, settings: &Settings, shared: bool, registry: Arc<Registry>) -> Result<Self> {
+    pub unsafe fn with(
+        job: Job,
+        settings: &Overrides,
+        shared: bool,
+        registry: Arc<Registry>,
+    ) -> Result<Self> {
         let size = job.size();
-        let config = Config::new(settings, job.place())?;
+        let config = Config::new(settings, job.shape())?;
         let fences = AsymmetricFence::join(config.fences_on_both_sides()).map_err(|error| {
             Error::Other(format!(
                 "membarrier(2): {error}; set PERUSAL_SENDER_FENCES=1 for the whole job to do without it"
@@ -125,7 +130,7 @@ impl Engine {
             unsafe { Bell::over(at, size as usize) }
         };
         let peers = (0..size).map(|rank| Peer::new(bell_of(rank))).collect();
-        let news = News::of(config.place(), fences);
+        let news = News::of(config.shape(), fences);
         let engine = Self {
             rank: job.rank(),
             shared,
@@ -137,11 +142,11 @@ impl Engine {
             incoming: CachePadded::new(ConditionalLock::new(Incoming::new(
                 size,
                 news,
-                config.place().is_crowded(),
+                config.shape().is_oversubscribed(),
             ))),
             backlog: CachePadded::default(),
             backgrounds: Backgrounds::default(),
-            yielding: Yielding::new(sharers(config.place())),
+            yielding: Yielding::new(sharers(config.shape())),
             parting: Parting::default(),
             contexts: MatchContexts::new(),
             requests: Slab::new(),
@@ -156,7 +161,7 @@ impl Engine {
             config,
             job,
         };
-        engine.job.advance(shm::State::Initialised);
+        engine.job.advance(shm::RankState::Initialised);
         engine.note_placement();
         Ok(engine)
     }

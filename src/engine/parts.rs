@@ -9,7 +9,7 @@ use crate::ring::{Header, MappedRing, Producer};
 use crate::shm::Job;
 use crate::sync::AsymmetricFence;
 use crate::sync::ConditionalLock;
-use crate::variables::Place;
+use crate::variables::JobShape;
 use core::ptr::NonNull;
 use std::collections::VecDeque;
 
@@ -26,9 +26,9 @@ pub(crate) enum News {
 
 impl News {
     /// That of a job at `place`.
-    pub fn of(place: &Place, fences: AsymmetricFence) -> Self {
+    pub fn of(place: &JobShape, fences: AsymmetricFence) -> Self {
         match fences {
-            _ if place.counts_news() => Self::Counted,
+            _ if place.uses_counters() => Self::Counted,
             AsymmetricFence::Membarrier => Self::Watched,
             AsymmetricFence::Processor => Self::WatchedBehindFence,
         }

@@ -3,7 +3,7 @@
 use super::operation::{Operation, Stage};
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::shm::State;
+use crate::shm::RankState;
 
 impl Engine {
     /// Makes sure that no other rank reads or writes this rank's buffers any more. The engine itself does not either,
@@ -55,7 +55,7 @@ impl Engine {
             request.state().is_active()
                 && body.operation == Operation::Receive
                 && matches!(body.stage, Stage::Halves(_, false) | Stage::Filling)
-                && self.job.roster().entry(body.world).state() < State::Finalized
+                && self.job.roster().entry(body.world).state() < RankState::Finalized
         })
     }
 }

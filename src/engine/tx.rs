@@ -10,7 +10,7 @@ use crate::events::Event;
 use crate::protocol::rendezvous::longest_chunk;
 use crate::protocol::{Control, Kind};
 use crate::ring::{Header, INLINE};
-use crate::shm::telemetry::Protocol;
+use crate::shm::telemetry::ProtocolKind;
 use crate::sync::AsymmetricFence;
 use core::hint::cold_path;
 
@@ -107,7 +107,7 @@ impl Engine {
 
     #[inline(always)]
     pub(crate) fn count_sent(&self, bytes: usize, shared: bool) {
-        let protocol = if bytes <= INLINE { Protocol::Inline } else { Protocol::Eager };
+        let protocol = if bytes <= INLINE { ProtocolKind::Inline } else { ProtocolKind::Eager };
         self.telemetry().count_sent(protocol, bytes, shared);
     }
 

@@ -5,11 +5,11 @@
 //! back to the heap first.
 //!
 //! Rules:
-//! - **Pool rule 1.** `blocks[g]` is the number of granules of the block that begins at granule `g`, 0 if none does. It changes
+//! - **Arena rule 1.** `blocks[g]` is the number of granules of the block that begins at granule `g`, 0 if none does. It changes
 //!   only in the hands of who has the block: who takes it, and who gives it back or resizes it, which malloc's user does once and
 //!   not at the same time.
-//! - **Pool rule 2.** A run that is kept is in no block, and its granules stay this process's in the heap's bitmap.
-//! - **Pool rule 3.** In a child process ([`Pool::part`]) nothing is taken from the heap, and nothing given back: all of it is
+//! - **Arena rule 2.** A run that is kept is in no block, and its granules stay this process's in the heap's bitmap.
+//! - **Arena rule 3.** In a child process ([`Arena::part`]) nothing is taken from the heap, and nothing given back: all of it is
 //!   the parent's. The child's blocks are copies, in the same places.
 //!
 //! Nothing here allocates: it runs within malloc.
@@ -31,13 +31,13 @@ const LONGEST: u64 = KEPT / 2;
 
 /// What was freed and is kept, oldest first.
 #[derive(Debug, Default)]
-pub struct Kept {
+pub struct FreeRuns {
     runs: [(u64, u64); RUNS],
     len: usize,
     granules: u64,
 }
 
-impl Kept {
+impl FreeRuns {
     /// Takes a run for `granules` granules out whose first one `fits`, and of which not more than a quarter would be for nothing:
     /// the shortest, of those the one freed last.
     fn take(&mut self, granules: u64, fits: impl Fn(u64) -> bool) -> Option<(u64, u64)> {
@@ -72,20 +72,20 @@ impl Kept {
 
 /// This process's blocks.
 #[derive(Debug)]
-pub struct Pool {
+pub struct Arena {
     memory: Arc<Memory>,
     /// A number for each granule of the heap (rule 1); address space until it is touched.
     blocks: MmapRaw,
     /// Behind the last granule at which a block ever began.
     end: AtomicU32,
-    kept: Mutex<Kept>,
+    kept: Mutex<FreeRuns>,
     /// Whether this process is a child of the one that the blocks were taken by (rule 3).
     parted: AtomicBool,
     /// Whether the kernel promises no more memory than there is, so that what is promised must be taken.
     strict: bool,
 }
 
-impl Pool {
+impl Arena {
     /// The pool of a job's heap; `None` if it has none, or this process may not map it. `strict`: blocks get their memory at once.
     #[must_use]
     pub fn new(memory: Arc<Memory>, strict: bool) -> Option<Self> {
@@ -133,7 +133,7 @@ impl Pool {
     }
 
     /// Locks what is kept. Nobody panics with the lock held.
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, FreeRuns> {
         self.kept.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
@@ -250,7 +250,7 @@ impl Pool {
     }
 
     /// Holds the lock over a fork, so that the child finds it free.
-    pub fn hold(&self) -> MutexGuard<'_, Kept> {
+    pub fn hold(&self) -> MutexGuard<'_, FreeRuns> {
         self.kept()
     }
 
@@ -328,13 +328,13 @@ fn forget(extent: &Extent) {
 #[cfg(all(test, not(perusal_loom)))]
 mod tests {
     use super::*;
-    use crate::variables::{Id, Origin, Settings, Value};
+    use crate::variables::{OverrideValue, Overrides, ValueSource, VariableId};
 
-    fn pool(heap: u64) -> Pool {
-        let mut settings = Settings::default();
-        settings.set(Id::SharedHeap, Value::Number(heap), Origin::Tool);
+    fn pool(heap: u64) -> Arena {
+        let mut settings = Overrides::default();
+        settings.set(VariableId::SharedHeap, OverrideValue::Number(heap), ValueSource::Tool);
         let memory = Memory::create_with(2, 0, &settings).expect("a job");
-        Pool::new(Arc::new(memory), false).expect("a heap")
+        Arena::new(Arc::new(memory), false).expect("a heap")
     }
 
     #[test]

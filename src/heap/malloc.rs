@@ -13,14 +13,14 @@ use core::ptr::null_mut;
 use std::cell::RefCell;
 use std::sync::OnceLock;
 
-use super::arena::{Kept, Pool};
+use super::arena::{Arena, FreeRuns};
 use crate::shm::{FD_VARIABLE, Memory, variable};
 use crate::sync::{Arc, MutexGuard};
-use crate::variables::{Id, Settings, VARIABLES, table};
+use crate::variables::{Overrides, VARIABLES, VariableId, table};
 
 /// What the preloaded library is given. `preload/heap.h` has the same.
 #[repr(C)]
-struct Table {
+struct HookTable {
     version: u32,
     base: *mut u8,
     len: usize,
@@ -33,17 +33,17 @@ struct Table {
 }
 
 // SAFETY: written before it is handed out, and only read since.
-unsafe impl Send for Table {}
+unsafe impl Send for HookTable {}
 // SAFETY: as above.
-unsafe impl Sync for Table {}
+unsafe impl Sync for HookTable {}
 
-/// Of [`Table`].
+/// Of [`HookTable`].
 const VERSION: u32 = 1;
 
-static POOL: OnceLock<Pool> = OnceLock::new();
-static TABLE: OnceLock<Table> = OnceLock::new();
+static POOL: OnceLock<Arena> = OnceLock::new();
+static TABLE: OnceLock<HookTable> = OnceLock::new();
 
-type Serve = unsafe extern "C" fn(*const Table) -> c_int;
+type Serve = unsafe extern "C" fn(*const HookTable) -> c_int;
 
 /// The job's memory, if it is mapped already.
 pub(crate) fn memory() -> Option<Arc<Memory>> {
@@ -87,19 +87,20 @@ fn preloaded() -> Option<Serve> {
 
 /// The pool's functions, if the environment asks for them and there is a job with a heap. What is wrong with the environment
 /// MPI_Init will say.
-fn table_of_job() -> Option<Table> {
-    let settings = Settings::from_environment().ok()?;
-    if settings.number(Id::ShareHeap) != Some(1) {
+fn table_of_job() -> Option<HookTable> {
+    let settings = Overrides::from_environment().ok()?;
+    if settings.number(VariableId::ShareHeap) != Some(1) {
         return None;
     }
     let memory = Memory::look(variable(FD_VARIABLE).ok()??).ok()?;
-    let from = settings.number(Id::ShareHeapFrom);
-    let from = from.unwrap_or_else(|| (VARIABLES[Id::ShareHeapFrom as usize].default)(&memory.place()));
-    let pool = Pool::new(Arc::new(memory), overcommits_never())?;
+    let from = settings.number(VariableId::ShareHeapFrom);
+    let from =
+        from.unwrap_or_else(|| (VARIABLES[VariableId::ShareHeapFrom as usize].default)(&memory.shape()));
+    let pool = Arena::new(Arc::new(memory), overcommits_never())?;
     let pool = POOL.get_or_init(|| pool);
     let (base, len) = pool.memory().heap()?.mapped();
     let from = if from == table::NEVER { usize::MAX } else { from as usize };
-    Some(Table { version: VERSION, base: base.as_ptr(), len, from, take, give, bytes, resize })
+    Some(HookTable { version: VERSION, base: base.as_ptr(), len, from, take, give, bytes, resize })
 }
 
 /// Whether the kernel promises no more memory than there is.
@@ -125,7 +126,7 @@ extern "C" fn resize(addr: *mut c_void, bytes: usize) -> c_int {
 
 /// What is held over a fork: the pool's lock, and a pipe that ends when the child is ready.
 struct Fork {
-    _held: MutexGuard<'static, Kept>,
+    _held: MutexGuard<'static, FreeRuns>,
     pipe: Option<[c_int; 2]>,
 }
 

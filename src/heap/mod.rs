@@ -330,11 +330,11 @@ fn map(segment: &Segment, at: u64, len: usize) -> Option<NonNull<u8>> {
 mod tests {
     use super::*;
     use crate::shm::Memory;
-    use crate::variables::{Id, Origin, Settings, Value};
+    use crate::variables::{OverrideValue, Overrides, ValueSource, VariableId};
 
     fn memory(heap: u64) -> Memory {
-        let mut settings = Settings::default();
-        settings.set(Id::SharedHeap, Value::Number(heap), Origin::Tool);
+        let mut settings = Overrides::default();
+        settings.set(VariableId::SharedHeap, OverrideValue::Number(heap), ValueSource::Tool);
         Memory::create_with(2, 0, &settings).expect("a job")
     }
 
@@ -416,8 +416,8 @@ mod tests {
     #[test]
     fn a_job_that_asks_for_none_has_none() {
         assert!(memory(0).heap().is_none());
-        let mut settings = Settings::default();
-        settings.set(Id::SharedHeap, Value::Number(1), Origin::Tool);
+        let mut settings = Overrides::default();
+        settings.set(VariableId::SharedHeap, OverrideValue::Number(1), ValueSource::Tool);
         assert!(Memory::create_with(2, 0, &settings).expect("a job").heap().is_none());
     }
 

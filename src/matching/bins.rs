@@ -10,8 +10,8 @@
 //! That never hides a living bin: to get past a bucket, a bin must have found every place of it taken, its own old
 //! one included, and only a bin's end writes its key's trace.
 
-use super::pattern::Word;
-use super::slab::{Link, List, NIL, Slab};
+use super::pattern::KeyWord;
+use super::slab::{EntryLink, EntryList, EntrySlab, NIL};
 
 /// Bins in a bucket: with a key of 64 bits, one cache line.
 const WAYS: usize = 4;
@@ -22,17 +22,17 @@ const FIRST: usize = 32;
 #[repr(align(64))]
 struct Bucket<W> {
     keys: [W; WAYS],
-    lists: [List; WAYS],
+    lists: [EntryList; WAYS],
 }
 
-impl<W: Word> Bucket<W> {
+impl<W: KeyWord> Bucket<W> {
     const fn new(key: W) -> Self {
-        Self { keys: [key; WAYS], lists: [List::EMPTY; WAYS] }
+        Self { keys: [key; WAYS], lists: [EntryList::EMPTY; WAYS] }
     }
 
     /// The way for which `wanted` holds, the lowest one.
     #[inline(always)]
-    fn way(&self, wanted: impl Fn(&W, &List) -> bool) -> Option<usize> {
+    fn way(&self, wanted: impl Fn(&W, &EntryList) -> bool) -> Option<usize> {
         let mut hits = 0u32;
         for way in 0..WAYS {
             hits |= u32::from(wanted(&self.keys[way], &self.lists[way])) << way;
@@ -49,14 +49,14 @@ impl<W: Word> Bucket<W> {
 
 /// Where a bin is.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct BinPlace {
     bucket: usize,
     way: usize,
 }
 
 /// An end of a list; none if that is a ghost.
 #[inline(always)]
-fn living<I: Copy, T, const L: usize>(slab: &Slab<I, T, L>, link: usize, end: u32) -> u32 {
+fn living<I: Copy, T, const L: usize>(slab: &EntrySlab<I, T, L>, link: usize, end: u32) -> u32 {
     if end != NIL && slab[end].links[link].is_ghost() { NIL } else { end }
 }
 
@@ -71,12 +71,12 @@ pub(super) struct Bins<W> {
     /// Bits of a hash that are not part of a bucket's number.
     shift: u32,
     /// Where the bin was that was last looked for: who takes its oldest entry comes back to it.
-    last: Place,
+    last: BinPlace,
 }
 
-impl<W: Word> Bins<W> {
+impl<W: KeyWord> Bins<W> {
     pub const fn new() -> Self {
-        let last = Place { bucket: 0, way: 0 };
+        let last = BinPlace { bucket: 0, way: 0 };
         Self { buckets: Vec::new(), passed: Vec::new(), used: 0, shift: 0, last }
     }
 
@@ -92,14 +92,14 @@ impl<W: Word> Bins<W> {
 
     /// The bin of this key, which may be empty; none has it elsewhere.
     #[inline]
-    fn find(&self, key: W) -> Option<Place> {
+    fn find(&self, key: W) -> Option<BinPlace> {
         if self.used == 0 {
             return None;
         }
         let mut bucket = self.home(key);
         loop {
             if let Some(way) = self.buckets[bucket].find(key) {
-                return Some(Place { bucket, way });
+                return Some(BinPlace { bucket, way });
             }
             if self.passed[bucket] == 0 {
                 return None;
@@ -111,26 +111,26 @@ impl<W: Word> Bins<W> {
     /// The place that was last looked at, if this key's bin is there. Its key alone would not do: an empty place keeps
     /// the one that it had, and only one place with entries can have it.
     #[inline]
-    fn last_of(&self, key: W) -> Option<Place> {
+    fn last_of(&self, key: W) -> Option<BinPlace> {
         let bucket = self.buckets.get(self.last.bucket)?;
         let is_there = bucket.keys[self.last.way] == key && !bucket.lists[self.last.way].is_empty();
         is_there.then_some(self.last)
     }
 
     #[inline]
-    fn at(&mut self, at: Place) -> &mut List {
+    fn at(&mut self, at: BinPlace) -> &mut EntryList {
         &mut self.buckets[at.bucket].lists[at.way]
     }
 
     /// The list of this key; empty if it has no bin.
     #[inline]
-    pub fn list(&self, key: W) -> List {
-        self.find(key).map_or(List::EMPTY, |at| self.buckets[at.bucket].lists[at.way])
+    pub fn list(&self, key: W) -> EntryList {
+        self.find(key).map_or(EntryList::EMPTY, |at| self.buckets[at.bucket].lists[at.way])
     }
 
     /// The bin of a key that has none, revived or new; the caller fills it at once.
     #[inline]
-    fn open(&mut self, key: W, left: Option<Place>) -> Place {
+    fn open(&mut self, key: W, left: Option<BinPlace>) -> BinPlace {
         let full = (self.used + 1) * 2 > self.buckets.len() * WAYS;
         if full {
             self.grow();
@@ -146,12 +146,12 @@ impl<W: Word> Bins<W> {
     }
 
     #[inline]
-    fn place(&mut self, key: W) -> Place {
+    fn place(&mut self, key: W) -> BinPlace {
         let mut bucket = self.home(key);
         loop {
             if let Some(way) = self.buckets[bucket].way(|_, list| list.is_empty()) {
                 self.buckets[bucket].keys[way] = key;
-                return Place { bucket, way };
+                return BinPlace { bucket, way };
             }
             self.passed[bucket] += 1;
             bucket = self.after(bucket);
@@ -160,7 +160,7 @@ impl<W: Word> Bins<W> {
 
     /// Counts a bin where it went past, or takes the count back.
     #[inline]
-    fn count(&mut self, key: W, at: Place, by: i32) {
+    fn count(&mut self, key: W, at: BinPlace, by: i32) {
         let mut bucket = self.home(key);
         while bucket != at.bucket {
             self.passed[bucket] = self.passed[bucket].wrapping_add_signed(by);
@@ -172,7 +172,7 @@ impl<W: Word> Bins<W> {
     #[inline]
     pub fn push<I: Copy, T, const L: usize>(
         &mut self,
-        slab: &mut Slab<I, T, L>,
+        slab: &mut EntrySlab<I, T, L>,
         link: usize,
         key: W,
         index: u32,
@@ -184,20 +184,25 @@ impl<W: Word> Bins<W> {
         let list = self.at(at);
         if living(slab, link, list.tail) != list.tail {
             slab.lay(link, list.tail);
-            *list = List::EMPTY;
+            *list = EntryList::EMPTY;
         }
         list.push(slab, link, index);
     }
 
     /// The oldest entry of this key.
     #[inline]
-    pub fn head<I: Copy, T, const L: usize>(&self, slab: &Slab<I, T, L>, link: usize, key: W) -> u32 {
+    pub fn head<I: Copy, T, const L: usize>(&self, slab: &EntrySlab<I, T, L>, link: usize, key: W) -> u32 {
         living(slab, link, self.list(key).head)
     }
 
     /// As [`head`](Self::head), of an entry that is likely to leave at once.
     #[inline]
-    pub fn seek<I: Copy, T, const L: usize>(&mut self, slab: &Slab<I, T, L>, link: usize, key: W) -> u32 {
+    pub fn seek<I: Copy, T, const L: usize>(
+        &mut self,
+        slab: &EntrySlab<I, T, L>,
+        link: usize,
+        key: W,
+    ) -> u32 {
         let Some(at) = self.find(key) else { return NIL };
         self.last = at;
         living(slab, link, self.at(at).head)
@@ -207,7 +212,7 @@ impl<W: Word> Bins<W> {
     #[inline]
     pub fn leave<I: Copy, T, const L: usize>(
         &mut self,
-        slab: &mut Slab<I, T, L>,
+        slab: &mut EntrySlab<I, T, L>,
         link: usize,
         key: W,
         index: u32,
@@ -222,14 +227,14 @@ impl<W: Word> Bins<W> {
     /// Ends the ghost that the last entry of a slot left under this key, if there is one.
     pub fn lay<I: Copy, T, const L: usize>(
         &mut self,
-        slab: &mut Slab<I, T, L>,
+        slab: &mut EntrySlab<I, T, L>,
         link: usize,
         key: W,
         index: u32,
     ) {
         if slab[index].links[link].is_ghost() {
             slab.lay(link, index);
-            self.close(key, Link::NONE);
+            self.close(key, EntryLink::NONE);
         }
     }
 
@@ -237,7 +242,7 @@ impl<W: Word> Bins<W> {
     #[inline]
     pub fn detach<I: Copy, T, const L: usize>(
         &mut self,
-        slab: &mut Slab<I, T, L>,
+        slab: &mut EntrySlab<I, T, L>,
         link: usize,
         key: W,
         index: u32,
@@ -251,7 +256,7 @@ impl<W: Word> Bins<W> {
 
     /// Lets a bin follow what an entry of its list was linked to, and ends with its list.
     #[inline]
-    fn close(&mut self, key: W, gap: Link) {
+    fn close(&mut self, key: W, gap: EntryLink) {
         let at = self.last_of(key).or_else(|| self.find(key)).expect("an entry's key has a bin (rule M3)");
         let list = self.at(at);
         list.close(gap);
@@ -282,7 +287,7 @@ impl<W: Word> Bins<W> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::oracle::Random;
+    use super::super::oracle::TestRandom;
     use super::*;
     use std::collections::BTreeMap;
 
@@ -294,10 +299,10 @@ mod tests {
     /// Bins and a map of plain lists under the same pushes, detaches and leaves.
     #[test]
     fn bins_hold_what_a_map_of_lists_holds_and_a_ghost_at_most_for_each_free_slot() {
-        let mut slab = Slab::<u64, u32, 1>::new();
+        let mut slab = EntrySlab::<u64, u32, 1>::new();
         let mut bins = Bins::<u64>::new();
         let mut model: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
-        let mut random = Random::new(7);
+        let mut random = TestRandom::new(7);
         let mut most_ghosts = 0;
         for step in 0..40_000 {
             let range = [3, 40, 600, 5][step / 10_000];
@@ -363,7 +368,7 @@ mod tests {
             Self(self.0 ^ other.0)
         }
     }
-    impl Word for Plain {
+    impl KeyWord for Plain {
         fn hash(self) -> u64 {
             self.0
         }
@@ -371,7 +376,7 @@ mod tests {
 
     #[test]
     fn keys_of_one_home_spill_over_the_end_of_the_table_and_leave_no_trace() {
-        let mut slab = Slab::<Plain, u32, 1>::new();
+        let mut slab = EntrySlab::<Plain, u32, 1>::new();
         let mut bins = Bins::<Plain>::new();
         // All at home in the last bucket, so that they go round to the first ones.
         let keys: Vec<Plain> = (0..30).map(|i| Plain(u64::MAX - i)).collect();

@@ -1,11 +1,11 @@
 //! The deep form: for each class of pattern its bins, and in each bin a list whose head is the oldest entry.
 //!
-//! A class is the set of bits that it compares ([`Key::CARES`]); the bin of a word in a class is the word under
+//! A class is the set of bits that it compares ([`MatchKey::CARES`]); the bin of a word in a class is the word under
 //! that mask. The last class compares one bit at most, so its bins are two lists and need no table.
 
 use super::bins::Bins;
-use super::pattern::{Key, agree};
-use super::slab::{List, Slab};
+use super::pattern::{MatchKey, agree};
+use super::slab::{EntryList, EntrySlab};
 
 /// Both source and tag open: the class whose lists are the queue in order.
 pub(super) const ANY: usize = 3;
@@ -14,14 +14,14 @@ pub(super) const BY_SOURCE: usize = 2;
 
 /// The bins of the four classes.
 #[derive(Debug)]
-pub(super) struct Classes<K: Key> {
+pub(super) struct Classes<K: MatchKey> {
     bins: [Bins<K::Word>; ANY],
-    any: [List; 2],
+    any: [EntryList; 2],
 }
 
-impl<K: Key> Classes<K> {
+impl<K: MatchKey> Classes<K> {
     pub const fn new() -> Self {
-        Self { bins: [const { Bins::new() }; ANY], any: [List::EMPTY; 2] }
+        Self { bins: [const { Bins::new() }; ANY], any: [EntryList::EMPTY; 2] }
     }
 
     /// The class of a pattern with this care mask, if it has one.
@@ -37,7 +37,7 @@ impl<K: Key> Classes<K> {
 
     /// The list of the bin that `word` falls into; its head is the oldest.
     #[inline]
-    pub fn list(&self, class: usize, word: K::Word) -> List {
+    pub fn list(&self, class: usize, word: K::Word) -> EntryList {
         match class {
             ANY => self.any[Self::side(word)],
             _ => self.bins[class].list(word & K::CARES[class]),
@@ -48,7 +48,7 @@ impl<K: Key> Classes<K> {
     #[inline]
     pub fn head<I: Copy, T, const L: usize>(
         &self,
-        slab: &Slab<I, T, L>,
+        slab: &EntrySlab<I, T, L>,
         class: usize,
         link: usize,
         word: K::Word,
@@ -63,7 +63,7 @@ impl<K: Key> Classes<K> {
     #[inline]
     pub fn seek<I: Copy, T, const L: usize>(
         &mut self,
-        slab: &Slab<I, T, L>,
+        slab: &EntrySlab<I, T, L>,
         class: usize,
         link: usize,
         word: K::Word,
@@ -75,7 +75,7 @@ impl<K: Key> Classes<K> {
     }
 
     /// The two lists of the last class: together the whole queue, if every entry is in it.
-    pub fn any(&self) -> [List; 2] {
+    pub fn any(&self) -> [EntryList; 2] {
         self.any
     }
 
@@ -83,7 +83,7 @@ impl<K: Key> Classes<K> {
     #[inline]
     pub fn push<I: Copy, T, const L: usize>(
         &mut self,
-        slab: &mut Slab<I, T, L>,
+        slab: &mut EntrySlab<I, T, L>,
         class: usize,
         link: usize,
         word: K::Word,
@@ -99,7 +99,7 @@ impl<K: Key> Classes<K> {
     #[inline]
     pub fn detach<I: Copy, T, const L: usize>(
         &mut self,
-        slab: &mut Slab<I, T, L>,
+        slab: &mut EntrySlab<I, T, L>,
         class: usize,
         link: usize,
         word: K::Word,
@@ -118,7 +118,7 @@ impl<K: Key> Classes<K> {
     #[inline]
     pub fn leave<I: Copy, T, const L: usize>(
         &mut self,
-        slab: &mut Slab<I, T, L>,
+        slab: &mut EntrySlab<I, T, L>,
         class: usize,
         link: usize,
         word: K::Word,
@@ -134,7 +134,7 @@ impl<K: Key> Classes<K> {
     /// slot is of the same bin.
     pub fn lay<I: Copy, T, const L: usize>(
         &mut self,
-        slab: &mut Slab<I, T, L>,
+        slab: &mut EntrySlab<I, T, L>,
         class: usize,
         link: usize,
         word: K::Word,

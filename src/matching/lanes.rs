@@ -14,7 +14,7 @@ const _: () = assert!(SHORT_QUEUE.is_multiple_of(GROUP));
 /// Up to [`SHORT_QUEUE`] keys `E`, and what each is for: the slab index of its entry, or the payload itself.
 #[derive(Debug)]
 #[repr(C, align(64))]
-pub(super) struct Lanes<E, V = u32> {
+pub(super) struct KeyLanes<E, V = u32> {
     keys: [E; SHORT_QUEUE],
     slots: [V; SHORT_QUEUE],
     live: u64,
@@ -30,7 +30,7 @@ pub(super) fn few(bits: u64) -> usize {
     if bits & bits.wrapping_sub(1) == 0 { usize::from(bits != 0) } else { bits.count_ones() as usize }
 }
 
-impl<E: Copy + Default, V: Copy + Default + PartialEq> Lanes<E, V> {
+impl<E: Copy + Default, V: Copy + Default + PartialEq> KeyLanes<E, V> {
     /// Lanes for `room` keys, from twice [`SHORT_QUEUE_AGAIN`] to [`SHORT_QUEUE`].
     pub fn new(room: usize) -> Self {
         let room = room.clamp(2 * SHORT_QUEUE_AGAIN, SHORT_QUEUE) as u32;
@@ -160,7 +160,7 @@ impl<E: Copy + Default, V: Copy + Default + PartialEq> Lanes<E, V> {
     }
 
     /// Living lanes, oldest first.
-    pub fn lanes(&self) -> Bits {
+    pub fn lanes(&self) -> SetBits {
         bits(self.live)
     }
 
@@ -177,14 +177,14 @@ impl<E: Copy + Default, V: Copy + Default + PartialEq> Lanes<E, V> {
 
 /// The positions of the bits that are set, lowest first.
 #[derive(Debug, Clone)]
-pub(super) struct Bits(u64);
+pub(super) struct SetBits(u64);
 
 #[inline]
-fn bits(word: u64) -> Bits {
-    Bits(word)
+fn bits(word: u64) -> SetBits {
+    SetBits(word)
 }
 
-impl Iterator for Bits {
+impl Iterator for SetBits {
     type Item = u32;
     #[inline]
     fn next(&mut self) -> Option<u32> {
@@ -198,8 +198,8 @@ impl Iterator for Bits {
 mod tests {
     use super::*;
 
-    fn full() -> Lanes<u64> {
-        let mut lanes = Lanes::new(SHORT_QUEUE);
+    fn full() -> KeyLanes<u64> {
+        let mut lanes = KeyLanes::new(SHORT_QUEUE);
         for i in 0..SHORT_QUEUE as u32 {
             assert!(lanes.push(u64::from(i), 100 + i));
         }
@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn lanes_for_fewer_keys_are_full_sooner() {
-        let mut lanes = Lanes::<u64>::new(16);
+        let mut lanes = KeyLanes::<u64>::new(16);
         assert!((0..16).all(|i| lanes.push(u64::from(i), i)));
         assert!(!lanes.push(16, 16));
         (0..8).for_each(|lane| _ = lanes.vacate(lane));

@@ -1,7 +1,7 @@
 //! Which receive a message belongs to: patterns, the queue of posted receives, the queue of unexpected messages.
 //!
-//! Pure, single-threaded data structures: who calls holds whatever lock there is. One [`Posted`] and one
-//! [`Unexpected`] belong to a context id, so communicators, and point-to-point and collective traffic within
+//! Pure, single-threaded data structures: who calls holds whatever lock there is. One [`PostedQueue`] and one
+//! [`UnexpectedQueue`] belong to a context id, so communicators, and point-to-point and collective traffic within
 //! one, never meet here (MPI 5.0 §3.5: a match is by source and tag within one context, oldest first).
 //!
 //! What comes in: an [`Envelope`] (a message's source and tag) or a [`Pattern`] (what a receive asks for) with
@@ -47,7 +47,7 @@ mod slab;
 mod tests;
 pub mod unexpected;
 
-pub use pattern::{Envelope, Key, Pattern, Select, Word};
-pub use posted::Posted;
+pub use pattern::{Envelope, KeyWord, MatchKey, MatchPattern, Pattern};
+pub use posted::PostedQueue;
 pub use slab::Ticket;
-pub use unexpected::{Found, Unexpected};
+pub use unexpected::{FoundMessage, UnexpectedQueue};

@@ -1,24 +1,24 @@
 //! The contract of both queues as a list walked from the front, for a reader to check by eye.
 //!
-//! Tests, the bench and the fuzz target run it beside [`Posted`](super::Posted) and
-//! [`Unexpected`](super::Unexpected) and compare every answer. It has no other user.
+//! Tests, the bench and the fuzz target run it beside [`PostedQueue`](super::PostedQueue) and
+//! [`UnexpectedQueue`](super::UnexpectedQueue) and compare every answer. It has no other user.
 
-use super::pattern::Select;
+use super::pattern::MatchPattern;
 
 /// A vector of items in order of insertion. `I` is a pattern for a queue of receives, a key for one of messages.
 #[derive(Debug, Clone)]
-pub struct Naive<I, T> {
+pub struct NaiveQueue<I, T> {
     entries: Vec<(u64, I, T)>,
     next: u64,
 }
 
-impl<I, T> Default for Naive<I, T> {
+impl<I, T> Default for NaiveQueue<I, T> {
     fn default() -> Self {
         Self { entries: Vec::new(), next: 0 }
     }
 }
 
-impl<I: Copy, T> Naive<I, T> {
+impl<I: Copy, T> NaiveQueue<I, T> {
     /// Adds the youngest and names it.
     pub fn insert(&mut self, item: I, value: T) -> u64 {
         self.entries.push((self.next, item, value));
@@ -62,7 +62,7 @@ impl<I: Copy, T> Naive<I, T> {
     }
 }
 
-impl<P: Select, T> Naive<P, T> {
+impl<P: MatchPattern, T> NaiveQueue<P, T> {
     /// A queue of receives: takes the oldest that takes this message.
     pub fn take_for(&mut self, key: &P::Key) -> Option<(P, T)> {
         self.take_if(|pattern, _| pattern.takes(key))
@@ -71,9 +71,9 @@ impl<P: Select, T> Naive<P, T> {
 
 /// A small random number generator (xorshift64*), so that a failing run can be repeated from its seed.
 #[derive(Debug, Clone)]
-pub struct Random(u64);
+pub struct TestRandom(u64);
 
-impl Random {
+impl TestRandom {
     /// Starts from any seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {

@@ -1,13 +1,13 @@
 //! The match itself, as arithmetic: a key is a word, a pattern a word and a mask of the bits that count.
 //!
-//! Everything above this file works on [`Word`]s. [`Envelope`] and [`Pattern`] are MPI's instance (source and
-//! 31-bit tag); another interface, say 64-bit tags with an ignore mask, is another pair of [`Key`] and [`Select`].
+//! Everything above this file works on [`KeyWord`]s. [`Envelope`] and [`Pattern`] are MPI's instance (source and
+//! 31-bit tag); another interface, say 64-bit tags with an ignore mask, is another pair of [`MatchKey`] and [`MatchPattern`].
 
 use core::fmt::Debug;
 use core::ops::{BitAnd, BitOr, BitXor};
 
 /// An unsigned integer wide enough for a key.
-pub trait Word:
+pub trait KeyWord:
     Copy + Eq + Default + Debug + BitAnd<Output = Self> + BitOr<Output = Self> + BitXor<Output = Self>
 {
     /// Spreads the word's bits over 64; the high ones are the best.
@@ -24,14 +24,14 @@ const fn folded(word: u64, factor: u64) -> u64 {
     (product >> 64) as u64 ^ product as u64
 }
 
-impl Word for u64 {
+impl KeyWord for u64 {
     #[inline(always)]
     fn hash(self) -> u64 {
         folded(self ^ GOLDEN, 0xD6E8_FEB8_6659_FD93)
     }
 }
 
-impl Word for u128 {
+impl KeyWord for u128 {
     #[inline(always)]
     fn hash(self) -> u64 {
         ((self >> 64) as u64).hash() ^ (self as u64).wrapping_add(GOLDEN).hash().rotate_left(29)
@@ -39,9 +39,9 @@ impl Word for u128 {
 }
 
 /// What a message is matched by.
-pub trait Key: Copy + Debug {
+pub trait MatchKey: Copy + Debug {
     /// The key as one integer.
-    type Word: Word;
+    type Word: KeyWord;
     /// Who sent it.
     type Source: Copy;
     /// For each class of pattern the bits that it compares, the finest first: everything; what stays when the
@@ -56,13 +56,13 @@ pub trait Key: Copy + Debug {
 }
 
 /// What a receive asks for.
-pub trait Select: Copy + Debug {
+pub trait MatchPattern: Copy + Debug {
     /// What it selects among.
-    type Key: Key;
+    type Key: MatchKey;
     /// The wanted bits; zero where [`care`](Self::care) is.
-    fn value(&self) -> <Self::Key as Key>::Word;
+    fn value(&self) -> <Self::Key as MatchKey>::Word;
     /// The bits that must agree.
-    fn care(&self) -> <Self::Key as Key>::Word;
+    fn care(&self) -> <Self::Key as MatchKey>::Word;
 
     /// Whether a message with this key may be received by this pattern.
     #[inline(always)]
@@ -73,7 +73,7 @@ pub trait Select: Copy + Debug {
 
 /// The match: `word` has `value`'s bits wherever `care` is set.
 #[inline(always)]
-pub(super) fn agree<W: Word>(word: W, value: W, care: W) -> bool {
+pub(super) fn agree<W: KeyWord>(word: W, value: W, care: W) -> bool {
     (word ^ value) & care == W::default()
 }
 
@@ -100,7 +100,7 @@ const TAG: u64 = 0x0000_0000_FFFF_FFFF;
 /// The bit that tells the library's own tags from a user's (rule M4).
 const OWN: u64 = 0x0000_0000_8000_0000;
 
-impl Key for Envelope {
+impl MatchKey for Envelope {
     type Word = u64;
     type Source = u32;
     const CARES: [u64; 4] = [SOURCE | TAG, TAG, SOURCE | OWN, OWN];
@@ -119,7 +119,7 @@ impl Key for Envelope {
     }
 }
 
-impl Select for Pattern {
+impl MatchPattern for Pattern {
     type Key = Envelope;
 
     #[inline(always)]

@@ -1,12 +1,12 @@
 //! Receives that wait for a message. A message takes the oldest whose pattern takes its envelope.
 
 use super::classes::Classes;
-use super::lanes::{Lanes, few};
-use super::pattern::{Key, Pattern, Select, agree};
-use super::slab::{List, NIL, Slab};
+use super::lanes::{KeyLanes, few};
+use super::pattern::{MatchKey, MatchPattern, Pattern, agree};
+use super::slab::{EntryList, EntrySlab, NIL};
 use crate::limits::{SHORT_QUEUE, SHORT_QUEUE_AGAIN};
 
-type WordOf<P> = <<P as Select>::Key as Key>::Word;
+type WordOf<P> = <<P as MatchPattern>::Key as MatchKey>::Word;
 /// Value and care of a pattern: all of it that is ever looked at.
 type Wants<P> = (WordOf<P>, WordOf<P>);
 
@@ -16,29 +16,29 @@ const ORDER: usize = 1;
 
 /// The queue of posted receives of one context id. Its payloads `T` are names: small, and each in the queue once.
 #[derive(Debug)]
-pub struct Posted<T, P: Select = Pattern> {
+pub struct PostedQueue<T, P: MatchPattern = Pattern> {
     /// All there is while the queue is short: no entry is made in the slab. `None` in a lane that does not live.
-    lanes: Lanes<Wants<P>, Option<T>>,
+    lanes: KeyLanes<Wants<P>, Option<T>>,
     deep: bool,
     len: usize,
     /// Entries that the last search of the deep form compared, and living lanes that one of the short form met.
     attempts: usize,
     met: u64,
-    slab: Slab<Wants<P>, T, 2>,
+    slab: EntrySlab<Wants<P>, T, 2>,
     classes: Classes<P::Key>,
     /// Patterns of no class, walked in order; MPI has none.
-    odd: List,
-    order: List,
+    odd: EntryList,
+    order: EntryList,
     next_seq: u64,
 }
 
-impl<T: Copy + PartialEq, P: Select> Default for Posted<T, P> {
+impl<T: Copy + PartialEq, P: MatchPattern> Default for PostedQueue<T, P> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<T: Copy + PartialEq, P: Select> Posted<T, P> {
+impl<T: Copy + PartialEq, P: MatchPattern> PostedQueue<T, P> {
     /// An empty queue; memory is taken at the first insertion into a deep one.
     #[must_use]
     pub fn new() -> Self {
@@ -49,15 +49,15 @@ impl<T: Copy + PartialEq, P: Select> Posted<T, P> {
     #[must_use]
     pub fn with_short(short: usize) -> Self {
         Self {
-            lanes: Lanes::new(short),
+            lanes: KeyLanes::new(short),
             deep: false,
             len: 0,
             attempts: 0,
             met: 0,
-            slab: Slab::new(),
+            slab: EntrySlab::new(),
             classes: Classes::new(),
-            odd: List::EMPTY,
-            order: List::EMPTY,
+            odd: EntryList::EMPTY,
+            order: EntryList::EMPTY,
             next_seq: 0,
         }
     }
@@ -180,7 +180,7 @@ impl<T: Copy + PartialEq, P: Select> Posted<T, P> {
     }
 
     /// Slab indices of a list, oldest first.
-    fn listed(&self, list: List, link: usize) -> impl Iterator<Item = u32> {
+    fn listed(&self, list: EntryList, link: usize) -> impl Iterator<Item = u32> {
         let live = |index: u32| (index != NIL).then_some(index);
         core::iter::successors(live(list.head), move |&at| live(self.slab[at].links[link].next))
     }

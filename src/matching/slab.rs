@@ -17,12 +17,12 @@ pub struct Ticket {
 
 /// An entry's place in one list.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Link {
+pub(super) struct EntryLink {
     pub prev: u32,
     pub next: u32,
 }
 
-impl Link {
+impl EntryLink {
     /// In no list.
     pub const NONE: Self = Self { prev: NIL, next: NIL };
     /// Of a free slot: the bin of its last entry still names it (rule M5).
@@ -42,12 +42,12 @@ impl Link {
 
 /// The two ends of an intrusive list.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct List {
+pub(super) struct EntryList {
     pub head: u32,
     pub tail: u32,
 }
 
-impl List {
+impl EntryList {
     pub const EMPTY: Self = Self { head: NIL, tail: NIL };
 
     #[inline(always)]
@@ -57,9 +57,9 @@ impl List {
 
     /// Adds the entry as the youngest.
     #[inline]
-    pub fn push<I, T, const L: usize>(&mut self, slab: &mut Slab<I, T, L>, link: usize, index: u32) {
+    pub fn push<I, T, const L: usize>(&mut self, slab: &mut EntrySlab<I, T, L>, link: usize, index: u32) {
         let prev = self.tail;
-        slab[index].links[link] = Link { prev, next: NIL };
+        slab[index].links[link] = EntryLink { prev, next: NIL };
         match prev {
             NIL => self.head = index,
             _ => slab[prev].links[link].next = index,
@@ -67,9 +67,9 @@ impl List {
         self.tail = index;
     }
 
-    /// Lets the list's ends follow an entry that [`Slab::bridge`] took out.
+    /// Lets the list's ends follow an entry that [`EntrySlab::bridge`] took out.
     #[inline]
-    pub fn close(&mut self, gap: Link) {
+    pub fn close(&mut self, gap: EntryLink) {
         if gap.prev == NIL {
             self.head = gap.next;
         }
@@ -91,7 +91,7 @@ pub(super) struct Node<I, T, const L: usize> {
     /// Age across the lists of the deep form; lower is older. [`HAUNTED`] in a free slot that may have ghosts.
     pub seq: u64,
     /// They mean nothing in the short form.
-    pub links: [Link; L],
+    pub links: [EntryLink; L],
     generation: u32,
     next_free: u32,
     /// `None` where the slot is free.
@@ -100,7 +100,7 @@ pub(super) struct Node<I, T, const L: usize> {
 
 /// Entries with `L` links each.
 #[derive(Debug)]
-pub(super) struct Slab<I, T, const L: usize> {
+pub(super) struct EntrySlab<I, T, const L: usize> {
     nodes: Vec<Node<I, T, L>>,
     free: u32,
 }
@@ -117,7 +117,7 @@ impl<I, T, const L: usize> Node<I, T, L> {
 /// What an index in a queue promises.
 const LIVES: &str = "an entry in a queue has its payload";
 
-impl<I: Copy, T, const L: usize> Slab<I, T, L> {
+impl<I: Copy, T, const L: usize> EntrySlab<I, T, L> {
     pub const fn new() -> Self {
         Self { nodes: Vec::new(), free: NIL }
     }
@@ -141,9 +141,9 @@ impl<I: Copy, T, const L: usize> Slab<I, T, L> {
         if self.nodes.is_empty() {
             self.nodes.reserve(crate::limits::SHORT_QUEUE);
         }
-        let index = u32::try_from(self.nodes.len()).ok().filter(|&index| index < Link::GHOST.prev);
+        let index = u32::try_from(self.nodes.len()).ok().filter(|&index| index < EntryLink::GHOST.prev);
         let index = index.expect("fewer than 2³² entries of 64 bytes fit in memory");
-        let links = [Link::NONE; L];
+        let links = [EntryLink::NONE; L];
         self.nodes.push(Node { item, seq: 0, links, generation: 0, next_free: NIL, value: Some(value) });
         index
     }
@@ -169,7 +169,7 @@ impl<I: Copy, T, const L: usize> Slab<I, T, L> {
     /// Takes the entry out between its neighbours in one list and gives what it was linked to; the list's ends
     /// are the caller's to close.
     #[inline]
-    pub fn bridge(&mut self, link: usize, index: u32) -> Link {
+    pub fn bridge(&mut self, link: usize, index: u32) -> EntryLink {
         let gap = self[index].links[link];
         if gap.prev != NIL {
             self[gap.prev].links[link].next = gap.next;
@@ -184,14 +184,14 @@ impl<I: Copy, T, const L: usize> Slab<I, T, L> {
     #[inline(always)]
     pub fn haunt(&mut self, link: usize, index: u32) {
         let node = &mut self[index];
-        node.links[link] = Link::GHOST;
+        node.links[link] = EntryLink::GHOST;
         node.seq = HAUNTED;
     }
 
     /// Ends a ghost.
     #[inline(always)]
     pub fn lay(&mut self, link: usize, index: u32) {
-        self[index].links[link] = Link::NONE;
+        self[index].links[link] = EntryLink::NONE;
     }
 
     /// The slot that the next entry takes, if it may have ghosts.
@@ -235,7 +235,7 @@ impl<I: Copy, T, const L: usize> Slab<I, T, L> {
     }
 }
 
-impl<I, T, const L: usize> Index<u32> for Slab<I, T, L> {
+impl<I, T, const L: usize> Index<u32> for EntrySlab<I, T, L> {
     type Output = Node<I, T, L>;
     #[inline(always)]
     fn index(&self, index: u32) -> &Self::Output {
@@ -243,7 +243,7 @@ impl<I, T, const L: usize> Index<u32> for Slab<I, T, L> {
     }
 }
 
-impl<I, T, const L: usize> IndexMut<u32> for Slab<I, T, L> {
+impl<I, T, const L: usize> IndexMut<u32> for EntrySlab<I, T, L> {
     #[inline(always)]
     fn index_mut(&mut self, index: u32) -> &mut Self::Output {
         &mut self.nodes[index as usize]
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn a_freed_slot_is_the_next_one_used_and_its_old_ticket_is_void() {
-        let mut slab = Slab::<u8, &str, 1>::new();
+        let mut slab = EntrySlab::<u8, &str, 1>::new();
         let first = slab.insert(1, "first");
         let ticket = slab.ticket(first);
         assert_eq!(slab.remove(first), (1, "first"));
@@ -270,8 +270,8 @@ mod tests {
     #[test]
     fn a_list_keeps_order_when_its_head_middle_and_tail_are_taken_out() {
         for gone in 0..4u32 {
-            let mut slab = Slab::<u32, u32, 1>::new();
-            let mut list = List::EMPTY;
+            let mut slab = EntrySlab::<u32, u32, 1>::new();
+            let mut list = EntryList::EMPTY;
             for i in 0..4 {
                 let index = slab.insert(i, i);
                 list.push(&mut slab, 0, index);

@@ -1,23 +1,29 @@
 //! Both queues beside the oracle: random operations, every sequence over a small key space, and great depth.
 
-use super::oracle::{Naive, Random};
+use super::oracle::{NaiveQueue, TestRandom};
 use super::*;
 
 /// A queue of receives and its oracle, kept in step.
-struct PostedPair<P: Select> {
-    queue: Posted<u32, P>,
-    naive: Naive<P, u32>,
+struct PostedPair<P: MatchPattern> {
+    queue: PostedQueue<u32, P>,
+    naive: NaiveQueue<P, u32>,
     posted: Vec<(P, u32, u64)>,
     turn: bool,
     serial: u32,
 }
 
-impl<P: Select + PartialEq> PostedPair<P>
+impl<P: MatchPattern + PartialEq> PostedPair<P>
 where
     P::Key: PartialEq,
 {
     fn new() -> Self {
-        Self { queue: Posted::new(), naive: Naive::default(), posted: Vec::new(), turn: false, serial: 0 }
+        Self {
+            queue: PostedQueue::new(),
+            naive: NaiveQueue::default(),
+            posted: Vec::new(),
+            turn: false,
+            serial: 0,
+        }
     }
 
     fn insert(&mut self, pattern: P) {
@@ -40,7 +46,7 @@ where
     }
 
     /// Removes a receive that may have been taken by now.
-    fn remove(&mut self, random: &mut Random) {
+    fn remove(&mut self, random: &mut TestRandom) {
         if self.posted.is_empty() {
             return;
         }
@@ -57,19 +63,19 @@ where
 }
 
 /// A queue of messages and its oracle, kept in step.
-struct UnexpectedPair<P: Select> {
-    queue: Unexpected<u32, P>,
-    naive: Naive<P::Key, u32>,
+struct UnexpectedPair<P: MatchPattern> {
+    queue: UnexpectedQueue<u32, P>,
+    naive: NaiveQueue<P::Key, u32>,
     tickets: Vec<(Ticket, u64)>,
     serial: u32,
 }
 
-impl<P: Select> UnexpectedPair<P>
+impl<P: MatchPattern> UnexpectedPair<P>
 where
     P::Key: PartialEq,
 {
     fn new() -> Self {
-        Self { queue: Unexpected::new(), naive: Naive::default(), tickets: Vec::new(), serial: 0 }
+        Self { queue: UnexpectedQueue::new(), naive: NaiveQueue::default(), tickets: Vec::new(), serial: 0 }
     }
 
     fn insert(&mut self, key: P::Key) {
@@ -98,12 +104,12 @@ where
         Some((key, value))
     }
 
-    fn remove_where(&mut self, source: <P::Key as Key>::Source, wanted: impl Fn(u32) -> bool) {
+    fn remove_where(&mut self, source: <P::Key as MatchKey>::Source, wanted: impl Fn(u32) -> bool) {
         let found = self.queue.remove_where(source, |&value| wanted(value));
         assert_eq!(found, self.naive.take_if(|key, &value| key.is_from(source) && wanted(value)));
     }
 
-    fn remove(&mut self, random: &mut Random) {
+    fn remove(&mut self, random: &mut TestRandom) {
         if self.tickets.is_empty() {
             return;
         }
@@ -127,14 +133,14 @@ struct Space {
 }
 
 impl Space {
-    fn envelope(self, random: &mut Random) -> Envelope {
+    fn envelope(self, random: &mut TestRandom) -> Envelope {
         let tag = random.below(self.tags) as i32;
         // One in sixteen is one of the library's own.
         let tag = if random.below(16) == 0 { -1 - tag } else { tag };
         Envelope { source: random.below(self.sources) as u32, tag }
     }
 
-    fn pattern(self, random: &mut Random) -> Pattern {
+    fn pattern(self, random: &mut TestRandom) -> Pattern {
         let Envelope { source, tag } = self.envelope(random);
         let open = random.below(8);
         Pattern {
@@ -158,7 +164,7 @@ struct Swing {
 }
 
 impl Swing {
-    fn inserts(&mut self, len: usize, random: &mut Random) -> bool {
+    fn inserts(&mut self, len: usize, random: &mut TestRandom) -> bool {
         self.rising = if self.rising { len < self.deepest } else { len == 0 };
         random.below(10) < if self.rising { 7 } else { 2 }
     }
@@ -167,7 +173,7 @@ impl Swing {
 #[test]
 fn posted_receives_are_matched_as_by_a_plain_list_through_both_forms() {
     for (seed, space) in SPACES.into_iter().enumerate() {
-        let mut random = Random::new(seed as u64);
+        let mut random = TestRandom::new(seed as u64);
         let mut pair = PostedPair::<Pattern>::new();
         let mut swing = Swing { deepest: 150, rising: true };
         let mut turns = [0; 2];
@@ -198,7 +204,7 @@ fn posted_receives_are_matched_as_by_a_plain_list_through_both_forms() {
 #[test]
 fn unexpected_messages_are_matched_as_by_a_plain_list_through_both_forms() {
     for (seed, space) in SPACES.into_iter().enumerate() {
-        let mut random = Random::new(seed as u64);
+        let mut random = TestRandom::new(seed as u64);
         let mut pair = UnexpectedPair::<Pattern>::new();
         let mut swing = Swing { deepest: 150, rising: true };
         let mut turns = [0; 2];
@@ -317,7 +323,7 @@ fn a_hundred_thousand_messages_leave_in_order_by_each_of_the_four_patterns() {
             .map(|(source, tag)| Pattern { source, tag })
     };
     for class in 0..4 {
-        let mut queue = Unexpected::new();
+        let mut queue = UnexpectedQueue::new();
         for i in 0..DEPTH {
             queue.insert(key(i), i);
         }
@@ -337,7 +343,7 @@ fn a_hundred_thousand_messages_leave_in_order_by_each_of_the_four_patterns() {
 
 #[test]
 fn among_a_hundred_thousand_receives_the_oldest_of_all_four_patterns_is_found() {
-    let mut queue = Posted::new();
+    let mut queue = PostedQueue::new();
     let wanted = Envelope { source: 3, tag: 5 };
     let others = |i: u32| Pattern { source: Some(i % 64 + 100), tag: Some((i / 64) as i32) };
     let four = [(None, None), (Some(3), Some(5)), (None, Some(5)), (Some(3), None)];
@@ -360,7 +366,7 @@ fn among_a_hundred_thousand_receives_the_oldest_of_all_four_patterns_is_found() 
 
 #[test]
 fn a_queue_that_was_deep_is_short_again_before_it_is_empty() {
-    let mut queue = Unexpected::<u32>::new();
+    let mut queue = UnexpectedQueue::<u32>::new();
     for tag in 0..1000 {
         queue.insert(Envelope { source: 0, tag }, tag.unsigned_abs());
     }
@@ -376,7 +382,7 @@ fn a_queue_that_was_deep_is_short_again_before_it_is_empty() {
 #[test]
 fn a_cancelled_message_is_found_among_its_source_whatever_its_tag() {
     for ballast in [0, 200] {
-        let mut queue = Unexpected::<u32>::new();
+        let mut queue = UnexpectedQueue::<u32>::new();
         for i in 0..ballast {
             queue.insert(Envelope { source: 1, tag: 4 }, i);
         }
@@ -414,7 +420,7 @@ mod wide {
     const ENDPOINT: u128 = (u64::MAX as u128) << 64;
     const TAG: u128 = u64::MAX as u128;
 
-    impl Key for Tagged {
+    impl MatchKey for Tagged {
         type Word = u128;
         type Source = u64;
         const CARES: [u128; 4] = [ENDPOINT | TAG, TAG, ENDPOINT, 0];
@@ -429,7 +435,7 @@ mod wide {
         }
     }
 
-    impl Select for Masked {
+    impl MatchPattern for Masked {
         type Key = Tagged;
         fn value(&self) -> u128 {
             let endpoint = self.endpoint.unwrap_or(0);
@@ -444,13 +450,13 @@ mod wide {
 
 #[test]
 fn tags_of_64_bits_with_an_ignore_mask_are_matched_as_by_a_plain_list() {
-    let key = |random: &mut Random| wide::Tagged { endpoint: random.below(3), tag: random.below(8) };
-    let pattern = |random: &mut Random| wide::Masked {
+    let key = |random: &mut TestRandom| wide::Tagged { endpoint: random.below(3), tag: random.below(8) };
+    let pattern = |random: &mut TestRandom| wide::Masked {
         endpoint: (random.below(4) != 0).then(|| random.below(3)),
         tag: random.below(8),
         ignore: [0, 0, 0, 1, 6, u64::MAX][random.below(6) as usize],
     };
-    let mut random = Random::new(11);
+    let mut random = TestRandom::new(11);
     let mut posted = PostedPair::<wide::Masked>::new();
     let mut unexpected = UnexpectedPair::<wide::Masked>::new();
     let mut swings = [(); 2].map(|()| Swing { deepest: 120, rising: true });

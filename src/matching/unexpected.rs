@@ -1,28 +1,28 @@
 //! Messages that came before their receive. A receive takes the oldest whose envelope its pattern takes.
 
 use super::classes::{ANY, BY_SOURCE, Classes};
-use super::lanes::{Lanes, few};
-use super::pattern::{Key, Pattern, Select, agree};
-use super::slab::{NIL, Slab, Ticket};
+use super::lanes::{KeyLanes, few};
+use super::pattern::{MatchKey, MatchPattern, Pattern, agree};
+use super::slab::{EntrySlab, NIL, Ticket};
 use crate::limits::{SHORT_QUEUE, SHORT_QUEUE_AGAIN};
 
-type KeyOf<P> = <P as Select>::Key;
-type WordOf<P> = <KeyOf<P> as Key>::Word;
+type KeyOf<P> = <P as MatchPattern>::Key;
+type WordOf<P> = <KeyOf<P> as MatchKey>::Word;
 
 /// An entry is in one bin of each class that is kept, and its link number is the class.
 const CLASSES: usize = 4;
 
 /// The queue of unexpected messages of one context id.
 #[derive(Debug)]
-pub struct Unexpected<T, P: Select = Pattern> {
+pub struct UnexpectedQueue<T, P: MatchPattern = Pattern> {
     /// The word of each envelope while the queue is short.
-    lanes: Lanes<WordOf<P>>,
+    lanes: KeyLanes<WordOf<P>>,
     deep: bool,
     len: usize,
     /// Entries that the last search of the deep form compared, and living lanes that one of the short form met.
     attempts: usize,
     met: u64,
-    slab: Slab<KeyOf<P>, T, CLASSES>,
+    slab: EntrySlab<KeyOf<P>, T, CLASSES>,
     classes: Classes<KeyOf<P>>,
     /// The classes whose bins the deep form keeps: exact and the whole order always, the others once they were
     /// asked for, and from then on.
@@ -32,7 +32,7 @@ pub struct Unexpected<T, P: Select = Pattern> {
 
 /// A message that a search has found.
 #[derive(Debug, Clone, Copy)]
-pub struct Found {
+pub struct FoundMessage {
     index: u32,
     /// Its lane in the short form, else [`DEEP`].
     lane: u32,
@@ -48,7 +48,7 @@ struct Merge {
 }
 
 impl Merge {
-    fn next<I: Copy, T>(&mut self, slab: &Slab<I, T, CLASSES>) -> Option<u32> {
+    fn next<I: Copy, T>(&mut self, slab: &EntrySlab<I, T, CLASSES>) -> Option<u32> {
         let second = match self.heads {
             [NIL, NIL] => return None,
             [NIL, _] => true,
@@ -62,13 +62,13 @@ impl Merge {
     }
 }
 
-impl<T, P: Select> Default for Unexpected<T, P> {
+impl<T, P: MatchPattern> Default for UnexpectedQueue<T, P> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<T, P: Select> Unexpected<T, P> {
+impl<T, P: MatchPattern> UnexpectedQueue<T, P> {
     /// An empty queue; memory is taken at the first insertion.
     #[must_use]
     pub fn new() -> Self {
@@ -79,12 +79,12 @@ impl<T, P: Select> Unexpected<T, P> {
     #[must_use]
     pub fn with_short(short: usize) -> Self {
         Self {
-            lanes: Lanes::new(short),
+            lanes: KeyLanes::new(short),
             deep: false,
             len: 0,
             attempts: 0,
             met: 0,
-            slab: Slab::new(),
+            slab: EntrySlab::new(),
             classes: Classes::new(),
             kept: [true, false, false, true],
             next_seq: 0,
@@ -137,26 +137,26 @@ impl<T, P: Select> Unexpected<T, P> {
 
     /// Looks for the oldest message that this pattern takes. What is found is good until the queue changes.
     #[inline(always)]
-    pub fn find(&mut self, pattern: &P) -> Option<Found> {
+    pub fn find(&mut self, pattern: &P) -> Option<FoundMessage> {
         let (value, care) = (pattern.value(), pattern.care());
         if self.deep {
             let index = self.find_deep(value, care)?;
-            return Some(Found { index, lane: DEEP });
+            return Some(FoundMessage { index, lane: DEEP });
         }
         let lane = self.find_lane(value, care)?;
-        Some(Found { index: self.lanes.slot(lane), lane })
+        Some(FoundMessage { index: self.lanes.slot(lane), lane })
     }
 
     /// A message that was found, where it lies.
     #[inline(always)]
     #[must_use]
-    pub fn at(&self, found: Found) -> (&KeyOf<P>, &T) {
+    pub fn at(&self, found: FoundMessage) -> (&KeyOf<P>, &T) {
         self.slab.entry(found.index)
     }
 
     /// Drops a message that was found, where it lies.
     #[inline(always)]
-    pub fn discard(&mut self, found: Found) {
+    pub fn discard(&mut self, found: FoundMessage) {
         if found.lane == DEEP {
             return self.discard_deep(found.index);
         }
@@ -174,7 +174,7 @@ impl<T, P: Select> Unexpected<T, P> {
 
     /// Takes a message that was found.
     #[inline]
-    pub fn take_found(&mut self, found: Found) -> (KeyOf<P>, T) {
+    pub fn take_found(&mut self, found: FoundMessage) -> (KeyOf<P>, T) {
         if found.lane == DEEP {
             return self.remove_deep(found.index);
         }
@@ -199,7 +199,7 @@ impl<T, P: Select> Unexpected<T, P> {
     /// Takes out the oldest message from `source` for which `wanted` holds. A walk, for what is rare.
     pub fn remove_where(
         &mut self,
-        source: <KeyOf<P> as Key>::Source,
+        source: <KeyOf<P> as MatchKey>::Source,
         mut wanted: impl FnMut(&T) -> bool,
     ) -> Option<(KeyOf<P>, T)> {
         let mut met = 0;
@@ -237,7 +237,7 @@ impl<T, P: Select> Unexpected<T, P> {
     }
 
     /// Slab indices of what `source` sent, oldest first.
-    fn sent_by(&self, source: <KeyOf<P> as Key>::Source) -> impl Iterator<Item = u32> {
+    fn sent_by(&self, source: <KeyOf<P> as MatchKey>::Source) -> impl Iterator<Item = u32> {
         let user = KeyOf::<P>::source_word(source);
         // Two bins, for tags from zero on and below (rule M4), which are one where a tag has no sign.
         let own = user | KeyOf::<P>::CARES[ANY];
@@ -437,8 +437,8 @@ mod tests {
     }
 
     /// A deep queue of messages of different tags, filed in every class.
-    fn deep() -> Unexpected<i32> {
-        let mut queue = Unexpected::new();
+    fn deep() -> UnexpectedQueue<i32> {
+        let mut queue = UnexpectedQueue::new();
         (0..DEPTH).for_each(|tag| _ = queue.insert(Envelope { source: 0, tag }, tag));
         assert_eq!(queue.take(&Pattern { source: None, tag: Some(-1) }), None);
         assert_eq!(queue.take(&Pattern { source: Some(1), tag: None }), None);
@@ -446,12 +446,12 @@ mod tests {
         queue
     }
 
-    fn taken(queue: &mut Unexpected<i32>, tag: i32) -> Option<i32> {
+    fn taken(queue: &mut UnexpectedQueue<i32>, tag: i32) -> Option<i32> {
         queue.take(&pattern(tag)).map(|(_, value)| value)
     }
 
     /// Tag by tag and from the oldest on, the queue holds exactly these.
-    fn holds(mut queue: Unexpected<i32>, expected: &[(i32, i32)]) {
+    fn holds(mut queue: UnexpectedQueue<i32>, expected: &[(i32, i32)]) {
         assert!(queue.iter().map(|(key, &value)| (key.tag, value)).eq(expected.iter().copied()));
         for &(tag, value) in expected.iter().rev() {
             assert_eq!(taken(&mut queue, tag), Some(value));

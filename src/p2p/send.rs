@@ -99,7 +99,7 @@ impl Engine {
             _ if body.world == self.rank => self.send_to_self(context, request),
             _ if body.bytes <= self.config.eager_limit() => self.send_eager(request),
             Mode::Standard | Mode::Ready
-                if body.bytes <= self.config.train_limit() && self.place_of_send(body) == 0 =>
+                if body.bytes <= self.config.fragments_limit() && self.place_of_send(body) == 0 =>
             {
                 self.send_train(request)
             }

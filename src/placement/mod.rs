@@ -1,6 +1,6 @@
 //! Where ranks sit: topology, policy, binding, report. Only the launcher has this; the MPI library binds nothing.
 //!
-//! A topology is a list of usable CPUs with the core, socket and NUMA node of each ([`Topology`]): from hwloc when
+//! A topology is a list of usable CPUs with the core, socket and NUMA node of each ([`MachineTopology`]): from hwloc when
 //! binding was asked for, from a few files of `/sys` for the default, from the affinity mask alone where there is neither.
 //! What to do with it is pure arithmetic ([`place`]): a list of CPUs for each rank, or none where a rank floats.
 //!
@@ -15,7 +15,7 @@ mod report;
 mod topology;
 
 pub use policy::{Bind, MapBy, Placement, Policy, place};
-pub use topology::{Cpu, Topology};
+pub use topology::{Cpu, MachineTopology};
 
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};

@@ -1,6 +1,6 @@
 //! From a topology and what the user asked for to a list of CPUs for each rank. Pure.
 
-use crate::placement::Topology;
+use crate::placement::MachineTopology;
 use crate::{Error, Result};
 
 /// What a rank is bound to.
@@ -138,7 +138,7 @@ impl Placement {
 
 /// Places `ranks` ranks. `usable` is the number of CPUs' worth of time that the job has (affinity and cgroup quota).
 #[must_use]
-pub fn place(topology: &Topology, ranks: u32, usable: u32, policy: &Policy) -> Placement {
+pub fn place(topology: &MachineTopology, ranks: u32, usable: u32, policy: &Policy) -> Placement {
     let width = policy.width as usize;
     match policy.bind {
         Bind::None => Placement::unbound(ranks, "not bound, as asked"),
@@ -154,7 +154,7 @@ pub fn place(topology: &Topology, ranks: u32, usable: u32, policy: &Policy) -> P
 }
 
 /// The default: each rank an equal share of the cores.
-fn share(topology: &Topology, ranks: u32, usable: u32, map: MapBy) -> Placement {
+fn share(topology: &MachineTopology, ranks: u32, usable: u32, map: MapBy) -> Placement {
     let cores = ordered(topology, &topology.cores(), map);
     let count = ranks as usize;
     if ranks <= 1 {
@@ -171,7 +171,7 @@ fn share(topology: &Topology, ranks: u32, usable: u32, map: MapBy) -> Placement 
 }
 
 /// `units` (cores or threads) in the order in which ranks take them: as they lie, or one of each region in turn.
-fn ordered(topology: &Topology, units: &[Vec<u32>], map: MapBy) -> Vec<Vec<u32>> {
+fn ordered(topology: &MachineTopology, units: &[Vec<u32>], map: MapBy) -> Vec<Vec<u32>> {
     let region_of = |unit: &Vec<u32>| {
         let cpu = unit.first().and_then(|id| topology.cpu(*id));
         cpu.map_or(0, |cpu| if map == MapBy::Numa { cpu.numa } else { cpu.socket })
@@ -194,7 +194,7 @@ fn ordered(topology: &Topology, units: &[Vec<u32>], map: MapBy) -> Vec<Vec<u32>>
 }
 
 /// One region a turn: dealt round robin, or, packed, a region as often as it has room for ranks.
-fn regions(topology: &Topology, regions: &[Vec<u32>], policy: &Policy) -> Vec<Vec<u32>> {
+fn regions(topology: &MachineTopology, regions: &[Vec<u32>], policy: &Policy) -> Vec<Vec<u32>> {
     if policy.map != MapBy::Pack {
         return regions.to_vec();
     }
@@ -228,9 +228,9 @@ mod tests {
     use crate::placement::Cpu;
 
     /// Two sockets, each a NUMA node, with two cores of two threads: core c has CPUs c and c + 4.
-    fn machine() -> Topology {
+    fn machine() -> MachineTopology {
         let cpus = (0..8).map(|id| Cpu { numa: id % 4 / 2, socket: id % 4 / 2, core: id % 4, id });
-        Topology::new(cpus.collect(), "test")
+        MachineTopology::new(cpus.collect(), "test")
     }
 
     fn placed(ranks: u32, bind: Bind, map: MapBy, width: u32) -> Vec<Vec<u32>> {

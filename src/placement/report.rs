@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::placement::{Placement, Topology};
+use crate::placement::{MachineTopology, Placement};
 
 impl Placement {
     /// The CPUs that a rank is bound to, as "0-3,8"; empty if it is not bound.
@@ -13,7 +13,7 @@ impl Placement {
 
     /// One line of what was done and why, and one line a rank: its CPUs, cores, sockets and NUMA nodes.
     #[must_use]
-    pub fn report(&self, topology: &Topology, usable: u32) -> String {
+    pub fn report(&self, topology: &MachineTopology, usable: u32) -> String {
         let mut text = format!(
             "ranks: {}, usable CPUs: {}, cores: {}, sockets: {}, NUMA nodes: {} ({}), time granted for CPUs: {usable}; {}\n",
             self.ranks.len(),
@@ -41,7 +41,7 @@ impl Placement {
     }
 }
 
-fn row(rank: usize, cpus: &[u32], topology: &Topology) -> [String; 5] {
+fn row(rank: usize, cpus: &[u32], topology: &MachineTopology) -> [String; 5] {
     if cpus.is_empty() {
         return [rank.to_string(), "any".into(), "any".into(), "any".into(), "any".into()];
     }
@@ -96,8 +96,10 @@ mod tests {
 
     #[test]
     fn the_table_has_a_line_a_rank() {
-        let topology =
-            Topology::new((0..4).map(|id| Cpu { numa: 0, socket: 0, core: id / 2, id }).collect(), "test");
+        let topology = MachineTopology::new(
+            (0..4).map(|id| Cpu { numa: 0, socket: 0, core: id / 2, id }).collect(),
+            "test",
+        );
         let placement = place(&topology, 3, 4, &Policy { bind: Bind::Core, ..Policy::default() });
         let report = placement.report(&topology, 4);
         let lines: Vec<&str> = report.lines().collect();

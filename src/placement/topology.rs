@@ -23,12 +23,12 @@ pub struct Cpu {
 
 /// The usable CPUs, neighbours beside each other: ordered by node, socket, core, number. Never empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Topology {
+pub struct MachineTopology {
     cpus: Vec<Cpu>,
     source: &'static str,
 }
 
-impl Topology {
+impl MachineTopology {
     /// The topology that hwloc sees, cut to the affinity mask; from `/sys` or the mask alone where hwloc sees nothing.
     /// Takes milliseconds, on large nodes more.
     #[must_use]
@@ -118,7 +118,7 @@ fn mask() -> Vec<u32> {
 /// What hwloc sees of the CPUs in `mask`. Only the sound part of the binding is used: objects by type, operating-system
 /// indexes of CPUs, and sets that are read, never written or kept, while the topology lives. NUMA nodes have no depth that
 /// the binding can name, so a CPU's node is read from the CPU's own node set.
-fn from_hwloc(mask: &[u32]) -> Option<Topology> {
+fn from_hwloc(mask: &[u32]) -> Option<MachineTopology> {
     let topology = hwloc2::Topology::new()?;
     let cores = owners(&topology, &ObjectType::Core);
     let sockets = owners(&topology, &ObjectType::Package);
@@ -134,7 +134,7 @@ fn from_hwloc(mask: &[u32]) -> Option<Topology> {
         }
     }
     // hwloc may be looking at something else than this machine (HWLOC_XMLFILE): then its CPUs are not ours.
-    (cpus.len() == mask.len()).then(|| Topology::new(cpus, "hwloc"))
+    (cpus.len() == mask.len()).then(|| MachineTopology::new(cpus, "hwloc"))
 }
 
 /// Which object of `kind`, by logical index, each CPU belongs to.
@@ -149,7 +149,7 @@ fn owners(topology: &hwloc2::Topology, kind: &ObjectType) -> BTreeMap<u32, u32> 
 }
 
 /// What `/sys` says of the CPUs in `mask`; `None` if it says nothing.
-fn from_sysfs(mask: &[u32], root: &Path) -> Option<Topology> {
+fn from_sysfs(mask: &[u32], root: &Path) -> Option<MachineTopology> {
     let nodes = sysfs_nodes(root);
     let mut numbers: BTreeMap<(i64, i64), u32> = BTreeMap::new();
     let mut cpus = vec![];
@@ -163,7 +163,7 @@ fn from_sysfs(mask: &[u32], root: &Path) -> Option<Topology> {
         let numa = nodes.get(&id).copied().unwrap_or(0);
         cpus.push(Cpu { numa, socket: u32::try_from(package).unwrap_or(0), core, id });
     }
-    (!cpus.is_empty()).then(|| Topology::new(cpus, "/sys"))
+    (!cpus.is_empty()).then(|| MachineTopology::new(cpus, "/sys"))
 }
 
 /// The NUMA node of each CPU that `/sys` knows one for.
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn whatever_the_source_the_topology_has_exactly_the_usable_cpus() {
-        for topology in [Topology::load(), Topology::quick(), Topology::flat(&mask())] {
+        for topology in [MachineTopology::load(), MachineTopology::quick(), MachineTopology::flat(&mask())] {
             let mut ids: Vec<u32> = topology.cpus().iter().map(|cpu| cpu.id).collect();
             ids.sort_unstable();
             assert_eq!(ids, mask(), "{}", topology.source());
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn without_sysfs_the_mask_is_enough() {
-        let topology = Topology::quick_of(&[2, 5], Path::new("/nonexistent"));
+        let topology = MachineTopology::quick_of(&[2, 5], Path::new("/nonexistent"));
         assert_eq!(topology.source(), "affinity mask");
         assert_eq!(topology.cores(), [[2], [5]]);
     }
@@ -233,7 +233,7 @@ mod tests {
             fs::create_dir_all(&dir).unwrap();
             fs::write(dir.join("cpulist"), list).unwrap();
         }
-        let topology = Topology::quick_of(&[0, 1, 2, 3, 4, 5, 6, 7], &root);
+        let topology = MachineTopology::quick_of(&[0, 1, 2, 3, 4, 5, 6, 7], &root);
         fs::remove_dir_all(&root).unwrap();
         assert_eq!(topology.source(), "/sys");
         assert_eq!(topology.cores(), [[0, 4], [1, 5], [2, 6], [3, 7]]);

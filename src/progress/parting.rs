@@ -2,7 +2,7 @@
 //!
 //! On one CPU every message between them costs a switch; on two, a line's way, for as long as both have their CPU. The
 //! kernel does not know who talks to whom, and leaves ranks that never sleep where they are. So a rank that waits in vain says
-//! where it sits and for whom it waits ([`Seat`](crate::shm::telemetry::Seat)), and of two who wait for each other on one CPU, again and
+//! where it sits and for whom it waits ([`LastYield`](crate::shm::telemetry::LastYield)), and of two who wait for each other on one CPU, again and
 //! again and for nobody else, the higher one moves to another that it may use, and is free again at once: it is put there, not
 //! bound there, so that its threads and children inherit nothing and the kernel balances on.
 //!
@@ -13,7 +13,7 @@ use crate::engine::Engine;
 use crate::shm::cpus;
 use crate::shm::telemetry::Wait;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
-use crate::variables::Id;
+use crate::variables::VariableId;
 
 /// Waits in vain from one look at the partner's seat to the next.
 pub(super) const LOOK: u32 = 8;
@@ -76,8 +76,8 @@ fn quietest(allowed: &[usize], here: usize, seats: impl Iterator<Item = usize> +
 impl Engine {
     /// Whether ranks that talk are to be kept apart: not where the user has bound them.
     fn keeps_apart(&self) -> bool {
-        let bound = self.config.text(Id::BindTo);
-        self.config.number(Id::KeepApart) == 1
+        let bound = self.config.text(VariableId::BindTo);
+        self.config.number(VariableId::KeepApart) == 1
             && (bound.is_empty() || bound.get(..4).is_some_and(|word| word.eq_ignore_ascii_case("none")))
     }
 
@@ -90,9 +90,9 @@ impl Engine {
         let Some(here) = cpus::current() else { return };
         let awaited =
             why().and_then(|wait| wait.peer).filter(|&peer| peer < self.size() && peer != self.rank);
-        self.telemetry().seat.set(here, awaited);
+        self.telemetry().last_yield.set(here, awaited);
         let together = awaited.filter(|&peer| {
-            let theirs = &self.job.telemetry(peer).seat;
+            let theirs = &self.job.telemetry(peer).last_yield;
             theirs.cpu() == Some(here) && theirs.partner() == Some(self.rank)
         });
         let enough = self.parting.is_enough(together);
@@ -104,12 +104,12 @@ impl Engine {
     #[cold]
     fn move_from(&self, here: u32) {
         let allowed = cpus::affinity();
-        let seats = (0..self.size()).filter_map(|rank| self.job.telemetry(rank).seat.cpu());
+        let seats = (0..self.size()).filter_map(|rank| self.job.telemetry(rank).last_yield.cpu());
         let target = quietest(&allowed, here as usize, seats.map(|cpu| cpu as usize));
         // Where there is none, or the system forbids it, the next attempt comes after a gap that grows.
         let Some(cpu) = target.filter(|&cpu| cpus::visit(cpu, &allowed)) else { return };
         let telemetry = self.telemetry();
-        telemetry.seat.set(cpu as u32, telemetry.seat.partner());
+        telemetry.last_yield.set(cpu as u32, telemetry.last_yield.partner());
         telemetry.moves.add(1);
         self.note_move(cpu as u32);
     }

@@ -194,7 +194,7 @@ impl Engine {
         incoming.unwatch_all();
         self.want_credit();
         let mut asleep_from = 0;
-        let slept = self.bell.sleep(self.fences, self.config.nap(), || {
+        let slept = self.bell.sleep(self.fences, self.config.longest_sleep(), || {
             let reason =
                 incoming.anything(self) || self.backlog_has_room() || done() || self.failed().is_some();
             if !reason {
@@ -227,7 +227,7 @@ impl Engine {
         }
         let target = target();
         let place = thread_slot();
-        self.crowd.wait(place, self.config.nap(), target.is_none(), || {
+        self.crowd.wait(place, self.config.longest_sleep(), target.is_none(), || {
             let over =
                 target.map_or_else(done, |request| request.state().await_end(place)) || self.driver_gone();
             if !over {
@@ -243,7 +243,7 @@ impl Engine {
         if !self.shared {
             return false;
         }
-        let (place, mine) = (self.config.place(), slots_owned() as u32);
+        let (place, mine) = (self.config.shape(), slots_owned() as u32);
         // Where ranks are threads of one process, all of them are counted already.
         mine.max(if self.job.are_threads() { 0 } else { place.ranks + self.threads_beside(mine.max(1) - 1) })
             > place.usable_cpus

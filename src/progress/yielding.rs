@@ -7,7 +7,7 @@
 use crate::arch::clock::now;
 use crate::engine::Engine;
 use crate::sync::{AtomicU32, Ordering, yield_now};
-use crate::variables::Place;
+use crate::variables::JobShape;
 
 /// Nanoseconds that come and go with a yield on a quiet machine, generously, beside the time that other ranks need.
 const QUICK: u64 = 200_000;
@@ -46,7 +46,7 @@ pub(crate) struct Yielding {
 }
 
 /// How many ranks there are for each CPU that they may use, rounded down.
-pub(crate) fn sharers(place: &Place) -> u32 {
+pub(crate) fn sharers(place: &JobShape) -> u32 {
     place.ranks / place.usable_cpus.max(1)
 }
 
@@ -121,7 +121,7 @@ impl Engine {
         self.telemetry().yields.add(1);
         let before = now();
         yield_now();
-        let others = u64::from(sharers(self.config.place()));
+        let others = u64::from(sharers(self.config.shape()));
         self.yielding.took(now().saturating_sub(before), QUICK + OTHERS * others);
         true
     }

@@ -11,7 +11,7 @@ use crate::matching::Envelope;
 use crate::protocol::{Control, Kind};
 use crate::request::{Status, Then};
 use crate::ring::{Header, INLINE};
-use crate::shm::telemetry::Protocol;
+use crate::shm::telemetry::ProtocolKind;
 
 impl Engine {
     /// Acts on one record that `from` (a rank of the job) sent. `SHARED` is [`Engine::shared`].
@@ -138,13 +138,13 @@ impl Engine {
         // SAFETY: the user's buffer stays valid until the request completes; `taken` fits.
         unsafe { unpack(body, 0, &data[..taken]) };
         request_event(context, request, Event::ReqXferEnd);
-        let protocol = if data.len() <= INLINE { Protocol::Inline } else { Protocol::Eager };
+        let protocol = if data.len() <= INLINE { ProtocolKind::Inline } else { ProtocolKind::Eager };
         self.count_received(protocol, taken, self.shared);
         self.finish_receive(request, data.len());
     }
 
     #[inline(always)]
-    pub(crate) fn count_received(&self, protocol: Protocol, bytes: usize, shared: bool) {
+    pub(crate) fn count_received(&self, protocol: ProtocolKind, bytes: usize, shared: bool) {
         self.telemetry().count_received(protocol, 1, bytes as u64, shared);
     }
 

@@ -18,7 +18,7 @@ use crate::protocol::Kind;
 use crate::protocol::pattern;
 use crate::request::Status;
 use crate::ring::{Header, INLINE};
-use crate::shm::telemetry::Protocol;
+use crate::shm::telemetry::ProtocolKind;
 use core::num::NonZeroU32;
 use core::ptr::NonNull;
 
@@ -447,6 +447,6 @@ pub(crate) fn status_of(source: u32, tag: i32, bytes: usize) -> Status {
 }
 
 #[inline(always)]
-pub(crate) fn protocol_of(bytes: usize) -> Protocol {
-    if bytes <= INLINE { Protocol::Inline } else { Protocol::Eager }
+pub(crate) fn protocol_of(bytes: usize) -> ProtocolKind {
+    if bytes <= INLINE { ProtocolKind::Inline } else { ProtocolKind::Eager }
 }

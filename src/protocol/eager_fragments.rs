@@ -17,7 +17,7 @@ use crate::matching::Envelope;
 use crate::protocol::corrupt;
 use crate::protocol::{Control, Kind};
 use crate::ring::{Header, INLINE};
-use crate::shm::telemetry::Protocol;
+use crate::shm::telemetry::ProtocolKind;
 
 /// Bytes that a peer may hold for unexpected messages; beyond, it is asked before it gets more.
 const HELD: u64 = 4 << 20;
@@ -85,20 +85,20 @@ impl Engine {
             }
         }
         debug_assert!(pushed, "there was room, and nobody else fills the ring");
-        self.count_copied_out(Protocol::Chunked, body.bytes);
+        self.count_copied_out(ProtocolKind::Chunked, body.bytes);
         request_event(context, request, Event::ReqXferEnd);
         self.finish(request);
         true
     }
 
-    pub(crate) fn count_copied_out(&self, protocol: Protocol, bytes: usize) {
+    pub(crate) fn count_copied_out(&self, protocol: ProtocolKind, bytes: usize) {
         self.telemetry().count_sent(protocol, bytes, self.shared);
     }
 
     /// The head of a train.
     pub(crate) fn on_train(&self, from: u32, header: &Header, control: Control) -> Result<()> {
         let total = usize::try_from(control.0[0]).unwrap_or(usize::MAX);
-        let most = self.config.place().ring_bulk as usize;
+        let most = self.config.shape().ring_bulk as usize;
         if total == 0 || total > most {
             return Err(corrupt(
                 from,
@@ -177,7 +177,7 @@ impl Engine {
             Target::Receive(request) => {
                 // SAFETY: request rule 2, as in `on_piece`.
                 let room = unsafe { request.body() }.bytes;
-                self.count_received(Protocol::Chunked, train.total.min(room), self.shared);
+                self.count_received(ProtocolKind::Chunked, train.total.min(room), self.shared);
                 self.finish_receive(request, train.total);
                 Ok(())
             }

@@ -11,7 +11,7 @@ use crate::events::Event;
 use crate::matching::Envelope;
 use crate::protocol::Kind;
 use crate::ring::Header;
-use crate::shm::telemetry::Protocol;
+use crate::shm::telemetry::ProtocolKind;
 
 /// Bytes that a copy between two layouts takes at a time.
 const PIECE: usize = 16 << 10;
@@ -52,7 +52,7 @@ impl Engine {
         let bytes = from.bytes.min(to.bytes);
         copy(from, to, bytes);
         request_event(context, receive, Event::ReqXferEnd);
-        self.count_received(Protocol::Loopback, bytes, self.shared);
+        self.count_received(ProtocolKind::Loopback, bytes, self.shared);
         let sent = from.bytes;
         self.local_send_over(send);
         self.finish_receive(receive, sent);
@@ -73,7 +73,7 @@ impl Engine {
         bytes: usize,
         id: u32,
     ) {
-        self.telemetry().count_sent(Protocol::Loopback, bytes, true);
+        self.telemetry().count_sent(ProtocolKind::Loopback, bytes, true);
         let envelope = Envelope { source, tag };
         let mut queues = context.queues.lock(true);
         let Some(receive) = queues.posted.take_uncounted(&envelope) else {
@@ -109,7 +109,7 @@ impl Engine {
                 unsafe { unpack(body, 0, data) };
             }
         }
-        self.count_received(Protocol::Loopback, taken, true);
+        self.count_received(ProtocolKind::Loopback, taken, true);
         if bytes > body.bytes {
             return self.finish_receive(receive, bytes);
         }
@@ -124,7 +124,7 @@ impl Engine {
         let context = unsafe { body.context.expect("an active send").as_ref() };
         request_event(context, send, Event::ReqXferBegin);
         request_event(context, send, Event::ReqXferEnd);
-        self.telemetry().count_sent(Protocol::Loopback, body.bytes, self.shared);
+        self.telemetry().count_sent(ProtocolKind::Loopback, body.bytes, self.shared);
         self.finish(send);
     }
 }

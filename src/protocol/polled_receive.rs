@@ -171,7 +171,7 @@ impl Engine {
         let got = self.incoming.lock(false).listen_direct(
             self,
             Want::<ANY>::from(world),
-            self.config.listens(),
+            self.config.ring_polls(),
             move |header, len| want.is(header, len),
             // SAFETY: as in `look_next`.
             move |data| unsafe { copy_out(data, addr) },

@@ -10,7 +10,7 @@ use crate::matching::Envelope;
 use crate::protocol::Kind;
 use crate::request::Then;
 use crate::ring::{Consumer, Header, MappedRing};
-use crate::shm::telemetry::Protocol;
+use crate::shm::telemetry::ProtocolKind;
 use core::ptr::NonNull;
 
 /// What a run of messages has come to, and what is not told yet.
@@ -39,7 +39,7 @@ impl Engine {
         let mut passing = Passing::default();
         let taken =
             consumer.run(most, |header, data| self.arrive_next::<SHARED>(&mut passing, from, header, data));
-        self.pass::<SHARED>(&mut passing, Protocol::Inline);
+        self.pass::<SHARED>(&mut passing, ProtocolKind::Inline);
         taken
     }
 
@@ -55,7 +55,7 @@ impl Engine {
 
     /// The run is over.
     #[inline(always)]
-    fn pass<const SHARED: bool>(&self, passing: &mut Passing, protocol: Protocol) {
+    fn pass<const SHARED: bool>(&self, passing: &mut Passing, protocol: ProtocolKind) {
         self.settle(passing);
         if passing.messages > 0 {
             self.telemetry().count_received(protocol, passing.messages, passing.bytes, SHARED);

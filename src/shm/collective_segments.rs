@@ -6,17 +6,17 @@
 //! - R2: members touch an area only between being told of it and leaving it.
 
 use crate::Result;
-use crate::limits::AREA_PARTS;
+use crate::limits::TEAM_PARTS;
 use crate::shm::Memory;
 use crate::sync::Ordering;
 
 /// The areas of a job.
 #[derive(Debug, Clone, Copy)]
-pub struct Areas<'a> {
+pub struct CollectiveSegments<'a> {
     pub(super) memory: &'a Memory,
 }
 
-impl Areas<'_> {
+impl CollectiveSegments<'_> {
     /// Takes an area for `members`, all zero, with the memory of its control. `None` if all are in use or there is no memory: no
     /// error, because collectives can do without.
     #[must_use]
@@ -27,7 +27,12 @@ impl Areas<'_> {
             count.compare_exchange(0, members, Ordering::Acquire, Ordering::Relaxed).is_ok()
         })? as u32;
         let layout = self.memory.layout();
-        if self.memory.segment().reserve(layout.area(index), layout.area_layout().bulk).is_ok() {
+        if self
+            .memory
+            .segment()
+            .reserve(layout.collective_segment(index), layout.collective_segment_layout().bulk)
+            .is_ok()
+        {
             return Some(index);
         }
         // A part of it may have been had.
@@ -40,8 +45,10 @@ impl Areas<'_> {
     /// # Errors
     /// [`crate::Error::Segment`] when memory has run out.
     pub fn take_bulk(self, index: u32) -> Result<()> {
-        let (layout, area) = (self.memory.layout(), self.memory.layout().area_layout());
-        self.memory.segment().reserve(layout.area(index) + area.bulk, area.part * AREA_PARTS as u64)
+        let (layout, area) = (self.memory.layout(), self.memory.layout().collective_segment_layout());
+        self.memory
+            .segment()
+            .reserve(layout.collective_segment(index) + area.bulk, area.part * TEAM_PARTS as u64)
     }
 
     /// One member leaves area `index`; the last one frees it.
@@ -70,7 +77,11 @@ impl Areas<'_> {
     /// Frees an area that nobody else uses. Where the kernel does not take memory back, it stays in use for good.
     fn empty(self, index: u32) {
         let layout = self.memory.layout();
-        if self.memory.segment().give_back(layout.area(index), layout.area_layout().total()) {
+        if self
+            .memory
+            .segment()
+            .give_back(layout.collective_segment(index), layout.collective_segment_layout().total())
+        {
             // Release: "area" edge, pairs with Acquire in `take`.
             self.memory.header().areas[index as usize].store(0, Ordering::Release);
         }
@@ -80,16 +91,16 @@ impl Areas<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::limits::AREAS;
+    use crate::limits::COLLECTIVE_SEGMENTS;
 
     fn first_word(memory: &Memory, index: u32) -> *mut u64 {
-        memory.segment().at(memory.layout().area(index), 8).unwrap().cast()
+        memory.segment().at(memory.layout().collective_segment(index), 8).unwrap().cast()
     }
 
     #[test]
     fn an_area_is_free_and_empty_when_its_last_member_has_left() {
         let memory = Memory::create(2, 0).unwrap();
-        let areas = memory.areas();
+        let areas = memory.collective_segments();
         let index = areas.take(2).unwrap();
         areas.take_bulk(index).unwrap();
         assert_ne!(areas.take(1), Some(index));
@@ -106,12 +117,12 @@ mod tests {
     #[test]
     fn when_all_are_in_use_there_is_none() {
         let memory = Memory::create(2, 0).unwrap();
-        for _ in 0..AREAS {
-            assert!(memory.areas().take(1).is_some());
+        for _ in 0..COLLECTIVE_SEGMENTS {
+            assert!(memory.collective_segments().take(1).is_some());
         }
-        assert_eq!(memory.areas().take(1), None);
-        memory.areas().leave(7);
-        assert_eq!(memory.areas().take(1), Some(7));
-        memory.areas().leave(AREAS as u32);
+        assert_eq!(memory.collective_segments().take(1), None);
+        memory.collective_segments().leave(7);
+        assert_eq!(memory.collective_segments().take(1), Some(7));
+        memory.collective_segments().leave(COLLECTIVE_SEGMENTS as u32);
     }
 }

@@ -21,11 +21,11 @@ const PER_PAGE: u32 = (PAGE / 4) as u32;
 
 /// The table of a job.
 #[derive(Debug, Clone, Copy)]
-pub struct Contexts<'a> {
+pub struct ContextIds<'a> {
     pub(super) memory: &'a Memory,
 }
 
-impl Contexts<'_> {
+impl ContextIds<'_> {
     /// Takes a free id with `refs` references (at least one), searching on from where the last search ended.
     ///
     /// # Errors

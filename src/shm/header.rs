@@ -22,7 +22,7 @@ pub const TUNING_WORDS: usize = 32;
 /// total 24, job id 32, launcher 40, usable CPUs 44, sender fences 48, abort 128, next context 256, deaths 260, threads 264, tuning 384, areas 1024.
 #[derive(Debug)]
 #[repr(C)]
-pub struct Header {
+pub struct JobHeader {
     magic: AtomicU64,
     version: AtomicU32,
     ranks: AtomicU32,
@@ -47,25 +47,25 @@ pub struct Header {
     pub tuning: [AtomicU64; TUNING_WORDS],
     _apart3: [u8; 384],
     /// How many members each area for collectives still has; 0 for a free one.
-    pub(super) areas: [AtomicU32; crate::limits::AREAS],
+    pub(super) areas: [AtomicU32; crate::limits::COLLECTIVE_SEGMENTS],
 }
 
 #[cfg(not(perusal_loom))]
 const _: () = {
-    assert!(core::mem::size_of::<Header>() as u64 <= HEADER);
-    assert!(core::mem::offset_of!(Header, abort) == 128);
-    assert!(core::mem::offset_of!(Header, next_context) == 256);
-    assert!(core::mem::offset_of!(Header, beside) == 264);
-    assert!(core::mem::offset_of!(Header, tuning) == 384);
-    assert!(core::mem::offset_of!(Header, areas) == 1024);
+    assert!(core::mem::size_of::<JobHeader>() as u64 <= HEADER);
+    assert!(core::mem::offset_of!(JobHeader, abort) == 128);
+    assert!(core::mem::offset_of!(JobHeader, next_context) == 256);
+    assert!(core::mem::offset_of!(JobHeader, beside) == 264);
+    assert!(core::mem::offset_of!(JobHeader, tuning) == 384);
+    assert!(core::mem::offset_of!(JobHeader, areas) == 1024);
 };
 
 /// Where the header has the segment's length.
 const TOTAL: u64 = 24;
 #[cfg(not(perusal_loom))]
-const _: () = assert!(core::mem::offset_of!(Header, total) as u64 == TOTAL);
+const _: () = assert!(core::mem::offset_of!(JobHeader, total) as u64 == TOTAL);
 
-/// The length of the segment in a job's file of `whole` bytes. Of what is no job's: all of it, for [`Header::validate`] to refuse.
+/// The length of the segment in a job's file of `whole` bytes. Of what is no job's: all of it, for [`JobHeader::validate`] to refuse.
 pub(super) fn length(file: &std::fs::File, whole: u64) -> u64 {
     let mut total = [0; 8];
     let read = std::os::unix::fs::FileExt::read_exact_at(file, &mut total, TOTAL);
@@ -74,7 +74,7 @@ pub(super) fn length(file: &std::fs::File, whole: u64) -> u64 {
         .unwrap_or(whole)
 }
 
-/// What the creator of a job decides; see [`Header::write`].
+/// What the creator of a job decides; see [`JobHeader::write`].
 #[derive(Debug, Clone, Copy)]
 pub struct Founding {
     /// Sizes.
@@ -87,7 +87,7 @@ pub struct Founding {
     pub launcher: i32,
     /// CPUs that the job may use.
     pub usable_cpus: u32,
-    /// Whether senders fence (see [`Header::sender_fences`]).
+    /// Whether senders fence (see [`JobHeader::sender_fences`]).
     pub sender_fences: bool,
 }
 
@@ -117,7 +117,7 @@ impl Abort {
     }
 }
 
-impl Header {
+impl JobHeader {
     /// A rank has so many threads more (or fewer) that use MPI, beside its first, than it has told before. Gives how many all ranks have.
     pub fn count_threads(&self, more: i32) -> u32 {
         // Relaxed, both: a sample, by which nothing but patience is measured.
@@ -204,20 +204,20 @@ impl Header {
     /// Calls for the end of the job; false if somebody has already (rule 2).
     pub fn set_abort(&self, rank: u32, code: i32) -> bool {
         let word = (u64::from(rank) + 1) << 32 | u64::from(code.cast_unsigned());
-        // Release: "abort" edge, pairs with Acquire in `Header::abort`; what the caller wrote before is seen.
+        // Release: "abort" edge, pairs with Acquire in `JobHeader::abort`; what the caller wrote before is seen.
         self.abort.compare_exchange(0, word, Ordering::Release, Ordering::Relaxed).is_ok()
     }
 
     /// The launcher has declared a rank dead, in its roster entry.
     pub(super) fn count_death(&self) {
-        // Release: "roster" edge, pairs with Acquire in `Header::any_deaths`: the entry says so, too.
+        // Release: "roster" edge, pairs with Acquire in `JobHeader::any_deaths`: the entry says so, too.
         self.deaths.fetch_add(1, Ordering::Release);
     }
 
     /// Whether the roster is worth looking through for the dead.
     #[inline]
     pub(super) fn any_deaths(&self) -> bool {
-        // Acquire: "roster" edge, pairs with Release in `Header::count_death`.
+        // Acquire: "roster" edge, pairs with Release in `JobHeader::count_death`.
         self.deaths.load(Ordering::Acquire) != 0
     }
 
@@ -225,7 +225,7 @@ impl Header {
     #[inline]
     #[must_use]
     pub fn abort(&self) -> Option<Abort> {
-        // Acquire: "abort" edge, pairs with Release in `Header::set_abort`.
+        // Acquire: "abort" edge, pairs with Release in `JobHeader::set_abort`.
         let word = self.abort.load(Ordering::Acquire);
         // The upper half is the rank plus one, so that zero means nobody.
         (word != 0).then(|| Abort { rank: (word >> 32) as u32 - 1, code: (word as u32).cast_signed() })

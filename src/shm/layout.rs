@@ -11,10 +11,10 @@
 //! Regions, rank blocks and rings start on pages. All numbers are `u64`; a size that does not fit is an error.
 
 use crate::limits::{
-    APART, AREA_PART, AREA_PARTS, AREA_ROUNDS, AREA_SLOT, AREAS, CONTEXTS, LINE, MAX_BULK, MAX_CELLS,
-    MIN_BULK, MIN_CELLS, PAGE,
+    APART, COLLECTIVE_SEGMENTS, CONTEXTS, LINE, MAX_BULK, MAX_CELLS, MIN_BULK, MIN_CELLS, PAGE, TEAM_PART,
+    TEAM_PARTS, TEAM_ROUNDS, TEAM_SLOT,
 };
-use crate::variables::{Id, Settings};
+use crate::variables::{Overrides, VariableId};
 use crate::{Error, Result};
 
 /// Bytes of the header region.
@@ -65,33 +65,37 @@ impl Geometry {
     /// # Errors
     /// [`Error::Other`] if a variable is set to something that makes no sense.
     pub fn from_environment(ranks: u32) -> Result<Self> {
-        Ok(Self::with(ranks, &Settings::from_environment()?))
+        Ok(Self::with(ranks, &Overrides::from_environment()?))
     }
 
     /// The usual sizes, or those that `settings` ask for.
     #[must_use]
-    pub fn with(ranks: u32, settings: &Settings) -> Self {
+    pub fn with(ranks: u32, settings: &Overrides) -> Self {
         let usual = Self::of(ranks);
-        // Settings hold powers of two within the limits of these types.
+        // Overrides hold powers of two within the limits of these types.
         let asked = |id, usual| settings.number(id).map_or(usual, |number| number as u32);
-        Self { ranks, cells: asked(Id::RingCells, usual.cells), bulk: asked(Id::RingBulk, usual.bulk) }
+        Self {
+            ranks,
+            cells: asked(VariableId::RingCells, usual.cells),
+            bulk: asked(VariableId::RingBulk, usual.bulk),
+        }
     }
 }
 
 /// Offsets of everything, in bytes from the start of the segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Layout {
+pub struct JobLayout {
     geometry: Geometry,
     rank_block: u64,
     ring: u64,
     rings_at: u64,
     extra_at: u64,
-    area: AreaLayout,
+    area: CollectiveSegmentLayout,
 }
 
 /// Sizes within an area for the collectives of one communicator, the same for all of them. All in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AreaLayout {
+pub struct CollectiveSegmentLayout {
     /// Where the bits of sleepers begin; before them are counts and outcomes.
     pub sleepers: u64,
     /// Where the slots of member 0 begin.
@@ -102,20 +106,20 @@ pub struct AreaLayout {
     pub part: u64,
 }
 
-impl AreaLayout {
+impl CollectiveSegmentLayout {
     fn of(ranks: u64) -> Option<Self> {
-        let sleepers = (AREA_ROUNDS * (APART + AREA_SLOT)) as u64;
+        let sleepers = (TEAM_ROUNDS * (APART + TEAM_SLOT)) as u64;
         let slots = sleepers + (ranks.div_ceil(64) * 8).next_multiple_of(APART as u64);
-        let bulk = pages(slots.checked_add(ranks.checked_mul((AREA_ROUNDS * AREA_SLOT) as u64)?)?)?;
+        let bulk = pages(slots.checked_add(ranks.checked_mul((TEAM_ROUNDS * TEAM_SLOT) as u64)?)?)?;
         // A page at least for each member.
-        let part = (AREA_PART as u64).max(ranks.checked_mul(PAGE64)?);
+        let part = (TEAM_PART as u64).max(ranks.checked_mul(PAGE64)?);
         Some(Self { sleepers, slots, bulk, part })
     }
 
     /// The whole area.
     #[must_use]
     pub fn total(&self) -> u64 {
-        self.bulk + self.part * AREA_PARTS as u64
+        self.bulk + self.part * TEAM_PARTS as u64
     }
 }
 
@@ -130,7 +134,7 @@ pub struct RingOffsets {
     pub bulk: u64,
 }
 
-impl Layout {
+impl JobLayout {
     /// Lays out a job.
     ///
     /// # Errors
@@ -158,8 +162,8 @@ impl Layout {
         let ring = pages(RING_CONTROL + u64::from(geometry.cells) * LINE as u64 + u64::from(geometry.bulk))?;
         let rings_at = (HEADER + CONTEXT_TABLE).checked_add(rank_block.checked_mul(n)?)?;
         let extra_at = rings_at.checked_add(ring.checked_mul(n.checked_mul(n)?)?)?;
-        let area = AreaLayout::of(n)?;
-        let end = extra_at.checked_add(area.total().checked_mul(AREAS as u64)?)?;
+        let area = CollectiveSegmentLayout::of(n)?;
+        let end = extra_at.checked_add(area.total().checked_mul(COLLECTIVE_SEGMENTS as u64)?)?;
         (end <= i64::MAX as u64).then_some(Self { geometry, rank_block, ring, rings_at, extra_at, area })
     }
 
@@ -180,7 +184,7 @@ impl Layout {
     /// Length of the segment in bytes of address space.
     #[must_use]
     pub fn total(&self) -> u64 {
-        self.extra_at + self.area.total() * AREAS as u64
+        self.extra_at + self.area.total() * COLLECTIVE_SEGMENTS as u64
     }
 
     /// Start of the context-id table.
@@ -257,21 +261,21 @@ impl Layout {
     /// Start and bytes of the region behind the rings: areas for collectives.
     #[must_use]
     pub fn extra(&self) -> (u64, u64) {
-        (self.extra_at, self.area.total() * AREAS as u64)
+        (self.extra_at, self.area.total() * COLLECTIVE_SEGMENTS as u64)
     }
 
     /// Sizes within an area.
     #[inline]
     #[must_use]
-    pub fn area_layout(&self) -> AreaLayout {
+    pub fn collective_segment_layout(&self) -> CollectiveSegmentLayout {
         self.area
     }
 
-    /// Start of area `index`, which must be in `0..AREAS`; on a page.
+    /// Start of area `index`, which must be in `0..COLLECTIVE_SEGMENTS`; on a page.
     #[inline]
     #[must_use]
-    pub fn area(&self, index: u32) -> u64 {
-        debug_assert!((index as usize) < AREAS);
+    pub fn collective_segment(&self, index: u32) -> u64 {
+        debug_assert!((index as usize) < COLLECTIVE_SEGMENTS);
         self.extra_at + u64::from(index) * self.area.total()
     }
 }
@@ -284,10 +288,10 @@ fn pages(bytes: u64) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::variables::{Origin, Value};
+    use crate::variables::{OverrideValue, ValueSource};
 
-    fn layout(ranks: u32) -> Layout {
-        Layout::new(Geometry::of(ranks)).unwrap()
+    fn layout(ranks: u32) -> JobLayout {
+        JobLayout::new(Geometry::of(ranks)).unwrap()
     }
 
     #[test]
@@ -339,12 +343,12 @@ mod tests {
     fn areas_lie_behind_the_rings_and_have_room_for_every_rank() {
         for ranks in [1, 2, 64, 65, 1000] {
             let l = layout(ranks);
-            let area = l.area_layout();
+            let area = l.collective_segment_layout();
             assert!(area.slots - area.sleepers >= u64::from(ranks).div_ceil(64) * 8);
-            assert!(area.bulk - area.slots >= u64::from(ranks) * (AREA_ROUNDS * AREA_SLOT) as u64);
+            assert!(area.bulk - area.slots >= u64::from(ranks) * (TEAM_ROUNDS * TEAM_SLOT) as u64);
             assert!(area.part >= u64::from(ranks) * PAGE64 && area.bulk.is_multiple_of(PAGE64));
-            assert_eq!(l.area(0), l.extra().0);
-            assert_eq!(l.area(AREAS as u32 - 1) + area.total(), l.total());
+            assert_eq!(l.collective_segment(0), l.extra().0);
+            assert_eq!(l.collective_segment(COLLECTIVE_SEGMENTS as u32 - 1) + area.total(), l.total());
         }
     }
 
@@ -367,17 +371,17 @@ mod tests {
     #[test]
     fn too_much_is_an_error_and_not_a_wrapped_number() {
         let huge = Geometry { ranks: u32::MAX, cells: MAX_CELLS, bulk: MAX_BULK };
-        assert!(Layout::new(huge).unwrap_err().to_string().contains("63 bits"));
-        assert!(Layout::new(Geometry { ranks: 0, cells: 64, bulk: 4096 }).is_err());
-        assert!(Layout::new(Geometry { ranks: 2, cells: 65, bulk: 4096 }).is_err());
-        assert!(Layout::new(Geometry { ranks: 2, cells: 64, bulk: 5000 }).is_err());
+        assert!(JobLayout::new(huge).unwrap_err().to_string().contains("63 bits"));
+        assert!(JobLayout::new(Geometry { ranks: 0, cells: 64, bulk: 4096 }).is_err());
+        assert!(JobLayout::new(Geometry { ranks: 2, cells: 65, bulk: 4096 }).is_err());
+        assert!(JobLayout::new(Geometry { ranks: 2, cells: 64, bulk: 5000 }).is_err());
     }
 
     #[test]
     fn rings_are_as_large_as_was_asked_for() {
-        let mut settings = Settings::default();
+        let mut settings = Overrides::default();
         assert_eq!(Geometry::with(16, &settings), Geometry::of(16));
-        settings.set(Id::RingCells, Value::Number(512), Origin::Tool);
+        settings.set(VariableId::RingCells, OverrideValue::Number(512), ValueSource::Tool);
         assert_eq!(Geometry::with(16, &settings), Geometry { cells: 512, ..Geometry::of(16) });
     }
 }

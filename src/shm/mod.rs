@@ -26,14 +26,14 @@ use std::sync::{OnceLock, PoisonError, RwLock};
 use crate::heap::{Heap, malloc};
 use crate::limits::{HUGE_PAGE, PAGE};
 use crate::sync::{Arc, AtomicBool, Ordering, membarrier};
-use crate::variables::{Id, Place, Settings};
+use crate::variables::{JobShape, Overrides, VariableId};
 use crate::{Error, Result};
 
-pub use collective_segments::Areas;
-pub use contexts::Contexts;
-pub use header::{Abort, Header};
-pub use layout::{Geometry, Layout, RingOffsets};
-pub use roster::{Exit, Roster, State};
+pub use collective_segments::CollectiveSegments;
+pub use contexts::ContextIds;
+pub use header::{Abort, JobHeader};
+pub use layout::{Geometry, JobLayout, RingOffsets};
+pub use roster::{Exit, RankState, Roster};
 pub use segment::Segment;
 pub use telemetry::Telemetry;
 
@@ -46,17 +46,18 @@ pub const SIZE_VARIABLE: &str = "PERUSAL_SIZE";
 
 /// What the defaults of control variables will follow from in the job that this process is to join or make.
 #[must_use]
-pub fn expected_place(settings: &Settings) -> Place {
+pub fn expected_shape(settings: &Overrides) -> JobShape {
     let ranks = std::env::var(SIZE_VARIABLE).ok().and_then(|size| size.parse().ok()).unwrap_or(1);
-    place_of(ranks, cpus::usable(), settings)
+    shape_of(ranks, cpus::usable(), settings)
 }
 
-fn place_of(ranks: u32, usable_cpus: u32, settings: &Settings) -> Place {
+fn shape_of(ranks: u32, usable_cpus: u32, settings: &Overrides) -> JobShape {
     let Geometry { ranks, cells, bulk } = Geometry::with(ranks, settings);
-    let heap = settings.number(Id::SharedHeap).unwrap_or_else(|| usual_heap(ranks));
-    let place = Place { ranks, usable_cpus, ring_cells: cells, ring_bulk: bulk, sender_fences: true, heap };
-    let sleepers_fence = membarrier::is_there() && (!place.is_crowded() || place.counts_news());
-    Place { sender_fences: !sleepers_fence, ..place }
+    let heap = settings.number(VariableId::SharedHeap).unwrap_or_else(|| usual_heap(ranks));
+    let shape =
+        JobShape { ranks, usable_cpus, ring_cells: cells, ring_bulk: bulk, sender_fences: true, heap };
+    let sleepers_fence = membarrier::is_there() && (!shape.is_oversubscribed() || shape.uses_counters());
+    JobShape { sender_fences: !sleepers_fence, ..shape }
 }
 
 /// Bytes of a shared heap if nobody asks for another: half of the memory that the job may have, so that what is taken there at
@@ -69,7 +70,7 @@ fn usual_heap(ranks: u32) -> u64 {
 #[derive(Debug)]
 pub struct Memory {
     segment: Segment,
-    layout: Layout,
+    layout: JobLayout,
     /// Mapped when it is first needed; `None` then if the job has none or it cannot be mapped.
     heap: OnceLock<Option<Heap>>,
 }
@@ -96,17 +97,17 @@ impl Memory {
     /// # Errors
     /// [`Error::Segment`] if sizes are wrong or memory is not to be had.
     pub fn create(ranks: u32, launcher: i32) -> Result<Self> {
-        Self::create_with(ranks, launcher, &Settings::from_environment()?)
+        Self::create_with(ranks, launcher, &Overrides::from_environment()?)
     }
 
     /// The same with ring sizes from `settings`.
     ///
     /// # Errors
     /// [`Error::Segment`] if memory is not to be had.
-    pub fn create_with(ranks: u32, launcher: i32, settings: &Settings) -> Result<Self> {
-        let place = place_of(ranks, cpus::usable(), settings);
-        let layout = Layout::new(Geometry::with(ranks, settings))?;
-        let heap = Heap::room(layout.total(), place.heap).and_then(|(at, len)| at.checked_add(len));
+    pub fn create_with(ranks: u32, launcher: i32, settings: &Overrides) -> Result<Self> {
+        let shape = shape_of(ranks, cpus::usable(), settings);
+        let layout = JobLayout::new(Geometry::with(ranks, settings))?;
+        let heap = Heap::room(layout.total(), shape.heap).and_then(|(at, len)| at.checked_add(len));
         let segment = Segment::create_before(layout.total(), heap.unwrap_or(0))?;
         segment.reserve(0, layout::HEADER + crate::limits::PAGE as u64)?;
         let blocks = layout.rank_block(0);
@@ -117,8 +118,8 @@ impl Memory {
             total: layout.total(),
             job_id: crate::arch::clock::now() ^ u64::from(std::process::id()) << 40,
             launcher,
-            usable_cpus: place.usable_cpus,
-            sender_fences: place.sender_fences,
+            usable_cpus: shape.usable_cpus,
+            sender_fences: shape.sender_fences,
         });
         Ok(memory)
     }
@@ -144,7 +145,7 @@ impl Memory {
             return Err(Error::Segment(format!("the inherited memory has {} bytes", segment.len())));
         }
         let geometry = header_of(&segment).validate(segment.len())?;
-        let layout = Layout::new(geometry)?;
+        let layout = JobLayout::new(geometry)?;
         if layout.total() != segment.len() {
             return Err(Error::Segment(format!(
                 "the job's memory has {} bytes; its {} ranks need {}",
@@ -170,9 +171,9 @@ impl Memory {
 
     /// What the defaults of control variables follow from here.
     #[must_use]
-    pub fn place(&self) -> Place {
+    pub fn shape(&self) -> JobShape {
         let Geometry { ranks, cells, bulk } = self.layout.geometry();
-        Place {
+        JobShape {
             ranks,
             usable_cpus: self.header().usable_cpus(),
             ring_cells: cells,
@@ -192,7 +193,7 @@ impl Memory {
     /// Where things lie in them.
     #[inline]
     #[must_use]
-    pub fn layout(&self) -> &Layout {
+    pub fn layout(&self) -> &JobLayout {
         &self.layout
     }
 
@@ -206,7 +207,7 @@ impl Memory {
     /// The header.
     #[inline]
     #[must_use]
-    pub fn header(&self) -> &Header {
+    pub fn header(&self) -> &JobHeader {
         header_of(&self.segment)
     }
 
@@ -220,22 +221,22 @@ impl Memory {
     /// The context ids.
     #[inline]
     #[must_use]
-    pub fn contexts(&self) -> Contexts<'_> {
-        Contexts { memory: self }
+    pub fn contexts(&self) -> ContextIds<'_> {
+        ContextIds { memory: self }
     }
 
     /// The areas for collectives.
     #[inline]
     #[must_use]
-    pub fn areas(&self) -> Areas<'_> {
-        Areas { memory: self }
+    pub fn collective_segments(&self) -> CollectiveSegments<'_> {
+        CollectiveSegments { memory: self }
     }
 
     fn check_rank(&self, rank: u32) {
         assert!(rank < self.size(), "rank {rank} of a job of {}", self.size());
     }
 
-    fn roster_entry(&self, rank: u32) -> &roster::Entry {
+    fn roster_entry(&self, rank: u32) -> &roster::RosterEntry {
         self.check_rank(rank);
         let at = self.layout.roster(rank) as usize;
         // SAFETY: the entry lies inside the segment on a 128-byte boundary, its page is reserved (rule 1), and it is all
@@ -312,7 +313,7 @@ impl Memory {
     }
 }
 
-fn header_of(segment: &Segment) -> &Header {
+fn header_of(segment: &Segment) -> &JobHeader {
     // SAFETY: the segment starts on a page, is at least a page long (`create` lays it out so, `attach` checks), the page
     // is reserved (rule 1), and the header is all atomics (rule 2); the mapping lives as long as `segment`.
     unsafe { &*segment.base().cast() }
@@ -373,14 +374,14 @@ impl Job {
     /// # Errors
     /// [`Error::Segment`] if memory is not to be had.
     pub fn singleton() -> Result<Self> {
-        Self::singleton_with(&Settings::from_environment()?)
+        Self::singleton_with(&Overrides::from_environment()?)
     }
 
     /// The same with ring sizes from `settings`.
     ///
     /// # Errors
     /// [`Error::Segment`] if memory is not to be had.
-    pub fn singleton_with(settings: &Settings) -> Result<Self> {
+    pub fn singleton_with(settings: &Overrides) -> Result<Self> {
         let memory = Memory::create_with(1, 0, settings)?;
         memory.roster().entry(0).arrive(0, own_pid())?;
         Ok(Self { memory: Arc::new(memory), rank: 0, threads: None, some_stay_away: Arc::default() })
@@ -443,7 +444,7 @@ impl Job {
     }
 
     /// Moves this rank on in the roster.
-    pub fn advance(&self, state: State) {
+    pub fn advance(&self, state: RankState) {
         self.roster().entry(self.rank).advance(state);
     }
 
@@ -522,7 +523,7 @@ mod tests {
     fn a_singleton_is_rank_0_of_1_and_has_arrived() {
         let job = Job::singleton().unwrap();
         assert_eq!((job.rank(), job.size(), job.are_threads()), (0, 1, false));
-        assert_eq!(job.roster().entry(0).state(), State::Arrived);
+        assert_eq!(job.roster().entry(0).state(), RankState::Arrived);
         assert!(job.check_alive(None).is_ok());
     }
 

@@ -14,7 +14,7 @@ use crate::{Error, Result};
 /// Where a rank is in its life. The order is the order of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u32)]
-pub enum State {
+pub enum RankState {
     /// Its process has not looked at the job yet.
     Absent = 0,
     /// It has attached to the segment.
@@ -29,7 +29,7 @@ pub enum State {
     Dead = 5,
 }
 
-impl State {
+impl RankState {
     fn from_word(word: u32) -> Self {
         match word {
             0 => Self::Absent,
@@ -111,7 +111,7 @@ pub fn signal_name(signal: i32) -> String {
 /// One rank's entry over mapped bytes: state 0, pid 4, process group 8, exit known 12, exit 16.
 #[derive(Debug)]
 #[repr(C)]
-pub struct Entry {
+pub struct RosterEntry {
     state: AtomicU32,
     pid: AtomicI32,
     group: AtomicI32,
@@ -120,15 +120,15 @@ pub struct Entry {
 }
 
 #[cfg(not(perusal_loom))]
-const _: () = assert!(core::mem::size_of::<Entry>() as u64 <= super::layout::ROSTER_ENTRY);
+const _: () = assert!(core::mem::size_of::<RosterEntry>() as u64 <= super::layout::ROSTER_ENTRY);
 
-impl Entry {
+impl RosterEntry {
     /// Where the rank is in its life.
     #[inline]
     #[must_use]
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> RankState {
         // Acquire: "roster" edge, pairs with Release in `advance` and `declare_dead`.
-        State::from_word(self.state.load(Ordering::Acquire))
+        RankState::from_word(self.state.load(Ordering::Acquire))
     }
 
     /// Process id of the rank; 0 before it arrived.
@@ -150,14 +150,14 @@ impl Entry {
     /// [`Error::Segment`] if another process has the place already, or the launcher has given the rank up.
     pub fn arrive(&self, rank: u32, pid: i32) -> Result<()> {
         let seen = self.state();
-        let back = seen == State::Finalized && self.pid() == pid;
-        if seen != State::Absent && !back {
+        let back = seen == RankState::Finalized && self.pid() == pid;
+        if seen != RankState::Absent && !back {
             return Err(occupied(rank, seen, self.pid()));
         }
         // Release: "roster" edge; a failure means that another process or the launcher came first.
         match self.state.compare_exchange(
             seen as u32,
-            State::Arrived as u32,
+            RankState::Arrived as u32,
             Ordering::Release,
             Ordering::Relaxed,
         ) {
@@ -165,14 +165,14 @@ impl Entry {
                 self.pid.store(pid, Ordering::Relaxed);
                 Ok(())
             }
-            Err(word) => Err(occupied(rank, State::from_word(word), self.pid())),
+            Err(word) => Err(occupied(rank, RankState::from_word(word), self.pid())),
         }
     }
 
     /// The rank moves on to `state` (rule 1); what it did before is seen by who sees the state. A dead one stays dead.
-    pub fn advance(&self, state: State) {
+    pub fn advance(&self, state: RankState) {
         let mut seen = self.state.load(Ordering::Relaxed);
-        while seen != State::Dead as u32 {
+        while seen != RankState::Dead as u32 {
             // Release: "roster" edge, pairs with Acquire in `state`.
             match self.state.compare_exchange_weak(seen, state as u32, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => return,
@@ -185,13 +185,13 @@ impl Entry {
     fn declare_dead(&self) -> bool {
         let mut seen = self.state.load(Ordering::Relaxed);
         loop {
-            if seen == State::Finalized as u32 {
+            if seen == RankState::Finalized as u32 {
                 return false;
             }
             // Release: "roster" edge, pairs with Acquire in `state`; publishes the exit word written before.
             match self.state.compare_exchange_weak(
                 seen,
-                State::Dead as u32,
+                RankState::Dead as u32,
                 Ordering::Release,
                 Ordering::Relaxed,
             ) {
@@ -222,9 +222,9 @@ impl Entry {
     }
 }
 
-fn occupied(rank: u32, state: State, pid: i32) -> Error {
+fn occupied(rank: u32, state: RankState, pid: i32) -> Error {
     match state {
-        State::Dead => Error::Segment(format!("the launcher has already given rank {rank} up")),
+        RankState::Dead => Error::Segment(format!("the launcher has already given rank {rank} up")),
         _ => Error::Segment(format!(
             "rank {rank} of this job is process {pid} already; a program that a rank starts itself is not part of \
              the job and must be started through its own mpiexec"
@@ -245,7 +245,7 @@ impl<'a> Roster<'a> {
     /// If `rank` is not in the job.
     #[inline]
     #[must_use]
-    pub fn entry(self, rank: u32) -> &'a Entry {
+    pub fn entry(self, rank: u32) -> &'a RosterEntry {
         self.memory.roster_entry(rank)
     }
 
@@ -262,7 +262,7 @@ impl<'a> Roster<'a> {
     #[inline]
     #[must_use]
     pub fn is_dead(self, rank: u32) -> bool {
-        self.entry(rank).state() == State::Dead
+        self.entry(rank).state() == RankState::Dead
     }
 
     /// What became of a rank that is dead, as a clause: "killed by SIGSEGV (signal 11)".
@@ -314,10 +314,10 @@ mod tests {
         let memory = Memory::create(1, 0).unwrap();
         let entry = memory.roster().entry(0);
         entry.arrive(0, 100).unwrap();
-        entry.advance(State::Finalized);
+        entry.advance(RankState::Finalized);
         assert!(entry.arrive(0, 200).is_err());
         entry.arrive(0, 100).unwrap();
-        assert_eq!(entry.state(), State::Arrived);
+        assert_eq!(entry.state(), RankState::Arrived);
     }
 
     #[test]
@@ -327,7 +327,7 @@ mod tests {
         entry.arrive(0, 100).unwrap();
         entry.set_exit(Exit(9));
         assert!(memory.roster().declare_dead(0));
-        entry.advance(State::Initialised);
+        entry.advance(RankState::Initialised);
         assert!(memory.roster().is_dead(0));
         assert_eq!(memory.roster().first_dead(), Some(0));
         assert_eq!(memory.roster().how(0), "killed by SIGKILL (signal 9)");
@@ -338,9 +338,9 @@ mod tests {
     fn who_has_finalized_does_not_die() {
         let memory = Memory::create(1, 0).unwrap();
         let entry = memory.roster().entry(0);
-        entry.advance(State::Finalized);
+        entry.advance(RankState::Finalized);
         assert!(!entry.declare_dead());
-        assert_eq!(entry.state(), State::Finalized);
+        assert_eq!(entry.state(), RankState::Finalized);
     }
 
     #[test]

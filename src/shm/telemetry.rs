@@ -14,7 +14,7 @@ use crate::sync::{AtomicU64, OWNED_SLOTS, Ordering, thread_slot};
 /// Ways a message can take, as an index into the counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
-pub enum Protocol {
+pub enum ProtocolKind {
     /// Payload within the cell.
     Inline = 0,
     /// Payload in the ring's bulk area, whole.
@@ -31,7 +31,7 @@ pub enum Protocol {
     Loopback = 6,
 }
 
-/// Number of [`Protocol`] slots; one is spare.
+/// Number of [`ProtocolKind`] slots; one is spare.
 pub const PROTOCOLS: usize = 8;
 
 /// A word with one writer.
@@ -280,14 +280,14 @@ impl fmt::Display for Wait {
 /// Where a rank sat, and with whom it talked, when it last gave its CPU away for want of an answer.
 #[derive(Debug, Default)]
 #[repr(C)]
-pub struct Seat {
+pub struct LastYield {
     /// The CPU and one more; 0 before the first such wait.
     cpu: Count,
     /// World rank of whom it waited for and one more; 0 for nobody in particular.
     partner: Count,
 }
 
-impl Seat {
+impl LastYield {
     /// Notes where the rank sits, and whom it waits for.
     pub fn set(&self, cpu: u32, partner: Option<u32>) {
         self.cpu.set(u64::from(cpu) + 1);
@@ -308,7 +308,7 @@ impl Seat {
 }
 
 /// The page. Offsets: posted 0 to 24, unexpected 32 to 56 (now, high, most, least), messages sent 64.., received 128.., bytes sent 192..,
-/// received 256.. (eight words each, by [`Protocol`]), sleeps 320, wakes 328, ring full 336, yields 344, shared and ordinary
+/// received 256.. (eight words each, by [`ProtocolKind`]), sleeps 320, wakes 328, ring full 336, yields 344, shared and ordinary
 /// allocations 352 and 360, unexpected bytes 376 to 400, nanoseconds asleep 408, waiting 448 (kind, peer, tag, context, since),
 /// seat 488 (CPU + 1, partner + 1), moves 504, the counts of other thread slots 512.., 768.. and so on, behind them what each thread slot has added
 /// to the posted and the unexpected (two words of 64 bytes each).
@@ -342,7 +342,7 @@ pub struct Telemetry {
     /// What it waits for right now.
     pub waiting: WaitingFor,
     /// Where it sat when it last waited in vain.
-    pub seat: Seat,
+    pub last_yield: LastYield,
     /// Times it moved away from the CPU of the rank that it talks to.
     pub moves: Count,
     /// What the threads of the other thread slots have counted; the last are those of the slots without an owner.
@@ -409,7 +409,7 @@ pub struct Counts {
 impl Telemetry {
     /// Counts a message sent. `shared`: several threads may do so at once.
     #[inline(always)]
-    pub fn count_sent(&self, protocol: Protocol, bytes: usize, shared: bool) {
+    pub fn count_sent(&self, protocol: ProtocolKind, bytes: usize, shared: bool) {
         if shared {
             return self.count_in_slot(protocol, 1, bytes as u64, true);
         }
@@ -419,7 +419,7 @@ impl Telemetry {
 
     /// Counts messages received, which had `bytes` bytes in all. `shared`: several threads may do so at once.
     #[inline(always)]
-    pub fn count_received(&self, protocol: Protocol, messages: u64, bytes: u64, shared: bool) {
+    pub fn count_received(&self, protocol: ProtocolKind, messages: u64, bytes: u64, shared: bool) {
         if shared {
             return self.count_in_slot(protocol, messages, bytes, false);
         }
@@ -428,7 +428,7 @@ impl Telemetry {
     }
 
     #[inline]
-    fn count_in_slot(&self, protocol: Protocol, messages: u64, bytes: u64, sent: bool) {
+    fn count_in_slot(&self, protocol: ProtocolKind, messages: u64, bytes: u64, sent: bool) {
         let slot = thread_slot();
         let counts = match slot {
             0 => &self.first,
@@ -520,7 +520,7 @@ const _: () = {
     assert!(core::mem::offset_of!(Telemetry, sleeps) == 320);
     assert!(core::mem::offset_of!(Telemetry, unexpected_bytes) == 376);
     assert!(core::mem::offset_of!(Telemetry, waiting) == 448);
-    assert!(core::mem::offset_of!(Telemetry, seat) == 488);
+    assert!(core::mem::offset_of!(Telemetry, last_yield) == 488);
     assert!(core::mem::offset_of!(Telemetry, moves) == 504);
     assert!(core::mem::offset_of!(Telemetry, others) == 512);
     assert!(core::mem::offset_of!(Telemetry, levels) == 4608);

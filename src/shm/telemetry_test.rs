@@ -18,11 +18,11 @@ fn on_many_threads(one: impl Fn() + Sync) {
 #[test]
 fn what_threads_count_at_once_adds_up_to_the_last_message() {
     let page = Telemetry::default();
-    on_many_threads(|| (0..1000).for_each(|_| page.count_sent(Protocol::Eager, 100, true)));
-    on_many_threads(|| page.count_received(Protocol::Eager, 3, 5, true));
-    page.count_sent(Protocol::Eager, 1, false);
+    on_many_threads(|| (0..1000).for_each(|_| page.count_sent(ProtocolKind::Eager, 100, true)));
+    on_many_threads(|| page.count_received(ProtocolKind::Eager, 3, 5, true));
+    page.count_sent(ProtocolKind::Eager, 1, false);
     let sum = |part: fn(&Counts) -> &[Count; PROTOCOLS]| {
-        page.sum(|counts| part(counts)[Protocol::Eager as usize].get())
+        page.sum(|counts| part(counts)[ProtocolKind::Eager as usize].get())
     };
     let threads = 3 * OWNED_SLOTS as u64;
     assert_eq!(sum(|counts| &counts.sent), threads * 1000 + 1);

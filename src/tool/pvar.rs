@@ -5,9 +5,9 @@
 //! variables count only while a started handle asks.
 
 use crate::engine::Engine;
-use crate::shm::telemetry::{Length, Protocol, Wait};
+use crate::shm::telemetry::{Length, ProtocolKind, Wait};
 use crate::variables::Category;
-use crate::variables::enumeration::{Enumeration, Item};
+use crate::variables::enumeration::{Enumeration, EnumerationItem};
 use crate::variables::table::Verbosity;
 
 /// The classes of §14.3.7.
@@ -186,28 +186,28 @@ impl Pvar {
 pub static WAITING: Enumeration = Enumeration {
     name: "waiting_for",
     items: &[
-        Item { name: "nothing", value: 0 },
-        Item { name: "receive", value: 1 },
-        Item { name: "send", value: 2 },
-        Item { name: "probe", value: 3 },
-        Item { name: "any", value: 4 },
-        Item { name: "all", value: 5 },
-        Item { name: "collective", value: 6 },
-        Item { name: "finalize", value: 7 },
-        Item { name: "room", value: 8 },
+        EnumerationItem { name: "nothing", value: 0 },
+        EnumerationItem { name: "receive", value: 1 },
+        EnumerationItem { name: "send", value: 2 },
+        EnumerationItem { name: "probe", value: 3 },
+        EnumerationItem { name: "any", value: 4 },
+        EnumerationItem { name: "all", value: 5 },
+        EnumerationItem { name: "collective", value: 6 },
+        EnumerationItem { name: "finalize", value: 7 },
+        EnumerationItem { name: "room", value: 8 },
     ],
 };
 
-/// Where a rank stands, by [`crate::shm::State`].
+/// Where a rank stands, by [`crate::shm::RankState`].
 pub static STATES: Enumeration = Enumeration {
     name: "rank_state",
     items: &[
-        Item { name: "absent", value: 0 },
-        Item { name: "arrived", value: 1 },
-        Item { name: "initialised", value: 2 },
-        Item { name: "finalizing", value: 3 },
-        Item { name: "finalized", value: 4 },
-        Item { name: "dead", value: 5 },
+        EnumerationItem { name: "absent", value: 0 },
+        EnumerationItem { name: "arrived", value: 1 },
+        EnumerationItem { name: "initialised", value: 2 },
+        EnumerationItem { name: "finalizing", value: 3 },
+        EnumerationItem { name: "finalized", value: 4 },
+        EnumerationItem { name: "dead", value: 5 },
     ],
 };
 
@@ -295,55 +295,55 @@ table! {
         => "Payload bytes sent",
     "bytes_received" Aggregate UserBasic Protocols Source::Sum(|e| e.telemetry().sum(|counts| total(&counts.received_bytes)))
         => "Payload bytes received",
-    "messages_sent_inline" Counter UserDetail Protocols Source::Sum(|e| e.telemetry().sum(|counts| counts.sent[Protocol::Inline as usize].get()))
+    "messages_sent_inline" Counter UserDetail Protocols Source::Sum(|e| e.telemetry().sum(|counts| counts.sent[ProtocolKind::Inline as usize].get()))
         => "Messages sent within one cell of a ring",
-    "messages_sent_eager" Counter UserDetail Protocols Source::Sum(|e| e.telemetry().sum(|counts| counts.sent[Protocol::Eager as usize].get()))
+    "messages_sent_eager" Counter UserDetail Protocols Source::Sum(|e| e.telemetry().sum(|counts| counts.sent[ProtocolKind::Eager as usize].get()))
         => "Messages sent whole through a ring's bulk area",
-    "messages_sent_chunked" Counter UserDetail Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.sent[Protocol::Chunked as usize].get()))
+    "messages_sent_chunked" Counter UserDetail Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.sent[ProtocolKind::Chunked as usize].get()))
         => "Large messages sent in chunks through the ring",
-    "messages_sent_read" Counter UserDetail Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.sent[Protocol::Cma as usize].get()))
+    "messages_sent_read" Counter UserDetail Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.sent[ProtocolKind::Cma as usize].get()))
         => "Large messages that the receiver read out of this rank's memory",
-    "messages_sent_halves" Counter UserDetail Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.sent[Protocol::Shared as usize].get()))
+    "messages_sent_halves" Counter UserDetail Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.sent[ProtocolKind::Shared as usize].get()))
         => "Large messages of which this rank copied a half and the receiver the other",
-    "messages_sent_direct" Counter UserDetail Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.sent[Protocol::Direct as usize].get()))
+    "messages_sent_direct" Counter UserDetail Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.sent[ProtocolKind::Direct as usize].get()))
         => "Large messages copied straight between memory that both ranks see",
-    "messages_sent_loopback" Counter UserDetail Protocols Source::Sum(|e| e.telemetry().sum(|counts| counts.sent[Protocol::Loopback as usize].get()))
+    "messages_sent_loopback" Counter UserDetail Protocols Source::Sum(|e| e.telemetry().sum(|counts| counts.sent[ProtocolKind::Loopback as usize].get()))
         => "Messages from this rank to itself",
-    "messages_received_inline" Counter UserDetail Protocols Source::Sum(|e| e.telemetry().sum(|counts| counts.received[Protocol::Inline as usize].get()))
+    "messages_received_inline" Counter UserDetail Protocols Source::Sum(|e| e.telemetry().sum(|counts| counts.received[ProtocolKind::Inline as usize].get()))
         => "Messages received within one cell of a ring",
-    "messages_received_eager" Counter UserDetail Protocols Source::Sum(|e| e.telemetry().sum(|counts| counts.received[Protocol::Eager as usize].get()))
+    "messages_received_eager" Counter UserDetail Protocols Source::Sum(|e| e.telemetry().sum(|counts| counts.received[ProtocolKind::Eager as usize].get()))
         => "Messages received whole through a ring's bulk area",
-    "messages_received_chunked" Counter UserDetail Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.received[Protocol::Chunked as usize].get()))
+    "messages_received_chunked" Counter UserDetail Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.received[ProtocolKind::Chunked as usize].get()))
         => "Large messages received in chunks through the ring",
-    "messages_received_read" Counter UserDetail Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.received[Protocol::Cma as usize].get()))
+    "messages_received_read" Counter UserDetail Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.received[ProtocolKind::Cma as usize].get()))
         => "Large messages that this rank read out of the sender's memory",
-    "messages_received_halves" Counter UserDetail Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.received[Protocol::Shared as usize].get()))
+    "messages_received_halves" Counter UserDetail Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.received[ProtocolKind::Shared as usize].get()))
         => "Large messages of which this rank copied a half and the sender the other",
-    "messages_received_direct" Counter UserDetail Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.received[Protocol::Direct as usize].get()))
+    "messages_received_direct" Counter UserDetail Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.received[ProtocolKind::Direct as usize].get()))
         => "Large messages copied straight between memory that both ranks see",
-    "bytes_sent_inline" Aggregate TunerBasic Protocols Source::Sum(|e| e.telemetry().sum(|counts| counts.sent_bytes[Protocol::Inline as usize].get()))
+    "bytes_sent_inline" Aggregate TunerBasic Protocols Source::Sum(|e| e.telemetry().sum(|counts| counts.sent_bytes[ProtocolKind::Inline as usize].get()))
         => "Payload bytes sent within one cell of a ring",
-    "bytes_sent_eager" Aggregate TunerBasic Protocols Source::Sum(|e| e.telemetry().sum(|counts| counts.sent_bytes[Protocol::Eager as usize].get()))
+    "bytes_sent_eager" Aggregate TunerBasic Protocols Source::Sum(|e| e.telemetry().sum(|counts| counts.sent_bytes[ProtocolKind::Eager as usize].get()))
         => "Payload bytes sent whole through a ring's bulk area",
-    "bytes_sent_chunked" Aggregate TunerBasic Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.sent_bytes[Protocol::Chunked as usize].get()))
+    "bytes_sent_chunked" Aggregate TunerBasic Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.sent_bytes[ProtocolKind::Chunked as usize].get()))
         => "Payload bytes sent in chunks through the ring",
-    "bytes_sent_read" Aggregate TunerBasic Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.sent_bytes[Protocol::Cma as usize].get()))
+    "bytes_sent_read" Aggregate TunerBasic Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.sent_bytes[ProtocolKind::Cma as usize].get()))
         => "Payload bytes that receivers read out of this rank's memory",
-    "bytes_sent_halves" Aggregate TunerBasic Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.sent_bytes[Protocol::Shared as usize].get()))
+    "bytes_sent_halves" Aggregate TunerBasic Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.sent_bytes[ProtocolKind::Shared as usize].get()))
         => "Payload bytes of messages that both ranks copied a half of, sent",
-    "bytes_sent_direct" Aggregate TunerBasic Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.sent_bytes[Protocol::Direct as usize].get()))
+    "bytes_sent_direct" Aggregate TunerBasic Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.sent_bytes[ProtocolKind::Direct as usize].get()))
         => "Payload bytes copied straight between memory that both ranks see, sent",
-    "bytes_received_inline" Aggregate TunerBasic Protocols Source::Sum(|e| e.telemetry().sum(|counts| counts.received_bytes[Protocol::Inline as usize].get()))
+    "bytes_received_inline" Aggregate TunerBasic Protocols Source::Sum(|e| e.telemetry().sum(|counts| counts.received_bytes[ProtocolKind::Inline as usize].get()))
         => "Payload bytes received within one cell of a ring",
-    "bytes_received_eager" Aggregate TunerBasic Protocols Source::Sum(|e| e.telemetry().sum(|counts| counts.received_bytes[Protocol::Eager as usize].get()))
+    "bytes_received_eager" Aggregate TunerBasic Protocols Source::Sum(|e| e.telemetry().sum(|counts| counts.received_bytes[ProtocolKind::Eager as usize].get()))
         => "Payload bytes received whole through a ring's bulk area",
-    "bytes_received_chunked" Aggregate TunerBasic Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.received_bytes[Protocol::Chunked as usize].get()))
+    "bytes_received_chunked" Aggregate TunerBasic Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.received_bytes[ProtocolKind::Chunked as usize].get()))
         => "Payload bytes received in chunks through the ring",
-    "bytes_received_read" Aggregate TunerBasic Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.received_bytes[Protocol::Cma as usize].get()))
+    "bytes_received_read" Aggregate TunerBasic Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.received_bytes[ProtocolKind::Cma as usize].get()))
         => "Payload bytes that this rank read out of senders' memory",
-    "bytes_received_halves" Aggregate TunerBasic Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.received_bytes[Protocol::Shared as usize].get()))
+    "bytes_received_halves" Aggregate TunerBasic Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.received_bytes[ProtocolKind::Shared as usize].get()))
         => "Payload bytes of messages that both ranks copied a half of, received",
-    "bytes_received_direct" Aggregate TunerBasic Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.received_bytes[Protocol::Direct as usize].get()))
+    "bytes_received_direct" Aggregate TunerBasic Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.received_bytes[ProtocolKind::Direct as usize].get()))
         => "Payload bytes copied straight between memory that both ranks see, received",
     "allocations_shared" Counter UserDetail Copies Source::Sum(|e| e.telemetry().shared_allocations.get())
         => "Calls of MPI_Alloc_mem that took memory that all ranks see",

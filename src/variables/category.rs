@@ -7,7 +7,7 @@ pub const STAMP: i32 = 1;
 
 /// One branch of the tree; its place in the table is its index in MPI_T.
 #[derive(Debug)]
-pub struct Row {
+pub struct CategoryRow {
     /// Which.
     pub id: Category,
     /// Its name; unique.
@@ -26,8 +26,8 @@ macro_rules! tree {
         pub enum Category { $(#[doc = $what] $id),* }
 
         /// The tree, a parent before its children.
-        pub static CATEGORIES: &[Row] =
-            &[$(Row { id: Category::$id, name: $name, parent: $parent, what: $what }),*];
+        pub static CATEGORIES: &[CategoryRow] =
+            &[$(CategoryRow { id: Category::$id, name: $name, parent: $parent, what: $what }),*];
     };
 }
 
@@ -48,7 +48,7 @@ tree! {
 impl Category {
     /// Its row.
     #[must_use]
-    pub fn row(self) -> &'static Row {
+    pub fn row(self) -> &'static CategoryRow {
         &CATEGORIES[self as usize]
     }
 

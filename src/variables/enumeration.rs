@@ -2,7 +2,7 @@
 
 /// One value of an enumeration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Item {
+pub struct EnumerationItem {
     /// What people call it; unique in its enumeration.
     pub name: &'static str,
     /// What a variable of type MPI_INT has for it.
@@ -15,18 +15,18 @@ pub struct Enumeration {
     /// Its name; unique among all.
     pub name: &'static str,
     /// At least one.
-    pub items: &'static [Item],
+    pub items: &'static [EnumerationItem],
 }
 
 impl Enumeration {
     /// The item of that name; a number stands for the item that has it as its value.
     #[must_use]
-    pub fn find(&self, text: &str) -> Option<Item> {
+    pub fn find(&self, text: &str) -> Option<EnumerationItem> {
         let by_name = self.items.iter().find(|item| item.name.eq_ignore_ascii_case(text));
         by_name.or_else(|| self.of_value(text.parse().ok()?)).copied()
     }
 
-    fn of_value(&self, value: i32) -> Option<&Item> {
+    fn of_value(&self, value: i32) -> Option<&EnumerationItem> {
         self.items.iter().find(|item| item.value == value)
     }
 
@@ -49,8 +49,10 @@ impl Enumeration {
 }
 
 /// Off or on.
-pub static SWITCH: Enumeration =
-    Enumeration { name: "switch", items: &[Item { name: "off", value: 0 }, Item { name: "on", value: 1 }] };
+pub static SWITCH: Enumeration = Enumeration {
+    name: "switch",
+    items: &[EnumerationItem { name: "off", value: 0 }, EnumerationItem { name: "on", value: 1 }],
+};
 
 #[cfg(test)]
 mod tests {

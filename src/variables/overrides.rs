@@ -1,6 +1,6 @@
 //! What somebody asked for explicitly, before there is an engine: by tune file, environment or tool.
 
-use super::table::{COUNT, Id, Kind, Place, VARIABLES, Variable};
+use super::table::{COUNT, Domain, JobShape, VARIABLES, Variable, VariableId};
 use crate::error::{Error, Result};
 use crate::limits::{MAX_BULK, MAX_CELLS, VARIABLE_TEXT};
 
@@ -10,7 +10,7 @@ pub const TUNED: &str = "PERUSAL_TUNED";
 /// Where a value came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Origin {
+pub enum ValueSource {
     /// Nobody asked for anything.
     Default = 0,
     /// A file that `perusal tune` wrote.
@@ -21,7 +21,7 @@ pub enum Origin {
     Tool = 3,
 }
 
-impl Origin {
+impl ValueSource {
     /// The word for it.
     #[must_use]
     pub fn word(self) -> &'static str {
@@ -36,7 +36,7 @@ impl Origin {
 
 /// A value that was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Value {
+pub enum OverrideValue {
     /// Of every kind but text.
     Number(u64),
     /// Of a text variable.
@@ -45,17 +45,17 @@ pub enum Value {
 
 /// The values that were asked for; what is not here follows from the job.
 #[derive(Debug, Clone)]
-pub struct Settings {
-    values: [Option<(Value, Origin)>; COUNT],
+pub struct Overrides {
+    values: [Option<(OverrideValue, ValueSource)>; COUNT],
 }
 
-impl Default for Settings {
+impl Default for Overrides {
     fn default() -> Self {
         Self { values: [const { None }; COUNT] }
     }
 }
 
-impl Settings {
+impl Overrides {
     /// What tune file and environment ask for; the environment wins.
     ///
     /// # Errors
@@ -70,7 +70,7 @@ impl Settings {
         for variable in &VARIABLES {
             if let Some(text) = get(variable.environment) {
                 let value = parse(variable, variable.environment, text.trim())?;
-                settings.values[variable.id as usize] = Some((value, Origin::Environment));
+                settings.values[variable.id as usize] = Some((value, ValueSource::Environment));
             }
         }
         Ok(settings)
@@ -85,36 +85,36 @@ impl Settings {
             let value =
                 variable.and_then(|variable| Some((variable, parse(variable, name, text.trim()).ok()?)));
             if let Some((variable, value)) = value {
-                self.values[variable.id as usize] = Some((value, Origin::TuneFile));
+                self.values[variable.id as usize] = Some((value, ValueSource::TuneFile));
             }
         }
     }
 
     /// Asks for a value, whatever was asked for before.
-    pub fn set(&mut self, id: Id, value: Value, origin: Origin) {
+    pub fn set(&mut self, id: VariableId, value: OverrideValue, origin: ValueSource) {
         self.values[id as usize] = Some((value, origin));
     }
 
     /// Where the value of a variable comes from.
     #[must_use]
-    pub fn origin(&self, id: Id) -> Origin {
-        self.values[id as usize].as_ref().map_or(Origin::Default, |(_, origin)| *origin)
+    pub fn origin(&self, id: VariableId) -> ValueSource {
+        self.values[id as usize].as_ref().map_or(ValueSource::Default, |(_, origin)| *origin)
     }
 
     /// The number that was asked for.
     #[must_use]
-    pub fn number(&self, id: Id) -> Option<u64> {
+    pub fn number(&self, id: VariableId) -> Option<u64> {
         match self.values[id as usize] {
-            Some((Value::Number(number), _)) => Some(number),
+            Some((OverrideValue::Number(number), _)) => Some(number),
             _ => None,
         }
     }
 
     /// The text that was asked for; empty if none was.
     #[must_use]
-    pub fn text(&self, id: Id) -> &str {
+    pub fn text(&self, id: VariableId) -> &str {
         match &self.values[id as usize] {
-            Some((Value::Text(text), _)) => text,
+            Some((OverrideValue::Text(text), _)) => text,
             _ => "",
         }
     }
@@ -123,25 +123,27 @@ impl Settings {
     ///
     /// # Errors
     /// [`Error::Other`] that names the variable, its value and what it may be there.
-    pub fn resolve(&self, id: Id, place: &Place) -> Result<u64> {
+    pub fn resolve(&self, id: VariableId, shape: &JobShape) -> Result<u64> {
         let variable = &VARIABLES[id as usize];
         match &self.values[id as usize] {
             // A tune file knows nothing of this job's rings: what does not fit is as if it were not there.
-            Some((Value::Number(number), Origin::TuneFile)) if !variable.allows(*number, place) => {
-                Ok((variable.default)(place))
+            Some((OverrideValue::Number(number), ValueSource::TuneFile))
+                if !variable.allows(*number, shape) =>
+            {
+                Ok((variable.default)(shape))
             }
-            Some((Value::Number(number), origin)) if !variable.allows(*number, place) => {
-                let name = if *origin == Origin::Tool { variable.name } else { variable.environment };
-                Err(wrong(variable, name, &variable.show(*number), place))
+            Some((OverrideValue::Number(number), origin)) if !variable.allows(*number, shape) => {
+                let name = if *origin == ValueSource::Tool { variable.name } else { variable.environment };
+                Err(wrong(variable, name, &variable.show(*number), shape))
             }
-            Some((Value::Number(number), _)) => Ok(*number),
-            _ => Ok((variable.default)(place)),
+            Some((OverrideValue::Number(number), _)) => Ok(*number),
+            _ => Ok((variable.default)(shape)),
         }
     }
 }
 
-/// A place whose limits are the widest.
-const WIDEST: Place = Place {
+/// A shape whose limits are the widest.
+const WIDEST: JobShape = JobShape {
     ranks: 1,
     usable_cpus: 1,
     ring_cells: MAX_CELLS,
@@ -150,40 +152,40 @@ const WIDEST: Place = Place {
     heap: 0,
 };
 
-/// Reads a value; what depends on the job is checked when there is one ([`Settings::resolve`]).
-fn parse(variable: &Variable, name: &str, text: &str) -> Result<Value> {
+/// Reads a value; what depends on the job is checked when there is one ([`Overrides::resolve`]).
+fn parse(variable: &Variable, name: &str, text: &str) -> Result<OverrideValue> {
     let number = match variable.kind {
-        Kind::Text if text.len() < VARIABLE_TEXT => return Ok(Value::Text(text.to_owned())),
-        Kind::Text => None,
-        Kind::Choice(of) => of.find(text).map(|item| u64::from(item.value.unsigned_abs())),
-        Kind::Number(_) | Kind::PowerOfTwo(..) => text.parse().ok(),
+        Domain::Text if text.len() < VARIABLE_TEXT => return Ok(OverrideValue::Text(text.to_owned())),
+        Domain::Text => None,
+        Domain::Choice(of) => of.find(text).map(|item| u64::from(item.value.unsigned_abs())),
+        Domain::Number(_) | Domain::PowerOfTwo(..) => text.parse().ok(),
     };
     let number = number.filter(|number| variable.allows(*number, &WIDEST));
-    number.map(Value::Number).ok_or_else(|| wrong(variable, name, text, &WIDEST))
+    number.map(OverrideValue::Number).ok_or_else(|| wrong(variable, name, text, &WIDEST))
 }
 
-fn wrong(variable: &Variable, name: &str, text: &str, place: &Place) -> Error {
-    Error::Other(format!("{name} is {text:?}; it must be {}", variable.range(place)))
+fn wrong(variable: &Variable, name: &str, text: &str, shape: &JobShape) -> Error {
+    Error::Other(format!("{name} is {text:?}; it must be {}", variable.range(shape)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn of(variables: &[(&str, &str)]) -> Result<Settings> {
+    fn of(variables: &[(&str, &str)]) -> Result<Overrides> {
         let find = |name: &str| variables.iter().find(|(n, _)| *n == name);
-        Settings::from_variables(|name| find(name).map(|(_, value)| (*value).to_owned()))
+        Overrides::from_variables(|name| find(name).map(|(_, value)| (*value).to_owned()))
     }
 
     #[test]
     fn the_environment_wins_over_the_tune_file() {
         let settings =
             of(&[(TUNED, "yields=7,spin_us=11,later=3"), ("PERUSAL_YIELDS", " 5 ")]).expect("good values");
-        assert_eq!(settings.number(Id::Yields), Some(5));
-        assert_eq!(settings.origin(Id::Yields), Origin::Environment);
-        assert_eq!(settings.number(Id::SpinUs), Some(11));
-        assert_eq!(settings.origin(Id::SpinUs), Origin::TuneFile);
-        assert_eq!(settings.origin(Id::RingBulk), Origin::Default);
+        assert_eq!(settings.number(VariableId::Yields), Some(5));
+        assert_eq!(settings.origin(VariableId::Yields), ValueSource::Environment);
+        assert_eq!(settings.number(VariableId::SpinUs), Some(11));
+        assert_eq!(settings.origin(VariableId::SpinUs), ValueSource::TuneFile);
+        assert_eq!(settings.origin(VariableId::RingBulk), ValueSource::Default);
     }
 
     #[test]
@@ -207,24 +209,24 @@ mod tests {
     fn what_a_tune_file_says_wrongly_is_left_out() {
         let settings =
             of(&[(TUNED, "yields=lots,spin_us,eager_limit=4294967296,=,nap_ms=50")]).expect("no error");
-        assert_eq!(settings.number(Id::Yields), None);
-        assert_eq!(settings.number(Id::EagerLimit), None);
-        assert_eq!(settings.number(Id::NapMs), Some(50));
+        assert_eq!(settings.number(VariableId::Yields), None);
+        assert_eq!(settings.number(VariableId::EagerLimit), None);
+        assert_eq!(settings.number(VariableId::NapMs), Some(50));
     }
 
     #[test]
     fn a_limit_that_the_rings_set_is_an_error_from_a_user_and_ignored_from_a_tune_file() {
-        let place = Place { ring_bulk: 4096, ..WIDEST };
+        let shape = JobShape { ring_bulk: 4096, ..WIDEST };
         let tuned = of(&[(TUNED, "eager_limit=16384")]).expect("good");
-        assert_eq!(tuned.resolve(Id::EagerLimit, &place).expect("left out"), 1024);
+        assert_eq!(tuned.resolve(VariableId::EagerLimit, &shape).expect("left out"), 1024);
         let asked = of(&[("PERUSAL_EAGER_LIMIT", "16384")]).expect("good somewhere");
-        let error = asked.resolve(Id::EagerLimit, &place).expect_err("too much here").to_string();
+        let error = asked.resolve(VariableId::EagerLimit, &shape).expect_err("too much here").to_string();
         assert!(error.contains("0..=1024"), "{error}");
     }
 
     #[test]
     fn text_is_kept_as_it_is_unless_it_is_too_long() {
-        assert_eq!(of(&[("PERUSAL_BIND_TO", "core:2")]).expect("text").text(Id::BindTo), "core:2");
+        assert_eq!(of(&[("PERUSAL_BIND_TO", "core:2")]).expect("text").text(VariableId::BindTo), "core:2");
         assert!(of(&[("PERUSAL_BIND_TO", &"x".repeat(VARIABLE_TEXT))]).is_err());
     }
 }

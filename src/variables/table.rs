@@ -5,7 +5,7 @@
 
 use super::Category;
 use super::algorithms::WAYS;
-use super::enumeration::{Enumeration, Item, SWITCH};
+use super::enumeration::{Enumeration, EnumerationItem, SWITCH};
 use crate::limits::{
     EVENT_BUFFER, INLINE, MAX_BULK, MAX_CELLS, MAX_COUNTED_CELLS, MAX_COUNTED_RANKS, MAX_EAGER, MIN_BULK,
     MIN_CELLS, POLLED_OVERSUBSCRIBED, SHORT_QUEUE, SHORT_QUEUE_AGAIN, VARIABLE_TEXT,
@@ -13,7 +13,7 @@ use crate::limits::{
 
 /// What defaults and ranges follow from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct JobShape {
     /// Ranks of the job.
     pub ranks: u32,
     /// CPUs that it may use.
@@ -28,18 +28,18 @@ pub struct Place {
     pub heap: u64,
 }
 
-impl Place {
+impl JobShape {
     /// Whether ranks outnumber the CPUs.
     #[must_use]
-    pub fn is_crowded(&self) -> bool {
+    pub fn is_oversubscribed(&self) -> bool {
         self.ranks > self.usable_cpus
     }
 
     /// Whether ranks say how much they have committed to each other, and look at what all others say (bell rule 6): where they
     /// outnumber the CPUs, are more than a rank watches, and not so many that looking at all is dear.
     #[must_use]
-    pub fn counts_news(&self) -> bool {
-        self.is_crowded()
+    pub fn uses_counters(&self) -> bool {
+        self.is_oversubscribed()
             && (POLLED_OVERSUBSCRIBED as u32 + 2..=MAX_COUNTED_RANKS).contains(&self.ranks)
             && self.ring_cells <= MAX_COUNTED_CELLS
     }
@@ -47,9 +47,9 @@ impl Place {
 
 /// What values a variable can have.
 #[derive(Debug, Clone, Copy)]
-pub enum Kind {
+pub enum Domain {
     /// A number from the first to the second, both included.
-    Number(fn(&Place) -> (u64, u64)),
+    Number(fn(&JobShape) -> (u64, u64)),
     /// A power of two from the first to the second, both included.
     PowerOfTwo(u64, u64),
     /// One of several.
@@ -60,7 +60,7 @@ pub enum Kind {
 
 /// Who must be given a new value when one rank is (MPI tool chapter, table 14.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
+pub enum VariableScope {
     /// It is the same in all jobs of this version.
     Constant,
     /// Nobody can change it: it tells what the launcher did.
@@ -73,7 +73,7 @@ pub enum Scope {
 
 /// Until when a rank can change it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum When {
+pub enum Settable {
     /// A rank never can: it is constant, or the launcher obeys it.
     Never,
     /// Before the job's memory is made: by the launcher's environment, or before MPI_Init of a program without launcher.
@@ -105,19 +105,19 @@ pub enum Verbosity {
 #[derive(Debug)]
 pub struct Variable {
     /// Which; also its index.
-    pub id: Id,
+    pub id: VariableId,
     /// Its name in MPI_T and in tune files.
     pub name: &'static str,
     /// Its name in the environment.
     pub environment: &'static str,
     /// What it can be.
-    pub kind: Kind,
+    pub kind: Domain,
     /// What it is if nobody sets it.
-    pub default: fn(&Place) -> u64,
+    pub default: fn(&JobShape) -> u64,
     /// Who must change it with this rank.
-    pub scope: Scope,
+    pub scope: VariableScope,
     /// Until when this rank can change it.
-    pub when: When,
+    pub when: Settable,
     /// For whom it is.
     pub verbosity: Verbosity,
     /// Where it hangs.
@@ -132,20 +132,20 @@ macro_rules! table {
         /// A control variable: its index in [`VARIABLES`].
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         #[repr(usize)]
-        pub enum Id { $(#[doc = $what] $id),* }
+        pub enum VariableId { $(#[doc = $what] $id),* }
 
         /// How many there are.
-        pub const COUNT: usize = [$(Id::$id),*].len();
+        pub const COUNT: usize = [$(VariableId::$id),*].len();
 
         /// All of them; the place of a row is its index in MPI_T.
         pub static VARIABLES: [Variable; COUNT] = [$(Variable {
-            id: Id::$id,
+            id: VariableId::$id,
             name: $name,
             environment: $environment,
             kind: $kind,
             default: $default,
-            scope: Scope::$scope,
-            when: When::$when,
+            scope: VariableScope::$scope,
+            when: Settable::$when,
             verbosity: Verbosity::$verbosity,
             category: Category::$category,
             what: $what,
@@ -157,26 +157,26 @@ macro_rules! table {
 pub static COPY_ENGINES: Enumeration = Enumeration {
     name: "copy_engine",
     items: &[
-        Item { name: "auto", value: 0 },
-        Item { name: "chunks", value: 1 },
-        Item { name: "read", value: 2 },
-        Item { name: "halves", value: 3 },
-        Item { name: "direct", value: 4 },
+        EnumerationItem { name: "auto", value: 0 },
+        EnumerationItem { name: "chunks", value: 1 },
+        EnumerationItem { name: "read", value: 2 },
+        EnumerationItem { name: "halves", value: 3 },
+        EnumerationItem { name: "direct", value: 4 },
     ],
 };
 
 /// Largest eager payload in bytes: it must leave room for others in the bulk area, and fits a record's length.
-fn most_eager(place: &Place) -> u64 {
-    u64::from(place.ring_bulk / 4).min(MAX_EAGER as u64)
+fn most_eager(shape: &JobShape) -> u64 {
+    u64::from(shape.ring_bulk / 4).min(MAX_EAGER as u64)
 }
 
 /// Largest payload in bytes of a message that goes in several eager pieces: all of them lie in the bulk area at once.
-fn most_train(place: &Place) -> u64 {
-    u64::from(place.ring_bulk / 2).min(MAX_EAGER as u64)
+fn most_fragments(shape: &JobShape) -> u64 {
+    u64::from(shape.ring_bulk / 2).min(MAX_EAGER as u64)
 }
 
 const EAGER: u64 = 16 << 10;
-const TRAIN: u64 = 128 << 10;
+const FRAGMENTS: u64 = 128 << 10;
 const DIRECT: u64 = 16 << 10;
 const SHARE: u64 = 64 << 10;
 /// More than a core's own cache holds. A single message of that size is not "beyond": who waits for one reads it next.
@@ -188,102 +188,102 @@ pub const NEVER: u64 = u32::MAX as u64;
 
 table! {
     RingCells => "ring_cells", "PERUSAL_RING_CELLS", Rings, AllEqual, BeforeJob, TunerBasic,
-        Kind::PowerOfTwo(MIN_CELLS as u64, MAX_CELLS as u64), |place| u64::from(place.ring_cells),
+        Domain::PowerOfTwo(MIN_CELLS as u64, MAX_CELLS as u64), |shape| u64::from(shape.ring_cells),
         "cells of a ring, 64 bytes each";
     RingBulk => "ring_bulk", "PERUSAL_RING_BULK", Rings, AllEqual, BeforeJob, TunerBasic,
-        Kind::PowerOfTwo(MIN_BULK as u64, MAX_BULK as u64), |place| u64::from(place.ring_bulk),
+        Domain::PowerOfTwo(MIN_BULK as u64, MAX_BULK as u64), |shape| u64::from(shape.ring_bulk),
         "bytes of a ring's bulk area";
     EagerLimit => "eager_limit", "PERUSAL_EAGER_LIMIT", Protocols, Local, Always, UserBasic,
-        Kind::Number(|place| (0, most_eager(place))), |place| EAGER.min(most_eager(place)),
+        Domain::Number(|shape| (0, most_eager(shape))), |shape| EAGER.min(most_eager(shape)),
         "largest payload in bytes that is sent before a receive is known; at most a quarter of ring_bulk";
     TrainLimit => "train_limit", "PERUSAL_TRAIN_LIMIT", Protocols, Local, Always, TunerBasic,
-        Kind::Number(|place| (0, most_train(place))), |place| TRAIN.min(most_train(place)),
+        Domain::Number(|shape| (0, most_fragments(shape))), |shape| FRAGMENTS.min(most_fragments(shape)),
         "largest payload in bytes that is sent in pieces before a receive is known, if the ring has room for all of them; up to eager_limit: in one piece";
     CopyEngine => "copy_engine", "PERUSAL_COPY_ENGINE", Copies, Local, Always, UserBasic,
-        Kind::Choice(&COPY_ENGINES), |_| 0,
+        Domain::Choice(&COPY_ENGINES), |_| 0,
         "how the messages that this rank receives are copied if they are large; auto: memory of the shared heap straight, other by copy_read_from and copy_halves_from";
     CopyReadFrom => "copy_read_from", "PERUSAL_COPY_READ_FROM", Copies, Local, Always, TunerBasic,
-        Kind::Number(|_| (0, NEVER)), |_| 0,
+        Domain::Number(|_| (0, NEVER)), |_| 0,
         "bytes from which a receiver reads the sender's memory in one step; 0: as measured at start-up, 4294967295: never";
     CopyHalvesFrom => "copy_halves_from", "PERUSAL_COPY_HALVES_FROM", Copies, Local, Always, TunerBasic,
-        Kind::Number(|_| (0, NEVER)), |_| 0,
+        Domain::Number(|_| (0, NEVER)), |_| 0,
         "bytes from which receiver and sender copy one half each; 0: as measured at start-up, 4294967295: never";
     CopyDirectFrom => "copy_direct_from", "PERUSAL_COPY_DIRECT_FROM", Copies, Local, Always, TunerBasic,
-        Kind::Number(|_| (1, NEVER)), |_| DIRECT,
+        Domain::Number(|_| (1, NEVER)), |_| DIRECT,
         "bytes from which a message is announced and copied once if its buffer lies in memory from MPI_Alloc_mem that all ranks see, and from which MPI_Alloc_mem takes such memory; 4294967295: never";
     CopyShareFrom => "copy_share_from", "PERUSAL_COPY_SHARE_FROM", Copies, Local, Always, TunerBasic,
-        Kind::Number(|_| (1, NEVER)), |place| if place.is_crowded() { NEVER } else { SHARE },
+        Domain::Number(|_| (1, NEVER)), |shape| if shape.is_oversubscribed() { NEVER } else { SHARE },
         "bytes from which receiver and sender share that copy if the receiver's buffer lies in such memory too; 4294967295: never, as where ranks outnumber CPUs";
     CopyUncachedFrom => "copy_uncached_from", "PERUSAL_COPY_UNCACHED_FROM", Copies, Local, Always, TunerBasic,
-        Kind::Number(|_| (0, NEVER)), |_| UNCACHED,
+        Domain::Number(|_| (0, NEVER)), |_| UNCACHED,
         "bytes on their way to a rank in chunks beyond which it writes them past its cache; 4294967295: never";
     SharedHeap => "shared_heap", "PERUSAL_SHARED_HEAP", Job, AllEqual, BeforeJob, UserDetail,
-        Kind::Number(|_| (0, 1 << 46)), |place| place.heap,
+        Domain::Number(|_| (0, 1 << 46)), |shape| shape.heap,
         "bytes of address space for memory from MPI_Alloc_mem that all ranks see; half of the machine's memory, or of the cgroup's limit, if nobody says otherwise; 0: none";
     ShareHeap => "share_heap", "PERUSAL_SHARE_HEAP", Job, AllEqual, BeforeJob, UserBasic,
-        Kind::Choice(&SWITCH), |_| 0,
+        Domain::Choice(&SWITCH), |_| 0,
         "on: what the ranks' malloc gives lies in the shared heap if it is large, so that large messages are copied once; the same as mpiexec --share-heap";
     ShareHeapFrom => "share_heap_from", "PERUSAL_SHARE_HEAP_FROM", Job, Local, BeforeInit, TunerBasic,
-        Kind::Number(|_| (4096, NEVER)), |_| MALLOC,
+        Domain::Number(|_| (4096, NEVER)), |_| MALLOC,
         "bytes from which share_heap makes malloc give memory of the shared heap";
     InlineLimit => "inline_limit", "PERUSAL_INLINE_LIMIT", Protocols, Constant, Never, TunerDetail,
-        Kind::Number(|_| (INLINE as u64, INLINE as u64)), |_| INLINE as u64,
+        Domain::Number(|_| (INLINE as u64, INLINE as u64)), |_| INLINE as u64,
         "largest payload in bytes that travels within one cell of a ring, with its envelope";
     MatchShort => "match_short", "PERUSAL_MATCH_SHORT", Queues, Local, Always, TunerDetail,
-        Kind::Number(|_| (2 * SHORT_QUEUE_AGAIN as u64, SHORT_QUEUE as u64)), |_| SHORT_QUEUE as u64,
+        Domain::Number(|_| (2 * SHORT_QUEUE_AGAIN as u64, SHORT_QUEUE as u64)), |_| SHORT_QUEUE as u64,
         "entries up to which a queue compares them side by side, before it sorts them into bins; counts for the queues of communicators made from then on";
     SpinUs => "spin_us", "PERUSAL_SPIN_US", Doorbell, Local, Always, UserBasic,
-        Kind::Number(|_| (0, 1_000_000)), |place| if place.is_crowded() { 1 } else { 50 },
+        Domain::Number(|_| (0, 1_000_000)), |shape| if shape.is_oversubscribed() { 1 } else { 50 },
         "microseconds that a waiting rank polls before it yields or sleeps";
     Yields => "yields", "PERUSAL_YIELDS", Doorbell, Local, Always, TunerBasic,
-        Kind::Number(|_| (0, 1000)), |place| if place.is_crowded() { 200 } else { 0 },
+        Domain::Number(|_| (0, 1000)), |shape| if shape.is_oversubscribed() { 200 } else { 0 },
         "times that a waiting rank gives its CPU away before it sleeps";
     NapMs => "nap_ms", "PERUSAL_NAP_MS", Doorbell, Local, Always, TunerDetail,
-        Kind::Number(|_| (1, 10_000)), |_| 100,
+        Domain::Number(|_| (1, 10_000)), |_| 100,
         "milliseconds that a sleep lasts at most; after it, the rank looks whether its peers are alive";
     KeepApart => "keep_apart", "PERUSAL_KEEP_APART", Doorbell, Local, Always, UserDetail,
-        Kind::Choice(&SWITCH), |place| u64::from(place.is_crowded()),
+        Domain::Choice(&SWITCH), |shape| u64::from(shape.is_oversubscribed()),
         "on: of two ranks that wait for nobody but each other and share a CPU one moves to another that it may use, unless bind_to has bound them; on where ranks outnumber CPUs";
     SenderFences => "sender_fences", "PERUSAL_SENDER_FENCES", Doorbell, AllEqual, BeforeInit, TunerDetail,
-        Kind::Choice(&SWITCH), |place| u64::from(place.sender_fences),
+        Domain::Choice(&SWITCH), |shape| u64::from(shape.sender_fences),
         "on: senders fence, off: sleepers do by membarrier(2)";
     EventBuffer => "event_buffer", "PERUSAL_EVENT_BUFFER", Events, Local, Always, UserDetail,
-        Kind::Number(|_| (0, EVENT_BUFFER as u64)), |_| 0,
+        Domain::Number(|_| (0, EVENT_BUFFER as u64)), |_| 0,
         "entries of the buffer of an MPI_T event handle that is made without the hint perusal_event_buffer; 0: no buffer";
     CollShared => "coll_shared", "PERUSAL_COLL_SHARED", Collectives, AllEqual, BetweenCollectives, UserDetail,
-        Kind::Choice(&SWITCH), |_| 1,
+        Domain::Choice(&SWITCH), |_| 1,
         "whether the blocking collectives of a communicator get shared memory when its members first meet; off: they go by messages";
     CollBarrier => "coll_barrier", "PERUSAL_COLL_BARRIER", Collectives, AllEqual, BetweenCollectives, TunerBasic,
-        Kind::Choice(&WAYS), |_| 0,
+        Domain::Choice(&WAYS), |_| 0,
         "how MPI_Barrier is done: messages, or shared memory with a count or with flags; auto: a count where ranks outnumber CPUs";
     CollBcast => "coll_bcast", "PERUSAL_COLL_BCAST", Collectives, AllEqual, BetweenCollectives, TunerBasic,
-        Kind::Choice(&WAYS), |_| 0, "how MPI_Bcast is done, as coll_barrier";
+        Domain::Choice(&WAYS), |_| 0, "how MPI_Bcast is done, as coll_barrier";
     CollAllgather => "coll_allgather", "PERUSAL_COLL_ALLGATHER", Collectives, AllEqual, BetweenCollectives, TunerBasic,
-        Kind::Choice(&WAYS), |_| 0, "how MPI_Allgather is done, as coll_barrier";
+        Domain::Choice(&WAYS), |_| 0, "how MPI_Allgather is done, as coll_barrier";
     CollAlltoall => "coll_alltoall", "PERUSAL_COLL_ALLTOALL", Collectives, AllEqual, BetweenCollectives, TunerBasic,
-        Kind::Choice(&WAYS), |_| 0, "how MPI_Alltoall is done up to coll_alltoall_most, as coll_barrier";
+        Domain::Choice(&WAYS), |_| 0, "how MPI_Alltoall is done up to coll_alltoall_most, as coll_barrier";
     CollReduce => "coll_reduce", "PERUSAL_COLL_REDUCE", Collectives, AllEqual, BetweenCollectives, TunerBasic,
-        Kind::Choice(&WAYS), |_| 0, "how MPI_Reduce is done, as coll_barrier";
+        Domain::Choice(&WAYS), |_| 0, "how MPI_Reduce is done, as coll_barrier";
     CollAllreduce => "coll_allreduce", "PERUSAL_COLL_ALLREDUCE", Collectives, AllEqual, BetweenCollectives, TunerBasic,
-        Kind::Choice(&WAYS), |_| 0, "how MPI_Allreduce is done, as coll_barrier";
+        Domain::Choice(&WAYS), |_| 0, "how MPI_Allreduce is done, as coll_barrier";
     CollPiece => "coll_piece", "PERUSAL_COLL_PIECE", Collectives, AllEqual, BetweenCollectives, TunerBasic,
-        Kind::Number(|_| (4096, 1 << 30)), |_| 128 << 10,
+        Domain::Number(|_| (4096, 1 << 30)), |_| 128 << 10,
         "most bytes of a piece in which collectives go through shared memory";
     CollAlltoallMost => "coll_alltoall_most", "PERUSAL_COLL_ALLTOALL_MOST", Collectives, AllEqual, BetweenCollectives, TunerBasic,
-        Kind::Number(|_| (0, 1 << 30)), |_| 1 << 30,
+        Domain::Number(|_| (0, 1 << 30)), |_| 1 << 30,
         "largest block in bytes of an MPI_Alltoall that goes through shared memory in several pieces; what fits into one always does";
     CollYields => "coll_yields", "PERUSAL_COLL_YIELDS", Collectives, Local, Always, TunerBasic,
-        Kind::Number(|_| (0, 100_000)), |_| 64,
+        Domain::Number(|_| (0, 100_000)), |_| 64,
         "times that a rank that waits in a collective gives its CPU away, where ranks outnumber CPUs, before it waits as for a message";
     BindTo => "bind_to", "PERUSAL_BIND_TO", Job, Readonly, Never, UserBasic,
-        Kind::Text, |_| 0,
+        Domain::Text, |_| 0,
         "what the launcher binds ranks to, as its option --bind-to; empty: an equal share of the cores if ranks do not outnumber them";
     MapBy => "map_by", "PERUSAL_MAP_BY", Job, Readonly, Never, UserDetail,
-        Kind::Text, |_| 0,
+        Domain::Text, |_| 0,
         "how the launcher deals ranks to cores, as its option --map-by; empty: neighbours beside each other";
     TuneFile => "tune_file", "PERUSAL_TUNE_FILE", Job, Readonly, Never, UserDetail,
-        Kind::Text, |_| 0,
-        "file that `perusal tune` wrote and the launcher reads; empty: the usual place";
+        Domain::Text, |_| 0,
+        "file that `perusal tune` wrote and the launcher reads; empty: the usual shape";
 }
 
 impl Variable {
@@ -297,36 +297,36 @@ impl Variable {
     #[must_use]
     pub fn enumeration(&self) -> Option<&'static Enumeration> {
         match self.kind {
-            Kind::Choice(enumeration) => Some(enumeration),
+            Domain::Choice(enumeration) => Some(enumeration),
             _ => None,
         }
     }
 
     /// Whether `value` is one that it can have there.
     #[must_use]
-    pub fn allows(&self, value: u64, place: &Place) -> bool {
+    pub fn allows(&self, value: u64, shape: &JobShape) -> bool {
         match self.kind {
-            Kind::Number(range) => {
-                let (min, max) = range(place);
+            Domain::Number(range) => {
+                let (min, max) = range(shape);
                 (min..=max).contains(&value)
             }
-            Kind::PowerOfTwo(min, max) => value.is_power_of_two() && (min..=max).contains(&value),
-            Kind::Choice(of) => i32::try_from(value).is_ok_and(|value| of.name_of(value).is_some()),
-            Kind::Text => false,
+            Domain::PowerOfTwo(min, max) => value.is_power_of_two() && (min..=max).contains(&value),
+            Domain::Choice(of) => i32::try_from(value).is_ok_and(|value| of.name_of(value).is_some()),
+            Domain::Text => false,
         }
     }
 
     /// What it can be, as the end of a sentence that begins with "it must be".
     #[must_use]
-    pub fn range(&self, place: &Place) -> String {
+    pub fn range(&self, shape: &JobShape) -> String {
         match self.kind {
-            Kind::Number(range) => {
-                let (min, max) = range(place);
+            Domain::Number(range) => {
+                let (min, max) = range(shape);
                 format!("a number in {min}..={max}")
             }
-            Kind::PowerOfTwo(min, max) => format!("a power of two in {min}..={max}"),
-            Kind::Choice(of) => of.names(),
-            Kind::Text => format!("at most {} bytes", VARIABLE_TEXT - 1),
+            Domain::PowerOfTwo(min, max) => format!("a power of two in {min}..={max}"),
+            Domain::Choice(of) => of.names(),
+            Domain::Text => format!("at most {} bytes", VARIABLE_TEXT - 1),
         }
     }
 
@@ -341,16 +341,16 @@ impl Variable {
     #[must_use]
     pub fn description(&self) -> String {
         let when = match self.when {
-            When::Never if self.scope == Scope::Constant => "it cannot be changed",
-            When::Never => "it tells what the launcher was given and cannot be changed",
-            When::BeforeJob => {
+            Settable::Never if self.scope == VariableScope::Constant => "it cannot be changed",
+            Settable::Never => "it tells what the launcher was given and cannot be changed",
+            Settable::BeforeJob => {
                 "to be set in the launcher's environment, or before MPI_Init in a program without launcher"
             }
-            When::BeforeInit => "to be set before MPI_Init",
-            When::Always => "may be set at any time and takes effect at once",
-            When::BetweenCollectives => "may be set while no collective operation is under way",
+            Settable::BeforeInit => "to be set before MPI_Init",
+            Settable::Always => "may be set at any time and takes effect at once",
+            Settable::BetweenCollectives => "may be set while no collective operation is under way",
         };
-        let who = if self.scope == Scope::AllEqual { ", to the same value in all ranks" } else { "" };
+        let who = if self.scope == VariableScope::AllEqual { ", to the same value in all ranks" } else { "" };
         format!("{}; {when}{who}. Environment: {}", self.what, self.environment)
     }
 }

@@ -4,7 +4,7 @@
 //! for jobs in which every rank has a CPU and `[values.crowded]` those for the others. The launcher reads it and hands the values to
 //! the ranks ([`super::settings::TUNED`]); a file from another machine is left alone.
 
-use super::{Id, VARIABLES};
+use super::{VARIABLES, VariableId};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -38,7 +38,7 @@ impl core::fmt::Display for Machine {
 
 /// For which jobs a value is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Jobs {
+pub enum JobKind {
     /// All.
     All,
     /// Those in which every rank has a CPU.
@@ -47,7 +47,7 @@ pub enum Jobs {
     Crowded,
 }
 
-impl Jobs {
+impl JobKind {
     const SECTIONS: [(&'static str, Self); 3] =
         [("values", Self::All), ("values.roomy", Self::Roomy), ("values.crowded", Self::Crowded)];
 
@@ -62,7 +62,7 @@ pub struct TuneFile {
     /// Where it was written.
     pub machine: Machine,
     /// Values of control variables by name.
-    pub values: Vec<(Jobs, String, u64)>,
+    pub values: Vec<(JobKind, String, u64)>,
 }
 
 impl TuneFile {
@@ -75,7 +75,7 @@ impl TuneFile {
         let Machine { cpu, cpus } = &self.machine;
         // Writing to a string cannot fail.
         let _ = writeln!(text, "[machine]\ncpu = \"{cpu}\"\ncpus = {cpus}");
-        for (section, jobs) in Jobs::SECTIONS {
+        for (section, jobs) in JobKind::SECTIONS {
             let _ = writeln!(text, "\n[{section}]");
             for (_, name, value) in self.values.iter().filter(|(of, ..)| *of == jobs) {
                 if let Some(variable) = super::Variable::named(name) {
@@ -110,7 +110,7 @@ impl TuneFile {
                 ("machine", "cpu") => cpu = Some(value.trim_matches('"').to_owned()),
                 ("machine", "cpus") => cpus = Some(number()? as usize),
                 _ => {
-                    if let Some(jobs) = Jobs::of_section(section) {
+                    if let Some(jobs) = JobKind::of_section(section) {
                         values.push((jobs, name.to_owned(), number()?));
                     }
                 }
@@ -125,7 +125,7 @@ impl TuneFile {
     /// The values for a job as its ranks are told of them.
     #[must_use]
     pub fn pairs(&self, crowded: bool) -> String {
-        let other = if crowded { Jobs::Roomy } else { Jobs::Crowded };
+        let other = if crowded { JobKind::Roomy } else { JobKind::Crowded };
         let values = self.values.iter().filter(|(jobs, ..)| *jobs != other);
         let pairs: Vec<String> = values.map(|(_, name, value)| format!("{name}={value}")).collect();
         pairs.join(",")
@@ -134,7 +134,7 @@ impl TuneFile {
 
 /// What became of the tune file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
+pub enum FoundTuneFile {
     /// There is none.
     Nothing,
     /// Its values count.
@@ -148,7 +148,7 @@ pub enum Found {
 #[must_use]
 pub fn place() -> Option<PathBuf> {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-    match variable(VARIABLES[Id::TuneFile as usize].environment) {
+    match variable(VARIABLES[VariableId::TuneFile as usize].environment) {
         Some(path) if path == "none" => return None,
         Some(path) => return Some(path.into()),
         None => {}
@@ -160,22 +160,23 @@ pub fn place() -> Option<PathBuf> {
 
 /// Looks for the file.
 #[must_use]
-pub fn find() -> Found {
-    place().map_or(Found::Nothing, |path| read(path, &Machine::here()))
+pub fn find() -> FoundTuneFile {
+    place().map_or(FoundTuneFile::Nothing, |path| read(path, &Machine::here()))
 }
 
-fn read(path: PathBuf, here: &Machine) -> Found {
+fn read(path: PathBuf, here: &Machine) -> FoundTuneFile {
     let text = match std::fs::read_to_string(&path) {
         Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Found::Nothing,
-        Err(error) => return Found::Ignored(path, error.to_string()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return FoundTuneFile::Nothing,
+        Err(error) => return FoundTuneFile::Ignored(path, error.to_string()),
     };
     match TuneFile::parse(&text) {
-        Ok(file) if file.machine == *here => Found::Used(path, file),
-        Ok(file) => {
-            Found::Ignored(path, format!("written on another machine ({}; this is {here})", file.machine))
-        }
-        Err(why) => Found::Ignored(path, why),
+        Ok(file) if file.machine == *here => FoundTuneFile::Used(path, file),
+        Ok(file) => FoundTuneFile::Ignored(
+            path,
+            format!("written on another machine ({}; this is {here})", file.machine),
+        ),
+        Err(why) => FoundTuneFile::Ignored(path, why),
     }
 }
 
@@ -187,9 +188,9 @@ mod tests {
         let machine = Machine { cpu: "A Processor (R) @ 3 GHz".into(), cpus: 12 };
         let value = |jobs, name: &str, value| (jobs, name.to_owned(), value);
         let values = vec![
-            value(Jobs::All, "copy_read_from", 65536),
-            value(Jobs::Roomy, "spin_us", 31),
-            value(Jobs::Crowded, "spin_us", 1),
+            value(JobKind::All, "copy_read_from", 65536),
+            value(JobKind::Roomy, "spin_us", 31),
+            value(JobKind::Crowded, "spin_us", 1),
         ];
         TuneFile { machine, values }
     }
@@ -213,13 +214,14 @@ mod tests {
     fn a_file_of_another_machine_is_left_alone() {
         let path = std::env::temp_dir().join(format!("perusal-tune-{}.toml", std::process::id()));
         std::fs::write(&path, file().text()).expect("a writable directory");
-        assert_eq!(read(path.clone(), &file().machine), Found::Used(path.clone(), file()));
-        let Found::Ignored(_, why) = read(path.clone(), &Machine { cpus: 13, ..file().machine }) else {
+        assert_eq!(read(path.clone(), &file().machine), FoundTuneFile::Used(path.clone(), file()));
+        let FoundTuneFile::Ignored(_, why) = read(path.clone(), &Machine { cpus: 13, ..file().machine })
+        else {
             panic!("taken");
         };
         assert!(why.contains("12 CPUs") && why.contains("13 CPUs"), "{why}");
         std::fs::remove_file(&path).expect("there");
-        assert_eq!(read(path, &file().machine), Found::Nothing);
+        assert_eq!(read(path, &file().machine), FoundTuneFile::Nothing);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::process::exit;
 use std::time::Duration;
 
 use perusal::internals::shm::telemetry::{Wait, Waiting};
-use perusal::internals::shm::{Job, State};
+use perusal::internals::shm::{Job, RankState};
 
 fn main() {
     let mut args = std::env::args().skip(1);
@@ -19,8 +19,8 @@ fn main() {
         let mut number = || args.next().and_then(|text| text.parse::<i32>().ok()).expect("a number");
         match verb.as_str() {
             "init" => job = Some(init()),
-            "finalizing" => of(&job).advance(State::Finalizing),
-            "finalize" => of(&job).advance(State::Finalized),
+            "finalizing" => of(&job).advance(RankState::Finalizing),
+            "finalize" => of(&job).advance(RankState::Finalized),
             "exit" => exit(number()),
             "abort" => abort(of(&job), number()),
             "segv" => kill_self(libc::SIGSEGV),
@@ -41,7 +41,7 @@ fn of(job: &Option<Job>) -> &Job {
 fn init() -> Job {
     match Job::from_environment() {
         Ok(Some(job)) => {
-            job.advance(State::Initialised);
+            job.advance(RankState::Initialised);
             job
         }
         Ok(None) => panic!("not launched"),

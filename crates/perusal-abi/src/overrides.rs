@@ -3,9 +3,11 @@
 use super::process;
 use crate::error::Result;
 use crate::shm::{self, FD_VARIABLE};
-use crate::variables::{Config, Id, Origin, Refusal, Settings, VARIABLES, Value, table};
+use crate::variables::{
+    Config, OverrideValue, Overrides, Refusal, VARIABLES, ValueSource, VariableId, table,
+};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
-use table::{Kind, When};
+use table::{Domain, Settable};
 
 static IN_FORCE: OnceLock<Vec<(&'static str, String)>> = OnceLock::new();
 
@@ -34,10 +36,10 @@ fn asked() -> MutexGuard<'static, Asked> {
 }
 
 impl Asked {
-    fn add_to(&self, mut settings: Settings) -> Settings {
+    fn add_to(&self, mut settings: Overrides) -> Overrides {
         for (variable, number) in VARIABLES.iter().zip(self.numbers) {
             if let Some(number) = number {
-                settings.set(variable.id, Value::Number(number), Origin::Tool);
+                settings.set(variable.id, OverrideValue::Number(number), ValueSource::Tool);
             }
         }
         settings
@@ -48,9 +50,9 @@ impl Asked {
 ///
 /// # Errors
 /// [`crate::Error::Other`] when a variable in the environment makes no sense.
-pub fn take() -> Result<Settings> {
+pub fn take() -> Result<Overrides> {
     let mut asked = asked();
-    let settings = asked.add_to(Settings::from_environment()?);
+    let settings = asked.add_to(Overrides::from_environment()?);
     asked.taken = true;
     Ok(settings)
 }
@@ -62,9 +64,9 @@ pub fn give_back() {
 
 /// What would be in force if MPI were initialised now; what makes no sense is left out.
 fn expected() -> Option<Config> {
-    let settings = asked().add_to(Settings::from_environment().unwrap_or_default());
-    let place = shm::expected_place(&settings);
-    Config::new(&settings, place).or_else(|_| Config::new(&Settings::default(), place)).ok()
+    let settings = asked().add_to(Overrides::from_environment().unwrap_or_default());
+    let place = shm::expected_shape(&settings);
+    Config::new(&settings, place).or_else(|_| Config::new(&Overrides::default(), place)).ok()
 }
 
 /// Runs `read` on the values in force, or on those that would be if MPI were initialised now.
@@ -79,23 +81,23 @@ pub fn with_config<R>(read: impl FnOnce(&Config) -> R) -> Option<R> {
 ///
 /// # Errors
 /// [`Refusal`], and nothing has changed.
-pub fn change(id: Id, number: u64) -> core::result::Result<(), Refusal> {
+pub fn change(id: VariableId, number: u64) -> core::result::Result<(), Refusal> {
     let mut asked = asked();
     if let Some(engine) = process::running() {
         return engine.config().change(id, number, engine.has_background());
     }
     let variable = &VARIABLES[id as usize];
     match variable.when {
-        When::Never => return Err(Refusal::Never),
+        Settable::Never => return Err(Refusal::Never),
         // The launcher has made the job's memory.
-        When::BeforeJob if std::env::var_os(FD_VARIABLE).is_some() => return Err(Refusal::Never),
+        Settable::BeforeJob if std::env::var_os(FD_VARIABLE).is_some() => return Err(Refusal::Never),
         _ if asked.taken => return Err(Refusal::NotNow),
         _ => {}
     }
-    let mut settings = asked.add_to(Settings::from_environment().unwrap_or_default());
-    settings.set(id, Value::Number(number), Origin::Tool);
-    let place = shm::expected_place(&settings);
-    if matches!(variable.kind, Kind::Text) || !variable.allows(number, &place) {
+    let mut settings = asked.add_to(Overrides::from_environment().unwrap_or_default());
+    settings.set(id, OverrideValue::Number(number), ValueSource::Tool);
+    let place = shm::expected_shape(&settings);
+    if matches!(variable.kind, Domain::Text) || !variable.allows(number, &place) {
         return Err(Refusal::Value);
     }
     asked.numbers[id as usize] = Some(number);

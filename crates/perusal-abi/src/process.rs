@@ -18,10 +18,10 @@ use crate::comm::Comm;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::events::{Event, EventPayload, Registry};
-use crate::shm::{Job, State};
+use crate::shm::{Job, RankState};
 use crate::tool::event::delivery;
 use crate::trace::Recording;
-use crate::variables::Settings;
+use crate::variables::Overrides;
 use core::ffi::c_int;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::ThreadId;
@@ -59,7 +59,7 @@ impl Users {
 
     /// Makes the roster and the C face say what is so now.
     fn tell(&self, engine: &Engine) {
-        let state = if self.any() { State::Initialised } else { State::Finalized };
+        let state = if self.any() { RankState::Initialised } else { RankState::Finalized };
         engine.job().advance(state);
         engine.job().expect_all(self.world);
         boundary::set_open(self.any());
@@ -176,7 +176,7 @@ fn start(level: c_int) -> Result<&'static Process> {
     make(level, &settings).inspect_err(|_| overrides::give_back())
 }
 
-fn make(level: c_int, settings: &Settings) -> Result<&'static Process> {
+fn make(level: c_int, settings: &Overrides) -> Result<&'static Process> {
     let job = match Job::from_environment()? {
         Some(job) => job,
         None => Job::singleton_with(settings)?,
@@ -211,7 +211,7 @@ pub fn finish() -> Result<()> {
     if users().sessions == 0 {
         engine.note(Event::Finalizing, || EventPayload::None);
     }
-    engine.job().advance(State::Finalizing);
+    engine.job().advance(RankState::Finalizing);
     engine.leave(comms::world()?)?;
     let mut users = users();
     users.world = false;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::{CommandFactory, Parser};
 use perusal::internals::placement::Policy;
-use perusal::internals::variables::{Id, VARIABLES};
+use perusal::internals::variables::{VARIABLES, VariableId};
 
 use crate::environment::{EnvironmentChanges, VariableChange};
 use crate::logger::Logging;
@@ -233,7 +233,7 @@ pub fn parse(name: &str, arguments: &[OsString], usable: u32) -> Result<Plan, Pl
 }
 
 /// What the environment says of a variable that the launcher obeys.
-fn steered(id: Id) -> Option<String> {
+fn steered(id: VariableId) -> Option<String> {
     let text = std::env::var_os(VARIABLES[id as usize].environment)?;
     Some(text.to_string_lossy().into_owned()).filter(|text| !text.is_empty())
 }
@@ -242,7 +242,10 @@ fn steered(id: Id) -> Option<String> {
 fn steering(blocks: &[RunOptions]) -> Vec<VariableChange> {
     let given =
         |get: fn(&RunOptions) -> &Option<String>| blocks.iter().rev().find_map(|block| get(block).clone());
-    let binding = [(Id::BindTo, given(|block| &block.bind_to)), (Id::MapBy, given(|block| &block.map_by))];
+    let binding = [
+        (VariableId::BindTo, given(|block| &block.bind_to)),
+        (VariableId::MapBy, given(|block| &block.map_by)),
+    ];
     let binding =
         binding.into_iter().filter_map(|(id, text)| Some((VARIABLES[id as usize].environment, text?)));
     binding.map(|(name, value)| VariableChange::Set(name.into(), value.into())).collect()
@@ -263,10 +266,10 @@ fn plan(mut blocks: Vec<RunOptions>, usable: u32) -> Result<Plan, PlanError> {
     if let Some(seconds) = std::env::var_os("MPIEXEC_TIMEOUT") {
         plan.timeout = Some(seconds_of("MPIEXEC_TIMEOUT", &seconds.to_string_lossy())?);
     }
-    if let Some(how) = steered(Id::MapBy) {
+    if let Some(how) = steered(VariableId::MapBy) {
         plan.policy.set_map(&how)?;
     }
-    if let Some(what) = steered(Id::BindTo) {
+    if let Some(what) = steered(VariableId::BindTo) {
         plan.policy.set_bind(&what)?;
     }
     let default_count = if blocks.len() == 1 { usable } else { 1 };

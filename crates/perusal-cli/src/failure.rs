@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use perusal::internals::shm::{Exit, Memory, State, is_gone, roster::signal_name};
+use perusal::internals::shm::{Exit, Memory, RankState, is_gone, roster::signal_name};
 
 /// The failure that ends a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,8 +53,8 @@ pub fn failure_of_ended(memory: &Memory, ended: &[(u32, Exit)], forwarded: &[i32
 pub fn died_unseen(memory: &Memory, rank: u32, child: i32) -> Option<Failure> {
     let entry = memory.roster().entry(rank);
     let pid = entry.pid();
-    let inside = matches!(entry.state(), State::Arrived | State::Initialised | State::Finalizing);
-    if !inside || pid == 0 || pid == child || !is_gone(pid) || entry.state() == State::Finalized {
+    let inside = matches!(entry.state(), RankState::Arrived | RankState::Initialised | RankState::Finalizing);
+    if !inside || pid == 0 || pid == child || !is_gone(pid) || entry.state() == RankState::Finalized {
         return None;
     }
     let text = format!(
@@ -78,7 +78,7 @@ fn severity(memory: &Memory, rank: u32, exit: Exit) -> Option<Severity> {
 /// Whether the rank has begun to take part in MPI and not finished. Its own state may already say that it is dead.
 fn is_inside(memory: &Memory, rank: u32) -> bool {
     let entry = memory.roster().entry(rank);
-    entry.pid() != 0 && entry.state() != State::Finalized
+    entry.pid() != 0 && entry.state() != RankState::Finalized
 }
 
 /// The line about a rank that left with status 0 too early, and what the others do about it.
@@ -118,10 +118,10 @@ fn doing(memory: &Memory, rank: u32, now: u64) -> String {
     let exit = entry.exit();
     match (entry.state(), exit) {
         (_, Some(exit)) => return format!("has ended: {exit}"),
-        (State::Absent, None) => return "has not called MPI_Init".into(),
-        (State::Finalized, None) => return "has called MPI_Finalize and runs on".into(),
-        (State::Dead, None) => return "has died".into(),
-        (State::Arrived, None) => return "is inside MPI_Init".into(),
+        (RankState::Absent, None) => return "has not called MPI_Init".into(),
+        (RankState::Finalized, None) => return "has called MPI_Finalize and runs on".into(),
+        (RankState::Dead, None) => return "has died".into(),
+        (RankState::Arrived, None) => return "is inside MPI_Init".into(),
         _ => {}
     }
     let page = memory.telemetry(rank);
@@ -130,10 +130,10 @@ fn doing(memory: &Memory, rank: u32, now: u64) -> String {
     match page.waiting.get() {
         Some(wait) => {
             let seconds = now.saturating_sub(wait.since) as f64 / 1e9;
-            let place = if entry.state() == State::Finalizing { ", in MPI_Finalize," } else { "" };
+            let place = if entry.state() == RankState::Finalizing { ", in MPI_Finalize," } else { "" };
             format!("has been waiting{place} {seconds:.1} s for {wait}; {queues}")
         }
-        None if entry.state() == State::Finalizing => format!("is in MPI_Finalize; {queues}"),
+        None if entry.state() == RankState::Finalizing => format!("is in MPI_Finalize; {queues}"),
         None => format!("waits for nobody: it computes, or polls; {queues}"),
     }
 }
@@ -172,7 +172,7 @@ mod tests {
         let memory = Memory::create(3, 0).unwrap();
         assert_eq!(failure_of_ended(&memory, &[ended(&memory, 0, 0)], &[]), None);
         memory.roster().entry(1).arrive(1, 77).unwrap();
-        memory.roster().entry(1).advance(State::Initialised);
+        memory.roster().entry(1).advance(RankState::Initialised);
         memory.telemetry(2).waiting.set(&Wait {
             kind: Waiting::Receive,
             peer: Some(1),
@@ -186,7 +186,7 @@ mod tests {
             failure.text,
             "rank 1 (process 77) exited with status 0 before MPI_Finalize, and others wait (rank 2 for a message from rank 1, tag 5, context 0)"
         );
-        memory.roster().entry(1).advance(State::Finalized);
+        memory.roster().entry(1).advance(RankState::Finalized);
         assert_eq!(failure_of_ended(&memory, &[(1, Exit(0))], &[]), None);
         assert_eq!(
             failure_of_ended(&memory, &[(1, Exit(3 << 8))], &[]).unwrap().text,
@@ -206,7 +206,7 @@ mod tests {
     fn a_hang_report_has_a_line_a_rank() {
         let memory = Memory::create(3, 0).unwrap();
         memory.roster().entry(1).arrive(1, 77).unwrap();
-        memory.roster().entry(1).advance(State::Initialised);
+        memory.roster().entry(1).advance(RankState::Initialised);
         memory.telemetry(1).unexpected.set(4);
         let wait = Wait {
             kind: Waiting::Receive,

@@ -2,11 +2,11 @@
 
 use std::process::ExitCode;
 
-use perusal::internals::placement::Topology;
+use perusal::internals::placement::MachineTopology;
 use perusal::internals::protocol::rendezvous::measure_thresholds;
-use perusal::internals::shm::{Geometry, Layout, Memory, cpus, header, layout};
-use perusal::internals::variables::tune_file::Found;
-use perusal::internals::variables::{Settings, VARIABLES};
+use perusal::internals::shm::{Geometry, JobLayout, Memory, cpus, header, layout};
+use perusal::internals::variables::tune_file::FoundTuneFile;
+use perusal::internals::variables::{Overrides, VARIABLES};
 
 use crate::variables::{self, InForce};
 use crate::{sys, tune};
@@ -66,7 +66,7 @@ fn succeeded(outcome: perusal::Result<()>) -> ExitCode {
 }
 
 fn machine() {
-    let topology = Topology::load();
+    let topology = MachineTopology::load();
     println!(
         "  CPUs              affinity mask: {}, cgroup quota: {}, usable: {}",
         cpus::affinity().len(),
@@ -129,19 +129,19 @@ fn variables_of(options: &InfoOptions) -> perusal::Result<()> {
     Ok(())
 }
 
-fn tuned(found: &Found) {
+fn tuned(found: &FoundTuneFile) {
     let text = match found {
-        Found::Nothing => "none; `perusal tune` writes one".into(),
-        Found::Used(path, file) => {
+        FoundTuneFile::Nothing => "none; `perusal tune` writes one".into(),
+        FoundTuneFile::Used(path, file) => {
             format!("{}: {}; oversubscribed: {}", path.display(), file.pairs(false), file.pairs(true))
         }
-        Found::Ignored(path, why) => format!("{} is ignored: {why}", path.display()),
+        FoundTuneFile::Ignored(path, why) => format!("{} is ignored: {why}", path.display()),
     };
     println!("  tune file         {text}");
 }
 
 fn environment() -> perusal::Result<()> {
-    let settings = Settings::from_environment()?;
+    let settings = Overrides::from_environment()?;
     println!("  what steers a job (see --cvars)");
     for variable in &VARIABLES {
         let value = match settings.number(variable.id) {
@@ -158,12 +158,12 @@ fn sizes() -> perusal::Result<()> {
     println!("  memory of a job");
     println!("    ranks  cells   bulk  a ring   fixed  address space");
     for ranks in [1, 2, 4, 8, 16, 32, 64, 128, 256, 1024] {
-        println!("{}", row(&Layout::new(Geometry::from_environment(ranks)?)?));
+        println!("{}", row(&JobLayout::new(Geometry::from_environment(ranks)?)?));
     }
     Ok(())
 }
 
-fn row(layout: &Layout) -> String {
+fn row(layout: &JobLayout) -> String {
     let Geometry { ranks, cells, bulk } = layout.geometry();
     format!(
         "    {ranks:>5}{cells:>7}{:>7}{:>8}{:>8}{:>15}",
@@ -187,7 +187,7 @@ fn shared_heap() -> String {
         Ok(memory) if memory.heap().is_some() => {
             format!(
                 "{} of address space for memory from MPI_Alloc_mem, and from malloc with --share-heap",
-                amount(memory.place().heap)
+                amount(memory.shape().heap)
             )
         }
         _ => "none: MPI_Alloc_mem takes ordinary memory".into(),

@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use perusal::internals::variables::{Id, Settings, VARIABLES};
+use perusal::internals::variables::{Overrides, VARIABLES, VariableId};
 
 use crate::environment::VariableChange;
 
@@ -44,12 +44,13 @@ pub fn change(library: &Path, others: Option<OsString>) -> VariableChange {
 /// # Errors
 /// The library is missing.
 pub fn sharing(asked: bool, set: &[VariableChange]) -> Result<Vec<VariableChange>, String> {
-    let steered = || Settings::from_environment().is_ok_and(|own| own.number(Id::ShareHeap) == Some(1));
+    let steered =
+        || Overrides::from_environment().is_ok_and(|own| own.number(VariableId::ShareHeap) == Some(1));
     if !asked && !steered() {
         return Ok(vec![]);
     }
     let library = library(HEAP, "the library that shares memory from malloc")?;
-    let on = VariableChange::Set(VARIABLES[Id::ShareHeap as usize].environment.into(), "on".into());
+    let on = VariableChange::Set(VARIABLES[VariableId::ShareHeap as usize].environment.into(), "on".into());
     Ok(vec![on, change(&library, last_set(set).or_else(|| std::env::var_os(VARIABLE)))])
 }
 

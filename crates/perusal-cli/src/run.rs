@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::process::ExitCode;
 
-use perusal::internals::placement::{self, Bind, Claim, Placement, Policy, Topology};
+use perusal::internals::placement::{self, Bind, Claim, MachineTopology, Placement, Policy};
 use perusal::internals::shm::{Memory, cpus};
 
 use crate::args::{self, App, Plan, PlanError, Stdin};
@@ -110,7 +110,7 @@ fn place(name: &str, plan: &Plan, size: u32, usable: u32) -> (Placement, Option<
     if taken && !asked {
         return (Placement::unbound(size, ""), None);
     }
-    let topology = if asked { Topology::load() } else { Topology::quick() };
+    let topology = if asked { MachineTopology::load() } else { MachineTopology::quick() };
     let placement = if taken {
         Placement::unbound(size, "not bound: another job on this machine has bound its ranks")
     } else {

@@ -5,22 +5,22 @@ use perusal::internals::tool::event::types::{TYPES, Type};
 use perusal::internals::tool::pvar::{PVARS, Pvar};
 use perusal::internals::variables::Category;
 use perusal::internals::variables::category::CATEGORIES;
-use perusal::internals::variables::overrides::Settings;
-use perusal::internals::variables::table::{Kind, Scope, When};
-use perusal::internals::variables::{Config, Place, VARIABLES, Variable};
+use perusal::internals::variables::overrides::Overrides;
+use perusal::internals::variables::table::{Domain, Settable, VariableScope};
+use perusal::internals::variables::{Config, JobShape, VARIABLES, Variable};
 use serde_json::{Value, json};
 
 /// What tune file and environment give a job of as many ranks as there are usable CPUs.
 pub struct InForce {
     config: Config,
-    place: Place,
+    place: JobShape,
 }
 
 impl InForce {
     /// Reads both.
     pub fn find() -> perusal::Result<Self> {
-        let settings = Settings::from_environment()?;
-        let place = shm::expected_place(&settings);
+        let settings = Overrides::from_environment()?;
+        let place = shm::expected_shape(&settings);
         Ok(Self { config: Config::new(&settings, place)?, place })
     }
 
@@ -31,28 +31,28 @@ impl InForce {
 
 fn scope(variable: &Variable) -> &'static str {
     match variable.scope {
-        Scope::Constant => "constant",
-        Scope::Readonly => "read-only",
-        Scope::Local => "local",
-        Scope::AllEqual => "all equal",
+        VariableScope::Constant => "constant",
+        VariableScope::Readonly => "read-only",
+        VariableScope::Local => "local",
+        VariableScope::AllEqual => "all equal",
     }
 }
 
 fn when(variable: &Variable) -> &'static str {
     match variable.when {
-        When::Never => "never",
-        When::BeforeJob => "before the job",
-        When::BeforeInit => "before MPI_Init",
-        When::Always => "always",
-        When::BetweenCollectives => "between collectives",
+        Settable::Never => "never",
+        Settable::BeforeJob => "before the job",
+        Settable::BeforeInit => "before MPI_Init",
+        Settable::Always => "always",
+        Settable::BetweenCollectives => "between collectives",
     }
 }
 
 fn kind(variable: &Variable) -> &'static str {
     match variable.kind {
-        Kind::Number(_) | Kind::PowerOfTwo(..) => "number",
-        Kind::Choice(_) => "choice",
-        Kind::Text => "text",
+        Domain::Number(_) | Domain::PowerOfTwo(..) => "number",
+        Domain::Choice(_) => "choice",
+        Domain::Text => "text",
     }
 }
 
@@ -83,7 +83,9 @@ pub fn cvars_json(in_force: &InForce) -> Value {
     let one = |variable: &Variable| {
         let value = in_force.value(variable);
         let value = match variable.kind {
-            Kind::Number(_) | Kind::PowerOfTwo(..) => value.parse::<u64>().map_or(Value::Null, Value::from),
+            Domain::Number(_) | Domain::PowerOfTwo(..) => {
+                value.parse::<u64>().map_or(Value::Null, Value::from)
+            }
             _ => Value::from(value),
         };
         json!({
@@ -211,7 +213,7 @@ fn branch(text: &mut String, of: Category, depth: usize) {
 
 /// The tree for programs.
 pub fn categories_json() -> Value {
-    let one = |row: &perusal::internals::variables::category::Row| {
+    let one = |row: &perusal::internals::variables::category::CategoryRow| {
         let [cvars, pvars, events] = leaves(row.id);
         json!({
             "name": row.name,

@@ -1,16 +1,16 @@
 //! An area in the job segment.
 
 use super::storage::{DEPTH, PARTS, Slot, Storage};
-use crate::limits::{APART, AREA_PARTS, AREA_ROUNDS, AREA_SLOT};
+use crate::limits::{APART, TEAM_PARTS, TEAM_ROUNDS, TEAM_SLOT};
 use crate::shm::Memory;
-use crate::shm::layout::AreaLayout;
+use crate::shm::layout::CollectiveSegmentLayout;
 use crate::sync::AtomicU64;
 use core::ptr::NonNull;
 
 #[cfg(not(perusal_loom))]
 const _: () = {
-    assert!(DEPTH == AREA_ROUNDS && PARTS == AREA_PARTS);
-    assert!(size_of::<Slot>() + 8 == AREA_SLOT);
+    assert!(DEPTH == TEAM_ROUNDS && PARTS == TEAM_PARTS);
+    assert!(size_of::<Slot>() + 8 == TEAM_SLOT);
     // A slot lies eight bytes behind its word, so that its payload is on a 16-byte boundary.
     assert!((8 + core::mem::offset_of!(Slot, payload)).is_multiple_of(16));
 };
@@ -19,7 +19,7 @@ const _: () = {
 #[derive(Debug, Clone, Copy)]
 pub struct MappedArea {
     base: NonNull<u8>,
-    layout: AreaLayout,
+    layout: CollectiveSegmentLayout,
     members: usize,
 }
 
@@ -37,11 +37,11 @@ impl MappedArea {
     /// # Panics
     /// If `index` is no area's, or the job has fewer ranks.
     pub unsafe fn new(memory: &Memory, index: u32, members: usize) -> Self {
-        assert!((index as usize) < crate::limits::AREAS && members <= memory.size() as usize);
+        assert!((index as usize) < crate::limits::COLLECTIVE_SEGMENTS && members <= memory.size() as usize);
         // SAFETY: areas lie inside the segment (layout), so the sum stays in the mapping.
-        let base = unsafe { memory.segment().base().add(memory.layout().area(index) as usize) };
+        let base = unsafe { memory.segment().base().add(memory.layout().collective_segment(index) as usize) };
         let base = NonNull::new(base).expect("the segment is not mapped at zero");
-        Self { base, layout: memory.layout().area_layout(), members }
+        Self { base, layout: memory.layout().collective_segment_layout(), members }
     }
 
     /// The word at `offset`, which is a multiple of eight inside the control.
@@ -55,14 +55,14 @@ impl MappedArea {
 
     #[inline(always)]
     fn outcome_at(at: usize) -> usize {
-        debug_assert!(at < AREA_ROUNDS);
-        AREA_ROUNDS * APART + at * AREA_SLOT
+        debug_assert!(at < TEAM_ROUNDS);
+        TEAM_ROUNDS * APART + at * TEAM_SLOT
     }
 
     #[inline(always)]
     fn slot_at(&self, member: usize, at: usize) -> usize {
-        debug_assert!(member < self.members && at < AREA_ROUNDS);
-        self.layout.slots as usize + (member * AREA_ROUNDS + at) * AREA_SLOT
+        debug_assert!(member < self.members && at < TEAM_ROUNDS);
+        self.layout.slots as usize + (member * TEAM_ROUNDS + at) * TEAM_SLOT
     }
 
     #[inline(always)]
@@ -81,7 +81,7 @@ impl MappedArea {
     #[inline(always)]
     #[must_use]
     pub fn part(&self, part: usize) -> *mut u8 {
-        debug_assert!(part < AREA_PARTS);
+        debug_assert!(part < TEAM_PARTS);
         self.base.as_ptr().wrapping_add(self.layout.bulk as usize + part * self.part_bytes())
     }
 }

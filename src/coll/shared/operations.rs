@@ -5,7 +5,7 @@ use super::storage::PAYLOAD;
 use super::team::{Meeting, What, Width};
 use crate::coll::choice::Kind;
 use crate::error::Result;
-use crate::variables::Id;
+use crate::variables::VariableId;
 
 impl Meeting<'_> {
     /// Nobody leaves before everybody has come.
@@ -100,8 +100,8 @@ impl Meeting<'_> {
         let one = self.alltoall_piece(Width::One);
         let config = self.engine.config();
         // Tiny pieces make many rounds; but where ranks outnumber CPUs, so do messages, which wait for one rank after the other.
-        let pieces = one >= 64 || (one > 0 && config.place().is_crowded());
-        let most = if pieces { config.number(Id::CollAlltoallMost) as usize } else { 0 };
+        let pieces = one >= 64 || (one > 0 && config.shape().is_oversubscribed());
+        let most = if pieces { config.number(VariableId::CollAlltoallMost) as usize } else { 0 };
         most.max(one).max(PAYLOAD / size)
     }
 
@@ -114,7 +114,7 @@ impl Meeting<'_> {
     /// Where ranks outnumber CPUs a round costs a switch of each, so blocks that take several rounds take as few as can be.
     fn alltoall_width(&mut self, block: usize) -> Width {
         let several = block > self.alltoall_piece(Width::One);
-        let crowded = self.engine.config().place().is_crowded();
+        let crowded = self.engine.config().shape().is_oversubscribed();
         if several && crowded && block * self.size() > PAYLOAD { Width::Two } else { Width::One }
     }
 

@@ -65,7 +65,7 @@ impl Team {
 
 impl Drop for Team {
     fn drop(&mut self) {
-        self.job.areas().leave(self.index);
+        self.job.collective_segments().leave(self.index);
     }
 }
 
@@ -117,7 +117,7 @@ impl<'a> Meeting<'a> {
         arrival: Arrival,
     ) -> Option<Self> {
         matches!(*seat, Seat::Taken(_)).then(|| {
-            let looks = if engine.config().place().is_crowded() { 1 } else { LOOKS };
+            let looks = if engine.config().shape().is_oversubscribed() { 1 } else { LOOKS };
             Self { engine, comm, seat, arrival, looks }
         })
     }
@@ -425,7 +425,7 @@ impl<'a> Meeting<'a> {
 
     fn take_memory(&mut self) -> bool {
         let team = self.team();
-        team.job.areas().take_bulk(team.index).is_ok()
+        team.job.collective_segments().take_bulk(team.index).is_ok()
     }
 
     /// Start of the next part of the bulk; for a writer, once it is free (coll rule 6).

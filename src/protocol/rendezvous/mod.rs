@@ -20,7 +20,7 @@ use crate::events::Event;
 use crate::protocol::corrupt;
 use crate::protocol::{Control, Kind};
 use crate::ring::{Header, INLINE};
-use crate::shm::telemetry::Protocol;
+use crate::shm::telemetry::ProtocolKind;
 use core::ptr::NonNull;
 
 /// Bytes from which a message is so long that how soon its first chunk can be copied does not matter.
@@ -116,7 +116,7 @@ impl Engine {
         let moved = if copied.is_some() { body.total } else { 0 };
         self.note_copy(Event::CopyEnd, request, body, CopyEngine::Direct, moved);
         match copied {
-            Some(()) => self.receive_copied(request, Protocol::Direct),
+            Some(()) => self.receive_copied(request, ProtocolKind::Direct),
             None => self.ask_for_chunks_after_all(request),
         }
     }
@@ -140,7 +140,7 @@ impl Engine {
             self.copy.refuse();
             return self.ask_for_chunks_after_all(request);
         }
-        self.receive_copied(request, Protocol::Cma)
+        self.receive_copied(request, ProtocolKind::Cma)
     }
 
     /// Another way of copying has failed when the transfer had already begun.
@@ -189,7 +189,7 @@ impl Engine {
             return Ok(());
         }
         if !core::mem::take(&mut body.status.cancelled) {
-            return self.receive_copied(request, Protocol::Shared);
+            return self.receive_copied(request, ProtocolKind::Shared);
         }
         body.moved = 0;
         body.status.error = BEGUN;
@@ -197,7 +197,7 @@ impl Engine {
     }
 
     /// The receiver has everything: completes the receive and lets the sender go.
-    pub(crate) fn receive_copied(&self, request: Ref, protocol: Protocol) -> Result<()> {
+    pub(crate) fn receive_copied(&self, request: Ref, protocol: ProtocolKind) -> Result<()> {
         // SAFETY: request rule 2, as in `accept_large`.
         let body = unsafe { request.body() };
         // SAFETY: active.
@@ -280,12 +280,12 @@ impl Engine {
             return Some(false);
         }
         self.note_copy(Event::CopyEnd, request, body, CopyEngine::Chunks, body.bytes);
-        self.send_copied(request, Protocol::Chunked);
+        self.send_copied(request, ProtocolKind::Chunked);
         Some(true)
     }
 
     /// The sender is done with its buffer.
-    pub(crate) fn send_copied(&self, request: Ref, protocol: Protocol) {
+    pub(crate) fn send_copied(&self, request: Ref, protocol: ProtocolKind) {
         // SAFETY: request rule 2: in the hands of who calls.
         let body = unsafe { request.body() };
         // SAFETY: active.
@@ -322,7 +322,7 @@ impl Engine {
         if body.moved == body.total {
             self.note_copy(Event::CopyEnd, request, body, CopyEngine::Chunks, body.total);
             request_event(context, request, Event::ReqXferEnd);
-            self.count_received(Protocol::Chunked, body.total, self.shared);
+            self.count_received(ProtocolKind::Chunked, body.total, self.shared);
             self.finish_receive(request, body.total);
         }
         Ok(())
@@ -375,9 +375,9 @@ impl Engine {
             request_event(unsafe { context_of(body) }, request, Event::ReqXferBegin);
         }
         let protocol = match control.0[0] {
-            straight if straight == Protocol::Direct as u64 => Protocol::Direct,
-            _ if shared => Protocol::Shared,
-            _ => Protocol::Cma,
+            straight if straight == ProtocolKind::Direct as u64 => ProtocolKind::Direct,
+            _ if shared => ProtocolKind::Shared,
+            _ => ProtocolKind::Cma,
         };
         self.send_copied(request, protocol);
         Ok(())

@@ -21,7 +21,7 @@ use crate::protocol::corrupt;
 use crate::protocol::rendezvous::{Claims, CopyEngine, Garbage, Split};
 use crate::protocol::{Control, Kind};
 use crate::ring::SHARED_WORD;
-use crate::shm::telemetry::Protocol;
+use crate::shm::telemetry::ProtocolKind;
 use crate::sync::AtomicU64;
 use crate::variables::CopyChoice;
 use core::ops::Range;
@@ -98,7 +98,7 @@ impl Engine {
             unsafe { unpack(body, 0, core::slice::from_raw_parts(from, body.total)) };
         }
         self.note_copy(Event::CopyEnd, request, body, CopyEngine::Direct, body.total);
-        self.receive_copied(request, Protocol::Direct)
+        self.receive_copied(request, ProtocolKind::Direct)
     }
 
     /// What is still to be taken of a message that `from` sends to `to`, both at work on it.
@@ -128,7 +128,7 @@ impl Engine {
         body.moved = moved;
         self.note_copy(Event::CopyEnd, request, body, CopyEngine::Direct, moved);
         // If the sender has taken a part, it says when it is done.
-        if moved == total { self.receive_copied(request, Protocol::Direct) } else { Ok(()) }
+        if moved == total { self.receive_copied(request, ProtocolKind::Direct) } else { Ok(()) }
     }
 
     /// Has the sender copy all of it to our buffer.
@@ -185,7 +185,7 @@ impl Engine {
             unsafe { pack(body, 0, core::slice::from_raw_parts_mut(to, bytes)) };
         }
         self.note_copy(Event::CopyEnd, request, body, CopyEngine::Direct, bytes);
-        self.send_copied(request, Protocol::Direct);
+        self.send_copied(request, ProtocolKind::Direct);
         self.answer(world, Kind::Filled, remote, Control([bytes as u64, 0, 0, 0]))
     }
 
@@ -228,12 +228,12 @@ impl Engine {
             return Err(corrupt(from, format!("a copy of {bytes} bytes where {missing} are missing")));
         }
         if body.moved != 0 {
-            return self.receive_copied(request, Protocol::Direct);
+            return self.receive_copied(request, ProtocolKind::Direct);
         }
         // The sender copied by itself and needs no answer: begin and end are seen here at one moment.
         tell(request, Event::ReqXferBegin);
         tell(request, Event::ReqXferEnd);
-        self.count_received(Protocol::Direct, body.total, self.shared);
+        self.count_received(ProtocolKind::Direct, body.total, self.shared);
         self.finish_receive(request, body.total);
         Ok(())
     }

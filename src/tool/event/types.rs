@@ -9,7 +9,7 @@ use crate::events::{
     Binding, CATALOG, Event, EventPayload, EventRecord, Field, FieldType, FieldValue, Verbosity,
 };
 use crate::variables::Category;
-use crate::variables::enumeration::{Enumeration, Item};
+use crate::variables::enumeration::{Enumeration, EnumerationItem};
 use core::ffi::{CStr, c_int};
 use std::sync::LazyLock;
 
@@ -304,10 +304,10 @@ fn explained(element: &Element) -> String {
 }
 
 fn enumeration(name: &str, elements: &[Element]) -> Enumeration {
-    let items: Vec<Item> = elements
+    let items: Vec<EnumerationItem> = elements
         .iter()
         .enumerate()
-        .map(|(index, element)| Item { name: element.name, value: index as i32 })
+        .map(|(index, element)| EnumerationItem { name: element.name, value: index as i32 })
         .collect();
     Enumeration { name: format!("elements of {name}").leak(), items: items.leak() }
 }

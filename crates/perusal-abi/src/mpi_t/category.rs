@@ -4,22 +4,22 @@ use super::{Outcome, give, list, name, offer, put, row, tool};
 use crate::abi::*;
 use crate::tool::pvar::PVARS;
 use crate::variables::VARIABLES;
-use crate::variables::category::{CATEGORIES, Row, STAMP};
+use crate::variables::category::{CATEGORIES, CategoryRow, STAMP};
 use core::ffi::{c_char, c_int};
 
-pub(super) fn find(index: c_int) -> Outcome<&'static Row> {
+pub(super) fn find(index: c_int) -> Outcome<&'static CategoryRow> {
     row(CATEGORIES, index)
 }
 
-fn cvars(of: &Row) -> impl Iterator<Item = usize> {
+fn cvars(of: &CategoryRow) -> impl Iterator<Item = usize> {
     VARIABLES.iter().filter(|variable| variable.category == of.id).map(|variable| variable.id as usize)
 }
 
-fn pvars(of: &Row) -> impl Iterator<Item = usize> {
+fn pvars(of: &CategoryRow) -> impl Iterator<Item = usize> {
     PVARS.iter().enumerate().filter(|(_, pvar)| pvar.category == of.id).map(|(index, _)| index)
 }
 
-fn children(of: &Row) -> impl Iterator<Item = usize> {
+fn children(of: &CategoryRow) -> impl Iterator<Item = usize> {
     of.id.children().map(|child| child as usize)
 }
 

@@ -10,7 +10,7 @@ use crate::capi::overrides;
 use crate::handles::HandleTable;
 use crate::limits::TOOL_HANDLES;
 use crate::limits::VARIABLE_TEXT;
-use crate::variables::table::{Kind, Scope};
+use crate::variables::table::{Domain, VariableScope};
 use crate::variables::{Refusal, VARIABLES, Variable};
 use core::ffi::{c_char, c_int, c_ulong, c_void};
 use std::sync::Arc;
@@ -31,20 +31,20 @@ fn find(handle: usize) -> Outcome<&'static Variable> {
     HANDLES.get(handle).map(|handle| handle.0).ok_or(MPI_T_ERR_INVALID_HANDLE)
 }
 
-fn datatype(kind: Kind) -> usize {
+fn datatype(kind: Domain) -> usize {
     match kind {
-        Kind::Choice(_) => MPI_INT,
-        Kind::Number(_) | Kind::PowerOfTwo(..) => MPI_UNSIGNED_LONG,
-        Kind::Text => MPI_CHAR,
+        Domain::Choice(_) => MPI_INT,
+        Domain::Number(_) | Domain::PowerOfTwo(..) => MPI_UNSIGNED_LONG,
+        Domain::Text => MPI_CHAR,
     }
 }
 
-fn scope(scope: Scope) -> c_int {
+fn scope(scope: VariableScope) -> c_int {
     match scope {
-        Scope::Constant => MPI_T_SCOPE_CONSTANT,
-        Scope::Readonly => MPI_T_SCOPE_READONLY,
-        Scope::Local => MPI_T_SCOPE_LOCAL,
-        Scope::AllEqual => MPI_T_SCOPE_ALL_EQ,
+        VariableScope::Constant => MPI_T_SCOPE_CONSTANT,
+        VariableScope::Readonly => MPI_T_SCOPE_READONLY,
+        VariableScope::Local => MPI_T_SCOPE_LOCAL,
+        VariableScope::AllEqual => MPI_T_SCOPE_ALL_EQ,
     }
 }
 
@@ -55,13 +55,13 @@ fn scope(scope: Scope) -> c_int {
 unsafe fn read(variable: &Variable, buf: *mut c_void) -> Outcome {
     let write = |config: &crate::variables::Config| match variable.kind {
         // SAFETY: the caller's promise.
-        Kind::Choice(_) => unsafe { buf.cast::<c_int>().write(config.number(variable.id) as c_int) },
+        Domain::Choice(_) => unsafe { buf.cast::<c_int>().write(config.number(variable.id) as c_int) },
         // SAFETY: as above.
-        Kind::Number(_) | Kind::PowerOfTwo(..) => unsafe {
+        Domain::Number(_) | Domain::PowerOfTwo(..) => unsafe {
             buf.cast::<c_ulong>().write(config.number(variable.id));
         },
         // SAFETY: as above; the count is VARIABLE_TEXT.
-        Kind::Text => unsafe {
+        Domain::Text => unsafe {
             crate::capi::strings::write(buf.cast(), VARIABLE_TEXT, config.text(variable.id).as_bytes());
         },
     };
@@ -74,14 +74,14 @@ unsafe fn read(variable: &Variable, buf: *mut c_void) -> Outcome {
 /// `buf` holds the variable's count of its datatype.
 unsafe fn number(variable: &Variable, buf: *const c_void) -> Outcome<u64> {
     match variable.kind {
-        Kind::Choice(_) => {
+        Domain::Choice(_) => {
             // SAFETY: the caller's promise.
             let value = unsafe { buf.cast::<c_int>().read() };
             u64::try_from(value).map_err(|_| MPI_T_ERR_INVALID)
         }
         // SAFETY: the caller's promise.
-        Kind::Number(_) | Kind::PowerOfTwo(..) => Ok(unsafe { buf.cast::<c_ulong>().read() }),
-        Kind::Text => Ok(0),
+        Domain::Number(_) | Domain::PowerOfTwo(..) => Ok(unsafe { buf.cast::<c_ulong>().read() }),
+        Domain::Text => Ok(0),
     }
 }
 
@@ -134,7 +134,7 @@ tool! {
         // SAFETY: output arguments.
         unsafe {
             put(handle, made)?;
-            put(count, if matches!(variable.kind, Kind::Text) { VARIABLE_TEXT as c_int } else { 1 })
+            put(count, if matches!(variable.kind, Domain::Text) { VARIABLE_TEXT as c_int } else { 1 })
         }
     }
 

@@ -14,7 +14,7 @@ use crate::tool::event::registration::{DroppedFunction, EventFunction, FreeFunct
 use crate::tool::event::safety::Safety;
 use crate::tool::event::types::{TYPES, Type, by_name};
 use crate::tool::event::{delivery, source};
-use crate::variables::Id;
+use crate::variables::VariableId;
 use core::ffi::{c_char, c_int, c_void};
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ fn buffer_hint(entries: usize) -> Outcome<MPI_Info> {
 
 /// Entries of a buffer that no hint asks for.
 fn default_entries() -> usize {
-    let entries = overrides::with_config(|config| config.number(Id::EventBuffer));
+    let entries = overrides::with_config(|config| config.number(VariableId::EventBuffer));
     entries.and_then(|entries| entries.try_into().ok()).unwrap_or(0)
 }
 

@@ -2,7 +2,7 @@
 
 use super::rank::{EAGER, ENGINES, SIZES, STRATEGIES};
 use perusal::internals::variables::table::NEVER;
-use perusal::internals::variables::tune_file::Jobs;
+use perusal::internals::variables::tune_file::JobKind;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -93,7 +93,7 @@ impl Measured {
 /// A value to write, and why.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chosen {
-    pub jobs: Jobs,
+    pub jobs: JobKind,
     pub name: &'static str,
     pub value: u64,
     pub why: String,
@@ -104,9 +104,9 @@ pub fn table(chosen: &[Chosen]) -> String {
     let mut text = String::from("chosen\n");
     for Chosen { jobs, name, value, why } in chosen {
         let jobs = match jobs {
-            Jobs::All => "",
-            Jobs::Roomy => " (a CPU for each rank)",
-            Jobs::Crowded => " (more ranks than CPUs)",
+            JobKind::All => "",
+            JobKind::Roomy => " (a CPU for each rank)",
+            JobKind::Crowded => " (more ranks than CPUs)",
         };
         let value = if *value == NEVER { "never".into() } else { value.to_string() };
         text += &format!("  {name:16} {value:>10}  {why}{jobs}\n");
@@ -138,7 +138,7 @@ fn thresholds(measured: &Measured) -> Vec<Chosen> {
         time("halves", bytes) < CLEARLY * other
     });
     let chosen = |name, value, what: &str| Chosen {
-        jobs: Jobs::All,
+        jobs: JobKind::All,
         name,
         value,
         why: if value == NEVER {
@@ -166,7 +166,7 @@ fn up_to(measured: &Measured, protocol: &str, others: &[&str]) -> Option<u64> {
 
 fn eager(measured: &Measured) -> Vec<Chosen> {
     let chosen = |name, value: Option<u64>, why: &str| {
-        value.map(|value| Chosen { jobs: Jobs::All, name, value, why: why.into() })
+        value.map(|value| Chosen { jobs: JobKind::All, name, value, why: why.into() })
     };
     let eager = up_to(measured, "eager", &["fragments", "rendezvous"]);
     let fragments = up_to(measured, "fragments", &["rendezvous"]);
@@ -190,7 +190,7 @@ fn spin(measured: &Measured) -> Vec<Chosen> {
     let Some((asleep, awake)) = times.filter(|(asleep, awake)| asleep > awake) else { return vec![] };
     let cost = (asleep - awake) / 1e3;
     vec![Chosen {
-        jobs: Jobs::Roomy,
+        jobs: JobKind::Roomy,
         name: "spin_us",
         value: ((2.0 * cost).ceil() as u64).clamp(50, 500),
         why: format!("a sleep costs {cost:.1} us; twice that, and no less than 50"),
@@ -203,7 +203,7 @@ fn oversubscribed(measured: &Measured) -> Vec<Chosen> {
     let better = time(best) < BY_FAR * time(USUAL);
     let (spin, yields) = STRATEGIES[if better { best } else { USUAL }];
     let why = if better { "the fastest on one CPU" } else { "nothing is faster by far on one CPU" };
-    let chosen = |name, value| Chosen { jobs: Jobs::Crowded, name, value, why: why.into() };
+    let chosen = |name, value| Chosen { jobs: JobKind::Crowded, name, value, why: why.into() };
     vec![chosen("spin_us", spin), chosen("yields", yields)]
 }
 
@@ -219,7 +219,7 @@ mod tests {
         all
     }
 
-    fn value(chosen: &[Chosen], jobs: Jobs, name: &str) -> Option<u64> {
+    fn value(chosen: &[Chosen], jobs: JobKind, name: &str) -> Option<u64> {
         chosen.iter().find(|c| c.jobs == jobs && c.name == name).map(|c| c.value)
     }
 
@@ -241,15 +241,15 @@ mod tests {
     #[test]
     fn an_engine_is_chosen_from_where_it_wins_for_good() {
         let all = all(&copies(|b| 70_000.0 + 0.5 * b, |b| 300_000.0 + 0.1 * b));
-        assert_eq!(value(&all, Jobs::All, "copy_read_from"), Some(256 << 10));
-        assert_eq!(value(&all, Jobs::All, "copy_halves_from"), Some(1 << 20));
+        assert_eq!(value(&all, JobKind::All, "copy_read_from"), Some(256 << 10));
+        assert_eq!(value(&all, JobKind::All, "copy_halves_from"), Some(1 << 20));
     }
 
     #[test]
     fn an_engine_that_wins_nowhere_or_only_in_between_is_never_chosen() {
         let all = all(&copies(|b| 0.99 * b, |b| if b < 1e6 { 0.5 * b } else { 2.0 * b }));
-        assert_eq!(value(&all, Jobs::All, "copy_read_from"), Some(NEVER));
-        assert_eq!(value(&all, Jobs::All, "copy_halves_from"), Some(NEVER));
+        assert_eq!(value(&all, JobKind::All, "copy_read_from"), Some(NEVER));
+        assert_eq!(value(&all, JobKind::All, "copy_halves_from"), Some(NEVER));
     }
 
     #[test]
@@ -265,14 +265,14 @@ mod tests {
         };
         let lines: Vec<_> = EAGER.iter().flat_map(|&bytes| protocols(bytes)).collect();
         let all = all(&measured(&lines));
-        assert_eq!(value(&all, Jobs::All, "eager_limit"), Some(16 << 10));
-        assert_eq!(value(&all, Jobs::All, "train_limit"), Some(64 << 10));
+        assert_eq!(value(&all, JobKind::All, "eager_limit"), Some(16 << 10));
+        assert_eq!(value(&all, JobKind::All, "train_limit"), Some(64 << 10));
     }
 
     #[test]
     fn polling_lasts_twice_a_sleep_within_limits() {
         let spin = |asleep: f64| {
-            value(&all(&measured(&[("spin", 0, asleep), ("spin", 1000, 100.0)])), Jobs::Roomy, "spin_us")
+            value(&all(&measured(&[("spin", 0, asleep), ("spin", 1000, 100.0)])), JobKind::Roomy, "spin_us")
         };
         assert_eq!(spin(40_100.0), Some(80));
         assert_eq!(spin(3_100.0), Some(50));
@@ -287,7 +287,7 @@ mod tests {
                 .map(|n| ("oversubscribed", n, if n == 7 { best } else { 100.0 }))
                 .collect();
             let all = all(&measured(&lines));
-            (value(&all, Jobs::Crowded, "spin_us"), value(&all, Jobs::Crowded, "yields"))
+            (value(&all, JobKind::Crowded, "spin_us"), value(&all, JobKind::Crowded, "yields"))
         };
         assert_eq!(chosen(90.0), (Some(2), Some(3)));
         assert_eq!(chosen(50.0), (Some(2), Some(30)));

@@ -11,7 +11,7 @@ mod rank;
 use perusal::internals::shm::cpus;
 use perusal::internals::variables::VARIABLES;
 use perusal::internals::variables::overrides::TUNED;
-use perusal::internals::variables::tune_file::{self, Found, Machine, TuneFile};
+use perusal::internals::variables::tune_file::{self, FoundTuneFile, Machine, TuneFile};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
@@ -50,11 +50,11 @@ pub fn main(options: &TuneOptions) -> ExitCode {
 
 /// Finds the tune file and puts its values into the environment of this process and of the ranks that it starts. Call it before
 /// there is a second thread.
-pub fn take_over(oversubscribed: bool) -> Found {
+pub fn take_over(oversubscribed: bool) -> FoundTuneFile {
     let found = tune_file::find();
     match &found {
         // SAFETY: this is the only thread of the process, so nothing reads the environment meanwhile.
-        Found::Used(_, file) => unsafe { std::env::set_var(TUNED, file.pairs(oversubscribed)) },
+        FoundTuneFile::Used(_, file) => unsafe { std::env::set_var(TUNED, file.pairs(oversubscribed)) },
         // SAFETY: this is the only thread of the process, so nothing reads the environment meanwhile.
         _ => unsafe { std::env::remove_var(TUNED) },
     }
