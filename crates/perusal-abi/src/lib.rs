@@ -22,7 +22,7 @@
 use crate as capi;
 pub(crate) use perusal::internals::{
     abi, arch, coll, comm, datatype, engine, error, events, handles, heap, info, limits, p2p, shm, sync,
-    tool, trace, variables,
+    team, tool, trace, variables,
 };
 pub(crate) use perusal::{Error, Result};
 

@@ -8,9 +8,9 @@ use crate::capi::collective::{begin, blocking, check, check_later, later};
 use crate::capi::comms;
 use crate::capi::process::engine;
 use crate::capi::types::{MPI_Comm, MPI_Errhandler, MPI_Group, MPI_Info, MPI_Request};
-use crate::coll::call::Ports;
+use crate::coll::call::Transports;
 use crate::coll::create::{self, Agreed, among, connect, goes_first, inter_split, merge, split};
-use crate::coll::{Blocking, Number, Port, Purpose, Subset, run, user_tag};
+use crate::coll::{BlockingTransport, Purpose, SequenceNumber, Subset, Transport, run, user_tag};
 use crate::comm::{Attributes, Comm, Group, Topology, attributes, errhandler as handlers};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -60,10 +60,10 @@ fn free(handle: MPI_Comm) -> Result<()> {
 }
 
 /// A context for a duplicate of `comm`.
-async fn same_context<P: Port>(ports: &Ports<P>, comm: &Comm, engine: &Engine) -> Result<u32> {
-    match ports {
-        Ports::Within(port) => create::context(port, engine).await,
-        Ports::Between(sides) => {
+async fn same_context<T: Transport>(transports: &Transports<T>, comm: &Comm, engine: &Engine) -> Result<u32> {
+    match transports {
+        Transports::Intracomm(transport) => create::context(transport, engine).await,
+        Transports::Intercomm(sides) => {
             create::inter_context(sides, goes_first(comm.group(), comm.peers()), engine).await
         }
     }
@@ -78,9 +78,9 @@ fn same(comm: &Comm, context: u32) -> Agreed {
 fn duplicate(handle: MPI_Comm, hints: Info) -> Result<MPI_Comm> {
     let old = comms::get(handle)?;
     let engine = engine()?;
-    let ports = blocking(engine, &old, Purpose::Create);
-    let context = run(same_context(&ports, &old, engine));
-    let context = check(&ports).and(context)?;
+    let transports = blocking(engine, &old, Purpose::Create);
+    let context = run(same_context(&transports, &old, engine));
+    let context = check(&transports).and(context)?;
     let new = admit(same(&old, context), old.topology().cloned(), &old)?;
     match dress(handle, &old, new, hints) {
         Ok(()) => Ok(new),
@@ -111,11 +111,11 @@ fn duplicate_later(handle: MPI_Comm, hints: Info) -> Result<(MPI_Comm, MPI_Reque
     let events = engine.registry().attach(0);
     let stand_in = Comm::intra(old.context, old.rank(), old.group().clone(), events.clone());
     let new = comms::insert(Arc::new(stand_in))?;
-    let number = Number::Once(old.next_in_background());
+    let number = SequenceNumber::Once(old.next_in_background());
     let work = async move {
-        let ports = later(engine, &old, number);
-        let context = same_context(&ports, &old, engine).await;
-        let context = check_later(&ports).and(context)?;
+        let transports = later(engine, &old, number);
+        let context = same_context(&transports, &old, engine).await;
+        let context = check_later(&transports).and(context)?;
         let mut comm = opened(same(&old, context), old.topology().cloned(), &old, events)?;
         comm.attributes = attributes;
         comm.set_info(hints);
@@ -125,19 +125,21 @@ fn duplicate_later(handle: MPI_Comm, hints: Info) -> Result<(MPI_Comm, MPI_Reque
         comm.note_created();
         Ok(())
     };
-    // SAFETY: the work holds what is `Send`, and its ports.
+    // SAFETY: the work holds what is `Send`, and its transports.
     Ok((new, unsafe { begin(handle, work) }?))
 }
 
 /// Splits by color (none: not in any) and key.
 pub(crate) fn split_by(comm: &Comm, color: Option<c_int>, key: c_int) -> Result<Option<Agreed>> {
     let engine = engine()?;
-    let ports = blocking(engine, comm, Purpose::Create);
-    let agreed = match &ports {
-        Ports::Within(port) => run(split(port, engine, comm.group(), (color, key))),
-        Ports::Between(sides) => run(inter_split(sides, engine, (comm.group(), comm.peers()), (color, key))),
+    let transports = blocking(engine, comm, Purpose::Create);
+    let agreed = match &transports {
+        Transports::Intracomm(transport) => run(split(transport, engine, comm.group(), (color, key))),
+        Transports::Intercomm(sides) => {
+            run(inter_split(sides, engine, (comm.group(), comm.peers()), (color, key)))
+        }
     };
-    check(&ports).and(agreed)
+    check(&transports).and(agreed)
 }
 
 /// The handle of what was agreed on; MPI_COMM_NULL for those who are not in it.
@@ -185,8 +187,8 @@ fn group_among(comm: &Comm, group: Group, tag: c_int) -> Result<Option<Agreed>> 
         return Ok(None);
     }
     let engine = engine()?;
-    let port = Blocking::tagged(engine, comm, tag);
-    port.run(among(&port, engine, group, &ranks)).map(Some)
+    let transport = BlockingTransport::tagged(engine, comm, tag);
+    transport.run(among(&transport, engine, group, &ranks)).map(Some)
 }
 
 /// The tag of MPI_Comm_create_from_group: a number made of the string (FNV-1a), above those of all purposes. Two strings may
@@ -211,9 +213,9 @@ fn connected(
         return Err(Error::Tag(tag));
     }
     let engine = engine()?;
-    let port = Blocking::new(engine, local, Purpose::Create);
-    let told = |peer: Option<(&Blocking<'_>, usize)>| {
-        port.run(connect(&port, engine, local.group(), leader as usize, peer))
+    let transport = BlockingTransport::new(engine, local, Purpose::Create);
+    let told = |peer: Option<(&BlockingTransport<'_>, usize)>| {
+        transport.run(connect(&transport, engine, local.group(), leader as usize, peer))
     };
     if local.rank() != leader {
         return told(None);
@@ -221,7 +223,7 @@ fn connected(
     let checked = comms::get(peer).and_then(|peer| peer.check_peer(remote_leader).map(|()| peer));
     match checked {
         Ok(peer) => {
-            let to_leader = Blocking::tagged(engine, &peer, user_tag(tag, true));
+            let to_leader = BlockingTransport::tagged(engine, &peer, user_tag(tag, true));
             let agreed = told(Some((&to_leader, remote_leader as usize)));
             to_leader.check().and(agreed)
         }
@@ -237,15 +239,15 @@ fn connected_groups(group: &Group, leader: c_int, remote: (MPI_Group, c_int), ta
     let ranks = ranks_in(world, group)?;
     let own = group.rank_of(world.group().world_rank(world.rank()));
     let own = own.ok_or(Error::Group("the caller is not a member of the local group"))?;
-    let to_world = Blocking::tagged(engine, world, tag);
-    let port = Subset { port: &to_world, ranks: &ranks, rank: own as usize };
+    let to_world = BlockingTransport::tagged(engine, world, tag);
+    let transport = Subset { transport: &to_world, ranks: &ranks, rank: own as usize };
     let peer = if own == leader {
         let (others, rank) = (group::find(remote.0), remote.1);
         Some(others.and_then(|others| Ok(others.world_rank(others.checked(rank)?) as usize)))
     } else {
         None
     };
-    let told = |peer| to_world.run(connect(&port, engine, group, leader as usize, peer));
+    let told = |peer| to_world.run(connect(&transport, engine, group, leader as usize, peer));
     match peer {
         None => told(None),
         Some(Ok(other)) => told(Some((&to_world, other))),
@@ -256,10 +258,10 @@ fn connected_groups(group: &Group, leader: c_int, remote: (MPI_Group, c_int), ta
 fn merged(comm: &Comm, high: bool) -> Result<Agreed> {
     let engine = engine()?;
     match &blocking(engine, comm, Purpose::Create) {
-        Ports::Within(_) => Err(Error::Comm("not an intercommunicator")),
-        ports @ Ports::Between(sides) => {
+        Transports::Intracomm(_) => Err(Error::Comm("not an intercommunicator")),
+        transports @ Transports::Intercomm(sides) => {
             let agreed = run(merge(sides, engine, (comm.group(), comm.peers()), high));
-            check(ports).and(agreed)
+            check(transports).and(agreed)
         }
     }
 }
@@ -455,10 +457,10 @@ export! {
         // SAFETY: the address of a handle.
         let handle = unsafe { take(comm) }?;
         let found = comms::get(handle)?;
-        let ports = blocking(engine()?, &found, Purpose::Barrier);
+        let transports = blocking(engine()?, &found, Purpose::Barrier);
         // SAFETY: a barrier has no buffers.
-        let met = run(unsafe { crate::coll::call::Call::Barrier.perform(&ports, &found) });
-        check(&ports).and(met)?;
+        let met = run(unsafe { crate::coll::call::Call::Barrier.perform(&transports, &found) });
+        check(&transports).and(met)?;
         free(handle)?;
         // SAFETY: the address of a handle.
         unsafe { put(comm, MPI_COMM_NULL) }

@@ -7,8 +7,8 @@ use crate::capi::collective::{blocking, check};
 use crate::capi::comms;
 use crate::capi::process::engine;
 use crate::capi::types::{MPI_Comm, MPI_Info};
-use crate::coll::call::Ports;
-use crate::coll::{Port, Purpose, allgather, allgatherv, run};
+use crate::coll::call::Transports;
+use crate::coll::{Purpose, Transport, allgather, allgatherv, run};
 use crate::comm::topology::{Cart, DistGraph, Graph, dims_create};
 use crate::comm::{Comm, Topology};
 use crate::error::{Error, Result};
@@ -130,13 +130,15 @@ unsafe fn edges(n: c_int, ranks: *const c_int, weight: *const c_int, size: u32) 
 
 /// Everybody's numbers, in rank order.
 fn collected(comm: &Comm, own: &[i32]) -> Result<Vec<i32>> {
-    let ports = blocking(engine()?, comm, Purpose::Create);
-    let Ports::Within(port) = &ports else { return Err(Error::Comm("an intercommunicator")) };
-    let (rank, size) = (port.rank(), port.size());
+    let transports = blocking(engine()?, comm, Purpose::Create);
+    let Transports::Intracomm(transport) = &transports else {
+        return Err(Error::Comm("an intercommunicator"));
+    };
+    let (rank, size) = (transport.rank(), transport.size());
     let gathered = run(async {
         let mut lengths = vec![0; 4 * size];
         lengths[4 * rank..][..4].copy_from_slice(&(own.len() as u32).to_le_bytes());
-        allgather(port, &mut lengths).await?;
+        allgather(transport, &mut lengths).await?;
         let mut end = 0;
         let ends: Vec<usize> = numbers(&lengths)
             .map(|length| {
@@ -147,10 +149,10 @@ fn collected(comm: &Comm, own: &[i32]) -> Result<Vec<i32>> {
         let mut all = vec![0; end];
         let bytes: Vec<u8> = own.iter().flat_map(|n| n.to_le_bytes()).collect();
         all[ends[rank] - bytes.len()..ends[rank]].copy_from_slice(&bytes);
-        allgatherv(port, &mut all, &ends).await?;
+        allgatherv(transport, &mut all, &ends).await?;
         Ok(numbers(&all).collect())
     });
-    check(&ports).and(gathered)
+    check(&transports).and(gathered)
 }
 
 fn numbers(bytes: &[u8]) -> impl Iterator<Item = i32> + '_ {

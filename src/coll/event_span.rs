@@ -2,15 +2,15 @@
 //! background, and each start of a persistent one.
 
 use super::call::{Call, Elements, Form, Pieces};
-use super::choice::Kind;
-use super::port::Purpose;
-use super::shared::{Arrival, Meeting, PAYLOAD};
+use super::selection::TeamOperation;
+use super::shared_memory::TeamGuard;
 use crate::comm::Comm;
 use crate::events::{Algorithm, CollMode, Collective, Event, EventPayload, EventRecord, Spec};
+use crate::team::{Arrival, PAYLOAD};
 use core::cell::Cell;
 
 /// One operation that somebody may listen to, from its begin to its end.
-pub struct Told<'a> {
+pub struct EventSpan<'a> {
     comm: &'a Comm,
     /// 0 if nobody listened at the beginning: then there is no end to tell either.
     id: isize,
@@ -20,7 +20,7 @@ pub struct Told<'a> {
     bytes: u64,
 }
 
-impl<'a> Told<'a> {
+impl<'a> EventSpan<'a> {
     /// Tells that `operation` begins on `comm`. What it moves is asked for only if somebody listens.
     #[inline]
     pub fn begin(
@@ -70,23 +70,6 @@ impl<'a> Told<'a> {
         let context = self.comm.context;
         self.comm.events.emit(&EventRecord { event, id: self.id, context, spec: &spec, payload });
     }
-}
-
-/// The operation that messages of this purpose belong to, if they belong to one that users call.
-pub fn of_purpose(purpose: Purpose) -> Option<Collective> {
-    Some(match purpose {
-        Purpose::Barrier => Collective::Barrier,
-        Purpose::Bcast => Collective::Bcast,
-        Purpose::Gather => Collective::Gather,
-        Purpose::Scatter => Collective::Scatter,
-        Purpose::Allgather => Collective::Allgather,
-        Purpose::Alltoall => Collective::Alltoall,
-        Purpose::Reduce => Collective::Reduce,
-        Purpose::Allreduce => Collective::Allreduce,
-        Purpose::ReduceScatter => Collective::ReduceScatter,
-        Purpose::Scan => Collective::Scan,
-        Purpose::Create => return None,
-    })
 }
 
 fn bytes(elements: &Elements) -> u64 {
@@ -139,22 +122,22 @@ impl Call {
     }
 
     /// Which of the operations it is that shared memory serves, if it is one.
-    pub(super) const fn kind(&self) -> Option<Kind> {
+    pub(super) const fn kind(&self) -> Option<TeamOperation> {
         Some(match self {
-            Self::Barrier => Kind::Barrier,
-            Self::Bcast(..) => Kind::Bcast,
-            Self::Allgather(..) => Kind::Allgather,
-            Self::Alltoall(_, Pieces { form: Form::Even(..), .. }) => Kind::Alltoall,
-            Self::Reduce(..) => Kind::Reduce,
-            Self::Allreduce(..) => Kind::Allreduce,
+            Self::Barrier => TeamOperation::Barrier,
+            Self::Bcast(..) => TeamOperation::Bcast,
+            Self::Allgather(..) => TeamOperation::Allgather,
+            Self::Alltoall(_, Pieces { form: Form::Even(..), .. }) => TeamOperation::Alltoall,
+            Self::Reduce(..) => TeamOperation::Reduce,
+            Self::Allreduce(..) => TeamOperation::Allreduce,
             _ => return None,
         })
     }
 
     /// Whether shared memory, where it serves this kind of operation, serves one of this size.
-    pub(super) fn is_served_by(&self, meeting: &mut Meeting<'_>) -> bool {
+    pub(super) fn is_served_by(&self, team: &mut TeamGuard<'_>) -> bool {
         match self {
-            Self::Alltoall(_, recv) => meeting.serves_alltoall(recv.piece(0).bytes()),
+            Self::Alltoall(_, recv) => team.serves_alltoall(recv.piece(0).bytes()),
             _ => true,
         }
     }

@@ -25,7 +25,7 @@ pub enum Arrived {
 
 /// A word of the area has a value that no member writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Spoiled(pub u64);
+pub struct CorruptWord(pub u64);
 
 /// One member's view of a communicator's rounds.
 #[derive(Debug)]
@@ -79,12 +79,12 @@ impl<S: Storage> Rounds<S> {
         }
     }
 
-    /// Whether the caller may write what belongs to this round (coll rule 2).
+    /// Whether the caller may write what belongs to this round (team rule 2).
     ///
     /// # Errors
-    /// [`Spoiled`].
+    /// [`CorruptWord`].
     #[inline]
-    pub fn may_enter(&mut self) -> Result<bool, Spoiled> {
+    pub fn may_enter(&mut self) -> Result<bool, CorruptWord> {
         match (self.round + 1).checked_sub(DEPTH as u64) {
             Some(round) => self.is_complete(round),
             None => Ok(true),
@@ -95,9 +95,9 @@ impl<S: Storage> Rounds<S> {
     /// already, one that [`Self::begin`] has not replaced.
     ///
     /// # Errors
-    /// [`Spoiled`].
+    /// [`CorruptWord`].
     #[inline]
-    pub fn is_complete(&mut self, round: u64) -> Result<bool, Spoiled> {
+    pub fn is_complete(&mut self, round: u64) -> Result<bool, CorruptWord> {
         if round < self.complete {
             return Ok(true);
         }
@@ -114,7 +114,7 @@ impl<S: Storage> Rounds<S> {
         Ok(all)
     }
 
-    fn scan(&mut self, round: u64) -> Result<bool, Spoiled> {
+    fn scan(&mut self, round: u64) -> Result<bool, CorruptWord> {
         if self.scanned.0 != round {
             self.scanned = (round, 0);
         }
@@ -127,18 +127,18 @@ impl<S: Storage> Rounds<S> {
         Ok(true)
     }
 
-    /// Whether a word that reads `seen` has got to `round`. Nobody is further ahead than coll rule 2 allows.
+    /// Whether a word that reads `seen` has got to `round`. Nobody is further ahead than team rule 2 allows.
     #[inline(always)]
-    fn reached(&self, seen: u64, round: u64) -> Result<bool, Spoiled> {
-        if seen > self.round + DEPTH as u64 { Err(Spoiled(seen)) } else { Ok(seen > round) }
+    fn reached(&self, seen: u64, round: u64) -> Result<bool, CorruptWord> {
+        if seen > self.round + DEPTH as u64 { Err(CorruptWord(seen)) } else { Ok(seen > round) }
     }
 
     /// Whether the slot of `member` for `round`, which the caller is in, can be read.
     ///
     /// # Errors
-    /// [`Spoiled`].
+    /// [`CorruptWord`].
     #[inline]
-    pub fn has_published(&self, member: usize, round: u64) -> Result<bool, Spoiled> {
+    pub fn has_published(&self, member: usize, round: u64) -> Result<bool, CorruptWord> {
         // Acquire: edge 8, pairs with Release in `publish`.
         self.reached(self.storage.flag(member, Self::at(round)).load(Ordering::Acquire), round)
     }
@@ -149,19 +149,19 @@ impl<S: Storage> Rounds<S> {
         self.storage.write_slot(self.me, Self::at(self.round), f)
     }
 
-    /// Reads a member's slot of this round (coll rule 3).
+    /// Reads a member's slot of this round (team rule 3).
     #[inline]
     pub fn read<R>(&self, member: usize, f: impl FnOnce(*const Slot) -> R) -> R {
         self.storage.read_slot(member, Self::at(self.round), f)
     }
 
-    /// Writes the outcome of this round, in which the caller has arrived last (coll rule 4).
+    /// Writes the outcome of this round, in which the caller has arrived last (team rule 4).
     #[inline]
     pub fn write_outcome<R>(&self, f: impl FnOnce(*mut Slot) -> R) -> R {
         self.storage.write_outcome(Self::at(self.round), f)
     }
 
-    /// Reads the outcome of this round, which is complete (coll rule 4).
+    /// Reads the outcome of this round, which is complete (team rule 4).
     #[inline]
     pub fn read_outcome<R>(&self, f: impl FnOnce(*const Slot) -> R) -> R {
         self.storage.read_outcome(Self::at(self.round), f)
@@ -178,9 +178,9 @@ impl<S: Storage> Rounds<S> {
     /// what was written in rounds before.
     ///
     /// # Errors
-    /// [`Spoiled`].
+    /// [`CorruptWord`].
     #[inline]
-    pub fn arrive(&mut self) -> Result<Arrived, Spoiled> {
+    pub fn arrive(&mut self) -> Result<Arrived, CorruptWord> {
         let at = Self::at(self.round);
         if self.arrival[at] == Arrival::Flags {
             self.publish();
@@ -191,7 +191,7 @@ impl<S: Storage> Rounds<S> {
         match came.cmp(&self.full[at]) {
             core::cmp::Ordering::Less => Ok(Arrived::Somewhere),
             core::cmp::Ordering::Equal => Ok(Arrived::Last),
-            core::cmp::Ordering::Greater => Err(Spoiled(came)),
+            core::cmp::Ordering::Greater => Err(CorruptWord(came)),
         }
     }
 
@@ -209,7 +209,7 @@ impl<S: Storage> Rounds<S> {
         self.round += 1;
     }
 
-    /// Says that the caller is about to sleep; it looks once more afterwards (coll rule 5). Returns at once if nobody has
+    /// Says that the caller is about to sleep; it looks once more afterwards (team rule 5). Returns at once if nobody has
     /// rung since it last said so.
     pub fn register(&self, fences: AsymmetricFence) {
         let (word, bit) = (self.storage.sleepers(self.me / 64), 1 << (self.me % 64));
@@ -228,7 +228,7 @@ impl<S: Storage> Rounds<S> {
         word.fetch_and(!bit, Ordering::Relaxed);
     }
 
-    /// After something was published: tells `ring` who sleeps (coll rule 5).
+    /// After something was published: tells `ring` who sleeps (team rule 5).
     #[inline]
     pub fn wake(&self, fences: AsymmetricFence, ring: impl FnMut(usize)) {
         fences.light_barrier();
@@ -247,7 +247,7 @@ impl<S: Storage> Rounds<S> {
             while bits != 0 {
                 let member = word * 64 + bits.trailing_zeros() as usize;
                 bits &= bits - 1;
-                // A bit beyond the last member is nobody's (coll rule 7).
+                // A bit beyond the last member is nobody's (team rule 7).
                 if member < self.storage.members() {
                     ring(member);
                 }

@@ -1,6 +1,6 @@
 //! Collectives among neighbours in a topology (MPI 5.0 §8.6).
 
-use super::Port;
+use super::Transport;
 use super::buffer::{Input, Output};
 use crate::comm::Comm;
 use crate::error::{Error, Result};
@@ -14,9 +14,9 @@ use crate::error::{Error, Result};
 /// As in [`super::typed`].
 ///
 /// # Errors
-/// Those of the port; [`Error::Topology`] if the communicator has none.
-pub async unsafe fn exchange<'a, 'b, P: Port>(
-    port: &P,
+/// Those of the transport; [`Error::Topology`] if the communicator has none.
+pub async unsafe fn exchange<'a, 'b, T: Transport>(
+    transport: &T,
     comm: &Comm,
     send: impl Fn(usize) -> Input<'a>,
     recv: impl Fn(usize) -> Output<'b>,
@@ -35,7 +35,7 @@ pub async unsafe fn exchange<'a, 'b, P: Port>(
     let sends: Vec<(usize, &[u8])> = packed.iter().map(|(rank, bytes)| (*rank, &**bytes)).collect();
     let mut recvs: Vec<(usize, &mut [u8])> =
         landings.iter_mut().map(|(rank, room)| (*rank, &mut **room)).collect();
-    port.exchange_all(&sends, &mut recvs).await?;
+    transport.exchange_all(&sends, &mut recvs).await?;
     drop(recvs);
     landings.into_iter().try_for_each(|(_, landing)| landing.land())
 }

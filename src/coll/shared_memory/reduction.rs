@@ -5,12 +5,11 @@
 //! flagged rounds, everybody for itself; one round. Many bytes: each combines a slice of all operands, and fetches the others' slices a
 //! round later.
 
-use super::rounds::Arrival;
-use super::storage::PAYLOAD;
-use super::team::{Meeting, Readers, What};
-use crate::coll::Fold;
-use crate::coll::choice::Kind;
+use super::{OperationKey, Readers, TeamGuard};
+use crate::coll::ReductionKernel;
+use crate::coll::selection::TeamOperation;
 use crate::error::Result;
+use crate::team::{Arrival, PAYLOAD};
 use core::mem::MaybeUninit;
 use core::ops::Range;
 
@@ -62,16 +61,16 @@ pub(super) unsafe fn copy_few(from: *const u8, to: *mut u8, len: usize) {
 
 /// Who combines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Who {
+enum Reducer {
     /// Who wants the result, each for itself.
-    Wanting,
+    EachForItself,
     /// Who arrives last, for all.
     Last,
     /// Each a slice, for all who want it.
-    All,
+    AllInSlices,
 }
 
-impl Meeting<'_> {
+impl TeamGuard<'_> {
     /// At `root`, the `len` bytes at `out` become the combination of everybody's at `own`, elements of `unit` bytes; elsewhere
     /// `out` may be null.
     ///
@@ -80,32 +79,33 @@ impl Meeting<'_> {
     ///
     /// # Errors
     /// Those of waiting and of the operation; [`crate::Error::Other`] where members disagree about it.
-    pub unsafe fn reduce<F: Fold>(
+    pub unsafe fn reduce<K: ReductionKernel>(
         &mut self,
         own: *const u8,
         out: *mut u8,
         (len, unit): (usize, usize),
-        fold: &F,
+        kernel: &K,
         root: usize,
     ) -> Result<bool> {
-        let what = What::new(Kind::Reduce, root, len);
+        let what = OperationKey::new(TeamOperation::Reduce, root, len);
         let out = if self.rank() == root { out } else { core::ptr::null_mut() };
         if len > PAYLOAD {
-            let who = if len <= ALONE || self.size() == 2 { Who::Wanting } else { Who::All };
+            let who =
+                if len <= ALONE || self.size() == 2 { Reducer::EachForItself } else { Reducer::AllInSlices };
             // SAFETY: the caller's promise.
-            return unsafe { self.combine_bulk(what, who, own, out, (len, unit), fold) };
+            return unsafe { self.combine_bulk(what, who, own, out, (len, unit), kernel) };
         }
         self.enter()?;
         // SAFETY: the caller's promise; a slot is no user's memory, and `len` fits.
-        self.say(what, |payload| unsafe { copy_few(own, payload.as_mut_ptr(), len) });
+        self.write_slot(what, |payload| unsafe { copy_few(own, payload.as_mut_ptr(), len) });
         self.arrive(|_| {})?;
         let mut combined = Ok(());
         if !out.is_null() {
-            self.all_here()?;
+            self.wait_complete()?;
             let mut room = Operand::new();
             // SAFETY: as above.
             combined = self
-                .combine(what, &mut room, len, fold)
+                .combine(what, &mut room, len, kernel)
                 .map(|acc| unsafe { copy_few(acc.as_ptr(), out, len) });
         }
         self.leave();
@@ -119,50 +119,52 @@ impl Meeting<'_> {
     ///
     /// # Errors
     /// As for [`Self::reduce`].
-    pub unsafe fn allreduce<F: Fold>(
+    pub unsafe fn allreduce<K: ReductionKernel>(
         &mut self,
         own: *const u8,
         out: *mut u8,
         (len, unit): (usize, usize),
-        fold: &F,
+        kernel: &K,
     ) -> Result<bool> {
-        let what = What::new(Kind::Allreduce, 0, len);
+        let what = OperationKey::new(TeamOperation::Allreduce, 0, len);
         if len > PAYLOAD {
             let who = match self.arrival {
-                Arrival::Flags if len <= ALONE || (self.size() == 2 && len < HALVED) => Who::Wanting,
-                Arrival::Count if len <= ALONE => Who::Last,
-                _ => Who::All,
+                Arrival::Flags if len <= ALONE || (self.size() == 2 && len < HALVED) => {
+                    Reducer::EachForItself
+                }
+                Arrival::Count if len <= ALONE => Reducer::Last,
+                _ => Reducer::AllInSlices,
             };
             // SAFETY: the caller's promise.
-            return unsafe { self.combine_bulk(what, who, own, out, (len, unit), fold) };
+            return unsafe { self.combine_bulk(what, who, own, out, (len, unit), kernel) };
         }
         self.enter()?;
         // SAFETY: the caller's promise; a slot is no user's memory, and `len` fits.
-        self.say(what, |payload| unsafe { copy_few(own, payload.as_mut_ptr(), len) });
+        self.write_slot(what, |payload| unsafe { copy_few(own, payload.as_mut_ptr(), len) });
         let mut combined = Ok(());
-        let last = self.arrive(|meeting| {
+        let last = self.arrive(|team| {
             let mut room = Operand::new();
-            combined = meeting.combine(what, &mut room, len, fold).map(|acc| {
-                meeting.conclude(what, true, |payload| payload[..len].copy_from_slice(acc));
+            combined = team.combine(what, &mut room, len, kernel).map(|acc| {
+                team.write_outcome(what, true, |payload| payload[..len].copy_from_slice(acc));
                 // SAFETY: as above.
                 unsafe { copy_few(acc.as_ptr(), out, len) };
             });
             if combined.is_err() {
-                meeting.conclude(what, false, |_| {});
+                team.write_outcome(what, false, |_| {});
             }
         })?;
         if !last {
-            self.all_here()?;
+            self.wait_complete()?;
             combined = match self.arrival {
                 Arrival::Flags => {
                     let mut room = Operand::new();
-                    let acc = self.combine(what, &mut room, len, fold);
+                    let acc = self.combine(what, &mut room, len, kernel);
                     // SAFETY: as above.
                     acc.map(|acc| unsafe { copy_few(acc.as_ptr(), out, len) })
                 }
                 Arrival::Count => {
                     // SAFETY: as above.
-                    self.learn(what, |payload| unsafe { copy_few(payload[..len].as_ptr(), out, len) })
+                    self.read_outcome(what, |payload| unsafe { copy_few(payload[..len].as_ptr(), out, len) })
                 }
             };
         }
@@ -172,44 +174,44 @@ impl Meeting<'_> {
 
     /// Combines what is in all slots, in `room`.
     #[inline]
-    fn combine<'r, F: Fold>(
+    fn combine<'r, K: ReductionKernel>(
         &mut self,
-        what: What,
+        what: OperationKey,
         room: &'r mut Operand,
         len: usize,
-        fold: &F,
+        kernel: &K,
     ) -> Result<&'r mut [u8]> {
         let top = self.size() - 1;
-        let acc = self.hear(top, what, |payload| room.fill(payload, len))?;
+        let acc = self.read_slot(top, what, |payload| room.fill(payload, len))?;
         for member in (0..top).rev() {
-            self.hear(member, what, |payload| fold.fold(&payload[..len], acc))??;
+            self.read_slot(member, what, |payload| kernel.reduce(&payload[..len], acc))??;
         }
         Ok(acc)
     }
 
     /// That all members are in the same operation, once they have arrived.
-    fn agree(&mut self, what: What) -> Result<()> {
-        (0..self.size()).try_for_each(|member| self.hear(member, what, |_| ()))
+    fn agree(&mut self, what: OperationKey) -> Result<()> {
+        (0..self.size()).try_for_each(|member| self.read_slot(member, what, |_| ()))
     }
 
     /// Combines operands of any length. Who has an `out` gets the result.
     ///
     /// # Safety
     /// As for [`Self::allreduce`]; `out` may be null.
-    unsafe fn combine_bulk<F: Fold>(
+    unsafe fn combine_bulk<K: ReductionKernel>(
         &mut self,
-        what: What,
-        who: Who,
+        what: OperationKey,
+        who: Reducer,
         own: *const u8,
         out: *mut u8,
         (total, unit): (usize, usize),
-        fold: &F,
+        kernel: &K,
     ) -> Result<bool> {
         // Everybody's operands and the results lie in one part.
         let stride = (self.rounds().storage().part_bytes() / (self.size() + 1)) & !63;
         let most = self.engine.config().coll_piece();
         // A half each, so twice as much at a time.
-        let most = if who == Who::All && self.size() == 2 { 2 * most } else { most };
+        let most = if who == Reducer::AllInSlices && self.size() == 2 { 2 * most } else { most };
         let piece = stride.min(most) / unit * unit;
         if piece == 0 || !self.has_room(total)? {
             return Ok(false);
@@ -222,32 +224,32 @@ impl Meeting<'_> {
         for at in (0..total).step_by(piece) {
             let stretch = Stretch { at, len: piece.min(total - at) };
             self.enter()?;
-            let readers = if who == Who::All { Readers::NextRound } else { Readers::Stay };
+            let readers = if who == Reducer::AllInSlices { Readers::NextRound } else { Readers::Stay };
             cut.part = self.part(readers, true)?;
-            // SAFETY: coll rule 6: the part is free and this round's; every member writes its own operands.
+            // SAFETY: team rule 6: the part is free and this round's; every member writes its own operands.
             unsafe { cut.contribute(stretch, who) };
-            self.say(what, |_| {});
+            self.write_slot(what, |_| {});
             let done = match who {
                 // SAFETY: the caller's promise, and what `combine_bulk` has done.
-                Who::Wanting => unsafe { self.for_itself(what, &cut, stretch, fold) },
+                Reducer::EachForItself => unsafe { self.for_itself(what, &cut, stretch, kernel) },
                 // SAFETY: as above.
-                Who::Last => unsafe { self.by_the_last(what, &cut, stretch, fold) },
+                Reducer::Last => unsafe { self.by_the_last(what, &cut, stretch, kernel) },
                 // SAFETY: as above; `before` is the stretch of the round before.
-                Who::All => unsafe { self.by_all(what, &cut, stretch, before.take(), fold) },
+                Reducer::AllInSlices => unsafe { self.by_all(what, &cut, stretch, before.take(), kernel) },
             };
-            let done = self.settle(done, only && who != Who::All);
+            let done = self.settle(done, only && who != Reducer::AllInSlices);
             result = result.and(done);
             before = Some((cut.part, stretch));
             self.leave();
             result.clone()?;
         }
-        if let (Who::All, Some((part, stretch))) = (who, before) {
+        if let (Reducer::AllInSlices, Some((part, stretch))) = (who, before) {
             // The results of a piece are fetched in the round of the next one; so there is one round more than pieces.
             self.enter()?;
-            self.say(what, |_| {});
+            self.write_slot(what, |_| {});
             self.arrive(|_| {})?;
             if !out.is_null() {
-                self.all_here()?;
+                self.wait_complete()?;
                 // SAFETY: everybody has written its slice before it arrived in this round; the caller's promise.
                 unsafe { cut.fetch(part, stretch, cut.mine(stretch.len)) };
             }
@@ -260,71 +262,71 @@ impl Meeting<'_> {
     ///
     /// # Safety
     /// The operands of this round are in `cut.part`.
-    unsafe fn for_itself<F: Fold>(
+    unsafe fn for_itself<K: ReductionKernel>(
         &mut self,
-        what: What,
+        what: OperationKey,
         cut: &Cut,
         stretch: Stretch,
-        fold: &F,
+        kernel: &K,
     ) -> Result<()> {
         self.arrive(|_| {})?;
         if cut.out.is_null() {
             return Ok(());
         }
-        self.all_here()?;
+        self.wait_complete()?;
         self.agree(what)?;
         // SAFETY: all have contributed.
-        unsafe { cut.combine(stretch, 0..stretch.len, false, fold) }
+        unsafe { cut.combine(stretch, 0..stretch.len, false, kernel) }
     }
 
     /// Arrives with a piece; who comes last combines it.
     ///
     /// # Safety
     /// The operands of this round are in `cut.part`.
-    unsafe fn by_the_last<F: Fold>(
+    unsafe fn by_the_last<K: ReductionKernel>(
         &mut self,
-        what: What,
+        what: OperationKey,
         cut: &Cut,
         stretch: Stretch,
-        fold: &F,
+        kernel: &K,
     ) -> Result<()> {
         let mut combined = Ok(());
-        let last = self.arrive(|meeting| {
-            combined = meeting.agree(what);
+        let last = self.arrive(|team| {
+            combined = team.agree(what);
             if combined.is_ok() {
                 // SAFETY: all have contributed, and who comes last alone writes the results.
-                combined = unsafe { cut.combine(stretch, 0..stretch.len, true, fold) };
+                combined = unsafe { cut.combine(stretch, 0..stretch.len, true, kernel) };
             }
             let good = combined.is_ok();
-            meeting.conclude(what, good, |_| {});
+            team.write_outcome(what, good, |_| {});
         })?;
         if last {
             return combined;
         }
-        self.all_here()?;
+        self.wait_complete()?;
         // SAFETY: the results were written before the round was complete.
-        self.learn(what, |_| unsafe { cut.fetch(cut.part, stretch, 0..0) })
+        self.read_outcome(what, |_| unsafe { cut.fetch(cut.part, stretch, 0..0) })
     }
 
     /// Arrives with a piece; all combine a slice of it, and fetch the others' slices of the piece before.
     ///
     /// # Safety
     /// The operands of this round are in `cut.part`; `before` is what this was called with in the round before.
-    unsafe fn by_all<F: Fold>(
+    unsafe fn by_all<K: ReductionKernel>(
         &mut self,
-        what: What,
+        what: OperationKey,
         cut: &Cut,
         stretch: Stretch,
         before: Option<(*mut u8, Stretch)>,
-        fold: &F,
+        kernel: &K,
     ) -> Result<()> {
         self.arrive(|_| {})?;
-        self.all_here()?;
+        self.wait_complete()?;
         if before.is_none() {
             self.agree(what)?;
         }
         // SAFETY: all have contributed, and each writes its own slice of the results.
-        let combined = unsafe { cut.combine(stretch, cut.mine(stretch.len), true, fold) };
+        let combined = unsafe { cut.combine(stretch, cut.mine(stretch.len), true, kernel) };
         if let (Some((part, stretch)), false) = (before, cut.out.is_null()) {
             // SAFETY: everybody has written its slice of those results before it arrived in this round.
             unsafe { cut.fetch(part, stretch, cut.mine(stretch.len)) };
@@ -363,9 +365,9 @@ impl Cut {
     ///
     /// # Safety
     /// `own` has all of the stretch; the caller alone writes its stride of the part.
-    unsafe fn contribute(&self, Stretch { at, len }: Stretch, who: Who) {
+    unsafe fn contribute(&self, Stretch { at, len }: Stretch, who: Reducer) {
         let (to, from) = (self.part.wrapping_add(self.rank * self.stride), self.own.wrapping_add(at));
-        let mine = if who == Who::All { self.mine(len) } else { 0..0 };
+        let mine = if who == Reducer::AllInSlices { self.mine(len) } else { 0..0 };
         // SAFETY: the caller's promise; `len` is at most a stride.
         unsafe {
             from.copy_to_nonoverlapping(to, mine.start);
@@ -377,45 +379,45 @@ impl Cut {
     ///
     /// # Safety
     /// All have contributed to the part, and nobody else writes this range of the results.
-    unsafe fn combine<F: Fold>(
+    unsafe fn combine<K: ReductionKernel>(
         &self,
         stretch: Stretch,
         range: Range<usize>,
         shared: bool,
-        fold: &F,
+        kernel: &K,
     ) -> Result<()> {
         let block = (BLOCK / self.unit).max(1) * self.unit;
         if shared {
             let results = self.part.wrapping_add(self.size * self.stride);
             // SAFETY: the caller's promise.
-            return unsafe { self.blocks(stretch, range, block, |from| results.wrapping_add(from), fold) };
+            return unsafe { self.blocks(stretch, range, block, |from| results.wrapping_add(from), kernel) };
         }
         if self.out != self.own.cast_mut() {
             // SAFETY: the caller's promise; `out` holds no operands.
             return unsafe {
-                self.blocks(stretch, range, block, |from| self.out.wrapping_add(stretch.at + from), fold)
+                self.blocks(stretch, range, block, |from| self.out.wrapping_add(stretch.at + from), kernel)
             };
         }
         if block > BLOCK {
             let mut room = crate::coll::Scratch::zeroed(block);
             // SAFETY: the caller's promise; room for a block of our own.
-            return unsafe { self.blocks(stretch, range, block, |_| room.as_mut_ptr(), fold) };
+            return unsafe { self.blocks(stretch, range, block, |_| room.as_mut_ptr(), kernel) };
         }
         let mut room = MaybeUninit::<Block>::uninit();
         // SAFETY: as above.
-        unsafe { self.blocks(stretch, range, block, |_| room.as_mut_ptr().cast(), fold) }
+        unsafe { self.blocks(stretch, range, block, |_| room.as_mut_ptr().cast(), kernel) }
     }
 
     /// # Safety
     /// As for [`Self::combine`]; `place` gives room for the combination of `block` bytes (less, at the end) from where it is told on,
     /// which holds no operands that are still needed.
-    unsafe fn blocks<F: Fold>(
+    unsafe fn blocks<K: ReductionKernel>(
         &self,
         Stretch { at, .. }: Stretch,
         range: Range<usize>,
         block: usize,
         mut place: impl FnMut(usize) -> *mut u8,
-        fold: &F,
+        kernel: &K,
     ) -> Result<()> {
         for from in range.clone().step_by(block) {
             let len = block.min(range.end - from);
@@ -431,7 +433,7 @@ impl Cut {
                 place.copy_from_nonoverlapping(operand(self.size - 1).as_ptr(), len);
                 core::slice::from_raw_parts_mut(place, len)
             };
-            (0..self.size - 1).rev().try_for_each(|member| fold.fold(operand(member), acc))?;
+            (0..self.size - 1).rev().try_for_each(|member| kernel.reduce(operand(member), acc))?;
             let to = self.out.wrapping_add(at + from);
             if !self.out.is_null() && to != place {
                 // While it is in the nearest cache. In place, these are the operands that have just been used.

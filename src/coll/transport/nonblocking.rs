@@ -1,19 +1,14 @@
-//! Nonblocking collectives: the algorithms of the blocking ones, moved on whenever the engine makes progress.
+//! The transport of nonblocking collectives: an operation is over when the engine has got that far.
 
-use super::Port;
-use super::port::check_length;
+use super::{Transport, check_length};
 use crate::comm::Comm;
-use crate::comm::lock;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::events::CollMode;
 use crate::p2p::{Request, Status};
-use crate::progress::Background;
-use crate::sync::{AtomicBool, Mutex, Ordering};
 use core::cell::OnceCell;
-use core::future::{Future, poll_fn};
-use core::pin::Pin;
-use core::task::{Context, Poll, Waker};
+use core::future::poll_fn;
+use core::task::Poll;
 
 /// The first tag of nonblocking collectives; each takes two.
 const FIRST_TAG: i32 = 1 << 20;
@@ -22,16 +17,16 @@ const TAGS: u32 = 1 << 18;
 
 /// Which of a communicator's nonblocking collectives, the same on all ranks.
 #[derive(Clone, Copy, Debug)]
-pub enum Number {
+pub enum SequenceNumber {
     /// One that happens once.
     Once(u32),
     /// One that is started again and again.
     Persistent(u32),
 }
 
-/// A port whose operations are over when the engine has got that far. Like that of blocking collectives it goes on after a
+/// A transport whose operations are over when the engine has got that far. Like that of blocking collectives it goes on after a
 /// failure and tells the first one in the end.
-pub struct Later<'a> {
+pub struct NonblockingTransport<'a> {
     engine: &'a Engine,
     comm: &'a Comm,
     tag: i32,
@@ -39,21 +34,21 @@ pub struct Later<'a> {
     failure: OnceCell<Error>,
 }
 
-impl<'a> Later<'a> {
+impl<'a> NonblockingTransport<'a> {
     /// For nonblocking collective number `number` among the peers of `comm`. Persistent ones have tags apart, their own for as
     /// long as they live: they may be started in any order (MPI 5.0 §6.13).
     #[must_use]
-    pub fn new(engine: &'a Engine, comm: &'a Comm, number: Number) -> Self {
+    pub fn new(engine: &'a Engine, comm: &'a Comm, number: SequenceNumber) -> Self {
         let (mode, number) = match number {
-            Number::Once(number) => (CollMode::Nonblocking, number % TAGS),
-            Number::Persistent(number) => (CollMode::Persistent, TAGS + number % TAGS),
+            SequenceNumber::Once(number) => (CollMode::Nonblocking, number % TAGS),
+            SequenceNumber::Persistent(number) => (CollMode::Persistent, TAGS + number % TAGS),
         };
         Self { engine, comm, tag: FIRST_TAG + 2 * number as i32, mode, failure: OnceCell::new() }
     }
 
     /// For the part of it that is within the caller's own group of an intercommunicator.
     #[must_use]
-    pub fn within(engine: &'a Engine, comm: &'a Comm, number: Number) -> Self {
+    pub fn within(engine: &'a Engine, comm: &'a Comm, number: SequenceNumber) -> Self {
         let remote = Self::new(engine, comm, number);
         Self { comm: comm.local(), tag: remote.tag + 1, ..remote }
     }
@@ -71,7 +66,7 @@ impl<'a> Later<'a> {
     }
 
     fn start_recv(&self, from: usize, room: &mut [u8]) -> Option<Request> {
-        // SAFETY: the port's contract: the future that borrows `room` is polled until the request is over, or leaked.
+        // SAFETY: the transport's contract: the future that borrows `room` is polled until the request is over, or leaked.
         self.note(unsafe {
             self.engine.coll_irecv(self.comm, room.as_mut_ptr(), room.len(), from as i32, self.tag)
         })
@@ -98,7 +93,7 @@ impl<'a> Later<'a> {
     }
 }
 
-impl Port for Later<'_> {
+impl Transport for NonblockingTransport<'_> {
     fn rank(&self) -> usize {
         self.comm.rank() as usize
     }
@@ -134,73 +129,5 @@ impl Port for Later<'_> {
             self.finish(request).await;
         }
         Ok(())
-    }
-}
-
-/// A future that owns what it works on.
-type Work = Pin<Box<dyn Future<Output = Result<()>>>>;
-
-/// A collective in the background.
-pub struct Operation {
-    work: Mutex<Option<Work>>,
-    over: AtomicBool,
-    error: Mutex<Option<Error>>,
-}
-
-// SAFETY: the work is touched under its lock only, so by one thread at a time. What it holds that is not `Send` are addresses
-// in users' memory, which any thread may use (the promise of `Elements`), and cells that nobody else has.
-unsafe impl Send for Operation {}
-// SAFETY: as above.
-unsafe impl Sync for Operation {}
-
-impl Operation {
-    /// An operation that `work` performs; it goes on when it is given to [`Engine::in_background`].
-    ///
-    /// # Safety
-    /// `work` holds nothing that is bound to a thread: addresses, cells of its own, and what is `Send`.
-    #[must_use]
-    pub unsafe fn new(work: Work) -> Self {
-        Self { work: Mutex::new(Some(work)), over: AtomicBool::new(false), error: Mutex::new(None) }
-    }
-
-    /// Whether it is over.
-    #[must_use]
-    pub fn is_over(&self) -> bool {
-        // Acquire: pairs with Release in `advance`, publishes the outcome and what the operation wrote.
-        self.over.load(Ordering::Acquire)
-    }
-
-    /// What it failed with, once it is over.
-    #[must_use]
-    pub fn error(&self) -> Option<Error> {
-        lock(&self.error).clone()
-    }
-}
-
-impl Background for Operation {
-    fn advance(&self, engine: &Engine) -> bool {
-        let mut work = lock(&self.work);
-        let Some(going) = work.as_mut() else { return true };
-        let mut result = going.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-        if result.is_pending()
-            && let Some(failed) = engine.failed()
-        {
-            // No message of it will come any more, so nobody must poll; but what is under way may still be written to.
-            result = Poll::Ready(Err(failed.clone()));
-            core::mem::forget(work.take());
-        }
-        let Poll::Ready(result) = result else { return false };
-        *work = None;
-        *lock(&self.error) = result.err();
-        // Release: pairs with Acquire in `is_over`.
-        self.over.store(true, Ordering::Release);
-        true
-    }
-}
-
-impl Drop for Operation {
-    fn drop(&mut self) {
-        // Messages of an operation that is not over may still come: its memory must stay.
-        core::mem::forget(lock(&self.work).take());
     }
 }

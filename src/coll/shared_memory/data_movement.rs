@@ -1,13 +1,13 @@
 //! Collectives as sequences of rounds. Each says by `Ok(false)` that it does not do this case, before anything has happened,
 //! and all members say the same.
 
-use super::storage::PAYLOAD;
-use super::team::{Meeting, What, Width};
-use crate::coll::choice::Kind;
+use super::{OperationKey, TeamGuard, Width};
+use crate::coll::selection::TeamOperation;
 use crate::error::Result;
+use crate::team::PAYLOAD;
 use crate::variables::VariableId;
 
-impl Meeting<'_> {
+impl TeamGuard<'_> {
     /// Nobody leaves before everybody has come.
     ///
     /// # Errors
@@ -15,7 +15,7 @@ impl Meeting<'_> {
     pub fn barrier(&mut self) -> Result<()> {
         self.enter()?;
         if !self.arrive(|_| {})? {
-            self.all_here()?;
+            self.wait_complete()?;
         }
         self.leave();
         Ok(())
@@ -29,7 +29,7 @@ impl Meeting<'_> {
         if !self.has_room(data.len())? {
             return Ok(false);
         }
-        let what = What::new(Kind::Bcast, root, data.len());
+        let what = OperationKey::new(TeamOperation::Bcast, root, data.len());
         let piece = self.room_one_to_all();
         let one = data.len() <= piece;
         let is_root = self.rank() == root;
@@ -47,7 +47,7 @@ impl Meeting<'_> {
 
     /// After one of several rounds nobody knows any more which one the others are in, if this one failed.
     pub(super) fn settle(&mut self, done: Result<()>, only: bool) -> Result<()> {
-        if only { done } else { done.map_err(|error| self.break_with(error)) }
+        if only { done } else { done.map_err(|error| self.fail_with(error)) }
     }
 
     /// `all` consists of a block for each member, of equal length; the caller's own is filled in, and afterwards all are.
@@ -60,7 +60,7 @@ impl Meeting<'_> {
         if !self.has_room(block)? {
             return Ok(false);
         }
-        let what = What::new(Kind::Allgather, 0, block);
+        let what = OperationKey::new(TeamOperation::Allgather, 0, block);
         let most = 2 * self.engine.config().coll_piece();
         let room = if block <= PAYLOAD { PAYLOAD } else { self.room_among_all(Width::One).min(most) };
         let mut at = 0;
@@ -133,7 +133,7 @@ impl Meeting<'_> {
         if !self.serves_alltoall(block) || !self.has_room(block * size)? {
             return Ok(false);
         }
-        let what = What::new(Kind::Alltoall, 0, block);
+        let what = OperationKey::new(TeamOperation::Alltoall, 0, block);
         let width = self.alltoall_width(block);
         let most = if block * size <= PAYLOAD { block } else { self.alltoall_piece(width) };
         let mut at = 0;

@@ -1,85 +1,37 @@
-//! A member's state in its communicator's area, and how it waits there.
+//! Collectives through a shared-memory team ([`crate::team`]): each is a sequence of the team's rounds.
+//!
+//! [`TeamGuard`] is the team of a communicator while one of its members performs a collective. Two files give it operations:
+//! `data_movement` those that move data, `reduction` those that reduce it.
 
-use super::mapped::MappedArea;
-use super::rounds::{Arrival, Arrived, Rounds, Spoiled};
-use super::storage::{PARTS, PAYLOAD, Slot};
+mod data_movement;
+mod reduction;
+
+use super::selection::TeamOperation;
 use crate::arch::clock::now;
-use crate::coll::choice::Kind;
 use crate::comm::Comm;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::shm::Job;
 use crate::shm::telemetry::{Wait, Waiting};
 use crate::sync::ConditionalGuard;
+use crate::team::{
+    Arrival, Arrived, CorruptWord, MappedArea, Membership, PARTS, PAYLOAD, Rounds, Slot, Team,
+};
 
-/// Looks at a word where every rank has a CPU: as long as it takes others that are in step.
-const LOOKS: u32 = 50;
-
-/// A rank's seat in the area of a communicator.
-#[derive(Default)]
-pub enum Seat {
-    /// Its members have not met yet.
-    #[default]
-    Unknown,
-    /// There is no area for it.
-    Without,
-    /// There is one.
-    Taken(Box<Team>),
-}
-
-/// What a member keeps of its area.
-pub struct Team {
-    rounds: Rounds<MappedArea>,
-    job: Job,
-    index: u32,
-    /// Whether the bulk has memory; `None` before anybody needed it.
-    bulk: Option<bool>,
-    /// How often a part was used.
-    uses: u64,
-    /// For each part, how many rounds must be complete before it is written again.
-    free_when: [u64; PARTS],
-    /// Why this area cannot be used any more.
-    failure: Option<Error>,
-}
-
-impl Team {
-    /// Takes the seat of member `me` in area `index`, which was taken for `members`.
-    ///
-    /// # Safety
-    /// It was, and this is the only time that this member takes it.
-    #[must_use]
-    pub unsafe fn new(job: &Job, index: u32, members: usize, me: usize) -> Self {
-        // SAFETY: the caller's promise; the job's memory lives as long as `job`, and we leave in our drop.
-        let area = unsafe { MappedArea::new(job, index, members) };
-        Self {
-            rounds: Rounds::new(area, me),
-            job: job.clone(),
-            index,
-            bulk: None,
-            uses: 0,
-            free_when: [0; PARTS],
-            failure: None,
-        }
-    }
-}
-
-impl Drop for Team {
-    fn drop(&mut self) {
-        self.job.collective_segments().leave(self.index);
-    }
-}
+/// How often a word is polled, where every rank has a CPU, before the caller waits as for a message: about as long as members
+/// that run in step are apart.
+const POLLS: u32 = 50;
 
 /// Names an operation in slots, so that members notice when they are not in the same one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct What(u64);
+pub struct OperationKey(u64);
 
 /// In an outcome: the operands could not be combined.
 const FAILED: u64 = u64::MAX;
 
-impl What {
+impl OperationKey {
     /// An operation from or to `root` (0 where there is none), of `bytes` bytes.
     #[must_use]
-    pub const fn new(kind: Kind, root: usize, bytes: usize) -> Self {
+    pub const fn new(kind: TeamOperation, root: usize, bytes: usize) -> Self {
         Self::numbered(kind as u8, root, bytes)
     }
 
@@ -96,37 +48,39 @@ fn disagreement(from: usize) -> Error {
 }
 
 /// A collective among the members of a communicator that has an area. All of them are in the same one.
-pub struct Meeting<'a> {
+pub struct TeamGuard<'a> {
     pub(super) engine: &'a Engine,
     comm: &'a Comm,
-    seat: ConditionalGuard<'a, Seat>,
+    membership: ConditionalGuard<'a, Membership>,
     /// How the members arrive in its rounds.
     pub(in crate::coll) arrival: Arrival,
-    /// How often a word is looked at before anything else.
-    looks: u32,
+    /// How often a word is polled before the caller waits.
+    polls: u32,
 }
 
-impl<'a> Meeting<'a> {
-    /// The meeting of a communicator's members, all of whom arrive by `arrival`, if there is an area for it.
+impl<'a> TeamGuard<'a> {
+    /// The team of a communicator's members, all of whom arrive by `arrival`, if there is an area for it.
     #[inline(always)]
     #[must_use]
     pub fn new(
         engine: &'a Engine,
         comm: &'a Comm,
-        seat: ConditionalGuard<'a, Seat>,
+        membership: ConditionalGuard<'a, Membership>,
         arrival: Arrival,
     ) -> Option<Self> {
-        matches!(*seat, Seat::Taken(_)).then(|| {
-            let looks = if engine.config().shape().is_oversubscribed() { 1 } else { LOOKS };
-            Self { engine, comm, seat, arrival, looks }
+        matches!(*membership, Membership::Member(_)).then(|| {
+            let polls = if engine.config().shape().is_oversubscribed() { 1 } else { POLLS };
+            Self { engine, comm, membership, arrival, polls }
         })
     }
 
     #[inline]
     fn team(&mut self) -> &mut Team {
-        match &mut *self.seat {
-            Seat::Taken(team) => team,
-            Seat::Unknown | Seat::Without => unreachable!("a meeting has a seat, and keeps it locked"),
+        match &mut *self.membership {
+            Membership::Member(team) => team,
+            Membership::Unknown | Membership::None => {
+                unreachable!("a team has a membership, and keeps it locked")
+            }
         }
     }
 
@@ -158,14 +112,14 @@ impl<'a> Meeting<'a> {
 
     /// Keeps why the area cannot be used any more.
     #[cold]
-    pub(super) fn break_with(&mut self, error: Error) -> Error {
+    pub(super) fn fail_with(&mut self, error: Error) -> Error {
         self.team().failure.get_or_insert(error).clone()
     }
 
     #[cold]
-    fn spoiled(&mut self, what: Spoiled) -> Error {
+    fn corrupt_word(&mut self, what: CorruptWord) -> Error {
         let context = self.comm.context;
-        self.break_with(Error::Intern(format!(
+        self.fail_with(Error::Intern(format!(
             "the shared memory of the collectives of context {context} has a word {:#x} that no rank writes",
             what.0
         )))
@@ -173,12 +127,12 @@ impl<'a> Meeting<'a> {
 
     /// Waits until `done`.
     #[inline(always)]
-    fn wait(&mut self, done: impl Fn(&mut Rounds<MappedArea>) -> Result<bool, Spoiled>) -> Result<()> {
-        for _ in 0..self.looks {
+    fn wait(&mut self, done: impl Fn(&mut Rounds<MappedArea>) -> Result<bool, CorruptWord>) -> Result<()> {
+        for _ in 0..self.polls {
             match done(self.rounds()) {
                 Ok(true) => return Ok(()),
                 Ok(false) => {}
-                Err(what) => return Err(self.spoiled(what)),
+                Err(what) => return Err(self.corrupt_word(what)),
             }
         }
         self.wait_long(&done)
@@ -186,7 +140,10 @@ impl<'a> Meeting<'a> {
 
     #[cold]
     #[inline(never)]
-    fn wait_long(&mut self, done: &dyn Fn(&mut Rounds<MappedArea>) -> Result<bool, Spoiled>) -> Result<()> {
+    fn wait_long(
+        &mut self,
+        done: &dyn Fn(&mut Rounds<MappedArea>) -> Result<bool, CorruptWord>,
+    ) -> Result<()> {
         let (engine, context) = (self.engine, self.comm.context + 1);
         let rounds = &mut self.team().rounds;
         let (mut outcome, mut registered) = (Ok(false), false);
@@ -204,8 +161,8 @@ impl<'a> Meeting<'a> {
             rounds.unregister();
         }
         match outcome {
-            Err(what) => Err(self.spoiled(what)),
-            Ok(_) => waited.map_err(|error| self.break_with(error)),
+            Err(what) => Err(self.corrupt_word(what)),
+            Ok(_) => waited.map_err(|error| self.fail_with(error)),
         }
     }
 
@@ -237,13 +194,13 @@ impl<'a> Meeting<'a> {
                 }
                 Ok(false)
             }
-            Err(what) => Err(self.spoiled(what)),
+            Err(what) => Err(self.corrupt_word(what)),
         }
     }
 
     /// Waits until all have arrived in this round.
     #[inline(always)]
-    pub(super) fn all_here(&mut self) -> Result<()> {
+    pub(super) fn wait_complete(&mut self) -> Result<()> {
         self.wait(|rounds| rounds.is_complete(rounds.round()))
     }
 
@@ -261,10 +218,10 @@ impl<'a> Meeting<'a> {
 
     /// Reads the payload of `member`'s slot, which is published or the round complete.
     #[inline]
-    pub(super) fn hear<R>(
+    pub(super) fn read_slot<R>(
         &mut self,
         member: usize,
-        what: What,
+        what: OperationKey,
         f: impl FnOnce(&[u8; PAYLOAD]) -> R,
     ) -> Result<R> {
         self.rounds().read(member, |slot| take(slot, what, f)).ok_or_else(|| disagreement(member))
@@ -272,19 +229,28 @@ impl<'a> Meeting<'a> {
 
     /// Writes the caller's slot in a round that it has entered.
     #[inline]
-    pub(super) fn say(&mut self, what: What, f: impl FnOnce(&mut [u8; PAYLOAD])) {
+    pub(super) fn write_slot(&mut self, what: OperationKey, f: impl FnOnce(&mut [u8; PAYLOAD])) {
         self.rounds().write(|slot| put(slot, what, f));
     }
 
     /// Writes the outcome, for `last` of [`Self::arrive`]; that there is none, if it is not `good`.
     #[inline]
-    pub(super) fn conclude(&mut self, what: What, good: bool, f: impl FnOnce(&mut [u8; PAYLOAD])) {
-        self.rounds().write_outcome(|slot| put(slot, if good { what } else { What(FAILED) }, f));
+    pub(super) fn write_outcome(
+        &mut self,
+        what: OperationKey,
+        good: bool,
+        f: impl FnOnce(&mut [u8; PAYLOAD]),
+    ) {
+        self.rounds().write_outcome(|slot| put(slot, if good { what } else { OperationKey(FAILED) }, f));
     }
 
     /// Reads the outcome of the round, which is complete.
     #[inline]
-    pub(super) fn learn<R>(&mut self, what: What, f: impl FnOnce(&[u8; PAYLOAD]) -> R) -> Result<R> {
+    pub(super) fn read_outcome<R>(
+        &mut self,
+        what: OperationKey,
+        f: impl FnOnce(&[u8; PAYLOAD]) -> R,
+    ) -> Result<R> {
         self.rounds().read_outcome(|slot| take(slot, what, f)).ok_or_else(|| {
             Error::Other(
                 "the rank that combined the operands of this collective could not; order of calls, counts, types or \
@@ -298,7 +264,7 @@ impl<'a> Meeting<'a> {
     /// [`Self::room_one_to_all`].
     pub(super) fn one_to_all(
         &mut self,
-        what: What,
+        what: OperationKey,
         root: usize,
         len: usize,
         write: impl FnOnce(&mut [u8]),
@@ -307,9 +273,9 @@ impl<'a> Meeting<'a> {
         self.enter()?;
         let part = if len > PAYLOAD { Some(self.part(Readers::Arrive, self.rank() == root)?) } else { None };
         if self.rank() == root {
-            self.say(what, |payload| match part {
+            self.write_slot(what, |payload| match part {
                 None => write(&mut payload[..len]),
-                // SAFETY: coll rule 6: the part is free and this round's, in which only the root writes; `len` fits.
+                // SAFETY: team rule 6: the part is free and this round's, in which only the root writes; `len` fits.
                 Some(part) => write(unsafe { core::slice::from_raw_parts_mut(part, len) }),
             });
             self.rounds().publish();
@@ -321,9 +287,9 @@ impl<'a> Meeting<'a> {
             return Ok(());
         }
         self.wait(|rounds| rounds.has_published(root, rounds.round()))?;
-        let heard = self.hear(root, what, |payload| match part {
+        let heard = self.read_slot(root, what, |payload| match part {
             None => read(&payload[..len]),
-            // SAFETY: coll rule 6: the root has written it, and nobody writes it before we have arrived.
+            // SAFETY: team rule 6: the root has written it, and nobody writes it before we have arrived.
             Some(part) => read(unsafe { core::slice::from_raw_parts(part, len) }),
         });
         self.arrive(|_| {})?;
@@ -335,7 +301,7 @@ impl<'a> Meeting<'a> {
     /// is at most [`Self::room_among_all`], with the same `width`.
     pub(super) fn among_all(
         &mut self,
-        what: What,
+        what: OperationKey,
         (len, width): (usize, Width),
         write: impl FnOnce(&mut [u8]),
         wanted: bool,
@@ -344,20 +310,20 @@ impl<'a> Meeting<'a> {
         self.enter()?;
         let (rank, size, stride) = (self.rank(), self.size(), self.room_among_all(width));
         let part = if len > PAYLOAD { Some(self.parts(width)?) } else { None };
-        self.say(what, |payload| match part {
+        self.write_slot(what, |payload| match part {
             None => write(&mut payload[..len]),
-            // SAFETY: coll rule 6: the part is free and this round's; every member writes its own stride of it.
+            // SAFETY: team rule 6: the part is free and this round's; every member writes its own stride of it.
             Some(part) => write(unsafe { core::slice::from_raw_parts_mut(part.add(rank * stride), len) }),
         });
         self.arrive(|_| {})?;
         let mut result = Ok(());
         if wanted {
-            self.all_here()?;
+            self.wait_complete()?;
             for member in 0..size {
-                let heard = self.hear(member, what, |payload| match part {
+                let heard = self.read_slot(member, what, |payload| match part {
                     None => each(member, &payload[..len]),
                     Some(part) => {
-                        // SAFETY: coll rule 6: written by `member` before it arrived, and by nobody until we have left.
+                        // SAFETY: team rule 6: written by `member` before it arrived, and by nobody until we have left.
                         let bytes = unsafe { core::slice::from_raw_parts(part.add(member * stride), len) };
                         each(member, bytes)
                     }
@@ -413,7 +379,7 @@ impl<'a> Meeting<'a> {
         let mut there = self.rank() == 0 && self.take_memory();
         let own = [u8::from(there)];
         self.one_to_all(
-            What::numbered(0xff, 0, 1),
+            OperationKey::numbered(0xff, 0, 1),
             0,
             1,
             |to| to.copy_from_slice(&own),
@@ -428,7 +394,7 @@ impl<'a> Meeting<'a> {
         team.job.collective_segments().take_bulk(team.index).is_ok()
     }
 
-    /// Start of the next part of the bulk; for a writer, once it is free (coll rule 6).
+    /// Start of the next part of the bulk; for a writer, once it is free (team rule 6).
     pub(super) fn part(&mut self, readers: Readers, writes: bool) -> Result<*mut u8> {
         let team = self.team();
         let part = (team.uses % PARTS as u64) as usize;
@@ -466,16 +432,16 @@ pub(super) enum Readers {
 }
 
 #[inline]
-fn put(slot: *mut Slot, what: What, f: impl FnOnce(&mut [u8; PAYLOAD])) {
-    // SAFETY: the caller's slot, which it has entered and not published (coll rules 2 and 3), or the outcome (coll rule 4).
+fn put(slot: *mut Slot, what: OperationKey, f: impl FnOnce(&mut [u8; PAYLOAD])) {
+    // SAFETY: the caller's slot, which it has entered and not published (team rules 2 and 3), or the outcome (team rule 4).
     let slot = unsafe { &mut *slot };
     slot.what = what.0;
     f(&mut slot.payload);
 }
 
 #[inline]
-fn take<R>(slot: *const Slot, what: What, f: impl FnOnce(&[u8; PAYLOAD]) -> R) -> Option<R> {
-    // SAFETY: written before we saw so, and not again until we have arrived in a later round (coll rules 2 to 4).
+fn take<R>(slot: *const Slot, what: OperationKey, f: impl FnOnce(&[u8; PAYLOAD]) -> R) -> Option<R> {
+    // SAFETY: written before we saw so, and not again until we have arrived in a later round (team rules 2 to 4).
     let slot = unsafe { &*slot };
     (slot.what == what.0).then(|| f(&slot.payload))
 }

@@ -1,34 +1,34 @@
 //! Collectives between the two groups of an intercommunicator.
 //!
-//! Each group works through its own port (`local`); what crosses goes through a port whose ranks are the remote group's
+//! Each group works through its own transport (`local`); what crosses goes through a transport whose ranks are the remote group's
 //! (`remote`), mostly between the two ranks 0. Safety is as in [`super::typed`].
 
-use super::buffer::{Input, OpFold, Output};
-use super::typed::{block_ends, receive};
-use super::{Port, Scratch, fold};
+use super::buffer::{Input, OpKernel, Output};
+use super::intracomm::{block_ends, receive};
+use super::{Scratch, Transport, messages};
 use crate::error::Result;
 
-/// The two ports of an intercommunicator.
+/// The two transports of an intercommunicator.
 #[derive(Debug)]
-pub struct Sides<P> {
+pub struct Sides<T> {
     /// Over the caller's own group.
-    pub local: P,
+    pub local: T,
     /// Over the remote group: `rank` is the caller's in its own, `size` the remote one's.
-    pub remote: P,
+    pub remote: T,
 }
 
 /// Where the root of an operation is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Root {
+pub enum IntercommRoot {
     /// The caller (MPI_ROOT).
-    Here,
+    Caller,
     /// Another rank of the caller's group (MPI_PROC_NULL): nothing to do.
-    Beside,
+    Sibling,
     /// This rank of the remote group.
-    There(usize),
+    Remote(usize),
 }
 
-impl<P: Port> Sides<P> {
+impl<T: Transport> Sides<T> {
     fn leads(&self) -> bool {
         self.local.rank() == 0
     }
@@ -37,8 +37,8 @@ impl<P: Port> Sides<P> {
 /// Nobody leaves before everybody of both groups has come.
 ///
 /// # Errors
-/// Those of the ports.
-pub async fn barrier<P: Port>(sides: &Sides<P>) -> Result<()> {
+/// Those of the transports.
+pub async fn barrier<T: Transport>(sides: &Sides<T>) -> Result<()> {
     super::barrier(&sides.local).await?;
     if sides.leads() {
         sides.remote.exchange(0, &[], 0, &mut []).await?;
@@ -52,13 +52,17 @@ pub async fn barrier<P: Port>(sides: &Sides<P>) -> Result<()> {
 /// See the module.
 ///
 /// # Errors
-/// Those of the ports.
-pub async unsafe fn bcast<P: Port>(sides: &Sides<P>, data: Output<'_>, root: Root) -> Result<()> {
+/// Those of the transports.
+pub async unsafe fn bcast<T: Transport>(
+    sides: &Sides<T>,
+    data: Output<'_>,
+    root: IntercommRoot,
+) -> Result<()> {
     match root {
-        Root::Beside => Ok(()),
+        IntercommRoot::Sibling => Ok(()),
         // SAFETY: the module's contract.
-        Root::Here => sides.remote.send(0, &unsafe { data.as_input().packed() }).await,
-        Root::There(root) => {
+        IntercommRoot::Caller => sides.remote.send(0, &unsafe { data.as_input().packed() }).await,
+        IntercommRoot::Remote(root) => {
             // SAFETY: the module's contract.
             let mut landing = unsafe { data.landing() };
             if sides.leads() {
@@ -76,15 +80,15 @@ pub async unsafe fn bcast<P: Port>(sides: &Sides<P>, data: Output<'_>, root: Roo
 /// See the module.
 ///
 /// # Errors
-/// Those of the ports.
-pub async unsafe fn gather<'a, P: Port>(
-    sides: &Sides<P>,
+/// Those of the transports.
+pub async unsafe fn gather<'a, T: Transport>(
+    sides: &Sides<T>,
     send: Option<Input<'_>>,
     pieces: impl Fn(usize) -> Output<'a>,
-    root: Root,
+    root: IntercommRoot,
 ) -> Result<()> {
     match (root, send) {
-        (Root::Here, _) => {
+        (IntercommRoot::Caller, _) => {
             for from in 0..sides.remote.size() {
                 // SAFETY: the module's contract.
                 unsafe { receive(&sides.remote, from, pieces(from)) }.await?;
@@ -92,7 +96,7 @@ pub async unsafe fn gather<'a, P: Port>(
             Ok(())
         }
         // SAFETY: the module's contract.
-        (Root::There(root), Some(send)) => sides.remote.send(root, &unsafe { send.packed() }).await,
+        (IntercommRoot::Remote(root), Some(send)) => sides.remote.send(root, &unsafe { send.packed() }).await,
         _ => Ok(()),
     }
 }
@@ -103,15 +107,15 @@ pub async unsafe fn gather<'a, P: Port>(
 /// See the module.
 ///
 /// # Errors
-/// Those of the ports.
-pub async unsafe fn scatter<'a, P: Port>(
-    sides: &Sides<P>,
+/// Those of the transports.
+pub async unsafe fn scatter<'a, T: Transport>(
+    sides: &Sides<T>,
     pieces: impl Fn(usize) -> Input<'a>,
     recv: Option<Output<'_>>,
-    root: Root,
+    root: IntercommRoot,
 ) -> Result<()> {
     match (root, recv) {
-        (Root::Here, _) => {
+        (IntercommRoot::Caller, _) => {
             for to in 0..sides.remote.size() {
                 // SAFETY: the module's contract.
                 sides.remote.send(to, &unsafe { pieces(to).packed() }).await?;
@@ -119,7 +123,7 @@ pub async unsafe fn scatter<'a, P: Port>(
             Ok(())
         }
         // SAFETY: the module's contract.
-        (Root::There(root), Some(recv)) => unsafe { receive(&sides.remote, root, recv) }.await,
+        (IntercommRoot::Remote(root), Some(recv)) => unsafe { receive(&sides.remote, root, recv) }.await,
         _ => Ok(()),
     }
 }
@@ -130,9 +134,9 @@ pub async unsafe fn scatter<'a, P: Port>(
 /// See the module.
 ///
 /// # Errors
-/// Those of the ports.
-pub async unsafe fn allgather<'a, P: Port>(
-    sides: &Sides<P>,
+/// Those of the transports.
+pub async unsafe fn allgather<'a, T: Transport>(
+    sides: &Sides<T>,
     send: Input<'_>,
     pieces: impl Fn(usize) -> Output<'a>,
 ) -> Result<()> {
@@ -146,9 +150,9 @@ pub async unsafe fn allgather<'a, P: Port>(
 /// See the module.
 ///
 /// # Errors
-/// Those of the ports.
-pub async unsafe fn alltoall<'a, 'b, P: Port>(
-    sides: &Sides<P>,
+/// Those of the transports.
+pub async unsafe fn alltoall<'a, 'b, T: Transport>(
+    sides: &Sides<T>,
     send: impl Fn(usize) -> Input<'a>,
     recv: impl Fn(usize) -> Output<'b>,
 ) -> Result<()> {
@@ -181,21 +185,23 @@ pub async unsafe fn alltoall<'a, 'b, P: Port>(
 /// See the module.
 ///
 /// # Errors
-/// Those of the ports and the operation.
-pub async unsafe fn reduce<P: Port>(
-    sides: &Sides<P>,
+/// Those of the transports and the operation.
+pub async unsafe fn reduce<T: Transport>(
+    sides: &Sides<T>,
     send: Option<Input<'_>>,
     recv: Option<Output<'_>>,
-    fold: OpFold<'_>,
-    root: Root,
+    kernel: OpKernel<'_>,
+    root: IntercommRoot,
 ) -> Result<()> {
     match (root, send, recv) {
         // SAFETY: the module's contract.
-        (Root::Here, _, Some(recv)) if recv.bytes() > 0 => unsafe { receive(&sides.remote, 0, recv) }.await,
-        (Root::There(root), Some(send), _) if send.bytes() > 0 => {
+        (IntercommRoot::Caller, _, Some(recv)) if recv.bytes() > 0 => {
+            unsafe { receive(&sides.remote, 0, recv) }.await
+        }
+        (IntercommRoot::Remote(root), Some(send), _) if send.bytes() > 0 => {
             // SAFETY: the module's contract.
             let mut acc = unsafe { send.copied() };
-            fold::reduce(&sides.local, &mut acc, 0, &fold).await?;
+            messages::reduce(&sides.local, &mut acc, 0, &kernel).await?;
             if sides.leads() { sides.remote.send(root, &acc).await } else { Ok(()) }
         }
         _ => Ok(()),
@@ -208,18 +214,18 @@ pub async unsafe fn reduce<P: Port>(
 /// See the module.
 ///
 /// # Errors
-/// Those of the ports and the operation.
-pub async unsafe fn allreduce<P: Port>(
-    sides: &Sides<P>,
+/// Those of the transports and the operation.
+pub async unsafe fn allreduce<T: Transport>(
+    sides: &Sides<T>,
     send: Input<'_>,
     recv: Output<'_>,
-    fold: OpFold<'_>,
+    kernel: OpKernel<'_>,
 ) -> Result<()> {
     if send.bytes() == 0 {
         return Ok(());
     }
     // SAFETY: the module's contract.
-    let mut result = unsafe { combined_over_there(sides, send, recv.bytes(), fold) }.await?;
+    let mut result = unsafe { combined_over_there(sides, send, recv.bytes(), kernel) }.await?;
     super::bcast(&sides.local, &mut result, 0).await?;
     // SAFETY: the module's contract.
     unsafe { recv.write(&result) }
@@ -232,19 +238,19 @@ pub async unsafe fn allreduce<P: Port>(
 /// See the module.
 ///
 /// # Errors
-/// Those of the ports and the operation.
-pub async unsafe fn reduce_scatter<P: Port>(
-    sides: &Sides<P>,
+/// Those of the transports and the operation.
+pub async unsafe fn reduce_scatter<T: Transport>(
+    sides: &Sides<T>,
     send: Input<'_>,
     recv: Output<'_>,
     counts: impl Fn(usize) -> usize,
-    fold: OpFold<'_>,
+    kernel: OpKernel<'_>,
 ) -> Result<()> {
     if send.bytes() == 0 {
         return Ok(());
     }
     // SAFETY: the module's contract.
-    let all = unsafe { combined_over_there(sides, send, send.bytes(), fold) }.await?;
+    let all = unsafe { combined_over_there(sides, send, send.bytes(), kernel) }.await?;
     let ends = block_ends(sides.local.size(), counts, send.datatype.size());
     if !sides.leads() {
         // SAFETY: the module's contract.
@@ -261,15 +267,15 @@ pub async unsafe fn reduce_scatter<P: Port>(
 ///
 /// # Safety
 /// See the module.
-async unsafe fn combined_over_there<P: Port>(
-    sides: &Sides<P>,
+async unsafe fn combined_over_there<T: Transport>(
+    sides: &Sides<T>,
     send: Input<'_>,
     bytes: usize,
-    fold: OpFold<'_>,
+    kernel: OpKernel<'_>,
 ) -> Result<Scratch> {
     // SAFETY: the module's contract.
     let mut acc = unsafe { send.copied() };
-    fold::reduce(&sides.local, &mut acc, 0, &fold).await?;
+    messages::reduce(&sides.local, &mut acc, 0, &kernel).await?;
     let mut result = Scratch::zeroed(bytes);
     if sides.leads() {
         sides.remote.exchange(0, &acc, 0, &mut result).await?;

@@ -6,9 +6,9 @@
 //! Safety, for all of them: inputs may be read and outputs written, by nobody else, until the future is ready; the pieces of
 //! different ranks do not overlap, nor do inputs and outputs.
 
-use super::buffer::{Input, OpFold, Output, copy};
-use super::choice::Kind;
-use super::{Port, Scratch, allgatherv, fold};
+use super::buffer::{Input, OpKernel, Output, copy};
+use super::selection::TeamOperation;
+use super::{Scratch, Transport, allgatherv, messages};
 use crate::error::Result;
 
 /// Everybody's elements become those of `root`.
@@ -17,12 +17,12 @@ use crate::error::Result;
 /// See the module.
 ///
 /// # Errors
-/// Those of the port.
-pub async unsafe fn bcast<P: Port>(port: &P, data: Output<'_>, root: usize) -> Result<()> {
-    let is_root = port.rank() == root;
+/// Those of the transport.
+pub async unsafe fn bcast<T: Transport>(transport: &T, data: Output<'_>, root: usize) -> Result<()> {
+    let is_root = transport.rank() == root;
     // SAFETY: the module's contract.
     let mut landing = unsafe { if is_root { data.filled_landing() } else { data.landing() } };
-    super::bcast(port, &mut landing, root).await?;
+    super::bcast(transport, &mut landing, root).await?;
     if is_root { Ok(()) } else { landing.land() }
 }
 
@@ -32,25 +32,25 @@ pub async unsafe fn bcast<P: Port>(port: &P, data: Output<'_>, root: usize) -> R
 /// See the module.
 ///
 /// # Errors
-/// Those of the port; [`crate::Error::Truncate`] if a piece is too small.
-pub async unsafe fn gather<'a, P: Port>(
-    port: &P,
+/// Those of the transport; [`crate::Error::Truncate`] if a piece is too small.
+pub async unsafe fn gather<'a, T: Transport>(
+    transport: &T,
     send: Option<Input<'_>>,
     pieces: impl Fn(usize) -> Output<'a>,
     root: usize,
 ) -> Result<()> {
-    let rank = port.rank();
+    let rank = transport.rank();
     if rank != root {
         return match send {
             // SAFETY: the module's contract.
-            Some(send) => port.send(root, &unsafe { send.packed() }).await,
+            Some(send) => transport.send(root, &unsafe { send.packed() }).await,
             None => Ok(()),
         };
     }
-    for from in 0..port.size() {
+    for from in 0..transport.size() {
         if from != rank {
             // SAFETY: the module's contract.
-            unsafe { receive(port, from, pieces(from)) }.await?;
+            unsafe { receive(transport, from, pieces(from)) }.await?;
         } else if let Some(send) = send {
             // SAFETY: the module's contract.
             unsafe { copy(send, pieces(from)) }?;
@@ -65,25 +65,25 @@ pub async unsafe fn gather<'a, P: Port>(
 /// See the module.
 ///
 /// # Errors
-/// Those of the port; [`crate::Error::Truncate`] if there is not enough room.
-pub async unsafe fn scatter<'a, P: Port>(
-    port: &P,
+/// Those of the transport; [`crate::Error::Truncate`] if there is not enough room.
+pub async unsafe fn scatter<'a, T: Transport>(
+    transport: &T,
     pieces: impl Fn(usize) -> Input<'a>,
     recv: Option<Output<'_>>,
     root: usize,
 ) -> Result<()> {
-    let rank = port.rank();
+    let rank = transport.rank();
     if rank != root {
         return match recv {
             // SAFETY: the module's contract.
-            Some(recv) => unsafe { receive(port, root, recv) }.await,
+            Some(recv) => unsafe { receive(transport, root, recv) }.await,
             None => Ok(()),
         };
     }
-    for to in 0..port.size() {
+    for to in 0..transport.size() {
         if to != rank {
             // SAFETY: the module's contract.
-            port.send(to, &unsafe { pieces(to).packed() }).await?;
+            transport.send(to, &unsafe { pieces(to).packed() }).await?;
         } else if let Some(recv) = recv {
             // SAFETY: the module's contract.
             unsafe { copy(pieces(to), recv) }?;
@@ -98,13 +98,13 @@ pub async unsafe fn scatter<'a, P: Port>(
 /// See the module.
 ///
 /// # Errors
-/// Those of the port; [`crate::Error::Truncate`] if the caller's own piece is too small.
-pub async unsafe fn allgather<'a, P: Port>(
-    port: &P,
+/// Those of the transport; [`crate::Error::Truncate`] if the caller's own piece is too small.
+pub async unsafe fn allgather<'a, T: Transport>(
+    transport: &T,
     send: Option<Input<'_>>,
     pieces: impl Fn(usize) -> Output<'a>,
 ) -> Result<()> {
-    let (rank, size) = (port.rank(), port.size());
+    let (rank, size) = (transport.rank(), transport.size());
     if let Some(send) = send {
         // SAFETY: the module's contract.
         unsafe { copy(send, pieces(rank)) }?;
@@ -127,12 +127,12 @@ pub async unsafe fn allgather<'a, P: Port>(
         run = Some(unsafe { all.landing() });
     }
     if let Some(mut all) = run {
-        return gather_everywhere(port, &mut all, &ends, equal).await;
+        return gather_everywhere(transport, &mut all, &ends, equal).await;
     }
     let mut all = Scratch::zeroed(end);
     // SAFETY: the module's contract.
     all[begin(rank)..ends[rank]].copy_from_slice(&unsafe { pieces(rank).as_input().packed() });
-    gather_everywhere(port, &mut all, &ends, equal).await?;
+    gather_everywhere(transport, &mut all, &ends, equal).await?;
     // SAFETY: the module's contract.
     (0..size).filter(|&r| r != rank).try_for_each(|r| unsafe { pieces(r).write(&all[begin(r)..ends[r]]) })
 }
@@ -147,8 +147,13 @@ fn follows(first: &Output<'_>, offset: usize, piece: &Output<'_>) -> bool {
                 == first.addr.wrapping_offset(first.datatype.true_lb()).wrapping_add(offset))
 }
 
-async fn gather_everywhere<P: Port>(port: &P, all: &mut [u8], ends: &[usize], equal: bool) -> Result<()> {
-    if equal { super::allgather(port, all).await } else { allgatherv(port, all, ends).await }
+async fn gather_everywhere<T: Transport>(
+    transport: &T,
+    all: &mut [u8],
+    ends: &[usize],
+    equal: bool,
+) -> Result<()> {
+    if equal { super::allgather(transport, all).await } else { allgatherv(transport, all, ends).await }
 }
 
 /// Piece `r` of `recv` becomes the piece of rank `r` that is for the caller; in place, `recv` holds what is sent first.
@@ -157,13 +162,13 @@ async fn gather_everywhere<P: Port>(port: &P, all: &mut [u8], ends: &[usize], eq
 /// See the module.
 ///
 /// # Errors
-/// Those of the port; [`crate::Error::Truncate`] if a piece is too small.
-pub async unsafe fn alltoall<'a, 'b, P: Port>(
-    port: &P,
+/// Those of the transport; [`crate::Error::Truncate`] if a piece is too small.
+pub async unsafe fn alltoall<'a, 'b, T: Transport>(
+    transport: &T,
     send: Option<impl Fn(usize) -> Input<'a>>,
     recv: impl Fn(usize) -> Output<'b>,
 ) -> Result<()> {
-    let (rank, size) = (port.rank(), port.size());
+    let (rank, size) = (transport.rank(), transport.size());
     let Some(send) = send else {
         // In place, a pair swaps: at step k, those whose ranks add up to k.
         for step in 0..size {
@@ -171,7 +176,7 @@ pub async unsafe fn alltoall<'a, 'b, P: Port>(
             if peer != rank {
                 // SAFETY: the module's contract.
                 let (mine, mut theirs) = unsafe { (recv(peer).as_input().copied(), recv(peer).landing()) };
-                port.exchange(peer, &mine, peer, &mut theirs).await?;
+                transport.exchange(peer, &mine, peer, &mut theirs).await?;
                 theirs.land()?;
             }
         }
@@ -183,7 +188,7 @@ pub async unsafe fn alltoall<'a, 'b, P: Port>(
         let (to, from) = ((rank + step) % size, (rank + size - step) % size);
         // SAFETY: the module's contract.
         let (mine, mut theirs) = unsafe { (send(to).packed(), recv(from).landing()) };
-        port.exchange(to, &mine, from, &mut theirs).await?;
+        transport.exchange(to, &mine, from, &mut theirs).await?;
         theirs.land()?;
     }
     Ok(())
@@ -196,12 +201,12 @@ pub async unsafe fn alltoall<'a, 'b, P: Port>(
 ///
 /// # Errors
 /// As for [`alltoall`].
-pub async unsafe fn alltoall_even<'a, 'b, P: Port>(
-    port: &P,
+pub async unsafe fn alltoall_even<'a, 'b, T: Transport>(
+    transport: &T,
     send: Option<impl Fn(usize) -> Input<'a>>,
     recv: impl Fn(usize) -> Output<'b>,
 ) -> Result<()> {
-    if let Some(mut meeting) = port.meeting(Kind::Alltoall) {
+    if let Some(mut team) = transport.team(TeamOperation::Alltoall) {
         let read = |peer: usize, at: usize, to: &mut [u8]| {
             let from = send.as_ref().map_or_else(|| recv(peer).as_input(), |send| send(peer));
             // SAFETY: the module's contract; in place, nobody has written what is read.
@@ -212,14 +217,14 @@ pub async unsafe fn alltoall_even<'a, 'b, P: Port>(
             // SAFETY: the module's contract.
             unsafe { to.datatype.unpack(to.count, to.addr, at, from) };
         };
-        if meeting.alltoall(recv(0).bytes(), read, write)? {
-            let rank = port.rank();
+        if team.alltoall(recv(0).bytes(), read, write)? {
+            let rank = transport.rank();
             // SAFETY: the module's contract.
             return send.map_or(Ok(()), |send| unsafe { copy(send(rank), recv(rank)) });
         }
     }
     // SAFETY: the caller's promise.
-    unsafe { alltoall(port, send, recv) }.await
+    unsafe { alltoall(transport, send, recv) }.await
 }
 
 /// At `root`, `recv` becomes the combination of everybody's `send`.
@@ -228,23 +233,23 @@ pub async unsafe fn alltoall_even<'a, 'b, P: Port>(
 /// See the module.
 ///
 /// # Errors
-/// Those of the port and the operation.
-pub async unsafe fn reduce<P: Port>(
-    port: &P,
+/// Those of the transport and the operation.
+pub async unsafe fn reduce<T: Transport>(
+    transport: &T,
     send: Input<'_>,
     recv: Option<Output<'_>>,
-    fold: OpFold<'_>,
+    kernel: OpKernel<'_>,
     root: usize,
 ) -> Result<()> {
     let bytes = send.bytes();
     if bytes > 0
-        && let Some(mut meeting) = port.meeting(Kind::Reduce)
+        && let Some(mut team) = transport.team(TeamOperation::Reduce)
     {
-        let to = recv.filter(|_| port.rank() == root);
+        let to = recv.filter(|_| transport.rank() == root);
         // SAFETY: the module's contract; each place has so many bytes.
         let done = unsafe {
             packed_places(send, to, |from, to| {
-                meeting.reduce(from, to, (bytes, send.datatype.size()), &fold, root)
+                team.reduce(from, to, (bytes, send.datatype.size()), &kernel, root)
             })
         }?;
         if done {
@@ -256,10 +261,10 @@ pub async unsafe fn reduce<P: Port>(
     if acc.is_empty() {
         return Ok(());
     }
-    fold::reduce(port, &mut acc, root, &fold).await?;
+    messages::reduce(transport, &mut acc, root, &kernel).await?;
     match recv {
         // SAFETY: the module's contract.
-        Some(recv) if port.rank() == root => unsafe { recv.write(&acc) },
+        Some(recv) if transport.rank() == root => unsafe { recv.write(&acc) },
         _ => Ok(()),
     }
 }
@@ -270,21 +275,21 @@ pub async unsafe fn reduce<P: Port>(
 /// See the module; `send` may be `recv`.
 ///
 /// # Errors
-/// Those of the port and the operation.
-pub async unsafe fn allreduce<P: Port>(
-    port: &P,
+/// Those of the transport and the operation.
+pub async unsafe fn allreduce<T: Transport>(
+    transport: &T,
     send: Input<'_>,
     recv: Output<'_>,
-    fold: OpFold<'_>,
+    kernel: OpKernel<'_>,
 ) -> Result<()> {
     let bytes = send.bytes();
     if bytes > 0
-        && let Some(mut meeting) = port.meeting(Kind::Allreduce)
+        && let Some(mut team) = transport.team(TeamOperation::Allreduce)
     {
         // SAFETY: the module's contract; both places have so many bytes.
         let done = unsafe {
             packed_places(send, Some(recv), |from, to| {
-                meeting.allreduce(from, to, (bytes, send.datatype.size()), &fold)
+                team.allreduce(from, to, (bytes, send.datatype.size()), &kernel)
             })
         }?;
         if done {
@@ -296,7 +301,7 @@ pub async unsafe fn allreduce<P: Port>(
     if acc.is_empty() {
         return Ok(());
     }
-    fold::allreduce(port, &mut acc, &fold).await?;
+    messages::allreduce(transport, &mut acc, &kernel).await?;
     // SAFETY: the module's contract.
     unsafe { recv.write(&acc) }
 }
@@ -339,21 +344,21 @@ unsafe fn packed_places(
 /// See the module; `send` may be `recv`.
 ///
 /// # Errors
-/// Those of the port and the operation.
-pub async unsafe fn reduce_scatter<P: Port>(
-    port: &P,
+/// Those of the transport and the operation.
+pub async unsafe fn reduce_scatter<T: Transport>(
+    transport: &T,
     send: Input<'_>,
     recv: Output<'_>,
     counts: impl Fn(usize) -> usize,
-    fold: OpFold<'_>,
+    kernel: OpKernel<'_>,
 ) -> Result<()> {
     // SAFETY: the module's contract. A copy, because in place the result may be written before all has been sent.
     let all = unsafe { send.copied() };
     if all.is_empty() {
         return Ok(());
     }
-    let ends = block_ends(port.size(), counts, send.datatype.size());
-    let block = fold::reduce_scatter(port, &all, &ends, &fold).await?;
+    let ends = block_ends(transport.size(), counts, send.datatype.size());
+    let block = messages::reduce_scatter(transport, &all, &ends, &kernel).await?;
     // SAFETY: the module's contract.
     unsafe { recv.write(&block) }
 }
@@ -374,19 +379,19 @@ pub(super) fn block_ends(size: usize, counts: impl Fn(usize) -> usize, unit: usi
 /// See the module; `send` may be `recv`.
 ///
 /// # Errors
-/// Those of the port and the operation.
-pub async unsafe fn scan<P: Port>(
-    port: &P,
+/// Those of the transport and the operation.
+pub async unsafe fn scan<T: Transport>(
+    transport: &T,
     send: Input<'_>,
     recv: Output<'_>,
-    fold: OpFold<'_>,
+    kernel: OpKernel<'_>,
 ) -> Result<()> {
     // SAFETY: the module's contract.
     let mut acc = unsafe { send.copied() };
     if acc.is_empty() {
         return Ok(());
     }
-    fold::scan(port, &mut acc, &fold).await?;
+    messages::scan(transport, &mut acc, &kernel).await?;
     // SAFETY: the module's contract.
     unsafe { recv.write(&acc) }
 }
@@ -397,19 +402,19 @@ pub async unsafe fn scan<P: Port>(
 /// See the module; `send` may be `recv`.
 ///
 /// # Errors
-/// Those of the port and the operation.
-pub async unsafe fn exscan<P: Port>(
-    port: &P,
+/// Those of the transport and the operation.
+pub async unsafe fn exscan<T: Transport>(
+    transport: &T,
     send: Input<'_>,
     recv: Output<'_>,
-    fold: OpFold<'_>,
+    kernel: OpKernel<'_>,
 ) -> Result<()> {
     // SAFETY: the module's contract.
     let own = unsafe { send.packed() };
     if own.is_empty() {
         return Ok(());
     }
-    match fold::exscan(port, &own, &fold).await? {
+    match messages::exscan(transport, &own, &kernel).await? {
         // SAFETY: the module's contract; `own` is not looked at any more.
         Some(below) => unsafe { recv.write(&below) },
         None => Ok(()),
@@ -420,9 +425,9 @@ pub async unsafe fn exscan<P: Port>(
 ///
 /// # Safety
 /// See the module.
-pub(super) async unsafe fn receive<P: Port>(port: &P, from: usize, to: Output<'_>) -> Result<()> {
+pub(super) async unsafe fn receive<T: Transport>(transport: &T, from: usize, to: Output<'_>) -> Result<()> {
     // SAFETY: the module's contract.
     let mut landing = unsafe { to.landing() };
-    port.recv(from, &mut landing).await?;
+    transport.recv(from, &mut landing).await?;
     landing.land()
 }

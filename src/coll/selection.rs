@@ -1,13 +1,13 @@
 //! Which way a collective takes, and what steers that. All members of a communicator must choose alike: what is looked at is
 //! the operation, bytes that all know, how many they are, and variables that are the same in all ranks.
 
-use super::shared::Arrival;
+use crate::team::Arrival;
 use crate::variables::{Config, VariableId};
 
 /// The operations that shared memory serves. Their numbers name them in its slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Kind {
+pub enum TeamOperation {
     /// MPI_Barrier.
     Barrier = 1,
     /// MPI_Bcast.
@@ -28,14 +28,14 @@ const FLAGGED_UP_TO: usize = 8;
 /// How `members` arrive in rounds of an operation; `None` if it goes by messages.
 #[inline]
 #[must_use]
-pub fn arrival(config: &Config, kind: Kind, members: usize) -> Option<Arrival> {
+pub fn arrival(config: &Config, kind: TeamOperation, members: usize) -> Option<Arrival> {
     let way = match kind {
-        Kind::Barrier => VariableId::CollBarrier,
-        Kind::Bcast => VariableId::CollBcast,
-        Kind::Allgather => VariableId::CollAllgather,
-        Kind::Alltoall => VariableId::CollAlltoall,
-        Kind::Reduce => VariableId::CollReduce,
-        Kind::Allreduce => VariableId::CollAllreduce,
+        TeamOperation::Barrier => VariableId::CollBarrier,
+        TeamOperation::Bcast => VariableId::CollBcast,
+        TeamOperation::Allgather => VariableId::CollAllgather,
+        TeamOperation::Alltoall => VariableId::CollAlltoall,
+        TeamOperation::Reduce => VariableId::CollReduce,
+        TeamOperation::Allreduce => VariableId::CollAllreduce,
     };
     match config.number(way) {
         1 => None,

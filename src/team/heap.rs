@@ -17,7 +17,7 @@ struct Parts {
     members: usize,
 }
 
-// SAFETY: slots are accessed under the coll rules, from whatever thread is a member.
+// SAFETY: slots are accessed under the team rules, from whatever thread is a member.
 unsafe impl Send for HeapArea {}
 
 impl HeapArea {
@@ -28,7 +28,7 @@ impl HeapArea {
         let words = |n: usize| (0..n).map(|_| AtomicU64::new(0)).collect();
         #[allow(
             clippy::arc_with_non_send_sync,
-            reason = "shared between threads by the coll rules, not by its type"
+            reason = "shared between threads by the team rules, not by its type"
         )]
         let parts = Arc::new(Parts {
             counts: words(DEPTH),

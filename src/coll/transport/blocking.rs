@@ -1,58 +1,19 @@
-//! Ports over a rank's engine.
+//! The transport of blocking collectives: each operation has finished when it returns.
 
-use super::Port;
-use super::choice::{Kind, arrival};
-use super::shared::{Meeting, Seat, Team};
+use super::{Purpose, Transport, WITHIN, check_length};
+use crate::coll::selection::{TeamOperation, arrival};
+use crate::coll::shared_memory::TeamGuard;
 use crate::comm::Comm;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::p2p::{Request, Status};
+use crate::p2p::Request;
+use crate::team::{Membership, Team};
 use core::cell::OnceCell;
 use core::future::Future;
 
-/// What a message of the library's own is for; its tag on the collective context. Collectives on one communicator happen in
-/// the same order everywhere and messages do not overtake each other, so the kind is only for those who look on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(i32)]
-pub enum Purpose {
-    /// Barriers.
-    Barrier = 1,
-    /// Broadcasts.
-    Bcast,
-    /// Gathers to one.
-    Gather,
-    /// Scatters.
-    Scatter,
-    /// Gathers to all.
-    Allgather,
-    /// Exchanges of all with all, and of neighbours.
-    Alltoall,
-    /// Reductions to one.
-    Reduce,
-    /// Reductions to all.
-    Allreduce,
-    /// Reductions of which everybody gets a part.
-    ReduceScatter,
-    /// Prefix reductions.
-    Scan,
-    /// Making communicators.
-    Create,
-}
-
-/// Added to the tag of what stays within one group of an intercommunicator: both groups number their ranks from 0.
-const WITHIN: i32 = 1 << 8;
-
-/// The tag of MPI_Comm_create_group and MPI_Intercomm_create with a user's `tag`: not positive, so that it is no
-/// [`Purpose`]'s, and not that of leaving the job (`i32::MIN`).
-#[must_use]
-pub const fn user_tag(tag: i32, connect: bool) -> i32 {
-    const BITS: i32 = (1 << 30) - 1;
-    i32::MIN + 1 + (tag & BITS) + if connect { BITS + 1 } else { 0 }
-}
-
-/// A port whose operations are finished when they return. It goes on after a failure, so that the other ranks are not left
+/// A transport whose operations are finished when they return. It goes on after a failure, so that the other ranks are not left
 /// waiting, and tells the first one in the end.
-pub struct Blocking<'a> {
+pub struct BlockingTransport<'a> {
     engine: &'a Engine,
     comm: &'a Comm,
     tag: i32,
@@ -62,18 +23,18 @@ pub struct Blocking<'a> {
 }
 
 /// Where the members of `comm` meet for an operation of all of them, once they have met before; for callers that do without a
-/// port as long as nothing fails.
+/// transport as long as nothing fails.
 #[inline(always)]
 #[must_use]
-pub fn seated<'a>(engine: &'a Engine, comm: &'a Comm, kind: Kind) -> Option<Meeting<'a>> {
+pub fn team_of<'a>(engine: &'a Engine, comm: &'a Comm, kind: TeamOperation) -> Option<TeamGuard<'a>> {
     if comm.is_inter() {
         return None;
     }
     let arrival = arrival(engine.config(), kind, comm.size() as usize)?;
-    Meeting::new(engine, comm, comm.seat(engine.is_shared()), arrival)
+    TeamGuard::new(engine, comm, comm.team(engine.is_shared()), arrival)
 }
 
-impl<'a> Blocking<'a> {
+impl<'a> BlockingTransport<'a> {
     /// For an operation among the peers of `comm`.
     #[must_use]
     pub fn new(engine: &'a Engine, comm: &'a Comm, purpose: Purpose) -> Self {
@@ -94,32 +55,34 @@ impl<'a> Blocking<'a> {
 
     /// The first time that the members of a communicator meet: rank 0 takes an area and tells the others which.
     #[cold]
-    fn take_seat(&self) -> Seat {
+    fn join_team(&self) -> Membership {
         if !self.engine.config().coll_shared() {
-            return Seat::Without;
+            return Membership::None;
         }
         let members = self.comm.size();
         let areas = self.engine.job().collective_segments();
         let taken = if self.comm.rank() == 0 { areas.take(members) } else { None };
         let mut index = taken.unwrap_or(u32::MAX).to_le_bytes();
-        let told = super::run(super::bytes::bcast_by_messages(self, &mut index, 0));
+        let told = crate::coll::run(crate::coll::bytes::bcast_by_messages(self, &mut index, 0));
         let index = u32::from_le_bytes(index);
         if told.is_err()
             || self.failure.get().is_some()
             || index as usize >= crate::limits::COLLECTIVE_SEGMENTS
         {
-            return Seat::Without;
+            return Membership::None;
         }
-        // SAFETY: rank 0 has just taken it for the members, each of which takes its seat here, once.
-        Seat::Taken(Box::new(unsafe { Team::new(self.engine.job(), index, members as usize, self.rank()) }))
+        // SAFETY: rank 0 has just taken it for the members, each of which takes its membership here, once.
+        Membership::Member(Box::new(unsafe {
+            Team::join(self.engine.job(), index, members as usize, self.rank())
+        }))
     }
 
-    /// Runs a collective over this port.
+    /// Runs a collective over this transport.
     ///
     /// # Errors
     /// Those of the collective, and the first failure of a transfer.
     pub fn run<T>(&self, collective: impl Future<Output = Result<T>>) -> Result<T> {
-        let result = super::run(collective);
+        let result = crate::coll::run(collective);
         self.check().and(result)
     }
 
@@ -177,30 +140,19 @@ impl<'a> Blocking<'a> {
     }
 }
 
-/// A shorter message than expected means that ranks disagree about the operation.
-pub(super) fn check_length(status: Status, room: usize, from: usize) -> Result<()> {
-    if status.bytes as usize == room {
-        return Ok(());
-    }
-    Err(Error::Other(format!(
-        "rank {from} sent {} bytes where this collective expects {room}; counts or types differ between ranks",
-        status.bytes
-    )))
-}
-
-impl Port for Blocking<'_> {
+impl Transport for BlockingTransport<'_> {
     #[inline]
-    fn meeting(&self, kind: Kind) -> Option<Meeting<'_>> {
+    fn team(&self, kind: TeamOperation) -> Option<TeamGuard<'_>> {
         let members = if self.all { self.comm.size() as usize } else { 0 };
         if members < 2 {
             return None;
         }
         let arrival = arrival(self.engine.config(), kind, members)?;
-        let mut seat = self.comm.seat(self.engine.is_shared());
-        if matches!(*seat, Seat::Unknown) {
-            *seat = self.take_seat();
+        let mut membership = self.comm.team(self.engine.is_shared());
+        if matches!(*membership, Membership::Unknown) {
+            *membership = self.join_team();
         }
-        Meeting::new(self.engine, self.comm, seat, arrival)
+        TeamGuard::new(self.engine, self.comm, membership, arrival)
     }
 
     fn rank(&self) -> usize {
@@ -236,7 +188,7 @@ impl Port for Blocking<'_> {
 }
 
 /// Context ids of the engine's job.
-impl super::create::Contexts for Engine {
+impl crate::coll::create::Contexts for Engine {
     fn allocate(&self, members: u32) -> Result<u32> {
         self.job().contexts().allocate(members).map(|id| 2 * id)
     }

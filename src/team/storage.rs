@@ -47,12 +47,12 @@ pub unsafe trait Storage: Clone {
     fn flag(&self, member: usize, at: usize) -> &AtomicU64;
     /// Members `64 * word ..` that sleep, a bit each.
     fn sleepers(&self, word: usize) -> &AtomicU64;
-    /// Reads the slot of `member` for the rounds at `at`, under coll rule 3.
+    /// Reads the slot of `member` for the rounds at `at`, under team rule 3.
     fn read_slot<R>(&self, member: usize, at: usize, f: impl FnOnce(*const Slot) -> R) -> R;
-    /// Writes it, under coll rule 2.
+    /// Writes it, under team rule 2.
     fn write_slot<R>(&self, member: usize, at: usize, f: impl FnOnce(*mut Slot) -> R) -> R;
-    /// Reads the outcome of the rounds at `at`, under coll rule 4.
+    /// Reads the outcome of the rounds at `at`, under team rule 4.
     fn read_outcome<R>(&self, at: usize, f: impl FnOnce(*const Slot) -> R) -> R;
-    /// Writes it, under coll rule 4.
+    /// Writes it, under team rule 4.
     fn write_outcome<R>(&self, at: usize, f: impl FnOnce(*mut Slot) -> R) -> R;
 }

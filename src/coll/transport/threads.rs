@@ -1,45 +1,45 @@
 //! Ranks that are threads of the test: what the algorithms are checked on. A send waits for its receive, as that of a
 //! large message does, so that an order of operations that could deadlock does.
 
-use super::Port;
+use super::Transport;
 use crate::error::{Error, Result};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 /// One rank of the fake.
-pub struct FakePort {
+pub struct ThreadTransport {
     rank: usize,
     to: Vec<SyncSender<Vec<u8>>>,
     from: Vec<Receiver<Vec<u8>>>,
 }
 
 /// Runs `body` as every rank of `size`; checks that no message is left over.
-pub fn ranks(size: usize, body: impl Fn(&FakePort) + Sync) {
-    let mut ports: Vec<FakePort> =
-        (0..size).map(|rank| FakePort { rank, to: Vec::new(), from: Vec::new() }).collect();
+pub fn ranks(size: usize, body: impl Fn(&ThreadTransport) + Sync) {
+    let mut transports: Vec<ThreadTransport> =
+        (0..size).map(|rank| ThreadTransport { rank, to: Vec::new(), from: Vec::new() }).collect();
     for from in 0..size {
         for to in 0..size {
             let (sender, receiver) = sync_channel(0);
-            ports[from].to.push(sender);
-            ports[to].from.push(receiver);
+            transports[from].to.push(sender);
+            transports[to].from.push(receiver);
         }
     }
-    let ports: Vec<FakePort> = std::thread::scope(|scope| {
+    let transports: Vec<ThreadTransport> = std::thread::scope(|scope| {
         let body = &body;
-        let run = |port: FakePort| {
+        let run = |transport: ThreadTransport| {
             scope.spawn(move || {
-                body(&port);
-                port
+                body(&transport);
+                transport
             })
         };
-        let threads: Vec<_> = ports.into_iter().map(run).collect();
+        let threads: Vec<_> = transports.into_iter().map(run).collect();
         threads.into_iter().map(|thread| thread.join().expect("a rank failed")).collect()
     });
-    for port in &ports {
-        assert!(port.from.iter().all(|queue| queue.try_recv().is_err()), "a message was never received");
+    for transport in &transports {
+        assert!(transport.from.iter().all(|queue| queue.try_recv().is_err()), "a message was never received");
     }
 }
 
-impl Port for FakePort {
+impl Transport for ThreadTransport {
     fn rank(&self) -> usize {
         self.rank
     }
@@ -61,7 +61,7 @@ impl Port for FakePort {
         let queue = &self.to[to];
         std::thread::scope(|scope| {
             scope.spawn(move || queue.send(bytes.to_vec()));
-            super::run(self.recv(from, room))
+            crate::coll::run(self.recv(from, room))
         })
     }
     async fn exchange_all(&self, sends: &[(usize, &[u8])], recvs: &mut [(usize, &mut [u8])]) -> Result<()> {
@@ -74,7 +74,7 @@ impl Port for FakePort {
                     }
                 });
             }
-            recvs.iter_mut().try_for_each(|(from, room)| super::run(self.recv(*from, room)))
+            recvs.iter_mut().try_for_each(|(from, room)| crate::coll::run(self.recv(*from, room)))
         })
     }
 }

@@ -23,7 +23,7 @@ pub struct MappedArea {
     members: usize,
 }
 
-// SAFETY: all access goes through atomics or under the coll rules, from whatever thread is a member.
+// SAFETY: all access goes through atomics or under the team rules, from whatever thread is a member.
 unsafe impl Send for MappedArea {}
 
 impl MappedArea {
