@@ -1,8 +1,6 @@
 //! `docs/abi.md` lists what is not implemented, no more and no less.
 
-mod common;
-
-use common::root;
+use crate::common::root;
 use std::collections::BTreeMap;
 use std::fs;
 

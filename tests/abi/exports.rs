@@ -1,12 +1,8 @@
 //! Every function of the ABI is in both libraries: `PMPI_X` strong, `MPI_X` weak and at the same place; and nothing but
 //! functions of MPI and PERUSE is exported.
 
-#[path = "../crates/perusal-abi/codegen/abi.rs"]
-#[allow(dead_code)]
-mod abi;
-mod common;
-
-use common::{built, root, success};
+use crate::abi;
+use crate::common::{built, root, success};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;

@@ -1,8 +1,6 @@
 //! `include/peruse.h`: C and C++ take it, every spelling is there, and its numbers are the library's.
 
-mod common;
-
-use common::{cc, root, scratch, success};
+use crate::common::{cc, root, scratch, success};
 use perusal::events::{CATALOG, CommSpec, Event, Operation, PERUSE_EVENTS};
 use perusal_abi::peruse::Code;
 use std::fs;

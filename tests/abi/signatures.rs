@@ -1,11 +1,7 @@
 //! The Rust functions take what the C prototypes say: what no linker checks.
 
-#[path = "../crates/perusal-abi/codegen/abi.rs"]
-#[allow(dead_code)]
-mod abi;
-mod common;
-
-use common::root;
+use crate::abi;
+use crate::common::root;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};

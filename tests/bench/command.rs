@@ -1,12 +1,10 @@
 //! `perusal bench`, as its users meet it.
 
-mod launcher_common;
-
-use launcher_common::{PERUSAL, start_as};
+use crate::common::jobs::{PERUSAL, start_as};
 use serde_json::Value;
 use std::process::{Command, Stdio};
 
-fn bench(args: &[&str]) -> launcher_common::Ended {
+fn bench(args: &[&str]) -> crate::common::jobs::Ended {
     start_as(Command::new(PERUSAL).arg("bench"), args, Stdio::null()).end()
 }
 

@@ -1,10 +1,8 @@
 //! The benchmark that is compiled with every MPI (`benches/peers`): here with ours, each measurement for an instant; and what its
 //! driver makes of the figures.
 
-mod common;
-
-use common::examples::{job, mpicc, product};
-use common::{root, success};
+use crate::common::examples::{job, mpicc, product};
+use crate::common::{root, success};
 use std::collections::HashMap;
 use std::process::{Child, Command};
 

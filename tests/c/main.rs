@@ -2,11 +2,12 @@
 //!
 //! A test runner of its own, so that every program and number of ranks counts as one test. Arguments: parts of names.
 
+#[path = "../common/mod.rs"]
 mod common;
 
-use common::dist::{dist, launcher};
-use common::run::run;
-use common::{root, scratch};
+use crate::common::dist::{dist, launcher};
+use crate::common::run::run;
+use crate::common::{root, scratch};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

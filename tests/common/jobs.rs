@@ -12,9 +12,17 @@ use std::time::{Duration, Instant};
 pub const LIMIT: Duration = Duration::from_secs(120);
 
 /// The launcher.
-pub const PERUSAL: &str = env!("CARGO_BIN_EXE_perusal");
-/// The program of `tests/programs/rank.rs`.
-pub const RANK: &str = env!("CARGO_BIN_EXE_perusal-test-rank");
+pub const PERUSAL: &str = of_the_package(option_env!("CARGO_BIN_EXE_perusal"));
+/// The program of `tests/launcher/rank.rs`.
+pub const RANK: &str = of_the_package(option_env!("CARGO_BIN_EXE_perusal-test-rank"));
+
+/// The path, where the test belongs to the launcher's package; tests of other packages do not ask.
+const fn of_the_package(path: Option<&'static str>) -> &'static str {
+    match path {
+        Some(path) => path,
+        None => "",
+    }
+}
 
 /// What a launcher that has ended left.
 #[derive(Debug)]

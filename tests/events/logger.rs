@@ -1,9 +1,7 @@
 //! The event logger, installed as users have it, on a program whose queues have a known history.
 
-mod common;
-
-use common::examples::{mpicc, product};
-use common::{dist, root, run, scratch};
+use crate::common::examples::{mpicc, product};
+use crate::common::{dist, root, run, scratch};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -38,7 +36,7 @@ fn program() -> &'static str {
     static PROGRAM: OnceLock<String> = OnceLock::new();
     PROGRAM.get_or_init(|| {
         let program = product("known_queues").to_string_lossy().into_owned();
-        mpicc(&["tests/programs/known_queues.c", "-o", &program]);
+        mpicc(&["tests/events/known_queues.c", "-o", &program]);
         program
     })
 }

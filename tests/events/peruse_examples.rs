@@ -1,9 +1,7 @@
 //! The PERUSE example programs of `examples/peruse`, compiled with our wrapper, run by our launcher, and their output
 //! checked by arithmetic.
 
-mod common;
-
-use common::examples::{Line, example, job, lines, mpicc, product};
+use crate::common::examples::{Line, example, job, lines, mpicc, product};
 
 /// How often each event comes to a receiver of `messages` messages, of which `early` came before their receives.
 fn receiver(messages: i64, early: i64) -> [(&'static str, i64); 16] {
@@ -253,7 +251,7 @@ fn the_profiler_as_a_static_library_counts_the_same_in_a_static_program() {
     let (object, archive) = (object.to_string_lossy(), archive.to_string_lossy());
     mpicc(&["-c", "examples/peruse/profiler.c", "-o", &object]);
     let out = std::process::Command::new("ar").args(["rcs", &archive, &object]).output();
-    common::success(out.expect("binutils"), "ar");
+    crate::common::success(out.expect("binutils"), "ar");
     let heat = product("heat-static");
     let heat = heat.to_string_lossy();
     // hwloc is the launcher's, whose parts are in the archive that cargo makes for tests; the distributed one has none.

@@ -1,10 +1,7 @@
 //! `docs/tool-events.md` has every event type of the catalogue, with its elements, and the paper's, with what they are made of.
 //! `PERUSAL_BLESS=1` writes the tables anew.
-#![cfg(feature = "peruse")]
 
-mod common;
-
-use common::root;
+use crate::common::root;
 use perusal::events::CATALOG;
 use perusal::internals::tool::event::types::{ALL, TYPES, Type};
 use std::fs;

@@ -1,11 +1,9 @@
 //! The first tool, in C and in Rust, beside the program that it is made for: what it counts follows by arithmetic.
 
-mod common;
-
-#[path = "../examples/first_tool.rs"]
+#[path = "../../examples/first_tool.rs"]
 mod first_tool;
 
-use common::examples::{example, job, lines, mpicc, product};
+use crate::common::examples::{example, job, lines, mpicc, product};
 use std::time::Duration;
 
 #[test]
@@ -57,7 +55,7 @@ fn the_first_tool_in_rust_counts_the_same() {
 
 #[test]
 fn the_page_about_the_first_tool_shows_the_tool_as_it_is() {
-    let read = |path: &str| std::fs::read_to_string(common::root().join(path)).unwrap();
+    let read = |path: &str| std::fs::read_to_string(crate::common::root().join(path)).unwrap();
     let page = read("docs/first-tool.md");
     for (fence, path, least) in
         [("```c\n", "examples/tools/first_tool.c", 30), ("```rust\n", "examples/first_tool.rs", 5)]

@@ -1,12 +1,10 @@
 //! Whatever is killed, whenever: the job ends, the reason is named, and nothing stays behind.
 
-mod launcher_common;
-
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use launcher_common::{Directory, Job, PERUSAL, RANK, eventually, marked, run, start, start_as};
+use crate::common::jobs::{Directory, Job, PERUSAL, RANK, eventually, marked, run, start, start_as};
 
 fn up(dir: &Directory, count: usize) -> bool {
     std::fs::read_dir(dir.path()).unwrap().count() >= count

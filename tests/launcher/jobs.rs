@@ -1,12 +1,10 @@
 //! The launcher, as its users meet it: the real binary on small programs.
 
-mod launcher_common;
-
 use std::collections::HashMap;
 use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
 
-use launcher_common::{Directory, PERUSAL, RANK, eventually, run, run_with_input, start, start_as};
+use crate::common::jobs::{Directory, PERUSAL, RANK, eventually, run, run_with_input, start, start_as};
 
 #[test]
 fn a_job_that_succeeds_exits_with_0_and_says_nothing() {

@@ -1,10 +1,8 @@
 //! Programs that know nothing of shared memory, run with `--share-heap`: they do what they do without it.
 
-mod common;
-
-use common::dist::dist;
-use common::run::{Outcome, run};
-use common::{root, scratch};
+use crate::common::dist::dist;
+use crate::common::run::{Outcome, run};
+use crate::common::{root, scratch};
 use std::fs;
 use std::path::Path;
 use std::process::Command;

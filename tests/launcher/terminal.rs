@@ -1,7 +1,5 @@
 //! The launcher at a terminal: prompts, answers, and the keys that people end programs with.
 
-mod launcher_common;
-
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -10,7 +8,7 @@ use std::process::{Child, Command};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use launcher_common::{Directory, LIMIT, PERUSAL, RANK, eventually};
+use crate::common::jobs::{Directory, LIMIT, PERUSAL, RANK, eventually};
 
 /// A launcher with a terminal of its own, in the foreground of it.
 struct Session {

@@ -1,8 +1,6 @@
 //! `perusal tune` and the file that it writes, as their users meet them.
 
-mod launcher_common;
-
-use launcher_common::{Directory, PERUSAL};
+use crate::common::jobs::{Directory, PERUSAL};
 use std::fs;
 use std::process::{Command, Output};
 

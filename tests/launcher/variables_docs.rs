@@ -1,8 +1,6 @@
 //! `docs/tool-variables.md` lists the variables that there are, no more and no less.
 
-mod common;
-
-use common::root;
+use crate::common::root;
 use perusal::internals::tool::pvar::{PVARS, Pvar};
 use perusal::internals::variables::category::CATEGORIES;
 use perusal::internals::variables::table::{Domain, JobShape, Settable, VariableScope};

@@ -3,8 +3,6 @@
 //! PERUSAL_FAULT_ROUNDS (default 8) is how many jobs are killed; PERUSAL_FAULT_SEED repeats a run. One job in four has
 //! its launcher killed, the others one of their ranks, at a random moment from their very start on.
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -13,8 +11,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use common::dist::dist;
-use common::examples::{example, mpicc, product};
+use crate::common::dist::dist;
+use crate::common::examples::{example, mpicc, product};
 
 const RANKS: usize = 8;
 /// From the kill to the end of the last process. Asked for in long runs; in short ones, which share a busy machine with
@@ -147,7 +145,7 @@ fn kill(pid: i32) {
 
 /// Kills a launcher or a rank at a moment of its choice and checks what is left. Returns how long the end took.
 fn kill_one(programs: &[PathBuf; 2], round: u64, seed: u64, random: &mut Random) -> Duration {
-    let temporary = common::scratch(&format!("faults-{round}"));
+    let temporary = crate::common::scratch(&format!("faults-{round}"));
     let before = leftovers(&temporary);
     let mark = format!("{}-{seed}-{round}", std::process::id());
     // Within a cache line, through the ring's bulk area, large, in shared memory: each has a way of its own to be in the middle of.
@@ -189,7 +187,7 @@ fn a_kill_at_any_moment_ends_the_job_at_once_and_leaves_nothing() {
     let rounds = setting("PERUSAL_FAULT_ROUNDS", 8);
     let mut random = Random(seed);
     let collectives = product("collectives");
-    mpicc(&["tests/programs/collectives.c", "-o", &collectives.to_string_lossy()]);
+    mpicc(&["tests/p2p/collectives.c", "-o", &collectives.to_string_lossy()]);
     let programs = [example("all_to_all_order.c"), collectives];
     let mut slowest = Duration::ZERO;
     for round in 0..rounds {

@@ -7,11 +7,12 @@
 //! A test runner of its own: where ptrace is forbidden nothing can be stepped through, and without membarrier(2) senders must fence; there
 //! the tests that need it are counted as ignored, not as passed.
 
+#[path = "../common/mod.rs"]
 mod common;
 
-use common::dist::{dist, launcher};
-use common::run::run;
-use common::{root, scratch, success};
+use crate::common::dist::{dist, launcher};
+use crate::common::run::run;
+use crate::common::{root, scratch, success};
 use libtest_mimic::{Arguments, Trial};
 use std::collections::HashMap;
 use std::fs;

@@ -1,8 +1,6 @@
 //! Whatever the number of ranks and receives, each sender's messages come once and in order.
 
-mod common;
-
-use common::examples::{example, job, lines};
+use crate::common::examples::{example, job, lines};
 
 fn all_to_all(ranks: &str, messages: &str, bytes: &str, window: &str) {
     let program = example("all_to_all_order.c");

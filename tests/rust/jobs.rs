@@ -1,6 +1,6 @@
 //! The Rust API under the launcher: ranks that are processes. This program is also what the launcher starts.
 
-#[path = "../examples/ring.rs"]
+#[path = "../../examples/ring.rs"]
 mod ring;
 
 use perusal::internals::shm::RANK_VARIABLE;

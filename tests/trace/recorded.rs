@@ -1,13 +1,10 @@
 //! Traces of whole jobs: what is known of a program is what the reader, the JSON and the OTF2 archive say; and what is left when
 //! ranks are killed, files cannot grow, or a limit is reached.
 
-mod common;
-#[path = "trace_common/events.rs"]
-mod events;
-
-use common::dist::dist;
-use common::examples::{mpicc, mpiexec, product, products};
-use common::run::{Outcome, run};
+use crate::common::dist::dist;
+use crate::common::examples::{mpicc, mpiexec, product, products};
+use crate::common::run::{Outcome, run};
+use crate::events;
 use perusal::events::{CollMode, Event};
 use perusal_trace::flows::{Flow, flows};
 use perusal_trace::{RankTrace, RecordPayload, Trace, read};
@@ -23,7 +20,7 @@ fn program() -> &'static str {
     static PROGRAM: OnceLock<String> = OnceLock::new();
     PROGRAM.get_or_init(|| {
         let program = product("trace_pattern").to_string_lossy().into_owned();
-        mpicc(&["tests/programs/trace_pattern.c", "-pthread", "-o", &program]);
+        mpicc(&["tests/trace/pattern.c", "-pthread", "-o", &program]);
         program
     })
 }

@@ -1,12 +1,10 @@
 //! `perusal report` as people use it: on the trace of a program with two known mistakes, and on files that are no traces.
 
-mod common;
-
-use common::browser;
-use common::dist::dist;
-use common::examples::{example, lines};
-use common::run::{Outcome, run};
-use common::scratch;
+use crate::common::browser;
+use crate::common::dist::dist;
+use crate::common::examples::{example, lines};
+use crate::common::run::{Outcome, run};
+use crate::common::scratch;
 use perusal_trace::synthetic::{Synthetic, SyntheticMessage};
 use serde_json::Value;
 use std::fs;

@@ -1,10 +1,8 @@
 //! The page of `perusal report` in a browser: what its script makes of known jobs. The pages and, with `PERUSAL_PICTURES=1`,
 //! pictures of them stay in cargo's directory for tests.
 
-mod common;
-
-use common::browser::{Page, open, picture};
-use common::scratch;
+use crate::common::browser::{Page, open, picture};
+use crate::common::scratch;
 use perusal::events::Event;
 use perusal::internals::shm::telemetry::Waiting;
 use perusal_trace::synthetic::{Synthetic, SyntheticMessage};

@@ -1,14 +1,8 @@
 //! `include/mpi.h` says what the tables say, and a C compiler reads from it what the library means.
 
-#[path = "../crates/perusal-abi/codegen/abi.rs"]
-#[allow(dead_code)]
-mod abi;
-#[path = "../crates/perusal-abi/codegen/header.rs"]
-mod header;
-
-mod common;
-
-use common::{cc, root, scratch};
+use crate::abi;
+use crate::common::{cc, root, scratch};
+use crate::header;
 use std::fs;
 use std::process::Command;
 
