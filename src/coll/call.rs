@@ -1,8 +1,8 @@
 //! A collective operation with its arguments: what is run at once, in the background, or again and again.
 
-use super::buffer::{Input, OpKernel, Output};
-use super::intercomm::{self, IntercommRoot, Sides};
-use super::{EventSpan, Transport, intracomm, neighbor};
+use super::buffer::{Input, OpFold, Output};
+use super::inter::{self, Root, Sides};
+use super::{Port, Told, neighbour, typed};
 use crate::comm::Comm;
 use crate::datatype::Datatype;
 use crate::datatype::op::Op;
@@ -76,26 +76,26 @@ impl Pieces {
 
 /// An operation and the type of its operands.
 #[derive(Clone, Debug)]
-pub struct TypedOp {
+pub struct Combine {
     /// The operation.
     pub op: Op,
     /// The type's handle, which user's functions are told.
     pub handle: usize,
 }
 
-impl TypedOp {
-    fn of<'a>(&'a self, elements: &'a Elements) -> OpKernel<'a> {
-        OpKernel { op: &self.op, datatype: &elements.datatype, handle: self.handle }
+impl Combine {
+    fn of<'a>(&'a self, elements: &'a Elements) -> OpFold<'a> {
+        OpFold { op: &self.op, datatype: &elements.datatype, handle: self.handle }
     }
 }
 
 /// Where the root of an operation is: a rank within a group, or seen from one side of an intercommunicator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CallRoot {
+pub enum Place {
     /// This rank.
-    Intracomm(usize),
+    Rank(usize),
     /// On this side or the other.
-    Intercomm(IntercommRoot),
+    Side(Root),
 }
 
 /// A collective operation. `None` stands for MPI_IN_PLACE, and for what has no meaning at the caller.
@@ -104,139 +104,125 @@ pub enum Call {
     /// MPI_Barrier.
     Barrier,
     /// MPI_Bcast: the elements, the root.
-    Bcast(Elements, CallRoot),
+    Bcast(Elements, Place),
     /// MPI_Gather(v): what the caller sends, where the root puts it, the root.
-    Gather(Option<Elements>, Option<Pieces>, CallRoot),
+    Gather(Option<Elements>, Option<Pieces>, Place),
     /// MPI_Scatter(v): what the root sends, where the caller puts it, the root.
-    Scatter(Option<Pieces>, Option<Elements>, CallRoot),
+    Scatter(Option<Pieces>, Option<Elements>, Place),
     /// MPI_Allgather(v).
     Allgather(Option<Elements>, Pieces),
     /// MPI_Alltoall(v, w).
     Alltoall(Option<Pieces>, Pieces),
     /// MPI_Reduce: operands, result, the root.
-    Reduce(Option<Elements>, Option<Elements>, TypedOp, CallRoot),
+    Reduce(Option<Elements>, Option<Elements>, Combine, Place),
     /// MPI_Allreduce.
-    Allreduce(Option<Elements>, Elements, TypedOp),
+    Allreduce(Option<Elements>, Elements, Combine),
     /// MPI_Reduce_scatter(_block): operands, result, elements of each rank's result.
-    ReduceScatter(Elements, Elements, Vec<usize>, TypedOp),
+    ReduceScatter(Elements, Elements, Vec<usize>, Combine),
     /// MPI_Scan.
-    Scan(Option<Elements>, Elements, TypedOp),
+    Scan(Option<Elements>, Elements, Combine),
     /// MPI_Exscan.
-    Exscan(Option<Elements>, Elements, TypedOp),
+    Exscan(Option<Elements>, Elements, Combine),
     /// MPI_Neighbor_allgather(v).
     NeighbourAllgather(Elements, Pieces),
     /// MPI_Neighbor_alltoall(v, w).
     NeighbourAlltoall(Pieces, Pieces),
 }
 
-/// The transports of a communicator.
-pub enum Transports<T> {
+/// The ports of a communicator.
+pub enum Ports<P> {
     /// Of an intracommunicator.
-    Intracomm(T),
+    Within(P),
     /// Of an intercommunicator.
-    Intercomm(Sides<T>),
+    Between(Sides<P>),
 }
 
 impl Call {
-    /// Performs the operation on `comm`, whose transports are `transports`.
+    /// Performs the operation on `comm`, whose ports are `ports`.
     ///
     /// # Safety
     /// The user's memory is as [`Elements`] promises until the future is ready, which it is polled to be, or it is leaked.
     ///
     /// # Errors
     /// Those of the transfers and of the operation; [`Error::Comm`] for one that intercommunicators do not have.
-    pub async unsafe fn perform<T: Transport>(&self, transports: &Transports<T>, comm: &Comm) -> Result<()> {
-        let arrival = || match (transports, self.kind()) {
-            (Transports::Intracomm(transport), Some(kind)) => {
-                let mut team = transport.team(kind)?;
-                self.is_served_by(&mut team).then_some(team.arrival)
+    pub async unsafe fn perform<P: Port>(&self, ports: &Ports<P>, comm: &Comm) -> Result<()> {
+        let arrival = || match (ports, self.kind()) {
+            (Ports::Within(port), Some(kind)) => {
+                let mut meeting = port.meeting(kind)?;
+                self.is_served_by(&mut meeting).then_some(meeting.arrival)
             }
             _ => None,
         };
-        let mode = match transports {
-            Transports::Intracomm(transport) => transport.mode(),
-            Transports::Intercomm(sides) => sides.remote.mode(),
+        let mode = match ports {
+            Ports::Within(port) => port.mode(),
+            Ports::Between(sides) => sides.remote.mode(),
         };
         let what = || (self.algorithm(comm, arrival()), self.bytes(comm));
-        let span = EventSpan::begin(comm, self.operation(), mode, what);
-        let result = match transports {
+        let told = Told::begin(comm, self.operation(), mode, what);
+        let result = match ports {
             // SAFETY: the caller's promise.
-            Transports::Intracomm(transport) => unsafe { self.within(transport, comm) }.await,
+            Ports::Within(port) => unsafe { self.within(port, comm) }.await,
             // SAFETY: the caller's promise.
-            Transports::Intercomm(sides) => unsafe { self.between(sides) }.await,
+            Ports::Between(sides) => unsafe { self.between(sides) }.await,
         };
-        span.end();
+        told.end();
         result
     }
 
     /// # Safety
     /// As for [`perform`](Self::perform).
-    async unsafe fn within<T: Transport>(&self, transport: &T, comm: &Comm) -> Result<()> {
+    async unsafe fn within<P: Port>(&self, port: &P, comm: &Comm) -> Result<()> {
         // SAFETY: the caller's promise is what all of these ask for.
         unsafe {
             match self {
-                Self::Barrier => super::barrier(transport).await,
-                Self::Bcast(data, root) => intracomm::bcast(transport, data.output(), rank(*root)?).await,
+                Self::Barrier => super::barrier(port).await,
+                Self::Bcast(data, root) => typed::bcast(port, data.output(), rank(*root)?).await,
                 Self::Gather(send, pieces, root) => {
                     let send = send.as_ref().map(Elements::input);
-                    intracomm::gather(transport, send, |r| piece(pieces.as_ref(), r), rank(*root)?).await
+                    typed::gather(port, send, |r| piece(pieces.as_ref(), r), rank(*root)?).await
                 }
                 Self::Scatter(pieces, recv, root) => {
                     let recv = recv.as_ref().map(Elements::output);
-                    intracomm::scatter(
-                        transport,
-                        |r| piece(pieces.as_ref(), r).as_input(),
-                        recv,
-                        rank(*root)?,
-                    )
-                    .await
+                    typed::scatter(port, |r| piece(pieces.as_ref(), r).as_input(), recv, rank(*root)?).await
                 }
                 Self::Allgather(send, pieces) => {
-                    intracomm::allgather(transport, send.as_ref().map(Elements::input), |r| pieces.piece(r))
-                        .await
+                    typed::allgather(port, send.as_ref().map(Elements::input), |r| pieces.piece(r)).await
                 }
                 Self::Alltoall(send, recv) => {
                     let even = matches!(recv.form, Form::Even(..));
                     let send = send.as_ref().map(|send| move |r| send.piece(r).as_input());
                     if even {
-                        intracomm::alltoall_even(transport, send, |r| recv.piece(r)).await
+                        typed::alltoall_even(port, send, |r| recv.piece(r)).await
                     } else {
-                        intracomm::alltoall(transport, send, |r| recv.piece(r)).await
+                        typed::alltoall(port, send, |r| recv.piece(r)).await
                     }
                 }
-                Self::Reduce(send, recv, op, root) => {
+                Self::Reduce(send, recv, combine, root) => {
                     let operands = send.as_ref().or(recv.as_ref()).ok_or(NOTHING)?;
                     let result = recv.as_ref().map(Elements::output);
-                    intracomm::reduce(transport, operands.input(), result, op.of(operands), rank(*root)?)
+                    typed::reduce(port, operands.input(), result, combine.of(operands), rank(*root)?).await
+                }
+                Self::Allreduce(send, recv, combine) => {
+                    let operands = send.as_ref().unwrap_or(recv).input();
+                    typed::allreduce(port, operands, recv.output(), combine.of(recv)).await
+                }
+                Self::ReduceScatter(send, recv, counts, combine) => {
+                    typed::reduce_scatter(port, send.input(), recv.output(), |r| counts[r], combine.of(recv))
                         .await
                 }
-                Self::Allreduce(send, recv, op) => {
+                Self::Scan(send, recv, combine) => {
                     let operands = send.as_ref().unwrap_or(recv).input();
-                    intracomm::allreduce(transport, operands, recv.output(), op.of(recv)).await
+                    typed::scan(port, operands, recv.output(), combine.of(recv)).await
                 }
-                Self::ReduceScatter(send, recv, counts, op) => {
-                    intracomm::reduce_scatter(
-                        transport,
-                        send.input(),
-                        recv.output(),
-                        |r| counts[r],
-                        op.of(recv),
-                    )
-                    .await
-                }
-                Self::Scan(send, recv, op) => {
+                Self::Exscan(send, recv, combine) => {
                     let operands = send.as_ref().unwrap_or(recv).input();
-                    intracomm::scan(transport, operands, recv.output(), op.of(recv)).await
-                }
-                Self::Exscan(send, recv, op) => {
-                    let operands = send.as_ref().unwrap_or(recv).input();
-                    intracomm::exscan(transport, operands, recv.output(), op.of(recv)).await
+                    typed::exscan(port, operands, recv.output(), combine.of(recv)).await
                 }
                 Self::NeighbourAllgather(send, recv) => {
-                    neighbor::exchange(transport, comm, |_| send.input(), |r| recv.piece(r)).await
+                    neighbour::exchange(port, comm, |_| send.input(), |r| recv.piece(r)).await
                 }
                 Self::NeighbourAlltoall(send, recv) => {
-                    neighbor::exchange(transport, comm, |r| send.piece(r).as_input(), |r| recv.piece(r)).await
+                    neighbour::exchange(port, comm, |r| send.piece(r).as_input(), |r| recv.piece(r)).await
                 }
             }
         }
@@ -244,38 +230,37 @@ impl Call {
 
     /// # Safety
     /// As for [`perform`](Self::perform).
-    async unsafe fn between<T: Transport>(&self, sides: &Sides<T>) -> Result<()> {
+    async unsafe fn between<P: Port>(&self, sides: &Sides<P>) -> Result<()> {
         // SAFETY: the caller's promise is what all of these ask for.
         unsafe {
             match self {
-                Self::Barrier => intercomm::barrier(sides).await,
-                Self::Bcast(data, root) => intercomm::bcast(sides, data.output(), side(*root)?).await,
+                Self::Barrier => inter::barrier(sides).await,
+                Self::Bcast(data, root) => inter::bcast(sides, data.output(), side(*root)?).await,
                 Self::Gather(send, pieces, root) => {
                     let send = send.as_ref().map(Elements::input);
-                    intercomm::gather(sides, send, |r| piece(pieces.as_ref(), r), side(*root)?).await
+                    inter::gather(sides, send, |r| piece(pieces.as_ref(), r), side(*root)?).await
                 }
                 Self::Scatter(pieces, recv, root) => {
                     let recv = recv.as_ref().map(Elements::output);
-                    intercomm::scatter(sides, |r| piece(pieces.as_ref(), r).as_input(), recv, side(*root)?)
-                        .await
+                    inter::scatter(sides, |r| piece(pieces.as_ref(), r).as_input(), recv, side(*root)?).await
                 }
                 Self::Allgather(Some(send), pieces) => {
-                    intercomm::allgather(sides, send.input(), |r| pieces.piece(r)).await
+                    inter::allgather(sides, send.input(), |r| pieces.piece(r)).await
                 }
                 Self::Alltoall(Some(send), recv) => {
-                    intercomm::alltoall(sides, |r| send.piece(r).as_input(), |r| recv.piece(r)).await
+                    inter::alltoall(sides, |r| send.piece(r).as_input(), |r| recv.piece(r)).await
                 }
-                Self::Reduce(send, recv, op, root) => {
+                Self::Reduce(send, recv, combine, root) => {
                     let Some(some) = send.as_ref().or(recv.as_ref()) else { return Ok(()) };
                     let (from, to) =
                         (send.as_ref().map(Elements::input), recv.as_ref().map(Elements::output));
-                    intercomm::reduce(sides, from, to, op.of(some), side(*root)?).await
+                    inter::reduce(sides, from, to, combine.of(some), side(*root)?).await
                 }
-                Self::Allreduce(Some(send), recv, op) => {
-                    intercomm::allreduce(sides, send.input(), recv.output(), op.of(recv)).await
+                Self::Allreduce(Some(send), recv, combine) => {
+                    inter::allreduce(sides, send.input(), recv.output(), combine.of(recv)).await
                 }
-                Self::ReduceScatter(send, recv, counts, op) => {
-                    intercomm::reduce_scatter(sides, send.input(), recv.output(), |r| counts[r], op.of(recv))
+                Self::ReduceScatter(send, recv, counts, combine) => {
+                    inter::reduce_scatter(sides, send.input(), recv.output(), |r| counts[r], combine.of(recv))
                         .await
                 }
                 _ => Err(Error::Comm("an intercommunicator does not have this operation, or not in place")),
@@ -286,17 +271,17 @@ impl Call {
 
 const NOTHING: Error = Error::Buffer("there are no operands");
 
-fn rank(place: CallRoot) -> Result<usize> {
+fn rank(place: Place) -> Result<usize> {
     match place {
-        CallRoot::Intracomm(rank) => Ok(rank),
-        CallRoot::Intercomm(_) => Err(Error::Comm("not an intercommunicator")),
+        Place::Rank(rank) => Ok(rank),
+        Place::Side(_) => Err(Error::Comm("not an intercommunicator")),
     }
 }
 
-fn side(place: CallRoot) -> Result<IntercommRoot> {
+fn side(place: Place) -> Result<Root> {
     match place {
-        CallRoot::Intercomm(root) => Ok(root),
-        CallRoot::Intracomm(_) => Err(Error::Comm("an intercommunicator")),
+        Place::Side(root) => Ok(root),
+        Place::Rank(_) => Err(Error::Comm("an intercommunicator")),
     }
 }
 

@@ -4,7 +4,6 @@
 pub mod browser;
 pub mod dist;
 pub mod examples;
-pub mod jobs;
 pub mod run;
 
 use std::collections::BTreeMap;

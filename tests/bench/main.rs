@@ -1,7 +1,0 @@
-//! What measures, measures what it says.
-
-#[path = "../common/mod.rs"]
-mod common;
-
-mod command;
-mod peers;

@@ -1,4 +1,0 @@
-//! The Rust API, with ranks that are threads.
-
-mod api;
-mod faults;

@@ -1,4 +1,0 @@
-//! Rules on the source that no lint knows.
-
-mod conformance_list;
-mod rules;
