@@ -65,15 +65,15 @@ overhead: dist
 	@CARGO="$(CARGO)" .ci/overhead "$(DIST)"
 
 header: setup
-	@PERUSAL_BLESS=1 $(CARGO) test --quiet --locked --package perusal-abi --test abi_header the_header_is_what_the_tables_give >/dev/null
+	@PERUSAL_BLESS=1 $(CARGO) test --quiet --locked --package perusal-abi --test abi the_header_is_what_the_tables_give >/dev/null
 	@echo "include/mpi.h is current"
 
 unsupported: setup
-	@PERUSAL_BLESS=1 $(CARGO) test --quiet --locked --package perusal-abi --test abi_docs >/dev/null
+	@PERUSAL_BLESS=1 $(CARGO) test --quiet --locked --package perusal-abi --test abi docs:: >/dev/null
 	@echo "docs/abi.md is current"
 
 variables: setup
-	@PERUSAL_BLESS=1 $(CARGO) test --quiet --locked --package perusal-cli --test tool_variables_docs >/dev/null
+	@PERUSAL_BLESS=1 $(CARGO) test --quiet --locked --package perusal-cli --test launcher variables_docs:: >/dev/null
 	@echo "docs/tool-variables.md is current"
 
 clean:

@@ -13,10 +13,10 @@
 
 use loom::sync::Arc;
 use loom::thread;
-use perusal::internals::coll::shared::{Arrival, Arrived, HeapArea, Rounds};
 use perusal::internals::doorbell::Bell;
 use perusal::internals::sync::{AsymmetricFence, Futex};
 use perusal::internals::sync::{AtomicU16, AtomicU64};
+use perusal::internals::team::{Arrival, Arrived, HeapArea, Rounds};
 use std::time::Duration;
 
 type Member = Rounds<HeapArea>;

@@ -31,6 +31,7 @@ mod protocol;
 mod request;
 pub mod ring;
 mod shm;
+mod team;
 mod tool;
 // Mapped files.
 #[cfg(not(perusal_loom))]
@@ -67,7 +68,7 @@ pub mod internals {
     open! {
         abi arch coll comm datatype doorbell engine error events handles heap info limits matching p2p
         #[cfg(feature = "placement")] placement
-        progress protocol request ring shm sync tool
+        progress protocol request ring shm sync team tool
         #[cfg(not(perusal_loom))] trace
         variables
         #[cfg(not(perusal_loom))] api

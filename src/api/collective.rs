@@ -6,8 +6,8 @@ use super::communicator::Communicator;
 use super::element::{Element, datatype};
 use super::threading::Threading;
 use crate::abi;
-use crate::coll::buffer::{Input, OpFold, Output};
-use crate::coll::{self, Blocking, Purpose, Told, of_purpose, typed};
+use crate::coll::buffer::{Input, OpKernel, Output};
+use crate::coll::{self, BlockingTransport, EventSpan, Purpose, intracomm};
 use crate::datatype::op;
 use crate::error::{Error, Result};
 use crate::events::{Algorithm, CollMode};
@@ -74,16 +74,17 @@ impl<T: Threading> Communicator<T> {
     fn collective<R>(
         &self,
         (purpose, bytes): (Purpose, usize),
-        run: impl FnOnce(&Blocking<'_>) -> Result<R>,
+        run: impl FnOnce(&BlockingTransport<'_>) -> Result<R>,
     ) -> Result<R> {
         // Nothing of a collective is under way when it returns, but what a broken member has left (API rule 3).
         self.member.perform(|engine| {
             let what = || (Algorithm::Unknown, bytes as u64);
-            let told = of_purpose(purpose)
-                .map(|operation| Told::begin(&self.comm, operation, CollMode::Blocking, what));
-            let result = run(&Blocking::new(engine, &self.comm, purpose));
-            if let Some(told) = told {
-                told.end();
+            let span = purpose
+                .operation()
+                .map(|operation| EventSpan::begin(&self.comm, operation, CollMode::Blocking, what));
+            let result = run(&BlockingTransport::new(engine, &self.comm, purpose));
+            if let Some(span) = span {
+                span.end();
             }
             result
         })
@@ -102,7 +103,7 @@ impl<T: Threading> Communicator<T> {
     /// # Errors
     /// [`Error::PeerGone`].
     pub fn barrier(&self) -> Result<()> {
-        self.collective((Purpose::Barrier, 0), |port| port.run(coll::barrier(port)))
+        self.collective((Purpose::Barrier, 0), |transport| transport.run(coll::barrier(transport)))
     }
 
     /// Everybody's `data` becomes that of `root` (MPI_Bcast).
@@ -113,7 +114,9 @@ impl<T: Threading> Communicator<T> {
         let root = self.root(root)?;
         let (bytes, data) = (size_of_val(data), output(data));
         // SAFETY: borrowed exclusively until the operation has returned.
-        self.collective((Purpose::Bcast, bytes), |port| port.run(unsafe { typed::bcast(port, data, root) }))
+        self.collective((Purpose::Bcast, bytes), |transport| {
+            transport.run(unsafe { intracomm::bcast(transport, data, root) })
+        })
     }
 
     /// At `root`, `all` becomes the `data` of all ranks, one behind the other; elsewhere `all` stays as it is, and may be empty
@@ -128,9 +131,10 @@ impl<T: Threading> Communicator<T> {
             fits(all.len(), data.len(), self.size())?;
         }
         let (send, all, each) = (input(data), output(all), data.len());
-        self.collective((Purpose::Gather, size_of_val(data)), |port| {
+        self.collective((Purpose::Gather, size_of_val(data)), |transport| {
             // SAFETY: borrowed until the operation has returned, `all` exclusively; it has all the pieces where they are used.
-            port.run(unsafe { typed::gather(port, Some(send), |r| piece::<E>(all, each, r), root) })
+            transport
+                .run(unsafe { intracomm::gather(transport, Some(send), |r| piece::<E>(all, each, r), root) })
         })
     }
 
@@ -141,9 +145,10 @@ impl<T: Threading> Communicator<T> {
     pub fn allgather<E: Element>(&self, data: &[E], all: &mut [E]) -> Result<()> {
         fits(all.len(), data.len(), self.size())?;
         let (send, all, each) = (input(data), output(all), data.len());
-        self.collective((Purpose::Allgather, size_of_val(data)), |port| {
+        self.collective((Purpose::Allgather, size_of_val(data)), |transport| {
             // SAFETY: borrowed until the operation has returned, `all` exclusively; it has all the pieces.
-            port.run(unsafe { typed::allgather(port, Some(send), |r| piece::<E>(all, each, r)) })
+            transport
+                .run(unsafe { intracomm::allgather(transport, Some(send), |r| piece::<E>(all, each, r)) })
         })
     }
 
@@ -158,11 +163,11 @@ impl<T: Threading> Communicator<T> {
         }
         let (bytes, all, each, recv) = (size_of_val(data), input(all), data.len(), output(data));
         let pieces = Output { addr: all.addr.cast_mut(), count: all.count, datatype: all.datatype };
-        self.collective((Purpose::Scatter, bytes), |port| {
+        self.collective((Purpose::Scatter, bytes), |transport| {
             // SAFETY: borrowed until the operation has returned, `data` exclusively; pieces of `all` are read only, and there
             // are all of them where they are used.
-            port.run(unsafe {
-                typed::scatter(port, |r| piece::<E>(pieces, each, r).as_input(), Some(recv), root)
+            transport.run(unsafe {
+                intracomm::scatter(transport, |r| piece::<E>(pieces, each, r).as_input(), Some(recv), root)
             })
         })
     }
@@ -178,11 +183,12 @@ impl<T: Threading> Communicator<T> {
         fits(received.len(), each, self.size())?;
         let (send, recv) = (input(sent), output(received));
         let send = Output { addr: send.addr.cast_mut(), count: send.count, datatype: send.datatype };
-        self.collective((Purpose::Alltoall, size_of_val(sent)), |port| {
+        self.collective((Purpose::Alltoall, size_of_val(sent)), |transport| {
             let pieces = |r| piece::<E>(send, each, r).as_input();
             // SAFETY: borrowed until the operation has returned, `received` exclusively; pieces of `sent` are read only, and
             // both have all of them.
-            port.run(unsafe { typed::alltoall(port, Some(pieces), |r| piece::<E>(recv, each, r)) })
+            transport
+                .run(unsafe { intracomm::alltoall(transport, Some(pieces), |r| piece::<E>(recv, each, r)) })
         })
     }
 
@@ -205,11 +211,11 @@ impl<T: Threading> Communicator<T> {
         if is_root {
             fits(result.len(), data.len(), 1)?;
         }
-        let fold = OpFold { op: &op, datatype: datatype::<E>(), handle: E::HANDLE };
+        let kernel = OpKernel { op: &op, datatype: datatype::<E>(), handle: E::HANDLE };
         let (send, recv) = (input(data), is_root.then(|| output(result)));
-        self.collective((Purpose::Reduce, size_of_val(data)), |port| {
+        self.collective((Purpose::Reduce, size_of_val(data)), |transport| {
             // SAFETY: borrowed until the operation has returned, `result` exclusively.
-            port.run(unsafe { typed::reduce(port, send, recv, fold, root) })
+            transport.run(unsafe { intracomm::reduce(transport, send, recv, kernel, root) })
         })
     }
 
@@ -234,11 +240,11 @@ impl<T: Threading> Communicator<T> {
     pub fn allreduce<E: Element>(&self, reduction: Reduction, data: &[E], result: &mut [E]) -> Result<()> {
         let op = reduction.on::<E>()?;
         fits(result.len(), data.len(), 1)?;
-        let fold = OpFold { op: &op, datatype: datatype::<E>(), handle: E::HANDLE };
+        let kernel = OpKernel { op: &op, datatype: datatype::<E>(), handle: E::HANDLE };
         let (send, recv) = (input(data), output(result));
-        self.collective((Purpose::Allreduce, size_of_val(data)), |port| {
+        self.collective((Purpose::Allreduce, size_of_val(data)), |transport| {
             // SAFETY: borrowed until the operation has returned, `result` exclusively.
-            port.run(unsafe { typed::allreduce(port, send, recv, fold) })
+            transport.run(unsafe { intracomm::allreduce(transport, send, recv, kernel) })
         })
     }
 }

@@ -4,7 +4,7 @@ use super::address::rank;
 use super::member::Member;
 use super::threading::{Single, Threading};
 use crate::coll::create::{self, Agreed};
-use crate::coll::{Blocking, Purpose};
+use crate::coll::{BlockingTransport, Purpose};
 use crate::comm::Comm;
 use crate::error::{Error, Result};
 use crate::events::{Event, EventRecord, EventSet, GlobalSubscriber, GlobalSubscription, Subscription};
@@ -72,8 +72,8 @@ impl<T: Threading> Communicator<T> {
     /// # Errors
     /// [`Error::NoMem`] if no context is left; [`Error::PeerGone`].
     pub fn dup(&self) -> Result<Self> {
-        self.make(|port, contexts| {
-            let context = port.run(create::context(port, contexts))?;
+        self.make(|transport, contexts| {
+            let context = transport.run(create::context(transport, contexts))?;
             let (rank, group) = (self.comm.rank(), self.comm.group().clone());
             Ok(Some(Agreed { context, rank, group, remote: None }))
         })
@@ -97,7 +97,9 @@ impl<T: Threading> Communicator<T> {
     /// # Ok(()) }
     /// ```
     pub fn split(&self, color: Option<i32>, key: i32) -> Result<Option<Self>> {
-        self.make(|port, contexts| port.run(create::split(port, contexts, self.comm.group(), (color, key))))
+        self.make(|transport, contexts| {
+            transport.run(create::split(transport, contexts, self.comm.group(), (color, key)))
+        })
     }
 
     /// The given ranks, in the given order; `None` at all others (MPI_Comm_create). All ranks call it with the same list.
@@ -110,17 +112,21 @@ impl<T: Threading> Communicator<T> {
         if !ranks.contains(&self.rank()) {
             return Ok(None);
         }
-        self.make(|port, contexts| port.run(create::among(port, contexts, group, ranks)).map(Some))
+        self.make(|transport, contexts| {
+            transport.run(create::among(transport, contexts, group, ranks)).map(Some)
+        })
     }
 
     fn make(
         &self,
-        agree: impl FnOnce(&Blocking<'_>, &crate::engine::Engine) -> Result<Option<Agreed>>,
+        agree: impl FnOnce(&BlockingTransport<'_>, &crate::engine::Engine) -> Result<Option<Agreed>>,
     ) -> Result<Option<Self>> {
         self.member.close_dropped();
         let made = self.member.perform(|engine| {
-            let port = Blocking::new(engine, &self.comm, Purpose::Create);
-            let Some(Agreed { context, rank, group, .. }) = agree(&port, engine)? else { return Ok(None) };
+            let transport = BlockingTransport::new(engine, &self.comm, Purpose::Create);
+            let Some(Agreed { context, rank, group, .. }) = agree(&transport, engine)? else {
+                return Ok(None);
+            };
             self.member.claim(context)?;
             engine.open(Comm::intra(context, rank, group, engine.registry().attach(0))).map(Some)
         })?;

@@ -1,6 +1,6 @@
 //! Users' buffers as bytes: in place where the type is contiguous, through a packed copy where it is not.
 
-use super::{Fold, Scratch};
+use super::{ReductionKernel, Scratch};
 use crate::datatype::Datatype;
 use crate::datatype::op::Op;
 use crate::error::{Error, Result};
@@ -216,7 +216,7 @@ pub unsafe fn copy(from: Input<'_>, to: Output<'_>) -> Result<()> {
 
 /// An MPI operation on elements of a datatype.
 #[derive(Clone, Copy, Debug)]
-pub struct OpFold<'a> {
+pub struct OpKernel<'a> {
     /// The operation.
     pub op: &'a Op,
     /// The elements' type.
@@ -225,11 +225,11 @@ pub struct OpFold<'a> {
     pub handle: usize,
 }
 
-impl Fold for OpFold<'_> {
+impl ReductionKernel for OpKernel<'_> {
     fn commutes(&self) -> bool {
         self.op.commutative()
     }
-    fn fold(&self, left: &[u8], right: &mut [u8]) -> Result<()> {
+    fn reduce(&self, left: &[u8], right: &mut [u8]) -> Result<()> {
         // SAFETY: two buffers of collectives, which do not overlap; they begin at an address that suits every type
         // (`Scratch`) and are cut between elements, whose size is a multiple of their alignment where they are contiguous.
         unsafe { self.op.apply_packed(left, right, self.datatype, self.handle) }

@@ -1,7 +1,7 @@
 //! Collectives on bytes that nobody looks into.
 
-use super::Port;
-use super::choice::Kind;
+use super::Transport;
+use super::selection::TeamOperation;
 use crate::error::Result;
 use crate::events::Algorithm;
 
@@ -15,16 +15,16 @@ const DOUBLING_UP_TO: usize = 64 * 1024;
 /// Nobody leaves before everybody has come. ⌈log₂ n⌉ rounds, in each of which a rank signals one twice as far away.
 ///
 /// # Errors
-/// Those of the port.
-pub async fn barrier<P: Port>(port: &P) -> Result<()> {
-    if let Some(mut meeting) = port.meeting(Kind::Barrier) {
-        return meeting.barrier();
+/// Those of the transport.
+pub async fn barrier<T: Transport>(transport: &T) -> Result<()> {
+    if let Some(mut team) = transport.team(TeamOperation::Barrier) {
+        return team.barrier();
     }
-    let (rank, size) = (port.rank(), port.size());
+    let (rank, size) = (transport.rank(), transport.size());
     let mut distance = 1;
     while distance < size {
         let (to, from) = ((rank + distance) % size, (rank + size - distance) % size);
-        port.exchange(to, &[], from, &mut []).await?;
+        transport.exchange(to, &[], from, &mut []).await?;
         distance *= 2;
     }
     Ok(())
@@ -38,31 +38,35 @@ pub(super) fn bcast_by(bytes: usize, size: usize) -> Algorithm {
 /// Everybody's `data` becomes that of `root`. All give the same length.
 ///
 /// # Errors
-/// Those of the port.
-pub async fn bcast<P: Port>(port: &P, data: &mut [u8], root: usize) -> Result<()> {
-    if let Some(mut meeting) = port.meeting(Kind::Bcast)
-        && meeting.bcast(data, root)?
+/// Those of the transport.
+pub async fn bcast<T: Transport>(transport: &T, data: &mut [u8], root: usize) -> Result<()> {
+    if let Some(mut team) = transport.team(TeamOperation::Bcast)
+        && team.bcast(data, root)?
     {
         return Ok(());
     }
-    bcast_by_messages(port, data, root).await
+    bcast_by_messages(transport, data, root).await
 }
 
 /// The same without shared memory.
 ///
 /// # Errors
-/// Those of the port.
-pub(super) async fn bcast_by_messages<P: Port>(port: &P, data: &mut [u8], root: usize) -> Result<()> {
-    let size = port.size();
-    let position = (port.rank() + size - root) % size;
+/// Those of the transport.
+pub(super) async fn bcast_by_messages<T: Transport>(
+    transport: &T,
+    data: &mut [u8],
+    root: usize,
+) -> Result<()> {
+    let size = transport.size();
+    let position = (transport.rank() + size - root) % size;
     let rank_at = |position: usize| (position + root) % size;
     if bcast_by(data.len(), size) == Algorithm::Chain {
         for piece in data.chunks_mut(PIECE) {
             if position > 0 {
-                port.recv(rank_at(position - 1), piece).await?;
+                transport.recv(rank_at(position - 1), piece).await?;
             }
             if position + 1 < size {
-                port.send(rank_at(position + 1), piece).await?;
+                transport.send(rank_at(position + 1), piece).await?;
             }
         }
         return Ok(());
@@ -70,12 +74,12 @@ pub(super) async fn bcast_by_messages<P: Port>(port: &P, data: &mut [u8], root: 
     // Binomial: the parent clears the lowest set bit of the position, the children set one below it.
     let lowest = if position == 0 { size.next_power_of_two() } else { position & position.wrapping_neg() };
     if position > 0 {
-        port.recv(rank_at(position - lowest), data).await?;
+        transport.recv(rank_at(position - lowest), data).await?;
     }
     let mut bit = lowest / 2;
     while bit > 0 {
         if position + bit < size {
-            port.send(rank_at(position + bit), data).await?;
+            transport.send(rank_at(position + bit), data).await?;
         }
         bit /= 2;
     }
@@ -85,18 +89,18 @@ pub(super) async fn bcast_by_messages<P: Port>(port: &P, data: &mut [u8], root: 
 /// `all` consists of a block for each rank, of equal length; the caller's own is filled in, and afterwards all are.
 ///
 /// # Errors
-/// Those of the port.
-pub async fn allgather<P: Port>(port: &P, all: &mut [u8]) -> Result<()> {
-    if let Some(mut meeting) = port.meeting(Kind::Allgather)
-        && meeting.allgather(all)?
+/// Those of the transport.
+pub async fn allgather<T: Transport>(transport: &T, all: &mut [u8]) -> Result<()> {
+    if let Some(mut team) = transport.team(TeamOperation::Allgather)
+        && team.allgather(all)?
     {
         return Ok(());
     }
-    let (rank, size) = (port.rank(), port.size());
+    let (rank, size) = (transport.rank(), transport.size());
     let block = all.len() / size;
     if all.len() > DOUBLING_UP_TO || size <= 2 {
         let ends: Vec<usize> = (1..=size).map(|r| r * block).collect();
-        return allgatherv(port, all, &ends).await;
+        return allgatherv(transport, all, &ends).await;
     }
     // Bruck: seen from here, blocks rank, rank + 1, … are known; each step doubles how many.
     all.rotate_left(rank * block);
@@ -105,7 +109,7 @@ pub async fn allgather<P: Port>(port: &P, all: &mut [u8]) -> Result<()> {
         let step = known.min(size - known);
         let (have, room) = all.split_at_mut(known * block);
         let (to, from) = ((rank + size - known) % size, (rank + known) % size);
-        port.exchange(to, &have[..step * block], from, &mut room[..step * block]).await?;
+        transport.exchange(to, &have[..step * block], from, &mut room[..step * block]).await?;
         known += step;
     }
     all.rotate_right(rank * block);
@@ -115,15 +119,15 @@ pub async fn allgather<P: Port>(port: &P, all: &mut [u8]) -> Result<()> {
 /// As [`allgather`], the block of rank `r` ending at byte `ends[r]` and beginning where that of `r − 1` ends.
 ///
 /// # Errors
-/// Those of the port.
-pub async fn allgatherv<P: Port>(port: &P, all: &mut [u8], ends: &[usize]) -> Result<()> {
-    let (rank, size) = (port.rank(), port.size());
+/// Those of the transport.
+pub async fn allgatherv<T: Transport>(transport: &T, all: &mut [u8], ends: &[usize]) -> Result<()> {
+    let (rank, size) = (transport.rank(), transport.size());
     let (next, previous) = ((rank + 1) % size, (rank + size - 1) % size);
     for step in 0..size - 1 {
         // Blocks travel up the ring: the one that came in the step before is passed on.
         let (out, into) = ((rank + size - step) % size, (rank + size - step - 1) % size);
         let (bytes, room) = two_blocks(all, ends, out, into);
-        port.exchange(next, bytes, previous, room).await?;
+        transport.exchange(next, bytes, previous, room).await?;
     }
     Ok(())
 }
@@ -143,7 +147,7 @@ fn two_blocks<'a>(all: &'a mut [u8], ends: &[usize], read: usize, write: usize) 
 
 #[cfg(test)]
 mod tests {
-    use super::super::{fake, run};
+    use super::super::{run, transport::threads};
     use super::*;
     use crate::sync::{AtomicUsize, Ordering};
 
@@ -156,9 +160,9 @@ mod tests {
     fn nobody_leaves_a_barrier_before_everybody_has_come() {
         for size in 1..=9 {
             let come = AtomicUsize::new(0);
-            fake::ranks(size, |port| {
+            threads::ranks(size, |transport| {
                 come.fetch_add(1, Ordering::SeqCst);
-                run(barrier(port)).unwrap();
+                run(barrier(transport)).unwrap();
                 assert_eq!(come.load(Ordering::SeqCst), size);
             });
         }
@@ -169,9 +173,9 @@ mod tests {
         for size in 1..=9 {
             for root in 0..size {
                 for len in [0, 1, 1000, CHAIN_FROM + 5] {
-                    fake::ranks(size, |port| {
-                        let mut data = pattern(port.rank(), len);
-                        run(bcast(port, &mut data, root)).unwrap();
+                    threads::ranks(size, |transport| {
+                        let mut data = pattern(transport.rank(), len);
+                        run(bcast(transport, &mut data, root)).unwrap();
                         assert_eq!(data, pattern(root, len));
                     });
                 }
@@ -183,10 +187,11 @@ mod tests {
     fn an_allgather_collects_all_blocks_in_rank_order() {
         for size in 1..=9 {
             for block in [0, 1, 100, DOUBLING_UP_TO / 3] {
-                fake::ranks(size, |port| {
+                threads::ranks(size, |transport| {
                     let mut all = vec![0; block * size];
-                    all[port.rank() * block..][..block].copy_from_slice(&pattern(port.rank(), block));
-                    run(allgather(port, &mut all)).unwrap();
+                    all[transport.rank() * block..][..block]
+                        .copy_from_slice(&pattern(transport.rank(), block));
+                    run(allgather(transport, &mut all)).unwrap();
                     let expected: Vec<u8> = (0..size).flat_map(|r| pattern(r, block)).collect();
                     assert_eq!(all, expected, "{size} ranks, {block} bytes");
                 });
@@ -197,15 +202,17 @@ mod tests {
     #[test]
     fn an_allgather_takes_blocks_of_different_lengths() {
         for size in 1..=7 {
-            fake::ranks(size, |port| {
+            threads::ranks(size, |transport| {
                 let parts: Vec<Vec<u8>> = (0..size).map(|r| pattern(r, (r * 13) % 5)).collect();
                 let ends: Vec<usize> = (0..size).map(|r| parts[..=r].iter().map(Vec::len).sum()).collect();
                 let mut all: Vec<u8> = parts
                     .iter()
                     .enumerate()
-                    .flat_map(|(r, part)| if r == port.rank() { part.clone() } else { vec![0; part.len()] })
+                    .flat_map(
+                        |(r, part)| if r == transport.rank() { part.clone() } else { vec![0; part.len()] },
+                    )
                     .collect();
-                run(allgatherv(port, &mut all, &ends)).unwrap();
+                run(allgatherv(transport, &mut all, &ends)).unwrap();
                 assert_eq!(all, parts.concat());
             });
         }

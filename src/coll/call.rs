@@ -1,8 +1,8 @@
 //! A collective operation with its arguments: what is run at once, in the background, or again and again.
 
-use super::buffer::{Input, OpFold, Output};
-use super::inter::{self, Root, Sides};
-use super::{Port, Told, neighbour, typed};
+use super::buffer::{Input, OpKernel, Output};
+use super::intercomm::{self, IntercommRoot, Sides};
+use super::{EventSpan, Transport, intracomm, neighbor};
 use crate::comm::Comm;
 use crate::datatype::Datatype;
 use crate::datatype::op::Op;
@@ -76,26 +76,26 @@ impl Pieces {
 
 /// An operation and the type of its operands.
 #[derive(Clone, Debug)]
-pub struct Combine {
+pub struct TypedOp {
     /// The operation.
     pub op: Op,
     /// The type's handle, which user's functions are told.
     pub handle: usize,
 }
 
-impl Combine {
-    fn of<'a>(&'a self, elements: &'a Elements) -> OpFold<'a> {
-        OpFold { op: &self.op, datatype: &elements.datatype, handle: self.handle }
+impl TypedOp {
+    fn of<'a>(&'a self, elements: &'a Elements) -> OpKernel<'a> {
+        OpKernel { op: &self.op, datatype: &elements.datatype, handle: self.handle }
     }
 }
 
 /// Where the root of an operation is: a rank within a group, or seen from one side of an intercommunicator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum CallRoot {
     /// This rank.
-    Rank(usize),
+    Intracomm(usize),
     /// On this side or the other.
-    Side(Root),
+    Intercomm(IntercommRoot),
 }
 
 /// A collective operation. `None` stands for MPI_IN_PLACE, and for what has no meaning at the caller.
@@ -104,125 +104,139 @@ pub enum Call {
     /// MPI_Barrier.
     Barrier,
     /// MPI_Bcast: the elements, the root.
-    Bcast(Elements, Place),
+    Bcast(Elements, CallRoot),
     /// MPI_Gather(v): what the caller sends, where the root puts it, the root.
-    Gather(Option<Elements>, Option<Pieces>, Place),
+    Gather(Option<Elements>, Option<Pieces>, CallRoot),
     /// MPI_Scatter(v): what the root sends, where the caller puts it, the root.
-    Scatter(Option<Pieces>, Option<Elements>, Place),
+    Scatter(Option<Pieces>, Option<Elements>, CallRoot),
     /// MPI_Allgather(v).
     Allgather(Option<Elements>, Pieces),
     /// MPI_Alltoall(v, w).
     Alltoall(Option<Pieces>, Pieces),
     /// MPI_Reduce: operands, result, the root.
-    Reduce(Option<Elements>, Option<Elements>, Combine, Place),
+    Reduce(Option<Elements>, Option<Elements>, TypedOp, CallRoot),
     /// MPI_Allreduce.
-    Allreduce(Option<Elements>, Elements, Combine),
+    Allreduce(Option<Elements>, Elements, TypedOp),
     /// MPI_Reduce_scatter(_block): operands, result, elements of each rank's result.
-    ReduceScatter(Elements, Elements, Vec<usize>, Combine),
+    ReduceScatter(Elements, Elements, Vec<usize>, TypedOp),
     /// MPI_Scan.
-    Scan(Option<Elements>, Elements, Combine),
+    Scan(Option<Elements>, Elements, TypedOp),
     /// MPI_Exscan.
-    Exscan(Option<Elements>, Elements, Combine),
+    Exscan(Option<Elements>, Elements, TypedOp),
     /// MPI_Neighbor_allgather(v).
     NeighbourAllgather(Elements, Pieces),
     /// MPI_Neighbor_alltoall(v, w).
     NeighbourAlltoall(Pieces, Pieces),
 }
 
-/// The ports of a communicator.
-pub enum Ports<P> {
+/// The transports of a communicator.
+pub enum Transports<T> {
     /// Of an intracommunicator.
-    Within(P),
+    Intracomm(T),
     /// Of an intercommunicator.
-    Between(Sides<P>),
+    Intercomm(Sides<T>),
 }
 
 impl Call {
-    /// Performs the operation on `comm`, whose ports are `ports`.
+    /// Performs the operation on `comm`, whose transports are `transports`.
     ///
     /// # Safety
     /// The user's memory is as [`Elements`] promises until the future is ready, which it is polled to be, or it is leaked.
     ///
     /// # Errors
     /// Those of the transfers and of the operation; [`Error::Comm`] for one that intercommunicators do not have.
-    pub async unsafe fn perform<P: Port>(&self, ports: &Ports<P>, comm: &Comm) -> Result<()> {
-        let arrival = || match (ports, self.kind()) {
-            (Ports::Within(port), Some(kind)) => {
-                let mut meeting = port.meeting(kind)?;
-                self.is_served_by(&mut meeting).then_some(meeting.arrival)
+    pub async unsafe fn perform<T: Transport>(&self, transports: &Transports<T>, comm: &Comm) -> Result<()> {
+        let arrival = || match (transports, self.kind()) {
+            (Transports::Intracomm(transport), Some(kind)) => {
+                let mut team = transport.team(kind)?;
+                self.is_served_by(&mut team).then_some(team.arrival)
             }
             _ => None,
         };
-        let mode = match ports {
-            Ports::Within(port) => port.mode(),
-            Ports::Between(sides) => sides.remote.mode(),
+        let mode = match transports {
+            Transports::Intracomm(transport) => transport.mode(),
+            Transports::Intercomm(sides) => sides.remote.mode(),
         };
         let what = || (self.algorithm(comm, arrival()), self.bytes(comm));
-        let told = Told::begin(comm, self.operation(), mode, what);
-        let result = match ports {
+        let span = EventSpan::begin(comm, self.operation(), mode, what);
+        let result = match transports {
             // SAFETY: the caller's promise.
-            Ports::Within(port) => unsafe { self.within(port, comm) }.await,
+            Transports::Intracomm(transport) => unsafe { self.within(transport, comm) }.await,
             // SAFETY: the caller's promise.
-            Ports::Between(sides) => unsafe { self.between(sides) }.await,
+            Transports::Intercomm(sides) => unsafe { self.between(sides) }.await,
         };
-        told.end();
+        span.end();
         result
     }
 
     /// # Safety
     /// As for [`perform`](Self::perform).
-    async unsafe fn within<P: Port>(&self, port: &P, comm: &Comm) -> Result<()> {
+    async unsafe fn within<T: Transport>(&self, transport: &T, comm: &Comm) -> Result<()> {
         // SAFETY: the caller's promise is what all of these ask for.
         unsafe {
             match self {
-                Self::Barrier => super::barrier(port).await,
-                Self::Bcast(data, root) => typed::bcast(port, data.output(), rank(*root)?).await,
+                Self::Barrier => super::barrier(transport).await,
+                Self::Bcast(data, root) => intracomm::bcast(transport, data.output(), rank(*root)?).await,
                 Self::Gather(send, pieces, root) => {
                     let send = send.as_ref().map(Elements::input);
-                    typed::gather(port, send, |r| piece(pieces.as_ref(), r), rank(*root)?).await
+                    intracomm::gather(transport, send, |r| piece(pieces.as_ref(), r), rank(*root)?).await
                 }
                 Self::Scatter(pieces, recv, root) => {
                     let recv = recv.as_ref().map(Elements::output);
-                    typed::scatter(port, |r| piece(pieces.as_ref(), r).as_input(), recv, rank(*root)?).await
+                    intracomm::scatter(
+                        transport,
+                        |r| piece(pieces.as_ref(), r).as_input(),
+                        recv,
+                        rank(*root)?,
+                    )
+                    .await
                 }
                 Self::Allgather(send, pieces) => {
-                    typed::allgather(port, send.as_ref().map(Elements::input), |r| pieces.piece(r)).await
+                    intracomm::allgather(transport, send.as_ref().map(Elements::input), |r| pieces.piece(r))
+                        .await
                 }
                 Self::Alltoall(send, recv) => {
                     let even = matches!(recv.form, Form::Even(..));
                     let send = send.as_ref().map(|send| move |r| send.piece(r).as_input());
                     if even {
-                        typed::alltoall_even(port, send, |r| recv.piece(r)).await
+                        intracomm::alltoall_even(transport, send, |r| recv.piece(r)).await
                     } else {
-                        typed::alltoall(port, send, |r| recv.piece(r)).await
+                        intracomm::alltoall(transport, send, |r| recv.piece(r)).await
                     }
                 }
-                Self::Reduce(send, recv, combine, root) => {
+                Self::Reduce(send, recv, op, root) => {
                     let operands = send.as_ref().or(recv.as_ref()).ok_or(NOTHING)?;
                     let result = recv.as_ref().map(Elements::output);
-                    typed::reduce(port, operands.input(), result, combine.of(operands), rank(*root)?).await
-                }
-                Self::Allreduce(send, recv, combine) => {
-                    let operands = send.as_ref().unwrap_or(recv).input();
-                    typed::allreduce(port, operands, recv.output(), combine.of(recv)).await
-                }
-                Self::ReduceScatter(send, recv, counts, combine) => {
-                    typed::reduce_scatter(port, send.input(), recv.output(), |r| counts[r], combine.of(recv))
+                    intracomm::reduce(transport, operands.input(), result, op.of(operands), rank(*root)?)
                         .await
                 }
-                Self::Scan(send, recv, combine) => {
+                Self::Allreduce(send, recv, op) => {
                     let operands = send.as_ref().unwrap_or(recv).input();
-                    typed::scan(port, operands, recv.output(), combine.of(recv)).await
+                    intracomm::allreduce(transport, operands, recv.output(), op.of(recv)).await
                 }
-                Self::Exscan(send, recv, combine) => {
+                Self::ReduceScatter(send, recv, counts, op) => {
+                    intracomm::reduce_scatter(
+                        transport,
+                        send.input(),
+                        recv.output(),
+                        |r| counts[r],
+                        op.of(recv),
+                    )
+                    .await
+                }
+                Self::Scan(send, recv, op) => {
                     let operands = send.as_ref().unwrap_or(recv).input();
-                    typed::exscan(port, operands, recv.output(), combine.of(recv)).await
+                    intracomm::scan(transport, operands, recv.output(), op.of(recv)).await
+                }
+                Self::Exscan(send, recv, op) => {
+                    let operands = send.as_ref().unwrap_or(recv).input();
+                    intracomm::exscan(transport, operands, recv.output(), op.of(recv)).await
                 }
                 Self::NeighbourAllgather(send, recv) => {
-                    neighbour::exchange(port, comm, |_| send.input(), |r| recv.piece(r)).await
+                    neighbor::exchange(transport, comm, |_| send.input(), |r| recv.piece(r)).await
                 }
                 Self::NeighbourAlltoall(send, recv) => {
-                    neighbour::exchange(port, comm, |r| send.piece(r).as_input(), |r| recv.piece(r)).await
+                    neighbor::exchange(transport, comm, |r| send.piece(r).as_input(), |r| recv.piece(r)).await
                 }
             }
         }
@@ -230,37 +244,38 @@ impl Call {
 
     /// # Safety
     /// As for [`perform`](Self::perform).
-    async unsafe fn between<P: Port>(&self, sides: &Sides<P>) -> Result<()> {
+    async unsafe fn between<T: Transport>(&self, sides: &Sides<T>) -> Result<()> {
         // SAFETY: the caller's promise is what all of these ask for.
         unsafe {
             match self {
-                Self::Barrier => inter::barrier(sides).await,
-                Self::Bcast(data, root) => inter::bcast(sides, data.output(), side(*root)?).await,
+                Self::Barrier => intercomm::barrier(sides).await,
+                Self::Bcast(data, root) => intercomm::bcast(sides, data.output(), side(*root)?).await,
                 Self::Gather(send, pieces, root) => {
                     let send = send.as_ref().map(Elements::input);
-                    inter::gather(sides, send, |r| piece(pieces.as_ref(), r), side(*root)?).await
+                    intercomm::gather(sides, send, |r| piece(pieces.as_ref(), r), side(*root)?).await
                 }
                 Self::Scatter(pieces, recv, root) => {
                     let recv = recv.as_ref().map(Elements::output);
-                    inter::scatter(sides, |r| piece(pieces.as_ref(), r).as_input(), recv, side(*root)?).await
+                    intercomm::scatter(sides, |r| piece(pieces.as_ref(), r).as_input(), recv, side(*root)?)
+                        .await
                 }
                 Self::Allgather(Some(send), pieces) => {
-                    inter::allgather(sides, send.input(), |r| pieces.piece(r)).await
+                    intercomm::allgather(sides, send.input(), |r| pieces.piece(r)).await
                 }
                 Self::Alltoall(Some(send), recv) => {
-                    inter::alltoall(sides, |r| send.piece(r).as_input(), |r| recv.piece(r)).await
+                    intercomm::alltoall(sides, |r| send.piece(r).as_input(), |r| recv.piece(r)).await
                 }
-                Self::Reduce(send, recv, combine, root) => {
+                Self::Reduce(send, recv, op, root) => {
                     let Some(some) = send.as_ref().or(recv.as_ref()) else { return Ok(()) };
                     let (from, to) =
                         (send.as_ref().map(Elements::input), recv.as_ref().map(Elements::output));
-                    inter::reduce(sides, from, to, combine.of(some), side(*root)?).await
+                    intercomm::reduce(sides, from, to, op.of(some), side(*root)?).await
                 }
-                Self::Allreduce(Some(send), recv, combine) => {
-                    inter::allreduce(sides, send.input(), recv.output(), combine.of(recv)).await
+                Self::Allreduce(Some(send), recv, op) => {
+                    intercomm::allreduce(sides, send.input(), recv.output(), op.of(recv)).await
                 }
-                Self::ReduceScatter(send, recv, counts, combine) => {
-                    inter::reduce_scatter(sides, send.input(), recv.output(), |r| counts[r], combine.of(recv))
+                Self::ReduceScatter(send, recv, counts, op) => {
+                    intercomm::reduce_scatter(sides, send.input(), recv.output(), |r| counts[r], op.of(recv))
                         .await
                 }
                 _ => Err(Error::Comm("an intercommunicator does not have this operation, or not in place")),
@@ -271,17 +286,17 @@ impl Call {
 
 const NOTHING: Error = Error::Buffer("there are no operands");
 
-fn rank(place: Place) -> Result<usize> {
+fn rank(place: CallRoot) -> Result<usize> {
     match place {
-        Place::Rank(rank) => Ok(rank),
-        Place::Side(_) => Err(Error::Comm("not an intercommunicator")),
+        CallRoot::Intracomm(rank) => Ok(rank),
+        CallRoot::Intercomm(_) => Err(Error::Comm("not an intercommunicator")),
     }
 }
 
-fn side(place: Place) -> Result<Root> {
+fn side(place: CallRoot) -> Result<IntercommRoot> {
     match place {
-        Place::Side(root) => Ok(root),
-        Place::Rank(_) => Err(Error::Comm("an intercommunicator")),
+        CallRoot::Intercomm(root) => Ok(root),
+        CallRoot::Intracomm(_) => Err(Error::Comm("an intercommunicator")),
     }
 }
 

@@ -3,8 +3,8 @@
 //! One member takes the context id, with a reference for each member, and tells the others. A failure to get one is told
 //! in the same message, so that all fail alike.
 
-use super::inter::Sides;
-use super::{Port, Subset, allgather, bcast};
+use super::intercomm::Sides;
+use super::{Subset, Transport, allgather, bcast};
 use crate::comm::Group;
 use crate::error::{Error, Result};
 
@@ -30,7 +30,7 @@ pub struct Agreed {
     pub remote: Option<Group>,
 }
 
-/// Told instead of a context when there is none.
+/// EventSpan instead of a context when there is none.
 const NONE: u32 = u32::MAX;
 
 fn told(context: u32) -> Result<u32> {
@@ -41,13 +41,14 @@ fn told(context: u32) -> Result<u32> {
     }
 }
 
-/// A context for the members of `port`, taken by rank 0.
+/// A context for the members of `transport`, taken by rank 0.
 ///
 /// # Errors
-/// Those of the port; [`Error::NoMem`] if there is none.
-pub async fn context<P: Port>(port: &P, contexts: &impl Contexts) -> Result<u32> {
-    let taken = if port.rank() == 0 { contexts.allocate(port.size() as u32).unwrap_or(NONE) } else { NONE };
-    let [context] = share(port, [taken], 0).await?;
+/// Those of the transport; [`Error::NoMem`] if there is none.
+pub async fn context<T: Transport>(transport: &T, contexts: &impl Contexts) -> Result<u32> {
+    let taken =
+        if transport.rank() == 0 { contexts.allocate(transport.size() as u32).unwrap_or(NONE) } else { NONE };
+    let [context] = share(transport, [taken], 0).await?;
     told(context)
 }
 
@@ -55,7 +56,11 @@ pub async fn context<P: Port>(port: &P, contexts: &impl Contexts) -> Result<u32>
 ///
 /// # Errors
 /// As for [`context`].
-pub async fn inter_context<P: Port>(sides: &Sides<P>, first: bool, contexts: &impl Contexts) -> Result<u32> {
+pub async fn inter_context<T: Transport>(
+    sides: &Sides<T>,
+    first: bool,
+    contexts: &impl Contexts,
+) -> Result<u32> {
     let mut taken = [0; 4];
     if sides.local.rank() == 0 && first {
         let members = (sides.local.size() + sides.remote.size()) as u32;
@@ -81,16 +86,16 @@ type Vote = (Option<i32>, i32);
 ///
 /// # Errors
 /// As for [`context`].
-pub async fn split<P: Port>(
-    port: &P,
+pub async fn split<T: Transport>(
+    transport: &T,
     contexts: &impl Contexts,
     group: &Group,
     vote: Vote,
 ) -> Result<Option<Agreed>> {
-    let votes = votes(port, vote).await?;
+    let votes = votes(transport, vote).await?;
     let Some(color) = vote.0 else { return Ok(None) };
     let ranks = chosen(&votes, color);
-    let subset = member(port, &ranks)?;
+    let subset = member(transport, &ranks)?;
     let context = context(&subset, contexts).await?;
     Ok(Some(Agreed { context, rank: subset.rank as u32, group: picked(group, &ranks), remote: None }))
 }
@@ -99,8 +104,8 @@ pub async fn split<P: Port>(
 ///
 /// # Errors
 /// As for [`context`].
-pub async fn inter_split<P: Port>(
-    sides: &Sides<P>,
+pub async fn inter_split<T: Transport>(
+    sides: &Sides<T>,
     contexts: &impl Contexts,
     (local, remote): (&Group, &Group),
     vote: Vote,
@@ -121,37 +126,37 @@ pub async fn inter_split<P: Port>(
     let (group, other) = (picked(local, &near), picked(remote, &far));
     let own = member(&sides.local, &near)?;
     let rank = own.rank;
-    let new = Sides { local: own, remote: Subset { port: &sides.remote, ranks: &far, rank } };
+    let new = Sides { local: own, remote: Subset { transport: &sides.remote, ranks: &far, rank } };
     let context = inter_context(&new, goes_first(&group, &other), contexts).await?;
     Ok(Some(Agreed { context, rank: rank as u32, group, remote: Some(other) }))
 }
 
-/// MPI_Comm_create_group: `group`, whose members alone call this, each with the ranks that all of them have in `port`.
+/// MPI_Comm_create_group: `group`, whose members alone call this, each with the ranks that all of them have in `transport`.
 ///
 /// # Errors
 /// As for [`context`].
-pub async fn among<P: Port>(
-    port: &P,
+pub async fn among<T: Transport>(
+    transport: &T,
     contexts: &impl Contexts,
     group: Group,
     ranks: &[usize],
 ) -> Result<Agreed> {
-    let subset = member(port, ranks)?;
+    let subset = member(transport, ranks)?;
     let context = context(&subset, contexts).await?;
     Ok(Agreed { context, rank: subset.rank as u32, group, remote: None })
 }
 
-/// MPI_Intercomm_create: `local` is the group of `port`, whose rank `leader` alone has `peer`, a port and there the rank of the
+/// MPI_Intercomm_create: `local` is the group of `transport`, whose rank `leader` alone has `peer`, a transport and there the rank of the
 /// other leader. Without one, a leader tells its group that nothing comes of it.
 ///
 /// # Errors
 /// As for [`context`]; [`Error::Comm`] if the groups have a member in common.
-pub async fn connect<P: Port, Q: Port>(
-    port: &P,
+pub async fn connect<T: Transport, U: Transport>(
+    transport: &T,
     contexts: &impl Contexts,
     local: &Group,
     leader: usize,
-    peer: Option<(&Q, usize)>,
+    peer: Option<(&U, usize)>,
 ) -> Result<Agreed> {
     let mut terms = [0, NONE];
     let mut far = Vec::new();
@@ -159,14 +164,14 @@ pub async fn connect<P: Port, Q: Port>(
         far = introduce(peer, other, local).await?;
         terms = [far.len() as u32 / 4, bargain(peer, other, local, &far, contexts).await?];
     }
-    let [size, context] = share(port, terms, leader).await?;
+    let [size, context] = share(transport, terms, leader).await?;
     far.resize(size as usize * 4, 0);
-    bcast(port, &mut far, leader).await?;
+    bcast(transport, &mut far, leader).await?;
     let remote: Vec<u32> = words(&far).collect();
     if remote.iter().any(|&world| local.contains(world)) {
         return Err(Error::Comm("the two groups of an intercommunicator have a member in common"));
     }
-    let rank = port.rank() as u32;
+    let rank = transport.rank() as u32;
     if context == NONE {
         return Err(Error::Comm("the leaders could not connect the groups, or no context id is left"));
     }
@@ -174,7 +179,7 @@ pub async fn connect<P: Port, Q: Port>(
 }
 
 /// The leaders tell each other the job ranks of their groups.
-async fn introduce<Q: Port>(peer: &Q, other: usize, local: &Group) -> Result<Vec<u8>> {
+async fn introduce<U: Transport>(peer: &U, other: usize, local: &Group) -> Result<Vec<u8>> {
     let mut size = [0; 4];
     peer.exchange(other, &local.size().to_le_bytes(), other, &mut size).await?;
     let mut far = vec![0; u32::from_le_bytes(size) as usize * 4];
@@ -184,8 +189,8 @@ async fn introduce<Q: Port>(peer: &Q, other: usize, local: &Group) -> Result<Vec
 }
 
 /// One leader takes the context and tells the other.
-async fn bargain<Q: Port>(
-    peer: &Q,
+async fn bargain<U: Transport>(
+    peer: &U,
     other: usize,
     local: &Group,
     far: &[u8],
@@ -206,8 +211,8 @@ async fn bargain<Q: Port>(
 ///
 /// # Errors
 /// As for [`context`].
-pub async fn merge<P: Port>(
-    sides: &Sides<P>,
+pub async fn merge<T: Transport>(
+    sides: &Sides<T>,
     contexts: &impl Contexts,
     (local, remote): (&Group, &Group),
     high: bool,
@@ -227,9 +232,13 @@ pub async fn merge<P: Port>(
 }
 
 /// Everybody's numbers become those of `root`.
-async fn share<P: Port, const N: usize>(port: &P, numbers: [u32; N], root: usize) -> Result<[u32; N]> {
+async fn share<T: Transport, const N: usize>(
+    transport: &T,
+    numbers: [u32; N],
+    root: usize,
+) -> Result<[u32; N]> {
     let mut bytes: Vec<u8> = numbers.iter().flat_map(|n| n.to_le_bytes()).collect();
-    bcast(port, &mut bytes, root).await?;
+    bcast(transport, &mut bytes, root).await?;
     let mut shared = [0; N];
     shared.iter_mut().zip(words(&bytes)).for_each(|(to, from)| *to = from);
     Ok(shared)
@@ -255,10 +264,10 @@ fn decode(bytes: &[u8]) -> Vote {
     ((takes_part != 0).then_some(color.cast_signed()), key.cast_signed())
 }
 
-async fn votes<P: Port>(port: &P, vote: Vote) -> Result<Vec<Vote>> {
-    let mut all = vec![0; VOTE * port.size()];
-    all[VOTE * port.rank()..][..VOTE].copy_from_slice(&encode(vote));
-    allgather(port, &mut all).await?;
+async fn votes<T: Transport>(transport: &T, vote: Vote) -> Result<Vec<Vote>> {
+    let mut all = vec![0; VOTE * transport.size()];
+    all[VOTE * transport.rank()..][..VOTE].copy_from_slice(&encode(vote));
+    allgather(transport, &mut all).await?;
     Ok(all.chunks_exact(VOTE).map(decode).collect())
 }
 
@@ -273,17 +282,17 @@ fn picked(group: &Group, ranks: &[usize]) -> Group {
     Group::from_world_ranks(ranks.iter().map(|&r| group.world_rank(r as u32)).collect())
 }
 
-fn member<'a, P: Port>(port: &'a P, ranks: &'a [usize]) -> Result<Subset<'a, P>> {
-    let own = port.rank();
+fn member<'a, T: Transport>(transport: &'a T, ranks: &'a [usize]) -> Result<Subset<'a, T>> {
+    let own = transport.rank();
     let rank = ranks.iter().position(|&r| r == own);
     let rank = rank.ok_or(Error::Group("the caller is not a member of the group"))?;
-    Ok(Subset { port, ranks, rank })
+    Ok(Subset { transport, ranks, rank })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::fake::{self, FakePort};
     use super::super::run;
+    use super::super::transport::threads::{self, ThreadTransport};
     use super::*;
     use crate::sync::{AtomicU32, Mutex, Ordering};
 
@@ -322,11 +331,12 @@ mod tests {
     fn a_split_orders_each_color_by_key_and_rank() {
         for size in 1..=7_usize {
             let (contexts, got) = (Counted::default(), Mutex::new(Vec::new()));
-            fake::ranks(size, |port| {
-                let me = port.rank() as i32;
+            threads::ranks(size, |transport| {
+                let me = transport.rank() as i32;
                 // Three classes: thirds descending, but every fifth rank takes no part.
                 let vote = |r: i32| ((r % 5 != 4).then_some(r % 3), -r / 2);
-                let agreed = run(split(port, &contexts, &Group::run(10, size as u32), vote(me))).unwrap();
+                let agreed =
+                    run(split(transport, &contexts, &Group::run(10, size as u32), vote(me))).unwrap();
                 let Some(color) = vote(me).0 else {
                     assert!(agreed.is_none());
                     return;
@@ -347,24 +357,27 @@ mod tests {
 
     #[test]
     fn without_a_context_all_fail_alike() {
-        fake::ranks(4, |port| {
-            let agreed = run(split(port, &Exhausted, &Group::run(0, 4), (Some(0), 0)));
+        threads::ranks(4, |transport| {
+            let agreed = run(split(transport, &Exhausted, &Group::run(0, 4), (Some(0), 0)));
             assert!(matches!(agreed, Err(Error::NoMem(_))));
         });
     }
 
     /// Runs `body` as each rank of two groups: even and odd job ranks.
-    fn halves(size: usize, body: impl Fn(&Sides<Subset<'_, FakePort>>, (&Group, &Group), &FakePort) + Sync) {
-        fake::ranks(size, |port| {
+    fn halves(
+        size: usize,
+        body: impl Fn(&Sides<Subset<'_, ThreadTransport>>, (&Group, &Group), &ThreadTransport) + Sync,
+    ) {
+        threads::ranks(size, |transport| {
             let side = |odd: usize| (0..size).filter(|r| r % 2 == odd).collect::<Vec<_>>();
-            let odd = port.rank() % 2;
-            let (own, other, rank) = (side(odd), side(1 - odd), port.rank() / 2);
+            let odd = transport.rank() % 2;
+            let (own, other, rank) = (side(odd), side(1 - odd), transport.rank() / 2);
             let group = |ranks: &[usize]| picked(&Group::run(0, size as u32), ranks);
             let sides = Sides {
-                local: Subset { port, ranks: &own, rank },
-                remote: Subset { port, ranks: &other, rank },
+                local: Subset { transport, ranks: &own, rank },
+                remote: Subset { transport, ranks: &other, rank },
             };
-            body(&sides, (&group(&own), &group(&other)), port);
+            body(&sides, (&group(&own), &group(&other)), transport);
         });
     }
 
@@ -372,11 +385,11 @@ mod tests {
     fn two_groups_are_connected_by_their_leaders() {
         for size in 2..=7_usize {
             let (contexts, got) = (Counted::default(), Mutex::new(Vec::new()));
-            halves(size, |sides, (local, remote), port| {
+            halves(size, |sides, (local, remote), transport| {
                 // The last of each group leads.
                 let leader = sides.local.size() - 1;
                 let other = sides.remote.ranks[sides.remote.ranks.len() - 1];
-                let peer = (sides.local.rank() == leader).then_some((port, other));
+                let peer = (sides.local.rank() == leader).then_some((transport, other));
                 let agreed = run(connect(&sides.local, &contexts, local, leader, peer)).unwrap();
                 assert_eq!(members(&agreed.group), members(local));
                 assert_eq!(members(&agreed.remote.unwrap()), members(remote));
@@ -391,15 +404,15 @@ mod tests {
         for (even_high, odd_high) in [(false, false), (false, true), (true, false), (true, true)] {
             for size in 2..=5_usize {
                 let (contexts, got) = (Counted::default(), Mutex::new(Vec::new()));
-                halves(size, |sides, groups, port| {
-                    let odd = port.rank() % 2 == 1;
+                halves(size, |sides, groups, transport| {
+                    let odd = transport.rank() % 2 == 1;
                     let high = if odd { odd_high } else { even_high };
                     let agreed = run(merge(sides, &contexts, groups, high)).unwrap();
                     let first = u32::from(even_high && !odd_high);
                     let expected: Vec<u32> =
                         [first, 1 - first].iter().flat_map(|&f| (f..size as u32).step_by(2)).collect();
                     assert_eq!(members(&agreed.group), expected, "{even_high} {odd_high}");
-                    assert_eq!(expected[agreed.rank as usize], port.rank() as u32);
+                    assert_eq!(expected[agreed.rank as usize], transport.rank() as u32);
                     got.lock().unwrap().push(agreed.context);
                 });
                 contexts.check(&got);
@@ -411,9 +424,9 @@ mod tests {
     fn a_split_between_two_groups_needs_the_color_on_both_sides() {
         for size in 2..=9_usize {
             let (contexts, got) = (Counted::default(), Mutex::new(Vec::new()));
-            halves(size, |sides, groups, port| {
+            halves(size, |sides, groups, transport| {
                 let color = |r: usize| (r != 5).then_some((r / 3) as i32);
-                let me = port.rank();
+                let me = transport.rank();
                 let agreed = run(inter_split(sides, &contexts, groups, (color(me), -(me as i32)))).unwrap();
                 let side = |odd: usize| -> Vec<u32> {
                     (0..size)

@@ -1,9 +1,9 @@
 //! Collectives on users' buffers against arithmetic: dense and with gaps, in place, within one group and between two.
 
-use super::buffer::{Input, OpFold, Output};
-use super::fake::{self, FakePort};
-use super::inter::{self, Root, Sides};
-use super::{Port, Subset, run, typed};
+use super::buffer::{Input, OpKernel, Output};
+use super::intercomm::{self, IntercommRoot, Sides};
+use super::transport::threads::{self, ThreadTransport};
+use super::{Subset, Transport, intracomm, run};
 use crate::abi;
 use crate::datatype::Datatype;
 use crate::datatype::op::Op;
@@ -55,10 +55,10 @@ impl Ints {
 }
 
 /// Runs `body` on 1 to 5 ranks with every combination of dense and gappy buffers.
-fn everywhere(body: impl Fn(&FakePort, usize, usize) + Sync) {
+fn everywhere(body: impl Fn(&ThreadTransport, usize, usize) + Sync) {
     for size in 1..=5 {
         for (a, b) in [(1, 1), (1, 2), (2, 1), (2, 2)] {
-            fake::ranks(size, |port| body(port, a, b));
+            threads::ranks(size, |transport| body(transport, a, b));
         }
     }
 }
@@ -66,8 +66,8 @@ fn everywhere(body: impl Fn(&FakePort, usize, usize) + Sync) {
 fn sum() -> Op {
     Op::predefined(abi::MPI_SUM).unwrap()
 }
-fn fold<'a>(op: &'a Op, datatype: &'a Datatype) -> OpFold<'a> {
-    OpFold { op, datatype, handle: abi::MPI_INT }
+fn fold<'a>(op: &'a Op, datatype: &'a Datatype) -> OpKernel<'a> {
+    OpKernel { op, datatype, handle: abi::MPI_INT }
 }
 /// 10 r + i: what rank r has at place i.
 fn own(rank: usize, count: usize) -> Vec<i32> {
@@ -76,18 +76,19 @@ fn own(rank: usize, count: usize) -> Vec<i32> {
 
 #[test]
 fn broadcasts_keep_gaps() {
-    everywhere(|port, stride, _| {
-        let buffer = if port.rank() == 0 { Ints::new(&[4, 5, 6], stride) } else { Ints::empty(3, stride) };
+    everywhere(|transport, stride, _| {
+        let buffer =
+            if transport.rank() == 0 { Ints::new(&[4, 5, 6], stride) } else { Ints::empty(3, stride) };
         // SAFETY: the buffer is this thread's and lives through the call; so in all tests here.
-        run(unsafe { typed::bcast(port, buffer.all_out(), 0) }).unwrap();
+        run(unsafe { intracomm::bcast(transport, buffer.all_out(), 0) }).unwrap();
         buffer.check([4, 5, 6], "bcast");
     });
 }
 
 #[test]
 fn gathers_place_pieces_of_different_sizes_and_in_place() {
-    everywhere(|port, a, b| {
-        let (rank, size) = (port.rank(), port.size());
+    everywhere(|transport, a, b| {
+        let (rank, size) = (transport.rank(), transport.size());
         let root = size - 1;
         let starts: Vec<usize> = (0..=size).map(|r| r * (r + 1) / 2 + r).collect();
         let send = Ints::new(&own(rank, rank + 1), a);
@@ -99,7 +100,8 @@ fn gathers_place_pieces_of_different_sizes_and_in_place() {
             }
             let from = (!in_place || rank != root).then(|| send.all());
             // SAFETY: as above.
-            run(unsafe { typed::gather(port, from, |r| recv.output(starts[r], r + 1), root) }).unwrap();
+            run(unsafe { intracomm::gather(transport, from, |r| recv.output(starts[r], r + 1), root) })
+                .unwrap();
             if rank == root {
                 // A place is left free after each piece.
                 let expected = (0..size).flat_map(|r| [own(r, r + 1), vec![-1]].concat());
@@ -111,36 +113,40 @@ fn gathers_place_pieces_of_different_sizes_and_in_place() {
 
 #[test]
 fn scatters_hand_out_pieces_of_different_sizes() {
-    everywhere(|port, a, b| {
-        let (rank, size) = (port.rank(), port.size());
+    everywhere(|transport, a, b| {
+        let (rank, size) = (transport.rank(), transport.size());
         let starts: Vec<usize> = (0..=size).map(|r| r * (r + 1) / 2).collect();
         let all: Vec<i32> = (0..size).flat_map(|r| own(r, r + 1)).collect();
         let send = Ints::new(&all, a);
         let recv = Ints::empty(rank + 1, b);
         // SAFETY: as above.
-        run(unsafe { typed::scatter(port, |r| send.input(starts[r], r + 1), Some(recv.all_out()), 0) })
-            .unwrap();
+        run(unsafe {
+            intracomm::scatter(transport, |r| send.input(starts[r], r + 1), Some(recv.all_out()), 0)
+        })
+        .unwrap();
         recv.check(own(rank, rank + 1), "scatterv");
     });
 }
 
 #[test]
 fn allgathers_agree_in_every_layout() {
-    everywhere(|port, a, b| {
-        let (rank, size) = (port.rank(), port.size());
+    everywhere(|transport, a, b| {
+        let (rank, size) = (transport.rank(), transport.size());
         let send = Ints::new(&own(rank, 2), a);
         // Dense pieces, then pieces with a free place between them, in descending order.
         let recv = Ints::empty(2 * size, b);
         // SAFETY: as above.
-        run(unsafe { typed::allgather(port, Some(send.all()), |r| recv.output(2 * r, 2)) }).unwrap();
+        run(unsafe { intracomm::allgather(transport, Some(send.all()), |r| recv.output(2 * r, 2)) }).unwrap();
         recv.check((0..size).flat_map(|r| own(r, 2)), "allgather");
         // SAFETY: as above.
-        run(unsafe { typed::allgather(port, None, |r| recv.output(2 * r, 2)) }).unwrap();
+        run(unsafe { intracomm::allgather(transport, None, |r| recv.output(2 * r, 2)) }).unwrap();
         recv.check((0..size).flat_map(|r| own(r, 2)), "allgather in place");
         let recv = Ints::empty(3 * size, b);
         // SAFETY: as above.
-        run(unsafe { typed::allgather(port, Some(send.all()), |r| recv.output(3 * (size - 1 - r), 2)) })
-            .unwrap();
+        run(unsafe {
+            intracomm::allgather(transport, Some(send.all()), |r| recv.output(3 * (size - 1 - r), 2))
+        })
+        .unwrap();
         let expected = (0..size).rev().flat_map(|r| [own(r, 2), vec![-1]].concat());
         recv.check(expected, "allgatherv");
     });
@@ -148,25 +154,28 @@ fn allgathers_agree_in_every_layout() {
 
 #[test]
 fn an_alltoall_transposes_and_does_so_in_place() {
-    everywhere(|port, a, b| {
-        let (rank, size) = (port.rank(), port.size());
+    everywhere(|transport, a, b| {
+        let (rank, size) = (transport.rank(), transport.size());
         let send = Ints::new(&(0..size).map(|to| (100 * rank + to) as i32).collect::<Vec<_>>(), a);
         let recv = Ints::empty(size, b);
         // SAFETY: as above.
-        run(unsafe { typed::alltoall(port, Some(|r| send.input(r, 1)), |r| recv.output(r, 1)) }).unwrap();
+        run(unsafe { intracomm::alltoall(transport, Some(|r| send.input(r, 1)), |r| recv.output(r, 1)) })
+            .unwrap();
         recv.check((0..size).map(|from| (100 * from + rank) as i32), "alltoall");
         // Transposed again, in place.
         // SAFETY: as above.
-        run(unsafe { typed::alltoall(port, None::<fn(usize) -> Input<'static>>, |r| recv.output(r, 1)) })
-            .unwrap();
+        run(unsafe {
+            intracomm::alltoall(transport, None::<fn(usize) -> Input<'static>>, |r| recv.output(r, 1))
+        })
+        .unwrap();
         recv.check((0..size).map(|to| (100 * rank + to) as i32), "alltoall in place");
     });
 }
 
 #[test]
 fn reductions_and_scans_add_up() {
-    everywhere(|port, a, b| {
-        let (rank, size) = (port.rank(), port.size());
+    everywhere(|transport, a, b| {
+        let (rank, size) = (transport.rank(), transport.size());
         let op = sum();
         let int = Datatype::predefined(abi::MPI_INT).unwrap();
         let dense = fold(&op, &int);
@@ -177,25 +186,27 @@ fn reductions_and_scans_add_up() {
 
         let got = recv();
         // SAFETY: as above.
-        run(unsafe { typed::reduce(port, send.all(), Some(got.all_out()), dense, size - 1) }).unwrap();
+        run(unsafe { intracomm::reduce(transport, send.all(), Some(got.all_out()), dense, size - 1) })
+            .unwrap();
         if rank == size - 1 {
             got.check((0..size).map(total), "reduce");
         }
         let got = recv();
         // SAFETY: as above.
-        run(unsafe { typed::allreduce(port, send.all(), got.all_out(), dense) }).unwrap();
+        run(unsafe { intracomm::allreduce(transport, send.all(), got.all_out(), dense) }).unwrap();
         got.check((0..size).map(total), "allreduce");
         let got = Ints::empty(1, 1);
         // SAFETY: as above.
-        run(unsafe { typed::reduce_scatter(port, send.all(), got.all_out(), |_| 1, dense) }).unwrap();
+        run(unsafe { intracomm::reduce_scatter(transport, send.all(), got.all_out(), |_| 1, dense) })
+            .unwrap();
         got.check([total(rank)], "reduce_scatter");
         let got = recv();
         // SAFETY: as above.
-        run(unsafe { typed::scan(port, send.all(), got.all_out(), dense) }).unwrap();
+        run(unsafe { intracomm::scan(transport, send.all(), got.all_out(), dense) }).unwrap();
         got.check((0..size).map(|i| up_to(rank + 1, i)), "scan");
         let got = recv();
         // SAFETY: as above.
-        run(unsafe { typed::exscan(port, send.all(), got.all_out(), dense) }).unwrap();
+        run(unsafe { intracomm::exscan(transport, send.all(), got.all_out(), dense) }).unwrap();
         got.check((0..size).map(|i| if rank == 0 { -1 } else { up_to(rank, i) }), "exscan");
 
         // A user's operation takes derived types, with their gaps.
@@ -212,20 +223,26 @@ fn reductions_and_scans_add_up() {
         let (send, got) = (Ints::new(&own(rank, size), a), Ints::empty(size, b));
         let gappy = fold(&user, &send.datatype);
         // SAFETY: as above.
-        run(unsafe { typed::allreduce(port, send.all(), got.all_out(), gappy) }).unwrap();
+        run(unsafe { intracomm::allreduce(transport, send.all(), got.all_out(), gappy) }).unwrap();
         got.check((0..size).map(total), "allreduce of a derived type");
     });
 }
 
 /// Runs `body` as every rank of two groups of `near` and `far` members: (the sides, in the first group?, own rank).
-fn two_groups(near: usize, far: usize, body: impl Fn(&Sides<Subset<'_, FakePort>>, bool, usize) + Sync) {
-    fake::ranks(near + far, |port| {
+fn two_groups(
+    near: usize,
+    far: usize,
+    body: impl Fn(&Sides<Subset<'_, ThreadTransport>>, bool, usize) + Sync,
+) {
+    threads::ranks(near + far, |transport| {
         let (first, second): (Vec<usize>, Vec<usize>) = (0..near + far).partition(|&r| r < near);
-        let is_first = port.rank() < near;
-        let rank = if is_first { port.rank() } else { port.rank() - near };
+        let is_first = transport.rank() < near;
+        let rank = if is_first { transport.rank() } else { transport.rank() - near };
         let (own, other) = if is_first { (&first, &second) } else { (&second, &first) };
-        let sides =
-            Sides { local: Subset { port, ranks: own, rank }, remote: Subset { port, ranks: other, rank } };
+        let sides = Sides {
+            local: Subset { transport, ranks: own, rank },
+            remote: Subset { transport, ranks: other, rank },
+        };
         body(&sides, is_first, rank);
     });
 }
@@ -242,28 +259,30 @@ fn between_two_groups_the_other_side_is_what_counts() {
             let dense = fold(&op, &int);
             let send = Ints::new(&own(me, 2), 1);
 
-            run(inter::barrier(sides)).unwrap();
+            run(intercomm::barrier(sides)).unwrap();
             let got = Ints::empty(2 * others, 2);
             // SAFETY: as above.
-            run(unsafe { inter::allgather(sides, send.all(), |r| got.output(2 * r, 2)) }).unwrap();
+            run(unsafe { intercomm::allgather(sides, send.all(), |r| got.output(2 * r, 2)) }).unwrap();
             got.check((0..others).flat_map(|r| own(number(!first, r), 2)), "allgather");
 
             let got = Ints::empty(2, 1);
             // SAFETY: as above.
-            run(unsafe { inter::allreduce(sides, send.all(), got.all_out(), dense) }).unwrap();
+            run(unsafe { intercomm::allreduce(sides, send.all(), got.all_out(), dense) }).unwrap();
             got.check((0..2).map(theirs), "allreduce");
 
             let send_all = Ints::new(&(0..others).map(|to| (100 * me + to) as i32).collect::<Vec<_>>(), 1);
             let got = Ints::empty(others, 1);
             // SAFETY: as above.
-            run(unsafe { inter::alltoall(sides, |r| send_all.input(r, 1), |r| got.output(r, 1)) }).unwrap();
+            run(unsafe { intercomm::alltoall(sides, |r| send_all.input(r, 1), |r| got.output(r, 1)) })
+                .unwrap();
             got.check((0..others).map(|r| (100 * number(!first, r) + rank) as i32), "alltoall");
 
             let counted = near * far;
             let (all, mine) = (Ints::new(&own(me, counted), 1), counted / sides.local.size());
             let got = Ints::empty(mine, 1);
             // SAFETY: as above.
-            run(unsafe { inter::reduce_scatter(sides, all.all(), got.all_out(), |_| mine, dense) }).unwrap();
+            run(unsafe { intercomm::reduce_scatter(sides, all.all(), got.all_out(), |_| mine, dense) })
+                .unwrap();
             got.check((rank * mine..(rank + 1) * mine).map(theirs), "reduce_scatter");
         });
     }
@@ -275,25 +294,26 @@ fn between_two_groups_a_root_deals_with_the_other_side() {
         two_groups(near, far, |sides, first, rank| {
             // The last of the first group is the root.
             let root = match (first, rank + 1 == near) {
-                (true, true) => Root::Here,
-                (true, false) => Root::Beside,
-                (false, _) => Root::There(near - 1),
+                (true, true) => IntercommRoot::Caller,
+                (true, false) => IntercommRoot::Sibling,
+                (false, _) => IntercommRoot::Remote(near - 1),
             };
             let (op, int) = (sum(), Datatype::predefined(abi::MPI_INT).unwrap());
             let buffer = if first { Ints::new(&[7, 8], 2) } else { Ints::empty(2, 2) };
             // SAFETY: as above.
-            run(unsafe { inter::bcast(sides, buffer.all_out(), root) }).unwrap();
+            run(unsafe { intercomm::bcast(sides, buffer.all_out(), root) }).unwrap();
             buffer.check([7, 8], "bcast");
 
             let (send, got) = (Ints::new(&own(rank, 2), 1), Ints::empty(2 * far, 2));
             // SAFETY: as above.
-            run(unsafe { inter::gather(sides, Some(send.all()), |r| got.output(2 * r, 2), root) }).unwrap();
-            if root == Root::Here {
+            run(unsafe { intercomm::gather(sides, Some(send.all()), |r| got.output(2 * r, 2), root) })
+                .unwrap();
+            if root == IntercommRoot::Caller {
                 got.check((0..far).flat_map(|r| own(r, 2)), "gather");
             }
             let back = Ints::empty(2, 1);
             // SAFETY: as above.
-            run(unsafe { inter::scatter(sides, |r| got.input(2 * r, 2), Some(back.all_out()), root) })
+            run(unsafe { intercomm::scatter(sides, |r| got.input(2 * r, 2), Some(back.all_out()), root) })
                 .unwrap();
             if !first {
                 back.check(own(rank, 2), "scatter");
@@ -301,8 +321,9 @@ fn between_two_groups_a_root_deals_with_the_other_side() {
             let got = Ints::empty(2, 1);
             let dense = fold(&op, &int);
             // SAFETY: as above.
-            run(unsafe { inter::reduce(sides, Some(send.all()), Some(got.all_out()), dense, root) }).unwrap();
-            if root == Root::Here {
+            run(unsafe { intercomm::reduce(sides, Some(send.all()), Some(got.all_out()), dense, root) })
+                .unwrap();
+            if root == IntercommRoot::Caller {
                 got.check((0..2).map(|i| (0..far).map(|r| (10 * r + i) as i32).sum()), "reduce");
             }
         });
@@ -317,8 +338,8 @@ fn what_goes_up_a_grid_arrives_from_below_however_few_places_there_are() {
     use std::sync::Arc;
     for size in 1..=4_usize {
         for periodic in [false, true] {
-            fake::ranks(size, |port| {
-                let rank = port.rank();
+            threads::ranks(size, |transport| {
+                let rank = transport.rank();
                 let cart = Cart::new(vec![size as i32], vec![periodic], size as u32).unwrap();
                 let (below, above) = cart.shift(rank as u32, 0, 1).unwrap();
                 let events = Registry::new(Box::new(|_| {})).attach(0);
@@ -328,7 +349,7 @@ fn what_goes_up_a_grid_arrives_from_below_however_few_places_there_are() {
                 let (send, recv) = (Ints::new(&own(rank, 2), 1), Ints::empty(2, 2));
                 // SAFETY: as above.
                 run(unsafe {
-                    super::neighbour::exchange(port, &comm, |i| send.input(i, 1), |i| recv.output(i, 1))
+                    super::neighbor::exchange(transport, &comm, |i| send.input(i, 1), |i| recv.output(i, 1))
                 })
                 .unwrap();
                 let expected = |from: i32, value: i32| if from < 0 { -1 } else { 10 * from + value };

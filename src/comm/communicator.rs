@@ -1,13 +1,13 @@
 //! A communicator: a context in which messages match, and the processes that its ranks name.
 
 use super::{Attributes, ErrhandlerSlot, Group, Topology, lock};
-use crate::coll::shared::Seat;
 use crate::engine::MatchContext;
 use crate::error::{Error, Result};
 use crate::events::CommEvents;
 use crate::info::Info;
 use crate::shm::contexts;
 use crate::sync::{AtomicU32, ConditionalGuard, ConditionalLock, Mutex, Ordering};
+use crate::team::Membership;
 use core::ptr::NonNull;
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub struct Comm {
     contexts: Option<[NonNull<MatchContext>; 2]>,
     lease: Option<Lease>,
     /// This rank's place in the memory that collectives share.
-    seat: ConditionalLock<Seat>,
+    team: ConditionalLock<Membership>,
     /// Nonblocking collectives begun.
     begun: AtomicU32,
     name: Mutex<Vec<u8>>,
@@ -76,7 +76,7 @@ impl Comm {
             local,
             contexts: None,
             lease: None,
-            seat: ConditionalLock::default(),
+            team: ConditionalLock::default(),
             begun: AtomicU32::new(0),
             name: Mutex::default(),
             info: Mutex::default(),
@@ -252,8 +252,8 @@ impl Comm {
     /// This rank's place in the memory that the members' collectives share, locked if `shared` (several threads may be inside
     /// the engine).
     #[inline]
-    pub(crate) fn seat(&self, shared: bool) -> ConditionalGuard<'_, Seat> {
-        self.seat.lock(shared)
+    pub(crate) fn team(&self, shared: bool) -> ConditionalGuard<'_, Membership> {
+        self.team.lock(shared)
     }
 
     /// The number of the next nonblocking collective, which is the same on all ranks: they begin them in the same order.

@@ -4,6 +4,7 @@
 pub mod browser;
 pub mod dist;
 pub mod examples;
+pub mod jobs;
 pub mod run;
 
 use std::collections::BTreeMap;

@@ -22,17 +22,15 @@
 use crate as capi;
 pub(crate) use perusal::internals::{
     abi, arch, coll, comm, datatype, engine, error, events, handles, heap, info, limits, p2p, shm, sync,
-    tool, trace, variables,
+    team, tool, trace, variables,
 };
 pub(crate) use perusal::{Error, Result};
 
 pub(crate) mod args;
-pub mod arguments;
-pub mod bindings;
 mod export;
 mod load;
 
-pub(crate) use export::export;
+pub(crate) use export::{export, nonnull};
 
 pub mod boundary;
 pub(crate) mod collective;
@@ -49,3 +47,9 @@ pub mod requests;
 pub mod strings;
 mod told;
 pub mod types;
+
+/// The functions of the ABI that are not implemented: each raises MPI_ERR_UNSUPPORTED_OPERATION by name.
+#[allow(missing_docs, non_snake_case, unused_variables)]
+pub mod stubs {
+    include!(concat!(env!("OUT_DIR"), "/stubs.rs"));
+}

@@ -11,8 +11,8 @@ use super::checks::{
     is_root, place,
 };
 use crate::capi::datatypes;
-use crate::coll::call::{Call, Combine, Elements, Form, Pieces, Place};
-use crate::coll::inter::Root;
+use crate::coll::call::{Call, CallRoot, Elements, Form, Pieces, TypedOp};
+use crate::coll::intercomm::IntercommRoot;
 use crate::comm::{Comm, Topology};
 use crate::datatype::Datatype;
 use crate::error::{Error, Result};
@@ -32,7 +32,7 @@ pub unsafe fn barrier(_: &Comm) -> Result<Call> {
 pub unsafe fn bcast<N: Number>(comm: &Comm, buffer: Out, n: N, datatype: usize, root: c_int) -> Result<Call> {
     let root = place(comm, root)?;
     let raw = Raw { addr: buffer.cast_const(), count: n, datatype };
-    let data = if root == Place::Side(Root::Beside) { nothing()? } else { raw.elements()? };
+    let data = if root == CallRoot::Intercomm(IntercommRoot::Sibling) { nothing()? } else { raw.elements()? };
     Ok(Call::Bcast(data, root))
 }
 
@@ -47,11 +47,11 @@ unsafe fn gathered<N: Number>(comm: &Comm, send: Raw<N>, recv: impl RawPieces, r
     // SAFETY: the module's contract.
     let pieces = is_root(comm, root).then(|| unsafe { recv.pieces(peers(comm)) }).transpose()?;
     let send = match root {
-        Place::Rank(_) if pieces.is_some() => send.unless_in_place(comm)?,
+        CallRoot::Intracomm(_) if pieces.is_some() => send.unless_in_place(comm)?,
         _ if is_leaf(root) => Some(send.elements()?),
         _ => None,
     };
-    if let (Some(send), Some(pieces), Place::Rank(rank)) = (&send, &pieces, root) {
+    if let (Some(send), Some(pieces), CallRoot::Intracomm(rank)) = (&send, &pieces, root) {
         distinct_piece(send, pieces, rank)?;
     }
     Ok(Call::Gather(send, pieces, root))
@@ -95,11 +95,11 @@ unsafe fn scattered<N: Number>(comm: &Comm, send: impl RawPieces, recv: Raw<N>, 
     // SAFETY: the module's contract.
     let pieces = is_root(comm, root).then(|| unsafe { send.pieces(peers(comm)) }).transpose()?;
     let recv = match root {
-        Place::Rank(_) if pieces.is_some() => recv.unless_in_place(comm)?,
+        CallRoot::Intracomm(_) if pieces.is_some() => recv.unless_in_place(comm)?,
         _ if is_leaf(root) => Some(recv.elements()?),
         _ => None,
     };
-    if let (Some(recv), Some(pieces), Place::Rank(rank)) = (&recv, &pieces, root) {
+    if let (Some(recv), Some(pieces), CallRoot::Intracomm(rank)) = (&recv, &pieces, root) {
         distinct_piece(recv, pieces, rank)?;
     }
     Ok(Call::Scatter(pieces, recv, root))
@@ -258,7 +258,7 @@ pub unsafe fn reduce<N: Number>(
     let at_root = is_root(comm, root);
     let recv = at_root.then(|| raw(recvbuf.cast_const()).elements()).transpose()?;
     let send = match root {
-        Place::Rank(_) if at_root => raw(sendbuf).unless_in_place(comm)?,
+        CallRoot::Intracomm(_) if at_root => raw(sendbuf).unless_in_place(comm)?,
         _ if is_leaf(root) => Some(raw(sendbuf).elements()?),
         _ => None,
     };
@@ -267,7 +267,7 @@ pub unsafe fn reduce<N: Number>(
     }
     let combine = match send.as_ref().or(recv.as_ref()) {
         Some(some) => combine(op, some, datatype)?,
-        None => Combine { op: datatypes::op(op)?, handle: datatype },
+        None => TypedOp { op: datatypes::op(op)?, handle: datatype },
     };
     Ok(Call::Reduce(send, recv, combine, root))
 }

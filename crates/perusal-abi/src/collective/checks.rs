@@ -2,8 +2,8 @@
 
 use crate::abi::{MPI_IN_PLACE, MPI_PROC_NULL, MPI_ROOT};
 use crate::capi::datatypes;
-use crate::coll::call::{Combine, Elements, Form, Pieces, Place};
-use crate::coll::inter::Root;
+use crate::coll::call::{CallRoot, Elements, Form, Pieces, TypedOp};
+use crate::coll::intercomm::IntercommRoot;
 use crate::comm::Comm;
 use crate::error::{Error, Result};
 use core::ffi::{c_int, c_void};
@@ -186,36 +186,36 @@ impl<N: Number, D: Number> RawPieces for RawW<N, D> {
 }
 
 /// Where the root is.
-pub fn place(comm: &Comm, root: c_int) -> Result<Place> {
+pub fn place(comm: &Comm, root: c_int) -> Result<CallRoot> {
     let size = comm.peers().size();
     let rank = usize::try_from(root).ok().filter(|&rank| rank < size as usize);
     match (comm.is_inter(), root, rank) {
-        (true, MPI_ROOT, _) => Ok(Place::Side(Root::Here)),
-        (true, MPI_PROC_NULL, _) => Ok(Place::Side(Root::Beside)),
-        (true, _, Some(rank)) => Ok(Place::Side(Root::There(rank))),
-        (false, _, Some(rank)) => Ok(Place::Rank(rank)),
+        (true, MPI_ROOT, _) => Ok(CallRoot::Intercomm(IntercommRoot::Caller)),
+        (true, MPI_PROC_NULL, _) => Ok(CallRoot::Intercomm(IntercommRoot::Sibling)),
+        (true, _, Some(rank)) => Ok(CallRoot::Intercomm(IntercommRoot::Remote(rank))),
+        (false, _, Some(rank)) => Ok(CallRoot::Intracomm(rank)),
         _ => Err(Error::Root { root, size: size as i32 }),
     }
 }
 
 /// Whether the caller is the root.
-pub fn is_root(comm: &Comm, place: Place) -> bool {
-    place == Place::Rank(comm.rank() as usize) || place == Place::Side(Root::Here)
+pub fn is_root(comm: &Comm, place: CallRoot) -> bool {
+    place == CallRoot::Intracomm(comm.rank() as usize) || place == CallRoot::Intercomm(IntercommRoot::Caller)
 }
 
 /// Whether the caller has an operand, or gets one: everybody in a group; in an intercommunicator the group without the root.
-pub fn is_leaf(place: Place) -> bool {
-    matches!(place, Place::Rank(_) | Place::Side(Root::There(_)))
+pub fn is_leaf(place: CallRoot) -> bool {
+    matches!(place, CallRoot::Intracomm(_) | CallRoot::Intercomm(IntercommRoot::Remote(_)))
 }
 
 /// The operation, if it takes this type.
-pub fn combine(op: usize, elements: &Elements, handle: usize) -> Result<Combine> {
+pub fn combine(op: usize, elements: &Elements, handle: usize) -> Result<TypedOp> {
     let op = datatypes::op(op)?;
     if op.is_for_rma_only() {
         return Err(Error::Op("only one-sided communication has this operation"));
     }
     op.check(&elements.datatype)?;
-    Ok(Combine { op, handle })
+    Ok(TypedOp { op, handle })
 }
 
 /// Refuses a result that begins where the operands do.

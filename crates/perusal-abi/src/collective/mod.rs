@@ -12,9 +12,11 @@ use super::comms;
 use super::process::engine;
 use super::requests::{Task, insert_task};
 use super::types::{MPI_Comm, MPI_Info, MPI_Request};
-use crate::coll::call::{Call, Ports};
-use crate::coll::inter::Sides;
-use crate::coll::{Blocking, Later, Number, Operation, Purpose, run as to_the_end};
+use crate::coll::call::{Call, Transports};
+use crate::coll::intercomm::Sides;
+use crate::coll::{
+    BlockingTransport, NonblockingOperation, NonblockingTransport, Purpose, SequenceNumber, run as to_the_end,
+};
 use crate::comm::{Comm, lock};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -42,21 +44,28 @@ fn purpose(call: &Call) -> Purpose {
     }
 }
 
-/// The ports of a blocking operation.
-pub(crate) fn blocking<'a>(engine: &'a Engine, comm: &'a Comm, purpose: Purpose) -> Ports<Blocking<'a>> {
-    let port = Blocking::new(engine, comm, purpose);
+/// The transports of a blocking operation.
+pub(crate) fn blocking<'a>(
+    engine: &'a Engine,
+    comm: &'a Comm,
+    purpose: Purpose,
+) -> Transports<BlockingTransport<'a>> {
+    let transport = BlockingTransport::new(engine, comm, purpose);
     if comm.is_inter() {
-        Ports::Between(Sides { local: Blocking::within(engine, comm, purpose), remote: port })
+        Transports::Intercomm(Sides {
+            local: BlockingTransport::within(engine, comm, purpose),
+            remote: transport,
+        })
     } else {
-        Ports::Within(port)
+        Transports::Intracomm(transport)
     }
 }
 
-/// The first failure of a transfer over blocking ports.
-pub(crate) fn check(ports: &Ports<Blocking<'_>>) -> Result<()> {
-    match ports {
-        Ports::Within(port) => port.check(),
-        Ports::Between(sides) => sides.local.check().and(sides.remote.check()),
+/// The first failure of a transfer over blocking transports.
+pub(crate) fn check(transports: &Transports<BlockingTransport<'_>>) -> Result<()> {
+    match transports {
+        Transports::Intracomm(transport) => transport.check(),
+        Transports::Intercomm(sides) => sides.local.check().and(sides.remote.check()),
     }
 }
 
@@ -68,14 +77,14 @@ unsafe fn run(comm: MPI_Comm, call: impl FnOnce(&Comm) -> Result<Call>) -> Resul
     // SAFETY: the communicator is the program's to pass.
     let comm = unsafe { comms::find(comm) }?;
     let call = call(comm)?;
-    let ports = blocking(engine()?, comm, purpose(&call));
+    let transports = blocking(engine()?, comm, purpose(&call));
     // SAFETY: the caller's promise; the future is run to its end.
-    let result = to_the_end(unsafe { call.perform(&ports, comm) });
-    check(&ports).and(result)
+    let result = to_the_end(unsafe { call.perform(&transports, comm) });
+    check(&transports).and(result)
 }
 
 /// A nonblocking operation, as its request knows it.
-struct InBackground(Arc<Operation>, MPI_Comm);
+struct InBackground(Arc<NonblockingOperation>, MPI_Comm);
 
 impl Task for InBackground {
     fn poll(&self, _: &Engine) -> Result<bool> {
@@ -102,33 +111,40 @@ fn ended(error: Option<Error>) -> (Status, Option<Error>) {
 /// Begins work in the background on `comm` and gives the handle of its request.
 ///
 /// # Safety
-/// As for [`Operation::new`].
+/// As for [`NonblockingOperation::new`].
 pub(crate) unsafe fn begin(
     comm: MPI_Comm,
     work: impl Future<Output = Result<()>> + 'static,
 ) -> Result<MPI_Request> {
     // SAFETY: the caller's promise.
-    let operation = Arc::new(unsafe { Operation::new(Box::pin(work)) });
+    let operation = Arc::new(unsafe { NonblockingOperation::new(Box::pin(work)) });
     let handle = insert_task(Box::new(InBackground(operation.clone(), comm)))?;
     engine()?.in_background(operation);
     Ok(handle)
 }
 
-/// The ports of nonblocking operation `number` on `comm`.
-pub(crate) fn later<'a>(engine: &'a Engine, comm: &'a Comm, number: Number) -> Ports<Later<'a>> {
-    let port = Later::new(engine, comm, number);
+/// The transports of nonblocking operation `number` on `comm`.
+pub(crate) fn later<'a>(
+    engine: &'a Engine,
+    comm: &'a Comm,
+    number: SequenceNumber,
+) -> Transports<NonblockingTransport<'a>> {
+    let transport = NonblockingTransport::new(engine, comm, number);
     if comm.is_inter() {
-        Ports::Between(Sides { local: Later::within(engine, comm, number), remote: port })
+        Transports::Intercomm(Sides {
+            local: NonblockingTransport::within(engine, comm, number),
+            remote: transport,
+        })
     } else {
-        Ports::Within(port)
+        Transports::Intracomm(transport)
     }
 }
 
-/// The first failure of a transfer over such ports.
-pub(crate) fn check_later(ports: &Ports<Later<'_>>) -> Result<()> {
-    match ports {
-        Ports::Within(port) => port.check(),
-        Ports::Between(sides) => sides.local.check().and(sides.remote.check()),
+/// The first failure of a transfer over such transports.
+pub(crate) fn check_later(transports: &Transports<NonblockingTransport<'_>>) -> Result<()> {
+    match transports {
+        Transports::Intracomm(transport) => transport.check(),
+        Transports::Intercomm(sides) => sides.local.check().and(sides.remote.check()),
     }
 }
 
@@ -143,8 +159,8 @@ unsafe fn start(
 ) -> Result<()> {
     let comm = comms::get(comm)?;
     let call = call(&comm)?;
-    let number = Number::Once(comm.next_in_background());
-    // SAFETY: the caller's promise; the work holds addresses, its ports, and what is `Send`; an output argument.
+    let number = SequenceNumber::Once(comm.next_in_background());
+    // SAFETY: the caller's promise; the work holds addresses, its transports, and what is `Send`; an output argument.
     unsafe { put(request, begin(comm.handle(), performed(engine()?, comm, Arc::new(call), number))?) }
 }
 
@@ -156,21 +172,21 @@ async unsafe fn performed(
     engine: &'static Engine,
     comm: Arc<Comm>,
     call: Arc<Call>,
-    number: Number,
+    number: SequenceNumber,
 ) -> Result<()> {
-    let ports = later(engine, &comm, number);
+    let transports = later(engine, &comm, number);
     // SAFETY: the caller's promise.
-    let result = unsafe { call.perform(&ports, &comm) }.await;
-    check_later(&ports).and(result)
+    let result = unsafe { call.perform(&transports, &comm) }.await;
+    check_later(&transports).and(result)
 }
 
 /// A persistent operation, as its request knows it.
 struct Prepared {
     comm: Arc<Comm>,
     call: Arc<Call>,
-    number: Number,
+    number: SequenceNumber,
     /// What has been started and not been waited for.
-    current: Mutex<Option<Arc<Operation>>>,
+    current: Mutex<Option<Arc<NonblockingOperation>>>,
 }
 
 impl Task for Prepared {
@@ -205,8 +221,8 @@ impl Task for Prepared {
         }
         // SAFETY: the program's buffers are as the standard asks from here until the request is complete.
         let work = unsafe { performed(engine, self.comm.clone(), self.call.clone(), self.number) };
-        // SAFETY: the work holds addresses, its ports, and what is `Send`.
-        let operation = Arc::new(unsafe { Operation::new(Box::pin(work)) });
+        // SAFETY: the work holds addresses, its transports, and what is `Send`.
+        let operation = Arc::new(unsafe { NonblockingOperation::new(Box::pin(work)) });
         *current = Some(operation.clone());
         engine.in_background(operation);
         Ok(())
@@ -226,7 +242,7 @@ unsafe fn prepare(
     super::mpi::info::hints(info)?;
     let comm = comms::get(comm)?;
     let call = Arc::new(call(&comm)?);
-    let number = Number::Persistent(comm.next_in_background());
+    let number = SequenceNumber::Persistent(comm.next_in_background());
     let handle = insert_task(Box::new(Prepared { comm, call, number, current: Mutex::new(None) }))?;
     // SAFETY: an output argument.
     unsafe { put(request, handle) }

@@ -16,13 +16,14 @@ use crate::capi::datatypes::contiguous_size;
 use crate::capi::messages::is_memory;
 use crate::capi::process::running;
 use crate::capi::types::MPI_Comm;
-use crate::coll::choice::Kind;
-use crate::coll::shared::{Meeting, PAYLOAD};
-use crate::coll::{Fold, seated};
+use crate::coll::selection::TeamOperation;
+use crate::coll::shared_memory::TeamGuard;
+use crate::coll::{ReductionKernel, team_of};
 use crate::datatype::Basic;
 use crate::datatype::op::Op;
 use crate::error::Result;
 use crate::events::fast_path_is_open;
+use crate::team::PAYLOAD;
 use core::ffi::{c_int, c_void};
 
 type In = *const c_void;
@@ -33,12 +34,12 @@ type Out = *mut c_void;
 /// # Safety
 /// The communicator is not freed meanwhile.
 #[inline(always)]
-unsafe fn meeting<'a>(comm: MPI_Comm, kind: Kind) -> Option<Meeting<'a>> {
+unsafe fn team<'a>(comm: MPI_Comm, operation: TeamOperation) -> Option<TeamGuard<'a>> {
     if !fast_path_is_open() {
         return None;
     }
     // SAFETY: the caller's promise.
-    seated(running()?, unsafe { comms::peek(comm) }?, kind)
+    team_of(running()?, unsafe { comms::peek(comm) }?, operation)
 }
 
 /// Bytes of some elements that begin somewhere and of which a slot holds `times` as many.
@@ -82,12 +83,12 @@ impl Plain {
     }
 }
 
-impl Fold for Plain {
+impl ReductionKernel for Plain {
     fn commutes(&self) -> bool {
         true
     }
     #[inline(always)]
-    fn fold(&self, left: &[u8], right: &mut [u8]) -> Result<()> {
+    fn reduce(&self, left: &[u8], right: &mut [u8]) -> Result<()> {
         let count = left.len().min(right.len()) >> self.size.trailing_zeros();
         // SAFETY: two slices of so many values, of which one is borrowed for us alone.
         unsafe { self.op.apply_basic(self.basic, left.as_ptr(), right.as_mut_ptr(), count) }
@@ -97,7 +98,7 @@ impl Fold for Plain {
 #[inline(always)]
 pub unsafe fn barrier(comm: MPI_Comm) -> Option<Result<()>> {
     // SAFETY: the module's contract.
-    Some(unsafe { meeting(comm, Kind::Barrier) }?.barrier())
+    Some(unsafe { team(comm, TeamOperation::Barrier) }?.barrier())
 }
 
 #[inline(always)]
@@ -110,11 +111,11 @@ pub unsafe fn bcast<N: Number>(
 ) -> Option<Result<()>> {
     let bytes = few(buffer.cast_const(), count, datatype, 1)?;
     // SAFETY: the module's contract.
-    let mut meeting = unsafe { meeting(comm, Kind::Bcast) }?;
-    let root = meeting.member(root)?;
+    let mut team = unsafe { team(comm, TeamOperation::Bcast) }?;
+    let root = team.member(root)?;
     // SAFETY: the program's buffer, of so many bytes.
     let data = unsafe { core::slice::from_raw_parts_mut(buffer.cast(), bytes) };
-    Some(meeting.bcast(data, root).map(drop))
+    Some(team.bcast(data, root).map(drop))
 }
 
 #[inline(always)]
@@ -132,8 +133,8 @@ pub unsafe fn allgather<N: Number>(
         return None;
     }
     // SAFETY: the module's contract.
-    let mut meeting = unsafe { meeting(comm, Kind::Allgather) }?;
-    let (me, size) = (meeting.rank(), meeting.size());
+    let mut team = unsafe { team(comm, TeamOperation::Allgather) }?;
+    let (me, size) = (team.rank(), team.size());
     let own = recvbuf.cast::<u8>().wrapping_add(me * block);
     if !in_place(sendbuf) {
         if own.cast_const() == sendbuf.cast() {
@@ -144,7 +145,7 @@ pub unsafe fn allgather<N: Number>(
     }
     // SAFETY: the program's buffer, of a block for each member.
     let all = unsafe { core::slice::from_raw_parts_mut(recvbuf.cast(), block * size) };
-    Some(meeting.allgather(all).map(drop))
+    Some(team.allgather(all).map(drop))
 }
 
 #[inline(always)]
@@ -162,16 +163,16 @@ pub unsafe fn alltoall<N: Number>(
         return None;
     }
     // SAFETY: the module's contract.
-    let mut meeting = unsafe { meeting(comm, Kind::Alltoall) }?;
-    if block * meeting.size() > PAYLOAD {
+    let mut team = unsafe { team(comm, TeamOperation::Alltoall) }?;
+    if block * team.size() > PAYLOAD {
         return None;
     }
     let (from, to) = (sendbuf.cast::<u8>(), recvbuf.cast::<u8>());
-    let own = meeting.rank() * block;
+    let own = team.rank() * block;
     // SAFETY: the program's buffers, of a block for each member, and apart; `at` and the lengths lie within a block.
     let done = unsafe {
         copy(from.add(own), to.add(own), block);
-        meeting.alltoall(
+        team.alltoall(
             block,
             |peer, at, room| copy(from.add(peer * block + at), room.as_mut_ptr(), room.len()),
             |peer, at, data| copy(data.as_ptr(), to.add(peer * block + at), data.len()),
@@ -192,15 +193,15 @@ pub unsafe fn reduce<N: Number>(
 ) -> Option<Result<()>> {
     // In place has a meaning at the root only, and there the operands are the result's.
     let bytes = few(sendbuf, count, datatype, 1)?;
-    let fold = Plain::new(op, datatype)?;
+    let kernel = Plain::new(op, datatype)?;
     // SAFETY: the module's contract.
-    let mut meeting = unsafe { meeting(comm, Kind::Reduce) }?;
-    let root = meeting.member(root)?;
-    if meeting.rank() == root && (!is_memory(recvbuf.addr()) || sendbuf == recvbuf.cast_const()) {
+    let mut team = unsafe { team(comm, TeamOperation::Reduce) }?;
+    let root = team.member(root)?;
+    if team.rank() == root && (!is_memory(recvbuf.addr()) || sendbuf == recvbuf.cast_const()) {
         return None;
     }
     // SAFETY: the program's buffers, of so many bytes; only the root's result is written.
-    let done = unsafe { meeting.reduce(sendbuf.cast(), recvbuf.cast(), (bytes, fold.size), &fold, root) };
+    let done = unsafe { team.reduce(sendbuf.cast(), recvbuf.cast(), (bytes, kernel.size), &kernel, root) };
     Some(done.map(drop))
 }
 
@@ -218,11 +219,11 @@ pub unsafe fn allreduce<N: Number>(
     if !is_memory(from.addr()) || sendbuf == recvbuf.cast_const() {
         return None;
     }
-    let fold = Plain::new(op, datatype)?;
+    let kernel = Plain::new(op, datatype)?;
     // SAFETY: the module's contract; the program's buffers, of so many bytes.
     let done = unsafe {
-        let mut meeting = meeting(comm, Kind::Allreduce)?;
-        meeting.allreduce(from.cast(), recvbuf.cast(), (bytes, fold.size), &fold)
+        let mut team = team(comm, TeamOperation::Allreduce)?;
+        team.allreduce(from.cast(), recvbuf.cast(), (bytes, kernel.size), &kernel)
     };
     Some(done.map(drop))
 }

@@ -1,21 +1,23 @@
 //! Making and freeing communicators (MPI 5.0 §7.4.2, §7.4.3, §7.6.2).
 
-use super::{attr, errhandler, group};
+use super::{attr, errhandler, group, info};
 use crate::abi::*;
-use crate::capi::arguments::InOut;
+use crate::capi::args::{put, take, text};
+use crate::capi::boundary::Source;
 use crate::capi::collective::{begin, blocking, check, check_later, later};
 use crate::capi::comms;
 use crate::capi::process::engine;
-use crate::capi::types::{MPI_Comm, MPI_Errhandler, MPI_Group, MPI_Request};
-use crate::coll::call::Ports;
+use crate::capi::types::{MPI_Comm, MPI_Errhandler, MPI_Group, MPI_Info, MPI_Request};
+use crate::coll::call::Transports;
 use crate::coll::create::{self, Agreed, among, connect, goes_first, inter_split, merge, split};
-use crate::coll::{Blocking, Number, Port, Purpose, Subset, run, user_tag};
+use crate::coll::{BlockingTransport, Purpose, SequenceNumber, Subset, Transport, run, user_tag};
 use crate::comm::{Attributes, Comm, Group, Topology, attributes, errhandler as handlers};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::events::CommEvents;
+use crate::export;
 use crate::info::Info;
-use core::ffi::c_int;
+use core::ffi::{c_char, c_int};
 use std::sync::Arc;
 
 /// Opens a communicator that its members have agreed on. It inherits the error handler of `parent`.
@@ -58,10 +60,10 @@ fn free(handle: MPI_Comm) -> Result<()> {
 }
 
 /// A context for a duplicate of `comm`.
-async fn same_context<P: Port>(ports: &Ports<P>, comm: &Comm, engine: &Engine) -> Result<u32> {
-    match ports {
-        Ports::Within(port) => create::context(port, engine).await,
-        Ports::Between(sides) => {
+async fn same_context<T: Transport>(transports: &Transports<T>, comm: &Comm, engine: &Engine) -> Result<u32> {
+    match transports {
+        Transports::Intracomm(transport) => create::context(transport, engine).await,
+        Transports::Intercomm(sides) => {
             create::inter_context(sides, goes_first(comm.group(), comm.peers()), engine).await
         }
     }
@@ -76,9 +78,9 @@ fn same(comm: &Comm, context: u32) -> Agreed {
 fn duplicate(handle: MPI_Comm, hints: Info) -> Result<MPI_Comm> {
     let old = comms::get(handle)?;
     let engine = engine()?;
-    let ports = blocking(engine, &old, Purpose::Create);
-    let context = run(same_context(&ports, &old, engine));
-    let context = check(&ports).and(context)?;
+    let transports = blocking(engine, &old, Purpose::Create);
+    let context = run(same_context(&transports, &old, engine));
+    let context = check(&transports).and(context)?;
     let new = admit(same(&old, context), old.topology().cloned(), &old)?;
     match dress(handle, &old, new, hints) {
         Ok(()) => Ok(new),
@@ -109,11 +111,11 @@ fn duplicate_later(handle: MPI_Comm, hints: Info) -> Result<(MPI_Comm, MPI_Reque
     let events = engine.registry().attach(0);
     let stand_in = Comm::intra(old.context, old.rank(), old.group().clone(), events.clone());
     let new = comms::insert(Arc::new(stand_in))?;
-    let number = Number::Once(old.next_in_background());
+    let number = SequenceNumber::Once(old.next_in_background());
     let work = async move {
-        let ports = later(engine, &old, number);
-        let context = same_context(&ports, &old, engine).await;
-        let context = check_later(&ports).and(context)?;
+        let transports = later(engine, &old, number);
+        let context = same_context(&transports, &old, engine).await;
+        let context = check_later(&transports).and(context)?;
         let mut comm = opened(same(&old, context), old.topology().cloned(), &old, events)?;
         comm.attributes = attributes;
         comm.set_info(hints);
@@ -123,19 +125,21 @@ fn duplicate_later(handle: MPI_Comm, hints: Info) -> Result<(MPI_Comm, MPI_Reque
         comm.note_created();
         Ok(())
     };
-    // SAFETY: the work holds what is `Send`, and its ports.
+    // SAFETY: the work holds what is `Send`, and its transports.
     Ok((new, unsafe { begin(handle, work) }?))
 }
 
 /// Splits by color (none: not in any) and key.
 pub(crate) fn split_by(comm: &Comm, color: Option<c_int>, key: c_int) -> Result<Option<Agreed>> {
     let engine = engine()?;
-    let ports = blocking(engine, comm, Purpose::Create);
-    let agreed = match &ports {
-        Ports::Within(port) => run(split(port, engine, comm.group(), (color, key))),
-        Ports::Between(sides) => run(inter_split(sides, engine, (comm.group(), comm.peers()), (color, key))),
+    let transports = blocking(engine, comm, Purpose::Create);
+    let agreed = match &transports {
+        Transports::Intracomm(transport) => run(split(transport, engine, comm.group(), (color, key))),
+        Transports::Intercomm(sides) => {
+            run(inter_split(sides, engine, (comm.group(), comm.peers()), (color, key)))
+        }
     };
-    check(&ports).and(agreed)
+    check(&transports).and(agreed)
 }
 
 /// The handle of what was agreed on; MPI_COMM_NULL for those who are not in it.
@@ -183,8 +187,8 @@ fn group_among(comm: &Comm, group: Group, tag: c_int) -> Result<Option<Agreed>> 
         return Ok(None);
     }
     let engine = engine()?;
-    let port = Blocking::tagged(engine, comm, tag);
-    port.run(among(&port, engine, group, &ranks)).map(Some)
+    let transport = BlockingTransport::tagged(engine, comm, tag);
+    transport.run(among(&transport, engine, group, &ranks)).map(Some)
 }
 
 /// The tag of MPI_Comm_create_from_group: a number made of the string (FNV-1a), above those of all purposes. Two strings may
@@ -209,9 +213,9 @@ fn connected(
         return Err(Error::Tag(tag));
     }
     let engine = engine()?;
-    let port = Blocking::new(engine, local, Purpose::Create);
-    let told = |peer: Option<(&Blocking<'_>, usize)>| {
-        port.run(connect(&port, engine, local.group(), leader as usize, peer))
+    let transport = BlockingTransport::new(engine, local, Purpose::Create);
+    let told = |peer: Option<(&BlockingTransport<'_>, usize)>| {
+        transport.run(connect(&transport, engine, local.group(), leader as usize, peer))
     };
     if local.rank() != leader {
         return told(None);
@@ -219,7 +223,7 @@ fn connected(
     let checked = comms::get(peer).and_then(|peer| peer.check_peer(remote_leader).map(|()| peer));
     match checked {
         Ok(peer) => {
-            let to_leader = Blocking::tagged(engine, &peer, user_tag(tag, true));
+            let to_leader = BlockingTransport::tagged(engine, &peer, user_tag(tag, true));
             let agreed = told(Some((&to_leader, remote_leader as usize)));
             to_leader.check().and(agreed)
         }
@@ -235,15 +239,15 @@ fn connected_groups(group: &Group, leader: c_int, remote: (MPI_Group, c_int), ta
     let ranks = ranks_in(world, group)?;
     let own = group.rank_of(world.group().world_rank(world.rank()));
     let own = own.ok_or(Error::Group("the caller is not a member of the local group"))?;
-    let to_world = Blocking::tagged(engine, world, tag);
-    let port = Subset { port: &to_world, ranks: &ranks, rank: own as usize };
+    let to_world = BlockingTransport::tagged(engine, world, tag);
+    let transport = Subset { transport: &to_world, ranks: &ranks, rank: own as usize };
     let peer = if own == leader {
         let (others, rank) = (group::find(remote.0), remote.1);
         Some(others.and_then(|others| Ok(others.world_rank(others.checked(rank)?) as usize)))
     } else {
         None
     };
-    let told = |peer| to_world.run(connect(&port, engine, group, leader as usize, peer));
+    let told = |peer| to_world.run(connect(&transport, engine, group, leader as usize, peer));
     match peer {
         None => told(None),
         Some(Ok(other)) => told(Some((&to_world, other))),
@@ -254,133 +258,230 @@ fn connected_groups(group: &Group, leader: c_int, remote: (MPI_Group, c_int), ta
 fn merged(comm: &Comm, high: bool) -> Result<Agreed> {
     let engine = engine()?;
     match &blocking(engine, comm, Purpose::Create) {
-        Ports::Within(_) => Err(Error::Comm("not an intercommunicator")),
-        ports @ Ports::Between(sides) => {
+        Transports::Intracomm(_) => Err(Error::Comm("not an intercommunicator")),
+        transports @ Transports::Intercomm(sides) => {
             let agreed = run(merge(sides, engine, (comm.group(), comm.peers()), high));
-            check(ports).and(agreed)
+            check(transports).and(agreed)
         }
     }
 }
 
-/// MPI_Comm_dup, MPI_Comm_dup_with_info: a duplicate with everything that duplicates inherit, and `hints`.
-pub fn dup(comm: MPI_Comm, hints: Info) -> Result<MPI_Comm> {
-    duplicate(comm, hints)
+/// Writes a new communicator, or MPI_COMM_NULL if there was an error.
+///
+/// # Safety
+/// `to` is NULL or may be written.
+unsafe fn give(to: *mut MPI_Comm, made: impl FnOnce() -> Result<MPI_Comm>) -> Result<()> {
+    // SAFETY: the caller's promise.
+    unsafe { put(to, MPI_COMM_NULL) }?;
+    let handle = made()?;
+    // SAFETY: as above.
+    unsafe { put(to, handle) }
 }
 
-/// MPI_Comm_idup, MPI_Comm_idup_with_info.
-pub fn idup(comm: MPI_Comm, hints: Info) -> Result<(MPI_Comm, MPI_Request)> {
-    duplicate_later(comm, hints)
-}
-
-/// MPI_Comm_split.
-pub fn split_comm(parent: Arc<Comm>, color: c_int, key: c_int) -> Result<MPI_Comm> {
-    if color < 0 && color != MPI_UNDEFINED {
-        return Err(Error::Arg("a color is negative"));
-    }
-    admitted(split_by(&parent, (color != MPI_UNDEFINED).then_some(color), key)?, &parent)
-}
-
-/// MPI_Comm_split_type: all ranks share memory.
-pub fn split_type(parent: Arc<Comm>, split_type: c_int, key: c_int, hints: Info) -> Result<MPI_Comm> {
-    let color = shared_color(split_type, &hints)?;
-    admitted(split_by(&parent, color, key)?, &parent)
-}
-
-/// MPI_Comm_create.
-pub fn create_comm(parent: Arc<Comm>, group: Arc<Group>) -> Result<MPI_Comm> {
-    admitted(create_of(&parent, &group)?, &parent)
-}
-
-/// MPI_Comm_create_group.
-pub fn create_group(parent: Arc<Comm>, group: MPI_Group, tag: c_int) -> Result<MPI_Comm> {
-    only_within(&parent)?;
-    if tag < 0 {
-        return Err(Error::Tag(tag));
-    }
-    let group = (*group::find(group)?).clone();
-    admitted(group_among(&parent, group, user_tag(tag, false))?, &parent)
-}
-
-/// MPI_Comm_create_from_group.
-pub fn create_from_group(
-    group: MPI_Group,
-    tag: &[u8],
+/// Begins a duplicate and writes its handle and request.
+///
+/// # Safety
+/// Both are NULL or may be written.
+unsafe fn give_later(
+    comm: MPI_Comm,
     hints: Info,
-    handler: MPI_Errhandler,
-) -> Result<MPI_Comm> {
-    let handler = errhandler::find(handler, handlers::Kind::Comm)?;
-    let group = (*group::find(group)?).clone();
-    let handle = admitted(group_among(comms::world()?, group, string_tag(tag))?, comms::world()?)?;
-    if handle != MPI_COMM_NULL {
-        let new = comms::get(handle)?;
-        new.set_info(hints);
-        new.errhandler.replace(handler);
+    newcomm: *mut MPI_Comm,
+    request: *mut MPI_Request,
+) -> Result<()> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        put(newcomm, MPI_COMM_NULL)?;
+        put(request, MPI_REQUEST_NULL)?;
+        let (new, begun) = duplicate_later(comm, hints)?;
+        put(newcomm, new)?;
+        put(request, begun)
     }
-    Ok(handle)
 }
 
-/// MPI_Intercomm_create. `tag` counts apart from the tags of messages.
-pub fn intercomm(
-    local: Arc<Comm>,
-    leader: c_int,
-    peer: MPI_Comm,
-    remote_leader: c_int,
-    tag: c_int,
-) -> Result<MPI_Comm> {
-    admit(connected(&local, leader, peer, remote_leader, tag)?, None, &local)
+export! {
+    /// MPI 5.0 §7.4.2.
+    fn MPI_Comm_dup(comm: MPI_Comm, newcomm: *mut MPI_Comm) raises(comm) {
+        // SAFETY: an output argument.
+        unsafe { give(newcomm, || duplicate(comm, Info::new())) }
+    }
+
+    /// MPI 5.0 §7.4.2.
+    fn MPI_Comm_dup_with_info(comm: MPI_Comm, info: MPI_Info, newcomm: *mut MPI_Comm) raises(comm) {
+        // SAFETY: an output argument.
+        unsafe { give(newcomm, || duplicate(comm, info::hints(info)?)) }
+    }
+
+    /// MPI 5.0 §7.4.2.
+    fn MPI_Comm_idup(comm: MPI_Comm, newcomm: *mut MPI_Comm, request: *mut MPI_Request) raises(comm) {
+        // SAFETY: output arguments.
+        unsafe { give_later(comm, Info::new(), newcomm, request) }
+    }
+
+    /// MPI 5.0 §7.4.2.
+    fn MPI_Comm_idup_with_info(
+        comm: MPI_Comm, info: MPI_Info, newcomm: *mut MPI_Comm, request: *mut MPI_Request,
+    ) raises(comm) {
+        // SAFETY: output arguments.
+        unsafe { give_later(comm, info::hints(info)?, newcomm, request) }
+    }
+
+    /// MPI 5.0 §7.4.2.
+    fn MPI_Comm_split(comm: MPI_Comm, color: c_int, key: c_int, newcomm: *mut MPI_Comm) raises(comm) {
+        let made = || {
+            let parent = comms::get(comm)?;
+            if color < 0 && color != MPI_UNDEFINED {
+                return Err(Error::Arg("a color is negative"));
+            }
+            admitted(split_by(&parent, (color != MPI_UNDEFINED).then_some(color), key)?, &parent)
+        };
+        // SAFETY: an output argument.
+        unsafe { give(newcomm, made) }
+    }
+
+    /// MPI 5.0 §7.4.2: all ranks share memory.
+    fn MPI_Comm_split_type(
+        comm: MPI_Comm, split_type: c_int, key: c_int, info: MPI_Info, newcomm: *mut MPI_Comm,
+    ) raises(comm) {
+        let made = || {
+            let parent = comms::get(comm)?;
+            let color = shared_color(split_type, &info::hints(info)?)?;
+            admitted(split_by(&parent, color, key)?, &parent)
+        };
+        // SAFETY: an output argument.
+        unsafe { give(newcomm, made) }
+    }
+
+    /// MPI 5.0 §7.4.2.
+    fn MPI_Comm_create(comm: MPI_Comm, group: MPI_Group, newcomm: *mut MPI_Comm) raises(comm) {
+        let made = || {
+            let parent = comms::get(comm)?;
+            admitted(create_of(&parent, &*group::find(group)?)?, &parent)
+        };
+        // SAFETY: an output argument.
+        unsafe { give(newcomm, made) }
+    }
+
+    /// MPI 5.0 §7.4.2.
+    fn MPI_Comm_create_group(
+        comm: MPI_Comm, group: MPI_Group, tag: c_int, newcomm: *mut MPI_Comm,
+    ) raises(comm) {
+        let made = || {
+            let parent = comms::get(comm)?;
+            only_within(&parent)?;
+            if tag < 0 {
+                return Err(Error::Tag(tag));
+            }
+            let group = (*group::find(group)?).clone();
+            admitted(group_among(&parent, group, user_tag(tag, false))?, &parent)
+        };
+        // SAFETY: an output argument.
+        unsafe { give(newcomm, made) }
+    }
+
+    /// MPI 5.0 §7.4.2.
+    fn MPI_Comm_create_from_group(
+        group: MPI_Group, stringtag: *const c_char, info: MPI_Info, errhandler: MPI_Errhandler,
+        newcomm: *mut MPI_Comm,
+    ) raises(Source::NewComm(errhandler)) {
+        let made = || {
+            // SAFETY: a string argument.
+            let tag = string_tag(unsafe { text(stringtag) }?);
+            let (hints, handler) = (info::hints(info)?, errhandler::find(errhandler, handlers::Kind::Comm)?);
+            let group = (*group::find(group)?).clone();
+            let handle = admitted(group_among(comms::world()?, group, tag)?, comms::world()?)?;
+            if handle != MPI_COMM_NULL {
+                let new = comms::get(handle)?;
+                new.set_info(hints);
+                new.errhandler.replace(handler);
+            }
+            Ok(handle)
+        };
+        // SAFETY: an output argument.
+        unsafe { give(newcomm, made) }
+    }
+
+    /// MPI 5.0 §7.6.2. `tag` counts apart from the tags of messages.
+    fn MPI_Intercomm_create(
+        local_comm: MPI_Comm, local_leader: c_int, peer_comm: MPI_Comm, remote_leader: c_int, tag: c_int,
+        newintercomm: *mut MPI_Comm,
+    ) raises(local_comm) {
+        let made = || {
+            let local = comms::get(local_comm)?;
+            admit(connected(&local, local_leader, peer_comm, remote_leader, tag)?, None, &local)
+        };
+        // SAFETY: an output argument.
+        unsafe { give(newintercomm, made) }
+    }
+
+    /// MPI 5.0 §7.6.2.
+    fn MPI_Intercomm_create_from_groups(
+        local_group: MPI_Group, local_leader: c_int, remote_group: MPI_Group, remote_leader: c_int,
+        stringtag: *const c_char, info: MPI_Info, errhandler: MPI_Errhandler, newintercomm: *mut MPI_Comm,
+    ) raises(Source::NewComm(errhandler)) {
+        let made = || {
+            // SAFETY: a string argument.
+            let tag = string_tag(unsafe { text(stringtag) }?);
+            let (hints, handler) = (info::hints(info)?, errhandler::find(errhandler, handlers::Kind::Comm)?);
+            let local = group::find(local_group)?;
+            let agreed = connected_groups(&local, local_leader, (remote_group, remote_leader), tag)?;
+            let handle = admit(agreed, None, comms::world()?)?;
+            let new = comms::get(handle)?;
+            new.set_info(hints);
+            new.errhandler.replace(handler);
+            Ok(handle)
+        };
+        // SAFETY: an output argument.
+        unsafe { give(newintercomm, made) }
+    }
+
+    /// MPI 5.0 §7.6.2.
+    fn MPI_Intercomm_merge(intercomm: MPI_Comm, high: c_int, newintracomm: *mut MPI_Comm) raises(intercomm) {
+        let made = || {
+            let parent = comms::get(intercomm)?;
+            admit(merged(&parent, high != 0)?, None, &parent)
+        };
+        // SAFETY: an output argument.
+        unsafe { give(newintracomm, made) }
+    }
+
+    /// MPI 5.0 §7.4.3. Messages under way still arrive.
+    fn MPI_Comm_free(comm: *mut MPI_Comm) raises(take_or_self(comm)) {
+        // SAFETY: the address of a handle.
+        free(unsafe { take(comm) }?)?;
+        // SAFETY: the address of a handle.
+        unsafe { put(comm, MPI_COMM_NULL) }
+    }
+
+    /// MPI 5.0 §11.10.4: when all have come here, what they sent each other has been received.
+    fn MPI_Comm_disconnect(comm: *mut MPI_Comm) raises(take_or_self(comm)) {
+        // SAFETY: the address of a handle.
+        let handle = unsafe { take(comm) }?;
+        let found = comms::get(handle)?;
+        let transports = blocking(engine()?, &found, Purpose::Barrier);
+        // SAFETY: a barrier has no buffers.
+        let met = run(unsafe { crate::coll::call::Call::Barrier.perform(&transports, &found) });
+        check(&transports).and(met)?;
+        free(handle)?;
+        // SAFETY: the address of a handle.
+        unsafe { put(comm, MPI_COMM_NULL) }
+    }
+
+    /// MPI 5.0 §7.4.4.
+    fn MPI_Comm_set_info(comm: MPI_Comm, info: MPI_Info) raises(comm) {
+        comms::get(comm)?.set_info(info::hints(info)?);
+        Ok(())
+    }
+
+    /// MPI 5.0 §7.4.4; the object is the caller's to free.
+    fn MPI_Comm_get_info(comm: MPI_Comm, info_used: *mut MPI_Info) raises(comm) {
+        let hints = comms::get(comm)?.info();
+        // SAFETY: an output argument.
+        unsafe { put(info_used, info::hand_out(hints)?) }
+    }
 }
 
-/// MPI_Intercomm_create_from_groups.
-pub fn intercomm_from_groups(
-    local: MPI_Group,
-    leader: c_int,
-    remote: MPI_Group,
-    remote_leader: c_int,
-    tag: &[u8],
-    hints: Info,
-    handler: MPI_Errhandler,
-) -> Result<MPI_Comm> {
-    let handler = errhandler::find(handler, handlers::Kind::Comm)?;
-    let local = group::find(local)?;
-    let agreed = connected_groups(&local, leader, (remote, remote_leader), string_tag(tag))?;
-    let handle = admit(agreed, None, comms::world()?)?;
-    let new = comms::get(handle)?;
-    new.set_info(hints);
-    new.errhandler.replace(handler);
-    Ok(handle)
-}
-
-/// MPI_Intercomm_merge.
-pub fn merge_comm(parent: Arc<Comm>, high: bool) -> Result<MPI_Comm> {
-    admit(merged(&parent, high)?, None, &parent)
-}
-
-/// MPI_Comm_free. Messages under way still arrive.
-pub fn free_comm(comm: InOut<'_, MPI_Comm>) -> Result<()> {
-    free(comm.get())?;
-    comm.set(MPI_COMM_NULL);
-    Ok(())
-}
-
-/// MPI_Comm_disconnect: when all have come here, what they sent each other has been received.
-pub fn disconnect(comm: InOut<'_, MPI_Comm>) -> Result<()> {
-    let found = comms::get(comm.get())?;
-    let ports = blocking(engine()?, &found, Purpose::Barrier);
-    // SAFETY: a barrier has no buffers.
-    let met = run(unsafe { crate::coll::call::Call::Barrier.perform(&ports, &found) });
-    check(&ports).and(met)?;
-    free(comm.get())?;
-    comm.set(MPI_COMM_NULL);
-    Ok(())
-}
-
-/// MPI_Comm_set_info.
-pub fn set_info(comm: Arc<Comm>, hints: Info) -> Result<()> {
-    comm.set_info(hints);
-    Ok(())
-}
-
-/// MPI_Comm_get_info; the object is the caller's to free.
-pub fn info(comm: Arc<Comm>) -> Result<Info> {
-    Ok(comm.info())
+/// Where an error of a function that takes a handle's address is raised.
+fn take_or_self(comm: *mut MPI_Comm) -> MPI_Comm {
+    // SAFETY: the address of a handle.
+    unsafe { take(comm) }.unwrap_or(MPI_COMM_SELF)
 }

@@ -1,0 +1,284 @@
+//! Collectives between the two groups of an intercommunicator.
+//!
+//! Each group works through its own transport (`local`); what crosses goes through a transport whose ranks are the remote group's
+//! (`remote`), mostly between the two ranks 0. Safety is as in [`super::typed`].
+
+use super::buffer::{Input, OpKernel, Output};
+use super::intracomm::{block_ends, receive};
+use super::{Scratch, Transport, messages};
+use crate::error::Result;
+
+/// The two transports of an intercommunicator.
+#[derive(Debug)]
+pub struct Sides<T> {
+    /// Over the caller's own group.
+    pub local: T,
+    /// Over the remote group: `rank` is the caller's in its own, `size` the remote one's.
+    pub remote: T,
+}
+
+/// Where the root of an operation is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IntercommRoot {
+    /// The caller (MPI_ROOT).
+    Caller,
+    /// Another rank of the caller's group (MPI_PROC_NULL): nothing to do.
+    Sibling,
+    /// This rank of the remote group.
+    Remote(usize),
+}
+
+impl<T: Transport> Sides<T> {
+    fn leads(&self) -> bool {
+        self.local.rank() == 0
+    }
+}
+
+/// Nobody leaves before everybody of both groups has come.
+///
+/// # Errors
+/// Those of the transports.
+pub async fn barrier<T: Transport>(sides: &Sides<T>) -> Result<()> {
+    super::barrier(&sides.local).await?;
+    if sides.leads() {
+        sides.remote.exchange(0, &[], 0, &mut []).await?;
+    }
+    super::bcast(&sides.local, &mut [0], 0).await
+}
+
+/// The elements of the group without the root become the root's.
+///
+/// # Safety
+/// See the module.
+///
+/// # Errors
+/// Those of the transports.
+pub async unsafe fn bcast<T: Transport>(
+    sides: &Sides<T>,
+    data: Output<'_>,
+    root: IntercommRoot,
+) -> Result<()> {
+    match root {
+        IntercommRoot::Sibling => Ok(()),
+        // SAFETY: the module's contract.
+        IntercommRoot::Caller => sides.remote.send(0, &unsafe { data.as_input().packed() }).await,
+        IntercommRoot::Remote(root) => {
+            // SAFETY: the module's contract.
+            let mut landing = unsafe { data.landing() };
+            if sides.leads() {
+                sides.remote.recv(root, &mut landing).await?;
+            }
+            super::bcast(&sides.local, &mut landing, 0).await?;
+            landing.land()
+        }
+    }
+}
+
+/// At the root, piece `r` becomes what rank `r` of the other group sends.
+///
+/// # Safety
+/// See the module.
+///
+/// # Errors
+/// Those of the transports.
+pub async unsafe fn gather<'a, T: Transport>(
+    sides: &Sides<T>,
+    send: Option<Input<'_>>,
+    pieces: impl Fn(usize) -> Output<'a>,
+    root: IntercommRoot,
+) -> Result<()> {
+    match (root, send) {
+        (IntercommRoot::Caller, _) => {
+            for from in 0..sides.remote.size() {
+                // SAFETY: the module's contract.
+                unsafe { receive(&sides.remote, from, pieces(from)) }.await?;
+            }
+            Ok(())
+        }
+        // SAFETY: the module's contract.
+        (IntercommRoot::Remote(root), Some(send)) => sides.remote.send(root, &unsafe { send.packed() }).await,
+        _ => Ok(()),
+    }
+}
+
+/// `recv`, in the group without the root, becomes the caller's piece at the root.
+///
+/// # Safety
+/// See the module.
+///
+/// # Errors
+/// Those of the transports.
+pub async unsafe fn scatter<'a, T: Transport>(
+    sides: &Sides<T>,
+    pieces: impl Fn(usize) -> Input<'a>,
+    recv: Option<Output<'_>>,
+    root: IntercommRoot,
+) -> Result<()> {
+    match (root, recv) {
+        (IntercommRoot::Caller, _) => {
+            for to in 0..sides.remote.size() {
+                // SAFETY: the module's contract.
+                sides.remote.send(to, &unsafe { pieces(to).packed() }).await?;
+            }
+            Ok(())
+        }
+        // SAFETY: the module's contract.
+        (IntercommRoot::Remote(root), Some(recv)) => unsafe { receive(&sides.remote, root, recv) }.await,
+        _ => Ok(()),
+    }
+}
+
+/// Piece `r` becomes what rank `r` of the other group sends.
+///
+/// # Safety
+/// See the module.
+///
+/// # Errors
+/// Those of the transports.
+pub async unsafe fn allgather<'a, T: Transport>(
+    sides: &Sides<T>,
+    send: Input<'_>,
+    pieces: impl Fn(usize) -> Output<'a>,
+) -> Result<()> {
+    // SAFETY: the module's contract; everybody gets the same bytes, each its own way.
+    unsafe { alltoall(sides, |_| send, pieces) }.await
+}
+
+/// Piece `r` of `recv` becomes the piece of rank `r` of the other group that is for the caller.
+///
+/// # Safety
+/// See the module.
+///
+/// # Errors
+/// Those of the transports.
+pub async unsafe fn alltoall<'a, 'b, T: Transport>(
+    sides: &Sides<T>,
+    send: impl Fn(usize) -> Input<'a>,
+    recv: impl Fn(usize) -> Output<'b>,
+) -> Result<()> {
+    let (rank, theirs) = (sides.local.rank(), sides.remote.size());
+    // At step k, rank r sends to r + k and receives from r − k, modulo the larger group; a rank beyond the other group is
+    // nobody. What is sent at a step is received at the same step.
+    let rounds = sides.local.size().max(theirs);
+    for step in 0..rounds {
+        let (to, from) = ((rank + step) % rounds, (rank + rounds - step) % rounds);
+        // SAFETY: the module's contract.
+        unsafe {
+            match (to < theirs, from < theirs) {
+                (true, true) => {
+                    let (mine, mut landing) = (send(to).packed(), recv(from).landing());
+                    sides.remote.exchange(to, &mine, from, &mut landing).await?;
+                    landing.land()?;
+                }
+                (true, false) => sides.remote.send(to, &send(to).packed()).await?,
+                (false, true) => receive(&sides.remote, from, recv(from)).await?,
+                (false, false) => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+/// At the root, `recv` becomes the combination of the other group's `send`.
+///
+/// # Safety
+/// See the module.
+///
+/// # Errors
+/// Those of the transports and the operation.
+pub async unsafe fn reduce<T: Transport>(
+    sides: &Sides<T>,
+    send: Option<Input<'_>>,
+    recv: Option<Output<'_>>,
+    kernel: OpKernel<'_>,
+    root: IntercommRoot,
+) -> Result<()> {
+    match (root, send, recv) {
+        // SAFETY: the module's contract.
+        (IntercommRoot::Caller, _, Some(recv)) if recv.bytes() > 0 => {
+            unsafe { receive(&sides.remote, 0, recv) }.await
+        }
+        (IntercommRoot::Remote(root), Some(send), _) if send.bytes() > 0 => {
+            // SAFETY: the module's contract.
+            let mut acc = unsafe { send.copied() };
+            messages::reduce(&sides.local, &mut acc, 0, &kernel).await?;
+            if sides.leads() { sides.remote.send(root, &acc).await } else { Ok(()) }
+        }
+        _ => Ok(()),
+    }
+}
+
+/// `recv` becomes the combination of the other group's `send`.
+///
+/// # Safety
+/// See the module.
+///
+/// # Errors
+/// Those of the transports and the operation.
+pub async unsafe fn allreduce<T: Transport>(
+    sides: &Sides<T>,
+    send: Input<'_>,
+    recv: Output<'_>,
+    kernel: OpKernel<'_>,
+) -> Result<()> {
+    if send.bytes() == 0 {
+        return Ok(());
+    }
+    // SAFETY: the module's contract.
+    let mut result = unsafe { combined_over_there(sides, send, recv.bytes(), kernel) }.await?;
+    super::bcast(&sides.local, &mut result, 0).await?;
+    // SAFETY: the module's contract.
+    unsafe { recv.write(&result) }
+}
+
+/// `recv` becomes the caller's block of the combination of the other group's `send`, of which rank `r` of the caller's group
+/// gets `counts(r)` elements. Both groups combine equally many elements.
+///
+/// # Safety
+/// See the module.
+///
+/// # Errors
+/// Those of the transports and the operation.
+pub async unsafe fn reduce_scatter<T: Transport>(
+    sides: &Sides<T>,
+    send: Input<'_>,
+    recv: Output<'_>,
+    counts: impl Fn(usize) -> usize,
+    kernel: OpKernel<'_>,
+) -> Result<()> {
+    if send.bytes() == 0 {
+        return Ok(());
+    }
+    // SAFETY: the module's contract.
+    let all = unsafe { combined_over_there(sides, send, send.bytes(), kernel) }.await?;
+    let ends = block_ends(sides.local.size(), counts, send.datatype.size());
+    if !sides.leads() {
+        // SAFETY: the module's contract.
+        return unsafe { receive(&sides.local, 0, recv) }.await;
+    }
+    for to in 1..sides.local.size() {
+        sides.local.send(to, &all[ends[to - 1]..ends[to]]).await?;
+    }
+    // SAFETY: the module's contract.
+    unsafe { recv.write(&all[..ends[0]]) }
+}
+
+/// At rank 0, the combination of the other group's `send`, of `bytes` bytes; room for it at the others.
+///
+/// # Safety
+/// See the module.
+async unsafe fn combined_over_there<T: Transport>(
+    sides: &Sides<T>,
+    send: Input<'_>,
+    bytes: usize,
+    kernel: OpKernel<'_>,
+) -> Result<Scratch> {
+    // SAFETY: the module's contract.
+    let mut acc = unsafe { send.copied() };
+    messages::reduce(&sides.local, &mut acc, 0, &kernel).await?;
+    let mut result = Scratch::zeroed(bytes);
+    if sides.leads() {
+        sides.remote.exchange(0, &acc, 0, &mut result).await?;
+    }
+    Ok(result)
+}

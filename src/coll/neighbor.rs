@@ -1,0 +1,41 @@
+//! Collectives among neighbours in a topology (MPI 5.0 §8.6).
+
+use super::Transport;
+use super::buffer::{Input, Output};
+use crate::comm::Comm;
+use crate::error::{Error, Result};
+
+/// Neighbour `i` that the caller sends to gets `send(i)`; `recv(i)` becomes what neighbour `i` that it receives from sends.
+///
+/// Two ranks may be neighbours several times; then messages between them are matched in order, which for a grid is not the
+/// order of the neighbours ([`Topology::send_order`](crate::comm::Topology::send_order)).
+///
+/// # Safety
+/// As in [`super::typed`].
+///
+/// # Errors
+/// Those of the transport; [`Error::Topology`] if the communicator has none.
+pub async unsafe fn exchange<'a, 'b, T: Transport>(
+    transport: &T,
+    comm: &Comm,
+    send: impl Fn(usize) -> Input<'a>,
+    recv: impl Fn(usize) -> Output<'b>,
+) -> Result<()> {
+    let topology = comm.topology().ok_or(Error::Topology("the communicator has none"))?;
+    let (from, to) = (topology.sources(comm.rank()), topology.destinations(comm.rank()));
+    let order = topology.send_order(to.len());
+    let some = |ranks: &[i32], i: usize| usize::try_from(ranks[i]).ok();
+    // SAFETY: the caller's promise.
+    let packed: Vec<_> =
+        unsafe { order.iter().filter_map(|&i| some(&to, i).map(|rank| (rank, send(i).packed()))).collect() };
+    // SAFETY: the caller's promise.
+    let mut landings: Vec<_> = unsafe {
+        (0..from.len()).filter_map(|i| some(&from, i).map(|rank| (rank, recv(i).landing()))).collect()
+    };
+    let sends: Vec<(usize, &[u8])> = packed.iter().map(|(rank, bytes)| (*rank, &**bytes)).collect();
+    let mut recvs: Vec<(usize, &mut [u8])> =
+        landings.iter_mut().map(|(rank, room)| (*rank, &mut **room)).collect();
+    transport.exchange_all(&sends, &mut recvs).await?;
+    drop(recvs);
+    landings.into_iter().try_for_each(|(_, landing)| landing.land())
+}

@@ -1,0 +1,78 @@
+//! Nonblocking collectives: the algorithms of the blocking ones, resumed whenever the engine makes progress.
+
+use crate::comm::lock;
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::progress::Background;
+use crate::sync::{AtomicBool, Mutex, Ordering};
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll, Waker};
+
+/// A future that owns what it works on.
+type Work = Pin<Box<dyn Future<Output = Result<()>>>>;
+
+/// A collective in the background.
+pub struct NonblockingOperation {
+    work: Mutex<Option<Work>>,
+    over: AtomicBool,
+    error: Mutex<Option<Error>>,
+}
+
+// SAFETY: the work is touched under its lock only, so by one thread at a time. What it holds that is not `Send` are addresses
+// in users' memory, which any thread may use (the promise of `Elements`), and cells that nobody else has.
+unsafe impl Send for NonblockingOperation {}
+// SAFETY: as above.
+unsafe impl Sync for NonblockingOperation {}
+
+impl NonblockingOperation {
+    /// An operation that `work` performs; it goes on when it is given to [`Engine::in_background`].
+    ///
+    /// # Safety
+    /// `work` holds nothing that is bound to a thread: addresses, cells of its own, and what is `Send`.
+    #[must_use]
+    pub unsafe fn new(work: Work) -> Self {
+        Self { work: Mutex::new(Some(work)), over: AtomicBool::new(false), error: Mutex::new(None) }
+    }
+
+    /// Whether it is over.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        // Acquire: pairs with Release in `advance`, publishes the outcome and what the operation wrote.
+        self.over.load(Ordering::Acquire)
+    }
+
+    /// What it failed with, once it is over.
+    #[must_use]
+    pub fn error(&self) -> Option<Error> {
+        lock(&self.error).clone()
+    }
+}
+
+impl Background for NonblockingOperation {
+    fn advance(&self, engine: &Engine) -> bool {
+        let mut work = lock(&self.work);
+        let Some(going) = work.as_mut() else { return true };
+        let mut result = going.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        if result.is_pending()
+            && let Some(failed) = engine.failed()
+        {
+            // No message of it will come any more, so nobody must poll; but what is under way may still be written to.
+            result = Poll::Ready(Err(failed.clone()));
+            core::mem::forget(work.take());
+        }
+        let Poll::Ready(result) = result else { return false };
+        *work = None;
+        *lock(&self.error) = result.err();
+        // Release: pairs with Acquire in `is_over`.
+        self.over.store(true, Ordering::Release);
+        true
+    }
+}
+
+impl Drop for NonblockingOperation {
+    fn drop(&mut self) {
+        // Messages of an operation that is not over may still come: its memory must stay.
+        core::mem::forget(lock(&self.work).take());
+    }
+}

@@ -1,0 +1,173 @@
+//! Collectives as sequences of rounds. Each says by `Ok(false)` that it does not do this case, before anything has happened,
+//! and all members say the same.
+
+use super::{OperationKey, TeamGuard, Width};
+use crate::coll::selection::TeamOperation;
+use crate::error::Result;
+use crate::team::PAYLOAD;
+use crate::variables::VariableId;
+
+impl TeamGuard<'_> {
+    /// Nobody leaves before everybody has come.
+    ///
+    /// # Errors
+    /// Those of waiting.
+    pub fn barrier(&mut self) -> Result<()> {
+        self.enter()?;
+        if !self.arrive(|_| {})? {
+            self.wait_complete()?;
+        }
+        self.leave();
+        Ok(())
+    }
+
+    /// Everybody's `data` becomes that of `root`.
+    ///
+    /// # Errors
+    /// Those of waiting; [`crate::Error::Other`] where members disagree about the operation.
+    pub fn bcast(&mut self, data: &mut [u8], root: usize) -> Result<bool> {
+        if !self.has_room(data.len())? {
+            return Ok(false);
+        }
+        let what = OperationKey::new(TeamOperation::Bcast, root, data.len());
+        let piece = self.room_one_to_all();
+        let one = data.len() <= piece;
+        let is_root = self.rank() == root;
+        for piece in pieces(data, piece) {
+            let len = piece.len();
+            let done = if is_root {
+                self.one_to_all(what, root, len, |to| to.copy_from_slice(piece), |_| {})
+            } else {
+                self.one_to_all(what, root, len, |_| {}, |from| piece.copy_from_slice(from))
+            };
+            self.settle(done, one)?;
+        }
+        Ok(true)
+    }
+
+    /// After one of several rounds nobody knows any more which one the others are in, if this one failed.
+    pub(super) fn settle(&mut self, done: Result<()>, only: bool) -> Result<()> {
+        if only { done } else { done.map_err(|error| self.fail_with(error)) }
+    }
+
+    /// `all` consists of a block for each member, of equal length; the caller's own is filled in, and afterwards all are.
+    ///
+    /// # Errors
+    /// As for [`Self::bcast`].
+    pub fn allgather(&mut self, all: &mut [u8]) -> Result<bool> {
+        let (rank, size) = (self.rank(), self.size());
+        let block = all.len() / size;
+        if !self.has_room(block)? {
+            return Ok(false);
+        }
+        let what = OperationKey::new(TeamOperation::Allgather, 0, block);
+        let most = 2 * self.engine.config().coll_piece();
+        let room = if block <= PAYLOAD { PAYLOAD } else { self.room_among_all(Width::One).min(most) };
+        let mut at = 0;
+        loop {
+            let len = room.min(block - at);
+            let own = all[rank * block + at..][..len].as_ptr();
+            // SAFETY: the caller's own block, which is not written below, where `all` is borrowed again.
+            let own = unsafe { core::slice::from_raw_parts(own, len) };
+            let done = self.among_all(
+                what,
+                (len, Width::One),
+                |to| to.copy_from_slice(own),
+                true,
+                |from, bytes| {
+                    if from != rank {
+                        all[from * block + at..][..len].copy_from_slice(bytes);
+                    }
+                    Ok(())
+                },
+            );
+            self.settle(done, block <= room)?;
+            at += len;
+            if at == block {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Whether an alltoall of blocks of `block` bytes goes this way, if there is memory for it.
+    pub fn serves_alltoall(&mut self, block: usize) -> bool {
+        block <= self.alltoall_room()
+    }
+
+    /// Largest block of an alltoall that goes this way, in bytes.
+    fn alltoall_room(&mut self) -> usize {
+        let size = self.size();
+        let one = self.alltoall_piece(Width::One);
+        let config = self.engine.config();
+        // Tiny pieces make many rounds; but where ranks outnumber CPUs, so do messages, which wait for one rank after the other.
+        let pieces = one >= 64 || (one > 0 && config.shape().is_oversubscribed());
+        let most = if pieces { config.number(VariableId::CollAlltoallMost) as usize } else { 0 };
+        most.max(one).max(PAYLOAD / size)
+    }
+
+    /// Bytes of each block that one round of an alltoall of that width takes.
+    fn alltoall_piece(&mut self, width: Width) -> usize {
+        let room = self.room_among_all(width) / self.size();
+        room.min(self.engine.config().coll_piece()) & !15
+    }
+
+    /// Where ranks outnumber CPUs a round costs a switch of each, so blocks that take several rounds take as few as can be.
+    fn alltoall_width(&mut self, block: usize) -> Width {
+        let several = block > self.alltoall_piece(Width::One);
+        let crowded = self.engine.config().shape().is_oversubscribed();
+        if several && crowded && block * self.size() > PAYLOAD { Width::Two } else { Width::One }
+    }
+
+    /// Every member has a block of `block` bytes for every other, at most `coll_alltoall_most`. `read` copies a stretch of the
+    /// caller's block for a member, `write` one of the block from a member.
+    ///
+    /// # Errors
+    /// As for [`Self::bcast`].
+    pub fn alltoall(
+        &mut self,
+        block: usize,
+        mut read: impl FnMut(usize, usize, &mut [u8]),
+        mut write: impl FnMut(usize, usize, &[u8]),
+    ) -> Result<bool> {
+        let (rank, size) = (self.rank(), self.size());
+        if !self.serves_alltoall(block) || !self.has_room(block * size)? {
+            return Ok(false);
+        }
+        let what = OperationKey::new(TeamOperation::Alltoall, 0, block);
+        let width = self.alltoall_width(block);
+        let most = if block * size <= PAYLOAD { block } else { self.alltoall_piece(width) };
+        let mut at = 0;
+        loop {
+            let len = most.min(block - at);
+            // Blocks begin where elements may, and no two members' blocks are in one stretch of memory.
+            let stride = if block * size <= PAYLOAD { len } else { len.next_multiple_of(16) };
+            let total = if stride == len { len * size } else { stride * size };
+            let done = self.among_all(
+                what,
+                (total, width),
+                |to| {
+                    let peers = (0..size).filter(|&peer| peer != rank);
+                    peers.for_each(|peer| read(peer, at, &mut to[peer * stride..][..len]));
+                },
+                true,
+                |from, bytes| {
+                    if from != rank {
+                        write(from, at, &bytes[rank * stride..][..len]);
+                    }
+                    Ok(())
+                },
+            );
+            self.settle(done, block <= most)?;
+            at += len;
+            if at == block {
+                return Ok(true);
+            }
+        }
+    }
+}
+
+/// `data` in pieces of at most `len` bytes; one, if it is empty: an operation has at least one round.
+fn pieces(data: &mut [u8], len: usize) -> impl Iterator<Item = &mut [u8]> {
+    let empty: Option<&mut [u8]> = data.is_empty().then_some(&mut []);
+    data.chunks_mut(len).chain(empty)
+}

@@ -1,0 +1,195 @@
+//! The transport of blocking collectives: each operation has finished when it returns.
+
+use super::{Purpose, Transport, WITHIN, check_length};
+use crate::coll::selection::{TeamOperation, arrival};
+use crate::coll::shared_memory::TeamGuard;
+use crate::comm::Comm;
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::p2p::Request;
+use crate::team::{Membership, Team};
+use core::cell::OnceCell;
+use core::future::Future;
+
+/// A transport whose operations are finished when they return. It goes on after a failure, so that the other ranks are not left
+/// waiting, and tells the first one in the end.
+pub struct BlockingTransport<'a> {
+    engine: &'a Engine,
+    comm: &'a Comm,
+    tag: i32,
+    /// Whether all members of the communicator are in the operation.
+    all: bool,
+    failure: OnceCell<Error>,
+}
+
+/// Where the members of `comm` meet for an operation of all of them, once they have met before; for callers that do without a
+/// transport as long as nothing fails.
+#[inline(always)]
+#[must_use]
+pub fn team_of<'a>(engine: &'a Engine, comm: &'a Comm, kind: TeamOperation) -> Option<TeamGuard<'a>> {
+    if comm.is_inter() {
+        return None;
+    }
+    let arrival = arrival(engine.config(), kind, comm.size() as usize)?;
+    TeamGuard::new(engine, comm, comm.team(engine.is_shared()), arrival)
+}
+
+impl<'a> BlockingTransport<'a> {
+    /// For an operation among the peers of `comm`.
+    #[must_use]
+    pub fn new(engine: &'a Engine, comm: &'a Comm, purpose: Purpose) -> Self {
+        Self { all: !comm.is_inter(), ..Self::tagged(engine, comm, purpose as i32) }
+    }
+
+    /// For an operation within the caller's own group of an intercommunicator.
+    #[must_use]
+    pub fn within(engine: &'a Engine, comm: &'a Comm, purpose: Purpose) -> Self {
+        Self::tagged(engine, comm.local(), purpose as i32 + WITHIN)
+    }
+
+    /// For messages among some of the peers, with a tag of its own.
+    #[must_use]
+    pub fn tagged(engine: &'a Engine, comm: &'a Comm, tag: i32) -> Self {
+        Self { engine, comm, tag, all: false, failure: OnceCell::new() }
+    }
+
+    /// The first time that the members of a communicator meet: rank 0 takes an area and tells the others which.
+    #[cold]
+    fn join_team(&self) -> Membership {
+        if !self.engine.config().coll_shared() {
+            return Membership::None;
+        }
+        let members = self.comm.size();
+        let areas = self.engine.job().collective_segments();
+        let taken = if self.comm.rank() == 0 { areas.take(members) } else { None };
+        let mut index = taken.unwrap_or(u32::MAX).to_le_bytes();
+        let told = crate::coll::run(crate::coll::bytes::bcast_by_messages(self, &mut index, 0));
+        let index = u32::from_le_bytes(index);
+        if told.is_err()
+            || self.failure.get().is_some()
+            || index as usize >= crate::limits::COLLECTIVE_SEGMENTS
+        {
+            return Membership::None;
+        }
+        // SAFETY: rank 0 has just taken it for the members, each of which takes its membership here, once.
+        Membership::Member(Box::new(unsafe {
+            Team::join(self.engine.job(), index, members as usize, self.rank())
+        }))
+    }
+
+    /// Runs a collective over this transport.
+    ///
+    /// # Errors
+    /// Those of the collective, and the first failure of a transfer.
+    pub fn run<T>(&self, collective: impl Future<Output = Result<T>>) -> Result<T> {
+        let result = crate::coll::run(collective);
+        self.check().and(result)
+    }
+
+    /// The first failure of a transfer.
+    ///
+    /// # Errors
+    /// That.
+    pub fn check(&self) -> Result<()> {
+        self.failure.get().cloned().map_or(Ok(()), Err)
+    }
+
+    fn note<T>(&self, result: Result<T>) -> Option<T> {
+        result.map_err(|error| self.failure.set(error)).ok()
+    }
+
+    fn start_recv(&self, from: usize, room: &mut [u8]) -> Option<Request> {
+        // SAFETY: `finish_recv` waits, or cancels, before the borrow of `room` ends.
+        self.note(unsafe {
+            self.engine.coll_irecv(self.comm, room.as_mut_ptr(), room.len(), from as i32, self.tag)
+        })
+    }
+
+    fn finish_recv(&self, request: Option<Request>, room: &[u8], from: usize) {
+        let Some(request) = request else { return };
+        match self.engine.wait(request) {
+            Ok(status) => _ = self.note(check_length(status, room.len(), from)),
+            Err(error) => {
+                // Where waiting has become senseless the receive is still there, and must not outlive the room.
+                if !request.state().is_complete() {
+                    let _ = self.engine.cancel(request);
+                }
+                self.note::<()>(Err(error));
+            }
+        }
+    }
+
+    fn start_send(&self, to: usize, bytes: &[u8]) -> Option<Request> {
+        // SAFETY: `finish_send` waits before the borrow of `bytes` ends.
+        self.note(unsafe {
+            self.engine.coll_isend(self.comm, bytes.as_ptr(), bytes.len(), to as i32, self.tag)
+        })
+    }
+
+    fn finish_send(&self, request: Option<Request>) {
+        if let Some(request) = request {
+            self.note(self.engine.wait(request));
+        }
+    }
+
+    fn send_now(&self, to: usize, bytes: &[u8]) {
+        // SAFETY: borrowed until the call returns.
+        self.note(unsafe {
+            self.engine.coll_send(self.comm, bytes.as_ptr(), bytes.len(), to as i32, self.tag)
+        });
+    }
+}
+
+impl Transport for BlockingTransport<'_> {
+    #[inline]
+    fn team(&self, kind: TeamOperation) -> Option<TeamGuard<'_>> {
+        let members = if self.all { self.comm.size() as usize } else { 0 };
+        if members < 2 {
+            return None;
+        }
+        let arrival = arrival(self.engine.config(), kind, members)?;
+        let mut membership = self.comm.team(self.engine.is_shared());
+        if matches!(*membership, Membership::Unknown) {
+            *membership = self.join_team();
+        }
+        TeamGuard::new(self.engine, self.comm, membership, arrival)
+    }
+
+    fn rank(&self) -> usize {
+        self.comm.rank() as usize
+    }
+    fn size(&self) -> usize {
+        self.comm.peers().size() as usize
+    }
+    async fn send(&self, to: usize, bytes: &[u8]) -> Result<()> {
+        self.send_now(to, bytes);
+        Ok(())
+    }
+    async fn recv(&self, from: usize, room: &mut [u8]) -> Result<()> {
+        let request = self.start_recv(from, room);
+        self.finish_recv(request, room, from);
+        Ok(())
+    }
+    async fn exchange(&self, to: usize, bytes: &[u8], from: usize, room: &mut [u8]) -> Result<()> {
+        let request = self.start_recv(from, room);
+        self.send_now(to, bytes);
+        self.finish_recv(request, room, from);
+        Ok(())
+    }
+    async fn exchange_all(&self, sends: &[(usize, &[u8])], recvs: &mut [(usize, &mut [u8])]) -> Result<()> {
+        let coming: Vec<_> = recvs.iter_mut().map(|(from, room)| self.start_recv(*from, room)).collect();
+        let going: Vec<_> = sends.iter().map(|(to, bytes)| self.start_send(*to, bytes)).collect();
+        for (request, (from, room)) in coming.into_iter().zip(recvs) {
+            self.finish_recv(request, room, *from);
+        }
+        going.into_iter().for_each(|request| self.finish_send(request));
+        Ok(())
+    }
+}
+
+/// Context ids of the engine's job.
+impl crate::coll::create::Contexts for Engine {
+    fn allocate(&self, members: u32) -> Result<u32> {
+        self.job().contexts().allocate(members).map(|id| 2 * id)
+    }
+}

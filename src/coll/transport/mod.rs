@@ -1,0 +1,135 @@
+//! What collectives send through: messages between the ranks of a communicator, as `async` operations.
+//!
+//! | file | what lives there |
+//! |---|---|
+//! | `blocking` | over an engine; each operation has finished when it returns |
+//! | `nonblocking` | over an engine; operations go on while others make progress |
+//! | `subset` | over some ranks of another transport |
+//! | `threads` | between threads, for tests of algorithms |
+
+mod blocking;
+mod nonblocking;
+mod subset;
+#[cfg(test)]
+pub mod threads;
+
+pub use blocking::{BlockingTransport, team_of};
+pub use nonblocking::{NonblockingTransport, SequenceNumber};
+pub use subset::Subset;
+
+use super::selection::TeamOperation;
+use super::shared_memory::TeamGuard;
+use crate::error::{Error, Result};
+use crate::events::{CollMode, Collective};
+use crate::p2p::Status;
+
+/// Ranks that send each other bytes. Messages from one rank to another arrive in order.
+///
+/// A future of these methods must be polled to its end or leaked: the bytes are in use until then.
+#[allow(async_fn_in_trait)] // one thread polls a future at a time, and `Send` is the business of who moves it
+pub trait Transport {
+    /// The caller's rank, less than [`size`](Self::size) (in an intercommunicator, of its own group).
+    fn rank(&self) -> usize;
+    /// How many ranks `to` and `from` can name.
+    fn size(&self) -> usize;
+    /// Sends `bytes`.
+    ///
+    /// # Errors
+    /// What the engine says of the transfer.
+    async fn send(&self, to: usize, bytes: &[u8]) -> Result<()>;
+    /// Receives exactly `room.len()` bytes.
+    ///
+    /// # Errors
+    /// What the engine says of the transfer; [`Error::Truncate`] and [`Error::Other`] if the message has another length.
+    async fn recv(&self, from: usize, room: &mut [u8]) -> Result<()>;
+    /// Sends and receives at once; neither waits for the other.
+    ///
+    /// # Errors
+    /// As for [`send`](Self::send) and [`recv`](Self::recv).
+    async fn exchange(&self, to: usize, bytes: &[u8], from: usize, room: &mut [u8]) -> Result<()>;
+    /// Sends and receives any number of messages at once; the caller's own rank may be among the peers. Messages between
+    /// the same two ranks are matched in order.
+    ///
+    /// # Errors
+    /// As for [`exchange`](Self::exchange).
+    async fn exchange_all(&self, sends: &[(usize, &[u8])], recvs: &mut [(usize, &mut [u8])]) -> Result<()>;
+    /// The memory that all ranks of this transport share, if there is any for such an operation and all of them are in it.
+    fn team(&self, _: TeamOperation) -> Option<TeamGuard<'_>> {
+        None
+    }
+    /// Whether the caller waits while an operation goes on here.
+    fn mode(&self) -> CollMode {
+        CollMode::Blocking
+    }
+}
+
+/// What a message of the library's own is for; its tag on the collective context. Collectives on one communicator happen in
+/// the same order everywhere and messages do not overtake each other, so the kind is only for those who look on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum Purpose {
+    /// Barriers.
+    Barrier = 1,
+    /// Broadcasts.
+    Bcast,
+    /// Gathers to one.
+    Gather,
+    /// Scatters.
+    Scatter,
+    /// Gathers to all.
+    Allgather,
+    /// Exchanges of all with all, and of neighbours.
+    Alltoall,
+    /// Reductions to one.
+    Reduce,
+    /// Reductions to all.
+    Allreduce,
+    /// Reductions of which everybody gets a part.
+    ReduceScatter,
+    /// Prefix reductions.
+    Scan,
+    /// Making communicators.
+    Create,
+}
+
+impl Purpose {
+    /// The operation that messages of this purpose belong to, if they belong to one that users call.
+    #[must_use]
+    pub fn operation(self) -> Option<Collective> {
+        Some(match self {
+            Self::Barrier => Collective::Barrier,
+            Self::Bcast => Collective::Bcast,
+            Self::Gather => Collective::Gather,
+            Self::Scatter => Collective::Scatter,
+            Self::Allgather => Collective::Allgather,
+            Self::Alltoall => Collective::Alltoall,
+            Self::Reduce => Collective::Reduce,
+            Self::Allreduce => Collective::Allreduce,
+            Self::ReduceScatter => Collective::ReduceScatter,
+            Self::Scan => Collective::Scan,
+            Self::Create => return None,
+        })
+    }
+}
+
+/// Added to the tag of what stays within one group of an intercommunicator: both groups number their ranks from 0.
+const WITHIN: i32 = 1 << 8;
+
+/// The tag of MPI_Comm_create_group and MPI_Intercomm_create with a user's `tag`: not positive, so that it is no
+/// [`Purpose`]'s, and not that of leaving the job (`i32::MIN`).
+#[must_use]
+pub const fn user_tag(tag: i32, connect: bool) -> i32 {
+    const BITS: i32 = (1 << 30) - 1;
+    i32::MIN + 1 + (tag & BITS) + if connect { BITS + 1 } else { 0 }
+}
+
+/// A shorter message than expected means that ranks disagree about the operation.
+fn check_length(status: Status, room: usize, from: usize) -> Result<()> {
+    if status.bytes as usize == room {
+        return Ok(());
+    }
+    Err(Error::Other(format!(
+        "rank {from} sent {} bytes where this collective expects {room}; counts or types differ between ranks",
+        status.bytes
+    )))
+}

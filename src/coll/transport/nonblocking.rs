@@ -1,0 +1,133 @@
+//! The transport of nonblocking collectives: an operation is over when the engine has got that far.
+
+use super::{Transport, check_length};
+use crate::comm::Comm;
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::events::CollMode;
+use crate::p2p::{Request, Status};
+use core::cell::OnceCell;
+use core::future::poll_fn;
+use core::task::Poll;
+
+/// The first tag of nonblocking collectives; each takes two.
+const FIRST_TAG: i32 = 1 << 20;
+/// Operations on one communicator until a tag comes again.
+const TAGS: u32 = 1 << 18;
+
+/// Which of a communicator's nonblocking collectives, the same on all ranks.
+#[derive(Clone, Copy, Debug)]
+pub enum SequenceNumber {
+    /// One that happens once.
+    Once(u32),
+    /// One that is started again and again.
+    Persistent(u32),
+}
+
+/// A transport whose operations are over when the engine has got that far. Like that of blocking collectives it goes on after a
+/// failure and tells the first one in the end.
+pub struct NonblockingTransport<'a> {
+    engine: &'a Engine,
+    comm: &'a Comm,
+    tag: i32,
+    mode: CollMode,
+    failure: OnceCell<Error>,
+}
+
+impl<'a> NonblockingTransport<'a> {
+    /// For nonblocking collective number `number` among the peers of `comm`. Persistent ones have tags apart, their own for as
+    /// long as they live: they may be started in any order (MPI 5.0 §6.13).
+    #[must_use]
+    pub fn new(engine: &'a Engine, comm: &'a Comm, number: SequenceNumber) -> Self {
+        let (mode, number) = match number {
+            SequenceNumber::Once(number) => (CollMode::Nonblocking, number % TAGS),
+            SequenceNumber::Persistent(number) => (CollMode::Persistent, TAGS + number % TAGS),
+        };
+        Self { engine, comm, tag: FIRST_TAG + 2 * number as i32, mode, failure: OnceCell::new() }
+    }
+
+    /// For the part of it that is within the caller's own group of an intercommunicator.
+    #[must_use]
+    pub fn within(engine: &'a Engine, comm: &'a Comm, number: SequenceNumber) -> Self {
+        let remote = Self::new(engine, comm, number);
+        Self { comm: comm.local(), tag: remote.tag + 1, ..remote }
+    }
+
+    /// The first failure of a transfer.
+    ///
+    /// # Errors
+    /// That.
+    pub fn check(&self) -> Result<()> {
+        self.failure.get().cloned().map_or(Ok(()), Err)
+    }
+
+    fn note<T>(&self, result: Result<T>) -> Option<T> {
+        result.map_err(|error| self.failure.set(error)).ok()
+    }
+
+    fn start_recv(&self, from: usize, room: &mut [u8]) -> Option<Request> {
+        // SAFETY: the transport's contract: the future that borrows `room` is polled until the request is over, or leaked.
+        self.note(unsafe {
+            self.engine.coll_irecv(self.comm, room.as_mut_ptr(), room.len(), from as i32, self.tag)
+        })
+    }
+
+    fn start_send(&self, to: usize, bytes: &[u8]) -> Option<Request> {
+        // SAFETY: as in `start_recv`.
+        self.note(unsafe {
+            self.engine.coll_isend(self.comm, bytes.as_ptr(), bytes.len(), to as i32, self.tag)
+        })
+    }
+
+    async fn finish(&self, request: Option<Request>) -> Option<Status> {
+        let request = request?;
+        poll_fn(|_| if request.is_over() { Poll::Ready(()) } else { Poll::Pending }).await;
+        let (status, error) = self.engine.take_outcome(request);
+        self.note(error.map_or(Ok(status), Err))
+    }
+
+    async fn finish_recv(&self, request: Option<Request>, room: usize, from: usize) {
+        if let Some(status) = self.finish(request).await {
+            self.note(check_length(status, room, from));
+        }
+    }
+}
+
+impl Transport for NonblockingTransport<'_> {
+    fn rank(&self) -> usize {
+        self.comm.rank() as usize
+    }
+    fn size(&self) -> usize {
+        self.comm.peers().size() as usize
+    }
+    fn mode(&self) -> CollMode {
+        self.mode
+    }
+    async fn send(&self, to: usize, bytes: &[u8]) -> Result<()> {
+        self.finish(self.start_send(to, bytes)).await;
+        Ok(())
+    }
+    async fn recv(&self, from: usize, room: &mut [u8]) -> Result<()> {
+        let request = self.start_recv(from, room);
+        self.finish_recv(request, room.len(), from).await;
+        Ok(())
+    }
+    async fn exchange(&self, to: usize, bytes: &[u8], from: usize, room: &mut [u8]) -> Result<()> {
+        let coming = self.start_recv(from, room);
+        let going = self.start_send(to, bytes);
+        self.finish_recv(coming, room.len(), from).await;
+        self.finish(going).await;
+        Ok(())
+    }
+    async fn exchange_all(&self, sends: &[(usize, &[u8])], recvs: &mut [(usize, &mut [u8])]) -> Result<()> {
+        let coming: Vec<_> = recvs.iter_mut().map(|(from, room)| self.start_recv(*from, room)).collect();
+        let going: Vec<_> = sends.iter().map(|(to, bytes)| self.start_send(*to, bytes)).collect();
+        for (request, (from, room)) in coming.into_iter().zip(recvs) {
+            self.finish_recv(request, room.len(), *from).await;
+        }
+        for request in going {
+            self.finish(request).await;
+        }
+        Ok(())
+    }
+}

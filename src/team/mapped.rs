@@ -1,0 +1,128 @@
+//! An area in the job segment.
+
+use super::storage::{DEPTH, PARTS, Slot, Storage};
+use crate::limits::{APART, TEAM_PARTS, TEAM_ROUNDS, TEAM_SLOT};
+use crate::shm::Memory;
+use crate::shm::layout::CollectiveSegmentLayout;
+use crate::sync::AtomicU64;
+use core::ptr::NonNull;
+
+#[cfg(not(perusal_loom))]
+const _: () = {
+    assert!(DEPTH == TEAM_ROUNDS && PARTS == TEAM_PARTS);
+    assert!(size_of::<Slot>() + 8 == TEAM_SLOT);
+    // A slot lies eight bytes behind its word, so that its payload is on a 16-byte boundary.
+    assert!((8 + core::mem::offset_of!(Slot, payload)).is_multiple_of(16));
+};
+
+/// An area laid over mapped bytes: counts, outcomes, sleepers, slots, bulk.
+#[derive(Debug, Clone, Copy)]
+pub struct MappedArea {
+    base: NonNull<u8>,
+    layout: CollectiveSegmentLayout,
+    members: usize,
+}
+
+// SAFETY: all access goes through atomics or under the team rules, from whatever thread is a member.
+unsafe impl Send for MappedArea {}
+
+impl MappedArea {
+    /// Area `index` of a job, for `members`.
+    ///
+    /// # Safety
+    ///
+    /// The area was taken for a communicator of so many members, of which the caller is one that has not left; the memory lives
+    /// as long as any copy of this.
+    ///
+    /// # Panics
+    /// If `index` is no area's, or the job has fewer ranks.
+    pub unsafe fn new(memory: &Memory, index: u32, members: usize) -> Self {
+        assert!((index as usize) < crate::limits::COLLECTIVE_SEGMENTS && members <= memory.size() as usize);
+        // SAFETY: areas lie inside the segment (layout), so the sum stays in the mapping.
+        let base = unsafe { memory.segment().base().add(memory.layout().collective_segment(index) as usize) };
+        let base = NonNull::new(base).expect("the segment is not mapped at zero");
+        Self { base, layout: memory.layout().collective_segment_layout(), members }
+    }
+
+    /// The word at `offset`, which is a multiple of eight inside the control.
+    #[inline(always)]
+    fn word(&self, offset: usize) -> &AtomicU64 {
+        debug_assert!((offset as u64) < self.layout.bulk);
+        // SAFETY: inside the control, which is reserved, page-aligned and valid by the promise given to `new`; words of the
+        // control outside of slots are only ever accessed as atomics.
+        unsafe { self.base.add(offset).cast().as_ref() }
+    }
+
+    #[inline(always)]
+    fn outcome_at(at: usize) -> usize {
+        debug_assert!(at < TEAM_ROUNDS);
+        TEAM_ROUNDS * APART + at * TEAM_SLOT
+    }
+
+    #[inline(always)]
+    fn slot_at(&self, member: usize, at: usize) -> usize {
+        debug_assert!(member < self.members && at < TEAM_ROUNDS);
+        self.layout.slots as usize + (member * TEAM_ROUNDS + at) * TEAM_SLOT
+    }
+
+    #[inline(always)]
+    fn slot(&self, offset: usize) -> *mut Slot {
+        self.base.as_ptr().wrapping_add(offset + 8).cast()
+    }
+
+    /// Bytes of a part of the bulk.
+    #[inline(always)]
+    #[must_use]
+    pub fn part_bytes(&self) -> usize {
+        self.layout.part as usize
+    }
+
+    /// Start of part `part`, on a page. Addresses only: the memory of the bulk must have been taken before it is touched.
+    #[inline(always)]
+    #[must_use]
+    pub fn part(&self, part: usize) -> *mut u8 {
+        debug_assert!(part < TEAM_PARTS);
+        self.base.as_ptr().wrapping_add(self.layout.bulk as usize + part * self.part_bytes())
+    }
+}
+
+// SAFETY: one base, fixed sizes: the same arguments give the same memory; places do not overlap by arithmetic, and each is
+// within the area by the assertions above, which the ranges of members and places (checked by `new`, bounded by `DEPTH`) keep.
+unsafe impl Storage for MappedArea {
+    #[inline(always)]
+    fn members(&self) -> usize {
+        self.members
+    }
+    #[inline(always)]
+    fn count(&self, at: usize) -> &AtomicU64 {
+        self.word(at * APART)
+    }
+    #[inline(always)]
+    fn completion(&self, at: usize) -> &AtomicU64 {
+        self.word(Self::outcome_at(at))
+    }
+    #[inline(always)]
+    fn flag(&self, member: usize, at: usize) -> &AtomicU64 {
+        self.word(self.slot_at(member, at))
+    }
+    #[inline(always)]
+    fn sleepers(&self, word: usize) -> &AtomicU64 {
+        self.word(self.layout.sleepers as usize + word * 8)
+    }
+    #[inline(always)]
+    fn read_slot<R>(&self, member: usize, at: usize, f: impl FnOnce(*const Slot) -> R) -> R {
+        f(self.slot(self.slot_at(member, at)))
+    }
+    #[inline(always)]
+    fn write_slot<R>(&self, member: usize, at: usize, f: impl FnOnce(*mut Slot) -> R) -> R {
+        f(self.slot(self.slot_at(member, at)))
+    }
+    #[inline(always)]
+    fn read_outcome<R>(&self, at: usize, f: impl FnOnce(*const Slot) -> R) -> R {
+        f(self.slot(Self::outcome_at(at)))
+    }
+    #[inline(always)]
+    fn write_outcome<R>(&self, at: usize, f: impl FnOnce(*mut Slot) -> R) -> R {
+        f(self.slot(Self::outcome_at(at)))
+    }
+}

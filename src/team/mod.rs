@@ -1,0 +1,42 @@
+//! Shared-memory teams: the ranks of a communicator, an *area* of the job's memory that all of them map, and *rounds*.
+//!
+//! In a round each member may write its *slot* (and its share of a part of the area's *bulk*), arrives once, and may then read
+//! what the others wrote. Each member numbers the rounds for itself; a word says "round r" by holding r + 1, so no word is ever
+//! reset and a late reader cannot mistake one round for another. Nothing here waits or knows of a communicator: the collectives
+//! that are made of rounds lie in `coll::shared_memory`.
+//!
+//! # Rules
+//!
+//! - **Team rule 1.** All members go through the same rounds in the same order and arrive in each once. What belongs to a
+//!   round lies at its number modulo `DEPTH`.
+//! - **Team rule 2.** A member enters round m, that is, writes what belongs to it, when round m + 1 − `DEPTH` is complete: then
+//!   everybody has arrived in that round and so has left round m − `DEPTH`, which had the same place.
+//! - **Team rule 3.** A slot is written by its member between entering and publishing (or arriving), and read by others when
+//!   they have seen its flag, or that the round is complete.
+//! - **Team rule 4.** The outcome of a counted round is written by the member that arrives last, before it says that the round is
+//!   complete, and read by who has seen that.
+//! - **Team rule 5.** Who is about to sleep sets its bit, fences, and looks once more; who has published something fences, takes the
+//!   bits, and rings each. Two pairs of a store and a later load, as in the bell's rules.
+//! - **Team rule 6.** A part of the bulk area is used by one round at a time, and written again when that round, or the next one
+//!   where readers arrive before they read, is complete.
+//! - **Team rule 7.** Nothing that lies in the area is an address, a length or an index: a member computes those itself, and
+//!   compares what others say of the operation with its own. So a peer that writes garbage can spoil data and make others
+//!   fail or wait, but no access goes astray.
+//!
+//! | file | what lives there |
+//! |---|---|
+//! | `storage` | the protocol's view of memory; `heap` implements it for models, `mapped` on the job segment |
+//! | `rounds` | the protocol |
+//! | `membership` | a member's state: joining and leaving |
+
+mod heap;
+mod mapped;
+mod membership;
+mod rounds;
+mod storage;
+
+pub use heap::HeapArea;
+pub use mapped::MappedArea;
+pub use membership::{Membership, Team};
+pub use rounds::{Arrival, Arrived, CorruptWord, Rounds};
+pub use storage::{DEPTH, PARTS, PAYLOAD, Slot, Storage};

@@ -1,0 +1,257 @@
+//! The protocol: rounds in which everybody arrives, and what can be known of a round. Nothing here waits.
+
+use super::storage::{DEPTH, Slot, Storage};
+use crate::sync::AsymmetricFence;
+use crate::sync::{Ordering, fence};
+
+/// How members say that they have arrived in a round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arrival {
+    /// All add to one count; who comes last says that the round is complete. One line moves through all CPUs once.
+    Count,
+    /// Each sets a flag of its own; everybody looks at all flags. No line is written by two, each is read by all.
+    Flags,
+}
+
+/// Whether the caller's arrival completed the round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Arrived {
+    /// Everybody else has arrived before: the caller must [`Rounds::finish`].
+    Last,
+    /// Others may still come (always so for [`Arrival::Flags`]).
+    Somewhere,
+}
+
+/// A word of the area has a value that no member writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CorruptWord(pub u64);
+
+/// One member's view of a communicator's rounds.
+#[derive(Debug)]
+pub struct Rounds<S> {
+    storage: S,
+    me: usize,
+    /// The round that the caller is in.
+    round: u64,
+    /// Rounds that are known to be complete: all below this one.
+    complete: u64,
+    /// The round whose flags are being looked at, and how many of them are set.
+    scanned: (u64, usize),
+    /// What the count of a place reads when all have arrived in its latest counted round.
+    full: [u64; DEPTH],
+    arrival: [Arrival; DEPTH],
+}
+
+impl<S: Storage> Rounds<S> {
+    /// The view of member `me`, before the first round.
+    pub fn new(storage: S, me: usize) -> Self {
+        let arrival = [Arrival::Count; DEPTH];
+        Self { storage, me, round: 0, complete: 0, scanned: (0, 0), full: [0; DEPTH], arrival }
+    }
+
+    /// The memory.
+    #[inline(always)]
+    pub fn storage(&self) -> &S {
+        &self.storage
+    }
+
+    /// The number of the round that the caller is in.
+    #[inline(always)]
+    pub fn round(&self) -> u64 {
+        self.round
+    }
+
+    /// The place of a round.
+    #[inline(always)]
+    fn at(round: u64) -> usize {
+        (round % DEPTH as u64) as usize
+    }
+
+    /// Begins the round, in which all members arrive in the same way. It is entered when [`Self::may_enter`] says so.
+    #[inline]
+    pub fn begin(&mut self, arrival: Arrival) {
+        let at = Self::at(self.round);
+        // What came before at this place is complete once the round is entered, so nobody asks for it any more.
+        self.arrival[at] = arrival;
+        if arrival == Arrival::Count {
+            self.full[at] += self.storage.members() as u64;
+        }
+    }
+
+    /// Whether the caller may write what belongs to this round (team rule 2).
+    ///
+    /// # Errors
+    /// [`CorruptWord`].
+    #[inline]
+    pub fn may_enter(&mut self) -> Result<bool, CorruptWord> {
+        match (self.round + 1).checked_sub(DEPTH as u64) {
+            Some(round) => self.is_complete(round),
+            None => Ok(true),
+        }
+    }
+
+    /// Whether all members have arrived in `round`, which is at most the caller's and, unless it is known to be complete
+    /// already, one that [`Self::begin`] has not replaced.
+    ///
+    /// # Errors
+    /// [`CorruptWord`].
+    #[inline]
+    pub fn is_complete(&mut self, round: u64) -> Result<bool, CorruptWord> {
+        if round < self.complete {
+            return Ok(true);
+        }
+        debug_assert!(round <= self.round && self.round - round < DEPTH as u64);
+        let at = Self::at(round);
+        let all = match self.arrival[at] {
+            // Acquire: edge 10, pairs with Release in `finish`.
+            Arrival::Count => self.reached(self.storage.completion(at).load(Ordering::Acquire), round)?,
+            Arrival::Flags => self.scan(round)?,
+        };
+        if all {
+            self.complete = round + 1;
+        }
+        Ok(all)
+    }
+
+    fn scan(&mut self, round: u64) -> Result<bool, CorruptWord> {
+        if self.scanned.0 != round {
+            self.scanned = (round, 0);
+        }
+        while self.scanned.1 < self.storage.members() {
+            if !self.has_published(self.scanned.1, round)? {
+                return Ok(false);
+            }
+            self.scanned.1 += 1;
+        }
+        Ok(true)
+    }
+
+    /// Whether a word that reads `seen` has got to `round`. Nobody is further ahead than team rule 2 allows.
+    #[inline(always)]
+    fn reached(&self, seen: u64, round: u64) -> Result<bool, CorruptWord> {
+        if seen > self.round + DEPTH as u64 { Err(CorruptWord(seen)) } else { Ok(seen > round) }
+    }
+
+    /// Whether the slot of `member` for `round`, which the caller is in, can be read.
+    ///
+    /// # Errors
+    /// [`CorruptWord`].
+    #[inline]
+    pub fn has_published(&self, member: usize, round: u64) -> Result<bool, CorruptWord> {
+        // Acquire: edge 8, pairs with Release in `publish`.
+        self.reached(self.storage.flag(member, Self::at(round)).load(Ordering::Acquire), round)
+    }
+
+    /// Writes the caller's slot of this round, which it has entered and not published.
+    #[inline]
+    pub fn write<R>(&self, f: impl FnOnce(*mut Slot) -> R) -> R {
+        self.storage.write_slot(self.me, Self::at(self.round), f)
+    }
+
+    /// Reads a member's slot of this round (team rule 3).
+    #[inline]
+    pub fn read<R>(&self, member: usize, f: impl FnOnce(*const Slot) -> R) -> R {
+        self.storage.read_slot(member, Self::at(self.round), f)
+    }
+
+    /// Writes the outcome of this round, in which the caller has arrived last (team rule 4).
+    #[inline]
+    pub fn write_outcome<R>(&self, f: impl FnOnce(*mut Slot) -> R) -> R {
+        self.storage.write_outcome(Self::at(self.round), f)
+    }
+
+    /// Reads the outcome of this round, which is complete (team rule 4).
+    #[inline]
+    pub fn read_outcome<R>(&self, f: impl FnOnce(*const Slot) -> R) -> R {
+        self.storage.read_outcome(Self::at(self.round), f)
+    }
+
+    /// Shows the caller's slot, and what it has written in bulk, to whoever waits for it. An arrival by flag, too.
+    #[inline]
+    pub fn publish(&self) {
+        // Release: edge 8, pairs with Acquire in `has_published`.
+        self.storage.flag(self.me, Self::at(self.round)).store(self.round + 1, Ordering::Release);
+    }
+
+    /// Arrives: what the caller has written is there for whoever knows the round to be complete, and it will not look at
+    /// what was written in rounds before.
+    ///
+    /// # Errors
+    /// [`CorruptWord`].
+    #[inline]
+    pub fn arrive(&mut self) -> Result<Arrived, CorruptWord> {
+        let at = Self::at(self.round);
+        if self.arrival[at] == Arrival::Flags {
+            self.publish();
+            return Ok(Arrived::Somewhere);
+        }
+        // Release: edge 9, pairs with Acquire here, of who comes last: so it has seen all that the others wrote.
+        let came = self.storage.count(at).fetch_add(1, Ordering::AcqRel).wrapping_add(1);
+        match came.cmp(&self.full[at]) {
+            core::cmp::Ordering::Less => Ok(Arrived::Somewhere),
+            core::cmp::Ordering::Equal => Ok(Arrived::Last),
+            core::cmp::Ordering::Greater => Err(CorruptWord(came)),
+        }
+    }
+
+    /// The last to arrive says that the round is complete.
+    #[inline]
+    pub fn finish(&mut self) {
+        // Release: edge 10, pairs with Acquire in `is_complete`.
+        self.storage.completion(Self::at(self.round)).store(self.round + 1, Ordering::Release);
+        self.complete = self.round + 1;
+    }
+
+    /// Goes on to the next round.
+    #[inline]
+    pub fn leave(&mut self) {
+        self.round += 1;
+    }
+
+    /// Says that the caller is about to sleep; it looks once more afterwards (team rule 5). Returns at once if nobody has
+    /// rung since it last said so.
+    pub fn register(&self, fences: AsymmetricFence) {
+        let (word, bit) = (self.storage.sleepers(self.me / 64), 1 << (self.me % 64));
+        // Relaxed: the bit is set by us alone, and the fences below order what follows.
+        if word.load(Ordering::Relaxed) & bit == 0 {
+            word.fetch_or(bit, Ordering::Relaxed);
+            fences.heavy_barrier();
+            fence(Ordering::SeqCst);
+        }
+    }
+
+    /// Takes the caller's mark away; who has seen it may still ring.
+    pub fn unregister(&self) {
+        let (word, bit) = (self.storage.sleepers(self.me / 64), 1 << (self.me % 64));
+        // Relaxed: a mark too many is a ring too many.
+        word.fetch_and(!bit, Ordering::Relaxed);
+    }
+
+    /// After something was published: tells `ring` who sleeps (team rule 5).
+    #[inline]
+    pub fn wake(&self, fences: AsymmetricFence, ring: impl FnMut(usize)) {
+        fences.light_barrier();
+        let words = self.storage.members().div_ceil(64);
+        // Relaxed: ordered behind what was published by the fence; a hint, which the exchange confirms.
+        if (0..words).any(|word| self.storage.sleepers(word).load(Ordering::Relaxed) != 0) {
+            self.take_sleepers(words, ring);
+        }
+    }
+
+    #[cold]
+    fn take_sleepers(&self, words: usize, mut ring: impl FnMut(usize)) {
+        for word in 0..words {
+            // Relaxed: who sleeps is woken through its bell, which orders what it needs.
+            let mut bits = self.storage.sleepers(word).swap(0, Ordering::Relaxed);
+            while bits != 0 {
+                let member = word * 64 + bits.trailing_zeros() as usize;
+                bits &= bits - 1;
+                // A bit beyond the last member is nobody's (team rule 7).
+                if member < self.storage.members() {
+                    ring(member);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! Libraries, headers and pages against the tables of the ABI.
+
+#[path = "../../crates/perusal-abi/codegen/abi.rs"]
+#[allow(dead_code)]
+mod abi;
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../../crates/perusal-abi/codegen/header.rs"]
+mod header;
+
+mod docs;
+mod exports;
+mod mpi_header;
+mod peruse_header;
+mod signatures;
+mod tool_codes;

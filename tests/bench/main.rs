@@ -1,0 +1,7 @@
+//! What measures, measures what it says.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod command;
+mod peers;

@@ -1,0 +1,69 @@
+//! `docs/tool-events.md` has every event type of the catalogue, with its elements, and the paper's, with what they are made of.
+//! `PERUSAL_BLESS=1` writes the tables anew.
+
+use crate::common::root;
+use perusal::events::CATALOG;
+use perusal::internals::tool::event::types::{ALL, TYPES, Type};
+use std::fs;
+
+fn elements(kind: &Type) -> String {
+    let names: Vec<&str> = kind.elements.iter().map(|element| element.name).collect();
+    if names.is_empty() { "none".into() } else { names.join(", ") }
+}
+
+/// The types of the catalogue; those that differ in their scope alone share a row.
+fn types() -> String {
+    let mut text = String::from("\n| type | raised when | elements |\n|---|---|---|\n");
+    for kind in &TYPES[..CATALOG.len()] {
+        let row = kind.event.info();
+        let name = match kind.name.strip_suffix(ALL) {
+            Some(plain) => format!("`{plain}`, `…{ALL}`"),
+            None => format!("`{}`", kind.name),
+        };
+        text.push_str(&format!("| {name} | {} ({}) | {} |\n", row.description, row.fires, elements(kind)));
+    }
+    text.push('\n');
+    text
+}
+
+/// The paper's types, and the events that they are raised at.
+fn paper() -> String {
+    let mut text = String::from("\n| type | our event | elements |\n|---|---|---|\n");
+    for kind in TYPES.iter().filter(|kind| kind.of_paper && kind.bound) {
+        let event = kind.event.info().name.to_string_lossy();
+        text.push_str(&format!("| `{}` | `{event}` | {} |\n", kind.name, elements(kind)));
+    }
+    text.push('\n');
+    text
+}
+
+fn with(page: &str, table: &str, text: &str) -> String {
+    let (begin, end) = (format!("<!-- {table}: begin -->\n"), format!("<!-- {table}: end -->"));
+    let from = page.find(&begin).expect("the table begins") + begin.len();
+    let to = page.find(&end).expect("the table ends");
+    format!("{}{text}{}", &page[..from], &page[to..])
+}
+
+#[test]
+fn the_tables_of_event_types_are_what_the_library_has() {
+    let path = root().join("docs/tool-events.md");
+    let page = fs::read_to_string(&path).expect("the page");
+    let expected = with(&with(&page, "types", &types()), "paper", &paper());
+    if std::env::var_os("PERUSAL_BLESS").is_some() {
+        fs::write(&path, expected).expect("the page can be written");
+        return;
+    }
+    assert!(
+        page == expected,
+        "PERUSAL_BLESS=1 cargo test --test tool_docs writes the tables of docs/tool-events.md anew"
+    );
+}
+
+#[test]
+fn every_type_is_in_one_of_the_tables() {
+    let tables = types() + &paper();
+    for kind in TYPES.iter() {
+        let plain = kind.name.strip_suffix(ALL).unwrap_or(&kind.name);
+        assert!(tables.contains(&format!("| `{plain}`")), "{plain} is in no table");
+    }
+}

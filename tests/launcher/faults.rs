@@ -1,0 +1,231 @@
+//! Whatever is killed, whenever: the job ends, the reason is named, and nothing stays behind.
+
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use crate::common::jobs::{Directory, Job, PERUSAL, RANK, eventually, marked, run, start, start_as};
+
+fn up(dir: &Directory, count: usize) -> bool {
+    std::fs::read_dir(dir.path()).unwrap().count() >= count
+}
+
+/// A job of `ranks` ranks that are all up and wait, each with a child in a session of its own.
+fn waiting(dir: &Directory, ranks: usize) -> Job {
+    let script = format!("exec {RANK} init fork touch {}$PERUSAL_RANK wait", dir.file("up"));
+    let job = start(&["-n", &ranks.to_string(), "sh", "-c", &script], Stdio::null());
+    eventually("start", || up(dir, ranks));
+    job
+}
+
+fn nothing_is_left(mark: &str) {
+    eventually("the end of every process of the job", || marked(mark).is_empty());
+}
+
+#[test]
+fn a_rank_that_is_killed_ends_the_job() {
+    let dir = Directory::new("rank");
+    let job = waiting(&dir, 3);
+    let mark = job.mark.clone();
+    let victims: Vec<i32> = job.processes().into_iter().filter(|pid| is_rank(*pid, 1)).collect();
+    // The rank, and its child that waits for nobody: kill the one that has the lower number, which came first.
+    // SAFETY: sends a signal to a process of the test's own job; no memory is involved.
+    unsafe { libc::kill(*victims.iter().min().unwrap(), libc::SIGKILL) };
+    let ended = job.end();
+    assert_eq!(ended.code(), 137);
+    assert!(ended.err.contains("rank 1 (process "), "{ended:?}");
+    assert!(ended.err.contains("killed by SIGKILL (signal 9); the other ranks are ended"), "{ended:?}");
+    nothing_is_left(&mark);
+}
+
+fn is_rank(pid: i32, rank: u32) -> bool {
+    let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    environment.split(|byte| *byte == 0).any(|entry| entry == format!("PERUSAL_RANK={rank}").as_bytes())
+}
+
+#[test]
+fn a_launcher_that_is_killed_leaves_no_process_of_any_generation() {
+    let dir = Directory::new("launcher");
+    let job = waiting(&dir, 3);
+    let mark = job.mark.clone();
+    // Launcher, reaper, three ranks and their children.
+    assert!(job.processes().len() >= 8, "{:?}", job.processes());
+    job.signal(libc::SIGKILL);
+    nothing_is_left(&mark);
+}
+
+#[test]
+fn a_launcher_killed_at_any_moment_leaves_nothing() {
+    for step in 0..40 {
+        let job = start(&["-n", "6", "sh", "-c", "sleep 1000 & sleep 1000"], Stdio::null());
+        let mark = job.mark.clone();
+        thread::sleep(Duration::from_micros(step * 500));
+        job.signal(libc::SIGKILL);
+        drop(job);
+        nothing_is_left(&mark);
+    }
+}
+
+#[test]
+fn a_rank_killed_at_any_moment_ends_the_job_by_name() {
+    let seed = std::process::id();
+    println!("seed {seed}");
+    let mut random = seed;
+    for _ in 0..60 {
+        let job = start(&["-n", "5", RANK, "init", "wait"], Stdio::null());
+        let mark = job.mark.clone();
+        random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let (victim, delay) = (random >> 29, random >> 12 & 0x3fff);
+        let victim = victim % 5;
+        let mut pid = None;
+        eventually("the rank's start", || {
+            pid = job.processes().into_iter().find(|pid| is_rank(*pid, victim));
+            pid.is_some()
+        });
+        thread::sleep(Duration::from_micros(delay.into()));
+        // SAFETY: sends a signal to a process of the test's own job; no memory is involved.
+        unsafe { libc::kill(pid.unwrap(), libc::SIGKILL) };
+        let ended = job.end();
+        assert_eq!(ended.code(), 137, "{ended:?}");
+        assert!(ended.err.contains(&format!("rank {victim} ")), "{ended:?}");
+        nothing_is_left(&mark);
+    }
+}
+
+#[test]
+fn a_rank_that_vanishes_behind_a_shell_ends_the_job() {
+    let script = format!("{RANK} init segv; sleep 1000");
+    let ended = run(&["-n", "1", RANK, "init", "wait", ":", "-n", "1", "sh", "-c", &script]);
+    assert_eq!(ended.code(), 1, "{ended:?}");
+    assert!(ended.err.contains("perusal run: rank 1 (process "), "{ended:?}");
+    assert!(ended.err.contains("ended before MPI_Finalize; process "), "{ended:?}");
+}
+
+#[test]
+fn a_reaper_that_is_killed_does_not_matter() {
+    let dir = Directory::new("reaper");
+    let job = start(
+        &[
+            "-n",
+            "2",
+            "sh",
+            "-c",
+            &format!(
+                "touch {}$PERUSAL_RANK; while test -e {}; do sleep 0.01; done; echo done",
+                dir.file("up"),
+                dir.file("up0")
+            ),
+        ],
+        Stdio::null(),
+    );
+    eventually("start", || up(&dir, 2));
+    let comm = |pid: &i32| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    // It is there before the ranks are, but may not have come to give itself its name.
+    let mut reaper = None;
+    eventually("the reaper's name", || {
+        reaper = job.processes().into_iter().find(|pid| comm(pid) == "perusal-reaper\n");
+        reaper.is_some()
+    });
+    let reaper = reaper.expect("just found");
+    // SAFETY: sends a signal to a process of the test's own job; no memory is involved.
+    unsafe { libc::kill(reaper, libc::SIGKILL) };
+    eventually("the reaper's end", || marked(&job.mark).iter().all(|pid| *pid != reaper));
+    std::fs::remove_file(dir.file("up0")).unwrap();
+    let ended = job.end();
+    assert_eq!((ended.code(), ended.out.as_str()), (0, "done\ndone\n"));
+}
+
+#[test]
+fn what_ranks_leave_running_ends_with_the_job() {
+    let job = start(&["-n", "2", "sh", "-c", "setsid sleep 1000 & sleep 1000 & exit 0"], Stdio::null());
+    let mark = job.mark.clone();
+    assert_eq!(job.end().code(), 0);
+    nothing_is_left(&mark);
+}
+
+#[test]
+fn an_abort_is_named_with_its_rank_and_code() {
+    let ended = run(&["-n", "2", RANK, "init", "wait", ":", "-n", "1", RANK, "init", "abort", "5"]);
+    assert_eq!(ended.code(), 5, "{ended:?}");
+    assert!(ended.err.contains("rank 2 called MPI_Abort with code 5"), "{ended:?}");
+}
+
+#[test]
+fn leaving_before_finalize_is_a_failure_even_with_status_0() {
+    let ended = run(&["-n", "1", RANK, "init", "wait", ":", "-n", "1", RANK, "init", "exit", "0"]);
+    assert_eq!(ended.code(), 1, "{ended:?}");
+    assert!(ended.err.contains("rank 1 (process "), "{ended:?}");
+    assert!(ended.err.contains("exited with status 0 before MPI_Finalize"), "{ended:?}");
+}
+
+#[test]
+fn leaving_inside_finalize_is_a_failure_too() {
+    let ended = run(&["-n", "1", RANK, "init", "finalizing", "exit", "0"]);
+    assert_eq!(ended.code(), 1, "{ended:?}");
+}
+
+#[test]
+fn a_status_before_finalize_is_told_apart_from_one_after_it() {
+    let before = run(&["-n", "1", RANK, "init", "exit", "3"]);
+    assert_eq!(before.code(), 3);
+    assert!(before.err.contains("exited with status 3 before MPI_Finalize"), "{before:?}");
+    let after = run(&["-n", "1", RANK, "init", "finalize", "exit", "3"]);
+    assert_eq!(after.code(), 3);
+    assert!(after.err.ends_with("exited with status 3\n"), "{after:?}");
+}
+
+#[test]
+fn programs_that_know_nothing_of_mpi_may_come_and_go() {
+    let ended = run(&["-n", "1", "true", ":", "-n", "2", "sleep", "0.1"]);
+    assert_eq!((ended.code(), ended.err.as_str()), (0, ""));
+}
+
+#[test]
+fn a_program_that_a_rank_starts_is_not_the_rank() {
+    // The rank closes nothing and passes its environment on; its own attaching keeps the descriptor from the program.
+    let dir = Directory::new("started");
+    let up = dir.file("up");
+    let script = format!(
+        "{RANK} init touch {up} sleep & until test -e {up}; do sleep 0.01; done; \
+         {RANK} init; echo status $?; kill $!; wait"
+    );
+    let ended = run(&["-n", "1", "sh", "-c", &script]);
+    assert!(ended.out.contains("status 71"), "{ended:?}");
+    assert!(ended.err.contains("rank 0 of this job is process"), "{ended:?}");
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_the_job_quietly() {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("{{ {PERUSAL} run -n 2 yes; echo status $? >&2; }} | head -n 1")]);
+    let ended = start_as(&mut shell, &[], Stdio::null()).end();
+    assert_eq!(ended.out, "y\n");
+    assert_eq!(ended.err, "status 141\n");
+}
+
+#[test]
+fn output_that_cannot_be_written_is_an_error_with_its_reason() {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("exec {PERUSAL} run -n 2 echo lost >/dev/full")]);
+    let ended = start_as(&mut shell, &[], Stdio::null()).end();
+    assert_eq!(ended.code(), 1, "{ended:?}");
+    assert!(ended.err.contains("standard output: No space left on device"), "{ended:?}");
+}
+
+#[test]
+fn no_room_for_address_space_is_an_error_with_advice() {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("ulimit -f 100; exec {PERUSAL} run -n 8 true")]);
+    let ended = start_as(&mut shell, &[], Stdio::null()).end();
+    assert_eq!(ended.code(), 1, "{ended:?}");
+    assert!(ended.err.contains("ulimit -f") && ended.err.contains("PERUSAL_RING_BULK"), "{ended:?}");
+}
+
+#[test]
+fn few_descriptors_are_made_more_and_the_ranks_get_the_old_limit() {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("ulimit -Sn 40; exec {PERUSAL} run -n 50 sh -c 'ulimit -Sn'")]);
+    let ended = start_as(&mut shell, &[], Stdio::null()).end();
+    assert_eq!(ended.code(), 0, "{ended:?}");
+    assert_eq!(ended.lines(), vec!["40"; 50]);
+}

@@ -1,0 +1,11 @@
+//! The launcher: jobs, faults, terminals, tuning, the shared heap, control variables.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod faults;
+mod jobs;
+mod share_heap;
+mod terminal;
+mod tune;
+mod variables_docs;

@@ -1,0 +1,109 @@
+//! `docs/tool-variables.md` lists the variables that there are, no more and no less.
+
+use crate::common::root;
+use perusal::internals::tool::pvar::{PVARS, Pvar};
+use perusal::internals::variables::category::CATEGORIES;
+use perusal::internals::variables::table::{Domain, JobShape, Settable, VariableScope};
+use perusal::internals::variables::{VARIABLES, Variable};
+use std::fs;
+
+/// A job of two ranks with a CPU each, for ranges and defaults.
+const PLACE: JobShape = JobShape {
+    ranks: 2,
+    usable_cpus: 2,
+    ring_cells: 256,
+    ring_bulk: 256 << 10,
+    sender_fences: false,
+    heap: 8 << 30,
+};
+
+fn when(variable: &Variable) -> &'static str {
+    match variable.when {
+        Settable::Never => "never",
+        Settable::BeforeJob => "before the job is made",
+        Settable::BeforeInit => "before MPI_Init",
+        Settable::Always => "always",
+        Settable::BetweenCollectives => "between collectives",
+    }
+}
+
+fn scope(variable: &Variable) -> &'static str {
+    match variable.scope {
+        VariableScope::Constant => "constant",
+        VariableScope::Readonly => "read-only",
+        VariableScope::Local => "local",
+        VariableScope::AllEqual => "all equal",
+    }
+}
+
+fn cvars() -> String {
+    let mut text =
+        String::from("| name | default | may be | set | scope | what |\n|---|---|---|---|---|---|\n");
+    for variable in &VARIABLES {
+        let default = match variable.kind {
+            Domain::Text => "empty".to_owned(),
+            _ => variable.show((variable.default)(&PLACE)),
+        };
+        let range = variable.range(&PLACE);
+        let range = range.strip_prefix("a number in ").unwrap_or(&range);
+        let (name, what) = (variable.name, variable.what);
+        text += &format!(
+            "| `{name}` | {default} | {range} | {} | {} | {what} |\n",
+            when(variable),
+            scope(variable)
+        );
+    }
+    text
+}
+
+fn uses(pvar: &Pvar) -> &'static str {
+    match (pvar.is_continuous(), pvar.is_readonly()) {
+        (true, _) => "read",
+        (false, true) => "start, stop, read",
+        (false, false) => "all",
+    }
+}
+
+fn pvars() -> String {
+    let mut text = String::from("| name | class | use | category | what |\n|---|---|---|---|---|\n");
+    for pvar in PVARS {
+        let class = format!("{:?}", pvar.class).to_lowercase();
+        let bound = if pvar.is_of_comm() { ", of a communicator" } else { "" };
+        let (name, category) = (pvar.name, pvar.category.row().name);
+        text += &format!("| `{name}` | {class} | {}{bound} | {category} | {} |\n", uses(pvar), pvar.what);
+    }
+    text
+}
+
+fn categories() -> String {
+    let mut text = String::new();
+    for row in CATEGORIES {
+        let mut depth = 0;
+        let mut at = row;
+        while let Some(parent) = at.parent {
+            depth += 1;
+            at = parent.row();
+        }
+        text += &format!("{}- `{}`: {}\n", "  ".repeat(depth), row.name, row.what);
+    }
+    text
+}
+
+/// PERUSAL_BLESS=1 writes the lists.
+#[test]
+fn the_page_lists_exactly_the_variables_that_there_are() {
+    let path = root().join("docs/tool-variables.md");
+    let page = fs::read_to_string(&path).expect("docs/tool-variables.md");
+    let mut current = page.clone();
+    for (name, list) in [("cvars", cvars()), ("pvars", pvars()), ("categories", categories())] {
+        let (begin, end) = (format!("<!-- {name}: begin -->\n"), format!("<!-- {name}: end -->"));
+        let (before, rest) = current.split_once(&begin).expect("the mark where a list begins");
+        let (_, after) = rest.split_once(&end).expect("the mark where it ends");
+        current = format!("{before}{begin}\n{list}\n{end}{after}");
+    }
+    if std::env::var_os("PERUSAL_BLESS").is_some() {
+        fs::write(&path, &current).expect("a writable page");
+    } else {
+        assert!(page == current, "docs/tool-variables.md is not current: run `make variables`");
+    }
+}

@@ -1,0 +1,7 @@
+//! Whole jobs that pass messages: order among many ranks, and what is left when ranks are killed.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod faults;
+mod order;

@@ -1,0 +1,4 @@
+//! The Rust API, with ranks that are threads.
+
+mod api;
+mod faults;

@@ -1,0 +1,4 @@
+//! Rules on the source that no lint knows.
+
+mod conformance_list;
+mod rules;

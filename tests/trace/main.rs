@@ -1,0 +1,9 @@
+//! Traces of jobs whose messages are known, as the reader, the report and other tools see them.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod events;
+
+mod recorded;
+mod report;
+mod report_page;
