@@ -10,7 +10,7 @@
 
 use perusal::internals::abi::{MPI_COMM_WORLD, MPI_DOUBLE, MPI_SUM};
 use perusal::internals::shm::{FD_VARIABLE, Memory, RANK_VARIABLE, SIZE_VARIABLE};
-use perusal_abi::mpi::init;
+use perusal_abi::bindings;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -71,7 +71,7 @@ fn job(ranks: u32) {
         std::env::set_var(FD_VARIABLE, memory.segment().fd().to_string());
         std::env::set_var(RANK_VARIABLE, rank.to_string());
         std::env::set_var(SIZE_VARIABLE, ranks.to_string());
-        assert_eq!(init::MPI_Init(null_mut(), null_mut()), 0);
+        assert_eq!(bindings::MPI_Init(null_mut(), null_mut()), 0);
     }
     let rounds = if crowded { 500 } else { 20_000 };
     let (mut round, mut least) = (0, [f64::INFINITY; 3]);
@@ -93,7 +93,7 @@ fn job(ranks: u32) {
         least.iter_mut().zip(took).for_each(|(least, took)| *least = least.min(took));
     }
     // SAFETY: initialised.
-    unsafe { assert_eq!(init::MPI_Finalize(), 0) };
+    unsafe { assert_eq!(bindings::MPI_Finalize(), 0) };
     if rank == 0 {
         let [bare, barrier, allreduce] = least;
         println!(

@@ -13,7 +13,7 @@ use divan::{Bencher, Divan};
 use perusal::Result;
 use perusal::internals::abi::{MPI_BYTE, MPI_COMM_WORLD};
 use perusal::internals::shm::{FD_VARIABLE, Memory, RANK_VARIABLE, SIZE_VARIABLE};
-use perusal_abi::mpi::{elements, init, p2p};
+use perusal_abi::bindings;
 use perusal_abi::types::MPI_Status;
 use std::cell::RefCell;
 use std::hint::black_box;
@@ -70,7 +70,7 @@ fn process(memory: &Memory, rank: usize, engine: &str) {
         std::env::set_var(RANK_VARIABLE, rank.to_string());
         std::env::set_var(SIZE_VARIABLE, "2");
         std::env::set_var("PERUSAL_COPY_ENGINE", engine);
-        assert_eq!(init::MPI_Init(null_mut(), null_mut()), 0);
+        assert_eq!(bindings::MPI_Init(null_mut(), null_mut()), 0);
     }
     let mut buffer = vec![1_u8; MOST];
     if rank == 0 {
@@ -91,12 +91,14 @@ fn process(memory: &Memory, rank: usize, engine: &str) {
         }
     }
     // SAFETY: initialised above.
-    unsafe { assert_eq!(init::MPI_Finalize(), 0) };
+    unsafe { assert_eq!(bindings::MPI_Finalize(), 0) };
 }
 
 fn send(bytes: &[u8], to: i32) {
     // SAFETY: a live buffer, and MPI is initialised.
-    unsafe { p2p::MPI_Send(bytes.as_ptr().cast(), bytes.len() as i32, MPI_BYTE, to, TAG, MPI_COMM_WORLD) };
+    unsafe {
+        bindings::MPI_Send(bytes.as_ptr().cast(), bytes.len() as i32, MPI_BYTE, to, TAG, MPI_COMM_WORLD)
+    };
 }
 
 /// Gives how many bytes came.
@@ -105,8 +107,8 @@ fn receive(room: &mut [u8], from: i32) -> usize {
     let (at, most) = (room.as_mut_ptr().cast(), room.len() as i32);
     // SAFETY: a live buffer of that size, a status and a number of ours, and MPI is initialised.
     unsafe {
-        p2p::MPI_Recv(at, most, MPI_BYTE, from, TAG, MPI_COMM_WORLD, &raw mut status);
-        elements::MPI_Get_count(&raw const status, MPI_BYTE, &raw mut bytes);
+        bindings::MPI_Recv(at, most, MPI_BYTE, from, TAG, MPI_COMM_WORLD, &raw mut status);
+        bindings::MPI_Get_count(&raw const status, MPI_BYTE, &raw mut bytes);
     }
     bytes as usize
 }

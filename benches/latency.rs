@@ -17,7 +17,7 @@
 use perusal::internals::abi::{MPI_BYTE, MPI_COMM_WORLD};
 use perusal::internals::arch::serialize_loads;
 use perusal::internals::shm::{FD_VARIABLE, Memory, RANK_VARIABLE, SIZE_VARIABLE};
-use perusal_abi::mpi::{init, p2p};
+use perusal_abi::bindings;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -48,7 +48,7 @@ fn main() {
         std::env::set_var(FD_VARIABLE, memory.segment().fd().to_string());
         std::env::set_var(RANK_VARIABLE, rank.to_string());
         std::env::set_var(SIZE_VARIABLE, "2");
-        assert_eq!(init::MPI_Init(null_mut(), null_mut()), 0);
+        assert_eq!(bindings::MPI_Init(null_mut(), null_mut()), 0);
     }
     let (mut each_way, mut shared) = (Vec::new(), Vec::new());
     let mut messages = vec![Vec::new(); SIZES.len()];
@@ -60,7 +60,7 @@ fn main() {
         }
     }
     // SAFETY: initialised above.
-    unsafe { assert_eq!(init::MPI_Finalize(), 0) };
+    unsafe { assert_eq!(bindings::MPI_Finalize(), 0) };
     if rank == 1 {
         std::process::exit(0);
     }
@@ -131,11 +131,11 @@ fn exchange_times(rank: usize, size: usize, rounds: u32) {
         // SAFETY: a live buffer of at least `size` bytes.
         unsafe {
             if rank == 0 {
-                p2p::MPI_Send(at, size as i32, MPI_BYTE, 1, 7, MPI_COMM_WORLD);
-                p2p::MPI_Recv(at, size as i32, MPI_BYTE, 1, 7, MPI_COMM_WORLD, null_mut());
+                bindings::MPI_Send(at, size as i32, MPI_BYTE, 1, 7, MPI_COMM_WORLD);
+                bindings::MPI_Recv(at, size as i32, MPI_BYTE, 1, 7, MPI_COMM_WORLD, null_mut());
             } else {
-                p2p::MPI_Recv(at, size as i32, MPI_BYTE, 0, 7, MPI_COMM_WORLD, null_mut());
-                p2p::MPI_Send(at, size as i32, MPI_BYTE, 0, 7, MPI_COMM_WORLD);
+                bindings::MPI_Recv(at, size as i32, MPI_BYTE, 0, 7, MPI_COMM_WORLD, null_mut());
+                bindings::MPI_Send(at, size as i32, MPI_BYTE, 0, 7, MPI_COMM_WORLD);
             }
         }
     }

@@ -12,8 +12,7 @@
 use perusal::events::{Event, EventPayload, EventRecord};
 use perusal::internals::abi::{MPI_INFO_NULL, MPI_T_CB_REQUIRE_THREAD_SAFE, MPI_THREAD_MULTIPLE};
 use perusal::internals::tool::event::delivery;
-use perusal_abi::mpi::info;
-use perusal_abi::mpi_t::{event, init};
+use perusal_abi::bindings;
 use perusal_abi::process;
 use std::ffi::{c_int, c_void};
 use std::hint::black_box;
@@ -30,7 +29,7 @@ unsafe extern "C" fn empty(_: *mut c_void, _: usize, _: c_int, _: *mut c_void) {
 unsafe extern "C" fn reading(instance: *mut c_void, _: usize, _: c_int, _: *mut c_void) {
     let mut rank = 0_u32;
     // SAFETY: the instance of this call, and room for its first element.
-    unsafe { event::MPI_T_event_read(instance, 0, (&raw mut rank).cast()) };
+    unsafe { bindings::MPI_T_event_read(instance, 0, (&raw mut rank).cast()) };
     black_box(rank);
 }
 
@@ -42,13 +41,13 @@ fn handle(function: Function, entries: u32) -> usize {
     let entries = std::ffi::CString::new(entries.to_string()).expect("digits");
     // SAFETY: results and strings live here.
     unsafe {
-        assert_eq!(info::MPI_Info_create(&mut hints), 0);
-        assert_eq!(info::MPI_Info_set(hints, c"perusal_event_buffer".as_ptr(), entries.as_ptr()), 0);
-        assert_eq!(event::MPI_T_event_get_index(c"PERUSAL_RING_FULL".as_ptr(), &mut index), 0);
-        assert_eq!(event::MPI_T_event_handle_alloc(index, null_mut(), hints, &mut handle), 0);
+        assert_eq!(bindings::MPI_Info_create(&mut hints), 0);
+        assert_eq!(bindings::MPI_Info_set(hints, c"perusal_event_buffer".as_ptr(), entries.as_ptr()), 0);
+        assert_eq!(bindings::MPI_T_event_get_index(c"PERUSAL_RING_FULL".as_ptr(), &mut index), 0);
+        assert_eq!(bindings::MPI_T_event_handle_alloc(index, null_mut(), hints, &mut handle), 0);
         let level = MPI_T_CB_REQUIRE_THREAD_SAFE;
         assert_eq!(
-            event::MPI_T_event_register_callback(handle, level, MPI_INFO_NULL, null_mut(), Some(function)),
+            bindings::MPI_T_event_register_callback(handle, level, MPI_INFO_NULL, null_mut(), Some(function)),
             0
         );
     }
@@ -57,7 +56,7 @@ fn handle(function: Function, entries: u32) -> usize {
 
 fn free(handle: usize) {
     // SAFETY: a handle that was made here, and no function to call.
-    unsafe { assert_eq!(event::MPI_T_event_handle_free(handle, null_mut(), None), 0) };
+    unsafe { assert_eq!(bindings::MPI_T_event_handle_free(handle, null_mut(), None), 0) };
 }
 
 /// What a site does.
@@ -135,7 +134,7 @@ fn main() {
     }
     let mut provided = 0;
     // SAFETY: a result that lives here.
-    unsafe { assert_eq!(init::MPI_T_init_thread(MPI_THREAD_MULTIPLE, &mut provided), 0) };
+    unsafe { assert_eq!(bindings::MPI_T_init_thread(MPI_THREAD_MULTIPLE, &mut provided), 0) };
     let samples: Vec<[f64; CASES.len()]> = (0..rounds).map(|_| CASES.map(|(_, _, time)| time())).collect();
     println!(
         "nanoseconds of a delivered event: all in, its idle site included (least); without that (least)"

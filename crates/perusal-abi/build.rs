@@ -1,28 +1,26 @@
-//! Generates what is data: the functions that differ only in their arguments' width, and the
-//! stubs of functions that are not there yet.
+//! Generates the exported functions from the tables in `src/abi`.
 
 #[path = "codegen/abi.rs"]
 mod abi;
+#[path = "codegen/bindings.rs"]
+mod bindings;
 #[path = "codegen/collectives.rs"]
 mod collectives;
-#[path = "codegen/stubs.rs"]
-mod stubs;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::{env, fs};
 
 fn main() {
     let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets OUT_DIR"));
-    for path in ["src", "build.rs", "codegen"] {
+    for path in ["src/abi", "build.rs", "codegen"] {
         println!("cargo:rerun-if-changed={path}");
     }
     let functions = abi::functions(&read("src/abi/functions.csv"));
-    let mut implemented = abi::implemented(Path::new("src"));
-    let (collective, _): (Vec<_>, Vec<_>) =
+    let (collective, others): (Vec<_>, Vec<_>) =
         functions.iter().cloned().partition(|f| collectives::has(&f.name));
-    implemented.extend(collective.iter().map(|f| f.name.clone()));
     fs::write(out.join("collectives.rs"), collectives::source(&collective)).expect("OUT_DIR is writable");
-    fs::write(out.join("stubs.rs"), stubs::source(&functions, &implemented)).expect("OUT_DIR is writable");
+    let bindings = bindings::source(&others, &read("src/abi/bindings.csv"));
+    fs::write(out.join("bindings.rs"), bindings).expect("OUT_DIR is writable");
     link_arguments();
 }
 

@@ -43,7 +43,7 @@ fn family(name: &str) -> &'static str {
 }
 
 fn list() -> String {
-    let names = perusal_abi::stubs::NAMES;
+    let names = perusal_abi::bindings::UNSUPPORTED;
     let mut families: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for name in names {
         families.entry(family(name)).or_default().push(name);

@@ -1,8 +1,4 @@
-//! The ABI's functions as data, and which of them the sources implement.
-
-use std::collections::BTreeSet;
-use std::fs;
-use std::path::Path;
+//! The ABI's functions as data.
 
 /// One function of the ABI, as `functions.csv` has it.
 #[derive(Clone)]
@@ -44,26 +40,4 @@ fn function(row: &str) -> Function {
         name: name.to_owned(),
         arguments: arguments.filter(|a| !a.is_empty() && a != "void").collect(),
     }
-}
-
-/// The names that the Rust files under `directory` define: each `fn MPI_X` at the start of a line, whether with its arguments
-/// behind it or as a name that a macro gives arguments to.
-pub fn implemented(directory: &Path) -> BTreeSet<String> {
-    let mut names = BTreeSet::new();
-    let entries = fs::read_dir(directory).unwrap_or_else(|e| panic!("{}: {e}", directory.display()));
-    for entry in entries.map(|e| e.expect("a readable directory").path()) {
-        if entry.is_dir() {
-            names.append(&mut implemented(&entry));
-        } else if entry.extension().is_some_and(|e| e == "rs") {
-            let text = fs::read_to_string(&entry).unwrap_or_else(|e| panic!("{}: {e}", entry.display()));
-            names.extend(text.lines().filter_map(defined));
-        }
-    }
-    names
-}
-
-fn defined(line: &str) -> Option<String> {
-    let rest = line.trim_start().strip_prefix("fn MPI_")?;
-    let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
-    (rest[end..].is_empty() || rest[end..].starts_with(['(', ','])).then(|| format!("MPI_{}", &rest[..end]))
 }

@@ -1,7 +1,7 @@
 //! Arguments that are pointers: checked for NULL and negative lengths, then as Rust's types.
 
 use crate::error::{Error, Result};
-use core::ffi::{CStr, c_char, c_int};
+use core::ffi::c_int;
 
 /// Writes an output argument.
 ///
@@ -70,42 +70,6 @@ pub unsafe fn list_mut<'a, T>(to: *mut T, n: c_int) -> Result<&'a mut [T]> {
     }
     // SAFETY: not null, and by contract `n` elements.
     Ok(unsafe { core::slice::from_raw_parts_mut(to, n) })
-}
-
-/// A string argument.
-///
-/// # Safety
-/// `from` is NULL or ends with a NUL, and nobody changes it during `'a`.
-///
-/// # Errors
-/// [`Error::Arg`] if it is NULL.
-pub unsafe fn text<'a>(from: *const c_char) -> Result<&'a [u8]> {
-    if from.is_null() {
-        return Err(Error::Arg("a string argument is NULL"));
-    }
-    // SAFETY: not null, and by contract a string.
-    Ok(unsafe { CStr::from_ptr(from) }.to_bytes())
-}
-
-/// Writes `text` and a NUL to `to`, and its length to `length`.
-///
-/// # Safety
-/// `to` is NULL or has room for `text` and a NUL; `length` is NULL or may be written.
-///
-/// # Errors
-/// [`Error::Arg`] if either is NULL.
-pub unsafe fn put_text(text: &[u8], to: *mut c_char, length: *mut c_int) -> Result<()> {
-    if to.is_null() {
-        return Err(Error::Arg("a string argument is NULL"));
-    }
-    // SAFETY: `put` checks `length`.
-    unsafe { put(length, text.len() as c_int) }?;
-    // SAFETY: not null, and by contract long enough for both.
-    unsafe {
-        core::ptr::copy_nonoverlapping(text.as_ptr().cast(), to, text.len());
-        to.add(text.len()).write(0);
-    }
-    Ok(())
 }
 
 fn length(n: c_int) -> Result<usize> {

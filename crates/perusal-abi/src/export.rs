@@ -73,13 +73,4 @@ macro_rules! export {
     };
 }
 
-/// Gives back a pointer argument that must not be null, or returns `Error::Arg` naming it.
-///
-/// `nonnull!(rank)?` where `rank: *mut c_int` is an argument.
-macro_rules! nonnull {
-    ($arg:ident) => {
-        if $arg.is_null() { Err($crate::Error::Arg(concat!(stringify!($arg), " is NULL"))) } else { Ok($arg) }
-    };
-}
-
-pub(crate) use {export, nonnull};
+pub(crate) use export;

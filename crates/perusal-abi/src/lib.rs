@@ -27,10 +27,12 @@ pub(crate) use perusal::internals::{
 pub(crate) use perusal::{Error, Result};
 
 pub(crate) mod args;
+pub mod arguments;
+pub mod bindings;
 mod export;
 mod load;
 
-pub(crate) use export::{export, nonnull};
+pub(crate) use export::export;
 
 pub mod boundary;
 pub(crate) mod collective;
@@ -47,9 +49,3 @@ pub mod requests;
 pub mod strings;
 mod told;
 pub mod types;
-
-/// The functions of the ABI that are not implemented: each raises MPI_ERR_UNSUPPORTED_OPERATION by name.
-#[allow(missing_docs, non_snake_case, unused_variables)]
-pub mod stubs {
-    include!(concat!(env!("OUT_DIR"), "/stubs.rs"));
-}

@@ -33,6 +33,31 @@ pub type MPI_Session = usize;
 /// Handle, see [`MPI_Comm`].
 pub type MPI_Win = usize;
 
+/// A callback, see its namesake in the engine.
+pub type MPI_User_function = crate::datatype::op::UserFunction;
+/// A callback, see its namesake in the engine.
+pub type MPI_User_function_c = crate::datatype::op::UserFunctionC;
+/// A callback that handles errors.
+pub type MPI_Comm_errhandler_function = crate::comm::errhandler::ErrhandlerFn;
+/// A callback that handles errors.
+pub type MPI_Win_errhandler_function = crate::comm::errhandler::ErrhandlerFn;
+/// A callback that handles errors.
+pub type MPI_File_errhandler_function = crate::comm::errhandler::ErrhandlerFn;
+/// A callback that handles errors.
+pub type MPI_Session_errhandler_function = crate::comm::errhandler::ErrhandlerFn;
+/// `int (void *extra_state, MPI_Status *status)`.
+pub type MPI_Grequest_query_function = unsafe extern "C" fn(*mut c_void, *mut MPI_Status) -> c_int;
+/// `int (void *extra_state)`.
+pub type MPI_Grequest_free_function = unsafe extern "C" fn(*mut c_void) -> c_int;
+/// `int (void *extra_state, int complete)`.
+pub type MPI_Grequest_cancel_function = unsafe extern "C" fn(*mut c_void, c_int) -> c_int;
+/// A callback of MPI_T.
+pub type MPI_T_event_cb_function = crate::tool::event::registration::EventFunction;
+/// A callback of MPI_T.
+pub type MPI_T_event_free_cb_function = crate::tool::event::registration::FreeFunction;
+/// A callback of MPI_T.
+pub type MPI_T_event_dropped_cb_function = crate::tool::event::registration::DroppedFunction;
+
 /// The status of a message as C sees it: 32 bytes, aligned to 4 (MPI 5.0 §3.2.5, §20.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(C)]

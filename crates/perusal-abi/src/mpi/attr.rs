@@ -4,15 +4,15 @@
 //! [`type_duplicated`].
 
 use crate::abi::*;
-use crate::capi::args::{put, take};
-use crate::capi::comms;
+use crate::capi::arguments::{InOut, Out};
 use crate::capi::types::{MPI_Comm, MPI_Datatype};
+use crate::capi::{comms, datatypes};
 use crate::comm::attributes::{Attributes, Keyvals, Kind, OnCopy, OnDelete, Owner, Predefined};
-use crate::comm::lock;
-use crate::error::Result;
-use crate::export;
+use crate::comm::{Comm, lock};
+use crate::error::{Error, Result};
 use crate::sync::Mutex;
 use core::ffi::{c_int, c_void};
+use core::ops::Deref;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, OnceLock};
 
@@ -80,209 +80,83 @@ fn of_type(handle: MPI_Datatype) -> Arc<Attributes> {
     lock(&OF_TYPES).entry(handle).or_default().clone()
 }
 
-/// Makes a key from C's arguments.
+/// MPI_X_create_keyval.
 ///
 /// # Safety
-/// `copy` and `delete` are the ABI's constants or callbacks for objects of `kind`.
-unsafe fn create(
+/// `copy` and `delete` are the ABI's constants or callbacks for objects of `kind`, which the program keeps callable while the key is
+/// in use (MPI 5.0 §7.7.2).
+pub unsafe fn create_keyval(kind: Kind, copy: usize, delete: usize, extra: *mut c_void) -> Result<c_int> {
+    // SAFETY: this function asks for the same.
+    unsafe { KEYVALS.create(kind, OnCopy::from_address(copy), OnDelete::from_address(delete), extra) }
+}
+
+/// MPI_X_free_keyval.
+pub fn free_keyval(kind: Kind, keyval: InOut<'_, c_int>) -> Result<()> {
+    KEYVALS.free(kind, keyval.get())?;
+    keyval.set(MPI_KEYVAL_INVALID);
+    Ok(())
+}
+
+/// The attributes of an object, and who owns them.
+fn of(kind: Kind, handle: usize) -> Result<(Held, Owner<'static>)> {
+    let held = match kind {
+        Kind::Type => {
+            datatypes::any(handle)?;
+            Held::Type(of_type(handle))
+        }
+        Kind::Comm => Held::Comm(comms::get(handle)?),
+        Kind::Win => return Err(Error::Code(MPI_ERR_WIN)),
+    };
+    Ok((held, owner(kind, handle)))
+}
+
+/// Keeps an object's attributes alive.
+enum Held {
+    Comm(Arc<Comm>),
+    Type(Arc<Attributes>),
+}
+
+impl Deref for Held {
+    type Target = Attributes;
+    fn deref(&self) -> &Attributes {
+        match self {
+            Self::Comm(comm) => &comm.attributes,
+            Self::Type(attributes) => attributes,
+        }
+    }
+}
+
+/// MPI_X_set_attr.
+pub fn set(kind: Kind, handle: usize, keyval: c_int, value: *mut c_void) -> Result<()> {
+    let (attributes, owner) = of(kind, handle)?;
+    attributes.set(owner, keyval, value as usize)
+}
+
+/// MPI_X_get_attr: a predefined attribute, which any communicator has and whose value is the address of an int (§9.1.2), or a
+/// user's.
+pub fn get(
     kind: Kind,
-    copy: usize,
-    delete: usize,
-    keyval: *mut c_int,
-    extra: *mut c_void,
+    handle: usize,
+    keyval: c_int,
+    value: Option<Out<'_, usize>>,
+    flag: Out<'_, c_int>,
 ) -> Result<()> {
-    // SAFETY: the caller's promise.
-    let (copy, delete) = unsafe { (OnCopy::from_address(copy), OnDelete::from_address(delete)) };
-    // SAFETY: the user keeps callbacks callable while the key is in use (MPI 5.0 §7.7.2).
-    let made = unsafe { KEYVALS.create(kind, copy, delete, extra) }?;
-    // SAFETY: an output argument.
-    unsafe { put(keyval, made) }
-}
-
-/// Frees a key and sets the caller's variable to MPI_KEYVAL_INVALID.
-///
-/// # Safety
-/// `keyval` is NULL or may be read and written.
-unsafe fn free(kind: Kind, keyval: *mut c_int) -> Result<()> {
-    // SAFETY: the caller's promise.
-    KEYVALS.free(kind, unsafe { take(keyval) }?)?;
-    // SAFETY: as above.
-    unsafe { put(keyval, MPI_KEYVAL_INVALID) }
-}
-
-/// Writes an attribute's value and whether there is one.
-///
-/// # Safety
-/// `value` is the address of a pointer and `flag` of an int, or NULL.
-unsafe fn give(found: Option<usize>, value: *mut c_void, flag: *mut c_int) -> Result<()> {
-    // SAFETY: the caller's promise.
-    unsafe { put(flag, c_int::from(found.is_some())) }?;
-    match found {
-        // SAFETY: as above.
-        Some(found) => unsafe { put(value.cast::<usize>(), found) },
-        None => Ok(()),
+    let (attributes, owner) = of(kind, handle)?;
+    let of_world = if kind == Kind::Comm { predefined()?.get(keyval) } else { None };
+    let found = match of_world {
+        Some(address) => Some(address as usize),
+        None => attributes.get(owner, keyval)?,
+    };
+    flag.put(found.is_some())?;
+    match (found, value) {
+        (Some(found), Some(value)) => value.put(found),
+        (Some(_), None) => Err(Error::Arg("an output argument is NULL")),
+        (None, _) => Ok(()),
     }
 }
 
-fn set_comm(comm: MPI_Comm, keyval: c_int, value: *mut c_void) -> Result<()> {
-    comms::get(comm)?.attributes.set(owner(Kind::Comm, comm), keyval, value as usize)
-}
-
-/// What MPI_Comm_get_attr finds: a predefined attribute, on any communicator, or a user's.
-fn get_comm(comm: MPI_Comm, keyval: c_int) -> Result<Option<usize>> {
-    let found = comms::get(comm)?;
-    if let Some(address) = predefined()?.get(keyval) {
-        return Ok(Some(address as usize));
-    }
-    found.attributes.get(owner(Kind::Comm, comm), keyval)
-}
-
-fn delete_comm(comm: MPI_Comm, keyval: c_int) -> Result<()> {
-    comms::get(comm)?.attributes.delete(owner(Kind::Comm, comm), keyval)
-}
-
-export! {
-    /// MPI 5.0 §7.7.2.
-    fn MPI_Comm_create_keyval(
-        comm_copy_attr_fn: usize,
-        comm_delete_attr_fn: usize,
-        comm_keyval: *mut c_int,
-        extra_state: *mut c_void,
-    ) raises(MPI_COMM_SELF) {
-        // SAFETY: callbacks of the types that the standard asks for.
-        unsafe { create(Kind::Comm, comm_copy_attr_fn, comm_delete_attr_fn, comm_keyval, extra_state) }
-    }
-
-    /// MPI 5.0 §7.7.2.
-    fn MPI_Comm_free_keyval(comm_keyval: *mut c_int) raises(MPI_COMM_SELF) {
-        // SAFETY: the address of a key.
-        unsafe { free(Kind::Comm, comm_keyval) }
-    }
-
-    /// MPI 5.0 §7.7.2.
-    fn MPI_Comm_set_attr(comm: MPI_Comm, comm_keyval: c_int, attribute_val: *mut c_void) raises(comm) {
-        set_comm(comm, comm_keyval, attribute_val)
-    }
-
-    /// MPI 5.0 §7.7.2; the value of a predefined attribute is the address of an int (§9.1.2).
-    fn MPI_Comm_get_attr(
-        comm: MPI_Comm,
-        comm_keyval: c_int,
-        attribute_val: *mut c_void,
-        flag: *mut c_int,
-    ) raises(comm) {
-        // SAFETY: output arguments.
-        unsafe { give(get_comm(comm, comm_keyval)?, attribute_val, flag) }
-    }
-
-    /// MPI 5.0 §7.7.2.
-    fn MPI_Comm_delete_attr(comm: MPI_Comm, comm_keyval: c_int) raises(comm) {
-        delete_comm(comm, comm_keyval)
-    }
-
-    /// MPI 5.0 §16.1: the old name of MPI_Comm_create_keyval.
-    fn MPI_Keyval_create(
-        copy_fn: usize,
-        delete_fn: usize,
-        keyval: *mut c_int,
-        extra_state: *mut c_void,
-    ) raises(MPI_COMM_SELF) {
-        // SAFETY: callbacks of the types that the standard asks for.
-        unsafe { create(Kind::Comm, copy_fn, delete_fn, keyval, extra_state) }
-    }
-
-    /// MPI 5.0 §16.1: the old name of MPI_Comm_free_keyval.
-    fn MPI_Keyval_free(keyval: *mut c_int) raises(MPI_COMM_SELF) {
-        // SAFETY: the address of a key.
-        unsafe { free(Kind::Comm, keyval) }
-    }
-
-    /// MPI 5.0 §16.1: the old name of MPI_Comm_set_attr.
-    fn MPI_Attr_put(comm: MPI_Comm, keyval: c_int, attribute_val: *mut c_void) raises(comm) {
-        set_comm(comm, keyval, attribute_val)
-    }
-
-    /// MPI 5.0 §16.1: the old name of MPI_Comm_get_attr.
-    fn MPI_Attr_get(
-        comm: MPI_Comm,
-        keyval: c_int,
-        attribute_val: *mut c_void,
-        flag: *mut c_int,
-    ) raises(comm) {
-        // SAFETY: output arguments.
-        unsafe { give(get_comm(comm, keyval)?, attribute_val, flag) }
-    }
-
-    /// MPI 5.0 §16.1: the old name of MPI_Comm_delete_attr.
-    fn MPI_Attr_delete(comm: MPI_Comm, keyval: c_int) raises(comm) {
-        delete_comm(comm, keyval)
-    }
-
-    /// MPI 5.0 §7.7.4.
-    fn MPI_Type_create_keyval(
-        type_copy_attr_fn: usize,
-        type_delete_attr_fn: usize,
-        type_keyval: *mut c_int,
-        extra_state: *mut c_void,
-    ) raises(MPI_COMM_SELF) {
-        // SAFETY: callbacks of the types that the standard asks for.
-        unsafe { create(Kind::Type, type_copy_attr_fn, type_delete_attr_fn, type_keyval, extra_state) }
-    }
-
-    /// MPI 5.0 §7.7.4.
-    fn MPI_Type_free_keyval(type_keyval: *mut c_int) raises(MPI_COMM_SELF) {
-        // SAFETY: the address of a key.
-        unsafe { free(Kind::Type, type_keyval) }
-    }
-
-    /// MPI 5.0 §7.7.4.
-    fn MPI_Type_set_attr(
-        datatype: MPI_Datatype,
-        type_keyval: c_int,
-        attribute_val: *mut c_void,
-    ) raises(MPI_COMM_SELF) {
-        valid_type(datatype)?;
-        of_type(datatype).set(owner(Kind::Type, datatype), type_keyval, attribute_val as usize)
-    }
-
-    /// MPI 5.0 §7.7.4.
-    fn MPI_Type_get_attr(
-        datatype: MPI_Datatype,
-        type_keyval: c_int,
-        attribute_val: *mut c_void,
-        flag: *mut c_int,
-    ) raises(MPI_COMM_SELF) {
-        valid_type(datatype)?;
-        let found = of_type(datatype).get(owner(Kind::Type, datatype), type_keyval)?;
-        // SAFETY: output arguments.
-        unsafe { give(found, attribute_val, flag) }
-    }
-
-    /// MPI 5.0 §7.7.4.
-    fn MPI_Type_delete_attr(datatype: MPI_Datatype, type_keyval: c_int) raises(MPI_COMM_SELF) {
-        valid_type(datatype)?;
-        of_type(datatype).delete(owner(Kind::Type, datatype), type_keyval)
-    }
-
-    /// MPI 5.0 §7.7.3.
-    fn MPI_Win_create_keyval(
-        win_copy_attr_fn: usize,
-        win_delete_attr_fn: usize,
-        win_keyval: *mut c_int,
-        extra_state: *mut c_void,
-    ) raises(MPI_COMM_SELF) {
-        // SAFETY: callbacks of the types that the standard asks for.
-        unsafe { create(Kind::Win, win_copy_attr_fn, win_delete_attr_fn, win_keyval, extra_state) }
-    }
-
-    /// MPI 5.0 §7.7.3.
-    fn MPI_Win_free_keyval(win_keyval: *mut c_int) raises(MPI_COMM_SELF) {
-        // SAFETY: the address of a key.
-        unsafe { free(Kind::Win, win_keyval) }
-    }
-}
-
-/// Refuses what is no datatype.
-fn valid_type(handle: MPI_Datatype) -> Result<()> {
-    crate::capi::datatypes::any(handle).map(drop)
+/// MPI_X_delete_attr.
+pub fn delete(kind: Kind, handle: usize, keyval: c_int) -> Result<()> {
+    let (attributes, owner) = of(kind, handle)?;
+    attributes.delete(owner, keyval)
 }

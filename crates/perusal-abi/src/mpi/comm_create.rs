@@ -1,13 +1,12 @@
 //! Making and freeing communicators (MPI 5.0 §7.4.2, §7.4.3, §7.6.2).
 
-use super::{attr, errhandler, group, info};
+use super::{attr, errhandler, group};
 use crate::abi::*;
-use crate::capi::args::{put, take, text};
-use crate::capi::boundary::Source;
+use crate::capi::arguments::InOut;
 use crate::capi::collective::{begin, blocking, check, check_later, later};
 use crate::capi::comms;
 use crate::capi::process::engine;
-use crate::capi::types::{MPI_Comm, MPI_Errhandler, MPI_Group, MPI_Info, MPI_Request};
+use crate::capi::types::{MPI_Comm, MPI_Errhandler, MPI_Group, MPI_Request};
 use crate::coll::call::Transports;
 use crate::coll::create::{self, Agreed, among, connect, goes_first, inter_split, merge, split};
 use crate::coll::{BlockingTransport, Purpose, SequenceNumber, Subset, Transport, run, user_tag};
@@ -15,9 +14,8 @@ use crate::comm::{Attributes, Comm, Group, Topology, attributes, errhandler as h
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::events::CommEvents;
-use crate::export;
 use crate::info::Info;
-use core::ffi::{c_char, c_int};
+use core::ffi::c_int;
 use std::sync::Arc;
 
 /// Opens a communicator that its members have agreed on. It inherits the error handler of `parent`.
@@ -266,222 +264,125 @@ fn merged(comm: &Comm, high: bool) -> Result<Agreed> {
     }
 }
 
-/// Writes a new communicator, or MPI_COMM_NULL if there was an error.
-///
-/// # Safety
-/// `to` is NULL or may be written.
-unsafe fn give(to: *mut MPI_Comm, made: impl FnOnce() -> Result<MPI_Comm>) -> Result<()> {
-    // SAFETY: the caller's promise.
-    unsafe { put(to, MPI_COMM_NULL) }?;
-    let handle = made()?;
-    // SAFETY: as above.
-    unsafe { put(to, handle) }
+/// MPI_Comm_dup, MPI_Comm_dup_with_info: a duplicate with everything that duplicates inherit, and `hints`.
+pub fn dup(comm: MPI_Comm, hints: Info) -> Result<MPI_Comm> {
+    duplicate(comm, hints)
 }
 
-/// Begins a duplicate and writes its handle and request.
-///
-/// # Safety
-/// Both are NULL or may be written.
-unsafe fn give_later(
-    comm: MPI_Comm,
+/// MPI_Comm_idup, MPI_Comm_idup_with_info.
+pub fn idup(comm: MPI_Comm, hints: Info) -> Result<(MPI_Comm, MPI_Request)> {
+    duplicate_later(comm, hints)
+}
+
+/// MPI_Comm_split.
+pub fn split_comm(parent: Arc<Comm>, color: c_int, key: c_int) -> Result<MPI_Comm> {
+    if color < 0 && color != MPI_UNDEFINED {
+        return Err(Error::Arg("a color is negative"));
+    }
+    admitted(split_by(&parent, (color != MPI_UNDEFINED).then_some(color), key)?, &parent)
+}
+
+/// MPI_Comm_split_type: all ranks share memory.
+pub fn split_type(parent: Arc<Comm>, split_type: c_int, key: c_int, hints: Info) -> Result<MPI_Comm> {
+    let color = shared_color(split_type, &hints)?;
+    admitted(split_by(&parent, color, key)?, &parent)
+}
+
+/// MPI_Comm_create.
+pub fn create_comm(parent: Arc<Comm>, group: Arc<Group>) -> Result<MPI_Comm> {
+    admitted(create_of(&parent, &group)?, &parent)
+}
+
+/// MPI_Comm_create_group.
+pub fn create_group(parent: Arc<Comm>, group: MPI_Group, tag: c_int) -> Result<MPI_Comm> {
+    only_within(&parent)?;
+    if tag < 0 {
+        return Err(Error::Tag(tag));
+    }
+    let group = (*group::find(group)?).clone();
+    admitted(group_among(&parent, group, user_tag(tag, false))?, &parent)
+}
+
+/// MPI_Comm_create_from_group.
+pub fn create_from_group(
+    group: MPI_Group,
+    tag: &[u8],
     hints: Info,
-    newcomm: *mut MPI_Comm,
-    request: *mut MPI_Request,
-) -> Result<()> {
-    // SAFETY: the caller's promise.
-    unsafe {
-        put(newcomm, MPI_COMM_NULL)?;
-        put(request, MPI_REQUEST_NULL)?;
-        let (new, begun) = duplicate_later(comm, hints)?;
-        put(newcomm, new)?;
-        put(request, begun)
+    handler: MPI_Errhandler,
+) -> Result<MPI_Comm> {
+    let handler = errhandler::find(handler, handlers::Kind::Comm)?;
+    let group = (*group::find(group)?).clone();
+    let handle = admitted(group_among(comms::world()?, group, string_tag(tag))?, comms::world()?)?;
+    if handle != MPI_COMM_NULL {
+        let new = comms::get(handle)?;
+        new.set_info(hints);
+        new.errhandler.replace(handler);
     }
+    Ok(handle)
 }
 
-export! {
-    /// MPI 5.0 §7.4.2.
-    fn MPI_Comm_dup(comm: MPI_Comm, newcomm: *mut MPI_Comm) raises(comm) {
-        // SAFETY: an output argument.
-        unsafe { give(newcomm, || duplicate(comm, Info::new())) }
-    }
-
-    /// MPI 5.0 §7.4.2.
-    fn MPI_Comm_dup_with_info(comm: MPI_Comm, info: MPI_Info, newcomm: *mut MPI_Comm) raises(comm) {
-        // SAFETY: an output argument.
-        unsafe { give(newcomm, || duplicate(comm, info::hints(info)?)) }
-    }
-
-    /// MPI 5.0 §7.4.2.
-    fn MPI_Comm_idup(comm: MPI_Comm, newcomm: *mut MPI_Comm, request: *mut MPI_Request) raises(comm) {
-        // SAFETY: output arguments.
-        unsafe { give_later(comm, Info::new(), newcomm, request) }
-    }
-
-    /// MPI 5.0 §7.4.2.
-    fn MPI_Comm_idup_with_info(
-        comm: MPI_Comm, info: MPI_Info, newcomm: *mut MPI_Comm, request: *mut MPI_Request,
-    ) raises(comm) {
-        // SAFETY: output arguments.
-        unsafe { give_later(comm, info::hints(info)?, newcomm, request) }
-    }
-
-    /// MPI 5.0 §7.4.2.
-    fn MPI_Comm_split(comm: MPI_Comm, color: c_int, key: c_int, newcomm: *mut MPI_Comm) raises(comm) {
-        let made = || {
-            let parent = comms::get(comm)?;
-            if color < 0 && color != MPI_UNDEFINED {
-                return Err(Error::Arg("a color is negative"));
-            }
-            admitted(split_by(&parent, (color != MPI_UNDEFINED).then_some(color), key)?, &parent)
-        };
-        // SAFETY: an output argument.
-        unsafe { give(newcomm, made) }
-    }
-
-    /// MPI 5.0 §7.4.2: all ranks share memory.
-    fn MPI_Comm_split_type(
-        comm: MPI_Comm, split_type: c_int, key: c_int, info: MPI_Info, newcomm: *mut MPI_Comm,
-    ) raises(comm) {
-        let made = || {
-            let parent = comms::get(comm)?;
-            let color = shared_color(split_type, &info::hints(info)?)?;
-            admitted(split_by(&parent, color, key)?, &parent)
-        };
-        // SAFETY: an output argument.
-        unsafe { give(newcomm, made) }
-    }
-
-    /// MPI 5.0 §7.4.2.
-    fn MPI_Comm_create(comm: MPI_Comm, group: MPI_Group, newcomm: *mut MPI_Comm) raises(comm) {
-        let made = || {
-            let parent = comms::get(comm)?;
-            admitted(create_of(&parent, &*group::find(group)?)?, &parent)
-        };
-        // SAFETY: an output argument.
-        unsafe { give(newcomm, made) }
-    }
-
-    /// MPI 5.0 §7.4.2.
-    fn MPI_Comm_create_group(
-        comm: MPI_Comm, group: MPI_Group, tag: c_int, newcomm: *mut MPI_Comm,
-    ) raises(comm) {
-        let made = || {
-            let parent = comms::get(comm)?;
-            only_within(&parent)?;
-            if tag < 0 {
-                return Err(Error::Tag(tag));
-            }
-            let group = (*group::find(group)?).clone();
-            admitted(group_among(&parent, group, user_tag(tag, false))?, &parent)
-        };
-        // SAFETY: an output argument.
-        unsafe { give(newcomm, made) }
-    }
-
-    /// MPI 5.0 §7.4.2.
-    fn MPI_Comm_create_from_group(
-        group: MPI_Group, stringtag: *const c_char, info: MPI_Info, errhandler: MPI_Errhandler,
-        newcomm: *mut MPI_Comm,
-    ) raises(Source::NewComm(errhandler)) {
-        let made = || {
-            // SAFETY: a string argument.
-            let tag = string_tag(unsafe { text(stringtag) }?);
-            let (hints, handler) = (info::hints(info)?, errhandler::find(errhandler, handlers::Kind::Comm)?);
-            let group = (*group::find(group)?).clone();
-            let handle = admitted(group_among(comms::world()?, group, tag)?, comms::world()?)?;
-            if handle != MPI_COMM_NULL {
-                let new = comms::get(handle)?;
-                new.set_info(hints);
-                new.errhandler.replace(handler);
-            }
-            Ok(handle)
-        };
-        // SAFETY: an output argument.
-        unsafe { give(newcomm, made) }
-    }
-
-    /// MPI 5.0 §7.6.2. `tag` counts apart from the tags of messages.
-    fn MPI_Intercomm_create(
-        local_comm: MPI_Comm, local_leader: c_int, peer_comm: MPI_Comm, remote_leader: c_int, tag: c_int,
-        newintercomm: *mut MPI_Comm,
-    ) raises(local_comm) {
-        let made = || {
-            let local = comms::get(local_comm)?;
-            admit(connected(&local, local_leader, peer_comm, remote_leader, tag)?, None, &local)
-        };
-        // SAFETY: an output argument.
-        unsafe { give(newintercomm, made) }
-    }
-
-    /// MPI 5.0 §7.6.2.
-    fn MPI_Intercomm_create_from_groups(
-        local_group: MPI_Group, local_leader: c_int, remote_group: MPI_Group, remote_leader: c_int,
-        stringtag: *const c_char, info: MPI_Info, errhandler: MPI_Errhandler, newintercomm: *mut MPI_Comm,
-    ) raises(Source::NewComm(errhandler)) {
-        let made = || {
-            // SAFETY: a string argument.
-            let tag = string_tag(unsafe { text(stringtag) }?);
-            let (hints, handler) = (info::hints(info)?, errhandler::find(errhandler, handlers::Kind::Comm)?);
-            let local = group::find(local_group)?;
-            let agreed = connected_groups(&local, local_leader, (remote_group, remote_leader), tag)?;
-            let handle = admit(agreed, None, comms::world()?)?;
-            let new = comms::get(handle)?;
-            new.set_info(hints);
-            new.errhandler.replace(handler);
-            Ok(handle)
-        };
-        // SAFETY: an output argument.
-        unsafe { give(newintercomm, made) }
-    }
-
-    /// MPI 5.0 §7.6.2.
-    fn MPI_Intercomm_merge(intercomm: MPI_Comm, high: c_int, newintracomm: *mut MPI_Comm) raises(intercomm) {
-        let made = || {
-            let parent = comms::get(intercomm)?;
-            admit(merged(&parent, high != 0)?, None, &parent)
-        };
-        // SAFETY: an output argument.
-        unsafe { give(newintracomm, made) }
-    }
-
-    /// MPI 5.0 §7.4.3. Messages under way still arrive.
-    fn MPI_Comm_free(comm: *mut MPI_Comm) raises(take_or_self(comm)) {
-        // SAFETY: the address of a handle.
-        free(unsafe { take(comm) }?)?;
-        // SAFETY: the address of a handle.
-        unsafe { put(comm, MPI_COMM_NULL) }
-    }
-
-    /// MPI 5.0 §11.10.4: when all have come here, what they sent each other has been received.
-    fn MPI_Comm_disconnect(comm: *mut MPI_Comm) raises(take_or_self(comm)) {
-        // SAFETY: the address of a handle.
-        let handle = unsafe { take(comm) }?;
-        let found = comms::get(handle)?;
-        let transports = blocking(engine()?, &found, Purpose::Barrier);
-        // SAFETY: a barrier has no buffers.
-        let met = run(unsafe { crate::coll::call::Call::Barrier.perform(&transports, &found) });
-        check(&transports).and(met)?;
-        free(handle)?;
-        // SAFETY: the address of a handle.
-        unsafe { put(comm, MPI_COMM_NULL) }
-    }
-
-    /// MPI 5.0 §7.4.4.
-    fn MPI_Comm_set_info(comm: MPI_Comm, info: MPI_Info) raises(comm) {
-        comms::get(comm)?.set_info(info::hints(info)?);
-        Ok(())
-    }
-
-    /// MPI 5.0 §7.4.4; the object is the caller's to free.
-    fn MPI_Comm_get_info(comm: MPI_Comm, info_used: *mut MPI_Info) raises(comm) {
-        let hints = comms::get(comm)?.info();
-        // SAFETY: an output argument.
-        unsafe { put(info_used, info::hand_out(hints)?) }
-    }
+/// MPI_Intercomm_create. `tag` counts apart from the tags of messages.
+pub fn intercomm(
+    local: Arc<Comm>,
+    leader: c_int,
+    peer: MPI_Comm,
+    remote_leader: c_int,
+    tag: c_int,
+) -> Result<MPI_Comm> {
+    admit(connected(&local, leader, peer, remote_leader, tag)?, None, &local)
 }
 
-/// Where an error of a function that takes a handle's address is raised.
-fn take_or_self(comm: *mut MPI_Comm) -> MPI_Comm {
-    // SAFETY: the address of a handle.
-    unsafe { take(comm) }.unwrap_or(MPI_COMM_SELF)
+/// MPI_Intercomm_create_from_groups.
+pub fn intercomm_from_groups(
+    local: MPI_Group,
+    leader: c_int,
+    remote: MPI_Group,
+    remote_leader: c_int,
+    tag: &[u8],
+    hints: Info,
+    handler: MPI_Errhandler,
+) -> Result<MPI_Comm> {
+    let handler = errhandler::find(handler, handlers::Kind::Comm)?;
+    let local = group::find(local)?;
+    let agreed = connected_groups(&local, leader, (remote, remote_leader), string_tag(tag))?;
+    let handle = admit(agreed, None, comms::world()?)?;
+    let new = comms::get(handle)?;
+    new.set_info(hints);
+    new.errhandler.replace(handler);
+    Ok(handle)
+}
+
+/// MPI_Intercomm_merge.
+pub fn merge_comm(parent: Arc<Comm>, high: bool) -> Result<MPI_Comm> {
+    admit(merged(&parent, high)?, None, &parent)
+}
+
+/// MPI_Comm_free. Messages under way still arrive.
+pub fn free_comm(comm: InOut<'_, MPI_Comm>) -> Result<()> {
+    free(comm.get())?;
+    comm.set(MPI_COMM_NULL);
+    Ok(())
+}
+
+/// MPI_Comm_disconnect: when all have come here, what they sent each other has been received.
+pub fn disconnect(comm: InOut<'_, MPI_Comm>) -> Result<()> {
+    let found = comms::get(comm.get())?;
+    let ports = blocking(engine()?, &found, Purpose::Barrier);
+    // SAFETY: a barrier has no buffers.
+    let met = run(unsafe { crate::coll::call::Call::Barrier.perform(&ports, &found) });
+    check(&ports).and(met)?;
+    free(comm.get())?;
+    comm.set(MPI_COMM_NULL);
+    Ok(())
+}
+
+/// MPI_Comm_set_info.
+pub fn set_info(comm: Arc<Comm>, hints: Info) -> Result<()> {
+    comm.set_info(hints);
+    Ok(())
+}
+
+/// MPI_Comm_get_info; the object is the caller's to free.
+pub fn info(comm: Arc<Comm>) -> Result<Info> {
+    Ok(comm.info())
 }

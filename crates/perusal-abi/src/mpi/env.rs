@@ -1,12 +1,12 @@
 //! Asking about the environment: versions, names, time, addresses, the ABI (MPI 5.0 §9.1, §9.6, §15.2.4, §20).
 
 use crate::abi::*;
-use crate::capi::strings;
+use crate::capi::arguments::Array;
 use crate::capi::types::{MPI_Aint, MPI_Count, MPI_Info, MPI_Offset};
 use crate::error::{Error, Result};
 use crate::info::Info;
-use crate::{export, nonnull};
-use core::ffi::{c_char, c_int, c_void};
+use core::ffi::{c_int, c_void};
+use core::marker::PhantomData;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The name of this machine, without its domain if the system gives none.
@@ -52,164 +52,144 @@ fn fortran() -> MutexGuard<'static, Fortran> {
     FORTRAN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Bytes of a Fortran LOGICAL of `size`, at `from`.
-///
-/// # Safety
-/// `from` may be read for `size` bytes if `size` is one that Fortran has.
-unsafe fn logical(from: *const c_void, size: c_int) -> Result<Vec<u8>> {
-    let size = logical_size(size)?;
-    if from.is_null() {
-        return Err(Error::Arg("a logical value is NULL"));
-    }
-    // SAFETY: not null; the rest is the caller's promise.
-    Ok(unsafe { core::slice::from_raw_parts(from.cast::<u8>(), size) }.to_vec())
+/// A Fortran LOGICAL.
+pub struct Logical<'a> {
+    /// NULL, or valid for reads and writes of `size` bytes (argument rule 1).
+    at: *mut u8,
+    size: usize,
+    call: PhantomData<&'a mut u8>,
 }
 
-fn logical_size(size: c_int) -> Result<usize> {
-    match size {
-        1 | 2 | 4 | 8 | 16 => Ok(size as usize),
-        _ => Err(Error::Arg("logical_size is not the size of a Fortran LOGICAL")),
+impl<'a> Array<'a, *mut c_void, c_int> for Logical<'a> {
+    unsafe fn of(from: *mut c_void, size: c_int) -> Result<Self> {
+        match size {
+            1 | 2 | 4 | 8 | 16 => Ok(Self { at: from.cast(), size: size as usize, call: PhantomData }),
+            _ => Err(Error::Arg("logical_size is not the size of a Fortran LOGICAL")),
+        }
     }
 }
 
-export! {
-    /// MPI 5.0 §9.1.1; legal at any time.
-    fn MPI_Get_version(version: *mut c_int, subversion: *mut c_int) anytime raises(MPI_COMM_SELF) {
-        let (version, subversion) = (nonnull!(version)?, nonnull!(subversion)?);
-        // SAFETY: neither is null, and both are results of this function.
-        unsafe { (*version, *subversion) = (MPI_VERSION, MPI_SUBVERSION) };
+impl Logical<'_> {
+    fn there(&self) -> Result<()> {
+        if self.at.is_null() { Err(Error::Arg("a logical value is NULL")) } else { Ok(()) }
+    }
+
+    fn get(&self) -> Result<Vec<u8>> {
+        self.there()?;
+        // SAFETY: the field's invariant; it is not NULL.
+        Ok(unsafe { core::slice::from_raw_parts(self.at, self.size) }.to_vec())
+    }
+
+    fn set(&self, bytes: &[u8]) -> Result<()> {
+        self.there()?;
+        // SAFETY: the field's invariant; it is not NULL, and no more than its size is written.
+        unsafe { self.at.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len().min(self.size)) };
         Ok(())
     }
+}
 
-    /// MPI 5.0 §9.1.1; legal at any time. `version` has room for MPI_MAX_LIBRARY_VERSION_STRING bytes.
-    fn MPI_Get_library_version(version: *mut c_char, resultlen: *mut c_int) anytime raises(MPI_COMM_SELF) {
-        let text = library_version();
-        // SAFETY: the user gives MPI_MAX_LIBRARY_VERSION_STRING bytes and a place for the length.
-        unsafe { strings::give(version, MPI_MAX_LIBRARY_VERSION_STRING as usize, resultlen, text.as_bytes()) }
-    }
+/// MPI_Get_version.
+pub fn version() -> Result<(c_int, c_int)> {
+    Ok((MPI_VERSION, MPI_SUBVERSION))
+}
 
-    /// MPI 5.0 §9.1.2: the host's name; `name` has room for MPI_MAX_PROCESSOR_NAME bytes.
-    fn MPI_Get_processor_name(name: *mut c_char, resultlen: *mut c_int) raises(MPI_COMM_SELF) {
-        // SAFETY: the user gives MPI_MAX_PROCESSOR_NAME bytes and a place for the length.
-        unsafe { strings::give(name, MPI_MAX_PROCESSOR_NAME as usize, resultlen, host_name().as_bytes()) }
-    }
+/// MPI_Get_library_version.
+pub fn library() -> Result<String> {
+    Ok(library_version())
+}
 
-    /// MPI 5.0 §9.1.2: which kinds of hardware resource a communicator can be split by; this process is confined to the node.
-    fn MPI_Get_hw_resource_info(hw_info: *mut MPI_Info) anytime raises(MPI_COMM_SELF) {
-        let hw_info = nonnull!(hw_info)?;
-        let mut info = Info::new();
-        info.set("mpi_shared_memory", "true")?;
-        // SAFETY: not null, and a result of this function.
-        unsafe { *hw_info = super::info::hand_out(info)? };
-        Ok(())
-    }
+/// MPI_Get_processor_name: the host's name.
+pub fn processor() -> Result<String> {
+    Ok(host_name())
+}
 
-    /// MPI 5.0 §9.6: seconds of a clock that all ranks share (MPI_WTIME_IS_GLOBAL). An event callback may call it.
-    fn MPI_Wtime() -> f64 {
-        clock(libc::clock_gettime)
-    }
+/// MPI_Get_hw_resource_info: which kinds of hardware resource a communicator can be split by; this process is confined to the
+/// node.
+pub fn hardware() -> Result<Info> {
+    let mut info = Info::new();
+    info.set("mpi_shared_memory", "true")?;
+    Ok(info)
+}
 
-    /// MPI 5.0 §9.6: seconds between two ticks of that clock. An event callback may call it.
-    fn MPI_Wtick() -> f64 {
-        clock(libc::clock_getres)
-    }
+/// MPI_Wtime: seconds of a clock that all ranks share (MPI_WTIME_IS_GLOBAL). An event callback may call it.
+pub fn time() -> f64 {
+    clock(libc::clock_gettime)
+}
 
-    /// MPI 5.0 §15.2.4: does nothing; profilers interpose it. C declares it variadic, which a function that looks at nothing is not asked to be.
-    fn MPI_Pcontrol(_level: c_int) -> c_int {
-        MPI_SUCCESS
-    }
+/// MPI_Wtick: seconds between two ticks of that clock. An event callback may call it.
+pub fn tick() -> f64 {
+    clock(libc::clock_getres)
+}
 
-    /// MPI 5.0 §5.1.5.
-    fn MPI_Get_address(location: *const c_void, address: *mut MPI_Aint) anytime raises(MPI_COMM_SELF) {
-        let address = nonnull!(address)?;
-        // SAFETY: not null, and a result of this function.
-        unsafe { *address = location as MPI_Aint };
-        Ok(())
-    }
+/// MPI_Pcontrol: does nothing; profilers interpose it. C declares it variadic, which a function that looks at nothing need not be.
+pub fn pcontrol() -> c_int {
+    MPI_SUCCESS
+}
 
-    /// MPI 5.0 §5.1.5.
-    fn MPI_Aint_add(base: MPI_Aint, disp: MPI_Aint) -> MPI_Aint {
-        base.wrapping_add(disp)
-    }
+/// MPI_Get_address.
+pub fn address(of: *const c_void) -> Result<MPI_Aint> {
+    Ok(of as MPI_Aint)
+}
 
-    /// MPI 5.0 §5.1.5.
-    fn MPI_Aint_diff(addr1: MPI_Aint, addr2: MPI_Aint) -> MPI_Aint {
-        addr1.wrapping_sub(addr2)
-    }
+/// MPI_Aint_add.
+pub fn add(base: MPI_Aint, by: MPI_Aint) -> MPI_Aint {
+    base.wrapping_add(by)
+}
 
-    /// MPI 5.0 §20.2; legal at any time.
-    fn MPI_Abi_get_version(abi_major: *mut c_int, abi_minor: *mut c_int) anytime raises(MPI_COMM_SELF) {
-        let (abi_major, abi_minor) = (nonnull!(abi_major)?, nonnull!(abi_minor)?);
-        // SAFETY: neither is null, and both are results of this function.
-        unsafe { (*abi_major, *abi_minor) = (MPI_ABI_VERSION, MPI_ABI_SUBVERSION) };
-        Ok(())
-    }
+/// MPI_Aint_diff.
+pub fn difference(a: MPI_Aint, b: MPI_Aint) -> MPI_Aint {
+    a.wrapping_sub(b)
+}
 
-    /// MPI 5.0 §20.2: sizes in bytes of the integer types that the ABI leaves open; legal at any time.
-    fn MPI_Abi_get_info(info: *mut MPI_Info) anytime raises(MPI_COMM_SELF) {
-        let info = nonnull!(info)?;
-        let mut facts = Info::new();
-        facts.set("mpi_aint_size", size_of::<MPI_Aint>().to_string())?;
-        facts.set("mpi_count_size", size_of::<MPI_Count>().to_string())?;
-        facts.set("mpi_offset_size", size_of::<MPI_Offset>().to_string())?;
-        // SAFETY: not null, and a result of this function.
-        unsafe { *info = super::info::hand_out(facts)? };
-        Ok(())
-    }
+/// MPI_Abi_get_version.
+pub fn abi_version() -> Result<(c_int, c_int)> {
+    Ok((MPI_ABI_VERSION, MPI_ABI_SUBVERSION))
+}
 
-    /// MPI 5.0 §20.3: what `MPI_Abi_set_fortran_info` was given; MPI_INFO_NULL before. Legal at any time.
-    fn MPI_Abi_get_fortran_info(info: *mut MPI_Info) anytime raises(MPI_COMM_SELF) {
-        let info = nonnull!(info)?;
-        let facts = fortran().info.clone();
-        // SAFETY: not null, and a result of this function.
-        unsafe { *info = facts.map_or(Ok(MPI_INFO_NULL), super::info::hand_out)? };
-        Ok(())
-    }
+/// MPI_Abi_get_info: sizes in bytes of the integer types that the ABI leaves open.
+pub fn abi_info() -> Result<Info> {
+    let mut facts = Info::new();
+    facts.set("mpi_aint_size", size_of::<MPI_Aint>().to_string())?;
+    facts.set("mpi_count_size", size_of::<MPI_Count>().to_string())?;
+    facts.set("mpi_offset_size", size_of::<MPI_Offset>().to_string())?;
+    Ok(facts)
+}
 
-    /// MPI 5.0 §20.3: once a process. Legal at any time.
-    fn MPI_Abi_set_fortran_info(info: MPI_Info) anytime raises(MPI_COMM_SELF) {
-        let facts = super::info::hints(info)?;
-        let mut fortran = fortran();
-        if fortran.info.is_some() {
-            return Err(Error::Code(MPI_ERR_ABI));
-        }
-        fortran.info = Some(facts);
-        Ok(())
-    }
+/// MPI_Abi_get_fortran_info: what `MPI_Abi_set_fortran_info` was given; MPI_INFO_NULL before.
+pub fn fortran_info() -> Result<MPI_Info> {
+    let facts = fortran().info.clone();
+    facts.map_or(Ok(MPI_INFO_NULL), super::info::hand_out)
+}
 
-    /// MPI 5.0 §20.3: `is_set` tells whether values of this size were set. Legal at any time.
-    fn MPI_Abi_get_fortran_booleans(
-        logical_size: c_int, logical_true: *mut c_void, logical_false: *mut c_void, is_set: *mut c_int
-    ) anytime raises(MPI_COMM_SELF) {
-        let is_set = nonnull!(is_set)?;
-        let size = self::logical_size(logical_size)?;
-        let known = fortran().booleans.clone().filter(|(yes, _)| yes.len() == size);
-        // SAFETY: not null, and a result of this function.
-        unsafe { *is_set = c_int::from(known.is_some()) };
-        if let Some((yes, no)) = known {
-            let (logical_true, logical_false) = (nonnull!(logical_true)?, nonnull!(logical_false)?);
-            // SAFETY: neither is null; the user gives `logical_size` bytes for each.
-            unsafe {
-                core::ptr::copy_nonoverlapping(yes.as_ptr(), logical_true.cast(), size);
-                core::ptr::copy_nonoverlapping(no.as_ptr(), logical_false.cast(), size);
-            }
-        }
-        Ok(())
+/// MPI_Abi_set_fortran_info: once a process.
+pub fn set_fortran_info(facts: Info) -> Result<()> {
+    let mut fortran = fortran();
+    if fortran.info.is_some() {
+        return Err(Error::Code(MPI_ERR_ABI));
     }
+    fortran.info = Some(facts);
+    Ok(())
+}
 
-    /// MPI 5.0 §20.3: once a process. Legal at any time.
-    fn MPI_Abi_set_fortran_booleans(logical_size: c_int, logical_true: *mut c_void, logical_false: *mut c_void)
-        anytime raises(MPI_COMM_SELF)
-    {
-        // SAFETY: the user passes `logical_size` bytes for each.
-        let values = unsafe { (logical(logical_true, logical_size)?, logical(logical_false, logical_size)?) };
-        let mut fortran = fortran();
-        if fortran.booleans.is_some() {
-            return Err(Error::Code(MPI_ERR_ABI));
-        }
-        fortran.booleans = Some(values);
-        Ok(())
+/// MPI_Abi_get_fortran_booleans: whether values of this size were set, and which.
+pub fn fortran_booleans(yes: Logical<'_>, no: Logical<'_>) -> Result<bool> {
+    let Some(known) = fortran().booleans.clone().filter(|known| known.0.len() == yes.size) else {
+        return Ok(false);
+    };
+    yes.set(&known.0)?;
+    no.set(&known.1)?;
+    Ok(true)
+}
+
+/// MPI_Abi_set_fortran_booleans: once a process.
+pub fn set_fortran_booleans(yes: Logical<'_>, no: Logical<'_>) -> Result<()> {
+    let values = (yes.get()?, no.get()?);
+    let mut fortran = fortran();
+    if fortran.booleans.is_some() {
+        return Err(Error::Code(MPI_ERR_ABI));
     }
+    fortran.booleans = Some(values);
+    Ok(())
 }
 
 #[cfg(test)]
@@ -218,11 +198,9 @@ mod tests {
 
     #[test]
     fn the_clock_runs_and_ticks_finely() {
-        // SAFETY: neither takes arguments.
-        let (start, tick) = unsafe { (MPI_Wtime(), MPI_Wtick()) };
+        let (start, tick) = (time(), tick());
         std::thread::sleep(std::time::Duration::from_millis(2));
-        // SAFETY: as above.
-        let passed = unsafe { MPI_Wtime() } - start;
+        let passed = time() - start;
         assert!(passed >= 0.002, "{passed}");
         assert!(tick > 0.0 && tick < 0.01, "{tick}");
     }

@@ -3,16 +3,16 @@
 //! A user's handler keeps its handle for as long as the user holds a reference to it: one from its creation and one from each
 //! time it was asked for. Objects that have it keep the handler itself alive, handle or not.
 
-use super::session;
+use super::session::{self, Session};
 use crate::abi::*;
-use crate::capi::args::{put, take};
+use crate::capi::arguments::InOut;
 use crate::capi::boundary::{self, Handler, Source};
 use crate::capi::comms;
 use crate::capi::types::{MPI_Comm, MPI_Errhandler, MPI_File, MPI_Session};
-use crate::comm::errhandler::{Errhandler, ErrhandlerFn, ErrhandlerSlot, Kind, User};
-use crate::comm::lock;
+pub use crate::comm::errhandler::Kind;
+use crate::comm::errhandler::{Errhandler, ErrhandlerFn, ErrhandlerSlot, User};
+use crate::comm::{Comm, lock};
 use crate::error::{Error, Result};
-use crate::export;
 use crate::handles::HandleTable;
 use crate::sync::Mutex;
 use core::ffi::c_int;
@@ -90,149 +90,91 @@ pub fn handle_of(handler: &Errhandler) -> Result<MPI_Errhandler> {
     Ok(handle)
 }
 
-/// Makes a handler from C's arguments.
-///
-/// # Safety
-/// `to` is NULL or may be written.
-unsafe fn create(kind: Kind, function: Option<ErrhandlerFn>, to: *mut MPI_Errhandler) -> Result<()> {
+/// MPI_X_create_errhandler.
+pub fn create(kind: Kind, function: Option<ErrhandlerFn>) -> Result<MPI_Errhandler> {
     let function = function.ok_or(Error::Arg("the error handler function is NULL"))?;
-    let handle = handle_of(&Errhandler::User(Arc::new(User { function, kind })))?;
-    // SAFETY: the caller's promise.
-    unsafe { put(to, handle) }
+    handle_of(&Errhandler::User(Arc::new(User { function, kind })))
 }
 
-/// Calls the handler of an object as an error of code `code` would (MPI 5.0 §9.5).
-fn call(source: Source, function: &'static str, code: c_int) {
-    boundary::raise(source, function, Error::Code(code));
+/// MPI_Comm_set_errhandler.
+pub fn set_of_comm(comm: Arc<Comm>, handler: MPI_Errhandler) -> Result<()> {
+    comm.errhandler.replace(find(handler, Kind::Comm)?);
+    Ok(())
 }
 
-export! {
-    /// MPI 5.0 §9.3.1; legal at any time.
-    fn MPI_Comm_create_errhandler(
-        comm_errhandler_fn: Option<ErrhandlerFn>,
-        errhandler: *mut MPI_Errhandler,
-    ) anytime raises(MPI_COMM_SELF) {
-        // SAFETY: an output argument.
-        unsafe { create(Kind::Comm, comm_errhandler_fn, errhandler) }
-    }
-
-    /// MPI 5.0 §9.3.2; legal at any time.
-    fn MPI_Win_create_errhandler(
-        win_errhandler_fn: Option<ErrhandlerFn>,
-        errhandler: *mut MPI_Errhandler,
-    ) anytime raises(MPI_COMM_SELF) {
-        // SAFETY: an output argument.
-        unsafe { create(Kind::Win, win_errhandler_fn, errhandler) }
-    }
-
-    /// MPI 5.0 §9.3.3; legal at any time.
-    fn MPI_File_create_errhandler(
-        file_errhandler_fn: Option<ErrhandlerFn>,
-        errhandler: *mut MPI_Errhandler,
-    ) anytime raises(MPI_COMM_SELF) {
-        // SAFETY: an output argument.
-        unsafe { create(Kind::File, file_errhandler_fn, errhandler) }
-    }
-
-    /// MPI 5.0 §9.3.4; legal at any time.
-    fn MPI_Session_create_errhandler(
-        session_errhandler_fn: Option<ErrhandlerFn>,
-        errhandler: *mut MPI_Errhandler,
-    ) anytime raises(MPI_COMM_SELF) {
-        // SAFETY: an output argument.
-        unsafe { create(Kind::Session, session_errhandler_fn, errhandler) }
-    }
-
-    /// MPI 5.0 §9.3.1.
-    fn MPI_Comm_set_errhandler(comm: MPI_Comm, errhandler: MPI_Errhandler) raises(comm) {
-        let found = comms::get(comm)?;
-        found.errhandler.replace(find(errhandler, Kind::Comm)?);
-        Ok(())
-    }
-
-    /// MPI 5.0 §9.3.1; the handle is the caller's to free.
-    fn MPI_Comm_get_errhandler(comm: MPI_Comm, errhandler: *mut MPI_Errhandler) raises(comm) {
-        let handle = handle_of(&comms::get(comm)?.errhandler.get())?;
-        // SAFETY: an output argument.
-        unsafe { put(errhandler, handle) }
-    }
-
-    /// MPI 5.0 §9.3.4.
-    fn MPI_Session_set_errhandler(session: MPI_Session, errhandler: MPI_Errhandler)
-        raises(Source::Session(session))
-    {
-        let found = session::find(session)?;
-        found.errhandler.replace(find(errhandler, Kind::Session)?);
-        Ok(())
-    }
-
-    /// MPI 5.0 §9.3.4; the handle is the caller's to free.
-    fn MPI_Session_get_errhandler(session: MPI_Session, errhandler: *mut MPI_Errhandler)
-        raises(Source::Session(session))
-    {
-        let handle = handle_of(&session::find(session)?.errhandler.get())?;
-        // SAFETY: an output argument.
-        unsafe { put(errhandler, handle) }
-    }
-
-    /// MPI 5.0 §9.3.3, for MPI_FILE_NULL: what files have from the start.
-    fn MPI_File_set_errhandler(file: MPI_File, errhandler: MPI_Errhandler) raises(Source::File(file)) {
-        only_no_file(file)?;
-        OF_NO_FILE.replace(find(errhandler, Kind::File)?);
-        Ok(())
-    }
-
-    /// MPI 5.0 §9.3.3, for MPI_FILE_NULL.
-    fn MPI_File_get_errhandler(file: MPI_File, errhandler: *mut MPI_Errhandler) raises(Source::File(file)) {
-        only_no_file(file)?;
-        let handle = handle_of(&OF_NO_FILE.get())?;
-        // SAFETY: an output argument.
-        unsafe { put(errhandler, handle) }
-    }
-
-    /// MPI 5.0 §9.3.4; predefined handlers may be freed, which does nothing. Legal at any time.
-    fn MPI_Errhandler_free(errhandler: *mut MPI_Errhandler) anytime raises(MPI_COMM_SELF) {
-        // SAFETY: the address of a handle.
-        let handle = unsafe { take(errhandler) }?;
-        if Errhandler::predefined(handle).is_none() {
-            let mut held = lock(&HELD);
-            let at = held
-                .iter()
-                .position(|entry| entry.0 == handle)
-                .ok_or(Error::Errhandler("no such error handler, or it has been freed"))?;
-            held[at].1 -= 1;
-            if held[at].1 == 0 {
-                held.swap_remove(at);
-                HANDLERS.remove(handle);
-            }
-        }
-        // SAFETY: the address of a handle.
-        unsafe { put(errhandler, MPI_ERRHANDLER_NULL) }
-    }
-
-    /// MPI 5.0 §9.5.
-    fn MPI_Comm_call_errhandler(comm: MPI_Comm, errorcode: c_int) raises(comm) {
-        comms::get(comm)?;
-        call(Source::Comm(comm), "MPI_Comm_call_errhandler", errorcode);
-        Ok(())
-    }
-
-    /// MPI 5.0 §9.5.
-    fn MPI_Session_call_errhandler(session: MPI_Session, errorcode: c_int) raises(Source::Session(session)) {
-        session::find(session)?;
-        call(Source::Session(session), "MPI_Session_call_errhandler", errorcode);
-        Ok(())
-    }
-
-    /// MPI 5.0 §9.5, for MPI_FILE_NULL.
-    fn MPI_File_call_errhandler(file: MPI_File, errorcode: c_int) raises(Source::File(file)) {
-        only_no_file(file)?;
-        call(Source::File(file), "MPI_File_call_errhandler", errorcode);
-        Ok(())
-    }
+/// MPI_Comm_get_errhandler; the handle is the caller's to free.
+pub fn of_comm(comm: Arc<Comm>) -> Result<MPI_Errhandler> {
+    handle_of(&comm.errhandler.get())
 }
 
-/// There are no files yet, only their default.
+/// MPI_Comm_call_errhandler: calls the handler as an error of code `code` would (MPI 5.0 §9.5).
+pub fn call_of_comm(function: &'static str, comm: MPI_Comm, _: Arc<Comm>, code: c_int) -> Result<()> {
+    boundary::raise(Source::Comm(comm), function, Error::Code(code));
+    Ok(())
+}
+
+/// MPI_Session_set_errhandler.
+pub fn set_of_session(session: Arc<Session>, handler: MPI_Errhandler) -> Result<()> {
+    session.errhandler.replace(find(handler, Kind::Session)?);
+    Ok(())
+}
+
+/// MPI_Session_get_errhandler; the handle is the caller's to free.
+pub fn of_session(session: Arc<Session>) -> Result<MPI_Errhandler> {
+    handle_of(&session.errhandler.get())
+}
+
+/// MPI_Session_call_errhandler.
+pub fn call_of_session(
+    function: &'static str,
+    session: MPI_Session,
+    _: Arc<Session>,
+    code: c_int,
+) -> Result<()> {
+    boundary::raise(Source::Session(session), function, Error::Code(code));
+    Ok(())
+}
+
+/// There are no files yet, only their default, which MPI_FILE_NULL has.
 fn only_no_file(file: MPI_File) -> Result<()> {
     if file == MPI_FILE_NULL { Ok(()) } else { Err(Error::Code(MPI_ERR_FILE)) }
+}
+
+/// MPI_File_set_errhandler, for MPI_FILE_NULL: what files have from the start.
+pub fn set_of_file(file: MPI_File, handler: MPI_Errhandler) -> Result<()> {
+    only_no_file(file)?;
+    OF_NO_FILE.replace(find(handler, Kind::File)?);
+    Ok(())
+}
+
+/// MPI_File_get_errhandler, for MPI_FILE_NULL.
+pub fn of_file(file: MPI_File) -> Result<MPI_Errhandler> {
+    only_no_file(file)?;
+    handle_of(&OF_NO_FILE.get())
+}
+
+/// MPI_File_call_errhandler, for MPI_FILE_NULL.
+pub fn call_of_file(function: &'static str, file: MPI_File, code: c_int) -> Result<()> {
+    only_no_file(file)?;
+    boundary::raise(Source::File(file), function, Error::Code(code));
+    Ok(())
+}
+
+/// MPI_Errhandler_free. Predefined handlers may be freed, which does nothing.
+pub fn free(handler: InOut<'_, MPI_Errhandler>) -> Result<()> {
+    let handle = handler.get();
+    if Errhandler::predefined(handle).is_none() {
+        let mut held = lock(&HELD);
+        let at = held
+            .iter()
+            .position(|entry| entry.0 == handle)
+            .ok_or(Error::Errhandler("no such error handler, or it has been freed"))?;
+        held[at].1 -= 1;
+        if held[at].1 == 0 {
+            held.swap_remove(at);
+            HANDLERS.remove(handle);
+        }
+    }
+    handler.set(MPI_ERRHANDLER_NULL);
+    Ok(())
 }

@@ -1,12 +1,11 @@
 //! Groups (MPI 5.0 §7.3).
 
 use crate::abi::*;
-use crate::capi::args::{list, list_mut, put, take};
+use crate::capi::arguments::{Given, InOut, OrUndefined, Room};
 use crate::capi::comms;
-use crate::capi::types::{MPI_Comm, MPI_Group};
-use crate::comm::{Group, Similarity};
+use crate::capi::types::MPI_Group;
+use crate::comm::{Comm, Group, Similarity};
 use crate::error::{Error, Result};
-use crate::export;
 use crate::handles::HandleTable;
 use core::ffi::c_int;
 use std::sync::Arc;
@@ -38,18 +37,6 @@ pub fn insert(group: Group) -> Result<MPI_Group> {
         .ok_or_else(|| Error::NoMem("no group handle is left; free what is not needed".into()))
 }
 
-/// Writes a new group to an output argument.
-///
-/// # Safety
-/// `to` is NULL or may be written.
-unsafe fn give(group: Group, to: *mut MPI_Group) -> Result<()> {
-    // SAFETY: the caller's promise.
-    unsafe { put(to, MPI_GROUP_NULL) }?;
-    let handle = insert(group)?;
-    // SAFETY: as above.
-    unsafe { put(to, handle) }
-}
-
 /// How two groups compare, as C has it.
 pub fn similarity(similarity: Similarity) -> c_int {
     match similarity {
@@ -59,138 +46,93 @@ pub fn similarity(similarity: Similarity) -> c_int {
     }
 }
 
-export! {
-    /// MPI 5.0 §7.3.1.
-    fn MPI_Group_size(group: MPI_Group, size: *mut c_int) raises(MPI_COMM_SELF) {
-        // SAFETY: an output argument.
-        unsafe { put(size, find(group)?.size() as c_int) }
-    }
+/// MPI_Group_size.
+pub fn size(group: Arc<Group>) -> Result<u32> {
+    Ok(group.size())
+}
 
-    /// MPI 5.0 §7.3.1: MPI_UNDEFINED for a process that is no member.
-    fn MPI_Group_rank(group: MPI_Group, rank: *mut c_int) raises(MPI_COMM_SELF) {
-        let own = find(group)?.rank_of(comms::world()?.rank());
-        // SAFETY: an output argument.
-        unsafe { put(rank, own.map_or(MPI_UNDEFINED, |rank| rank as c_int)) }
-    }
+/// MPI_Group_rank: MPI_UNDEFINED for a process that is no member.
+pub fn rank(group: Arc<Group>) -> Result<OrUndefined> {
+    Ok(OrUndefined(group.rank_of(comms::world()?.rank()).map(i64::from)))
+}
 
-    /// MPI 5.0 §7.3.1.
-    fn MPI_Group_translate_ranks(
-        group1: MPI_Group,
-        n: c_int,
-        ranks1: *const c_int,
-        group2: MPI_Group,
-        ranks2: *mut c_int,
-    ) raises(MPI_COMM_SELF) {
-        let (from, to) = (find(group1)?, find(group2)?);
-        // SAFETY: arrays of n elements each (MPI 5.0 §7.3.1).
-        let (ranks, translated) = unsafe { (list(ranks1, n)?, list_mut(ranks2, n)?) };
-        for (rank, translated) in ranks.iter().zip(translated) {
-            *translated = from.translate(*rank, &to)?;
-        }
-        Ok(())
+/// MPI_Group_translate_ranks.
+pub fn translate(
+    from: Arc<Group>,
+    ranks: &[c_int],
+    to: Arc<Group>,
+    translated: Room<'_, c_int>,
+) -> Result<()> {
+    for (at, rank) in ranks.iter().enumerate() {
+        translated.set(at, from.translate(*rank, &to)?);
     }
+    Ok(())
+}
 
-    /// MPI 5.0 §7.3.1.
-    fn MPI_Group_compare(group1: MPI_Group, group2: MPI_Group, result: *mut c_int) raises(MPI_COMM_SELF) {
-        let compared = find(group1)?.compare(&*find(group2)?);
-        // SAFETY: an output argument.
-        unsafe { put(result, similarity(compared)) }
+/// MPI_Group_compare.
+pub fn compare(a: Arc<Group>, b: Arc<Group>) -> Result<c_int> {
+    Ok(similarity(a.compare(&b)))
+}
+
+/// MPI_Comm_group.
+pub fn of_comm(comm: &Comm) -> Result<Group> {
+    Ok(comm.group().clone())
+}
+
+/// MPI_Comm_remote_group.
+pub fn of_remote(comm: &Comm) -> Result<Group> {
+    super::comm::remote(comm).cloned()
+}
+
+/// MPI_Group_union.
+pub fn union(a: Arc<Group>, b: Arc<Group>) -> Result<Group> {
+    Ok(a.union(&b))
+}
+
+/// MPI_Group_intersection.
+pub fn intersection(a: Arc<Group>, b: Arc<Group>) -> Result<Group> {
+    Ok(a.intersection(&b))
+}
+
+/// MPI_Group_difference.
+pub fn difference(a: Arc<Group>, b: Arc<Group>) -> Result<Group> {
+    Ok(a.difference(&b))
+}
+
+/// MPI_Group_incl.
+pub fn incl(group: Arc<Group>, ranks: &[c_int]) -> Result<Group> {
+    group.incl(ranks)
+}
+
+/// MPI_Group_excl.
+pub fn excl(group: Arc<Group>, ranks: &[c_int]) -> Result<Group> {
+    group.excl(ranks)
+}
+
+/// MPI_Group_range_incl.
+pub fn range_incl(group: Arc<Group>, ranges: &[[c_int; 3]]) -> Result<Group> {
+    group.range_incl(ranges)
+}
+
+/// MPI_Group_range_excl.
+pub fn range_excl(group: Arc<Group>, ranges: &[[c_int; 3]]) -> Result<Group> {
+    group.range_excl(ranges)
+}
+
+/// MPI_Group_free. MPI_GROUP_EMPTY may be freed, as every MPI allows, and stays.
+pub fn free(group: InOut<'_, MPI_Group>) -> Result<()> {
+    let handle = group.get();
+    if handle != MPI_GROUP_EMPTY {
+        find(handle)?;
+        GROUPS.remove(handle);
     }
+    group.set(MPI_GROUP_NULL);
+    Ok(())
+}
 
-    /// MPI 5.0 §7.3.2.
-    fn MPI_Comm_group(comm: MPI_Comm, group: *mut MPI_Group) raises(comm) {
-        // SAFETY: the communicator is the caller's to pass; an output argument.
-        unsafe { give(comms::find(comm)?.group().clone(), group) }
-    }
-
-    /// MPI 5.0 §7.6.1.
-    fn MPI_Comm_remote_group(comm: MPI_Comm, group: *mut MPI_Group) raises(comm) {
-        // SAFETY: the communicator is the caller's to pass.
-        let found = unsafe { comms::find(comm) }?;
-        let remote = found.remote().ok_or(Error::Comm("not an intercommunicator"))?;
-        // SAFETY: an output argument.
-        unsafe { give(remote.clone(), group) }
-    }
-
-    /// MPI 5.0 §7.3.2.
-    fn MPI_Group_union(group1: MPI_Group, group2: MPI_Group, newgroup: *mut MPI_Group) raises(MPI_COMM_SELF) {
-        // SAFETY: an output argument.
-        unsafe { give(find(group1)?.union(&*find(group2)?), newgroup) }
-    }
-
-    /// MPI 5.0 §7.3.2.
-    fn MPI_Group_intersection(
-        group1: MPI_Group,
-        group2: MPI_Group,
-        newgroup: *mut MPI_Group,
-    ) raises(MPI_COMM_SELF) {
-        // SAFETY: an output argument.
-        unsafe { give(find(group1)?.intersection(&*find(group2)?), newgroup) }
-    }
-
-    /// MPI 5.0 §7.3.2.
-    fn MPI_Group_difference(
-        group1: MPI_Group,
-        group2: MPI_Group,
-        newgroup: *mut MPI_Group,
-    ) raises(MPI_COMM_SELF) {
-        // SAFETY: an output argument.
-        unsafe { give(find(group1)?.difference(&*find(group2)?), newgroup) }
-    }
-
-    /// MPI 5.0 §7.3.2.
-    fn MPI_Group_incl(
-        group: MPI_Group,
-        n: c_int,
-        ranks: *const c_int,
-        newgroup: *mut MPI_Group,
-    ) raises(MPI_COMM_SELF) {
-        // SAFETY: an array of n elements; an output argument.
-        unsafe { give(find(group)?.incl(list(ranks, n)?)?, newgroup) }
-    }
-
-    /// MPI 5.0 §7.3.2.
-    fn MPI_Group_excl(
-        group: MPI_Group,
-        n: c_int,
-        ranks: *const c_int,
-        newgroup: *mut MPI_Group,
-    ) raises(MPI_COMM_SELF) {
-        // SAFETY: an array of n elements; an output argument.
-        unsafe { give(find(group)?.excl(list(ranks, n)?)?, newgroup) }
-    }
-
-    /// MPI 5.0 §7.3.2.
-    fn MPI_Group_range_incl(
-        group: MPI_Group,
-        n: c_int,
-        ranges: *const [c_int; 3],
-        newgroup: *mut MPI_Group,
-    ) raises(MPI_COMM_SELF) {
-        // SAFETY: an array of n triplets; an output argument.
-        unsafe { give(find(group)?.range_incl(list(ranges, n)?)?, newgroup) }
-    }
-
-    /// MPI 5.0 §7.3.2.
-    fn MPI_Group_range_excl(
-        group: MPI_Group,
-        n: c_int,
-        ranges: *const [c_int; 3],
-        newgroup: *mut MPI_Group,
-    ) raises(MPI_COMM_SELF) {
-        // SAFETY: an array of n triplets; an output argument.
-        unsafe { give(find(group)?.range_excl(list(ranges, n)?)?, newgroup) }
-    }
-
-    /// MPI 5.0 §7.3.3. MPI_GROUP_EMPTY may be freed, as every MPI allows, and stays.
-    fn MPI_Group_free(group: *mut MPI_Group) raises(MPI_COMM_SELF) {
-        // SAFETY: the address of a handle.
-        let handle = unsafe { take(group) }?;
-        if handle != MPI_GROUP_EMPTY {
-            find(handle)?;
-            GROUPS.remove(handle);
-        }
-        // SAFETY: the address of a handle.
-        unsafe { put(group, MPI_GROUP_NULL) }
+/// A function that gives a group gives its handle.
+impl Given<MPI_Group> for Group {
+    fn given(self) -> Result<MPI_Group> {
+        insert(self)
     }
 }

@@ -1,12 +1,11 @@
 //! Info objects (MPI 5.0 §10). All legal at any time, from any thread.
 
 use crate::abi::*;
+use crate::capi::arguments::{Argument, Arguments, Given, InOut, Letters, Out};
 use crate::capi::types::MPI_Info;
-use crate::capi::{args, strings};
 use crate::error::{Error, Result};
 use crate::handles::HandleTable;
 use crate::info::Info;
-use crate::{export, nonnull};
 use core::ffi::{c_char, c_int};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -77,147 +76,132 @@ fn change<R>(handle: MPI_Info, alter: impl FnOnce(&mut Info) -> R) -> Result<R> 
     Ok(alter(&mut object(handle)?.lock().unwrap_or_else(PoisonError::into_inner)))
 }
 
-/// The value of a C key, and whether there is one.
-fn value(info: MPI_Info, key: *const c_char) -> Result<Option<Vec<u8>>> {
-    // SAFETY: the user passes a zero-terminated string.
-    let key = unsafe { args::text(key) }.map_err(|_| Error::InfoKey("NULL"))?;
-    read(info, |info| info.get(key).map(|value| value.map(<[u8]>::to_vec)))?
+/// A key of the program's.
+pub struct Key<'a>(&'a [u8]);
+
+impl<'a> Argument<'a, *const c_char> for Key<'a> {
+    unsafe fn of(from: *const c_char) -> Result<Self> {
+        // SAFETY: this function asks for the same.
+        unsafe { Argument::of(from) }.map(Self).map_err(|_: Error| Error::InfoKey("NULL"))
+    }
 }
 
-export! {
-    /// MPI 5.0 §10.
-    fn MPI_Info_create(info: *mut MPI_Info) anytime raises(MPI_COMM_SELF) {
-        let info = nonnull!(info)?;
-        // SAFETY: not null, and a result of this function.
-        unsafe { *info = hand_out(Info::new())? };
-        Ok(())
-    }
+/// A value of the program's.
+pub struct Value<'a>(&'a [u8]);
 
-    /// MPI 5.0 §10: the same pairs as MPI_INFO_ENV. What the program's arguments say is taken from `argv`.
-    fn MPI_Info_create_env(argc: c_int, argv: *mut *mut c_char, info: *mut MPI_Info) anytime raises(MPI_COMM_SELF) {
-        let info = nonnull!(info)?;
-        let mut copy = read(MPI_INFO_ENV, Clone::clone)?;
-        if argc > 0 && !argv.is_null() {
-            // SAFETY: the user passes the `argc` strings of `main`'s `argv`.
-            let words = (0..argc as usize).map(|i| unsafe { args::text(*argv.add(i)) });
-            let words = words.collect::<Result<Vec<&[u8]>>>()?;
-            let _ = copy.set("command", words[0]);
-            let _ = copy.set("argv", words[1..].join(&b' '));
+impl<'a> Argument<'a, *const c_char> for Value<'a> {
+    unsafe fn of(from: *const c_char) -> Result<Self> {
+        // SAFETY: this function asks for the same.
+        unsafe { Argument::of(from) }.map(Self).map_err(|_: Error| Error::InfoValue("NULL"))
+    }
+}
+
+fn value(info: MPI_Info, key: &Key<'_>) -> Result<Option<Vec<u8>>> {
+    read(info, |info| info.get(key.0).map(|value| value.map(<[u8]>::to_vec)))?
+}
+
+/// A function that gives an info object gives its handle, which is the program's to free.
+impl Given<MPI_Info> for Info {
+    fn given(self) -> Result<MPI_Info> {
+        hand_out(self)
+    }
+}
+
+/// MPI_Info_create.
+pub fn create() -> Result<Info> {
+    Ok(Info::new())
+}
+
+/// MPI_Info_create_env: the same pairs as MPI_INFO_ENV. What the program's arguments say is taken from `argv`.
+pub fn create_env(argv: Arguments<'_>) -> Result<Info> {
+    let mut copy = read(MPI_INFO_ENV, Clone::clone)?;
+    if let [command, rest @ ..] = &argv.0[..] {
+        let _ = copy.set("command", *command);
+        let _ = copy.set("argv", rest.join(&b' '));
+    }
+    Ok(copy)
+}
+
+/// MPI_Info_delete.
+pub fn delete(info: MPI_Info, key: Key<'_>) -> Result<()> {
+    change(info, |info| info.delete(key.0))?
+}
+
+/// MPI_Info_dup.
+pub fn dup(info: MPI_Info) -> Result<Info> {
+    read(info, Clone::clone)
+}
+
+/// MPI_Info_free.
+pub fn free(info: InOut<'_, MPI_Info>) -> Result<()> {
+    if info.get() == MPI_INFO_ENV {
+        return Err(Error::Info("MPI_INFO_ENV cannot be freed"));
+    }
+    TABLE.remove(info.get()).ok_or(Error::Info("no such object; was it freed already?"))?;
+    info.set(MPI_INFO_NULL);
+    Ok(())
+}
+
+/// MPI_Info_get, deprecated since MPI 4.0: `room` counts without the terminating zero.
+pub fn get(info: MPI_Info, key: Key<'_>, room: c_int, to: Letters<'_>, flag: Out<'_, c_int>) -> Result<()> {
+    let room = usize::try_from(room).map_err(|_| Error::Arg("valuelen is negative"))? + 1;
+    let found = value(info, &key)?;
+    if let Some(found) = &found {
+        // SAFETY: MPI 4.1 §9: the program gives room for `valuelen + 1` bytes.
+        unsafe { to.write(room, found) }?;
+    }
+    flag.put(found.is_some())
+}
+
+/// MPI_Info_get_string: `length` counts the terminating zero; it comes back as what the value needs.
+pub fn get_string(
+    info: MPI_Info,
+    key: Key<'_>,
+    length: InOut<'_, c_int>,
+    to: Letters<'_>,
+    flag: Out<'_, c_int>,
+) -> Result<()> {
+    let room = usize::try_from(length.get()).map_err(|_| Error::Arg("buflen is negative"))?;
+    let found = value(info, &key)?;
+    if let Some(found) = &found {
+        if room > 0 {
+            // SAFETY: MPI 5.0 §10: the program gives room for `buflen` bytes.
+            unsafe { to.write(room, found) }?;
         }
-        // SAFETY: not null, and a result of this function.
-        unsafe { *info = hand_out(copy)? };
-        Ok(())
+        length.set(found.len() as c_int + 1);
     }
+    flag.put(found.is_some())
+}
 
-    /// MPI 5.0 §10.
-    fn MPI_Info_delete(info: MPI_Info, key: *const c_char) anytime raises(MPI_COMM_SELF) {
-        // SAFETY: the user passes a zero-terminated string.
-        let key = unsafe { args::text(key) }.map_err(|_| Error::InfoKey("NULL"))?;
-        change(info, |info| info.delete(key))?
-    }
+/// MPI_Info_get_nkeys.
+pub fn keys(info: MPI_Info) -> Result<usize> {
+    read(info, Info::len)
+}
 
-    /// MPI 5.0 §10.
-    fn MPI_Info_dup(info: MPI_Info, newinfo: *mut MPI_Info) anytime raises(MPI_COMM_SELF) {
-        let newinfo = nonnull!(newinfo)?;
-        let copy = read(info, Clone::clone)?;
-        // SAFETY: not null, and a result of this function.
-        unsafe { *newinfo = hand_out(copy)? };
-        Ok(())
-    }
+/// MPI_Info_get_nthkey: the key has room for MPI_MAX_INFO_KEY bytes.
+pub fn key(info: MPI_Info, n: c_int, to: Letters<'_>) -> Result<()> {
+    let at = usize::try_from(n).map_err(|_| Error::Arg("n is negative"))?;
+    let found = read(info, |info| info.key(at).map(<[u8]>::to_vec))?;
+    let found = found.ok_or(Error::Arg("n is not below the number of keys"))?;
+    // SAFETY: MPI 5.0 §10: the program gives room for MPI_MAX_INFO_KEY bytes.
+    unsafe { to.write(MPI_MAX_INFO_KEY as usize, &found) }
+}
 
-    /// MPI 5.0 §10.
-    fn MPI_Info_free(info: *mut MPI_Info) anytime raises(MPI_COMM_SELF) {
-        let info = nonnull!(info)?;
-        // SAFETY: not null; the user passes a handle to be read and replaced.
-        let handle = unsafe { &mut *info };
-        if *handle == MPI_INFO_ENV {
-            return Err(Error::Info("MPI_INFO_ENV cannot be freed"));
-        }
-        TABLE.remove(*handle).ok_or(Error::Info("no such object; was it freed already?"))?;
-        *handle = MPI_INFO_NULL;
-        Ok(())
+/// MPI_Info_get_valuelen, deprecated since MPI 4.0: the length without the terminating zero.
+pub fn value_length(
+    info: MPI_Info,
+    key: Key<'_>,
+    length: Out<'_, c_int>,
+    flag: Out<'_, c_int>,
+) -> Result<()> {
+    let found = value(info, &key)?;
+    if let Some(found) = &found {
+        length.set(found.len() as c_int);
     }
+    flag.put(found.is_some())
+}
 
-    /// Deprecated since MPI 4.0: `valuelen` counts without the terminating zero.
-    fn MPI_Info_get(info: MPI_Info, key: *const c_char, valuelen: c_int, value_out: *mut c_char, flag: *mut c_int)
-        anytime raises(MPI_COMM_SELF)
-    {
-        let flag = nonnull!(flag)?;
-        let room = usize::try_from(valuelen).map_err(|_| Error::Arg("valuelen is negative"))? + 1;
-        let found = value(info, key)?;
-        if let Some(found) = &found {
-            let value_out = nonnull!(value_out)?;
-            // SAFETY: the user gives `valuelen + 1` bytes.
-            unsafe { strings::write(value_out, room, found) };
-        }
-        // SAFETY: not null, and a result of this function.
-        unsafe { *flag = c_int::from(found.is_some()) };
-        Ok(())
-    }
-
-    /// MPI 5.0 §10: `buflen` counts the terminating zero; it comes back as what the value needs.
-    fn MPI_Info_get_string(
-        info: MPI_Info, key: *const c_char, buflen: *mut c_int, value_out: *mut c_char, flag: *mut c_int
-    ) anytime raises(MPI_COMM_SELF) {
-        let (buflen, flag) = (nonnull!(buflen)?, nonnull!(flag)?);
-        // SAFETY: not null, and an argument of this function.
-        let room = usize::try_from(unsafe { *buflen }).map_err(|_| Error::Arg("buflen is negative"))?;
-        let found = value(info, key)?;
-        if let Some(found) = &found {
-            if room > 0 {
-                let value_out = nonnull!(value_out)?;
-                // SAFETY: the user gives `buflen` bytes.
-                unsafe { strings::write(value_out, room, found) };
-            }
-            // SAFETY: not null, and a result of this function.
-            unsafe { *buflen = found.len() as c_int + 1 };
-        }
-        // SAFETY: not null, and a result of this function.
-        unsafe { *flag = c_int::from(found.is_some()) };
-        Ok(())
-    }
-
-    /// MPI 5.0 §10.
-    fn MPI_Info_get_nkeys(info: MPI_Info, nkeys: *mut c_int) anytime raises(MPI_COMM_SELF) {
-        let nkeys = nonnull!(nkeys)?;
-        let count = read(info, Info::len)?;
-        // SAFETY: not null, and a result of this function.
-        unsafe { *nkeys = count as c_int };
-        Ok(())
-    }
-
-    /// MPI 5.0 §10: `key` has room for MPI_MAX_INFO_KEY bytes.
-    fn MPI_Info_get_nthkey(info: MPI_Info, n: c_int, key: *mut c_char) anytime raises(MPI_COMM_SELF) {
-        let key = nonnull!(key)?;
-        let at = usize::try_from(n).map_err(|_| Error::Arg("n is negative"))?;
-        let found = read(info, |info| info.key(at).map(<[u8]>::to_vec))?;
-        let found = found.ok_or(Error::Arg("n is not below the number of keys"))?;
-        // SAFETY: the user gives MPI_MAX_INFO_KEY bytes, and keys are shorter.
-        unsafe { strings::write(key, MPI_MAX_INFO_KEY as usize, &found) };
-        Ok(())
-    }
-
-    /// Deprecated since MPI 4.0: the length without the terminating zero.
-    fn MPI_Info_get_valuelen(info: MPI_Info, key: *const c_char, valuelen: *mut c_int, flag: *mut c_int)
-        anytime raises(MPI_COMM_SELF)
-    {
-        let (valuelen, flag) = (nonnull!(valuelen)?, nonnull!(flag)?);
-        let found = value(info, key)?;
-        if let Some(found) = &found {
-            // SAFETY: not null, and a result of this function.
-            unsafe { *valuelen = found.len() as c_int };
-        }
-        // SAFETY: not null, and a result of this function.
-        unsafe { *flag = c_int::from(found.is_some()) };
-        Ok(())
-    }
-
-    /// MPI 5.0 §10.
-    fn MPI_Info_set(info: MPI_Info, key: *const c_char, value: *const c_char) anytime raises(MPI_COMM_SELF) {
-        // SAFETY: the user passes zero-terminated strings.
-        let key = unsafe { args::text(key) }.map_err(|_| Error::InfoKey("NULL"))?;
-        // SAFETY: as above.
-        let value = unsafe { args::text(value) }.map_err(|_| Error::InfoValue("NULL"))?;
-        change(info, |info| info.set(key, value))?
-    }
+/// MPI_Info_set.
+pub fn set(info: MPI_Info, key: Key<'_>, value: Value<'_>) -> Result<()> {
+    change(info, |info| info.set(key.0, value.0))?
 }

@@ -1,13 +1,13 @@
 //! Memory that the library gives out (MPI 5.0 §9.2): from `copy_direct_from` bytes on out of the job's shared heap, where every
 //! rank can copy from it and to it; else, and when that is exhausted, ordinary memory.
 
-use crate::abi::*;
+use crate::abi::MPI_ERR_BASE;
 use crate::capi::process;
-use crate::capi::types::{MPI_Aint, MPI_Info};
+use crate::capi::types::MPI_Aint;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::heap::Extent;
-use crate::{export, nonnull};
+use crate::info::Info;
 use core::alloc::Layout;
 use core::ffi::c_void;
 use std::collections::HashMap;
@@ -29,9 +29,8 @@ fn given() -> MutexGuard<'static, HashMap<usize, Given>> {
 /// Alignment in bytes if the user asks for none: a cache line.
 const ALIGNMENT: usize = crate::limits::LINE;
 
-fn layout(size: MPI_Aint, info: MPI_Info) -> Result<Layout> {
+fn layout(size: MPI_Aint, hints: &Info) -> Result<Layout> {
     let size = usize::try_from(size).map_err(|_| Error::Arg("size is negative"))?;
-    let hints = super::info::hints(info)?;
     let asked = hints.text("mpi_minimum_memory_alignment").and_then(|text| text.trim().parse::<usize>().ok());
     let alignment = asked.unwrap_or(1).max(ALIGNMENT).checked_next_power_of_two().unwrap_or(ALIGNMENT);
     Layout::from_size_align(size.max(1), alignment)
@@ -63,31 +62,25 @@ fn take(layout: Layout) -> Result<(*mut u8, Given)> {
     Ok((base, Given::Ordinary(layout)))
 }
 
-export! {
-    /// MPI 5.0 §9.2. Honours the hint `mpi_minimum_memory_alignment`.
-    fn MPI_Alloc_mem(size: MPI_Aint, info: MPI_Info, baseptr: *mut c_void) raises(MPI_COMM_SELF) {
-        let baseptr = nonnull!(baseptr)?;
-        let layout = layout(size, info)?;
-        let (base, what) = take(layout)?;
-        given().insert(base as usize, what);
-        // SAFETY: not null; `baseptr` is declared `void *` and stands for the address of a pointer (MPI 5.0 §9.2).
-        unsafe { *baseptr.cast::<*mut u8>() = base };
-        Ok(())
-    }
+/// MPI_Alloc_mem. Honours the hint `mpi_minimum_memory_alignment`.
+pub fn alloc(size: MPI_Aint, info: Info) -> Result<usize> {
+    let (base, what) = take(layout(size, &info)?)?;
+    given().insert(base as usize, what);
+    Ok(base as usize)
+}
 
-    /// MPI 5.0 §9.2.
-    fn MPI_Free_mem(base: *mut c_void) raises(MPI_COMM_SELF) {
-        let what = given().remove(&(base as usize)).ok_or(Error::Code(MPI_ERR_BASE))?;
-        match what {
-            // SAFETY: the table says that it came from `MPI_Alloc_mem` with this layout, and has not been freed.
-            Given::Ordinary(layout) => unsafe { std::alloc::dealloc(base.cast(), layout) },
-            Given::Shared(extent) => {
-                let job = process::engine()?.job();
-                if let Some(heap) = job.heap() {
-                    heap.give(job.segment(), &extent);
-                }
+/// MPI_Free_mem.
+pub fn free(base: *mut c_void) -> Result<()> {
+    let what = given().remove(&(base as usize)).ok_or(Error::Code(MPI_ERR_BASE))?;
+    match what {
+        // SAFETY: the table says that it came from `MPI_Alloc_mem` with this layout, and has not been freed.
+        Given::Ordinary(layout) => unsafe { std::alloc::dealloc(base.cast(), layout) },
+        Given::Shared(extent) => {
+            let job = process::engine()?.job();
+            if let Some(heap) = job.heap() {
+                heap.give(job.segment(), &extent);
             }
         }
-        Ok(())
     }
+    Ok(())
 }

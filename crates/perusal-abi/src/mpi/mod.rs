@@ -24,4 +24,4 @@ pub mod status;
 pub mod topo;
 pub mod type_contents;
 pub mod type_create;
-pub mod types;
+pub mod type_object;

@@ -1,27 +1,19 @@
 //! Reduction operations (MPI 5.0 §6.9.5, §6.9.7).
 
-use crate::abi::*;
-use crate::capi::args::{put, take};
-use crate::capi::datatypes::{contiguous_size, datatype as committed, insert_op, op as find, remove_op};
+use crate::abi::MPI_OP_NULL;
+use crate::capi::arguments::{Buffer, Count, Given, InOut};
+use crate::capi::datatypes::{contiguous_size, datatype as committed, insert_op, remove_op};
 use crate::capi::messages::is_memory;
-use crate::capi::types::{MPI_Count, MPI_Datatype, MPI_Op};
+use crate::capi::types::MPI_Op;
 use crate::datatype::op::{Op, UserFunction, UserFunctionC};
-use crate::{Error, Result, export};
-use core::ffi::{c_int, c_void};
+use crate::error::{Error, Result};
 
 const NO_FUNCTION: Error = Error::Arg("the operation's function is NULL");
 
-/// # Safety
-/// Both buffers hold `n` elements of the datatype and do not overlap.
-unsafe fn reduce_local(
-    inbuf: *const c_void,
-    inoutbuf: *mut c_void,
-    n: i64,
-    datatype: MPI_Datatype,
-    op: MPI_Op,
-) -> Result<()> {
-    let n = usize::try_from(n).map_err(|_| Error::Count(n))?;
-    let (ty, op) = (committed(datatype)?, find(op)?);
+/// MPI_Reduce_local.
+pub fn reduce_local(from: Buffer<'_>, to: Buffer<'_>, op: Op) -> Result<()> {
+    let Count(n) = Count::checked(from.count)?;
+    let ty = committed(from.datatype)?;
     if op.is_for_rma_only() {
         return Err(Error::Op("only one-sided communication takes this operation"));
     }
@@ -29,69 +21,50 @@ unsafe fn reduce_local(
     if n == 0 {
         return Ok(());
     }
-    if inbuf.cast() == inoutbuf {
+    if from.addr == to.addr {
         return Err(Error::Buffer("inbuf and inoutbuf are the same"));
     }
-    let absolute = contiguous_size(datatype).is_none();
-    if !absolute && (!is_memory(inbuf as usize) || !is_memory(inoutbuf as usize)) {
+    let absolute = contiguous_size(from.datatype).is_none();
+    if !absolute && (!is_memory(from.addr as usize) || !is_memory(to.addr as usize)) {
         return Err(Error::Buffer("inbuf or inoutbuf is NULL or MPI_IN_PLACE"));
     }
-    // SAFETY: the caller's.
-    unsafe { op.apply(inbuf.cast(), inoutbuf.cast(), n, &ty, datatype) }
+    // SAFETY: argument rule 3: both hold `n` elements of the type; MPI 5.0 §6.9.7 forbids that they overlap.
+    unsafe { op.apply(from.addr.cast(), to.addr.cast(), n, &ty, from.datatype) }
 }
 
-export! {
-    /// MPI 5.0 §6.9.5.
-    fn MPI_Op_create(user_fn: Option<UserFunction>, commute: c_int, op: *mut MPI_Op) raises(MPI_COMM_SELF) {
-        // SAFETY: the user keeps the function callable while the operation is in use.
-        let made = unsafe { Op::user(user_fn.ok_or(NO_FUNCTION)?, commute != 0) };
-        // SAFETY: an output argument.
-        unsafe { put(op, insert_op(made)?) }
+/// An operation that has just been made: the program is given its handle.
+impl Given<MPI_Op> for Op {
+    fn given(self) -> Result<MPI_Op> {
+        insert_op(self)
     }
+}
 
-    /// MPI 5.0 §6.9.5.
-    fn MPI_Op_create_c(user_fn: Option<UserFunctionC>, commute: c_int, op: *mut MPI_Op) raises(MPI_COMM_SELF) {
-        // SAFETY: the user keeps the function callable while the operation is in use.
-        let made = unsafe { Op::user_c(user_fn.ok_or(NO_FUNCTION)?, commute != 0) };
-        // SAFETY: an output argument.
-        unsafe { put(op, insert_op(made)?) }
-    }
+/// MPI_Op_create.
+///
+/// # Safety
+/// The program keeps the function callable while the operation is in use.
+pub unsafe fn create(function: Option<UserFunction>, commutes: bool) -> Result<Op> {
+    // SAFETY: this function asks for the same.
+    Ok(unsafe { Op::user(function.ok_or(NO_FUNCTION)?, commutes) })
+}
 
-    /// MPI 5.0 §6.9.5. Collectives that use the operation go on.
-    fn MPI_Op_free(op: *mut MPI_Op) raises(MPI_COMM_SELF) {
-        // SAFETY: an argument that is passed by address.
-        remove_op(unsafe { take(op) }?)?;
-        // SAFETY: an output argument.
-        unsafe { put(op, MPI_OP_NULL) }
-    }
+/// MPI_Op_create_c.
+///
+/// # Safety
+/// As for [`create`].
+pub unsafe fn create_large(function: Option<UserFunctionC>, commutes: bool) -> Result<Op> {
+    // SAFETY: this function asks for the same.
+    Ok(unsafe { Op::user_c(function.ok_or(NO_FUNCTION)?, commutes) })
+}
 
-    /// MPI 5.0 §6.9.7.
-    fn MPI_Op_commutative(op: MPI_Op, commute: *mut c_int) raises(MPI_COMM_SELF) {
-        // SAFETY: an output argument.
-        unsafe { put(commute, c_int::from(find(op)?.commutative())) }
-    }
+/// MPI_Op_free. Collectives that use the operation go on.
+pub fn free(op: InOut<'_, MPI_Op>) -> Result<()> {
+    remove_op(op.get())?;
+    op.set(MPI_OP_NULL);
+    Ok(())
+}
 
-    /// MPI 5.0 §6.9.7.
-    fn MPI_Reduce_local(
-        inbuf: *const c_void,
-        inoutbuf: *mut c_void,
-        count: c_int,
-        datatype: MPI_Datatype,
-        op: MPI_Op,
-    ) raises(MPI_COMM_SELF) {
-        // SAFETY: the buffers are what the other arguments say.
-        unsafe { reduce_local(inbuf, inoutbuf, i64::from(count), datatype, op) }
-    }
-
-    /// MPI 5.0 §6.9.7.
-    fn MPI_Reduce_local_c(
-        inbuf: *const c_void,
-        inoutbuf: *mut c_void,
-        count: MPI_Count,
-        datatype: MPI_Datatype,
-        op: MPI_Op,
-    ) raises(MPI_COMM_SELF) {
-        // SAFETY: the buffers are what the other arguments say.
-        unsafe { reduce_local(inbuf, inoutbuf, count, datatype, op) }
-    }
+/// MPI_Op_commutative.
+pub fn commutes(op: Op) -> Result<bool> {
+    Ok(op.commutative())
 }

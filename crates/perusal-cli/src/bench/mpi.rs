@@ -4,9 +4,12 @@ use perusal::internals::abi::{MPI_ANY_SOURCE, MPI_BYTE, MPI_COMM_WORLD, MPI_DOUB
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 
+// Defines the functions below.
+use perusal_abi as _;
+
 type AbiHandle = usize;
 
-// As include/mpi.h declares them; the library that defines them is linked into this program.
+// As include/mpi.h declares them.
 unsafe extern "C" {
     fn MPI_Init(argc: *mut c_int, argv: *mut *mut *mut c_void) -> c_int;
     fn MPI_Finalize() -> c_int;

@@ -1,0 +1,555 @@
+//! Source text of the exported functions, from the ABI's table (`functions.csv`) and the table of what implements them
+//! (`bindings.csv`). What a row of the latter says is described in `docs/abi.md`; the types that it relies on are in `arguments.rs`.
+
+use crate::abi::Function;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+/// A row of `bindings.csv`.
+struct Row<'a> {
+    /// The function's name; a list in braces stands for a family: `MPI_{Comm,Win}_create_errhandler`.
+    function: &'a str,
+    /// Where the standard has it.
+    section: &'a str,
+    /// When it may be called, and what it gives.
+    form: Form,
+    /// Where its errors are raised, if not on the first communicator, window, file or session that is passed, or else
+    /// MPI_COMM_SELF.
+    raises: &'a str,
+    /// What implements it.
+    calls: &'a str,
+}
+
+/// What surrounds the call of the implementation.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// MPI must be open, and no event callback may run on this thread.
+    Open,
+    /// Legal before MPI_Init and after MPI_Finalize too, but in no event callback.
+    Anytime,
+    /// A function of MPI_T: MPI_T must be initialised; gives an error class and raises nothing.
+    Tool,
+    /// Checks nothing and cannot fail.
+    Plain,
+    /// The implementation is given the arguments as they are, and does all that the other forms do by itself.
+    Raw,
+    /// A collective operation with its nonblocking and persistent forms.
+    Collective,
+    /// Written out in Rust.
+    Hand,
+}
+
+/// Arguments and results of a call, as a row has them.
+struct Call<'a> {
+    path: &'a str,
+    /// `None`: all arguments in their order, but for the results.
+    arguments: Option<Vec<&'a str>>,
+    results: Vec<&'a str>,
+}
+
+/// One argument of a C function.
+struct Parameter {
+    name: String,
+    ty: String,
+}
+
+/// All functions: those that a row implements, and stubs of the others, whose names are in `UNSUPPORTED`.
+pub fn source(functions: &[Function], table: &str) -> String {
+    let known: BTreeMap<&str, &Function> = functions.iter().map(|f| (f.name.as_str(), f)).collect();
+    let mut written = BTreeSet::new();
+    let mut text = String::new();
+    let named: BTreeSet<String> =
+        rows(table).flat_map(|row| expanded(row.function)).map(|(name, _)| name).collect();
+    for row in rows(table) {
+        for (name, word) in expanded(row.function) {
+            for (name, variant) in row.variants(&name, &known, &named) {
+                assert!(written.insert(name.clone()), "bindings.csv: {name} is implemented twice");
+                row.write(&mut text, known[name.as_str()], &word, variant, &known);
+            }
+        }
+    }
+    let missing: Vec<&Function> = functions.iter().filter(|f| !written.contains(&f.name)).collect();
+    text.push_str("/// The functions that are not implemented, in the order of the ABI's table.\n");
+    text.push_str("pub const UNSUPPORTED: &[&str] = &[\n");
+    missing.iter().for_each(|f| writeln!(text, "    \"{}\",", f.name).expect("writing to a string"));
+    text.push_str("];\n");
+    missing.iter().for_each(|f| stub(&mut text, f));
+    text
+}
+
+fn rows(table: &str) -> impl Iterator<Item = Row<'_>> {
+    table.lines().skip(1).filter(|row| !row.trim().is_empty()).map(Row::of)
+}
+
+/// How a collective operation is run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Variant {
+    Blocking,
+    Nonblocking,
+    Persistent,
+}
+
+impl<'a> Row<'a> {
+    fn of(row: &'a str) -> Self {
+        let fields: Vec<&str> = split_row(row);
+        let [function, section, form, raises, calls] = fields[..] else {
+            panic!("bindings.csv: expected function,section,form,raises,calls in {row:?}");
+        };
+        let form = match form {
+            "" => Form::Open,
+            "anytime" => Form::Anytime,
+            "tool" => Form::Tool,
+            "plain" => Form::Plain,
+            "raw" => Form::Raw,
+            "collective" => Form::Collective,
+            "hand" => Form::Hand,
+            other => panic!("bindings.csv: unknown form {other:?}"),
+        };
+        Self { function, section, form, raises, calls }
+    }
+
+    /// The functions that the row stands for: the one of this name, its large-count twin unless that has a row of its own, and
+    /// the other forms of a collective operation.
+    fn variants(
+        &self,
+        name: &str,
+        known: &BTreeMap<&str, &Function>,
+        named: &BTreeSet<String>,
+    ) -> Vec<(String, Variant)> {
+        let mut variants = vec![(name.to_owned(), Variant::Blocking)];
+        if self.form == Form::Hand {
+            return variants;
+        }
+        if self.form == Form::Collective {
+            let operation = name.strip_prefix("MPI_").expect("a function of MPI");
+            variants.push((format!("MPI_I{}", operation.to_lowercase()), Variant::Nonblocking));
+            variants.push((format!("{name}_init"), Variant::Persistent));
+        }
+        assert!(
+            variants.iter().all(|(name, _)| known.contains_key(name.as_str())),
+            "bindings.csv: no {name}"
+        );
+        let twins: Vec<_> = variants.iter().map(|(name, variant)| (format!("{name}_c"), *variant)).collect();
+        let has_twin = |name: &str| known.contains_key(name) && !named.contains(name);
+        variants.extend(twins.into_iter().filter(|(name, _)| has_twin(name)));
+        variants
+    }
+
+    fn write(
+        &self,
+        text: &mut String,
+        function: &Function,
+        word: &str,
+        variant: Variant,
+        known: &BTreeMap<&str, &Function>,
+    ) {
+        if self.form == Form::Hand {
+            return;
+        }
+        let calls = self.calls.replace("{}", word).replace("{_}", &word.to_lowercase());
+        let call = Call::of(&calls);
+        let parameters = parameters(function);
+        let returns = match (self.form, function.returns.as_str()) {
+            (_, "int") => "core::ffi::c_int".to_owned(),
+            (_, other) => rust_type(other),
+        };
+        writeln!(
+            text,
+            "/// MPI 5.0 §{}.\n///\n/// # Safety\n/// The arguments are what the standard asks of a program.",
+            self.section
+        )
+        .expect("writing to a string");
+        let twin = match function.name.strip_suffix("_c") {
+            Some(base) => known.get(base),
+            None => known.get(format!("{}_c", function.name).as_str()),
+        };
+        let otherwise = if self.form == Form::Tool { ".map_err(mpi_t::invalid)" } else { "" };
+        let writer =
+            Writer { function, call: &call, parameters: &parameters, twin: twin.copied(), otherwise };
+        let body = match self.form {
+            Form::Plain => writer.plain(),
+            Form::Raw => writer.raw(),
+            Form::Tool => writer.tool(),
+            Form::Collective => writer.checked("enter", &self.source(function), &writer.collective(variant)),
+            Form::Open => writer.checked("enter", &self.source(function), &writer.call()),
+            Form::Hand => return,
+            Form::Anytime => writer.checked("enter_anytime", &self.source(function), &writer.call()),
+        };
+        exported(text, function, &parameters, &returns, &body);
+    }
+
+    /// The expression that says where errors are raised.
+    fn source(&self, function: &Function) -> String {
+        match (self.raises, self.raises.strip_prefix('*')) {
+            ("", _) => source_of(function),
+            // The handle is passed by address.
+            (_, Some(at)) => {
+                let (source, null) = if at == "session" {
+                    ("Source::Session", "MPI_SESSION_NULL")
+                } else {
+                    ("Source::Comm", "MPI_COMM_SELF")
+                };
+                format!("{source}(unsafe {{ call.handle({at}, abi::{null}) }})")
+            }
+            (source, None) => source.to_owned(),
+        }
+    }
+}
+
+/// The fields of a row; only the last two may hold commas, the fourth in parentheses.
+fn split_row(row: &str) -> Vec<&str> {
+    let mut fields = Vec::new();
+    let (mut depth, mut start) = (0, 0);
+    for (at, c) in row.char_indices() {
+        match c {
+            '(' | '{' => depth += 1,
+            ')' | '}' => depth -= 1,
+            ',' if depth == 0 && fields.len() < 4 => {
+                fields.push(row[start..at].trim());
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    fields.push(row[start..].trim());
+    fields
+}
+
+/// The names of a family, each with the word that tells it from the others.
+fn expanded(function: &str) -> Vec<(String, String)> {
+    match function.split_once('{').and_then(|(head, rest)| Some((head, rest.split_once('}')?))) {
+        Some((head, (words, tail))) => {
+            words.split(',').map(|word| (format!("{head}{word}{tail}"), word.to_owned())).collect()
+        }
+        None => vec![(function.to_owned(), String::new())],
+    }
+}
+
+impl<'a> Call<'a> {
+    fn of(calls: &'a str) -> Self {
+        let (call, results) = calls.split_once("->").map_or((calls, ""), |(call, results)| (call, results));
+        let list = |text: &'a str| -> Vec<&'a str> {
+            text.split(';').map(str::trim).filter(|item| !item.is_empty()).collect()
+        };
+        let call = call.trim();
+        let (path, arguments) = match call.split_once('(') {
+            Some((path, rest)) => {
+                (path, Some(list(rest.strip_suffix(')').expect("bindings.csv: a closing parenthesis"))))
+            }
+            None => (call, None),
+        };
+        Self { path: path.trim(), arguments, results: list(results) }
+    }
+}
+
+/// Writes the inside of one function.
+struct Writer<'a> {
+    function: &'a Function,
+    call: &'a Call<'a>,
+    parameters: &'a [Parameter],
+    /// The function with counts of the other width.
+    twin: Option<&'a Function>,
+    /// Behind an argument that may be wrong: hands its error on.
+    otherwise: &'static str,
+}
+
+impl Writer<'_> {
+    fn is_large(&self) -> bool {
+        self.twin.is_some() && self.function.name.ends_with("_c")
+    }
+
+    fn parameter(&self, name: &str) -> &Parameter {
+        let position = name.strip_prefix('$').and_then(|n| n.parse::<usize>().ok());
+        let found = match position {
+            Some(n) => self.parameters.get(n - 1),
+            None => self.parameters.iter().find(|p| p.name == name),
+        };
+        found.unwrap_or_else(|| panic!("bindings.csv: {} has no argument {name}", self.function.name))
+    }
+
+    fn name(&self, name: &str) -> &str {
+        &self.parameter(name).name
+    }
+
+    /// The arguments of the call: as the row lists them, or all that are no results.
+    fn arguments(&self) -> Vec<&str> {
+        match &self.call.arguments {
+            Some(list) => list.clone(),
+            None => {
+                let results: BTreeSet<&str> = self.call.results.iter().map(|r| self.name(base(r))).collect();
+                let names = self.parameters.iter().map(|p| p.name.as_str());
+                names.filter(|name| !results.contains(name)).collect()
+            }
+        }
+    }
+
+    /// What does not come from an argument of C.
+    fn constant(&self, item: &str) -> Option<String> {
+        match item {
+            "function" => Some(format!("{:?}", self.function.name)),
+            "large" => Some(self.is_large().to_string()),
+            _ => item.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\'')).map(str::to_owned),
+        }
+    }
+
+    /// A typed argument, made of one or several of C's.
+    fn typed(&self, item: &str) -> String {
+        if let Some(constant) = self.constant(item) {
+            return constant;
+        }
+        let Some((name, rest)) = item.split_once('[') else {
+            return format!("call.arg({}){}?", self.name(item), self.otherwise);
+        };
+        let with: Vec<&str> = rest.trim_end_matches(']').split_whitespace().map(|n| self.name(n)).collect();
+        let maker = match with.len() {
+            1 => "array",
+            2 => "buffer",
+            3 => "pieces",
+            _ => panic!("bindings.csv: {item:?} of {}", self.function.name),
+        };
+        format!("call.{maker}({}, {}){}?", self.name(name), with.join(", "), self.otherwise)
+    }
+
+    /// The place of a result.
+    fn place(&self, item: &str) -> String {
+        match item.split_once('[') {
+            None => {
+                let (name, otherwise) = (self.name(item), self.otherwise);
+                let declared =
+                    self.function.arguments.iter().find(|a| name_of(a) == name).expect("an argument");
+                let null = match declared.split(' ').next() {
+                    Some("MPI_Comm") => Some("MPI_COMM_NULL"),
+                    Some("MPI_Group") => Some("MPI_GROUP_NULL"),
+                    Some("MPI_Session") => Some("MPI_SESSION_NULL"),
+                    _ => None,
+                };
+                match null {
+                    Some(null) => format!("call.new_handle({name}, abi::{null}){otherwise}?"),
+                    None if declared.starts_with("void ") => format!("call.pointer({name}){otherwise}?"),
+                    None => format!("call.out({name}){otherwise}?"),
+                }
+            }
+            Some((name, rest)) => {
+                let (room, length) =
+                    rest.trim_end_matches(']').split_once(' ').expect("bindings.csv: [ROOM length]");
+                format!("call.text({}, abi::{room}, {})?", self.name(name), self.name(length.trim()))
+            }
+        }
+    }
+
+    fn given(&self) -> String {
+        let arguments: Vec<String> = self.arguments().iter().map(|item| self.typed(item)).collect();
+        format!("{}({})", self.call.path, arguments.join(", "))
+    }
+
+    /// The call, and its results where they belong.
+    fn call(&self) -> String {
+        self.with_results(&self.given())
+    }
+
+    fn with_results(&self, given: &str) -> String {
+        let places: Vec<String> = self.call.results.iter().map(|item| self.place(item)).collect();
+        match &places[..] {
+            [] => given.to_owned(),
+            [place] => format!("let to = {place};\n        to.put({given}?){}", self.otherwise),
+            _ => {
+                let mut text = format!("let to = ({});\n        let given = {given}?;\n", places.join(", "));
+                for i in 0..places.len() {
+                    let end = if i + 1 < places.len() { "?;\n" } else { "" };
+                    write!(text, "        to.{i}.put(given.{i}){}{end}", self.otherwise)
+                        .expect("writing to a string");
+                }
+                text
+            }
+        }
+    }
+
+    fn checked(&self, enter: &str, source: &str, call: &str) -> String {
+        format!(
+            "    let call = Call::new({:?});
+    // SAFETY: the program's arguments are what the standard asks, which is what `Call` needs them to be.
+    let run = || -> Result<()> {{ unsafe {{
+        call.{enter}()?;
+        {call}
+    }} }};
+    let result = run();
+    call.end(result, || Source::from({source}))",
+            self.function.name
+        )
+    }
+
+    fn tool(&self) -> String {
+        format!(
+            "    let call = Call::new({:?});
+    // SAFETY: the tool's arguments are what the standard asks, which is what `Call` needs them to be.
+    let run = || -> mpi_t::Outcome {{ unsafe {{
+        mpi_t::init::initialised()?;
+        {}
+    }} }};
+    mpi_t::code(run())",
+            self.function.name,
+            self.call()
+        )
+    }
+
+    fn plain(&self) -> String {
+        let names: Vec<&str> = self.arguments().into_iter().map(|name| self.name(name)).collect();
+        format!("    {}({})", self.call.path, names.join(", "))
+    }
+
+    fn raw(&self) -> String {
+        let pass = |item: &&str| {
+            self.constant(item).unwrap_or_else(|| {
+                let parameter = self.parameter(item);
+                let widened = self.twin.is_some_and(|twin| {
+                    parameters(twin).iter().any(|p| p.name == parameter.name && p.ty != parameter.ty)
+                });
+                if widened && !parameter.ty.starts_with('*') {
+                    format!("i64::from({})", parameter.name)
+                } else {
+                    parameter.name.clone()
+                }
+            })
+        };
+        let arguments: Vec<String> = self.arguments().iter().map(pass).collect();
+        format!(
+            "    // SAFETY: the program's arguments are what the standard asks, which is what the implementation needs.
+    unsafe {{ {}({}) }}",
+            self.call.path,
+            arguments.join(", ")
+        )
+    }
+
+    /// A collective operation. `path|short` in the row: `short` is tried first where the operation blocks.
+    fn collective(&self, variant: Variant) -> String {
+        let (path, short) =
+            self.call.path.split_once('|').map_or((self.call.path, None), |(p, s)| (p, Some(s)));
+        let arguments: Vec<String> = self.arguments().iter().map(|item| self.typed(item)).collect();
+        let prepare = format!(
+            "|comm| {path}(comm{}{})",
+            if arguments.is_empty() { "" } else { ", " },
+            arguments.join(", ")
+        );
+        match variant {
+            Variant::Blocking => {
+                let run = format!("collective::run(call.arg(comm)?, {prepare})");
+                let Some(short) = short else { return run };
+                let names: Vec<&str> =
+                    self.parameters.iter().map(|p| p.name.as_str()).filter(|name| *name != "comm").collect();
+                let names = names.iter().map(|name| format!(", {name}")).collect::<String>();
+                format!("if let Some(done) = {short}(comm{names}) {{ return done }}\n        {run}")
+            }
+            Variant::Nonblocking => format!(
+                "let to = call.out(request)?;\n        to.put(collective::start(call.arg(comm)?, {prepare})?)"
+            ),
+            Variant::Persistent => format!(
+                "let to = call.out(request)?;\n        to.put(collective::prepare(call.arg(comm)?, {prepare}, call.arg(info)?)?)"
+            ),
+        }
+    }
+}
+
+fn base(item: &str) -> &str {
+    item.split_once('[').map_or(item, |(name, _)| name)
+}
+
+/// The function itself, strong as `PMPI_X`, and its weak alias `MPI_X`.
+fn exported(text: &mut String, function: &Function, parameters: &[Parameter], returns: &str, body: &str) {
+    let name = &function.name;
+    let list: Vec<String> = parameters.iter().map(|p| format!("{}: {}", p.name, p.ty)).collect();
+    writeln!(
+        text,
+        "#[unsafe(export_name = \"P{name}\")]
+pub unsafe extern \"C\" fn {name}({}) -> {returns} {{
+{body}
+}}
+core::arch::global_asm!(\".weak {name}\", \".set {name}, P{name}\");
+",
+        list.join(", ")
+    )
+    .expect("writing to a string");
+}
+
+/// A function that is not implemented.
+fn stub(text: &mut String, function: &Function) {
+    let name = &function.name;
+    let parameters = parameters(function);
+    let body = if name.starts_with("MPI_T_") {
+        "    abi::MPI_T_ERR_NOT_SUPPORTED".to_owned()
+    } else {
+        format!("    unsupported({name:?}, Source::from({}))", source_of(function))
+    };
+    assert!(function.returns == "int", "{name}: a stub gives an error code");
+    writeln!(text, "/// Not implemented.\n///\n/// # Safety\n/// Looks at no memory.")
+        .expect("writing to a string");
+    exported(text, function, &parameters, "core::ffi::c_int", &body);
+}
+
+/// The object whose error handler is called: the first communicator, window, file or session that is passed.
+fn source_of(function: &Function) -> String {
+    for (argument, parameter) in function.arguments.iter().zip(parameters(function)) {
+        if argument.contains(['*', '[']) {
+            continue;
+        }
+        let name = parameter.name;
+        match argument.split_whitespace().next() {
+            Some("MPI_Comm") => return name,
+            Some("MPI_Win") => return format!("Source::Win({name})"),
+            Some("MPI_File") => return format!("Source::File({name})"),
+            Some("MPI_Session") => return format!("Source::Session({name})"),
+            _ => {}
+        }
+    }
+    // Opening a file has no file yet: the standard raises such errors on MPI_FILE_NULL.
+    if function.arguments.iter().any(|a| a.starts_with("MPI_File *")) {
+        return "Source::File(abi::MPI_FILE_NULL)".to_owned();
+    }
+    "abi::MPI_COMM_SELF".to_owned()
+}
+
+fn parameters(function: &Function) -> Vec<Parameter> {
+    let fixed = function.arguments.iter().filter(|a| *a != "...");
+    fixed.map(|a| Parameter { name: name_of(a).to_owned(), ty: rust_type(a) }).collect()
+}
+
+/// The name of a declared argument.
+fn name_of(declaration: &str) -> &str {
+    let end = declaration.find('[').unwrap_or(declaration.len());
+    declaration[..end].rsplit([' ', '*']).next().unwrap_or_default()
+}
+
+/// The Rust type that a C declaration's value is passed in alike. A callback that may be one of the ABI's constants is an address.
+fn rust_type(declaration: &str) -> String {
+    if declaration.contains("[][3]") {
+        return "*const [core::ffi::c_int; 3]".to_owned();
+    }
+    let (qualifier, bare) = match declaration.strip_prefix("const ") {
+        Some(bare) => ("*const ", bare),
+        None => ("*mut ", declaration),
+    };
+    let base = bare.split([' ', '*', '[']).next().unwrap_or_default();
+    let pointers = bare.matches(['*', '[']).count();
+    if base.contains("_copy_attr_fun") || base.contains("_delete_attr_fun") || base.contains("Datarep_") {
+        return "usize".to_owned();
+    }
+    match base {
+        "MPI_Copy_function" | "MPI_Delete_function" => return "usize".to_owned(),
+        _ if base.ends_with("_function") || base.ends_with("_function_c") => {
+            return format!("Option<types::{base}>");
+        }
+        _ => {}
+    }
+    let scalar = match base {
+        "int" | "MPI_T_cb_safety" | "MPI_T_source_order" => "core::ffi::c_int",
+        "char" => "core::ffi::c_char",
+        "void" => "core::ffi::c_void",
+        "double" => "f64",
+        "MPI_Count" | "MPI_Offset" => "i64",
+        "MPI_Aint" => "isize",
+        "MPI_Status" => "types::MPI_Status",
+        "MPI_T_event_instance" => "*mut core::ffi::c_void",
+        handle if handle.starts_with("MPI_") => "usize",
+        other => panic!("functions.csv: unknown type {other:?}"),
+    };
+    format!("{}{scalar}", qualifier.repeat(pointers))
+}

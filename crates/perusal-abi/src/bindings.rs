@@ -1,0 +1,30 @@
+//! The exported functions, generated from the tables in `abi` by `codegen/bindings.rs`; `OUT_DIR/bindings.rs` has the text.
+#![allow(
+    non_snake_case,
+    unused_variables,
+    unused_unsafe,
+    clippy::too_many_arguments,
+    clippy::missing_safety_doc
+)]
+
+use super::arguments::Call;
+use super::boundary::{self, Source};
+use super::mpi::*;
+use super::{datatypes, types};
+use crate::abi;
+use crate::comm::attributes::Kind;
+use crate::error::{Error, Result};
+use crate::info::Info;
+use core::ffi::c_int;
+
+include!(concat!(env!("OUT_DIR"), "/bindings.rs"));
+
+/// What a function that is not implemented returns.
+#[cold]
+fn unsupported(function: &'static str, source: Source) -> c_int {
+    boundary::raise(source, function, Error::Unsupported(function))
+}
+
+// Written out in Rust.
+pub use super::mpi::p2p::*;
+pub use super::mpi_t::{event::*, init::*};
