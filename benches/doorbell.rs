@@ -4,7 +4,7 @@
 //! way there and back: two threads that wake each other in turn, so that each turn is two futex wake-ups and two sleeps.
 
 use divan::Bencher;
-use perusal::internals::doorbell::Bell;
+use perusal::internals::doorbell::Doorbell;
 use perusal::internals::limits::APART;
 use perusal::internals::sync::AsymmetricFence;
 use std::alloc::{Layout, alloc_zeroed};
@@ -18,12 +18,13 @@ use std::time::Duration;
 const PEERS: usize = 256;
 
 /// A bell as ranks have it, kept for the rest of the process.
-fn bell() -> Bell {
-    let layout = Layout::from_size_align(Bell::bytes(PEERS), APART).expect("a size of some hundred bytes");
+fn bell() -> Doorbell {
+    let layout =
+        Layout::from_size_align(Doorbell::bytes(PEERS), APART).expect("a size of some hundred bytes");
     // SAFETY: the layout is not empty.
     let base = NonNull::new(unsafe { alloc_zeroed(layout) }).expect("memory");
     // SAFETY: as many zeroed, aligned bytes, never freed, and known to this bell alone.
-    unsafe { Bell::over(base, PEERS) }
+    unsafe { Doorbell::over(base, PEERS) }
 }
 
 /// Nobody has rung: a look at the bits of all peers.
@@ -100,7 +101,7 @@ fn wake_and_be_woken(bencher: Bencher<'_, '_>, kind: Kind) {
     let Some(fences) = kind.fences() else { return };
     let bells = [bell(), bell()];
     let over = AtomicU64::new(0);
-    let wait = |own: &Bell| {
+    let wait = |own: &Doorbell| {
         while own.take(0) == 0 {
             own.sleep(fences, NEVER, || false);
         }

@@ -13,7 +13,7 @@
 
 use loom::sync::Arc;
 use loom::thread;
-use perusal::internals::doorbell::Bell;
+use perusal::internals::doorbell::Doorbell;
 use perusal::internals::sync::{AsymmetricFence, Futex};
 use perusal::internals::sync::{AtomicU16, AtomicU64};
 use perusal::internals::team::{Arrival, Arrived, HeapArea, Rounds};
@@ -206,13 +206,13 @@ struct Words {
     counts: Vec<AtomicU16>,
 }
 
-fn bell(words: &Arc<Words>) -> Bell {
+fn bell(words: &Arc<Words>) -> Doorbell {
     // SAFETY: every thread that uses the bell keeps `words`.
-    unsafe { Bell::over_parts(&words.state, &words.bits, &words.counts) }
+    unsafe { Doorbell::over_parts(&words.state, &words.bits, &words.counts) }
 }
 
 /// Sleeps until `done`, as the engine does: registered, and asleep only after one more look.
-fn sleep_until(member: &mut Member, bell: Bell, mut done: impl FnMut(&mut Member) -> bool) {
+fn sleep_until(member: &mut Member, bell: Doorbell, mut done: impl FnMut(&mut Member) -> bool) {
     loop {
         if done(member) {
             return;

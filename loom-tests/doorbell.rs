@@ -9,16 +9,16 @@
 //! that it replaces on the sender's side, which no model can show.
 //!
 //! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time):
-//! the fence of `AsymmetricFence::light_barrier`; those of `AsymmetricFence::heavy_barrier` and `Bell::sleep` together; the fence of `Bell::wake`; the look
+//! the fence of `AsymmetricFence::light_barrier`; those of `AsymmetricFence::heavy_barrier` and `Doorbell::sleep` together; the fence of `Doorbell::wake`; the look
 //! at the ring, and that at the bits, before a sleep; the store of `Consumer::unwatch`; Release and Acquire of the bits (edge 6).
 //! Where news is counted: Release and Acquire of the count (edge 11), a count that says one too many, the look at the counts before a sleep, the
 //! fence between a count and the look whether the owner sleeps, and that look. Release and Acquire of the exchanges in
-//! `Bell::wake` and `Bell::sleep` (edge 7) are not among them: that both sides exchange is enough for loom; C11 asks for no more either.
+//! `Doorbell::wake` and `Doorbell::sleep` (edge 7) are not among them: that both sides exchange is enough for loom; C11 asks for no more either.
 #![cfg(perusal_loom)]
 
 use loom::sync::Arc;
 use loom::thread;
-use perusal::internals::doorbell::Bell;
+use perusal::internals::doorbell::Doorbell;
 use perusal::internals::sync::{AsymmetricFence, Futex};
 use perusal::internals::sync::{AtomicU16, AtomicU64};
 use perusal::ring::{Consumer, Header, HeapRing, Producer};
@@ -47,13 +47,13 @@ fn words() -> Arc<Words> {
     Arc::new(Words { state: Futex::default(), bits: vec![AtomicU64::new(0)], counts })
 }
 
-fn bell(words: &Arc<Words>) -> Bell {
+fn bell(words: &Arc<Words>) -> Doorbell {
     // SAFETY: every thread that uses the bell keeps `words`.
-    unsafe { Bell::over_parts(&words.state, &words.bits, &words.counts) }
+    unsafe { Doorbell::over_parts(&words.state, &words.bits, &words.counts) }
 }
 
 /// What a sender does: commit, look whether the receiver watches, ring if not.
-fn send(producer: &mut Producer<HeapRing>, to: Bell, from: usize) -> bool {
+fn send(producer: &mut Producer<HeapRing>, to: Doorbell, from: usize) -> bool {
     let pushed = producer.try_push(&HEADER, 0, |_| ());
     FENCES.light_barrier();
     if producer.must_ring() {
@@ -63,7 +63,12 @@ fn send(producer: &mut Producer<HeapRing>, to: Bell, from: usize) -> bool {
 }
 
 /// What a receiver does until it has `n` records: poll, and if there is nothing, unwatch, sleep, watch again.
-fn receive(consumer: &mut Consumer<HeapRing>, own: Bell, n: usize, credit: impl Fn(&mut Consumer<HeapRing>)) {
+fn receive(
+    consumer: &mut Consumer<HeapRing>,
+    own: Doorbell,
+    n: usize,
+    credit: impl Fn(&mut Consumer<HeapRing>),
+) {
     let mut got = 0;
     consumer.watch();
     while got < n {
@@ -97,7 +102,7 @@ fn a_message_wakes_a_receiver_that_is_about_to_sleep() {
 }
 
 /// What a sender does where news is counted: commit, say how much there is, wake who sleeps.
-fn send_counted(producer: &mut Producer<HeapRing>, to: Bell, from: usize) {
+fn send_counted(producer: &mut Producer<HeapRing>, to: Doorbell, from: usize) {
     assert!(producer.try_push(&HEADER, 0, |_| ()));
     to.say(from, producer.position());
     FENCES.light_barrier();

@@ -3,24 +3,24 @@
 //! variable has no time-out).
 //!
 //! A model's rank is what `Engine::wait_long` and `follow` are made of: the lock of who drives with the messages behind it, the
-//! requests, and the crowd. Each thread waits for a request of its own; whoever drives completes what comes first, and stops when its
+//! requests, and the waiters. Each thread waits for a request of its own; whoever drives completes what comes first, and stops when its
 //! own is complete.
 //!
-//! Run:   .ci/loom crowd
+//! Run:   .ci/loom waiters
 //! Bound: 2 and 3 threads, every interleaving with at most 3 preemptions (LOOM_MAX_PREEMPTIONS raises that).
 //! Time:  two seconds, nearly all for three threads.
 //!
 //! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time):
-//! both fences of `Crowd::wait`, and that of `tell_all`; the comparison of `told` with what it was before the look; counting a telling; `awaited`, and
-//! the look at `watchers`, in `tell_behind_fence`; AWAITED in `State::await_end`;
-//! the fence of `Crowd::pass_on`; passing on by a driver that leaves, by who only polls, and by who is woken and need not drive; the look for a
+//! both fences of `Waiters::wait`, and that of `wake_all`; the comparison of `wakes` with what it was before the look; counting a wake-up; `awaited`, and
+//! the look at `any_event`, in `wake_after_fence`; AWAITED in `State::await_end`;
+//! the fence of `Waiters::pass_on`; passing on by a driver that leaves, by who only polls, and by who is woken and need not drive; the look for a
 //! driver before a sleep.
 #![cfg(perusal_loom)]
 
 use loom::sync::atomic::{AtomicBool, Ordering, fence};
 use loom::sync::{Arc, Mutex};
 use loom::thread;
-use perusal::internals::progress::Crowd;
+use perusal::internals::engine::Waiters;
 use perusal::internals::request::State;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -35,7 +35,7 @@ fn model(body: impl Fn() + Send + Sync + 'static) {
 }
 
 struct Rank {
-    crowd: Crowd,
+    waiters: Waiters,
     /// Whether somebody drives: what a mutex comes to that is only ever tried. (loom's own orders too much.)
     driven: AtomicBool,
     /// For whose requests messages lie there; touched by who drives.
@@ -48,7 +48,7 @@ impl Rank {
         let requests = [State::new(), State::new(), State::new()];
         requests.iter().for_each(State::activate);
         let messages = Mutex::new(messages.iter().copied().collect());
-        Arc::new(Self { crowd: Crowd::default(), driven: AtomicBool::new(false), messages, requests })
+        Arc::new(Self { waiters: Waiters::default(), driven: AtomicBool::new(false), messages, requests })
     }
 
     fn try_drive(&self) -> bool {
@@ -59,14 +59,14 @@ impl Rank {
         self.driven.store(false, Ordering::Release);
     }
 
-    /// As `Engine::tell_of_completion`.
+    /// As `Engine::notify_completion`.
     fn complete(&self, which: usize) {
         let (_, awaited) = self.requests[which].complete_beside_others();
         fence(Ordering::SeqCst);
-        self.crowd.tell_behind_fence(awaited);
+        self.waiters.wake_after_fence(awaited);
     }
 
-    fn driver_gone(&self) -> bool {
+    fn poller_is_free(&self) -> bool {
         let gone = self.try_drive();
         if gone {
             self.leave();
@@ -84,12 +84,12 @@ impl Rank {
                     self.complete(next.expect("a message for each request"));
                 }
                 self.leave();
-                return self.crowd.pass_on();
+                return self.waiters.pass_on();
             }
-            self.crowd.wait(mine, LONG, false, || request.await_end(mine) || self.driver_gone());
+            self.waiters.wait(mine, LONG, false, || request.await_end(mine) || self.poller_is_free());
             if request.is_complete() {
-                if self.driver_gone() {
-                    self.crowd.pass_on();
+                if self.poller_is_free() {
+                    self.waiters.pass_on();
                 }
                 return;
             }
@@ -100,7 +100,7 @@ impl Rank {
     fn poll_once(&self) {
         if self.try_drive() {
             self.leave();
-            self.crowd.pass_on();
+            self.waiters.pass_on();
         }
     }
 }
@@ -169,13 +169,14 @@ fn who_waits_for_anything_is_told_of_everything() {
             let (rank, happened) = (rank.clone(), happened.clone());
             thread::spawn(move || {
                 while !happened.load(Ordering::Relaxed) {
-                    rank.crowd.wait(0, LONG, true, || happened.load(Ordering::Relaxed) || rank.driver_gone());
+                    rank.waiters
+                        .wait(0, LONG, true, || happened.load(Ordering::Relaxed) || rank.poller_is_free());
                 }
             })
         };
         happened.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
-        rank.crowd.tell_behind_fence(None);
+        rank.waiters.wake_after_fence(None);
         waiter.join().expect("who waits");
     });
 }
@@ -189,14 +190,14 @@ fn who_waits_for_one_request_is_told_when_all_are() {
             let (rank, failed) = (rank.clone(), failed.clone());
             thread::spawn(move || {
                 while !failed.load(Ordering::Relaxed) {
-                    rank.crowd.wait(0, LONG, false, || {
+                    rank.waiters.wait(0, LONG, false, || {
                         rank.requests[0].await_end(0) || failed.load(Ordering::Relaxed)
                     });
                 }
             })
         };
         failed.store(true, Ordering::Relaxed);
-        rank.crowd.tell_all();
+        rank.waiters.wake_all();
         waiter.join().expect("who waits");
     });
 }

@@ -26,7 +26,6 @@ pub mod matching;
 mod p2p;
 #[cfg(feature = "placement")]
 mod placement;
-mod progress;
 mod protocol;
 mod request;
 pub mod ring;
@@ -68,7 +67,7 @@ pub mod internals {
     open! {
         abi arch coll comm datatype doorbell engine error events handles heap info limits matching p2p
         #[cfg(feature = "placement")] placement
-        progress protocol request ring shm sync team tool
+        protocol request ring shm sync team tool
         #[cfg(not(perusal_loom))] trace
         variables
         #[cfg(not(perusal_loom))] api

@@ -1,9 +1,9 @@
 //! Nonblocking collectives: the algorithms of the blocking ones, resumed whenever the engine makes progress.
 
 use crate::comm::lock;
+use crate::engine::BackgroundOperation;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::progress::Background;
 use crate::sync::{AtomicBool, Mutex, Ordering};
 use core::future::Future;
 use core::pin::Pin;
@@ -26,7 +26,7 @@ unsafe impl Send for NonblockingOperation {}
 unsafe impl Sync for NonblockingOperation {}
 
 impl NonblockingOperation {
-    /// An operation that `work` performs; it goes on when it is given to [`Engine::in_background`].
+    /// An operation that `work` performs; it goes on when it is given to [`Engine::start_background`].
     ///
     /// # Safety
     /// `work` holds nothing that is bound to a thread: addresses, cells of its own, and what is `Send`.
@@ -49,7 +49,7 @@ impl NonblockingOperation {
     }
 }
 
-impl Background for NonblockingOperation {
+impl BackgroundOperation for NonblockingOperation {
     fn advance(&self, engine: &Engine) -> bool {
         let mut work = lock(&self.work);
         let Some(going) = work.as_mut() else { return true };

@@ -1,67 +1,95 @@
-//! Operations that are more than one message and go on while their user does something else: nonblocking collectives.
+//! BackgroundOperation operations: more than one message each, and in progress while their user does something else (nonblocking collectives).
 //!
-//! Whoever drives progress moves them on; each step starts messages or takes the outcome of finished ones, and never waits.
+//! The progress engine advances them. Each step starts messages or takes the outcome of finished ones, and never waits.
 
 use crate::engine::Engine;
-use crate::sync::{AtomicUsize, Mutex, Ordering};
+use crate::sync::{AtomicUsize, Mutex, MutexGuard, Ordering};
 use std::sync::{Arc, PoisonError};
 
 /// An operation in the background.
-pub trait Background: Send + Sync {
-    /// Moves it on as far as it gets without waiting; whether it is over. Called by one thread at a time.
+pub trait BackgroundOperation: Send + Sync {
+    /// Advances as far as possible without waiting, and returns whether the operation is over. Called by one thread at a time.
     fn advance(&self, engine: &Engine) -> bool;
 }
 
 /// The operations of an engine that are not over.
 #[derive(Default)]
-pub(crate) struct Backgrounds {
-    /// How many, so that progress without any takes no lock.
+pub(crate) struct BackgroundOperations {
+    /// Length of the list, so that progress without any operation takes no lock.
     count: AtomicUsize,
-    list: Mutex<Vec<Arc<dyn Background>>>,
+    list: Mutex<Vec<Arc<dyn BackgroundOperation>>>,
 }
 
-impl Engine {
-    /// Begins an operation: at once as far as it gets, the rest as progress is made.
-    pub fn in_background(&self, operation: Arc<dyn Background>) {
-        let mut list = self.backgrounds.list.lock().unwrap_or_else(PoisonError::into_inner);
-        if !operation.advance(self) {
+impl BackgroundOperations {
+    /// Starts an operation: at once as far as it gets, the rest as progress is made.
+    pub fn start(&self, engine: &Engine, operation: Arc<dyn BackgroundOperation>) {
+        let mut list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
+        if !operation.advance(engine) {
             list.push(operation);
-            // Relaxed: a hint; the lock publishes the list.
-            self.backgrounds.count.store(list.len(), Ordering::Relaxed);
+            self.publish_count(&list);
         }
     }
 
-    /// Moves on what is in the background. Whether something ended.
+    /// Advances all operations. Returns whether one of them ended.
     #[inline]
-    pub(super) fn advance_background(&self) -> bool {
-        self.has_background() && self.advance_all()
+    pub fn advance(&self, engine: &Engine) -> bool {
+        !self.is_empty() && self.advance_all(engine)
     }
 
-    /// Whether anything is in the background.
+    /// Whether there is no operation.
     #[inline(always)]
-    pub fn has_background(&self) -> bool {
-        // Relaxed: as in `in_background`; whoever waits for an operation that it began has seen its own store.
-        self.backgrounds.count.load(Ordering::Relaxed) > 0
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
-    /// How many operations are in the background.
-    pub(crate) fn backgrounds(&self) -> u64 {
-        // Relaxed: a sample.
-        self.backgrounds.count.load(Ordering::Relaxed) as u64
+    /// The number of operations.
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        // Relaxed: a hint; a thread that waits for an operation that it started has seen its own store.
+        self.count.load(Ordering::Relaxed)
     }
 
     #[cold]
-    fn advance_all(&self) -> bool {
-        // Held by who begins one; it moves on what it begins, and the next look comes soon.
-        let Ok(mut list) = self.backgrounds.list.try_lock() else { return false };
+    fn advance_all(&self, engine: &Engine) -> bool {
+        // Held by a thread that starts an operation: it advances what it starts, and the next poll comes soon.
+        let Ok(mut list) = self.list.try_lock() else { return false };
         let before = list.len();
-        list.retain(|operation| !operation.advance(self));
-        self.backgrounds.count.store(list.len(), Ordering::Relaxed);
-        let ended = list.len() < before;
-        drop(list);
+        list.retain(|operation| !operation.advance(engine));
+        self.publish_count(&list);
+        list.len() < before
+    }
+
+    fn publish_count(&self, list: &MutexGuard<'_, Vec<Arc<dyn BackgroundOperation>>>) {
+        // Relaxed: a hint; the lock publishes the list.
+        self.count.store(list.len(), Ordering::Relaxed);
+    }
+}
+
+impl Engine {
+    /// Starts an operation in the background: see [`BackgroundOperation`].
+    pub fn start_background(&self, operation: Arc<dyn BackgroundOperation>) {
+        self.background.start(self, operation);
+    }
+
+    /// Advances the operations in the background. Returns whether one of them ended.
+    #[inline]
+    pub(super) fn advance_background(&self) -> bool {
+        let ended = self.background.advance(self);
         if ended {
             self.something_happened();
         }
         ended
+    }
+
+    /// Whether anything is in the background.
+    #[inline(always)]
+    #[must_use]
+    pub fn has_background(&self) -> bool {
+        !self.background.is_empty()
+    }
+
+    /// The number of operations in the background.
+    pub(crate) fn background_operations(&self) -> u64 {
+        self.background.len() as u64
     }
 }

@@ -26,7 +26,7 @@ const MOST_GAP: u64 = 3_000_000_000;
 
 /// What this rank has found out.
 #[derive(Debug, Default)]
-pub(crate) struct Parting {
+pub(crate) struct CoreMigration {
     /// The partner of the last look and one more.
     partner: AtomicU32,
     /// Looks in a row that have found it on our CPU, waiting for us.
@@ -37,7 +37,7 @@ pub(crate) struct Parting {
     gap: AtomicU64,
 }
 
-impl Parting {
+impl CoreMigration {
     /// A look has found `partner` on our CPU and waiting for us, or not (`None`). Whether that is evidence enough.
     fn is_enough(&self, partner: Option<u32>) -> bool {
         // Relaxed, here and below: notes of one rank to itself.
@@ -83,7 +83,7 @@ impl Engine {
 
     /// The rank has waited in vain for some time: says where it sits, and moves if whom it waits for sits there too.
     #[cold]
-    pub(super) fn look_at_seats(&self, why: &dyn Fn() -> Option<Wait>) {
+    pub(super) fn consider_migration(&self, why: &dyn Fn() -> Option<Wait>) {
         if !self.keeps_apart() {
             return;
         }
@@ -95,8 +95,8 @@ impl Engine {
             let theirs = &self.job.telemetry(peer).last_yield;
             theirs.cpu() == Some(here) && theirs.partner() == Some(self.rank)
         });
-        let enough = self.parting.is_enough(together);
-        if enough && together.is_some_and(|peer| peer < self.rank) && self.parting.may_move(now()) {
+        let enough = self.core_migration.is_enough(together);
+        if enough && together.is_some_and(|peer| peer < self.rank) && self.core_migration.may_move(now()) {
             self.move_from(here);
         }
     }
@@ -121,8 +121,8 @@ mod tests {
 
     #[test]
     fn only_the_same_partner_again_and_again_is_evidence() {
-        let parting = Parting::default();
-        let looks = |partner, n| (0..n).filter(|_| parting.is_enough(partner)).count();
+        let core_migration = CoreMigration::default();
+        let looks = |partner, n| (0..n).filter(|_| core_migration.is_enough(partner)).count();
         assert_eq!(looks(Some(3), EVIDENCE - 1), 0);
         assert_eq!(looks(None, 1), 0, "the partner sat elsewhere");
         assert_eq!(looks(Some(3), EVIDENCE - 1), 0);
@@ -133,17 +133,17 @@ mod tests {
 
     #[test]
     fn moves_that_follow_each_other_become_rarer_and_rare_ones_do_not() {
-        let parting = Parting::default();
+        let core_migration = CoreMigration::default();
         let mut moves = vec![];
         for now in (0..20_000_000_000).step_by(1_000_000) {
-            if parting.may_move(now) {
+            if core_migration.may_move(now) {
                 moves.push(now / 1_000_000);
             }
         }
         assert_eq!(moves[..5], [0, 12, 36, 84, 180]);
         assert_eq!(moves.len(), 9 + 5, "up to one in three seconds: {moves:?}");
         let later = 200_000_000_000;
-        assert!(parting.may_move(later) && parting.may_move(later + LEAST_GAP));
+        assert!(core_migration.may_move(later) && core_migration.may_move(later + LEAST_GAP));
     }
 
     #[test]

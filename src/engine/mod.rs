@@ -11,26 +11,42 @@
 //! a callback that calls MPI is refused at the boundary, so it cannot wait for what it holds.
 
 mod attached_buffer;
+mod background;
 mod context;
+mod core_migration;
 mod engine_events;
 pub(crate) mod message_events;
+mod notification;
 mod operation;
+mod oversubscription;
 pub(crate) mod parts;
+mod poller;
+mod progress;
 mod quiesce;
 pub(crate) mod tx;
+mod wait_strategy;
+mod waiters;
+mod word_wait;
 
 use crate::variables::{Config, Overrides};
 pub use attached_buffer::{Buffers, Reservation};
+pub use background::BackgroundOperation;
+use background::BackgroundOperations;
 pub use context::MatchContext;
 pub(crate) use context::{MatchContexts, Payload, Queues, UnexpectedMessage};
+use core_migration::CoreMigration;
+use notification::NotificationMode;
 pub use operation::{Body, Layout, Mode, Operation, Ref, Slab, Stage};
+use oversubscription::{Oversubscription, ranks_per_cpu};
 pub(crate) use parts::Outgoing;
-use parts::{News, Peer};
+use parts::Peer;
+pub(crate) use poller::From;
+use poller::Poller;
+pub use waiters::Waiters;
 
-use crate::doorbell::Bell;
+use crate::doorbell::Doorbell;
 use crate::error::{Error, Result};
 use crate::events::Registry;
-use crate::progress::{Backgrounds, Crowd, Incoming, Parting, Yielding, sharers};
 use crate::protocol::rendezvous::CopyPolicy;
 use crate::shm::{self, Job, Telemetry};
 use crate::sync::{
@@ -47,21 +63,21 @@ pub struct Engine {
     /// Whether several threads may be inside at once (MPI_THREAD_MULTIPLE).
     pub(crate) shared: bool,
     pub(crate) fences: AsymmetricFence,
-    pub(crate) news: News,
+    pub(crate) notification: NotificationMode,
     pub(crate) config: Config,
-    pub(crate) bell: Bell,
+    pub(crate) doorbell: Doorbell,
     telemetry: NonNull<Telemetry>,
     pub(crate) peers: Box<[Peer]>,
-    pub(crate) incoming: CachePadded<ConditionalLock<Incoming>>,
+    pub(crate) poller: CachePadded<ConditionalLock<Poller>>,
     pub(crate) backlog: CachePadded<ConditionalLock<Vec<u32>>>,
-    pub(crate) backgrounds: Backgrounds,
-    pub(crate) yielding: Yielding,
-    pub(crate) parting: Parting,
+    pub(crate) background: BackgroundOperations,
+    pub(crate) oversubscription: Oversubscription,
+    pub(crate) core_migration: CoreMigration,
     pub(crate) contexts: MatchContexts,
     pub(crate) requests: Slab,
-    pub(crate) crowd: CachePadded<Crowd>,
+    pub(crate) waiters: CachePadded<Waiters>,
     /// How many threads beside its first this rank has told the job of.
-    pub(crate) beside: AtomicU32,
+    pub(crate) extra_threads: AtomicU32,
     pub(crate) copy: CopyPolicy,
     pub(crate) buffers: Buffers,
     registry: Arc<Registry>,
@@ -121,37 +137,37 @@ impl Engine {
                 "membarrier(2): {error}; set PERUSAL_SENDER_FENCES=1 for the whole job to do without it"
             ))
         })?;
-        let bell_of = |rank: u32| {
+        let doorbell_of = |rank: u32| {
             let (at, bytes) = job.doorbell(rank);
-            assert!(Bell::bytes(size as usize) <= bytes, "the layout gives a bell {bytes} bytes");
+            assert!(Doorbell::bytes(size as usize) <= bytes, "the layout gives a doorbell {bytes} bytes");
             let at = NonNull::new(at).expect("the segment is not mapped at zero");
             // SAFETY: the job's doorbell area is valid as long as the job, which the engine keeps; 128-byte aligned,
             // zeroed by the kernel, large enough as asserted, and used by bells alone.
-            unsafe { Bell::over(at, size as usize) }
+            unsafe { Doorbell::over(at, size as usize) }
         };
-        let peers = (0..size).map(|rank| Peer::new(bell_of(rank))).collect();
-        let news = News::of(config.shape(), fences);
+        let peers = (0..size).map(|rank| Peer::new(doorbell_of(rank))).collect();
+        let notification = NotificationMode::of(config.shape(), fences);
         let engine = Self {
             rank: job.rank(),
             shared,
             fences,
-            news,
-            bell: bell_of(job.rank()),
+            notification,
+            doorbell: doorbell_of(job.rank()),
             telemetry: NonNull::from(job.own_telemetry()),
             peers,
-            incoming: CachePadded::new(ConditionalLock::new(Incoming::new(
+            poller: CachePadded::new(ConditionalLock::new(Poller::new(
                 size,
-                news,
+                notification,
                 config.shape().is_oversubscribed(),
             ))),
             backlog: CachePadded::default(),
-            backgrounds: Backgrounds::default(),
-            yielding: Yielding::new(sharers(config.shape())),
-            parting: Parting::default(),
+            background: BackgroundOperations::default(),
+            oversubscription: Oversubscription::new(ranks_per_cpu(config.shape())),
+            core_migration: CoreMigration::default(),
             contexts: MatchContexts::new(),
             requests: Slab::new(),
-            crowd: CachePadded::default(),
-            beside: AtomicU32::new(0),
+            waiters: CachePadded::default(),
+            extra_threads: AtomicU32::new(0),
             copy: CopyPolicy::new(&job, &config),
             buffers: Buffers::default(),
             registry,

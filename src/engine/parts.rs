@@ -1,44 +1,20 @@
 //! What the engine keeps for each peer.
 
 use super::operation::Ref;
-use crate::doorbell::Bell;
+use crate::doorbell::Doorbell;
 use crate::error::Result;
 use crate::protocol::Control;
 use crate::protocol::Train;
 use crate::ring::{Header, MappedRing, Producer};
 use crate::shm::Job;
-use crate::sync::AsymmetricFence;
 use crate::sync::ConditionalLock;
-use crate::variables::JobShape;
 use core::ptr::NonNull;
 use std::collections::VecDeque;
 
-/// How a rank learns that a peer has committed something. All ranks of a job agree on it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum News {
-    /// It watches the rings of a few, and is rung for by the others; who sleeps fences.
-    Watched,
-    /// The same; both sides fence.
-    WatchedBehindFence,
-    /// It looks at the count of each: where many ranks outnumber the CPUs, many have spoken between two looks.
-    Counted,
-}
-
-impl News {
-    /// That of a job at `place`.
-    pub fn of(place: &JobShape, fences: AsymmetricFence) -> Self {
-        match fences {
-            _ if place.uses_counters() => Self::Counted,
-            AsymmetricFence::Membarrier => Self::Watched,
-            AsymmetricFence::Processor => Self::WatchedBehindFence,
-        }
-    }
-}
-
 /// One peer, as a sender sees it.
 pub(crate) struct Peer {
-    /// The peer's bell.
-    pub bell: Bell,
+    /// The peer's doorbell.
+    pub doorbell: Doorbell,
     /// The way to it, once a first message has gone there.
     pub out: ConditionalLock<Option<Box<Outgoing>>>,
     /// The message from it of which a part has come. Used by who drives progress.
@@ -46,8 +22,8 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    pub(crate) fn new(bell: Bell) -> Self {
-        Self { bell, out: ConditionalLock::default(), train: ConditionalLock::default() }
+    pub(crate) fn new(doorbell: Doorbell) -> Self {
+        Self { doorbell, out: ConditionalLock::default(), train: ConditionalLock::default() }
     }
 }
 

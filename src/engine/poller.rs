@@ -1,9 +1,10 @@
 //! The consumers of all rings to this rank, and which of them are looked at: those that are watched or have rung or, where many
-//! ranks outnumber the CPUs, those whose count says that there is more than was taken ([`News`]).
+//! ranks outnumber the CPUs, those whose count says that there is more than was taken ([`NotificationMode`]).
 
+use super::notification::NotificationMode;
 use crate::arch::serialize_loads;
 use crate::engine::Engine;
-use crate::engine::parts::{News, ring};
+use crate::engine::parts::ring;
 use crate::error::{Error, Result};
 use crate::limits::POLLED_OVERSUBSCRIBED;
 use crate::protocol::corrupt;
@@ -18,7 +19,7 @@ const TURN: usize = 32;
 const DIRECT: u32 = 16;
 
 /// What the driver of progress has.
-pub(crate) struct Incoming {
+pub(crate) struct Poller {
     consumers: Box<[Side]>,
     /// Peers whose rings are watched; the one that spoke last is first.
     watched: Vec<u32>,
@@ -52,10 +53,10 @@ enum Side {
     Spoiled,
 }
 
-impl Incoming {
-    pub fn new(size: u32, news: News, crowded: bool) -> Self {
+impl Poller {
+    pub fn new(size: u32, notification: NotificationMode, crowded: bool) -> Self {
         let consumers = (0..size).map(|_| Side::Silent).collect();
-        let counted = if news == News::Counted { size as usize } else { 0 };
+        let counted = if notification == NotificationMode::Counter { size as usize } else { 0 };
         let most = if crowded { POLLED_OVERSUBSCRIBED } else { WATCHED };
         let heard = vec![0; counted].into();
         let patient = !crowded;
@@ -84,8 +85,8 @@ impl Incoming {
         if !self.heard.is_empty() {
             handled += self.hear::<SHARED>(engine);
         }
-        for word in 0..engine.bell.words() {
-            if engine.bell.rung(word) {
+        for word in 0..engine.doorbell.words() {
+            if engine.doorbell.rung(word) {
                 handled += self.answer::<SHARED>(engine, word);
             }
         }
@@ -121,7 +122,7 @@ impl Incoming {
     /// Looks at the counts, and asks for the lines of what there is. Whether anybody speaks.
     fn listen(&mut self, engine: &Engine) -> bool {
         let heard = core::mem::take(&mut self.heard);
-        for (peer, said) in engine.bell.news(&heard) {
+        for (peer, said) in engine.doorbell.news(&heard) {
             if self.opens(engine, peer as u32) {
                 self.speaking.push((peer as u32, said));
             }
@@ -241,7 +242,7 @@ impl Incoming {
             serialize_loads();
             match self.look_direct(engine, from, wanted, take) {
                 Polled::Taken(taken) => {
-                    engine.yielding.polled_well();
+                    engine.oversubscription.spun_well();
                     return Some(taken);
                 }
                 Polled::Empty => {}
@@ -371,7 +372,7 @@ impl Incoming {
             From::Peer(peer) => self.others_speak(engine, peer),
             From::Anybody => false,
         };
-        spoken || engine.bell.any()
+        spoken || engine.doorbell.any()
     }
 
     /// Whether a watched ring other than that of `peer` has a record.
@@ -386,7 +387,7 @@ impl Incoming {
 
     /// Whether a count says that there is something, apart from that of `but`.
     fn somebody_speaks(&self, engine: &Engine, but: Option<u32>) -> bool {
-        let mut news = engine.bell.news(&self.heard);
+        let mut news = engine.doorbell.news(&self.heard);
         news.any(|(peer, _)| but != Some(peer as u32) && !matches!(self.consumers[peer], Side::Spoiled))
     }
 
@@ -401,12 +402,12 @@ impl Incoming {
     }
 
     /// Peers have rung: watches their rings and handles what is there. What waits for room to them is pumped by the
-    /// caller (bell rule 4).
+    /// caller (doorbell rule 4).
     #[cold]
     #[inline(never)]
     fn answer<const SHARED: bool>(&mut self, engine: &Engine, word: usize) -> usize {
-        let mut bits = engine.bell.take(word);
-        // A credit bell has no records behind it, but is something that happened.
+        let mut bits = engine.doorbell.take(word);
+        // A credit doorbell has no records behind it, but is something that happened.
         let mut handled = 1;
         while bits != 0 {
             let peer = word as u32 * 64 + bits.trailing_zeros();
@@ -462,7 +463,7 @@ impl Incoming {
         engine.fences.heavy_barrier();
         for &peer in &dropped {
             if self.has_record(peer) {
-                engine.bell.ring(peer as usize);
+                engine.doorbell.ring(peer as usize);
             }
         }
     }
@@ -517,7 +518,7 @@ fn take_one<const SHARED: bool>(
     }
 }
 
-/// Publishes credit if there is a batch of it, and rings a producer that waits for it (bell rule 2).
+/// Publishes credit if there is a batch of it, and rings a producer that waits for it (doorbell rule 2).
 #[inline(always)]
 fn give_credit(engine: &Engine, peer: u32, consumer: &mut Consumer<MappedRing>) {
     if consumer.owes() {

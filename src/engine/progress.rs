@@ -1,8 +1,8 @@
 //! Waiting: poll, yield, sleep; and who drives progress when several threads wait.
 
-use super::incoming::Incoming;
-use super::pace::{Pace, Step};
-use super::parting::LOOK;
+use super::core_migration::LOOK;
+use super::poller::Poller;
+use super::wait_strategy::{WaitStep, WaitStrategy};
 use crate::arch::clock::now;
 use crate::engine::Engine;
 use crate::engine::Ref;
@@ -49,7 +49,7 @@ impl Engine {
         }
         if !self.shared {
             // What is here already is the commonest; nothing is prepared for a longer wait yet.
-            self.look_around();
+            self.poll_unshared();
             if done() {
                 return Ok(());
             }
@@ -66,24 +66,24 @@ impl Engine {
         target: &dyn Fn() -> Option<Ref>,
         done: &mut dyn FnMut() -> bool,
     ) -> Result<()> {
-        let mut pace = Pace::new(self.threads_outnumber_cpus());
+        let mut strategy = WaitStrategy::new(self.threads_outnumber_cpus());
         loop {
-            match self.incoming.try_lock(self.shared) {
-                Some(incoming) => {
-                    let result = self.drive(incoming, &mut pace, why, done);
+            match self.poller.try_lock(self.shared) {
+                Some(poller) => {
+                    let result = self.drive(poller, &mut strategy, why, done);
                     if self.shared {
                         // The next one must drive.
-                        self.crowd.pass_on();
+                        self.waiters.pass_on();
                     }
                     return result;
                 }
-                None => self.follow(&mut pace, target, done),
+                None => self.follow(&mut strategy, target, done),
             }
             let result = if done() { Ok(true) } else { self.healthy().map(|()| false) };
             if !matches!(result, Ok(false)) {
                 // It may be us who were woken to drive, or whose look made another believe that there is a driver.
-                if self.driver_gone() {
-                    self.crowd.pass_on();
+                if self.poller_is_free() {
+                    self.waiters.pass_on();
                 }
                 return result.map(drop);
             }
@@ -93,8 +93,8 @@ impl Engine {
     /// Drives progress until `done`.
     fn drive(
         &self,
-        mut incoming: ConditionalGuard<'_, Incoming>,
-        pace: &mut Pace,
+        mut poller: ConditionalGuard<'_, Poller>,
+        strategy: &mut WaitStrategy,
         why: &dyn Fn() -> Option<Wait>,
         done: &mut dyn FnMut() -> bool,
     ) -> Result<()> {
@@ -102,32 +102,32 @@ impl Engine {
             return self.healthy();
         }
         loop {
-            let happened = self.step(&mut incoming, true);
+            let happened = self.step(&mut poller, true);
             let over = done();
-            if (happened || over) && !pace.has_yielded() {
-                self.yielding.polled_well();
+            if (happened || over) && !strategy.has_yielded() {
+                self.oversubscription.spun_well();
             }
             if over {
                 return Ok(());
             }
             if happened {
-                pace.restart();
+                strategy.restart();
                 if self.failed().is_some() {
                     return self.healthy();
                 }
                 continue;
             }
-            let fresh = !pace.has_yielded();
-            let step = pace.next(&self.config, self.yielding.polling_pays());
-            if fresh && step == Step::Yield && self.yielding.polled_in_vain().is_multiple_of(LOOK) {
-                self.look_at_seats(why);
+            let fresh = !strategy.has_yielded();
+            let step = strategy.next(&self.config, self.oversubscription.spinning_pays());
+            if fresh && step == WaitStep::Yield && self.oversubscription.spun_in_vain().is_multiple_of(LOOK) {
+                self.consider_migration(why);
             }
             match step {
-                Step::Spin => spin_loop(),
-                Step::Yield if self.give_way() => {}
-                Step::Yield | Step::Sleep => {
-                    self.sleep(&mut incoming, why, done);
-                    pace.slept();
+                WaitStep::Spin => spin_loop(),
+                WaitStep::Yield if self.yield_cpu() => {}
+                WaitStep::Yield | WaitStep::Block => {
+                    self.sleep(&mut poller, why, done);
+                    strategy.blocked();
                     self.healthy()?;
                 }
             }
@@ -136,23 +136,19 @@ impl Engine {
 
     /// One look at everything, where there is one thread.
     #[inline(never)]
-    pub(crate) fn look_around(&self) -> bool {
-        self.step_in::<false>(&mut self.incoming.lock(false), true)
+    pub(crate) fn poll_unshared(&self) -> bool {
+        self.step_in::<false>(&mut self.poller.lock(false), true)
     }
 
-    /// One look at everything. Returns whether anything happened. `waits` as in [`Incoming::poll`].
+    /// One look at everything. Returns whether anything happened. `waits` as in [`Poller::poll`].
     #[inline(always)]
-    fn step(&self, incoming: &mut Incoming, waits: bool) -> bool {
-        if self.shared {
-            self.step_in::<true>(incoming, waits)
-        } else {
-            self.step_in::<false>(incoming, waits)
-        }
+    fn step(&self, poller: &mut Poller, waits: bool) -> bool {
+        if self.shared { self.step_in::<true>(poller, waits) } else { self.step_in::<false>(poller, waits) }
     }
 
     #[inline(always)]
-    fn step_in<const SHARED: bool>(&self, incoming: &mut Incoming, waits: bool) -> bool {
-        let handled = incoming.poll::<SHARED>(self, waits);
+    fn step_in<const SHARED: bool>(&self, poller: &mut Poller, waits: bool) -> bool {
+        let handled = poller.poll::<SHARED>(self, waits);
         let moved = self.has_backlog::<SHARED>() && self.pump_backlog();
         let ended = self.advance_background();
         handled > 0 || moved || ended
@@ -170,11 +166,11 @@ impl Engine {
     ///
     /// As [`Engine::wait_until`].
     pub(crate) fn poll_once(&self) -> Result<()> {
-        if let Some(mut incoming) = self.incoming.try_lock(self.shared) {
-            self.step(&mut incoming, false);
-            drop(incoming);
+        if let Some(mut poller) = self.poller.try_lock(self.shared) {
+            self.step(&mut poller, false);
+            drop(poller);
             if self.shared {
-                self.crowd.pass_on();
+                self.waiters.pass_on();
             }
         }
         match self.failed() {
@@ -183,20 +179,20 @@ impl Engine {
         }
     }
 
-    /// Sleeps until rung, unless there is something to do (bell rules 1 to 3).
+    /// Sleeps until rung, unless there is something to do (doorbell rules 1 to 3).
     #[cold]
-    fn sleep(&self, incoming: &mut Incoming, why: &dyn Fn() -> Option<Wait>, done: &mut dyn FnMut() -> bool) {
+    fn sleep(&self, poller: &mut Poller, why: &dyn Fn() -> Option<Wait>, done: &mut dyn FnMut() -> bool) {
         let telemetry = self.telemetry();
         let wait = why();
         if let Some(wait) = &wait {
             telemetry.waiting.set(wait);
         }
-        incoming.unwatch_all();
+        poller.unwatch_all();
         self.want_credit();
         let mut asleep_from = 0;
-        let slept = self.bell.sleep(self.fences, self.config.longest_sleep(), || {
+        let slept = self.doorbell.sleep(self.fences, self.config.longest_sleep(), || {
             let reason =
-                incoming.anything(self) || self.backlog_has_room() || done() || self.failed().is_some();
+                poller.anything(self) || self.backlog_has_room() || done() || self.failed().is_some();
             if !reason {
                 self.note_bell(Event::BellSleep, wait.as_ref());
                 // Whoever rings meanwhile finds us asleep, and so keeps us from it.
@@ -210,14 +206,19 @@ impl Engine {
             telemetry.sleeps.add(1);
             telemetry.asleep.add(now().saturating_sub(asleep_from));
         }
-        incoming.rewatch();
+        poller.rewatch();
     }
 
     /// Waits for what the driver of progress will complete, or for its role.
     #[cold]
-    fn follow(&self, pace: &mut Pace, target: &dyn Fn() -> Option<Ref>, done: &mut dyn FnMut() -> bool) {
-        for listen in 1..=if pace.is_hurried() { PATIENCE } else { LISTENS } {
-            if done() || listen % PATIENCE == 0 && self.driver_gone() {
+    fn follow(
+        &self,
+        strategy: &mut WaitStrategy,
+        target: &dyn Fn() -> Option<Ref>,
+        done: &mut dyn FnMut() -> bool,
+    ) {
+        for listen in 1..=if strategy.is_oversubscribed() { PATIENCE } else { LISTENS } {
+            if done() || listen % PATIENCE == 0 && self.poller_is_free() {
                 return;
             }
             spin_loop();
@@ -227,15 +228,15 @@ impl Engine {
         }
         let target = target();
         let place = thread_slot();
-        self.crowd.wait(place, self.config.longest_sleep(), target.is_none(), || {
+        self.waiters.wait(place, self.config.longest_sleep(), target.is_none(), || {
             let over =
-                target.map_or_else(done, |request| request.state().await_end(place)) || self.driver_gone();
+                target.map_or_else(done, |request| request.state().await_end(place)) || self.poller_is_free();
             if !over {
                 run_sleep_hook();
             }
             over
         });
-        pace.restart();
+        strategy.restart();
     }
 
     /// Whether more threads of the job use MPI than there are CPUs.
@@ -245,46 +246,49 @@ impl Engine {
         }
         let (place, mine) = (self.config.shape(), slots_owned() as u32);
         // Where ranks are threads of one process, all of them are counted already.
-        mine.max(if self.job.are_threads() { 0 } else { place.ranks + self.threads_beside(mine.max(1) - 1) })
-            > place.usable_cpus
+        mine.max(if self.job.are_threads() {
+            0
+        } else {
+            place.ranks + self.count_extra_threads(mine.max(1) - 1)
+        }) > place.usable_cpus
     }
 
     /// This rank's threads do not count any more.
     pub(crate) fn count_no_threads(&self) {
         if self.shared {
-            self.threads_beside(0);
+            self.count_extra_threads(0);
         }
     }
 
     /// How many threads the ranks have beside their first; this one has `mine` of them now.
-    fn threads_beside(&self, mine: u32) -> u32 {
+    fn count_extra_threads(&self, mine: u32) -> u32 {
         // Relaxed: of two threads that tell a change, each tells its part of it.
-        let told = if self.beside.load(Ordering::Relaxed) == mine {
+        let told = if self.extra_threads.load(Ordering::Relaxed) == mine {
             mine
         } else {
-            self.beside.swap(mine, Ordering::Relaxed)
+            self.extra_threads.swap(mine, Ordering::Relaxed)
         };
         self.job.header().count_threads(mine.wrapping_sub(told).cast_signed())
     }
 
-    fn driver_gone(&self) -> bool {
-        self.incoming.try_lock(self.shared).is_some()
+    fn poller_is_free(&self) -> bool {
+        self.poller.try_lock(self.shared).is_some()
     }
 
     /// Something of interest to other threads has happened: they, and a driver that sleeps, must look.
     #[cold]
-    pub(crate) fn tell_others(&self) {
-        self.crowd.tell_all();
-        self.bell.wake();
+    pub(crate) fn wake_others(&self) {
+        self.waiters.wake_all();
+        self.doorbell.wake();
     }
 
     /// A request has just completed by an exchange of its state word, for whose end a thread sleeps at place `awaited`: who waits for that or for anything, and a
     /// driver that sleeps, must look.
-    pub(crate) fn tell_of_completion(&self, awaited: Option<usize>) {
-        // Crowd edge, and bell rule 3, side A: the completion, then a look whether somebody sleeps.
+    pub(crate) fn notify_completion(&self, awaited: Option<usize>) {
+        // Waiters edge, and doorbell rule 3, side A: the completion, then a look whether somebody sleeps.
         fence_after_exchange();
-        self.crowd.tell_behind_fence(awaited);
-        self.bell.wake_behind_fence();
+        self.waiters.wake_after_fence(awaited);
+        self.doorbell.wake_after_fence();
     }
 
     /// Whether waiting still makes sense.

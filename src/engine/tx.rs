@@ -2,8 +2,9 @@
 
 use super::context::MatchContext;
 use super::message_events::request_event;
+use super::notification::NotificationMode;
 use super::operation::{Body, Layout, Ref, Stage};
-use crate::engine::parts::{Deferred, News};
+use crate::engine::parts::Deferred;
 use crate::engine::{Engine, Outgoing};
 use crate::error::Result;
 use crate::events::Event;
@@ -32,11 +33,11 @@ impl Engine {
         Ok(result)
     }
 
-    /// After a commit: rings the peer's bell if it does not look at our ring by itself (ring rule 7, bell rule 1), or says how much
-    /// there is, where ranks look at that (bell rule 6).
+    /// After a commit: rings the peer's doorbell if it does not look at our ring by itself (ring rule 7, doorbell rule 1), or says how much
+    /// there is, where ranks look at that (doorbell rule 6).
     #[inline(always)]
     pub(crate) fn ring_if_needed(&self, peer: u32, out: &Outgoing) {
-        if self.news != News::Watched {
+        if self.notification != NotificationMode::Flag {
             cold_path();
             return self.tell(peer, out);
         }
@@ -49,7 +50,7 @@ impl Engine {
     /// The same where ranks outnumber CPUs, or the kernel has no membarrier.
     #[inline(never)]
     fn tell(&self, peer: u32, out: &Outgoing) {
-        if self.news == News::Counted {
+        if self.notification == NotificationMode::Counter {
             return self.say(peer, out);
         }
         self.fences.light_barrier();
@@ -58,24 +59,24 @@ impl Engine {
         }
     }
 
-    /// Says how much has been committed to a peer, and wakes it if it sleeps (bell rule 6, side A).
+    /// Says how much has been committed to a peer, and wakes it if it sleeps (doorbell rule 6, side A).
     #[inline(always)]
     fn say(&self, peer: u32, out: &Outgoing) {
-        let bell = &self.peers[peer as usize].bell;
-        bell.say(self.rank as usize, out.producer.position());
+        let doorbell = &self.peers[peer as usize].doorbell;
+        doorbell.say(self.rank as usize, out.producer.position());
         self.fences.light_barrier();
-        if bell.is_asleep() {
+        if doorbell.is_asleep() {
             self.telemetry().wakes.add(1);
-            bell.wake();
+            doorbell.wake();
         }
     }
 
-    /// Rings a peer's bell.
+    /// Rings a peer's doorbell.
     #[cold]
     #[inline(never)]
     pub(crate) fn ring(&self, peer: u32) {
         self.telemetry().wakes.add(1);
-        self.peers[peer as usize].bell.ring(self.rank as usize);
+        self.peers[peer as usize].doorbell.ring(self.rank as usize);
     }
 
     /// Puts `bytes` bytes from `addr` into the ring to `peer`; false, and nothing done, if there is no ring yet (as to
@@ -91,7 +92,7 @@ impl Engine {
         let mut out = self.peers[peer as usize].out.lock(SHARED);
         let Some(out) = out.as_deref_mut() else { return false };
         // Where ranks outnumber CPUs the receiver keeps no distance, and would take the line away.
-        let hurry = MORE && self.news == News::Watched;
+        let hurry = MORE && self.notification == NotificationMode::Flag;
         let pushed = out.deferred.is_empty()
             && out.producer.try_push_one(&header, bytes, hurry, |to| {
                 // SAFETY: the sender's buffer is valid for `bytes` bytes (promise of the call), and the ring's memory
@@ -177,7 +178,7 @@ impl Engine {
             self.backlog.lock(self.shared).push(peer);
             if self.shared {
                 // Another thread may be asleep as the one that drives progress; it must ask for credit.
-                self.bell.wake();
+                self.doorbell.wake();
             }
         }
     }
@@ -201,7 +202,7 @@ impl Engine {
         moved
     }
 
-    /// Asks every peer of the backlog for credit (ring rule 6, bell rule 2); the caller fences and then pumps once more.
+    /// Asks every peer of the backlog for credit (ring rule 6, doorbell rule 2); the caller fences and then pumps once more.
     pub(crate) fn want_credit(&self) {
         let peers = self.backlog.lock(self.shared);
         for &peer in peers.iter() {

@@ -1,101 +1,107 @@
-//! How long to poll, when to yield, when to sleep.
+//! The wait strategy: how long a waiting thread spins, when it yields, when it blocks.
 
 use crate::variables::Config;
 use core::time::Duration;
 use std::time::Instant;
 
 /// Polls between two looks at the clock, which costs as much as a few polls.
-const POLLS: u32 = 32;
+const POLLS_PER_CLOCK: u32 = 32;
 
-/// How long a thread polls at most where threads that use MPI outnumber the CPUs: what it waits for is likely to come from one that has
-/// none meanwhile. (Four threads to one, two CPUs, millions of messages a second: 1.2 to 1.8 with 50 microseconds, 2.7 to 2.9 with one.)
-const HURRIED: Duration = Duration::from_micros(1);
+/// The longest spin where threads that use MPI outnumber the CPUs: the awaited message is likely to come from a thread that has
+/// no CPU meanwhile. (Four threads to one, two CPUs, millions of messages a second: 1.2 to 1.8 with 50 microseconds, 2.7 to 2.9 with one.)
+const OVERSUBSCRIBED_SPIN: Duration = Duration::from_micros(1);
 
-/// How often such a thread gives its CPU away at least before it sleeps: another of its own rank mostly takes it, and a message sooner than a
-/// sleep and a waking would. (The same, four runs beside each other: 3.6 to 5.5 without, 4.7 to 6.0 with four.)
-const HANDS_ON: u32 = 4;
+/// Least yields of such a thread before it blocks: mostly another thread of its own rank takes the CPU, and a message comes sooner than by a
+/// block and a wake-up. (The same, four runs in a row: 3.6 to 5.5 without, 4.7 to 6.0 with four.)
+const OVERSUBSCRIBED_YIELDS: u32 = 4;
 
 /// What to do after a poll that found nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum WaitStep {
     /// Poll again.
     Spin,
-    /// Give the CPU to somebody else, then poll again.
+    /// Give the CPU to another thread, then poll again.
     Yield,
-    /// Sleep until rung.
-    Sleep,
+    /// Block until the doorbell rings.
+    Block,
 }
 
-/// One wait's patience.
+/// How far one wait has come in its strategy.
 #[derive(Debug, Default)]
-pub(super) struct Pace {
+pub(super) struct WaitStrategy {
     polls: u32,
-    since: Option<Instant>,
+    spinning_since: Option<Instant>,
     yields: u32,
-    /// Slept in vain: there is no patience left.
-    tired: bool,
-    /// There are more threads than CPUs.
-    hurried: bool,
+    /// The last block ended with nothing to do: block again at once.
+    blocked_in_vain: bool,
+    /// Threads outnumber the CPUs.
+    oversubscribed: bool,
 }
 
-impl Pace {
-    /// The patience of a thread among more (`hurried`) or fewer than there are CPUs.
-    pub fn new(hurried: bool) -> Self {
-        Self { hurried, ..Self::default() }
+impl WaitStrategy {
+    /// The strategy of a thread among more (`oversubscribed`) or fewer threads than there are CPUs.
+    pub fn new(oversubscribed: bool) -> Self {
+        Self { oversubscribed, ..Self::default() }
     }
 
-    /// Whether there are more threads than CPUs.
-    pub fn is_hurried(&self) -> bool {
-        self.hurried
+    /// Whether threads outnumber the CPUs.
+    pub fn is_oversubscribed(&self) -> bool {
+        self.oversubscribed
     }
 
     /// Something happened: the wait begins anew.
     #[inline(always)]
     pub fn restart(&mut self) {
-        *self = Self::new(self.hurried);
+        *self = Self::new(self.oversubscribed);
     }
 
-    /// A sleep is over. If nothing has come of it the next look is the last before the next sleep, so that who waits for
-    /// long burns no CPU.
-    pub fn slept(&mut self) {
+    /// A block is over. If nothing comes of it the next poll is the only one before the next block, so that a long wait burns no
+    /// CPU.
+    pub fn blocked(&mut self) {
         self.restart();
-        self.tired = true;
+        self.blocked_in_vain = true;
     }
 
-    /// Whether the CPU has been given away in this wait.
+    /// Whether this wait has given the CPU away.
     #[inline(always)]
     pub fn has_yielded(&self) -> bool {
         self.yields > 0
     }
 
-    /// Nothing happened. `pays` says that polling may end the wait.
+    /// Returns what to do after a poll in vain. `spinning_pays`: another poll may end the wait.
     #[inline(always)]
-    pub fn next(&mut self, config: &Config, pays: bool) -> Step {
+    pub fn next(&mut self, config: &Config, spinning_pays: bool) -> WaitStep {
         self.polls += 1;
-        if !self.polls.is_multiple_of(POLLS) && self.yields == 0 && !self.tired && pays {
-            Step::Spin
+        if !self.polls.is_multiple_of(POLLS_PER_CLOCK)
+            && self.yields == 0
+            && !self.blocked_in_vain
+            && spinning_pays
+        {
+            WaitStep::Spin
         } else {
-            self.look_at_clock(config, pays)
+            self.next_by_clock(config, spinning_pays)
         }
     }
 
     #[cold]
-    fn look_at_clock(&mut self, config: &Config, pays: bool) -> Step {
-        if self.tired {
-            return Step::Sleep;
+    fn next_by_clock(&mut self, config: &Config, spinning_pays: bool) -> WaitStep {
+        if self.blocked_in_vain {
+            return WaitStep::Block;
         }
-        let yields = if self.hurried { config.yields().max(HANDS_ON) } else { config.yields() };
-        if self.yields == 0 && (pays || yields == 0) {
-            let since = *self.since.get_or_insert_with(Instant::now);
-            let spin = if self.hurried { config.spin().min(HURRIED) } else { config.spin() };
+        let (mut spin, mut yields) = (config.spin(), config.yields());
+        if self.oversubscribed {
+            (spin, yields) = (spin.min(OVERSUBSCRIBED_SPIN), yields.max(OVERSUBSCRIBED_YIELDS));
+        }
+        if self.yields == 0 && (spinning_pays || yields == 0) {
+            let since = *self.spinning_since.get_or_insert_with(Instant::now);
             if since.elapsed() < spin {
-                return Step::Spin;
+                return WaitStep::Spin;
             }
         }
         if self.yields < yields {
             self.yields += 1;
-            return Step::Yield;
+            return WaitStep::Yield;
         }
-        Step::Sleep
+        WaitStep::Block
     }
 }

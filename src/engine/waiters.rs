@@ -1,134 +1,152 @@
-//! Threads of this rank that wait while another one drives progress (MPI_THREAD_MULTIPLE).
+//! Waiters: threads of this rank that block while another one runs progress (MPI_THREAD_MULTIPLE).
+//!
+//! # Rules
+//!
+//! Each of these pairs is a store and a later load that must not pass each other, with a SeqCst fence between them on both sides:
+//!
+//! | | the waiter stores, then loads | the waker stores, then loads |
+//! |---|---|---|
+//! | Waiters rule 1 | the counts of waiters, what it waits for | what is waited for, the counts of waiters |
+//! | Waiters rule 2 | the counts of waiters (it is gone), the poller lock | the poller lock (it is free), the counts of waiters |
+//!
+//! - **Waiters rule 3.** A waiter reads its place's count of wake-ups before it looks at what it waits for, and blocks only if the count is still
+//!   the same, under the place's mutex. So a wake-up between the look and the block is not lost.
+//! - **Waiters rule 4.** A thread that stops polling wakes one waiter; a waiter that is woken and does not poll wakes the next. So
+//!   whenever threads wait, one of them polls or is on its way.
 
 use crate::sync::{
     AtomicU32, CachePadded, Condvar, Mutex, MutexGuard, Ordering, THREAD_SLOTS, fence, fence_after_exchange,
 };
 use core::time::Duration;
 
-/// Places to sleep at: one for each lane; a model's threads say themselves which.
+/// Places to block at: one for each thread slot. In a model each thread names its own.
 const PLACES: usize = if cfg!(perusal_loom) { 3 } else { THREAD_SLOTS };
 
-/// Where a thread sleeps, so that it is woken without another. (Threads without a lane of their own share some.)
+/// Where the threads of one thread slot block, so that one can be woken without the others.
 #[derive(Debug, Default)]
 struct Place {
-    /// Who sleeps here, or is about to.
+    /// Threads that block here, or are about to.
     sleepers: AtomicU32,
-    /// How often who sleeps here was told; changed under the mutex.
-    told: Mutex<u32>,
-    bell: Condvar,
+    /// Wake-ups so far; changed under the mutex.
+    wakes: Mutex<u32>,
+    condition: Condvar,
 }
 
 impl Place {
-    fn told(&self) -> MutexGuard<'_, u32> {
-        self.told.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    fn wakes(&self) -> MutexGuard<'_, u32> {
+        self.wakes.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     fn has_sleepers(&self) -> bool {
-        // Relaxed: behind the fence of who tells (crowd edge).
+        // Relaxed: behind the waker's fence (waiters rules 1 and 2).
         self.sleepers.load(Ordering::Relaxed) > 0
     }
 
-    fn count_telling(&self) {
-        let mut told = self.told();
-        *told = told.wrapping_add(1);
+    fn count_wake(&self) {
+        let mut wakes = self.wakes();
+        *wakes = wakes.wrapping_add(1);
     }
 
-    fn tell(&self) {
-        self.count_telling();
-        self.bell.notify_all();
+    fn wake_all(&self) {
+        self.count_wake();
+        self.condition.notify_all();
     }
 
-    fn tell_one(&self) {
-        self.count_telling();
-        self.bell.notify_one();
+    fn wake_one(&self) {
+        self.count_wake();
+        self.condition.notify_one();
     }
 }
 
-/// Where threads of a rank meet that wait while another one drives progress.
+/// The threads of a rank that block while another one runs progress.
 #[derive(Debug, Default)]
-pub struct Crowd {
-    /// All who wait.
+pub struct Waiters {
+    /// All of them.
     sleepers: AtomicU32,
-    /// Those of them who wait for something else than the end of one request.
-    watchers: AtomicU32,
+    /// Those that wait for something other than the completion of one request.
+    any_event: AtomicU32,
     places: [CachePadded<Place>; PLACES],
 }
 
-impl Crowd {
-    /// Sleeps at `place` until told, `at_most` at the longest, unless `enough` holds. `enough` is asked with no lock of
-    /// this crowd held (it may take others, under which somebody tells), and after this thread can be seen by who tells.
-    /// `watches`: it is to be told of anything that completes; else `enough` has seen to being told of what it waits for.
-    pub fn wait(&self, place: usize, at_most: Duration, watches: bool, enough: impl FnOnce() -> bool) {
-        let (watches, here) = (u32::from(watches), &self.places[place]);
-        self.watchers.fetch_add(watches, Ordering::Relaxed);
+impl Waiters {
+    /// Blocks at `place` until woken, `at_most` at the longest, unless `enough` holds.
+    ///
+    /// `enough` runs when wakers can see this thread, with no lock of `self` held: it may take locks under which others wake. With
+    /// `any_event` the thread is woken by whatever completes; else `enough` has arranged for the wake-up.
+    pub fn wait(&self, place: usize, at_most: Duration, any_event: bool, enough: impl FnOnce() -> bool) {
+        let (any_event, here) = (u32::from(any_event), &self.places[place]);
+        // Relaxed, all three: ordered by the fence below (waiters rule 1).
+        self.any_event.fetch_add(any_event, Ordering::Relaxed);
         here.sleepers.fetch_add(1, Ordering::Relaxed);
         self.sleepers.fetch_add(1, Ordering::Relaxed);
-        let before = *here.told();
-        // Crowd edge: our counts, then a look at what we wait for; who tells changes that, then looks at the counts.
-        // Who tells after our look has changed `told` since `before`.
+        let before = *here.wakes();
+        // Waiters rule 1, the waiter: pairs with the fences in `wake_all` and of the callers of `wake_after_fence`; and rule 3.
         fence(Ordering::SeqCst);
         if !enough() {
-            let told = here.told();
-            if *told == before {
-                drop(here.bell.wait_timeout(told, at_most));
+            let wakes = here.wakes();
+            if *wakes == before {
+                drop(here.condition.wait_timeout(wakes, at_most));
             }
         }
-        self.watchers.fetch_sub(watches, Ordering::Relaxed);
+        // Relaxed, all three: ordered by the fence below (waiters rule 2).
+        self.any_event.fetch_sub(any_event, Ordering::Relaxed);
         self.sleepers.fetch_sub(1, Ordering::Relaxed);
         here.sleepers.fetch_sub(1, Ordering::Relaxed);
-        // Crowd edge: we are not here any more, then the caller's look for a driver; who stops driving looks behind its fence in
-        // `pass_on` who is here. So we see that it has stopped, or it sees that we are gone and wakes another.
+        // Waiters rule 2, the waiter: pairs with the fence in `pass_on`. The caller tries the poller lock next: it finds the lock free,
+        // or the thread that leaves the lock finds that we are gone and wakes another.
         fence_after_exchange();
     }
 
-    /// Something has completed: wakes who sleeps at the place at which that is awaited, and all if one of them watches. The caller
-    /// has executed a SeqCst fence (crowd edge: pairs with the fence in `wait`).
+    /// Wakes those who wait at the place at which a completion is awaited, and all if one of them waits for any event. The caller
+    /// has executed a SeqCst fence after the completion (waiters rule 1, the waker: pairs with the fence in `wait`).
     #[inline]
-    pub fn tell_behind_fence(&self, awaited: Option<usize>) {
+    pub fn wake_after_fence(&self, awaited: Option<usize>) {
         if let Some(place) = awaited {
-            self.tell_at(place);
+            self.wake_at(place);
         }
-        if self.watchers.load(Ordering::Relaxed) > 0 {
-            self.tell_everybody();
+        // Relaxed: behind the caller's fence.
+        if self.any_event.load(Ordering::Relaxed) > 0 {
+            self.wake_every_place();
         }
     }
 
-    /// Wakes all who wait, for whatever.
-    pub fn tell_all(&self) {
-        // Crowd edge: pairs with the fence in `wait`.
+    /// Wakes all, whatever they wait for.
+    pub fn wake_all(&self) {
+        // Waiters rule 1, the waker: pairs with the fence in `wait`.
         fence(Ordering::SeqCst);
+        // Relaxed: behind the fence.
         if self.sleepers.load(Ordering::Relaxed) > 0 {
-            self.tell_everybody();
+            self.wake_every_place();
         }
     }
 
-    /// Progress has no driver any more: wakes one who waits. It drives, or it finds another driver, or it has no reason to wait
-    /// any more and passes on in its turn.
+    /// Wakes one, because nobody polls any more (waiters rule 4).
     #[inline]
     pub fn pass_on(&self) {
-        // Crowd edge: pairs with the fence in `wait`. Who was woken by us and passes on sees at least the sleepers that we
-        // saw: the mutex of its place lies between.
+        // Waiters rule 2, the waker: pairs with the second fence in `wait`. A thread that we wake and that passes on sees at
+        // least the sleepers that we saw, because the mutex of its place lies between.
         fence(Ordering::SeqCst);
+        // Relaxed: behind the fence.
         if self.sleepers.load(Ordering::Relaxed) > 0 {
-            self.tell_somebody();
+            self.wake_one();
         }
     }
 
     #[cold]
-    fn tell_at(&self, place: usize) {
-        self.places[place].tell();
+    fn wake_at(&self, place: usize) {
+        self.places[place].wake_all();
     }
 
     #[cold]
-    fn tell_everybody(&self) {
-        self.places.iter().filter(|place| place.has_sleepers()).for_each(|place| place.tell());
+    fn wake_every_place(&self) {
+        self.places.iter().filter(|place| place.has_sleepers()).for_each(|place| place.wake_all());
     }
 
     #[cold]
     #[inline(never)]
-    fn tell_somebody(&self) {
+    fn wake_one(&self) {
         if let Some(place) = self.places.iter().find(|place| place.has_sleepers()) {
-            place.tell_one();
+            place.wake_one();
         }
     }
 }
@@ -139,14 +157,14 @@ mod tests {
     use crate::sync::AtomicBool;
 
     #[test]
-    fn a_waiter_is_told_even_between_its_look_and_its_sleep() {
-        let (crowd, done) = (Crowd::default(), AtomicBool::new(false));
+    fn a_wake_up_between_the_look_and_the_block_is_not_lost() {
+        let (waiters, done) = (Waiters::default(), AtomicBool::new(false));
         let start = std::time::Instant::now();
-        crowd.wait(0, Duration::from_secs(3600), true, || {
-            // Another thread completes and tells at the worst moment: after this look, before the sleep.
+        waiters.wait(0, Duration::from_secs(3600), true, || {
+            // Another thread completes and wakes at the worst moment: after this look, before the sleep.
             let seen = done.load(Ordering::Relaxed);
             done.store(true, Ordering::Relaxed);
-            crowd.tell_all();
+            waiters.wake_all();
             seen
         });
         assert!(start.elapsed() < Duration::from_secs(3000));

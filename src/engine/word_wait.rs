@@ -14,7 +14,7 @@ const ROUNDS: u32 = 16;
 impl Engine {
     /// Waits until `done`, driving progress meanwhile: a moment of looking (of giving the CPU away, where ranks outnumber CPUs: who
     /// is awaited needs it), then as every wait does. `done` is told whether a sleep may follow a "no"; then it must have
-    /// seen to being rung ([`Engine::nudge`]) before it said so.
+    /// seen to being rung ([`Engine::wake_peer`]) before it said so.
     ///
     /// # Errors
     ///
@@ -33,7 +33,7 @@ impl Engine {
 
     fn yield_until(&self, yields: u32, done: &mut impl FnMut(bool) -> bool) -> Result<bool> {
         for _ in 0..yields {
-            if !self.give_way() {
+            if !self.yield_cpu() {
                 return Ok(false);
             }
             if done(false) {
@@ -65,8 +65,8 @@ impl Engine {
     /// Ends the sleep of `peer`, which waits for a word that has just been written. Rung with its own bit, which says that
     /// no ring has anything.
     #[cold]
-    pub(crate) fn nudge(&self, peer: u32) {
+    pub(crate) fn wake_peer(&self, peer: u32) {
         self.telemetry().wakes.add(1);
-        self.peers[peer as usize].bell.ring(peer as usize);
+        self.peers[peer as usize].doorbell.ring(peer as usize);
     }
 }

@@ -42,7 +42,7 @@ impl Engine {
         state.is_complete()
             || !self.shared
                 && (self.await_alone(request) || {
-                    self.look_around();
+                    self.poll_unshared();
                     state.is_complete()
                 })
     }
@@ -119,7 +119,7 @@ impl Engine {
     /// Something that a wait may be for has happened outside of the engine.
     pub fn something_happened(&self) {
         if self.shared {
-            self.tell_others();
+            self.wake_others();
         }
     }
 

@@ -191,7 +191,7 @@ impl Engine {
         if then == Then::Release {
             self.release_request(request);
         }
-        self.tell_of_completion(awaited);
+        self.notify_completion(awaited);
     }
 
     /// Tells a synchronous sender that its message has been matched.

@@ -8,10 +8,10 @@
 use super::eager::{protocol_of, status_of};
 use crate::abi;
 use crate::engine::Engine;
+use crate::engine::From;
 use crate::engine::MatchContext;
 use crate::engine::tx::copy_out;
 use crate::engine::{Layout, Ref, Stage};
-use crate::progress::From;
 use crate::protocol::Kind;
 use crate::request::Status;
 use crate::ring::{Header, MAX_LEN, Polled};
@@ -87,7 +87,7 @@ impl Engine {
     /// `addr` is valid for writes of `room` bytes, untouched by others until the call returns.
     #[inline(always)]
     unsafe fn look_next<const ANY: bool>(&self, want: Want<ANY>, world: u32) -> Polled<Got> {
-        let mut incoming = self.incoming.lock(false);
+        let mut incoming = self.poller.lock(false);
         let polled = incoming.take_direct(
             self,
             Want::<ANY>::from(world),
@@ -164,11 +164,11 @@ impl Engine {
         source: i32,
         tag: i32,
     ) -> Got {
-        if !self.yielding.polling_pays() {
+        if !self.oversubscription.spinning_pays() {
             return Got::NOTHING;
         }
         let want = Want::<ANY> { context: context.id(), source: source as u32, tag, addr, room };
-        let got = self.incoming.lock(false).listen_direct(
+        let got = self.poller.lock(false).listen_direct(
             self,
             Want::<ANY>::from(world),
             self.config.ring_polls(),

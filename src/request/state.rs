@@ -77,7 +77,7 @@ impl State {
     pub fn await_end(&self, place: usize) -> bool {
         let awaited = |word: u32| word & !PLACES | (place as u32) << PLACE & PLACES | AWAITED;
         // AcqRel: edge 3, as in `is_complete`; and pairs with AcqRel in `complete_beside_others`: who is told to wake us does
-        // so after what we did before (crowd edge). Relaxed: the exchange looks again.
+        // so after what we did before (waiters edge). Relaxed: the exchange looks again.
         let before = self.0.fetch_update(Ordering::AcqRel, Ordering::Relaxed, |word| Some(awaited(word)));
         before.is_ok_and(|word| word & ACTIVE == 0)
     }

@@ -355,7 +355,7 @@ mod tests {
     #[test]
     fn a_doorbell_has_a_bit_and_a_count_for_every_rank() {
         for ranks in [1, 64, 65, 4096, 20_000] {
-            let bell = crate::doorbell::Bell::bytes(ranks as usize) as u64;
+            let bell = crate::doorbell::Doorbell::bytes(ranks as usize) as u64;
             assert!(layout(ranks).doorbell_size() >= bell, "{ranks} ranks");
         }
     }

@@ -351,7 +351,7 @@ table! {
         => "Calls of MPI_Alloc_mem for copy_direct_from bytes and more that took ordinary memory: the shared heap is exhausted, or there is none",
     "requests_alive" Level UserDetail Requests Source::Now(|e| e.requests.alive_ones().count() as u64)
         => "Requests that are alive, the engine's own and persistent ones included",
-    "operations_in_background" Level UserDetail Collectives Source::Now(Engine::backgrounds)
+    "operations_in_background" Level UserDetail Collectives Source::Now(Engine::background_operations)
         => "Collective operations of this rank that are under way in the background",
     "ring_full" Counter TunerBasic Rings Source::Sum(|e| e.telemetry().ring_full.get())
         => "Times that a send found no room in its ring",

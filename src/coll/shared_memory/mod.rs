@@ -213,7 +213,7 @@ impl<'a> TeamGuard<'a> {
     #[inline]
     fn wake(&mut self) {
         let (engine, comm) = (self.engine, self.comm);
-        self.rounds().wake(engine.fences, |member| engine.nudge(comm.world_rank_of(member as i32)));
+        self.rounds().wake(engine.fences, |member| engine.wake_peer(comm.world_rank_of(member as i32)));
     }
 
     /// Reads the payload of `member`'s slot, which is published or the round complete.

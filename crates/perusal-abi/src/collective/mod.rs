@@ -119,7 +119,7 @@ pub(crate) unsafe fn begin(
     // SAFETY: the caller's promise.
     let operation = Arc::new(unsafe { NonblockingOperation::new(Box::pin(work)) });
     let handle = insert_task(Box::new(InBackground(operation.clone(), comm)))?;
-    engine()?.in_background(operation);
+    engine()?.start_background(operation);
     Ok(handle)
 }
 
@@ -224,7 +224,7 @@ impl Task for Prepared {
         // SAFETY: the work holds addresses, its transports, and what is `Send`.
         let operation = Arc::new(unsafe { NonblockingOperation::new(Box::pin(work)) });
         *current = Some(operation.clone());
-        engine.in_background(operation);
+        engine.start_background(operation);
         Ok(())
     }
 }

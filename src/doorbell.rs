@@ -1,4 +1,30 @@
-//! One rank's bell: a bit for every peer, a count for every peer, and a word to sleep on.
+//! Who has something for me; sleeping and waking across processes.
+//!
+//! Each rank has one [`Doorbell`]: a bit for every peer, and a word to sleep on. Looking at P rings costs P cache misses;
+//! looking at the bits costs one that is nearly always a hit. A rank *watches* the rings of the peers it is in
+//! conversation with (ring rule 7), and those peers never touch the bell. Where 10 to 256 ranks outnumber CPUs nothing is watched: each
+//! sender has a count in the bell, says there how much it has committed, and the owner looks at all counts, a line for 32 peers.
+//!
+//! # Rules
+//!
+//! Three pairs of a store and a later load must not pass each other, each side storing what the other loads:
+//!
+//! | | side A stores, then loads | side B stores, then loads |
+//! |---|---|---|
+//! | Doorbell rule 1 | sender: commit word, `watched` | receiver: `watched` = UNWATCHED, commit word |
+//! | Doorbell rule 2 | consumer: heads, `wants_credit` | producer: `wants_credit`, heads |
+//! | Doorbell rule 3 | ringer: a bit, `state` | sleeper: `state` = ASLEEP, bits (and what else it waits for) |
+//!
+//! Rules 1 and 2 are on every message's way, so their side A has [`AsymmetricFence::light_barrier`], which costs nothing where the
+//! kernel has `membarrier`, and side B, which is about to sleep or to look elsewhere, pays with [`AsymmetricFence::heavy_barrier`].
+//! Doorbell rule 6 is of the same kind. Rule 3 is only entered by who must ring: both sides use a full fence.
+//!
+//! - **Doorbell rule 4.** A bit is set by the peer it names and taken by the bell's owner. Who takes it looks at that
+//!   peer's ring and at what is deferred for that peer.
+//! - **Doorbell rule 6.** Where news is counted, a sender stores how much it has committed, then loads `state`, with [`AsymmetricFence::light_barrier`]
+//!   in between, and wakes who sleeps; the sleeper stores `state` = ASLEEP, then loads all counts, behind [`AsymmetricFence::heavy_barrier`]. A count
+//!   is written by the peer it names alone.
+//! - **Doorbell rule 5.** Only the owner sleeps; anyone may wake. A wake-up without a reason is allowed, a lost one is not.
 
 use crate::limits::APART;
 use crate::sync::{AsymmetricFence, AtomicU16, AtomicU64, Futex, Ordering, fence};
@@ -10,7 +36,7 @@ const ASLEEP: u32 = 1;
 
 /// A view of a bell in shared memory. Its owner takes bits and sleeps; everyone else rings.
 #[derive(Debug, Clone, Copy)]
-pub struct Bell {
+pub struct Doorbell {
     state: NonNull<Futex>,
     bits: NonNull<AtomicU64>,
     words: usize,
@@ -20,11 +46,11 @@ pub struct Bell {
 }
 
 // SAFETY: all access goes through atomics.
-unsafe impl Send for Bell {}
+unsafe impl Send for Doorbell {}
 // SAFETY: as above.
-unsafe impl Sync for Bell {}
+unsafe impl Sync for Doorbell {}
 
-impl Bell {
+impl Doorbell {
     /// Bytes of a bell for `peers` peers: the sleeper's word, 128 bytes further the bits, and as far behind them the counts.
     pub const fn bytes(peers: usize) -> usize {
         Self::counts_at(peers) + (peers * size_of::<u16>()).next_multiple_of(APART)
@@ -96,7 +122,7 @@ impl Bell {
     }
 
     /// Says how many records `from` has `committed` so far, modulo 2¹⁶, where the owner looks at counts. The caller issues
-    /// [`AsymmetricFence::light_barrier`] and asks [`Self::is_asleep`] (bell rule 6).
+    /// [`AsymmetricFence::light_barrier`] and asks [`Self::is_asleep`] (doorbell rule 6).
     #[inline(always)]
     pub fn say(&self, from: usize, committed: u64) {
         // Release: edge 11, pairs with Acquire in `said` and `news`: who sees the count finds the records.
@@ -126,7 +152,7 @@ impl Bell {
     /// Whether the owner sleeps, and must be woken.
     #[inline(always)]
     pub fn is_asleep(&self) -> bool {
-        // Relaxed: ordered behind the caller's store by its fence; `wake_behind_fence` confirms it.
+        // Relaxed: ordered behind the caller's store by its fence; `wake_after_fence` confirms it.
         self.state().word().load(Ordering::Relaxed) == ASLEEP
     }
 
@@ -143,15 +169,15 @@ impl Bell {
         self.wake();
     }
 
-    /// Wakes the owner if it sleeps (bell rule 3, side A).
+    /// Wakes the owner if it sleeps (doorbell rule 3, side A).
     pub fn wake(&self) {
         fence(Ordering::SeqCst);
-        self.wake_behind_fence();
+        self.wake_after_fence();
     }
 
     /// As [`Self::wake`], of a caller that has executed the SeqCst fence.
     #[inline]
-    pub fn wake_behind_fence(&self) {
+    pub fn wake_after_fence(&self) {
         let word = self.state().word();
         // Relaxed load: the caller's fence orders it behind the caller's store. Release swap: edge 7, pairs with Acquire in
         // `sleep`.
@@ -180,11 +206,11 @@ impl Bell {
     }
 
     /// Sleeps until woken, `timeout` at the longest, unless a bit is set or `reason` says that there is something
-    /// to do. The caller has unwatched every ring; `reason` looks at them (bell rules 1 and 2, side B).
+    /// to do. The caller has unwatched every ring; `reason` looks at them (doorbell rules 1 and 2, side B).
     /// Returns whether it slept.
     pub fn sleep(&self, fences: AsymmetricFence, timeout: Duration, reason: impl FnOnce() -> bool) -> bool {
         let word = self.state().word();
-        // Ordered before the loads below by the fence (bell rule 3, side B). Acquire: edge 7, pairs with Release in `wake`,
+        // Ordered before the loads below by the fence (doorbell rule 3, side B). Acquire: edge 7, pairs with Release in `wake`,
         // whose exchange may come late and find us awake: this ASLEEP comes after it.
         word.swap(ASLEEP, Ordering::Acquire);
         fences.heavy_barrier();
@@ -206,14 +232,14 @@ mod tests {
 
     type Parts = (Futex, Vec<AtomicU64>, Vec<AtomicU16>);
 
-    fn bell(peers: usize) -> (Bell, Arc<Parts>) {
+    fn bell(peers: usize) -> (Doorbell, Arc<Parts>) {
         let parts = Arc::new((
             Futex::default(),
             (0..peers.div_ceil(64)).map(|_| AtomicU64::new(0)).collect::<Vec<_>>(),
             (0..peers).map(|_| AtomicU16::new(0)).collect::<Vec<_>>(),
         ));
         // SAFETY: the caller keeps `parts` alive.
-        (unsafe { Bell::over_parts(&parts.0, &parts.1, &parts.2) }, parts)
+        (unsafe { Doorbell::over_parts(&parts.0, &parts.1, &parts.2) }, parts)
     }
 
     #[test]
@@ -230,7 +256,8 @@ mod tests {
         for peers in [1_usize, 63, 64, 65, 1000, 4096] {
             let bits = APART + peers.div_ceil(64) * 8;
             assert!(
-                Bell::counts_at(peers) >= bits && Bell::bytes(peers) >= Bell::counts_at(peers) + 2 * peers
+                Doorbell::counts_at(peers) >= bits
+                    && Doorbell::bytes(peers) >= Doorbell::counts_at(peers) + 2 * peers
             );
         }
     }
