@@ -13,6 +13,7 @@ use perusal::internals::comm::Comm;
 use perusal::internals::datatype::Datatype;
 use perusal::internals::doorbell::Bell;
 use perusal::internals::engine::Engine;
+use perusal::internals::heap::Heap;
 use perusal::events::{Binding, CATALOG, EventRecord, Registry, Subscription};
 use perusal::internals::shm::{FD_VARIABLE, Job, Memory, RANK_VARIABLE, SIZE_VARIABLE};
 use perusal::internals::p2p::{Mode, RecvBuf, Request, SendBuf};
@@ -134,7 +135,7 @@ impl User<'_> {
         // Half of them where the peer may copy to; freed with the job.
         let shared = self.buffers.len() + self.shared & 1 == 1;
         if let Some(extent) =
-            job.heap().filter(|_| shared).and_then(|heap| heap.take(job.segment(), bytes, 1))
+            Heap::of(job).filter(|_| shared).and_then(|heap| heap.allocate(bytes, 1))
         {
             self.shared += 1;
             return (extent.addr().as_ptr(), datatype);

@@ -1,22 +1,24 @@
-//! The pool of this process, for `libperusal-heap.so` (`preload/`): large memory from malloc in the job's shared heap.
+//! The hook of `libperusal-heap.so` (`preload/`), which stands before the C library's malloc: large blocks come from the shared heap.
 //!
-//! The library stands before the C library's malloc from the program's first instruction on, and knows nothing of jobs. When this
-//! one is loaded, before `main` where the program is linked with it, it looks for the other one and hands it a table of
-//! functions. From then on what malloc gives is shared if it is large. The job's memory is mapped here for that, once: a job
-//! that is joined later ([`crate::shm::Job::from_environment`]) takes this mapping.
+//! The preloaded library runs from the program's first instruction on and knows nothing of jobs. When the C bindings are loaded,
+//! before `main` where the program is linked with them, [`at_load`] looks for it and hands it a table of functions. From then on
+//! large blocks from malloc are shared. The job's memory is mapped for that ([`inherited::map_early`]).
 //!
-//! Over a fork: [`before_fork`] holds the pool's lock, the child makes itself copies of its blocks, and the parent stands still
-//! until it has them, so that the child sees what it would have seen of ordinary memory.
-
-use core::ffi::{c_char, c_int, c_void};
-use core::ptr::null_mut;
-use std::cell::RefCell;
-use std::sync::OnceLock;
+//! Over a fork, `before_fork` holds the arena's lock; the child makes private copies of its blocks, and the parent waits until it
+//! has them, so that the child sees what it would have seen of ordinary memory.
+//!
+//! **Process-wide state.** malloc is one in a process, so its arena is: `ARENA` and `TABLE`, both written once, when the library
+//! is loaded, and never freed; and `FORK`, one for each thread, between the two ends of its fork.
 
 use super::arena::{Arena, FreeRuns};
-use crate::shm::{FD_VARIABLE, Memory, variable};
+use crate::shm::inherited;
 use crate::sync::{Arc, MutexGuard};
 use crate::variables::{Overrides, VARIABLES, VariableId, table};
+use core::ffi::{c_int, c_void};
+use core::ptr::null_mut;
+use std::cell::RefCell;
+use std::io::{ErrorKind, PipeReader, PipeWriter, Read};
+use std::sync::OnceLock;
 
 /// What the preloaded library is given. `preload/heap.h` has the same.
 #[repr(C)]
@@ -32,42 +34,37 @@ struct HookTable {
     resize: extern "C" fn(*mut c_void, usize) -> c_int,
 }
 
-// SAFETY: written before it is handed out, and only read since.
+// SAFETY: numbers, functions, and an address that is only compared with others; nothing of it changes once it is made.
 unsafe impl Send for HookTable {}
-// SAFETY: as above.
+// SAFETY: nothing of a table changes once it is made.
 unsafe impl Sync for HookTable {}
 
-/// Of [`HookTable`].
+/// Version of [`HookTable`].
 const VERSION: u32 = 1;
 
-static POOL: OnceLock<Arena> = OnceLock::new();
+static ARENA: OnceLock<Arena> = OnceLock::new();
 static TABLE: OnceLock<HookTable> = OnceLock::new();
 
 type Serve = unsafe extern "C" fn(*const HookTable) -> c_int;
 
-/// The job's memory, if it is mapped already.
-pub(crate) fn memory() -> Option<Arc<Memory>> {
-    POOL.get().map(|pool| Arc::clone(pool.memory()))
-}
-
 /// Serves the preloaded library, if there is one. The C bindings have the dynamic linker call this when they are loaded.
 pub extern "C" fn at_load() {
-    // Who preloads nothing pays for one look at a list of symbols.
+    // A program that preloads nothing pays for one look-up of a symbol.
     let Some(serve) = preloaded() else { return };
     let Some(table) = table_of_job() else { return };
-    // SAFETY: integers and functions that live as long as the process; a child calls the third while it has one thread.
+    // SAFETY: the three functions have no arguments and live as long as the process, because of `stay`.
     let watched = unsafe { libc::pthread_atfork(Some(before_fork), Some(after_fork), Some(in_child)) };
     if watched == 0 {
         stay();
-        // SAFETY: the preloaded library's function takes such a table, which is never changed or moved.
+        // SAFETY: `preload/heap.h` declares the function with this table, which lies in a static and never changes.
         unsafe { serve(TABLE.get_or_init(|| table)) };
     }
 }
 
 /// Keeps this library from being unloaded, since malloc is to call it. Where it is a part of the program it stays anyway.
 fn stay() {
-    // SAFETY: all zeros is a value of it; the call fills it for an address of our own, and the name that it gives is the
-    // dynamic linker's, which keeps it. Opened anew, nothing is loaded or run.
+    // SAFETY: zeros are a `Dl_info`, which `dladdr` fills for an address of this library; the name in it belongs to the dynamic
+    // linker, which keeps it as long as the library is loaded. RTLD_NOLOAD loads and runs nothing.
     unsafe {
         let mut own: libc::Dl_info = core::mem::zeroed();
         let ours = at_load as extern "C" fn() as *const c_void;
@@ -79,26 +76,26 @@ fn stay() {
 
 /// The function by which the preloaded library is served.
 fn preloaded() -> Option<Serve> {
-    // SAFETY: a NUL-terminated name.
+    // SAFETY: the name is terminated by a zero.
     let symbol = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"perusal_heap_serve".as_ptr()) };
-    // SAFETY: that name is the preloaded library's alone, and stands for such a function.
+    // SAFETY: only the preloaded library defines a symbol of that name, a function of this type.
     (!symbol.is_null()).then(|| unsafe { core::mem::transmute::<*mut c_void, Serve>(symbol) })
 }
 
-/// The pool's functions, if the environment asks for them and there is a job with a heap. What is wrong with the environment
-/// MPI_Init will say.
+/// The arena's functions, if the environment asks for them and there is a job with a heap. MPI_Init reports what is wrong with the
+/// environment.
 fn table_of_job() -> Option<HookTable> {
     let settings = Overrides::from_environment().ok()?;
     if settings.number(VariableId::ShareHeap) != Some(1) {
         return None;
     }
-    let memory = Memory::look(variable(FD_VARIABLE).ok()??).ok()?;
+    let memory = inherited::map_early()?;
     let from = settings.number(VariableId::ShareHeapFrom);
     let from =
         from.unwrap_or_else(|| (VARIABLES[VariableId::ShareHeapFrom as usize].default)(&memory.shape()));
-    let pool = Arena::new(Arc::new(memory), overcommits_never())?;
-    let pool = POOL.get_or_init(|| pool);
-    let (base, len) = pool.memory().heap()?.mapped();
+    let arena = Arena::new(Arc::clone(memory), overcommits_never())?;
+    let region = ARENA.get_or_init(|| arena).heap().region();
+    let (base, len) = (region.base(), region.len() as usize);
     let from = if from == table::NEVER { usize::MAX } else { from as usize };
     Some(HookTable { version: VERSION, base: base.as_ptr(), len, from, take, give, bytes, resize })
 }
@@ -109,78 +106,62 @@ fn overcommits_never() -> bool {
 }
 
 extern "C" fn take(bytes: usize, align: usize, zeroed: c_int) -> *mut c_void {
-    POOL.get().map_or(null_mut(), |pool| pool.take(bytes, align, zeroed != 0)).cast()
+    ARENA.get().map_or(null_mut(), |arena| arena.allocate(bytes, align, zeroed != 0)).cast()
 }
 
 extern "C" fn give(addr: *mut c_void) -> c_int {
-    POOL.get().is_some_and(|pool| pool.give(addr.cast())).into()
+    ARENA.get().is_some_and(|arena| arena.free(addr.cast())).into()
 }
 
 extern "C" fn bytes(addr: *mut c_void) -> usize {
-    POOL.get().map_or(0, |pool| pool.bytes(addr.cast()))
+    ARENA.get().map_or(0, |arena| arena.bytes(addr.cast()))
 }
 
 extern "C" fn resize(addr: *mut c_void, bytes: usize) -> c_int {
-    POOL.get().is_some_and(|pool| pool.resize(addr.cast(), bytes)).into()
+    ARENA.get().is_some_and(|arena| arena.resize(addr.cast(), bytes)).into()
 }
 
-/// What is held over a fork: the pool's lock, and a pipe that ends when the child is ready.
+/// What is held over a fork: the arena's lock, and a pipe that ends when the child is ready.
 struct Fork {
     _held: MutexGuard<'static, FreeRuns>,
-    pipe: Option<[c_int; 2]>,
+    pipe: Option<(PipeReader, PipeWriter)>,
 }
 
 thread_local! {
-    /// Of the fork that this thread has under way.
+    /// The fork that this thread has under way.
     static FORK: RefCell<Option<Fork>> = const { RefCell::new(None) };
 }
 
-fn fork() -> Option<Fork> {
+fn take_fork() -> Option<Fork> {
     FORK.try_with(|fork| fork.try_borrow_mut().ok()?.take()).ok().flatten()
 }
 
 extern "C" fn before_fork() {
-    let Some(pool) = POOL.get() else { return };
-    let _held = pool.hold();
-    let mut ends = [0; 2];
-    // SAFETY: `ends` has room for two descriptors.
-    let piped = pool.has_blocks() && unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } == 0;
-    let fork = Fork { _held, pipe: piped.then_some(ends) };
+    let Some(arena) = ARENA.get() else { return };
+    let _held = arena.hold();
+    let pipe = arena.has_blocks().then(std::io::pipe).and_then(Result::ok);
+    let fork = Fork { _held, pipe };
     let _ = FORK.try_with(|place| place.try_borrow_mut().map(|mut place| *place = Some(fork)));
 }
 
 extern "C" fn after_fork() {
-    // Whatever other threads take and give waits with us: the child copies what is there now.
-    let Some(Fork { _held, pipe }) = fork() else { return };
-    let Some([read, write]) = pipe else { return };
-    let mut byte: c_char = 0;
-    // SAFETY: our own descriptors, and room for the byte that never comes: the end of the pipe does, when the child is ready,
-    // is gone, or there is none.
-    unsafe {
-        libc::close(write);
-        while libc::read(read, (&raw mut byte).cast(), 1) < 0
-            && std::io::Error::last_os_error().raw_os_error() == Some(libc::EINTR)
-        {}
-        libc::close(read);
-    }
+    // Other threads that allocate and free wait with this one: the child copies what is there now.
+    let Some(Fork { _held, pipe }) = take_fork() else { return };
+    let Some((mut reader, writer)) = pipe else { return };
+    drop(writer);
+    // Nothing is ever written: the pipe ends when the child is ready or dead, or if there is none.
+    while reader.read(&mut [0]).is_err_and(|error| error.kind() == ErrorKind::Interrupted) {}
 }
 
 extern "C" fn in_child() {
-    let fork = fork();
-    let Some(pool) = POOL.get() else { return };
-    if !pool.part() {
-        const WHY: &str =
-            "perusal: no memory for a child process's copy of what its parent's malloc shares\n";
-        // SAFETY: a literal; then the child ends, which has no way to go on with memory that is its parent's.
-        unsafe {
-            libc::write(2, WHY.as_ptr().cast(), WHY.len());
-            libc::_exit(127);
-        }
-    }
-    if let Some(Fork { pipe: Some(ends), .. }) = fork {
-        for end in ends {
-            // SAFETY: our own copies of the descriptors.
-            unsafe { libc::close(end) };
-        }
+    // Dropped at the end: the lock, and both ends of the pipe.
+    let _fork = take_fork();
+    let Some(arena) = ARENA.get() else { return };
+    if !arena.become_child() {
+        const WHY: &[u8] =
+            b"perusal: no memory for a child process's copy of what its parent's malloc shares\n";
+        let _ = rustix::io::write(rustix::stdio::stderr(), WHY);
+        // SAFETY: ends the process; the child cannot go on with memory that is its parent's.
+        unsafe { libc::_exit(127) }
     }
 }

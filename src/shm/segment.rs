@@ -1,21 +1,25 @@
-//! The job's one piece of shared memory: a sealed `memfd`, mapped whole, whose pages are taken before they are touched.
+//! The job's one piece of shared memory: a sealed `memfd`, mapped whole, whose pages are reserved before they are touched.
 //!
 //! Address space is free, memory is not: the file is as long as the layout for all pairs of ranks, and sparse. A page
-//! that nobody reserved must not be touched, for on a machine without memory that would be SIGBUS; [`Segment::reserve`]
-//! takes the pages or says why it cannot. The seals keep every holder of the descriptor from shrinking the file under
-//! the others. Nothing has a name in a file system, so nothing stays behind whoever is killed.
+//! that nobody reserved must not be touched: on a machine without memory that would be SIGBUS. [`Segment::reserve`]
+//! takes the pages or says why it cannot. The seals keep every holder of the descriptor from shrinking the file, which the
+//! others have mapped. The file has no name, so it vanishes with the last process, however that ends.
 //!
-//! Behind the segment the file may go on: that part ([`crate::heap`]) is mapped by who needs it.
-
-use std::fs::File;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-
-use memmap2::{MmapOptions, MmapRaw};
+//! The file may go on behind the segment: [`super::HeapRegion`] maps that part.
 
 use crate::{Error, Result};
+use memmap2::{MmapOptions, MmapRaw};
+use rustix::fs::{
+    FallocateFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_seals, fcntl_get_seals, memfd_create,
+};
+use rustix::io::{Errno, FdFlags, fcntl_dupfd_cloexec, fcntl_setfd, retry_on_intr};
+use rustix::process::{Resource, getrlimit};
+use std::fs::File;
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::os::unix::fs::MetadataExt;
 
-/// Largest piece that one `fallocate` call is asked for: a signal makes the kernel give a half-done piece back, so a
-/// piece must be short beside the time between signals.
+/// Most bytes that one `fallocate` call is asked for. A signal makes the kernel give back what it has allocated half-way, so a
+/// call must be short compared with the time between signals.
 const PIECE: u64 = 8 << 20;
 
 /// The mapped memory of one job. Dropping it unmaps; the memory goes when the last rank has.
@@ -40,25 +44,16 @@ impl Segment {
     /// # Errors
     /// As [`Segment::create`].
     pub fn create_before(len: u64, end: u64) -> Result<Self> {
-        // SAFETY: the name is a NUL-terminated literal; the call touches no other memory.
-        let fd = unsafe {
-            libc::memfd_create(c"perusal-job".as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING)
-        };
-        if fd < 0 {
-            return Err(failed("memfd_create", "the kernel or a seccomp filter forbids it"));
-        }
-        // SAFETY: memfd_create has just returned this descriptor and nobody else owns it.
-        let file = File::from(unsafe { OwnedFd::from_raw_fd(fd) });
+        let fd = memfd_create("perusal-job", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)
+            .map_err(|error| failed("memfd_create", error, "the kernel or a seccomp filter forbids it"))?;
+        let file = File::from(fd);
         lengthen(&file, len)?;
         if end > len && file_limit().is_none_or(|limit| end <= limit) {
-            // Who gets no more does without.
+            // A job can do without what lies behind the segment.
             let _ = file.set_len(end);
         }
-        let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
-        // SAFETY: an fcntl with integer arguments on a descriptor that `file` keeps open.
-        if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) } < 0 {
-            return Err(failed("sealing the memfd", "the kernel forbids it"));
-        }
+        fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)
+            .map_err(|error| failed("sealing the memfd", error, "the kernel forbids it"))?;
         Self::map(file, len)
     }
 
@@ -78,19 +73,14 @@ impl Segment {
     /// # Errors
     /// As [`Segment::attach`].
     pub fn look(fd: RawFd, len: impl FnOnce(&File, u64) -> u64) -> Result<Self> {
-        // SAFETY: fcntl on an integer; a descriptor that is not open gives EBADF.
-        let own = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 3) };
-        if own < 0 {
-            return Err(Error::Segment(format!(
+        let own = with_inherited(fd, |fd| fcntl_dupfd_cloexec(fd, 3)).map_err(|_| {
+            Error::Segment(format!(
                 "descriptor {fd} from PERUSAL_JOB_FD is not open; a program between the launcher and this one closed \
                  it, or the environment was carried over from another job"
-            )));
-        }
-        // SAFETY: F_DUPFD_CLOEXEC has just returned this descriptor and nobody else owns it.
-        let file = File::from(unsafe { OwnedFd::from_raw_fd(own) });
-        // SAFETY: as above, integers only.
-        let seals = unsafe { libc::fcntl(own, libc::F_GET_SEALS) };
-        if seals < 0 || seals & libc::F_SEAL_SHRINK == 0 {
+            ))
+        })?;
+        let file = File::from(own);
+        if !fcntl_get_seals(&file).is_ok_and(|seals| seals.contains(SealFlags::SHRINK)) {
             return Err(Error::Segment(format!(
                 "descriptor {fd} from PERUSAL_JOB_FD is open but is not a job's sealed memory; the environment was \
                  carried over from another job"
@@ -135,17 +125,19 @@ impl Segment {
     /// Bytes of memory that it has taken so far; 0 if the kernel does not say.
     #[must_use]
     pub fn taken(&self) -> u64 {
-        // SAFETY: all zeros is a stat; the call fills it, for a descriptor that the segment keeps open.
-        let mut stat: libc::stat = unsafe { core::mem::zeroed() };
-        // SAFETY: as above.
-        let failed = unsafe { libc::fstat(self.fd(), &raw mut stat) } != 0;
-        if failed { 0 } else { stat.st_blocks.unsigned_abs() * 512 }
+        self.file.metadata().map_or(0, |metadata| metadata.blocks() * 512)
     }
 
     /// The descriptor, for handing it to the ranks.
     #[must_use]
     pub fn fd(&self) -> RawFd {
         self.file.as_raw_fd()
+    }
+
+    /// The job's file.
+    #[must_use]
+    pub fn file(&self) -> &File {
+        &self.file
     }
 
     /// Takes the memory of `len` bytes from `offset` of the file on (whole pages), so that touching them cannot fail. Taking what is
@@ -160,37 +152,22 @@ impl Segment {
         let mut at = offset;
         while at < end {
             let piece = (end - at).min(PIECE);
-            self.allocate(at, piece).map_err(|e| exhausted(len, &e))?;
+            self.fallocate(FallocateFlags::empty(), at, piece).map_err(|error| exhausted(len, error))?;
             at += piece;
         }
         Ok(())
     }
 
-    /// Gives the memory of `len` bytes from `offset` on back (whole pages); taken again, it is all zero. Whether the kernel
-    /// did so.
+    /// Gives the memory of `len` bytes from `offset` on back (whole pages); reserved again, it is all zero. Returns whether the
+    /// kernel has taken it.
     #[must_use]
     pub fn give_back(&self, offset: u64, len: u64) -> bool {
         let inside = offset.checked_add(len).is_some_and(|end| end <= self.file_len);
-        inside && self.fallocate(libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE, offset, len).is_ok()
+        inside && self.fallocate(FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, offset, len).is_ok()
     }
 
-    fn allocate(&self, offset: u64, len: u64) -> std::io::Result<()> {
-        self.fallocate(0, offset, len)
-    }
-
-    fn fallocate(&self, mode: libc::c_int, offset: u64, len: u64) -> std::io::Result<()> {
-        loop {
-            // Lossless: both lie within the mapping, whose length is an isize.
-            let (offset, len) = (offset.cast_signed(), len.cast_signed());
-            // SAFETY: integers only, on a descriptor that `file` keeps open.
-            if unsafe { libc::fallocate(self.fd(), mode, offset, len) } == 0 {
-                return Ok(());
-            }
-            let error = std::io::Error::last_os_error();
-            if error.raw_os_error() != Some(libc::EINTR) {
-                return Err(error);
-            }
-        }
+    fn fallocate(&self, mode: FallocateFlags, offset: u64, len: u64) -> rustix::io::Result<()> {
+        retry_on_intr(|| fallocate(&self.file, mode, offset, len))
     }
 
     /// Address in this process of the `len` bytes from `offset` on. The caller has them reserved before touching them.
@@ -215,8 +192,21 @@ impl Segment {
 
 /// Closes an inherited descriptor when this process becomes another program.
 pub(super) fn keep_from_programs(fd: RawFd) {
-    // SAFETY: fcntl on integers; a descriptor that is not open gives EBADF and changes nothing.
-    unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) };
+    // A descriptor that is not open need not be closed.
+    let _ = with_inherited(fd, |fd| fcntl_setfd(fd, FdFlags::CLOEXEC));
+}
+
+/// Calls `with` with a descriptor that an environment variable names and that may not be open.
+fn with_inherited<R>(
+    fd: RawFd,
+    with: impl FnOnce(BorrowedFd<'_>) -> rustix::io::Result<R>,
+) -> rustix::io::Result<R> {
+    if fd < 0 {
+        return Err(Errno::BADF);
+    }
+    // SAFETY: the number is not -1. It is only given to `fcntl`, which touches no memory and returns EBADF if it is not open; a
+    // process that inherits a descriptor learns its number in no other way.
+    with(unsafe { BorrowedFd::borrow_raw(fd) })
 }
 
 fn length_of(file: &File) -> Result<u64> {
@@ -225,13 +215,10 @@ fn length_of(file: &File) -> Result<u64> {
 
 /// The limit on file sizes in bytes, if there is one.
 fn file_limit() -> Option<u64> {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: `limit` is a live rlimit that the call fills.
-    let known = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) } == 0;
-    (known && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
+    getrlimit(Resource::Fsize).current
 }
 
-/// Gives the empty file its length, with a word in advance where the kernel would send SIGXFSZ instead.
+/// Gives the empty file its length. A length beyond the limit on file sizes is an error here, and would be SIGXFSZ from the kernel.
 fn lengthen(file: &File, len: u64) -> Result<()> {
     if let Some(limit) = file_limit().filter(|limit| *limit < len) {
         return Err(Error::Segment(format!(
@@ -242,15 +229,16 @@ fn lengthen(file: &File, len: u64) -> Result<()> {
     file.set_len(len).map_err(|e| Error::Segment(format!("a file of {len} bytes of address space: {e}")))
 }
 
-fn exhausted(len: u64, error: &std::io::Error) -> Error {
+fn exhausted(len: u64, error: Errno) -> Error {
     Error::Segment(format!(
-        "{len} bytes of shared memory are not to be had ({error}); give the job or its container more memory, start \
-         fewer ranks, or use smaller rings (PERUSAL_RING_CELLS, PERUSAL_RING_BULK)"
+        "{len} bytes of shared memory are not to be had ({}); give the job or its container more memory, start \
+         fewer ranks, or use smaller rings (PERUSAL_RING_CELLS, PERUSAL_RING_BULK)",
+        std::io::Error::from(error)
     ))
 }
 
-fn failed(what: &str, why: &str) -> Error {
-    Error::Segment(format!("{what}: {}; {why}", std::io::Error::last_os_error()))
+fn failed(what: &str, error: Errno, why: &str) -> Error {
+    Error::Segment(format!("{what}: {}; {why}", std::io::Error::from(error)))
 }
 
 #[cfg(test)]
@@ -274,12 +262,11 @@ mod tests {
     fn address_space_is_not_memory() {
         let segment = Segment::create(1 << 40).unwrap();
         segment.reserve((1 << 40) - 4096, 4096).unwrap();
-        assert_eq!(segment.file.metadata().map(|m| std::os::unix::fs::MetadataExt::blocks(&m)).unwrap(), 8);
+        assert_eq!(segment.file.metadata().map(|m| m.blocks()).unwrap(), 8);
     }
 
     #[test]
     fn memory_that_was_given_back_is_zero_when_it_is_taken_again() {
-        use std::os::unix::fs::MetadataExt;
         let segment = Segment::create(1 << 20).unwrap();
         segment.reserve(4096, 8192).unwrap();
         let byte = segment.at(5000, 1).unwrap();
@@ -288,7 +275,7 @@ mod tests {
         assert!(segment.give_back(4096, 8192));
         assert_eq!(segment.file.metadata().unwrap().blocks(), 0);
         segment.reserve(4096, 8192).unwrap();
-        // SAFETY: as above.
+        // SAFETY: the byte is reserved again, inside the mapping, and touched by this thread alone.
         assert_eq!(unsafe { byte.read_volatile() }, 0);
         assert!(!segment.give_back(1 << 20, 4096));
     }
@@ -319,7 +306,7 @@ mod tests {
 
     #[test]
     fn no_memory_is_an_error_that_says_how_much_was_asked() {
-        let full = exhausted(372_736, &std::io::Error::from_raw_os_error(libc::ENOSPC)).to_string();
+        let full = exhausted(372_736, Errno::NOSPC).to_string();
         assert!(full.contains("372736 bytes") && full.contains("PERUSAL_RING_BULK"), "{full}");
     }
 }

@@ -184,7 +184,7 @@ fn amount(bytes: u64) -> String {
 /// What MPI_Alloc_mem can take that all ranks see.
 fn shared_heap() -> String {
     match Memory::create(2, 0) {
-        Ok(memory) if memory.heap().is_some() => {
+        Ok(memory) if memory.heap_region().is_some() => {
             format!(
                 "{} of address space for memory from MPI_Alloc_mem, and from malloc with --share-heap",
                 amount(memory.shape().heap)

@@ -33,7 +33,7 @@ impl Engine {
     /// Where a send's buffer lies in the shared heap, if the message is to be copied from there; else 0.
     #[inline]
     pub(crate) fn place_of_send(&self, body: &Body) -> u64 {
-        match self.job.heap_at_hand() {
+        match Heap::mapped(&self.job) {
             Some(heap) if body.bytes >= self.config.direct_from() && self.copies_straight() => {
                 place_of(heap, body, body.bytes)
             }
@@ -54,7 +54,7 @@ impl Engine {
         if place == 0 {
             return Ok(0);
         }
-        match self.job.heap() {
+        match Heap::of(&self.job) {
             Some(heap) if heap.at(place, total as u64).is_some() => Ok(place),
             Some(_) => Err(corrupt(from, format!("{total} bytes at {place}, outside of the shared heap"))),
             // Not to be mapped here: it goes another way.
@@ -67,7 +67,7 @@ impl Engine {
         if !self.copies_straight() {
             return None;
         }
-        let heap = if place == 0 { self.job.heap_at_hand() } else { self.job.heap() }?;
+        let heap = if place == 0 { Heap::mapped(&self.job) } else { Heap::of(&self.job) }?;
         // SAFETY: request rule 2: matched, so ours.
         let body = unsafe { request.body() };
         let total = body.total;
@@ -147,7 +147,7 @@ impl Engine {
         let body = unsafe { request.body() };
         let [remote, place, end, turn] = control.0;
         let remote = remote as u32;
-        let Some(heap) = self.job.heap() else {
+        let Some(heap) = Heap::of(&self.job) else {
             return self.answer(from, Kind::Filled, remote, Control::default());
         };
         let to = heap.at(place, end).filter(|_| end == body.bytes as u64);
@@ -247,7 +247,7 @@ fn tell(request: Ref, event: Event) {
 }
 
 /// Where the first `len` bytes of a buffer lie in the heap; 0 if not all of them do, or they are not one run.
-fn place_of(heap: &Heap, body: &Body, len: usize) -> u64 {
+fn place_of(heap: Heap<'_>, body: &Body, len: usize) -> u64 {
     let place = matches!(body.layout, Layout::Bytes).then(|| heap.place_of(body.addr, len));
     place.flatten().unwrap_or(0)
 }

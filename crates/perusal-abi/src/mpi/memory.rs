@@ -6,7 +6,7 @@ use crate::capi::process;
 use crate::capi::types::MPI_Aint;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::heap::Extent;
+use crate::heap::{Extent, Heap};
 use crate::info::Info;
 use core::alloc::Layout;
 use core::ffi::c_void;
@@ -43,7 +43,7 @@ fn take_shared(engine: &Engine, layout: Layout) -> Option<Extent> {
         return None;
     }
     let job = engine.job();
-    let extent = job.heap().and_then(|heap| heap.take(job.segment(), layout.size(), layout.align()));
+    let extent = Heap::of(job).and_then(|heap| heap.allocate(layout.size(), layout.align()));
     let counts = job.own_telemetry();
     let count = if extent.is_some() { &counts.shared_allocations } else { &counts.ordinary_allocations };
     count.add(1);
@@ -76,9 +76,8 @@ pub fn free(base: *mut c_void) -> Result<()> {
         // SAFETY: the table says that it came from `MPI_Alloc_mem` with this layout, and has not been freed.
         Given::Ordinary(layout) => unsafe { std::alloc::dealloc(base.cast(), layout) },
         Given::Shared(extent) => {
-            let job = process::engine()?.job();
-            if let Some(heap) = job.heap() {
-                heap.give(job.segment(), &extent);
+            if let Some(heap) = Heap::of(process::engine()?.job()) {
+                heap.free(&extent);
             }
         }
     }

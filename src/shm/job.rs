@@ -1,0 +1,276 @@
+//! One rank's view of its job.
+
+use super::inherited::{self, FD_VARIABLE, RANK_VARIABLE, SIZE_VARIABLE, number};
+use super::memory::Memory;
+use super::roster::RankState;
+use super::telemetry::Telemetry;
+use crate::sync::{Arc, AtomicBool, Ordering};
+use crate::variables::Overrides;
+use crate::{Error, Result};
+use rustix::io::Errno;
+use rustix::process::{PTracer, Pid, getpid, set_ptracer, test_kill_process};
+use std::sync::{PoisonError, RwLock};
+
+/// One rank's place in a job. Cheap to clone; dereferences to the job's [`Memory`].
+#[derive(Debug, Clone)]
+pub struct Job {
+    memory: Arc<Memory>,
+    rank: u32,
+    /// Where all ranks are threads of this process: for each of them whether others may reach into its buffers.
+    threads: Option<Arc<Box<[RwLock<bool>]>>>,
+    /// Not all ranks need come: see [`Job::expect_all`].
+    some_stay_away: Arc<AtomicBool>,
+}
+
+impl core::ops::Deref for Job {
+    type Target = Memory;
+    #[inline]
+    fn deref(&self) -> &Memory {
+        &self.memory
+    }
+}
+
+impl Job {
+    /// Takes the place that the launcher has for this process; `None` if nobody launched it.
+    ///
+    /// # Errors
+    /// [`Error::Segment`] if what the launcher left in the environment is incomplete or wrong, or another process has
+    /// the place.
+    pub fn from_environment() -> Result<Option<Self>> {
+        let Some(fd) = number(FD_VARIABLE)? else { return Ok(None) };
+        let (Some(rank), Some(size)) = (number(RANK_VARIABLE)?, number(SIZE_VARIABLE)?) else {
+            return Err(Error::Segment(format!(
+                "{FD_VARIABLE} is set but {RANK_VARIABLE} or {SIZE_VARIABLE} is not; start the program with mpiexec"
+            )));
+        };
+        let memory = inherited::attach(fd)?;
+        let rank = u32::try_from(rank).unwrap_or(u32::MAX);
+        if i64::from(memory.size()) != i64::from(size) || rank >= memory.size() {
+            return Err(Error::Segment(format!(
+                "the environment speaks of rank {rank} of {size}, the job has ranks 0..{}",
+                memory.size()
+            )));
+        }
+        memory.roster().entry(rank).arrive(rank, own_pid())?;
+        Ok(Some(Self { memory, rank, threads: None, some_stay_away: Arc::default() }))
+    }
+
+    /// A job of this process alone.
+    ///
+    /// # Errors
+    /// [`Error::Segment`] if memory is not to be had.
+    pub fn singleton() -> Result<Self> {
+        Self::singleton_with(&Overrides::from_environment()?)
+    }
+
+    /// The same with ring sizes from `settings`.
+    ///
+    /// # Errors
+    /// [`Error::Segment`] if memory is not to be had.
+    pub fn singleton_with(settings: &Overrides) -> Result<Self> {
+        let memory = Memory::create_with(1, 0, settings)?;
+        memory.roster().entry(0).arrive(0, own_pid())?;
+        Ok(Self { memory: Arc::new(memory), rank: 0, threads: None, some_stay_away: Arc::default() })
+    }
+
+    /// The places of `ranks` ranks that are threads of this process.
+    ///
+    /// # Errors
+    /// [`Error::Segment`] if memory is not to be had, or for no ranks at all.
+    pub fn threads(ranks: u32) -> Result<Vec<Self>> {
+        let memory = Arc::new(Memory::create(ranks, 0)?);
+        let doors: Arc<Box<[_]>> = Arc::new((0..ranks).map(|_| RwLock::new(true)).collect());
+        (0..ranks)
+            .map(|rank| {
+                memory.roster().entry(rank).arrive(rank, own_pid())?;
+                Ok(Self {
+                    memory: Arc::clone(&memory),
+                    rank,
+                    threads: Some(Arc::clone(&doors)),
+                    some_stay_away: Arc::default(),
+                })
+            })
+            .collect()
+    }
+
+    /// This rank.
+    #[inline]
+    #[must_use]
+    pub fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    /// Whether all ranks are threads of this process, so that one can read another's memory.
+    #[inline]
+    #[must_use]
+    pub fn are_threads(&self) -> bool {
+        self.threads.is_some()
+    }
+
+    /// Runs `copy`, which reaches into a buffer of `rank` from here: where ranks are threads, only if that rank has not
+    /// withdrawn its buffers, and not beyond its doing so.
+    pub(crate) fn reach<R>(&self, rank: u32, copy: impl FnOnce() -> R) -> Option<R> {
+        let door = self.threads.as_ref().map(|doors| &doors[rank as usize]);
+        let door = door.map(|door| door.read().unwrap_or_else(PoisonError::into_inner));
+        door.as_ref().is_none_or(|open| **open).then(copy)
+    }
+
+    /// Where ranks are threads, none reaches into this rank's buffers any more once this has returned.
+    pub(crate) fn withdraw(&self) {
+        if let Some(doors) = &self.threads {
+            *doors[self.rank as usize].write().unwrap_or_else(PoisonError::into_inner) = false;
+        }
+    }
+
+    /// This rank's own telemetry page.
+    #[inline]
+    #[must_use]
+    pub fn own_telemetry(&self) -> &Telemetry {
+        self.telemetry(self.rank)
+    }
+
+    /// Moves this rank on in the roster.
+    pub fn advance(&self, state: RankState) {
+        self.roster().entry(self.rank).advance(state);
+    }
+
+    /// Whether every rank of the job is to come, as it is unless told otherwise. If not (MPI sessions), one whose process has
+    /// ended without ever coming is missed only by who waits for it by name.
+    pub fn expect_all(&self, all: bool) {
+        // Relaxed: a hint for `check_alive`, which is asked again and again.
+        self.some_stay_away.store(!all, Ordering::Relaxed);
+    }
+
+    /// Why this rank must not wait any longer for `peer` (for anybody, with `None`): the job was aborted, the peer is
+    /// dead, or the launcher is gone and nobody will notice any more. To be asked now and then in a long wait, not on the
+    /// way of a message: it may take a system call.
+    ///
+    /// # Errors
+    /// [`Error::PeerGone`], with the rank that is gone; [`Error::Other`] if it is the launcher.
+    pub fn check_alive(&self, peer: Option<u32>) -> Result<()> {
+        if let Some(abort) = self.header().abort() {
+            return Err(Error::PeerGone { rank: abort.rank, how: format!("it {}", abort.what()) });
+        }
+        let dead = match peer {
+            Some(rank) => Some(rank).filter(|rank| self.roster().is_dead(*rank)),
+            // Relaxed: as in `expect_all`.
+            None if self.some_stay_away.load(Ordering::Relaxed) => {
+                self.roster().first_dead_of_those_that_came()
+            }
+            None => self.roster().first_dead(),
+        };
+        if let Some(rank) = dead {
+            return Err(Error::PeerGone { rank, how: self.roster().how(rank) });
+        }
+        match self.header().launcher() {
+            Some(pid) if is_gone(pid) => Err(Error::Other("the launcher of this job is gone".into())),
+            _ => Ok(()),
+        }
+    }
+
+    /// Lets the launcher and the processes that it started read and write this process's memory by `process_vm_readv`, where
+    /// the kernel lets only ancestors do so (Yama): large messages can then be copied in one step.
+    pub fn allow_copies(&self) {
+        if let Some(pid) = self.header().launcher() {
+            // Where there is no Yama this fails, and nobody needs it.
+            let _ = Pid::from_raw(pid).map(|pid| set_ptracer(PTracer::ProcessID(pid)));
+        }
+    }
+}
+
+/// Whether no process has this id.
+#[must_use]
+pub fn is_gone(pid: i32) -> bool {
+    Pid::from_raw(pid).is_some_and(|pid| test_kill_process(pid) == Err(Errno::SRCH))
+}
+
+fn own_pid() -> i32 {
+    getpid().as_raw_nonzero().get()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::roster::Exit;
+    use super::*;
+
+    #[test]
+    fn a_singleton_is_rank_0_of_1_and_has_arrived() {
+        let job = Job::singleton().unwrap();
+        assert_eq!((job.rank(), job.size(), job.are_threads()), (0, 1, false));
+        assert_eq!(job.roster().entry(0).state(), RankState::Arrived);
+        assert!(job.check_alive(None).is_ok());
+    }
+
+    #[test]
+    fn ranks_that_are_threads_share_one_memory() {
+        let jobs = Job::threads(3).unwrap();
+        jobs[2].own_telemetry().sleeps.add(4);
+        assert_eq!(jobs[0].telemetry(2).sleeps.get(), 4);
+        assert_eq!(jobs[1].rank(), 1);
+        assert!(jobs[1].are_threads());
+        assert!(Job::threads(0).is_err());
+    }
+
+    #[test]
+    fn another_mapping_of_the_same_memory_sees_the_same_job() {
+        let made = Memory::create(5, 0).unwrap();
+        let seen = Memory::attach(made.segment().fd()).unwrap();
+        assert_eq!(seen.layout(), made.layout());
+        assert_eq!(seen.header().job_id(), made.header().job_id());
+        made.reserve_ring(4, 3).unwrap();
+        // SAFETY: the ring's bytes are reserved and mapped in both; this thread alone touches them.
+        unsafe {
+            made.ring(4, 3).bulk.add(100).write_volatile(42);
+            assert_eq!(seen.ring(4, 3).bulk.add(100).read_volatile(), 42);
+        }
+    }
+
+    #[test]
+    fn a_wait_for_the_dead_ends_with_what_became_of_them() {
+        let jobs = Job::threads(2).unwrap();
+        jobs[0].roster().entry(1).set_exit(Exit(3 << 8));
+        jobs[0].roster().declare_dead(1);
+        let error = jobs[0].check_alive(Some(1)).unwrap_err();
+        assert_eq!(error.to_string(), "rank 1 is gone: exited with status 3 before MPI_Finalize");
+        assert!(jobs[0].check_alive(Some(0)).is_ok());
+        assert!(jobs[0].check_alive(None).is_err());
+    }
+
+    #[test]
+    fn who_never_came_is_missed_unless_not_all_are_expected() {
+        let memory = Arc::new(Memory::create(2, 0).unwrap());
+        memory.roster().entry(0).arrive(0, own_pid()).unwrap();
+        let job = Job { memory, rank: 0, threads: None, some_stay_away: Arc::default() };
+        job.roster().entry(1).set_exit(Exit(0));
+        job.roster().declare_dead(1);
+        assert!(job.check_alive(None).is_err());
+        job.expect_all(false);
+        assert!(job.check_alive(None).is_ok());
+        assert!(job.check_alive(Some(1)).is_err());
+    }
+
+    #[test]
+    fn an_abort_ends_every_wait() {
+        let jobs = Job::threads(2).unwrap();
+        jobs[1].header().set_abort(1, 13);
+        let error = jobs[0].check_alive(Some(0)).unwrap_err().to_string();
+        assert_eq!(error, "rank 1 is gone: it called MPI_Abort with code 13");
+    }
+
+    #[test]
+    fn nobody_reaches_into_buffers_that_are_withdrawn() {
+        let jobs = Job::threads(2).unwrap();
+        assert_eq!(jobs[0].reach(1, || 5), Some(5));
+        jobs[1].withdraw();
+        assert_eq!((jobs[0].reach(1, || 5), jobs[1].reach(0, || 5)), (None, Some(5)));
+    }
+
+    #[test]
+    fn a_thousand_ranks_need_little_memory_until_they_talk() {
+        use std::os::unix::fs::MetadataExt;
+        let memory = Memory::create(1000, 0).unwrap();
+        let file = std::fs::File::open(format!("/proc/self/fd/{}", memory.segment().fd())).unwrap();
+        assert!(file.metadata().unwrap().blocks() * 512 < 16 << 20);
+        assert!(memory.segment().len() > 10 << 30);
+    }
+}

@@ -1,0 +1,288 @@
+//! A job's memory: its segment, and where everything lies in it.
+
+use super::collective_segments::CollectiveSegments;
+use super::contexts::ContextIds;
+use super::header::{self, JobHeader};
+use super::heap_region::HeapRegion;
+use super::layout::{self, Geometry, JobLayout};
+use super::roster::{self, Roster};
+use super::segment::Segment;
+use super::telemetry::Telemetry;
+use super::{cpus, machine};
+use crate::arch::clock;
+use crate::limits::{HUGE_PAGE, PAGE};
+use crate::sync::membarrier;
+use crate::variables::{JobShape, Overrides, VariableId};
+use crate::{Error, Result};
+use std::os::fd::RawFd;
+use std::sync::OnceLock;
+
+/// A job's memory as launcher and observers have it: of no rank in particular.
+#[derive(Debug)]
+pub struct Memory {
+    segment: Segment,
+    layout: JobLayout,
+    /// Mapped when it is first needed; then `None` if the job has none or this process cannot map it.
+    heap: OnceLock<Option<HeapRegion>>,
+}
+
+/// Where one ring lies in this process, and how large it is. Valid while the [`Memory`] it came from lives.
+#[derive(Debug, Clone, Copy)]
+pub struct RingArea {
+    /// Three times 128 bytes: producer's words, consumer's words, the word of shared copies. Page-aligned.
+    pub control: *mut u8,
+    /// `cell_count` times 64 bytes, aligned to 64.
+    pub cells: *mut u8,
+    /// Number of cells, a power of two.
+    pub cell_count: u32,
+    /// `bulk_bytes` bytes, aligned to 64.
+    pub bulk: *mut u8,
+    /// Bytes of the bulk area, a power of two.
+    pub bulk_bytes: u32,
+}
+
+impl Memory {
+    /// Makes the memory of a job of `ranks` ranks, with ring sizes from the environment; `launcher` is the process that
+    /// watches over them, 0 if none does.
+    ///
+    /// # Errors
+    /// [`Error::Segment`] if sizes are wrong or memory is not to be had.
+    pub fn create(ranks: u32, launcher: i32) -> Result<Self> {
+        Self::create_with(ranks, launcher, &Overrides::from_environment()?)
+    }
+
+    /// The same with ring sizes from `settings`.
+    ///
+    /// # Errors
+    /// [`Error::Segment`] if memory is not to be had.
+    pub fn create_with(ranks: u32, launcher: i32, settings: &Overrides) -> Result<Self> {
+        let shape = shape_of(ranks, cpus::usable(), settings);
+        let layout = JobLayout::new(Geometry::with(ranks, settings))?;
+        let heap = HeapRegion::room(layout.total(), shape.heap).and_then(|(at, len)| at.checked_add(len));
+        let segment = Segment::create_before(layout.total(), heap.unwrap_or(0))?;
+        segment.reserve(0, layout::HEADER + PAGE as u64)?;
+        let blocks = layout.rank_block(0);
+        segment.reserve(blocks, layout.fixed() - blocks)?;
+        let memory = Self { segment, layout, heap: OnceLock::new() };
+        memory.header().write(&header::Founding {
+            geometry: layout.geometry(),
+            total: layout.total(),
+            job_id: clock::now() ^ u64::from(std::process::id()) << 40,
+            launcher,
+            usable_cpus: shape.usable_cpus,
+            sender_fences: shape.sender_fences,
+        });
+        Ok(memory)
+    }
+
+    /// Maps the memory behind an inherited descriptor and checks that it is a job of our version.
+    ///
+    /// # Errors
+    /// [`Error::Segment`] that says what is wrong with it.
+    pub fn attach(fd: RawFd) -> Result<Self> {
+        Self::check(Segment::attach(fd, header::length)?)
+    }
+
+    /// The same for a process that may not come to join the job: see [`Segment::look`].
+    ///
+    /// # Errors
+    /// As [`Memory::attach`].
+    pub fn look(fd: RawFd) -> Result<Self> {
+        Self::check(Segment::look(fd, header::length)?)
+    }
+
+    fn check(segment: Segment) -> Result<Self> {
+        if segment.len() < layout::HEADER {
+            return Err(Error::Segment(format!("the inherited memory has {} bytes", segment.len())));
+        }
+        let geometry = header_of(&segment).validate(segment.len())?;
+        let layout = JobLayout::new(geometry)?;
+        if layout.total() != segment.len() {
+            return Err(Error::Segment(format!(
+                "the job's memory has {} bytes; its {} ranks need {}",
+                segment.len(),
+                geometry.ranks,
+                layout.total()
+            )));
+        }
+        Ok(Self { segment, layout, heap: OnceLock::new() })
+    }
+
+    /// Returns the memory of the shared heap, which it maps if need be. `None` if the job has none, or this process cannot map
+    /// so much.
+    pub fn heap_region(&self) -> Option<&HeapRegion> {
+        self.heap.get_or_init(|| HeapRegion::map(&self.segment)).as_ref()
+    }
+
+    /// Returns the memory of the shared heap if this process has mapped it. If not, none of its buffers lies there.
+    #[inline]
+    #[must_use]
+    pub fn mapped_heap_region(&self) -> Option<&HeapRegion> {
+        self.heap.get()?.as_ref()
+    }
+
+    /// What the defaults of control variables follow from here.
+    #[must_use]
+    pub fn shape(&self) -> JobShape {
+        let Geometry { ranks, cells, bulk } = self.layout.geometry();
+        JobShape {
+            ranks,
+            usable_cpus: self.header().usable_cpus(),
+            ring_cells: cells,
+            ring_bulk: bulk,
+            sender_fences: self.header().sender_fences(),
+            heap: HeapRegion::of(&self.segment).map_or(0, |(_, len)| len),
+        }
+    }
+
+    /// The mapped bytes.
+    #[inline]
+    #[must_use]
+    pub fn segment(&self) -> &Segment {
+        &self.segment
+    }
+
+    /// Where things lie in them.
+    #[inline]
+    #[must_use]
+    pub fn layout(&self) -> &JobLayout {
+        &self.layout
+    }
+
+    /// Number of ranks of the job.
+    #[inline]
+    #[must_use]
+    pub fn size(&self) -> u32 {
+        self.layout.ranks()
+    }
+
+    /// The header.
+    #[inline]
+    #[must_use]
+    pub fn header(&self) -> &JobHeader {
+        header_of(&self.segment)
+    }
+
+    /// Who has arrived and who is gone.
+    #[inline]
+    #[must_use]
+    pub fn roster(&self) -> Roster<'_> {
+        Roster { memory: self }
+    }
+
+    /// The context ids.
+    #[inline]
+    #[must_use]
+    pub fn contexts(&self) -> ContextIds<'_> {
+        ContextIds { memory: self }
+    }
+
+    /// The areas for collectives.
+    #[inline]
+    #[must_use]
+    pub fn collective_segments(&self) -> CollectiveSegments<'_> {
+        CollectiveSegments { memory: self }
+    }
+
+    fn check_rank(&self, rank: u32) {
+        assert!(rank < self.size(), "rank {rank} of a job of {}", self.size());
+    }
+
+    pub(super) fn roster_entry(&self, rank: u32) -> &roster::RosterEntry {
+        self.check_rank(rank);
+        let at = self.layout.roster(rank) as usize;
+        // SAFETY: the entry lies inside the segment on a 128-byte boundary, its page is reserved (rule 1), and it is all
+        // atomics (rule 2); the mapping lives as long as `self`.
+        unsafe { &*self.segment.base().add(at).cast() }
+    }
+
+    /// The telemetry page of `rank`; only that rank writes it.
+    ///
+    /// # Panics
+    /// If `rank` is not in the job.
+    #[inline]
+    #[must_use]
+    pub fn telemetry(&self, rank: u32) -> &Telemetry {
+        self.check_rank(rank);
+        let at = self.layout.telemetry(rank) as usize;
+        // SAFETY: as in `roster_entry`: inside, page-aligned, reserved (rule 1), all atomics (rule 2).
+        unsafe { &*self.segment.base().add(at).cast() }
+    }
+
+    /// Start and bytes of the doorbell area of `rank`: reserved, zero at first, on a 128-byte boundary, at least 2048
+    /// bytes and one bit for every rank. Valid while `self` lives.
+    ///
+    /// # Panics
+    /// If `rank` is not in the job.
+    #[inline]
+    #[must_use]
+    pub fn doorbell(&self, rank: u32) -> (*mut u8, usize) {
+        self.check_rank(rank);
+        let at = self.layout.doorbell(rank) as usize;
+        // SAFETY: the area lies inside the segment (layout), so the sum stays in the mapping.
+        (unsafe { self.segment.base().add(at) }, self.layout.doorbell_size() as usize)
+    }
+
+    /// The ring that `from` writes and `to` reads. Addresses only: its memory must be reserved before it is touched.
+    ///
+    /// # Panics
+    /// If a rank is not in the job.
+    #[inline]
+    #[must_use]
+    pub fn ring(&self, from: u32, to: u32) -> RingArea {
+        self.check_rank(from);
+        self.check_rank(to);
+        let at = self.layout.ring(from, to);
+        let Geometry { cells, bulk, .. } = self.layout.geometry();
+        let base = self.segment.base();
+        // SAFETY: the ring lies inside the segment (layout), so all three sums stay in the mapping.
+        let [control, cells_at, bulk_at] =
+            unsafe { [at.control, at.cells, at.bulk].map(|offset| base.add(offset as usize)) };
+        RingArea { control, cells: cells_at, cell_count: cells, bulk: bulk_at, bulk_bytes: bulk }
+    }
+
+    /// Takes the memory of the ring that `from` writes and `to` reads; a system call, so the producer keeps in mind that
+    /// it was done.
+    ///
+    /// # Errors
+    /// [`Error::Segment`] when memory has run out.
+    ///
+    /// # Panics
+    /// If a rank is not in the job.
+    pub fn reserve_ring(&self, from: u32, to: u32) -> Result<()> {
+        self.check_rank(from);
+        self.check_rank(to);
+        self.segment.reserve(self.layout.ring(from, to).control, self.layout.ring_size())
+    }
+
+    /// Takes the first page of that ring: for its consumer, who must touch nothing that nobody has taken. What lies behind is read only
+    /// once its producer has written there. (To take all of it would be worse than in vain: the kernel clears what was taken before
+    /// and not yet written, and maps all cleared pages around the first that is read.) Errors and panics are those of `reserve_ring`.
+    pub fn reserve_ring_start(&self, from: u32, to: u32) -> Result<()> {
+        self.check_rank(from);
+        self.check_rank(to);
+        self.segment.reserve(self.layout.ring(from, to).control, PAGE as u64)
+    }
+}
+
+fn header_of(segment: &Segment) -> &JobHeader {
+    // SAFETY: the segment starts on a page, is at least a page long (`create` lays it out so, `attach` checks), the page
+    // is reserved (rule 1), and the header is all atomics (rule 2); the mapping lives as long as `segment`.
+    unsafe { &*segment.base().cast() }
+}
+
+/// What the defaults of control variables follow from in a job of `ranks` ranks.
+pub(super) fn shape_of(ranks: u32, usable_cpus: u32, settings: &Overrides) -> JobShape {
+    let Geometry { ranks, cells, bulk } = Geometry::with(ranks, settings);
+    let heap = settings.number(VariableId::SharedHeap).unwrap_or_else(|| usual_heap(ranks));
+    let shape =
+        JobShape { ranks, usable_cpus, ring_cells: cells, ring_bulk: bulk, sender_fences: true, heap };
+    let sleepers_fence = membarrier::is_there() && (!shape.is_oversubscribed() || shape.uses_counters());
+    JobShape { sender_fences: !sleepers_fence, ..shape }
+}
+
+/// Bytes of a shared heap if nobody asks for another: half of the memory that the job may have, so that what is taken there at
+/// once leaves as much for all else. A rank alone has nobody to share it with.
+fn usual_heap(ranks: u32) -> u64 {
+    if ranks > 1 { machine::memory() / 2 / HUGE_PAGE as u64 * HUGE_PAGE as u64 } else { 0 }
+}
