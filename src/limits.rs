@@ -82,6 +82,9 @@ const _: () = assert!(TEAM_PARTS < TEAM_ROUNDS);
 
 // Tools.
 
+/// Most event types. A gate has a bit for each, and the bits are a cache line.
+pub const EVENT_TYPES: usize = 511;
+
 /// Handles, and sessions, of one kind that tools may have at once (MPI_T).
 pub const TOOL_HANDLES: usize = 65_536;
 /// Sources of MPI_T events: the buffers, and a source for each thread. Events of further threads carry the buffers' source.

@@ -7,7 +7,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use perusal_trace::flows::flows;
-use perusal_trace::format::{self, Founding, window};
+use perusal_trace::format::{self, TraceHeader, window};
 use perusal_trace::{Trace, export, read_bytes, report};
 
 const RANKS: u32 = 3;
@@ -20,7 +20,7 @@ fn put(file: &mut [u8], at: u64, bytes: &[u8]) {
 
 /// A sound header, and for each part of the input a window that holds it.
 fn made_of(input: &[u8]) -> Vec<u8> {
-    let mut file = Founding { ranks: RANKS, ticks_per_second: 1_000_000_000, ..Founding::default() }.bytes();
+    let mut file = TraceHeader { ranks: RANKS, ticks_per_second: 1_000_000_000, ..TraceHeader::default() }.bytes();
     for (number, part) in (0_u32..).zip(input.chunks(20 * format::RECORD as usize)).take(6) {
         let at = file.len() as u64;
         file.resize((at + format::UNIT) as usize, 0);
@@ -32,8 +32,11 @@ fn made_of(input: &[u8]) -> Vec<u8> {
         for (record, bytes) in (0..).zip(part.chunks(format::RECORD as usize)) {
             let to = at + format::WINDOW_HEADER + record * format::RECORD;
             put(&mut file, to, bytes);
-            let event = if bytes[0] > 250 { bytes[0] } else { bytes[0] % 32 };
-            put(&mut file, to, &[event.max(1)]);
+            let event =
+                if bytes[0] > 250 { format::CONTINUATION } else { u16::from(bytes[0] % 32).max(1) };
+            let [low, high] = event.to_le_bytes();
+            let ticks = bytes.get(1).map_or(0, |byte| byte & !3);
+            put(&mut file, to, &[low, high | ticks]);
             // Few ids, contexts and peers, so that they meet.
             put(&mut file, to + 9, &[0; 4]);
             put(&mut file, to + 13, &[0, 0, 0]);

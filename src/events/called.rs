@@ -3,11 +3,11 @@
 //! The slot's pointer is thin, and so that a delivery is one look at it and one indirect call, what is behind it begins with
 //! that call's function. What follows is known to the functions of its [`Head`] alone.
 
+use super::Handle;
 use super::pins::Pin;
 use super::record::{EventRecord, GlobalSubscriber};
 use super::registry::Registry;
 use super::spec::{Callback, CommCallback, CommSpec, Spec};
-use super::{Event, Handle};
 use core::ffi::{c_int, c_void};
 use core::ptr::NonNull;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -181,17 +181,18 @@ impl Head {
     #[cold]
     #[inline(never)]
     pub(super) fn fail(&self, record: &EventRecord<'_>, comm: usize, how: &dyn core::fmt::Display) {
+        // SAFETY: whoever calls is inside of a dispatcher of this registry, which borrows it.
+        let registry = unsafe { &*self.registry };
         let text = format!(
             "PERUSE callback at {:#x} {how} for event {} (handle {:#x}, communicator {:#x}, unique id {:#x}); \
              a callback's non-success return ends the job (PERUSE 2.0, section 5.1.2)",
             self.address,
-            Event::info(record.event).name.to_string_lossy(),
+            registry.name_of(record.event),
             self.handle.raw(),
             comm,
             record.id,
         );
-        // SAFETY: whoever calls is inside of a dispatcher of this registry, which borrows it.
-        unsafe { &*self.registry }.fatal(text);
+        registry.fatal(text);
     }
 }
 

@@ -2,11 +2,10 @@
 
 use super::called::Given;
 use super::dispatch::dispatch;
-use super::gate::Windows;
+use super::listeners::{ListenerList, ListenerTable};
 use super::registry::Registry;
-use super::rows::Row;
 use super::slots::Slot;
-use super::{EVENTS, Event, EventPayload, EventRecord, Gate, Spec};
+use super::{Event, EventPayload, EventRecord, Gate, Spec};
 use crate::sync::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::Arc;
 
@@ -20,8 +19,7 @@ pub struct CommEvents {
     freed: AtomicBool,
     comm: AtomicUsize,
     registry: Arc<Registry>,
-    windows: Windows,
-    rows: [Row; EVENTS],
+    listeners: ListenerTable,
 }
 
 impl CommEvents {
@@ -31,8 +29,7 @@ impl CommEvents {
             freed: AtomicBool::new(false),
             comm: AtomicUsize::new(comm),
             registry,
-            windows: Windows::new(),
-            rows: core::array::from_fn(|_| Row::new()),
+            listeners: ListenerTable::new(),
         }
     }
 
@@ -87,23 +84,26 @@ impl CommEvents {
         dispatch(self, event, &record, unsafe { Given::new(spec) });
     }
 
-    /// The row of `event`.
+    /// The listener list of `event`, if there is one.
     #[inline(always)]
-    pub(super) fn row(&self, event: Event) -> &Row {
-        &self.rows[event.index()]
+    pub(super) fn listeners(&self, event: Event) -> Option<&ListenerList> {
+        self.listeners.get(event)
     }
 
-    /// The handle or tap of `slot` listens to `event` here, and the window is open; the control lock is held.
+    /// The handle of `slot` is active and listens to `event` here; the control lock is held.
     pub(super) fn begin(&self, event: Event, slot: &Slot) {
-        self.rows[event.index()].insert(slot);
-        self.windows.open(event, (!self.is_freed()).then_some(&self.gate));
+        self.listeners.make(event).insert(slot);
+        if !self.is_freed() {
+            self.gate.open_for(event);
+        }
     }
 
-    /// It listens no more; the control lock is held. Gives the number of gates that shut.
+    /// It listens no more; the control lock is held. Returns the number of gates that shut.
     #[must_use]
     pub(super) fn end(&self, event: Event, slot: &Slot) -> usize {
-        self.rows[event.index()].remove(slot);
-        self.windows.close(event, &self.gate)
+        let listeners = self.listeners.make(event);
+        listeners.remove(slot);
+        if listeners.is_empty() { self.gate.shut_for(event) } else { 0 }
     }
 
     /// Whether `detach` was here; the control lock is held.

@@ -1,7 +1,6 @@
 //! What the control side keeps of handles, under its lock.
 
 use super::called::Called;
-use super::catalog::Binding;
 use super::comm_events::CommEvents;
 use super::slots::Slot;
 use super::{Event, EventSet, Handle};
@@ -68,20 +67,12 @@ impl Entry {
     }
 }
 
-/// What a tap's slot has in the place of an event.
+/// What a global subscriber's slot has in the place of an event type.
 pub(super) const NO_EVENT: u32 = 0;
 
-/// The event of the slot's handle; none if that is a tap.
+/// The event type of the slot's handle; none if that is a global subscriber.
 pub(super) fn event_of(slot: &Slot) -> Option<Event> {
     // Acquire: pairs with Release in `occupy`.
-    Event::by_number(slot.event.load(Ordering::Acquire).cast_signed())
-}
-
-pub(super) fn is_bound(event: Event) -> bool {
-    event.info().binding == Binding::Communicator
-}
-
-/// The events of the set that communicators have.
-pub(super) fn bound(events: EventSet) -> impl Iterator<Item = Event> {
-    events.iter().filter(|event| is_bound(*event))
+    let code = slot.event.load(Ordering::Acquire) as u16;
+    (code != 0).then(|| Event::new(code))
 }

@@ -1,9 +1,9 @@
 //! Dispatch: from an event that was raised to those who listen to it.
 
 use super::called::{Given, Head};
+use super::listeners::{ListenerList, Place};
 use super::pins::{Light, Pin, first, mine, near, pins};
 use super::registry::Registry;
-use super::rows::{Place, Row};
 use super::slots::Slot;
 use super::{CommEvents, Event, EventRecord};
 use crate::sync::Ordering;
@@ -26,8 +26,8 @@ pub(super) trait Origin {
     const HAS_C: bool;
     /// Its registry.
     fn registry(&self) -> &Registry;
-    /// Its row of `event`.
-    fn row(&self, event: Event) -> &Row;
+    /// Its listener list of `event`, if there is one.
+    fn listeners(&self, event: Event) -> Option<&ListenerList>;
     /// The communicator of a record that it tells, whatever has become of the description.
     fn comm_of(&self, record: &EventRecord<'_>) -> usize;
 }
@@ -41,8 +41,8 @@ impl Origin for CommEvents {
     }
 
     #[inline(always)]
-    fn row(&self, event: Event) -> &Row {
-        CommEvents::row(self, event)
+    fn listeners(&self, event: Event) -> Option<&ListenerList> {
+        CommEvents::listeners(self, event)
     }
 
     fn comm_of(&self, _: &EventRecord<'_>) -> usize {
@@ -60,8 +60,8 @@ impl Origin for Registry {
     }
 
     #[inline(always)]
-    fn row(&self, event: Event) -> &Row {
-        &self.taps[event.index()]
+    fn listeners(&self, event: Event) -> Option<&ListenerList> {
+        self.listeners.get(event)
     }
 
     fn comm_of(&self, record: &EventRecord<'_>) -> usize {
@@ -107,7 +107,7 @@ pub(super) fn dispatch<O: Origin>(origin: &O, event: Event, record: &EventRecord
 #[inline(always)]
 fn lone<O: Origin>(origin: &O, event: Event, record: &EventRecord<'_>, given: Given, pin: &Pin) -> bool {
     let fence = Light { alone: false };
-    let Some(place) = origin.row(event).only() else {
+    let Some(place) = origin.listeners(event).and_then(ListenerList::only) else {
         return false;
     };
     if pin.is_inside() || origin.registry().fences_alone() {
@@ -156,8 +156,9 @@ fn walk<O: Origin>(origin: &O, record: &EventRecord<'_>, given: Given, pin: &Pin
     if pin.is_inside() {
         return;
     }
+    let Some(listeners) = origin.listeners(record.event) else { return };
     let pass = Pass(pin);
-    let mut places = origin.row(record.event).places();
+    let mut places = listeners.places();
     while let Some(place) = places.next() {
         // A place that holds another slot by now: whoever listens all the time is not in it.
         if let Some(slot) = pinned(&place, pin, fence) {

@@ -1,26 +1,51 @@
-//! The gate: what an event site pays when nobody listens — one relaxed load and one branch.
+//! The gate: what an event site costs when nobody listens — one relaxed load and one branch.
+//!
+//! A gate is a mask of several words, one bit for each event type. The first word has the bits of the first event types, which are
+//! those of the message path, and a bit that says whether any of the other words has one: so to ask whether anybody listens
+//! to anything is one load as well. A site knows its event type when it is compiled, and so the word that it loads.
 
-use super::upcall::hold_fast_path;
-use super::{EVENTS, Event};
+use super::Event;
+use super::callback_state::hold_fast_path;
+use crate::limits::EVENT_TYPES;
 use crate::sync::{AtomicU32, Ordering};
 
-/// Which events of one communicator, or of the engine itself, have an open window: a bit for each.
+/// Bits of the first word that belong to event types.
+pub(super) const FIRST: usize = 31;
+/// Event types in each further word.
+pub(super) const NEXT: usize = u32::BITS as usize;
+/// Words of a gate: together a cache line.
+pub(super) const WORDS: usize = 1 + (EVENT_TYPES - FIRST).div_ceil(NEXT);
+/// In the first word: some further word is not zero.
+const MORE: u32 = 1 << FIRST;
+
+const _: () = assert!(size_of::<Gate>() <= 64, "a gate is a cache line");
+
+/// Which events of one communicator, or of the engine itself, somebody listens to.
 ///
-/// A closed gate proves that no handle of that event is active *as far as this thread can know*: an activation that
-/// happened before (on this thread, or handed over by any synchronisation) is seen, one that races may not be.
+/// A closed gate proves that no handle of that event type is active *as far as this thread can know*: an activation that
+/// happened before (on this thread, or ordered by any synchronisation) is seen, one that races may not be.
 #[derive(Debug)]
-pub struct Gate(AtomicU32);
+pub struct Gate([AtomicU32; WORDS]);
 
 #[cfg(not(perusal_loom))]
-static CLOSED: Gate = Gate(AtomicU32::new(0));
+static CLOSED: Gate = Gate([const { AtomicU32::new(0) }; WORDS]);
+
+/// The word and the bit of an event type.
+#[inline(always)]
+const fn bit(event: Event) -> (usize, u32) {
+    match event.index().checked_sub(FIRST) {
+        None => (0, 1 << event.index()),
+        Some(after) => (1 + after / NEXT, 1 << (after % NEXT)),
+    }
+}
 
 impl Gate {
     /// A gate that is shut.
     pub(super) fn new() -> Gate {
-        Gate(AtomicU32::new(0))
+        Gate(core::array::from_fn(|_| AtomicU32::new(0)))
     }
 
-    /// A gate that is never open, for what has no communicator yet: so that no site asks whether there is one.
+    /// A gate that is never open, for what has no communicator yet: no site then asks whether there is one.
     pub(crate) fn closed() -> &'static Gate {
         #[cfg(not(perusal_loom))]
         return &CLOSED;
@@ -33,72 +58,95 @@ impl Gate {
     #[inline(always)]
     #[must_use]
     pub fn is_open(&self, event: Event) -> bool {
-        // Relaxed: a hint; what a callback reads is published by the handle's state word (edge 4).
-        cfg!(feature = "peruse") && self.0.load(Ordering::Relaxed) & event.bit() != 0
+        let (word, bit) = bit(event);
+        // Relaxed: a hint; the listener list publishes what a callback reads (edge 4).
+        cfg!(feature = "peruse") && self.0[word].load(Ordering::Relaxed) & bit != 0
     }
 
     /// Whether anybody listens to any event. Constant `false` without the feature `peruse`.
     #[inline(always)]
     #[must_use]
     pub fn is_any_open(&self) -> bool {
-        // Relaxed: as in `open`.
-        cfg!(feature = "peruse") && self.0.load(Ordering::Relaxed) != 0
+        // Relaxed: a hint, as in `is_open`.
+        cfg!(feature = "peruse") && self.0[0].load(Ordering::Relaxed) != 0
     }
 
-    /// Opens the gate for `event`. Callers of this and the next two hold the registry's control lock.
+    /// Opens the gate for `event`. The caller, here and in the next two, holds the registry's control lock.
     pub(super) fn open_for(&self, event: Event) {
-        // Relaxed: as in `open`.
-        if self.0.fetch_or(event.bit(), Ordering::Relaxed) == 0 {
+        let (word, bit) = bit(event);
+        // Relaxed, here and below: hints, as in `is_open`; the control lock orders those who write.
+        if word > 0 {
+            self.0[word].fetch_or(bit, Ordering::Relaxed);
+        }
+        if self.0[0].fetch_or(if word > 0 { MORE } else { bit }, Ordering::Relaxed) == 0 {
             hold_fast_path(true);
         }
     }
 
-    /// Shuts the gate for `event`. Gives 1 if it is shut altogether then, which the process is to rest from, else 0.
+    /// Shuts the gate for `event`. Returns 1 if that shuts it altogether, which the caller owes the process, else 0.
     #[must_use]
-    fn shut_for(&self, event: Event) -> usize {
-        // Relaxed: as in `open`.
-        usize::from(self.0.fetch_and(!event.bit(), Ordering::Relaxed) == event.bit())
+    pub(super) fn shut_for(&self, event: Event) -> usize {
+        let (word, bit) = bit(event);
+        let mut shut = bit;
+        if word > 0 {
+            self.0[word].fetch_and(!bit, Ordering::Relaxed);
+            let more = self.0[1..].iter().any(|word| word.load(Ordering::Relaxed) != 0);
+            shut = if more { 0 } else { MORE };
+        }
+        let before = self.0[0].fetch_and(!shut, Ordering::Relaxed);
+        usize::from(before != 0 && before & !shut == 0)
     }
 
-    /// Shuts the gate for every event; the result is as for one event.
+    /// Shuts the gate for every event; returns what shutting it for the last one would.
     #[must_use]
     pub(super) fn shut(&self) -> usize {
-        // Relaxed: as in `open`.
-        usize::from(self.0.swap(0, Ordering::Relaxed) != 0)
-    }
-}
-
-/// How many windows are open behind a gate, by event. Read and written under the control lock.
-#[derive(Debug)]
-pub(super) struct Windows([AtomicU32; EVENTS]);
-
-impl Windows {
-    pub(super) fn new() -> Windows {
-        Windows(core::array::from_fn(|_| AtomicU32::new(0)))
-    }
-
-    /// Counts one window of `event` more and opens the gate, if there is one to open.
-    pub(super) fn open(&self, event: Event, gate: Option<&Gate>) {
-        // Relaxed, here and below: the control lock orders these.
-        if self.0[event.index()].fetch_add(1, Ordering::Relaxed) == 0
-            && let Some(gate) = gate
-        {
-            gate.open_for(event);
-        }
-    }
-
-    /// Counts one window of `event` less and shuts the gate behind the last; the result is that of [`Gate::shut`].
-    #[must_use]
-    pub(super) fn close(&self, event: Event, gate: &Gate) -> usize {
-        if self.0[event.index()].fetch_sub(1, Ordering::Relaxed) == 1 { gate.shut_for(event) } else { 0 }
+        self.0[1..].iter().for_each(|word| word.store(0, Ordering::Relaxed));
+        usize::from(self.0[0].swap(0, Ordering::Relaxed) != 0)
     }
 }
 
 impl Drop for Gate {
     fn drop(&mut self) {
-        // Nobody can raise anything here any more.
+        // Nobody can emit anything here any more.
         if self.shut() > 0 {
             hold_fast_path(false);
         }
+    }
+}
+
+#[cfg(all(test, feature = "peruse", not(perusal_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_event_type_has_a_bit_of_its_own_and_any_open_gate_shows_in_the_first_word() {
+        let gate = Gate::new();
+        let all = || (1..=EVENT_TYPES as u16).map(Event::new);
+        for event in all() {
+            assert!(!gate.is_any_open());
+            gate.open_for(event);
+            assert!(gate.is_any_open() && all().all(|other| gate.is_open(other) == (other == event)));
+            assert_eq!(gate.shut_for(event), 1, "{event:?}");
+        }
+        hold_fast_path_by(-(EVENT_TYPES as i64));
+    }
+
+    #[test]
+    fn a_gate_shuts_with_the_last_of_its_event_types() {
+        let gate = Gate::new();
+        let events = [1, 31, 32, 300, 301].map(Event::new);
+        events.iter().for_each(|event| gate.open_for(*event));
+        assert_eq!(events.map(|event| gate.shut_for(event)), [0, 0, 0, 0, 1]);
+        hold_fast_path_by(-1);
+        gate.open_for(events[3]);
+        gate.open_for(events[0]);
+        assert_eq!((gate.shut(), gate.shut()), (1, 0));
+        hold_fast_path_by(-1);
+        assert!(events.iter().all(|event| !gate.is_open(*event)));
+    }
+
+    /// What who shuts a gate owes the process.
+    fn hold_fast_path_by(count: i64) {
+        (count..0).for_each(|_| hold_fast_path(false));
     }
 }

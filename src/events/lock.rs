@@ -5,7 +5,7 @@
 //! returns, whatever happens to the lock meanwhile, so that a tool which drops a record drops the whole of it.
 //! Lock rule 3: an upcall cannot give up what the code it interrupted has taken.
 
-use super::upcall;
+use super::callback_state;
 use crate::sync::{Condvar, Mutex, MutexGuard, thread_id};
 use std::sync::PoisonError;
 
@@ -58,13 +58,13 @@ impl Lock {
     /// # Errors
     /// `NotGrantable` if the caller's thread holds the lock already, or if that was so before in the present upcall.
     pub fn lock(&self) -> Result<(), LockError> {
-        if upcall::refused() {
+        if callback_state::refused() {
             return Err(LockError::NotGrantable);
         }
         let me = thread_id();
         let mut owner = self.owner();
         if owner.thread == me {
-            upcall::refuse();
+            callback_state::refuse();
             return Err(LockError::NotGrantable);
         }
         while owner.thread != 0 {
@@ -73,7 +73,7 @@ impl Lock {
             owner.waiting -= 1;
         }
         owner.thread = me;
-        owner.depth = upcall::depth();
+        owner.depth = callback_state::depth();
         Ok(())
     }
 
@@ -83,7 +83,7 @@ impl Lock {
     /// `NotOwner` if the caller's thread does not hold it, or took it outside of the upcall that calls this.
     pub fn unlock(&self) -> Result<(), LockError> {
         let mut owner = self.owner();
-        if owner.thread != thread_id() || upcall::depth() > owner.depth {
+        if owner.thread != thread_id() || callback_state::depth() > owner.depth {
             return Err(LockError::NotOwner);
         }
         owner.thread = 0;
@@ -104,7 +104,7 @@ impl Lock {
 
 #[cfg(all(test, not(perusal_loom)))]
 mod tests {
-    use super::super::upcall::Upcall;
+    use super::super::callback_state::Upcall;
     use super::*;
     use std::sync::Arc;
 

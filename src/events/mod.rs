@@ -30,50 +30,58 @@
 //! *Edge 4*: `Row::insert` (Release) → `Place::holds` (Acquire) publishes what the slot holds, and `State::open` (Release) →
 //! `State::view` (Acquire) its event; `Pin::set` (Release) → `Pins::busy` (Acquire) hands it back.
 
+mod callback_state;
 mod called;
-mod catalog;
 mod comm_events;
 mod control;
 mod dispatch;
+mod event;
+mod event_set;
 mod field;
 mod gate;
 mod global;
+mod listeners;
 mod lock;
+mod payload;
 mod pins;
 mod record;
 mod registry;
 mod release;
-mod rows;
 mod slots;
 mod spec;
 mod state;
 mod subscription;
-mod upcall;
+mod table;
+mod values;
 
 #[cfg(all(test, feature = "peruse", not(perusal_loom)))]
 mod tests;
 
+pub use callback_state::inside_callback;
+pub(crate) use callback_state::run_sleep_hook;
+#[cfg(not(perusal_loom))]
+pub(crate) use callback_state::{hold_fast_path, set_sleep_hook};
 pub(crate) use called::Listen;
-pub use catalog::{Binding, CATALOG, EVENTS, Event, EventInfo, Identity, PERUSE_EVENTS, Verbosity};
 pub use comm_events::CommEvents;
 pub(crate) use dispatch::telling;
-pub use field::{Algorithm, CollMode, Collective, Field, FieldType, FieldValue};
+pub use event::{Binding, Event, EventInfo, Identity, Shown, Verbosity};
+pub use event_set::EventSet;
+pub use field::{FieldInfo, FieldType, FieldValue};
 pub use gate::Gate;
 pub use global::GlobalSubscription;
 pub use lock::{Lock, LockError};
+pub use payload::Words;
 pub(crate) use pins::{Pin, mine as pin};
-pub use record::{EventPayload, EventRecord, EventSet, GlobalSubscriber};
+pub use record::{EventRecord, GlobalSubscriber};
 pub use registry::{EventError, Fatal, Registry};
 pub use spec::{Callback, CommCallback, CommSpec, Operation, Spec};
 pub use subscription::Subscription;
-pub use upcall::inside_callback;
-pub(crate) use upcall::run_sleep_hook;
-#[cfg(not(perusal_loom))]
-pub(crate) use upcall::{hold_fast_path, set_sleep_hook};
+pub use table::{CATALOG, EVENTS, EventPayload, Field, PERUSE_EVENTS, PayloadKind};
+pub use values::{Algorithm, CollMode, Collective};
 // For the bindings.
 #[cfg(not(perusal_loom))]
 #[doc(hidden)]
-pub use upcall::{fast_path_is_open, open_bindings};
+pub use callback_state::{fast_path_is_open, open_bindings};
 
 /// An event handle: slot index and generation, as one positive number. A copy outlives the handle and is then refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

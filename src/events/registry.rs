@@ -1,17 +1,17 @@
 //! The control side: register, activate, deactivate, release, propagate. Rare, and under one lock that no callback runs in.
 
+use super::callback_state::hold_fast_path;
 use super::called::{Called, Listen};
 use super::comm_events::CommEvents;
-use super::control::{Control, Entry, NO_EVENT, bound, event_of, is_bound};
-use super::gate::Windows;
+use super::control::{Control, Entry, NO_EVENT, event_of};
+use super::event::{Binding, EventInfo};
+use super::listeners::ListenerTable;
 use super::lock::Lock;
 use super::pins::pins;
-use super::rows::Row;
 use super::slots::{Slot, Slots};
 use super::spec::{Callback, CommCallback};
 use super::state::View;
-use super::upcall::hold_fast_path;
-use super::{EVENTS, Event, EventSet, Gate, Handle};
+use super::{CATALOG, Event, EventSet, Gate, Handle};
 use crate::sync::{AtomicBool, AtomicU64, Condvar, Mutex, MutexGuard, Ordering};
 use core::ffi::c_void;
 use std::sync::{Arc, PoisonError};
@@ -45,10 +45,10 @@ pub type Fatal = Box<dyn Fn(String) + Send + Sync>;
 pub struct Registry {
     /// Tested by every site of an event that is bound to nothing.
     pub gate: Gate,
-    /// Open windows behind `gate`.
-    windows: Windows,
-    /// The taps of each event that is bound to nothing; those of the others are in the communicators' rows.
-    pub(super) taps: [Row; EVENTS],
+    /// Those who listen to an event type that is bound to nothing; of the others, the communicators have the lists.
+    pub(super) listeners: ListenerTable,
+    /// The event types that there are.
+    table: &'static [EventInfo],
     pub(super) slots: Slots,
     control: Mutex<Control>,
     /// Tells those who wait in `release` that some handle is retired.
@@ -86,10 +86,15 @@ impl Registry {
     /// An empty registry. `fatal` ends the job when a callback fails.
     #[must_use]
     pub fn new(fatal: Fatal) -> Arc<Registry> {
+        Registry::with_table(&CATALOG, fatal)
+    }
+
+    /// As [`new`](Self::new), with the event types of another table.
+    pub(super) fn with_table(table: &'static [EventInfo], fatal: Fatal) -> Arc<Registry> {
         Arc::new(Registry {
             gate: Gate::new(),
-            windows: Windows::new(),
-            taps: core::array::from_fn(|_| Row::new()),
+            listeners: ListenerTable::new(),
+            table,
             slots: Slots::new(),
             control: Mutex::new(Control::default()),
             retired: Condvar::new(),
@@ -149,7 +154,7 @@ impl Registry {
         control.note(&events);
         for (index, tapped) in control.tapped() {
             let Some(slot) = self.slots.get(index) else { continue };
-            bound(tapped).for_each(|event| events.begin(event, slot));
+            self.bound(tapped).for_each(|event| events.begin(event, slot));
         }
         events
     }
@@ -229,7 +234,7 @@ impl Registry {
         event: Event,
         make: impl FnOnce(Handle) -> Called,
     ) -> Result<Handle, EventError> {
-        if !cfg!(feature = "peruse") || !is_bound(event) {
+        if !cfg!(feature = "peruse") || !self.is_bound(event) {
             return Err(EventError::Event);
         }
         let mut control = self.control();
@@ -238,7 +243,7 @@ impl Registry {
         }
         let home = Arc::downgrade(comm);
         let entry = Entry { home: home.clone(), attached: vec![home], ..Entry::default() };
-        let (handle, slot) = self.occupy(&mut control, entry, event as u32, make)?;
+        let (handle, slot) = self.occupy(&mut control, entry, event.code().into(), make)?;
         slot.state.open();
         Ok(handle)
     }
@@ -296,23 +301,25 @@ impl Registry {
 
     /// A tap begins to listen to `events`.
     fn begin_everywhere(&self, control: &Control, events: EventSet, slot: &Slot) {
-        events.iter().filter(|event| !is_bound(*event)).for_each(|event| {
-            self.taps[event.index()].insert(slot);
-            self.windows.open(event, Some(&self.gate));
+        events.iter().filter(|event| !self.is_bound(*event)).for_each(|event| {
+            self.listeners.make(event).insert(slot);
+            self.gate.open_for(event);
         });
         for comm in control.comms() {
-            bound(events).for_each(|event| comm.begin(event, slot));
+            self.bound(events).for_each(|event| comm.begin(event, slot));
         }
     }
 
     /// A tap listens no more. Gives the number of gates that shut.
     fn end_everywhere(&self, control: &Control, events: EventSet, slot: &Slot) -> usize {
-        let own = events.iter().filter(|event| !is_bound(*event));
+        let own = events.iter().filter(|event| !self.is_bound(*event));
         let shut = own.map(|event| {
-            self.taps[event.index()].remove(slot);
-            self.windows.close(event, &self.gate)
+            let listeners = self.listeners.make(event);
+            listeners.remove(slot);
+            if listeners.is_empty() { self.gate.shut_for(event) } else { 0 }
         });
-        let there = |comm: Arc<CommEvents>| bound(events).map(|event| comm.end(event, slot)).sum::<usize>();
+        let there =
+            |comm: Arc<CommEvents>| self.bound(events).map(|event| comm.end(event, slot)).sum::<usize>();
         shut.sum::<usize>() + control.comms().map(there).sum::<usize>()
     }
 
@@ -460,6 +467,21 @@ impl Registry {
         self.inactive(handle)?;
         control.entries[handle.index()].propagate = on;
         Ok(())
+    }
+
+    /// Whether `event` is one of communicators.
+    fn is_bound(&self, event: Event) -> bool {
+        self.table.get(event.index()).is_some_and(|info| info.binding == Binding::Communicator)
+    }
+
+    /// The event types of the set that communicators have.
+    fn bound(&self, events: EventSet) -> impl Iterator<Item = Event> {
+        events.iter().filter(|event| self.is_bound(*event))
+    }
+
+    /// The name of an event type.
+    pub(super) fn name_of(&self, event: Event) -> std::borrow::Cow<'static, str> {
+        self.table.get(event.index()).map_or("".into(), |info| info.name.to_string_lossy())
     }
 
     pub(super) fn control(&self) -> MutexGuard<'_, Control> {

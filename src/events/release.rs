@@ -1,13 +1,13 @@
 //! How a handle ends: shut, looked at, retired; and how gates that shut let the process rest.
 
 use super::Handle;
+use super::callback_state::{Upcall, hold_fast_path, inside_callback};
 use super::called::Called;
 use super::control::Control;
 use super::pins::pins;
 use super::registry::{EventError, Registry};
 use super::slots::Slot;
 use super::state::{LAST_GENERATION, View};
-use super::upcall::{Upcall, hold_fast_path, inside_callback};
 use crate::sync::{MutexGuard, Ordering};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::PoisonError;

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::sync::{AtomicI64, AtomicUsize, Ordering};
+use crate::variables::Category;
 use core::ffi::{c_int, c_long, c_void};
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
@@ -525,4 +526,62 @@ fn race(Bench { world, fatal, .. }: Bench) {
     stop.store(true, Ordering::Relaxed);
     dispatchers.into_iter().for_each(|t| t.join().unwrap());
     assert!(fatal.lock().unwrap().is_empty(), "{:?}", fatal.lock().unwrap());
+}
+
+/// A table of 320 event types, those of the first 300 of communicators, the rest of the engine.
+fn large_table() -> &'static [EventInfo] {
+    let row = |number: u16| EventInfo {
+        event: Event::new(number),
+        name: c"TEST_EVENT",
+        aliases: &[],
+        peruse: None,
+        description: "a test",
+        identity: Identity::Nothing,
+        fires: "in a test",
+        binding: if number <= 300 { Binding::Communicator } else { Binding::Nothing },
+        verbosity: Verbosity::UserBasic,
+        category: Category::Events,
+        fields: &[],
+        payload: PayloadKind::None,
+        shown: Shown::Instant,
+    };
+    (1..=320).map(row).collect::<Vec<_>>().leak()
+}
+
+#[test]
+fn listeners_to_the_three_hundredth_event_type_of_a_table_get_its_records_and_no_others() {
+    let registry = Registry::with_table(large_table(), Box::new(|why| panic!("{why}")));
+    let (last_of_comm, of_engine) = (Event::new(300), Event::new(310));
+    let world = registry.attach(WORLD);
+    let records = Arc::new(Mutex::new(Vec::new()));
+    let listener = |records: &Arc<Mutex<Vec<(Event, isize)>>>| {
+        let records = records.clone();
+        move |record: &EventRecord<'_>| records.lock().unwrap().push((record.event, record.id))
+    };
+    let subscription = Subscription::new(&world, last_of_comm, listener(&records)).unwrap();
+    let everywhere = [last_of_comm, of_engine].into_iter().collect();
+    let global = registry.subscribe_globally(everywhere, Arc::new(listener(&records)));
+    let later = registry.attach(WORLD + 1);
+    assert_eq!(registry.register(&world, of_engine, counting(&AtomicUsize::new(0))), Err(EventError::Event));
+
+    for number in 1..=320_u16 {
+        let event = Event::new(number);
+        let comm = event == last_of_comm;
+        assert_eq!((world.gate.is_open(event), later.gate.is_open(event)), (comm, comm), "{event:?}");
+        assert_eq!(registry.gate.is_open(event), event == of_engine);
+        let record = EventRecord::new(event, number as isize, &Spec::NOTHING);
+        if number <= 300 {
+            world.emit(&record)
+        } else {
+            registry.emit(&record)
+        };
+    }
+    later.emit_once(last_of_comm, 7, 6, EventPayload::None, Spec::NOTHING);
+    let expected = [(last_of_comm, 300), (last_of_comm, 300), (of_engine, 310), (last_of_comm, 7)];
+    assert_eq!(*records.lock().unwrap(), expected);
+
+    drop(subscription);
+    assert!(world.gate.is_open(last_of_comm) && world.gate.is_any_open());
+    drop(global);
+    assert!(![&world.gate, &later.gate, &registry.gate].iter().any(|gate| gate.is_any_open()));
 }

@@ -182,7 +182,7 @@ impl Store {
     }
 
     /// Counts an event that gets no record.
-    pub fn drop_event(&self, number: u8) {
+    pub fn drop_event(&self, number: u16) {
         let number = u64::from(number).min(block::DROPPED_LENGTH - 1);
         // Relaxed: a counter.
         self.block_u64(block::DROPPED + number * 8).fetch_add(1, Ordering::Relaxed);

@@ -16,13 +16,15 @@
 //!   same sequence; who has more records counts.
 
 use crate::error::{Error, Result};
+use crate::events::Words;
+use crate::limits::EVENT_TYPES;
 
 /// First eight bytes of a trace.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"PERUTRC1");
 /// First eight bytes of a window.
 pub const WINDOW_MAGIC: u64 = u64::from_le_bytes(*b"PERUWIN1");
 /// Version of all this; a reader takes its own alone.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// Bytes of the header.
 pub const HEADER: u64 = 4096;
@@ -84,9 +86,9 @@ pub mod rank {
     pub const CPUS: u64 = 64;
     /// Bytes for that text.
     pub const CPUS_LENGTH: u64 = 128;
-    /// Events without a record, by the event's number, u64 each, atomic.
+    /// Events without a record, by the event's number, u64 each, atomic; those with higher numbers share the last one.
     pub const DROPPED: u64 = 256;
-    /// How many numbers there are.
+    /// How many counts there are.
     pub const DROPPED_LENGTH: u64 = 64;
 }
 
@@ -114,7 +116,7 @@ const _: () = {
     assert!(rank::DROPPED + rank::DROPPED_LENGTH * 8 <= RANK_BLOCK);
     assert!(rank::CPUS + rank::CPUS_LENGTH <= rank::DROPPED);
     assert!(WINDOW_HEADER.is_multiple_of(RECORD) && UNIT.is_multiple_of(RECORD));
-    assert!(crate::events::EVENTS < rank::DROPPED_LENGTH as usize);
+    assert!(EVENT_TYPES < CONTINUATION as usize && CONTINUATION as u64 <= NUMBER);
     // Context ids are two for each entry of the job's table; one number is kept for "none".
     assert!(crate::limits::CONTEXTS * 2 < NO_CONTEXT);
 };
@@ -126,46 +128,27 @@ pub const fn windows_begin(ranks: u32) -> u64 {
 }
 
 /// The number of a record that goes on with what the one before it could not hold; no event has it.
-pub const CONTINUATION: u8 = 255;
+pub const CONTINUATION: u16 = 1023;
 /// Bytes of such a record that carry something.
 pub const CARRIED: usize = 24;
-
-/// Set in the third word of a removal from the posted queue if a cancellation took the receive out.
-pub const WITHDRAWN: u64 = 1 << 63;
-
-/// A collective operation's algorithm and mode in one word.
-#[must_use]
-pub fn coll(algorithm: u16, mode: u8) -> u32 {
-    u32::from(algorithm) | u32::from(mode) << 16
-}
 
 const NO_CONTEXT: u32 = (1 << CONTEXT_BITS) - 1;
 const CONTEXT_BITS: u32 = 20;
 const ID_BITS: u32 = 43;
 const ID: u64 = (1 << ID_BITS) - 1;
 /// Ticks have what the event's number leaves.
-const TICK_SHIFT: u32 = 8;
+const TICK_SHIFT: u32 = 10;
+/// The bits of the event's number.
+const NUMBER: u64 = (1 << TICK_SHIFT) - 1;
 
-/// One record, unpacked. What `first`, `second` and `third` mean depends on the event:
-///
-/// | event | first | second | third |
-/// |---|---|---|---|
-/// | of a request or message, begin of a search | peer | tag | bytes; [`WITHDRAWN`] besides, if so |
-/// | end of a search | peer | tag | entries looked at, and 2³² if it found one |
-/// | collective begin, end | operation | algorithm, and the mode times 2¹⁶ | bytes |
-/// | copy begin, end | world rank of the peer | engine | bytes |
-/// | sleep, wake | world rank of the peer | what is waited for | |
-/// | ring full | world rank of the peer | sends that wait | |
-/// | communicator created | size of its own group | ranks that follow | bytes that follow |
-/// | communicator named | | | bytes that follow |
-/// | error handler | class | code | |
-/// | placed | CPU | policy | |
+/// One record, unpacked. The table of event types says what its words hold ([`EventPayload`](crate::events::EventPayload)): of a request, message
+/// or search the peer, the tag and the size; of others, and in the place of the size at the end of a search, the payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RawRecord {
-    /// Ticks since the header's base; 56 bits are kept.
+    /// Ticks since the header's base; 54 bits are kept.
     pub ticks: u64,
     /// The event's number, or [`CONTINUATION`]; never 0.
-    pub event: u8,
+    pub event: u16,
     /// The event's id; 43 bits are kept.
     pub id: u64,
     /// The context; `u32::MAX` for none.
@@ -173,11 +156,7 @@ pub struct RawRecord {
     /// Whether it is of a send.
     pub send: bool,
     /// See above.
-    pub first: u32,
-    /// See above.
-    pub second: u32,
-    /// See above.
-    pub third: u64,
+    pub words: Words,
 }
 
 /// The ticks in a record's first word.
@@ -187,7 +166,7 @@ pub fn ticks_of(first_word: u64) -> u64 {
 
 /// The record's first word, later than `ticks` if it is not.
 pub(super) fn later_than(first_word: u64, ticks: u64) -> u64 {
-    let event = first_word & ((1 << TICK_SHIFT) - 1);
+    let event = first_word & NUMBER;
     ticks_of(first_word).max(ticks + 1) << TICK_SHIFT | event
 }
 
@@ -200,8 +179,8 @@ impl RawRecord {
         [
             self.ticks << TICK_SHIFT | u64::from(self.event),
             self.id & ID | u64::from(self.send) << ID_BITS | context << (ID_BITS + 1),
-            u64::from(self.second) << 32 | u64::from(self.first),
-            self.third,
+            u64::from(self.words.second) << 32 | u64::from(self.words.first),
+            self.words.third,
         ]
     }
 
@@ -215,13 +194,11 @@ impl RawRecord {
         let context = (what >> (ID_BITS + 1)) as u32;
         Some(RawRecord {
             ticks: when >> TICK_SHIFT,
-            event: when as u8,
+            event: (when & NUMBER) as u16,
             id: what & ID,
             context: if context == NO_CONTEXT { u32::MAX } else { context },
             send: what >> ID_BITS & 1 == 1,
-            first: halves as u32,
-            second: (halves >> 32) as u32,
-            third,
+            words: Words { first: halves as u32, second: (halves >> 32) as u32, third },
         })
     }
 
@@ -360,14 +337,12 @@ mod tests {
     #[test]
     fn a_record_reads_back_as_it_was_packed() {
         let entry = RawRecord {
-            ticks: (1 << 56) - 1,
-            event: 31,
+            ticks: (1 << 54) - 1,
+            event: EVENT_TYPES as u16,
             id: (1 << 43) - 1,
             context: crate::limits::CONTEXTS * 2 - 1,
             send: true,
-            first: u32::MAX,
-            second: 7,
-            third: u64::MAX,
+            words: Words { first: u32::MAX, second: 7, third: u64::MAX },
         };
         assert_eq!(RawRecord::unpack(entry.pack()), Some(entry));
         let none = RawRecord { context: u32::MAX, send: false, ..entry };

@@ -19,6 +19,7 @@ use crate::arch::clock;
 use crate::error::Result;
 use crate::events::{
     Event, EventPayload, EventRecord, EventSet, GlobalSubscriber, GlobalSubscription, Operation, Registry,
+    Words,
 };
 use crate::shm::Job;
 use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering};
@@ -191,22 +192,22 @@ impl Recorder {
     #[inline(always)]
     fn entry(&self, record: &EventRecord<'_>) -> RawRecord {
         let spec = record.spec;
-        let mut entry = RawRecord {
-            ticks: self.now(),
-            event: record.event as u8,
+        let ticks = self.now();
+        let mut words =
+            Words { first: spec.peer.cast_unsigned(), second: spec.tag.cast_unsigned(), third: spec.bytes };
+        match record.payload {
+            EventPayload::None => {}
+            search @ EventPayload::Search { .. } => search.pack(&mut words),
+            rare => pack(record.event, rare, &mut words),
+        }
+        RawRecord {
+            ticks,
+            event: record.event.code(),
             id: record.id as u64,
             context: record.context,
             send: spec.operation == Operation::Send,
-            first: spec.peer.cast_unsigned(),
-            second: spec.tag.cast_unsigned(),
-            third: spec.bytes,
-        };
-        match record.payload {
-            EventPayload::None => {}
-            EventPayload::Search { depth, hit } => entry.third = u64::from(depth) | u64::from(hit) << 32,
-            rare => fill(&mut entry, rare),
+            words,
         }
-        entry
     }
 
     /// Writes one record; false if there is no room and will be none.
@@ -299,26 +300,14 @@ impl Recorder {
     }
 }
 
-/// The words of what is rare.
+/// Packs a payload of those that are rare.
 #[inline(never)]
-fn fill(entry: &mut RawRecord, payload: EventPayload<'_>) {
-    (entry.first, entry.second, entry.third) = match payload {
-        EventPayload::Coll { operation, algorithm, mode, bytes } => {
-            (u32::from(operation), format::coll(algorithm, mode), bytes)
-        }
-        EventPayload::Copy { engine, bytes, peer } => (peer, u32::from(engine), bytes),
-        EventPayload::Sleep { waiting, peer } => (peer, u32::from(waiting), 0),
-        EventPayload::Ring { peer, waiting } => (peer, waiting, 0),
-        EventPayload::Comm { size, group } => {
-            let listed = if entry.event == Event::CommCreated as u8 { group.len() as u64 * 4 } else { 0 };
-            (size, group.len() as u32, listed)
-        }
-        EventPayload::Name(name) => (0, 0, name.len() as u64),
-        EventPayload::Error { class, code } => (class.cast_unsigned(), code.cast_unsigned(), 0),
-        EventPayload::Placement { cpu, policy } => (cpu, u32::from(policy), 0),
-        EventPayload::Cancelled => (entry.first, entry.second, entry.third | format::WITHDRAWN),
-        EventPayload::None | EventPayload::Search { .. } => return,
-    };
+fn pack(event: Event, payload: EventPayload<'_>, words: &mut Words) {
+    payload.pack(words);
+    if let (Event::CommCreated, EventPayload::Comm { group, .. }) = (event, payload) {
+        // The ranks follow.
+        words.third = group.len() as u64 * 4;
+    }
 }
 
 /// Writes a record, the word that makes it one last (trace rule 3).

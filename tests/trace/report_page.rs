@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 fn sleep(job: &mut Synthetic, rank: u32, begin: u64, end: u64, kind: Waiting, peer: i32) {
-    let payload = RecordPayload::Bell { waiting: kind as u8 };
+    let payload = RecordPayload::Sleep { waiting: kind as u8, peer: peer.cast_unsigned() };
     let context = Record::NO_CONTEXT;
     let what = Record { payload, peer, context, ..Synthetic::record(Event::BellSleep, 0) };
     job.span(rank, begin, end, &what, Event::BellWake);
@@ -19,7 +19,7 @@ fn sleep(job: &mut Synthetic, rank: u32, begin: u64, end: u64, kind: Waiting, pe
 
 fn barrier(job: &mut Synthetic, rank: u32, id: u64, begin: u64, end: u64) {
     let what = Record {
-        payload: RecordPayload::Coll { operation: 0, algorithm: 2, mode: 0 },
+        payload: RecordPayload::Coll { operation: 0, algorithm: 2, mode: 0, bytes: 0 },
         ..Synthetic::record(Event::CollBegin, id)
     };
     job.span(rank, begin, end, &what, Event::CollEnd);

@@ -9,7 +9,7 @@ use super::comms;
 use super::types::MPI_Comm;
 use crate::abi;
 use crate::events::{
-    CATALOG, Callback, CommCallback, Event, EventError, Handle, LockError, PERUSE_EVENTS, Registry,
+    CATALOG, Callback, CommCallback, Event, EventError, EventInfo, Handle, LockError, Registry,
 };
 use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 use std::ffi::CString;
@@ -106,8 +106,8 @@ unsafe fn give<T>(to: *mut T, value: T) -> Outcome {
 
 /// Lists of pointers that C programs keep until MPI_Finalize.
 struct Lists {
-    names: [*const c_char; PERUSE_EVENTS],
-    events: [c_int; PERUSE_EVENTS],
+    names: Vec<*const c_char>,
+    events: Vec<c_int>,
     /// Owns what `environment` points to.
     _strings: Vec<CString>,
     environment: Vec<*const c_char>,
@@ -127,13 +127,18 @@ impl Lists {
                 .filter_map(|(name, value)| CString::new(format!("{name}={value}")).ok())
                 .collect();
             Lists {
-                names: core::array::from_fn(|i| CATALOG[i].name.as_ptr()),
-                events: core::array::from_fn(|i| CATALOG[i].event.number()),
+                names: shown().map(|info| info.name.as_ptr()).collect(),
+                events: shown().filter_map(|info| info.peruse).collect(),
                 environment: strings.iter().map(|s| s.as_ptr()).collect(),
                 _strings: strings,
             }
         })
     }
+}
+
+/// The rows of the event types that PERUSE has.
+fn shown() -> impl Iterator<Item = &'static EventInfo> {
+    CATALOG.iter().filter(|info| info.peruse.is_some())
 }
 
 /// The events that PERUSE has are there to be found unless they are compiled out.
@@ -182,7 +187,7 @@ peruse! {
         }
         let lists = Lists::get();
         let (number, names, numbers) = if cfg!(feature = "peruse") {
-            (PERUSE_EVENTS as c_int, lists.names.as_ptr(), lists.events.as_ptr())
+            (lists.names.len() as c_int, lists.names.as_ptr(), lists.events.as_ptr())
         } else {
             (0, core::ptr::null(), core::ptr::null())
         };
@@ -204,14 +209,14 @@ peruse! {
         let name = unsafe { CStr::from_ptr(event_name) };
         let found = known(Event::by_name(name));
         // SAFETY: not null, so it may be written.
-        unsafe { give(event, found.map_or(0, Event::number))? };
+        unsafe { give(event, found.and_then(|event| event.info().peruse).unwrap_or(0))? };
         found.map(drop).ok_or(Code::Event)
     }
 
     /// PERUSE 2.0 §5.2.4. The string is perusal's and stays; NULL for a number that is no event.
     fn PERUSE_Query_event_name(event: c_int, event_name: *mut *const c_char) {
         initialised()?;
-        let found = known(Event::by_number(event));
+        let found = known(Event::by_peruse_number(event));
         let name = found.map_or(core::ptr::null(), |event| event.info().name.as_ptr());
         // SAFETY: the caller gives null or a pointer that may be written.
         unsafe { give(event_name, name)? };
@@ -252,7 +257,7 @@ peruse! {
         initialised()?;
         cleared?;
         let function = callback_fn.ok_or(Code::Parameter)?;
-        let event = known(Event::by_number(event)).ok_or(Code::Event)?;
+        let event = known(Event::by_peruse_number(event)).ok_or(Code::Event)?;
         let comm = comms::get(comm).map_err(|_| Code::Comm)?;
         let registry = comm.events.registry();
         let made = registry.register(&comm.events, event, Callback::C { function, param })?;
@@ -290,7 +295,7 @@ peruse! {
     fn PERUSE_Event_get(event_h: c_long, event: *mut c_int) {
         let found = initialised()?.event(handle(event_h)?)?;
         // SAFETY: the caller gives null or a pointer that may be written.
-        unsafe { give(event, found.number()) }
+        unsafe { give(event, found.info().peruse.unwrap_or(0)) }
     }
 
     /// PERUSE 2.0 §5.2.12. `mpi_object` receives the MPI_Comm itself, which is a pointer in this ABI.

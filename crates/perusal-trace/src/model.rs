@@ -1,6 +1,6 @@
 //! What a reader yields: the job, its ranks, and their records in the order of time.
 
-use crate::events::Event;
+use crate::events::{Event, EventPayload};
 
 /// A trace in memory.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -103,65 +103,8 @@ pub struct Record {
     pub payload: RecordPayload,
 }
 
-/// What belongs to one kind of event alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum RecordPayload {
-    /// Nothing.
-    #[default]
-    None,
-    /// End of a search.
-    Search {
-        /// Entries that were looked at.
-        depth: u32,
-        /// Whether it found what it looked for.
-        hit: bool,
-    },
-    /// A receive left the posted queue because it was cancelled.
-    Withdrawn,
-    /// Begin or end of a collective operation; `Record::bytes` is what this rank contributes.
-    Coll {
-        /// Which operation.
-        operation: u16,
-        /// Which algorithm.
-        algorithm: u16,
-        /// A [`CollMode`](crate::events::CollMode) as a number.
-        mode: u8,
-    },
-    /// Begin or end of a copy engine's work on a message.
-    Copy {
-        /// Which engine.
-        engine: u8,
-    },
-    /// Sleep or wake: `shm::telemetry::Waiting` as a number; `Record::peer` is who is waited for, in the job.
-    Bell {
-        /// For what kind of thing.
-        waiting: u8,
-    },
-    /// A ring was found full; `Record::peer` is whose, in the job.
-    Ring {
-        /// Sends that wait for room there.
-        waiting: u32,
-    },
-    /// A communicator was made.
-    Comm {
-        /// Ranks of its group.
-        size: u32,
-    },
-    /// An error handler was invoked.
-    Error {
-        /// The error class.
-        class: i32,
-        /// The error code.
-        code: i32,
-    },
-    /// Where the rank was found to run.
-    Place {
-        /// The CPU.
-        cpu: u32,
-        /// `placement::Bind` as a number.
-        policy: u8,
-    },
-}
+/// What belongs to this type of event alone. The ranks of a communicator and names are in [`RankTrace::communicators`], not here.
+pub type RecordPayload = EventPayload<'static>;
 
 impl Record {
     /// The `context` of an event that belongs to no communicator.

@@ -384,8 +384,8 @@ impl StreamReader<'_> {
 
     fn carry_on(&mut self, bytes: &[u8]) {
         match &mut self.open {
-            Some((head, carried)) if (carried.len() as u64) < head.third => {
-                let left = usize::try_from(head.third).map_or(bytes.len(), |all| all - carried.len());
+            Some((head, carried)) if (carried.len() as u64) < head.words.third => {
+                let left = usize::try_from(head.words.third).map_or(bytes.len(), |all| all - carried.len());
                 carried.extend_from_slice(&bytes[..bytes.len().min(left)]);
             }
             _ => self.rank.unreadable += 1,
@@ -394,11 +394,11 @@ impl StreamReader<'_> {
 
     /// All that belongs to `head` is there, or nothing more will come.
     fn close(&mut self, head: RawRecord, carried: &[u8]) {
-        if carried.len() as u64 != head.third {
+        if carried.len() as u64 != head.words.third {
             self.rank.unreadable += 1;
             return;
         }
-        if head.event == Event::CommNamed as u8 {
+        if head.event == Event::CommNamed.code() {
             let name = String::from_utf8_lossy(carried).into_owned();
             let living = |comm: &&mut CommInfo| comm.context == head.context && comm.freed.is_none();
             if let Some(comm) = self.rank.communicators.iter_mut().rfind(living) {
@@ -420,35 +420,21 @@ impl StreamReader<'_> {
 
 /// What an entry says, but for the queues.
 fn record(entry: &RawRecord, event: Event, when: u64, stream: u16) -> Record {
-    let RawRecord { id, context, first, second, third, .. } = *entry;
-    let send = entry.send && event.is_peruse();
-    let peer = first.cast_signed();
-    let short = |word: u32| u16::try_from(word).unwrap_or(u16::MAX);
-    let byte = |word: u32| u8::try_from(word).unwrap_or(u8::MAX);
-    let none = (-1, 0, 0, RecordPayload::None);
-    let (peer, tag, bytes, payload) = match event {
-        Event::SearchPostedQEnd | Event::SearchUnexQEnd => {
-            let payload = RecordPayload::Search { depth: third as u32, hit: third >> 32 & 1 == 1 };
-            (peer, second.cast_signed(), 0, payload)
-        }
-        Event::ReqRemoveFromPostedQ if third & format::WITHDRAWN != 0 => {
-            (peer, second.cast_signed(), third & !format::WITHDRAWN, RecordPayload::Withdrawn)
-        }
-        Event::CollBegin | Event::CollEnd => {
-            let (algorithm, mode) = (second as u16, byte(second >> 16));
-            (-1, 0, third, RecordPayload::Coll { operation: short(first), algorithm, mode })
-        }
-        Event::CopyBegin | Event::CopyEnd => (peer, 0, third, RecordPayload::Copy { engine: byte(second) }),
-        Event::BellSleep | Event::BellWake => (peer, 0, 0, RecordPayload::Bell { waiting: byte(second) }),
-        Event::RingFull => (peer, 0, 0, RecordPayload::Ring { waiting: second }),
-        Event::CommCreated => (-1, 0, 0, RecordPayload::Comm { size: first }),
-        Event::CommFreed | Event::CommNamed | Event::Initialized | Event::Finalizing => none,
-        Event::ErrhandlerInvoked => {
-            (-1, 0, 0, RecordPayload::Error { class: first.cast_signed(), code: second.cast_signed() })
-        }
-        Event::Placed => (-1, 0, 0, RecordPayload::Place { cpu: first, policy: byte(second) }),
-        _ => (peer, second.cast_signed(), third, RecordPayload::None),
+    let RawRecord { id, context, words, .. } = *entry;
+    let info = event.info();
+    let payload = match event {
+        // The members were named when it was made.
+        Event::CommFreed => RecordPayload::None,
+        _ => info.payload.unpack(words),
     };
+    let (peer, tag, bytes) = if info.is_of_message() {
+        let bytes =
+            if matches!(payload, RecordPayload::Search { .. }) { 0 } else { words.message_bytes(payload) };
+        (words.first.cast_signed(), words.second.cast_signed(), bytes)
+    } else {
+        (payload.peer().map_or(-1, u32::cast_signed), 0, payload.bytes().unwrap_or(0))
+    };
+    let send = entry.send && event.is_peruse();
     Record { when, event, id, context, peer, tag, bytes, send, stream, posted: 0, unexpected: 0, payload }
 }
 

@@ -66,24 +66,24 @@ fn what_stands_in_the_header_and_the_rank_blocks_is_told() {
 }
 
 #[test]
-fn details_read_back_as_they_were_told() {
-    let details = [
+fn payloads_read_back_as_they_were_recorded() {
+    let payloads = [
         (Event::SearchUnexQEnd, RecordPayload::Search { depth: 9, hit: true }),
-        (Event::ReqRemoveFromPostedQ, RecordPayload::Withdrawn),
-        (Event::CollBegin, RecordPayload::Coll { operation: 3, algorithm: 2, mode: 1 }),
-        (Event::CopyEnd, RecordPayload::Copy { engine: 4 }),
-        (Event::BellSleep, RecordPayload::Bell { waiting: 1 }),
-        (Event::RingFull, RecordPayload::Ring { waiting: 77 }),
+        (Event::ReqRemoveFromPostedQ, RecordPayload::Cancelled),
+        (Event::CollBegin, RecordPayload::Coll { operation: 3, algorithm: 2, mode: 1, bytes: 7 }),
+        (Event::CopyEnd, RecordPayload::Copy { engine: 4, bytes: 9, peer: 3 }),
+        (Event::BellSleep, RecordPayload::Sleep { waiting: 1, peer: 2 }),
+        (Event::RingFull, RecordPayload::Ring { peer: 1, waiting: 77 }),
         (Event::ErrhandlerInvoked, RecordPayload::Error { class: 15, code: -3 }),
-        (Event::Placed, RecordPayload::Place { cpu: 5, policy: 1 }),
+        (Event::Placed, RecordPayload::Placement { cpu: 5, policy: 1 }),
     ];
     let mut job = Synthetic::new(1);
-    for (when, (event, payload)) in (0..).zip(details) {
+    for (when, (event, payload)) in (0..).zip(payloads) {
         job.push(0, when, &Record { payload, ..Synthetic::record(event, 1) });
     }
     let told: Vec<_> =
         job.trace().ranks[0].records.iter().map(|record| (record.event, record.payload)).collect();
-    assert_eq!(told, details);
+    assert_eq!(told, payloads);
 }
 
 #[test]
@@ -149,7 +149,10 @@ fn spoiled_records_are_left_out_and_counted() {
     let mut bytes = sound.bytes();
     let first = (format::windows_begin(2) + format::WINDOW_HEADER) as usize;
     bytes[first] = 200;
-    bytes[first + format::RECORD as usize] = format::CONTINUATION;
+    let [low, high] = format::CONTINUATION.to_le_bytes();
+    let second = first + format::RECORD as usize;
+    bytes[second] = low;
+    bytes[second + 1] |= high;
     let trace = read_bytes(&bytes).expect("a sound header");
     assert_eq!(trace.ranks[0].unreadable, 2);
     assert_eq!(trace.len() + 2, sound.trace().len());

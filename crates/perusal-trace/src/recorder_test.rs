@@ -81,7 +81,10 @@ fn what_is_told_is_read_back() {
     let comm = rank.communicator(8, u64::MAX).expect("created");
     assert_eq!((comm.group.as_slice(), comm.name.as_str()), (group.as_slice(), name));
     assert!(comm.freed.is_some());
-    assert_eq!(rank.records[5].payload, trace::RecordPayload::Coll { operation, algorithm: 2, mode: 1 });
+    assert_eq!(
+        rank.records[5].payload,
+        trace::RecordPayload::Coll { operation, algorithm: 2, mode: 1, bytes: 77 }
+    );
     assert_eq!(rank.records[5].bytes, 77);
 }
 

@@ -12,7 +12,7 @@
 use super::format::{self, RawRecord, TraceHeader, header, put_u32, put_u64, rank as block, window};
 use super::model::{Record, RecordPayload, Trace};
 use super::reader::read_bytes;
-use crate::events::Event;
+use crate::events::{Event, Words};
 use std::collections::BTreeMap;
 
 /// A record: when, and its words.
@@ -106,9 +106,9 @@ impl Synthetic {
 
     /// One record of `rank` (in the job) at `when`; the reader says its queue lengths.
     pub fn push(&mut self, rank: u32, when: u64, record: &Record) -> &mut Self {
-        let (first, second, third) = words(record);
         let Record { event, id, context, send, .. } = *record;
-        let entry = RawRecord { ticks: when, event: event as u8, id, context, send, first, second, third };
+        let words = words(record);
+        let entry = RawRecord { ticks: when, event: event.code(), id, context, send, words };
         self.streams.entry((rank, record.stream)).or_default().push((when, entry.pack()));
         self
     }
@@ -131,11 +131,9 @@ impl Synthetic {
         let third = carried.len() as u64;
         let head = RawRecord {
             ticks: when,
-            event: event as u8,
+            event: event.code(),
             context,
-            first: size,
-            second: size,
-            third,
+            words: Words { first: size, second: size, third },
             ..RawRecord::default()
         };
         let stream = self.streams.entry((rank, 0)).or_default();
@@ -249,7 +247,7 @@ impl Synthetic {
             put_u32(&mut bytes, at + block::PID, 1000 + rank);
             put_u32(&mut bytes, at + block::FINALIZED, u32::from(!self.killed.contains(&rank)));
             let dropped = self.dropped.get(&rank).copied().unwrap_or(0);
-            put_u64(&mut bytes, at + block::DROPPED + Event::MsgArrived as u64 * 8, dropped);
+            put_u64(&mut bytes, at + block::DROPPED + u64::from(Event::MsgArrived.code()) * 8, dropped);
         }
         for ((rank, stream), records) in &self.streams {
             let mut records = records.clone();
@@ -289,24 +287,10 @@ fn window_of(rank: u32, stream: u16, sequence: u32, records: &[Timed]) -> Vec<u8
     bytes
 }
 
-/// The three words of [`RawRecord`] that say what a record's own fields say.
-fn words(record: &Record) -> (u32, u32, u64) {
-    let Record { peer, tag, bytes, .. } = *record;
-    let peer = peer.cast_unsigned();
-    match record.payload {
-        RecordPayload::Search { depth, hit } => {
-            (peer, tag.cast_unsigned(), u64::from(depth) | u64::from(hit) << 32)
-        }
-        RecordPayload::Coll { operation, algorithm, mode } => {
-            (u32::from(operation), format::coll(algorithm, mode), bytes)
-        }
-        RecordPayload::Copy { engine } => (peer, u32::from(engine), bytes),
-        RecordPayload::Bell { waiting } => (peer, u32::from(waiting), 0),
-        RecordPayload::Ring { waiting } => (peer, waiting, 0),
-        RecordPayload::Comm { size } => (size, size, 0),
-        RecordPayload::Error { class, code } => (class.cast_unsigned(), code.cast_unsigned(), 0),
-        RecordPayload::Place { cpu, policy } => (cpu, u32::from(policy), 0),
-        RecordPayload::Withdrawn => (peer, tag.cast_unsigned(), bytes | format::WITHDRAWN),
-        RecordPayload::None => (peer, tag.cast_unsigned(), bytes),
-    }
+/// The words of [`RawRecord`] that say what a record's own fields say.
+fn words(record: &Record) -> Words {
+    let Record { peer, tag, bytes, payload, .. } = *record;
+    let mut words = Words { first: peer.cast_unsigned(), second: tag.cast_unsigned(), third: bytes };
+    payload.pack(&mut words);
+    words
 }

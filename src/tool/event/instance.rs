@@ -22,12 +22,6 @@ pub struct Moment {
 /// With its turn, what an entry of a buffer takes.
 const _: () = assert!(size_of::<Moment>() + size_of::<u64>() <= 120);
 
-/// Of a name only the length is an element: this is what is left of any name.
-const BLANKS: &str = match core::str::from_utf8(&[b' '; crate::abi::MPI_MAX_OBJECT_NAME as usize]) {
-    Ok(blanks) => blanks,
-    Err(_) => "",
-};
-
 impl Moment {
     /// What happens now.
     #[inline]
@@ -39,7 +33,7 @@ impl Moment {
             context: record.context,
             id: record.id,
             spec: *record.spec,
-            payload: kept(record.payload),
+            payload: record.payload.without_borrows(),
         }
     }
 
@@ -53,25 +47,6 @@ impl Moment {
             spec: &self.spec,
             payload: self.payload,
         }
-    }
-}
-
-/// What elements tell of a payload, without what it borrows.
-fn kept(payload: EventPayload<'_>) -> EventPayload<'static> {
-    match payload {
-        EventPayload::None => EventPayload::None,
-        EventPayload::Coll { operation, algorithm, mode, bytes } => {
-            EventPayload::Coll { operation, algorithm, mode, bytes }
-        }
-        EventPayload::Copy { engine, bytes, peer } => EventPayload::Copy { engine, bytes, peer },
-        EventPayload::Sleep { waiting, peer } => EventPayload::Sleep { waiting, peer },
-        EventPayload::Ring { peer, waiting } => EventPayload::Ring { peer, waiting },
-        EventPayload::Comm { size, group: _ } => EventPayload::Comm { size, group: &[] },
-        EventPayload::Name(name) => EventPayload::Name(&BLANKS[..name.len().min(BLANKS.len())]),
-        EventPayload::Error { class, code } => EventPayload::Error { class, code },
-        EventPayload::Placement { cpu, policy } => EventPayload::Placement { cpu, policy },
-        EventPayload::Search { depth, hit } => EventPayload::Search { depth, hit },
-        EventPayload::Cancelled => EventPayload::Cancelled,
     }
 }
 

@@ -29,13 +29,13 @@ pub struct Element {
 
 impl Element {
     fn of(field: Field) -> Element {
-        let (name, about) = field.text();
-        match field.kind() {
+        let info = field.info();
+        match info.field_type {
             FieldType::Text(_) => {
                 Element::named("name_length", "bytes of the name, which MPI_Comm_get_name gives", field)
             }
             // A test reads all names.
-            _ => Element::named(name.to_str().unwrap_or_default(), about, field),
+            _ => Element::named(info.name.to_str().unwrap_or_default(), info.description, field),
         }
     }
 
@@ -46,7 +46,7 @@ impl Element {
     /// Handle of its datatype.
     #[must_use]
     pub fn datatype(self) -> usize {
-        match self.field.kind() {
+        match self.field.info().field_type {
             FieldType::I32 | FieldType::Text(_) => abi::MPI_INT,
             FieldType::U32 => abi::MPI_UINT32_T,
             FieldType::I64 => abi::MPI_INT64_T,
@@ -57,7 +57,7 @@ impl Element {
     /// Its bytes, and what its displacement is a multiple of.
     #[must_use]
     pub fn size(self) -> usize {
-        match self.field.kind() {
+        match self.field.info().field_type {
             FieldType::I32 | FieldType::U32 | FieldType::Text(_) => 4,
             FieldType::I64 | FieldType::U64 => 8,
         }
@@ -109,7 +109,7 @@ impl Type {
     fn new(name: String, what: &str, bound: bool, of_paper: Option<&Paper>, event: Event) -> Type {
         let elements: Box<[Element]> = match of_paper {
             Some(paper) => paper.elements.into(),
-            None => event.info().elements.iter().copied().map(Element::of).collect(),
+            None => event.info().fields.iter().copied().map(Element::of).collect(),
         };
         let scope = match (event.info().binding, bound) {
             (Binding::Communicator, false) => "; of all communicators, those to come included",
@@ -185,19 +185,7 @@ impl Type {
     /// Its branch of the tree of categories.
     #[must_use]
     pub fn category(&self) -> Category {
-        match self.event {
-            Event::ReqActivate | Event::ReqComplete | Event::ReqNotify => Category::Requests,
-            Event::ReqXferBegin | Event::ReqXferEnd | Event::ReqXferContinue => Category::Messages,
-            Event::CollBegin | Event::CollEnd => Category::Collectives,
-            Event::Initialized | Event::Finalizing | Event::Placed => Category::Job,
-            Event::CommCreated | Event::CommFreed | Event::CommNamed | Event::ErrhandlerInvoked => {
-                Category::Events
-            }
-            Event::BellSleep | Event::BellWake => Category::Doorbell,
-            Event::CopyBegin | Event::CopyEnd => Category::Copies,
-            Event::RingFull => Category::Rings,
-            _ => Category::Queues,
-        }
+        self.event.info().category
     }
 }
 
@@ -292,7 +280,7 @@ pub fn by_name(name: &str) -> Option<usize> {
 }
 
 fn explained(element: &Element) -> String {
-    let values = element.field.names().map_or(String::new(), |names| {
+    let values = element.field.info().names.map_or(String::new(), |names| {
         let names: Vec<String> = names
             .iter()
             .enumerate()

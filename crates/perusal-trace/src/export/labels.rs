@@ -1,20 +1,16 @@
 //! What things are called in exports.
 
 use super::super::model::{RankTrace, Record, RecordPayload};
-use crate::events::{Event, Field};
+use crate::events::{Event, Field, FieldValue};
 
 /// An event's name without what all of them begin with: `req_activate`.
 pub fn event(event: Event) -> String {
-    let name = event.info().name.to_string_lossy();
-    let short = name.strip_prefix("PERUSE_COMM_").or_else(|| name.strip_prefix("PERUSAL_")).unwrap_or(&name);
-    short.to_ascii_lowercase()
+    event.info().label()
 }
 
 /// The name of an enumeration's value, or the value.
-pub fn value(field: Field, number: impl Into<u64>) -> String {
-    let number = number.into();
-    let name = usize::try_from(number).ok().and_then(|at| field.names()?.get(at).copied());
-    name.map_or_else(|| number.to_string(), |name| name.to_string_lossy().into_owned())
+pub fn value(field: Field, number: impl Into<i32>) -> String {
+    field.show(FieldValue::I32(number.into()))
 }
 
 /// The communicator of a record, by name if it has one.
@@ -26,38 +22,16 @@ pub fn communicator(rank: &RankTrace, record: &Record) -> Option<String> {
     Some(named.map_or_else(|| format!("context {}", record.context), |comm| comm.name.clone()))
 }
 
-/// What a record's kind alone tells, as names and values.
+/// What a record's payload holds, as names and values, without the number of bytes.
 pub fn payload(record: &Record) -> Vec<(&'static str, String)> {
-    let peer = || if record.peer < 0 { "any".into() } else { record.peer.to_string() };
-    match record.payload {
-        RecordPayload::None => vec![],
-        RecordPayload::Withdrawn => vec![("why", "cancelled".into())],
-        RecordPayload::Search { depth, hit } => {
-            vec![("compared", depth.to_string()), ("found", if hit { "yes" } else { "no" }.into())]
-        }
-        RecordPayload::Coll { operation, algorithm, mode } => vec![
-            ("operation", value(Field::Collective, operation)),
-            ("algorithm", value(Field::Algorithm, algorithm)),
-            ("mode", value(Field::CollMode, mode)),
-        ],
-        RecordPayload::Copy { engine } => {
-            vec![("engine", value(Field::CopyEngine, engine)), ("rank", peer())]
-        }
-        RecordPayload::Bell { waiting } => {
-            vec![("waiting", value(Field::Waiting, waiting)), ("rank", peer())]
-        }
-        RecordPayload::Ring { waiting } => vec![("rank", peer()), ("queued", waiting.to_string())],
-        RecordPayload::Comm { size } => vec![("size", size.to_string())],
-        RecordPayload::Error { class, code } => {
-            vec![("class", class.to_string()), ("code", code.to_string())]
-        }
-        RecordPayload::Place { cpu, policy } => {
-            vec![("cpu", cpu.to_string()), ("placement", value(Field::Placement, policy))]
-        }
+    if record.payload == RecordPayload::Cancelled {
+        return vec![("why", "cancelled".into())];
     }
+    let held = record.event.info().fields.iter().filter(|field| **field != Field::Bytes);
+    held.filter_map(|field| Some((field.info().label, field.show(record.payload.read(*field)?)))).collect()
 }
 
 /// Whether the event is of a request, a message or a search, and so has peer, tag and bytes.
 pub fn is_of_message(record: &Record) -> bool {
-    record.event.is_peruse()
+    record.event.info().is_of_message()
 }

@@ -12,7 +12,7 @@ use super::super::flows::{Flow, RecordIndex, flows};
 use super::super::model::{RankTrace, Record, RecordPayload, Trace};
 use super::labels;
 use super::slices::{Edge, SliceKind, Slices};
-use crate::events::{Event, Field};
+use crate::events::{Event, Field, Shown};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -234,17 +234,7 @@ impl Page<'_, '_> {
     }
 
     fn instant(&mut self, record: &Record) -> io::Result<()> {
-        if !matches!(
-            record.event,
-            Event::RingFull
-                | Event::ErrhandlerInvoked
-                | Event::Initialized
-                | Event::Finalizing
-                | Event::Placed
-                | Event::CommCreated
-                | Event::CommFreed
-                | Event::CommNamed
-        ) {
+        if record.event.info().shown != Shown::Instant {
             return Ok(());
         }
         let (name, thread) = (labels::event(record.event), thread(record.stream));
@@ -304,7 +294,7 @@ impl Page<'_, '_> {
                 self.open(record, "collective", labels::value(Field::Collective, operation), &args)
             }
             (Event::CollEnd, _) => self.close(record, "collective"),
-            (Event::CopyBegin, RecordPayload::Copy { engine }) => {
+            (Event::CopyBegin, RecordPayload::Copy { engine, .. }) => {
                 let args = [("rank", who(record.peer)), ("bytes", record.bytes.to_string())];
                 self.open(
                     record,

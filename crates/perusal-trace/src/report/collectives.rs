@@ -122,7 +122,7 @@ fn calls(
     let mut numbered: HashMap<(u32, u64), usize> = HashMap::new();
     let mut open: HashMap<u64, (OperationInstance, usize)> = HashMap::new();
     for record in &of.records {
-        let RecordPayload::Coll { operation, algorithm, mode } = record.payload else { continue };
+        let RecordPayload::Coll { operation, algorithm, mode, .. } = record.payload else { continue };
         if record.event == Event::CollBegin {
             // A context means one communicator from its making on; finding out which is too long for every call.
             let made = of.communicator(record.context, record.when).map_or(0, |comm| comm.created);

@@ -17,7 +17,7 @@ fn message(from: u32, to: u32, sent: u64, posted: u64) -> SyntheticMessage {
 
 /// `rank` sleeps, waiting for `peer` (negative: for any).
 fn sleep(job: &mut Synthetic, rank: u32, begin: u64, end: u64, kind: Waiting, peer: i32) {
-    let payload = RecordPayload::Bell { waiting: kind as u8 };
+    let payload = RecordPayload::Sleep { waiting: kind as u8, peer: peer.cast_unsigned() };
     let context = Record::NO_CONTEXT;
     let what = Record { payload, peer, context, ..Synthetic::record(E::BellSleep, 0) };
     job.span(rank, begin, end, &what, E::BellWake);
@@ -190,7 +190,7 @@ fn barrier(job: &mut Synthetic, rank: u32, id: u64, begin: u64, end: u64) {
 }
 
 fn collective(job: &mut Synthetic, rank: u32, id: u64, mode: CollMode, begin: u64, end: u64) {
-    let payload = RecordPayload::Coll { operation: 0, algorithm: 0, mode: mode as u8 };
+    let payload = RecordPayload::Coll { operation: 0, algorithm: 0, mode: mode as u8, bytes: 0 };
     let what = Record { payload, ..Synthetic::record(E::CollBegin, id) };
     job.span(rank, begin, end, &what, E::CollEnd);
 }

@@ -59,7 +59,7 @@ pub fn sleeps(trace: &RankTrace) -> Vec<Slept> {
     let mut before = 0;
     for record in &trace.records {
         match (record.event, record.payload) {
-            (Event::BellSleep, RecordPayload::Bell { waiting }) => {
+            (Event::BellSleep, RecordPayload::Sleep { waiting, .. }) => {
                 let peer = u32::try_from(record.peer).ok();
                 let begin = record.when;
                 let since = if begin - before <= SHORT { before } else { begin };

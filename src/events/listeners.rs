@@ -1,5 +1,7 @@
-//! Rows: the slots to walk when an event is raised.
+//! Listener lists: the slots to walk when an event is emitted, a list for each event type.
 
+use super::Event;
+use super::gate::{FIRST, NEXT, WORDS};
 use super::slots::Slot;
 use crate::sync::{AtomicPtr, AtomicU32, Ordering};
 
@@ -38,7 +40,7 @@ impl<'a> Place<'a> {
         if self.place.load(Ordering::Acquire) != self.slot {
             return None;
         }
-        // SAFETY: `Row::insert` was given the slot by reference, and slots live as long as the registry (event rule 1), which
+        // SAFETY: `ListenerList::insert` was given the slot by reference, and slots live as long as the registry (event rule 1), which
         // whoever walks its rows borrows or keeps. Not null: `places` gives no empty place.
         Some(unsafe { &*self.slot })
     }
@@ -98,13 +100,13 @@ impl Link {
     /// The way through its places, and on.
     #[inline(always)]
     fn places(&self) -> Places<'_> {
-        // Acquire: pairs with Release in `fill` and `Row::insert`, publishes the slot's address, and the link behind.
+        // Acquire: pairs with Release in `fill` and `ListenerList::insert`, publishes the slot's address, and the link behind.
         Places { link: self, live: self.live.load(Ordering::Acquire) }
     }
 
     /// The next link, if there is one.
     fn next(&self) -> Option<&Link> {
-        // Acquire: pairs with Release in `Row::insert`; publishes the link.
+        // Acquire: pairs with Release in `ListenerList::insert`; publishes the link.
         let next = self.next.load(Ordering::Acquire);
         // SAFETY: a link that is there was leaked by `insert` and is freed in the row's `drop` only, which borrows it mutably
         // (event rule 1).
@@ -140,11 +142,16 @@ impl Link {
 
 /// The slots of what is active and listens to one event on one communicator, or to one that is bound to nothing; in no order. The first link lies in the row itself.
 #[derive(Debug)]
-pub(super) struct Row(Link);
+pub(super) struct ListenerList(Link);
 
-impl Row {
-    pub(super) fn new() -> Row {
-        Row(Link::new())
+impl ListenerList {
+    pub(super) fn new() -> ListenerList {
+        ListenerList(Link::new())
+    }
+
+    /// Whether it holds no slot; the control lock is held.
+    pub(super) fn is_empty(&self) -> bool {
+        self.links().flat_map(|link| &link.slots).all(|slot| slot.load(Ordering::Relaxed).is_null())
     }
 
     /// The slot that is the only one. If the place does not hold it any more when it is looked at again, others may have come, and
@@ -203,7 +210,7 @@ impl Row {
     }
 }
 
-impl Drop for Row {
+impl Drop for ListenerList {
     fn drop(&mut self) {
         // Relaxed: self is borrowed mutably, so whatever others did happened before.
         let mut link = self.0.next.load(Ordering::Relaxed);
@@ -215,12 +222,68 @@ impl Drop for Row {
     }
 }
 
+/// The listener lists of one communicator, or of the engine itself: those of a gate's first word at hand, the others made when they are needed.
+#[derive(Debug)]
+pub(super) struct ListenerTable {
+    first: [ListenerList; FIRST],
+    /// One for each further word of a gate; null while nobody has listened to any of its event types.
+    more: [AtomicPtr<[ListenerList; NEXT]>; WORDS - 1],
+}
+
+impl ListenerTable {
+    pub(super) fn new() -> ListenerTable {
+        ListenerTable {
+            first: core::array::from_fn(|_| ListenerList::new()),
+            more: core::array::from_fn(|_| AtomicPtr::new(core::ptr::null_mut())),
+        }
+    }
+
+    /// The list of `event`; `None` if there never was one.
+    #[inline(always)]
+    pub(super) fn get(&self, event: Event) -> Option<&ListenerList> {
+        match event.index().checked_sub(FIRST) {
+            None => Some(&self.first[event.index()]),
+            Some(after) => {
+                // Acquire: pairs with Release in `make`; publishes the lists.
+                let lists = self.more[after / NEXT].load(Ordering::Acquire);
+                // SAFETY: null, or leaked by `make` and freed only in `drop`, which borrows self mutably (event rule 1).
+                unsafe { lists.as_ref() }.map(|lists| &lists[after % NEXT])
+            }
+        }
+    }
+
+    /// The list of `event`, made if need be; the control lock is held.
+    pub(super) fn make(&self, event: Event) -> &ListenerList {
+        if let Some(after) = event.index().checked_sub(FIRST)
+            && self.get(event).is_none()
+        {
+            let lists: Box<[ListenerList; NEXT]> = Box::new(core::array::from_fn(|_| ListenerList::new()));
+            // Release: pairs with Acquire in `get`; publishes the lists.
+            self.more[after / NEXT].store(Box::into_raw(lists), Ordering::Release);
+        }
+        self.get(event).expect("it was made")
+    }
+}
+
+impl Drop for ListenerTable {
+    fn drop(&mut self) {
+        for lists in &self.more {
+            // Relaxed: self is borrowed mutably, so whatever others did happened before.
+            let lists = lists.load(Ordering::Relaxed);
+            if !lists.is_null() {
+                // SAFETY: `make` leaked this box, and self is borrowed mutably, so nobody else can be looking.
+                drop(unsafe { Box::from_raw(lists) });
+            }
+        }
+    }
+}
+
 #[cfg(all(test, not(perusal_loom)))]
 mod tests {
     use super::super::slots::Slots;
     use super::*;
 
-    fn held(row: &Row) -> Vec<usize> {
+    fn held(row: &ListenerList) -> Vec<usize> {
         let mut places = row.places();
         let mut found: Vec<usize> =
             core::iter::from_fn(|| places.next()).map(|place| place.holds().unwrap().address()).collect();
@@ -230,7 +293,7 @@ mod tests {
 
     #[test]
     fn a_row_holds_what_was_put_in_and_not_taken_out_and_uses_places_again() {
-        let (row, memory) = (Row::new(), Slots::new());
+        let (row, memory) = (ListenerList::new(), Slots::new());
         let slots: Vec<&Slot> = (0..3 * LINK).map(|index| memory.grow(index).unwrap()).collect();
         slots.iter().for_each(|slot| row.insert(slot));
         slots.iter().step_by(2).for_each(|slot| row.remove(slot));
@@ -248,8 +311,18 @@ mod tests {
     }
 
     #[test]
+    fn lists_beyond_the_first_word_are_made_when_needed_and_stay() {
+        let table = ListenerTable::new();
+        let (first, last) = (Event::new(1), Event::new(crate::limits::EVENT_TYPES as u16));
+        assert!(table.get(first).is_some() && table.get(last).is_none());
+        let made = core::ptr::from_ref(table.make(last));
+        assert!(core::ptr::eq(made, table.make(last)) && table.get(last).is_some_and(ListenerList::is_empty));
+        assert!(table.get(Event::new(300)).is_none());
+    }
+
+    #[test]
     fn who_has_found_a_slot_sees_that_it_has_left() {
-        let (row, memory) = (Row::new(), Slots::new());
+        let (row, memory) = (ListenerList::new(), Slots::new());
         let slot = memory.grow(0).unwrap();
         row.insert(slot);
         let place = row.places().next().unwrap();

@@ -1,0 +1,235 @@
+//! The payload of an event's record: what this type of event carries besides the request or message, in memory and in a trace.
+
+use super::field::FieldValue;
+use super::table::{EventPayload, Field};
+
+/// The three words of a trace record that hold a message's peer, tag and size, or a payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Words {
+    /// Peer.
+    pub first: u32,
+    /// Tag.
+    pub second: u32,
+    /// Bytes.
+    pub third: u64,
+}
+
+/// As long as any name: what is left of one where only its length counts.
+pub(super) const BLANKS: &str = match core::str::from_utf8(&[b' '; crate::abi::MPI_MAX_OBJECT_NAME as usize])
+{
+    Ok(blanks) => blanks,
+    Err(_) => "",
+};
+
+/// Set in the third word of a removal from the posted queue if a cancellation took the receive out.
+pub(super) const CANCELLED: u64 = 1 << 63;
+
+impl Words {
+    /// Bytes of the message that has `payload`, without the mark of a cancellation.
+    #[must_use]
+    pub fn message_bytes(self, payload: EventPayload<'_>) -> u64 {
+        if payload == EventPayload::Cancelled { self.third & !CANCELLED } else { self.third }
+    }
+}
+
+/// A value of a payload.
+pub(super) trait Value: Copy {
+    /// As a field of an event's record.
+    fn field(self) -> FieldValue<'static>;
+    /// As bits of a trace record.
+    fn bits(self) -> u64;
+    /// From bits of a trace record, which may hold anything; what is too large becomes the largest value.
+    fn from_bits(bits: u64) -> Self;
+}
+
+macro_rules! values {
+    ($($type:ty: $field:ident $as:ty, $bits:expr, $from:expr;)*) => {$(
+        impl Value for $type {
+            #[inline(always)]
+            fn field(self) -> FieldValue<'static> {
+                FieldValue::$field(<$as>::from(self))
+            }
+            #[inline(always)]
+            fn bits(self) -> u64 {
+                $bits(self)
+            }
+            fn from_bits(bits: u64) -> Self {
+                $from(bits)
+            }
+        }
+    )*};
+}
+
+values! {
+    bool: I32 i32, u64::from, |bits| bits & 1 == 1;
+    u8: I32 i32, u64::from, |bits| u8::try_from(bits).unwrap_or(u8::MAX);
+    u16: I32 i32, u64::from, |bits| u16::try_from(bits).unwrap_or(u16::MAX);
+    i32: I32 i32, |value: i32| u64::from(value.cast_unsigned()), |bits| (bits as u32).cast_signed();
+    u32: U32 u32, u64::from, |bits| bits as u32;
+    u64: U64 u64, u64::from, |bits| bits;
+}
+
+/// The bits from `from` to `to` of a word.
+pub(super) const fn bits(word: u64, from: u32, to: u32) -> u64 {
+    word >> from & u64::MAX >> (u64::BITS + from - to)
+}
+
+/// Declares payloads; see `table`.
+macro_rules! payloads {
+    ($($(#[$doc:meta])* $payload:ident {
+        $($(#[$value_doc:meta])* $value:ident: $type:ty as $field:ident in $word:ident[$from:literal..$to:literal],)*
+    })*) => {
+        /// What a type of event carries besides the [`Spec`](super::Spec).
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+        pub enum EventPayload<'a> {
+            /// Nothing.
+            #[default]
+            None,
+            /// A cancellation takes the receive out of the posted queue, not a message.
+            Cancelled,
+            /// A communicator.
+            Comm {
+                /// Its ranks; of an intercommunicator, the remote ones.
+                size: u32,
+                /// Job rank of each of them.
+                group: &'a [u32],
+            },
+            /// A name; what is no UTF-8 in it is replaced.
+            Name(&'a str),
+            $($(#[$doc])* $payload { $($(#[$value_doc])* $value: $type),* },)*
+        }
+
+        /// Which payload the records of an event type carry.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum PayloadKind {
+            /// None.
+            None,
+            /// [`EventPayload::Cancelled`] or none.
+            Cancelled,
+            /// [`EventPayload::Comm`].
+            Comm,
+            /// [`EventPayload::Name`].
+            Name,
+            $(#[doc = concat!("[`EventPayload::", stringify!($payload), "`].")] $payload,)*
+        }
+
+        impl<'a> EventPayload<'a> {
+            /// The value of `field`; `None` if it is not in here.
+            // By reference: a copy would be read in larger pieces than it was written in a moment before, which a processor waits for.
+            #[inline(always)]
+            #[must_use]
+            pub fn read(&self, field: Field) -> Option<FieldValue<'a>> {
+                match (field, self) {
+                    $($((Field::$field, EventPayload::$payload { $value, .. }) => Some(Value::field(*$value)),)*)*
+                    (Field::Size, EventPayload::Comm { size, .. }) => Some(FieldValue::U32(*size)),
+                    (Field::Name, EventPayload::Name(name)) => Some(FieldValue::Text(name)),
+                    _ => None,
+                }
+            }
+
+            /// Writes it to the words of a trace record, which hold peer, tag and size of the message, if there is one.
+            #[inline(always)]
+            #[allow(unused_assignments, reason = "a word is cleared before its values are added")]
+            pub fn pack(&self, words: &mut Words) {
+                match *self {
+                    EventPayload::None => {}
+                    EventPayload::Cancelled => words.third |= CANCELLED,
+                    EventPayload::Comm { size, group } => {
+                        *words = Words { first: size, second: group.len() as u32, third: 0 };
+                    }
+                    EventPayload::Name(name) => *words = Words { third: name.len() as u64, ..Words::default() },
+                    $(EventPayload::$payload { $($value),* } => {
+                        $(words.$word = 0;)*
+                        $(words.$word |= (Value::bits($value) << $from) as payloads!(@ $word);)*
+                    })*
+                }
+            }
+
+            /// It without what it borrows: no list of ranks, and of a name no more than its length.
+            #[must_use]
+            pub(crate) fn without_borrows(self) -> EventPayload<'static> {
+                match self {
+                    EventPayload::None => EventPayload::None,
+                    EventPayload::Cancelled => EventPayload::Cancelled,
+                    EventPayload::Comm { size, .. } => EventPayload::Comm { size, group: &[] },
+                    EventPayload::Name(name) => EventPayload::Name(&BLANKS[..name.len().min(BLANKS.len())]),
+                    $(EventPayload::$payload { $($value),* } => EventPayload::$payload { $($value),* },)*
+                }
+            }
+        }
+
+        impl PayloadKind {
+            /// The payload that the words of a trace record hold. The list of ranks and the name follow in records of their own.
+            #[must_use]
+            pub fn unpack(self, words: Words) -> EventPayload<'static> {
+                match self {
+                    PayloadKind::Cancelled if words.third & CANCELLED != 0 => EventPayload::Cancelled,
+                    PayloadKind::Comm => EventPayload::Comm { size: words.first, group: &[] },
+                    PayloadKind::None | PayloadKind::Cancelled | PayloadKind::Name => EventPayload::None,
+                    $(PayloadKind::$payload => EventPayload::$payload {
+                        $($value: Value::from_bits(bits(u64::from(words.$word), $from, $to)),)*
+                    },)*
+                }
+            }
+        }
+    };
+    (@ first) => { u32 };
+    (@ second) => { u32 };
+    (@ third) => { u64 };
+}
+pub(super) use payloads;
+
+impl EventPayload<'_> {
+    /// The rank of the job that it names, if it names one.
+    #[must_use]
+    pub fn peer(&self) -> Option<u32> {
+        match self.read(Field::World) {
+            Some(FieldValue::U32(peer)) => Some(peer),
+            _ => None,
+        }
+    }
+
+    /// The number of bytes that it carries, if it carries one.
+    #[must_use]
+    pub fn bytes(&self) -> Option<u64> {
+        match self.read(Field::Bytes) {
+            Some(FieldValue::U64(bytes)) => Some(bytes),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::events::CATALOG;
+
+    #[test]
+    fn every_payload_reads_back_from_a_trace_as_it_was_written() {
+        let message = Words { first: 3, second: 44, third: 1000 };
+        for row in &CATALOG {
+            let words = Words { first: 0x0102, second: 0x0001_0203, third: 1 << 63 | 1 << 32 | 5 };
+            let payload = row.payload.unpack(words);
+            let mut written = message;
+            payload.pack(&mut written);
+            assert_eq!(row.payload.unpack(written), payload, "{:?}", row.event);
+        }
+        let mut words = message;
+        EventPayload::Search { depth: 9, hit: true }.pack(&mut words);
+        assert_eq!(words, Words { third: 9 | 1 << 32, ..message }, "peer and tag stay");
+        words = message;
+        EventPayload::Cancelled.pack(&mut words);
+        assert_eq!((words.message_bytes(EventPayload::Cancelled), words.third >> 63), (1000, 1));
+        EventPayload::Coll { operation: 3, algorithm: 2, mode: 1, bytes: 77 }.pack(&mut words);
+        assert_eq!(words, Words { first: 3, second: 2 | 1 << 16, third: 77 });
+    }
+
+    #[test]
+    fn a_spoiled_value_becomes_the_largest() {
+        let words = Words { first: u32::MAX, second: u32::MAX, third: 0 };
+        let coll = crate::events::Event::CollBegin.info().payload.unpack(words);
+        let largest =
+            EventPayload::Coll { operation: u16::MAX, algorithm: u16::MAX, mode: u8::MAX, bytes: 0 };
+        assert_eq!(coll, largest);
+    }
+}
