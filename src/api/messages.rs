@@ -86,7 +86,7 @@ impl<T: Threading> Communicator<T> {
             // SAFETY: `room` is borrowed until `perform` returns, and then its request is over or the member settled (API
             // rule 3); elements may have any bytes.
             unsafe {
-                match engine.receive_at_once(&self.comm, buf.addr, bytes, source, tag) {
+                match engine.receive_unless_observed(&self.comm, buf.addr, bytes, source, tag) {
                     Some(status) => Ok(status.into()),
                     None => engine.receive(&self.comm, &buf, source, tag).and_then(outcome),
                 }

@@ -28,6 +28,17 @@ pub(crate) struct UnexpectedMessage {
 // With the 56 bytes that the queue keeps beside it, an entry is two cache lines.
 const _: () = assert!(size_of::<Option<UnexpectedMessage>>() <= 72);
 
+/// Ready to send: the announcement of a message that waits at its sender.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Rts {
+    /// Bytes.
+    pub total: usize,
+    /// Address in the sender, if the message is one run of bytes there; else 0.
+    pub addr: u64,
+    /// Its place in the shared heap, if it is to be copied from there; else 0.
+    pub place: u64,
+}
+
 /// What there is of a message that is not matched.
 #[derive(Debug)]
 pub(crate) enum Payload {
@@ -35,15 +46,8 @@ pub(crate) enum Payload {
     Small(u8, [u8; crate::ring::INLINE]),
     /// All of it.
     Whole(Box<[u8]>),
-    /// Only its size, and where it lies in the sender if it is one run of bytes there (else 0).
-    Announced {
-        /// Bytes.
-        total: usize,
-        /// Address in the sender.
-        addr: u64,
-        /// Its place in the shared heap, if it lies there (else 0).
-        place: u64,
-    },
+    /// Only an announcement.
+    Announced(Rts),
     /// A send of this rank to itself.
     Local(Ref),
 }
@@ -71,7 +75,7 @@ impl UnexpectedMessage {
         match &self.payload {
             Payload::Small(len, _) => usize::from(*len),
             Payload::Whole(bytes) => bytes.len(),
-            Payload::Announced { total, .. } => *total,
+            Payload::Announced(rts) => rts.total,
             // SAFETY: request rule 2: a send in the unexpected queue belongs to who has the queues.
             Payload::Local(send) => unsafe { send.body() }.bytes,
         }
@@ -86,7 +90,7 @@ impl UnexpectedMessage {
         match &self.payload {
             Payload::Small(len, bytes) => bytes.get(..usize::from(*len)),
             Payload::Whole(bytes) => Some(bytes),
-            Payload::Announced { .. } | Payload::Local(_) => None,
+            Payload::Announced(_) | Payload::Local(_) => None,
         }
     }
 

@@ -1,7 +1,7 @@
 //! The engine's own events: bound to no communicator, told to taps.
 
 use super::operation::{Body, Ref};
-use super::{Engine, Outgoing};
+use super::{Engine, TxQueue};
 use crate::comm::Comm;
 use crate::events::{Event, EventPayload, EventRecord, Spec};
 use crate::protocol::rendezvous::CopyEngine;
@@ -41,11 +41,11 @@ impl Engine {
         event: Event,
         request: Ref,
         body: &Body,
-        engine: CopyEngine,
+        engine: &CopyEngine,
         bytes: usize,
     ) {
         if self.registry().gate.is_open(event) {
-            let payload = EventPayload::Copy { engine: engine as u8, bytes: bytes as u64, peer: body.world };
+            let payload = EventPayload::Copy { engine: engine.number, bytes: bytes as u64, peer: body.world };
             let id = request.id() as isize;
             self.registry().emit(&EventRecord { id, ..EventRecord::of_engine(event, payload) });
         }
@@ -53,9 +53,9 @@ impl Engine {
 
     /// Something has been put behind what waits for room to `peer`.
     #[inline(always)]
-    pub(crate) fn note_full(&self, peer: u32, out: &Outgoing) {
+    pub(crate) fn note_full(&self, peer: u32, tx: &TxQueue) {
         self.note(Event::RingFull, || {
-            let waiting = out.deferred.len() + out.streams.len();
+            let waiting = tx.deferred.len() + tx.streams.len();
             EventPayload::Ring { peer, waiting: u32::try_from(waiting).unwrap_or(u32::MAX) }
         });
     }

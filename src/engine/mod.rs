@@ -12,6 +12,7 @@
 
 mod attached_buffer;
 mod background;
+mod buffer;
 mod context;
 mod core_migration;
 mod engine_events;
@@ -20,10 +21,13 @@ mod notification;
 mod operation;
 mod oversubscription;
 pub(crate) mod parts;
+pub(crate) mod payload;
 mod poller;
 mod progress;
 mod quiesce;
-pub(crate) mod tx;
+mod requests;
+pub(crate) mod specialization;
+mod tx;
 mod wait_strategy;
 mod waiters;
 mod word_wait;
@@ -32,28 +36,27 @@ use crate::variables::{Config, Overrides};
 pub use attached_buffer::{Buffers, Reservation};
 pub use background::BackgroundOperation;
 use background::BackgroundOperations;
+pub(crate) use buffer::Data;
+pub use buffer::Run;
 pub use context::MatchContext;
-pub(crate) use context::{MatchContexts, Payload, Queues, UnexpectedMessage};
+pub(crate) use context::{MatchContexts, Payload, Queues, Rts, UnexpectedMessage};
 use core_migration::CoreMigration;
-use notification::NotificationMode;
-pub use operation::{Body, Layout, Mode, Operation, Ref, Slab, Stage};
+pub(crate) use notification::NotificationMode;
+pub use operation::{Body, Layout, Mode, Operation, Part, Ref, Slab, Stage};
 use oversubscription::{Oversubscription, ranks_per_cpu};
-pub(crate) use parts::Outgoing;
 use parts::Peer;
 pub(crate) use poller::From;
 use poller::Poller;
+pub(crate) use tx::{CONTROL_BYTES, ControlPayload, Deferred, TxQueue};
 pub use waiters::Waiters;
 
 use crate::doorbell::Doorbell;
 use crate::error::{Error, Result};
 use crate::events::Registry;
-use crate::protocol::rendezvous::CopyPolicy;
+use crate::protocol::Protocols;
 use crate::shm::{self, Job, Telemetry};
-use crate::sync::{
-    AsymmetricFence, AtomicU32, AtomicU64, CachePadded, ConditionalLock, Mutex, MutexGuard, Ordering,
-};
+use crate::sync::{AsymmetricFence, AtomicU32, AtomicU64, CachePadded, ConditionalLock, Ordering};
 use core::ptr::NonNull;
-use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 /// One rank's engine.
@@ -78,12 +81,10 @@ pub struct Engine {
     pub(crate) waiters: CachePadded<Waiters>,
     /// How many threads beside its first this rank has told the job of.
     pub(crate) extra_threads: AtomicU32,
-    pub(crate) copy: CopyPolicy,
+    pub(crate) protocols: Protocols,
     pub(crate) buffers: Buffers,
     registry: Arc<Registry>,
     next_id: AtomicU64,
-    /// Sends whose receiver was asked to throw them away, and its answer.
-    cancelling: Mutex<HashMap<u32, Option<bool>>>,
     failure: OnceLock<Error>,
 }
 
@@ -168,11 +169,10 @@ impl Engine {
             requests: Slab::new(),
             waiters: CachePadded::default(),
             extra_threads: AtomicU32::new(0),
-            copy: CopyPolicy::new(&job, &config),
+            protocols: Protocols::new(&job, &config),
             buffers: Buffers::default(),
             registry,
             next_id: AtomicU64::new(1 << 40),
-            cancelling: Mutex::default(),
             failure: OnceLock::new(),
             config,
             job,
@@ -244,60 +244,6 @@ impl Engine {
         self.contexts.get_or_make(id, &self.config)
     }
 
-    /// A new request on `context`, counted as pending there.
-    #[inline(always)]
-    pub(crate) fn new_request(&self, context: &MatchContext) -> Result<Ref> {
-        let request = self
-            .requests
-            .take(self.shared)
-            .ok_or_else(|| Error::NoMem("too many requests are alive".into()))?;
-        context.retain(self.shared);
-        Ok(request)
-    }
-
-    /// The request of that name, if it is alive.
-    #[inline(always)]
-    #[must_use]
-    pub fn request(&self, id: usize) -> Option<Ref> {
-        self.requests.get(id)
-    }
-
-    /// Gives a request's slot back (request rule 4: to be called once).
-    #[inline]
-    pub(crate) fn release_request(&self, request: Ref) {
-        // SAFETY: request rule 2: the request is over, or was never activated, and we are told to release it.
-        let body = unsafe { request.body() };
-        if body.owns() {
-            body.shed();
-        }
-        self.release_plain(request);
-    }
-
-    /// As [`Self::release_request`], of one that owns nothing.
-    #[inline(always)]
-    pub(crate) fn release_plain(&self, request: Ref) {
-        if self.shared { self.release_shared(request) } else { self.release_in::<false>(request) }
-    }
-
-    #[inline(never)]
-    fn release_shared(&self, request: Ref) {
-        self.release_in::<true>(request);
-    }
-
-    #[inline(always)]
-    fn release_in<const SHARED: bool>(&self, request: Ref) {
-        // SAFETY: as in `release_request`.
-        let body = unsafe { request.body() };
-        let context = body.context.take();
-        self.requests.release(request, SHARED);
-        if let Some(context) = context {
-            // SAFETY: the request was counted as pending on the context until now, so the context is there.
-            if unsafe { context.as_ref() }.release(SHARED) {
-                self.close_context(context);
-            }
-        }
-    }
-
     /// Closes both contexts of a communicator and gives its context id back, now or when nothing is pending any more.
     pub fn close_communicator(&self, id: u32) {
         for id in [id + 1, id] {
@@ -319,11 +265,6 @@ impl Engine {
             let released = self.job.contexts().release(id / 2);
             debug_assert!(released.is_ok(), "context id {id}: {released:?}");
         }
-    }
-
-    /// The sends whose receiver was asked to throw them away.
-    pub(crate) fn asked_to_cancel(&self) -> MutexGuard<'_, HashMap<u32, Option<bool>>> {
-        self.cancelling.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     /// Keeps the first failure that makes waiting senseless; every wait ends with it.
@@ -355,4 +296,10 @@ impl Engine {
         user_ref.observe(comm.events.clone());
         Ok(comm.with_contexts(user, own))
     }
+}
+
+/// What a spoiled ring is called.
+#[cold]
+pub(crate) fn corrupt(rank: u32, what: String) -> Error {
+    Error::Corrupt { rank, what }
 }

@@ -1,7 +1,9 @@
-//! What an operation is about, and how far it has come.
+//! An operation's body: what it is about, and how far it has come.
 
 use super::attached_buffer::Reservation;
+use super::buffer::{Data, Run};
 use super::context::MatchContext;
+use super::payload::{copy_in, copy_out};
 use crate::datatype::Datatype;
 use crate::error::Error;
 use crate::request::Status;
@@ -39,6 +41,17 @@ pub enum Layout {
     Typed(Datatype),
 }
 
+/// How far the copy of a part of a message has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// Not over.
+    Pending,
+    /// Over.
+    Copied,
+    /// Over in vain.
+    Failed,
+}
+
 /// How far the engine has come with an active request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Stage {
@@ -50,18 +63,26 @@ pub enum Stage {
     /// A send that waits for room in the ring.
     Deferred,
     /// A send whose payload travelled with its envelope and whose match is awaited (synchronous mode).
-    AwaitsAck,
-    /// A send that was announced and waits for the receiver's answer.
-    Announced,
-    /// Sender or receiver of a transfer in chunks through the ring.
-    Chunks,
-    /// Both sides copy one half; which of (own half, other's half) is done.
-    Halves(bool, bool),
-    /// A receive whose buffer the sender copies to, all of it or a part, until it says that it is done.
-    Filling,
+    AwaitsMatch,
+    /// A send that has said that it is ready (or lies in this rank's own unexpected queue) and waits for the receiver's answer.
+    AwaitsCts,
+    /// Sender or receiver of data that goes through the ring.
+    RingData {
+        /// Whether another copy engine has begun before.
+        begun: bool,
+    },
+    /// A receive of which each side copies one part.
+    Split {
+        /// The receiver's part.
+        own: Part,
+        /// The sender's part.
+        other: Part,
+    },
+    /// A receive whose buffer in the shared heap the sender copies to, all of it or a part, until it says that it is done.
+    AwaitsHeapDone,
     /// A send that waits for the receiver to have copied everything.
-    AwaitsFinish,
-    /// Nothing remains but to be waited for.
+    AwaitsFin,
+    /// No record of a peer is awaited: matched with a message that is here, or over.
     Done,
 }
 
@@ -71,7 +92,7 @@ pub enum Stage {
 #[derive(Debug)]
 #[repr(C)]
 pub struct Body {
-    /// The context it runs on; counted as pending there, so it stays.
+    /// The match context it runs on; counted as pending there, so it stays.
     pub context: Option<NonNull<MatchContext>>,
     /// First byte of the data: the user's address, moved by the true lower bound for [`Layout::Bytes`].
     pub addr: *mut u8,
@@ -159,6 +180,104 @@ impl Body {
         self.error = None;
         self.keeps = None;
         self.persistent = false;
+    }
+
+    /// The match context of an active request.
+    ///
+    /// # Safety
+    ///
+    /// The request is active, so it counts as pending on its context, which therefore stays.
+    #[inline(always)]
+    pub(crate) unsafe fn active_context<'a>(&self) -> &'a MatchContext {
+        let context = self.context.expect("an active request has a context");
+        // SAFETY: counted as pending there, as the caller says; contexts live in boxes that nobody moves.
+        unsafe { context.as_ref() }
+    }
+
+    /// Prepares an operation on `data`; the rest keeps its default until the engine sets it. `source`: the caller's rank;
+    /// `peer`: the peer's, also in the job.
+    #[inline]
+    pub(crate) fn fill(&mut self, operation: Operation, data: Data, source: u32, peer: (i32, u32), tag: i32) {
+        self.operation = operation;
+        self.addr = data.addr;
+        self.count = data.count;
+        self.layout = data.layout;
+        self.user = data.user;
+        self.bytes = data.bytes;
+        (self.peer, self.world) = peer;
+        self.tag = tag;
+        self.source = source;
+        self.remote = 0;
+        self.twin = 0;
+        self.moved = 0;
+        self.total = data.bytes;
+        self.status = Status::EMPTY;
+        self.stage = Stage::Idle;
+        self.synchronous = false;
+    }
+
+    /// As [`Self::fill`], of a slot that was given back or never used, for a run of bytes; status and stage are the caller's to set.
+    #[inline(always)]
+    pub(crate) fn fill_run(
+        &mut self,
+        operation: Operation,
+        run: &Run,
+        source: u32,
+        peer: (i32, u32),
+        tag: i32,
+    ) {
+        debug_assert!(!self.owns() && self.context.is_none());
+        self.addr = run.addr;
+        self.bytes = run.bytes;
+        self.count = run.count;
+        self.user = (run.addr, run.handle);
+        (self.peer, self.world) = peer;
+        self.tag = tag;
+        self.source = source;
+        self.operation = operation;
+        self.synchronous = false;
+        self.twin = 0;
+        self.total = run.bytes;
+    }
+
+    /// Copies bytes `[from, from + to.len())` of a send's data.
+    ///
+    /// # Safety
+    ///
+    /// The user's buffer is valid, and `from + to.len()` is at most the body's bytes.
+    #[inline]
+    pub(crate) unsafe fn pack(&self, from: usize, to: &mut [u8]) {
+        debug_assert!(from + to.len() <= self.bytes);
+        match &self.layout {
+            // SAFETY: the caller's promise.
+            Layout::Bytes => unsafe { copy_in(self.addr.wrapping_add(from), to) },
+            Layout::Typed(datatype) => {
+                // SAFETY: the caller's promise.
+                let packed = unsafe { datatype.pack(self.count, self.addr, from, to) };
+                debug_assert_eq!(packed, to.len());
+            }
+        }
+    }
+
+    /// Puts `data` at bytes `[at, at + data.len())` of a receive's data.
+    ///
+    /// # Safety
+    ///
+    /// The user's buffer is valid, and `at + data.len()` is at most the body's bytes.
+    #[inline]
+    pub(crate) unsafe fn unpack(&self, at: usize, data: &[u8]) {
+        debug_assert!(at + data.len() <= self.bytes);
+        match &self.layout {
+            Layout::Bytes => {
+                // SAFETY: the caller's promise; ring and heap memory do not overlap the user's buffer.
+                unsafe { copy_out(data, self.addr.wrapping_add(at)) }
+            }
+            Layout::Typed(datatype) => {
+                // SAFETY: the caller's promise.
+                let unpacked = unsafe { datatype.unpack(self.count, self.addr, at, data) };
+                debug_assert_eq!(unpacked, data.len());
+            }
+        }
     }
 }
 

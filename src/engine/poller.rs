@@ -4,10 +4,10 @@
 use super::notification::NotificationMode;
 use crate::arch::serialize_loads;
 use crate::engine::Engine;
+use crate::engine::corrupt;
 use crate::engine::parts::ring;
 use crate::error::{Error, Result};
 use crate::limits::POLLED_OVERSUBSCRIBED;
-use crate::protocol::corrupt;
 use crate::ring::{Consumer, Header, MappedRing, Polled};
 
 /// Rings that are looked at without being rung for, at most, where ranks have a CPU each. Looking at one that is silent costs a load
@@ -178,7 +178,7 @@ impl Poller {
         let mut n = 0;
         while n < most {
             let before = n;
-            n += engine.arrive_in_turn::<SHARED>(peer, consumer, most - n);
+            n += engine.take_run::<SHARED>(peer, consumer, most - n);
             if n == most || !consumer.look(hope.saturating_sub(n)) {
                 break;
             }
@@ -507,7 +507,7 @@ fn take_one<const SHARED: bool>(
     peer: u32,
     consumer: &mut Consumer<MappedRing>,
 ) -> Result<bool> {
-    match consumer.poll(|header, data| engine.handle::<SHARED>(peer, header, data)) {
+    match consumer.poll(|header, data| engine.take_record::<SHARED>(peer, header, data)) {
         Ok(Some(Err(error @ Error::Corrupt { .. }))) => Err(error),
         Ok(Some(handled)) => {
             let _ = handled.map_err(|error| engine.fail(error));

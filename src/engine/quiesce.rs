@@ -1,6 +1,6 @@
 //! Giving up buffers that requests still name: their owner may free them although the requests are not over.
 
-use super::operation::{Operation, Stage};
+use super::operation::{Operation, Part, Stage};
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::shm::RankState;
@@ -54,7 +54,7 @@ impl Engine {
             let body = unsafe { request.body() };
             request.state().is_active()
                 && body.operation == Operation::Receive
-                && matches!(body.stage, Stage::Halves(_, false) | Stage::Filling)
+                && matches!(body.stage, Stage::Split { other: Part::Pending, .. } | Stage::AwaitsHeapDone)
                 && self.job.roster().entry(body.world).state() < RankState::Finalized
         })
     }

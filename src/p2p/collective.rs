@@ -1,7 +1,7 @@
 //! Point-to-point messages of the library's own: for collectives, on the communicator's collective context. No events.
 
-use super::args::Data;
 use crate::comm::Comm;
+use crate::engine::Data;
 use crate::engine::Engine;
 use crate::engine::Mode;
 use crate::engine::Ref;
@@ -26,7 +26,9 @@ impl Engine {
         tag: i32,
     ) -> Result<()> {
         // SAFETY: the caller's promise.
-        if unsafe { self.send_at_once(comm.collective(), comm, addr, bytes, dest, tag) } {
+        if !comm.collective().observed()
+            && unsafe { self.send_fast(comm.collective(), comm, addr, bytes, dest, tag) }
+        {
             return Ok(());
         }
         // SAFETY: the caller's promise, kept until `wait` returns.
@@ -77,7 +79,7 @@ impl Engine {
         let context = comm.collective();
         if !context.observed() {
             // SAFETY: the caller's promise.
-            let got = unsafe { self.receive_unobserved(context, comm, addr, room, source, tag) };
+            let got = unsafe { self.receive_fast(context, comm, addr, room, source, tag) };
             if let Some(status) = got {
                 return Ok(status.bytes as usize);
             }

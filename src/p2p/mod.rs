@@ -4,7 +4,6 @@
 //! |---|---|
 //! | `args` | what a call is about, as the C bindings and the Rust API say it |
 //! | `send`, `recv` | MPI_Send and MPI_Recv in their modes, blocking and not |
-//! | `observed` | the same for one run of bytes, where somebody listens |
 //! | `collective` | the messages that collectives are made of |
 //! | `buffered` | attached buffers |
 //! | `probe`, `cancel`, `wait`, `persistent` | the other verbs |
@@ -12,11 +11,10 @@
 //!
 //! How a message gets from one rank to the other is [`crate::protocol`]'s matter.
 
-pub(crate) mod args;
+mod args;
 mod buffered;
 mod cancel;
 mod collective;
-mod observed;
 mod persistent;
 mod probe;
 mod recv;
@@ -24,7 +22,7 @@ mod send;
 mod teardown;
 mod wait;
 
-pub use args::{RecvBuf, Run, SendBuf};
+pub use args::{RecvBuf, SendBuf};
 pub use probe::Message;
 
 #[cfg(all(test, not(perusal_loom)))]
@@ -32,5 +30,5 @@ mod run_tests;
 #[cfg(all(test, not(perusal_loom)))]
 mod tests;
 
-pub use crate::engine::{Buffers, Mode, Ref as Request};
+pub use crate::engine::{Buffers, Mode, Ref as Request, Run};
 pub use crate::request::Status;

@@ -1,7 +1,8 @@
 //! Persistent requests (MPI 5.0 §3.9).
 
-use super::args::{Data, RecvBuf, SendBuf};
+use super::args::{RecvBuf, SendBuf};
 use crate::comm::Comm;
+use crate::engine::Data;
 use crate::engine::Engine;
 use crate::engine::Mode;
 use crate::engine::{Operation, Ref};

@@ -1,12 +1,13 @@
 //! Probe and matched probe (MPI 5.0 §3.8).
 
-use super::args::{Data, RecvBuf};
+use super::args::RecvBuf;
 use crate::arch::clock::now;
 use crate::comm::Comm;
+use crate::engine::Data;
 use crate::engine::Engine;
-use crate::engine::Ref;
 use crate::engine::message_events::{message_event, request_event, searched, searched_event};
 use crate::engine::{MatchContext, UnexpectedMessage};
+use crate::engine::{Operation, Ref};
 use crate::error::Result;
 use crate::events::Event;
 use crate::matching::Envelope;
@@ -145,17 +146,12 @@ impl Engine {
         let context_ref = unsafe { context.as_ref() };
         let request = self.new_request(context_ref)?;
         context_ref.release(self.shared);
-        let data = Data::from(buf);
         // SAFETY: request rule 2: just taken, not active.
         let body = unsafe { request.body() };
-        body.operation = crate::engine::Operation::Receive;
+        body.fill(Operation::Receive, Data::from(buf), source, (0, 0), 0);
         body.context = Some(context);
-        (body.addr, body.count, body.layout, body.user, body.bytes) =
-            (data.addr, data.count, data.layout, data.user, data.bytes);
-        (body.source, body.moved, body.total, body.synchronous) = (source, 0, data.bytes, false);
-        body.status = Status::EMPTY;
         request.state().activate();
-        self.matched(request, &envelope, &arrived);
+        self.give_envelope(request, &envelope, &arrived);
         request_event(context_ref, request, Event::ReqActivate);
         request_event(context_ref, request, Event::ReqMatchUnex);
         self.accept(request, arrived).inspect_err(|error| self.fail(error.clone()))?;

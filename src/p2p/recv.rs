@@ -1,17 +1,17 @@
-//! From a call to the queues.
+//! MPI_Recv, blocking and not.
+//!
+//! As with sends, each verb has one general form, and one for plain bytes that says no where anything is unusual.
 
-use super::args::{self, Data, RecvBuf};
+use super::args::RecvBuf;
 use crate::abi;
 use crate::comm::Comm;
-use crate::engine::Engine;
-use crate::engine::message_events::{request_event, search_event, searched};
-use crate::engine::{MatchContext, Payload, UnexpectedMessage};
-use crate::engine::{Operation, Ref, Stage};
+use crate::engine::specialization::{Locked, Locking, Unlocked, Unobserved, apart};
+use crate::engine::{Data, Engine, MatchContext, Operation, Queues, Ref, Run, Stage};
 use crate::error::Result;
-use crate::events::{Event, EventPayload};
-use crate::matching::Envelope;
-use crate::protocol::pattern;
+use crate::protocol::{Claim, pattern};
 use crate::request::Status;
+use core::num::NonZeroU32;
+use core::ptr::NonNull;
 
 impl Engine {
     /// Blocking receive. `source` and `tag` have been checked.
@@ -25,19 +25,16 @@ impl Engine {
     ///
     /// `buf` describes memory that is valid for writes and untouched by others until the call returns.
     pub unsafe fn recv(&self, comm: &Comm, buf: &RecvBuf<'_>, source: i32, tag: i32) -> Result<Status> {
-        if source == abi::MPI_PROC_NULL && !comm.p2p().observed() {
-            return Ok(Status::PROC_NULL);
-        }
-        // SAFETY: the caller's promise, kept until `wait` returns.
-        let request = unsafe { self.irecv(comm, buf, source, tag) }?;
-        self.wait(request)
+        // SAFETY: the buffer is valid until the call returns.
+        let (status, error) = unsafe { self.receive(comm, buf, source, tag) }?;
+        error.map_or(Ok(status), Err)
     }
 
     /// As [`Self::recv`], but gives the status also when the receive itself failed (of a truncated message).
     ///
     /// # Errors
     ///
-    /// Those that make waiting senseless.
+    /// Those that make waiting pointless.
     ///
     /// # Safety
     ///
@@ -53,7 +50,7 @@ impl Engine {
         if source == abi::MPI_PROC_NULL && !comm.p2p().observed() {
             return Ok((Status::PROC_NULL, None));
         }
-        // SAFETY: the caller's promise, kept until the wait is over.
+        // SAFETY: the buffer is valid until the call returns, which it does not before the wait is over.
         let request = unsafe { self.irecv(comm, buf, source, tag) }?;
         self.wait_complete(request)?;
         Ok(self.take_outcome(request))
@@ -87,6 +84,23 @@ impl Engine {
         Ok(request)
     }
 
+    /// Starts a receive of plain bytes from a rank of the peers, or from any, which somebody may observe.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::irecv`].
+    ///
+    /// # Safety
+    ///
+    /// `run` is valid for writes and untouched by others until the request is complete.
+    #[inline(always)]
+    pub unsafe fn irecv_run(&self, comm: &Comm, run: &Run, source: i32, tag: i32) -> Result<Ref> {
+        let request =
+            self.prepare_run(comm, Operation::Receive, run, (source, world_of(comm, source)), tag)?;
+        self.start_recv(request)?;
+        Ok(request)
+    }
+
     /// A receive that is ready to be started, as MPI_Recv_init leaves it.
     pub(crate) fn prepare_recv(
         &self,
@@ -96,112 +110,188 @@ impl Engine {
         source: i32,
         tag: i32,
     ) -> Result<Ref> {
-        let request = self.new_request(context)?;
-        // SAFETY: request rule 2: just taken, not active.
-        let body = unsafe { request.body() };
-        args::fill(body, Operation::Receive, data, comm, source, tag);
-        body.context = Some(context.into());
-        Ok(request)
+        self.prepare(context, comm, Operation::Receive, data, source, tag)
     }
 
-    /// Activates a prepared receive: looks for a message that is here already, else posts it.
-    pub(crate) fn start_recv(&self, request: Ref) -> Result<()> {
-        // SAFETY: request rule 2: not yet active.
-        let body = unsafe { request.body() };
-        let context = body.context.expect("prepared on a context");
-        // SAFETY: the request counts as pending on it.
-        let context = unsafe { context.as_ref() };
-        request.state().activate();
-        request_event(context, request, Event::ReqActivate);
-        if body.peer == abi::MPI_PROC_NULL {
-            body.status = Status::PROC_NULL;
-            self.finish(request);
-            return Ok(());
+    /// As [`Self::receive_fast`] if nobody observes the communicator, and `source` is a rank.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::receive_fast`].
+    #[inline]
+    pub unsafe fn receive_unless_observed(
+        &self,
+        comm: &Comm,
+        addr: *mut u8,
+        room: usize,
+        source: i32,
+        tag: i32,
+    ) -> Option<Status> {
+        if source < 0 || comm.p2p().observed() {
+            return None;
         }
-        let pattern = pattern(body.peer, body.tag);
-        let mut queues = context.queues.lock(self.shared);
-        let search = self.search_id(context);
-        search_event(context, request, Event::SearchUnexQBegin, search, || EventPayload::None);
-        let found = queues.unexpected.find(&pattern);
-        let end = || searched(queues.unexpected.last_attempts(), found.is_some());
-        search_event(context, request, Event::SearchUnexQEnd, search, end);
-        match found {
-            Some(found) => {
-                let (envelope, arrived) = queues.unexpected.at(found);
-                self.note_unexpected(context, -1, arrived.held(), self.shared);
-                self.matched(request, envelope, arrived);
-                request_event(context, request, Event::ReqMatchUnex);
-                self.removal_event(context, envelope, arrived);
-                if !self.shared
-                    && let Some(data) = arrived.whole()
-                {
-                    // Nobody waits for the queues: so it need not be taken out of them for its bytes to be copied.
-                    self.deliver(request, data);
-                    queues.unexpected.discard(found);
-                    return Ok(());
+        // SAFETY: the buffer is valid, as the caller says.
+        unsafe { self.receive_fast(comm.p2p(), comm, addr, room, source, tag) }
+    }
+
+    /// A blocking receive of plain bytes, from a rank or from any, on a match context that nobody observes, without a request. The
+    /// message is unexpected already, or it is the next one in its sender's ring, for which this waits a moment. `None`, with nothing
+    /// done, in all other cases, and where something else wants progress.
+    ///
+    /// # Safety
+    ///
+    /// `addr` is valid for writes of `room` bytes, untouched by others until the call returns.
+    #[inline(always)]
+    pub unsafe fn receive_fast(
+        &self,
+        context: &MatchContext,
+        comm: &Comm,
+        addr: *mut u8,
+        room: usize,
+        source: i32,
+        tag: i32,
+    ) -> Option<Status> {
+        if self.shared {
+            // SAFETY: the buffer is valid, as the caller says.
+            return apart(|| unsafe { self.receive_in::<Locked>(context, comm, addr, room, source, tag) });
+        }
+        // SAFETY: the buffer is valid, as the caller says.
+        unsafe { self.receive_in::<Unlocked>(context, comm, addr, room, source, tag) }
+    }
+
+    /// # Safety
+    ///
+    /// `addr` is valid for writes of `room` bytes, untouched by others until the call returns.
+    #[inline(always)]
+    unsafe fn receive_in<L: Locking>(
+        &self,
+        context: &MatchContext,
+        comm: &Comm,
+        addr: *mut u8,
+        room: usize,
+        source: i32,
+        tag: i32,
+    ) -> Option<Status> {
+        let mut queues = context.queues.lock(L::shared(self));
+        if !queues.unexpected.is_empty() {
+            let (buffer, pattern) = (Some((addr, room)), pattern(source, tag));
+            // SAFETY: the buffer is valid, as the caller says.
+            match unsafe { self.claim::<L, Unobserved>(context, &mut queues, buffer, &pattern, None) } {
+                Claim::Given(status, _) => return Some(status),
+                Claim::Unfit(_) => return None,
+                Claim::Nothing => {}
+            }
+        }
+        // Beside other threads the rings may be in other hands. What comes may be for a receive that was posted before.
+        if L::shared(self) || !queues.posted.is_empty() || self.wants_progress() {
+            return None;
+        }
+        drop(queues);
+        // SAFETY: the buffer is valid, as the caller says.
+        unsafe {
+            if source < 0 {
+                self.receive_next::<true>(context, 0, addr, room, source, tag)
+            } else {
+                self.receive_next::<false>(context, comm.world_rank_of(source), addr, room, source, tag)
+            }
+        }
+        .status()
+    }
+
+    /// As [`Self::irecv`], of plain bytes on a match context that nobody observes: its request's id. `None`, with nothing done, if it
+    /// is not to be had so.
+    ///
+    /// # Safety
+    ///
+    /// `run` is valid for writes, and untouched by others until the request is complete.
+    #[inline(always)]
+    pub unsafe fn irecv_fast(&self, comm: &Comm, run: Run, source: i32, tag: i32) -> Option<NonZeroU32> {
+        if self.shared {
+            // SAFETY: the buffer is valid, as the caller says.
+            return apart(|| unsafe { self.irecv_in::<Locked>(comm, run, source, tag) });
+        }
+        // SAFETY: the buffer is valid, as the caller says.
+        unsafe { self.irecv_in::<Unlocked>(comm, run, source, tag) }
+    }
+
+    /// # Safety
+    ///
+    /// `run` is valid for writes, and untouched by others until the request is complete.
+    #[inline(always)]
+    unsafe fn irecv_in<L: Locking>(
+        &self,
+        comm: &Comm,
+        run: Run,
+        source: i32,
+        tag: i32,
+    ) -> Option<NonZeroU32> {
+        let request = self.requests.take(L::shared(self))?;
+        let context = comm.p2p();
+        let mut queues = context.queues.lock(L::shared(self));
+        let world = world_of(comm, source);
+        let mut got = None;
+        if !queues.unexpected.is_empty() {
+            // SAFETY: the buffer is valid, as the caller says.
+            match unsafe { self.claim_apart::<L>(context, &mut queues, (run.addr, run.bytes), source, tag) } {
+                Claim::Given(status, world) => got = Some((status, world)),
+                Claim::Nothing => {}
+                Claim::Unfit(_) => {
+                    self.requests.release(request, L::shared(self));
+                    return None;
                 }
-                let (_, arrived) = queues.unexpected.take_found(found);
-                drop(queues);
-                // As where a message meets a posted receive: the request is lost half-way, and its buffer with it.
-                self.accept(request, arrived).inspect_err(|error| self.fail(error.clone()))
-            }
-            None => {
-                queues.posted.insert(pattern, request);
-                body.stage = Stage::Posted;
-                self.note_posted(context, 1);
-                request_event(context, request, Event::ReqInsertInPostedQ);
-                Ok(())
             }
         }
-    }
-
-    /// From now on the receive has the message's peer and tag.
-    #[inline(always)]
-    pub(crate) fn matched(&self, request: Ref, envelope: &Envelope, arrived: &UnexpectedMessage) {
-        // SAFETY: request rule 2: matched under the queues, so it is ours.
+        if !L::shared(self) && got.is_none() && queues.posted.is_empty() && !self.wants_progress() {
+            // SAFETY: the buffer is valid, as the caller says.
+            let next = unsafe {
+                if source < 0 {
+                    self.try_next::<true>(context, world, run.addr, run.bytes, source, tag)
+                } else {
+                    self.try_next::<false>(context, world, run.addr, run.bytes, source, tag)
+                }
+            };
+            got = next.status().map(|status| (status, next.world()));
+        }
+        context.retain(L::shared(self));
+        // SAFETY: request rule 2: just taken, and not yet in a queue.
         let body = unsafe { request.body() };
-        body.peer = envelope.source as i32;
-        body.tag = envelope.tag;
-        body.world = arrived.world;
-        body.total = arrived.bytes();
-    }
-
-    /// Gives a matched receive its message.
-    pub(crate) fn accept(&self, request: Ref, arrived: UnexpectedMessage) -> Result<()> {
-        let UnexpectedMessage { world, id, synchronous, payload, .. } = arrived;
-        match payload {
-            Payload::Small(len, bytes) => self.deliver(request, &bytes[..usize::from(len)]),
-            Payload::Whole(bytes) => self.deliver(request, &bytes),
-            Payload::Announced { total, addr, place } => {
-                return self.accept_large(request, id, total, addr, place);
-            }
-            Payload::Local(send) => self.deliver_local(send, request),
+        if let Some((status, world)) = got {
+            body.fill_run(Operation::Receive, &run, comm.rank(), (status.source, world), status.tag);
+            body.context = Some(NonNull::from(context));
+            body.total = status.bytes as usize;
+            body.status = status;
+            body.stage = Stage::Done;
+            request.state().complete_at_once();
+            return NonZeroU32::new(request.id());
         }
-        if synchronous { self.acknowledge(world, id) } else { Ok(()) }
+        body.fill_run(Operation::Receive, &run, comm.rank(), (source, world), tag);
+        body.context = Some(NonNull::from(context));
+        request.state().activate();
+        self.post::<L>(context, &mut queues, pattern(source, tag), request);
+        NonZeroU32::new(request.id())
     }
 
-    /// Notes that `change` receives were posted (or taken, if negative). The caller has the context's queues.
-    #[inline(always)]
-    pub(crate) fn note_posted(&self, context: &MatchContext, change: i64) {
-        self.note_posted_beside(context, change, self.shared);
+    /// [`Self::claim`], apart from a receive that mostly finds nothing.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::claim`].
+    #[inline(never)]
+    unsafe fn claim_apart<L: Locking>(
+        &self,
+        context: &MatchContext,
+        queues: &mut Queues,
+        buffer: (*mut u8, usize),
+        source: i32,
+        tag: i32,
+    ) -> Claim {
+        // SAFETY: the buffer is valid, as the caller says.
+        unsafe { self.claim::<L, Unobserved>(context, queues, Some(buffer), &pattern(source, tag), None) }
     }
+}
 
-    /// The same of who knows whether other threads may be inside: `shared` is [`Engine::shared`].
-    #[inline(always)]
-    pub(crate) fn note_posted_beside(&self, context: &MatchContext, change: i64, shared: bool) {
-        context.posted.step(change);
-        self.telemetry().change_posted(change, shared);
-    }
-
-    /// Notes that `change` messages became unexpected (or were taken), which hold `bytes` bytes of memory. As above;
-    /// `shared` is [`Engine::shared`].
-    #[inline(always)]
-    pub(crate) fn note_unexpected(&self, context: &MatchContext, change: i64, bytes: usize, shared: bool) {
-        let telemetry = self.telemetry();
-        context.unexpected.step(change);
-        telemetry.change_unexpected(change, shared);
-        if bytes > 0 {
-            telemetry.unexpected_bytes.change(change * bytes as i64, shared);
-        }
-    }
+/// The job rank of the peer `source`, which may be any.
+#[inline(always)]
+fn world_of(comm: &Comm, source: i32) -> u32 {
+    if source < 0 { u32::MAX } else { comm.world_rank_of(source) }
 }

@@ -1,14 +1,16 @@
-//! From a call to a record in the ring.
+//! MPI_Send and its modes, blocking and not.
+//!
+//! Each verb has one general form, and one for plain bytes that says no where anything is unusual and has then done nothing.
 
-use super::args::{self, Data, SendBuf};
+use super::args::SendBuf;
 use crate::comm::Comm;
-use crate::engine::Engine;
-use crate::engine::MatchContext;
-use crate::engine::Mode;
-use crate::engine::message_events::request_event;
-use crate::engine::{Layout, Operation, Ref, Stage};
+use crate::engine::specialization::{Locked, Locking, Unlocked, apart};
+use crate::engine::{Data, Engine, Layout, MatchContext, Mode, Operation, Ref, Run, Stage};
 use crate::error::Result;
-use crate::events::Event;
+use crate::protocol::Destination;
+use crate::request::Status;
+use core::num::NonZeroU32;
+use core::ptr::NonNull;
 
 impl Engine {
     /// Blocking send. `dest` and `tag` have been checked (`dest` is a rank of the peers, or MPI_PROC_NULL).
@@ -24,18 +26,20 @@ impl Engine {
     #[inline]
     pub unsafe fn send(&self, comm: &Comm, buf: &SendBuf<'_>, dest: i32, tag: i32, mode: Mode) -> Result<()> {
         let data = Data::from(buf);
+        let context = comm.p2p();
         if dest == crate::abi::MPI_PROC_NULL {
-            if !comm.p2p().observed() {
+            if !context.observed() {
                 return Ok(());
             }
         } else if matches!(mode, Mode::Standard | Mode::Ready)
             && matches!(data.layout, Layout::Bytes)
-            // SAFETY: the caller's promise.
-            && unsafe { self.send_at_once(comm.p2p(), comm, data.addr, data.bytes, dest, tag) }
+            && !context.observed()
+            // SAFETY: the buffer is valid until the call returns.
+            && unsafe { self.send_fast(context, comm, data.addr, data.bytes, dest, tag) }
         {
             return Ok(());
         }
-        // SAFETY: the caller's promise, kept until `wait` returns.
+        // SAFETY: the buffer is valid until the call returns, which `wait` does not before the request is complete.
         let request = unsafe { self.isend(comm, buf, dest, tag, mode) }?;
         self.wait(request).map(drop)
     }
@@ -62,6 +66,25 @@ impl Engine {
         Ok(request)
     }
 
+    /// Starts a send of plain bytes to a rank of the peers, which somebody may observe. `mode` is not [`Mode::Buffered`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::isend`].
+    ///
+    /// # Safety
+    ///
+    /// `run` is valid for reads and not written until the request is complete.
+    #[inline(always)]
+    pub unsafe fn isend_run(&self, comm: &Comm, run: &Run, dest: i32, tag: i32, mode: Mode) -> Result<Ref> {
+        let to = (dest, comm.world_rank_of(dest));
+        let request = self.prepare_run(comm, Operation::Send, run, to, tag)?;
+        // SAFETY: request rule 2: just taken, not active.
+        unsafe { request.body() }.synchronous = matches!(mode, Mode::Synchronous);
+        self.start_send(request, mode)?;
+        Ok(request)
+    }
+
     /// A send that is ready to be started, as MPI_Send_init leaves it.
     pub(crate) fn prepare_send(
         &self,
@@ -72,73 +95,126 @@ impl Engine {
         tag: i32,
         mode: Mode,
     ) -> Result<Ref> {
-        let request = self.new_request(context)?;
+        let request = self.prepare(context, comm, Operation::Send, data, dest, tag)?;
         // SAFETY: request rule 2: just taken, not active.
-        let body = unsafe { request.body() };
-        args::fill(body, Operation::Send, data, comm, dest, tag);
-        body.context = Some(context.into());
-        body.synchronous = mode == Mode::Synchronous;
+        unsafe { request.body() }.synchronous = mode == Mode::Synchronous;
         Ok(request)
     }
 
-    /// Activates a prepared send.
-    pub(crate) fn start_send(&self, request: Ref, mode: Mode) -> Result<()> {
-        // SAFETY: request rule 2: not yet active.
+    /// An operation with `peer` that is ready to be started.
+    pub(super) fn prepare(
+        &self,
+        context: &MatchContext,
+        comm: &Comm,
+        operation: Operation,
+        data: Data,
+        peer: i32,
+        tag: i32,
+    ) -> Result<Ref> {
+        let world = if peer >= 0 { comm.world_rank_of(peer) } else { u32::MAX };
+        let request = self.new_request(context)?;
+        // SAFETY: request rule 2: just taken, not active.
         let body = unsafe { request.body() };
-        let context = body.context.expect("prepared on a context");
-        // SAFETY: the request counts as pending on it.
-        let context = unsafe { context.as_ref() };
-        request.state().activate();
-        request_event(context, request, Event::ReqActivate);
-        if body.peer == crate::abi::MPI_PROC_NULL {
-            self.finish(request);
-            return Ok(());
-        }
-        let started = match mode {
-            Mode::Buffered => self.start_buffered(request),
-            _ if body.world == self.rank => self.send_to_self(context, request),
-            _ if body.bytes <= self.config.eager_limit() => self.send_eager(request),
-            Mode::Standard | Mode::Ready
-                if body.bytes <= self.config.fragments_limit() && self.place_of_send(body) == 0 =>
-            {
-                self.send_train(request)
+        body.fill(operation, data, comm.rank(), (peer, world), tag);
+        body.context = Some(NonNull::from(context));
+        Ok(request)
+    }
+
+    /// As [`Self::prepare`], of plain bytes. `peer`: its rank, also in the job.
+    #[inline(always)]
+    pub(super) fn prepare_run(
+        &self,
+        comm: &Comm,
+        operation: Operation,
+        run: &Run,
+        peer: (i32, u32),
+        tag: i32,
+    ) -> Result<Ref> {
+        let context = comm.p2p();
+        let request = self.new_request(context)?;
+        // SAFETY: request rule 2: just taken, not active.
+        let body = unsafe { request.body() };
+        body.fill_run(operation, run, comm.rank(), peer, tag);
+        body.context = Some(NonNull::from(context));
+        body.status = Status::EMPTY;
+        body.stage = Stage::Idle;
+        Ok(request)
+    }
+
+    /// A blocking send of plain bytes that nobody observes, without a request. False, with nothing done, if it is not to be had so:
+    /// the message is not small, or has no room in the ring. The caller has seen that nobody observes the match context.
+    ///
+    /// # Safety
+    ///
+    /// `addr` is valid for reads of `bytes` bytes.
+    #[inline(always)]
+    pub unsafe fn send_fast(
+        &self,
+        context: &MatchContext,
+        comm: &Comm,
+        addr: *const u8,
+        bytes: usize,
+        dest: i32,
+        tag: i32,
+    ) -> bool {
+        let send = || {
+            if !self.is_eager(bytes) {
+                return None;
             }
-            _ => self.announce(request),
+            let (source, world) = (comm.rank(), comm.world_rank_of(dest));
+            Some(Destination { context, source, world, tag })
         };
-        if started.is_err() {
-            self.abandon(request);
+        if self.shared {
+            // SAFETY: the bytes are valid, as the caller says.
+            return apart(|| {
+                send().is_some_and(|to| unsafe { self.send_now::<Locked, false>(to, addr, bytes, 0) })
+            });
         }
-        started
+        // SAFETY: the bytes are valid, as the caller says.
+        send().is_some_and(|to| unsafe { self.send_now::<Unlocked, false>(to, addr, bytes, 0) })
     }
 
-    /// Ends a request that could not be started.
-    fn abandon(&self, request: Ref) {
-        let _ = request.state().complete(self.shared);
-        // SAFETY: request rule 2: over, and its user has not got it.
-        if !unsafe { request.body() }.persistent {
-            self.release_request(request);
-        } else {
-            request.state().reset();
+    /// As [`Self::send_fast`], with a request that is complete when its user gets it: its id.
+    ///
+    /// # Safety
+    ///
+    /// `run` is valid for reads.
+    #[inline(always)]
+    pub unsafe fn isend_fast(&self, comm: &Comm, run: Run, dest: i32, tag: i32) -> Option<NonZeroU32> {
+        if self.shared {
+            // SAFETY: the bytes are valid, as the caller says.
+            return apart(|| unsafe { self.isend_in::<Locked>(comm, run, dest, tag) });
         }
+        // SAFETY: the bytes are valid, as the caller says.
+        unsafe { self.isend_in::<Unlocked>(comm, run, dest, tag) }
     }
 
-    /// Puts a small message into the ring, or behind what waits for room there.
-    pub(crate) fn send_eager(&self, request: Ref) -> Result<()> {
-        // SAFETY: request rule 2: we have just activated it and nobody else knows it.
-        let world = unsafe { request.body() }.world;
-        self.with_outgoing(world, |out| {
-            if !(out.deferred.is_empty() && self.push_request(out, request)) {
-                self.defer(world, out, request);
-            }
-        })
-    }
-
-    /// Announces a large message.
-    pub(crate) fn announce(&self, request: Ref) -> Result<()> {
-        // SAFETY: as in `send_eager`.
+    /// # Safety
+    ///
+    /// `run` is valid for reads.
+    #[inline(always)]
+    unsafe fn isend_in<L: Locking>(&self, comm: &Comm, run: Run, dest: i32, tag: i32) -> Option<NonZeroU32> {
+        if !self.is_eager(run.bytes) {
+            return None;
+        }
+        let context = comm.p2p();
+        let (world, source) = (comm.world_rank_of(dest), comm.rank());
+        let request = self.requests.take(L::shared(self))?;
+        let id = request.id();
+        let to = Destination { context, source, world, tag };
+        // SAFETY: the bytes are valid, as the caller says.
+        if !unsafe { self.send_now::<L, true>(to, run.addr, run.bytes, id) } {
+            self.requests.release(request, L::shared(self));
+            return None;
+        }
+        context.retain(L::shared(self));
+        // SAFETY: request rule 2: just taken; nobody answers an eager send.
         let body = unsafe { request.body() };
-        body.stage = Stage::Announced;
-        let (header, control) = self.announcement(request);
-        self.send_control(body.world, header, control)
+        body.fill_run(Operation::Send, &run, source, (dest, world), tag);
+        body.context = Some(NonNull::from(context));
+        body.status = Status::EMPTY;
+        body.stage = Stage::Done;
+        request.state().complete_at_once();
+        NonZeroU32::new(id)
     }
 }

@@ -3,6 +3,7 @@
 use crate::arch::clock::now;
 use crate::engine::Engine;
 use crate::engine::message_events::request_event;
+use crate::engine::specialization::{Observation, Observed, Unobserved};
 use crate::engine::{Operation, Ref};
 use crate::error::{Error, Result};
 use crate::events::Event;
@@ -175,6 +176,45 @@ impl Engine {
             self.release_request(request);
         }
         (status, error.map(|error| *error))
+    }
+
+    /// Takes the outcome of a request that is complete, did not fail and does not persist, on a match context that nobody observes:
+    /// `look` sees its status, and the request is gone. False, with nothing done, in all other cases.
+    #[inline(always)]
+    pub fn try_take(&self, request: Ref, look: impl FnOnce(&Status)) -> bool {
+        self.try_take_in::<Unobserved>(request, look)
+    }
+
+    /// As [`Self::try_take`], where somebody may observe.
+    #[inline(always)]
+    pub fn try_take_observed(&self, request: Ref, look: impl FnOnce(&Status)) -> bool {
+        self.try_take_in::<Observed>(request, look)
+    }
+
+    #[inline(always)]
+    fn try_take_in<O: Observation>(&self, request: Ref, look: impl FnOnce(&Status)) -> bool {
+        let plain = self.is_plainly_over(request);
+        if plain {
+            // SAFETY: request rule 2: complete, so it is its user's.
+            let body = unsafe { request.body() };
+            if O::EVENTS
+                && let Some(context) = body.context
+            {
+                // SAFETY: the request counts as pending on the context.
+                request_event(unsafe { context.as_ref() }, request, Event::ReqNotify);
+            }
+            look(&body.status);
+            self.release_plain(request);
+        }
+        plain
+    }
+
+    /// Whether [`Self::try_take`] would take its outcome.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_plainly_over(&self, request: Ref) -> bool {
+        // SAFETY: request rule 2: complete, so it is its user's.
+        request.state().is_complete() && !unsafe { request.body() }.owns()
     }
 
     /// Lets go of a request without waiting for it (MPI_Request_free).

@@ -1,248 +1,519 @@
-//! From a record to a receive or the unexpected queue. Called by who drives progress.
+//! A message meets its receive: the one path, for every protocol, from whichever side comes last.
+//!
+//! [`Engine::match_posted`] looks for the receive of a message that has come, [`Engine::claim`] for the message of a receive that begins;
+//! [`Engine::deliver`] copies and completes. What is known at compile time ([`crate::engine::specialization`]) leaves of them the few steps
+//! of the fast path: the functions that say `Unlocked` and `Unobserved` are that path, and no other text of it exists.
 
-use crate::engine::Engine;
-use crate::engine::message_events::{match_event, message_event, request_event, searched, searched_event};
-use crate::engine::tx::unpack;
-use crate::engine::{Operation, Ref, Stage};
-use crate::engine::{Payload, UnexpectedMessage};
-use crate::error::{Error, Result};
-use crate::events::Event;
-use crate::matching::Envelope;
-use crate::protocol::{Control, Kind};
+use super::loopback::OwnSend;
+use crate::abi;
+use crate::engine::message_events::{
+    match_event, message_event, request_event, search_event, searched, searched_event,
+};
+use crate::engine::payload::copy_out;
+use crate::engine::specialization::{AsStarted, Locking, Observation, Observed};
+use crate::engine::{
+    Body, Engine, Layout, MatchContext, Payload, Queues, Ref, Stage, UnexpectedMessage, corrupt,
+};
+use crate::error::Result;
+use crate::events::{Event, EventPayload};
+use crate::matching::{Envelope, FoundMessage, Pattern};
 use crate::request::{Status, Then};
 use crate::ring::{Header, INLINE};
 use crate::shm::telemetry::ProtocolKind;
+use core::ptr::NonNull;
+
+/// A message that looks for its receive.
+pub(crate) struct Arrival<C> {
+    /// The sender's rank in the job.
+    pub from: u32,
+    /// What receives ask for.
+    pub envelope: Envelope,
+    /// The sender's request.
+    pub id: u32,
+    /// Whether the sender awaits the match.
+    pub synchronous: bool,
+    /// What there is of the message.
+    pub content: C,
+}
+
+impl<C> Arrival<C> {
+    /// The message that a record's header announces.
+    #[inline(always)]
+    pub fn of(from: u32, header: &Header, content: C) -> Self {
+        let envelope = Envelope { source: header.source, tag: header.tag };
+        Self { from, envelope, id: header.id, synchronous: false, content }
+    }
+}
+
+/// What there is of a message when it comes.
+pub(crate) trait Content {
+    /// Bytes of the message.
+    fn bytes(&self) -> usize;
+    /// What the unexpected message queue keeps of it.
+    fn keep(self) -> Payload;
+}
+
+/// Content that is all of the message.
+pub(crate) trait Data: Content {
+    /// How telemetry calls its way.
+    fn protocol(&self) -> ProtocolKind;
+
+    /// Copies all of it to `addr`.
+    ///
+    /// # Safety
+    ///
+    /// `addr` is valid for writes of that many bytes.
+    unsafe fn copy_to(&self, addr: *mut u8);
+
+    /// Copies the first `len` bytes of it into a receive's buffer of any layout.
+    ///
+    /// # Safety
+    ///
+    /// The receive's buffer is valid, and `len` bytes fit it.
+    unsafe fn unpack_to(&self, body: &Body, len: usize);
+
+    /// The copy is over: the sender is done, if it is this rank itself.
+    #[inline(always)]
+    fn sent(&self, _engine: &Engine) {}
+}
+
+/// The payload of a record, or of an unexpected message.
+impl Content for &[u8] {
+    #[inline(always)]
+    fn bytes(&self) -> usize {
+        self.len()
+    }
+
+    #[inline(always)]
+    fn keep(self) -> Payload {
+        Payload::copy(self)
+    }
+}
+
+impl Data for &[u8] {
+    #[inline(always)]
+    fn protocol(&self) -> ProtocolKind {
+        protocol_of(self.len())
+    }
+
+    #[inline(always)]
+    unsafe fn copy_to(&self, addr: *mut u8) {
+        // SAFETY: `addr` is valid for so many bytes; rings and queues are none of a user's buffer.
+        unsafe { copy_out(self, addr) };
+    }
+
+    unsafe fn unpack_to(&self, body: &Body, len: usize) {
+        // SAFETY: the buffer is valid, and `len` bytes fit it.
+        unsafe { body.unpack(0, &self[..len]) };
+    }
+}
+
+/// A message put together from fragments.
+impl Content for Box<[u8]> {
+    fn bytes(&self) -> usize {
+        self.len()
+    }
+
+    fn keep(self) -> Payload {
+        Payload::Whole(self)
+    }
+}
+
+impl Data for Box<[u8]> {
+    fn protocol(&self) -> ProtocolKind {
+        protocol_of(self.len())
+    }
+
+    unsafe fn copy_to(&self, addr: *mut u8) {
+        // SAFETY: `addr` is valid for so many bytes; our memory is none of a user's buffer.
+        unsafe { copy_out(self, addr) };
+    }
+
+    unsafe fn unpack_to(&self, body: &Body, len: usize) {
+        // SAFETY: the buffer is valid, and `len` bytes fit it.
+        unsafe { body.unpack(0, &self[..len]) };
+    }
+}
+
+/// What messages of a run have come to, and what is not published yet.
+#[derive(Default)]
+pub(crate) struct Tally {
+    /// Of the last message: the context id, and the match context. It stays while no request is let go of. Not kept where several threads may be inside,
+    /// any of which may take a context away.
+    pub context_id: u32,
+    pub context: Option<NonNull<MatchContext>>,
+    /// Receives on that context that have met their message.
+    matched: i64,
+    messages: u64,
+    bytes: u64,
+}
+
+impl Tally {
+    /// That of one message on `context`.
+    #[inline(always)]
+    pub fn on(context: &MatchContext) -> Self {
+        Self { context: Some(NonNull::from(context)), ..Self::default() }
+    }
+}
+
+/// What the unexpected message queue has for a receive.
+pub(crate) enum Claim {
+    /// No message that it takes.
+    Nothing,
+    /// One that is not here as a whole, does not fit, or whose sender awaits an answer. It is still in the queue.
+    Unfit(FoundMessage),
+    /// One that it got: its status, and the sender's rank in the job.
+    Given(Status, u32),
+}
 
 impl Engine {
-    /// Acts on one record that `from` (a rank of the job) sent. `SHARED` is [`Engine::shared`].
+    /// Looks for the receive of a message. If there is none, the message is unexpected from now on; else the receive is out of its
+    /// queue, has the message's envelope, and comes back with the content.
+    #[inline(always)]
+    pub(crate) fn match_posted<L: Locking, O: Observation, C: Content>(
+        &self,
+        tally: &mut Tally,
+        context: &MatchContext,
+        message: Arrival<C>,
+    ) -> Option<(Ref, C)> {
+        let bytes = message.content.bytes();
+        let envelope = message.envelope;
+        let mut queues = context.queues.lock(L::shared(self));
+        let mut id = 0;
+        if O::EVENTS && context.observed() {
+            id = self.fresh_id();
+        }
+        match self.take_posted::<L, O>(tally, context, &mut queues, message.from, &envelope, bytes, id) {
+            Some(request) => Some((request, message.content)),
+            None => {
+                self.keep(context, &mut queues, message, id);
+                if O::EVENTS {
+                    message_event(context, id, Event::MsgInsertInUnexQ, &envelope, bytes);
+                }
+                None
+            }
+        }
+    }
+
+    /// Takes the oldest posted receive that a message of `bytes` bytes fits out of the queue and gives it the message's envelope.
+    /// `id` is the message's in events.
+    #[inline(always)]
+    pub(crate) fn take_posted<L: Locking, O: Observation>(
+        &self,
+        tally: &mut Tally,
+        context: &MatchContext,
+        queues: &mut Queues,
+        from: u32,
+        envelope: &Envelope,
+        bytes: usize,
+        id: isize,
+    ) -> Option<Ref> {
+        let request = if O::EVENTS {
+            let search = if id != 0 { self.fresh_id() } else { 0 };
+            message_event(context, id, Event::MsgArrived, envelope, bytes);
+            message_event(context, search, Event::SearchPostedQBegin, envelope, bytes);
+            let found = queues.posted.take(envelope);
+            let end = || searched(queues.posted.last_attempts(), found.is_some());
+            searched_event(context, search, Event::SearchPostedQEnd, envelope, bytes, end);
+            found
+        } else {
+            queues.posted.take_uncounted(envelope)
+        }?;
+        // SAFETY: request rule 2: taken from the queue, so it is ours.
+        let body = unsafe { request.body() };
+        // Under the queues, where who cancels looks.
+        body.stage = Stage::Done;
+        body.peer = envelope.source as i32;
+        body.tag = envelope.tag;
+        body.world = from;
+        body.total = bytes;
+        if O::EVENTS || L::shared(self) {
+            self.note_posted(context, -1, L::shared(self));
+        } else {
+            tally.matched += 1;
+        }
+        if O::EVENTS {
+            match_event(context, id, body);
+            request_event(context, request, Event::ReqRemoveFromPostedQ);
+        }
+        Some(request)
+    }
+
+    /// Keeps a message that no receive was posted for.
+    #[inline(never)]
+    fn keep<C: Content>(
+        &self,
+        context: &MatchContext,
+        queues: &mut Queues,
+        message: Arrival<C>,
+        event_id: isize,
+    ) {
+        let Arrival { from, envelope, id, synchronous, content } = message;
+        let payload = content.keep();
+        let kept = UnexpectedMessage { world: from, id, synchronous, event_id, payload };
+        self.note_unexpected(context, 1, kept.held(), self.shared);
+        queues.unexpected.insert(envelope, kept);
+    }
+
+    /// Copies a whole message to its receive and completes it.
+    #[inline(always)]
+    pub(crate) fn deliver<L: Locking, O: Observation, C: Data>(
+        &self,
+        tally: &mut Tally,
+        context: &MatchContext,
+        request: Ref,
+        envelope: &Envelope,
+        content: C,
+    ) {
+        // SAFETY: request rule 2: matched, so it belongs to who has the message.
+        let body = unsafe { request.body() };
+        let bytes = content.bytes();
+        if bytes > body.bytes || !matches!(body.layout, Layout::Bytes) {
+            return self.deliver_rare(tally, context, request, content);
+        }
+        if O::EVENTS {
+            request_event(context, request, Event::ReqXferBegin);
+        }
+        // SAFETY: the user's buffer stays valid until the request completes, and the message fits.
+        unsafe { content.copy_to(body.addr) };
+        if O::EVENTS {
+            request_event(context, request, Event::ReqXferEnd);
+            self.count_received(content.protocol(), bytes, L::shared(self));
+        } else {
+            tally.messages += 1;
+            tally.bytes += bytes as u64;
+        }
+        content.sent(self);
+        body.status = status_of(envelope.source, envelope.tag, bytes);
+        if O::EVENTS {
+            self.settle(tally);
+            self.finish(request);
+        } else if L::shared(self) {
+            self.complete(request, true);
+        } else if request.state().complete(false) == Then::Release {
+            self.let_go(tally, request);
+        }
+    }
+
+    /// A matched message that must be unpacked, or does not fit.
+    #[cold]
+    #[inline(never)]
+    fn deliver_rare<C: Data>(&self, tally: &mut Tally, context: &MatchContext, request: Ref, content: C) {
+        self.settle(tally);
+        // SAFETY: request rule 2: matched, so it belongs to who has the message.
+        let body = unsafe { request.body() };
+        let (bytes, taken) = (content.bytes(), content.bytes().min(body.bytes));
+        request_event(context, request, Event::ReqXferBegin);
+        // SAFETY: the user's buffer stays valid until the request completes; `taken` fits.
+        unsafe { content.unpack_to(body, taken) };
+        request_event(context, request, Event::ReqXferEnd);
+        self.count_received(content.protocol(), taken, self.shared);
+        content.sent(self);
+        self.finish_receive(request, bytes);
+    }
+
+    /// A message that has come as a whole, on the slow path: to its receive or among the unexpected ones. Whether there was a
+    /// receive.
+    pub(crate) fn arrive<C: Data>(&self, context: &MatchContext, message: Arrival<C>) -> bool {
+        let envelope = message.envelope;
+        let mut tally = Tally::on(context);
+        let matched = self.match_posted::<AsStarted, Observed, C>(&mut tally, context, message);
+        let Some((request, content)) = matched else { return false };
+        self.deliver::<AsStarted, Observed, C>(&mut tally, context, request, &envelope, content);
+        true
+    }
+
+    /// Releases a request whose user has let go of it: it may be the last that keeps the context.
+    #[cold]
+    #[inline(never)]
+    fn let_go(&self, tally: &mut Tally, request: Ref) {
+        self.settle(tally);
+        self.release_request(request);
+    }
+
+    /// Publishes how many receives have met their message, and forgets the context.
+    #[inline(always)]
+    pub(crate) fn settle(&self, tally: &mut Tally) {
+        let matched = core::mem::take(&mut tally.matched);
+        if let Some(context) = tally.context.take()
+            && matched > 0
+        {
+            // SAFETY: there since the last message, for no request has been let go of. Where there are other threads none is
+            // counted here.
+            self.note_posted(unsafe { context.as_ref() }, -matched, false);
+        }
+    }
+
+    /// Publishes all that `tally` has; its messages went by `protocol`.
+    #[inline(always)]
+    pub(crate) fn publish(&self, tally: &mut Tally, protocol: ProtocolKind, shared: bool) {
+        self.settle(tally);
+        if tally.messages > 0 {
+            self.telemetry().count_received(protocol, tally.messages, tally.bytes, shared);
+        }
+    }
+
+    /// Looks for an unexpected message for a receive, and copies the message from where it lies if it is here as a whole and fits
+    /// `buffer`. Observed, a message that is found is the receive's (`request`) whether it fits or not.
+    ///
+    /// # Safety
+    ///
+    /// `buffer`'s address is valid for writes of as many bytes as it says.
+    #[inline(always)]
+    pub(crate) unsafe fn claim<L: Locking, O: Observation>(
+        &self,
+        context: &MatchContext,
+        queues: &mut Queues,
+        buffer: Option<(*mut u8, usize)>,
+        pattern: &Pattern,
+        request: Option<Ref>,
+    ) -> Claim {
+        let observer = if O::EVENTS { request } else { None };
+        let queue = &mut queues.unexpected;
+        let search = if O::EVENTS { self.search_id(context) } else { 0 };
+        if let Some(request) = observer {
+            search_event(context, request, Event::SearchUnexQBegin, search, || EventPayload::None);
+        }
+        let found = queue.find(pattern);
+        if let Some(request) = observer {
+            let end = || searched(queue.last_attempts(), found.is_some());
+            search_event(context, request, Event::SearchUnexQEnd, search, end);
+        }
+        let Some(found) = found else { return Claim::Nothing };
+        let (envelope, message) = queue.at(found);
+        let fits = message.whole().zip(buffer).filter(|(data, (_, room))| data.len() <= *room);
+        if let Some(request) = observer {
+            self.note_unexpected(context, -1, message.held(), L::shared(self));
+            self.give_envelope(request, envelope, message);
+            request_event(context, request, Event::ReqMatchUnex);
+            self.removal_event(context, envelope, message);
+        }
+        let Some((data, (addr, _))) = fits else { return Claim::Unfit(found) };
+        let bytes = data.len();
+        if let Some(request) = observer {
+            request_event(context, request, Event::ReqXferBegin);
+        }
+        // SAFETY: the address is valid for the room that the message fits; the engine's memory is none of a user's buffer.
+        unsafe { copy_out(data, addr) };
+        if let Some(request) = observer {
+            request_event(context, request, Event::ReqXferEnd);
+        }
+        let status = status_of(envelope.source, envelope.tag, bytes);
+        let (world, held) = (message.world, message.held());
+        queue.discard(found);
+        if !O::EVENTS {
+            self.note_unexpected(context, -1, held, L::shared(self));
+        }
+        self.count_received(protocol_of(bytes), bytes, L::shared(self));
+        Claim::Given(status, world)
+    }
+
+    /// From now on the receive has the message's peer and tag.
+    #[inline(always)]
+    pub(crate) fn give_envelope(&self, request: Ref, envelope: &Envelope, message: &UnexpectedMessage) {
+        // SAFETY: request rule 2: matched under the queues, so it is ours.
+        let body = unsafe { request.body() };
+        body.peer = envelope.source as i32;
+        body.tag = envelope.tag;
+        body.world = message.world;
+        body.total = message.bytes();
+    }
+
+    /// Puts a receive into the posted receive queue.
+    #[inline(always)]
+    pub(crate) fn post<L: Locking>(
+        &self,
+        context: &MatchContext,
+        queues: &mut Queues,
+        pattern: Pattern,
+        request: Ref,
+    ) {
+        // SAFETY: request rule 2: not in a queue yet, so it belongs to who posts it.
+        unsafe { request.body() }.stage = Stage::Posted;
+        queues.posted.insert(pattern, request);
+        self.note_posted(context, 1, L::shared(self));
+    }
+
+    /// Gives a matched receive a message that was unexpected and is in no queue any more.
+    pub(crate) fn accept(&self, request: Ref, message: UnexpectedMessage) -> Result<()> {
+        let UnexpectedMessage { world, id, synchronous, payload, .. } = message;
+        match payload {
+            Payload::Small(len, bytes) => self.accept_whole(request, &bytes[..usize::from(len)]),
+            Payload::Whole(bytes) => self.accept_whole(request, &bytes[..]),
+            Payload::Announced(rts) => return self.accept_rts(request, id, rts),
+            Payload::Local(send) => self.accept_whole(request, OwnSend { send, copied: false }),
+        }
+        if synchronous { self.acknowledge(world, id) } else { Ok(()) }
+    }
+
+    fn accept_whole<C: Data>(&self, request: Ref, content: C) {
+        // SAFETY: request rule 2: matched, so it belongs to who has the message; active, so its context stays.
+        let body = unsafe { request.body() };
+        // SAFETY: the request is active.
+        let context = unsafe { body.active_context() };
+        let envelope = Envelope { source: body.peer as u32, tag: body.tag };
+        self.deliver::<AsStarted, Observed, C>(&mut Tally::default(), context, request, &envelope, content);
+    }
+
+    /// The match context that a record names, made if it is not there.
     ///
     /// # Errors
     ///
-    /// [`Error::Corrupt`] when the record makes no sense here: the ring is spoiled.
+    /// [`crate::Error::Corrupt`] if there can be none of that id.
     #[inline(always)]
-    pub(crate) fn handle<const SHARED: bool>(&self, from: u32, header: &Header, data: &[u8]) -> Result<()> {
-        if header.kind == Kind::Eager as u8 && self.arrive_alone::<SHARED>(from, header, data) {
-            return Ok(());
-        }
-        self.handle_rare(from, header, data)
-    }
-
-    #[inline(never)]
-    fn handle_rare(&self, from: u32, header: &Header, data: &[u8]) -> Result<()> {
-        let Some(kind) = Kind::of(header.kind) else {
-            return Err(corrupt(from, format!("unknown kind of record {}", header.kind)));
-        };
-        match kind {
-            Kind::Eager => self.arrive(from, header, data, false),
-            Kind::EagerSync => self.arrive(from, header, data, true),
-            Kind::Announce => self.arrive_announced(from, header, Control::read(data)),
-            Kind::Ack => self.on_ack(from, header.id),
-            Kind::Clear => self.on_clear(from, header.id, Control::read(data)),
-            Kind::Chunk => self.on_chunk(from, header.id, data),
-            Kind::Halves => self.on_halves(from, header.id, Control::read(data)),
-            Kind::HalfDone => self.on_half_done(from, header.id, Control::read(data)),
-            Kind::Fill => self.on_fill(from, header.id, Control::read(data)),
-            Kind::Filled => self.on_filled(from, header.id, Control::read(data)),
-            Kind::Finish => self.on_finish(from, header.id, Control::read(data)),
-            Kind::Cancel => self.on_cancel(from, header),
-            Kind::CancelReply => self.on_cancel_reply(from, header.id, Control::read(data)),
-            Kind::Train => self.on_train(from, header, Control::read(data)),
-            Kind::Piece => self.on_piece(from, data),
-        }
-    }
-
-    #[inline]
-    fn arrive(&self, from: u32, header: &Header, data: &[u8], synchronous: bool) -> Result<()> {
-        let matched = self.match_posted(from, header, data.len(), |event_id| UnexpectedMessage {
-            world: from,
-            id: header.id,
-            synchronous,
-            event_id,
-            payload: Payload::copy(data),
-        })?;
-        let Some(request) = matched else { return Ok(()) };
-        self.deliver(request, data);
-        if synchronous { self.acknowledge(from, header.id) } else { Ok(()) }
-    }
-
-    fn arrive_announced(&self, from: u32, header: &Header, control: Control) -> Result<()> {
-        let [total, addr, place, _] = control.0;
-        let total = usize::try_from(total).map_err(|_| corrupt(from, format!("announced {total} bytes")))?;
-        let place = self.check_place(from, place, total)?;
-        let matched = self.match_posted(from, header, total, |event_id| UnexpectedMessage {
-            world: from,
-            id: header.id,
-            synchronous: false,
-            event_id,
-            payload: Payload::Announced { total, addr, place },
-        })?;
-        match matched {
-            Some(request) => self.accept_large(request, header.id, total, addr, place),
-            None => Ok(()),
-        }
-    }
-
-    /// Looks for a receive; if there is none, keeps the message that `keep` makes.
-    #[inline]
-    pub(crate) fn match_posted(
-        &self,
-        from: u32,
-        header: &Header,
-        bytes: usize,
-        keep: impl FnOnce(isize) -> UnexpectedMessage,
-    ) -> Result<Option<Ref>> {
+    pub(crate) fn context_of(&self, from: u32, header: &Header) -> Result<&MatchContext> {
         let Some(context) = self.context(header.context) else {
             return Err(corrupt(from, format!("context id {} is out of range", header.context)));
         };
         // SAFETY: an open context, or one that we have just made; closed ones go only when their communicator is freed
         // here, which a message for it must not outlive (MPI 5.0 §7.4.3: freed when all that is pending is over).
-        let context = unsafe { context.as_ref() };
-        let envelope = Envelope { source: header.source, tag: header.tag };
-        let mut queues = context.queues.lock(self.shared);
-        let (id, search) = if context.observed() { (self.fresh_id(), self.fresh_id()) } else { (0, 0) };
-        message_event(context, id, Event::MsgArrived, &envelope, bytes);
-        message_event(context, search, Event::SearchPostedQBegin, &envelope, bytes);
-        let found = queues.posted.take(&envelope);
-        let end = || searched(queues.posted.last_attempts(), found.is_some());
-        searched_event(context, search, Event::SearchPostedQEnd, &envelope, bytes, end);
-        let Some(request) = found else {
-            let arrived = keep(id);
-            self.note_unexpected(context, 1, arrived.held(), self.shared);
-            queues.unexpected.insert(envelope, arrived);
-            message_event(context, id, Event::MsgInsertInUnexQ, &envelope, bytes);
-            return Ok(None);
-        };
-        self.note_posted(context, -1);
-        // SAFETY: request rule 2: taken from the queue, so it is ours.
-        let body = unsafe { request.body() };
-        // Under the queues, where who cancels looks.
-        body.stage = Stage::Idle;
-        body.peer = header.source as i32;
-        body.tag = header.tag;
-        body.world = from;
-        body.total = bytes;
-        match_event(context, id, body);
-        request_event(context, request, Event::ReqRemoveFromPostedQ);
-        Ok(Some(request))
+        Ok(unsafe { context.as_ref() })
     }
 
-    /// Copies a whole message to its receive and completes it.
-    #[inline]
-    pub(crate) fn deliver(&self, request: Ref, data: &[u8]) {
-        // SAFETY: request rule 2: matched, so it belongs to who holds the message.
-        let body = unsafe { request.body() };
-        // SAFETY: the request counts as pending on the context.
-        let context = unsafe { body.context.expect("an active receive").as_ref() };
-        let taken = data.len().min(body.bytes);
-        request_event(context, request, Event::ReqXferBegin);
-        // SAFETY: the user's buffer stays valid until the request completes; `taken` fits.
-        unsafe { unpack(body, 0, &data[..taken]) };
-        request_event(context, request, Event::ReqXferEnd);
-        let protocol = if data.len() <= INLINE { ProtocolKind::Inline } else { ProtocolKind::Eager };
-        self.count_received(protocol, taken, self.shared);
-        self.finish_receive(request, data.len());
-    }
-
+    /// Counts one message received.
     #[inline(always)]
     pub(crate) fn count_received(&self, protocol: ProtocolKind, bytes: usize, shared: bool) {
         self.telemetry().count_received(protocol, 1, bytes as u64, shared);
     }
 
-    /// Completes a receive whose message had `sent` bytes.
+    /// Notes that `change` receives were posted (or taken, if negative). The caller has the context's queues; `shared` is
+    /// [`Engine::is_shared`].
     #[inline(always)]
-    pub(crate) fn finish_receive(&self, request: Ref, sent: usize) {
-        // SAFETY: request rule 2, as in `deliver`.
-        let body = unsafe { request.body() };
-        body.status =
-            Status { source: body.peer, tag: body.tag, bytes: sent.min(body.bytes) as u64, ..Status::EMPTY };
-        if sent > body.bytes {
-            body.error = Some(Box::new(Error::Truncate { sent: sent as u64, room: body.bytes as u64 }));
-        }
-        self.finish(request);
+    pub(crate) fn note_posted(&self, context: &MatchContext, change: i64, shared: bool) {
+        context.posted.step(change);
+        self.telemetry().change_posted(change, shared);
     }
 
-    /// Completes a request: the engine's last touch (request rule 3).
-    #[inline]
-    pub(crate) fn finish(&self, request: Ref) {
-        // SAFETY: request rule 2: the caller has it.
-        let body = unsafe { request.body() };
-        body.stage = Stage::Done;
-        if let Some(context) = body.context {
-            // SAFETY: the request counts as pending on the context.
-            request_event(unsafe { context.as_ref() }, request, Event::ReqComplete);
-        }
-        self.complete(request, self.shared);
-    }
-
-    /// The last step of [`Self::finish`].
+    /// Notes that `change` messages became unexpected (or were taken), which hold `bytes` bytes of memory. The caller has the
+    /// context's queues; `shared` is [`Engine::is_shared`].
     #[inline(always)]
-    pub(crate) fn complete(&self, request: Ref, shared: bool) {
-        if shared {
-            return self.complete_beside_others(request);
-        }
-        if request.state().complete(false) == Then::Release {
-            self.release_request(request);
-        }
-    }
-
-    #[inline(never)]
-    fn complete_beside_others(&self, request: Ref) {
-        let (then, awaited) = request.state().complete_beside_others();
-        if then == Then::Release {
-            self.release_request(request);
-        }
-        self.notify_completion(awaited);
-    }
-
-    /// Tells a synchronous sender that its message has been matched.
-    pub(crate) fn acknowledge(&self, world: u32, id: u32) -> Result<()> {
-        self.answer(world, Kind::Ack, id, Control::default())
-    }
-
-    /// Sends an answer about the peer's request `id`.
-    pub(crate) fn answer(&self, world: u32, kind: Kind, id: u32, control: Control) -> Result<()> {
-        self.send_control(
-            world,
-            Header { kind: kind as u8, context: 0, tag: 0, source: self.rank, id },
-            control,
-        )
-    }
-
-    fn on_ack(&self, from: u32, id: u32) -> Result<()> {
-        let request = self.own_send(from, id, |stage| stage == Stage::AwaitsAck)?;
-        self.finish(request);
-        Ok(())
-    }
-
-    /// The send that a peer speaks of: ours, active, to that peer, and at a stage that the answer fits.
-    pub(crate) fn own_send(&self, from: u32, id: u32, fits: impl FnOnce(Stage) -> bool) -> Result<Ref> {
-        self.own_request(from, id, Operation::Send, fits)
-    }
-
-    /// The request that a peer speaks of, checked as [`Self::own_send`] does.
-    pub(crate) fn own_request(
-        &self,
-        from: u32,
-        id: u32,
-        operation: Operation,
-        fits: impl FnOnce(Stage) -> bool,
-    ) -> Result<Ref> {
-        let wrong = || corrupt(from, format!("an answer about request {id}, which waits for none"));
-        let request =
-            self.requests.get(id as usize).filter(|request| request.state().is_active()).ok_or_else(wrong)?;
-        // SAFETY: request rule 2: an active request that awaits a peer's answer belongs to progress, which we drive; one
-        // that awaits none is only read here, and the record is refused.
-        let body = unsafe { request.body() };
-        if body.operation == operation && body.world == from && fits(body.stage) {
-            Ok(request)
-        } else {
-            Err(wrong())
+    pub(crate) fn note_unexpected(&self, context: &MatchContext, change: i64, bytes: usize, shared: bool) {
+        let telemetry = self.telemetry();
+        context.unexpected.step(change);
+        telemetry.change_unexpected(change, shared);
+        if bytes > 0 {
+            telemetry.unexpected_bytes.change(change * bytes as i64, shared);
         }
     }
 }
 
-/// What a spoiled ring is called.
-#[cold]
-pub(crate) fn corrupt(rank: u32, what: String) -> Error {
-    Error::Corrupt { rank, what }
+/// The pattern of MPI's source and tag arguments.
+#[inline(always)]
+pub(crate) fn pattern(source: i32, tag: i32) -> Pattern {
+    Pattern {
+        source: (source != abi::MPI_ANY_SOURCE).then_some(source as u32),
+        tag: (tag != abi::MPI_ANY_TAG).then_some(tag),
+    }
+}
+
+/// The status of a received message.
+#[inline(always)]
+pub(crate) fn status_of(source: u32, tag: i32, bytes: usize) -> Status {
+    Status { source: source as i32, tag, bytes: bytes as u64, ..Status::EMPTY }
+}
+
+/// How telemetry calls the way of an eager message.
+#[inline(always)]
+pub(crate) fn protocol_of(bytes: usize) -> ProtocolKind {
+    if bytes <= INLINE { ProtocolKind::Inline } else { ProtocolKind::Eager }
 }

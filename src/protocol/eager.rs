@@ -1,452 +1,215 @@
-//! The short ways: small messages of plain bytes on a context that nobody observes.
+//! Eager: a small message is one record with its payload, sent before a receive is known.
 //!
-//! Each does what the general way does, in the same order, where nothing unusual stands in between: no event site is
-//! passed, no datatype packed, no peer answered. A short way that cannot be taken says so and has done nothing; the caller
-//! then takes the general one, which finds out what is unusual. So nothing here can fail.
-//!
-//! All of it is compiled twice: with locks, and without (conditional lock rule 1), so that below
-//! MPI_THREAD_MULTIPLE not even a branch is left of them. `SHARED` is [`Engine::shared`].
+//! A send of plain bytes that nobody observes needs no request: [`Engine::send_now`]. Any other one has a request, whose payload
+//! [`Engine::send_eager`] packs. On the receiver, small messages that wait in one ring are taken as a run ([`Engine::take_run`]): what
+//! they have in common is done once for all of them.
 
-use crate::comm::Comm;
-use crate::engine::Engine;
-use crate::engine::tx::copy_out;
-use crate::engine::{MatchContext, Queues};
-use crate::engine::{Operation, Ref, Stage};
-use crate::p2p::Run;
-use crate::p2p::args;
-use crate::protocol::Kind;
-use crate::protocol::pattern;
-use crate::request::Status;
-use crate::ring::{Header, INLINE};
+use super::deliver::{Arrival, Tally};
+use super::record::Kind;
+use crate::engine::NotificationMode;
+use crate::engine::message_events::request_event;
+use crate::engine::payload::copy_in;
+use crate::engine::specialization::{Known, Locking, Unobserved};
+use crate::engine::{Body, Engine, MatchContext, Ref, Stage, TxQueue};
+use crate::error::Result;
+use crate::events::Event;
+use crate::ring::{Consumer, Header, MappedRing};
 use crate::shm::telemetry::ProtocolKind;
-use core::num::NonZeroU32;
 use core::ptr::NonNull;
 
-/// What the unexpected queue has for a receive.
-enum Kept {
-    /// No message that it takes.
-    Nothing,
-    /// One that is not here as a whole, does not fit, or whose sender awaits an answer. Nothing was done.
-    Unfit,
-    /// One that it got: its status, and the sender's rank in the job.
-    Given(Status, u32),
+use super::deliver::protocol_of;
+
+/// Where a message goes, as `comm` has translated it.
+#[derive(Clone, Copy)]
+pub(crate) struct Destination<'a> {
+    pub context: &'a MatchContext,
+    /// The sender's rank in the communicator.
+    pub source: u32,
+    /// The receiver's rank in the job.
+    pub world: u32,
+    pub tag: i32,
+}
+
+impl Destination<'_> {
+    /// The header of an eager record that goes there, of the send with that id.
+    #[inline(always)]
+    fn header(&self, id: u32) -> Header {
+        let Self { context, source, tag, .. } = *self;
+        Header { kind: Kind::Eager as u8, context: context.id(), tag, source, id }
+    }
+}
+
+/// The header of a record that carries a send, or its beginning.
+pub(super) fn header_of(kind: Kind, context: &MatchContext, body: &Body, id: u32) -> Header {
+    Header { kind: kind as u8, context: context.id(), tag: body.tag, source: body.source, id }
+}
+
+/// The id that a small message carries, by which its sender may ask to have it back: what carries a buffered send's data
+/// is gone by then, and its sender has another request.
+#[inline(always)]
+pub(crate) fn cancel_id(id: u32, body: &Body) -> u32 {
+    if body.twin == 0 { id } else { body.twin }
 }
 
 impl Engine {
-    /// The short way of a blocking send: no request. False, with nothing done, if it cannot be taken.
+    /// Sends plain bytes that nobody observes, at once: into the receiver's ring or, where several threads may be inside, to this rank
+    /// itself. False, with nothing done, if there is no ring yet (as to this rank itself), no room, or others wait before us. `id`:
+    /// the send's request, or 0; `MORE`: it may be one of many. The message is small ([`super::is_eager`]).
     ///
     /// # Safety
     ///
     /// `addr` is valid for reads of `bytes` bytes.
     #[inline(always)]
-    pub unsafe fn send_at_once(
+    pub(crate) unsafe fn send_now<L: Locking, const MORE: bool>(
         &self,
-        context: &MatchContext,
-        comm: &Comm,
+        to: Destination<'_>,
         addr: *const u8,
         bytes: usize,
-        dest: i32,
-        tag: i32,
+        id: u32,
     ) -> bool {
-        // SAFETY: the caller's promise.
-        !context.observed() && unsafe { self.send_unobserved(context, comm, addr, bytes, dest, tag) }
-    }
-
-    /// As [`Self::send_at_once`], where the caller knows already that nobody observes the context.
-    ///
-    /// # Safety
-    ///
-    /// As [`Self::send_at_once`].
-    #[inline(always)]
-    pub unsafe fn send_unobserved(
-        &self,
-        context: &MatchContext,
-        comm: &Comm,
-        addr: *const u8,
-        bytes: usize,
-        dest: i32,
-        tag: i32,
-    ) -> bool {
-        if self.shared {
-            // SAFETY: the caller's promise.
-            return unsafe { self.send_shared(context, comm, addr, bytes, dest, tag) };
-        }
-        // SAFETY: the caller's promise.
-        unsafe { self.send_in::<false>(context, comm, addr, bytes, dest, tag) }
-    }
-
-    /// # Safety
-    ///
-    /// As [`Self::send_at_once`].
-    #[inline(never)]
-    unsafe fn send_shared(
-        &self,
-        context: &MatchContext,
-        comm: &Comm,
-        addr: *const u8,
-        bytes: usize,
-        dest: i32,
-        tag: i32,
-    ) -> bool {
-        // SAFETY: the caller's promise.
-        unsafe { self.send_in::<true>(context, comm, addr, bytes, dest, tag) }
-    }
-
-    /// # Safety
-    ///
-    /// As [`Self::send_at_once`].
-    #[inline(always)]
-    unsafe fn send_in<const SHARED: bool>(
-        &self,
-        context: &MatchContext,
-        comm: &Comm,
-        addr: *const u8,
-        bytes: usize,
-        dest: i32,
-        tag: i32,
-    ) -> bool {
-        if bytes > self.config.eager_limit() {
-            return false;
-        }
-        let to = comm.world_rank_of(dest);
-        if SHARED && to == self.rank {
-            // SAFETY: the caller's promise; small, as just seen.
-            unsafe { self.pass_to_self(context, (comm.rank(), tag), addr, bytes, 0) };
+        if L::shared(self) && to.world == self.rank {
+            // SAFETY: the bytes are valid, as the caller says.
+            unsafe { self.send_now_to_self(to, addr, bytes, id) };
             return true;
         }
-        let header =
-            Header { kind: Kind::Eager as u8, context: context.id(), tag, source: comm.rank(), id: 0 };
-        self.push_at_once::<SHARED, false>(to, header, addr, bytes)
-    }
-
-    /// The short way of a send whose request is complete when its user gets it: its id. `None`, with nothing done, if it cannot
-    /// be taken.
-    ///
-    /// # Safety
-    ///
-    /// `run` is valid for reads.
-    #[inline(always)]
-    pub unsafe fn isend_unobserved(&self, comm: &Comm, run: Run, dest: i32, tag: i32) -> Option<NonZeroU32> {
-        if self.shared {
-            // SAFETY: the caller's promise.
-            return unsafe { self.isend_shared(comm, run, dest, tag) };
+        let mut tx = self.peers[to.world as usize].tx.lock(L::shared(self));
+        let Some(tx) = tx.as_deref_mut() else { return false };
+        // Where ranks outnumber CPUs the receiver keeps no distance, and would take the line away.
+        let hurry = MORE && self.notification == NotificationMode::Flag;
+        let pushed = tx.deferred.is_empty()
+            && tx.producer.try_push_one(&to.header(id), bytes, hurry, |payload| {
+                // SAFETY: the sender's buffer is valid for `bytes` bytes, and the ring's memory is none of it.
+                unsafe { copy_in(addr, payload) };
+            });
+        if pushed {
+            self.telemetry().count_sent(protocol_of(bytes), bytes, L::shared(self));
+            self.notify(tx);
         }
-        // SAFETY: the caller's promise.
-        unsafe { self.isend_in::<false>(comm, run, dest, tag) }
+        pushed
     }
 
-    /// # Safety
-    ///
-    /// As [`Self::isend_unobserved`].
-    #[inline(never)]
-    unsafe fn isend_shared(&self, comm: &Comm, run: Run, dest: i32, tag: i32) -> Option<NonZeroU32> {
-        // SAFETY: the caller's promise.
-        unsafe { self.isend_in::<true>(comm, run, dest, tag) }
-    }
-
-    /// # Safety
-    ///
-    /// As [`Self::isend_unobserved`].
-    #[inline(always)]
-    unsafe fn isend_in<const SHARED: bool>(
-        &self,
-        comm: &Comm,
-        run: Run,
-        dest: i32,
-        tag: i32,
-    ) -> Option<NonZeroU32> {
-        if run.bytes > self.config.eager_limit() {
-            return None;
-        }
-        let context = comm.p2p();
-        let (to, source) = (comm.world_rank_of(dest), comm.rank());
-        let request = self.requests.take(SHARED)?;
-        let id = request.id();
-        if SHARED && to == self.rank {
-            // SAFETY: the caller's promise; small, as just seen.
-            unsafe { self.pass_to_self(context, (source, tag), run.addr, run.bytes, id) };
-        } else {
-            let header = Header { kind: Kind::Eager as u8, context: context.id(), tag, source, id };
-            if !self.push_at_once::<SHARED, true>(to, header, run.addr, run.bytes) {
-                self.requests.release(request, SHARED);
-                return None;
+    /// Puts a small message into the ring, or behind what waits for room there.
+    pub(crate) fn send_eager(&self, request: Ref) -> Result<()> {
+        // SAFETY: request rule 2: we have just activated it and nobody else knows it.
+        let world = unsafe { request.body() }.world;
+        self.with_tx(world, |tx| {
+            if !(tx.deferred.is_empty() && self.push_request(tx, request)) {
+                self.defer(tx, request);
             }
-        }
-        context.retain(SHARED);
-        // SAFETY: request rule 2: just taken; nobody answers an eager send.
-        let body = unsafe { request.body() };
-        args::fill_run(body, Operation::Send, &run, source, (dest, to), tag);
-        body.context = Some(NonNull::from(context));
-        body.status = Status::EMPTY;
-        body.stage = Stage::Done;
-        request.state().complete_at_once();
-        NonZeroU32::new(id)
+        })
     }
 
-    /// As [`Self::receive_unobserved`] if nobody observes the communicator, and `source` is a rank.
-    ///
-    /// # Safety
-    ///
-    /// As [`Self::receive_unobserved`].
+    /// Puts a small send into the ring and moves its request on; false, and nothing done, if there is no room.
+    pub(crate) fn push_request(&self, tx: &mut TxQueue, request: Ref) -> bool {
+        // SAFETY: request rule 2: the send is active and in our hands: not yet pushed.
+        let body = unsafe { request.body() };
+        if !tx.producer.room(body.bytes) {
+            return false;
+        }
+        // SAFETY: the send is active.
+        let context = unsafe { body.active_context() };
+        request_event(context, request, Event::ReqXferBegin);
+        let synchronous = body.synchronous;
+        let kind = if synchronous { Kind::EagerSynchronous } else { Kind::Eager };
+        let header = header_of(kind, context, body, cancel_id(request.id(), body));
+        if synchronous {
+            // Before the push: the answer may be here before we are back.
+            body.stage = Stage::AwaitsMatch;
+        }
+        self.telemetry().count_sent(protocol_of(body.bytes), body.bytes, self.shared);
+        if synchronous && context.observed() {
+            return push_observed(tx, &header, context, request);
+        }
+        // SAFETY: the user's buffer stays valid until the request completes.
+        let pushed = tx.producer.try_push(&header, body.bytes, |to| unsafe { body.pack(0, to) });
+        debug_assert!(pushed, "there was room, and nobody else fills the ring");
+        if !synchronous {
+            // Nobody answers it, so it is ours after the commit, too.
+            request_event(context, request, Event::ReqXferEnd);
+            self.finish(request);
+        }
+        true
+    }
+
+    /// Tells a synchronous sender that its message has been matched.
+    pub(crate) fn acknowledge(&self, world: u32, id: u32) -> Result<()> {
+        self.answer(world, id, super::Control::Matched)
+    }
+
+    /// The receiver has matched a synchronous message.
+    pub(super) fn on_matched(&self, from: u32, id: u32) -> Result<()> {
+        let request = self.own_send(from, id, |stage| stage == Stage::AwaitsMatch)?;
+        self.finish(request);
+        Ok(())
+    }
+
+    /// Takes records of `from` (a rank of the job) as long as each is a small message on a match context that is there and not
+    /// observed, and `most` at most. How many those were. `SHARED` is [`Engine::is_shared`].
+    #[inline(always)]
+    pub(crate) fn take_run<const SHARED: bool>(
+        &self,
+        from: u32,
+        consumer: &mut Consumer<MappedRing>,
+        most: usize,
+    ) -> usize {
+        let mut tally = Tally::default();
+        let taken = consumer
+            .run(most, |header, data| self.take_eager::<Known<SHARED>>(&mut tally, from, header, data));
+        self.publish(&mut tally, ProtocolKind::Inline, SHARED);
+        taken
+    }
+
+    /// The same for one eager message, which may have its payload anywhere. False, with nothing done, if it must go the slow path.
     #[inline]
-    pub unsafe fn receive_at_once(
-        &self,
-        comm: &Comm,
-        addr: *mut u8,
-        room: usize,
-        source: i32,
-        tag: i32,
-    ) -> Option<Status> {
-        if source < 0 || comm.p2p().observed() {
+    pub(crate) fn take_one_eager<const SHARED: bool>(&self, from: u32, header: &Header, data: &[u8]) -> bool {
+        let mut tally = Tally::default();
+        let taken = self.take_eager::<Known<SHARED>>(&mut tally, from, header, data);
+        self.publish(&mut tally, protocol_of(data.len()), SHARED);
+        taken
+    }
+
+    #[inline(always)]
+    fn take_eager<L: Locking>(&self, tally: &mut Tally, from: u32, header: &Header, data: &[u8]) -> bool {
+        if header.kind != Kind::Eager as u8 {
+            return false;
+        }
+        let known = if L::shared(self) || tally.context_id != header.context { None } else { tally.context };
+        let Some(context) = known.or_else(|| self.turn_to(tally, header.context)) else { return false };
+        // SAFETY: as `context_of` says; and one that is known has been there since the last message, for no request has been let go
+        // of.
+        let context = unsafe { context.as_ref() };
+        let message = Arrival::of(from, header, data);
+        let envelope = message.envelope;
+        if let Some((request, data)) = self.match_posted::<L, Unobserved, _>(tally, context, message) {
+            self.deliver::<L, Unobserved, _>(tally, context, request, &envelope, data);
+        }
+        true
+    }
+
+    /// The match context of that id, if it is there and nobody observes it.
+    #[inline(never)]
+    fn turn_to(&self, tally: &mut Tally, context_id: u32) -> Option<NonNull<MatchContext>> {
+        self.settle(tally);
+        let context = self.contexts.get(context_id)?;
+        // SAFETY: as `context_of` says.
+        if unsafe { context.as_ref() }.observed() {
             return None;
         }
-        // SAFETY: the caller's promise.
-        unsafe { self.receive_unobserved(comm.p2p(), comm, addr, room, source, tag) }
-    }
-
-    /// The short way of a blocking receive of bytes, from a rank or from any, on a context that nobody observes: no
-    /// request. The message is unexpected already, or it is the next one in its sender's ring, for which this waits a
-    /// moment. `None`, with nothing done, in all other cases, and where something else wants progress.
-    ///
-    /// # Safety
-    ///
-    /// `addr` is valid for writes of `room` bytes, untouched by others until the call returns.
-    #[inline(always)]
-    pub unsafe fn receive_unobserved(
-        &self,
-        context: &MatchContext,
-        comm: &Comm,
-        addr: *mut u8,
-        room: usize,
-        source: i32,
-        tag: i32,
-    ) -> Option<Status> {
-        if self.shared {
-            // SAFETY: the caller's promise.
-            return unsafe { self.receive_shared(context, addr, room, source, tag) };
-        }
-        let mut queues = context.queues.lock(false);
-        if !queues.unexpected.is_empty() {
-            // SAFETY: the caller's promise.
-            match unsafe { self.receive_kept::<false>(context, &mut queues, (addr, room), source, tag) } {
-                Kept::Given(status, _) => return Some(status),
-                Kept::Unfit => return None,
-                Kept::Nothing => {}
-            }
-        }
-        // What comes may be for a receive that was posted before.
-        if !queues.posted.is_empty() || self.wants_progress() {
-            return None;
-        }
-        drop(queues);
-        // SAFETY: the caller's promise.
-        unsafe {
-            if source < 0 {
-                self.receive_next::<true>(context, 0, addr, room, source, tag)
-            } else {
-                self.receive_next::<false>(context, comm.world_rank_of(source), addr, room, source, tag)
-            }
-        }
-        .status()
-    }
-
-    /// As [`Self::receive_unobserved`] where several threads may be inside: the rings may be in other hands.
-    ///
-    /// # Safety
-    ///
-    /// As [`Self::receive_unobserved`].
-    #[inline(never)]
-    unsafe fn receive_shared(
-        &self,
-        context: &MatchContext,
-        addr: *mut u8,
-        room: usize,
-        source: i32,
-        tag: i32,
-    ) -> Option<Status> {
-        let mut queues = context.queues.lock(true);
-        // SAFETY: the caller's promise.
-        match unsafe { self.receive_kept::<true>(context, &mut queues, (addr, room), source, tag) } {
-            Kept::Given(status, _) => Some(status),
-            Kept::Unfit | Kept::Nothing => None,
-        }
-    }
-
-    /// Whether something waits for progress that a look into one ring does not make.
-    #[inline(always)]
-    pub(crate) fn wants_progress(&self) -> bool {
-        self.has_backlog::<false>() || self.has_background()
-    }
-
-    /// Gives a receive its message out of the unexpected queue, copied from where it lies.
-    ///
-    /// # Safety
-    ///
-    /// `addr` is valid for writes of `room` bytes.
-    #[inline(always)]
-    unsafe fn receive_kept<const SHARED: bool>(
-        &self,
-        context: &MatchContext,
-        queues: &mut Queues,
-        (addr, room): (*mut u8, usize),
-        source: i32,
-        tag: i32,
-    ) -> Kept {
-        let queue = &mut queues.unexpected;
-        let Some(found) = queue.find(&pattern(source, tag)) else { return Kept::Nothing };
-        let (envelope, arrived) = queue.at(found);
-        let Some(data) = arrived.whole() else { return Kept::Unfit };
-        let bytes = data.len();
-        if bytes > room {
-            return Kept::Unfit;
-        }
-        // SAFETY: the caller's promise; it fits; the engine's memory is none of the buffer.
-        unsafe { copy_out(data, addr) };
-        let status = status_of(envelope.source, envelope.tag, bytes);
-        let (world, held) = (arrived.world, arrived.held());
-        queue.discard(found);
-        self.note_unexpected(context, -1, held, SHARED);
-        self.count_received(protocol_of(bytes), bytes, SHARED);
-        Kept::Given(status, world)
-    }
-
-    /// The short way of starting a receive, from a rank or from any: its request's id. `None`, with nothing done, if it cannot be
-    /// taken.
-    ///
-    /// # Safety
-    ///
-    /// `run` is valid for writes, and untouched by others until the request is complete.
-    #[inline(always)]
-    pub unsafe fn irecv_unobserved(
-        &self,
-        comm: &Comm,
-        run: Run,
-        source: i32,
-        tag: i32,
-    ) -> Option<NonZeroU32> {
-        if self.shared {
-            // SAFETY: the caller's promise.
-            return unsafe { self.irecv_shared(comm, run, source, tag) };
-        }
-        // SAFETY: the caller's promise.
-        unsafe { self.irecv_in::<false>(comm, run, source, tag) }
-    }
-
-    /// # Safety
-    ///
-    /// As [`Self::irecv_unobserved`].
-    #[inline(never)]
-    unsafe fn irecv_shared(&self, comm: &Comm, run: Run, source: i32, tag: i32) -> Option<NonZeroU32> {
-        // SAFETY: the caller's promise.
-        unsafe { self.irecv_in::<true>(comm, run, source, tag) }
-    }
-
-    /// # Safety
-    ///
-    /// As [`Self::irecv_unobserved`].
-    #[inline(always)]
-    unsafe fn irecv_in<const SHARED: bool>(
-        &self,
-        comm: &Comm,
-        run: Run,
-        source: i32,
-        tag: i32,
-    ) -> Option<NonZeroU32> {
-        let request = self.requests.take(SHARED)?;
-        let context = comm.p2p();
-        let mut queues = context.queues.lock(SHARED);
-        let buffer = (run.addr, run.bytes);
-        let world = if source < 0 { u32::MAX } else { comm.world_rank_of(source) };
-        let mut got = None;
-        if !queues.unexpected.is_empty() {
-            // SAFETY: the caller's promise.
-            match unsafe { self.irecv_kept::<SHARED>(context, &mut queues, buffer, source, tag) } {
-                Kept::Given(status, world) => got = Some((status, world)),
-                Kept::Nothing => {}
-                Kept::Unfit => {
-                    self.requests.release(request, SHARED);
-                    return None;
-                }
-            }
-        }
-        if !SHARED && got.is_none() && queues.posted.is_empty() && !self.wants_progress() {
-            // SAFETY: the caller's promise.
-            let next = unsafe {
-                if source < 0 {
-                    self.try_next::<true>(context, world, run.addr, run.bytes, source, tag)
-                } else {
-                    self.try_next::<false>(context, world, run.addr, run.bytes, source, tag)
-                }
-            };
-            got = next.status().map(|status| (status, next.world()));
-        }
-        context.retain(SHARED);
-        // SAFETY: request rule 2: just taken, and not yet in a queue.
-        let body = unsafe { request.body() };
-        if let Some((status, world)) = got {
-            args::fill_run(body, Operation::Receive, &run, comm.rank(), (status.source, world), status.tag);
-            body.context = Some(NonNull::from(context));
-            body.total = status.bytes as usize;
-            body.status = status;
-            body.stage = Stage::Done;
-            request.state().complete_at_once();
-            return NonZeroU32::new(request.id());
-        }
-        args::fill_run(body, Operation::Receive, &run, comm.rank(), (source, world), tag);
-        body.context = Some(NonNull::from(context));
-        body.stage = Stage::Posted;
-        request.state().activate();
-        queues.posted.insert(pattern(source, tag), request);
-        self.note_posted_beside(context, 1, SHARED);
-        NonZeroU32::new(request.id())
-    }
-
-    /// [`Self::receive_kept`], apart from a receive that mostly finds nothing kept.
-    ///
-    /// # Safety
-    ///
-    /// As [`Self::receive_kept`].
-    #[inline(never)]
-    unsafe fn irecv_kept<const SHARED: bool>(
-        &self,
-        context: &MatchContext,
-        queues: &mut Queues,
-        buffer: (*mut u8, usize),
-        source: i32,
-        tag: i32,
-    ) -> Kept {
-        // SAFETY: the caller's promise.
-        unsafe { self.receive_kept::<SHARED>(context, queues, buffer, source, tag) }
-    }
-
-    /// The outcome of a request that is complete, did not fail and does not persist, on a face where nobody listens to
-    /// anything: `look` sees its status, and the request is gone. False, with nothing done, in all other cases.
-    #[inline(always)]
-    pub fn take_plainly(&self, request: Ref, look: impl FnOnce(&Status)) -> bool {
-        let plain = self.is_plainly_over(request);
-        if plain {
-            // SAFETY: request rule 2: complete, so it is its user's.
-            look(unsafe { &request.body().status });
-            self.release_plain(request);
-        }
-        plain
-    }
-
-    /// Whether [`Self::take_plainly`] would take its outcome.
-    #[inline(always)]
-    #[must_use]
-    pub fn is_plainly_over(&self, request: Ref) -> bool {
-        // SAFETY: request rule 2: complete, so it is its user's.
-        request.state().is_complete() && !unsafe { request.body() }.owns()
+        (tally.context_id, tally.context) = (context_id, Some(context));
+        Some(context)
     }
 }
 
-#[inline(always)]
-pub(crate) fn status_of(source: u32, tag: i32, bytes: usize) -> Status {
-    Status { source: source as i32, tag, bytes: bytes as u64, ..Status::EMPTY }
-}
-
-#[inline(always)]
-pub(crate) fn protocol_of(bytes: usize) -> ProtocolKind {
-    if bytes <= INLINE { ProtocolKind::Inline } else { ProtocolKind::Eager }
+/// Pushes a synchronous send that somebody observes: the answer may come, and complete it, as soon as it is committed, so
+/// its transfer ends before that.
+#[cold]
+#[inline(never)]
+fn push_observed(tx: &mut TxQueue, header: &Header, context: &MatchContext, request: Ref) -> bool {
+    // SAFETY: request rule 2: the send is active and not yet pushed, so it belongs to who pushes it.
+    let body = unsafe { request.body() };
+    tx.producer.try_push(header, body.bytes, |to| {
+        // SAFETY: the user's buffer stays valid until the request completes.
+        unsafe { body.pack(0, to) };
+        request_event(context, request, Event::ReqXferEnd);
+    })
 }

@@ -1,127 +1,181 @@
-//! A rank's messages to itself: no ring, the two requests meet in the queues.
+//! Loopback: a rank's messages to itself. No ring; the two requests meet in the queues.
 
-use super::eager::status_of;
-use crate::engine::Engine;
+use super::deliver::{Arrival, Content, Data, Tally};
+use super::eager::{Destination, cancel_id};
 use crate::engine::message_events::request_event;
-use crate::engine::tx::{name, pack, unpack};
-use crate::engine::{Body, Layout, Ref, Stage};
-use crate::engine::{MatchContext, Payload, UnexpectedMessage};
-use crate::error::Result;
+use crate::engine::specialization::{Locked, Unobserved};
+use crate::engine::{Body, Engine, Layout, MatchContext, Payload, Ref, Stage};
 use crate::events::Event;
 use crate::matching::Envelope;
-use crate::protocol::Kind;
-use crate::ring::Header;
 use crate::shm::telemetry::ProtocolKind;
 
 /// Bytes that a copy between two layouts takes at a time.
 const PIECE: usize = 16 << 10;
 
+/// A send of this rank, active, on its way to a receive of this rank.
+#[derive(Clone, Copy)]
+pub(super) struct OwnSend {
+    pub send: Ref,
+    /// Whether a copy of its data is kept if there is no receive: the send is then over.
+    pub copied: bool,
+}
+
+impl OwnSend {
+    fn body(&self) -> &Body {
+        // SAFETY: request rule 2: the send is active and in no other hands: just activated, or taken out of the unexpected queue.
+        unsafe { self.send.body() }
+    }
+
+    /// Copies the first `len` bytes of its data, piece by piece where they do not lie in one run.
+    fn pieces(&self, len: usize, mut take: impl FnMut(usize, &[u8])) {
+        let mut piece = vec![0; PIECE.min(len)];
+        let mut done = 0;
+        while done < len {
+            let next = PIECE.min(len - done);
+            // SAFETY: the send's buffer is valid until its request completes; the piece lies within it.
+            unsafe { self.body().pack(done, &mut piece[..next]) };
+            take(done, &piece[..next]);
+            done += next;
+        }
+    }
+}
+
+impl Content for OwnSend {
+    fn bytes(&self) -> usize {
+        self.body().bytes
+    }
+
+    fn keep(self) -> Payload {
+        if self.copied { copy_of(self.body()) } else { Payload::Local(self.send) }
+    }
+}
+
+impl Data for OwnSend {
+    fn protocol(&self) -> ProtocolKind {
+        ProtocolKind::Loopback
+    }
+
+    unsafe fn copy_to(&self, addr: *mut u8) {
+        let from = self.body();
+        if matches!(from.layout, Layout::Bytes) {
+            // SAFETY: both buffers are valid until their requests complete; a program may err and let them overlap.
+            return unsafe { core::ptr::copy(from.addr, addr, from.bytes) };
+        }
+        self.pieces(from.bytes, |at, piece| {
+            // SAFETY: the receive's buffer is valid for all of the bytes, and the piece is ours.
+            unsafe { core::ptr::copy_nonoverlapping(piece.as_ptr(), addr.wrapping_add(at), piece.len()) };
+        });
+    }
+
+    unsafe fn unpack_to(&self, to: &Body, len: usize) {
+        let from = self.body();
+        if let (Layout::Bytes, Layout::Bytes) = (&from.layout, &to.layout) {
+            // SAFETY: both buffers are valid until their requests complete; a program may err and let them overlap.
+            return unsafe { core::ptr::copy(from.addr, to.addr, len) };
+        }
+        // SAFETY: the receive's buffer is valid until its request completes, and `len` bytes fit it.
+        self.pieces(len, |at, piece| unsafe { to.unpack(at, piece) });
+    }
+
+    fn sent(&self, engine: &Engine) {
+        engine.finish_own_send(self.send);
+    }
+}
+
+/// Plain bytes of a small send of this rank that has no request, or one that is over.
+#[derive(Clone, Copy)]
+struct OwnBytes {
+    addr: *const u8,
+    len: usize,
+}
+
+impl Content for OwnBytes {
+    #[inline(always)]
+    fn bytes(&self) -> usize {
+        self.len
+    }
+
+    #[inline(always)]
+    fn keep(self) -> Payload {
+        // Without bytes the address may be anything.
+        let addr = if self.len == 0 { [].as_ptr() } else { self.addr };
+        // SAFETY: the sender's buffer is valid until its call returns.
+        Payload::copy(unsafe { core::slice::from_raw_parts(addr, self.len) })
+    }
+}
+
+impl Data for OwnBytes {
+    #[inline(always)]
+    fn protocol(&self) -> ProtocolKind {
+        ProtocolKind::Loopback
+    }
+
+    #[inline(always)]
+    unsafe fn copy_to(&self, addr: *mut u8) {
+        // SAFETY: both buffers are valid until the receive completes; a program may err and let them overlap.
+        unsafe { move_over(self.addr, addr, self.len) };
+    }
+
+    unsafe fn unpack_to(&self, to: &Body, len: usize) {
+        if len > 0 {
+            // SAFETY: the sender's buffer is valid until its call returns; `len` bytes fit the receive's.
+            unsafe { to.unpack(0, core::slice::from_raw_parts(self.addr, len)) };
+        }
+    }
+}
+
 impl Engine {
     /// Sends to this rank itself.
-    pub(crate) fn send_to_self(&self, context: &MatchContext, send: Ref) -> Result<()> {
+    pub(crate) fn send_to_self(&self, context: &MatchContext, send: Ref) {
         // SAFETY: request rule 2: activated by us, and nobody else knows it yet.
         let body = unsafe { send.body() };
-        let header = Header {
-            kind: Kind::Eager as u8,
-            context: context.id(),
-            tag: body.tag,
-            source: body.source,
-            id: name(send.id(), body),
+        let copied = !body.synchronous && self.is_eager(body.bytes);
+        let message = Arrival {
+            from: self.rank,
+            envelope: Envelope { source: body.source, tag: body.tag },
+            id: cancel_id(send.id(), body),
+            synchronous: false,
+            content: OwnSend { send, copied },
         };
-        let buffered = !body.synchronous && body.bytes <= self.config.eager_limit();
-        let matched = self.match_posted(self.rank, &header, body.bytes, |event_id| {
-            let payload = if buffered { copy_of(body) } else { Payload::Local(send) };
-            body.stage = Stage::Announced;
-            UnexpectedMessage { world: self.rank, id: header.id, synchronous: false, event_id, payload }
-        })?;
-        match matched {
-            Some(receive) => self.deliver_local(send, receive),
-            None if buffered => self.local_send_over(send),
-            None => {}
+        // A receive finds it at this stage.
+        body.stage = Stage::AwaitsCts;
+        if !self.arrive(context, message) && copied {
+            self.finish_own_send(send);
         }
-        Ok(())
     }
 
-    /// Copies from a send of this rank to a receive of this rank and completes both.
-    pub(crate) fn deliver_local(&self, send: Ref, receive: Ref) {
-        // SAFETY: request rule 2: both are matched with each other, so they are ours; they are two slots.
-        let (from, to) = unsafe { (send.body(), receive.body()) };
-        // SAFETY: the request counts as pending on the context.
-        let context = unsafe { to.context.expect("an active receive").as_ref() };
-        request_event(context, receive, Event::ReqXferBegin);
-        let bytes = from.bytes.min(to.bytes);
-        copy(from, to, bytes);
-        request_event(context, receive, Event::ReqXferEnd);
-        self.count_received(ProtocolKind::Loopback, bytes, self.shared);
-        let sent = from.bytes;
-        self.local_send_over(send);
-        self.finish_receive(receive, sent);
-    }
-
-    /// The short way of a small message to this rank itself where several threads may be inside, on a context that nobody observes: it
-    /// meets its receive, or is kept, and its sender is done. `source`: its sender's rank in the communicator; `id`: its sender's request, or 0.
+    /// Sends plain bytes that nobody observes to this rank itself, where several threads may be inside: they meet their receive, or
+    /// are kept, and the sender is done. `id`: the sender's request, or 0.
     ///
     /// # Safety
     ///
     /// `addr` is valid for reads of `bytes` bytes, which are at most the eager limit.
     #[inline(never)]
-    pub(crate) unsafe fn pass_to_self(
+    pub(super) unsafe fn send_now_to_self(
         &self,
-        context: &MatchContext,
-        (source, tag): (u32, i32),
+        to: Destination<'_>,
         addr: *const u8,
         bytes: usize,
         id: u32,
     ) {
         self.telemetry().count_sent(ProtocolKind::Loopback, bytes, true);
-        let envelope = Envelope { source, tag };
-        let mut queues = context.queues.lock(true);
-        let Some(receive) = queues.posted.take_uncounted(&envelope) else {
-            // SAFETY: the caller's promise; without bytes the address may be anything.
-            let data =
-                unsafe { core::slice::from_raw_parts(if bytes == 0 { [].as_ptr() } else { addr }, bytes) };
-            let payload = Payload::copy(data);
-            let arrived =
-                UnexpectedMessage { world: self.rank, id, synchronous: false, event_id: 0, payload };
-            self.note_unexpected(context, 1, arrived.held(), true);
-            queues.unexpected.insert(envelope, arrived);
-            return;
-        };
-        // SAFETY: request rule 2: taken from the queue, so it is ours.
-        let body = unsafe { receive.body() };
-        // Under the queues, where who cancels looks.
-        body.stage = Stage::Done;
-        body.peer = source as i32;
-        body.tag = tag;
-        body.world = self.rank;
-        self.note_posted(context, -1);
-        drop(queues);
-        body.total = bytes;
-        let taken = bytes.min(body.bytes);
-        match &body.layout {
-            // SAFETY: both buffers are valid until the receive completes; a program may err and let them overlap.
-            Layout::Bytes => unsafe { move_over(addr, body.addr, taken) },
-            Layout::Typed(_) if taken == 0 => {}
-            Layout::Typed(_) => {
-                // SAFETY: the caller's promise.
-                let data = unsafe { core::slice::from_raw_parts(addr, taken) };
-                // SAFETY: the user's buffer stays valid until the request completes; `taken` fits.
-                unsafe { unpack(body, 0, data) };
-            }
+        let envelope = Envelope { source: to.source, tag: to.tag };
+        let content = OwnBytes { addr, len: bytes };
+        let message = Arrival { from: self.rank, envelope, id, synchronous: false, content };
+        let mut tally = Tally::default();
+        let matched = self.match_posted::<Locked, Unobserved, _>(&mut tally, to.context, message);
+        if let Some((receive, content)) = matched {
+            self.deliver::<Locked, Unobserved, _>(&mut tally, to.context, receive, &envelope, content);
+            self.publish(&mut tally, ProtocolKind::Loopback, true);
         }
-        self.count_received(ProtocolKind::Loopback, taken, true);
-        if bytes > body.bytes {
-            return self.finish_receive(receive, bytes);
-        }
-        body.status = status_of(source, tag, bytes);
-        self.complete(receive, true);
     }
 
-    fn local_send_over(&self, send: Ref) {
-        // SAFETY: request rule 2, as in `deliver_local`.
+    /// A send to this rank itself is over.
+    fn finish_own_send(&self, send: Ref) {
+        // SAFETY: request rule 2: its message is kept or copied, so it is in no other hands.
         let body = unsafe { send.body() };
-        // SAFETY: the request counts as pending on the context.
-        let context = unsafe { body.context.expect("an active send").as_ref() };
+        // SAFETY: the send is active.
+        let context = unsafe { body.active_context() };
         request_event(context, send, Event::ReqXferBegin);
         request_event(context, send, Event::ReqXferEnd);
         self.telemetry().count_sent(ProtocolKind::Loopback, body.bytes, self.shared);
@@ -137,10 +191,10 @@ impl Engine {
 #[inline(always)]
 unsafe fn move_over(from: *const u8, to: *mut u8, bytes: usize) {
     match bytes {
-        // SAFETY: eight bytes at both ends, as the caller promises.
+        // SAFETY: eight bytes at both ends, as the caller says.
         8 => unsafe { to.cast::<[u8; 8]>().write(from.cast::<[u8; 8]>().read()) },
         0 => {}
-        // SAFETY: the caller's promise.
+        // SAFETY: so many bytes at both ends, as the caller says.
         bytes => unsafe { core::ptr::copy(from, to, bytes) },
     }
 }
@@ -155,25 +209,6 @@ fn copy_of(body: &Body) -> Payload {
     }
     let mut bytes = vec![0; body.bytes];
     // SAFETY: the user's buffer is valid until the send completes.
-    unsafe { pack(body, 0, &mut bytes) };
+    unsafe { body.pack(0, &mut bytes) };
     if bytes.len() <= crate::ring::INLINE { Payload::copy(&bytes) } else { Payload::Whole(bytes.into()) }
-}
-
-/// Copies `bytes` bytes of data from one layout to another.
-fn copy(from: &Body, to: &Body, bytes: usize) {
-    if let (Layout::Bytes, Layout::Bytes) = (&from.layout, &to.layout) {
-        // SAFETY: both buffers are valid until their requests complete; a program may err and let them overlap.
-        return unsafe { core::ptr::copy(from.addr, to.addr, bytes) };
-    }
-    let mut piece = vec![0; PIECE.min(bytes)];
-    let mut done = 0;
-    while done < bytes {
-        let len = PIECE.min(bytes - done);
-        // SAFETY: both buffers are valid until their requests complete; the piece lies within both.
-        unsafe {
-            pack(from, done, &mut piece[..len]);
-            unpack(to, done, &piece[..len]);
-        }
-        done += len;
-    }
 }

@@ -1,17 +1,16 @@
-//! From a ring straight to a receive's buffer: the next record, if it is the message that the receive waits for.
+//! A receive polls the ring for its message before it is posted: if the next record is that message, it goes from the ring to the
+//! receive's buffer, and neither queue sees it.
 //!
-//! Taken where one thread at a time is inside, nobody observes the context, and nothing that has come before is left for the receive.
-//! The first look is in the way of every receive, so it is compiled for each of its callers and for both kinds of source, and
-//! makes no call on its way; what comes less often is apart from it. What functions that are called are given is given one by one, so
-//! that it stays in registers; a `Want` would be put on the stack for them.
+//! This is done where one thread at a time is inside, nobody observes the match context, and nothing that has come before is left for
+//! the receive. Every receive polls once, so the first poll is compiled for each of its callers and for both kinds of source, and
+//! calls no function; later polls are functions of their own. Those take their arguments one by one, which keeps them in registers: a
+//! [`Want`] would go to the stack.
 
-use super::eager::{protocol_of, status_of};
+use super::deliver::{protocol_of, status_of};
 use crate::abi;
-use crate::engine::Engine;
 use crate::engine::From;
-use crate::engine::MatchContext;
-use crate::engine::tx::copy_out;
-use crate::engine::{Layout, Ref, Stage};
+use crate::engine::payload::copy_out;
+use crate::engine::{Engine, Layout, MatchContext, Ref, Stage};
 use crate::protocol::Kind;
 use crate::request::Status;
 use crate::ring::{Header, MAX_LEN, Polled};
@@ -92,7 +91,7 @@ impl Engine {
             self,
             Want::<ANY>::from(world),
             move |header, len| want.is(header, len),
-            // SAFETY: the caller's promise; the length was wanted, so it is at most `room`; the ring is none of the buffer.
+            // SAFETY: the buffer is valid, as the caller says; the length was wanted, so it is at most `room`; the ring is none of the buffer.
             move |data| unsafe { copy_out(data, want.addr) },
         );
         match polled {
@@ -121,10 +120,10 @@ impl Engine {
         tag: i32,
     ) -> Got {
         let want = Want::<ANY> { context: context.id(), source: source as u32, tag, addr, room };
-        // SAFETY: the caller's promise.
+        // SAFETY: the buffer is valid, as the caller says.
         match unsafe { self.look_next(want, world) } {
             Polled::Taken(got) => got,
-            // SAFETY: the caller's promise.
+            // SAFETY: the buffer is valid, as the caller says.
             Polled::Empty => unsafe { self.listen::<ANY>(context, world, addr, room, source, tag) },
             Polled::Unwanted => Got::NOTHING,
         }
@@ -145,7 +144,7 @@ impl Engine {
         source: i32,
         tag: i32,
     ) -> Got {
-        // SAFETY: the caller's promise.
+        // SAFETY: the buffer is valid, as the caller says.
         unsafe { self.await_next::<ANY>(context, world, addr, room, source, tag) }
     }
 
@@ -201,16 +200,16 @@ impl Engine {
         tag: i32,
     ) -> Got {
         let want = Want::<ANY> { context: context.id(), source: source as u32, tag, addr, room };
-        // SAFETY: the caller's promise.
+        // SAFETY: the buffer is valid, as the caller says.
         match unsafe { self.look_next(want, world) } {
             Polled::Taken(got) => got,
             Polled::Empty | Polled::Unwanted => Got::NOTHING,
         }
     }
 
-    /// The short way of a wait for a receive of bytes that is alone in its queue, on a context that nobody observes, where one thread
-    /// at a time is inside: its message goes from the ring to its buffer and past the queue, if it comes soon. False, with nothing
-    /// done, in all other cases, and where something else wants progress.
+    /// A wait for a receive of plain bytes that is alone in its queue, on a match context that nobody observes, where one thread at a time
+    /// is inside: its message goes from the ring to its buffer and past the queue, if it comes soon. False, with nothing done, in all
+    /// other cases, and where something else wants progress.
     #[inline(never)]
     pub(crate) fn await_alone(&self, request: Ref) -> bool {
         // SAFETY: request rule 2: active, so it belongs to who drives progress: the one thread, which is here.
@@ -236,12 +235,18 @@ impl Engine {
         let Some(status) = got.status() else { return false };
         queues.posted.take_alone();
         drop(queues);
-        self.note_posted(context, -1);
+        self.note_posted(context, -1, false);
         body.stage = Stage::Done;
         (body.peer, body.tag, body.world) = (status.source, status.tag, got.world());
         body.total = status.bytes as usize;
         body.status = status;
         self.complete(request, false);
         true
+    }
+
+    /// Whether something waits for progress that a look into one ring does not make.
+    #[inline(always)]
+    pub(crate) fn wants_progress(&self) -> bool {
+        self.has_backlog::<false>() || self.has_background()
     }
 }

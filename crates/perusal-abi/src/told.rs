@@ -53,7 +53,7 @@ unsafe fn begin_send(
         return None;
     }
     // SAFETY: the caller's: the buffer is valid until completion.
-    Some((engine, unsafe { engine.isend_told(comm, &run, dest, tag, mode) }))
+    Some((engine, unsafe { engine.isend_run(comm, &run, dest, tag, mode) }))
 }
 
 /// # Safety
@@ -73,7 +73,7 @@ unsafe fn begin_receive(
         return None;
     }
     // SAFETY: the caller's: the buffer is valid until completion.
-    Some((engine, unsafe { engine.irecv_told(comm, &run, source, tag) }))
+    Some((engine, unsafe { engine.irecv_run(comm, &run, source, tag) }))
 }
 
 /// Waits for a request that the call has begun itself, and takes its outcome.
@@ -84,7 +84,7 @@ unsafe fn begin_receive(
 unsafe fn end(engine: &Engine, request: Request, status: *mut MPI_Status) -> Result<()> {
     engine.wait_complete(request)?;
     // SAFETY: the caller's.
-    if engine.take_told(request, |got| unsafe { set_status(status, got) }) {
+    if engine.try_take_observed(request, |got| unsafe { set_status(status, got) }) {
         return Ok(());
     }
     let (got, error) = engine.take_outcome(request);

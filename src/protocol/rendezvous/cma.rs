@@ -1,6 +1,39 @@
-//! Copying straight between two processes' memory (cross-memory attach): one copy, one system call.
+//! Copy engine by cross-memory attach: the receiver copies straight out of the sender's memory, by system calls.
 
+use super::{CopyEngine, emit, is_plain};
+use crate::engine::{Body, Engine, Ref, Rts};
+use crate::error::Result;
+use crate::events::Event;
+use crate::shm::telemetry::ProtocolKind;
 use std::io;
+
+pub(super) static ENGINE: CopyEngine = CopyEngine { number: 1, takes, begin };
+
+fn takes(engine: &Engine, body: &Body, rts: &Rts) -> bool {
+    // Also where both ranks might copy, but may not.
+    let [read, split] = engine.protocols.copy.cma_thresholds(engine);
+    is_plain(body, rts) && rts.total >= read.min(split)
+}
+
+fn begin(engine: &Engine, request: Ref, _: &Rts) -> Result<()> {
+    // SAFETY: request rule 2: matched, so ours.
+    let body = unsafe { request.body() };
+    let pid = engine.job.roster().entry(body.world).pid();
+    emit(request, Event::ReqXferBegin);
+    engine.note_copy(Event::CopyBegin, request, body, &ENGINE, body.total);
+    let read = engine.job.reach(body.world, || {
+        // SAFETY: our buffer is valid for `total` bytes until the request completes.
+        unsafe { read_peer(pid, body.remote_addr, body.addr, body.total) }
+    });
+    let read = matches!(read, Some(Ok(_)));
+    engine.note_copy(Event::CopyEnd, request, body, &ENGINE, if read { body.total } else { 0 });
+    if !read {
+        // Forbidden, or the sender is dying: the ring works wherever messages do.
+        engine.protocols.copy.refuse();
+        return engine.fall_back(request);
+    }
+    engine.finish_copied(request, ProtocolKind::Cma)
+}
 
 /// Copies `len` bytes at `from` in process `pid` to `to` here.
 ///
@@ -11,7 +44,7 @@ use std::io;
 /// # Safety
 ///
 /// `to` is valid for writes of `len` bytes, and nobody else touches them meanwhile.
-pub(crate) unsafe fn read_peer(pid: i32, from: u64, to: *mut u8, len: usize) -> io::Result<()> {
+pub(super) unsafe fn read_peer(pid: i32, from: u64, to: *mut u8, len: usize) -> io::Result<()> {
     let mut done = 0;
     while done < len {
         let local = libc::iovec { iov_base: to.wrapping_add(done).cast(), iov_len: len - done };
@@ -33,7 +66,7 @@ pub(crate) unsafe fn read_peer(pid: i32, from: u64, to: *mut u8, len: usize) -> 
 /// # Safety
 ///
 /// `from` is valid for reads of `len` bytes, and the peer has asked for bytes at `to`.
-pub(crate) unsafe fn write_peer(pid: i32, from: *const u8, to: u64, len: usize) -> io::Result<()> {
+pub(super) unsafe fn write_peer(pid: i32, from: *const u8, to: u64, len: usize) -> io::Result<()> {
     let mut done = 0;
     while done < len {
         let local = libc::iovec { iov_base: from.wrapping_add(done).cast_mut().cast(), iov_len: len - done };
@@ -65,11 +98,11 @@ mod tests {
         // SAFETY: `to` is ours and as long as `from`.
         let read = unsafe { read_peer(own, from.as_ptr() as u64, to.as_mut_ptr(), from.len()) };
         if read.as_ref().is_err_and(|error| error.raw_os_error() == Some(libc::EPERM)) {
-            return; // A sandbox forbids it; the engine then copies in chunks.
+            return; // A sandbox forbids it; the engine then copies through the ring.
         }
         read.expect("own memory");
         assert_eq!(from, to);
-        // SAFETY: as above; the bad address is the remote one.
+        // SAFETY: `to` is ours and long enough; the bad address is the remote one.
         let bad = unsafe { read_peer(own, 8, to.as_mut_ptr(), 100) };
         assert_eq!(bad.unwrap_err().raw_os_error(), Some(libc::EFAULT));
         // SAFETY: both are ours.

@@ -1,37 +1,24 @@
-//! Which engine copies a large message: measured once a job, or as the user says.
+//! From which size on two processes copy between their memories: measured once a job, or as the user says.
 
+use crate::engine::Engine;
 use crate::shm::Job;
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
 use crate::variables::{Config, CopyChoice};
 use std::time::Instant;
 
-/// How a large message is copied.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum CopyEngine {
-    /// In chunks through the ring: two copies, both ranks at work.
-    Chunks,
-    /// The receiver reads the sender's memory.
-    Read,
-    /// The receiver reads one half, the sender writes the other.
-    Halves,
-    /// A plain copy: both ranks see the memory.
-    Direct,
-}
-
-/// Word of the header's tuning area with the measured thresholds: bytes from which `Read` wins (low half) and from
-/// which `Halves` wins (high half); `NEVER` for never, 0 while nobody has measured.
+/// Word of the header's tuning area with the measured thresholds: bytes from which a read wins (low half) and from
+/// which two halves win (high half); `NEVER` for never, 0 while nobody has measured.
 const TUNING: usize = 0;
 const NEVER: u32 = u32::MAX;
 /// Sizes at which the start-up measurement compares, in bytes.
 const PROBES: [usize; 3] = [32 << 10, 128 << 10, 512 << 10];
 
-/// The choice for one rank.
+/// What one rank knows of the ways to copy.
 #[derive(Debug)]
 pub(crate) struct CopyPolicy {
-    threads: bool,
     /// Set when the kernel refused a cross-memory copy: not tried again.
     refused: AtomicBool,
-    /// Bytes that are on their way to this rank in chunks.
+    /// Bytes that are on their way to this rank through the ring.
     awaited: AtomicU64,
 }
 
@@ -44,36 +31,30 @@ impl CopyPolicy {
             // Release is not needed: the word is all there is; Relaxed.
             job.header().tuning[TUNING].store(measure(), Ordering::Relaxed);
         }
-        Self { threads, refused: AtomicBool::new(false), awaited: AtomicU64::new(0) }
+        Self { refused: AtomicBool::new(false), awaited: AtomicU64::new(0) }
     }
 
-    /// The engine for `bytes` bytes, `contiguous` on both sides.
-    pub fn engine(&self, config: &Config, job: &Job, bytes: usize, contiguous: bool) -> CopyEngine {
-        if !contiguous {
-            return CopyEngine::Chunks;
-        }
-        let choice = config.copy();
-        if self.threads && matches!(choice, CopyChoice::Auto | CopyChoice::Direct) {
-            return CopyEngine::Direct;
-        }
+    /// Bytes from which the receiver reads the sender's memory, and from which both copy one part; `usize::MAX` for never.
+    pub fn cma_thresholds(&self, engine: &Engine) -> [usize; 2] {
+        const ALWAYS: usize = 0;
+        const NOT: usize = usize::MAX;
         // Relaxed: a hint; a refused copy falls back anyway.
         if self.refused.load(Ordering::Relaxed) {
-            return CopyEngine::Chunks;
+            return [NOT, NOT];
         }
-        match choice {
-            CopyChoice::Chunks => CopyEngine::Chunks,
-            CopyChoice::Read => CopyEngine::Read,
-            CopyChoice::Halves => CopyEngine::Halves,
+        match engine.config.copy() {
+            CopyChoice::Chunks => [NOT, NOT],
+            CopyChoice::Read => [ALWAYS, NOT],
+            CopyChoice::Halves => [NOT, ALWAYS],
             CopyChoice::Auto | CopyChoice::Direct => {
-                let measured = job.header().tuning[TUNING].load(Ordering::Relaxed);
-                let [read, halves] = config.copy_from();
-                let halves = halves.unwrap_or((measured >> 32) as u32);
-                chosen([read.unwrap_or(measured as u32), halves], bytes)
+                let measured = engine.job.header().tuning[TUNING].load(Ordering::Relaxed);
+                let [read, halves] = engine.config.copy_from();
+                in_bytes([read.unwrap_or(measured as u32), halves.unwrap_or((measured >> 32) as u32)])
             }
         }
     }
 
-    /// Notes that a message of `bytes` bytes comes in chunks.
+    /// Notes that a message of `bytes` bytes comes through the ring.
     pub fn expect(&self, bytes: usize) {
         // Relaxed, here and in `come`: a count that publishes nothing.
         self.awaited.fetch_add(bytes as u64, Ordering::Relaxed);
@@ -100,13 +81,9 @@ pub fn measure_thresholds() -> [Option<u32>; 2] {
     [word as u32, (word >> 32) as u32].map(|from| (from != 0 && from != NEVER).then_some(from))
 }
 
-fn chosen([read, halves]: [u32; 2], bytes: usize) -> CopyEngine {
-    let from = |threshold: u32| threshold != 0 && threshold != NEVER && bytes >= threshold as usize;
-    match (from(read), from(halves)) {
-        (_, true) => CopyEngine::Halves,
-        (true, false) => CopyEngine::Read,
-        _ => CopyEngine::Chunks,
-    }
+/// Thresholds of the tuning word; 0 says that nobody has measured.
+fn in_bytes(thresholds: [u32; 2]) -> [usize; 2] {
+    thresholds.map(|from| if from == 0 || from == NEVER { usize::MAX } else { from as usize })
 }
 
 /// Compares a cross-memory read with a plain copy at a few sizes, about a millisecond in all.
@@ -122,7 +99,7 @@ fn measure() -> u64 {
         let plain = best(|| to[..bytes].copy_from_slice(&from[..bytes]));
         // SAFETY: `to` is ours and at least `bytes` long.
         let mut read =
-            |len: usize| unsafe { super::read_peer(own, from.as_ptr() as u64, to.as_mut_ptr(), len) };
+            |len: usize| unsafe { super::cma::read_peer(own, from.as_ptr() as u64, to.as_mut_ptr(), len) };
         if read(bytes).is_err() {
             return u64::from(NEVER) << 32 | u64::from(NEVER);
         }
@@ -155,12 +132,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thresholds_choose_the_engine() {
-        let thresholds = [100, 1000];
-        assert_eq!(chosen(thresholds, 99), CopyEngine::Chunks);
-        assert_eq!(chosen(thresholds, 100), CopyEngine::Read);
-        assert_eq!(chosen(thresholds, 1000), CopyEngine::Halves);
-        assert_eq!(chosen([0, 0], 1 << 30), CopyEngine::Chunks, "not measured");
-        assert_eq!(chosen([NEVER, NEVER], 1 << 30), CopyEngine::Chunks, "never");
+    fn what_is_not_measured_or_never_wins_has_no_threshold() {
+        assert_eq!(in_bytes([100, 1000]), [100, 1000]);
+        assert_eq!(in_bytes([0, NEVER]), [usize::MAX; 2]);
     }
 }

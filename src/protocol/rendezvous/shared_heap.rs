@@ -1,56 +1,96 @@
-//! Large messages between buffers in the shared heap: one copy, by whoever sees both ends, or by both at once.
+//! Copy engine between buffers in the shared heap: one copy, by whoever sees both ends, or by both at once (a cooperative copy).
 //!
 //! | whose buffer lies in the heap | who copies |
 //! |---|---|
 //! | the sender's | the receiver, into any layout |
-//! | both | from `copy_share_from` bytes on both of them, by [`crate::protocol::rendezvous::Claims`]; else the receiver |
+//! | both | from `copy_share_from` bytes on both of them, by [`Claims`]; else the receiver |
 //! | the receiver's | the sender, from any layout, once it is told where to |
 //!
 //! What a peer says of a place is checked against the heap before it is used ([`crate::heap`], rule 3: a place inside of it is
 //! always memory); what lies there may be changed by anybody at any time, as the ring's bytes may.
 
+use super::{Claims, CopyEngine, Garbage, Split, emit};
 use crate::arch::copy_long;
-use crate::engine::Engine;
-use crate::engine::message_events::request_event;
-use crate::engine::tx::{pack, unpack};
-use crate::engine::{Body, Layout, Operation, Ref, Stage};
+use crate::engine::{Body, Engine, Layout, Ref, Rts, Stage, corrupt};
 use crate::error::Result;
 use crate::events::Event;
 use crate::heap::Heap;
-use crate::protocol::corrupt;
-use crate::protocol::rendezvous::{Claims, CopyEngine, Garbage, Split};
-use crate::protocol::{Control, Kind};
+use crate::protocol::Control;
 use crate::ring::SHARED_WORD;
 use crate::shm::telemetry::ProtocolKind;
 use crate::sync::AtomicU64;
 use crate::variables::CopyChoice;
 use core::ops::Range;
 
+pub(super) static ENGINE: CopyEngine = CopyEngine { number: 3, takes, begin };
+
 /// Bytes after which the kernel maps the pages of a file together when one of them is read.
 const AROUND: usize = 64 << 10;
+
+/// Who copies, and between which places of the heap.
+enum Plan {
+    /// The receiver, from the sender's place.
+    Receiver(*const u8),
+    /// The sender, to the receiver's place.
+    Sender { own: u64 },
+    /// Both.
+    Both { from: *const u8, own: u64 },
+}
+
+fn plan(engine: &Engine, body: &Body, rts: &Rts) -> Option<Plan> {
+    if !engine.copies_in_heap() {
+        return None;
+    }
+    let heap = if rts.place == 0 { Heap::mapped(&engine.job) } else { Heap::of(&engine.job) }?;
+    let total = rts.total;
+    let own = if total >= engine.config.direct_from() { place_of(heap, body, total) } else { 0 };
+    if rts.place == 0 {
+        return (own != 0).then_some(Plan::Sender { own });
+    }
+    let from = heap.at(rts.place, total as u64)?.as_ptr().cast_const();
+    // With several threads another one may be told of the sender's part while we copy ours: two owners of one body.
+    let both = own != 0 && total >= engine.config.share_from() && !engine.shared;
+    Some(if both { Plan::Both { from, own } } else { Plan::Receiver(from) })
+}
+
+fn takes(engine: &Engine, body: &Body, rts: &Rts) -> bool {
+    plan(engine, body, rts).is_some()
+}
+
+fn begin(engine: &Engine, request: Ref, rts: &Rts) -> Result<()> {
+    // SAFETY: request rule 2: matched, so ours.
+    let body = unsafe { request.body() };
+    match plan(engine, body, rts) {
+        Some(Plan::Receiver(from)) => engine.copy_from_heap(request, from),
+        Some(Plan::Sender { own }) => engine.ask_sender(request, own),
+        Some(Plan::Both { from, own }) => engine.copy_with_sender(request, from, own),
+        // What takes a message goes on taking it: nobody changes the variables in between.
+        None => super::ring_chunks::ask(engine, request, false),
+    }
+}
 
 impl Engine {
     /// Where a send's buffer lies in the shared heap, if the message is to be copied from there; else 0.
     #[inline]
     pub(crate) fn place_of_send(&self, body: &Body) -> u64 {
         match Heap::mapped(&self.job) {
-            Some(heap) if body.bytes >= self.config.direct_from() && self.copies_straight() => {
+            Some(heap) if body.bytes >= self.config.direct_from() && self.copies_in_heap() => {
                 place_of(heap, body, body.bytes)
             }
             _ => 0,
         }
     }
 
-    fn copies_straight(&self) -> bool {
+    fn copies_in_heap(&self) -> bool {
         matches!(self.config.copy(), CopyChoice::Auto | CopyChoice::Direct)
     }
 
-    /// The place that a peer's announcement names; 0 for none.
+    /// The place that a peer's RTS names; 0 for none.
     ///
     /// # Errors
     ///
     /// [`crate::Error::Corrupt`] for one outside of the heap.
-    pub(crate) fn check_place(&self, from: u32, place: u64, total: usize) -> Result<u64> {
+    pub(in crate::protocol) fn check_place(&self, from: u32, place: u64, total: usize) -> Result<u64> {
         if place == 0 {
             return Ok(0);
         }
@@ -62,43 +102,21 @@ impl Engine {
         }
     }
 
-    /// Begins to copy a message that was announced with `place`, straight, if that can be; `None` if not.
-    pub(crate) fn accept_straight(&self, request: Ref, place: u64) -> Option<Result<()>> {
-        if !self.copies_straight() {
-            return None;
-        }
-        let heap = if place == 0 { Heap::mapped(&self.job) } else { Heap::of(&self.job) }?;
-        // SAFETY: request rule 2: matched, so ours.
-        let body = unsafe { request.body() };
-        let total = body.total;
-        let own = if total >= self.config.direct_from() { place_of(heap, body, total) } else { 0 };
-        if place == 0 {
-            return (own != 0).then(|| self.ask_to_fill(request, own));
-        }
-        let from = heap.at(place, total as u64)?.as_ptr();
-        // With several threads another one may be told of the sender's part while we copy ours: two owners of one body.
-        if own != 0 && total >= self.config.share_from() && !self.shared {
-            Some(self.share_copy(request, from, own))
-        } else {
-            Some(self.copy_from_heap(request, from))
-        }
-    }
-
     fn copy_from_heap(&self, request: Ref, from: *const u8) -> Result<()> {
-        // SAFETY: request rule 2, as in `accept_straight`.
+        // SAFETY: request rule 2, matched, so ours.
         let body = unsafe { request.body() };
-        tell(request, Event::ReqXferBegin);
-        self.note_copy(Event::CopyBegin, request, body, CopyEngine::Direct, body.total);
+        emit(request, Event::ReqXferBegin);
+        self.note_copy(Event::CopyBegin, request, body, &ENGINE, body.total);
         if matches!(body.layout, Layout::Bytes) {
             // SAFETY: `total` bytes from `from` on are in the heap (checked), which stays mapped; our buffer is valid until the
             // request completes, and they fit it (checked).
             unsafe { copy_long(from, body.addr, body.total) };
         } else {
             // SAFETY: as above.
-            unsafe { unpack(body, 0, core::slice::from_raw_parts(from, body.total)) };
+            unsafe { body.unpack(0, core::slice::from_raw_parts(from, body.total)) };
         }
-        self.note_copy(Event::CopyEnd, request, body, CopyEngine::Direct, body.total);
-        self.receive_copied(request, ProtocolKind::Direct)
+        self.note_copy(Event::CopyEnd, request, body, &ENGINE, body.total);
+        self.finish_copied(request, ProtocolKind::Direct)
     }
 
     /// What is still to be taken of a message that `from` sends to `to`, both at work on it.
@@ -109,46 +127,52 @@ impl Engine {
         Claims::over(unsafe { &*ring.add(SHARED_WORD).cast::<AtomicU64>() })
     }
 
-    fn share_copy(&self, request: Ref, from: *const u8, own: u64) -> Result<()> {
-        // SAFETY: request rule 2, as in `accept_straight`.
+    fn copy_with_sender(&self, request: Ref, from: *const u8, own: u64) -> Result<()> {
+        // SAFETY: request rule 2, matched, so ours.
         let body = unsafe { request.body() };
         let (world, total, split) = (body.world, body.total, Split::of(body.total));
         let claims = self.claims(world, self.rank);
         let (turn, first) = claims.open(split);
-        body.stage = Stage::Filling;
-        let words = [u64::from(request.id()), own, total as u64, u64::from(turn)];
-        self.answer(world, Kind::Fill, body.remote, Control(words))?;
-        tell(request, Event::ReqXferBegin);
-        self.note_copy(Event::CopyBegin, request, body, CopyEngine::Direct, total);
+        body.stage = Stage::AwaitsHeapDone;
+        let clear = Control::HeapCts { receiver: request.id(), place: own, total: total as u64, turn };
+        self.answer(world, body.remote, clear)?;
+        emit(request, Event::ReqXferBegin);
+        self.note_copy(Event::CopyBegin, request, body, &ENGINE, total);
         // SAFETY: `total` bytes from `from` on are in the heap (checked), our buffer is valid until the request completes, and
         // they fit it (checked); parts lie within them.
         let copy = |part: Range<usize>| unsafe { copy_part(from, body.addr, part) };
         let moved = copy_parts(first, || claims.take_low(turn, split), copy);
         let moved = moved.map_err(|Garbage| corrupt(world, spoiled(total)))?;
         body.moved = moved;
-        self.note_copy(Event::CopyEnd, request, body, CopyEngine::Direct, moved);
+        self.note_copy(Event::CopyEnd, request, body, &ENGINE, moved);
         // If the sender has taken a part, it says when it is done.
-        if moved == total { self.receive_copied(request, ProtocolKind::Direct) } else { Ok(()) }
+        if moved == total { self.finish_copied(request, ProtocolKind::Direct) } else { Ok(()) }
     }
 
     /// Has the sender copy all of it to our buffer.
-    fn ask_to_fill(&self, request: Ref, own: u64) -> Result<()> {
-        // SAFETY: request rule 2, as in `accept_straight`.
+    fn ask_sender(&self, request: Ref, own: u64) -> Result<()> {
+        // SAFETY: request rule 2, matched, so ours.
         let body = unsafe { request.body() };
-        body.stage = Stage::Filling;
-        let words = [u64::from(request.id()), own, body.total as u64, 0];
-        self.answer(body.world, Kind::Fill, body.remote, Control(words))
+        body.stage = Stage::AwaitsHeapDone;
+        let clear =
+            Control::HeapCts { receiver: request.id(), place: own, total: body.total as u64, turn: 0 };
+        self.answer(body.world, body.remote, clear)
     }
 
     /// The receiver wants us to copy: all of it (turn 0), or what we take of it.
-    pub(crate) fn on_fill(&self, from: u32, id: u32, control: Control) -> Result<()> {
-        let request = self.own_send(from, id, |stage| stage == Stage::Announced)?;
+    pub(in crate::protocol) fn on_heap_cts(
+        &self,
+        from: u32,
+        id: u32,
+        remote: u32,
+        (place, end): (u64, u64),
+        turn: u32,
+    ) -> Result<()> {
+        let request = self.own_send(from, id, |stage| stage == Stage::AwaitsCts)?;
         // SAFETY: request rule 2: awaits the peer, so it belongs to progress.
         let body = unsafe { request.body() };
-        let [remote, place, end, turn] = control.0;
-        let remote = remote as u32;
         let Some(heap) = Heap::of(&self.job) else {
-            return self.answer(from, Kind::Filled, remote, Control::default());
+            return self.answer(from, remote, Control::HeapDone { bytes: 0 });
         };
         let to = heap.at(place, end).filter(|_| end == body.bytes as u64);
         let Some(to) = to else {
@@ -161,20 +185,20 @@ impl Engine {
             ));
         };
         if turn == 0 {
-            return self.fill(request, remote, to.as_ptr());
+            return self.copy_to_heap(request, remote, to.as_ptr());
         }
         if place_of(heap, body, body.bytes) == 0 {
             return Err(corrupt(from, "a shared copy of a buffer outside of the shared heap".into()));
         }
-        self.fill_parts(request, remote, to.as_ptr(), turn as u32)
+        self.copy_parts_to(request, remote, to.as_ptr(), turn)
     }
 
-    fn fill(&self, request: Ref, remote: u32, to: *mut u8) -> Result<()> {
-        // SAFETY: request rule 2, as in `on_fill`.
+    fn copy_to_heap(&self, request: Ref, remote: u32, to: *mut u8) -> Result<()> {
+        // SAFETY: request rule 2, it awaits the receiver, so it belongs to progress.
         let body = unsafe { request.body() };
         let (world, bytes) = (body.world, body.bytes);
-        tell(request, Event::ReqXferBegin);
-        self.note_copy(Event::CopyBegin, request, body, CopyEngine::Direct, bytes);
+        emit(request, Event::ReqXferBegin);
+        self.note_copy(Event::CopyBegin, request, body, &ENGINE, bytes);
         map_around(to, 0..bytes);
         if matches!(body.layout, Layout::Bytes) {
             // SAFETY: the user's buffer is valid until the request completes; as many bytes at `to` are in the heap (checked),
@@ -182,15 +206,15 @@ impl Engine {
             unsafe { copy_long(body.addr, to, bytes) };
         } else {
             // SAFETY: as above.
-            unsafe { pack(body, 0, core::slice::from_raw_parts_mut(to, bytes)) };
+            unsafe { body.pack(0, core::slice::from_raw_parts_mut(to, bytes)) };
         }
-        self.note_copy(Event::CopyEnd, request, body, CopyEngine::Direct, bytes);
-        self.send_copied(request, ProtocolKind::Direct);
-        self.answer(world, Kind::Filled, remote, Control([bytes as u64, 0, 0, 0]))
+        self.note_copy(Event::CopyEnd, request, body, &ENGINE, bytes);
+        self.finish_sent(request, ProtocolKind::Direct);
+        self.answer(world, remote, Control::HeapDone { bytes: bytes as u64 })
     }
 
-    fn fill_parts(&self, request: Ref, remote: u32, to: *mut u8, turn: u32) -> Result<()> {
-        // SAFETY: request rule 2, as in `on_fill`.
+    fn copy_parts_to(&self, request: Ref, remote: u32, to: *mut u8, turn: u32) -> Result<()> {
+        // SAFETY: request rule 2, it awaits the receiver, so it belongs to progress.
         let body = unsafe { request.body() };
         let (world, split) = (body.world, Split::of(body.bytes));
         let claims = self.claims(self.rank, world);
@@ -199,8 +223,8 @@ impl Engine {
             // The receiver was faster; it says when it is done.
             return Ok(());
         };
-        tell(request, Event::ReqXferBegin);
-        self.note_copy(Event::CopyBegin, request, body, CopyEngine::Direct, body.bytes);
+        emit(request, Event::ReqXferBegin);
+        self.note_copy(Event::CopyBegin, request, body, &ENGINE, body.bytes);
         let copy = |part: Range<usize>| {
             map_around(to, part.clone());
             // SAFETY: the user's buffer is valid until the request completes; as many bytes at `to` are in the heap (checked);
@@ -208,42 +232,34 @@ impl Engine {
             unsafe { copy_part(body.addr, to, part) };
         };
         let moved = copy_parts(first, || claims.take_high(turn, split), copy).map_err(garbage)?;
-        self.note_copy(Event::CopyEnd, request, body, CopyEngine::Direct, moved);
-        body.stage = Stage::AwaitsFinish;
-        self.answer(world, Kind::Filled, remote, Control([moved as u64, 0, 0, 0]))
+        self.note_copy(Event::CopyEnd, request, body, &ENGINE, moved);
+        body.stage = Stage::AwaitsFin;
+        self.answer(world, remote, Control::HeapDone { bytes: moved as u64 })
     }
 
     /// The sender has copied what it took of a message, or all of it.
-    pub(crate) fn on_filled(&self, from: u32, id: u32, control: Control) -> Result<()> {
-        let request = self.own_request(from, id, Operation::Receive, |stage| stage == Stage::Filling)?;
+    pub(in crate::protocol) fn on_heap_done(&self, from: u32, id: u32, bytes: u64) -> Result<()> {
+        let request = self.own_receive(from, id, |stage| stage == Stage::AwaitsHeapDone)?;
         // SAFETY: request rule 2: awaits the peer, so it belongs to progress.
         let body = unsafe { request.body() };
-        let [bytes, ..] = control.0;
         if body.moved == 0 && bytes == 0 {
             // It cannot map the heap.
-            return self.ask_for_chunks(request);
+            return super::ring_chunks::ask(self, request, false);
         }
         let missing = body.total - body.moved;
         if bytes != missing as u64 {
             return Err(corrupt(from, format!("a copy of {bytes} bytes where {missing} are missing")));
         }
         if body.moved != 0 {
-            return self.receive_copied(request, ProtocolKind::Direct);
+            return self.finish_copied(request, ProtocolKind::Direct);
         }
         // The sender copied by itself and needs no answer: begin and end are seen here at one moment.
-        tell(request, Event::ReqXferBegin);
-        tell(request, Event::ReqXferEnd);
+        emit(request, Event::ReqXferBegin);
+        emit(request, Event::ReqXferEnd);
         self.count_received(ProtocolKind::Direct, body.total, self.shared);
         self.finish_receive(request, body.total);
         Ok(())
     }
-}
-
-/// Raises an event of an active request.
-fn tell(request: Ref, event: Event) {
-    // SAFETY: request rule 2: whoever tells has it; it is active, so it counts as pending on its context.
-    let context = unsafe { request.body().context.expect("an active request has a context").as_ref() };
-    request_event(context, request, event);
 }
 
 /// Where the first `len` bytes of a buffer lie in the heap; 0 if not all of them do, or they are not one run.

@@ -1,7 +1,7 @@
 //! The short ways of blocking collectives: few bytes of a predefined type without gaps, among the members of an
 //! intracommunicator that have met before, while nobody listens.
 //!
-//! As with messages (`p2p::short`), a short way finds out nothing that is wrong. `None` means that it cannot be taken and has
+//! As with messages (`p2p::send`), a fast path finds out nothing that is wrong. `None` means that it cannot be taken and has
 //! done nothing: the general way is taken, which says what is wrong or does what is unusual. Members may come by different ways;
 //! in the memory where they meet both look alike.
 //!

@@ -33,7 +33,7 @@ unsafe fn send_shortly(
     // SAFETY: the caller's: the communicator is not freed meanwhile, the buffer is valid.
     unsafe {
         let (Some(comm), Some(engine)) = (comms::peek(comm), running()) else { return false };
-        comm.has_peer(dest) && engine.send_unobserved(comm.p2p(), comm, buf.cast(), bytes, dest, tag)
+        comm.has_peer(dest) && engine.send_fast(comm.p2p(), comm, buf.cast(), bytes, dest, tag)
     }
 }
 
@@ -91,7 +91,7 @@ unsafe fn isend_shortly(
         if !comm.has_peer(dest) {
             return false;
         }
-        let Some(started) = engine.isend_unobserved(comm, run, dest, tag) else { return false };
+        let Some(started) = engine.isend_fast(comm, run, dest, tag) else { return false };
         request.write(started.get() as usize);
     }
     true
@@ -176,7 +176,7 @@ unsafe fn recv_shortly(
         if !comm.has_peer(source) && source != MPI_ANY_SOURCE {
             return false;
         }
-        let got = engine.receive_unobserved(comm.p2p(), comm, buf.cast(), room, source, tag);
+        let got = engine.receive_fast(comm.p2p(), comm, buf.cast(), room, source, tag);
         let Some(got) = got else { return false };
         set_status(status, &got);
     }
@@ -239,7 +239,7 @@ unsafe fn irecv_shortly(
         if !comm.has_peer(source) && source != MPI_ANY_SOURCE {
             return false;
         }
-        let Some(started) = engine.irecv_unobserved(comm, run, source, tag) else { return false };
+        let Some(started) = engine.irecv_fast(comm, run, source, tag) else { return false };
         request.write(started.get() as usize);
     }
     true

@@ -125,7 +125,7 @@ unsafe fn wait_for_one<const TOLD: bool>(request: *mut MPI_Request, status: *mut
 
 #[inline(always)]
 fn take_one_of<const TOLD: bool>(engine: &Engine, message: Request, look: impl FnOnce(&Status)) -> bool {
-    if TOLD { engine.take_told(message, look) } else { engine.take_plainly(message, look) }
+    if TOLD { engine.try_take_observed(message, look) } else { engine.try_take(message, look) }
 }
 
 /// The short way of a test of one message that is complete or becomes so at one look: the flag; `None` if the general way
@@ -145,7 +145,7 @@ unsafe fn test_shortly(request: *mut MPI_Request, status: *mut MPI_Status) -> Op
         return Some(false);
     }
     // SAFETY: the caller's.
-    if !engine.take_plainly(message, |got| unsafe { set_status(status, got) }) {
+    if !engine.try_take(message, |got| unsafe { set_status(status, got) }) {
         return None;
     }
     // SAFETY: the caller's; it is not NULL.

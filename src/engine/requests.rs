@@ -1,0 +1,148 @@
+//! A request's life in the engine: made on a match context, completed, released.
+
+use super::message_events::request_event;
+use super::operation::{Body, Operation, Ref, Stage};
+use super::{Engine, MatchContext, corrupt};
+use crate::error::{Error, Result};
+use crate::events::Event;
+use crate::request::{Status, Then};
+
+impl Engine {
+    /// A new request on `context`, counted as pending there.
+    #[inline(always)]
+    pub(crate) fn new_request(&self, context: &MatchContext) -> Result<Ref> {
+        let request = self
+            .requests
+            .take(self.shared)
+            .ok_or_else(|| Error::NoMem("too many requests are alive".into()))?;
+        context.retain(self.shared);
+        Ok(request)
+    }
+
+    /// The request of that name, if it is alive.
+    #[inline(always)]
+    #[must_use]
+    pub fn request(&self, id: usize) -> Option<Ref> {
+        self.requests.get(id)
+    }
+
+    /// Completes a receive whose message had `sent` bytes.
+    #[inline(always)]
+    pub(crate) fn finish_receive(&self, request: Ref, sent: usize) {
+        // SAFETY: request rule 2: the receive is matched, so it belongs to who has its message.
+        let body = unsafe { request.body() };
+        body.status =
+            Status { source: body.peer, tag: body.tag, bytes: sent.min(body.bytes) as u64, ..Status::EMPTY };
+        if sent > body.bytes {
+            body.error = Some(Box::new(Error::Truncate { sent: sent as u64, room: body.bytes as u64 }));
+        }
+        self.finish(request);
+    }
+
+    /// Completes a request: the engine's last touch (request rule 3).
+    #[inline]
+    pub(crate) fn finish(&self, request: Ref) {
+        // SAFETY: request rule 2: a request is completed by who has it.
+        let body = unsafe { request.body() };
+        body.stage = Stage::Done;
+        if let Some(context) = body.context {
+            // SAFETY: the request counts as pending on the context.
+            request_event(unsafe { context.as_ref() }, request, Event::ReqComplete);
+        }
+        self.complete(request, self.shared);
+    }
+
+    /// The last step of [`Self::finish`].
+    #[inline(always)]
+    pub(crate) fn complete(&self, request: Ref, shared: bool) {
+        if shared {
+            return self.complete_beside_others(request);
+        }
+        if request.state().complete(false) == Then::Release {
+            self.release_request(request);
+        }
+    }
+
+    #[inline(never)]
+    fn complete_beside_others(&self, request: Ref) {
+        let (then, awaited) = request.state().complete_beside_others();
+        if then == Then::Release {
+            self.release_request(request);
+        }
+        self.notify_completion(awaited);
+    }
+
+    /// Gives a request's slot back (request rule 4: to be called once).
+    #[inline]
+    pub(crate) fn release_request(&self, request: Ref) {
+        // SAFETY: request rule 2: the request is over, or was never activated, and we are told to release it.
+        let body = unsafe { request.body() };
+        if body.owns() {
+            body.shed();
+        }
+        self.release_plain(request);
+    }
+
+    /// As [`Self::release_request`], of one that owns nothing.
+    #[inline(always)]
+    pub(crate) fn release_plain(&self, request: Ref) {
+        if self.shared { self.release_shared(request) } else { self.release_in::<false>(request) }
+    }
+
+    #[inline(never)]
+    fn release_shared(&self, request: Ref) {
+        self.release_in::<true>(request);
+    }
+
+    #[inline(always)]
+    fn release_in<const SHARED: bool>(&self, request: Ref) {
+        // SAFETY: request rule 2: over or never activated, and in the hands of who releases it.
+        let body = unsafe { request.body() };
+        let context = body.context.take();
+        self.requests.release(request, SHARED);
+        if let Some(context) = context {
+            // SAFETY: the request was counted as pending on the context until now, so the context is there.
+            if unsafe { context.as_ref() }.release(SHARED) {
+                self.close_context(context);
+            }
+        }
+    }
+
+    /// The send that a peer speaks of: ours, active, to that peer, and at a stage that the answer fits.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Corrupt`] if there is none.
+    pub(crate) fn own_send(&self, from: u32, id: u32, fits: impl FnOnce(Stage) -> bool) -> Result<Ref> {
+        self.own_request(from, id, Operation::Send, fits)
+    }
+
+    /// The receive that a peer speaks of, checked as [`Self::own_send`] does.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Corrupt`] if there is none.
+    pub(crate) fn own_receive(&self, from: u32, id: u32, fits: impl FnOnce(Stage) -> bool) -> Result<Ref> {
+        self.own_request(from, id, Operation::Receive, fits)
+    }
+
+    fn own_request(
+        &self,
+        from: u32,
+        id: u32,
+        operation: Operation,
+        fits: impl FnOnce(Stage) -> bool,
+    ) -> Result<Ref> {
+        let wrong = || corrupt(from, format!("an answer about request {id}, which waits for none"));
+        let request =
+            self.requests.get(id as usize).filter(|request| request.state().is_active()).ok_or_else(wrong)?;
+        // SAFETY: request rule 2: an active request that awaits a peer's answer belongs to progress, which we drive; one
+        // that awaits none is only read here, and the record is refused.
+        let body: &Body = unsafe { request.body() };
+        if body.operation == operation && body.world == from && fits(body.stage) {
+            Ok(request)
+        } else {
+            Err(wrong())
+        }
+    }
+}

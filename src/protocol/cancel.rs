@@ -1,0 +1,153 @@
+//! A receive is taken out of its queue; a send is, too, if it still waits at its sender, or its receiver is asked whether the message is
+//! still unmatched.
+
+use super::deliver::pattern;
+use super::eager::{cancel_id, header_of};
+use super::record::{Control, Kind};
+use crate::engine::message_events::withdrawn_event;
+use crate::engine::{Deferred, Engine, MatchContext, Payload, Ref, Stage, corrupt};
+use crate::error::Result;
+use crate::ring::Header;
+
+impl Engine {
+    /// Takes a receive out of the posted receive queue, if it is there.
+    pub(crate) fn cancel_receive(&self, context: &MatchContext, request: Ref) {
+        let mut queues = context.queues.lock(self.shared);
+        if request.state().is_complete() {
+            return;
+        }
+        // SAFETY: request rule 2: if it is posted, it belongs to who has the queues.
+        let body = unsafe { request.body() };
+        // Until it is matched, peer and tag are what the user gave.
+        if body.stage != Stage::Posted || !queues.posted.remove(&pattern(body.peer, body.tag), request) {
+            return;
+        }
+        self.note_posted(context, -1, self.shared);
+        withdrawn_event(context, request);
+        body.status.cancelled = true;
+        drop(queues);
+        self.finish(request);
+    }
+
+    /// Asks for a send back, wherever it is.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::wait`]: the receiver's answer is awaited.
+    pub(crate) fn cancel_send(&self, context: &MatchContext, request: Ref) -> Result<()> {
+        // SAFETY: request rule 2: envelope, length and twin do not change while the user has the request.
+        let body = unsafe { request.body() };
+        let world = body.world;
+        if world == u32::MAX || request.state().is_detached() {
+            return Ok(());
+        }
+        // A large message is known by the request that carries it, a small one by its sender's.
+        let announced = !self.is_eager(body.bytes);
+        let id = if announced && body.twin != 0 { body.twin } else { request.id() };
+        if world == self.rank {
+            self.cancel_local_send(context, request);
+            return Ok(());
+        }
+        if let Some(taken) = self.take_deferred(world, id)? {
+            self.cancelled(request, Some(taken));
+            return Ok(());
+        }
+        let header = header_of(Kind::Cancel, context, body, id);
+        if self.ask_receiver(world, header)? {
+            // Nobody will answer an announced send any more, so what carries it is still there; a small one was gone when
+            // its data was in the ring.
+            let carrier = if announced { self.requests.get(id as usize) } else { None };
+            self.cancelled(request, carrier);
+        }
+        Ok(())
+    }
+
+    /// Asks the receiver for a message; whether it was given back.
+    fn ask_receiver(&self, world: u32, header: Header) -> Result<bool> {
+        let id = header.id;
+        self.protocols.cancelling().insert(id, None);
+        self.send_control(world, header, Control::Cancel.write().1)?;
+        let mut answer = None;
+        self.wait_until(
+            || None,
+            || {
+                answer = self.protocols.cancelling().get(&id).copied().flatten();
+                answer.is_some()
+            },
+        )?;
+        self.protocols.cancelling().remove(&id);
+        Ok(answer == Some(true))
+    }
+
+    /// Ends a send that nobody will receive, and the request that carries its data, if that is another one.
+    fn cancelled(&self, request: Ref, carrier: Option<Ref>) {
+        // SAFETY: request rule 2: the message is in no queue and no ring any more, so its requests are ours.
+        unsafe { request.body() }.status.cancelled = true;
+        if let Some(carrier) = carrier.filter(|carrier| *carrier != request) {
+            self.finish(carrier);
+        }
+        if request.state().is_active() {
+            self.finish(request);
+        }
+    }
+
+    /// Takes the message of that name out of what waits for room to `world`; gives the request that carries it.
+    fn take_deferred(&self, world: u32, id: u32) -> Result<Option<Ref>> {
+        self.with_tx(world, |tx| {
+            let found = tx.deferred.iter().position(|waiting| match waiting {
+                // SAFETY: request rule 2: deferred, so it belongs to who has the queue to its receiver.
+                Deferred::Send(send) => cancel_id(send.id(), unsafe { send.body() }) == id,
+                Deferred::Control(header, _) => header.kind == Kind::Rts as u8 && header.id == id,
+            });
+            match tx.deferred.remove(found?)? {
+                Deferred::Send(send) => Some(send),
+                Deferred::Control(..) => self.requests.get(id as usize),
+            }
+        })
+    }
+
+    fn cancel_local_send(&self, context: &MatchContext, request: Ref) {
+        let mut queues = context.queues.lock(self.shared);
+        let id = request.id();
+        // SAFETY: request rule 2: the envelope does not change while the user has the request.
+        let source = unsafe { request.body() }.source;
+        let found =
+            queues.unexpected.remove_where(source, |arrived| arrived.world == self.rank && arrived.id == id);
+        let Some((envelope, arrived)) = found else { return };
+        self.note_unexpected(context, -1, arrived.held(), self.shared);
+        self.removal_event(context, &envelope, &arrived);
+        drop(queues);
+        let carrier = if let Payload::Local(send) = arrived.payload { Some(send) } else { None };
+        self.cancelled(request, carrier);
+    }
+
+    /// A sender wants its message back: it can have it while no receive has matched it.
+    pub(super) fn on_cancel(&self, from: u32, header: &Header) -> Result<()> {
+        let mut granted = false;
+        if let Some(context) = self.contexts.get(header.context) {
+            // SAFETY: contexts go only when nothing is pending; as `context_of` says.
+            let context = unsafe { context.as_ref() };
+            let mut queues = context.queues.lock(self.shared);
+            let found = queues
+                .unexpected
+                .remove_where(header.source, |arrived| arrived.world == from && arrived.id == header.id);
+            if let Some((envelope, arrived)) = found {
+                self.note_unexpected(context, -1, arrived.held(), self.shared);
+                self.removal_event(context, &envelope, &arrived);
+                granted = true;
+            }
+        }
+        self.answer(from, header.id, Control::CancelReply { granted })
+    }
+
+    /// The receiver has answered.
+    pub(super) fn on_cancel_reply(&self, from: u32, id: u32, granted: bool) -> Result<()> {
+        match self.protocols.cancelling().get_mut(&id) {
+            Some(answer) => {
+                *answer = Some(granted);
+                Ok(())
+            }
+            None => Err(corrupt(from, format!("an answer to a cancellation of {id} that nobody asked for"))),
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Copy engine through the ring: the sender packs the message into records, the receiver unpacks them, both at once. It takes every
+//! message of any layout, and goes on where another engine has failed.
+
+use super::{CopyEngine, emit};
+use crate::arch::copy_nontemporal;
+use crate::engine::{Body, Engine, Layout, Ref, Rts, Stage, TxQueue, corrupt};
+use crate::error::Result;
+use crate::events::Event;
+use crate::protocol::{Control, Kind};
+use crate::ring::{Header, INLINE};
+use crate::shm::telemetry::ProtocolKind;
+
+pub(super) static ENGINE: CopyEngine = CopyEngine { number: 0, takes: |_, _, _| true, begin };
+
+/// Bytes from which a message is so long that how soon its first part can be copied does not matter.
+const LONG: usize = 512 << 10;
+
+fn begin(engine: &Engine, request: Ref, _: &Rts) -> Result<()> {
+    ask(engine, request, false)
+}
+
+/// Asks the sender for the data; `begun`: another engine has begun to move it.
+pub(super) fn ask(engine: &Engine, request: Ref, begun: bool) -> Result<()> {
+    // SAFETY: request rule 2: matched, and no other engine is at work on it, so ours.
+    let body = unsafe { request.body() };
+    body.stage = Stage::RingData { begun };
+    engine.protocols.copy.expect(body.total);
+    engine.note_copy(Event::CopyBegin, request, body, &ENGINE, body.total);
+    let (world, remote) = (body.world, body.remote);
+    engine.answer(world, remote, Control::Cts { receiver: request.id() })
+}
+
+/// The event that goes with the next part.
+fn part_event(body: &Body) -> Event {
+    let first = body.moved == 0 && body.stage == Stage::RingData { begun: false };
+    if first { Event::ReqXferBegin } else { Event::ReqXferContinue }
+}
+
+/// Bytes of one part of a message of `bytes` bytes. Where others wait behind it, the receiver has something to copy anyway.
+fn part_bytes(tx: &TxQueue, bytes: usize) -> usize {
+    let most = tx.longest_fragment();
+    if bytes < LONG && tx.streams.is_empty() { (most / 2).max(INLINE) } else { most }
+}
+
+impl Engine {
+    /// The receiver is clear for the data.
+    pub(in crate::protocol) fn on_cts(&self, from: u32, id: u32, receiver: u32) -> Result<()> {
+        let request =
+            self.own_send(from, id, |stage| matches!(stage, Stage::AwaitsCts | Stage::AwaitsFin))?;
+        // SAFETY: request rule 2: awaits the peer, so it belongs to progress.
+        let body = unsafe { request.body() };
+        body.remote = receiver;
+        body.moved = 0;
+        // A transfer that failed half-way has begun already.
+        body.stage = Stage::RingData { begun: body.stage == Stage::AwaitsFin };
+        self.note_copy(Event::CopyBegin, request, body, &ENGINE, body.bytes);
+        self.with_tx(from, |tx| {
+            tx.streams.push_back(request);
+            if tx.deferred.is_empty() {
+                self.pump_streams(tx);
+            }
+            if !tx.is_idle() {
+                self.list(tx);
+            }
+        })
+    }
+
+    /// Sends parts of large messages, one of each in turn, while there is room.
+    pub(crate) fn pump_streams(&self, tx: &mut TxQueue) -> bool {
+        let mut moved = false;
+        while let Some(request) = tx.streams.pop_front() {
+            match self.push_part(tx, request) {
+                Some(true) => {}
+                Some(false) => tx.streams.push_back(request),
+                None => {
+                    tx.streams.push_front(request);
+                    return moved;
+                }
+            }
+            moved = true;
+            // The receiver should begin to copy while we copy the next one.
+            self.notify(tx);
+        }
+        moved
+    }
+
+    /// Sends one part: `None` if there is no room, else whether it was the last.
+    fn push_part(&self, tx: &mut TxQueue, request: Ref) -> Option<bool> {
+        // SAFETY: request rule 2: a stream belongs to who has the queue to its receiver.
+        let body = unsafe { request.body() };
+        let len = part_bytes(tx, body.bytes).min(body.bytes - body.moved);
+        if !tx.producer.room(len) {
+            return None;
+        }
+        emit(request, part_event(body));
+        // SAFETY: the send is active.
+        let context = unsafe { body.active_context() }.id();
+        let header = Header { kind: Kind::Data as u8, context, tag: 0, source: self.rank, id: body.remote };
+        let pushed = tx.producer.try_push(&header, len, |to| {
+            // SAFETY: the user's buffer stays valid until the request completes; the part lies within it.
+            unsafe { body.pack(body.moved, to) };
+        });
+        debug_assert!(pushed, "there was room, and nobody else fills the ring");
+        body.moved += len;
+        if body.moved < body.bytes {
+            return Some(false);
+        }
+        self.note_copy(Event::CopyEnd, request, body, &ENGINE, body.bytes);
+        self.finish_sent(request, ProtocolKind::Chunked);
+        Some(true)
+    }
+
+    /// A part of a message is here.
+    pub(in crate::protocol) fn on_data(&self, from: u32, id: u32, data: &[u8]) -> Result<()> {
+        let request = self.own_receive(from, id, |stage| matches!(stage, Stage::RingData { .. }))?;
+        // SAFETY: request rule 2: awaits the peer, so it belongs to progress.
+        let body = unsafe { request.body() };
+        let missing = body.total - body.moved;
+        if data.is_empty() || data.len() > missing {
+            return Err(corrupt(from, format!("{} bytes of data where {missing} are missing", data.len())));
+        }
+        emit(request, part_event(body));
+        let uncached =
+            self.protocols.copy.come(&self.config, data.len()) && matches!(body.layout, Layout::Bytes);
+        // SAFETY: the user's buffer stays valid until the request completes; `total` fits it, and the part `total`; the ring's
+        // memory is none of it.
+        unsafe {
+            if uncached {
+                copy_nontemporal(data.as_ptr(), body.addr.wrapping_add(body.moved), data.len());
+            } else {
+                body.unpack(body.moved, data);
+            }
+        }
+        body.moved += data.len();
+        if body.moved == body.total {
+            self.note_copy(Event::CopyEnd, request, body, &ENGINE, body.total);
+            emit(request, Event::ReqXferEnd);
+            self.count_received(ProtocolKind::Chunked, body.total, self.shared);
+            self.finish_receive(request, body.total);
+        }
+        Ok(())
+    }
+}

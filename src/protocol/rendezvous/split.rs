@@ -1,0 +1,105 @@
+//! Copy engine by cross-memory attach from both sides: the receiver reads the first part out of the sender's memory while the sender
+//! writes the second one into the receiver's.
+
+use super::cma::{read_peer, write_peer};
+use super::{CopyEngine, emit, is_plain};
+use crate::engine::{Body, Engine, Layout, Part, Ref, Rts, Stage, corrupt};
+use crate::error::Result;
+use crate::events::Event;
+use crate::protocol::Control;
+use crate::shm::telemetry::ProtocolKind;
+
+pub(super) static ENGINE: CopyEngine = CopyEngine { number: 2, takes, begin };
+
+fn takes(engine: &Engine, body: &Body, rts: &Rts) -> bool {
+    // With several threads another one may meet the sender's part while we copy ours: two owners of one body.
+    let [_, split] = engine.protocols.copy.cma_thresholds(engine);
+    !engine.shared && is_plain(body, rts) && rts.total >= split
+}
+
+fn begin(engine: &Engine, request: Ref, _: &Rts) -> Result<()> {
+    // SAFETY: request rule 2: matched, so ours.
+    let body = unsafe { request.body() };
+    let split = (body.total / 2).next_multiple_of(crate::limits::PAGE).min(body.total);
+    body.stage = Stage::Split { own: Part::Pending, other: Part::Pending };
+    let (world, remote, addr) = (body.world, body.remote, body.addr);
+    let clear = Control::SplitCts {
+        receiver: request.id(),
+        addr: addr as u64,
+        split: split as u64,
+        end: body.total as u64,
+    };
+    engine.answer(world, remote, clear)?;
+    emit(request, Event::ReqXferBegin);
+    engine.note_copy(Event::CopyBegin, request, body, &ENGINE, split);
+    let pid = engine.job.roster().entry(world).pid();
+    let read = engine.job.reach(world, || {
+        // SAFETY: our buffer is valid for `split` bytes, and the sender writes only behind them.
+        unsafe { read_peer(pid, body.remote_addr, addr, split) }
+    });
+    let read = matches!(read, Some(Ok(_)));
+    if !read {
+        engine.protocols.copy.refuse();
+    }
+    body.moved = if read { split } else { 0 };
+    engine.note_copy(Event::CopyEnd, request, body, &ENGINE, body.moved);
+    engine.end_part(request, true, read)
+}
+
+impl Engine {
+    /// One part is over, ours or the sender's; when both are, the message is here, or the ring must bring it.
+    fn end_part(&self, request: Ref, ours: bool, copied: bool) -> Result<()> {
+        // SAFETY: request rule 2: a receive at this stage belongs to progress, or to who has just begun it.
+        let body = unsafe { request.body() };
+        let Stage::Split { mut own, mut other } = body.stage else { unreachable!("checked by the caller") };
+        *(if ours { &mut own } else { &mut other }) = if copied { Part::Copied } else { Part::Failed };
+        body.stage = Stage::Split { own, other };
+        match (own, other) {
+            (Part::Pending, _) | (_, Part::Pending) => Ok(()),
+            (Part::Copied, Part::Copied) => self.finish_copied(request, ProtocolKind::Shared),
+            _ => {
+                body.moved = 0;
+                self.fall_back(request)
+            }
+        }
+    }
+
+    /// The receiver wants bytes `[split, end)` written behind `addr` in its memory.
+    pub(in crate::protocol) fn on_split_cts(
+        &self,
+        from: u32,
+        id: u32,
+        receiver: u32,
+        addr: u64,
+        (split, end): (u64, u64),
+    ) -> Result<()> {
+        let request = self.own_send(from, id, |stage| stage == Stage::AwaitsCts)?;
+        // SAFETY: request rule 2: awaits the peer, so it belongs to progress.
+        let body = unsafe { request.body() };
+        if split > end || end != body.bytes as u64 || !matches!(body.layout, Layout::Bytes) {
+            return Err(corrupt(
+                from,
+                format!("a copy of bytes {split}..{end} of a message of {}", body.bytes),
+            ));
+        }
+        emit(request, Event::ReqXferBegin);
+        let (at, len) = (split as usize, (end - split) as usize);
+        self.note_copy(Event::CopyBegin, request, body, &ENGINE, len);
+        let pid = self.job.roster().entry(from).pid();
+        let written = self.job.reach(from, || {
+            // SAFETY: our buffer has `end` bytes and stays valid until the request completes; the peer asked for them.
+            unsafe { write_peer(pid, body.addr.wrapping_add(at), addr.wrapping_add(split), len) }
+        });
+        let copied = matches!(written, Some(Ok(_)));
+        self.note_copy(Event::CopyEnd, request, body, &ENGINE, if copied { len } else { 0 });
+        body.stage = Stage::AwaitsFin;
+        self.answer(from, receiver, Control::SplitDone { copied })
+    }
+
+    /// The sender's part is over.
+    pub(in crate::protocol) fn on_split_done(&self, from: u32, id: u32, copied: bool) -> Result<()> {
+        let pending = |stage| matches!(stage, Stage::Split { other: Part::Pending, .. });
+        let request = self.own_receive(from, id, pending)?;
+        self.end_part(request, false, copied)
+    }
+}

@@ -1,0 +1,147 @@
+//! Where the verbs hand over: a request begins.
+
+use super::deliver::{Claim, pattern};
+use super::selection::{Protocol, select};
+use crate::abi;
+use crate::engine::message_events::request_event;
+use crate::engine::specialization::{AsStarted, Observed};
+use crate::engine::{Engine, Layout, Mode, Ref};
+use crate::error::Result;
+use crate::events::Event;
+use crate::request::Status;
+
+impl Engine {
+    /// Activates a prepared send.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Error::BsendSpace`] for a buffered send without room, [`crate::Error::Segment`] when the ring's memory cannot be had.
+    pub(crate) fn start_send(&self, request: Ref, mode: Mode) -> Result<()> {
+        // SAFETY: request rule 2: not yet active.
+        let body = unsafe { request.body() };
+        let context = body.context.expect("prepared on a match context");
+        // SAFETY: the request counts as pending on it.
+        let context = unsafe { context.as_ref() };
+        request.state().activate();
+        request_event(context, request, Event::ReqActivate);
+        if body.peer == abi::MPI_PROC_NULL {
+            self.finish(request);
+            return Ok(());
+        }
+        let started = if mode == Mode::Buffered {
+            self.send_buffered(request)
+        } else {
+            self.send_by(select(self, body, mode), request)
+        };
+        if started.is_err() {
+            self.abandon(request);
+        }
+        started
+    }
+
+    /// Sends an active request by `protocol`.
+    fn send_by(&self, protocol: Protocol, request: Ref) -> Result<()> {
+        match protocol {
+            Protocol::Loopback => {
+                // SAFETY: request rule 2: just activated, and active, so its context stays.
+                let context = unsafe { request.body().active_context() };
+                self.send_to_self(context, request);
+                Ok(())
+            }
+            Protocol::Eager => self.send_eager(request),
+            Protocol::EagerFragments => self.send_fragments(request),
+            Protocol::Rendezvous => self.send_rts(request),
+        }
+    }
+
+    /// Ends a request that could not be started.
+    fn abandon(&self, request: Ref) {
+        let _ = request.state().complete(self.shared);
+        // SAFETY: request rule 2: over, and its user has not got it.
+        if !unsafe { request.body() }.persistent {
+            self.release_request(request);
+        } else {
+            request.state().reset();
+        }
+    }
+
+    /// Copies the data of an activated buffered send into the attached buffer, sends it from there, and completes it.
+    fn send_buffered(&self, request: Ref) -> Result<()> {
+        // SAFETY: request rule 2: activated by us, and nobody else knows it yet.
+        let body = unsafe { request.body() };
+        // SAFETY: the send is active.
+        let context = unsafe { body.active_context() };
+        let (addr, piece) = self.buffers.reserve(body.bytes)?;
+        request_event(context, request, Event::ReqXferBegin);
+        // SAFETY: the piece is `bytes` long and ours; the user's buffer is valid until the send completes.
+        unsafe { body.pack(0, core::slice::from_raw_parts_mut(addr, body.bytes)) };
+        request_event(context, request, Event::ReqXferEnd);
+        let carrier = self.new_request(context)?;
+        // SAFETY: request rule 2: just taken, not active.
+        let carried = unsafe { carrier.body() };
+        carried.operation = body.operation;
+        carried.synchronous = false;
+        carried.context = Some(context.into());
+        (carried.addr, carried.count, carried.bytes, carried.layout) =
+            (addr, body.bytes, body.bytes, Layout::Bytes);
+        (carried.peer, carried.tag, carried.source, carried.world) =
+            (body.peer, body.tag, body.source, body.world);
+        (carried.user, carried.moved) = (body.user, 0);
+        carried.keeps = Some(Box::new(piece));
+        carrier.state().activate();
+        // The carrier is nobody's handle: it releases itself, and with it the piece.
+        let _ = carrier.state().detach();
+        (body.twin, carried.twin) = (carrier.id(), request.id());
+        let sent = self.send_by(select(self, carried, Mode::Buffered), carrier);
+        self.finish(request);
+        sent
+    }
+
+    /// Activates a prepared receive: looks for a message that is here already, else posts it.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Error::Segment`] when the ring's memory for an answer cannot be had.
+    pub(crate) fn start_recv(&self, request: Ref) -> Result<()> {
+        // SAFETY: request rule 2: not yet active.
+        let body = unsafe { request.body() };
+        let context = body.context.expect("prepared on a match context");
+        // SAFETY: the request counts as pending on it.
+        let context = unsafe { context.as_ref() };
+        request.state().activate();
+        request_event(context, request, Event::ReqActivate);
+        if body.peer == abi::MPI_PROC_NULL {
+            body.status = Status::PROC_NULL;
+            self.finish(request);
+            return Ok(());
+        }
+        let pattern = pattern(body.peer, body.tag);
+        // Where other threads wait for the queues a message is taken out of them before its bytes are copied.
+        let in_place = !self.shared && matches!(body.layout, Layout::Bytes);
+        let buffer = in_place.then_some((body.addr, body.bytes));
+        let mut queues = context.queues.lock(self.shared);
+        // SAFETY: the user's buffer is valid until the request completes.
+        let claim = unsafe {
+            self.claim::<AsStarted, Observed>(context, &mut queues, buffer, &pattern, Some(request))
+        };
+        match claim {
+            Claim::Given(status, _) => {
+                drop(queues);
+                body.status = status;
+                self.finish(request);
+                Ok(())
+            }
+            Claim::Unfit(found) => {
+                let (_, message) = queues.unexpected.take_found(found);
+                drop(queues);
+                // As where a message meets a posted receive: the request is lost half-way, and its buffer with it.
+                self.accept(request, message).inspect_err(|error| self.fail(error.clone()))
+            }
+            Claim::Nothing => {
+                self.post::<AsStarted>(context, &mut queues, pattern, request);
+                request_event(context, request, Event::ReqInsertInPostedQ);
+                Ok(())
+            }
+        }
+    }
+}
