@@ -6,9 +6,21 @@ use perusal::events::CATALOG;
 use perusal::internals::tool::event::types::{ALL, TYPES, Type};
 use std::fs;
 
+/// Element lists that many types share, by the names that the page gives them.
+const SHARED: [(&str, &str); 3] = [
+    ("*request*", "id, operation, peer, tag, bytes, count, datatype, buffer, comm, context"),
+    ("*message*", "id, peer, tag, bytes, comm, context"),
+    ("*message*, compared, hit", "id, peer, tag, bytes, comm, context, compared, hit"),
+];
+
 fn elements(kind: &Type) -> String {
     let names: Vec<&str> = kind.elements.iter().map(|element| element.name).collect();
-    if names.is_empty() { "none".into() } else { names.join(", ") }
+    let list = names.join(", ");
+    match SHARED.iter().find(|(_, shared)| *shared == list) {
+        Some((name, _)) => (*name).to_owned(),
+        None if list.is_empty() => "none".into(),
+        None => list,
+    }
 }
 
 /// The types of the catalogue; those that differ in their scope alone share a row.
@@ -20,7 +32,7 @@ fn types() -> String {
             Some(plain) => format!("`{plain}`, `…{ALL}`"),
             None => format!("`{}`", kind.name),
         };
-        text.push_str(&format!("| {name} | {} ({}) | {} |\n", row.description, row.fires, elements(kind)));
+        text.push_str(&format!("| {name} | {} | {} |\n", row.description, elements(kind)));
     }
     text.push('\n');
     text
@@ -65,5 +77,13 @@ fn every_type_is_in_one_of_the_tables() {
     for kind in TYPES.iter() {
         let plain = kind.name.strip_suffix(ALL).unwrap_or(&kind.name);
         assert!(tables.contains(&format!("| `{plain}`")), "{plain} is in no table");
+    }
+}
+
+#[test]
+fn the_page_says_which_elements_the_shared_lists_have() {
+    let page = fs::read_to_string(root().join("docs/tool-events.md")).expect("the page");
+    for (name, list) in &SHARED[..2] {
+        assert!(page.contains(&format!("{name}: {list}")), "{name}");
     }
 }

@@ -64,13 +64,26 @@ fn uses(pvar: &Pvar) -> &'static str {
     }
 }
 
+/// What a counter of messages or bytes by protocol is called before the protocol's name.
+const BY_PROTOCOL: [&str; 4] = ["messages_sent_", "messages_received_", "bytes_sent_", "bytes_received_"];
+
+/// Counters by protocol share one row for each of the four things that are counted.
 fn pvars() -> String {
     let mut text = String::from("| name | class | use | category | what |\n|---|---|---|---|---|\n");
     for pvar in PVARS {
+        let prefix = BY_PROTOCOL.iter().find(|prefix| pvar.name.starts_with(**prefix));
+        let siblings: Vec<&str> =
+            PVARS.iter().filter_map(|other| other.name.strip_prefix(prefix.copied()?)).collect();
         let class = format!("{:?}", pvar.class).to_lowercase();
         let bound = if pvar.is_of_comm() { ", of a communicator" } else { "" };
-        let (name, category) = (pvar.name, pvar.category.row().name);
-        text += &format!("| `{name}` | {class} | {}{bound} | {category} | {} |\n", uses(pvar), pvar.what);
+        let (name, what, category) = match (prefix, siblings.first()) {
+            (Some(prefix), Some(first)) if pvar.name.ends_with(first) => {
+                (format!("{prefix}…"), format!("by protocol: {}", siblings.join(", ")), "protocols, copies")
+            }
+            (Some(_), _) => continue,
+            _ => (pvar.name.to_owned(), pvar.what.to_owned(), pvar.category.row().name),
+        };
+        text += &format!("| `{name}` | {class} | {}{bound} | {category} | {what} |\n", uses(pvar));
     }
     text
 }
