@@ -32,7 +32,9 @@ fn types() -> String {
             Some(plain) => format!("`{plain}`, `…{ALL}`"),
             None => format!("`{}`", kind.name),
         };
-        text.push_str(&format!("| {name} | {} | {} |\n", row.description, elements(kind)));
+        // PERUSE's events are described in docs/peruse.md.
+        let when = if kind.event.is_peruse() { "" } else { row.description };
+        text.push_str(&format!("| {name} | {when} | {} |\n", elements(kind)));
     }
     text.push('\n');
     text

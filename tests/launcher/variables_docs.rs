@@ -69,21 +69,21 @@ const BY_PROTOCOL: [&str; 4] = ["messages_sent_", "messages_received_", "bytes_s
 
 /// Counters by protocol share one row for each of the four things that are counted.
 fn pvars() -> String {
-    let mut text = String::from("| name | class | use | category | what |\n|---|---|---|---|---|\n");
+    let mut text = String::from("| name | class, use | what |\n|---|---|---|\n");
     for pvar in PVARS {
         let prefix = BY_PROTOCOL.iter().find(|prefix| pvar.name.starts_with(**prefix));
         let siblings: Vec<&str> =
             PVARS.iter().filter_map(|other| other.name.strip_prefix(prefix.copied()?)).collect();
         let class = format!("{:?}", pvar.class).to_lowercase();
         let bound = if pvar.is_of_comm() { ", of a communicator" } else { "" };
-        let (name, what, category) = match (prefix, siblings.first()) {
+        let (name, what) = match (prefix, siblings.first()) {
             (Some(prefix), Some(first)) if pvar.name.ends_with(first) => {
-                (format!("{prefix}…"), format!("by protocol: {}", siblings.join(", ")), "protocols, copies")
+                (format!("{prefix}…"), format!("by protocol: {}", siblings.join(", ")))
             }
             (Some(_), _) => continue,
-            _ => (pvar.name.to_owned(), pvar.what.to_owned(), pvar.category.row().name),
+            _ => (pvar.name.to_owned(), pvar.what.to_owned()),
         };
-        text += &format!("| `{name}` | {class} | {}{bound} | {category} | {what} |\n", uses(pvar));
+        text += &format!("| `{name}` | {class}, {}{bound} | {what} |\n", uses(pvar));
     }
     text
 }
