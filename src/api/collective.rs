@@ -7,7 +7,7 @@ use super::element::{Element, datatype};
 use super::threading::Threading;
 use crate::abi;
 use crate::coll::buffer::{Input, OpKernel, Output};
-use crate::coll::{self, BlockingTransport, EventSpan, Purpose, intracomm};
+use crate::coll::{self, BlockingTransport, EventSpan, Purpose, algorithms, intracomm};
 use crate::datatype::op;
 use crate::error::{Error, Result};
 use crate::events::{Algorithm, CollMode};
@@ -134,7 +134,7 @@ impl<T: Threading> Communicator<T> {
         self.collective((Purpose::Gather, size_of_val(data)), |transport| {
             // SAFETY: borrowed until the operation has returned, `all` exclusively; it has all the pieces where they are used.
             transport
-                .run(unsafe { intracomm::gather(transport, Some(send), |r| piece::<E>(all, each, r), root) })
+                .run(unsafe { algorithms::gather(transport, Some(send), |r| piece::<E>(all, each, r), root) })
         })
     }
 
@@ -167,7 +167,7 @@ impl<T: Threading> Communicator<T> {
             // SAFETY: borrowed until the operation has returned, `data` exclusively; pieces of `all` are read only, and there
             // are all of them where they are used.
             transport.run(unsafe {
-                intracomm::scatter(transport, |r| piece::<E>(pieces, each, r).as_input(), Some(recv), root)
+                algorithms::scatter(transport, |r| piece::<E>(pieces, each, r).as_input(), Some(recv), root)
             })
         })
     }

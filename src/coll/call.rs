@@ -2,7 +2,7 @@
 
 use super::buffer::{Input, OpKernel, Output};
 use super::intercomm::{self, IntercommRoot, Sides};
-use super::{EventSpan, Transport, intracomm, neighbor};
+use super::{EventSpan, Transport, algorithms, intracomm, neighbor};
 use crate::comm::Comm;
 use crate::datatype::Datatype;
 use crate::datatype::op::Op;
@@ -146,9 +146,9 @@ impl Call {
     /// # Errors
     /// Those of the transfers and of the operation; [`Error::Comm`] for one that intercommunicators do not have.
     pub async unsafe fn perform<T: Transport>(&self, transports: &Transports<T>, comm: &Comm) -> Result<()> {
-        let arrival = || match (transports, self.kind()) {
-            (Transports::Intracomm(transport), Some(kind)) => {
-                let mut team = transport.team(kind)?;
+        let arrival = || match transports {
+            Transports::Intracomm(transport) if self.has_team_form() => {
+                let mut team = transport.team(self.operation())?;
                 self.is_served_by(&mut team).then_some(team.arrival)
             }
             _ => None,
@@ -157,7 +157,11 @@ impl Call {
             Transports::Intracomm(transport) => transport.mode(),
             Transports::Intercomm(sides) => sides.remote.mode(),
         };
-        let what = || (self.algorithm(comm, arrival()), self.bytes(comm));
+        let requested = || match transports {
+            Transports::Intracomm(transport) => transport.requested(self.operation()),
+            Transports::Intercomm(_) => 0,
+        };
+        let what = || (self.algorithm(comm, arrival(), requested()), self.bytes(comm));
         let span = EventSpan::begin(comm, self.operation(), mode, what);
         let result = match transports {
             // SAFETY: the caller's promise.
@@ -179,11 +183,11 @@ impl Call {
                 Self::Bcast(data, root) => intracomm::bcast(transport, data.output(), rank(*root)?).await,
                 Self::Gather(send, pieces, root) => {
                     let send = send.as_ref().map(Elements::input);
-                    intracomm::gather(transport, send, |r| piece(pieces.as_ref(), r), rank(*root)?).await
+                    algorithms::gather(transport, send, |r| piece(pieces.as_ref(), r), rank(*root)?).await
                 }
                 Self::Scatter(pieces, recv, root) => {
                     let recv = recv.as_ref().map(Elements::output);
-                    intracomm::scatter(
+                    algorithms::scatter(
                         transport,
                         |r| piece(pieces.as_ref(), r).as_input(),
                         recv,

@@ -2,7 +2,7 @@
 //! background, and each start of a persistent one.
 
 use super::call::{Call, Elements, Form, Pieces};
-use super::selection::TeamOperation;
+use super::selection::{Case, by_messages};
 use super::shared_memory::TeamGuard;
 use crate::comm::Comm;
 use crate::events::{Algorithm, CollMode, Collective, Event, EventPayload, EventRecord, Spec};
@@ -30,16 +30,16 @@ impl<'a> EventSpan<'a> {
         what: impl FnOnce() -> (Algorithm, u64),
     ) -> Self {
         let gate = &comm.events.gate;
-        let mut told =
+        let mut span =
             Self { comm, id: 0, operation, mode, algorithm: Cell::new(Algorithm::Unknown), bytes: 0 };
         if gate.is_open(Event::CollBegin) || gate.is_open(Event::CollEnd) {
             let (algorithm, bytes) = what();
-            told.id = comm.events.registry().fresh_id();
-            told.algorithm.set(algorithm);
-            told.bytes = bytes;
-            told.tell(Event::CollBegin);
+            span.id = comm.events.registry().fresh_id();
+            span.algorithm.set(algorithm);
+            span.bytes = bytes;
+            span.tell(Event::CollBegin);
         }
-        told
+        span
     }
 
     /// The operation is performed by `algorithm`: what the end tells.
@@ -121,17 +121,17 @@ impl Call {
         }
     }
 
-    /// Which of the operations it is that shared memory serves, if it is one.
-    pub(super) const fn kind(&self) -> Option<TeamOperation> {
-        Some(match self {
-            Self::Barrier => TeamOperation::Barrier,
-            Self::Bcast(..) => TeamOperation::Bcast,
-            Self::Allgather(..) => TeamOperation::Allgather,
-            Self::Alltoall(_, Pieces { form: Form::Even(..), .. }) => TeamOperation::Alltoall,
-            Self::Reduce(..) => TeamOperation::Reduce,
-            Self::Allreduce(..) => TeamOperation::Allreduce,
-            _ => return None,
-        })
+    /// Returns whether the shared-memory team may serve the operation.
+    pub(super) const fn has_team_form(&self) -> bool {
+        match self {
+            Self::Barrier
+            | Self::Bcast(..)
+            | Self::Allgather(..)
+            | Self::Reduce(..)
+            | Self::Allreduce(..) => true,
+            Self::Alltoall(_, pieces) => matches!(pieces.form, Form::Even(..)),
+            _ => false,
+        }
     }
 
     /// Whether shared memory, where it serves this kind of operation, serves one of this size.
@@ -142,8 +142,9 @@ impl Call {
         }
     }
 
-    /// How it is performed on `comm`, as far as that is known before it begins; `arrival` if shared memory serves it.
-    pub(super) fn algorithm(&self, comm: &Comm, arrival: Option<Arrival>) -> Algorithm {
+    /// How the operation is performed on `comm`, as far as that is known before it begins; `arrival` if the team serves it, else
+    /// `requested` says what its control variable asks for.
+    pub(super) fn algorithm(&self, comm: &Comm, arrival: Option<Arrival>, requested: u64) -> Algorithm {
         if comm.is_inter() {
             return Algorithm::Between;
         }
@@ -155,14 +156,39 @@ impl Call {
                 _ => Algorithm::Shared,
             };
         }
+        let case = self.case(comm);
+        let selected = case.and_then(|case| by_messages(self.operation(), &case, requested));
         match self {
-            Self::Barrier => Algorithm::Dissemination,
-            Self::Bcast(data, _) => super::bytes::bcast_by(bytes(data) as usize, comm.size() as usize),
-            Self::Gather(..) | Self::Scatter(..) => Algorithm::Linear,
-            Self::Alltoall(..) => Algorithm::Pairwise,
             Self::NeighbourAllgather(..) | Self::NeighbourAlltoall(..) => Algorithm::Linear,
-            Self::Allreduce(..) => Algorithm::Doubling,
-            _ => Algorithm::Unknown,
+            _ => selected.map_or(Algorithm::Unknown, |(_, label)| label),
         }
+    }
+
+    /// What decides over the algorithm, as far as it is known before the operation begins.
+    fn case(&self, comm: &Comm) -> Option<Case> {
+        let ranks = comm.size() as usize;
+        let of = |elements: &Elements| bytes(elements) as usize;
+        Some(match self {
+            Self::Bcast(data, _) => Case::new(of(data), ranks),
+            Self::Allgather(_, pieces) => match &pieces.form {
+                Form::Even(count, datatype) => Case::new(count * datatype.size() * ranks, ranks),
+                _ => return None,
+            },
+            Self::Alltoall(_, recv) => match &recv.form {
+                Form::Even(count, datatype) => Case::new(count * datatype.size(), ranks),
+                _ => Case { equal_blocks: false, ..Case::new(0, ranks) },
+            },
+            Self::Reduce(data, result, op, _) => {
+                let bytes = data.as_ref().or(result.as_ref()).map_or(0, of);
+                Case { commutes: op.op.commutative(), ..Case::new(bytes, ranks) }
+            }
+            Self::Allreduce(_, data, op) | Self::Scan(_, data, op) | Self::Exscan(_, data, op) => {
+                Case { commutes: op.op.commutative(), ..Case::new(of(data), ranks) }
+            }
+            Self::ReduceScatter(data, _, _, op) => {
+                Case { commutes: op.op.commutative(), equal_blocks: false, ..Case::new(of(data), ranks) }
+            }
+            _ => Case { equal_blocks: false, ..Case::new(0, ranks) },
+        })
     }
 }

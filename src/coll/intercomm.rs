@@ -5,7 +5,7 @@
 
 use super::buffer::{Input, OpKernel, Output};
 use super::intracomm::{block_ends, receive};
-use super::{Scratch, Transport, messages};
+use super::{Scratch, Transport, algorithms};
 use crate::error::Result;
 
 /// The two transports of an intercommunicator.
@@ -201,7 +201,7 @@ pub async unsafe fn reduce<T: Transport>(
         (IntercommRoot::Remote(root), Some(send), _) if send.bytes() > 0 => {
             // SAFETY: the module's contract.
             let mut acc = unsafe { send.copied() };
-            messages::reduce(&sides.local, &mut acc, 0, &kernel).await?;
+            algorithms::reduce(&sides.local, &mut acc, 0, &kernel).await?;
             if sides.leads() { sides.remote.send(root, &acc).await } else { Ok(()) }
         }
         _ => Ok(()),
@@ -275,7 +275,7 @@ async unsafe fn combined_over_there<T: Transport>(
 ) -> Result<Scratch> {
     // SAFETY: the module's contract.
     let mut acc = unsafe { send.copied() };
-    messages::reduce(&sides.local, &mut acc, 0, &kernel).await?;
+    algorithms::reduce(&sides.local, &mut acc, 0, &kernel).await?;
     let mut result = Scratch::zeroed(bytes);
     if sides.leads() {
         sides.remote.exchange(0, &acc, 0, &mut result).await?;

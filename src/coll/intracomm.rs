@@ -6,9 +6,11 @@
 //! Safety, for all of them: inputs may be read and outputs written, by nobody else, until the future is ready; the pieces of
 //! different ranks do not overlap, nor do inputs and outputs.
 
+use super::algorithms::{self, Blocks};
 use super::buffer::{Input, OpKernel, Output, copy};
-use super::selection::TeamOperation;
-use super::{Scratch, Transport, allgatherv, messages};
+use super::{Scratch, Transport, allgatherv};
+use crate::events::Collective;
+
 use crate::error::Result;
 
 /// Everybody's elements become those of `root`.
@@ -24,72 +26,6 @@ pub async unsafe fn bcast<T: Transport>(transport: &T, data: Output<'_>, root: u
     let mut landing = unsafe { if is_root { data.filled_landing() } else { data.landing() } };
     super::bcast(transport, &mut landing, root).await?;
     if is_root { Ok(()) } else { landing.land() }
-}
-
-/// At `root`, piece `r` becomes what rank `r` sends; `send` may be `None` there.
-///
-/// # Safety
-/// See the module.
-///
-/// # Errors
-/// Those of the transport; [`crate::Error::Truncate`] if a piece is too small.
-pub async unsafe fn gather<'a, T: Transport>(
-    transport: &T,
-    send: Option<Input<'_>>,
-    pieces: impl Fn(usize) -> Output<'a>,
-    root: usize,
-) -> Result<()> {
-    let rank = transport.rank();
-    if rank != root {
-        return match send {
-            // SAFETY: the module's contract.
-            Some(send) => transport.send(root, &unsafe { send.packed() }).await,
-            None => Ok(()),
-        };
-    }
-    for from in 0..transport.size() {
-        if from != rank {
-            // SAFETY: the module's contract.
-            unsafe { receive(transport, from, pieces(from)) }.await?;
-        } else if let Some(send) = send {
-            // SAFETY: the module's contract.
-            unsafe { copy(send, pieces(from)) }?;
-        }
-    }
-    Ok(())
-}
-
-/// `recv` becomes the caller's piece at `root`; it may be `None` there.
-///
-/// # Safety
-/// See the module.
-///
-/// # Errors
-/// Those of the transport; [`crate::Error::Truncate`] if there is not enough room.
-pub async unsafe fn scatter<'a, T: Transport>(
-    transport: &T,
-    pieces: impl Fn(usize) -> Input<'a>,
-    recv: Option<Output<'_>>,
-    root: usize,
-) -> Result<()> {
-    let rank = transport.rank();
-    if rank != root {
-        return match recv {
-            // SAFETY: the module's contract.
-            Some(recv) => unsafe { receive(transport, root, recv) }.await,
-            None => Ok(()),
-        };
-    }
-    for to in 0..transport.size() {
-        if to != rank {
-            // SAFETY: the module's contract.
-            transport.send(to, &unsafe { pieces(to).packed() }).await?;
-        } else if let Some(recv) = recv {
-            // SAFETY: the module's contract.
-            unsafe { copy(pieces(to), recv) }?;
-        }
-    }
-    Ok(())
 }
 
 /// Piece `r` becomes what rank `r` sends; in place, it is there already.
@@ -156,7 +92,7 @@ async fn gather_everywhere<T: Transport>(
     if equal { super::allgather(transport, all).await } else { allgatherv(transport, all, ends).await }
 }
 
-/// Piece `r` of `recv` becomes the piece of rank `r` that is for the caller; in place, `recv` holds what is sent first.
+/// Makes piece `r` of `recv` the piece of rank `r` that is for the caller; in place, `recv` holds what is sent first.
 ///
 /// # Safety
 /// See the module.
@@ -168,33 +104,11 @@ pub async unsafe fn alltoall<'a, 'b, T: Transport>(
     send: Option<impl Fn(usize) -> Input<'a>>,
     recv: impl Fn(usize) -> Output<'b>,
 ) -> Result<()> {
-    let (rank, size) = (transport.rank(), transport.size());
-    let Some(send) = send else {
-        // In place, a pair swaps: at step k, those whose ranks add up to k.
-        for step in 0..size {
-            let peer = (step + size - rank) % size;
-            if peer != rank {
-                // SAFETY: the module's contract.
-                let (mine, mut theirs) = unsafe { (recv(peer).as_input().copied(), recv(peer).landing()) };
-                transport.exchange(peer, &mine, peer, &mut theirs).await?;
-                theirs.land()?;
-            }
-        }
-        return Ok(());
-    };
-    // SAFETY: the module's contract.
-    unsafe { copy(send(rank), recv(rank)) }?;
-    for step in 1..size {
-        let (to, from) = ((rank + step) % size, (rank + size - step) % size);
-        // SAFETY: the module's contract.
-        let (mine, mut theirs) = unsafe { (send(to).packed(), recv(from).landing()) };
-        transport.exchange(to, &mine, from, &mut theirs).await?;
-        theirs.land()?;
-    }
-    Ok(())
+    // SAFETY: the rules of this module are those of `algorithms`.
+    unsafe { algorithms::alltoall(transport, None, send, recv) }.await
 }
 
-/// [`alltoall`], where all pieces of all ranks have the same length.
+/// Does what [`alltoall`] does where all pieces of all ranks have the same length.
 ///
 /// # Safety
 /// See the module.
@@ -206,7 +120,7 @@ pub async unsafe fn alltoall_even<'a, 'b, T: Transport>(
     send: Option<impl Fn(usize) -> Input<'a>>,
     recv: impl Fn(usize) -> Output<'b>,
 ) -> Result<()> {
-    if let Some(mut team) = transport.team(TeamOperation::Alltoall) {
+    if let Some(mut team) = transport.team(Collective::Alltoall) {
         let read = |peer: usize, at: usize, to: &mut [u8]| {
             let from = send.as_ref().map_or_else(|| recv(peer).as_input(), |send| send(peer));
             // SAFETY: the module's contract; in place, nobody has written what is read.
@@ -224,7 +138,7 @@ pub async unsafe fn alltoall_even<'a, 'b, T: Transport>(
         }
     }
     // SAFETY: the caller's promise.
-    unsafe { alltoall(transport, send, recv) }.await
+    unsafe { algorithms::alltoall(transport, Some(recv(0).bytes()), send, recv) }.await
 }
 
 /// At `root`, `recv` becomes the combination of everybody's `send`.
@@ -243,7 +157,7 @@ pub async unsafe fn reduce<T: Transport>(
 ) -> Result<()> {
     let bytes = send.bytes();
     if bytes > 0
-        && let Some(mut team) = transport.team(TeamOperation::Reduce)
+        && let Some(mut team) = transport.team(Collective::Reduce)
     {
         let to = recv.filter(|_| transport.rank() == root);
         // SAFETY: the module's contract; each place has so many bytes.
@@ -261,7 +175,7 @@ pub async unsafe fn reduce<T: Transport>(
     if acc.is_empty() {
         return Ok(());
     }
-    messages::reduce(transport, &mut acc, root, &kernel).await?;
+    algorithms::reduce(transport, &mut acc, root, &kernel).await?;
     match recv {
         // SAFETY: the module's contract.
         Some(recv) if transport.rank() == root => unsafe { recv.write(&acc) },
@@ -284,7 +198,7 @@ pub async unsafe fn allreduce<T: Transport>(
 ) -> Result<()> {
     let bytes = send.bytes();
     if bytes > 0
-        && let Some(mut team) = transport.team(TeamOperation::Allreduce)
+        && let Some(mut team) = transport.team(Collective::Allreduce)
     {
         // SAFETY: the module's contract; both places have so many bytes.
         let done = unsafe {
@@ -301,7 +215,7 @@ pub async unsafe fn allreduce<T: Transport>(
     if acc.is_empty() {
         return Ok(());
     }
-    messages::allreduce(transport, &mut acc, &kernel).await?;
+    algorithms::allreduce(transport, &mut acc, &kernel).await?;
     // SAFETY: the module's contract.
     unsafe { recv.write(&acc) }
 }
@@ -358,7 +272,7 @@ pub async unsafe fn reduce_scatter<T: Transport>(
         return Ok(());
     }
     let ends = block_ends(transport.size(), counts, send.datatype.size());
-    let block = messages::reduce_scatter(transport, &all, &ends, &kernel).await?;
+    let block = algorithms::reduce_scatter(transport, &all, Blocks::EndingAt(&ends), &kernel).await?;
     // SAFETY: the module's contract.
     unsafe { recv.write(&block) }
 }
@@ -391,7 +305,7 @@ pub async unsafe fn scan<T: Transport>(
     if acc.is_empty() {
         return Ok(());
     }
-    messages::scan(transport, &mut acc, &kernel).await?;
+    algorithms::scan(transport, &mut acc, &kernel).await?;
     // SAFETY: the module's contract.
     unsafe { recv.write(&acc) }
 }
@@ -414,7 +328,7 @@ pub async unsafe fn exscan<T: Transport>(
     if own.is_empty() {
         return Ok(());
     }
-    match messages::exscan(transport, &own, &kernel).await? {
+    match algorithms::exscan(transport, &own, &kernel).await? {
         // SAFETY: the module's contract; `own` is not looked at any more.
         Some(below) => unsafe { recv.write(&below) },
         None => Ok(()),
@@ -425,7 +339,11 @@ pub async unsafe fn exscan<T: Transport>(
 ///
 /// # Safety
 /// See the module.
-pub(super) async unsafe fn receive<T: Transport>(transport: &T, from: usize, to: Output<'_>) -> Result<()> {
+pub(in crate::coll) async unsafe fn receive<T: Transport>(
+    transport: &T,
+    from: usize,
+    to: Output<'_>,
+) -> Result<()> {
     // SAFETY: the module's contract.
     let mut landing = unsafe { to.landing() };
     transport.recv(from, &mut landing).await?;

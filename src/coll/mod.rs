@@ -12,8 +12,9 @@
 //! | [`transport`] | what algorithms send through |
 //! | [`nonblocking`] | operations in the background |
 //! | [`shared_memory`] | operations through memory that all members share |
+//! | [`algorithms`] | algorithms over messages, a file each |
+//! | `kernel` | reduction kernels: the element-wise operation that reductions apply |
 //! | `bytes` | barrier, broadcast, allgather: bytes that nobody looks into |
-//! | `messages` | reduce, allreduce, reduce-scatter, scan: bytes that are reduced, in rank order where that matters |
 //! | [`buffer`] | users' buffers as bytes |
 //! | [`intracomm`] | every collective within a group, on users' buffers |
 //! | [`intercomm`] | the same between the two groups of an intercommunicator |
@@ -22,6 +23,7 @@
 //! | `event_span` | the events that operations raise |
 //! | `scratch` | temporary buffers, aligned for any element |
 
+pub mod algorithms;
 pub mod buffer;
 mod bytes;
 pub mod call;
@@ -29,7 +31,7 @@ pub mod create;
 mod event_span;
 pub mod intercomm;
 pub mod intracomm;
-mod messages;
+mod kernel;
 mod neighbor;
 pub mod nonblocking;
 mod scratch;
@@ -41,7 +43,7 @@ pub mod transport;
 
 pub use bytes::{allgather, allgatherv, barrier, bcast};
 pub use event_span::EventSpan;
-pub use messages::{ReductionKernel, allreduce, exscan, reduce, reduce_scatter, scan};
+pub use kernel::ReductionKernel;
 pub use nonblocking::NonblockingOperation;
 pub use scratch::Scratch;
 pub use transport::{

@@ -3,7 +3,7 @@
 use super::buffer::{Input, OpKernel, Output};
 use super::intercomm::{self, IntercommRoot, Sides};
 use super::transport::threads::{self, ThreadTransport};
-use super::{Subset, Transport, intracomm, run};
+use super::{Subset, Transport, algorithms, intracomm, run};
 use crate::abi;
 use crate::datatype::Datatype;
 use crate::datatype::op::Op;
@@ -100,7 +100,7 @@ fn gathers_place_pieces_of_different_sizes_and_in_place() {
             }
             let from = (!in_place || rank != root).then(|| send.all());
             // SAFETY: as above.
-            run(unsafe { intracomm::gather(transport, from, |r| recv.output(starts[r], r + 1), root) })
+            run(unsafe { algorithms::gather(transport, from, |r| recv.output(starts[r], r + 1), root) })
                 .unwrap();
             if rank == root {
                 // A place is left free after each piece.
@@ -121,7 +121,7 @@ fn scatters_hand_out_pieces_of_different_sizes() {
         let recv = Ints::empty(rank + 1, b);
         // SAFETY: as above.
         run(unsafe {
-            intracomm::scatter(transport, |r| send.input(starts[r], r + 1), Some(recv.all_out()), 0)
+            algorithms::scatter(transport, |r| send.input(starts[r], r + 1), Some(recv.all_out()), 0)
         })
         .unwrap();
         recv.check(own(rank, rank + 1), "scatterv");

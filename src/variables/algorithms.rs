@@ -1,15 +1,141 @@
-//! The algorithms that users can choose for each operation, one line each. `coll` asserts at compile time that its functions
-//! are in the same order.
+//! The algorithms of collective operations: one table for each operation, one row for each algorithm.
+//!
+//! A row has
+//! - the name that the operation's control variable takes, if it has one. It is the name of the algorithm's file in
+//!   `src/coll/algorithms/`, too, which has a function named as the operation;
+//! - the value that stands for it in MPI_T. Values are never given to another algorithm;
+//! - the `events::Algorithm` that events report;
+//! - the bytes, and the numbers of ranks, for which it is taken where nobody asks for another. Of all rows that fit, and that
+//!   can perform the case, the first is taken; the last fits always.
+//!
+//! These are the algorithms over messages. Before them, blocking operations try the shared-memory team (`coll::selection`).
 
 use super::enumeration::{Enumeration, EnumerationItem};
 
-/// The algorithms of a collective operation.
-pub static WAYS: Enumeration = Enumeration {
-    name: "coll_way",
-    items: &[
-        EnumerationItem { name: "auto", value: 0 },
-        EnumerationItem { name: "messages", value: 1 },
-        EnumerationItem { name: "counted", value: 2 },
-        EnumerationItem { name: "flagged", value: 3 },
-    ],
-};
+/// Calls `$then! { $arguments $rows }` with the table of an operation.
+macro_rules! algorithm_table {
+    (barrier $then:ident $arguments:tt) => {
+        $then! { $arguments
+            dissemination      4 Dissemination (..) (..);
+        }
+    };
+    // Along a chain every link is busy at once; it is long, so that short messages take the tree.
+    (bcast $then:ident $arguments:tt) => {
+        $then! { $arguments
+            chain              4 Chain         (64 << 10..) (3..);
+            binomial_tree      5 Tree          (..) (..);
+        }
+    };
+    (gather $then:ident $arguments:tt) => {
+        $then! { $arguments
+            linear             4 Linear        (..) (..);
+        }
+    };
+    (scatter $then:ident $arguments:tt) => {
+        $then! { $arguments
+            linear             4 Linear        (..) (..);
+        }
+    };
+    // ⌈log₂ n⌉ steps with growing blocks, or n − 1 steps with one block each.
+    (allgather $then:ident $arguments:tt) => {
+        $then! { $arguments
+            bruck              4 Bruck         (..=64 << 10) (3..);
+            ring               5 Ring          (..) (..);
+        }
+    };
+    (alltoall $then:ident $arguments:tt) => {
+        $then! { $arguments
+            pairwise           4 Pairwise      (..) (..);
+        }
+    };
+    (reduce $then:ident $arguments:tt) => {
+        $then! { $arguments
+            binomial_tree      4 Tree          (..) (..);
+        }
+    };
+    (allreduce $then:ident $arguments:tt) => {
+        $then! { $arguments
+            recursive_doubling 4 Doubling      (..) (..);
+        }
+    };
+    (reduce_scatter $then:ident $arguments:tt) => {
+        $then! { $arguments
+            pairwise           4 Pairwise      (..) (..);
+        }
+    };
+    (scan $then:ident $arguments:tt) => {
+        $then! { $arguments
+            recursive_doubling 4 Doubling      (..) (..);
+        }
+    };
+    (exscan $then:ident $arguments:tt) => {
+        $then! { $arguments
+            recursive_doubling 4 Doubling      (..) (..);
+        }
+    };
+}
+pub(crate) use algorithm_table;
+
+/// The value that leaves the choice to the library.
+pub const AUTO: u64 = 0;
+/// The value that asks for messages, by whatever algorithm.
+pub const MESSAGES: u64 = 1;
+/// The value that asks for the shared-memory team, whose members arrive by a count.
+pub const COUNTED: u64 = 2;
+/// The value that asks for the shared-memory team, whose members arrive by flags.
+pub const FLAGGED: u64 = 3;
+
+/// The enumeration of an operation's control variable.
+macro_rules! enumeration {
+    (($(#[$doc:meta])* $static:ident $name:literal)
+     $($algorithm:ident $value:literal $label:ident ($($bytes:tt)*) ($($ranks:tt)*);)*) => {
+        $(#[$doc])*
+        pub static $static: Enumeration = Enumeration {
+            name: $name,
+            items: &[
+                EnumerationItem { name: "auto", value: AUTO as i32 },
+                EnumerationItem { name: "messages", value: MESSAGES as i32 },
+                EnumerationItem { name: "counted", value: COUNTED as i32 },
+                EnumerationItem { name: "flagged", value: FLAGGED as i32 },
+                $(EnumerationItem { name: stringify!($algorithm), value: $value },)*
+            ],
+        };
+        const _: () = {
+            let values: &[u64] = &[AUTO, MESSAGES, COUNTED, FLAGGED, $($value),*];
+            let mut at = 0;
+            while at < values.len() {
+                let mut other = 0;
+                while other < at {
+                    assert!(values[at] != values[other], "a value stands for one algorithm");
+                    other += 1;
+                }
+                at += 1;
+            }
+        };
+    };
+}
+
+algorithm_table!(barrier enumeration (
+    /// What `coll_barrier` can be.
+    BARRIER "barrier_algorithm"
+));
+algorithm_table!(bcast enumeration (
+    /// What `coll_bcast` can be.
+    BCAST "bcast_algorithm"
+));
+algorithm_table!(allgather enumeration (
+    /// What `coll_allgather` can be.
+    ALLGATHER "allgather_algorithm"
+));
+algorithm_table!(alltoall enumeration (
+    /// What `coll_alltoall` can be.
+    ALLTOALL "alltoall_algorithm"
+));
+algorithm_table!(reduce enumeration (
+    /// What `coll_reduce` can be.
+    REDUCE "reduce_algorithm"
+));
+algorithm_table!(allreduce enumeration (
+    /// What `coll_allreduce` can be.
+    ALLREDUCE "allreduce_algorithm"
+));

@@ -4,7 +4,7 @@
 //! MPI_T, `perusal info --cvars` and its checks follow from the row.
 
 use super::Category;
-use super::algorithms::WAYS;
+use super::algorithms;
 use super::enumeration::{Enumeration, EnumerationItem, SWITCH};
 use crate::limits::{
     EVENT_BUFFER, INLINE, MAX_BULK, MAX_CELLS, MAX_COUNTED_CELLS, MAX_COUNTED_RANKS, MAX_EAGER, MIN_BULK,
@@ -254,18 +254,18 @@ table! {
         Domain::Choice(&SWITCH), |_| 1,
         "whether the blocking collectives of a communicator get shared memory when its members first meet; off: they go by messages";
     CollBarrier => "coll_barrier", "PERUSAL_COLL_BARRIER", Collectives, AllEqual, BetweenCollectives, TunerBasic,
-        Domain::Choice(&WAYS), |_| 0,
+        Domain::Choice(&algorithms::BARRIER), |_| 0,
         "how MPI_Barrier is done: messages, or shared memory with a count or with flags; auto: a count where ranks outnumber CPUs";
     CollBcast => "coll_bcast", "PERUSAL_COLL_BCAST", Collectives, AllEqual, BetweenCollectives, TunerBasic,
-        Domain::Choice(&WAYS), |_| 0, "how MPI_Bcast is done, as coll_barrier";
+        Domain::Choice(&algorithms::BCAST), |_| 0, "how MPI_Bcast is done, as coll_barrier";
     CollAllgather => "coll_allgather", "PERUSAL_COLL_ALLGATHER", Collectives, AllEqual, BetweenCollectives, TunerBasic,
-        Domain::Choice(&WAYS), |_| 0, "how MPI_Allgather is done, as coll_barrier";
+        Domain::Choice(&algorithms::ALLGATHER), |_| 0, "how MPI_Allgather is done, as coll_barrier";
     CollAlltoall => "coll_alltoall", "PERUSAL_COLL_ALLTOALL", Collectives, AllEqual, BetweenCollectives, TunerBasic,
-        Domain::Choice(&WAYS), |_| 0, "how MPI_Alltoall is done up to coll_alltoall_most, as coll_barrier";
+        Domain::Choice(&algorithms::ALLTOALL), |_| 0, "how MPI_Alltoall is done up to coll_alltoall_most, as coll_barrier";
     CollReduce => "coll_reduce", "PERUSAL_COLL_REDUCE", Collectives, AllEqual, BetweenCollectives, TunerBasic,
-        Domain::Choice(&WAYS), |_| 0, "how MPI_Reduce is done, as coll_barrier";
+        Domain::Choice(&algorithms::REDUCE), |_| 0, "how MPI_Reduce is done, as coll_barrier";
     CollAllreduce => "coll_allreduce", "PERUSAL_COLL_ALLREDUCE", Collectives, AllEqual, BetweenCollectives, TunerBasic,
-        Domain::Choice(&WAYS), |_| 0, "how MPI_Allreduce is done, as coll_barrier";
+        Domain::Choice(&algorithms::ALLREDUCE), |_| 0, "how MPI_Allreduce is done, as coll_barrier";
     CollPiece => "coll_piece", "PERUSAL_COLL_PIECE", Collectives, AllEqual, BetweenCollectives, TunerBasic,
         Domain::Number(|_| (4096, 1 << 30)), |_| 128 << 10,
         "most bytes of a piece in which collectives go through shared memory";

@@ -2,8 +2,8 @@
 //! and all members say the same.
 
 use super::{OperationKey, TeamGuard, Width};
-use crate::coll::selection::TeamOperation;
 use crate::error::Result;
+use crate::events::Collective;
 use crate::team::PAYLOAD;
 use crate::variables::VariableId;
 
@@ -29,7 +29,7 @@ impl TeamGuard<'_> {
         if !self.has_room(data.len())? {
             return Ok(false);
         }
-        let what = OperationKey::new(TeamOperation::Bcast, root, data.len());
+        let what = OperationKey::new(Collective::Bcast, root, data.len());
         let piece = self.room_one_to_all();
         let one = data.len() <= piece;
         let is_root = self.rank() == root;
@@ -60,7 +60,7 @@ impl TeamGuard<'_> {
         if !self.has_room(block)? {
             return Ok(false);
         }
-        let what = OperationKey::new(TeamOperation::Allgather, 0, block);
+        let what = OperationKey::new(Collective::Allgather, 0, block);
         let most = 2 * self.engine.config().coll_piece();
         let room = if block <= PAYLOAD { PAYLOAD } else { self.room_among_all(Width::One).min(most) };
         let mut at = 0;
@@ -133,7 +133,7 @@ impl TeamGuard<'_> {
         if !self.serves_alltoall(block) || !self.has_room(block * size)? {
             return Ok(false);
         }
-        let what = OperationKey::new(TeamOperation::Alltoall, 0, block);
+        let what = OperationKey::new(Collective::Alltoall, 0, block);
         let width = self.alltoall_width(block);
         let most = if block * size <= PAYLOAD { block } else { self.alltoall_piece(width) };
         let mut at = 0;

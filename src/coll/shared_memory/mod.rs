@@ -6,11 +6,11 @@
 mod data_movement;
 mod reduction;
 
-use super::selection::TeamOperation;
 use crate::arch::clock::now;
 use crate::comm::Comm;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::events::Collective;
 use crate::shm::telemetry::{Wait, Waiting};
 use crate::sync::ConditionalGuard;
 use crate::team::{
@@ -31,8 +31,9 @@ const FAILED: u64 = u64::MAX;
 impl OperationKey {
     /// An operation from or to `root` (0 where there is none), of `bytes` bytes.
     #[must_use]
-    pub const fn new(kind: TeamOperation, root: usize, bytes: usize) -> Self {
-        Self::numbered(kind as u8, root, bytes)
+    pub const fn new(operation: Collective, root: usize, bytes: usize) -> Self {
+        // Not 0: that is what a slot reads that nobody has written.
+        Self::numbered(operation as u8 + 1, root, bytes)
     }
 
     const fn numbered(kind: u8, root: usize, bytes: usize) -> Self {

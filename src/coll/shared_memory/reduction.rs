@@ -7,8 +7,8 @@
 
 use super::{OperationKey, Readers, TeamGuard};
 use crate::coll::ReductionKernel;
-use crate::coll::selection::TeamOperation;
 use crate::error::Result;
+use crate::events::Collective;
 use crate::team::{Arrival, PAYLOAD};
 use core::mem::MaybeUninit;
 use core::ops::Range;
@@ -87,7 +87,7 @@ impl TeamGuard<'_> {
         kernel: &K,
         root: usize,
     ) -> Result<bool> {
-        let what = OperationKey::new(TeamOperation::Reduce, root, len);
+        let what = OperationKey::new(Collective::Reduce, root, len);
         let out = if self.rank() == root { out } else { core::ptr::null_mut() };
         if len > PAYLOAD {
             let who =
@@ -126,7 +126,7 @@ impl TeamGuard<'_> {
         (len, unit): (usize, usize),
         kernel: &K,
     ) -> Result<bool> {
-        let what = OperationKey::new(TeamOperation::Allreduce, 0, len);
+        let what = OperationKey::new(Collective::Allreduce, 0, len);
         if len > PAYLOAD {
             let who = match self.arrival {
                 Arrival::Flags if len <= ALONE || (self.size() == 2 && len < HALVED) => {

@@ -1,11 +1,12 @@
 //! The transport of blocking collectives: each operation has finished when it returns.
 
 use super::{Purpose, Transport, WITHIN, check_length};
-use crate::coll::selection::{TeamOperation, arrival};
+use crate::coll::selection::{arrival, requested};
 use crate::coll::shared_memory::TeamGuard;
 use crate::comm::Comm;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::events::Collective;
 use crate::p2p::Request;
 use crate::team::{Membership, Team};
 use core::cell::OnceCell;
@@ -26,11 +27,11 @@ pub struct BlockingTransport<'a> {
 /// transport as long as nothing fails.
 #[inline(always)]
 #[must_use]
-pub fn team_of<'a>(engine: &'a Engine, comm: &'a Comm, kind: TeamOperation) -> Option<TeamGuard<'a>> {
+pub fn team_of<'a>(engine: &'a Engine, comm: &'a Comm, operation: Collective) -> Option<TeamGuard<'a>> {
     if comm.is_inter() {
         return None;
     }
-    let arrival = arrival(engine.config(), kind, comm.size() as usize)?;
+    let arrival = arrival(engine.config(), operation, comm.size() as usize)?;
     TeamGuard::new(engine, comm, comm.team(engine.is_shared()), arrival)
 }
 
@@ -63,7 +64,7 @@ impl<'a> BlockingTransport<'a> {
         let areas = self.engine.job().collective_segments();
         let taken = if self.comm.rank() == 0 { areas.take(members) } else { None };
         let mut index = taken.unwrap_or(u32::MAX).to_le_bytes();
-        let told = crate::coll::run(crate::coll::bytes::bcast_by_messages(self, &mut index, 0));
+        let told = crate::coll::run(crate::coll::algorithms::bcast(self, &mut index, 0));
         let index = u32::from_le_bytes(index);
         if told.is_err()
             || self.failure.get().is_some()
@@ -142,12 +143,12 @@ impl<'a> BlockingTransport<'a> {
 
 impl Transport for BlockingTransport<'_> {
     #[inline]
-    fn team(&self, kind: TeamOperation) -> Option<TeamGuard<'_>> {
+    fn team(&self, operation: Collective) -> Option<TeamGuard<'_>> {
         let members = if self.all { self.comm.size() as usize } else { 0 };
         if members < 2 {
             return None;
         }
-        let arrival = arrival(self.engine.config(), kind, members)?;
+        let arrival = arrival(self.engine.config(), operation, members)?;
         let mut membership = self.comm.team(self.engine.is_shared());
         if matches!(*membership, Membership::Unknown) {
             *membership = self.join_team();
@@ -155,6 +156,9 @@ impl Transport for BlockingTransport<'_> {
         TeamGuard::new(self.engine, self.comm, membership, arrival)
     }
 
+    fn requested(&self, operation: Collective) -> u64 {
+        requested(self.engine.config(), operation)
+    }
     fn rank(&self) -> usize {
         self.comm.rank() as usize
     }

@@ -17,7 +17,6 @@ pub use blocking::{BlockingTransport, team_of};
 pub use nonblocking::{NonblockingTransport, SequenceNumber};
 pub use subset::Subset;
 
-use super::selection::TeamOperation;
 use super::shared_memory::TeamGuard;
 use crate::error::{Error, Result};
 use crate::events::{CollMode, Collective};
@@ -54,8 +53,12 @@ pub trait Transport {
     /// As for [`exchange`](Self::exchange).
     async fn exchange_all(&self, sends: &[(usize, &[u8])], recvs: &mut [(usize, &mut [u8])]) -> Result<()>;
     /// The memory that all ranks of this transport share, if there is any for such an operation and all of them are in it.
-    fn team(&self, _: TeamOperation) -> Option<TeamGuard<'_>> {
+    fn team(&self, _: Collective) -> Option<TeamGuard<'_>> {
         None
+    }
+    /// The value of an operation's control variable (0: none), the same at all ranks.
+    fn requested(&self, _: Collective) -> u64 {
+        0
     }
     /// Whether the caller waits while an operation goes on here.
     fn mode(&self) -> CollMode {

@@ -1,10 +1,11 @@
 //! The transport of nonblocking collectives: an operation is over when the engine has got that far.
 
 use super::{Transport, check_length};
+use crate::coll::selection::requested;
 use crate::comm::Comm;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::events::CollMode;
+use crate::events::{CollMode, Collective};
 use crate::p2p::{Request, Status};
 use core::cell::OnceCell;
 use core::future::poll_fn;
@@ -94,6 +95,9 @@ impl<'a> NonblockingTransport<'a> {
 }
 
 impl Transport for NonblockingTransport<'_> {
+    fn requested(&self, operation: Collective) -> u64 {
+        requested(self.engine.config(), operation)
+    }
     fn rank(&self) -> usize {
         self.comm.rank() as usize
     }

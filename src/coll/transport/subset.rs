@@ -2,6 +2,7 @@
 
 use super::Transport;
 use crate::error::Result;
+use crate::events::Collective;
 
 /// Rank `i` here is rank `ranks[i]` of `transport`. Those who are not in `ranks` take no part.
 pub struct Subset<'a, T> {
@@ -19,6 +20,9 @@ impl<T: Transport> Transport for Subset<'_, T> {
     }
     fn size(&self) -> usize {
         self.ranks.len()
+    }
+    fn requested(&self, operation: Collective) -> u64 {
+        self.transport.requested(operation)
     }
     async fn send(&self, to: usize, bytes: &[u8]) -> Result<()> {
         self.transport.send(self.ranks[to], bytes).await

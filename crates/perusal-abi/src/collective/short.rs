@@ -16,12 +16,12 @@ use crate::capi::datatypes::contiguous_size;
 use crate::capi::messages::is_memory;
 use crate::capi::process::running;
 use crate::capi::types::MPI_Comm;
-use crate::coll::selection::TeamOperation;
 use crate::coll::shared_memory::TeamGuard;
 use crate::coll::{ReductionKernel, team_of};
 use crate::datatype::Basic;
 use crate::datatype::op::Op;
 use crate::error::Result;
+use crate::events::Collective;
 use crate::events::fast_path_is_open;
 use crate::team::PAYLOAD;
 use core::ffi::{c_int, c_void};
@@ -34,7 +34,7 @@ type Out = *mut c_void;
 /// # Safety
 /// The communicator is not freed meanwhile.
 #[inline(always)]
-unsafe fn team<'a>(comm: MPI_Comm, operation: TeamOperation) -> Option<TeamGuard<'a>> {
+unsafe fn team<'a>(comm: MPI_Comm, operation: Collective) -> Option<TeamGuard<'a>> {
     if !fast_path_is_open() {
         return None;
     }
@@ -98,7 +98,7 @@ impl ReductionKernel for Plain {
 #[inline(always)]
 pub unsafe fn barrier(comm: MPI_Comm) -> Option<Result<()>> {
     // SAFETY: the module's contract.
-    Some(unsafe { team(comm, TeamOperation::Barrier) }?.barrier())
+    Some(unsafe { team(comm, Collective::Barrier) }?.barrier())
 }
 
 #[inline(always)]
@@ -111,7 +111,7 @@ pub unsafe fn bcast<N: Number>(
 ) -> Option<Result<()>> {
     let bytes = few(buffer.cast_const(), count, datatype, 1)?;
     // SAFETY: the module's contract.
-    let mut team = unsafe { team(comm, TeamOperation::Bcast) }?;
+    let mut team = unsafe { team(comm, Collective::Bcast) }?;
     let root = team.member(root)?;
     // SAFETY: the program's buffer, of so many bytes.
     let data = unsafe { core::slice::from_raw_parts_mut(buffer.cast(), bytes) };
@@ -133,7 +133,7 @@ pub unsafe fn allgather<N: Number>(
         return None;
     }
     // SAFETY: the module's contract.
-    let mut team = unsafe { team(comm, TeamOperation::Allgather) }?;
+    let mut team = unsafe { team(comm, Collective::Allgather) }?;
     let (me, size) = (team.rank(), team.size());
     let own = recvbuf.cast::<u8>().wrapping_add(me * block);
     if !in_place(sendbuf) {
@@ -163,7 +163,7 @@ pub unsafe fn alltoall<N: Number>(
         return None;
     }
     // SAFETY: the module's contract.
-    let mut team = unsafe { team(comm, TeamOperation::Alltoall) }?;
+    let mut team = unsafe { team(comm, Collective::Alltoall) }?;
     if block * team.size() > PAYLOAD {
         return None;
     }
@@ -195,7 +195,7 @@ pub unsafe fn reduce<N: Number>(
     let bytes = few(sendbuf, count, datatype, 1)?;
     let kernel = Plain::new(op, datatype)?;
     // SAFETY: the module's contract.
-    let mut team = unsafe { team(comm, TeamOperation::Reduce) }?;
+    let mut team = unsafe { team(comm, Collective::Reduce) }?;
     let root = team.member(root)?;
     if team.rank() == root && (!is_memory(recvbuf.addr()) || sendbuf == recvbuf.cast_const()) {
         return None;
@@ -222,7 +222,7 @@ pub unsafe fn allreduce<N: Number>(
     let kernel = Plain::new(op, datatype)?;
     // SAFETY: the module's contract; the program's buffers, of so many bytes.
     let done = unsafe {
-        let mut team = team(comm, TeamOperation::Allreduce)?;
+        let mut team = team(comm, Collective::Allreduce)?;
         team.allreduce(from.cast(), recvbuf.cast(), (bytes, kernel.size), &kernel)
     };
     Some(done.map(drop))
