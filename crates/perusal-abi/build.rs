@@ -4,8 +4,6 @@
 mod abi;
 #[path = "codegen/bindings.rs"]
 mod bindings;
-#[path = "codegen/collectives.rs"]
-mod collectives;
 
 use std::path::PathBuf;
 use std::{env, fs};
@@ -16,10 +14,7 @@ fn main() {
         println!("cargo:rerun-if-changed={path}");
     }
     let functions = abi::functions(&read("src/abi/functions.csv"));
-    let (collective, others): (Vec<_>, Vec<_>) =
-        functions.iter().cloned().partition(|f| collectives::has(&f.name));
-    fs::write(out.join("collectives.rs"), collectives::source(&collective)).expect("OUT_DIR is writable");
-    let bindings = bindings::source(&others, &read("src/abi/bindings.csv"));
+    let bindings = bindings::source(&functions, &read("src/abi/bindings.csv"));
     fs::write(out.join("bindings.rs"), bindings).expect("OUT_DIR is writable");
     link_arguments();
 }

@@ -31,8 +31,9 @@ enum Form {
     Tool,
     /// Checks nothing and cannot fail.
     Plain,
-    /// The implementation is given the arguments as they are, and does all that the other forms do by itself.
-    Raw,
+    /// The implementation is given the [`Call`](../src/arguments.rs) and arguments that cannot be wrong as such, and does by itself
+    /// all that surrounds it elsewhere: what has a fast path.
+    Direct,
     /// A collective operation with its nonblocking and persistent forms.
     Collective,
     /// Written out in Rust.
@@ -100,7 +101,7 @@ impl<'a> Row<'a> {
             "anytime" => Form::Anytime,
             "tool" => Form::Tool,
             "plain" => Form::Plain,
-            "raw" => Form::Raw,
+            "direct" => Form::Direct,
             "collective" => Form::Collective,
             "hand" => Form::Hand,
             other => panic!("bindings.csv: unknown form {other:?}"),
@@ -168,7 +169,7 @@ impl<'a> Row<'a> {
             Writer { function, call: &call, parameters: &parameters, twin: twin.copied(), otherwise };
         let body = match self.form {
             Form::Plain => writer.plain(),
-            Form::Raw => writer.raw(),
+            Form::Direct => writer.direct(),
             Form::Tool => writer.tool(),
             Form::Collective => writer.checked("enter", &self.source(function), &writer.collective(variant)),
             Form::Open => writer.checked("enter", &self.source(function), &writer.call()),
@@ -300,14 +301,20 @@ impl Writer<'_> {
         let Some((name, rest)) = item.split_once('[') else {
             return format!("call.arg({}){}?", self.name(item), self.otherwise);
         };
-        let with: Vec<&str> = rest.trim_end_matches(']').split_whitespace().map(|n| self.name(n)).collect();
-        let maker = match with.len() {
-            1 => "array",
-            2 => "buffer",
-            3 => "pieces",
+        let with: Vec<&str> = rest
+            .trim_end_matches(']')
+            .split_whitespace()
+            .map(|with| {
+                with.strip_prefix('\'')
+                    .map_or_else(|| self.name(with), |number| number.trim_end_matches('\''))
+            })
+            .collect();
+        match with.len() {
+            1 => format!("call.array({}, {}){}?", self.name(name), with[0], self.otherwise),
+            2 => format!("call.buffer({}, {})", self.name(name), with.join(", ")),
+            3 => format!("call.pieces({}, {}){}?", self.name(name), with.join(", "), self.otherwise),
             _ => panic!("bindings.csv: {item:?} of {}", self.function.name),
-        };
-        format!("call.{maker}({}, {}){}?", self.name(name), with.join(", "), self.otherwise)
+        }
     }
 
     /// The place of a result.
@@ -397,53 +404,42 @@ impl Writer<'_> {
         format!("    {}({})", self.call.path, names.join(", "))
     }
 
-    fn raw(&self) -> String {
-        let pass = |item: &&str| {
-            self.constant(item).unwrap_or_else(|| {
-                let parameter = self.parameter(item);
-                let widened = self.twin.is_some_and(|twin| {
-                    parameters(twin).iter().any(|p| p.name == parameter.name && p.ty != parameter.ty)
-                });
-                if widened && !parameter.ty.starts_with('*') {
-                    format!("i64::from({})", parameter.name)
-                } else {
-                    parameter.name.clone()
-                }
-            })
-        };
-        let arguments: Vec<String> = self.arguments().iter().map(pass).collect();
+    fn direct(&self) -> String {
+        let arguments: Vec<String> = self.arguments().iter().map(|item| self.typed(item)).collect();
+        let arguments = arguments.join(", ").replace("call.arg(", "call.direct(").replace(")?", ")");
         format!(
-            "    // SAFETY: the program's arguments are what the standard asks, which is what the implementation needs.
-    unsafe {{ {}({}) }}",
-            self.call.path,
-            arguments.join(", ")
+            "    let call = Call::new({:?});
+    // SAFETY: the program's arguments are what the standard asks, which is what `Call` needs them to be.
+    unsafe {{ {}(&call, {arguments}) }}",
+            self.function.name, self.call.path,
         )
     }
 
-    /// A collective operation. `path|short` in the row: `short` is tried first where the operation blocks.
+    /// A collective operation, which is given the communicator first. `fast|path` in the row: `fast` is tried first where the
+    /// operation blocks.
     fn collective(&self, variant: Variant) -> String {
-        let (path, short) =
-            self.call.path.split_once('|').map_or((self.call.path, None), |(p, s)| (p, Some(s)));
-        let arguments: Vec<String> = self.arguments().iter().map(|item| self.typed(item)).collect();
-        let prepare = format!(
-            "|comm| {path}(comm{}{})",
-            if arguments.is_empty() { "" } else { ", " },
-            arguments.join(", ")
-        );
+        let (fast, path) =
+            self.call.path.split_once('|').map_or((None, self.call.path), |(f, p)| (Some(f), p));
+        let arguments: Vec<String> =
+            self.arguments().iter().map(|item| format!(", {}", self.typed(item))).collect();
+        let arguments = arguments.concat();
+        let call = format!("|comm| {path}(comm{arguments})");
         match variant {
             Variant::Blocking => {
-                let run = format!("collective::run(call.arg(comm)?, {prepare})");
-                let Some(short) = short else { return run };
-                let names: Vec<&str> =
-                    self.parameters.iter().map(|p| p.name.as_str()).filter(|name| *name != "comm").collect();
-                let names = names.iter().map(|name| format!(", {name}")).collect::<String>();
-                format!("if let Some(done) = {short}(comm{names}) {{ return done }}\n        {run}")
+                let fast = fast.map_or(String::new(), |fast| {
+                    format!(
+                        "if let Some(done) = {fast}(call.arg(comm)?{arguments}) {{ return done }}\n        "
+                    )
+                });
+                format!("{fast}collective::run(call.arg(comm)?, {call})")
             }
-            Variant::Nonblocking => format!(
-                "let to = call.out(request)?;\n        to.put(collective::start(call.arg(comm)?, {prepare})?)"
-            ),
+            Variant::Nonblocking => {
+                format!(
+                    "let to = call.out(request)?;\n        to.put(collective::start(call.arg(comm)?, {call})?)"
+                )
+            }
             Variant::Persistent => format!(
-                "let to = call.out(request)?;\n        to.put(collective::prepare(call.arg(comm)?, {prepare}, call.arg(info)?)?)"
+                "let to = call.out(request)?;\n        to.put(collective::prepare(call.arg(comm)?, {call}, call.arg(info)?)?)"
             ),
         }
     }

@@ -19,12 +19,12 @@
 //! | `const char *x` | `&[u8]`, without the zero |
 //! | `char *x; int *length` | [`TextOut`]; [`Letters`] where other arguments say how much room there is |
 //! | `MPI_Status *x` | [`StatusOut`], [`Statuses`] |
-//! | `void *buf; int count; MPI_Datatype type` | [`Buffer`] |
+//! | `void *buf; int count; MPI_Datatype type` | [`Buffer`]; `Varied` of arrays of counts |
 //! | `int`, `MPI_Aint` or `MPI_Count` | `i64`; [`Count`], [`Length`], [`Displacement`] |
 //! | a handle | as it is, or the object: `&Comm`, `Arc<Comm>`, `Datatype`, `Arc<Group>`, … |
 
 use super::boundary::{self, Source};
-use super::messages;
+use super::collective::{Types, Varied};
 use super::types::MPI_Status;
 use super::{comms, datatypes, mpi};
 use crate::abi;
@@ -71,6 +71,23 @@ impl Call {
     #[must_use]
     pub const fn new(function: &'static str) -> Self {
         Self { function }
+    }
+
+    /// The function's name.
+    #[inline(always)]
+    #[must_use]
+    pub fn function(&self) -> &'static str {
+        self.function
+    }
+
+    /// An argument that cannot be wrong as it is.
+    ///
+    /// # Safety
+    /// As for [`Argument::of`], while `self` is borrowed.
+    #[inline(always)]
+    pub unsafe fn direct<'a, C, A: Argument<'a, C>>(&'a self, from: C) -> A {
+        // SAFETY: this function asks for the same.
+        unsafe { A::of(from) }.unwrap_or_else(|error| unreachable!("{error}"))
     }
 
     /// The beginning of a function that needs MPI to be open.
@@ -171,13 +188,32 @@ impl Call {
     /// # Safety
     /// Argument rules 2 and 3 hold of it.
     #[inline(always)]
-    pub unsafe fn buffer<P: Address>(
-        &self,
+    pub unsafe fn buffer<P: Address>(&self, addr: P, count: impl Integer, datatype: usize) -> Buffer<'_> {
+        Buffer { addr: addr.address(), count: count.wide(), datatype, of: PhantomData }
+    }
+}
+
+impl Call {
+    /// A buffer with a piece for each peer.
+    ///
+    /// # Safety
+    /// Argument rules 1 to 3 hold of it.
+    pub(crate) unsafe fn pieces<'a, P: Address, N, D, T>(
+        &'a self,
         addr: P,
-        count: impl Integer,
-        datatype: usize,
-    ) -> Result<Buffer<'_>> {
-        Ok(Buffer { addr: addr.address(), count: count.wide(), datatype, of: PhantomData })
+        counts: *const N,
+        displs: *const D,
+        types: T,
+    ) -> Result<Varied<'a>>
+    where
+        Unbounded<'a, Integers<'a>>: Argument<'a, *const N> + Argument<'a, *const D>,
+        Types<'a>: Argument<'a, T>,
+    {
+        // SAFETY: this function asks for the same.
+        unsafe {
+            let (counts, displs) = (self.arg(counts)?, self.arg(displs)?);
+            Ok(Varied { addr: addr.address(), counts, displs, types: self.arg(types)? })
+        }
     }
 }
 
@@ -321,7 +357,8 @@ pub struct Out<'a, T> {
     call: PhantomData<&'a mut T>,
 }
 
-const NO_RESULT: Error = Error::Arg("an output argument is NULL");
+/// A result has no place.
+pub const NO_RESULT: Error = Error::Arg("an output argument is NULL");
 
 impl<'a, T> Argument<'a, *mut T> for Out<'a, T> {
     #[inline(always)]
@@ -450,6 +487,13 @@ impl<'a, T> Argument<'a, *mut T> for InOut<'a, T> {
     unsafe fn of(from: *mut T) -> Result<Self> {
         let at = NonNull::new(from).ok_or(Error::Arg("an argument that is passed by address is NULL"))?;
         Ok(Self { at, call: PhantomData })
+    }
+}
+
+impl<'a, T> Argument<'a, *mut T> for Option<InOut<'a, T>> {
+    #[inline(always)]
+    unsafe fn of(from: *mut T) -> Result<Self> {
+        Ok(NonNull::new(from).map(|at| InOut { at, call: PhantomData }))
     }
 }
 
@@ -813,8 +857,10 @@ impl StatusOut<'_> {
     /// Fills it, but for MPI_ERROR (MPI 5.0 §3.2.5).
     #[inline(always)]
     pub fn set(self, status: &Status) {
-        // SAFETY: the field's invariant. What the program left there need not be initialised: every field that is read was written.
-        unsafe { messages::set_status(self.to, status) };
+        // SAFETY: the field's invariant.
+        if let Some(to) = unsafe { self.to.as_mut() } {
+            to.fill(status.source, status.tag, status.bytes, status.cancelled);
+        }
     }
 }
 
@@ -842,7 +888,9 @@ impl Statuses<'_> {
     pub fn set(self, at: usize, status: &Status) {
         if at < self.length {
             // SAFETY: the field's invariant, and `at` is below the length.
-            unsafe { messages::set_status_of(self.to, at, status) };
+            let to = unsafe { &mut *self.to.add(at) };
+            to.fill(status.source, status.tag, status.bytes, status.cancelled);
+            to.error = status.error;
         }
     }
 
@@ -864,6 +912,61 @@ pub struct Buffer<'a> {
     /// Their type, whose handle nobody frees during `'a` (argument rule 2).
     pub datatype: usize,
     of: PhantomData<&'a ()>,
+}
+
+impl<'a> Buffer<'a> {
+    /// The same buffer with as many elements as other arguments say.
+    #[must_use]
+    pub fn with_count(self, count: usize) -> Self {
+        Self { count: count as i64, ..self }
+    }
+
+    /// The bytes of a slice.
+    #[must_use]
+    pub fn of_bytes(bytes: &'a mut [u8]) -> Self {
+        let (addr, count) = (bytes.as_mut_ptr().cast(), bytes.len() as i64);
+        Self { addr, count, datatype: abi::MPI_BYTE, of: PhantomData }
+    }
+}
+
+/// A communicator's handle, which nobody frees during `'a` (argument rule 2).
+#[derive(Debug, Clone, Copy)]
+pub struct CommHandle<'a> {
+    handle: usize,
+    of: PhantomData<&'a Comm>,
+}
+
+impl<'a> Argument<'a, usize> for CommHandle<'a> {
+    #[inline(always)]
+    unsafe fn of(from: usize) -> Result<Self> {
+        Ok(Self { handle: from, of: PhantomData })
+    }
+}
+
+impl<'a> CommHandle<'a> {
+    /// As the program passed it.
+    #[must_use]
+    pub fn handle(self) -> usize {
+        self.handle
+    }
+
+    /// The communicator, if there is one.
+    #[inline(always)]
+    #[must_use]
+    pub fn peek(self) -> Option<&'a Comm> {
+        // SAFETY: argument rule 2.
+        unsafe { comms::peek(self.handle) }
+    }
+
+    /// The communicator.
+    ///
+    /// # Errors
+    /// [`Error::Comm`] if there is none.
+    #[inline]
+    pub fn find(self) -> Result<&'a Comm> {
+        // SAFETY: argument rule 2.
+        unsafe { comms::find(self.handle) }
+    }
 }
 
 impl<'a> Argument<'a, usize> for &'a Comm {

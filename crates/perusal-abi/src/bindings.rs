@@ -9,12 +9,14 @@
 
 use super::arguments::Call;
 use super::boundary::{self, Source};
+use super::collective::{self, arguments, fast};
 use super::mpi::*;
 use super::{datatypes, types};
 use crate::abi;
 use crate::comm::attributes::Kind;
 use crate::error::{Error, Result};
 use crate::info::Info;
+use crate::p2p::Mode;
 use core::ffi::c_int;
 
 include!(concat!(env!("OUT_DIR"), "/bindings.rs"));
@@ -26,5 +28,4 @@ fn unsupported(function: &'static str, source: Source) -> c_int {
 }
 
 // Written out in Rust.
-pub use super::mpi::p2p::*;
 pub use super::mpi_t::{event::*, init::*};

@@ -1,23 +1,23 @@
-//! The C face: the standard ABI's functions, PERUSE, handles. Thin.
+//! The C bindings: the standard ABI's functions, PERUSE, the tools interface, handles.
 //!
 //! | file | what lives there |
 //! |---|---|
 //! | `export` | the macro that makes a `PMPI_X` and its weak alias `MPI_X` |
 //! | [`boundary`] | what every call passes: is it allowed now, are its pointers there, who is told of an error |
-//! | `args` | arguments that are pointers, checked |
+//! | [`bindings`] | the exported functions, generated from the tables in `abi` |
+//! | [`arguments`] | the Rust types of C's arguments, checked once where they are made |
 //! | [`comms`] | communicators by handle |
 //! | [`datatypes`] | datatypes and operations by handle |
 //! | [`strings`], [`errors`] | C strings; error codes and their texts |
 //! | [`peruse`] | the functions of PERUSE |
 //! | [`overrides`] | control variables before there is an engine |
-//! | `told` | the plain cases of calls that somebody listens to |
+//! | `observed` | the plain cases of calls while somebody listens to events |
 //! | [`types`] | the ABI's C types in Rust |
 //! | [`mpi`] | the functions, a file per topic |
 //! | [`mpi_t`] | those of the tools interface |
-//! | `stubs` | generated: every function of the ABI that no file of `mpi` or `mpi_t` has |
 //!
-//! A function here checks its arguments, looks its handles up, calls the engine and writes its results. What a
-//! message *is* stands below.
+//! A binding checks the arguments, looks the handles up, and writes the results; what it calls in `mpi`, `mpi_t` and `collective` is
+//! safe Rust. What a message *is*, the engine knows.
 
 use crate as capi;
 pub(crate) use perusal::internals::{
@@ -26,7 +26,6 @@ pub(crate) use perusal::internals::{
 };
 pub(crate) use perusal::{Error, Result};
 
-pub(crate) mod args;
 pub mod arguments;
 pub mod bindings;
 mod export;
@@ -42,10 +41,10 @@ pub mod errors;
 pub mod messages;
 pub mod mpi;
 pub mod mpi_t;
+mod observed;
 pub mod overrides;
 pub mod peruse;
 pub mod process;
 pub mod requests;
 pub mod strings;
-mod told;
 pub mod types;

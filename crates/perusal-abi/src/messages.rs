@@ -1,12 +1,13 @@
 //! The arguments of messages: checked, and as the engine wants them.
 
+use super::arguments::Buffer;
 use super::datatypes;
-use super::types::MPI_Status;
 use crate::abi;
 use crate::comm::Comm;
+use crate::datatype::Datatype;
 use crate::error::{Error, Result};
-use crate::p2p::{RecvBuf, Run, SendBuf, Status};
-use core::ffi::{c_int, c_void};
+use crate::p2p::{RecvBuf, Run, SendBuf};
+use core::ffi::c_int;
 
 /// Checks destination and tag of a send.
 ///
@@ -42,9 +43,10 @@ pub fn is_memory(addr: usize) -> bool {
 /// Number of elements, and that there is something to have them in. A derived type may hold absolute addresses, so
 /// that MPI_BOTTOM, which is NULL, is its buffer.
 #[inline(always)]
-fn elements(addr: usize, count: i64, datatype: usize) -> Result<usize> {
+fn elements(buffer: &Buffer<'_>) -> Result<usize> {
+    let (addr, count) = (buffer.addr.addr(), buffer.count);
     let n = usize::try_from(count).map_err(|_| Error::Count(count))?;
-    if !is_memory(addr) && n > 0 && datatypes::contiguous_size(datatype).is_some() {
+    if !is_memory(addr) && n > 0 && datatypes::contiguous_size(buffer.datatype).is_some() {
         return Err(Error::Buffer(if addr == abi::MPI_IN_PLACE {
             "it is MPI_IN_PLACE, which only collective operations know"
         } else {
@@ -58,84 +60,42 @@ fn elements(addr: usize, count: i64, datatype: usize) -> Result<usize> {
 /// [`send_buf`] and [`recv_buf`] tell apart.
 #[inline(always)]
 #[must_use]
-pub fn run_of_bytes(addr: *const c_void, count: i64, datatype: usize) -> Option<usize> {
-    let size = datatypes::contiguous_size(datatype)?;
-    if count < 0 || (!is_memory(addr as usize) && count > 0) { None } else { Some(count as usize * size) }
+pub fn run_of_bytes(buffer: Buffer<'_>) -> Option<usize> {
+    let size = datatypes::contiguous_size(buffer.datatype)?;
+    let (addr, count) = (buffer.addr.addr(), buffer.count);
+    if count < 0 || (!is_memory(addr) && count > 0) { None } else { Some(count as usize * size) }
 }
 
-/// As [`run_of_bytes`], with what a request must know beside.
+/// As [`run_of_bytes`], with what a request must know besides.
 #[inline(always)]
 #[must_use]
-pub fn run(addr: *const c_void, count: i64, datatype: usize) -> Option<Run> {
-    let bytes = run_of_bytes(addr, count, datatype)?;
-    Some(Run { addr: addr.cast_mut().cast(), bytes, count: count as usize, handle: datatype })
+pub fn run(buffer: Buffer<'_>) -> Option<Run> {
+    let bytes = run_of_bytes(buffer)?;
+    Some(Run { addr: buffer.addr.cast(), bytes, count: buffer.count as usize, handle: buffer.datatype })
+}
+
+#[inline(always)]
+fn datatype<'a>(buffer: &Buffer<'a>) -> Result<&'a Datatype> {
+    // SAFETY: argument rule 2: nobody frees the type during the call, which is `'a`.
+    unsafe { datatypes::find(buffer.datatype) }
 }
 
 /// A buffer to send from.
 ///
-/// # Safety
-/// The datatype is not freed while the result is in use.
-///
 /// # Errors
 /// [`Error::Count`], [`Error::Type`], [`Error::Buffer`].
 #[inline(always)]
-pub unsafe fn send_buf<'a>(addr: *const c_void, count: i64, datatype: usize) -> Result<SendBuf<'a>> {
-    let count = elements(addr as usize, count, datatype)?;
-    // SAFETY: the caller's.
-    let found = unsafe { datatypes::find(datatype) }?;
-    Ok(SendBuf { addr: addr.cast(), count, datatype: found, handle: datatype })
+pub fn send_buf(buffer: Buffer<'_>) -> Result<SendBuf<'_>> {
+    let (count, datatype) = (elements(&buffer)?, datatype(&buffer)?);
+    Ok(SendBuf { addr: buffer.addr.cast_const().cast(), count, datatype, handle: buffer.datatype })
 }
 
 /// A buffer to receive into.
 ///
-/// # Safety
-/// The datatype is not freed while the result is in use.
-///
 /// # Errors
 /// [`Error::Count`], [`Error::Type`], [`Error::Buffer`].
 #[inline(always)]
-pub unsafe fn recv_buf<'a>(addr: *mut c_void, count: i64, datatype: usize) -> Result<RecvBuf<'a>> {
-    let count = elements(addr as usize, count, datatype)?;
-    // SAFETY: the caller's.
-    let found = unsafe { datatypes::find(datatype) }?;
-    Ok(RecvBuf { addr: addr.cast(), count, datatype: found, handle: datatype })
-}
-
-/// That an output argument is there, asked before anything is begun.
-///
-/// # Errors
-/// [`Error::Arg`] if it is NULL.
-#[inline(always)]
-pub fn output<T>(to: *mut T) -> Result<()> {
-    if to.is_null() { Err(Error::Arg("an output argument is NULL")) } else { Ok(()) }
-}
-
-/// Fills a status of a call that has one: MPI_ERROR stays as it is (MPI 5.0 §3.2.5). MPI_STATUS_IGNORE is fine.
-///
-/// # Safety
-/// `to` is MPI_STATUS_IGNORE or may be written.
-#[inline(always)]
-pub unsafe fn set_status(to: *mut MPI_Status, status: &Status) {
-    // SAFETY: the caller's, when it is not MPI_STATUS_IGNORE, which is NULL.
-    if let Some(to) = unsafe { to.as_mut() } {
-        to.source = status.source;
-        to.tag = status.tag;
-        to.set_bytes(status.bytes);
-        to.set_cancelled(status.cancelled);
-    }
-}
-
-/// Fills one status of a call that has several: MPI_ERROR too. `to` may be MPI_STATUSES_IGNORE.
-///
-/// # Safety
-/// `to` is MPI_STATUSES_IGNORE or an array with an element `at`.
-pub unsafe fn set_status_of(to: *mut MPI_Status, at: usize, status: &Status) {
-    if !to.is_null() {
-        let to = to.wrapping_add(at);
-        // SAFETY: the caller's.
-        unsafe {
-            set_status(to, status);
-            (*to).error = status.error;
-        }
-    }
+pub fn recv_buf(buffer: Buffer<'_>) -> Result<RecvBuf<'_>> {
+    let (count, datatype) = (elements(&buffer)?, datatype(&buffer)?);
+    Ok(RecvBuf { addr: buffer.addr.cast(), count, datatype, handle: buffer.datatype })
 }

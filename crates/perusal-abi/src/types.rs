@@ -91,6 +91,7 @@ impl MPI_Status {
     }
 
     /// Sets the count of bytes.
+    #[inline(always)]
     pub fn set_bytes(&mut self, bytes: u64) {
         self.internal[0] = (bytes as u32).cast_signed();
         self.internal[1] = ((bytes >> 32) as u32).cast_signed();
@@ -103,11 +104,13 @@ impl MPI_Status {
     }
 
     /// Marks the operation as cancelled or not.
+    #[inline(always)]
     pub fn set_cancelled(&mut self, cancelled: bool) {
         self.internal[2] = c_int::from(cancelled);
     }
 
     /// Takes over what the engine says, without touching `MPI_ERROR` (single-completion calls leave it alone, §3.2.5).
+    #[inline(always)]
     pub fn fill(&mut self, source: c_int, tag: c_int, bytes: u64, cancelled: bool) {
         self.source = source;
         self.tag = tag;

@@ -1,39 +1,28 @@
 //! One function for each operation: from the arguments that its forms have in common to a [`Call`].
-//!
-//! Safety, for all of them: arrays have an element for each peer (rank of the group; rank of the remote group of an
-//! intercommunicator; neighbour), and buffers are as the standard asks until the call has been performed.
-
-// C's argument lists, with the communicator in front.
-#![allow(clippy::too_many_arguments)]
 
 use super::checks::{
-    Number, Raw, RawPieces, RawV, RawW, combine, count, counts, distinct, distinct_piece, in_place, is_leaf,
-    is_root, place,
+    Peers, Pieces, Varied, combine, destinations, distinct, distinct_piece, elements, in_place, is_leaf,
+    is_root, members, peers, place, sources, unless_in_place,
 };
+use crate::capi::arguments::{Buffer, Count, Integers, Unbounded};
 use crate::capi::datatypes;
-use crate::coll::call::{Call, CallRoot, Elements, Form, Pieces, TypedOp};
+use crate::coll::call::{Call, CallRoot, Elements, Form, TypedOp};
 use crate::coll::intercomm::IntercommRoot;
-use crate::comm::{Comm, Topology};
+use crate::comm::Comm;
 use crate::datatype::Datatype;
 use crate::error::{Error, Result};
-use core::ffi::{c_int, c_void};
+use core::ffi::c_int;
 
-type In = *const c_void;
-type Out = *mut c_void;
-
-fn peers(comm: &Comm) -> usize {
-    comm.peers().size() as usize
-}
-
-pub unsafe fn barrier(_: &Comm) -> Result<Call> {
+/// MPI_Barrier.
+pub fn barrier(_: &Comm) -> Result<Call> {
     Ok(Call::Barrier)
 }
 
-pub unsafe fn bcast<N: Number>(comm: &Comm, buffer: Out, n: N, datatype: usize, root: c_int) -> Result<Call> {
+/// MPI_Bcast.
+pub fn bcast(comm: &Comm, buffer: Buffer<'_>, root: c_int) -> Result<Call> {
     let root = place(comm, root)?;
-    let raw = Raw { addr: buffer.cast_const(), count: n, datatype };
-    let data = if root == CallRoot::Intercomm(IntercommRoot::Sibling) { nothing()? } else { raw.elements()? };
-    Ok(Call::Bcast(data, root))
+    let is_idle = root == CallRoot::Intercomm(IntercommRoot::Sibling);
+    Ok(Call::Bcast(if is_idle { nothing()? } else { elements(buffer)? }, root))
 }
 
 /// What a rank passes for what has no meaning there.
@@ -42,13 +31,22 @@ fn nothing() -> Result<Elements> {
     Ok(Elements { addr: core::ptr::null_mut(), count: 0, datatype })
 }
 
-unsafe fn gathered<N: Number>(comm: &Comm, send: Raw<N>, recv: impl RawPieces, root: c_int) -> Result<Call> {
+/// MPI_Gather.
+pub fn gather(comm: &Comm, send: Buffer<'_>, recv: Buffer<'_>, root: c_int) -> Result<Call> {
+    gathered(comm, send, recv, root)
+}
+
+/// MPI_Gatherv.
+pub fn gatherv(comm: &Comm, send: Buffer<'_>, recv: Varied<'_>, root: c_int) -> Result<Call> {
+    gathered(comm, send, recv, root)
+}
+
+fn gathered(comm: &Comm, send: Buffer<'_>, recv: impl Pieces, root: c_int) -> Result<Call> {
     let root = place(comm, root)?;
-    // SAFETY: the module's contract.
-    let pieces = is_root(comm, root).then(|| unsafe { recv.pieces(peers(comm)) }).transpose()?;
+    let pieces = is_root(comm, root).then(|| recv.pieces(peers(comm))).transpose()?;
     let send = match root {
-        CallRoot::Intracomm(_) if pieces.is_some() => send.unless_in_place(comm)?,
-        _ if is_leaf(root) => Some(send.elements()?),
+        CallRoot::Intracomm(_) if pieces.is_some() => unless_in_place(send, comm)?,
+        _ if is_leaf(root) => Some(elements(send)?),
         _ => None,
     };
     if let (Some(send), Some(pieces), CallRoot::Intracomm(rank)) = (&send, &pieces, root) {
@@ -57,46 +55,22 @@ unsafe fn gathered<N: Number>(comm: &Comm, send: Raw<N>, recv: impl RawPieces, r
     Ok(Call::Gather(send, pieces, root))
 }
 
-pub unsafe fn gather<N: Number>(
-    comm: &Comm,
-    sendbuf: In,
-    sendcount: N,
-    sendtype: usize,
-    recvbuf: Out,
-    recvcount: N,
-    recvtype: usize,
-    root: c_int,
-) -> Result<Call> {
-    let send = Raw { addr: sendbuf, count: sendcount, datatype: sendtype };
-    let recv = Raw { addr: recvbuf.cast_const(), count: recvcount, datatype: recvtype };
-    // SAFETY: the module's contract.
-    unsafe { gathered(comm, send, recv, root) }
+/// MPI_Scatter.
+pub fn scatter(comm: &Comm, send: Buffer<'_>, recv: Buffer<'_>, root: c_int) -> Result<Call> {
+    scattered(comm, send, recv, root)
 }
 
-pub unsafe fn gatherv<N: Number, D: Number>(
-    comm: &Comm,
-    sendbuf: In,
-    sendcount: N,
-    sendtype: usize,
-    recvbuf: Out,
-    recvcounts: *const N,
-    displs: *const D,
-    recvtype: usize,
-    root: c_int,
-) -> Result<Call> {
-    let send = Raw { addr: sendbuf, count: sendcount, datatype: sendtype };
-    let recv = RawV { addr: recvbuf.cast_const(), counts: recvcounts, displs, datatype: recvtype };
-    // SAFETY: the module's contract.
-    unsafe { gathered(comm, send, recv, root) }
+/// MPI_Scatterv.
+pub fn scatterv(comm: &Comm, send: Varied<'_>, recv: Buffer<'_>, root: c_int) -> Result<Call> {
+    scattered(comm, send, recv, root)
 }
 
-unsafe fn scattered<N: Number>(comm: &Comm, send: impl RawPieces, recv: Raw<N>, root: c_int) -> Result<Call> {
+fn scattered(comm: &Comm, send: impl Pieces, recv: Buffer<'_>, root: c_int) -> Result<Call> {
     let root = place(comm, root)?;
-    // SAFETY: the module's contract.
-    let pieces = is_root(comm, root).then(|| unsafe { send.pieces(peers(comm)) }).transpose()?;
+    let pieces = is_root(comm, root).then(|| send.pieces(peers(comm))).transpose()?;
     let recv = match root {
-        CallRoot::Intracomm(_) if pieces.is_some() => recv.unless_in_place(comm)?,
-        _ if is_leaf(root) => Some(recv.elements()?),
+        CallRoot::Intracomm(_) if pieces.is_some() => unless_in_place(recv, comm)?,
+        _ if is_leaf(root) => Some(elements(recv)?),
         _ => None,
     };
     if let (Some(recv), Some(pieces), CallRoot::Intracomm(rank)) = (&recv, &pieces, root) {
@@ -105,88 +79,41 @@ unsafe fn scattered<N: Number>(comm: &Comm, send: impl RawPieces, recv: Raw<N>, 
     Ok(Call::Scatter(pieces, recv, root))
 }
 
-pub unsafe fn scatter<N: Number>(
-    comm: &Comm,
-    sendbuf: In,
-    sendcount: N,
-    sendtype: usize,
-    recvbuf: Out,
-    recvcount: N,
-    recvtype: usize,
-    root: c_int,
-) -> Result<Call> {
-    let send = Raw { addr: sendbuf, count: sendcount, datatype: sendtype };
-    let recv = Raw { addr: recvbuf.cast_const(), count: recvcount, datatype: recvtype };
-    // SAFETY: the module's contract.
-    unsafe { scattered(comm, send, recv, root) }
+/// MPI_Allgather.
+pub fn allgather(comm: &Comm, send: Buffer<'_>, recv: Buffer<'_>) -> Result<Call> {
+    allgathered(comm, send, recv)
 }
 
-pub unsafe fn scatterv<N: Number, D: Number>(
-    comm: &Comm,
-    sendbuf: In,
-    sendcounts: *const N,
-    displs: *const D,
-    sendtype: usize,
-    recvbuf: Out,
-    recvcount: N,
-    recvtype: usize,
-    root: c_int,
-) -> Result<Call> {
-    let send = RawV { addr: sendbuf, counts: sendcounts, displs, datatype: sendtype };
-    let recv = Raw { addr: recvbuf.cast_const(), count: recvcount, datatype: recvtype };
-    // SAFETY: the module's contract.
-    unsafe { scattered(comm, send, recv, root) }
+/// MPI_Allgatherv.
+pub fn allgatherv(comm: &Comm, send: Buffer<'_>, recv: Varied<'_>) -> Result<Call> {
+    allgathered(comm, send, recv)
 }
 
-unsafe fn allgathered<N: Number>(comm: &Comm, send: Raw<N>, recv: impl RawPieces) -> Result<Call> {
-    // SAFETY: the module's contract.
-    let pieces = unsafe { recv.pieces(peers(comm)) }?;
-    let send = send.unless_in_place(comm)?;
+fn allgathered(comm: &Comm, send: Buffer<'_>, recv: impl Pieces) -> Result<Call> {
+    let pieces = recv.pieces(peers(comm))?;
+    let send = unless_in_place(send, comm)?;
     if let (Some(send), false) = (&send, comm.is_inter()) {
         distinct_piece(send, &pieces, comm.rank() as usize)?;
     }
     Ok(Call::Allgather(send, pieces))
 }
 
-pub unsafe fn allgather<N: Number>(
-    comm: &Comm,
-    sendbuf: In,
-    sendcount: N,
-    sendtype: usize,
-    recvbuf: Out,
-    recvcount: N,
-    recvtype: usize,
-) -> Result<Call> {
-    let send = Raw { addr: sendbuf, count: sendcount, datatype: sendtype };
-    let recv = Raw { addr: recvbuf.cast_const(), count: recvcount, datatype: recvtype };
-    // SAFETY: the module's contract.
-    unsafe { allgathered(comm, send, recv) }
+/// MPI_Alltoall.
+pub fn alltoall(comm: &Comm, send: Buffer<'_>, recv: Buffer<'_>) -> Result<Call> {
+    exchanged(comm, send, recv)
 }
 
-pub unsafe fn allgatherv<N: Number, D: Number>(
-    comm: &Comm,
-    sendbuf: In,
-    sendcount: N,
-    sendtype: usize,
-    recvbuf: Out,
-    recvcounts: *const N,
-    displs: *const D,
-    recvtype: usize,
-) -> Result<Call> {
-    let send = Raw { addr: sendbuf, count: sendcount, datatype: sendtype };
-    let recv = RawV { addr: recvbuf.cast_const(), counts: recvcounts, displs, datatype: recvtype };
-    // SAFETY: the module's contract.
-    unsafe { allgathered(comm, send, recv) }
+/// MPI_Alltoallv, MPI_Alltoallw.
+pub fn alltoallv(comm: &Comm, send: Varied<'_>, recv: Varied<'_>) -> Result<Call> {
+    exchanged(comm, send, recv)
 }
 
-unsafe fn exchanged(comm: &Comm, send: impl RawPieces, recv: impl RawPieces) -> Result<Call> {
-    // SAFETY: the module's contract.
-    let recv = unsafe { recv.pieces(peers(comm)) }?;
+fn exchanged<P: Pieces>(comm: &Comm, send: P, recv: P) -> Result<Call> {
+    let recv = recv.pieces(peers(comm))?;
     if in_place(send.addr()) && !comm.is_inter() {
         return Ok(Call::Alltoall(None, recv));
     }
-    // SAFETY: the module's contract.
-    let send = unsafe { send.pieces(peers(comm)) }?;
+    let send = send.pieces(peers(comm))?;
     if !comm.is_inter() {
         let own = send.piece(comm.rank() as usize);
         let own = Elements { addr: own.addr, count: own.count, datatype: own.datatype.clone() };
@@ -195,71 +122,15 @@ unsafe fn exchanged(comm: &Comm, send: impl RawPieces, recv: impl RawPieces) -> 
     Ok(Call::Alltoall(Some(send), recv))
 }
 
-pub unsafe fn alltoall<N: Number>(
-    comm: &Comm,
-    sendbuf: In,
-    sendcount: N,
-    sendtype: usize,
-    recvbuf: Out,
-    recvcount: N,
-    recvtype: usize,
-) -> Result<Call> {
-    let send = Raw { addr: sendbuf, count: sendcount, datatype: sendtype };
-    let recv = Raw { addr: recvbuf.cast_const(), count: recvcount, datatype: recvtype };
-    // SAFETY: the module's contract.
-    unsafe { exchanged(comm, send, recv) }
-}
-
-pub unsafe fn alltoallv<N: Number, D: Number>(
-    comm: &Comm,
-    sendbuf: In,
-    sendcounts: *const N,
-    sdispls: *const D,
-    sendtype: usize,
-    recvbuf: Out,
-    recvcounts: *const N,
-    rdispls: *const D,
-    recvtype: usize,
-) -> Result<Call> {
-    let send = RawV { addr: sendbuf, counts: sendcounts, displs: sdispls, datatype: sendtype };
-    let recv = RawV { addr: recvbuf.cast_const(), counts: recvcounts, displs: rdispls, datatype: recvtype };
-    // SAFETY: the module's contract.
-    unsafe { exchanged(comm, send, recv) }
-}
-
-pub unsafe fn alltoallw<N: Number, D: Number>(
-    comm: &Comm,
-    sendbuf: In,
-    sendcounts: *const N,
-    sdispls: *const D,
-    sendtypes: *const usize,
-    recvbuf: Out,
-    recvcounts: *const N,
-    rdispls: *const D,
-    recvtypes: *const usize,
-) -> Result<Call> {
-    let send = RawW { addr: sendbuf, counts: sendcounts, displs: sdispls, types: sendtypes };
-    let recv = RawW { addr: recvbuf.cast_const(), counts: recvcounts, displs: rdispls, types: recvtypes };
-    // SAFETY: the module's contract.
-    unsafe { exchanged(comm, send, recv) }
-}
-
-pub unsafe fn reduce<N: Number>(
-    comm: &Comm,
-    sendbuf: In,
-    recvbuf: Out,
-    n: N,
-    datatype: usize,
-    op: usize,
-    root: c_int,
-) -> Result<Call> {
+/// MPI_Reduce.
+pub fn reduce(comm: &Comm, send: Buffer<'_>, recv: Buffer<'_>, op: usize, root: c_int) -> Result<Call> {
     let root = place(comm, root)?;
-    let raw = |addr| Raw { addr, count: n, datatype };
     let at_root = is_root(comm, root);
-    let recv = at_root.then(|| raw(recvbuf.cast_const()).elements()).transpose()?;
+    let datatype = recv.datatype;
+    let recv = at_root.then(|| elements(recv)).transpose()?;
     let send = match root {
-        CallRoot::Intracomm(_) if at_root => raw(sendbuf).unless_in_place(comm)?,
-        _ if is_leaf(root) => Some(raw(sendbuf).elements()?),
+        CallRoot::Intracomm(_) if at_root => unless_in_place(send, comm)?,
+        _ if is_leaf(root) => Some(elements(send)?),
         _ => None,
     };
     if let (Some(send), Some(recv)) = (&send, &recv) {
@@ -273,46 +144,35 @@ pub unsafe fn reduce<N: Number>(
 }
 
 /// Operands and results of an operation in which everybody has both.
-fn operands<N: Number>(
-    comm: &Comm,
-    sendbuf: In,
-    recvbuf: Out,
-    n: N,
-    datatype: usize,
-) -> Result<(Option<Elements>, Elements)> {
-    let recv = Raw { addr: recvbuf.cast_const(), count: n, datatype }.elements()?;
-    let send = Raw { addr: sendbuf, count: n, datatype }.unless_in_place(comm)?;
+fn operands(comm: &Comm, send: Buffer<'_>, recv: Buffer<'_>) -> Result<(Option<Elements>, Elements)> {
+    let recv = elements(recv)?;
+    let send = unless_in_place(send, comm)?;
     if let Some(send) = &send {
         distinct(send, &recv)?;
     }
     Ok((send, recv))
 }
 
-pub unsafe fn allreduce<N: Number>(
-    comm: &Comm,
-    sendbuf: In,
-    recvbuf: Out,
-    n: N,
-    datatype: usize,
-    op: usize,
-) -> Result<Call> {
-    let (send, recv) = operands(comm, sendbuf, recvbuf, n, datatype)?;
+/// MPI_Allreduce.
+pub fn allreduce(comm: &Comm, send: Buffer<'_>, recv: Buffer<'_>, op: usize) -> Result<Call> {
+    let datatype = recv.datatype;
+    let (send, recv) = operands(comm, send, recv)?;
     let combine = combine(op, &recv, datatype)?;
     Ok(Call::Allreduce(send, recv, combine))
 }
 
 fn reduce_scattered(
     comm: &Comm,
-    sendbuf: In,
-    recvbuf: Out,
+    send: Buffer<'_>,
+    recv: Buffer<'_>,
     counts: Vec<usize>,
-    datatype: usize,
     op: usize,
 ) -> Result<Call> {
+    let datatype = recv.datatype;
     let (total, own) = (counts.iter().sum::<usize>(), counts[comm.rank() as usize]);
-    let recv = Raw { addr: recvbuf.cast_const(), count: own as i64, datatype }.elements()?;
+    let recv = elements(recv.with_count(own))?;
     let combine = combine(op, &recv, datatype)?;
-    let send = match (Raw { addr: sendbuf, count: total as i64, datatype }).unless_in_place(comm)? {
+    let send = match unless_in_place(send.with_count(total), comm)? {
         Some(send) => {
             distinct(&send, &recv)?;
             send
@@ -323,158 +183,70 @@ fn reduce_scattered(
     Ok(Call::ReduceScatter(send, recv, counts, combine))
 }
 
-pub unsafe fn reduce_scatter<N: Number>(
+/// MPI_Reduce_scatter.
+pub fn reduce_scatter(
     comm: &Comm,
-    sendbuf: In,
-    recvbuf: Out,
-    recvcounts: *const N,
-    datatype: usize,
+    send: Buffer<'_>,
+    recv: Buffer<'_>,
+    counts: Unbounded<'_, Integers<'_>>,
     op: usize,
 ) -> Result<Call> {
-    // SAFETY: the module's contract, of the own group.
-    let counts = unsafe { counts(recvcounts, comm.size() as usize) }?;
-    reduce_scattered(comm, sendbuf, recvbuf, counts, datatype, op)
+    let counts = members(comm).of(counts)?.counts()?;
+    reduce_scattered(comm, send, recv, counts, op)
 }
 
-pub unsafe fn reduce_scatter_block<N: Number>(
-    comm: &Comm,
-    sendbuf: In,
-    recvbuf: Out,
-    recvcount: N,
-    datatype: usize,
-    op: usize,
-) -> Result<Call> {
-    let counts = vec![count(recvcount)?; comm.size() as usize];
-    reduce_scattered(comm, sendbuf, recvbuf, counts, datatype, op)
+/// MPI_Reduce_scatter_block: both buffers have the count of a block.
+pub fn reduce_scatter_block(comm: &Comm, send: Buffer<'_>, recv: Buffer<'_>, op: usize) -> Result<Call> {
+    let counts = vec![Count::checked(recv.count)?.0; comm.size() as usize];
+    reduce_scattered(comm, send, recv, counts, op)
 }
 
 fn within_a_group(comm: &Comm) -> Result<()> {
     if comm.is_inter() { Err(Error::Comm("intercommunicators do not have this operation")) } else { Ok(()) }
 }
 
-pub unsafe fn scan<N: Number>(
-    comm: &Comm,
-    sendbuf: In,
-    recvbuf: Out,
-    n: N,
-    datatype: usize,
-    op: usize,
-) -> Result<Call> {
+/// MPI_Scan.
+pub fn scan(comm: &Comm, send: Buffer<'_>, recv: Buffer<'_>, op: usize) -> Result<Call> {
     within_a_group(comm)?;
-    let (send, recv) = operands(comm, sendbuf, recvbuf, n, datatype)?;
+    let datatype = recv.datatype;
+    let (send, recv) = operands(comm, send, recv)?;
     let combine = combine(op, &recv, datatype)?;
     Ok(Call::Scan(send, recv, combine))
 }
 
-pub unsafe fn exscan<N: Number>(
-    comm: &Comm,
-    sendbuf: In,
-    recvbuf: Out,
-    n: N,
-    datatype: usize,
-    op: usize,
-) -> Result<Call> {
+/// MPI_Exscan.
+pub fn exscan(comm: &Comm, send: Buffer<'_>, recv: Buffer<'_>, op: usize) -> Result<Call> {
     within_a_group(comm)?;
-    let (send, recv) = operands(comm, sendbuf, recvbuf, n, datatype)?;
+    let datatype = recv.datatype;
+    let (send, recv) = operands(comm, send, recv)?;
     let combine = combine(op, &recv, datatype)?;
     Ok(Call::Exscan(send, recv, combine))
 }
 
-/// How many neighbours the caller receives from and sends to.
-fn degrees(comm: &Comm) -> Result<(usize, usize)> {
-    let topology: &Topology = comm.topology().ok_or(Error::Topology("the communicator has none"))?;
-    Ok((topology.sources(comm.rank()).len(), topology.destinations(comm.rank()).len()))
+/// MPI_Neighbor_allgather.
+pub fn neighbor_allgather(comm: &Comm, send: Buffer<'_>, recv: Buffer<'_>) -> Result<Call> {
+    Ok(Call::NeighbourAllgather(elements(send)?, recv.pieces(sources(comm)?)?))
 }
 
-unsafe fn told<N: Number>(comm: &Comm, send: Raw<N>, recv: impl RawPieces) -> Result<Call> {
-    // SAFETY: the module's contract.
-    Ok(Call::NeighbourAllgather(send.elements()?, unsafe { recv.pieces(degrees(comm)?.0) }?))
+/// MPI_Neighbor_allgatherv.
+pub fn neighbor_allgatherv(comm: &Comm, send: Buffer<'_>, recv: Varied<'_>) -> Result<Call> {
+    Ok(Call::NeighbourAllgather(elements(send)?, recv.pieces(sources(comm)?)?))
 }
 
-unsafe fn swapped(comm: &Comm, send: impl RawPieces, recv: impl RawPieces) -> Result<Call> {
-    let (from, to) = degrees(comm)?;
-    // SAFETY: the module's contract.
-    let (send, recv): (Pieces, Pieces) = unsafe { (send.pieces(to)?, recv.pieces(from)?) };
-    debug_assert!(!matches!(&send.form, Form::Each(counts, ..) if counts.len() != to));
+/// MPI_Neighbor_alltoall.
+pub fn neighbor_alltoall(comm: &Comm, send: Buffer<'_>, recv: Buffer<'_>) -> Result<Call> {
+    swapped(comm, send, recv)
+}
+
+/// MPI_Neighbor_alltoallv, MPI_Neighbor_alltoallw.
+pub fn neighbor_alltoallv(comm: &Comm, send: Varied<'_>, recv: Varied<'_>) -> Result<Call> {
+    swapped(comm, send, recv)
+}
+
+fn swapped<P: Pieces>(comm: &Comm, send: P, recv: P) -> Result<Call> {
+    let (from, to): (Peers, Peers) = (sources(comm)?, destinations(comm)?);
+    let send = send.pieces(to)?;
+    let recv = recv.pieces(from)?;
+    debug_assert!(!matches!(&send.form, Form::Each(counts, ..) if counts.len() != to.number()));
     Ok(Call::NeighbourAlltoall(send, recv))
-}
-
-pub unsafe fn neighbor_allgather<N: Number>(
-    comm: &Comm,
-    sendbuf: In,
-    sendcount: N,
-    sendtype: usize,
-    recvbuf: Out,
-    recvcount: N,
-    recvtype: usize,
-) -> Result<Call> {
-    let send = Raw { addr: sendbuf, count: sendcount, datatype: sendtype };
-    let recv = Raw { addr: recvbuf.cast_const(), count: recvcount, datatype: recvtype };
-    // SAFETY: the module's contract.
-    unsafe { told(comm, send, recv) }
-}
-
-pub unsafe fn neighbor_allgatherv<N: Number, D: Number>(
-    comm: &Comm,
-    sendbuf: In,
-    sendcount: N,
-    sendtype: usize,
-    recvbuf: Out,
-    recvcounts: *const N,
-    displs: *const D,
-    recvtype: usize,
-) -> Result<Call> {
-    let send = Raw { addr: sendbuf, count: sendcount, datatype: sendtype };
-    let recv = RawV { addr: recvbuf.cast_const(), counts: recvcounts, displs, datatype: recvtype };
-    // SAFETY: the module's contract.
-    unsafe { told(comm, send, recv) }
-}
-
-pub unsafe fn neighbor_alltoall<N: Number>(
-    comm: &Comm,
-    sendbuf: In,
-    sendcount: N,
-    sendtype: usize,
-    recvbuf: Out,
-    recvcount: N,
-    recvtype: usize,
-) -> Result<Call> {
-    let send = Raw { addr: sendbuf, count: sendcount, datatype: sendtype };
-    let recv = Raw { addr: recvbuf.cast_const(), count: recvcount, datatype: recvtype };
-    // SAFETY: the module's contract.
-    unsafe { swapped(comm, send, recv) }
-}
-
-pub unsafe fn neighbor_alltoallv<N: Number, D: Number>(
-    comm: &Comm,
-    sendbuf: In,
-    sendcounts: *const N,
-    sdispls: *const D,
-    sendtype: usize,
-    recvbuf: Out,
-    recvcounts: *const N,
-    rdispls: *const D,
-    recvtype: usize,
-) -> Result<Call> {
-    let send = RawV { addr: sendbuf, counts: sendcounts, displs: sdispls, datatype: sendtype };
-    let recv = RawV { addr: recvbuf.cast_const(), counts: recvcounts, displs: rdispls, datatype: recvtype };
-    // SAFETY: the module's contract.
-    unsafe { swapped(comm, send, recv) }
-}
-
-pub unsafe fn neighbor_alltoallw<N: Number, D: Number>(
-    comm: &Comm,
-    sendbuf: In,
-    sendcounts: *const N,
-    sdispls: *const D,
-    sendtypes: *const usize,
-    recvbuf: Out,
-    recvcounts: *const N,
-    rdispls: *const D,
-    recvtypes: *const usize,
-) -> Result<Call> {
-    let send = RawW { addr: sendbuf, counts: sendcounts, displs: sdispls, types: sendtypes };
-    let recv = RawW { addr: recvbuf.cast_const(), counts: recvcounts, displs: rdispls, types: recvtypes };
-    // SAFETY: the module's contract.
-    unsafe { swapped(comm, send, recv) }
 }

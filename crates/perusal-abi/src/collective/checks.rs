@@ -1,61 +1,91 @@
-//! What C's arguments of collectives are checked for, once for `int` and for `MPI_Count`.
+//! What C's arguments of collectives are checked for.
 
 use crate::abi::{MPI_IN_PLACE, MPI_PROC_NULL, MPI_ROOT};
+use crate::capi::arguments::{Argument, Buffer, Count, Integers, Unbounded};
 use crate::capi::datatypes;
-use crate::coll::call::{CallRoot, Elements, Form, Pieces, TypedOp};
+use crate::coll::call::{self, CallRoot, Elements, Form, TypedOp};
 use crate::coll::intercomm::IntercommRoot;
-use crate::comm::Comm;
+use crate::comm::{Comm, Topology};
 use crate::error::{Error, Result};
 use core::ffi::{c_int, c_void};
 
-/// A count or displacement of either width.
-pub trait Number: Copy {
-    /// As the wider one.
-    fn wide(self) -> i64;
+/// A buffer of which each peer has a piece of its own, with counts, displacements and type, or types.
+#[derive(Clone, Copy)]
+pub struct Varied<'a> {
+    /// Where it begins.
+    pub addr: *mut c_void,
+    /// A count for each peer.
+    pub counts: Unbounded<'a, Integers<'a>>,
+    /// A displacement for each peer: in elements, or in bytes if each piece has a type.
+    pub displs: Unbounded<'a, Integers<'a>>,
+    /// The type of the elements.
+    pub types: Types<'a>,
 }
 
-impl Number for c_int {
-    fn wide(self) -> i64 {
-        self.into()
+/// The types of pieces.
+#[derive(Clone, Copy)]
+pub enum Types<'a> {
+    /// All have the same.
+    Same(usize),
+    /// Each has one.
+    Each(Unbounded<'a, &'a [usize]>),
+}
+
+impl Argument<'_, usize> for Types<'_> {
+    unsafe fn of(from: usize) -> Result<Self> {
+        Ok(Self::Same(from))
     }
 }
-impl Number for i64 {
-    fn wide(self) -> i64 {
-        self
-    }
-}
-impl Number for isize {
-    fn wide(self) -> i64 {
-        self as i64
+
+impl<'a> Argument<'a, *const usize> for Types<'a> {
+    unsafe fn of(from: *const usize) -> Result<Self> {
+        // SAFETY: this function asks for the same.
+        unsafe { Argument::of(from) }.map(Self::Each)
     }
 }
 
-/// Buffer, count and type as C has them.
+/// How many elements the arrays of a call have: as many as its communicator has members, peers or neighbours.
 #[derive(Clone, Copy)]
-pub struct Raw<N> {
-    pub addr: *const c_void,
-    pub count: N,
-    pub datatype: usize,
+pub struct Peers(usize);
+
+/// Members of the group of the caller.
+pub fn members(comm: &Comm) -> Peers {
+    Peers(comm.size() as usize)
 }
 
-/// Buffer, counts, displacements in elements, type.
-#[derive(Clone, Copy)]
-pub struct RawV<N, D> {
-    pub addr: *const c_void,
-    pub counts: *const N,
-    pub displs: *const D,
-    pub datatype: usize,
+/// Members of the group, or of the remote group of an intercommunicator.
+pub fn peers(comm: &Comm) -> Peers {
+    Peers(comm.peers().size() as usize)
 }
 
-/// Buffer, counts, displacements in bytes, types.
-#[derive(Clone, Copy)]
-pub struct RawW<N, D> {
-    pub addr: *const c_void,
-    pub counts: *const N,
-    pub displs: *const D,
-    pub types: *const usize,
+fn topology(comm: &Comm) -> Result<&Topology> {
+    comm.topology().map(|topology| &**topology).ok_or(Error::Topology("the communicator has none"))
 }
 
+/// Neighbours that the caller receives from.
+pub fn sources(comm: &Comm) -> Result<Peers> {
+    Ok(Peers(topology(comm)?.sources(comm.rank()).len()))
+}
+
+/// Neighbours that the caller sends to.
+pub fn destinations(comm: &Comm) -> Result<Peers> {
+    Ok(Peers(topology(comm)?.destinations(comm.rank()).len()))
+}
+
+impl Peers {
+    /// How many.
+    pub fn number(self) -> usize {
+        self.0
+    }
+
+    /// The elements of an array of the call.
+    pub fn of<A>(self, array: Unbounded<'_, A>) -> Result<A> {
+        // SAFETY: MPI 5.0 §6 and §8.6 ask for an element for each; `self` was made of the communicator of the call.
+        unsafe { array.elements(self.0) }
+    }
+}
+
+/// Whether a buffer is MPI_IN_PLACE.
 pub fn in_place(addr: *const c_void) -> bool {
     addr.addr() == MPI_IN_PLACE
 }
@@ -68,10 +98,6 @@ fn not_in_place(addr: *const c_void) -> Result<()> {
     }
 }
 
-pub fn count<N: Number>(count: N) -> Result<usize> {
-    usize::try_from(count.wide()).map_err(|_| Error::Count(count.wide()))
-}
-
 /// NULL is MPI_BOTTOM, which means something only for types with absolute displacements.
 fn there(addr: *const c_void, count: usize, datatype: usize) -> Result<()> {
     if addr.is_null() && count > 0 && datatypes::contiguous_size(datatype).is_some_and(|size| size > 0) {
@@ -80,108 +106,75 @@ fn there(addr: *const c_void, count: usize, datatype: usize) -> Result<()> {
     Ok(())
 }
 
-impl<N: Number> Raw<N> {
-    /// The elements, which are not in place.
-    pub fn elements(self) -> Result<Elements> {
-        not_in_place(self.addr)?;
-        let count = count(self.count)?;
-        let datatype = datatypes::datatype(self.datatype)?;
-        there(self.addr, count, self.datatype)?;
-        Ok(Elements { addr: self.addr.cast_mut().cast(), count, datatype })
-    }
-
-    /// The elements, or `None` in place, which intercommunicators do not have.
-    pub fn unless_in_place(self, comm: &Comm) -> Result<Option<Elements>> {
-        if in_place(self.addr) && !comm.is_inter() { Ok(None) } else { self.elements().map(Some) }
-    }
+/// The elements of a buffer, which is not in place.
+pub fn elements(buffer: Buffer<'_>) -> Result<Elements> {
+    not_in_place(buffer.addr)?;
+    let Count(count) = Count::checked(buffer.count)?;
+    let datatype = datatypes::datatype(buffer.datatype)?;
+    there(buffer.addr, count, buffer.datatype)?;
+    Ok(Elements { addr: buffer.addr.cast(), count, datatype })
 }
 
-/// Arguments that describe a piece for each rank.
-pub trait RawPieces: Copy {
+/// The elements of a buffer, or `None` in place, which intercommunicators do not have.
+pub fn unless_in_place(buffer: Buffer<'_>, comm: &Comm) -> Result<Option<Elements>> {
+    if in_place(buffer.addr) && !comm.is_inter() { Ok(None) } else { elements(buffer).map(Some) }
+}
+
+/// Arguments that describe a piece for each peer.
+pub trait Pieces: Copy {
     /// The buffer.
-    fn addr(&self) -> *const c_void;
-    /// The pieces of `n` ranks.
-    ///
-    /// # Safety
-    /// Arrays have `n` elements.
-    unsafe fn form(&self, n: usize) -> Result<Form>;
+    fn addr(&self) -> *mut c_void;
+    /// How the pieces lie in it.
+    fn form(&self, peers: Peers) -> Result<Form>;
 
-    /// The pieces of `n` ranks, which are not in place.
-    ///
-    /// # Safety
-    /// As for [`form`](Self::form).
-    unsafe fn pieces(&self, n: usize) -> Result<Pieces> {
+    /// The pieces, which are not in place.
+    fn pieces(&self, peers: Peers) -> Result<call::Pieces> {
         not_in_place(self.addr())?;
-        // SAFETY: the caller's promise.
-        Ok(Pieces { addr: self.addr().cast_mut().cast(), form: unsafe { self.form(n) }? })
+        Ok(call::Pieces { addr: self.addr().cast(), form: self.form(peers)? })
     }
 }
 
-/// An array argument of `n` elements.
-///
-/// # Safety
-/// It is NULL or has that many.
-unsafe fn array<'a, T>(array: *const T, n: usize) -> Result<&'a [T]> {
-    // SAFETY: the caller's promise. As many as a communicator has ranks, or a rank neighbours, fit into an int.
-    unsafe { crate::capi::args::list(array, n as c_int) }
-}
-
-/// # Safety
-/// The array is NULL or has `n` elements.
-pub unsafe fn counts<N: Number>(list: *const N, n: usize) -> Result<Vec<usize>> {
-    // SAFETY: the caller's promise.
-    unsafe { array(list, n) }?.iter().map(|&n| count(n)).collect()
-}
-
-/// Displacements in units of `unit` bytes, as bytes.
-///
-/// # Safety
-/// The array is NULL or has `n` elements.
-unsafe fn offsets<D: Number>(list: *const D, n: usize, unit: isize) -> Result<Vec<isize>> {
-    // SAFETY: the caller's promise.
-    Ok(unsafe { array(list, n) }?.iter().map(|d| (d.wide() as isize).wrapping_mul(unit)).collect())
-}
-
-impl<N: Number> RawPieces for Raw<N> {
-    fn addr(&self) -> *const c_void {
+impl Pieces for Buffer<'_> {
+    fn addr(&self) -> *mut c_void {
         self.addr
     }
-    unsafe fn form(&self, _: usize) -> Result<Form> {
-        let count = count(self.count)?;
+    fn form(&self, _: Peers) -> Result<Form> {
+        let Count(count) = Count::checked(self.count)?;
         let datatype = datatypes::datatype(self.datatype)?;
         there(self.addr, count, self.datatype)?;
         Ok(Form::Even(count, datatype))
     }
 }
 
-impl<N: Number, D: Number> RawPieces for RawV<N, D> {
-    fn addr(&self) -> *const c_void {
-        self.addr
-    }
-    unsafe fn form(&self, n: usize) -> Result<Form> {
-        let datatype = datatypes::datatype(self.datatype)?;
-        // SAFETY: the caller's promise.
-        let (counts, offsets) =
-            unsafe { (counts(self.counts, n)?, offsets(self.displs, n, datatype.extent())?) };
-        there(self.addr, counts.iter().copied().max().unwrap_or(0), self.datatype)?;
-        Ok(Form::Varied(counts, offsets, datatype))
-    }
+/// Displacements in units of `unit` bytes, as bytes.
+fn offsets(list: Integers<'_>, unit: isize) -> Vec<isize> {
+    list.iter().map(|displacement| (displacement as isize).wrapping_mul(unit)).collect()
 }
 
-impl<N: Number, D: Number> RawPieces for RawW<N, D> {
-    fn addr(&self) -> *const c_void {
+impl Pieces for Varied<'_> {
+    fn addr(&self) -> *mut c_void {
         self.addr
     }
-    unsafe fn form(&self, n: usize) -> Result<Form> {
-        // SAFETY: the caller's promise.
-        let (counts, offsets, types) =
-            unsafe { (counts(self.counts, n)?, offsets(self.displs, n, 1)?, array(self.types, n)?) };
-        // A type that nothing is sent of need not be one.
-        let chosen = |(&handle, &count): (&usize, &usize)| {
-            datatypes::datatype(if count == 0 { crate::abi::MPI_BYTE } else { handle })
-        };
-        let types = types.iter().zip(&counts).map(chosen).collect::<Result<_>>()?;
-        Ok(Form::Each(counts, offsets, types))
+    fn form(&self, peers: Peers) -> Result<Form> {
+        match self.types {
+            Types::Same(handle) => {
+                let datatype = datatypes::datatype(handle)?;
+                let counts = peers.of(self.counts)?.counts()?;
+                let offsets = offsets(peers.of(self.displs)?, datatype.extent());
+                there(self.addr, counts.iter().copied().max().unwrap_or(0), handle)?;
+                Ok(Form::Varied(counts, offsets, datatype))
+            }
+            Types::Each(types) => {
+                let counts = peers.of(self.counts)?.counts()?;
+                let offsets = offsets(peers.of(self.displs)?, 1);
+                // A type that nothing is sent of need not be one.
+                let chosen = |(&handle, &count): (&usize, &usize)| {
+                    datatypes::datatype(if count == 0 { crate::abi::MPI_BYTE } else { handle })
+                };
+                let types = peers.of(types)?.iter().zip(&counts).map(chosen).collect::<Result<_>>()?;
+                Ok(Form::Each(counts, offsets, types))
+            }
+        }
     }
 }
 
@@ -228,7 +221,7 @@ pub fn distinct(a: &Elements, b: &Elements) -> Result<()> {
 }
 
 /// Refuses a piece of the caller's own that begins where what it sends does.
-pub fn distinct_piece(own: &Elements, pieces: &Pieces, rank: usize) -> Result<()> {
+pub fn distinct_piece(own: &Elements, pieces: &call::Pieces, rank: usize) -> Result<()> {
     let piece = pieces.piece(rank);
     distinct(own, &Elements { addr: piece.addr, count: piece.count, datatype: piece.datatype.clone() })
 }

@@ -1,17 +1,15 @@
 //! Collective functions: from C's arguments to a [`Call`], and from there to its end.
 //!
-//! A function of `arguments` stands for all forms of an operation; the exported functions themselves, which differ in the
-//! width of counts and in when the operation runs, are generated from the ABI's table (`crates/perusal-abi/codegen/collectives.rs`).
+//! A function of [`arguments`] stands for all forms of an operation, which differ in the width of counts and in when the
+//! operation runs: at once ([`run`]), in the background ([`start`]), or whenever it is started ([`prepare`]).
 
-mod arguments;
+pub(crate) mod arguments;
 mod checks;
-mod short;
+pub(crate) mod fast;
 
-use super::args::put;
-use super::comms;
 use super::process::engine;
 use super::requests::{Task, insert_task};
-use super::types::{MPI_Comm, MPI_Info, MPI_Request};
+use super::types::{MPI_Comm, MPI_Request};
 use crate::coll::call::{Call, Transports};
 use crate::coll::intercomm::Sides;
 use crate::coll::{
@@ -20,13 +18,13 @@ use crate::coll::{
 use crate::comm::{Comm, lock};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::info::Info;
 use crate::p2p::Status;
 use crate::sync::Mutex;
-use arguments::*;
 use core::future::Future;
 use std::sync::Arc;
 
-include!(concat!(env!("OUT_DIR"), "/collectives.rs"));
+pub(crate) use checks::{Types, Varied};
 
 /// What the messages of a call say they are for.
 fn purpose(call: &Call) -> Purpose {
@@ -70,15 +68,10 @@ pub(crate) fn check(transports: &Transports<BlockingTransport<'_>>) -> Result<()
 }
 
 /// Performs a call at once.
-///
-/// # Safety
-/// `call` makes its call of what the program passed, which is what the standard asks for.
-unsafe fn run(comm: MPI_Comm, call: impl FnOnce(&Comm) -> Result<Call>) -> Result<()> {
-    // SAFETY: the communicator is the program's to pass.
-    let comm = unsafe { comms::find(comm) }?;
+pub(crate) fn run(comm: &Comm, call: impl FnOnce(&Comm) -> Result<Call>) -> Result<()> {
     let call = call(comm)?;
     let transports = blocking(engine()?, comm, purpose(&call));
-    // SAFETY: the caller's promise; the future is run to its end.
+    // SAFETY: argument rule 3: a call is made of buffers that are valid until it is over; the future is run to its end.
     let result = to_the_end(unsafe { call.perform(&transports, comm) });
     check(&transports).and(result)
 }
@@ -116,7 +109,7 @@ pub(crate) unsafe fn begin(
     comm: MPI_Comm,
     work: impl Future<Output = Result<()>> + 'static,
 ) -> Result<MPI_Request> {
-    // SAFETY: the caller's promise.
+    // SAFETY: this function asks for the same.
     let operation = Arc::new(unsafe { NonblockingOperation::new(Box::pin(work)) });
     let handle = insert_task(Box::new(InBackground(operation.clone(), comm)))?;
     engine()?.start_background(operation);
@@ -148,26 +141,19 @@ pub(crate) fn check_later(transports: &Transports<NonblockingTransport<'_>>) -> 
     }
 }
 
-/// Performs a call in the background.
-///
-/// # Safety
-/// As for [`run`], until the request is complete.
-unsafe fn start(
-    comm: MPI_Comm,
-    call: impl FnOnce(&Comm) -> Result<Call>,
-    request: *mut MPI_Request,
-) -> Result<()> {
-    let comm = comms::get(comm)?;
+/// Performs a call in the background; gives its request.
+pub(crate) fn start(comm: Arc<Comm>, call: impl FnOnce(&Comm) -> Result<Call>) -> Result<MPI_Request> {
     let call = call(&comm)?;
     let number = SequenceNumber::Once(comm.next_in_background());
-    // SAFETY: the caller's promise; the work holds addresses, its transports, and what is `Send`; an output argument.
-    unsafe { put(request, begin(comm.handle(), performed(engine()?, comm, Arc::new(call), number))?) }
+    // SAFETY: argument rule 3: the buffers are valid until the request is complete; the work holds addresses, its transports, and
+    // what is `Send`.
+    unsafe { begin(comm.handle(), performed(engine()?, comm, Arc::new(call), number)) }
 }
 
 /// The work of a nonblocking operation.
 ///
 /// # Safety
-/// As for [`run`], until the future is ready; it is polled until then, or leaked.
+/// The buffers of the call are valid until the future is ready; it is polled until then, or leaked.
 async unsafe fn performed(
     engine: &'static Engine,
     comm: Arc<Comm>,
@@ -175,7 +161,7 @@ async unsafe fn performed(
     number: SequenceNumber,
 ) -> Result<()> {
     let transports = later(engine, &comm, number);
-    // SAFETY: the caller's promise.
+    // SAFETY: this function asks for the same.
     let result = unsafe { call.perform(&transports, &comm) }.await;
     check_later(&transports).and(result)
 }
@@ -219,7 +205,7 @@ impl Task for Prepared {
         if current.is_some() {
             return Err(Error::Request("it is active; it can be started again when it is complete"));
         }
-        // SAFETY: the program's buffers are as the standard asks from here until the request is complete.
+        // SAFETY: argument rule 3: of a persistent operation, the buffers are valid from each start until its completion.
         let work = unsafe { performed(engine, self.comm.clone(), self.call.clone(), self.number) };
         // SAFETY: the work holds addresses, its transports, and what is `Send`.
         let operation = Arc::new(unsafe { NonblockingOperation::new(Box::pin(work)) });
@@ -229,21 +215,13 @@ impl Task for Prepared {
     }
 }
 
-/// Prepares a call for MPI_Start.
-///
-/// # Safety
-/// As for [`run`], from each start until its completion.
-unsafe fn prepare(
-    comm: MPI_Comm,
+/// Prepares a call for MPI_Start; gives its request.
+pub(crate) fn prepare(
+    comm: Arc<Comm>,
     call: impl FnOnce(&Comm) -> Result<Call>,
-    info: MPI_Info,
-    request: *mut MPI_Request,
-) -> Result<()> {
-    super::mpi::info::hints(info)?;
-    let comm = comms::get(comm)?;
+    _: Info,
+) -> Result<MPI_Request> {
     let call = Arc::new(call(&comm)?);
     let number = SequenceNumber::Persistent(comm.next_in_background());
-    let handle = insert_task(Box::new(Prepared { comm, call, number, current: Mutex::new(None) }))?;
-    // SAFETY: an output argument.
-    unsafe { put(request, handle) }
+    insert_task(Box::new(Prepared { comm, call, number, current: Mutex::new(None) }))
 }

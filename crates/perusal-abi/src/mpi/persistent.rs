@@ -1,14 +1,15 @@
 //! Starting, cancelling and freeing requests; generalized requests (MPI 5.0 §3.9, §3.8.4, §3.7.3, §13.2).
 
 use crate::abi::*;
-use crate::capi::args::{list, put, take};
-use crate::capi::messages::output;
+use crate::capi::arguments::InOut;
 use crate::capi::process::engine;
 use crate::capi::requests::{self, Named, Task};
-use crate::capi::types::{MPI_Request, MPI_Status};
+use crate::capi::types::{
+    MPI_Grequest_cancel_function as Cancel, MPI_Grequest_free_function as Free,
+    MPI_Grequest_query_function as Query, MPI_Request, MPI_Status,
+};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::export;
 use crate::p2p::Status;
 use crate::sync::{AtomicBool, Ordering};
 use core::ffi::{c_int, c_void};
@@ -20,13 +21,6 @@ fn start(handle: MPI_Request) -> Result<()> {
         Named::Task(task) => task.start(engine()?),
     }
 }
-
-/// `int (void *extra_state, MPI_Status *status)`.
-type Query = unsafe extern "C" fn(*mut c_void, *mut MPI_Status) -> c_int;
-/// `int (void *extra_state)`.
-type Free = unsafe extern "C" fn(*mut c_void) -> c_int;
-/// `int (void *extra_state, int complete)`.
-type Cancel = unsafe extern "C" fn(*mut c_void, c_int) -> c_int;
 
 /// An operation that the program carries out by itself.
 struct Generalized {
@@ -101,73 +95,72 @@ impl Task for Generalized {
     }
 }
 
-export! {
-    /// MPI 5.0 §3.9.
-    fn MPI_Start(request: *mut MPI_Request) raises(MPI_COMM_SELF) {
-        // SAFETY: an argument that is passed by address.
-        start(unsafe { take(request) }?)
-    }
-    /// MPI 5.0 §3.9.
-    fn MPI_Startall(count: c_int, array_of_requests: *mut MPI_Request) raises(MPI_COMM_SELF) {
-        // SAFETY: an array of `count` requests.
-        let handles = unsafe { list(array_of_requests, count) }?;
-        handles.iter().try_for_each(|&handle| start(handle))
-    }
-    /// MPI 5.0 §3.8.4.
-    fn MPI_Cancel(request: *mut MPI_Request) raises(MPI_COMM_SELF) {
-        // SAFETY: an argument that is passed by address.
-        match requests::find(engine()?, unsafe { take(request) }?)? {
-            Named::Null => Err(Error::Request("MPI_REQUEST_NULL cannot be cancelled")),
-            Named::Message(request) if request.is_inactive() => {
-                Err(Error::Request("it is inactive; only what has been started can be cancelled"))
-            }
-            Named::Message(request) => engine()?.cancel(request),
-            Named::Task(task) => task.cancel(engine()?),
+/// MPI_Start.
+pub fn start_one(request: InOut<'_, MPI_Request>) -> Result<()> {
+    start(request.get())
+}
+
+/// MPI_Startall.
+pub fn start_all(requests: &[MPI_Request]) -> Result<()> {
+    requests.iter().try_for_each(|&handle| start(handle))
+}
+
+/// MPI_Cancel.
+pub fn cancel(request: InOut<'_, MPI_Request>) -> Result<()> {
+    match requests::find(engine()?, request.get())? {
+        Named::Null => Err(Error::Request("MPI_REQUEST_NULL cannot be cancelled")),
+        Named::Message(request) if request.is_inactive() => {
+            Err(Error::Request("it is inactive; only what has been started can be cancelled"))
         }
+        Named::Message(request) => engine()?.cancel(request),
+        Named::Task(task) => task.cancel(engine()?),
     }
-    /// MPI 5.0 §3.7.3.
-    fn MPI_Request_free(request: *mut MPI_Request) raises(MPI_COMM_SELF) {
-        // SAFETY: an argument that is passed by address.
-        let handle = unsafe { take(request) }?;
-        match requests::find(engine()?, handle)? {
-            Named::Null => return Err(Error::Request("MPI_REQUEST_NULL cannot be freed")),
-            Named::Message(request) => engine()?.free_request(request),
-            Named::Task(task) => {
-                task.free(engine()?);
-                // One that its user completes later must still be found.
-                if !task.is_generalized() || task.poll(engine()?)? {
-                    requests::remove_task(handle);
-                }
+}
+
+/// MPI_Request_free.
+pub fn free(request: InOut<'_, MPI_Request>) -> Result<()> {
+    let handle = request.get();
+    match requests::find(engine()?, handle)? {
+        Named::Null => return Err(Error::Request("MPI_REQUEST_NULL cannot be freed")),
+        Named::Message(request) => engine()?.free_request(request),
+        Named::Task(task) => {
+            task.free(engine()?);
+            // One that its user completes later must still be found.
+            if !task.is_generalized() || task.poll(engine()?)? {
+                requests::remove_task(handle);
             }
         }
-        // SAFETY: an output argument.
-        unsafe { put(request, MPI_REQUEST_NULL) }
     }
-    /// MPI 5.0 §13.2.
-    fn MPI_Grequest_start(
-        query_fn: Option<Query>, free_fn: Option<Free>, cancel_fn: Option<Cancel>, extra_state: *mut c_void,
-        request: *mut MPI_Request,
-    ) raises(MPI_COMM_SELF) {
-        output(request)?;
-        let (Some(query), Some(free), Some(cancel)) = (query_fn, free_fn, cancel_fn) else {
-            return Err(Error::Arg("a callback of the generalized request is NULL"));
-        };
-        let task = Generalized {
-            query, free, cancel, extra: extra_state as usize,
-            complete: AtomicBool::new(false), detached: AtomicBool::new(false),
-        };
-        // SAFETY: an output argument.
-        unsafe { put(request, requests::insert_task(Box::new(task))?) }
+    request.set(MPI_REQUEST_NULL);
+    Ok(())
+}
+
+/// MPI_Grequest_start.
+///
+/// # Safety
+/// The functions take the extra state, and may be called until the request has been freed (MPI 5.0 §13.2).
+pub unsafe fn start_generalized(
+    query: Option<Query>,
+    free: Option<Free>,
+    cancel: Option<Cancel>,
+    extra: *mut c_void,
+) -> Result<MPI_Request> {
+    let (Some(query), Some(free), Some(cancel)) = (query, free, cancel) else {
+        return Err(Error::Arg("a callback of the generalized request is NULL"));
+    };
+    let (complete, detached) = (AtomicBool::new(false), AtomicBool::new(false));
+    let task = Generalized { query, free, cancel, extra: extra as usize, complete, detached };
+    requests::insert_task(Box::new(task))
+}
+
+/// MPI_Grequest_complete.
+pub fn complete_generalized(request: MPI_Request) -> Result<()> {
+    let Some(task) = requests::task(request) else {
+        return Err(Error::Request("no such request, or it has been freed"));
+    };
+    if task.complete_generalized(&|| requests::remove_task(request)).is_none() {
+        return Err(Error::Request("no generalized request, or it is complete already"));
     }
-    /// MPI 5.0 §13.2.
-    fn MPI_Grequest_complete(request: MPI_Request) raises(MPI_COMM_SELF) {
-        let Some(task) = requests::task(request) else {
-            return Err(Error::Request("no such request, or it has been freed"));
-        };
-        if task.complete_generalized(&|| requests::remove_task(request)).is_none() {
-            return Err(Error::Request("no generalized request, or it is complete already"));
-        }
-        engine()?.something_happened();
-        Ok(())
-    }
+    engine()?.something_happened();
+    Ok(())
 }

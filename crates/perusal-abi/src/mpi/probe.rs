@@ -1,18 +1,18 @@
 //! Probe, matched probe and matched receive (MPI 5.0 §3.8).
 
 use crate::abi::*;
-use crate::capi::args::put;
+use crate::capi::arguments::{Buffer, InOut, Out, StatusOut};
 use crate::capi::comms;
-use crate::capi::messages::{output, recv_buf, recv_peer, set_status};
+use crate::capi::messages::{recv_buf, recv_peer};
 use crate::capi::process::engine;
 use crate::capi::requests::handle_of;
-use crate::capi::types::{MPI_Comm, MPI_Count, MPI_Datatype, MPI_Message, MPI_Request, MPI_Status};
+use crate::capi::types::{MPI_Message, MPI_Request};
+use crate::comm::Comm;
 use crate::error::{Error, Result};
-use crate::export;
 use crate::handles::HandleTable;
 use crate::p2p::{Message, Request, Status};
 use crate::sync::Mutex;
-use core::ffi::{c_int, c_void};
+use core::ffi::c_int;
 use std::sync::{Arc, PoisonError};
 
 /// Messages that matched probes have found; a receive takes the message out.
@@ -35,160 +35,88 @@ fn claim(handle: MPI_Message) -> Result<Option<Message>> {
 }
 
 /// Starts a matched receive: `None` if there is nothing to receive.
-///
-/// # Safety
-/// The message handle may be read and written; the buffer is valid until completion.
-unsafe fn start(
-    buf: *mut c_void,
-    count: i64,
-    datatype: MPI_Datatype,
-    message: *mut MPI_Message,
-) -> Result<Option<Request>> {
-    output(message)?;
-    // SAFETY: the caller's.
-    unsafe {
-        let buf = recv_buf(buf, count, datatype)?;
-        let claimed = claim(message.read())?;
-        put(message, MPI_MESSAGE_NULL)?;
-        claimed.map(|message| engine()?.imrecv(&buf, message)).transpose()
-    }
+fn start(buf: Buffer<'_>, message: InOut<'_, MPI_Message>) -> Result<Option<Request>> {
+    let buf = recv_buf(buf)?;
+    let claimed = claim(message.get())?;
+    message.set(MPI_MESSAGE_NULL);
+    // SAFETY: argument rule 3: the buffer has room for its elements until the receive is complete.
+    claimed.map(|message| unsafe { engine()?.imrecv(&buf, message) }).transpose()
 }
 
-/// # Safety
-/// As for [`start`]; `status` is MPI_STATUS_IGNORE or may be written.
-unsafe fn mrecv(
-    buf: *mut c_void,
-    count: i64,
-    datatype: MPI_Datatype,
-    message: *mut MPI_Message,
-    status: *mut MPI_Status,
-) -> Result<()> {
-    // SAFETY: the caller's; we wait for it.
-    let Some(request) = unsafe { start(buf, count, datatype, message) }? else {
-        // SAFETY: the caller's.
-        unsafe { set_status(status, &Status::PROC_NULL) };
+/// MPI_Mrecv.
+pub fn mrecv(buf: Buffer<'_>, message: InOut<'_, MPI_Message>, status: StatusOut<'_>) -> Result<()> {
+    let Some(request) = start(buf, message)? else {
+        status.set(&Status::PROC_NULL);
         return Ok(());
     };
     let engine = engine()?;
     engine.wait_complete(request)?;
     let (got, error) = engine.take_outcome(request);
-    // SAFETY: the caller's.
-    unsafe { set_status(status, &got) };
+    status.set(&got);
     error.map_or(Ok(()), Err)
 }
 
-/// # Safety
-/// As for [`start`]; `request` may be written.
-unsafe fn imrecv(
-    buf: *mut c_void,
-    count: i64,
-    datatype: MPI_Datatype,
-    message: *mut MPI_Message,
-    request: *mut MPI_Request,
-) -> Result<()> {
-    output(request)?;
-    // SAFETY: the caller's.
-    let started = unsafe { start(buf, count, datatype, message) }?;
-    let started = match started {
+/// MPI_Imrecv.
+pub fn imrecv(buf: Buffer<'_>, message: InOut<'_, MPI_Message>) -> Result<MPI_Request> {
+    let started = match start(buf, message)? {
         Some(started) => started,
         None => engine()?.receive_nothing(comms::world()?)?,
     };
-    // SAFETY: the caller's.
-    unsafe { put(request, handle_of(started)) }
+    Ok(handle_of(started))
 }
 
-export! {
-    /// MPI 5.0 §3.8.1.
-    fn MPI_Iprobe(
-        source: c_int, tag: c_int, comm: MPI_Comm, flag: *mut c_int, status: *mut MPI_Status,
-    ) raises(comm) {
-        // SAFETY: the program's arguments.
-        unsafe {
-            output(flag)?;
-            let comm = comms::find(comm)?;
-            recv_peer(comm, source, tag)?;
-            let found = engine()?.iprobe(comm, source, tag)?;
-            if let Some(found) = &found {
-                set_status(status, found);
-            }
-            put(flag, c_int::from(found.is_some()))
-        }
+/// MPI_Iprobe.
+pub fn iprobe(
+    source: c_int,
+    tag: c_int,
+    comm: &Comm,
+    flag: Out<'_, c_int>,
+    status: StatusOut<'_>,
+) -> Result<()> {
+    recv_peer(comm, source, tag)?;
+    let found = engine()?.iprobe(comm, source, tag)?;
+    if let Some(found) = &found {
+        status.set(found);
     }
-    /// MPI 5.0 §3.8.1.
-    fn MPI_Probe(source: c_int, tag: c_int, comm: MPI_Comm, status: *mut MPI_Status) raises(comm) {
-        // SAFETY: the program's arguments.
-        unsafe {
-            let comm = comms::find(comm)?;
-            recv_peer(comm, source, tag)?;
-            set_status(status, &engine()?.probe(comm, source, tag)?);
-        }
-        Ok(())
+    flag.put(found.is_some())
+}
+
+/// MPI_Probe.
+pub fn probe(source: c_int, tag: c_int, comm: &Comm, status: StatusOut<'_>) -> Result<()> {
+    recv_peer(comm, source, tag)?;
+    status.set(&engine()?.probe(comm, source, tag)?);
+    Ok(())
+}
+
+/// MPI_Improbe.
+pub fn improbe(
+    source: c_int,
+    tag: c_int,
+    comm: &Comm,
+    flag: Out<'_, c_int>,
+    message: Out<'_, MPI_Message>,
+    status: StatusOut<'_>,
+) -> Result<()> {
+    recv_peer(comm, source, tag)?;
+    if source == MPI_PROC_NULL {
+        status.set(&Status::PROC_NULL);
+        message.set(MPI_MESSAGE_NO_PROC);
+        return flag.put(true);
     }
-    /// MPI 5.0 §3.8.2.
-    fn MPI_Improbe(
-        source: c_int, tag: c_int, comm: MPI_Comm, flag: *mut c_int, message: *mut MPI_Message, status: *mut MPI_Status,
-    ) raises(comm) {
-        // SAFETY: the program's arguments.
-        unsafe {
-            output(flag)?;
-            output(message)?;
-            let comm = comms::find(comm)?;
-            recv_peer(comm, source, tag)?;
-            if source == MPI_PROC_NULL {
-                set_status(status, &Status::PROC_NULL);
-                put(message, MPI_MESSAGE_NO_PROC)?;
-                return put(flag, 1);
-            }
-            let Some(found) = engine()?.improbe(comm, source, tag)? else { return put(flag, 0) };
-            set_status(status, &found.status());
-            put(message, keep(found)?)?;
-            put(flag, 1)
-        }
+    let Some(found) = engine()?.improbe(comm, source, tag)? else { return flag.put(false) };
+    status.set(&found.status());
+    message.set(keep(found)?);
+    flag.put(true)
+}
+
+/// MPI_Mprobe.
+pub fn mprobe(source: c_int, tag: c_int, comm: &Comm, status: StatusOut<'_>) -> Result<MPI_Message> {
+    recv_peer(comm, source, tag)?;
+    if source == MPI_PROC_NULL {
+        status.set(&Status::PROC_NULL);
+        return Ok(MPI_MESSAGE_NO_PROC);
     }
-    /// MPI 5.0 §3.8.2.
-    fn MPI_Mprobe(
-        source: c_int, tag: c_int, comm: MPI_Comm, message: *mut MPI_Message, status: *mut MPI_Status,
-    ) raises(comm) {
-        // SAFETY: the program's arguments.
-        unsafe {
-            output(message)?;
-            let comm = comms::find(comm)?;
-            recv_peer(comm, source, tag)?;
-            if source == MPI_PROC_NULL {
-                set_status(status, &Status::PROC_NULL);
-                return put(message, MPI_MESSAGE_NO_PROC);
-            }
-            let found = engine()?.mprobe(comm, source, tag)?;
-            set_status(status, &found.status());
-            put(message, keep(found)?)
-        }
-    }
-    /// MPI 5.0 §3.8.3.
-    fn MPI_Mrecv(
-        buf: *mut c_void, count: c_int, datatype: MPI_Datatype, message: *mut MPI_Message, status: *mut MPI_Status,
-    ) raises(MPI_COMM_SELF) {
-        // SAFETY: the program's arguments.
-        unsafe { mrecv(buf, i64::from(count), datatype, message, status) }
-    }
-    /// MPI 5.0 §3.8.3.
-    fn MPI_Mrecv_c(
-        buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, message: *mut MPI_Message, status: *mut MPI_Status,
-    ) raises(MPI_COMM_SELF) {
-        // SAFETY: the program's arguments.
-        unsafe { mrecv(buf, count, datatype, message, status) }
-    }
-    /// MPI 5.0 §3.8.3.
-    fn MPI_Imrecv(
-        buf: *mut c_void, count: c_int, datatype: MPI_Datatype, message: *mut MPI_Message, request: *mut MPI_Request,
-    ) raises(MPI_COMM_SELF) {
-        // SAFETY: the program's arguments.
-        unsafe { imrecv(buf, i64::from(count), datatype, message, request) }
-    }
-    /// MPI 5.0 §3.8.3.
-    fn MPI_Imrecv_c(
-        buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, message: *mut MPI_Message, request: *mut MPI_Request,
-    ) raises(MPI_COMM_SELF) {
-        // SAFETY: the program's arguments.
-        unsafe { imrecv(buf, count, datatype, message, request) }
-    }
+    let found = engine()?.mprobe(comm, source, tag)?;
+    status.set(&found.status());
+    keep(found)
 }

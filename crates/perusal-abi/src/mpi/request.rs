@@ -1,49 +1,40 @@
 //! Waiting for requests and asking about them (MPI 5.0 §3.7.3 to §3.7.6).
 
 use crate::abi::*;
-use crate::capi::args::{list_mut, put, take};
+use crate::capi::arguments::{Call, InOut, NO_RESULT, Out, Room, StatusOut, Statuses};
 use crate::capi::boundary;
-use crate::capi::messages::{output, set_status, set_status_of};
 use crate::capi::process::{engine, running};
 use crate::capi::requests::{Named, all_over, find, find_all, first_over};
-use crate::capi::types::{MPI_Request, MPI_Status};
+use crate::capi::types::MPI_Request;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::events::fast_path_is_open;
-use crate::export;
 use crate::p2p::{Request, Status};
 use core::ffi::c_int;
 
 /// Takes all outcomes; statuses get the error of each, and the call fails if one did (MPI 5.0 §3.7.5).
-///
-/// # Safety
-/// `statuses` is MPI_STATUSES_IGNORE or has an element for each.
-unsafe fn take_all(
+fn take_all(
     engine: &Engine,
     named: &[Named],
     handles: &mut [MPI_Request],
-    statuses: *mut MPI_Status,
+    statuses: Statuses<'_>,
 ) -> Result<()> {
     let mut failed = false;
     for (at, (one, handle)) in named.iter().zip(handles).enumerate() {
         let (status, error) = one.take(engine, handle);
         failed |= error.is_some();
-        // SAFETY: the caller's.
-        unsafe { set_status_of(statuses, at, &status) };
+        statuses.set(at, &status);
     }
     if failed { Err(Error::InStatus) } else { Ok(()) }
 }
 
-/// Takes those that are over: how many, their places, their statuses. Nothing to wait for is MPI_UNDEFINED.
-///
-/// # Safety
-/// `places` and `statuses` (or MPI_STATUSES_IGNORE) have an element for each.
-unsafe fn take_some(
+/// Takes those that are over: how many, their indices, their statuses.
+fn take_some(
     engine: &Engine,
     named: &[Named],
     handles: &mut [MPI_Request],
-    places: *mut c_int,
-    statuses: *mut MPI_Status,
+    indices: &Room<'_, c_int>,
+    statuses: Statuses<'_>,
 ) -> Result<(c_int, bool)> {
     let (mut taken, mut failed) = (0, false);
     for (at, (one, handle)) in named.iter().zip(handles).enumerate() {
@@ -52,34 +43,25 @@ unsafe fn take_some(
         }
         let (status, error) = one.take(engine, handle);
         failed |= error.is_some();
-        // SAFETY: the caller's; `taken` is at most `at`.
-        unsafe {
-            set_status_of(statuses, taken, &status);
-            put(places.wrapping_add(taken), at as c_int)?;
-        }
+        statuses.set(taken, &status);
+        indices.set(taken, at as c_int);
         taken += 1;
     }
     Ok((taken as c_int, failed))
 }
 
 /// Takes one outcome of an array.
-///
-/// # Safety
-/// `index` may be written, `status` too, or it is MPI_STATUS_IGNORE.
-unsafe fn take_one(
+fn take_one(
     engine: &Engine,
     named: &[Named],
     handles: &mut [MPI_Request],
     at: usize,
-    index: *mut c_int,
-    status: *mut MPI_Status,
+    index: &Out<'_, c_int>,
+    status: StatusOut<'_>,
 ) -> Result<()> {
     let (got, error) = named[at].take(engine, &mut handles[at]);
-    // SAFETY: the caller's.
-    unsafe {
-        set_status(status, &got);
-        put(index, at as c_int)?;
-    }
+    status.set(&got);
+    index.set(at as c_int);
     error.map_or(Ok(()), Err)
 }
 
@@ -89,117 +71,82 @@ fn message(engine: &Engine, handle: MPI_Request) -> Option<Request> {
     engine.request(handle)
 }
 
-/// The short way of a wait for one message: false, with no outcome taken, if the general way must be gone.
-///
-/// # Safety
-/// As MPI_Wait says.
+/// Waits for one message. False, with no outcome taken, if it is none, or something about it is unusual. `OBSERVED`: somebody may
+/// listen to events.
 #[inline(always)]
-unsafe fn wait_shortly(request: *mut MPI_Request, status: *mut MPI_Status) -> bool {
-    // SAFETY: the caller's.
-    fast_path_is_open() && unsafe { wait_for_one::<false>(request, status) }
-}
-
-/// `TOLD`: somebody may listen.
-///
-/// # Safety
-/// As MPI_Wait says.
-#[inline(always)]
-unsafe fn wait_for_one<const TOLD: bool>(request: *mut MPI_Request, status: *mut MPI_Status) -> bool {
-    if request.is_null() {
-        return false;
-    }
-    let Some(engine) = running() else { return false };
-    // SAFETY: the caller's; it is not NULL.
-    let Some(message) = message(engine, unsafe { *request }) else { return false };
+fn wait_for_one<const OBSERVED: bool>(
+    request: &Option<InOut<'_, MPI_Request>>,
+    status: StatusOut<'_>,
+) -> bool {
+    let (Some(request), Some(engine)) = (request, running()) else { return false };
+    let Some(message) = message(engine, request.get()) else { return false };
     if message.state().is_active() && engine.wait_complete(message).is_err() {
         return false;
     }
-    // SAFETY: the caller's.
-    let taken = take_one_of::<TOLD>(engine, message, |got| unsafe { set_status(status, got) });
+    let taken = take_one_of::<OBSERVED>(engine, message, |got| status.set(got));
     if taken {
-        // SAFETY: the caller's; it is not NULL.
-        unsafe { request.write(MPI_REQUEST_NULL) };
+        request.set(MPI_REQUEST_NULL);
     }
     taken
 }
 
 #[inline(always)]
-fn take_one_of<const TOLD: bool>(engine: &Engine, message: Request, look: impl FnOnce(&Status)) -> bool {
-    if TOLD { engine.try_take_observed(message, look) } else { engine.try_take(message, look) }
+fn take_one_of<const OBSERVED: bool>(engine: &Engine, message: Request, look: impl FnOnce(&Status)) -> bool {
+    if OBSERVED { engine.try_take_observed(message, look) } else { engine.try_take(message, look) }
 }
 
-/// The short way of a test of one message that is complete or becomes so at one look: the flag; `None` if the general way
-/// must be gone.
-///
-/// # Safety
-/// As MPI_Test says.
+/// The fast path of a test of one message that is complete or becomes so at one poll: the flag; `None` if the complete
+/// implementation must be asked.
 #[inline(always)]
-unsafe fn test_shortly(request: *mut MPI_Request, status: *mut MPI_Status) -> Option<bool> {
-    if !fast_path_is_open() || request.is_null() {
+fn test_fast(request: &Option<InOut<'_, MPI_Request>>, status: StatusOut<'_>) -> Option<bool> {
+    if !fast_path_is_open() {
         return None;
     }
+    let request = request.as_ref()?;
     let engine = running()?;
-    // SAFETY: the caller's; it is not NULL.
-    let message = message(engine, unsafe { *request })?;
+    let message = message(engine, request.get())?;
     if message.state().is_active() && !engine.test_complete(message).ok()? {
         return Some(false);
     }
-    // SAFETY: the caller's.
-    if !engine.try_take(message, |got| unsafe { set_status(status, got) }) {
+    if !engine.try_take(message, |got| status.set(got)) {
         return None;
     }
-    // SAFETY: the caller's; it is not NULL.
-    unsafe { request.write(MPI_REQUEST_NULL) };
+    request.set(MPI_REQUEST_NULL);
     Some(true)
 }
 
-/// How far a request is from being taken plainly.
+/// How far a request is from being taken on the fast path.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Far {
+enum Progress {
     /// It is null, or can be taken.
     Ready,
     /// It is active.
     Active,
-    /// It is none, or something about it is unusual: the general way must be gone.
+    /// It is none, or something about it is unusual.
     Unusual,
 }
 
 #[inline(always)]
-fn far(engine: &Engine, handle: MPI_Request) -> Far {
+fn progress_of(engine: &Engine, handle: MPI_Request) -> Progress {
     match message(engine, handle) {
-        Some(message) if engine.is_plainly_over(message) => Far::Ready,
-        Some(message) if message.state().is_active() => Far::Active,
-        None if handle == MPI_REQUEST_NULL => Far::Ready,
-        _ => Far::Unusual,
+        Some(message) if engine.is_plainly_over(message) => Progress::Ready,
+        Some(message) if message.state().is_active() => Progress::Active,
+        None if handle == MPI_REQUEST_NULL => Progress::Ready,
+        _ => Progress::Unusual,
     }
 }
 
-/// The short way of a wait for several messages, one after the other: how many outcomes it took. The next one, if there is one, is
-/// unusual in some way, and the general way must be gone for it and those behind it.
-///
-/// # Safety
-/// `statuses` is MPI_STATUSES_IGNORE or has an element for each.
+/// The fast path of a wait for several messages, one after the other: how many outcomes it took. The next one, if there is one, is
+/// unusual in some way, and the complete implementation must see to it and those behind it. `OBSERVED`: somebody may listen to events.
 #[inline(always)]
-unsafe fn waitall_shortly(handles: &mut [MPI_Request], statuses: *mut MPI_Status) -> usize {
-    let Some(engine) = running().filter(|_| fast_path_is_open()) else { return 0 };
-    // SAFETY: the caller's.
-    unsafe { waitall_in_turn::<false>(engine, handles, statuses) }
-}
-
-/// `TOLD`: somebody may listen.
-///
-/// # Safety
-/// As [`waitall_shortly`].
-#[inline(always)]
-unsafe fn waitall_in_turn<const TOLD: bool>(
+fn waitall_in_turn<const OBSERVED: bool>(
     engine: &Engine,
     handles: &mut [MPI_Request],
-    statuses: *mut MPI_Status,
+    statuses: Statuses<'_>,
 ) -> usize {
     let mut known = false;
     for at in 0..handles.len() {
-        // SAFETY: the caller's.
-        let set = |got: &Status| unsafe { set_status_of(statuses, at, got) };
+        let set = |got: &Status| statuses.set(at, got);
         let Some(message) = message(engine, handles[at]) else {
             if handles[at] != MPI_REQUEST_NULL {
                 return at;
@@ -210,7 +157,7 @@ unsafe fn waitall_in_turn<const TOLD: bool>(
         if !message.state().is_complete() && !wait_in_turn(engine, &handles[at..], &mut known) {
             return at;
         }
-        if !take_one_of::<TOLD>(engine, message, set) {
+        if !take_one_of::<OBSERVED>(engine, message, set) {
             return at;
         }
         handles[at] = MPI_REQUEST_NULL;
@@ -219,7 +166,7 @@ unsafe fn waitall_in_turn<const TOLD: bool>(
 }
 
 /// Waits for the first of several, which is not over; false if something about one of them is unusual, or waiting is
-/// senseless. `known`: all have been looked at before.
+/// pointless. `known`: all have been looked up before.
 #[inline(never)]
 fn wait_in_turn(engine: &Engine, handles: &[MPI_Request], known: &mut bool) -> bool {
     let Some(first) = message(engine, handles[0]) else { return false };
@@ -227,7 +174,7 @@ fn wait_in_turn(engine: &Engine, handles: &[MPI_Request], known: &mut bool) -> b
         return true;
     }
     // All are looked up before anything is waited for.
-    if !*known && handles.iter().any(|&handle| far(engine, handle) == Far::Unusual) {
+    if !*known && handles.iter().any(|&handle| progress_of(engine, handle) == Progress::Unusual) {
         return false;
     }
     if !*known && engine.is_shared() && !wait_backwards(engine, handles) {
@@ -237,16 +184,16 @@ fn wait_in_turn(engine: &Engine, handles: &[MPI_Request], known: &mut bool) -> b
     first.state().is_active() && engine.wait_complete(first).is_ok() || first.state().is_complete()
 }
 
-/// Waits until all can be taken; false if one cannot, or waiting is senseless. Where other threads may be the ones that make
+/// Waits until all can be taken; false if one cannot, or waiting is pointless. Where other threads may be the ones that make
 /// progress it is the last that is waited for first, which mostly is over last: so one waking is enough.
 fn wait_backwards(engine: &Engine, handles: &[MPI_Request]) -> bool {
     let (mut left, mut usual) = (handles.len(), true);
     let waited = engine.wait_while(|| {
         while left > 0 {
-            match far(engine, handles[left - 1]) {
-                Far::Ready => left -= 1,
-                Far::Active => return message(engine, handles[left - 1]),
-                Far::Unusual => {
+            match progress_of(engine, handles[left - 1]) {
+                Progress::Ready => left -= 1,
+                Progress::Active => return message(engine, handles[left - 1]),
+                Progress::Unusual => {
                     usual = false;
                     return None;
                 }
@@ -257,18 +204,27 @@ fn wait_backwards(engine: &Engine, handles: &[MPI_Request]) -> bool {
     usual && waited.is_ok()
 }
 
-/// # Safety
-/// As MPI_Wait says.
+/// MPI_Wait.
+#[inline(always)]
+pub fn wait(call: &Call, request: Option<InOut<'_, MPI_Request>>, status: StatusOut<'_>) -> c_int {
+    if fast_path_is_open() && wait_for_one::<false>(&request, status) {
+        return MPI_SUCCESS;
+    }
+    let run = || call.enter().and_then(|()| wait_slow(request, status));
+    boundary::outcome(MPI_COMM_SELF, call.function(), run())
+}
+
+const NO_REQUEST: Error = Error::Arg("an argument that is passed by address is NULL");
+
 #[cold]
 #[inline(never)]
-unsafe fn wait(request: *mut MPI_Request, status: *mut MPI_Status) -> Result<()> {
-    // SAFETY: the caller's.
-    if unsafe { wait_for_one::<true>(request, status) } {
+fn wait_slow(request: Option<InOut<'_, MPI_Request>>, status: StatusOut<'_>) -> Result<()> {
+    if wait_for_one::<true>(&request, status) {
         return Ok(());
     }
     let engine = engine()?;
-    // SAFETY: the caller's.
-    let mut handle = unsafe { take(request) }?;
+    let request = request.ok_or(NO_REQUEST)?;
+    let mut handle = request.get();
     let named = find(engine, handle)?;
     match &named {
         Named::Message(message) if !message.is_over() => engine.wait_complete(*message)?,
@@ -276,28 +232,67 @@ unsafe fn wait(request: *mut MPI_Request, status: *mut MPI_Status) -> Result<()>
         _ => {}
     }
     let (got, error) = named.take(engine, &mut handle);
-    // SAFETY: the caller's.
-    unsafe {
-        request.write(handle);
-        set_status(status, &got);
-    }
+    request.set(handle);
+    status.set(&got);
     error.map_or(Ok(()), Err)
 }
 
-/// What is left of an array of statuses behind its first `taken`.
-fn behind(statuses: *mut MPI_Status, taken: usize) -> *mut MPI_Status {
-    if statuses.is_null() { statuses } else { statuses.wrapping_add(taken) }
+/// MPI_Test.
+#[inline(always)]
+pub fn test(
+    call: &Call,
+    request: Option<InOut<'_, MPI_Request>>,
+    flag: Option<Out<'_, c_int>>,
+    status: StatusOut<'_>,
+) -> c_int {
+    if let Some(flag) = &flag
+        && let Some(over) = test_fast(&request, status)
+    {
+        flag.set(c_int::from(over));
+        return MPI_SUCCESS;
+    }
+    let run = || call.enter().and_then(|()| test_slow(request, flag, status));
+    boundary::outcome(MPI_COMM_SELF, call.function(), run())
 }
 
-/// # Safety
-/// As MPI_Waitall says.
 #[cold]
 #[inline(never)]
-unsafe fn waitall(engine: &Engine, handles: &mut [MPI_Request], statuses: *mut MPI_Status) -> Result<()> {
-    // SAFETY: the caller's.
-    let taken =
-        if fast_path_is_open() { 0 } else { unsafe { waitall_in_turn::<true>(engine, handles, statuses) } };
-    let (handles, statuses) = (&mut handles[taken..], behind(statuses, taken));
+fn test_slow(
+    request: Option<InOut<'_, MPI_Request>>,
+    flag: Option<Out<'_, c_int>>,
+    status: StatusOut<'_>,
+) -> Result<()> {
+    let flag = flag.ok_or(NO_RESULT)?;
+    let engine = engine()?;
+    let request = request.ok_or(NO_REQUEST)?;
+    let mut handle = request.get();
+    let named = find(engine, handle)?;
+    if !engine.look_for(|| named.is_over(engine))? {
+        return flag.put(false);
+    }
+    let (got, error) = named.take(engine, &mut handle);
+    request.set(handle);
+    status.set(&got);
+    flag.put(true)?;
+    error.map_or(Ok(()), Err)
+}
+
+/// MPI_Waitall.
+#[inline(always)]
+pub fn waitall(handles: &mut [MPI_Request], statuses: Statuses<'_>) -> Result<()> {
+    let engine = engine()?;
+    let taken = if fast_path_is_open() { waitall_in_turn::<false>(engine, handles, statuses) } else { 0 };
+    if taken == handles.len() {
+        return Ok(());
+    }
+    waitall_slow(engine, &mut handles[taken..], statuses.behind(taken))
+}
+
+#[cold]
+#[inline(never)]
+fn waitall_slow(engine: &Engine, handles: &mut [MPI_Request], statuses: Statuses<'_>) -> Result<()> {
+    let taken = if fast_path_is_open() { 0 } else { waitall_in_turn::<true>(engine, handles, statuses) };
+    let (handles, statuses) = (&mut handles[taken..], statuses.behind(taken));
     let named = find_all(engine, handles)?;
     for one in &named {
         match one {
@@ -306,283 +301,160 @@ unsafe fn waitall(engine: &Engine, handles: &mut [MPI_Request], statuses: *mut M
             _ => {}
         }
     }
-    // SAFETY: the caller's.
-    unsafe { take_all(engine, &named, handles, statuses) }
+    take_all(engine, &named, handles, statuses)
 }
 
-/// # Safety
-/// As MPI_Test says.
-#[cold]
-#[inline(never)]
-unsafe fn test(request: *mut MPI_Request, flag: *mut c_int, status: *mut MPI_Status) -> Result<()> {
-    output(flag)?;
+/// MPI_Testall.
+pub fn testall(handles: &mut [MPI_Request], flag: Out<'_, c_int>, statuses: Statuses<'_>) -> Result<()> {
     let engine = engine()?;
-    // SAFETY: the caller's.
-    let mut handle = unsafe { take(request) }?;
-    let named = find(engine, handle)?;
-    if !engine.look_for(|| named.is_over(engine))? {
-        // SAFETY: an output argument.
-        return unsafe { put(flag, 0) };
-    }
-    let (got, error) = named.take(engine, &mut handle);
-    // SAFETY: the caller's.
-    unsafe {
-        request.write(handle);
-        set_status(status, &got);
-        put(flag, 1)?;
-    }
-    error.map_or(Ok(()), Err)
+    let named = find_all(engine, handles)?;
+    let over = engine.look_for(|| all_over(engine, &named))?;
+    flag.put(over)?;
+    if over { take_all(engine, &named, handles, statuses) } else { Ok(()) }
 }
 
-export! {
-    /// MPI 5.0 §3.7.3.
-    fn MPI_Wait(request: *mut MPI_Request, status: *mut MPI_Status) -> c_int {
-        // SAFETY: the program's arguments.
-        unsafe {
-            if wait_shortly(request, status) {
-                return MPI_SUCCESS;
-            }
-            let run = || boundary::enter("MPI_Wait").and_then(|()| wait(request, status));
-            boundary::outcome(MPI_COMM_SELF, "MPI_Wait", run())
-        }
+/// MPI_Waitany.
+pub fn waitany(handles: &mut [MPI_Request], index: Out<'_, c_int>, status: StatusOut<'_>) -> Result<()> {
+    let engine = engine()?;
+    let named = find_all(engine, handles)?;
+    if !named.iter().any(Named::counts) {
+        status.set(&Status::EMPTY);
+        return index.put(MPI_UNDEFINED);
     }
+    let mut found = None;
+    engine.wait_for(|| {
+        found = first_over(engine, &named)?;
+        Ok(found.is_some())
+    })?;
+    let at = found.ok_or_else(|| Error::Intern("a wait ended without a request".into()))?;
+    take_one(engine, &named, handles, at, &index, status)
+}
 
-    /// MPI 5.0 §3.7.3.
-    fn MPI_Test(request: *mut MPI_Request, flag: *mut c_int, status: *mut MPI_Status) -> c_int {
-        // SAFETY: the program's arguments.
-        unsafe {
-            if !flag.is_null()
-                && let Some(over) = test_shortly(request, status)
-            {
-                flag.write(c_int::from(over));
-                return MPI_SUCCESS;
-            }
-            let run = || boundary::enter("MPI_Test").and_then(|()| test(request, flag, status));
-            boundary::outcome(MPI_COMM_SELF, "MPI_Test", run())
-        }
-    }
-
-    /// MPI 5.0 §3.7.5.
-    fn MPI_Waitall(
-        count: c_int, array_of_requests: *mut MPI_Request, array_of_statuses: *mut MPI_Status,
-    ) raises(MPI_COMM_SELF) {
-        let engine = engine()?;
-        // SAFETY: an array of `count` requests.
-        let handles = unsafe { list_mut(array_of_requests, count) }?;
-        // SAFETY: an array of `count` statuses, or MPI_STATUSES_IGNORE.
-        let taken = unsafe { waitall_shortly(handles, array_of_statuses) };
-        if taken == handles.len() {
-            return Ok(());
-        }
-        // SAFETY: as above; those that are taken are fewer than `count`.
-        unsafe { waitall(engine, &mut handles[taken..], behind(array_of_statuses, taken)) }
-    }
-
-    /// MPI 5.0 §3.7.5.
-    fn MPI_Testall(
-        count: c_int, array_of_requests: *mut MPI_Request, flag: *mut c_int, array_of_statuses: *mut MPI_Status,
-    ) raises(MPI_COMM_SELF) {
-        output(flag)?;
-        let engine = engine()?;
-        // SAFETY: an array of `count` requests.
-        let handles = unsafe { list_mut(array_of_requests, count) }?;
-        let named = find_all(engine, handles)?;
-        let over = engine.look_for(|| all_over(engine, &named))?;
-        // SAFETY: an output argument; an array of `count` statuses, or MPI_STATUSES_IGNORE.
-        unsafe {
-            put(flag, c_int::from(over))?;
-            if over { take_all(engine, &named, handles, array_of_statuses) } else { Ok(()) }
-        }
-    }
-
-    /// MPI 5.0 §3.7.5.
-    fn MPI_Waitany(
-        count: c_int, array_of_requests: *mut MPI_Request, index: *mut c_int, status: *mut MPI_Status,
-    ) raises(MPI_COMM_SELF) {
-        output(index)?;
-        let engine = engine()?;
-        // SAFETY: an array of `count` requests.
-        let handles = unsafe { list_mut(array_of_requests, count) }?;
-        let named = find_all(engine, handles)?;
-        if !named.iter().any(Named::counts) {
-            // SAFETY: output arguments.
-            unsafe { set_status(status, &Status::EMPTY); }
-            // SAFETY: as above.
-            return unsafe { put(index, MPI_UNDEFINED) };
-        }
-        let mut found = None;
-        engine.wait_for(|| {
-            found = first_over(engine, &named)?;
-            Ok(found.is_some())
-        })?;
-        let at = found.ok_or_else(|| Error::Intern("a wait ended without a request".into()))?;
-        // SAFETY: output arguments.
-        unsafe { take_one(engine, &named, handles, at, index, status) }
-    }
-
-    /// MPI 5.0 §3.7.5.
-    fn MPI_Testany(
-        count: c_int, array_of_requests: *mut MPI_Request, index: *mut c_int, flag: *mut c_int, status: *mut MPI_Status,
-    ) raises(MPI_COMM_SELF) {
-        output(index)?;
-        output(flag)?;
-        let engine = engine()?;
-        // SAFETY: an array of `count` requests.
-        let handles = unsafe { list_mut(array_of_requests, count) }?;
-        let named = find_all(engine, handles)?;
-        let mut found = None;
-        let nothing = !named.iter().any(Named::counts);
-        if !nothing {
-            engine.look_for(|| {
-                found = first_over(engine, &named)?;
-                Ok(found.is_some())
-            })?;
-        }
-        // SAFETY: output arguments.
-        unsafe {
-            put(flag, c_int::from(nothing || found.is_some()))?;
-            if nothing {
-                set_status(status, &Status::EMPTY);
-            }
-            match found {
-                Some(at) => take_one(engine, &named, handles, at, index, status),
-                None => put(index, MPI_UNDEFINED),
-            }
-        }
-    }
-
-    /// MPI 5.0 §3.7.5.
-    fn MPI_Waitsome(
-        incount: c_int, array_of_requests: *mut MPI_Request, outcount: *mut c_int, array_of_indices: *mut c_int,
-        array_of_statuses: *mut MPI_Status,
-    ) raises(MPI_COMM_SELF) {
-        output(outcount)?;
-        let engine = engine()?;
-        // SAFETY: an array of `incount` requests.
-        let handles = unsafe { list_mut(array_of_requests, incount) }?;
-        let named = find_all(engine, handles)?;
-        if !named.iter().any(Named::counts) {
-            // SAFETY: an output argument.
-            return unsafe { put(outcount, MPI_UNDEFINED) };
-        }
-        engine.wait_for(|| Ok(first_over(engine, &named)?.is_some()))?;
-        // SAFETY: arrays with an element for each request.
-        let (taken, failed) = unsafe { take_some(engine, &named, handles, array_of_indices, array_of_statuses) }?;
-        // SAFETY: an output argument.
-        unsafe { put(outcount, taken) }?;
-        if failed { Err(Error::InStatus) } else { Ok(()) }
-    }
-
-    /// MPI 5.0 §3.7.5.
-    fn MPI_Testsome(
-        incount: c_int, array_of_requests: *mut MPI_Request, outcount: *mut c_int, array_of_indices: *mut c_int,
-        array_of_statuses: *mut MPI_Status,
-    ) raises(MPI_COMM_SELF) {
-        output(outcount)?;
-        let engine = engine()?;
-        // SAFETY: an array of `incount` requests.
-        let handles = unsafe { list_mut(array_of_requests, incount) }?;
-        let named = find_all(engine, handles)?;
-        if !named.iter().any(Named::counts) {
-            // SAFETY: an output argument.
-            return unsafe { put(outcount, MPI_UNDEFINED) };
-        }
-        engine.look_for(|| Ok(first_over(engine, &named)?.is_some()))?;
-        // SAFETY: arrays with an element for each request.
-        let (taken, failed) = unsafe { take_some(engine, &named, handles, array_of_indices, array_of_statuses) }?;
-        // SAFETY: an output argument.
-        unsafe { put(outcount, taken) }?;
-        if failed { Err(Error::InStatus) } else { Ok(()) }
-    }
-
-    /// MPI 5.0 §3.7.6.
-    fn MPI_Request_get_status(request: MPI_Request, flag: *mut c_int, status: *mut MPI_Status) raises(MPI_COMM_SELF) {
-        output(flag)?;
-        let engine = engine()?;
-        let named = find(engine, request)?;
-        let over = engine.look_for(|| named.is_over(engine))?;
-        // SAFETY: output arguments.
-        unsafe {
-            put(flag, c_int::from(over))?;
-            if over {
-                set_status(status, &named.look(engine).0);
-            }
-        }
-        Ok(())
-    }
-
-    /// MPI 5.0 §3.7.6.
-    fn MPI_Request_get_status_all(
-        count: c_int, array_of_requests: *const MPI_Request, flag: *mut c_int, array_of_statuses: *mut MPI_Status,
-    ) raises(MPI_COMM_SELF) {
-        output(flag)?;
-        let engine = engine()?;
-        // SAFETY: an array of `count` requests.
-        let named = find_all(engine, unsafe { crate::capi::args::list(array_of_requests, count) }?)?;
-        let over = engine.look_for(|| all_over(engine, &named))?;
-        // SAFETY: an output argument.
-        unsafe { put(flag, c_int::from(over)) }?;
-        for (at, one) in named.iter().enumerate().filter(|_| over) {
-            // SAFETY: an array of `count` statuses, or MPI_STATUSES_IGNORE.
-            unsafe { set_status_of(array_of_statuses, at, &one.look(engine).0) };
-        }
-        Ok(())
-    }
-
-    /// MPI 5.0 §3.7.6.
-    fn MPI_Request_get_status_any(
-        count: c_int, array_of_requests: *const MPI_Request, index: *mut c_int, flag: *mut c_int, status: *mut MPI_Status,
-    ) raises(MPI_COMM_SELF) {
-        output(index)?;
-        output(flag)?;
-        let engine = engine()?;
-        // SAFETY: an array of `count` requests.
-        let named = find_all(engine, unsafe { crate::capi::args::list(array_of_requests, count) }?)?;
-        let nothing = !named.iter().any(Named::counts);
-        let mut found = None;
+/// MPI_Testany.
+pub fn testany(
+    handles: &mut [MPI_Request],
+    index: Out<'_, c_int>,
+    flag: Out<'_, c_int>,
+    status: StatusOut<'_>,
+) -> Result<()> {
+    let engine = engine()?;
+    let named = find_all(engine, handles)?;
+    let mut found = None;
+    let nothing = !named.iter().any(Named::counts);
+    if !nothing {
         engine.look_for(|| {
             found = first_over(engine, &named)?;
             Ok(found.is_some())
         })?;
-        // SAFETY: output arguments.
-        unsafe {
-            put(flag, c_int::from(nothing || found.is_some()))?;
-            put(index, found.map_or(MPI_UNDEFINED, |at| at as c_int))?;
-            match found {
-                Some(at) => set_status(status, &named[at].look(engine).0),
-                None if nothing => set_status(status, &Status::EMPTY),
-                None => {}
-            }
-        }
-        Ok(())
     }
+    flag.put(nothing || found.is_some())?;
+    if nothing {
+        status.set(&Status::EMPTY);
+    }
+    match found {
+        Some(at) => take_one(engine, &named, handles, at, &index, status),
+        None => index.put(MPI_UNDEFINED),
+    }
+}
 
-    /// MPI 5.0 §3.7.6.
-    fn MPI_Request_get_status_some(
-        incount: c_int, array_of_requests: *const MPI_Request, outcount: *mut c_int, array_of_indices: *mut c_int,
-        array_of_statuses: *mut MPI_Status,
-    ) raises(MPI_COMM_SELF) {
-        output(outcount)?;
-        let engine = engine()?;
-        // SAFETY: an array of `incount` requests.
-        let named = find_all(engine, unsafe { crate::capi::args::list(array_of_requests, incount) }?)?;
-        if !named.iter().any(Named::counts) {
-            // SAFETY: an output argument.
-            return unsafe { put(outcount, MPI_UNDEFINED) };
-        }
-        engine.look_for(|| Ok(first_over(engine, &named)?.is_some()))?;
-        let mut taken = 0;
-        for (at, one) in named.iter().enumerate() {
-            if one.counts() && one.is_over(engine)? {
-                // SAFETY: arrays with an element for each request.
-                unsafe {
-                    set_status_of(array_of_statuses, taken, &one.look(engine).0);
-                    put(array_of_indices.wrapping_add(taken), at as c_int)?;
-                }
-                taken += 1;
-            }
-        }
-        // SAFETY: an output argument.
-        unsafe { put(outcount, taken as c_int) }
+/// Whether a call returns before anything is over.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Patience {
+    /// MPI_Testsome.
+    Test,
+    /// MPI_Waitsome.
+    Wait,
+}
+
+/// MPI_Waitsome, MPI_Testsome.
+pub fn some(
+    patience: Patience,
+    handles: &mut [MPI_Request],
+    count: Out<'_, c_int>,
+    indices: Room<'_, c_int>,
+    statuses: Statuses<'_>,
+) -> Result<()> {
+    let engine = engine()?;
+    let named = find_all(engine, handles)?;
+    if !named.iter().any(Named::counts) {
+        return count.put(MPI_UNDEFINED);
     }
+    let is_one_over = || Ok(first_over(engine, &named)?.is_some());
+    match patience {
+        Patience::Wait => engine.wait_for(is_one_over)?,
+        Patience::Test => drop(engine.look_for(is_one_over)?),
+    }
+    let (taken, failed) = take_some(engine, &named, handles, &indices, statuses)?;
+    count.put(taken)?;
+    if failed { Err(Error::InStatus) } else { Ok(()) }
+}
+
+/// MPI_Request_get_status.
+pub fn status(request: MPI_Request, flag: Out<'_, c_int>, status: StatusOut<'_>) -> Result<()> {
+    let engine = engine()?;
+    let named = find(engine, request)?;
+    let over = engine.look_for(|| named.is_over(engine))?;
+    if over {
+        status.set(&named.look(engine).0);
+    }
+    flag.put(over)
+}
+
+/// MPI_Request_get_status_all.
+pub fn status_all(handles: &[MPI_Request], flag: Out<'_, c_int>, statuses: Statuses<'_>) -> Result<()> {
+    let engine = engine()?;
+    let named = find_all(engine, handles)?;
+    let over = engine.look_for(|| all_over(engine, &named))?;
+    for (at, one) in named.iter().enumerate().filter(|_| over) {
+        statuses.set(at, &one.look(engine).0);
+    }
+    flag.put(over)
+}
+
+/// MPI_Request_get_status_any.
+pub fn status_any(
+    handles: &[MPI_Request],
+    index: Out<'_, c_int>,
+    flag: Out<'_, c_int>,
+    status: StatusOut<'_>,
+) -> Result<()> {
+    let engine = engine()?;
+    let named = find_all(engine, handles)?;
+    let nothing = !named.iter().any(Named::counts);
+    let mut found = None;
+    engine.look_for(|| {
+        found = first_over(engine, &named)?;
+        Ok(found.is_some())
+    })?;
+    match found {
+        Some(at) => status.set(&named[at].look(engine).0),
+        None if nothing => status.set(&Status::EMPTY),
+        None => {}
+    }
+    flag.put(nothing || found.is_some())?;
+    index.put(found.map_or(MPI_UNDEFINED, |at| at as c_int))
+}
+
+/// MPI_Request_get_status_some.
+pub fn status_some(
+    handles: &[MPI_Request],
+    count: Out<'_, c_int>,
+    indices: Room<'_, c_int>,
+    statuses: Statuses<'_>,
+) -> Result<()> {
+    let engine = engine()?;
+    let named = find_all(engine, handles)?;
+    if !named.iter().any(Named::counts) {
+        return count.put(MPI_UNDEFINED);
+    }
+    engine.look_for(|| Ok(first_over(engine, &named)?.is_some()))?;
+    let mut taken = 0;
+    for (at, one) in named.iter().enumerate() {
+        if one.counts() && one.is_over(engine)? {
+            statuses.set(taken, &one.look(engine).0);
+            indices.set(taken, at as c_int);
+            taken += 1;
+        }
+    }
+    count.put(taken)
 }

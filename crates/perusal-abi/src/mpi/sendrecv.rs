@@ -1,0 +1,185 @@
+//! Combined send and receive; buffers of buffered sends (MPI 5.0 §3.10, §3.6).
+
+use crate::abi::MPI_BUFFER_AUTOMATIC;
+use crate::capi::arguments::{Buffer, Fitting, StatusOut};
+use crate::capi::messages::{recv_buf, recv_peer, send_buf, send_peer};
+use crate::capi::process::engine;
+use crate::capi::requests::{Task, insert_task};
+use crate::capi::types::MPI_Request;
+use crate::comm::{Comm, lock};
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::p2p::{Mode, Request, Status};
+use crate::sync::Mutex;
+use core::ffi::{c_int, c_void};
+
+/// One half of a combined send and receive: a buffer, and who is at the other end.
+pub struct End<'a> {
+    buf: Buffer<'a>,
+    peer: c_int,
+    tag: c_int,
+}
+
+/// Starts both halves.
+fn start(send: &End<'_>, recv: &End<'_>, comm: &Comm) -> Result<(Request, Request)> {
+    send_peer(comm, send.peer, send.tag)?;
+    recv_peer(comm, recv.peer, recv.tag)?;
+    let (from, to) = (send_buf(send.buf)?, recv_buf(recv.buf)?);
+    // SAFETY: argument rule 3: the buffers are valid until both are complete, and MPI 5.0 §3.10 forbids that they overlap; a copy of
+    // what is sent lives as long as the operation.
+    unsafe {
+        let received = engine()?.irecv(comm, &to, recv.peer, recv.tag)?;
+        let sent = engine()?.isend(comm, &from, send.peer, send.tag, Mode::Standard)?;
+        Ok((sent, received))
+    }
+}
+
+/// Sends, receives, and waits for both.
+fn run(send: &End<'_>, recv: &End<'_>, comm: &Comm, status: StatusOut<'_>) -> Result<()> {
+    let (sent, received) = start(send, recv, comm)?;
+    let engine = engine()?;
+    engine.wait_complete(sent)?;
+    engine.wait_complete(received)?;
+    let (_, failed) = engine.take_outcome(sent);
+    let (got, error) = engine.take_outcome(received);
+    status.set(&got);
+    error.or(failed).map_or(Ok(()), Err)
+}
+
+/// A packed copy of what a buffer holds, so that it can be received into at once.
+fn packed(buffer: Buffer<'_>) -> Result<Vec<u8>> {
+    let buf = send_buf(buffer)?;
+    let mut bytes = vec![0; buf.datatype.size() * buf.count];
+    // SAFETY: argument rule 3: the elements are there; the vector is as long as the data, and new.
+    unsafe { buf.datatype.pack(buf.count, buf.addr, 0, &mut bytes) };
+    Ok(bytes)
+}
+
+/// The sending half of an operation that receives into the same buffer. `bytes` is not moved or freed until it is over.
+fn of_bytes(bytes: &mut [u8], peer: c_int, tag: c_int) -> End<'_> {
+    End { buf: Buffer::of_bytes(bytes), peer, tag }
+}
+
+/// A combined send and receive under way: two messages, one request.
+struct Combined {
+    sent: Request,
+    received: Request,
+    /// A copy of what is sent, if it is received into the same buffer.
+    bytes: Mutex<Vec<u8>>,
+}
+
+impl Task for Combined {
+    fn poll(&self, _: &Engine) -> Result<bool> {
+        Ok(self.sent.is_over() && self.received.is_over())
+    }
+    fn outcome(&self, engine: &Engine, last: bool) -> (Status, Option<Error>) {
+        let of = |request| if last { engine.take_outcome(request) } else { engine.look_at_outcome(request) };
+        let (_, failed) = of(self.sent);
+        let (status, error) = of(self.received);
+        (status, error.or(failed))
+    }
+    fn cancel(&self, _: &Engine) -> Result<()> {
+        // A combined operation cannot be taken back in half: the attempt is allowed and has no effect.
+        Ok(())
+    }
+    fn free(&self, engine: &Engine) {
+        if !self.sent.is_over() {
+            // The message may still be read from it; a user who does not wait cannot tell when it has been.
+            core::mem::forget(core::mem::take(&mut *lock(&self.bytes)));
+        }
+        engine.free_request(self.sent);
+        engine.free_request(self.received);
+    }
+}
+
+/// Starts both halves as one request.
+fn start_task(send: &End<'_>, recv: &End<'_>, comm: &Comm, bytes: Vec<u8>) -> Result<MPI_Request> {
+    let (sent, received) = start(send, recv, comm)?;
+    insert_task(Box::new(Combined { sent, received, bytes: Mutex::new(bytes) }))
+}
+
+/// MPI_Sendrecv.
+#[allow(clippy::too_many_arguments)]
+pub fn sendrecv(
+    from: Buffer<'_>,
+    dest: c_int,
+    send_tag: c_int,
+    to: Buffer<'_>,
+    source: c_int,
+    recv_tag: c_int,
+    comm: &Comm,
+    status: StatusOut<'_>,
+) -> Result<()> {
+    let (send, recv) =
+        (End { buf: from, peer: dest, tag: send_tag }, End { buf: to, peer: source, tag: recv_tag });
+    run(&send, &recv, comm, status)
+}
+
+/// MPI_Sendrecv_replace.
+pub fn sendrecv_replace(
+    buf: Buffer<'_>,
+    dest: c_int,
+    send_tag: c_int,
+    source: c_int,
+    recv_tag: c_int,
+    comm: &Comm,
+    status: StatusOut<'_>,
+) -> Result<()> {
+    let mut bytes = packed(buf)?;
+    let recv = End { buf, peer: source, tag: recv_tag };
+    run(&of_bytes(&mut bytes, dest, send_tag), &recv, comm, status)
+}
+
+/// MPI_Isendrecv.
+pub fn isendrecv(
+    from: Buffer<'_>,
+    dest: c_int,
+    send_tag: c_int,
+    to: Buffer<'_>,
+    source: c_int,
+    recv_tag: c_int,
+    comm: &Comm,
+) -> Result<MPI_Request> {
+    let (send, recv) =
+        (End { buf: from, peer: dest, tag: send_tag }, End { buf: to, peer: source, tag: recv_tag });
+    start_task(&send, &recv, comm, Vec::new())
+}
+
+/// MPI_Isendrecv_replace.
+pub fn isendrecv_replace(
+    buf: Buffer<'_>,
+    dest: c_int,
+    send_tag: c_int,
+    source: c_int,
+    recv_tag: c_int,
+    comm: &Comm,
+) -> Result<MPI_Request> {
+    let mut bytes = packed(buf)?;
+    let recv = End { buf, peer: source, tag: recv_tag };
+    let (sent, received) = start(&of_bytes(&mut bytes, dest, send_tag), &recv, comm)?;
+    // The task keeps the copy, whose bytes do not move with the vector.
+    insert_task(Box::new(Combined { sent, received, bytes: Mutex::new(bytes) }))
+}
+
+/// MPI_Buffer_attach.
+pub fn attach(addr: *mut c_void, size: i64) -> Result<()> {
+    let size = usize::try_from(size).map_err(|_| Error::Arg("the size of the buffer is negative"))?;
+    if addr as usize == MPI_BUFFER_AUTOMATIC {
+        return engine()?.buffers().attach_automatic();
+    }
+    if addr.is_null() && size > 0 {
+        return Err(Error::Buffer("it is NULL, and its size is not 0"));
+    }
+    engine()?.buffers().attach(addr.cast(), size)
+}
+
+/// MPI_Buffer_detach.
+pub fn detach() -> Result<(usize, Fitting)> {
+    let (start, bytes) = engine()?.detach_buffer()?;
+    Ok((start as usize, Fitting(bytes, "the size of the buffer")))
+}
+
+/// MPI_Buffer_flush.
+pub fn flush() -> Result<()> {
+    engine()?.flush_buffer()
+}
