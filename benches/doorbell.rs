@@ -27,11 +27,11 @@ fn bell() -> Doorbell {
     unsafe { Doorbell::over(base, PEERS) }
 }
 
-/// Nobody has rung: a look at the bits of all peers.
+/// Nobody has rung: a look at the flags of all peers.
 #[divan::bench]
 fn look(bencher: Bencher<'_, '_>) {
     let bell = bell();
-    bencher.bench_local(|| black_box(&bell).any());
+    bencher.bench_local(|| black_box(&bell).has_any_flag());
 }
 
 /// For an owner that is awake.
@@ -46,7 +46,7 @@ fn ring_and_take(bencher: Bencher<'_, '_>) {
     let bell = bell();
     bencher.bench_local(|| {
         black_box(&bell).ring(3);
-        black_box(bell.take(0))
+        black_box(bell.take_flags(0))
     });
 }
 
@@ -102,7 +102,7 @@ fn wake_and_be_woken(bencher: Bencher<'_, '_>, kind: Kind) {
     let bells = [bell(), bell()];
     let over = AtomicU64::new(0);
     let wait = |own: &Doorbell| {
-        while own.take(0) == 0 {
+        while own.take_flags(0) == 0 {
             own.sleep(fences, NEVER, || false);
         }
     };

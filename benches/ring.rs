@@ -45,7 +45,7 @@ fn poll(consumer: &mut Consumer<MappedRing>) -> bool {
         let got = consumer
             .poll(|header, bytes| black_box(header).tag == -1 || black_box(bytes).first() == Some(&255));
         if let Some(last) = got.expect("nobody spoils the ring") {
-            consumer.publish();
+            consumer.return_credit();
             return last;
         }
         spin_loop();

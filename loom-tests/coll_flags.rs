@@ -202,13 +202,13 @@ const LONG: Duration = Duration::from_secs(3600);
 
 struct Words {
     state: Futex,
-    bits: Vec<AtomicU64>,
+    flags: Vec<AtomicU64>,
     counts: Vec<AtomicU16>,
 }
 
 fn bell(words: &Arc<Words>) -> Doorbell {
     // SAFETY: every thread that uses the bell keeps `words`.
-    unsafe { Doorbell::over_parts(&words.state, &words.bits, &words.counts) }
+    unsafe { Doorbell::over_parts(&words.state, &words.flags, &words.counts) }
 }
 
 /// Sleeps until `done`, as the engine does: registered, and asleep only after one more look.
@@ -222,7 +222,7 @@ fn sleep_until(member: &mut Member, bell: Doorbell, mut done: impl FnMut(&mut Me
             return;
         }
         bell.sleep(FENCES, LONG, || false);
-        bell.take(0);
+        bell.take_flags(0);
     }
 }
 
@@ -235,7 +235,7 @@ fn who_sleeps_for_a_round_is_woken_by_who_completes_it() {
                 .map(|_| {
                     Arc::new(Words {
                         state: Futex::default(),
-                        bits: vec![AtomicU64::new(0)],
+                        flags: vec![AtomicU64::new(0)],
                         counts: vec![AtomicU16::new(0)],
                     })
                 })

@@ -10,7 +10,7 @@
 //!
 //! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time):
 //! the fence of `AsymmetricFence::light_barrier`; those of `AsymmetricFence::heavy_barrier` and `Doorbell::sleep` together; the fence of `Doorbell::wake`; the look
-//! at the ring, and that at the bits, before a sleep; the store of `Consumer::unwatch`; Release and Acquire of the bits (edge 6).
+//! at the ring, and that at the flags, before a sleep; the store of `Consumer::enable_notification`; Release and Acquire of the flags (edge 6).
 //! Where news is counted: Release and Acquire of the count (edge 11), a count that says one too many, the look at the counts before a sleep, the
 //! fence between a count and the look whether the owner sleeps, and that look. Release and Acquire of the exchanges in
 //! `Doorbell::wake` and `Doorbell::sleep` (edge 7) are not among them: that both sides exchange is enough for loom; C11 asks for no more either.
@@ -38,25 +38,25 @@ fn model(body: impl Fn() + Send + Sync + 'static) {
 /// A bell for 64 peers and what it lies in.
 struct Words {
     state: Futex,
-    bits: Vec<AtomicU64>,
+    flags: Vec<AtomicU64>,
     counts: Vec<AtomicU16>,
 }
 
 fn words() -> Arc<Words> {
     let counts = vec![AtomicU16::new(0), AtomicU16::new(0)];
-    Arc::new(Words { state: Futex::default(), bits: vec![AtomicU64::new(0)], counts })
+    Arc::new(Words { state: Futex::default(), flags: vec![AtomicU64::new(0)], counts })
 }
 
 fn bell(words: &Arc<Words>) -> Doorbell {
     // SAFETY: every thread that uses the bell keeps `words`.
-    unsafe { Doorbell::over_parts(&words.state, &words.bits, &words.counts) }
+    unsafe { Doorbell::over_parts(&words.state, &words.flags, &words.counts) }
 }
 
 /// What a sender does: commit, look whether the receiver watches, ring if not.
 fn send(producer: &mut Producer<HeapRing>, to: Doorbell, from: usize) -> bool {
     let pushed = producer.try_push(&HEADER, 0, |_| ());
     FENCES.light_barrier();
-    if producer.must_ring() {
+    if producer.must_notify() {
         to.ring(from);
     }
     pushed
@@ -70,17 +70,17 @@ fn receive(
     credit: impl Fn(&mut Consumer<HeapRing>),
 ) {
     let mut got = 0;
-    consumer.watch();
+    consumer.disable_notification();
     while got < n {
         if consumer.poll(|_, _| ()).expect("nothing is corrupt").is_some() {
             credit(consumer);
             got += 1;
             continue;
         }
-        consumer.unwatch();
+        consumer.enable_notification();
         own.sleep(FENCES, LONG, || consumer.ready());
-        let _ = own.take(0);
-        consumer.watch();
+        let _ = own.take_flags(0);
+        consumer.disable_notification();
     }
 }
 
@@ -104,7 +104,7 @@ fn a_message_wakes_a_receiver_that_is_about_to_sleep() {
 /// What a sender does where news is counted: commit, say how much there is, wake who sleeps.
 fn send_counted(producer: &mut Producer<HeapRing>, to: Doorbell, from: usize) {
     assert!(producer.try_push(&HEADER, 0, |_| ()));
-    to.say(from, producer.position());
+    to.publish_count(from, producer.position());
     FENCES.light_barrier();
     if to.is_asleep() {
         to.wake();
@@ -130,11 +130,11 @@ fn who_sees_a_count_finds_as_many_records_and_none_is_slept_over() {
             .collect();
         let mut consumers = rings.map(Consumer::new);
         let said_more = |consumers: &[Consumer<HeapRing>; 2]| {
-            (0..2).any(|from| bell(&mine).said(from) != consumers[from].position() as u16)
+            (0..2).any(|from| bell(&mine).count_of(from) != consumers[from].position() as u16)
         };
         while consumers.each_ref().map(Consumer::position) != [1, 2] {
             for (from, consumer) in consumers.iter_mut().enumerate() {
-                while bell(&mine).said(from) != consumer.position() as u16 {
+                while bell(&mine).count_of(from) != consumer.position() as u16 {
                     let polled = consumer.poll(|_, _| ()).expect("nothing is corrupt");
                     assert!(polled.is_some(), "a count says only what can be seen");
                 }
@@ -166,7 +166,7 @@ fn credit_wakes_a_sender_that_waits_for_room() {
             })
         };
         receive(&mut Consumer::new(ring), bell(&theirs), 3, |consumer| {
-            if consumer.publish() {
+            if consumer.return_credit() {
                 FENCES.light_barrier();
                 if consumer.credit_wanted() {
                     bell(&mine).ring(0);

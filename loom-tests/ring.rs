@@ -7,7 +7,7 @@
 //! Time:  about a second on two cores, all models together.
 //!
 //! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time):
-//! Release of `Producer::commit`, Acquire of `Consumer::poll_if`, of `Consumer::run` and of `Consumer::look_ahead` (edge 1); Release of the heads in `Consumer::publish`
+//! Release of `Producer::commit`, Acquire of `Consumer::poll_if`, of `Consumer::poll_batch` and of `Consumer::check_ahead` (edge 1); Release of the heads in `Consumer::return_credit`
 //! and Acquire of them in `Producer::cell_free` and `Producer::bulk_free` (edge 2).
 #![cfg(perusal_loom)]
 
@@ -44,7 +44,7 @@ fn poll_all(consumer: &mut Consumer<HeapRing>, lens: &[usize]) {
                     "so is the payload"
                 );
             });
-            consumer.publish();
+            consumer.return_credit();
             match got.expect("nothing is corrupt") {
                 Some(()) => break,
                 None => thread::yield_now(),
@@ -61,7 +61,7 @@ fn pass(lens: &'static [usize]) {
 fn run_all(consumer: &mut Consumer<HeapRing>, lens: &[usize]) {
     let mut next = 0;
     while next < lens.len() {
-        let taken = consumer.run(lens.len() - next, |seen, data| {
+        let taken = consumer.poll_batch(lens.len() - next, |seen, data| {
             assert_eq!(*seen, header(next as u32), "the envelope is whole and in order");
             assert!(
                 data.len() == lens[next] && data.iter().all(|&byte| byte == next as u8 + 1),
@@ -70,7 +70,7 @@ fn run_all(consumer: &mut Consumer<HeapRing>, lens: &[usize]) {
             next += 1;
             true
         });
-        consumer.publish();
+        consumer.return_credit();
         if taken == 0 {
             thread::yield_now();
         }
@@ -114,18 +114,18 @@ fn a_stream_is_awaited_from_a_distance() {
         let mut consumer = Consumer::new(ring);
         let mut next = 0;
         while next < lens.len() {
-            if !consumer.look(lens.len() - next) {
+            if !consumer.should_take(lens.len() - next) {
                 thread::yield_now();
                 continue;
             }
-            let taken = consumer.run(lens.len(), |seen, data| {
+            let taken = consumer.poll_batch(lens.len(), |seen, data| {
                 assert_eq!(*seen, header(next as u32), "the envelope is whole and in order");
                 assert!(data.len() == lens[next] && data.iter().all(|&byte| byte == next as u8 + 1));
                 next += 1;
                 true
             });
             assert!(taken > 0, "a look that says so is right");
-            consumer.publish();
+            consumer.return_credit();
         }
         sender.join().expect("the sender");
     });

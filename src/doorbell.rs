@@ -1,30 +1,31 @@
-//! Who has something for me; sleeping and waking across processes.
+//! Doorbells: how a rank learns which peers have something for it, and how it sleeps and wakes across processes.
 //!
-//! Each rank has one [`Doorbell`]: a bit for every peer, and a word to sleep on. Looking at P rings costs P cache misses;
-//! looking at the bits costs one that is nearly always a hit. A rank *watches* the rings of the peers it is in
-//! conversation with (ring rule 7), and those peers never touch the bell. Where 10 to 256 ranks outnumber CPUs nothing is watched: each
-//! sender has a count in the bell, says there how much it has committed, and the owner looks at all counts, a line for 32 peers.
+//! Each rank has one [`Doorbell`]: a flag for every peer, a count for every peer, and a word to sleep on. To poll P rings costs P cache misses; to
+//! look at the flags costs one access that is nearly always a hit. There are two notification modes:
+//!
+//! - *Flag.* A rank polls the rings of the peers that it is in conversation with (ring rule 7), and those peers never touch the doorbell. The others
+//!   set their flag there.
+//! - *Counter.* Where 10 to 256 ranks outnumber CPUs nothing is polled: each sender publishes in the doorbell how many records it has
+//!   committed, and the owner compares all counts, a line for 32 peers.
 //!
 //! # Rules
 //!
-//! Three pairs of a store and a later load must not pass each other, each side storing what the other loads:
+//! Four pairs of a store and a later load must not pass each other, each side storing what the other loads:
 //!
 //! | | side A stores, then loads | side B stores, then loads |
 //! |---|---|---|
-//! | Doorbell rule 1 | sender: commit word, `watched` | receiver: `watched` = UNWATCHED, commit word |
+//! | Doorbell rule 1 | sender: commit word, `notification` | receiver: `notification` = NOTIFY, commit word |
 //! | Doorbell rule 2 | consumer: heads, `wants_credit` | producer: `wants_credit`, heads |
-//! | Doorbell rule 3 | ringer: a bit, `state` | sleeper: `state` = ASLEEP, bits (and what else it waits for) |
+//! | Doorbell rule 3 | ringer: a flag, `state` | sleeper: `state` = ASLEEP, flags (and what else it waits for) |
+//! | Doorbell rule 6 | sender: its count, `state` | sleeper: `state` = ASLEEP, all counts |
 //!
-//! Rules 1 and 2 are on every message's way, so their side A has [`AsymmetricFence::light_barrier`], which costs nothing where the
-//! kernel has `membarrier`, and side B, which is about to sleep or to look elsewhere, pays with [`AsymmetricFence::heavy_barrier`].
-//! Doorbell rule 6 is of the same kind. Rule 3 is only entered by who must ring: both sides use a full fence.
+//! Rules 1, 2 and 6 are on every message's way, so their side A has [`AsymmetricFence::light_barrier`], which costs nothing where the
+//! kernel has `membarrier`, and side B, which is about to sleep or to drop a ring from those it polls, pays with
+//! [`AsymmetricFence::heavy_barrier`]. Rule 3 is entered only by a rank that must ring: both sides use a processor fence.
 //!
-//! - **Doorbell rule 4.** A bit is set by the peer it names and taken by the bell's owner. Who takes it looks at that
-//!   peer's ring and at what is deferred for that peer.
-//! - **Doorbell rule 6.** Where news is counted, a sender stores how much it has committed, then loads `state`, with [`AsymmetricFence::light_barrier`]
-//!   in between, and wakes who sleeps; the sleeper stores `state` = ASLEEP, then loads all counts, behind [`AsymmetricFence::heavy_barrier`]. A count
-//!   is written by the peer it names alone.
-//! - **Doorbell rule 5.** Only the owner sleeps; anyone may wake. A wake-up without a reason is allowed, a lost one is not.
+//! - **Doorbell rule 4.** A flag is set by the peer it names and taken by the doorbell's owner, who then looks at that
+//!   peer's ring and at what waits for room to that peer. A count is written by the peer it names alone.
+//! - **Doorbell rule 5.** Only the owner sleeps; anyone may wake it. A wake-up without a reason is allowed, a lost one is not.
 
 use crate::limits::APART;
 use crate::sync::{AsymmetricFence, AtomicU16, AtomicU64, Futex, Ordering, fence};
@@ -34,24 +35,25 @@ use core::time::Duration;
 const AWAKE: u32 = 0;
 const ASLEEP: u32 = 1;
 
-/// A view of a bell in shared memory. Its owner takes bits and sleeps; everyone else rings.
+/// A view of a doorbell in shared memory. Its owner takes flags and sleeps; everyone else rings.
 #[derive(Debug, Clone, Copy)]
 pub struct Doorbell {
     state: NonNull<Futex>,
-    bits: NonNull<AtomicU64>,
+    /// 64 flags each.
+    flags: NonNull<AtomicU64>,
     words: usize,
-    /// As many as there are peers.
+    /// One for each peer.
     counts: NonNull<AtomicU16>,
     peers: usize,
 }
 
-// SAFETY: all access goes through atomics.
+// SAFETY: `Doorbell` points to atomics only, which any thread may use, and which outlive every copy (promised to the constructors).
 unsafe impl Send for Doorbell {}
-// SAFETY: as above.
+// SAFETY: `Doorbell` points to atomics only, which threads may use at once, and which outlive every copy (promised to the constructors).
 unsafe impl Sync for Doorbell {}
 
 impl Doorbell {
-    /// Bytes of a bell for `peers` peers: the sleeper's word, 128 bytes further the bits, and as far behind them the counts.
+    /// Bytes of a doorbell for `peers` peers: the sleeper's word, 128 bytes further the flags, and as far behind them the counts.
     pub const fn bytes(peers: usize) -> usize {
         Self::counts_at(peers) + (peers * size_of::<u16>()).next_multiple_of(APART)
     }
@@ -60,19 +62,23 @@ impl Doorbell {
         APART + (peers.div_ceil(64) * 8).next_multiple_of(APART)
     }
 
-    /// A bell over `bytes(peers)` bytes at `base`.
+    /// A doorbell over `bytes(peers)` bytes at `base`.
     ///
     /// # Safety
     ///
-    /// The bytes are valid as long as any copy of the bell lives, 128-byte aligned, zeroed before the first use by
-    /// anybody, and touched by nothing but bells over the same place.
+    /// The bytes are valid as long as any copy of the doorbell lives, 128-byte aligned, zeroed before the first use by
+    /// anybody, and touched by nothing but doorbells over the same place.
     #[cfg(not(perusal_loom))]
     pub unsafe fn over(base: NonNull<u8>, peers: usize) -> Self {
-        // SAFETY: `APART` lies within the bytes that the caller promises.
-        let bits = unsafe { base.add(APART) }.cast();
-        // SAFETY: as above.
-        let counts = unsafe { base.add(Self::counts_at(peers)) }.cast();
-        Self { state: base.cast(), bits, words: peers.div_ceil(64), counts, peers }
+        // SAFETY: `APART` and `counts_at(peers)` are less than `bytes(peers)`, so both lie within the bytes at `base`.
+        let (flags, counts) = unsafe { (base.add(APART), base.add(Self::counts_at(peers))) };
+        Self {
+            state: base.cast(),
+            flags: flags.cast(),
+            words: peers.div_ceil(64),
+            counts: counts.cast(),
+            peers,
+        }
     }
 
     /// Under loom words cannot overlay bytes; whole engines are not modelled.
@@ -85,17 +91,17 @@ impl Doorbell {
         unreachable!("models use `over_parts`")
     }
 
-    /// A bell over words that live elsewhere: for tests and loom.
+    /// A doorbell over words that live elsewhere: for tests and loom.
     ///
     /// # Safety
     ///
-    /// `state`, `bits` and `counts` outlive every copy of the bell.
-    pub unsafe fn over_parts(state: &Futex, bits: &[AtomicU64], counts: &[AtomicU16]) -> Self {
-        let (first, counts_at) = (NonNull::from(&bits[0]), NonNull::from(&counts[0]));
+    /// `state`, `flags` and `counts` outlive every copy of the doorbell.
+    pub unsafe fn over_parts(state: &Futex, flags: &[AtomicU64], counts: &[AtomicU16]) -> Self {
+        let (first, counts_at) = (NonNull::from(&flags[0]), NonNull::from(&counts[0]));
         Self {
             state: NonNull::from(state),
-            bits: first,
-            words: bits.len(),
+            flags: first,
+            words: flags.len(),
             counts: counts_at,
             peers: counts.len(),
         }
@@ -103,79 +109,80 @@ impl Doorbell {
 
     #[inline(always)]
     fn state(&self) -> &Futex {
-        // SAFETY: valid by the promise given to the constructor; made of atomics.
+        // SAFETY: `state` is live as long as any copy of the doorbell (promised to the constructors), and made of an atomic.
         unsafe { self.state.as_ref() }
     }
 
     #[inline(always)]
     fn word(&self, at: usize) -> &AtomicU64 {
         debug_assert!(at < self.words);
-        // SAFETY: `at < words`, all of which the constructor was promised.
-        unsafe { self.bits.add(at).as_ref() }
+        // SAFETY: `at < words`, and `words` words at `flags` are live as long as any copy of the doorbell.
+        unsafe { self.flags.add(at).as_ref() }
     }
 
     #[inline(always)]
     fn count(&self, peer: usize) -> &AtomicU16 {
         assert!(peer < self.peers);
-        // SAFETY: `peer < peers`, all of which the constructor was promised.
+        // SAFETY: `peer < peers`, and `peers` counts at `counts` are live as long as any copy of the doorbell.
         unsafe { self.counts.add(peer).as_ref() }
     }
 
-    /// Says how many records `from` has `committed` so far, modulo 2¹⁶, where the owner looks at counts. The caller issues
+    /// Publishes how many records `from` has `committed` so far, modulo 2¹⁶. The caller then executes
     /// [`AsymmetricFence::light_barrier`] and asks [`Self::is_asleep`] (doorbell rule 6).
     #[inline(always)]
-    pub fn say(&self, from: usize, committed: u64) {
-        // Release: edge 11, pairs with Acquire in `said` and `news`: who sees the count finds the records.
+    pub fn publish_count(&self, from: usize, committed: u64) {
+        // Release: edge 11, pairs with Acquire in `count_of` and `changed_counts`: an owner that sees the count finds the records.
         self.count(from).store(committed as u16, Ordering::Release);
     }
 
-    /// How much peer `from` says that it has committed, modulo 2¹⁶.
+    /// Returns how many records `peer` has committed, modulo 2¹⁶.
     #[inline(always)]
-    pub fn said(&self, from: usize) -> u16 {
-        // Acquire: edge 11, pairs with Release in `say`.
-        self.count(from).load(Ordering::Acquire)
+    pub fn count_of(&self, peer: usize) -> u16 {
+        // Acquire: edge 11, pairs with Release in `publish_count`: the records are there.
+        self.count(peer).load(Ordering::Acquire)
     }
 
-    /// The peers whose count is not the one in `heard`, with it. `heard` has one for every peer.
+    /// Returns the peers whose count is not the one in `known`, each with its count. `known` has one for every peer.
     #[inline(always)]
-    pub fn news(&self, heard: &[u16]) -> impl Iterator<Item = (usize, u16)> {
-        assert!(heard.len() <= self.peers);
-        // SAFETY: there are as many counts as peers, all of which the constructor was promised; made of atomics.
-        let counts = unsafe { core::slice::from_raw_parts(self.counts.as_ptr(), heard.len()) };
-        counts.iter().zip(heard).enumerate().filter_map(|(peer, (count, &heard))| {
-            // Acquire: edge 11, pairs with Release in `say`: who sees the count finds the records.
-            let said = count.load(Ordering::Acquire);
-            (said != heard).then_some((peer, said))
+    pub fn changed_counts(&self, known: &[u16]) -> impl Iterator<Item = (usize, u16)> {
+        assert!(known.len() <= self.peers);
+        // SAFETY: `known.len() <= peers`, and `peers` counts, which are atomics, are live as long as any copy of the doorbell.
+        let counts = unsafe { core::slice::from_raw_parts(self.counts.as_ptr(), known.len()) };
+        counts.iter().zip(known).enumerate().filter_map(|(peer, (count, &known))| {
+            // Acquire: edge 11, pairs with Release in `publish_count`: the records are there.
+            let count = count.load(Ordering::Acquire);
+            (count != known).then_some((peer, count))
         })
     }
 
     /// Whether the owner sleeps, and must be woken.
     #[inline(always)]
     pub fn is_asleep(&self) -> bool {
-        // Relaxed: ordered behind the caller's store by its fence; `wake_after_fence` confirms it.
+        // Relaxed: ordered behind the caller's store by its barrier (doorbell rule 6); `wake_after_fence` looks again.
         self.state().word().load(Ordering::Relaxed) == ASLEEP
     }
 
-    /// Number of 64-bit words of bits.
+    /// Number of 64-bit words of flags.
     #[inline(always)]
     pub fn words(&self) -> usize {
         self.words
     }
 
-    /// Says that peer `from` has something, and wakes the owner if it sleeps.
+    /// Sets the flag of peer `from`, and wakes the owner if it sleeps.
     pub fn ring(&self, from: usize) {
-        // Release: edge 6, pairs with Acquire in `take`: what `from` committed is there to be found.
+        // Release: edge 6, pairs with Acquire in `take_flags`: what `from` committed is there to be found.
         self.word(from / 64).fetch_or(1 << (from % 64), Ordering::Release);
         self.wake();
     }
 
     /// Wakes the owner if it sleeps (doorbell rule 3, side A).
     pub fn wake(&self) {
+        // Doorbell rule 3, side A: pairs with the fence in `sleep`.
         fence(Ordering::SeqCst);
         self.wake_after_fence();
     }
 
-    /// As [`Self::wake`], of a caller that has executed the SeqCst fence.
+    /// As [`Self::wake`], for a caller that has executed the SeqCst fence.
     #[inline]
     pub fn wake_after_fence(&self) {
         let word = self.state().word();
@@ -186,40 +193,48 @@ impl Doorbell {
         }
     }
 
-    /// Whether any peer of word `at` has rung.
+    /// Whether any peer of word `at` has set its flag.
     #[inline(always)]
-    pub fn rung(&self, at: usize) -> bool {
-        // Relaxed: a hint; `take` acquires.
+    pub fn has_flags(&self, at: usize) -> bool {
+        // Relaxed: a hint; `take_flags` acquires.
         self.word(at).load(Ordering::Relaxed) != 0
     }
 
-    /// Whether any peer has rung.
+    /// Whether any peer has set its flag.
     #[inline(always)]
-    pub fn any(&self) -> bool {
-        (0..self.words).any(|at| self.rung(at))
+    pub fn has_any_flag(&self) -> bool {
+        (0..self.words).any(|at| self.has_flags(at))
     }
 
-    /// Takes the bits of word `at`; bit `b` is peer `64 * at + b`.
-    pub fn take(&self, at: usize) -> u64 {
+    /// Takes the flags of word `at`; bit `b` is peer `64 * at + b`.
+    pub fn take_flags(&self, at: usize) -> u64 {
         // Acquire: edge 6, pairs with Release in `ring`.
         self.word(at).swap(0, Ordering::Acquire)
     }
 
-    /// Sleeps until woken, `timeout` at the longest, unless a bit is set or `reason` says that there is something
-    /// to do. The caller has unwatched every ring; `reason` looks at them (doorbell rules 1 and 2, side B).
-    /// Returns whether it slept.
-    pub fn sleep(&self, fences: AsymmetricFence, timeout: Duration, reason: impl FnOnce() -> bool) -> bool {
+    /// Sleeps until woken, `timeout` at the longest, unless a flag is set or `reason` finds something
+    /// to do. Returns whether it slept.
+    ///
+    /// The caller has enabled the notification of every ring; `reason` looks at the rings and counts (doorbell rules 1, 2 and 6, side B).
+    pub fn sleep(
+        &self,
+        asymmetric: AsymmetricFence,
+        timeout: Duration,
+        reason: impl FnOnce() -> bool,
+    ) -> bool {
         let word = self.state().word();
-        // Ordered before the loads below by the fence (doorbell rule 3, side B). Acquire: edge 7, pairs with Release in `wake`,
-        // whose exchange may come late and find us awake: this ASLEEP comes after it.
+        // Ordered before the loads below by the fence (doorbell rule 3, side B). Acquire: edge 7, pairs with Release in
+        // `wake_after_fence`, whose exchange may come late and find us awake: this ASLEEP comes after it.
         word.swap(ASLEEP, Ordering::Acquire);
-        fences.heavy_barrier();
+        // Doorbell rules 1, 2 and 6, side B.
+        asymmetric.heavy_barrier();
+        // Doorbell rule 3, side B: pairs with the fence in `wake`.
         fence(Ordering::SeqCst);
-        let sleep = !self.any() && !reason();
+        let sleep = !self.has_any_flag() && !reason();
         if sleep {
             self.state().wait(ASLEEP, timeout);
         }
-        // Acquire: edge 7, pairs with Release in `wake`: the next time we are ASLEEP comes after this waking.
+        // Acquire: edge 7, pairs with Release in `wake_after_fence`: the next time we are ASLEEP comes after this wake-up.
         word.swap(AWAKE, Ordering::Acquire);
         sleep
     }
@@ -245,10 +260,10 @@ mod tests {
     #[test]
     fn a_count_is_its_peers_own_and_goes_round() {
         let (bell, _parts) = bell(130);
-        bell.say(129, 0x1_0003);
-        bell.say(1, 0x1_ffff);
-        assert_eq!([1, 129, 0].map(|peer| bell.said(peer)), [0xffff, 3, 0]);
-        assert!(!bell.any() && !bell.is_asleep());
+        bell.publish_count(129, 0x1_0003);
+        bell.publish_count(1, 0x1_ffff);
+        assert_eq!([1, 129, 0].map(|peer| bell.count_of(peer)), [0xffff, 3, 0]);
+        assert!(!bell.has_any_flag() && !bell.is_asleep());
     }
 
     #[test]
@@ -266,9 +281,9 @@ mod tests {
     fn a_bit_names_its_peer_and_is_taken_once() {
         let (bell, _parts) = bell(130);
         bell.ring(129);
-        assert!(bell.any() && !bell.rung(0));
-        assert_eq!(bell.take(2), 1 << 1);
-        assert!(!bell.any());
+        assert!(bell.has_any_flag() && !bell.has_flags(0));
+        assert_eq!(bell.take_flags(2), 1 << 1);
+        assert!(!bell.has_any_flag());
     }
 
     #[test]
@@ -287,7 +302,7 @@ mod tests {
             bell.ring(0);
             drop(parts);
         });
-        while !bell.any() {
+        while !bell.has_any_flag() {
             bell.sleep(AsymmetricFence::Processor, Duration::from_secs(3600), || false);
         }
         ringer.join().expect("ringing does not fail");

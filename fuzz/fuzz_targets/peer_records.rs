@@ -86,7 +86,7 @@ impl Hostile {
 
     fn drain(&mut self) {
         while let Ok(Some(())) = self.consumer.poll(|_, _| ()) {
-            self.consumer.publish();
+            self.consumer.return_credit();
         }
         self.bell.ring(1);
     }

@@ -121,11 +121,11 @@ impl Scene {
                 self.push(Header { kind, context, tag, source, id }, len);
             }
             Act::Poll => self.poll(),
-            Act::Publish => _ = self.consumer.publish(),
-            Act::Watch(true) => self.consumer.watch(),
-            Act::Watch(false) => self.consumer.unwatch(),
+            Act::Publish => _ = self.consumer.return_credit(),
+            Act::Watch(true) => self.consumer.disable_notification(),
+            Act::Watch(false) => self.consumer.enable_notification(),
             Act::Bells => {
-                self.producer.must_ring();
+                self.producer.must_notify();
                 self.producer.want_credit();
                 self.consumer.credit_wanted();
             }

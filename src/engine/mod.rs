@@ -45,8 +45,8 @@ pub(crate) use notification::NotificationMode;
 pub use operation::{Body, Layout, Mode, Operation, Part, Ref, Slab, Stage};
 use oversubscription::{Oversubscription, ranks_per_cpu};
 use parts::Peer;
-pub(crate) use poller::From;
 use poller::Poller;
+pub(crate) use poller::RingOf;
 pub(crate) use tx::{CONTROL_BYTES, ControlPayload, Deferred, TxQueue};
 pub use waiters::Waiters;
 

@@ -1,12 +1,16 @@
 //! Notification modes: how a receiver learns which ring has a record. All ranks of a job agree on one.
 
+use super::tx::TxQueue;
+use crate::engine::Engine;
 use crate::sync::AsymmetricFence;
 use crate::variables::JobShape;
+use core::hint::cold_path;
 
 /// How a receiver learns which ring has a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NotificationMode {
-    /// By a flag in the doorbell: a receiver polls the rings of a few peers, and the others set their flag; the light barrier binds the compiler only.
+    /// By a flag in the doorbell: a receiver polls the rings of a few peers, and the others set their flag; the
+    /// light barrier binds the compiler only.
     Flag,
     /// By a flag; both barriers are a processor fence.
     FencedFlag,
@@ -22,5 +26,60 @@ impl NotificationMode {
             AsymmetricFence::Membarrier => Self::Flag,
             AsymmetricFence::Processor => Self::FencedFlag,
         }
+    }
+}
+
+impl Engine {
+    /// After a commit: notifies the peer unless it polls the ring anyway.
+    #[inline(always)]
+    pub(crate) fn notify(&self, tx: &TxQueue) {
+        match self.notification {
+            NotificationMode::Flag => self.notify_by_flag(tx, AsymmetricFence::Membarrier),
+            NotificationMode::FencedFlag | NotificationMode::Counter => {
+                cold_path();
+                self.notify_fenced(tx);
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn notify_fenced(&self, tx: &TxQueue) {
+        match self.notification {
+            NotificationMode::Counter => self.notify_by_counter(tx),
+            NotificationMode::Flag | NotificationMode::FencedFlag => {
+                self.notify_by_flag(tx, self.fences);
+            }
+        }
+    }
+
+    /// Sets our flag in the peer's doorbell if the peer does not poll the ring (ring rule 7).
+    #[inline(always)]
+    fn notify_by_flag(&self, tx: &TxQueue, asymmetric: AsymmetricFence) {
+        // Doorbell rule 1, side A: the commit word is stored; `notification` is loaded next.
+        asymmetric.light_barrier();
+        if tx.producer.must_notify() {
+            self.ring(tx.peer);
+        }
+    }
+
+    /// Publishes how much has been committed, and wakes the peer if it sleeps.
+    #[inline(always)]
+    fn notify_by_counter(&self, tx: &TxQueue) {
+        let doorbell = &self.peers[tx.peer as usize].doorbell;
+        doorbell.publish_count(self.rank as usize, tx.producer.position());
+        // Doorbell rule 6, side A: the count is stored; the sleeper's word is loaded next.
+        self.fences.light_barrier();
+        if doorbell.is_asleep() {
+            self.telemetry().wakes.add(1);
+            doorbell.wake();
+        }
+    }
+
+    /// Rings a peer's doorbell.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn ring(&self, peer: u32) {
+        self.telemetry().wakes.add(1);
+        self.peers[peer as usize].doorbell.ring(self.rank as usize);
     }
 }

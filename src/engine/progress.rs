@@ -187,12 +187,12 @@ impl Engine {
         if let Some(wait) = &wait {
             telemetry.waiting.set(wait);
         }
-        poller.unwatch_all();
+        poller.suspend();
         self.want_credit();
         let mut asleep_from = 0;
         let slept = self.doorbell.sleep(self.fences, self.config.longest_sleep(), || {
             let reason =
-                poller.anything(self) || self.backlog_has_room() || done() || self.failed().is_some();
+                poller.has_record(self) || self.backlog_has_room() || done() || self.failed().is_some();
             if !reason {
                 self.note_bell(Event::BellSleep, wait.as_ref());
                 // Whoever rings meanwhile finds us asleep, and so keeps us from it.
@@ -206,7 +206,7 @@ impl Engine {
             telemetry.sleeps.add(1);
             telemetry.asleep.add(now().saturating_sub(asleep_from));
         }
-        poller.rewatch();
+        poller.resume();
     }
 
     /// Waits for what the driver of progress will complete, or for its role.

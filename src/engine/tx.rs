@@ -1,14 +1,11 @@
 //! Transmit: the queue to each peer, which is the peer's ring and what waits for room there.
 
 use super::Engine;
-use super::notification::NotificationMode;
 use super::operation::{Ref, Stage};
 use super::parts::ring;
 use crate::error::Result;
 use crate::ring::{Header, INLINE, MappedRing, Producer};
 use crate::shm::Job;
-use crate::sync::AsymmetricFence;
-use core::hint::cold_path;
 use std::collections::VecDeque;
 
 /// Bytes of a control record's payload.
@@ -84,52 +81,6 @@ impl Engine {
         let result = work(tx);
         self.notify(tx);
         Ok(result)
-    }
-
-    /// After a commit: rings the peer's doorbell if it does not look at our ring by itself (ring rule 7, doorbell rule 1), or says how much
-    /// there is, where ranks look at that (doorbell rule 6).
-    #[inline(always)]
-    pub(crate) fn notify(&self, tx: &TxQueue) {
-        if self.notification != NotificationMode::Flag {
-            cold_path();
-            return self.notify_otherwise(tx);
-        }
-        AsymmetricFence::Membarrier.light_barrier();
-        if tx.producer.must_ring() {
-            self.ring(tx.peer);
-        }
-    }
-
-    /// The same where ranks outnumber CPUs, or the kernel has no membarrier.
-    #[inline(never)]
-    fn notify_otherwise(&self, tx: &TxQueue) {
-        if self.notification == NotificationMode::Counter {
-            return self.publish_count(tx);
-        }
-        self.fences.light_barrier();
-        if tx.producer.must_ring() {
-            self.ring(tx.peer);
-        }
-    }
-
-    /// Says how much has been committed to a peer, and wakes it if it sleeps (doorbell rule 6, side A).
-    #[inline(always)]
-    fn publish_count(&self, tx: &TxQueue) {
-        let doorbell = &self.peers[tx.peer as usize].doorbell;
-        doorbell.say(self.rank as usize, tx.producer.position());
-        self.fences.light_barrier();
-        if doorbell.is_asleep() {
-            self.telemetry().wakes.add(1);
-            doorbell.wake();
-        }
-    }
-
-    /// Rings a peer's doorbell.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn ring(&self, peer: u32) {
-        self.telemetry().wakes.add(1);
-        self.peers[peer as usize].doorbell.ring(self.rank as usize);
     }
 
     /// Sends a control record, or puts it behind what waits for room.

@@ -75,9 +75,9 @@ impl Engine {
         let mut tx = self.peers[to.world as usize].tx.lock(L::shared(self));
         let Some(tx) = tx.as_deref_mut() else { return false };
         // Where ranks outnumber CPUs the receiver keeps no distance, and would take the line away.
-        let hurry = MORE && self.notification == NotificationMode::Flag;
+        let prefetch = MORE && self.notification == NotificationMode::Flag;
         let pushed = tx.deferred.is_empty()
-            && tx.producer.try_push_one(&to.header(id), bytes, hurry, |payload| {
+            && tx.producer.try_push_prefetching(&to.header(id), bytes, prefetch, |payload| {
                 // SAFETY: the sender's buffer is valid for `bytes` bytes, and the ring's memory is none of it.
                 unsafe { copy_in(addr, payload) };
             });
@@ -153,8 +153,9 @@ impl Engine {
         most: usize,
     ) -> usize {
         let mut tally = Tally::default();
-        let taken = consumer
-            .run(most, |header, data| self.take_eager::<Known<SHARED>>(&mut tally, from, header, data));
+        let taken = consumer.poll_batch(most, |header, data| {
+            self.take_eager::<Known<SHARED>>(&mut tally, from, header, data)
+        });
         self.publish(&mut tally, ProtocolKind::Inline, SHARED);
         taken
     }

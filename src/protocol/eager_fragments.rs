@@ -55,7 +55,7 @@ impl Engine {
     /// Pushes the first record and all fragments; false, and nothing done, if there is no room or others wait before us.
     fn push_fragments(&self, tx: &mut TxQueue, request: Ref, body: &mut Body) -> bool {
         let most = FRAGMENT.min(tx.producer.max_payload() / 2).max(INLINE);
-        if !tx.deferred.is_empty() || !tx.producer.room_for_pieces(body.bytes, most) {
+        if !tx.deferred.is_empty() || !tx.producer.room_for_fragments(body.bytes, most) {
             return false;
         }
         // SAFETY: the send is active.

@@ -8,7 +8,7 @@
 
 use super::deliver::{protocol_of, status_of};
 use crate::abi;
-use crate::engine::From;
+use crate::engine::RingOf;
 use crate::engine::payload::copy_out;
 use crate::engine::{Engine, Layout, MatchContext, Ref, Stage};
 use crate::protocol::Kind;
@@ -71,8 +71,8 @@ impl<const ANY: bool> Want<ANY> {
     }
 
     #[inline(always)]
-    fn from(world: u32) -> From {
-        if ANY { From::Anybody } else { From::Peer(world) }
+    fn from(world: u32) -> RingOf {
+        if ANY { RingOf::Any } else { RingOf::Peer(world) }
     }
 }
 
@@ -87,7 +87,7 @@ impl Engine {
     #[inline(always)]
     unsafe fn look_next<const ANY: bool>(&self, want: Want<ANY>, world: u32) -> Polled<Got> {
         let mut incoming = self.poller.lock(false);
-        let polled = incoming.take_direct(
+        let polled = incoming.try_take(
             self,
             Want::<ANY>::from(world),
             move |header, len| want.is(header, len),
@@ -167,7 +167,7 @@ impl Engine {
             return Got::NOTHING;
         }
         let want = Want::<ANY> { context: context.id(), source: source as u32, tag, addr, room };
-        let got = self.poller.lock(false).listen_direct(
+        let got = self.poller.lock(false).spin_take(
             self,
             Want::<ANY>::from(world),
             self.config.ring_polls(),

@@ -1,6 +1,6 @@
 //! The receiving side: peek, read, give back.
 
-use super::control::{UNWATCHED, WATCHED};
+use super::control::{NOTIFY, POLLED};
 use super::record::{self, Corrupt, Header, INLINE};
 use super::storage::Storage;
 use crate::sync::Ordering;
@@ -16,19 +16,20 @@ pub struct Consumer<S> {
     /// The heads at which credit is due: a quarter of the ring behind those that the producer knows.
     due: u64,
     bulk_due: u64,
-    /// Position before which every record is known to be there, if it lies ahead of the head.
-    seen: u64,
-    /// Looks from a distance that may still be in vain ([`Self::look`]).
-    patience: u32,
+    /// Position before which every record is known to be committed, if it lies ahead of the head.
+    known: u64,
+    /// Checks from a distance that may still be in vain ([`Self::should_take`]).
+    checks_left: u32,
 }
 
-/// How far ahead of the record that is read lines are asked for, of those that are known to be written.
-const AHEAD: u64 = 6;
-/// Records taken at once that make a stream; from how many records ahead it is then looked at, and how often in vain.
-/// (Small in the model, which has few.)
+/// Records between the one that is read and the one that is prefetched, of those that are known to be committed.
+const PREFETCH_DISTANCE: u64 = 6;
+/// Records taken at once that make a stream. (Small in the model, which has few; so are the next two.)
 const STREAM: usize = if cfg!(perusal_loom) { 1 } else { 8 };
-const DISTANCE: usize = if cfg!(perusal_loom) { 2 } else { 16 };
-const PATIENCE: u32 = if cfg!(perusal_loom) { 1 } else { 16 };
+/// How many records ahead a stream is checked.
+const CHECK_DISTANCE: usize = if cfg!(perusal_loom) { 2 } else { 16 };
+/// Checks in vain after which there is no stream any more.
+const CHECKS: u32 = if cfg!(perusal_loom) { 1 } else { 16 };
 
 /// What a poll met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +46,7 @@ impl<S: Storage> Consumer<S> {
     /// The consumer of a ring in zeroed memory.
     pub fn new(storage: S) -> Self {
         let (due, bulk_due) = (storage.cells() as u64 / 4, storage.bulk() as u64 / 4);
-        Self { storage, head: 0, bulk_head: 0, due, bulk_due, seen: 0, patience: 0 }
+        Self { storage, head: 0, bulk_head: 0, due, bulk_due, known: 0, checks_left: 0 }
     }
 
     /// The ring's memory.
@@ -53,60 +54,61 @@ impl<S: Storage> Consumer<S> {
         &self.storage
     }
 
-    /// How many records have been taken.
+    /// Returns how many records have been taken.
     #[inline(always)]
     pub fn position(&self) -> u64 {
         self.head
     }
 
-    /// Asks for the line of the next record.
+    /// Prefetches the line of the next record.
     #[inline(always)]
-    pub fn expect(&self) {
-        self.storage.expect(self.head as usize & (self.storage.cells() - 1));
+    pub fn prefetch(&self) {
+        self.storage.prefetch_read(self.head as usize & (self.storage.cells() - 1));
     }
 
     /// Whether a record waits.
     #[inline(always)]
     pub fn ready(&self) -> bool {
-        // Relaxed: a hint; `poll` reads again with Acquire before it looks at the record.
+        // Relaxed: a hint; `poll` loads again with Acquire before it reads the record.
         self.word(self.head, Ordering::Relaxed) as u32 == record::sequence(self.head)
     }
 
-    /// Whether to take records now; `hope` is how many of them the caller waits for, if it waits.
+    /// Whether to take records now. `awaited` is how many of them the caller waits for, 0 if it does not wait.
     ///
-    /// Who takes each record of a stream as soon as it is written takes the line, and those behind it that the processor
+    /// A consumer that takes each record of a stream as soon as it is committed takes the line, and those behind it that the processor
     /// guesses to be next, away from a producer that is about to write there: with the processors far from each other each
-    /// message then costs a line's way there and back. So where records come in a stream the last of those that are hoped for
-    /// is looked at, some way ahead, and the lines before it are left to the producer: until it is there, or for some looks
-    /// at most, after which it has to be seen anew that there is a stream.
+    /// message then costs a line's way there and back. So in a stream the consumer checks the last of the awaited records,
+    /// some way ahead, and leaves the lines before it to the producer: until that record is there, or for some checks
+    /// at most, after which a stream must show itself anew.
     #[inline(always)]
-    pub fn look(&mut self, hope: usize) -> bool {
-        if self.patience > 0 && hope > 1 && !self.has_seen() { self.look_ahead(hope) } else { self.ready() }
+    pub fn should_take(&mut self, awaited: usize) -> bool {
+        let from_distance = self.checks_left > 0 && awaited > 1 && !self.has_known();
+        if from_distance { self.check_ahead(awaited) } else { self.ready() }
     }
 
     #[inline(never)]
-    fn look_ahead(&mut self, hope: usize) -> bool {
-        let last = self.head + hope.min(DISTANCE).min(self.storage.cells()) as u64 - 1;
+    fn check_ahead(&mut self, awaited: usize) -> bool {
+        let last = self.head + awaited.min(CHECK_DISTANCE).min(self.storage.cells()) as u64 - 1;
         // Acquire: edge 1, pairs with Release in `Producer::commit`: the records before it are there, too.
         let there = self.word(last, Ordering::Acquire) as u32 == record::sequence(last);
         if there {
-            self.seen = last + 1;
+            self.known = last + 1;
         } else {
-            self.patience -= 1;
+            self.checks_left -= 1;
         }
         there
     }
 
-    /// The producer says that so many records are there: nobody need look for them one by one.
+    /// The producer says that so many records are committed: the consumer need not check for them one by one.
     #[inline]
-    pub fn foresee(&mut self, records: usize) {
-        self.seen = self.head + records as u64;
+    pub fn assume_committed(&mut self, records: usize) {
+        self.known = self.head + records as u64;
     }
 
-    /// Whether [`Self::look`] has seen records ahead that are not taken yet.
+    /// Whether records are known to be committed that are not taken yet.
     #[inline(always)]
-    pub fn has_seen(&self) -> bool {
-        self.head < self.seen
+    pub fn has_known(&self) -> bool {
+        self.head < self.known
     }
 
     #[inline(always)]
@@ -114,7 +116,7 @@ impl<S: Storage> Consumer<S> {
         self.storage.commit(position as usize & (self.storage.cells() - 1)).load(order)
     }
 
-    /// Hands the next record to `f` and gives its room back afterwards; `None` when there is none.
+    /// Hands the next record to `f`, and counts its room as credit afterwards; `None` when there is no record.
     ///
     /// # Errors
     ///
@@ -153,7 +155,7 @@ impl<S: Storage> Consumer<S> {
         }
         let result = if len <= INLINE {
             self.storage.read_body(place, |body| {
-                // SAFETY: as above.
+                // SAFETY: `read_body` gives a valid body of plain integers, still ours by ring rule 2.
                 let body = unsafe { &*body };
                 f(&envelope, &body.inline[..len])
             })
@@ -164,27 +166,28 @@ impl<S: Storage> Consumer<S> {
         Ok(Polled::Taken(result))
     }
 
-    /// Hands out records one after the other, as long as their payloads lie within their cells and `f` takes them; `most` at
-    /// most, and none behind those that were seen from a distance, if any were. How many those were: whether the next one is a
-    /// record, and then perhaps [`Self::poll`]'s, is [`Self::look`]'s to say.
+    /// Hands records to `f` one after the other, as long as their payloads lie within their cells and `f` takes them: `most` at
+    /// most, and none behind those that are known to be committed, if any are. Returns how many. Whether another record
+    /// waits, which may be one for [`Self::poll`], is for [`Self::should_take`] to say.
     #[inline(always)]
-    pub fn run(&mut self, most: usize, mut f: impl FnMut(&Header, &[u8]) -> bool) -> usize {
+    pub fn poll_batch(&mut self, most: usize, mut f: impl FnMut(&Header, &[u8]) -> bool) -> usize {
         let mask = self.storage.cells() - 1;
-        let (first, ahead) = (self.head, self.has_seen());
-        let end = if ahead { self.seen.min(first + most as u64) } else { first + most as u64 };
+        let (first, ahead) = (self.head, self.has_known());
+        let end = if ahead { self.known.min(first + most as u64) } else { first + most as u64 };
         while self.head < end {
             let place = self.head as usize & mask;
-            // Acquire: edge 1, as in `poll_if`.
+            // Acquire: edge 1, pairs with Release in `Producer::commit`: the cell is complete.
             let word = self.storage.commit(place).load(Ordering::Acquire);
             let (kind, len) = record::split(word);
             if word as u32 != record::sequence(self.head) || len > INLINE {
                 break;
             }
-            if self.head + AHEAD < self.seen {
-                self.storage.expect((place + AHEAD as usize) & mask);
+            if self.head + PREFETCH_DISTANCE < self.known {
+                self.storage.prefetch_read((place + PREFETCH_DISTANCE as usize) & mask);
             }
             let taken = self.storage.read_body(place, |body| {
-                // SAFETY: as in `poll_if`.
+                // SAFETY: `read_body` gives a valid body of plain integers; by ring rule 2 it is ours to read until
+                // `return_credit`, which comes after.
                 let body = unsafe { &*body };
                 f(&header(kind, body), &body.inline[..len])
             });
@@ -194,8 +197,8 @@ impl<S: Storage> Consumer<S> {
             self.head += 1;
         }
         let taken = (self.head - first) as usize;
-        let streams = taken >= STREAM || (taken > 1 && self.patience > 0);
-        self.patience = if streams { PATIENCE } else { 0 };
+        let is_stream = taken >= STREAM || (taken > 1 && self.checks_left > 0);
+        self.checks_left = if is_stream { CHECKS } else { 0 };
         taken
     }
 
@@ -221,49 +224,49 @@ impl<S: Storage> Consumer<S> {
         Ok(result)
     }
 
-    /// Whether a batch of credit has come together (ring rule 6), for [`Self::publish`].
+    /// Whether a batch of credit has come together (ring rule 6), for [`Self::return_credit`].
     #[inline(always)]
     #[must_use]
-    pub fn owes(&self) -> bool {
+    pub fn credit_due(&self) -> bool {
         self.head >= self.due || self.bulk_head >= self.bulk_due
     }
 
-    /// Publishes credit if a batch of it has come together (ring rule 6). Returns whether it did: the caller then
-    /// issues [`crate::sync::AsymmetricFence::light_barrier`] and asks [`Self::credit_wanted`].
+    /// Returns credit to the producer if a batch of it has come together (ring rule 6), and says whether it did: the caller then
+    /// executes [`crate::sync::AsymmetricFence::light_barrier`] and asks [`Self::credit_wanted`] (doorbell rule 2).
     #[inline(always)]
-    pub fn publish(&mut self) -> bool {
-        if !self.owes() {
+    pub fn return_credit(&mut self) -> bool {
+        if !self.credit_due() {
             return false;
         }
         let words = &self.storage.control().consumer;
         // Release: edge 2, pairs with Acquire in `Producer::bulk_free`: our reads of these bytes are over.
         words.bulk_head.store(self.bulk_head, Ordering::Release);
-        // Release: edge 2, pairs with Acquire in `Producer::cell_free`: our reads of these cells are over.
+        // Release: edge 2, pairs with Acquire in `Producer::cells_free`: our reads of these cells are over.
         words.head.store(self.head, Ordering::Release);
         self.due = self.head + self.storage.cells() as u64 / 4;
         self.bulk_due = self.bulk_head + self.storage.bulk() as u64 / 4;
         true
     }
 
-    /// Whether the producer waits for credit and must be rung; asks once.
+    /// Whether the producer waits for credit and must be notified. Withdraws the request.
     #[inline(always)]
     pub fn credit_wanted(&self) -> bool {
         let wants = &self.storage.control().producer.wants_credit;
-        // Relaxed: the store-load pair with `Producer::want_credit` is ordered by the doorbell's fences.
+        // Relaxed: ordered behind the heads by the caller's light barrier (doorbell rule 2, side A).
         wants.load(Ordering::Relaxed) == 1 && wants.swap(0, Ordering::Relaxed) == 1
     }
 
-    /// From now on this ring is looked at by itself: its producer rings no bell.
-    pub fn watch(&self) {
-        // Relaxed: a producer that still sees the old value rings once for nothing.
-        self.storage.control().consumer.watched.store(WATCHED, Ordering::Relaxed);
+    /// From now on the consumer polls this ring: the producer need not notify.
+    pub fn disable_notification(&self) {
+        // Relaxed: a producer that still sees the old value notifies once for nothing.
+        self.storage.control().consumer.notification.store(POLLED, Ordering::Relaxed);
     }
 
-    /// From now on the producer rings the doorbell. The caller issues [`crate::sync::AsymmetricFence::heavy_barrier`] and looks
-    /// at the ring once more before it relies on that.
-    pub fn unwatch(&self) {
-        // Relaxed: the store-load pair with `Producer::must_ring` is ordered by the doorbell's fences.
-        self.storage.control().consumer.watched.store(UNWATCHED, Ordering::Relaxed);
+    /// From now on the producer notifies. The caller executes [`crate::sync::AsymmetricFence::heavy_barrier`] and looks
+    /// at the ring once more before it relies on that (doorbell rule 1).
+    pub fn enable_notification(&self) {
+        // Relaxed: ordered before the look at the commit word by the caller's heavy barrier (doorbell rule 1, side B).
+        self.storage.control().consumer.notification.store(NOTIFY, Ordering::Relaxed);
     }
 }
 

@@ -80,11 +80,11 @@ unsafe impl Storage for MappedRing {
         unsafe { &*self.cell(at).cast::<AtomicU64>() }
     }
     #[inline(always)]
-    fn expect(&self, at: usize) {
+    fn prefetch_read(&self, at: usize) {
         prefetch_read(self.cell(at));
     }
     #[inline(always)]
-    fn expect_to_write(&self, at: usize) {
+    fn prefetch_write(&self, at: usize) {
         prefetch_write(self.cell(at));
     }
     #[inline(always)]

@@ -20,11 +20,11 @@
 //!   `&mut`, so within a process the borrow checker (or the lock around it) keeps others out.
 //! - **Ring rule 5 (trust).** What the consumer reads may have been written by a hostile peer: lengths are checked
 //!   against the area before they are used, once, in [`Consumer::poll`]. A wrong one is [`Corrupt`].
-//! - **Ring rule 6 (batches).** Credit is published when a quarter of either area is unpublished. A record takes at
-//!   most a quarter of the bulk area, so a drained ring always has room for one more, published or not.
-//! - **Ring rule 7 (watched).** `watched` is `UNWATCHED` when the consumer does not look at this ring by itself:
-//!   the producer must ring the consumer's doorbell after a commit, once, and says so by `RUNG`. See
-//!   [`crate::doorbell`] for the store-load pair between commit and `watched`.
+//! - **Ring rule 6 (batches).** Credit is returned when a quarter of either area is taken and not returned. A record takes at
+//!   most a quarter of the bulk area, so a drained ring always has room for one more, credit returned or not.
+//! - **Ring rule 7 (notification).** While `notification` is `NOTIFY` the consumer does not poll this ring: after a commit
+//!   the producer must notify it through its doorbell, once, and says so by `NOTIFIED`. The store-load pair between commit word and
+//!   `notification` is doorbell rule 1 (`src/doorbell.rs`).
 
 mod consumer;
 mod control;
@@ -35,7 +35,7 @@ mod record;
 mod storage;
 
 pub use consumer::{Consumer, Polled};
-pub use control::{Control, RUNG, SHARED_WORD, UNWATCHED, WATCHED};
+pub use control::{Control, NOTIFIED, NOTIFY, POLLED, PROTOCOL_WORD};
 pub use heap::HeapRing;
 pub use mapped::MappedRing;
 pub use producer::Producer;

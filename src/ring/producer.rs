@@ -1,13 +1,13 @@
 //! The sending side: claim, fill, commit.
 
-use super::control::{RUNG, UNWATCHED};
+use super::control::{NOTIFIED, NOTIFY};
 use super::record::{self, Header, INLINE, MAX_LEN};
 use super::storage::Storage;
 use crate::sync::Ordering;
 use core::hint::cold_path;
 
-/// How far ahead of the next record [`Producer::try_push_one`] asks for a line.
-const AHEAD: usize = 8;
+/// Cells between the next record and the one that [`Producer::try_push_prefetching`] prefetches.
+const PREFETCH_DISTANCE: usize = 8;
 
 /// The one writer of a ring (ring rule 4).
 #[derive(Debug)]
@@ -39,7 +39,7 @@ impl<S: Storage> Producer<S> {
         &self.storage
     }
 
-    /// How many records have been committed.
+    /// Returns how many records have been committed.
     #[inline(always)]
     pub fn position(&self) -> u64 {
         self.tail
@@ -55,30 +55,29 @@ impl<S: Storage> Producer<S> {
     /// When `len` exceeds [`Self::max_payload`].
     #[inline(always)]
     pub fn try_push(&mut self, header: &Header, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
-        self.try_push_one(header, len, false, fill)
+        self.try_push_prefetching(header, len, false, fill)
     }
 
-    /// As [`Self::try_push`]. `hurry`: more records are about to come. Then a line that one of the next will be written to is asked for,
-    /// so that it need not be waited for then: what is stored waits in the processor for its line, and so does all that is
-    /// stored after it.
+    /// As [`Self::try_push`]. `prefetch`: more records are about to come, so the line of a later one is prefetched. A store
+    /// waits in the processor for its line, and all stores behind it wait too.
     ///
     /// # Panics
     ///
     /// As [`Self::try_push`].
     #[inline(always)]
-    pub fn try_push_one(
+    pub fn try_push_prefetching(
         &mut self,
         header: &Header,
         len: usize,
-        hurry: bool,
+        prefetch: bool,
         fill: impl FnOnce(&mut [u8]),
     ) -> bool {
         if len <= INLINE {
-            return self.push_inline(header, len, hurry, fill);
+            return self.push_inline(header, len, prefetch, fill);
         }
-        // Not seldom, but what is kept over the call must not be kept elsewhere where there is none.
+        // Not rare, but registers that live across the call must not be spilled where there is no call.
         cold_path();
-        self.push_bulk(*header, len, hurry, fill)
+        self.push_bulk(*header, len, prefetch, fill)
     }
 
     /// Whether a record of `len` payload bytes would be taken now. If so, it stays so: nobody else can fill the ring.
@@ -88,16 +87,16 @@ impl<S: Storage> Producer<S> {
         self.cell_free() && (len <= INLINE || self.bulk_free(end))
     }
 
-    /// Whether an inline record, and after it `len` payload bytes in records of `piece` bytes and a last one of the rest,
+    /// Whether an inline record, and after it `len` payload bytes in records of `fragment` bytes and a last one of the rest,
     /// would all be taken now. If so, it stays so.
-    pub fn room_for_pieces(&mut self, len: usize, piece: usize) -> bool {
+    pub fn room_for_fragments(&mut self, len: usize, fragment: usize) -> bool {
         let capacity = self.storage.bulk();
-        if len > capacity || !self.cells_free(len.div_ceil(piece) as u64 + 1) {
+        if len > capacity || !self.cells_free(len.div_ceil(fragment) as u64 + 1) {
             return false;
         }
         let (mut end, mut left) = (self.bulk_tail, len);
         while left > INLINE {
-            let next = piece.min(left);
+            let next = fragment.min(left);
             (_, end) = record::place(end, next, capacity);
             left -= next;
         }
@@ -109,15 +108,15 @@ impl<S: Storage> Producer<S> {
         &mut self,
         header: &Header,
         len: usize,
-        hurry: bool,
+        prefetch: bool,
         fill: impl FnOnce(&mut [u8]),
     ) -> bool {
         if !self.cell_free() {
             return false;
         }
         let place = self.place();
-        if hurry {
-            self.hurry(place);
+        if prefetch {
+            self.prefetch_behind(place);
         }
         // SAFETY: `cell_free` found the cell behind the consumer's published head, so it is ours (ring rule 1).
         let inline = unsafe { self.begin_cell(place, header) };
@@ -126,14 +125,20 @@ impl<S: Storage> Producer<S> {
         true
     }
 
-    /// Asks for the line of a cell that comes after the one at `place`, to write there.
+    /// Prefetches the line of a cell behind the one at `place`, for writing.
     #[inline(always)]
-    fn hurry(&self, place: usize) {
-        self.storage.expect_to_write((place + AHEAD) & (self.storage.cells() - 1));
+    fn prefetch_behind(&self, place: usize) {
+        self.storage.prefetch_write((place + PREFETCH_DISTANCE) & (self.storage.cells() - 1));
     }
 
     #[inline(never)]
-    fn push_bulk(&mut self, header: Header, len: usize, hurry: bool, fill: impl FnOnce(&mut [u8])) -> bool {
+    fn push_bulk(
+        &mut self,
+        header: Header,
+        len: usize,
+        prefetch: bool,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> bool {
         assert!(len <= self.max_payload(), "payload of {len} bytes exceeds a quarter of the bulk area");
         let capacity = self.storage.bulk();
         let (start, end) = record::place(self.bulk_tail, len, capacity);
@@ -147,10 +152,10 @@ impl<S: Storage> Producer<S> {
             fill(unsafe { core::slice::from_raw_parts_mut(to, len) });
         });
         let place = self.place();
-        if hurry {
-            self.hurry(place);
+        if prefetch {
+            self.prefetch_behind(place);
         }
-        // SAFETY: as in `push_inline`.
+        // SAFETY: `cell_free` found the cell behind the consumer's published head, so it is ours (ring rule 1).
         unsafe { self.begin_cell(place, &header) };
         self.bulk_tail = end;
         self.commit(place, header.kind, len);
@@ -165,7 +170,7 @@ impl<S: Storage> Producer<S> {
     #[inline(always)]
     unsafe fn begin_cell<'a>(&mut self, place: usize, header: &Header) -> &'a mut [u8; INLINE] {
         let body = self.storage.write_body(place, |body| body);
-        // SAFETY: `write_body` gives a valid body, ours alone by the caller's promise; nobody else looks at it before
+        // SAFETY: `write_body` gives a valid body, which the caller knows to be ours by ring rule 1; nobody else looks at it before
         // `commit`, which comes after the last use of what we give back.
         let body = unsafe { &mut *body };
         body.context = header.context;
@@ -175,11 +180,11 @@ impl<S: Storage> Producer<S> {
         &mut body.inline
     }
 
-    /// Edge 1.
+    /// Commits the record in the cell at `place`.
     #[inline(always)]
     fn commit(&mut self, place: usize, kind: u8, len: usize) {
         let word = record::commit_word(self.tail, kind, len);
-        // Release: edge 1, pairs with Acquire in `Consumer::poll_if`, `run` and `look_ahead`, publishes the cell and its bulk bytes.
+        // Release: edge 1, pairs with Acquire in `Consumer::poll_if`, `poll_batch` and `check_ahead`, publishes the cell and its bulk bytes.
         self.storage.commit(place).store(word, Ordering::Release);
         self.tail += 1;
     }
@@ -201,7 +206,7 @@ impl<S: Storage> Producer<S> {
         if self.tail + n - self.head <= self.storage.cells() as u64 {
             return true;
         }
-        // Acquire: edge 2, pairs with Release in `Consumer::publish`: its reads of the cells are over.
+        // Acquire: edge 2, pairs with Release in `Consumer::return_credit`: its reads of the cells are over.
         self.head = self.storage.control().consumer.head.load(Ordering::Acquire).min(self.tail);
         self.tail + n - self.head <= self.storage.cells() as u64
     }
@@ -212,32 +217,32 @@ impl<S: Storage> Producer<S> {
         if end - self.bulk_head <= self.storage.bulk() as u64 {
             return true;
         }
-        // Acquire: edge 2, pairs with Release in `Consumer::publish`: its reads of the bytes are over.
+        // Acquire: edge 2, pairs with Release in `Consumer::return_credit`: its reads of the bytes are over.
         self.bulk_head =
             self.storage.control().consumer.bulk_head.load(Ordering::Acquire).min(self.bulk_tail);
         end - self.bulk_head <= self.storage.bulk() as u64
     }
 
-    /// Whether the consumer must be rung after what was committed so far (ring rule 7). The caller has put
-    /// [`crate::sync::AsymmetricFence::light_barrier`] between the commit and this call, and rings if told to.
+    /// Whether the consumer must be notified of what was committed so far (ring rule 7). The caller has executed
+    /// [`crate::sync::AsymmetricFence::light_barrier`] between the commit and this call (doorbell rule 1), and notifies if told to.
     #[inline(always)]
-    pub fn must_ring(&self) -> bool {
-        let watched = &self.storage.control().consumer.watched;
-        // Relaxed: the store-load pair with `Consumer::unwatch` is ordered by the doorbell's fences.
-        watched.load(Ordering::Relaxed) == UNWATCHED && self.claim_ring()
+    pub fn must_notify(&self) -> bool {
+        let notification = &self.storage.control().consumer.notification;
+        // Relaxed: ordered behind the commit word by the caller's light barrier (doorbell rule 1, side A).
+        notification.load(Ordering::Relaxed) == NOTIFY && self.claim_notification()
     }
 
     #[cold]
-    fn claim_ring(&self) -> bool {
-        let watched = &self.storage.control().consumer.watched;
-        // Relaxed: says who rings; what was committed is published by edge 1 and found by the doorbell's edge 6.
-        watched.compare_exchange(UNWATCHED, RUNG, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    fn claim_notification(&self) -> bool {
+        let notification = &self.storage.control().consumer.notification;
+        // Relaxed: decides who notifies; what was committed is published by edge 1 and found by the doorbell's edge 6.
+        notification.compare_exchange(NOTIFY, NOTIFIED, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
-    /// Says that the ring was found full, so that the consumer rings us when it publishes credit. After this the
-    /// caller issues [`crate::sync::AsymmetricFence::heavy_barrier`] and tries once more before it sleeps.
+    /// Asks the consumer, whose ring is full, to notify us when it returns credit. After this the
+    /// caller executes [`crate::sync::AsymmetricFence::heavy_barrier`] and tries once more before it sleeps (doorbell rule 2).
     pub fn want_credit(&self) {
-        // Relaxed: the store-load pair with `Consumer::publish` is ordered by the doorbell's fences.
+        // Relaxed: ordered before the look at the heads by the caller's heavy barrier (doorbell rule 2, side B).
         self.storage.control().producer.wants_credit.store(1, Ordering::Relaxed);
     }
 }

@@ -19,12 +19,12 @@ pub unsafe trait Storage: Clone {
     fn bulk(&self) -> usize;
     /// The commit word of cell `at`, `at < cells()`.
     fn commit(&self, at: usize) -> &AtomicU64;
-    /// Asks the processor to have cell `at` at hand soon, for reading. Only a hint, which reads nothing itself.
-    fn expect(&self, at: usize) {
+    /// Prefetches cell `at` for reading. Only a hint.
+    fn prefetch_read(&self, at: usize) {
         let _ = at;
     }
-    /// The same, for writing.
-    fn expect_to_write(&self, at: usize) {
+    /// Prefetches cell `at` for writing. Only a hint.
+    fn prefetch_write(&self, at: usize) {
         let _ = at;
     }
     /// Reads the body of cell `at` under ring rule 2.

@@ -12,7 +12,7 @@ fn pair(cells: usize, bulk: usize) -> (Producer<HeapRing>, Consumer<HeapRing>) {
 
 fn pop(consumer: &mut Consumer<HeapRing>) -> Option<(Header, Vec<u8>)> {
     let got = consumer.poll(|header, bytes| (*header, bytes.to_vec())).expect("no corruption here");
-    consumer.publish();
+    consumer.return_credit();
     got
 }
 
@@ -86,7 +86,7 @@ fn a_run_hands_out_inline_records_up_to_the_first_that_is_something_else() {
     let mut seen = Vec::new();
     let mut run = |consumer: &mut Consumer<HeapRing>, most: usize, refused: u32| {
         seen.clear();
-        let taken = consumer.run(most, |header, data| {
+        let taken = consumer.poll_batch(most, |header, data| {
             let takes = header.id != refused;
             if takes {
                 assert!(data.iter().all(|&byte| byte == header.id as u8));
@@ -113,28 +113,28 @@ fn a_stream_is_looked_at_from_a_distance_for_a_while() {
         (0..n).for_each(|_| assert!(producer.try_push(&HEADER, 8, |to| to.fill(1)), "there is room"));
     };
     let take = |consumer: &mut Consumer<HeapRing>| {
-        let taken = consumer.run(32, |_, _| true);
-        consumer.publish();
+        let taken = consumer.poll_batch(32, |_, _| true);
+        consumer.return_credit();
         taken
     };
     push(7);
-    assert!(consumer.look(100) && take(&mut consumer) == 7, "that is no stream yet");
+    assert!(consumer.should_take(100) && take(&mut consumer) == 7, "that is no stream yet");
     push(8);
-    assert!(consumer.look(100) && take(&mut consumer) == 8);
+    assert!(consumer.should_take(100) && take(&mut consumer) == 8);
     push(3);
-    assert!(!consumer.look(4), "one that is hoped for is missing");
-    assert!(consumer.look(3) && consumer.has_seen(), "all that are hoped for are there");
+    assert!(!consumer.should_take(4), "one that is hoped for is missing");
+    assert!(consumer.should_take(3) && consumer.has_known(), "all that are hoped for are there");
     assert_eq!(take(&mut consumer), 3);
     push(20);
-    assert!(consumer.look(100));
+    assert!(consumer.should_take(100));
     assert_eq!(take(&mut consumer), 16, "what is behind those that were seen is left alone");
-    assert!(!consumer.has_seen() && consumer.look(4) && take(&mut consumer) == 4);
+    assert!(!consumer.has_known() && consumer.should_take(4) && take(&mut consumer) == 4);
     push(2);
-    let in_vain = (0..100).take_while(|_| !consumer.look(100)).count();
+    let in_vain = (0..100).take_while(|_| !consumer.should_take(100)).count();
     assert_eq!(in_vain, 16, "then they are taken although more were hoped for");
     assert_eq!(take(&mut consumer), 2);
     push(1);
-    assert!(consumer.look(100), "and the stream is over");
+    assert!(consumer.should_take(100), "and the stream is over");
 }
 
 #[test]
@@ -143,8 +143,8 @@ fn who_hopes_for_nothing_sees_the_next_record_of_a_stream_at_once() {
     for _ in 0..9 {
         assert!(producer.try_push(&HEADER, 8, |to| to.fill(1)));
     }
-    assert_eq!(consumer.run(8, |_, _| true), 8);
-    assert!(!consumer.look(2) && consumer.look(1) && consumer.look(0));
+    assert_eq!(consumer.poll_batch(8, |_, _| true), 8);
+    assert!(!consumer.should_take(2) && consumer.should_take(1) && consumer.should_take(0));
 }
 
 #[test]
@@ -175,11 +175,11 @@ fn random_operations_agree_with_a_plain_queue() {
             assert_eq!(pop(&mut consumer), oracle.pop_front());
         } else {
             let most = next() as usize % 5;
-            let taken = consumer.run(most, |header, data| {
+            let taken = consumer.poll_batch(most, |header, data| {
                 assert_eq!(Some((*header, data.to_vec())), oracle.pop_front());
                 true
             });
-            consumer.publish();
+            consumer.return_credit();
             let left = taken < most && !oracle.is_empty();
             assert!(!left || oracle[0].1.len() > INLINE, "it stops at nothing else");
         }
@@ -202,7 +202,7 @@ fn two_threads_pass_a_million_records_in_order() {
     for i in 0..1_000_000_u32 {
         loop {
             let got = consumer.poll(|header, bytes| (header.id, bytes[..4].to_vec())).expect("no corruption");
-            consumer.publish();
+            consumer.return_credit();
             match got {
                 Some(got) => break assert_eq!(got, (i, i.to_le_bytes().to_vec())),
                 None => std::thread::yield_now(),

@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::events::Event;
 use crate::heap::Heap;
 use crate::protocol::Control;
-use crate::ring::SHARED_WORD;
+use crate::ring::PROTOCOL_WORD;
 use crate::shm::telemetry::ProtocolKind;
 use crate::sync::AtomicU64;
 use crate::variables::CopyChoice;
@@ -124,7 +124,7 @@ impl Engine {
         let ring = self.job.ring(from, to).control;
         // SAFETY: the word lies in the ring's control, aligned, and is an atomic to all; the ring's memory was taken before the
         // announcement went through it, and the job's memory lives as long as the engine.
-        Claims::over(unsafe { &*ring.add(SHARED_WORD).cast::<AtomicU64>() })
+        Claims::over(unsafe { &*ring.add(PROTOCOL_WORD).cast::<AtomicU64>() })
     }
 
     fn copy_with_sender(&self, request: Ref, from: *const u8, own: u64) -> Result<()> {
