@@ -3,6 +3,8 @@
 #[path = "../../crates/perusal-abi/codegen/abi.rs"]
 #[allow(dead_code)]
 mod abi;
+#[path = "../../crates/perusal-abi/codegen/bindings.rs"]
+mod bindings;
 #[path = "../common/mod.rs"]
 mod common;
 #[path = "../../crates/perusal-abi/codegen/header.rs"]

@@ -1,41 +1,27 @@
 //! The Rust functions take what the C prototypes say: what no linker checks.
 
-use crate::abi;
 use crate::common::root;
+use crate::{abi, bindings};
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
 
-fn rust_files(directory: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(directory).expect("a readable directory") {
-        let path = entry.expect("a readable entry").path();
-        if path.is_dir() {
-            rust_files(&path, found);
-        } else if path.extension().is_some_and(|e| e == "rs") {
-            found.push(path);
-        }
-    }
+fn table(name: &str) -> String {
+    fs::read_to_string(root().join("crates/perusal-abi/src/abi").join(name)).expect("a table")
 }
 
-/// Argument types of every `fn MPI_X(…)` in the C face.
+/// Argument types of every function that the bindings' generator writes.
 fn written() -> BTreeMap<String, Vec<String>> {
-    let mut files = Vec::new();
-    rust_files(&root().join("crates/perusal-abi/src"), &mut files);
+    const HEAD: &str = "pub unsafe extern \"C\" fn ";
+    let text = bindings::source(&abi::functions(&table("functions.csv")), &table("bindings.csv"));
     let mut found = BTreeMap::new();
-    for file in files {
-        let text = fs::read_to_string(&file).expect("readable text");
-        for (at, _) in text.match_indices("\n    fn MPI_") {
-            let rest = &text[at + "\n    fn ".len()..];
-            // What a macro makes of a name has no argument list here.
-            let open = rest.find(|c: char| !c.is_alphanumeric() && c != '_').expect("more than a name");
-            if !rest[open..].starts_with('(') {
-                continue;
-            }
-            let list = &rest[open + 1..matching(rest, open)];
-            let types = split(list);
-            let types = types.iter().map(|a| a.split_once(':').expect("name: type").1.trim().to_owned());
-            found.insert(rest[..open].to_owned(), types.collect());
-        }
+    for (at, _) in text.match_indices(HEAD) {
+        let rest = &text[at + HEAD.len()..];
+        let open = rest.find('(').expect("arguments");
+        let list = &rest[open + 1..matching(rest, open)];
+        let types = split(list);
+        let types = types.iter().map(|a| a.split_once(':').expect("name: type").1.trim().to_owned());
+        let again = found.insert(rest[..open].to_owned(), types.collect());
+        assert!(again.is_none(), "{} is written twice", &rest[..open]);
     }
     found
 }
@@ -106,7 +92,7 @@ fn shape_of_rust(ty: &str) -> String {
         ty = rest.trim();
     }
     let scalar = match ty.rsplit("::").next().unwrap_or(ty) {
-        "c_int" | "i32" | "[c_int; 3]" => "int",
+        "c_int" | "i32" | "c_int; 3]" => "int",
         "i64" | "MPI_Count" | "MPI_Offset" => "i64",
         "isize" | "MPI_Aint" => "isize",
         "c_char" => "char",
@@ -127,11 +113,10 @@ fn compatible(c: &str, rust: &str) -> bool {
 
 #[test]
 fn every_written_function_takes_the_arguments_of_its_prototype() {
-    let csv = fs::read_to_string(root().join("crates/perusal-abi/src/abi/functions.csv")).expect("a table");
     let table: BTreeMap<String, Vec<String>> =
-        abi::functions(&csv).into_iter().map(|f| (f.name, f.arguments)).collect();
+        abi::functions(&table("functions.csv")).into_iter().map(|f| (f.name, f.arguments)).collect();
     let written = written();
-    assert!(!written.is_empty());
+    assert_eq!(written.len(), table.len());
     let mut wrong = Vec::new();
     for (name, types) in written {
         let Some(arguments) = table.get(&name) else {

@@ -36,8 +36,6 @@ enum Form {
     Direct,
     /// A collective operation with its nonblocking and persistent forms.
     Collective,
-    /// Written out in Rust.
-    Hand,
 }
 
 /// Arguments and results of a call, as a row has them.
@@ -103,7 +101,6 @@ impl<'a> Row<'a> {
             "plain" => Form::Plain,
             "direct" => Form::Direct,
             "collective" => Form::Collective,
-            "hand" => Form::Hand,
             other => panic!("bindings.csv: unknown form {other:?}"),
         };
         Self { function, section, form, raises, calls }
@@ -118,9 +115,6 @@ impl<'a> Row<'a> {
         named: &BTreeSet<String>,
     ) -> Vec<(String, Variant)> {
         let mut variants = vec![(name.to_owned(), Variant::Blocking)];
-        if self.form == Form::Hand {
-            return variants;
-        }
         if self.form == Form::Collective {
             let operation = name.strip_prefix("MPI_").expect("a function of MPI");
             variants.push((format!("MPI_I{}", operation.to_lowercase()), Variant::Nonblocking));
@@ -144,9 +138,6 @@ impl<'a> Row<'a> {
         variant: Variant,
         known: &BTreeMap<&str, &Function>,
     ) {
-        if self.form == Form::Hand {
-            return;
-        }
         let calls = self.calls.replace("{}", word).replace("{_}", &word.to_lowercase());
         let call = Call::of(&calls);
         let parameters = parameters(function);
@@ -173,7 +164,6 @@ impl<'a> Row<'a> {
             Form::Tool => writer.tool(),
             Form::Collective => writer.checked("enter", &self.source(function), &writer.collective(variant)),
             Form::Open => writer.checked("enter", &self.source(function), &writer.call()),
-            Form::Hand => return,
             Form::Anytime => writer.checked("enter_anytime", &self.source(function), &writer.call()),
         };
         exported(text, function, &parameters, &returns, &body);
@@ -406,11 +396,12 @@ impl Writer<'_> {
 
     fn direct(&self) -> String {
         let arguments: Vec<String> = self.arguments().iter().map(|item| self.typed(item)).collect();
-        let arguments = arguments.join(", ").replace("call.arg(", "call.direct(").replace(")?", ")");
+        let arguments: String = arguments.iter().map(|argument| format!(", {argument}")).collect();
+        let arguments = arguments.replace("call.arg(", "call.direct(").replace(")?", ")");
         format!(
             "    let call = Call::new({:?});
     // SAFETY: the program's arguments are what the standard asks, which is what `Call` needs them to be.
-    unsafe {{ {}(&call, {arguments}) }}",
+    unsafe {{ {}(&call{arguments}) }}",
             self.function.name, self.call.path,
         )
     }
@@ -530,7 +521,7 @@ fn rust_type(declaration: &str) -> String {
     }
     match base {
         "MPI_Copy_function" | "MPI_Delete_function" => return "usize".to_owned(),
-        _ if base.ends_with("_function") || base.ends_with("_function_c") => {
+        _ if ["_function", "_function_c"].iter().any(|end| base.ends_with(end)) => {
             return format!("Option<types::{base}>");
         }
         _ => {}

@@ -26,7 +26,7 @@
 use super::boundary::{self, Source};
 use super::collective::{Types, Varied};
 use super::types::MPI_Status;
-use super::{comms, datatypes, mpi};
+use super::{comms, datatypes, mpi, mpi_t};
 use crate::abi;
 use crate::comm::{Comm, Group};
 use crate::datatype::Datatype;
@@ -490,6 +490,15 @@ impl<'a, T> Argument<'a, *mut T> for InOut<'a, T> {
     }
 }
 
+/// A value of a variable, or NULL.
+impl<'a, P: Address + Copy> Argument<'a, P> for Option<mpi_t::ValueAt<'a>> {
+    #[inline(always)]
+    unsafe fn of(from: P) -> Result<Self> {
+        // SAFETY: this function asks for the same.
+        Ok(unsafe { Argument::of(from) }.ok())
+    }
+}
+
 impl<'a, T> Argument<'a, *mut T> for Option<InOut<'a, T>> {
     #[inline(always)]
     unsafe fn of(from: *mut T) -> Result<Self> {
@@ -522,13 +531,18 @@ impl<'a, T> Argument<'a, *const T> for &'a T {
     }
 }
 
+impl<'a> Argument<'a, *const c_char> for Option<&'a CStr> {
+    unsafe fn of(from: *const c_char) -> Result<Self> {
+        // SAFETY: not NULL, so a string that ends with a zero (argument rule 1).
+        Ok(if from.is_null() { None } else { Some(unsafe { CStr::from_ptr(from) }) })
+    }
+}
+
 impl<'a> Argument<'a, *const c_char> for &'a [u8] {
     unsafe fn of(from: *const c_char) -> Result<Self> {
-        if from.is_null() {
-            return Err(Error::Arg("a string argument is NULL"));
-        }
-        // SAFETY: not NULL, so a string that ends with a zero (argument rule 1).
-        Ok(unsafe { CStr::from_ptr(from) }.to_bytes())
+        // SAFETY: this function asks for the same.
+        let text: Option<&CStr> = unsafe { Argument::of(from) }?;
+        text.map(CStr::to_bytes).ok_or(Error::Arg("a string argument is NULL"))
     }
 }
 

@@ -11,6 +11,7 @@ use super::arguments::Call;
 use super::boundary::{self, Source};
 use super::collective::{self, arguments, fast};
 use super::mpi::*;
+use super::mpi_t::{self, category, cvar, enums, event, pvar};
 use super::{datatypes, types};
 use crate::abi;
 use crate::comm::attributes::Kind;
@@ -26,6 +27,3 @@ include!(concat!(env!("OUT_DIR"), "/bindings.rs"));
 fn unsupported(function: &'static str, source: Source) -> c_int {
     boundary::raise(source, function, Error::Unsupported(function))
 }
-
-// Written out in Rust.
-pub use super::mpi_t::{event::*, init::*};

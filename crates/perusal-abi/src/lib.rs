@@ -2,7 +2,6 @@
 //!
 //! | file | what lives there |
 //! |---|---|
-//! | `export` | the macro that makes a `PMPI_X` and its weak alias `MPI_X` |
 //! | [`boundary`] | what every call passes: is it allowed now, are its pointers there, who is told of an error |
 //! | [`bindings`] | the exported functions, generated from the tables in `abi` |
 //! | [`arguments`] | the Rust types of C's arguments, checked once where they are made |
@@ -28,10 +27,7 @@ pub(crate) use perusal::{Error, Result};
 
 pub mod arguments;
 pub mod bindings;
-mod export;
 mod load;
-
-pub(crate) use export::export;
 
 pub mod boundary;
 pub(crate) mod collective;

@@ -4,6 +4,7 @@
 //! Every one may be called from any thread and from inside a callback. None calls an MPI error handler: a PERUSE function
 //! says what is wrong with its return value alone.
 
+use super::arguments::{Call, InOut, Out};
 use super::boundary::{Phase, phase};
 use super::comms;
 use super::types::MPI_Comm;
@@ -91,17 +92,18 @@ fn handle(event_h: c_long) -> Outcome<Handle> {
     Handle::from_raw(event_h).ok_or(Code::EventHandle)
 }
 
-/// Writes a result.
-///
-/// # Safety
-/// `to` is null or may be written.
-unsafe fn give<T>(to: *mut T, value: T) -> Outcome {
-    if to.is_null() {
-        return Err(Code::Parameter);
-    }
-    // SAFETY: not null, so it may be written.
-    unsafe { to.write(value) };
-    Ok(())
+/// Writes a result that must have a place.
+fn give<T>(to: &Option<Out<'_, T>>, value: T) -> Outcome {
+    to.as_ref().map(|to| to.set(value)).ok_or(Code::Parameter)
+}
+
+/// PERUSE_ERR_PARAMETER if one of the results has no place.
+macro_rules! wanted {
+    ($($to:ident),+) => {
+        if $($to.is_none())||+ {
+            return Err(Code::Parameter);
+        }
+    };
 }
 
 /// Lists of pointers that C programs keep until MPI_Finalize.
@@ -146,8 +148,9 @@ fn known(event: Option<Event>) -> Option<Event> {
     event.filter(|event| cfg!(feature = "peruse") && event.is_peruse())
 }
 
+/// Defines functions. Behind `=>` stands what becomes of a pointer argument ([`super::arguments`]).
 macro_rules! peruse {
-    ($($(#[$meta:meta])* fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $body:block)*) => {
+    ($($(#[$meta:meta])* fn $name:ident($($arg:ident: $ty:ty $(=> $rust:ty)?),* $(,)?) $body:block)*) => {
         $(
             $(#[$meta])*
             ///
@@ -156,11 +159,17 @@ macro_rules! peruse {
             #[allow(non_snake_case)]
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $name($($arg: $ty),*) -> c_int {
+                let _call = Call::new(stringify!($name));
+                $($(
+                    // SAFETY: null, or what the C prototype says: argument rule 1.
+                    let $arg: $rust = unsafe { _call.direct($arg) };
+                )?)*
                 let run = || -> Outcome { $body };
-                match run() {
-                    Ok(()) => Code::Success as c_int,
-                    Err(code) => code as c_int,
-                }
+                let code = match run() {
+                    Ok(()) => Code::Success,
+                    Err(code) => code,
+                };
+                code as c_int
             }
         )*
     };
@@ -177,71 +186,63 @@ peruse! {
 
     /// PERUSE 2.0 §5.2.2. The arrays are perusal's and stay.
     fn PERUSE_Query_supported_events(
-        num_supported: *mut c_int,
-        event_names: *mut *const *const c_char,
-        events: *mut *const c_int,
+        num_supported: *mut c_int => Option<Out<'_, c_int>>,
+        event_names: *mut *const *const c_char => Option<Out<'_, *const *const c_char>>,
+        events: *mut *const c_int => Option<Out<'_, *const c_int>>,
     ) {
         initialised()?;
-        if num_supported.is_null() || event_names.is_null() || events.is_null() {
-            return Err(Code::Parameter);
-        }
+        wanted!(num_supported, event_names, events);
         let lists = Lists::get();
         let (number, names, numbers) = if cfg!(feature = "peruse") {
             (lists.names.len() as c_int, lists.names.as_ptr(), lists.events.as_ptr())
         } else {
             (0, core::ptr::null(), core::ptr::null())
         };
-        // SAFETY: none is null, so all may be written.
-        unsafe {
-            give(num_supported, number)?;
-            give(event_names, names)?;
-            give(events, numbers)
-        }
+        give(&num_supported, number)?;
+        give(&event_names, names)?;
+        give(&events, numbers)
     }
 
     /// PERUSE 2.0 §5.2.3. Takes every spelling of the catalogue.
-    fn PERUSE_Query_event(event_name: *const c_char, event: *mut c_int) {
+    fn PERUSE_Query_event(
+        event_name: *const c_char => Option<&CStr>,
+        event: *mut c_int => Option<Out<'_, c_int>>,
+    ) {
         initialised()?;
-        if event_name.is_null() || event.is_null() {
-            return Err(Code::Parameter);
-        }
-        // SAFETY: not null, so it is a NUL-terminated string.
-        let name = unsafe { CStr::from_ptr(event_name) };
-        let found = known(Event::by_name(name));
-        // SAFETY: not null, so it may be written.
-        unsafe { give(event, found.and_then(|event| event.info().peruse).unwrap_or(0))? };
+        wanted!(event);
+        let found = known(Event::by_name(event_name.ok_or(Code::Parameter)?));
+        give(&event, found.and_then(|event| event.info().peruse).unwrap_or(0))?;
         found.map(drop).ok_or(Code::Event)
     }
 
     /// PERUSE 2.0 §5.2.4. The string is perusal's and stays; NULL for a number that is no event.
-    fn PERUSE_Query_event_name(event: c_int, event_name: *mut *const c_char) {
+    fn PERUSE_Query_event_name(
+        event: c_int,
+        event_name: *mut *const c_char => Option<Out<'_, *const c_char>>,
+    ) {
         initialised()?;
         let found = known(Event::by_peruse_number(event));
         let name = found.map_or(core::ptr::null(), |event| event.info().name.as_ptr());
-        // SAFETY: the caller gives null or a pointer that may be written.
-        unsafe { give(event_name, name)? };
+        give(&event_name, name)?;
         found.map(drop).ok_or(Code::Event)
     }
 
     /// PERUSE 2.0 §5.2.5. One `NAME=value` for each variable that steers this rank, with the value in force.
-    fn PERUSE_Query_environment(env_size: *mut c_int, env: *mut *const *const c_char) {
+    fn PERUSE_Query_environment(
+        env_size: *mut c_int => Option<Out<'_, c_int>>,
+        env: *mut *const *const c_char => Option<Out<'_, *const *const c_char>>,
+    ) {
         initialised()?;
-        if env_size.is_null() || env.is_null() {
-            return Err(Code::Parameter);
-        }
+        wanted!(env_size, env);
         let list = &Lists::get().environment;
-        // SAFETY: neither is null, so both may be written.
-        unsafe {
-            give(env_size, list.len() as c_int)?;
-            give(env, if list.is_empty() { core::ptr::null() } else { list.as_ptr() })
-        }
+        give(&env_size, list.len() as c_int)?;
+        give(&env, if list.is_empty() { core::ptr::null() } else { list.as_ptr() })
     }
 
     /// PERUSE 2.0 §5.2.6. Queues are the communicator's own: PERUSE_PER_COMM.
-    fn PERUSE_Query_queue_event_scope(scope: *mut c_int) {
+    fn PERUSE_Query_queue_event_scope(scope: *mut c_int => Option<Out<'_, c_int>>) {
         initialised()?;
-        // SAFETY: the caller gives null or a pointer that may be written.
-        unsafe { give(scope, PER_COMM) }
+        give(&scope, PER_COMM)
     }
 
     /// PERUSE 2.0 §5.2.7. On failure `event_h` becomes PERUSE_EVENT_HANDLE_NULL.
@@ -250,10 +251,9 @@ peruse! {
         comm: MPI_Comm,
         callback_fn: Option<CommCallback>,
         param: *mut c_void,
-        event_h: *mut c_long,
+        event_h: *mut c_long => Option<Out<'_, c_long>>,
     ) {
-        // SAFETY: the caller gives null or a pointer that may be written.
-        let cleared = unsafe { give(event_h, 0) };
+        let cleared = give(&event_h, 0);
         initialised()?;
         cleared?;
         let function = callback_fn.ok_or(Code::Parameter)?;
@@ -261,8 +261,7 @@ peruse! {
         let comm = comms::get(comm).map_err(|_| Code::Comm)?;
         let registry = comm.events.registry();
         let made = registry.register(&comm.events, event, Callback::C { function, param })?;
-        // SAFETY: it was written above.
-        unsafe { give(event_h, made.raw()) }
+        give(&event_h, made.raw())
     }
 
     /// PERUSE 2.0 §5.2.8.
@@ -276,33 +275,29 @@ peruse! {
     }
 
     /// PERUSE 2.0 §5.2.10. No callback runs afterwards; see [`Registry::release`].
-    fn PERUSE_Event_release(event_h: *mut c_long) {
+    fn PERUSE_Event_release(event_h: *mut c_long => Option<InOut<'_, c_long>>) {
         let registry = initialised()?;
-        if event_h.is_null() {
-            return Err(Code::Parameter);
-        }
-        // SAFETY: not null, so it points to a handle.
-        let given = handle(unsafe { event_h.read() })?;
-        let outcome = registry.release(given);
+        let event_h = event_h.ok_or(Code::Parameter)?;
+        let outcome = registry.release(handle(event_h.get())?);
         if matches!(outcome, Ok(()) | Err(EventError::Object)) {
-            // SAFETY: not null, so it may be written.
-            unsafe { give(event_h, 0)? };
+            event_h.set(0);
         }
         Ok(outcome?)
     }
 
     /// PERUSE 2.0 §5.2.11.
-    fn PERUSE_Event_get(event_h: c_long, event: *mut c_int) {
+    fn PERUSE_Event_get(event_h: c_long, event: *mut c_int => Option<Out<'_, c_int>>) {
         let found = initialised()?.event(handle(event_h)?)?;
-        // SAFETY: the caller gives null or a pointer that may be written.
-        unsafe { give(event, found.info().peruse.unwrap_or(0)) }
+        give(&event, found.info().peruse.unwrap_or(0))
     }
 
     /// PERUSE 2.0 §5.2.12. `mpi_object` receives the MPI_Comm itself, which is a pointer in this ABI.
-    fn PERUSE_Event_object_get(event_h: c_long, mpi_object: *mut *mut c_void) {
+    fn PERUSE_Event_object_get(
+        event_h: c_long,
+        mpi_object: *mut *mut c_void => Option<Out<'_, *mut c_void>>,
+    ) {
         let comm = initialised()?.object(handle(event_h)?)?;
-        // SAFETY: the caller gives null or a pointer that may be written.
-        unsafe { give(mpi_object, core::ptr::without_provenance_mut(comm)) }
+        give(&mpi_object, core::ptr::without_provenance_mut(comm))
     }
 
     /// PERUSE 2.0 §5.2.13. The handle must be inactive.
@@ -316,21 +311,16 @@ peruse! {
     /// PERUSE 2.0 §5.2.14, with the handle active or not (§5.1.2).
     fn PERUSE_Event_comm_callback_get(
         event_h: c_long,
-        callback_fn: *mut Option<CommCallback>,
-        param: *mut *mut c_void,
+        callback_fn: *mut Option<CommCallback> => Option<Out<'_, Option<CommCallback>>>,
+        param: *mut *mut c_void => Option<Out<'_, *mut c_void>>,
     ) {
         let registry = initialised()?;
         let found = registry.callback(handle(event_h)?)?;
-        if callback_fn.is_null() || param.is_null() {
-            return Err(Code::Parameter);
-        }
+        wanted!(callback_fn, param);
         // A closure of Rust's has no C function to give.
         let (function, value) = found.ok_or(Code::EventHandle)?;
-        // SAFETY: neither is null, so both may be written.
-        unsafe {
-            give(callback_fn, Some(function))?;
-            give(param, value)
-        }
+        give(&callback_fn, Some(function))?;
+        give(&param, value)
     }
 
     /// PERUSE 2.0 §5.2.15. Any mode but 0 is true. The handle must be inactive.

@@ -1,12 +1,13 @@
 //! Enumerations by handle (§14.3.5). A handle is the address of the enumeration, which is static.
 
-use super::{Outcome, give, offer, row, tool};
+use super::{Outcome, TextPlace, row};
 use crate::abi::*;
+use crate::capi::arguments::{Out, offer};
 use crate::tool::event::types::TYPES;
 use crate::tool::pvar::PVARS;
 use crate::variables::VARIABLES;
 use crate::variables::enumeration::Enumeration;
-use core::ffi::{c_char, c_int};
+use core::ffi::c_int;
 
 /// The handle of an enumeration.
 pub(crate) fn handle_of(enumeration: Option<&'static Enumeration>) -> usize {
@@ -24,28 +25,18 @@ fn find(handle: usize) -> Outcome<&'static Enumeration> {
     all().find(|of| core::ptr::from_ref(*of).addr() == handle).ok_or(MPI_T_ERR_INVALID_INDEX)
 }
 
-tool! {
-    /// §14.3.5.
-    fn MPI_T_enum_get_info(enumtype: usize, num: *mut c_int, name: *mut c_char, name_len: *mut c_int) {
-        let of = find(enumtype)?;
-        // SAFETY: output arguments.
-        unsafe {
-            offer(num, of.items.len() as c_int);
-            give(of.name, name, name_len);
-        }
-        Ok(())
-    }
+/// MPI_T_enum_get_info.
+pub fn info(handle: usize, number: Option<Out<'_, c_int>>, name: TextPlace<'_>) -> Outcome {
+    let of = find(handle)?;
+    offer(number, of.items.len() as c_int);
+    name.give(of.name);
+    Ok(())
+}
 
-    /// §14.3.5.
-    fn MPI_T_enum_get_item(
-        enumtype: usize, indx: c_int, value: *mut c_int, name: *mut c_char, name_len: *mut c_int,
-    ) {
-        let item = row(find(enumtype)?.items, indx).map_err(|_| MPI_T_ERR_INVALID_ITEM)?;
-        // SAFETY: output arguments.
-        unsafe {
-            offer(value, item.value);
-            give(item.name, name, name_len);
-        }
-        Ok(())
-    }
+/// MPI_T_enum_get_item.
+pub fn item(handle: usize, index: c_int, value: Option<Out<'_, c_int>>, name: TextPlace<'_>) -> Outcome {
+    let item = row(find(handle)?.items, index).map_err(|_| MPI_T_ERR_INVALID_ITEM)?;
+    offer(value, item.value);
+    name.give(item.name);
+    Ok(())
 }

@@ -1,9 +1,9 @@
 //! Beginning and end of MPI_T (§14.3.4), which are MPI's neither in time nor in number.
 
-use super::{Outcome, code, put};
+use super::{Outcome, code};
 use crate::abi::*;
+use crate::capi::arguments::{Call, Out};
 use crate::events::inside_callback;
-use crate::export;
 use crate::sync::{AtomicBool, AtomicU32, Ordering, yield_now};
 use crate::tool::event::delivery;
 use core::ffi::c_int;
@@ -40,7 +40,7 @@ fn change() -> Option<MutexGuard<'static, ()>> {
     }
 }
 
-fn begin(required: c_int, provided: *mut c_int) -> Outcome {
+fn begin(required: c_int, provided: Option<Out<'_, c_int>>) -> Outcome {
     const LEVELS: [c_int; 4] =
         [MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED, MPI_THREAD_MULTIPLE];
     if !LEVELS.contains(&required) {
@@ -48,8 +48,7 @@ fn begin(required: c_int, provided: *mut c_int) -> Outcome {
     }
     let _change = change().ok_or(MPI_T_ERR_CANNOT_INIT)?;
     let count = COUNT.load(Ordering::Relaxed).checked_add(1).ok_or(MPI_T_ERR_CANNOT_INIT)?;
-    // SAFETY: an output argument.
-    unsafe { put(provided, MPI_THREAD_MULTIPLE) }?;
+    provided.ok_or(MPI_T_ERR_INVALID)?.set(MPI_THREAD_MULTIPLE);
     COUNT.store(count, Ordering::Relaxed);
     Ok(())
 }
@@ -66,14 +65,14 @@ fn end() -> Outcome {
     Ok(())
 }
 
-export! {
-    /// §14.3.4. Any thread may call MPI_T, whatever MPI_Init_thread gave: the level is always MPI_THREAD_MULTIPLE.
-    /// MPI_T_ERR_CANNOT_INIT in a tool's function while the last MPI_T_finalize is at work.
-    fn MPI_T_init_thread(required: c_int, provided: *mut c_int) -> c_int { code(begin(required, provided)) }
+/// MPI_T_init_thread. Any thread may call MPI_T, whatever MPI_Init_thread gave: the level is always MPI_THREAD_MULTIPLE.
+/// MPI_T_ERR_CANNOT_INIT in a tool's function while the last MPI_T_finalize is at work.
+pub fn init(_: &Call, required: c_int, provided: Option<Out<'_, c_int>>) -> c_int {
+    code(begin(required, provided))
+}
 
-    /// §14.3.4. The last one frees what is left of sessions and handles; values that were set stay.
-    fn MPI_T_finalize() -> c_int {
-        super::event::flush();
-        code(end())
-    }
+/// MPI_T_finalize. The last one frees what is left of sessions and handles; values that were set stay.
+pub fn finalize(_: &Call) -> c_int {
+    super::event::flush();
+    code(end())
 }

@@ -22,7 +22,11 @@ mod pvar_state;
 mod searching;
 
 use crate::abi;
-use core::ffi::{c_char, c_int};
+use crate::capi::arguments::{Address, Argument, Array, InOut, Letters, NO_RESULT, Room};
+use crate::error::Error;
+use core::ffi::{c_char, c_int, c_void};
+use core::marker::PhantomData;
+use core::ptr::NonNull;
 
 /// What a function of MPI_T gives: an error is one of the classes of §14.3.9.
 pub(crate) type Outcome<T = ()> = Result<T, c_int>;
@@ -32,64 +36,115 @@ pub(crate) fn code(outcome: Outcome) -> c_int {
     outcome.err().unwrap_or(abi::MPI_SUCCESS)
 }
 
-/// Defines functions of MPI_T that need it to be initialised: the body gives an [`Outcome`].
-macro_rules! tool {
-    ($($(#[$meta:meta])* fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $body:block)*) => {
-        $($crate::export! {
-            $(#[$meta])*
-            fn $name($($arg: $ty),*) -> core::ffi::c_int {
-                let run = || -> $crate::capi::mpi_t::Outcome {
-                    $crate::capi::mpi_t::init::initialised()?;
-                    $body
-                };
-                $crate::capi::mpi_t::code(run())
-            }
-        })*
-    };
-}
-pub(crate) use tool;
-
-/// Writes an output argument that must be there.
-///
-/// # Safety
-/// `to` is NULL or may be written.
-pub(crate) unsafe fn put<T>(to: *mut T, value: T) -> Outcome {
-    if to.is_null() {
-        return Err(abi::MPI_T_ERR_INVALID);
-    }
-    // SAFETY: not null, and by contract may be written.
-    unsafe { to.write(value) };
-    Ok(())
+/// What is wrong with an argument that is checked as those of MPI's functions are.
+pub(crate) fn invalid(_: Error) -> c_int {
+    abi::MPI_T_ERR_INVALID
 }
 
-/// Writes an output argument that the caller may not want (§14.3.6: a NULL pointer is ignored).
-///
-/// # Safety
-/// `to` is NULL or may be written.
-pub(crate) unsafe fn offer<T>(to: *mut T, value: T) {
-    if !to.is_null() {
-        // SAFETY: not null, and by contract may be written.
-        unsafe { to.write(value) };
+/// A place for a text, with room for as many characters as the integer at the second address says (§14.3.3). Either may be NULL.
+pub struct TextPlace<'a> {
+    to: Letters<'a>,
+    length: Option<InOut<'a, c_int>>,
+}
+
+impl<'a> Array<'a, *mut c_char, *mut c_int> for TextPlace<'a> {
+    unsafe fn of(from: *mut c_char, length: *mut c_int) -> Result<Self, Error> {
+        // SAFETY: this function asks for the same.
+        unsafe { Ok(Self { to: Argument::of(from)?, length: Argument::of(length)? }) }
     }
 }
 
-/// Writes a string as §14.3.3 has it: at most `*len - 1` characters and a zero to `to`; `*len` becomes the length of the whole
-/// string, the zero included. No `len`: nothing. No `to`, or no room: only the length.
-///
-/// # Safety
-/// `len` is NULL or may be read and written; `to` is NULL or may be written for `*len` bytes.
-pub(crate) unsafe fn give(text: &str, to: *mut c_char, len: *mut c_int) {
-    if len.is_null() {
-        return;
+impl TextPlace<'_> {
+    /// Writes as much as there is room for, with a zero behind it; the length becomes that of the whole string, the zero included.
+    /// Without a length, nothing; without a place or room, only the length.
+    fn give(&self, text: &str) {
+        let Some(length) = &self.length else { return };
+        let room = usize::try_from(length.get()).unwrap_or(0);
+        // SAFETY: §14.3.3: the tool gives room for so many characters. NULL is fine.
+        let _ = unsafe { self.to.write(room, text.as_bytes()) };
+        length.set(text.len() as c_int + 1);
     }
-    // SAFETY: not null, and by contract may be read.
-    let room = usize::try_from(unsafe { len.read() }).unwrap_or(0);
-    if !to.is_null() {
-        // SAFETY: not null, and by contract `room` bytes may be written.
-        unsafe { crate::capi::strings::write(to, room, text.as_bytes()) };
+}
+
+/// An array that the tool may not want, with room for as many elements as the integer at the second address says. Either may be
+/// NULL.
+pub struct OptionalRoom<'a, T>(Option<Room<'a, T>>);
+
+impl<'a, T> Array<'a, *mut T, *mut c_int> for OptionalRoom<'a, T> {
+    unsafe fn of(from: *mut T, length: *mut c_int) -> Result<Self, Error> {
+        // SAFETY: this function asks for the same.
+        let length: Option<InOut<'a, c_int>> = unsafe { Argument::of(length) }?;
+        let room = length.map_or(0, |length| length.get().max(0));
+        if from.is_null() {
+            return Ok(Self(None));
+        }
+        // SAFETY: this function asks for the same, and the length is what is there.
+        unsafe { Array::of(from, room) }.map(|room| Self(Some(room)))
     }
-    // SAFETY: as above.
-    unsafe { len.write(text.len() as c_int + 1) };
+}
+
+impl<T> OptionalRoom<'_, T> {
+    /// Writes as many as there is room for.
+    fn fill(&self, values: impl IntoIterator<Item = T>) {
+        if let Some(room) = &self.0 {
+            room.fill(values);
+        }
+    }
+}
+
+/// Where the value of a variable or of an event's element is, or goes to: what its handle or instance says it is.
+pub struct ValueAt<'a>(NonNull<c_void>, PhantomData<&'a mut c_void>);
+
+impl<'a, P: Address> Argument<'a, P> for ValueAt<'a> {
+    #[inline(always)]
+    unsafe fn of(from: P) -> Result<Self, Error> {
+        NonNull::new(from.address()).map(|at| Self(at, PhantomData)).ok_or(NO_RESULT)
+    }
+}
+
+impl ValueAt<'_> {
+    /// Where it is.
+    #[inline(always)]
+    fn addr(&self) -> *mut c_void {
+        self.0.as_ptr()
+    }
+
+    /// # Safety
+    /// The function that it is an argument of was told that it holds a `T`.
+    unsafe fn read<T>(&self) -> T {
+        // SAFETY: argument rule 1; this function asks for the type.
+        unsafe { self.0.cast::<T>().read() }
+    }
+
+    /// # Safety
+    /// The function that it is an argument of was told that it has room for a `T`.
+    unsafe fn write<T>(&self, value: T) {
+        // SAFETY: argument rule 1; this function asks for the type.
+        unsafe { self.0.cast::<T>().write(value) };
+    }
+}
+
+/// Where the handle of the object is that a variable or an event is bound to. May be NULL.
+pub struct ObjectAt<'a>(*const usize, PhantomData<&'a usize>);
+
+impl<'a> Argument<'a, *mut c_void> for ObjectAt<'a> {
+    unsafe fn of(from: *mut c_void) -> Result<Self, Error> {
+        Ok(Self(from.cast_const().cast(), PhantomData))
+    }
+}
+
+impl ObjectAt<'_> {
+    /// The handle; MPI_T_ERR_INVALID if there is none.
+    ///
+    /// # Safety
+    /// What the call is about is bound to an object.
+    unsafe fn handle(&self) -> Outcome<usize> {
+        if self.0.is_null() {
+            return Err(abi::MPI_T_ERR_INVALID);
+        }
+        // SAFETY: argument rule 1; §14.3.2: of what is bound, the address leads to the object's handle.
+        Ok(unsafe { self.0.read() })
+    }
 }
 
 /// The row of a table that an index names.
@@ -97,31 +152,14 @@ pub(crate) fn row<T>(table: &[T], index: c_int) -> Outcome<&T> {
     usize::try_from(index).ok().and_then(|index| table.get(index)).ok_or(abi::MPI_T_ERR_INVALID_INDEX)
 }
 
-/// A name that the caller gives.
-///
-/// # Safety
-/// `name` is NULL or a string that nobody changes during `'a`.
-pub(crate) unsafe fn name<'a>(name: *const c_char) -> Outcome<&'a str> {
-    if name.is_null() {
-        return Err(abi::MPI_T_ERR_INVALID);
-    }
-    // SAFETY: not null, and by contract a string.
-    unsafe { core::ffi::CStr::from_ptr(name) }.to_str().map_err(|_| abi::MPI_T_ERR_INVALID_NAME)
+/// A name that the tool gives.
+pub(crate) fn name(name: &[u8]) -> Outcome<&str> {
+    core::str::from_utf8(name).map_err(|_| abi::MPI_T_ERR_INVALID_NAME)
 }
 
-/// Writes the first `len` of `indices` to `to`.
-///
-/// # Safety
-/// `to` is NULL or has room for `len` elements.
-pub(crate) unsafe fn list(indices: impl Iterator<Item = usize>, len: c_int, to: *mut c_int) -> Outcome {
-    let room = usize::try_from(len).map_err(|_| abi::MPI_T_ERR_INVALID)?;
-    if to.is_null() && room > 0 {
-        return Err(abi::MPI_T_ERR_INVALID);
-    }
-    for (at, index) in indices.take(room).enumerate() {
-        // SAFETY: below `room`, so within what the caller gave.
-        unsafe { to.add(at).write(index as c_int) };
-    }
+/// Writes as many of `indices` as there is room for.
+pub(crate) fn list(indices: impl Iterator<Item = usize>, to: &Room<'_, c_int>) -> Outcome {
+    to.fill(indices.map(|index| index as c_int));
     Ok(())
 }
 

@@ -5,11 +5,12 @@
 
 use super::enums::handle_of;
 use super::pvar_state::{Value, with};
-use super::{Outcome, give, name, offer, put, row, tool, verbosity};
+use super::{ObjectAt, Outcome, TextPlace, ValueAt, row};
 use crate::abi::*;
+use crate::capi::arguments::{InOut, Out, offer};
 use crate::capi::comms;
 use crate::tool::pvar::{Class, PVARS, Pvar, Source};
-use core::ffi::{c_char, c_int, c_void};
+use core::ffi::c_int;
 
 fn class(class: Class) -> c_int {
     match class {
@@ -34,196 +35,144 @@ fn datatype(pvar: &Pvar) -> usize {
     }
 }
 
-/// Writes a value to the user's buffer.
-///
-/// # Safety
-/// `buf` has room for one element of the variable's datatype.
-unsafe fn deliver(value: Value, buf: *mut c_void) {
-    // SAFETY: the caller's promise, for each.
+/// Writes a value to the tool's buffer.
+fn deliver(value: Value, to: &ValueAt<'_>) -> Outcome {
+    // SAFETY: the tool gives room for one element of the datatype that MPI_T_pvar_get_info says: `datatype` here has the variant's.
     unsafe {
         match value {
-            Value::Int(int) => buf.cast::<c_int>().write(int),
-            Value::Number(number) => buf.cast::<u64>().write(number),
-            Value::Real(real) => buf.cast::<f64>().write(real),
+            Value::Int(int) => to.write::<c_int>(int),
+            Value::Number(number) => to.write::<u64>(number),
+            Value::Real(real) => to.write::<f64>(real),
         }
     }
-}
-
-/// The value in the user's buffer.
-///
-/// # Safety
-/// `buf` holds one element of the variable's datatype.
-unsafe fn accept(pvar: &Pvar, buf: *const c_void) -> Outcome<Value> {
-    if !pvar.is_real() {
-        // SAFETY: the caller's promise. An MPI_INT is never writable.
-        return Ok(Value::Number(unsafe { buf.cast::<u64>().read() }));
-    }
-    // SAFETY: as above.
-    let real = unsafe { buf.cast::<f64>().read() };
-    if real.is_finite() && real >= 0.0 { Ok(Value::Real(real)) } else { Err(MPI_T_ERR_INVALID) }
-}
-
-/// Delivers a value that was read, or says that there is no buffer.
-///
-/// # Safety
-/// As for [`deliver`], or `buf` is NULL.
-unsafe fn read(buf: *mut c_void, get: impl FnOnce() -> Outcome<Value>) -> Outcome {
-    if buf.is_null() {
-        return Err(MPI_T_ERR_INVALID);
-    }
-    let value = get()?;
-    // SAFETY: not null, and the caller's promise.
-    unsafe { deliver(value, buf) };
     Ok(())
 }
 
-/// The communicator whose handle lies at `object`, if the variable is bound to one.
-///
-/// # Safety
-/// `object` is NULL or leads to a handle.
-unsafe fn bound_to(pvar: &Pvar, object: *const c_void) -> Outcome<usize> {
+/// The value in the tool's buffer. An MPI_INT is never writable.
+fn accept(pvar: &Pvar, from: &ValueAt<'_>) -> Outcome<Value> {
+    // SAFETY: the tool gives one element of the datatype that MPI_T_pvar_get_info says, which `datatype` here derives likewise.
+    unsafe {
+        if !pvar.is_real() {
+            return Ok(Value::Number(from.read::<u64>()));
+        }
+        let real = from.read::<f64>();
+        if real.is_finite() && real >= 0.0 { Ok(Value::Real(real)) } else { Err(MPI_T_ERR_INVALID) }
+    }
+}
+
+/// The communicator that the variable is bound to, or 0.
+fn bound_to(pvar: &Pvar, object: &ObjectAt<'_>) -> Outcome<usize> {
     if !pvar.is_of_comm() {
         return Ok(0);
     }
-    if object.is_null() {
-        return Err(MPI_T_ERR_INVALID);
-    }
-    // SAFETY: not null, so the caller's promise.
-    let comm = unsafe { object.cast::<usize>().read() };
+    // SAFETY: it is bound to a communicator.
+    let comm = unsafe { object.handle() }?;
     comms::get(comm).map(|_| comm).map_err(|_| MPI_T_ERR_INVALID)
 }
 
-tool! {
-    /// §14.3.7.
-    fn MPI_T_pvar_get_num(num_pvar: *mut c_int) {
-        // SAFETY: an output argument.
-        unsafe { put(num_pvar, PVARS.len() as c_int) }
-    }
+/// MPI_T_pvar_get_num.
+pub fn number() -> Outcome<usize> {
+    Ok(PVARS.len())
+}
 
-    /// §14.3.7.
-    fn MPI_T_pvar_get_info(
-        pvar_index: c_int, name: *mut c_char, name_len: *mut c_int, verbosity_: *mut c_int,
-        var_class: *mut c_int, datatype_: *mut usize, enumtype: *mut usize, desc: *mut c_char,
-        desc_len: *mut c_int, bind: *mut c_int, readonly: *mut c_int, continuous: *mut c_int,
-        atomic: *mut c_int,
-    ) {
-        let pvar = row(PVARS, pvar_index)?;
-        // SAFETY: output arguments.
-        unsafe {
-            give(pvar.name, name, name_len);
-            offer(verbosity_, verbosity(pvar.verbosity));
-            offer(var_class, class(pvar.class));
-            offer(datatype_, datatype(pvar));
-            offer(enumtype, handle_of(pvar.enumeration));
-            give(pvar.what, desc, desc_len);
-            offer(bind, if pvar.is_of_comm() { MPI_T_BIND_MPI_COMM } else { MPI_T_BIND_NO_OBJECT });
-            offer(readonly, c_int::from(pvar.is_readonly()));
-            offer(continuous, c_int::from(pvar.is_continuous()));
-            offer(atomic, c_int::from(pvar.is_atomic()));
-        }
-        Ok(())
-    }
+/// MPI_T_pvar_get_info.
+#[allow(clippy::too_many_arguments)]
+pub fn info(
+    index: c_int,
+    name: TextPlace<'_>,
+    verbosity: Option<Out<'_, c_int>>,
+    class: Option<Out<'_, c_int>>,
+    datatype: Option<Out<'_, usize>>,
+    enumeration: Option<Out<'_, usize>>,
+    description: TextPlace<'_>,
+    bind: Option<Out<'_, c_int>>,
+    readonly: Option<Out<'_, c_int>>,
+    continuous: Option<Out<'_, c_int>>,
+    atomic: Option<Out<'_, c_int>>,
+) -> Outcome {
+    let pvar = row(PVARS, index)?;
+    name.give(pvar.name);
+    offer(verbosity, super::verbosity(pvar.verbosity));
+    offer(class, self::class(pvar.class));
+    offer(datatype, self::datatype(pvar));
+    offer(enumeration, handle_of(pvar.enumeration));
+    description.give(pvar.what);
+    offer(bind, if pvar.is_of_comm() { MPI_T_BIND_MPI_COMM } else { MPI_T_BIND_NO_OBJECT });
+    offer(readonly, c_int::from(pvar.is_readonly()));
+    offer(continuous, c_int::from(pvar.is_continuous()));
+    offer(atomic, c_int::from(pvar.is_atomic()));
+    Ok(())
+}
 
-    /// §14.3.7.
-    fn MPI_T_pvar_get_index(name_: *const c_char, var_class: c_int, pvar_index: *mut c_int) {
-        // SAFETY: a string argument.
-        let wanted = unsafe { name(name_) }?;
-        let index = PVARS.iter().position(|pvar| pvar.name == wanted && class(pvar.class) == var_class);
-        // SAFETY: an output argument.
-        unsafe { put(pvar_index, index.ok_or(MPI_T_ERR_INVALID_NAME)? as c_int) }
-    }
+/// MPI_T_pvar_get_index.
+pub fn index(name: &[u8], of: c_int) -> Outcome<usize> {
+    let wanted = super::name(name)?;
+    let index = PVARS.iter().position(|pvar| pvar.name == wanted && class(pvar.class) == of);
+    index.ok_or(MPI_T_ERR_INVALID_NAME)
+}
 
-    /// §14.3.7.
-    fn MPI_T_pvar_session_create(session: *mut usize) {
-        if session.is_null() {
-            return Err(MPI_T_ERR_INVALID);
-        }
-        let made = with(|state| state.open())?;
-        // SAFETY: an output argument.
-        unsafe { put(session, made) }
-    }
+/// MPI_T_pvar_session_create.
+pub fn open_session() -> Outcome<usize> {
+    with(|state| state.open())
+}
 
-    /// §14.3.7. Its handles go with it.
-    fn MPI_T_pvar_session_free(session: *mut usize) {
-        if session.is_null() {
-            return Err(MPI_T_ERR_INVALID);
-        }
-        // SAFETY: not null; an argument that is read and written.
-        let named = unsafe { session.read() };
-        with(|state| state.close(named))?;
-        // SAFETY: as above.
-        unsafe { put(session, MPI_T_PVAR_SESSION_NULL) }
-    }
+/// MPI_T_pvar_session_free. Its handles go with it.
+pub fn close_session(session: InOut<'_, usize>) -> Outcome {
+    with(|state| state.close(session.get()))?;
+    session.set(MPI_T_PVAR_SESSION_NULL);
+    Ok(())
+}
 
-    /// §14.3.7.
-    fn MPI_T_pvar_handle_alloc(
-        session: usize, pvar_index: c_int, obj_handle: *mut c_void, handle: *mut usize, count: *mut c_int,
-    ) {
-        with(|state| state.check(session))?;
-        let pvar = row(PVARS, pvar_index)?;
-        if handle.is_null() || count.is_null() {
-            return Err(MPI_T_ERR_INVALID);
-        }
-        // SAFETY: the caller passes the address of a handle of the kind that MPI_T_pvar_get_info says.
-        let comm = unsafe { bound_to(pvar, obj_handle) }?;
-        let made = with(|state| state.bind(session, pvar, comm))?;
-        // SAFETY: output arguments.
-        unsafe {
-            put(handle, made)?;
-            put(count, 1)
-        }
-    }
+/// MPI_T_pvar_handle_alloc: the handle, and how many elements a value has.
+pub fn alloc(
+    session: usize,
+    index: c_int,
+    object: ObjectAt<'_>,
+    handle: Option<Out<'_, usize>>,
+    count: Option<Out<'_, c_int>>,
+) -> Outcome {
+    with(|state| state.check(session))?;
+    let pvar = row(PVARS, index)?;
+    let (Some(handle), Some(count)) = (handle, count) else { return Err(MPI_T_ERR_INVALID) };
+    let comm = bound_to(pvar, &object)?;
+    handle.set(with(|state| state.bind(session, pvar, comm))?);
+    count.set(1);
+    Ok(())
+}
 
-    /// §14.3.7.
-    fn MPI_T_pvar_handle_free(session: usize, handle: *mut usize) {
-        if handle.is_null() {
-            return Err(MPI_T_ERR_INVALID);
-        }
-        // SAFETY: not null; an argument that is read and written.
-        let named = unsafe { handle.read() };
-        with(|state| state.free(session, named))?;
-        // SAFETY: as above.
-        unsafe { put(handle, MPI_T_PVAR_HANDLE_NULL) }
-    }
+/// MPI_T_pvar_handle_free.
+pub fn free(session: usize, handle: InOut<'_, usize>) -> Outcome {
+    with(|state| state.free(session, handle.get()))?;
+    handle.set(MPI_T_PVAR_HANDLE_NULL);
+    Ok(())
+}
 
-    /// §14.3.7. One that is started already stays so.
-    fn MPI_T_pvar_start(session: usize, handle: usize) {
-        with(|state| state.run(session, handle, true))
-    }
+/// MPI_T_pvar_start, MPI_T_pvar_stop. One that is started, or stopped, already stays so.
+pub fn run(session: usize, handle: usize, on: bool) -> Outcome {
+    with(|state| state.run(session, handle, on))
+}
 
-    /// §14.3.7. One that is stopped already stays so.
-    fn MPI_T_pvar_stop(session: usize, handle: usize) {
-        with(|state| state.run(session, handle, false))
-    }
+/// MPI_T_pvar_read. Before MPI_Init nothing has been counted.
+pub fn read(session: usize, handle: usize, to: ValueAt<'_>) -> Outcome {
+    deliver(with(|state| state.read(session, handle))?, &to)
+}
 
-    /// §14.3.7. Before MPI_Init nothing has been counted.
-    fn MPI_T_pvar_read(session: usize, handle: usize, buf: *mut c_void) {
-        // SAFETY: the caller gives room for what MPI_T_pvar_handle_alloc said.
-        unsafe { read(buf, || with(|state| state.read(session, handle))) }
-    }
+/// MPI_T_pvar_write.
+pub fn write(session: usize, handle: usize, from: Option<ValueAt<'_>>) -> Outcome {
+    let pvar = with(|state| state.writable(session, handle))?;
+    let value = accept(pvar, &from.ok_or(MPI_T_ERR_INVALID)?)?;
+    with(|state| state.write(session, handle, Some(value)))
+}
 
-    /// §14.3.7.
-    fn MPI_T_pvar_write(session: usize, handle: usize, buf: *const c_void) {
-        let pvar = with(|state| state.writable(session, handle))?;
-        if buf.is_null() {
-            return Err(MPI_T_ERR_INVALID);
-        }
-        // SAFETY: not null; the caller gives what MPI_T_pvar_handle_alloc said.
-        let value = unsafe { accept(pvar, buf) }?;
-        with(|state| state.write(session, handle, Some(value)))
-    }
+/// MPI_T_pvar_reset.
+pub fn reset(session: usize, handle: usize) -> Outcome {
+    with(|state| match handle {
+        MPI_T_PVAR_ALL_HANDLES => state.reset_all(session),
+        _ => state.write(session, handle, None),
+    })
+}
 
-    /// §14.3.7.
-    fn MPI_T_pvar_reset(session: usize, handle: usize) {
-        with(|state| match handle {
-            MPI_T_PVAR_ALL_HANDLES => state.reset_all(session),
-            _ => state.write(session, handle, None),
-        })
-    }
-
-    /// §14.3.7.
-    fn MPI_T_pvar_readreset(session: usize, handle: usize, buf: *mut c_void) {
-        // SAFETY: the caller gives room for what MPI_T_pvar_handle_alloc said.
-        unsafe { read(buf, || with(|state| state.read_and_reset(session, handle))) }
-    }
+/// MPI_T_pvar_readreset.
+pub fn read_and_reset(session: usize, handle: usize, to: ValueAt<'_>) -> Outcome {
+    deliver(with(|state| state.read_and_reset(session, handle))?, &to)
 }
