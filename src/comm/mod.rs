@@ -7,7 +7,9 @@
 pub mod attributes;
 mod communicator;
 pub mod errhandler;
+mod events;
 mod group;
+mod open;
 pub mod topology;
 
 pub use attributes::{Attributes, Keyvals, Predefined};

@@ -24,10 +24,12 @@ pub(crate) mod parts;
 pub(crate) mod payload;
 mod poller;
 mod progress;
+mod protocols;
 mod quiesce;
 mod requests;
 pub(crate) mod specialization;
 mod tx;
+mod wait;
 mod wait_strategy;
 mod waiters;
 mod word_wait;
@@ -47,13 +49,13 @@ use oversubscription::{Oversubscription, ranks_per_cpu};
 use parts::Peer;
 use poller::Poller;
 pub(crate) use poller::RingOf;
+pub(crate) use protocols::Protocols;
 pub(crate) use tx::{CONTROL_BYTES, ControlPayload, Deferred, TxQueue};
 pub use waiters::Waiters;
 
 use crate::doorbell::Doorbell;
 use crate::error::{Error, Result};
 use crate::events::Registry;
-use crate::protocol::Protocols;
 use crate::shm::{self, Job, Telemetry};
 use crate::sync::{AsymmetricFence, AtomicU32, AtomicU64, CachePadded, ConditionalLock, Ordering};
 use core::ptr::NonNull;
@@ -81,7 +83,7 @@ pub struct Engine {
     pub(crate) waiters: CachePadded<Waiters>,
     /// How many threads beside its first this rank has told the job of.
     pub(crate) extra_threads: AtomicU32,
-    pub(crate) protocols: Protocols,
+    pub(crate) protocols: Box<dyn Protocols>,
     pub(crate) buffers: Buffers,
     registry: Arc<Registry>,
     next_id: AtomicU64,
@@ -100,22 +102,7 @@ impl core::fmt::Debug for Engine {
 }
 
 impl Engine {
-    /// The engine of one rank of a job, steered by the environment: see [`Self::with`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Self::with`], and [`Error::Other`] when a variable in the environment makes no sense.
-    ///
-    /// # Safety
-    ///
-    /// As [`Self::with`].
-    pub unsafe fn new(job: Job, shared: bool, registry: Arc<Registry>) -> Result<Self> {
-        // SAFETY: the caller's promise.
-        unsafe { Self::with(job, &Overrides::from_environment()?, shared, registry) }
-    }
-
-    /// The engine of one rank of a job. `shared` says that several threads may use it at once. `registry` holds its
-    /// events: who listened there before the engine was made hears it from the beginning.
+    /// The engine of one rank of a job, whose protocols `protocols` makes.
     ///
     /// # Errors
     ///
@@ -123,13 +110,14 @@ impl Engine {
     ///
     /// # Safety
     ///
-    /// With `shared = false` the caller promises that no two threads are ever inside this engine at once
-    /// (conditional lock rule 1 of [`crate::sync::ConditionalLock`]).
-    pub unsafe fn with(
+    /// With `shared = false` no two threads are ever inside this engine at once (conditional lock rule 1 of
+    /// [`crate::sync::ConditionalLock`]).
+    pub(crate) unsafe fn assemble(
         job: Job,
         settings: &Overrides,
         shared: bool,
         registry: Arc<Registry>,
+        protocols: impl FnOnce(&Job, &Config) -> Box<dyn Protocols>,
     ) -> Result<Self> {
         let size = job.size();
         let config = Config::new(settings, job.shape())?;
@@ -169,7 +157,7 @@ impl Engine {
             requests: Slab::new(),
             waiters: CachePadded::default(),
             extra_threads: AtomicU32::new(0),
-            protocols: Protocols::new(&job, &config),
+            protocols: protocols(&job, &config),
             buffers: Buffers::default(),
             registry,
             next_id: AtomicU64::new(1 << 40),
@@ -277,24 +265,6 @@ impl Engine {
     #[inline]
     pub(crate) fn failed(&self) -> Option<&Error> {
         self.failure.get()
-    }
-
-    /// Opens a communicator's two contexts, so that it can be used. [`Self::close_communicator`] is its lease's.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Intern`] when its context id is out of range.
-    pub fn open(&self, comm: crate::comm::Comm) -> Result<crate::comm::Comm> {
-        let id = comm.context;
-        let out_of_range = || Error::Intern(format!("context id {id} is out of range"));
-        let user = self.context(id).ok_or_else(out_of_range)?;
-        let own = self.context(id + 1).ok_or_else(out_of_range)?;
-        // SAFETY: just made or found; open from here on, so they stay until `close_communicator`.
-        let (user_ref, own_ref) = unsafe { (user.as_ref(), own.as_ref()) };
-        user_ref.reopen();
-        own_ref.reopen();
-        user_ref.observe(comm.events.clone());
-        Ok(comm.with_contexts(user, own))
     }
 }
 

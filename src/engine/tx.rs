@@ -165,7 +165,7 @@ impl Engine {
         while let Some(first) = tx.deferred.pop_front() {
             let pushed = match &first {
                 Deferred::Control(header, payload) => tx.push_control(header, payload),
-                Deferred::Send(request) => self.push_request(tx, *request),
+                Deferred::Send(request) => self.protocols.transmit(self, tx, *request),
             };
             if !pushed {
                 tx.deferred.push_front(first);
@@ -173,6 +173,6 @@ impl Engine {
             }
             moved = true;
         }
-        moved | self.pump_streams(tx)
+        moved | self.protocols.pump(self, tx)
     }
 }

@@ -67,24 +67,6 @@ impl Engine {
         Ok(request.state().is_complete())
     }
 
-    /// Waits until `over` says so, asking again whenever something has happened.
-    ///
-    /// # Errors
-    ///
-    /// Those of `over`, and as [`Engine::wait`].
-    pub fn wait_for(&self, mut over: impl FnMut() -> Result<bool>) -> Result<()> {
-        let mut failed = Ok(());
-        let why = || Some(Wait { kind: Waiting::Any, peer: None, tag: None, context: 0, since: now() });
-        self.wait_until(why, || match over() {
-            Ok(over) => over,
-            Err(error) => {
-                failed = Err(error);
-                true
-            }
-        })?;
-        failed
-    }
-
     /// Waits for several messages, as long as `left` gives one that is not over.
     ///
     /// # Errors
@@ -115,13 +97,6 @@ impl Engine {
         }
         self.poll_once()?;
         over()
-    }
-
-    /// Something that a wait may be for has happened outside of the engine.
-    pub fn something_happened(&self) {
-        if self.shared {
-            self.wake_others();
-        }
     }
 
     /// Takes the outcome and, if it is complete, the request; `None` while it is not.

@@ -65,17 +65,17 @@ impl Engine {
     /// Asks the receiver for a message; whether it was given back.
     fn ask_receiver(&self, world: u32, header: Header) -> Result<bool> {
         let id = header.id;
-        self.protocols.cancelling().insert(id, None);
+        self.protocol_state().cancelling().insert(id, None);
         self.send_control(world, header, Control::Cancel.write().1)?;
         let mut answer = None;
         self.wait_until(
             || None,
             || {
-                answer = self.protocols.cancelling().get(&id).copied().flatten();
+                answer = self.protocol_state().cancelling().get(&id).copied().flatten();
                 answer.is_some()
             },
         )?;
-        self.protocols.cancelling().remove(&id);
+        self.protocol_state().cancelling().remove(&id);
         Ok(answer == Some(true))
     }
 
@@ -142,7 +142,7 @@ impl Engine {
 
     /// The receiver has answered.
     pub(super) fn on_cancel_reply(&self, from: u32, id: u32, granted: bool) -> Result<()> {
-        match self.protocols.cancelling().get_mut(&id) {
+        match self.protocol_state().cancelling().get_mut(&id) {
             Some(answer) => {
                 *answer = Some(granted);
                 Ok(())

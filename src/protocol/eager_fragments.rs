@@ -94,7 +94,7 @@ impl Engine {
                 format!("a message of {total} bytes in fragments, where {most} fit the ring"),
             ));
         }
-        let mut assembly = self.protocols.assemblies[from as usize].lock(self.shared);
+        let mut assembly = self.protocol_state().assemblies[from as usize].lock(self.shared);
         if let Some(other) = &*assembly {
             let missing = other.total - other.moved;
             return Err(corrupt(from, format!("a new message where {missing} bytes of another are missing")));
@@ -131,7 +131,7 @@ impl Engine {
 
     /// A fragment of the message that is under way.
     pub(super) fn on_fragment(&self, from: u32, data: &[u8]) -> Result<()> {
-        let mut place = self.protocols.assemblies[from as usize].lock(self.shared);
+        let mut place = self.protocol_state().assemblies[from as usize].lock(self.shared);
         let missing = place.as_ref().map_or(0, |assembly| assembly.total - assembly.moved);
         let Some(assembly) = place.as_deref_mut().filter(|_| !data.is_empty() && data.len() <= missing)
         else {

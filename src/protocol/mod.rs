@@ -12,8 +12,8 @@
 //! | `polled_receive` | a receive that polls the ring for its message before it is posted |
 //! | `cancel` | a sender wants an eager or announced message back |
 //!
-//! The engine hands over records ([`Engine::take_run`], [`Engine::take_record`]) and what waits for room; the verbs (`p2p`) hand over
-//! requests ([`Engine::start_send`], [`Engine::start_recv`]). Nothing here knows of a communicator beyond a match context.
+//! The engine hands over records and what waits for room, by [`crate::engine::Protocols`]; the verbs (`p2p`) hand over requests
+//! ([`Engine::start_send`], [`Engine::start_recv`]). Nothing here knows of a communicator beyond a match context.
 
 mod cancel;
 mod deliver;
@@ -30,21 +30,23 @@ pub(crate) use deliver::{Claim, pattern};
 pub(crate) use eager::Destination;
 pub(crate) use record::{Control, Kind};
 
-use crate::engine::{Engine, corrupt};
-use crate::error::Result;
-use crate::ring::Header;
+use crate::engine::{Engine, Protocols, Ref, TxQueue, corrupt};
+use crate::error::{Error, Result};
+use crate::events::Registry;
+use crate::ring::{Consumer, Header, MappedRing};
 use crate::shm::Job;
 use crate::sync::{ConditionalLock, Mutex, MutexGuard};
-use crate::variables::Config;
+use crate::variables::{Config, Overrides};
+use core::any::Any;
 use deliver::Arrival;
 use eager_fragments::Assembly;
 use record::Record;
 use rendezvous::CopyPolicy;
 use std::collections::HashMap;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 /// What the protocols of one rank keep.
-pub(crate) struct Protocols {
+pub(crate) struct State {
     /// What is known of the ways to copy.
     copy: CopyPolicy,
     /// Of each peer, the message in fragments of which a part has come. Used by who drives progress.
@@ -53,9 +55,8 @@ pub(crate) struct Protocols {
     cancelling: Mutex<HashMap<u32, Option<bool>>>,
 }
 
-impl Protocols {
-    /// Those of a rank of `job`.
-    pub fn new(job: &Job, config: &Config) -> Self {
+impl State {
+    fn new(job: &Job, config: &Config) -> Self {
         Self {
             copy: CopyPolicy::new(job, config),
             assemblies: (0..job.size()).map(|_| ConditionalLock::default()).collect(),
@@ -65,6 +66,113 @@ impl Protocols {
 
     fn cancelling(&self) -> MutexGuard<'_, HashMap<u32, Option<bool>>> {
         self.cancelling.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The protocols of an engine of which [`Engine::is_shared`] is known to be `SHARED`.
+struct Messages<const SHARED: bool>(State);
+
+impl<const SHARED: bool> Protocols for Messages<SHARED> {
+    fn receive(
+        &self,
+        engine: &Engine,
+        peer: u32,
+        consumer: &mut Consumer<MappedRing>,
+        most: usize,
+        awaited: usize,
+    ) -> Result<usize, Box<Error>> {
+        let mut n = 0;
+        while n < most {
+            let before = n;
+            n += engine.take_run::<SHARED>(peer, consumer, most - n);
+            if n == most || !consumer.should_take(awaited.saturating_sub(n)) {
+                break;
+            }
+            if n > before && consumer.has_known() {
+                continue;
+            }
+            if !take_one::<SHARED>(engine, peer, consumer)? {
+                break;
+            }
+            n += 1;
+        }
+        Ok(n)
+    }
+
+    fn transmit(&self, engine: &Engine, tx: &mut TxQueue, send: Ref) -> bool {
+        engine.push_request(tx, send)
+    }
+
+    fn pump(&self, engine: &Engine, tx: &mut TxQueue) -> bool {
+        engine.pump_streams(tx)
+    }
+
+    fn state(&self) -> &dyn Any {
+        &self.0
+    }
+}
+
+/// Handles the next record of a ring, if there is one, on the slow path. Whether there was.
+#[inline(never)]
+fn take_one<const SHARED: bool>(
+    engine: &Engine,
+    peer: u32,
+    consumer: &mut Consumer<MappedRing>,
+) -> Result<bool, Box<Error>> {
+    match consumer.poll(|header, data| engine.take_record::<SHARED>(peer, header, data)) {
+        Ok(Some(Err(error @ Error::Corrupt { .. }))) => Err(Box::new(error)),
+        Ok(Some(handled)) => {
+            let _ = handled.map_err(|error| engine.fail(error));
+            Ok(true)
+        }
+        Ok(None) => Ok(false),
+        Err(what) => Err(Box::new(corrupt(peer, format!("{} ({})", what.what, what.value)))),
+    }
+}
+
+impl Engine {
+    /// The engine of one rank of a job, steered by the environment: see [`Self::with`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::with`], and [`Error::Other`] when a variable in the environment makes no sense.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::with`].
+    pub unsafe fn new(job: Job, shared: bool, registry: Arc<Registry>) -> Result<Self> {
+        // SAFETY: the caller's promise.
+        unsafe { Self::with(job, &Overrides::from_environment()?, shared, registry) }
+    }
+
+    /// The engine of one rank of a job. `shared` says that several threads may use it at once. `registry` holds its
+    /// events: who listened there before the engine was made hears it from the beginning.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Other`] when a setting makes no sense in this job, or `membarrier` is refused.
+    ///
+    /// # Safety
+    ///
+    /// With `shared = false` the caller promises that no two threads are ever inside this engine at once
+    /// (conditional lock rule 1 of [`crate::sync::ConditionalLock`]).
+    pub unsafe fn with(
+        job: Job,
+        settings: &Overrides,
+        shared: bool,
+        registry: Arc<Registry>,
+    ) -> Result<Self> {
+        let protocols = |job: &Job, config: &Config| -> Box<dyn Protocols> {
+            let state = State::new(job, config);
+            if shared { Box::new(Messages::<true>(state)) } else { Box::new(Messages::<false>(state)) }
+        };
+        // SAFETY: what the caller says of threads.
+        unsafe { Self::assemble(job, settings, shared, registry, protocols) }
+    }
+
+    /// What the protocols of this rank keep.
+    fn protocol_state(&self) -> &State {
+        self.protocols.state().downcast_ref().expect("made in `Engine::with`")
     }
 }
 

@@ -14,8 +14,7 @@ use self::rings::InboundRings;
 use super::notification::NotificationMode;
 use crate::arch::serialize_loads;
 use crate::engine::Engine;
-use crate::engine::corrupt;
-use crate::error::{Error, Result};
+use crate::error::Error;
 use crate::limits::POLLED_OVERSUBSCRIBED;
 use crate::ring::{Consumer, Header, MappedRing, Polled};
 
@@ -68,7 +67,7 @@ impl Poller {
         let mut at = 0;
         while let Some(peer) = self.polled.get(at) {
             if self.rings.get_mut(peer).is_some_and(|ring| ring.should_take(awaited)) {
-                handled += self.drain::<SHARED>(engine, peer, TURN, awaited);
+                handled += self.drain_inline(engine, peer, TURN, awaited);
                 if self.polled.get(at) != Some(peer) {
                     continue; // Its ring is corrupt, and the next one stands in its place.
                 }
@@ -83,7 +82,7 @@ impl Poller {
         }
         for word in 0..engine.doorbell.words() {
             if engine.doorbell.has_flags(word) {
-                handled += self.poll_flagged::<SHARED>(engine, word);
+                handled += self.poll_flagged(engine, word);
             }
         }
         handled
@@ -111,7 +110,7 @@ impl Poller {
                 continue;
             };
             let left = counters.left(peer, count);
-            let taken = self.drain::<SHARED>(engine, peer, left.min(TURN), 0);
+            let taken = self.drain(engine, peer, left.min(TURN), 0);
             handled += taken;
             if let Some(counters) = &mut self.counters
                 && counters.next() == Some((peer, count))
@@ -128,7 +127,7 @@ impl Poller {
     /// is sent by the caller (doorbell rule 4).
     #[cold]
     #[inline(never)]
-    fn poll_flagged<const SHARED: bool>(&mut self, engine: &Engine, word: usize) -> usize {
+    fn poll_flagged(&mut self, engine: &Engine, word: usize) -> usize {
         let mut flags = engine.doorbell.take_flags(word);
         // Behind a flag that announces credit there are no records, but something has happened.
         let mut handled = 1;
@@ -140,7 +139,7 @@ impl Poller {
                 engine.something_happened();
             } else if peer < engine.size() && self.counters.is_none() {
                 self.polled.add(engine, &mut self.rings, peer);
-                handled += self.drain::<SHARED>(engine, peer, TURN, 0);
+                handled += self.drain(engine, peer, TURN, 0);
             }
         }
         handled
@@ -148,38 +147,26 @@ impl Poller {
 
     /// Handles what waits in one ring, `most` records at most. `awaited` as in [`Consumer::should_take`].
     #[inline(never)]
-    fn drain<const SHARED: bool>(
-        &mut self,
-        engine: &Engine,
-        peer: u32,
-        most: usize,
-        awaited: usize,
-    ) -> usize {
+    fn drain(&mut self, engine: &Engine, peer: u32, most: usize, awaited: usize) -> usize {
+        self.drain_inline(engine, peer, most, awaited)
+    }
+
+    #[inline(always)]
+    fn drain_inline(&mut self, engine: &Engine, peer: u32, most: usize, awaited: usize) -> usize {
         let Some(consumer) = self.rings.get_mut(peer) else { return 0 };
         if self.counters.is_some() {
             consumer.assume_committed(most);
         }
-        let mut n = 0;
-        while n < most {
-            let before = n;
-            n += engine.take_run::<SHARED>(peer, consumer, most - n);
-            if n == most || !consumer.should_take(awaited.saturating_sub(n)) {
-                break;
+        match engine.protocols.receive(engine, peer, consumer, most, awaited) {
+            Ok(taken) => {
+                return_credit(engine, peer, consumer);
+                if let Some(counters) = &mut self.counters {
+                    counters.note_taken(peer, consumer.position());
+                }
+                taken
             }
-            if n > before && consumer.has_known() {
-                continue;
-            }
-            match handle_one::<SHARED>(engine, peer, consumer) {
-                Ok(true) => n += 1,
-                Ok(false) => break,
-                Err(error) => return self.close_corrupt(engine, peer, error),
-            }
+            Err(error) => self.close_corrupt(engine, peer, *error),
         }
-        return_credit(engine, peer, consumer);
-        if let Some(counters) = &mut self.counters {
-            counters.note_taken(peer, consumer.position());
-        }
-        n
     }
 
     #[cold]
@@ -384,24 +371,6 @@ impl Poller {
     /// After a block, or instead of it: polls again the rings that have a record, and no other.
     pub fn resume(&mut self) {
         self.polled.resume(&self.rings);
-    }
-}
-
-/// Handles the next record of a ring, whatever it is. Returns whether there was one.
-#[inline(never)]
-fn handle_one<const SHARED: bool>(
-    engine: &Engine,
-    peer: u32,
-    consumer: &mut Consumer<MappedRing>,
-) -> Result<bool> {
-    match consumer.poll(|header, data| engine.take_record::<SHARED>(peer, header, data)) {
-        Ok(Some(Err(error @ Error::Corrupt { .. }))) => Err(error),
-        Ok(Some(handled)) => {
-            let _ = handled.map_err(|error| engine.fail(error));
-            Ok(true)
-        }
-        Ok(None) => Ok(false),
-        Err(what) => Err(corrupt(peer, format!("{} ({})", what.what, what.value))),
     }
 }
 

@@ -11,7 +11,7 @@ pub(super) static ENGINE: CopyEngine = CopyEngine { number: 1, takes, begin };
 
 fn takes(engine: &Engine, body: &Body, rts: &Rts) -> bool {
     // Also where both ranks might copy, but may not.
-    let [read, split] = engine.protocols.copy.cma_thresholds(engine);
+    let [read, split] = engine.protocol_state().copy.cma_thresholds(engine);
     is_plain(body, rts) && rts.total >= read.min(split)
 }
 
@@ -20,16 +20,16 @@ fn begin(engine: &Engine, request: Ref, _: &Rts) -> Result<()> {
     let body = unsafe { request.body() };
     let pid = engine.job.roster().entry(body.world).pid();
     emit(request, Event::ReqXferBegin);
-    engine.note_copy(Event::CopyBegin, request, body, &ENGINE, body.total);
+    engine.note_copy(Event::CopyBegin, request, body, ENGINE.number, body.total);
     let read = engine.job.reach(body.world, || {
         // SAFETY: our buffer is valid for `total` bytes until the request completes.
         unsafe { read_peer(pid, body.remote_addr, body.addr, body.total) }
     });
     let read = matches!(read, Some(Ok(_)));
-    engine.note_copy(Event::CopyEnd, request, body, &ENGINE, if read { body.total } else { 0 });
+    engine.note_copy(Event::CopyEnd, request, body, ENGINE.number, if read { body.total } else { 0 });
     if !read {
         // Forbidden, or the sender is dying: the ring works wherever messages do.
-        engine.protocols.copy.refuse();
+        engine.protocol_state().copy.refuse();
         return engine.fall_back(request);
     }
     engine.finish_copied(request, ProtocolKind::Cma)

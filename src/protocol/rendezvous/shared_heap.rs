@@ -106,7 +106,7 @@ impl Engine {
         // SAFETY: request rule 2, matched, so ours.
         let body = unsafe { request.body() };
         emit(request, Event::ReqXferBegin);
-        self.note_copy(Event::CopyBegin, request, body, &ENGINE, body.total);
+        self.note_copy(Event::CopyBegin, request, body, ENGINE.number, body.total);
         if matches!(body.layout, Layout::Bytes) {
             // SAFETY: `total` bytes from `from` on are in the heap (checked), which stays mapped; our buffer is valid until the
             // request completes, and they fit it (checked).
@@ -115,7 +115,7 @@ impl Engine {
             // SAFETY: as above.
             unsafe { body.unpack(0, core::slice::from_raw_parts(from, body.total)) };
         }
-        self.note_copy(Event::CopyEnd, request, body, &ENGINE, body.total);
+        self.note_copy(Event::CopyEnd, request, body, ENGINE.number, body.total);
         self.finish_copied(request, ProtocolKind::Direct)
     }
 
@@ -137,14 +137,14 @@ impl Engine {
         let clear = Control::HeapCts { receiver: request.id(), place: own, total: total as u64, turn };
         self.answer(world, body.remote, clear)?;
         emit(request, Event::ReqXferBegin);
-        self.note_copy(Event::CopyBegin, request, body, &ENGINE, total);
+        self.note_copy(Event::CopyBegin, request, body, ENGINE.number, total);
         // SAFETY: `total` bytes from `from` on are in the heap (checked), our buffer is valid until the request completes, and
         // they fit it (checked); parts lie within them.
         let copy = |part: Range<usize>| unsafe { copy_part(from, body.addr, part) };
         let moved = copy_parts(first, || claims.take_low(turn, split), copy);
         let moved = moved.map_err(|Garbage| corrupt(world, spoiled(total)))?;
         body.moved = moved;
-        self.note_copy(Event::CopyEnd, request, body, &ENGINE, moved);
+        self.note_copy(Event::CopyEnd, request, body, ENGINE.number, moved);
         // If the sender has taken a part, it says when it is done.
         if moved == total { self.finish_copied(request, ProtocolKind::Direct) } else { Ok(()) }
     }
@@ -198,7 +198,7 @@ impl Engine {
         let body = unsafe { request.body() };
         let (world, bytes) = (body.world, body.bytes);
         emit(request, Event::ReqXferBegin);
-        self.note_copy(Event::CopyBegin, request, body, &ENGINE, bytes);
+        self.note_copy(Event::CopyBegin, request, body, ENGINE.number, bytes);
         map_around(to, 0..bytes);
         if matches!(body.layout, Layout::Bytes) {
             // SAFETY: the user's buffer is valid until the request completes; as many bytes at `to` are in the heap (checked),
@@ -208,7 +208,7 @@ impl Engine {
             // SAFETY: as above.
             unsafe { body.pack(0, core::slice::from_raw_parts_mut(to, bytes)) };
         }
-        self.note_copy(Event::CopyEnd, request, body, &ENGINE, bytes);
+        self.note_copy(Event::CopyEnd, request, body, ENGINE.number, bytes);
         self.finish_sent(request, ProtocolKind::Direct);
         self.answer(world, remote, Control::HeapDone { bytes: bytes as u64 })
     }
@@ -224,7 +224,7 @@ impl Engine {
             return Ok(());
         };
         emit(request, Event::ReqXferBegin);
-        self.note_copy(Event::CopyBegin, request, body, &ENGINE, body.bytes);
+        self.note_copy(Event::CopyBegin, request, body, ENGINE.number, body.bytes);
         let copy = |part: Range<usize>| {
             map_around(to, part.clone());
             // SAFETY: the user's buffer is valid until the request completes; as many bytes at `to` are in the heap (checked);
@@ -232,7 +232,7 @@ impl Engine {
             unsafe { copy_part(body.addr, to, part) };
         };
         let moved = copy_parts(first, || claims.take_high(turn, split), copy).map_err(garbage)?;
-        self.note_copy(Event::CopyEnd, request, body, &ENGINE, moved);
+        self.note_copy(Event::CopyEnd, request, body, ENGINE.number, moved);
         body.stage = Stage::AwaitsFin;
         self.answer(world, remote, Control::HeapDone { bytes: moved as u64 })
     }

@@ -13,7 +13,7 @@ pub(super) static ENGINE: CopyEngine = CopyEngine { number: 2, takes, begin };
 
 fn takes(engine: &Engine, body: &Body, rts: &Rts) -> bool {
     // With several threads another one may meet the sender's part while we copy ours: two owners of one body.
-    let [_, split] = engine.protocols.copy.cma_thresholds(engine);
+    let [_, split] = engine.protocol_state().copy.cma_thresholds(engine);
     !engine.shared && is_plain(body, rts) && rts.total >= split
 }
 
@@ -31,7 +31,7 @@ fn begin(engine: &Engine, request: Ref, _: &Rts) -> Result<()> {
     };
     engine.answer(world, remote, clear)?;
     emit(request, Event::ReqXferBegin);
-    engine.note_copy(Event::CopyBegin, request, body, &ENGINE, split);
+    engine.note_copy(Event::CopyBegin, request, body, ENGINE.number, split);
     let pid = engine.job.roster().entry(world).pid();
     let read = engine.job.reach(world, || {
         // SAFETY: our buffer is valid for `split` bytes, and the sender writes only behind them.
@@ -39,10 +39,10 @@ fn begin(engine: &Engine, request: Ref, _: &Rts) -> Result<()> {
     });
     let read = matches!(read, Some(Ok(_)));
     if !read {
-        engine.protocols.copy.refuse();
+        engine.protocol_state().copy.refuse();
     }
     body.moved = if read { split } else { 0 };
-    engine.note_copy(Event::CopyEnd, request, body, &ENGINE, body.moved);
+    engine.note_copy(Event::CopyEnd, request, body, ENGINE.number, body.moved);
     engine.end_part(request, true, read)
 }
 
@@ -84,14 +84,14 @@ impl Engine {
         }
         emit(request, Event::ReqXferBegin);
         let (at, len) = (split as usize, (end - split) as usize);
-        self.note_copy(Event::CopyBegin, request, body, &ENGINE, len);
+        self.note_copy(Event::CopyBegin, request, body, ENGINE.number, len);
         let pid = self.job.roster().entry(from).pid();
         let written = self.job.reach(from, || {
             // SAFETY: our buffer has `end` bytes and stays valid until the request completes; the peer asked for them.
             unsafe { write_peer(pid, body.addr.wrapping_add(at), addr.wrapping_add(split), len) }
         });
         let copied = matches!(written, Some(Ok(_)));
-        self.note_copy(Event::CopyEnd, request, body, &ENGINE, if copied { len } else { 0 });
+        self.note_copy(Event::CopyEnd, request, body, ENGINE.number, if copied { len } else { 0 });
         body.stage = Stage::AwaitsFin;
         self.answer(from, receiver, Control::SplitDone { copied })
     }

@@ -1,0 +1,25 @@
+//! A communicator becomes usable for messages.
+
+use super::Comm;
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+
+impl Engine {
+    /// Opens a communicator's two contexts, so that it can be used. [`Self::close_communicator`] is its lease's.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Intern`] when its context id is out of range.
+    pub fn open(&self, comm: Comm) -> Result<Comm> {
+        let id = comm.context;
+        let out_of_range = || Error::Intern(format!("context id {id} is out of range"));
+        let user = self.context(id).ok_or_else(out_of_range)?;
+        let own = self.context(id + 1).ok_or_else(out_of_range)?;
+        // SAFETY: just made or found; open from here on, so they stay until `close_communicator`.
+        let (user_ref, own_ref) = unsafe { (user.as_ref(), own.as_ref()) };
+        user_ref.reopen();
+        own_ref.reopen();
+        user_ref.observe(comm.events.clone());
+        Ok(comm.with_contexts(user, own))
+    }
+}
