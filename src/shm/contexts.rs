@@ -86,10 +86,7 @@ impl ContextIds<'_> {
     /// The count of `id`, which is below `CONTEXTS` and on a reserved page.
     fn count(&self, id: u32) -> &AtomicU32 {
         debug_assert!(id < CONTEXTS);
-        let at = self.memory.layout().contexts() + u64::from(id) * 4;
-        // SAFETY: the table lies inside the segment (layout), on a page, so the word is mapped for as long as `memory`
-        // lives and aligned; all access to it is atomic, and every bit pattern is a u32.
-        unsafe { &*self.memory.segment().base().add(at as usize).cast::<AtomicU32>() }
+        self.memory.segment().words(self.memory.layout().contexts() + u64::from(id) * 4)
     }
 }
 

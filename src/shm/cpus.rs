@@ -1,4 +1,6 @@
-//! How many CPUs the job may use: its affinity mask, and what the cgroup's quota leaves of it.
+//! The CPUs that a process may use: its affinity mask, and what the cgroup's quota leaves of it.
+//!
+//! The masks go through `libc`, because they have as many bits as the machine has CPUs; `rustix` knows masks of 1,024 bits only.
 
 use std::fs;
 
@@ -24,28 +26,33 @@ pub fn affinity() -> Vec<usize> {
 /// The CPU that the calling thread runs on, at this moment.
 #[must_use]
 pub fn current() -> Option<u32> {
-    // SAFETY: the call takes nothing and touches no memory of ours.
-    u32::try_from(unsafe { libc::sched_getcpu() }).ok()
+    u32::try_from(rustix::thread::sched_getcpu()).ok()
 }
 
-/// Puts the calling thread on `cpu`, which is one of `allowed`, and gives it all of them again at once: it stays where it is
-/// until the kernel has a reason to move it. Whether that was possible.
+/// Binds the calling thread to `cpus`.
+///
+/// # Errors
+/// The kernel's, for CPUs of which none exists or is allowed.
+pub fn set_affinity(cpus: &[usize]) -> std::io::Result<()> {
+    let words = cpus.iter().max().map_or(0, |last| last / 64 + 1);
+    let mut mask = vec![0_u64; words];
+    cpus.iter().for_each(|cpu| mask[cpu / 64] |= 1 << (cpu % 64));
+    // SAFETY: `mask` is `words * 8` readable bytes.
+    let set = unsafe { libc::sched_setaffinity(0, words * 8, mask.as_ptr().cast()) };
+    if set == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+}
+
+/// Moves the calling thread to `cpu`, which is one of `allowed`, and allows it all of them again at once: it stays there until the
+/// kernel has a reason to move it. Returns whether that was possible.
 pub fn visit(cpu: usize, allowed: &[usize]) -> bool {
-    let Some(words) = allowed.iter().max().map(|last| last / 64 + 1) else { return false };
-    let set = |cpus: &[usize]| {
-        let mut mask = vec![0_u64; words];
-        cpus.iter().for_each(|cpu| mask[cpu / 64] |= 1 << (cpu % 64));
-        // SAFETY: `mask` is `words * 8` readable bytes.
-        unsafe { libc::sched_setaffinity(0, words * 8, mask.as_ptr().cast()) == 0 }
-    };
-    debug_assert!(allowed.contains(&cpu));
-    set(&[cpu]) && set(allowed)
+    debug_assert!(allowed.is_empty() || allowed.contains(&cpu));
+    !allowed.is_empty() && set_affinity(&[cpu]).is_ok() && set_affinity(allowed).is_ok()
 }
 
 /// CPUs of the machine that are online; at least one.
 #[must_use]
 pub fn online() -> usize {
-    // SAFETY: the call takes a number and touches no memory.
+    // SAFETY: `sysconf` takes a number and touches no memory of the caller's.
     usize::try_from(unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }).unwrap_or(1).max(1)
 }
 

@@ -60,6 +60,9 @@ const _: () = {
     assert!(core::mem::offset_of!(JobHeader, areas) == 1024);
 };
 
+// SAFETY: atomics and padding.
+unsafe impl super::segment::SharedWords for JobHeader {}
+
 /// Where the header has the segment's length.
 const TOTAL: u64 = 24;
 #[cfg(not(perusal_loom))]

@@ -1,14 +1,41 @@
-//! How much memory the job may have: the machine's, or what the cgroup leaves of it.
+//! Which machine this is, and how much of its memory the job may have.
 
 use super::cpus::ancestors;
 use std::fs;
 
-/// Bytes of memory that the job may have.
+/// What tells one machine from another that measures differently.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MachineId {
+    /// The processor's name.
+    pub cpu: String,
+    /// How many logical CPUs the machine has, whether or not this process may use them.
+    pub cpus: usize,
+}
+
+impl MachineId {
+    /// Names this machine.
+    #[must_use]
+    pub fn here() -> Self {
+        let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let name = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+        let cpu = name.map_or(std::env::consts::ARCH, |(_, name)| name.trim());
+        // SAFETY: `sysconf` takes a number and touches no memory of the caller's.
+        let cpus = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_CONF) };
+        Self { cpu: cpu.replace(['"', '\\'], "'"), cpus: usize::try_from(cpus).unwrap_or(1) }
+    }
+}
+
+impl core::fmt::Display for MachineId {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{}, {} CPUs", self.cpu, self.cpus)
+    }
+}
+
+/// Bytes of memory that the job may have: the machine's, or the cgroup's limit if that is less.
 #[must_use]
 pub fn memory() -> u64 {
-    // SAFETY: the calls take a number and touch no memory.
-    let [pages, page] = [libc::_SC_PHYS_PAGES, libc::_SC_PAGESIZE].map(|name| unsafe { libc::sysconf(name) });
-    let machine = pages.max(0).unsigned_abs().saturating_mul(page.max(0).unsigned_abs());
+    let info = rustix::system::sysinfo();
+    let machine = info.totalram.saturating_mul(u64::from(info.mem_unit));
     let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     limit_of(&own, |path| fs::read_to_string(path).ok()).map_or(machine, |limit| limit.min(machine))
 }

@@ -5,7 +5,7 @@ use super::contexts::ContextIds;
 use super::header::{self, JobHeader};
 use super::heap_region::HeapRegion;
 use super::layout::{self, Geometry, JobLayout};
-use super::roster::{self, Roster};
+use super::roster::{Roster, RosterEntry};
 use super::segment::Segment;
 use super::telemetry::Telemetry;
 use super::{cpus, machine};
@@ -95,7 +95,7 @@ impl Memory {
         if segment.len() < layout::HEADER {
             return Err(Error::Segment(format!("the inherited memory has {} bytes", segment.len())));
         }
-        let geometry = header_of(&segment).validate(segment.len())?;
+        let geometry = segment.words::<JobHeader>(0).validate(segment.len())?;
         let layout = JobLayout::new(geometry)?;
         if layout.total() != segment.len() {
             return Err(Error::Segment(format!(
@@ -160,7 +160,7 @@ impl Memory {
     #[inline]
     #[must_use]
     pub fn header(&self) -> &JobHeader {
-        header_of(&self.segment)
+        self.segment.words(0)
     }
 
     /// Who has arrived and who is gone.
@@ -188,12 +188,9 @@ impl Memory {
         assert!(rank < self.size(), "rank {rank} of a job of {}", self.size());
     }
 
-    pub(super) fn roster_entry(&self, rank: u32) -> &roster::RosterEntry {
+    pub(super) fn roster_entry(&self, rank: u32) -> &RosterEntry {
         self.check_rank(rank);
-        let at = self.layout.roster(rank) as usize;
-        // SAFETY: the entry lies inside the segment on a 128-byte boundary, its page is reserved (rule 1), and it is all
-        // atomics (rule 2); the mapping lives as long as `self`.
-        unsafe { &*self.segment.base().add(at).cast() }
+        self.segment.words(self.layout.roster(rank))
     }
 
     /// The telemetry page of `rank`; only that rank writes it.
@@ -204,13 +201,11 @@ impl Memory {
     #[must_use]
     pub fn telemetry(&self, rank: u32) -> &Telemetry {
         self.check_rank(rank);
-        let at = self.layout.telemetry(rank) as usize;
-        // SAFETY: as in `roster_entry`: inside, page-aligned, reserved (rule 1), all atomics (rule 2).
-        unsafe { &*self.segment.base().add(at).cast() }
+        self.segment.words(self.layout.telemetry(rank))
     }
 
     /// Start and bytes of the doorbell area of `rank`: reserved, zero at first, on a 128-byte boundary, at least 2048
-    /// bytes and one bit for every rank. Valid while `self` lives.
+    /// bytes, and a bit and two bytes for every rank. Valid while `self` lives.
     ///
     /// # Panics
     /// If `rank` is not in the job.
@@ -219,8 +214,7 @@ impl Memory {
     pub fn doorbell(&self, rank: u32) -> (*mut u8, usize) {
         self.check_rank(rank);
         let at = self.layout.doorbell(rank) as usize;
-        // SAFETY: the area lies inside the segment (layout), so the sum stays in the mapping.
-        (unsafe { self.segment.base().add(at) }, self.layout.doorbell_size() as usize)
+        (self.segment.base().wrapping_add(at), self.layout.doorbell_size() as usize)
     }
 
     /// The ring that `from` writes and `to` reads. Addresses only: its memory must be reserved before it is touched.
@@ -234,11 +228,14 @@ impl Memory {
         self.check_rank(to);
         let at = self.layout.ring(from, to);
         let Geometry { cells, bulk, .. } = self.layout.geometry();
-        let base = self.segment.base();
-        // SAFETY: the ring lies inside the segment (layout), so all three sums stay in the mapping.
-        let [control, cells_at, bulk_at] =
-            unsafe { [at.control, at.cells, at.bulk].map(|offset| base.add(offset as usize)) };
-        RingArea { control, cells: cells_at, cell_count: cells, bulk: bulk_at, bulk_bytes: bulk }
+        let address = |offset: u64| self.segment.base().wrapping_add(offset as usize);
+        RingArea {
+            control: address(at.control),
+            cells: address(at.cells),
+            cell_count: cells,
+            bulk: address(at.bulk),
+            bulk_bytes: bulk,
+        }
     }
 
     /// Takes the memory of the ring that `from` writes and `to` reads; a system call, so the producer keeps in mind that
@@ -263,12 +260,6 @@ impl Memory {
         self.check_rank(to);
         self.segment.reserve(self.layout.ring(from, to).control, PAGE as u64)
     }
-}
-
-fn header_of(segment: &Segment) -> &JobHeader {
-    // SAFETY: the segment starts on a page, is at least a page long (`create` lays it out so, `attach` checks), the page
-    // is reserved (rule 1), and the header is all atomics (rule 2); the mapping lives as long as `segment`.
-    unsafe { &*segment.base().cast() }
 }
 
 /// What the defaults of control variables follow from in a job of `ranks` ranks.

@@ -122,6 +122,9 @@ pub struct RosterEntry {
 #[cfg(not(perusal_loom))]
 const _: () = assert!(core::mem::size_of::<RosterEntry>() as u64 <= super::layout::ROSTER_ENTRY);
 
+// SAFETY: atomics only.
+unsafe impl super::segment::SharedWords for RosterEntry {}
+
 impl RosterEntry {
     /// Where the rank is in its life.
     #[inline]

@@ -7,6 +7,7 @@
 //!
 //! The file may go on behind the segment: [`super::HeapRegion`] maps that part.
 
+use crate::sync::AtomicU32;
 use crate::{Error, Result};
 use memmap2::{MmapOptions, MmapRaw};
 use rustix::fs::{
@@ -182,6 +183,21 @@ impl Segment {
         }
     }
 
+    /// Returns the words at `offset`. Their page must be reserved (shm rule 1), or a machine without memory kills the process.
+    ///
+    /// # Panics
+    /// If they do not lie within the segment, or not on their alignment.
+    #[inline]
+    pub(super) fn words<T: SharedWords>(&self, offset: u64) -> &T {
+        let end = offset.checked_add(size_of::<T>() as u64);
+        let fits = end.is_some_and(|end| end <= self.len()) && offset.is_multiple_of(align_of::<T>() as u64);
+        assert!(fits, "{} bytes at {offset} of a segment of {}", size_of::<T>(), self.len());
+        // SAFETY: the assertion says that the words lie within the mapping, which lives as long as `self`, and on their alignment:
+        // the mapping starts on a page, and no type is aligned to more. `SharedWords` says that whatever lies there is a `T`, and
+        // that other processes may change it.
+        unsafe { &*self.base().add(offset as usize).cast() }
+    }
+
     /// Address in this process of the segment's first byte; page-aligned.
     #[inline]
     #[must_use]
@@ -189,6 +205,16 @@ impl Segment {
         self.map.as_mut_ptr()
     }
 }
+
+/// A type that may lie in memory that several processes have mapped.
+///
+/// # Safety
+/// It consists of atomics and padding (shm rule 2), so that every bit pattern is a value of it and others may change it while it is
+/// borrowed.
+pub unsafe trait SharedWords: Sync {}
+
+// SAFETY: it is an atomic.
+unsafe impl SharedWords for AtomicU32 {}
 
 /// Closes an inherited descriptor when this process becomes another program.
 pub(super) fn keep_from_programs(fd: RawFd) {

@@ -406,6 +406,9 @@ pub struct Counts {
     pub received_bytes: [Count; PROTOCOLS],
 }
 
+// SAFETY: counters, which are atomics, and padding.
+unsafe impl super::segment::SharedWords for Telemetry {}
+
 impl Telemetry {
     /// Counts a message sent. `shared`: several threads may do so at once.
     #[inline(always)]

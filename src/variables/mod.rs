@@ -7,7 +7,6 @@
 //! | [`category`] | the tree that sorts variables and events |
 //! | [`enumeration`] | names behind values |
 //! | [`overrides`] | what tune file, environment and tools ask for before there is an engine |
-//! | [`tune_file`] | the file that `perusal tune` writes |
 //!
 //! An engine has one [`Config`]. Its values are atomics that any thread may change at any time: whoever obeys one reads it each
 //! time, and must be right with the old and with the new value.
@@ -17,7 +16,6 @@ pub mod category;
 pub mod enumeration;
 pub mod overrides;
 pub mod table;
-pub mod tune_file;
 
 pub use category::Category;
 pub use overrides::{OverrideValue, Overrides, ValueSource};

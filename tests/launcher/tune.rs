@@ -18,14 +18,14 @@ fn out(output: &Output) -> String {
 /// A tune file of this machine with one value.
 fn tuned(directory: &Directory, cpu: &str) -> String {
     let path = directory.path().join("tune.toml");
-    let cpus = perusal::internals::variables::tune_file::Machine::here().cpus;
+    let cpus = perusal::internals::shm::machine::MachineId::here().cpus;
     fs::write(&path, format!("[machine]\ncpu = \"{cpu}\"\ncpus = {cpus}\n[values]\nyields = 77\n"))
         .expect("writable");
     path.to_str().expect("a plain path").to_owned()
 }
 
 fn here() -> String {
-    perusal::internals::variables::tune_file::Machine::here().cpu
+    perusal::internals::shm::machine::MachineId::here().cpu
 }
 
 /// A control variable's value and origin, as `perusal info` has them.
@@ -49,7 +49,7 @@ fn tune_shows_what_it_measured_and_writes_a_file_that_the_launcher_takes() {
         assert!(text.contains(part), "{part:?} is not in\n{text}");
     }
     let file = fs::read_to_string(path).expect("written");
-    assert!(file.contains("[machine]") && file.contains("[values.crowded]"), "{file}");
+    assert!(file.contains("[machine]") && file.contains("[values.oversubscribed]"), "{file}");
     let info = out(&perusal(&["info"], &[("PERUSAL_TUNE_FILE", path)]));
     assert!(info.contains(&format!("tune file         {path}: ")), "{info}");
 }

@@ -2,10 +2,10 @@
 
 use std::process::ExitCode;
 
+use crate::tune::file::FoundTuneFile;
 use perusal::internals::placement::MachineTopology;
 use perusal::internals::protocol::rendezvous::measure_thresholds;
 use perusal::internals::shm::{Geometry, JobLayout, Memory, cpus, header, layout};
-use perusal::internals::variables::tune_file::FoundTuneFile;
 use perusal::internals::variables::{Overrides, VARIABLES};
 
 use crate::variables::{self, InForce};

@@ -1,8 +1,8 @@
 //! Chooses values from measured times. A default gives way only to something that is clearly better, because no machine is quiet.
 
+use super::file::JobKind;
 use super::rank::{EAGER, ENGINES, SIZES, STRATEGIES};
 use perusal::internals::variables::table::NEVER;
-use perusal::internals::variables::tune_file::JobKind;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -105,8 +105,8 @@ pub fn table(chosen: &[Chosen]) -> String {
     for Chosen { jobs, name, value, why } in chosen {
         let jobs = match jobs {
             JobKind::All => "",
-            JobKind::Roomy => " (a CPU for each rank)",
-            JobKind::Crowded => " (more ranks than CPUs)",
+            JobKind::Dedicated => " (a CPU for each rank)",
+            JobKind::Oversubscribed => " (more ranks than CPUs)",
         };
         let value = if *value == NEVER { "never".into() } else { value.to_string() };
         text += &format!("  {name:16} {value:>10}  {why}{jobs}\n");
@@ -190,7 +190,7 @@ fn spin(measured: &Measured) -> Vec<Chosen> {
     let Some((asleep, awake)) = times.filter(|(asleep, awake)| asleep > awake) else { return vec![] };
     let cost = (asleep - awake) / 1e3;
     vec![Chosen {
-        jobs: JobKind::Roomy,
+        jobs: JobKind::Dedicated,
         name: "spin_us",
         value: ((2.0 * cost).ceil() as u64).clamp(50, 500),
         why: format!("a sleep costs {cost:.1} us; twice that, and no less than 50"),
@@ -203,7 +203,7 @@ fn oversubscribed(measured: &Measured) -> Vec<Chosen> {
     let better = time(best) < BY_FAR * time(USUAL);
     let (spin, yields) = STRATEGIES[if better { best } else { USUAL }];
     let why = if better { "the fastest on one CPU" } else { "nothing is faster by far on one CPU" };
-    let chosen = |name, value| Chosen { jobs: JobKind::Crowded, name, value, why: why.into() };
+    let chosen = |name, value| Chosen { jobs: JobKind::Oversubscribed, name, value, why: why.into() };
     vec![chosen("spin_us", spin), chosen("yields", yields)]
 }
 
@@ -272,7 +272,11 @@ mod tests {
     #[test]
     fn polling_lasts_twice_a_sleep_within_limits() {
         let spin = |asleep: f64| {
-            value(&all(&measured(&[("spin", 0, asleep), ("spin", 1000, 100.0)])), JobKind::Roomy, "spin_us")
+            value(
+                &all(&measured(&[("spin", 0, asleep), ("spin", 1000, 100.0)])),
+                JobKind::Dedicated,
+                "spin_us",
+            )
         };
         assert_eq!(spin(40_100.0), Some(80));
         assert_eq!(spin(3_100.0), Some(50));
@@ -287,7 +291,7 @@ mod tests {
                 .map(|n| ("oversubscribed", n, if n == 7 { best } else { 100.0 }))
                 .collect();
             let all = all(&measured(&lines));
-            (value(&all, JobKind::Crowded, "spin_us"), value(&all, JobKind::Crowded, "yields"))
+            (value(&all, JobKind::Oversubscribed, "spin_us"), value(&all, JobKind::Oversubscribed, "yields"))
         };
         assert_eq!(chosen(90.0), (Some(2), Some(3)));
         assert_eq!(chosen(50.0), (Some(2), Some(30)));

@@ -4,19 +4,22 @@
 //! |---|---|
 //! | `rank` | the two ranks that measure: this program again, under this launcher |
 //! | `choose` | from measured times to values; pure |
+//! | `file` | the file, and where it lies |
 
 mod choose;
+pub mod file;
 mod rank;
 
 use perusal::internals::shm::cpus;
+use perusal::internals::shm::machine::MachineId;
 use perusal::internals::variables::VARIABLES;
 use perusal::internals::variables::overrides::TUNED;
-use perusal::internals::variables::tune_file::{self, FoundTuneFile, Machine, TuneFile};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use crate::sys;
 use choose::{Chosen, Measured};
+use file::{FoundTuneFile, TuneFile};
 
 /// How to tune.
 #[derive(clap::Args, Debug)]
@@ -51,7 +54,7 @@ pub fn main(options: &TuneOptions) -> ExitCode {
 /// Finds the tune file and puts its values into the environment of this process and of the ranks that it starts. Call it before
 /// there is a second thread.
 pub fn take_over(oversubscribed: bool) -> FoundTuneFile {
-    let found = tune_file::find();
+    let found = file::find();
     match &found {
         // SAFETY: this is the only thread of the process, so nothing reads the environment meanwhile.
         FoundTuneFile::Used(_, file) => unsafe { std::env::set_var(TUNED, file.pairs(oversubscribed)) },
@@ -66,11 +69,11 @@ fn tune(options: &TuneOptions) -> Result<(), String> {
         (_, true) => None,
         (Some(path), _) => Some(path.clone()),
         (None, _) => {
-            let usual = tune_file::place();
+            let usual = file::path();
             Some(usual.ok_or("there is no home directory to write to; name a file with --output FILE")?)
         }
     };
-    let machine = Machine::here();
+    let machine = MachineId::here();
     println!("perusal tune: {machine}; {} usable here", cpus::usable());
     let mut measured = Measured::default();
     if cpus::usable() > 1 {
@@ -94,14 +97,8 @@ fn tune(options: &TuneOptions) -> Result<(), String> {
 /// Binds this process, and whatever it starts from here on, to the first CPU that it may use.
 fn bind_to_one_cpu() {
     let Some(first) = cpus::affinity().first().copied() else { return };
-    // SAFETY: all zeros is an empty set of CPUs; the macros write within it, for a CPU number that came out of such a set.
-    let set = unsafe {
-        let mut set: libc::cpu_set_t = core::mem::zeroed();
-        libc::CPU_SET(first, &mut set);
-        set
-    };
-    // SAFETY: the set is a live value of this size. If it fails, the two ranks have a CPU each, and the times show it.
-    unsafe { libc::sched_setaffinity(0, size_of_val(&set), &raw const set) };
+    // If this fails, the two ranks have a CPU each, and the times show it.
+    let _ = cpus::set_affinity(&[first]);
 }
 
 /// Runs two ranks that measure, without any control variable in their environment. Returns what rank 0 printed.
