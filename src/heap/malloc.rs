@@ -13,7 +13,7 @@
 use super::arena::{Arena, FreeRuns};
 use crate::shm::inherited;
 use crate::sync::{Arc, MutexGuard};
-use crate::variables::{Overrides, VARIABLES, VariableId, table};
+use crate::variables::{Overrides, VariableId, table};
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 use std::cell::RefCell;
@@ -91,8 +91,7 @@ fn table_of_job() -> Option<HookTable> {
     }
     let memory = inherited::map_early()?;
     let from = settings.number(VariableId::ShareHeapFrom);
-    let from =
-        from.unwrap_or_else(|| (VARIABLES[VariableId::ShareHeapFrom as usize].default)(&memory.shape()));
+    let from = from.unwrap_or_else(|| (VariableId::ShareHeapFrom.variable().default)(&memory.shape()));
     let arena = Arena::new(Arc::clone(memory), overcommits_never())?;
     let region = ARENA.get_or_init(|| arena).heap().region();
     let (base, len) = (region.base(), region.len() as usize);

@@ -1,19 +1,19 @@
-//! A hash table from word to list, a cache line of bins at a time, no search longer for what was removed.
+//! A hash table from words to lists, in buckets of a cache line. A removal makes no later search longer.
 //!
-//! A bin is there exactly while its list holds an entry or a ghost (rules M3, M5), so an empty list marks a free place, and
-//! the table's size follows the number of entries that were ever queued at one time.
+//! A bin exists exactly while its list holds an entry or a tombstone (matching rules 3 and 5), so an empty list marks a free
+//! place, and the table's size follows the largest number of entries that were ever queued at once.
 //!
-//! The four keys of a bucket are compared without a branch; a bin whose home bucket is full lives in the next one
-//! that is not, and every bucket counts the bins that had to go past it: a search ends where that count is zero.
+//! The four keys of a bucket are compared without a branch. A bin whose home bucket is full lies in the next bucket that is not.
+//! Every bucket counts the bins that had to go past it: a search ends where that count is zero.
 //!
-//! A bin that empties leaves its key, and is revived if the same key comes back before another takes the place.
-//! That never hides a living bin: to get past a bucket, a bin must have found every place of it taken, its own old
-//! one included, and only a bin's end writes its key's trace.
+//! A bin that becomes empty leaves its key in its place, and is revived if the same key comes back before another takes the
+//! place. Such a key never hides a bin in use: a bin lies in a later bucket only if every place of the earlier ones was taken
+//! when it was opened.
 
 use super::pattern::KeyWord;
 use super::slab::{EntryLink, EntryList, EntrySlab, NIL};
 
-/// Bins in a bucket: with a key of 64 bits, one cache line.
+/// Bins in a bucket, which is a cache line for keys of 64 bits.
 const WAYS: usize = 4;
 /// Buckets of the first table.
 const FIRST: usize = 32;
@@ -30,7 +30,7 @@ impl<W: KeyWord> Bucket<W> {
         Self { keys: [key; WAYS], lists: [EntryList::EMPTY; WAYS] }
     }
 
-    /// The way for which `wanted` holds, the lowest one.
+    /// Returns the lowest way for which `wanted` holds.
     #[inline(always)]
     fn way(&self, wanted: impl Fn(&W, &EntryList) -> bool) -> Option<usize> {
         let mut hits = 0u32;
@@ -40,7 +40,7 @@ impl<W: KeyWord> Bucket<W> {
         (hits != 0).then(|| hits.trailing_zeros() as usize % WAYS)
     }
 
-    /// The bin of this key, or what is left of it.
+    /// Returns the way of this key, whether its bin is in use or empty.
     #[inline(always)]
     fn find(&self, key: W) -> Option<usize> {
         self.way(|other, _| *other == key)
@@ -54,23 +54,23 @@ struct BinPlace {
     way: usize,
 }
 
-/// An end of a list; none if that is a ghost.
+/// Returns an end of a list, or `NIL` if that is a tombstone.
 #[inline(always)]
-fn living<I: Copy, T, const L: usize>(slab: &EntrySlab<I, T, L>, link: usize, end: u32) -> u32 {
-    if end != NIL && slab[end].links[link].is_ghost() { NIL } else { end }
+fn live_end<I: Copy, T, const L: usize>(slab: &EntrySlab<I, T, L>, link: usize, end: u32) -> u32 {
+    if end != NIL && slab[end].links[link].is_tombstone() { NIL } else { end }
 }
 
 /// Lists of entries by word.
 #[derive(Debug)]
 pub(super) struct Bins<W> {
-    /// A power of two of buckets, at most half of their bins in use; or none yet.
+    /// None yet, or a power of two of buckets; at most half of their bins are in use.
     buckets: Vec<Bucket<W>>,
-    /// For each bucket, the bins that found it full and went on.
+    /// For each bucket, the number of bins that found it full and went on.
     passed: Vec<u32>,
     used: usize,
     /// Bits of a hash that are not part of a bucket's number.
     shift: u32,
-    /// Where the bin was that was last looked for: who takes its oldest entry comes back to it.
+    /// Where the last search found its bin: the search is usually followed by the removal of the bin's oldest entry.
     last: BinPlace,
 }
 
@@ -90,7 +90,7 @@ impl<W: KeyWord> Bins<W> {
         (bucket + 1) & (self.buckets.len() - 1)
     }
 
-    /// The bin of this key, which may be empty; none has it elsewhere.
+    /// Returns the place of this key, whose bin may be empty; no other place in use has the key.
     #[inline]
     fn find(&self, key: W) -> Option<BinPlace> {
         if self.used == 0 {
@@ -108,8 +108,8 @@ impl<W: KeyWord> Bins<W> {
         }
     }
 
-    /// The place that was last looked at, if this key's bin is there. Its key alone would not do: an empty place keeps
-    /// the one that it had, and only one place with entries can have it.
+    /// Returns the place that the last search found, if this key's bin is there. To compare the key is not enough: an empty place
+    /// keeps the key that it had.
     #[inline]
     fn last_of(&self, key: W) -> Option<BinPlace> {
         let bucket = self.buckets.get(self.last.bucket)?;
@@ -122,13 +122,13 @@ impl<W: KeyWord> Bins<W> {
         &mut self.buckets[at.bucket].lists[at.way]
     }
 
-    /// The list of this key; empty if it has no bin.
+    /// Returns the list of this key; empty if it has no bin.
     #[inline]
     pub fn list(&self, key: W) -> EntryList {
         self.find(key).map_or(EntryList::EMPTY, |at| self.buckets[at.bucket].lists[at.way])
     }
 
-    /// The bin of a key that has none, revived or new; the caller fills it at once.
+    /// Opens a bin for a key that has none, in the place that the key left or in a new one. The caller fills it at once.
     #[inline]
     fn open(&mut self, key: W, left: Option<BinPlace>) -> BinPlace {
         let full = (self.used + 1) * 2 > self.buckets.len() * WAYS;
@@ -158,7 +158,7 @@ impl<W: KeyWord> Bins<W> {
         }
     }
 
-    /// Counts a bin where it went past, or takes the count back.
+    /// Adds `by` to the count of every bucket that a bin went past.
     #[inline]
     fn count(&mut self, key: W, at: BinPlace, by: i32) {
         let mut bucket = self.home(key);
@@ -182,20 +182,20 @@ impl<W: KeyWord> Bins<W> {
             left => self.open(key, left),
         };
         let list = self.at(at);
-        if living(slab, link, list.tail) != list.tail {
-            slab.lay(link, list.tail);
+        if live_end(slab, link, list.tail) != list.tail {
+            slab.clear_tombstone(link, list.tail);
             *list = EntryList::EMPTY;
         }
         list.push(slab, link, index);
     }
 
-    /// The oldest entry of this key.
+    /// Returns the oldest entry of this key.
     #[inline]
     pub fn head<I: Copy, T, const L: usize>(&self, slab: &EntrySlab<I, T, L>, link: usize, key: W) -> u32 {
-        living(slab, link, self.list(key).head)
+        live_end(slab, link, self.list(key).head)
     }
 
-    /// As [`head`](Self::head), of an entry that is likely to leave at once.
+    /// The same as [`head`](Self::head) for an entry that is likely to be removed next.
     #[inline]
     pub fn seek<I: Copy, T, const L: usize>(
         &mut self,
@@ -205,10 +205,10 @@ impl<W: KeyWord> Bins<W> {
     ) -> u32 {
         let Some(at) = self.find(key) else { return NIL };
         self.last = at;
-        living(slab, link, self.at(at).head)
+        live_end(slab, link, self.at(at).head)
     }
 
-    /// Takes an entry out of the list of its key, for good: its ghost may stay until its slot is taken again (rule M5).
+    /// Removes an entry from the list of its key before its slot is freed: a tombstone may stay (matching rule 5).
     #[inline]
     pub fn leave<I: Copy, T, const L: usize>(
         &mut self,
@@ -218,27 +218,27 @@ impl<W: KeyWord> Bins<W> {
         index: u32,
     ) {
         if slab[index].links[link].is_alone() {
-            slab.haunt(link, index);
+            slab.leave_tombstone(link, index);
         } else {
             self.detach(slab, link, key, index);
         }
     }
 
-    /// Ends the ghost that the last entry of a slot left under this key, if there is one.
-    pub fn lay<I: Copy, T, const L: usize>(
+    /// Removes the tombstone that the last entry of a slot left under this key, if there is one.
+    pub fn clear_tombstone<I: Copy, T, const L: usize>(
         &mut self,
         slab: &mut EntrySlab<I, T, L>,
         link: usize,
         key: W,
         index: u32,
     ) {
-        if slab[index].links[link].is_ghost() {
-            slab.lay(link, index);
+        if slab[index].links[link].is_tombstone() {
+            slab.clear_tombstone(link, index);
             self.close(key, EntryLink::NONE);
         }
     }
 
-    /// Takes an entry out of the list of its key. The bin is looked for only if the entry is at an end.
+    /// Removes an entry from the list of its key. The bin is searched for only if the entry is at an end of the list.
     #[inline]
     pub fn detach<I: Copy, T, const L: usize>(
         &mut self,
@@ -254,10 +254,11 @@ impl<W: KeyWord> Bins<W> {
         self.close(key, gap);
     }
 
-    /// Lets a bin follow what an entry of its list was linked to, and ends with its list.
+    /// Gives a bin the ends that its list has after an entry was removed, and closes the bin if the list is empty.
     #[inline]
     fn close(&mut self, key: W, gap: EntryLink) {
-        let at = self.last_of(key).or_else(|| self.find(key)).expect("an entry's key has a bin (rule M3)");
+        let at =
+            self.last_of(key).or_else(|| self.find(key)).expect("an entry's key has a bin (matching rule 3)");
         let list = self.at(at);
         list.close(gap);
         if list.is_empty() {
@@ -298,12 +299,12 @@ mod tests {
 
     /// Bins and a map of plain lists under the same pushes, detaches and leaves.
     #[test]
-    fn bins_hold_what_a_map_of_lists_holds_and_a_ghost_at_most_for_each_free_slot() {
+    fn bins_hold_what_a_map_of_lists_holds_and_a_tombstone_at_most_for_each_free_slot() {
         let mut slab = EntrySlab::<u64, u32, 1>::new();
         let mut bins = Bins::<u64>::new();
         let mut model: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
         let mut random = TestRandom::new(7);
-        let mut most_ghosts = 0;
+        let mut most_tombstones = 0;
         for step in 0..40_000 {
             let range = [3, 40, 600, 5][step / 10_000];
             let key = random.below(range);
@@ -320,13 +321,13 @@ mod tests {
                     slab.remove(gone);
                 }
                 _ => {
-                    if let Some(slot) = slab.haunted() {
+                    if let Some(slot) = slab.tombstone_slot() {
                         let old = slab[slot].item;
-                        bins.lay(&mut slab, 0, old, slot);
+                        bins.clear_tombstone(&mut slab, 0, old, slot);
                         slab[slot].seq = 0;
                     }
                     let index = slab.insert(key, 0);
-                    assert!(!slab[index].links[0].is_ghost());
+                    assert!(!slab[index].links[0].is_tombstone());
                     bins.push(&mut slab, 0, key, index);
                     list.push(index);
                 }
@@ -334,16 +335,16 @@ mod tests {
             for (&key, list) in &model {
                 let head = list.first().copied().unwrap_or(NIL);
                 assert_eq!(bins.head(&slab, 0, key), head);
-                assert_eq!(living(&slab, 0, bins.list(key).tail), list.last().copied().unwrap_or(NIL));
+                assert_eq!(live_end(&slab, 0, bins.list(key).tail), list.last().copied().unwrap_or(NIL));
                 if random.below(8) == 0 {
                     assert_eq!(bins.seek(&slab, 0, key), head);
                 }
             }
-            let ghosts = slab.ghosts();
-            most_ghosts = most_ghosts.max(ghosts);
-            assert_eq!(bins.used, ghosts + model.values().filter(|list| !list.is_empty()).count());
+            let tombstones = slab.tombstones();
+            most_tombstones = most_tombstones.max(tombstones);
+            assert_eq!(bins.used, tombstones + model.values().filter(|list| !list.is_empty()).count());
         }
-        assert!(most_ghosts > 50, "the run was to leave some: {most_ghosts}");
+        assert!(most_tombstones > 50, "the run was to leave some: {most_tombstones}");
     }
 
     /// A word whose hash is itself, so that a test decides which bucket is home.

@@ -1,4 +1,4 @@
-//! The deep form: for each class of pattern its bins, and in each bin a list whose head is the oldest entry.
+//! The classes of the deep form: for each class its bins, and in each bin a list whose head is the oldest entry.
 //!
 //! A class is the set of bits that it compares ([`MatchKey::CARES`]); the bin of a word in a class is the word under
 //! that mask. The last class compares one bit at most, so its bins are two lists and need no table.
@@ -7,9 +7,9 @@ use super::bins::Bins;
 use super::pattern::{MatchKey, agree};
 use super::slab::{EntryList, EntrySlab};
 
-/// Both source and tag open: the class whose lists are the queue in order.
+/// The class of any source and any tag: its two lists are the queue in order.
 pub(super) const ANY: usize = 3;
-/// The tag open: the class whose bins are the queue by source.
+/// The class of one source and any tag: its bins are the queue by source.
 pub(super) const BY_SOURCE: usize = 2;
 
 /// The bins of the four classes.
@@ -24,7 +24,7 @@ impl<K: MatchKey> Classes<K> {
         Self { bins: [const { Bins::new() }; ANY], any: [EntryList::EMPTY; 2] }
     }
 
-    /// The class of a pattern with this care mask, if it has one.
+    /// Returns the class of a pattern with this care mask, if it has one.
     #[inline]
     pub fn of(care: K::Word) -> Option<usize> {
         K::CARES.iter().position(|&mask| mask == care)
@@ -35,7 +35,7 @@ impl<K: MatchKey> Classes<K> {
         usize::from(word & K::CARES[ANY] != K::Word::default())
     }
 
-    /// The list of the bin that `word` falls into; its head is the oldest.
+    /// Returns the list of the bin that `word` falls into, oldest entry first.
     #[inline]
     pub fn list(&self, class: usize, word: K::Word) -> EntryList {
         match class {
@@ -44,7 +44,7 @@ impl<K: MatchKey> Classes<K> {
         }
     }
 
-    /// The oldest entry of the bin that `word` falls into, or `NIL`.
+    /// Returns the oldest entry of the bin that `word` falls into, or `NIL`.
     #[inline]
     pub fn head<I: Copy, T, const L: usize>(
         &self,
@@ -59,7 +59,7 @@ impl<K: MatchKey> Classes<K> {
         }
     }
 
-    /// As [`head`](Self::head), of an entry that is likely to leave at once.
+    /// The same as [`head`](Self::head) for an entry that is likely to be removed next.
     #[inline]
     pub fn seek<I: Copy, T, const L: usize>(
         &mut self,
@@ -74,7 +74,7 @@ impl<K: MatchKey> Classes<K> {
         }
     }
 
-    /// The two lists of the last class: together the whole queue, if every entry is in it.
+    /// Returns the two lists of the last class: together the whole queue, if every entry is filed by it.
     pub fn any(&self) -> [EntryList; 2] {
         self.any
     }
@@ -95,7 +95,7 @@ impl<K: MatchKey> Classes<K> {
         }
     }
 
-    /// Takes an entry out of its bin.
+    /// Removes an entry from its bin.
     #[inline]
     pub fn detach<I: Copy, T, const L: usize>(
         &mut self,
@@ -114,7 +114,7 @@ impl<K: MatchKey> Classes<K> {
         }
     }
 
-    /// As [`detach`](Self::detach) of an entry whose slot is freed: its ghost may stay (rule M5).
+    /// The same as [`detach`](Self::detach) before the entry's slot is freed: a tombstone may stay (matching rule 5).
     #[inline]
     pub fn leave<I: Copy, T, const L: usize>(
         &mut self,
@@ -130,9 +130,9 @@ impl<K: MatchKey> Classes<K> {
         }
     }
 
-    /// Ends the ghost that the last entry of a slot left in this class, if there is one, unless the next one that takes the
-    /// slot is of the same bin.
-    pub fn lay<I: Copy, T, const L: usize>(
+    /// Removes the tombstone that the last entry of a slot left in this class, if there is one, unless the `next` entry of the slot
+    /// belongs in the same bin.
+    pub fn clear_tombstone<I: Copy, T, const L: usize>(
         &mut self,
         slab: &mut EntrySlab<I, T, L>,
         class: usize,
@@ -143,7 +143,7 @@ impl<K: MatchKey> Classes<K> {
     ) {
         let stays = next.is_some_and(|next| agree(word, next, K::CARES[class]));
         if class != ANY && !stays {
-            self.bins[class].lay(slab, link, word & K::CARES[class], index);
+            self.bins[class].clear_tombstone(slab, link, word & K::CARES[class], index);
         }
     }
 }

@@ -1,8 +1,7 @@
-//! The short form: keys side by side in a few cache lines, in order of insertion, with a bit for each that lives.
+//! The short form of a queue: keys side by side in a few cache lines, in order of insertion, with a bit for each that lives.
 //!
-//! New keys go to the end; one that is taken leaves a hole, which costs nothing to skip because holes are only
-//! cleared bits. When the end is reached the living close ranks if at most half are left of them; otherwise the
-//! queue is deep.
+//! New keys go to the end. A key that is taken leaves a hole, a cleared bit, which costs nothing to skip. When the end is
+//! reached, the live keys move together if at most half of the lanes are live; otherwise the queue becomes deep.
 
 use crate::limits::{SHORT_QUEUE, SHORT_QUEUE_AGAIN};
 
@@ -11,20 +10,20 @@ const GROUP: usize = 4;
 
 const _: () = assert!(SHORT_QUEUE.is_multiple_of(GROUP));
 
-/// Up to [`SHORT_QUEUE`] keys `E`, and what each is for: the slab index of its entry, or the payload itself.
+/// Up to [`SHORT_QUEUE`] keys `E`, each with a value: the slab index of its entry, or the payload itself.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(super) struct KeyLanes<E, V = u32> {
     keys: [E; SHORT_QUEUE],
     slots: [V; SHORT_QUEUE],
     live: u64,
-    /// Where the next key goes: behind the youngest that lives, or that lived when this was last looked after.
+    /// Where the next key goes: behind the youngest live key, or the key that was the youngest when this was set.
     end: u32,
-    /// Keys that it takes: at most [`SHORT_QUEUE`], so that a new queue may be told to turn deep sooner.
+    /// Most keys that it takes: at most [`SHORT_QUEUE`]; fewer make a queue turn deep sooner.
     room: u32,
 }
 
-/// How many bits are set, quickest where it is none or one. (Not every processor that we run on can be told to count them.)
+/// Returns how many bits are set, fastest for none and one: the baseline x86-64 has no instruction that counts bits.
 #[inline(always)]
 pub(super) fn few(bits: u64) -> usize {
     if bits & bits.wrapping_sub(1) == 0 { usize::from(bits != 0) } else { bits.count_ones() as usize }
@@ -42,7 +41,7 @@ impl<E: Copy + Default, V: Copy + Default + PartialEq> KeyLanes<E, V> {
         self.live.count_ones() as usize
     }
 
-    /// Adds a key as the youngest; false if there is no room.
+    /// Adds a key as the youngest. Returns false if there is no room.
     #[inline(always)]
     pub fn push(&mut self, key: E, slot: V) -> bool {
         if self.end == self.room && !self.make_room() {
@@ -56,7 +55,7 @@ impl<E: Copy + Default, V: Copy + Default + PartialEq> KeyLanes<E, V> {
         true
     }
 
-    /// Finds room behind the youngest that lives, or removes the holes; false if too few are there for that to pay.
+    /// Finds room behind the youngest live key, or by removing the holes. Returns false if there are too few holes.
     #[cold]
     #[inline(never)]
     fn make_room(&mut self) -> bool {
@@ -78,7 +77,7 @@ impl<E: Copy + Default, V: Copy + Default + PartialEq> KeyLanes<E, V> {
         true
     }
 
-    /// The lane of the oldest key that `matches`.
+    /// Returns the lane of the oldest key that `matches`.
     #[inline(always)]
     pub fn oldest(&self, matches: impl Fn(&E) -> bool) -> Option<u32> {
         match self.first(&matches) {
@@ -88,7 +87,10 @@ impl<E: Copy + Default, V: Copy + Default + PartialEq> KeyLanes<E, V> {
         }
     }
 
-    /// The lane of the oldest key of all if it `matches`, else those of the others, a bit each.
+    /// Returns the lane of the oldest key of all if that key `matches`.
+    ///
+    /// # Errors
+    /// The lanes of the other keys, a bit each.
     #[inline(always)]
     pub fn first(&self, matches: impl Fn(&E) -> bool) -> Result<u32, u64> {
         if self.live == 0 {
@@ -102,7 +104,7 @@ impl<E: Copy + Default, V: Copy + Default + PartialEq> KeyLanes<E, V> {
         }
     }
 
-    /// As [`oldest`](Self::oldest) among the lanes set in `among`.
+    /// The same as [`oldest`](Self::oldest) among the lanes whose bits are set in `among`.
     #[inline(always)]
     pub fn oldest_of(&self, among: u64, matches: impl Fn(&E) -> bool) -> Option<u32> {
         let skip = among.trailing_zeros() as usize / GROUP;
@@ -123,7 +125,7 @@ impl<E: Copy + Default, V: Copy + Default + PartialEq> KeyLanes<E, V> {
         None
     }
 
-    /// The living lanes that a search which ended at `lane` met, a bit each; all if it found nothing.
+    /// Returns the live lanes that a search met which ended at `lane`, a bit each; all of them for `None`.
     #[inline]
     pub fn met(&self, lane: Option<u32>) -> u64 {
         match lane {
@@ -132,19 +134,19 @@ impl<E: Copy + Default, V: Copy + Default + PartialEq> KeyLanes<E, V> {
         }
     }
 
-    /// What a living lane is for.
+    /// Returns the value of a live lane.
     #[inline(always)]
     pub fn slot(&self, lane: u32) -> V {
         self.slots[lane as usize % SHORT_QUEUE]
     }
 
-    /// The key of a living lane.
+    /// Returns the key of a live lane.
     #[inline]
     pub fn key(&self, lane: u32) -> E {
         self.keys[lane as usize % SHORT_QUEUE]
     }
 
-    /// Takes a lane out and gives what it was for.
+    /// Removes a lane and returns its value.
     #[inline(always)]
     pub fn vacate(&mut self, lane: u32) -> V {
         self.live &= !(1 << (lane % 64));
@@ -154,17 +156,17 @@ impl<E: Copy + Default, V: Copy + Default + PartialEq> KeyLanes<E, V> {
         self.slot(lane)
     }
 
-    /// The lane of what is in the short form.
+    /// Returns the live lane that has this value.
     pub fn lane_of(&self, slot: V) -> Option<u32> {
         bits(self.live).find(|&lane| self.slot(lane) == slot)
     }
 
-    /// Living lanes, oldest first.
+    /// Returns the live lanes, oldest first.
     pub fn lanes(&self) -> SetBits {
         bits(self.live)
     }
 
-    /// What the only living lane is for.
+    /// Returns the value of the only live lane.
     #[inline(always)]
     pub fn only(&self) -> V {
         self.slots[self.live.trailing_zeros() as usize % SHORT_QUEUE]
@@ -175,7 +177,7 @@ impl<E: Copy + Default, V: Copy + Default + PartialEq> KeyLanes<E, V> {
     }
 }
 
-/// The positions of the bits that are set, lowest first.
+/// The positions of the bits that are set in a word, lowest first.
 #[derive(Debug, Clone)]
 pub(super) struct SetBits(u64);
 

@@ -1,4 +1,4 @@
-//! The match itself, as arithmetic: a key is a word, a pattern a word and a mask of the bits that count.
+//! The match itself, as arithmetic: a key is a word, and a pattern is a word and a mask of the bits that must agree.
 //!
 //! Everything above this file works on [`KeyWord`]s. [`Envelope`] and [`Pattern`] are MPI's instance (source and
 //! 31-bit tag); another interface, say 64-bit tags with an ignore mask, is another pair of [`MatchKey`] and [`MatchPattern`].
@@ -10,7 +10,7 @@ use core::ops::{BitAnd, BitOr, BitXor};
 pub trait KeyWord:
     Copy + Eq + Default + Debug + BitAnd<Output = Self> + BitOr<Output = Self> + BitXor<Output = Self>
 {
-    /// Spreads the word's bits over 64; the high ones are the best.
+    /// Spreads the word's bits over 64, the high ones best.
     fn hash(self) -> u64;
 }
 
@@ -38,40 +38,40 @@ impl KeyWord for u128 {
     }
 }
 
-/// What a message is matched by.
+/// What a message is matched by: the key of its queue's entries.
 pub trait MatchKey: Copy + Debug {
     /// The key as one integer.
     type Word: KeyWord;
-    /// Who sent it.
+    /// The sender.
     type Source: Copy;
-    /// For each class of pattern the bits that it compares, the finest first: everything; what stays when the
-    /// source is open; what stays when the tag is open; what stays when both are. The last has one bit at most.
+    /// The bits that each class of pattern compares: one source and one tag (all bits), any source, any tag, both any. The last has
+    /// one bit at most.
     const CARES: [Self::Word; 4];
-    /// The key as one integer; equal keys and only those have equal words.
+    /// Returns the key as one integer. Two keys are equal exactly if their words are.
     fn word(&self) -> Self::Word;
-    /// Whether this message is from `source`.
+    /// Returns whether this message is from `source`.
     fn is_from(&self, source: Self::Source) -> bool;
-    /// A word that agrees with every key from `source` in the source's bits, and is zero in the others.
+    /// Returns a word with the bits that all keys from `source` have for it, and zeros elsewhere.
     fn source_word(source: Self::Source) -> Self::Word;
 }
 
 /// What a receive asks for.
 pub trait MatchPattern: Copy + Debug {
-    /// What it selects among.
+    /// The keys among which it selects.
     type Key: MatchKey;
-    /// The wanted bits; zero where [`care`](Self::care) is.
+    /// Returns the wanted bits; zero where [`care`](Self::care) is.
     fn value(&self) -> <Self::Key as MatchKey>::Word;
-    /// The bits that must agree.
+    /// Returns the bits that must agree.
     fn care(&self) -> <Self::Key as MatchKey>::Word;
 
-    /// Whether a message with this key may be received by this pattern.
+    /// Returns whether a receive with this pattern takes a message with this key.
     #[inline(always)]
     fn takes(&self, key: &Self::Key) -> bool {
         agree(key.word(), self.value(), self.care())
     }
 }
 
-/// The match: `word` has `value`'s bits wherever `care` is set.
+/// Returns whether `word` has the bits of `value` wherever `care` is set.
 #[inline(always)]
 pub(super) fn agree<W: KeyWord>(word: W, value: W, care: W) -> bool {
     (word ^ value) & care == W::default()
@@ -97,7 +97,7 @@ pub struct Pattern {
 
 const SOURCE: u64 = 0xFFFF_FFFF_0000_0000;
 const TAG: u64 = 0x0000_0000_FFFF_FFFF;
-/// The bit that tells the library's own tags from a user's (rule M4).
+/// The bit that tells the library's own tags from a user's (matching rule 4).
 const OWN: u64 = 0x0000_0000_8000_0000;
 
 impl MatchKey for Envelope {

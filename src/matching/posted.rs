@@ -1,4 +1,4 @@
-//! Receives that wait for a message. A message takes the oldest whose pattern takes its envelope.
+//! The posted receive queue: a message takes the oldest receive whose pattern takes its envelope.
 
 use super::classes::Classes;
 use super::lanes::{KeyLanes, few};
@@ -7,27 +7,27 @@ use super::slab::{EntryList, EntrySlab, NIL};
 use crate::limits::{SHORT_QUEUE, SHORT_QUEUE_AGAIN};
 
 type WordOf<P> = <<P as MatchPattern>::Key as MatchKey>::Word;
-/// Value and care of a pattern: all of it that is ever looked at.
+/// Value and care mask of a pattern.
 type Wants<P> = (WordOf<P>, WordOf<P>);
 
-/// Links of an entry: in the bin of its pattern's class (or among the odd ones), and in order of age.
+/// Links of an entry: in the bin of its pattern's class (or among the unclassified ones), and in order of age.
 const BIN: usize = 0;
 const ORDER: usize = 1;
 
-/// The queue of posted receives of one context id. Its payloads `T` are names: small, and each in the queue once.
+/// The posted receive queue of one context. Its payloads `T` are names: small, and each in the queue once.
 #[derive(Debug)]
 pub struct PostedQueue<T, P: MatchPattern = Pattern> {
-    /// All there is while the queue is short: no entry is made in the slab. `None` in a lane that does not live.
+    /// The receives while the queue is short; none of them is in the slab. `None` in a lane that is not live.
     lanes: KeyLanes<Wants<P>, Option<T>>,
     deep: bool,
     len: usize,
-    /// Entries that the last search of the deep form compared, and living lanes that one of the short form met.
+    /// How many entries the last search of the deep form compared, and which live lanes one of the short form met.
     attempts: usize,
     met: u64,
     slab: EntrySlab<Wants<P>, T, 2>,
     classes: Classes<P::Key>,
-    /// Patterns of no class, walked in order; MPI has none.
-    odd: EntryList,
+    /// Patterns of no class, walked in order. MPI has no such patterns.
+    unclassified: EntryList,
     order: EntryList,
     next_seq: u64,
 }
@@ -39,7 +39,7 @@ impl<T: Copy + PartialEq, P: MatchPattern> Default for PostedQueue<T, P> {
 }
 
 impl<T: Copy + PartialEq, P: MatchPattern> PostedQueue<T, P> {
-    /// An empty queue; memory is taken at the first insertion into a deep one.
+    /// Makes an empty queue. It allocates when it first becomes deep.
     #[must_use]
     pub fn new() -> Self {
         Self::with_short(SHORT_QUEUE)
@@ -56,7 +56,7 @@ impl<T: Copy + PartialEq, P: MatchPattern> PostedQueue<T, P> {
             met: 0,
             slab: EntrySlab::new(),
             classes: Classes::new(),
-            odd: EntryList::EMPTY,
+            unclassified: EntryList::EMPTY,
             order: EntryList::EMPTY,
             next_seq: 0,
         }
@@ -87,7 +87,7 @@ impl<T: Copy + PartialEq, P: MatchPattern> PostedQueue<T, P> {
     #[inline]
     #[must_use]
     pub fn last_attempts(&self) -> usize {
-        // Counted when somebody asks: that is dearer than the search.
+        // Counted here, because counting costs more than the search.
         self.attempts + few(self.met)
     }
 
@@ -113,8 +113,8 @@ impl<T: Copy + PartialEq, P: MatchPattern> PostedQueue<T, P> {
         self.take_lane(lane?)
     }
 
-    /// As [`take`](Self::take) where nobody asks for [`last_attempts`](Self::last_attempts): quickest if the oldest of all takes
-    /// the message.
+    /// The same as [`take`](Self::take) where nobody asks for [`last_attempts`](Self::last_attempts): fastest if the oldest receive
+    /// of all takes the message.
     #[inline(always)]
     pub fn take_uncounted(&mut self, envelope: &P::Key) -> Option<T> {
         let word = envelope.word();
@@ -146,7 +146,7 @@ impl<T: Copy + PartialEq, P: MatchPattern> PostedQueue<T, P> {
         self.len == 1 && !self.deep && self.lanes.only() == Some(value)
     }
 
-    /// Takes out the receive of which [`is_alone`](Self::is_alone) has just been so.
+    /// Removes the receive for which [`is_alone`](Self::is_alone) has just returned true.
     #[inline(always)]
     pub fn take_alone(&mut self) {
         debug_assert!(self.len == 1 && !self.deep);
@@ -154,7 +154,7 @@ impl<T: Copy + PartialEq, P: MatchPattern> PostedQueue<T, P> {
         self.lanes.clear();
     }
 
-    /// Takes out the receive that was posted with this pattern and payload; false if it is not there. In the deep form this
+    /// Removes the receive that was posted with this pattern and payload. Returns false if it is not there. In the deep form this
     /// walks the receives of the same pattern.
     pub fn remove(&mut self, pattern: &P, value: T) -> bool {
         if self.deep {
@@ -168,12 +168,12 @@ impl<T: Copy + PartialEq, P: MatchPattern> PostedQueue<T, P> {
     fn find_in_bin(&self, (word, care): Wants<P>, value: T) -> Option<u32> {
         let list = match Classes::<P::Key>::of(care) {
             Some(class) => self.classes.list(class, word),
-            None => self.odd,
+            None => self.unclassified,
         };
         self.listed(list, BIN).find(|&index| *self.slab.entry(index).1 == value)
     }
 
-    /// Every receive, oldest first.
+    /// Returns every receive, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = T> {
         let short = self.lanes.lanes().filter_map(|lane| self.lanes.slot(lane));
         short.chain(self.listed(self.order, ORDER).map(|index| *self.slab.entry(index).1))
@@ -193,7 +193,7 @@ impl<T: Copy + PartialEq, P: MatchPattern> PostedQueue<T, P> {
         self.link(wants, value);
     }
 
-    /// Moves what is in the lanes into the lists (rule M1).
+    /// Moves what is in the lanes into the lists (matching rule 1).
     #[cold]
     fn turn_deep(&mut self) {
         self.deep = true;
@@ -205,7 +205,7 @@ impl<T: Copy + PartialEq, P: MatchPattern> PostedQueue<T, P> {
         self.lanes.clear();
     }
 
-    /// Moves the few that are left in the lists into the lanes (rule M1).
+    /// Moves the few that are left in the lists into the lanes (matching rule 1).
     #[cold]
     #[inline(never)]
     fn turn_short(&mut self) {
@@ -217,7 +217,7 @@ impl<T: Copy + PartialEq, P: MatchPattern> PostedQueue<T, P> {
         }
     }
 
-    /// Makes an entry, the youngest of its lists.
+    /// Adds an entry as the youngest of its lists.
     fn link(&mut self, wants: Wants<P>, value: T) {
         let index = self.slab.insert(wants, value);
         self.slab[index].seq = self.next_seq;
@@ -225,11 +225,11 @@ impl<T: Copy + PartialEq, P: MatchPattern> PostedQueue<T, P> {
         self.order.push(&mut self.slab, ORDER, index);
         match Classes::<P::Key>::of(wants.1) {
             Some(class) => self.classes.push(&mut self.slab, class, BIN, wants.0, index),
-            None => self.odd.push(&mut self.slab, BIN, index),
+            None => self.unclassified.push(&mut self.slab, BIN, index),
         }
     }
 
-    /// Takes an entry out of its lists and frees it.
+    /// Removes an entry from its lists and frees it.
     fn unlink(&mut self, index: u32) -> (Wants<P>, T) {
         let (word, care) = self.slab[index].item;
         let gap = self.slab.bridge(ORDER, index);
@@ -238,7 +238,7 @@ impl<T: Copy + PartialEq, P: MatchPattern> PostedQueue<T, P> {
             Some(class) => self.classes.detach(&mut self.slab, class, BIN, word, index),
             None => {
                 let gap = self.slab.bridge(BIN, index);
-                self.odd.close(gap);
+                self.unclassified.close(gap);
             }
         }
         self.slab.remove(index)
@@ -259,7 +259,7 @@ impl<T: Copy + PartialEq, P: MatchPattern> PostedQueue<T, P> {
         value
     }
 
-    /// The oldest among the heads of the four bins that the word falls into, and the odd ones.
+    /// The oldest among the heads of the four bins that the word falls into, and the unclassified ones.
     #[inline]
     fn oldest_deep(&mut self, word: WordOf<P>) -> Option<u32> {
         (self.attempts, self.met) = (0, 0);
@@ -268,25 +268,25 @@ impl<T: Copy + PartialEq, P: MatchPattern> PostedQueue<T, P> {
             let head = self.classes.list(class, word).head;
             if head != NIL {
                 self.attempts += 1;
-                self.keep_older(&mut oldest, head);
+                self.older_of(&mut oldest, head);
             }
         }
-        if self.odd.head != NIL {
-            self.search_odd(word, &mut oldest);
+        if self.unclassified.head != NIL {
+            self.search_unclassified(word, &mut oldest);
         }
         oldest
     }
 
     #[inline]
-    fn keep_older(&self, oldest: &mut Option<u32>, index: u32) {
+    fn older_of(&self, oldest: &mut Option<u32>, index: u32) {
         if oldest.is_none_or(|best| self.slab[index].seq < self.slab[best].seq) {
             *oldest = Some(index);
         }
     }
 
     #[cold]
-    fn search_odd(&mut self, word: WordOf<P>, oldest: &mut Option<u32>) {
-        let mut at = self.odd.head;
+    fn search_unclassified(&mut self, word: WordOf<P>, oldest: &mut Option<u32>) {
+        let mut at = self.unclassified.head;
         while at != NIL && oldest.is_none_or(|best| self.slab[at].seq < self.slab[best].seq) {
             self.attempts += 1;
             let (value, care) = self.slab[at].item;

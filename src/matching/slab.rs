@@ -1,14 +1,14 @@
-//! Where entries live: slots with a free list, 32-bit indices, and a generation in each.
+//! The entries of a queue: slots with 32-bit indices, a free list, and a generation in each.
 //!
-//! Freed slots are taken again last in, first out, so a queue that goes up and down by one stays in one cache
-//! line. Both forms of a queue refer to entries by index; users by [`Ticket`], which dies with its entry.
+//! The slot that was freed last is taken first, so a queue that goes up and down by one stays in one cache line. Both forms of a
+//! queue refer to entries by index; users refer to them by [`Ticket`], which becomes void with its entry.
 
 use core::ops::{Index, IndexMut};
 
 /// No entry.
 pub(super) const NIL: u32 = u32::MAX;
 
-/// A claim on one entry of a queue; worth nothing once that entry was taken or removed.
+/// The name of one entry of a queue; void once that entry was taken or removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Ticket {
     index: u32,
@@ -25,18 +25,18 @@ pub(super) struct EntryLink {
 impl EntryLink {
     /// In no list.
     pub const NONE: Self = Self { prev: NIL, next: NIL };
-    /// Of a free slot: the bin of its last entry still names it (rule M5).
-    const GHOST: Self = Self { prev: NIL - 1, next: NIL };
+    /// Of a free slot that the bin of its last entry still names (matching rule 5).
+    const TOMBSTONE: Self = Self { prev: NIL - 1, next: NIL };
 
-    /// Whether the entry is the only one of its list.
+    /// Returns whether the entry is the only one of its list.
     #[inline(always)]
     pub const fn is_alone(self) -> bool {
         self.prev == NIL && self.next == NIL
     }
 
     #[inline(always)]
-    pub const fn is_ghost(self) -> bool {
-        self.prev == Self::GHOST.prev
+    pub const fn is_tombstone(self) -> bool {
+        self.prev == Self::TOMBSTONE.prev
     }
 }
 
@@ -67,7 +67,7 @@ impl EntryList {
         self.tail = index;
     }
 
-    /// Lets the list's ends follow an entry that [`EntrySlab::bridge`] took out.
+    /// Sets the ends that the list has after [`EntrySlab::bridge`] removed an entry.
     #[inline]
     pub fn close(&mut self, gap: EntryLink) {
         if gap.prev == NIL {
@@ -79,18 +79,18 @@ impl EntryList {
     }
 }
 
-/// No entry's age.
-pub(super) const HAUNTED: u64 = u64::MAX;
+/// The `seq` of a free slot that may have tombstones; no entry's.
+pub(super) const MAY_HAVE_TOMBSTONES: u64 = u64::MAX;
 
-/// An entry. What its neighbours in a list touch too is in its first cache line; a payload of a few words shares that, a
-/// larger one goes on in the next.
+/// An entry. Its first cache line has all that operations on its neighbours touch. A payload of a few words fits in the same line,
+/// a larger one begins there.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(super) struct Node<I, T, const L: usize> {
     pub item: I,
-    /// Age across the lists of the deep form; lower is older. [`HAUNTED`] in a free slot that may have ghosts.
+    /// Age across the lists of the deep form; lower is older. [`MAY_HAVE_TOMBSTONES`] in a free slot that may have tombstones.
     pub seq: u64,
-    /// They mean nothing in the short form.
+    /// Meaningless in the short form.
     pub links: [EntryLink; L],
     generation: u32,
     next_free: u32,
@@ -114,7 +114,7 @@ impl<I, T, const L: usize> Node<I, T, L> {
     }
 }
 
-/// What an index in a queue promises.
+/// Why an index in a queue has a payload.
 const LIVES: &str = "an entry in a queue has its payload";
 
 impl<I: Copy, T, const L: usize> EntrySlab<I, T, L> {
@@ -122,7 +122,7 @@ impl<I: Copy, T, const L: usize> EntrySlab<I, T, L> {
         Self { nodes: Vec::new(), free: NIL }
     }
 
-    /// Keeps a new entry and gives its index.
+    /// Adds an entry and returns its index.
     #[inline]
     pub fn insert(&mut self, item: I, value: T) -> u32 {
         let index = self.free;
@@ -141,14 +141,14 @@ impl<I: Copy, T, const L: usize> EntrySlab<I, T, L> {
         if self.nodes.is_empty() {
             self.nodes.reserve(crate::limits::SHORT_QUEUE);
         }
-        let index = u32::try_from(self.nodes.len()).ok().filter(|&index| index < EntryLink::GHOST.prev);
+        let index = u32::try_from(self.nodes.len()).ok().filter(|&index| index < EntryLink::TOMBSTONE.prev);
         let index = index.expect("fewer than 2³² entries of 64 bytes fit in memory");
         let links = [EntryLink::NONE; L];
         self.nodes.push(Node { item, seq: 0, links, generation: 0, next_free: NIL, value: Some(value) });
         index
     }
 
-    /// Frees the slot; every ticket for it is void from here on.
+    /// Frees the slot; from here on, every ticket for it is void.
     #[inline]
     pub fn remove(&mut self, index: u32) -> (I, T) {
         let node = &mut self.nodes[index as usize];
@@ -157,7 +157,7 @@ impl<I: Copy, T, const L: usize> EntrySlab<I, T, L> {
         (node.item, value)
     }
 
-    /// As [`remove`](Self::remove), where the payload is dropped in its place.
+    /// The same as [`remove`](Self::remove), but drops the payload in its place.
     #[inline(always)]
     pub fn discard(&mut self, index: u32) {
         let node = &mut self.nodes[index as usize];
@@ -166,8 +166,7 @@ impl<I: Copy, T, const L: usize> EntrySlab<I, T, L> {
         node.free(&mut self.free, index);
     }
 
-    /// Takes the entry out between its neighbours in one list and gives what it was linked to; the list's ends
-    /// are the caller's to close.
+    /// Links the entry's neighbours in one list with each other and returns them; the caller then closes the list's ends.
     #[inline]
     pub fn bridge(&mut self, link: usize, index: u32) -> EntryLink {
         let gap = self[index].links[link];
@@ -180,31 +179,31 @@ impl<I: Copy, T, const L: usize> EntrySlab<I, T, L> {
         gap
     }
 
-    /// Leaves the entry's ghost in a list whose only one it is; its slot is about to be freed.
+    /// Leaves a tombstone in the list whose only entry this is, before its slot is freed.
     #[inline(always)]
-    pub fn haunt(&mut self, link: usize, index: u32) {
+    pub fn leave_tombstone(&mut self, link: usize, index: u32) {
         let node = &mut self[index];
-        node.links[link] = EntryLink::GHOST;
-        node.seq = HAUNTED;
+        node.links[link] = EntryLink::TOMBSTONE;
+        node.seq = MAY_HAVE_TOMBSTONES;
     }
 
-    /// Ends a ghost.
+    /// Removes a tombstone.
     #[inline(always)]
-    pub fn lay(&mut self, link: usize, index: u32) {
+    pub fn clear_tombstone(&mut self, link: usize, index: u32) {
         self[index].links[link] = EntryLink::NONE;
     }
 
-    /// The slot that the next entry takes, if it may have ghosts.
+    /// Returns the slot that the next entry takes, if it may have tombstones.
     #[inline(always)]
-    pub fn haunted(&self) -> Option<u32> {
+    pub fn tombstone_slot(&self) -> Option<u32> {
         let node = self.nodes.get(self.free as usize)?;
-        (node.seq == HAUNTED).then_some(self.free)
+        (node.seq == MAY_HAVE_TOMBSTONES).then_some(self.free)
     }
 
-    /// How many ghosts there are.
+    /// How many tombstones there are.
     #[cfg(test)]
-    pub fn ghosts(&self) -> usize {
-        self.nodes.iter().flat_map(|node| node.links).filter(|link| link.is_ghost()).count()
+    pub fn tombstones(&self) -> usize {
+        self.nodes.iter().flat_map(|node| node.links).filter(|link| link.is_tombstone()).count()
     }
 
     #[inline]

@@ -1,4 +1,4 @@
-//! Messages that came before their receive. A receive takes the oldest whose envelope its pattern takes.
+//! The unexpected message queue: a receive takes the oldest message whose envelope its pattern takes.
 
 use super::classes::{ANY, BY_SOURCE, Classes};
 use super::lanes::{KeyLanes, few};
@@ -9,24 +9,24 @@ use crate::limits::{SHORT_QUEUE, SHORT_QUEUE_AGAIN};
 type KeyOf<P> = <P as MatchPattern>::Key;
 type WordOf<P> = <KeyOf<P> as MatchKey>::Word;
 
-/// An entry is in one bin of each class that is kept, and its link number is the class.
+/// An entry is in one bin of each class that the queue files by; the number of the link is the class.
 const CLASSES: usize = 4;
 
-/// The queue of unexpected messages of one context id.
+/// The unexpected message queue of one context.
 #[derive(Debug)]
 pub struct UnexpectedQueue<T, P: MatchPattern = Pattern> {
     /// The word of each envelope while the queue is short.
     lanes: KeyLanes<WordOf<P>>,
     deep: bool,
     len: usize,
-    /// Entries that the last search of the deep form compared, and living lanes that one of the short form met.
+    /// How many entries the last search of the deep form compared, and which live lanes one of the short form met.
     attempts: usize,
     met: u64,
     slab: EntrySlab<KeyOf<P>, T, CLASSES>,
     classes: Classes<KeyOf<P>>,
-    /// The classes whose bins the deep form keeps: exact and the whole order always, the others once they were
-    /// asked for, and from then on.
-    kept: [bool; CLASSES],
+    /// The classes that the deep form files by: the exact one and the whole order always, the others from the first search that
+    /// needs them.
+    filed_by: [bool; CLASSES],
     next_seq: u64,
 }
 
@@ -38,10 +38,10 @@ pub struct FoundMessage {
     lane: u32,
 }
 
-/// Not in a lane.
+/// The lane of a message in the deep form.
 const DEEP: u32 = u32::MAX;
 
-/// Two lists of one class as one, oldest first.
+/// A walk through two lists of one class, oldest first.
 struct Merge {
     class: usize,
     heads: [u32; 2],
@@ -69,7 +69,7 @@ impl<T, P: MatchPattern> Default for UnexpectedQueue<T, P> {
 }
 
 impl<T, P: MatchPattern> UnexpectedQueue<T, P> {
-    /// An empty queue; memory is taken at the first insertion.
+    /// Makes an empty queue. It allocates at the first insertion.
     #[must_use]
     pub fn new() -> Self {
         Self::with_short(SHORT_QUEUE)
@@ -86,7 +86,7 @@ impl<T, P: MatchPattern> UnexpectedQueue<T, P> {
             met: 0,
             slab: EntrySlab::new(),
             classes: Classes::new(),
-            kept: [true, false, false, true],
+            filed_by: [true, false, false, true],
             next_seq: 0,
         }
     }
@@ -98,7 +98,7 @@ impl<T, P: MatchPattern> UnexpectedQueue<T, P> {
         self.len
     }
 
-    /// Whether no message is kept.
+    /// Whether there is no message in the queue.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -117,15 +117,15 @@ impl<T, P: MatchPattern> UnexpectedQueue<T, P> {
     #[inline]
     #[must_use]
     pub fn last_attempts(&self) -> usize {
-        // Counted when somebody asks: that is dearer than the search.
+        // Counted here, because counting costs more than the search.
         self.attempts + few(self.met)
     }
 
-    /// Keeps a message as the youngest.
+    /// Adds a message as the youngest.
     #[inline]
     pub fn insert(&mut self, envelope: KeyOf<P>, value: T) -> Ticket {
-        if let Some(slot) = self.slab.haunted() {
-            self.lay_ghosts(slot, envelope.word());
+        if let Some(slot) = self.slab.tombstone_slot() {
+            self.clear_tombstones(slot, envelope.word());
         }
         let index = self.slab.insert(envelope, value);
         self.len += 1;
@@ -135,7 +135,7 @@ impl<T, P: MatchPattern> UnexpectedQueue<T, P> {
         self.slab.ticket(index)
     }
 
-    /// Looks for the oldest message that this pattern takes. What is found is good until the queue changes.
+    /// Finds the oldest message that this pattern takes. The result is valid until the queue changes.
     #[inline(always)]
     pub fn find(&mut self, pattern: &P) -> Option<FoundMessage> {
         let (value, care) = (pattern.value(), pattern.care());
@@ -147,14 +147,14 @@ impl<T, P: MatchPattern> UnexpectedQueue<T, P> {
         Some(FoundMessage { index: self.lanes.slot(lane), lane })
     }
 
-    /// A message that was found, where it lies.
+    /// Returns a message that was found.
     #[inline(always)]
     #[must_use]
     pub fn at(&self, found: FoundMessage) -> (&KeyOf<P>, &T) {
         self.slab.entry(found.index)
     }
 
-    /// Drops a message that was found, where it lies.
+    /// Drops a message that was found.
     #[inline(always)]
     pub fn discard(&mut self, found: FoundMessage) {
         if found.lane == DEEP {
@@ -190,13 +190,13 @@ impl<T, P: MatchPattern> UnexpectedQueue<T, P> {
         Some(self.at(found))
     }
 
-    /// Takes out the message that the ticket was given for, if it is still there.
+    /// Removes the message that the ticket names, if it is still there.
     pub fn remove(&mut self, ticket: Ticket) -> Option<T> {
         let index = self.slab.resolve(ticket)?;
         Some(self.remove_at(index)?.1)
     }
 
-    /// Takes out the oldest message from `source` for which `wanted` holds. A walk, for what is rare.
+    /// Removes the oldest message from `source` for which `wanted` holds. Walks the messages of that source, for rare uses.
     pub fn remove_where(
         &mut self,
         source: <KeyOf<P> as MatchKey>::Source,
@@ -216,7 +216,7 @@ impl<T, P: MatchPattern> UnexpectedQueue<T, P> {
         self.slab.get_mut(ticket)
     }
 
-    /// Every message, oldest first.
+    /// Returns every message, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = (&KeyOf<P>, &T)> {
         self.short().chain(self.ordered()).map(|index| self.slab.entry(index))
     }
@@ -239,9 +239,9 @@ impl<T, P: MatchPattern> UnexpectedQueue<T, P> {
     /// Slab indices of what `source` sent, oldest first.
     fn sent_by(&self, source: <KeyOf<P> as MatchKey>::Source) -> impl Iterator<Item = u32> {
         let user = KeyOf::<P>::source_word(source);
-        // Two bins, for tags from zero on and below (rule M4), which are one where a tag has no sign.
+        // Two bins, for tags from zero on and below (matching rule 4), which are one where a tag has no sign.
         let own = user | KeyOf::<P>::CARES[ANY];
-        let (class, heads) = if !self.kept[BY_SOURCE] {
+        let (class, heads) = if !self.filed_by[BY_SOURCE] {
             (ANY, self.classes.any().map(|list| list.head))
         } else if user == own {
             (BY_SOURCE, [self.head(BY_SOURCE, user), NIL])
@@ -263,10 +263,10 @@ impl<T, P: MatchPattern> UnexpectedQueue<T, P> {
     #[inline(never)]
     fn find_deep(&mut self, value: WordOf<P>, care: WordOf<P>) -> Option<u32> {
         let Some(class) = Classes::<KeyOf<P>>::of(care) else {
-            return self.search_odd(value, care);
+            return self.search_unclassified(value, care);
         };
-        if !self.kept[class] {
-            self.keep(class);
+        if !self.filed_by[class] {
+            self.file_by(class);
         }
         let head = self.classes.seek(&self.slab, class, class, value);
         let found = (head != NIL).then_some(head);
@@ -280,11 +280,11 @@ impl<T, P: MatchPattern> UnexpectedQueue<T, P> {
         self.classes.head(&self.slab, class, class, word)
     }
 
-    /// Files the whole queue by one more class: once in the queue's life.
+    /// Files the whole queue by one more class, once in its life.
     #[cold]
     #[inline(never)]
-    fn keep(&mut self, class: usize) {
-        self.kept[class] = true;
+    fn file_by(&mut self, class: usize) {
+        self.filed_by[class] = true;
         let heads = self.classes.any().map(|list| list.head);
         let mut order = Merge { class: ANY, heads };
         while let Some(index) = order.next(&self.slab) {
@@ -295,9 +295,9 @@ impl<T, P: MatchPattern> UnexpectedQueue<T, P> {
 
     /// A pattern of no class: walks the smallest bin that must hold what it takes.
     #[cold]
-    fn search_odd(&mut self, value: WordOf<P>, care: WordOf<P>) -> Option<u32> {
+    fn search_unclassified(&mut self, value: WordOf<P>, care: WordOf<P>) -> Option<u32> {
         let covers = |class: usize| KeyOf::<P>::CARES[class] & care == KeyOf::<P>::CARES[class];
-        let (class, heads) = match (0..ANY).find(|&class| self.kept[class] && covers(class)) {
+        let (class, heads) = match (0..ANY).find(|&class| self.filed_by[class] && covers(class)) {
             Some(class) => (class, [self.head(class, value), NIL]),
             None => (ANY, self.classes.any().map(|list| list.head)),
         };
@@ -318,7 +318,7 @@ impl<T, P: MatchPattern> UnexpectedQueue<T, P> {
         self.link(index);
     }
 
-    /// Moves what is in the lanes into the lists (rule M1).
+    /// Moves what is in the lanes into the lists (matching rule 1).
     #[cold]
     fn turn_deep(&mut self) {
         self.deep = true;
@@ -328,7 +328,7 @@ impl<T, P: MatchPattern> UnexpectedQueue<T, P> {
         self.lanes.clear();
     }
 
-    /// Moves the few that are left in the lists into the lanes (rule M1).
+    /// Moves the few that are left in the lists into the lanes (matching rule 1).
     #[cold]
     #[inline(never)]
     fn turn_short(&mut self) {
@@ -347,48 +347,48 @@ impl<T, P: MatchPattern> UnexpectedQueue<T, P> {
         self.slab[index].seq = self.next_seq;
         self.next_seq += 1;
         for class in 0..CLASSES {
-            if self.slab[index].links[class].is_ghost() {
-                // Its own slot's: the bin names it already, and it alone.
-                self.slab.lay(class, index);
-            } else if self.kept[class] {
+            if self.slab[index].links[class].is_tombstone() {
+                // The bin names this slot already, and no other.
+                self.slab.clear_tombstone(class, index);
+            } else if self.filed_by[class] {
                 self.classes.push(&mut self.slab, class, class, word, index);
             }
         }
     }
 
-    /// Takes an entry out of the lists that goes on in the lanes.
+    /// Removes an entry from the lists before it moves to the lanes.
     fn unlink(&mut self, index: u32) {
         let word = self.slab[index].item.word();
         for class in 0..CLASSES {
-            if self.kept[class] {
+            if self.filed_by[class] {
                 self.classes.detach(&mut self.slab, class, class, word, index);
             }
         }
     }
 
-    /// Takes an entry out of the lists whose slot is freed.
+    /// Removes an entry from the lists before its slot is freed.
     #[inline(always)]
     fn leave(&mut self, index: u32) {
         let word = self.slab[index].item.word();
         for class in 0..CLASSES {
-            if self.kept[class] {
+            if self.filed_by[class] {
                 self.classes.leave(&mut self.slab, class, class, word, index);
             }
         }
     }
 
-    /// Ends the ghosts of a free slot before a message takes it (rule M5), but for those in whose place it steps.
+    /// Removes the tombstones of a free slot before a message takes it (matching rule 5), except those whose bins it belongs in.
     #[inline(never)]
-    fn lay_ghosts(&mut self, slot: u32, next: WordOf<P>) {
+    fn clear_tombstones(&mut self, slot: u32, next: WordOf<P>) {
         let word = self.slab[slot].item.word();
         self.slab[slot].seq = 0;
         let next = self.deep.then_some(next);
         for class in 0..CLASSES {
-            self.classes.lay(&mut self.slab, class, class, word, slot, next);
+            self.classes.clear_tombstone(&mut self.slab, class, class, word, slot, next);
         }
     }
 
-    /// Takes out an entry wherever it is.
+    /// Removes an entry from whichever form it is in.
     fn remove_at(&mut self, index: u32) -> Option<(KeyOf<P>, T)> {
         if self.deep {
             return Some(self.remove_deep(index));
@@ -416,7 +416,7 @@ impl<T, P: MatchPattern> UnexpectedQueue<T, P> {
         taken
     }
 
-    /// Turns short once few are left.
+    /// Makes the queue short once few messages are left.
     #[inline(always)]
     fn settle(&mut self) {
         if self.len <= SHORT_QUEUE_AGAIN {
@@ -442,7 +442,7 @@ mod tests {
         (0..DEPTH).for_each(|tag| _ = queue.insert(Envelope { source: 0, tag }, tag));
         assert_eq!(queue.take(&Pattern { source: None, tag: Some(-1) }), None);
         assert_eq!(queue.take(&Pattern { source: Some(1), tag: None }), None);
-        assert!(queue.is_deep() && queue.kept.iter().all(|&kept| kept));
+        assert!(queue.is_deep() && queue.filed_by.iter().all(|&kept| kept));
         queue
     }
 
@@ -460,26 +460,26 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_was_alone_in_its_bins_leaves_ghosts_that_are_not_found() {
+    fn a_message_that_was_alone_in_its_bins_leaves_tombstones_that_are_not_found() {
         let mut queue = deep();
         let found = queue.find(&Pattern { source: None, tag: None }).expect("two hundred are there");
         assert_eq!(queue.at(found).1, &0);
         queue.discard(found);
         // By source and tag, and by tag; its source has others.
-        assert_eq!(queue.slab.ghosts(), 2);
+        assert_eq!(queue.slab.tombstones(), 2);
         assert!(queue.peek(&pattern(0)).is_none() && queue.last_attempts() == 0);
         assert!(queue.peek(&Pattern { source: None, tag: Some(0) }).is_none());
         assert_eq!(queue.take(&Pattern { source: None, tag: None }).map(|(_, value)| value), Some(1));
-        assert_eq!(queue.slab.ghosts(), 4);
+        assert_eq!(queue.slab.tombstones(), 4);
         holds(queue, &(2..DEPTH).map(|tag| (tag, tag)).collect::<Vec<_>>());
     }
 
     #[test]
-    fn a_message_of_the_same_key_in_the_same_slot_steps_into_the_place_of_its_ghosts() {
+    fn a_message_of_the_same_key_in_the_same_slot_steps_into_the_place_of_its_tombstones() {
         let mut queue = deep();
         assert_eq!(taken(&mut queue, 7), Some(7));
         queue.insert(Envelope { source: 0, tag: 7 }, 1007);
-        assert_eq!(queue.slab.ghosts(), 0);
+        assert_eq!(queue.slab.tombstones(), 0);
         queue.insert(Envelope { source: 0, tag: 7 }, 2007);
         let others = (0..DEPTH).filter(|&tag| tag != 7).map(|tag| (tag, tag));
         assert_eq!(taken(&mut queue, 7), Some(1007));
@@ -487,53 +487,53 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_shares_one_bin_with_the_ghosts_of_its_slot_ends_the_others() {
+    fn a_message_that_shares_one_bin_with_the_tombstones_of_its_slot_ends_the_others() {
         let mut queue = deep();
         assert_eq!(taken(&mut queue, 7), Some(7));
         queue.insert(Envelope { source: 3, tag: 7 }, 1007);
-        assert_eq!(queue.slab.ghosts(), 0);
+        assert_eq!(queue.slab.tombstones(), 0);
         assert_eq!(taken(&mut queue, 7), None);
         assert_eq!(queue.take(&Pattern { source: None, tag: Some(7) }).map(|(_, value)| value), Some(1007));
         holds(queue, &(0..DEPTH).filter(|&tag| tag != 7).map(|tag| (tag, tag)).collect::<Vec<_>>());
     }
 
     #[test]
-    fn a_message_takes_over_the_bin_of_a_ghost_in_another_slot() {
+    fn a_message_takes_over_the_bin_of_a_tombstone_in_another_slot() {
         let mut queue = deep();
         assert_eq!((taken(&mut queue, 7), taken(&mut queue, 8)), (Some(7), Some(8)));
-        assert_eq!(queue.slab.ghosts(), 4);
-        // The slot of 8 is the next one; the ghosts there end, and those of 7 give way.
+        assert_eq!(queue.slab.tombstones(), 4);
+        // The slot of 8 is the next one; the tombstones there end, and those of 7 give way.
         queue.insert(Envelope { source: 0, tag: 7 }, 1007);
-        assert_eq!(queue.slab.ghosts(), 0);
+        assert_eq!(queue.slab.tombstones(), 0);
         queue.insert(Envelope { source: 0, tag: 8 }, 1008);
         let others = (0..DEPTH).filter(|&tag| tag != 7 && tag != 8).map(|tag| (tag, tag));
         holds(queue, &others.chain([(7, 1007), (8, 1008)]).collect::<Vec<_>>());
     }
 
     #[test]
-    fn what_leaves_from_the_middle_by_ticket_leaves_ghosts_too_and_its_ticket_is_void() {
+    fn what_leaves_from_the_middle_by_ticket_leaves_tombstones_too_and_its_ticket_is_void() {
         let mut queue = deep();
         let ticket = queue.insert(Envelope { source: 0, tag: DEPTH }, DEPTH);
         queue.insert(Envelope { source: 0, tag: DEPTH + 1 }, DEPTH + 1);
         assert_eq!(queue.remove(ticket), Some(DEPTH));
-        assert_eq!(queue.slab.ghosts(), 2);
+        assert_eq!(queue.slab.tombstones(), 2);
         let next = queue.insert(Envelope { source: 0, tag: DEPTH }, 1000);
         assert_eq!(queue.remove(ticket), None);
         assert_eq!((queue.get_mut(next).copied(), taken(&mut queue, DEPTH)), (Some(1000), Some(1000)));
     }
 
     #[test]
-    fn a_queue_that_turned_short_ends_the_ghosts_of_the_slots_that_it_uses_and_goes_deep_again() {
+    fn a_queue_that_turned_short_ends_the_tombstones_of_the_slots_that_it_uses_and_goes_deep_again() {
         let mut queue = deep();
         for tag in 0..DEPTH {
             assert_eq!(taken(&mut queue, tag), Some(tag));
         }
-        assert!(!queue.is_deep() && queue.slab.ghosts() > 0);
+        assert!(!queue.is_deep() && queue.slab.tombstones() > 0);
         for round in 1..4 {
-            // Other tags in the same slots: none of the ghosts may be taken for one of them.
+            // Other tags in the same slots: none of the tombstones may be taken for one of them.
             let tags = (0..DEPTH).map(|i| i * round + 1000);
             tags.clone().for_each(|tag| _ = queue.insert(Envelope { source: 0, tag }, tag));
-            assert_eq!(queue.slab.ghosts(), 0);
+            assert_eq!(queue.slab.tombstones(), 0);
             assert!((0..DEPTH).all(|tag| queue.peek(&pattern(tag)).is_none()));
             for tag in tags.rev() {
                 assert_eq!(taken(&mut queue, tag), Some(tag));
@@ -542,13 +542,13 @@ mod tests {
     }
 
     #[test]
-    fn ever_new_tags_leave_no_more_ghosts_than_there_are_slots() {
+    fn ever_new_tags_leave_no_more_tombstones_than_there_are_slots() {
         let mut queue = deep();
         for tag in DEPTH..50 * DEPTH {
             queue.insert(Envelope { source: 0, tag }, tag);
             let any = Pattern { source: (tag % 2 == 0).then_some(0), tag: None };
             assert_eq!(queue.take(&any).map(|(_, value)| value), Some(tag - DEPTH));
-            assert!(queue.slab.ghosts() <= 2, "the one slot that is free: {}", queue.slab.ghosts());
+            assert!(queue.slab.tombstones() <= 2, "the one slot that is free: {}", queue.slab.tombstones());
         }
         holds(queue, &(49 * DEPTH..50 * DEPTH).map(|tag| (tag, tag)).collect::<Vec<_>>());
     }

@@ -1,8 +1,7 @@
-//! The segment's first page: what all ranks must agree on before they look any further.
+//! The segment's first page: what all ranks must agree on before they read anything else.
 //!
-//! Rules of this page:
-//! - R1: the creator writes every field of geometry before any rank is started; nobody writes them again.
-//! - R2: the abort word goes once from zero to set; the first to set it wins.
+//! - **Header rule 1.** The creator writes the geometry before it starts any rank; nobody writes it again.
+//! - **Header rule 2.** The abort word changes once, from zero; the first rank that sets it wins.
 
 use crate::shm::layout::Geometry;
 #[cfg(not(perusal_loom))]
@@ -15,11 +14,11 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"perusal\x01");
 /// Version of the segment's layout and protocols; ranks and launcher must have the same.
 pub const VERSION: u32 = 4;
 
-/// Words that the engine may share for what is measured or chosen once a job.
+/// Words for what one rank measures or chooses for the whole job.
 pub const TUNING_WORDS: usize = 32;
 
 /// The header over mapped bytes. Offsets are part of the format: magic 0, version 8, ranks 12, cells 16, bulk 20,
-/// total 24, job id 32, launcher 40, usable CPUs 44, sender fences 48, abort 128, next context 256, deaths 260, threads 264, tuning 384, areas 1024.
+/// total 24, job id 32, launcher 40, usable CPUs 44, sender fences 48, abort 128, next context 256, deaths 260, threads 264, tuning 384, collective segments 1024.
 #[derive(Debug)]
 #[repr(C)]
 pub struct JobHeader {
@@ -36,18 +35,18 @@ pub struct JobHeader {
     _apart0: [u8; 76],
     abort: AtomicU64,
     _apart1: [u8; 120],
-    /// Where the search for a free context id goes on.
+    /// Where the next search for a free context id begins.
     pub(super) next_context: AtomicU32,
     /// How many ranks the launcher has declared dead.
     deaths: AtomicU32,
-    /// How many threads use MPI beside the first of each rank.
+    /// How many threads use MPI, not counting the first of each rank.
     beside: AtomicU32,
     _apart2: [u8; 116],
-    /// Free for the engine: what one rank measures or decides for all. All zero at first.
+    /// What one rank measures or chooses for the whole job. All zero at first.
     pub tuning: [AtomicU64; TUNING_WORDS],
     _apart3: [u8; 384],
-    /// How many members each area for collectives still has; 0 for a free one.
-    pub(super) areas: [AtomicU32; crate::limits::COLLECTIVE_SEGMENTS],
+    /// How many members each collective segment still has; 0 for a free one.
+    pub(super) collective_segments: [AtomicU32; crate::limits::COLLECTIVE_SEGMENTS],
 }
 
 #[cfg(not(perusal_loom))]
@@ -57,7 +56,7 @@ const _: () = {
     assert!(core::mem::offset_of!(JobHeader, next_context) == 256);
     assert!(core::mem::offset_of!(JobHeader, beside) == 264);
     assert!(core::mem::offset_of!(JobHeader, tuning) == 384);
-    assert!(core::mem::offset_of!(JobHeader, areas) == 1024);
+    assert!(core::mem::offset_of!(JobHeader, collective_segments) == 1024);
 };
 
 // SAFETY: atomics and padding.
@@ -68,7 +67,8 @@ const TOTAL: u64 = 24;
 #[cfg(not(perusal_loom))]
 const _: () = assert!(core::mem::offset_of!(JobHeader, total) as u64 == TOTAL);
 
-/// The length of the segment in a job's file of `whole` bytes. Of what is no job's: all of it, for [`JobHeader::validate`] to refuse.
+/// Returns the length of the segment in a file of `whole` bytes. Of a file that is no job's it returns all, so that
+/// [`JobHeader::validate`] refuses it.
 pub(super) fn length(file: &std::fs::File, whole: u64) -> u64 {
     let mut total = [0; 8];
     let read = std::os::unix::fs::FileExt::read_exact_at(file, &mut total, TOTAL);
@@ -77,7 +77,7 @@ pub(super) fn length(file: &std::fs::File, whole: u64) -> u64 {
         .unwrap_or(whole)
 }
 
-/// What the creator of a job decides; see [`JobHeader::write`].
+/// What the creator of a job decides ([`JobHeader::write`]).
 #[derive(Debug, Clone, Copy)]
 pub struct Founding {
     /// Sizes.
@@ -94,10 +94,10 @@ pub struct Founding {
     pub sender_fences: bool,
 }
 
-/// That somebody called for the end of the job.
+/// A rank's call for the end of the job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Abort {
-    /// World rank of who called.
+    /// The rank that called, in MPI_COMM_WORLD.
     pub rank: u32,
     /// The error code given to MPI_Abort.
     pub code: i32,
@@ -109,7 +109,7 @@ impl Abort {
     /// The code of a Rust rank that returned an error.
     pub const FAILED: i32 = i32::MIN + 1;
 
-    /// What the rank did, as the end of a sentence.
+    /// Returns what the rank did, as the end of a sentence.
     #[must_use]
     pub fn what(&self) -> String {
         match self.code {
@@ -121,16 +121,17 @@ impl Abort {
 }
 
 impl JobHeader {
-    /// A rank has so many threads more (or fewer) that use MPI, beside its first, than it has told before. Gives how many all ranks have.
+    /// Adds `more` threads (or removes them) to those that use MPI besides the first of each rank. Returns how many there are in all
+    /// ranks.
     pub fn count_threads(&self, more: i32) -> u32 {
-        // Relaxed, both: a sample, by which nothing but patience is measured.
+        // Relaxed, both: a sample, which only steers how long ranks poll.
         if more != 0 {
             self.beside.fetch_add(more.cast_unsigned(), Ordering::Relaxed);
         }
         self.beside.load(Ordering::Relaxed)
     }
 
-    /// Fills the header of a new segment (rule 1).
+    /// Fills the header of a new segment (header rule 1).
     pub fn write(&self, founding: &Founding) {
         let Founding { geometry, total, job_id, launcher, usable_cpus, sender_fences } = *founding;
         // Relaxed: no other process has the segment yet; starting one orders these before all it does.
@@ -146,12 +147,12 @@ impl JobHeader {
         self.magic.store(MAGIC, Ordering::Relaxed);
     }
 
-    /// Checks that the segment is ours, of our version and of `len` bytes, and gives its geometry.
+    /// Checks that the segment is a job's, of this version and of `len` bytes, and returns its geometry.
     ///
     /// # Errors
     /// [`Error::Segment`] that names what differs.
     pub fn validate(&self, len: u64) -> Result<Geometry> {
-        // Relaxed: written before this process was started (rule 1).
+        // Relaxed: written before this process was started (header rule 1).
         if self.magic.load(Ordering::Relaxed) != MAGIC {
             return Err(Error::Segment("the inherited memory is not a perusal job".into()));
         }
@@ -173,58 +174,58 @@ impl JobHeader {
         })
     }
 
-    /// The number that tells jobs of one machine apart.
+    /// Returns the number that tells jobs of one machine apart.
     #[must_use]
     pub fn job_id(&self) -> u64 {
         self.job_id.load(Ordering::Relaxed)
     }
 
-    /// Process id of the launcher, if the job has one.
+    /// Returns the process id of the launcher, if the job has one.
     #[must_use]
     pub fn launcher(&self) -> Option<i32> {
         Some(self.launcher.load(Ordering::Relaxed)).filter(|pid| *pid != 0)
     }
 
-    /// CPUs that the job may use: affinity mask and cgroup quota, seen when the job was made.
+    /// Returns how many CPUs the job may use: affinity mask and cgroup quota when the job was made.
     #[must_use]
     pub fn usable_cpus(&self) -> u32 {
         self.usable_cpus.load(Ordering::Relaxed)
     }
 
-    /// Whether senders must fence before they look for a sleeper: so where the kernel has no `membarrier`, and when ranks
-    /// outnumber the usable CPUs, for then ranks sleep often and a system call a sleep would cost more than a fence a send.
+    /// Returns whether senders must execute a fence before they look for a sleeper: where the kernel has no `membarrier`, and in some
+    /// oversubscribed jobs, whose ranks sleep so often that a system call for each sleep costs more than a fence for each send.
     #[inline]
     #[must_use]
     pub fn sender_fences(&self) -> bool {
         self.sender_fences.load(Ordering::Relaxed) != 0
     }
 
-    /// Switches the senders' fences for all ranks. Only before any message: nobody rereads the mode in mid-flight.
+    /// Switches the senders' fences for all ranks. To be called before the first message: ranks read the mode once.
     pub fn set_sender_fences(&self, on: bool) {
         self.sender_fences.store(u32::from(on), Ordering::Relaxed);
     }
 
-    /// Calls for the end of the job; false if somebody has already (rule 2).
+    /// Calls for the end of the job. Returns false if a rank has done so before (header rule 2).
     pub fn set_abort(&self, rank: u32, code: i32) -> bool {
         let word = (u64::from(rank) + 1) << 32 | u64::from(code.cast_unsigned());
         // Release: "abort" edge, pairs with Acquire in `JobHeader::abort`; what the caller wrote before is seen.
         self.abort.compare_exchange(0, word, Ordering::Release, Ordering::Relaxed).is_ok()
     }
 
-    /// The launcher has declared a rank dead, in its roster entry.
+    /// Counts a rank that the launcher has declared dead in its roster entry.
     pub(super) fn count_death(&self) {
         // Release: "roster" edge, pairs with Acquire in `JobHeader::any_deaths`: the entry says so, too.
         self.deaths.fetch_add(1, Ordering::Release);
     }
 
-    /// Whether the roster is worth looking through for the dead.
+    /// Returns whether any rank has been declared dead.
     #[inline]
     pub(super) fn any_deaths(&self) -> bool {
         // Acquire: "roster" edge, pairs with Release in `JobHeader::count_death`.
         self.deaths.load(Ordering::Acquire) != 0
     }
 
-    /// Who called for the end of the job, if anybody has.
+    /// Returns which rank called for the end of the job, if one has.
     #[inline]
     #[must_use]
     pub fn abort(&self) -> Option<Abort> {

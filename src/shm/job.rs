@@ -11,14 +11,14 @@ use rustix::io::Errno;
 use rustix::process::{PTracer, Pid, getpid, set_ptracer, test_kill_process};
 use std::sync::{PoisonError, RwLock};
 
-/// One rank's place in a job. Cheap to clone; dereferences to the job's [`Memory`].
+/// A job as one of its ranks has it. Cheap to clone; dereferences to the job's [`Memory`].
 #[derive(Debug, Clone)]
 pub struct Job {
     memory: Arc<Memory>,
     rank: u32,
-    /// Where all ranks are threads of this process: for each of them whether others may reach into its buffers.
+    /// Where all ranks are threads of this process: for each rank, whether others may copy from and to its buffers.
     threads: Option<Arc<Box<[RwLock<bool>]>>>,
-    /// Not all ranks need come: see [`Job::expect_all`].
+    /// Whether some ranks need not arrive: see [`Job::expect_all`].
     some_stay_away: Arc<AtomicBool>,
 }
 
@@ -31,11 +31,10 @@ impl core::ops::Deref for Job {
 }
 
 impl Job {
-    /// Takes the place that the launcher has for this process; `None` if nobody launched it.
+    /// Joins the job as the rank that the launcher has made this process; `None` if nobody launched it.
     ///
     /// # Errors
-    /// [`Error::Segment`] if what the launcher left in the environment is incomplete or wrong, or another process has
-    /// the place.
+    /// [`Error::Segment`] if the launcher's environment variables are incomplete or wrong, or another process is this rank.
     pub fn from_environment() -> Result<Option<Self>> {
         let Some(fd) = number(FD_VARIABLE)? else { return Ok(None) };
         let (Some(rank), Some(size)) = (number(RANK_VARIABLE)?, number(SIZE_VARIABLE)?) else {
@@ -55,7 +54,7 @@ impl Job {
         Ok(Some(Self { memory, rank, threads: None, some_stay_away: Arc::default() }))
     }
 
-    /// A job of this process alone.
+    /// Makes a job of this process alone.
     ///
     /// # Errors
     /// [`Error::Segment`] if memory is not to be had.
@@ -73,7 +72,7 @@ impl Job {
         Ok(Self { memory: Arc::new(memory), rank: 0, threads: None, some_stay_away: Arc::default() })
     }
 
-    /// The places of `ranks` ranks that are threads of this process.
+    /// Makes a job whose ranks are threads of this process, and returns it once for each rank.
     ///
     /// # Errors
     /// [`Error::Segment`] if memory is not to be had, or for no ranks at all.
@@ -107,15 +106,15 @@ impl Job {
         self.threads.is_some()
     }
 
-    /// Runs `copy`, which reaches into a buffer of `rank` from here: where ranks are threads, only if that rank has not
-    /// withdrawn its buffers, and not beyond its doing so.
+    /// Runs `copy`, which accesses a buffer of `rank`. Where ranks are threads, this is done only if that rank has not withdrawn its
+    /// buffers, and `withdraw` waits for it.
     pub(crate) fn reach<R>(&self, rank: u32, copy: impl FnOnce() -> R) -> Option<R> {
         let door = self.threads.as_ref().map(|doors| &doors[rank as usize]);
         let door = door.map(|door| door.read().unwrap_or_else(PoisonError::into_inner));
         door.as_ref().is_none_or(|open| **open).then(copy)
     }
 
-    /// Where ranks are threads, none reaches into this rank's buffers any more once this has returned.
+    /// Withdraws this rank's buffers: where ranks are threads, no other rank accesses them once this has returned.
     pub(crate) fn withdraw(&self) {
         if let Some(doors) = &self.threads {
             *doors[self.rank as usize].write().unwrap_or_else(PoisonError::into_inner) = false;
@@ -134,19 +133,19 @@ impl Job {
         self.roster().entry(self.rank).advance(state);
     }
 
-    /// Whether every rank of the job is to come, as it is unless told otherwise. If not (MPI sessions), one whose process has
-    /// ended without ever coming is missed only by who waits for it by name.
+    /// Says whether every rank of the job must arrive, as it must at first. If not (MPI sessions), the death of a rank that never
+    /// arrived is an error only for a wait for that very rank.
     pub fn expect_all(&self, all: bool) {
         // Relaxed: a hint for `check_alive`, which is asked again and again.
         self.some_stay_away.store(!all, Ordering::Relaxed);
     }
 
-    /// Why this rank must not wait any longer for `peer` (for anybody, with `None`): the job was aborted, the peer is
-    /// dead, or the launcher is gone and nobody will notice any more. To be asked now and then in a long wait, not on the
-    /// way of a message: it may take a system call.
+    /// Checks that a wait for `peer` (for any rank, with `None`) can still end: the job was not aborted, the peer is not dead, and the
+    /// launcher, which notices deaths, is there. To be called now and then in a long wait, not for each message: it may take a
+    /// system call.
     ///
     /// # Errors
-    /// [`Error::PeerGone`], with the rank that is gone; [`Error::Other`] if it is the launcher.
+    /// [`Error::PeerGone`] with the rank that has died or aborted; [`Error::Other`] if the launcher has ended.
     pub fn check_alive(&self, peer: Option<u32>) -> Result<()> {
         if let Some(abort) = self.header().abort() {
             return Err(Error::PeerGone { rank: abort.rank, how: format!("it {}", abort.what()) });
@@ -155,7 +154,7 @@ impl Job {
             Some(rank) => Some(rank).filter(|rank| self.roster().is_dead(*rank)),
             // Relaxed: as in `expect_all`.
             None if self.some_stay_away.load(Ordering::Relaxed) => {
-                self.roster().first_dead_of_those_that_came()
+                self.roster().first_dead_that_had_arrived()
             }
             None => self.roster().first_dead(),
         };
@@ -178,7 +177,7 @@ impl Job {
     }
 }
 
-/// Whether no process has this id.
+/// Returns whether no process has this id.
 #[must_use]
 pub fn is_gone(pid: i32) -> bool {
     Pid::from_raw(pid).is_some_and(|pid| test_kill_process(pid) == Err(Errno::SRCH))

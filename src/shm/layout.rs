@@ -4,8 +4,8 @@
 //! header | context-id table | rank block × n | ring (from, to) × n² | extra
 //! rank block:  telemetry page | roster entry | doorbell area
 //! ring:        control (3 × 128 B: producer's, consumer's, shared copies) | cells (C × 64 B) | bulk (B bytes)
-//! extra:       area for collectives × 256
-//! area:        counts | outcomes | sleepers | slots of each member | (page) bulk: 4 parts
+//! extra:       collective segment × 256
+//! collective segment: counts | outcomes | sleepers | slots of each member | (page) bulk: 4 parts
 //! ```
 //!
 //! Regions, rank blocks and rings start on pages. All numbers are `u64`; a size that does not fit is an error.
@@ -25,7 +25,7 @@ pub const CONTEXT_TABLE: u64 = CONTEXTS as u64 * 4;
 pub const TELEMETRY: u64 = 2 * PAGE as u64;
 /// Bytes of a rank's roster entry.
 pub const ROSTER_ENTRY: u64 = 2 * APART as u64;
-/// Bytes of a rank's doorbell area beside its bitmap and its counts of peers.
+/// Bytes of a rank's doorbell area, without its bitmap and its counters of peers.
 pub const DOORBELL_FIXED: u64 = 2048;
 /// Bytes of a ring's control: producer's words, consumer's words, the word of shared copies.
 pub const RING_CONTROL: u64 = 3 * APART as u64;
@@ -90,10 +90,10 @@ pub struct JobLayout {
     ring: u64,
     rings_at: u64,
     extra_at: u64,
-    area: CollectiveSegmentLayout,
+    collective_segment: CollectiveSegmentLayout,
 }
 
-/// Sizes within an area for the collectives of one communicator, the same for all of them. All in bytes.
+/// Sizes within a collective segment, the same for all of them. All in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CollectiveSegmentLayout {
     /// Where the bits of sleepers begin; before them are counts and outcomes.
@@ -116,7 +116,7 @@ impl CollectiveSegmentLayout {
         Some(Self { sleepers, slots, bulk, part })
     }
 
-    /// The whole area.
+    /// The whole segment.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.bulk + self.part * TEAM_PARTS as u64
@@ -162,9 +162,17 @@ impl JobLayout {
         let ring = pages(RING_CONTROL + u64::from(geometry.cells) * LINE as u64 + u64::from(geometry.bulk))?;
         let rings_at = (HEADER + CONTEXT_TABLE).checked_add(rank_block.checked_mul(n)?)?;
         let extra_at = rings_at.checked_add(ring.checked_mul(n.checked_mul(n)?)?)?;
-        let area = CollectiveSegmentLayout::of(n)?;
-        let end = extra_at.checked_add(area.total().checked_mul(COLLECTIVE_SEGMENTS as u64)?)?;
-        (end <= i64::MAX as u64).then_some(Self { geometry, rank_block, ring, rings_at, extra_at, area })
+        let collective_segment = CollectiveSegmentLayout::of(n)?;
+        let end =
+            extra_at.checked_add(collective_segment.total().checked_mul(COLLECTIVE_SEGMENTS as u64)?)?;
+        (end <= i64::MAX as u64).then_some(Self {
+            geometry,
+            rank_block,
+            ring,
+            rings_at,
+            extra_at,
+            collective_segment,
+        })
     }
 
     /// What the layout was made from.
@@ -184,7 +192,7 @@ impl JobLayout {
     /// Length of the segment in bytes of address space.
     #[must_use]
     pub fn total(&self) -> u64 {
-        self.extra_at + self.area.total() * COLLECTIVE_SEGMENTS as u64
+        self.extra_at + self.collective_segment.total() * COLLECTIVE_SEGMENTS as u64
     }
 
     /// Start of the context-id table.
@@ -258,25 +266,25 @@ impl JobLayout {
         RingOffsets { control, cells, bulk: cells + u64::from(self.geometry.cells) * LINE as u64 }
     }
 
-    /// Start and bytes of the region behind the rings: areas for collectives.
+    /// Start and bytes of the region behind the rings: the collective segments.
     #[must_use]
     pub fn extra(&self) -> (u64, u64) {
-        (self.extra_at, self.area.total() * COLLECTIVE_SEGMENTS as u64)
+        (self.extra_at, self.collective_segment.total() * COLLECTIVE_SEGMENTS as u64)
     }
 
-    /// Sizes within an area.
+    /// Sizes within a collective segment.
     #[inline]
     #[must_use]
     pub fn collective_segment_layout(&self) -> CollectiveSegmentLayout {
-        self.area
+        self.collective_segment
     }
 
-    /// Start of area `index`, which must be in `0..COLLECTIVE_SEGMENTS`; on a page.
+    /// Start of collective segment `index`, which must be in `0..COLLECTIVE_SEGMENTS`; on a page.
     #[inline]
     #[must_use]
     pub fn collective_segment(&self, index: u32) -> u64 {
         debug_assert!((index as usize) < COLLECTIVE_SEGMENTS);
-        self.extra_at + u64::from(index) * self.area.total()
+        self.extra_at + u64::from(index) * self.collective_segment.total()
     }
 }
 
@@ -340,15 +348,15 @@ mod tests {
     }
 
     #[test]
-    fn areas_lie_behind_the_rings_and_have_room_for_every_rank() {
+    fn collective_segments_lie_behind_the_rings_and_have_room_for_every_rank() {
         for ranks in [1, 2, 64, 65, 1000] {
             let l = layout(ranks);
-            let area = l.collective_segment_layout();
-            assert!(area.slots - area.sleepers >= u64::from(ranks).div_ceil(64) * 8);
-            assert!(area.bulk - area.slots >= u64::from(ranks) * (TEAM_ROUNDS * TEAM_SLOT) as u64);
-            assert!(area.part >= u64::from(ranks) * PAGE64 && area.bulk.is_multiple_of(PAGE64));
+            let segment = l.collective_segment_layout();
+            assert!(segment.slots - segment.sleepers >= u64::from(ranks).div_ceil(64) * 8);
+            assert!(segment.bulk - segment.slots >= u64::from(ranks) * (TEAM_ROUNDS * TEAM_SLOT) as u64);
+            assert!(segment.part >= u64::from(ranks) * PAGE64 && segment.bulk.is_multiple_of(PAGE64));
             assert_eq!(l.collective_segment(0), l.extra().0);
-            assert_eq!(l.collective_segment(COLLECTIVE_SEGMENTS as u32 - 1) + area.total(), l.total());
+            assert_eq!(l.collective_segment(COLLECTIVE_SEGMENTS as u32 - 1) + segment.total(), l.total());
         }
     }
 

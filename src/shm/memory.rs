@@ -177,7 +177,7 @@ impl Memory {
         ContextIds { memory: self }
     }
 
-    /// The areas for collectives.
+    /// The collective segments.
     #[inline]
     #[must_use]
     pub fn collective_segments(&self) -> CollectiveSegments<'_> {

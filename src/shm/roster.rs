@@ -1,23 +1,23 @@
-//! Who has arrived, who is gone, and of what.
+//! The roster: which ranks have arrived, which have finalized, which have died and how.
 //!
-//! Rules of an entry:
-//! - R1: the rank itself moves its state forward, from absent to finalized, and back from finalized to initialised when it opens
-//!   another session; the launcher alone declares it dead.
-//! - R2: dead is the last state; nothing leaves it.
-//! - R3: the exit word and the process group are the launcher's.
+//! - **Roster rule 1.** A rank moves its own state forward, from absent to finalized, and back from finalized to initialised when it
+//!   opens another session. Only the launcher declares a rank dead.
+//! - **Roster rule 2.** Dead is the last state; nothing leaves it.
+//! - **Roster rule 3.** Only the launcher writes the exit status and the process group.
 
 use core::fmt;
+use num_enum::FromPrimitive;
 
 use crate::sync::{AtomicI32, AtomicU32, Ordering};
 use crate::{Error, Result};
 
-/// Where a rank is in its life. The order is the order of time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// The stages of a rank's life, in the order of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, FromPrimitive)]
 #[repr(u32)]
 pub enum RankState {
-    /// Its process has not looked at the job yet.
+    /// No process has taken its place yet.
     Absent = 0,
-    /// It has attached to the segment.
+    /// Its process has mapped the segment.
     Arrived = 1,
     /// MPI is initialised, or a session is open.
     Initialised = 2,
@@ -25,36 +25,23 @@ pub enum RankState {
     Finalizing = 3,
     /// MPI_Finalize is done, or the last session is finalized, and nothing is open.
     Finalized = 4,
-    /// Its process is gone without having finalized.
+    /// Its process has ended without having finalized. Also a word that no rank wrote: such a rank cannot be relied on.
+    #[num_enum(default)]
     Dead = 5,
 }
 
-impl RankState {
-    fn from_word(word: u32) -> Self {
-        match word {
-            0 => Self::Absent,
-            1 => Self::Arrived,
-            2 => Self::Initialised,
-            3 => Self::Finalizing,
-            4 => Self::Finalized,
-            // A word that nobody wrote is a rank that cannot be relied on.
-            _ => Self::Dead,
-        }
-    }
-}
-
-/// How a process ended, as `waitpid` tells it.
+/// How a process ended: the status word of `waitpid`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exit(pub i32);
 
 impl Exit {
-    /// The signal that ended it, if one did.
+    /// Returns the signal that ended it, if one did.
     #[must_use]
     pub fn signal(self) -> Option<i32> {
         libc::WIFSIGNALED(self.0).then(|| libc::WTERMSIG(self.0))
     }
 
-    /// What a shell would call its status: the exit status, or 128 plus the signal.
+    /// Returns its status as a shell does: the exit status, or 128 plus the signal.
     #[must_use]
     pub fn status(self) -> i32 {
         match self.signal() {
@@ -76,7 +63,7 @@ impl fmt::Display for Exit {
     }
 }
 
-/// A signal's name with its number and, where it helps, what it means.
+/// Returns a signal's name with its number.
 #[must_use]
 pub fn signal_name(signal: i32) -> String {
     let name = match signal {
@@ -126,31 +113,31 @@ const _: () = assert!(core::mem::size_of::<RosterEntry>() as u64 <= super::layou
 unsafe impl super::segment::SharedWords for RosterEntry {}
 
 impl RosterEntry {
-    /// Where the rank is in its life.
+    /// Returns the rank's state.
     #[inline]
     #[must_use]
     pub fn state(&self) -> RankState {
         // Acquire: "roster" edge, pairs with Release in `advance` and `declare_dead`.
-        RankState::from_word(self.state.load(Ordering::Acquire))
+        RankState::from_primitive(self.state.load(Ordering::Acquire))
     }
 
-    /// Process id of the rank; 0 before it arrived.
+    /// Returns the rank's process id; 0 before it arrived.
     #[must_use]
     pub fn pid(&self) -> i32 {
         self.pid.load(Ordering::Relaxed)
     }
 
-    /// How its process ended, if the launcher has seen it end.
+    /// Returns how the rank's process ended, if the launcher has seen it end.
     #[must_use]
     pub fn exit(&self) -> Option<Exit> {
         // Acquire: "exit" edge, pairs with Release in `set_exit`.
         (self.exit_known.load(Ordering::Acquire) != 0).then(|| Exit(self.exit.load(Ordering::Relaxed)))
     }
 
-    /// The calling process takes this rank's place. One that has finalized may come back (MPI sessions).
+    /// Takes this rank's place for the process `pid`. A process that has finalized may come back (MPI sessions).
     ///
     /// # Errors
-    /// [`Error::Segment`] if another process has the place already, or the launcher has given the rank up.
+    /// [`Error::Segment`] if another process has the place, or the launcher has declared the rank dead.
     pub fn arrive(&self, rank: u32, pid: i32) -> Result<()> {
         let seen = self.state();
         let back = seen == RankState::Finalized && self.pid() == pid;
@@ -168,11 +155,12 @@ impl RosterEntry {
                 self.pid.store(pid, Ordering::Relaxed);
                 Ok(())
             }
-            Err(word) => Err(occupied(rank, RankState::from_word(word), self.pid())),
+            Err(word) => Err(occupied(rank, RankState::from_primitive(word), self.pid())),
         }
     }
 
-    /// The rank moves on to `state` (rule 1); what it did before is seen by who sees the state. A dead one stays dead.
+    /// Moves the rank on to `state` (roster rule 1). A process that sees the state sees what the rank did before. A dead rank stays
+    /// dead.
     pub fn advance(&self, state: RankState) {
         let mut seen = self.state.load(Ordering::Relaxed);
         while seen != RankState::Dead as u32 {
@@ -184,7 +172,7 @@ impl RosterEntry {
         }
     }
 
-    /// The launcher declares the rank dead unless it has finalized (rules 1 and 2); true if it is dead now.
+    /// Declares the rank dead for the launcher, unless it has finalized (roster rules 1 and 2). Returns whether it is dead now.
     fn declare_dead(&self) -> bool {
         let mut seen = self.state.load(Ordering::Relaxed);
         loop {
@@ -204,20 +192,20 @@ impl RosterEntry {
         }
     }
 
-    /// The launcher notes how the process ended (rule 3).
+    /// Stores for the launcher how the process ended (roster rule 3).
     pub fn set_exit(&self, exit: Exit) {
         self.exit.store(exit.0, Ordering::Relaxed);
         // Release: "exit" edge, pairs with Acquire in `exit`.
         self.exit_known.store(1, Ordering::Release);
     }
 
-    /// The launcher notes the process group that it gave the rank, or 0 when that group has been cleared (rule 3).
+    /// Stores for the launcher the process group that it gave the rank, or 0 once that group is empty (roster rule 3).
     pub fn set_group(&self, group: i32) {
         // Release: "group" edge, pairs with Acquire in `group`.
         self.group.store(group, Ordering::Release);
     }
 
-    /// The process group that the launcher gave the rank; 0 if it has none (any more).
+    /// Returns the process group that the launcher gave the rank; 0 if it has none.
     #[must_use]
     pub fn group(&self) -> i32 {
         // Acquire: "group" edge, pairs with Release in `set_group`.
@@ -235,14 +223,14 @@ fn occupied(rank: u32, state: RankState, pid: i32) -> Error {
     }
 }
 
-/// All entries of a job.
+/// The entries of all ranks of a job.
 #[derive(Debug, Clone, Copy)]
 pub struct Roster<'a> {
     pub(super) memory: &'a super::Memory,
 }
 
 impl<'a> Roster<'a> {
-    /// The entry of `rank`.
+    /// Returns the entry of `rank`.
     ///
     /// # Panics
     /// If `rank` is not in the job.
@@ -252,7 +240,7 @@ impl<'a> Roster<'a> {
         self.memory.roster_entry(rank)
     }
 
-    /// The launcher declares `rank` dead unless it has finalized (rules 1 and 2); true if it is dead now.
+    /// Declares `rank` dead for the launcher, unless it has finalized (roster rules 1 and 2). Returns whether it is dead now.
     pub fn declare_dead(self, rank: u32) -> bool {
         let dead = self.entry(rank).declare_dead();
         if dead {
@@ -261,14 +249,14 @@ impl<'a> Roster<'a> {
         dead
     }
 
-    /// Whether the launcher has seen the process of `rank` end before it finalized.
+    /// Returns whether the launcher has declared `rank` dead.
     #[inline]
     #[must_use]
     pub fn is_dead(self, rank: u32) -> bool {
         self.entry(rank).state() == RankState::Dead
     }
 
-    /// What became of a rank that is dead, as a clause: "killed by SIGSEGV (signal 11)".
+    /// Returns how a dead rank died, as a clause: "killed by SIGSEGV (signal 11)".
     #[must_use]
     pub fn how(self, rank: u32) -> String {
         match self.entry(rank).exit() {
@@ -278,19 +266,19 @@ impl<'a> Roster<'a> {
         }
     }
 
-    /// The first dead rank, if there is one.
+    /// Returns the first dead rank, if there is one.
     #[must_use]
     pub fn first_dead(self) -> Option<u32> {
-        // Every rank asks whenever it has slept: it must not look at all of them each time.
+        // Every rank asks after each sleep, so it must not read all entries each time.
         if !self.memory.header().any_deaths() {
             return None;
         }
         (0..self.memory.size()).find(|rank| self.is_dead(*rank))
     }
 
-    /// The same, among the ranks that have ever taken their place.
+    /// Returns the first dead rank that had arrived.
     #[must_use]
-    pub fn first_dead_of_those_that_came(self) -> Option<u32> {
+    pub fn first_dead_that_had_arrived(self) -> Option<u32> {
         if !self.memory.header().any_deaths() {
             return None;
         }

@@ -8,6 +8,7 @@
 //! Offsets in the page, in bytes, each word 8 bytes, little-endian: see [`Telemetry`].
 
 use core::fmt;
+use num_enum::FromPrimitive;
 
 use crate::sync::{AtomicU64, OWNED_SLOTS, Ordering, thread_slot};
 
@@ -157,10 +158,11 @@ impl Length {
 }
 
 /// What a rank waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, FromPrimitive)]
 #[repr(u64)]
 pub enum Waiting {
     /// It does not wait.
+    #[num_enum(default)]
     Nothing = 0,
     /// A blocking receive, or a wait for one.
     Receive = 1,
@@ -234,18 +236,8 @@ impl WaitingFor {
     #[must_use]
     pub fn get(&self) -> Option<Wait> {
         // Acquire: "telemetry" edge, pairs with Release in `set`.
-        let kind = match self.kind.0.load(Ordering::Acquire) {
-            1 => Waiting::Receive,
-            2 => Waiting::Send,
-            3 => Waiting::Probe,
-            4 => Waiting::Any,
-            5 => Waiting::All,
-            6 => Waiting::Collective,
-            7 => Waiting::Finalize,
-            8 => Waiting::Room,
-            _ => return None,
-        };
-        Some(Wait {
+        let kind = Waiting::from_primitive(self.kind.0.load(Ordering::Acquire));
+        (kind != Waiting::Nothing).then(|| Wait {
             kind,
             peer: u32::try_from(self.peer.get()).ok(),
             tag: u32::try_from(self.tag.get()).ok().map(u32::cast_signed),

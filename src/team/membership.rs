@@ -57,6 +57,6 @@ impl Team {
 
 impl Drop for Team {
     fn drop(&mut self) {
-        self.job.collective_segments().leave(self.index);
+        self.job.collective_segments().release(self.index);
     }
 }

@@ -7,8 +7,8 @@
 use crate::engine::Engine;
 use crate::shm::telemetry::{Length, ProtocolKind, Wait};
 use crate::variables::Category;
+use crate::variables::Verbosity;
 use crate::variables::enumeration::{Enumeration, EnumerationItem};
-use crate::variables::table::Verbosity;
 
 /// The classes of §14.3.7.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

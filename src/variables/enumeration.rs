@@ -1,6 +1,6 @@
 //! Enumerations: the names behind the values of variables that are a choice or a state (MPI tool chapter §14.3.5).
 
-/// One value of an enumeration.
+/// One named value of an enumeration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EnumerationItem {
     /// What people call it; unique in its enumeration.
@@ -53,6 +53,42 @@ pub static SWITCH: Enumeration = Enumeration {
     name: "switch",
     items: &[EnumerationItem { name: "off", value: 0 }, EnumerationItem { name: "on", value: 1 }],
 };
+
+/// Defines an enum and its [`Enumeration`], a line for each item. Items have the values 0, 1 … in their order; the first one also
+/// stands for every number that is no item's.
+macro_rules! choices {
+    ($(#[$about:meta])* $type:ident, $table:ident = $name:literal {
+        $(#[$first_about:meta])* $first:ident $first_name:literal,
+        $($(#[$item_about:meta])* $item:ident $item_name:literal),* $(,)?
+    }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, num_enum::FromPrimitive)]
+        #[repr(u64)]
+        pub enum $type {
+            $(#[$first_about])* #[num_enum(default)] $first,
+            $($(#[$item_about])* $item),*
+        }
+
+        impl $type {
+            /// Returns the item of a variable's value.
+            #[inline]
+            #[must_use]
+            pub fn of(number: u64) -> Self {
+                num_enum::FromPrimitive::from_primitive(number)
+            }
+        }
+
+        $(#[$about])*
+        pub static $table: $crate::variables::enumeration::Enumeration = $crate::variables::enumeration::Enumeration {
+            name: $name,
+            items: &[
+                $crate::variables::enumeration::EnumerationItem { name: $first_name, value: $type::$first as i32 },
+                $($crate::variables::enumeration::EnumerationItem { name: $item_name, value: $type::$item as i32 }),*
+            ],
+        };
+    };
+}
+pub(crate) use choices;
 
 #[cfg(test)]
 mod tests {

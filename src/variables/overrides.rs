@@ -1,17 +1,20 @@
-//! What somebody asked for explicitly, before there is an engine: by tune file, environment or tool.
+//! Overrides of control variables: what tune file, environment or tools ask for before there is an engine.
 
-use super::table::{COUNT, Domain, JobShape, VARIABLES, Variable, VariableId};
+use super::job_shape::JobShape;
+use super::table::{COUNT, VARIABLES, VariableId};
+use super::variable::{Domain, Variable};
 use crate::error::{Error, Result};
 use crate::limits::{MAX_BULK, MAX_CELLS, VARIABLE_TEXT};
 
-/// Variable in which the launcher hands the values of a tune file to the ranks: `name=value` pairs, separated by commas.
+/// Environment variable in which the launcher hands the values of a tune file to the ranks: `name=value`, separated by commas.
 pub const TUNED: &str = "PERUSAL_TUNED";
 
 /// Where a value came from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, num_enum::FromPrimitive)]
 #[repr(u8)]
 pub enum ValueSource {
     /// Nobody asked for anything.
+    #[num_enum(default)]
     Default = 0,
     /// A file that `perusal tune` wrote.
     TuneFile = 1,
@@ -22,7 +25,7 @@ pub enum ValueSource {
 }
 
 impl ValueSource {
-    /// The word for it.
+    /// Returns the word for it.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -37,13 +40,13 @@ impl ValueSource {
 /// A value that was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OverrideValue {
-    /// Of every kind but text.
+    /// Of a variable of every domain but text.
     Number(u64),
     /// Of a text variable.
     Text(String),
 }
 
-/// The values that were asked for; what is not here follows from the job.
+/// The values that were asked for. The values of all other variables follow from the job.
 #[derive(Debug, Clone)]
 pub struct Overrides {
     values: [Option<(OverrideValue, ValueSource)>; COUNT],
@@ -56,7 +59,7 @@ impl Default for Overrides {
 }
 
 impl Overrides {
-    /// What tune file and environment ask for; the environment wins.
+    /// Reads what tune file and environment ask for; the environment wins.
     ///
     /// # Errors
     /// [`Error::Other`] that names the variable, its value and what it may be.
@@ -65,19 +68,19 @@ impl Overrides {
     }
 
     fn from_variables(get: impl Fn(&str) -> Option<String>) -> Result<Self> {
-        let mut settings = Self::default();
-        settings.tune(&get(TUNED).unwrap_or_default());
+        let mut overrides = Self::default();
+        overrides.tune(&get(TUNED).unwrap_or_default());
         for variable in &VARIABLES {
             if let Some(text) = get(variable.environment) {
                 let value = parse(variable, variable.environment, text.trim())?;
-                settings.values[variable.id as usize] = Some((value, ValueSource::Environment));
+                overrides.values[variable.id as usize] = Some((value, ValueSource::Environment));
             }
         }
-        Ok(settings)
+        Ok(overrides)
     }
 
-    /// Takes over the values of a tune file, `name=value` separated by commas. What this version does not know or allow is
-    /// left out: the file may be another version's.
+    /// Takes the values of a tune file, `name=value` separated by commas. Leaves out what this version does not know or allow: the
+    /// file may be from another version.
     pub fn tune(&mut self, pairs: &str) {
         let pairs = pairs.split(',').filter_map(|pair| pair.split_once('='));
         for (name, text) in pairs {
@@ -90,18 +93,18 @@ impl Overrides {
         }
     }
 
-    /// Asks for a value, whatever was asked for before.
-    pub fn set(&mut self, id: VariableId, value: OverrideValue, origin: ValueSource) {
-        self.values[id as usize] = Some((value, origin));
+    /// Asks for a value, in place of what was asked for before.
+    pub fn set(&mut self, id: VariableId, value: OverrideValue, source: ValueSource) {
+        self.values[id as usize] = Some((value, source));
     }
 
-    /// Where the value of a variable comes from.
+    /// Returns where the value of a variable comes from.
     #[must_use]
-    pub fn origin(&self, id: VariableId) -> ValueSource {
-        self.values[id as usize].as_ref().map_or(ValueSource::Default, |(_, origin)| *origin)
+    pub fn source(&self, id: VariableId) -> ValueSource {
+        self.values[id as usize].as_ref().map_or(ValueSource::Default, |(_, source)| *source)
     }
 
-    /// The number that was asked for.
+    /// Returns the number that was asked for.
     #[must_use]
     pub fn number(&self, id: VariableId) -> Option<u64> {
         match self.values[id as usize] {
@@ -110,7 +113,7 @@ impl Overrides {
         }
     }
 
-    /// The text that was asked for; empty if none was.
+    /// Returns the text that was asked for; empty if none was.
     #[must_use]
     pub fn text(&self, id: VariableId) -> &str {
         match &self.values[id as usize] {
@@ -119,21 +122,21 @@ impl Overrides {
         }
     }
 
-    /// The number in force in a job.
+    /// Returns the number in force in a job.
     ///
     /// # Errors
     /// [`Error::Other`] that names the variable, its value and what it may be there.
     pub fn resolve(&self, id: VariableId, shape: &JobShape) -> Result<u64> {
-        let variable = &VARIABLES[id as usize];
+        let variable = id.variable();
         match &self.values[id as usize] {
-            // A tune file knows nothing of this job's rings: what does not fit is as if it were not there.
+            // A tune file does not know this job's rings: a value that does not fit them is left out.
             Some((OverrideValue::Number(number), ValueSource::TuneFile))
                 if !variable.allows(*number, shape) =>
             {
                 Ok((variable.default)(shape))
             }
-            Some((OverrideValue::Number(number), origin)) if !variable.allows(*number, shape) => {
-                let name = if *origin == ValueSource::Tool { variable.name } else { variable.environment };
+            Some((OverrideValue::Number(number), source)) if !variable.allows(*number, shape) => {
+                let name = if *source == ValueSource::Tool { variable.name } else { variable.environment };
                 Err(wrong(variable, name, &variable.show(*number), shape))
             }
             Some((OverrideValue::Number(number), _)) => Ok(*number),
@@ -142,7 +145,7 @@ impl Overrides {
     }
 }
 
-/// A shape whose limits are the widest.
+/// A job with the widest ranges.
 const WIDEST: JobShape = JobShape {
     ranks: 1,
     usable_cpus: 1,
@@ -152,9 +155,9 @@ const WIDEST: JobShape = JobShape {
     heap: 0,
 };
 
-/// Reads a value; what depends on the job is checked when there is one ([`Overrides::resolve`]).
+/// Reads a value as a user writes it. [`Overrides::resolve`] checks what depends on the job.
 fn parse(variable: &Variable, name: &str, text: &str) -> Result<OverrideValue> {
-    let number = match variable.kind {
+    let number = match variable.domain {
         Domain::Text if text.len() < VARIABLE_TEXT => return Ok(OverrideValue::Text(text.to_owned())),
         Domain::Text => None,
         Domain::Choice(of) => of.find(text).map(|item| u64::from(item.value.unsigned_abs())),
@@ -179,13 +182,13 @@ mod tests {
 
     #[test]
     fn the_environment_wins_over_the_tune_file() {
-        let settings =
+        let overrides =
             of(&[(TUNED, "yields=7,spin_us=11,later=3"), ("PERUSAL_YIELDS", " 5 ")]).expect("good values");
-        assert_eq!(settings.number(VariableId::Yields), Some(5));
-        assert_eq!(settings.origin(VariableId::Yields), ValueSource::Environment);
-        assert_eq!(settings.number(VariableId::SpinUs), Some(11));
-        assert_eq!(settings.origin(VariableId::SpinUs), ValueSource::TuneFile);
-        assert_eq!(settings.origin(VariableId::RingBulk), ValueSource::Default);
+        assert_eq!(overrides.number(VariableId::Yields), Some(5));
+        assert_eq!(overrides.source(VariableId::Yields), ValueSource::Environment);
+        assert_eq!(overrides.number(VariableId::SpinUs), Some(11));
+        assert_eq!(overrides.source(VariableId::SpinUs), ValueSource::TuneFile);
+        assert_eq!(overrides.source(VariableId::RingBulk), ValueSource::Default);
     }
 
     #[test]
@@ -207,11 +210,11 @@ mod tests {
 
     #[test]
     fn what_a_tune_file_says_wrongly_is_left_out() {
-        let settings =
+        let overrides =
             of(&[(TUNED, "yields=lots,spin_us,eager_limit=4294967296,=,nap_ms=50")]).expect("no error");
-        assert_eq!(settings.number(VariableId::Yields), None);
-        assert_eq!(settings.number(VariableId::EagerLimit), None);
-        assert_eq!(settings.number(VariableId::NapMs), Some(50));
+        assert_eq!(overrides.number(VariableId::Yields), None);
+        assert_eq!(overrides.number(VariableId::EagerLimit), None);
+        assert_eq!(overrides.number(VariableId::NapMs), Some(50));
     }
 
     #[test]

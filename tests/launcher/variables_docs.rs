@@ -3,7 +3,7 @@
 use crate::common::root;
 use perusal::internals::tool::pvar::{PVARS, Pvar};
 use perusal::internals::variables::category::CATEGORIES;
-use perusal::internals::variables::table::{Domain, JobShape, Settable, VariableScope};
+use perusal::internals::variables::{Domain, JobShape, Settable, VariableScope};
 use perusal::internals::variables::{VARIABLES, Variable};
 use std::fs;
 
@@ -18,7 +18,7 @@ const PLACE: JobShape = JobShape {
 };
 
 fn when(variable: &Variable) -> &'static str {
-    match variable.when {
+    match variable.settable {
         Settable::Never => "never",
         Settable::BeforeJob => "before the job is made",
         Settable::BeforeInit => "before MPI_Init",
@@ -40,7 +40,7 @@ fn cvars() -> String {
     let mut text =
         String::from("| name | default | may be | set | scope | what |\n|---|---|---|---|---|---|\n");
     for variable in &VARIABLES {
-        let default = match variable.kind {
+        let default = match variable.domain {
             Domain::Text => "empty".to_owned(),
             _ => variable.show((variable.default)(&PLACE)),
         };

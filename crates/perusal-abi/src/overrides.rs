@@ -4,10 +4,9 @@ use super::process;
 use crate::error::Result;
 use crate::shm::{self, FD_VARIABLE};
 use crate::variables::{
-    Config, OverrideValue, Overrides, Refusal, VARIABLES, ValueSource, VariableId, table,
+    Config, Domain, OverrideValue, Overrides, Refusal, Settable, VARIABLES, ValueSource, VariableId, table,
 };
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
-use table::{Domain, Settable};
 
 static IN_FORCE: OnceLock<Vec<(&'static str, String)>> = OnceLock::new();
 
@@ -86,8 +85,8 @@ pub fn change(id: VariableId, number: u64) -> core::result::Result<(), Refusal> 
     if let Some(engine) = process::running() {
         return engine.config().change(id, number, engine.has_background());
     }
-    let variable = &VARIABLES[id as usize];
-    match variable.when {
+    let variable = id.variable();
+    match variable.settable {
         Settable::Never => return Err(Refusal::Never),
         // The launcher has made the job's memory.
         Settable::BeforeJob if std::env::var_os(FD_VARIABLE).is_some() => return Err(Refusal::Never),
@@ -97,7 +96,7 @@ pub fn change(id: VariableId, number: u64) -> core::result::Result<(), Refusal> 
     let mut settings = asked.add_to(Overrides::from_environment().unwrap_or_default());
     settings.set(id, OverrideValue::Number(number), ValueSource::Tool);
     let place = shm::expected_shape(&settings);
-    if matches!(variable.kind, Domain::Text) || !variable.allows(number, &place) {
+    if matches!(variable.domain, Domain::Text) || !variable.allows(number, &place) {
         return Err(Refusal::Value);
     }
     asked.numbers[id as usize] = Some(number);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::{CommandFactory, Parser};
 use perusal::internals::placement::Policy;
-use perusal::internals::variables::{VARIABLES, VariableId};
+use perusal::internals::variables::VariableId;
 
 use crate::environment::{EnvironmentChanges, VariableChange};
 use crate::logger::Logging;
@@ -234,7 +234,7 @@ pub fn parse(name: &str, arguments: &[OsString], usable: u32) -> Result<Plan, Pl
 
 /// What the environment says of a variable that the launcher obeys.
 fn steered(id: VariableId) -> Option<String> {
-    let text = std::env::var_os(VARIABLES[id as usize].environment)?;
+    let text = std::env::var_os(id.variable().environment)?;
     Some(text.to_string_lossy().into_owned()).filter(|text| !text.is_empty())
 }
 
@@ -246,8 +246,7 @@ fn steering(blocks: &[RunOptions]) -> Vec<VariableChange> {
         (VariableId::BindTo, given(|block| &block.bind_to)),
         (VariableId::MapBy, given(|block| &block.map_by)),
     ];
-    let binding =
-        binding.into_iter().filter_map(|(id, text)| Some((VARIABLES[id as usize].environment, text?)));
+    let binding = binding.into_iter().filter_map(|(id, text)| Some((id.variable().environment, text?)));
     binding.map(|(name, value)| VariableChange::Set(name.into(), value.into())).collect()
 }
 

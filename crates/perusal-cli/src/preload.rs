@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use perusal::internals::variables::{Overrides, VARIABLES, VariableId};
+use perusal::internals::variables::{Overrides, VariableId};
 
 use crate::environment::VariableChange;
 
@@ -50,7 +50,7 @@ pub fn sharing(asked: bool, set: &[VariableChange]) -> Result<Vec<VariableChange
         return Ok(vec![]);
     }
     let library = library(HEAP, "the library that shares memory from malloc")?;
-    let on = VariableChange::Set(VARIABLES[VariableId::ShareHeap as usize].environment.into(), "on".into());
+    let on = VariableChange::Set(VariableId::ShareHeap.variable().environment.into(), "on".into());
     Ok(vec![on, change(&library, last_set(set).or_else(|| std::env::var_os(VARIABLE)))])
 }
 

@@ -6,8 +6,8 @@ use perusal::internals::tool::pvar::{PVARS, Pvar};
 use perusal::internals::variables::Category;
 use perusal::internals::variables::category::CATEGORIES;
 use perusal::internals::variables::overrides::Overrides;
-use perusal::internals::variables::table::{Domain, Settable, VariableScope};
 use perusal::internals::variables::{Config, JobShape, VARIABLES, Variable};
+use perusal::internals::variables::{Domain, Settable, VariableScope};
 use serde_json::{Value, json};
 
 /// What tune file and environment give a job of as many ranks as there are usable CPUs.
@@ -39,7 +39,7 @@ fn scope(variable: &Variable) -> &'static str {
 }
 
 fn when(variable: &Variable) -> &'static str {
-    match variable.when {
+    match variable.settable {
         Settable::Never => "never",
         Settable::BeforeJob => "before the job",
         Settable::BeforeInit => "before MPI_Init",
@@ -49,7 +49,7 @@ fn when(variable: &Variable) -> &'static str {
 }
 
 fn kind(variable: &Variable) -> &'static str {
-    match variable.kind {
+    match variable.domain {
         Domain::Number(_) | Domain::PowerOfTwo(..) => "number",
         Domain::Choice(_) => "choice",
         Domain::Text => "text",
@@ -67,7 +67,7 @@ pub fn cvars(in_force: &InForce) -> String {
             "\n{:20} = {:12} ({}; {}; {}; {})\n    {}\n    {}\n",
             variable.name,
             if value.is_empty() { "\"\"" } else { &value },
-            in_force.config.origin(variable.id).word(),
+            in_force.config.source(variable.id).word(),
             when(variable),
             scope(variable),
             variable.range(&in_force.place),
@@ -82,7 +82,7 @@ pub fn cvars(in_force: &InForce) -> String {
 pub fn cvars_json(in_force: &InForce) -> Value {
     let one = |variable: &Variable| {
         let value = in_force.value(variable);
-        let value = match variable.kind {
+        let value = match variable.domain {
             Domain::Number(_) | Domain::PowerOfTwo(..) => {
                 value.parse::<u64>().map_or(Value::Null, Value::from)
             }
@@ -93,7 +93,7 @@ pub fn cvars_json(in_force: &InForce) -> Value {
             "environment": variable.environment,
             "type": kind(variable),
             "value": value,
-            "origin": in_force.config.origin(variable.id).word(),
+            "origin": in_force.config.source(variable.id).word(),
             "range": variable.range(&in_force.place),
             "scope": scope(variable),
             "when": when(variable),

@@ -392,7 +392,7 @@ impl<'a> TeamGuard<'a> {
 
     fn take_memory(&mut self) -> bool {
         let team = self.team();
-        team.job.collective_segments().take_bulk(team.index).is_ok()
+        team.job.collective_segments().reserve_bulk(team.index).is_ok()
     }
 
     /// Start of the next part of the bulk; for a writer, once it is free (team rule 6).

@@ -62,7 +62,7 @@ impl<'a> BlockingTransport<'a> {
         }
         let members = self.comm.size();
         let areas = self.engine.job().collective_segments();
-        let taken = if self.comm.rank() == 0 { areas.take(members) } else { None };
+        let taken = if self.comm.rank() == 0 { areas.allocate(members) } else { None };
         let mut index = taken.unwrap_or(u32::MAX).to_le_bytes();
         let told = crate::coll::run(crate::coll::algorithms::bcast(self, &mut index, 0));
         let index = u32::from_le_bytes(index);

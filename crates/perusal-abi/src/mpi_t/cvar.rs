@@ -11,7 +11,7 @@ use crate::capi::overrides;
 use crate::handles::HandleTable;
 use crate::limits::TOOL_HANDLES;
 use crate::limits::VARIABLE_TEXT;
-use crate::variables::table::{Domain, VariableScope};
+use crate::variables::{Domain, VariableScope};
 use crate::variables::{Refusal, VARIABLES, Variable};
 use core::ffi::{c_int, c_ulong};
 use std::sync::Arc;
@@ -69,7 +69,7 @@ pub fn info(
     let variable = row(&VARIABLES, index)?;
     name.give(variable.name);
     offer(verbosity, super::verbosity(variable.verbosity));
-    offer(datatype, self::datatype(variable.kind));
+    offer(datatype, self::datatype(variable.domain));
     offer(enumeration, handle_of(variable.enumeration()));
     description.give(&variable.description());
     offer(bind, MPI_T_BIND_NO_OBJECT);
@@ -87,7 +87,7 @@ pub fn index(name: &[u8]) -> Outcome<c_int> {
 pub fn alloc(index: c_int) -> Outcome<(usize, c_int)> {
     let variable = row(&VARIABLES, index)?;
     let made = (HANDLES.len() < TOOL_HANDLES).then(|| HANDLES.insert(Arc::new(Handle(variable)))).flatten();
-    let count = if matches!(variable.kind, Domain::Text) { VARIABLE_TEXT as c_int } else { 1 };
+    let count = if matches!(variable.domain, Domain::Text) { VARIABLE_TEXT as c_int } else { 1 };
     Ok((made.ok_or(MPI_T_ERR_OUT_OF_HANDLES)?, count))
 }
 
@@ -104,7 +104,7 @@ pub fn read(handle: usize, to: ValueAt<'_>) -> Outcome {
     // SAFETY: the tool gives room for the count and the datatype that MPI_T_cvar_handle_alloc and MPI_T_cvar_get_info say, which
     // are those of `datatype` and `alloc` here.
     let write = |config: &crate::variables::Config| unsafe {
-        match variable.kind {
+        match variable.domain {
             Domain::Choice(_) => to.write(config.number(variable.id) as c_int),
             Domain::Number(_) | Domain::PowerOfTwo(..) => to.write::<c_ulong>(config.number(variable.id)),
             Domain::Text => {
@@ -121,7 +121,7 @@ pub fn write(handle: usize, from: ValueAt<'_>) -> Outcome {
     let variable = find(handle)?;
     // SAFETY: the tool gives a value of the datatype that MPI_T_cvar_get_info says, which is that of `datatype` here.
     let number = unsafe {
-        match variable.kind {
+        match variable.domain {
             Domain::Choice(_) => u64::try_from(from.read::<c_int>()).map_err(|_| MPI_T_ERR_INVALID)?,
             Domain::Number(_) | Domain::PowerOfTwo(..) => from.read::<c_ulong>(),
             // Nobody can change a text.

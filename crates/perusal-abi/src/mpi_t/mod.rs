@@ -164,8 +164,8 @@ pub(crate) fn list(indices: impl Iterator<Item = usize>, to: &Room<'_, c_int>) -
 }
 
 /// The constant of a verbosity level.
-pub(crate) fn verbosity(level: crate::variables::table::Verbosity) -> c_int {
-    use crate::variables::table::Verbosity;
+pub(crate) fn verbosity(level: crate::variables::Verbosity) -> c_int {
+    use crate::variables::Verbosity;
     match level {
         Verbosity::UserBasic => abi::MPI_T_VERBOSITY_USER_BASIC,
         Verbosity::UserDetail => abi::MPI_T_VERBOSITY_USER_DETAIL,

@@ -5,7 +5,7 @@
 //! the values to the ranks ([`TUNED`](perusal::internals::variables::overrides::TUNED)); it ignores a file from another machine.
 
 use perusal::internals::shm::machine::MachineId;
-use perusal::internals::variables::{VARIABLES, Variable, VariableId};
+use perusal::internals::variables::{Variable, VariableId};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -128,7 +128,7 @@ pub enum FoundTuneFile {
 #[must_use]
 pub fn path() -> Option<PathBuf> {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-    match variable(VARIABLES[VariableId::TuneFile as usize].environment) {
+    match variable(VariableId::TuneFile.variable().environment) {
         Some(path) if path == "none" => return None,
         Some(path) => return Some(path.into()),
         None => {}
