@@ -48,17 +48,30 @@ impl Reduction {
     }
 }
 
-fn input<E: Element>(data: &[E]) -> Input<'static> {
-    Input { addr: data.as_ptr().cast(), count: data.len() * E::COUNT, datatype: datatype::<E>() }
+fn input<E: Element>(data: &[E]) -> Input<'_> {
+    // SAFETY: borrowed for as long as the input lives, so the elements stand still (buffer rule 1).
+    unsafe { Input::new(data.as_ptr().cast(), data.len() * E::COUNT, datatype::<E>()) }
 }
 
-fn output<E: Element>(data: &mut [E]) -> Output<'static> {
-    Output { addr: data.as_mut_ptr().cast(), count: data.len() * E::COUNT, datatype: datatype::<E>() }
+fn output<E: Element>(data: &mut [E]) -> Output<'_> {
+    // SAFETY: borrowed exclusively for as long as the output lives, and elements may have any bytes (buffer rule 2).
+    unsafe { Output::new(data.as_mut_ptr().cast(), data.len() * E::COUNT, datatype::<E>()) }
 }
 
-/// Piece `r` of `all`, which `E`s are cut into pieces of `each`. The caller has checked that it is there.
-fn piece<E: Element>(all: Output<'static>, each: usize, r: usize) -> Output<'static> {
-    Output { addr: all.addr.wrapping_add(r * each * size_of::<E>()), count: each * E::COUNT, ..all }
+/// A slice that is cut into pieces of `each` elements, one for each rank.
+fn input_pieces<'a, E: Element>(all: &'a [E], each: usize) -> impl Fn(usize) -> Input<'a> {
+    move |r| input(&all[r * each..][..each])
+}
+
+/// A slice that is cut into pieces of `each` elements, one for each rank. A collective uses one output of a piece at a time.
+fn output_pieces<'a, E: Element>(all: &'a mut [E], each: usize) -> impl Fn(usize) -> Output<'a> {
+    let (first, len) = (all.as_mut_ptr(), all.len());
+    move |r| {
+        assert!(r * each <= len && each <= len - r * each, "a piece of the slice");
+        // SAFETY: by the assertion, elements of the slice, which is borrowed exclusively for as long as the output lives; they may
+        // have any bytes (buffer rule 2).
+        unsafe { Output::new(first.add(r * each).cast(), each * E::COUNT, datatype::<E>()) }
+    }
 }
 
 /// That `all` elements are `ranks` pieces of `each`.
@@ -113,9 +126,8 @@ impl<T: Threading> Communicator<T> {
     pub fn bcast<E: Element>(&self, data: &mut [E], root: usize) -> Result<()> {
         let root = self.root(root)?;
         let (bytes, data) = (size_of_val(data), output(data));
-        // SAFETY: borrowed exclusively until the operation has returned.
         self.collective((Purpose::Bcast, bytes), |transport| {
-            transport.run(unsafe { intracomm::bcast(transport, data, root) })
+            transport.run(intracomm::bcast(transport, data, root))
         })
     }
 
@@ -130,11 +142,9 @@ impl<T: Threading> Communicator<T> {
         if self.rank() == root {
             fits(all.len(), data.len(), self.size())?;
         }
-        let (send, all, each) = (input(data), output(all), data.len());
+        let (send, pieces) = (input(data), output_pieces(all, data.len()));
         self.collective((Purpose::Gather, size_of_val(data)), |transport| {
-            // SAFETY: borrowed until the operation has returned, `all` exclusively; it has all the pieces where they are used.
-            transport
-                .run(unsafe { algorithms::gather(transport, Some(send), |r| piece::<E>(all, each, r), root) })
+            transport.run(algorithms::gather(transport, Some(send), pieces, root))
         })
     }
 
@@ -144,11 +154,9 @@ impl<T: Threading> Communicator<T> {
     /// [`Error::Buffer`] if `all` has not the right length; [`Error::PeerGone`].
     pub fn allgather<E: Element>(&self, data: &[E], all: &mut [E]) -> Result<()> {
         fits(all.len(), data.len(), self.size())?;
-        let (send, all, each) = (input(data), output(all), data.len());
+        let (send, pieces) = (input(data), output_pieces(all, data.len()));
         self.collective((Purpose::Allgather, size_of_val(data)), |transport| {
-            // SAFETY: borrowed until the operation has returned, `all` exclusively; it has all the pieces.
-            transport
-                .run(unsafe { intracomm::allgather(transport, Some(send), |r| piece::<E>(all, each, r)) })
+            transport.run(intracomm::allgather(transport, Some(send), pieces))
         })
     }
 
@@ -161,14 +169,10 @@ impl<T: Threading> Communicator<T> {
         if self.rank() == root {
             fits(all.len(), data.len(), self.size())?;
         }
-        let (bytes, all, each, recv) = (size_of_val(data), input(all), data.len(), output(data));
-        let pieces = Output { addr: all.addr.cast_mut(), count: all.count, datatype: all.datatype };
+        let bytes = size_of_val(data);
+        let (pieces, recv) = (input_pieces(all, data.len()), output(data));
         self.collective((Purpose::Scatter, bytes), |transport| {
-            // SAFETY: borrowed until the operation has returned, `data` exclusively; pieces of `all` are read only, and there
-            // are all of them where they are used.
-            transport.run(unsafe {
-                algorithms::scatter(transport, |r| piece::<E>(pieces, each, r).as_input(), Some(recv), root)
-            })
+            transport.run(algorithms::scatter(transport, pieces, Some(recv), root))
         })
     }
 
@@ -181,14 +185,9 @@ impl<T: Threading> Communicator<T> {
         let each = sent.len() / self.size();
         fits(sent.len(), each, self.size())?;
         fits(received.len(), each, self.size())?;
-        let (send, recv) = (input(sent), output(received));
-        let send = Output { addr: send.addr.cast_mut(), count: send.count, datatype: send.datatype };
-        self.collective((Purpose::Alltoall, size_of_val(sent)), |transport| {
-            let pieces = |r| piece::<E>(send, each, r).as_input();
-            // SAFETY: borrowed until the operation has returned, `received` exclusively; pieces of `sent` are read only, and
-            // both have all of them.
-            transport
-                .run(unsafe { intracomm::alltoall(transport, Some(pieces), |r| piece::<E>(recv, each, r)) })
+        let (bytes, pieces) = (size_of_val(sent), output_pieces(received, each));
+        self.collective((Purpose::Alltoall, bytes), |transport| {
+            transport.run(intracomm::alltoall(transport, Some(input_pieces(sent, each)), pieces))
         })
     }
 
@@ -214,8 +213,7 @@ impl<T: Threading> Communicator<T> {
         let kernel = OpKernel { op: &op, datatype: datatype::<E>(), handle: E::HANDLE };
         let (send, recv) = (input(data), is_root.then(|| output(result)));
         self.collective((Purpose::Reduce, size_of_val(data)), |transport| {
-            // SAFETY: borrowed until the operation has returned, `result` exclusively.
-            transport.run(unsafe { intracomm::reduce(transport, send, recv, kernel, root) })
+            transport.run(intracomm::reduce(transport, send, recv, kernel, root))
         })
     }
 
@@ -243,8 +241,7 @@ impl<T: Threading> Communicator<T> {
         let kernel = OpKernel { op: &op, datatype: datatype::<E>(), handle: E::HANDLE };
         let (send, recv) = (input(data), output(result));
         self.collective((Purpose::Allreduce, size_of_val(data)), |transport| {
-            // SAFETY: borrowed until the operation has returned, `result` exclusively.
-            transport.run(unsafe { intracomm::allreduce(transport, send, recv, kernel) })
+            transport.run(intracomm::allreduce(transport, send, recv, kernel))
         })
     }
 }

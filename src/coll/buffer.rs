@@ -1,4 +1,11 @@
 //! Users' buffers as bytes: in place where the type is contiguous, through a packed copy where it is not.
+//!
+//! - **Buffer rule 1.** While an [`Input`] is used, its elements can be read and nobody writes them. Where an operation is in
+//!   place, its input is used up before its output is written.
+//! - **Buffer rule 2.** While an [`Output`] is used, its elements can be written and nobody else uses them. Outputs of different
+//!   ranks do not overlap.
+//!
+//! Whoever makes one sees to its rule; a collective then needs no `unsafe` to use it.
 
 use super::{ReductionKernel, Scratch};
 use crate::datatype::Datatype;
@@ -7,137 +14,156 @@ use crate::error::{Error, Result};
 use core::ops::{Deref, DerefMut};
 use core::slice;
 
-/// Elements that a collective reads.
+/// Elements in a user's memory that a collective reads.
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'a> {
-    /// The user's address.
-    pub addr: *const u8,
-    /// Elements.
-    pub count: usize,
-    /// Their type.
-    pub datatype: &'a Datatype,
+    addr: *const u8,
+    count: usize,
+    datatype: &'a Datatype,
 }
 
-/// Elements that a collective writes.
-#[derive(Clone, Copy, Debug)]
+/// Elements in a user's memory that a collective writes.
+#[derive(Debug)]
 pub struct Output<'a> {
-    /// The user's address.
-    pub addr: *mut u8,
-    /// Elements.
-    pub count: usize,
-    /// Their type.
-    pub datatype: &'a Datatype,
+    addr: *mut u8,
+    count: usize,
+    datatype: &'a Datatype,
 }
 
 impl<'a> Input<'a> {
-    /// Bytes of the packed elements.
+    /// Names `count` elements of type `datatype` at `addr`.
+    ///
+    /// # Safety
+    /// Buffer rule 1: whenever the input, or what is made of it, is used, the elements can be read and nobody writes them.
+    #[must_use]
+    pub const unsafe fn new(addr: *const u8, count: usize, datatype: &'a Datatype) -> Self {
+        Self { addr, count, datatype }
+    }
+
+    /// Returns the bytes of the packed elements.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.count * self.datatype.size()
     }
 
-    /// Where the elements lie, if they are one run of bytes.
+    /// Returns the elements' type.
+    #[must_use]
+    pub fn datatype(&self) -> &'a Datatype {
+        self.datatype
+    }
+
+    /// Returns where the elements lie, if they are one run of bytes.
     #[inline]
     #[must_use]
     pub fn run(&self) -> Option<*const u8> {
         self.datatype.is_contiguous().then(|| self.addr.wrapping_offset(self.datatype.true_lb()))
     }
 
-    /// The elements as packed bytes.
-    ///
-    /// # Safety
-    /// The elements lie in memory that nobody writes during `'a`.
+    /// Returns the elements as packed bytes.
     #[must_use]
-    pub unsafe fn packed(&self) -> Packed<'a> {
-        let bytes = self.bytes();
-        if bytes == 0 {
-            return Packed::There(&[]);
+    pub fn packed(&self) -> Packed<'a> {
+        match self.run() {
+            _ if self.bytes() == 0 => Packed::There(&[]),
+            // SAFETY: elements of a contiguous type are one run of bytes, which stand still by buffer rule 1.
+            Some(run) => Packed::There(unsafe { slice::from_raw_parts(run, self.bytes()) }),
+            None => Packed::Copy(self.copied()),
         }
-        if self.datatype.is_contiguous() {
-            let first = self.addr.wrapping_offset(self.datatype.true_lb());
-            // SAFETY: a contiguous type's elements are one run of bytes from there; the caller's promise.
-            return Packed::There(unsafe { slice::from_raw_parts(first, bytes) });
-        }
-        // SAFETY: the caller's promise.
-        Packed::Copy(unsafe { self.copied() })
     }
 
-    /// A packed copy of the elements.
-    ///
-    /// # Safety
-    /// As for [`packed`](Self::packed), during the call.
+    /// Returns a packed copy of the elements.
     #[must_use]
-    pub unsafe fn copied(&self) -> Scratch {
+    pub fn copied(&self) -> Scratch {
         let mut copy = Scratch::zeroed(self.bytes());
-        if !copy.is_empty() {
-            // SAFETY: the caller's promise.
-            unsafe { self.datatype.pack(self.count, self.addr, 0, &mut copy) };
-        }
+        self.pack(0, &mut copy);
         copy
+    }
+
+    /// Copies packed bytes from byte `at` on into `to`, as many as it holds; the elements have so many.
+    pub fn pack(&self, at: usize, to: &mut [u8]) {
+        if !to.is_empty() {
+            // SAFETY: the elements can be read by buffer rule 1.
+            unsafe { self.datatype.pack(self.count, self.addr, at, to) };
+        }
     }
 }
 
 impl<'a> Output<'a> {
-    /// The same elements, to be read.
+    /// Names `count` elements of type `datatype` at `addr`.
+    ///
+    /// # Safety
+    /// Buffer rule 2: whenever the output, or what is made of it, is used, the elements can be written and nobody else uses them.
+    #[must_use]
+    pub const unsafe fn new(addr: *mut u8, count: usize, datatype: &'a Datatype) -> Self {
+        Self { addr, count, datatype }
+    }
+
+    /// Returns the same elements as an input. While that is used, the output is not.
     #[must_use]
     pub fn as_input(&self) -> Input<'a> {
         Input { addr: self.addr, count: self.count, datatype: self.datatype }
     }
 
-    /// Bytes of the packed elements.
+    /// Returns the bytes of the packed elements.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.as_input().bytes()
     }
 
-    /// Room for the elements as packed bytes; [`Landing::land`] puts them where they belong.
-    ///
-    /// # Safety
-    /// The elements lie in memory that nobody else uses during `'a`.
+    /// Returns the elements' type.
     #[must_use]
-    pub unsafe fn landing(&self) -> Landing<'a> {
-        let bytes = self.bytes();
-        if bytes == 0 {
-            return Landing::There(&mut []);
-        }
-        if self.datatype.is_contiguous() {
-            let first = self.addr.wrapping_offset(self.datatype.true_lb());
-            // SAFETY: a contiguous type's elements are one run of bytes from there; the caller's promise.
-            return Landing::There(unsafe { slice::from_raw_parts_mut(first, bytes) });
-        }
-        Landing::Copy(Scratch::zeroed(bytes), *self)
+    pub fn datatype(&self) -> &'a Datatype {
+        self.datatype
     }
 
-    /// The same with the present elements in it.
+    /// Returns the run of `bytes` bytes that begins with these elements, if they are contiguous.
     ///
     /// # Safety
-    /// As for [`landing`](Self::landing).
+    /// Buffer rule 2 holds for all of the run.
     #[must_use]
-    pub unsafe fn filled_landing(&self) -> Landing<'a> {
-        // SAFETY: the caller's promise.
-        match unsafe { self.landing() } {
-            // SAFETY: as above.
-            Landing::Copy(_, to) => Landing::Copy(unsafe { self.as_input().copied() }, to),
+    pub unsafe fn widened(self, bytes: usize) -> Self {
+        let count = bytes.checked_div(self.datatype.size()).unwrap_or(0);
+        Self { count, ..self }
+    }
+
+    /// Returns room for the elements as packed bytes; [`Landing::land`] puts them where they belong.
+    #[must_use]
+    pub fn landing(self) -> Landing<'a> {
+        let bytes = self.bytes();
+        match self.as_input().run() {
+            _ if bytes == 0 => Landing::There(&mut []),
+            // SAFETY: elements of a contiguous type are one run of bytes, which nobody else uses by buffer rule 2.
+            Some(run) => Landing::There(unsafe { slice::from_raw_parts_mut(run.cast_mut(), bytes) }),
+            None => Landing::Copy(Scratch::zeroed(bytes), self),
+        }
+    }
+
+    /// Returns the same with the present elements in it.
+    #[must_use]
+    pub fn filled_landing(self) -> Landing<'a> {
+        match self.landing() {
+            Landing::Copy(_, to) => Landing::Copy(to.as_input().copied(), to),
             there @ Landing::There(_) => there,
         }
     }
 
     /// Writes packed elements.
     ///
-    /// # Safety
-    /// As for [`landing`](Self::landing); `bytes` is not part of the elements' memory.
-    ///
     /// # Errors
     /// [`Error::Truncate`] if they are more than there is room for.
-    pub unsafe fn write(&self, bytes: &[u8]) -> Result<()> {
+    pub fn write(&self, bytes: &[u8]) -> Result<()> {
         if bytes.len() > self.bytes() {
             return Err(Error::Truncate { sent: bytes.len() as u64, room: self.bytes() as u64 });
         }
-        if !bytes.is_empty() {
-            // SAFETY: the caller's promise.
-            unsafe { self.datatype.unpack(self.count, self.addr, 0, bytes) };
-        }
+        self.unpack(0, bytes);
         Ok(())
+    }
+
+    /// Copies packed bytes into the elements from byte `at` on; the elements have so many.
+    pub fn unpack(&self, at: usize, from: &[u8]) {
+        if !from.is_empty() {
+            // SAFETY: the elements can be written, and `from` is no part of them, by buffer rule 2.
+            unsafe { self.datatype.unpack(self.count, self.addr, at, from) };
+        }
     }
 }
 
@@ -177,8 +203,7 @@ impl Landing<'_> {
     pub fn land(self) -> Result<()> {
         match self {
             Self::There(_) => Ok(()),
-            // SAFETY: `Output::landing` was promised that the memory is ours for as long as the landing.
-            Self::Copy(bytes, to) => unsafe { to.write(&bytes) },
+            Self::Copy(bytes, to) => to.write(&bytes),
         }
     }
 }
@@ -204,14 +229,10 @@ impl DerefMut for Landing<'_> {
 
 /// Copies elements from one layout to another of the same signature, as a message to oneself would.
 ///
-/// # Safety
-/// As for [`Input::packed`] and [`Output::landing`]; the two do not overlap.
-///
 /// # Errors
 /// [`Error::Truncate`] if there is not enough room.
-pub unsafe fn copy(from: Input<'_>, to: Output<'_>) -> Result<()> {
-    // SAFETY: the caller's promise.
-    unsafe { to.write(&from.packed()) }
+pub fn copy(from: Input<'_>, to: &Output<'_>) -> Result<()> {
+    to.write(&from.packed())
 }
 
 /// An MPI operation on elements of a datatype.

@@ -8,8 +8,7 @@ use crate::datatype::Datatype;
 use crate::datatype::op::Op;
 use crate::error::{Error, Result};
 
-/// Elements in a user's memory. Whoever makes one promises that they may be read, or written, for as long as a [`Call`] with
-/// it is performed.
+/// Elements in a user's memory, which is used while a [`Call`] with them is performed ([`Call::perform`]).
 #[derive(Clone, Debug)]
 pub struct Elements {
     /// The user's address.
@@ -20,21 +19,27 @@ pub struct Elements {
     pub datatype: Datatype,
 }
 
-// SAFETY: an address in the user's memory, which any thread may use under the promise above, and what is `Send` and `Sync`.
+// SAFETY: an address, which is used by `Call::perform` only, under its contract from whatever thread; the rest is `Send` and `Sync`.
 unsafe impl Send for Elements {}
-// SAFETY: as above.
+// SAFETY: what is shared is never changed: an address, a number, and what is `Sync`.
 unsafe impl Sync for Elements {}
 
 impl Elements {
-    fn input(&self) -> Input<'_> {
-        self.output().as_input()
+    /// # Safety
+    /// Buffer rule 1.
+    unsafe fn input(&self) -> Input<'_> {
+        // SAFETY: buffer rule 1, which callers see to.
+        unsafe { Input::new(self.addr, self.count, &self.datatype) }
     }
-    fn output(&self) -> Output<'_> {
-        Output { addr: self.addr, count: self.count, datatype: &self.datatype }
+    /// # Safety
+    /// Buffer rule 2.
+    unsafe fn output(&self) -> Output<'_> {
+        // SAFETY: buffer rule 2, which callers see to.
+        unsafe { Output::new(self.addr, self.count, &self.datatype) }
     }
 }
 
-/// A piece of a user's memory for each rank (or neighbour), under the same promise as [`Elements`].
+/// A piece of a user's memory for each rank (or neighbour), used as [`Elements`] are.
 #[derive(Clone, Debug)]
 pub struct Pieces {
     /// The user's address.
@@ -43,9 +48,9 @@ pub struct Pieces {
     pub form: Form,
 }
 
-// SAFETY: as for `Elements`.
+// SAFETY: an address, which is used by `Call::perform` only, under its contract from whatever thread; the rest is `Send` and `Sync`.
 unsafe impl Send for Pieces {}
-// SAFETY: as for `Elements`.
+// SAFETY: what is shared is never changed: an address, lists of numbers, and what is `Sync`.
 unsafe impl Sync for Pieces {}
 
 /// Where pieces lie.
@@ -60,9 +65,8 @@ pub enum Form {
 }
 
 impl Pieces {
-    /// The piece of rank (or neighbour) `r`.
-    #[must_use]
-    pub fn piece(&self, r: usize) -> Output<'_> {
+    /// Returns where the piece of rank (or neighbour) `r` lies, how many elements it has, and their type.
+    fn place(&self, r: usize) -> (*mut u8, usize, &Datatype) {
         let (offset, count, datatype) = match &self.form {
             Form::Even(count, datatype) => {
                 ((r as isize).wrapping_mul(*count as isize).wrapping_mul(datatype.extent()), *count, datatype)
@@ -70,7 +74,36 @@ impl Pieces {
             Form::Varied(counts, offsets, datatype) => (offsets[r], counts[r], datatype),
             Form::Each(counts, offsets, types) => (offsets[r], counts[r], &types[r]),
         };
-        Output { addr: self.addr.wrapping_offset(offset), count, datatype }
+        (self.addr.wrapping_offset(offset), count, datatype)
+    }
+
+    /// Returns the piece of rank (or neighbour) `r`.
+    #[must_use]
+    pub fn piece(&self, r: usize) -> Elements {
+        let (addr, count, datatype) = self.place(r);
+        Elements { addr, count, datatype: datatype.clone() }
+    }
+
+    /// Returns the bytes of the packed piece of rank (or neighbour) `r`.
+    pub(super) fn bytes(&self, r: usize) -> usize {
+        let (_, count, datatype) = self.place(r);
+        count * datatype.size()
+    }
+
+    /// # Safety
+    /// Buffer rule 1.
+    unsafe fn input(&self, r: usize) -> Input<'_> {
+        let (addr, count, datatype) = self.place(r);
+        // SAFETY: buffer rule 1, which callers see to.
+        unsafe { Input::new(addr, count, datatype) }
+    }
+
+    /// # Safety
+    /// Buffer rule 2.
+    unsafe fn output(&self, r: usize) -> Output<'_> {
+        let (addr, count, datatype) = self.place(r);
+        // SAFETY: buffer rule 2, which callers see to.
+        unsafe { Output::new(addr, count, datatype) }
     }
 }
 
@@ -141,7 +174,9 @@ impl Call {
     /// Performs the operation on `comm`, whose transports are `transports`.
     ///
     /// # Safety
-    /// The user's memory is as [`Elements`] promises until the future is ready, which it is polled to be, or it is leaked.
+    /// Until the future is ready, or for ever if it is dropped before, what the operation reads can be read and is written by nobody, and
+    /// what it writes can be written and is used by nobody else (MPI 5.0 §6.2 to §6.12 say which is which). The future is polled
+    /// until it is ready, or leaked.
     ///
     /// # Errors
     /// Those of the transfers and of the operation; [`Error::Comm`] for one that intercommunicators do not have.
@@ -164,9 +199,9 @@ impl Call {
         let what = || (self.algorithm(comm, arrival(), requested()), self.bytes(comm));
         let span = EventSpan::begin(comm, self.operation(), mode, what);
         let result = match transports {
-            // SAFETY: the caller's promise.
+            // SAFETY: `within` and `between` ask for what `perform` asks for.
             Transports::Intracomm(transport) => unsafe { self.within(transport, comm) }.await,
-            // SAFETY: the caller's promise.
+            // SAFETY: `within` and `between` ask for what `perform` asks for.
             Transports::Intercomm(sides) => unsafe { self.between(sides) }.await,
         };
         span.end();
@@ -176,41 +211,39 @@ impl Call {
     /// # Safety
     /// As for [`perform`](Self::perform).
     async unsafe fn within<T: Transport>(&self, transport: &T, comm: &Comm) -> Result<()> {
-        // SAFETY: the caller's promise is what all of these ask for.
+        // SAFETY: `perform` has been promised buffer rules 1 and 2 for what the operation reads and writes.
         unsafe {
             match self {
                 Self::Barrier => super::barrier(transport).await,
                 Self::Bcast(data, root) => intracomm::bcast(transport, data.output(), rank(*root)?).await,
                 Self::Gather(send, pieces, root) => {
-                    let send = send.as_ref().map(Elements::input);
-                    algorithms::gather(transport, send, |r| piece(pieces.as_ref(), r), rank(*root)?).await
+                    let send = send.as_ref().map(|send| send.input());
+                    algorithms::gather(transport, send, |r| of_root(pieces.as_ref()).output(r), rank(*root)?)
+                        .await
                 }
                 Self::Scatter(pieces, recv, root) => {
-                    let recv = recv.as_ref().map(Elements::output);
-                    algorithms::scatter(
-                        transport,
-                        |r| piece(pieces.as_ref(), r).as_input(),
-                        recv,
-                        rank(*root)?,
-                    )
-                    .await
+                    let recv = recv.as_ref().map(|recv| recv.output());
+                    algorithms::scatter(transport, |r| of_root(pieces.as_ref()).input(r), recv, rank(*root)?)
+                        .await
                 }
                 Self::Allgather(send, pieces) => {
-                    intracomm::allgather(transport, send.as_ref().map(Elements::input), |r| pieces.piece(r))
-                        .await
+                    intracomm::allgather(transport, send.as_ref().map(|send| send.input()), |r| {
+                        pieces.output(r)
+                    })
+                    .await
                 }
                 Self::Alltoall(send, recv) => {
                     let even = matches!(recv.form, Form::Even(..));
-                    let send = send.as_ref().map(|send| move |r| send.piece(r).as_input());
+                    let send = send.as_ref().map(|send| move |r| send.input(r));
                     if even {
-                        intracomm::alltoall_even(transport, send, |r| recv.piece(r)).await
+                        intracomm::alltoall_even(transport, send, |r| recv.output(r)).await
                     } else {
-                        intracomm::alltoall(transport, send, |r| recv.piece(r)).await
+                        intracomm::alltoall(transport, send, |r| recv.output(r)).await
                     }
                 }
                 Self::Reduce(send, recv, op, root) => {
                     let operands = send.as_ref().or(recv.as_ref()).ok_or(NOTHING)?;
-                    let result = recv.as_ref().map(Elements::output);
+                    let result = recv.as_ref().map(|recv| recv.output());
                     intracomm::reduce(transport, operands.input(), result, op.of(operands), rank(*root)?)
                         .await
                 }
@@ -237,10 +270,10 @@ impl Call {
                     intracomm::exscan(transport, operands, recv.output(), op.of(recv)).await
                 }
                 Self::NeighbourAllgather(send, recv) => {
-                    neighbor::exchange(transport, comm, |_| send.input(), |r| recv.piece(r)).await
+                    neighbor::exchange(transport, comm, |_| send.input(), |r| recv.output(r)).await
                 }
                 Self::NeighbourAlltoall(send, recv) => {
-                    neighbor::exchange(transport, comm, |r| send.piece(r).as_input(), |r| recv.piece(r)).await
+                    neighbor::exchange(transport, comm, |r| send.input(r), |r| recv.output(r)).await
                 }
             }
         }
@@ -249,30 +282,29 @@ impl Call {
     /// # Safety
     /// As for [`perform`](Self::perform).
     async unsafe fn between<T: Transport>(&self, sides: &Sides<T>) -> Result<()> {
-        // SAFETY: the caller's promise is what all of these ask for.
+        // SAFETY: `perform` has been promised buffer rules 1 and 2 for what the operation reads and writes.
         unsafe {
             match self {
                 Self::Barrier => intercomm::barrier(sides).await,
                 Self::Bcast(data, root) => intercomm::bcast(sides, data.output(), side(*root)?).await,
                 Self::Gather(send, pieces, root) => {
-                    let send = send.as_ref().map(Elements::input);
-                    intercomm::gather(sides, send, |r| piece(pieces.as_ref(), r), side(*root)?).await
+                    let send = send.as_ref().map(|send| send.input());
+                    intercomm::gather(sides, send, |r| of_root(pieces.as_ref()).output(r), side(*root)?).await
                 }
                 Self::Scatter(pieces, recv, root) => {
-                    let recv = recv.as_ref().map(Elements::output);
-                    intercomm::scatter(sides, |r| piece(pieces.as_ref(), r).as_input(), recv, side(*root)?)
-                        .await
+                    let recv = recv.as_ref().map(|recv| recv.output());
+                    intercomm::scatter(sides, |r| of_root(pieces.as_ref()).input(r), recv, side(*root)?).await
                 }
                 Self::Allgather(Some(send), pieces) => {
-                    intercomm::allgather(sides, send.input(), |r| pieces.piece(r)).await
+                    intercomm::allgather(sides, send.input(), |r| pieces.output(r)).await
                 }
                 Self::Alltoall(Some(send), recv) => {
-                    intercomm::alltoall(sides, |r| send.piece(r).as_input(), |r| recv.piece(r)).await
+                    intercomm::alltoall(sides, |r| send.input(r), |r| recv.output(r)).await
                 }
                 Self::Reduce(send, recv, op, root) => {
                     let Some(some) = send.as_ref().or(recv.as_ref()) else { return Ok(()) };
                     let (from, to) =
-                        (send.as_ref().map(Elements::input), recv.as_ref().map(Elements::output));
+                        (send.as_ref().map(|send| send.input()), recv.as_ref().map(|recv| recv.output()));
                     intercomm::reduce(sides, from, to, op.of(some), side(*root)?).await
                 }
                 Self::Allreduce(Some(send), recv, op) => {
@@ -304,7 +336,7 @@ fn side(place: CallRoot) -> Result<IntercommRoot> {
     }
 }
 
-/// The piece of `r`, where there are pieces: only the root has them, and only the root asks.
-fn piece(pieces: Option<&Pieces>, r: usize) -> Output<'_> {
-    pieces.expect("the root gives pieces").piece(r)
+/// Returns the pieces of a root: it alone has them, and it alone asks for them.
+fn of_root(pieces: Option<&Pieces>) -> &Pieces {
+    pieces.expect("the root gives pieces")
 }

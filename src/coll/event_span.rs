@@ -77,7 +77,7 @@ fn bytes(elements: &Elements) -> u64 {
 }
 
 fn all_bytes(pieces: &Pieces, ranks: usize) -> u64 {
-    (0..ranks).map(|r| pieces.piece(r)).map(|piece| (piece.datatype.size() * piece.count) as u64).sum()
+    (0..ranks).map(|r| pieces.bytes(r) as u64).sum()
 }
 
 impl Call {
@@ -137,7 +137,7 @@ impl Call {
     /// Whether shared memory, where it serves this kind of operation, serves one of this size.
     pub(super) fn is_served_by(&self, team: &mut TeamGuard<'_>) -> bool {
         match self {
-            Self::Alltoall(_, recv) => team.serves_alltoall(recv.piece(0).bytes()),
+            Self::Alltoall(_, recv) => team.serves_alltoall(recv.bytes(0)),
             _ => true,
         }
     }

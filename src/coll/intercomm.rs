@@ -1,7 +1,7 @@
 //! Collectives between the two groups of an intercommunicator.
 //!
 //! Each group works through its own transport (`local`); what crosses goes through a transport whose ranks are the remote group's
-//! (`remote`), mostly between the two ranks 0. Safety is as in [`super::typed`].
+//! (`remote`), mostly between the two ranks 0.
 
 use super::buffer::{Input, OpKernel, Output};
 use super::intracomm::{block_ends, receive};
@@ -48,23 +48,14 @@ pub async fn barrier<T: Transport>(sides: &Sides<T>) -> Result<()> {
 
 /// The elements of the group without the root become the root's.
 ///
-/// # Safety
-/// See the module.
-///
 /// # Errors
 /// Those of the transports.
-pub async unsafe fn bcast<T: Transport>(
-    sides: &Sides<T>,
-    data: Output<'_>,
-    root: IntercommRoot,
-) -> Result<()> {
+pub async fn bcast<T: Transport>(sides: &Sides<T>, data: Output<'_>, root: IntercommRoot) -> Result<()> {
     match root {
         IntercommRoot::Sibling => Ok(()),
-        // SAFETY: the module's contract.
-        IntercommRoot::Caller => sides.remote.send(0, &unsafe { data.as_input().packed() }).await,
+        IntercommRoot::Caller => sides.remote.send(0, &data.as_input().packed()).await,
         IntercommRoot::Remote(root) => {
-            // SAFETY: the module's contract.
-            let mut landing = unsafe { data.landing() };
+            let mut landing = data.landing();
             if sides.leads() {
                 sides.remote.recv(root, &mut landing).await?;
             }
@@ -76,12 +67,9 @@ pub async unsafe fn bcast<T: Transport>(
 
 /// At the root, piece `r` becomes what rank `r` of the other group sends.
 ///
-/// # Safety
-/// See the module.
-///
 /// # Errors
 /// Those of the transports.
-pub async unsafe fn gather<'a, T: Transport>(
+pub async fn gather<'a, T: Transport>(
     sides: &Sides<T>,
     send: Option<Input<'_>>,
     pieces: impl Fn(usize) -> Output<'a>,
@@ -90,25 +78,20 @@ pub async unsafe fn gather<'a, T: Transport>(
     match (root, send) {
         (IntercommRoot::Caller, _) => {
             for from in 0..sides.remote.size() {
-                // SAFETY: the module's contract.
-                unsafe { receive(&sides.remote, from, pieces(from)) }.await?;
+                receive(&sides.remote, from, pieces(from)).await?;
             }
             Ok(())
         }
-        // SAFETY: the module's contract.
-        (IntercommRoot::Remote(root), Some(send)) => sides.remote.send(root, &unsafe { send.packed() }).await,
+        (IntercommRoot::Remote(root), Some(send)) => sides.remote.send(root, &send.packed()).await,
         _ => Ok(()),
     }
 }
 
 /// `recv`, in the group without the root, becomes the caller's piece at the root.
 ///
-/// # Safety
-/// See the module.
-///
 /// # Errors
 /// Those of the transports.
-pub async unsafe fn scatter<'a, T: Transport>(
+pub async fn scatter<'a, T: Transport>(
     sides: &Sides<T>,
     pieces: impl Fn(usize) -> Input<'a>,
     recv: Option<Output<'_>>,
@@ -117,41 +100,32 @@ pub async unsafe fn scatter<'a, T: Transport>(
     match (root, recv) {
         (IntercommRoot::Caller, _) => {
             for to in 0..sides.remote.size() {
-                // SAFETY: the module's contract.
-                sides.remote.send(to, &unsafe { pieces(to).packed() }).await?;
+                sides.remote.send(to, &pieces(to).packed()).await?;
             }
             Ok(())
         }
-        // SAFETY: the module's contract.
-        (IntercommRoot::Remote(root), Some(recv)) => unsafe { receive(&sides.remote, root, recv) }.await,
+        (IntercommRoot::Remote(root), Some(recv)) => receive(&sides.remote, root, recv).await,
         _ => Ok(()),
     }
 }
 
 /// Piece `r` becomes what rank `r` of the other group sends.
 ///
-/// # Safety
-/// See the module.
-///
 /// # Errors
 /// Those of the transports.
-pub async unsafe fn allgather<'a, T: Transport>(
+pub async fn allgather<'a, T: Transport>(
     sides: &Sides<T>,
     send: Input<'_>,
     pieces: impl Fn(usize) -> Output<'a>,
 ) -> Result<()> {
-    // SAFETY: the module's contract; everybody gets the same bytes, each its own way.
-    unsafe { alltoall(sides, |_| send, pieces) }.await
+    alltoall(sides, |_| send, pieces).await
 }
 
 /// Piece `r` of `recv` becomes the piece of rank `r` of the other group that is for the caller.
 ///
-/// # Safety
-/// See the module.
-///
 /// # Errors
 /// Those of the transports.
-pub async unsafe fn alltoall<'a, 'b, T: Transport>(
+pub async fn alltoall<'a, 'b, T: Transport>(
     sides: &Sides<T>,
     send: impl Fn(usize) -> Input<'a>,
     recv: impl Fn(usize) -> Output<'b>,
@@ -162,18 +136,15 @@ pub async unsafe fn alltoall<'a, 'b, T: Transport>(
     let rounds = sides.local.size().max(theirs);
     for step in 0..rounds {
         let (to, from) = ((rank + step) % rounds, (rank + rounds - step) % rounds);
-        // SAFETY: the module's contract.
-        unsafe {
-            match (to < theirs, from < theirs) {
-                (true, true) => {
-                    let (mine, mut landing) = (send(to).packed(), recv(from).landing());
-                    sides.remote.exchange(to, &mine, from, &mut landing).await?;
-                    landing.land()?;
-                }
-                (true, false) => sides.remote.send(to, &send(to).packed()).await?,
-                (false, true) => receive(&sides.remote, from, recv(from)).await?,
-                (false, false) => {}
+        match (to < theirs, from < theirs) {
+            (true, true) => {
+                let (mine, mut landing) = (send(to).packed(), recv(from).landing());
+                sides.remote.exchange(to, &mine, from, &mut landing).await?;
+                landing.land()?;
             }
+            (true, false) => sides.remote.send(to, &send(to).packed()).await?,
+            (false, true) => receive(&sides.remote, from, recv(from)).await?,
+            (false, false) => {}
         }
     }
     Ok(())
@@ -181,12 +152,9 @@ pub async unsafe fn alltoall<'a, 'b, T: Transport>(
 
 /// At the root, `recv` becomes the combination of the other group's `send`.
 ///
-/// # Safety
-/// See the module.
-///
 /// # Errors
 /// Those of the transports and the operation.
-pub async unsafe fn reduce<T: Transport>(
+pub async fn reduce<T: Transport>(
     sides: &Sides<T>,
     send: Option<Input<'_>>,
     recv: Option<Output<'_>>,
@@ -194,13 +162,9 @@ pub async unsafe fn reduce<T: Transport>(
     root: IntercommRoot,
 ) -> Result<()> {
     match (root, send, recv) {
-        // SAFETY: the module's contract.
-        (IntercommRoot::Caller, _, Some(recv)) if recv.bytes() > 0 => {
-            unsafe { receive(&sides.remote, 0, recv) }.await
-        }
+        (IntercommRoot::Caller, _, Some(recv)) if recv.bytes() > 0 => receive(&sides.remote, 0, recv).await,
         (IntercommRoot::Remote(root), Some(send), _) if send.bytes() > 0 => {
-            // SAFETY: the module's contract.
-            let mut acc = unsafe { send.copied() };
+            let mut acc = send.copied();
             algorithms::reduce(&sides.local, &mut acc, 0, &kernel).await?;
             if sides.leads() { sides.remote.send(root, &acc).await } else { Ok(()) }
         }
@@ -210,12 +174,9 @@ pub async unsafe fn reduce<T: Transport>(
 
 /// `recv` becomes the combination of the other group's `send`.
 ///
-/// # Safety
-/// See the module.
-///
 /// # Errors
 /// Those of the transports and the operation.
-pub async unsafe fn allreduce<T: Transport>(
+pub async fn allreduce<T: Transport>(
     sides: &Sides<T>,
     send: Input<'_>,
     recv: Output<'_>,
@@ -224,22 +185,17 @@ pub async unsafe fn allreduce<T: Transport>(
     if send.bytes() == 0 {
         return Ok(());
     }
-    // SAFETY: the module's contract.
-    let mut result = unsafe { combined_over_there(sides, send, recv.bytes(), kernel) }.await?;
+    let mut result = combined_over_there(sides, send, recv.bytes(), kernel).await?;
     super::bcast(&sides.local, &mut result, 0).await?;
-    // SAFETY: the module's contract.
-    unsafe { recv.write(&result) }
+    recv.write(&result)
 }
 
 /// `recv` becomes the caller's block of the combination of the other group's `send`, of which rank `r` of the caller's group
 /// gets `counts(r)` elements. Both groups combine equally many elements.
 ///
-/// # Safety
-/// See the module.
-///
 /// # Errors
 /// Those of the transports and the operation.
-pub async unsafe fn reduce_scatter<T: Transport>(
+pub async fn reduce_scatter<T: Transport>(
     sides: &Sides<T>,
     send: Input<'_>,
     recv: Output<'_>,
@@ -249,32 +205,25 @@ pub async unsafe fn reduce_scatter<T: Transport>(
     if send.bytes() == 0 {
         return Ok(());
     }
-    // SAFETY: the module's contract.
-    let all = unsafe { combined_over_there(sides, send, send.bytes(), kernel) }.await?;
-    let ends = block_ends(sides.local.size(), counts, send.datatype.size());
+    let all = combined_over_there(sides, send, send.bytes(), kernel).await?;
+    let ends = block_ends(sides.local.size(), counts, send.datatype().size());
     if !sides.leads() {
-        // SAFETY: the module's contract.
-        return unsafe { receive(&sides.local, 0, recv) }.await;
+        return receive(&sides.local, 0, recv).await;
     }
     for to in 1..sides.local.size() {
         sides.local.send(to, &all[ends[to - 1]..ends[to]]).await?;
     }
-    // SAFETY: the module's contract.
-    unsafe { recv.write(&all[..ends[0]]) }
+    recv.write(&all[..ends[0]])
 }
 
 /// At rank 0, the combination of the other group's `send`, of `bytes` bytes; room for it at the others.
-///
-/// # Safety
-/// See the module.
-async unsafe fn combined_over_there<T: Transport>(
+async fn combined_over_there<T: Transport>(
     sides: &Sides<T>,
     send: Input<'_>,
     bytes: usize,
     kernel: OpKernel<'_>,
 ) -> Result<Scratch> {
-    // SAFETY: the module's contract.
-    let mut acc = unsafe { send.copied() };
+    let mut acc = send.copied();
     algorithms::reduce(&sides.local, &mut acc, 0, &kernel).await?;
     let mut result = Scratch::zeroed(bytes);
     if sides.leads() {

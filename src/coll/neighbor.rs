@@ -10,12 +10,9 @@ use crate::error::{Error, Result};
 /// Two ranks may be neighbours several times; then messages between them are matched in order, which for a grid is not the
 /// order of the neighbours ([`Topology::send_order`](crate::comm::Topology::send_order)).
 ///
-/// # Safety
-/// As in [`super::typed`].
-///
 /// # Errors
 /// Those of the transport; [`Error::Topology`] if the communicator has none.
-pub async unsafe fn exchange<'a, 'b, T: Transport>(
+pub async fn exchange<'a, 'b, T: Transport>(
     transport: &T,
     comm: &Comm,
     send: impl Fn(usize) -> Input<'a>,
@@ -25,13 +22,10 @@ pub async unsafe fn exchange<'a, 'b, T: Transport>(
     let (from, to) = (topology.sources(comm.rank()), topology.destinations(comm.rank()));
     let order = topology.send_order(to.len());
     let some = |ranks: &[i32], i: usize| usize::try_from(ranks[i]).ok();
-    // SAFETY: the caller's promise.
     let packed: Vec<_> =
-        unsafe { order.iter().filter_map(|&i| some(&to, i).map(|rank| (rank, send(i).packed()))).collect() };
-    // SAFETY: the caller's promise.
-    let mut landings: Vec<_> = unsafe {
-        (0..from.len()).filter_map(|i| some(&from, i).map(|rank| (rank, recv(i).landing()))).collect()
-    };
+        order.iter().filter_map(|&i| some(&to, i).map(|rank| (rank, send(i).packed()))).collect();
+    let mut landings: Vec<_> =
+        (0..from.len()).filter_map(|i| some(&from, i).map(|rank| (rank, recv(i).landing()))).collect();
     let sends: Vec<(usize, &[u8])> = packed.iter().map(|(rank, bytes)| (*rank, &**bytes)).collect();
     let mut recvs: Vec<(usize, &mut [u8])> =
         landings.iter_mut().map(|(rank, room)| (*rank, &mut **room)).collect();

@@ -34,11 +34,13 @@ impl Ints {
     }
     fn input(&self, at: usize, count: usize) -> Input<'_> {
         let addr = self.data.as_ptr().wrapping_add(at * self.stride).cast();
-        Input { addr, count, datatype: &self.datatype }
+        // SAFETY: this thread's, and it lives for as long as the input (buffer rule 1).
+        unsafe { Input::new(addr, count, &self.datatype) }
     }
     fn output(&self, at: usize, count: usize) -> Output<'_> {
         let addr = self.data.as_ptr().cast_mut().wrapping_add(at * self.stride).cast();
-        Output { addr, count, datatype: &self.datatype }
+        // SAFETY: this thread's, and it lives for as long as the output; tests look at it when the collective is over (buffer rule 2).
+        unsafe { Output::new(addr, count, &self.datatype) }
     }
     fn all(&self) -> Input<'_> {
         self.input(0, self.data.len() / self.stride)
@@ -79,8 +81,7 @@ fn broadcasts_keep_gaps() {
     everywhere(|transport, stride, _| {
         let buffer =
             if transport.rank() == 0 { Ints::new(&[4, 5, 6], stride) } else { Ints::empty(3, stride) };
-        // SAFETY: the buffer is this thread's and lives through the call; so in all tests here.
-        run(unsafe { intracomm::bcast(transport, buffer.all_out(), 0) }).unwrap();
+        run(intracomm::bcast(transport, buffer.all_out(), 0)).unwrap();
         buffer.check([4, 5, 6], "bcast");
     });
 }
@@ -95,13 +96,10 @@ fn gathers_place_pieces_of_different_sizes_and_in_place() {
         for in_place in [false, true] {
             let recv = Ints::empty(starts[size], b);
             if in_place && rank == root {
-                // SAFETY: as above.
-                unsafe { super::buffer::copy(send.all(), recv.output(starts[rank], rank + 1)) }.unwrap();
+                super::buffer::copy(send.all(), &recv.output(starts[rank], rank + 1)).unwrap();
             }
             let from = (!in_place || rank != root).then(|| send.all());
-            // SAFETY: as above.
-            run(unsafe { algorithms::gather(transport, from, |r| recv.output(starts[r], r + 1), root) })
-                .unwrap();
+            run(algorithms::gather(transport, from, |r| recv.output(starts[r], r + 1), root)).unwrap();
             if rank == root {
                 // A place is left free after each piece.
                 let expected = (0..size).flat_map(|r| [own(r, r + 1), vec![-1]].concat());
@@ -119,11 +117,8 @@ fn scatters_hand_out_pieces_of_different_sizes() {
         let all: Vec<i32> = (0..size).flat_map(|r| own(r, r + 1)).collect();
         let send = Ints::new(&all, a);
         let recv = Ints::empty(rank + 1, b);
-        // SAFETY: as above.
-        run(unsafe {
-            algorithms::scatter(transport, |r| send.input(starts[r], r + 1), Some(recv.all_out()), 0)
-        })
-        .unwrap();
+        run(algorithms::scatter(transport, |r| send.input(starts[r], r + 1), Some(recv.all_out()), 0))
+            .unwrap();
         recv.check(own(rank, rank + 1), "scatterv");
     });
 }
@@ -135,18 +130,13 @@ fn allgathers_agree_in_every_layout() {
         let send = Ints::new(&own(rank, 2), a);
         // Dense pieces, then pieces with a free place between them, in descending order.
         let recv = Ints::empty(2 * size, b);
-        // SAFETY: as above.
-        run(unsafe { intracomm::allgather(transport, Some(send.all()), |r| recv.output(2 * r, 2)) }).unwrap();
+        run(intracomm::allgather(transport, Some(send.all()), |r| recv.output(2 * r, 2))).unwrap();
         recv.check((0..size).flat_map(|r| own(r, 2)), "allgather");
-        // SAFETY: as above.
-        run(unsafe { intracomm::allgather(transport, None, |r| recv.output(2 * r, 2)) }).unwrap();
+        run(intracomm::allgather(transport, None, |r| recv.output(2 * r, 2))).unwrap();
         recv.check((0..size).flat_map(|r| own(r, 2)), "allgather in place");
         let recv = Ints::empty(3 * size, b);
-        // SAFETY: as above.
-        run(unsafe {
-            intracomm::allgather(transport, Some(send.all()), |r| recv.output(3 * (size - 1 - r), 2))
-        })
-        .unwrap();
+        run(intracomm::allgather(transport, Some(send.all()), |r| recv.output(3 * (size - 1 - r), 2)))
+            .unwrap();
         let expected = (0..size).rev().flat_map(|r| [own(r, 2), vec![-1]].concat());
         recv.check(expected, "allgatherv");
     });
@@ -158,16 +148,11 @@ fn an_alltoall_transposes_and_does_so_in_place() {
         let (rank, size) = (transport.rank(), transport.size());
         let send = Ints::new(&(0..size).map(|to| (100 * rank + to) as i32).collect::<Vec<_>>(), a);
         let recv = Ints::empty(size, b);
-        // SAFETY: as above.
-        run(unsafe { intracomm::alltoall(transport, Some(|r| send.input(r, 1)), |r| recv.output(r, 1)) })
-            .unwrap();
+        run(intracomm::alltoall(transport, Some(|r| send.input(r, 1)), |r| recv.output(r, 1))).unwrap();
         recv.check((0..size).map(|from| (100 * from + rank) as i32), "alltoall");
         // Transposed again, in place.
-        // SAFETY: as above.
-        run(unsafe {
-            intracomm::alltoall(transport, None::<fn(usize) -> Input<'static>>, |r| recv.output(r, 1))
-        })
-        .unwrap();
+        run(intracomm::alltoall(transport, None::<fn(usize) -> Input<'static>>, |r| recv.output(r, 1)))
+            .unwrap();
         recv.check((0..size).map(|to| (100 * rank + to) as i32), "alltoall in place");
     });
 }
@@ -185,28 +170,21 @@ fn reductions_and_scans_add_up() {
         let recv = || Ints::empty(size, 1);
 
         let got = recv();
-        // SAFETY: as above.
-        run(unsafe { intracomm::reduce(transport, send.all(), Some(got.all_out()), dense, size - 1) })
-            .unwrap();
+        run(intracomm::reduce(transport, send.all(), Some(got.all_out()), dense, size - 1)).unwrap();
         if rank == size - 1 {
             got.check((0..size).map(total), "reduce");
         }
         let got = recv();
-        // SAFETY: as above.
-        run(unsafe { intracomm::allreduce(transport, send.all(), got.all_out(), dense) }).unwrap();
+        run(intracomm::allreduce(transport, send.all(), got.all_out(), dense)).unwrap();
         got.check((0..size).map(total), "allreduce");
         let got = Ints::empty(1, 1);
-        // SAFETY: as above.
-        run(unsafe { intracomm::reduce_scatter(transport, send.all(), got.all_out(), |_| 1, dense) })
-            .unwrap();
+        run(intracomm::reduce_scatter(transport, send.all(), got.all_out(), |_| 1, dense)).unwrap();
         got.check([total(rank)], "reduce_scatter");
         let got = recv();
-        // SAFETY: as above.
-        run(unsafe { intracomm::scan(transport, send.all(), got.all_out(), dense) }).unwrap();
+        run(intracomm::scan(transport, send.all(), got.all_out(), dense)).unwrap();
         got.check((0..size).map(|i| up_to(rank + 1, i)), "scan");
         let got = recv();
-        // SAFETY: as above.
-        run(unsafe { intracomm::exscan(transport, send.all(), got.all_out(), dense) }).unwrap();
+        run(intracomm::exscan(transport, send.all(), got.all_out(), dense)).unwrap();
         got.check((0..size).map(|i| if rank == 0 { -1 } else { up_to(rank, i) }), "exscan");
 
         // A user's operation takes derived types, with their gaps.
@@ -222,8 +200,7 @@ fn reductions_and_scans_add_up() {
         );
         let (send, got) = (Ints::new(&own(rank, size), a), Ints::empty(size, b));
         let gappy = fold(&user, &send.datatype);
-        // SAFETY: as above.
-        run(unsafe { intracomm::allreduce(transport, send.all(), got.all_out(), gappy) }).unwrap();
+        run(intracomm::allreduce(transport, send.all(), got.all_out(), gappy)).unwrap();
         got.check((0..size).map(total), "allreduce of a derived type");
     });
 }
@@ -261,28 +238,22 @@ fn between_two_groups_the_other_side_is_what_counts() {
 
             run(intercomm::barrier(sides)).unwrap();
             let got = Ints::empty(2 * others, 2);
-            // SAFETY: as above.
-            run(unsafe { intercomm::allgather(sides, send.all(), |r| got.output(2 * r, 2)) }).unwrap();
+            run(intercomm::allgather(sides, send.all(), |r| got.output(2 * r, 2))).unwrap();
             got.check((0..others).flat_map(|r| own(number(!first, r), 2)), "allgather");
 
             let got = Ints::empty(2, 1);
-            // SAFETY: as above.
-            run(unsafe { intercomm::allreduce(sides, send.all(), got.all_out(), dense) }).unwrap();
+            run(intercomm::allreduce(sides, send.all(), got.all_out(), dense)).unwrap();
             got.check((0..2).map(theirs), "allreduce");
 
             let send_all = Ints::new(&(0..others).map(|to| (100 * me + to) as i32).collect::<Vec<_>>(), 1);
             let got = Ints::empty(others, 1);
-            // SAFETY: as above.
-            run(unsafe { intercomm::alltoall(sides, |r| send_all.input(r, 1), |r| got.output(r, 1)) })
-                .unwrap();
+            run(intercomm::alltoall(sides, |r| send_all.input(r, 1), |r| got.output(r, 1))).unwrap();
             got.check((0..others).map(|r| (100 * number(!first, r) + rank) as i32), "alltoall");
 
             let counted = near * far;
             let (all, mine) = (Ints::new(&own(me, counted), 1), counted / sides.local.size());
             let got = Ints::empty(mine, 1);
-            // SAFETY: as above.
-            run(unsafe { intercomm::reduce_scatter(sides, all.all(), got.all_out(), |_| mine, dense) })
-                .unwrap();
+            run(intercomm::reduce_scatter(sides, all.all(), got.all_out(), |_| mine, dense)).unwrap();
             got.check((rank * mine..(rank + 1) * mine).map(theirs), "reduce_scatter");
         });
     }
@@ -300,29 +271,22 @@ fn between_two_groups_a_root_deals_with_the_other_side() {
             };
             let (op, int) = (sum(), Datatype::predefined(abi::MPI_INT).unwrap());
             let buffer = if first { Ints::new(&[7, 8], 2) } else { Ints::empty(2, 2) };
-            // SAFETY: as above.
-            run(unsafe { intercomm::bcast(sides, buffer.all_out(), root) }).unwrap();
+            run(intercomm::bcast(sides, buffer.all_out(), root)).unwrap();
             buffer.check([7, 8], "bcast");
 
             let (send, got) = (Ints::new(&own(rank, 2), 1), Ints::empty(2 * far, 2));
-            // SAFETY: as above.
-            run(unsafe { intercomm::gather(sides, Some(send.all()), |r| got.output(2 * r, 2), root) })
-                .unwrap();
+            run(intercomm::gather(sides, Some(send.all()), |r| got.output(2 * r, 2), root)).unwrap();
             if root == IntercommRoot::Caller {
                 got.check((0..far).flat_map(|r| own(r, 2)), "gather");
             }
             let back = Ints::empty(2, 1);
-            // SAFETY: as above.
-            run(unsafe { intercomm::scatter(sides, |r| got.input(2 * r, 2), Some(back.all_out()), root) })
-                .unwrap();
+            run(intercomm::scatter(sides, |r| got.input(2 * r, 2), Some(back.all_out()), root)).unwrap();
             if !first {
                 back.check(own(rank, 2), "scatter");
             }
             let got = Ints::empty(2, 1);
             let dense = fold(&op, &int);
-            // SAFETY: as above.
-            run(unsafe { intercomm::reduce(sides, Some(send.all()), Some(got.all_out()), dense, root) })
-                .unwrap();
+            run(intercomm::reduce(sides, Some(send.all()), Some(got.all_out()), dense, root)).unwrap();
             if root == IntercommRoot::Caller {
                 got.check((0..2).map(|i| (0..far).map(|r| (10 * r + i) as i32).sum()), "reduce");
             }
@@ -347,11 +311,8 @@ fn what_goes_up_a_grid_arrives_from_below_however_few_places_there_are() {
                     .with_topology(Some(Arc::new(Topology::Cart(cart))));
                 // Down goes 10 r, up goes 10 r + 1.
                 let (send, recv) = (Ints::new(&own(rank, 2), 1), Ints::empty(2, 2));
-                // SAFETY: as above.
-                run(unsafe {
-                    super::neighbor::exchange(transport, &comm, |i| send.input(i, 1), |i| recv.output(i, 1))
-                })
-                .unwrap();
+                run(super::neighbor::exchange(transport, &comm, |i| send.input(i, 1), |i| recv.output(i, 1)))
+                    .unwrap();
                 let expected = |from: i32, value: i32| if from < 0 { -1 } else { 10 * from + value };
                 recv.check([expected(below, 1), expected(above, 0)], "neighbours");
             });

@@ -80,12 +80,9 @@ pub async fn bcast<T: Transport>(transport: &T, data: &mut [u8], root: usize) ->
 
 /// Gathers at `root`: piece `r` becomes what rank `r` sends; `send` may be `None` there.
 ///
-/// # Safety
-/// As in [`super::intracomm`].
-///
 /// # Errors
 /// Those of the transport; [`Error::Truncate`] if a piece is too small.
-pub async unsafe fn gather<'a, T: Transport>(
+pub async fn gather<'a, T: Transport>(
     transport: &T,
     send: Option<Input<'_>>,
     pieces: impl Fn(usize) -> Output<'a>,
@@ -93,18 +90,14 @@ pub async unsafe fn gather<'a, T: Transport>(
 ) -> Result<()> {
     let case = Case { equal_blocks: false, ..Case::new(0, transport.size()) };
     let selected = select(transport, Collective::Gather, &case);
-    // SAFETY: the callers of this function guarantee what every algorithm of the table asks for: the rules of `intracomm`.
-    unsafe { algorithm_table!(gather perform (gather, selected, (transport, send, pieces, root))) }
+    algorithm_table!(gather perform (gather, selected, (transport, send, pieces, root)))
 }
 
 /// Scatters from `root`: `recv` becomes the caller's piece there; it may be `None` at the root.
 ///
-/// # Safety
-/// As in [`super::intracomm`].
-///
 /// # Errors
 /// Those of the transport; [`Error::Truncate`] if there is not enough room.
-pub async unsafe fn scatter<'a, T: Transport>(
+pub async fn scatter<'a, T: Transport>(
     transport: &T,
     pieces: impl Fn(usize) -> Input<'a>,
     recv: Option<Output<'_>>,
@@ -112,8 +105,7 @@ pub async unsafe fn scatter<'a, T: Transport>(
 ) -> Result<()> {
     let case = Case { equal_blocks: false, ..Case::new(0, transport.size()) };
     let selected = select(transport, Collective::Scatter, &case);
-    // SAFETY: the callers of this function guarantee what every algorithm of the table asks for: the rules of `intracomm`.
-    unsafe { algorithm_table!(scatter perform (scatter, selected, (transport, pieces, recv, root))) }
+    algorithm_table!(scatter perform (scatter, selected, (transport, pieces, recv, root)))
 }
 
 /// Fills `all`, which consists of a block for each rank, of which the caller's own is filled in.
@@ -130,12 +122,9 @@ pub async fn allgather<T: Transport>(transport: &T, all: &mut [u8], blocks: Bloc
 /// Makes piece `r` of `recv` the piece of rank `r` that is for the caller; in place, `recv` holds what is sent first.
 /// `block` is the bytes of every piece of every rank, if they are equal.
 ///
-/// # Safety
-/// As in [`super::intracomm`].
-///
 /// # Errors
 /// Those of the transport; [`Error::Truncate`] if a piece is too small.
-pub async unsafe fn alltoall<'a, 'b, T: Transport>(
+pub async fn alltoall<'a, 'b, T: Transport>(
     transport: &T,
     block: Option<usize>,
     send: Option<impl Fn(usize) -> Input<'a>>,
@@ -143,8 +132,7 @@ pub async unsafe fn alltoall<'a, 'b, T: Transport>(
 ) -> Result<()> {
     let case = Case { equal_blocks: block.is_some(), ..Case::new(block.unwrap_or(0), transport.size()) };
     let selected = select(transport, Collective::Alltoall, &case);
-    // SAFETY: the callers of this function guarantee what every algorithm of the table asks for: the rules of `intracomm`.
-    unsafe { algorithm_table!(alltoall perform (alltoall, selected, (transport, send, recv))) }
+    algorithm_table!(alltoall perform (alltoall, selected, (transport, send, recv)))
 }
 
 fn reduction<T: Transport, K: ReductionKernel>(transport: &T, bytes: usize, kernel: &K) -> Case {

@@ -14,12 +14,9 @@ pub const fn serves(_: &Case) -> bool {
 
 /// Makes piece `r` of `recv` the piece of rank `r` that is for the caller; in place, `recv` holds what is sent first.
 ///
-/// # Safety
-/// As in [`crate::coll::intracomm`].
-///
 /// # Errors
 /// Those of the transport; [`crate::Error::Truncate`] if a piece is too small.
-pub async unsafe fn alltoall<'a, 'b, T: Transport>(
+pub async fn alltoall<'a, 'b, T: Transport>(
     transport: &T,
     send: Option<impl Fn(usize) -> Input<'a>>,
     recv: impl Fn(usize) -> Output<'b>,
@@ -30,20 +27,17 @@ pub async unsafe fn alltoall<'a, 'b, T: Transport>(
         for step in 0..size {
             let peer = (step + size - rank) % size;
             if peer != rank {
-                // SAFETY: the module's contract.
-                let (mine, mut theirs) = unsafe { (recv(peer).as_input().copied(), recv(peer).landing()) };
+                let (mine, mut theirs) = (recv(peer).as_input().copied(), recv(peer).landing());
                 transport.exchange(peer, &mine, peer, &mut theirs).await?;
                 theirs.land()?;
             }
         }
         return Ok(());
     };
-    // SAFETY: the module's contract.
-    unsafe { copy(send(rank), recv(rank)) }?;
+    copy(send(rank), &recv(rank))?;
     for step in 1..size {
         let (to, from) = ((rank + step) % size, (rank + size - step) % size);
-        // SAFETY: the module's contract.
-        let (mine, mut theirs) = unsafe { (send(to).packed(), recv(from).landing()) };
+        let (mine, mut theirs) = (send(to).packed(), recv(from).landing());
         transport.exchange(to, &mine, from, &mut theirs).await?;
         theirs.land()?;
     }

@@ -116,7 +116,6 @@ fn exchanged<P: Pieces>(comm: &Comm, send: P, recv: P) -> Result<Call> {
     let send = send.pieces(peers(comm))?;
     if !comm.is_inter() {
         let own = send.piece(comm.rank() as usize);
-        let own = Elements { addr: own.addr, count: own.count, datatype: own.datatype.clone() };
         distinct_piece(&own, &recv, comm.rank() as usize)?;
     }
     Ok(Call::Alltoall(Some(send), recv))

@@ -222,6 +222,5 @@ pub fn distinct(a: &Elements, b: &Elements) -> Result<()> {
 
 /// Refuses a piece of the caller's own that begins where what it sends does.
 pub fn distinct_piece(own: &Elements, pieces: &call::Pieces, rank: usize) -> Result<()> {
-    let piece = pieces.piece(rank);
-    distinct(own, &Elements { addr: piece.addr, count: piece.count, datatype: piece.datatype.clone() })
+    distinct(own, &pieces.piece(rank))
 }
