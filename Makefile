@@ -1,4 +1,4 @@
-# perusal: what people do with the tree. Everything here is a few lines around cargo and the scripts in .ci/.
+# perusal: what people do with the tree. Everything here is a line around `cargo xtask`, which says all that there is.
 #
 #   make            build everything into dist/
 #   make test       every test, each kind counted; the last line is the sum
@@ -10,9 +10,9 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 DIST ?= dist
 CARGO ?= cargo
-VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
+XTASK = $(CARGO) xtask
 
-.PHONY: all help setup dist install test demo verify conformance bench peers overhead header unsupported variables clean
+.PHONY: all help setup dist install test demo verify conformance bench peers overhead generate clean
 
 all: dist
 
@@ -26,55 +26,35 @@ help:
 	@echo "make bench         latency, depth and event cost, beside the machine's limits"
 	@echo "make peers         MPICH, Open MPI, Intel MPI and $(DIST)/ in turn; ROUNDS=7 METRICS= QUICK=1"
 	@echo "make overhead      what listening to events costs, in seven configurations"
-	@echo "make header        write include/mpi.h anew from crates/perusal-abi/src/abi/*.csv"
-	@echo "make unsupported   write the list in docs/abi.md anew"
-	@echo "make variables     write the lists in docs/tool-variables.md anew"
+	@echo "make generate      write anew what follows from tables: constants, include/mpi.h, lists in docs/"
 	@echo "make clean         remove what was built"
 
 setup:
 	@.ci/setup
 
 dist: setup
-	@CARGO="$(CARGO)" .ci/dist "$(DIST)" "$(VERSION)"
+	@$(XTASK) dist "$(DIST)"
 
 install: dist
 	@mkdir -p "$(DESTDIR)$(PREFIX)"
 	@cp -a "$(DIST)/." "$(DESTDIR)$(PREFIX)/"
-	@echo "perusal $(VERSION) installed in $(DESTDIR)$(PREFIX)"
+	@echo "perusal is installed in $(DESTDIR)$(PREFIX)"
 
 test: setup
 	@.ci/setup otf2-tools=otf2-print
-	@CARGO="$(CARGO)" .ci/test
+	@$(XTASK) test
 
 demo: dist
-	@.ci/demo "$(DIST)"
+	@$(XTASK) demo "$(DIST)"
 
 verify: test conformance
-	@CARGO="$(CARGO)" .ci/verify
+	@$(XTASK) verify
 
-conformance: dist
-	@.ci/conformance "$(DIST)"
+conformance bench peers overhead: dist
+	@$(XTASK) $@ "$(DIST)"
 
-bench: dist
-	@CARGO="$(CARGO)" .ci/bench "$(DIST)"
-
-peers: dist
-	@.ci/peers "$(DIST)"
-
-overhead: dist
-	@CARGO="$(CARGO)" .ci/overhead "$(DIST)"
-
-header: setup
-	@PERUSAL_BLESS=1 $(CARGO) test --quiet --locked --package perusal-abi --test abi the_header_is_what_the_tables_give >/dev/null
-	@echo "include/mpi.h is current"
-
-unsupported: setup
-	@PERUSAL_BLESS=1 $(CARGO) test --quiet --locked --package perusal-abi --test abi docs:: >/dev/null
-	@echo "docs/abi.md is current"
-
-variables: setup
-	@PERUSAL_BLESS=1 $(CARGO) test --quiet --locked --package perusal-cli --test launcher variables_docs:: >/dev/null
-	@echo "docs/tool-variables.md is current"
+generate: setup
+	@$(XTASK) generate
 
 clean:
 	rm -rf target dist build

@@ -77,7 +77,7 @@ fn wrapped(names: &[String]) -> String {
     text
 }
 
-/// `make unsupported` runs this with PERUSAL_BLESS=1, which writes the list.
+/// `cargo xtask generate` writes the list.
 #[test]
 fn the_page_lists_exactly_what_is_not_implemented() {
     let path = root().join("docs/abi.md");
@@ -85,9 +85,9 @@ fn the_page_lists_exactly_what_is_not_implemented() {
     let (before, rest) = page.split_once(BEGIN).expect("the mark where the list begins");
     let (_, after) = rest.split_once(END).expect("the mark where the list ends");
     let current = format!("{before}{BEGIN}{}{END}{after}", list());
-    if std::env::var_os("PERUSAL_BLESS").is_some() {
+    if std::env::var_os("PERUSAL_GENERATE").is_some() {
         fs::write(&path, &current).expect("a writable page");
     } else {
-        assert!(page == current, "docs/abi.md is not current: run `make unsupported`");
+        assert!(page == current, "docs/abi.md is not current: run `cargo xtask generate`");
     }
 }

@@ -13,17 +13,17 @@ fn generated() -> String {
     header::header(&read("types.csv"), &read("constants.csv"), &abi::functions(&read("functions.csv")))
 }
 
-/// `make header` runs this with PERUSAL_BLESS=1, which writes the header.
+/// `cargo xtask generate` writes the header.
 #[test]
 fn the_header_is_what_the_tables_give() {
     let path = root().join("include/mpi.h");
     let text = generated();
-    if std::env::var_os("PERUSAL_BLESS").is_some() {
+    if std::env::var_os("PERUSAL_GENERATE").is_some() {
         fs::create_dir_all(root().join("include")).expect("a writable tree");
         fs::write(&path, &text).expect("a writable header");
     }
     let there = fs::read_to_string(&path).expect("include/mpi.h");
-    assert!(there == text, "include/mpi.h is not current: run `make header`");
+    assert!(there == text, "include/mpi.h is not current: run `cargo xtask generate`");
 }
 
 #[test]

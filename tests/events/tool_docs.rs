@@ -1,5 +1,5 @@
 //! `docs/tool-events.md` has every event type of the catalogue, with its elements, and the paper's, with what they are made of.
-//! `PERUSAL_BLESS=1` writes the tables anew.
+//! `cargo xtask generate` writes the tables anew.
 
 use crate::common::root;
 use perusal::events::CATALOG;
@@ -63,14 +63,11 @@ fn the_tables_of_event_types_are_what_the_library_has() {
     let path = root().join("docs/tool-events.md");
     let page = fs::read_to_string(&path).expect("the page");
     let expected = with(&with(&page, "types", &types()), "paper", &paper());
-    if std::env::var_os("PERUSAL_BLESS").is_some() {
+    if std::env::var_os("PERUSAL_GENERATE").is_some() {
         fs::write(&path, expected).expect("the page can be written");
         return;
     }
-    assert!(
-        page == expected,
-        "PERUSAL_BLESS=1 cargo test --test tool_docs writes the tables of docs/tool-events.md anew"
-    );
+    assert!(page == expected, "docs/tool-events.md is not current: run `cargo xtask generate`");
 }
 
 #[test]

@@ -102,7 +102,7 @@ fn categories() -> String {
     text
 }
 
-/// PERUSAL_BLESS=1 writes the lists.
+/// `cargo xtask generate` writes the lists.
 #[test]
 fn the_page_lists_exactly_the_variables_that_there_are() {
     let path = root().join("docs/tool-variables.md");
@@ -114,9 +114,9 @@ fn the_page_lists_exactly_the_variables_that_there_are() {
         let (_, after) = rest.split_once(&end).expect("the mark where it ends");
         current = format!("{before}{begin}\n{list}\n{end}{after}");
     }
-    if std::env::var_os("PERUSAL_BLESS").is_some() {
+    if std::env::var_os("PERUSAL_GENERATE").is_some() {
         fs::write(&path, &current).expect("a writable page");
     } else {
-        assert!(page == current, "docs/tool-variables.md is not current: run `make variables`");
+        assert!(page == current, "docs/tool-variables.md is not current: run `cargo xtask generate`");
     }
 }

@@ -1,0 +1,230 @@
+//! Is a distribution what it should be? Each check is one line; the last is in the form of cargo's test runner.
+
+use crate::shell::{Result, attempt, command, distribution, empty, output, root, tail, target, write};
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// `check-dist [DIST]`
+pub fn main(arguments: &[String]) -> Result {
+    let (dist, _) = distribution(arguments)?;
+    let dist = fs::canonicalize(&dist).map_err(|error| error.to_string())?;
+    let mut check = Check::new(dist)?;
+    check.libraries();
+    check.programs();
+    check.tools();
+    check.wrappers();
+    let Check { passed, failed, .. } = check;
+    let word = if failed == 0 { "ok" } else { "FAILED" };
+    println!("test result: {word}. {passed} passed; {failed} failed; 0 ignored");
+    if failed == 0 { Ok(()) } else { Err(String::new()) }
+}
+
+const VERSION: &str = r#"#include <mpi.h>
+#include <stdio.h>
+int main(void) {
+    int version, subversion;
+    if (MPI_Get_version(&version, &subversion) != MPI_SUCCESS) return 1;
+    printf("MPI %d.%d\n", version, subversion);
+    return version != MPI_VERSION;
+}
+"#;
+
+const TOOL: &str = r#"#include <mpi.h>
+#include <stdio.h>
+int MPI_Get_version(int *version, int *subversion) {
+    puts("tool");
+    return PMPI_Get_version(version, subversion);
+}
+"#;
+
+/// What a check that failed says.
+type Outcome = std::result::Result<(), String>;
+
+fn expect(found: &str, expected: &str) -> Outcome {
+    if found.trim_end() == expected { Ok(()) } else { Err(format!("expected {expected:?}, found {found:?}")) }
+}
+
+/// A folder with two programs in C, and what was counted.
+struct Check {
+    dist: PathBuf,
+    work: PathBuf,
+    passed: usize,
+    failed: usize,
+}
+
+impl Check {
+    fn new(dist: PathBuf) -> Result<Self> {
+        let work = empty(target().join("check-dist"))?;
+        for (name, text) in [("version.c", VERSION), ("version.cpp", VERSION), ("tool.c", TOOL)] {
+            write(work.join(name), text)?;
+        }
+        Ok(Self { dist, work, passed: 0, failed: 0 })
+    }
+
+    fn that(&mut self, sentence: &str, check: impl FnOnce(&Check) -> Outcome) {
+        match check(self) {
+            Ok(()) => {
+                self.passed += 1;
+                println!("ok: {sentence}");
+            }
+            Err(why) => {
+                self.failed += 1;
+                println!("FAILED: {sentence}\n{}", tail(&why, 20));
+            }
+        }
+    }
+
+    /// A wrapper of the distribution, run where the programs are.
+    fn wrapper(&self, name: &str) -> Command {
+        self.at(&self.dist.join("bin").join(name))
+    }
+
+    fn at(&self, program: &Path) -> Command {
+        let mut command = command(program);
+        command.current_dir(&self.work);
+        command
+    }
+
+    fn must(command: &mut Command) -> std::result::Result<String, String> {
+        let (good, text) = attempt(command);
+        if good { Ok(text) } else { Err(text) }
+    }
+
+    fn builds(&self, compiler: &mut Command, arguments: &[&str], expected: &str) -> Outcome {
+        Self::must(compiler.args(arguments).args(["-o", "program"]))?;
+        expect(&Self::must(&mut self.at(&self.work.join("program")))?, expected)
+    }
+
+    /// Weak `MPI_X` at the place of a strong `PMPI_X`, for every function of the ABI.
+    fn twins(&self, library: &str, option: &str) -> Outcome {
+        let text = output(command("readelf").args(["-W", option]).arg(self.dist.join("lib").join(library)))?;
+        let mut symbols = HashMap::new();
+        for line in text.lines() {
+            let fields: Vec<&str> = line.split_whitespace().collect();
+            if let [_, value, _, _, binding, _, section, name] = fields[..]
+                && section != "UND"
+            {
+                symbols.insert(name, (binding, value));
+            }
+        }
+        let functions: Vec<&str> = symbols.keys().copied().filter(|name| name.starts_with("MPI_")).collect();
+        if functions.len() < 664 {
+            return Err(format!("only {} functions", functions.len()));
+        }
+        let wrong = |name: &&&str| {
+            let (weak, strong) = (symbols[**name], symbols.get(&*format!("P{name}")));
+            !(weak.0 == "WEAK" && strong == Some(&("GLOBAL", weak.1)))
+        };
+        let wrong: Vec<&str> = functions.iter().filter(wrong).copied().collect();
+        if wrong.is_empty() {
+            Ok(())
+        } else {
+            Err(format!("not a weak alias of its PMPI twin: {}", wrong.join(", ")))
+        }
+    }
+
+    fn libraries(&mut self) {
+        self.that("the shared library has each function weak and strong", |it| {
+            it.twins("libmpi_abi.so.1", "--dyn-syms")
+        });
+        self.that("the static library has each function weak and strong", |it| {
+            it.twins("libmpi_abi.a", "-s")
+        });
+    }
+
+    fn programs(&mut self) {
+        const STRICT: [&str; 2] = ["-Wall", "-Werror"];
+        self.that("a C program links and runs", |it| {
+            it.builds(it.wrapper("mpicc").args(STRICT), &["version.c"], "MPI 5.0")
+        });
+        self.that("a C++ program links and runs", |it| {
+            it.builds(it.wrapper("mpicxx").args(STRICT), &["version.cpp"], "MPI 5.0")
+        });
+        self.that("mpic++ is mpicxx", |it| it.builds(&mut it.wrapper("mpic++"), &["version.cpp"], "MPI 5.0"));
+        self.that("a program links with the static library", |it| {
+            it.builds(&mut it.wrapper("mpicc"), &["version.c", "-static-mpi"], "MPI 5.0")
+        });
+        self.that("and does not need the shared one", |it| {
+            let needed = Self::must(it.at(Path::new("readelf")).args(["-d", "program"]))?;
+            if needed.contains("libmpi_abi") { Err(needed) } else { Ok(()) }
+        });
+        self.that("a program links statically as a whole", |it| {
+            it.builds(&mut it.wrapper("mpicc"), &["version.c", "-static"], "MPI 5.0")
+        });
+        self.that("a distribution works where it is moved to", |it| {
+            Self::must(it.at(Path::new("cp")).arg("-a").arg(&it.dist).arg("moved"))?;
+            it.builds(&mut it.at(&it.work.join("moved/bin/mpicc")), &["version.c"], "MPI 5.0")
+        });
+    }
+
+    fn tools(&mut self) {
+        const BOTH: &str = "tool\nMPI 5.0";
+        for (suffix, arguments) in [("", vec![]), (", statically", vec!["-static-mpi"])] {
+            self.that(&format!("a tool interposes by link order{suffix}"), |it| {
+                it.builds(
+                    &mut it.wrapper("mpicc"),
+                    &[&["version.c", "tool.c"], &arguments[..]].concat(),
+                    BOTH,
+                )
+            });
+        }
+        for (suffix, arguments) in [("", vec![]), (", statically", vec!["-static-mpi"])] {
+            self.that(&format!("a static profiling library interposes{suffix}"), |it| {
+                Self::must(it.wrapper("mpicc").args(["-c", "tool.c"]))?;
+                let _ = fs::remove_file(it.work.join("libtool.a"));
+                Self::must(it.at(Path::new("ar")).args(["rc", "libtool.a", "tool.o"]))?;
+                let line = [&["version.c", "-L.", "-ltool"], &arguments[..]].concat();
+                it.builds(&mut it.wrapper("mpicc"), &line, BOTH)
+            });
+        }
+        self.that("a tool interposes by LD_PRELOAD", |it| {
+            Self::must(it.wrapper("mpicc").args(["version.c", "-o", "program"]))?;
+            Self::must(it.wrapper("mpicc").args(["-shared", "-fPIC", "tool.c", "-o", "tool.so"]))?;
+            let mut program = it.at(&it.work.join("program"));
+            expect(&Self::must(program.env("LD_PRELOAD", it.work.join("tool.so")))?, BOTH)
+        });
+        for (sentence, argument) in [
+            ("messages pass under a tool in the program", None),
+            ("messages pass under a tool in the program, statically", Some("-static-mpi")),
+            ("messages pass in a program that is static as a whole", Some("-static")),
+        ] {
+            self.that(sentence, |it| {
+                let source = root().join("tests/c/interposed.c");
+                Self::must(it.wrapper("mpicc").arg(source).args(argument).args(["-o", "program"]))?;
+                Self::must(it.wrapper("mpiexec").args(["-n", "3", "./program"]).env("MPIEXEC_TIMEOUT", "600"))
+                    .map(drop)
+            });
+        }
+    }
+
+    fn wrappers(&mut self) {
+        self.that("mpicc passes the exit status of the compiler on", |it| {
+            let status =
+                it.wrapper("mpicc").arg("nothing.c").output().map_err(|error| error.to_string())?.status;
+            expect(&status.code().unwrap_or(-1).to_string(), "1")
+        });
+        self.that("mpicc -show prints the command", |it| {
+            let shown = Self::must(it.wrapper("mpicc").args(["-show", "x.c"]))?;
+            if shown.contains("-lmpi_abi") { Ok(()) } else { Err(shown) }
+        });
+        self.that("mpicc -show does not link with -c", |it| {
+            let shown = Self::must(it.wrapper("mpicc").args(["-show", "-c", "x.c"]))?;
+            expect(&shown, &format!("cc -I{}/include -c x.c", it.dist.display()))
+        });
+        self.that("MPICC_CC names the compiler", |it| {
+            let mut mpicc = it.wrapper("mpicc");
+            let shown = Self::must(mpicc.args(["-show", "-c", "x.c"]).env("MPICC_CC", "ccache gcc"))?;
+            if shown.starts_with("ccache gcc ") { Ok(()) } else { Err(shown) }
+        });
+        self.that("mpicc keeps blanks in arguments", |it| {
+            it.builds(&mut it.wrapper("mpicc"), &["version.c", "-DTEXT=\"a b\""], "MPI 5.0")
+        });
+        self.that("the pkg-config file serves", |it| {
+            let mut config = it.at(Path::new("pkg-config"));
+            config.args(["--libs-only-l", "perusal"]).env("PKG_CONFIG_PATH", it.dist.join("lib/pkgconfig"));
+            expect(Self::must(&mut config)?.trim(), "-lmpi_abi")
+        });
+    }
+}

@@ -1,0 +1,328 @@
+//! MPICH's own tests against a distribution.
+//!
+//! The suite comes from Debian's mpich source package and lives, built, in `build/conformance`. A test passes as MPICH's runtests has it: it
+//! prints "No Errors" and nothing else, and exits with 0 (or as its testlist line says). `.ci/conformance-expected.txt` names the
+//! tests that may fail, with the reason; one of those that passes is an error too, so that the list cannot go stale.
+
+use crate::shell::{
+    Result, attempt, command, distribution, empty, folder, has, output, read, root, run, tail, write,
+};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Instant;
+
+/// The release of MPICH, and of Debian, that has it.
+const VERSION: &str = "4.0.2";
+const RELEASE: &str = "bookworm";
+const COMPAT: &str = ".ci/conformance-compat.h";
+
+/// `conformance [DIST] [DIR/TEST…]`: naming tests runs only those.
+///
+/// CONFORMANCE_DIRS="pt2pt init group mpi_t" are the directories of test/mpi to build and run, CONFORMANCE_REBUILD=1 configures and compiles
+/// again, CONFORMANCE_MIRROR=URL is a Debian mirror (default: the one this machine uses).
+pub fn main(arguments: &[String]) -> Result {
+    let (dist, only) = distribution(arguments)?;
+    let suite = Suite::new(dist)?;
+    suite.build()?;
+    let expected = read(".ci/conformance-expected.txt")?;
+    let expected: Vec<&str> =
+        expected.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
+    let mut counts = Counts::default();
+    let mut number = 0;
+    empty(suite.work.join("logs"))?;
+    for dir in &suite.dirs {
+        for line in read(suite.tests.join(dir).join("testlist"))?.lines() {
+            let Some(test) = Test::of(dir, line) else { continue };
+            if only.is_empty() || only.contains(&test.name()) {
+                number += 1;
+                test.run(&suite, number, &expected, &mut counts)?;
+            }
+        }
+    }
+    println!();
+    if counts.known + counts.stale > 0 {
+        println!("Expected to fail, and why:");
+        expected.iter().for_each(|line| println!("  {line}"));
+    }
+    let Counts { passed, failed, skipped, known, stale } = counts;
+    say(&format!(
+        "passed {passed}, failed {failed}, skipped {skipped}, expected failures {known}, expected failures that passed {stale}"
+    ));
+    if failed + stale == 0 { Ok(()) } else { Err(String::new()) }
+}
+
+fn say(what: &str) {
+    println!("conformance: {what}");
+}
+
+#[derive(Default)]
+struct Counts {
+    passed: usize,
+    failed: usize,
+    skipped: usize,
+    known: usize,
+    stale: usize,
+}
+
+struct Suite {
+    dist: PathBuf,
+    work: PathBuf,
+    tests: PathBuf,
+    dirs: Vec<String>,
+}
+
+impl Suite {
+    fn new(dist: PathBuf) -> Result<Self> {
+        let work = folder(root().join("build/conformance"))?;
+        let dirs = std::env::var("CONFORMANCE_DIRS").unwrap_or_else(|_| "pt2pt init group mpi_t".into());
+        let dirs = dirs.split_whitespace().map(str::to_owned).collect();
+        Ok(Self { dist, tests: work.join("mpi"), work, dirs })
+    }
+
+    /// Configures and compiles, unless that was done for this distribution.
+    fn build(&self) -> Result {
+        let shown = output(command(self.dist.join("bin/mpicc")).arg("-show"))?;
+        let header = read(self.dist.join("include/mpi.h"))?;
+        let stamp = format!("{} {:?}\n{header}{}{shown}", self.dist.display(), self.dirs, read(COMPAT)?);
+        let stamp_file = self.work.join("stamp");
+        let again = std::env::var_os("CONFORMANCE_REBUILD").is_some();
+        if !again && read(&stamp_file).is_ok_and(|there| there == stamp) {
+            return Ok(());
+        }
+        let _ = fs::remove_file(&stamp_file);
+        self.tools()?;
+        self.source()?;
+        say(&format!(
+            "configuring test/mpi against {} (log: build/conformance/configure.log)",
+            self.dist.display()
+        ));
+        let mut configure = command("./configure");
+        configure.current_dir(&self.tests).arg(format!("--with-mpi={}", self.dist.display()));
+        configure.args([
+            "--disable-maintainer-mode",
+            "--disable-fortran",
+            "--disable-cxx",
+            "--disable-spawn",
+        ]);
+        let (good, log) = attempt(configure.args(["--disable-romio", "--enable-strictmpi"]));
+        write(self.work.join("configure.log"), &log)?;
+        if !good {
+            return Err(format!("configure failed\n{}", tail(&log, 20)));
+        }
+        say(&format!(
+            "compiling libmtest, dtpools and {} (log: build/conformance/make.log)",
+            self.dirs.join(" ")
+        ));
+        let (one, mut log) = attempt(self.make("util").arg("libmtest_single.la"));
+        let (two, more) = attempt(&mut self.make("dtpools"));
+        log += &more;
+        if !(one && two) {
+            return Err(format!("the suite's libraries do not build\n{}", tail(&log, 20)));
+        }
+        // One that does not compile is a test that fails below, not a reason to stop.
+        let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+        for dir in &self.dirs {
+            log += &attempt(self.make(dir).args(["-k", &format!("-j{jobs}")])).1;
+        }
+        write(self.work.join("make.log"), log)?;
+        write(stamp_file, stamp)
+    }
+
+    fn make(&self, dir: &str) -> std::process::Command {
+        let mut make = command("make");
+        make.arg("-C").arg(self.tests.join(dir));
+        if dir != "util" {
+            make.arg(format!("CPPFLAGS=-include {}", root().join(COMPAT).display()));
+        }
+        make
+    }
+
+    fn tools(&self) -> Result {
+        let needed = [("cc", "gcc"), ("make", "make"), ("perl", "perl"), ("xz", "xz-utils=xz")];
+        let missing: Vec<&str> =
+            needed.iter().filter(|(tool, _)| !has(tool)).map(|(_, package)| *package).collect();
+        if missing.is_empty() { Ok(()) } else { crate::shell::need(&missing) }
+    }
+
+    /// A private sources list and private package lists: nothing of the machine's own apt configuration is changed.
+    fn source(&self) -> Result {
+        let apt = folder(self.work.join("apt"))?;
+        folder(apt.join("lists/partial"))?;
+        folder(apt.join("cache/archives/partial"))?;
+        let tarball = self.work.join(format!("mpich_{VERSION}.orig.tar.xz"));
+        if !tarball.exists() {
+            let mirror = mirror()?;
+            say(&format!("getting the source of mpich {VERSION} from {mirror} ({RELEASE})"));
+            let key = "signed-by=/usr/share/keyrings/debian-archive-keyring.gpg";
+            write(apt.join("sources.list"), format!("deb-src [{key}] {mirror} {RELEASE} main\n"))?;
+            let get = |arguments: &[&str]| {
+                let mut get = command("apt-get");
+                get.current_dir(&self.work).args(["-qq", "-o", "APT::Sandbox::User=root"]);
+                get.arg("-o").arg(format!("Dir::Etc::sourcelist={}/sources.list", apt.display()));
+                get.args(["-o", "Dir::Etc::sourceparts=/dev/null"]);
+                get.arg("-o").arg(format!("Dir::State::lists={}/lists", apt.display()));
+                get.arg("-o").arg(format!("Dir::Cache={}/cache", apt.display())).args(arguments);
+                run(&mut get)
+            };
+            get(&["update"])?;
+            get(&["source", "--download-only", "mpich"])?;
+            if !tarball.exists() {
+                return Err(format!("Debian {RELEASE} no longer has mpich {VERSION}"));
+            }
+        }
+        // Timestamps as packed: a newer configure.ac would send make looking for automake 1.15.
+        empty(&self.tests)?;
+        let mut tar = command("tar");
+        tar.arg("-xJf").arg(&tarball).arg("-C").arg(&self.tests);
+        run(tar.args(["--strip-components=3", &format!("mpich-{VERSION}/test/mpi")]))
+    }
+}
+
+fn mirror() -> Result<String> {
+    if let Ok(mirror) = std::env::var("CONFORMANCE_MIRROR") {
+        return Ok(mirror);
+    }
+    let mut targets = command("apt-get");
+    targets.args(["indextargets", "--format", "$(REPO_URI)", "Created-By: Packages"]);
+    let known = output(targets.stderr(Stdio::null())).unwrap_or_default();
+    let found = known.lines().map(|line| line.trim_end_matches('/')).find(|line| line.ends_with("/debian"));
+    found.map(str::to_owned).ok_or_else(|| {
+        "apt knows no Debian mirror yet: run apt-get update, or name one in CONFORMANCE_MIRROR".into()
+    })
+}
+
+/// One line of a testlist.
+struct Test<'a> {
+    dir: &'a str,
+    program: &'a str,
+    ranks: &'a str,
+    arguments: Vec<&'a str>,
+    environment: Vec<(&'a str, &'a str)>,
+    result: &'a str,
+    limit: u64,
+    gigabytes: f64,
+}
+
+impl<'a> Test<'a> {
+    fn of(dir: &'a str, line: &'a str) -> Option<Self> {
+        let mut words = line.split_whitespace();
+        let program = words.next().filter(|word| !word.starts_with('#'))?;
+        let ranks = words.next().unwrap_or("2");
+        let (arguments, environment) = (Vec::new(), Vec::new());
+        let mut test =
+            Self { dir, program, ranks, arguments, environment, result: "", limit: 180, gigabytes: 0.0 };
+        for (key, value) in words.filter_map(|word| word.split_once('=')) {
+            match key {
+                "arg" => test.arguments.push(value),
+                "env" => test.environment.extend(value.split_once('=')),
+                "resultTest" => test.result = value,
+                "timeLimit" => test.limit = value.parse().unwrap_or(test.limit),
+                "mem" => test.gigabytes = value.parse().unwrap_or(0.0),
+                _ => {}
+            }
+        }
+        Some(test)
+    }
+
+    fn name(&self) -> String {
+        format!("{}/{}", self.dir, self.program)
+    }
+
+    fn title(&self) -> String {
+        let mut title = format!("{} -n {}", self.name(), self.ranks);
+        self.arguments.iter().for_each(|word| title += &format!(" {word}"));
+        if !self.environment.is_empty() {
+            let set: Vec<String> =
+                self.environment.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            title += &format!(" ({})", set.join(" "));
+        }
+        if title.len() <= 70 { title } else { format!("{}...", title.chars().take(67).collect::<String>()) }
+    }
+
+    fn run(&self, suite: &Suite, number: usize, expected: &[&str], counts: &mut Counts) -> Result {
+        let report = |word: &str, more: &str| println!("{word:<6} {:<70} {more:>6}", self.title());
+        if available()? < self.gigabytes * 1.5 {
+            counts.skipped += 1;
+            report("skip", &format!("needs {} GiB", self.gigabytes));
+            return Ok(());
+        }
+        let start = Instant::now();
+        let (status, text) = self.output(suite);
+        let took = format!("{:.1} s", start.elapsed().as_secs_f64());
+        let log = suite.work.join("logs").join(format!(
+            "{}.{}.{number}.log",
+            self.dir.replace('/', "."),
+            self.program
+        ));
+        write(&log, &text)?;
+        let known = expected.iter().any(|line| line.split_whitespace().next() == Some(&self.name()));
+        match (self.passes(status, &text), known) {
+            (true, false) => {
+                counts.passed += 1;
+                report("ok", &took);
+            }
+            (true, true) => {
+                counts.stale += 1;
+                report("PASS!", &took);
+            }
+            (false, true) => {
+                counts.known += 1;
+                report("known", &took);
+            }
+            (false, false) => {
+                counts.failed += 1;
+                report("FAIL", &took);
+                println!("       status {status}, output in {}:", log.display());
+                for line in tail(&text, 6).lines() {
+                    println!("       | {}", line.chars().take(160).collect::<String>());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The exit status and what was printed. 137: killed, by our own outer limit too.
+    fn output(&self, suite: &Suite) -> (i32, String) {
+        let folder = suite.tests.join(self.dir);
+        if !folder.join(self.program).exists() {
+            return (2, format!("does not build:\n{}", attempt(suite.make(self.dir).arg(self.program)).1));
+        }
+        let mut job = command("timeout");
+        job.current_dir(&folder).args(["-s", "KILL", &(self.limit + 15).to_string()]);
+        job.arg(suite.dist.join("bin/mpiexec"))
+            .args(["-n", self.ranks])
+            .arg(Path::new(".").join(self.program));
+        job.args(&self.arguments)
+            .envs(self.environment.iter().copied())
+            .env("MPIEXEC_TIMEOUT", self.limit.to_string());
+        match job.stdin(Stdio::null()).output() {
+            Err(error) => (2, error.to_string()),
+            Ok(out) => {
+                let text = String::from_utf8_lossy(&[out.stdout, out.stderr].concat()).into_owned();
+                (out.status.code().unwrap_or(137), text)
+            }
+        }
+    }
+
+    /// The verdicts of runtests. Whatever is expected, being killed is a failure.
+    fn passes(&self, status: i32, text: &str) -> bool {
+        let said = |line: &str| matches!(line.trim(), "No Errors" | "No errors");
+        match self.result {
+            _ if status == 137 => false,
+            "TestStatus" | "TestErrFatal" => status != 0,
+            _ => {
+                let extra = |line: &&str| !said(line) && !matches!(line.trim(), "" | "Test Passed");
+                status == 0 && text.lines().any(said) && text.lines().find(extra).is_none()
+            }
+        }
+    }
+}
+
+/// Gibibytes of memory that can be had.
+fn available() -> Result<f64> {
+    let known = read("/proc/meminfo")?;
+    let line = known.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kilobytes = line.and_then(|rest| rest.split_whitespace().next()?.parse::<f64>().ok());
+    Ok(kilobytes.unwrap_or(0.0) / 1_048_576.0)
+}

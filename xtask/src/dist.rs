@@ -1,0 +1,119 @@
+//! A distribution: `dist/{bin,include,lib,share}`.
+
+use crate::shell::{
+    self, Result, cargo, command, copy_folder, files, folder, link, name, put, put_program, read, run, write,
+};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The version, as the wrappers say it.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// `dist [DIST]`
+pub fn main(arguments: &[String]) -> Result {
+    let shown = arguments.first().map_or("dist", String::as_str);
+    let dist = shell::root().join(shown);
+    say("building the library and the launcher");
+    let (library, launcher) = build()?;
+    for part in ["bin", "include", "lib/pkgconfig", "share/doc/perusal"] {
+        folder(dist.join(part))?;
+    }
+    put(&library.join("libperusal_abi.so"), &dist.join("lib/libmpi_abi.so.1"))?;
+    put(&library.join("libperusal_abi.a"), &dist.join("lib/libmpi_abi.a"))?;
+    link("libmpi_abi.so.1", &dist.join("lib/libmpi_abi.so"))?;
+    put(&launcher, &dist.join("bin/perusal"))?;
+    link("perusal", &dist.join("bin/mpiexec"))?;
+    link("perusal", &dist.join("bin/mpirun"))?;
+    for header in files(Path::new("include"))? {
+        put(&header, &dist.join("include").join(name(&header)))?;
+    }
+    let wrapper = read("wrappers/mpicc")?.replace("@VERSION@", VERSION);
+    for name in ["mpicc", "mpicxx"] {
+        put_program(&wrapper, &dist.join("bin").join(name))?;
+    }
+    link("mpicxx", &dist.join("bin/mpic++"))?;
+    write(
+        dist.join("lib/pkgconfig/perusal.pc"),
+        read("wrappers/perusal.pc.in")?.replace("@VERSION@", VERSION),
+    )?;
+    event_logger(&dist)?;
+    malloc_interposer(&dist)?;
+    pages(&dist.join("share/doc/perusal"))?;
+    say(&format!("{shown}/ is ready: {shown}/bin/mpicc, {shown}/bin/mpiexec, {shown}/lib/libmpi_abi.so.1"));
+    Ok(())
+}
+
+fn say(what: &str) {
+    println!("dist: {what}");
+}
+
+/// Builds the library, optimised as a whole, and the launcher, in folders of their own and at the same time. Returns the library's
+/// folder and the launcher.
+fn build() -> Result<(PathBuf, PathBuf)> {
+    let mut launcher = cargo(["build", "--quiet", "--locked", "--profile", "launcher"]);
+    launcher.args(["--package", "perusal-cli", "--bin", "perusal"]);
+    let mut building = launcher.spawn().map_err(|error| format!("cargo: {error}"))?;
+    let built = library("release", &[]);
+    let status = building.wait().map_err(|error| format!("cargo: {error}"))?;
+    if !status.success() {
+        return Err("the launcher does not build".into());
+    }
+    Ok((built?, shell::target().join("launcher/perusal")))
+}
+
+/// Builds the shared and the static library with these arguments of cargo's; returns the folder.
+pub fn library(folder: &str, arguments: &[&str]) -> Result<PathBuf> {
+    let mut library =
+        cargo(["rustc", "--quiet", "--locked", "--release", "--package", "perusal-abi", "--lib"]);
+    library.args(["--crate-type", "cdylib,staticlib"]).args(arguments);
+    run(&mut library).map_err(|_| "the library does not build".to_owned())?;
+    Ok(shell::target().join(folder))
+}
+
+fn event_logger(dist: &Path) -> Result {
+    let mut compiler = command(dist.join("bin/mpicc"));
+    compiler.args(["-std=c11", "-D_GNU_SOURCE", "-O2", "-fPIC", "-shared"]).args(sources("tools/mel")?);
+    compile(compiler.arg("-Wl,-rpath,$ORIGIN"), &dist.join("lib/libperusal-mel.so"))
+}
+
+fn malloc_interposer(dist: &Path) -> Result {
+    let mut compiler = command(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
+    compiler.args([
+        "-std=c11",
+        "-D_GNU_SOURCE",
+        "-O2",
+        "-fPIC",
+        "-fvisibility=hidden",
+        "-fno-builtin",
+        "-shared",
+    ]);
+    compile(compiler.arg("preload/heap.c"), &dist.join("lib/libperusal-heap.so"))
+}
+
+fn sources(folder: &str) -> Result<Vec<PathBuf>> {
+    let all = files(Path::new(folder))?;
+    Ok(all.into_iter().filter(|file| file.extension().is_some_and(|e| e == "c")).collect())
+}
+
+fn compile(compiler: &mut Command, library: &Path) -> Result {
+    let new = library.with_extension("new");
+    run(compiler.arg("-o").arg(&new))?;
+    put(&new, library)?;
+    shell::at(&new, std::fs::remove_file(&new))
+}
+
+fn pages(to: &Path) -> Result {
+    for page in files(Path::new("docs"))? {
+        if page.is_dir() {
+            copy_folder(&page, &to.join(name(&page)))?;
+        } else {
+            put(&page, &to.join(name(&page)))?;
+        }
+    }
+    copy_folder(Path::new("examples"), &to.join("examples"))?;
+    for licence in ["LICENSE-APACHE", "LICENSE-MIT"] {
+        put(Path::new(licence), &to.join(licence))?;
+    }
+    // There the pages lie beside it.
+    write(to.join("README.md"), read("README.md")?.replace("](docs/", "]("))
+}

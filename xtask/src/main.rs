@@ -1,0 +1,113 @@
+//! What people and continuous integration do with the tree: `cargo xtask COMMAND`.
+//!
+//! A command is a function in a file of its subject and a row of [`COMMANDS`]. The Makefile and the scripts in `.ci/` call them.
+
+#[path = "../../crates/perusal-abi/codegen/abi.rs"]
+mod abi;
+mod check_dist;
+mod conformance;
+mod demo;
+mod dist;
+mod fuzz;
+mod generate;
+#[path = "../../crates/perusal-abi/codegen/header.rs"]
+mod header;
+mod instructions;
+mod loom;
+mod measure;
+mod peers;
+mod shell;
+mod test;
+mod verify;
+
+use shell::Result;
+use std::process::ExitCode;
+
+/// A command: its name, its arguments, what it does, and the function that does it.
+type Command = (&'static str, &'static str, &'static str, fn(&[String]) -> Result);
+
+const COMMANDS: &[Command] = &[
+    (
+        "dist",
+        "[DIST]",
+        "lay out a distribution: library, launcher, compiler wrappers, headers, pages",
+        dist::main,
+    ),
+    (
+        "demo",
+        "[DIST]",
+        "run a heat solver, one rank of it slow, under a profiler that shows which",
+        demo::main,
+    ),
+    (
+        "test",
+        "[SUITE…]",
+        "format lint build rust loom fuzz dist; the last line is 'N passed, N failed'",
+        test::main,
+    ),
+    ("check-dist", "[DIST]", "is a distribution what it should be?", check_dist::main),
+    (
+        "generate",
+        "[--check]",
+        "write the files that follow from tables, or name those that are not current",
+        generate::main,
+    ),
+    ("loom", "[MODEL…]", "run the models of loom-tests/", loom::main),
+    ("fuzz", "[SECONDS] [TARGET…]", "run each fuzz target for a while", fuzz::main),
+    ("conformance", "[DIST] [DIR/TEST…]", "MPICH's own tests against a distribution", conformance::main),
+    (
+        "exchange",
+        "[DIST]",
+        "programs built with MPICH's header on this library, and ours on MPICH",
+        peers::exchange,
+    ),
+    (
+        "peers",
+        "[DIST] [--markdown] [--update] [--tables]",
+        "MPICH, Open MPI and Intel MPI beside this library",
+        peers::main,
+    ),
+    ("bench", "[DIST]", "every bench, a ping-pong, and what the machine can do", measure::bench),
+    (
+        "event-cost",
+        "[DIST]",
+        "instructions of a message with idle events and without events",
+        measure::event_cost,
+    ),
+    ("overhead", "[DIST]", "what listening to events costs, in seven configurations", measure::overhead),
+    (
+        "instructions",
+        "[DIST] [CASE]",
+        "instructions of MPI calls on an 8-byte message, or the functions of one case",
+        instructions::main,
+    ),
+    ("valgrind", "[DIST]", "message programs under memcheck", verify::valgrind),
+    ("verify", "", "what takes longer than the tests may, after them", verify::main),
+];
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let Some((name, rest)) = arguments.split_first() else { return usage() };
+    let Some((_, _, _, command)) = COMMANDS.iter().find(|(known, ..)| known == name) else { return usage() };
+    if let Err(error) = std::env::set_current_dir(shell::root()) {
+        eprintln!("{name}: {error}");
+        return ExitCode::from(2);
+    }
+    match command(rest) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            if !why.is_empty() {
+                eprintln!("{name}: {why}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn usage() -> ExitCode {
+    eprintln!("cargo xtask COMMAND, where COMMAND is one of");
+    for (name, arguments, what, _) in COMMANDS {
+        eprintln!("  {:<34} {what}", format!("{name} {arguments}"));
+    }
+    ExitCode::from(2)
+}

@@ -1,0 +1,197 @@
+//! What a shell would do: commands, their output, files put in place.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// An error is a sentence for the person who ran the command; an empty one if everything has been said.
+pub type Result<T = ()> = std::result::Result<T, String>;
+
+/// Returns the source tree.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the tree")
+}
+
+/// Returns cargo's target directory.
+pub fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |path| root().join(path))
+}
+
+/// Returns a command that runs `program` in the source tree, without what cargo has added to the environment of this program.
+pub fn command(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir(root());
+    if let Ok(path) = std::env::var("LD_LIBRARY_PATH") {
+        let target = target();
+        let cargos = |part: &&str| Path::new(part).starts_with(&target) || part.contains("/toolchains/");
+        let own: Vec<&str> = path.split(':').filter(|part| !part.is_empty() && !cargos(part)).collect();
+        if own.is_empty() {
+            command.env_remove("LD_LIBRARY_PATH");
+        } else {
+            command.env("LD_LIBRARY_PATH", own.join(":"));
+        }
+    }
+    command
+}
+
+/// Returns cargo with these arguments.
+pub fn cargo<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
+    let mut cargo = command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(arguments);
+    // Of the package that this program is, not of those that are built.
+    let inherited = std::env::vars_os().map(|(name, _)| name);
+    for name in inherited.filter(|name| name.to_string_lossy().starts_with("CARGO_PKG_")) {
+        cargo.env_remove(name);
+    }
+    cargo.env_remove("CARGO_MANIFEST_DIR").env_remove("CARGO_MANIFEST_PATH");
+    cargo
+}
+
+/// Returns the command as people would type it.
+pub fn line(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words.map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
+}
+
+/// Runs the command to its end, which must be a success.
+pub fn run(command: &mut Command) -> Result {
+    let status = command.status().map_err(|error| format!("{}: {error}", line(command)))?;
+    if status.success() { Ok(()) } else { Err(format!("{}: {status}", line(command))) }
+}
+
+/// Runs the command, which must succeed, and returns what it printed.
+pub fn output(command: &mut Command) -> Result<String> {
+    let out = command.stderr(Stdio::inherit()).output();
+    let out = out.map_err(|error| format!("{}: {error}", line(command)))?;
+    if !out.status.success() {
+        return Err(format!("{}: {}", line(command), out.status));
+    }
+    Ok(String::from_utf8_lossy(&out.stdout).into_owned())
+}
+
+/// Runs the command, and returns whether it succeeded and everything that it printed.
+pub fn attempt(command: &mut Command) -> (bool, String) {
+    match command.stdin(Stdio::null()).output() {
+        Err(error) => (false, format!("{}: {error}\n", line(command))),
+        Ok(out) => {
+            let text = [out.stdout, out.stderr].concat();
+            (out.status.success(), String::from_utf8_lossy(&text).into_owned())
+        }
+    }
+}
+
+/// Installs what is missing of Debian's packages: `NAME`, or `NAME=PROGRAM` where the program has another name.
+pub fn need(packages: &[&str]) -> Result {
+    run(command(root().join(".ci/setup")).args(packages))
+}
+
+/// Whether the machine has this program.
+pub fn has(program: &str) -> bool {
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&paths).any(|folder| folder.join(program).is_file())
+}
+
+/// Returns the distribution that the arguments begin with, or else `dist`, and the other arguments.
+pub fn distribution(arguments: &[String]) -> Result<(PathBuf, &[String])> {
+    let (path, rest) = match arguments.split_first() {
+        Some((first, rest)) if Path::new(first).join("bin").is_dir() => (root().join(first), rest),
+        _ => (root().join("dist"), arguments),
+    };
+    if path.join("bin/mpicc").exists() && path.join("bin/mpiexec").exists() {
+        Ok((path, rest))
+    } else {
+        Err(format!("no distribution in {} (run: make dist)", path.display()))
+    }
+}
+
+/// Says what went wrong with a file.
+pub fn at<T>(path: &Path, result: std::io::Result<T>) -> Result<T> {
+    result.map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// Reads a text.
+pub fn read(path: impl AsRef<Path>) -> Result<String> {
+    at(path.as_ref(), fs::read_to_string(path.as_ref()))
+}
+
+/// Writes a file.
+pub fn write(path: impl AsRef<Path>, text: impl AsRef<[u8]>) -> Result {
+    at(path.as_ref(), fs::write(path.as_ref(), text))
+}
+
+/// Makes a folder and those above it.
+pub fn folder(path: impl AsRef<Path>) -> Result<PathBuf> {
+    at(path.as_ref(), fs::create_dir_all(path.as_ref()))?;
+    Ok(path.as_ref().to_path_buf())
+}
+
+/// Makes an empty folder.
+pub fn empty(path: impl AsRef<Path>) -> Result<PathBuf> {
+    let _ = fs::remove_dir_all(path.as_ref());
+    folder(path)
+}
+
+/// Puts a file in place at once, so that a program that runs keeps the old one.
+pub fn put(from: &Path, to: &Path) -> Result {
+    let new = to.with_file_name(format!(".{}.new", name(to)));
+    at(from, fs::copy(from, &new))?;
+    at(to, fs::rename(&new, to))
+}
+
+/// Writes a program that everybody may run.
+pub fn put_program(text: &str, to: &Path) -> Result {
+    write(to, text)?;
+    at(to, fs::set_permissions(to, fs::Permissions::from_mode(0o755)))
+}
+
+/// Makes a symbolic link, in the place of an older one.
+pub fn link(to: &str, link: &Path) -> Result {
+    let _ = fs::remove_file(link);
+    at(link, symlink(to, link))
+}
+
+/// Copies a folder with all that is in it.
+pub fn copy_folder(from: &Path, to: &Path) -> Result {
+    folder(to)?;
+    for path in files(from)? {
+        let there = to.join(name(&path));
+        if path.is_dir() {
+            copy_folder(&path, &there)?;
+        } else {
+            at(&path, fs::copy(&path, &there))?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns what lies in a folder, in the order of names.
+pub fn files(path: &Path) -> Result<Vec<PathBuf>> {
+    let entries = at(path, fs::read_dir(path))?;
+    let mut found: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    found.sort();
+    Ok(found)
+}
+
+/// Returns the names, without the extension, of the files of a folder that have this extension.
+pub fn stems(path: &Path, extension: &str) -> Result<Vec<String>> {
+    let found = files(path)?.into_iter().filter(|file| file.extension().is_some_and(|e| e == extension));
+    Ok(found.filter_map(|file| Some(file.file_stem()?.to_string_lossy().into_owned())).collect())
+}
+
+/// Returns a path's last part.
+pub fn name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// Returns the last lines of a text.
+pub fn tail(text: &str, lines: usize) -> String {
+    let all: Vec<&str> = text.lines().collect();
+    all[all.len().saturating_sub(lines)..].join("\n")
+}
+
+/// Returns the number that an environment variable has, or `default`.
+pub fn number(variable: &str, default: u64) -> u64 {
+    std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}

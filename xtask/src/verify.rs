@@ -1,0 +1,85 @@
+//! What takes longer than `make test` allows, after it.
+
+use crate::shell::{
+    Result, attempt, cargo, command, distribution, folder, line, need, number, run, tail, write,
+};
+use crate::{fuzz, loom, peers};
+
+/// `verify`: VERIFY_SECONDS=60, how long each fuzz target runs; PERUSAL_FAULT_ROUNDS=200, how many jobs are killed.
+pub fn main(_: &[String]) -> Result {
+    let (seconds, rounds) =
+        (number("VERIFY_SECONDS", 60).to_string(), number("PERUSAL_FAULT_ROUNDS", 200).to_string());
+    let (dist, _) = distribution(&[])?;
+    let mut failed = Vec::new();
+    let mut step = |what: &str, done: &mut dyn FnMut() -> Result| {
+        println!("verify: {what}");
+        if let Err(why) = done() {
+            println!("verify: FAILED: {what}: {why}");
+            failed.push(what.to_owned());
+        }
+    };
+    step("models, with one more preemption than they ask for", &mut || {
+        run(loom::models(&[])?.env("LOOM_MAX_PREEMPTIONS", "4"))
+    });
+    step(&format!("fuzz targets, {seconds} seconds each"), &mut || {
+        fuzz::main(std::slice::from_ref(&seconds))
+    });
+    step("no invalid access, leak or uninitialised byte in messages of every kind", &mut || valgrind(&[]));
+    step(&format!("{rounds} jobs killed at random moments"), &mut || {
+        let arguments =
+            ["test", "--quiet", "--locked", "--package", "perusal-cli", "--test", "p2p", "faults"];
+        run(cargo(arguments).env("PERUSAL_FAULT_ROUNDS", &rounds))
+    });
+    step("programs built with MPICH's header on perusal, and ours on MPICH", &mut || peers::exchange(&[]));
+    let order = folder("build")?.join("all_to_all_order");
+    step("the order of messages among 64 ranks", &mut || {
+        run(command(dist.join("bin/mpicc")).args(["-O2", "examples/all_to_all_order.c", "-o"]).arg(&order))?;
+        run(command(dist.join("bin/mpiexec")).args(["-n", "64"]).arg(&order))
+    });
+    step("256 ranks start, talk all to all and end", &mut || {
+        let mut job = command(dist.join("bin/mpiexec"));
+        run(job.args(["-n", "256"]).arg(&order).args(["--messages", "1000"]).env("MPIEXEC_TIMEOUT", "6000"))
+    });
+    if failed.is_empty() {
+        println!("verify: all well");
+        Ok(())
+    } else {
+        Err(format!("failed: {}", failed.join("; ")))
+    }
+}
+
+/// Programs of `tests/c` that pass messages of every kind, and their ranks.
+const CHECKED: [(&str, &str); 6] = [
+    ("2", "random_messages"),
+    ("3", "freed_sends_arrive"),
+    ("2", "cancel_sends"),
+    ("2", "peruse_pair_chunks"),
+    ("2", "datatype_messages"),
+    ("4", "coll_moves"),
+];
+
+/// `valgrind [DIST]`: fails if a rank reads or writes where it must not, depends on what nobody wrote, or loses memory for good.
+pub fn valgrind(arguments: &[String]) -> Result {
+    need(&["valgrind"])?;
+    let (dist, _) = distribution(arguments)?;
+    let out = folder("build/valgrind")?;
+    let mut failed = 0;
+    for (ranks, name) in CHECKED {
+        let program = out.join(name);
+        let mut mpicc = command(dist.join("bin/mpicc"));
+        run(mpicc.args(["-g", "-O1", "-Itests/c"]).arg(format!("tests/c/{name}.c")).arg("-o").arg(&program))?;
+        let mut job = command(dist.join("bin/mpiexec"));
+        // Memory that is reachable at exit is the engine's, which lives as long as the process.
+        job.args(["-n", ranks, "valgrind", "-q", "--error-exitcode=99", "--leak-check=full"]);
+        job.args(["--show-leak-kinds=definite", "--errors-for-leak-kinds=definite"]).arg(&program);
+        let (good, log) = attempt(&mut job);
+        write(out.join(format!("{name}.log")), &log)?;
+        if good {
+            println!("valgrind: {name} on {ranks} ranks: clean");
+        } else {
+            println!("valgrind: {name} on {ranks} ranks: FAILED ({})\n{}", line(&job), tail(&log, 60));
+            failed += 1;
+        }
+    }
+    if failed == 0 { Ok(()) } else { Err(format!("{failed} programs")) }
+}
