@@ -1,5 +1,30 @@
 //! Source text of the exported functions, from the ABI's table (`functions.csv`) and the table of what implements them
-//! (`bindings.csv`). What a row of the latter says is described in `docs/abi.md`; the types that it relies on are in `arguments.rs`.
+//! (`bindings.csv`).
+//!
+//! # A row
+//! `function,section,form,raises,calls`. It stands for the function, for its large-count twin `_c` unless that has a row of its own,
+//! and for a family if there is a list in braces: `MPI_{Comm,Type}_set_attr`; `{}` in `calls` is then the word from the list, `{_}` the
+//! same in small letters. What has no row becomes a stub that raises MPI_ERR_UNSUPPORTED_OPERATION.
+//!
+//! - `section`: of MPI 5.0.
+//! - `form`: see [`Form`].
+//! - `raises`: on which object errors are raised, if not on the first communicator, window, file or session that is passed, or else
+//!   MPI_COMM_SELF; `*comm` for a handle that is passed by address.
+//! - `calls`: the implementation, its arguments and its results: `path(argument; …) -> result; …`. Without arguments, it is given all
+//!   of C's in their order but for the results.
+//!
+//! | argument | what the implementation is given |
+//! |---|---|
+//! | `name`, or `$2` for the second | what its parameter's type makes of it (`Argument` in `src/arguments.rs`) |
+//! | `name[length]` | an array (`Array`) |
+//! | `name[count datatype]` | a buffer (`Buffer`) |
+//! | `name[counts displs datatype]` | a buffer with a piece for each peer (`Varied`) |
+//! | `'expression'` | that |
+//! | `large` | whether this is the twin with large counts |
+//! | `function` | the function's name |
+//!
+//! A result is the name of an output argument, in the order in which the implementation returns them, or `name[ROOM length]` for a text
+//! and its length. A new communicator, group or session is the null handle until it is there.
 
 use crate::abi::Function;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,14 +1,14 @@
-//! What every call from C passes: is it allowed now, and who is told of an error.
+//! The two edges of every call from C: whether it is allowed now, and which error handler its error reaches.
 //!
 //! # From error to user
-//! A function's body gives an [`Error`]; [`raise`] asks which error handler the object at fault has (the
+//! An implementation returns an [`Error`]; [`raise`] asks which error handler the object at fault has (the
 //! [`Hooks`] know; before initialisation every object has MPI_ERRORS_ARE_FATAL), and does what that handler says:
 //! *fatal* and *abort* print `perusal: rank R: MPI_Send: <text>` and end the job; *return* gives the code back; a user's
 //! function is called and, if it returns, the code is given back (MPI 5.0 §9.3).
 //!
 //! # When calls are allowed
-//! Most of MPI may be called while the face is open: from MPI_Init to MPI_Finalize, and while there is a session. [`phase`] tells of
-//! the former alone.
+//! Most of MPI may be called while the bindings are open: from MPI_Init to MPI_Finalize, and while there is a session. [`phase`]
+//! knows the former alone.
 //!
 //! # Panics
 //! A panic must not unwind into C. Every exported function is `extern "C"`, at whose edge Rust aborts the process;
@@ -115,7 +115,7 @@ pub fn set_phase(phase: Phase) {
     PHASE.store(phase as u8, Ordering::Release);
 }
 
-/// Opens the face, or shuts it.
+/// Opens the bindings, or closes them.
 pub fn set_open(open: bool) {
     // Release: boundary edge 2, pairs with the Acquire in `is_open`, publishes what initialisation built.
     OPEN.store(open, Ordering::Release);
@@ -145,19 +145,19 @@ pub fn phase() -> Phase {
 /// Every call that needs a running MPI starts here: `Error::NotInitialized` or `Error::InsideCallback` if it may not run now.
 #[inline(always)]
 pub fn enter(function: &'static str) -> Result<()> {
-    if fast_path_is_open() || is_free_to_go() { Ok(()) } else { enter_after_all(function) }
+    if fast_path_is_open() || may_go_on() { Ok(()) } else { enter_slow(function) }
 }
 
-/// Whether a call may go on that somebody's listening has kept from its short way: the face is open, no callback runs on this thread, and
-/// nothing waits to be told.
+/// Whether a call may go on although a listener keeps it from its fast path: the bindings are open, no callback runs on this thread,
+/// and no event waits for delivery.
 #[inline(never)]
-pub fn is_free_to_go() -> bool {
+pub fn may_go_on() -> bool {
     is_open() && !inside_callback() && !delivery::waits()
 }
 
 #[cold]
 #[inline(never)]
-fn enter_after_all(function: &'static str) -> Result<()> {
+fn enter_slow(function: &'static str) -> Result<()> {
     if !is_open() {
         return Err(Error::NotInitialized(function));
     }
@@ -192,7 +192,7 @@ pub fn raise(source: impl Into<Source>, function: &'static str, error: Error) ->
         comm => Source::Comm(comm),
     };
     let mut code = error.class();
-    note(source, code);
+    emit_invoked(source, code);
     match handler_of(source) {
         Handler::Return => code,
         Handler::Fatal | Handler::Abort => end(function, &error, code),
@@ -206,8 +206,8 @@ pub fn raise(source: impl Into<Source>, function: &'static str, error: Error) ->
     }
 }
 
-/// Tells who listens that an error handler is about to be invoked.
-fn note(source: Source, class: c_int) {
+/// Emits the event that an error handler is about to be invoked.
+fn emit_invoked(source: Source, class: c_int) {
     let registry = super::process::registry();
     if registry.gate.is_open(Event::ErrhandlerInvoked) {
         let comm = if let Source::Comm(handle) = source { handle } else { 0 };
@@ -224,12 +224,6 @@ pub fn outcome(source: impl Into<Source>, function: &'static str, result: Result
         Ok(()) => abi::MPI_SUCCESS,
         Err(error) => raise(source, function, error),
     }
-}
-
-/// As [`raise`], on MPI_COMM_SELF: for errors that belong to no object (MPI 5.0 §9.3).
-#[cold]
-pub fn raise_on_self(function: &'static str, error: Error) -> c_int {
-    raise(abi::MPI_COMM_SELF, function, error)
 }
 
 fn handler_of(source: Source) -> Handler {

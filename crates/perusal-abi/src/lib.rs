@@ -2,7 +2,8 @@
 //!
 //! | file | what lives there |
 //! |---|---|
-//! | [`boundary`] | what every call passes: is it allowed now, are its pointers there, who is told of an error |
+//! | [`boundary`] | the two edges of a call: whether it is allowed now, which error handler its error reaches |
+//! | [`process`] | what there is once in a process: the engine, the registry of events, who uses MPI |
 //! | [`bindings`] | the exported functions, generated from the tables in `abi` |
 //! | [`arguments`] | the Rust types of C's arguments, checked once where they are made |
 //! | [`comms`] | communicators by handle |
@@ -18,7 +19,6 @@
 //! A binding checks the arguments, looks the handles up, and writes the results; what it calls in `mpi`, `mpi_t` and `collective` is
 //! safe Rust. What a message *is*, the engine knows.
 
-use crate as capi;
 pub(crate) use perusal::internals::{
     abi, arch, coll, comm, datatype, engine, error, events, handles, heap, info, limits, p2p, shm, sync,
     team, tool, trace, variables,

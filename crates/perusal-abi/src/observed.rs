@@ -4,7 +4,7 @@
 //! Each gives `None`, with nothing done, if its case is none of these; the complete implementation then finds out which it is.
 
 use super::arguments::{Buffer, CommHandle, Out, StatusOut};
-use super::boundary::is_free_to_go;
+use super::boundary::may_go_on;
 use super::messages::run;
 use super::process::running;
 use super::requests::handle_of;
@@ -21,7 +21,7 @@ type Plain<'a> = (&'static Engine, &'a Comm, Run);
 
 #[inline(always)]
 fn plain<'a>(buf: Buffer<'_>, comm: CommHandle<'a>) -> Option<Plain<'a>> {
-    if !is_free_to_go() {
+    if !may_go_on() {
         return None;
     }
     let run = run(buf)?;

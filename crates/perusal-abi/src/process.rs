@@ -1,6 +1,6 @@
 //! The one engine of a C program, and who uses it: the world, from MPI_Init to MPI_Finalize, and sessions.
 //!
-//! The engine is made for the first of them and stays to the end of the process. While any of them is there the C face is open and
+//! The engine is made for the first of them and stays to the end of the process. While any of them is there the bindings are open and
 //! the rank counts as initialised in the roster; behind the last one it counts as finalized, so that its process may end.
 //! MPI_Finalize waits for all ranks. The last session to go does not (§11.3: nobody else need have one), but waits until
 //! nothing that this rank has begun needs it any more.
@@ -8,7 +8,7 @@
 //! # Thread levels
 //! An engine that a session makes locks for MPI_THREAD_MULTIPLE, whatever was asked: sessions of libraries that do not know of
 //! each other may be used at once, and a later MPI_Init_thread may ask for more. One that MPI_Init makes is what that asked for,
-//! and sessions beside it get no more.
+//! and sessions besides it get no more.
 
 use super::boundary::{self, Hooks, Phase};
 use super::mpi::errhandler;
@@ -46,7 +46,7 @@ struct World {
     main: ThreadId,
 }
 
-/// Who uses MPI at present.
+/// The users of MPI at present.
 struct Users {
     world: bool,
     sessions: usize,
@@ -57,8 +57,8 @@ impl Users {
         self.world || self.sessions > 0
     }
 
-    /// Makes the roster and the C face say what is so now.
-    fn tell(&self, engine: &Engine) {
+    /// Makes the roster and the bindings agree with what is so now.
+    fn publish(&self, engine: &Engine) {
         let state = if self.any() { RankState::Initialised } else { RankState::Finalized };
         engine.job().advance(state);
         engine.job().expect_all(self.world);
@@ -79,7 +79,7 @@ pub fn engine() -> Result<&'static Engine> {
     ENGINE.get().map(|process| &process.engine).ok_or(Error::NotInitialized("the function"))
 }
 
-/// The events of the C face, there before the engine and after MPI_Finalize: tools may listen from the first (MPI 5.0 §15.3).
+/// The events of this process, there before the engine and after MPI_Finalize: tools may listen from the first (MPI 5.0 §15.3).
 pub fn registry() -> &'static Arc<Registry> {
     static REGISTRY: OnceLock<Arc<Registry>> = OnceLock::new();
     REGISTRY
@@ -116,7 +116,7 @@ pub fn open_world(level: c_int) -> Result<()> {
     users.world = true;
     comms::name_predefined(true);
     boundary::set_phase(Phase::Running);
-    users.tell(&process.engine);
+    users.publish(&process.engine);
     if first {
         process.engine.note(Event::Initialized, || EventPayload::None);
     }
@@ -132,7 +132,7 @@ pub fn open_session(level: c_int) -> Result<c_int> {
     let process = start(abi::MPI_THREAD_MULTIPLE)?;
     let first = !users.any();
     users.sessions += 1;
-    users.tell(&process.engine);
+    users.publish(&process.engine);
     if first {
         process.engine.note(Event::Initialized, || EventPayload::None);
     }
@@ -155,7 +155,7 @@ pub fn close_session() -> Result<()> {
     engine.note(Event::Finalizing, || EventPayload::None);
     // Without the lock: meanwhile others may come, and then we are not the last.
     let departed = engine.depart();
-    users().tell(engine);
+    users().publish(engine);
     departed
 }
 
@@ -217,7 +217,7 @@ pub fn finish() -> Result<()> {
     users.world = false;
     comms::name_predefined(false);
     boundary::set_phase(Phase::After);
-    users.tell(engine);
+    users.publish(engine);
     Ok(())
 }
 

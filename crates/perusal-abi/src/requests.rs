@@ -13,7 +13,7 @@ pub trait Task: Send + Sync {
     /// Moves it on; whether it is over.
     ///
     /// # Errors
-    /// What makes waiting for it senseless.
+    /// What makes waiting for it pointless.
     fn poll(&self, engine: &Engine) -> Result<bool>;
     /// Its outcome, once it is over. Asked once by a wait or test, after which the request is gone, and any number of
     /// times before by MPI_Request_get_status.
@@ -172,7 +172,7 @@ impl Named {
     /// Whether it is over; null and inactive ones are. Moves on what must be polled.
     ///
     /// # Errors
-    /// What makes waiting for it senseless.
+    /// What makes waiting for it pointless.
     #[inline]
     pub fn is_over(&self, engine: &Engine) -> Result<bool> {
         match self {

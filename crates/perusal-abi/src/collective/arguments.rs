@@ -4,12 +4,12 @@ use super::checks::{
     Peers, Pieces, Varied, combine, destinations, distinct, distinct_piece, elements, in_place, is_leaf,
     is_root, members, peers, place, sources, unless_in_place,
 };
-use crate::capi::arguments::{Buffer, Count, Integers, Unbounded};
-use crate::capi::datatypes;
+use crate::arguments::{Buffer, Count, Integers, Unbounded};
 use crate::coll::call::{Call, CallRoot, Elements, Form, TypedOp};
 use crate::coll::intercomm::IntercommRoot;
 use crate::comm::Comm;
 use crate::datatype::Datatype;
+use crate::datatypes;
 use crate::error::{Error, Result};
 use core::ffi::c_int;
 
@@ -33,15 +33,15 @@ fn nothing() -> Result<Elements> {
 
 /// MPI_Gather.
 pub fn gather(comm: &Comm, send: Buffer<'_>, recv: Buffer<'_>, root: c_int) -> Result<Call> {
-    gathered(comm, send, recv, root)
+    gather_any(comm, send, recv, root)
 }
 
 /// MPI_Gatherv.
 pub fn gatherv(comm: &Comm, send: Buffer<'_>, recv: Varied<'_>, root: c_int) -> Result<Call> {
-    gathered(comm, send, recv, root)
+    gather_any(comm, send, recv, root)
 }
 
-fn gathered(comm: &Comm, send: Buffer<'_>, recv: impl Pieces, root: c_int) -> Result<Call> {
+fn gather_any(comm: &Comm, send: Buffer<'_>, recv: impl Pieces, root: c_int) -> Result<Call> {
     let root = place(comm, root)?;
     let pieces = is_root(comm, root).then(|| recv.pieces(peers(comm))).transpose()?;
     let send = match root {
@@ -57,15 +57,15 @@ fn gathered(comm: &Comm, send: Buffer<'_>, recv: impl Pieces, root: c_int) -> Re
 
 /// MPI_Scatter.
 pub fn scatter(comm: &Comm, send: Buffer<'_>, recv: Buffer<'_>, root: c_int) -> Result<Call> {
-    scattered(comm, send, recv, root)
+    scatter_any(comm, send, recv, root)
 }
 
 /// MPI_Scatterv.
 pub fn scatterv(comm: &Comm, send: Varied<'_>, recv: Buffer<'_>, root: c_int) -> Result<Call> {
-    scattered(comm, send, recv, root)
+    scatter_any(comm, send, recv, root)
 }
 
-fn scattered(comm: &Comm, send: impl Pieces, recv: Buffer<'_>, root: c_int) -> Result<Call> {
+fn scatter_any(comm: &Comm, send: impl Pieces, recv: Buffer<'_>, root: c_int) -> Result<Call> {
     let root = place(comm, root)?;
     let pieces = is_root(comm, root).then(|| send.pieces(peers(comm))).transpose()?;
     let recv = match root {
@@ -81,15 +81,15 @@ fn scattered(comm: &Comm, send: impl Pieces, recv: Buffer<'_>, root: c_int) -> R
 
 /// MPI_Allgather.
 pub fn allgather(comm: &Comm, send: Buffer<'_>, recv: Buffer<'_>) -> Result<Call> {
-    allgathered(comm, send, recv)
+    allgather_any(comm, send, recv)
 }
 
 /// MPI_Allgatherv.
 pub fn allgatherv(comm: &Comm, send: Buffer<'_>, recv: Varied<'_>) -> Result<Call> {
-    allgathered(comm, send, recv)
+    allgather_any(comm, send, recv)
 }
 
-fn allgathered(comm: &Comm, send: Buffer<'_>, recv: impl Pieces) -> Result<Call> {
+fn allgather_any(comm: &Comm, send: Buffer<'_>, recv: impl Pieces) -> Result<Call> {
     let pieces = recv.pieces(peers(comm))?;
     let send = unless_in_place(send, comm)?;
     if let (Some(send), false) = (&send, comm.is_inter()) {
@@ -100,15 +100,15 @@ fn allgathered(comm: &Comm, send: Buffer<'_>, recv: impl Pieces) -> Result<Call>
 
 /// MPI_Alltoall.
 pub fn alltoall(comm: &Comm, send: Buffer<'_>, recv: Buffer<'_>) -> Result<Call> {
-    exchanged(comm, send, recv)
+    alltoall_any(comm, send, recv)
 }
 
 /// MPI_Alltoallv, MPI_Alltoallw.
 pub fn alltoallv(comm: &Comm, send: Varied<'_>, recv: Varied<'_>) -> Result<Call> {
-    exchanged(comm, send, recv)
+    alltoall_any(comm, send, recv)
 }
 
-fn exchanged<P: Pieces>(comm: &Comm, send: P, recv: P) -> Result<Call> {
+fn alltoall_any<P: Pieces>(comm: &Comm, send: P, recv: P) -> Result<Call> {
     let recv = recv.pieces(peers(comm))?;
     if in_place(send.addr()) && !comm.is_inter() {
         return Ok(Call::Alltoall(None, recv));
@@ -160,7 +160,7 @@ pub fn allreduce(comm: &Comm, send: Buffer<'_>, recv: Buffer<'_>, op: usize) -> 
     Ok(Call::Allreduce(send, recv, combine))
 }
 
-fn reduce_scattered(
+fn reduce_scatter_any(
     comm: &Comm,
     send: Buffer<'_>,
     recv: Buffer<'_>,
@@ -191,13 +191,13 @@ pub fn reduce_scatter(
     op: usize,
 ) -> Result<Call> {
     let counts = members(comm).of(counts)?.counts()?;
-    reduce_scattered(comm, send, recv, counts, op)
+    reduce_scatter_any(comm, send, recv, counts, op)
 }
 
 /// MPI_Reduce_scatter_block: both buffers have the count of a block.
 pub fn reduce_scatter_block(comm: &Comm, send: Buffer<'_>, recv: Buffer<'_>, op: usize) -> Result<Call> {
     let counts = vec![Count::checked(recv.count)?.0; comm.size() as usize];
-    reduce_scattered(comm, send, recv, counts, op)
+    reduce_scatter_any(comm, send, recv, counts, op)
 }
 
 fn within_a_group(comm: &Comm) -> Result<()> {
@@ -234,15 +234,15 @@ pub fn neighbor_allgatherv(comm: &Comm, send: Buffer<'_>, recv: Varied<'_>) -> R
 
 /// MPI_Neighbor_alltoall.
 pub fn neighbor_alltoall(comm: &Comm, send: Buffer<'_>, recv: Buffer<'_>) -> Result<Call> {
-    swapped(comm, send, recv)
+    neighbor_alltoall_any(comm, send, recv)
 }
 
 /// MPI_Neighbor_alltoallv, MPI_Neighbor_alltoallw.
 pub fn neighbor_alltoallv(comm: &Comm, send: Varied<'_>, recv: Varied<'_>) -> Result<Call> {
-    swapped(comm, send, recv)
+    neighbor_alltoall_any(comm, send, recv)
 }
 
-fn swapped<P: Pieces>(comm: &Comm, send: P, recv: P) -> Result<Call> {
+fn neighbor_alltoall_any<P: Pieces>(comm: &Comm, send: P, recv: P) -> Result<Call> {
     let (from, to): (Peers, Peers) = (sources(comm)?, destinations(comm)?);
     let send = send.pieces(to)?;
     let recv = recv.pieces(from)?;

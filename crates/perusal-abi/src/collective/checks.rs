@@ -1,11 +1,11 @@
 //! What C's arguments of collectives are checked for.
 
 use crate::abi::{MPI_IN_PLACE, MPI_PROC_NULL, MPI_ROOT};
-use crate::capi::arguments::{Argument, Buffer, Count, Integers, Unbounded};
-use crate::capi::datatypes;
+use crate::arguments::{Argument, Buffer, Count, Integers, Unbounded};
 use crate::coll::call::{self, CallRoot, Elements, Form, TypedOp};
 use crate::coll::intercomm::IntercommRoot;
 use crate::comm::{Comm, Topology};
+use crate::datatypes;
 use crate::error::{Error, Result};
 use core::ffi::{c_int, c_void};
 

@@ -6,16 +6,16 @@
 //! different paths; in the memory of the team both look alike.
 
 use super::checks::in_place;
-use crate::capi::arguments::{Buffer, CommHandle};
-use crate::capi::datatypes::contiguous_size;
-use crate::capi::messages::is_memory;
-use crate::capi::process::running;
+use crate::arguments::{Buffer, CommHandle};
 use crate::coll::shared_memory::TeamGuard;
 use crate::coll::{ReductionKernel, team_of};
 use crate::datatype::Basic;
 use crate::datatype::op::Op;
+use crate::datatypes::contiguous_size;
 use crate::error::Result;
 use crate::events::{Collective, fast_path_is_open};
+use crate::messages::is_memory;
+use crate::process::running;
 use crate::team::PAYLOAD;
 use core::ffi::c_int;
 

@@ -77,9 +77,9 @@ pub(crate) fn run(comm: &Comm, call: impl FnOnce(&Comm) -> Result<Call>) -> Resu
 }
 
 /// A nonblocking operation, as its request knows it.
-struct InBackground(Arc<NonblockingOperation>, MPI_Comm);
+struct NonblockingTask(Arc<NonblockingOperation>, MPI_Comm);
 
-impl Task for InBackground {
+impl Task for NonblockingTask {
     fn poll(&self, _: &Engine) -> Result<bool> {
         Ok(self.0.is_over())
     }
@@ -111,13 +111,13 @@ pub(crate) unsafe fn begin(
 ) -> Result<MPI_Request> {
     // SAFETY: this function asks for the same.
     let operation = Arc::new(unsafe { NonblockingOperation::new(Box::pin(work)) });
-    let handle = insert_task(Box::new(InBackground(operation.clone(), comm)))?;
+    let handle = insert_task(Box::new(NonblockingTask(operation.clone(), comm)))?;
     engine()?.start_background(operation);
     Ok(handle)
 }
 
 /// The transports of nonblocking operation `number` on `comm`.
-pub(crate) fn later<'a>(
+pub(crate) fn nonblocking<'a>(
     engine: &'a Engine,
     comm: &'a Comm,
     number: SequenceNumber,
@@ -134,7 +134,7 @@ pub(crate) fn later<'a>(
 }
 
 /// The first failure of a transfer over such transports.
-pub(crate) fn check_later(transports: &Transports<NonblockingTransport<'_>>) -> Result<()> {
+pub(crate) fn check_nonblocking(transports: &Transports<NonblockingTransport<'_>>) -> Result<()> {
     match transports {
         Transports::Intracomm(transport) => transport.check(),
         Transports::Intercomm(sides) => sides.local.check().and(sides.remote.check()),
@@ -160,14 +160,14 @@ async unsafe fn performed(
     call: Arc<Call>,
     number: SequenceNumber,
 ) -> Result<()> {
-    let transports = later(engine, &comm, number);
+    let transports = nonblocking(engine, &comm, number);
     // SAFETY: this function asks for the same.
     let result = unsafe { call.perform(&transports, &comm) }.await;
-    check_later(&transports).and(result)
+    check_nonblocking(&transports).and(result)
 }
 
 /// A persistent operation, as its request knows it.
-struct Prepared {
+struct PersistentTask {
     comm: Arc<Comm>,
     call: Arc<Call>,
     number: SequenceNumber,
@@ -175,7 +175,7 @@ struct Prepared {
     current: Mutex<Option<Arc<NonblockingOperation>>>,
 }
 
-impl Task for Prepared {
+impl Task for PersistentTask {
     fn poll(&self, _: &Engine) -> Result<bool> {
         Ok(lock(&self.current).as_ref().is_none_or(|operation| operation.is_over()))
     }
@@ -223,5 +223,5 @@ pub(crate) fn prepare(
 ) -> Result<MPI_Request> {
     let call = Arc::new(call(&comm)?);
     let number = SequenceNumber::Persistent(comm.next_in_background());
-    insert_task(Box::new(Prepared { comm, call, number, current: Mutex::new(None) }))
+    insert_task(Box::new(PersistentTask { comm, call, number, current: Mutex::new(None) }))
 }

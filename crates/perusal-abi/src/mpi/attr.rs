@@ -4,13 +4,13 @@
 //! [`type_duplicated`].
 
 use crate::abi::*;
-use crate::capi::arguments::{InOut, Out};
-use crate::capi::types::{MPI_Comm, MPI_Datatype};
-use crate::capi::{comms, datatypes};
+use crate::arguments::{InOut, Out};
 use crate::comm::attributes::{Attributes, Keyvals, Kind, OnCopy, OnDelete, Owner, Predefined};
 use crate::comm::{Comm, lock};
 use crate::error::{Error, Result};
 use crate::sync::Mutex;
+use crate::types::{MPI_Comm, MPI_Datatype};
+use crate::{comms, datatypes};
 use core::ffi::{c_int, c_void};
 use core::ops::Deref;
 use std::collections::HashMap;

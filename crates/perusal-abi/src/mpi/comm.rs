@@ -2,9 +2,9 @@
 
 use super::group::similarity;
 use crate::abi::*;
-use crate::capi::types::MPI_Comm;
 use crate::comm::{Comm, Group, Similarity};
 use crate::error::{Error, Result};
+use crate::types::MPI_Comm;
 use core::ffi::c_int;
 
 /// How the groups of two different communicators compare; both groups of intercommunicators count.

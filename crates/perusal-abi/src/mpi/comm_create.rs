@@ -2,19 +2,19 @@
 
 use super::{attr, errhandler, group};
 use crate::abi::*;
-use crate::capi::arguments::InOut;
-use crate::capi::collective::{begin, blocking, check, check_later, later};
-use crate::capi::comms;
-use crate::capi::process::engine;
-use crate::capi::types::{MPI_Comm, MPI_Errhandler, MPI_Group, MPI_Request};
+use crate::arguments::InOut;
 use crate::coll::call::Transports;
 use crate::coll::create::{self, Agreed, among, connect, goes_first, inter_split, merge, split};
 use crate::coll::{BlockingTransport, Purpose, SequenceNumber, Subset, Transport, run, user_tag};
+use crate::collective::{begin, blocking, check, check_nonblocking, nonblocking};
 use crate::comm::{Attributes, Comm, Group, Topology, attributes, errhandler as handlers};
+use crate::comms;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::events::CommEvents;
 use crate::info::Info;
+use crate::process::engine;
+use crate::types::{MPI_Comm, MPI_Errhandler, MPI_Group, MPI_Request};
 use core::ffi::c_int;
 use std::sync::Arc;
 
@@ -101,7 +101,7 @@ fn dress(handle: MPI_Comm, old: &Comm, new: MPI_Comm, hints: Info) -> Result<()>
 
 /// Begins a duplicate: its handle, which the communicator is behind when the request is complete, and the request. Attributes
 /// are those of now (MPI 5.0 §7.4.2); until then the handle names something without a context.
-fn duplicate_later(handle: MPI_Comm, hints: Info) -> Result<(MPI_Comm, MPI_Request)> {
+fn duplicate_nonblocking(handle: MPI_Comm, hints: Info) -> Result<(MPI_Comm, MPI_Request)> {
     let old = comms::get(handle)?;
     let engine = engine()?;
     let attributes = Attributes::default();
@@ -111,9 +111,9 @@ fn duplicate_later(handle: MPI_Comm, hints: Info) -> Result<(MPI_Comm, MPI_Reque
     let new = comms::insert(Arc::new(stand_in))?;
     let number = SequenceNumber::Once(old.next_in_background());
     let work = async move {
-        let transports = later(engine, &old, number);
+        let transports = nonblocking(engine, &old, number);
         let context = same_context(&transports, &old, engine).await;
-        let context = check_later(&transports).and(context)?;
+        let context = check_nonblocking(&transports).and(context)?;
         let mut comm = opened(same(&old, context), old.topology().cloned(), &old, events)?;
         comm.attributes = attributes;
         comm.set_info(hints);
@@ -212,20 +212,20 @@ fn connected(
     }
     let engine = engine()?;
     let transport = BlockingTransport::new(engine, local, Purpose::Create);
-    let told = |peer: Option<(&BlockingTransport<'_>, usize)>| {
+    let agree = |peer: Option<(&BlockingTransport<'_>, usize)>| {
         transport.run(connect(&transport, engine, local.group(), leader as usize, peer))
     };
     if local.rank() != leader {
-        return told(None);
+        return agree(None);
     }
     let checked = comms::get(peer).and_then(|peer| peer.check_peer(remote_leader).map(|()| peer));
     match checked {
         Ok(peer) => {
             let to_leader = BlockingTransport::tagged(engine, &peer, user_tag(tag, true));
-            let agreed = told(Some((&to_leader, remote_leader as usize)));
+            let agreed = agree(Some((&to_leader, remote_leader as usize)));
             to_leader.check().and(agreed)
         }
-        Err(error) => told(None).and(Err(error)),
+        Err(error) => agree(None).and(Err(error)),
     }
 }
 
@@ -245,11 +245,11 @@ fn connected_groups(group: &Group, leader: c_int, remote: (MPI_Group, c_int), ta
     } else {
         None
     };
-    let told = |peer| to_world.run(connect(&transport, engine, group, leader as usize, peer));
+    let agree = |peer| to_world.run(connect(&transport, engine, group, leader as usize, peer));
     match peer {
-        None => told(None),
-        Some(Ok(other)) => told(Some((&to_world, other))),
-        Some(Err(error)) => told(None).and(Err(error)),
+        None => agree(None),
+        Some(Ok(other)) => agree(Some((&to_world, other))),
+        Some(Err(error)) => agree(None).and(Err(error)),
     }
 }
 
@@ -271,7 +271,7 @@ pub fn dup(comm: MPI_Comm, hints: Info) -> Result<MPI_Comm> {
 
 /// MPI_Comm_idup, MPI_Comm_idup_with_info.
 pub fn idup(comm: MPI_Comm, hints: Info) -> Result<(MPI_Comm, MPI_Request)> {
-    duplicate_later(comm, hints)
+    duplicate_nonblocking(comm, hints)
 }
 
 /// MPI_Comm_split.

@@ -1,10 +1,10 @@
 //! How much a status tells was received (MPI 5.0 §3.2.5, §5.1.11, §13.3).
 
-use crate::capi::arguments::{Count, InOut, OrUndefined};
-use crate::capi::datatypes::{any, contiguous_size};
-use crate::capi::types::{MPI_Datatype, MPI_Status};
+use crate::arguments::{Count, InOut, OrUndefined};
 use crate::datatype::Datatype;
+use crate::datatypes::{any, contiguous_size};
 use crate::error::Result;
+use crate::types::{MPI_Datatype, MPI_Status};
 
 fn or_undefined(number: Option<usize>) -> OrUndefined {
     OrUndefined(number.and_then(|number| i64::try_from(number).ok()))

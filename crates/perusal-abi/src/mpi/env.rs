@@ -1,10 +1,10 @@
 //! Asking about the environment: versions, names, time, addresses, the ABI (MPI 5.0 §9.1, §9.6, §15.2.4, §20).
 
 use crate::abi::*;
-use crate::capi::arguments::Array;
-use crate::capi::types::{MPI_Aint, MPI_Count, MPI_Info, MPI_Offset};
+use crate::arguments::Array;
 use crate::error::{Error, Result};
 use crate::info::Info;
+use crate::types::{MPI_Aint, MPI_Count, MPI_Info, MPI_Offset};
 use core::ffi::{c_int, c_void};
 use core::marker::PhantomData;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -40,7 +40,7 @@ fn clock(read: unsafe extern "C" fn(libc::clockid_t, *mut libc::timespec) -> c_i
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
-/// What the Fortran side of a program told about its compiler (MPI 5.0 §20.3).
+/// What the Fortran side of a program said about its compiler (MPI 5.0 §20.3).
 struct Fortran {
     info: Option<Info>,
     booleans: Option<(Vec<u8>, Vec<u8>)>,

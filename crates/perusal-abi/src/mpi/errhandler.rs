@@ -5,16 +5,16 @@
 
 use super::session::{self, Session};
 use crate::abi::*;
-use crate::capi::arguments::InOut;
-use crate::capi::boundary::{self, Handler, Source};
-use crate::capi::comms;
-use crate::capi::types::{MPI_Comm, MPI_Errhandler, MPI_File, MPI_Session};
+use crate::arguments::InOut;
+use crate::boundary::{self, Handler, Source};
 pub use crate::comm::errhandler::Kind;
 use crate::comm::errhandler::{Errhandler, ErrhandlerFn, ErrhandlerSlot, User};
 use crate::comm::{Comm, lock};
+use crate::comms;
 use crate::error::{Error, Result};
 use crate::handles::HandleTable;
 use crate::sync::Mutex;
+use crate::types::{MPI_Comm, MPI_Errhandler, MPI_File, MPI_Session};
 use core::ffi::c_int;
 use std::sync::{Arc, LazyLock};
 

@@ -1,7 +1,7 @@
 //! Error classes, codes and strings (MPI 5.0 §9.4, §9.5). All legal at any time.
 
-use crate::capi::errors::UserErrors;
 use crate::error::Result;
+use crate::errors::UserErrors;
 use core::ffi::c_int;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

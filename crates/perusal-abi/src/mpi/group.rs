@@ -1,12 +1,12 @@
 //! Groups (MPI 5.0 §7.3).
 
 use crate::abi::*;
-use crate::capi::arguments::{Given, InOut, OrUndefined, Room};
-use crate::capi::comms;
-use crate::capi::types::MPI_Group;
+use crate::arguments::{Given, InOut, OrUndefined, Room};
 use crate::comm::{Comm, Group, Similarity};
+use crate::comms;
 use crate::error::{Error, Result};
 use crate::handles::HandleTable;
+use crate::types::MPI_Group;
 use core::ffi::c_int;
 use std::sync::Arc;
 

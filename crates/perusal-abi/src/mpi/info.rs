@@ -1,11 +1,11 @@
 //! Info objects (MPI 5.0 §10). All legal at any time, from any thread.
 
 use crate::abi::*;
-use crate::capi::arguments::{Argument, Arguments, Given, InOut, Letters, Out};
-use crate::capi::types::MPI_Info;
+use crate::arguments::{Argument, Arguments, Given, InOut, Letters, Out};
 use crate::error::{Error, Result};
 use crate::handles::HandleTable;
 use crate::info::Info;
+use crate::types::MPI_Info;
 use core::ffi::{c_char, c_int};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 

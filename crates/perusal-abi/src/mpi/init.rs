@@ -1,9 +1,9 @@
 //! Beginning and end (MPI 5.0 §11.2, §11.4, §11.6.2, §9.7).
 
 use crate::abi::*;
-use crate::capi::boundary::{Phase, phase};
-use crate::capi::process;
+use crate::boundary::{Phase, phase};
 use crate::error::{Error, Result};
+use crate::process;
 use crate::tool::event::delivery;
 use core::ffi::c_int;
 

@@ -2,12 +2,12 @@
 //! rank can copy from it and to it; else, and when that is exhausted, ordinary memory.
 
 use crate::abi::MPI_ERR_BASE;
-use crate::capi::process;
-use crate::capi::types::MPI_Aint;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::heap::{Extent, Heap};
 use crate::info::Info;
+use crate::process;
+use crate::types::MPI_Aint;
 use core::alloc::Layout;
 use core::ffi::c_void;
 use std::collections::HashMap;

@@ -1,12 +1,12 @@
 //! Reduction operations (MPI 5.0 §6.9.5, §6.9.7).
 
 use crate::abi::MPI_OP_NULL;
-use crate::capi::arguments::{Buffer, Count, Given, InOut};
-use crate::capi::datatypes::{contiguous_size, datatype as committed, insert_op, remove_op};
-use crate::capi::messages::is_memory;
-use crate::capi::types::MPI_Op;
+use crate::arguments::{Buffer, Count, Given, InOut};
 use crate::datatype::op::{Op, UserFunction, UserFunctionC};
+use crate::datatypes::{contiguous_size, datatype as committed, insert_op, remove_op};
 use crate::error::{Error, Result};
+use crate::messages::is_memory;
+use crate::types::MPI_Op;
 
 const NO_FUNCTION: Error = Error::Arg("the operation's function is NULL");
 

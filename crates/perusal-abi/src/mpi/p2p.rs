@@ -2,17 +2,17 @@
 //! does nothing if the case is not its own; then where somebody listens to events ([`observed`]); then completely.
 
 use crate::abi::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_SUCCESS};
-use crate::capi::arguments::{Buffer, Call, CommHandle, NO_RESULT, Out, StatusOut};
-use crate::capi::boundary;
-use crate::capi::messages::{recv_buf, recv_peer, run, run_of_bytes, send_buf, send_peer};
-use crate::capi::observed;
-use crate::capi::process::{engine, running};
-use crate::capi::requests::handle_of;
-use crate::capi::types::MPI_Request;
+use crate::arguments::{Buffer, Call, CommHandle, NO_RESULT, Out, StatusOut};
+use crate::boundary;
 use crate::comm::Comm;
 use crate::error::Result;
 use crate::events::fast_path_is_open;
+use crate::messages::{recv_buf, recv_peer, run, run_of_bytes, send_buf, send_peer};
+use crate::observed;
 use crate::p2p::Mode;
+use crate::process::{engine, running};
+use crate::requests::handle_of;
+use crate::types::MPI_Request;
 use core::ffi::c_int;
 
 /// Whether messages of this mode may take the fast path.

@@ -1,11 +1,11 @@
 //! Packing and unpacking, in the native and in the "external32" representation (MPI 5.0 §5.2, §5.3).
 
-use crate::capi::arguments::{Argument, Buffer, Count, Fitting, IntegerAt, Storage};
-use crate::capi::datatypes::datatype as committed;
-use crate::capi::types::MPI_Datatype;
+use crate::arguments::{Argument, Buffer, Count, Fitting, IntegerAt, Storage};
 use crate::comm::Comm;
 use crate::datatype::Datatype;
+use crate::datatypes::datatype as committed;
 use crate::error::{Error, Result};
+use crate::types::MPI_Datatype;
 use core::ffi::c_char;
 use std::sync::Arc;
 

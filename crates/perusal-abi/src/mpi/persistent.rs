@@ -1,17 +1,17 @@
 //! Starting, cancelling and freeing requests; generalized requests (MPI 5.0 §3.9, §3.8.4, §3.7.3, §13.2).
 
 use crate::abi::*;
-use crate::capi::arguments::InOut;
-use crate::capi::process::engine;
-use crate::capi::requests::{self, Named, Task};
-use crate::capi::types::{
-    MPI_Grequest_cancel_function as Cancel, MPI_Grequest_free_function as Free,
-    MPI_Grequest_query_function as Query, MPI_Request, MPI_Status,
-};
+use crate::arguments::InOut;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::p2p::Status;
+use crate::process::engine;
+use crate::requests::{self, Named, Task};
 use crate::sync::{AtomicBool, Ordering};
+use crate::types::{
+    MPI_Grequest_cancel_function as Cancel, MPI_Grequest_free_function as Free,
+    MPI_Grequest_query_function as Query, MPI_Request, MPI_Status,
+};
 use core::ffi::{c_int, c_void};
 
 fn start(handle: MPI_Request) -> Result<()> {

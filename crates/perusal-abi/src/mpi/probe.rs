@@ -1,17 +1,17 @@
 //! Probe, matched probe and matched receive (MPI 5.0 §3.8).
 
 use crate::abi::*;
-use crate::capi::arguments::{Buffer, InOut, Out, StatusOut};
-use crate::capi::comms;
-use crate::capi::messages::{recv_buf, recv_peer};
-use crate::capi::process::engine;
-use crate::capi::requests::handle_of;
-use crate::capi::types::{MPI_Message, MPI_Request};
+use crate::arguments::{Buffer, InOut, Out, StatusOut};
 use crate::comm::Comm;
+use crate::comms;
 use crate::error::{Error, Result};
 use crate::handles::HandleTable;
+use crate::messages::{recv_buf, recv_peer};
 use crate::p2p::{Message, Request, Status};
+use crate::process::engine;
+use crate::requests::handle_of;
 use crate::sync::Mutex;
+use crate::types::{MPI_Message, MPI_Request};
 use core::ffi::c_int;
 use std::sync::{Arc, PoisonError};
 

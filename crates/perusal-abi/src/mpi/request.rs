@@ -1,15 +1,15 @@
 //! Waiting for requests and asking about them (MPI 5.0 §3.7.3 to §3.7.6).
 
 use crate::abi::*;
-use crate::capi::arguments::{Call, InOut, NO_RESULT, Out, Room, StatusOut, Statuses};
-use crate::capi::boundary;
-use crate::capi::process::{engine, running};
-use crate::capi::requests::{Named, all_over, find, find_all, first_over};
-use crate::capi::types::MPI_Request;
+use crate::arguments::{Call, InOut, NO_RESULT, Out, Room, StatusOut, Statuses};
+use crate::boundary;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::events::fast_path_is_open;
 use crate::p2p::{Request, Status};
+use crate::process::{engine, running};
+use crate::requests::{Named, all_over, find, find_all, first_over};
+use crate::types::MPI_Request;
 use core::ffi::c_int;
 
 /// Takes all outcomes; statuses get the error of each, and the call fails if one did (MPI 5.0 §3.7.5).

@@ -1,16 +1,16 @@
 //! Combined send and receive; buffers of buffered sends (MPI 5.0 §3.10, §3.6).
 
 use crate::abi::MPI_BUFFER_AUTOMATIC;
-use crate::capi::arguments::{Buffer, Fitting, StatusOut};
-use crate::capi::messages::{recv_buf, recv_peer, send_buf, send_peer};
-use crate::capi::process::engine;
-use crate::capi::requests::{Task, insert_task};
-use crate::capi::types::MPI_Request;
+use crate::arguments::{Buffer, Fitting, StatusOut};
 use crate::comm::{Comm, lock};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::messages::{recv_buf, recv_peer, send_buf, send_peer};
 use crate::p2p::{Mode, Request, Status};
+use crate::process::engine;
+use crate::requests::{Task, insert_task};
 use crate::sync::Mutex;
+use crate::types::MPI_Request;
 use core::ffi::{c_int, c_void};
 
 /// One half of a combined send and receive: a buffer, and who is at the other end.

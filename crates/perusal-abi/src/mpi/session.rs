@@ -1,14 +1,12 @@
-//! Sessions (MPI 5.0 §11.3): MPI for a part of a program that does not know of the others, beside the world model or without it.
+//! Sessions (MPI 5.0 §11.3): MPI for a part of a program that does not know of the others, besides the world model or without it.
 //!
 //! All use the one engine of the process ([`process`]). There are two process sets, `mpi://WORLD` and `mpi://SELF`; as in other
 //! URIs, scheme and name may be in lower or upper case.
 
 use super::{errhandler, group};
 use crate::abi::*;
-use crate::capi::arguments::{InOut, Letters};
-use crate::capi::boundary::Source;
-use crate::capi::types::{MPI_Errhandler, MPI_Group, MPI_Session};
-use crate::capi::{comms, process};
+use crate::arguments::{InOut, Letters};
+use crate::boundary::Source;
 use crate::comm::errhandler::{ErrhandlerSlot, Kind};
 use crate::comm::{Comm, Group};
 use crate::error::{Error, Result};
@@ -16,6 +14,8 @@ use crate::handles::HandleTable;
 use crate::info::Info;
 use crate::sync::{AtomicBool, Ordering};
 use crate::tool::event::delivery;
+use crate::types::{MPI_Errhandler, MPI_Group, MPI_Session};
+use crate::{comms, process};
 use core::ffi::c_int;
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ static SESSIONS: HandleTable<Session> = HandleTable::new();
 pub struct Session {
     /// What MPI_Session_get_info tells.
     info: Info,
-    /// Who is told of its errors.
+    /// The error handler of the session.
     pub errhandler: ErrhandlerSlot,
     /// MPI_Session_finalize has been called.
     is_over: AtomicBool,
@@ -94,7 +94,7 @@ fn set(name: &[u8]) -> Result<Option<Group>> {
     found.map(|(_, group)| comms::world().map(group)).transpose()
 }
 
-/// MPI_Session_init: legal from any thread. The level given is the one asked for; beside a world that MPI_Init has begun, not above
+/// MPI_Session_init: legal from any thread. The level given is the one asked for; with a world that MPI_Init has begun, not above
 /// that one's.
 pub fn init(hints: Info, handler: MPI_Errhandler) -> Result<MPI_Session> {
     process::install_hooks();

@@ -1,8 +1,8 @@
 //! The fields of a status (MPI 5.0 §3.2.5, §3.8.4, §13.3). Counts are the datatypes' business.
 
-use crate::capi::arguments::InOut;
-use crate::capi::types::MPI_Status;
+use crate::arguments::InOut;
 use crate::error::Result;
+use crate::types::MPI_Status;
 use core::ffi::c_int;
 
 /// MPI_Status_get_source.

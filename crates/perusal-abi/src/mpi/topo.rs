@@ -2,16 +2,16 @@
 
 use super::comm_create::{admit, split_by};
 use crate::abi::*;
-use crate::capi::arguments::{Argument, Array, Integer, Room, Unbounded};
-use crate::capi::collective::{blocking, check};
-use crate::capi::comms;
-use crate::capi::process::engine;
-use crate::capi::types::MPI_Comm;
+use crate::arguments::{Argument, Array, Integer, Room, Unbounded};
 use crate::coll::call::Transports;
 use crate::coll::{Purpose, Transport, allgather, allgatherv, run};
+use crate::collective::{blocking, check};
 use crate::comm::topology::{Cart, DistGraph, Graph, dims_create};
 use crate::comm::{Comm, Topology};
+use crate::comms;
 use crate::error::{Error, Result};
+use crate::process::engine;
+use crate::types::MPI_Comm;
 use core::ffi::c_int;
 use std::sync::Arc;
 

@@ -1,11 +1,11 @@
 //! Taking a datatype apart again (MPI 5.0 §5.1.13).
 
 use crate::abi::*;
-use crate::capi::arguments::Room;
-use crate::capi::datatypes::{any, insert};
-use crate::capi::types::{MPI_Aint, MPI_Count, MPI_Datatype};
+use crate::arguments::Room;
 use crate::datatype::{Contents, missing_optional};
+use crate::datatypes::{any, insert};
 use crate::error::{Error, Result};
+use crate::types::{MPI_Aint, MPI_Count, MPI_Datatype};
 use core::ffi::c_int;
 
 /// The combiner and the constructor's arguments.

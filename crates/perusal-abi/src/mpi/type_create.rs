@@ -1,11 +1,11 @@
 //! The constructors of derived datatypes (MPI 5.0 §5.1.2 to §5.1.4, §5.1.7), each for both widths of counts. `large`: the type
 //! is made by a `_c` function, and says so when it is taken apart.
 
-use crate::capi::arguments::{Count, Displacement, Given, Integers, Length};
-use crate::capi::datatypes::{any, insert};
-use crate::capi::types::MPI_Datatype;
+use crate::arguments::{Count, Displacement, Given, Integers, Length};
 use crate::datatype::{Datatype, Distribution, Order};
+use crate::datatypes::{any, insert};
 use crate::error::Result;
+use crate::types::MPI_Datatype;
 use core::ffi::c_int;
 
 /// A datatype that has just been made: the program is given its handle.

@@ -1,11 +1,11 @@
 //! Datatypes: what they are, how long they live (MPI 5.0 §5.1.5 to §5.1.10, §7.8, §19.1.5).
 
 use crate::abi::*;
-use crate::capi::arguments::{Given, InOut, OrUndefined};
-use crate::capi::datatypes::{any, freeable, insert, object, remove};
-use crate::capi::types::{MPI_Aint, MPI_Count, MPI_Datatype};
+use crate::arguments::{Given, InOut, OrUndefined};
 use crate::datatype::{Datatype, missing_optional};
+use crate::datatypes::{any, freeable, insert, object, remove};
 use crate::error::Result;
+use crate::types::{MPI_Aint, MPI_Count, MPI_Datatype};
 use core::ffi::c_int;
 
 /// MPI_Type_size: MPI_UNDEFINED for an optional type that there is not (MPI 5.0 §3.2.2), and for what does not fit (§5.1.5).

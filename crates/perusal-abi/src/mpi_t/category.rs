@@ -2,7 +2,7 @@
 
 use super::{Outcome, TextPlace, list, row};
 use crate::abi::*;
-use crate::capi::arguments::{Out, Room, offer};
+use crate::arguments::{Out, Room, offer};
 use crate::tool::pvar::PVARS;
 use crate::variables::VARIABLES;
 use crate::variables::category::{CATEGORIES, CategoryRow, STAMP};

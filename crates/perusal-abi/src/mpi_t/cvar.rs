@@ -6,11 +6,11 @@
 use super::enums::handle_of;
 use super::{Outcome, TextPlace, ValueAt, row};
 use crate::abi::*;
-use crate::capi::arguments::{InOut, Out, offer};
-use crate::capi::overrides;
+use crate::arguments::{InOut, Out, offer};
 use crate::handles::HandleTable;
 use crate::limits::TOOL_HANDLES;
 use crate::limits::VARIABLE_TEXT;
+use crate::overrides;
 use crate::variables::{Domain, VariableScope};
 use crate::variables::{Refusal, VARIABLES, Variable};
 use core::ffi::{c_int, c_ulong};
@@ -109,7 +109,7 @@ pub fn read(handle: usize, to: ValueAt<'_>) -> Outcome {
             Domain::Number(_) | Domain::PowerOfTwo(..) => to.write::<c_ulong>(config.number(variable.id)),
             Domain::Text => {
                 let text = config.text(variable.id).as_bytes();
-                crate::capi::strings::write(to.addr().cast(), VARIABLE_TEXT, text);
+                crate::strings::write(to.addr().cast(), VARIABLE_TEXT, text);
             }
         }
     };

@@ -2,7 +2,7 @@
 
 use super::{Outcome, TextPlace, row};
 use crate::abi::*;
-use crate::capi::arguments::{Out, offer};
+use crate::arguments::{Out, offer};
 use crate::tool::event::types::TYPES;
 use crate::tool::pvar::PVARS;
 use crate::variables::VARIABLES;

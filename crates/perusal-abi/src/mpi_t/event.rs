@@ -4,18 +4,18 @@
 
 use super::{ObjectAt, OptionalRoom, Outcome, TextPlace, ValueAt, enums, list, row};
 use crate::abi::*;
-use crate::capi::arguments::{Out, Room, offer};
-use crate::capi::mpi::info::{hand_out, hints};
-use crate::capi::types::{MPI_Aint, MPI_Count, MPI_Datatype, MPI_Info};
-use crate::capi::{comms, overrides, process};
+use crate::arguments::{Out, Room, offer};
 use crate::events::{EventRecord, inside_callback};
 use crate::info::Info;
+use crate::mpi::info::{hand_out, hints};
 use crate::tool::event::instance::{Instance, look, read};
 use crate::tool::event::registration::{DroppedFunction, EventFunction, FreeFunction, Refused, Registration};
 use crate::tool::event::safety::Safety;
 use crate::tool::event::types::{TYPES, Type, by_name};
 use crate::tool::event::{delivery, source as sources};
+use crate::types::{MPI_Aint, MPI_Count, MPI_Datatype, MPI_Info};
 use crate::variables::VariableId;
+use crate::{comms, overrides, process};
 use core::ffi::{c_int, c_void};
 use std::sync::Arc;
 
@@ -305,7 +305,7 @@ fn ticks(count: u64) -> MPI_Count {
     (count & i64::MAX.cast_unsigned()).cast_signed()
 }
 
-/// What waits is told while tools may still read it.
+/// Delivers what waits, while tools may still read it.
 pub(super) fn flush() {
     if !inside_callback() {
         delivery::deliver();

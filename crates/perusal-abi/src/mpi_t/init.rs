@@ -2,7 +2,7 @@
 
 use super::{Outcome, code};
 use crate::abi::*;
-use crate::capi::arguments::{Call, Out};
+use crate::arguments::{Call, Out};
 use crate::events::inside_callback;
 use crate::sync::{AtomicBool, AtomicU32, Ordering, yield_now};
 use crate::tool::event::delivery;

@@ -2,7 +2,7 @@
 //!
 //! | file | what lives there |
 //! |---|---|
-//! | [`init`] | MPI_T_init_thread, MPI_T_finalize, and who must be told of the last one |
+//! | [`init`] | MPI_T_init_thread, MPI_T_finalize, and what must end with the last one |
 //! | [`enums`] | MPI_T_enum |
 //! | [`cvar`] | control variables |
 //! | [`pvar`], `pvar_state`, `searching` | performance variables; sessions and handles; what counts searches |
@@ -22,7 +22,7 @@ mod pvar_state;
 mod searching;
 
 use crate::abi;
-use crate::capi::arguments::{Address, Argument, Array, InOut, Letters, NO_RESULT, Room};
+use crate::arguments::{Address, Argument, Array, InOut, Letters, NO_RESULT, Room};
 use crate::error::Error;
 use core::ffi::{c_char, c_int, c_void};
 use core::marker::PhantomData;
@@ -110,14 +110,14 @@ impl ValueAt<'_> {
     }
 
     /// # Safety
-    /// The function that it is an argument of was told that it holds a `T`.
+    /// What the call is about says that it holds a `T`.
     unsafe fn read<T>(&self) -> T {
         // SAFETY: argument rule 1; this function asks for the type.
         unsafe { self.0.cast::<T>().read() }
     }
 
     /// # Safety
-    /// The function that it is an argument of was told that it has room for a `T`.
+    /// What the call is about says that it has room for a `T`.
     unsafe fn write<T>(&self, value: T) {
         // SAFETY: argument rule 1; this function asks for the type.
         unsafe { self.0.cast::<T>().write(value) };

@@ -7,8 +7,8 @@ use super::enums::handle_of;
 use super::pvar_state::{Value, with};
 use super::{ObjectAt, Outcome, TextPlace, ValueAt, row};
 use crate::abi::*;
-use crate::capi::arguments::{InOut, Out, offer};
-use crate::capi::comms;
+use crate::arguments::{InOut, Out, offer};
+use crate::comms;
 use crate::tool::pvar::{Class, PVARS, Pvar, Source};
 use core::ffi::c_int;
 

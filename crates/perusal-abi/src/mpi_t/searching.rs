@@ -1,7 +1,7 @@
 //! Counts what searches of the queues cost, for as long as a started handle asks: a tap on their beginnings and ends.
 
 use crate::arch::clock::ticks;
-use crate::capi::process;
+use crate::process;
 
 use crate::events::{Event, EventPayload, EventRecord, EventSet, GlobalSubscription};
 use crate::sync::{AtomicU64, Ordering};
