@@ -61,7 +61,7 @@ impl Rank {
 
     /// As `Engine::notify_completion`.
     fn complete(&self, which: usize) {
-        let (_, awaited) = self.requests[which].complete_beside_others();
+        let (_, awaited) = self.requests[which].complete_shared();
         fence(Ordering::SeqCst);
         self.waiters.wake_after_fence(awaited);
     }

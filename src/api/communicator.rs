@@ -131,7 +131,7 @@ impl<T: Threading> Communicator<T> {
             engine.open(Comm::intra(context, rank, group, engine.registry().attach(0))).map(Some)
         })?;
         if let Some(comm) = &made {
-            comm.note_created();
+            comm.emit_created();
         }
         Ok(made.map(|comm| Self::new(self.member.clone(), comm)))
     }
@@ -200,7 +200,7 @@ impl<T: Threading> Drop for Communicator<T> {
     fn drop(&mut self) {
         if self.comm.context / 2 > contexts::SELF {
             self.member.registry().detach(&self.comm.events);
-            self.comm.note_freed();
+            self.comm.emit_freed();
             self.member.close(self.comm.context);
         }
     }

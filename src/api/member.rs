@@ -149,7 +149,7 @@ impl Member {
 
     /// Tells who listens that the rank has joined, or begins to leave.
     pub fn note(&self, event: Event) {
-        self.engine.note(event, || EventPayload::None);
+        self.engine.emit(event, || EventPayload::None);
     }
 
     /// Runs `operation` on the engine (API rule 1).

@@ -53,7 +53,7 @@ impl<T: Threading> World<T> {
         let (rank, size) = (member.job().rank(), member.job().size());
         let comm = Comm::world(rank, size, member.registry().attach(abi::MPI_COMM_WORLD));
         let comm = member.perform(|engine| engine.open(comm))?;
-        comm.note_created();
+        comm.emit_created();
         member.note(Event::Initialized);
         Ok(Self { communicator: Communicator::new(member, comm), over: false })
     }

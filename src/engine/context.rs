@@ -1,4 +1,4 @@
-//! A context's two queues, its events, its lifetime.
+//! Match contexts: what a context id means in one rank. Two queues, the gate of its communicator's events, and how long it lives.
 
 use super::operation::Ref;
 use crate::events::{CommEvents, Event, EventPayload, Gate, Spec};
@@ -10,7 +10,7 @@ use crate::variables::Config;
 use core::ptr::NonNull;
 use std::sync::Arc;
 
-/// A message that has arrived and is not matched.
+/// A message that no receive has matched yet.
 #[derive(Debug)]
 pub(crate) struct UnexpectedMessage {
     /// The sender's rank in the job.
@@ -25,7 +25,7 @@ pub(crate) struct UnexpectedMessage {
     pub payload: Payload,
 }
 
-// With the 56 bytes that the queue keeps beside it, an entry is two cache lines.
+// With the 56 bytes that the queue adds, an entry is two cache lines.
 const _: () = assert!(size_of::<Option<UnexpectedMessage>>() <= 72);
 
 /// Ready to send: the announcement of a message that waits at its sender.
@@ -113,7 +113,8 @@ pub(crate) struct Queues {
     pub unexpected: UnexpectedQueue<UnexpectedMessage>,
 }
 
-/// One context: point-to-point or collective traffic of one communicator. Its lines are its own: other threads use other contexts.
+/// One context id: point-to-point or collective messages of one communicator. No other object shares its cache lines, because other
+/// threads use other contexts.
 #[repr(align(128))]
 pub struct MatchContext {
     /// The communicator's gate; a closed one while it has none. Every event site reads this pointer and the mask behind
@@ -207,11 +208,11 @@ impl MatchContext {
 
     /// Whether anybody listens to `event` on it.
     #[inline(always)]
-    pub(crate) fn hears(&self, event: Event) -> bool {
+    pub(crate) fn has_listener(&self, event: Event) -> bool {
         cfg!(feature = "peruse") && self.gate().is_open(event)
     }
 
-    /// Raises `event` for who listens to it; `spec` is asked for the rest, and told the communicator's handle.
+    /// Emits `event` to its listeners; `spec` makes the rest from the communicator's handle.
     #[inline(always)]
     pub(crate) fn emit(
         &self,
@@ -361,7 +362,7 @@ impl Drop for MatchContexts {
             for context in chunk.iter() {
                 let context = context.load(Ordering::Relaxed);
                 if !context.is_null() {
-                    // SAFETY: as above.
+                    // SAFETY: came from a box in `make`; nobody uses the table any more.
                     drop(unsafe { Box::from_raw(context) });
                 }
             }

@@ -111,7 +111,7 @@ impl Engine {
         let telemetry = self.telemetry();
         telemetry.last_yield.set(cpu as u32, telemetry.last_yield.partner());
         telemetry.moves.add(1);
-        self.note_move(cpu as u32);
+        self.emit_move(cpu as u32);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Where events are raised: what a request or a message says of itself (PERUSE 2.0 §4.3, §5.1.2).
+//! Where events of requests and messages are emitted, and what they say (PERUSE 2.0 §4.3, §5.1.2).
 
 use super::context::{MatchContext, UnexpectedMessage};
 use super::operation::{Body, Operation, Ref};
@@ -25,24 +25,24 @@ fn spec_of(comm: usize, body: &Body) -> Spec {
     }
 }
 
-/// Raises a request's event.
+/// Emits a request's event.
 #[inline(always)]
 pub(crate) fn request_event(context: &MatchContext, request: Ref, event: Event) {
-    if context.hears(event) {
-        tell_of_request(context, request, event);
+    if context.has_listener(event) {
+        emit_request(context, request, event);
     }
 }
 
-/// Tells that a cancel takes a receive out of the posted queue.
+/// Emits that a cancel takes a receive out of the posted queue.
 #[inline(always)]
-pub(crate) fn withdrawn_event(context: &MatchContext, request: Ref) {
-    if context.hears(Event::ReqRemoveFromPostedQ) {
+pub(crate) fn cancelled_event(context: &MatchContext, request: Ref) {
+    if context.has_listener(Event::ReqRemoveFromPostedQ) {
         let id = request.id() as isize;
-        tell_more_of_request(context, request, Event::ReqRemoveFromPostedQ, id, EventPayload::Cancelled);
+        emit_request_payload(context, request, Event::ReqRemoveFromPostedQ, id, EventPayload::Cancelled);
     }
 }
 
-/// Raises the event of a search for a request's message; `id` is 0 if nobody listened when it began. `payload` is asked if somebody does now.
+/// Emits the event of a search for a request's message; `id` is 0 if nobody listened when it began. `payload` is called if somebody does now.
 #[inline(always)]
 pub(crate) fn search_event(
     context: &MatchContext,
@@ -51,12 +51,12 @@ pub(crate) fn search_event(
     id: isize,
     payload: impl FnOnce() -> EventPayload<'static>,
 ) {
-    if id != 0 && context.hears(event) {
-        tell_more_of_request(context, request, event, id, payload());
+    if id != 0 && context.has_listener(event) {
+        emit_request_payload(context, request, event, id, payload());
     }
 }
 
-/// What the end of a search tells.
+/// What the event at the end of a search says.
 #[inline(always)]
 pub(crate) fn searched(compared: usize, hit: bool) -> EventPayload<'static> {
     EventPayload::Search { depth: u32::try_from(compared).unwrap_or(u32::MAX), hit }
@@ -65,28 +65,28 @@ pub(crate) fn searched(compared: usize, hit: bool) -> EventPayload<'static> {
 /// Most events have no payload, which is not handed through memory for them.
 #[cold]
 #[inline(never)]
-fn tell_of_request(context: &MatchContext, request: Ref, event: Event) {
-    tell(context, request, event, request.id() as isize, EventPayload::None);
+fn emit_request(context: &MatchContext, request: Ref, event: Event) {
+    emit(context, request, event, request.id() as isize, EventPayload::None);
 }
 
 #[cold]
 #[inline(never)]
-fn tell_more_of_request(
+fn emit_request_payload(
     context: &MatchContext,
     request: Ref,
     event: Event,
     id: isize,
     payload: EventPayload<'_>,
 ) {
-    tell(context, request, event, id, payload);
+    emit(context, request, event, id, payload);
 }
 
 #[inline(always)]
-fn tell(context: &MatchContext, request: Ref, event: Event, id: isize, payload: EventPayload<'_>) {
+fn emit(context: &MatchContext, request: Ref, event: Event, id: isize, payload: EventPayload<'_>) {
     // SAFETY: request rule 2: events of a request are raised by who has its body; the caller holds no reference
     // that it writes through meanwhile.
     let body = unsafe { request.body() };
-    // The request that carries a buffered send's copy is none that the user made: the user's has told its events.
+    // The request that carries a buffered send's copy is none that the user made: the user's has emitted its events.
     if body.keeps.is_none() {
         context.emit(event, id, payload, |comm| spec_of(comm, body));
     }
@@ -109,13 +109,13 @@ fn message_spec(comm: usize, envelope: &Envelope, bytes: usize) -> Spec {
 
 #[cold]
 #[inline(never)]
-fn tell_of_message(context: &MatchContext, id: isize, event: Event, envelope: &Envelope, bytes: usize) {
+fn emit_message(context: &MatchContext, id: isize, event: Event, envelope: &Envelope, bytes: usize) {
     context.emit(event, id, EventPayload::None, |comm| message_spec(comm, envelope, bytes));
 }
 
 #[cold]
 #[inline(never)]
-fn tell_more_of_message(
+fn emit_message_payload(
     context: &MatchContext,
     id: isize,
     event: Event,
@@ -126,7 +126,7 @@ fn tell_more_of_message(
     context.emit(event, id, found, |comm| message_spec(comm, envelope, bytes));
 }
 
-/// Raises a message's event; `id` is 0 if nobody listened when it arrived, and then it has none to tell.
+/// Emits a message's event; `id` is 0 if nobody listened when it arrived, and then it has none.
 #[inline(always)]
 pub(crate) fn message_event(
     context: &MatchContext,
@@ -135,12 +135,12 @@ pub(crate) fn message_event(
     envelope: &Envelope,
     bytes: usize,
 ) {
-    if id != 0 && context.hears(event) {
-        tell_of_message(context, id, event, envelope, bytes);
+    if id != 0 && context.has_listener(event) {
+        emit_message(context, id, event, envelope, bytes);
     }
 }
 
-/// Raises the event of the end of a search for a message's receive; `id` is 0 if nobody listened when it began. `found` is asked if
+/// Emits the event of the end of a search for a message's receive; `id` is 0 if nobody listened when it began. `found` is called if
 /// somebody does now.
 #[inline(always)]
 pub(crate) fn searched_event(
@@ -151,27 +151,27 @@ pub(crate) fn searched_event(
     bytes: usize,
     found: impl FnOnce() -> EventPayload<'static>,
 ) {
-    if id != 0 && context.hears(event) {
-        tell_more_of_message(context, id, event, envelope, bytes, found());
+    if id != 0 && context.has_listener(event) {
+        emit_message_payload(context, id, event, envelope, bytes, found());
     }
 }
 
 #[cold]
 #[inline(never)]
-fn tell_of_match(context: &MatchContext, id: isize, body: &Body) {
+fn emit_match(context: &MatchContext, id: isize, body: &Body) {
     context.emit(Event::MsgMatchPostedReq, id, EventPayload::None, |comm| spec_of(comm, body));
 }
 
-/// Tells that a message finds a posted receive; `body` is the receive's.
+/// Emits that a message finds a posted receive; `body` is the receive's.
 #[inline(always)]
 pub(crate) fn match_event(context: &MatchContext, id: isize, body: &Body) {
-    if id != 0 && context.hears(Event::MsgMatchPostedReq) {
-        tell_of_match(context, id, body);
+    if id != 0 && context.has_listener(Event::MsgMatchPostedReq) {
+        emit_match(context, id, body);
     }
 }
 
 impl Engine {
-    /// Tells that a message leaves the unexpected queue. One that came while nobody listened gets an id now.
+    /// Emits that a message leaves the unexpected queue. One that came while nobody listened gets an id now.
     #[inline(always)]
     pub(crate) fn removal_event(
         &self,
@@ -179,7 +179,7 @@ impl Engine {
         envelope: &Envelope,
         arrived: &UnexpectedMessage,
     ) {
-        if context.hears(Event::MsgRemoveFromUnexQ) {
+        if context.has_listener(Event::MsgRemoveFromUnexQ) {
             let id = if arrived.event_id == 0 { self.fresh_id() } else { arrived.event_id };
             message_event(context, id, Event::MsgRemoveFromUnexQ, envelope, arrived.bytes());
         }

@@ -92,7 +92,7 @@ pub struct Engine {
 
 // SAFETY: the telemetry page is made of atomics; everything else is `Send` by itself.
 unsafe impl Send for Engine {}
-// SAFETY: as above, and everything else is `Sync` by itself (by conditional lock rule 1, where `shared` is false).
+// SAFETY: the telemetry page is made of atomics; everything else is `Sync` by itself (by conditional lock rule 1, where `shared` is false).
 unsafe impl Sync for Engine {}
 
 impl core::fmt::Debug for Engine {
@@ -166,7 +166,7 @@ impl Engine {
             job,
         };
         engine.job.advance(shm::RankState::Initialised);
-        engine.note_placement();
+        engine.emit_placement();
         Ok(engine)
     }
 
@@ -255,13 +255,13 @@ impl Engine {
         }
     }
 
-    /// Keeps the first failure that makes waiting senseless; every wait ends with it.
+    /// Keeps the first failure that makes waiting pointless; every wait ends with it.
     #[cold]
     pub(crate) fn fail(&self, error: Error) {
         let _ = self.failure.set(error);
     }
 
-    /// The failure that makes waiting senseless, if there is one.
+    /// The failure that makes waiting pointless, if there is one.
     #[inline]
     pub(crate) fn failed(&self) -> Option<&Error> {
         self.failure.get()

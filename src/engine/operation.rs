@@ -87,7 +87,7 @@ pub enum Stage {
 }
 
 /// A request's body (request rule 2 says whose). The order of its fields is that of their use: what a small message that meets
-/// nothing unusual needs lies, with the slot's own words, in the first two cache lines; what events tell of it, and what is
+/// nothing unusual needs lies, with the slot's own words, in the first two cache lines; what events say of it, and what is
 /// seldom needed, behind.
 #[derive(Debug)]
 #[repr(C)]
@@ -117,7 +117,7 @@ pub struct Body {
     /// Bytes of the message: of a receive, the room there is until it is matched.
     pub total: usize,
     /// Of a buffered send: the id of the request that carries its data; of that one: the id of the send. Else 0. Of a send only.
-    pub twin: u32,
+    pub counterpart: u32,
     /// The sender's rank in the communicator: what the envelope carries.
     pub source: u32,
     /// Send or receive.
@@ -208,7 +208,7 @@ impl Body {
         self.tag = tag;
         self.source = source;
         self.remote = 0;
-        self.twin = 0;
+        self.counterpart = 0;
         self.moved = 0;
         self.total = data.bytes;
         self.status = Status::EMPTY;
@@ -236,7 +236,7 @@ impl Body {
         self.source = source;
         self.operation = operation;
         self.synchronous = false;
-        self.twin = 0;
+        self.counterpart = 0;
         self.total = run.bytes;
     }
 
@@ -249,10 +249,10 @@ impl Body {
     pub(crate) unsafe fn pack(&self, from: usize, to: &mut [u8]) {
         debug_assert!(from + to.len() <= self.bytes);
         match &self.layout {
-            // SAFETY: the caller's promise.
+            // SAFETY: the buffer is valid from there on for as many bytes.
             Layout::Bytes => unsafe { copy_in(self.addr.wrapping_add(from), to) },
             Layout::Typed(datatype) => {
-                // SAFETY: the caller's promise.
+                // SAFETY: the user's buffer is valid, and the bytes are within its data.
                 let packed = unsafe { datatype.pack(self.count, self.addr, from, to) };
                 debug_assert_eq!(packed, to.len());
             }
@@ -269,11 +269,11 @@ impl Body {
         debug_assert!(at + data.len() <= self.bytes);
         match &self.layout {
             Layout::Bytes => {
-                // SAFETY: the caller's promise; ring and heap memory do not overlap the user's buffer.
+                // SAFETY: the buffer is valid from there on for as many bytes; ring and heap are none of it.
                 unsafe { copy_out(data, self.addr.wrapping_add(at)) }
             }
             Layout::Typed(datatype) => {
-                // SAFETY: the caller's promise.
+                // SAFETY: the user's buffer is valid, and the bytes are within its data.
                 let unpacked = unsafe { datatype.unpack(self.count, self.addr, at, data) };
                 debug_assert_eq!(unpacked, data.len());
             }
@@ -308,7 +308,7 @@ impl Default for Body {
             remote_addr: 0,
             status: Status::EMPTY,
             error: None,
-            twin: 0,
+            counterpart: 0,
             keeps: None,
         }
     }

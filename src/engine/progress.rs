@@ -194,7 +194,7 @@ impl Engine {
             let reason =
                 poller.has_record(self) || self.backlog_has_room() || done() || self.failed().is_some();
             if !reason {
-                self.note_bell(Event::BellSleep, wait.as_ref());
+                self.emit_sleep(Event::BellSleep, wait.as_ref());
                 // Whoever rings meanwhile finds us asleep, and so keeps us from it.
                 run_sleep_hook();
                 asleep_from = now();
@@ -202,7 +202,7 @@ impl Engine {
             reason
         });
         if slept {
-            self.note_bell(Event::BellWake, wait.as_ref());
+            self.emit_sleep(Event::BellWake, wait.as_ref());
             telemetry.sleeps.add(1);
             telemetry.asleep.add(now().saturating_sub(asleep_from));
         }

@@ -17,7 +17,7 @@ impl Engine {
     /// No thread is inside this engine, and none calls it again but for this.
     pub unsafe fn withdraw_buffers(&self) {
         self.job.withdraw();
-        // SAFETY: the caller's promise is the one that `peer_writes` asks for.
+        // SAFETY: no thread is inside the engine.
         if !self.job.are_threads() && unsafe { self.peer_writes() } {
             eprintln!(
                 "perusal: rank {}: another rank may be writing into a receive buffer that is given up; \
@@ -39,7 +39,7 @@ impl Engine {
     ///
     /// No other thread is inside this engine.
     pub unsafe fn await_writers(&self) -> Result<()> {
-        // SAFETY: the caller's promise; between two polls nobody works on a request.
+        // SAFETY: no other thread is inside the engine, and between two polls nobody works on a request.
         self.wait_for(|| Ok(!unsafe { self.peer_writes() }))
     }
 

@@ -56,7 +56,7 @@ impl Engine {
     #[inline(always)]
     pub(crate) fn complete(&self, request: Ref, shared: bool) {
         if shared {
-            return self.complete_beside_others(request);
+            return self.complete_shared(request);
         }
         if request.state().complete(false) == Then::Release {
             self.release_request(request);
@@ -64,8 +64,8 @@ impl Engine {
     }
 
     #[inline(never)]
-    fn complete_beside_others(&self, request: Ref) {
-        let (then, awaited) = request.state().complete_beside_others();
+    fn complete_shared(&self, request: Ref) {
+        let (then, awaited) = request.state().complete_shared();
         if then == Then::Release {
             self.release_request(request);
         }
@@ -75,7 +75,7 @@ impl Engine {
     /// Gives a request's slot back (request rule 4: to be called once).
     #[inline]
     pub(crate) fn release_request(&self, request: Ref) {
-        // SAFETY: request rule 2: the request is over, or was never activated, and we are told to release it.
+        // SAFETY: request rule 2: the request is over, or was never activated, and the caller is the one to release it.
         let body = unsafe { request.body() };
         if body.owns() {
             body.shed();

@@ -61,7 +61,7 @@ impl Observation for Unobserved {
     const EVENTS: bool = false;
 }
 
-/// Runs `work` in a function of its own, so that its caller has nothing of it: what is compiled with locks, beside what is without.
+/// Runs `work` in a function of its own, so that nothing of it is compiled into the caller: for the locked case of a function whose unlocked case is inlined.
 #[inline(never)]
 pub(crate) fn apart<R>(work: impl FnOnce() -> R) -> R {
     work()

@@ -69,7 +69,7 @@ impl TxQueue {
 }
 
 impl Engine {
-    /// Runs `work` on the way to `peer`, establishing it first if need be, and rings the peer if told to.
+    /// Runs `work` on the transmit queue to `peer`, establishing it first if need be, and notifies the peer.
     #[inline]
     pub(crate) fn with_tx<R>(&self, peer: u32, work: impl FnOnce(&mut TxQueue) -> R) -> Result<R> {
         let there = &self.peers[peer as usize];
@@ -106,7 +106,7 @@ impl Engine {
     pub(crate) fn list(&self, tx: &mut TxQueue) {
         let peer = tx.peer;
         self.telemetry().ring_full.add(1);
-        self.note_full(peer, tx);
+        self.emit_ring_full(peer, tx);
         if !tx.listed {
             tx.listed = true;
             self.backlog.lock(self.shared).push(peer);

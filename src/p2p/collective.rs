@@ -25,13 +25,13 @@ impl Engine {
         dest: i32,
         tag: i32,
     ) -> Result<()> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the bytes are valid until the call returns.
         if !comm.collective().observed()
             && unsafe { self.send_fast(comm.collective(), comm, addr, bytes, dest, tag) }
         {
             return Ok(());
         }
-        // SAFETY: the caller's promise, kept until `wait` returns.
+        // SAFETY: the bytes are valid until the call returns, which it does not before the request is complete.
         let request = unsafe { self.coll_isend(comm, addr, bytes, dest, tag) }?;
         self.wait(request).map(drop)
     }
@@ -78,13 +78,13 @@ impl Engine {
     ) -> Result<usize> {
         let context = comm.collective();
         if !context.observed() {
-            // SAFETY: the caller's promise.
+            // SAFETY: the bytes are valid until the call returns.
             let got = unsafe { self.receive_fast(context, comm, addr, room, source, tag) };
             if let Some(status) = got {
                 return Ok(status.bytes as usize);
             }
         }
-        // SAFETY: the caller's promise, kept until `wait` returns.
+        // SAFETY: the bytes are valid until the call returns, which it does not before the request is complete.
         let request = unsafe { self.coll_irecv(comm, addr, room, source, tag) }?;
         Ok(self.wait(request)?.bytes as usize)
     }

@@ -125,7 +125,7 @@ impl Engine {
         let end = || searched(queues.unexpected.last_attempts(), found.is_some());
         searched_event(context, search, Event::SearchUnexQEnd, &wanted, 0, end);
         let (envelope, arrived) = found?;
-        self.note_unexpected(context, -1, arrived.held(), self.shared);
+        self.count_unexpected(context, -1, arrived.held(), self.shared);
         self.removal_event(context, &envelope, &arrived);
         context.retain(self.shared);
         Some(Message { envelope, arrived, context: context.into(), source: comm.rank() })

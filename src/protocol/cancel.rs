@@ -4,7 +4,7 @@
 use super::deliver::pattern;
 use super::eager::{cancel_id, header_of};
 use super::record::{Control, Kind};
-use crate::engine::message_events::withdrawn_event;
+use crate::engine::message_events::cancelled_event;
 use crate::engine::{Deferred, Engine, MatchContext, Payload, Ref, Stage, corrupt};
 use crate::error::Result;
 use crate::ring::Header;
@@ -22,8 +22,8 @@ impl Engine {
         if body.stage != Stage::Posted || !queues.posted.remove(&pattern(body.peer, body.tag), request) {
             return;
         }
-        self.note_posted(context, -1, self.shared);
-        withdrawn_event(context, request);
+        self.count_posted(context, -1, self.shared);
+        cancelled_event(context, request);
         body.status.cancelled = true;
         drop(queues);
         self.finish(request);
@@ -35,7 +35,7 @@ impl Engine {
     ///
     /// As [`Engine::wait`]: the receiver's answer is awaited.
     pub(crate) fn cancel_send(&self, context: &MatchContext, request: Ref) -> Result<()> {
-        // SAFETY: request rule 2: envelope, length and twin do not change while the user has the request.
+        // SAFETY: request rule 2: envelope, length and counterpart do not change while the user has the request.
         let body = unsafe { request.body() };
         let world = body.world;
         if world == u32::MAX || request.state().is_detached() {
@@ -43,7 +43,7 @@ impl Engine {
         }
         // A large message is known by the request that carries it, a small one by its sender's.
         let announced = !self.is_eager(body.bytes);
-        let id = if announced && body.twin != 0 { body.twin } else { request.id() };
+        let id = if announced && body.counterpart != 0 { body.counterpart } else { request.id() };
         if world == self.rank {
             self.cancel_local_send(context, request);
             return Ok(());
@@ -114,7 +114,7 @@ impl Engine {
         let found =
             queues.unexpected.remove_where(source, |arrived| arrived.world == self.rank && arrived.id == id);
         let Some((envelope, arrived)) = found else { return };
-        self.note_unexpected(context, -1, arrived.held(), self.shared);
+        self.count_unexpected(context, -1, arrived.held(), self.shared);
         self.removal_event(context, &envelope, &arrived);
         drop(queues);
         let carrier = if let Payload::Local(send) = arrived.payload { Some(send) } else { None };
@@ -132,7 +132,7 @@ impl Engine {
                 .unexpected
                 .remove_where(header.source, |arrived| arrived.world == from && arrived.id == header.id);
             if let Some((envelope, arrived)) = found {
-                self.note_unexpected(context, -1, arrived.held(), self.shared);
+                self.count_unexpected(context, -1, arrived.held(), self.shared);
                 self.removal_event(context, &envelope, &arrived);
                 granted = true;
             }

@@ -4,6 +4,7 @@
 //! [`Engine::deliver`] copies and completes. What is known at compile time ([`crate::engine::specialization`]) leaves of them the few steps
 //! of the fast path: the functions that say `Unlocked` and `Unobserved` are that path, and no other text of it exists.
 
+use super::content::{Arrival, Content, Data, protocol_of};
 use super::loopback::OwnSend;
 use crate::abi;
 use crate::engine::message_events::{
@@ -11,129 +12,14 @@ use crate::engine::message_events::{
 };
 use crate::engine::payload::copy_out;
 use crate::engine::specialization::{AsStarted, Locking, Observation, Observed};
-use crate::engine::{
-    Body, Engine, Layout, MatchContext, Payload, Queues, Ref, Stage, UnexpectedMessage, corrupt,
-};
+use crate::engine::{Engine, Layout, MatchContext, Payload, Queues, Ref, Stage, UnexpectedMessage, corrupt};
 use crate::error::Result;
 use crate::events::{Event, EventPayload};
 use crate::matching::{Envelope, FoundMessage, Pattern};
 use crate::request::{Status, Then};
-use crate::ring::{Header, INLINE};
+use crate::ring::Header;
 use crate::shm::telemetry::ProtocolKind;
 use core::ptr::NonNull;
-
-/// A message that looks for its receive.
-pub(crate) struct Arrival<C> {
-    /// The sender's rank in the job.
-    pub from: u32,
-    /// What receives ask for.
-    pub envelope: Envelope,
-    /// The sender's request.
-    pub id: u32,
-    /// Whether the sender awaits the match.
-    pub synchronous: bool,
-    /// What there is of the message.
-    pub content: C,
-}
-
-impl<C> Arrival<C> {
-    /// The message that a record's header announces.
-    #[inline(always)]
-    pub fn of(from: u32, header: &Header, content: C) -> Self {
-        let envelope = Envelope { source: header.source, tag: header.tag };
-        Self { from, envelope, id: header.id, synchronous: false, content }
-    }
-}
-
-/// What there is of a message when it comes.
-pub(crate) trait Content {
-    /// Bytes of the message.
-    fn bytes(&self) -> usize;
-    /// What the unexpected message queue keeps of it.
-    fn keep(self) -> Payload;
-}
-
-/// Content that is all of the message.
-pub(crate) trait Data: Content {
-    /// How telemetry calls its way.
-    fn protocol(&self) -> ProtocolKind;
-
-    /// Copies all of it to `addr`.
-    ///
-    /// # Safety
-    ///
-    /// `addr` is valid for writes of that many bytes.
-    unsafe fn copy_to(&self, addr: *mut u8);
-
-    /// Copies the first `len` bytes of it into a receive's buffer of any layout.
-    ///
-    /// # Safety
-    ///
-    /// The receive's buffer is valid, and `len` bytes fit it.
-    unsafe fn unpack_to(&self, body: &Body, len: usize);
-
-    /// The copy is over: the sender is done, if it is this rank itself.
-    #[inline(always)]
-    fn sent(&self, _engine: &Engine) {}
-}
-
-/// The payload of a record, or of an unexpected message.
-impl Content for &[u8] {
-    #[inline(always)]
-    fn bytes(&self) -> usize {
-        self.len()
-    }
-
-    #[inline(always)]
-    fn keep(self) -> Payload {
-        Payload::copy(self)
-    }
-}
-
-impl Data for &[u8] {
-    #[inline(always)]
-    fn protocol(&self) -> ProtocolKind {
-        protocol_of(self.len())
-    }
-
-    #[inline(always)]
-    unsafe fn copy_to(&self, addr: *mut u8) {
-        // SAFETY: `addr` is valid for so many bytes; rings and queues are none of a user's buffer.
-        unsafe { copy_out(self, addr) };
-    }
-
-    unsafe fn unpack_to(&self, body: &Body, len: usize) {
-        // SAFETY: the buffer is valid, and `len` bytes fit it.
-        unsafe { body.unpack(0, &self[..len]) };
-    }
-}
-
-/// A message put together from fragments.
-impl Content for Box<[u8]> {
-    fn bytes(&self) -> usize {
-        self.len()
-    }
-
-    fn keep(self) -> Payload {
-        Payload::Whole(self)
-    }
-}
-
-impl Data for Box<[u8]> {
-    fn protocol(&self) -> ProtocolKind {
-        protocol_of(self.len())
-    }
-
-    unsafe fn copy_to(&self, addr: *mut u8) {
-        // SAFETY: `addr` is valid for so many bytes; our memory is none of a user's buffer.
-        unsafe { copy_out(self, addr) };
-    }
-
-    unsafe fn unpack_to(&self, body: &Body, len: usize) {
-        // SAFETY: the buffer is valid, and `len` bytes fit it.
-        unsafe { body.unpack(0, &self[..len]) };
-    }
-}
 
 /// What messages of a run have come to, and what is not published yet.
 #[derive(Default)]
@@ -228,7 +114,7 @@ impl Engine {
         body.world = from;
         body.total = bytes;
         if O::EVENTS || L::shared(self) {
-            self.note_posted(context, -1, L::shared(self));
+            self.count_posted(context, -1, L::shared(self));
         } else {
             tally.matched += 1;
         }
@@ -251,7 +137,7 @@ impl Engine {
         let Arrival { from, envelope, id, synchronous, content } = message;
         let payload = content.keep();
         let kept = UnexpectedMessage { world: from, id, synchronous, event_id, payload };
-        self.note_unexpected(context, 1, kept.held(), self.shared);
+        self.count_unexpected(context, 1, kept.held(), self.shared);
         queues.unexpected.insert(envelope, kept);
     }
 
@@ -340,7 +226,7 @@ impl Engine {
         {
             // SAFETY: there since the last message, for no request has been let go of. Where there are other threads none is
             // counted here.
-            self.note_posted(unsafe { context.as_ref() }, -matched, false);
+            self.count_posted(unsafe { context.as_ref() }, -matched, false);
         }
     }
 
@@ -383,7 +269,7 @@ impl Engine {
         let (envelope, message) = queue.at(found);
         let fits = message.whole().zip(buffer).filter(|(data, (_, room))| data.len() <= *room);
         if let Some(request) = observer {
-            self.note_unexpected(context, -1, message.held(), L::shared(self));
+            self.count_unexpected(context, -1, message.held(), L::shared(self));
             self.give_envelope(request, envelope, message);
             request_event(context, request, Event::ReqMatchUnex);
             self.removal_event(context, envelope, message);
@@ -402,7 +288,7 @@ impl Engine {
         let (world, held) = (message.world, message.held());
         queue.discard(found);
         if !O::EVENTS {
-            self.note_unexpected(context, -1, held, L::shared(self));
+            self.count_unexpected(context, -1, held, L::shared(self));
         }
         self.count_received(protocol_of(bytes), bytes, L::shared(self));
         Claim::Given(status, world)
@@ -431,7 +317,7 @@ impl Engine {
         // SAFETY: request rule 2: not in a queue yet, so it belongs to who posts it.
         unsafe { request.body() }.stage = Stage::Posted;
         queues.posted.insert(pattern, request);
-        self.note_posted(context, 1, L::shared(self));
+        self.count_posted(context, 1, L::shared(self));
     }
 
     /// Gives a matched receive a message that was unexpected and is in no queue any more.
@@ -479,7 +365,7 @@ impl Engine {
     /// Notes that `change` receives were posted (or taken, if negative). The caller has the context's queues; `shared` is
     /// [`Engine::is_shared`].
     #[inline(always)]
-    pub(crate) fn note_posted(&self, context: &MatchContext, change: i64, shared: bool) {
+    pub(crate) fn count_posted(&self, context: &MatchContext, change: i64, shared: bool) {
         context.posted.step(change);
         self.telemetry().change_posted(change, shared);
     }
@@ -487,7 +373,7 @@ impl Engine {
     /// Notes that `change` messages became unexpected (or were taken), which hold `bytes` bytes of memory. The caller has the
     /// context's queues; `shared` is [`Engine::is_shared`].
     #[inline(always)]
-    pub(crate) fn note_unexpected(&self, context: &MatchContext, change: i64, bytes: usize, shared: bool) {
+    pub(crate) fn count_unexpected(&self, context: &MatchContext, change: i64, bytes: usize, shared: bool) {
         let telemetry = self.telemetry();
         context.unexpected.step(change);
         telemetry.change_unexpected(change, shared);
@@ -510,10 +396,4 @@ pub(crate) fn pattern(source: i32, tag: i32) -> Pattern {
 #[inline(always)]
 pub(crate) fn status_of(source: u32, tag: i32, bytes: usize) -> Status {
     Status { source: source as i32, tag, bytes: bytes as u64, ..Status::EMPTY }
-}
-
-/// How telemetry calls the way of an eager message.
-#[inline(always)]
-pub(crate) fn protocol_of(bytes: usize) -> ProtocolKind {
-    if bytes <= INLINE { ProtocolKind::Inline } else { ProtocolKind::Eager }
 }

@@ -4,7 +4,8 @@
 //! [`Engine::send_eager`] packs. On the receiver, small messages that wait in one ring are taken as a run ([`Engine::take_run`]): what
 //! they have in common is done once for all of them.
 
-use super::deliver::{Arrival, Tally};
+use super::content::{Arrival, protocol_of};
+use super::deliver::Tally;
 use super::record::Kind;
 use crate::engine::NotificationMode;
 use crate::engine::message_events::request_event;
@@ -16,8 +17,6 @@ use crate::events::Event;
 use crate::ring::{Consumer, Header, MappedRing};
 use crate::shm::telemetry::ProtocolKind;
 use core::ptr::NonNull;
-
-use super::deliver::protocol_of;
 
 /// Where a message goes, as `comm` has translated it.
 #[derive(Clone, Copy)]
@@ -48,7 +47,7 @@ pub(super) fn header_of(kind: Kind, context: &MatchContext, body: &Body, id: u32
 /// is gone by then, and its sender has another request.
 #[inline(always)]
 pub(crate) fn cancel_id(id: u32, body: &Body) -> u32 {
-    if body.twin == 0 { id } else { body.twin }
+    if body.counterpart == 0 { id } else { body.counterpart }
 }
 
 impl Engine {

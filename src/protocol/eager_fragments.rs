@@ -6,7 +6,8 @@
 //! straight to the receive that the first record has met. If there is none, or somebody observes the match context, they are put
 //! together, and the message arrives when its last fragment does, as an eager one.
 
-use super::deliver::{Arrival, Tally};
+use super::content::Arrival;
+use super::deliver::Tally;
 use super::eager::{cancel_id, header_of};
 use super::record::{Control, Kind};
 use crate::engine::message_events::request_event;

@@ -1,6 +1,7 @@
 //! Loopback: a rank's messages to itself. No ring; the two requests meet in the queues.
 
-use super::deliver::{Arrival, Content, Data, Tally};
+use super::content::{Arrival, Content, Data};
+use super::deliver::Tally;
 use super::eager::{Destination, cancel_id};
 use crate::engine::message_events::request_event;
 use crate::engine::specialization::{Locked, Unobserved};

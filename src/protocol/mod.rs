@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `record` | the kinds of record, and what each says |
 //! | `selection` | which protocol a send takes |
+//! | `content` | a message on its way to its receive |
 //! | `deliver` | a message meets its receive: the one path of all protocols |
 //! | `eager` | a small message: one record with its payload |
 //! | `eager_fragments` | a message of medium size: several records, sent before a receive is known |
@@ -16,6 +17,7 @@
 //! ([`Engine::start_send`], [`Engine::start_recv`]). Nothing here knows of a communicator beyond a match context.
 
 mod cancel;
+mod content;
 mod deliver;
 mod eager;
 mod eager_fragments;
@@ -37,8 +39,8 @@ use crate::ring::{Consumer, Header, MappedRing};
 use crate::shm::Job;
 use crate::sync::{ConditionalLock, Mutex, MutexGuard};
 use crate::variables::{Config, Overrides};
+use content::Arrival;
 use core::any::Any;
-use deliver::Arrival;
 use eager_fragments::Assembly;
 use record::Record;
 use rendezvous::CopyPolicy;
@@ -141,12 +143,12 @@ impl Engine {
     ///
     /// As [`Self::with`].
     pub unsafe fn new(job: Job, shared: bool, registry: Arc<Registry>) -> Result<Self> {
-        // SAFETY: the caller's promise.
+        // SAFETY: what the caller says of threads.
         unsafe { Self::with(job, &Overrides::from_environment()?, shared, registry) }
     }
 
     /// The engine of one rank of a job. `shared` says that several threads may use it at once. `registry` holds its
-    /// events: who listened there before the engine was made hears it from the beginning.
+    /// events: who listens there already sees the engine's events from the first one on.
     ///
     /// # Errors
     ///

@@ -4,9 +4,10 @@
 //! This is done where one thread at a time is inside, nobody observes the match context, and nothing that has come before is left for
 //! the receive. Every receive polls once, so the first poll is compiled for each of its callers and for both kinds of source, and
 //! calls no function; later polls are functions of their own. Those take their arguments one by one, which keeps them in registers: a
-//! [`Want`] would go to the stack.
+//! [`Wanted`] would go to the stack.
 
-use super::deliver::{protocol_of, status_of};
+use super::content::protocol_of;
+use super::deliver::status_of;
 use crate::abi;
 use crate::engine::RingOf;
 use crate::engine::payload::copy_out;
@@ -19,14 +20,14 @@ const _: () = assert!(MAX_LEN < u32::MAX as usize);
 
 /// What a receive got out of a ring: two words, so that it is given back in registers.
 #[derive(Clone, Copy)]
-pub(crate) struct Got {
+pub(crate) struct TakenMessage {
     /// The sender's rank in the communicator, and the tag.
     envelope: u64,
     /// The sender's rank in the job, and how many bytes; all ones if there is no message.
     rest: u64,
 }
 
-impl Got {
+impl TakenMessage {
     const NOTHING: Self = Self { envelope: 0, rest: u64::MAX };
 
     #[inline(always)]
@@ -52,7 +53,7 @@ impl Got {
 
 /// Which message is wanted, by its context, and where it goes.
 #[derive(Clone, Copy)]
-struct Want<const ANY: bool> {
+struct Wanted<const ANY: bool> {
     context: u32,
     source: u32,
     tag: i32,
@@ -60,9 +61,9 @@ struct Want<const ANY: bool> {
     room: usize,
 }
 
-impl<const ANY: bool> Want<ANY> {
+impl<const ANY: bool> Wanted<ANY> {
     #[inline(always)]
-    fn is(&self, header: &Header, len: usize) -> bool {
+    fn matches(&self, header: &Header, len: usize) -> bool {
         header.kind == Kind::Eager as u8
             && header.context == self.context
             && (ANY || header.source == self.source)
@@ -85,30 +86,30 @@ impl Engine {
     ///
     /// `addr` is valid for writes of `room` bytes, untouched by others until the call returns.
     #[inline(always)]
-    unsafe fn look_next<const ANY: bool>(&self, want: Want<ANY>, world: u32) -> Polled<Got> {
+    unsafe fn poll_next<const ANY: bool>(&self, wanted: Wanted<ANY>, world: u32) -> Polled<TakenMessage> {
         let mut incoming = self.poller.lock(false);
         let polled = incoming.try_take(
             self,
-            Want::<ANY>::from(world),
-            move |header, len| want.is(header, len),
+            Wanted::<ANY>::from(world),
+            move |header, len| wanted.matches(header, len),
             // SAFETY: the buffer is valid, as the caller says; the length was wanted, so it is at most `room`; the ring is none of the buffer.
-            move |data| unsafe { copy_out(data, want.addr) },
+            move |data| unsafe { copy_out(data, wanted.addr) },
         );
         match polled {
             Polled::Taken(taken) => {
                 self.count_received(protocol_of(taken.1), taken.1, false);
-                Polled::Taken(Got::new(taken))
+                Polled::Taken(TakenMessage::new(taken))
             }
             Polled::Empty => Polled::Empty,
             Polled::Unwanted => Polled::Unwanted,
         }
     }
 
-    /// As [`Self::look_next`], and waits a moment for a message if none is there.
+    /// As [`Self::poll_next`], and waits a moment for a message if none is there.
     ///
     /// # Safety
     ///
-    /// As [`Self::look_next`].
+    /// As [`Self::poll_next`].
     #[inline(always)]
     unsafe fn await_next<const ANY: bool>(
         &self,
@@ -118,14 +119,14 @@ impl Engine {
         room: usize,
         source: i32,
         tag: i32,
-    ) -> Got {
-        let want = Want::<ANY> { context: context.id(), source: source as u32, tag, addr, room };
+    ) -> TakenMessage {
+        let wanted = Wanted::<ANY> { context: context.id(), source: source as u32, tag, addr, room };
         // SAFETY: the buffer is valid, as the caller says.
-        match unsafe { self.look_next(want, world) } {
+        match unsafe { self.poll_next(wanted, world) } {
             Polled::Taken(got) => got,
             // SAFETY: the buffer is valid, as the caller says.
-            Polled::Empty => unsafe { self.listen::<ANY>(context, world, addr, room, source, tag) },
-            Polled::Unwanted => Got::NOTHING,
+            Polled::Empty => unsafe { self.poll_on::<ANY>(context, world, addr, room, source, tag) },
+            Polled::Unwanted => TakenMessage::NOTHING,
         }
     }
 
@@ -133,7 +134,7 @@ impl Engine {
     ///
     /// # Safety
     ///
-    /// As [`Self::look_next`].
+    /// As [`Self::poll_next`].
     #[inline(never)]
     pub(crate) unsafe fn receive_next<const ANY: bool>(
         &self,
@@ -143,18 +144,18 @@ impl Engine {
         room: usize,
         source: i32,
         tag: i32,
-    ) -> Got {
+    ) -> TakenMessage {
         // SAFETY: the buffer is valid, as the caller says.
         unsafe { self.await_next::<ANY>(context, world, addr, room, source, tag) }
     }
 
-    /// Waits a moment for what [`Self::look_next`] has not found.
+    /// Waits a moment for what [`Self::poll_next`] has not found.
     ///
     /// # Safety
     ///
-    /// As [`Self::look_next`].
+    /// As [`Self::poll_next`].
     #[inline(never)]
-    unsafe fn listen<const ANY: bool>(
+    unsafe fn poll_on<const ANY: bool>(
         &self,
         context: &MatchContext,
         world: u32,
@@ -162,33 +163,33 @@ impl Engine {
         room: usize,
         source: i32,
         tag: i32,
-    ) -> Got {
+    ) -> TakenMessage {
         if !self.oversubscription.spinning_pays() {
-            return Got::NOTHING;
+            return TakenMessage::NOTHING;
         }
-        let want = Want::<ANY> { context: context.id(), source: source as u32, tag, addr, room };
+        let wanted = Wanted::<ANY> { context: context.id(), source: source as u32, tag, addr, room };
         let got = self.poller.lock(false).spin_take(
             self,
-            Want::<ANY>::from(world),
+            Wanted::<ANY>::from(world),
             self.config.ring_polls(),
-            move |header, len| want.is(header, len),
-            // SAFETY: as in `look_next`.
+            move |header, len| wanted.matches(header, len),
+            // SAFETY: the length was wanted, so it is at most the buffer's; the ring is none of the buffer.
             move |data| unsafe { copy_out(data, addr) },
         );
         match got {
             Some(taken) => {
                 self.count_received(protocol_of(taken.1), taken.1, false);
-                Got::new(taken)
+                TakenMessage::new(taken)
             }
-            None => Got::NOTHING,
+            None => TakenMessage::NOTHING,
         }
     }
 
-    /// [`Self::look_next`] for who does not wait.
+    /// [`Self::poll_next`] for who does not wait.
     ///
     /// # Safety
     ///
-    /// As [`Self::look_next`].
+    /// As [`Self::poll_next`].
     #[inline(never)]
     pub(crate) unsafe fn try_next<const ANY: bool>(
         &self,
@@ -198,12 +199,12 @@ impl Engine {
         room: usize,
         source: i32,
         tag: i32,
-    ) -> Got {
-        let want = Want::<ANY> { context: context.id(), source: source as u32, tag, addr, room };
+    ) -> TakenMessage {
+        let wanted = Wanted::<ANY> { context: context.id(), source: source as u32, tag, addr, room };
         // SAFETY: the buffer is valid, as the caller says.
-        match unsafe { self.look_next(want, world) } {
+        match unsafe { self.poll_next(wanted, world) } {
             Polled::Taken(got) => got,
-            Polled::Empty | Polled::Unwanted => Got::NOTHING,
+            Polled::Empty | Polled::Unwanted => TakenMessage::NOTHING,
         }
     }
 
@@ -235,7 +236,7 @@ impl Engine {
         let Some(status) = got.status() else { return false };
         queues.posted.take_alone();
         drop(queues);
-        self.note_posted(context, -1, false);
+        self.count_posted(context, -1, false);
         body.stage = Stage::Done;
         (body.peer, body.tag, body.world) = (status.source, status.tag, got.world());
         body.total = status.bytes as usize;

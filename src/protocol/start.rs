@@ -91,7 +91,7 @@ impl Engine {
         carrier.state().activate();
         // The carrier is nobody's handle: it releases itself, and with it the piece.
         let _ = carrier.state().detach();
-        (body.twin, carried.twin) = (carrier.id(), request.id());
+        (body.counterpart, carried.counterpart) = (carrier.id(), request.id());
         let sent = self.send_by(select(self, carried, Mode::Buffered), carrier);
         self.finish(request);
         sent

@@ -25,7 +25,7 @@ pub enum Then {
     Release,
 }
 
-/// The state word. Inactive (0), ACTIVE or COMPLETE, and DETACHED and AWAITED beside any of them, with the place of who awaits it.
+/// The state word. Inactive (0), ACTIVE or COMPLETE, each with or without DETACHED and AWAITED, and the place of the thread that awaits it.
 #[derive(Debug, Default)]
 pub struct State(AtomicU32);
 
@@ -59,12 +59,12 @@ impl State {
             self.0.store(before & DETACHED | COMPLETE, Ordering::Release);
             return if before & DETACHED == 0 { Then::Keep } else { Then::Release };
         }
-        self.complete_beside_others().0
+        self.complete_shared().0
     }
 
     /// Active → complete, where several threads may be inside; and at which place one of them is to be woken for it.
     #[inline(always)]
-    pub fn complete_beside_others(&self) -> (Then, Option<usize>) {
+    pub fn complete_shared(&self) -> (Then, Option<usize>) {
         // AcqRel: edge 3, pairs with Acquire in `is_complete` (status and buffer are final), and with `detach` and `await_end`.
         let before = self.0.swap(COMPLETE, Ordering::AcqRel);
         let then = if before & DETACHED == 0 { Then::Keep } else { Then::Release };
@@ -76,7 +76,7 @@ impl State {
     /// waits for it (MPI 5.0 §11.6.2): of several, the last is woken at once.
     pub fn await_end(&self, place: usize) -> bool {
         let awaited = |word: u32| word & !PLACES | (place as u32) << PLACE & PLACES | AWAITED;
-        // AcqRel: edge 3, as in `is_complete`; and pairs with AcqRel in `complete_beside_others`: who is told to wake us does
+        // AcqRel: edge 3, as in `is_complete`; and pairs with AcqRel in `complete_shared`: who is told to wake us does
         // so after what we did before (waiters edge). Relaxed: the exchange looks again.
         let before = self.0.fetch_update(Ordering::AcqRel, Ordering::Relaxed, |word| Some(awaited(word)));
         before.is_ok_and(|word| word & ACTIVE == 0)
@@ -159,12 +159,12 @@ mod tests {
         state.activate();
         assert!(!state.await_end(7) && !state.await_end(19));
         assert!(state.is_active() && !state.is_complete());
-        assert_eq!(state.complete_beside_others(), (Then::Keep, Some(19)));
+        assert_eq!(state.complete_shared(), (Then::Keep, Some(19)));
         assert!(state.is_complete() && state.await_end(0), "it is over");
         state.reset();
         assert!(state.is_inactive());
         state.activate();
-        assert_eq!(state.complete_beside_others(), (Then::Keep, None));
+        assert_eq!(state.complete_shared(), (Then::Keep, None));
     }
 
     #[test]

@@ -118,7 +118,7 @@ pub fn open_world(level: c_int) -> Result<()> {
     boundary::set_phase(Phase::Running);
     users.publish(&process.engine);
     if first {
-        process.engine.note(Event::Initialized, || EventPayload::None);
+        process.engine.emit(Event::Initialized, || EventPayload::None);
     }
     Ok(())
 }
@@ -134,7 +134,7 @@ pub fn open_session(level: c_int) -> Result<c_int> {
     users.sessions += 1;
     users.publish(&process.engine);
     if first {
-        process.engine.note(Event::Initialized, || EventPayload::None);
+        process.engine.emit(Event::Initialized, || EventPayload::None);
     }
     Ok(level.min(process.most))
 }
@@ -152,7 +152,7 @@ pub fn close_session() -> Result<()> {
             return Ok(());
         }
     }
-    engine.note(Event::Finalizing, || EventPayload::None);
+    engine.emit(Event::Finalizing, || EventPayload::None);
     // Without the lock: meanwhile others may come, and then we are not the last.
     let departed = engine.depart();
     users().publish(engine);
@@ -190,8 +190,8 @@ fn make(level: c_int, settings: &Overrides) -> Result<&'static Process> {
     let engine = unsafe { Engine::with(job, settings, shared, registry().clone()) }?;
     let world = engine.open(Comm::world(rank, size, engine.registry().attach(abi::MPI_COMM_WORLD)))?;
     let itself = engine.open(Comm::itself(rank, engine.registry().attach(abi::MPI_COMM_SELF)))?;
-    world.note_created();
-    itself.note_created();
+    world.emit_created();
+    itself.emit_created();
     comms::install(Arc::new(world), Arc::new(itself));
     overrides::install(engine.config().in_force());
     install_hooks();
@@ -209,7 +209,7 @@ fn own_rank() -> Option<u32> {
 pub fn finish() -> Result<()> {
     let engine = engine()?;
     if users().sessions == 0 {
-        engine.note(Event::Finalizing, || EventPayload::None);
+        engine.emit(Event::Finalizing, || EventPayload::None);
     }
     engine.job().advance(RankState::Finalizing);
     engine.leave(comms::world()?)?;

@@ -19,14 +19,14 @@ fn begin(engine: &Engine, request: Ref, _: &Rts) -> Result<()> {
     // SAFETY: request rule 2: matched, so ours.
     let body = unsafe { request.body() };
     emit(request, Event::ReqXferBegin);
-    engine.note_copy(Event::CopyBegin, request, body, ENGINE.number, body.total);
+    engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, body.total);
     let copied = engine.job.reach(body.world, || {
         // SAFETY: the ranks are threads of one process; the sender keeps its buffer until FIN or until it has withdrawn it, ours is
         // valid until the request completes, and `total` fits (checked). `copy`: the same buffer may be at both ends.
         unsafe { core::ptr::copy(body.remote_addr as *const u8, body.addr, body.total) };
     });
     let moved = if copied.is_some() { body.total } else { 0 };
-    engine.note_copy(Event::CopyEnd, request, body, ENGINE.number, moved);
+    engine.emit_copy(Event::CopyEnd, request, body, ENGINE.number, moved);
     match copied {
         Some(()) => engine.finish_copied(request, ProtocolKind::Direct),
         None => engine.fall_back(request),

@@ -20,13 +20,13 @@ fn begin(engine: &Engine, request: Ref, _: &Rts) -> Result<()> {
     let body = unsafe { request.body() };
     let pid = engine.job.roster().entry(body.world).pid();
     emit(request, Event::ReqXferBegin);
-    engine.note_copy(Event::CopyBegin, request, body, ENGINE.number, body.total);
+    engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, body.total);
     let read = engine.job.reach(body.world, || {
         // SAFETY: our buffer is valid for `total` bytes until the request completes.
         unsafe { read_peer(pid, body.remote_addr, body.addr, body.total) }
     });
     let read = matches!(read, Some(Ok(_)));
-    engine.note_copy(Event::CopyEnd, request, body, ENGINE.number, if read { body.total } else { 0 });
+    engine.emit_copy(Event::CopyEnd, request, body, ENGINE.number, if read { body.total } else { 0 });
     if !read {
         // Forbidden, or the sender is dying: the ring works wherever messages do.
         engine.protocol_state().copy.refuse();

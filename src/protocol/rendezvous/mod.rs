@@ -23,7 +23,8 @@ pub use claims::{Claims, Garbage, Split};
 pub(crate) use selection::CopyPolicy;
 pub use selection::measure_thresholds;
 
-use super::deliver::{Arrival, Content, Tally};
+use super::content::{Arrival, Content};
+use super::deliver::Tally;
 use super::eager::header_of;
 use super::record::Control;
 use crate::engine::message_events::request_event;

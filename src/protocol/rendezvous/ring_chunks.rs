@@ -25,7 +25,7 @@ pub(super) fn ask(engine: &Engine, request: Ref, begun: bool) -> Result<()> {
     let body = unsafe { request.body() };
     body.stage = Stage::RingData { begun };
     engine.protocol_state().copy.expect(body.total);
-    engine.note_copy(Event::CopyBegin, request, body, ENGINE.number, body.total);
+    engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, body.total);
     let (world, remote) = (body.world, body.remote);
     engine.answer(world, remote, Control::Cts { receiver: request.id() })
 }
@@ -53,7 +53,7 @@ impl Engine {
         body.moved = 0;
         // A transfer that failed half-way has begun already.
         body.stage = Stage::RingData { begun: body.stage == Stage::AwaitsFin };
-        self.note_copy(Event::CopyBegin, request, body, ENGINE.number, body.bytes);
+        self.emit_copy(Event::CopyBegin, request, body, ENGINE.number, body.bytes);
         self.with_tx(from, |tx| {
             tx.streams.push_back(request);
             if tx.deferred.is_empty() {
@@ -105,7 +105,7 @@ impl Engine {
         if body.moved < body.bytes {
             return Some(false);
         }
-        self.note_copy(Event::CopyEnd, request, body, ENGINE.number, body.bytes);
+        self.emit_copy(Event::CopyEnd, request, body, ENGINE.number, body.bytes);
         self.finish_sent(request, ProtocolKind::Chunked);
         Some(true)
     }
@@ -133,7 +133,7 @@ impl Engine {
         }
         body.moved += data.len();
         if body.moved == body.total {
-            self.note_copy(Event::CopyEnd, request, body, ENGINE.number, body.total);
+            self.emit_copy(Event::CopyEnd, request, body, ENGINE.number, body.total);
             emit(request, Event::ReqXferEnd);
             self.count_received(ProtocolKind::Chunked, body.total, self.shared);
             self.finish_receive(request, body.total);

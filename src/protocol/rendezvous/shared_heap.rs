@@ -4,7 +4,7 @@
 //! |---|---|
 //! | the sender's | the receiver, into any layout |
 //! | both | from `copy_share_from` bytes on both of them, by [`Claims`]; else the receiver |
-//! | the receiver's | the sender, from any layout, once it is told where to |
+//! | the receiver's | the sender, from any layout, once the receiver has said where |
 //!
 //! What a peer says of a place is checked against the heap before it is used ([`crate::heap`], rule 3: a place inside of it is
 //! always memory); what lies there may be changed by anybody at any time, as the ring's bytes may.
@@ -48,7 +48,7 @@ fn plan(engine: &Engine, body: &Body, rts: &Rts) -> Option<Plan> {
         return (own != 0).then_some(Plan::Sender { own });
     }
     let from = heap.at(rts.place, total as u64)?.as_ptr().cast_const();
-    // With several threads another one may be told of the sender's part while we copy ours: two owners of one body.
+    // With several threads another one may complete the sender's part while we copy ours: two owners of one body.
     let both = own != 0 && total >= engine.config.share_from() && !engine.shared;
     Some(if both { Plan::Both { from, own } } else { Plan::Receiver(from) })
 }
@@ -106,16 +106,16 @@ impl Engine {
         // SAFETY: request rule 2, matched, so ours.
         let body = unsafe { request.body() };
         emit(request, Event::ReqXferBegin);
-        self.note_copy(Event::CopyBegin, request, body, ENGINE.number, body.total);
+        self.emit_copy(Event::CopyBegin, request, body, ENGINE.number, body.total);
         if matches!(body.layout, Layout::Bytes) {
             // SAFETY: `total` bytes from `from` on are in the heap (checked), which stays mapped; our buffer is valid until the
             // request completes, and they fit it (checked).
             unsafe { copy_long(from, body.addr, body.total) };
         } else {
-            // SAFETY: as above.
+            // SAFETY: `total` bytes from `from` on are in the heap, which stays mapped; they fit our buffer.
             unsafe { body.unpack(0, core::slice::from_raw_parts(from, body.total)) };
         }
-        self.note_copy(Event::CopyEnd, request, body, ENGINE.number, body.total);
+        self.emit_copy(Event::CopyEnd, request, body, ENGINE.number, body.total);
         self.finish_copied(request, ProtocolKind::Direct)
     }
 
@@ -137,14 +137,14 @@ impl Engine {
         let clear = Control::HeapCts { receiver: request.id(), place: own, total: total as u64, turn };
         self.answer(world, body.remote, clear)?;
         emit(request, Event::ReqXferBegin);
-        self.note_copy(Event::CopyBegin, request, body, ENGINE.number, total);
+        self.emit_copy(Event::CopyBegin, request, body, ENGINE.number, total);
         // SAFETY: `total` bytes from `from` on are in the heap (checked), our buffer is valid until the request completes, and
         // they fit it (checked); parts lie within them.
         let copy = |part: Range<usize>| unsafe { copy_part(from, body.addr, part) };
         let moved = copy_parts(first, || claims.take_low(turn, split), copy);
         let moved = moved.map_err(|Garbage| corrupt(world, spoiled(total)))?;
         body.moved = moved;
-        self.note_copy(Event::CopyEnd, request, body, ENGINE.number, moved);
+        self.emit_copy(Event::CopyEnd, request, body, ENGINE.number, moved);
         // If the sender has taken a part, it says when it is done.
         if moved == total { self.finish_copied(request, ProtocolKind::Direct) } else { Ok(()) }
     }
@@ -198,17 +198,17 @@ impl Engine {
         let body = unsafe { request.body() };
         let (world, bytes) = (body.world, body.bytes);
         emit(request, Event::ReqXferBegin);
-        self.note_copy(Event::CopyBegin, request, body, ENGINE.number, bytes);
+        self.emit_copy(Event::CopyBegin, request, body, ENGINE.number, bytes);
         map_around(to, 0..bytes);
         if matches!(body.layout, Layout::Bytes) {
             // SAFETY: the user's buffer is valid until the request completes; as many bytes at `to` are in the heap (checked),
             // and the receiver asked for them there.
             unsafe { copy_long(body.addr, to, bytes) };
         } else {
-            // SAFETY: as above.
+            // SAFETY: as many bytes at `to` are in the heap, and no Rust object lies there.
             unsafe { body.pack(0, core::slice::from_raw_parts_mut(to, bytes)) };
         }
-        self.note_copy(Event::CopyEnd, request, body, ENGINE.number, bytes);
+        self.emit_copy(Event::CopyEnd, request, body, ENGINE.number, bytes);
         self.finish_sent(request, ProtocolKind::Direct);
         self.answer(world, remote, Control::HeapDone { bytes: bytes as u64 })
     }
@@ -224,7 +224,7 @@ impl Engine {
             return Ok(());
         };
         emit(request, Event::ReqXferBegin);
-        self.note_copy(Event::CopyBegin, request, body, ENGINE.number, body.bytes);
+        self.emit_copy(Event::CopyBegin, request, body, ENGINE.number, body.bytes);
         let copy = |part: Range<usize>| {
             map_around(to, part.clone());
             // SAFETY: the user's buffer is valid until the request completes; as many bytes at `to` are in the heap (checked);
@@ -232,7 +232,7 @@ impl Engine {
             unsafe { copy_part(body.addr, to, part) };
         };
         let moved = copy_parts(first, || claims.take_high(turn, split), copy).map_err(garbage)?;
-        self.note_copy(Event::CopyEnd, request, body, ENGINE.number, moved);
+        self.emit_copy(Event::CopyEnd, request, body, ENGINE.number, moved);
         body.stage = Stage::AwaitsFin;
         self.answer(world, remote, Control::HeapDone { bytes: moved as u64 })
     }
@@ -287,7 +287,7 @@ fn copy_parts(
 ///
 /// The part lies in what is valid for reads from `from` on, and for writes from `to` on.
 unsafe fn copy_part(from: *const u8, to: *mut u8, part: Range<usize>) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the part lies within what is valid at both ends.
     unsafe { copy_long(from.add(part.start), to.add(part.start), part.len()) };
 }
 

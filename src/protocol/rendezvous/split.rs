@@ -31,7 +31,7 @@ fn begin(engine: &Engine, request: Ref, _: &Rts) -> Result<()> {
     };
     engine.answer(world, remote, clear)?;
     emit(request, Event::ReqXferBegin);
-    engine.note_copy(Event::CopyBegin, request, body, ENGINE.number, split);
+    engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, split);
     let pid = engine.job.roster().entry(world).pid();
     let read = engine.job.reach(world, || {
         // SAFETY: our buffer is valid for `split` bytes, and the sender writes only behind them.
@@ -42,7 +42,7 @@ fn begin(engine: &Engine, request: Ref, _: &Rts) -> Result<()> {
         engine.protocol_state().copy.refuse();
     }
     body.moved = if read { split } else { 0 };
-    engine.note_copy(Event::CopyEnd, request, body, ENGINE.number, body.moved);
+    engine.emit_copy(Event::CopyEnd, request, body, ENGINE.number, body.moved);
     engine.end_part(request, true, read)
 }
 
@@ -84,14 +84,14 @@ impl Engine {
         }
         emit(request, Event::ReqXferBegin);
         let (at, len) = (split as usize, (end - split) as usize);
-        self.note_copy(Event::CopyBegin, request, body, ENGINE.number, len);
+        self.emit_copy(Event::CopyBegin, request, body, ENGINE.number, len);
         let pid = self.job.roster().entry(from).pid();
         let written = self.job.reach(from, || {
             // SAFETY: our buffer has `end` bytes and stays valid until the request completes; the peer asked for them.
             unsafe { write_peer(pid, body.addr.wrapping_add(at), addr.wrapping_add(split), len) }
         });
         let copied = matches!(written, Some(Ok(_)));
-        self.note_copy(Event::CopyEnd, request, body, ENGINE.number, if copied { len } else { 0 });
+        self.emit_copy(Event::CopyEnd, request, body, ENGINE.number, if copied { len } else { 0 });
         body.stage = Stage::AwaitsFin;
         self.answer(from, receiver, Control::SplitDone { copied })
     }

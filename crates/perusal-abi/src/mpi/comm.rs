@@ -59,7 +59,7 @@ pub fn remote(comm: &Comm) -> Result<&Group> {
 /// MPI_Comm_set_name.
 pub fn set_name(comm: &Comm, name: &[u8]) -> Result<()> {
     comm.set_name(name);
-    comm.note_name(&comm.name());
+    comm.emit_name(&comm.name());
     Ok(())
 }
 

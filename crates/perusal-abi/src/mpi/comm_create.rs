@@ -41,7 +41,7 @@ pub(crate) fn admit(agreed: Agreed, topology: Option<Arc<Topology>>, parent: &Co
     let events = engine()?.registry().attach(0);
     let comm = Arc::new(opened(agreed, topology, parent, events)?);
     let handle = comms::insert(comm.clone())?;
-    comm.note_created();
+    comm.emit_created();
     Ok(handle)
 }
 
@@ -53,7 +53,7 @@ fn free(handle: MPI_Comm) -> Result<()> {
     }
     attr::comm_freed(handle)?;
     engine()?.registry().detach(&comm.events);
-    comms::remove(handle)?.note_freed();
+    comms::remove(handle)?.emit_freed();
     Ok(())
 }
 
@@ -120,7 +120,7 @@ fn duplicate_nonblocking(handle: MPI_Comm, hints: Info) -> Result<(MPI_Comm, MPI
         engine.registry().propagate(&old.events, &comm.events);
         let comm = Arc::new(comm);
         comms::replace(new, comm.clone())?;
-        comm.note_created();
+        comm.emit_created();
         Ok(())
     };
     // SAFETY: the work holds what is `Send`, and its transports.
