@@ -1,4 +1,4 @@
-//! The buffer of an MPI_T event handle, and the choice of its functions: nothing is lost, nothing is told twice, nothing is seen half.
+//! The buffer of an MPI_T event handle, and the table of its functions: nothing is lost, nothing is told twice, nothing is seen half.
 //!
 //! Run:   .ci/loom event_buffer
 //! Bound: every interleaving of 2 threads; of 3 threads those with at most 3 preemptions (LOOM_MAX_PREEMPTIONS raises that).
@@ -7,7 +7,7 @@
 //! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time):
 //! Release, and Acquire, of a place's turn in `Producer::push`; the same in `Consumer::take`; the count of a drop; each fence of
 //! `Choice::set` and `Choice::get`; the Release of the version, and both its Acquires. Of orders that are not orderings: a turn passed on before
-//! the entry is written (4 models); in `Segments` the passes' ends taken from the oldest buffer on (2), a buffer taken away before it is told (2), its drops
+//! the entry is written (4 models); in `BufferChain` the passes' ends taken from the oldest buffer on (2), a buffer taken away before it is told (2), its drops
 //! forgotten (1), a pass that goes on behind an entry that is claimed and not written
 //! (`an_entry_behind_one_that_is_not_yet_written_is_not_overtaken_by_a_later_buffers`). Without Release of the claim and
 //! Acquire in `Consumer::claimed` the entries of a replaced buffer are told too late
@@ -21,8 +21,8 @@
 
 use loom::thread;
 use perusal::internals::tool::event::buffer::{Consumer, Producer, buffer};
-use perusal::internals::tool::event::choice::{Call, Choice};
-use perusal::internals::tool::event::segments::Segments;
+use perusal::internals::tool::event::buffer_chain::BufferChain;
+use perusal::internals::tool::event::callback_table::{CallbackPointer, CallbackTable};
 use std::sync::Arc;
 
 fn model(preemptions: Option<usize>, body: impl Fn() + Send + Sync + 'static) {
@@ -112,39 +112,42 @@ fn what_was_dropped_at_one_handle_is_told_before_what_the_same_thread_raised_at_
     });
 }
 
-fn call(n: usize) -> Call {
-    Call { function: core::ptr::without_provenance_mut(n), data: core::ptr::without_provenance_mut(n) }
+fn callback(n: usize) -> CallbackPointer {
+    CallbackPointer {
+        function: core::ptr::without_provenance_mut(n),
+        data: core::ptr::without_provenance_mut(n),
+    }
 }
 
 #[test]
 fn function_and_data_are_of_one_change_however_many_come() {
     model(None, || {
-        let choice = Arc::new(Choice::<1>::new());
+        let table = Arc::new(CallbackTable::<1>::new());
         let reader = {
-            let choice = choice.clone();
+            let table = table.clone();
             thread::spawn(move || {
-                let seen = choice.get(0);
+                let seen = table.get(0);
                 assert_eq!(seen.function.addr(), seen.data.addr());
                 seen.function.addr()
             })
         };
         for n in 1..4 {
-            choice.set([call(n)]);
+            table.set([callback(n)]);
         }
         assert!(reader.join().unwrap() < 4);
-        assert_eq!(choice.get(0), call(3));
+        assert_eq!(table.get(0), callback(3));
     });
 }
 
 #[test]
 fn what_a_tool_wrote_before_it_registered_a_function_is_seen_by_the_function() {
     model(None, || {
-        let choice = Arc::new(Choice::<1>::new());
+        let table = Arc::new(CallbackTable::<1>::new());
         let data = Arc::new(loom::cell::UnsafeCell::new(0));
         let reader = {
-            let (choice, data) = (choice.clone(), data.clone());
+            let (choice, data) = (table.clone(), data.clone());
             thread::spawn(move || {
-                if choice.get(0) != Call::NONE {
+                if table.get(0) != CallbackPointer::NONE {
                     // SAFETY: written before `set`; loom checks it.
                     assert_eq!(data.with(|p| unsafe { *p }), 7);
                 }
@@ -152,13 +155,13 @@ fn what_a_tool_wrote_before_it_registered_a_function_is_seen_by_the_function() {
         };
         // SAFETY: nobody reads before `set`; loom checks it.
         data.with_mut(|p| unsafe { *p = 7 });
-        choice.set([call(1)]);
+        table.set([callback(1)]);
         reader.join().unwrap();
     });
 }
 
 /// What `segments` have for a pass: all of it, in order.
-fn pass_over(segments: &Segments<u64>) -> Vec<u64> {
+fn pass_over(segments: &BufferChain<u64>) -> Vec<u64> {
     let mut told = Vec::new();
     segments.begin_pass();
     segments.take(|entry| told.push(entry));
@@ -168,7 +171,7 @@ fn pass_over(segments: &Segments<u64>) -> Vec<u64> {
 #[test]
 fn what_a_thread_put_in_before_a_buffer_was_replaced_is_told_before_what_it_put_in_after() {
     model(Some(2), || {
-        let segments = Arc::new(Segments::new());
+        let segments = Arc::new(BufferChain::new());
         let (old, new) = (segments.add(2).unwrap(), segments.add(1).unwrap());
         let raiser = thread::spawn(move || {
             assert!(old.push(1));
@@ -186,7 +189,7 @@ fn what_a_thread_put_in_before_a_buffer_was_replaced_is_told_before_what_it_put_
 #[test]
 fn an_entry_behind_one_that_is_not_yet_written_is_not_overtaken_by_a_later_buffers() {
     model(Some(2), || {
-        let segments = Arc::new(Segments::new());
+        let segments = Arc::new(BufferChain::new());
         let (old, new) = (segments.add(2).unwrap(), segments.add(1).unwrap());
         let theirs = old.clone();
         let other = thread::spawn(move || assert!(theirs.push(9)));
@@ -205,7 +208,7 @@ fn an_entry_behind_one_that_is_not_yet_written_is_not_overtaken_by_a_later_buffe
 #[test]
 fn a_thread_and_a_change_of_size_leave_no_entry_behind_and_no_drop_uncounted() {
     model(Some(2), || {
-        let segments = Arc::new(Segments::new());
+        let segments = Arc::new(BufferChain::new());
         let (old, new) = (segments.add(1).unwrap(), segments.add(1).unwrap());
         let raiser = thread::spawn(move || {
             (1..3).for_each(|n| _ = old.push(n));
@@ -224,8 +227,8 @@ fn a_thread_and_a_change_of_size_leave_no_entry_behind_and_no_drop_uncounted() {
 
 /// Runs `with` on a thread of its own.
 fn beside<R: Send + 'static>(
-    segments: &Arc<Segments<u64>>,
-    with: impl FnOnce(&Segments<u64>) -> R + Send + 'static,
+    segments: &Arc<BufferChain<u64>>,
+    with: impl FnOnce(&BufferChain<u64>) -> R + Send + 'static,
 ) -> thread::JoinHandle<R> {
     let segments = segments.clone();
     thread::spawn(move || with(&segments))

@@ -14,9 +14,7 @@
 
 use loom::cell::UnsafeCell;
 use loom::thread;
-use perusal::events::{
-    CommEvents, Event, EventRecord, Lock, LockError, Operation, Registry, Spec, Subscription,
-};
+use perusal::events::{CommEvents, Event, EventRecord, LockError, Operation, Registry, Spec, Subscription};
 use std::sync::Arc;
 
 const EVENT: Event = Event::ReqActivate;
@@ -168,7 +166,7 @@ fn a_refused_upcall_is_refused_a_lock_that_becomes_free_meanwhile() {
     model(None, || {
         let registry = registry();
         let world = registry.attach(1);
-        let contended = Arc::new(Lock::new());
+        let contended = Arc::new(PeruseLock::new());
         let (inside, wanted) = (registry.clone(), contended.clone());
         let upcall = move |_: &perusal::events::EventRecord<'_>| {
             assert_eq!(inside.lock().lock(), Err(LockError::NotGrantable));

@@ -1,7 +1,7 @@
-//! Upcalls: whether, and how deeply, the present thread is inside a callback; whether anybody listens to anything; and who is
+//! Callbacks: whether, and how deeply, the present thread is inside a callback; whether anybody listens to anything; and who is
 //! called before a thread sleeps.
 
-use super::pins::mine;
+use super::hazard::of_this_thread;
 use std::sync::OnceLock;
 
 static BEFORE_SLEEP: OnceLock<fn()> = OnceLock::new();
@@ -16,7 +16,7 @@ pub(crate) fn set_sleep_hook(call: fn()) {
 #[cold]
 pub(crate) fn run_sleep_hook() {
     if let Some(call) = BEFORE_SLEEP.get() {
-        let _upcall = Upcall::enter();
+        let _scope = CallbackScope::enter();
         call();
     }
 }
@@ -85,37 +85,37 @@ mod awake {
 #[inline]
 #[must_use]
 pub fn inside_callback() -> bool {
-    mine().is_inside()
+    of_this_thread().is_inside()
 }
 
 /// How many callbacks the calling thread is inside of.
 pub(super) fn depth() -> u32 {
-    mine().depth()
+    of_this_thread().depth()
 }
 
-/// Whether the upcall that runs here, or one around it, was refused the lock.
+/// Whether the callback that runs here, or one around it, was refused the lock.
 pub(super) fn refused() -> bool {
-    mine().is_refused()
+    of_this_thread().is_refused()
 }
 
-/// Marks the present upcall as refused; outside of upcalls there is nothing to mark.
+/// Marks the present callback as refused; outside of callbacks there is nothing to mark.
 pub(super) fn refuse() {
-    mine().refuse();
+    of_this_thread().refuse();
 }
 
 /// The time of foreign code on the calling thread that is no pass: what a callback owned is dropped.
-pub(super) struct Upcall(core::marker::PhantomData<*const ()>);
+pub(super) struct CallbackScope(core::marker::PhantomData<*const ()>);
 
-impl Upcall {
-    pub(super) fn enter() -> Upcall {
-        mine().enter();
-        Upcall(core::marker::PhantomData)
+impl CallbackScope {
+    pub(super) fn enter() -> CallbackScope {
+        of_this_thread().enter();
+        CallbackScope(core::marker::PhantomData)
     }
 }
 
-impl Drop for Upcall {
+impl Drop for CallbackScope {
     fn drop(&mut self) {
-        mine().leave();
+        of_this_thread().leave();
     }
 }
 
@@ -126,8 +126,8 @@ mod tests {
     #[test]
     fn a_thread_is_inside_from_enter_to_drop_and_others_are_not() {
         assert!(!inside_callback());
-        let outer = Upcall::enter();
-        let inner = Upcall::enter();
+        let outer = CallbackScope::enter();
+        let inner = CallbackScope::enter();
         assert_eq!(depth(), 2);
         assert!(!std::thread::spawn(inside_callback).join().unwrap());
         drop(inner);
@@ -138,17 +138,17 @@ mod tests {
 
     #[test]
     fn a_refusal_lasts_as_long_as_the_upcall_that_met_it() {
-        let outer = Upcall::enter();
+        let outer = CallbackScope::enter();
         {
-            let _inner = Upcall::enter();
+            let _inner = CallbackScope::enter();
             refuse();
-            let _innermost = Upcall::enter();
+            let _innermost = CallbackScope::enter();
             assert!(refused());
         }
-        assert!(!refused(), "the outer upcall was never refused");
+        assert!(!refused(), "the outer callback was never refused");
         refuse();
-        drop(Upcall::enter());
-        assert!(refused(), "an upcall within does not end the outer one's refusal");
+        drop(CallbackScope::enter());
+        assert!(refused(), "a callback within does not end the outer one's refusal");
         drop(outer);
         assert!(!refused());
     }

@@ -1,10 +1,10 @@
-//! One communicator's share: its gate, and for each event the handles and taps to walk when the gate is open.
+//! One communicator's share: its gate, and for each event the handles and global subscribers to walk when the gate is open.
 
-use super::called::Given;
+use super::callback::WritableSpec;
 use super::dispatch::dispatch;
 use super::listeners::{ListenerList, ListenerTable};
 use super::registry::Registry;
-use super::slots::Slot;
+use super::slots::HandleSlot;
 use super::{Event, EventPayload, EventRecord, Gate, Spec};
 use crate::sync::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::Arc;
@@ -52,7 +52,7 @@ impl CommEvents {
         &self.registry
     }
 
-    /// Tells every handle of `record.event` that is active here, and every tap of it. The caller has found `gate.is_open(event)`.
+    /// Tells every handle of `record.event` that is active here, and every global subscriber of it. The caller has found `gate.is_open(event)`.
     ///
     /// Allocates nothing and waits for nobody. Callbacks run on the calling thread, in no particular order. One that fails
     /// ends the job by way of the registry's fatal hook; should the hook return, the remaining callbacks still run.
@@ -63,7 +63,7 @@ impl CommEvents {
 
     #[inline(never)]
     fn emit_event(&self, event: Event, record: &EventRecord<'_>) {
-        dispatch(self, event, record, Given::NOTHING);
+        dispatch(self, event, record, WritableSpec::NOTHING);
     }
 
     /// As [`Self::emit`], for who has made `spec` for this one event: a C function that is the only listener is handed it as it is,
@@ -81,7 +81,7 @@ impl CommEvents {
         // SAFETY: ours, until this returns. Nothing reads it through the record after who was given it has been called (event rule 9).
         let record = EventRecord { event, id, context, spec: unsafe { &*spec }, payload };
         // SAFETY: as above.
-        dispatch(self, event, &record, unsafe { Given::new(spec) });
+        dispatch(self, event, &record, unsafe { WritableSpec::new(spec) });
     }
 
     /// The listener list of `event`, if there is one.
@@ -91,7 +91,7 @@ impl CommEvents {
     }
 
     /// The handle of `slot` is active and listens to `event` here; the control lock is held.
-    pub(super) fn begin(&self, event: Event, slot: &Slot) {
+    pub(super) fn begin(&self, event: Event, slot: &HandleSlot) {
         self.listeners.make(event).insert(slot);
         if !self.is_freed() {
             self.gate.open_for(event);
@@ -100,7 +100,7 @@ impl CommEvents {
 
     /// It listens no more; the control lock is held. Returns the number of gates that shut.
     #[must_use]
-    pub(super) fn end(&self, event: Event, slot: &Slot) -> usize {
+    pub(super) fn end(&self, event: Event, slot: &HandleSlot) -> usize {
         let listeners = self.listeners.make(event);
         listeners.remove(slot);
         if listeners.is_empty() { self.gate.shut_for(event) } else { 0 }

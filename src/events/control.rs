@@ -1,31 +1,31 @@
 //! What the control side keeps of handles, under its lock.
 
-use super::called::Called;
+use super::callback::OwnedCallback;
 use super::comm_events::CommEvents;
-use super::slots::Slot;
+use super::slots::HandleSlot;
 use super::{Event, EventSet, Handle};
 use crate::sync::Ordering;
 use std::sync::{Arc, Weak};
 
 #[derive(Default)]
-pub(super) struct Control {
+pub(super) struct ControlState {
     /// One for each slot that was ever used, at the slot's index.
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<HandleEntry>,
     /// Indices of free slots.
     pub(super) free: Vec<usize>,
     /// Every communicator that was attached and is still there, and perhaps some that are not.
     pub(super) comms: Vec<Weak<CommEvents>>,
     /// Handles that are released and not retired: somebody was inside (event rule 5).
-    pub(super) leaving: Vec<Handle>,
+    pub(super) releasing: Vec<Handle>,
     /// Whether passes that end are asked to look after us.
-    pub(super) asking: bool,
+    pub(super) wants_settling: bool,
     /// Gates that have shut and still keep the process awake: a callback may be running that came through one.
-    pub(super) owed: usize,
+    pub(super) shut_gates: usize,
     /// Threads that are dropping what retired handles owned.
     pub(super) dropping: usize,
 }
 
-impl Control {
+impl ControlState {
     pub(super) fn comms(&self) -> impl Iterator<Item = Arc<CommEvents>> {
         self.comms.iter().filter_map(Weak::upgrade)
     }
@@ -38,27 +38,27 @@ impl Control {
         self.comms.push(Arc::downgrade(comm));
     }
 
-    /// All taps: the index of the slot, and the set.
-    pub(super) fn tapped(&self) -> impl Iterator<Item = (usize, EventSet)> {
-        self.entries.iter().map(|entry| entry.tapped).enumerate()
+    /// All global subscribers: the index of the slot, and the set.
+    pub(super) fn global_subscribers(&self) -> impl Iterator<Item = (usize, EventSet)> {
+        self.entries.iter().map(|entry| entry.global_events).enumerate()
     }
 }
 
 /// What the control side keeps of one handle.
 #[derive(Default)]
-pub(super) struct Entry {
+pub(super) struct HandleEntry {
     /// The communicator that the handle was registered with.
     pub(super) home: Weak<CommEvents>,
     /// Every communicator that it listens on while it is active, `home` among them.
     pub(super) attached: Vec<Weak<CommEvents>>,
     pub(super) propagate: bool,
-    /// What it listens to everywhere, if it is a tap that is not released.
-    pub(super) tapped: EventSet,
+    /// What it listens to everywhere, if it is a global subscriber that is not released.
+    pub(super) global_events: EventSet,
     /// Callbacks that were replaced while somebody may have been inside one.
-    pub(super) replaced: Vec<Called>,
+    pub(super) replaced: Vec<OwnedCallback>,
 }
 
-impl Entry {
+impl HandleEntry {
     pub(super) fn attached(&self) -> impl Iterator<Item = Arc<CommEvents>> {
         self.attached.iter().filter_map(Weak::upgrade)
     }
@@ -71,7 +71,7 @@ impl Entry {
 pub(super) const NO_EVENT: u32 = 0;
 
 /// The event type of the slot's handle; none if that is a global subscriber.
-pub(super) fn event_of(slot: &Slot) -> Option<Event> {
+pub(super) fn event_of(slot: &HandleSlot) -> Option<Event> {
     // Acquire: pairs with Release in `occupy`.
     let code = slot.event.load(Ordering::Acquire) as u16;
     (code != 0).then(|| Event::new(code))

@@ -1,19 +1,19 @@
 //! Dispatch: from an event that was raised to those who listen to it.
 
-use super::called::{Given, Head};
-use super::listeners::{ListenerList, Place};
-use super::pins::{Light, Pin, first, mine, near, pins};
+use super::callback::{CallbackHeader, WritableSpec};
+use super::hazard::{HazardRecord, LightFence, domain, of_first_thread, of_hashed_thread, of_this_thread};
+use super::listeners::{ListEntry, ListenerList};
 use super::registry::Registry;
-use super::slots::Slot;
+use super::slots::HandleSlot;
 use super::{CommEvents, Event, EventRecord};
 use crate::sync::Ordering;
 use core::ffi::{c_int, c_void};
 use core::ptr::NonNull;
 
 /// The time of a pass, in which the thread is inside of slots. Ends with it, also where the fatal hook unwinds.
-struct Pass<'a>(&'a Pin);
+struct DispatchScope<'a>(&'a HazardRecord);
 
-impl Drop for Pass<'_> {
+impl Drop for DispatchScope<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         self.0.clear();
@@ -21,7 +21,7 @@ impl Drop for Pass<'_> {
 }
 
 /// Where a row is: what a pass over it must come back to.
-pub(super) trait Origin {
+pub(super) trait Emitter {
     /// Whether C functions, which can fail by what they return, are in its rows.
     const HAS_C: bool;
     /// Its registry.
@@ -32,7 +32,7 @@ pub(super) trait Origin {
     fn comm_of(&self, record: &EventRecord<'_>) -> usize;
 }
 
-impl Origin for CommEvents {
+impl Emitter for CommEvents {
     const HAS_C: bool = true;
 
     #[inline(always)]
@@ -50,7 +50,7 @@ impl Origin for CommEvents {
     }
 }
 
-impl Origin for Registry {
+impl Emitter for Registry {
     // They are registered with a communicator.
     const HAS_C: bool = false;
 
@@ -70,173 +70,208 @@ impl Origin for Registry {
 }
 
 impl Registry {
-    /// Tells the taps of `record.event`, an event that is bound to nothing. The caller has found `gate.is_open(event)`.
+    /// Tells the global subscribers of `record.event`, an event that is bound to nothing. The caller has found `gate.is_open(event)`.
     ///
     /// As [`CommEvents::emit`] otherwise.
     #[inline(always)]
     pub fn emit(&self, record: &EventRecord<'_>) {
-        dispatch(self, record.event, record, Given::NOTHING);
+        dispatch(self, record.event, record, WritableSpec::NOTHING);
     }
 
-    /// How often a callback or tap has been told of an event, in this process.
+    /// How often a callback or global subscriber has been told of an event, in this process.
     #[must_use]
-    pub fn told(&self) -> u64 {
-        pins().told()
+    pub fn delivered(&self) -> u64 {
+        domain().delivered()
     }
 }
 
-/// Tells those in the row of `event`, which is the record's; who is told last is given what is `given`.
+/// Tells those in the row of `event`, which is the record's; who is told last is writable what is `writable`.
 ///
 /// Sites know their event when they are compiled: so it comes in a register, and the row need not wait for the record to be written.
 /// One listener, on the first thread, is the usual case: all that it needs is here.
 #[inline(always)]
-pub(super) fn dispatch<O: Origin>(origin: &O, event: Event, record: &EventRecord<'_>, given: Given) {
+pub(super) fn dispatch<O: Emitter>(
+    emitter: &O,
+    event: Event,
+    record: &EventRecord<'_>,
+    writable: WritableSpec,
+) {
     if !cfg!(feature = "peruse") {
         return;
     }
-    let Some(pin) = first() else {
-        return dispatch_beside(origin, event, record, given);
+    let Some(hazard) = of_first_thread() else {
+        return dispatch_on_later_thread(emitter, event, record, writable);
     };
-    if !lone(origin, event, record, given, pin) {
-        dispatch_to_all(origin, record, given);
+    if !dispatch_to_only(emitter, event, record, writable, hazard) {
+        dispatch_to_all(emitter, record, writable);
     }
 }
 
 /// Tells the listener that is the only one in the row, from a thread that need not fence. False if there is none, or it has left
 /// meanwhile: then nobody has been told.
 #[inline(always)]
-fn lone<O: Origin>(origin: &O, event: Event, record: &EventRecord<'_>, given: Given, pin: &Pin) -> bool {
-    let fence = Light { alone: false };
-    let Some(place) = origin.listeners(event).and_then(ListenerList::only) else {
+fn dispatch_to_only<O: Emitter>(
+    emitter: &O,
+    event: Event,
+    record: &EventRecord<'_>,
+    writable: WritableSpec,
+    hazard: &HazardRecord,
+) -> bool {
+    let fence = LightFence { alone: false };
+    let Some(entry) = emitter.listeners(event).and_then(ListenerList::only) else {
         return false;
     };
-    if pin.is_inside() || origin.registry().fences_alone() {
+    if hazard.is_inside() || emitter.registry().fences_alone() {
         return false;
     }
-    let Some(slot) = pinned(&place, pin, fence) else {
+    let Some(slot) = protected(&entry, hazard, fence) else {
         // Not the only one any more, perhaps.
-        pin.clear();
+        hazard.clear();
         return false;
     };
-    let pass = Pass(pin);
-    tell(origin, slot, record, pin, given);
-    drop(pass);
-    over(origin, fence);
+    let scope = DispatchScope(hazard);
+    deliver(emitter, slot, record, hazard, writable);
+    drop(scope);
+    finish(emitter, fence);
     true
 }
 
 /// As [`dispatch`], for threads that came later.
 #[inline(never)]
-fn dispatch_beside<O: Origin>(origin: &O, event: Event, record: &EventRecord<'_>, given: Given) {
-    if !near().is_some_and(|pin| lone(origin, event, record, given, pin)) {
-        dispatch_to_all(origin, record, given);
+fn dispatch_on_later_thread<O: Emitter>(
+    emitter: &O,
+    event: Event,
+    record: &EventRecord<'_>,
+    writable: WritableSpec,
+) {
+    if !of_hashed_thread().is_some_and(|hazard| dispatch_to_only(emitter, event, record, writable, hazard)) {
+        dispatch_to_all(emitter, record, writable);
     }
 }
 
 /// As [`dispatch`], for any thread, any number of listeners, and where the kernel has no membarrier.
 #[inline(never)]
-fn dispatch_to_all<O: Origin>(origin: &O, record: &EventRecord<'_>, given: Given) {
-    let fence = if origin.registry().fences_alone() { Light { alone: true } } else { pins().light() };
+fn dispatch_to_all<O: Emitter>(emitter: &O, record: &EventRecord<'_>, writable: WritableSpec) {
+    let fence =
+        if emitter.registry().fences_alone() { LightFence { alone: true } } else { domain().light_fence() };
     if fence.alone {
-        return dispatch_with_fences(origin, record, given);
+        return dispatch_with_fences(emitter, record, writable);
     }
-    walk(origin, record, given, mine(), Light { alone: false });
+    walk(emitter, record, writable, of_this_thread(), LightFence { alone: false });
 }
 
 /// As [`dispatch`], where the kernel has no membarrier.
 #[cold]
 #[inline(never)]
-fn dispatch_with_fences<O: Origin>(origin: &O, record: &EventRecord<'_>, given: Given) {
-    walk(origin, record, given, mine(), Light { alone: true });
+fn dispatch_with_fences<O: Emitter>(emitter: &O, record: &EventRecord<'_>, writable: WritableSpec) {
+    walk(emitter, record, writable, of_this_thread(), LightFence { alone: true });
 }
 
 #[inline(always)]
-fn walk<O: Origin>(origin: &O, record: &EventRecord<'_>, given: Given, pin: &Pin, fence: Light) {
+fn walk<O: Emitter>(
+    emitter: &O,
+    record: &EventRecord<'_>,
+    writable: WritableSpec,
+    hazard: &HazardRecord,
+    fence: LightFence,
+) {
     // Event rule 8.
-    if pin.is_inside() {
+    if hazard.is_inside() {
         return;
     }
-    let Some(listeners) = origin.listeners(record.event) else { return };
-    let pass = Pass(pin);
-    let mut places = listeners.places();
-    while let Some(place) = places.next() {
-        // A place that holds another slot by now: whoever listens all the time is not in it.
-        if let Some(slot) = pinned(&place, pin, fence) {
+    let Some(listeners) = emitter.listeners(record.event) else { return };
+    let scope = DispatchScope(hazard);
+    let mut walk = listeners.walk();
+    while let Some(entry) = walk.next() {
+        // A entry that holds another slot by now: whoever listens all the time is not in it.
+        if let Some(slot) = protected(&entry, hazard, fence) {
             // Event rule 9: whoever comes after a C function must not find what that has written.
-            tell(origin, slot, record, pin, if places.are_over() { given } else { Given::NOTHING });
+            deliver(
+                emitter,
+                slot,
+                record,
+                hazard,
+                if walk.are_over() { writable } else { WritableSpec::NOTHING },
+            );
         }
     }
-    drop(pass);
-    over(origin, fence);
+    drop(scope);
+    finish(emitter, fence);
 }
 
-/// A pass has cleared its pin.
+/// A pass has cleared its hazard.
 #[inline(always)]
-fn over<O: Origin>(origin: &O, fence: Light) {
+fn finish<O: Emitter>(emitter: &O, fence: LightFence) {
     // Event rule 7.
-    fence.light();
-    if pins().wanted() {
-        origin.registry().after_pass();
+    fence.issue();
+    if domain().wanted() {
+        emitter.registry().after_pass();
     }
 }
 
-/// The slot, pinned, if the place still holds it.
+/// The slot, protected, if the entry still holds it.
 #[inline(always)]
-fn pinned<'a>(place: &Place<'a>, pin: &Pin, fence: Light) -> Option<&'a Slot> {
-    // Event rule 6: pin, fence, look.
-    pin.set(place.address());
-    fence.light();
-    place.holds()
+fn protected<'a>(entry: &ListEntry<'a>, hazard: &HazardRecord, fence: LightFence) -> Option<&'a HandleSlot> {
+    // Event rule 6: hazard, fence, look.
+    hazard.set(entry.address());
+    fence.issue();
+    entry.holds()
 }
 
 /// What `slot` holds.
 ///
 /// # Safety
-/// [`pinned`] gave the slot, and the pin stays while the result is in use.
+/// [`protected`] gave the slot, and the hazard stays while the result is in use.
 #[inline(always)]
-unsafe fn held(slot: &Slot) -> &Head {
+unsafe fn held(slot: &HandleSlot) -> &CallbackHeader {
     // Acquire: pairs with Release in `Registry::replace`: it may be another one than when the handle was activated.
-    let called = slot.called.load(Ordering::Acquire);
-    // SAFETY: the slot was in its place after it was pinned, so what it points to is there, and nobody frees that while the pin
+    let called = slot.callback.load(Ordering::Acquire);
+    // SAFETY: the slot was in its entry after it was protected, so what it points to is there, and nobody frees that while the hazard
     // stays (event rules 3 and 6).
     unsafe { &*called }
 }
 
-/// Calls what `slot` holds, which [`pinned`] gave.
+/// Calls what `slot` holds, which [`protected`] gave.
 #[inline(always)]
-fn tell<O: Origin>(origin: &O, slot: &Slot, record: &EventRecord<'_>, pin: &Pin, given: Given) {
-    // SAFETY: the pin stays until the pass goes on; nobody reads the description after who is told last (event rule 9).
-    let returned = unsafe { held(slot).call(record, pin, given) };
+fn deliver<O: Emitter>(
+    emitter: &O,
+    slot: &HandleSlot,
+    record: &EventRecord<'_>,
+    hazard: &HazardRecord,
+    writable: WritableSpec,
+) {
+    // SAFETY: the hazard stays until the pass goes on; nobody reads the description after who is told last (event rule 9).
+    let returned = unsafe { held(slot).call(record, hazard, writable) };
     if O::HAS_C && returned != 0 {
-        fail(origin, record, pin, returned);
+        fail(emitter, record, hazard, returned);
     }
-    pin.count();
+    hazard.count();
 }
 
 /// What the thread is inside of has returned `returned`, which ends the job.
 #[cold]
 #[inline(never)]
-fn fail<O: Origin>(origin: &O, record: &EventRecord<'_>, pin: &Pin, returned: c_int) {
+fn fail<O: Emitter>(emitter: &O, record: &EventRecord<'_>, hazard: &HazardRecord, returned: c_int) {
     // Not kept by who calls, whose usual case has no use for it after the call.
-    let Some(called) = running(pin) else { return };
-    called.fail(record, origin.comm_of(record), &format_args!("returned {returned}"));
+    let Some(called) = running(hazard) else { return };
+    called.fail(record, emitter.comm_of(record), &format_args!("returned {returned}"));
 }
 
-/// What the slot holds that the owner of `pin`, who asks, is inside of.
+/// What the slot holds that the owner of `hazard`, who asks, is inside of.
 #[inline(always)]
-fn running(pin: &Pin) -> Option<&Head> {
-    let slot = core::ptr::with_exposed_provenance::<Slot>(pin.slot()?);
-    // SAFETY: an address that a place held, and so that of a slot; slots stay (event rule 1) as long as the registry, which the pass
+fn running(hazard: &HazardRecord) -> Option<&CallbackHeader> {
+    let slot = core::ptr::with_exposed_provenance::<HandleSlot>(hazard.slot()?);
+    // SAFETY: an address that a entry held, and so that of a slot; slots stay (event rule 1) as long as the registry, which the pass
     // that is under way borrows.
     let slot = unsafe { &*slot };
-    // SAFETY: it is pinned, by the thread that asks, and called, or about to be.
+    // SAFETY: it is protected, by the thread that asks, and called, or about to be.
     Some(unsafe { held(slot) })
 }
 
-/// What the callback that runs on the calling thread, whose pin this is, is told of by [`Pin::set_telling`], and how that is to be
-/// read ([`Listen::told_as`](super::Listen::told_as)); `None` if it is none of those that use that.
+/// What the callback that runs on the calling thread, whose hazard this is, is told of by [`HazardRecord::set_subject`], and how that is to be
+/// read ([`Listener::subject_type`](super::Listener::subject_type)); `None` if it is none of those that use that.
 #[inline(always)]
-pub(crate) fn telling(pin: &Pin) -> Option<(*const c_void, NonNull<c_void>)> {
-    let how = running(pin)?.told_as()?;
-    Some((pin.telling(), how))
+pub(crate) fn current_subject(hazard: &HazardRecord) -> Option<(*const c_void, NonNull<c_void>)> {
+    let how = running(hazard)?.subject_type()?;
+    Some((hazard.subject(), how))
 }

@@ -1,12 +1,12 @@
 //! Taps: listeners to all communicators and to the engine itself.
 
-use super::called::{Called, Listen};
+use super::callback::{Listener, OwnedCallback};
 use super::registry::Registry;
 use super::spec::Callback;
 use super::{EventSet, GlobalSubscriber, Handle};
 use std::sync::Arc;
 
-/// A tap's stay. Dropping it ends it: afterwards [`GlobalSubscriber::tell`] does not run and will not, and the registry's share of the tap is
+/// A global subscriber's stay. Dropping it ends it: afterwards [`GlobalSubscriber::tell`] does not run and will not, and the registry's share of the global subscriber is
 /// dropped (see [`Registry::release`] for a drop from inside a callback).
 #[derive(Debug)]
 #[must_use = "a tap that is dropped ends at once"]
@@ -34,7 +34,7 @@ impl Drop for GlobalSubscription {
 }
 
 impl Registry {
-    /// Tells `tap` of `events` on every communicator there is or will be, and of those that are the engine's own, from now on.
+    /// Tells `global subscriber` of `events` on every communicator there is or will be, and of those that are the engine's own, from now on.
     ///
     /// ```
     /// use perusal::events::{EventPayload, Event, EventSet, EventRecord, Registry};
@@ -43,17 +43,17 @@ impl Registry {
     /// let registry = Registry::new(Box::new(|why| panic!("{why}")));
     /// let (told, heard) = mpsc::channel();
     /// let events = EventSet::PERUSE.with(Event::RingFull);
-    /// let tap = registry.subscribe_globally(events, Arc::new(move |record: &EventRecord<'_>| told.send(record.event).unwrap()));
+    /// let global subscriber = registry.subscribe_globally(events, Arc::new(move |record: &EventRecord<'_>| told.send(record.event).unwrap()));
     ///
     /// // What the engine does when a ring is full:
     /// if registry.gate.is_open(Event::RingFull) {
     ///     registry.emit(&EventRecord::of_engine(Event::RingFull, EventPayload::Ring { peer: 3, waiting: 1 }));
     /// }
     /// assert_eq!(heard.recv(), Ok(Event::RingFull));
-    /// // A communicator that comes later is open to the tap from the beginning:
+    /// // A communicator that comes later is open to the global subscriber from the beginning:
     /// assert!(registry.attach(0x101).gate.is_open(Event::MsgArrived));
     ///
-    /// drop(tap);
+    /// drop(global subscriber);
     /// assert!(!registry.gate.is_any_open());
     /// ```
     pub fn subscribe_globally(
@@ -62,18 +62,21 @@ impl Registry {
         tap: Arc<dyn GlobalSubscriber>,
     ) -> GlobalSubscription {
         let handle = self
-            .register_tap(events, |handle| Called::new(self, handle, Callback::GlobalSubscriber(tap)))
+            .register_global(events, |handle| {
+                OwnedCallback::new(self, handle, Callback::GlobalSubscriber(tap))
+            })
             .ok();
         GlobalSubscription { registry: self.clone(), handle }
     }
 
-    /// As [`tap`](Self::tap), for a listener of the library's own.
-    pub(crate) fn listen_everywhere<L: Listen>(
+    /// As [`global subscriber`](Self::global subscriber), for a listener of the library's own.
+    pub(crate) fn listen_globally<L: Listener>(
         self: &Arc<Self>,
         events: EventSet,
         listener: L,
     ) -> GlobalSubscription {
-        let handle = self.register_tap(events, |handle| Called::listener(self, handle, listener)).ok();
+        let handle =
+            self.register_global(events, |handle| OwnedCallback::of_listener(self, handle, listener)).ok();
         GlobalSubscription { registry: self.clone(), handle }
     }
 }

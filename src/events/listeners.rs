@@ -2,40 +2,40 @@
 
 use super::Event;
 use super::gate::{FIRST, NEXT, WORDS};
-use super::slots::Slot;
+use super::slots::HandleSlot;
 use crate::sync::{AtomicPtr, AtomicU32, Ordering};
 
-/// Slots in one link of a row.
-const LINK: usize = if cfg!(perusal_loom) { 1 } else { 5 };
+/// SlotTable in one node of a row.
+const NODE: usize = if cfg!(perusal_loom) { 1 } else { 5 };
 
-/// A link of a row; 64 bytes. Links are added, filled and emptied under the control lock, and freed with the row.
+/// A node of a row; 64 bytes. Links are added, filled and emptied under the control lock, and freed with the row.
 #[derive(Debug)]
 #[repr(C, align(64))]
-pub(super) struct Link {
-    /// Which places hold a slot: a bit for each; and whether a link is behind this one: the bit that follows theirs.
+pub(super) struct Node {
+    /// Which places hold a slot: a bit for each; and whether a node is behind this one: the bit that follows theirs.
     live: AtomicU32,
-    /// Of a row's first link: the slot that is the only one in the row; null if there is none, or more.
-    only: AtomicPtr<Slot>,
-    slots: [AtomicPtr<Slot>; LINK],
-    next: AtomicPtr<Link>,
+    /// Of a row's first node: the slot that is the only one in the row; null if there is none, or more.
+    only: AtomicPtr<HandleSlot>,
+    slots: [AtomicPtr<HandleSlot>; NODE],
+    next: AtomicPtr<Node>,
 }
 
 /// A place in which a dispatcher has found a slot.
-pub(super) struct Place<'a> {
-    place: &'a AtomicPtr<Slot>,
-    slot: *mut Slot,
+pub(super) struct ListEntry<'a> {
+    place: &'a AtomicPtr<HandleSlot>,
+    slot: *mut HandleSlot,
 }
 
-impl<'a> Place<'a> {
-    /// What pins name the slot by that was found.
+impl<'a> ListEntry<'a> {
+    /// What hazard pointers name the slot by that was found.
     #[inline(always)]
     pub(super) fn address(&self) -> usize {
         self.slot.expose_provenance()
     }
 
-    /// The slot, if it is still in the row, and so active there (event rule 2), for who has pinned it and fenced (event rule 6).
+    /// The slot, if it is still in the row, and so active there (event rule 2), for who has protected it and fenced (event rule 6).
     #[inline(always)]
-    pub(super) fn holds(&self) -> Option<&'a Slot> {
+    pub(super) fn holds(&self) -> Option<&'a HandleSlot> {
         // Acquire: edge 4, pairs with Release in `fill`, publishes what the slot holds.
         if self.place.load(Ordering::Acquire) != self.slot {
             return None;
@@ -47,13 +47,13 @@ impl<'a> Place<'a> {
 }
 
 /// The way through a row.
-pub(super) struct Places<'a> {
-    link: &'a Link,
-    /// Of the link's places and what is behind them, what is left.
+pub(super) struct ListWalk<'a> {
+    node: &'a Node,
+    /// Of the node's places and what is behind them, what is left.
     live: u32,
 }
 
-impl<'a> Places<'a> {
+impl<'a> ListWalk<'a> {
     /// Whether [`Self::next`] will find none any more.
     #[inline(always)]
     pub(super) fn are_over(&self) -> bool {
@@ -62,34 +62,34 @@ impl<'a> Places<'a> {
 
     /// The next slot. One that comes or goes meanwhile is found or not.
     #[inline(always)]
-    pub(super) fn next(&mut self) -> Option<Place<'a>> {
+    pub(super) fn next(&mut self) -> Option<ListEntry<'a>> {
         while self.live != 0 {
             let at = self.live.trailing_zeros() as usize;
             self.live &= self.live - 1;
-            let Some(place) = self.link.slots.get(at) else {
-                *self = self.link.next()?.places();
+            let Some(place) = self.node.slots.get(at) else {
+                *self = self.node.next()?.walk();
                 continue;
             };
-            // Relaxed: looked at again when it is pinned.
+            // Relaxed: looked at again when it is protected.
             let slot = place.load(Ordering::Relaxed);
             if !slot.is_null() {
-                return Some(Place { place, slot });
+                return Some(ListEntry { place, slot });
             }
         }
         None
     }
 }
 
-impl Link {
-    /// There is a next link.
-    const MORE: u32 = 1 << LINK;
+impl Node {
+    /// There is a next node.
+    const MORE: u32 = 1 << NODE;
 
     const fn is_place(at: usize) -> bool {
-        at < LINK
+        at < NODE
     }
 
-    fn new() -> Link {
-        Link {
+    fn new() -> Node {
+        Node {
             live: AtomicU32::new(0),
             only: AtomicPtr::new(core::ptr::null_mut()),
             slots: core::array::from_fn(|_| AtomicPtr::new(core::ptr::null_mut())),
@@ -99,16 +99,16 @@ impl Link {
 
     /// The way through its places, and on.
     #[inline(always)]
-    fn places(&self) -> Places<'_> {
-        // Acquire: pairs with Release in `fill` and `ListenerList::insert`, publishes the slot's address, and the link behind.
-        Places { link: self, live: self.live.load(Ordering::Acquire) }
+    fn walk(&self) -> ListWalk<'_> {
+        // Acquire: pairs with Release in `fill` and `ListenerList::insert`, publishes the slot's address, and the node behind.
+        ListWalk { node: self, live: self.live.load(Ordering::Acquire) }
     }
 
-    /// The next link, if there is one.
-    fn next(&self) -> Option<&Link> {
-        // Acquire: pairs with Release in `ListenerList::insert`; publishes the link.
+    /// The next node, if there is one.
+    fn next(&self) -> Option<&Node> {
+        // Acquire: pairs with Release in `ListenerList::insert`; publishes the node.
         let next = self.next.load(Ordering::Acquire);
-        // SAFETY: a link that is there was leaked by `insert` and is freed in the row's `drop` only, which borrows it mutably
+        // SAFETY: a node that is there was leaked by `insert` and is freed in the row's `drop` only, which borrows it mutably
         // (event rule 1).
         unsafe { next.as_ref() }
     }
@@ -117,94 +117,94 @@ impl Link {
     fn free(&self) -> Option<usize> {
         // Relaxed: only holders of the control lock write.
         let at = (!self.live.load(Ordering::Relaxed)).trailing_zeros() as usize;
-        Link::is_place(at).then_some(at)
+        Node::is_place(at).then_some(at)
     }
 
     /// The place that holds `slot`; the control lock is held.
-    fn find(&self, slot: &Slot) -> Option<usize> {
+    fn find(&self, slot: &HandleSlot) -> Option<usize> {
         // Relaxed: as in `free`. Empty places hold null.
-        (0..LINK).find(|at| core::ptr::eq(self.slots[*at].load(Ordering::Relaxed), slot))
+        (0..NODE).find(|at| core::ptr::eq(self.slots[*at].load(Ordering::Relaxed), slot))
     }
 
-    fn fill(&self, at: usize, slot: &Slot) {
-        // Release: edge 4, pairs with Acquire in `Place::holds`; and in `places`.
+    fn fill(&self, at: usize, slot: &HandleSlot) {
+        // Release: edge 4, pairs with Acquire in `ListEntry::holds`; and in `places`.
         self.slots[at].store(core::ptr::from_ref(slot).cast_mut(), Ordering::Release);
         self.live.store(self.live.load(Ordering::Relaxed) | 1 << at, Ordering::Release);
     }
 
     fn empty(&self, at: usize) {
         // Relaxed, here and below: they shut out and publish nothing. Who needs those inside to be gone fences and looks at the
-        // pins (event rule 6).
+        // hazard pointers (event rule 6).
         self.live.store(self.live.load(Ordering::Relaxed) & !(1 << at), Ordering::Relaxed);
         self.slots[at].store(core::ptr::null_mut(), Ordering::Relaxed);
     }
 }
 
-/// The slots of what is active and listens to one event on one communicator, or to one that is bound to nothing; in no order. The first link lies in the row itself.
+/// The slots of what is active and listens to one event on one communicator, or to one that is bound to nothing; in no order. The first node lies in the row itself.
 #[derive(Debug)]
-pub(super) struct ListenerList(Link);
+pub(super) struct ListenerList(Node);
 
 impl ListenerList {
     pub(super) fn new() -> ListenerList {
-        ListenerList(Link::new())
+        ListenerList(Node::new())
     }
 
     /// Whether it holds no slot; the control lock is held.
     pub(super) fn is_empty(&self) -> bool {
-        self.links().flat_map(|link| &link.slots).all(|slot| slot.load(Ordering::Relaxed).is_null())
+        self.nodes().flat_map(|node| &node.slots).all(|slot| slot.load(Ordering::Relaxed).is_null())
     }
 
     /// The slot that is the only one. If the place does not hold it any more when it is looked at again, others may have come, and
     /// the slot still be there: then all have to be gone through.
     #[inline(always)]
-    pub(super) fn only(&self) -> Option<Place<'_>> {
-        // Relaxed: looked at again when it is pinned.
+    pub(super) fn only(&self) -> Option<ListEntry<'_>> {
+        // Relaxed: looked at again when it is protected.
         let slot = self.0.only.load(Ordering::Relaxed);
-        (!slot.is_null()).then_some(Place { place: &self.0.only, slot })
+        (!slot.is_null()).then_some(ListEntry { place: &self.0.only, slot })
     }
 
     /// The way through its slots.
     #[inline(always)]
-    pub(super) fn places(&self) -> Places<'_> {
-        self.0.places()
+    pub(super) fn walk(&self) -> ListWalk<'_> {
+        self.0.walk()
     }
 
-    fn links(&self) -> impl Iterator<Item = &Link> {
-        core::iter::successors(Some(&self.0), |link| link.next())
+    fn nodes(&self) -> impl Iterator<Item = &Node> {
+        core::iter::successors(Some(&self.0), |node| node.next())
     }
 
     /// Says which slot is the only one, if one is.
     fn note_only(&self) {
-        let mut slots = self.links().flat_map(|link| &link.slots).map(|slot| slot.load(Ordering::Relaxed));
+        let mut slots = self.nodes().flat_map(|node| &node.slots).map(|slot| slot.load(Ordering::Relaxed));
         let first = slots.find(|slot| !slot.is_null()).unwrap_or(core::ptr::null_mut());
         let more = slots.any(|slot| !slot.is_null());
-        // Release: edge 4, pairs with Acquire in `Place::holds`.
+        // Release: edge 4, pairs with Acquire in `ListEntry::holds`.
         self.0.only.store(if more { core::ptr::null_mut() } else { first }, Ordering::Release);
     }
 
     /// Adds `slot`; the control lock is held.
-    pub(super) fn insert(&self, slot: &Slot) {
+    pub(super) fn insert(&self, slot: &HandleSlot) {
         self.put(slot);
         self.note_only();
     }
 
-    fn put(&self, slot: &Slot) {
-        if let Some((link, at)) = self.links().find_map(|link| link.free().map(|at| (link, at))) {
-            return link.fill(at, slot);
+    fn put(&self, slot: &HandleSlot) {
+        if let Some((node, at)) = self.nodes().find_map(|node| node.free().map(|at| (node, at))) {
+            return node.fill(at, slot);
         }
-        let link = Box::new(Link::new());
-        link.fill(0, slot);
-        let last = self.links().last().unwrap_or(&self.0);
-        // Release: pairs with Acquire in `Link::next`; publishes the link.
-        last.next.store(Box::into_raw(link), Ordering::Release);
-        // Release: pairs with Acquire in `Link::places`.
-        last.live.store(last.live.load(Ordering::Relaxed) | Link::MORE, Ordering::Release);
+        let node = Box::new(Node::new());
+        node.fill(0, slot);
+        let last = self.nodes().last().unwrap_or(&self.0);
+        // Release: pairs with Acquire in `Node::next`; publishes the node.
+        last.next.store(Box::into_raw(node), Ordering::Release);
+        // Release: pairs with Acquire in `Node::places`.
+        last.live.store(last.live.load(Ordering::Relaxed) | Node::MORE, Ordering::Release);
     }
 
     /// Removes `slot`; the control lock is held.
-    pub(super) fn remove(&self, slot: &Slot) {
-        if let Some((link, at)) = self.links().find_map(|link| link.find(slot).map(|at| (link, at))) {
-            link.empty(at);
+    pub(super) fn remove(&self, slot: &HandleSlot) {
+        if let Some((node, at)) = self.nodes().find_map(|node| node.find(slot).map(|at| (node, at))) {
+            node.empty(at);
         }
         self.note_only();
     }
@@ -213,11 +213,11 @@ impl ListenerList {
 impl Drop for ListenerList {
     fn drop(&mut self) {
         // Relaxed: self is borrowed mutably, so whatever others did happened before.
-        let mut link = self.0.next.load(Ordering::Relaxed);
-        while !link.is_null() {
+        let mut node = self.0.next.load(Ordering::Relaxed);
+        while !node.is_null() {
             // SAFETY: `insert` leaked this box, and nobody else can be looking (self is borrowed mutably).
-            let owned = unsafe { Box::from_raw(link) };
-            link = owned.next.load(Ordering::Relaxed);
+            let owned = unsafe { Box::from_raw(node) };
+            node = owned.next.load(Ordering::Relaxed);
         }
     }
 }
@@ -280,11 +280,11 @@ impl Drop for ListenerTable {
 
 #[cfg(all(test, not(perusal_loom)))]
 mod tests {
-    use super::super::slots::Slots;
+    use super::super::slots::SlotTable;
     use super::*;
 
     fn held(row: &ListenerList) -> Vec<usize> {
-        let mut places = row.places();
+        let mut places = row.walk();
         let mut found: Vec<usize> =
             core::iter::from_fn(|| places.next()).map(|place| place.holds().unwrap().address()).collect();
         found.sort_unstable();
@@ -293,21 +293,21 @@ mod tests {
 
     #[test]
     fn a_row_holds_what_was_put_in_and_not_taken_out_and_uses_places_again() {
-        let (row, memory) = (ListenerList::new(), Slots::new());
-        let slots: Vec<&Slot> = (0..3 * LINK).map(|index| memory.grow(index).unwrap()).collect();
+        let (row, memory) = (ListenerList::new(), SlotTable::new());
+        let slots: Vec<&HandleSlot> = (0..3 * NODE).map(|index| memory.grow(index).unwrap()).collect();
         slots.iter().for_each(|slot| row.insert(slot));
         slots.iter().step_by(2).for_each(|slot| row.remove(slot));
         let left: Vec<usize> = slots.iter().skip(1).step_by(2).map(|slot| slot.address()).collect();
         assert_eq!(held(&row), left);
         slots.iter().step_by(2).for_each(|slot| row.insert(slot));
         assert_eq!(held(&row).len(), slots.len());
-        assert_eq!(row.links().count(), 3);
+        assert_eq!(row.nodes().count(), 3);
         assert!(row.only().is_none());
         slots.iter().skip(1).for_each(|slot| row.remove(slot));
         assert_eq!(row.only().and_then(|place| place.holds()).unwrap().address(), slots[0].address());
         row.insert(slots[2]);
         assert!(row.only().is_none());
-        assert_eq!(size_of::<Link>(), 64);
+        assert_eq!(size_of::<Node>(), 64);
     }
 
     #[test]
@@ -322,10 +322,10 @@ mod tests {
 
     #[test]
     fn who_has_found_a_slot_sees_that_it_has_left() {
-        let (row, memory) = (ListenerList::new(), Slots::new());
+        let (row, memory) = (ListenerList::new(), SlotTable::new());
         let slot = memory.grow(0).unwrap();
         row.insert(slot);
-        let place = row.places().next().unwrap();
+        let place = row.walk().next().unwrap();
         row.remove(slot);
         assert!(place.holds().is_none());
         assert!(held(&row).is_empty());

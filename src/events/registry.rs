@@ -1,18 +1,18 @@
 //! The control side: register, activate, deactivate, release, propagate. Rare, and under one lock that no callback runs in.
 
+use super::callback::{Listener, OwnedCallback};
 use super::callback_state::hold_fast_path;
-use super::called::{Called, Listen};
 use super::comm_events::CommEvents;
-use super::control::{Control, Entry, NO_EVENT, event_of};
+use super::control::{ControlState, HandleEntry, NO_EVENT, event_of};
 use super::event::{Binding, EventInfo};
+use super::hazard::domain;
 use super::listeners::ListenerTable;
-use super::lock::Lock;
-use super::pins::pins;
-use super::slots::{Slot, Slots};
+use super::lock::PeruseLock;
+use super::slots::{HandleSlot, SlotTable};
 use super::spec::{Callback, CommCallback};
-use super::state::View;
+use super::state::HandleStatus;
 use super::{CATALOG, Event, EventSet, Gate, Handle};
-use crate::sync::{AtomicBool, AtomicU64, Condvar, Mutex, MutexGuard, Ordering};
+use crate::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering, WaitWord};
 use core::ffi::c_void;
 use std::sync::{Arc, PoisonError};
 
@@ -41,7 +41,7 @@ pub enum EventError {
 /// What ends the job, given the reason; it is not expected to return.
 pub type Fatal = Box<dyn Fn(String) + Send + Sync>;
 
-/// All event handles and taps of one engine, and its PERUSE lock.
+/// All event handles and global subscribers of one engine, and its PERUSE lock.
 pub struct Registry {
     /// Tested by every site of an event that is bound to nothing.
     pub gate: Gate,
@@ -49,16 +49,16 @@ pub struct Registry {
     pub(super) listeners: ListenerTable,
     /// The event types that there are.
     table: &'static [EventInfo],
-    pub(super) slots: Slots,
-    control: Mutex<Control>,
-    /// Tells those who wait in `release` that some handle is retired.
-    pub(super) retired: Condvar,
+    pub(super) slots: SlotTable,
+    control: Mutex<ControlState>,
+    /// Counts the handles that were retired: what a release waits for.
+    pub(super) retired: WaitWord,
     initialised: AtomicBool,
     /// Before the first handle is made: do without membarrier.
     #[cfg(test)]
     pub(super) alone: AtomicBool,
     fatal: Fatal,
-    lock: Lock,
+    lock: PeruseLock,
     next_id: AtomicU64,
 }
 
@@ -66,9 +66,9 @@ impl Drop for Registry {
     fn drop(&mut self) {
         // Nobody can be inside any more.
         let control = self.control.get_mut().unwrap_or_else(PoisonError::into_inner);
-        (0..core::mem::take(&mut control.owed)).for_each(|_| hold_fast_path(false));
-        if core::mem::take(&mut control.asking) {
-            pins().want(false);
+        (0..core::mem::take(&mut control.shut_gates)).for_each(|_| hold_fast_path(false));
+        if core::mem::take(&mut control.wants_settling) {
+            domain().want(false);
         }
     }
 }
@@ -95,14 +95,14 @@ impl Registry {
             gate: Gate::new(),
             listeners: ListenerTable::new(),
             table,
-            slots: Slots::new(),
-            control: Mutex::new(Control::default()),
-            retired: Condvar::new(),
+            slots: SlotTable::new(),
+            control: Mutex::new(ControlState::default()),
+            retired: WaitWord::new(0),
             initialised: AtomicBool::new(false),
             #[cfg(test)]
             alone: AtomicBool::new(false),
             fatal,
-            lock: Lock::new(),
+            lock: PeruseLock::new(),
             next_id: AtomicU64::new(FIRST_ID),
         })
     }
@@ -122,7 +122,7 @@ impl Registry {
 
     /// The lock behind PERUSE_Lock and PERUSE_Unlock.
     #[must_use]
-    pub fn lock(&self) -> &Lock {
+    pub fn lock(&self) -> &PeruseLock {
         &self.lock
     }
 
@@ -152,9 +152,9 @@ impl Registry {
         let events = Arc::new(CommEvents::new(self.clone(), comm));
         let mut control = self.control();
         control.note(&events);
-        for (index, tapped) in control.tapped() {
+        for (index, global_events) in control.global_subscribers() {
             let Some(slot) = self.slots.get(index) else { continue };
-            self.bound(tapped).for_each(|event| events.begin(event, slot));
+            self.bound(global_events).for_each(|event| events.begin(event, slot));
         }
         events
     }
@@ -170,7 +170,7 @@ impl Registry {
                 continue;
             }
             let Some((slot, handle, event)) = self.occupant(index) else { continue };
-            let active = slot.state.view(handle.generation()) == View::Active;
+            let active = slot.state.status(handle.generation()) == HandleStatus::Active;
             if core::ptr::eq(entry.home.as_ptr(), comm) {
                 if active {
                     shut += entry.attached().map(|there| there.end(event, slot)).sum::<usize>();
@@ -181,7 +181,7 @@ impl Registry {
                 entry.attached.retain(|weak| !core::ptr::eq(weak.as_ptr(), comm));
             }
         }
-        control.owed += shut;
+        control.shut_gates += shut;
         drop(self.shut(control));
     }
 
@@ -196,10 +196,10 @@ impl Registry {
                 continue;
             }
             let Some((slot, handle, event)) = self.occupant(index) else { continue };
-            match slot.state.view(handle.generation()) {
-                View::Active => new.begin(event, slot),
-                View::Inactive => {}
-                View::Dead | View::Stale => continue,
+            match slot.state.status(handle.generation()) {
+                HandleStatus::Active => new.begin(event, slot),
+                HandleStatus::Inactive => {}
+                HandleStatus::Dead | HandleStatus::Stale => continue,
             }
             entry.attached.push(Arc::downgrade(new));
         }
@@ -215,24 +215,24 @@ impl Registry {
         event: Event,
         callback: Callback,
     ) -> Result<Handle, EventError> {
-        self.register_called(comm, event, |handle| Called::new(self, handle, callback))
+        self.register_with(comm, event, |handle| OwnedCallback::new(self, handle, callback))
     }
 
     /// As [`register`](Self::register), for a listener of the library's own.
-    pub(crate) fn register_listener<L: Listen>(
+    pub(crate) fn register_listener<L: Listener>(
         &self,
         comm: &Arc<CommEvents>,
         event: Event,
         listener: L,
     ) -> Result<Handle, EventError> {
-        self.register_called(comm, event, |handle| Called::listener(self, handle, listener))
+        self.register_with(comm, event, |handle| OwnedCallback::of_listener(self, handle, listener))
     }
 
-    fn register_called(
+    fn register_with(
         &self,
         comm: &Arc<CommEvents>,
         event: Event,
-        make: impl FnOnce(Handle) -> Called,
+        make: impl FnOnce(Handle) -> OwnedCallback,
     ) -> Result<Handle, EventError> {
         if !cfg!(feature = "peruse") || !self.is_bound(event) {
             return Err(EventError::Event);
@@ -242,7 +242,7 @@ impl Registry {
             return Err(EventError::Comm);
         }
         let home = Arc::downgrade(comm);
-        let entry = Entry { home: home.clone(), attached: vec![home], ..Entry::default() };
+        let entry = HandleEntry { home: home.clone(), attached: vec![home], ..HandleEntry::default() };
         let (handle, slot) = self.occupy(&mut control, entry, event.code().into(), make)?;
         slot.state.open();
         Ok(handle)
@@ -253,20 +253,20 @@ impl Registry {
         self.control().comms.len()
     }
 
-    /// Registers and activates what listens to `events` everywhere; see [`tap`](Self::tap).
+    /// Registers and activates what listens to `events` everywhere; see [`global subscriber`](Self::global subscriber).
     ///
     /// # Errors
     /// As for [`register`](Self::register), but `Comm`.
-    pub(super) fn register_tap(
+    pub(super) fn register_global(
         &self,
         events: EventSet,
-        make: impl FnOnce(Handle) -> Called,
+        make: impl FnOnce(Handle) -> OwnedCallback,
     ) -> Result<Handle, EventError> {
         if !cfg!(feature = "peruse") {
             return Err(EventError::Event);
         }
         let mut control = self.control();
-        let entry = Entry { tapped: events, ..Entry::default() };
+        let entry = HandleEntry { global_events: events, ..HandleEntry::default() };
         let (handle, slot) = self.occupy(&mut control, entry, NO_EVENT, make)?;
         slot.state.open();
         slot.state.activate();
@@ -277,30 +277,30 @@ impl Registry {
     /// Takes a free slot for a new handle, which stays released.
     fn occupy(
         &self,
-        control: &mut Control,
-        entry: Entry,
+        control: &mut ControlState,
+        entry: HandleEntry,
         event: u32,
-        make: impl FnOnce(Handle) -> Called,
-    ) -> Result<(Handle, &Slot), EventError> {
+        make: impl FnOnce(Handle) -> OwnedCallback,
+    ) -> Result<(Handle, &HandleSlot), EventError> {
         if !self.fences_alone() {
-            pins().prepare();
+            domain().prepare();
         }
         let index = control.free.pop().unwrap_or(control.entries.len());
         let slot = self.slots.grow(index).ok_or(EventError::Full)?;
         if index == control.entries.len() {
-            control.entries.push(Entry::default());
+            control.entries.push(HandleEntry::default());
         }
         control.entries[index] = entry;
         // Release: pairs with Acquire in `event_of`, so that who reads this through a stale handle sees the generation too.
         slot.event.store(event, Ordering::Release);
         let handle = Handle::new(index, slot.state.generation());
         // Relaxed: published by the Release with which the slot enters a row (edge 4).
-        slot.called.store(make(handle).into_raw(), Ordering::Relaxed);
+        slot.callback.store(make(handle).into_raw(), Ordering::Relaxed);
         Ok((handle, slot))
     }
 
-    /// A tap begins to listen to `events`.
-    fn begin_everywhere(&self, control: &Control, events: EventSet, slot: &Slot) {
+    /// A global subscriber begins to listen to `events`.
+    fn begin_everywhere(&self, control: &ControlState, events: EventSet, slot: &HandleSlot) {
         events.iter().filter(|event| !self.is_bound(*event)).for_each(|event| {
             self.listeners.make(event).insert(slot);
             self.gate.open_for(event);
@@ -310,8 +310,8 @@ impl Registry {
         }
     }
 
-    /// A tap listens no more. Gives the number of gates that shut.
-    fn end_everywhere(&self, control: &Control, events: EventSet, slot: &Slot) -> usize {
+    /// A global subscriber listens no more. Gives the number of gates that shut.
+    fn end_everywhere(&self, control: &ControlState, events: EventSet, slot: &HandleSlot) -> usize {
         let own = events.iter().filter(|event| !self.is_bound(*event));
         let shut = own.map(|event| {
             let listeners = self.listeners.make(event);
@@ -323,14 +323,14 @@ impl Registry {
         shut.sum::<usize>() + control.comms().map(there).sum::<usize>()
     }
 
-    /// A handle or tap that was active listens no more. Gives the number of gates that shut.
-    pub(super) fn silence(&self, control: &mut Control, handle: Handle, slot: &Slot) -> usize {
+    /// A handle or global subscriber that was active listens no more. Gives the number of gates that shut.
+    pub(super) fn silence(&self, control: &mut ControlState, handle: Handle, slot: &HandleSlot) -> usize {
         let entry = &mut control.entries[handle.index()];
         match event_of(slot) {
             Some(event) => entry.attached().map(|comm| comm.end(event, slot)).sum(),
             None => {
-                let tapped = core::mem::take(&mut entry.tapped);
-                self.end_everywhere(control, tapped, slot)
+                let global_events = core::mem::take(&mut entry.global_events);
+                self.end_everywhere(control, global_events, slot)
             }
         }
     }
@@ -341,8 +341,8 @@ impl Registry {
     /// `Handle` for a stale handle, `Object` if its communicator is freed.
     pub fn activate(&self, handle: Handle) -> Result<(), EventError> {
         let control = self.control();
-        let (slot, view) = self.living(handle)?;
-        if let (View::Inactive, Some(event)) = (view, event_of(slot)) {
+        let (slot, status) = self.living(handle)?;
+        if let (HandleStatus::Inactive, Some(event)) = (status, event_of(slot)) {
             slot.state.activate();
             control.entries[handle.index()].attached().for_each(|comm| comm.begin(event, slot));
         }
@@ -358,11 +358,11 @@ impl Registry {
     /// `Handle` for a stale handle, `Object` if its communicator is freed.
     pub fn deactivate(&self, handle: Handle) -> Result<(), EventError> {
         let mut control = self.control();
-        let (slot, view) = self.living(handle)?;
-        if view == View::Active {
+        let (slot, status) = self.living(handle)?;
+        if status == HandleStatus::Active {
             slot.state.deactivate();
             let shut = self.silence(&mut control, handle, slot);
-            control.owed += shut;
+            control.shut_gates += shut;
             drop(self.shut(control));
         }
         Ok(())
@@ -371,7 +371,7 @@ impl Registry {
     /// Frees the handle (PERUSE 2.0 §5.2.10), also when its communicator is freed already.
     ///
     /// When this has returned, no callback of the handle runs or will run, and what the callback owned is dropped.
-    /// Called from inside a callback, or by the owner of the PERUSE lock, it does not wait for callbacks on other
+    /// OwnedCallback from inside a callback, or by the owner of the PERUSE lock, it does not wait for callbacks on other
     /// threads (they might be waiting for the caller): then no callback *begins* any more, and the last one to end
     /// frees the handle.
     ///
@@ -392,7 +392,7 @@ impl Registry {
     pub fn set_callback(&self, handle: Handle, callback: Callback) -> Result<(), EventError> {
         let control = self.control();
         let slot = self.inactive(handle)?;
-        self.replace(control, handle, slot, Called::new(self, handle, callback));
+        self.replace(control, handle, slot, OwnedCallback::new(self, handle, callback));
         Ok(())
     }
 
@@ -401,22 +401,28 @@ impl Registry {
     ///
     /// # Errors
     /// `Handle` for a stale handle.
-    pub(crate) fn set_listener<L: Listen>(&self, handle: Handle, listener: L) -> Result<(), EventError> {
+    pub(crate) fn set_listener<L: Listener>(&self, handle: Handle, listener: L) -> Result<(), EventError> {
         let control = self.control();
         let (slot, _) = self.look(handle)?;
-        self.replace(control, handle, slot, Called::listener(self, handle, listener));
+        self.replace(control, handle, slot, OwnedCallback::of_listener(self, handle, listener));
         Ok(())
     }
 
-    fn replace(&self, mut control: MutexGuard<'_, Control>, handle: Handle, slot: &Slot, new: Called) {
+    fn replace(
+        &self,
+        mut control: MutexGuard<'_, ControlState>,
+        handle: Handle,
+        slot: &HandleSlot,
+        new: OwnedCallback,
+    ) {
         // Release: pairs with Acquire in `dispatch`'s `held`. Only holders of the control lock write.
-        let old = slot.called.swap(new.into_raw(), Ordering::Release);
+        let old = slot.callback.swap(new.into_raw(), Ordering::Release);
         let replaced = &mut control.entries[handle.index()].replaced;
         // SAFETY: the slot owned it. It goes to `replaced` and stays there while anybody is inside.
-        replaced.extend(unsafe { Called::from_raw(old) });
-        // The new one is there, and then no pin on the slot: nobody can hold one that was replaced (event rule 6).
-        pins().heavy();
-        let unused = if pins().busy(slot.address()) { Vec::new() } else { core::mem::take(replaced) };
+        replaced.extend(unsafe { OwnedCallback::from_raw(old) });
+        // The new one is there, and then no hazard on the slot: nobody can hold one that was replaced (event rule 6).
+        domain().heavy_fence();
+        let unused = if domain().busy(slot.address()) { Vec::new() } else { core::mem::take(replaced) };
         drop(control);
         self.drop_foreign(unused);
     }
@@ -429,7 +435,7 @@ impl Registry {
         let _control = self.control();
         let (slot, _) = self.living(handle)?;
         // Relaxed: written under the control lock, which is held.
-        let called = slot.called.load(Ordering::Relaxed);
+        let called = slot.callback.load(Ordering::Relaxed);
         // SAFETY: a handle that is not released owns its callback, and only holders of the control lock free it (event rule 3).
         Ok(unsafe { &*called }.c())
     }
@@ -437,7 +443,7 @@ impl Registry {
     /// The event that the handle was registered for (PERUSE 2.0 §5.2.11). Takes no lock: callbacks ask this every time.
     ///
     /// # Errors
-    /// `Handle` for a stale handle or a tap, `Object` if its communicator is freed.
+    /// `Handle` for a stale handle or a global subscriber, `Object` if its communicator is freed.
     pub fn event(&self, handle: Handle) -> Result<Event, EventError> {
         let (slot, _) = self.living(handle)?;
         let event = event_of(slot).ok_or(EventError::Handle)?;
@@ -484,42 +490,42 @@ impl Registry {
         self.table.get(event.index()).map_or("".into(), |info| info.name.to_string_lossy())
     }
 
-    pub(super) fn control(&self) -> MutexGuard<'_, Control> {
+    pub(super) fn control(&self) -> MutexGuard<'_, ControlState> {
         self.control.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The slot of a handle that is not stale, and how it looks.
-    pub(super) fn look(&self, handle: Handle) -> Result<(&Slot, View), EventError> {
+    pub(super) fn look(&self, handle: Handle) -> Result<(&HandleSlot, HandleStatus), EventError> {
         let slot = self.slots.get(handle.index()).ok_or(EventError::Handle)?;
-        match slot.state.view(handle.generation()) {
-            View::Stale => Err(EventError::Handle),
-            view => Ok((slot, view)),
+        match slot.state.status(handle.generation()) {
+            HandleStatus::Stale => Err(EventError::Handle),
+            status => Ok((slot, status)),
         }
     }
 
     /// As `look`, for a handle whose communicator lives.
-    fn living(&self, handle: Handle) -> Result<(&Slot, View), EventError> {
+    fn living(&self, handle: Handle) -> Result<(&HandleSlot, HandleStatus), EventError> {
         match self.look(handle)? {
-            // A tap is not for who guesses its number.
+            // A global subscriber is not for who guesses its number.
             (slot, _) if event_of(slot).is_none() => Err(EventError::Handle),
-            (_, View::Dead) => Err(EventError::Object),
+            (_, HandleStatus::Dead) => Err(EventError::Object),
             found => Ok(found),
         }
     }
 
     /// As `living`, for a handle that is inactive.
-    fn inactive(&self, handle: Handle) -> Result<&Slot, EventError> {
+    fn inactive(&self, handle: Handle) -> Result<&HandleSlot, EventError> {
         match self.living(handle)? {
-            (slot, View::Inactive) => Ok(slot),
+            (slot, HandleStatus::Inactive) => Ok(slot),
             _ => Err(EventError::Handle),
         }
     }
 
-    /// The handle that holds slot `index`, with its event, unless it is a tap. The control lock is held.
-    fn occupant(&self, index: usize) -> Option<(&Slot, Handle, Event)> {
+    /// The handle that holds slot `index`, with its event, unless it is a global subscriber. The control lock is held.
+    fn occupant(&self, index: usize) -> Option<(&HandleSlot, Handle, Event)> {
         let slot = self.slots.get(index)?;
         let handle = Handle::new(index, slot.state.generation());
-        (slot.state.view(handle.generation()) != View::Stale).then_some(())?;
+        (slot.state.status(handle.generation()) != HandleStatus::Stale).then_some(())?;
         event_of(slot).map(|event| (slot, handle, event))
     }
 }

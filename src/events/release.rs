@@ -1,55 +1,61 @@
 //! How a handle ends: shut, looked at, retired; and how gates that shut let the process rest.
 
 use super::Handle;
-use super::callback_state::{Upcall, hold_fast_path, inside_callback};
-use super::called::Called;
-use super::control::Control;
-use super::pins::pins;
+use super::callback::OwnedCallback;
+use super::callback_state::{CallbackScope, hold_fast_path, inside_callback};
+use super::control::ControlState;
+use super::hazard::domain;
 use super::registry::{EventError, Registry};
-use super::slots::Slot;
-use super::state::{LAST_GENERATION, View};
+use super::slots::HandleSlot;
+use super::state::{HandleStatus, LAST_GENERATION};
 use crate::sync::{MutexGuard, Ordering};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::PoisonError;
 
 /// What a retired handle owned; dropped without the control lock, for a closure's drop is foreign code.
-type Leftovers = (Option<Called>, Vec<Called>);
+type Leftovers = (Option<OwnedCallback>, Vec<OwnedCallback>);
 
 impl Registry {
-    /// As [`release`](Self::release), and taps too.
+    /// As [`release`](Self::release), and global subscribers too.
     pub(super) fn end(&self, handle: Handle) -> Result<(), EventError> {
         let may_wait = !inside_callback() && !self.lock().is_mine();
         let mut control = self.control();
-        let (slot, view) = self.look(handle)?;
-        if view == View::Active {
+        let (slot, status) = self.look(handle)?;
+        if status == HandleStatus::Active {
             let shut = self.silence(&mut control, handle, slot);
-            control.owed += shut;
+            control.shut_gates += shut;
         }
         slot.state.release();
-        control.leaving.push(handle);
+        control.releasing.push(handle);
         control = self.shut(control);
         while may_wait && slot.state.generation() == handle.generation() {
-            control = self.retired.wait(control).unwrap_or_else(PoisonError::into_inner);
+            // Relaxed: under the control lock, as the count that `retire` adds.
+            let seen = self.retired.word().load(Ordering::Relaxed);
+            drop(control);
+            self.retired.wait(seen);
+            control = self.control();
         }
-        if view == View::Dead { Err(EventError::Object) } else { Ok(()) }
+        if status == HandleStatus::Dead { Err(EventError::Object) } else { Ok(()) }
     }
 
     /// Ends what can end at once of what the caller has shut, and asks passes to see to the rest.
-    pub(super) fn shut<'a>(&'a self, mut control: MutexGuard<'a, Control>) -> MutexGuard<'a, Control> {
-        if control.leaving.is_empty() && control.owed == 0 {
+    pub(super) fn shut<'a>(
+        &'a self,
+        mut control: MutexGuard<'a, ControlState>,
+    ) -> MutexGuard<'a, ControlState> {
+        if control.releasing.is_empty() && control.shut_gates == 0 {
             return control;
         }
         // Event rule 7: before the fence. Event rule 6: the caller has emptied the places before it.
         self.ask(&mut control, true);
-        pins().heavy();
+        domain().heavy_fence();
         self.settle(control, false)
     }
 
     /// Asks passes that end to look after this registry, or no more.
-    fn ask(&self, control: &mut Control, asking: bool) {
-        if control.asking != asking {
-            control.asking = asking;
-            pins().want(asking);
+    fn ask(&self, control: &mut ControlState, wants_settling: bool) {
+        if control.wants_settling != wants_settling {
+            control.wants_settling = wants_settling;
+            domain().want(wants_settling);
         }
     }
 
@@ -62,27 +68,27 @@ impl Registry {
 
     /// Retires what nobody is inside of any more, and lets gates rest if no callback runs. `in_engine`: foreign code may not call MPI.
     ///
-    /// The fence of `shut` lies behind all that is looked at here: so who is not seen in a pin now sees the slot shut.
+    /// The fence of `shut` lies behind all that is looked at here: so who is not seen in a hazard now sees the slot shut.
     fn settle<'a>(
         &'a self,
-        mut control: MutexGuard<'a, Control>,
+        mut control: MutexGuard<'a, ControlState>,
         in_engine: bool,
-    ) -> MutexGuard<'a, Control> {
+    ) -> MutexGuard<'a, ControlState> {
         loop {
             let (busy, over) =
-                core::mem::take(&mut control.leaving).into_iter().partition::<Vec<_>, _>(|handle| {
-                    self.slot(*handle).is_some_and(|slot| pins().busy(slot.address()))
+                core::mem::take(&mut control.releasing).into_iter().partition::<Vec<_>, _>(|handle| {
+                    self.slot(*handle).is_some_and(|slot| domain().busy(slot.address()))
                 });
-            control.leaving = busy;
+            control.releasing = busy;
             if over.is_empty() {
                 break;
             }
             control = self.retire(control, &over, in_engine);
         }
-        if control.owed > 0 && control.dropping == 0 && pins().idle(|slot| self.slots.has(slot)) {
-            (0..core::mem::take(&mut control.owed)).for_each(|_| hold_fast_path(false));
+        if control.shut_gates > 0 && control.dropping == 0 && domain().idle(|slot| self.slots.has(slot)) {
+            (0..core::mem::take(&mut control.shut_gates)).for_each(|_| hold_fast_path(false));
         }
-        let more = !control.leaving.is_empty() || control.owed > 0;
+        let more = !control.releasing.is_empty() || control.shut_gates > 0;
         self.ask(&mut control, more);
         control
     }
@@ -90,10 +96,10 @@ impl Registry {
     /// Drops what the handles owned, and gives their slots to the next ones.
     fn retire<'a>(
         &'a self,
-        mut control: MutexGuard<'a, Control>,
+        mut control: MutexGuard<'a, ControlState>,
         handles: &[Handle],
         in_engine: bool,
-    ) -> MutexGuard<'a, Control> {
+    ) -> MutexGuard<'a, ControlState> {
         let leftovers: Vec<Leftovers> = handles
             .iter()
             .filter_map(|handle| self.slot(*handle).map(|slot| self.take(&mut control, *handle, slot)))
@@ -101,7 +107,7 @@ impl Registry {
         control.dropping += 1;
         drop(control);
         {
-            let _upcall = in_engine.then(Upcall::enter);
+            let _scope = in_engine.then(CallbackScope::enter);
             self.drop_foreign(leftovers);
         }
         // Dropped first: a release that waits promises that what the callback owned is gone.
@@ -112,7 +118,9 @@ impl Registry {
                 free(&mut control, *handle, slot);
             }
         }
-        self.retired.notify_all();
+        // Relaxed: under the control lock, as the look in `end`.
+        self.retired.word().fetch_add(1, Ordering::Relaxed);
+        self.retired.wake_all();
         control
     }
 
@@ -125,23 +133,23 @@ impl Registry {
         }
     }
 
-    fn slot(&self, handle: Handle) -> Option<&Slot> {
+    fn slot(&self, handle: Handle) -> Option<&HandleSlot> {
         self.slots.get(handle.index())
     }
 
     /// Takes what a released handle that nobody is inside of owned (event rule 3).
-    fn take(&self, control: &mut Control, handle: Handle, slot: &Slot) -> Leftovers {
+    fn take(&self, control: &mut ControlState, handle: Handle, slot: &HandleSlot) -> Leftovers {
         let entry = core::mem::take(&mut control.entries[handle.index()]);
         // Relaxed: the control lock orders writers, and nobody is inside.
-        let called = slot.called.swap(core::ptr::null_mut(), Ordering::Relaxed);
-        // SAFETY: the slot owned it, and with the handle released, in no row any more, and no pin on the slot no dispatcher can
+        let called = slot.callback.swap(core::ptr::null_mut(), Ordering::Relaxed);
+        // SAFETY: the slot owned it, and with the handle released, in no row any more, and no hazard on the slot no dispatcher can
         // reach it (event rules 3 and 6).
-        (unsafe { Called::from_raw(called) }, entry.replaced)
+        (unsafe { OwnedCallback::from_raw(called) }, entry.replaced)
     }
 }
 
 /// Gives the slot to the next handle, unless its generations are used up.
-fn free(control: &mut Control, handle: Handle, slot: &Slot) {
+fn free(control: &mut ControlState, handle: Handle, slot: &HandleSlot) {
     slot.state.retire();
     if handle.generation() < LAST_GENERATION {
         control.free.push(handle.index());

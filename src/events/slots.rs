@@ -3,11 +3,11 @@
 //! That a slot, once there, stays a slot is what makes dispatch safe without reclamation (event rule 1): a stale
 //! handle leads to a slot whose generation refuses it, never to memory that is something else.
 
-use super::called::{Called, Head};
-use super::state::State;
+use super::callback::{CallbackHeader, OwnedCallback};
+use super::state::SlotState;
 use crate::sync::{AtomicPtr, AtomicU32, Ordering};
 
-/// Slots of the first chunk; each further chunk is twice as long.
+/// SlotTable of the first chunk; each further chunk is twice as long.
 const FIRST: usize = if cfg!(perusal_loom) { 2 } else { 64 };
 /// Chunks, so at most `FIRST * (2^CHUNKS - 1)` slots: 67 million.
 const CHUNKS: usize = if cfg!(perusal_loom) { 2 } else { 20 };
@@ -16,20 +16,24 @@ pub(super) const CAPACITY: usize = FIRST * ((1 << CHUNKS) - 1);
 
 /// What dispatch needs of one handle.
 #[derive(Debug)]
-pub(super) struct Slot {
-    pub(super) state: State,
+pub(super) struct HandleSlot {
+    pub(super) state: SlotState,
     /// Number of the event; written while the slot is free, so a stale handle's owner may still read it.
     pub(super) event: AtomicU32,
     /// The callback, which the slot owns (event rule 3).
-    pub(super) called: AtomicPtr<Head>,
+    pub(super) callback: AtomicPtr<CallbackHeader>,
 }
 
-impl Slot {
-    fn new() -> Slot {
-        Slot { state: State::new(), event: AtomicU32::new(0), called: AtomicPtr::new(core::ptr::null_mut()) }
+impl HandleSlot {
+    fn new() -> HandleSlot {
+        HandleSlot {
+            state: SlotState::new(),
+            event: AtomicU32::new(0),
+            callback: AtomicPtr::new(core::ptr::null_mut()),
+        }
     }
 
-    /// What pins name it by; never 0.
+    /// What hazard pointers name it by; never 0.
     #[inline(always)]
     pub(super) fn address(&self) -> usize {
         core::ptr::from_ref(self).expose_provenance()
@@ -38,13 +42,13 @@ impl Slot {
 
 /// A vector of slots that grows without moving.
 #[derive(Debug)]
-pub(super) struct Slots {
-    chunks: [AtomicPtr<Slot>; CHUNKS],
+pub(super) struct SlotTable {
+    chunks: [AtomicPtr<HandleSlot>; CHUNKS],
 }
 
-impl Slots {
-    pub(super) fn new() -> Slots {
-        Slots { chunks: core::array::from_fn(|_| AtomicPtr::new(core::ptr::null_mut())) }
+impl SlotTable {
+    pub(super) fn new() -> SlotTable {
+        SlotTable { chunks: core::array::from_fn(|_| AtomicPtr::new(core::ptr::null_mut())) }
     }
 
     /// Chunk and place in it of slot `index`.
@@ -56,11 +60,11 @@ impl Slots {
 
     /// The slot of this index, if there is one yet.
     #[inline(always)]
-    pub(super) fn get(&self, index: usize) -> Option<&Slot> {
+    pub(super) fn get(&self, index: usize) -> Option<&HandleSlot> {
         if index >= CAPACITY {
             return None;
         }
-        let (chunk, offset) = Slots::place(index);
+        let (chunk, offset) = SlotTable::place(index);
         // Acquire: pairs with Release in `grow`; publishes the chunk's slots.
         let start = self.chunks[chunk].load(Ordering::Acquire);
         // SAFETY: a chunk that is there holds `FIRST << chunk` slots, of which `offset` is one by `place`; it is freed
@@ -71,25 +75,25 @@ impl Slots {
     /// Whether a slot of ours lies at `address`.
     pub(super) fn has(&self, address: usize) -> bool {
         self.chunks.iter().enumerate().any(|(chunk, start)| {
-            // Relaxed: the address is compared, not followed; whoever pins a slot had it from us, so that its chunk is there.
+            // Relaxed: the address is compared, not followed; whoever hazard pointers a slot had it from us, so that its chunk is there.
             let start = start.load(Ordering::Relaxed) as usize;
-            start != 0 && (start..start + (FIRST << chunk) * size_of::<Slot>()).contains(&address)
+            start != 0 && (start..start + (FIRST << chunk) * size_of::<HandleSlot>()).contains(&address)
         })
     }
 
     /// The slot of this index, made if need be; `None` past [`CAPACITY`]. The control lock is held.
-    pub(super) fn grow(&self, index: usize) -> Option<&Slot> {
+    pub(super) fn grow(&self, index: usize) -> Option<&HandleSlot> {
         if index < CAPACITY && self.get(index).is_none() {
-            let (chunk, _) = Slots::place(index);
-            let slots: Box<[Slot]> = (0..FIRST << chunk).map(|_| Slot::new()).collect();
+            let (chunk, _) = SlotTable::place(index);
+            let slots: Box<[HandleSlot]> = (0..FIRST << chunk).map(|_| HandleSlot::new()).collect();
             // Release: pairs with Acquire in `get`; publishes the chunk's slots.
-            self.chunks[chunk].store(Box::into_raw(slots).cast::<Slot>(), Ordering::Release);
+            self.chunks[chunk].store(Box::into_raw(slots).cast::<HandleSlot>(), Ordering::Release);
         }
         self.get(index)
     }
 }
 
-impl Drop for Slots {
+impl Drop for SlotTable {
     fn drop(&mut self) {
         for (chunk, start) in self.chunks.iter().enumerate() {
             // Relaxed: self is borrowed mutably, so whatever others did happened before.
@@ -101,9 +105,9 @@ impl Drop for Slots {
             // SAFETY: `grow` leaked exactly this box, and nobody else can be looking (self is borrowed mutably).
             for slot in unsafe { Box::from_raw(slots) } {
                 // Relaxed: as above.
-                let called = slot.called.load(Ordering::Relaxed);
+                let called = slot.callback.load(Ordering::Relaxed);
                 // SAFETY: the slot owned it (event rule 3), and is going.
-                drop(unsafe { Called::from_raw(called) });
+                drop(unsafe { OwnedCallback::from_raw(called) });
             }
         }
     }
@@ -115,7 +119,7 @@ mod tests {
 
     #[test]
     fn every_index_has_a_place_of_its_own_and_keeps_it() {
-        let slots = Slots::new();
+        let slots = SlotTable::new();
         let mut seen = std::collections::HashSet::new();
         let addresses: Vec<_> =
             (0..FIRST * 7).map(|index| core::ptr::from_ref(slots.grow(index).unwrap()) as usize).collect();
@@ -123,15 +127,15 @@ mod tests {
             assert!(seen.insert(address), "slot {index} lies on another");
             let slot = slots.get(index).unwrap();
             assert_eq!(slot.address(), address);
-            assert!(slots.has(address) && !Slots::new().has(address));
+            assert!(slots.has(address) && !SlotTable::new().has(address));
         }
         assert!(!slots.has(0) && !slots.has(1));
     }
 
     #[test]
     fn the_last_index_is_in_the_last_chunk_and_the_next_is_refused() {
-        assert_eq!(Slots::place(CAPACITY - 1), (CHUNKS - 1, (FIRST << (CHUNKS - 1)) - 1));
-        let slots = Slots::new();
+        assert_eq!(SlotTable::place(CAPACITY - 1), (CHUNKS - 1, (FIRST << (CHUNKS - 1)) - 1));
+        let slots = SlotTable::new();
         assert!(slots.grow(CAPACITY).is_none());
         assert!(slots.get(CAPACITY - 1).is_none());
     }

@@ -139,7 +139,7 @@ pub enum Callback {
     GlobalSubscriber(Arc<dyn GlobalSubscriber>),
 }
 
-// SAFETY: closure and tap are Send and Sync by their bounds. Function and parameter are two words that perusal only hands back;
+// SAFETY: closure and global subscriber are Send and Sync by their bounds. Function and parameter are two words that perusal only hands back;
 // that the function may be called with that parameter from any thread is the tool's promise (PERUSE 2.0 §5.1.2).
 unsafe impl Send for Callback {}
 // SAFETY: as for Send.

@@ -21,7 +21,7 @@ pub(super) const LAST_GENERATION: u32 = i32::MAX as u32;
 
 /// What a handle looks like to the control side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum View {
+pub(super) enum HandleStatus {
     /// Not a handle: never was, or released.
     Stale,
     /// Its communicator is freed.
@@ -33,12 +33,12 @@ pub(super) enum View {
 }
 
 #[derive(Debug)]
-pub(super) struct State(AtomicU64);
+pub(super) struct SlotState(AtomicU64);
 
-impl State {
+impl SlotState {
     /// A free slot whose first handle will have generation 1.
-    pub(super) fn new() -> State {
-        State(AtomicU64::new(1 << GENERATION | RELEASED))
+    pub(super) fn new() -> SlotState {
+        SlotState(AtomicU64::new(1 << GENERATION | RELEASED))
     }
 
     /// The generation of the handle that holds the slot, or of the next one if it is free.
@@ -48,24 +48,24 @@ impl State {
     }
 
     /// What the handle of `generation` looks like.
-    pub(super) fn view(&self, generation: u32) -> View {
+    pub(super) fn status(&self, generation: u32) -> HandleStatus {
         // Acquire: edge 4, pairs with Release in `open`; the slot's event is read after this. Looked at a second time, it
         // orders nothing more: the event's own Acquire does.
         let now = self.0.load(Ordering::Acquire);
         if (now >> GENERATION) as u32 != generation || now & RELEASED != 0 {
-            View::Stale
+            HandleStatus::Stale
         } else if now & DEAD != 0 {
-            View::Dead
+            HandleStatus::Dead
         } else if now & ACTIVE != 0 {
-            View::Active
+            HandleStatus::Active
         } else {
-            View::Inactive
+            HandleStatus::Inactive
         }
     }
 
     /// free → inactive. Control lock held.
     pub(super) fn open(&self) {
-        // Release: edge 4, pairs with Acquire in `view`; publishes the slot's event.
+        // Release: edge 4, pairs with Acquire in `status`; publishes the slot's event.
         self.0.fetch_and(!RELEASED, Ordering::Release);
     }
 
@@ -96,7 +96,7 @@ impl State {
     /// released, and nobody inside → free, next generation. Control lock held.
     pub(super) fn retire(&self) {
         let next = u64::from(self.generation()) + 1;
-        // Release: pairs with Acquire in `view`.
+        // Release: pairs with Acquire in `status`.
         self.0.store(next << GENERATION | RELEASED, Ordering::Release);
     }
 }
@@ -107,30 +107,30 @@ mod tests {
 
     #[test]
     fn a_handle_walks_through_its_states() {
-        let state = State::new();
-        assert_eq!(state.view(1), View::Stale);
+        let state = SlotState::new();
+        assert_eq!(state.status(1), HandleStatus::Stale);
         state.open();
-        assert_eq!(state.view(1), View::Inactive);
-        assert_eq!(state.view(2), View::Stale);
+        assert_eq!(state.status(1), HandleStatus::Inactive);
+        assert_eq!(state.status(2), HandleStatus::Stale);
         state.activate();
-        assert_eq!(state.view(1), View::Active);
+        assert_eq!(state.status(1), HandleStatus::Active);
         state.deactivate();
         state.activate();
         state.release();
-        assert_eq!(state.view(1), View::Stale);
+        assert_eq!(state.status(1), HandleStatus::Stale);
         state.retire();
-        assert_eq!(state.view(1), View::Stale);
+        assert_eq!(state.status(1), HandleStatus::Stale);
         assert_eq!(state.generation(), 2);
     }
 
     #[test]
     fn a_dead_handle_is_not_called_but_can_be_released() {
-        let state = State::new();
+        let state = SlotState::new();
         state.open();
         state.activate();
         state.kill();
-        assert_eq!(state.view(1), View::Dead);
+        assert_eq!(state.status(1), HandleStatus::Dead);
         state.release();
-        assert_eq!(state.view(1), View::Stale);
+        assert_eq!(state.status(1), HandleStatus::Stale);
     }
 }

@@ -79,6 +79,9 @@ pub use imp::*;
 /// Keeps what one thread writes 128 bytes from what others touch: a prefetcher pulls cache lines in pairs.
 pub use crossbeam_utils::CachePadded;
 
+/// Memory of this process that a slow path has replaced is freed when no reader can hold it any more.
+pub use crossbeam_epoch as epoch;
+
 /// A SeqCst fence right behind a read-modify-write of the caller's that was at least Release: between that and the loads that follow.
 ///
 /// Where such an instruction is a fence by itself, another one costs as much again; only the compiler must keep the order.
@@ -110,7 +113,9 @@ mod conditional_lock;
 mod futex;
 pub mod membarrier;
 mod thread_slots;
+mod wait_word;
 pub use asymmetric_fence::AsymmetricFence;
 pub use conditional_lock::{ConditionalGuard, ConditionalLock};
 pub use futex::Futex;
 pub use thread_slots::{OWNED_SLOTS, THREAD_SLOTS, ThreadSlots, slots_owned, thread_slot};
+pub use wait_word::WaitWord;

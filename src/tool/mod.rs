@@ -13,7 +13,7 @@ pub mod event;
 #[cfg(perusal_loom)]
 pub mod event {
     pub mod buffer;
-    pub mod choice;
-    pub mod segments;
+    pub mod buffer_chain;
+    pub mod callback_table;
 }
 pub mod pvar;

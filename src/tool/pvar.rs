@@ -376,7 +376,7 @@ table! {
         => "Tag that this rank waits for now; -1: none, or any",
     "waiting_time" Generic UserDetail Doorbell Source::Real(waited)
         => "Seconds that the wait has lasted that this rank is in now",
-    "events_told" Counter TunerBasic Events Source::Sum(|e| e.registry().told())
+    "events_told" Counter TunerBasic Events Source::Sum(|e| e.registry().delivered())
         => "Events that callbacks, buffers and the library's own listeners were told, each by each",
     "events_dropped" Counter TunerBasic Events Source::Sum(|_| dropped())
         => "Events that found no room in the buffer of an MPI_T event handle",

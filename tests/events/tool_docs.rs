@@ -3,7 +3,7 @@
 
 use crate::common::root;
 use perusal::events::CATALOG;
-use perusal::internals::tool::event::types::{ALL, TYPES, Type};
+use perusal::internals::tool::event::types::{ALL, TYPES, ToolEventType};
 use std::fs;
 
 /// Element lists that many types share, by the names that the page gives them.
@@ -13,7 +13,7 @@ const SHARED: [(&str, &str); 3] = [
     ("*message*, compared, hit", "id, peer, tag, bytes, comm, context, compared, hit"),
 ];
 
-fn elements(kind: &Type) -> String {
+fn elements(kind: &ToolEventType) -> String {
     let names: Vec<&str> = kind.elements.iter().map(|element| element.name).collect();
     let list = names.join(", ");
     match SHARED.iter().find(|(_, shared)| *shared == list) {

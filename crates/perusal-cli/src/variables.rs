@@ -1,7 +1,7 @@
 //! `perusal info --cvars`, `--pvars`, `--events`, `--categories`: the variables and event types that MPI_T shows, for people and as JSON.
 
 use perusal::internals::shm;
-use perusal::internals::tool::event::types::{TYPES, Type};
+use perusal::internals::tool::event::types::{TYPES, ToolEventType};
 use perusal::internals::tool::pvar::{PVARS, Pvar};
 use perusal::internals::variables::Category;
 use perusal::internals::variables::category::CATEGORIES;
@@ -146,7 +146,7 @@ pub fn pvars_json() -> Value {
     PVARS.iter().map(one).collect()
 }
 
-fn bound(kind: &Type) -> &'static str {
+fn bound(kind: &ToolEventType) -> &'static str {
     if kind.bound { "communicator" } else { "nothing" }
 }
 
@@ -164,7 +164,7 @@ pub fn events() -> String {
 
 /// The event types for programs.
 pub fn events_json() -> Value {
-    let one = |kind: &Type| {
+    let one = |kind: &ToolEventType| {
         json!({
             "name": kind.name,
             "bound": bound(kind),

@@ -19,28 +19,28 @@ use core::mem::MaybeUninit;
 use std::sync::Arc;
 
 #[derive(Debug)]
-struct Place<T> {
+struct BufferCell<T> {
     turn: AtomicU64,
     value: Cell<MaybeUninit<T>>,
 }
 
 #[derive(Debug)]
-struct Shared<T> {
+struct BufferCells<T> {
     /// The position that is claimed next.
     claimed: CachePadded<AtomicU64>,
     /// Entries that found no room and are not told yet.
     dropped: AtomicU64,
-    places: Box<[Place<T>]>,
+    places: Box<[BufferCell<T>]>,
 }
 
 // SAFETY: values are moved from one thread to another (`T: Send`), and never looked at by two at once (buffer rule 1).
-unsafe impl<T: Send> Sync for Shared<T> {}
+unsafe impl<T: Send> Sync for BufferCells<T> {}
 // SAFETY: as above.
-unsafe impl<T: Send> Send for Shared<T> {}
+unsafe impl<T: Send> Send for BufferCells<T> {}
 
-impl<T> Shared<T> {
+impl<T> BufferCells<T> {
     /// The place of a position, and its lap.
-    fn place(&self, position: u64) -> (&Place<T>, u64) {
+    fn place(&self, position: u64) -> (&BufferCell<T>, u64) {
         let room = self.places.len() as u64;
         (&self.places[(position % room) as usize], position / room)
     }
@@ -48,12 +48,12 @@ impl<T> Shared<T> {
 
 /// The end that any number of threads put entries in.
 #[derive(Debug)]
-pub struct Producer<T>(Arc<Shared<T>>);
+pub struct Producer<T>(Arc<BufferCells<T>>);
 
 /// The end that they are taken out of.
 #[derive(Debug)]
 pub struct Consumer<T> {
-    shared: Arc<Shared<T>>,
+    shared: Arc<BufferCells<T>>,
     /// The position that is taken next.
     next: u64,
 }
@@ -65,9 +65,9 @@ pub fn buffer<T: Copy>(entries: usize) -> Option<(Producer<T>, Consumer<T>)> {
     let mut places = Vec::new();
     places.try_reserve_exact(entries).ok()?;
     places.extend(
-        (0..entries).map(|_| Place { turn: AtomicU64::new(0), value: Cell::new(MaybeUninit::uninit()) }),
+        (0..entries).map(|_| BufferCell { turn: AtomicU64::new(0), value: Cell::new(MaybeUninit::uninit()) }),
     );
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(BufferCells {
         claimed: CachePadded::new(AtomicU64::new(0)),
         dropped: AtomicU64::new(0),
         places: places.into_boxed_slice(),

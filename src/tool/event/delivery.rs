@@ -22,7 +22,7 @@ use std::sync::{Arc, MutexGuard, PoisonError, TryLockError};
 
 static HANDLES: HandleTable<Registration> = HandleTable::new();
 /// All registrations, each at a place of its own as long as it lives.
-static ALL: Mutex<Places> = Mutex::new(Places { places: Vec::new(), free: Vec::new() });
+static ALL: Mutex<RegistrationTable> = Mutex::new(RegistrationTable { places: Vec::new(), free: Vec::new() });
 /// Something waits to be told.
 static WAITS: AtomicBool = AtomicBool::new(false);
 /// A registration is over but for what waits.
@@ -32,12 +32,12 @@ static TURN: Mutex<()> = Mutex::new(());
 /// MPI_THREAD_MULTIPLE: functions may run beside each other.
 static SHARED: AtomicBool = AtomicBool::new(false);
 
-struct Places {
+struct RegistrationTable {
     places: Vec<Option<Arc<Registration>>>,
     free: Vec<usize>,
 }
 
-impl Places {
+impl RegistrationTable {
     /// Gives `registration` a place.
     fn put(&mut self, registration: &Arc<Registration>) {
         let place = self.free.pop().unwrap_or(self.places.len());
@@ -151,7 +151,7 @@ pub(super) fn something_waits() {
     WAITS.swap(true, Ordering::Release);
 }
 
-/// A registration hears nothing any more, and may have told everything: sees to it here if this is a safe place.
+/// A registration accepts nothing any more, and may have told everything: sees to it here if this is a safe place.
 pub(super) fn something_ends() {
     something_waits();
     // Release: pairs with Acquire in `deliver`.
@@ -255,6 +255,6 @@ fn each(wanted: impl Fn(&Registration) -> bool, with: impl Fn(&Arc<Registration>
     }
 }
 
-fn all() -> MutexGuard<'static, Places> {
+fn all() -> MutexGuard<'static, RegistrationTable> {
     ALL.lock().unwrap_or_else(PoisonError::into_inner)
 }

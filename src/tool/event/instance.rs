@@ -1,16 +1,16 @@
 //! One event on its way to one function: what an MPI_T_event_instance names, for the time of that call and on that thread.
 
 use super::source;
-use super::types::Type;
+use super::types::ToolEventType;
 use crate::arch::clock;
-use crate::events::{Event, EventPayload, EventRecord, Pin, Spec, pin, telling};
+use crate::events::{Event, EventPayload, EventRecord, HazardRecord, Spec, current_subject, hazard_record};
 use core::cell::Cell;
 use core::ffi::c_void;
 use core::ptr;
 
 /// An event that waits: all of a [`EventRecord`] that elements tell.
 #[derive(Debug, Clone, Copy)]
-pub struct Moment {
+pub struct QueuedEvent {
     when: u64,
     event: Event,
     context: u32,
@@ -20,14 +20,14 @@ pub struct Moment {
 }
 
 /// With its turn, what an entry of a buffer takes.
-const _: () = assert!(size_of::<Moment>() + size_of::<u64>() <= 120);
+const _: () = assert!(size_of::<QueuedEvent>() + size_of::<u64>() <= 120);
 
-impl Moment {
+impl QueuedEvent {
     /// What happens now.
     #[inline]
     #[must_use]
-    pub fn of(record: &EventRecord<'_>) -> Moment {
-        Moment {
+    pub fn of(record: &EventRecord<'_>) -> QueuedEvent {
+        QueuedEvent {
             when: clock::ticks(),
             event: record.event,
             context: record.context,
@@ -54,7 +54,7 @@ impl Moment {
 #[derive(Debug)]
 pub struct Instance<'a> {
     /// Of which type.
-    pub kind: &'static Type,
+    pub event_type: &'static ToolEventType,
     /// What happened.
     pub record: &'a EventRecord<'a>,
     /// Ticks; 0 until they are asked for.
@@ -68,14 +68,24 @@ impl<'a> Instance<'a> {
     /// An event that is told at once.
     #[inline(always)]
     #[must_use]
-    pub fn now(kind: &'static Type, record: &'a EventRecord<'a>) -> Instance<'a> {
-        Instance { kind, record, when: Cell::new(0), waited: false, outer: Cell::new(ptr::null()) }
+    pub fn now(event_type: &'static ToolEventType, record: &'a EventRecord<'a>) -> Instance<'a> {
+        Instance { event_type, record, when: Cell::new(0), waited: false, outer: Cell::new(ptr::null()) }
     }
 
-    /// An event that has waited; `record` is its [`Moment::record`].
+    /// An event that has waited; `record` is its [`QueuedEvent::record`].
     #[must_use]
-    pub fn late(kind: &'static Type, record: &'a EventRecord<'a>, moment: &Moment) -> Instance<'a> {
-        Instance { kind, record, when: Cell::new(moment.when), waited: true, outer: Cell::new(ptr::null()) }
+    pub fn late(
+        event_type: &'static ToolEventType,
+        record: &'a EventRecord<'a>,
+        queued: &QueuedEvent,
+    ) -> Instance<'a> {
+        Instance {
+            event_type,
+            record,
+            when: Cell::new(queued.when),
+            waited: true,
+            outer: Cell::new(ptr::null()),
+        }
     }
 
     /// When it was observed, in ticks of the clock. For an event that is told at once, when this is first asked.
@@ -94,63 +104,66 @@ impl<'a> Instance<'a> {
     }
 }
 
-/// Where a thread keeps its innermost instance of those that have waited: in its pin, which nothing else of the library leaves a note in.
+/// Where a thread keeps its innermost instance of those that have waited: in its hazard, which nothing else of the library leaves a note in.
 #[derive(Debug, Clone, Copy)]
-pub struct Here<'a>(&'a Pin);
+pub struct InstanceStack<'a>(&'a HazardRecord);
 
-impl<'a> Here<'a> {
+impl<'a> InstanceStack<'a> {
     /// The calling thread's.
     #[must_use]
-    pub fn of_this_thread() -> Here<'static> {
-        Here(pin())
+    pub fn of_this_thread() -> InstanceStack<'static> {
+        InstanceStack(hazard_record())
     }
 
     /// Runs `call` with the handle of `instance`, which is good until `call` returns, on this thread.
     #[inline(always)]
     pub fn during(self, instance: &Instance<'_>, call: impl FnOnce(*mut c_void)) {
         let this = ptr::from_ref(instance).cast_mut().cast::<c_void>();
-        instance.outer.set(self.0.note().cast::<Instance<'static>>().cast_const());
-        self.0.set_note(this);
+        instance.outer.set(self.0.instance().cast::<Instance<'static>>().cast_const());
+        self.0.set_instance(this);
         call(this);
-        self.0.set_note(instance.outer.get().cast_mut().cast());
+        self.0.set_instance(instance.outer.get().cast_mut().cast());
     }
 }
 
 /// The handle of an event that is told at once, for the function that the listener calls next: good until the listener returns, on the thread
-/// whose pin this is.
+/// whose hazard this is.
 ///
 /// It is the record's address: an [`Instance`] is made when it is asked about. Of which type it is, the listener tells
-/// ([`Listen::told_as`](crate::events::Listen::told_as)).
+/// ([`Listener::subject_type`](crate::events::Listener::subject_type)).
 #[inline(always)]
-pub(super) fn at_once(pin: &Pin, record: &EventRecord<'_>) -> *mut c_void {
+pub(super) fn at_once(hazard: &HazardRecord, record: &EventRecord<'_>) -> *mut c_void {
     let what = ptr::from_ref(record).cast::<c_void>();
-    pin.set_telling(what);
+    hazard.set_subject(what);
     what.cast_mut()
 }
 
-/// Type and record of an event that is told at once, if `handle` is its, as an address.
+/// ToolEventType and record of an event that is told at once, if `handle` is its, as an address.
 ///
 /// # Safety
 /// The result is not used when the function that asks has returned.
 #[inline(always)]
-unsafe fn told<'a>(pin: &Pin, handle: usize) -> Option<(&'static Type, &'a EventRecord<'a>)> {
-    let (what, kind) = telling(pin)?;
+unsafe fn told<'a>(
+    hazard: &HazardRecord,
+    handle: usize,
+) -> Option<(&'static ToolEventType, &'a EventRecord<'a>)> {
+    let (what, event_type) = current_subject(hazard)?;
     if what.addr() != handle {
         return None;
     }
     // SAFETY: of a registration's listeners, which are all that have anything there, each has its type there, and gives functions what
     // `at_once` has made of a record; that lives until they have returned.
-    Some(unsafe { (kind.cast::<Type>().as_ref(), &*what.cast::<EventRecord<'a>>()) })
+    Some(unsafe { (event_type.cast::<ToolEventType>().as_ref(), &*what.cast::<EventRecord<'a>>()) })
 }
 
 /// The innermost instance of this thread that `handle` is, of those that have waited.
 ///
 /// # Safety
 /// As for [`told`].
-unsafe fn waited<'a>(pin: &Pin, handle: usize) -> Option<&'a Instance<'a>> {
-    let mut at = pin.note().cast::<Instance<'a>>().cast_const();
+unsafe fn waited<'a>(hazard: &HazardRecord, handle: usize) -> Option<&'a Instance<'a>> {
+    let mut at = hazard.instance().cast::<Instance<'a>>().cast_const();
     while !at.is_null() {
-        // SAFETY: `Here::during` put it there and takes it away before the instance goes; it is further up on this thread's stack.
+        // SAFETY: `InstanceStack::during` put it there and takes it away before the instance goes; it is further up on this thread's stack.
         let instance = unsafe { &*at };
         if at.addr() == handle {
             return Some(instance);
@@ -162,34 +175,38 @@ unsafe fn waited<'a>(pin: &Pin, handle: usize) -> Option<&'a Instance<'a>> {
 
 /// Looks at the instance that `handle` names; `None` if it names none whose function runs on this thread at present.
 pub fn look<R>(handle: *mut c_void, with: impl FnOnce(&Instance<'_>) -> R) -> Option<R> {
-    let pin = pin();
+    let hazard = hazard_record();
     // SAFETY: used until `with` returns, which whoever asks calls.
-    if let Some((kind, record)) = unsafe { told(pin, handle.addr()) } {
-        let instance = Instance::now(kind, record);
-        instance.when.set(pin.asked());
+    if let Some((event_type, record)) = unsafe { told(hazard, handle.addr()) } {
+        let instance = Instance::now(event_type, record);
+        instance.when.set(hazard.memo());
         let found = with(&instance);
-        pin.set_asked(instance.when.get());
+        hazard.set_memo(instance.when.get());
         return Some(found);
     }
     // SAFETY: as above.
-    unsafe { waited(pin, handle.addr()) }.map(with)
+    unsafe { waited(hazard, handle.addr()) }.map(with)
 }
 
 /// As [`look`], for who wants no more than type and record.
 #[inline(always)]
-pub fn read<R>(handle: *mut c_void, with: impl FnOnce(&'static Type, &EventRecord<'_>) -> R) -> Option<R> {
-    let pin = pin();
+pub fn read<R>(
+    handle: *mut c_void,
+    with: impl FnOnce(&'static ToolEventType, &EventRecord<'_>) -> R,
+) -> Option<R> {
+    let hazard = hazard_record();
     // SAFETY: used until `with` returns, which whoever asks calls.
-    let found = unsafe { told(pin, handle.addr()) };
+    let found = unsafe { told(hazard, handle.addr()) };
     // SAFETY: as above.
-    let late = || unsafe { waited(pin, handle.addr()) }.map(|instance| (instance.kind, instance.record));
-    found.or_else(late).map(|(kind, record)| with(kind, record))
+    let late =
+        || unsafe { waited(hazard, handle.addr()) }.map(|instance| (instance.event_type, instance.record));
+    found.or_else(late).map(|(event_type, record)| with(event_type, record))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::events::{EventSet, Listen, Registry};
+    use crate::events::{EventSet, Listener, Registry};
     use crate::sync::{AtomicUsize, Ordering};
     use crate::tool::event::types;
     use core::ptr::NonNull;
@@ -198,12 +215,12 @@ mod tests {
     /// A listener that hands out what it is told of.
     struct Told<F>(F);
 
-    impl<F: Fn(*mut c_void, &EventRecord<'_>) + Send + Sync + 'static> Listen for Told<F> {
-        fn tell(&self, record: &EventRecord<'_>, pin: &Pin) {
-            (self.0)(at_once(pin, record), record);
+    impl<F: Fn(*mut c_void, &EventRecord<'_>) + Send + Sync + 'static> Listener for Told<F> {
+        fn deliver(&self, record: &EventRecord<'_>, hazard: &HazardRecord) {
+            (self.0)(at_once(hazard, record), record);
         }
 
-        fn told_as(&self) -> Option<NonNull<c_void>> {
+        fn subject_type(&self) -> Option<NonNull<c_void>> {
             Some(NonNull::from(&types::TYPES[8]).cast())
         }
     }
@@ -226,12 +243,12 @@ mod tests {
                         assert_ne!(within, handle);
                         assert!(look(within, |_| ()).is_some() && look(handle, |_| ()).is_some());
                     };
-                    Here::of_this_thread().during(inner, within);
+                    InstanceStack::of_this_thread().during(inner, within);
                 });
                 let there = std::thread::spawn(move || look(kept as *mut c_void, |_| ()).is_some());
                 assert!(!there.join().unwrap());
             };
-            Here::of_this_thread().during(outer, enter);
+            InstanceStack::of_this_thread().during(outer, enter);
         });
         assert!(look(kept as *mut c_void, |_| ()).is_none());
         assert!(look(ptr::null_mut(), |_| ()).is_none());
@@ -255,12 +272,12 @@ mod tests {
             let seen = look(handle, |i| (i.record.id, i.source()));
             assert_eq!(seen, Some((record.id, source::of_this_thread())));
             assert_eq!(
-                read(handle, |kind, seen| (kind.event, seen.id)),
+                read(handle, |event_type, seen| (event_type.event, seen.id)),
                 Some((types::TYPES[8].event, record.id))
             );
             counted.fetch_add(1, Ordering::Relaxed);
         };
-        let heard = registry.listen_everywhere(EventSet::ALL, Told(check));
+        let heard = registry.listen_globally(EventSet::ALL, Told(check));
         let world = registry.attach(1);
         world.emit(&one);
         world.emit(&two);
@@ -301,18 +318,19 @@ mod tests {
             EventPayload::Cancelled,
             EventPayload::None,
         ];
-        for kind in types::TYPES.iter() {
+        for event_type in types::TYPES.iter() {
             for payload in payloads {
-                let record = EventRecord { payload, context: 8, ..EventRecord::new(kind.event, -7, &spec) };
-                let moment = Moment::of(&record);
+                let record =
+                    EventRecord { payload, context: 8, ..EventRecord::new(event_type.event, -7, &spec) };
+                let queued = QueuedEvent::of(&record);
                 let (mut told, mut kept) = ([0_u8; 128], [0_u8; 128]);
-                assert!(kind.extent() <= told.len());
+                assert!(event_type.extent() <= told.len());
                 // SAFETY: both are as long as the extent.
                 unsafe {
-                    kind.copy(&record, told.as_mut_ptr());
-                    kind.copy(&moment.record(), kept.as_mut_ptr());
+                    event_type.copy(&record, told.as_mut_ptr());
+                    event_type.copy(&queued.record(), kept.as_mut_ptr());
                 }
-                assert_eq!(told, kept, "{:?} with {payload:?}", kind.name);
+                assert_eq!(told, kept, "{:?} with {payload:?}", event_type.name);
             }
         }
     }

@@ -1,24 +1,24 @@
 //! A registration handle: what it listens to, whom it tells, and how it ends (MPI 5.0 §15.3.8, handle allocation).
 //!
 //! # Rules
-//! - An event reaches a registration through what the registry owns of it alone: an [`AtOnce`], a [`Kept`] or a [`Heard`], of which
-//!   it holds one at a time, and keeps those that were replaced while somebody may be inside. All of them share a [`Listener`], which is
+//! - An event reaches a registration through what the registry owns of it alone: an [`ImmediateListener`], a [`BufferedListener`] or a [`CountingListener`], of which
+//!   it holds one at a time, and keeps those that were replaced while somebody may be inside. All of them share a [`ListenerGuard`], which is
 //!   dropped when none of them runs or will run. So whatever is left to tell is there when [`Registration::settle`] is called from that drop.
 //! - No lock of this module is held over a function of a tool, nor over a release of the registry, which may wait for one.
 
-use super::choice::{Call, Choice};
+use super::buffer_chain::{BufferChain, EventBuffer};
+use super::callback_table::{CallbackPointer, CallbackTable};
 use super::delivery;
-use super::instance::{self, Here, Instance, Moment};
+use super::instance::{self, Instance, InstanceStack, QueuedEvent};
 use super::safety::{LEVELS, Safety};
-use super::segments::{Segment, Segments};
 use super::source;
-use super::types::Type;
+use super::types::ToolEventType;
 use crate::events::{
-    CommEvents, EventError, EventRecord, EventSet, GlobalSubscription, Handle, Listen, Pin, Registry,
-    hold_fast_path,
+    CommEvents, EventError, EventRecord, EventSet, GlobalSubscription, Handle, HazardRecord, Listener,
+    Registry, hold_fast_path,
 };
 use crate::limits::EVENT_BUFFER;
-use crate::sync::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Mutex, Ordering};
+use crate::sync::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Mutex, Ordering, epoch};
 use core::ffi::{c_int, c_void};
 use core::ptr::{self, NonNull};
 use std::sync::{Arc, MutexGuard, PoisonError, Weak};
@@ -34,7 +34,7 @@ pub type DroppedFunction = unsafe extern "C" fn(i64, usize, c_int, c_int, *mut c
 #[derive(Debug)]
 pub struct Registration {
     /// Of which type.
-    pub kind: &'static Type,
+    pub event_type: &'static ToolEventType,
     /// Whose events.
     registry: Arc<Registry>,
     /// Its handle, which is there before anything can be heard.
@@ -42,13 +42,13 @@ pub struct Registration {
     /// Its place among all registrations.
     place: AtomicUsize,
     /// What is called from a safe place, by the level that is required.
-    later: Choice<LEVELS>,
+    later: CallbackTable<LEVELS>,
     /// A [`DroppedFunction`], or null: then drops are not counted.
     on_drop: AtomicPtr<c_void>,
     /// Events that found no function for the level, and are not told yet; those that found no room the buffer counts.
     unheard: AtomicU64,
     /// Where events wait that have a buffer.
-    waiting: Segments<Moment>,
+    waiting: BufferChain<QueuedEvent>,
     /// The listener is gone: nothing will be heard any more.
     silent: AtomicBool,
     /// Freed, and on its way out; set under the lock of `control`.
@@ -58,19 +58,19 @@ pub struct Registration {
 
 #[derive(Debug)]
 struct Control {
-    calls: [Option<Call>; LEVELS],
+    calls: [Option<CallbackPointer>; LEVELS],
     /// Entries of the buffer in force, and that buffer; 0 and none: what is heard is told at once.
     entries: usize,
-    into: Option<Arc<Segment<Moment>>>,
-    hold: Hold,
+    into: Option<Arc<EventBuffer<QueuedEvent>>>,
+    hold: RegistryHold,
     /// While `hold` keeps it, there.
-    listener: Weak<Listener>,
+    listener: Weak<ListenerGuard>,
     free: Option<Free>,
 }
 
 /// What keeps the listener in the registry.
 #[derive(Debug)]
-enum Hold {
+enum RegistryHold {
     /// A type of no object, to which no function has been registered yet.
     NotYet,
     GlobalSubscriber(GlobalSubscription),
@@ -92,114 +92,114 @@ unsafe impl Send for Control {}
 
 /// What all that the registry owns of a registration has in common.
 #[derive(Debug)]
-struct Listener(Arc<Registration>);
+struct ListenerGuard(Arc<Registration>);
 
 /// A function that is called where events happen: all that such a call takes, side by side.
-struct AtOnce {
+struct ImmediateListener {
     function: EventFunction,
     data: *mut c_void,
     number: usize,
     level: c_int,
-    kind: &'static Type,
-    _of: Arc<Listener>,
+    event_type: &'static ToolEventType,
+    _of: Arc<ListenerGuard>,
 }
 
 // SAFETY: as for `Control`; all else is Send and Sync.
-unsafe impl Send for AtOnce {}
+unsafe impl Send for ImmediateListener {}
 // SAFETY: as above.
-unsafe impl Sync for AtOnce {}
+unsafe impl Sync for ImmediateListener {}
 
-impl Listen for AtOnce {
+impl Listener for ImmediateListener {
     #[inline(always)]
-    fn tell(&self, record: &EventRecord<'_>, pin: &Pin) {
-        let instance = instance::at_once(pin, record);
+    fn deliver(&self, record: &EventRecord<'_>, hazard: &HazardRecord) {
+        let instance = instance::at_once(hazard, record);
         // SAFETY: the tool registered it to be called with this data at this level; the instance lives until it returns.
         unsafe { (self.function)(instance, self.number, self.level, self.data) };
     }
 
-    fn told_as(&self) -> Option<NonNull<c_void>> {
-        Some(NonNull::from(self.kind).cast())
+    fn subject_type(&self) -> Option<NonNull<c_void>> {
+        Some(NonNull::from(self.event_type).cast())
     }
 }
 
-/// An [`AtOnce`] of a type that hears some of its events alone.
-struct Picky(AtOnce);
+/// An [`ImmediateListener`] of a type that accepts some of its events alone.
+struct FilteredListener(ImmediateListener);
 
-impl Listen for Picky {
+impl Listener for FilteredListener {
     #[inline(always)]
-    fn tell(&self, record: &EventRecord<'_>, pin: &Pin) {
-        if self.0.kind.hears(record) {
-            self.0.tell(record, pin);
+    fn deliver(&self, record: &EventRecord<'_>, hazard: &HazardRecord) {
+        if self.0.event_type.accepts(record) {
+            self.0.deliver(record, hazard);
         }
     }
 
-    fn told_as(&self) -> Option<NonNull<c_void>> {
-        self.0.told_as()
+    fn subject_type(&self) -> Option<NonNull<c_void>> {
+        self.0.subject_type()
     }
 }
 
 /// What has a buffer.
-struct Kept {
-    into: Arc<Segment<Moment>>,
-    of: Arc<Listener>,
+struct BufferedListener {
+    into: Arc<EventBuffer<QueuedEvent>>,
+    of: Arc<ListenerGuard>,
 }
 
-impl Listen for Kept {
+impl Listener for BufferedListener {
     /// Lets an event wait. Apart from what is told at once, which needs less of the stack.
     #[inline(never)]
-    fn tell(&self, record: &EventRecord<'_>, _: &Pin) {
-        let kind = self.of.0.kind;
-        if kind.is_picky() && !kind.hears(record) {
+    fn deliver(&self, record: &EventRecord<'_>, _: &HazardRecord) {
+        let event_type = self.of.0.event_type;
+        if event_type.has_filter() && !event_type.accepts(record) {
             return;
         }
-        if !self.into.push(Moment::of(record)) {
+        if !self.into.push(QueuedEvent::of(record)) {
             delivery::note_drop();
         }
         delivery::something_waits();
     }
 
-    fn told_as(&self) -> Option<NonNull<c_void>> {
-        Some(NonNull::from(self.of.0.kind).cast())
+    fn subject_type(&self) -> Option<NonNull<c_void>> {
+        Some(NonNull::from(self.of.0.event_type).cast())
     }
 }
 
 /// What has no buffer, and no function that may be called at once.
-struct Heard(Arc<Listener>);
+struct CountingListener(Arc<ListenerGuard>);
 
-impl Listen for Heard {
-    fn tell(&self, record: &EventRecord<'_>, _: &Pin) {
+impl Listener for CountingListener {
+    fn deliver(&self, record: &EventRecord<'_>, _: &HazardRecord) {
         let of = &*self.0.0;
-        if !of.kind.is_picky() || of.kind.hears(record) {
+        if !of.event_type.has_filter() || of.event_type.accepts(record) {
             of.miss();
         }
     }
 
-    fn told_as(&self) -> Option<NonNull<c_void>> {
-        Some(NonNull::from(self.0.0.kind).cast())
+    fn subject_type(&self) -> Option<NonNull<c_void>> {
+        Some(NonNull::from(self.0.0.event_type).cast())
     }
 }
 
 /// What the registry is to own of a registration, as it is at present.
-enum Way {
-    AtOnce(AtOnce),
-    Picky(Picky),
-    Kept(Kept),
-    Heard(Heard),
+enum ListenerForm {
+    ImmediateListener(ImmediateListener),
+    FilteredListener(FilteredListener),
+    BufferedListener(BufferedListener),
+    CountingListener(CountingListener),
 }
 
 /// Runs `$with` on what is in `$way`, of whichever type.
 macro_rules! on {
     ($way:expr, $listener:ident => $with:expr) => {
         match $way {
-            Way::AtOnce($listener) => $with,
-            Way::Picky($listener) => $with,
-            Way::Kept($listener) => $with,
-            Way::Heard($listener) => $with,
+            ListenerForm::ImmediateListener($listener) => $with,
+            ListenerForm::FilteredListener($listener) => $with,
+            ListenerForm::BufferedListener($listener) => $with,
+            ListenerForm::CountingListener($listener) => $with,
         }
     };
 }
 
-impl Drop for Listener {
+impl Drop for ListenerGuard {
     fn drop(&mut self) {
         // Relaxed: set by `close`, which is why we are here; else the registry had no handle left, and nothing is over.
         if self.0.closing.load(Ordering::Relaxed) {
@@ -210,7 +210,7 @@ impl Drop for Listener {
 
 /// Why there is no registration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Refused {
+pub enum RegistrationError {
     /// No memory for a buffer of that size.
     Memory,
     /// The registry has no handle left, or holds no events.
@@ -222,24 +222,25 @@ pub enum Refused {
 }
 
 impl Registration {
-    /// A registration that hears nothing yet of the events of `registry`. `entries`: of the buffer; 0 for none.
+    /// A registration that accepts nothing yet of the events of `registry`. `entries`: of the buffer; 0 for none.
     ///
     /// # Errors
     /// `Memory` if there is none for the buffer.
     pub fn new(
-        kind: &'static Type,
+        event_type: &'static ToolEventType,
         entries: usize,
         registry: Arc<Registry>,
-    ) -> Result<Arc<Registration>, Refused> {
-        let waiting = Segments::new();
+    ) -> Result<Arc<Registration>, RegistrationError> {
+        let waiting = BufferChain::new();
         let entries = entries.min(EVENT_BUFFER);
-        let into = if entries > 0 { Some(waiting.add(entries).ok_or(Refused::Memory)?) } else { None };
+        let into =
+            if entries > 0 { Some(waiting.add(entries).ok_or(RegistrationError::Memory)?) } else { None };
         Ok(Arc::new(Registration {
-            kind,
+            event_type,
             registry,
             number: AtomicUsize::new(0),
             place: AtomicUsize::new(0),
-            later: Choice::new(),
+            later: CallbackTable::new(),
             on_drop: AtomicPtr::new(ptr::null_mut()),
             unheard: AtomicU64::new(0),
             waiting,
@@ -249,7 +250,7 @@ impl Registration {
                 calls: [None; LEVELS],
                 entries,
                 into,
-                hold: Hold::NotYet,
+                hold: RegistryHold::NotYet,
                 listener: Weak::new(),
                 free: None,
             }),
@@ -260,17 +261,21 @@ impl Registration {
     ///
     /// # Errors
     /// `Object`, `Handles`.
-    pub fn bind(self: &Arc<Self>, number: usize, comm: Option<&Arc<CommEvents>>) -> Result<(), Refused> {
+    pub fn bind(
+        self: &Arc<Self>,
+        number: usize,
+        comm: Option<&Arc<CommEvents>>,
+    ) -> Result<(), RegistrationError> {
         // Relaxed: what can be heard comes through the registry, which publishes it (edge 4).
         self.number.store(number, Ordering::Relaxed);
         let Some(comm) = comm else { return Ok(()) };
-        let listener = Arc::new(Listener(self.clone()));
+        let listener = Arc::new(ListenerGuard(self.clone()));
         let mut control = self.control();
         let way = self.way(&control, &listener);
-        let made = on!(way, it => comm.registry().register_listener(comm, self.kind.event, it));
-        control.hold = Hold::Bound(made.map_err(|error| match error {
-            EventError::Comm => Refused::Object,
-            _ => Refused::Handles,
+        let made = on!(way, it => comm.registry().register_listener(comm, self.event_type.event, it));
+        control.hold = RegistryHold::Bound(made.map_err(|error| match error {
+            EventError::Comm => RegistrationError::Object,
+            _ => RegistrationError::Handles,
         })?);
         control.listener = Arc::downgrade(&listener);
         Ok(())
@@ -286,15 +291,18 @@ impl Registration {
     ///
     /// # Errors
     /// `Memory` if there is none for the buffer: then the old one is in force.
-    pub fn resize(&self, entries: usize) -> Result<(), Refused> {
+    pub fn resize(&self, entries: usize) -> Result<(), RegistrationError> {
         let mut control = self.control();
         let entries = entries.min(EVENT_BUFFER);
         if self.is_closing() || entries == control.entries {
             return Ok(());
         }
         let first = self.waiting.is_empty();
-        control.into =
-            if entries > 0 { Some(self.waiting.add(entries).ok_or(Refused::Memory)?) } else { None };
+        control.into = if entries > 0 {
+            Some(self.waiting.add(entries).ok_or(RegistrationError::Memory)?)
+        } else {
+            None
+        };
         control.entries = entries;
         if first {
             // Until it is forgotten.
@@ -331,13 +339,13 @@ impl Registration {
         level: Safety,
         function: Option<EventFunction>,
         data: *mut c_void,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), RegistrationError> {
         let mut control = self.control();
         if self.is_closing() {
-            return Err(Refused::Closing);
+            return Err(RegistrationError::Closing);
         }
         control.calls[level.index()] =
-            function.map(|function| Call { function: function as *mut c_void, data });
+            function.map(|function| CallbackPointer { function: function as *mut c_void, data });
         self.choose(&control);
         if function.is_some() { self.listen(&mut control) } else { Ok(()) }
     }
@@ -356,11 +364,12 @@ impl Registration {
 
     /// Puts in force what is registered: the function for the lowest level that holds where another is required.
     fn choose(&self, control: &Control) {
-        self.later.set(core::array::from_fn(|required| control.least(required).unwrap_or(Call::NONE)));
+        self.later
+            .set(core::array::from_fn(|required| control.least(required).unwrap_or(CallbackPointer::NONE)));
         let handle = match &control.hold {
-            Hold::GlobalSubscriber(tap) => tap.handle(),
-            Hold::Bound(handle) => Some(*handle),
-            Hold::NotYet | Hold::Nothing => None,
+            RegistryHold::GlobalSubscriber(tap) => tap.handle(),
+            RegistryHold::Bound(handle) => Some(*handle),
+            RegistryHold::NotYet | RegistryHold::Nothing => None,
         };
         if let (Some(handle), Some(listener)) = (handle, control.listener.upgrade()) {
             let way = self.way(control, &listener);
@@ -370,36 +379,43 @@ impl Registration {
     }
 
     /// What the registry is to call.
-    fn way(&self, control: &Control, listener: &Arc<Listener>) -> Way {
+    fn way(&self, control: &Control, listener: &Arc<ListenerGuard>) -> ListenerForm {
         if let Some(into) = &control.into {
-            return Way::Kept(Kept { into: into.clone(), of: listener.clone() });
+            return ListenerForm::BufferedListener(BufferedListener {
+                into: into.clone(),
+                of: listener.clone(),
+            });
         }
         let level = delivery::at_once();
         let function = control.least(level.index()).and_then(|call| Some((call.function()?, call.data)));
         let Some((function, data)) = function else {
-            return Way::Heard(Heard(listener.clone()));
+            return ListenerForm::CountingListener(CountingListener(listener.clone()));
         };
-        let (number, level, kind) = (self.number(), level.to_c(), self.kind);
-        let at_once = AtOnce { function, data, number, level, kind, _of: listener.clone() };
-        if kind.is_picky() { Way::Picky(Picky(at_once)) } else { Way::AtOnce(at_once) }
+        let (number, level, event_type) = (self.number(), level.to_c(), self.event_type);
+        let at_once = ImmediateListener { function, data, number, level, event_type, _of: listener.clone() };
+        if event_type.has_filter() {
+            ListenerForm::FilteredListener(FilteredListener(at_once))
+        } else {
+            ListenerForm::ImmediateListener(at_once)
+        }
     }
 
-    fn listen(self: &Arc<Self>, control: &mut Control) -> Result<(), Refused> {
+    fn listen(self: &Arc<Self>, control: &mut Control) -> Result<(), RegistrationError> {
         match control.hold {
-            Hold::NotYet => {
-                let listener = Arc::new(Listener(self.clone()));
+            RegistryHold::NotYet => {
+                let listener = Arc::new(ListenerGuard(self.clone()));
                 let way = self.way(control, &listener);
-                let events = EventSet::from(self.kind.event);
-                let tap = on!(way, it => self.registry.listen_everywhere(events, it));
+                let events = EventSet::from(self.event_type.event);
+                let tap = on!(way, it => self.registry.listen_globally(events, it));
                 if tap.handle().is_none() {
-                    return Err(Refused::Handles);
+                    return Err(RegistrationError::Handles);
                 }
-                control.hold = Hold::GlobalSubscriber(tap);
+                control.hold = RegistryHold::GlobalSubscriber(tap);
                 control.listener = Arc::downgrade(&listener);
             }
             // A communicator that is freed meanwhile has no events any more: nothing is wrong.
-            Hold::Bound(handle) => drop(self.registry.activate(handle)),
-            Hold::GlobalSubscriber(_) | Hold::Nothing => {}
+            RegistryHold::Bound(handle) => drop(self.registry.activate(handle)),
+            RegistryHold::GlobalSubscriber(_) | RegistryHold::Nothing => {}
         }
         Ok(())
     }
@@ -457,16 +473,21 @@ impl Registration {
 
     /// Tells what waited when the pass began, and ends what is over, where that may be.
     pub(super) fn deliver(self: &Arc<Self>, level: Safety, may_end: bool) {
-        let empty = self.waiting.take(|moment| {
+        // Held for the whole delivery, so that the table's own guards, one for each event, need no fence.
+        let _guard = epoch::pin();
+        let empty = self.waiting.take(|queued| {
             let call = self.later.get(level.index());
             let Some(function) = call.function() else {
                 return self.miss();
             };
-            let record = moment.record();
-            Here::of_this_thread().during(&Instance::late(self.kind, &record, &moment), |instance| {
-                // SAFETY: as in `AtOnce::tell`.
-                unsafe { function(instance, self.number(), level.to_c(), call.data) };
-            });
+            let record = queued.record();
+            InstanceStack::of_this_thread().during(
+                &Instance::late(self.event_type, &record, &queued),
+                |instance| {
+                    // SAFETY: as in `ImmediateListener::tell`.
+                    unsafe { function(instance, self.number(), level.to_c(), call.data) };
+                },
+            );
         });
         // Relaxed: set before the wish for this pass, which the turn orders.
         if empty && may_end && self.may_keep() && self.silent.load(Ordering::Relaxed) {
@@ -489,13 +510,13 @@ impl Registration {
             return false;
         }
         control.free = free.map(|function| Free { function, data });
-        let hold = core::mem::replace(&mut control.hold, Hold::Nothing);
+        let hold = core::mem::replace(&mut control.hold, RegistryHold::Nothing);
         drop(control);
         match hold {
-            Hold::GlobalSubscriber(tap) => drop(tap),
+            RegistryHold::GlobalSubscriber(tap) => drop(tap),
             // `Object`: the communicator is freed, and the handle released all the same.
-            Hold::Bound(handle) => drop(self.registry.release(handle)),
-            Hold::NotYet | Hold::Nothing => self.settle(),
+            RegistryHold::Bound(handle) => drop(self.registry.release(handle)),
+            RegistryHold::NotYet | RegistryHold::Nothing => self.settle(),
         }
         true
     }
@@ -561,12 +582,12 @@ impl Registration {
 
 impl Control {
     /// The function for the lowest level that holds where this one is required.
-    fn least(&self, required: usize) -> Option<Call> {
+    fn least(&self, required: usize) -> Option<CallbackPointer> {
         self.calls[required..].iter().flatten().next().copied()
     }
 }
 
-impl Call {
+impl CallbackPointer {
     /// The function, if there is one.
     fn function(self) -> Option<EventFunction> {
         // SAFETY: not null, so it came from an `EventFunction`.

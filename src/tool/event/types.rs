@@ -18,7 +18,7 @@ pub const ALL: &str = "_all";
 
 /// One thing that an event of a type tells. All are numbers: of text it tells the length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Element {
+pub struct EventElement {
     /// Its name among the elements of the type.
     pub name: &'static str,
     /// One line for people.
@@ -27,20 +27,20 @@ pub struct Element {
     pub field: Field,
 }
 
-impl Element {
-    fn of(field: Field) -> Element {
+impl EventElement {
+    fn of(field: Field) -> EventElement {
         let info = field.info();
         match info.field_type {
             FieldType::Text(_) => {
-                Element::named("name_length", "bytes of the name, which MPI_Comm_get_name gives", field)
+                EventElement::named("name_length", "bytes of the name, which MPI_Comm_get_name gives", field)
             }
             // A test reads all names.
-            _ => Element::named(info.name.to_str().unwrap_or_default(), info.description, field),
+            _ => EventElement::named(info.name.to_str().unwrap_or_default(), info.description, field),
         }
     }
 
-    const fn named(name: &'static str, about: &'static str, field: Field) -> Element {
-        Element { name, about, field }
+    const fn named(name: &'static str, about: &'static str, field: Field) -> EventElement {
+        EventElement { name, about, field }
     }
 
     /// Handle of its datatype.
@@ -69,7 +69,7 @@ impl Element {
     /// `to` may be written for [`size`](Self::size) bytes; it need not be aligned.
     #[inline(always)]
     pub unsafe fn write(self, record: &EventRecord<'_>, to: *mut u8) {
-        // SAFETY: the caller's room is as long as the value: `datatype` and `size` follow from the same kind.
+        // SAFETY: the caller's room is as long as the value: `datatype` and `size` follow from the same event_type.
         unsafe {
             match record.read(self.field) {
                 FieldValue::I32(value) => to.cast::<i32>().write_unaligned(value),
@@ -84,7 +84,7 @@ impl Element {
 
 /// An event type.
 #[derive(Debug)]
-pub struct Type {
+pub struct ToolEventType {
     /// Unique.
     pub name: String,
     /// For people: what happens, and what each element is.
@@ -96,7 +96,7 @@ pub struct Type {
     /// Whether it is one of the paper's.
     pub of_paper: bool,
     /// What is told.
-    pub elements: Box<[Element]>,
+    pub elements: Box<[EventElement]>,
     /// Where each element lies in what MPI_T_event_copy copies, in bytes.
     pub displacements: Box<[usize]>,
     /// The names of the elements, by index.
@@ -105,11 +105,17 @@ pub struct Type {
     only_cancelled: bool,
 }
 
-impl Type {
-    fn new(name: String, what: &str, bound: bool, of_paper: Option<&Paper>, event: Event) -> Type {
-        let elements: Box<[Element]> = match of_paper {
+impl ToolEventType {
+    fn new(
+        name: String,
+        what: &str,
+        bound: bool,
+        of_paper: Option<&PaperEventType>,
+        event: Event,
+    ) -> ToolEventType {
+        let elements: Box<[EventElement]> = match of_paper {
             Some(paper) => paper.elements.into(),
-            None => event.info().fields.iter().copied().map(Element::of).collect(),
+            None => event.info().fields.iter().copied().map(EventElement::of).collect(),
         };
         let scope = match (event.info().binding, bound) {
             (Binding::Communicator, false) => "; of all communicators, those to come included",
@@ -117,7 +123,7 @@ impl Type {
         };
         let description = format!("{what}{scope}{}", elements.iter().map(explained).collect::<String>());
         let names = Box::leak(Box::new(enumeration(&name, &elements)));
-        Type {
+        ToolEventType {
             name,
             description,
             event,
@@ -130,15 +136,15 @@ impl Type {
         }
     }
 
-    /// Whether the type hears this record of its event.
+    /// Whether the type accepts this record of its event.
     #[must_use]
-    pub fn hears(&self, record: &EventRecord<'_>) -> bool {
+    pub fn accepts(&self, record: &EventRecord<'_>) -> bool {
         !self.only_cancelled || matches!(record.payload, EventPayload::Cancelled)
     }
 
-    /// Whether it hears some records of its event alone.
+    /// Whether it accepts some records of its event alone.
     #[must_use]
-    pub fn is_picky(&self) -> bool {
+    pub fn has_filter(&self) -> bool {
         self.only_cancelled
     }
 
@@ -190,33 +196,33 @@ impl Type {
 }
 
 /// A row of the paper's table 3: names and elements are a promise to tools that know them, so each is a type of its own.
-struct Paper {
+struct PaperEventType {
     name: &'static str,
     event: Event,
     description: &'static str,
-    elements: &'static [Element],
+    elements: &'static [EventElement],
     only_cancelled: bool,
 }
 
-const REQUEST: &[Element] = &[Element::named(
+const REQUEST: &[EventElement] = &[EventElement::named(
     "request",
     "a number for the request, message or search: the same in all events of the pair",
     Field::Id,
 )];
-const SEARCHED: &[Element] = &[
-    Element::named("source", "rank of the sender", Field::Peer),
-    Element::named("tag", "tag of the message", Field::Tag),
+const SEARCHED: &[EventElement] = &[
+    EventElement::named("source", "rank of the sender", Field::Peer),
+    EventElement::named("tag", "tag of the message", Field::Tag),
 ];
-const ARRIVED: &[Element] = &[
-    Element::named("context id", "context id of the communicator", Field::Context),
-    Element::named("source", "rank of the sender", Field::Peer),
-    Element::named("tag", "tag of the message", Field::Tag),
-    Element::named("sequence number", "grows from message to message, not by one", Field::Id),
+const ARRIVED: &[EventElement] = &[
+    EventElement::named("context id", "context id of the communicator", Field::Context),
+    EventElement::named("source", "rank of the sender", Field::Peer),
+    EventElement::named("tag", "tag of the message", Field::Tag),
+    EventElement::named("sequence number", "grows from message to message, not by one", Field::Id),
 ];
 
 macro_rules! paper {
     ($($name:literal $event:ident $elements:ident $only_cancelled:literal: $description:literal;)*) => {
-        &[$(Paper {
+        &[$(PaperEventType {
             name: $name,
             event: Event::$event,
             description: $description,
@@ -227,7 +233,7 @@ macro_rules! paper {
 }
 
 /// Table 3 of "The MPI_T Events Interface", in its order. Open MPI's ob1 raises its request events where PERUSE has them; so do we.
-static PAPER: &[Paper] = paper! {
+static PAPER: &[PaperEventType] = paper! {
     "message_arrived" MsgArrived ARRIVED false: "message arrived for match";
     "search_posted_begin" SearchPostedQBegin SEARCHED false: "starting search of the posted receive queue";
     "search_posted_end" SearchPostedQEnd SEARCHED false: "finished search of the posted receive queue";
@@ -244,18 +250,18 @@ static PAPER: &[Paper] = paper! {
 };
 
 /// All types; a type's place is its index. None where events are compiled out.
-pub static TYPES: LazyLock<Vec<Type>> = LazyLock::new(|| {
+pub static TYPES: LazyLock<Vec<ToolEventType>> = LazyLock::new(|| {
     let own = |bound: bool| {
         CATALOG.iter().filter(move |row| !bound || row.binding == Binding::Communicator).map(move |row| {
             let suffix = if bound || row.binding == Binding::Nothing { "" } else { ALL };
             let name = format!("{}{suffix}", row.name.to_string_lossy());
-            Type::new(name, row.description, bound, None, row.event)
+            ToolEventType::new(name, row.description, bound, None, row.event)
         })
     };
     let paper = |bound: bool| {
         PAPER.iter().map(move |row| {
             let name = format!("pml_ob1_{}{}", row.name, if bound { "" } else { ALL });
-            Type::new(name, row.description, bound, Some(row), row.event)
+            ToolEventType::new(name, row.description, bound, Some(row), row.event)
         })
     };
     let all = own(false).chain(own(true)).chain(paper(true)).chain(paper(false));
@@ -264,14 +270,14 @@ pub static TYPES: LazyLock<Vec<Type>> = LazyLock::new(|| {
 
 /// The type of an index.
 #[must_use]
-pub fn by_index(index: c_int) -> Option<&'static Type> {
+pub fn by_index(index: c_int) -> Option<&'static ToolEventType> {
     TYPES.get(usize::try_from(index).ok()?)
 }
 
 /// The index of a name. Another spelling that PERUSE has for an event is taken too.
 #[must_use]
 pub fn by_name(name: &str) -> Option<usize> {
-    let found = |name: &str| TYPES.iter().position(|kind| kind.name == name);
+    let found = |name: &str| TYPES.iter().position(|event_type| event_type.name == name);
     found(name).or_else(|| {
         let is_name = |alias: &&CStr| alias.to_bytes() == name.as_bytes();
         let row = CATALOG.iter().find(|row| row.aliases.iter().any(is_name))?;
@@ -279,7 +285,7 @@ pub fn by_name(name: &str) -> Option<usize> {
     })
 }
 
-fn explained(element: &Element) -> String {
+fn explained(element: &EventElement) -> String {
     let values = element.field.info().names.map_or(String::new(), |names| {
         let names: Vec<String> = names
             .iter()
@@ -291,7 +297,7 @@ fn explained(element: &Element) -> String {
     format!("; {}: {}{values}", element.name, element.about)
 }
 
-fn enumeration(name: &str, elements: &[Element]) -> Enumeration {
+fn enumeration(name: &str, elements: &[EventElement]) -> Enumeration {
     let items: Vec<EnumerationItem> = elements
         .iter()
         .enumerate()
@@ -301,7 +307,7 @@ fn enumeration(name: &str, elements: &[Element]) -> Enumeration {
 }
 
 /// Each element at the next multiple of its size.
-fn displacements(elements: &[Element]) -> Box<[usize]> {
+fn displacements(elements: &[EventElement]) -> Box<[usize]> {
     let mut end = 0_usize;
     elements
         .iter()
@@ -322,10 +328,10 @@ mod tests {
     #[test]
     fn names_are_unique_and_lead_back_to_their_index() {
         let mut seen = HashSet::new();
-        for (index, kind) in TYPES.iter().enumerate() {
-            assert!(!kind.name.is_empty() && !kind.description.is_empty());
-            assert!(seen.insert(kind.name.clone()), "{:?} twice", kind.name);
-            assert_eq!(by_name(&kind.name), Some(index));
+        for (index, event_type) in TYPES.iter().enumerate() {
+            assert!(!event_type.name.is_empty() && !event_type.description.is_empty());
+            assert!(seen.insert(event_type.name.clone()), "{:?} twice", event_type.name);
+            assert_eq!(by_name(&event_type.name), Some(index));
         }
         assert_eq!(by_name("PERUSE_COMM_REQ"), None);
         assert_eq!(by_name(""), None);
@@ -340,10 +346,11 @@ mod tests {
         let bound = CATALOG.iter().filter(|row| row.binding == Binding::Communicator).count();
         assert_eq!(TYPES.len(), EVENTS + bound + 2 * PAPER.len());
         assert!(
-            TYPES
-                .iter()
-                .filter(|kind| kind.bound)
-                .all(|kind| kind.event.info().binding == Binding::Communicator)
+            TYPES.iter().filter(|event_type| event_type.bound).all(|event_type| event_type
+                .event
+                .info()
+                .binding
+                == Binding::Communicator)
         );
     }
 
@@ -356,16 +363,16 @@ mod tests {
 
     #[test]
     fn displacements_ascend_from_zero_without_overlap_and_are_aligned() {
-        for kind in TYPES.iter() {
+        for event_type in TYPES.iter() {
             let mut end = 0;
-            for (element, at) in kind.elements.iter().zip(&kind.displacements) {
+            for (element, at) in event_type.elements.iter().zip(&event_type.displacements) {
                 assert_eq!(at % element.size(), 0);
-                assert!(*at >= end && at - end < 8, "{:?}", kind.name);
+                assert!(*at >= end && at - end < 8, "{:?}", event_type.name);
                 end = at + element.size();
             }
-            assert_eq!(kind.extent(), end);
-            assert_eq!(kind.names.items.len(), kind.elements.len());
-            assert!(kind.elements.iter().all(|element| !element.name.is_empty()));
+            assert_eq!(event_type.extent(), end);
+            assert_eq!(event_type.names.items.len(), event_type.elements.len());
+            assert!(event_type.elements.iter().all(|element| !element.name.is_empty()));
         }
     }
 
@@ -374,11 +381,11 @@ mod tests {
         let spec = Spec { comm: 0x101, peer: -3, tag: 44, bytes: 1 << 33, ..Spec::NOTHING };
         let record =
             EventRecord { context: 6, ..EventRecord::new(Event::MsgArrived, 0x1234_5678_9abc, &spec) };
-        let kind = &TYPES[by_name("pml_ob1_message_arrived").unwrap()];
-        assert_eq!(&*kind.displacements, [0, 4, 8, 16]);
+        let event_type = &TYPES[by_name("pml_ob1_message_arrived").unwrap()];
+        assert_eq!(&*event_type.displacements, [0, 4, 8, 16]);
         let mut image = [0xee_u8; 32];
         // SAFETY: 32 bytes are more than the extent of 24.
-        unsafe { kind.copy(&record, image.as_mut_ptr()) };
+        unsafe { event_type.copy(&record, image.as_mut_ptr()) };
         assert_eq!(image[..4], 6_u32.to_ne_bytes());
         assert_eq!(image[4..8], (-3_i32).to_ne_bytes());
         assert_eq!(image[8..12], 44_i32.to_ne_bytes());
@@ -393,7 +400,7 @@ mod tests {
         let remove = &TYPES[by_name("pml_ob1_posted_remove").unwrap()];
         let matched = EventRecord::new(Event::ReqRemoveFromPostedQ, 1, &Spec::NOTHING);
         let cancelled = EventRecord { payload: EventPayload::Cancelled, ..matched };
-        assert!(!cancel.hears(&matched) && cancel.hears(&cancelled));
-        assert!(remove.hears(&matched) && remove.hears(&cancelled));
+        assert!(!cancel.accepts(&matched) && cancel.accepts(&cancelled));
+        assert!(remove.accepts(&matched) && remove.accepts(&cancelled));
     }
 }

@@ -9,9 +9,9 @@ use crate::events::{EventRecord, inside_callback};
 use crate::info::Info;
 use crate::mpi::info::{hand_out, hints};
 use crate::tool::event::instance::{Instance, look, read};
-use crate::tool::event::registration::{DroppedFunction, EventFunction, FreeFunction, Refused, Registration};
+use crate::tool::event::registration::{DroppedFunction, EventFunction, FreeFunction, RegistrationError, Registration};
 use crate::tool::event::safety::Safety;
-use crate::tool::event::types::{TYPES, Type, by_name};
+use crate::tool::event::types::{TYPES, ToolEventType, by_name};
 use crate::tool::event::{delivery, source as sources};
 use crate::types::{MPI_Aint, MPI_Count, MPI_Datatype, MPI_Info};
 use crate::variables::VariableId;
@@ -22,7 +22,7 @@ use std::sync::Arc;
 /// Hint of a handle: entries of its buffer; 0: no buffer.
 const BUFFER: &str = "perusal_event_buffer";
 
-fn kind(index: c_int) -> Outcome<&'static Type> {
+fn kind(index: c_int) -> Outcome<&'static ToolEventType> {
     row(&TYPES, index)
 }
 
@@ -55,16 +55,16 @@ fn asked(info: &Info) -> Option<usize> {
     info.text(BUFFER).and_then(|text| text.trim().parse().ok())
 }
 
-fn refused(why: Refused) -> c_int {
+fn refused(why: RegistrationError) -> c_int {
     match why {
-        Refused::Memory => MPI_T_ERR_MEMORY,
-        Refused::Handles => MPI_T_ERR_OUT_OF_HANDLES,
-        Refused::Object | Refused::Closing => MPI_T_ERR_INVALID_HANDLE,
+        RegistrationError::Memory => MPI_T_ERR_MEMORY,
+        RegistrationError::Handles => MPI_T_ERR_OUT_OF_HANDLES,
+        RegistrationError::Object | RegistrationError::Closing => MPI_T_ERR_INVALID_HANDLE,
     }
 }
 
 /// A new registration of `kind`, on the communicator that `object` leads to if the type is bound.
-fn allocate(kind: &'static Type, object: &ObjectAt<'_>, info: &Info) -> Outcome<usize> {
+fn allocate(kind: &'static ToolEventType, object: &ObjectAt<'_>, info: &Info) -> Outcome<usize> {
     let comm = match kind.bound {
         false => None,
         true => {
@@ -91,7 +91,7 @@ fn instance<R>(handle: *mut c_void, with: impl FnOnce(&Instance<'_>) -> R) -> Ou
 
 /// As [`instance`], for who reads elements alone.
 #[inline(always)]
-fn reading<R>(handle: *mut c_void, with: impl FnOnce(&'static Type, &EventRecord<'_>) -> R) -> Outcome<R> {
+fn reading<R>(handle: *mut c_void, with: impl FnOnce(&'static ToolEventType, &EventRecord<'_>) -> R) -> Outcome<R> {
     read(handle, with).ok_or(MPI_T_ERR_INVALID_HANDLE)
 }
 
@@ -201,7 +201,7 @@ pub fn free(handle: usize, data: *mut c_void, function: Option<FreeFunction>) ->
 
 /// MPI_T_event_set_dropped_handler.
 pub fn set_dropped_handler(handle: usize, function: Option<DroppedFunction>) -> Outcome {
-    registration(handle)?.set_dropped_handler(function, delivery::here());
+    registration(handle)?.set_dropped_handler(function, delivery::level_here());
     Ok(())
 }
 

@@ -5,10 +5,10 @@
 //! buffer that had no room or, when that is gone, in one sum.
 //!
 //! # Rules
-//! - **Segment rule 1.** Passes come one after the other, and a buffer is only taken away in [`Segments::begin_pass`]. So the
+//! - **EventBuffer rule 1.** Passes come one after the other, and a buffer is only taken away in [`BufferChain::begin_pass`]. So the
 //!   places of the buffers stand still in a pass, but that one may be added.
-//! - **Segment rule 2.** The newest buffer is never taken away: a handle that has had one always has one.
-//! - **Segment rule 3.** The lock of the list is held over nothing of a tool's.
+//! - **EventBuffer rule 2.** The newest buffer is never taken away: a handle that has had one always has one.
+//! - **EventBuffer rule 3.** The lock of the list is held over nothing of a tool's.
 
 use super::buffer::{Consumer, Producer, buffer};
 use crate::sync::{Arc, AtomicU64, Mutex, MutexGuard, Ordering};
@@ -16,51 +16,51 @@ use std::sync::PoisonError;
 
 /// A buffer with both of its ends.
 #[derive(Debug)]
-pub struct Segment<T> {
+pub struct EventBuffer<T> {
     into: Producer<T>,
     /// Locked in passes, and over what they tell.
-    from: Mutex<Pass<T>>,
+    from: Mutex<BufferReader<T>>,
 }
 
 #[derive(Debug)]
-struct Pass<T> {
+struct BufferReader<T> {
     consumer: Consumer<T>,
     /// How far the present pass goes.
     until: u64,
 }
 
-impl<T: Copy> Segment<T> {
+impl<T: Copy> EventBuffer<T> {
     /// Puts `entry` in; false, and counted, if there is no room.
     #[inline]
     pub fn push(&self, entry: T) -> bool {
         self.into.push(entry)
     }
 
-    fn from(&self) -> MutexGuard<'_, Pass<T>> {
+    fn from(&self) -> MutexGuard<'_, BufferReader<T>> {
         self.from.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// All buffers of a handle, the oldest first.
 #[derive(Debug)]
-pub struct Segments<T> {
-    all: Mutex<Vec<Arc<Segment<T>>>>,
+pub struct BufferChain<T> {
+    all: Mutex<Vec<Arc<EventBuffer<T>>>>,
     /// Drops of buffers that are gone, not told yet.
     dropped: AtomicU64,
 }
 
-impl<T: Copy> Segments<T> {
+impl<T: Copy> BufferChain<T> {
     /// None yet.
     #[must_use]
-    pub fn new() -> Segments<T> {
-        Segments { all: Mutex::new(Vec::new()), dropped: AtomicU64::new(0) }
+    pub fn new() -> BufferChain<T> {
+        BufferChain { all: Mutex::new(Vec::new()), dropped: AtomicU64::new(0) }
     }
 
     /// Adds a buffer of `entries` behind the others; `None` if there is no memory for it.
     #[must_use]
-    pub fn add(&self, entries: usize) -> Option<Arc<Segment<T>>> {
+    pub fn add(&self, entries: usize) -> Option<Arc<EventBuffer<T>>> {
         let (into, consumer) = buffer(entries)?;
-        let made = Arc::new(Segment { into, from: Mutex::new(Pass { consumer, until: 0 }) });
+        let made = Arc::new(EventBuffer { into, from: Mutex::new(BufferReader { consumer, until: 0 }) });
         self.all().push(made.clone());
         Some(made)
     }
@@ -101,7 +101,7 @@ impl<T: Copy> Segments<T> {
     }
 
     /// Whether `segment` is told, and nobody can put anything in any more.
-    fn retire(&self, segment: &mut Arc<Segment<T>>) -> bool {
+    fn retire(&self, segment: &mut Arc<EventBuffer<T>>) -> bool {
         // The only reference, and ordered behind the end of the others: nobody is inside, or will be.
         let Some(segment) = Arc::get_mut(segment) else { return false };
         let empty = segment.from().consumer.is_empty();
@@ -144,14 +144,14 @@ impl<T: Copy> Segments<T> {
         }
     }
 
-    fn all(&self) -> MutexGuard<'_, Vec<Arc<Segment<T>>>> {
+    fn all(&self) -> MutexGuard<'_, Vec<Arc<EventBuffer<T>>>> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<T: Copy> Default for Segments<T> {
+impl<T: Copy> Default for BufferChain<T> {
     fn default() -> Self {
-        Segments::new()
+        BufferChain::new()
     }
 }
 
@@ -159,7 +159,7 @@ impl<T: Copy> Default for Segments<T> {
 mod tests {
     use super::*;
 
-    fn pass(segments: &Segments<u64>) -> Vec<u64> {
+    fn pass(segments: &BufferChain<u64>) -> Vec<u64> {
         let mut told = Vec::new();
         segments.begin_pass();
         segments.take(|entry| told.push(entry));
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn what_waits_in_an_older_buffer_is_told_first_and_takes_no_room_in_the_next() {
-        let segments = Segments::new();
+        let segments = BufferChain::new();
         assert!(segments.is_empty());
         let old = segments.add(3).unwrap();
         assert!((0..3).all(|n| old.push(n)) && !old.push(99));
@@ -180,11 +180,11 @@ mod tests {
 
     #[test]
     fn a_buffer_goes_when_it_is_told_and_nobody_can_be_inside_and_its_drops_stay() {
-        let segments = Segments::new();
+        let segments = BufferChain::new();
         let old = segments.add(1).unwrap();
         assert!(old.push(1));
         let new = segments.add(2).unwrap();
-        let count = |segments: &Segments<u64>| segments.all().len();
+        let count = |segments: &BufferChain<u64>| segments.all().len();
         assert_eq!((pass(&segments), count(&segments)), (vec![1], 2));
         segments.begin_pass();
         assert_eq!(count(&segments), 2, "somebody may be inside");
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn whatever_sizes_come_while_threads_put_in_nothing_is_lost_and_each_stays_in_order() {
         const EACH: u64 = 30_000;
-        let segments = Segments::new();
+        let segments = BufferChain::new();
         let current = Mutex::new(segments.add(1).unwrap());
         let (mut seen, mut dropped, mut last) = (0_u64, 0, [None; 3]);
         std::thread::scope(|scope| {
