@@ -1,10 +1,10 @@
 //! What a slot owns: a callback of whatever kind, with the one function by which dispatch calls it.
 //!
-//! The slot's pointer is thin, and so that a delivery is one look at it and one indirect call, what is behind it begins with
-//! that call's function. What follows is known to the functions of its [`CallbackHeader`] alone.
+//! The slot's pointer is thin. To deliver an event is one load and one indirect call, because a callback in memory begins with a
+//! [`CallbackHeader`], and that with the call's function. Only the functions of the header know what follows.
 
 use super::Handle;
-use super::hazard::HazardRecord;
+use super::hazard_record::HazardRecord;
 use super::record::{EventRecord, GlobalSubscriber};
 use super::registry::Registry;
 use super::spec::{Callback, CommCallback, CommSpec, Spec};
@@ -13,28 +13,28 @@ use core::ptr::NonNull;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// A listener of the library's own: told without the detours of a [`GlobalSubscriber`], and with the hazard of the thread.
+/// A listener of the library's own: called without the detours of a [`GlobalSubscriber`], and with the thread's hazard record.
 ///
-/// The contract is a global subscriber's, but that it must not panic.
+/// The contract is that of [`GlobalSubscriber`], except that it must not panic.
 pub(crate) trait Listener: Send + Sync + 'static {
-    /// Something has happened.
+    /// Receives one record.
     fn deliver(&self, record: &EventRecord<'_>, hazard: &HazardRecord);
 
-    /// If it calls functions, and says what of by [`HazardRecord::set_subject`] before it does: how that is to be read. Of all listeners that a
-    /// handle has ([`Registry::set_listener`]) the same.
+    /// What the subject is that it leaves in [`HazardRecord::set_subject`] before it calls a tool's function; `None` if it leaves none. All
+    /// listeners that a handle ever has ([`Registry::set_listener`]) return the same.
     fn subject_type(&self) -> Option<NonNull<c_void>>;
 }
 
-/// A description that the last listener of an event may write into, as `peruse_comm_spec_t` allows C functions to; or none.
+/// The [`Spec`] of an event whose last listener may write into it, as `peruse_comm_spec_t` allows C functions to; or none.
 #[derive(Clone, Copy)]
 pub(super) struct WritableSpec(*mut Spec);
 
 impl WritableSpec {
-    /// None: who may write is handed a copy.
+    /// None: a C function receives a copy.
     pub(super) const NOTHING: WritableSpec = WritableSpec(core::ptr::null_mut());
 
     /// # Safety
-    /// It stays until the event has been told, and after the first write through this nobody reads it as a [`Spec`].
+    /// `spec` may be read and written until the event has been delivered, and nobody reads it as a [`Spec`] after a C function received it.
     #[inline(always)]
     pub(super) unsafe fn new(spec: *mut Spec) -> WritableSpec {
         WritableSpec(spec)
@@ -44,46 +44,46 @@ impl WritableSpec {
     #[inline(always)]
     fn for_c(self) -> Option<NonNull<CommSpec>> {
         let spec = NonNull::new(self.0)?;
-        // SAFETY: there, by the contract of `new`, and not yet written to.
+        // SAFETY: `new` was given a spec that may be read until it is written to, and this is the last listener: nobody has (event rule 9).
         unsafe { spec.as_ref() }.is_for_c().then_some(spec.cast())
     }
 }
 
-/// Calls a callback. Gives what a C function returns, and 0 for every other kind.
+/// Calls a callback. Returns what a C function returns, and 0 for every other kind.
 ///
 /// # Safety
-/// The head lies in a box of the kind that the function was made for, which nobody frees meanwhile. Nobody reads what is writable afterwards,
-/// nor the record's description if anything is.
+/// The header lies in a [`CallbackBox`] of the kind that the function was made for, which nobody frees meanwhile. Nobody reads the writable spec, nor the
+/// record's, afterwards.
 type Call = unsafe fn(&CallbackHeader, &EventRecord<'_>, &HazardRecord, WritableSpec) -> c_int;
 
-/// How each kind of callback begins in memory.
+/// The beginning of each kind of callback in memory.
 #[repr(C)]
 pub(super) struct CallbackHeader {
     call: Call,
     handle: Handle,
-    /// Whose it is, and told if it fails; lives longer, for its slots own what is called.
+    /// The registry whose slot owns the callback, and which therefore outlives it; its fatal hook is called if the callback fails.
     registry: *const Registry,
     /// Of a listener of the library's own: [`Listener::subject_type`].
     subject_type: Option<NonNull<c_void>>,
-    /// What names it in a fatal message.
+    /// The address that names it in a fatal message.
     address: usize,
     /// Drops the box.
     ///
     /// # Safety
-    /// It is of the kind that the function was made for, and writable up by who calls.
+    /// The header is that of a box of the kind that the function was made for, and the caller owns the box.
     free: unsafe fn(*mut CallbackHeader),
     /// A C function's address and parameter.
     c: Option<(CommCallback, *mut c_void)>,
 }
 
-/// A callback in memory.
+/// A callback of one kind in memory.
 #[repr(C)]
 struct CallbackBox<L> {
     head: CallbackHeader,
     listener: L,
 }
 
-/// Owns a callback.
+/// Owns a callback of whatever kind.
 pub(super) struct OwnedCallback(NonNull<CallbackHeader>);
 
 // SAFETY: every kind that is made here is Send and Sync, by its own bounds or (C functions) by the tool's promise
@@ -92,7 +92,7 @@ unsafe impl Send for OwnedCallback {}
 
 impl Drop for OwnedCallback {
     fn drop(&mut self) {
-        // SAFETY: `head` is always there, and ours to give up.
+        // SAFETY: `make` leaked the box for this value to own, and its header has the function that frees its kind.
         unsafe { (self.0.as_ref().free)(self.0.as_ptr()) };
     }
 }
@@ -104,7 +104,7 @@ impl core::fmt::Debug for OwnedCallback {
 }
 
 impl OwnedCallback {
-    /// The user's callback, as that of `handle`.
+    /// The user's callback, for `handle`.
     pub(super) fn new(registry: &Registry, handle: Handle, callback: Callback) -> OwnedCallback {
         let address = callback.address();
         match callback {
@@ -119,14 +119,15 @@ impl OwnedCallback {
                 let head = CallbackHeader::new::<Closure>(registry, handle, call_closure);
                 OwnedCallback::make(CallbackHeader { address, ..head }, closure)
             }
-            Callback::GlobalSubscriber(tap) => {
-                let head = CallbackHeader::new::<Arc<dyn GlobalSubscriber>>(registry, handle, call_tap);
-                OwnedCallback::make(CallbackHeader { address, ..head }, tap)
+            Callback::GlobalSubscriber(subscriber) => {
+                let head =
+                    CallbackHeader::new::<Arc<dyn GlobalSubscriber>>(registry, handle, call_subscriber);
+                OwnedCallback::make(CallbackHeader { address, ..head }, subscriber)
             }
         }
     }
 
-    /// A listener of the library's own, as the callback of `handle`.
+    /// A listener of the library's own, for `handle`.
     pub(super) fn of_listener<L: Listener>(
         registry: &Registry,
         handle: Handle,
@@ -136,43 +137,43 @@ impl OwnedCallback {
         OwnedCallback::make(CallbackHeader { subject_type: listener.subject_type(), ..head }, listener)
     }
 
-    /// `head` is made for `L`.
+    /// Puts `listener` behind `head`, which was made for `L`.
     fn make<L>(head: CallbackHeader, listener: L) -> OwnedCallback {
         OwnedCallback(NonNull::from(Box::leak(Box::new(CallbackBox { head, listener }))).cast())
     }
 
-    /// For a slot to own.
+    /// Gives it to a slot to own.
     pub(super) fn into_raw(self) -> *mut CallbackHeader {
         let head = self.0.as_ptr();
         core::mem::forget(self);
         head
     }
 
-    /// What a slot owned; none if that is null.
+    /// Takes what a slot owned; none if that is null.
     ///
     /// # Safety
-    /// `head` is null or came from [`Self::into_raw`], and is writable up by who calls.
+    /// `head` is null or came from [`Self::into_raw`], and the slot does not own it any more.
     pub(super) unsafe fn from_raw(head: *mut CallbackHeader) -> Option<OwnedCallback> {
         NonNull::new(head).map(OwnedCallback)
     }
 }
 
 impl CallbackHeader {
-    /// As that of `handle`; `call` is made for `L`.
+    /// For `handle`; `call` was made for `L`.
     fn new<L>(registry: &Registry, handle: Handle, call: Call) -> CallbackHeader {
         CallbackHeader { call, handle, registry, subject_type: None, address: 0, free: free::<L>, c: None }
     }
 
-    /// How what it tells functions of is to be read, if it does.
+    /// What its subject is, if it leaves one.
     #[inline(always)]
     pub(super) fn subject_type(&self) -> Option<NonNull<c_void>> {
         self.subject_type
     }
 
-    /// Runs the callback. Gives 0, or with what it has failed if that is still to be told ([`Self::fail`]).
+    /// Runs the callback. Returns 0, or the value with which a C function failed; the caller then calls [`Self::fail`].
     ///
     /// # Safety
-    /// Nobody frees it meanwhile. If anything is `writable`, nobody reads that or the record's description afterwards.
+    /// Nobody frees it meanwhile. Nobody reads the writable spec afterwards, if there is one.
     #[inline(always)]
     pub(super) unsafe fn call(
         &self,
@@ -180,7 +181,7 @@ impl CallbackHeader {
         hazard: &HazardRecord,
         writable: WritableSpec,
     ) -> c_int {
-        // SAFETY: `make` has put the function there together with what it is made for; the rest is the caller's.
+        // SAFETY: `make` put the function before a listener of the kind that it was made for; the caller keeps the box and the spec to itself.
         unsafe { (self.call)(self, record, hazard, writable) }
     }
 
@@ -189,11 +190,11 @@ impl CallbackHeader {
         self.c
     }
 
-    /// The callback has failed, which ends the job. `comm`: the record's, whose description may be written over.
+    /// Ends the job, because the callback failed. `comm` is the communicator's handle: the one in the record's spec may be overwritten.
     #[cold]
     #[inline(never)]
     pub(super) fn fail(&self, record: &EventRecord<'_>, comm: usize, how: &dyn core::fmt::Display) {
-        // SAFETY: whoever calls is inside of a dispatcher of this registry, which borrows it.
+        // SAFETY: the caller is inside a dispatch, which borrows the registry that owns this callback.
         let registry = unsafe { &*self.registry };
         let text = format!(
             "PERUSE callback at {:#x} {how} for event {} (handle {:#x}, communicator {:#x}, unique id {:#x}); \
@@ -208,18 +209,22 @@ impl CallbackHeader {
     }
 }
 
+/// Drops the box that begins with `head`.
+///
 /// # Safety
-/// As for [`CallbackHeader::free`], made for `L`.
+/// `head` came from [`OwnedCallback::make`] for `L`, and the caller owns it.
 unsafe fn free<L>(head: *mut CallbackHeader) {
     // SAFETY: `make` leaked exactly this box, which begins with its head.
     drop(unsafe { Box::from_raw(head.cast::<CallbackBox<L>>()) });
 }
 
+/// What follows `head`.
+///
 /// # Safety
 /// `head` is that of a `CallbackBox<L>`.
 #[inline(always)]
 unsafe fn listener<L>(head: &CallbackHeader) -> &L {
-    // SAFETY: by contract; a box's head is borrowed no longer than the box.
+    // SAFETY: the caller says that a `CallbackBox<L>` begins here; it is borrowed as long as its header.
     unsafe { &(*core::ptr::from_ref(head).cast::<CallbackBox<L>>()).listener }
 }
 
@@ -229,12 +234,12 @@ unsafe fn call_listener<L: Listener>(
     hazard: &HazardRecord,
     _: WritableSpec,
 ) -> c_int {
-    // SAFETY: made for `L`.
+    // SAFETY: `of_listener` makes a `CallbackBox<L>` with this function.
     unsafe { listener::<L>(head) }.deliver(record, hazard);
     0
 }
 
-/// A C function and what it is writable.
+/// A C function and its parameter.
 struct CFunction {
     function: CommCallback,
     param: *mut c_void,
@@ -247,25 +252,27 @@ unsafe fn call_c(
     writable: WritableSpec,
 ) -> c_int {
     let Some(spec) = writable.for_c() else {
-        // SAFETY: made for a C function.
+        // SAFETY: `new` makes a `CallbackBox<CFunction>` with `call_c`, which this header has.
         return unsafe { call_c_with_copy(head, record) };
     };
-    // SAFETY: made for a C function.
+    // SAFETY: `new` makes a `CallbackBox<CFunction>` with `call_c`, which this header has.
     let CFunction { function, param } = *unsafe { listener::<CFunction>(head) };
     // SAFETY: the tool registered `function` as a peruse_comm_callback_f to be called with `param`; `spec` lives for the
-    // call's duration, which is all that §5.1.2 promises of it, and is nobody else's any more.
+    // call's duration, which is all that §5.1.2 promises of it, and nobody else reads it any more (event rule 9).
     unsafe { function(head.handle.raw(), record.id, spec.as_ptr(), param) }
 }
 
+/// Calls a C function with a copy of the record's spec.
+///
 /// # Safety
-/// As for `call_c`.
+/// `head` is that of a `CallbackBox<CFunction>`.
 #[cold]
 #[inline(never)]
 unsafe fn call_c_with_copy(head: &CallbackHeader, record: &EventRecord<'_>) -> c_int {
-    // SAFETY: made for a C function.
+    // SAFETY: `new` makes a `CallbackBox<CFunction>` with `call_c`, which this header has.
     let CFunction { function, param } = *unsafe { listener::<CFunction>(head) };
     let mut spec = CommSpec::from(record.spec);
-    // SAFETY: as in `call_c`; `spec` lives on this stack.
+    // SAFETY: the tool registered `function` to be called with `param`; `spec` lives on this stack until it has returned.
     unsafe { function(head.handle.raw(), record.id, &raw mut spec, param) }
 }
 
@@ -277,20 +284,20 @@ unsafe fn call_closure(
     _: &HazardRecord,
     _: WritableSpec,
 ) -> c_int {
-    // SAFETY: made for a closure.
+    // SAFETY: `new` makes a `CallbackBox<Closure>` with this function.
     let closure = unsafe { listener::<Closure>(head) };
     guarded(head, record, || closure(head.handle, record))
 }
 
-unsafe fn call_tap(
+unsafe fn call_subscriber(
     head: &CallbackHeader,
     record: &EventRecord<'_>,
     _: &HazardRecord,
     _: WritableSpec,
 ) -> c_int {
-    // SAFETY: made for a global subscriber.
-    let tap = unsafe { listener::<Arc<dyn GlobalSubscriber>>(head) };
-    guarded(head, record, || tap.on_event(record))
+    // SAFETY: `new` makes a `CallbackBox<Arc<dyn GlobalSubscriber>>` with this function.
+    let subscriber = unsafe { listener::<Arc<dyn GlobalSubscriber>>(head) };
+    guarded(head, record, || subscriber.on_event(record))
 }
 
 /// Runs foreign Rust, which may panic.

@@ -1,4 +1,4 @@
-//! One communicator's share: its gate, and for each event the handles and global subscribers to walk when the gate is open.
+//! The events of one communicator: its gate, and its listener lists.
 
 use super::callback::WritableSpec;
 use super::dispatch::dispatch;
@@ -52,7 +52,8 @@ impl CommEvents {
         &self.registry
     }
 
-    /// Tells every handle of `record.event` that is active here, and every global subscriber of it. The caller has found `gate.is_open(event)`.
+    /// Emits an event: calls every handle of `record.event` that is active here, and every global subscriber to it. The caller has found
+    /// `gate.is_open(event)`.
     ///
     /// Allocates nothing and waits for nobody. Callbacks run on the calling thread, in no particular order. One that fails
     /// ends the job by way of the registry's fatal hook; should the hook return, the remaining callbacks still run.
@@ -66,7 +67,7 @@ impl CommEvents {
         dispatch(self, event, record, WritableSpec::NOTHING);
     }
 
-    /// As [`Self::emit`], for who has made `spec` for this one event: a C function that is the only listener is handed it as it is,
+    /// As [`Self::emit`], with a spec that the caller has made for this one event: a C function that is the only listener receives it itself,
     /// not a copy.
     #[inline(always)]
     pub fn emit_once(
@@ -78,9 +79,9 @@ impl CommEvents {
         mut spec: Spec,
     ) {
         let spec = &raw mut spec;
-        // SAFETY: ours, until this returns. Nothing reads it through the record after who was given it has been called (event rule 9).
+        // SAFETY: it is on this stack until this returns, and dispatch reads it no more once a listener may write to it (event rule 9).
         let record = EventRecord { event, id, context, spec: unsafe { &*spec }, payload };
-        // SAFETY: as above.
+        // SAFETY: it is on this stack until the event has been delivered; nobody reads it afterwards (event rule 9).
         dispatch(self, event, &record, unsafe { WritableSpec::new(spec) });
     }
 

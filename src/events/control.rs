@@ -15,11 +15,11 @@ pub(super) struct ControlState {
     pub(super) free: Vec<usize>,
     /// Every communicator that was attached and is still there, and perhaps some that are not.
     pub(super) comms: Vec<Weak<CommEvents>>,
-    /// Handles that are released and not retired: somebody was inside (event rule 5).
+    /// Handles that are released and not retired, because a dispatch was inside (event rule 5).
     pub(super) releasing: Vec<Handle>,
-    /// Whether passes that end are asked to look after us.
+    /// Whether dispatches that end are requested to settle what this registry waits for.
     pub(super) wants_settling: bool,
-    /// Gates that have shut and still keep the process awake: a callback may be running that came through one.
+    /// Gates that have shut and still hold the fast path back: a callback may be running that came through one.
     pub(super) shut_gates: usize,
     /// Threads that are dropping what retired handles owned.
     pub(super) dropping: usize,
@@ -38,7 +38,7 @@ impl ControlState {
         self.comms.push(Arc::downgrade(comm));
     }
 
-    /// All global subscribers: the index of the slot, and the set.
+    /// All global subscribers: the index of the slot, and what they listen to.
     pub(super) fn global_subscribers(&self) -> impl Iterator<Item = (usize, EventSet)> {
         self.entries.iter().map(|entry| entry.global_events).enumerate()
     }
@@ -52,9 +52,9 @@ pub(super) struct HandleEntry {
     /// Every communicator that it listens on while it is active, `home` among them.
     pub(super) attached: Vec<Weak<CommEvents>>,
     pub(super) propagate: bool,
-    /// What it listens to everywhere, if it is a global subscriber that is not released.
+    /// What it listens to on all communicators, if it is a global subscriber that is not released.
     pub(super) global_events: EventSet,
-    /// Callbacks that were replaced while somebody may have been inside one.
+    /// Callbacks that were replaced while a dispatch may have been inside one.
     pub(super) replaced: Vec<OwnedCallback>,
 }
 

@@ -1,7 +1,8 @@
-//! Dispatch: from an event that was raised to those who listen to it.
+//! Dispatch: from an event that was emitted to the callbacks of its listeners.
 
 use super::callback::{CallbackHeader, WritableSpec};
-use super::hazard::{HazardRecord, LightFence, domain, of_first_thread, of_hashed_thread, of_this_thread};
+use super::hazard::{LightFence, domain, of_first_thread, of_hashed_thread, of_this_thread};
+use super::hazard_record::HazardRecord;
 use super::listeners::{ListEntry, ListenerList};
 use super::registry::Registry;
 use super::slots::HandleSlot;
@@ -10,7 +11,7 @@ use crate::sync::Ordering;
 use core::ffi::{c_int, c_void};
 use core::ptr::NonNull;
 
-/// The time of a pass, in which the thread is inside of slots. Ends with it, also where the fatal hook unwinds.
+/// Clears the hazard pointer at the end of a dispatch, also where the fatal hook unwinds.
 struct DispatchScope<'a>(&'a HazardRecord);
 
 impl Drop for DispatchScope<'_> {
@@ -20,15 +21,15 @@ impl Drop for DispatchScope<'_> {
     }
 }
 
-/// Where a row is: what a pass over it must come back to.
+/// What has listener lists: a communicator, or the registry for the events of the engine.
 pub(super) trait Emitter {
-    /// Whether C functions, which can fail by what they return, are in its rows.
+    /// Whether C functions, which fail by what they return, can be in its lists.
     const HAS_C: bool;
     /// Its registry.
     fn registry(&self) -> &Registry;
     /// Its listener list of `event`, if there is one.
     fn listeners(&self, event: Event) -> Option<&ListenerList>;
-    /// The communicator of a record that it tells, whatever has become of the description.
+    /// The communicator of a record that it emits, also when the record's spec has been overwritten.
     fn comm_of(&self, record: &EventRecord<'_>) -> usize;
 }
 
@@ -51,7 +52,7 @@ impl Emitter for CommEvents {
 }
 
 impl Emitter for Registry {
-    // They are registered with a communicator.
+    // C functions are registered with a communicator.
     const HAS_C: bool = false;
 
     #[inline(always)]
@@ -70,7 +71,7 @@ impl Emitter for Registry {
 }
 
 impl Registry {
-    /// Tells the global subscribers of `record.event`, an event that is bound to nothing. The caller has found `gate.is_open(event)`.
+    /// Emits an event that is bound to nothing to its global subscribers. The caller has found `gate.is_open(event)`.
     ///
     /// As [`CommEvents::emit`] otherwise.
     #[inline(always)]
@@ -78,20 +79,20 @@ impl Registry {
         dispatch(self, record.event, record, WritableSpec::NOTHING);
     }
 
-    /// How often a callback or global subscriber has been told of an event, in this process.
+    /// How many records callbacks and global subscribers have received, in this process.
     #[must_use]
     pub fn delivered(&self) -> u64 {
         domain().delivered()
     }
 }
 
-/// Tells those in the row of `event`, which is the record's; who is told last is writable what is `writable`.
+/// Calls the listeners of `event`, which is the record's; the last one gets `writable`.
 ///
-/// Sites know their event when they are compiled: so it comes in a register, and the row need not wait for the record to be written.
-/// One listener, on the first thread, is the usual case: all that it needs is here.
+/// Sites know their event type when they are compiled: it comes in a register, and finding the list need not wait until the record is written.
+/// One listener, on the first thread, is the usual case: all that it needs is inlined here.
 #[inline(always)]
-pub(super) fn dispatch<O: Emitter>(
-    emitter: &O,
+pub(super) fn dispatch<E: Emitter>(
+    emitter: &E,
     event: Event,
     record: &EventRecord<'_>,
     writable: WritableSpec,
@@ -107,11 +108,11 @@ pub(super) fn dispatch<O: Emitter>(
     }
 }
 
-/// Tells the listener that is the only one in the row, from a thread that need not fence. False if there is none, or it has left
-/// meanwhile: then nobody has been told.
+/// Calls the listener that is the only one in the list, from a thread that need not fence. False if there is none, or it has left
+/// meanwhile: then nobody was called.
 #[inline(always)]
-fn dispatch_to_only<O: Emitter>(
-    emitter: &O,
+fn dispatch_to_only<E: Emitter>(
+    emitter: &E,
     event: Event,
     record: &EventRecord<'_>,
     writable: WritableSpec,
@@ -124,13 +125,13 @@ fn dispatch_to_only<O: Emitter>(
     if hazard.is_inside() || emitter.registry().fences_alone() {
         return false;
     }
-    let Some(slot) = protected(&entry, hazard, fence) else {
-        // Not the only one any more, perhaps.
+    let Some(protected) = Protected::new(&entry, hazard, fence) else {
+        // It is perhaps no longer the only one.
         hazard.clear();
         return false;
     };
     let scope = DispatchScope(hazard);
-    deliver(emitter, slot, record, hazard, writable);
+    protected.deliver(emitter, record, writable);
     drop(scope);
     finish(emitter, fence);
     true
@@ -138,8 +139,8 @@ fn dispatch_to_only<O: Emitter>(
 
 /// As [`dispatch`], for threads that came later.
 #[inline(never)]
-fn dispatch_on_later_thread<O: Emitter>(
-    emitter: &O,
+fn dispatch_on_later_thread<E: Emitter>(
+    emitter: &E,
     event: Event,
     record: &EventRecord<'_>,
     writable: WritableSpec,
@@ -151,7 +152,7 @@ fn dispatch_on_later_thread<O: Emitter>(
 
 /// As [`dispatch`], for any thread, any number of listeners, and where the kernel has no membarrier.
 #[inline(never)]
-fn dispatch_to_all<O: Emitter>(emitter: &O, record: &EventRecord<'_>, writable: WritableSpec) {
+fn dispatch_to_all<E: Emitter>(emitter: &E, record: &EventRecord<'_>, writable: WritableSpec) {
     let fence =
         if emitter.registry().fences_alone() { LightFence { alone: true } } else { domain().light_fence() };
     if fence.alone {
@@ -163,13 +164,13 @@ fn dispatch_to_all<O: Emitter>(emitter: &O, record: &EventRecord<'_>, writable: 
 /// As [`dispatch`], where the kernel has no membarrier.
 #[cold]
 #[inline(never)]
-fn dispatch_with_fences<O: Emitter>(emitter: &O, record: &EventRecord<'_>, writable: WritableSpec) {
+fn dispatch_with_fences<E: Emitter>(emitter: &E, record: &EventRecord<'_>, writable: WritableSpec) {
     walk(emitter, record, writable, of_this_thread(), LightFence { alone: true });
 }
 
 #[inline(always)]
-fn walk<O: Emitter>(
-    emitter: &O,
+fn walk<E: Emitter>(
+    emitter: &E,
     record: &EventRecord<'_>,
     writable: WritableSpec,
     hazard: &HazardRecord,
@@ -183,95 +184,89 @@ fn walk<O: Emitter>(
     let scope = DispatchScope(hazard);
     let mut walk = listeners.walk();
     while let Some(entry) = walk.next() {
-        // A entry that holds another slot by now: whoever listens all the time is not in it.
-        if let Some(slot) = protected(&entry, hazard, fence) {
-            // Event rule 9: whoever comes after a C function must not find what that has written.
-            deliver(
-                emitter,
-                slot,
-                record,
-                hazard,
-                if walk.are_over() { writable } else { WritableSpec::NOTHING },
-            );
+        // If the entry holds another slot by now, its former handle has left meanwhile, and so may be left out.
+        if let Some(protected) = Protected::new(&entry, hazard, fence) {
+            // Event rule 9: no listener may find what a C function before it has written.
+            let writable = if walk.is_over() { writable } else { WritableSpec::NOTHING };
+            protected.deliver(emitter, record, writable);
         }
     }
     drop(scope);
     finish(emitter, fence);
 }
 
-/// A pass has cleared its hazard.
+/// Settles what a registry has requested, after the hazard pointer was cleared.
 #[inline(always)]
-fn finish<O: Emitter>(emitter: &O, fence: LightFence) {
+fn finish<E: Emitter>(emitter: &E, fence: LightFence) {
     // Event rule 7.
     fence.issue();
     if domain().wanted() {
-        emitter.registry().after_pass();
+        emitter.registry().after_dispatch();
     }
 }
 
-/// The slot, protected, if the entry still holds it.
-#[inline(always)]
-fn protected<'a>(entry: &ListEntry<'a>, hazard: &HazardRecord, fence: LightFence) -> Option<&'a HandleSlot> {
-    // Event rule 6: hazard, fence, look.
-    hazard.set(entry.address());
-    fence.issue();
-    entry.holds()
+/// A slot that a listener list holds, and that the thread's hazard pointer names: nobody frees its callback (event rules 3 and 6).
+struct Protected<'a> {
+    slot: &'a HandleSlot,
+    hazard: &'a HazardRecord,
 }
 
-/// What `slot` holds.
-///
-/// # Safety
-/// [`protected`] gave the slot, and the hazard stays while the result is in use.
-#[inline(always)]
-unsafe fn held(slot: &HandleSlot) -> &CallbackHeader {
-    // Acquire: pairs with Release in `Registry::replace`: it may be another one than when the handle was activated.
-    let called = slot.callback.load(Ordering::Acquire);
-    // SAFETY: the slot was in its entry after it was protected, so what it points to is there, and nobody frees that while the hazard
-    // stays (event rules 3 and 6).
-    unsafe { &*called }
-}
-
-/// Calls what `slot` holds, which [`protected`] gave.
-#[inline(always)]
-fn deliver<O: Emitter>(
-    emitter: &O,
-    slot: &HandleSlot,
-    record: &EventRecord<'_>,
-    hazard: &HazardRecord,
-    writable: WritableSpec,
-) {
-    // SAFETY: the hazard stays until the pass goes on; nobody reads the description after who is told last (event rule 9).
-    let returned = unsafe { held(slot).call(record, hazard, writable) };
-    if O::HAS_C && returned != 0 {
-        fail(emitter, record, hazard, returned);
+impl<'a> Protected<'a> {
+    /// Publishes the hazard pointer to the slot in `entry`; `None` if the entry no longer holds the slot.
+    #[inline(always)]
+    fn new(entry: &ListEntry<'a>, hazard: &'a HazardRecord, fence: LightFence) -> Option<Protected<'a>> {
+        // Event rule 6: publish, fence, look.
+        hazard.set(entry.address());
+        fence.issue();
+        entry.holds().map(|slot| Protected { slot, hazard })
     }
-    hazard.count();
+
+    /// The slot's callback.
+    #[inline(always)]
+    fn callback(&self) -> &CallbackHeader {
+        // Acquire: pairs with Release in `Registry::replace`: it may be another one than when the handle was activated.
+        let callback = self.slot.callback.load(Ordering::Acquire);
+        // SAFETY: the slot was in its entry after the hazard pointer was published, so it has a callback, which nobody frees while the hazard
+        // pointer stays (event rules 3 and 6). The hazard pointer changes when the dispatch goes on, which this borrow precedes.
+        unsafe { &*callback }
+    }
+
+    /// Calls it.
+    #[inline(always)]
+    fn deliver<E: Emitter>(&self, emitter: &E, record: &EventRecord<'_>, writable: WritableSpec) {
+        // SAFETY: the hazard pointer stays until the dispatch goes on; only the last listener gets a writable spec, and no listener
+        // comes after it that could read the record's (event rule 9).
+        let returned = unsafe { self.callback().call(record, self.hazard, writable) };
+        if E::HAS_C && returned != 0 {
+            fail(emitter, record, self.hazard, returned);
+        }
+        self.hazard.count();
+    }
 }
 
-/// What the thread is inside of has returned `returned`, which ends the job.
+/// Ends the job, because the callback that the thread is inside of returned `returned`.
 #[cold]
 #[inline(never)]
-fn fail<O: Emitter>(emitter: &O, record: &EventRecord<'_>, hazard: &HazardRecord, returned: c_int) {
-    // Not kept by who calls, whose usual case has no use for it after the call.
-    let Some(called) = running(hazard) else { return };
-    called.fail(record, emitter.comm_of(record), &format_args!("returned {returned}"));
+fn fail<E: Emitter>(emitter: &E, record: &EventRecord<'_>, hazard: &HazardRecord, returned: c_int) {
+    // Looked up again: the usual case has no use for it after the call.
+    let Some(running) = running(hazard) else { return };
+    running.callback().fail(record, emitter.comm_of(record), &format_args!("returned {returned}"));
 }
 
-/// What the slot holds that the owner of `hazard`, who asks, is inside of.
+/// The callback that the owner of `hazard`, which is the calling thread, is inside of.
 #[inline(always)]
-fn running(hazard: &HazardRecord) -> Option<&CallbackHeader> {
+fn running(hazard: &HazardRecord) -> Option<Protected<'_>> {
     let slot = core::ptr::with_exposed_provenance::<HandleSlot>(hazard.slot()?);
-    // SAFETY: an address that a entry held, and so that of a slot; slots stay (event rule 1) as long as the registry, which the pass
-    // that is under way borrows.
+    // SAFETY: a dispatch published it, which had it from a listener list, so a slot lies there; slots stay (event rule 1) as long as the
+    // registry, which the dispatch that is under way borrows.
     let slot = unsafe { &*slot };
-    // SAFETY: it is protected, by the thread that asks, and called, or about to be.
-    Some(unsafe { held(slot) })
+    Some(Protected { slot, hazard })
 }
 
-/// What the callback that runs on the calling thread, whose hazard this is, is told of by [`HazardRecord::set_subject`], and how that is to be
-/// read ([`Listener::subject_type`](super::Listener::subject_type)); `None` if it is none of those that use that.
+/// The subject that the running callback of the calling thread, whose record this is, left by [`HazardRecord::set_subject`], and what it is
+/// ([`Listener::subject_type`](super::Listener::subject_type)); `None` if the callback is none of those that leave one.
 #[inline(always)]
 pub(crate) fn current_subject(hazard: &HazardRecord) -> Option<(*const c_void, NonNull<c_void>)> {
-    let how = running(hazard)?.subject_type()?;
-    Some((hazard.subject(), how))
+    let subject_type = running(hazard)?.callback().subject_type()?;
+    Some((hazard.subject(), subject_type))
 }

@@ -5,75 +5,75 @@ use super::gate::{FIRST, NEXT, WORDS};
 use super::slots::HandleSlot;
 use crate::sync::{AtomicPtr, AtomicU32, Ordering};
 
-/// SlotTable in one node of a row.
+/// Entries in one node of a list.
 const NODE: usize = if cfg!(perusal_loom) { 1 } else { 5 };
 
-/// A node of a row; 64 bytes. Links are added, filled and emptied under the control lock, and freed with the row.
+/// A node of a list; 64 bytes. Nodes are added, filled and emptied under the control lock, and freed with the list.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(super) struct Node {
-    /// Which places hold a slot: a bit for each; and whether a node is behind this one: the bit that follows theirs.
+    /// Which entries hold a slot: a bit for each; and whether a node is behind this one: the bit that follows theirs.
     live: AtomicU32,
-    /// Of a row's first node: the slot that is the only one in the row; null if there is none, or more.
+    /// Of a list's first node: the slot that is the only one in the list; null if there is none, or more.
     only: AtomicPtr<HandleSlot>,
     slots: [AtomicPtr<HandleSlot>; NODE],
     next: AtomicPtr<Node>,
 }
 
-/// A place in which a dispatcher has found a slot.
+/// An entry in which a dispatch has found a slot.
 pub(super) struct ListEntry<'a> {
-    place: &'a AtomicPtr<HandleSlot>,
+    entry: &'a AtomicPtr<HandleSlot>,
     slot: *mut HandleSlot,
 }
 
 impl<'a> ListEntry<'a> {
-    /// What hazard pointers name the slot by that was found.
+    /// The address of the slot that was found: what a hazard pointer holds.
     #[inline(always)]
     pub(super) fn address(&self) -> usize {
         self.slot.expose_provenance()
     }
 
-    /// The slot, if it is still in the row, and so active there (event rule 2), for who has protected it and fenced (event rule 6).
+    /// The slot, if it is still in the list, and so active there (event rule 2). The caller has published its hazard pointer and fenced (event rule 6).
     #[inline(always)]
     pub(super) fn holds(&self) -> Option<&'a HandleSlot> {
         // Acquire: edge 4, pairs with Release in `fill`, publishes what the slot holds.
-        if self.place.load(Ordering::Acquire) != self.slot {
+        if self.entry.load(Ordering::Acquire) != self.slot {
             return None;
         }
         // SAFETY: `ListenerList::insert` was given the slot by reference, and slots live as long as the registry (event rule 1), which
-        // whoever walks its rows borrows or keeps. Not null: `places` gives no empty place.
+        // a walk over its lists borrows or keeps. Not null: a walk gives no empty entry.
         Some(unsafe { &*self.slot })
     }
 }
 
-/// The way through a row.
+/// A walk through a list.
 pub(super) struct ListWalk<'a> {
     node: &'a Node,
-    /// Of the node's places and what is behind them, what is left.
+    /// What is left of the node's entries, and whether a node follows.
     live: u32,
 }
 
 impl<'a> ListWalk<'a> {
     /// Whether [`Self::next`] will find none any more.
     #[inline(always)]
-    pub(super) fn are_over(&self) -> bool {
+    pub(super) fn is_over(&self) -> bool {
         self.live == 0
     }
 
-    /// The next slot. One that comes or goes meanwhile is found or not.
+    /// The next entry with a slot. One that comes or goes meanwhile is found or not.
     #[inline(always)]
     pub(super) fn next(&mut self) -> Option<ListEntry<'a>> {
         while self.live != 0 {
             let at = self.live.trailing_zeros() as usize;
             self.live &= self.live - 1;
-            let Some(place) = self.node.slots.get(at) else {
+            let Some(entry) = self.node.slots.get(at) else {
                 *self = self.node.next()?.walk();
                 continue;
             };
-            // Relaxed: looked at again when it is protected.
-            let slot = place.load(Ordering::Relaxed);
+            // Relaxed: read again once the hazard pointer is published.
+            let slot = entry.load(Ordering::Relaxed);
             if !slot.is_null() {
-                return Some(ListEntry { place, slot });
+                return Some(ListEntry { entry, slot });
             }
         }
         None
@@ -84,7 +84,7 @@ impl Node {
     /// There is a next node.
     const MORE: u32 = 1 << NODE;
 
-    const fn is_place(at: usize) -> bool {
+    const fn is_entry(at: usize) -> bool {
         at < NODE
     }
 
@@ -97,10 +97,10 @@ impl Node {
         }
     }
 
-    /// The way through its places, and on.
+    /// A walk through its entries and the nodes behind.
     #[inline(always)]
     fn walk(&self) -> ListWalk<'_> {
-        // Acquire: pairs with Release in `fill` and `ListenerList::insert`, publishes the slot's address, and the node behind.
+        // Acquire: pairs with Release in `fill` and `ListenerList::insert`, publishes the slot's address, and the next node.
         ListWalk { node: self, live: self.live.load(Ordering::Acquire) }
     }
 
@@ -108,39 +108,38 @@ impl Node {
     fn next(&self) -> Option<&Node> {
         // Acquire: pairs with Release in `ListenerList::insert`; publishes the node.
         let next = self.next.load(Ordering::Acquire);
-        // SAFETY: a node that is there was leaked by `insert` and is freed in the row's `drop` only, which borrows it mutably
+        // SAFETY: a node that is there was leaked by `insert`, and is freed only in the list's `drop`, which borrows it mutably
         // (event rule 1).
         unsafe { next.as_ref() }
     }
 
-    /// The first place that is free; the control lock is held.
+    /// The first entry that is free; the control lock is held.
     fn free(&self) -> Option<usize> {
         // Relaxed: only holders of the control lock write.
         let at = (!self.live.load(Ordering::Relaxed)).trailing_zeros() as usize;
-        Node::is_place(at).then_some(at)
+        Node::is_entry(at).then_some(at)
     }
 
-    /// The place that holds `slot`; the control lock is held.
+    /// The entry that holds `slot`; the control lock is held.
     fn find(&self, slot: &HandleSlot) -> Option<usize> {
-        // Relaxed: as in `free`. Empty places hold null.
+        // Relaxed: only holders of the control lock write. Empty entries hold null.
         (0..NODE).find(|at| core::ptr::eq(self.slots[*at].load(Ordering::Relaxed), slot))
     }
 
     fn fill(&self, at: usize, slot: &HandleSlot) {
-        // Release: edge 4, pairs with Acquire in `ListEntry::holds`; and in `places`.
+        // Release: edge 4, pairs with Acquire in `ListEntry::holds`; and in `walk`.
         self.slots[at].store(core::ptr::from_ref(slot).cast_mut(), Ordering::Release);
         self.live.store(self.live.load(Ordering::Relaxed) | 1 << at, Ordering::Release);
     }
 
     fn empty(&self, at: usize) {
-        // Relaxed, here and below: they shut out and publish nothing. Who needs those inside to be gone fences and looks at the
-        // hazard pointers (event rule 6).
+        // Relaxed, here and below: they take out and publish nothing. A release fences and then reads the hazard pointers (event rule 6).
         self.live.store(self.live.load(Ordering::Relaxed) & !(1 << at), Ordering::Relaxed);
         self.slots[at].store(core::ptr::null_mut(), Ordering::Relaxed);
     }
 }
 
-/// The slots of what is active and listens to one event on one communicator, or to one that is bound to nothing; in no order. The first node lies in the row itself.
+/// The slots of the active handles of one event type, on one communicator or of the engine, in no order. The first node lies in the list itself.
 #[derive(Debug)]
 pub(super) struct ListenerList(Node);
 
@@ -154,16 +153,16 @@ impl ListenerList {
         self.nodes().flat_map(|node| &node.slots).all(|slot| slot.load(Ordering::Relaxed).is_null())
     }
 
-    /// The slot that is the only one. If the place does not hold it any more when it is looked at again, others may have come, and
-    /// the slot still be there: then all have to be gone through.
+    /// The entry with the only slot, if there is just one. If it does not hold the slot any more at the second look, others may have come
+    /// while the slot stayed: then the caller walks the list.
     #[inline(always)]
     pub(super) fn only(&self) -> Option<ListEntry<'_>> {
-        // Relaxed: looked at again when it is protected.
+        // Relaxed: read again once the hazard pointer is published.
         let slot = self.0.only.load(Ordering::Relaxed);
-        (!slot.is_null()).then_some(ListEntry { place: &self.0.only, slot })
+        (!slot.is_null()).then_some(ListEntry { entry: &self.0.only, slot })
     }
 
-    /// The way through its slots.
+    /// A walk through its entries.
     #[inline(always)]
     pub(super) fn walk(&self) -> ListWalk<'_> {
         self.0.walk()
@@ -173,7 +172,7 @@ impl ListenerList {
         core::iter::successors(Some(&self.0), |node| node.next())
     }
 
-    /// Says which slot is the only one, if one is.
+    /// Notes which slot is the only one, if one is.
     fn note_only(&self) {
         let mut slots = self.nodes().flat_map(|node| &node.slots).map(|slot| slot.load(Ordering::Relaxed));
         let first = slots.find(|slot| !slot.is_null()).unwrap_or(core::ptr::null_mut());
@@ -197,7 +196,7 @@ impl ListenerList {
         let last = self.nodes().last().unwrap_or(&self.0);
         // Release: pairs with Acquire in `Node::next`; publishes the node.
         last.next.store(Box::into_raw(node), Ordering::Release);
-        // Release: pairs with Acquire in `Node::places`.
+        // Release: pairs with Acquire in `Node::walk`.
         last.live.store(last.live.load(Ordering::Relaxed) | Node::MORE, Ordering::Release);
     }
 
@@ -215,7 +214,7 @@ impl Drop for ListenerList {
         // Relaxed: self is borrowed mutably, so whatever others did happened before.
         let mut node = self.0.next.load(Ordering::Relaxed);
         while !node.is_null() {
-            // SAFETY: `insert` leaked this box, and nobody else can be looking (self is borrowed mutably).
+            // SAFETY: `insert` leaked this box, and self is borrowed mutably, so nobody else looks.
             let owned = unsafe { Box::from_raw(node) };
             node = owned.next.load(Ordering::Relaxed);
         }
@@ -271,7 +270,7 @@ impl Drop for ListenerTable {
             // Relaxed: self is borrowed mutably, so whatever others did happened before.
             let lists = lists.load(Ordering::Relaxed);
             if !lists.is_null() {
-                // SAFETY: `make` leaked this box, and self is borrowed mutably, so nobody else can be looking.
+                // SAFETY: `make` leaked this box, and self is borrowed mutably, so nobody else looks.
                 drop(unsafe { Box::from_raw(lists) });
             }
         }
@@ -283,30 +282,30 @@ mod tests {
     use super::super::slots::SlotTable;
     use super::*;
 
-    fn held(row: &ListenerList) -> Vec<usize> {
-        let mut places = row.walk();
+    fn held(list: &ListenerList) -> Vec<usize> {
+        let mut entries = list.walk();
         let mut found: Vec<usize> =
-            core::iter::from_fn(|| places.next()).map(|place| place.holds().unwrap().address()).collect();
+            core::iter::from_fn(|| entries.next()).map(|entry| entry.holds().unwrap().address()).collect();
         found.sort_unstable();
         found
     }
 
     #[test]
-    fn a_row_holds_what_was_put_in_and_not_taken_out_and_uses_places_again() {
-        let (row, memory) = (ListenerList::new(), SlotTable::new());
+    fn a_list_holds_what_was_put_in_and_not_taken_out_and_uses_entries_again() {
+        let (list, memory) = (ListenerList::new(), SlotTable::new());
         let slots: Vec<&HandleSlot> = (0..3 * NODE).map(|index| memory.grow(index).unwrap()).collect();
-        slots.iter().for_each(|slot| row.insert(slot));
-        slots.iter().step_by(2).for_each(|slot| row.remove(slot));
+        slots.iter().for_each(|slot| list.insert(slot));
+        slots.iter().step_by(2).for_each(|slot| list.remove(slot));
         let left: Vec<usize> = slots.iter().skip(1).step_by(2).map(|slot| slot.address()).collect();
-        assert_eq!(held(&row), left);
-        slots.iter().step_by(2).for_each(|slot| row.insert(slot));
-        assert_eq!(held(&row).len(), slots.len());
-        assert_eq!(row.nodes().count(), 3);
-        assert!(row.only().is_none());
-        slots.iter().skip(1).for_each(|slot| row.remove(slot));
-        assert_eq!(row.only().and_then(|place| place.holds()).unwrap().address(), slots[0].address());
-        row.insert(slots[2]);
-        assert!(row.only().is_none());
+        assert_eq!(held(&list), left);
+        slots.iter().step_by(2).for_each(|slot| list.insert(slot));
+        assert_eq!(held(&list).len(), slots.len());
+        assert_eq!(list.nodes().count(), 3);
+        assert!(list.only().is_none());
+        slots.iter().skip(1).for_each(|slot| list.remove(slot));
+        assert_eq!(list.only().and_then(|entry| entry.holds()).unwrap().address(), slots[0].address());
+        list.insert(slots[2]);
+        assert!(list.only().is_none());
         assert_eq!(size_of::<Node>(), 64);
     }
 
@@ -321,13 +320,13 @@ mod tests {
     }
 
     #[test]
-    fn who_has_found_a_slot_sees_that_it_has_left() {
-        let (row, memory) = (ListenerList::new(), SlotTable::new());
+    fn a_walk_that_found_a_slot_sees_that_it_has_left() {
+        let (list, memory) = (ListenerList::new(), SlotTable::new());
         let slot = memory.grow(0).unwrap();
-        row.insert(slot);
-        let place = row.walk().next().unwrap();
-        row.remove(slot);
-        assert!(place.holds().is_none());
-        assert!(held(&row).is_empty());
+        list.insert(slot);
+        let entry = list.walk().next().unwrap();
+        list.remove(slot);
+        assert!(entry.holds().is_none());
+        assert!(held(&list).is_empty());
     }
 }

@@ -1,34 +1,49 @@
-//! PERUSE events: catalogue, gate, registry, dispatch, lock.
+//! Events: the table of event types, gates, listener lists, dispatch, and the PERUSE lock.
 //!
-//! An event site tests its communicator's [`Gate`]; when that is open it fills a [`Spec`] and calls
-//! [`CommEvents::emit`], which walks the handles of that event on that communicator and calls those that are active.
-//! The control side ([`Registry`]) changes all of this at any time, from any thread, without ever stopping a dispatcher.
+//! An event site tests its communicator's [`Gate`]. If that is open, the site fills a [`Spec`] and emits an [`EventRecord`]
+//! ([`CommEvents::emit`]): dispatch walks the listener list of that event type on that communicator, and calls the callback of each
+//! handle in it. The control side ([`Registry`]) changes all of this at any time, from any thread, without ever stopping a dispatch.
+//!
+//! | file | what it has |
+//! |---|---|
+//! | `table` | the event types, what their records hold, and how to add one |
+//! | `event`, `field`, `payload`, `values` | what a row of the table is |
+//! | `record`, `spec` | what a callback receives |
+//! | `gate`, `listeners`, `comm_events` | who listens to an event type of a communicator |
+//! | `dispatch`, `hazard`, `hazard_record`, `callback` | from a site to the callbacks |
+//! | `registry`, `control`, `slots`, `state`, `release` | handles, from register to release |
+//! | `subscription`, `global` | closures and subscribers in Rust |
+//! | `lock`, `callback_state` | PERUSE_Lock; what a thread knows of the callbacks that it is inside of |
+//!
+//! Process-wide are the hazard domain (`hazard`), the count behind [`fast_path_is_open`] and the sleep hook (both in `callback_state`). All else
+//! belongs to a [`Registry`], of which an engine has one.
 //!
 //! # Rules
-//! - **Event rule 1.** SlotTable and links are memory that keeps its type: made when needed, given out again, freed only with the
-//!   registry or the communicator that owns them. So whatever a dispatcher loads leads to a slot.
-//! - **Event rule 2.** A handle is a number: slot index and generation, to which the slot's state gives meaning. A slot is in the
-//!   places of a row exactly while its handle is active there; it is another handle's only after it has left all of them. So a
-//!   dispatcher that has found it in a place, protected it, and then finds it still in that place, has a handle that is active in that row.
-//! - **Event rule 3.** The slot owns its callback. It is replaced under the control lock, and what was replaced or released is freed
-//!   once nobody can be inside: out of the slot or the rows, and then found in no hazard (rule 6).
-//! - **Event rule 4.** The control lock is held over no callback, no drop of a closure and no wait but the condition variable's.
-//!   So callbacks may call anything here.
-//! - **Event rule 5.** A released handle is retired exactly once: from the list of those that leave, under the control lock, by whoever
-//!   finds it in no hazard: who releases, or a pass that ends.
-//! - **Event rule 6.** *HazardRecord, fence, look; take out, fence, scan.* A dispatcher writes a slot into its hazard, fences, and then looks
-//!   whether the place still holds the slot; it calls only then, and keeps the hazard until the call is over. The control side takes the
-//!   slot out of its places (or a callback out of the slot), fences, and then reads all hazard pointers. So either the dispatcher sees the change, or the control side sees the hazard.
-//! - **Event rule 7.** *Clear, fence, ask; want, fence, scan.* A pass that ends clears its hazard, fences, and then asks whether the control
-//!   side wants something; that says so, fences, and then reads the hazard pointers. So what a scan finds protected is seen to by the pass that hazard pointers it.
-//! - **Event rule 8.** A thread has one hazard. What happens inside a callback is told to nobody.
-//! - **Event rule 9.** Only who is told of an event last is given the description itself, to write into; nobody reads that any more.
+//! - **Event rule 1.** Handle slots, list nodes and listener lists are memory that keeps its type: made when needed, used again, freed only with
+//!   the registry or the communicator that owns them. So whatever a dispatch loads leads to a slot.
+//! - **Event rule 2.** A handle is a number: slot index and generation, to which the slot's state gives meaning. A slot is in the entries of a
+//!   listener list exactly while its handle is active there; it becomes another handle's only after it has left all lists. So a
+//!   dispatch that found a slot in an entry, published its hazard pointer, and then still finds it in that entry, has a handle that is active there.
+//! - **Event rule 3.** The slot owns its callback. The callback is replaced under the control lock. What was replaced or released is freed
+//!   once no dispatch can be inside: out of the slot or the lists, and then found in no hazard pointer (rule 6).
+//! - **Event rule 4.** The control lock is held over no callback, no drop of a closure and no wait. So callbacks may call anything here.
+//! - **Event rule 5.** A released handle is retired exactly once: taken from the list of released handles, under the control lock, by the thread that
+//!   finds it in no hazard pointer: the one that releases, or one whose dispatch ends.
+//! - **Event rule 6.** *Publish, fence, look; take out, fence, scan.* A dispatch writes the slot to its thread's hazard pointer, fences, and then looks
+//!   whether the entry still holds the slot. Only then does it call, and it clears the hazard pointer after the call. The control side takes the
+//!   slot out of its entries (or a callback out of the slot), fences, and then reads all hazard pointers. So either the dispatch sees the change, or
+//!   the control side sees the hazard pointer.
+//! - **Event rule 7.** *Clear, fence, ask; request, fence, scan.* A dispatch that ends clears its hazard pointer, fences, and then asks whether the control
+//!   side has requested help. The control side sets that request, fences, and then reads the hazard pointers. So a slot that a scan finds in a hazard
+//!   pointer is settled by the dispatch that has it there.
+//! - **Event rule 8.** A thread has one hazard pointer. What happens inside a callback emits no events.
+//! - **Event rule 9.** Only the listener that receives an event last gets the [`Spec`] itself, to write into. Nobody reads it afterwards.
 //!
-//! None of a dispatcher's steps is an atomic read-modify-write, and none of its fences costs anything where the kernel has
+//! No step of a dispatch is an atomic read-modify-write, and none of its fences costs anything where the kernel has
 //! `membarrier(2)`: see `hazard`.
 //!
-//! *Edge 4*: `Row::insert` (Release) → `Place::holds` (Acquire) publishes what the slot holds, and `State::open` (Release) →
-//! `State::view` (Acquire) its event; `HazardRecord::set` (Release) → `HazardDomain::busy` (Acquire) hands it back.
+//! *Edge 4*: `ListenerList::insert` (Release) → `ListEntry::holds` (Acquire) publishes what the slot holds, and `SlotState::open` (Release) →
+//! `SlotState::status` (Acquire) its event type; `HazardRecord::set` (Release) → `HazardDomain::busy` (Acquire) hands the slot back.
 
 mod callback;
 mod callback_state;
@@ -41,6 +56,7 @@ mod field;
 mod gate;
 mod global;
 mod hazard;
+mod hazard_record;
 mod listeners;
 mod lock;
 mod payload;
@@ -69,7 +85,8 @@ pub use event_set::EventSet;
 pub use field::{FieldInfo, FieldType, FieldValue};
 pub use gate::Gate;
 pub use global::GlobalSubscription;
-pub(crate) use hazard::{HazardRecord, of_this_thread as hazard_record};
+pub(crate) use hazard::of_this_thread as this_thread;
+pub(crate) use hazard_record::HazardRecord;
 pub use lock::{LockError, PeruseLock};
 pub use payload::Words;
 pub use record::{EventRecord, GlobalSubscriber};

@@ -1,4 +1,4 @@
-//! How a handle ends: shut, looked at, retired; and how gates that shut let the process rest.
+//! How a handle ends: it leaves its lists, is found in no hazard pointer, and is retired; and how gates that shut give the fast path back.
 
 use super::Handle;
 use super::callback::OwnedCallback;
@@ -11,11 +11,11 @@ use super::state::{HandleStatus, LAST_GENERATION};
 use crate::sync::{MutexGuard, Ordering};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What a retired handle owned; dropped without the control lock, for a closure's drop is foreign code.
+/// What a retired handle owned; dropped without the control lock, because a closure's drop is foreign code.
 type Leftovers = (Option<OwnedCallback>, Vec<OwnedCallback>);
 
 impl Registry {
-    /// As [`release`](Self::release), and global subscribers too.
+    /// As [`release`](Self::release), for global subscribers as well.
     pub(super) fn end(&self, handle: Handle) -> Result<(), EventError> {
         let may_wait = !inside_callback() && !self.lock().is_mine();
         let mut control = self.control();
@@ -37,7 +37,7 @@ impl Registry {
         if status == HandleStatus::Dead { Err(EventError::Object) } else { Ok(()) }
     }
 
-    /// Ends what can end at once of what the caller has shut, and asks passes to see to the rest.
+    /// Settles at once what can be settled of what the caller has taken out, and requests the rest from dispatches that end.
     pub(super) fn shut<'a>(
         &'a self,
         mut control: MutexGuard<'a, ControlState>,
@@ -45,30 +45,31 @@ impl Registry {
         if control.releasing.is_empty() && control.shut_gates == 0 {
             return control;
         }
-        // Event rule 7: before the fence. Event rule 6: the caller has emptied the places before it.
-        self.ask(&mut control, true);
+        // Event rule 7: before the fence. Event rule 6: the caller has emptied the entries before it.
+        self.request(&mut control, true);
         domain().heavy_fence();
         self.settle(control, false)
     }
 
-    /// Asks passes that end to look after this registry, or no more.
-    fn ask(&self, control: &mut ControlState, wants_settling: bool) {
+    /// Requests that dispatches that end settle what this registry waits for, or takes the request back.
+    fn request(&self, control: &mut ControlState, wants_settling: bool) {
         if control.wants_settling != wants_settling {
             control.wants_settling = wants_settling;
             domain().want(wants_settling);
         }
     }
 
-    /// A pass is over that the control side asked to look after it.
+    /// Settles what the control side has requested from dispatches that end.
     #[cold]
     #[inline(never)]
-    pub(super) fn after_pass(&self) {
+    pub(super) fn after_dispatch(&self) {
         drop(self.settle(self.control(), true));
     }
 
-    /// Retires what nobody is inside of any more, and lets gates rest if no callback runs. `in_engine`: foreign code may not call MPI.
+    /// Retires the handles that no thread is inside of, and gives the fast path back for gates that shut if no callback runs. `in_engine`: foreign
+    /// code must not call MPI.
     ///
-    /// The fence of `shut` lies behind all that is looked at here: so who is not seen in a hazard now sees the slot shut.
+    /// The fence of `shut` came before all that is read here: a thread whose hazard pointer does not show here sees that the slot has left.
     fn settle<'a>(
         &'a self,
         mut control: MutexGuard<'a, ControlState>,
@@ -89,7 +90,7 @@ impl Registry {
             (0..core::mem::take(&mut control.shut_gates)).for_each(|_| hold_fast_path(false));
         }
         let more = !control.releasing.is_empty() || control.shut_gates > 0;
-        self.ask(&mut control, more);
+        self.request(&mut control, more);
         control
     }
 
@@ -110,7 +111,7 @@ impl Registry {
             let _scope = in_engine.then(CallbackScope::enter);
             self.drop_foreign(leftovers);
         }
-        // Dropped first: a release that waits promises that what the callback owned is gone.
+        // Only now: a release that waits promises that what the callback owned has been dropped.
         let mut control = self.control();
         control.dropping -= 1;
         for handle in handles {
@@ -124,7 +125,7 @@ impl Registry {
         control
     }
 
-    /// Drops what users gave. We may be inside the engine, through which nothing may unwind.
+    /// Drops what users gave. The caller may be inside the engine, through which nothing may unwind.
     pub(super) fn drop_foreign<T>(&self, foreign: T) {
         if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(foreign))) {
             // Dropping it might panic again.
@@ -137,13 +138,13 @@ impl Registry {
         self.slots.get(handle.index())
     }
 
-    /// Takes what a released handle that nobody is inside of owned (event rule 3).
+    /// Takes what a released handle owned, which no thread is inside of (event rule 3).
     fn take(&self, control: &mut ControlState, handle: Handle, slot: &HandleSlot) -> Leftovers {
         let entry = core::mem::take(&mut control.entries[handle.index()]);
-        // Relaxed: the control lock orders writers, and nobody is inside.
+        // Relaxed: the control lock orders writers, and no dispatch is inside.
         let called = slot.callback.swap(core::ptr::null_mut(), Ordering::Relaxed);
-        // SAFETY: the slot owned it, and with the handle released, in no row any more, and no hazard on the slot no dispatcher can
-        // reach it (event rules 3 and 6).
+        // SAFETY: the slot owned it. The handle is released, so the slot is in no list, and no hazard pointer names it: no dispatch can
+        // reach the callback (event rules 3 and 6).
         (unsafe { OwnedCallback::from_raw(called) }, entry.replaced)
     }
 }

@@ -1,4 +1,4 @@
-//! The slots of handles: memory that is given out again but never given back while the registry lives.
+//! Handle slots: memory that is used again, and never freed while the registry lives.
 //!
 //! That a slot, once there, stays a slot is what makes dispatch safe without reclamation (event rule 1): a stale
 //! handle leads to a slot whose generation refuses it, never to memory that is something else.
@@ -7,14 +7,14 @@ use super::callback::{CallbackHeader, OwnedCallback};
 use super::state::SlotState;
 use crate::sync::{AtomicPtr, AtomicU32, Ordering};
 
-/// SlotTable of the first chunk; each further chunk is twice as long.
+/// Slots of the first chunk; each further chunk is twice as long.
 const FIRST: usize = if cfg!(perusal_loom) { 2 } else { 64 };
 /// Chunks, so at most `FIRST * (2^CHUNKS - 1)` slots: 67 million.
 const CHUNKS: usize = if cfg!(perusal_loom) { 2 } else { 20 };
 /// How many handles can exist at a time.
 pub(super) const CAPACITY: usize = FIRST * ((1 << CHUNKS) - 1);
 
-/// What dispatch needs of one handle.
+/// What a dispatch needs of one handle.
 #[derive(Debug)]
 pub(super) struct HandleSlot {
     pub(super) state: SlotState,
@@ -33,14 +33,14 @@ impl HandleSlot {
         }
     }
 
-    /// What hazard pointers name it by; never 0.
+    /// What a hazard pointer holds; never 0.
     #[inline(always)]
     pub(super) fn address(&self) -> usize {
         core::ptr::from_ref(self).expose_provenance()
     }
 }
 
-/// A vector of slots that grows without moving.
+/// A table of slots that grows without moving.
 #[derive(Debug)]
 pub(super) struct SlotTable {
     chunks: [AtomicPtr<HandleSlot>; CHUNKS],
@@ -75,7 +75,7 @@ impl SlotTable {
     /// Whether a slot of ours lies at `address`.
     pub(super) fn has(&self, address: usize) -> bool {
         self.chunks.iter().enumerate().any(|(chunk, start)| {
-            // Relaxed: the address is compared, not followed; whoever hazard pointers a slot had it from us, so that its chunk is there.
+            // Relaxed: the address is compared, not followed; a slot that is in a hazard pointer came from this table, whose chunk is then there.
             let start = start.load(Ordering::Relaxed) as usize;
             start != 0 && (start..start + (FIRST << chunk) * size_of::<HandleSlot>()).contains(&address)
         })
@@ -102,11 +102,11 @@ impl Drop for SlotTable {
                 continue;
             }
             let slots = core::ptr::slice_from_raw_parts_mut(start, FIRST << chunk);
-            // SAFETY: `grow` leaked exactly this box, and nobody else can be looking (self is borrowed mutably).
+            // SAFETY: `grow` leaked exactly this box, and self is borrowed mutably, so nobody else looks.
             for slot in unsafe { Box::from_raw(slots) } {
-                // Relaxed: as above.
+                // Relaxed: self is borrowed mutably.
                 let called = slot.callback.load(Ordering::Relaxed);
-                // SAFETY: the slot owned it (event rule 3), and is going.
+                // SAFETY: the slot owned it (event rule 3), and is dropped here, so nobody else will take it.
                 drop(unsafe { OwnedCallback::from_raw(called) });
             }
         }

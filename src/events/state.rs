@@ -71,13 +71,13 @@ impl SlotState {
 
     /// inactive → active. Control lock held.
     pub(super) fn activate(&self) {
-        // Release: as in `open`. Who dispatches looks at rows, which publish what the slot holds (edge 4).
+        // Release: edge 4, pairs with Acquire in `status`. A dispatch reads listener lists, which publish what the slot holds (edge 4).
         self.0.fetch_or(ACTIVE, Ordering::Release);
     }
 
     /// active → inactive. Control lock held.
     pub(super) fn deactivate(&self) {
-        // Relaxed, here and in the next two: for the control side, under its lock. They shut out and publish nothing.
+        // Relaxed, here and in the next two: for the control side, under its lock. They take out and publish nothing.
         self.0.fetch_and(!ACTIVE, Ordering::Relaxed);
     }
 
@@ -93,7 +93,7 @@ impl SlotState {
         self.0.fetch_or(RELEASED, Ordering::Relaxed);
     }
 
-    /// released, and nobody inside → free, next generation. Control lock held.
+    /// released, and no dispatch inside → free, next generation. Control lock held.
     pub(super) fn retire(&self) {
         let next = u64::from(self.generation()) + 1;
         // Release: pairs with Acquire in `status`.

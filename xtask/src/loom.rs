@@ -24,7 +24,7 @@ pub fn models(named: &[String]) -> Result<Command> {
     ]);
     let named = if named.is_empty() { stems(&root().join("loom-tests"), "rs")? } else { named.to_vec() };
     cargo.args(named.iter().map(|model| format!("--test=loom_{model}")));
-    cargo.env("RUSTFLAGS", "--cfg perusal_loom").env("CARGO_TARGET_DIR", &own);
+    cargo.env("RUSTFLAGS", "--cfg perusal_loom --cfg crossbeam_loom").env("CARGO_TARGET_DIR", &own);
     // The models alone run with what keeps their stacks, neither cargo nor the compiler.
     let stacks = own.join("stacks.so");
     if run(command("cc").args(["-O2", "-shared", "-fPIC", "loom-tests/stacks.c", "-o"]).arg(&stacks)).is_ok()

@@ -1,17 +1,17 @@
-//! Where events wait for a place from which a tool may be called: a bounded queue from many threads to one at a time.
+//! Where events wait for a safe point: a bounded queue from many threads to one at a time.
 //!
 //! An event that finds no room is dropped, which is counted in one word; nobody ever waits, and after [`buffer`] nothing is
 //! allocated. One entry is enough for it to work.
 //!
 //! # Rules
-//! - **Buffer rule 1.** A place's `turn` says whose it is in lap *n*: 2n, the one's who claims the position; 2n + 1, the consumer's.
-//!   Only the one whose it is touches `value`, and passes it on by storing the next turn.
-//! - **Buffer rule 2.** A position is claimed by moving `claimed` past it, once, after its place's turn was seen to be 2n. So one
+//! - **Buffer rule 1.** A cell's `turn` says who owns it in lap *n*: at 2n the producer that claims the position, at 2n + 1 the consumer.
+//!   Only the owner touches `value`, and passes the cell on by storing the next turn.
+//! - **Buffer rule 2.** A position is claimed by moving `claimed` past it, once, after its cell's turn was seen to be 2n. So one
 //!   producer has it.
 //! - **Buffer rule 3.** There is one [`Consumer`], and it is borrowed mutably while it takes.
 //!
 //! *Edge 5*: `Producer::push` (Release) → `Consumer::take` (Acquire) publishes the entry; `Consumer::take` (Release) →
-//! `Producer::push` (Acquire) gives the place back; the claim in `Producer::push` (Release) → `Consumer::claimed` (Acquire)
+//! `Producer::push` (Acquire) gives the cell back; the claim in `Producer::push` (Release) → `Consumer::claimed` (Acquire)
 //! orders what the producer had dropped before, here or elsewhere, before what it claimed after.
 
 use crate::sync::{AtomicU64, CachePadded, Cell, Ordering};
@@ -28,21 +28,21 @@ struct BufferCell<T> {
 struct BufferCells<T> {
     /// The position that is claimed next.
     claimed: CachePadded<AtomicU64>,
-    /// Entries that found no room and are not told yet.
+    /// Entries that found no room and were not reported yet.
     dropped: AtomicU64,
-    places: Box<[BufferCell<T>]>,
+    cells: Box<[BufferCell<T>]>,
 }
 
 // SAFETY: values are moved from one thread to another (`T: Send`), and never looked at by two at once (buffer rule 1).
 unsafe impl<T: Send> Sync for BufferCells<T> {}
-// SAFETY: as above.
+// SAFETY: it owns values of `T: Send`, and all else in it is Send.
 unsafe impl<T: Send> Send for BufferCells<T> {}
 
 impl<T> BufferCells<T> {
-    /// The place of a position, and its lap.
-    fn place(&self, position: u64) -> (&BufferCell<T>, u64) {
-        let room = self.places.len() as u64;
-        (&self.places[(position % room) as usize], position / room)
+    /// The cell of a position, and its lap.
+    fn cell(&self, position: u64) -> (&BufferCell<T>, u64) {
+        let room = self.cells.len() as u64;
+        (&self.cells[(position % room) as usize], position / room)
     }
 }
 
@@ -62,15 +62,15 @@ pub struct Consumer<T> {
 #[must_use]
 pub fn buffer<T: Copy>(entries: usize) -> Option<(Producer<T>, Consumer<T>)> {
     let entries = entries.max(1);
-    let mut places = Vec::new();
-    places.try_reserve_exact(entries).ok()?;
-    places.extend(
+    let mut cells = Vec::new();
+    cells.try_reserve_exact(entries).ok()?;
+    cells.extend(
         (0..entries).map(|_| BufferCell { turn: AtomicU64::new(0), value: Cell::new(MaybeUninit::uninit()) }),
     );
     let shared = Arc::new(BufferCells {
         claimed: CachePadded::new(AtomicU64::new(0)),
         dropped: AtomicU64::new(0),
-        places: places.into_boxed_slice(),
+        cells: cells.into_boxed_slice(),
     });
     Some((Producer(shared.clone()), Consumer { shared, next: 0 }))
 }
@@ -82,9 +82,9 @@ impl<T: Copy> Producer<T> {
         // Relaxed: a guess that the exchange below checks.
         let mut position = shared.claimed.load(Ordering::Relaxed);
         loop {
-            let (place, lap) = shared.place(position);
-            // Acquire: edge 5, pairs with Release in `Consumer::take`: the place's last entry has been copied out.
-            let seen = if place.turn.load(Ordering::Acquire) == 2 * lap {
+            let (cell, lap) = shared.cell(position);
+            // Acquire: edge 5, pairs with Release in `Consumer::take`: the cell's last entry has been copied out.
+            let seen = if cell.turn.load(Ordering::Acquire) == 2 * lap {
                 // Release: edge 5, pairs with Acquire in `Consumer::claimed`. Relaxed on failure: the position is a guess again.
                 match shared.claimed.compare_exchange_weak(
                     position,
@@ -93,16 +93,16 @@ impl<T: Copy> Producer<T> {
                     Ordering::Relaxed,
                 ) {
                     Ok(_) => {
-                        // SAFETY: buffer rules 1 and 2: the turn was 2n and the claim made the place ours alone.
-                        place.value.with_mut(|value| unsafe { (*value).write(entry) });
+                        // SAFETY: buffer rules 1 and 2: the turn was 2n and the claim made the cell ours alone.
+                        cell.value.with_mut(|value| unsafe { (*value).write(entry) });
                         // Release: edge 5, pairs with Acquire in `Consumer::take`, publishes the entry.
-                        place.turn.store(2 * lap + 1, Ordering::Release);
+                        cell.turn.store(2 * lap + 1, Ordering::Release);
                         return true;
                     }
                     Err(now) => now,
                 }
             } else {
-                // Relaxed: unmoved means that the place is still a lap behind: full. A late view of it drops where there is
+                // Relaxed: unmoved means that the cell is still a lap behind: full. A late view of it drops where there is
                 // room again, which is counted like any drop.
                 let now = shared.claimed.load(Ordering::Relaxed);
                 if now == position {
@@ -120,7 +120,7 @@ impl<T: Copy> Producer<T> {
         self.0.dropped.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Whether there is something for [`dropped`](Self::dropped) to tell.
+    /// Whether there is something for [`dropped`](Self::dropped) to return.
     #[must_use]
     pub fn has_dropped(&self) -> bool {
         // Relaxed: as in `dropped`.
@@ -148,15 +148,15 @@ impl<T: Copy> Consumer<T> {
         if self.next >= until {
             return None;
         }
-        let (place, lap) = self.shared.place(self.next);
+        let (cell, lap) = self.shared.cell(self.next);
         // Acquire: edge 5, pairs with Release in `Producer::push`.
-        if place.turn.load(Ordering::Acquire) != 2 * lap + 1 {
+        if cell.turn.load(Ordering::Acquire) != 2 * lap + 1 {
             return None;
         }
         // SAFETY: buffer rules 1 and 3: the turn makes it ours, and a producer has written it.
-        let entry = place.value.with(|value| unsafe { (*value).assume_init_read() });
+        let entry = cell.value.with(|value| unsafe { (*value).assume_init_read() });
         // Release: edge 5, pairs with Acquire in `Producer::push`: our look is over.
-        place.turn.store(2 * lap + 2, Ordering::Release);
+        cell.turn.store(2 * lap + 2, Ordering::Release);
         self.next += 1;
         Some(entry)
     }

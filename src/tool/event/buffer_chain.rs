@@ -1,14 +1,17 @@
-//! The buffers of one handle: one that events go to at present, and those before it, until they are told and nobody is inside.
+//! The buffers of one handle: the one that events go to at present, and older ones, until they are delivered and no thread can add to them.
 //!
-//! A buffer keeps its size. Who wants another size adds a buffer, and lets the events go there from then on; what waits in the
-//! older ones stays where it is, and is told first. So nothing is moved, nothing is lost, and each drop is counted once, by the
+//! A buffer keeps its size. To change the size is to add a buffer, which events go to from then on; what waits in the
+//! older ones stays where it is, and is delivered first. So nothing is moved, nothing is lost, and each drop is counted once: by the
 //! buffer that had no room or, when that is gone, in one sum.
 //!
+//! A buffer is retired by its reference count, not by an epoch: that no thread reads it any more is not enough. What counts is that no listener can
+//! put anything in, and that is the case when the last listener that had the buffer has been dropped.
+//!
 //! # Rules
-//! - **EventBuffer rule 1.** Passes come one after the other, and a buffer is only taken away in [`BufferChain::begin_pass`]. So the
-//!   places of the buffers stand still in a pass, but that one may be added.
-//! - **EventBuffer rule 2.** The newest buffer is never taken away: a handle that has had one always has one.
-//! - **EventBuffer rule 3.** The lock of the list is held over nothing of a tool's.
+//! - **Chain rule 1.** Passes follow each other, and a buffer is only removed in [`BufferChain::begin_pass`]. So the
+//!   indices of the buffers stay the same during a pass, though a buffer may be added.
+//! - **Chain rule 2.** The newest buffer is never removed: a handle that has had one always has one.
+//! - **Chain rule 3.** The lock of the list is held over no function of a tool.
 
 use super::buffer::{Consumer, Producer, buffer};
 use crate::sync::{Arc, AtomicU64, Mutex, MutexGuard, Ordering};
@@ -18,7 +21,7 @@ use std::sync::PoisonError;
 #[derive(Debug)]
 pub struct EventBuffer<T> {
     into: Producer<T>,
-    /// Locked in passes, and over what they tell.
+    /// Locked in passes, and while they deliver.
     from: Mutex<BufferReader<T>>,
 }
 
@@ -45,7 +48,7 @@ impl<T: Copy> EventBuffer<T> {
 #[derive(Debug)]
 pub struct BufferChain<T> {
     all: Mutex<Vec<Arc<EventBuffer<T>>>>,
-    /// Drops of buffers that are gone, not told yet.
+    /// Drops of buffers that are gone, not reported yet.
     dropped: AtomicU64,
 }
 
@@ -71,18 +74,17 @@ impl<T: Copy> BufferChain<T> {
         self.all().is_empty()
     }
 
-    /// Whether there is something for [`dropped`](Self::dropped) to tell.
+    /// Whether there is something for [`dropped`](Self::dropped) to return.
     #[must_use]
     pub fn has_dropped(&self) -> bool {
         // Relaxed: as in `dropped`.
-        self.dropped.load(Ordering::Relaxed) > 0
-            || self.all().iter().any(|segment| segment.into.has_dropped())
+        self.dropped.load(Ordering::Relaxed) > 0 || self.all().iter().any(|buffer| buffer.into.has_dropped())
     }
 
     /// How many entries were dropped since this was last asked.
     pub fn dropped(&self) -> u64 {
         let all = self.all();
-        let present: u64 = all.iter().map(|segment| segment.into.dropped()).sum();
+        let present: u64 = all.iter().map(|buffer| buffer.into.dropped()).sum();
         // Relaxed: each drop is in one answer; it is added under the lock that is held here.
         present + self.dropped.swap(0, Ordering::Relaxed)
     }
@@ -93,21 +95,21 @@ impl<T: Copy> BufferChain<T> {
         while all.len() > 1 && self.retire(&mut all[0]) {
             all.remove(0);
         }
-        // The newest first: who is seen to have put an entry there has put what it had for the older ones in before.
-        for segment in all.iter().rev() {
-            let mut pass = segment.from();
+        // The newest first: a thread that is seen to have put an entry there has put its entries for the older ones in before.
+        for buffer in all.iter().rev() {
+            let mut pass = buffer.from();
             pass.until = pass.consumer.claimed();
         }
     }
 
-    /// Whether `segment` is told, and nobody can put anything in any more.
-    fn retire(&self, segment: &mut Arc<EventBuffer<T>>) -> bool {
+    /// Whether all of `buffer` is delivered, and no thread can put anything in any more.
+    fn retire(&self, buffer: &mut Arc<EventBuffer<T>>) -> bool {
         // The only reference, and ordered behind the end of the others: nobody is inside, or will be.
-        let Some(segment) = Arc::get_mut(segment) else { return false };
-        let empty = segment.from().consumer.is_empty();
+        let Some(buffer) = Arc::get_mut(buffer) else { return false };
+        let empty = buffer.from().consumer.is_empty();
         if empty {
             // Relaxed: as in `dropped`.
-            self.dropped.fetch_add(segment.into.dropped(), Ordering::Relaxed);
+            self.dropped.fetch_add(buffer.into.dropped(), Ordering::Relaxed);
         }
         empty
     }
@@ -115,25 +117,25 @@ impl<T: Copy> BufferChain<T> {
     /// Whether something is left for the present pass.
     #[must_use]
     pub fn has_part(&self) -> bool {
-        self.all().iter().any(|segment| {
-            let pass = segment.from();
+        self.all().iter().any(|buffer| {
+            let pass = buffer.from();
             pass.consumer.is_before(pass.until)
         })
     }
 
-    /// Gives `tell` what waited when the pass began, in the order in which each thread put it in. Returns whether nothing at
+    /// Calls `deliver` with what waited when the pass began, in the order in which each thread put it in. Returns whether nothing at
     /// all is left.
-    pub fn take(&self, mut tell: impl FnMut(T)) -> bool {
+    pub fn take(&self, mut deliver: impl FnMut(T)) -> bool {
         let mut empty = true;
         let mut at = 0;
         loop {
             let next = self.all().get(at).cloned();
-            let Some(segment) = next else { return empty };
-            // Held over the tool's functions by the one who delivers, whom nothing here waits for.
-            let mut pass = segment.from();
+            let Some(buffer) = next else { return empty };
+            // Held over the tool's functions by the thread that delivers, which nothing here waits for.
+            let mut pass = buffer.from();
             let until = pass.until;
             while let Some(entry) = pass.consumer.take(until) {
-                tell(entry);
+                deliver(entry);
             }
             // An entry that is claimed and not yet written: what its thread puts in later must not come before it.
             if pass.consumer.is_before(until) {
@@ -159,50 +161,50 @@ impl<T: Copy> Default for BufferChain<T> {
 mod tests {
     use super::*;
 
-    fn pass(segments: &BufferChain<u64>) -> Vec<u64> {
+    fn pass(buffers: &BufferChain<u64>) -> Vec<u64> {
         let mut told = Vec::new();
-        segments.begin_pass();
-        segments.take(|entry| told.push(entry));
+        buffers.begin_pass();
+        buffers.take(|entry| told.push(entry));
         told
     }
 
     #[test]
-    fn what_waits_in_an_older_buffer_is_told_first_and_takes_no_room_in_the_next() {
-        let segments = BufferChain::new();
-        assert!(segments.is_empty());
-        let old = segments.add(3).unwrap();
+    fn what_waits_in_an_older_buffer_is_delivered_first_and_takes_no_room_in_the_next() {
+        let buffers = BufferChain::new();
+        assert!(buffers.is_empty());
+        let old = buffers.add(3).unwrap();
         assert!((0..3).all(|n| old.push(n)) && !old.push(99));
-        let new = segments.add(1).unwrap();
+        let new = buffers.add(1).unwrap();
         assert!(new.push(3) && !new.push(98));
-        assert_eq!(pass(&segments), [0, 1, 2, 3]);
-        assert_eq!((segments.dropped(), segments.has_dropped()), (2, false));
+        assert_eq!(pass(&buffers), [0, 1, 2, 3]);
+        assert_eq!((buffers.dropped(), buffers.has_dropped()), (2, false));
     }
 
     #[test]
-    fn a_buffer_goes_when_it_is_told_and_nobody_can_be_inside_and_its_drops_stay() {
-        let segments = BufferChain::new();
-        let old = segments.add(1).unwrap();
+    fn a_buffer_goes_when_it_is_delivered_and_nobody_can_be_inside_and_its_drops_stay() {
+        let buffers = BufferChain::new();
+        let old = buffers.add(1).unwrap();
         assert!(old.push(1));
-        let new = segments.add(2).unwrap();
-        let count = |segments: &BufferChain<u64>| segments.all().len();
-        assert_eq!((pass(&segments), count(&segments)), (vec![1], 2));
-        segments.begin_pass();
-        assert_eq!(count(&segments), 2, "somebody may be inside");
+        let new = buffers.add(2).unwrap();
+        let count = |buffers: &BufferChain<u64>| buffers.all().len();
+        assert_eq!((pass(&buffers), count(&buffers)), (vec![1], 2));
+        buffers.begin_pass();
+        assert_eq!(count(&buffers), 2, "somebody may be inside");
         assert!(old.push(2) && !old.push(3), "and is");
-        assert_eq!(pass(&segments), [2]);
+        assert_eq!(pass(&buffers), [2]);
         drop(old);
-        segments.begin_pass();
-        assert_eq!((count(&segments), segments.dropped()), (1, 1));
+        buffers.begin_pass();
+        assert_eq!((count(&buffers), buffers.dropped()), (1, 1));
         drop(new);
-        segments.begin_pass();
-        assert_eq!(count(&segments), 1, "the newest stays");
+        buffers.begin_pass();
+        assert_eq!(count(&buffers), 1, "the newest stays");
     }
 
     #[test]
     fn whatever_sizes_come_while_threads_put_in_nothing_is_lost_and_each_stays_in_order() {
         const EACH: u64 = 30_000;
-        let segments = BufferChain::new();
-        let current = Mutex::new(segments.add(1).unwrap());
+        let buffers = BufferChain::new();
+        let current = Mutex::new(buffers.add(1).unwrap());
         let (mut seen, mut dropped, mut last) = (0_u64, 0, [None; 3]);
         std::thread::scope(|scope| {
             let threads: Vec<_> = (0..3_u64)
@@ -220,9 +222,9 @@ mod tests {
             let mut sizes = [1, 2, 64, 1, 7].into_iter().cycle();
             let mut done = false;
             loop {
-                segments.begin_pass();
-                dropped += segments.dropped();
-                segments.take(|entry| {
+                buffers.begin_pass();
+                dropped += buffers.dropped();
+                buffers.take(|entry| {
                     let (thread, n) = ((entry >> 32) as usize, entry & u64::from(u32::MAX));
                     assert!(last[thread] < Some(n), "a thread's entries stay in order");
                     last[thread] = Some(n);
@@ -232,11 +234,11 @@ mod tests {
                     break;
                 }
                 done = threads.iter().all(std::thread::ScopedJoinHandle::is_finished);
-                *current.lock().unwrap() = segments.add(sizes.next().unwrap()).unwrap();
+                *current.lock().unwrap() = buffers.add(sizes.next().unwrap()).unwrap();
             }
         });
-        seen += pass(&segments).len() as u64;
-        dropped += segments.dropped();
+        seen += pass(&buffers).len() as u64;
+        dropped += buffers.dropped();
         assert_eq!(seen + dropped, 3 * EACH);
     }
 }

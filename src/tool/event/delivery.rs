@@ -1,15 +1,18 @@
-//! From where tools are called: at once, where an event happens, or from a safe place, with what has waited.
+//! Delivery: all handles, and the passes in which a tool's functions receive the events that waited in buffers.
 //!
-//! A safe place is the beginning of an MPI function, and the end of MPI_Init, MPI_Finalize and of their like for sessions: no lock of the engine is held there,
-//! so a tool's function may call MPI itself. One thread delivers at a time; another that passes a safe place meanwhile goes on.
-//! A thread that is about to sleep inside MPI delivers too, lest events lie there as long as it does: to the functions that
-//! could be called where the events happened, for locks of the engine may be held. What they leave waits for a safe place.
+//! A tool's function is called at once, where the event happens, or at a *safe point*: the beginning of an MPI function, and the end of MPI_Init,
+//! MPI_Finalize and their like for sessions. No lock of the engine is held there, so the function may call MPI itself. One thread delivers at a
+//! time; another that passes a safe point meanwhile goes on.
+//! A thread that is about to sleep inside MPI delivers too, because events would wait as long as it sleeps: to the functions that
+//! could be called where the events happened, since locks of the engine may be held. What they leave waits for a safe point.
 //!
 //! # A pass
-//! 1. For each buffer, how far it is filled: the pass goes so far and no further.
-//! 2. Each handle's drops. Whatever is in step 3 was put in before step 1, and so what was dropped before it, here or at another
-//!    handle, is told before it is told (MPI 5.0 §15.3.8, handling dropped events).
-//! 3. What waits, handle by handle.
+//! 1. For each buffer, note how far it is filled: the pass goes so far and no further.
+//! 2. Report each handle's drops. Whatever step 3 delivers was put in before step 1. So what was dropped before it, at this handle or at another,
+//!    is reported before it is delivered (MPI 5.0 §15.3.8, handling dropped events).
+//! 3. Deliver what waits, handle by handle.
+//!
+//! The state here is the process's: MPI_T's handles are, too.
 
 use super::registration::Registration;
 use super::safety::Safety;
@@ -21,36 +24,37 @@ use core::cell::Cell;
 use std::sync::{Arc, MutexGuard, PoisonError, TryLockError};
 
 static HANDLES: HandleTable<Registration> = HandleTable::new();
-/// All registrations, each at a place of its own as long as it lives.
-static ALL: Mutex<RegistrationTable> = Mutex::new(RegistrationTable { places: Vec::new(), free: Vec::new() });
-/// Something waits to be told.
+/// All registrations, each at an index of its own as long as it lives.
+static ALL: Mutex<RegistrationTable> =
+    Mutex::new(RegistrationTable { entries: Vec::new(), free: Vec::new() });
+/// Something waits for a safe point.
 static WAITS: AtomicBool = AtomicBool::new(false);
 /// A registration is over but for what waits.
 static ENDS: AtomicBool = AtomicBool::new(false);
-/// Held by the one who delivers.
+/// Held by the thread that delivers.
 static TURN: Mutex<()> = Mutex::new(());
-/// MPI_THREAD_MULTIPLE: functions may run beside each other.
+/// MPI_THREAD_MULTIPLE: functions may run at the same time.
 static SHARED: AtomicBool = AtomicBool::new(false);
 
 struct RegistrationTable {
-    places: Vec<Option<Arc<Registration>>>,
+    entries: Vec<Option<Arc<Registration>>>,
     free: Vec<usize>,
 }
 
 impl RegistrationTable {
-    /// Gives `registration` a place.
+    /// Adds `registration`.
     fn put(&mut self, registration: &Arc<Registration>) {
-        let place = self.free.pop().unwrap_or(self.places.len());
+        let place = self.free.pop().unwrap_or(self.entries.len());
         registration.set_place(place);
-        if place == self.places.len() {
-            self.places.push(None);
+        if place == self.entries.len() {
+            self.entries.push(None);
         }
-        self.places[place] = Some(registration.clone());
+        self.entries[place] = Some(registration.clone());
     }
 
     fn take(&mut self, registration: &Registration) {
         let place = registration.place();
-        self.places[place] = None;
+        self.entries[place] = None;
         self.free.push(place);
     }
 }
@@ -61,30 +65,30 @@ thread_local! {
 
 /// Says whether several threads may be inside the engine at once; before it is asked to do anything.
 pub fn set_shared(shared: bool) {
-    // Relaxed: a flag that publishes nothing; events are raised by who has seen the engine.
+    // Relaxed: a flag that publishes nothing; set before threads use the engine.
     if SHARED.swap(shared, Ordering::Relaxed) != shared {
         each(|_| true, |registration| registration.require());
     }
 }
 
-/// What a function must keep to where an event happens. Locks of the engine may be held, so it must not call MPI; and with
-/// MPI_THREAD_MULTIPLE other threads raise events at the same time.
+/// The safety level that a function must have where an event happens. Locks of the engine may be held, so it must not call MPI; and with
+/// MPI_THREAD_MULTIPLE other threads emit events at the same time.
 #[must_use]
-pub fn at_once() -> Safety {
-    // Relaxed: as in `set_shared`.
+pub fn level_at_once() -> Safety {
+    // Relaxed: a flag that publishes nothing.
     if SHARED.load(Ordering::Relaxed) { Safety::ThreadSafe } else { Safety::Restricted }
 }
 
-/// What a function must keep to at a safe place: nothing, unless other threads raise events at the same time.
+/// The safety level that a function must have at a safe point: none, unless other threads emit events at the same time.
 #[must_use]
-pub fn at_safe_place() -> Safety {
+pub fn level_at_safe_point() -> Safety {
     if SHARED.load(Ordering::Relaxed) { Safety::ThreadSafe } else { Safety::None }
 }
 
-/// What a function must keep to that this thread calls now, on its way through an MPI_T function or out of an event.
+/// The safety level that a function must have if this thread calls it now, from an MPI_T function or from inside an event.
 #[must_use]
-pub fn here() -> Safety {
-    if inside_callback() { at_once() } else { at_safe_place() }
+pub fn level_here() -> Safety {
+    if inside_callback() { level_at_once() } else { level_at_safe_point() }
 }
 
 /// Makes `registration` known; gives its handle. `None` if there are too many.
@@ -96,7 +100,7 @@ pub fn admit(registration: &Arc<Registration>) -> Option<usize> {
     set_sleep_hook(deliver_in_wait);
     all().put(registration);
     if registration.may_keep() {
-        // MPI functions look here when they begin, for as long as something may wait.
+        // MPI functions come by here when they begin, for as long as something may wait.
         hold_fast_path(true);
     }
     Some(number)
@@ -108,7 +112,7 @@ pub fn find(handle: usize) -> Option<Arc<Registration>> {
     HANDLES.get(handle)
 }
 
-/// `handle` is over.
+/// Forgets `handle`, which has ended.
 pub(super) fn forget(handle: usize) {
     let Some(registration) = HANDLES.remove(handle) else { return };
     all().take(&registration);
@@ -134,7 +138,7 @@ static DROPS: AtomicU64 = AtomicU64::new(0);
 /// A buffer had no room.
 #[cold]
 pub(super) fn note_drop() {
-    // Relaxed, here and below: a count; each handle's own is what tools are told.
+    // Relaxed, here and below: a count; tools get reports from each handle's own.
     DROPS.fetch_add(1, Ordering::Relaxed);
 }
 
@@ -144,7 +148,7 @@ pub fn drops() -> u64 {
     DROPS.load(Ordering::Relaxed)
 }
 
-/// Something waits for a safe place.
+/// Notes that something waits for a safe point.
 #[inline]
 pub(super) fn something_waits() {
     // Release: pairs with Acquire in `deliver`; an exchange, so that the store of another thread after it does not hide it.
@@ -161,11 +165,11 @@ pub(super) fn something_ends() {
     }
 }
 
-/// Whether something may wait for a safe place.
+/// Whether something may wait for a safe point.
 #[inline(always)]
 #[must_use]
 pub fn waits() -> bool {
-    // Relaxed: a hint; whoever delivers has an exchange.
+    // Relaxed: a hint; `deliver` decides by an exchange.
     WAITS.load(Ordering::Relaxed)
 }
 
@@ -175,7 +179,7 @@ pub fn is_delivering() -> bool {
     DELIVERING.get()
 }
 
-/// Tells what waits. To be called where no lock of the engine is held; called from a tool's function that it calls, it does nothing.
+/// Delivers what waits. The caller holds no lock of the engine. Called from a tool's function that it called, it does nothing.
 #[cold]
 pub fn deliver() {
     // A hint; the exchange decides.
@@ -183,17 +187,17 @@ pub fn deliver() {
         let turn = match TURN.try_lock() {
             Ok(turn) => turn,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            // The one who has the turn looks once more at the end; what comes after that look is for the next safe place.
+            // The thread that has the turn checks once more at the end; what comes after that check is for the next safe point.
             Err(TryLockError::WouldBlock) => return,
         };
         DELIVERING.set(true);
-        // Acquire: pairs with Release in `something_waits`: what it told of is there.
+        // Acquire: pairs with Release in `something_waits`: what waits is there.
         if WAITS.swap(false, Ordering::Acquire) {
-            pass(at_safe_place());
+            pass(level_at_safe_point());
         }
         DELIVERING.set(false);
         drop(turn);
-        // Events that the tools' functions have caused wait for the next safe place, or this might not end. Acquire: pairs with
+        // Events that the tools' functions have caused wait for the next safe point, or this might not end. Acquire: pairs with
         // Release in `something_ends`.
         if !ENDS.swap(false, Ordering::Acquire) {
             return;
@@ -204,22 +208,23 @@ pub fn deliver() {
 /// The pass of a thread that is about to sleep inside MPI, in an upcall: no function is told that could not be called at once.
 #[cold]
 fn deliver_in_wait() {
-    // Relaxed: as in `deliver`.
+    // Relaxed: a hint; the exchange decides.
     if !WAITS.load(Ordering::Relaxed) || DELIVERING.get() {
         return;
     }
-    // The one who has the turn tells it, or leaves it to the next sleep.
+    // The thread that has the turn delivers it, or leaves it to the next sleep.
     let Ok(turn) = TURN.try_lock() else { return };
     DELIVERING.set(true);
-    // Acquire: as in `deliver`.
+    // Acquire: pairs with Release in `something_waits`: what waits is there.
     if WAITS.swap(false, Ordering::Acquire) {
-        let level = at_once();
+        let level = level_at_once();
         begin_pass();
-        each(Registration::has_drops, |registration| registration.tell_drops(level));
-        let is_told = |registration: &Registration| registration.can_tell(level) && registration.has_part();
-        each(is_told, |registration| registration.deliver(level, false));
+        each(Registration::has_drops, |registration| registration.report_drops(level));
+        let is_due =
+            |registration: &Registration| registration.has_function(level) && registration.has_part();
+        each(is_due, |registration| registration.deliver(level, false));
         let is_left = |registration: &Registration| registration.has_part() || registration.has_drops();
-        if all().places.iter().flatten().any(|registration| is_left(registration)) {
+        if all().entries.iter().flatten().any(|registration| is_left(registration)) {
             something_waits();
         }
     }
@@ -229,22 +234,21 @@ fn deliver_in_wait() {
 
 fn pass(level: Safety) {
     begin_pass();
-    each(Registration::has_drops, |registration| registration.tell_drops(level));
+    each(Registration::has_drops, |registration| registration.report_drops(level));
     each(Registration::has_part, |registration| registration.deliver(level, true));
 }
 
 fn begin_pass() {
-    all().places.iter().flatten().for_each(|registration| registration.begin_pass());
+    all().entries.iter().flatten().for_each(|registration| registration.begin_pass());
 }
 
-/// Calls `with` for each registration that `wanted` wants, those that come meanwhile perhaps among them, without a lock held
-/// over it.
+/// Calls `with` for each registration that `wanted` accepts, perhaps with those that come meanwhile, and holds no lock over it.
 fn each(wanted: impl Fn(&Registration) -> bool, with: impl Fn(&Arc<Registration>)) {
     let mut from = 0;
     loop {
         let next = {
             let all = all();
-            let rest = all.places.iter().enumerate().skip(from);
+            let rest = all.entries.iter().enumerate().skip(from);
             rest.filter_map(|(place, known)| Some((place, known.as_ref()?)))
                 .find(|(_, registration)| wanted(registration))
                 .map(|(place, registration)| (place, registration.clone()))

@@ -3,12 +3,12 @@
 use super::source;
 use super::types::ToolEventType;
 use crate::arch::clock;
-use crate::events::{Event, EventPayload, EventRecord, HazardRecord, Spec, current_subject, hazard_record};
+use crate::events::{Event, EventPayload, EventRecord, HazardRecord, Spec, current_subject, this_thread};
 use core::cell::Cell;
 use core::ffi::c_void;
 use core::ptr;
 
-/// An event that waits: all of a [`EventRecord`] that elements tell.
+/// An event that waits in a buffer: all of an [`EventRecord`] that elements show.
 #[derive(Debug, Clone, Copy)]
 pub struct QueuedEvent {
     when: u64,
@@ -37,7 +37,7 @@ impl QueuedEvent {
         }
     }
 
-    /// It as it was told.
+    /// The event's record.
     #[must_use]
     pub fn record(&self) -> EventRecord<'_> {
         EventRecord {
@@ -59,20 +59,20 @@ pub struct Instance<'a> {
     pub record: &'a EventRecord<'a>,
     /// Ticks; 0 until they are asked for.
     when: Cell<u64>,
-    waited: bool,
+    queued: bool,
     /// The instance around this one: a function that may call MPI can cause events.
     outer: Cell<*const Instance<'static>>,
 }
 
 impl<'a> Instance<'a> {
-    /// An event that is told at once.
+    /// An event that is delivered at once.
     #[inline(always)]
     #[must_use]
     pub fn now(event_type: &'static ToolEventType, record: &'a EventRecord<'a>) -> Instance<'a> {
-        Instance { event_type, record, when: Cell::new(0), waited: false, outer: Cell::new(ptr::null()) }
+        Instance { event_type, record, when: Cell::new(0), queued: false, outer: Cell::new(ptr::null()) }
     }
 
-    /// An event that has waited; `record` is its [`QueuedEvent::record`].
+    /// An event that waited in a buffer; `record` is its [`QueuedEvent::record`].
     #[must_use]
     pub fn late(
         event_type: &'static ToolEventType,
@@ -83,12 +83,12 @@ impl<'a> Instance<'a> {
             event_type,
             record,
             when: Cell::new(queued.when),
-            waited: true,
+            queued: true,
             outer: Cell::new(ptr::null()),
         }
     }
 
-    /// When it was observed, in ticks of the clock. For an event that is told at once, when this is first asked.
+    /// When it was observed, in ticks of the clock. For an event that is delivered at once, when this is first asked.
     #[must_use]
     pub fn when(&self) -> u64 {
         if self.when.get() == 0 {
@@ -100,11 +100,11 @@ impl<'a> Instance<'a> {
     /// Index of its source.
     #[must_use]
     pub fn source(&self) -> usize {
-        if self.waited { source::BUFFERS } else { source::of_this_thread() }
+        if self.queued { source::BUFFERS } else { source::of_this_thread() }
     }
 }
 
-/// Where a thread keeps its innermost instance of those that have waited: in its hazard, which nothing else of the library leaves a note in.
+/// The instances of events that waited which a thread is inside of, innermost first; its hazard record points to the first.
 #[derive(Debug, Clone, Copy)]
 pub struct InstanceStack<'a>(&'a HazardRecord);
 
@@ -112,7 +112,7 @@ impl<'a> InstanceStack<'a> {
     /// The calling thread's.
     #[must_use]
     pub fn of_this_thread() -> InstanceStack<'static> {
-        InstanceStack(hazard_record())
+        InstanceStack(this_thread())
     }
 
     /// Runs `call` with the handle of `instance`, which is good until `call` returns, on this thread.
@@ -126,24 +126,24 @@ impl<'a> InstanceStack<'a> {
     }
 }
 
-/// The handle of an event that is told at once, for the function that the listener calls next: good until the listener returns, on the thread
+/// The handle of an event that is delivered at once, for the function that the listener calls next: good until the listener returns, on the thread
 /// whose hazard this is.
 ///
-/// It is the record's address: an [`Instance`] is made when it is asked about. Of which type it is, the listener tells
+/// It is the record's address; an [`Instance`] is made when a function asks about it. Its event type is what the listener returns
 /// ([`Listener::subject_type`](crate::events::Listener::subject_type)).
 #[inline(always)]
-pub(super) fn at_once(hazard: &HazardRecord, record: &EventRecord<'_>) -> *mut c_void {
+pub(super) fn of_immediate(hazard: &HazardRecord, record: &EventRecord<'_>) -> *mut c_void {
     let what = ptr::from_ref(record).cast::<c_void>();
     hazard.set_subject(what);
     what.cast_mut()
 }
 
-/// ToolEventType and record of an event that is told at once, if `handle` is its, as an address.
+/// Event type and record of the event that is delivered at once, if `handle` is its address.
 ///
 /// # Safety
 /// The result is not used when the function that asks has returned.
 #[inline(always)]
-unsafe fn told<'a>(
+unsafe fn immediate<'a>(
     hazard: &HazardRecord,
     handle: usize,
 ) -> Option<(&'static ToolEventType, &'a EventRecord<'a>)> {
@@ -152,15 +152,15 @@ unsafe fn told<'a>(
         return None;
     }
     // SAFETY: of a registration's listeners, which are all that have anything there, each has its type there, and gives functions what
-    // `at_once` has made of a record; that lives until they have returned.
+    // `of_immediate` has made of a record; that lives until they have returned.
     Some(unsafe { (event_type.cast::<ToolEventType>().as_ref(), &*what.cast::<EventRecord<'a>>()) })
 }
 
-/// The innermost instance of this thread that `handle` is, of those that have waited.
+/// The innermost instance of this thread that `handle` names, of events that waited.
 ///
 /// # Safety
-/// As for [`told`].
-unsafe fn waited<'a>(hazard: &HazardRecord, handle: usize) -> Option<&'a Instance<'a>> {
+/// As for [`immediate`].
+unsafe fn queued<'a>(hazard: &HazardRecord, handle: usize) -> Option<&'a Instance<'a>> {
     let mut at = hazard.instance().cast::<Instance<'a>>().cast_const();
     while !at.is_null() {
         // SAFETY: `InstanceStack::during` put it there and takes it away before the instance goes; it is further up on this thread's stack.
@@ -175,31 +175,31 @@ unsafe fn waited<'a>(hazard: &HazardRecord, handle: usize) -> Option<&'a Instanc
 
 /// Looks at the instance that `handle` names; `None` if it names none whose function runs on this thread at present.
 pub fn look<R>(handle: *mut c_void, with: impl FnOnce(&Instance<'_>) -> R) -> Option<R> {
-    let hazard = hazard_record();
+    let hazard = this_thread();
     // SAFETY: used until `with` returns, which whoever asks calls.
-    if let Some((event_type, record)) = unsafe { told(hazard, handle.addr()) } {
+    if let Some((event_type, record)) = unsafe { immediate(hazard, handle.addr()) } {
         let instance = Instance::now(event_type, record);
         instance.when.set(hazard.memo());
         let found = with(&instance);
         hazard.set_memo(instance.when.get());
         return Some(found);
     }
-    // SAFETY: as above.
-    unsafe { waited(hazard, handle.addr()) }.map(with)
+    // SAFETY: used until `with` returns, which the caller runs while the function that asks runs.
+    unsafe { queued(hazard, handle.addr()) }.map(with)
 }
 
-/// As [`look`], for who wants no more than type and record.
+/// As [`look`], for type and record alone.
 #[inline(always)]
 pub fn read<R>(
     handle: *mut c_void,
     with: impl FnOnce(&'static ToolEventType, &EventRecord<'_>) -> R,
 ) -> Option<R> {
-    let hazard = hazard_record();
+    let hazard = this_thread();
     // SAFETY: used until `with` returns, which whoever asks calls.
-    let found = unsafe { told(hazard, handle.addr()) };
+    let found = unsafe { immediate(hazard, handle.addr()) };
     // SAFETY: as above.
     let late =
-        || unsafe { waited(hazard, handle.addr()) }.map(|instance| (instance.event_type, instance.record));
+        || unsafe { queued(hazard, handle.addr()) }.map(|instance| (instance.event_type, instance.record));
     found.or_else(late).map(|(event_type, record)| with(event_type, record))
 }
 
@@ -212,12 +212,12 @@ mod tests {
     use core::ptr::NonNull;
     use std::sync::Arc;
 
-    /// A listener that hands out what it is told of.
-    struct Told<F>(F);
+    /// A listener that hands out what it receives.
+    struct HandsOut<F>(F);
 
-    impl<F: Fn(*mut c_void, &EventRecord<'_>) + Send + Sync + 'static> Listener for Told<F> {
+    impl<F: Fn(*mut c_void, &EventRecord<'_>) + Send + Sync + 'static> Listener for HandsOut<F> {
         fn deliver(&self, record: &EventRecord<'_>, hazard: &HazardRecord) {
-            (self.0)(at_once(hazard, record), record);
+            (self.0)(of_immediate(hazard, record), record);
         }
 
         fn subject_type(&self) -> Option<NonNull<c_void>> {
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_told_at_once_is_known_by_its_fact_during_that_call_alone() {
+    fn an_event_delivered_at_once_is_known_by_its_record_during_that_call_alone() {
         let (one, two) = (
             EventRecord::new(Event::MsgArrived, 5, &Spec::NOTHING),
             EventRecord::new(Event::ReqNotify, 6, &Spec::NOTHING),
@@ -277,14 +277,14 @@ mod tests {
             );
             counted.fetch_add(1, Ordering::Relaxed);
         };
-        let heard = registry.listen_globally(EventSet::ALL, Told(check));
+        let heard = registry.listen_globally(EventSet::ALL, HandsOut(check));
         let world = registry.attach(1);
         world.emit(&one);
         world.emit(&two);
         assert_eq!(told.load(Ordering::Relaxed), 2);
         assert!(look(ptr::from_ref(&two).cast_mut().cast(), |_| ()).is_none());
         drop(heard);
-        // Told of the same record, but by nobody who hands it out.
+        // It receives the same record, but hands it out to nobody.
         let tap = |record: &EventRecord<'_>| {
             assert!(look(ptr::from_ref(record).cast_mut().cast(), |_| ()).is_none())
         };
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_tells_every_element_as_the_fact_did() {
+    fn a_queued_event_has_every_element_of_its_record() {
         let spec = Spec { comm: 1, count: 2, datatype: 3, peer: 4, tag: 5, bytes: 6, ..Spec::NOTHING };
         let payloads = [
             EventPayload::Coll { operation: 1, algorithm: 2, mode: 1, bytes: 3 },
@@ -323,14 +323,14 @@ mod tests {
                 let record =
                     EventRecord { payload, context: 8, ..EventRecord::new(event_type.event, -7, &spec) };
                 let queued = QueuedEvent::of(&record);
-                let (mut told, mut kept) = ([0_u8; 128], [0_u8; 128]);
-                assert!(event_type.extent() <= told.len());
+                let (mut direct, mut kept) = ([0_u8; 128], [0_u8; 128]);
+                assert!(event_type.extent() <= direct.len());
                 // SAFETY: both are as long as the extent.
                 unsafe {
-                    event_type.copy(&record, told.as_mut_ptr());
+                    event_type.copy(&record, direct.as_mut_ptr());
                     event_type.copy(&queued.record(), kept.as_mut_ptr());
                 }
-                assert_eq!(told, kept, "{:?} with {payload:?}", event_type.name);
+                assert_eq!(direct, kept, "{:?} with {payload:?}", event_type.name);
             }
         }
     }

@@ -2,23 +2,25 @@
 //!
 //! | file | what lives there |
 //! |---|---|
-//! | [`types`] | the event types and their elements, made from `events::catalog` and the paper's table |
-//! | [`source`] | who raises events, and in what order |
-//! | [`safety`] | what a function must keep to where it is called |
-//! | [`registration`] | a handle: what it accepts and whom it tells |
-//! | [`callback_table`] | which function for which level, changed beneath the events |
+//! | [`types`] | the event types and their elements, made from `events::table` and the paper's table |
+//! | [`source`] | which thread or buffer events come from, and in what order |
+//! | [`safety`] | what a function may do where it is called |
+//! | [`registration`] | a handle: which events it receives and which functions it calls |
+//! | `listener` | what the registry has of a registration |
+//! | [`callback_table`] | which function for which level, replaced while events come |
 //! | [`instance`] | one event on its way to one function |
 //! | [`buffer`] | where events wait, if the handle wants it |
 //! | [`buffer_chain`] | the buffers of one handle, whose size may change |
-//! | [`delivery`] | all handles, and the passes in which they are told what waits |
+//! | [`delivery`] | all handles, and the passes that deliver what waits |
 //!
-//! The functions of MPI_T are in `capi::mpi_t::event`. `docs/tool-events.md` says what a tool sees.
+//! The functions of MPI_T are in the C bindings, `mpi_t::event`. `docs/tool-events.md` says what a tool sees.
 
 pub mod buffer;
 pub mod buffer_chain;
 pub mod callback_table;
 pub mod delivery;
 pub mod instance;
+mod listener;
 pub mod registration;
 pub mod safety;
 pub mod source;

@@ -1,26 +1,28 @@
-//! A registration handle: what it listens to, whom it tells, and how it ends (MPI 5.0 §15.3.8, handle allocation).
+//! A registration handle: what it listens to, which functions it calls, and how it ends (MPI 5.0 §15.3.8, handle allocation).
 //!
 //! # Rules
-//! - An event reaches a registration through what the registry owns of it alone: an [`ImmediateListener`], a [`BufferedListener`] or a [`CountingListener`], of which
-//!   it holds one at a time, and keeps those that were replaced while somebody may be inside. All of them share a [`ListenerGuard`], which is
-//!   dropped when none of them runs or will run. So whatever is left to tell is there when [`Registration::settle`] is called from that drop.
-//! - No lock of this module is held over a function of a tool, nor over a release of the registry, which may wait for one.
+//! - An event reaches a registration only through the listener that the registry owns: an [`ImmediateListener`], a [`FilteredListener`], a
+//!   [`BufferedListener`] or a [`CountingListener`], one at a time. The registry keeps those that were replaced while a dispatch may be inside. All of
+//!   them share a [`ListenerGuard`], which is dropped when none of them runs or will run. So all that is left to deliver is there when that drop
+//!   calls [`Registration::settle`].
+//! - No lock of this module is held over a tool's function, nor over a release of the registry, which may wait for one.
 
 use super::buffer_chain::{BufferChain, EventBuffer};
 use super::callback_table::{CallbackPointer, CallbackTable};
 use super::delivery;
-use super::instance::{self, Instance, InstanceStack, QueuedEvent};
+use super::instance::{Instance, InstanceStack, QueuedEvent};
+use super::listener::{
+    BufferedListener, CountingListener, FilteredListener, ImmediateListener, ListenerForm, ListenerGuard,
+    with_listener,
+};
 use super::safety::{LEVELS, Safety};
 use super::source;
 use super::types::ToolEventType;
-use crate::events::{
-    CommEvents, EventError, EventRecord, EventSet, GlobalSubscription, Handle, HazardRecord, Listener,
-    Registry, hold_fast_path,
-};
+use crate::events::{CommEvents, EventError, EventSet, GlobalSubscription, Handle, Registry, hold_fast_path};
 use crate::limits::EVENT_BUFFER;
 use crate::sync::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Mutex, Ordering, epoch};
 use core::ffi::{c_int, c_void};
-use core::ptr::{self, NonNull};
+use core::ptr;
 use std::sync::{Arc, MutexGuard, PoisonError, Weak};
 
 /// MPI_T_event_cb_function.
@@ -33,37 +35,37 @@ pub type DroppedFunction = unsafe extern "C" fn(i64, usize, c_int, c_int, *mut c
 /// One MPI_T_event_registration.
 #[derive(Debug)]
 pub struct Registration {
-    /// Of which type.
+    /// Its event type.
     pub event_type: &'static ToolEventType,
-    /// Whose events.
+    /// The registry whose events it receives.
     registry: Arc<Registry>,
-    /// Its handle, which is there before anything can be heard.
+    /// Its handle, set before any event can reach it.
     number: AtomicUsize,
-    /// Its place among all registrations.
+    /// Its index among all registrations.
     place: AtomicUsize,
-    /// What is called from a safe place, by the level that is required.
-    later: CallbackTable<LEVELS>,
+    /// What is called at a safe point, by the level that is required there.
+    callbacks: CallbackTable<LEVELS>,
     /// A [`DroppedFunction`], or null: then drops are not counted.
     on_drop: AtomicPtr<c_void>,
-    /// Events that found no function for the level, and are not told yet; those that found no room the buffer counts.
-    unheard: AtomicU64,
-    /// Where events wait that have a buffer.
-    waiting: BufferChain<QueuedEvent>,
-    /// The listener is gone: nothing will be heard any more.
+    /// Events that found no function for the level, and were not reported yet; the buffer counts those that found no room.
+    without_function: AtomicU64,
+    /// Where events wait, if there is a buffer.
+    buffers: BufferChain<QueuedEvent>,
+    /// The listener is gone: no event will come any more.
     silent: AtomicBool,
     /// Freed, and on its way out; set under the lock of `control`.
     closing: AtomicBool,
-    control: Mutex<Control>,
+    control: Mutex<RegistrationState>,
 }
 
 #[derive(Debug)]
-struct Control {
+struct RegistrationState {
     calls: [Option<CallbackPointer>; LEVELS],
-    /// Entries of the buffer in force, and that buffer; 0 and none: what is heard is told at once.
+    /// Entries of the buffer in force, and that buffer; 0 and none: functions are called at once.
     entries: usize,
     into: Option<Arc<EventBuffer<QueuedEvent>>>,
     hold: RegistryHold,
-    /// While `hold` keeps it, there.
+    /// There as long as `hold` keeps it.
     listener: Weak<ListenerGuard>,
     free: Option<Free>,
 }
@@ -73,7 +75,7 @@ struct Control {
 enum RegistryHold {
     /// A type of no object, to which no function has been registered yet.
     NotYet,
-    GlobalSubscriber(GlobalSubscription),
+    Everywhere(GlobalSubscription),
     /// Of one communicator; active once a function has been registered.
     Bound(Handle),
     /// Released.
@@ -88,125 +90,7 @@ struct Free {
 
 // SAFETY: functions and data are words that are handed back to the tool, which promises that they may be used from where the
 // safety level says.
-unsafe impl Send for Control {}
-
-/// What all that the registry owns of a registration has in common.
-#[derive(Debug)]
-struct ListenerGuard(Arc<Registration>);
-
-/// A function that is called where events happen: all that such a call takes, side by side.
-struct ImmediateListener {
-    function: EventFunction,
-    data: *mut c_void,
-    number: usize,
-    level: c_int,
-    event_type: &'static ToolEventType,
-    _of: Arc<ListenerGuard>,
-}
-
-// SAFETY: as for `Control`; all else is Send and Sync.
-unsafe impl Send for ImmediateListener {}
-// SAFETY: as above.
-unsafe impl Sync for ImmediateListener {}
-
-impl Listener for ImmediateListener {
-    #[inline(always)]
-    fn deliver(&self, record: &EventRecord<'_>, hazard: &HazardRecord) {
-        let instance = instance::at_once(hazard, record);
-        // SAFETY: the tool registered it to be called with this data at this level; the instance lives until it returns.
-        unsafe { (self.function)(instance, self.number, self.level, self.data) };
-    }
-
-    fn subject_type(&self) -> Option<NonNull<c_void>> {
-        Some(NonNull::from(self.event_type).cast())
-    }
-}
-
-/// An [`ImmediateListener`] of a type that accepts some of its events alone.
-struct FilteredListener(ImmediateListener);
-
-impl Listener for FilteredListener {
-    #[inline(always)]
-    fn deliver(&self, record: &EventRecord<'_>, hazard: &HazardRecord) {
-        if self.0.event_type.accepts(record) {
-            self.0.deliver(record, hazard);
-        }
-    }
-
-    fn subject_type(&self) -> Option<NonNull<c_void>> {
-        self.0.subject_type()
-    }
-}
-
-/// What has a buffer.
-struct BufferedListener {
-    into: Arc<EventBuffer<QueuedEvent>>,
-    of: Arc<ListenerGuard>,
-}
-
-impl Listener for BufferedListener {
-    /// Lets an event wait. Apart from what is told at once, which needs less of the stack.
-    #[inline(never)]
-    fn deliver(&self, record: &EventRecord<'_>, _: &HazardRecord) {
-        let event_type = self.of.0.event_type;
-        if event_type.has_filter() && !event_type.accepts(record) {
-            return;
-        }
-        if !self.into.push(QueuedEvent::of(record)) {
-            delivery::note_drop();
-        }
-        delivery::something_waits();
-    }
-
-    fn subject_type(&self) -> Option<NonNull<c_void>> {
-        Some(NonNull::from(self.of.0.event_type).cast())
-    }
-}
-
-/// What has no buffer, and no function that may be called at once.
-struct CountingListener(Arc<ListenerGuard>);
-
-impl Listener for CountingListener {
-    fn deliver(&self, record: &EventRecord<'_>, _: &HazardRecord) {
-        let of = &*self.0.0;
-        if !of.event_type.has_filter() || of.event_type.accepts(record) {
-            of.miss();
-        }
-    }
-
-    fn subject_type(&self) -> Option<NonNull<c_void>> {
-        Some(NonNull::from(self.0.0.event_type).cast())
-    }
-}
-
-/// What the registry is to own of a registration, as it is at present.
-enum ListenerForm {
-    ImmediateListener(ImmediateListener),
-    FilteredListener(FilteredListener),
-    BufferedListener(BufferedListener),
-    CountingListener(CountingListener),
-}
-
-/// Runs `$with` on what is in `$way`, of whichever type.
-macro_rules! on {
-    ($way:expr, $listener:ident => $with:expr) => {
-        match $way {
-            ListenerForm::ImmediateListener($listener) => $with,
-            ListenerForm::FilteredListener($listener) => $with,
-            ListenerForm::BufferedListener($listener) => $with,
-            ListenerForm::CountingListener($listener) => $with,
-        }
-    };
-}
-
-impl Drop for ListenerGuard {
-    fn drop(&mut self) {
-        // Relaxed: set by `close`, which is why we are here; else the registry had no handle left, and nothing is over.
-        if self.0.closing.load(Ordering::Relaxed) {
-            self.0.settle();
-        }
-    }
-}
+unsafe impl Send for RegistrationState {}
 
 /// Why there is no registration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -222,7 +106,7 @@ pub enum RegistrationError {
 }
 
 impl Registration {
-    /// A registration that accepts nothing yet of the events of `registry`. `entries`: of the buffer; 0 for none.
+    /// A registration that receives no events of `registry` yet. `entries`: of the buffer; 0 for none.
     ///
     /// # Errors
     /// `Memory` if there is none for the buffer.
@@ -231,22 +115,22 @@ impl Registration {
         entries: usize,
         registry: Arc<Registry>,
     ) -> Result<Arc<Registration>, RegistrationError> {
-        let waiting = BufferChain::new();
+        let buffers = BufferChain::new();
         let entries = entries.min(EVENT_BUFFER);
         let into =
-            if entries > 0 { Some(waiting.add(entries).ok_or(RegistrationError::Memory)?) } else { None };
+            if entries > 0 { Some(buffers.add(entries).ok_or(RegistrationError::Memory)?) } else { None };
         Ok(Arc::new(Registration {
             event_type,
             registry,
             number: AtomicUsize::new(0),
             place: AtomicUsize::new(0),
-            later: CallbackTable::new(),
+            callbacks: CallbackTable::new(),
             on_drop: AtomicPtr::new(ptr::null_mut()),
-            unheard: AtomicU64::new(0),
-            waiting,
+            without_function: AtomicU64::new(0),
+            buffers,
             silent: AtomicBool::new(false),
             closing: AtomicBool::new(false),
-            control: Mutex::new(Control {
+            control: Mutex::new(RegistrationState {
                 calls: [None; LEVELS],
                 entries,
                 into,
@@ -266,13 +150,14 @@ impl Registration {
         number: usize,
         comm: Option<&Arc<CommEvents>>,
     ) -> Result<(), RegistrationError> {
-        // Relaxed: what can be heard comes through the registry, which publishes it (edge 4).
+        // Relaxed: events come through the registry, which publishes it (edge 4).
         self.number.store(number, Ordering::Relaxed);
         let Some(comm) = comm else { return Ok(()) };
         let listener = Arc::new(ListenerGuard(self.clone()));
         let mut control = self.control();
-        let way = self.way(&control, &listener);
-        let made = on!(way, it => comm.registry().register_listener(comm, self.event_type.event, it));
+        let form = self.form(&control, &listener);
+        let made =
+            with_listener!(form, it => comm.registry().register_listener(comm, self.event_type.event, it));
         control.hold = RegistryHold::Bound(made.map_err(|error| match error {
             EventError::Comm => RegistrationError::Object,
             _ => RegistrationError::Handles,
@@ -297,9 +182,9 @@ impl Registration {
         if self.is_closing() || entries == control.entries {
             return Ok(());
         }
-        let first = self.waiting.is_empty();
+        let first = self.buffers.is_empty();
         control.into = if entries > 0 {
-            Some(self.waiting.add(entries).ok_or(RegistrationError::Memory)?)
+            Some(self.buffers.add(entries).ok_or(RegistrationError::Memory)?)
         } else {
             None
         };
@@ -308,13 +193,13 @@ impl Registration {
             // Until it is forgotten.
             hold_fast_path(true);
         }
-        self.choose(&control);
+        self.apply(&control);
         Ok(())
     }
 
     /// Whether something may wait, or might have: it has a buffer, or had one.
     pub(super) fn may_keep(&self) -> bool {
-        !self.waiting.is_empty()
+        !self.buffers.is_empty()
     }
 
     /// Whether it has been freed, and only waits for the end.
@@ -346,112 +231,111 @@ impl Registration {
         }
         control.calls[level.index()] =
             function.map(|function| CallbackPointer { function: function as *mut c_void, data });
-        self.choose(&control);
+        self.apply(&control);
         if function.is_some() { self.listen(&mut control) } else { Ok(()) }
     }
 
-    /// Takes the functions of every level away; what is heard is dropped.
+    /// Takes the functions of every level away; events are dropped from then on.
     pub(super) fn mute(&self) {
         let mut control = self.control();
         control.calls = [None; LEVELS];
-        self.choose(&control);
+        self.apply(&control);
     }
 
     /// The level that is required where events happen has changed.
     pub(super) fn require(&self) {
-        self.choose(&self.control());
+        self.apply(&self.control());
     }
 
     /// Puts in force what is registered: the function for the lowest level that holds where another is required.
-    fn choose(&self, control: &Control) {
-        self.later
-            .set(core::array::from_fn(|required| control.least(required).unwrap_or(CallbackPointer::NONE)));
+    fn apply(&self, control: &RegistrationState) {
+        self.callbacks.set(core::array::from_fn(|required| {
+            control.function_for(required).unwrap_or(CallbackPointer::NONE)
+        }));
         let handle = match &control.hold {
-            RegistryHold::GlobalSubscriber(tap) => tap.handle(),
+            RegistryHold::Everywhere(subscription) => subscription.handle(),
             RegistryHold::Bound(handle) => Some(*handle),
             RegistryHold::NotYet | RegistryHold::Nothing => None,
         };
         if let (Some(handle), Some(listener)) = (handle, control.listener.upgrade()) {
-            let way = self.way(control, &listener);
-            // It cannot fail: the handle is ours until `hold` is taken.
-            let _ = on!(way, it => self.registry.set_listener(handle, it));
+            let form = self.form(control, &listener);
+            // It cannot fail: `hold` owns the handle, and is locked.
+            let _ = with_listener!(form, it => self.registry.set_listener(handle, it));
         }
     }
 
-    /// What the registry is to call.
-    fn way(&self, control: &Control, listener: &Arc<ListenerGuard>) -> ListenerForm {
+    /// The listener that the registry is to have.
+    fn form(&self, control: &RegistrationState, listener: &Arc<ListenerGuard>) -> ListenerForm {
         if let Some(into) = &control.into {
-            return ListenerForm::BufferedListener(BufferedListener {
-                into: into.clone(),
-                of: listener.clone(),
-            });
+            return ListenerForm::Buffered(BufferedListener { into: into.clone(), of: listener.clone() });
         }
-        let level = delivery::at_once();
-        let function = control.least(level.index()).and_then(|call| Some((call.function()?, call.data)));
+        let level = delivery::level_at_once();
+        let function =
+            control.function_for(level.index()).and_then(|call| Some((call.function()?, call.data)));
         let Some((function, data)) = function else {
-            return ListenerForm::CountingListener(CountingListener(listener.clone()));
+            return ListenerForm::Counting(CountingListener(listener.clone()));
         };
         let (number, level, event_type) = (self.number(), level.to_c(), self.event_type);
         let at_once = ImmediateListener { function, data, number, level, event_type, _of: listener.clone() };
         if event_type.has_filter() {
-            ListenerForm::FilteredListener(FilteredListener(at_once))
+            ListenerForm::Filtered(FilteredListener(at_once))
         } else {
-            ListenerForm::ImmediateListener(at_once)
+            ListenerForm::Immediate(at_once)
         }
     }
 
-    fn listen(self: &Arc<Self>, control: &mut Control) -> Result<(), RegistrationError> {
+    fn listen(self: &Arc<Self>, control: &mut RegistrationState) -> Result<(), RegistrationError> {
         match control.hold {
             RegistryHold::NotYet => {
                 let listener = Arc::new(ListenerGuard(self.clone()));
-                let way = self.way(control, &listener);
+                let form = self.form(control, &listener);
                 let events = EventSet::from(self.event_type.event);
-                let tap = on!(way, it => self.registry.listen_globally(events, it));
-                if tap.handle().is_none() {
+                let subscription = with_listener!(form, it => self.registry.listen_globally(events, it));
+                if subscription.handle().is_none() {
                     return Err(RegistrationError::Handles);
                 }
-                control.hold = RegistryHold::GlobalSubscriber(tap);
+                control.hold = RegistryHold::Everywhere(subscription);
                 control.listener = Arc::downgrade(&listener);
             }
-            // A communicator that is freed meanwhile has no events any more: nothing is wrong.
+            // A communicator that was freed meanwhile emits no events any more: that is no error.
             RegistryHold::Bound(handle) => drop(self.registry.activate(handle)),
-            RegistryHold::GlobalSubscriber(_) | RegistryHold::Nothing => {}
+            RegistryHold::Everywhere(_) | RegistryHold::Nothing => {}
         }
         Ok(())
     }
 
-    /// Counts an event that finds no function for the level.
+    /// Counts an event that found no function for the level.
     #[cold]
-    fn miss(&self) {
-        // Relaxed: without a handler nothing is recorded, and the count publishes nothing.
+    pub(super) fn miss(&self) {
+        // Relaxed: without a handler nothing is counted, and the count publishes nothing.
         if !self.on_drop.load(Ordering::Relaxed).is_null() {
-            self.unheard.fetch_add(1, Ordering::Relaxed);
+            self.without_function.fetch_add(1, Ordering::Relaxed);
             delivery::something_waits();
         }
     }
 
-    /// Makes `function` the one that is told of drops. The one before is told what it has not been told yet.
+    /// Makes `function` the handler of drops. Reports to the handler before what was not reported yet.
     pub fn set_dropped_handler(&self, function: Option<DroppedFunction>, level: Safety) {
-        self.tell_drops(level);
+        self.report_drops(level);
         // Relaxed: a function's address publishes nothing.
         let before =
             self.on_drop.swap(function.map_or(ptr::null_mut(), |f| f as *mut c_void), Ordering::Relaxed);
         if before.is_null() {
-            // What was dropped while nobody asked is not recorded.
+            // What was dropped while there was no handler is not reported.
             self.take_drops();
         }
     }
 
     fn take_drops(&self) -> u64 {
         // Relaxed: each drop is in one answer.
-        self.waiting.dropped() + self.unheard.swap(0, Ordering::Relaxed)
+        self.buffers.dropped() + self.without_function.swap(0, Ordering::Relaxed)
     }
 
-    /// Tells the handler, if there is one and a function for the level, how many were dropped since it was last told.
-    pub(super) fn tell_drops(&self, level: Safety) {
-        // Relaxed: as in `set_dropped_handler`.
+    /// Reports how many events were dropped since the last report, if there is a handler, and a function for the level.
+    pub(super) fn report_drops(&self, level: Safety) {
+        // Relaxed: a function's address publishes nothing.
         let handler = self.on_drop.load(Ordering::Relaxed);
-        let call = self.later.get(level.index());
+        let call = self.callbacks.get(level.index());
         if handler.is_null() || call.function.is_null() {
             return;
         }
@@ -466,17 +350,17 @@ impl Registration {
         unsafe { handler(count, self.number(), source::BUFFERS as c_int, level.to_c(), call.data) };
     }
 
-    /// Begins a pass: what waits now is told in it, and what was dropped before that is told first.
+    /// Begins a pass: what waits now is delivered in it, after a report of what was dropped before.
     pub(super) fn begin_pass(&self) {
-        self.waiting.begin_pass();
+        self.buffers.begin_pass();
     }
 
-    /// Tells what waited when the pass began, and ends what is over, where that may be.
+    /// Delivers what waited when the pass began, and then ends the registration if it is closing and `may_end`.
     pub(super) fn deliver(self: &Arc<Self>, level: Safety, may_end: bool) {
         // Held for the whole delivery, so that the table's own guards, one for each event, need no fence.
         let _guard = epoch::pin();
-        let empty = self.waiting.take(|queued| {
-            let call = self.later.get(level.index());
+        let empty = self.buffers.take(|queued| {
+            let call = self.callbacks.get(level.index());
             let Some(function) = call.function() else {
                 return self.miss();
             };
@@ -484,25 +368,25 @@ impl Registration {
             InstanceStack::of_this_thread().during(
                 &Instance::late(self.event_type, &record, &queued),
                 |instance| {
-                    // SAFETY: as in `ImmediateListener::tell`.
+                    // SAFETY: the tool registered the function to be called with this data at this level; the instance lives until it returns.
                     unsafe { function(instance, self.number(), level.to_c(), call.data) };
                 },
             );
         });
-        // Relaxed: set before the wish for this pass, which the turn orders.
+        // Relaxed: set before this pass was requested, which the turn orders.
         if empty && may_end && self.may_keep() && self.silent.load(Ordering::Relaxed) {
-            self.tell_drops(level);
+            self.report_drops(level);
             self.finish(level);
         }
     }
 
     /// Whether there is a function for what waits, where this level is required.
-    pub(super) fn can_tell(&self, level: Safety) -> bool {
-        !self.later.get(level.index()).function.is_null()
+    pub(super) fn has_function(&self, level: Safety) -> bool {
+        !self.callbacks.get(level.index()).function.is_null()
     }
 
-    /// Ends it: no event is heard any more; what waits is told; then `free` is called and the handle is gone. False if
-    /// somebody has begun that already.
+    /// Closes it: no event comes any more; what waits is delivered; then `free` is called and the handle is gone. False if
+    /// it is closing already.
     pub fn close(&self, free: Option<FreeFunction>, data: *mut c_void) -> bool {
         let mut control = self.control();
         // Relaxed: the lock orders those who close.
@@ -513,7 +397,7 @@ impl Registration {
         let hold = core::mem::replace(&mut control.hold, RegistryHold::Nothing);
         drop(control);
         match hold {
-            RegistryHold::GlobalSubscriber(tap) => drop(tap),
+            RegistryHold::Everywhere(subscription) => drop(subscription),
             // `Object`: the communicator is freed, and the handle released all the same.
             RegistryHold::Bound(handle) => drop(self.registry.release(handle)),
             RegistryHold::NotYet | RegistryHold::Nothing => self.settle(),
@@ -521,15 +405,15 @@ impl Registration {
         true
     }
 
-    /// Nothing will be heard any more: ends at once what nothing is left of; leaves the rest to a pass.
-    fn settle(&self) {
-        // Relaxed: read in a pass, which comes after what `something_ends` says, or by this thread.
+    /// No event will come any more: ends at once if nothing can be waiting, else leaves that to a pass.
+    pub(super) fn settle(&self) {
+        // Relaxed: read in a pass, which `something_ends` orders, or by this thread.
         self.silent.store(true, Ordering::Relaxed);
         if self.may_keep() {
             delivery::something_ends();
         } else {
-            let level = delivery::here();
-            self.tell_drops(level);
+            let level = delivery::level_here();
+            self.report_drops(level);
             self.finish(level);
         }
     }
@@ -546,43 +430,43 @@ impl Registration {
 
     #[inline(always)]
     fn number(&self) -> usize {
-        // Relaxed: as in `bind`.
+        // Relaxed: `bind` set it before any event, which the registry orders (edge 4).
         self.number.load(Ordering::Relaxed)
     }
 
-    /// Its place among all registrations; read and written under their lock.
+    /// Its index among all registrations; read and written under their lock.
     pub(super) fn place(&self) -> usize {
         // Relaxed: their lock orders it.
         self.place.load(Ordering::Relaxed)
     }
 
-    /// Sets its place.
+    /// Sets its index.
     pub(super) fn set_place(&self, place: usize) {
-        // Relaxed: as in `place`.
+        // Relaxed: their lock orders it.
         self.place.store(place, Ordering::Relaxed);
     }
 
-    /// Whether a pass has drops to tell.
+    /// Whether a pass has drops to report.
     pub(super) fn has_drops(&self) -> bool {
-        // Relaxed: hints; whatever a pass must tell was counted before the pass's first step (edge 5).
+        // Relaxed: hints; whatever a pass must report was counted before the pass's first step (edge 5).
         !self.on_drop.load(Ordering::Relaxed).is_null()
-            && (self.unheard.load(Ordering::Relaxed) > 0 || self.waiting.has_dropped())
+            && (self.without_function.load(Ordering::Relaxed) > 0 || self.buffers.has_dropped())
     }
 
-    /// Whether a pass has something to tell, or to end.
+    /// Whether a pass has something to deliver, or to end.
     pub(super) fn has_part(&self) -> bool {
-        // Relaxed: as in `deliver`.
-        self.waiting.has_part() || self.may_keep() && self.silent.load(Ordering::Relaxed)
+        // Relaxed: set before this pass was requested, which the turn orders.
+        self.buffers.has_part() || self.may_keep() && self.silent.load(Ordering::Relaxed)
     }
 
-    fn control(&self) -> MutexGuard<'_, Control> {
+    fn control(&self) -> MutexGuard<'_, RegistrationState> {
         self.control.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Control {
+impl RegistrationState {
     /// The function for the lowest level that holds where this one is required.
-    fn least(&self, required: usize) -> Option<CallbackPointer> {
+    fn function_for(&self, required: usize) -> Option<CallbackPointer> {
         self.calls[required..].iter().flatten().next().copied()
     }
 }

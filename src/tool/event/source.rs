@@ -1,7 +1,7 @@
-//! Sources: who raises an event, and whether in order of time (MPI 5.0 §15.3.8, event sources).
+//! Sources: which thread or buffer an event comes from, and whether in order of time (MPI 5.0 §15.3.8, event sources).
 //!
 //! Source 0 is all buffers of handles together: what waits there comes out in order for each handle and thread, and in no order
-//! beyond that. Each thread that raises events at once, or asks, is a source of its own, and ordered.
+//! beyond that. Each thread that delivers events at once, or asks, is a source of its own, and ordered.
 
 use crate::limits::EVENT_SOURCES;
 use crate::sync::Mutex;
@@ -65,7 +65,7 @@ pub fn count() -> usize {
     threads().made + 1
 }
 
-/// What MPI_T_source_get_info tells.
+/// What MPI_T_source_get_info returns.
 #[derive(Debug)]
 pub struct Source {
     /// Unique.

@@ -13,10 +13,10 @@ use crate::variables::enumeration::{Enumeration, EnumerationItem};
 use core::ffi::{CStr, c_int};
 use std::sync::LazyLock;
 
-/// What the names of types end with that hear all communicators, where there is a type bound to one.
+/// The suffix of the name of a type for all communicators, where there is also a type bound to one.
 pub const ALL: &str = "_all";
 
-/// One thing that an event of a type tells. All are numbers: of text it tells the length.
+/// One element of an event of a type. All are numbers: of text it is the length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventElement {
     /// Its name among the elements of the type.
@@ -89,13 +89,13 @@ pub struct ToolEventType {
     pub name: String,
     /// For people: what happens, and what each element is.
     pub description: String,
-    /// What is heard.
+    /// The event behind it.
     pub event: Event,
     /// Whether it is bound to a communicator.
     pub bound: bool,
     /// Whether it is one of the paper's.
     pub of_paper: bool,
-    /// What is told.
+    /// What its events hold.
     pub elements: Box<[EventElement]>,
     /// Where each element lies in what MPI_T_event_copy copies, in bytes.
     pub displacements: Box<[usize]>,
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_types_hear_every_event_of_the_catalogue_without_an_object() {
+    fn the_first_types_are_every_event_of_the_table_without_an_object() {
         for (index, row) in CATALOG.iter().enumerate() {
             assert_eq!(TYPES[index].event, row.event);
             assert!(!TYPES[index].bound);
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn the_papers_cancel_hears_cancelled_receives_alone() {
+    fn the_papers_cancel_accepts_cancelled_receives_alone() {
         let cancel = &TYPES[by_name("pml_ob1_cancel").unwrap()];
         let remove = &TYPES[by_name("pml_ob1_posted_remove").unwrap()];
         let matched = EventRecord::new(Event::ReqRemoveFromPostedQ, 1, &Spec::NOTHING);
