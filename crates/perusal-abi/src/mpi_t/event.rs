@@ -9,7 +9,9 @@ use crate::events::{EventRecord, inside_callback};
 use crate::info::Info;
 use crate::mpi::info::{hand_out, hints};
 use crate::tool::event::instance::{Instance, look, read};
-use crate::tool::event::registration::{DroppedFunction, EventFunction, FreeFunction, RegistrationError, Registration};
+use crate::tool::event::registration::{
+    DroppedFunction, EventFunction, FreeFunction, Registration, RegistrationError,
+};
 use crate::tool::event::safety::Safety;
 use crate::tool::event::types::{TYPES, ToolEventType, by_name};
 use crate::tool::event::{delivery, source as sources};
@@ -91,7 +93,10 @@ fn instance<R>(handle: *mut c_void, with: impl FnOnce(&Instance<'_>) -> R) -> Ou
 
 /// As [`instance`], for who reads elements alone.
 #[inline(always)]
-fn reading<R>(handle: *mut c_void, with: impl FnOnce(&'static ToolEventType, &EventRecord<'_>) -> R) -> Outcome<R> {
+fn reading<R>(
+    handle: *mut c_void,
+    with: impl FnOnce(&'static ToolEventType, &EventRecord<'_>) -> R,
+) -> Outcome<R> {
     read(handle, with).ok_or(MPI_T_ERR_INVALID_HANDLE)
 }
 
