@@ -1,10 +1,10 @@
-//! Threads of a rank that wait while one of them drives progress: nobody sleeps on when what it waits for has come, nor when
-//! nobody drives any more and its message still lies there. A lost wake-up is a deadlock, which loom reports (its condition
+//! Threads of a rank that wait while one of them runs progress: no thread sleeps on when what it waits for has come, nor when
+//! no thread runs progress any more and its message still lies there. A lost wake-up is a deadlock, which loom reports (its condition
 //! variable has no time-out).
 //!
-//! A model's rank is what `Engine::wait_long` and `follow` are made of: the lock of who drives with the messages behind it, the
-//! requests, and the waiters. Each thread waits for a request of its own; whoever drives completes what comes first, and stops when its
-//! own is complete.
+//! A model's rank is what `LongWait::run` and `await_other_thread` are made of: the poller lock with the messages behind it, the
+//! requests, and the waiters. Each thread waits for a request of its own; the thread that runs progress completes what comes first, and stops
+//! when its own is complete.
 //!
 //! Run:   .ci/loom waiters
 //! Bound: 2 and 3 threads, every interleaving with at most 3 preemptions (LOOM_MAX_PREEMPTIONS raises that).
@@ -13,8 +13,8 @@
 //! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time):
 //! both fences of `Waiters::wait`, and that of `wake_all`; the comparison of `wakes` with what it was before the look; counting a wake-up; `awaited`, and
 //! the look at `any_event`, in `wake_after_fence`; AWAITED in `State::await_end`;
-//! the fence of `Waiters::pass_on`; passing on by a driver that leaves, by who only polls, and by who is woken and need not drive; the look for a
-//! driver before a sleep.
+//! the fence of `Waiters::pass_on`; passing on by a thread that leaves, by one that only polls once, and by one that is woken and need not run progress; the look at the poller lock
+//! before a sleep.
 #![cfg(perusal_loom)]
 
 use loom::sync::atomic::{AtomicBool, Ordering, fence};
@@ -74,7 +74,7 @@ impl Rank {
         gone
     }
 
-    /// As `Engine::wait_long` for one request.
+    /// As `LongWait::run` for one request.
     fn wait(&self, mine: usize) {
         let request = &self.requests[mine];
         loop {

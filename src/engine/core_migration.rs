@@ -1,12 +1,12 @@
-//! Two ranks that talk and share a CPU part, where ranks outnumber CPUs.
+//! Core migration: of two ranks that talk and share a CPU, one moves to another CPU, where ranks outnumber CPUs.
 //!
-//! On one CPU every message between them costs a switch; on two, a line's way, for as long as both have their CPU. The
-//! kernel does not know who talks to whom, and leaves ranks that never sleep where they are. So a rank that waits in vain says
-//! where it sits and for whom it waits ([`LastYield`](crate::shm::telemetry::LastYield)), and of two who wait for each other on one CPU, again and
-//! again and for nobody else, the higher one moves to another that it may use, and is free again at once: it is put there, not
+//! On one CPU every message between them costs a context switch; on two, the transfer of a line, for as long as both have their CPU. The
+//! kernel does not know which ranks talk, and leaves ranks that never sleep where they are. So a rank that waits in vain publishes
+//! where it runs and for which rank it waits ([`Seat`](crate::shm::telemetry::Seat)). When two ranks wait for each other on one CPU, again and
+//! again and for no other rank, the higher one moves to another CPU that it may use, and is free again at once: it is put there, not
 //! bound there, so that its threads and children inherit nothing and the kernel balances on.
 //!
-//! Ranks that wait for several others in turn are left alone: where they sit, all of them need their turn on a CPU anyway.
+//! Ranks that wait for several others in turn stay: wherever they run, all of them need their turn on a CPU anyway.
 
 use crate::arch::clock::now;
 use crate::engine::Engine;
@@ -15,32 +15,31 @@ use crate::shm::telemetry::Wait;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::variables::VariableId;
 
-/// Waits in vain from one look at the partner's seat to the next.
+/// Waits in vain from one check of the partner's CPU to the next.
 pub(super) const LOOK: u32 = 8;
-/// Looks in a row that must find the same partner on our CPU: a quarter of a millisecond at least, at a switch for each wait.
+/// Checks in a row that must find the same partner on our CPU: a quarter of a millisecond at least, at a context switch for each wait.
 const EVIDENCE: u32 = 16;
 /// Nanoseconds from one move to the next, at least: four slices of the scheduler.
 const LEAST_GAP: u64 = 12_000_000;
-/// To this it doubles with moves that follow each other closely: something brings the two together again each time.
+/// The gap doubles up to this while moves follow each other closely: something brings the two together again each time.
 const MOST_GAP: u64 = 3_000_000_000;
 
-/// What this rank has found out.
+/// What this rank has found out. Relaxed throughout: notes of one rank to itself, on no edge.
 #[derive(Debug, Default)]
 pub(crate) struct CoreMigration {
-    /// The partner of the last look and one more.
+    /// One more than the partner of the last check; 0 for none.
     partner: AtomicU32,
-    /// Looks in a row that have found it on our CPU, waiting for us.
+    /// Checks in a row that have found it on our CPU, waiting for us.
     found: AtomicU32,
-    /// Nanoseconds of the clock before which there is no other move.
+    /// The time before which there is no other move, in nanoseconds of the clock.
     not_before: AtomicU64,
-    /// What was added for that.
+    /// The gap that led to it.
     gap: AtomicU64,
 }
 
 impl CoreMigration {
-    /// A look has found `partner` on our CPU and waiting for us, or not (`None`). Whether that is evidence enough.
+    /// Takes the outcome of a check: `partner` is on our CPU and waits for us, or nobody (`None`). Returns whether that is evidence enough.
     fn is_enough(&self, partner: Option<u32>) -> bool {
-        // Relaxed, here and below: notes of one rank to itself.
         let known = self.partner.load(Ordering::Relaxed);
         let partner = partner.map_or(0, |partner| partner + 1);
         let found = match partner {
@@ -53,7 +52,7 @@ impl CoreMigration {
         found == EVIDENCE
     }
 
-    /// Whether the rank may move at this time; if so, when it may again.
+    /// Whether the rank may move at this time. If so, determines when it may again.
     fn may_move(&self, now: u64) -> bool {
         let (gap, not_before) = (self.gap.load(Ordering::Relaxed), self.not_before.load(Ordering::Relaxed));
         if now < not_before {
@@ -66,25 +65,25 @@ impl CoreMigration {
     }
 }
 
-/// Of the CPUs in `allowed` other than `here` the one where the fewest ranks sit; of several the nearest by number, where caches
-/// are shared the likeliest. `seats`: the CPUs on which ranks sit.
+/// Returns, of the CPUs in `allowed` other than `here`, the one on which the fewest ranks run; of several the nearest by number, which most
+/// likely shares caches. `seats`: the CPUs on which ranks run.
 fn quietest(allowed: &[usize], here: usize, seats: impl Iterator<Item = usize> + Clone) -> Option<usize> {
     let others = allowed.iter().copied().filter(|&cpu| cpu != here);
     others.min_by_key(|&cpu| (seats.clone().filter(|&seat| seat == cpu).count(), cpu.abs_diff(here)))
 }
 
 impl Engine {
-    /// Whether ranks that talk are to be kept apart: not where the user has bound them.
-    fn keeps_apart(&self) -> bool {
+    /// Whether ranks migrate: not where the user has bound them.
+    fn migrates(&self) -> bool {
         let bound = self.config.text(VariableId::BindTo);
         self.config.number(VariableId::KeepApart) == 1
             && (bound.is_empty() || bound.get(..4).is_some_and(|word| word.eq_ignore_ascii_case("none")))
     }
 
-    /// The rank has waited in vain for some time: says where it sits, and moves if whom it waits for sits there too.
+    /// The rank has waited in vain for some time: publishes where it runs, and moves if the awaited rank runs there too.
     #[cold]
     pub(super) fn consider_migration(&self, why: &dyn Fn() -> Option<Wait>) {
-        if !self.keeps_apart() {
+        if !self.migrates() {
             return;
         }
         let Some(here) = cpus::current() else { return };

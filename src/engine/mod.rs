@@ -2,7 +2,7 @@
 //!
 //! # Locks, in the order in which they are taken
 //!
-//! 1. `incoming`: the consumers of all rings; whoever has it drives progress.
+//! 1. `poller`: the consumers of all rings; the thread that holds it runs progress.
 //! 2. a context's `queues`: posted receives and unexpected messages of one context.
 //! 3. a peer's `outgoing`: the producer of the ring to it, and what waits for room there.
 //! 4. `backlog`: which peers have something that waits.
@@ -16,6 +16,7 @@ mod buffer;
 mod context;
 mod core_migration;
 mod engine_events;
+mod long_wait;
 pub(crate) mod message_events;
 mod notification;
 mod operation;
@@ -45,7 +46,7 @@ pub(crate) use context::{MatchContexts, Payload, Queues, Rts, UnexpectedMessage}
 use core_migration::CoreMigration;
 pub(crate) use notification::NotificationMode;
 pub use operation::{Body, Layout, Mode, Operation, Part, Ref, Slab, Stage};
-use oversubscription::{Oversubscription, ranks_per_cpu};
+use oversubscription::{Oversubscription, ReportedThreads, ranks_per_cpu};
 use parts::Peer;
 use poller::Poller;
 pub(crate) use poller::RingOf;
@@ -57,7 +58,7 @@ use crate::doorbell::Doorbell;
 use crate::error::{Error, Result};
 use crate::events::Registry;
 use crate::shm::{self, Job, Telemetry};
-use crate::sync::{AsymmetricFence, AtomicU32, AtomicU64, CachePadded, ConditionalLock, Ordering};
+use crate::sync::{AsymmetricFence, AtomicU64, CachePadded, ConditionalLock, Ordering};
 use core::ptr::NonNull;
 use std::sync::{Arc, OnceLock};
 
@@ -81,8 +82,7 @@ pub struct Engine {
     pub(crate) contexts: MatchContexts,
     pub(crate) requests: Slab,
     pub(crate) waiters: CachePadded<Waiters>,
-    /// How many threads beside its first this rank has told the job of.
-    pub(crate) extra_threads: AtomicU32,
+    pub(crate) reported_threads: ReportedThreads,
     pub(crate) protocols: Box<dyn Protocols>,
     pub(crate) buffers: Buffers,
     registry: Arc<Registry>,
@@ -131,7 +131,7 @@ impl Engine {
             assert!(Doorbell::bytes(size as usize) <= bytes, "the layout gives a doorbell {bytes} bytes");
             let at = NonNull::new(at).expect("the segment is not mapped at zero");
             // SAFETY: the job's doorbell area is valid as long as the job, which the engine keeps; 128-byte aligned,
-            // zeroed by the kernel, large enough as asserted, and used by bells alone.
+            // zeroed by the kernel, large enough as asserted, and used by doorbells alone.
             unsafe { Doorbell::over(at, size as usize) }
         };
         let peers = (0..size).map(|rank| Peer::new(doorbell_of(rank))).collect();
@@ -156,7 +156,7 @@ impl Engine {
             contexts: MatchContexts::new(),
             requests: Slab::new(),
             waiters: CachePadded::default(),
-            extra_threads: AtomicU32::new(0),
+            reported_threads: ReportedThreads::default(),
             protocols: protocols(&job, &config),
             buffers: Buffers::default(),
             registry,

@@ -6,7 +6,7 @@
 
 use crate::arch::clock::now;
 use crate::engine::Engine;
-use crate::sync::{AtomicU32, Ordering, yield_now};
+use crate::sync::{AtomicU32, Ordering, slots_owned, yield_now};
 use crate::variables::JobShape;
 
 /// Nanoseconds of a yield on a quiet machine, generously, without the time that other ranks need.
@@ -142,7 +142,46 @@ impl YieldHistory {
     }
 }
 
+/// The number of threads, besides its first, that this rank has reported to the job as users of MPI.
+#[derive(Debug, Default)]
+pub(crate) struct ReportedThreads(AtomicU32);
+
+impl ReportedThreads {
+    /// Sets the number. Returns by how much it has grown since it was reported, modulo 2³².
+    fn set(&self, threads: u32) -> u32 {
+        // Relaxed: a number of its own. Of two threads that report a change, each reports its part of it.
+        if self.0.load(Ordering::Relaxed) == threads {
+            return 0;
+        }
+        threads.wrapping_sub(self.0.swap(threads, Ordering::Relaxed))
+    }
+}
+
 impl Engine {
+    /// Whether more threads of the job use MPI than there are CPUs.
+    pub(super) fn threads_outnumber_cpus(&self) -> bool {
+        if !self.shared {
+            return false;
+        }
+        let (shape, mine) = (self.config.shape(), slots_owned() as u32);
+        // Where ranks are threads of one process, the thread slots count all of them.
+        let others =
+            if self.job.are_threads() { 0 } else { shape.ranks + self.report_threads(mine.max(1) - 1) };
+        mine.max(others) > shape.usable_cpus
+    }
+
+    /// This rank's threads do not count any more.
+    pub(crate) fn report_no_threads(&self) {
+        if self.shared {
+            self.report_threads(0);
+        }
+    }
+
+    /// Reports that this rank has `extra` threads besides its first. Returns how many all ranks have.
+    fn report_threads(&self, extra: u32) -> u32 {
+        self.job.header().count_threads(self.reported_threads.set(extra).cast_signed())
+    }
+
     /// Gives the CPU to another thread, unless that has been found not to help: then the caller had better block. Returns whether it
     /// did.
     pub(super) fn yield_cpu(&self) -> bool {

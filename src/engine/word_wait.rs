@@ -1,4 +1,4 @@
-//! Waiting for a word in memory that other ranks write without ringing, unless they are told that somebody sleeps.
+//! The wait for a word in shared memory that other ranks write without notification, unless they know that this rank sleeps.
 
 use crate::engine::Engine;
 use crate::error::Result;
@@ -6,15 +6,15 @@ use crate::shm::telemetry::Wait;
 use crate::sync::spin_loop;
 use std::time::Instant;
 
-/// Looks at the word between two looks at everything else.
-const LOOKS: u32 = 16;
-/// Looks at everything else between two looks at the clock.
-const ROUNDS: u32 = 16;
+/// Checks of the word between two polls.
+const CHECKS_PER_POLL: u32 = 16;
+/// Polls between two looks at the clock.
+const POLLS_PER_CLOCK: u32 = 16;
 
 impl Engine {
-    /// Waits until `done`, driving progress meanwhile: a moment of looking (of giving the CPU away, where ranks outnumber CPUs: who
-    /// is awaited needs it), then as every wait does. `done` is told whether a sleep may follow a "no"; then it must have
-    /// seen to being rung ([`Engine::wake_peer`]) before it said so.
+    /// Waits until `done`, and runs progress meanwhile: spins for a moment (yields, where ranks outnumber CPUs: the awaited rank
+    /// needs the CPU), then goes on as every wait does. The argument of `done` is whether a sleep may follow; then `done` must have
+    /// arranged for a wake-up ([`Engine::wake_peer`]) before it returns false.
     ///
     /// # Errors
     ///
@@ -47,8 +47,8 @@ impl Engine {
     fn spin_until(&self, done: &mut impl FnMut(bool) -> bool) -> Result<bool> {
         let mut since = None;
         loop {
-            for _ in 0..ROUNDS {
-                for _ in 0..LOOKS {
+            for _ in 0..POLLS_PER_CLOCK {
+                for _ in 0..CHECKS_PER_POLL {
                     if done(false) {
                         return Ok(true);
                     }
@@ -62,8 +62,7 @@ impl Engine {
         }
     }
 
-    /// Ends the sleep of `peer`, which waits for a word that has just been written. Rung with its own bit, which says that
-    /// no ring has anything.
+    /// Wakes `peer`, which waits for a word that has just been written. The flag is the peer's own: no ring has anything.
     #[cold]
     pub(crate) fn wake_peer(&self, peer: u32) {
         self.telemetry().wakes.add(1);

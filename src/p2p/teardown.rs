@@ -32,7 +32,7 @@ impl Engine {
             distance *= 2;
         }
         self.wait_until(|| None, || self.backlog.lock(self.shared).is_empty())?;
-        self.count_no_threads();
+        self.report_no_threads();
         Ok(())
     }
 

@@ -1,0 +1,186 @@
+//! A wait that one poll has not ended: it runs progress, or waits for the thread that does.
+
+use super::core_migration::LOOK;
+use super::poller::Poller;
+use super::wait_strategy::{WaitStep, WaitStrategy};
+use crate::arch::clock::now;
+use crate::engine::{Engine, Ref};
+use crate::error::Result;
+use crate::events::{Event, run_sleep_hook};
+use crate::shm::telemetry::Wait;
+use crate::sync::{ConditionalGuard, spin_loop, thread_slot};
+
+/// Checks of a thread that waits for the thread that runs progress, before it blocks.
+const CHECKS: u32 = 200;
+/// Of so many checks one also looks whether the poller is free, which takes the line of its lock away from the thread that holds it.
+const CHECKS_PER_LOCK: u32 = 16;
+
+/// One wait.
+pub(super) struct LongWait<'a> {
+    engine: &'a Engine,
+    why: &'a dyn Fn() -> Option<Wait>,
+    target: &'a dyn Fn() -> Option<Ref>,
+    done: &'a mut dyn FnMut() -> bool,
+    strategy: WaitStrategy,
+}
+
+impl<'a> LongWait<'a> {
+    /// A wait of `engine`; the closures are those of [`Engine::wait_until_over`].
+    pub fn new(
+        engine: &'a Engine,
+        why: &'a dyn Fn() -> Option<Wait>,
+        target: &'a dyn Fn() -> Option<Ref>,
+        done: &'a mut dyn FnMut() -> bool,
+    ) -> Self {
+        Self { engine, why, target, done, strategy: WaitStrategy::new(engine.threads_outnumber_cpus()) }
+    }
+
+    /// Waits until `done` holds.
+    pub fn run(mut self) -> Result<()> {
+        let engine = self.engine;
+        loop {
+            if let Some(poller) = engine.poller.try_lock(engine.shared) {
+                let result = self.run_progress(poller);
+                if engine.shared {
+                    // Waiters rule 4: we leave.
+                    engine.waiters.pass_on();
+                }
+                return result;
+            }
+            self.await_other_thread();
+            let result = if (self.done)() { Ok(true) } else { engine.check_health().map(|()| false) };
+            if !matches!(result, Ok(false)) {
+                // Waiters rule 4: perhaps we were woken to run progress, or our look at the lock made another thread believe that
+                // progress runs.
+                if engine.poller_is_free() {
+                    engine.waiters.pass_on();
+                }
+                return result.map(drop);
+            }
+        }
+    }
+
+    /// Runs progress until `done` holds.
+    fn run_progress(&mut self, mut poller: ConditionalGuard<'_, Poller>) -> Result<()> {
+        let engine = self.engine;
+        if engine.failed().is_some() {
+            return engine.check_health();
+        }
+        loop {
+            let happened = engine.progress(&mut poller, true);
+            let done = (self.done)();
+            if (happened || done) && !self.strategy.has_yielded() {
+                engine.oversubscription.spun_well();
+            }
+            if done {
+                return Ok(());
+            }
+            if happened {
+                self.strategy.restart();
+                if engine.failed().is_some() {
+                    return engine.check_health();
+                }
+                continue;
+            }
+            match self.next_step() {
+                WaitStep::Spin => spin_loop(),
+                WaitStep::Yield if engine.yield_cpu() => {}
+                WaitStep::Yield | WaitStep::Block => {
+                    self.block(&mut poller);
+                    self.strategy.blocked();
+                    engine.check_health()?;
+                }
+            }
+        }
+    }
+
+    /// What the strategy says after a poll in vain. At the first yield of a wait it counts as one that spinning did not end.
+    #[inline(always)]
+    fn next_step(&mut self) -> WaitStep {
+        let engine = self.engine;
+        let has_yielded = self.strategy.has_yielded();
+        let step = self.strategy.next(&engine.config, engine.oversubscription.spinning_pays());
+        if !has_yielded
+            && step == WaitStep::Yield
+            && engine.oversubscription.spun_in_vain().is_multiple_of(LOOK)
+        {
+            engine.consider_migration(self.why);
+        }
+        step
+    }
+
+    /// Sleeps until the doorbell rings, unless there is something to do.
+    #[cold]
+    fn block(&mut self, poller: &mut Poller) {
+        let engine = self.engine;
+        let telemetry = engine.telemetry();
+        let wait = (self.why)();
+        if let Some(wait) = &wait {
+            telemetry.waiting.set(wait);
+        }
+        // Doorbell rules 1 and 2, side B: the stores. `sleep` has the heavy barrier, and the closure the loads.
+        poller.suspend();
+        engine.want_credit();
+        let mut asleep_from = 0;
+        let slept = engine.doorbell.sleep(engine.fences, engine.config.longest_sleep(), || {
+            let reason = poller.has_record(engine)
+                || engine.backlog_has_room()
+                || (self.done)()
+                || engine.failed().is_some();
+            if !reason {
+                engine.emit_sleep(Event::BellSleep, wait.as_ref());
+                // A rank that rings from now on finds us asleep, and so keeps us from it.
+                run_sleep_hook();
+                asleep_from = now();
+            }
+            reason
+        });
+        if slept {
+            engine.emit_sleep(Event::BellWake, wait.as_ref());
+            telemetry.sleeps.add(1);
+            telemetry.asleep.add(now().saturating_sub(asleep_from));
+        }
+        poller.resume();
+    }
+
+    /// Waits for what the thread that runs progress will complete, or for that thread to leave.
+    #[cold]
+    fn await_other_thread(&mut self) {
+        let engine = self.engine;
+        for check in 1..=if self.strategy.is_oversubscribed() { CHECKS_PER_LOCK } else { CHECKS } {
+            if (self.done)() || check % CHECKS_PER_LOCK == 0 && engine.poller_is_free() {
+                return;
+            }
+            spin_loop();
+        }
+        if (self.done)() {
+            return;
+        }
+        let (target, place) = ((self.target)(), thread_slot());
+        engine.waiters.wait(place, engine.config.longest_sleep(), target.is_none(), || {
+            let over = match target {
+                Some(request) => request.state().await_end(place),
+                None => (self.done)(),
+            } || engine.poller_is_free();
+            if !over {
+                run_sleep_hook();
+            }
+            over
+        });
+        self.strategy.restart();
+    }
+}
+
+impl Engine {
+    fn poller_is_free(&self) -> bool {
+        self.poller.try_lock(self.shared).is_some()
+    }
+
+    /// Whether the wait may still end well.
+    fn check_health(&self) -> Result<()> {
+        if let Some(error) = self.failed() {
+            return Err(error.clone());
+        }
+        self.job.check_alive(None)
+    }
+}
