@@ -275,9 +275,9 @@ mod tests {
     use crate::variables::{OverrideValue, Overrides, ValueSource, VariableId};
 
     fn memory(heap: u64) -> Memory {
-        let mut settings = Overrides::default();
-        settings.set(VariableId::SharedHeap, OverrideValue::Number(heap), ValueSource::Tool);
-        Memory::create_with(2, 0, &settings).expect("a job")
+        let mut overrides = Overrides::default();
+        overrides.set(VariableId::SharedHeap, OverrideValue::Number(heap), ValueSource::Tool);
+        Memory::create_with(2, 0, &overrides).expect("a job")
     }
 
     #[test]
@@ -358,9 +358,9 @@ mod tests {
     #[test]
     fn a_job_that_asks_for_none_has_none() {
         assert!(Heap::of(&memory(0)).is_none());
-        let mut settings = Overrides::default();
-        settings.set(VariableId::SharedHeap, OverrideValue::Number(1), ValueSource::Tool);
-        assert!(Heap::of(&Memory::create_with(2, 0, &settings).expect("a job")).is_none());
+        let mut overrides = Overrides::default();
+        overrides.set(VariableId::SharedHeap, OverrideValue::Number(1), ValueSource::Tool);
+        assert!(Heap::of(&Memory::create_with(2, 0, &overrides).expect("a job")).is_none());
     }
 
     #[test]

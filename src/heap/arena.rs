@@ -337,9 +337,9 @@ mod tests {
     use crate::variables::{OverrideValue, Overrides, ValueSource, VariableId};
 
     fn arena(heap: u64) -> Arena {
-        let mut settings = Overrides::default();
-        settings.set(VariableId::SharedHeap, OverrideValue::Number(heap), ValueSource::Tool);
-        let memory = Memory::create_with(2, 0, &settings).expect("a job");
+        let mut overrides = Overrides::default();
+        overrides.set(VariableId::SharedHeap, OverrideValue::Number(heap), ValueSource::Tool);
+        let memory = Memory::create_with(2, 0, &overrides).expect("a job");
         Arena::new(Arc::new(memory), false).expect("a heap")
     }
 
@@ -354,7 +354,7 @@ mod tests {
         assert_eq!(arena.memory.segment().taken(), taken, "kept");
         let again = arena.allocate(290_000, 16, true);
         assert_eq!(again, first);
-        // SAFETY: as above.
+        // SAFETY: a block of that size, ours.
         let bytes = unsafe { core::slice::from_raw_parts(again, 290_000) };
         assert!(bytes.iter().all(|byte| *byte == 0));
     }

@@ -85,12 +85,12 @@ fn preloaded() -> Option<Serve> {
 /// The arena's functions, if the environment asks for them and there is a job with a heap. MPI_Init reports what is wrong with the
 /// environment.
 fn table_of_job() -> Option<HookTable> {
-    let settings = Overrides::from_environment().ok()?;
-    if settings.number(VariableId::ShareHeap) != Some(1) {
+    let overrides = Overrides::from_environment().ok()?;
+    if overrides.number(VariableId::ShareHeap) != Some(1) {
         return None;
     }
     let memory = inherited::map_early()?;
-    let from = settings.number(VariableId::ShareHeapFrom);
+    let from = overrides.number(VariableId::ShareHeapFrom);
     let from = from.unwrap_or_else(|| (VariableId::ShareHeapFrom.variable().default)(&memory.shape()));
     let arena = Arena::new(Arc::clone(memory), overcommits_never())?;
     let region = ARENA.get_or_init(|| arena).heap().region();

@@ -1,4 +1,4 @@
-//! Where ranks sit: topology, policy, binding, report. Only the launcher has this; the MPI library binds nothing.
+//! Placement of ranks on cores: topology, policy, report. Only the launcher has this; the MPI library binds nothing.
 //!
 //! A topology is a list of usable CPUs with the core, socket and NUMA node of each ([`MachineTopology`]): from hwloc when
 //! binding was asked for, from a few files of `/sys` for the default, from the affinity mask alone where there is neither.

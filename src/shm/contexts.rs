@@ -1,35 +1,34 @@
-//! Context ids: the numbers that keep the traffic of communicators apart, handed out for the whole job.
+//! Context ids: the numbers that keep the traffic of communicators apart, allocated for the whole job.
 //!
-//! The table holds one reference count an id. One member of a new communicator takes an id with as many references as
-//! it has members and tells them; each member gives its reference back when it frees the communicator; at zero the id is
+//! A table has a reference count for each id. One member of a new communicator allocates an id with as many references as the
+//! communicator has members, and tells them; each member releases its reference when it frees the communicator. At zero the id is
 //! free. Id `k` stands for the contexts `2k` (point-to-point) and `2k + 1` (collective).
 
-use crate::limits::CONTEXTS;
-use crate::limits::PAGE;
+use crate::limits::{CONTEXTS, PAGE};
 use crate::shm::Memory;
 use crate::sync::{AtomicU32, Ordering};
 use crate::{Error, Result};
 
 /// Id of MPI_COMM_WORLD.
 pub const WORLD: u32 = 0;
-/// Id of every rank's MPI_COMM_SELF: nobody else sends there, so all can have the same.
+/// Id of every rank's MPI_COMM_SELF: no other rank sends there, so all have the same.
 pub const SELF: u32 = 1;
-/// The first id that is handed out.
+/// The first id that is allocated.
 const FIRST: u32 = 2;
 /// Entries of the table on one page.
 const PER_PAGE: u32 = (PAGE / 4) as u32;
 
-/// The table of a job.
+/// The context ids of a job.
 #[derive(Debug, Clone, Copy)]
 pub struct ContextIds<'a> {
     pub(super) memory: &'a Memory,
 }
 
 impl ContextIds<'_> {
-    /// Takes a free id with `refs` references (at least one), searching on from where the last search ended.
+    /// Allocates an id with `refs` references (at least one), searching on from where the last search ended.
     ///
     /// # Errors
-    /// [`Error::NoMem`] if all ids are in use; [`Error::Segment`] if the table's page cannot be had; [`Error::Intern`]
+    /// [`Error::NoMem`] if all ids are in use; [`Error::Segment`] if there is no memory for the table's page; [`Error::Intern`]
     /// for zero references.
     pub fn allocate(self, refs: u32) -> Result<u32> {
         if refs == 0 {
@@ -56,13 +55,13 @@ impl ContextIds<'_> {
         )))
     }
 
-    /// Gives one reference to `id` back; true if that was the last and the id is free again.
+    /// Releases one reference to `id`. Returns whether that was the last, so that the id is free.
     ///
     /// # Errors
-    /// [`Error::Intern`] if `id` was never handed out or has no references left.
+    /// [`Error::Intern`] if `id` was never allocated or has no references left.
     pub fn release(self, id: u32) -> Result<bool> {
         if !(FIRST..CONTEXTS).contains(&id) {
-            return Err(Error::Intern(format!("context id {id} was not handed out")));
+            return Err(Error::Intern(format!("context id {id} was not allocated")));
         }
         // Idempotent, and it makes a wrong id an error where touching its page might be a SIGBUS.
         self.reserve_page(id / PER_PAGE)?;

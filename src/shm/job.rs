@@ -57,17 +57,17 @@ impl Job {
     /// Makes a job of this process alone.
     ///
     /// # Errors
-    /// [`Error::Segment`] if memory is not to be had.
+    /// [`Error::Segment`] if there is not enough memory.
     pub fn singleton() -> Result<Self> {
         Self::singleton_with(&Overrides::from_environment()?)
     }
 
-    /// The same with ring sizes from `settings`.
+    /// The same with ring sizes from `overrides`.
     ///
     /// # Errors
-    /// [`Error::Segment`] if memory is not to be had.
-    pub fn singleton_with(settings: &Overrides) -> Result<Self> {
-        let memory = Memory::create_with(1, 0, settings)?;
+    /// [`Error::Segment`] if there is not enough memory.
+    pub fn singleton_with(overrides: &Overrides) -> Result<Self> {
+        let memory = Memory::create_with(1, 0, overrides)?;
         memory.roster().entry(0).arrive(0, own_pid())?;
         Ok(Self { memory: Arc::new(memory), rank: 0, threads: None, some_stay_away: Arc::default() })
     }
@@ -75,7 +75,7 @@ impl Job {
     /// Makes a job whose ranks are threads of this process, and returns it once for each rank.
     ///
     /// # Errors
-    /// [`Error::Segment`] if memory is not to be had, or for no ranks at all.
+    /// [`Error::Segment`] if there is not enough memory, or for no ranks at all.
     pub fn threads(ranks: u32) -> Result<Vec<Self>> {
         let memory = Arc::new(Memory::create(ranks, 0)?);
         let doors: Arc<Box<[_]>> = Arc::new((0..ranks).map(|_| RwLock::new(true)).collect());
@@ -136,7 +136,7 @@ impl Job {
     /// Says whether every rank of the job must arrive, as it must at first. If not (MPI sessions), the death of a rank that never
     /// arrived is an error only for a wait for that very rank.
     pub fn expect_all(&self, all: bool) {
-        // Relaxed: a hint for `check_alive`, which is asked again and again.
+        // Relaxed: a hint for `check_alive`, which is called again and again.
         self.some_stay_away.store(!all, Ordering::Relaxed);
     }
 
@@ -152,7 +152,7 @@ impl Job {
         }
         let dead = match peer {
             Some(rank) => Some(rank).filter(|rank| self.roster().is_dead(*rank)),
-            // Relaxed: as in `expect_all`.
+            // Relaxed: a hint; the answer is asked for again and again.
             None if self.some_stay_away.load(Ordering::Relaxed) => {
                 self.roster().first_dead_that_had_arrived()
             }

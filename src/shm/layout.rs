@@ -36,7 +36,7 @@ const _: () = assert!(DOORBELL_FIXED.is_multiple_of(APART as u64));
 const _: () = assert!(ROSTER_ENTRY.is_multiple_of(APART as u64));
 const _: () = assert!(RING_CONTROL.is_multiple_of(LINE as u64));
 
-/// What a layout follows from; stored in the header, so that all agree.
+/// The sizes that a layout follows from. The header has them, so that all processes agree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Geometry {
     /// Number of ranks, at least 1.
@@ -48,7 +48,7 @@ pub struct Geometry {
 }
 
 impl Geometry {
-    /// The usual sizes for `ranks`: the more pairs there are, the smaller a ring.
+    /// Returns the default sizes for `ranks`: the more pairs there are, the smaller a ring is.
     #[must_use]
     pub fn of(ranks: u32) -> Self {
         let (cells, bulk) = match ranks {
@@ -68,12 +68,12 @@ impl Geometry {
         Ok(Self::with(ranks, &Overrides::from_environment()?))
     }
 
-    /// The usual sizes, or those that `settings` ask for.
+    /// Returns the default sizes, or those that `overrides` ask for.
     #[must_use]
-    pub fn with(ranks: u32, settings: &Overrides) -> Self {
+    pub fn with(ranks: u32, overrides: &Overrides) -> Self {
         let usual = Self::of(ranks);
         // Overrides hold powers of two within the limits of these types.
-        let asked = |id, usual| settings.number(id).map_or(usual, |number| number as u32);
+        let asked = |id, usual| overrides.number(id).map_or(usual, |number| number as u32);
         Self {
             ranks,
             cells: asked(VariableId::RingCells, usual.cells),
@@ -100,7 +100,7 @@ pub struct CollectiveSegmentLayout {
     pub sleepers: u64,
     /// Where the slots of member 0 begin.
     pub slots: u64,
-    /// Where the bulk begins: whole pages; all before is the control.
+    /// Where the bulk begins, on a page; before it is the control part.
     pub bulk: u64,
     /// One part of the bulk; whole pages.
     pub part: u64,
@@ -387,9 +387,9 @@ mod tests {
 
     #[test]
     fn rings_are_as_large_as_was_asked_for() {
-        let mut settings = Overrides::default();
-        assert_eq!(Geometry::with(16, &settings), Geometry::of(16));
-        settings.set(VariableId::RingCells, OverrideValue::Number(512), ValueSource::Tool);
-        assert_eq!(Geometry::with(16, &settings), Geometry { cells: 512, ..Geometry::of(16) });
+        let mut overrides = Overrides::default();
+        assert_eq!(Geometry::with(16, &overrides), Geometry::of(16));
+        overrides.set(VariableId::RingCells, OverrideValue::Number(512), ValueSource::Tool);
+        assert_eq!(Geometry::with(16, &overrides), Geometry { cells: 512, ..Geometry::of(16) });
     }
 }

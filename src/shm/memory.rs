@@ -42,22 +42,22 @@ pub struct RingArea {
 }
 
 impl Memory {
-    /// Makes the memory of a job of `ranks` ranks, with ring sizes from the environment; `launcher` is the process that
-    /// watches over them, 0 if none does.
+    /// Makes the memory of a job of `ranks` ranks, with ring sizes from the environment. `launcher` is the process that supervises
+    /// them, 0 for none.
     ///
     /// # Errors
-    /// [`Error::Segment`] if sizes are wrong or memory is not to be had.
+    /// [`Error::Segment`] if sizes are wrong or there is not enough memory.
     pub fn create(ranks: u32, launcher: i32) -> Result<Self> {
         Self::create_with(ranks, launcher, &Overrides::from_environment()?)
     }
 
-    /// The same with ring sizes from `settings`.
+    /// The same with ring sizes from `overrides`.
     ///
     /// # Errors
-    /// [`Error::Segment`] if memory is not to be had.
-    pub fn create_with(ranks: u32, launcher: i32, settings: &Overrides) -> Result<Self> {
-        let shape = shape_of(ranks, cpus::usable(), settings);
-        let layout = JobLayout::new(Geometry::with(ranks, settings))?;
+    /// [`Error::Segment`] if there is not enough memory.
+    pub fn create_with(ranks: u32, launcher: i32, overrides: &Overrides) -> Result<Self> {
+        let shape = shape_of(ranks, cpus::usable(), overrides);
+        let layout = JobLayout::new(Geometry::with(ranks, overrides))?;
         let heap = HeapRegion::room(layout.total(), shape.heap).and_then(|(at, len)| at.checked_add(len));
         let segment = Segment::create_before(layout.total(), heap.unwrap_or(0))?;
         segment.reserve(0, layout::HEADER + PAGE as u64)?;
@@ -163,7 +163,7 @@ impl Memory {
         self.segment.words(0)
     }
 
-    /// Who has arrived and who is gone.
+    /// The roster: which ranks have arrived, and which have died.
     #[inline]
     #[must_use]
     pub fn roster(&self) -> Roster<'_> {
@@ -238,8 +238,7 @@ impl Memory {
         }
     }
 
-    /// Takes the memory of the ring that `from` writes and `to` reads; a system call, so the producer keeps in mind that
-    /// it was done.
+    /// Reserves the memory of the ring that `from` writes and `to` reads. A system call: the producer remembers that it was done.
     ///
     /// # Errors
     /// [`Error::Segment`] when memory has run out.
@@ -252,9 +251,9 @@ impl Memory {
         self.segment.reserve(self.layout.ring(from, to).control, self.layout.ring_size())
     }
 
-    /// Takes the first page of that ring: for its consumer, who must touch nothing that nobody has taken. What lies behind is read only
-    /// once its producer has written there. (To take all of it would be worse than in vain: the kernel clears what was taken before
-    /// and not yet written, and maps all cleared pages around the first that is read.) Errors and panics are those of `reserve_ring`.
+    /// Reserves the first page of that ring for its consumer, which must not touch unreserved pages; it reads the other pages only
+    /// where the producer has written. (To reserve all of them would do harm: the kernel clears pages that were reserved and not
+    /// yet written, and maps all cleared pages around the first that is read.) Errors and panics are those of `reserve_ring`.
     pub fn reserve_ring_start(&self, from: u32, to: u32) -> Result<()> {
         self.check_rank(from);
         self.check_rank(to);
@@ -263,17 +262,17 @@ impl Memory {
 }
 
 /// What the defaults of control variables follow from in a job of `ranks` ranks.
-pub(super) fn shape_of(ranks: u32, usable_cpus: u32, settings: &Overrides) -> JobShape {
-    let Geometry { ranks, cells, bulk } = Geometry::with(ranks, settings);
-    let heap = settings.number(VariableId::SharedHeap).unwrap_or_else(|| usual_heap(ranks));
+pub(super) fn shape_of(ranks: u32, usable_cpus: u32, overrides: &Overrides) -> JobShape {
+    let Geometry { ranks, cells, bulk } = Geometry::with(ranks, overrides);
+    let heap = overrides.number(VariableId::SharedHeap).unwrap_or_else(|| usual_heap(ranks));
     let shape =
         JobShape { ranks, usable_cpus, ring_cells: cells, ring_bulk: bulk, sender_fences: true, heap };
     let sleepers_fence = membarrier::is_there() && (!shape.is_oversubscribed() || shape.uses_counters());
     JobShape { sender_fences: !sleepers_fence, ..shape }
 }
 
-/// Bytes of a shared heap if nobody asks for another: half of the memory that the job may have, so that what is taken there at
-/// once leaves as much for all else. A rank alone has nobody to share it with.
+/// Bytes of the shared heap by default: half of the memory that the job may have, so that a full heap leaves as much for all else.
+/// A rank alone has nobody to share it with.
 fn usual_heap(ranks: u32) -> u64 {
     if ranks > 1 { machine::memory() / 2 / HUGE_PAGE as u64 * HUGE_PAGE as u64 } else { 0 }
 }

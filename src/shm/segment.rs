@@ -257,7 +257,7 @@ fn lengthen(file: &File, len: u64) -> Result<()> {
 
 fn exhausted(len: u64, error: Errno) -> Error {
     Error::Segment(format!(
-        "{len} bytes of shared memory are not to be had ({}); give the job or its container more memory, start \
+        "{len} bytes of shared memory cannot be allocated ({}); give the job or its container more memory, start \
          fewer ranks, or use smaller rings (PERUSAL_RING_CELLS, PERUSAL_RING_BULK)",
         std::io::Error::from(error)
     ))

@@ -73,12 +73,12 @@ impl VariableId {
     }
 }
 
-/// Largest eager payload in bytes: it must leave room for others in the bulk area, and fits a record's length.
+/// Most bytes of an eager message: it must leave room for others in the bulk area, and fit into one record.
 fn most_eager(shape: &JobShape) -> u64 {
     u64::from(shape.ring_bulk / 4).min(MAX_EAGER as u64)
 }
 
-/// Largest payload in bytes of a message that goes in several eager pieces: all of them lie in the bulk area at once.
+/// Most bytes of a message that goes in eager fragments: all of them lie in the bulk area at once.
 fn most_fragments(shape: &JobShape) -> u64 {
     u64::from(shape.ring_bulk / 2).min(MAX_EAGER as u64)
 }
@@ -87,9 +87,9 @@ const EAGER: u64 = 16 << 10;
 const FRAGMENTS: u64 = 128 << 10;
 const DIRECT: u64 = 16 << 10;
 const SHARE: u64 = 64 << 10;
-/// More than a core's own cache holds. A single message of that size is not "beyond": who waits for one reads it next.
+/// More than a core's own cache holds.
 const UNCACHED: u64 = 4 << 20;
-/// Bytes from which malloc gives shared memory, where it is asked to: what is smaller is sent in one piece or two.
+/// A smaller block is sent eagerly or in two fragments anyway.
 const MALLOC: u64 = 32 << 10;
 /// A copy threshold that no message reaches.
 pub const NEVER: u64 = u32::MAX as u64;

@@ -1,0 +1,148 @@
+//! What a rank waits for, and on which CPU it last waited in vain.
+
+use super::counters::Count;
+use crate::sync::Ordering;
+use core::fmt;
+use num_enum::FromPrimitive;
+
+/// What a rank waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, FromPrimitive)]
+#[repr(u64)]
+pub enum Waiting {
+    /// It does not wait.
+    #[num_enum(default)]
+    Nothing = 0,
+    /// A blocking receive, or a wait for one.
+    Receive = 1,
+    /// A blocking send, or a wait for one.
+    Send = 2,
+    /// A probe.
+    Probe = 3,
+    /// One of several requests.
+    Any = 4,
+    /// All of several requests.
+    All = 5,
+    /// A collective operation.
+    Collective = 6,
+    /// The others, in MPI_Finalize.
+    Finalize = 7,
+    /// Room in the ring to a peer.
+    Room = 8,
+}
+
+/// What a rank waits for and since when, in shared memory.
+#[derive(Debug, Default)]
+#[repr(C)]
+pub struct WaitingFor {
+    kind: Count,
+    peer: Count,
+    tag: Count,
+    context: Count,
+    since: Count,
+}
+
+/// A sample of [`WaitingFor`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wait {
+    /// What it waits for.
+    pub kind: Waiting,
+    /// World rank of the peer; `None` for any or several.
+    pub peer: Option<u32>,
+    /// The tag; `None` for any.
+    pub tag: Option<i32>,
+    /// The context id.
+    pub context: u32,
+    /// Nanoseconds on CLOCK_MONOTONIC at which the wait began.
+    pub since: u64,
+}
+
+/// "No particular one" in the words for peer and tag.
+const ANY: u64 = u64::MAX;
+
+impl WaitingFor {
+    /// Stores a wait. For a rank that is about to sleep, not for every message. If the same wait is stored already, the time at which
+    /// it began stays.
+    pub fn set(&self, wait: &Wait) {
+        if self.get().is_some_and(|noted| Wait { since: wait.since, ..noted } == *wait) {
+            return;
+        }
+        self.peer.set(wait.peer.map_or(ANY, u64::from));
+        self.tag.set(wait.tag.map_or(ANY, |tag| u64::from(tag.cast_unsigned())));
+        self.context.set(u64::from(wait.context));
+        self.since.set(wait.since);
+        // Release: "telemetry" edge, pairs with Acquire in `get`: a reader that sees the kind sees the words that belong to it.
+        self.kind.0.store(wait.kind as u64, Ordering::Release);
+    }
+
+    /// Stores that the wait is over.
+    #[inline]
+    pub fn clear(&self) {
+        self.kind.set(Waiting::Nothing as u64);
+    }
+
+    /// Returns what the rank waits for, if it waits.
+    #[must_use]
+    pub fn get(&self) -> Option<Wait> {
+        // Acquire: "telemetry" edge, pairs with Release in `set`.
+        let kind = Waiting::from_primitive(self.kind.0.load(Ordering::Acquire));
+        (kind != Waiting::Nothing).then(|| Wait {
+            kind,
+            peer: u32::try_from(self.peer.get()).ok(),
+            tag: u32::try_from(self.tag.get()).ok().map(u32::cast_signed),
+            context: u32::try_from(self.context.get()).unwrap_or(u32::MAX),
+            since: self.since.get(),
+        })
+    }
+}
+
+impl fmt::Display for Wait {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let peer = self.peer.map_or_else(|| "any rank".to_owned(), |peer| format!("rank {peer}"));
+        let tag = self.tag.map_or_else(|| "any tag".to_owned(), |tag| format!("tag {tag}"));
+        let context = self.context;
+        match self.kind {
+            Waiting::Nothing => write!(f, "nothing"),
+            Waiting::Receive => write!(f, "a message from {peer}, {tag}, context {context}"),
+            Waiting::Send => write!(f, "{peer} to receive a message, {tag}, context {context}"),
+            Waiting::Probe => write!(f, "a message to probe from {peer}, {tag}, context {context}"),
+            Waiting::Any => write!(f, "any of several requests"),
+            Waiting::All => write!(f, "all of several requests"),
+            Waiting::Collective => match self.peer {
+                Some(_) => write!(f, "{peer} in a collective operation, context {context}"),
+                None => write!(f, "a collective operation, context {context}"),
+            },
+            Waiting::Finalize => write!(f, "the other ranks, in MPI_Finalize"),
+            Waiting::Room => write!(f, "room in the ring to {peer}"),
+        }
+    }
+}
+
+/// Where a rank ran, and for which rank it waited, when it last yielded in a wait.
+#[derive(Debug, Default)]
+#[repr(C)]
+pub struct LastYield {
+    /// The CPU and one more; 0 before the first such wait.
+    cpu: Count,
+    /// World rank of the peer that it waited for and one more; 0 for none in particular.
+    partner: Count,
+}
+
+impl LastYield {
+    /// Stores where the rank runs, and which peer it waits for.
+    pub fn set(&self, cpu: u32, partner: Option<u32>) {
+        self.cpu.set(u64::from(cpu) + 1);
+        self.partner.set(partner.map_or(0, |partner| u64::from(partner) + 1));
+    }
+
+    /// Returns where it ran.
+    #[must_use]
+    pub fn cpu(&self) -> Option<u32> {
+        u32::try_from(self.cpu.get().checked_sub(1)?).ok()
+    }
+
+    /// Returns the peer that it waited for there.
+    #[must_use]
+    pub fn partner(&self) -> Option<u32> {
+        u32::try_from(self.partner.get().checked_sub(1)?).ok()
+    }
+}
