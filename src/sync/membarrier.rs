@@ -1,6 +1,13 @@
 //! `membarrier(2)`: makes every running thread of the processes that registered execute a full fence.
 
-use rustix::thread::{MembarrierCommand as Command, membarrier, membarrier_query};
+use rustix::thread::{MembarrierCommand as Command, membarrier_query};
+
+/// The system call by libc's `syscall`, not inline: tests count and refuse it there.
+fn membarrier(command: Command) -> std::io::Result<()> {
+    // SAFETY: the call takes numbers and touches no memory of the program.
+    let result = unsafe { libc::syscall(libc::SYS_membarrier, command as libc::c_int, 0, 0) };
+    if result < 0 { Err(std::io::Error::last_os_error()) } else { Ok(()) }
+}
 
 /// Whether the kernel has the expedited global form and this process may use it.
 #[must_use]
@@ -16,7 +23,7 @@ pub fn is_there() -> bool {
 ///
 /// What the kernel says when it refuses.
 pub fn register() -> std::io::Result<()> {
-    Ok(membarrier(Command::RegisterGlobalExpedited)?)
+    membarrier(Command::RegisterGlobalExpedited)
 }
 
 /// Fences every running thread of all registered processes.
