@@ -1,4 +1,5 @@
 //! Rules on the source that no lint knows.
 
 mod conformance_list;
+mod dependents;
 mod rules;

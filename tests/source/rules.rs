@@ -42,6 +42,18 @@ fn atomics_cells_and_loom_come_through_the_one_door() {
     assert!(offenders.is_empty(), "use crate::sync instead:\n{}", offenders.join("\n"));
 }
 
+/// The C bindings are a crate of their own, and so is what runs when they are loaded.
+#[test]
+fn the_engine_exports_no_c_symbol_and_runs_nothing_at_load() {
+    let banned = ["no_mangle", "export_name", "init_array", "ctor::", "global_asm!"];
+    let engine = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    for (path, text) in sources().iter().filter(|(path, _)| path.starts_with(&engine)) {
+        for word in banned {
+            assert!(!text.contains(word), "{}: {word}", path.display());
+        }
+    }
+}
+
 #[test]
 fn no_source_file_is_longer_than_600_lines() {
     let long: Vec<String> = sources()
