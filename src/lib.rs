@@ -7,39 +7,50 @@
 // A member of the workspace sees the modules as `internals`; without that feature, or in a model, much of them is used by nobody.
 #![cfg_attr(any(not(feature = "internals"), perusal_loom), allow(dead_code, unused_imports))]
 
-mod abi;
+// The modules in the order of their layers, lowest first. A module names modules of lower layers only
+// (the table and the test: tests/source/layers.rs).
 mod arch;
+
+mod sync;
+
+mod abi;
 pub mod error;
 mod handles;
 mod info;
 mod limits;
-mod sync;
 
-mod coll;
-mod comm;
+mod variables;
+
 mod datatype;
 mod doorbell;
-mod engine;
 pub mod events;
-mod heap;
 pub mod matching;
-mod p2p;
+pub mod ring;
+
+mod heap;
 #[cfg(feature = "placement")]
 mod placement;
-mod protocol;
 mod request;
-pub mod ring;
 mod shm;
 mod team;
+
+mod engine;
+mod protocol;
+
+mod comm;
+
+mod coll;
+mod p2p;
+
 mod tool;
+
 // Mapped files.
 #[cfg(not(perusal_loom))]
 mod trace;
-mod variables;
+
 // What programs see; nothing to model.
 #[cfg(not(perusal_loom))]
 mod api;
-
 pub mod model;
 
 #[cfg(not(perusal_loom))]

@@ -2,4 +2,5 @@
 
 mod conformance_list;
 mod dependents;
+mod layers;
 mod rules;
