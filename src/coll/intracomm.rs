@@ -7,6 +7,7 @@
 
 use super::algorithms::{self, Blocks};
 use super::buffer::{Input, OpKernel, Output, copy};
+use super::shared_memory::Operands;
 use super::{Scratch, Transport, allgatherv};
 use crate::error::{Error, Result};
 use crate::events::Collective;
@@ -129,10 +130,11 @@ pub async fn reduce<T: Transport>(
         && let Some(mut team) = transport.team(Collective::Reduce)
     {
         let to = recv.as_ref().filter(|_| transport.rank() == root);
-        let shape = (bytes, send.datatype().size());
+        let unit = send.datatype().size();
         let done = with_packed(send, to, |from, to| {
             // SAFETY: `from` and, at the root, `to` have `bytes` bytes, which nobody else uses by buffer rules 1 and 2.
-            unsafe { team.reduce(from, to, shape, &kernel, root) }
+            let operands = unsafe { Operands::new(from, to, bytes, unit) };
+            team.reduce(operands, &kernel, root)
         })?;
         if done {
             return Ok(());
@@ -163,10 +165,11 @@ pub async fn allreduce<T: Transport>(
     if bytes > 0
         && let Some(mut team) = transport.team(Collective::Allreduce)
     {
-        let shape = (bytes, send.datatype().size());
+        let unit = send.datatype().size();
         let done = with_packed(send, Some(&recv), |from, to| {
             // SAFETY: `from` and `to` have `bytes` bytes, which nobody else uses by buffer rules 1 and 2.
-            unsafe { team.allreduce(from, to, shape, &kernel) }
+            let operands = unsafe { Operands::new(from, to, bytes, unit) };
+            team.allreduce(operands, &kernel)
         })?;
         if done {
             return Ok(());

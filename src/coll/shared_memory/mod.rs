@@ -6,6 +6,8 @@
 mod data_movement;
 mod reduction;
 
+pub use reduction::Operands;
+
 use crate::arch::clock::now;
 use crate::comm::Comm;
 use crate::engine::Engine;

@@ -1,9 +1,17 @@
-//! Reductions in rounds. Operands are combined in rank order, from the highest down, whoever does it: the result has the same bits
-//! on every rank and whenever it is computed.
+//! Reductions in rounds. Operands are reduced in rank order, from the highest rank down, by whichever member: the result has the same
+//! bits on every rank and whenever it is computed.
 //!
-//! Who does it depends on what a round costs. Few bytes: one rank combines all (the root; who arrives last in a counted round) or, in
-//! flagged rounds, everybody for itself; one round. Many bytes: each combines a slice of all operands, and fetches the others' slices a
-//! round later.
+//! Which member reduces depends on what a round costs. Few bytes take one round: one member reduces everything (the root, or the one
+//! that arrives last in a counted round), or, in flagged rounds, each for itself. Many bytes go through the bulk: each member reduces a
+//! slice of all operands, and copies the others' slices a round later.
+//!
+//! In the bulk, operands of member m lie at m strides of the round's part, and the results behind those of all members.
+//!
+//! - **Bulk rule 1.** A member writes its own operands after it has taken the part and before it arrives (team rule 6).
+//! - **Bulk rule 2.** Others' operands are read when the round is complete, or by the member that arrives last; nobody writes them before
+//!   the reader has arrived again.
+//! - **Bulk rule 3.** A slice of the results is written by one member: the last to arrive, or the slice's. Others read it when they know
+//!   that this member has arrived in the next round, or that it has completed this one.
 
 use super::{OperationKey, Readers, TeamGuard};
 use crate::coll::ReductionKernel;
@@ -13,25 +21,25 @@ use crate::team::{Arrival, PAYLOAD};
 use core::mem::MaybeUninit;
 use core::ops::Range;
 
-/// Bytes of operands that are combined at a time: they stay in the nearest cache for all members' turns.
+/// Bytes of operands that are reduced at a time: they stay in the nearest cache for all members' turns.
 const BLOCK: usize = 8 << 10;
 
-/// Bytes of each member up to which another round costs more than that one rank combines everything.
+/// Bytes of each member up to which another round costs more than one member that reduces everything.
 const ALONE: usize = 8 << 10;
 
-/// Bytes of each of two members from which each combines one half: the copies and reads that are saved are worth the round more.
+/// Bytes of each of two members from which each reduces one half: the copies and reads that are saved are worth another round.
 const HALVED: usize = 256 << 10;
 
 /// Room for a slot's payload, on a boundary that suits every type.
 #[repr(align(16))]
-struct Operand(MaybeUninit<[u8; PAYLOAD]>);
+struct SlotRoom(MaybeUninit<[u8; PAYLOAD]>);
 
-impl Operand {
+impl SlotRoom {
     const fn new() -> Self {
         Self(MaybeUninit::uninit())
     }
 
-    /// The room, with the first bytes of `payload` in it, as many as `len` says.
+    /// Copies the first `len` bytes of `payload` into the room and returns them.
     #[inline(always)]
     fn fill(&mut self, payload: &[u8; PAYLOAD], len: usize) -> &mut [u8] {
         let to = self.0.as_mut_ptr().cast::<u8>();
@@ -43,6 +51,44 @@ impl Operand {
     }
 }
 
+/// A member's operands and the place of its result.
+#[derive(Debug, Clone, Copy)]
+pub struct Operands {
+    own: *const u8,
+    /// Null if the member gets no result.
+    out: *mut u8,
+    len: usize,
+    unit: usize,
+}
+
+impl Operands {
+    /// Names `len` bytes of operands at `own`, in elements of `unit` bytes, and as many at `out` for the result; `out` is null where
+    /// there is none. The two may be the same place.
+    ///
+    /// # Safety
+    /// Until the operation has returned, `own` can be read and nobody else writes it, and `out`, unless it is null, can be written and
+    /// nobody else uses it.
+    #[inline(always)]
+    #[must_use]
+    pub const unsafe fn new(own: *const u8, out: *mut u8, len: usize, unit: usize) -> Self {
+        Self { own, out, len, unit }
+    }
+
+    /// Copies the operands into a slot.
+    #[inline(always)]
+    fn load(&self, payload: &mut [u8; PAYLOAD]) {
+        // SAFETY: `payload[..len]` has checked its length; a slot is no program's memory, so the two do not overlap.
+        unsafe { copy_few(self.own, payload[..self.len].as_mut_ptr(), self.len) };
+    }
+
+    /// Copies the first bytes of `result`, which is no part of the program's memory, to where the member wants it.
+    #[inline(always)]
+    fn store(&self, result: &[u8]) {
+        // SAFETY: `result[..len]` has checked its length; `out` is not null here and can be written, as `new` was promised.
+        unsafe { copy_few(result[..self.len].as_ptr(), self.out, self.len) };
+    }
+}
+
 /// Copies; the commonest sizes without a call.
 ///
 /// # Safety
@@ -50,370 +96,350 @@ impl Operand {
 #[inline(always)]
 pub(super) unsafe fn copy_few(from: *const u8, to: *mut u8, len: usize) {
     match len {
-        // SAFETY: the caller's promise.
+        // SAFETY: both have `len` bytes and do not overlap: the contract of this function.
         8 => unsafe { to.cast::<[u8; 8]>().write(from.cast::<[u8; 8]>().read()) },
-        // SAFETY: the caller's promise.
+        // SAFETY: both have `len` bytes and do not overlap: the contract of this function.
         4 => unsafe { to.cast::<[u8; 4]>().write(from.cast::<[u8; 4]>().read()) },
-        // SAFETY: the caller's promise.
+        // SAFETY: both have `len` bytes and do not overlap: the contract of this function.
         _ => unsafe { from.copy_to_nonoverlapping(to, len) },
     }
 }
 
-/// Who combines.
+/// Which member reduces the operands of a round in the bulk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reducer {
-    /// Who wants the result, each for itself.
+    /// Each that wants the result, for itself.
     EachForItself,
-    /// Who arrives last, for all.
+    /// The last to arrive, for all.
     Last,
-    /// Each a slice, for all who want it.
+    /// Each a slice, for all that want it.
     AllInSlices,
 }
 
 impl TeamGuard<'_> {
-    /// At `root`, the `len` bytes at `out` become the combination of everybody's at `own`, elements of `unit` bytes; elsewhere
-    /// `out` may be null.
-    ///
-    /// # Safety
-    /// `own` can be read and, at `root`, `out` written by nobody else until this returns; they may be the same place.
+    /// Reduces everybody's operands into the result of `root`; the others' place for a result is not used. `false` if the team cannot
+    /// do so, before anything has happened.
     ///
     /// # Errors
-    /// Those of waiting and of the operation; [`crate::Error::Other`] where members disagree about it.
-    pub unsafe fn reduce<K: ReductionKernel>(
+    /// Those of waiting and of the kernel; [`crate::Error::Other`] where members disagree about the operation.
+    pub fn reduce<K: ReductionKernel>(
         &mut self,
-        own: *const u8,
-        out: *mut u8,
-        (len, unit): (usize, usize),
+        operands: Operands,
         kernel: &K,
         root: usize,
     ) -> Result<bool> {
-        let what = OperationKey::new(Collective::Reduce, root, len);
-        let out = if self.rank() == root { out } else { core::ptr::null_mut() };
+        let len = operands.len;
+        let key = OperationKey::new(Collective::Reduce, root, len);
+        let out = if self.rank() == root { operands.out } else { core::ptr::null_mut() };
+        let operands = Operands { out, ..operands };
         if len > PAYLOAD {
-            let who =
-                if len <= ALONE || self.size() == 2 { Reducer::EachForItself } else { Reducer::AllInSlices };
-            // SAFETY: the caller's promise.
-            return unsafe { self.combine_bulk(what, who, own, out, (len, unit), kernel) };
+            let alone = len <= ALONE || self.size() == 2;
+            let reducer = if alone { Reducer::EachForItself } else { Reducer::AllInSlices };
+            return self.reduce_bulk(key, reducer, operands, kernel);
         }
         self.enter()?;
-        // SAFETY: the caller's promise; a slot is no user's memory, and `len` fits.
-        self.write_slot(what, |payload| unsafe { copy_few(own, payload.as_mut_ptr(), len) });
+        self.write_slot(key, |payload| operands.load(payload));
         self.arrive(|_| {})?;
-        let mut combined = Ok(());
+        let mut reduced = Ok(());
         if !out.is_null() {
             self.wait_complete()?;
-            let mut room = Operand::new();
-            // SAFETY: as above.
-            combined = self
-                .combine(what, &mut room, len, kernel)
-                .map(|acc| unsafe { copy_few(acc.as_ptr(), out, len) });
+            let mut room = SlotRoom::new();
+            reduced = self.reduce_slots(key, &mut room, len, kernel).map(|acc| operands.store(acc));
         }
         self.leave();
-        combined.map(|()| true)
+        reduced.map(|()| true)
     }
 
-    /// The `len` bytes at `out` become the combination of everybody's at `own`, elements of `unit` bytes.
-    ///
-    /// # Safety
-    /// `own` can be read and `out` written by nobody else until this returns; they may be the same place.
+    /// Reduces everybody's operands into everybody's result. `false` if the team cannot do so, before anything has happened.
     ///
     /// # Errors
     /// As for [`Self::reduce`].
-    pub unsafe fn allreduce<K: ReductionKernel>(
-        &mut self,
-        own: *const u8,
-        out: *mut u8,
-        (len, unit): (usize, usize),
-        kernel: &K,
-    ) -> Result<bool> {
-        let what = OperationKey::new(Collective::Allreduce, 0, len);
+    pub fn allreduce<K: ReductionKernel>(&mut self, operands: Operands, kernel: &K) -> Result<bool> {
+        let len = operands.len;
+        let key = OperationKey::new(Collective::Allreduce, 0, len);
         if len > PAYLOAD {
-            let who = match self.arrival {
+            let reducer = match self.arrival {
                 Arrival::Flags if len <= ALONE || (self.size() == 2 && len < HALVED) => {
                     Reducer::EachForItself
                 }
                 Arrival::Count if len <= ALONE => Reducer::Last,
                 _ => Reducer::AllInSlices,
             };
-            // SAFETY: the caller's promise.
-            return unsafe { self.combine_bulk(what, who, own, out, (len, unit), kernel) };
+            return self.reduce_bulk(key, reducer, operands, kernel);
         }
         self.enter()?;
-        // SAFETY: the caller's promise; a slot is no user's memory, and `len` fits.
-        self.write_slot(what, |payload| unsafe { copy_few(own, payload.as_mut_ptr(), len) });
-        let mut combined = Ok(());
+        self.write_slot(key, |payload| operands.load(payload));
+        let mut reduced = Ok(());
         let last = self.arrive(|team| {
-            let mut room = Operand::new();
-            combined = team.combine(what, &mut room, len, kernel).map(|acc| {
-                team.write_outcome(what, true, |payload| payload[..len].copy_from_slice(acc));
-                // SAFETY: as above.
-                unsafe { copy_few(acc.as_ptr(), out, len) };
+            let mut room = SlotRoom::new();
+            reduced = team.reduce_slots(key, &mut room, len, kernel).map(|acc| {
+                team.write_outcome(key, true, |payload| payload[..len].copy_from_slice(acc));
+                operands.store(acc);
             });
-            if combined.is_err() {
-                team.write_outcome(what, false, |_| {});
+            if reduced.is_err() {
+                team.write_outcome(key, false, |_| {});
             }
         })?;
         if !last {
             self.wait_complete()?;
-            combined = match self.arrival {
+            reduced = match self.arrival {
                 Arrival::Flags => {
-                    let mut room = Operand::new();
-                    let acc = self.combine(what, &mut room, len, kernel);
-                    // SAFETY: as above.
-                    acc.map(|acc| unsafe { copy_few(acc.as_ptr(), out, len) })
+                    let mut room = SlotRoom::new();
+                    self.reduce_slots(key, &mut room, len, kernel).map(|acc| operands.store(acc))
                 }
-                Arrival::Count => {
-                    // SAFETY: as above.
-                    self.read_outcome(what, |payload| unsafe { copy_few(payload[..len].as_ptr(), out, len) })
-                }
+                Arrival::Count => self.read_outcome(key, |payload| operands.store(payload)),
             };
         }
         self.leave();
-        combined.map(|()| true)
+        reduced.map(|()| true)
     }
 
-    /// Combines what is in all slots, in `room`.
+    /// Reduces what is in all slots, in `room`.
     #[inline]
-    fn combine<'r, K: ReductionKernel>(
+    fn reduce_slots<'r, K: ReductionKernel>(
         &mut self,
-        what: OperationKey,
-        room: &'r mut Operand,
+        key: OperationKey,
+        room: &'r mut SlotRoom,
         len: usize,
         kernel: &K,
     ) -> Result<&'r mut [u8]> {
         let top = self.size() - 1;
-        let acc = self.read_slot(top, what, |payload| room.fill(payload, len))?;
+        let acc = self.read_slot(top, key, |payload| room.fill(payload, len))?;
         for member in (0..top).rev() {
-            self.read_slot(member, what, |payload| kernel.reduce(&payload[..len], acc))??;
+            self.read_slot(member, key, |payload| kernel.reduce(&payload[..len], acc))??;
         }
         Ok(acc)
     }
 
-    /// That all members are in the same operation, once they have arrived.
-    fn agree(&mut self, what: OperationKey) -> Result<()> {
-        (0..self.size()).try_for_each(|member| self.read_slot(member, what, |_| ()))
+    /// Checks that all members, which have arrived, are in the same operation.
+    fn agree(&mut self, key: OperationKey) -> Result<()> {
+        (0..self.size()).try_for_each(|member| self.read_slot(member, key, |_| ()))
     }
 
-    /// Combines operands of any length. Who has an `out` gets the result.
-    ///
-    /// # Safety
-    /// As for [`Self::allreduce`]; `out` may be null.
-    unsafe fn combine_bulk<K: ReductionKernel>(
+    /// Reduces operands of any length through the bulk, piece by piece.
+    fn reduce_bulk<K: ReductionKernel>(
         &mut self,
-        what: OperationKey,
-        who: Reducer,
-        own: *const u8,
-        out: *mut u8,
-        (total, unit): (usize, usize),
+        key: OperationKey,
+        reducer: Reducer,
+        operands: Operands,
         kernel: &K,
     ) -> Result<bool> {
+        let Operands { out, len: total, unit, .. } = operands;
         // Everybody's operands and the results lie in one part.
         let stride = (self.rounds().storage().part_bytes() / (self.size() + 1)) & !63;
         let most = self.engine.config().coll_piece();
         // A half each, so twice as much at a time.
-        let most = if who == Reducer::AllInSlices && self.size() == 2 { 2 * most } else { most };
-        let piece = stride.min(most) / unit * unit;
-        if piece == 0 || !self.has_room(total)? {
+        let most = if reducer == Reducer::AllInSlices && self.size() == 2 { 2 * most } else { most };
+        let most = stride.min(most) / unit * unit;
+        if most == 0 || !self.has_room(total)? {
             return Ok(false);
         }
-        let mut cut =
-            Cut { own, out, stride, unit, rank: self.rank(), size: self.size(), part: core::ptr::null_mut() };
-        let only = total <= piece;
+        let (rank, size) = (self.rank(), self.size());
+        let mut division = Division { operands, stride, rank, size, part: core::ptr::null_mut() };
+        let only = total <= most;
         let mut result = Ok(());
         let mut before = None;
-        for at in (0..total).step_by(piece) {
-            let stretch = Stretch { at, len: piece.min(total - at) };
+        for at in (0..total).step_by(most) {
+            let piece = Piece { at, len: most.min(total - at) };
             self.enter()?;
-            let readers = if who == Reducer::AllInSlices { Readers::NextRound } else { Readers::Stay };
-            cut.part = self.part(readers, true)?;
-            // SAFETY: team rule 6: the part is free and this round's; every member writes its own operands.
-            unsafe { cut.contribute(stretch, who) };
-            self.write_slot(what, |_| {});
-            let done = match who {
-                // SAFETY: the caller's promise, and what `combine_bulk` has done.
-                Reducer::EachForItself => unsafe { self.for_itself(what, &cut, stretch, kernel) },
-                // SAFETY: as above.
-                Reducer::Last => unsafe { self.by_the_last(what, &cut, stretch, kernel) },
-                // SAFETY: as above; `before` is the stretch of the round before.
-                Reducer::AllInSlices => unsafe { self.by_all(what, &cut, stretch, before.take(), kernel) },
+            let readers = if reducer == Reducer::AllInSlices { Readers::NextRound } else { Readers::Stay };
+            division.part = self.part(readers, true)?;
+            // SAFETY: bulk rule 1: the part has just been taken, and the caller has not arrived.
+            unsafe { division.contribute(piece, reducer) };
+            self.write_slot(key, |_| {});
+            let done = match reducer {
+                // SAFETY: bulk rule 1: the caller's operands are in the part, and it has not arrived.
+                Reducer::EachForItself => unsafe { self.for_itself(key, &division, piece, kernel) },
+                // SAFETY: bulk rule 1: the caller's operands are in the part, and it has not arrived.
+                Reducer::Last => unsafe { self.by_the_last(key, &division, piece, kernel) },
+                // SAFETY: bulk rule 1, as for the others; `before` is the piece of the round before.
+                Reducer::AllInSlices => unsafe { self.by_all(key, &division, piece, before.take(), kernel) },
             };
-            let done = self.settle(done, only && who != Reducer::AllInSlices);
+            let done = self.settle(done, only && reducer != Reducer::AllInSlices);
             result = result.and(done);
-            before = Some((cut.part, stretch));
+            before = Some((division.part, piece));
             self.leave();
             result.clone()?;
         }
-        if let (Reducer::AllInSlices, Some((part, stretch))) = (who, before) {
+        if let (Reducer::AllInSlices, Some((part, piece))) = (reducer, before) {
             // The results of a piece are fetched in the round of the next one; so there is one round more than pieces.
             self.enter()?;
-            self.write_slot(what, |_| {});
+            self.write_slot(key, |_| {});
             self.arrive(|_| {})?;
             if !out.is_null() {
                 self.wait_complete()?;
-                // SAFETY: everybody has written its slice before it arrived in this round; the caller's promise.
-                unsafe { cut.fetch(part, stretch, cut.mine(stretch.len)) };
+                // SAFETY: bulk rule 3: all have arrived in the round after that of the piece.
+                unsafe { division.fetch(part, piece, division.slice_of_caller(piece.len)) };
             }
             self.leave();
         }
         result.map(|()| true)
     }
 
-    /// Arrives with a piece; who wants the result combines it.
+    /// Arrives with a piece; a caller that wants the result reduces it.
     ///
     /// # Safety
-    /// The operands of this round are in `cut.part`.
+    /// Bulk rule 1: the caller's operands of this round are in `division.part`, and it has not arrived.
     unsafe fn for_itself<K: ReductionKernel>(
         &mut self,
-        what: OperationKey,
-        cut: &Cut,
-        stretch: Stretch,
+        key: OperationKey,
+        division: &Division,
+        piece: Piece,
         kernel: &K,
     ) -> Result<()> {
         self.arrive(|_| {})?;
-        if cut.out.is_null() {
+        if division.operands.out.is_null() {
             return Ok(());
         }
         self.wait_complete()?;
-        self.agree(what)?;
-        // SAFETY: all have contributed.
-        unsafe { cut.combine(stretch, 0..stretch.len, false, kernel) }
+        self.agree(key)?;
+        // SAFETY: bulk rule 2: the round is complete; no results are shared.
+        unsafe { division.reduce(piece, 0..piece.len, false, kernel) }
     }
 
-    /// Arrives with a piece; who comes last combines it.
+    /// Arrives with a piece; the last to arrive reduces it.
     ///
     /// # Safety
-    /// The operands of this round are in `cut.part`.
+    /// Bulk rule 1: the caller's operands of this round are in `division.part`, and it has not arrived.
     unsafe fn by_the_last<K: ReductionKernel>(
         &mut self,
-        what: OperationKey,
-        cut: &Cut,
-        stretch: Stretch,
+        key: OperationKey,
+        division: &Division,
+        piece: Piece,
         kernel: &K,
     ) -> Result<()> {
-        let mut combined = Ok(());
+        let mut reduced = Ok(());
         let last = self.arrive(|team| {
-            combined = team.agree(what);
-            if combined.is_ok() {
-                // SAFETY: all have contributed, and who comes last alone writes the results.
-                combined = unsafe { cut.combine(stretch, 0..stretch.len, true, kernel) };
+            reduced = team.agree(key);
+            if reduced.is_ok() {
+                // SAFETY: bulk rules 2 and 3: the caller has arrived last.
+                reduced = unsafe { division.reduce(piece, 0..piece.len, true, kernel) };
             }
-            let good = combined.is_ok();
-            team.write_outcome(what, good, |_| {});
+            let good = reduced.is_ok();
+            team.write_outcome(key, good, |_| {});
         })?;
         if last {
-            return combined;
+            return reduced;
         }
         self.wait_complete()?;
-        // SAFETY: the results were written before the round was complete.
-        self.read_outcome(what, |_| unsafe { cut.fetch(cut.part, stretch, 0..0) })
+        // SAFETY: bulk rule 3: the last to arrive has completed the round.
+        self.read_outcome(key, |_| unsafe { division.fetch(division.part, piece, 0..0) })
     }
 
-    /// Arrives with a piece; all combine a slice of it, and fetch the others' slices of the piece before.
+    /// Arrives with a piece; all reduce a slice of it, and copy the others' slices of the piece before.
     ///
     /// # Safety
-    /// The operands of this round are in `cut.part`; `before` is what this was called with in the round before.
+    /// Bulk rule 1: the caller's operands of this round are in `division.part`, and it has not arrived. `before` has part and piece of the
+    /// round before.
     unsafe fn by_all<K: ReductionKernel>(
         &mut self,
-        what: OperationKey,
-        cut: &Cut,
-        stretch: Stretch,
-        before: Option<(*mut u8, Stretch)>,
+        key: OperationKey,
+        division: &Division,
+        piece: Piece,
+        before: Option<(*mut u8, Piece)>,
         kernel: &K,
     ) -> Result<()> {
         self.arrive(|_| {})?;
         self.wait_complete()?;
         if before.is_none() {
-            self.agree(what)?;
+            self.agree(key)?;
         }
-        // SAFETY: all have contributed, and each writes its own slice of the results.
-        let combined = unsafe { cut.combine(stretch, cut.mine(stretch.len), true, kernel) };
-        if let (Some((part, stretch)), false) = (before, cut.out.is_null()) {
-            // SAFETY: everybody has written its slice of those results before it arrived in this round.
-            unsafe { cut.fetch(part, stretch, cut.mine(stretch.len)) };
+        // SAFETY: bulk rules 2 and 3: the round is complete, and the slice is the caller's.
+        let reduced = unsafe { division.reduce(piece, division.slice_of_caller(piece.len), true, kernel) };
+        if let (Some((part, piece)), false) = (before, division.operands.out.is_null()) {
+            // SAFETY: bulk rule 3: all have arrived in the round after that of the piece.
+            unsafe { division.fetch(part, piece, division.slice_of_caller(piece.len)) };
         }
-        combined
+        reduced
     }
 }
 
 /// A piece: where it begins and how long it is, in bytes.
 #[derive(Debug, Clone, Copy)]
-struct Stretch {
+struct Piece {
     at: usize,
     len: usize,
 }
 
-/// How members share the work on a piece: operands of member m at `m * stride` of the part, results behind them all.
-struct Cut {
-    own: *const u8,
-    /// Where the result goes; null if the caller gets none.
-    out: *mut u8,
+/// How members divide the work on a piece.
+struct Division {
+    operands: Operands,
+    /// Bytes from one member's operands to the next one's.
     stride: usize,
-    unit: usize,
     rank: usize,
     size: usize,
+    /// The round's part of the bulk.
     part: *mut u8,
 }
 
-impl Cut {
-    /// The slice of a piece of `len` bytes that the caller combines where all do: whole elements.
-    fn mine(&self, len: usize) -> Range<usize> {
-        let cut = |slice: usize| len / self.unit * slice / self.size * self.unit;
+impl Division {
+    /// Returns the slice of a piece of `len` bytes that the caller reduces where all do: whole elements.
+    fn slice_of_caller(&self, len: usize) -> Range<usize> {
+        let cut = |slice: usize| len / self.operands.unit * slice / self.size * self.operands.unit;
         cut(self.rank)..cut(self.rank + 1)
     }
 
     /// Puts the caller's operands where the others read them, but for those that only the caller needs.
     ///
     /// # Safety
-    /// `own` has all of the stretch; the caller alone writes its stride of the part.
-    unsafe fn contribute(&self, Stretch { at, len }: Stretch, who: Reducer) {
-        let (to, from) = (self.part.wrapping_add(self.rank * self.stride), self.own.wrapping_add(at));
-        let mine = if who == Reducer::AllInSlices { self.mine(len) } else { 0..0 };
-        // SAFETY: the caller's promise; `len` is at most a stride.
+    /// Bulk rule 1: the part is the caller's round's, in which it has not arrived.
+    unsafe fn contribute(&self, Piece { at, len }: Piece, reducer: Reducer) {
+        let (to, from) =
+            (self.part.wrapping_add(self.rank * self.stride), self.operands.own.wrapping_add(at));
+        let mine = if reducer == Reducer::AllInSlices { self.slice_of_caller(len) } else { 0..0 };
+        // SAFETY: bulk rule 1: the stride is the caller's to write, and `len` is at most a stride; the operands can be read
+        // (`Operands::new`).
         unsafe {
             from.copy_to_nonoverlapping(to, mine.start);
             from.add(mine.end).copy_to_nonoverlapping(to.add(mine.end), len - mine.end);
         }
     }
 
-    /// Combines `range` of a piece, block by block, into the results (if `shared`) and the caller's `out`, where it has one.
+    /// Reduces `range` of a piece, block by block, into the results (if `shared`) and the caller's `out`, where it has one.
     ///
     /// # Safety
-    /// All have contributed to the part, and nobody else writes this range of the results.
-    unsafe fn combine<K: ReductionKernel>(
+    /// Bulk rule 2 allows to read all operands, and bulk rule 3 to write this range of the results.
+    unsafe fn reduce<K: ReductionKernel>(
         &self,
-        stretch: Stretch,
+        piece: Piece,
         range: Range<usize>,
         shared: bool,
         kernel: &K,
     ) -> Result<()> {
-        let block = (BLOCK / self.unit).max(1) * self.unit;
+        let block = (BLOCK / self.operands.unit).max(1) * self.operands.unit;
         if shared {
             let results = self.part.wrapping_add(self.size * self.stride);
-            // SAFETY: the caller's promise.
-            return unsafe { self.blocks(stretch, range, block, |from| results.wrapping_add(from), kernel) };
+            // SAFETY: results lie behind all operands, and bulk rule 3 allows to write them.
+            return unsafe { self.blocks(piece, range, block, |from| results.wrapping_add(from), kernel) };
         }
-        if self.out != self.own.cast_mut() {
-            // SAFETY: the caller's promise; `out` holds no operands.
+        if self.operands.out != self.operands.own.cast_mut() {
+            // SAFETY: `out` can be written (`Operands::new`), and holds no operands.
             return unsafe {
-                self.blocks(stretch, range, block, |from| self.out.wrapping_add(stretch.at + from), kernel)
+                self.blocks(
+                    piece,
+                    range,
+                    block,
+                    |from| self.operands.out.wrapping_add(piece.at + from),
+                    kernel,
+                )
             };
         }
         if block > BLOCK {
             let mut room = crate::coll::Scratch::zeroed(block);
-            // SAFETY: the caller's promise; room for a block of our own.
-            return unsafe { self.blocks(stretch, range, block, |_| room.as_mut_ptr(), kernel) };
+            // SAFETY: room for a block, of our own.
+            return unsafe { self.blocks(piece, range, block, |_| room.as_mut_ptr(), kernel) };
         }
         let mut room = MaybeUninit::<Block>::uninit();
-        // SAFETY: as above.
-        unsafe { self.blocks(stretch, range, block, |_| room.as_mut_ptr().cast(), kernel) }
+        // SAFETY: room for a block, of our own.
+        unsafe { self.blocks(piece, range, block, |_| room.as_mut_ptr().cast(), kernel) }
     }
 
     /// # Safety
-    /// As for [`Self::combine`]; `place` gives room for the combination of `block` bytes (less, at the end) from where it is told on,
-    /// which holds no operands that are still needed.
+    /// Bulk rule 2 allows to read all operands; `place` returns room for `block` bytes of results (less, at the end) that begin at its
+    /// argument, which holds no operands that are still needed.
     unsafe fn blocks<K: ReductionKernel>(
         &self,
-        Stretch { at, .. }: Stretch,
+        Piece { at, .. }: Piece,
         range: Range<usize>,
         block: usize,
         mut place: impl FnMut(usize) -> *mut u8,
@@ -423,21 +449,21 @@ impl Cut {
             let len = block.min(range.end - from);
             let operand = |member: usize| {
                 let theirs = self.part.wrapping_add(member * self.stride).cast_const();
-                let first = if member == self.rank { self.own.wrapping_add(at) } else { theirs };
-                // SAFETY: the caller's promise: written, and by nobody until the caller has arrived again.
+                let first = if member == self.rank { self.operands.own.wrapping_add(at) } else { theirs };
+                // SAFETY: bulk rule 2; the caller's own operands can be read (`Operands::new`).
                 unsafe { core::slice::from_raw_parts(first.add(from), len) }
             };
             let place = place(from);
-            // SAFETY: the caller's promise; written before it is borrowed.
+            // SAFETY: `place` has room for `len` bytes, which are written before they are borrowed.
             let acc = unsafe {
                 place.copy_from_nonoverlapping(operand(self.size - 1).as_ptr(), len);
                 core::slice::from_raw_parts_mut(place, len)
             };
             (0..self.size - 1).rev().try_for_each(|member| kernel.reduce(operand(member), acc))?;
-            let to = self.out.wrapping_add(at + from);
-            if !self.out.is_null() && to != place {
+            let to = self.operands.out.wrapping_add(at + from);
+            if !self.operands.out.is_null() && to != place {
                 // While it is in the nearest cache. In place, these are the operands that have just been used.
-                // SAFETY: `out` is as long as `own`.
+                // SAFETY: `out` is as long as `own` and can be written (`Operands::new`).
                 unsafe { to.copy_from_nonoverlapping(place, len) };
             }
         }
@@ -447,11 +473,11 @@ impl Cut {
     /// Copies the results of a piece, but for `mine`, from a part.
     ///
     /// # Safety
-    /// All have combined; there is an `out`, with all of the stretch.
-    unsafe fn fetch(&self, part: *const u8, Stretch { at, len }: Stretch, mine: Range<usize>) {
+    /// Bulk rule 3 allows to read the results; there is an `out`.
+    unsafe fn fetch(&self, part: *const u8, Piece { at, len }: Piece, mine: Range<usize>) {
         let results = part.wrapping_add(self.size * self.stride);
-        let to = self.out.wrapping_add(at);
-        // SAFETY: the caller's promise; `len` is at most a stride.
+        let to = self.operands.out.wrapping_add(at);
+        // SAFETY: bulk rule 3; results are at most a stride long, and `out` can be written (`Operands::new`).
         unsafe {
             to.copy_from_nonoverlapping(results, mine.start);
             to.add(mine.end).copy_from_nonoverlapping(results.add(mine.end), len - mine.end);

@@ -7,7 +7,7 @@
 
 use super::checks::in_place;
 use crate::arguments::{Buffer, CommHandle};
-use crate::coll::shared_memory::TeamGuard;
+use crate::coll::shared_memory::{Operands, TeamGuard};
 use crate::coll::{ReductionKernel, team_of};
 use crate::datatype::Basic;
 use crate::datatype::op::Op;
@@ -166,8 +166,8 @@ pub fn reduce(
     }
     let (from, to) = (send.addr.cast_const().cast(), recv.addr.cast());
     // SAFETY: argument rule 3: so many bytes each; only the root's result is written.
-    let done = unsafe { team.reduce(from, to, (bytes, kernel.size), &kernel, root) };
-    Some(done.map(drop))
+    let operands = unsafe { Operands::new(from, to, bytes, kernel.size) };
+    Some(team.reduce(operands, &kernel, root).map(drop))
 }
 
 /// MPI_Allreduce.
@@ -181,7 +181,6 @@ pub fn allreduce(comm: CommHandle<'_>, send: Buffer<'_>, recv: Buffer<'_>, op: u
     let kernel = Plain::new(op, recv.datatype)?;
     let mut team = team(comm, Collective::Allreduce)?;
     // SAFETY: argument rule 3: so many bytes each.
-    let done =
-        unsafe { team.allreduce(from.cast_const().cast(), recv.addr.cast(), (bytes, kernel.size), &kernel) };
-    Some(done.map(drop))
+    let operands = unsafe { Operands::new(from.cast_const().cast(), recv.addr.cast(), bytes, kernel.size) };
+    Some(team.allreduce(operands, &kernel).map(drop))
 }
