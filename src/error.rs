@@ -1,33 +1,33 @@
-//! One precise error for the whole engine, mapped once to MPI error classes ([`Error::class`]).
+//! The error of the engine, of the Rust API and of the C bindings, and its MPI error class ([`Error::class`], MPI 5.0 §9.4).
 //!
-//! Each variant says what was wrong, with which value, and where it can, what to do. The C face raises
-//! `class()` through the communicator's error handler and gives `Display` as the text of a fatal error.
+//! A text says what was wrong, where, with which value, and what to do about it where that is known. The C bindings raise the class
+//! through the error handler of the communicator, and print the text where that handler is MPI_ERRORS_ARE_FATAL.
 
 use crate::abi;
 
-/// What every fallible function of the engine returns.
+/// The result of every function that can fail.
 pub type Result<T, E = Error> = core::result::Result<T, E>;
 
-/// Everything that can go wrong, named.
+/// Everything that can go wrong. New variants may be added; match with a `_` arm.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// MPI_ERR_BUFFER.
+    /// A buffer has the wrong length, or is no memory at all (MPI_ERR_BUFFER).
     #[error("invalid buffer: {0}")]
     Buffer(&'static str),
-    /// MPI_ERR_COUNT.
+    /// A count is negative (MPI_ERR_COUNT).
     #[error("count is {0}; it must not be negative")]
     Count(i64),
-    /// MPI_ERR_TYPE.
+    /// A datatype is not one, not committed, or does not suit the operation (MPI_ERR_TYPE).
     #[error("invalid datatype: {0}")]
     Type(&'static str),
-    /// MPI_ERR_TAG.
+    /// A tag is out of range (MPI_ERR_TAG).
     #[error("tag is {0}; it must be 0..=MPI_TAG_UB, or MPI_ANY_TAG for a receive")]
     Tag(i32),
-    /// MPI_ERR_COMM.
+    /// A communicator is not one, or does not have the operation (MPI_ERR_COMM).
     #[error("invalid communicator: {0}")]
     Comm(&'static str),
-    /// MPI_ERR_RANK.
+    /// The communicator has no such rank (MPI_ERR_RANK).
     #[error("rank is {rank}; the communicator has ranks 0..{size}")]
     Rank {
         /// The rank that was given.
@@ -35,10 +35,10 @@ pub enum Error {
         /// The size of the communicator.
         size: i32,
     },
-    /// MPI_ERR_RANK: a list of ranks names one twice.
-    #[error("rank {0} comes twice in the list")]
+    /// A list of ranks names one twice (MPI_ERR_RANK).
+    #[error("rank {0} stands twice in the list; each may stand there once")]
     RankTwice(i32),
-    /// MPI_ERR_ROOT.
+    /// The communicator has no such root (MPI_ERR_ROOT).
     #[error("root is {root}; the communicator has ranks 0..{size}")]
     Root {
         /// The root that was given.
@@ -46,33 +46,35 @@ pub enum Error {
         /// The size of the communicator.
         size: i32,
     },
-    /// MPI_ERR_REQUEST.
+    /// A request is not one, or is not in the state that the function asks for (MPI_ERR_REQUEST).
     #[error("invalid request: {0}")]
     Request(&'static str),
-    /// MPI_ERR_GROUP.
+    /// A group is not one, or the caller is not in it (MPI_ERR_GROUP).
     #[error("invalid group: {0}")]
     Group(&'static str),
-    /// MPI_ERR_OP.
+    /// A reduction operation is not one, or does not take the datatype (MPI_ERR_OP).
     #[error("invalid reduction operation: {0}")]
     Op(&'static str),
-    /// MPI_ERR_TOPOLOGY.
+    /// A topology is impossible, or the communicator has none (MPI_ERR_TOPOLOGY).
     #[error("invalid topology: {0}")]
     Topology(&'static str),
-    /// MPI_ERR_DIMS.
+    /// Dimensions of a grid make no sense (MPI_ERR_DIMS).
     #[error("invalid dimensions: {0}")]
     Dims(&'static str),
-    /// MPI_ERR_ARG.
+    /// Another argument is invalid (MPI_ERR_ARG).
     #[error("invalid argument: {0}")]
     Arg(&'static str),
-    /// MPI_ERR_TRUNCATE.
-    #[error("message of {sent} bytes does not fit into a receive buffer of {room} bytes")]
+    /// A message is larger than the buffer of its receive (MPI_ERR_TRUNCATE). The message is lost.
+    #[error(
+        "message of {sent} bytes does not fit into a receive buffer of {room} bytes; probe for its size first, or receive into more"
+    )]
     Truncate {
         /// Bytes that were sent.
         sent: u64,
         /// Bytes that the posted receive can take.
         room: u64,
     },
-    /// MPI_ERR_BUFFER: a buffered send found no room.
+    /// A buffered send found no room (MPI_ERR_BUFFER).
     #[error(
         "buffered send of {need} bytes: {free} bytes are free in the attached buffer; attach a larger one with MPI_Buffer_attach"
     )]
@@ -82,51 +84,51 @@ pub enum Error {
         /// The largest free piece in bytes.
         free: usize,
     },
-    /// MPI_ERR_INFO and its key and value classes.
+    /// An info object is not one (MPI_ERR_INFO).
     #[error("invalid info object: {0}")]
     Info(&'static str),
-    /// MPI_ERR_INFO_KEY.
+    /// An info key is empty or too long (MPI_ERR_INFO_KEY).
     #[error("invalid info key: {0}")]
     InfoKey(&'static str),
-    /// MPI_ERR_INFO_VALUE.
+    /// An info value is too long (MPI_ERR_INFO_VALUE).
     #[error("invalid info value: {0}")]
     InfoValue(&'static str),
-    /// MPI_ERR_INFO_NOKEY.
-    #[error("no such info key")]
+    /// An info object does not have the key (MPI_ERR_INFO_NOKEY).
+    #[error("the info object does not have this key")]
     InfoNoKey,
-    /// MPI_ERR_KEYVAL.
+    /// An attribute's keyval is not one, or of another kind of object (MPI_ERR_KEYVAL).
     #[error("invalid keyval: {0}")]
     Keyval(&'static str),
-    /// MPI_ERR_ERRHANDLER.
+    /// An error handler is not one, or of another kind of object (MPI_ERR_ERRHANDLER).
     #[error("invalid error handler: {0}")]
     Errhandler(&'static str),
-    /// MPI_ERR_SESSION.
+    /// A session is not one (MPI_ERR_SESSION).
     #[error("invalid session: {0}")]
     Session(&'static str),
-    /// MPI_ERR_NO_MEM.
+    /// Memory, or something else of which there is a limited number, is used up (MPI_ERR_NO_MEM).
     #[error("out of memory: {0}")]
     NoMem(String),
-    /// MPI_ERR_VALUE_TOO_LARGE.
+    /// A value does not fit into the type of an argument (MPI_ERR_VALUE_TOO_LARGE).
     #[error("{0} does not fit into the argument's type; use the _c form of the function")]
     TooLarge(&'static str),
-    /// MPI_ERR_UNSUPPORTED_OPERATION.
+    /// A function is not implemented (MPI_ERR_UNSUPPORTED_OPERATION).
     #[error("{0} is not implemented in this version of perusal")]
     Unsupported(&'static str),
-    /// MPI_ERR_OTHER: a call outside the time between initialisation and finalisation.
+    /// A call before initialisation or after finalisation (MPI_ERR_OTHER).
     #[error("{0} called before MPI_Init or after MPI_Finalize")]
     NotInitialized(&'static str),
-    /// MPI_ERR_OTHER: an MPI call from inside an event callback (PERUSE 2.0 §5.1.2).
+    /// A call from inside an event callback (MPI_ERR_OTHER; PERUSE 2.0 §5.1.2).
     #[error("an event callback may call MPI_Wtime and MPI_Wtick only (PERUSE 2.0, section 5.1.2)")]
     InsideCallback,
-    /// MPI_ERR_PROC_ABORTED: a peer is gone.
-    #[error("rank {rank} is gone: {how}")]
-    PeerGone {
+    /// A rank has failed, and the job with it (MPI_ERR_PROC_ABORTED).
+    #[error("rank {rank} has failed: {how}")]
+    RankFailed {
         /// Its rank in MPI_COMM_WORLD.
         rank: u32,
         /// What became of it.
         how: String,
     },
-    /// MPI_ERR_INTERN: the bytes that a peer put into shared memory make no sense.
+    /// The bytes that a peer put into shared memory make no sense (MPI_ERR_INTERN).
     #[error("corrupt record from rank {rank}: {what}")]
     Corrupt {
         /// World rank of the writer.
@@ -134,31 +136,31 @@ pub enum Error {
         /// What was wrong with it.
         what: String,
     },
-    /// MPI_ERR_OTHER: the job's shared memory cannot be made, mapped or grown.
+    /// The job's shared memory cannot be made, mapped or grown (MPI_ERR_OTHER).
     #[error("job memory: {0}")]
     Segment(String),
-    /// MPI_ERR_OTHER: a trace cannot be made or read.
+    /// A trace cannot be made or read (MPI_ERR_OTHER).
     #[error("trace: {0}")]
     Trace(String),
-    /// MPI_ERR_IN_STATUS: the statuses say which of several requests failed.
+    /// Some of several requests failed; the statuses say which (MPI_ERR_IN_STATUS).
     #[error("one or more requests failed; see the MPI_ERROR fields of the statuses")]
     InStatus,
-    /// MPI_ERR_PENDING: neither failed nor complete.
-    #[error("request is still pending")]
+    /// A request has neither failed nor completed (MPI_ERR_PENDING).
+    #[error("the request is pending; wait for it or test it again")]
     Pending,
     /// Any other error class or code, user-defined ones included.
     #[error("error code {0}")]
     Code(i32),
-    /// MPI_ERR_OTHER.
+    /// Anything else that a program or a user can mend; the text says what (MPI_ERR_OTHER).
     #[error("{0}")]
     Other(String),
-    /// MPI_ERR_INTERN.
+    /// A defect of the library (MPI_ERR_INTERN).
     #[error("internal error: {0}; please report it")]
     Intern(String),
 }
 
 impl Error {
-    /// The MPI error class (or user-defined code) that the C face raises for this error.
+    /// Returns the MPI error class (or user-defined code) of the error: what the C bindings raise.
     #[must_use]
     pub fn class(&self) -> i32 {
         use Error as E;
@@ -187,7 +189,7 @@ impl Error {
             E::NoMem(_) => abi::MPI_ERR_NO_MEM,
             E::TooLarge(_) => abi::MPI_ERR_VALUE_TOO_LARGE,
             E::Unsupported(_) => abi::MPI_ERR_UNSUPPORTED_OPERATION,
-            E::PeerGone { .. } => abi::MPI_ERR_PROC_ABORTED,
+            E::RankFailed { .. } => abi::MPI_ERR_PROC_ABORTED,
             E::Corrupt { .. } | E::Intern(_) => abi::MPI_ERR_INTERN,
             E::NotInitialized(_) | E::InsideCallback | E::Segment(_) | E::Trace(_) | E::Other(_) => {
                 abi::MPI_ERR_OTHER

@@ -1,28 +1,28 @@
-//! From whom, with which tag; and what a message turned out to be.
+//! Sources, tags and statuses of messages.
 
 use super::element::Element;
 use crate::abi;
 use crate::error::{Error, Result};
 
-/// Any source, or any tag.
+/// Any source, or any tag (MPI_ANY_SOURCE, MPI_ANY_TAG).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Any;
 
-/// Whose messages a receive takes. Made from a rank or from [`Any`].
+/// The ranks whose messages a receive takes. Made from a rank or from [`Any`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// Everybody's.
+    /// All of the communicator.
     Any,
-    /// Those of one rank of the communicator.
+    /// One of the communicator.
     Rank(usize),
 }
 
-/// Which messages a receive takes. Made from a tag or from [`Any`].
+/// The tags of the messages that a receive takes. Made from a tag or from [`Any`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tag {
     /// All.
     Any,
-    /// Those with this tag, which is not negative.
+    /// This one, which is not negative.
     Is(i32),
 }
 
@@ -50,7 +50,7 @@ impl From<i32> for Tag {
     }
 }
 
-/// `rank` as MPI counts, if it is one of `size`.
+/// Returns `rank` as MPI counts, if it is one of `size`.
 pub(super) fn rank(rank: usize, size: usize) -> Result<i32> {
     match i32::try_from(rank) {
         Ok(known) if rank < size => Ok(known),
@@ -58,7 +58,7 @@ pub(super) fn rank(rank: usize, size: usize) -> Result<i32> {
     }
 }
 
-/// `tag`, if a message can have it.
+/// Returns `tag`, if a message can have it.
 pub(super) fn tag(tag: i32) -> Result<i32> {
     if tag < 0 { Err(Error::Tag(tag)) } else { Ok(tag) }
 }
@@ -81,7 +81,7 @@ impl Tag {
     }
 }
 
-/// Who sent a message, with which tag, and how large it is.
+/// Sender, tag and size of a message (MPI_Status).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Status {
     /// The sender's rank in the communicator.
@@ -93,7 +93,7 @@ pub struct Status {
 }
 
 impl Status {
-    /// How many elements the message has; `None` if it is not made of whole ones.
+    /// Returns the number of elements in the message; `None` if it is not made of whole ones (MPI_Get_count).
     #[must_use]
     pub fn count<E: Element>(&self) -> Option<usize> {
         match size_of::<E>() {

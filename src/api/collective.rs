@@ -1,5 +1,5 @@
-//! Blocking collectives on slices. All ranks of the communicator call the same one, with the same numbers of elements of the
-//! same type; where ranks disagree, some of them get an error.
+//! Blocking collectives on slices (MPI 5.0 chapter 6). All ranks of the communicator call the same one, with the same numbers of
+//! elements of the same type; where ranks disagree, some of them get an error.
 
 use super::address::rank;
 use super::communicator::Communicator;
@@ -12,7 +12,8 @@ use crate::datatype::op;
 use crate::error::{Error, Result};
 use crate::events::{Algorithm, CollMode};
 
-/// How elements are combined. Bitwise operations are for integers.
+/// A reduction operation (MPI 5.0 §6.9.2). Bitwise operations are for integers. All of them commute; floating-point results have the same
+/// bits on all ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reduction {
     /// The sum; integers wrap around.
@@ -74,7 +75,7 @@ fn output_pieces<'a, E: Element>(all: &'a mut [E], each: usize) -> impl Fn(usize
     }
 }
 
-/// That `all` elements are `ranks` pieces of `each`.
+/// Checks that `all` elements are `ranks` pieces of `each`.
 fn fits(all: usize, each: usize, ranks: usize) -> Result<()> {
     if each.checked_mul(ranks) == Some(all) {
         return Ok(());
@@ -83,7 +84,7 @@ fn fits(all: usize, each: usize, ranks: usize) -> Result<()> {
 }
 
 impl<T: Threading> Communicator<T> {
-    /// Performs a collective operation to which the caller contributes, or of which it gets, `bytes` bytes.
+    /// Performs a collective operation to which the caller contributes `bytes` bytes, or of which it gets so many.
     fn collective<R>(
         &self,
         (purpose, bytes): (Purpose, usize),
@@ -111,18 +112,18 @@ impl<T: Threading> Communicator<T> {
         }
     }
 
-    /// Waits until all ranks have come here (MPI_Barrier).
+    /// Waits until all ranks have called it (MPI_Barrier, MPI 5.0 §6.3).
     ///
     /// # Errors
-    /// [`Error::PeerGone`].
+    /// [`Error::RankFailed`].
     pub fn barrier(&self) -> Result<()> {
         self.collective((Purpose::Barrier, 0), |transport| transport.run(coll::barrier(transport)))
     }
 
-    /// Everybody's `data` becomes that of `root` (MPI_Bcast).
+    /// Makes `data` on all ranks that of rank `root` (MPI_Bcast, MPI 5.0 §6.4). `data` has the same length everywhere.
     ///
     /// # Errors
-    /// [`Error::Root`], [`Error::PeerGone`].
+    /// [`Error::Root`], [`Error::RankFailed`].
     pub fn bcast<E: Element>(&self, data: &mut [E], root: usize) -> Result<()> {
         let root = self.root(root)?;
         let (bytes, data) = (size_of_val(data), output(data));
@@ -131,12 +132,12 @@ impl<T: Threading> Communicator<T> {
         })
     }
 
-    /// At `root`, `all` becomes the `data` of all ranks, one behind the other; elsewhere `all` stays as it is, and may be empty
-    /// (MPI_Gather).
+    /// Gathers the `data` of all ranks in `all` at rank `root`, in rank order (MPI_Gather, MPI 5.0 §6.5). At the root `all` is as long as
+    /// `data` times the number of ranks; elsewhere it stays as it is, and may be empty.
     ///
     /// # Errors
     /// [`Error::Root`]; [`Error::Buffer`] if `all` has not the right length at `root`, where alone it is checked: the others
-    /// then wait for a rank that will not come; [`Error::PeerGone`].
+    /// then wait for a rank that will not come; [`Error::RankFailed`].
     pub fn gather<E: Element>(&self, data: &[E], all: &mut [E], root: usize) -> Result<()> {
         let root = self.root(root)?;
         if self.rank() == root {
@@ -148,10 +149,11 @@ impl<T: Threading> Communicator<T> {
         })
     }
 
-    /// `all` becomes the `data` of all ranks, one behind the other (MPI_Allgather).
+    /// Gathers the `data` of all ranks in `all`, in rank order (MPI_Allgather, MPI 5.0 §6.7). `all` is as long as `data` times the number
+    /// of ranks.
     ///
     /// # Errors
-    /// [`Error::Buffer`] if `all` has not the right length; [`Error::PeerGone`].
+    /// [`Error::Buffer`] if `all` has not the right length; [`Error::RankFailed`].
     pub fn allgather<E: Element>(&self, data: &[E], all: &mut [E]) -> Result<()> {
         fits(all.len(), data.len(), self.size())?;
         let (send, pieces) = (input(data), output_pieces(all, data.len()));
@@ -160,7 +162,8 @@ impl<T: Threading> Communicator<T> {
         })
     }
 
-    /// `data` becomes the caller's piece of `all` at `root`; elsewhere `all` may be empty (MPI_Scatter).
+    /// Makes `data` the caller's piece of `all` at rank `root` (MPI_Scatter, MPI 5.0 §6.6). At the root `all` is as long as `data` times the
+    /// number of ranks; elsewhere it may be empty.
     ///
     /// # Errors
     /// As [`gather`](Self::gather).
@@ -176,11 +179,12 @@ impl<T: Threading> Communicator<T> {
         })
     }
 
-    /// Piece `r` of `received` becomes piece number *own rank* of rank `r`'s `sent` (MPI_Alltoall).
+    /// Makes piece `r` of `received` the piece of rank `r`'s `sent` that has the caller's number (MPI_Alltoall, MPI 5.0 §6.8). Both slices
+    /// are cut into as many equal pieces as there are ranks.
     ///
     /// # Errors
     /// [`Error::Buffer`] if the two have different lengths, or are not as many equal pieces as there are ranks;
-    /// [`Error::PeerGone`].
+    /// [`Error::RankFailed`].
     pub fn alltoall<E: Element>(&self, sent: &[E], received: &mut [E]) -> Result<()> {
         let each = sent.len() / self.size();
         fits(sent.len(), each, self.size())?;
@@ -191,12 +195,12 @@ impl<T: Threading> Communicator<T> {
         })
     }
 
-    /// At `root`, `result` becomes the combination of the `data` of all ranks, element by element; elsewhere it stays as it is,
-    /// and may be empty (MPI_Reduce).
+    /// Reduces the `data` of all ranks, element by element, into `result` at rank `root` (MPI_Reduce, MPI 5.0 §6.9.1). Elsewhere `result`
+    /// stays as it is, and may be empty.
     ///
     /// # Errors
     /// [`Error::Op`] if the reduction does not take the type; [`Error::Buffer`] if `result` is not as long as `data` at `root`;
-    /// [`Error::Root`], [`Error::PeerGone`].
+    /// [`Error::Root`], [`Error::RankFailed`].
     pub fn reduce<E: Element>(
         &self,
         reduction: Reduction,
@@ -217,11 +221,11 @@ impl<T: Threading> Communicator<T> {
         })
     }
 
-    /// `result` becomes the combination of the `data` of all ranks, element by element (MPI_Allreduce).
+    /// Reduces the `data` of all ranks, element by element, into `result` on all ranks (MPI_Allreduce, MPI 5.0 §6.9.6).
     ///
     /// # Errors
     /// [`Error::Op`] if the reduction does not take the type; [`Error::Buffer`] if `result` is not as long as `data`;
-    /// [`Error::PeerGone`].
+    /// [`Error::RankFailed`].
     ///
     /// ```
     /// use perusal::Reduction;

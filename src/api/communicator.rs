@@ -1,4 +1,4 @@
-//! Communicators: who is in them, and making others from them.
+//! Communicators: their ranks, other communicators made from them, and their events.
 
 use super::address::rank;
 use super::member::Member;
@@ -12,7 +12,7 @@ use crate::shm::contexts;
 use core::marker::PhantomData;
 use std::sync::Arc;
 
-/// Ranks that send each other messages, as one of them sees it.
+/// Ranks that send each other messages, as one of them sees it (MPI 5.0 chapter 7).
 ///
 /// A communicator of [`Single`] stays on the thread that joined the job; one of [`Multiple`](super::Multiple) may be shared and
 /// sent between threads. Dropping it frees it; messages on it that nobody has received are lost.
@@ -47,30 +47,30 @@ impl<T: Threading> core::fmt::Debug for Communicator<T> {
 }
 
 impl<T: Threading> Communicator<T> {
-    /// `comm` is open in the member's engine, which was made for `T`.
+    /// Wraps `comm`, which is open in the member's engine; the engine was made for `T`.
     pub(super) fn new(member: Arc<Member>, comm: Comm) -> Self {
         Self { member, comm, threading: PhantomData }
     }
 
-    /// The caller's rank, less than [`size`](Self::size).
+    /// Returns the caller's rank, less than [`size`](Self::size).
     #[inline]
     #[must_use]
     pub fn rank(&self) -> usize {
         self.comm.rank() as usize
     }
 
-    /// Number of ranks.
+    /// Returns the number of ranks.
     #[inline]
     #[must_use]
     pub fn size(&self) -> usize {
         self.comm.size() as usize
     }
 
-    /// The same ranks in a context of their own: messages on one are never received on the other (MPI_Comm_dup).
-    /// All ranks call it.
+    /// Makes a communicator of the same ranks with a context of its own: messages on one are never received on the other
+    /// (MPI_Comm_dup, MPI 5.0 §7.4.2). All ranks call it.
     ///
     /// # Errors
-    /// [`Error::NoMem`] if no context is left; [`Error::PeerGone`].
+    /// [`Error::NoMem`] if no context is left; [`Error::RankFailed`].
     pub fn dup(&self) -> Result<Self> {
         self.make(|transport, contexts| {
             let context = transport.run(create::context(transport, contexts))?;
@@ -80,8 +80,8 @@ impl<T: Threading> Communicator<T> {
         .and_then(|made| made.ok_or(Error::Intern("a duplicate without its maker".into())))
     }
 
-    /// The ranks with the same `color`, ordered by `key` and then by rank; `None` for those without color (MPI_Comm_split).
-    /// All ranks call it.
+    /// Makes a communicator of the ranks with the same `color`, ordered by `key` and then by rank; `None` for those without color
+    /// (MPI_Comm_split, MPI 5.0 §7.4.2). All ranks call it.
     ///
     /// # Errors
     /// As [`dup`](Self::dup).
@@ -102,7 +102,8 @@ impl<T: Threading> Communicator<T> {
         })
     }
 
-    /// The given ranks, in the given order; `None` at all others (MPI_Comm_create). All ranks call it with the same list.
+    /// Makes a communicator of the given ranks, in the given order; `None` at all others (MPI_Comm_create, MPI 5.0 §7.4.2). All ranks call
+    /// it with the same list.
     ///
     /// # Errors
     /// [`Error::Rank`] and [`Error::RankTwice`] for a wrong list; as [`dup`](Self::dup).
@@ -178,18 +179,18 @@ impl<T: Threading> Communicator<T> {
         Subscription::new(&self.comm.events, event, closure).map_err(|error| Error::Other(error.to_string()))
     }
 
-    /// Tells `tap` of `events` on every communicator of this rank, those to come included, and of what its engine does, until the
-    /// result is dropped. [`GlobalSubscriber`] says what it may do; `examples/first_tool.rs` is a whole tool.
+    /// Delivers `events` on every communicator of this rank, those to come included, and of its engine to `subscriber`, until the result is
+    /// dropped. [`GlobalSubscriber`] says what it may do; `examples/first_tool.rs` is a whole tool.
     pub fn subscribe_globally(
         &self,
         events: EventSet,
-        tap: impl GlobalSubscriber + 'static,
+        subscriber: impl GlobalSubscriber + 'static,
     ) -> GlobalSubscription {
-        self.member.registry().subscribe_globally(events, Arc::new(tap))
+        self.member.registry().subscribe_globally(events, Arc::new(subscriber))
     }
 
-    /// Calls for the end of the whole job (MPI_Abort): every rank's calls end with [`Error::PeerGone`], which says so. A
-    /// launcher ends the processes too. Gives the error that this rank may return.
+    /// Ends the whole job (MPI_Abort, MPI 5.0 §9.2): calls of all ranks fail with [`Error::RankFailed`], and a launcher ends the processes.
+    /// Returns the error that this rank may return.
     pub fn abort(&self, code: i32) -> Error {
         self.member.abort(code);
         Error::Code(code)

@@ -6,7 +6,8 @@ use crate::error::{Error, Result};
 use crate::variables::{Refusal, Variable};
 
 impl<T: Threading> Communicator<T> {
-    /// The value in force in this rank of a control variable; of a choice, its item's number. `docs/tool-variables.md` lists them.
+    /// Returns the value of a control variable in this rank; of a choice, its item's number (MPI_T_cvar_read). `docs/tool-variables.md`
+    /// lists names, units and ranges.
     ///
     /// # Errors
     /// [`Error::Other`] if there is none of that name.
@@ -26,11 +27,12 @@ impl<T: Threading> Communicator<T> {
         self.member.perform(|engine| Ok(engine.config().number(variable.id)))
     }
 
-    /// Gives a control variable another value in this rank, from now on. Where its scope says "all equal", all ranks must do so,
+    /// Changes the value of a control variable in this rank from now on (MPI_T_cvar_write). Where its scope says "all equal", all ranks must do so,
     /// between the same operations.
     ///
     /// # Errors
-    /// [`Error::Other`] that says why not: no such variable, no such value, not now, not any more.
+    /// [`Error::Other`], which says why not: no such variable, a value out of range, a collective operation under way, or a variable that
+    /// cannot change any more.
     pub fn set_control(&self, name: &str, value: u64) -> Result<()> {
         let variable = named(name)?;
         self.member.perform(|engine| {

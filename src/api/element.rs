@@ -1,4 +1,4 @@
-//! What can travel in a message.
+//! Elements: the types whose values messages carry.
 
 use crate::abi;
 use crate::datatype::Datatype;
@@ -64,14 +64,14 @@ unsafe impl<E: Element, const N: usize> Element for [E; N] {
     const COUNT: usize = N * E::COUNT;
 }
 
-/// The datatype that `E` is made of.
+/// Returns the datatype that `E` is made of.
 pub(super) fn datatype<E: Element>() -> &'static Datatype {
     let found = Datatype::predefined_ref(E::HANDLE).expect("an element is made of a predefined datatype");
     debug_assert_eq!(found.size() * E::COUNT, size_of::<E>());
     found
 }
 
-/// `count` elements, all zero.
+/// Returns `count` elements, all zero.
 ///
 /// # Errors
 /// [`Error::NoMem`] if there is no memory for so many.

@@ -1,26 +1,26 @@
-//! Who is inside a rank's engine: a lock for reading and writing, divided so that readers do not meet.
+//! Which threads are inside a rank's engine: a sharded lock, so that threads that enter do not meet.
 
 use crate::sync::{CachePadded, THREAD_SLOTS, thread_slot};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 
-/// A lock for each thread slot. Who reads takes its own; who writes takes all, always in the same order.
+/// A lock for each thread slot. A reader takes its own slot's; a writer takes all, in order.
 #[derive(Default)]
 pub(super) struct Inside([CachePadded<RwLock<()>>; THREAD_SLOTS]);
 
 impl Inside {
-    /// As long as the guard lives, nobody is [`Self::alone`].
+    /// Enters. As long as the guard lives, no thread is [`Self::alone`].
     #[inline]
     pub fn enter(&self) -> RwLockReadGuard<'_, ()> {
         self.0[thread_slot()].read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until nobody is inside; nobody is as long as the guards live.
+    /// Waits until no thread is inside; none is as long as the guards live.
     #[must_use]
     pub fn alone(&self) -> Vec<RwLockWriteGuard<'_, ()>> {
         self.0.iter().map(|lock| lock.write().unwrap_or_else(PoisonError::into_inner)).collect()
     }
 
-    /// The same, if nobody is inside now.
+    /// Returns the same, if no thread is inside now.
     #[must_use]
     pub fn try_alone(&self) -> Option<Vec<RwLockWriteGuard<'_, ()>>> {
         self.0

@@ -1,12 +1,12 @@
 //! One rank's engine, as safe Rust may have it.
 //!
 //! Rules:
-//! - **API rule 1 (through the door).** The engine is used by [`Member::perform`] only. It refuses calls from inside an event
+//! - **API rule 1 (one entry).** The engine is used by [`Member::perform`] only. It refuses calls from inside an event
 //!   callback, for the engine is then in the middle of something, and calls on a rank that is broken or has left.
 //! - **API rule 2 (who is inside).** With [`Single`](super::Single), everything that leads to a member is neither `Send` nor
 //!   `Sync`, so only the thread that made it is ever inside. With [`Multiple`](super::Multiple), whoever is inside holds its thread slot of
 //!   `inside`; who holds all of them knows that nobody is.
-//! - **API rule 3 (broken is inert).** Once waiting has become senseless, requests remain that nobody will end, and they name
+//! - **API rule 3 (broken is inert).** Once waiting has become pointless, requests remain that nobody will end, and they name
 //!   buffers of callers. A call that says so returns only after the member was *settled*: nobody is inside, nobody will
 //!   be, and no other rank reaches into buffers here. So the buffers may go.
 //! - **API rule 4 (an active request keeps its buffer).** Until a request is over or the member settled, its buffer is
@@ -85,10 +85,10 @@ pub(super) struct Member {
     closing: Mutex<Vec<u32>>,
 }
 
-/// Breaks the member if a panic passes: the engine was in the middle of something.
-struct Bomb<'a>(&'a Member);
+/// Marks the member as broken if a panic unwinds through it: the engine was in the middle of something.
+struct PanicGuard<'a>(&'a Member);
 
-impl Drop for Bomb<'_> {
+impl Drop for PanicGuard<'_> {
     fn drop(&mut self) {
         self.0.fate.break_with(Error::Intern("a panic inside the engine".into()));
         self.0.job().withdraw();
@@ -124,7 +124,7 @@ impl Member {
             Some(path) => Some(Recording::start(path, job.rank(), &registry)?),
             None => Recording::of_job(&job, &registry),
         };
-        // SAFETY: without `shared` there is one thread, says the caller.
+        // SAFETY: API rule 2: without `shared`, the caller keeps whatever leads to the engine on one thread.
         let engine = unsafe { Engine::new(job, shared, registry) }?;
         Ok(Self {
             engine,
@@ -137,17 +137,17 @@ impl Member {
         })
     }
 
-    /// The job.
+    /// Returns the job.
     pub fn job(&self) -> &Job {
         self.engine.job()
     }
 
-    /// The registry of events, which may be used at any time.
+    /// Returns the registry of events, which may be used at any time.
     pub fn registry(&self) -> &Arc<crate::events::Registry> {
         self.engine.registry()
     }
 
-    /// Tells who listens that the rank has joined, or begins to leave.
+    /// Emits the event that the rank has joined, or begins to leave.
     pub fn note(&self, event: Event) {
         self.engine.emit(event, || EventPayload::None);
     }
@@ -160,9 +160,9 @@ impl Member {
     #[inline]
     pub fn perform<R>(&self, operation: impl FnOnce(&Engine) -> Result<R>) -> Result<R> {
         let inside = self.enter()?;
-        let bomb = Bomb(self);
+        let guard = PanicGuard(self);
         let result = operation(&self.engine);
-        core::mem::forget(bomb);
+        core::mem::forget(guard);
         match result {
             Ok(value) => Ok(value),
             Err(error) => Err(self.failed(inside, error)),
@@ -185,10 +185,10 @@ impl Member {
         }
     }
 
-    /// An operation has failed: if that is because waiting has become senseless, the member is broken and settled.
+    /// An operation has failed: if that is because waiting has become pointless, the member is broken and settled.
     #[cold]
     fn failed(&self, inside: Option<RwLockReadGuard<'_, ()>>, error: Error) -> Error {
-        // What makes waiting senseless does not pass, so it can be asked for afterwards.
+        // What makes waiting pointless does not pass, so it can be asked for afterwards.
         let over = self.engine.failed().cloned().map_or_else(|| self.job().check_alive(None), Err);
         drop(inside);
         if let Err(why) = over {
@@ -202,7 +202,7 @@ impl Member {
 
     /// What API rule 3 asks for. Not from inside the engine.
     fn settle(&self) {
-        // Ends the waits of other threads, now or at their next look around.
+        // Ends the waits of other threads, now or at their next poll.
         self.engine.fail(self.fate.error().unwrap_or(Error::Intern("settled without a reason".into())));
         self.engine.something_happened();
         let _alone = self.inside.alone();
@@ -319,7 +319,7 @@ impl Member {
 
 impl Drop for Member {
     fn drop(&mut self) {
-        // The last one who knew it: nobody is inside. What is parked goes now.
+        // What is parked goes with the member.
         // SAFETY: borrowed mutably, so nobody is inside, and nobody will be.
         unsafe { self.engine.withdraw_buffers() };
     }

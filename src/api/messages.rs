@@ -1,4 +1,4 @@
-//! Blocking messages.
+//! Blocking messages (MPI 5.0 chapter 3).
 
 use super::address::{Source, Status, Tag, rank, tag};
 use super::communicator::Communicator;
@@ -7,18 +7,18 @@ use super::threading::Threading;
 use crate::error::{Error, Result};
 use crate::p2p::{self, Mode, RecvBuf, SendBuf};
 
-/// What a receive that is over came to, where only its status matters.
+/// Returns the outcome of a receive that is over, where only its status matters.
 pub(super) fn outcome((status, error): (p2p::Status, Option<Error>)) -> Result<Status> {
     error.map_or(Ok(status.into()), Err)
 }
 
-/// `data`, to send from.
+/// Describes `data` as a buffer to send from.
 pub(super) fn send_buf<E: Element>(data: &[E]) -> SendBuf<'static> {
     let datatype = datatype::<E>();
     SendBuf { addr: data.as_ptr().cast(), count: data.len() * E::COUNT, datatype, handle: E::HANDLE }
 }
 
-/// `data`, to receive into.
+/// Describes `data` as a buffer to receive into.
 pub(super) fn recv_buf<E: Element>(data: &mut [E]) -> RecvBuf<'static> {
     let datatype = datatype::<E>();
     RecvBuf { addr: data.as_mut_ptr().cast(), count: data.len() * E::COUNT, datatype, handle: E::HANDLE }
@@ -28,13 +28,13 @@ impl<T: Threading> Communicator<T> {
     /// Sends `data` to rank `dest` and returns when `data` may be used again (MPI_Send).
     ///
     /// # Errors
-    /// [`Error::Rank`], [`Error::Tag`]; [`Error::PeerGone`] when the job has come to an end.
+    /// [`Error::Rank`], [`Error::Tag`]; [`Error::RankFailed`] when the job has come to an end.
     #[inline]
     pub fn send<E: Element>(&self, data: &[E], dest: usize, tag: i32) -> Result<()> {
         self.send_in(Mode::Standard, data, dest, tag)
     }
 
-    /// As [`send`](Self::send), and the message has met its receive (MPI_Ssend).
+    /// Sends like [`send`](Self::send), and returns when the message has met its receive (MPI_Ssend).
     ///
     /// # Errors
     /// As [`send`](Self::send).
@@ -54,7 +54,7 @@ impl<T: Threading> Communicator<T> {
     ///
     /// # Errors
     /// [`Error::Truncate`] if the message is larger than `room`; it is received and lost. [`Error::Rank`], [`Error::Tag`],
-    /// [`Error::PeerGone`].
+    /// [`Error::RankFailed`].
     ///
     /// ```
     /// use perusal::Any;
@@ -94,11 +94,11 @@ impl<T: Threading> Communicator<T> {
         })
     }
 
-    /// Receives one message, however large it is.
+    /// Receives one message of any size into a vector as long as the message.
     ///
     /// # Errors
     /// [`Error::Type`] if the message is not made of whole elements, [`Error::NoMem`] if there is no memory for it; it is
-    /// received and lost in both cases. [`Error::Rank`], [`Error::Tag`], [`Error::PeerGone`].
+    /// received and lost in both cases. [`Error::Rank`], [`Error::Tag`], [`Error::RankFailed`].
     pub fn recv<E: Element>(
         &self,
         source: impl Into<Source>,
@@ -129,7 +129,7 @@ impl<T: Threading> Communicator<T> {
         }
     }
 
-    /// Sends and receives at once, so that ranks can do so in a circle (MPI_Sendrecv).
+    /// Sends and receives at once, so that ranks can do so in a ring without waiting for one another (MPI_Sendrecv).
     ///
     /// # Errors
     /// As [`send`](Self::send) and [`recv_into`](Self::recv_into).
@@ -148,16 +148,16 @@ impl<T: Threading> Communicator<T> {
         })
     }
 
-    /// Waits for a message and says what it is, without receiving it (MPI_Probe).
+    /// Waits for a message and returns its status, without receiving it (MPI_Probe).
     ///
     /// # Errors
-    /// [`Error::Rank`], [`Error::Tag`], [`Error::PeerGone`].
+    /// [`Error::Rank`], [`Error::Tag`], [`Error::RankFailed`].
     pub fn probe(&self, source: impl Into<Source>, tag: impl Into<Tag>) -> Result<Status> {
         let (source, tag) = (source.into().number(self.size())?, tag.into().number()?);
         self.member.perform(|engine| engine.probe(&self.comm, source, tag).map(Status::from))
     }
 
-    /// Says what message is there, if there is one (MPI_Iprobe).
+    /// Returns the status of a message that is there, if there is one, without receiving it (MPI_Iprobe).
     ///
     /// # Errors
     /// As [`probe`](Self::probe).

@@ -1,19 +1,19 @@
-//! The engine for Rust programs: ranks that are threads or processes, typed messages, requests that cannot dangle, events as
-//! closures. `docs/rust.md` is the guide.
+//! The Rust API: ranks that are threads or processes, typed messages, requests that cannot dangle, events as closures. `docs/rust.md` is the guide.
 //!
 //! | file | what lives there |
 //! |---|---|
-//! | `start` | becoming a rank, and leaving; [`World`] |
+//! | `start` | joining a job, and leaving it; [`World`] |
 //! | `communicator` | [`Communicator`]: making others, subscribing to events |
 //! | `messages` | blocking messages and probes |
 //! | `scope` | nonblocking messages with borrowed buffers |
 //! | `owned` | nonblocking messages with buffers of their own |
 //! | `collective` | collectives on slices |
 //! | `control` | control variables |
-//! | `element` | what can travel: [`Element`] |
+//! | `element` | the types that messages carry: [`Element`] |
 //! | `address` | sources, tags, statuses |
 //! | `threading` | the thread level as a type |
-//! | `member` | the engine behind its door, and why no buffer goes before its request (API rules) |
+//! | `member` | the one entry to the engine, and why no buffer goes before its request (API rules) |
+//! | `inside` | which threads are inside the engine |
 
 mod address;
 mod collective;

@@ -1,4 +1,4 @@
-//! Nonblocking messages that own their buffers: to be kept wherever it suits.
+//! Nonblocking messages that own their buffers, and can be kept anywhere.
 
 use super::address::{Source, Status, Tag, rank, tag};
 use super::communicator::Communicator;
@@ -140,18 +140,18 @@ impl<E: Element, T: Threading> Drop for Owned<'_, E, T> {
 }
 
 impl<E: Element, T: Threading> OwnedSend<'_, E, T> {
-    /// Whether the send is over, after a look at what has come in.
+    /// Polls, and returns whether the send is over (MPI_Request_get_status).
     ///
     /// # Errors
-    /// [`Error::PeerGone`].
+    /// [`Error::RankFailed`].
     pub fn is_complete(&self) -> Result<bool> {
         self.0.is_complete()
     }
 
-    /// Waits until the send is over and gives the data back (MPI_Wait).
+    /// Waits until the send is over and returns its data (MPI_Wait).
     ///
     /// # Errors
-    /// [`Error::PeerGone`].
+    /// [`Error::RankFailed`].
     pub fn wait(mut self) -> Result<Vec<E>> {
         self.0.wait()?;
         Ok(self.0.take())
@@ -159,15 +159,15 @@ impl<E: Element, T: Threading> OwnedSend<'_, E, T> {
 }
 
 impl<E: Element, T: Threading> OwnedReceive<'_, E, T> {
-    /// Whether the receive is over, after a look at what has come in.
+    /// Polls, and returns whether the receive is over (MPI_Request_get_status).
     ///
     /// # Errors
-    /// [`Error::PeerGone`].
+    /// [`Error::RankFailed`].
     pub fn is_complete(&self) -> Result<bool> {
         self.0.is_complete()
     }
 
-    /// Waits for the message (MPI_Wait); gives the room with it, all of the room, and what came into it.
+    /// Waits for the message and returns all of the room, and the status (MPI_Wait).
     ///
     /// # Errors
     /// As [`Communicator::recv_into`].

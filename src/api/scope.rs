@@ -13,7 +13,7 @@ use core::cell::RefCell;
 use core::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-/// Where nonblocking messages are begun; see [`Communicator::scope`].
+/// A scope in which nonblocking messages are begun; see [`Communicator::scope`].
 pub struct Scope<'scope, 'env: 'scope, T: Threading = Single> {
     begun: Begun<'env, T>,
     /// Invariant, as in `std::thread::Scope`: a buffer must outlive this scope, not some shorter one.
@@ -133,7 +133,7 @@ impl<'scope, T: Threading> Scope<'scope, '_, T> {
         self.begin_send(Mode::Standard, data, dest, tag)
     }
 
-    /// The same, over when the message has met its receive (MPI_Issend).
+    /// Begins to send `data`; the send is over when the message has met its receive (MPI_Issend).
     ///
     /// # Errors
     /// As [`Communicator::send`].
@@ -274,10 +274,10 @@ impl<T: Threading> Begun<'_, T> {
 }
 
 impl<T: Threading> Sending<'_, T> {
-    /// Whether the send is over, after a look at what has come in.
+    /// Polls, and returns whether the send is over (MPI_Request_get_status).
     ///
     /// # Errors
-    /// [`Error::PeerGone`].
+    /// [`Error::RankFailed`].
     pub fn is_complete(&self) -> Result<bool> {
         self.begun.is_complete(self.place)
     }
@@ -285,22 +285,22 @@ impl<T: Threading> Sending<'_, T> {
     /// Waits until the send is over (MPI_Wait).
     ///
     /// # Errors
-    /// [`Error::PeerGone`].
+    /// [`Error::RankFailed`].
     pub fn wait(self) -> Result<()> {
         self.begun.wait(self.place).map(drop)
     }
 }
 
 impl<'scope, E: Element, T: Threading> Receiving<'scope, E, T> {
-    /// Whether the receive is over, after a look at what has come in.
+    /// Polls, and returns whether the receive is over (MPI_Request_get_status).
     ///
     /// # Errors
-    /// [`Error::PeerGone`].
+    /// [`Error::RankFailed`].
     pub fn is_complete(&self) -> Result<bool> {
         self.begun.is_complete(self.place)
     }
 
-    /// Waits for the message (MPI_Wait); gives the buffer back, and what came into it.
+    /// Waits for the message and returns the buffer and the status (MPI_Wait).
     ///
     /// # Errors
     /// As [`Communicator::recv_into`].
@@ -311,7 +311,7 @@ impl<'scope, E: Element, T: Threading> Receiving<'scope, E, T> {
         Ok((unsafe { core::slice::from_raw_parts_mut(self.room.0, self.room.1) }, status))
     }
 
-    /// Takes the receive back, unless a message has met it (MPI_Cancel); then as [`wait`](Self::wait).
+    /// Cancels the receive and returns `None`, unless a message has met it (MPI_Cancel); then returns what [`wait`](Self::wait) does.
     ///
     /// # Errors
     /// As [`wait`](Self::wait).
@@ -321,7 +321,8 @@ impl<'scope, E: Element, T: Threading> Receiving<'scope, E, T> {
         if status.cancelled {
             return Ok(None);
         }
-        // SAFETY: as in `wait`.
+        // SAFETY: address and length of the slice that was borrowed for 'scope; the request is over, so nobody else uses it, and `self`
+        // is gone. Elements may have any bytes.
         let room = unsafe { core::slice::from_raw_parts_mut(self.room.0, self.room.1) };
         Ok(Some((room, status.into())))
     }

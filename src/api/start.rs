@@ -1,4 +1,4 @@
-//! Becoming a rank: as a thread of this process, or as the process.
+//! Joining a job: as ranks that are threads of this process, or as the process.
 
 use super::communicator::Communicator;
 use super::member::{Fate, Member};
@@ -61,7 +61,7 @@ impl<T: Threading> World<T> {
     /// Leaves the job: waits until all ranks do, and until all that was sent has left (MPI_Finalize).
     ///
     /// # Errors
-    /// [`Error::PeerGone`] when the job has come to an end meanwhile.
+    /// [`Error::RankFailed`] when the job has come to an end meanwhile.
     pub fn finish(mut self) -> Result<()> {
         self.leave()
     }
@@ -103,7 +103,7 @@ impl<T: Threading> Drop for World<T> {
 /// This process's rank has been taken.
 static JOINED: AtomicBool = AtomicBool::new(false);
 
-/// Makes this process a rank: of the job that `perusal run` (or `mpiexec`) started it for, or of a job of its own. Once a
+/// Makes this process a rank (MPI_Init): of the job that `perusal run` (or `mpiexec`) started it for, or of a job of its own. Once a
 /// process.
 ///
 /// # Errors
@@ -121,7 +121,7 @@ pub fn init() -> Result<World> {
     init_with::<Single>()
 }
 
-/// The same with a thread level: `init_with::<Multiple>()`.
+/// Does what [`init`] does, with a thread level: `init_with::<Multiple>()` (MPI_Init_thread).
 ///
 /// # Errors
 /// As [`init`].
@@ -154,10 +154,10 @@ pub fn run<R>(body: impl FnOnce(&World) -> Result<R>) -> Result<R> {
     init()?.conclude(body)
 }
 
-/// Runs `body` on `ranks` ranks, which are threads of this process, and gives back what they return, in the order of ranks.
+/// Runs `body` on `ranks` ranks, which are threads of this process, and returns what they return, in the order of ranks.
 ///
 /// If one of them returns an error, or panics, the others do not wait for it: their communication ends with
-/// [`Error::PeerGone`], which says who is gone. A rank that neither communicates nor ends is waited for.
+/// [`Error::RankFailed`], which says who is gone. A rank that neither communicates nor ends is waited for.
 ///
 /// # Errors
 /// Of the ranks that failed, the first one's error. [`Error::Segment`] when there is no memory for so many, or for no ranks.
@@ -179,7 +179,7 @@ pub fn run_threads<R: Send>(ranks: usize, body: impl Fn(&World) -> Result<R> + S
     run_threads_with::<Single, R>(ranks, body)
 }
 
-/// The same with a thread level: with `run_threads_with::<Multiple, _>`, each rank may have threads of its own.
+/// Does what [`run_threads`] does, with a thread level: with `run_threads_with::<Multiple, _>`, each rank may have threads of its own.
 ///
 /// # Errors
 /// As [`run_threads`].

@@ -242,7 +242,7 @@ pub struct OpKernel<'a> {
     pub op: &'a Op,
     /// The elements' type.
     pub datatype: &'a Datatype,
-    /// What a user's function is told of the type.
+    /// The type's handle, which user functions are called with.
     pub handle: usize,
 }
 

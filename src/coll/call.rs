@@ -112,7 +112,7 @@ impl Pieces {
 pub struct TypedOp {
     /// The operation.
     pub op: Op,
-    /// The type's handle, which user's functions are told.
+    /// The type's handle, which user functions are called with.
     pub handle: usize,
 }
 

@@ -1,7 +1,7 @@
-//! What the members of a new communicator must agree on: who is in it, and its context.
+//! What the members of a new communicator agree on: its group, and its context.
 //!
-//! One member takes the context id, with a reference for each member, and tells the others. A failure to get one is told
-//! in the same message, so that all fail alike.
+//! One member takes the context id, with a reference for each member, and sends it to the others. If there is none, the same
+//! message says so, and all fail alike.
 
 use super::intercomm::Sides;
 use super::{Subset, Transport, allgather, bcast};
@@ -33,7 +33,7 @@ pub struct Agreed {
 /// EventSpan instead of a context when there is none.
 const NONE: u32 = u32::MAX;
 
-fn told(context: u32) -> Result<u32> {
+fn received(context: u32) -> Result<u32> {
     if context == NONE {
         Err(Error::NoMem("no context id is left for a communicator".into()))
     } else {
@@ -49,7 +49,7 @@ pub async fn context<T: Transport>(transport: &T, contexts: &impl Contexts) -> R
     let taken =
         if transport.rank() == 0 { contexts.allocate(transport.size() as u32).unwrap_or(NONE) } else { NONE };
     let [context] = share(transport, [taken], 0).await?;
-    told(context)
+    received(context)
 }
 
 /// A context for two groups, taken by rank 0 of the one that is `first`.
@@ -70,7 +70,7 @@ pub async fn inter_context<T: Transport>(
         sides.remote.recv(0, &mut taken).await?;
     }
     let [context] = share(&sides.local, [u32::from_le_bytes(taken)], 0).await?;
-    told(context)
+    received(context)
 }
 
 /// Of two disjoint groups, the one whose rank 0 comes first in the job goes first where an order is needed.
@@ -79,7 +79,7 @@ pub fn goes_first(local: &Group, remote: &Group) -> bool {
     local.iter().next() < remote.iter().next()
 }
 
-/// What one process says of itself in a split: its color, if it takes part, and its key.
+/// What one process gives in a split: its color, if it takes part, and its key.
 type Vote = (Option<i32>, i32);
 
 /// MPI_Comm_split: the processes of the caller's color, by key and rank. `None` for no color.
@@ -147,7 +147,7 @@ pub async fn among<T: Transport>(
 }
 
 /// MPI_Intercomm_create: `local` is the group of `transport`, whose rank `leader` alone has `peer`, a transport and there the rank of the
-/// other leader. Without one, a leader tells its group that nothing comes of it.
+/// other leader. A leader without one tells its group that the call has failed.
 ///
 /// # Errors
 /// As for [`context`]; [`Error::Comm`] if the groups have a member in common.
@@ -178,7 +178,7 @@ pub async fn connect<T: Transport, U: Transport>(
     Ok(Agreed { context, rank, group: local.clone(), remote: Some(Group::from_world_ranks(remote)) })
 }
 
-/// The leaders tell each other the job ranks of their groups.
+/// The leaders exchange the job ranks of their groups.
 async fn introduce<U: Transport>(peer: &U, other: usize, local: &Group) -> Result<Vec<u8>> {
     let mut size = [0; 4];
     peer.exchange(other, &local.size().to_le_bytes(), other, &mut size).await?;
@@ -188,7 +188,7 @@ async fn introduce<U: Transport>(peer: &U, other: usize, local: &Group) -> Resul
     Ok(far)
 }
 
-/// One leader takes the context and tells the other.
+/// One leader takes the context and sends it to the other.
 async fn bargain<U: Transport>(
     peer: &U,
     other: usize,

@@ -1,5 +1,4 @@
-//! What collective operations tell of themselves: the events CollBegin and CollEnd, for blocking ones, those in the
-//! background, and each start of a persistent one.
+//! The events of collective operations: CollBegin and CollEnd, for blocking and nonblocking ones and each start of a persistent one.
 
 use super::call::{Call, Elements, Form, Pieces};
 use super::selection::{Case, by_messages};
@@ -7,21 +6,20 @@ use super::shared_memory::TeamGuard;
 use crate::comm::Comm;
 use crate::events::{Algorithm, CollMode, Collective, Event, EventPayload, EventRecord, Spec};
 use crate::team::{Arrival, PAYLOAD};
-use core::cell::Cell;
 
-/// One operation that somebody may listen to, from its begin to its end.
+/// One operation from its CollBegin to its CollEnd.
 pub struct EventSpan<'a> {
     comm: &'a Comm,
-    /// 0 if nobody listened at the beginning: then there is no end to tell either.
+    /// 0 if nobody listened at the beginning: then CollEnd is not emitted either.
     id: isize,
     operation: Collective,
     mode: CollMode,
-    algorithm: Cell<Algorithm>,
+    algorithm: Algorithm,
     bytes: u64,
 }
 
 impl<'a> EventSpan<'a> {
-    /// Tells that `operation` begins on `comm`. What it moves is asked for only if somebody listens.
+    /// Emits CollBegin for `operation` on `comm`. `what` is called only if somebody listens; it returns the algorithm and the bytes.
     #[inline]
     pub fn begin(
         comm: &'a Comm,
@@ -30,40 +28,34 @@ impl<'a> EventSpan<'a> {
         what: impl FnOnce() -> (Algorithm, u64),
     ) -> Self {
         let gate = &comm.events.gate;
-        let mut span =
-            Self { comm, id: 0, operation, mode, algorithm: Cell::new(Algorithm::Unknown), bytes: 0 };
+        let mut span = Self { comm, id: 0, operation, mode, algorithm: Algorithm::Unknown, bytes: 0 };
         if gate.is_open(Event::CollBegin) || gate.is_open(Event::CollEnd) {
             let (algorithm, bytes) = what();
             span.id = comm.events.registry().fresh_id();
-            span.algorithm.set(algorithm);
+            span.algorithm = algorithm;
             span.bytes = bytes;
-            span.tell(Event::CollBegin);
+            span.emit(Event::CollBegin);
         }
         span
     }
 
-    /// The operation is performed by `algorithm`: what the end tells.
-    pub fn by(&self, algorithm: Algorithm) {
-        self.algorithm.set(algorithm);
-    }
-
-    /// Tells that the operation is over, whether or not it went well.
+    /// Emits CollEnd, whether or not the operation has failed.
     #[inline]
     pub fn end(self) {
         if self.id != 0 {
-            self.tell(Event::CollEnd);
+            self.emit(Event::CollEnd);
         }
     }
 
     #[cold]
-    fn tell(&self, event: Event) {
+    fn emit(&self, event: Event) {
         if !self.comm.events.gate.is_open(event) {
             return;
         }
         let spec = Spec { comm: self.comm.handle(), ..Spec::NOTHING };
         let payload = EventPayload::Coll {
             operation: self.operation as u16,
-            algorithm: self.algorithm.get() as u16,
+            algorithm: self.algorithm as u16,
             mode: self.mode as u8,
             bytes: self.bytes,
         };
@@ -81,7 +73,7 @@ fn all_bytes(pieces: &Pieces, ranks: usize) -> u64 {
 }
 
 impl Call {
-    /// Which operation it is.
+    /// Returns which operation the call is.
     #[must_use]
     pub const fn operation(&self) -> Collective {
         match self {
@@ -101,7 +93,7 @@ impl Call {
         }
     }
 
-    /// Bytes of data that the caller contributes on `comm`, or gets where it contributes none.
+    /// Returns the bytes of data that the caller contributes on `comm`, or gets where it contributes none.
     pub(super) fn bytes(&self, comm: &Comm) -> u64 {
         match self {
             Self::Barrier => 0,
@@ -134,7 +126,7 @@ impl Call {
         }
     }
 
-    /// Whether shared memory, where it serves this kind of operation, serves one of this size.
+    /// Returns whether the team, which may serve the operation, serves one of this size.
     pub(super) fn is_served_by(&self, team: &mut TeamGuard<'_>) -> bool {
         match self {
             Self::Alltoall(_, recv) => team.serves_alltoall(recv.bytes(0)),
@@ -142,7 +134,7 @@ impl Call {
         }
     }
 
-    /// How the operation is performed on `comm`, as far as that is known before it begins; `arrival` if the team serves it, else
+    /// Returns how the operation is performed on `comm`, as far as that is known before it begins; `arrival` if the team serves it, else
     /// `requested` says what its control variable asks for.
     pub(super) fn algorithm(&self, comm: &Comm, arrival: Option<Arrival>, requested: u64) -> Algorithm {
         if comm.is_inter() {
@@ -164,7 +156,7 @@ impl Call {
         }
     }
 
-    /// What decides over the algorithm, as far as it is known before the operation begins.
+    /// Returns what the algorithm is selected by, as far as it is known before the operation begins.
     fn case(&self, comm: &Comm) -> Option<Case> {
         let ranks = comm.size() as usize;
         let of = |elements: &Elements| bytes(elements) as usize;

@@ -34,7 +34,7 @@ impl<T: Transport> Sides<T> {
     }
 }
 
-/// Nobody leaves before everybody of both groups has come.
+/// Returns when all ranks of both groups have called it.
 ///
 /// # Errors
 /// Those of the transports.
@@ -46,7 +46,7 @@ pub async fn barrier<T: Transport>(sides: &Sides<T>) -> Result<()> {
     super::bcast(&sides.local, &mut [0], 0).await
 }
 
-/// The elements of the group without the root become the root's.
+/// Makes the elements of the group without the root the root's.
 ///
 /// # Errors
 /// Those of the transports.
@@ -65,7 +65,7 @@ pub async fn bcast<T: Transport>(sides: &Sides<T>, data: Output<'_>, root: Inter
     }
 }
 
-/// At the root, piece `r` becomes what rank `r` of the other group sends.
+/// Makes piece `r`, at the root, what rank `r` of the other group sends.
 ///
 /// # Errors
 /// Those of the transports.
@@ -87,7 +87,7 @@ pub async fn gather<'a, T: Transport>(
     }
 }
 
-/// `recv`, in the group without the root, becomes the caller's piece at the root.
+/// Makes `recv`, in the group without the root, the caller's piece at the root.
 ///
 /// # Errors
 /// Those of the transports.
@@ -109,7 +109,7 @@ pub async fn scatter<'a, T: Transport>(
     }
 }
 
-/// Piece `r` becomes what rank `r` of the other group sends.
+/// Makes piece `r` what rank `r` of the other group sends.
 ///
 /// # Errors
 /// Those of the transports.
@@ -121,7 +121,7 @@ pub async fn allgather<'a, T: Transport>(
     alltoall(sides, |_| send, pieces).await
 }
 
-/// Piece `r` of `recv` becomes the piece of rank `r` of the other group that is for the caller.
+/// Makes piece `r` of `recv` the piece of rank `r` of the other group that is for the caller.
 ///
 /// # Errors
 /// Those of the transports.
@@ -150,7 +150,7 @@ pub async fn alltoall<'a, 'b, T: Transport>(
     Ok(())
 }
 
-/// At the root, `recv` becomes the combination of the other group's `send`.
+/// Makes `recv`, at the root, the reduction of the other group's `send`.
 ///
 /// # Errors
 /// Those of the transports and the operation.
@@ -172,7 +172,7 @@ pub async fn reduce<T: Transport>(
     }
 }
 
-/// `recv` becomes the combination of the other group's `send`.
+/// Makes `recv` the reduction of the other group's `send`.
 ///
 /// # Errors
 /// Those of the transports and the operation.
@@ -185,13 +185,13 @@ pub async fn allreduce<T: Transport>(
     if send.bytes() == 0 {
         return Ok(());
     }
-    let mut result = combined_over_there(sides, send, recv.bytes(), kernel).await?;
+    let mut result = reduced_by_other_group(sides, send, recv.bytes(), kernel).await?;
     super::bcast(&sides.local, &mut result, 0).await?;
     recv.write(&result)
 }
 
-/// `recv` becomes the caller's block of the combination of the other group's `send`, of which rank `r` of the caller's group
-/// gets `counts(r)` elements. Both groups combine equally many elements.
+/// Makes `recv` the caller's block of the reduction of the other group's `send`, of which rank `r` of the caller's group
+/// gets `counts(r)` elements. Both groups reduce equally many elements.
 ///
 /// # Errors
 /// Those of the transports and the operation.
@@ -205,7 +205,7 @@ pub async fn reduce_scatter<T: Transport>(
     if send.bytes() == 0 {
         return Ok(());
     }
-    let all = combined_over_there(sides, send, send.bytes(), kernel).await?;
+    let all = reduced_by_other_group(sides, send, send.bytes(), kernel).await?;
     let ends = block_ends(sides.local.size(), counts, send.datatype().size());
     if !sides.leads() {
         return receive(&sides.local, 0, recv).await;
@@ -216,8 +216,8 @@ pub async fn reduce_scatter<T: Transport>(
     recv.write(&all[..ends[0]])
 }
 
-/// At rank 0, the combination of the other group's `send`, of `bytes` bytes; room for it at the others.
-async fn combined_over_there<T: Transport>(
+/// Returns, at rank 0, the reduction of the other group's `send`, of `bytes` bytes; at the others, room for it.
+async fn reduced_by_other_group<T: Transport>(
     sides: &Sides<T>,
     send: Input<'_>,
     bytes: usize,

@@ -19,14 +19,14 @@ pub struct NonblockingOperation {
     error: Mutex<Option<Error>>,
 }
 
-// SAFETY: the work is touched under its lock only, so by one thread at a time. What it holds that is not `Send` are addresses
-// in users' memory, which any thread may use (the promise of `Elements`), and cells that nobody else has.
+// SAFETY: the work is polled under its lock only, so by one thread at a time, and holds nothing that is bound to a thread (contract of
+// `new`).
 unsafe impl Send for NonblockingOperation {}
-// SAFETY: as above.
+// SAFETY: what is shared lies behind locks or is atomic.
 unsafe impl Sync for NonblockingOperation {}
 
 impl NonblockingOperation {
-    /// An operation that `work` performs; it goes on when it is given to [`Engine::start_background`].
+    /// Makes an operation that `work` performs. It makes progress once it is given to [`Engine::start_background`].
     ///
     /// # Safety
     /// `work` holds nothing that is bound to a thread: addresses, cells of its own, and what is `Send`.
@@ -35,14 +35,14 @@ impl NonblockingOperation {
         Self { work: Mutex::new(Some(work)), over: AtomicBool::new(false), error: Mutex::new(None) }
     }
 
-    /// Whether it is over.
+    /// Returns whether the operation is over.
     #[must_use]
     pub fn is_over(&self) -> bool {
         // Acquire: pairs with Release in `advance`, publishes the outcome and what the operation wrote.
         self.over.load(Ordering::Acquire)
     }
 
-    /// What it failed with, once it is over.
+    /// Returns what the operation failed with, once it is over.
     #[must_use]
     pub fn error(&self) -> Option<Error> {
         lock(&self.error).clone()

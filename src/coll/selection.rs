@@ -27,7 +27,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// `bytes` bytes among `ranks` ranks, in equal blocks, combined by nothing that minds their order.
+    /// Makes a case of `bytes` bytes and `ranks` ranks, with equal blocks and operands whose order does not matter.
     #[must_use]
     pub const fn new(bytes: usize, ranks: usize) -> Self {
         Self { bytes, ranks, equal_blocks: true, commutes: true }
@@ -37,7 +37,7 @@ impl Case {
 /// Members up to which each polls the flags of all, where every rank has a CPU; a count is cheaper among more of them.
 const FLAGGED_UP_TO: usize = 8;
 
-/// The control variable of an operation, if it has one.
+/// Returns the control variable of an operation, if it has one.
 #[inline(always)]
 const fn variable(operation: Collective) -> Option<VariableId> {
     Some(match operation {
@@ -51,7 +51,7 @@ const fn variable(operation: Collective) -> Option<VariableId> {
     })
 }
 
-/// How `members` arrive in the team's rounds of an operation; `None` if it goes by messages.
+/// Returns how `members` arrive in the team's rounds of an operation; `None` if it goes by messages.
 #[inline]
 #[must_use]
 pub fn arrival(config: &Config, operation: Collective, members: usize) -> Option<Arrival> {
@@ -63,7 +63,7 @@ pub fn arrival(config: &Config, operation: Collective, members: usize) -> Option
     }
 }
 
-/// The value of an operation's control variable, [`AUTO`] if it has none: which algorithm over messages is asked for.
+/// Returns the value of an operation's control variable, [`AUTO`] if it has none: which algorithm over messages is asked for.
 #[must_use]
 pub fn requested(config: &Config, operation: Collective) -> u64 {
     variable(operation).map_or(AUTO, |id| config.number(id))
@@ -80,7 +80,7 @@ struct Candidate {
     preferred: bool,
 }
 
-/// The row that is requested, if it can perform the case; else the first that can and is preferred.
+/// Returns the row that is requested, if it can perform the case; else the first that can and is preferred.
 fn best(requested: u64, table: &[Candidate]) -> Option<Candidate> {
     let asked_for = table.iter().find(|row| row.value == requested && row.serves);
     asked_for.or_else(|| table.iter().find(|row| row.serves && row.preferred)).copied()
@@ -98,7 +98,7 @@ macro_rules! candidates {
     };
 }
 
-/// Value and label of the algorithm over messages for an operation, where `requested` is the value of its control variable.
+/// Returns value and label of the algorithm over messages for an operation, where `requested` is the value of its control variable.
 ///
 /// `None` for an operation without a table, or a case that no row serves.
 #[must_use]

@@ -15,7 +15,7 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// [`crate::Error::PeerGone`] when the job is over, [`crate::Error::Corrupt`] when a ring is corrupt.
+    /// [`crate::Error::RankFailed`] when the job is over, [`crate::Error::Corrupt`] when a ring is corrupt.
     #[inline]
     pub(crate) fn wait_until(
         &self,

@@ -18,7 +18,7 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// [`crate::Error::Truncate`] when the message is larger than the buffer, [`crate::Error::PeerGone`] when who is
+    /// [`crate::Error::Truncate`] when the message is larger than the buffer, [`crate::Error::RankFailed`] when who is
     /// waited for died, [`crate::Error::Corrupt`] when a peer spoiled its ring.
     ///
     /// # Safety

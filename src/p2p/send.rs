@@ -17,7 +17,7 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// [`crate::Error::PeerGone`] when the receiver died, [`crate::Error::BsendSpace`] for a buffered send without
+    /// [`crate::Error::RankFailed`] when the receiver died, [`crate::Error::BsendSpace`] for a buffered send without
     /// room, [`crate::Error::Segment`] when the ring's memory cannot be had.
     ///
     /// # Safety

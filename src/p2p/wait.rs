@@ -15,7 +15,7 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// What the operation failed with; [`Error::PeerGone`] or [`Error::Corrupt`] when waiting has become pointless: the
+    /// What the operation failed with; [`Error::RankFailed`] or [`Error::Corrupt`] when waiting has become pointless: the
     /// request is then left as it is.
     pub fn wait(&self, request: Ref) -> Result<Status> {
         self.wait_complete(request)?;

@@ -114,7 +114,7 @@ impl Abort {
     pub fn what(&self) -> String {
         match self.code {
             Self::PANIC => "panicked".into(),
-            Self::FAILED => "failed".into(),
+            Self::FAILED => "ended with an error".into(),
             code => format!("called MPI_Abort with code {code}"),
         }
     }

@@ -145,10 +145,10 @@ impl Job {
     /// system call.
     ///
     /// # Errors
-    /// [`Error::PeerGone`] with the rank that has died or aborted; [`Error::Other`] if the launcher has ended.
+    /// [`Error::RankFailed`] with the rank that has died or aborted; [`Error::Other`] if the launcher has ended.
     pub fn check_alive(&self, peer: Option<u32>) -> Result<()> {
         if let Some(abort) = self.header().abort() {
-            return Err(Error::PeerGone { rank: abort.rank, how: format!("it {}", abort.what()) });
+            return Err(Error::RankFailed { rank: abort.rank, how: format!("it {}", abort.what()) });
         }
         let dead = match peer {
             Some(rank) => Some(rank).filter(|rank| self.roster().is_dead(*rank)),
@@ -159,7 +159,7 @@ impl Job {
             None => self.roster().first_dead(),
         };
         if let Some(rank) = dead {
-            return Err(Error::PeerGone { rank, how: self.roster().how(rank) });
+            return Err(Error::RankFailed { rank, how: self.roster().how(rank) });
         }
         match self.header().launcher() {
             Some(pid) if is_gone(pid) => Err(Error::Other("the launcher of this job is gone".into())),
@@ -230,7 +230,7 @@ mod tests {
         jobs[0].roster().entry(1).set_exit(Exit(3 << 8));
         jobs[0].roster().declare_dead(1);
         let error = jobs[0].check_alive(Some(1)).unwrap_err();
-        assert_eq!(error.to_string(), "rank 1 is gone: exited with status 3 before MPI_Finalize");
+        assert_eq!(error.to_string(), "rank 1 has failed: exited with status 3 before MPI_Finalize");
         assert!(jobs[0].check_alive(Some(0)).is_ok());
         assert!(jobs[0].check_alive(None).is_err());
     }
@@ -253,7 +253,7 @@ mod tests {
         let jobs = Job::threads(2).unwrap();
         jobs[1].header().set_abort(1, 13);
         let error = jobs[0].check_alive(Some(0)).unwrap_err().to_string();
-        assert_eq!(error, "rank 1 is gone: it called MPI_Abort with code 13");
+        assert_eq!(error, "rank 1 has failed: it called MPI_Abort with code 13");
     }
 
     #[test]

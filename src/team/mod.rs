@@ -13,14 +13,14 @@
 //!   everybody has arrived in that round and so has left round m − `DEPTH`, which had the same place.
 //! - **Team rule 3.** A slot is written by its member between entering and publishing (or arriving), and read by others when
 //!   they have seen its flag, or that the round is complete.
-//! - **Team rule 4.** The outcome of a counted round is written by the member that arrives last, before it says that the round is
-//!   complete, and read by who has seen that.
-//! - **Team rule 5.** Who is about to sleep sets its bit, fences, and looks once more; who has published something fences, takes the
-//!   bits, and rings each. Two pairs of a store and a later load, as in the bell's rules.
+//! - **Team rule 4.** The outcome of a counted round is written by the member that arrives last, before it marks the round
+//!   complete, and read by members that have seen the mark.
+//! - **Team rule 5.** A member that is about to sleep sets its bit, fences, and polls once more; one that has published something fences,
+//!   takes the bits, and rings each. Two pairs of a store and a later load, as in the bell's rules.
 //! - **Team rule 6.** A part of the bulk area is used by one round at a time, and written again when that round, or the next one
 //!   where readers arrive before they read, is complete.
 //! - **Team rule 7.** Nothing that lies in the area is an address, a length or an index: a member computes those itself, and
-//!   compares what others say of the operation with its own. So a peer that writes garbage can spoil data and make others
+//!   compares the others' operation keys with its own. So a peer that writes garbage can spoil data and make others
 //!   fail or wait, but no access goes astray.
 //!
 //! | file | what lives there |

@@ -4,16 +4,16 @@ use super::storage::{DEPTH, Slot, Storage};
 use crate::sync::AsymmetricFence;
 use crate::sync::{Ordering, fence};
 
-/// How members say that they have arrived in a round.
+/// How members arrive in a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrival {
-    /// All add to one count; who comes last says that the round is complete. One line moves through all CPUs once.
+    /// All add to one count; the last to arrive marks the round complete. One line moves through all CPUs once.
     Count,
-    /// Each sets a flag of its own; everybody looks at all flags. No line is written by two, each is read by all.
+    /// Each sets a flag of its own, and polls the flags of all. No line is written by two, each is read by all.
     Flags,
 }
 
-/// Whether the caller's arrival completed the round.
+/// What the caller's arrival was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Arrived {
@@ -186,7 +186,7 @@ impl<S: Storage> Rounds<S> {
             self.publish();
             return Ok(Arrived::Somewhere);
         }
-        // Release: edge 9, pairs with Acquire here, of who comes last: so it has seen all that the others wrote.
+        // Release: edge 9, pairs with Acquire here, of the last to arrive: so it has seen all that the others wrote.
         let came = self.storage.count(at).fetch_add(1, Ordering::AcqRel).wrapping_add(1);
         match came.cmp(&self.full[at]) {
             core::cmp::Ordering::Less => Ok(Arrived::Somewhere),
@@ -195,7 +195,7 @@ impl<S: Storage> Rounds<S> {
         }
     }
 
-    /// The last to arrive says that the round is complete.
+    /// Marks the round complete; the last to arrive does.
     #[inline]
     pub fn finish(&mut self) {
         // Release: edge 10, pairs with Acquire in `is_complete`.
@@ -221,14 +221,14 @@ impl<S: Storage> Rounds<S> {
         }
     }
 
-    /// Takes the caller's mark away; who has seen it may still ring.
+    /// Takes the caller's mark away; a member that has seen it may still ring.
     pub fn unregister(&self) {
         let (word, bit) = (self.storage.sleepers(self.me / 64), 1 << (self.me % 64));
         // Relaxed: a mark too many is a ring too many.
         word.fetch_and(!bit, Ordering::Relaxed);
     }
 
-    /// After something was published: tells `ring` who sleeps (team rule 5).
+    /// Calls `ring` for the members that sleep, after something was published (team rule 5).
     #[inline]
     pub fn wake(&self, fences: AsymmetricFence, ring: impl FnMut(usize)) {
         fences.light_barrier();
@@ -242,7 +242,7 @@ impl<S: Storage> Rounds<S> {
     #[cold]
     fn take_sleepers(&self, words: usize, mut ring: impl FnMut(usize)) {
         for word in 0..words {
-            // Relaxed: who sleeps is woken through its bell, which orders what it needs.
+            // Relaxed: a sleeper is woken through its bell, which orders what it needs.
             let mut bits = self.storage.sleepers(word).swap(0, Ordering::Relaxed);
             while bits != 0 {
                 let member = word * 64 + bits.trailing_zeros() as usize;

@@ -15,7 +15,7 @@ pub const PARTS: usize = if DEPTH < 4 { DEPTH } else { 4 };
 /// Bytes of a slot that carry data.
 pub const PAYLOAD: usize = 240;
 
-/// What one member says in one round.
+/// What one member writes in one round.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct Slot {

@@ -11,8 +11,8 @@ fn panicked_with(run: impl FnOnce()) -> String {
     panic.downcast_ref::<&str>().map(ToString::to_string).expect("a literal")
 }
 
-fn gone(error: &Error) -> String {
-    assert!(matches!(error, Error::PeerGone { .. }), "{error}");
+fn failure(error: &Error) -> String {
+    assert!(matches!(error, Error::RankFailed { .. }), "{error}");
     error.to_string()
 }
 
@@ -43,12 +43,12 @@ fn a_panic_in_one_rank_ends_the_others_whatever_they_wait_for() {
             }
             let error = wait_in_vain(world, world.rank() - 1);
             assert_eq!(world.barrier().unwrap_err(), error, "a broken rank stays broken");
-            errors.lock().unwrap().push(gone(&error));
+            errors.lock().unwrap().push(failure(&error));
             Ok(())
         });
     });
     assert_eq!(panic, "rank 0 has had enough");
-    assert_eq!(errors.into_inner().unwrap(), ["rank 0 is gone: it panicked"; 9]);
+    assert_eq!(errors.into_inner().unwrap(), ["rank 0 has failed: it panicked"; 9]);
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn an_error_in_one_rank_is_the_error_of_the_job() {
         if world.rank() == 1 {
             return Err(Error::Code(77));
         }
-        assert_eq!(gone(&world.barrier().unwrap_err()), "rank 1 is gone: it failed");
+        assert_eq!(failure(&world.barrier().unwrap_err()), "rank 1 has failed: it ended with an error");
         Ok(())
     });
     assert_eq!(result, Err(Error::Code(77)));
@@ -70,7 +70,7 @@ fn an_abort_ends_every_rank() {
             return Err(world.abort(5));
         }
         let error = world.recv::<u8>(2, 0).unwrap_err();
-        assert_eq!(gone(&error), "rank 2 is gone: it called MPI_Abort with code 5");
+        assert_eq!(failure(&error), "rank 2 has failed: it called MPI_Abort with code 5");
         Err(error)
     });
     assert_eq!(result, Err(Error::Code(5)));
@@ -122,7 +122,7 @@ fn a_sender_that_fails_in_mid_message_leaves_whole_messages_or_errors() {
                     let sending = world.isend(vec![8_u8; SIZE], 0, 2)?;
                     match world.recv::<u8>(0, 1) {
                         Ok((data, _)) => assert!(data == [7; SIZE]),
-                        Err(error) => _ = gone(&error),
+                        Err(error) => _ = failure(&error),
                     }
                     assert!(sending.wait().is_err());
                 }
@@ -252,8 +252,8 @@ fn a_thread_that_waits_while_another_one_fails_is_told() {
             }
             world.send(&[1_u8], 1, 2)?;
             let error = world.recv_into(&mut vec![0_u8; 1 << 20], 1, 3).unwrap_err();
-            gone(&error);
-            gone(&waiting.expect("rank 0").join().expect("no panic").unwrap_err());
+            failure(&error);
+            failure(&waiting.expect("rank 0").join().expect("no panic").unwrap_err());
             Err(error)
         }) as Result<()>
     });

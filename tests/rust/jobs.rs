@@ -91,9 +91,11 @@ fn large_messages_cross_processes_by_every_copy_engine() {
 
 #[test]
 fn an_error_or_a_panic_in_one_process_ends_the_others() {
-    for (part, what) in
-        [("error", "rank 1 failed"), ("panic", "rank 1 panicked"), ("callback", "panicked for event")]
-    {
+    for (part, what) in [
+        ("error", "rank 1 ended with an error"),
+        ("panic", "rank 1 panicked"),
+        ("callback", "panicked for event"),
+    ] {
         let output = launch(2, part, &[]);
         assert!(!output.status.success());
         assert!(text(&output).contains(what), "{part}: {}", text(&output));

@@ -142,7 +142,7 @@ pub fn open_session(level: c_int) -> Result<c_int> {
 /// One session less. The last user to go waits until nothing that this rank has begun needs it any more.
 ///
 /// # Errors
-/// [`Error::PeerGone`] when a rank died meanwhile. The session is gone all the same.
+/// [`Error::RankFailed`] when a rank died meanwhile. The session is gone all the same.
 pub fn close_session() -> Result<()> {
     let engine = engine()?;
     {
@@ -205,7 +205,7 @@ fn own_rank() -> Option<u32> {
 /// What MPI_Finalize does: waits for all ranks; leaves the job unless a session is open.
 ///
 /// # Errors
-/// [`Error::PeerGone`] when a rank died meanwhile.
+/// [`Error::RankFailed`] when a rank died meanwhile.
 pub fn finish() -> Result<()> {
     let engine = engine()?;
     if users().sessions == 0 {

@@ -1,5 +1,5 @@
-//! Collectives as sequences of rounds. Each says by `Ok(false)` that it does not do this case, before anything has happened,
-//! and all members say the same.
+//! Collectives that move data, as sequences of rounds. Each returns `Ok(false)`, at all members and before anything has happened, for a
+//! case that it does not serve.
 
 use super::{OperationKey, TeamGuard, Width};
 use crate::error::Result;
@@ -8,7 +8,7 @@ use crate::team::PAYLOAD;
 use crate::variables::VariableId;
 
 impl TeamGuard<'_> {
-    /// Nobody leaves before everybody has come.
+    /// Returns when all members have called it.
     ///
     /// # Errors
     /// Those of waiting.
@@ -21,7 +21,7 @@ impl TeamGuard<'_> {
         Ok(())
     }
 
-    /// Everybody's `data` becomes that of `root`.
+    /// Makes everybody's `data` that of `root`.
     ///
     /// # Errors
     /// Those of waiting; [`crate::Error::Other`] where members disagree about the operation.
@@ -45,12 +45,12 @@ impl TeamGuard<'_> {
         Ok(true)
     }
 
-    /// After one of several rounds nobody knows any more which one the others are in, if this one failed.
+    /// Returns the outcome of a round. A failure in one of several rounds leaves members in different ones, so the team cannot go on.
     pub(super) fn settle(&mut self, done: Result<()>, only: bool) -> Result<()> {
         if only { done } else { done.map_err(|error| self.fail_with(error)) }
     }
 
-    /// `all` consists of a block for each member, of equal length; the caller's own is filled in, and afterwards all are.
+    /// Fills `all`, which consists of a block for each member, of equal length, of which the caller's own is filled in.
     ///
     /// # Errors
     /// As for [`Self::bcast`].
@@ -67,7 +67,7 @@ impl TeamGuard<'_> {
         loop {
             let len = room.min(block - at);
             let own = all[rank * block + at..][..len].as_ptr();
-            // SAFETY: the caller's own block, which is not written below, where `all` is borrowed again.
+            // SAFETY: the caller's own block, of `len` bytes here; the closures below write other blocks only.
             let own = unsafe { core::slice::from_raw_parts(own, len) };
             let done = self.among_all(
                 what,
@@ -89,12 +89,12 @@ impl TeamGuard<'_> {
         }
     }
 
-    /// Whether an alltoall of blocks of `block` bytes goes this way, if there is memory for it.
+    /// Returns whether the team serves an alltoall of blocks of `block` bytes, if there is memory for it.
     pub fn serves_alltoall(&mut self, block: usize) -> bool {
         block <= self.alltoall_room()
     }
 
-    /// Largest block of an alltoall that goes this way, in bytes.
+    /// Returns the largest block of an alltoall that the team serves, in bytes.
     fn alltoall_room(&mut self) -> usize {
         let size = self.size();
         let one = self.alltoall_piece(Width::One);
@@ -105,7 +105,7 @@ impl TeamGuard<'_> {
         most.max(one).max(PAYLOAD / size)
     }
 
-    /// Bytes of each block that one round of an alltoall of that width takes.
+    /// Returns the bytes of each block that one round of an alltoall of that width takes.
     fn alltoall_piece(&mut self, width: Width) -> usize {
         let room = self.room_among_all(width) / self.size();
         room.min(self.engine.config().coll_piece()) & !15

@@ -23,15 +23,15 @@ use crate::team::{
 /// that run in step are apart.
 const POLLS: u32 = 50;
 
-/// Names an operation in slots, so that members notice when they are not in the same one.
+/// An operation as slots name it, so that members notice when they are not in the same one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OperationKey(u64);
 
-/// In an outcome: the operands could not be combined.
+/// In an outcome: the operands could not be reduced.
 const FAILED: u64 = u64::MAX;
 
 impl OperationKey {
-    /// An operation from or to `root` (0 where there is none), of `bytes` bytes.
+    /// Makes the key of an operation from or to `root` (0 where there is none), of `bytes` bytes.
     #[must_use]
     pub const fn new(operation: Collective, root: usize, bytes: usize) -> Self {
         // Not 0: that is what a slot reads that nobody has written.
@@ -50,7 +50,8 @@ fn disagreement(from: usize) -> Error {
     ))
 }
 
-/// A collective among the members of a communicator that has an area. All of them are in the same one.
+/// A communicator's team while the caller performs a collective, in which all members take part. It is locked where several threads
+/// may be inside the engine.
 pub struct TeamGuard<'a> {
     pub(super) engine: &'a Engine,
     comm: &'a Comm,
@@ -62,7 +63,7 @@ pub struct TeamGuard<'a> {
 }
 
 impl<'a> TeamGuard<'a> {
-    /// The team of a communicator's members, all of whom arrive by `arrival`, if there is an area for it.
+    /// Returns the guard of the team, all of whose members arrive by `arrival`, if the caller is a member.
     #[inline(always)]
     #[must_use]
     pub fn new(
@@ -92,28 +93,28 @@ impl<'a> TeamGuard<'a> {
         &mut self.team().rounds
     }
 
-    /// The member of this rank, if there is one.
+    /// Returns the member of this rank, if there is one.
     #[inline]
     #[must_use]
     pub fn member(&self, rank: i32) -> Option<usize> {
         self.comm.has_peer(rank).then_some(rank as usize)
     }
 
-    /// The caller's rank.
+    /// Returns the caller's rank.
     #[inline]
     #[must_use]
     pub fn rank(&self) -> usize {
         self.comm.rank() as usize
     }
 
-    /// How many members there are.
+    /// Returns the number of members.
     #[inline]
     #[must_use]
     pub fn size(&self) -> usize {
         self.comm.peers().size() as usize
     }
 
-    /// Keeps why the area cannot be used any more.
+    /// Marks the team as unusable; the first reason counts, and is returned.
     #[cold]
     pub(super) fn fail_with(&mut self, error: Error) -> Error {
         self.team().failure.get_or_insert(error).clone()
@@ -181,7 +182,7 @@ impl<'a> TeamGuard<'a> {
         self.wait(Rounds::may_enter)
     }
 
-    /// Arrives; who comes last does `last`. Whether the caller did.
+    /// Arrives; the last to arrive calls `last`. Returns whether the caller did.
     #[inline]
     pub(super) fn arrive(&mut self, last: impl FnOnce(&mut Self)) -> Result<bool> {
         match self.rounds().arrive() {
@@ -256,7 +257,7 @@ impl<'a> TeamGuard<'a> {
     ) -> Result<R> {
         self.rounds().read_outcome(|slot| take(slot, what, f)).ok_or_else(|| {
             Error::Other(
-                "the rank that combined the operands of this collective could not; order of calls, counts, types or \
+                "the rank that reduces the operands of this collective could not; the order of calls, counts, types or \
                  operations differ between ranks"
                     .into(),
             )
@@ -376,7 +377,7 @@ impl<'a> TeamGuard<'a> {
         }
     }
 
-    /// Rank 0 takes the memory of the bulk and tells the others whether there is any.
+    /// Rank 0 takes the memory of the bulk; a round says to the others whether there is any.
     #[cold]
     fn take_bulk(&mut self) -> Result<bool> {
         let mut there = self.rank() == 0 && self.take_memory();

@@ -12,8 +12,8 @@ use crate::team::{Membership, Team};
 use core::cell::OnceCell;
 use core::future::Future;
 
-/// A transport whose operations are finished when they return. It goes on after a failure, so that the other ranks are not left
-/// waiting, and tells the first one in the end.
+/// A transport whose operations have finished when they return. After a failure it goes on, so that the other ranks do not wait for
+/// ever; [`check`](Self::check) returns the first failure.
 pub struct BlockingTransport<'a> {
     engine: &'a Engine,
     comm: &'a Comm,
@@ -23,8 +23,8 @@ pub struct BlockingTransport<'a> {
     failure: OnceCell<Error>,
 }
 
-/// Where the members of `comm` meet for an operation of all of them, once they have met before; for callers that do without a
-/// transport as long as nothing fails.
+/// Returns the team of `comm` for an operation of all its members, if the caller has joined it in an earlier one. Callers need no
+/// transport while nothing fails.
 #[inline(always)]
 #[must_use]
 pub fn team_of<'a>(engine: &'a Engine, comm: &'a Comm, operation: Collective) -> Option<TeamGuard<'a>> {
@@ -36,43 +36,43 @@ pub fn team_of<'a>(engine: &'a Engine, comm: &'a Comm, operation: Collective) ->
 }
 
 impl<'a> BlockingTransport<'a> {
-    /// For an operation among the peers of `comm`.
+    /// Makes a transport for an operation among the peers of `comm`.
     #[must_use]
     pub fn new(engine: &'a Engine, comm: &'a Comm, purpose: Purpose) -> Self {
         Self { all: !comm.is_inter(), ..Self::tagged(engine, comm, purpose as i32) }
     }
 
-    /// For an operation within the caller's own group of an intercommunicator.
+    /// Makes a transport for an operation within the caller's own group of an intercommunicator.
     #[must_use]
     pub fn within(engine: &'a Engine, comm: &'a Comm, purpose: Purpose) -> Self {
         Self::tagged(engine, comm.local(), purpose as i32 + WITHIN)
     }
 
-    /// For messages among some of the peers, with a tag of its own.
+    /// Makes a transport for messages among some of the peers, with a tag of its own.
     #[must_use]
     pub fn tagged(engine: &'a Engine, comm: &'a Comm, tag: i32) -> Self {
         Self { engine, comm, tag, all: false, failure: OnceCell::new() }
     }
 
-    /// The first time that the members of a communicator meet: rank 0 takes an area and tells the others which.
+    /// Joins the team in the first operation of the communicator's members: rank 0 takes an area and broadcasts its number.
     #[cold]
     fn join_team(&self) -> Membership {
         if !self.engine.config().coll_shared() {
             return Membership::None;
         }
         let members = self.comm.size();
-        let areas = self.engine.job().collective_segments();
-        let taken = if self.comm.rank() == 0 { areas.allocate(members) } else { None };
+        let segments = self.engine.job().collective_segments();
+        let taken = if self.comm.rank() == 0 { segments.allocate(members) } else { None };
         let mut index = taken.unwrap_or(u32::MAX).to_le_bytes();
-        let told = crate::coll::run(crate::coll::algorithms::bcast(self, &mut index, 0));
+        let agreed = crate::coll::run(crate::coll::algorithms::bcast(self, &mut index, 0));
         let index = u32::from_le_bytes(index);
-        if told.is_err()
+        if agreed.is_err()
             || self.failure.get().is_some()
             || index as usize >= crate::limits::COLLECTIVE_SEGMENTS
         {
             return Membership::None;
         }
-        // SAFETY: rank 0 has just taken it for the members, each of which takes its membership here, once.
+        // SAFETY: rank 0 has taken the area for these members, and each joins once: here, where its membership is unknown.
         Membership::Member(Box::new(unsafe {
             Team::join(self.engine.job(), index, members as usize, self.rank())
         }))
@@ -87,10 +87,10 @@ impl<'a> BlockingTransport<'a> {
         self.check().and(result)
     }
 
-    /// The first failure of a transfer.
+    /// Returns whether all transfers have succeeded.
     ///
     /// # Errors
-    /// That.
+    /// The first failure of a transfer.
     pub fn check(&self) -> Result<()> {
         self.failure.get().cloned().map_or(Ok(()), Err)
     }
@@ -111,7 +111,7 @@ impl<'a> BlockingTransport<'a> {
         match self.engine.wait(request) {
             Ok(status) => _ = self.note(check_length(status, room.len(), from)),
             Err(error) => {
-                // Where waiting has become senseless the receive is still there, and must not outlive the room.
+                // Where waiting has become pointless, the receive is still posted, and must not outlive the room.
                 if !request.state().is_complete() {
                     let _ = self.engine.cancel(request);
                 }

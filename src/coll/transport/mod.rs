@@ -25,7 +25,7 @@ use crate::p2p::Status;
 /// Ranks that send each other bytes. Messages from one rank to another arrive in order.
 ///
 /// A future of these methods must be polled to its end or leaked: the bytes are in use until then.
-#[allow(async_fn_in_trait)] // one thread polls a future at a time, and `Send` is the business of who moves it
+#[allow(async_fn_in_trait)] // one thread polls a future at a time; `NonblockingOperation` sees to `Send`
 pub trait Transport {
     /// The caller's rank, less than [`size`](Self::size) (in an intercommunicator, of its own group).
     fn rank(&self) -> usize;
@@ -34,12 +34,12 @@ pub trait Transport {
     /// Sends `bytes`.
     ///
     /// # Errors
-    /// What the engine says of the transfer.
+    /// Those of the engine's transfer.
     async fn send(&self, to: usize, bytes: &[u8]) -> Result<()>;
     /// Receives exactly `room.len()` bytes.
     ///
     /// # Errors
-    /// What the engine says of the transfer; [`Error::Truncate`] and [`Error::Other`] if the message has another length.
+    /// Those of the engine's transfer; [`Error::Truncate`] and [`Error::Other`] if the message has another length.
     async fn recv(&self, from: usize, room: &mut [u8]) -> Result<()>;
     /// Sends and receives at once; neither waits for the other.
     ///
@@ -52,7 +52,7 @@ pub trait Transport {
     /// # Errors
     /// As for [`exchange`](Self::exchange).
     async fn exchange_all(&self, sends: &[(usize, &[u8])], recvs: &mut [(usize, &mut [u8])]) -> Result<()>;
-    /// The memory that all ranks of this transport share, if there is any for such an operation and all of them are in it.
+    /// Returns the shared-memory team of the ranks, if all of them take part in such an operation and it has a team form.
     fn team(&self, _: Collective) -> Option<TeamGuard<'_>> {
         None
     }
@@ -60,14 +60,14 @@ pub trait Transport {
     fn requested(&self, _: Collective) -> u64 {
         0
     }
-    /// Whether the caller waits while an operation goes on here.
+    /// Returns whether callers wait for an operation, or poll it, or start it again and again.
     fn mode(&self) -> CollMode {
         CollMode::Blocking
     }
 }
 
 /// What a message of the library's own is for; its tag on the collective context. Collectives on one communicator happen in
-/// the same order everywhere and messages do not overtake each other, so the kind is only for those who look on.
+/// the same order on all ranks and messages do not overtake each other, so nothing but traces and tools needs the difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Purpose {

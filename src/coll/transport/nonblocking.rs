@@ -25,8 +25,8 @@ pub enum SequenceNumber {
     Persistent(u32),
 }
 
-/// A transport whose operations are over when the engine has got that far. Like that of blocking collectives it goes on after a
-/// failure and tells the first one in the end.
+/// A transport whose operations complete while the engine makes progress. After a failure it goes on, so that the other ranks do not
+/// wait for ever; [`check`](Self::check) returns the first failure.
 pub struct NonblockingTransport<'a> {
     engine: &'a Engine,
     comm: &'a Comm,
@@ -54,10 +54,10 @@ impl<'a> NonblockingTransport<'a> {
         Self { comm: comm.local(), tag: remote.tag + 1, ..remote }
     }
 
-    /// The first failure of a transfer.
+    /// Returns whether all transfers have succeeded.
     ///
     /// # Errors
-    /// That.
+    /// The first failure of a transfer.
     pub fn check(&self) -> Result<()> {
         self.failure.get().cloned().map_or(Ok(()), Err)
     }
@@ -67,14 +67,14 @@ impl<'a> NonblockingTransport<'a> {
     }
 
     fn start_recv(&self, from: usize, room: &mut [u8]) -> Option<Request> {
-        // SAFETY: the transport's contract: the future that borrows `room` is polled until the request is over, or leaked.
+        // SAFETY: the future that borrows `room` is polled until the request is over, or leaked (contract of `Transport`).
         self.note(unsafe {
             self.engine.coll_irecv(self.comm, room.as_mut_ptr(), room.len(), from as i32, self.tag)
         })
     }
 
     fn start_send(&self, to: usize, bytes: &[u8]) -> Option<Request> {
-        // SAFETY: as in `start_recv`.
+        // SAFETY: the future that borrows `bytes` is polled until the request is over, or leaked (contract of `Transport`).
         self.note(unsafe {
             self.engine.coll_isend(self.comm, bytes.as_ptr(), bytes.len(), to as i32, self.tag)
         })

@@ -4,7 +4,7 @@ use super::Transport;
 use crate::error::Result;
 use crate::events::Collective;
 
-/// Rank `i` here is rank `ranks[i]` of `transport`. Those who are not in `ranks` take no part.
+/// Some ranks of a transport: rank `i` here is rank `ranks[i]` there. Ranks that are not in `ranks` take no part.
 pub struct Subset<'a, T> {
     /// The transport that carries the messages.
     pub transport: &'a T,
