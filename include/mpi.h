@@ -1,6 +1,6 @@
 /* mpi.h: the C interface of MPI 5.0 with its standard ABI, as perusal provides it.
  *
- * Generated from the tables in crates/perusal-abi/src/abi by `make header`; do not edit.
+ * Generated from the tables in crates/perusal-abi/src/abi by `cargo xtask generate`; do not edit.
  * A program compiled with this header runs on every library that implements the ABI (libmpi_abi.so.1). */
 #ifndef PERUSAL_MPI_H
 #define PERUSAL_MPI_H

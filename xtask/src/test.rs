@@ -119,7 +119,8 @@ fn limited(command: &mut Command, log: &Path, deadline: Option<Instant>) -> Resu
             return Ok(status.success());
         }
         if deadline.is_some_and(|deadline| Instant::now() > deadline) {
-            let _ = Command::new("kill").args(["-KILL", "--"]).arg(format!("-{}", child.id())).status();
+            // The shell's own, since not every machine has the program.
+            let _ = Command::new("sh").arg("-c").arg(format!("kill -KILL -{}", child.id())).status();
             let _ = child.wait();
             let text = read(log)? + "\nerror: everything was to have ended by now (TEST_MINUTES)\n";
             write(log, text)?;
