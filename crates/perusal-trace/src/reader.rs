@@ -12,8 +12,8 @@ use std::path::Path;
 /// More bytes than any message can have: than a process can address. With [`LONGEST`] it keeps sums over all that a spoiled
 /// file may hold far from a word's end.
 const MOST_BYTES: u64 = 1 << 47;
-/// Longer than any job: a year, in ns.
-const LONGEST: u64 = 1 << 55;
+/// Longer than any job: a hundred days, in ns.
+const LONGEST: u64 = 1 << 53;
 /// More events of one type than any job raises.
 const MOST_EVENTS: u64 = 1 << 55;
 

@@ -90,7 +90,7 @@ fn payloads_read_back_as_they_were_recorded() {
 fn sizes_and_times_that_cannot_be_are_left_out_and_counted() {
     let mut job = Synthetic::new(1);
     for (when, bytes) in
-        [(10, 8), (20, 1 << 47), (30, (1 << 47) + 1), ((1 << 55) + 1, 8), (40, u64::MAX), (50, 9)]
+        [(10, 8), (20, 1 << 47), (30, (1 << 47) + 1), ((1 << 53) + 1, 8), (40, u64::MAX), (50, 9)]
     {
         job.push(0, when, &Record { bytes, ..Synthetic::record(Event::ReqActivate, 1) });
     }
