@@ -1,83 +1,83 @@
-//! Callbacks: whether, and how deeply, the present thread is inside a callback; whether anybody listens to anything; and who is
-//! called before a thread sleeps.
+//! What is known about callbacks without a registry: whether, and how deeply, the calling thread is inside one; whether the bindings may take
+//! their fast path; and the hook that runs before a thread sleeps.
 
 use super::hazard::of_this_thread;
 use std::sync::OnceLock;
 
-static BEFORE_SLEEP: OnceLock<fn()> = OnceLock::new();
+static SLEEP_HOOK: OnceLock<fn()> = OnceLock::new();
 
-/// Makes `call` the one that is called before a thread sleeps inside MPI, from then on. The first call wins.
+/// Makes `call` the hook that runs before a thread sleeps inside MPI, from then on. The first call wins.
 #[cfg(not(perusal_loom))]
 pub(crate) fn set_sleep_hook(call: fn()) {
-    let _ = BEFORE_SLEEP.set(call);
+    let _ = SLEEP_HOOK.set(call);
 }
 
-/// The calling thread is about to sleep inside MPI, and may hold locks of the engine as where an event happens.
+/// Runs the hook: the calling thread is about to sleep inside MPI, and may hold locks of the engine, as at an event site.
 #[cold]
 pub(crate) fn run_sleep_hook() {
-    if let Some(call) = BEFORE_SLEEP.get() {
+    if let Some(call) = SLEEP_HOOK.get() {
         let _scope = CallbackScope::enter();
         call();
     }
 }
 
 #[cfg(not(perusal_loom))]
-mod awake {
+mod slow_path {
     use crate::sync::{AtomicU64, Ordering};
 
-    /// Set while the C face may not be used: neither is MPI initialised nor a session open.
+    /// Set while the bindings may not be used: neither is MPI initialised nor a session open.
     const SHUT: u64 = 1 << 63;
 
-    /// How many gates are open, or were until a callback that has not ended yet; and SHUT. One word, so that a C function's
-    /// usual case, an open face and nobody who listens, is one look.
-    static AWAKE: AtomicU64 = AtomicU64::new(SHUT);
+    /// How many gates are open, or were until a callback that has not ended yet; and SHUT. One word, so that the usual case of a C function,
+    /// open bindings and no listener, is one load.
+    static SLOW_PATH: AtomicU64 = AtomicU64::new(SHUT);
 
     pub fn count(more: bool) {
         // Relaxed: a hint, as the gates themselves.
         if more {
-            AWAKE.fetch_add(1, Ordering::Relaxed);
+            SLOW_PATH.fetch_add(1, Ordering::Relaxed);
         } else {
-            AWAKE.fetch_sub(1, Ordering::Relaxed);
+            SLOW_PATH.fetch_sub(1, Ordering::Relaxed);
         }
     }
     #[inline(always)]
     pub fn fast_path_is_open() -> bool {
         // Acquire: pairs with Release in `set_open`, publishes what initialisation built.
-        AWAKE.load(Ordering::Acquire) == 0
+        SLOW_PATH.load(Ordering::Acquire) == 0
     }
     pub fn set_open(open: bool) {
         // Release: pairs with Acquire in `fast_path_is_open`.
         if open {
-            AWAKE.fetch_and(!SHUT, Ordering::Release);
+            SLOW_PATH.fetch_and(!SHUT, Ordering::Release);
         } else {
-            AWAKE.fetch_or(SHUT, Ordering::Release);
+            SLOW_PATH.fetch_or(SHUT, Ordering::Release);
         }
     }
 }
 
-/// Whether the C face is open, no callback runs in the process, and nobody listens to any event of any communicator: then a
-/// call may go on without asking further. As a gate: what another thread has just opened may not be seen yet.
+/// Whether the bindings are open, no callback runs in the process, and nobody listens to any event of any communicator: then a
+/// call may take its fast path. A hint, as a gate is: what another thread has just opened may not be seen yet.
 #[cfg(not(perusal_loom))]
 #[inline(always)]
 pub fn fast_path_is_open() -> bool {
-    awake::fast_path_is_open()
+    slow_path::fast_path_is_open()
 }
 
-/// Makes the functions of the C face go the general way, until it is called with false as often as with true: for each gate that is
-/// open, or was until a callback that has not ended yet; and for what else must hear of calls.
+/// Makes the bindings take their slow path, until it is called with false as often as with true: for each gate that is
+/// open, or was until a callback that has not ended yet; and for event buffers, which are delivered at the beginning of calls.
 pub(crate) fn hold_fast_path(on: bool) {
-    awake::count(on);
+    slow_path::count(on);
 }
 
-/// Opens the C face to the first who uses MPI, and shuts it behind the last.
+/// Opens the bindings for the first user of MPI, and shuts them after the last.
 #[cfg(not(perusal_loom))]
 pub fn open_bindings(open: bool) {
-    awake::set_open(open);
+    slow_path::set_open(open);
 }
 
 /// A static cannot hold one of loom's atomics, and nothing that is modelled asks.
 #[cfg(perusal_loom)]
-mod awake {
+mod slow_path {
     pub fn count(_: bool) {}
 }
 
@@ -103,7 +103,7 @@ pub(super) fn refuse() {
     of_this_thread().refuse();
 }
 
-/// The time of foreign code on the calling thread that is no pass: what a callback owned is dropped.
+/// The time of foreign code on the calling thread that no dispatch has called: the drop of what a callback owned, the sleep hook.
 pub(super) struct CallbackScope(core::marker::PhantomData<*const ()>);
 
 impl CallbackScope {

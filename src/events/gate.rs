@@ -76,7 +76,7 @@ impl Gate {
     /// Opens the gate for `event`. The caller, here and in the next two, holds the registry's control lock.
     pub(super) fn open_for(&self, event: Event) {
         let (word, bit) = bit(event);
-        // Relaxed, here and below: hints, as in `is_open`; the control lock orders those who write.
+        // Relaxed, here and below: hints, as in `is_open`; the control lock orders the writers.
         if word > 0 {
             self.0[word].fetch_or(bit, Ordering::Relaxed);
         }
@@ -147,7 +147,7 @@ mod tests {
         assert!(events.iter().all(|event| !gate.is_open(*event)));
     }
 
-    /// What who shuts a gate owes the process.
+    /// Gives the fast path back, as the caller of `shut_for` must.
     fn hold_fast_path_by(count: i64) {
         (count..0).for_each(|_| hold_fast_path(false));
     }

@@ -1,4 +1,4 @@
-//! Taps: listeners to all communicators and to the engine itself.
+//! Global subscriptions: listening on all communicators and to the engine itself.
 
 use super::callback::{Listener, OwnedCallback};
 use super::registry::Registry;
@@ -6,10 +6,10 @@ use super::spec::Callback;
 use super::{EventSet, GlobalSubscriber, Handle};
 use std::sync::Arc;
 
-/// A global subscriber's stay. Dropping it ends it: afterwards [`GlobalSubscriber::tell`] does not run and will not, and the registry's share of the global subscriber is
-/// dropped (see [`Registry::release`] for a drop from inside a callback).
+/// The subscription of a [`GlobalSubscriber`]. Dropping it ends it: afterwards [`GlobalSubscriber::on_event`] does not run and will not, and the
+/// registry's share of the subscriber is dropped (see [`Registry::release`] for a drop from inside a callback).
 #[derive(Debug)]
-#[must_use = "a tap that is dropped ends at once"]
+#[must_use = "a subscription that is dropped ends at once"]
 pub struct GlobalSubscription {
     registry: Arc<Registry>,
     /// None where events are compiled out, or no handle is left.
@@ -34,42 +34,42 @@ impl Drop for GlobalSubscription {
 }
 
 impl Registry {
-    /// Tells `global subscriber` of `events` on every communicator there is or will be, and of those that are the engine's own, from now on.
+    /// Calls `subscriber` for `events` on every communicator there is or will be, and for those of the engine itself, from now on.
     ///
     /// ```
     /// use perusal::events::{EventPayload, Event, EventSet, EventRecord, Registry};
     /// use std::sync::{Arc, mpsc};
     ///
     /// let registry = Registry::new(Box::new(|why| panic!("{why}")));
-    /// let (told, heard) = mpsc::channel();
+    /// let (sender, receiver) = mpsc::channel();
     /// let events = EventSet::PERUSE.with(Event::RingFull);
-    /// let global subscriber = registry.subscribe_globally(events, Arc::new(move |record: &EventRecord<'_>| told.send(record.event).unwrap()));
+    /// let subscription = registry.subscribe_globally(events, Arc::new(move |record: &EventRecord<'_>| sender.send(record.event).unwrap()));
     ///
     /// // What the engine does when a ring is full:
     /// if registry.gate.is_open(Event::RingFull) {
     ///     registry.emit(&EventRecord::of_engine(Event::RingFull, EventPayload::Ring { peer: 3, waiting: 1 }));
     /// }
-    /// assert_eq!(heard.recv(), Ok(Event::RingFull));
-    /// // A communicator that comes later is open to the global subscriber from the beginning:
+    /// assert_eq!(receiver.recv(), Ok(Event::RingFull));
+    /// // A communicator that comes later is open to the subscriber from the beginning:
     /// assert!(registry.attach(0x101).gate.is_open(Event::MsgArrived));
     ///
-    /// drop(global subscriber);
+    /// drop(subscription);
     /// assert!(!registry.gate.is_any_open());
     /// ```
     pub fn subscribe_globally(
         self: &Arc<Self>,
         events: EventSet,
-        tap: Arc<dyn GlobalSubscriber>,
+        subscriber: Arc<dyn GlobalSubscriber>,
     ) -> GlobalSubscription {
         let handle = self
             .register_global(events, |handle| {
-                OwnedCallback::new(self, handle, Callback::GlobalSubscriber(tap))
+                OwnedCallback::new(self, handle, Callback::GlobalSubscriber(subscriber))
             })
             .ok();
         GlobalSubscription { registry: self.clone(), handle }
     }
 
-    /// As [`global subscriber`](Self::global subscriber), for a listener of the library's own.
+    /// As [`subscribe_globally`](Self::subscribe_globally), for a listener of the library's own.
     pub(crate) fn listen_globally<L: Listener>(
         self: &Arc<Self>,
         events: EventSet,
@@ -91,18 +91,18 @@ mod tests {
         Registry::new(Box::new(|text| panic!("{text}")))
     }
 
-    /// Keeps the events that it is told, with their contexts.
+    /// Keeps event and id of the records that it receives.
     #[derive(Default)]
-    struct Ear(Mutex<Vec<(Event, isize)>>);
+    struct Collector(Mutex<Vec<(Event, isize)>>);
 
-    impl GlobalSubscriber for Ear {
+    impl GlobalSubscriber for Collector {
         fn on_event(&self, record: &EventRecord<'_>) {
             self.0.lock().unwrap().push((record.event, record.id));
         }
     }
 
-    impl Ear {
-        fn heard(&self) -> Vec<(Event, isize)> {
+    impl Collector {
+        fn records(&self) -> Vec<(Event, isize)> {
             core::mem::take(&mut self.0.lock().unwrap())
         }
     }
@@ -114,46 +114,48 @@ mod tests {
     }
 
     #[test]
-    fn a_tap_hears_every_communicator_those_before_and_those_to_come() {
+    fn a_subscriber_receives_every_communicator_those_before_and_those_to_come() {
         let registry = registry();
         let before = registry.attach(1);
-        let ear = Arc::new(Ear::default());
-        let tap = registry.subscribe_globally(Event::MsgArrived.into(), ear.clone());
+        let collector = Arc::new(Collector::default());
+        let subscription = registry.subscribe_globally(Event::MsgArrived.into(), collector.clone());
         let after = registry.attach(2);
         happen(&before, Event::MsgArrived, 10);
         happen(&after, Event::MsgArrived, 20);
         happen(&after, Event::ReqActivate, 30);
-        assert_eq!(ear.heard(), [(Event::MsgArrived, 10), (Event::MsgArrived, 20)]);
-        drop(tap);
+        assert_eq!(collector.records(), [(Event::MsgArrived, 10), (Event::MsgArrived, 20)]);
+        drop(subscription);
         assert!(
             !before.gate.is_any_open() && !after.gate.is_any_open() && !registry.attach(3).gate.is_any_open()
         );
         before.emit(&EventRecord::new(Event::MsgArrived, 40, &Spec::NOTHING));
-        assert_eq!(ear.heard(), []);
-        assert_eq!(Arc::strong_count(&ear), 1);
+        assert_eq!(collector.records(), []);
+        assert_eq!(Arc::strong_count(&collector), 1);
     }
 
     #[test]
     fn the_engines_own_events_have_a_gate_of_their_own() {
         let registry = registry();
         let comm = registry.attach(1);
-        let ear = Arc::new(Ear::default());
-        let tap = registry.subscribe_globally(Event::RingFull.into(), ear.clone());
+        let collector = Arc::new(Collector::default());
+        let subscription = registry.subscribe_globally(Event::RingFull.into(), collector.clone());
         assert!(registry.gate.is_open(Event::RingFull) && !registry.gate.is_open(Event::BellSleep));
         assert!(!comm.gate.is_any_open());
         registry.emit(&EventRecord::of_engine(Event::RingFull, EventPayload::Ring { peer: 1, waiting: 2 }));
-        assert_eq!(ear.heard(), [(Event::RingFull, 0)]);
-        drop(tap);
+        assert_eq!(collector.records(), [(Event::RingFull, 0)]);
+        drop(subscription);
         assert!(!registry.gate.is_any_open());
     }
 
     #[test]
-    fn every_event_is_told_exactly_once_to_every_tap_and_every_handle() {
+    fn every_event_is_delivered_exactly_once_to_every_subscriber_and_every_handle() {
         let registry = registry();
         let comm = registry.attach(1);
-        let taps: Vec<_> = (0..3).map(|_| Arc::new(Ear::default())).collect();
-        let _stay: Vec<_> =
-            taps.iter().map(|tap| registry.subscribe_globally(EventSet::ALL, tap.clone())).collect();
+        let subscribers: Vec<_> = (0..3).map(|_| Arc::new(Collector::default())).collect();
+        let _stay: Vec<_> = subscribers
+            .iter()
+            .map(|collector| registry.subscribe_globally(EventSet::ALL, collector.clone()))
+            .collect();
         let by_handle = Arc::new(AtomicUsize::new(0));
         let _subscriptions: Vec<_> = EventSet::PERUSE
             .iter()
@@ -166,7 +168,7 @@ mod tests {
             })
             .collect();
         let mut random = 1_u64;
-        let mut raised = Vec::new();
+        let mut emitted = Vec::new();
         for id in 0..5_000 {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let event = Event::by_number((random >> 33) as i32 % 31 + 1).unwrap();
@@ -176,39 +178,39 @@ mod tests {
                 crate::events::Binding::Nothing if registry.gate.is_open(event) => registry.emit(&record),
                 _ => panic!("the gate of {event:?} is shut"),
             }
-            raised.push((event, id));
+            emitted.push((event, id));
         }
-        for tap in &taps {
-            assert_eq!(tap.heard(), raised);
+        for collector in &subscribers {
+            assert_eq!(collector.records(), emitted);
         }
-        let for_handles = raised.iter().filter(|(event, _)| event.is_peruse()).count();
+        let for_handles = emitted.iter().filter(|(event, _)| event.is_peruse()).count();
         assert_eq!(by_handle.load(Ordering::Relaxed), for_handles);
     }
 
     #[test]
-    fn a_tap_may_end_itself_while_it_is_told() {
+    fn a_subscriber_may_end_itself_while_it_runs() {
         let registry = registry();
         let comm = registry.attach(1);
         let own = Arc::new(Mutex::new(None::<GlobalSubscription>));
-        let (ends, told) = (own.clone(), Arc::new(AtomicUsize::new(0)));
-        let count = told.clone();
-        let tap = move |_: &EventRecord<'_>| {
+        let (ends, calls) = (own.clone(), Arc::new(AtomicUsize::new(0)));
+        let count = calls.clone();
+        let subscription = move |_: &EventRecord<'_>| {
             count.fetch_add(1, Ordering::Relaxed);
             drop(ends.lock().unwrap().take());
         };
-        *own.lock().unwrap() = Some(registry.subscribe_globally(EventSet::ALL, Arc::new(tap)));
+        *own.lock().unwrap() = Some(registry.subscribe_globally(EventSet::ALL, Arc::new(subscription)));
         happen(&comm, Event::ReqActivate, 1);
         happen(&comm, Event::ReqActivate, 2);
-        assert_eq!(told.load(Ordering::Relaxed), 1);
-        assert_eq!(Arc::strong_count(&told), 1, "the tap is gone");
+        assert_eq!(calls.load(Ordering::Relaxed), 1);
+        assert_eq!(Arc::strong_count(&calls), 1, "the subscriber is gone");
         assert!(!comm.gate.is_any_open());
     }
 
     #[test]
-    fn a_tap_is_not_for_who_guesses_its_handle() {
+    fn a_subscribers_handle_cannot_be_guessed() {
         let registry = registry();
-        let tap = registry.subscribe_globally(EventSet::ALL, Arc::new(Ear::default()));
-        let handle: Handle = tap.handle().unwrap();
+        let subscription = registry.subscribe_globally(EventSet::ALL, Arc::new(Collector::default()));
+        let handle: Handle = subscription.handle().unwrap();
         assert_eq!(registry.release(handle), Err(EventError::Handle));
         assert_eq!(registry.deactivate(handle), Err(EventError::Handle));
         assert_eq!(registry.event(handle), Err(EventError::Handle));
@@ -217,12 +219,12 @@ mod tests {
     }
 
     #[test]
-    fn a_freed_communicator_is_shut_to_taps_as_well() {
+    fn a_freed_communicator_is_shut_to_global_subscribers_as_well() {
         let registry = registry();
         let comm = registry.attach(1);
-        let first = registry.subscribe_globally(EventSet::ALL, Arc::new(Ear::default()));
+        let first = registry.subscribe_globally(EventSet::ALL, Arc::new(Collector::default()));
         registry.detach(&comm);
-        let second = registry.subscribe_globally(EventSet::ALL, Arc::new(Ear::default()));
+        let second = registry.subscribe_globally(EventSet::ALL, Arc::new(Collector::default()));
         assert!(!comm.gate.is_any_open());
         drop((first, second));
         assert!(!comm.gate.is_any_open());

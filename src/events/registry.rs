@@ -16,10 +16,10 @@ use crate::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering, WaitWord};
 use core::ffi::c_void;
 use std::sync::{Arc, PoisonError};
 
-/// Why a call on the registry failed; the C face maps each to one PERUSE error.
+/// Why a call on the registry failed; the C bindings map each to one PERUSE error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum EventError {
-    /// PERUSE_ERR_EVENT_HANDLE: null, released, never given out, or active where it must not be.
+    /// PERUSE_ERR_EVENT_HANDLE: null, released, never made, or active where it must not be.
     #[error("invalid event handle, or one that is active where it must be inactive")]
     Handle,
     /// PERUSE_ERR_MPI_OBJECT: the communicator is freed.
@@ -38,7 +38,7 @@ pub enum EventError {
     Full,
 }
 
-/// What ends the job, given the reason; it is not expected to return.
+/// Ends the job for the reason that it receives; it is not expected to return.
 pub type Fatal = Box<dyn Fn(String) + Send + Sync>;
 
 /// All event handles and global subscribers of one engine, and its PERUSE lock.
@@ -291,10 +291,10 @@ impl Registry {
             control.entries.push(HandleEntry::default());
         }
         control.entries[index] = entry;
-        // Release: pairs with Acquire in `event_of`, so that who reads this through a stale handle sees the generation too.
+        // Release: pairs with Acquire in `event_of`, so that a thread that reads this through a stale handle sees the generation too.
         slot.event.store(event, Ordering::Release);
         let handle = Handle::new(index, slot.state.generation());
-        // Relaxed: published by the Release with which the slot enters a row (edge 4).
+        // Relaxed: published by the Release with which the slot enters a listener list (edge 4).
         slot.callback.store(make(handle).into_raw(), Ordering::Relaxed);
         Ok((handle, slot))
     }
@@ -506,7 +506,7 @@ impl Registry {
     /// As `look`, for a handle whose communicator lives.
     fn living(&self, handle: Handle) -> Result<(&HandleSlot, HandleStatus), EventError> {
         match self.look(handle)? {
-            // A global subscriber is not for who guesses its number.
+            // The handle of a global subscriber is nobody's but its subscription's.
             (slot, _) if event_of(slot).is_none() => Err(EventError::Handle),
             (_, HandleStatus::Dead) => Err(EventError::Object),
             found => Ok(found),

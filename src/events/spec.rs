@@ -1,4 +1,4 @@
-//! What a callback is told: the specification of the request or message, and the forms of a callback.
+//! What a callback receives: the specification of the request or message; and the forms of a callback.
 
 use super::Handle;
 use super::record::{EventRecord, GlobalSubscriber};
@@ -82,9 +82,9 @@ impl Spec {
     }
 }
 
-// SAFETY: the address in it is the user's, told to whoever listens and never followed here.
+// SAFETY: the address in it is the user's, shown to listeners and never followed here.
 unsafe impl Send for Spec {}
-// SAFETY: as for Send.
+// SAFETY: all its fields are plain words, and the address is never followed here.
 unsafe impl Sync for Spec {}
 
 /// `peruse_comm_spec_t`.
@@ -126,7 +126,7 @@ pub type CommCallback = unsafe extern "C" fn(c_long, isize, *mut CommSpec, *mut 
 
 /// A registered callback.
 pub enum Callback {
-    /// A C function and the parameter that it is given.
+    /// A C function and its parameter.
     C {
         /// The function.
         function: CommCallback,
@@ -135,7 +135,7 @@ pub enum Callback {
     },
     /// A closure, called with its handle; it cannot fail, and a panic counts as a non-success return.
     Rust(Box<dyn Fn(Handle, &EventRecord<'_>) + Send + Sync>),
-    /// A listener that is told the records as they are; a panic counts as a non-success return.
+    /// A listener that receives the records as they are; a panic counts as a non-success return.
     GlobalSubscriber(Arc<dyn GlobalSubscriber>),
 }
 
@@ -158,7 +158,7 @@ impl Callback {
         match self {
             Callback::C { function, .. } => *function as usize,
             Callback::Rust(closure) => core::ptr::from_ref(&**closure).cast::<()>() as usize,
-            Callback::GlobalSubscriber(tap) => Arc::as_ptr(tap).cast::<()>() as usize,
+            Callback::GlobalSubscriber(subscriber) => Arc::as_ptr(subscriber).cast::<()>() as usize,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A handle's state word: whose turn of the slot it is, and whether its window is open.
+//! A handle's state word: the generation that has the slot, and whether its window is open.
 //!
 //! ```text
 //! 63        32 31                   2        1        0

@@ -16,9 +16,9 @@ use std::sync::Arc;
 ///
 /// let registry = Registry::new(Box::new(|why| panic!("{why}")));
 /// let comm = registry.attach(0x101);
-/// let (told, heard) = mpsc::channel();
-/// let subscription = Subscription::new(&comm, Event::MsgInsertInUnexQ, move |what| {
-///     told.send((what.spec.peer, what.spec.count)).unwrap();
+/// let (sender, receiver) = mpsc::channel();
+/// let subscription = Subscription::new(&comm, Event::MsgInsertInUnexQ, move |record| {
+///     sender.send((record.spec.peer, record.spec.count)).unwrap();
 /// })?;
 ///
 /// // What the engine does when a message is early:
@@ -35,11 +35,11 @@ use std::sync::Arc;
 ///     };
 ///     comm.emit(&EventRecord::new(Event::MsgInsertInUnexQ, 1, &spec));
 /// }
-/// assert_eq!(heard.recv(), Ok((3, 64)));
+/// assert_eq!(receiver.recv(), Ok((3, 64)));
 ///
 /// drop(subscription);
 /// assert!(!comm.gate.is_open(Event::MsgInsertInUnexQ));
-/// assert!(heard.recv().is_err(), "the closure is gone, and its end of the channel with it");
+/// assert!(receiver.recv().is_err(), "the closure is gone, and its end of the channel with it");
 /// # Ok::<(), perusal::events::EventError>(())
 /// ```
 #[derive(Debug)]

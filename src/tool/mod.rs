@@ -2,7 +2,7 @@
 //!
 //! | file | what lives there |
 //! |---|---|
-//! | [`event`] | events: types, handles, buffers, and how a tool is told |
+//! | [`event`] | events: types, handles, buffers, and how a tool receives them |
 //! | [`pvar`] | the performance variables, a row each |
 //!
 //! Control variables, enumerations and categories lie in [`crate::variables`], because the engine reads them.

@@ -71,7 +71,7 @@ impl Queue {
         }
     }
 
-    /// Begins a new time for its extremes; gives the most and the least of the one that ends.
+    /// Begins a new period for its extremes; returns the most and the least of the one that ends.
     pub fn cut(self, engine: &Engine) -> (u64, u64) {
         self.of(engine).cut(self.now(engine))
     }
@@ -142,7 +142,7 @@ pub struct Pvar {
     pub verbosity: Verbosity,
     /// Where it hangs.
     pub category: Category,
-    /// What it tells, with its unit.
+    /// What it measures, with its unit.
     pub what: &'static str,
 }
 
