@@ -253,7 +253,7 @@ impl Registry {
         self.control().comms.len()
     }
 
-    /// Registers and activates what listens to `events` everywhere; see [`global subscriber`](Self::global subscriber).
+    /// Registers and activates what listens to `events` everywhere; see [`subscribe_globally`](Self::subscribe_globally).
     ///
     /// # Errors
     /// As for [`register`](Self::register), but `Comm`.
