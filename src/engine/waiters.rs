@@ -80,7 +80,7 @@ impl Waiters {
         here.sleepers.fetch_add(1, Ordering::Relaxed);
         self.sleepers.fetch_add(1, Ordering::Relaxed);
         let before = *here.wakes();
-        // Waiters rule 1, the waiter: pairs with the fences in `wake_all` and of the callers of `wake_after_fence`; and rule 3.
+        // Waiters rule 1, the waiter: pairs with the fences in `wake_all` and of the callers of `wake_after_fence`; and waiters rule 3.
         fence(Ordering::SeqCst);
         if !enough() {
             let wakes = here.wakes();

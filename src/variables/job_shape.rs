@@ -26,7 +26,7 @@ impl JobShape {
         self.ranks > self.usable_cpus
     }
 
-    /// Whether ranks notify each other by counters of what they have committed (bell rule 6): where they outnumber the CPUs, are
+    /// Whether ranks notify each other by counters of what they have committed (doorbell rule 6): where they outnumber the CPUs, are
     /// more than a rank polls anyway, and are so few that looking at all counters is cheap.
     #[must_use]
     pub fn uses_counters(&self) -> bool {

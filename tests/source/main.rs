@@ -3,4 +3,5 @@
 mod conformance_list;
 mod dependents;
 mod layers;
+mod memory_model;
 mod rules;

@@ -74,6 +74,13 @@ fn rules(line: &str) -> impl Iterator<Item = (&str, u32, &str)> {
     })
 }
 
+/// Whether a line states `<word> rule <rule>`: with a capital letter at the word, or at the beginning of a bold name of several words.
+fn begins_a_statement(line: &str, word: &str, rule: u32) -> bool {
+    let name = format!("{word} rule {rule}");
+    let bold = |start: &str| start.contains(&name) && start.starts_with(char::is_uppercase);
+    word.starts_with(char::is_uppercase) || line.split("**").skip(1).step_by(2).any(bold)
+}
+
 /// A rule is stated once, as `**Ring rule 1.**`, `**Ring rule 1 (name).**` or `Walk rule 1: …`, and cited as `ring rule 1`.
 #[test]
 fn every_rule_that_is_cited_is_stated_somewhere() {
@@ -83,7 +90,7 @@ fn every_rule_that_is_cited_is_stated_somewhere() {
         for (number, line) in text.lines().enumerate() {
             for (word, rule, rest) in rules(line) {
                 let name = (word.to_lowercase(), rule);
-                if word.starts_with(char::is_uppercase) && rest.starts_with(['.', ':', ' ']) {
+                if begins_a_statement(line, word, rule) && rest.starts_with(['.', ':', ' ']) {
                     stated.insert(name.clone());
                 }
                 cited.push((name, format!("{}:{}", path.display(), number + 1)));
