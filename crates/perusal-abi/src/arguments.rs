@@ -929,6 +929,24 @@ pub struct Buffer<'a> {
 }
 
 impl<'a> Buffer<'a> {
+    /// The buffer in two parts, each of which goes through registers where a structure of three words would go through memory:
+    /// for a call that must not cost those who do not make it.
+    #[inline(always)]
+    #[must_use]
+    pub fn into_parts(self) -> (BufferStart<'a>, usize) {
+        (BufferStart { addr: self.addr, count: self.count, of: PhantomData }, self.datatype)
+    }
+
+    /// The buffer again.
+    ///
+    /// # Safety
+    /// Both are parts of one buffer.
+    #[inline(always)]
+    #[must_use]
+    pub unsafe fn from_parts(start: BufferStart<'a>, datatype: usize) -> Self {
+        Self { addr: start.addr, count: start.count, datatype, of: PhantomData }
+    }
+
     /// The same buffer with as many elements as other arguments say.
     #[must_use]
     pub fn with_count(self, count: usize) -> Self {
@@ -941,6 +959,14 @@ impl<'a> Buffer<'a> {
         let (addr, count) = (bytes.as_mut_ptr().cast(), bytes.len() as i64);
         Self { addr, count, datatype: abi::MPI_BYTE, of: PhantomData }
     }
+}
+
+/// Address and count of a [`Buffer`].
+#[derive(Debug, Clone, Copy)]
+pub struct BufferStart<'a> {
+    addr: *mut c_void,
+    count: i64,
+    of: PhantomData<&'a ()>,
 }
 
 /// A communicator's handle, which nobody frees during `'a` (argument rule 2).

@@ -2,7 +2,7 @@
 //! does nothing if the case is not its own; then where somebody listens to events ([`observed`]); then completely.
 
 use crate::abi::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_SUCCESS};
-use crate::arguments::{Buffer, Call, CommHandle, NO_RESULT, Out, StatusOut};
+use crate::arguments::{Buffer, BufferStart, Call, CommHandle, NO_RESULT, Out, StatusOut};
 use crate::boundary;
 use crate::comm::Comm;
 use crate::error::Result;
@@ -12,7 +12,7 @@ use crate::observed;
 use crate::p2p::Mode;
 use crate::process::{engine, running};
 use crate::requests::handle_of;
-use crate::types::MPI_Request;
+use crate::types::{MPI_Datatype, MPI_Request};
 use core::ffi::c_int;
 
 /// Whether messages of this mode may take the fast path.
@@ -46,19 +46,24 @@ pub fn send(
     if is_fast(mode) && send_fast(buf, dest, tag, comm) {
         return MPI_SUCCESS;
     }
-    send_slow(call.function(), mode, buf, dest, tag, comm)
+    let (start, datatype) = buf.into_parts();
+    send_slow(call.function(), mode, start, datatype, dest, tag, comm)
 }
 
 #[cold]
 #[inline(never)]
+#[allow(clippy::too_many_arguments)]
 fn send_slow(
     function: &'static str,
     mode: Mode,
-    buf: Buffer<'_>,
+    start: BufferStart<'_>,
+    datatype: MPI_Datatype,
     dest: c_int,
     tag: c_int,
     comm: CommHandle<'_>,
 ) -> c_int {
+    // SAFETY: the caller took them apart.
+    let buf = unsafe { Buffer::from_parts(start, datatype) };
     if let Some(outcome) = observed::send(mode, buf, dest, tag, comm) {
         return boundary::outcome(comm.handle(), function, outcome);
     }
@@ -108,20 +113,25 @@ pub fn isend(
     if is_fast(mode) && isend_fast(buf, dest, tag, comm, &request) {
         return MPI_SUCCESS;
     }
-    isend_slow(call.function(), mode, buf, dest, tag, comm, request)
+    let (start, datatype) = buf.into_parts();
+    isend_slow(call.function(), mode, start, datatype, dest, tag, comm, request)
 }
 
 #[cold]
 #[inline(never)]
+#[allow(clippy::too_many_arguments)]
 fn isend_slow(
     function: &'static str,
     mode: Mode,
-    buf: Buffer<'_>,
+    start: BufferStart<'_>,
+    datatype: MPI_Datatype,
     dest: c_int,
     tag: c_int,
     comm: CommHandle<'_>,
     request: Option<Out<'_, MPI_Request>>,
 ) -> c_int {
+    // SAFETY: the caller took them apart.
+    let buf = unsafe { Buffer::from_parts(start, datatype) };
     if let Some(outcome) = observed::isend(mode, buf, dest, tag, comm, request.as_ref()) {
         return boundary::outcome(comm.handle(), function, outcome);
     }
@@ -186,19 +196,24 @@ pub fn recv(
     if recv_fast(buf, source, tag, comm, status) {
         return MPI_SUCCESS;
     }
-    recv_slow(call.function(), buf, source, tag, comm, status)
+    let (start, datatype) = buf.into_parts();
+    recv_slow(call.function(), start, datatype, source, tag, comm, status)
 }
 
 #[cold]
 #[inline(never)]
+#[allow(clippy::too_many_arguments)]
 fn recv_slow(
     function: &'static str,
-    buf: Buffer<'_>,
+    start: BufferStart<'_>,
+    datatype: MPI_Datatype,
     source: c_int,
     tag: c_int,
     comm: CommHandle<'_>,
     status: StatusOut<'_>,
 ) -> c_int {
+    // SAFETY: the caller took them apart.
+    let buf = unsafe { Buffer::from_parts(start, datatype) };
     if let Some(outcome) = observed::recv(buf, source, tag, comm, status) {
         return boundary::outcome(comm.handle(), function, outcome);
     }
@@ -249,19 +264,24 @@ pub fn irecv(
     if irecv_fast(buf, source, tag, comm, &request) {
         return MPI_SUCCESS;
     }
-    irecv_slow(call.function(), buf, source, tag, comm, request)
+    let (start, datatype) = buf.into_parts();
+    irecv_slow(call.function(), start, datatype, source, tag, comm, request)
 }
 
 #[cold]
 #[inline(never)]
+#[allow(clippy::too_many_arguments)]
 fn irecv_slow(
     function: &'static str,
-    buf: Buffer<'_>,
+    start: BufferStart<'_>,
+    datatype: MPI_Datatype,
     source: c_int,
     tag: c_int,
     comm: CommHandle<'_>,
     request: Option<Out<'_, MPI_Request>>,
 ) -> c_int {
+    // SAFETY: the caller took them apart.
+    let buf = unsafe { Buffer::from_parts(start, datatype) };
     if let Some(outcome) = observed::irecv(buf, source, tag, comm, request.as_ref()) {
         return boundary::outcome(comm.handle(), function, outcome);
     }
