@@ -2,6 +2,7 @@
 
 use super::message_events::request_event;
 use super::operation::{Body, Operation, Ref, Stage};
+use super::specialization::{Locked, Locking, Unlocked, apart};
 use super::{Engine, MatchContext, corrupt};
 use crate::error::{Error, Result};
 use crate::events::Event;
@@ -86,23 +87,22 @@ impl Engine {
     /// As [`Self::release_request`], of one that owns nothing.
     #[inline(always)]
     pub(crate) fn release_plain(&self, request: Ref) {
-        if self.shared { self.release_shared(request) } else { self.release_in::<false>(request) }
-    }
-
-    #[inline(never)]
-    fn release_shared(&self, request: Ref) {
-        self.release_in::<true>(request);
+        if self.shared {
+            apart(move || self.release_in::<Locked>(request))
+        } else {
+            self.release_in::<Unlocked>(request)
+        }
     }
 
     #[inline(always)]
-    fn release_in<const SHARED: bool>(&self, request: Ref) {
+    fn release_in<L: Locking>(&self, request: Ref) {
         // SAFETY: request rule 2: over or never activated, and in the hands of who releases it.
         let body = unsafe { request.body() };
         let context = body.context.take();
-        self.requests.release(request, SHARED);
+        self.requests.release(request, L::shared(self));
         if let Some(context) = context {
             // SAFETY: the request was counted as pending on the context until now, so the context is there.
-            if unsafe { context.as_ref() }.release(SHARED) {
+            if unsafe { context.as_ref() }.release(L::shared(self)) {
                 self.close_context(context);
             }
         }

@@ -153,7 +153,9 @@ impl Engine {
     ) -> Option<Status> {
         if self.shared {
             // SAFETY: the buffer is valid, as the caller says.
-            return apart(|| unsafe { self.receive_in::<Locked>(context, comm, addr, room, source, tag) });
+            return apart(move || unsafe {
+                self.receive_in::<Locked>(context, comm, addr, room, source, tag)
+            });
         }
         // SAFETY: the buffer is valid, as the caller says.
         unsafe { self.receive_in::<Unlocked>(context, comm, addr, room, source, tag) }
@@ -208,7 +210,7 @@ impl Engine {
     pub unsafe fn irecv_fast(&self, comm: &Comm, run: Run, source: i32, tag: i32) -> Option<NonZeroU32> {
         if self.shared {
             // SAFETY: the buffer is valid, as the caller says.
-            return apart(|| unsafe { self.irecv_in::<Locked>(comm, run, source, tag) });
+            return apart(move || unsafe { self.irecv_in::<Locked>(comm, run, source, tag) });
         }
         // SAFETY: the buffer is valid, as the caller says.
         unsafe { self.irecv_in::<Unlocked>(comm, run, source, tag) }

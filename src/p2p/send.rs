@@ -157,21 +157,33 @@ impl Engine {
         dest: i32,
         tag: i32,
     ) -> bool {
-        let send = || {
-            if !self.is_eager(bytes) {
-                return None;
-            }
-            let (source, world) = (comm.rank(), comm.world_rank_of(dest));
-            Some(Destination { context, source, world, tag })
-        };
         if self.shared {
             // SAFETY: the bytes are valid, as the caller says.
-            return apart(|| {
-                send().is_some_and(|to| unsafe { self.send_now::<Locked, false>(to, addr, bytes, 0) })
-            });
+            return apart(move || unsafe { self.send_in::<Locked>(context, comm, addr, bytes, dest, tag) });
         }
         // SAFETY: the bytes are valid, as the caller says.
-        send().is_some_and(|to| unsafe { self.send_now::<Unlocked, false>(to, addr, bytes, 0) })
+        unsafe { self.send_in::<Unlocked>(context, comm, addr, bytes, dest, tag) }
+    }
+
+    /// # Safety
+    ///
+    /// `addr` is valid for reads of `bytes` bytes.
+    #[inline(always)]
+    unsafe fn send_in<L: Locking>(
+        &self,
+        context: &MatchContext,
+        comm: &Comm,
+        addr: *const u8,
+        bytes: usize,
+        dest: i32,
+        tag: i32,
+    ) -> bool {
+        if !self.is_eager(bytes) {
+            return false;
+        }
+        let to = Destination { context, source: comm.rank(), world: comm.world_rank_of(dest), tag };
+        // SAFETY: the bytes are valid, as the caller says.
+        unsafe { self.send_now::<L, false>(to, addr, bytes, 0) }
     }
 
     /// As [`Self::send_fast`], with a request that is complete when its user gets it: its id.
@@ -183,7 +195,7 @@ impl Engine {
     pub unsafe fn isend_fast(&self, comm: &Comm, run: Run, dest: i32, tag: i32) -> Option<NonZeroU32> {
         if self.shared {
             // SAFETY: the bytes are valid, as the caller says.
-            return apart(|| unsafe { self.isend_in::<Locked>(comm, run, dest, tag) });
+            return apart(move || unsafe { self.isend_in::<Locked>(comm, run, dest, tag) });
         }
         // SAFETY: the bytes are valid, as the caller says.
         unsafe { self.isend_in::<Unlocked>(comm, run, dest, tag) }

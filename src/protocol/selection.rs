@@ -25,13 +25,29 @@ pub(super) enum Protocol {
 /// The protocol of a send whose body is filled.
 #[inline]
 pub(super) fn select(engine: &Engine, body: &Body, mode: Mode) -> Protocol {
-    let fragments =
-        matches!(mode, Mode::Standard | Mode::Ready) && body.bytes <= engine.config.fragments_limit();
-    match body.bytes {
-        _ if body.world == engine.rank => Protocol::Loopback,
-        bytes if engine.is_eager(bytes) => Protocol::Eager,
-        _ if fragments && engine.place_of_send(body) == 0 => Protocol::EagerFragments,
-        _ => Protocol::Rendezvous,
+    let limits = [engine.config.eager_limit(), engine.config.fragments_limit()];
+    let in_heap = || engine.place_of_send(body) != 0;
+    choose(body.world == engine.rank, body.bytes, mode, limits, in_heap)
+}
+
+/// The table. `in_heap`: whether the message is to be copied from the shared heap.
+#[inline]
+fn choose(
+    to_self: bool,
+    bytes: usize,
+    mode: Mode,
+    [eager, fragments]: [usize; 2],
+    in_heap: impl FnOnce() -> bool,
+) -> Protocol {
+    let unasked = matches!(mode, Mode::Standard | Mode::Ready);
+    if to_self {
+        Protocol::Loopback
+    } else if bytes <= eager {
+        Protocol::Eager
+    } else if unasked && bytes <= fragments && !in_heap() {
+        Protocol::EagerFragments
+    } else {
+        Protocol::Rendezvous
     }
 }
 
@@ -40,5 +56,28 @@ impl Engine {
     #[inline(always)]
     pub(crate) fn is_eager(&self, bytes: usize) -> bool {
         bytes <= self.config.eager_limit()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_message_takes_the_first_protocol_of_the_table_that_fits_it() {
+        let choose = |bytes, mode, in_heap| choose(false, bytes, mode, [10, 100], || in_heap);
+        for mode in [Mode::Standard, Mode::Synchronous, Mode::Ready, Mode::Buffered] {
+            let unasked = matches!(mode, Mode::Standard | Mode::Ready);
+            let medium = if unasked { Protocol::EagerFragments } else { Protocol::Rendezvous };
+            for bytes in [0, 10] {
+                assert_eq!(choose(bytes, mode, true), Protocol::Eager);
+            }
+            for bytes in [11, 100] {
+                assert_eq!(choose(bytes, mode, false), medium);
+                assert_eq!(choose(bytes, mode, true), Protocol::Rendezvous);
+            }
+            assert_eq!(choose(101, mode, false), Protocol::Rendezvous);
+            assert_eq!(super::choose(true, 1 << 30, mode, [10, 100], || true), Protocol::Loopback);
+        }
     }
 }
