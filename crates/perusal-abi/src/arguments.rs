@@ -179,7 +179,7 @@ impl Call {
     ) -> Result<TextOut<'a>> {
         // SAFETY: argument rule 1.
         let length = unsafe { Out::of(length) }?;
-        let to = NonNull::new(to).ok_or(Error::Arg("a result of this function is NULL"))?;
+        let to = NonNull::new(to).ok_or_else(|| Error::Arg("a result of this function is NULL"))?;
         Ok(TextOut { to, room: room as usize, length })
     }
 
@@ -363,7 +363,7 @@ pub const NO_RESULT: Error = Error::Arg("an output argument is NULL");
 impl<'a, T> Argument<'a, *mut T> for Out<'a, T> {
     #[inline(always)]
     unsafe fn of(from: *mut T) -> Result<Self> {
-        NonNull::new(from).map(|to| Self { to, call: PhantomData }).ok_or(NO_RESULT)
+        NonNull::new(from).map(|to| Self { to, call: PhantomData }).ok_or_else(|| NO_RESULT)
     }
 }
 
@@ -485,7 +485,8 @@ pub struct InOut<'a, T> {
 impl<'a, T> Argument<'a, *mut T> for InOut<'a, T> {
     #[inline(always)]
     unsafe fn of(from: *mut T) -> Result<Self> {
-        let at = NonNull::new(from).ok_or(Error::Arg("an argument that is passed by address is NULL"))?;
+        let at =
+            NonNull::new(from).ok_or_else(|| Error::Arg("an argument that is passed by address is NULL"))?;
         Ok(Self { at, call: PhantomData })
     }
 }
@@ -527,7 +528,7 @@ impl<'a, T> Argument<'a, *const T> for &'a T {
     #[inline(always)]
     unsafe fn of(from: *const T) -> Result<Self> {
         // SAFETY: argument rule 1; nobody changes an argument that is only read while the call runs.
-        unsafe { from.as_ref() }.ok_or(Error::Arg("an argument that is passed by address is NULL"))
+        unsafe { from.as_ref() }.ok_or_else(|| Error::Arg("an argument that is passed by address is NULL"))
     }
 }
 
@@ -542,7 +543,7 @@ impl<'a> Argument<'a, *const c_char> for &'a [u8] {
     unsafe fn of(from: *const c_char) -> Result<Self> {
         // SAFETY: this function asks for the same.
         let text: Option<&CStr> = unsafe { Argument::of(from) }?;
-        text.map(CStr::to_bytes).ok_or(Error::Arg("a string argument is NULL"))
+        text.map(CStr::to_bytes).ok_or_else(|| Error::Arg("a string argument is NULL"))
     }
 }
 

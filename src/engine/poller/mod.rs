@@ -169,6 +169,15 @@ impl Poller {
         }
     }
 
+    /// Keeps how much has been taken from a peer, where counts say what there is. Apart: nothing of it is wanted where flags do.
+    #[cold]
+    #[inline(never)]
+    fn note_taken(&mut self, peer: u32) {
+        if let (Some(counters), Some(consumer)) = (&mut self.counters, self.rings.get(peer)) {
+            counters.note_taken(peer, consumer.position());
+        }
+    }
+
     #[cold]
     fn close_corrupt(&mut self, engine: &Engine, peer: u32, error: Error) -> usize {
         self.rings.close_corrupt(engine, peer, error);
@@ -255,8 +264,8 @@ impl Poller {
         match polled {
             Ok(Polled::Taken(taken)) => {
                 return_credit(engine, peer, consumer);
-                if let Some(counters) = &mut self.counters {
-                    counters.note_taken(peer, consumer.position());
+                if self.counters.is_some() {
+                    self.note_taken(peer);
                 }
                 Polled::Taken(taken)
             }
