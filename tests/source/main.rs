@@ -4,4 +4,6 @@ mod conformance_list;
 mod dependents;
 mod layers;
 mod memory_model;
+mod pages;
 mod rules;
+mod words;

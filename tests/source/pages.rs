@@ -1,0 +1,125 @@
+//! What the pages name exists: files, links and their anchors.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// First parts of paths that the pages name between backticks.
+const FOLDERS: [&str; 13] = [
+    ".ci",
+    "benches",
+    "crates",
+    "docs",
+    "examples",
+    "fuzz",
+    "include",
+    "loom-tests",
+    "preload",
+    "src",
+    "tests",
+    "tools",
+    "xtask",
+];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn pages() -> Vec<(PathBuf, String)> {
+    let in_folder = |folder: &str| {
+        let entries = fs::read_dir(root().join(folder)).expect("a readable folder");
+        entries.map(|entry| entry.expect("a readable entry").path()).collect::<Vec<_>>()
+    };
+    let all = [
+        in_folder("docs"),
+        in_folder("docs/decisions"),
+        vec![root().join("README.md"), root().join("CONTRIBUTING.md")],
+    ];
+    let pages = all.concat().into_iter().filter(|path| path.extension().is_some_and(|e| e == "md"));
+    pages.map(|path| (path.clone(), fs::read_to_string(path).expect("readable text"))).collect()
+}
+
+/// The text without blocks of code.
+fn prose(page: &str) -> String {
+    page.split("```").step_by(2).collect()
+}
+
+#[test]
+fn every_path_that_a_page_names_exists() {
+    let mut missing = BTreeSet::new();
+    for (page, text) in pages() {
+        for code in prose(&text).split('`').skip(1).step_by(2) {
+            let path = code.split([' ', ':', '#']).next().unwrap_or_default();
+            let is_pattern = path.contains(['*', '{', '<', '…']);
+            if path.contains('/')
+                && !is_pattern
+                && FOLDERS.contains(&path.split('/').next().unwrap_or_default())
+                && !root().join(path).exists()
+            {
+                missing.insert(format!("{}: {path}", page.display()));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{missing:#?}");
+}
+
+/// The anchors of a page's headings, as renderers of Markdown make them.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let headings = text.lines().filter(|line| line.starts_with('#'));
+    headings
+        .map(|line| {
+            let line = line.trim_start_matches('#').trim().to_lowercase();
+            let kept = line.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+            kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+        })
+        .collect()
+}
+
+#[test]
+fn every_link_between_pages_leads_somewhere() {
+    let mut broken = BTreeSet::new();
+    for (page, text) in pages() {
+        for link in prose(&text).split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            if link.contains("://") {
+                continue;
+            }
+            let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let target = if file.is_empty() { page.clone() } else { page.with_file_name(file) };
+            let leads = target.exists()
+                && (anchor.is_empty()
+                    || fs::read_to_string(&target).is_ok_and(|text| anchors(&text).contains(anchor)));
+            if !leads {
+                broken.insert(format!("{}: {link}", page.display()));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{broken:#?}");
+}
+
+#[test]
+fn decisions_are_numbered_without_holes() {
+    let mut numbers: Vec<u32> = pages()
+        .iter()
+        .filter(|(path, _)| path.parent().is_some_and(|folder| folder.ends_with("decisions")))
+        .map(|(path, text)| {
+            let name = path.file_name().expect("a file").to_string_lossy().into_owned();
+            let number = &name[..4];
+            assert!(text.starts_with(&format!("# {number} ")), "{name} begins with its number");
+            number.parse().expect("four digits")
+        })
+        .collect();
+    numbers.sort_unstable();
+    assert!(numbers.iter().copied().eq(1..=numbers.len() as u32), "{numbers:?}");
+}
+
+#[test]
+fn a_reader_reaches_every_page_from_the_readme() {
+    let readme = fs::read_to_string(root().join("README.md")).expect("the README");
+    for (page, _) in pages() {
+        let name = page.strip_prefix(root()).expect("below the root").to_string_lossy().into_owned();
+        let listed = name == "README.md"
+            || name.starts_with("docs/decisions/")
+            || readme.contains(&format!("({name}"));
+        assert!(listed, "{name} is not in the README");
+    }
+}
