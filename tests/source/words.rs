@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A word, and what to say instead.
-const RETIRED: [(&str, &str); 12] = [
+const RETIRED: [(&str, &str); 10] = [
     ("crowded", "oversubscribed"),
     ("roomy", "a CPU for each rank"),
     ("haunted", "peer died"),
@@ -15,8 +15,6 @@ const RETIRED: [(&str, &str); 12] = [
     ("upcall", "callback"),
     ("upcalls", "callbacks"),
     ("foresee", "prefetch"),
-    ("patience", "wait strategy"),
-    ("senseless", "pointless"),
     ("train", "eager fragments"),
 ];
 

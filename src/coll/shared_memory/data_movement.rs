@@ -114,8 +114,8 @@ impl TeamGuard<'_> {
     /// Where ranks outnumber CPUs a round costs a switch of each, so blocks that take several rounds take as few as can be.
     fn alltoall_width(&mut self, block: usize) -> Width {
         let several = block > self.alltoall_piece(Width::One);
-        let crowded = self.engine.config().shape().is_oversubscribed();
-        if several && crowded && block * self.size() > PAYLOAD { Width::Two } else { Width::One }
+        let oversubscribed = self.engine.config().shape().is_oversubscribed();
+        if several && oversubscribed && block * self.size() > PAYLOAD { Width::Two } else { Width::One }
     }
 
     /// Every member has a block of `block` bytes for every other, at most `coll_alltoall_most`. `read` copies a stretch of the

@@ -205,7 +205,7 @@ pub fn deliver() {
     }
 }
 
-/// The pass of a thread that is about to sleep inside MPI, in an upcall: no function is told that could not be called at once.
+/// The pass of a thread that is about to sleep inside MPI, in a callback: no function is called that could not be called at once.
 #[cold]
 fn deliver_in_wait() {
     // Relaxed: a hint; the exchange decides.

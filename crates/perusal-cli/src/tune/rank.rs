@@ -72,12 +72,12 @@ fn copies(world: &World) -> perusal::Result<()> {
     }
     world.set_control("copy_engine", 0)?;
     for bytes in EAGER {
-        for (name, eager, train) in
+        for (name, eager, fragments) in
             [("rendezvous", 0, 0), ("fragments", 0, bytes as u64), ("eager", bytes as u64, 0)]
         {
             // A ring may be too small to send messages of this size like this.
             let possible =
-                world.set_control("eager_limit", eager).and(world.set_control("train_limit", train));
+                world.set_control("eager_limit", eager).and(world.set_control("train_limit", fragments));
             if possible.is_ok() {
                 let time = pingpong(world, &mut buffer[..bytes])?;
                 report(world, name, bytes as u64, time);
