@@ -1,13 +1,13 @@
-//! PERUSE_Lock: exclusion, hand-over, no lost wake-up, and refusal for the whole of an upcall.
+//! PERUSE_Lock: exclusion, hand-over, no lost wake-up, and refusal for the whole of a callback.
 //!
 //! Run:   .ci/loom peruse_lock
-//! Bound: every interleaving of 2 threads; of three those with at most 3 preemptions, with a release or upcalls under the lock those with at
+//! Bound: every interleaving of 2 threads; of three those with at most 3 preemptions, with a release or callbacks under the lock those with at
 //!        most 4 (LOOM_MAX_PREEMPTIONS raises that).
 //! Time:  five seconds on two cores, all models together.
 //!
 //! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time): the
 //! wake-up in `Lock::unlock`; the loop around the wait in `Lock::lock`; the mark that `Lock::lock` leaves on a refused
-//! upcall; the look at the depth in `Lock::unlock`; the exemption of the lock's owner in `Registry::release`.
+//! callback; the look at the depth in `Lock::unlock`; the exemption of the lock's owner in `Registry::release`.
 //!
 //! A lost wake-up shows as a deadlock, which loom reports; a failed exclusion as two threads in one loom cell.
 #![cfg(perusal_loom)]
@@ -30,7 +30,7 @@ fn registry() -> Arc<Registry> {
     Registry::new(Box::new(|text| panic!("{text}")))
 }
 
-/// Makes an upcall on the calling thread.
+/// Calls a callback on the calling thread.
 fn happen(comm: &CommEvents) {
     let spec = Spec {
         comm: 1,
@@ -114,7 +114,7 @@ fn an_upcall_on_the_owners_thread_is_refused_from_first_to_last_while_others_wai
         let world = registry.attach(1);
         let total = Guarded::new();
         let (inside, sum) = (registry.clone(), total.clone());
-        let upcall = move |_: &perusal::events::EventRecord<'_>| {
+        let callback = move |_: &perusal::events::EventRecord<'_>| {
             if inside.lock().is_mine() {
                 for _ in 0..2 {
                     assert_eq!(inside.lock().lock(), Err(LockError::NotGrantable));
@@ -126,7 +126,7 @@ fn an_upcall_on_the_owners_thread_is_refused_from_first_to_last_while_others_wai
                 inside.lock().unlock().unwrap();
             }
         };
-        let _subscription = Subscription::new(&world, EVENT, upcall).unwrap();
+        let _subscription = Subscription::new(&world, EVENT, callback).unwrap();
         let theirs = world.clone();
         let other = thread::spawn(move || happen(&theirs));
         registry.lock().lock().unwrap();
@@ -147,11 +147,11 @@ fn a_release_by_the_owner_does_not_wait_for_a_callback_that_waits_for_the_lock()
         let registry = registry();
         let world = registry.attach(1);
         let inside = registry.clone();
-        let upcall = move |_: &perusal::events::EventRecord<'_>| {
+        let callback = move |_: &perusal::events::EventRecord<'_>| {
             inside.lock().lock().unwrap();
             inside.lock().unlock().unwrap();
         };
-        let subscription = Subscription::new(&world, EVENT, upcall).unwrap();
+        let subscription = Subscription::new(&world, EVENT, callback).unwrap();
         let theirs = world.clone();
         let other = thread::spawn(move || happen(&theirs));
         registry.lock().lock().unwrap();
@@ -168,13 +168,13 @@ fn a_refused_upcall_is_refused_a_lock_that_becomes_free_meanwhile() {
         let world = registry.attach(1);
         let contended = Arc::new(PeruseLock::new());
         let (inside, wanted) = (registry.clone(), contended.clone());
-        let upcall = move |_: &perusal::events::EventRecord<'_>| {
+        let callback = move |_: &perusal::events::EventRecord<'_>| {
             assert_eq!(inside.lock().lock(), Err(LockError::NotGrantable));
             for _ in 0..2 {
                 assert_eq!(wanted.lock(), Err(LockError::NotGrantable));
             }
         };
-        let _subscription = Subscription::new(&world, EVENT, upcall).unwrap();
+        let _subscription = Subscription::new(&world, EVENT, callback).unwrap();
         let theirs = contended.clone();
         let other = thread::spawn(move || {
             theirs.lock().unwrap();
