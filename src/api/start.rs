@@ -7,6 +7,7 @@ use crate::abi;
 use crate::comm::Comm;
 use crate::error::{Error, Result};
 use crate::events::Event;
+use crate::heap;
 use crate::shm::{Abort, Job, RANK_VARIABLE};
 use crate::sync::{AtomicBool, Ordering};
 use crate::trace::file;
@@ -130,6 +131,8 @@ pub fn init_with<T: Threading>() -> Result<World<T>> {
     if JOINED.swap(true, Ordering::Relaxed) {
         return Err(Error::Other("this process has joined its job before, which it can do once".into()));
     }
+    // Large blocks that malloc gives from here on lie in the shared heap, if the launcher was asked for that.
+    heap::malloc::serve_preloaded();
     let job = Job::from_environment()?.map_or_else(Job::singleton, Ok)?;
     job.allow_copies();
     let own = job.clone();

@@ -1,14 +1,14 @@
 //! The hook of `libperusal-heap.so` (`preload/`), which stands before the C library's malloc: large blocks come from the shared heap.
 //!
 //! The preloaded library runs from the program's first instruction on and knows nothing of jobs. When the C bindings are loaded,
-//! before `main` where the program is linked with them, [`at_load`] looks for it and hands it a table of functions. From then on
+//! before `main` where the program is linked with them, [`serve_preloaded`] looks for it and hands it a table of functions. From then on
 //! large blocks from malloc are shared. The job's memory is mapped for that ([`inherited::map_early`]).
 //!
 //! Over a fork, `before_fork` holds the arena's lock; the child makes private copies of its blocks, and the parent waits until it
 //! has them, so that the child sees what it would have seen of ordinary memory.
 //!
-//! **Process-wide state.** malloc is one in a process, so its arena is: `ARENA` and `TABLE`, both written once, when the library
-//! is loaded, and never freed; and `FORK`, one for each thread, between the two ends of its fork.
+//! **Process-wide state.** malloc is one in a process, so its arena is: `ARENA` and `TABLE`, both written once and never freed;
+//! `SERVED`, so that this happens once; and `FORK`, one for each thread, between the two ends of its fork.
 
 use super::arena::{Arena, FreeRuns};
 use crate::shm::inherited;
@@ -18,7 +18,7 @@ use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 use std::cell::RefCell;
 use std::io::{ErrorKind, PipeReader, PipeWriter, Read};
-use std::sync::OnceLock;
+use std::sync::{Once, OnceLock};
 
 /// What the preloaded library is given. `preload/heap.h` has the same.
 #[repr(C)]
@@ -44,20 +44,26 @@ const VERSION: u32 = 1;
 
 static ARENA: OnceLock<Arena> = OnceLock::new();
 static TABLE: OnceLock<HookTable> = OnceLock::new();
+static SERVED: Once = Once::new();
 
 type Serve = unsafe extern "C" fn(*const HookTable) -> c_int;
 
-/// Serves the preloaded library, if there is one. The C bindings have the dynamic linker call this when they are loaded.
-pub extern "C" fn at_load() {
+/// Serves the preloaded library, if there is one; again, it does nothing. The C bindings have the dynamic linker call this when they
+/// are loaded; a program in Rust calls it when it joins its job.
+pub extern "C" fn serve_preloaded() {
+    SERVED.call_once(serve);
+}
+
+fn serve() {
     // A program that preloads nothing pays for one look-up of a symbol.
-    let Some(serve) = preloaded() else { return };
+    let Some(take_table) = preloaded() else { return };
     let Some(table) = table_of_job() else { return };
     // SAFETY: the three functions have no arguments and live as long as the process, because of `stay`.
     let watched = unsafe { libc::pthread_atfork(Some(before_fork), Some(after_fork), Some(in_child)) };
     if watched == 0 {
         stay();
         // SAFETY: `preload/heap.h` declares the function with this table, which lies in a static and never changes.
-        unsafe { serve(TABLE.get_or_init(|| table)) };
+        unsafe { take_table(TABLE.get_or_init(|| table)) };
     }
 }
 
@@ -67,7 +73,7 @@ fn stay() {
     // linker, which keeps it as long as the library is loaded. RTLD_NOLOAD loads and runs nothing.
     unsafe {
         let mut own: libc::Dl_info = core::mem::zeroed();
-        let ours = at_load as extern "C" fn() as *const c_void;
+        let ours = serve_preloaded as extern "C" fn() as *const c_void;
         if libc::dladdr(ours, &raw mut own) != 0 && !own.dli_fname.is_null() {
             libc::dlopen(own.dli_fname, libc::RTLD_NOW | libc::RTLD_NOLOAD | libc::RTLD_NODELETE);
         }

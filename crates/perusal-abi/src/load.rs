@@ -5,4 +5,4 @@ use crate::heap::malloc;
 /// Run by the dynamic linker.
 #[used]
 #[unsafe(link_section = ".init_array")]
-static AT_LOAD: extern "C" fn() = malloc::at_load;
+static AT_LOAD: extern "C" fn() = malloc::serve_preloaded;
