@@ -13,7 +13,7 @@ use crate::sync::{AtomicI32, Mutex, Ordering};
 
 /// What kind of object a key is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum KeyvalKind {
     /// MPI_Comm_create_keyval.
     Comm,
     /// MPI_Type_create_keyval.
@@ -80,17 +80,17 @@ impl OnDelete {
 
 /// The keys of one rank.
 #[derive(Debug, Default)]
-pub struct Keyvals(Mutex<Table>);
+pub struct Keyvals(Mutex<KeyTable>);
 
 #[derive(Debug, Default)]
-struct Table {
-    keys: HashMap<i32, Key>,
+struct KeyTable {
+    keys: HashMap<i32, KeyEntry>,
     made: i32,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Key {
-    kind: Kind,
+struct KeyEntry {
+    kind: KeyvalKind,
     copy: OnCopy,
     delete: OnDelete,
     extra: usize,
@@ -112,7 +112,7 @@ impl Keyvals {
     /// [`Error::NoMem`] after 2³¹ keys.
     pub unsafe fn create(
         &self,
-        kind: Kind,
+        kind: KeyvalKind,
         copy: OnCopy,
         delete: OnDelete,
         extra: *mut c_void,
@@ -122,7 +122,7 @@ impl Keyvals {
             .checked_add(table.made)
             .ok_or_else(|| Error::NoMem("no attribute key is left".into()))?;
         table.made += 1;
-        let key = Key { kind, copy, delete, extra: extra as usize, uses: 0, freed: false };
+        let key = KeyEntry { kind, copy, delete, extra: extra as usize, uses: 0, freed: false };
         table.keys.insert(keyval, key);
         Ok(keyval)
     }
@@ -131,7 +131,7 @@ impl Keyvals {
     ///
     /// # Errors
     /// [`Error::Keyval`] if there is no such key of this kind, or it is predefined.
-    pub fn free(&self, kind: Kind, keyval: i32) -> Result<()> {
+    pub fn free(&self, kind: KeyvalKind, keyval: i32) -> Result<()> {
         let mut table = lock(&self.0);
         let key = table.find(kind, keyval)?;
         key.freed = true;
@@ -140,11 +140,11 @@ impl Keyvals {
     }
 
     /// The key's callbacks.
-    fn get(&self, kind: Kind, keyval: i32) -> Result<Key> {
+    fn get(&self, kind: KeyvalKind, keyval: i32) -> Result<KeyEntry> {
         lock(&self.0).find(kind, keyval).map(|key| *key)
     }
 
-    fn acquire(&self, kind: Kind, keyval: i32) -> Result<()> {
+    fn acquire(&self, kind: KeyvalKind, keyval: i32) -> Result<()> {
         lock(&self.0).find(kind, keyval)?.uses += 1;
         Ok(())
     }
@@ -158,8 +158,8 @@ impl Keyvals {
     }
 }
 
-impl Table {
-    fn find(&mut self, kind: Kind, keyval: i32) -> Result<&mut Key> {
+impl KeyTable {
+    fn find(&mut self, kind: KeyvalKind, keyval: i32) -> Result<&mut KeyEntry> {
         if keyval == abi::MPI_KEYVAL_INVALID {
             return Err(Error::Keyval("MPI_KEYVAL_INVALID"));
         }
@@ -186,11 +186,11 @@ pub struct Attributes(Mutex<Vec<(i32, usize)>>);
 
 /// Which object of which kind: what every callback is told first.
 #[derive(Clone, Copy, Debug)]
-pub struct Owner<'a> {
+pub struct AttributeOwner<'a> {
     /// The keys of this rank.
     pub keyvals: &'a Keyvals,
     /// The object's kind.
-    pub kind: Kind,
+    pub kind: KeyvalKind,
     /// The object's handle.
     pub handle: usize,
 }
@@ -200,7 +200,7 @@ impl Attributes {
     ///
     /// # Errors
     /// [`Error::Keyval`] if there is no such key of this kind.
-    pub fn get(&self, owner: Owner<'_>, keyval: i32) -> Result<Option<usize>> {
+    pub fn get(&self, owner: AttributeOwner<'_>, keyval: i32) -> Result<Option<usize>> {
         owner.keyvals.get(owner.kind, keyval)?;
         Ok(self.find(keyval))
     }
@@ -209,7 +209,7 @@ impl Attributes {
     ///
     /// # Errors
     /// [`Error::Keyval`] if there is no such key of this kind; the callback's code if it fails, and the old value stays.
-    pub fn set(&self, owner: Owner<'_>, keyval: i32, value: usize) -> Result<()> {
+    pub fn set(&self, owner: AttributeOwner<'_>, keyval: i32, value: usize) -> Result<()> {
         let key = owner.keyvals.get(owner.kind, keyval)?;
         if let Some(old) = self.find(keyval) {
             key.deleted(owner.handle, keyval, old)?;
@@ -221,7 +221,7 @@ impl Attributes {
     ///
     /// # Errors
     /// [`Error::Keyval`] if there is no such key of this kind; the callback's code if it fails, and the attribute stays.
-    pub fn delete(&self, owner: Owner<'_>, keyval: i32) -> Result<()> {
+    pub fn delete(&self, owner: AttributeOwner<'_>, keyval: i32) -> Result<()> {
         let key = owner.keyvals.get(owner.kind, keyval)?;
         let Some(value) = self.find(keyval) else { return Ok(()) };
         key.deleted(owner.handle, keyval, value)?;
@@ -233,7 +233,7 @@ impl Attributes {
     ///
     /// # Errors
     /// The code of the first callback that fails; that attribute and the older ones stay.
-    pub fn delete_all(&self, owner: Owner<'_>) -> Result<()> {
+    pub fn delete_all(&self, owner: AttributeOwner<'_>) -> Result<()> {
         // Not one snapshot: a callback may add or delete others.
         loop {
             let Some(&(keyval, _)) = lock(&self.0).last() else { return Ok(()) };
@@ -245,7 +245,7 @@ impl Attributes {
     ///
     /// # Errors
     /// The code of the first callback that fails.
-    pub fn copy_to(&self, owner: Owner<'_>, to: &Self) -> Result<()> {
+    pub fn copy_to(&self, owner: AttributeOwner<'_>, to: &Self) -> Result<()> {
         let all = lock(&self.0).clone();
         for (keyval, value) in all {
             let key = owner.keyvals.get(owner.kind, keyval)?;
@@ -260,7 +260,7 @@ impl Attributes {
         lock(&self.0).iter().find(|entry| entry.0 == keyval).map(|entry| entry.1)
     }
 
-    fn put(&self, owner: Owner<'_>, keyval: i32, value: usize) -> Result<()> {
+    fn put(&self, owner: AttributeOwner<'_>, keyval: i32, value: usize) -> Result<()> {
         let mut entries = lock(&self.0);
         match entries.iter_mut().find(|entry| entry.0 == keyval) {
             Some(entry) => entry.1 = value,
@@ -282,7 +282,7 @@ impl Attributes {
     }
 }
 
-impl Key {
+impl KeyEntry {
     fn deleted(&self, handle: usize, keyval: i32, value: usize) -> Result<()> {
         let OnDelete::Call(callback) = self.delete else { return Ok(()) };
         // SAFETY: `Keyvals::create` was promised that the callback can be called while an attribute under the key exists.
@@ -398,11 +398,11 @@ mod tests {
 
     fn key(keyvals: &Keyvals, copy: OnCopy, delete: OnDelete) -> i32 {
         // SAFETY: the callbacks are functions of this module.
-        unsafe { keyvals.create(Kind::Comm, copy, delete, 5 as *mut c_void) }.unwrap()
+        unsafe { keyvals.create(KeyvalKind::Comm, copy, delete, 5 as *mut c_void) }.unwrap()
     }
 
-    fn owner(keyvals: &Keyvals, handle: usize) -> Owner<'_> {
-        Owner { keyvals, kind: Kind::Comm, handle }
+    fn owner(keyvals: &Keyvals, handle: usize) -> AttributeOwner<'_> {
+        AttributeOwner { keyvals, kind: KeyvalKind::Comm, handle }
     }
 
     #[test]
@@ -466,18 +466,18 @@ mod tests {
         let keyval = key(&keyvals, OnCopy::Nothing, OnDelete::Call(note));
         let object = owner(&keyvals, 9);
         attributes.set(object, keyval, 6).unwrap();
-        keyvals.free(Kind::Comm, keyval).unwrap();
+        keyvals.free(KeyvalKind::Comm, keyval).unwrap();
         attributes.delete(object, keyval).unwrap();
         assert_eq!(DELETED.take(), [(9, 6, 5)]);
         assert!(matches!(attributes.get(object, keyval), Err(Error::Keyval(_))));
-        assert!(matches!(keyvals.free(Kind::Comm, keyval), Err(Error::Keyval(_))));
+        assert!(matches!(keyvals.free(KeyvalKind::Comm, keyval), Err(Error::Keyval(_))));
     }
 
     #[test]
     fn a_key_of_another_kind_or_a_predefined_one_is_refused() {
         let (keyvals, attributes) = (Keyvals::default(), Attributes::default());
         let keyval = key(&keyvals, OnCopy::Nothing, OnDelete::Nothing);
-        let object = Owner { kind: Kind::Type, ..owner(&keyvals, 9) };
+        let object = AttributeOwner { kind: KeyvalKind::Type, ..owner(&keyvals, 9) };
         for wrong in [keyval, abi::MPI_KEYVAL_INVALID, abi::MPI_TAG_UB, -5] {
             assert!(matches!(attributes.set(object, wrong, 1), Err(Error::Keyval(_))), "{wrong}");
         }

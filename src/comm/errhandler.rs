@@ -7,7 +7,7 @@ use crate::sync::{Arc, Mutex};
 
 /// What kind of object an error handler is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ErrhandlerKind {
     /// MPI_Comm_create_errhandler.
     Comm,
     /// MPI_Session_create_errhandler.
@@ -31,16 +31,16 @@ pub enum Errhandler {
     /// MPI_ERRORS_RETURN: the function returns the error.
     Return,
     /// The user's function.
-    User(Arc<User>),
+    User(Arc<UserErrhandler>),
 }
 
 /// A user's error handler.
 #[derive(Debug)]
-pub struct User {
+pub struct UserErrhandler {
     /// What to call.
     pub function: ErrhandlerFn,
     /// For which kind of object.
-    pub kind: Kind,
+    pub kind: ErrhandlerKind,
 }
 
 impl Errhandler {
@@ -70,7 +70,7 @@ impl Errhandler {
     ///
     /// # Errors
     /// [`Error::Errhandler`] if it was made for another kind.
-    pub fn check(&self, kind: Kind) -> Result<()> {
+    pub fn check(&self, kind: ErrhandlerKind) -> Result<()> {
         match self {
             Self::User(user) if user.kind != kind => {
                 Err(Error::Errhandler("the error handler was made for another kind of object"))

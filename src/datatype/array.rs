@@ -1,9 +1,9 @@
 //! Subarrays and distributed arrays (MPI 5.0 §5.1.3, §5.1.4).
 
-use super::body::Body;
+use super::body::TypeMap;
 use super::bounds::Bounds;
 use super::construct::TOO_LARGE;
-use super::{Datatype, Made};
+use super::{Constructor, Datatype};
 use crate::abi;
 use crate::{Error, Result};
 
@@ -58,20 +58,20 @@ pub struct Distribution {
 }
 
 /// The array that is built dimension by dimension, the fastest first.
-struct Grown {
-    body: Body,
+struct GrownType {
+    body: TypeMap,
     data: Bounds,
     copies: usize,
     stride: isize,
 }
 
-impl Grown {
+impl GrownType {
     fn new(old: &Datatype) -> Self {
         Self { body: old.0.body.clone(), data: old.0.bounds, copies: 1, stride: old.extent() }
     }
 
     /// One more dimension of `size` elements of which the `blocks` (first, length) are taken.
-    fn dimension(&mut self, old: &Datatype, size: usize, blocks: &Blocks) -> Result<()> {
+    fn dimension(&mut self, old: &Datatype, size: usize, blocks: &BlockDistribution) -> Result<()> {
         let inner = Bounds { marks: None, ..self.data };
         let mut data = Bounds { align: inner.align, ..Bounds::EMPTY };
         let scale = |elements: usize| {
@@ -95,12 +95,12 @@ impl Grown {
             data.add(&inner, at, blocks.tail, self.stride)?;
         }
         self.stride = scale(size)?;
-        self.body = Body::concat(parts);
+        self.body = TypeMap::concat(parts);
         self.data = data;
         Ok(())
     }
 
-    fn finish(self, old: &Datatype, made: Made) -> Datatype {
+    fn finish(self, old: &Datatype, made: Constructor) -> Datatype {
         let bounds = Bounds { marks: Some((0, self.stride)), ..self.data };
         let signature = old.0.signature.repeated(self.copies);
         Datatype::build(self.body, signature, bounds, made, [old.clone()])
@@ -109,7 +109,7 @@ impl Grown {
 
 /// The elements of one dimension that are taken: `count` blocks of `length`, `step` apart, from `first` on,
 /// and a last block of `tail`.
-struct Blocks {
+struct BlockDistribution {
     first: usize,
     length: usize,
     count: usize,
@@ -134,16 +134,24 @@ impl Datatype {
         if dims == 0 || subsizes.len() != dims || starts.len() != dims {
             return Err(Error::Arg("a subarray needs sizes, subsizes and starts for at least one dimension"));
         }
-        let mut grown = Grown::new(old);
+        let mut grown = GrownType::new(old);
         for d in order.fastest_first(dims) {
             let (size, length, first) = (sizes[d], subsizes[d], starts[d]);
             if length == 0 || length > size || first > size - length {
                 return Err(Error::Arg("the subarray is empty or not inside the array"));
             }
-            grown.dimension(old, size, &Blocks { first, length, count: 1, step: length, tail: 0 })?;
+            grown.dimension(
+                old,
+                size,
+                &BlockDistribution { first, length, count: 1, step: length, tail: 0 },
+            )?;
         }
-        let made =
-            Made::Subarray { sizes: sizes.into(), subsizes: subsizes.into(), starts: starts.into(), order };
+        let made = Constructor::Subarray {
+            sizes: sizes.into(),
+            subsizes: subsizes.into(),
+            starts: starts.into(),
+            order,
+        };
         Ok(grown.finish(old, made))
     }
 
@@ -166,18 +174,18 @@ impl Datatype {
             *coordinate = (rest % dim.processes) as usize;
             rest /= dim.processes;
         }
-        let mut grown = Grown::new(old);
+        let mut grown = GrownType::new(old);
         for d in order.fastest_first(dims.len()) {
             let blocks = dims[d].blocks(coordinates[d])?;
             grown.dimension(old, dims[d].size, &blocks)?;
         }
-        Ok(grown.finish(old, Made::Darray { size, rank, dims: dims.into(), order }))
+        Ok(grown.finish(old, Constructor::Darray { size, rank, dims: dims.into(), order }))
     }
 }
 
 impl Distribution {
     /// The elements of the process at `coordinate`.
-    fn blocks(&self, coordinate: usize) -> Result<Blocks> {
+    fn blocks(&self, coordinate: usize) -> Result<BlockDistribution> {
         let (size, processes) = (self.size, self.processes as usize);
         if size == 0 {
             return Err(Error::Arg("a dimension of a distributed array has no elements"));
@@ -206,7 +214,7 @@ impl Distribution {
         let step = block.checked_mul(processes).ok_or(TOO_LARGE)?;
         let first = (block * coordinate).min(size);
         let left = size - first;
-        let mut blocks = Blocks { first, length: block, count: left / step, step, tail: 0 };
+        let mut blocks = BlockDistribution { first, length: block, count: left / step, step, tail: 0 };
         let over = left % step;
         if over >= block {
             blocks.count += 1;

@@ -1,13 +1,13 @@
 //! The basic types: what each predefined handle of the ABI is made of, on x86-64 with C's and gfortran's defaults.
 //!
-//! A row gives a handle its name, its machine representation ([`Lane`]) and the class that decides which
-//! reduction operations take it ([`Class`]; MPI 5.0 §6.9.2). Pair types are not here: they are two basic types.
+//! A row gives a handle its name, its machine representation ([`MachineType`]) and the class that decides which
+//! reduction operations take it ([`BasicClass`]; MPI 5.0 §6.9.2). Pair types are not here: they are two basic types.
 
 use crate::abi;
 
 /// The machine representation of a basic type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lane {
+pub enum MachineType {
     /// Signed integers.
     I8,
     /// 16 bits.
@@ -34,17 +34,17 @@ pub enum Lane {
     F80,
     /// IEEE quadruple.
     F128,
-    /// A pair of [`Lane::F32`], and so on.
+    /// A pair of [`MachineType::F32`], and so on.
     C32,
-    /// A pair of [`Lane::F64`].
+    /// A pair of [`MachineType::F64`].
     C64,
-    /// A pair of [`Lane::F80`].
+    /// A pair of [`MachineType::F80`].
     C80,
-    /// A pair of [`Lane::F128`].
+    /// A pair of [`MachineType::F128`].
     C128,
 }
 
-impl Lane {
+impl MachineType {
     /// Bytes in memory.
     #[must_use]
     pub const fn size(self) -> usize {
@@ -72,7 +72,7 @@ impl Lane {
 
 /// Which group of types of MPI 5.0 §6.9.2 a basic type belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Class {
+pub enum BasicClass {
     /// C integer.
     Integer,
     /// Fortran integer.
@@ -95,17 +95,17 @@ pub enum Class {
 
 /// One row of the table of basic types.
 #[derive(Debug)]
-pub struct Row {
+pub struct BasicRow {
     handle: usize,
     name: &'static str,
-    lane: Lane,
-    class: Class,
+    lane: MachineType,
+    class: BasicClass,
     external: usize,
 }
 
 /// A basic type; two are equal when their handles are.
 #[derive(Debug, Clone, Copy)]
-pub struct Basic(&'static Row);
+pub struct Basic(&'static BasicRow);
 
 impl PartialEq for Basic {
     fn eq(&self, other: &Self) -> bool {
@@ -139,12 +139,12 @@ impl Basic {
     }
     /// How it is represented.
     #[must_use]
-    pub fn lane(self) -> Lane {
+    pub fn machine_type(self) -> MachineType {
         self.0.lane
     }
     /// Which reductions take it.
     #[must_use]
-    pub fn class(self) -> Class {
+    pub fn class(self) -> BasicClass {
         self.0.class
     }
     /// Bytes in memory and in a packed stream.
@@ -166,26 +166,26 @@ impl Basic {
 
 macro_rules! rows {
     ($($name:ident $lane:ident $class:ident $($external:literal)?;)*) => {
-        &[$(Row {
+        &[$(BasicRow {
             handle: abi::$name,
             name: stringify!($name),
-            lane: Lane::$lane,
-            class: Class::$class,
-            external: external(Lane::$lane, &[$($external)?]),
+            lane: MachineType::$lane,
+            class: BasicClass::$class,
+            external: external(MachineType::$lane, &[$($external)?]),
         }),*]
     };
 }
 
-const fn external(lane: Lane, given: &[usize]) -> usize {
+const fn external(lane: MachineType, given: &[usize]) -> usize {
     match given {
         [bytes] => *bytes,
         _ => lane.size(),
     }
 }
 
-static ROWS: &[Row] = TABLE;
+static ROWS: &[BasicRow] = TABLE;
 
-const TABLE: &[Row] = rows! {
+const TABLE: &[BasicRow] = rows! {
     MPI_AINT I64 Address;
     MPI_COUNT I64 Address;
     MPI_OFFSET I64 Address;

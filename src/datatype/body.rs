@@ -1,6 +1,6 @@
 //! Where the data lies: a type map compiled to a small program of loops over contiguous runs.
 //!
-//! A [`Body`] yields bytes in type map order. It never grows with a repeat count, only with the number of distinct
+//! A [`TypeMap`] yields bytes in type map order. It never grows with a repeat count, only with the number of distinct
 //! displacements that the constructor was given, and every node knows its size, so that any position of the packed
 //! stream is found by one division or one binary search a level.
 //!
@@ -11,40 +11,40 @@ use std::sync::Arc;
 
 /// A program that yields `size` bytes, displaced by `offset`.
 #[derive(Debug, Clone)]
-pub(super) struct Body {
+pub(super) struct TypeMap {
     /// Added to every displacement below, in bytes.
     pub offset: isize,
     /// Bytes of data.
     pub size: usize,
     /// How they lie.
-    pub kind: Kind,
+    pub kind: TypeMapKind,
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Kind {
+pub(super) enum TypeMapKind {
     /// `size` bytes in one piece.
     Run,
     /// `count` times `child`, each `stride` bytes after the one before.
-    Loop { count: usize, stride: isize, child: Arc<Body> },
+    Loop { count: usize, stride: isize, child: Arc<TypeMap> },
     /// Runs of `len` bytes at each of `at`.
     Blocks { at: Arc<[isize]>, len: usize },
     /// Runs at `at[i]`; run i holds the packed bytes `starts[i]..starts[i + 1]`.
     Runs { at: Arc<[isize]>, starts: Arc<[usize]> },
     /// `parts[i]` holds the packed bytes `starts[i]..starts[i + 1]`.
-    Seq { parts: Arc<[Body]>, starts: Arc<[usize]> },
+    Seq { parts: Arc<[TypeMap]>, starts: Arc<[usize]> },
 }
 
-impl Body {
+impl TypeMap {
     /// No data.
-    pub const EMPTY: Self = Self { offset: 0, size: 0, kind: Kind::Run };
+    pub const EMPTY: Self = Self { offset: 0, size: 0, kind: TypeMapKind::Run };
 
     /// One run of `size` bytes at displacement `offset`.
     pub fn run(offset: isize, size: usize) -> Self {
-        Self { offset, size, kind: Kind::Run }
+        Self { offset, size, kind: TypeMapKind::Run }
     }
 
     pub fn is_run(&self) -> bool {
-        matches!(self.kind, Kind::Run)
+        matches!(self.kind, TypeMapKind::Run)
     }
 
     pub fn shifted(&self, by: isize) -> Self {
@@ -61,27 +61,27 @@ impl Body {
         }
         let size = self.size * count;
         match &self.kind {
-            Kind::Run if stride == self.size as isize => Self::run(self.offset, size),
-            Kind::Loop { count: inner, stride: step, child }
+            TypeMapKind::Run if stride == self.size as isize => Self::run(self.offset, size),
+            TypeMapKind::Loop { count: inner, stride: step, child }
                 if stride == step.wrapping_mul(*inner as isize) =>
             {
                 Self {
                     offset: self.offset,
                     size,
-                    kind: Kind::Loop { count: count * inner, stride: *step, child: child.clone() },
+                    kind: TypeMapKind::Loop { count: count * inner, stride: *step, child: child.clone() },
                 }
             }
             _ => Self {
                 offset: self.offset,
                 size,
-                kind: Kind::Loop { count, stride, child: Arc::new(self.shifted(-self.offset)) },
+                kind: TypeMapKind::Loop { count, stride, child: Arc::new(self.shifted(-self.offset)) },
             },
         }
     }
 
     /// The parts one after another.
-    pub fn concat(parts: impl IntoIterator<Item = Body>) -> Self {
-        let mut joined: Vec<Body> = Vec::new();
+    pub fn concat(parts: impl IntoIterator<Item = TypeMap>) -> Self {
+        let mut joined: Vec<TypeMap> = Vec::new();
         for part in parts {
             if part.size == 0 {
                 continue;
@@ -98,17 +98,17 @@ impl Body {
         match joined.len() {
             0 => Self::EMPTY,
             1 => joined.remove(0),
-            _ if joined.iter().all(Body::is_run) => Self::from_runs(&joined),
+            _ if joined.iter().all(TypeMap::is_run) => Self::from_runs(&joined),
             _ => {
                 let starts = starts(&joined);
                 let size = starts[joined.len()];
-                Self { offset: 0, size, kind: Kind::Seq { parts: joined.into(), starts } }
+                Self { offset: 0, size, kind: TypeMapKind::Seq { parts: joined.into(), starts } }
             }
         }
     }
 
     /// At least two runs: a loop if they are alike and evenly spaced, otherwise the smaller table that will do.
-    fn from_runs(runs: &[Body]) -> Self {
+    fn from_runs(runs: &[TypeMap]) -> Self {
         let stride = runs[1].offset - runs[0].offset;
         let alike = runs.iter().all(|run| run.size == runs[0].size);
         if alike && runs.windows(2).all(|w| w[1].offset - w[0].offset == stride) {
@@ -117,18 +117,24 @@ impl Body {
         let at = runs.iter().map(|run| run.offset).collect();
         let starts = starts(runs);
         let size = starts[runs.len()];
-        let kind = if alike { Kind::Blocks { at, len: runs[0].size } } else { Kind::Runs { at, starts } };
+        let kind = if alike {
+            TypeMapKind::Blocks { at, len: runs[0].size }
+        } else {
+            TypeMapKind::Runs { at, starts }
+        };
         Self { offset: 0, size, kind }
     }
 
     /// Calls `f` with each run of a table: its displacement without the body's own offset, its bytes, its place in the stream.
     pub fn for_each_run(&self, mut f: impl FnMut(isize, usize, usize)) {
         match &self.kind {
-            Kind::Blocks { at, len } => at.iter().enumerate().for_each(|(i, at)| f(*at, *len, i * len)),
-            Kind::Runs { at, starts } => {
+            TypeMapKind::Blocks { at, len } => {
+                at.iter().enumerate().for_each(|(i, at)| f(*at, *len, i * len))
+            }
+            TypeMapKind::Runs { at, starts } => {
                 at.iter().zip(starts.windows(2)).for_each(|(at, ends)| f(*at, ends[1] - ends[0], ends[0]));
             }
-            Kind::Run | Kind::Loop { .. } | Kind::Seq { .. } => {}
+            TypeMapKind::Run | TypeMapKind::Loop { .. } | TypeMapKind::Seq { .. } => {}
         }
     }
 
@@ -139,20 +145,20 @@ impl Body {
         loop {
             at += body.offset;
             match &body.kind {
-                Kind::Run => return (at + skip as isize, body.size - skip),
-                Kind::Loop { stride, child, .. } => {
+                TypeMapKind::Run => return (at + skip as isize, body.size - skip),
+                TypeMapKind::Loop { stride, child, .. } => {
                     at += (skip / child.size) as isize * stride;
                     skip %= child.size;
                     body = child;
                 }
-                Kind::Blocks { at: table, len } => {
+                TypeMapKind::Blocks { at: table, len } => {
                     return (at + table[skip / len] + (skip % len) as isize, len - skip % len);
                 }
-                Kind::Runs { at: table, starts } => {
+                TypeMapKind::Runs { at: table, starts } => {
                     let i = find(starts, skip);
                     return (at + table[i] + (skip - starts[i]) as isize, starts[i + 1] - skip);
                 }
-                Kind::Seq { parts, starts } => {
+                TypeMapKind::Seq { parts, starts } => {
                     let i = find(starts, skip);
                     skip -= starts[i];
                     body = &parts[i];
@@ -167,7 +173,7 @@ pub(super) fn find(starts: &[usize], position: usize) -> usize {
     starts.partition_point(|start| *start <= position) - 1
 }
 
-fn starts(parts: &[Body]) -> Arc<[usize]> {
+fn starts(parts: &[TypeMap]) -> Arc<[usize]> {
     let mut sum = 0;
     let mut starts = Vec::with_capacity(parts.len() + 1);
     starts.push(0);

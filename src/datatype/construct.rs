@@ -2,10 +2,10 @@
 //! type, displacements and strides in its extents, or in bytes for the `h` forms. Each fails with [`Error::Arg`] where
 //! sizes or bounds leave the address space.
 
-use super::body::Body;
+use super::body::TypeMap;
 use super::bounds::Bounds;
 use super::signature::Signature;
-use super::{Datatype, Made};
+use super::{Constructor, Datatype};
 use crate::{Error, Result};
 
 pub(super) const TOO_LARGE: Error = Error::Arg("the datatype's size leaves the address space");
@@ -17,7 +17,7 @@ impl Datatype {
     pub fn duplicate(&self) -> Self {
         let inner = &self.0;
         let parts = [self.clone()];
-        Self::build(inner.body.clone(), inner.signature.clone(), inner.bounds, Made::Dup, parts)
+        Self::build(inner.body.clone(), inner.signature.clone(), inner.bounds, Constructor::Dup, parts)
     }
 
     /// MPI_Type_contiguous.
@@ -25,7 +25,7 @@ impl Datatype {
     /// # Errors
     /// As for all constructors here.
     pub fn contiguous(count: usize, old: &Self) -> Result<Self> {
-        old.strided(count, 1, 0, Made::Contiguous { count })
+        old.strided(count, 1, 0, Constructor::Contiguous { count })
     }
 
     /// MPI_Type_vector; `stride` in extents of `old`.
@@ -34,7 +34,7 @@ impl Datatype {
     /// As for all constructors here.
     pub fn vector(count: usize, blocklength: usize, stride: isize, old: &Self) -> Result<Self> {
         let bytes = stride.checked_mul(old.extent()).ok_or(TOO_LARGE)?;
-        old.strided(count, blocklength, bytes, Made::Vector { count, blocklength, stride })
+        old.strided(count, blocklength, bytes, Constructor::Vector { count, blocklength, stride })
     }
 
     /// MPI_Type_create_hvector; `stride` in bytes.
@@ -42,15 +42,15 @@ impl Datatype {
     /// # Errors
     /// As for all constructors here.
     pub fn hvector(count: usize, blocklength: usize, stride: isize, old: &Self) -> Result<Self> {
-        old.strided(count, blocklength, stride, Made::Hvector { count, blocklength, stride })
+        old.strided(count, blocklength, stride, Constructor::Hvector { count, blocklength, stride })
     }
 
     /// `count` blocks of `length` elements, `stride` bytes apart; a contiguous type is blocks of one element.
-    fn strided(&self, count: usize, length: usize, stride: isize, made: Made) -> Result<Self> {
-        let stride = if matches!(made, Made::Contiguous { .. }) { self.extent() } else { stride };
+    fn strided(&self, count: usize, length: usize, stride: isize, made: Constructor) -> Result<Self> {
+        let stride = if matches!(made, Constructor::Contiguous { .. }) { self.extent() } else { stride };
         let copies = count.checked_mul(length).ok_or(TOO_LARGE)?;
         self.check_size(copies)?;
-        let (mut body, mut bounds) = (Body::EMPTY, Bounds::EMPTY);
+        let (mut body, mut bounds) = (TypeMap::EMPTY, Bounds::EMPTY);
         if copies > 0 {
             let way = isize::try_from(count - 1).ok().and_then(|steps| steps.checked_mul(stride));
             bounds.add(&self.0.bounds, 0, length, self.extent())?;
@@ -65,7 +65,7 @@ impl Datatype {
     /// # Errors
     /// As for all constructors here; [`Error::Arg`] if the arrays differ in length.
     pub fn indexed(lengths: &[usize], displacements: &[isize], old: &Self) -> Result<Self> {
-        let made = Made::Indexed { lengths: lengths.into(), displacements: displacements.into() };
+        let made = Constructor::Indexed { lengths: lengths.into(), displacements: displacements.into() };
         old.scattered(lengths.iter().copied(), &old.in_bytes(displacements)?, made)
     }
 
@@ -74,7 +74,7 @@ impl Datatype {
     /// # Errors
     /// As for [`Datatype::indexed`].
     pub fn hindexed(lengths: &[usize], displacements: &[isize], old: &Self) -> Result<Self> {
-        let made = Made::Hindexed { lengths: lengths.into(), displacements: displacements.into() };
+        let made = Constructor::Hindexed { lengths: lengths.into(), displacements: displacements.into() };
         old.scattered(lengths.iter().copied(), displacements, made)
     }
 
@@ -83,7 +83,7 @@ impl Datatype {
     /// # Errors
     /// As for all constructors here.
     pub fn indexed_block(blocklength: usize, displacements: &[isize], old: &Self) -> Result<Self> {
-        let made = Made::IndexedBlock { blocklength, displacements: displacements.into() };
+        let made = Constructor::IndexedBlock { blocklength, displacements: displacements.into() };
         let lengths = std::iter::repeat_n(blocklength, displacements.len());
         old.scattered(lengths, &old.in_bytes(displacements)?, made)
     }
@@ -93,7 +93,7 @@ impl Datatype {
     /// # Errors
     /// As for all constructors here.
     pub fn hindexed_block(blocklength: usize, displacements: &[isize], old: &Self) -> Result<Self> {
-        let made = Made::HindexedBlock { blocklength, displacements: displacements.into() };
+        let made = Constructor::HindexedBlock { blocklength, displacements: displacements.into() };
         old.scattered(std::iter::repeat_n(blocklength, displacements.len()), displacements, made)
     }
 
@@ -106,7 +106,7 @@ impl Datatype {
         &self,
         lengths: impl ExactSizeIterator<Item = usize>,
         at: &[isize],
-        made: Made,
+        made: Constructor,
     ) -> Result<Self> {
         if lengths.len() != at.len() {
             return Err(LENGTHS);
@@ -120,7 +120,13 @@ impl Datatype {
             bounds.add(&self.0.bounds, at, length, self.extent())?;
             blocks.push(self.0.body.repeated(length, self.extent()).shifted(at));
         }
-        Ok(Self::build(Body::concat(blocks), self.0.signature.repeated(copies), bounds, made, [self.clone()]))
+        Ok(Self::build(
+            TypeMap::concat(blocks),
+            self.0.signature.repeated(copies),
+            bounds,
+            made,
+            [self.clone()],
+        ))
     }
 
     /// MPI_Type_create_struct; displacements in bytes.
@@ -141,8 +147,8 @@ impl Datatype {
             bodies.push(old.0.body.repeated(length, old.extent()).shifted(at));
             signatures.push(old.0.signature.repeated(length));
         }
-        let made = Made::Struct { lengths: lengths.into(), displacements: displacements.into() };
-        Ok(Self::build(Body::concat(bodies), Signature::concat(signatures), bounds, made, types))
+        let made = Constructor::Struct { lengths: lengths.into(), displacements: displacements.into() };
+        Ok(Self::build(TypeMap::concat(bodies), Signature::concat(signatures), bounds, made, types))
     }
 
     /// MPI_Type_create_resized: the same data with these bounds, in bytes.
@@ -152,7 +158,7 @@ impl Datatype {
     pub fn resized(old: &Self, lb: isize, extent: isize) -> Result<Self> {
         let ub = lb.checked_add(extent).ok_or(TOO_LARGE)?;
         let bounds = Bounds { marks: Some((lb, ub)), ..old.0.bounds };
-        let made = Made::Resized { lb, extent };
+        let made = Constructor::Resized { lb, extent };
         Ok(Self::build(old.0.body.clone(), old.0.signature.clone(), bounds, made, [old.clone()]))
     }
 

@@ -6,7 +6,7 @@ use crate::abi;
 /// The constructor and its arguments other than datatypes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)] // The arguments have the names and meanings of the constructors.
-pub enum Made {
+pub enum Constructor {
     /// Predefined, with this ABI handle.
     Named(usize),
     Dup,
@@ -72,7 +72,7 @@ pub enum Made {
     },
 }
 
-impl Made {
+impl Constructor {
     /// Named, or one of the unnamed predefined types.
     #[must_use]
     pub fn is_predefined(&self) -> bool {
@@ -120,12 +120,12 @@ pub struct Contents {
 }
 
 /// Collects arguments under the names that they have in the two forms of a constructor.
-struct Writer {
+struct ArgumentWriter {
     large: bool,
     out: Contents,
 }
 
-impl Writer {
+impl ArgumentWriter {
     /// `int` in both forms.
     fn int(&mut self, value: i32) {
         self.out.integers.push(value);
@@ -165,59 +165,60 @@ impl Datatype {
     /// The arguments of the constructor; empty for named types.
     #[must_use]
     pub fn contents(&self) -> Contents {
-        let mut w = Writer { large: self.0.large, out: Contents::default() };
+        let mut w = ArgumentWriter { large: self.0.large, out: Contents::default() };
         match self.made() {
-            Made::Named(_) => return w.out,
-            Made::Dup => {}
-            Made::Contiguous { count } => w.count(*count as isize),
-            Made::Vector { count, blocklength, stride } => {
+            Constructor::Named(_) => return w.out,
+            Constructor::Dup => {}
+            Constructor::Contiguous { count } => w.count(*count as isize),
+            Constructor::Vector { count, blocklength, stride } => {
                 w.lengths(&[*count, *blocklength]);
                 w.count(*stride);
             }
-            Made::Hvector { count, blocklength, stride } => {
+            Constructor::Hvector { count, blocklength, stride } => {
                 w.lengths(&[*count, *blocklength]);
                 w.address(*stride);
             }
-            Made::Indexed { lengths, displacements } => {
+            Constructor::Indexed { lengths, displacements } => {
                 w.count(lengths.len() as isize);
                 w.lengths(lengths);
                 displacements.iter().for_each(|d| w.count(*d));
             }
-            Made::Hindexed { lengths, displacements } | Made::Struct { lengths, displacements } => {
+            Constructor::Hindexed { lengths, displacements }
+            | Constructor::Struct { lengths, displacements } => {
                 w.count(lengths.len() as isize);
                 w.lengths(lengths);
                 displacements.iter().for_each(|d| w.address(*d));
             }
-            Made::IndexedBlock { blocklength, displacements } => {
+            Constructor::IndexedBlock { blocklength, displacements } => {
                 w.lengths(&[displacements.len(), *blocklength]);
                 displacements.iter().for_each(|d| w.count(*d));
             }
-            Made::HindexedBlock { blocklength, displacements } => {
+            Constructor::HindexedBlock { blocklength, displacements } => {
                 w.lengths(&[displacements.len(), *blocklength]);
                 displacements.iter().for_each(|d| w.address(*d));
             }
-            Made::Subarray { sizes, subsizes, starts, order } => {
+            Constructor::Subarray { sizes, subsizes, starts, order } => {
                 w.int(sizes.len() as i32);
                 [sizes, subsizes, starts].into_iter().for_each(|array| w.lengths(array));
                 w.int(order.constant());
             }
-            Made::Darray { size, rank, dims, order } => darray(&mut w, *size, *rank, dims, *order),
-            Made::Resized { lb, extent } => {
+            Constructor::Darray { size, rank, dims, order } => darray(&mut w, *size, *rank, dims, *order),
+            Constructor::Resized { lb, extent } => {
                 w.address(*lb);
                 w.address(*extent);
             }
-            Made::F90Real { precision, range } | Made::F90Complex { precision, range } => {
+            Constructor::F90Real { precision, range } | Constructor::F90Complex { precision, range } => {
                 w.int(precision.unwrap_or(abi::MPI_UNDEFINED));
                 w.int(range.unwrap_or(abi::MPI_UNDEFINED));
             }
-            Made::F90Integer { range } => w.int(*range),
+            Constructor::F90Integer { range } => w.int(*range),
         }
         w.out.types = self.parts().to_vec();
         w.out
     }
 }
 
-fn darray(w: &mut Writer, size: i32, rank: i32, dims: &[Distribution], order: Order) {
+fn darray(w: &mut ArgumentWriter, size: i32, rank: i32, dims: &[Distribution], order: Order) {
     [size, rank, dims.len() as i32].into_iter().for_each(|v| w.int(v));
     dims.iter().for_each(|d| w.count(d.size as isize));
     dims.iter().for_each(|d| w.int(d.distribution));

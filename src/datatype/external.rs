@@ -1,7 +1,7 @@
 //! The "external32" representation (MPI 5.0 §14.5.2): big-endian, with sizes of its own for a few types.
 
 use super::Datatype;
-use super::basic::{Basic, Class, Lane};
+use super::basic::{Basic, BasicClass, MachineType};
 use crate::{Error, Result};
 
 /// Element by element between the native packed stream and the external one.
@@ -18,13 +18,13 @@ impl Converter {
 
     /// Parts that are swapped on their own: complex numbers have two.
     fn parts(&self) -> usize {
-        if self.basic.class() == Class::Complex { 2 } else { 1 }
+        if self.basic.class() == BasicClass::Complex { 2 } else { 1 }
     }
 
     fn encode(&self, native: &[u8], external: &mut [u8]) {
         let (n, e) = (self.native / self.parts(), self.external / self.parts());
         for (from, to) in native.chunks_exact(n).zip(external.chunks_exact_mut(e)) {
-            if matches!(self.basic.lane(), Lane::F80 | Lane::C80) {
+            if matches!(self.basic.machine_type(), MachineType::F80 | MachineType::C80) {
                 to.copy_from_slice(&quad_from_x87(from).to_be_bytes());
             } else {
                 // A narrower form keeps the low bytes: the value, if it fits.
@@ -37,7 +37,7 @@ impl Converter {
     fn decode(&self, external: &[u8], native: &mut [u8]) {
         let (n, e) = (self.native / self.parts(), self.external / self.parts());
         for (from, to) in external.chunks_exact(e).zip(native.chunks_exact_mut(n)) {
-            if matches!(self.basic.lane(), Lane::F80 | Lane::C80) {
+            if matches!(self.basic.machine_type(), MachineType::F80 | MachineType::C80) {
                 let mut quad = [0; 16];
                 quad.copy_from_slice(from);
                 to.copy_from_slice(&x87_from_quad(u128::from_be_bytes(quad)));
@@ -51,7 +51,10 @@ impl Converter {
     }
 
     fn is_signed(&self) -> bool {
-        matches!(self.basic.lane(), Lane::I8 | Lane::I16 | Lane::I32 | Lane::I64 | Lane::I128)
+        matches!(
+            self.basic.machine_type(),
+            MachineType::I8 | MachineType::I16 | MachineType::I32 | MachineType::I64 | MachineType::I128
+        )
     }
 }
 
@@ -98,7 +101,7 @@ impl Datatype {
             self.for_each_basic(|basic, elements| {
                 let convert = Converter::new(basic);
                 chunk.resize(elements * convert.native, 0);
-                // SAFETY: the caller's.
+                // SAFETY: the elements can be read, as this function asks for.
                 position += unsafe { self.pack(count, buf, position, &mut chunk) };
                 let end = written + elements * convert.external;
                 convert.encode(&chunk, &mut out[written..end]);
@@ -127,7 +130,7 @@ impl Datatype {
                 let end = read + elements * convert.external;
                 convert.decode(&input[read..end], &mut chunk);
                 read = end;
-                // SAFETY: the caller's.
+                // SAFETY: the elements can be written, as this function asks for.
                 position += unsafe { self.unpack(count, buf, position, &chunk) };
             });
         }

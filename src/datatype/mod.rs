@@ -24,10 +24,10 @@ use std::sync::Arc;
 use crate::{Error, Result};
 
 pub use array::{Distribution, Order};
-pub use basic::{Basic, CONTIGUOUS_SIZES, Class, Lane, missing_optional};
-pub use contents::{Contents, Made};
+pub use basic::{Basic, BasicClass, CONTIGUOUS_SIZES, MachineType, missing_optional};
+pub use contents::{Constructor, Contents};
 
-use body::Body;
+use body::TypeMap;
 use bounds::Bounds;
 use signature::Signature;
 
@@ -37,13 +37,13 @@ pub struct Datatype(Arc<TypeInner>);
 
 #[derive(Debug)]
 struct TypeInner {
-    body: Body,
+    body: TypeMap,
     signature: Signature,
     bounds: Bounds,
     lb: isize,
     extent: isize,
     contiguous: bool,
-    made: Made,
+    made: Constructor,
     /// Made by a `_c` constructor, so that its counts are given back as MPI_Count (MPI 5.0 §5.1.13).
     large: bool,
     parts: Box<[Datatype]>,
@@ -51,10 +51,10 @@ struct TypeInner {
 
 impl Datatype {
     fn build(
-        body: Body,
+        body: TypeMap,
         signature: Signature,
         bounds: Bounds,
-        made: Made,
+        made: Constructor,
         parts: impl Into<Box<[Datatype]>>,
     ) -> Self {
         let (lb, extent) = (bounds.lb(), bounds.extent());
@@ -115,7 +115,7 @@ impl Datatype {
 
     /// How it was made, for MPI_Type_get_envelope and MPI_Type_get_contents.
     #[must_use]
-    pub fn made(&self) -> &Made {
+    pub fn made(&self) -> &Constructor {
         &self.0.made
     }
 
@@ -135,7 +135,7 @@ impl Datatype {
     #[must_use]
     pub fn named(&self) -> Option<usize> {
         match self.0.made {
-            Made::Named(handle) => Some(handle),
+            Constructor::Named(handle) => Some(handle),
             _ => None,
         }
     }
@@ -222,7 +222,7 @@ impl Datatype {
         }
         let room = out.len().min(total - position);
         let mut packer = walk::Packer { buffer: buf, stream: out.as_mut_ptr(), left: room };
-        // SAFETY: walk rule 1 is the caller's promise; `left` is cut to `out` above.
+        // SAFETY: walk rule 1 is what `pack` asks for; `left` is cut to `out` above (walk rule 2).
         unsafe { self.walk(count, position, &mut packer) };
         room
     }
@@ -240,7 +240,7 @@ impl Datatype {
         }
         let room = input.len().min(total - position);
         let mut unpacker = walk::Unpacker { buffer: buf, stream: input.as_ptr(), left: room };
-        // SAFETY: walk rule 1 is the caller's promise; `left` is cut to `input` above.
+        // SAFETY: walk rule 1 is what `unpack` asks for; `left` is cut to `input` above (walk rule 2).
         unsafe { self.walk(count, position, &mut unpacker) };
         room
     }
@@ -254,7 +254,7 @@ impl Datatype {
             // SAFETY: all elements are one run that starts at the body's offset; the caller keeps `left` inside it.
             unsafe { mover.run(body.offset + position as isize, len) };
         } else {
-            // SAFETY: the caller's.
+            // SAFETY: walk rules 1 and 2 are what this function asks for.
             unsafe { walk::walk_loop(body, count, self.0.extent, 0, position, mover) };
         }
     }

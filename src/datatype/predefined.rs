@@ -3,10 +3,10 @@
 use std::sync::OnceLock;
 
 use super::basic::{Basic, PAIRS};
-use super::body::Body;
+use super::body::TypeMap;
 use super::bounds::Bounds;
 use super::signature::Signature;
-use super::{Datatype, Made};
+use super::{Constructor, Datatype};
 use crate::abi;
 use crate::{Error, Result};
 
@@ -19,26 +19,26 @@ fn table() -> &'static [Option<Datatype>; TABLE] {
     TYPES.get_or_init(|| {
         let mut types = [const { None }; TABLE];
         for basic in Basic::all() {
-            types[basic.handle() - FIRST] = Some(single(basic, Made::Named(basic.handle())));
+            types[basic.handle() - FIRST] = Some(single(basic, Constructor::Named(basic.handle())));
         }
         for &(handle, _, value, index) in PAIRS {
             let part = |handle: usize| types[handle - FIRST].clone().expect("pairs are made of basic types");
-            types[handle - FIRST] = Some(pair(part(value), part(index), Made::Named(handle)));
+            types[handle - FIRST] = Some(pair(part(value), part(index), Constructor::Named(handle)));
         }
         types
     })
 }
 
-fn single(basic: Basic, made: Made) -> Datatype {
+fn single(basic: Basic, made: Constructor) -> Datatype {
     let size = basic.size();
     let bounds = Bounds { data: Some((0, size as isize)), marks: None, align: basic.align() };
-    Datatype::build(Body::run(0, size), Signature::basic(basic), bounds, made, [])
+    Datatype::build(TypeMap::run(0, size), Signature::basic(basic), bounds, made, [])
 }
 
 /// The layout of a C struct of value and index. Its parts are kept for [`Datatype::pair`].
-fn pair(value: Datatype, index: Datatype, made: Made) -> Datatype {
+fn pair(value: Datatype, index: Datatype, made: Constructor) -> Datatype {
     let at = value.size().next_multiple_of(index.0.bounds.align) as isize;
-    let body = Body::concat([value.0.body.clone(), index.0.body.shifted(at)]);
+    let body = TypeMap::concat([value.0.body.clone(), index.0.body.shifted(at)]);
     let signature = Signature::concat([value.0.signature.clone(), index.0.signature.clone()]);
     let bounds = Bounds {
         data: Some((0, at + index.size() as isize)),
@@ -83,7 +83,7 @@ impl Datatype {
     /// # Errors
     /// [`Error::Arg`] if there is no such kind.
     pub fn f90_real(precision: Option<i32>, range: Option<i32>) -> Result<Self> {
-        let made = Made::F90Real { precision, range };
+        let made = Constructor::F90Real { precision, range };
         Self::f90(REALS, precision, range, made, "no real kind has this precision and range")
     }
 
@@ -92,7 +92,7 @@ impl Datatype {
     /// # Errors
     /// [`Error::Arg`] if there is no such kind.
     pub fn f90_complex(precision: Option<i32>, range: Option<i32>) -> Result<Self> {
-        let made = Made::F90Complex { precision, range };
+        let made = Constructor::F90Complex { precision, range };
         Self::f90(COMPLEXES, precision, range, made, "no complex kind has this precision and range")
     }
 
@@ -101,7 +101,7 @@ impl Datatype {
     /// # Errors
     /// [`Error::Arg`] if there is no such kind.
     pub fn f90_integer(range: i32) -> Result<Self> {
-        let made = Made::F90Integer { range };
+        let made = Constructor::F90Integer { range };
         Self::f90(INTEGERS, None, Some(range), made, "no integer kind has this range")
     }
 
@@ -109,7 +109,7 @@ impl Datatype {
         kinds: &[(i32, i32, usize)],
         precision: Option<i32>,
         range: Option<i32>,
-        made: Made,
+        made: Constructor,
         none: &'static str,
     ) -> Result<Self> {
         let (digits, exponent) = (precision.unwrap_or(i32::MIN), range.unwrap_or(i32::MIN));

@@ -14,11 +14,11 @@ pub(super) struct Signature {
     pub bytes: usize,
     /// Basic elements.
     pub elements: usize,
-    kind: Kind,
+    kind: SignatureKind,
 }
 
 #[derive(Debug, Clone)]
-enum Kind {
+enum SignatureKind {
     /// `elements` times one basic type; `None` for no element at all.
     Uniform(Option<Basic>),
     /// `count` times the child.
@@ -28,10 +28,10 @@ enum Kind {
 }
 
 impl Signature {
-    pub const EMPTY: Self = Self { bytes: 0, elements: 0, kind: Kind::Uniform(None) };
+    pub const EMPTY: Self = Self { bytes: 0, elements: 0, kind: SignatureKind::Uniform(None) };
 
     pub fn basic(basic: Basic) -> Self {
-        Self { bytes: basic.size(), elements: 1, kind: Kind::Uniform(Some(basic)) }
+        Self { bytes: basic.size(), elements: 1, kind: SignatureKind::Uniform(Some(basic)) }
     }
 
     pub fn repeated(&self, count: usize) -> Self {
@@ -43,12 +43,14 @@ impl Signature {
         }
         let (bytes, elements) = (self.bytes * count, self.elements * count);
         match &self.kind {
-            Kind::Uniform(_) => Self { bytes, elements, kind: self.kind.clone() },
-            Kind::Loop { count: inner, child } => {
-                Self { bytes, elements, kind: Kind::Loop { count: count * inner, child: child.clone() } }
-            }
-            Kind::Seq(_) => {
-                Self { bytes, elements, kind: Kind::Loop { count, child: Arc::new(self.clone()) } }
+            SignatureKind::Uniform(_) => Self { bytes, elements, kind: self.kind.clone() },
+            SignatureKind::Loop { count: inner, child } => Self {
+                bytes,
+                elements,
+                kind: SignatureKind::Loop { count: count * inner, child: child.clone() },
+            },
+            SignatureKind::Seq(_) => {
+                Self { bytes, elements, kind: SignatureKind::Loop { count, child: Arc::new(self.clone()) } }
             }
         }
     }
@@ -73,7 +75,7 @@ impl Signature {
             _ => Self {
                 bytes: joined.iter().map(|s| s.bytes).sum(),
                 elements: joined.iter().map(|s| s.elements).sum(),
-                kind: Kind::Seq(joined.into()),
+                kind: SignatureKind::Seq(joined.into()),
             },
         }
     }
@@ -81,7 +83,7 @@ impl Signature {
     /// The one basic type of which all elements are.
     pub fn uniform(&self) -> Option<Basic> {
         match &self.kind {
-            Kind::Uniform(basic) => *basic,
+            SignatureKind::Uniform(basic) => *basic,
             _ => None,
         }
     }
@@ -93,13 +95,13 @@ impl Signature {
             return (self.elements, 0);
         }
         match &self.kind {
-            Kind::Uniform(None) => (0, 0),
-            Kind::Uniform(Some(basic)) => (bytes / basic.size(), bytes % basic.size()),
-            Kind::Loop { child, .. } => {
+            SignatureKind::Uniform(None) => (0, 0),
+            SignatureKind::Uniform(Some(basic)) => (bytes / basic.size(), bytes % basic.size()),
+            SignatureKind::Loop { child, .. } => {
                 let (elements, rest) = child.elements_in(bytes % child.bytes);
                 (bytes / child.bytes * child.elements + elements, rest)
             }
-            Kind::Seq(parts) => {
+            SignatureKind::Seq(parts) => {
                 let (mut left, mut elements) = (bytes, 0);
                 for part in parts.iter() {
                     if left < part.bytes {
@@ -120,12 +122,12 @@ impl Signature {
             return self.bytes;
         }
         match &self.kind {
-            Kind::Uniform(None) => 0,
-            Kind::Uniform(Some(basic)) => elements * basic.size(),
-            Kind::Loop { child, .. } => {
+            SignatureKind::Uniform(None) => 0,
+            SignatureKind::Uniform(Some(basic)) => elements * basic.size(),
+            SignatureKind::Loop { child, .. } => {
                 elements / child.elements * child.bytes + child.bytes_of(elements % child.elements)
             }
-            Kind::Seq(parts) => {
+            SignatureKind::Seq(parts) => {
                 let (mut left, mut bytes) = (elements, 0);
                 for part in parts.iter() {
                     if left < part.elements {
@@ -142,20 +144,20 @@ impl Signature {
     /// Calls `f` with each stretch of equal elements, in order.
     pub fn for_each(&self, f: &mut impl FnMut(Basic, usize)) {
         match &self.kind {
-            Kind::Uniform(None) => {}
-            Kind::Uniform(Some(basic)) => f(*basic, self.elements),
-            Kind::Loop { count, child } => (0..*count).for_each(|_| child.for_each(f)),
-            Kind::Seq(parts) => parts.iter().for_each(|part| part.for_each(f)),
+            SignatureKind::Uniform(None) => {}
+            SignatureKind::Uniform(Some(basic)) => f(*basic, self.elements),
+            SignatureKind::Loop { count, child } => (0..*count).for_each(|_| child.for_each(f)),
+            SignatureKind::Seq(parts) => parts.iter().for_each(|part| part.for_each(f)),
         }
     }
 
     /// Bytes of one pass in the "external32" representation.
     pub fn external_bytes(&self) -> usize {
         match &self.kind {
-            Kind::Uniform(None) => 0,
-            Kind::Uniform(Some(basic)) => self.elements * basic.external_size(),
-            Kind::Loop { count, child } => count * child.external_bytes(),
-            Kind::Seq(parts) => parts.iter().map(Signature::external_bytes).sum(),
+            SignatureKind::Uniform(None) => 0,
+            SignatureKind::Uniform(Some(basic)) => self.elements * basic.external_size(),
+            SignatureKind::Loop { count, child } => count * child.external_bytes(),
+            SignatureKind::Seq(parts) => parts.iter().map(Signature::external_bytes).sum(),
         }
     }
 }

@@ -363,7 +363,7 @@ fn a_vector_of_a_million_blocks_is_one_loop() {
     let int = Datatype::predefined(abi::MPI_INT).expect("predefined");
     let vector = Datatype::vector(1_000_000, 3, 5, &int).unwrap();
     let nested = Datatype::contiguous(1_000, &Datatype::resized(&vector, 0, 20_000_000).unwrap()).unwrap();
-    let body::Kind::Loop { count, child, .. } = &nested.0.body.kind else { panic!("a loop") };
+    let body::TypeMapKind::Loop { count, child, .. } = &nested.0.body.kind else { panic!("a loop") };
     assert_eq!(
         (*count, child.is_run()),
         (1_000_000_000, true),

@@ -1,6 +1,6 @@
 //! Moving bytes between a buffer that a type map describes and a packed stream, from any position, for any length.
 
-use super::body::{Body, Kind, find};
+use super::body::{TypeMap, TypeMapKind, find};
 
 /// One direction of copying. `left` bytes of the stream are still to be moved.
 ///
@@ -63,7 +63,7 @@ unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
         2..4 => ends!(u16),
         4..8 => ends!(u32),
         8..=16 => ends!(u64),
-        // SAFETY: the caller's.
+        // SAFETY: both have `len` bytes and do not overlap: the contract of this function.
         _ => unsafe { core::ptr::copy_nonoverlapping(from, to, len) },
     }
 }
@@ -190,30 +190,30 @@ impl Mover for Unpacker {
 ///
 /// # Safety
 /// Walk rule 1 for `body` at `base`.
-pub(super) unsafe fn walk<M: Mover>(body: &Body, base: isize, skip: usize, mover: &mut M) {
+pub(super) unsafe fn walk<M: Mover>(body: &TypeMap, base: isize, skip: usize, mover: &mut M) {
     if skip >= body.size {
         return;
     }
     let base = base + body.offset;
     match &body.kind {
-        Kind::Run => {
+        TypeMapKind::Run => {
             let len = (body.size - skip).min(mover.left());
             // SAFETY: the run is part of the body (rule 1); `len` is cut to `left` (rule 2).
             unsafe { mover.run(base + skip as isize, len) };
         }
-        Kind::Loop { count, stride, child } => {
+        TypeMapKind::Loop { count, stride, child } => {
             // SAFETY: a loop is its children at these places (rule 1).
             unsafe { walk_loop(child, *count, *stride, base, skip, mover) };
         }
-        Kind::Blocks { at, len } => {
+        TypeMapKind::Blocks { at, len } => {
             // SAFETY: as above.
             unsafe { walk_blocks(at, *len, base, skip, mover) };
         }
-        Kind::Runs { at, starts } => {
+        TypeMapKind::Runs { at, starts } => {
             // SAFETY: as above.
             unsafe { walk_runs(at, starts, base, skip, mover) };
         }
-        Kind::Seq { parts, starts } => {
+        TypeMapKind::Seq { parts, starts } => {
             let (first, mut skip) = locate(starts, skip);
             for part in &parts[first..] {
                 if mover.left() == 0 {
@@ -232,7 +232,7 @@ pub(super) unsafe fn walk<M: Mover>(body: &Body, base: isize, skip: usize, mover
 /// # Safety
 /// Walk rule 1 for each of them.
 pub(super) unsafe fn walk_loop<M: Mover>(
-    child: &Body,
+    child: &TypeMap,
     count: usize,
     stride: isize,
     base: isize,
@@ -273,7 +273,7 @@ const ROWS: usize = 64;
 /// # Safety
 /// As for [`walk_loop`], and `left` is at least all of them.
 unsafe fn walk_columns<M: Mover>(
-    child: &Body,
+    child: &TypeMap,
     count: usize,
     stride: isize,
     base: isize,
@@ -283,18 +283,18 @@ unsafe fn walk_columns<M: Mover>(
     let step = child.size;
     let column = |at, len, ahead| Column { at, stride, len, count, ahead, step };
     match &child.kind {
-        Kind::Run => {
-            // SAFETY: the caller's.
+        TypeMapKind::Run => {
+            // SAFETY: walk rules 1 and 2 hold for all `count` copies.
             unsafe { mover.column(column(base, step, 0)) };
             mover.advance(step * count);
         }
-        Kind::Runs { at, .. } | Kind::Blocks { at, .. } if at.len() <= COLUMNS => {
+        TypeMapKind::Runs { at, .. } | TypeMapKind::Blocks { at, .. } if at.len() <= COLUMNS => {
             let mut done = 0;
             while done < count {
                 let rows = ROWS.min(count - done);
                 let first = base + done as isize * stride;
                 child.for_each_run(|at, len, ahead| {
-                    // SAFETY: the caller's, for the next `rows` copies.
+                    // SAFETY: walk rules 1 and 2 hold for the next `rows` copies, which are among the `count`.
                     unsafe { mover.column(Column { count: rows, ..column(first + at, len, ahead) }) };
                 });
                 mover.advance(step * rows);

@@ -14,7 +14,7 @@ use super::mpi::*;
 use super::mpi_t::{self, category, cvar, enums, event, pvar};
 use super::{datatypes, types};
 use crate::abi;
-use crate::comm::attributes::Kind;
+use crate::comm::attributes::KeyvalKind;
 use crate::error::{Error, Result};
 use crate::info::Info;
 use crate::p2p::Mode;

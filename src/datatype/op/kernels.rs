@@ -1,9 +1,11 @@
 //! The loops: one predefined operation over two arrays of one representation. Simple enough for the compiler to vectorise.
+//!
+//! - **Kernel rule 1.** `left` and `right` of a kernel are `n` packed values (or pairs) of its type each, at any alignment. Nobody else writes
+//!   `left` or uses `right`, and the two do not overlap.
 
-use super::super::{Basic, Class, Lane};
-use super::number::{Bits, Complex, Number, Ordered, Truth, Value};
-use super::quad::Quad;
-use super::x87::X87;
+use super::super::{Basic, BasicClass, MachineType};
+use super::long_double::{Quad, X87};
+use super::number::{Arithmetic, Bits, Complex, Ordered, Scalar, Truth};
 
 /// The predefined operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,13 +31,13 @@ pub(super) enum Builtin {
 /// # Safety
 /// Both are `n` values of type `T`, at any alignment; they do not overlap and nobody else touches them.
 #[inline(always)]
-unsafe fn zip<T: Value>(left: *const u8, right: *mut u8, n: usize, f: impl Fn(T, T) -> T) {
+unsafe fn zip<T: Scalar>(left: *const u8, right: *mut u8, n: usize, f: impl Fn(T, T) -> T) {
     #[cfg(target_arch = "x86_64")]
     if n * size_of::<T>() >= WIDE_FROM && std::is_x86_feature_detected!("avx2") {
-        // SAFETY: the caller's promise, and the processor has the instructions.
+        // SAFETY: kernel rule 1; the processor has the instructions.
         return unsafe { zip_wide(left, right, n, f) };
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: kernel rule 1.
     unsafe { zip_plain(left, right, n, f) };
 }
 
@@ -49,18 +51,18 @@ const WIDE_FROM: usize = 256;
 /// As for `zip`; the processor has AVX2.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-unsafe fn zip_wide<T: Value>(left: *const u8, right: *mut u8, n: usize, f: impl Fn(T, T) -> T) {
-    // SAFETY: the caller's promise.
+unsafe fn zip_wide<T: Scalar>(left: *const u8, right: *mut u8, n: usize, f: impl Fn(T, T) -> T) {
+    // SAFETY: kernel rule 1.
     unsafe { zip_plain(left, right, n, f) };
 }
 
 /// # Safety
 /// As for `zip`.
 #[inline(always)]
-unsafe fn zip_plain<T: Value>(left: *const u8, right: *mut u8, n: usize, f: impl Fn(T, T) -> T) {
+unsafe fn zip_plain<T: Scalar>(left: *const u8, right: *mut u8, n: usize, f: impl Fn(T, T) -> T) {
     let (left, right) = (left.cast::<T>(), right.cast::<T>());
     for i in 0..n {
-        // SAFETY: i < n, so both are values of the caller's arrays.
+        // SAFETY: kernel rule 1, for value i < n of both.
         unsafe {
             let result = f(left.add(i).read_unaligned(), right.add(i).read_unaligned());
             right.add(i).write_unaligned(result);
@@ -69,11 +71,11 @@ unsafe fn zip_plain<T: Value>(left: *const u8, right: *mut u8, n: usize, f: impl
 }
 
 /// Calls `$f::<T>` with the type behind a lane; lanes that are not listed do nothing (they were refused before).
-macro_rules! by_lane {
+macro_rules! by_machine_type {
     ($lane:expr, $f:ident $args:tt: $($name:ident => $ty:ty),*) => {
         match $lane {
-            // SAFETY: the caller's; the type is the lane's representation.
-            $(Lane::$name => unsafe { $f::<$ty> $args },)*
+            // SAFETY: kernel rule 1; the type is the one that the machine type names.
+            $(MachineType::$name => unsafe { $f::<$ty> $args },)*
             #[allow(unreachable_patterns)]
             _ => {}
         }
@@ -85,35 +87,44 @@ impl Builtin {
     ///
     /// # Safety
     /// As for `zip`, with values of `lane`.
-    pub unsafe fn combine(self, lane: Lane, class: Class, left: *const u8, right: *mut u8, n: usize) {
+    pub unsafe fn reduce(
+        self,
+        lane: MachineType,
+        class: BasicClass,
+        left: *const u8,
+        right: *mut u8,
+        n: usize,
+    ) {
         match self {
-            Self::Sum | Self::Prod => by_lane!(lane, arithmetic(self, left, right, n):
+            Self::Sum | Self::Prod => by_machine_type!(lane, arithmetic(self, left, right, n):
                 I8 => i8, I16 => i16, I32 => i32, I64 => i64, I128 => i128, U8 => u8, U16 => u16, U32 => u32,
                 U64 => u64, F32 => f32, F64 => f64, F80 => X87, F128 => Quad, C32 => Complex<f32>,
                 C64 => Complex<f64>, C80 => Complex<X87>, C128 => Complex<Quad>),
-            Self::Min | Self::Max => by_lane!(lane, extreme(self, left, right, n):
+            Self::Min | Self::Max => by_machine_type!(lane, extreme(self, left, right, n):
                 I8 => i8, I16 => i16, I32 => i32, I64 => i64, I128 => i128, U8 => u8, U16 => u16, U32 => u32,
                 U64 => u64, F32 => f32, F64 => f64, F80 => X87, F128 => Quad),
-            Self::And | Self::Or | Self::Xor => by_lane!(lane, logical(self, left, right, n):
+            Self::And | Self::Or | Self::Xor => by_machine_type!(lane, logical(self, left, right, n):
                 I8 => i8, I16 => i16, I32 => i32, I64 => i64, I128 => i128, U8 => u8, U16 => u16, U32 => u32,
                 U64 => u64),
-            Self::BitAnd | Self::BitOr | Self::BitXor => by_lane!(lane, bitwise(self, left, right, n):
+            Self::BitAnd | Self::BitOr | Self::BitXor => {
+                by_machine_type!(lane, bitwise(self, left, right, n):
                 I8 => u8, I16 => u16, I32 => u32, I64 => u64, I128 => i128, U8 => u8, U16 => u16, U32 => u32,
-                U64 => u64),
+                U64 => u64)
+            }
             Self::Replace => {
-                // SAFETY: the caller's arrays of n values.
+                // SAFETY: kernel rule 1: n values each, which do not overlap.
                 unsafe { core::ptr::copy_nonoverlapping(left, right, n * lane.size()) };
             }
             Self::NoOp | Self::MinLoc | Self::MaxLoc => {}
         }
-        debug_assert!(class != Class::Opaque || matches!(self, Self::Replace | Self::NoOp));
+        debug_assert!(class != BasicClass::Opaque || matches!(self, Self::Replace | Self::NoOp));
     }
 }
 
 /// # Safety
 /// As for `zip`.
-unsafe fn arithmetic<T: Number>(op: Builtin, left: *const u8, right: *mut u8, n: usize) {
-    // SAFETY: the caller's.
+unsafe fn arithmetic<T: Arithmetic>(op: Builtin, left: *const u8, right: *mut u8, n: usize) {
+    // SAFETY: kernel rule 1.
     unsafe {
         match op {
             Builtin::Sum => zip::<T>(left, right, n, T::add),
@@ -125,7 +136,7 @@ unsafe fn arithmetic<T: Number>(op: Builtin, left: *const u8, right: *mut u8, n:
 /// # Safety
 /// As for `zip`.
 unsafe fn extreme<T: Ordered>(op: Builtin, left: *const u8, right: *mut u8, n: usize) {
-    // SAFETY: the caller's.
+    // SAFETY: kernel rule 1.
     unsafe {
         match op {
             Builtin::Max => zip::<T>(left, right, n, |a, b| if a.above(b) { a } else { b }),
@@ -137,7 +148,7 @@ unsafe fn extreme<T: Ordered>(op: Builtin, left: *const u8, right: *mut u8, n: u
 /// # Safety
 /// As for `zip`.
 unsafe fn logical<T: Truth>(op: Builtin, left: *const u8, right: *mut u8, n: usize) {
-    // SAFETY: the caller's.
+    // SAFETY: kernel rule 1.
     unsafe {
         match op {
             Builtin::And => zip::<T>(left, right, n, |a, b| T::from_truth(a.truth() & b.truth())),
@@ -150,7 +161,7 @@ unsafe fn logical<T: Truth>(op: Builtin, left: *const u8, right: *mut u8, n: usi
 /// # Safety
 /// As for `zip`.
 unsafe fn bitwise<T: Bits>(op: Builtin, left: *const u8, right: *mut u8, n: usize) {
-    // SAFETY: the caller's.
+    // SAFETY: kernel rule 1.
     unsafe {
         match op {
             Builtin::BitAnd => zip::<T>(left, right, n, |a, b| a & b),
@@ -174,7 +185,7 @@ impl Pairs {
     /// # Safety
     /// Both are `n` pairs laid out like this, do not overlap, and nobody else touches them.
     pub unsafe fn choose(&self, op: Builtin, left: *const u8, right: *mut u8, n: usize) {
-        by_lane!(self.value.lane(), choose_by(self, op, left, right, n):
+        by_machine_type!(self.value.machine_type(), choose_by(self, op, left, right, n):
             I8 => i8, I16 => i16, I32 => i32, I64 => i64, I128 => i128, U8 => u8, U16 => u16, U32 => u32,
             U64 => u64, F32 => f32, F64 => f64, F80 => X87, F128 => Quad);
     }
@@ -183,7 +194,7 @@ impl Pairs {
     /// Both are indices.
     unsafe fn smaller_index(&self, left: *const u8, right: *const u8) -> bool {
         let mut smaller = false;
-        by_lane!(self.index.lane(), is_below(left, right, &mut smaller):
+        by_machine_type!(self.index.machine_type(), is_below(left, right, &mut smaller):
             I8 => i8, I16 => i16, I32 => i32, I64 => i64, I128 => i128, U8 => u8, U16 => u16, U32 => u32,
             U64 => u64, F32 => f32, F64 => f64);
         smaller
@@ -193,7 +204,7 @@ impl Pairs {
 /// # Safety
 /// Both are values of `T`.
 unsafe fn is_below<T: Ordered>(left: *const u8, right: *const u8, below: &mut bool) {
-    // SAFETY: the caller's.
+    // SAFETY: kernel rule 1.
     *below = unsafe { T::load(right).above(T::load(left)) };
 }
 

@@ -6,13 +6,12 @@
 //! | file | what lives there |
 //! |---|---|
 //! | `number` | what a representation must be able to do; integers, `f32`, `f64`, complex numbers |
-//! | `x87`, `quad` | C's `long double` and Fortran's `REAL(16)`, which Rust does not have |
+//! | `long_double` | C's `long double` and Fortran's `REAL(16)`, which Rust does not have |
 //! | `kernels` | the loops |
 
 mod kernels;
+mod long_double;
 mod number;
-mod quad;
-mod x87;
 
 #[cfg(test)]
 mod tests;
@@ -20,7 +19,7 @@ mod tests;
 use core::ffi::c_void;
 use std::sync::Arc;
 
-use super::{Basic, Class, Datatype};
+use super::{Basic, BasicClass, Datatype};
 use crate::abi;
 use crate::{Error, Result};
 use kernels::{Builtin, Pairs};
@@ -34,28 +33,28 @@ pub type Closure = Box<dyn Fn(*const u8, *mut u8, usize, &Datatype) + Send + Syn
 
 /// A reduction operation.
 #[derive(Debug, Clone)]
-pub struct Op(Repr);
+pub struct Op(OpKind);
 
 #[derive(Debug, Clone)]
-enum Repr {
+enum OpKind {
     Builtin(Builtin),
-    User(Arc<User>),
+    User(Arc<UserOp>),
 }
 
-struct User {
-    call: Call,
+struct UserOp {
+    call: UserCall,
     commutes: bool,
 }
 
-enum Call {
+enum UserCall {
     Int(UserFunction),
     Count(UserFunctionC),
     Rust(Closure),
 }
 
-impl core::fmt::Debug for User {
+impl core::fmt::Debug for UserOp {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("User").field("commutes", &self.commutes).finish_non_exhaustive()
+        f.debug_struct("UserOp").field("commutes", &self.commutes).finish_non_exhaustive()
     }
 }
 
@@ -63,7 +62,7 @@ impl Op {
     /// The predefined operation with this ABI handle.
     #[must_use]
     pub fn predefined(handle: usize) -> Option<Self> {
-        Builtin::of(handle).map(|builtin| Self(Repr::Builtin(builtin)))
+        Builtin::of(handle).map(|builtin| Self(OpKind::Builtin(builtin)))
     }
 
     /// MPI_Op_create.
@@ -72,7 +71,7 @@ impl Op {
     /// `function` can be called, with operands as MPI 5.0 §6.9.5 describes them, as long as a clone of this exists.
     #[must_use]
     pub unsafe fn user(function: UserFunction, commutes: bool) -> Self {
-        Self(Repr::User(Arc::new(User { call: Call::Int(function), commutes })))
+        Self(OpKind::User(Arc::new(UserOp { call: UserCall::Int(function), commutes })))
     }
 
     /// MPI_Op_create_c.
@@ -81,34 +80,34 @@ impl Op {
     /// As for [`Op::user`].
     #[must_use]
     pub unsafe fn user_c(function: UserFunctionC, commutes: bool) -> Self {
-        Self(Repr::User(Arc::new(User { call: Call::Count(function), commutes })))
+        Self(OpKind::User(Arc::new(UserOp { call: UserCall::Count(function), commutes })))
     }
 
     /// An operation written in Rust. It must be associative.
     #[must_use]
     pub fn closure(function: Closure, commutes: bool) -> Self {
-        Self(Repr::User(Arc::new(User { call: Call::Rust(function), commutes })))
+        Self(OpKind::User(Arc::new(UserOp { call: UserCall::Rust(function), commutes })))
     }
 
     /// MPI_Op_commutative.
     #[must_use]
     pub fn commutative(&self) -> bool {
         match &self.0 {
-            Repr::Builtin(builtin) => !matches!(builtin, Builtin::Replace | Builtin::NoOp),
-            Repr::User(user) => user.commutes,
+            OpKind::Builtin(builtin) => !matches!(builtin, Builtin::Replace | Builtin::NoOp),
+            OpKind::User(user) => user.commutes,
         }
     }
 
     /// Whether it is one of the predefined ones, which cannot be freed.
     #[must_use]
     pub fn is_predefined(&self) -> bool {
-        matches!(self.0, Repr::Builtin(_))
+        matches!(self.0, OpKind::Builtin(_))
     }
 
     /// Whether it is MPI_REPLACE or MPI_NO_OP, which only one-sided communication takes (MPI 5.0 §12.3.4).
     #[must_use]
     pub fn is_for_rma_only(&self) -> bool {
-        matches!(self.0, Repr::Builtin(Builtin::Replace | Builtin::NoOp))
+        matches!(self.0, OpKind::Builtin(Builtin::Replace | Builtin::NoOp))
     }
 
     /// Whether it can combine elements of `datatype`.
@@ -117,8 +116,8 @@ impl Op {
     /// [`Error::Op`] if not.
     pub fn check(&self, datatype: &Datatype) -> Result<()> {
         match &self.0 {
-            Repr::User(_) | Repr::Builtin(Builtin::Replace | Builtin::NoOp) => Ok(()),
-            Repr::Builtin(builtin) => match (builtin.is_location(), single(datatype)) {
+            OpKind::User(_) | OpKind::Builtin(Builtin::Replace | Builtin::NoOp) => Ok(()),
+            OpKind::Builtin(builtin) => match (builtin.is_location(), single(datatype)) {
                 (true, _) if datatype.pair().is_some() => Ok(()),
                 (false, Some(basic)) if builtin.takes(basic.class()) => Ok(()),
                 _ => Err(MISFIT),
@@ -143,13 +142,13 @@ impl Op {
         handle: usize,
     ) -> Result<()> {
         match &self.0 {
-            Repr::Builtin(builtin) => {
+            OpKind::Builtin(builtin) => {
                 self.check(datatype)?;
-                // SAFETY: the caller's; `check` has seen that the operation takes the type.
+                // SAFETY: this function asks for `count` elements on both sides; `check` has seen that the operation takes the type.
                 unsafe { builtin_on_elements(*builtin, invec, inoutvec, count, datatype) };
             }
-            // SAFETY: the caller's, and that of who made the operation.
-            Repr::User(user) => unsafe { user.apply(invec, inoutvec, count, datatype, handle) },
+            // SAFETY: this function asks for `count` elements on both sides; the operation was made with a function that takes them.
+            OpKind::User(user) => unsafe { user.apply(invec, inoutvec, count, datatype, handle) },
         }
         Ok(())
     }
@@ -184,13 +183,13 @@ impl Op {
             return unsafe { self.apply(from, to, count, datatype, handle) };
         }
         match (&self.0, datatype.pair()) {
-            (Repr::Builtin(builtin), Some((value, index, _))) if builtin.is_location() => {
+            (OpKind::Builtin(builtin), Some((value, index, _))) if builtin.is_location() => {
                 let layout = Pairs { value, index, at: value.size(), stride: size };
                 // SAFETY: `layout` is that of packed pairs, and both slices are `count` of them.
                 unsafe { layout.choose(*builtin, left.as_ptr(), right.as_mut_ptr(), count) };
                 Ok(())
             }
-            (Repr::User(user), _) => {
+            (OpKind::User(user), _) => {
                 user.apply_unpacked(left, right, count, datatype, handle);
                 Ok(())
             }
@@ -202,7 +201,7 @@ impl Op {
     #[inline]
     #[must_use]
     pub fn takes(&self, basic: Basic) -> bool {
-        matches!(&self.0, Repr::Builtin(builtin) if !builtin.is_location() && builtin.takes(basic.class()))
+        matches!(&self.0, OpKind::Builtin(builtin) if !builtin.is_location() && builtin.takes(basic.class()))
     }
 
     /// [`Op::apply`] on `count` values of a basic type, for accumulating into derived types piece by piece.
@@ -220,9 +219,9 @@ impl Op {
         count: usize,
     ) -> Result<()> {
         match &self.0 {
-            Repr::Builtin(builtin) if self.takes(basic) => {
-                // SAFETY: the caller's.
-                unsafe { builtin.combine(basic.lane(), basic.class(), left, right, count) };
+            OpKind::Builtin(builtin) if self.takes(basic) => {
+                // SAFETY: kernel rule 1 is what this function asks for.
+                unsafe { builtin.reduce(basic.machine_type(), basic.class(), left, right, count) };
                 Ok(())
             }
             _ => Err(MISFIT),
@@ -257,7 +256,7 @@ unsafe fn builtin_on_elements(
         }
         (_, Some(basic), _) => {
             // SAFETY: the caller's elements are `count` of this basic type.
-            unsafe { builtin.combine(basic.lane(), basic.class(), left, right, count) };
+            unsafe { builtin.reduce(basic.machine_type(), basic.class(), left, right, count) };
         }
         (_, None, Some((value, index, at))) => {
             let layout = Pairs { value, index, at, stride: datatype.extent() as usize };
@@ -269,12 +268,12 @@ unsafe fn builtin_on_elements(
 }
 
 fn replace_packed(op: &Op, left: &[u8], right: &mut [u8]) {
-    if matches!(op.0, Repr::Builtin(Builtin::Replace)) {
+    if matches!(op.0, OpKind::Builtin(Builtin::Replace)) {
         right.copy_from_slice(left);
     }
 }
 
-impl User {
+impl UserOp {
     /// # Safety
     /// As for [`Op::apply`].
     unsafe fn apply(
@@ -287,13 +286,13 @@ impl User {
     ) {
         let mut handle = handle;
         match &self.call {
-            Call::Rust(function) => function(left, right, count, datatype),
-            Call::Count(function) => {
+            UserCall::Rust(function) => function(left, right, count, datatype),
+            UserCall::Count(function) => {
                 let mut len = count as i64;
                 // SAFETY: who made the operation promised that it takes `count` elements at these places.
                 unsafe { function(left.cast_mut().cast(), right.cast(), &mut len, &mut handle) };
             }
-            Call::Int(function) => {
+            UserCall::Int(function) => {
                 let mut done = 0;
                 while done < count {
                     let mut len = i32::try_from(count - done).unwrap_or(i32::MAX);
@@ -316,8 +315,8 @@ impl User {
         datatype: &Datatype,
         handle: usize,
     ) {
-        let mut from = Laid::new(datatype, count);
-        let mut to = Laid::new(datatype, count);
+        let mut from = AlignedElements::new(datatype, count);
+        let mut to = AlignedElements::new(datatype, count);
         // SAFETY: both buffers were made for `count` elements; the function's needs are those of `apply_packed`.
         unsafe {
             datatype.unpack(count, from.base(), 0, left);
@@ -329,12 +328,12 @@ impl User {
 }
 
 /// Zeroed memory for elements of a datatype, aligned for any basic type.
-struct Laid {
+struct AlignedElements {
     memory: Vec<u128>,
     zero: isize,
 }
 
-impl Laid {
+impl AlignedElements {
     fn new(datatype: &Datatype, count: usize) -> Self {
         let steps = (count - 1) as isize * datatype.extent();
         let low = datatype.true_lb() + steps.min(0);
@@ -376,8 +375,8 @@ impl Builtin {
     }
 
     /// The table of MPI 5.0 §6.9.2, with the extensions that this module's head names.
-    fn takes(self, class: Class) -> bool {
-        use Class as C;
+    fn takes(self, class: BasicClass) -> bool {
+        use BasicClass as C;
         let integer = matches!(class, C::Integer | C::FortranInteger | C::Address | C::Char);
         match self {
             Self::Min | Self::Max => integer || class == C::Floating,

@@ -1,45 +1,45 @@
 //! What a machine representation must be able to do to be reduced.
 
 /// A value of 1 to 32 bytes that may lie anywhere.
-pub(super) trait Value: Copy {
+pub(super) trait Scalar: Copy {
     /// Reads one.
     ///
     /// # Safety
     /// `at` is readable for the size of `Self`.
     #[inline(always)]
     unsafe fn load(at: *const u8) -> Self {
-        // SAFETY: the caller's; a value has no invalid bit pattern.
+        // SAFETY: there are as many bytes as a value has (contract of this function), and none of its bit patterns is invalid.
         unsafe { at.cast::<Self>().read_unaligned() }
     }
 }
 
 /// Sums and products.
-pub(super) trait Number: Value {
+pub(super) trait Arithmetic: Scalar {
     fn add(self, other: Self) -> Self;
     fn mul(self, other: Self) -> Self;
 }
 
 /// Minima and maxima. Neither `above` nor `same` holds with a NaN.
-pub(super) trait Ordered: Value {
+pub(super) trait Ordered: Scalar {
     fn above(self, other: Self) -> bool;
     fn same(self, other: Self) -> bool;
 }
 
 /// Logical operations: zero is false.
-pub(super) trait Truth: Value {
+pub(super) trait Truth: Scalar {
     fn truth(self) -> bool;
     fn from_truth(truth: bool) -> Self;
 }
 
 /// Bitwise operations.
 pub(super) trait Bits:
-    Value + core::ops::BitAnd<Output = Self> + core::ops::BitOr<Output = Self> + core::ops::BitXor<Output = Self>
+    Scalar + core::ops::BitAnd<Output = Self> + core::ops::BitOr<Output = Self> + core::ops::BitXor<Output = Self>
 {
 }
 
 macro_rules! ordered {
     ($ty:ty) => {
-        impl Value for $ty {}
+        impl Scalar for $ty {}
         impl Ordered for $ty {
             #[inline(always)]
             fn above(self, other: Self) -> bool {
@@ -66,7 +66,7 @@ macro_rules! integers {
                 Self::from(truth)
             }
         }
-        impl Number for $ty {
+        impl Arithmetic for $ty {
             #[inline(always)]
             fn add(self, other: Self) -> Self {
                 self.wrapping_add(other)
@@ -83,7 +83,7 @@ macro_rules! integers {
 macro_rules! floats {
     ($($ty:ty),*) => {$(
         ordered!($ty);
-        impl Number for $ty {
+        impl Arithmetic for $ty {
             #[inline(always)]
             fn add(self, other: Self) -> Self {
                 self + other
@@ -100,7 +100,7 @@ integers!(i8, i16, i32, i64, i128, u8, u16, u32, u64);
 floats!(f32, f64);
 
 /// A number whose sign can be turned, so that complex numbers can be made of it.
-pub(super) trait Real: Number {
+pub(super) trait Real: Arithmetic {
     fn negated(self) -> Self;
 }
 
@@ -122,9 +122,9 @@ impl Real for f64 {
 #[repr(C)]
 pub(super) struct Complex<T>(pub T, pub T);
 
-impl<T: Real> Value for Complex<T> {}
+impl<T: Real> Scalar for Complex<T> {}
 
-impl<T: Real> Number for Complex<T> {
+impl<T: Real> Arithmetic for Complex<T> {
     #[inline(always)]
     fn add(self, other: Self) -> Self {
         Self(self.0.add(other.0), self.1.add(other.1))

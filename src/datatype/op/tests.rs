@@ -1,4 +1,4 @@
-use super::super::Lane;
+use super::super::MachineType;
 use super::*;
 
 fn op(handle: usize) -> Op {
@@ -32,35 +32,35 @@ const OPERATIONS: [usize; 10] = [
     abi::MPI_BXOR,
 ];
 
-fn allowed(class: Class) -> [u8; 10] {
+fn allowed(class: BasicClass) -> [u8; 10] {
     match class {
-        Class::Integer | Class::FortranInteger | Class::Address | Class::Char => [1; 10],
-        Class::Floating => [1, 1, 1, 1, 0, 0, 0, 0, 0, 0],
-        Class::Logical => [0, 0, 0, 0, 1, 1, 1, 0, 0, 0],
-        Class::Complex => [0, 0, 1, 1, 0, 0, 0, 0, 0, 0],
-        Class::Byte => [0, 0, 0, 0, 0, 0, 0, 1, 1, 1],
-        Class::Opaque => [0; 10],
+        BasicClass::Integer | BasicClass::FortranInteger | BasicClass::Address | BasicClass::Char => [1; 10],
+        BasicClass::Floating => [1, 1, 1, 1, 0, 0, 0, 0, 0, 0],
+        BasicClass::Logical => [0, 0, 0, 0, 1, 1, 1, 0, 0, 0],
+        BasicClass::Complex => [0, 0, 1, 1, 0, 0, 0, 0, 0, 0],
+        BasicClass::Byte => [0, 0, 0, 0, 0, 0, 0, 1, 1, 1],
+        BasicClass::Opaque => [0; 10],
     }
 }
 
 /// Small numbers in any representation, so that one expectation serves all types.
-fn encode(lane: Lane, value: u8) -> Vec<u8> {
+fn encode(lane: MachineType, value: u8) -> Vec<u8> {
     let mut bytes = vec![0u8; lane.size()];
     let mut put = |encoded: &[u8]| bytes[..encoded.len()].copy_from_slice(encoded);
     match lane {
-        Lane::F32 | Lane::C32 => put(&f32::from(value).to_le_bytes()),
-        Lane::F64 | Lane::C64 => put(&f64::from(value).to_le_bytes()),
-        Lane::F80 | Lane::C80 if value > 0 => {
+        MachineType::F32 | MachineType::C32 => put(&f32::from(value).to_le_bytes()),
+        MachineType::F64 | MachineType::C64 => put(&f64::from(value).to_le_bytes()),
+        MachineType::F80 | MachineType::C80 if value > 0 => {
             let shift = value.leading_zeros();
             put(&(u64::from(value) << (56 + shift)).to_le_bytes());
             bytes[8..10].copy_from_slice(&(16383 + 7 - shift as u16).to_le_bytes());
         }
-        Lane::F128 | Lane::C128 if value > 0 => {
+        MachineType::F128 | MachineType::C128 if value > 0 => {
             let shift = value.leading_zeros();
             let fraction = (u128::from(value) << (120 + shift)) << 1 >> 16;
             put(&(u128::from(16383 + 7 - shift) << 112 | fraction).to_le_bytes());
         }
-        Lane::F80 | Lane::C80 | Lane::F128 | Lane::C128 => {}
+        MachineType::F80 | MachineType::C80 | MachineType::F128 | MachineType::C128 => {}
         _ => put(&[value]),
     }
     bytes
@@ -88,15 +88,17 @@ fn every_operation_on_every_basic_type_computes_or_is_refused_as_the_table_says(
     for basic in Basic::all() {
         let datatype = ty(basic.handle());
         for (operation, allowed) in OPERATIONS.into_iter().zip(allowed(basic.class())) {
-            let left: Vec<u8> = values.iter().flat_map(|v| encode(basic.lane(), v.0)).collect();
-            let mut right: Vec<u8> = values.iter().flat_map(|v| encode(basic.lane(), v.1)).collect();
+            let left: Vec<u8> = values.iter().flat_map(|v| encode(basic.machine_type(), v.0)).collect();
+            let mut right: Vec<u8> = values.iter().flat_map(|v| encode(basic.machine_type(), v.1)).collect();
             let before = right.clone();
             let n = values.len();
             let (from, to) = (left.as_ptr(), right.as_mut_ptr());
             // SAFETY: both are `n` elements of the type.
             let result = unsafe { op(operation).apply(from, to, n, &datatype, basic.handle()) };
-            let want: Vec<u8> =
-                values.iter().flat_map(|v| encode(basic.lane(), expected(operation, v.0, v.1))).collect();
+            let want: Vec<u8> = values
+                .iter()
+                .flat_map(|v| encode(basic.machine_type(), expected(operation, v.0, v.1)))
+                .collect();
             match allowed {
                 1 => assert_eq!((result, right), (Ok(()), want), "{} {operation}", basic.name()),
                 _ => assert_eq!((result, right), (Err(MISFIT), before), "{} {operation}", basic.name()),
@@ -127,7 +129,9 @@ fn complex_numbers_are_multiplied_as_such() {
 /// Real and imaginary part 2 + 3i and 5 + 7i in lanes that Rust has no type for.
 #[test]
 fn wide_complex_numbers_are_multiplied_as_such() {
-    for (handle, real) in [(abi::MPI_C_LONG_DOUBLE_COMPLEX, Lane::F80), (abi::MPI_COMPLEX32, Lane::F128)] {
+    for (handle, real) in
+        [(abi::MPI_C_LONG_DOUBLE_COMPLEX, MachineType::F80), (abi::MPI_COMPLEX32, MachineType::F128)]
+    {
         let number = |re, im| [encode(real, re), encode(real, im)].concat();
         let (left, mut right) = (number(7, 2), number(5, 3));
         // SAFETY: one complex number each.

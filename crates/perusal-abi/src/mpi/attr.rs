@@ -5,7 +5,9 @@
 
 use crate::abi::*;
 use crate::arguments::{InOut, Out};
-use crate::comm::attributes::{Attributes, Keyvals, Kind, OnCopy, OnDelete, Owner, Predefined};
+use crate::comm::attributes::{
+    AttributeOwner, Attributes, KeyvalKind, Keyvals, OnCopy, OnDelete, Predefined,
+};
 use crate::comm::{Comm, lock};
 use crate::error::{Error, Result};
 use crate::sync::Mutex;
@@ -43,8 +45,8 @@ pub fn set_last_used_code(code: c_int) {
     }
 }
 
-pub(crate) fn owner(kind: Kind, handle: usize) -> Owner<'static> {
-    Owner { keyvals: &KEYVALS, kind, handle }
+pub(crate) fn owner(kind: KeyvalKind, handle: usize) -> AttributeOwner<'static> {
+    AttributeOwner { keyvals: &KEYVALS, kind, handle }
 }
 
 /// Deletes the attributes of a communicator that is about to be freed; for MPI_COMM_SELF, what MPI_Finalize does first
@@ -53,7 +55,7 @@ pub(crate) fn owner(kind: Kind, handle: usize) -> Owner<'static> {
 /// # Errors
 /// The code of a delete callback that fails.
 pub fn comm_freed(handle: MPI_Comm) -> Result<()> {
-    comms::get(handle)?.attributes.delete_all(owner(Kind::Comm, handle))
+    comms::get(handle)?.attributes.delete_all(owner(KeyvalKind::Comm, handle))
 }
 
 /// Deletes the attributes of a datatype whose handle is about to be freed.
@@ -62,7 +64,7 @@ pub fn comm_freed(handle: MPI_Comm) -> Result<()> {
 /// The code of a delete callback that fails; the attribute and the older ones stay.
 pub fn type_freed(handle: MPI_Datatype) -> Result<()> {
     let Some(attributes) = lock(&OF_TYPES).get(&handle).cloned() else { return Ok(()) };
-    attributes.delete_all(owner(Kind::Type, handle))?;
+    attributes.delete_all(owner(KeyvalKind::Type, handle))?;
     lock(&OF_TYPES).remove(&handle);
     Ok(())
 }
@@ -73,7 +75,7 @@ pub fn type_freed(handle: MPI_Datatype) -> Result<()> {
 /// The code of a copy callback that fails.
 pub fn type_duplicated(old: MPI_Datatype, new: MPI_Datatype) -> Result<()> {
     let Some(attributes) = lock(&OF_TYPES).get(&old).cloned() else { return Ok(()) };
-    attributes.copy_to(owner(Kind::Type, old), &of_type(new))
+    attributes.copy_to(owner(KeyvalKind::Type, old), &of_type(new))
 }
 
 fn of_type(handle: MPI_Datatype) -> Arc<Attributes> {
@@ -85,27 +87,32 @@ fn of_type(handle: MPI_Datatype) -> Arc<Attributes> {
 /// # Safety
 /// `copy` and `delete` are the ABI's constants or callbacks for objects of `kind`, which the program keeps callable while the key is
 /// in use (MPI 5.0 §7.7.2).
-pub unsafe fn create_keyval(kind: Kind, copy: usize, delete: usize, extra: *mut c_void) -> Result<c_int> {
+pub unsafe fn create_keyval(
+    kind: KeyvalKind,
+    copy: usize,
+    delete: usize,
+    extra: *mut c_void,
+) -> Result<c_int> {
     // SAFETY: this function asks for the same.
     unsafe { KEYVALS.create(kind, OnCopy::from_address(copy), OnDelete::from_address(delete), extra) }
 }
 
 /// MPI_X_free_keyval.
-pub fn free_keyval(kind: Kind, keyval: InOut<'_, c_int>) -> Result<()> {
+pub fn free_keyval(kind: KeyvalKind, keyval: InOut<'_, c_int>) -> Result<()> {
     KEYVALS.free(kind, keyval.get())?;
     keyval.set(MPI_KEYVAL_INVALID);
     Ok(())
 }
 
 /// The attributes of an object, and who owns them.
-fn of(kind: Kind, handle: usize) -> Result<(Held, Owner<'static>)> {
+fn of(kind: KeyvalKind, handle: usize) -> Result<(Held, AttributeOwner<'static>)> {
     let held = match kind {
-        Kind::Type => {
+        KeyvalKind::Type => {
             datatypes::any(handle)?;
             Held::Type(of_type(handle))
         }
-        Kind::Comm => Held::Comm(comms::get(handle)?),
-        Kind::Win => return Err(Error::Code(MPI_ERR_WIN)),
+        KeyvalKind::Comm => Held::Comm(comms::get(handle)?),
+        KeyvalKind::Win => return Err(Error::Code(MPI_ERR_WIN)),
     };
     Ok((held, owner(kind, handle)))
 }
@@ -127,7 +134,7 @@ impl Deref for Held {
 }
 
 /// MPI_X_set_attr.
-pub fn set(kind: Kind, handle: usize, keyval: c_int, value: *mut c_void) -> Result<()> {
+pub fn set(kind: KeyvalKind, handle: usize, keyval: c_int, value: *mut c_void) -> Result<()> {
     let (attributes, owner) = of(kind, handle)?;
     attributes.set(owner, keyval, value as usize)
 }
@@ -135,14 +142,14 @@ pub fn set(kind: Kind, handle: usize, keyval: c_int, value: *mut c_void) -> Resu
 /// MPI_X_get_attr: a predefined attribute, which any communicator has and whose value is the address of an int (§9.1.2), or a
 /// user's.
 pub fn get(
-    kind: Kind,
+    kind: KeyvalKind,
     handle: usize,
     keyval: c_int,
     value: Option<Out<'_, usize>>,
     flag: Out<'_, c_int>,
 ) -> Result<()> {
     let (attributes, owner) = of(kind, handle)?;
-    let of_world = if kind == Kind::Comm { predefined()?.get(keyval) } else { None };
+    let of_world = if kind == KeyvalKind::Comm { predefined()?.get(keyval) } else { None };
     let found = match of_world {
         Some(address) => Some(address as usize),
         None => attributes.get(owner, keyval)?,
@@ -156,7 +163,7 @@ pub fn get(
 }
 
 /// MPI_X_delete_attr.
-pub fn delete(kind: Kind, handle: usize, keyval: c_int) -> Result<()> {
+pub fn delete(kind: KeyvalKind, handle: usize, keyval: c_int) -> Result<()> {
     let (attributes, owner) = of(kind, handle)?;
     attributes.delete(owner, keyval)
 }

@@ -94,7 +94,7 @@ fn duplicate(handle: MPI_Comm, hints: Info) -> Result<MPI_Comm> {
 fn dress(handle: MPI_Comm, old: &Comm, new: MPI_Comm, hints: Info) -> Result<()> {
     let new = comms::get(new)?;
     new.set_info(hints);
-    old.attributes.copy_to(attr::owner(attributes::Kind::Comm, handle), &new.attributes)?;
+    old.attributes.copy_to(attr::owner(attributes::KeyvalKind::Comm, handle), &new.attributes)?;
     engine()?.registry().propagate(&old.events, &new.events);
     Ok(())
 }
@@ -105,7 +105,7 @@ fn duplicate_nonblocking(handle: MPI_Comm, hints: Info) -> Result<(MPI_Comm, MPI
     let old = comms::get(handle)?;
     let engine = engine()?;
     let attributes = Attributes::default();
-    old.attributes.copy_to(attr::owner(attributes::Kind::Comm, handle), &attributes)?;
+    old.attributes.copy_to(attr::owner(attributes::KeyvalKind::Comm, handle), &attributes)?;
     let events = engine.registry().attach(0);
     let stand_in = Comm::intra(old.context, old.rank(), old.group().clone(), events.clone());
     let new = comms::insert(Arc::new(stand_in))?;
@@ -310,7 +310,7 @@ pub fn create_from_group(
     hints: Info,
     handler: MPI_Errhandler,
 ) -> Result<MPI_Comm> {
-    let handler = errhandler::find(handler, handlers::Kind::Comm)?;
+    let handler = errhandler::find(handler, handlers::ErrhandlerKind::Comm)?;
     let group = (*group::find(group)?).clone();
     let handle = admitted(group_among(comms::world()?, group, string_tag(tag))?, comms::world()?)?;
     if handle != MPI_COMM_NULL {
@@ -342,7 +342,7 @@ pub fn intercomm_from_groups(
     hints: Info,
     handler: MPI_Errhandler,
 ) -> Result<MPI_Comm> {
-    let handler = errhandler::find(handler, handlers::Kind::Comm)?;
+    let handler = errhandler::find(handler, handlers::ErrhandlerKind::Comm)?;
     let local = group::find(local)?;
     let agreed = connected_groups(&local, leader, (remote, remote_leader), string_tag(tag))?;
     let handle = admit(agreed, None, comms::world()?)?;

@@ -7,8 +7,8 @@ use super::session::{self, Session};
 use crate::abi::*;
 use crate::arguments::InOut;
 use crate::boundary::{self, Handler, Source};
-pub use crate::comm::errhandler::Kind;
-use crate::comm::errhandler::{Errhandler, ErrhandlerFn, ErrhandlerSlot, User};
+pub use crate::comm::errhandler::ErrhandlerKind;
+use crate::comm::errhandler::{Errhandler, ErrhandlerFn, ErrhandlerSlot, UserErrhandler};
 use crate::comm::{Comm, lock};
 use crate::comms;
 use crate::error::{Error, Result};
@@ -18,7 +18,7 @@ use crate::types::{MPI_Comm, MPI_Errhandler, MPI_File, MPI_Session};
 use core::ffi::c_int;
 use std::sync::{Arc, LazyLock};
 
-static HANDLERS: HandleTable<User> = HandleTable::new();
+static HANDLERS: HandleTable<UserErrhandler> = HandleTable::new();
 
 /// References that users hold to their handlers: (handle, count), for the handlers that have a handle.
 static HELD: Mutex<Vec<(MPI_Errhandler, usize)>> = Mutex::new(Vec::new());
@@ -39,15 +39,15 @@ pub fn handler_of(source: Source) -> Handler {
             Ok(session) => session.errhandler.get(),
             Err(_) => return handler_of(Source::Comm(MPI_COMM_SELF)),
         },
-        Source::NewComm(handler) => return of_new(handler, Kind::Comm),
-        Source::NewSession(handler) => return of_new(handler, Kind::Session),
+        Source::NewComm(handler) => return of_new(handler, ErrhandlerKind::Comm),
+        Source::NewSession(handler) => return of_new(handler, ErrhandlerKind::Session),
         Source::Win(_) => return handler_of(Source::Comm(MPI_COMM_SELF)),
     };
     answer(found)
 }
 
 /// The answer of the handler that a new object of `kind` was to have; MPI_COMM_SELF's if that is none.
-fn of_new(handler: MPI_Errhandler, kind: Kind) -> Handler {
+fn of_new(handler: MPI_Errhandler, kind: ErrhandlerKind) -> Handler {
     find(handler, kind).map_or_else(|_| handler_of(Source::Comm(MPI_COMM_SELF)), answer)
 }
 
@@ -61,7 +61,7 @@ fn answer(found: Errhandler) -> Handler {
 }
 
 /// The error handler of `handle`, which objects of `kind` may have.
-pub fn find(handle: MPI_Errhandler, kind: Kind) -> Result<Errhandler> {
+pub fn find(handle: MPI_Errhandler, kind: ErrhandlerKind) -> Result<Errhandler> {
     let found = match Errhandler::predefined(handle) {
         Some(predefined) => predefined,
         None => Errhandler::User(
@@ -91,14 +91,14 @@ pub fn handle_of(handler: &Errhandler) -> Result<MPI_Errhandler> {
 }
 
 /// MPI_X_create_errhandler.
-pub fn create(kind: Kind, function: Option<ErrhandlerFn>) -> Result<MPI_Errhandler> {
+pub fn create(kind: ErrhandlerKind, function: Option<ErrhandlerFn>) -> Result<MPI_Errhandler> {
     let function = function.ok_or(Error::Arg("the error handler function is NULL"))?;
-    handle_of(&Errhandler::User(Arc::new(User { function, kind })))
+    handle_of(&Errhandler::User(Arc::new(UserErrhandler { function, kind })))
 }
 
 /// MPI_Comm_set_errhandler.
 pub fn set_of_comm(comm: Arc<Comm>, handler: MPI_Errhandler) -> Result<()> {
-    comm.errhandler.replace(find(handler, Kind::Comm)?);
+    comm.errhandler.replace(find(handler, ErrhandlerKind::Comm)?);
     Ok(())
 }
 
@@ -115,7 +115,7 @@ pub fn call_of_comm(function: &'static str, comm: MPI_Comm, _: Arc<Comm>, code: 
 
 /// MPI_Session_set_errhandler.
 pub fn set_of_session(session: Arc<Session>, handler: MPI_Errhandler) -> Result<()> {
-    session.errhandler.replace(find(handler, Kind::Session)?);
+    session.errhandler.replace(find(handler, ErrhandlerKind::Session)?);
     Ok(())
 }
 
@@ -143,7 +143,7 @@ fn only_no_file(file: MPI_File) -> Result<()> {
 /// MPI_File_set_errhandler, for MPI_FILE_NULL: what files have from the start.
 pub fn set_of_file(file: MPI_File, handler: MPI_Errhandler) -> Result<()> {
     only_no_file(file)?;
-    OF_NO_FILE.replace(find(handler, Kind::File)?);
+    OF_NO_FILE.replace(find(handler, ErrhandlerKind::File)?);
     Ok(())
 }
 

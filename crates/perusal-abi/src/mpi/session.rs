@@ -7,7 +7,7 @@ use super::{errhandler, group};
 use crate::abi::*;
 use crate::arguments::{InOut, Letters};
 use crate::boundary::Source;
-use crate::comm::errhandler::{ErrhandlerSlot, Kind};
+use crate::comm::errhandler::{ErrhandlerKind, ErrhandlerSlot};
 use crate::comm::{Comm, Group};
 use crate::error::{Error, Result};
 use crate::handles::HandleTable;
@@ -65,7 +65,7 @@ fn level_of(hints: &Info) -> Result<c_int> {
 
 fn open(hints: &Info, handler: MPI_Errhandler) -> Result<MPI_Session> {
     let asked = level_of(hints)?;
-    let errhandler = ErrhandlerSlot::new(errhandler::find(handler, Kind::Session)?);
+    let errhandler = ErrhandlerSlot::new(errhandler::find(handler, ErrhandlerKind::Session)?);
     let level = process::open_session(asked)?;
     let mut info = Info::new();
     for (name, _) in LEVELS.iter().filter(|(_, of)| *of == level) {

@@ -3,14 +3,14 @@
 use core::arch::asm;
 use core::arch::x86_64::__m128i;
 
-use super::number::{Number, Ordered, Real, Value};
+use super::super::number::{Arithmetic, Ordered, Real, Scalar};
 
 /// The bits: sign, 15 of exponent, 112 of fraction.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(transparent)]
-pub(super) struct Quad(u128);
+pub(in crate::datatype::op) struct Quad(u128);
 
-impl Value for Quad {}
+impl Scalar for Quad {}
 
 const SIGN: u128 = 1 << 127;
 const INFINITY: u128 = 0x7fff << 112;
@@ -46,7 +46,7 @@ macro_rules! call {
     }};
 }
 
-impl Number for Quad {
+impl Arithmetic for Quad {
     fn add(self, other: Self) -> Self {
         call!(__addtf3, self, other)
     }

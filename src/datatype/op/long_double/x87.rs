@@ -2,14 +2,14 @@
 
 use core::arch::asm;
 
-use super::number::{Number, Ordered, Real, Value};
+use super::super::number::{Arithmetic, Ordered, Real, Scalar};
 
 /// The memory form: ten bytes of value and six of padding, which results take from their second operand.
 #[derive(Clone, Copy)]
 #[repr(C)]
-pub(super) struct X87([u8; 16]);
+pub(in crate::datatype::op) struct X87([u8; 16]);
 
-impl Value for X87 {}
+impl Scalar for X87 {}
 
 /// Loads both operands, runs one popping instruction, stores the result.
 macro_rules! compute {
@@ -34,7 +34,7 @@ macro_rules! compute {
     }};
 }
 
-impl Number for X87 {
+impl Arithmetic for X87 {
     fn add(self, other: Self) -> Self {
         compute!("faddp st(1), st", self, other)
     }
