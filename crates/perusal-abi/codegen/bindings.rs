@@ -205,7 +205,12 @@ impl<'a> Row<'a> {
                 } else {
                     ("Source::Comm", "MPI_COMM_SELF")
                 };
-                format!("{source}(unsafe {{ call.handle({at}, abi::{null}) }})")
+                format!(
+                    "{{
+        // SAFETY: the address of a handle, or NULL, as above.
+        {source}(unsafe {{ call.handle({at}, abi::{null}) }})
+    }}"
+                )
             }
             (source, None) => source.to_owned(),
         }
@@ -395,7 +400,7 @@ impl Writer<'_> {
         {call}
     }} }};
     let result = run();
-    call.end(result, || Source::from({source}))",
+    call.end(result, || {source})",
             self.function.name
         )
     }
@@ -489,7 +494,7 @@ fn stub(text: &mut String, function: &Function) {
     let body = if name.starts_with("MPI_T_") {
         "    abi::MPI_T_ERR_NOT_SUPPORTED".to_owned()
     } else {
-        format!("    unsupported({name:?}, Source::from({}))", source_of(function))
+        format!("    unsupported({name:?}, {})", source_of(function))
     };
     assert!(function.returns == "int", "{name}: a stub gives an error code");
     writeln!(text, "/// Not implemented.\n///\n/// # Safety\n/// Looks at no memory.")
@@ -505,7 +510,7 @@ fn source_of(function: &Function) -> String {
         }
         let name = parameter.name;
         match argument.split_whitespace().next() {
-            Some("MPI_Comm") => return name,
+            Some("MPI_Comm") => return format!("Source::Comm({name})"),
             Some("MPI_Win") => return format!("Source::Win({name})"),
             Some("MPI_File") => return format!("Source::File({name})"),
             Some("MPI_Session") => return format!("Source::Session({name})"),
@@ -516,7 +521,7 @@ fn source_of(function: &Function) -> String {
     if function.arguments.iter().any(|a| a.starts_with("MPI_File *")) {
         return "Source::File(abi::MPI_FILE_NULL)".to_owned();
     }
-    "abi::MPI_COMM_SELF".to_owned()
+    "Source::Comm(abi::MPI_COMM_SELF)".to_owned()
 }
 
 fn parameters(function: &Function) -> Vec<Parameter> {

@@ -4,7 +4,8 @@
     unused_variables,
     unused_unsafe,
     clippy::too_many_arguments,
-    clippy::missing_safety_doc
+    clippy::missing_safety_doc,
+    clippy::redundant_closure
 )]
 
 use super::arguments::Call;
