@@ -164,43 +164,43 @@ event_types! {
         binding: Communicator, verbosity: UserDetail, category: Queues, identity: Request,
         fields: REQUEST, payload: Cancelled, shown: Paired,
         what: "a receive request leaves the posted queue: matched, or cancelled",
-        fires: "progress: a message finds its receive; p2p: cancel",
+        fires: "protocol: a message finds its receive; p2p: cancel",
     }
     ReqXferBegin = 5, "PERUSE_COMM_REQ_XFER_BEGIN" peruse 5 {
         binding: Communicator, verbosity: UserDetail, category: Messages, identity: Request,
         fields: REQUEST, payload: None, shown: Paired,
         what: "the first byte of the request's message is scheduled or has come",
-        fires: "wire: first payload byte, control records excluded",
+        fires: "protocol: first payload byte, control records excluded",
     }
     ReqXferEnd = 6, "PERUSE_COMM_REQ_XFER_END" peruse 6 {
         binding: Communicator, verbosity: UserDetail, category: Messages, identity: Request,
         fields: REQUEST, payload: None, shown: Paired,
         what: "the last byte of the request's message is scheduled or has come",
-        fires: "wire: last payload byte",
+        fires: "protocol: last payload byte",
     }
     ReqComplete = 7, "PERUSE_COMM_REQ_COMPLETE" peruse 7 {
         binding: Communicator, verbosity: UserBasic, category: Requests, identity: Request,
         fields: REQUEST, payload: None, shown: Paired,
         what: "the request is complete inside the library",
-        fires: "request: transition to complete",
+        fires: "engine: transition of the request to complete",
     }
     ReqNotify = 8, "PERUSE_COMM_REQ_NOTIFY" peruse 8 {
         binding: Communicator, verbosity: UserDetail, category: Requests, identity: Request,
         fields: REQUEST, payload: None, shown: Paired,
-        what: "the user is told of the completion",
+        what: "the user is notified of the completion",
         fires: "p2p: wait, test, and the return of blocking verbs",
     }
     MsgArrived = 9, "PERUSE_COMM_MSG_ARRIVED" peruse 9 {
         binding: Communicator, verbosity: UserDetail, category: Queues, identity: Message,
         fields: MESSAGE, payload: None, shown: Paired,
         what: "a message that takes part in matching has arrived",
-        fires: "progress: an envelope is taken from a ring",
+        fires: "protocol: an envelope is taken from a ring",
     }
     MsgInsertInUnexQ = 10, "PERUSE_COMM_MSG_INSERT_IN_UNEX_Q" peruse 10 {
         binding: Communicator, verbosity: UserBasic, category: Queues, identity: Message,
         fields: MESSAGE, payload: None, shown: Paired,
         what: "a message found no posted receive and enters the unexpected queue",
-        fires: "progress: after the search of the posted queue",
+        fires: "protocol: after the search of the posted queue",
     }
     MsgRemoveFromUnexQ = 11, "PERUSE_COMM_MSG_REMOVE_FROM_UNEX_Q" peruse 11 {
         binding: Communicator, verbosity: UserDetail, category: Queues, identity: Message,
@@ -212,37 +212,37 @@ event_types! {
         binding: Communicator, verbosity: UserDetail, category: Queues, identity: Message,
         fields: MESSAGE, payload: None, shown: Paired,
         what: "a message is matched to a posted receive on arrival",
-        fires: "progress: after the search of the posted queue",
+        fires: "protocol: after the search of the posted queue",
     }
     SearchPostedQBegin = 13, "PERUSE_COMM_SEARCH_POSTED_Q_BEGIN" peruse 13 {
         binding: Communicator, verbosity: TunerDetail, category: Queues, identity: PostedSearch,
         fields: MESSAGE, payload: None, shown: Paired,
         what: "the search of the posted queue for an incoming message begins",
-        fires: "matching, by way of progress",
+        fires: "protocol: around the search for an arriving message",
     }
     SearchPostedQEnd = 14, "PERUSE_COMM_SEARCH_POSTED_Q_END" peruse 14 {
         binding: Communicator, verbosity: TunerDetail, category: Queues, identity: PostedSearch,
         fields: SEARCH_END, payload: Search, shown: Paired,
         what: "the search of the posted queue for an incoming message ends",
-        fires: "matching, by way of progress",
+        fires: "protocol: around the search for an arriving message",
     }
     SearchUnexQBegin = 15, "PERUSE_COMM_SEARCH_UNEX_QUEUE_BEGIN" or "PERUSE_COMM_SEARCH_UNEX_Q_BEGIN" peruse 15 {
         binding: Communicator, verbosity: TunerDetail, category: Queues, identity: UnexpectedSearch,
         fields: MESSAGE, payload: None, shown: Paired,
         what: "the search of the unexpected queue for a receive begins",
-        fires: "matching, by way of p2p",
+        fires: "p2p: around the search for a receive or probe",
     }
     SearchUnexQEnd = 16, "PERUSE_COMM_SEARCH_UNEX_Q_END" or "PERUSE_COMM_SEARCH_UNEX_QUEUE_END" peruse 16 {
         binding: Communicator, verbosity: TunerDetail, category: Queues, identity: UnexpectedSearch,
         fields: SEARCH_END, payload: Search, shown: Paired,
         what: "the search of the unexpected queue for a receive ends",
-        fires: "matching, by way of p2p",
+        fires: "p2p: around the search for a receive or probe",
     }
     ReqXferContinue = 17, "PERUSE_COMM_REQ_XFER_CONTINUE" peruse 17 {
         binding: Communicator, verbosity: UserAll, category: Messages, identity: Request,
         fields: REQUEST, payload: None, shown: Paired,
         what: "a further piece of a large message is scheduled or has come",
-        fires: "wire: each payload chunk after the first",
+        fires: "protocol: each fragment or chunk after the first",
     }
     CollBegin = 18, "PERUSAL_COLL_BEGIN" {
         binding: Communicator, verbosity: UserBasic, category: Collectives, identity: Collective,
@@ -290,7 +290,7 @@ event_types! {
         binding: Nothing, verbosity: UserBasic, category: Events, identity: Nothing,
         fields: &[Field::ErrorClass, Field::ErrorCode, Field::Communicator], payload: Error, shown: Instant,
         what: "an error handler is invoked",
-        fires: "capi: before the handler, whichever it is",
+        fires: "bindings: before the handler, whichever it is",
     }
     Placed = 26, "PERUSAL_PLACED" {
         binding: Nothing, verbosity: TunerBasic, category: Job, identity: Nothing,
@@ -302,31 +302,31 @@ event_types! {
         binding: Nothing, verbosity: TunerDetail, category: Doorbell, identity: Nothing,
         fields: &[Field::Waiting, Field::World], payload: Sleep, shown: Paired,
         what: "a rank that waits goes to sleep",
-        fires: "progress: before the sleep, when nothing is left to do",
+        fires: "engine: before the sleep, when nothing is left to do",
     }
     BellWake = 28, "PERUSAL_BELL_WAKE" {
         binding: Nothing, verbosity: TunerDetail, category: Doorbell, identity: Nothing,
         fields: &[Field::Waiting, Field::World], payload: Sleep, shown: Paired,
         what: "a rank that slept is awake",
-        fires: "progress: after the sleep, woken or not",
+        fires: "engine: after the sleep, woken or not",
     }
     CopyBegin = 29, "PERUSAL_COPY_BEGIN" {
         binding: Nothing, verbosity: TunerDetail, category: Copies, identity: Copy,
         fields: COPY, payload: Copy, shown: Paired,
         what: "a copy engine begins on a large message",
-        fires: "p2p: at the rank that copies; both of them for chunks, halves and a shared direct copy",
+        fires: "protocol: at the rank that copies; both of them for ring chunks, CMA split and a cooperative copy",
     }
     CopyEnd = 30, "PERUSAL_COPY_END" {
         binding: Nothing, verbosity: TunerDetail, category: Copies, identity: Copy,
         fields: COPY, payload: Copy, shown: Paired,
         what: "a copy engine is done with a large message, or has failed",
-        fires: "p2p: where it began; bytes are those that were moved",
+        fires: "protocol: where it began; bytes are those that were moved",
     }
     RingFull = 31, "PERUSAL_RING_FULL" {
         binding: Nothing, verbosity: TunerBasic, category: Rings, identity: Nothing,
         fields: &[Field::World, Field::Queued], payload: Ring, shown: Instant,
         what: "something waits for room in the ring to a peer",
-        fires: "p2p: when it is put behind what waits there",
+        fires: "engine: when it is put behind what waits there",
     }
 }
 
