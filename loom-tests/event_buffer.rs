@@ -10,7 +10,7 @@
 //! forgotten (1), a pass that goes on behind an entry that is claimed and not written
 //! (`an_entry_behind_one_that_is_not_yet_written_is_not_overtaken_by_a_later_buffers`). Without Release of the claim and
 //! Acquire in `Consumer::claimed` the entries of a replaced buffer are delivered too late
-//! (`what_a_thread_put_in_before_a_buffer_was_replaced_is_told_before_what_it_put_in_after`).
+//! (`what_a_thread_put_in_before_a_buffer_was_replaced_is_delivered_before_what_it_put_in_after`).
 //!
 //! Not shown: that the same two order drops before later entries. The drops are taken
 //! by an exchange, and loom's exchanges read the newest value, whatever is ordered; the language promises that to ordered ones alone.
@@ -88,17 +88,17 @@ fn two_producers_share_two_entries_and_every_drop_is_counted() {
 }
 
 #[test]
-fn what_was_dropped_at_one_handle_is_told_before_what_the_same_thread_raised_at_another_later() {
+fn what_was_dropped_at_one_handle_is_reported_before_what_the_same_thread_emitted_at_another_later() {
     model(None, || {
         let (full, _keep) = buffer::<u64>(1).unwrap();
         let (other, mut consumer) = buffer(1).unwrap();
         let full = Arc::new(full);
         assert!(full.push(1));
-        let raiser = {
+        let emitter = {
             let full = full.clone();
             thread::spawn(move || {
                 assert!(!full.push(2), "dropped here");
-                assert!(other.push(3), "and later raised there");
+                assert!(other.push(3), "and later emitted there");
             })
         };
         // A pass in its three steps: how far, drops, entries.
@@ -107,7 +107,7 @@ fn what_was_dropped_at_one_handle_is_told_before_what_the_same_thread_raised_at_
         if consumer.take(until).is_some() {
             assert_eq!(dropped, 1);
         }
-        raiser.join().unwrap();
+        emitter.join().unwrap();
     });
 }
 
@@ -159,76 +159,76 @@ fn what_a_tool_wrote_before_it_registered_a_function_is_seen_by_the_function() {
     });
 }
 
-/// What `segments` have for a pass: all of it, in order.
-fn pass_over(segments: &BufferChain<u64>) -> Vec<u64> {
-    let mut told = Vec::new();
-    segments.begin_pass();
-    segments.take(|entry| told.push(entry));
-    told
+/// What `buffers` have for a pass: all of it, in order.
+fn pass_over(buffers: &BufferChain<u64>) -> Vec<u64> {
+    let mut delivered = Vec::new();
+    buffers.begin_pass();
+    buffers.take(|entry| delivered.push(entry));
+    delivered
 }
 
 #[test]
-fn what_a_thread_put_in_before_a_buffer_was_replaced_is_told_before_what_it_put_in_after() {
+fn what_a_thread_put_in_before_a_buffer_was_replaced_is_delivered_before_what_it_put_in_after() {
     model(Some(2), || {
-        let segments = Arc::new(BufferChain::new());
-        let (old, new) = (segments.add(2).unwrap(), segments.add(1).unwrap());
-        let raiser = thread::spawn(move || {
+        let buffers = Arc::new(BufferChain::new());
+        let (old, new) = (buffers.add(2).unwrap(), buffers.add(1).unwrap());
+        let emitter = thread::spawn(move || {
             assert!(old.push(1));
             assert!(new.push(2));
         });
-        let told = beside(&segments, pass_over);
-        let mut told = told.join().unwrap();
-        assert!([&[][..], &[1], &[1, 2]].contains(&&told[..]), "{told:?}");
-        raiser.join().unwrap();
-        told.extend(pass_over(&segments));
-        assert_eq!(told, [1, 2]);
+        let delivered = beside(&buffers, pass_over);
+        let mut delivered = delivered.join().unwrap();
+        assert!([&[][..], &[1], &[1, 2]].contains(&&delivered[..]), "{delivered:?}");
+        emitter.join().unwrap();
+        delivered.extend(pass_over(&buffers));
+        assert_eq!(delivered, [1, 2]);
     });
 }
 
 #[test]
 fn an_entry_behind_one_that_is_not_yet_written_is_not_overtaken_by_a_later_buffers() {
     model(Some(2), || {
-        let segments = Arc::new(BufferChain::new());
-        let (old, new) = (segments.add(2).unwrap(), segments.add(1).unwrap());
+        let buffers = Arc::new(BufferChain::new());
+        let (old, new) = (buffers.add(2).unwrap(), buffers.add(1).unwrap());
         let theirs = old.clone();
         let other = thread::spawn(move || assert!(theirs.push(9)));
-        let raiser = thread::spawn(move || {
+        let emitter = thread::spawn(move || {
             assert!(old.push(1));
             assert!(new.push(2));
         });
-        let mut told = pass_over(&segments);
-        [other, raiser].into_iter().for_each(|thread| thread.join().unwrap());
-        told.extend(pass_over(&segments));
-        told.retain(|entry| *entry != 9);
-        assert_eq!(told, [1, 2]);
+        let mut delivered = pass_over(&buffers);
+        [other, emitter].into_iter().for_each(|thread| thread.join().unwrap());
+        delivered.extend(pass_over(&buffers));
+        delivered.retain(|entry| *entry != 9);
+        assert_eq!(delivered, [1, 2]);
     });
 }
 
 #[test]
 fn a_thread_and_a_change_of_size_leave_no_entry_behind_and_no_drop_uncounted() {
     model(Some(2), || {
-        let segments = Arc::new(BufferChain::new());
-        let (old, new) = (segments.add(1).unwrap(), segments.add(1).unwrap());
-        let raiser = thread::spawn(move || {
+        let buffers = Arc::new(BufferChain::new());
+        let (old, new) = (buffers.add(1).unwrap(), buffers.add(1).unwrap());
+        let emitter = thread::spawn(move || {
             (1..3).for_each(|n| _ = old.push(n));
             drop(old);
             new.push(3);
         });
-        let passes = beside(&segments, |segments| (pass_over(segments), segments.dropped()));
-        let (mut told, mut dropped) = passes.join().unwrap();
-        raiser.join().unwrap();
-        told.extend(pass_over(&segments));
-        dropped += segments.dropped();
-        assert_eq!(told.len() as u64 + dropped, 3, "{told:?} and {dropped} drops");
-        assert!(told.is_sorted(), "{told:?}");
+        let passes = beside(&buffers, |buffers| (pass_over(buffers), buffers.dropped()));
+        let (mut delivered, mut dropped) = passes.join().unwrap();
+        emitter.join().unwrap();
+        delivered.extend(pass_over(&buffers));
+        dropped += buffers.dropped();
+        assert_eq!(delivered.len() as u64 + dropped, 3, "{delivered:?} and {dropped} drops");
+        assert!(delivered.is_sorted(), "{delivered:?}");
     });
 }
 
 /// Runs `with` on a thread of its own.
 fn beside<R: Send + 'static>(
-    segments: &Arc<BufferChain<u64>>,
+    buffers: &Arc<BufferChain<u64>>,
     with: impl FnOnce(&BufferChain<u64>) -> R + Send + 'static,
 ) -> thread::JoinHandle<R> {
-    let segments = segments.clone();
-    thread::spawn(move || with(&segments))
+    let buffers = buffers.clone();
+    thread::spawn(move || with(&buffers))
 }

@@ -1,14 +1,14 @@
-//! The way of the first thread: to its pin by one comparison (`pins::first`), and to a listener that is the only one without a walk.
+//! Dispatch on the first thread: to its hazard record by one comparison (`hazard::of_first_thread`), and to the only listener without a walk.
 //!
 //! Run:   .ci/loom first_thread
 //! Bound: interleavings of 2 threads with at most 3 preemptions, or 2 (LOOM_MAX_PREEMPTIONS raises both).
 //! Time:  a quarter of a minute on two cores, all models together.
 //!
-//! In each model the thread that raises is the one that had a pin first, and knows it before it raises: [`first`] claims the pin, and
-//! what is raised afterwards finds it by the short way. The control side runs on another thread.
+//! In each model the thread that emits is the one that had a hazard record first, and knows it before it emits: [`first`] claims the record, and
+//! what is emitted afterwards finds it by the comparison. The control side runs on another thread.
 //!
-//! Weakened: that only the first pin's owner takes the short way (3 models fail), that all are gone through when the only one has moved (4),
-//! that the pin is cleared then, that only who is told last is given the description itself; and most of what `registry.rs` lists.
+//! Weakened: that only the first record's owner takes this path (3 models fail), that the list is walked when the only listener has moved (4),
+//! that the hazard pointer is cleared then, that only the last listener gets the spec itself; and most of what `registry.rs` lists.
 #![cfg(perusal_loom)]
 
 use core::ffi::{c_int, c_long, c_void};
@@ -30,7 +30,7 @@ fn model(preemptions: usize, body: impl Fn() + Send + Sync + 'static) {
 }
 
 fn bench() -> (Arc<Registry>, Arc<CommEvents>) {
-    // A race that loom finds inside a callback panics there; this hands the panic on.
+    // A race that loom finds inside a callback panics there; the fatal hook passes the panic on.
     let registry = Registry::new(Box::new(|text| panic!("{text}")));
     let world = registry.attach(1);
     (registry, world)
@@ -118,7 +118,7 @@ fn a_replaced_callback_is_not_read_any_more() {
 }
 
 #[test]
-fn who_listens_all_the_time_is_told_once_while_another_comes_and_goes() {
+fn a_lasting_listener_is_called_once_while_another_comes_and_goes() {
     model(3, || {
         let (_registry, world) = bench();
         let told = Arc::new(AtomicU32::new(0));
@@ -138,7 +138,7 @@ fn who_listens_all_the_time_is_told_once_while_another_comes_and_goes() {
 }
 
 #[test]
-fn what_a_release_cannot_wait_for_is_seen_to_by_the_pass_that_was_inside() {
+fn what_a_release_cannot_wait_for_is_settled_by_the_dispatch_that_was_inside() {
     model(3, || {
         let (registry, world) = bench();
         let data = Data::new();
@@ -160,14 +160,14 @@ fn what_a_release_cannot_wait_for_is_seen_to_by_the_pass_that_was_inside() {
 }
 
 #[test]
-fn two_threads_that_ask_at_once_do_not_share_a_pin() {
+fn two_threads_that_ask_at_once_do_not_share_a_hazard_record() {
     model(2, || {
         let (registry, world) = bench();
         let step = AtomicU32::new(0);
         let closure = move |_: Handle, _: &EventRecord<'_>| {
-            // The other one may clear its pin here.
+            // The other one may clear its hazard pointer here.
             step.fetch_add(1, Ordering::Relaxed);
-            assert!(inside_callback(), "this thread's pin is cleared by another");
+            assert!(inside_callback(), "this thread's hazard pointer is cleared by another");
         };
         let handle = registry.register(&world, EVENT, Callback::Rust(Box::new(closure))).unwrap();
         registry.activate(handle).unwrap();
@@ -203,7 +203,7 @@ fn listen(registry: &Registry, world: &Arc<CommEvents>, told: usize) -> Handle {
 }
 
 #[test]
-fn a_function_that_writes_into_the_description_spoils_it_for_nobody() {
+fn a_function_that_writes_into_the_spec_spoils_it_for_nobody() {
     model(3, || {
         let (registry, world) = bench();
         let told = Box::into_raw(Box::new(AtomicU32::new(0)));

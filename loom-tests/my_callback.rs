@@ -7,7 +7,7 @@
 //! What you need:
 //! 1. Your data in the atomics and cells of [`perusal::model`]: loom's while `cfg(perusal_loom)` is set, `std`'s else.
 //! 2. A registry and a communicator of your own: `Registry::new`, `attach`. No engine, no ranks.
-//! 3. `happen`, which does what a site in the engine does: it looks at the gate, then raises.
+//! 3. `happen`, which does what a site in the engine does: it looks at the gate, then emits.
 //! 4. `model::check`, with two or three threads, and one or two events: more orders than you could read.
 //!
 //! Try it: use a plain loom cell instead of the atomic in `Late`, or read the counts before the subscription is dropped, and run again.
@@ -74,30 +74,30 @@ fn nothing_is_counted_after_the_subscription_has_ended() {
         let engine = thread::spawn(move || happen(&theirs, 1));
         happen(&comm, 0);
         drop(subscription);
-        let told = late.report();
-        // The other thread's message came before the end, or it was not told: never half of it.
-        assert_eq!(told[0], 1);
-        assert!(told[1] <= 1);
+        let counted = late.report();
+        // The other thread's message came before the end, or it was not counted: never half of it.
+        assert_eq!(counted[0], 1);
+        assert!(counted[1] <= 1);
         engine.join().unwrap();
-        assert_eq!(late.from[1].load(Ordering::Relaxed), told[1], "the report was the last word");
+        assert_eq!(late.from[1].load(Ordering::Relaxed), counted[1], "the report was the last word");
     });
 }
 
 #[test]
-fn the_same_for_a_tap_that_hears_all_communicators() {
+fn the_same_for_a_subscriber_to_all_communicators() {
     check(3, || {
         let registry = Registry::new(Box::new(|why| panic!("{why}")));
         let late = Late::new();
         let tool = late.clone();
-        let tap = registry.subscribe_globally(
+        let subscription = registry.subscribe_globally(
             EventSet::from(Event::MsgInsertInUnexQ),
             Arc::new(move |record: &EventRecord<'_>| tool.count(record.spec.peer)),
         );
         let comm = registry.attach(1);
         let engine = thread::spawn(move || happen(&comm, 1));
-        drop(tap);
-        let told = late.report();
+        drop(subscription);
+        let counted = late.report();
         engine.join().unwrap();
-        assert_eq!(late.from[1].load(Ordering::Relaxed), told[1]);
+        assert_eq!(late.from[1].load(Ordering::Relaxed), counted[1]);
     });
 }

@@ -6,15 +6,15 @@
 //! Time:  five seconds on two cores, all models together.
 //!
 //! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time): the
-//! wake-up in `Lock::unlock`; the loop around the wait in `Lock::lock`; the mark that `Lock::lock` leaves on a refused
-//! callback; the look at the depth in `Lock::unlock`; the exemption of the lock's owner in `Registry::release`.
+//! wake-up in `PeruseLock::unlock`; the loop around the wait in `PeruseLock::lock`; the mark that `PeruseLock::lock` leaves on a refused
+//! callback; the look at the depth in `PeruseLock::unlock`; the exemption of the lock's owner in `Registry::release`.
 //!
 //! A lost wake-up shows as a deadlock, which loom reports; a failed exclusion as two threads in one loom cell.
 #![cfg(perusal_loom)]
 
 use loom::cell::UnsafeCell;
 use loom::thread;
-use perusal::events::{CommEvents, Event, EventRecord, LockError, Operation, Registry, Spec, Subscription};
+use perusal::events::{CommEvents, Event, EventRecord, LockError, Operation, PeruseLock, Registry, Spec, Subscription};
 use std::sync::Arc;
 
 const EVENT: Event = Event::ReqActivate;

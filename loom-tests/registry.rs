@@ -8,18 +8,18 @@
 //!
 //! Weakened, each of these makes models fail (by an assertion, a data race, a deadlock or a fault; tried one at a time, on this
 //! dispatch). In brackets how many of the 12 models here, and of the 6 in `first_thread.rs`, find it; a name where few do:
-//! Release of `Pin::set` (6, 2); Acquire of `Pins::busy` (only `a_replaced_callback_is_dropped_only_when_nobody_is_inside`); the fence between pin
-//! and look (9, 4), and the one after a pass (8, 4); the fence of `Pins::heavy_barrier` (8, 4); `want` after that fence instead of before
-//! (7, 4); the question at the end of a pass (9, 4); the second look at the place (9, 4); the look at the pins in `settle` (8, 4), and in
+//! Release of `HazardRecord::set` (6, 2); Acquire of `HazardDomain::busy` (only `a_replaced_callback_is_dropped_only_when_nobody_is_inside`); the fence between publishing
+//! and looking (9, 4), and the one after a dispatch (8, 4); `HazardDomain::heavy_fence` (8, 4); `want` after that fence instead of before
+//! (7, 4); the question at the end of a dispatch (9, 4); the second look at the list entry (9, 4); the look at the hazard pointers in `settle` (8, 4), and in
 //! `Registry::replace` (the models of a replaced callback, here and there); the wake-up in `retire` (6, 3); the wait in `end`
 //! (3 of 7 that were tried, 2 of 5).
-//! Of the table of later threads' pins: its pins left out of what the control side reads (all that were tried, here and there), and a
-//! place taken for one's own because it is anybody's (here; in `first_thread.rs` each thread has the place that it would have had). Of the dispatch of one
-//! listener, in `first_thread.rs` alone, where C functions and short ways are: a description given to all instead of the last, and a pin
-//! left set when the only listener has moved.
-//! Not shown by a model: Release of the event in `Registry::occupy` and of `State::open` (each covers for the other), Release of a
-//! row's links and places (a slot's own words are atomics that loom takes as made), the fence of a
-//! pass where nothing but the gates' share waits.
+//! Of the hashed records of later threads: those records left out of what the control side reads (all that were tried, here and there), and a
+//! record taken for one's own because it is anybody's (here; in `first_thread.rs` each thread has the record that it would have had). Of the dispatch
+//! to the only listener, in `first_thread.rs` alone, where C functions are: a writable spec for all listeners instead of the last, and a hazard
+//! pointer left set when the only listener has moved.
+//! Not shown by a model: Release of the event in `Registry::occupy` and of `SlotState::open` (each covers for the other), Release of a
+//! listener list's nodes and entries (a slot's own words are atomics that loom takes as made), the fence of a
+//! dispatch where only the fast path waits for it.
 //!
 //! A callback's foreign data is a loom cell: loom fails a model in which two threads touch it without an edge between.
 #![cfg(perusal_loom)]
@@ -42,7 +42,7 @@ fn model(preemptions: Option<usize>, body: impl Fn() + Send + Sync + 'static) {
 }
 
 fn registry() -> Arc<Registry> {
-    // A race that loom finds inside a callback panics there; this hands the panic on.
+    // A race that loom finds inside a callback panics there; the fatal hook passes the panic on.
     Registry::new(Box::new(|text| panic!("{text}")))
 }
 
@@ -293,19 +293,19 @@ fn what_a_release_cannot_wait_for_is_retired_by_the_pass_that_was_inside() {
 }
 
 #[test]
-fn a_dropped_tap_leaves_its_data_alone_and_hears_a_communicator_that_comes() {
+fn a_dropped_global_subscription_leaves_its_data_alone_and_receives_from_a_communicator_that_comes() {
     model(Some(3), || {
         let registry = registry();
         let world = registry.attach(1);
         let data = Data::new();
         let used = data.clone();
-        let tap = registry
+        let subscription = registry
             .subscribe_globally(EventSet::from(EVENT), Arc::new(move |_: &EventRecord<'_>| used.touch()));
         let dispatcher = dispatcher(&world);
         let late = registry.attach(2);
         assert!(late.gate.is_open(EVENT));
         happen(&late);
-        drop(tap);
+        drop(subscription);
         data.write(2);
         assert_eq!(Arc::strong_count(&data), 1);
         assert!(!late.gate.is_any_open());

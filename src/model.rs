@@ -7,7 +7,7 @@
 //! To check a callback from a crate of your own:
 //! 1. Keep its data in the atomics and cells of this module. They are `std`'s in an ordinary build and loom's in a model.
 //! 2. Make a [`Registry`](crate::events::Registry) and attach a communicator to it: no engine and no ranks are needed.
-//! 3. Raise events as the engine does ([`CommEvents::raise`](crate::events::CommEvents::raise)) on one thread while another one does the control
+//! 3. Emit events as the engine does ([`CommEvents::emit`](crate::events::CommEvents::emit)) on one thread while another one does the control
 //!    side, with [`thread::spawn`], two or three threads in all, inside [`check`].
 //! 4. Run it with `RUSTFLAGS="--cfg perusal_loom" cargo test --release`. Without that flag [`check`] runs the program once, with real threads.
 //!
