@@ -144,7 +144,7 @@ fn what_a_tool_wrote_before_it_registered_a_function_is_seen_by_the_function() {
         let table = Arc::new(CallbackTable::<1>::new());
         let data = Arc::new(loom::cell::UnsafeCell::new(0));
         let reader = {
-            let (choice, data) = (table.clone(), data.clone());
+            let (table, data) = (table.clone(), data.clone());
             thread::spawn(move || {
                 if table.get(0) != CallbackPointer::NONE {
                     // SAFETY: written before `set`; loom checks it.
