@@ -14,7 +14,9 @@
 
 use loom::cell::UnsafeCell;
 use loom::thread;
-use perusal::events::{CommEvents, Event, EventRecord, LockError, Operation, PeruseLock, Registry, Spec, Subscription};
+use perusal::events::{
+    CommEvents, Event, EventRecord, LockError, Operation, PeruseLock, Registry, Spec, Subscription,
+};
 use std::sync::Arc;
 
 const EVENT: Event = Event::ReqActivate;
