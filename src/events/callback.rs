@@ -7,7 +7,7 @@ use super::Handle;
 use super::hazard_record::HazardRecord;
 use super::record::{EventRecord, GlobalSubscriber};
 use super::registry::Registry;
-use super::spec::{Callback, CommCallback, CommSpec, Spec};
+use super::spec::{Callback, CallbackClosure, CommCallback, CommSpec, Spec};
 use core::ffi::{c_int, c_void};
 use core::ptr::NonNull;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -116,7 +116,7 @@ impl OwnedCallback {
                 )
             }
             Callback::Rust(closure) => {
-                let head = CallbackHeader::new::<Closure>(registry, handle, call_closure);
+                let head = CallbackHeader::new::<CallbackClosure>(registry, handle, call_closure);
                 OwnedCallback::make(CallbackHeader { address, ..head }, closure)
             }
             Callback::GlobalSubscriber(subscriber) => {
@@ -276,16 +276,14 @@ unsafe fn call_c_with_copy(head: &CallbackHeader, record: &EventRecord<'_>) -> c
     unsafe { function(head.handle.raw(), record.id, &raw mut spec, param) }
 }
 
-type Closure = Box<dyn Fn(Handle, &EventRecord<'_>) + Send + Sync>;
-
 unsafe fn call_closure(
     head: &CallbackHeader,
     record: &EventRecord<'_>,
     _: &HazardRecord,
     _: WritableSpec,
 ) -> c_int {
-    // SAFETY: `new` makes a `CallbackBox<Closure>` with this function.
-    let closure = unsafe { listener::<Closure>(head) };
+    // SAFETY: `new` makes a `CallbackBox<CallbackClosure>` with this function.
+    let closure = unsafe { listener::<CallbackClosure>(head) };
     guarded(head, record, || closure(head.handle, record))
 }
 

@@ -91,7 +91,7 @@ pub use lock::{LockError, PeruseLock};
 pub use payload::Words;
 pub use record::{EventRecord, GlobalSubscriber};
 pub use registry::{EventError, Fatal, Registry};
-pub use spec::{Callback, CommCallback, CommSpec, Operation, Spec};
+pub use spec::{Callback, CallbackClosure, CommCallback, CommSpec, Operation, Spec};
 pub use subscription::Subscription;
 pub use table::{CATALOG, EVENTS, EventPayload, Field, PERUSE_EVENTS, PayloadKind};
 pub use values::{Algorithm, CollMode, Collective};

@@ -124,6 +124,9 @@ impl From<&Spec> for CommSpec {
 /// `peruse_comm_callback_f *`.
 pub type CommCallback = unsafe extern "C" fn(c_long, isize, *mut CommSpec, *mut c_void) -> c_int;
 
+/// A closure that is called with its handle and the record.
+pub type CallbackClosure = Box<dyn Fn(Handle, &EventRecord<'_>) + Send + Sync>;
+
 /// A registered callback.
 pub enum Callback {
     /// A C function and its parameter.
@@ -134,7 +137,7 @@ pub enum Callback {
         param: *mut c_void,
     },
     /// A closure, called with its handle; it cannot fail, and a panic counts as a non-success return.
-    Rust(Box<dyn Fn(Handle, &EventRecord<'_>) + Send + Sync>),
+    Rust(CallbackClosure),
     /// A listener that receives the records as they are; a panic counts as a non-success return.
     GlobalSubscriber(Arc<dyn GlobalSubscriber>),
 }
