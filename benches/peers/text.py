@@ -93,12 +93,10 @@ def conditions(summary):
             + (f"; {probed}" if probed else ""))
 
 
-SHOWN = ("latency/8", "latency/4096", "latency/65536", "latency/1048576", "latency-shared/65536", "latency-shared/1048576", "latency-heap/65536", "latency-heap/1048576",
-         "bandwidth/65536", "bandwidth/4194304", "bandwidth-shared/4194304", "bandwidth-heap/4194304", "bidirectional/1048576", "rate/1pair", "rate/2pairs",
-         "posted/exact-1", "posted/exact-10000", "posted/exact-100000", "posted/any-source-10000", "unexpected/exact-1", "unexpected/exact-10000", "unexpected/any-10000",
-         "barrier/2", "barrier/32", "allreduce/2-8", "allreduce/2-1048576", "allreduce/16-65536", "bcast/2-1048576", "alltoall/16-8", "alltoall/16-65536",
-         "threads/pairwise-4", "threads/to-one-4", "threads/self-comms-2", "startup/64", "launch/2", "memory/alltoall-64",
-         "instructions/send", "instructions/recv", "instructions/recv-unexpected", "instructions/window-receive")
+SHOWN = ("latency/8", "latency/4096", "latency/65536", "latency/1048576", "latency-shared/65536", "latency-heap/65536", "bandwidth/65536",
+         "bandwidth/4194304", "bidirectional/1048576", "rate/1pair", "posted/exact-10000", "posted/exact-100000", "unexpected/exact-10000", "barrier/2",
+         "barrier/32", "allreduce/2-1048576", "bcast/2-1048576", "alltoall/16-8", "alltoall/16-65536", "threads/pairwise-4", "threads/to-one-4",
+         "startup/64", "memory/alltoall-64", "instructions/send", "instructions/recv", "instructions/window-receive")
 
 
 def markdown(summary):

@@ -67,23 +67,31 @@ fn uses(pvar: &Pvar) -> &'static str {
 /// What a counter of messages or bytes by protocol is called before the protocol's name.
 const BY_PROTOCOL: [&str; 4] = ["messages_sent_", "messages_received_", "bytes_sent_", "bytes_received_"];
 
-/// Counters by protocol share one row for each of the four things that are counted.
+/// Names by class; counters by protocol share one entry for each of the four things that are counted. `perusal info --pvars`
+/// describes them.
 fn pvars() -> String {
-    let mut text = String::from("| name | class, use | what |\n|---|---|---|\n");
+    let mut classes: Vec<(String, Vec<String>)> = Vec::new();
     for pvar in PVARS {
         let prefix = BY_PROTOCOL.iter().find(|prefix| pvar.name.starts_with(**prefix));
         let siblings: Vec<&str> =
             PVARS.iter().filter_map(|other| other.name.strip_prefix(prefix.copied()?)).collect();
-        let class = format!("{:?}", pvar.class).to_lowercase();
-        let bound = if pvar.is_of_comm() { ", of a communicator" } else { "" };
-        let (name, what) = match (prefix, siblings.first()) {
+        let name = match (prefix, siblings.first()) {
             (Some(prefix), Some(first)) if pvar.name.ends_with(first) => {
-                (format!("{prefix}…"), format!("by protocol: {}", siblings.join(", ")))
+                format!("`{prefix}…` by protocol ({})", siblings.join(", "))
             }
             (Some(_), _) => continue,
-            _ => (pvar.name.to_owned(), pvar.what.to_owned()),
+            _ if pvar.is_of_comm() => format!("`{}` (of a communicator)", pvar.name),
+            _ => format!("`{}`", pvar.name),
         };
-        text += &format!("| `{name}` | {class}, {}{bound} | {what} |\n", uses(pvar));
+        let class = format!("{}, {}", format!("{:?}", pvar.class).to_lowercase(), uses(pvar));
+        match classes.iter_mut().find(|(known, _)| *known == class) {
+            Some((_, names)) => names.push(name),
+            None => classes.push((class, vec![name])),
+        }
+    }
+    let mut text = String::from("| class, use | names |\n|---|---|\n");
+    for (class, names) in classes {
+        text += &format!("| {class} | {} |\n", names.join(", "));
     }
     text
 }
