@@ -39,7 +39,8 @@ impl Deref for Scratch {
 
 impl DerefMut for Scratch {
     fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as in `deref`, and borrowed exclusively; every byte pattern is a valid word.
+        // SAFETY: the words are at least `len` initialised bytes in one allocation, borrowed exclusively for as long as `self`; every byte
+        // pattern is a valid word.
         unsafe { core::slice::from_raw_parts_mut(self.words.as_mut_ptr().cast(), self.len) }
     }
 }

@@ -298,7 +298,7 @@ impl KeyEntry {
         let (mut copy, mut flag) = (0_usize, 0);
         let out = (&raw mut copy).cast::<c_void>();
         let extra = self.extra as *mut c_void;
-        // SAFETY: as in `deleted`; `out` is the address of a pointer-sized word and `flag` an int, both alive here.
+        // SAFETY: `Keyvals::create` was promised that the callback can be called while an attribute under the key exists; `out` is the address of a pointer-sized word and `flag` an int, both alive here.
         succeeded(unsafe { callback(handle, keyval, extra, value as *mut c_void, out, &raw mut flag) })?;
         Ok((flag != 0).then_some(copy))
     }

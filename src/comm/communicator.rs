@@ -48,7 +48,7 @@ pub type Lease = Box<dyn Fn(u32) + Send + Sync>;
 
 // SAFETY: the contexts are `Sync` and outlive the communicator; everything else is `Send` and `Sync` by itself.
 unsafe impl Send for Comm {}
-// SAFETY: as above.
+// SAFETY: the contexts are `Sync` and outlive the communicator; everything else is `Sync` by itself.
 unsafe impl Sync for Comm {}
 
 impl Comm {

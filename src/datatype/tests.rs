@@ -243,7 +243,7 @@ fn check_pack(ty: &Datatype, count: usize, bytes: &[isize], r: &mut Random) {
         // SAFETY: `memory` and `target` were sized for every byte of the map.
         let written = unsafe { ty.pack(count, base, position, piece) };
         assert_eq!(written, chunk);
-        // SAFETY: as above.
+        // SAFETY: `memory` and `target` were sized for every byte of the map.
         assert_eq!(unsafe { ty.unpack(count, landing, position, piece) }, chunk);
         position += chunk;
     }
@@ -486,7 +486,7 @@ fn external32_takes_long_double_through_quadruple() {
     assert_eq!(unsafe { ty.pack_external(1, native.as_ptr(), &mut packed) }, Ok(16));
     assert_eq!(packed[..4], [0xbf, 0xff, 0x80, 0]);
     let mut back = [0xaau8; 16];
-    // SAFETY: as above.
+    // SAFETY: one element each way.
     assert_eq!(unsafe { ty.unpack_external(1, back.as_mut_ptr(), &packed) }, Ok(16));
     assert_eq!(back[..10], native[..10]);
 }

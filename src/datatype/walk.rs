@@ -206,11 +206,11 @@ pub(super) unsafe fn walk<M: Mover>(body: &TypeMap, base: isize, skip: usize, mo
             unsafe { walk_loop(child, *count, *stride, base, skip, mover) };
         }
         TypeMapKind::Blocks { at, len } => {
-            // SAFETY: as above.
+            // SAFETY: a table is its runs (rule 1).
             unsafe { walk_blocks(at, *len, base, skip, mover) };
         }
         TypeMapKind::Runs { at, starts } => {
-            // SAFETY: as above.
+            // SAFETY: a table is its runs (rule 1).
             unsafe { walk_runs(at, starts, base, skip, mover) };
         }
         TypeMapKind::Seq { parts, starts } => {

@@ -26,9 +26,8 @@ impl Engine {
         tag: i32,
     ) -> Result<()> {
         // SAFETY: the bytes are valid until the call returns.
-        if !comm.collective().observed()
-            && unsafe { self.send_fast(comm.collective(), comm, addr, bytes, dest, tag) }
-        {
+        let send_fast = || unsafe { self.send_fast(comm.collective(), comm, addr, bytes, dest, tag) };
+        if !comm.collective().observed() && send_fast() {
             return Ok(());
         }
         // SAFETY: the bytes are valid until the call returns, which it does not before the request is complete.

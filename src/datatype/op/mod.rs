@@ -299,7 +299,7 @@ impl UserOp {
                     let by = done as isize * datatype.extent();
                     let (from, to) = (left.wrapping_offset(by), right.wrapping_offset(by));
                     done += len as usize;
-                    // SAFETY: as above, for the next `len` elements.
+                    // SAFETY: who made the operation promised that it takes elements at these places; these are the next `len` of `count`.
                     unsafe { function(from.cast_mut().cast(), to.cast(), &mut len, &mut handle) };
                 }
             }
