@@ -4,7 +4,7 @@ use super::operation::Ref;
 use crate::events::{CommEvents, Event, EventPayload, Gate, Spec};
 use crate::limits::CONTEXTS;
 use crate::matching::{PostedQueue, UnexpectedQueue};
-use crate::shm::telemetry::Count;
+use crate::shm::telemetry::Counter;
 use crate::sync::{AtomicPtr, AtomicU32, ConditionalLock, Ordering};
 use crate::variables::Config;
 use core::ptr::NonNull;
@@ -124,9 +124,9 @@ pub struct MatchContext {
     events: AtomicPtr<CommEvents>,
     id: u32,
     /// Receives posted here; changed by who has the queues, read by others too.
-    pub posted: Count,
+    pub posted: Counter,
     /// Messages unexpected here.
-    pub unexpected: Count,
+    pub unexpected: Counter,
     /// Requests on it.
     pending: AtomicU32,
     /// 1 while a communicator is open on it.
@@ -146,8 +146,8 @@ impl MatchContext {
             gate: AtomicPtr::new(core::ptr::from_ref(Gate::closed()).cast_mut()),
             events: AtomicPtr::new(core::ptr::null_mut()),
             id,
-            posted: Count::default(),
-            unexpected: Count::default(),
+            posted: Counter::default(),
+            unexpected: Counter::default(),
             pending: AtomicU32::new(0),
             open: AtomicU32::new(0),
             queues: ConditionalLock::new(Queues {

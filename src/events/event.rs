@@ -3,6 +3,7 @@
 use super::table::{CATALOG, Field, PayloadKind};
 use crate::limits::EVENT_TYPES;
 use crate::variables::Category;
+pub use crate::variables::Verbosity;
 use core::ffi::CStr;
 use core::num::NonZeroU16;
 
@@ -19,29 +20,6 @@ pub enum Binding {
     Communicator,
     /// Nothing: the event is the engine's own.
     Nothing,
-}
-
-/// For whom an event is of interest, and in how much detail: the nine levels of MPI 5.0 §15.3.1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Verbosity {
-    /// MPI_T_VERBOSITY_USER_BASIC.
-    UserBasic,
-    /// MPI_T_VERBOSITY_USER_DETAIL.
-    UserDetail,
-    /// MPI_T_VERBOSITY_USER_ALL.
-    UserAll,
-    /// MPI_T_VERBOSITY_TUNER_BASIC.
-    TunerBasic,
-    /// MPI_T_VERBOSITY_TUNER_DETAIL.
-    TunerDetail,
-    /// MPI_T_VERBOSITY_TUNER_ALL.
-    TunerAll,
-    /// MPI_T_VERBOSITY_MPIDEV_BASIC.
-    MpidevBasic,
-    /// MPI_T_VERBOSITY_MPIDEV_DETAIL.
-    MpidevDetail,
-    /// MPI_T_VERBOSITY_MPIDEV_ALL.
-    MpidevAll,
 }
 
 /// What an event's unique id identifies, from which event to which (PERUSE 2.0 §5.1.2).

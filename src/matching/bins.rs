@@ -349,27 +349,27 @@ mod tests {
 
     /// A word whose hash is itself, so that a test decides which bucket is home.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-    struct Plain(u64);
+    struct IdentityWord(u64);
 
-    impl core::ops::BitAnd for Plain {
+    impl core::ops::BitAnd for IdentityWord {
         type Output = Self;
         fn bitand(self, other: Self) -> Self {
             Self(self.0 & other.0)
         }
     }
-    impl core::ops::BitOr for Plain {
+    impl core::ops::BitOr for IdentityWord {
         type Output = Self;
         fn bitor(self, other: Self) -> Self {
             Self(self.0 | other.0)
         }
     }
-    impl core::ops::BitXor for Plain {
+    impl core::ops::BitXor for IdentityWord {
         type Output = Self;
         fn bitxor(self, other: Self) -> Self {
             Self(self.0 ^ other.0)
         }
     }
-    impl KeyWord for Plain {
+    impl KeyWord for IdentityWord {
         fn hash(self) -> u64 {
             self.0
         }
@@ -377,10 +377,10 @@ mod tests {
 
     #[test]
     fn keys_of_one_home_spill_over_the_end_of_the_table_and_leave_no_trace() {
-        let mut slab = EntrySlab::<Plain, u32, 1>::new();
-        let mut bins = Bins::<Plain>::new();
+        let mut slab = EntrySlab::<IdentityWord, u32, 1>::new();
+        let mut bins = Bins::<IdentityWord>::new();
         // All at home in the last bucket, so that they go round to the first ones.
-        let keys: Vec<Plain> = (0..30).map(|i| Plain(u64::MAX - i)).collect();
+        let keys: Vec<IdentityWord> = (0..30).map(|i| IdentityWord(u64::MAX - i)).collect();
         for round in 0..3 {
             let indices: Vec<u32> = keys.iter().map(|&key| slab.insert(key, 0)).collect();
             for (&key, &index) in keys.iter().zip(&indices) {

@@ -86,7 +86,7 @@ pub(super) const MAY_HAVE_TOMBSTONES: u64 = u64::MAX;
 /// a larger one begins there.
 #[derive(Debug)]
 #[repr(C, align(64))]
-pub(super) struct Node<I, T, const L: usize> {
+pub(super) struct EntrySlot<I, T, const L: usize> {
     pub item: I,
     /// Age across the lists of the deep form; lower is older. [`MAY_HAVE_TOMBSTONES`] in a free slot that may have tombstones.
     pub seq: u64,
@@ -101,11 +101,11 @@ pub(super) struct Node<I, T, const L: usize> {
 /// Entries with `L` links each.
 #[derive(Debug)]
 pub(super) struct EntrySlab<I, T, const L: usize> {
-    nodes: Vec<Node<I, T, L>>,
+    nodes: Vec<EntrySlot<I, T, L>>,
     free: u32,
 }
 
-impl<I, T, const L: usize> Node<I, T, L> {
+impl<I, T, const L: usize> EntrySlot<I, T, L> {
     /// Puts the slot at the head of the free ones.
     #[inline(always)]
     fn free(&mut self, free: &mut u32, index: u32) {
@@ -144,7 +144,7 @@ impl<I: Copy, T, const L: usize> EntrySlab<I, T, L> {
         let index = u32::try_from(self.nodes.len()).ok().filter(|&index| index < EntryLink::TOMBSTONE.prev);
         let index = index.expect("fewer than 2³² entries of 64 bytes fit in memory");
         let links = [EntryLink::NONE; L];
-        self.nodes.push(Node { item, seq: 0, links, generation: 0, next_free: NIL, value: Some(value) });
+        self.nodes.push(EntrySlot { item, seq: 0, links, generation: 0, next_free: NIL, value: Some(value) });
         index
     }
 
@@ -235,7 +235,7 @@ impl<I: Copy, T, const L: usize> EntrySlab<I, T, L> {
 }
 
 impl<I, T, const L: usize> Index<u32> for EntrySlab<I, T, L> {
-    type Output = Node<I, T, L>;
+    type Output = EntrySlot<I, T, L>;
     #[inline(always)]
     fn index(&self, index: u32) -> &Self::Output {
         &self.nodes[index as usize]

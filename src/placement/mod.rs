@@ -22,12 +22,12 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 
 /// That this job is the one on the machine whose ranks are bound by default; given back when dropped or killed.
 #[derive(Debug)]
-pub struct Claim(#[expect(dead_code, reason = "the open socket is the claim")] UnixListener);
+pub struct BindingClaim(#[expect(dead_code, reason = "the open socket is the claim")] UnixListener);
 
 /// Claims the machine's cores for default binding; `None` if another job has them. The claim is a socket with an abstract
 /// name: it cannot be left behind, and containers with networks of their own do not see each other's.
 #[must_use]
-pub fn claim() -> Option<Claim> {
+pub fn claim() -> Option<BindingClaim> {
     let name = SocketAddr::from_abstract_name("perusal-placement").ok()?;
-    UnixListener::bind_addr(&name).ok().map(Claim)
+    UnixListener::bind_addr(&name).ok().map(BindingClaim)
 }

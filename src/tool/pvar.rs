@@ -5,7 +5,7 @@
 //! variables count only while a started handle asks.
 
 use crate::engine::Engine;
-use crate::shm::telemetry::{Length, ProtocolKind, Wait};
+use crate::shm::telemetry::{ProtocolKind, QueueLength, Wait};
 use crate::variables::Category;
 use crate::variables::Verbosity;
 use crate::variables::enumeration::{Enumeration, EnumerationItem};
@@ -52,7 +52,7 @@ impl Queue {
 
     /// Its place in the telemetry page.
     #[must_use]
-    pub fn of(self, engine: &Engine) -> &Length {
+    pub fn of(self, engine: &Engine) -> &QueueLength {
         let telemetry = engine.telemetry();
         match self {
             Self::Posted => &telemetry.posted,
@@ -215,8 +215,8 @@ fn wait(engine: &Engine) -> Option<Wait> {
     engine.telemetry().waiting.get()
 }
 
-fn total(words: &[crate::shm::telemetry::Count]) -> u64 {
-    words.iter().map(crate::shm::telemetry::Count::get).sum()
+fn total(words: &[crate::shm::telemetry::Counter]) -> u64 {
+    words.iter().map(crate::shm::telemetry::Counter::get).sum()
 }
 
 /// Bytes of memory that the job's segment has taken.

@@ -4,7 +4,9 @@ use super::category::Category;
 use super::enumeration::Enumeration;
 use super::job_shape::JobShape;
 use super::table::{VARIABLES, VariableId};
+use crate::abi;
 use crate::limits::VARIABLE_TEXT;
+use core::ffi::c_int;
 
 /// The values that a variable can have.
 #[derive(Debug, Clone, Copy)]
@@ -47,19 +49,45 @@ pub enum Settable {
     BetweenCollectives,
 }
 
-/// For whom a variable or an event type is (MPI tool chapter §14.3.1).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// For whom a variable or an event type is, and in how much detail: the nine levels of MPI 5.0 §15.3.1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verbosity {
-    /// Users.
+    /// MPI_T_VERBOSITY_USER_BASIC.
     UserBasic,
-    /// Users who want to know more.
+    /// MPI_T_VERBOSITY_USER_DETAIL.
     UserDetail,
-    /// Those who tune a program.
+    /// MPI_T_VERBOSITY_USER_ALL.
+    UserAll,
+    /// MPI_T_VERBOSITY_TUNER_BASIC.
     TunerBasic,
-    /// Those who tune it further.
+    /// MPI_T_VERBOSITY_TUNER_DETAIL.
     TunerDetail,
-    /// Those who work on the library.
+    /// MPI_T_VERBOSITY_TUNER_ALL.
+    TunerAll,
+    /// MPI_T_VERBOSITY_MPIDEV_BASIC.
     MpidevBasic,
+    /// MPI_T_VERBOSITY_MPIDEV_DETAIL.
+    MpidevDetail,
+    /// MPI_T_VERBOSITY_MPIDEV_ALL.
+    MpidevAll,
+}
+
+impl Verbosity {
+    /// Returns the level's constant in MPI_T.
+    #[must_use]
+    pub fn code(self) -> c_int {
+        match self {
+            Self::UserBasic => abi::MPI_T_VERBOSITY_USER_BASIC,
+            Self::UserDetail => abi::MPI_T_VERBOSITY_USER_DETAIL,
+            Self::UserAll => abi::MPI_T_VERBOSITY_USER_ALL,
+            Self::TunerBasic => abi::MPI_T_VERBOSITY_TUNER_BASIC,
+            Self::TunerDetail => abi::MPI_T_VERBOSITY_TUNER_DETAIL,
+            Self::TunerAll => abi::MPI_T_VERBOSITY_TUNER_ALL,
+            Self::MpidevBasic => abi::MPI_T_VERBOSITY_MPIDEV_BASIC,
+            Self::MpidevDetail => abi::MPI_T_VERBOSITY_MPIDEV_DETAIL,
+            Self::MpidevAll => abi::MPI_T_VERBOSITY_MPIDEV_ALL,
+        }
+    }
 }
 
 /// One control variable.

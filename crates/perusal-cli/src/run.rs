@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::process::ExitCode;
 
-use perusal::internals::placement::{self, Bind, Claim, MachineTopology, Placement, Policy};
+use perusal::internals::placement::{self, Bind, BindingClaim, MachineTopology, Placement, Policy};
 use perusal::internals::shm::{Memory, cpus};
 
 use crate::args::{self, App, Plan, PlanError, Stdin};
@@ -99,7 +99,7 @@ fn start<'a>(name: &'a str, plan: &'a Plan, usable: u32) -> Result<Supervisor<'a
 }
 
 /// Places the ranks, and reports the placement if that was asked for. hwloc is loaded only if the options ask for it.
-fn place(name: &str, plan: &Plan, size: u32, usable: u32) -> (Placement, Option<Claim>) {
+fn place(name: &str, plan: &Plan, size: u32, usable: u32) -> (Placement, Option<BindingClaim>) {
     let asked = plan.report_bindings || plan.policy != Policy::default();
     let by_default = plan.policy.bind == Bind::Auto;
     if by_default && !asked && (size <= 1 || size > usable) {

@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal};
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::{Duration, Instant};
 
-use perusal::internals::placement::Claim;
+use perusal::internals::placement::BindingClaim;
 use perusal::internals::shm::{Exit, Memory};
 
 use crate::args::Plan;
@@ -67,7 +67,7 @@ pub struct SupervisorParts<'a> {
     /// Signals that were ignored when the launcher was started, and so stay.
     pub ignored: Vec<i32>,
     /// That this job has bound its ranks.
-    pub claim: Option<Claim>,
+    pub claim: Option<BindingClaim>,
 }
 
 struct RankProcess {
@@ -84,7 +84,7 @@ pub struct Supervisor<'a> {
     reaper: Option<Reaper>,
     relay: Option<Relay>,
     ignored: Vec<i32>,
-    _claim: Option<Claim>,
+    _claim: Option<BindingClaim>,
     epoll: Epoll,
     sinks: Vec<Sink>,
     /// Which sinks are watched for room.

@@ -5,9 +5,9 @@ use crate::sync::{AtomicU64, Ordering};
 /// A word with one writer.
 #[derive(Debug, Default)]
 #[repr(transparent)]
-pub struct Count(pub(super) AtomicU64);
+pub struct Counter(pub(super) AtomicU64);
 
-impl Count {
+impl Counter {
     /// Returns the value.
     #[inline]
     #[must_use]
@@ -46,18 +46,18 @@ impl Count {
 /// A queue's length, the highest that it ever had, and its extremes since a moment that tools choose.
 #[derive(Debug, Default)]
 #[repr(C)]
-pub struct Length {
+pub struct QueueLength {
     /// Entries now, without those that thread slots have counted ([`super::Telemetry::posted_now`]).
-    pub now: Count,
+    pub now: Counter,
     /// Most entries ever.
-    pub high: Count,
-    /// Most entries since the last [`Length::cut`].
-    pub most: Count,
+    pub high: Counter,
+    /// Most entries since the last [`QueueLength::cut`].
+    pub most: Counter,
     /// Fewest entries since then.
-    pub least: Count,
+    pub least: Counter,
 }
 
-impl Length {
+impl QueueLength {
     /// Sets the length.
     #[inline]
     pub fn set(&self, entries: u64) {

@@ -3,7 +3,7 @@
 //! | file | what it defines |
 //! |---|---|
 //! | `mod` | [`Telemetry`]: the page |
-//! | [`counters`] | [`Count`] and [`Length`]: words with one writer |
+//! | [`counters`] | [`Counter`] and [`QueueLength`]: words with one writer |
 //! | [`waiting`] | [`Wait`], [`WaitingFor`], [`LastYield`] |
 //!
 //! A page has one writer, the rank itself, which uses plain relaxed stores: it costs next to nothing and is always on. It has any
@@ -16,7 +16,7 @@ pub mod counters;
 mod tests;
 pub mod waiting;
 
-pub use counters::{Count, Length};
+pub use counters::{Counter, QueueLength};
 pub use waiting::{LastYield, Wait, Waiting, WaitingFor};
 
 use crate::sync::{OWNED_SLOTS, thread_slot};
@@ -53,35 +53,35 @@ pub const PROTOCOLS: usize = 8;
 #[repr(C)]
 pub struct Telemetry {
     /// Receives that are posted and not matched.
-    pub posted: Length,
+    pub posted: QueueLength,
     /// Messages that have arrived and are not matched.
-    pub unexpected: Length,
+    pub unexpected: QueueLength,
     /// What the one thread has counted; with several, those of the first thread slot.
     first: Counts,
     /// Times the rank went to sleep.
-    pub sleeps: Count,
+    pub sleeps: Counter,
     /// Times it woke a sleeping peer.
-    pub wakes: Count,
+    pub wakes: Counter,
     /// Times a send found its ring full.
-    pub ring_full: Count,
+    pub ring_full: Counter,
     /// Times it yielded its CPU in a wait.
-    pub yields: Count,
+    pub yields: Counter,
     /// Times MPI_Alloc_mem took memory that all ranks see.
-    pub shared_allocations: Count,
+    pub shared_allocations: Counter,
     /// Times it took memory of the process, for all its size: there was no room, or no shared heap.
-    pub ordinary_allocations: Count,
-    _apart0: Count,
+    pub ordinary_allocations: Counter,
+    _apart0: Counter,
     /// Payload bytes that unexpected messages hold in memory of their own.
-    pub unexpected_bytes: Length,
+    pub unexpected_bytes: QueueLength,
     /// Nanoseconds that the rank has slept.
-    pub asleep: Count,
-    _apart1: [Count; 4],
+    pub asleep: Counter,
+    _apart1: [Counter; 4],
     /// What it waits for right now.
     pub waiting: WaitingFor,
     /// Where it ran when it last yielded.
     pub last_yield: LastYield,
     /// Times it moved off the CPU of the rank that it waits for (core migration).
-    pub moves: Count,
+    pub moves: Counter,
     /// What the threads of the other thread slots have counted; the last are those of the slots without an owner.
     others: [Counts; OWNED_SLOTS],
     /// What the threads of each thread slot have added to the lengths of the queues.
@@ -124,8 +124,8 @@ pub fn watch_extremes() {
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
 struct Levels {
-    posted: Count,
-    unexpected: Count,
+    posted: Counter,
+    unexpected: Counter,
 }
 
 /// What has been sent and received, by protocol. Threads that send at once count on lines of their own (but for more than
@@ -134,13 +134,13 @@ struct Levels {
 #[repr(C)]
 pub struct Counts {
     /// Messages sent.
-    pub sent: [Count; PROTOCOLS],
+    pub sent: [Counter; PROTOCOLS],
     /// Messages received.
-    pub received: [Count; PROTOCOLS],
+    pub received: [Counter; PROTOCOLS],
     /// Payload bytes sent.
-    pub sent_bytes: [Count; PROTOCOLS],
+    pub sent_bytes: [Counter; PROTOCOLS],
     /// Payload bytes received.
-    pub received_bytes: [Count; PROTOCOLS],
+    pub received_bytes: [Counter; PROTOCOLS],
 }
 
 // SAFETY: counters, which are atomics, and padding.
@@ -220,7 +220,7 @@ impl Telemetry {
     }
 
     #[inline(always)]
-    fn change_level(&self, length: &Length, level: impl Fn(&Levels) -> &Count, by: i64) {
+    fn change_level(&self, length: &QueueLength, level: impl Fn(&Levels) -> &Counter, by: i64) {
         if watch::is_on() {
             return length.change_shared(by, self.in_slots(level));
         }
@@ -229,7 +229,7 @@ impl Telemetry {
         if slot < OWNED_SLOTS { level.step(by) } else { level.add_shared(by.cast_unsigned()) }
     }
 
-    fn in_slots(&self, level: impl Fn(&Levels) -> &Count) -> u64 {
+    fn in_slots(&self, level: impl Fn(&Levels) -> &Counter) -> u64 {
         self.levels.iter().map(|levels| level(levels).get()).fold(0, u64::wrapping_add)
     }
 

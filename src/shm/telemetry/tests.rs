@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn the_high_water_mark_stays_when_the_queue_falls() {
-    let length = Length::default();
+    let length = QueueLength::default();
     length.set(5);
     length.set(2);
     assert_eq!((length.now.get(), length.high.get()), (2, 5));
@@ -21,7 +21,7 @@ fn what_threads_count_at_once_adds_up_to_the_last_message() {
     on_many_threads(|| (0..1000).for_each(|_| page.count_sent(ProtocolKind::Eager, 100, true)));
     on_many_threads(|| page.count_received(ProtocolKind::Eager, 3, 5, true));
     page.count_sent(ProtocolKind::Eager, 1, false);
-    let sum = |part: fn(&Counts) -> &[Count; PROTOCOLS]| {
+    let sum = |part: fn(&Counts) -> &[Counter; PROTOCOLS]| {
         page.sum(|counts| part(counts)[ProtocolKind::Eager as usize].get())
     };
     let threads = 3 * OWNED_SLOTS as u64;

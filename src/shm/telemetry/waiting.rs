@@ -1,6 +1,6 @@
 //! What a rank waits for, and on which CPU it last waited in vain.
 
-use super::counters::Count;
+use super::counters::Counter;
 use crate::sync::Ordering;
 use core::fmt;
 use num_enum::FromPrimitive;
@@ -34,11 +34,11 @@ pub enum Waiting {
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct WaitingFor {
-    kind: Count,
-    peer: Count,
-    tag: Count,
-    context: Count,
-    since: Count,
+    kind: Counter,
+    peer: Counter,
+    tag: Counter,
+    context: Counter,
+    since: Counter,
 }
 
 /// A sample of [`WaitingFor`].
@@ -122,9 +122,9 @@ impl fmt::Display for Wait {
 #[repr(C)]
 pub struct LastYield {
     /// The CPU and one more; 0 before the first such wait.
-    cpu: Count,
+    cpu: Counter,
     /// World rank of the peer that it waited for and one more; 0 for none in particular.
-    partner: Count,
+    partner: Counter,
 }
 
 impl LastYield {

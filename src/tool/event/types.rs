@@ -5,9 +5,7 @@
 //! on MPI_T events under its names, with its elements.
 
 use crate::abi;
-use crate::events::{
-    Binding, CATALOG, Event, EventPayload, EventRecord, Field, FieldType, FieldValue, Verbosity,
-};
+use crate::events::{Binding, CATALOG, Event, EventPayload, EventRecord, Field, FieldType, FieldValue};
 use crate::variables::Category;
 use crate::variables::enumeration::{Enumeration, EnumerationItem};
 use core::ffi::{CStr, c_int};
@@ -175,17 +173,7 @@ impl ToolEventType {
     /// For whom it is.
     #[must_use]
     pub fn verbosity(&self) -> c_int {
-        match self.event.info().verbosity {
-            Verbosity::UserBasic => abi::MPI_T_VERBOSITY_USER_BASIC,
-            Verbosity::UserDetail => abi::MPI_T_VERBOSITY_USER_DETAIL,
-            Verbosity::UserAll => abi::MPI_T_VERBOSITY_USER_ALL,
-            Verbosity::TunerBasic => abi::MPI_T_VERBOSITY_TUNER_BASIC,
-            Verbosity::TunerDetail => abi::MPI_T_VERBOSITY_TUNER_DETAIL,
-            Verbosity::TunerAll => abi::MPI_T_VERBOSITY_TUNER_ALL,
-            Verbosity::MpidevBasic => abi::MPI_T_VERBOSITY_MPIDEV_BASIC,
-            Verbosity::MpidevDetail => abi::MPI_T_VERBOSITY_MPIDEV_DETAIL,
-            Verbosity::MpidevAll => abi::MPI_T_VERBOSITY_MPIDEV_ALL,
-        }
+        self.event.info().verbosity.code()
     }
 
     /// Its branch of the tree of categories.

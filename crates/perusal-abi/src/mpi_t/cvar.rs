@@ -68,7 +68,7 @@ pub fn info(
 ) -> Outcome {
     let variable = row(&VARIABLES, index)?;
     name.give(variable.name);
-    offer(verbosity, super::verbosity(variable.verbosity));
+    offer(verbosity, variable.verbosity.code());
     offer(datatype, self::datatype(variable.domain));
     offer(enumeration, handle_of(variable.enumeration()));
     description.give(&variable.description());

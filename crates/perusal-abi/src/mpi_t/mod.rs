@@ -162,15 +162,3 @@ pub(crate) fn list(indices: impl Iterator<Item = usize>, to: &Room<'_, c_int>) -
     to.fill(indices.map(|index| index as c_int));
     Ok(())
 }
-
-/// The constant of a verbosity level.
-pub(crate) fn verbosity(level: crate::variables::Verbosity) -> c_int {
-    use crate::variables::Verbosity;
-    match level {
-        Verbosity::UserBasic => abi::MPI_T_VERBOSITY_USER_BASIC,
-        Verbosity::UserDetail => abi::MPI_T_VERBOSITY_USER_DETAIL,
-        Verbosity::TunerBasic => abi::MPI_T_VERBOSITY_TUNER_BASIC,
-        Verbosity::TunerDetail => abi::MPI_T_VERBOSITY_TUNER_DETAIL,
-        Verbosity::MpidevBasic => abi::MPI_T_VERBOSITY_MPIDEV_BASIC,
-    }
-}

@@ -92,7 +92,7 @@ pub fn info(
 ) -> Outcome {
     let pvar = row(PVARS, index)?;
     name.give(pvar.name);
-    offer(verbosity, super::verbosity(pvar.verbosity));
+    offer(verbosity, pvar.verbosity.code());
     offer(class, self::class(pvar.class));
     offer(datatype, self::datatype(pvar));
     offer(enumeration, handle_of(pvar.enumeration));
