@@ -160,7 +160,7 @@ fn credit_wakes_a_sender_that_waits_for_room() {
                         producer.want_credit();
                         let room = || producer.room(0);
                         bell(&mine).sleep(FENCES, LONG, room);
-                        let _ = bell(&mine).take(0);
+                        let _ = bell(&mine).take_flags(0);
                     }
                 }
             })
@@ -187,10 +187,10 @@ fn two_peers_ring_one_sleeper_and_both_are_heard() {
                 thread::spawn(move || bell(&mine).ring(peer))
             })
             .collect();
-        let mut heard = 0;
-        while heard != 0b11 {
+        let mut found = 0;
+        while found != 0b11 {
             bell(&mine).sleep(FENCES, LONG, || false);
-            heard |= bell(&mine).take(0);
+            found |= bell(&mine).take_flags(0);
         }
         ringers.into_iter().for_each(|ringer| ringer.join().expect("a ringer"));
     });

@@ -30,7 +30,7 @@ struct Process {
     slots: ThreadSlots,
     /// As a telemetry page's counts are.
     counts: [AtomicU64; THREAD_SLOTS],
-    /// As a slab's free slots are: loom panics where an access is beside a write.
+    /// As a slab's free slots are: loom panics where an access and a write are concurrent.
     lists: [Cell<u32>; OWNED_SLOTS],
 }
 
@@ -53,7 +53,7 @@ impl Process {
         let count = &self.counts[slot];
         // Relaxed: thread slot rule 1, there is one writer.
         count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-        // SAFETY: thread slot rule 1; loom panics before this runs beside another access.
+        // SAFETY: thread slot rule 1; loom panics before this runs concurrently with another access.
         self.lists[slot].with_mut(|list| unsafe { *list += 1 });
     }
 
@@ -79,7 +79,7 @@ impl Process {
 
     /// What lies on the lists of all slots that have owners.
     fn listed(&self) -> u32 {
-        // SAFETY: loom panics before this runs beside a write.
+        // SAFETY: loom panics before this runs concurrently with a write.
         self.lists.iter().map(|list| list.with(|list| unsafe { *list })).sum()
     }
 }

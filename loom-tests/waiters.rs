@@ -36,9 +36,9 @@ fn model(body: impl Fn() + Send + Sync + 'static) {
 
 struct Rank {
     waiters: Waiters,
-    /// Whether somebody drives: what a mutex comes to that is only ever tried. (loom's own orders too much.)
-    driven: AtomicBool,
-    /// For whose requests messages lie there; touched by who drives.
+    /// The poller lock, which is only ever tried. (loom's own mutex orders too much.)
+    polled: AtomicBool,
+    /// The requests whose messages lie there; touched by the thread that runs progress.
     messages: Mutex<VecDeque<usize>>,
     requests: [State; 3],
 }
@@ -48,15 +48,15 @@ impl Rank {
         let requests = [State::new(), State::new(), State::new()];
         requests.iter().for_each(State::activate);
         let messages = Mutex::new(messages.iter().copied().collect());
-        Arc::new(Self { waiters: Waiters::default(), driven: AtomicBool::new(false), messages, requests })
+        Arc::new(Self { waiters: Waiters::default(), polled: AtomicBool::new(false), messages, requests })
     }
 
-    fn try_drive(&self) -> bool {
-        self.driven.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    fn try_poll(&self) -> bool {
+        self.polled.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
     fn leave(&self) {
-        self.driven.store(false, Ordering::Release);
+        self.polled.store(false, Ordering::Release);
     }
 
     /// As `Engine::notify_completion`.
@@ -67,7 +67,7 @@ impl Rank {
     }
 
     fn poller_is_free(&self) -> bool {
-        let gone = self.try_drive();
+        let gone = self.try_poll();
         if gone {
             self.leave();
         }
@@ -78,7 +78,7 @@ impl Rank {
     fn wait(&self, mine: usize) {
         let request = &self.requests[mine];
         loop {
-            if self.try_drive() {
+            if self.try_poll() {
                 while !request.is_complete() {
                     let next = self.messages.lock().expect("no panic under this lock").pop_front();
                     self.complete(next.expect("a message for each request"));
@@ -98,7 +98,7 @@ impl Rank {
 
     /// As `Engine::poll_once`, with nothing for the caller.
     fn poll_once(&self) {
-        if self.try_drive() {
+        if self.try_poll() {
             self.leave();
             self.waiters.pass_on();
         }
@@ -120,14 +120,14 @@ fn all_end(rank: &Arc<Rank>, waits: &[usize]) {
 }
 
 #[test]
-fn of_two_who_wait_one_drives_and_the_other_ends_too() {
+fn of_two_that_wait_one_runs_progress_and_the_other_ends_too() {
     for messages in [[0, 1], [1, 0]] {
         model(move || all_end(&Rank::new(&messages), &[0, 1]));
     }
 }
 
 #[test]
-fn who_is_woken_and_need_not_drive_wakes_the_next() {
+fn a_thread_that_is_woken_and_need_not_poll_wakes_the_next() {
     for messages in [[0, 1, 2], [1, 0, 2]] {
         model(move || all_end(&Rank::new(&messages), &[0, 1, 2]));
     }
@@ -150,7 +150,7 @@ fn a_look_that_keeps_another_from_driving_passes_on() {
 fn a_completion_wakes_its_waiter_while_somebody_else_goes_on_driving() {
     model(|| {
         let rank = Rank::new(&[]);
-        assert!(rank.try_drive());
+        assert!(rank.try_poll());
         let waiter = {
             let rank = rank.clone();
             thread::spawn(move || rank.wait(0))
@@ -164,7 +164,7 @@ fn a_completion_wakes_its_waiter_while_somebody_else_goes_on_driving() {
 fn who_waits_for_anything_is_told_of_everything() {
     model(|| {
         let (rank, happened) = (Rank::new(&[]), Arc::new(AtomicBool::new(false)));
-        assert!(rank.try_drive());
+        assert!(rank.try_poll());
         let waiter = {
             let (rank, happened) = (rank.clone(), happened.clone());
             thread::spawn(move || {
@@ -185,7 +185,7 @@ fn who_waits_for_anything_is_told_of_everything() {
 fn who_waits_for_one_request_is_told_when_all_are() {
     model(|| {
         let (rank, failed) = (Rank::new(&[]), Arc::new(AtomicBool::new(false)));
-        assert!(rank.try_drive());
+        assert!(rank.try_poll());
         let waiter = {
             let (rank, failed) = (rank.clone(), failed.clone());
             thread::spawn(move || {

@@ -4,8 +4,8 @@
 //! - **API rule 1 (one entry).** The engine is used by [`Member::perform`] only. It refuses calls from inside an event
 //!   callback, for the engine is then in the middle of something, and calls on a rank that is broken or has left.
 //! - **API rule 2 (who is inside).** With [`Single`](super::Single), everything that leads to a member is neither `Send` nor
-//!   `Sync`, so only the thread that made it is ever inside. With [`Multiple`](super::Multiple), whoever is inside holds its thread slot of
-//!   `inside`; who holds all of them knows that nobody is.
+//!   `Sync`, so only the thread that made it is ever inside. With [`Multiple`](super::Multiple), a thread inside holds `inside` for
+//!   reading; a thread that holds it for writing knows that no other is inside.
 //! - **API rule 3 (broken is inert).** Once waiting has become pointless, requests remain that nobody will end, and they name
 //!   buffers of callers. A call that says so returns only after the member was *settled*: nobody is inside, nobody will
 //!   be, and no other rank reaches into buffers here. So the buffers may go.
@@ -13,18 +13,17 @@
 //!   borrowed for longer ([`Scope`](super::Scope)), owned by what a leak would leak ([`OwnedSend`](super::OwnedSend),
 //!   [`OwnedReceive`](super::OwnedReceive)), or parked here.
 
-use super::inside::Inside;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::events::{Event, EventPayload, Registry, inside_callback};
 use crate::p2p::Request;
 use crate::shm::{Job, RankState, contexts};
-use crate::sync::{AtomicU8, Mutex, Ordering};
+use crate::sync::{AtomicU8, Mutex, Ordering, ShardedLock, ShardedLockReadGuard};
 use crate::trace::Recording;
 use core::any::Any;
 use std::collections::HashSet;
 use std::path::Path;
-use std::sync::{Arc, OnceLock, PoisonError, RwLockReadGuard};
+use std::sync::{Arc, OnceLock, PoisonError, TryLockError};
 
 const RUNNING: u8 = 0;
 const BROKEN: u8 = 1;
@@ -77,7 +76,8 @@ pub(super) struct Member {
     /// As long as the engine.
     _recording: Option<Recording>,
     fate: Arc<Fate>,
-    inside: Inside,
+    /// Sharded, so that threads that enter do not meet.
+    inside: ShardedLock<()>,
     parked: Mutex<Vec<Parked>>,
     /// Contexts of communicators that are open here.
     open: Mutex<HashSet<u32>>,
@@ -130,7 +130,7 @@ impl Member {
             engine,
             _recording: recording,
             fate,
-            inside: Inside::default(),
+            inside: ShardedLock::default(),
             parked: Mutex::default(),
             open: Mutex::default(),
             closing: Mutex::default(),
@@ -170,11 +170,12 @@ impl Member {
     }
 
     #[inline]
-    fn enter(&self) -> Result<Option<RwLockReadGuard<'_, ()>>> {
+    fn enter(&self) -> Result<Option<ShardedLockReadGuard<'_, ()>>> {
         if inside_callback() {
             return Err(Error::InsideCallback);
         }
-        let inside = self.engine.is_shared().then(|| self.inside.enter());
+        let inside =
+            self.engine.is_shared().then(|| self.inside.read().unwrap_or_else(PoisonError::into_inner));
         match self.fate.error() {
             None => Ok(inside),
             Some(error) => {
@@ -187,7 +188,7 @@ impl Member {
 
     /// An operation has failed: if that is because waiting has become pointless, the member is broken and settled.
     #[cold]
-    fn failed(&self, inside: Option<RwLockReadGuard<'_, ()>>, error: Error) -> Error {
+    fn failed(&self, inside: Option<ShardedLockReadGuard<'_, ()>>, error: Error) -> Error {
         // What makes waiting pointless does not pass, so it can be asked for afterwards.
         let over = self.engine.failed().cloned().map_or_else(|| self.job().check_alive(None), Err);
         drop(inside);
@@ -205,7 +206,7 @@ impl Member {
         // Ends the waits of other threads, now or at their next poll.
         self.engine.fail(self.fate.error().unwrap_or(Error::Intern("settled without a reason".into())));
         self.engine.something_happened();
-        let _alone = self.inside.alone();
+        let _alone = self.inside.write().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: by API rule 2 nobody else is inside, we are not (our callers have left), and nobody enters any more:
         // `enter` looks at the fate after it has taken the lock.
         unsafe { self.engine.withdraw_buffers() };
@@ -272,7 +273,11 @@ impl Member {
         if inside_callback() {
             return;
         }
-        let Some(_alone) = self.inside.try_alone() else { return };
+        let _alone = match self.inside.try_write() {
+            Ok(alone) => alone,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return,
+        };
         if self.fate.error().is_some() {
             return;
         }

@@ -20,7 +20,6 @@ mod collective;
 mod communicator;
 mod control;
 mod element;
-mod inside;
 mod member;
 mod messages;
 mod owned;

@@ -76,6 +76,9 @@ mod imp {
 
 pub use imp::*;
 
+#[cfg(not(perusal_loom))]
+pub use crossbeam_utils::sync::{ShardedLock, ShardedLockReadGuard};
+
 /// Keeps what one thread writes 128 bytes from what others touch: a prefetcher pulls cache lines in pairs.
 pub use crossbeam_utils::CachePadded;
 

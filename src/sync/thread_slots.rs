@@ -15,7 +15,7 @@ pub const THREAD_SLOTS: usize = OWNED_SLOTS + 4;
 
 const ALL: u32 = (1 << OWNED_SLOTS) - 1;
 
-/// Who owns which slot. (Apart from the threads of the process, so that a model can have some.)
+/// Which slots have an owner. (A type of its own, so that a model has some without the process.)
 #[derive(Debug)]
 pub struct ThreadSlots {
     /// A bit for each slot that has an owner.
@@ -160,7 +160,7 @@ mod imp {
         fn a_slot_is_had_again_when_its_owner_has_ended() {
             for _ in 0..4 * OWNED_SLOTS {
                 let slot = std::thread::spawn(thread_slot).join().expect("no panic in here");
-                // Tests that run beside this one have slots too, but hardly all of them for all of this time.
+                // Tests that run at the same time have slots too, but hardly all of them for all of this time.
                 assert!(slot < THREAD_SLOTS);
             }
             assert!(
