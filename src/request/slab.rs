@@ -121,7 +121,7 @@ impl<B> Ref<B> {
     #[inline(always)]
     #[allow(clippy::mut_from_ref)]
     pub unsafe fn body<'a>(self) -> &'a mut B {
-        // SAFETY: valid as in `slot`; exclusive by request rule 2, as the caller says.
+        // SAFETY: the slot is valid, for chunks are freed only with the slab; exclusive by request rule 2, as the caller says.
         unsafe { self.0.as_ref() }.body.with_mut(|body| unsafe { &mut *body })
     }
 }
