@@ -24,9 +24,10 @@ use core::ptr::NonNull;
 /// What messages of a run have come to, and what is not published yet.
 #[derive(Default)]
 pub(crate) struct Tally {
-    /// Of the last message: the context id, and the match context. It stays while no request is let go of. Not kept where several threads may be inside,
-    /// any of which may take a context away.
+    /// The context id of the last message.
     pub context_id: u32,
+    /// Its match context, which stays while no request is let go of. Not kept where several threads may be inside, any of which may take
+    /// a context away.
     pub context: Option<NonNull<MatchContext>>,
     /// Receives on that context that have met their message.
     matched: i64,
