@@ -16,10 +16,10 @@ use loom::thread;
 use perusal::internals::doorbell::Doorbell;
 use perusal::internals::sync::{AsymmetricFence, Futex};
 use perusal::internals::sync::{AtomicU16, AtomicU64};
-use perusal::internals::team::{Arrival, Arrived, HeapArea, Rounds};
+use perusal::internals::team::{Arrival, Arrived, HeapSegment, Rounds};
 use std::time::Duration;
 
-type Member = Rounds<HeapArea>;
+type Member = Rounds<HeapSegment>;
 
 fn model(body: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
@@ -40,14 +40,14 @@ fn enter(member: &mut Member, arrival: Arrival) {
 
 /// Runs `body` as every member of `members`.
 fn members(count: usize, body: fn(&mut Member, usize)) {
-    let area = HeapArea::new(count);
+    let segment = HeapSegment::new(count);
     let others: Vec<_> = (1..count)
         .map(|me| {
-            let area = area.clone();
-            thread::spawn(move || body(&mut Rounds::new(area, me), me))
+            let segment = segment.clone();
+            thread::spawn(move || body(&mut Rounds::new(segment, me), me))
         })
         .collect();
-    body(&mut Rounds::new(area, 0), 0);
+    body(&mut Rounds::new(segment, 0), 0);
     others.into_iter().for_each(|other| other.join().unwrap());
 }
 
@@ -127,9 +127,9 @@ fn a_counted_sum_is_everybodys_and_slots_come_again() {
 #[test]
 fn of_three_exactly_one_comes_last_and_has_seen_all() {
     model(|| {
-        let area = HeapArea::new(3);
-        let arrive = |area: HeapArea, me: usize| {
-            let mut member = Rounds::new(area, me);
+        let segment = HeapSegment::new(3);
+        let arrive = |segment: HeapSegment, me: usize| {
+            let mut member = Rounds::new(segment, me);
             member.begin(Arrival::Count);
             say(&member, 1 << me);
             let last = member.arrive().expect("sound") == Arrived::Last;
@@ -141,11 +141,11 @@ fn of_three_exactly_one_comes_last_and_has_seen_all() {
         };
         let others: Vec<_> = (1..3)
             .map(|me| {
-                let area = area.clone();
-                thread::spawn(move || arrive(area, me))
+                let segment = segment.clone();
+                thread::spawn(move || arrive(segment, me))
             })
             .collect();
-        let mut last = usize::from(arrive(area, 0));
+        let mut last = usize::from(arrive(segment, 0));
         last += others.into_iter().map(|other| usize::from(other.join().unwrap())).sum::<usize>();
         assert_eq!(last, 1);
     });
@@ -230,7 +230,7 @@ fn sleep_until(member: &mut Member, bell: Doorbell, mut done: impl FnMut(&mut Me
 fn who_sleeps_for_a_round_is_woken_by_who_completes_it() {
     for arrival in [Arrival::Count, Arrival::Flags] {
         model(move || {
-            let area = HeapArea::new(2);
+            let segment = HeapSegment::new(2);
             let words: Vec<Arc<Words>> = (0..2)
                 .map(|_| {
                     Arc::new(Words {
@@ -240,8 +240,8 @@ fn who_sleeps_for_a_round_is_woken_by_who_completes_it() {
                     })
                 })
                 .collect();
-            let run = move |area: HeapArea, words: Vec<Arc<Words>>, me: usize| {
-                let mut member = Rounds::new(area, me);
+            let run = move |segment: HeapSegment, words: Vec<Arc<Words>>, me: usize| {
+                let mut member = Rounds::new(segment, me);
                 for _ in 0..2 {
                     member.begin(arrival);
                     assert!(member.may_enter().expect("sound"));
@@ -256,10 +256,10 @@ fn who_sleeps_for_a_round_is_woken_by_who_completes_it() {
                 }
             };
             let other = {
-                let (area, words) = (area.clone(), words.clone());
-                thread::spawn(move || run(area, words, 1))
+                let (segment, words) = (segment.clone(), words.clone());
+                thread::spawn(move || run(segment, words, 1))
             };
-            run(area, words, 0);
+            run(segment, words, 0);
             other.join().unwrap();
         });
     }

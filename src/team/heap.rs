@@ -1,11 +1,11 @@
-//! An area on the heap, whose every access loom can watch.
+//! A collective segment on the heap, whose every access loom can watch.
 
 use super::storage::{DEPTH, Slot, Storage};
 use crate::sync::{Arc, AtomicU64, Cell};
 
-/// An area of reference-counted heap memory: for tests and loom.
+/// A collective segment of reference-counted heap memory: for tests and loom.
 #[derive(Debug, Clone)]
-pub struct HeapArea(Arc<Parts>);
+pub struct HeapSegment(Arc<Parts>);
 
 #[derive(Debug)]
 struct Parts {
@@ -18,10 +18,10 @@ struct Parts {
 }
 
 // SAFETY: slots are accessed under the team rules, from whatever thread is a member.
-unsafe impl Send for HeapArea {}
+unsafe impl Send for HeapSegment {}
 
-impl HeapArea {
-    /// An area for `members`.
+impl HeapSegment {
+    /// A collective segment for `members`.
     #[must_use]
     pub fn new(members: usize) -> Self {
         let slot = || (AtomicU64::new(0), Cell::new(Slot::EMPTY));
@@ -42,7 +42,7 @@ impl HeapArea {
 }
 
 // SAFETY: one allocation a part, never moved while any clone lives; places do not overlap.
-unsafe impl Storage for HeapArea {
+unsafe impl Storage for HeapSegment {
     fn members(&self) -> usize {
         self.0.members
     }

@@ -1,4 +1,4 @@
-//! An area in the job segment.
+//! A collective segment in the job's memory.
 
 use super::storage::{DEPTH, PARTS, Slot, Storage};
 use crate::limits::{APART, TEAM_PARTS, TEAM_ROUNDS, TEAM_SLOT};
@@ -15,30 +15,30 @@ const _: () = {
     assert!((8 + core::mem::offset_of!(Slot, payload)).is_multiple_of(16));
 };
 
-/// An area laid over mapped bytes: counts, outcomes, sleepers, slots, bulk.
+/// A collective segment laid over mapped bytes: counts, outcomes, sleepers, slots, bulk.
 #[derive(Debug, Clone, Copy)]
-pub struct MappedArea {
+pub struct MappedSegment {
     base: NonNull<u8>,
     layout: CollectiveSegmentLayout,
     members: usize,
 }
 
 // SAFETY: all access goes through atomics or under the team rules, from whatever thread is a member.
-unsafe impl Send for MappedArea {}
+unsafe impl Send for MappedSegment {}
 
-impl MappedArea {
-    /// Area `index` of a job, for `members`.
+impl MappedSegment {
+    /// Segment `index` of a job, for `members`.
     ///
     /// # Safety
     ///
-    /// The area was taken for a communicator of so many members, of which the caller is one that has not left; the memory lives
+    /// The segment was taken for a communicator of so many members, of which the caller is one that has not left; the memory lives
     /// as long as any copy of this.
     ///
     /// # Panics
-    /// If `index` is no area's, or the job has fewer ranks.
+    /// If `index` is no segment's, or the job has fewer ranks.
     pub unsafe fn new(memory: &Memory, index: u32, members: usize) -> Self {
         assert!((index as usize) < crate::limits::COLLECTIVE_SEGMENTS && members <= memory.size() as usize);
-        // SAFETY: areas lie inside the segment (layout), so the sum stays in the mapping.
+        // SAFETY: collective segments lie inside the job's memory (layout), so the sum stays in the mapping.
         let base = unsafe { memory.segment().base().add(memory.layout().collective_segment(index) as usize) };
         let base = NonNull::new(base).expect("the segment is not mapped at zero");
         Self { base, layout: memory.layout().collective_segment_layout(), members }
@@ -87,8 +87,8 @@ impl MappedArea {
 }
 
 // SAFETY: one base, fixed sizes: the same arguments give the same memory; places do not overlap by arithmetic, and each is
-// within the area by the assertions above, which the ranges of members and places (checked by `new`, bounded by `DEPTH`) keep.
-unsafe impl Storage for MappedArea {
+// within the segment by the assertions above, which the ranges of members and places (checked by `new`, bounded by `DEPTH`) keep.
+unsafe impl Storage for MappedSegment {
     #[inline(always)]
     fn members(&self) -> usize {
         self.members

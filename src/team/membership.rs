@@ -1,6 +1,6 @@
 //! What a rank keeps of its team.
 
-use super::mapped::MappedArea;
+use super::mapped::MappedSegment;
 use super::rounds::Rounds;
 use super::storage::PARTS;
 use crate::error::Error;
@@ -12,17 +12,17 @@ pub enum Membership {
     /// Not known: the ranks of the communicator have performed no collective together yet.
     #[default]
     Unknown,
-    /// The communicator has no team: no area was left, or the control variable `coll_shared` is off.
+    /// The communicator has no team: no segment was left, or the control variable `coll_shared` is off.
     None,
     /// The rank is a member.
     Member(Box<Team>),
 }
 
-/// One member's state in its team. Dropping it leaves the team; the last member that leaves gives the area back.
+/// One member's state in its team. Dropping it leaves the team; the last member that leaves gives the segment back.
 pub struct Team {
-    pub(crate) rounds: Rounds<MappedArea>,
+    pub(crate) rounds: Rounds<MappedSegment>,
     pub(crate) job: Job,
-    /// Number of the area in the job.
+    /// Number of the segment in the job.
     pub(crate) index: u32,
     /// Whether the bulk has memory; `None` before anybody needed it.
     pub(crate) bulk: Option<bool>,
@@ -30,21 +30,21 @@ pub struct Team {
     pub(crate) uses: u64,
     /// For each part, how many rounds must be complete before it is written again (team rule 6).
     pub(crate) free_when: [u64; PARTS],
-    /// Why the area cannot be used any more.
+    /// Why the segment cannot be used any more.
     pub(crate) failure: Option<Error>,
 }
 
 impl Team {
-    /// Joins the team of `members` ranks in area `index`, as member `me`.
+    /// Joins the team of `members` ranks in segment `index`, as member `me`.
     ///
     /// # Safety
-    /// The area was taken for that many members, and this member joins once.
+    /// The segment was taken for that many members, and this member joins once.
     #[must_use]
     pub unsafe fn join(job: &Job, index: u32, members: usize, me: usize) -> Self {
-        // SAFETY: the area was taken for `members`, of which this one leaves in `drop` only; `job` keeps the memory mapped.
-        let area = unsafe { MappedArea::new(job, index, members) };
+        // SAFETY: the segment was taken for `members`, of which this one leaves in `drop` only; `job` keeps the memory mapped.
+        let segment = unsafe { MappedSegment::new(job, index, members) };
         Self {
-            rounds: Rounds::new(area, me),
+            rounds: Rounds::new(segment, me),
             job: job.clone(),
             index,
             bulk: None,

@@ -1,6 +1,6 @@
-//! Shared-memory teams: the ranks of a communicator, an *area* of the job's memory that all of them map, and *rounds*.
+//! Shared-memory teams: the ranks of a communicator, a *collective segment* of the job's memory that all of them map, and *rounds*.
 //!
-//! In a round each member may write its *slot* (and its share of a part of the area's *bulk*), arrives once, and may then read
+//! In a round each member may write its *slot* (and its share of a part of the segment's *bulk*), arrives once, and may then read
 //! what the others wrote. Each member numbers the rounds for itself; a word says "round r" by holding r + 1, so no word is ever
 //! reset and a late reader cannot mistake one round for another. Nothing here waits or knows of a communicator: the collectives
 //! that are made of rounds lie in `coll::shared_memory`.
@@ -17,9 +17,9 @@
 //!   complete, and read by members that have seen the mark.
 //! - **Team rule 5.** A member that is about to sleep sets its bit, fences, and polls once more; one that has published something fences,
 //!   takes the bits, and rings each. Two pairs of a store and a later load, as in the bell's rules.
-//! - **Team rule 6.** A part of the bulk area is used by one round at a time, and written again when that round, or the next one
+//! - **Team rule 6.** A part of the bulk is used by one round at a time, and written again when that round, or the next one
 //!   where readers arrive before they read, is complete.
-//! - **Team rule 7.** Nothing that lies in the area is an address, a length or an index: a member computes those itself, and
+//! - **Team rule 7.** Nothing that lies in the segment is an address, a length or an index: a member computes those itself, and
 //!   compares the others' operation keys with its own. So a peer that writes garbage can spoil data and make others
 //!   fail or wait, but no access goes astray.
 //!
@@ -35,8 +35,8 @@ mod membership;
 mod rounds;
 mod storage;
 
-pub use heap::HeapArea;
-pub use mapped::MappedArea;
+pub use heap::HeapSegment;
+pub use mapped::MappedSegment;
 pub use membership::{Membership, Team};
 pub use rounds::{Arrival, Arrived, CorruptWord, Rounds};
 pub use storage::{DEPTH, PARTS, PAYLOAD, Slot, Storage};

@@ -23,7 +23,7 @@ pub enum Arrived {
     Somewhere,
 }
 
-/// A word of the area has a value that no member writes.
+/// A word of the segment has a value that no member writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CorruptWord(pub u64);
 

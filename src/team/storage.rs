@@ -1,4 +1,4 @@
-//! Where an area lies: the protocol's only view of memory.
+//! Where a collective segment lies: the protocol's only view of memory.
 
 use crate::sync::AtomicU64;
 
@@ -9,7 +9,7 @@ pub const DEPTH: usize = 8;
 #[cfg(perusal_loom)]
 pub const DEPTH: usize = 2;
 
-/// Parts of the bulk area; each is used by one round at a time.
+/// Parts of the bulk; each is used by one round at a time.
 pub const PARTS: usize = if DEPTH < 4 { DEPTH } else { 4 };
 
 /// Bytes of a slot that carry data.
@@ -30,7 +30,7 @@ impl Slot {
     pub const EMPTY: Self = Self { what: 0, payload: [0; PAYLOAD] };
 }
 
-/// Memory of one communicator's area. Implemented on the heap (tests, loom) and on the job segment.
+/// Memory of one communicator's segment. Implemented on the heap (tests, loom) and on the job segment.
 ///
 /// # Safety
 ///

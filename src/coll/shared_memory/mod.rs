@@ -16,7 +16,7 @@ use crate::events::Collective;
 use crate::shm::telemetry::{Wait, Waiting};
 use crate::sync::ConditionalGuard;
 use crate::team::{
-    Arrival, Arrived, CorruptWord, MappedArea, Membership, PARTS, PAYLOAD, Rounds, Slot, Team,
+    Arrival, Arrived, CorruptWord, MappedSegment, Membership, PARTS, PAYLOAD, Rounds, Slot, Team,
 };
 
 /// How often a word is polled, where every rank has a CPU, before the caller waits as for a message: about as long as members
@@ -89,7 +89,7 @@ impl<'a> TeamGuard<'a> {
     }
 
     #[inline]
-    pub(super) fn rounds(&mut self) -> &mut Rounds<MappedArea> {
+    pub(super) fn rounds(&mut self) -> &mut Rounds<MappedSegment> {
         &mut self.team().rounds
     }
 
@@ -131,7 +131,7 @@ impl<'a> TeamGuard<'a> {
 
     /// Waits until `done`.
     #[inline(always)]
-    fn wait(&mut self, done: impl Fn(&mut Rounds<MappedArea>) -> Result<bool, CorruptWord>) -> Result<()> {
+    fn wait(&mut self, done: impl Fn(&mut Rounds<MappedSegment>) -> Result<bool, CorruptWord>) -> Result<()> {
         for _ in 0..self.polls {
             match done(self.rounds()) {
                 Ok(true) => return Ok(()),
@@ -146,7 +146,7 @@ impl<'a> TeamGuard<'a> {
     #[inline(never)]
     fn wait_long(
         &mut self,
-        done: &dyn Fn(&mut Rounds<MappedArea>) -> Result<bool, CorruptWord>,
+        done: &dyn Fn(&mut Rounds<MappedSegment>) -> Result<bool, CorruptWord>,
     ) -> Result<()> {
         let (engine, context) = (self.engine, self.comm.context + 1);
         let rounds = &mut self.team().rounds;

@@ -54,7 +54,7 @@ impl<'a> BlockingTransport<'a> {
         Self { engine, comm, tag, all: false, failure: OnceCell::new() }
     }
 
-    /// Joins the team in the first operation of the communicator's members: rank 0 takes an area and broadcasts its number.
+    /// Joins the team in the first operation of the communicator's members: rank 0 takes a collective segment and broadcasts its number.
     #[cold]
     fn join_team(&self) -> Membership {
         if !self.engine.config().coll_shared() {
@@ -72,7 +72,7 @@ impl<'a> BlockingTransport<'a> {
         {
             return Membership::None;
         }
-        // SAFETY: rank 0 has taken the area for these members, and each joins once: here, where its membership is unknown.
+        // SAFETY: rank 0 has taken the segment for these members, and each joins once: here, where its membership is unknown.
         Membership::Member(Box::new(unsafe {
             Team::join(self.engine.job(), index, members as usize, self.rank())
         }))
