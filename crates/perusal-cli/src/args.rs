@@ -77,7 +77,7 @@ struct RunOptions {
     /// ranks do not outnumber them]
     #[arg(long = "bind-to", value_name = "WHAT")]
     bind_to: Option<String>,
-    /// Deal ranks to cores: core (neighbours beside each other), socket or numa (in turn); :PE=2 for two cores a rank
+    /// Assign ranks to cores: core (neighbours next to each other), socket or numa (in turn); :PE=2 for two cores a rank
     #[arg(long = "map-by", value_name = "HOW")]
     map_by: Option<String>,
     /// Say where each rank was put
@@ -160,7 +160,7 @@ pub struct App {
     pub command: Vec<OsString>,
 }
 
-/// Who gets standard input.
+/// The rank that gets standard input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stdin {
     /// Nobody.
@@ -201,9 +201,9 @@ impl Plan {
 /// Why there is no plan.
 #[derive(Debug)]
 pub enum PlanError {
-    /// clap's word: help, version, or an error with its usage.
+    /// Printed by clap: help, version, or an error with its usage.
     Clap(clap::Error),
-    /// Ours.
+    /// An error that clap does not know.
     Text(String),
 }
 
@@ -238,7 +238,7 @@ fn steered(id: VariableId) -> Option<String> {
     Some(text.to_string_lossy().into_owned()).filter(|text| !text.is_empty())
 }
 
-/// What ranks are told of the options that steer the launcher.
+/// The variables by which ranks learn the options that steer the launcher.
 fn steering(blocks: &[RunOptions]) -> Vec<VariableChange> {
     let given =
         |get: fn(&RunOptions) -> &Option<String>| blocks.iter().rev().find_map(|block| get(block).clone());

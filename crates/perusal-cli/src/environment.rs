@@ -46,7 +46,7 @@ pub struct EnvironmentChanges {
     pub set: Vec<VariableChange>,
 }
 
-/// The environment of one program's ranks but for what tells them apart, as `execve` wants it.
+/// The environment that all ranks of one program share, as `execve` wants it.
 #[must_use]
 pub fn of_app(changes: &EnvironmentChanges) -> Vec<CString> {
     let own = std::env::vars_os().collect();
@@ -80,7 +80,7 @@ fn apply(own: Vec<(OsString, OsString)>, changes: &EnvironmentChanges) -> Vec<(O
     result
 }
 
-/// Who a rank is.
+/// A rank's identity.
 #[derive(Debug, Clone, Copy)]
 pub struct RankIdentity<'a> {
     /// The job's number.
@@ -98,7 +98,7 @@ pub struct RankIdentity<'a> {
 }
 
 impl RankIdentity<'_> {
-    /// What tells the rank who it is, as `execve` wants it.
+    /// The variables that identify the rank, as `execve` wants them.
     #[must_use]
     pub fn environment(&self) -> Vec<CString> {
         let numbers = [

@@ -59,7 +59,7 @@ fn succeeded(outcome: perusal::Result<()>) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            sys::tell(&format!("perusal: {error}\n"));
+            sys::print_error(&format!("perusal: {error}\n"));
             ExitCode::FAILURE
         }
     }

@@ -1,7 +1,7 @@
 //! Standard input for the one rank that gets it.
 //!
-//! What is no terminal the rank inherits, so that nothing is read that it does not read itself. A terminal belongs to
-//! the launcher's process group and would stop a rank that reads it, so there the launcher passes lines on.
+//! The rank inherits a file or a pipe, so that nothing is read that it does not read itself. A terminal belongs to
+//! the launcher's process group and would stop a rank that reads it, so the launcher reads it and passes lines on.
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::os::fd::{AsFd, AsRawFd, RawFd};
@@ -52,7 +52,7 @@ impl Relay {
         }
     }
 
-    /// Writes as much as goes without waiting.
+    /// Writes as much as it can without blocking.
     pub fn write(&mut self) {
         while let Some(pipe) = self.pipe.as_mut().filter(|_| !self.waiting.is_empty()) {
             match pipe.write(&self.waiting) {

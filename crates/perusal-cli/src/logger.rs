@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use crate::environment::VariableChange;
 use crate::preload;
 
-/// The logger's file, beside the library in the distribution.
+/// The logger's file, next to the library in the distribution.
 const LIBRARY: &str = "libperusal-mel.so";
 
 /// What is to be logged.

@@ -37,7 +37,7 @@ enum Cli {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
-    /// Measure messages on this machine, beside what the machine can do.
+    /// Measure messages on this machine, and the machine's own limits.
     Bench(bench::BenchOptions),
     /// Say what this machine and this build offer.
     Info(info::InfoOptions),

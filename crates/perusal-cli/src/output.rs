@@ -1,4 +1,4 @@
-//! Passing on what ranks write, whole lines at a time, without ever waiting for whoever reads it.
+//! Passes on what ranks write, whole lines at a time, and never waits for the reader.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read};
@@ -16,7 +16,7 @@ const LONG_LINE: usize = 64 << 20;
 /// Bytes read from a rank at once.
 const PIECE: usize = 64 << 10;
 
-/// Who wrote something: a rank's stream, or the launcher.
+/// Identifies a writer: a rank's stream, or the launcher.
 pub type WriterId = u32;
 /// The launcher itself.
 pub const LAUNCHER: WriterId = u32::MAX;
@@ -73,7 +73,7 @@ impl Sink {
         self.open = (*last != b'\n').then_some(writer);
     }
 
-    /// Writes as much as goes without waiting; true if something is left.
+    /// Writes as much as it can without blocking; returns whether something is left.
     pub fn flush(&mut self) -> bool {
         while !self.waiting.is_empty() && sys::writable(self.fd) {
             let (front, _) = self.waiting.as_slices();
@@ -136,7 +136,7 @@ impl RankStream {
         self.pipe.as_ref().map(AsRawFd::as_raw_fd)
     }
 
-    /// Reads what is there and passes whole lines on. At the end of the stream the rest goes too, and it is closed.
+    /// Reads what is there and passes on whole lines; at the end of the stream also the rest, and closes it.
     pub fn read(&mut self, sink: &mut Sink) {
         let mut piece = [0; PIECE];
         while let Some(pipe) = &mut self.pipe {
@@ -205,7 +205,7 @@ impl RankStream {
         self.emit_partial(sink);
     }
 
-    /// Reads what is still there and closes the stream, whoever may hold its other end.
+    /// Reads what is still there and closes the stream, even if another process holds its other end.
     pub fn drain(&mut self, sink: &mut Sink) {
         self.read(sink);
         if self.pipe.is_some() && !sink.is_full() {

@@ -38,7 +38,7 @@ pub fn change(library: &Path, others: Option<OsString>) -> VariableChange {
     VariableChange::Set(VARIABLE.into(), list)
 }
 
-/// What the ranks' environment needs beside `set` for large memory from malloc to be shared; nothing unless `asked`, by option, or
+/// The variables that the ranks need besides `set` to share large memory from malloc; none unless `asked`, by option, or
 /// the environment asks for it. Whatever the user preloads stays.
 ///
 /// # Errors

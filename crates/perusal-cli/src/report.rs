@@ -39,7 +39,7 @@ fn seconds(text: &str) -> Result<u64, String> {
 /// Memory that a report takes at most, for a record: what was measured, and some more (docs/report.md).
 const BYTES_A_RECORD: u64 = 110;
 
-/// Refuses a trace for which there is no memory: a clear word before it is better than the kernel's in the middle.
+/// Refuses a trace for which there is no memory: a clear message at the start is better than a kill in the middle.
 fn check_memory(options: &ReportOptions) -> Result<(), String> {
     let records =
         perusal_trace::most_records(&options.trace, options.until).map_err(|error| error.to_string())?;
@@ -62,7 +62,7 @@ pub fn main(options: &ReportOptions) -> ExitCode {
     match report(options) {
         Ok(()) => ExitCode::SUCCESS,
         Err(what) => {
-            sys::tell(&format!("perusal report: {what}\n"));
+            sys::print_error(&format!("perusal report: {what}\n"));
             ExitCode::FAILURE
         }
     }
@@ -85,7 +85,7 @@ fn report(options: &ReportOptions) -> Result<(), String> {
     if options.text {
         print!("{}", report::text(&found));
     }
-    // Who asks for text or JSON alone gets no page beside it.
+    // Asking for text or JSON alone writes no page.
     if options.page.is_some() || (!options.text && options.json.is_none()) {
         let path = options.page.clone().unwrap_or_else(|| beside(&options.trace));
         let page = report::page(&found).map_err(|error| error.to_string())?;

@@ -34,24 +34,24 @@ pub fn main(name: &str, arguments: &[OsString]) -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
         Err(PlanError::Text(text)) => {
-            sys::tell(&format!("{name}: {text}\n"));
+            sys::print_error(&format!("{name}: {text}\n"));
             return ExitCode::from(2);
         }
     };
     crate::tune::take_over(plan.ranks() > usable);
     for note in &plan.notes {
-        sys::tell(&format!("{name}: note: {note}\n"));
+        sys::print_error(&format!("{name}: note: {note}\n"));
     }
     match start(name, &plan, usable) {
         Ok(supervisor) => {
             let status = supervisor.run();
             if let Some(trace) = &plan.trace {
-                sys::tell(&format!("{name}: {}\n", trace.end(status)));
+                sys::print_error(&format!("{name}: {}\n", trace.end(status)));
             }
             ExitCode::from(status)
         }
         Err(failure) => {
-            sys::tell(&format!("{name}: {}\n", failure.text));
+            sys::print_error(&format!("{name}: {}\n", failure.text));
             ExitCode::from(failure.status)
         }
     }
@@ -117,7 +117,7 @@ fn place(name: &str, plan: &Plan, size: u32, usable: u32) -> (Placement, Option<
         placement::place(&topology, size, usable, &plan.policy)
     };
     if plan.report_bindings {
-        sys::tell(&format!("{name}: {}", placement.report(&topology, usable)));
+        sys::print_error(&format!("{name}: {}", placement.report(&topology, usable)));
     }
     (placement, claim)
 }

@@ -36,7 +36,7 @@ const GRACE: Duration = Duration::from_millis(400);
 const STRAY_GRACE: Duration = Duration::from_millis(200);
 /// For processes that do not even die of SIGKILL at once.
 const STRAY_LIMIT: Duration = Duration::from_secs(1);
-/// After so long without its end a line is taken for a prompt, if somebody sits at the terminal.
+/// A line that has not ended after so long is taken for a prompt, at a terminal.
 const PROMPT: Duration = Duration::from_millis(150);
 /// Between attempts to write where the system cannot say when it is possible.
 const RETRY: Duration = Duration::from_millis(10);
@@ -373,7 +373,7 @@ impl<'a> Supervisor<'a> {
 
     fn terminate(&mut self) {
         self.signal_running(libc::SIGTERM);
-        // A stopped process takes it only when it goes on.
+        // A stopped process gets SIGTERM only when it continues.
         self.signal_running(libc::SIGCONT);
         self.kill_at = Some(Instant::now() + GRACE);
     }

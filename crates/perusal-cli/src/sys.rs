@@ -1,4 +1,4 @@
-//! The few system calls that the launcher needs and the standard library has not, each behind a safe face.
+//! System calls that the launcher needs and the standard library lacks, each behind a safe function.
 
 use std::io::{self, Write};
 use std::mem::MaybeUninit;
@@ -18,7 +18,7 @@ pub fn free_memory() -> u64 {
     limit.rlim_cur.min(available).min(perusal::internals::shm::machine::memory())
 }
 
-/// The result of a system call that answers -1 for an error.
+/// Turns the result of a system call that returns -1 for an error into a `Result`.
 fn check(result: i32) -> io::Result<i32> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
@@ -70,7 +70,7 @@ impl Epoll {
     }
 }
 
-/// Whether `fd` takes bytes without waiting; a closed reader counts as yes, for writing then says so.
+/// Whether a write to `fd` would not block. A closed reader counts as yes, because the write then reports it.
 pub fn writable(fd: RawFd) -> bool {
     let mut poll = libc::pollfd { fd, events: libc::POLLOUT, revents: 0 };
     // SAFETY: one live pollfd.
@@ -98,7 +98,7 @@ pub fn identity(fd: RawFd) -> Option<(u32, u64, u64)> {
 pub fn duplicate_high(fd: RawFd, least: RawFd) -> io::Result<OwnedFd> {
     // SAFETY: integers only.
     let copy = check(unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, least) })
-        // SAFETY: as above, for where so high a number is not allowed.
+        // SAFETY: integers only; a lower number, where so high a one is not allowed.
         .or_else(|_| check(unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 3) }))?;
     // SAFETY: the call has just made the descriptor, and nobody else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(copy) })
@@ -172,7 +172,7 @@ pub fn signal_process(pid: i32, signal: i32) {
     }
 }
 
-/// What there is to say about children.
+/// The state of this process's children.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChildStatus {
     /// This one has ended, with this wait status.
@@ -194,7 +194,7 @@ pub fn next_child() -> ChildStatus {
     }
 }
 
-/// Orphans below this process become its children, so that it can end them.
+/// Makes this process the parent of its orphaned descendants, so that it can end them.
 pub fn adopt_orphans() {
     // SAFETY: integers only. Where the kernel does not know it, orphans go to init as ever.
     unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };
@@ -224,12 +224,12 @@ pub fn stop_self() {
     unsafe { libc::raise(libc::SIGSTOP) };
 }
 
-/// Writes to standard error. If nobody reads it any more, there is nobody to tell that either.
-pub fn tell(text: &str) {
+/// Writes to standard error. A failure cannot be reported anywhere, so it is ignored.
+pub fn print_error(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }
 
-/// A reader that goes away ends this process quietly, as it does any program that only prints.
+/// Lets a closed pipe on standard output end this process quietly, as it ends any program that only prints.
 pub fn die_of_broken_pipes() {
     // SAFETY: restores a default action; no memory is involved.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };

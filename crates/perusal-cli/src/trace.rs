@@ -1,4 +1,4 @@
-//! Traces: what `perusal run --trace` does for one before and after the job, and `perusal trace`.
+//! Traces: what `perusal run --trace` does before and after the job, and `perusal trace`.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -66,7 +66,7 @@ impl Request {
 
     /// Takes back what [`Self::begin`] made, because the job could not be started.
     pub fn abandon(&self) {
-        // It was there a moment ago and has nothing in it; if it is gone, so much the better.
+        // The file has no records; it does not matter if somebody else has removed it.
         let _ = std::fs::remove_file(&self.path);
     }
 
@@ -155,7 +155,7 @@ pub fn main(command: &TraceCommand) -> ExitCode {
     match act(command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(text) => {
-            sys::tell(&format!("perusal trace: {}\n", text.strip_prefix("trace: ").unwrap_or(&text)));
+            sys::print_error(&format!("perusal trace: {}\n", text.strip_prefix("trace: ").unwrap_or(&text)));
             ExitCode::FAILURE
         }
     }

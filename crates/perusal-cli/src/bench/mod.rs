@@ -70,6 +70,6 @@ pub fn main(options: &BenchOptions) -> ExitCode {
 }
 
 fn refuse(text: &str) -> ExitCode {
-    sys::tell(&format!("perusal bench: {text}\n"));
+    sys::print_error(&format!("perusal bench: {text}\n"));
     ExitCode::from(2)
 }

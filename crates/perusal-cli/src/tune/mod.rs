@@ -45,7 +45,7 @@ pub fn main(options: &TuneOptions) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(what) => {
-            sys::tell(&format!("perusal tune: {what}\n"));
+            sys::print_error(&format!("perusal tune: {what}\n"));
             ExitCode::FAILURE
         }
     }
