@@ -1064,3 +1064,61 @@ impl Argument<'_, usize> for Info {
         mpi::info::hints(from)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::ptr::{null, null_mut};
+
+    #[test]
+    fn null_results_are_errors() {
+        let call = Call::new("MPI_Test");
+        let mut length = 0;
+        // SAFETY: NULL is allowed; `length` may be written.
+        unsafe {
+            assert!(matches!(call.text(null_mut(), 5, &raw mut length), Err(Error::Arg(_))));
+            assert!(matches!(call.out::<c_int>(null_mut()), Err(Error::Arg(_))));
+            assert!(call.arg::<_, Option<Out<'_, c_int>>>(null_mut::<c_int>()).unwrap().is_none());
+        }
+    }
+
+    #[test]
+    fn an_array_is_null_only_without_elements_and_never_of_negative_length() {
+        let call = Call::new("MPI_Test");
+        let list = [1, 2, 3];
+        // SAFETY: NULL is allowed; `list` has three elements.
+        unsafe {
+            let none: &[c_int] = call.array(null::<c_int>(), 0).unwrap();
+            assert!(none.is_empty());
+            assert!(call.array::<_, _, &[c_int]>(null::<c_int>(), 1).is_err());
+            assert!(call.array::<_, _, &[c_int]>(list.as_ptr(), -1).is_err());
+            let wide: Integers<'_> = call.array(list.as_ptr(), 3_i64).unwrap();
+            assert_eq!(wide.iter().collect::<Vec<_>>(), [1, 2, 3]);
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_undefined_or_an_error() {
+        let large = i64::from(c_int::MAX) + 1;
+        assert_eq!(Given::<c_int>::given(OrUndefined(Some(large))), Ok(abi::MPI_UNDEFINED));
+        assert_eq!(Given::<i64>::given(OrUndefined(Some(large))), Ok(large));
+        assert_eq!(Given::<c_int>::given(OrUndefined(None)), Ok(abi::MPI_UNDEFINED));
+        assert!(matches!(Given::<c_int>::given(Fitting(large as usize, "it")), Err(Error::TooLarge("it"))));
+        assert!(matches!(Count::checked(-1), Err(Error::Count(-1))));
+    }
+
+    #[test]
+    fn of_ignored_statuses_none_is_written_and_of_others_only_those_behind() {
+        let call = Call::new("MPI_Test");
+        let mut two = [MPI_Status::EMPTY; 2];
+        // SAFETY: NULL is allowed; `two` has two elements.
+        unsafe {
+            let ignored: Statuses<'_> = call.array(null_mut::<MPI_Status>(), 2).unwrap();
+            ignored.set(0, &Status::PROC_NULL);
+            let all: Statuses<'_> = call.array(two.as_mut_ptr(), 2).unwrap();
+            all.behind(1).set(0, &Status::PROC_NULL);
+            all.behind(2).set(0, &Status::PROC_NULL);
+        }
+        assert_eq!((two[0].source, two[1].source), (abi::MPI_ANY_SOURCE, abi::MPI_PROC_NULL));
+    }
+}

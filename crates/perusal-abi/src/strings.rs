@@ -1,7 +1,6 @@
 //! Strings that go to C, cut to the room that is there.
 
-use crate::error::{Error, Result};
-use core::ffi::{c_char, c_int};
+use core::ffi::c_char;
 
 /// Writes as much of `text` as fits into `room` bytes with a zero behind it; gives the length without the zero.
 /// `room` 0 writes nothing.
@@ -19,22 +18,6 @@ pub unsafe fn write(to: *mut c_char, room: usize, text: &[u8]) -> usize {
     length
 }
 
-/// Writes `text` to a caller's buffer of `room` bytes and its length to `length`: the form of most of MPI's string results.
-///
-/// # Safety
-/// `to` is null or may be written for `room` bytes; `length` is null or may be written.
-///
-/// # Errors
-/// `Error::Arg` if one is null.
-pub unsafe fn give(to: *mut c_char, room: usize, length: *mut c_int, text: &[u8]) -> Result<()> {
-    if to.is_null() || length.is_null() {
-        return Err(Error::Arg("a result of this function is NULL"));
-    }
-    // SAFETY: neither is null; the rest is the caller's promise.
-    unsafe { *length = write(to, room, text) as c_int };
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -48,15 +31,6 @@ mod tests {
             // SAFETY: the buffer has at least `room` bytes.
             assert_eq!(unsafe { write(buffer.as_mut_ptr().cast(), room, b"abc") }, length);
             assert_eq!(buffer, expected);
-        }
-    }
-
-    #[test]
-    fn null_results_are_errors() {
-        let mut length = 0;
-        // SAFETY: null is allowed.
-        unsafe {
-            assert!(matches!(give(core::ptr::null_mut(), 5, &mut length, b""), Err(Error::Arg(_))));
         }
     }
 }
