@@ -155,11 +155,8 @@ fn is_for_tests(file: &Path) -> bool {
     let name = file.file_stem().unwrap_or_default().to_string_lossy();
     let folder = file.parent().expect("below src");
     let parents = [folder.join("mod.rs"), folder.with_extension("rs"), folder.join("lib.rs")];
-    let declared = parents
-        .iter()
-        .filter(|parent| *parent != file)
-        .filter_map(|parent| fs::read_to_string(parent).ok())
-        .any(|text| {
+    parents.iter().filter(|parent| *parent != file).filter_map(|parent| fs::read_to_string(parent).ok()).any(
+        |text| {
             let lines: Vec<&str> = text.lines().map(str::trim).collect();
             lines.windows(3).any(|window| {
                 let declares = |line: &str| line.ends_with(&format!("mod {name};"));
@@ -169,8 +166,8 @@ fn is_for_tests(file: &Path) -> bool {
                 (declares(window[2]) && (cfg(window[1]) || (window[1].starts_with("#[") && cfg(window[0]))))
                     || (declares(window[1]) && cfg(window[0]))
             })
-        });
-    declared
+        },
+    )
 }
 
 /// What `lib.rs` exports under the crate's own name: item → module.
