@@ -1,10 +1,7 @@
 //! Point-to-point messages of the library's own: for collectives, on the communicator's collective context. No events.
 
 use crate::comm::Comm;
-use crate::engine::Data;
-use crate::engine::Engine;
-use crate::engine::Mode;
-use crate::engine::Ref;
+use crate::engine::{Data, Engine, Mode, Ref};
 use crate::error::Result;
 
 impl Engine {

@@ -2,10 +2,7 @@
 
 use super::args::{RecvBuf, SendBuf};
 use crate::comm::Comm;
-use crate::engine::Data;
-use crate::engine::Engine;
-use crate::engine::Mode;
-use crate::engine::{Operation, Ref};
+use crate::engine::{Data, Engine, Mode, Operation, Ref};
 use crate::error::Result;
 
 impl Engine {

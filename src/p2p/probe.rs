@@ -3,13 +3,8 @@
 use super::args::RecvBuf;
 use crate::arch::clock::now;
 use crate::comm::Comm;
-use crate::engine::Data;
-use crate::engine::Engine;
-use crate::engine::message_events::{message_event, request_event, searched, searched_event};
-use crate::engine::{MatchContext, UnexpectedMessage};
-use crate::engine::{Operation, Ref};
+use crate::engine::{Data, Engine, MatchContext, Operation, Ref, UnexpectedMessage};
 use crate::error::Result;
-use crate::events::Event;
 use crate::matching::Envelope;
 use crate::protocol::pattern;
 use crate::request::Status;
@@ -117,16 +112,7 @@ impl Engine {
 
     fn take_message(&self, comm: &Comm, source: i32, tag: i32) -> Option<Message> {
         let context = comm.p2p();
-        let mut queues = context.queues.lock(self.shared);
-        let search = self.search_id(context);
-        let wanted = Envelope { source: source as u32, tag };
-        message_event(context, search, Event::SearchUnexQBegin, &wanted, 0);
-        let found = queues.unexpected.take(&pattern(source, tag));
-        let end = || searched(queues.unexpected.last_attempts(), found.is_some());
-        searched_event(context, search, Event::SearchUnexQEnd, &wanted, 0, end);
-        let (envelope, arrived) = found?;
-        self.count_unexpected(context, -1, arrived.held(), self.shared);
-        self.removal_event(context, &envelope, &arrived);
+        let (envelope, arrived) = self.take_unexpected(context, source, tag)?;
         context.retain(self.shared);
         Some(Message { envelope, arrived, context: context.into(), source: comm.rank() })
     }
@@ -150,11 +136,7 @@ impl Engine {
         let body = unsafe { request.body() };
         body.fill(Operation::Receive, Data::from(buf), source, (0, 0), 0);
         body.context = Some(context);
-        request.state().activate();
-        self.give_envelope(request, &envelope, &arrived);
-        request_event(context_ref, request, Event::ReqActivate);
-        request_event(context_ref, request, Event::ReqMatchUnex);
-        self.accept(request, arrived).inspect_err(|error| self.fail(error.clone()))?;
+        self.start_matched(request, &envelope, arrived)?;
         Ok(request)
     }
 }

@@ -1,8 +1,7 @@
 //! Leaving the job, together (MPI 5.0 §11.2.2) or each for itself (§11.3).
 
 use crate::comm::Comm;
-use crate::engine::Engine;
-use crate::engine::Operation;
+use crate::engine::{Engine, Operation};
 use crate::error::Result;
 
 /// Tag of the farewell on the world's collective context: no collective uses the library's own tags from here down.

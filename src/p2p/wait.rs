@@ -1,10 +1,9 @@
 //! Waiting for requests, and what becomes of a request that is over (MPI 5.0 §3.7.3, §3.7.5).
 
 use crate::arch::clock::now;
-use crate::engine::Engine;
 use crate::engine::message_events::request_event;
 use crate::engine::specialization::{Observation, Observed, Unobserved};
-use crate::engine::{Operation, Ref};
+use crate::engine::{Engine, Operation, Ref};
 use crate::error::{Error, Result};
 use crate::events::Event;
 use crate::request::{Status, Then};

@@ -7,11 +7,10 @@
 use super::content::{Arrival, protocol_of};
 use super::deliver::Tally;
 use super::record::Kind;
-use crate::engine::NotificationMode;
 use crate::engine::message_events::request_event;
 use crate::engine::payload::copy_in;
 use crate::engine::specialization::{Known, Locking, Unobserved};
-use crate::engine::{Body, Engine, MatchContext, Ref, Stage, TxQueue};
+use crate::engine::{Body, Engine, MatchContext, NotificationMode, Ref, Stage, TxQueue};
 use crate::error::Result;
 use crate::events::Event;
 use crate::ring::{Consumer, Header, MappedRing};

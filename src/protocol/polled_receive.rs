@@ -9,9 +9,8 @@
 use super::content::protocol_of;
 use super::deliver::status_of;
 use crate::abi;
-use crate::engine::RingOf;
 use crate::engine::payload::copy_out;
-use crate::engine::{Engine, Layout, MatchContext, Ref, Stage};
+use crate::engine::{Engine, Layout, MatchContext, Ref, RingOf, Stage};
 use crate::protocol::Kind;
 use crate::request::Status;
 use crate::ring::{Header, MAX_LEN, Polled};

@@ -3,11 +3,12 @@
 use super::deliver::{Claim, pattern};
 use super::selection::{Protocol, select};
 use crate::abi;
-use crate::engine::message_events::request_event;
+use crate::engine::message_events::{message_event, request_event, searched, searched_event};
 use crate::engine::specialization::{AsStarted, Observed};
-use crate::engine::{Engine, Layout, Mode, Ref};
+use crate::engine::{Engine, Layout, MatchContext, Mode, Ref, UnexpectedMessage};
 use crate::error::Result;
 use crate::events::Event;
+use crate::matching::Envelope;
 use crate::request::Status;
 
 impl Engine {
@@ -143,5 +144,45 @@ impl Engine {
                 Ok(())
             }
         }
+    }
+
+    /// Takes the oldest unexpected message that a matched probe for `source` and `tag` wants out of the queue.
+    pub(crate) fn take_unexpected(
+        &self,
+        context: &MatchContext,
+        source: i32,
+        tag: i32,
+    ) -> Option<(Envelope, UnexpectedMessage)> {
+        let mut queues = context.queues.lock(self.shared);
+        let search = self.search_id(context);
+        let wanted = Envelope { source: source as u32, tag };
+        message_event(context, search, Event::SearchUnexQBegin, &wanted, 0);
+        let found = queues.unexpected.take(&pattern(source, tag));
+        let end = || searched(queues.unexpected.last_attempts(), found.is_some());
+        searched_event(context, search, Event::SearchUnexQEnd, &wanted, 0, end);
+        let (envelope, message) = found?;
+        self.count_unexpected(context, -1, message.held(), self.shared);
+        self.removal_event(context, &envelope, &message);
+        Some((envelope, message))
+    }
+
+    /// Activates a prepared receive of a message that [`Self::take_unexpected`] has given.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::start_recv`].
+    pub(crate) fn start_matched(
+        &self,
+        request: Ref,
+        envelope: &Envelope,
+        message: UnexpectedMessage,
+    ) -> Result<()> {
+        request.state().activate();
+        self.give_envelope(request, envelope, &message);
+        // SAFETY: request rule 2: just activated, and active, so its context stays.
+        let context = unsafe { request.body().active_context() };
+        request_event(context, request, Event::ReqActivate);
+        request_event(context, request, Event::ReqMatchUnex);
+        self.accept(request, message).inspect_err(|error| self.fail(error.clone()))
     }
 }
