@@ -16,7 +16,7 @@ use loom::thread;
 use perusal::internals::doorbell::Doorbell;
 use perusal::internals::sync::{AsymmetricFence, Futex};
 use perusal::internals::sync::{AtomicU16, AtomicU64};
-use perusal::internals::team::{Arrival, Arrived, HeapSegment, Rounds};
+use perusal::internals::team::{Arrived, HeapSegment, RoundArrival, Rounds};
 use std::time::Duration;
 
 type Member = Rounds<HeapSegment>;
@@ -33,7 +33,7 @@ fn until(mut done: impl FnMut() -> bool) {
     }
 }
 
-fn enter(member: &mut Member, arrival: Arrival) {
+fn enter(member: &mut Member, arrival: RoundArrival) {
     member.begin(arrival);
     until(|| member.may_enter().expect("sound"));
 }
@@ -63,7 +63,7 @@ fn heard(member: &Member, from: usize) -> u64 {
 
 /// A sum to all: who comes last adds up.
 fn sum_by_count(member: &mut Member, members: usize, word: u64) -> u64 {
-    enter(member, Arrival::Count);
+    enter(member, RoundArrival::Count);
     say(member, word);
     let sum = if member.arrive().expect("sound") == Arrived::Last {
         let sum = (0..members).map(|from| heard(member, from)).sum();
@@ -83,7 +83,7 @@ fn sum_by_count(member: &mut Member, members: usize, word: u64) -> u64 {
 
 /// A sum to all: everybody adds up.
 fn sum_by_flags(member: &mut Member, members: usize, word: u64) -> u64 {
-    enter(member, Arrival::Flags);
+    enter(member, RoundArrival::Flags);
     say(member, word);
     assert_eq!(member.arrive().expect("sound"), Arrived::Somewhere);
     let round = member.round();
@@ -94,7 +94,7 @@ fn sum_by_flags(member: &mut Member, members: usize, word: u64) -> u64 {
 }
 
 /// The root's word to all; nobody waits for the others.
-fn broadcast(member: &mut Member, me: usize, root: usize, word: u64, arrival: Arrival) -> u64 {
+fn broadcast(member: &mut Member, me: usize, root: usize, word: u64, arrival: RoundArrival) -> u64 {
     enter(member, arrival);
     let heard = if me == root {
         say(member, word);
@@ -105,7 +105,7 @@ fn broadcast(member: &mut Member, me: usize, root: usize, word: u64, arrival: Ar
         until(|| member.has_published(root, round).expect("sound"));
         heard(member, root)
     };
-    if (me != root || arrival == Arrival::Count) && member.arrive().expect("sound") == Arrived::Last {
+    if (me != root || arrival == RoundArrival::Count) && member.arrive().expect("sound") == Arrived::Last {
         member.finish();
     }
     member.leave();
@@ -130,7 +130,7 @@ fn of_three_exactly_one_comes_last_and_has_seen_all() {
         let segment = HeapSegment::new(3);
         let arrive = |segment: HeapSegment, me: usize| {
             let mut member = Rounds::new(segment, me);
-            member.begin(Arrival::Count);
+            member.begin(RoundArrival::Count);
             say(&member, 1 << me);
             let last = member.arrive().expect("sound") == Arrived::Last;
             if last {
@@ -164,17 +164,17 @@ fn a_flagged_sum_is_everybodys_and_slots_come_again() {
 
 #[test]
 fn roots_that_run_ahead_overwrite_nothing() {
-    for arrival in [Arrival::Count, Arrival::Flags] {
+    for arrival in [RoundArrival::Count, RoundArrival::Flags] {
         model(move || {
             let body: fn(&mut Member, usize) = match arrival {
-                Arrival::Count => |member, me| {
+                RoundArrival::Count => |member, me| {
                     for round in 0..4 {
-                        assert_eq!(broadcast(member, me, 0, round + 7, Arrival::Count), round + 7);
+                        assert_eq!(broadcast(member, me, 0, round + 7, RoundArrival::Count), round + 7);
                     }
                 },
-                Arrival::Flags => |member, me| {
+                RoundArrival::Flags => |member, me| {
                     for round in 0..4 {
-                        assert_eq!(broadcast(member, me, 0, round + 7, Arrival::Flags), round + 7);
+                        assert_eq!(broadcast(member, me, 0, round + 7, RoundArrival::Flags), round + 7);
                     }
                 },
             };
@@ -188,9 +188,9 @@ fn rounds_of_both_kinds_follow_each_other() {
     model(|| {
         members(2, |member, me| {
             assert_eq!(sum_by_count(member, 2, 1 + me as u64), 3);
-            assert_eq!(broadcast(member, me, 1, 9, Arrival::Flags), 9);
+            assert_eq!(broadcast(member, me, 1, 9, RoundArrival::Flags), 9);
             assert_eq!(sum_by_flags(member, 2, 2 + me as u64), 5);
-            assert_eq!(broadcast(member, me, 0, 8, Arrival::Count), 8);
+            assert_eq!(broadcast(member, me, 0, 8, RoundArrival::Count), 8);
             assert_eq!(sum_by_count(member, 2, 3 + me as u64), 7);
         });
     });
@@ -228,7 +228,7 @@ fn sleep_until(member: &mut Member, bell: Doorbell, mut done: impl FnMut(&mut Me
 
 #[test]
 fn who_sleeps_for_a_round_is_woken_by_who_completes_it() {
-    for arrival in [Arrival::Count, Arrival::Flags] {
+    for arrival in [RoundArrival::Count, RoundArrival::Flags] {
         model(move || {
             let segment = HeapSegment::new(2);
             let words: Vec<Arc<Words>> = (0..2)

@@ -6,11 +6,11 @@
 //! Time:  two seconds on two cores, all models together.
 //!
 //! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time):
-//! Release, and Acquire, of a cell's turn in `Producer::push`; the same in `Consumer::take`; the count of a drop. Of orders that are not orderings: a turn passed on before
+//! Release, and Acquire, of a cell's turn in `BufferProducer::push`; the same in `BufferConsumer::take`; the count of a drop. Of orders that are not orderings: a turn passed on before
 //! the entry is written (4 models); in `BufferChain` the passes' ends taken from the oldest buffer on (2), a buffer taken away before it is delivered (2), its drops
 //! forgotten (1), a pass that goes on behind an entry that is claimed and not written
 //! (`an_entry_behind_one_that_is_not_yet_written_is_not_overtaken_by_a_later_buffers`). Without Release of the claim and
-//! Acquire in `Consumer::claimed` the entries of a replaced buffer are delivered too late
+//! Acquire in `BufferConsumer::claimed` the entries of a replaced buffer are delivered too late
 //! (`what_a_thread_put_in_before_a_buffer_was_replaced_is_delivered_before_what_it_put_in_after`).
 //!
 //! Not shown: that the same two order drops before later entries. The drops are taken
@@ -20,7 +20,7 @@
 #![cfg(perusal_loom)]
 
 use loom::thread;
-use perusal::internals::tool::event::buffer::{Consumer, Producer, buffer};
+use perusal::internals::tool::event::buffer::{BufferConsumer, BufferProducer, buffer};
 use perusal::internals::tool::event::buffer_chain::BufferChain;
 use perusal::internals::tool::event::callback_table::{CallbackPointer, CallbackTable};
 use std::sync::Arc;
@@ -33,13 +33,13 @@ fn model(preemptions: Option<usize>, body: impl Fn() + Send + Sync + 'static) {
 }
 
 /// A pass: takes what was claimed when it began.
-fn pass(consumer: &mut Consumer<u64>) -> Vec<u64> {
+fn pass(consumer: &mut BufferConsumer<u64>) -> Vec<u64> {
     let until = consumer.claimed();
     core::iter::from_fn(|| consumer.take(until)).collect()
 }
 
 /// Entries put in and dropped by one thread that puts in `entries`.
-fn put(producer: &Producer<u64>, entries: impl Iterator<Item = u64>) -> usize {
+fn put(producer: &BufferProducer<u64>, entries: impl Iterator<Item = u64>) -> usize {
     entries.filter(|entry| producer.push(*entry)).count()
 }
 

@@ -6,19 +6,19 @@
 //! Time:  below a second.
 //!
 //! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time):
-//! the Release half in `State::complete`; the Acquire of `State::is_complete` and of `State::is_over`; the AcqRel of
-//! `State::detach` (Acquire half); the look at DETACHED in `State::complete`.
+//! the Release half in `RequestState::complete`; the Acquire of `RequestState::is_complete` and of `RequestState::is_over`; the AcqRel of
+//! `RequestState::detach` (Acquire half); the look at DETACHED in `RequestState::complete`.
 #![cfg(perusal_loom)]
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
-use perusal::internals::request::{State, Then};
+use perusal::internals::request::{RequestState, Then};
 
 /// A request and the outcome that its completion publishes.
 struct Slot {
-    state: State,
+    state: RequestState,
     outcome: UnsafeCell<u32>,
     released: AtomicUsize,
 }
@@ -28,7 +28,8 @@ unsafe impl Send for Slot {}
 unsafe impl Sync for Slot {}
 
 fn active() -> Arc<Slot> {
-    let slot = Slot { state: State::new(), outcome: UnsafeCell::new(0), released: AtomicUsize::new(0) };
+    let slot =
+        Slot { state: RequestState::new(), outcome: UnsafeCell::new(0), released: AtomicUsize::new(0) };
     slot.state.activate();
     Arc::new(slot)
 }
@@ -51,7 +52,7 @@ fn release(slot: &Slot) {
     slot.released.fetch_add(1, Ordering::Relaxed);
 }
 
-fn completion_is_seen_with_its_outcome(over: fn(&State) -> bool, shared: bool) {
+fn completion_is_seen_with_its_outcome(over: fn(&RequestState) -> bool, shared: bool) {
     loom::model(move || {
         let slot = active();
         let engine = {
@@ -72,13 +73,13 @@ fn completion_is_seen_with_its_outcome(over: fn(&State) -> bool, shared: bool) {
 
 #[test]
 fn a_wait_sees_the_outcome() {
-    completion_is_seen_with_its_outcome(State::is_complete, true);
-    completion_is_seen_with_its_outcome(State::is_complete, false);
+    completion_is_seen_with_its_outcome(RequestState::is_complete, true);
+    completion_is_seen_with_its_outcome(RequestState::is_complete, false);
 }
 
 #[test]
 fn a_test_sees_the_outcome() {
-    completion_is_seen_with_its_outcome(State::is_over, true);
+    completion_is_seen_with_its_outcome(RequestState::is_over, true);
 }
 
 #[test]

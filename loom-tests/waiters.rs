@@ -12,7 +12,7 @@
 //!
 //! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time):
 //! both fences of `Waiters::wait`, and that of `wake_all`; the comparison of `wakes` with what it was before the look; counting a wake-up; `awaited`, and
-//! the look at `any_event`, in `wake_after_fence`; AWAITED in `State::await_end`;
+//! the look at `any_event`, in `wake_after_fence`; AWAITED in `RequestState::await_end`;
 //! the fence of `Waiters::pass_on`; passing on by a thread that leaves, by one that only polls once, and by one that is woken and need not run progress; the look at the poller lock
 //! before a sleep.
 #![cfg(perusal_loom)]
@@ -21,7 +21,7 @@ use loom::sync::atomic::{AtomicBool, Ordering, fence};
 use loom::sync::{Arc, Mutex};
 use loom::thread;
 use perusal::internals::engine::Waiters;
-use perusal::internals::request::State;
+use perusal::internals::request::RequestState;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -40,13 +40,13 @@ struct Rank {
     polled: AtomicBool,
     /// The requests whose messages lie there; touched by the thread that runs progress.
     messages: Mutex<VecDeque<usize>>,
-    requests: [State; 3],
+    requests: [RequestState; 3],
 }
 
 impl Rank {
     fn new(messages: &[usize]) -> Arc<Self> {
-        let requests = [State::new(), State::new(), State::new()];
-        requests.iter().for_each(State::activate);
+        let requests = [RequestState::new(), RequestState::new(), RequestState::new()];
+        requests.iter().for_each(RequestState::activate);
         let messages = Mutex::new(messages.iter().copied().collect());
         Arc::new(Self { waiters: Waiters::default(), polled: AtomicBool::new(false), messages, requests })
     }

@@ -245,9 +245,9 @@ mod tests {
     use super::*;
     use crate::sync::Arc;
 
-    type Parts = (Futex, Vec<AtomicU64>, Vec<AtomicU16>);
+    type BellParts = (Futex, Vec<AtomicU64>, Vec<AtomicU16>);
 
-    fn bell(peers: usize) -> (Doorbell, Arc<Parts>) {
+    fn bell(peers: usize) -> (Doorbell, Arc<BellParts>) {
         let parts = Arc::new((
             Futex::default(),
             (0..peers.div_ceil(64)).map(|_| AtomicU64::new(0)).collect::<Vec<_>>(),

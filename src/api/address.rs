@@ -103,8 +103,8 @@ impl Status {
     }
 }
 
-impl From<crate::p2p::Status> for Status {
-    fn from(status: crate::p2p::Status) -> Self {
+impl From<crate::p2p::MessageStatus> for Status {
+    fn from(status: crate::p2p::MessageStatus) -> Self {
         Self { source: status.source as usize, tag: status.tag, bytes: status.bytes as usize }
     }
 }

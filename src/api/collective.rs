@@ -6,7 +6,7 @@ use super::communicator::Communicator;
 use super::element::{Element, datatype};
 use super::threading::Threading;
 use crate::abi;
-use crate::coll::buffer::{Input, OpKernel, Output};
+use crate::coll::buffer::{InputBuffer, OpKernel, OutputBuffer};
 use crate::coll::{self, BlockingTransport, EventSpan, Purpose, algorithms, intracomm};
 use crate::datatype::op;
 use crate::error::{Error, Result};
@@ -49,29 +49,29 @@ impl Reduction {
     }
 }
 
-fn input<E: Element>(data: &[E]) -> Input<'_> {
+fn input<E: Element>(data: &[E]) -> InputBuffer<'_> {
     // SAFETY: borrowed for as long as the input lives, so the elements stand still (buffer rule 1).
-    unsafe { Input::new(data.as_ptr().cast(), data.len() * E::COUNT, datatype::<E>()) }
+    unsafe { InputBuffer::new(data.as_ptr().cast(), data.len() * E::COUNT, datatype::<E>()) }
 }
 
-fn output<E: Element>(data: &mut [E]) -> Output<'_> {
+fn output<E: Element>(data: &mut [E]) -> OutputBuffer<'_> {
     // SAFETY: borrowed exclusively for as long as the output lives, and elements may have any bytes (buffer rule 2).
-    unsafe { Output::new(data.as_mut_ptr().cast(), data.len() * E::COUNT, datatype::<E>()) }
+    unsafe { OutputBuffer::new(data.as_mut_ptr().cast(), data.len() * E::COUNT, datatype::<E>()) }
 }
 
 /// A slice that is cut into pieces of `each` elements, one for each rank.
-fn input_pieces<'a, E: Element>(all: &'a [E], each: usize) -> impl Fn(usize) -> Input<'a> {
+fn input_pieces<'a, E: Element>(all: &'a [E], each: usize) -> impl Fn(usize) -> InputBuffer<'a> {
     move |r| input(&all[r * each..][..each])
 }
 
 /// A slice that is cut into pieces of `each` elements, one for each rank. A collective uses one output of a piece at a time.
-fn output_pieces<'a, E: Element>(all: &'a mut [E], each: usize) -> impl Fn(usize) -> Output<'a> {
+fn output_pieces<'a, E: Element>(all: &'a mut [E], each: usize) -> impl Fn(usize) -> OutputBuffer<'a> {
     let (first, len) = (all.as_mut_ptr(), all.len());
     move |r| {
         assert!(r * each <= len && each <= len - r * each, "a piece of the slice");
         // SAFETY: by the assertion, elements of the slice, which is borrowed exclusively for as long as the output lives; they may
         // have any bytes (buffer rule 2).
-        unsafe { Output::new(first.add(r * each).cast(), each * E::COUNT, datatype::<E>()) }
+        unsafe { OutputBuffer::new(first.add(r * each).cast(), each * E::COUNT, datatype::<E>()) }
     }
 }
 

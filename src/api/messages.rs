@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::p2p::{self, Mode, RecvBuf, SendBuf};
 
 /// Returns the outcome of a receive that is over, where only its status matters.
-pub(super) fn outcome((status, error): (p2p::Status, Option<Error>)) -> Result<Status> {
+pub(super) fn outcome((status, error): (p2p::MessageStatus, Option<Error>)) -> Result<Status> {
     error.map_or(Ok(status.into()), Err)
 }
 

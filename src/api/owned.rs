@@ -96,7 +96,7 @@ impl<E: Element, T: Threading> Owned<'_, E, T> {
         self.comm.member.perform(|engine| engine.test_complete(request))
     }
 
-    fn wait(&mut self) -> Result<p2p::Status> {
+    fn wait(&mut self) -> Result<p2p::MessageStatus> {
         let request = self.request.ok_or(Error::Request("it is over"))?;
         let over = self.comm.member.perform(|engine| {
             engine.wait_complete(request)?;

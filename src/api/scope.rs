@@ -24,11 +24,11 @@ pub struct Scope<'scope, 'env: 'scope, T: Threading = Single> {
 /// The requests of a scope that have not been waited for, at the places that their handles know.
 struct Begun<'env, T: Threading> {
     comm: &'env Communicator<T>,
-    requests: RefCell<Vec<Option<Entry>>>,
+    requests: RefCell<Vec<Option<ScopedRequest>>>,
 }
 
 #[derive(Clone, Copy)]
-struct Entry {
+struct ScopedRequest {
     request: Request,
     receives: bool,
 }
@@ -193,22 +193,22 @@ impl<T: Threading> Begun<'_, T> {
         let mut requests = self.requests.borrow_mut();
         requests.try_reserve(1).map_err(|_| Error::NoMem("one more request in a scope".into()))?;
         let request = self.comm.member.perform(begin)?;
-        requests.push(Some(Entry { request, receives }));
+        requests.push(Some(ScopedRequest { request, receives }));
         Ok(requests.len() - 1)
     }
 
-    fn entry(&self, place: usize) -> Result<Entry> {
+    fn entry(&self, place: usize) -> Result<ScopedRequest> {
         self.requests.borrow()[place].ok_or(Error::Request("it is over"))
     }
 
     fn is_complete(&self, place: usize) -> Result<bool> {
-        let Entry { request, .. } = self.entry(place)?;
+        let ScopedRequest { request, .. } = self.entry(place)?;
         self.comm.member.perform(|engine| engine.test_complete(request))
     }
 
     /// Waits for the request at `place`, which is gone afterwards. After an error it is over, or the member settled.
-    fn wait(&self, place: usize) -> Result<crate::p2p::Status> {
-        let Entry { request, .. } = self.entry(place)?;
+    fn wait(&self, place: usize) -> Result<crate::p2p::MessageStatus> {
+        let ScopedRequest { request, .. } = self.entry(place)?;
         let over = self.comm.member.perform(|engine| {
             engine.wait_complete(request)?;
             Ok(engine.take_outcome(request))
@@ -247,7 +247,7 @@ impl<T: Threading> Begun<'_, T> {
     }
 
     fn cancel(&self, place: usize) -> Result<()> {
-        let Entry { request, .. } = self.entry(place)?;
+        let ScopedRequest { request, .. } = self.entry(place)?;
         let over = request.state().is_complete();
         self.comm.member.perform(|engine| if over { Ok(()) } else { engine.cancel(request) })
     }
@@ -256,7 +256,7 @@ impl<T: Threading> Begun<'_, T> {
     fn break_off(&self) {
         let mut under_way = false;
         for place in self.places() {
-            let Ok(Entry { receives, .. }) = self.entry(place) else { continue };
+            let Ok(ScopedRequest { receives, .. }) = self.entry(place) else { continue };
             // A receive that nothing has met is cancelled without asking anybody.
             let cancelled = if receives { self.cancel(place) } else { Ok(()) };
             match cancelled.and_then(|()| self.is_complete(place)) {

@@ -273,10 +273,11 @@ fn threads<T: Threading, R: Send>(
                 })
             })
             .collect();
-        let outcome = |thread: std::io::Result<std::thread::ScopedJoinHandle<'_, Outcome<R>>>| match thread {
-            Ok(thread) => thread.join().unwrap_or_else(Err),
-            Err(error) => Ok(Err(Error::Other(format!("no thread for a rank: {error}")))),
-        };
+        let outcome =
+            |thread: std::io::Result<std::thread::ScopedJoinHandle<'_, RankOutcome<R>>>| match thread {
+                Ok(thread) => thread.join().unwrap_or_else(Err),
+                Err(error) => Ok(Err(Error::Other(format!("no thread for a rank: {error}")))),
+            };
         started.into_iter().map(outcome).collect::<Vec<_>>()
     });
     let first = watch.and_then(|job| job.header().abort()).map(|abort| abort.rank as usize);
@@ -284,13 +285,13 @@ fn threads<T: Threading, R: Send>(
 }
 
 /// What a rank returned, or panicked with.
-type Outcome<R> = core::result::Result<Result<R>, Box<dyn Any + Send>>;
+type RankOutcome<R> = core::result::Result<Result<R>, Box<dyn Any + Send>>;
 
 fn rank_of<T: Threading, R>(
     job: Job,
     trace: Option<&Path>,
     body: impl Fn(&World<T>) -> Result<R>,
-) -> Outcome<R> {
+) -> RankOutcome<R> {
     let own = job.clone();
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         let fate = Fate::new();
@@ -311,8 +312,8 @@ fn rank_of<T: Threading, R>(
 }
 
 /// All values; or what went wrong: of several failures that of rank `first`, of which the others are consequences.
-fn conclude<R>(outcomes: Vec<Outcome<R>>, first: Option<usize>) -> Result<Vec<R>> {
-    let failed = |outcome: &Outcome<R>| !matches!(outcome, Ok(Ok(_)));
+fn conclude<R>(outcomes: Vec<RankOutcome<R>>, first: Option<usize>) -> Result<Vec<R>> {
+    let failed = |outcome: &RankOutcome<R>| !matches!(outcome, Ok(Ok(_)));
     let at = first
         .filter(|&rank| outcomes.get(rank).is_some_and(failed))
         .or_else(|| outcomes.iter().position(failed));

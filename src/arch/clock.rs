@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// What the ticks are, as tools are told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Source {
+pub struct ClockSource {
     /// For people.
     pub name: &'static str,
     /// For people, in a sentence.
@@ -63,18 +63,18 @@ fn has_counter() -> bool {
 }
 
 /// Describes what [`ticks`] are on this machine. The first call measures for two milliseconds.
-pub fn source() -> &'static Source {
-    static SOURCE: OnceLock<Source> = OnceLock::new();
+pub fn source() -> &'static ClockSource {
+    static SOURCE: OnceLock<ClockSource> = OnceLock::new();
     SOURCE.get_or_init(|| {
         if has_counter() {
-            return Source {
+            return ClockSource {
                 name: imp::COUNTER.0,
                 description: imp::COUNTER.1,
                 counter: true,
                 ticks_per_second: rate(first(), later()),
             };
         }
-        Source {
+        ClockSource {
             name: "monotonic",
             description: "nanoseconds of CLOCK_MONOTONIC",
             counter: false,

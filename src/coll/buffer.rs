@@ -1,8 +1,8 @@
 //! Users' buffers as bytes: in place where the type is contiguous, through a packed copy where it is not.
 //!
-//! - **Buffer rule 1.** While an [`Input`] is used, its elements can be read and nobody writes them. Where an operation is in
+//! - **Buffer rule 1.** While an [`InputBuffer`] is used, its elements can be read and nobody writes them. Where an operation is in
 //!   place, its input is used up before its output is written.
-//! - **Buffer rule 2.** While an [`Output`] is used, its elements can be written and nobody else uses them. Outputs of different
+//! - **Buffer rule 2.** While an [`OutputBuffer`] is used, its elements can be written and nobody else uses them. Outputs of different
 //!   ranks do not overlap.
 //!
 //! Whoever makes one sees to its rule; a collective then needs no `unsafe` to use it.
@@ -16,7 +16,7 @@ use core::slice;
 
 /// Elements in a user's memory that a collective reads.
 #[derive(Clone, Copy, Debug)]
-pub struct Input<'a> {
+pub struct InputBuffer<'a> {
     addr: *const u8,
     count: usize,
     datatype: &'a Datatype,
@@ -24,13 +24,13 @@ pub struct Input<'a> {
 
 /// Elements in a user's memory that a collective writes.
 #[derive(Debug)]
-pub struct Output<'a> {
+pub struct OutputBuffer<'a> {
     addr: *mut u8,
     count: usize,
     datatype: &'a Datatype,
 }
 
-impl<'a> Input<'a> {
+impl<'a> InputBuffer<'a> {
     /// Names `count` elements of type `datatype` at `addr`.
     ///
     /// # Safety
@@ -87,7 +87,7 @@ impl<'a> Input<'a> {
     }
 }
 
-impl<'a> Output<'a> {
+impl<'a> OutputBuffer<'a> {
     /// Names `count` elements of type `datatype` at `addr`.
     ///
     /// # Safety
@@ -99,8 +99,8 @@ impl<'a> Output<'a> {
 
     /// Returns the same elements as an input. While that is used, the output is not.
     #[must_use]
-    pub fn as_input(&self) -> Input<'a> {
-        Input { addr: self.addr, count: self.count, datatype: self.datatype }
+    pub fn as_input(&self) -> InputBuffer<'a> {
+        InputBuffer { addr: self.addr, count: self.count, datatype: self.datatype }
     }
 
     /// Returns the bytes of the packed elements.
@@ -192,7 +192,7 @@ pub enum Landing<'a> {
     /// The user's.
     There(&'a mut [u8]),
     /// A copy, and where it belongs.
-    Copy(Scratch, Output<'a>),
+    Copy(Scratch, OutputBuffer<'a>),
 }
 
 impl Landing<'_> {
@@ -231,7 +231,7 @@ impl DerefMut for Landing<'_> {
 ///
 /// # Errors
 /// [`Error::Truncate`] if there is not enough room.
-pub fn copy(from: Input<'_>, to: &Output<'_>) -> Result<()> {
+pub fn copy(from: InputBuffer<'_>, to: &OutputBuffer<'_>) -> Result<()> {
     to.write(&from.packed())
 }
 

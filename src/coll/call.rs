@@ -1,6 +1,6 @@
 //! A collective operation with its arguments: what is run at once, in the background, or again and again.
 
-use super::buffer::{Input, OpKernel, Output};
+use super::buffer::{InputBuffer, OpKernel, OutputBuffer};
 use super::intercomm::{self, IntercommRoot, Sides};
 use super::{EventSpan, Transport, algorithms, intracomm, neighbor};
 use crate::comm::Comm;
@@ -8,7 +8,7 @@ use crate::datatype::Datatype;
 use crate::datatype::op::Op;
 use crate::error::{Error, Result};
 
-/// Elements in a user's memory, which is used while a [`Call`] with them is performed ([`Call::perform`]).
+/// Elements in a user's memory, which is used while a [`CollectiveOp`] with them is performed ([`CollectiveOp::perform`]).
 #[derive(Clone, Debug)]
 pub struct Elements {
     /// The user's address.
@@ -19,7 +19,7 @@ pub struct Elements {
     pub datatype: Datatype,
 }
 
-// SAFETY: an address, which is used by `Call::perform` only, under its contract from whatever thread; the rest is `Send` and `Sync`.
+// SAFETY: an address, which is used by `CollectiveOp::perform` only, under its contract from whatever thread; the rest is `Send` and `Sync`.
 unsafe impl Send for Elements {}
 // SAFETY: what is shared is never changed: an address, a number, and what is `Sync`.
 unsafe impl Sync for Elements {}
@@ -27,15 +27,15 @@ unsafe impl Sync for Elements {}
 impl Elements {
     /// # Safety
     /// Buffer rule 1.
-    unsafe fn input(&self) -> Input<'_> {
+    unsafe fn input(&self) -> InputBuffer<'_> {
         // SAFETY: buffer rule 1, which callers see to.
-        unsafe { Input::new(self.addr, self.count, &self.datatype) }
+        unsafe { InputBuffer::new(self.addr, self.count, &self.datatype) }
     }
     /// # Safety
     /// Buffer rule 2.
-    unsafe fn output(&self) -> Output<'_> {
+    unsafe fn output(&self) -> OutputBuffer<'_> {
         // SAFETY: buffer rule 2, which callers see to.
-        unsafe { Output::new(self.addr, self.count, &self.datatype) }
+        unsafe { OutputBuffer::new(self.addr, self.count, &self.datatype) }
     }
 }
 
@@ -48,7 +48,7 @@ pub struct Pieces {
     pub form: Form,
 }
 
-// SAFETY: an address, which is used by `Call::perform` only, under its contract from whatever thread; the rest is `Send` and `Sync`.
+// SAFETY: an address, which is used by `CollectiveOp::perform` only, under its contract from whatever thread; the rest is `Send` and `Sync`.
 unsafe impl Send for Pieces {}
 // SAFETY: what is shared is never changed: an address, lists of numbers, and what is `Sync`.
 unsafe impl Sync for Pieces {}
@@ -92,18 +92,18 @@ impl Pieces {
 
     /// # Safety
     /// Buffer rule 1.
-    unsafe fn input(&self, r: usize) -> Input<'_> {
+    unsafe fn input(&self, r: usize) -> InputBuffer<'_> {
         let (addr, count, datatype) = self.place(r);
         // SAFETY: buffer rule 1, which callers see to.
-        unsafe { Input::new(addr, count, datatype) }
+        unsafe { InputBuffer::new(addr, count, datatype) }
     }
 
     /// # Safety
     /// Buffer rule 2.
-    unsafe fn output(&self, r: usize) -> Output<'_> {
+    unsafe fn output(&self, r: usize) -> OutputBuffer<'_> {
         let (addr, count, datatype) = self.place(r);
         // SAFETY: buffer rule 2, which callers see to.
-        unsafe { Output::new(addr, count, datatype) }
+        unsafe { OutputBuffer::new(addr, count, datatype) }
     }
 }
 
@@ -133,7 +133,7 @@ pub enum CallRoot {
 
 /// A collective operation. `None` stands for MPI_IN_PLACE, and for what has no meaning at the caller.
 #[derive(Clone, Debug)]
-pub enum Call {
+pub enum CollectiveOp {
     /// MPI_Barrier.
     Barrier,
     /// MPI_Bcast: the elements, the root.
@@ -170,7 +170,7 @@ pub enum Transports<T> {
     Intercomm(Sides<T>),
 }
 
-impl Call {
+impl CollectiveOp {
     /// Performs the operation on `comm`, whose transports are `transports`.
     ///
     /// # Safety

@@ -298,15 +298,15 @@ mod tests {
 
     /// Hands out 100, 102, … and keeps how many members each was for.
     #[derive(Default)]
-    struct Counted(AtomicU32, Mutex<Vec<u32>>);
+    struct CountedContexts(AtomicU32, Mutex<Vec<u32>>);
 
-    impl Contexts for Counted {
+    impl Contexts for CountedContexts {
         fn allocate(&self, members: u32) -> Result<u32> {
             self.1.lock().unwrap().push(members);
             Ok(100 + 2 * self.0.fetch_add(1, Ordering::SeqCst))
         }
     }
-    impl Counted {
+    impl CountedContexts {
         /// Each context was taken for as many members as got it.
         fn check(&self, got: &Mutex<Vec<u32>>) {
             let (got, taken) = (got.lock().unwrap(), self.1.lock().unwrap());
@@ -330,7 +330,7 @@ mod tests {
     #[test]
     fn a_split_orders_each_color_by_key_and_rank() {
         for size in 1..=7_usize {
-            let (contexts, got) = (Counted::default(), Mutex::new(Vec::new()));
+            let (contexts, got) = (CountedContexts::default(), Mutex::new(Vec::new()));
             threads::ranks(size, |transport| {
                 let me = transport.rank() as i32;
                 // Three classes: thirds descending, but every fifth rank takes no part.
@@ -384,7 +384,7 @@ mod tests {
     #[test]
     fn two_groups_are_connected_by_their_leaders() {
         for size in 2..=7_usize {
-            let (contexts, got) = (Counted::default(), Mutex::new(Vec::new()));
+            let (contexts, got) = (CountedContexts::default(), Mutex::new(Vec::new()));
             halves(size, |sides, (local, remote), transport| {
                 // The last of each group leads.
                 let leader = sides.local.size() - 1;
@@ -403,7 +403,7 @@ mod tests {
     fn a_merge_puts_the_high_group_behind() {
         for (even_high, odd_high) in [(false, false), (false, true), (true, false), (true, true)] {
             for size in 2..=5_usize {
-                let (contexts, got) = (Counted::default(), Mutex::new(Vec::new()));
+                let (contexts, got) = (CountedContexts::default(), Mutex::new(Vec::new()));
                 halves(size, |sides, groups, transport| {
                     let odd = transport.rank() % 2 == 1;
                     let high = if odd { odd_high } else { even_high };
@@ -423,7 +423,7 @@ mod tests {
     #[test]
     fn a_split_between_two_groups_needs_the_color_on_both_sides() {
         for size in 2..=9_usize {
-            let (contexts, got) = (Counted::default(), Mutex::new(Vec::new()));
+            let (contexts, got) = (CountedContexts::default(), Mutex::new(Vec::new()));
             halves(size, |sides, groups, transport| {
                 let color = |r: usize| (r != 5).then_some((r / 3) as i32);
                 let me = transport.rank();

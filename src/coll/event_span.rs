@@ -1,11 +1,11 @@
 //! The events of collective operations: CollBegin and CollEnd, for blocking and nonblocking ones and each start of a persistent one.
 
-use super::call::{Call, Elements, Form, Pieces};
+use super::call::{CollectiveOp, Elements, Form, Pieces};
 use super::selection::{Case, by_messages};
 use super::shared_memory::TeamGuard;
 use crate::comm::Comm;
 use crate::events::{Algorithm, CollMode, Collective, Event, EventPayload, EventRecord, Spec};
-use crate::team::{Arrival, PAYLOAD};
+use crate::team::{PAYLOAD, RoundArrival};
 
 /// One operation from its CollBegin to its CollEnd.
 pub struct EventSpan<'a> {
@@ -72,7 +72,7 @@ fn all_bytes(pieces: &Pieces, ranks: usize) -> u64 {
     (0..ranks).map(|r| pieces.bytes(r) as u64).sum()
 }
 
-impl Call {
+impl CollectiveOp {
     /// Returns which operation the call is.
     #[must_use]
     pub const fn operation(&self) -> Collective {
@@ -136,15 +136,15 @@ impl Call {
 
     /// Returns how the operation is performed on `comm`, as far as that is known before it begins; `arrival` if the team serves it, else
     /// `requested` says what its control variable asks for.
-    pub(super) fn algorithm(&self, comm: &Comm, arrival: Option<Arrival>, requested: u64) -> Algorithm {
+    pub(super) fn algorithm(&self, comm: &Comm, arrival: Option<RoundArrival>, requested: u64) -> Algorithm {
         if comm.is_inter() {
             return Algorithm::Between;
         }
         if let Some(arrival) = arrival {
             let small = self.bytes(comm) as usize <= PAYLOAD;
             return match (self, arrival) {
-                (_, Arrival::Count) if small => Algorithm::Counted,
-                (_, Arrival::Flags) if small => Algorithm::Flagged,
+                (_, RoundArrival::Count) if small => Algorithm::Counted,
+                (_, RoundArrival::Flags) if small => Algorithm::Flagged,
                 _ => Algorithm::Shared,
             };
         }

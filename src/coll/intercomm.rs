@@ -3,7 +3,7 @@
 //! Each group works through its own transport (`local`); what crosses goes through a transport whose ranks are the remote group's
 //! (`remote`), mostly between the two ranks 0.
 
-use super::buffer::{Input, OpKernel, Output};
+use super::buffer::{InputBuffer, OpKernel, OutputBuffer};
 use super::intracomm::{block_ends, receive};
 use super::{Scratch, Transport, algorithms};
 use crate::error::Result;
@@ -50,7 +50,11 @@ pub async fn barrier<T: Transport>(sides: &Sides<T>) -> Result<()> {
 ///
 /// # Errors
 /// Those of the transports.
-pub async fn bcast<T: Transport>(sides: &Sides<T>, data: Output<'_>, root: IntercommRoot) -> Result<()> {
+pub async fn bcast<T: Transport>(
+    sides: &Sides<T>,
+    data: OutputBuffer<'_>,
+    root: IntercommRoot,
+) -> Result<()> {
     match root {
         IntercommRoot::Sibling => Ok(()),
         IntercommRoot::Caller => sides.remote.send(0, &data.as_input().packed()).await,
@@ -71,8 +75,8 @@ pub async fn bcast<T: Transport>(sides: &Sides<T>, data: Output<'_>, root: Inter
 /// Those of the transports.
 pub async fn gather<'a, T: Transport>(
     sides: &Sides<T>,
-    send: Option<Input<'_>>,
-    pieces: impl Fn(usize) -> Output<'a>,
+    send: Option<InputBuffer<'_>>,
+    pieces: impl Fn(usize) -> OutputBuffer<'a>,
     root: IntercommRoot,
 ) -> Result<()> {
     match (root, send) {
@@ -93,8 +97,8 @@ pub async fn gather<'a, T: Transport>(
 /// Those of the transports.
 pub async fn scatter<'a, T: Transport>(
     sides: &Sides<T>,
-    pieces: impl Fn(usize) -> Input<'a>,
-    recv: Option<Output<'_>>,
+    pieces: impl Fn(usize) -> InputBuffer<'a>,
+    recv: Option<OutputBuffer<'_>>,
     root: IntercommRoot,
 ) -> Result<()> {
     match (root, recv) {
@@ -115,8 +119,8 @@ pub async fn scatter<'a, T: Transport>(
 /// Those of the transports.
 pub async fn allgather<'a, T: Transport>(
     sides: &Sides<T>,
-    send: Input<'_>,
-    pieces: impl Fn(usize) -> Output<'a>,
+    send: InputBuffer<'_>,
+    pieces: impl Fn(usize) -> OutputBuffer<'a>,
 ) -> Result<()> {
     alltoall(sides, |_| send, pieces).await
 }
@@ -127,8 +131,8 @@ pub async fn allgather<'a, T: Transport>(
 /// Those of the transports.
 pub async fn alltoall<'a, 'b, T: Transport>(
     sides: &Sides<T>,
-    send: impl Fn(usize) -> Input<'a>,
-    recv: impl Fn(usize) -> Output<'b>,
+    send: impl Fn(usize) -> InputBuffer<'a>,
+    recv: impl Fn(usize) -> OutputBuffer<'b>,
 ) -> Result<()> {
     let (rank, theirs) = (sides.local.rank(), sides.remote.size());
     // At step k, rank r sends to r + k and receives from r − k, modulo the larger group; a rank beyond the other group is
@@ -156,8 +160,8 @@ pub async fn alltoall<'a, 'b, T: Transport>(
 /// Those of the transports and the operation.
 pub async fn reduce<T: Transport>(
     sides: &Sides<T>,
-    send: Option<Input<'_>>,
-    recv: Option<Output<'_>>,
+    send: Option<InputBuffer<'_>>,
+    recv: Option<OutputBuffer<'_>>,
     kernel: OpKernel<'_>,
     root: IntercommRoot,
 ) -> Result<()> {
@@ -178,8 +182,8 @@ pub async fn reduce<T: Transport>(
 /// Those of the transports and the operation.
 pub async fn allreduce<T: Transport>(
     sides: &Sides<T>,
-    send: Input<'_>,
-    recv: Output<'_>,
+    send: InputBuffer<'_>,
+    recv: OutputBuffer<'_>,
     kernel: OpKernel<'_>,
 ) -> Result<()> {
     if send.bytes() == 0 {
@@ -197,8 +201,8 @@ pub async fn allreduce<T: Transport>(
 /// Those of the transports and the operation.
 pub async fn reduce_scatter<T: Transport>(
     sides: &Sides<T>,
-    send: Input<'_>,
-    recv: Output<'_>,
+    send: InputBuffer<'_>,
+    recv: OutputBuffer<'_>,
     counts: impl Fn(usize) -> usize,
     kernel: OpKernel<'_>,
 ) -> Result<()> {
@@ -219,7 +223,7 @@ pub async fn reduce_scatter<T: Transport>(
 /// Returns, at rank 0, the reduction of the other group's `send`, of `bytes` bytes; at the others, room for it.
 async fn reduced_by_other_group<T: Transport>(
     sides: &Sides<T>,
-    send: Input<'_>,
+    send: InputBuffer<'_>,
     bytes: usize,
     kernel: OpKernel<'_>,
 ) -> Result<Scratch> {

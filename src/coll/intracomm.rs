@@ -6,7 +6,7 @@
 //! The buffer rules ([`super::buffer`]) hold for inputs and outputs until the future is ready, or is leaked.
 
 use super::algorithms::{self, Blocks};
-use super::buffer::{Input, OpKernel, Output, copy};
+use super::buffer::{InputBuffer, OpKernel, OutputBuffer, copy};
 use super::shared_memory::Operands;
 use super::{Scratch, Transport, allgatherv};
 use crate::error::{Error, Result};
@@ -16,7 +16,7 @@ use crate::events::Collective;
 ///
 /// # Errors
 /// Those of the transport.
-pub async fn bcast<T: Transport>(transport: &T, data: Output<'_>, root: usize) -> Result<()> {
+pub async fn bcast<T: Transport>(transport: &T, data: OutputBuffer<'_>, root: usize) -> Result<()> {
     let is_root = transport.rank() == root;
     let mut landing = if is_root { data.filled_landing() } else { data.landing() };
     super::bcast(transport, &mut landing, root).await?;
@@ -29,8 +29,8 @@ pub async fn bcast<T: Transport>(transport: &T, data: Output<'_>, root: usize) -
 /// Those of the transport; [`Error::Truncate`] if the caller's own piece is too small.
 pub async fn allgather<'a, T: Transport>(
     transport: &T,
-    send: Option<Input<'_>>,
-    pieces: impl Fn(usize) -> Output<'a>,
+    send: Option<InputBuffer<'_>>,
+    pieces: impl Fn(usize) -> OutputBuffer<'a>,
 ) -> Result<()> {
     let (rank, size) = (transport.rank(), transport.size());
     if let Some(send) = send {
@@ -62,7 +62,7 @@ pub async fn allgather<'a, T: Transport>(
 }
 
 /// Whether `piece` lies `offset` bytes after the beginning of the run that `first` begins.
-fn follows(first: &Output<'_>, offset: usize, piece: &Output<'_>) -> bool {
+fn follows(first: &OutputBuffer<'_>, offset: usize, piece: &OutputBuffer<'_>) -> bool {
     let (own, beginning) = (piece.as_input().run(), first.as_input().run());
     let is_behind = || own.is_some() && own == beginning.map(|at| at.wrapping_add(offset));
     piece.bytes() == 0 || (first.datatype().size() > 0 && is_behind())
@@ -83,8 +83,8 @@ async fn gather_everywhere<T: Transport>(
 /// Those of the transport; [`Error::Truncate`] if a piece is too small.
 pub async fn alltoall<'a, 'b, T: Transport>(
     transport: &T,
-    send: Option<impl Fn(usize) -> Input<'a>>,
-    recv: impl Fn(usize) -> Output<'b>,
+    send: Option<impl Fn(usize) -> InputBuffer<'a>>,
+    recv: impl Fn(usize) -> OutputBuffer<'b>,
 ) -> Result<()> {
     algorithms::alltoall(transport, None, send, recv).await
 }
@@ -95,8 +95,8 @@ pub async fn alltoall<'a, 'b, T: Transport>(
 /// As for [`alltoall`].
 pub async fn alltoall_even<'a, 'b, T: Transport>(
     transport: &T,
-    send: Option<impl Fn(usize) -> Input<'a>>,
-    recv: impl Fn(usize) -> Output<'b>,
+    send: Option<impl Fn(usize) -> InputBuffer<'a>>,
+    recv: impl Fn(usize) -> OutputBuffer<'b>,
 ) -> Result<()> {
     if let Some(mut team) = transport.team(Collective::Alltoall) {
         let read = |peer: usize, at: usize, to: &mut [u8]| {
@@ -120,8 +120,8 @@ pub async fn alltoall_even<'a, 'b, T: Transport>(
 /// Those of the transport and the operation.
 pub async fn reduce<T: Transport>(
     transport: &T,
-    send: Input<'_>,
-    recv: Option<Output<'_>>,
+    send: InputBuffer<'_>,
+    recv: Option<OutputBuffer<'_>>,
     kernel: OpKernel<'_>,
     root: usize,
 ) -> Result<()> {
@@ -157,8 +157,8 @@ pub async fn reduce<T: Transport>(
 /// Those of the transport and the operation.
 pub async fn allreduce<T: Transport>(
     transport: &T,
-    send: Input<'_>,
-    recv: Output<'_>,
+    send: InputBuffer<'_>,
+    recv: OutputBuffer<'_>,
     kernel: OpKernel<'_>,
 ) -> Result<()> {
     let bytes = send.bytes();
@@ -186,8 +186,8 @@ pub async fn allreduce<T: Transport>(
 /// Runs `work` on the addresses of packed operands and results (null, if there are none): the user's own where they are one run of
 /// bytes, else copies.
 fn with_packed(
-    send: Input<'_>,
-    recv: Option<&Output<'_>>,
+    send: InputBuffer<'_>,
+    recv: Option<&OutputBuffer<'_>>,
     work: impl FnOnce(*const u8, *mut u8) -> Result<bool>,
 ) -> Result<bool> {
     let mut copy = Scratch::default();
@@ -216,8 +216,8 @@ fn with_packed(
 /// Those of the transport and the operation.
 pub async fn reduce_scatter<T: Transport>(
     transport: &T,
-    send: Input<'_>,
-    recv: Output<'_>,
+    send: InputBuffer<'_>,
+    recv: OutputBuffer<'_>,
     counts: impl Fn(usize) -> usize,
     kernel: OpKernel<'_>,
 ) -> Result<()> {
@@ -246,8 +246,8 @@ pub(super) fn block_ends(size: usize, counts: impl Fn(usize) -> usize, unit: usi
 /// Those of the transport and the operation.
 pub async fn scan<T: Transport>(
     transport: &T,
-    send: Input<'_>,
-    recv: Output<'_>,
+    send: InputBuffer<'_>,
+    recv: OutputBuffer<'_>,
     kernel: OpKernel<'_>,
 ) -> Result<()> {
     let mut acc = send.copied();
@@ -264,8 +264,8 @@ pub async fn scan<T: Transport>(
 /// Those of the transport and the operation.
 pub async fn exscan<T: Transport>(
     transport: &T,
-    send: Input<'_>,
-    recv: Output<'_>,
+    send: InputBuffer<'_>,
+    recv: OutputBuffer<'_>,
     kernel: OpKernel<'_>,
 ) -> Result<()> {
     let own = send.packed();
@@ -283,7 +283,11 @@ pub async fn exscan<T: Transport>(
 }
 
 /// Receives a message into a user's buffer.
-pub(in crate::coll) async fn receive<T: Transport>(transport: &T, from: usize, to: Output<'_>) -> Result<()> {
+pub(in crate::coll) async fn receive<T: Transport>(
+    transport: &T,
+    from: usize,
+    to: OutputBuffer<'_>,
+) -> Result<()> {
     let mut landing = to.landing();
     transport.recv(from, &mut landing).await?;
     landing.land()

@@ -1,7 +1,7 @@
 //! Collectives among neighbours in a topology (MPI 5.0 §8.6).
 
 use super::Transport;
-use super::buffer::{Input, Output};
+use super::buffer::{InputBuffer, OutputBuffer};
 use crate::comm::Comm;
 use crate::error::{Error, Result};
 
@@ -15,8 +15,8 @@ use crate::error::{Error, Result};
 pub async fn exchange<'a, 'b, T: Transport>(
     transport: &T,
     comm: &Comm,
-    send: impl Fn(usize) -> Input<'a>,
-    recv: impl Fn(usize) -> Output<'b>,
+    send: impl Fn(usize) -> InputBuffer<'a>,
+    recv: impl Fn(usize) -> OutputBuffer<'b>,
 ) -> Result<()> {
     let topology = comm.topology().ok_or(Error::Topology("the communicator has none"))?;
     let (from, to) = (topology.sources(comm.rank()), topology.destinations(comm.rank()));

@@ -5,19 +5,19 @@ use core::ops::{Deref, DerefMut};
 /// Bytes that start at an address that suits every basic type, `long double _Complex` included.
 #[derive(Clone, Debug, Default)]
 pub struct Scratch {
-    words: Vec<Word>,
+    words: Vec<AlignedWord>,
     len: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(16))]
-struct Word([u8; 16]);
+struct AlignedWord([u8; 16]);
 
 impl Scratch {
     /// `len` zeroes.
     #[must_use]
     pub fn zeroed(len: usize) -> Self {
-        Self { words: vec![Word([0; 16]); len.div_ceil(16)], len }
+        Self { words: vec![AlignedWord([0; 16]); len.div_ceil(16)], len }
     }
 
     /// A copy of `bytes`.

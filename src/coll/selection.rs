@@ -7,7 +7,7 @@
 
 use super::algorithms;
 use crate::events::{Algorithm, Collective};
-use crate::team::Arrival;
+use crate::team::RoundArrival;
 use crate::variables::algorithms::{AUTO, COUNTED, FLAGGED, algorithm_table};
 use crate::variables::{Config, VariableId};
 use core::ops::RangeBounds;
@@ -54,11 +54,11 @@ const fn variable(operation: Collective) -> Option<VariableId> {
 /// Returns how `members` arrive in the team's rounds of an operation; `None` if it goes by messages.
 #[inline]
 #[must_use]
-pub fn arrival(config: &Config, operation: Collective, members: usize) -> Option<Arrival> {
+pub fn arrival(config: &Config, operation: Collective, members: usize) -> Option<RoundArrival> {
     match config.number(variable(operation)?) {
-        AUTO if members <= FLAGGED_UP_TO && !config.shape().is_oversubscribed() => Some(Arrival::Flags),
-        AUTO | COUNTED => Some(Arrival::Count),
-        FLAGGED => Some(Arrival::Flags),
+        AUTO if members <= FLAGGED_UP_TO && !config.shape().is_oversubscribed() => Some(RoundArrival::Flags),
+        AUTO | COUNTED => Some(RoundArrival::Count),
+        FLAGGED => Some(RoundArrival::Flags),
         _ => None,
     }
 }

@@ -1,6 +1,6 @@
 //! Collectives on users' buffers against arithmetic: dense and with gaps, in place, within one group and between two.
 
-use super::buffer::{Input, OpKernel, Output};
+use super::buffer::{InputBuffer, OpKernel, OutputBuffer};
 use super::intercomm::{self, IntercommRoot, Sides};
 use super::transport::threads::{self, ThreadTransport};
 use super::{Subset, Transport, algorithms, intracomm, run};
@@ -32,20 +32,20 @@ impl Ints {
     fn empty(count: usize, stride: usize) -> Self {
         Self::new(&vec![-1; count], stride)
     }
-    fn input(&self, at: usize, count: usize) -> Input<'_> {
+    fn input(&self, at: usize, count: usize) -> InputBuffer<'_> {
         let addr = self.data.as_ptr().wrapping_add(at * self.stride).cast();
         // SAFETY: this thread's, and it lives for as long as the input (buffer rule 1).
-        unsafe { Input::new(addr, count, &self.datatype) }
+        unsafe { InputBuffer::new(addr, count, &self.datatype) }
     }
-    fn output(&self, at: usize, count: usize) -> Output<'_> {
+    fn output(&self, at: usize, count: usize) -> OutputBuffer<'_> {
         let addr = self.data.as_ptr().cast_mut().wrapping_add(at * self.stride).cast();
         // SAFETY: this thread's, and it lives for as long as the output; tests look at it when the collective is over (buffer rule 2).
-        unsafe { Output::new(addr, count, &self.datatype) }
+        unsafe { OutputBuffer::new(addr, count, &self.datatype) }
     }
-    fn all(&self) -> Input<'_> {
+    fn all(&self) -> InputBuffer<'_> {
         self.input(0, self.data.len() / self.stride)
     }
-    fn all_out(&self) -> Output<'_> {
+    fn all_out(&self) -> OutputBuffer<'_> {
         self.output(0, self.data.len() / self.stride)
     }
     fn check(&self, expected: impl IntoIterator<Item = i32>, what: &str) {
@@ -151,7 +151,7 @@ fn an_alltoall_transposes_and_does_so_in_place() {
         run(intracomm::alltoall(transport, Some(|r| send.input(r, 1)), |r| recv.output(r, 1))).unwrap();
         recv.check((0..size).map(|from| (100 * from + rank) as i32), "alltoall");
         // Transposed again, in place.
-        run(intracomm::alltoall(transport, None::<fn(usize) -> Input<'static>>, |r| recv.output(r, 1)))
+        run(intracomm::alltoall(transport, None::<fn(usize) -> InputBuffer<'static>>, |r| recv.output(r, 1)))
             .unwrap();
         recv.check((0..size).map(|to| (100 * rank + to) as i32), "alltoall in place");
     });

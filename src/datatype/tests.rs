@@ -5,27 +5,27 @@ use crate::abi;
 
 /// An entry of a type map: a basic type or one of the two conceptual markers, at a displacement.
 #[derive(Clone, Copy, PartialEq)]
-enum Entry {
+enum NaiveEntry {
     Basic(Basic),
     Lower,
     Upper,
 }
 
 #[derive(Clone, Default)]
-struct Naive(Vec<(Entry, isize)>);
+struct Naive(Vec<(NaiveEntry, isize)>);
 
 impl Naive {
     fn of(handle: usize) -> Self {
         let basic = Basic::of(handle).expect("a basic type");
-        Self(vec![(Entry::Basic(basic), 0)])
+        Self(vec![(NaiveEntry::Basic(basic), 0)])
     }
     fn basics(&self) -> impl Iterator<Item = (Basic, isize)> + '_ {
         self.0.iter().filter_map(|(entry, at)| match entry {
-            Entry::Basic(basic) => Some((*basic, *at)),
+            NaiveEntry::Basic(basic) => Some((*basic, *at)),
             _ => None,
         })
     }
-    fn marks(&self, wanted: Entry) -> impl Iterator<Item = isize> + '_ {
+    fn marks(&self, wanted: NaiveEntry) -> impl Iterator<Item = isize> + '_ {
         self.0.iter().filter(move |(entry, _)| *entry == wanted).map(|(_, at)| *at)
     }
     fn true_lb(&self) -> isize {
@@ -35,10 +35,10 @@ impl Naive {
         self.basics().map(|(b, at)| at + b.size() as isize).max().unwrap_or(0)
     }
     fn lb(&self) -> isize {
-        self.marks(Entry::Lower).min().unwrap_or(self.true_lb())
+        self.marks(NaiveEntry::Lower).min().unwrap_or(self.true_lb())
     }
     fn extent(&self) -> isize {
-        if let Some(upper) = self.marks(Entry::Upper).max() {
+        if let Some(upper) = self.marks(NaiveEntry::Upper).max() {
             return upper - self.lb();
         }
         let align = self.basics().map(|(b, _)| b.align()).max().unwrap_or(1) as isize;
@@ -57,9 +57,10 @@ impl Naive {
         new
     }
     fn resized(&self, lb: isize, extent: isize) -> Self {
-        let mut new = Self(self.0.iter().filter(|(e, _)| matches!(e, Entry::Basic(_))).copied().collect());
-        new.0.push((Entry::Lower, lb));
-        new.0.push((Entry::Upper, lb + extent));
+        let mut new =
+            Self(self.0.iter().filter(|(e, _)| matches!(e, NaiveEntry::Basic(_))).copied().collect());
+        new.0.push((NaiveEntry::Lower, lb));
+        new.0.push((NaiveEntry::Upper, lb + extent));
         new
     }
     /// The displacements of all bytes of `count` elements, in type map order.

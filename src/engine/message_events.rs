@@ -1,7 +1,7 @@
 //! Where events of requests and messages are emitted, and what they say (PERUSE 2.0 §4.3, §5.1.2).
 
 use super::context::{MatchContext, UnexpectedMessage};
-use super::operation::{Body, Operation, Ref};
+use super::operation::{Body, Ref, RequestOperation};
 use crate::abi;
 use crate::engine::Engine;
 use crate::events::{Event, EventPayload, Operation as EventOperation, Spec};
@@ -18,8 +18,8 @@ fn spec_of(comm: usize, body: &Body) -> Spec {
         peer: body.peer,
         tag: body.tag,
         operation: match body.operation {
-            Operation::Send => EventOperation::Send,
-            Operation::Receive => EventOperation::Recv,
+            RequestOperation::Send => EventOperation::Send,
+            RequestOperation::Receive => EventOperation::Recv,
         },
         bytes: body.total as u64,
     }

@@ -45,7 +45,7 @@ pub use context::MatchContext;
 pub(crate) use context::{MatchContexts, Payload, Queues, Rts, UnexpectedMessage};
 use core_migration::CoreMigration;
 pub(crate) use notification::NotificationMode;
-pub use operation::{Body, Layout, Mode, Operation, Part, Ref, Slab, Stage};
+pub use operation::{Body, Layout, Mode, Part, Ref, RequestOperation, Slab, Stage};
 use oversubscription::{Oversubscription, ReportedThreads, ranks_per_cpu};
 use parts::Peer;
 use poller::Poller;

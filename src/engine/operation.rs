@@ -6,12 +6,12 @@ use super::context::MatchContext;
 use super::payload::{copy_in, copy_out};
 use crate::datatype::Datatype;
 use crate::error::Error;
-use crate::request::Status;
+use crate::request::MessageStatus;
 use core::ptr::NonNull;
 
 /// Which way the data goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Operation {
+pub enum RequestOperation {
     /// From here to a peer.
     Send,
     /// From a peer to here.
@@ -109,7 +109,7 @@ pub struct Body {
     /// How the bytes lie.
     pub layout: Layout,
     /// Outcome.
-    pub status: Status,
+    pub status: MessageStatus,
     /// What went wrong.
     pub error: Option<Box<Error>>,
     /// A buffered send's own copy of the data, if the engine keeps it.
@@ -121,7 +121,7 @@ pub struct Body {
     /// The sender's rank in the communicator: what the envelope carries.
     pub source: u32,
     /// Send or receive.
-    pub operation: Operation,
+    pub operation: RequestOperation,
     /// Whether the send is synchronous.
     pub synchronous: bool,
     /// Whether the request survives its completion.
@@ -197,7 +197,14 @@ impl Body {
     /// Prepares an operation on `data`; the rest keeps its default until the engine sets it. `source`: the caller's rank;
     /// `peer`: the peer's, also in the job.
     #[inline]
-    pub(crate) fn fill(&mut self, operation: Operation, data: Data, source: u32, peer: (i32, u32), tag: i32) {
+    pub(crate) fn fill(
+        &mut self,
+        operation: RequestOperation,
+        data: Data,
+        source: u32,
+        peer: (i32, u32),
+        tag: i32,
+    ) {
         self.operation = operation;
         self.addr = data.addr;
         self.count = data.count;
@@ -211,7 +218,7 @@ impl Body {
         self.counterpart = 0;
         self.moved = 0;
         self.total = data.bytes;
-        self.status = Status::EMPTY;
+        self.status = MessageStatus::EMPTY;
         self.stage = Stage::Idle;
         self.synchronous = false;
     }
@@ -220,7 +227,7 @@ impl Body {
     #[inline(always)]
     pub(crate) fn fill_run(
         &mut self,
-        operation: Operation,
+        operation: RequestOperation,
         run: &Run,
         source: u32,
         peer: (i32, u32),
@@ -287,7 +294,7 @@ unsafe impl Send for Body {}
 impl Default for Body {
     fn default() -> Self {
         Self {
-            operation: Operation::Send,
+            operation: RequestOperation::Send,
             synchronous: false,
             persistent: false,
             template: (0, 0, 0, Mode::Standard),
@@ -306,7 +313,7 @@ impl Default for Body {
             total: 0,
             moved: 0,
             remote_addr: 0,
-            status: Status::EMPTY,
+            status: MessageStatus::EMPTY,
             error: None,
             counterpart: 0,
             keeps: None,

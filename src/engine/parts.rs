@@ -29,7 +29,7 @@ impl Peer {
 pub(crate) unsafe fn ring(job: &Job, from: u32, to: u32) -> MappedRing {
     let area = job.ring(from, to);
     let base = NonNull::new(area.control).expect("the segment is not mapped at zero");
-    debug_assert_eq!(area.cells, area.control.wrapping_add(size_of::<crate::ring::Control>()));
+    debug_assert_eq!(area.cells, area.control.wrapping_add(size_of::<crate::ring::RingControl>()));
     // SAFETY: the layout gives each ordered pair an area of its own of this size, 128-byte aligned, zeroed by the
     // kernel; the caller promises the rest.
     unsafe { MappedRing::new(base, area.cell_count as usize, area.bulk_bytes as usize) }

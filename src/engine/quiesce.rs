@@ -1,6 +1,6 @@
 //! Giving up buffers that requests still name: their owner may free them although the requests are not over.
 
-use super::operation::{Operation, Part, Stage};
+use super::operation::{Part, RequestOperation, Stage};
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::shm::RankState;
@@ -53,7 +53,7 @@ impl Engine {
             // SAFETY: request rule 2: the bodies are in nobody's hands, says the caller.
             let body = unsafe { request.body() };
             request.state().is_active()
-                && body.operation == Operation::Receive
+                && body.operation == RequestOperation::Receive
                 && matches!(body.stage, Stage::Split { other: Part::Pending, .. } | Stage::AwaitsHeapDone)
                 && self.job.roster().entry(body.world).state() < RankState::Finalized
         })

@@ -1,12 +1,12 @@
 //! A request's life in the engine: made on a match context, completed, released.
 
 use super::message_events::request_event;
-use super::operation::{Body, Operation, Ref, Stage};
+use super::operation::{Body, Ref, RequestOperation, Stage};
 use super::specialization::{Locked, Locking, Unlocked, apart};
 use super::{Engine, MatchContext, corrupt};
 use crate::error::{Error, Result};
 use crate::events::Event;
-use crate::request::{Status, Then};
+use crate::request::{MessageStatus, Then};
 
 impl Engine {
     /// A new request on `context`, counted as pending there.
@@ -32,8 +32,12 @@ impl Engine {
     pub(crate) fn finish_receive(&self, request: Ref, sent: usize) {
         // SAFETY: request rule 2: the receive is matched, so it belongs to who has its message.
         let body = unsafe { request.body() };
-        body.status =
-            Status { source: body.peer, tag: body.tag, bytes: sent.min(body.bytes) as u64, ..Status::EMPTY };
+        body.status = MessageStatus {
+            source: body.peer,
+            tag: body.tag,
+            bytes: sent.min(body.bytes) as u64,
+            ..MessageStatus::EMPTY
+        };
         if sent > body.bytes {
             body.error = Some(Box::new(Error::Truncate { sent: sent as u64, room: body.bytes as u64 }));
         }
@@ -114,7 +118,7 @@ impl Engine {
     ///
     /// [`Error::Corrupt`] if there is none.
     pub(crate) fn own_send(&self, from: u32, id: u32, fits: impl FnOnce(Stage) -> bool) -> Result<Ref> {
-        self.own_request(from, id, Operation::Send, fits)
+        self.own_request(from, id, RequestOperation::Send, fits)
     }
 
     /// The receive that a peer speaks of, checked as [`Self::own_send`] does.
@@ -123,14 +127,14 @@ impl Engine {
     ///
     /// [`Error::Corrupt`] if there is none.
     pub(crate) fn own_receive(&self, from: u32, id: u32, fits: impl FnOnce(Stage) -> bool) -> Result<Ref> {
-        self.own_request(from, id, Operation::Receive, fits)
+        self.own_request(from, id, RequestOperation::Receive, fits)
     }
 
     fn own_request(
         &self,
         from: u32,
         id: u32,
-        operation: Operation,
+        operation: RequestOperation,
         fits: impl FnOnce(Stage) -> bool,
     ) -> Result<Ref> {
         let wrong = || corrupt(from, format!("an answer about request {id}, which waits for none"));

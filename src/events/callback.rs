@@ -54,12 +54,12 @@ impl WritableSpec {
 /// # Safety
 /// The header lies in a [`CallbackBox`] of the kind that the function was made for, which nobody frees meanwhile. Nobody reads the writable spec, nor the
 /// record's, afterwards.
-type Call = unsafe fn(&CallbackHeader, &EventRecord<'_>, &HazardRecord, WritableSpec) -> c_int;
+type CallbackFn = unsafe fn(&CallbackHeader, &EventRecord<'_>, &HazardRecord, WritableSpec) -> c_int;
 
 /// The beginning of each kind of callback in memory.
 #[repr(C)]
 pub(super) struct CallbackHeader {
-    call: Call,
+    call: CallbackFn,
     handle: Handle,
     /// The registry whose slot owns the callback, and which therefore outlives it; its fatal hook is called if the callback fails.
     registry: *const Registry,
@@ -160,7 +160,7 @@ impl OwnedCallback {
 
 impl CallbackHeader {
     /// For `handle`; `call` was made for `L`.
-    fn new<L>(registry: &Registry, handle: Handle, call: Call) -> CallbackHeader {
+    fn new<L>(registry: &Registry, handle: Handle, call: CallbackFn) -> CallbackHeader {
         CallbackHeader { call, handle, registry, subject_type: None, address: 0, free: free::<L>, c: None }
     }
 

@@ -33,7 +33,7 @@ impl Words {
 }
 
 /// A value of a payload.
-pub(super) trait Value: Copy {
+pub(super) trait PayloadValue: Copy {
     /// As a field of an event's record.
     fn field(self) -> FieldValue<'static>;
     /// As bits of a trace record.
@@ -44,7 +44,7 @@ pub(super) trait Value: Copy {
 
 macro_rules! values {
     ($($type:ty: $field:ident $as:ty, $bits:expr, $from:expr;)*) => {$(
-        impl Value for $type {
+        impl PayloadValue for $type {
             #[inline(always)]
             fn field(self) -> FieldValue<'static> {
                 FieldValue::$field(<$as>::from(self))
@@ -120,7 +120,7 @@ macro_rules! payloads {
             #[must_use]
             pub fn read(&self, field: Field) -> Option<FieldValue<'a>> {
                 match (field, self) {
-                    $($((Field::$field, EventPayload::$payload { $value, .. }) => Some(Value::field(*$value)),)*)*
+                    $($((Field::$field, EventPayload::$payload { $value, .. }) => Some(PayloadValue::field(*$value)),)*)*
                     (Field::Size, EventPayload::Comm { size, .. }) => Some(FieldValue::U32(*size)),
                     (Field::Name, EventPayload::Name(name)) => Some(FieldValue::Text(name)),
                     _ => None,
@@ -140,7 +140,7 @@ macro_rules! payloads {
                     EventPayload::Name(name) => *words = Words { third: name.len() as u64, ..Words::default() },
                     $(EventPayload::$payload { $($value),* } => {
                         $(words.$word = 0;)*
-                        $(words.$word |= (Value::bits($value) << $from) as payloads!(@ $word);)*
+                        $(words.$word |= (PayloadValue::bits($value) << $from) as payloads!(@ $word);)*
                     })*
                 }
             }
@@ -167,7 +167,7 @@ macro_rules! payloads {
                     PayloadKind::Comm => EventPayload::Comm { size: words.first, group: &[] },
                     PayloadKind::None | PayloadKind::Cancelled | PayloadKind::Name => EventPayload::None,
                     $(PayloadKind::$payload => EventPayload::$payload {
-                        $($value: Value::from_bits(bits(u64::from(words.$word), $from, $to)),)*
+                        $($value: PayloadValue::from_bits(bits(u64::from(words.$word), $from, $to)),)*
                     },)*
                 }
             }

@@ -13,7 +13,7 @@
 
 use super::event::{Binding, Event, EventInfo, Identity, Shown, Verbosity, c_string, event_types};
 use super::field::{FieldInfo, FieldType, FieldValue, fields};
-use super::payload::{BLANKS, CANCELLED, Value, Words, bits, payloads};
+use super::payload::{BLANKS, CANCELLED, PayloadValue, Words, bits, payloads};
 use super::values::{Algorithm, COPY_ENGINES, CollMode, Collective, OPERATIONS, PLACEMENTS, WAITING};
 use crate::abi::MPI_MAX_OBJECT_NAME;
 use crate::variables::Category;

@@ -5,8 +5,8 @@
 //! a stale handle is refused until its slot has been used 256 times more; free slots are taken oldest first.
 //!
 //! # Rules
-//! - **Handle rule 1.** A slot's `state` holds `generation`, `PRESENT` and a count of readers. Only `Slot::enter` and `Slot::leave` change the
-//!   count, only `publish` sets `PRESENT`, only `Slot::withdraw` clears it.
+//! - **Handle rule 1.** A slot's `state` holds `generation`, `PRESENT` and a count of readers. Only `TableSlot::enter` and `TableSlot::leave` change the
+//!   count, only `publish` sets `PRESENT`, only `TableSlot::withdraw` clears it.
 //! - **Handle rule 2.** A reader looks at `value` only between `enter` and `leave`, and only if `enter` saw `PRESENT` with its generation.
 //! - **Handle rule 3.** `value` is written only by the one who holds the slot's index from the free list and has not published it, or who
 //!   cleared `PRESENT` and then saw the count of readers fall to zero. So no one reads it meanwhile (handle rule 2).
@@ -34,12 +34,12 @@ const GENERATION_SHIFT: u32 = 23;
 const GENERATION: u32 = 0xff << GENERATION_SHIFT;
 const READERS: u32 = (1 << GENERATION_SHIFT) - 1;
 
-struct Slot<T> {
+struct TableSlot<T> {
     state: AtomicU32,
     value: Cell<Option<Arc<T>>>,
 }
 
-impl<T> Slot<T> {
+impl<T> TableSlot<T> {
     fn new() -> Self {
         Self { state: AtomicU32::new(0), value: Cell::new(None) }
     }
@@ -106,11 +106,11 @@ impl<T> Slot<T> {
 
 /// Objects of one kind, found by handle. Lookup takes no lock; insert and remove take a short one.
 pub struct HandleTable<T> {
-    chunks: [AtomicPtr<Slot<T>>; CHUNKS],
-    free: Mutex<Free>,
+    chunks: [AtomicPtr<TableSlot<T>>; CHUNKS],
+    free: Mutex<FreeHandles>,
 }
 
-struct Free {
+struct FreeHandles {
     fresh: usize,
     used: VecDeque<u32>,
 }
@@ -129,7 +129,7 @@ impl<T> HandleTable<T> {
     pub const fn new() -> Self {
         Self {
             chunks: [const { AtomicPtr::new(core::ptr::null_mut()) }; CHUNKS],
-            free: Mutex::new(Free { fresh: 0, used: VecDeque::new() }),
+            free: Mutex::new(FreeHandles { fresh: 0, used: VecDeque::new() }),
         }
     }
 
@@ -140,7 +140,7 @@ impl<T> HandleTable<T> {
     pub fn new() -> Self {
         Self {
             chunks: std::array::from_fn(|_| AtomicPtr::new(core::ptr::null_mut())),
-            free: Mutex::new(Free { fresh: 0, used: VecDeque::new() }),
+            free: Mutex::new(FreeHandles { fresh: 0, used: VecDeque::new() }),
         }
     }
 
@@ -230,7 +230,7 @@ impl<T> HandleTable<T> {
         self.len() == 0
     }
 
-    fn lock(&self) -> MutexGuard<'_, Free> {
+    fn lock(&self) -> MutexGuard<'_, FreeHandles> {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -245,14 +245,14 @@ impl<T> HandleTable<T> {
         let (chunk, _) = locate(index);
         // Relaxed: chunks are only made here, under the lock.
         if self.chunks[chunk].load(Ordering::Relaxed).is_null() {
-            let slots: Box<[Slot<T>]> = (0..chunk_len(chunk)).map(|_| Slot::new()).collect();
+            let slots: Box<[TableSlot<T>]> = (0..chunk_len(chunk)).map(|_| TableSlot::new()).collect();
             // Release: handles edge 3, pairs with the Acquire in `slot`; handle rule 4.
             self.chunks[chunk].store(Box::into_raw(slots).cast(), Ordering::Release);
         }
         Some(index)
     }
 
-    fn find(&self, handle: usize) -> Option<(&Slot<T>, u32)> {
+    fn find(&self, handle: usize) -> Option<(&TableSlot<T>, u32)> {
         if !(FIRST..END).contains(&handle) {
             return None;
         }
@@ -260,7 +260,7 @@ impl<T> HandleTable<T> {
         Some((self.slot(number & INDEX_MASK)?, (number >> INDEX_BITS) as u32))
     }
 
-    fn slot(&self, index: usize) -> Option<&Slot<T>> {
+    fn slot(&self, index: usize) -> Option<&TableSlot<T>> {
         let (chunk, offset) = locate(index);
         // Acquire: handles edge 3, pairs with the Release in `claim`.
         let base = self.chunks[chunk].load(Ordering::Acquire);

@@ -71,8 +71,8 @@ fn predefined_and_foreign_values_name_nothing() {
 
 #[test]
 fn of_many_removers_one_wins_and_readers_never_see_a_dead_object() {
-    struct Counted<'a>(&'a AtomicUsize, u64);
-    impl Drop for Counted<'_> {
+    struct CountedDrop<'a>(&'a AtomicUsize, u64);
+    impl Drop for CountedDrop<'_> {
         fn drop(&mut self) {
             self.1 = 0;
             self.0.fetch_add(1, SeqCst);
@@ -80,7 +80,7 @@ fn of_many_removers_one_wins_and_readers_never_see_a_dead_object() {
     }
     const ROUNDS: usize = 300;
     let drops = AtomicUsize::new(0);
-    let table = HandleTable::<Counted>::new();
+    let table = HandleTable::<CountedDrop>::new();
     let current = AtomicUsize::new(0);
     let removed = AtomicUsize::new(0);
     std::thread::scope(|scope| {
@@ -98,7 +98,7 @@ fn of_many_removers_one_wins_and_readers_never_see_a_dead_object() {
             });
         }
         for round in 0..ROUNDS {
-            current.store(table.insert(Arc::new(Counted(&drops, 0xfeed))).unwrap(), SeqCst);
+            current.store(table.insert(Arc::new(CountedDrop(&drops, 0xfeed))).unwrap(), SeqCst);
             while removed.load(SeqCst) <= round {
                 std::thread::yield_now();
             }

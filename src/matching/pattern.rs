@@ -55,6 +55,9 @@ pub trait MatchKey: Copy + Debug {
     fn source_word(source: Self::Source) -> Self::Word;
 }
 
+/// The integer of a pattern's keys.
+pub(super) type WordOf<P> = <<P as MatchPattern>::Key as MatchKey>::Word;
+
 /// What a receive asks for.
 pub trait MatchPattern: Copy + Debug {
     /// The keys among which it selects.

@@ -2,11 +2,10 @@
 
 use super::classes::Classes;
 use super::lanes::{KeyLanes, few};
-use super::pattern::{MatchKey, MatchPattern, Pattern, agree};
+use super::pattern::{MatchKey, MatchPattern, Pattern, WordOf, agree};
 use super::slab::{EntryList, EntrySlab, NIL};
 use crate::limits::{SHORT_QUEUE, SHORT_QUEUE_AGAIN};
 
-type WordOf<P> = <<P as MatchPattern>::Key as MatchKey>::Word;
 /// Value and care mask of a pattern.
 type Wants<P> = (WordOf<P>, WordOf<P>);
 

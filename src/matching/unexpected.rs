@@ -2,12 +2,11 @@
 
 use super::classes::{ANY, BY_SOURCE, Classes};
 use super::lanes::{KeyLanes, few};
-use super::pattern::{MatchKey, MatchPattern, Pattern, agree};
+use super::pattern::{MatchKey, MatchPattern, Pattern, WordOf, agree};
 use super::slab::{EntrySlab, NIL, Ticket};
 use crate::limits::{SHORT_QUEUE, SHORT_QUEUE_AGAIN};
 
 type KeyOf<P> = <P as MatchPattern>::Key;
-type WordOf<P> = <KeyOf<P> as MatchKey>::Word;
 
 /// An entry is in one bin of each class that the queue files by; the number of the link is the class.
 const CLASSES: usize = 4;

@@ -1,6 +1,6 @@
 //! MPI_Cancel (MPI 5.0 §3.8.4).
 
-use crate::engine::{Engine, Operation, Ref};
+use crate::engine::{Engine, Ref, RequestOperation};
 use crate::error::Result;
 
 impl Engine {
@@ -16,8 +16,8 @@ impl Engine {
         // SAFETY: the request counts as pending on the context.
         let context = unsafe { context.as_ref() };
         match operation {
-            Operation::Receive => self.cancel_receive(context, request),
-            Operation::Send => return self.cancel_send(context, request),
+            RequestOperation::Receive => self.cancel_receive(context, request),
+            RequestOperation::Send => return self.cancel_send(context, request),
         }
         Ok(())
     }

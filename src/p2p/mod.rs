@@ -31,4 +31,4 @@ mod run_tests;
 mod tests;
 
 pub use crate::engine::{Buffers, Mode, Ref as Request, Run};
-pub use crate::request::Status;
+pub use crate::request::MessageStatus;

@@ -2,7 +2,7 @@
 
 use super::args::{RecvBuf, SendBuf};
 use crate::comm::Comm;
-use crate::engine::{Data, Engine, Mode, Operation, Ref};
+use crate::engine::{Data, Engine, Mode, Ref, RequestOperation};
 use crate::error::Result;
 
 impl Engine {
@@ -69,10 +69,10 @@ impl Engine {
         let mode;
         (body.peer, body.tag, body.world, mode) = body.template;
         (body.moved, body.total, body.error) = (0, body.bytes, None);
-        body.status = crate::request::Status::EMPTY;
+        body.status = crate::request::MessageStatus::EMPTY;
         match body.operation {
-            Operation::Send => self.start_send(request, mode),
-            Operation::Receive => self.start_recv(request),
+            RequestOperation::Send => self.start_send(request, mode),
+            RequestOperation::Receive => self.start_recv(request),
         }
     }
 }

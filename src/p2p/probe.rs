@@ -3,11 +3,11 @@
 use super::args::RecvBuf;
 use crate::arch::clock::now;
 use crate::comm::Comm;
-use crate::engine::{Data, Engine, MatchContext, Operation, Ref, UnexpectedMessage};
+use crate::engine::{Data, Engine, MatchContext, Ref, RequestOperation, UnexpectedMessage};
 use crate::error::Result;
 use crate::matching::Envelope;
 use crate::protocol::pattern;
-use crate::request::Status;
+use crate::request::MessageStatus;
 use crate::shm::telemetry::{Wait, Waiting};
 use core::ptr::NonNull;
 
@@ -27,17 +27,17 @@ unsafe impl Sync for Message {}
 
 impl Message {
     /// What a status says of the message.
-    pub fn status(&self) -> Status {
+    pub fn status(&self) -> MessageStatus {
         status(&self.envelope, &self.arrived)
     }
 }
 
-fn status(envelope: &Envelope, arrived: &UnexpectedMessage) -> Status {
-    Status {
+fn status(envelope: &Envelope, arrived: &UnexpectedMessage) -> MessageStatus {
+    MessageStatus {
         source: envelope.source as i32,
         tag: envelope.tag,
         bytes: arrived.bytes() as u64,
-        ..Status::EMPTY
+        ..MessageStatus::EMPTY
     }
 }
 
@@ -47,9 +47,9 @@ impl Engine {
     /// # Errors
     ///
     /// As [`Engine::wait`].
-    pub fn iprobe(&self, comm: &Comm, source: i32, tag: i32) -> Result<Option<Status>> {
+    pub fn iprobe(&self, comm: &Comm, source: i32, tag: i32) -> Result<Option<MessageStatus>> {
         if source == crate::abi::MPI_PROC_NULL {
-            return Ok(Some(Status::PROC_NULL));
+            return Ok(Some(MessageStatus::PROC_NULL));
         }
         if let Some(found) = self.peek(comm, source, tag) {
             return Ok(Some(found));
@@ -58,7 +58,7 @@ impl Engine {
         Ok(self.peek(comm, source, tag))
     }
 
-    fn peek(&self, comm: &Comm, source: i32, tag: i32) -> Option<Status> {
+    fn peek(&self, comm: &Comm, source: i32, tag: i32) -> Option<MessageStatus> {
         let mut queues = comm.p2p().queues.lock(self.shared);
         queues.unexpected.peek(&pattern(source, tag)).map(|(envelope, arrived)| status(envelope, arrived))
     }
@@ -68,7 +68,7 @@ impl Engine {
     /// # Errors
     ///
     /// As [`Engine::wait`].
-    pub fn probe(&self, comm: &Comm, source: i32, tag: i32) -> Result<Status> {
+    pub fn probe(&self, comm: &Comm, source: i32, tag: i32) -> Result<MessageStatus> {
         let mut found = self.iprobe(comm, source, tag)?;
         self.wait_until(
             || Some(probe_wait(comm, source, tag)),
@@ -134,7 +134,7 @@ impl Engine {
         context_ref.release(self.shared);
         // SAFETY: request rule 2: just taken, not active.
         let body = unsafe { request.body() };
-        body.fill(Operation::Receive, Data::from(buf), source, (0, 0), 0);
+        body.fill(RequestOperation::Receive, Data::from(buf), source, (0, 0), 0);
         body.context = Some(context);
         self.start_matched(request, &envelope, arrived)?;
         Ok(request)

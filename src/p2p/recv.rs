@@ -6,10 +6,10 @@ use super::args::RecvBuf;
 use crate::abi;
 use crate::comm::Comm;
 use crate::engine::specialization::{Locked, Locking, Unlocked, Unobserved, apart};
-use crate::engine::{Data, Engine, MatchContext, Operation, Queues, Ref, Run, Stage};
+use crate::engine::{Data, Engine, MatchContext, Queues, Ref, RequestOperation, Run, Stage};
 use crate::error::Result;
 use crate::protocol::{Claim, pattern};
-use crate::request::Status;
+use crate::request::MessageStatus;
 use core::num::NonZeroU32;
 use core::ptr::NonNull;
 
@@ -24,7 +24,13 @@ impl Engine {
     /// # Safety
     ///
     /// `buf` describes memory that is valid for writes and untouched by others until the call returns.
-    pub unsafe fn recv(&self, comm: &Comm, buf: &RecvBuf<'_>, source: i32, tag: i32) -> Result<Status> {
+    pub unsafe fn recv(
+        &self,
+        comm: &Comm,
+        buf: &RecvBuf<'_>,
+        source: i32,
+        tag: i32,
+    ) -> Result<MessageStatus> {
         // SAFETY: the buffer is valid until the call returns.
         let (status, error) = unsafe { self.receive(comm, buf, source, tag) }?;
         error.map_or(Ok(status), Err)
@@ -46,9 +52,9 @@ impl Engine {
         buf: &RecvBuf<'_>,
         source: i32,
         tag: i32,
-    ) -> Result<(Status, Option<crate::Error>)> {
+    ) -> Result<(MessageStatus, Option<crate::Error>)> {
         if source == abi::MPI_PROC_NULL && !comm.p2p().observed() {
-            return Ok((Status::PROC_NULL, None));
+            return Ok((MessageStatus::PROC_NULL, None));
         }
         // SAFETY: the buffer is valid until the call returns, which it does not before the wait is over.
         let request = unsafe { self.irecv(comm, buf, source, tag) }?;
@@ -96,7 +102,7 @@ impl Engine {
     #[inline(always)]
     pub unsafe fn irecv_run(&self, comm: &Comm, run: &Run, source: i32, tag: i32) -> Result<Ref> {
         let request =
-            self.prepare_run(comm, Operation::Receive, run, (source, world_of(comm, source)), tag)?;
+            self.prepare_run(comm, RequestOperation::Receive, run, (source, world_of(comm, source)), tag)?;
         self.start_recv(request)?;
         Ok(request)
     }
@@ -110,7 +116,7 @@ impl Engine {
         source: i32,
         tag: i32,
     ) -> Result<Ref> {
-        self.prepare(context, comm, Operation::Receive, data, source, tag)
+        self.prepare(context, comm, RequestOperation::Receive, data, source, tag)
     }
 
     /// As [`Self::receive_fast`] if nobody observes the communicator, and `source` is a rank.
@@ -126,7 +132,7 @@ impl Engine {
         room: usize,
         source: i32,
         tag: i32,
-    ) -> Option<Status> {
+    ) -> Option<MessageStatus> {
         if source < 0 || comm.p2p().observed() {
             return None;
         }
@@ -150,7 +156,7 @@ impl Engine {
         room: usize,
         source: i32,
         tag: i32,
-    ) -> Option<Status> {
+    ) -> Option<MessageStatus> {
         if self.shared {
             // SAFETY: the buffer is valid, as the caller says.
             return apart(move || unsafe {
@@ -173,7 +179,7 @@ impl Engine {
         room: usize,
         source: i32,
         tag: i32,
-    ) -> Option<Status> {
+    ) -> Option<MessageStatus> {
         let mut queues = context.queues.lock(L::shared(self));
         if !queues.unexpected.is_empty() {
             let (buffer, pattern) = (Some((addr, room)), pattern(source, tag));
@@ -258,7 +264,7 @@ impl Engine {
         // SAFETY: request rule 2: just taken, and not yet in a queue.
         let body = unsafe { request.body() };
         if let Some((status, world)) = got {
-            body.fill_run(Operation::Receive, &run, comm.rank(), (status.source, world), status.tag);
+            body.fill_run(RequestOperation::Receive, &run, comm.rank(), (status.source, world), status.tag);
             body.context = Some(NonNull::from(context));
             body.total = status.bytes as usize;
             body.status = status;
@@ -266,7 +272,7 @@ impl Engine {
             request.state().complete_at_once();
             return NonZeroU32::new(request.id());
         }
-        body.fill_run(Operation::Receive, &run, comm.rank(), (source, world), tag);
+        body.fill_run(RequestOperation::Receive, &run, comm.rank(), (source, world), tag);
         body.context = Some(NonNull::from(context));
         request.state().activate();
         self.post::<L>(context, &mut queues, pattern(source, tag), request);

@@ -5,10 +5,10 @@
 use super::args::SendBuf;
 use crate::comm::Comm;
 use crate::engine::specialization::{Locked, Locking, Unlocked, apart};
-use crate::engine::{Data, Engine, Layout, MatchContext, Mode, Operation, Ref, Run, Stage};
+use crate::engine::{Data, Engine, Layout, MatchContext, Mode, Ref, RequestOperation, Run, Stage};
 use crate::error::Result;
 use crate::protocol::Destination;
-use crate::request::Status;
+use crate::request::MessageStatus;
 use core::num::NonZeroU32;
 use core::ptr::NonNull;
 
@@ -78,7 +78,7 @@ impl Engine {
     #[inline(always)]
     pub unsafe fn isend_run(&self, comm: &Comm, run: &Run, dest: i32, tag: i32, mode: Mode) -> Result<Ref> {
         let to = (dest, comm.world_rank_of(dest));
-        let request = self.prepare_run(comm, Operation::Send, run, to, tag)?;
+        let request = self.prepare_run(comm, RequestOperation::Send, run, to, tag)?;
         // SAFETY: request rule 2: just taken, not active.
         unsafe { request.body() }.synchronous = matches!(mode, Mode::Synchronous);
         self.start_send(request, mode)?;
@@ -95,7 +95,7 @@ impl Engine {
         tag: i32,
         mode: Mode,
     ) -> Result<Ref> {
-        let request = self.prepare(context, comm, Operation::Send, data, dest, tag)?;
+        let request = self.prepare(context, comm, RequestOperation::Send, data, dest, tag)?;
         // SAFETY: request rule 2: just taken, not active.
         unsafe { request.body() }.synchronous = mode == Mode::Synchronous;
         Ok(request)
@@ -106,7 +106,7 @@ impl Engine {
         &self,
         context: &MatchContext,
         comm: &Comm,
-        operation: Operation,
+        operation: RequestOperation,
         data: Data,
         peer: i32,
         tag: i32,
@@ -125,7 +125,7 @@ impl Engine {
     pub(super) fn prepare_run(
         &self,
         comm: &Comm,
-        operation: Operation,
+        operation: RequestOperation,
         run: &Run,
         peer: (i32, u32),
         tag: i32,
@@ -136,7 +136,7 @@ impl Engine {
         let body = unsafe { request.body() };
         body.fill_run(operation, run, comm.rank(), peer, tag);
         body.context = Some(NonNull::from(context));
-        body.status = Status::EMPTY;
+        body.status = MessageStatus::EMPTY;
         body.stage = Stage::Idle;
         Ok(request)
     }
@@ -222,9 +222,9 @@ impl Engine {
         context.retain(L::shared(self));
         // SAFETY: request rule 2: just taken; nobody answers an eager send.
         let body = unsafe { request.body() };
-        body.fill_run(Operation::Send, &run, source, (dest, world), tag);
+        body.fill_run(RequestOperation::Send, &run, source, (dest, world), tag);
         body.context = Some(NonNull::from(context));
-        body.status = Status::EMPTY;
+        body.status = MessageStatus::EMPTY;
         body.stage = Stage::Done;
         request.state().complete_at_once();
         NonZeroU32::new(id)

@@ -1,7 +1,7 @@
 //! Leaving the job, together (MPI 5.0 §11.2.2) or each for itself (§11.3).
 
 use crate::comm::Comm;
-use crate::engine::{Engine, Operation};
+use crate::engine::{Engine, RequestOperation};
 use crate::error::Result;
 
 /// Tag of the farewell on the world's collective context: no collective uses the library's own tags from here down.
@@ -55,7 +55,9 @@ impl Engine {
         self.requests.alive_ones().any(|request| {
             let state = request.state();
             // SAFETY: request rule 2: what kind of operation it is does not change while it is active.
-            state.is_detached() && state.is_active() && unsafe { request.body() }.operation == Operation::Send
+            state.is_detached()
+                && state.is_active()
+                && unsafe { request.body() }.operation == RequestOperation::Send
         })
     }
 }

@@ -59,7 +59,7 @@ pub(super) fn recv(
     room: usize,
     source: i32,
     tag: i32,
-) -> Result<(Vec<u8>, Status), Error> {
+) -> Result<(Vec<u8>, MessageStatus), Error> {
     let mut data = vec![0; room];
     let buf = RecvBuf { addr: data.as_mut_ptr(), count: room, datatype: &byte(), handle: MPI_BYTE };
     // SAFETY: a live vector.

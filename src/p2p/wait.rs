@@ -3,10 +3,10 @@
 use crate::arch::clock::now;
 use crate::engine::message_events::request_event;
 use crate::engine::specialization::{Observation, Observed, Unobserved};
-use crate::engine::{Engine, Operation, Ref};
+use crate::engine::{Engine, Ref, RequestOperation};
 use crate::error::{Error, Result};
 use crate::events::Event;
-use crate::request::{Status, Then};
+use crate::request::{MessageStatus, Then};
 use crate::shm::telemetry::{Wait, Waiting};
 
 impl Engine {
@@ -16,7 +16,7 @@ impl Engine {
     ///
     /// What the operation failed with; [`Error::RankFailed`] or [`Error::Corrupt`] when waiting has become pointless: the
     /// request is then left as it is.
-    pub fn wait(&self, request: Ref) -> Result<Status> {
+    pub fn wait(&self, request: Ref) -> Result<MessageStatus> {
         self.wait_complete(request)?;
         match self.take_outcome(request) {
             (status, None) => Ok(status),
@@ -103,7 +103,7 @@ impl Engine {
     /// # Errors
     ///
     /// As [`Engine::wait`].
-    pub fn test(&self, request: Ref) -> Result<Option<Status>> {
+    pub fn test(&self, request: Ref) -> Result<Option<MessageStatus>> {
         if !self.test_complete(request)? {
             return Ok(None);
         }
@@ -114,7 +114,7 @@ impl Engine {
     }
 
     /// The outcome of a complete request, which stays (MPI_Request_get_status).
-    pub fn look_at_outcome(&self, request: Ref) -> (Status, Option<Error>) {
+    pub fn look_at_outcome(&self, request: Ref) -> (MessageStatus, Option<Error>) {
         debug_assert!(request.state().is_complete());
         // SAFETY: request rule 2: complete, so it is its user's.
         let body = unsafe { request.body() };
@@ -134,7 +134,7 @@ impl Engine {
 
     /// Takes the outcome of a complete request: its user is notified. The slot goes back, or a persistent request
     /// becomes inactive.
-    pub fn take_outcome(&self, request: Ref) -> (Status, Option<Error>) {
+    pub fn take_outcome(&self, request: Ref) -> (MessageStatus, Option<Error>) {
         debug_assert!(request.state().is_complete());
         // SAFETY: request rule 2: complete, so it is its user's.
         let body = unsafe { request.body() };
@@ -155,18 +155,18 @@ impl Engine {
     /// Takes the outcome of a request that is complete, did not fail and does not persist, on a match context that nobody observes:
     /// `look` sees its status, and the request is gone. False, with nothing done, in all other cases.
     #[inline(always)]
-    pub fn try_take(&self, request: Ref, look: impl FnOnce(&Status)) -> bool {
+    pub fn try_take(&self, request: Ref, look: impl FnOnce(&MessageStatus)) -> bool {
         self.try_take_in::<Unobserved>(request, look)
     }
 
     /// As [`Self::try_take`], where somebody may observe.
     #[inline(always)]
-    pub fn try_take_observed(&self, request: Ref, look: impl FnOnce(&Status)) -> bool {
+    pub fn try_take_observed(&self, request: Ref, look: impl FnOnce(&MessageStatus)) -> bool {
         self.try_take_in::<Observed>(request, look)
     }
 
     #[inline(always)]
-    fn try_take_in<O: Observation>(&self, request: Ref, look: impl FnOnce(&Status)) -> bool {
+    fn try_take_in<O: Observation>(&self, request: Ref, look: impl FnOnce(&MessageStatus)) -> bool {
         let plain = self.is_plainly_over(request);
         if plain {
             // SAFETY: request rule 2: complete, so it is its user's.
@@ -208,13 +208,13 @@ impl Engine {
         let context_id = body.context.map_or(0, |context| unsafe { context.as_ref() }.id());
         let kind = match body.operation {
             _ if context_id % 2 == 1 => Waiting::Collective,
-            Operation::Send => Waiting::Send,
-            Operation::Receive => Waiting::Receive,
+            RequestOperation::Send => Waiting::Send,
+            RequestOperation::Receive => Waiting::Receive,
         };
         Wait { kind, peer, tag: (body.tag >= 0).then_some(body.tag), context: context_id, since: now() }
     }
 }
 
-fn outcome(status: Status, error: Option<&Error>) -> Status {
-    Status { error: error.map_or(crate::abi::MPI_SUCCESS, Error::class), ..status }
+fn outcome(status: MessageStatus, error: Option<&Error>) -> MessageStatus {
+    MessageStatus { error: error.map_or(crate::abi::MPI_SUCCESS, Error::class), ..status }
 }

@@ -39,7 +39,7 @@ pub(crate) trait Content {
 }
 
 /// Content that is all of the message.
-pub(crate) trait Data: Content {
+pub(crate) trait OwnedContent: Content {
     /// How telemetry calls its way.
     fn protocol(&self) -> ProtocolKind;
 
@@ -75,7 +75,7 @@ impl Content for &[u8] {
     }
 }
 
-impl Data for &[u8] {
+impl OwnedContent for &[u8] {
     #[inline(always)]
     fn protocol(&self) -> ProtocolKind {
         protocol_of(self.len())
@@ -104,7 +104,7 @@ impl Content for Box<[u8]> {
     }
 }
 
-impl Data for Box<[u8]> {
+impl OwnedContent for Box<[u8]> {
     fn protocol(&self) -> ProtocolKind {
         protocol_of(self.len())
     }

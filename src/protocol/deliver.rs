@@ -4,7 +4,7 @@
 //! [`Engine::deliver`] copies and completes. What is known at compile time ([`crate::engine::specialization`]) leaves of them the few steps
 //! of the fast path: the functions that say `Unlocked` and `Unobserved` are that path, and no other text of it exists.
 
-use super::content::{Arrival, Content, Data, protocol_of};
+use super::content::{Arrival, Content, OwnedContent, protocol_of};
 use super::loopback::OwnSend;
 use crate::abi;
 use crate::engine::message_events::{
@@ -16,7 +16,7 @@ use crate::engine::{Engine, Layout, MatchContext, Payload, Queues, Ref, Stage, U
 use crate::error::Result;
 use crate::events::{Event, EventPayload};
 use crate::matching::{Envelope, FoundMessage, Pattern};
-use crate::request::{Status, Then};
+use crate::request::{MessageStatus, Then};
 use crate::ring::Header;
 use crate::shm::telemetry::ProtocolKind;
 use core::ptr::NonNull;
@@ -50,7 +50,7 @@ pub(crate) enum Claim {
     /// One that is not here as a whole, does not fit, or whose sender awaits an answer. It is still in the queue.
     Unfit(FoundMessage),
     /// One that it got: its status, and the sender's rank in the job.
-    Given(Status, u32),
+    Given(MessageStatus, u32),
 }
 
 impl Engine {
@@ -144,7 +144,7 @@ impl Engine {
 
     /// Copies a whole message to its receive and completes it.
     #[inline(always)]
-    pub(crate) fn deliver<L: Locking, O: Observation, C: Data>(
+    pub(crate) fn deliver<L: Locking, O: Observation, C: OwnedContent>(
         &self,
         tally: &mut Tally,
         context: &MatchContext,
@@ -185,7 +185,13 @@ impl Engine {
     /// A matched message that must be unpacked, or does not fit.
     #[cold]
     #[inline(never)]
-    fn deliver_rare<C: Data>(&self, tally: &mut Tally, context: &MatchContext, request: Ref, content: C) {
+    fn deliver_rare<C: OwnedContent>(
+        &self,
+        tally: &mut Tally,
+        context: &MatchContext,
+        request: Ref,
+        content: C,
+    ) {
         self.settle(tally);
         // SAFETY: request rule 2: matched, so it belongs to who has the message.
         let body = unsafe { request.body() };
@@ -201,7 +207,7 @@ impl Engine {
 
     /// A message that has come as a whole, on the slow path: to its receive or among the unexpected ones. Whether there was a
     /// receive.
-    pub(crate) fn arrive<C: Data>(&self, context: &MatchContext, message: Arrival<C>) -> bool {
+    pub(crate) fn arrive<C: OwnedContent>(&self, context: &MatchContext, message: Arrival<C>) -> bool {
         let envelope = message.envelope;
         let mut tally = Tally::on(context);
         let matched = self.match_posted::<AsStarted, Observed, C>(&mut tally, context, message);
@@ -333,7 +339,7 @@ impl Engine {
         if synchronous { self.acknowledge(world, id) } else { Ok(()) }
     }
 
-    fn accept_whole<C: Data>(&self, request: Ref, content: C) {
+    fn accept_whole<C: OwnedContent>(&self, request: Ref, content: C) {
         // SAFETY: request rule 2: matched, so it belongs to who has the message; active, so its context stays.
         let body = unsafe { request.body() };
         // SAFETY: the request is active.
@@ -395,6 +401,6 @@ pub(crate) fn pattern(source: i32, tag: i32) -> Pattern {
 
 /// The status of a received message.
 #[inline(always)]
-pub(crate) fn status_of(source: u32, tag: i32, bytes: usize) -> Status {
-    Status { source: source as i32, tag, bytes: bytes as u64, ..Status::EMPTY }
+pub(crate) fn status_of(source: u32, tag: i32, bytes: usize) -> MessageStatus {
+    MessageStatus { source: source as i32, tag, bytes: bytes as u64, ..MessageStatus::EMPTY }
 }

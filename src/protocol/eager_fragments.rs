@@ -30,12 +30,12 @@ pub(crate) struct Assembly {
     first: Header,
     total: usize,
     moved: usize,
-    target: Target,
+    target: FragmentTarget,
 }
 
 /// Where the fragments go.
 #[derive(Debug)]
-enum Target {
+enum FragmentTarget {
     /// To the buffer of this receive.
     Receive(Ref),
     /// Together.
@@ -101,8 +101,8 @@ impl Engine {
             return Err(corrupt(from, format!("a new message where {missing} bytes of another are missing")));
         }
         let target = match self.match_first(from, header, total)? {
-            Some(request) => Target::Receive(request),
-            None => Target::Whole(Vec::with_capacity(total)),
+            Some(request) => FragmentTarget::Receive(request),
+            None => FragmentTarget::Whole(Vec::with_capacity(total)),
         };
         *assembly = Some(Box::new(Assembly { first: *header, total, moved: 0, target }));
         Ok(())
@@ -142,7 +142,7 @@ impl Engine {
             ));
         };
         match &mut assembly.target {
-            Target::Receive(request) => {
+            FragmentTarget::Receive(request) => {
                 // SAFETY: request rule 2: matched, so it belongs to who has the message.
                 let body = unsafe { request.body() };
                 let taken = data.len().min(body.bytes.saturating_sub(assembly.moved));
@@ -151,7 +151,7 @@ impl Engine {
                     unsafe { body.unpack(assembly.moved, &data[..taken]) };
                 }
             }
-            Target::Whole(whole) => whole.extend_from_slice(data),
+            FragmentTarget::Whole(whole) => whole.extend_from_slice(data),
         }
         assembly.moved += data.len();
         if assembly.moved < assembly.total {
@@ -165,13 +165,13 @@ impl Engine {
     /// The last fragment has come.
     fn on_last(&self, from: u32, assembly: Assembly) -> Result<()> {
         match assembly.target {
-            Target::Receive(request) => {
+            FragmentTarget::Receive(request) => {
                 // SAFETY: request rule 2: matched, so it belongs to who has the message.
                 let room = unsafe { request.body() }.bytes;
                 self.count_received(ProtocolKind::Chunked, assembly.total.min(room), self.shared);
                 self.finish_receive(request, assembly.total);
             }
-            Target::Whole(whole) => {
+            FragmentTarget::Whole(whole) => {
                 let context = self.context_of(from, &assembly.first)?;
                 self.arrive(context, Arrival::of(from, &assembly.first, whole.into_boxed_slice()));
             }

@@ -1,6 +1,6 @@
 //! Loopback: a rank's messages to itself. No ring; the two requests meet in the queues.
 
-use super::content::{Arrival, Content, Data};
+use super::content::{Arrival, Content, OwnedContent};
 use super::deliver::Tally;
 use super::eager::{Destination, cancel_id};
 use crate::engine::message_events::request_event;
@@ -51,7 +51,7 @@ impl Content for OwnSend {
     }
 }
 
-impl Data for OwnSend {
+impl OwnedContent for OwnSend {
     fn protocol(&self) -> ProtocolKind {
         ProtocolKind::Loopback
     }
@@ -105,7 +105,7 @@ impl Content for OwnBytes {
     }
 }
 
-impl Data for OwnBytes {
+impl OwnedContent for OwnBytes {
     #[inline(always)]
     fn protocol(&self) -> ProtocolKind {
         ProtocolKind::Loopback

@@ -42,13 +42,13 @@ use crate::variables::{Config, Overrides};
 use content::Arrival;
 use core::any::Any;
 use eager_fragments::Assembly;
-use record::Record;
+use record::DecodedRecord;
 use rendezvous::CopyPolicy;
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
 
 /// What the protocols of one rank keep.
-pub(crate) struct State {
+pub(crate) struct ProtocolState {
     /// What is known of the ways to copy.
     copy: CopyPolicy,
     /// Of each peer, the message in fragments of which a part has come. Used by who drives progress.
@@ -57,7 +57,7 @@ pub(crate) struct State {
     cancelling: Mutex<HashMap<u32, Option<bool>>>,
 }
 
-impl State {
+impl ProtocolState {
     fn new(job: &Job, config: &Config) -> Self {
         Self {
             copy: CopyPolicy::new(job, config),
@@ -72,7 +72,7 @@ impl State {
 }
 
 /// The protocols of an engine of which [`Engine::is_shared`] is known to be `SHARED`.
-struct Messages<const SHARED: bool>(State);
+struct Messages<const SHARED: bool>(ProtocolState);
 
 impl<const SHARED: bool> Protocols for Messages<SHARED> {
     fn receive(
@@ -165,7 +165,7 @@ impl Engine {
         registry: Arc<Registry>,
     ) -> Result<Self> {
         let protocols = |job: &Job, config: &Config| -> Box<dyn Protocols> {
-            let state = State::new(job, config);
+            let state = ProtocolState::new(job, config);
             if shared { Box::new(Messages::<true>(state)) } else { Box::new(Messages::<false>(state)) }
         };
         // SAFETY: what the caller says of threads.
@@ -173,7 +173,7 @@ impl Engine {
     }
 
     /// What the protocols of this rank keep.
-    fn protocol_state(&self) -> &State {
+    fn protocol_state(&self) -> &ProtocolState {
         self.protocols.state().downcast_ref().expect("made in `Engine::with`")
     }
 }
@@ -200,8 +200,8 @@ impl Engine {
     #[inline(never)]
     fn take_any_record(&self, from: u32, header: &Header, data: &[u8]) -> Result<()> {
         let id = header.id;
-        match Record::read(header.kind, data).map_err(|what| corrupt(from, what))? {
-            Record::Eager { data, synchronous } => {
+        match DecodedRecord::read(header.kind, data).map_err(|what| corrupt(from, what))? {
+            DecodedRecord::Eager { data, synchronous } => {
                 let context = self.context_of(from, header)?;
                 let message = Arrival { synchronous, ..Arrival::of(from, header, data) };
                 if self.arrive(context, message) && synchronous {
@@ -209,9 +209,9 @@ impl Engine {
                 }
                 Ok(())
             }
-            Record::Fragment(data) => self.on_fragment(from, data),
-            Record::Data(data) => self.on_data(from, id, data),
-            Record::Control(control) => match control {
+            DecodedRecord::Fragment(data) => self.on_fragment(from, data),
+            DecodedRecord::Data(data) => self.on_data(from, id, data),
+            DecodedRecord::Control(control) => match control {
                 Control::Rts(rts) => self.on_rts(from, header, rts),
                 Control::Matched => self.on_matched(from, id),
                 Control::Cts { receiver } => self.on_cts(from, id, receiver),

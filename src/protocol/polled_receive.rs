@@ -12,7 +12,7 @@ use crate::abi;
 use crate::engine::payload::copy_out;
 use crate::engine::{Engine, Layout, MatchContext, Ref, RingOf, Stage};
 use crate::protocol::Kind;
-use crate::request::Status;
+use crate::request::MessageStatus;
 use crate::ring::{Header, MAX_LEN, Polled};
 
 const _: () = assert!(MAX_LEN < u32::MAX as usize);
@@ -37,7 +37,7 @@ impl TakenMessage {
 
     /// The message's status; `None` if there is no message.
     #[inline(always)]
-    pub fn status(self) -> Option<Status> {
+    pub fn status(self) -> Option<MessageStatus> {
         let found = self.rest != u64::MAX;
         found
             .then(|| status_of((self.envelope >> 32) as u32, self.envelope as i32, self.rest as u32 as usize))

@@ -18,7 +18,7 @@
 //! | `Cancel` | sender → receiver | the sender | – |
 //! | `CancelReply` | receiver → sender | the sender | 1 if the message was still unmatched |
 //!
-//! A peer's bytes become a [`Record`] here, once. What a record names (a request, a place in the shared heap, a size that must fit) is checked
+//! A peer's bytes become a [`DecodedRecord`] here, once. What a record names (a request, a place in the shared heap, a size that must fit) is checked
 //! by the protocol that it is for, where it looks that up.
 
 use crate::engine::{CONTROL_BYTES, ControlPayload, Rts};
@@ -170,7 +170,7 @@ impl Control {
 
 /// A record that a peer has sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Record<'a> {
+pub(crate) enum DecodedRecord<'a> {
     /// A message with its payload.
     Eager {
         data: &'a [u8],
@@ -183,7 +183,7 @@ pub(crate) enum Record<'a> {
     Control(Control),
 }
 
-impl<'a> Record<'a> {
+impl<'a> DecodedRecord<'a> {
     /// Reads a record of kind number `kind` with payload `data`, whose missing words are zero.
     ///
     /// # Errors
@@ -238,12 +238,12 @@ mod tests {
         ];
         for control in controls {
             let (kind, payload) = control.write();
-            assert_eq!(Record::read(kind as u8, &payload), Ok(Record::Control(control)));
+            assert_eq!(DecodedRecord::read(kind as u8, &payload), Ok(DecodedRecord::Control(control)));
         }
-        let cut_off = Record::read(Kind::Rts as u8, &[1; 15]);
+        let cut_off = DecodedRecord::read(Kind::Rts as u8, &[1; 15]);
         assert_eq!(
             cut_off,
-            Ok(Record::Control(Control::Rts(Rts { total: 0x0101_0101_0101_0101, addr: 0, place: 0 })))
+            Ok(DecodedRecord::Control(Control::Rts(Rts { total: 0x0101_0101_0101_0101, addr: 0, place: 0 })))
         );
     }
 
@@ -252,7 +252,7 @@ mod tests {
         for number in 0..=u8::MAX {
             let kind = Kind::of(number);
             assert_eq!(kind.map(|kind| kind as u8), (1..=15).contains(&number).then_some(number));
-            assert_eq!(Record::read(number, &[0; CONTROL_BYTES]).is_ok(), kind.is_some());
+            assert_eq!(DecodedRecord::read(number, &[0; CONTROL_BYTES]).is_ok(), kind.is_some());
         }
     }
 }

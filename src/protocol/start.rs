@@ -9,7 +9,7 @@ use crate::engine::{Engine, Layout, MatchContext, Mode, Ref, UnexpectedMessage};
 use crate::error::Result;
 use crate::events::Event;
 use crate::matching::Envelope;
-use crate::request::Status;
+use crate::request::MessageStatus;
 
 impl Engine {
     /// Activates a prepared send.
@@ -112,7 +112,7 @@ impl Engine {
         request.state().activate();
         request_event(context, request, Event::ReqActivate);
         if body.peer == abi::MPI_PROC_NULL {
-            body.status = Status::PROC_NULL;
+            body.status = MessageStatus::PROC_NULL;
             self.finish(request);
             return Ok(());
         }

@@ -4,12 +4,12 @@
 //! # Rules
 //!
 //! - **Request rule 1 (one word).** What state a request is in, and what its user has let go of, is one atomic word,
-//!   [`State`]; only its named transitions change it.
+//!   [`RequestState`]; only its named transitions change it.
 //! - **Request rule 2 (who has the body).** The body belongs to the thread that took the slot until it activates the
 //!   request; then to the engine: whoever holds the context's queues while the request is in one, and whoever drives
 //!   progress afterwards; from completion on (edge 3) to the thread that saw it complete.
-//! - **Request rule 3 (edge 3).** [`State::complete`] is the engine's last access to the body. Who sees it through
-//!   [`State::is_complete`] sees the status and the user's buffer filled.
+//! - **Request rule 3 (edge 3).** [`RequestState::complete`] is the engine's last access to the body. Who sees it through
+//!   [`RequestState::is_complete`] sees the status and the user's buffer filled.
 //! - **Request rule 4 (let go once).** `complete` and `detach` race for a request that its user has freed; exactly
 //!   one of them is told to release the slot.
 //! - **Request rule 5 (stale ids).** Peers and users name a request by its id, whose generation changes when the slot
@@ -20,5 +20,5 @@ mod state;
 mod status;
 
 pub use slab::{Ref, Slab};
-pub use state::{State, Then};
-pub use status::Status;
+pub use state::{RequestState, Then};
+pub use status::MessageStatus;

@@ -1,6 +1,6 @@
 //! Where requests live: chunks that never move, ids that grow stale.
 
-use super::state::State;
+use super::state::RequestState;
 use crate::sync::{
     AtomicPtr, AtomicU32, AtomicUsize, CachePadded, Cell, ConditionalLock, OWNED_SLOTS, Ordering,
     THREAD_SLOTS, thread_slot,
@@ -36,9 +36,9 @@ fn chunk_of(index: u32) -> u32 {
 /// One slot; what every request needs of it lies in its first lines.
 #[derive(Debug)]
 #[repr(C, align(64))]
-pub struct Slot<B> {
+pub struct RequestSlot<B> {
     /// State word.
-    pub state: State,
+    pub state: RequestState,
     /// Generation, and LIVE while a request is in it.
     tag: AtomicU32,
     index: u32,
@@ -46,7 +46,7 @@ pub struct Slot<B> {
 }
 
 /// A request in its slot: a plain pointer, valid as long as the slab.
-pub struct Ref<B>(NonNull<Slot<B>>);
+pub struct Ref<B>(NonNull<RequestSlot<B>>);
 
 impl<B> Clone for Ref<B> {
     #[inline(always)]
@@ -80,14 +80,14 @@ unsafe impl<B: Send> Sync for Ref<B> {}
 
 impl<B> Ref<B> {
     #[inline(always)]
-    fn slot(&self) -> &Slot<B> {
+    fn slot(&self) -> &RequestSlot<B> {
         // SAFETY: chunks are freed only with the slab, which outlives every reference (slab documentation).
         unsafe { self.0.as_ref() }
     }
 
     /// The state word.
     #[inline(always)]
-    pub fn state(&self) -> &State {
+    pub fn state(&self) -> &RequestState {
         &self.slot().state
     }
 
@@ -129,8 +129,8 @@ impl<B> Ref<B> {
 /// All requests of one engine. References and ids must not be used after the slab is dropped.
 #[derive(Debug)]
 pub struct Slab<B> {
-    chunks: [AtomicPtr<Slot<B>>; CHUNKS],
-    free: CachePadded<ConditionalLock<Free<B>>>,
+    chunks: [AtomicPtr<RequestSlot<B>>; CHUNKS],
+    free: CachePadded<ConditionalLock<FreeSlots<B>>>,
     /// Free slots at hand for the threads of each thread slot, where several threads may be inside.
     hands: [CachePadded<Hand<B>>; THREAD_SLOTS],
 }
@@ -169,7 +169,7 @@ impl<B> Hand<B> {
 }
 
 #[derive(Debug)]
-struct Free<B> {
+struct FreeSlots<B> {
     slots: Vec<Ref<B>>,
     fresh: u32,
 }
@@ -185,7 +185,7 @@ impl<B: Default> Slab<B> {
     pub fn new() -> Self {
         Self {
             chunks: core::array::from_fn(|_| AtomicPtr::new(core::ptr::null_mut())),
-            free: CachePadded::new(ConditionalLock::new(Free { slots: Vec::new(), fresh: 0 })),
+            free: CachePadded::new(ConditionalLock::new(FreeSlots { slots: Vec::new(), fresh: 0 })),
             hands: core::array::from_fn(|_| CachePadded::default()),
         }
     }
@@ -201,7 +201,7 @@ impl<B: Default> Slab<B> {
     }
 
     #[inline(always)]
-    fn take_free(&self, free: &mut Free<B>) -> Option<Ref<B>> {
+    fn take_free(&self, free: &mut FreeSlots<B>) -> Option<Ref<B>> {
         match free.slots.pop() {
             Some(request) => Some(request),
             None => self.fresh(free),
@@ -242,15 +242,15 @@ impl<B: Default> Slab<B> {
     }
 
     #[cold]
-    fn fresh(&self, free: &mut Free<B>) -> Option<Ref<B>> {
+    fn fresh(&self, free: &mut FreeSlots<B>) -> Option<Ref<B>> {
         let first = free.fresh;
         if first >= CAPACITY {
             return None;
         }
         let number = chunk_of(first);
-        let slots: Vec<Slot<B>> = (first..chunk_start(number + 1))
-            .map(|index| Slot {
-                state: State::new(),
+        let slots: Vec<RequestSlot<B>> = (first..chunk_start(number + 1))
+            .map(|index| RequestSlot {
+                state: RequestState::new(),
                 tag: AtomicU32::new(0),
                 index,
                 body: Cell::new(B::default()),
@@ -295,13 +295,13 @@ impl<B: Default> Slab<B> {
 
     /// The slot of that index behind the first chunk, which has enough for most programs.
     #[inline(never)]
-    fn slot_behind(&self, index: u32) -> Option<NonNull<Slot<B>>> {
+    fn slot_behind(&self, index: u32) -> Option<NonNull<RequestSlot<B>>> {
         let number = chunk_of(index);
         self.slot_in(number, index - chunk_start(number))
     }
 
     #[inline(always)]
-    fn slot_in(&self, number: u32, at: u32) -> Option<NonNull<Slot<B>>> {
+    fn slot_in(&self, number: u32, at: u32) -> Option<NonNull<RequestSlot<B>>> {
         // Acquire: pairs with Release in `fresh`.
         let chunk = NonNull::new(self.chunks.get(number as usize)?.load(Ordering::Acquire))?;
         // SAFETY: a published chunk has all the slots whose indices `chunk_of` maps to it.

@@ -27,9 +27,9 @@ pub enum Then {
 
 /// The state word. Inactive (0), ACTIVE or COMPLETE, each with or without DETACHED and AWAITED, and the place of the thread that awaits it.
 #[derive(Debug, Default)]
-pub struct State(AtomicU32);
+pub struct RequestState(AtomicU32);
 
-impl State {
+impl RequestState {
     /// A slot's word before first use: inactive.
     pub fn new() -> Self {
         Self::default()
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn a_request_goes_from_inactive_through_active_to_complete() {
         for shared in [false, true] {
-            let state = State::new();
+            let state = RequestState::new();
             assert!(!state.is_active() && !state.is_complete());
             state.activate();
             assert!(state.is_active() && !state.is_complete());
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn who_completes_an_awaited_request_is_told_to_wake_once() {
-        let state = State::new();
+        let state = RequestState::new();
         state.activate();
         assert!(!state.await_end(7) && !state.await_end(19));
         assert!(state.is_active() && !state.is_complete());
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn a_freed_request_is_released_by_its_completion() {
         for shared in [false, true] {
-            let state = State::new();
+            let state = RequestState::new();
             state.activate();
             assert_eq!(state.detach(), Then::Keep);
             assert_eq!(state.complete(shared), Then::Release);

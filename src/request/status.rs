@@ -2,7 +2,7 @@
 
 /// What MPI_Status says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Status {
+pub struct MessageStatus {
     /// Rank of the sender in the communicator.
     pub source: i32,
     /// Tag of the message.
@@ -15,7 +15,7 @@ pub struct Status {
     pub cancelled: bool,
 }
 
-impl Status {
+impl MessageStatus {
     /// The status of a request that is null, inactive, or has none (MPI 5.0 §3.7.3).
     pub const EMPTY: Self = Self {
         source: crate::abi::MPI_ANY_SOURCE,
@@ -28,7 +28,7 @@ impl Status {
     pub const PROC_NULL: Self = Self { source: crate::abi::MPI_PROC_NULL, ..Self::EMPTY };
 }
 
-impl Default for Status {
+impl Default for MessageStatus {
     fn default() -> Self {
         Self::EMPTY
     }

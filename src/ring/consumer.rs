@@ -271,6 +271,6 @@ impl<S: Storage> Consumer<S> {
 }
 
 #[inline(always)]
-fn header(kind: u8, body: &record::Body) -> Header {
+fn header(kind: u8, body: &record::RecordBody) -> Header {
     Header { kind, context: body.context, tag: body.tag, source: body.source, id: body.id }
 }

@@ -12,7 +12,7 @@ pub const NOTIFIED: u32 = 2;
 /// Control words of one ring; zeroed memory is a valid, empty ring that is not polled.
 #[derive(Debug, Default)]
 #[repr(C)]
-pub struct Control {
+pub struct RingControl {
     /// Written by the consumer (and `notification` by both).
     pub consumer: CachePadded<ConsumerWords>,
     /// Written by the producer (and `wants_credit` by both).
@@ -22,7 +22,7 @@ pub struct Control {
 }
 
 /// Offset of the protocols' word in a ring's control, in bytes.
-pub const PROTOCOL_WORD: usize = core::mem::offset_of!(Control, protocol);
+pub const PROTOCOL_WORD: usize = core::mem::offset_of!(RingControl, protocol);
 
 /// What the consumer tells the producer.
 #[derive(Debug, Default)]
@@ -45,4 +45,4 @@ pub struct ProducerWords {
 }
 
 #[cfg(not(perusal_loom))]
-const _: () = assert!(size_of::<Control>() == 3 * crate::limits::APART);
+const _: () = assert!(size_of::<RingControl>() == 3 * crate::limits::APART);

@@ -1,19 +1,19 @@
 //! A ring on the heap, whose every access loom can watch.
 
-use super::control::Control;
-use super::record::{Body, INLINE};
+use super::control::RingControl;
+use super::record::{INLINE, RecordBody};
 use super::storage::Storage;
 use crate::limits::LINE;
 use crate::sync::{Arc, AtomicU64, Cell};
 
 /// A ring of reference-counted heap memory: for tests, fuzzing and loom.
 #[derive(Debug, Clone)]
-pub struct HeapRing(Arc<Parts>);
+pub struct HeapRing(Arc<HeapRingParts>);
 
 #[derive(Debug)]
-struct Parts {
-    control: Control,
-    cells: Vec<(AtomicU64, Cell<Body>)>,
+struct HeapRingParts {
+    control: RingControl,
+    cells: Vec<(AtomicU64, Cell<RecordBody>)>,
     bulk: Cell<Vec<u8>>,
     /// One guard a line of bulk: loom sees overlapping use even though the bytes are one allocation.
     lines: Vec<Cell<()>>,
@@ -33,13 +33,13 @@ impl HeapRing {
             cells.is_power_of_two() && bulk.is_power_of_two() && bulk >= 4 * LINE,
             "ring of {cells} cells, {bulk} bytes"
         );
-        let body = Body { context: 0, tag: 0, source: 0, id: 0, inline: [0; INLINE] };
+        let body = RecordBody { context: 0, tag: 0, source: 0, id: 0, inline: [0; INLINE] };
         #[allow(
             clippy::arc_with_non_send_sync,
             reason = "shared between threads by ring rule 4, not by its type"
         )]
-        let parts = Arc::new(Parts {
-            control: Control::default(),
+        let parts = Arc::new(HeapRingParts {
+            control: RingControl::default(),
             cells: (0..cells).map(|_| (AtomicU64::new(0), Cell::new(body))).collect(),
             bulk: Cell::new(vec![0; bulk]),
             lines: (0..bulk / LINE).map(|_| Cell::new(())).collect(),
@@ -59,7 +59,7 @@ impl HeapRing {
 
 // SAFETY: one allocation a part, never moved while any clone lives; places do not overlap.
 unsafe impl Storage for HeapRing {
-    fn control(&self) -> &Control {
+    fn control(&self) -> &RingControl {
         &self.0.control
     }
     fn cells(&self) -> usize {
@@ -71,10 +71,10 @@ unsafe impl Storage for HeapRing {
     fn commit(&self, at: usize) -> &AtomicU64 {
         &self.0.cells[at].0
     }
-    fn read_body<R>(&self, at: usize, f: impl FnOnce(*const Body) -> R) -> R {
+    fn read_body<R>(&self, at: usize, f: impl FnOnce(*const RecordBody) -> R) -> R {
         self.0.cells[at].1.with(f)
     }
-    fn write_body<R>(&self, at: usize, f: impl FnOnce(*mut Body) -> R) -> R {
+    fn write_body<R>(&self, at: usize, f: impl FnOnce(*mut RecordBody) -> R) -> R {
         self.0.cells[at].1.with_mut(f)
     }
     fn read_bulk<R>(&self, at: usize, len: usize, f: impl FnOnce(*const u8) -> R) -> R {

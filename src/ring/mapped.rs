@@ -1,7 +1,7 @@
 //! A ring in the job segment.
 
-use super::control::Control;
-use super::record::Body;
+use super::control::RingControl;
+use super::record::RecordBody;
 use super::storage::Storage;
 use crate::arch::{prefetch_read, prefetch_write};
 use crate::limits::LINE;
@@ -22,7 +22,7 @@ unsafe impl Send for MappedRing {}
 impl MappedRing {
     /// Bytes of a ring with that many cells and bulk bytes.
     pub const fn bytes(cells: usize, bulk: usize) -> usize {
-        size_of::<Control>() + cells * LINE + bulk
+        size_of::<RingControl>() + cells * LINE + bulk
     }
 
     /// A ring over `bytes(cells, bulk)` bytes at `base`.
@@ -48,23 +48,23 @@ impl MappedRing {
     fn cell(&self, at: usize) -> *mut u8 {
         debug_assert!(at < self.cells);
         // SAFETY: `at < cells`, so the cell lies within the bytes that `new` was promised.
-        unsafe { self.base.as_ptr().add(size_of::<Control>() + at * LINE) }
+        unsafe { self.base.as_ptr().add(size_of::<RingControl>() + at * LINE) }
     }
 
     #[inline(always)]
     fn bulk_at(&self, at: usize) -> *mut u8 {
         debug_assert!(at < self.bulk);
         // SAFETY: `at < bulk`, so the place lies within the bytes that `new` was promised.
-        unsafe { self.base.as_ptr().add(size_of::<Control>() + self.cells * LINE + at) }
+        unsafe { self.base.as_ptr().add(size_of::<RingControl>() + self.cells * LINE + at) }
     }
 }
 
 // SAFETY: one base, fixed sizes: the same arguments give the same memory; places do not overlap by arithmetic.
 unsafe impl Storage for MappedRing {
     #[inline(always)]
-    fn control(&self) -> &Control {
-        // SAFETY: `new` was promised valid, aligned bytes; `Control` is made of atomics, valid for any bytes.
-        unsafe { self.base.cast::<Control>().as_ref() }
+    fn control(&self) -> &RingControl {
+        // SAFETY: `new` was promised valid, aligned bytes; `RingControl` is made of atomics, valid for any bytes.
+        unsafe { self.base.cast::<RingControl>().as_ref() }
     }
     #[inline(always)]
     fn cells(&self) -> usize {
@@ -88,11 +88,11 @@ unsafe impl Storage for MappedRing {
         prefetch_write(self.cell(at));
     }
     #[inline(always)]
-    fn read_body<R>(&self, at: usize, f: impl FnOnce(*const Body) -> R) -> R {
+    fn read_body<R>(&self, at: usize, f: impl FnOnce(*const RecordBody) -> R) -> R {
         f(self.cell(at).wrapping_add(8).cast())
     }
     #[inline(always)]
-    fn write_body<R>(&self, at: usize, f: impl FnOnce(*mut Body) -> R) -> R {
+    fn write_body<R>(&self, at: usize, f: impl FnOnce(*mut RecordBody) -> R) -> R {
         f(self.cell(at).wrapping_add(8).cast())
     }
     #[inline(always)]

@@ -35,7 +35,7 @@ mod record;
 mod storage;
 
 pub use consumer::{Consumer, Polled};
-pub use control::{Control, NOTIFIED, NOTIFY, POLLED, PROTOCOL_WORD};
+pub use control::{NOTIFIED, NOTIFY, POLLED, PROTOCOL_WORD, RingControl};
 pub use heap::HeapRing;
 pub use mapped::MappedRing;
 pub use producer::Producer;

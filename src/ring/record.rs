@@ -6,7 +6,7 @@ pub use crate::limits::{INLINE, MAX_RECORD as MAX_LEN};
 /// The cell behind its commit word.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
-pub struct Body {
+pub struct RecordBody {
     /// Context id of the communicator.
     pub context: u32,
     /// Tag.
@@ -19,7 +19,7 @@ pub struct Body {
     pub inline: [u8; INLINE],
 }
 
-const _: () = assert!(size_of::<Body>() + 8 == LINE);
+const _: () = assert!(size_of::<RecordBody>() + 8 == LINE);
 
 /// A record's envelope, as the consumer has validated it and the producer wants it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Where a ring's bytes lie: the algorithm's only view of memory.
 
-use super::control::Control;
-use super::record::Body;
+use super::control::RingControl;
+use super::record::RecordBody;
 use crate::sync::AtomicU64;
 
 /// Memory of one ring. Implemented on the heap (tests, loom) and on the job segment.
@@ -12,7 +12,7 @@ use crate::sync::AtomicU64;
 /// pieces of different places do not overlap, and pointers handed to the closures are valid for the named length.
 pub unsafe trait Storage: Clone {
     /// The control words.
-    fn control(&self) -> &Control;
+    fn control(&self) -> &RingControl;
     /// Number of cells: a power of two.
     fn cells(&self) -> usize;
     /// Bytes of the bulk area: a power of two, at least four lines.
@@ -28,9 +28,9 @@ pub unsafe trait Storage: Clone {
         let _ = at;
     }
     /// Reads the body of cell `at` under ring rule 2.
-    fn read_body<R>(&self, at: usize, f: impl FnOnce(*const Body) -> R) -> R;
+    fn read_body<R>(&self, at: usize, f: impl FnOnce(*const RecordBody) -> R) -> R;
     /// Writes the body of cell `at` under ring rule 1.
-    fn write_body<R>(&self, at: usize, f: impl FnOnce(*mut Body) -> R) -> R;
+    fn write_body<R>(&self, at: usize, f: impl FnOnce(*mut RecordBody) -> R) -> R;
     /// Reads `len` bulk bytes from `at` under ring rule 2; `at + len <= bulk()`.
     fn read_bulk<R>(&self, at: usize, len: usize, f: impl FnOnce(*const u8) -> R) -> R;
     /// Writes `len` bulk bytes from `at` under ring rule 1; `at + len <= bulk()`.

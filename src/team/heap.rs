@@ -1,19 +1,19 @@
 //! A collective segment on the heap, whose every access loom can watch.
 
-use super::storage::{DEPTH, Slot, Storage};
+use super::storage::{DEPTH, Storage, TeamSlot};
 use crate::sync::{Arc, AtomicU64, Cell};
 
 /// A collective segment of reference-counted heap memory: for tests and loom.
 #[derive(Debug, Clone)]
-pub struct HeapSegment(Arc<Parts>);
+pub struct HeapSegment(Arc<HeapSegmentParts>);
 
 #[derive(Debug)]
-struct Parts {
+struct HeapSegmentParts {
     counts: Vec<AtomicU64>,
-    outcomes: Vec<(AtomicU64, Cell<Slot>)>,
+    outcomes: Vec<(AtomicU64, Cell<TeamSlot>)>,
     sleepers: Vec<AtomicU64>,
     /// Those of member 0 first.
-    slots: Vec<(AtomicU64, Cell<Slot>)>,
+    slots: Vec<(AtomicU64, Cell<TeamSlot>)>,
     members: usize,
 }
 
@@ -24,13 +24,13 @@ impl HeapSegment {
     /// A collective segment for `members`.
     #[must_use]
     pub fn new(members: usize) -> Self {
-        let slot = || (AtomicU64::new(0), Cell::new(Slot::EMPTY));
+        let slot = || (AtomicU64::new(0), Cell::new(TeamSlot::EMPTY));
         let words = |n: usize| (0..n).map(|_| AtomicU64::new(0)).collect();
         #[allow(
             clippy::arc_with_non_send_sync,
             reason = "shared between threads by the team rules, not by its type"
         )]
-        let parts = Arc::new(Parts {
+        let parts = Arc::new(HeapSegmentParts {
             counts: words(DEPTH),
             outcomes: (0..DEPTH).map(|_| slot()).collect(),
             sleepers: words(members.div_ceil(64)),
@@ -58,16 +58,16 @@ unsafe impl Storage for HeapSegment {
     fn sleepers(&self, word: usize) -> &AtomicU64 {
         &self.0.sleepers[word]
     }
-    fn read_slot<R>(&self, member: usize, at: usize, f: impl FnOnce(*const Slot) -> R) -> R {
+    fn read_slot<R>(&self, member: usize, at: usize, f: impl FnOnce(*const TeamSlot) -> R) -> R {
         self.0.slots[member * DEPTH + at].1.with(f)
     }
-    fn write_slot<R>(&self, member: usize, at: usize, f: impl FnOnce(*mut Slot) -> R) -> R {
+    fn write_slot<R>(&self, member: usize, at: usize, f: impl FnOnce(*mut TeamSlot) -> R) -> R {
         self.0.slots[member * DEPTH + at].1.with_mut(f)
     }
-    fn read_outcome<R>(&self, at: usize, f: impl FnOnce(*const Slot) -> R) -> R {
+    fn read_outcome<R>(&self, at: usize, f: impl FnOnce(*const TeamSlot) -> R) -> R {
         self.0.outcomes[at].1.with(f)
     }
-    fn write_outcome<R>(&self, at: usize, f: impl FnOnce(*mut Slot) -> R) -> R {
+    fn write_outcome<R>(&self, at: usize, f: impl FnOnce(*mut TeamSlot) -> R) -> R {
         self.0.outcomes[at].1.with_mut(f)
     }
 }

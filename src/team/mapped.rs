@@ -1,6 +1,6 @@
 //! A collective segment in the job's memory.
 
-use super::storage::{DEPTH, PARTS, Slot, Storage};
+use super::storage::{DEPTH, PARTS, Storage, TeamSlot};
 use crate::limits::{APART, TEAM_PARTS, TEAM_ROUNDS, TEAM_SLOT};
 use crate::shm::Memory;
 use crate::shm::layout::CollectiveSegmentLayout;
@@ -10,9 +10,9 @@ use core::ptr::NonNull;
 #[cfg(not(perusal_loom))]
 const _: () = {
     assert!(DEPTH == TEAM_ROUNDS && PARTS == TEAM_PARTS);
-    assert!(size_of::<Slot>() + 8 == TEAM_SLOT);
+    assert!(size_of::<TeamSlot>() + 8 == TEAM_SLOT);
     // A slot lies eight bytes behind its word, so that its payload is on a 16-byte boundary.
-    assert!((8 + core::mem::offset_of!(Slot, payload)).is_multiple_of(16));
+    assert!((8 + core::mem::offset_of!(TeamSlot, payload)).is_multiple_of(16));
 };
 
 /// A collective segment laid over mapped bytes: counts, outcomes, sleepers, slots, bulk.
@@ -66,7 +66,7 @@ impl MappedSegment {
     }
 
     #[inline(always)]
-    fn slot(&self, offset: usize) -> *mut Slot {
+    fn slot(&self, offset: usize) -> *mut TeamSlot {
         self.base.as_ptr().wrapping_add(offset + 8).cast()
     }
 
@@ -110,19 +110,19 @@ unsafe impl Storage for MappedSegment {
         self.word(self.layout.sleepers as usize + word * 8)
     }
     #[inline(always)]
-    fn read_slot<R>(&self, member: usize, at: usize, f: impl FnOnce(*const Slot) -> R) -> R {
+    fn read_slot<R>(&self, member: usize, at: usize, f: impl FnOnce(*const TeamSlot) -> R) -> R {
         f(self.slot(self.slot_at(member, at)))
     }
     #[inline(always)]
-    fn write_slot<R>(&self, member: usize, at: usize, f: impl FnOnce(*mut Slot) -> R) -> R {
+    fn write_slot<R>(&self, member: usize, at: usize, f: impl FnOnce(*mut TeamSlot) -> R) -> R {
         f(self.slot(self.slot_at(member, at)))
     }
     #[inline(always)]
-    fn read_outcome<R>(&self, at: usize, f: impl FnOnce(*const Slot) -> R) -> R {
+    fn read_outcome<R>(&self, at: usize, f: impl FnOnce(*const TeamSlot) -> R) -> R {
         f(self.slot(Self::outcome_at(at)))
     }
     #[inline(always)]
-    fn write_outcome<R>(&self, at: usize, f: impl FnOnce(*mut Slot) -> R) -> R {
+    fn write_outcome<R>(&self, at: usize, f: impl FnOnce(*mut TeamSlot) -> R) -> R {
         f(self.slot(Self::outcome_at(at)))
     }
 }

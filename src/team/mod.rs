@@ -38,5 +38,5 @@ mod storage;
 pub use heap::HeapSegment;
 pub use mapped::MappedSegment;
 pub use membership::{Membership, Team};
-pub use rounds::{Arrival, Arrived, CorruptWord, Rounds};
-pub use storage::{DEPTH, PARTS, PAYLOAD, Slot, Storage};
+pub use rounds::{Arrived, CorruptWord, RoundArrival, Rounds};
+pub use storage::{DEPTH, PARTS, PAYLOAD, Storage, TeamSlot};

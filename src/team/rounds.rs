@@ -1,12 +1,12 @@
 //! The protocol: rounds in which everybody arrives, and what can be known of a round. Nothing here waits.
 
-use super::storage::{DEPTH, Slot, Storage};
+use super::storage::{DEPTH, Storage, TeamSlot};
 use crate::sync::AsymmetricFence;
 use crate::sync::{Ordering, fence};
 
 /// How members arrive in a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Arrival {
+pub enum RoundArrival {
     /// All add to one count; the last to arrive marks the round complete. One line moves through all CPUs once.
     Count,
     /// Each sets a flag of its own, and polls the flags of all. No line is written by two, each is read by all.
@@ -19,7 +19,7 @@ pub enum Arrival {
 pub enum Arrived {
     /// Everybody else has arrived before: the caller must [`Rounds::finish`].
     Last,
-    /// Others may still come (always so for [`Arrival::Flags`]).
+    /// Others may still come (always so for [`RoundArrival::Flags`]).
     Somewhere,
 }
 
@@ -40,13 +40,13 @@ pub struct Rounds<S> {
     scanned: (u64, usize),
     /// What the count of a place reads when all have arrived in its latest counted round.
     full: [u64; DEPTH],
-    arrival: [Arrival; DEPTH],
+    arrival: [RoundArrival; DEPTH],
 }
 
 impl<S: Storage> Rounds<S> {
     /// The view of member `me`, before the first round.
     pub fn new(storage: S, me: usize) -> Self {
-        let arrival = [Arrival::Count; DEPTH];
+        let arrival = [RoundArrival::Count; DEPTH];
         Self { storage, me, round: 0, complete: 0, scanned: (0, 0), full: [0; DEPTH], arrival }
     }
 
@@ -70,11 +70,11 @@ impl<S: Storage> Rounds<S> {
 
     /// Begins the round, in which all members arrive in the same way. It is entered when [`Self::may_enter`] says so.
     #[inline]
-    pub fn begin(&mut self, arrival: Arrival) {
+    pub fn begin(&mut self, arrival: RoundArrival) {
         let at = Self::at(self.round);
         // What came before at this place is complete once the round is entered, so nobody asks for it any more.
         self.arrival[at] = arrival;
-        if arrival == Arrival::Count {
+        if arrival == RoundArrival::Count {
             self.full[at] += self.storage.members() as u64;
         }
     }
@@ -105,8 +105,10 @@ impl<S: Storage> Rounds<S> {
         let at = Self::at(round);
         let all = match self.arrival[at] {
             // Acquire: edge 10, pairs with Release in `finish`.
-            Arrival::Count => self.reached(self.storage.completion(at).load(Ordering::Acquire), round)?,
-            Arrival::Flags => self.scan(round)?,
+            RoundArrival::Count => {
+                self.reached(self.storage.completion(at).load(Ordering::Acquire), round)?
+            }
+            RoundArrival::Flags => self.scan(round)?,
         };
         if all {
             self.complete = round + 1;
@@ -145,25 +147,25 @@ impl<S: Storage> Rounds<S> {
 
     /// Writes the caller's slot of this round, which it has entered and not published.
     #[inline]
-    pub fn write<R>(&self, f: impl FnOnce(*mut Slot) -> R) -> R {
+    pub fn write<R>(&self, f: impl FnOnce(*mut TeamSlot) -> R) -> R {
         self.storage.write_slot(self.me, Self::at(self.round), f)
     }
 
     /// Reads a member's slot of this round (team rule 3).
     #[inline]
-    pub fn read<R>(&self, member: usize, f: impl FnOnce(*const Slot) -> R) -> R {
+    pub fn read<R>(&self, member: usize, f: impl FnOnce(*const TeamSlot) -> R) -> R {
         self.storage.read_slot(member, Self::at(self.round), f)
     }
 
     /// Writes the outcome of this round, in which the caller has arrived last (team rule 4).
     #[inline]
-    pub fn write_outcome<R>(&self, f: impl FnOnce(*mut Slot) -> R) -> R {
+    pub fn write_outcome<R>(&self, f: impl FnOnce(*mut TeamSlot) -> R) -> R {
         self.storage.write_outcome(Self::at(self.round), f)
     }
 
     /// Reads the outcome of this round, which is complete (team rule 4).
     #[inline]
-    pub fn read_outcome<R>(&self, f: impl FnOnce(*const Slot) -> R) -> R {
+    pub fn read_outcome<R>(&self, f: impl FnOnce(*const TeamSlot) -> R) -> R {
         self.storage.read_outcome(Self::at(self.round), f)
     }
 
@@ -182,7 +184,7 @@ impl<S: Storage> Rounds<S> {
     #[inline]
     pub fn arrive(&mut self) -> Result<Arrived, CorruptWord> {
         let at = Self::at(self.round);
-        if self.arrival[at] == Arrival::Flags {
+        if self.arrival[at] == RoundArrival::Flags {
             self.publish();
             return Ok(Arrived::Somewhere);
         }

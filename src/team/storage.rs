@@ -18,14 +18,14 @@ pub const PAYLOAD: usize = 240;
 /// What one member writes in one round.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
-pub struct Slot {
+pub struct TeamSlot {
     /// Which operation the writer believes to be in, and of how many bytes.
     pub what: u64,
     /// Its data; on a 16-byte boundary in the job segment, so that elements of any type may lie there.
     pub payload: [u8; PAYLOAD],
 }
 
-impl Slot {
+impl TeamSlot {
     /// Nothing.
     pub const EMPTY: Self = Self { what: 0, payload: [0; PAYLOAD] };
 }
@@ -48,11 +48,11 @@ pub unsafe trait Storage: Clone {
     /// Members `64 * word ..` that sleep, a bit each.
     fn sleepers(&self, word: usize) -> &AtomicU64;
     /// Reads the slot of `member` for the rounds at `at`, under team rule 3.
-    fn read_slot<R>(&self, member: usize, at: usize, f: impl FnOnce(*const Slot) -> R) -> R;
+    fn read_slot<R>(&self, member: usize, at: usize, f: impl FnOnce(*const TeamSlot) -> R) -> R;
     /// Writes it, under team rule 2.
-    fn write_slot<R>(&self, member: usize, at: usize, f: impl FnOnce(*mut Slot) -> R) -> R;
+    fn write_slot<R>(&self, member: usize, at: usize, f: impl FnOnce(*mut TeamSlot) -> R) -> R;
     /// Reads the outcome of the rounds at `at`, under team rule 4.
-    fn read_outcome<R>(&self, at: usize, f: impl FnOnce(*const Slot) -> R) -> R;
+    fn read_outcome<R>(&self, at: usize, f: impl FnOnce(*const TeamSlot) -> R) -> R;
     /// Writes it, under team rule 4.
-    fn write_outcome<R>(&self, at: usize, f: impl FnOnce(*mut Slot) -> R) -> R;
+    fn write_outcome<R>(&self, at: usize, f: impl FnOnce(*mut TeamSlot) -> R) -> R;
 }

@@ -1,6 +1,6 @@
 //! The performance variables: one row for each thing that the engine knows about itself (MPI tool chapter §14.3.7).
 //!
-//! A row says where its value comes from ([`Source`]); what a handle may do with it, and what its value is relative to, follows
+//! A row says where its value comes from ([`PvarSource`]); what a handle may do with it, and what its value is relative to, follows
 //! from that. All but the search variables read what the engine counts anyway: a handle costs the engine nothing. The search
 //! variables count only while a started handle asks.
 
@@ -104,7 +104,7 @@ pub enum OfComm {
 
 /// Where a value comes from.
 #[derive(Debug, Clone, Copy)]
-pub enum Source {
+pub enum PvarSource {
     /// What is so now: read-only and continuous. A number.
     Now(fn(&Engine) -> u64),
     /// The same, an MPI_INT with or without an enumeration.
@@ -135,7 +135,7 @@ pub struct Pvar {
     /// What kind of value it has.
     pub class: Class,
     /// Where that comes from.
-    pub source: Source,
+    pub source: PvarSource,
     /// Names of its values, if it is a state.
     pub enumeration: Option<&'static Enumeration>,
     /// For whom it is.
@@ -150,13 +150,16 @@ impl Pvar {
     /// Whether its value can be neither written nor reset.
     #[must_use]
     pub fn is_readonly(&self) -> bool {
-        self.is_continuous() || matches!(self.source, Source::Share(_))
+        self.is_continuous() || matches!(self.source, PvarSource::Share(_))
     }
 
     /// Whether it can be neither started nor stopped.
     #[must_use]
     pub fn is_continuous(&self) -> bool {
-        matches!(self.source, Source::Now(_) | Source::Int(_) | Source::Real(_) | Source::Comm(_))
+        matches!(
+            self.source,
+            PvarSource::Now(_) | PvarSource::Int(_) | PvarSource::Real(_) | PvarSource::Comm(_)
+        )
     }
 
     /// Whether it can be read and reset in one step.
@@ -168,15 +171,17 @@ impl Pvar {
     /// Whether a handle of it is bound to a communicator.
     #[must_use]
     pub fn is_of_comm(&self) -> bool {
-        matches!(self.source, Source::Comm(_))
+        matches!(self.source, PvarSource::Comm(_))
     }
 
     /// Whether its value is an MPI_DOUBLE.
     #[must_use]
     pub fn is_real(&self) -> bool {
         match self.source {
-            Source::Real(_) | Source::Time(_) | Source::Share(_) => true,
-            Source::Searches(search) => matches!(search, Search::PostedFailedTime | Search::UnexpectedTime),
+            PvarSource::Real(_) | PvarSource::Time(_) | PvarSource::Share(_) => true,
+            PvarSource::Searches(search) => {
+                matches!(search, Search::PostedFailedTime | Search::UnexpectedTime)
+            }
             _ => false,
         }
     }
@@ -253,142 +258,142 @@ macro_rules! table {
 }
 
 table! {
-    "waiting_for" State UserBasic Doorbell Source::Int(|e| wait(e).map_or(0, |wait| wait.kind as i32)); &WAITING
+    "waiting_for" State UserBasic Doorbell PvarSource::Int(|e| wait(e).map_or(0, |wait| wait.kind as i32)); &WAITING
         => "What this rank waits for now; noted when it is about to sleep",
-    "rank_state" State UserBasic Job Source::Int(|e| e.job().roster().entry(e.rank()).state() as i32); &STATES
+    "rank_state" State UserBasic Job PvarSource::Int(|e| e.job().roster().entry(e.rank()).state() as i32); &STATES
         => "Where this rank stands between its start and its end",
-    "posted_recvq_length" Level UserBasic Queues Source::Now(|e| e.telemetry().posted_now())
+    "posted_recvq_length" Level UserBasic Queues PvarSource::Now(|e| e.telemetry().posted_now())
         => "Receives that wait for a message, over all communicators",
-    "unexpected_recvq_length" Level UserBasic Queues Source::Now(|e| e.telemetry().unexpected_now())
+    "unexpected_recvq_length" Level UserBasic Queues PvarSource::Now(|e| e.telemetry().unexpected_now())
         => "Messages that have arrived and wait for a receive, over all communicators",
-    "unexpected_recvq_buffer_size" Level UserBasic Queues Source::Now(|e| e.telemetry().unexpected_bytes.now.get())
+    "unexpected_recvq_buffer_size" Level UserBasic Queues PvarSource::Now(|e| e.telemetry().unexpected_bytes.now.get())
         => "Bytes of memory that unexpected messages hold",
-    "posted_recvq_length" HighWatermark UserBasic Queues Source::Most(Queue::Posted)
+    "posted_recvq_length" HighWatermark UserBasic Queues PvarSource::Most(Queue::Posted)
         => "Most receives that waited at once",
-    "unexpected_recvq_length" HighWatermark UserBasic Queues Source::Most(Queue::Unexpected)
+    "unexpected_recvq_length" HighWatermark UserBasic Queues PvarSource::Most(Queue::Unexpected)
         => "Most messages that were unexpected at once",
-    "unexpected_recvq_buffer_size" HighWatermark UserBasic Queues Source::Most(Queue::UnexpectedBytes)
+    "unexpected_recvq_buffer_size" HighWatermark UserBasic Queues PvarSource::Most(Queue::UnexpectedBytes)
         => "Most bytes that unexpected messages held at once",
-    "posted_recvq_length" LowWatermark UserDetail Queues Source::Least(Queue::Posted)
+    "posted_recvq_length" LowWatermark UserDetail Queues PvarSource::Least(Queue::Posted)
         => "Fewest receives that waited",
-    "unexpected_recvq_length" LowWatermark UserDetail Queues Source::Least(Queue::Unexpected)
+    "unexpected_recvq_length" LowWatermark UserDetail Queues PvarSource::Least(Queue::Unexpected)
         => "Fewest messages that were unexpected",
-    "comm_posted_recvq_length" Level UserDetail Queues Source::Comm(OfComm::Posted)
+    "comm_posted_recvq_length" Level UserDetail Queues PvarSource::Comm(OfComm::Posted)
         => "Receives on this communicator that wait for a message",
-    "comm_unexpected_recvq_length" Level UserDetail Queues Source::Comm(OfComm::Unexpected)
+    "comm_unexpected_recvq_length" Level UserDetail Queues PvarSource::Comm(OfComm::Unexpected)
         => "Messages on this communicator that wait for a receive",
-    "comm_size" Size UserDetail Job Source::Comm(OfComm::Size)
+    "comm_size" Size UserDetail Job PvarSource::Comm(OfComm::Size)
         => "Ranks of this communicator's own group",
-    "posted_recvq_match_attempts" Counter TunerBasic Queues Source::Searches(Search::PostedAttempts)
+    "posted_recvq_match_attempts" Counter TunerBasic Queues PvarSource::Searches(Search::PostedAttempts)
         => "Posted receives that were compared with an arriving message",
-    "unexpected_recvq_match_attempts" Counter TunerBasic Queues Source::Searches(Search::UnexpectedAttempts)
+    "unexpected_recvq_match_attempts" Counter TunerBasic Queues PvarSource::Searches(Search::UnexpectedAttempts)
         => "Unexpected messages that were compared with a receive or matched probe",
-    "time_failed_matching_postedq" Timer TunerBasic Queues Source::Searches(Search::PostedFailedTime)
+    "time_failed_matching_postedq" Timer TunerBasic Queues PvarSource::Searches(Search::PostedFailedTime)
         => "Seconds spent on searches of the posted queue that found no receive",
-    "time_matching_unexpectedq" Timer TunerBasic Queues Source::Searches(Search::UnexpectedTime)
+    "time_matching_unexpectedq" Timer TunerBasic Queues PvarSource::Searches(Search::UnexpectedTime)
         => "Seconds spent on searches of the unexpected queue",
-    "messages_sent" Counter UserBasic Protocols Source::Sum(|e| e.telemetry().sum(|counts| total(&counts.sent)))
+    "messages_sent" Counter UserBasic Protocols PvarSource::Sum(|e| e.telemetry().sum(|counts| total(&counts.sent)))
         => "Messages sent, those of collective operations that go by messages included",
-    "messages_received" Counter UserBasic Protocols Source::Sum(|e| e.telemetry().sum(|counts| total(&counts.received)))
+    "messages_received" Counter UserBasic Protocols PvarSource::Sum(|e| e.telemetry().sum(|counts| total(&counts.received)))
         => "Messages received, those of collective operations that go by messages included",
-    "bytes_sent" Aggregate UserBasic Protocols Source::Sum(|e| e.telemetry().sum(|counts| total(&counts.sent_bytes)))
+    "bytes_sent" Aggregate UserBasic Protocols PvarSource::Sum(|e| e.telemetry().sum(|counts| total(&counts.sent_bytes)))
         => "Payload bytes sent",
-    "bytes_received" Aggregate UserBasic Protocols Source::Sum(|e| e.telemetry().sum(|counts| total(&counts.received_bytes)))
+    "bytes_received" Aggregate UserBasic Protocols PvarSource::Sum(|e| e.telemetry().sum(|counts| total(&counts.received_bytes)))
         => "Payload bytes received",
-    "messages_sent_inline" Counter UserDetail Protocols Source::Sum(|e| e.telemetry().sum(|counts| counts.sent[ProtocolKind::Inline as usize].get()))
+    "messages_sent_inline" Counter UserDetail Protocols PvarSource::Sum(|e| e.telemetry().sum(|counts| counts.sent[ProtocolKind::Inline as usize].get()))
         => "Messages sent within one cell of a ring",
-    "messages_sent_eager" Counter UserDetail Protocols Source::Sum(|e| e.telemetry().sum(|counts| counts.sent[ProtocolKind::Eager as usize].get()))
+    "messages_sent_eager" Counter UserDetail Protocols PvarSource::Sum(|e| e.telemetry().sum(|counts| counts.sent[ProtocolKind::Eager as usize].get()))
         => "Messages sent whole through a ring's bulk area",
-    "messages_sent_chunked" Counter UserDetail Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.sent[ProtocolKind::Chunked as usize].get()))
+    "messages_sent_chunked" Counter UserDetail Copies PvarSource::Sum(|e| e.telemetry().sum(|counts| counts.sent[ProtocolKind::Chunked as usize].get()))
         => "Large messages sent in chunks through the ring",
-    "messages_sent_read" Counter UserDetail Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.sent[ProtocolKind::Cma as usize].get()))
+    "messages_sent_read" Counter UserDetail Copies PvarSource::Sum(|e| e.telemetry().sum(|counts| counts.sent[ProtocolKind::Cma as usize].get()))
         => "Large messages that the receiver read out of this rank's memory",
-    "messages_sent_halves" Counter UserDetail Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.sent[ProtocolKind::Shared as usize].get()))
+    "messages_sent_halves" Counter UserDetail Copies PvarSource::Sum(|e| e.telemetry().sum(|counts| counts.sent[ProtocolKind::Shared as usize].get()))
         => "Large messages of which this rank copied a half and the receiver the other",
-    "messages_sent_direct" Counter UserDetail Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.sent[ProtocolKind::Direct as usize].get()))
+    "messages_sent_direct" Counter UserDetail Copies PvarSource::Sum(|e| e.telemetry().sum(|counts| counts.sent[ProtocolKind::Direct as usize].get()))
         => "Large messages copied straight between memory that both ranks see",
-    "messages_sent_loopback" Counter UserDetail Protocols Source::Sum(|e| e.telemetry().sum(|counts| counts.sent[ProtocolKind::Loopback as usize].get()))
+    "messages_sent_loopback" Counter UserDetail Protocols PvarSource::Sum(|e| e.telemetry().sum(|counts| counts.sent[ProtocolKind::Loopback as usize].get()))
         => "Messages from this rank to itself",
-    "messages_received_inline" Counter UserDetail Protocols Source::Sum(|e| e.telemetry().sum(|counts| counts.received[ProtocolKind::Inline as usize].get()))
+    "messages_received_inline" Counter UserDetail Protocols PvarSource::Sum(|e| e.telemetry().sum(|counts| counts.received[ProtocolKind::Inline as usize].get()))
         => "Messages received within one cell of a ring",
-    "messages_received_eager" Counter UserDetail Protocols Source::Sum(|e| e.telemetry().sum(|counts| counts.received[ProtocolKind::Eager as usize].get()))
+    "messages_received_eager" Counter UserDetail Protocols PvarSource::Sum(|e| e.telemetry().sum(|counts| counts.received[ProtocolKind::Eager as usize].get()))
         => "Messages received whole through a ring's bulk area",
-    "messages_received_chunked" Counter UserDetail Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.received[ProtocolKind::Chunked as usize].get()))
+    "messages_received_chunked" Counter UserDetail Copies PvarSource::Sum(|e| e.telemetry().sum(|counts| counts.received[ProtocolKind::Chunked as usize].get()))
         => "Large messages received in chunks through the ring",
-    "messages_received_read" Counter UserDetail Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.received[ProtocolKind::Cma as usize].get()))
+    "messages_received_read" Counter UserDetail Copies PvarSource::Sum(|e| e.telemetry().sum(|counts| counts.received[ProtocolKind::Cma as usize].get()))
         => "Large messages that this rank read out of the sender's memory",
-    "messages_received_halves" Counter UserDetail Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.received[ProtocolKind::Shared as usize].get()))
+    "messages_received_halves" Counter UserDetail Copies PvarSource::Sum(|e| e.telemetry().sum(|counts| counts.received[ProtocolKind::Shared as usize].get()))
         => "Large messages of which this rank copied a half and the sender the other",
-    "messages_received_direct" Counter UserDetail Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.received[ProtocolKind::Direct as usize].get()))
+    "messages_received_direct" Counter UserDetail Copies PvarSource::Sum(|e| e.telemetry().sum(|counts| counts.received[ProtocolKind::Direct as usize].get()))
         => "Large messages copied straight between memory that both ranks see",
-    "bytes_sent_inline" Aggregate TunerBasic Protocols Source::Sum(|e| e.telemetry().sum(|counts| counts.sent_bytes[ProtocolKind::Inline as usize].get()))
+    "bytes_sent_inline" Aggregate TunerBasic Protocols PvarSource::Sum(|e| e.telemetry().sum(|counts| counts.sent_bytes[ProtocolKind::Inline as usize].get()))
         => "Payload bytes sent within one cell of a ring",
-    "bytes_sent_eager" Aggregate TunerBasic Protocols Source::Sum(|e| e.telemetry().sum(|counts| counts.sent_bytes[ProtocolKind::Eager as usize].get()))
+    "bytes_sent_eager" Aggregate TunerBasic Protocols PvarSource::Sum(|e| e.telemetry().sum(|counts| counts.sent_bytes[ProtocolKind::Eager as usize].get()))
         => "Payload bytes sent whole through a ring's bulk area",
-    "bytes_sent_chunked" Aggregate TunerBasic Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.sent_bytes[ProtocolKind::Chunked as usize].get()))
+    "bytes_sent_chunked" Aggregate TunerBasic Copies PvarSource::Sum(|e| e.telemetry().sum(|counts| counts.sent_bytes[ProtocolKind::Chunked as usize].get()))
         => "Payload bytes sent in chunks through the ring",
-    "bytes_sent_read" Aggregate TunerBasic Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.sent_bytes[ProtocolKind::Cma as usize].get()))
+    "bytes_sent_read" Aggregate TunerBasic Copies PvarSource::Sum(|e| e.telemetry().sum(|counts| counts.sent_bytes[ProtocolKind::Cma as usize].get()))
         => "Payload bytes that receivers read out of this rank's memory",
-    "bytes_sent_halves" Aggregate TunerBasic Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.sent_bytes[ProtocolKind::Shared as usize].get()))
+    "bytes_sent_halves" Aggregate TunerBasic Copies PvarSource::Sum(|e| e.telemetry().sum(|counts| counts.sent_bytes[ProtocolKind::Shared as usize].get()))
         => "Payload bytes of messages that both ranks copied a half of, sent",
-    "bytes_sent_direct" Aggregate TunerBasic Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.sent_bytes[ProtocolKind::Direct as usize].get()))
+    "bytes_sent_direct" Aggregate TunerBasic Copies PvarSource::Sum(|e| e.telemetry().sum(|counts| counts.sent_bytes[ProtocolKind::Direct as usize].get()))
         => "Payload bytes copied straight between memory that both ranks see, sent",
-    "bytes_received_inline" Aggregate TunerBasic Protocols Source::Sum(|e| e.telemetry().sum(|counts| counts.received_bytes[ProtocolKind::Inline as usize].get()))
+    "bytes_received_inline" Aggregate TunerBasic Protocols PvarSource::Sum(|e| e.telemetry().sum(|counts| counts.received_bytes[ProtocolKind::Inline as usize].get()))
         => "Payload bytes received within one cell of a ring",
-    "bytes_received_eager" Aggregate TunerBasic Protocols Source::Sum(|e| e.telemetry().sum(|counts| counts.received_bytes[ProtocolKind::Eager as usize].get()))
+    "bytes_received_eager" Aggregate TunerBasic Protocols PvarSource::Sum(|e| e.telemetry().sum(|counts| counts.received_bytes[ProtocolKind::Eager as usize].get()))
         => "Payload bytes received whole through a ring's bulk area",
-    "bytes_received_chunked" Aggregate TunerBasic Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.received_bytes[ProtocolKind::Chunked as usize].get()))
+    "bytes_received_chunked" Aggregate TunerBasic Copies PvarSource::Sum(|e| e.telemetry().sum(|counts| counts.received_bytes[ProtocolKind::Chunked as usize].get()))
         => "Payload bytes received in chunks through the ring",
-    "bytes_received_read" Aggregate TunerBasic Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.received_bytes[ProtocolKind::Cma as usize].get()))
+    "bytes_received_read" Aggregate TunerBasic Copies PvarSource::Sum(|e| e.telemetry().sum(|counts| counts.received_bytes[ProtocolKind::Cma as usize].get()))
         => "Payload bytes that this rank read out of senders' memory",
-    "bytes_received_halves" Aggregate TunerBasic Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.received_bytes[ProtocolKind::Shared as usize].get()))
+    "bytes_received_halves" Aggregate TunerBasic Copies PvarSource::Sum(|e| e.telemetry().sum(|counts| counts.received_bytes[ProtocolKind::Shared as usize].get()))
         => "Payload bytes of messages that both ranks copied a half of, received",
-    "bytes_received_direct" Aggregate TunerBasic Copies Source::Sum(|e| e.telemetry().sum(|counts| counts.received_bytes[ProtocolKind::Direct as usize].get()))
+    "bytes_received_direct" Aggregate TunerBasic Copies PvarSource::Sum(|e| e.telemetry().sum(|counts| counts.received_bytes[ProtocolKind::Direct as usize].get()))
         => "Payload bytes copied straight between memory that both ranks see, received",
-    "allocations_shared" Counter UserDetail Copies Source::Sum(|e| e.telemetry().shared_allocations.get())
+    "allocations_shared" Counter UserDetail Copies PvarSource::Sum(|e| e.telemetry().shared_allocations.get())
         => "Calls of MPI_Alloc_mem that took memory that all ranks see",
-    "allocations_ordinary" Counter UserDetail Copies Source::Sum(|e| e.telemetry().ordinary_allocations.get())
+    "allocations_ordinary" Counter UserDetail Copies PvarSource::Sum(|e| e.telemetry().ordinary_allocations.get())
         => "Calls of MPI_Alloc_mem for copy_direct_from bytes and more that took ordinary memory: the shared heap is exhausted, or there is none",
-    "requests_alive" Level UserDetail Requests Source::Now(|e| e.requests.alive_ones().count() as u64)
+    "requests_alive" Level UserDetail Requests PvarSource::Now(|e| e.requests.alive_ones().count() as u64)
         => "Requests that are alive, the engine's own and persistent ones included",
-    "operations_in_background" Level UserDetail Collectives Source::Now(Engine::background_operations)
+    "operations_in_background" Level UserDetail Collectives PvarSource::Now(Engine::background_operations)
         => "Collective operations of this rank that are under way in the background",
-    "ring_full" Counter TunerBasic Rings Source::Sum(|e| e.telemetry().ring_full.get())
+    "ring_full" Counter TunerBasic Rings PvarSource::Sum(|e| e.telemetry().ring_full.get())
         => "Times that a send found no room in its ring",
-    "ring_size" Size TunerDetail Rings Source::Now(|e| e.job().layout().ring_size())
+    "ring_size" Size TunerDetail Rings PvarSource::Now(|e| e.job().layout().ring_size())
         => "Bytes of address space of one ring",
-    "sleeps" Counter UserBasic Doorbell Source::Sum(|e| e.telemetry().sleeps.get())
+    "sleeps" Counter UserBasic Doorbell PvarSource::Sum(|e| e.telemetry().sleeps.get())
         => "Times that this rank went to sleep while it waited",
-    "wakes" Counter TunerBasic Doorbell Source::Sum(|e| e.telemetry().wakes.get())
+    "wakes" Counter TunerBasic Doorbell PvarSource::Sum(|e| e.telemetry().wakes.get())
         => "Times that this rank woke a peer",
-    "yields" Counter TunerBasic Doorbell Source::Sum(|e| e.telemetry().yields.get())
+    "yields" Counter TunerBasic Doorbell PvarSource::Sum(|e| e.telemetry().yields.get())
         => "Times that this rank gave its CPU away while it waited",
-    "moves" Counter UserDetail Doorbell Source::Sum(|e| e.telemetry().moves.get())
+    "moves" Counter UserDetail Doorbell PvarSource::Sum(|e| e.telemetry().moves.get())
         => "Times that this rank moved to another CPU, away from the rank that it talks to (keep_apart)",
-    "time_asleep" Timer UserBasic Doorbell Source::Time(|e| e.telemetry().asleep.get())
+    "time_asleep" Timer UserBasic Doorbell PvarSource::Time(|e| e.telemetry().asleep.get())
         => "Seconds that this rank slept while it waited",
-    "time_asleep" Percentage UserBasic Doorbell Source::Share(|e| e.telemetry().asleep.get())
+    "time_asleep" Percentage UserBasic Doorbell PvarSource::Share(|e| e.telemetry().asleep.get())
         => "Share of the time that this rank slept while it waited, since the handle was started",
     "waiting_peer" Generic UserDetail Doorbell
-        Source::Int(|e| wait(e).and_then(|wait| wait.peer).map_or(-1, u32::cast_signed))
+        PvarSource::Int(|e| wait(e).and_then(|wait| wait.peer).map_or(-1, u32::cast_signed))
         => "World rank that this rank waits for now; -1: none, or any",
-    "waiting_tag" Generic UserDetail Doorbell Source::Int(|e| wait(e).and_then(|wait| wait.tag).unwrap_or(-1))
+    "waiting_tag" Generic UserDetail Doorbell PvarSource::Int(|e| wait(e).and_then(|wait| wait.tag).unwrap_or(-1))
         => "Tag that this rank waits for now; -1: none, or any",
-    "waiting_time" Generic UserDetail Doorbell Source::Real(waited)
+    "waiting_time" Generic UserDetail Doorbell PvarSource::Real(waited)
         => "Seconds that the wait has lasted that this rank is in now",
-    "events_told" Counter TunerBasic Events Source::Sum(|e| e.registry().delivered())
+    "events_told" Counter TunerBasic Events PvarSource::Sum(|e| e.registry().delivered())
         => "Events that callbacks, buffers and the library's own listeners were told, each by each",
-    "events_dropped" Counter TunerBasic Events Source::Sum(|_| dropped())
+    "events_dropped" Counter TunerBasic Events PvarSource::Sum(|_| dropped())
         => "Events that found no room in the buffer of an MPI_T event handle",
-    "job_ranks" Size UserBasic Job Source::Now(|e| u64::from(e.size()))
+    "job_ranks" Size UserBasic Job PvarSource::Now(|e| u64::from(e.size()))
         => "Ranks of the job",
-    "job_cpus" Size UserBasic Job Source::Now(|e| u64::from(e.job().header().usable_cpus()))
+    "job_cpus" Size UserBasic Job PvarSource::Now(|e| u64::from(e.job().header().usable_cpus()))
         => "CPUs that the job may use",
-    "job_memory_reserved" Size UserDetail Job Source::Now(|e| e.job().segment().len())
+    "job_memory_reserved" Size UserDetail Job PvarSource::Now(|e| e.job().segment().len())
         => "Bytes of address space of the job's memory",
-    "job_memory_used" Level UserBasic Job Source::Now(used)
+    "job_memory_used" Level UserBasic Job PvarSource::Now(used)
         => "Bytes of memory that the job has taken so far, all ranks together",
-    "job_memory_used" Percentage UserDetail Job Source::Real(|e| used(e) as f64 / e.job().segment().len().max(1) as f64)
+    "job_memory_used" Percentage UserDetail Job PvarSource::Real(|e| used(e) as f64 / e.job().segment().len().max(1) as f64)
         => "Share of the job's address space that has memory behind it",
 }
 
@@ -421,7 +426,7 @@ mod tests {
     #[test]
     fn each_class_has_values_of_a_type_that_the_standard_allows_it() {
         for row in PVARS {
-            let int = matches!(row.source, Source::Int(_));
+            let int = matches!(row.source, PvarSource::Int(_));
             match row.class {
                 Class::State => assert!(int, "{}", row.name),
                 Class::Percentage => assert!(row.is_real(), "{}", row.name),

@@ -40,9 +40,9 @@ int MPI_Get_version(int *version, int *subversion) {
 "#;
 
 /// What a check that failed says.
-type Outcome = std::result::Result<(), String>;
+type CheckResult = std::result::Result<(), String>;
 
-fn expect(found: &str, expected: &str) -> Outcome {
+fn expect(found: &str, expected: &str) -> CheckResult {
     if found.trim_end() == expected { Ok(()) } else { Err(format!("expected {expected:?}, found {found:?}")) }
 }
 
@@ -63,7 +63,7 @@ impl Check {
         Ok(Self { dist, work, passed: 0, failed: 0 })
     }
 
-    fn that(&mut self, sentence: &str, check: impl FnOnce(&Check) -> Outcome) {
+    fn that(&mut self, sentence: &str, check: impl FnOnce(&Check) -> CheckResult) {
         match check(self) {
             Ok(()) => {
                 self.passed += 1;
@@ -92,13 +92,13 @@ impl Check {
         if good { Ok(text) } else { Err(text) }
     }
 
-    fn builds(&self, compiler: &mut Command, arguments: &[&str], expected: &str) -> Outcome {
+    fn builds(&self, compiler: &mut Command, arguments: &[&str], expected: &str) -> CheckResult {
         Self::must(compiler.args(arguments).args(["-o", "program"]))?;
         expect(&Self::must(&mut self.at(&self.work.join("program")))?, expected)
     }
 
     /// Weak `MPI_X` at the place of a strong `PMPI_X`, for every function of the ABI.
-    fn twins(&self, library: &str, option: &str) -> Outcome {
+    fn twins(&self, library: &str, option: &str) -> CheckResult {
         let text = output(command("readelf").args(["-W", option]).arg(self.dist.join("lib").join(library)))?;
         let mut symbols = HashMap::new();
         for line in text.lines() {

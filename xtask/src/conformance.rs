@@ -28,7 +28,7 @@ pub fn main(arguments: &[String]) -> Result {
     let expected = read(".ci/conformance-expected.txt")?;
     let expected: Vec<&str> =
         expected.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
-    let mut counts = Counts::default();
+    let mut counts = TestCounts::default();
     let mut number = 0;
     empty(suite.work.join("logs"))?;
     for dir in &suite.dirs {
@@ -45,7 +45,7 @@ pub fn main(arguments: &[String]) -> Result {
         println!("Expected to fail, and why:");
         expected.iter().for_each(|line| println!("  {line}"));
     }
-    let Counts { passed, failed, skipped, known, stale } = counts;
+    let TestCounts { passed, failed, skipped, known, stale } = counts;
     say(&format!(
         "passed {passed}, failed {failed}, skipped {skipped}, expected failures {known}, expected failures that passed {stale}"
     ));
@@ -57,7 +57,7 @@ fn say(what: &str) {
 }
 
 #[derive(Default)]
-struct Counts {
+struct TestCounts {
     passed: usize,
     failed: usize,
     skipped: usize,
@@ -240,7 +240,7 @@ impl<'a> Test<'a> {
         if title.len() <= 70 { title } else { format!("{}...", title.chars().take(67).collect::<String>()) }
     }
 
-    fn run(&self, suite: &Suite, number: usize, expected: &[&str], counts: &mut Counts) -> Result {
+    fn run(&self, suite: &Suite, number: usize, expected: &[&str], counts: &mut TestCounts) -> Result {
         let report = |word: &str, more: &str| println!("{word:<6} {:<70} {more:>6}", self.title());
         if available()? < self.gigabytes * 1.5 {
             counts.skipped += 1;

@@ -22,7 +22,7 @@ pub fn main(arguments: &[String]) -> Result {
         return Err(format!("unknown suite: {unknown} (there are {})", SUITES.join(", ")));
     }
     let wanted = |suite: &str| named.is_empty() || named.contains(&suite);
-    let mut run = Run::new()?;
+    let mut run = TestRun::new()?;
     // Everything is built before anything is timed: what one test binary links with on one CPU, the other CPU optimises.
     let others = thread::spawn({
         let [dist, loom, fuzz] = ["dist", "loom", "fuzz"].map(&wanted);
@@ -131,14 +131,14 @@ fn limited(command: &mut Command, log: &Path, deadline: Option<Instant>) -> Resu
 }
 
 /// What has been counted so far.
-struct Run {
+struct TestRun {
     passed: usize,
     failed: usize,
     logs: PathBuf,
     deadline: Option<Instant>,
 }
 
-impl Run {
+impl TestRun {
     fn new() -> Result<Self> {
         let logs = crate::shell::empty("build/test")?;
         let minutes = std::env::var("TEST_MINUTES").ok().and_then(|text| text.parse::<u64>().ok());

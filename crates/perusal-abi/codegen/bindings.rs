@@ -7,7 +7,7 @@
 //! same in small letters. What has no row becomes a stub that raises MPI_ERR_UNSUPPORTED_OPERATION.
 //!
 //! - `section`: of MPI 5.0.
-//! - `form`: see [`Form`].
+//! - `form`: see [`RowForm`].
 //! - `raises`: on which object errors are raised, if not on the first communicator, window, file or session that is passed, or else
 //!   MPI_COMM_SELF; `*comm` for a handle that is passed by address.
 //! - `calls`: the implementation, its arguments and its results: `path(argument; …) -> result; …`. Without arguments, it is given all
@@ -37,7 +37,7 @@ struct Row<'a> {
     /// Where the standard has it.
     section: &'a str,
     /// When it may be called, and what it gives.
-    form: Form,
+    form: RowForm,
     /// Where its errors are raised, if not on the first communicator, window, file or session that is passed, or else
     /// MPI_COMM_SELF.
     raises: &'a str,
@@ -47,7 +47,7 @@ struct Row<'a> {
 
 /// What surrounds the call of the implementation.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum RowForm {
     /// MPI must be open, and no event callback may run on this thread.
     Open,
     /// Legal before MPI_Init and after MPI_Finalize too, but in no event callback.
@@ -64,7 +64,7 @@ enum Form {
 }
 
 /// Arguments and results of a call, as a row has them.
-struct Call<'a> {
+struct ImplementationCall<'a> {
     path: &'a str,
     /// `None`: all arguments in their order, but for the results.
     arguments: Option<Vec<&'a str>>,
@@ -120,12 +120,12 @@ impl<'a> Row<'a> {
             panic!("bindings.csv: expected function,section,form,raises,calls in {row:?}");
         };
         let form = match form {
-            "" => Form::Open,
-            "anytime" => Form::Anytime,
-            "tool" => Form::Tool,
-            "plain" => Form::Plain,
-            "direct" => Form::Direct,
-            "collective" => Form::Collective,
+            "" => RowForm::Open,
+            "anytime" => RowForm::Anytime,
+            "tool" => RowForm::Tool,
+            "plain" => RowForm::Plain,
+            "direct" => RowForm::Direct,
+            "collective" => RowForm::Collective,
             other => panic!("bindings.csv: unknown form {other:?}"),
         };
         Self { function, section, form, raises, calls }
@@ -140,7 +140,7 @@ impl<'a> Row<'a> {
         named: &BTreeSet<String>,
     ) -> Vec<(String, Variant)> {
         let mut variants = vec![(name.to_owned(), Variant::Blocking)];
-        if self.form == Form::Collective {
+        if self.form == RowForm::Collective {
             let operation = name.strip_prefix("MPI_").expect("a function of MPI");
             variants.push((format!("MPI_I{}", operation.to_lowercase()), Variant::Nonblocking));
             variants.push((format!("{name}_init"), Variant::Persistent));
@@ -164,7 +164,7 @@ impl<'a> Row<'a> {
         known: &BTreeMap<&str, &Function>,
     ) {
         let calls = self.calls.replace("{}", word).replace("{_}", &word.to_lowercase());
-        let call = Call::of(&calls);
+        let call = ImplementationCall::of(&calls);
         let parameters = parameters(function);
         let returns = match (self.form, function.returns.as_str()) {
             (_, "int") => "core::ffi::c_int".to_owned(),
@@ -180,16 +180,18 @@ impl<'a> Row<'a> {
             Some(base) => known.get(base),
             None => known.get(format!("{}_c", function.name).as_str()),
         };
-        let otherwise = if self.form == Form::Tool { ".map_err(mpi_t::invalid)" } else { "" };
+        let otherwise = if self.form == RowForm::Tool { ".map_err(mpi_t::invalid)" } else { "" };
         let writer =
             Writer { function, call: &call, parameters: &parameters, twin: twin.copied(), otherwise };
         let body = match self.form {
-            Form::Plain => writer.plain(),
-            Form::Direct => writer.direct(),
-            Form::Tool => writer.tool(),
-            Form::Collective => writer.checked("enter", &self.source(function), &writer.collective(variant)),
-            Form::Open => writer.checked("enter", &self.source(function), &writer.call()),
-            Form::Anytime => writer.checked("enter_anytime", &self.source(function), &writer.call()),
+            RowForm::Plain => writer.plain(),
+            RowForm::Direct => writer.direct(),
+            RowForm::Tool => writer.tool(),
+            RowForm::Collective => {
+                writer.checked("enter", &self.source(function), &writer.collective(variant))
+            }
+            RowForm::Open => writer.checked("enter", &self.source(function), &writer.call()),
+            RowForm::Anytime => writer.checked("enter_anytime", &self.source(function), &writer.call()),
         };
         exported(text, function, &parameters, &returns, &body);
     }
@@ -201,9 +203,9 @@ impl<'a> Row<'a> {
             // The handle is passed by address.
             (_, Some(at)) => {
                 let (source, null) = if at == "session" {
-                    ("Source::Session", "MPI_SESSION_NULL")
+                    ("ErrorSource::Session", "MPI_SESSION_NULL")
                 } else {
-                    ("Source::Comm", "MPI_COMM_SELF")
+                    ("ErrorSource::Comm", "MPI_COMM_SELF")
                 };
                 format!(
                     "{{
@@ -246,7 +248,7 @@ fn expanded(function: &str) -> Vec<(String, String)> {
     }
 }
 
-impl<'a> Call<'a> {
+impl<'a> ImplementationCall<'a> {
     fn of(calls: &'a str) -> Self {
         let (call, results) = calls.split_once("->").map_or((calls, ""), |(call, results)| (call, results));
         let list = |text: &'a str| -> Vec<&'a str> {
@@ -266,7 +268,7 @@ impl<'a> Call<'a> {
 /// Writes the inside of one function.
 struct Writer<'a> {
     function: &'a Function,
-    call: &'a Call<'a>,
+    call: &'a ImplementationCall<'a>,
     parameters: &'a [Parameter],
     /// The function with counts of the other width.
     twin: Option<&'a Function>,
@@ -510,18 +512,18 @@ fn source_of(function: &Function) -> String {
         }
         let name = parameter.name;
         match argument.split_whitespace().next() {
-            Some("MPI_Comm") => return format!("Source::Comm({name})"),
-            Some("MPI_Win") => return format!("Source::Win({name})"),
-            Some("MPI_File") => return format!("Source::File({name})"),
-            Some("MPI_Session") => return format!("Source::Session({name})"),
+            Some("MPI_Comm") => return format!("ErrorSource::Comm({name})"),
+            Some("MPI_Win") => return format!("ErrorSource::Win({name})"),
+            Some("MPI_File") => return format!("ErrorSource::File({name})"),
+            Some("MPI_Session") => return format!("ErrorSource::Session({name})"),
             _ => {}
         }
     }
     // Opening a file has no file yet: the standard raises such errors on MPI_FILE_NULL.
     if function.arguments.iter().any(|a| a.starts_with("MPI_File *")) {
-        return "Source::File(abi::MPI_FILE_NULL)".to_owned();
+        return "ErrorSource::File(abi::MPI_FILE_NULL)".to_owned();
     }
-    "Source::Comm(abi::MPI_COMM_SELF)".to_owned()
+    "ErrorSource::Comm(abi::MPI_COMM_SELF)".to_owned()
 }
 
 fn parameters(function: &Function) -> Vec<Parameter> {

@@ -23,7 +23,7 @@
 //! | `int`, `MPI_Aint` or `MPI_Count` | `i64`; [`Count`], [`Length`], [`Displacement`] |
 //! | a handle | as it is, or the object: `&Comm`, `Arc<Comm>`, `Datatype`, `Arc<Group>`, … |
 
-use super::boundary::{self, Source};
+use super::boundary::{self, ErrorSource};
 use super::collective::{Types, Varied};
 use super::types::MPI_Status;
 use super::{comms, datatypes, mpi, mpi_t};
@@ -33,7 +33,7 @@ use crate::datatype::Datatype;
 use crate::datatype::op::Op;
 use crate::error::{Error, Result};
 use crate::info::Info;
-use crate::p2p::Status;
+use crate::p2p::MessageStatus;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::marker::PhantomData;
 use core::ptr::NonNull;
@@ -104,7 +104,7 @@ impl Call {
 
     /// What the function returns. An error is raised on the object that `source` names.
     #[inline(always)]
-    pub fn end(&self, result: Result<()>, source: impl FnOnce() -> Source) -> c_int {
+    pub fn end(&self, result: Result<()>, source: impl FnOnce() -> ErrorSource) -> c_int {
         match result {
             Ok(()) => abi::MPI_SUCCESS,
             Err(error) => boundary::raise(source(), self.function, error),
@@ -871,7 +871,7 @@ impl StatusOut<'_> {
 
     /// Fills it, but for MPI_ERROR (MPI 5.0 §3.2.5).
     #[inline(always)]
-    pub fn set(self, status: &Status) {
+    pub fn set(self, status: &MessageStatus) {
         // SAFETY: the field's invariant.
         if let Some(to) = unsafe { self.to.as_mut() } {
             to.fill(status.source, status.tag, status.bytes, status.cancelled);
@@ -900,7 +900,7 @@ impl<'a, N: Integer> Array<'a, *mut MPI_Status, N> for Statuses<'a> {
 impl Statuses<'_> {
     /// Fills status `at`, MPI_ERROR too.
     #[inline(always)]
-    pub fn set(self, at: usize, status: &Status) {
+    pub fn set(self, at: usize, status: &MessageStatus) {
         if at < self.length {
             // SAFETY: the field's invariant, and `at` is below the length.
             let to = unsafe { &mut *self.to.add(at) };
@@ -1114,10 +1114,10 @@ mod tests {
         // SAFETY: NULL is allowed; `two` has two elements.
         unsafe {
             let ignored: Statuses<'_> = call.array(null_mut::<MPI_Status>(), 2).unwrap();
-            ignored.set(0, &Status::PROC_NULL);
+            ignored.set(0, &MessageStatus::PROC_NULL);
             let all: Statuses<'_> = call.array(two.as_mut_ptr(), 2).unwrap();
-            all.behind(1).set(0, &Status::PROC_NULL);
-            all.behind(2).set(0, &Status::PROC_NULL);
+            all.behind(1).set(0, &MessageStatus::PROC_NULL);
+            all.behind(2).set(0, &MessageStatus::PROC_NULL);
         }
         assert_eq!((two[0].source, two[1].source), (abi::MPI_ANY_SOURCE, abi::MPI_PROC_NULL));
     }

@@ -9,7 +9,7 @@
 )]
 
 use super::arguments::Call;
-use super::boundary::{self, Source};
+use super::boundary::{self, ErrorSource};
 use super::collective::{self, arguments, fast};
 use super::mpi::*;
 use super::mpi_t::{self, category, cvar, enums, event, pvar};
@@ -25,6 +25,6 @@ include!(concat!(env!("OUT_DIR"), "/bindings.rs"));
 
 /// What a function that is not implemented returns.
 #[cold]
-fn unsupported(function: &'static str, source: Source) -> c_int {
+fn unsupported(function: &'static str, source: ErrorSource) -> c_int {
     boundary::raise(source, function, Error::Unsupported(function))
 }

@@ -27,7 +27,7 @@ use std::sync::OnceLock;
 
 /// The object that an error is raised on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
+pub enum ErrorSource {
     /// A communicator handle. An invalid one, and MPI_COMM_NULL, stand for MPI_COMM_SELF (MPI 5.0 §9.3).
     Comm(usize),
     /// A window handle.
@@ -42,7 +42,7 @@ pub enum Source {
     NewSession(usize),
 }
 
-impl Source {
+impl ErrorSource {
     /// What a user's error handler is given.
     fn handle(self) -> usize {
         match self {
@@ -53,7 +53,7 @@ impl Source {
     }
 }
 
-impl From<usize> for Source {
+impl From<usize> for ErrorSource {
     fn from(comm: usize) -> Self {
         Self::Comm(comm)
     }
@@ -79,7 +79,7 @@ pub enum Handler {
 #[derive(Debug, Clone, Copy)]
 pub struct Hooks {
     /// The error handler of an object. Invalid handles are the hook's to map to MPI_COMM_SELF.
-    pub handler: fn(Source) -> Handler,
+    pub handler: fn(ErrorSource) -> Handler,
     /// Ends the job with this exit code; the message has been printed. Must not return.
     pub end_job: fn(code: c_int) -> !,
     /// This process's rank in MPI_COMM_WORLD, for messages.
@@ -186,10 +186,10 @@ pub fn blame(comm: usize) {
 
 /// Raises `error` of `function` on `source` and gives back the code that the function returns, if it returns.
 #[cold]
-pub fn raise(source: impl Into<Source>, function: &'static str, error: Error) -> c_int {
+pub fn raise(source: impl Into<ErrorSource>, function: &'static str, error: Error) -> c_int {
     let source = match BLAMED.take() {
         0 => source.into(),
-        comm => Source::Comm(comm),
+        comm => ErrorSource::Comm(comm),
     };
     let mut code = error.class();
     emit_invoked(source, code);
@@ -207,10 +207,10 @@ pub fn raise(source: impl Into<Source>, function: &'static str, error: Error) ->
 }
 
 /// Emits the event that an error handler is about to be invoked.
-fn emit_invoked(source: Source, class: c_int) {
+fn emit_invoked(source: ErrorSource, class: c_int) {
     let registry = super::process::registry();
     if registry.gate.is_open(Event::ErrhandlerInvoked) {
-        let comm = if let Source::Comm(handle) = source { handle } else { 0 };
+        let comm = if let ErrorSource::Comm(handle) = source { handle } else { 0 };
         let (spec, payload) = (Spec { comm, ..Spec::NOTHING }, EventPayload::Error { class, code: class });
         registry
             .emit(&EventRecord { spec: &spec, ..EventRecord::of_engine(Event::ErrhandlerInvoked, payload) });
@@ -219,20 +219,22 @@ fn emit_invoked(source: Source, class: c_int) {
 
 /// What a function returns: success, or what [`raise`] gives back.
 #[inline]
-pub fn outcome(source: impl Into<Source>, function: &'static str, result: Result<()>) -> c_int {
+pub fn outcome(source: impl Into<ErrorSource>, function: &'static str, result: Result<()>) -> c_int {
     match result {
         Ok(()) => abi::MPI_SUCCESS,
         Err(error) => raise(source, function, error),
     }
 }
 
-fn handler_of(source: Source) -> Handler {
+fn handler_of(source: ErrorSource) -> Handler {
     match HOOKS.get() {
         // A session that cannot begin, or not end, has its error handler all the same.
-        Some(hooks) if is_open() || matches!(source, Source::NewSession(_) | Source::Session(_)) => {
+        Some(hooks)
+            if is_open() || matches!(source, ErrorSource::NewSession(_) | ErrorSource::Session(_)) =>
+        {
             (hooks.handler)(source)
         }
-        _ if matches!(source, Source::File(_)) => Handler::Return,
+        _ if matches!(source, ErrorSource::File(_)) => Handler::Return,
         _ => Handler::Fatal,
     }
 }

@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 pub struct UserErrors {
     last: i32,
-    codes: BTreeMap<i32, Entry>,
+    codes: BTreeMap<i32, ErrorCodeEntry>,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct ErrorCodeEntry {
     class: i32,
     text: Option<Vec<u8>>,
 }
@@ -33,7 +33,7 @@ impl UserErrors {
     /// A new class, which is a code too.
     pub fn add_class(&mut self) -> Result<i32> {
         let class = self.next()?;
-        self.codes.insert(class, Entry { class, text: None });
+        self.codes.insert(class, ErrorCodeEntry { class, text: None });
         Ok(class)
     }
 
@@ -43,7 +43,7 @@ impl UserErrors {
             return Err(Error::Arg("an error code is not an error class"));
         }
         let code = self.next()?;
-        self.codes.insert(code, Entry { class, text: None });
+        self.codes.insert(code, ErrorCodeEntry { class, text: None });
         Ok(code)
     }
 
@@ -104,7 +104,7 @@ impl UserErrors {
         Ok(self.last)
     }
 
-    fn added(&mut self, code: i32) -> Result<&mut Entry> {
+    fn added(&mut self, code: i32) -> Result<&mut ErrorCodeEntry> {
         self.codes.get_mut(&code).ok_or(Error::Arg("this error code was not added by the program"))
     }
 

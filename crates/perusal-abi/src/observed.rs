@@ -17,10 +17,10 @@ use crate::p2p::{Mode, Request, Run};
 use core::ffi::c_int;
 
 /// Engine, communicator and data of a plain case.
-type Plain<'a> = (&'static Engine, &'a Comm, Run);
+type PlainMessage<'a> = (&'static Engine, &'a Comm, Run);
 
 #[inline(always)]
-fn plain<'a>(buf: Buffer<'_>, comm: CommHandle<'a>) -> Option<Plain<'a>> {
+fn plain<'a>(buf: Buffer<'_>, comm: CommHandle<'a>) -> Option<PlainMessage<'a>> {
     if !may_go_on() {
         return None;
     }

@@ -51,7 +51,7 @@ pub enum Code {
 /// PERUSE_PER_COMM: the scope of perusal's queue events.
 const PER_COMM: c_int = 0;
 
-type Outcome<T = ()> = Result<T, Code>;
+type PeruseResult<T = ()> = Result<T, Code>;
 
 impl From<EventError> for Code {
     fn from(error: EventError) -> Code {
@@ -75,7 +75,7 @@ impl From<LockError> for Code {
 }
 
 /// The registry between MPI_Init and MPI_Finalize.
-fn running() -> Outcome<&'static Arc<Registry>> {
+fn running() -> PeruseResult<&'static Arc<Registry>> {
     if phase() != Phase::Running {
         return Err(Code::MpiInit);
     }
@@ -83,17 +83,17 @@ fn running() -> Outcome<&'static Arc<Registry>> {
 }
 
 /// The registry between PERUSE_Init and MPI_Finalize.
-fn initialised() -> Outcome<&'static Arc<Registry>> {
+fn initialised() -> PeruseResult<&'static Arc<Registry>> {
     running().ok().filter(|registry| registry.is_initialised()).ok_or(Code::Init)
 }
 
 /// A handle argument.
-fn handle(event_h: c_long) -> Outcome<Handle> {
+fn handle(event_h: c_long) -> PeruseResult<Handle> {
     Handle::from_raw(event_h).ok_or(Code::EventHandle)
 }
 
 /// Writes a result that must have a place.
-fn give<T>(to: &Option<Out<'_, T>>, value: T) -> Outcome {
+fn give<T>(to: &Option<Out<'_, T>>, value: T) -> PeruseResult {
     to.as_ref().map(|to| to.set(value)).ok_or(Code::Parameter)
 }
 
@@ -164,7 +164,7 @@ macro_rules! peruse {
                     // SAFETY: null, or what the C prototype says: argument rule 1.
                     let $arg: $rust = unsafe { _call.direct($arg) };
                 )?)*
-                let run = || -> Outcome { $body };
+                let run = || -> PeruseResult { $body };
                 let code = match run() {
                     Ok(()) => Code::Success,
                     Err(code) => code,

@@ -31,7 +31,7 @@ static ENGINE: OnceLock<Process> = OnceLock::new();
 /// Whoever changes it holds the lock to the end of what follows from the change.
 static USERS: Mutex<Users> = Mutex::new(Users { world: false, sessions: 0 });
 /// Set by MPI_Init, which comes once.
-static WORLD: OnceLock<World> = OnceLock::new();
+static WORLD: OnceLock<ThreadSupport> = OnceLock::new();
 
 struct Process {
     engine: Engine,
@@ -41,7 +41,7 @@ struct Process {
     _recording: Option<Recording>,
 }
 
-struct World {
+struct ThreadSupport {
     level: c_int,
     main: ThreadId,
 }
@@ -111,7 +111,7 @@ pub fn is_main_thread() -> bool {
 pub fn open_world(level: c_int) -> Result<()> {
     let mut users = users();
     let process = start(level)?;
-    let _ = WORLD.set(World { level: level.min(process.most), main: std::thread::current().id() });
+    let _ = WORLD.set(ThreadSupport { level: level.min(process.most), main: std::thread::current().id() });
     let first = !users.any();
     users.world = true;
     comms::name_predefined(true);

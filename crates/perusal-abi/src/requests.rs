@@ -5,7 +5,7 @@ use crate::abi;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::handles::HandleTable;
-use crate::p2p::{Request, Status};
+use crate::p2p::{MessageStatus, Request};
 use std::sync::Arc;
 
 /// An operation that is not one message: generalized requests, combined send and receive.
@@ -17,7 +17,7 @@ pub trait Task: Send + Sync {
     fn poll(&self, engine: &Engine) -> Result<bool>;
     /// Its outcome, once it is over. Asked once by a wait or test, after which the request is gone, and any number of
     /// times before by MPI_Request_get_status.
-    fn outcome(&self, engine: &Engine, last: bool) -> (Status, Option<Error>);
+    fn outcome(&self, engine: &Engine, last: bool) -> (MessageStatus, Option<Error>);
     /// MPI_Cancel.
     ///
     /// # Errors
@@ -184,10 +184,10 @@ impl Named {
 
     /// Takes the outcome of what is over, and its handle out of use where it does not persist: `handle` then becomes
     /// MPI_REQUEST_NULL.
-    pub fn take(&self, engine: &Engine, handle: &mut usize) -> (Status, Option<Error>) {
+    pub fn take(&self, engine: &Engine, handle: &mut usize) -> (MessageStatus, Option<Error>) {
         match self {
-            Self::Null => (Status::EMPTY, None),
-            Self::Message(request) if request.is_inactive() => (Status::EMPTY, None),
+            Self::Null => (MessageStatus::EMPTY, None),
+            Self::Message(request) if request.is_inactive() => (MessageStatus::EMPTY, None),
             Self::Message(request) => {
                 if !request.is_persistent() {
                     *handle = abi::MPI_REQUEST_NULL;
@@ -197,7 +197,7 @@ impl Named {
                 }
                 engine.take_outcome(*request)
             }
-            Self::Task(task) if !task.is_active() => (Status::EMPTY, None),
+            Self::Task(task) if !task.is_active() => (MessageStatus::EMPTY, None),
             Self::Task(task) => {
                 if !task.is_persistent() {
                     remove_task(*handle);
@@ -213,11 +213,11 @@ impl Named {
     }
 
     /// The outcome of what is over, which stays.
-    pub fn look(&self, engine: &Engine) -> (Status, Option<Error>) {
+    pub fn look(&self, engine: &Engine) -> (MessageStatus, Option<Error>) {
         match self {
             Self::Message(request) if !request.is_inactive() => engine.look_at_outcome(*request),
             Self::Task(task) if task.is_active() => task.outcome(engine, false),
-            _ => (Status::EMPTY, None),
+            _ => (MessageStatus::EMPTY, None),
         }
     }
 }

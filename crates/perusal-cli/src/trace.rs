@@ -97,8 +97,8 @@ fn limit_of(size: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
-fn summary(tally: &perusal_trace::Tally, path: &Path) -> String {
-    let perusal_trace::Tally { recorded, ranks, cut, records, dropped, stopped_by, bytes } = *tally;
+fn summary(tally: &perusal_trace::TraceTally, path: &Path) -> String {
+    let perusal_trace::TraceTally { recorded, ranks, cut, records, dropped, stopped_by, bytes } = *tally;
     let path = path.display();
     if recorded == 0 {
         return format!("trace: no rank of {ranks} initialised MPI, so {path} says nothing");

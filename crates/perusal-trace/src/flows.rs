@@ -38,12 +38,12 @@ pub struct Flow {
     /// The record of that.
     pub send: RecordIndex,
     /// What is known of the other side.
-    pub incoming: Option<Arrival>,
+    pub incoming: Option<MessageArrival>,
 }
 
 /// The receiver's side of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Arrival {
+pub struct MessageArrival {
     /// When the receiver saw the message. Of one that came before the communicator was there, nothing tells: the send's begin.
     pub arrived: u64,
     /// Whether it came before its receive, and lay in the unexpected queue.
@@ -119,7 +119,7 @@ struct FlowKey {
 #[derive(Default)]
 struct Ends {
     sends: Vec<(u64, u64, RecordIndex)>,
-    arrivals: Vec<Arrival>,
+    arrivals: Vec<MessageArrival>,
 }
 
 impl Ends {
@@ -129,7 +129,7 @@ impl Ends {
         self.sends.into_iter().zip(arrivals).map(move |((sent, bytes, send), incoming)| {
             // An early message has no time of its own.
             let incoming =
-                incoming.map(|incoming| Arrival { arrived: incoming.arrived.max(sent), ..incoming });
+                incoming.map(|incoming| MessageArrival { arrived: incoming.arrived.max(sent), ..incoming });
             Flow { source, dest, context, tag, bytes, sent, send, incoming }
         })
     }
@@ -147,7 +147,7 @@ struct Life {
 struct ReceiverWalk {
     rank: u32,
     /// Messages in the order of their arrival; those that came before their communicator was there are `early`.
-    messages: Vec<(FlowKey, Arrival)>,
+    messages: Vec<(FlowKey, MessageArrival)>,
     early: Vec<usize>,
     by_id: HashMap<u64, usize>,
     requests: HashMap<u64, Life>,
@@ -209,7 +209,7 @@ impl ReceiverWalk {
 
     fn arrive(&mut self, way: Option<FlowKey>, record: &Record, place: RecordIndex) {
         let Some(way) = way else { return };
-        let incoming = Arrival {
+        let incoming = MessageArrival {
             arrived: record.when,
             unexpected: false,
             matched: None,
@@ -231,8 +231,14 @@ impl ReceiverWalk {
         let message = self.by_id.remove(&record.id).or_else(|| {
             let way = way?;
             self.early.push(self.messages.len());
-            let incoming =
-                Arrival { arrived: 0, unexpected: true, matched: None, place, posted: None, completed: None };
+            let incoming = MessageArrival {
+                arrived: 0,
+                unexpected: true,
+                matched: None,
+                place,
+                posted: None,
+                completed: None,
+            };
             self.messages.push((way, incoming));
             Some(self.messages.len() - 1)
         });
@@ -265,7 +271,7 @@ impl ReceiverWalk {
     }
 
     /// All messages in the order in which they arrived.
-    fn arrivals(self) -> impl Iterator<Item = (FlowKey, Arrival)> {
+    fn arrivals(self) -> impl Iterator<Item = (FlowKey, MessageArrival)> {
         let early: Vec<_> = self.early.iter().map(|message| self.messages[*message]).collect();
         let mut is_early = vec![false; self.messages.len()];
         self.early.iter().for_each(|message| is_early[*message] = true);

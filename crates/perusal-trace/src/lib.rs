@@ -23,4 +23,4 @@ mod testing;
 
 pub use model::{CommInfo, JobInfo, RankTrace, Record, RecordPayload, Trace};
 pub use perusal::internals::trace::{PATH_VARIABLE, Recording, file, format};
-pub use reader::{Tally, most_records, read, read_bytes, read_until, tally};
+pub use reader::{TraceTally, most_records, read, read_bytes, read_until, tally};

@@ -66,7 +66,7 @@ fn with_bytes<R>(path: &Path, read: impl FnOnce(&[u8]) -> Result<R>) -> Result<R
 
 /// How much a trace holds, without reading all of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Tally {
+pub struct TraceTally {
     /// Ranks that recorded.
     pub recorded: u32,
     /// Ranks of the job.
@@ -87,10 +87,10 @@ pub struct Tally {
 ///
 /// # Errors
 /// As [`read`].
-pub fn tally(path: &Path) -> Result<Tally> {
+pub fn tally(path: &Path) -> Result<TraceTally> {
     with_bytes(path, |bytes| {
         let count = format::check_header(bytes)?;
-        let mut tally = Tally { ranks: count, bytes: bytes.len() as u64, ..Tally::default() };
+        let mut tally = TraceTally { ranks: count, bytes: bytes.len() as u64, ..TraceTally::default() };
         for rank in (0..count).map(|rank| rank_block(bytes, rank)).filter(|rank| rank.pid != 0) {
             tally.recorded += 1;
             tally.cut += u32::from(!rank.complete);
@@ -192,17 +192,18 @@ impl Window {
     }
 }
 
-type Bytes = [u8; format::RECORD as usize];
+type RecordBytes = [u8; format::RECORD as usize];
 
-fn records_at(bytes: &[u8], from: u64, to: u64) -> &[Bytes] {
+fn records_at(bytes: &[u8], from: u64, to: u64) -> &[RecordBytes] {
     bytes.get(from as usize..to as usize).unwrap_or_default().as_chunks().0
 }
 
 /// How many of a window's records are there: up to the first that is none, or is left from before (trace rules 3, 4). Time does not
 /// go back in a stream; where it does, the job has begun to write the window again while we read.
-fn valid(records: &[Bytes], after: u64) -> usize {
-    let first_word = |record: &Bytes| u64::from_le_bytes(record[..8].try_into().expect("eight bytes"));
-    let ticks = |record: &Bytes| Some(first_word(record)).filter(|word| *word != 0).map(format::ticks_of);
+fn valid(records: &[RecordBytes], after: u64) -> usize {
+    let first_word = |record: &RecordBytes| u64::from_le_bytes(record[..8].try_into().expect("eight bytes"));
+    let ticks =
+        |record: &RecordBytes| Some(first_word(record)).filter(|word| *word != 0).map(format::ticks_of);
     let is_there = |ticks: &u64| after == 0 || *ticks > after;
     // Most windows are full: then the ends tell.
     if let [first, .., last] = records

@@ -1,7 +1,7 @@
 //! Linear: the root sends to, or receives from, one rank after the other.
 
 use crate::coll::Transport;
-use crate::coll::buffer::{Input, Output, copy};
+use crate::coll::buffer::{InputBuffer, OutputBuffer, copy};
 use crate::coll::intracomm::receive;
 use crate::coll::selection::Case;
 use crate::error::Result;
@@ -17,8 +17,8 @@ pub const fn serves(_: &Case) -> bool {
 /// Those of the transport; [`crate::Error::Truncate`] if a piece is too small.
 pub async fn gather<'a, T: Transport>(
     transport: &T,
-    send: Option<Input<'_>>,
-    pieces: impl Fn(usize) -> Output<'a>,
+    send: Option<InputBuffer<'_>>,
+    pieces: impl Fn(usize) -> OutputBuffer<'a>,
     root: usize,
 ) -> Result<()> {
     let rank = transport.rank();
@@ -44,8 +44,8 @@ pub async fn gather<'a, T: Transport>(
 /// Those of the transport; [`crate::Error::Truncate`] if there is not enough room.
 pub async fn scatter<'a, T: Transport>(
     transport: &T,
-    pieces: impl Fn(usize) -> Input<'a>,
-    recv: Option<Output<'_>>,
+    pieces: impl Fn(usize) -> InputBuffer<'a>,
+    recv: Option<OutputBuffer<'_>>,
     root: usize,
 ) -> Result<()> {
     let rank = transport.rank();

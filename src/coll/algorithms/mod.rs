@@ -17,7 +17,7 @@ pub mod ring;
 #[cfg(test)]
 mod tests;
 
-use super::buffer::{Input, Output};
+use super::buffer::{InputBuffer, OutputBuffer};
 use super::selection::{Case, by_messages};
 use super::{ReductionKernel, Scratch, Transport};
 use crate::error::{Error, Result};
@@ -84,8 +84,8 @@ pub async fn bcast<T: Transport>(transport: &T, data: &mut [u8], root: usize) ->
 /// Those of the transport; [`Error::Truncate`] if a piece is too small.
 pub async fn gather<'a, T: Transport>(
     transport: &T,
-    send: Option<Input<'_>>,
-    pieces: impl Fn(usize) -> Output<'a>,
+    send: Option<InputBuffer<'_>>,
+    pieces: impl Fn(usize) -> OutputBuffer<'a>,
     root: usize,
 ) -> Result<()> {
     let case = Case { equal_blocks: false, ..Case::new(0, transport.size()) };
@@ -99,8 +99,8 @@ pub async fn gather<'a, T: Transport>(
 /// Those of the transport; [`Error::Truncate`] if there is not enough room.
 pub async fn scatter<'a, T: Transport>(
     transport: &T,
-    pieces: impl Fn(usize) -> Input<'a>,
-    recv: Option<Output<'_>>,
+    pieces: impl Fn(usize) -> InputBuffer<'a>,
+    recv: Option<OutputBuffer<'_>>,
     root: usize,
 ) -> Result<()> {
     let case = Case { equal_blocks: false, ..Case::new(0, transport.size()) };
@@ -127,8 +127,8 @@ pub async fn allgather<T: Transport>(transport: &T, all: &mut [u8], blocks: Bloc
 pub async fn alltoall<'a, 'b, T: Transport>(
     transport: &T,
     block: Option<usize>,
-    send: Option<impl Fn(usize) -> Input<'a>>,
-    recv: impl Fn(usize) -> Output<'b>,
+    send: Option<impl Fn(usize) -> InputBuffer<'a>>,
+    recv: impl Fn(usize) -> OutputBuffer<'b>,
 ) -> Result<()> {
     let case = Case { equal_blocks: block.is_some(), ..Case::new(block.unwrap_or(0), transport.size()) };
     let selected = select(transport, Collective::Alltoall, &case);

@@ -1,7 +1,7 @@
 //! Pairwise exchange: n − 1 steps, in each of which every rank sends to one rank and receives from one.
 
 use super::Blocks;
-use crate::coll::buffer::{Input, Output, copy};
+use crate::coll::buffer::{InputBuffer, OutputBuffer, copy};
 use crate::coll::kernel::append;
 use crate::coll::selection::Case;
 use crate::coll::{ReductionKernel, Scratch, Transport};
@@ -18,8 +18,8 @@ pub const fn serves(_: &Case) -> bool {
 /// Those of the transport; [`crate::Error::Truncate`] if a piece is too small.
 pub async fn alltoall<'a, 'b, T: Transport>(
     transport: &T,
-    send: Option<impl Fn(usize) -> Input<'a>>,
-    recv: impl Fn(usize) -> Output<'b>,
+    send: Option<impl Fn(usize) -> InputBuffer<'a>>,
+    recv: impl Fn(usize) -> OutputBuffer<'b>,
 ) -> Result<()> {
     let (rank, size) = (transport.rank(), transport.size());
     let Some(send) = send else {

@@ -16,7 +16,7 @@ use crate::events::Collective;
 use crate::shm::telemetry::{Wait, Waiting};
 use crate::sync::ConditionalGuard;
 use crate::team::{
-    Arrival, Arrived, CorruptWord, MappedSegment, Membership, PARTS, PAYLOAD, Rounds, Slot, Team,
+    Arrived, CorruptWord, MappedSegment, Membership, PARTS, PAYLOAD, RoundArrival, Rounds, Team, TeamSlot,
 };
 
 /// How often a word is polled, where every rank has a CPU, before the caller waits as for a message: about as long as members
@@ -57,7 +57,7 @@ pub struct TeamGuard<'a> {
     comm: &'a Comm,
     membership: ConditionalGuard<'a, Membership>,
     /// How the members arrive in its rounds.
-    pub(in crate::coll) arrival: Arrival,
+    pub(in crate::coll) arrival: RoundArrival,
     /// How often a word is polled before the caller waits.
     polls: u32,
 }
@@ -70,7 +70,7 @@ impl<'a> TeamGuard<'a> {
         engine: &'a Engine,
         comm: &'a Comm,
         membership: ConditionalGuard<'a, Membership>,
-        arrival: Arrival,
+        arrival: RoundArrival,
     ) -> Option<Self> {
         matches!(*membership, Membership::Member(_)).then(|| {
             let polls = if engine.config().shape().is_oversubscribed() { 1 } else { POLLS };
@@ -193,7 +193,7 @@ impl<'a> TeamGuard<'a> {
                 Ok(true)
             }
             Ok(Arrived::Somewhere) => {
-                if self.arrival == Arrival::Flags {
+                if self.arrival == RoundArrival::Flags {
                     self.wake();
                 }
                 Ok(false)
@@ -284,7 +284,7 @@ impl<'a> TeamGuard<'a> {
             });
             self.rounds().publish();
             self.wake();
-            if self.arrival == Arrival::Count {
+            if self.arrival == RoundArrival::Count {
                 self.arrive(|_| {})?;
             }
             self.leave();
@@ -436,7 +436,7 @@ pub(super) enum Readers {
 }
 
 #[inline]
-fn put(slot: *mut Slot, what: OperationKey, f: impl FnOnce(&mut [u8; PAYLOAD])) {
+fn put(slot: *mut TeamSlot, what: OperationKey, f: impl FnOnce(&mut [u8; PAYLOAD])) {
     // SAFETY: the caller's slot, which it has entered and not published (team rules 2 and 3), or the outcome (team rule 4).
     let slot = unsafe { &mut *slot };
     slot.what = what.0;
@@ -444,7 +444,7 @@ fn put(slot: *mut Slot, what: OperationKey, f: impl FnOnce(&mut [u8; PAYLOAD])) 
 }
 
 #[inline]
-fn take<R>(slot: *const Slot, what: OperationKey, f: impl FnOnce(&[u8; PAYLOAD]) -> R) -> Option<R> {
+fn take<R>(slot: *const TeamSlot, what: OperationKey, f: impl FnOnce(&[u8; PAYLOAD]) -> R) -> Option<R> {
     // SAFETY: written before we saw so, and not again until we have arrived in a later round (team rules 2 to 4).
     let slot = unsafe { &*slot };
     (slot.what == what.0).then(|| f(&slot.payload))

@@ -17,7 +17,7 @@ use super::{OperationKey, Readers, TeamGuard};
 use crate::coll::ReductionKernel;
 use crate::error::Result;
 use crate::events::Collective;
-use crate::team::{Arrival, PAYLOAD};
+use crate::team::{PAYLOAD, RoundArrival};
 use core::mem::MaybeUninit;
 use core::ops::Range;
 
@@ -159,10 +159,10 @@ impl TeamGuard<'_> {
         let key = OperationKey::new(Collective::Allreduce, 0, len);
         if len > PAYLOAD {
             let reducer = match self.arrival {
-                Arrival::Flags if len <= ALONE || (self.size() == 2 && len < HALVED) => {
+                RoundArrival::Flags if len <= ALONE || (self.size() == 2 && len < HALVED) => {
                     Reducer::EachForItself
                 }
-                Arrival::Count if len <= ALONE => Reducer::Last,
+                RoundArrival::Count if len <= ALONE => Reducer::Last,
                 _ => Reducer::AllInSlices,
             };
             return self.reduce_bulk(key, reducer, operands, kernel);
@@ -183,11 +183,11 @@ impl TeamGuard<'_> {
         if !last {
             self.wait_complete()?;
             reduced = match self.arrival {
-                Arrival::Flags => {
+                RoundArrival::Flags => {
                     let mut room = SlotRoom::new();
                     self.reduce_slots(key, &mut room, len, kernel).map(|acc| operands.store(acc))
                 }
-                Arrival::Count => self.read_outcome(key, |payload| operands.store(payload)),
+                RoundArrival::Count => self.read_outcome(key, |payload| operands.store(payload)),
             };
         }
         self.leave();

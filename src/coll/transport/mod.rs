@@ -20,7 +20,7 @@ pub use subset::Subset;
 use super::shared_memory::TeamGuard;
 use crate::error::{Error, Result};
 use crate::events::{CollMode, Collective};
-use crate::p2p::Status;
+use crate::p2p::MessageStatus;
 
 /// Ranks that send each other bytes. Messages from one rank to another arrive in order.
 ///
@@ -127,7 +127,7 @@ pub const fn user_tag(tag: i32, connect: bool) -> i32 {
 }
 
 /// A shorter message than expected means that ranks disagree about the operation.
-fn check_length(status: Status, room: usize, from: usize) -> Result<()> {
+fn check_length(status: MessageStatus, room: usize, from: usize) -> Result<()> {
     if status.bytes as usize == room {
         return Ok(());
     }

@@ -6,7 +6,7 @@ use crate::comm::Comm;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::events::{CollMode, Collective};
-use crate::p2p::{Request, Status};
+use crate::p2p::{MessageStatus, Request};
 use core::cell::OnceCell;
 use core::future::poll_fn;
 use core::task::Poll;
@@ -80,7 +80,7 @@ impl<'a> NonblockingTransport<'a> {
         })
     }
 
-    async fn finish(&self, request: Option<Request>) -> Option<Status> {
+    async fn finish(&self, request: Option<Request>) -> Option<MessageStatus> {
         let request = request?;
         poll_fn(|_| if request.is_over() { Poll::Ready(()) } else { Poll::Pending }).await;
         let (status, error) = self.engine.take_outcome(request);

@@ -58,13 +58,13 @@ impl Split {
 pub struct Garbage;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Word {
+struct ClaimWord {
     turn: u32,
     low: u16,
     high: u16,
 }
 
-impl Word {
+impl ClaimWord {
     fn of(bits: u64) -> Self {
         Self { turn: (bits >> 32) as u32, low: (bits >> 16) as u16, high: bits as u16 }
     }
@@ -95,12 +95,12 @@ impl<'a> Claims<'a> {
     pub fn open(self, split: Split) -> (u32, Range<usize>) {
         // Relaxed, here and below: the word publishes nothing (share rule 4); that the sender sees this turn or a later one
         // comes with the record that tells it of the turn.
-        let before = Word::of(self.0.load(Ordering::Relaxed)).turn;
+        let before = ClaimWord::of(self.0.load(Ordering::Relaxed)).turn;
         let turn = before.wrapping_add(1).max(1);
         let units = split.units();
         // The sender comes later. At least one unit: who takes nothing has no part in the copy.
         let first = share((units * 3 / 4).max(1));
-        self.0.store(Word { turn, low: first as u16, high: units as u16 }.bits(), Ordering::Relaxed);
+        self.0.store(ClaimWord { turn, low: first as u16, high: units as u16 }.bits(), Ordering::Relaxed);
         (turn, split.bytes(0..first))
     }
 
@@ -112,7 +112,10 @@ impl<'a> Claims<'a> {
         self.take(split, |word| {
             let count = share(u32::from(word.high - word.low)) as u16;
             let units = word.low..word.low + count;
-            (word.turn == turn).then_some((Word { low: units.end, ..word }, units)).ok_or(Garbage).map(Some)
+            (word.turn == turn)
+                .then_some((ClaimWord { low: units.end, ..word }, units))
+                .ok_or(Garbage)
+                .map(Some)
         })
     }
 
@@ -124,18 +127,18 @@ impl<'a> Claims<'a> {
         self.take(split, |word| {
             let count = share(u32::from(word.high - word.low)) as u16;
             let units = word.high - count..word.high;
-            Ok((word.turn == turn).then_some((Word { high: units.start, ..word }, units)))
+            Ok((word.turn == turn).then_some((ClaimWord { high: units.start, ..word }, units)))
         })
     }
 
     fn take(
         self,
         split: Split,
-        part: impl Fn(Word) -> Result<Option<(Word, Range<u16>)>, Garbage>,
+        part: impl Fn(ClaimWord) -> Result<Option<(ClaimWord, Range<u16>)>, Garbage>,
     ) -> Result<Option<Range<usize>>, Garbage> {
         let mut seen = self.0.load(Ordering::Relaxed);
         loop {
-            let word = Word::of(seen);
+            let word = ClaimWord::of(seen);
             if word.low >= word.high {
                 // Nothing is left. (Of another turn there may be, but it has none for us.)
                 return if word.low == word.high { Ok(None) } else { Err(Garbage) };
@@ -194,7 +197,7 @@ mod tests {
     #[test]
     fn a_word_that_makes_no_sense_is_garbage() {
         let split = Split::of(1 << 20);
-        let garbled = |turn, low, high| AtomicU64::new(Word { turn, low, high }.bits());
+        let garbled = |turn, low, high| AtomicU64::new(ClaimWord { turn, low, high }.bits());
         for word in [garbled(1, 0, 257), garbled(1, 9, 8)] {
             assert_eq!(Claims::over(&word).take_high(1, split), Err(Garbage));
         }

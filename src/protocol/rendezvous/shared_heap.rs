@@ -28,7 +28,7 @@ pub(super) static ENGINE: CopyEngine = CopyEngine { number: 3, takes, begin };
 const AROUND: usize = 64 << 10;
 
 /// Who copies, and between which places of the heap.
-enum Plan {
+enum CopyPlan {
     /// The receiver, from the sender's place.
     Receiver(*const u8),
     /// The sender, to the receiver's place.
@@ -37,7 +37,7 @@ enum Plan {
     Both { from: *const u8, own: u64 },
 }
 
-fn plan(engine: &Engine, body: &Body, rts: &Rts) -> Option<Plan> {
+fn plan(engine: &Engine, body: &Body, rts: &Rts) -> Option<CopyPlan> {
     if !engine.copies_in_heap() {
         return None;
     }
@@ -45,12 +45,12 @@ fn plan(engine: &Engine, body: &Body, rts: &Rts) -> Option<Plan> {
     let total = rts.total;
     let own = if total >= engine.config.direct_from() { place_of(heap, body, total) } else { 0 };
     if rts.place == 0 {
-        return (own != 0).then_some(Plan::Sender { own });
+        return (own != 0).then_some(CopyPlan::Sender { own });
     }
     let from = heap.at(rts.place, total as u64)?.as_ptr().cast_const();
     // With several threads another one may complete the sender's part while we copy ours: two owners of one body.
     let both = own != 0 && total >= engine.config.share_from() && !engine.shared;
-    Some(if both { Plan::Both { from, own } } else { Plan::Receiver(from) })
+    Some(if both { CopyPlan::Both { from, own } } else { CopyPlan::Receiver(from) })
 }
 
 fn takes(engine: &Engine, body: &Body, rts: &Rts) -> bool {
@@ -61,9 +61,9 @@ fn begin(engine: &Engine, request: Ref, rts: &Rts) -> Result<()> {
     // SAFETY: request rule 2: matched, so ours.
     let body = unsafe { request.body() };
     match plan(engine, body, rts) {
-        Some(Plan::Receiver(from)) => engine.copy_from_heap(request, from),
-        Some(Plan::Sender { own }) => engine.ask_sender(request, own),
-        Some(Plan::Both { from, own }) => engine.copy_with_sender(request, from, own),
+        Some(CopyPlan::Receiver(from)) => engine.copy_from_heap(request, from),
+        Some(CopyPlan::Sender { own }) => engine.ask_sender(request, own),
+        Some(CopyPlan::Both { from, own }) => engine.copy_with_sender(request, from, own),
         // What takes a message goes on taking it: nobody changes the variables in between.
         None => super::ring_chunks::ask(engine, request, false),
     }

@@ -8,10 +8,10 @@
 //!   Only the owner touches `value`, and passes the cell on by storing the next turn.
 //! - **Buffer rule 2.** A position is claimed by moving `claimed` past it, once, after its cell's turn was seen to be 2n. So one
 //!   producer has it.
-//! - **Buffer rule 3.** There is one [`Consumer`], and it is borrowed mutably while it takes.
+//! - **Buffer rule 3.** There is one [`BufferConsumer`], and it is borrowed mutably while it takes.
 //!
-//! *Edge 5*: `Producer::push` (Release) → `Consumer::take` (Acquire) publishes the entry; `Consumer::take` (Release) →
-//! `Producer::push` (Acquire) gives the cell back; the claim in `Producer::push` (Release) → `Consumer::claimed` (Acquire)
+//! *Edge 5*: `BufferProducer::push` (Release) → `BufferConsumer::take` (Acquire) publishes the entry; `BufferConsumer::take` (Release) →
+//! `BufferProducer::push` (Acquire) gives the cell back; the claim in `BufferProducer::push` (Release) → `BufferConsumer::claimed` (Acquire)
 //! orders what the producer had dropped before, here or elsewhere, before what it claimed after.
 
 use crate::sync::{AtomicU64, CachePadded, Cell, Ordering};
@@ -48,11 +48,11 @@ impl<T> BufferCells<T> {
 
 /// The end that any number of threads put entries in.
 #[derive(Debug)]
-pub struct Producer<T>(Arc<BufferCells<T>>);
+pub struct BufferProducer<T>(Arc<BufferCells<T>>);
 
 /// The end that they are taken out of.
 #[derive(Debug)]
-pub struct Consumer<T> {
+pub struct BufferConsumer<T> {
     shared: Arc<BufferCells<T>>,
     /// The position that is taken next.
     next: u64,
@@ -60,7 +60,7 @@ pub struct Consumer<T> {
 
 /// A buffer of `entries` (at least 1, or 1 all the same); `None` if there is no memory for it.
 #[must_use]
-pub fn buffer<T: Copy>(entries: usize) -> Option<(Producer<T>, Consumer<T>)> {
+pub fn buffer<T: Copy>(entries: usize) -> Option<(BufferProducer<T>, BufferConsumer<T>)> {
     let entries = entries.max(1);
     let mut cells = Vec::new();
     cells.try_reserve_exact(entries).ok()?;
@@ -72,10 +72,10 @@ pub fn buffer<T: Copy>(entries: usize) -> Option<(Producer<T>, Consumer<T>)> {
         dropped: AtomicU64::new(0),
         cells: cells.into_boxed_slice(),
     });
-    Some((Producer(shared.clone()), Consumer { shared, next: 0 }))
+    Some((BufferProducer(shared.clone()), BufferConsumer { shared, next: 0 }))
 }
 
-impl<T: Copy> Producer<T> {
+impl<T: Copy> BufferProducer<T> {
     /// Puts `entry` in. False if there was no room: then the drop is counted.
     pub fn push(&self, entry: T) -> bool {
         let shared = &*self.0;
@@ -83,9 +83,9 @@ impl<T: Copy> Producer<T> {
         let mut position = shared.claimed.load(Ordering::Relaxed);
         loop {
             let (cell, lap) = shared.cell(position);
-            // Acquire: edge 5, pairs with Release in `Consumer::take`: the cell's last entry has been copied out.
+            // Acquire: edge 5, pairs with Release in `BufferConsumer::take`: the cell's last entry has been copied out.
             let seen = if cell.turn.load(Ordering::Acquire) == 2 * lap {
-                // Release: edge 5, pairs with Acquire in `Consumer::claimed`. Relaxed on failure: the position is a guess again.
+                // Release: edge 5, pairs with Acquire in `BufferConsumer::claimed`. Relaxed on failure: the position is a guess again.
                 match shared.claimed.compare_exchange_weak(
                     position,
                     position + 1,
@@ -95,7 +95,7 @@ impl<T: Copy> Producer<T> {
                     Ok(_) => {
                         // SAFETY: buffer rules 1 and 2: the turn was 2n and the claim made the cell ours alone.
                         cell.value.with_mut(|value| unsafe { (*value).write(entry) });
-                        // Release: edge 5, pairs with Acquire in `Consumer::take`, publishes the entry.
+                        // Release: edge 5, pairs with Acquire in `BufferConsumer::take`, publishes the entry.
                         cell.turn.store(2 * lap + 1, Ordering::Release);
                         return true;
                     }
@@ -129,17 +129,17 @@ impl<T: Copy> Producer<T> {
 
     /// How many entries were dropped since this was last asked.
     pub fn dropped(&self) -> u64 {
-        // Relaxed: each drop is in one answer; `Consumer::claimed` says which must be in this one.
+        // Relaxed: each drop is in one answer; `BufferConsumer::claimed` says which must be in this one.
         self.0.dropped.swap(0, Ordering::Relaxed)
     }
 }
 
-impl<T: Copy> Consumer<T> {
+impl<T: Copy> BufferConsumer<T> {
     /// How far producers have claimed: what to take in one pass. Whatever they dropped before their claims is seen by a
-    /// later [`Producer::dropped`].
+    /// later [`BufferProducer::dropped`].
     #[must_use]
     pub fn claimed(&self) -> u64 {
-        // Acquire: edge 5, pairs with Release in `Producer::push`.
+        // Acquire: edge 5, pairs with Release in `BufferProducer::push`.
         self.shared.claimed.load(Ordering::Acquire)
     }
 
@@ -149,13 +149,13 @@ impl<T: Copy> Consumer<T> {
             return None;
         }
         let (cell, lap) = self.shared.cell(self.next);
-        // Acquire: edge 5, pairs with Release in `Producer::push`.
+        // Acquire: edge 5, pairs with Release in `BufferProducer::push`.
         if cell.turn.load(Ordering::Acquire) != 2 * lap + 1 {
             return None;
         }
         // SAFETY: buffer rules 1 and 3: the turn makes it ours, and a producer has written it.
         let entry = cell.value.with(|value| unsafe { (*value).assume_init_read() });
-        // Release: edge 5, pairs with Acquire in `Producer::push`: our look is over.
+        // Release: edge 5, pairs with Acquire in `BufferProducer::push`: our look is over.
         cell.turn.store(2 * lap + 2, Ordering::Release);
         self.next += 1;
         Some(entry)
@@ -178,7 +178,7 @@ impl<T: Copy> Consumer<T> {
 mod tests {
     use super::*;
 
-    fn all(consumer: &mut Consumer<u64>) -> Vec<u64> {
+    fn all(consumer: &mut BufferConsumer<u64>) -> Vec<u64> {
         let until = consumer.claimed();
         core::iter::from_fn(|| consumer.take(until)).collect()
     }

@@ -13,21 +13,21 @@
 //! - **Chain rule 2.** The newest buffer is never removed: a handle that has had one always has one.
 //! - **Chain rule 3.** The lock of the list is held over no function of a tool.
 
-use super::buffer::{Consumer, Producer, buffer};
+use super::buffer::{BufferConsumer, BufferProducer, buffer};
 use crate::sync::{Arc, AtomicU64, Mutex, MutexGuard, Ordering};
 use std::sync::PoisonError;
 
 /// A buffer with both of its ends.
 #[derive(Debug)]
 pub struct EventBuffer<T> {
-    into: Producer<T>,
+    into: BufferProducer<T>,
     /// Locked in passes, and while they deliver.
     from: Mutex<BufferReader<T>>,
 }
 
 #[derive(Debug)]
 struct BufferReader<T> {
-    consumer: Consumer<T>,
+    consumer: BufferConsumer<T>,
     /// How far the present pass goes.
     until: u64,
 }

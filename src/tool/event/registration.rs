@@ -67,7 +67,7 @@ struct RegistrationState {
     hold: RegistryHold,
     /// There as long as `hold` keeps it.
     listener: Weak<ListenerGuard>,
-    free: Option<Free>,
+    free: Option<FreeCallback>,
 }
 
 /// What keeps the listener in the registry.
@@ -83,7 +83,7 @@ enum RegistryHold {
 }
 
 #[derive(Debug)]
-struct Free {
+struct FreeCallback {
     function: FreeFunction,
     data: *mut c_void,
 }
@@ -393,7 +393,7 @@ impl Registration {
         if self.closing.swap(true, Ordering::Relaxed) {
             return false;
         }
-        control.free = free.map(|function| Free { function, data });
+        control.free = free.map(|function| FreeCallback { function, data });
         let hold = core::mem::replace(&mut control.hold, RegistryHold::Nothing);
         drop(control);
         match hold {
@@ -421,7 +421,7 @@ impl Registration {
     /// Calls the tool's free function, and gives the handle up after it.
     fn finish(&self, level: Safety) {
         let free = self.control().free.take();
-        if let Some(Free { function, data }) = free {
+        if let Some(FreeCallback { function, data }) = free {
             // SAFETY: the tool gave it to be called once, when nothing of the handle is pending.
             unsafe { function(self.number(), level.to_c(), data) };
         }

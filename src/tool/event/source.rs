@@ -67,7 +67,7 @@ pub fn count() -> usize {
 
 /// What MPI_T_source_get_info returns.
 #[derive(Debug)]
-pub struct Source {
+pub struct EventSource {
     /// Unique.
     pub name: String,
     /// For people.
@@ -78,18 +78,18 @@ pub struct Source {
 
 /// The source of an index.
 #[must_use]
-pub fn by_index(index: usize) -> Option<Source> {
+pub fn by_index(index: usize) -> Option<EventSource> {
     if index >= count() {
         return None;
     }
     Some(match index {
-        BUFFERS => Source {
+        BUFFERS => EventSource {
             name: "perusal_buffers".into(),
             description: "events that waited in the buffer of their handle: in order for each handle and thread, else in none; \
                           and all that were dropped",
             ordered: false,
         },
-        thread => Source {
+        thread => EventSource {
             name: format!("perusal_thread_{thread}"),
             description: "what one thread raises at once, when it happens; when the thread has ended, the next one that is made",
             ordered: true,

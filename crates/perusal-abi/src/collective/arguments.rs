@@ -1,11 +1,11 @@
-//! One function for each operation: from the arguments that its forms have in common to a [`Call`].
+//! One function for each operation: from the arguments that its forms have in common to a [`CollectiveOp`].
 
 use super::checks::{
-    Peers, Pieces, Varied, combine, destinations, distinct, distinct_piece, elements, in_place, is_leaf,
-    is_root, members, peers, place, sources, unless_in_place,
+    Peers, PiecesArgument, Varied, combine, destinations, distinct, distinct_piece, elements, in_place,
+    is_leaf, is_root, members, peers, place, sources, unless_in_place,
 };
 use crate::arguments::{Buffer, Count, Integers, Unbounded};
-use crate::coll::call::{Call, CallRoot, Elements, Form, TypedOp};
+use crate::coll::call::{CallRoot, CollectiveOp, Elements, Form, TypedOp};
 use crate::coll::intercomm::IntercommRoot;
 use crate::comm::Comm;
 use crate::datatype::Datatype;
@@ -14,15 +14,15 @@ use crate::error::{Error, Result};
 use core::ffi::c_int;
 
 /// MPI_Barrier.
-pub fn barrier(_: &Comm) -> Result<Call> {
-    Ok(Call::Barrier)
+pub fn barrier(_: &Comm) -> Result<CollectiveOp> {
+    Ok(CollectiveOp::Barrier)
 }
 
 /// MPI_Bcast.
-pub fn bcast(comm: &Comm, buffer: Buffer<'_>, root: c_int) -> Result<Call> {
+pub fn bcast(comm: &Comm, buffer: Buffer<'_>, root: c_int) -> Result<CollectiveOp> {
     let root = place(comm, root)?;
     let is_idle = root == CallRoot::Intercomm(IntercommRoot::Sibling);
-    Ok(Call::Bcast(if is_idle { nothing()? } else { elements(buffer)? }, root))
+    Ok(CollectiveOp::Bcast(if is_idle { nothing()? } else { elements(buffer)? }, root))
 }
 
 /// What a rank passes for what has no meaning there.
@@ -32,16 +32,16 @@ fn nothing() -> Result<Elements> {
 }
 
 /// MPI_Gather.
-pub fn gather(comm: &Comm, send: Buffer<'_>, recv: Buffer<'_>, root: c_int) -> Result<Call> {
+pub fn gather(comm: &Comm, send: Buffer<'_>, recv: Buffer<'_>, root: c_int) -> Result<CollectiveOp> {
     gather_any(comm, send, recv, root)
 }
 
 /// MPI_Gatherv.
-pub fn gatherv(comm: &Comm, send: Buffer<'_>, recv: Varied<'_>, root: c_int) -> Result<Call> {
+pub fn gatherv(comm: &Comm, send: Buffer<'_>, recv: Varied<'_>, root: c_int) -> Result<CollectiveOp> {
     gather_any(comm, send, recv, root)
 }
 
-fn gather_any(comm: &Comm, send: Buffer<'_>, recv: impl Pieces, root: c_int) -> Result<Call> {
+fn gather_any(comm: &Comm, send: Buffer<'_>, recv: impl PiecesArgument, root: c_int) -> Result<CollectiveOp> {
     let root = place(comm, root)?;
     let pieces = is_root(comm, root).then(|| recv.pieces(peers(comm))).transpose()?;
     let send = match root {
@@ -52,20 +52,25 @@ fn gather_any(comm: &Comm, send: Buffer<'_>, recv: impl Pieces, root: c_int) -> 
     if let (Some(send), Some(pieces), CallRoot::Intracomm(rank)) = (&send, &pieces, root) {
         distinct_piece(send, pieces, rank)?;
     }
-    Ok(Call::Gather(send, pieces, root))
+    Ok(CollectiveOp::Gather(send, pieces, root))
 }
 
 /// MPI_Scatter.
-pub fn scatter(comm: &Comm, send: Buffer<'_>, recv: Buffer<'_>, root: c_int) -> Result<Call> {
+pub fn scatter(comm: &Comm, send: Buffer<'_>, recv: Buffer<'_>, root: c_int) -> Result<CollectiveOp> {
     scatter_any(comm, send, recv, root)
 }
 
 /// MPI_Scatterv.
-pub fn scatterv(comm: &Comm, send: Varied<'_>, recv: Buffer<'_>, root: c_int) -> Result<Call> {
+pub fn scatterv(comm: &Comm, send: Varied<'_>, recv: Buffer<'_>, root: c_int) -> Result<CollectiveOp> {
     scatter_any(comm, send, recv, root)
 }
 
-fn scatter_any(comm: &Comm, send: impl Pieces, recv: Buffer<'_>, root: c_int) -> Result<Call> {
+fn scatter_any(
+    comm: &Comm,
+    send: impl PiecesArgument,
+    recv: Buffer<'_>,
+    root: c_int,
+) -> Result<CollectiveOp> {
     let root = place(comm, root)?;
     let pieces = is_root(comm, root).then(|| send.pieces(peers(comm))).transpose()?;
     let recv = match root {
@@ -76,53 +81,59 @@ fn scatter_any(comm: &Comm, send: impl Pieces, recv: Buffer<'_>, root: c_int) ->
     if let (Some(recv), Some(pieces), CallRoot::Intracomm(rank)) = (&recv, &pieces, root) {
         distinct_piece(recv, pieces, rank)?;
     }
-    Ok(Call::Scatter(pieces, recv, root))
+    Ok(CollectiveOp::Scatter(pieces, recv, root))
 }
 
 /// MPI_Allgather.
-pub fn allgather(comm: &Comm, send: Buffer<'_>, recv: Buffer<'_>) -> Result<Call> {
+pub fn allgather(comm: &Comm, send: Buffer<'_>, recv: Buffer<'_>) -> Result<CollectiveOp> {
     allgather_any(comm, send, recv)
 }
 
 /// MPI_Allgatherv.
-pub fn allgatherv(comm: &Comm, send: Buffer<'_>, recv: Varied<'_>) -> Result<Call> {
+pub fn allgatherv(comm: &Comm, send: Buffer<'_>, recv: Varied<'_>) -> Result<CollectiveOp> {
     allgather_any(comm, send, recv)
 }
 
-fn allgather_any(comm: &Comm, send: Buffer<'_>, recv: impl Pieces) -> Result<Call> {
+fn allgather_any(comm: &Comm, send: Buffer<'_>, recv: impl PiecesArgument) -> Result<CollectiveOp> {
     let pieces = recv.pieces(peers(comm))?;
     let send = unless_in_place(send, comm)?;
     if let (Some(send), false) = (&send, comm.is_inter()) {
         distinct_piece(send, &pieces, comm.rank() as usize)?;
     }
-    Ok(Call::Allgather(send, pieces))
+    Ok(CollectiveOp::Allgather(send, pieces))
 }
 
 /// MPI_Alltoall.
-pub fn alltoall(comm: &Comm, send: Buffer<'_>, recv: Buffer<'_>) -> Result<Call> {
+pub fn alltoall(comm: &Comm, send: Buffer<'_>, recv: Buffer<'_>) -> Result<CollectiveOp> {
     alltoall_any(comm, send, recv)
 }
 
 /// MPI_Alltoallv, MPI_Alltoallw.
-pub fn alltoallv(comm: &Comm, send: Varied<'_>, recv: Varied<'_>) -> Result<Call> {
+pub fn alltoallv(comm: &Comm, send: Varied<'_>, recv: Varied<'_>) -> Result<CollectiveOp> {
     alltoall_any(comm, send, recv)
 }
 
-fn alltoall_any<P: Pieces>(comm: &Comm, send: P, recv: P) -> Result<Call> {
+fn alltoall_any<P: PiecesArgument>(comm: &Comm, send: P, recv: P) -> Result<CollectiveOp> {
     let recv = recv.pieces(peers(comm))?;
     if in_place(send.addr()) && !comm.is_inter() {
-        return Ok(Call::Alltoall(None, recv));
+        return Ok(CollectiveOp::Alltoall(None, recv));
     }
     let send = send.pieces(peers(comm))?;
     if !comm.is_inter() {
         let own = send.piece(comm.rank() as usize);
         distinct_piece(&own, &recv, comm.rank() as usize)?;
     }
-    Ok(Call::Alltoall(Some(send), recv))
+    Ok(CollectiveOp::Alltoall(Some(send), recv))
 }
 
 /// MPI_Reduce.
-pub fn reduce(comm: &Comm, send: Buffer<'_>, recv: Buffer<'_>, op: usize, root: c_int) -> Result<Call> {
+pub fn reduce(
+    comm: &Comm,
+    send: Buffer<'_>,
+    recv: Buffer<'_>,
+    op: usize,
+    root: c_int,
+) -> Result<CollectiveOp> {
     let root = place(comm, root)?;
     let at_root = is_root(comm, root);
     let datatype = recv.datatype;
@@ -139,7 +150,7 @@ pub fn reduce(comm: &Comm, send: Buffer<'_>, recv: Buffer<'_>, op: usize, root: 
         Some(some) => combine(op, some, datatype)?,
         None => TypedOp { op: datatypes::op(op)?, handle: datatype },
     };
-    Ok(Call::Reduce(send, recv, combine, root))
+    Ok(CollectiveOp::Reduce(send, recv, combine, root))
 }
 
 /// Operands and results of an operation in which everybody has both.
@@ -153,11 +164,11 @@ fn operands(comm: &Comm, send: Buffer<'_>, recv: Buffer<'_>) -> Result<(Option<E
 }
 
 /// MPI_Allreduce.
-pub fn allreduce(comm: &Comm, send: Buffer<'_>, recv: Buffer<'_>, op: usize) -> Result<Call> {
+pub fn allreduce(comm: &Comm, send: Buffer<'_>, recv: Buffer<'_>, op: usize) -> Result<CollectiveOp> {
     let datatype = recv.datatype;
     let (send, recv) = operands(comm, send, recv)?;
     let combine = combine(op, &recv, datatype)?;
-    Ok(Call::Allreduce(send, recv, combine))
+    Ok(CollectiveOp::Allreduce(send, recv, combine))
 }
 
 fn reduce_scatter_any(
@@ -166,7 +177,7 @@ fn reduce_scatter_any(
     recv: Buffer<'_>,
     counts: Vec<usize>,
     op: usize,
-) -> Result<Call> {
+) -> Result<CollectiveOp> {
     let datatype = recv.datatype;
     let (total, own) = (counts.iter().sum::<usize>(), counts[comm.rank() as usize]);
     let recv = elements(recv.with_count(own))?;
@@ -179,7 +190,7 @@ fn reduce_scatter_any(
         // In place, all operands lie where the result comes.
         None => Elements { count: total, ..recv.clone() },
     };
-    Ok(Call::ReduceScatter(send, recv, counts, combine))
+    Ok(CollectiveOp::ReduceScatter(send, recv, counts, combine))
 }
 
 /// MPI_Reduce_scatter.
@@ -189,13 +200,18 @@ pub fn reduce_scatter(
     recv: Buffer<'_>,
     counts: Unbounded<'_, Integers<'_>>,
     op: usize,
-) -> Result<Call> {
+) -> Result<CollectiveOp> {
     let counts = members(comm).of(counts)?.counts()?;
     reduce_scatter_any(comm, send, recv, counts, op)
 }
 
 /// MPI_Reduce_scatter_block: both buffers have the count of a block.
-pub fn reduce_scatter_block(comm: &Comm, send: Buffer<'_>, recv: Buffer<'_>, op: usize) -> Result<Call> {
+pub fn reduce_scatter_block(
+    comm: &Comm,
+    send: Buffer<'_>,
+    recv: Buffer<'_>,
+    op: usize,
+) -> Result<CollectiveOp> {
     let counts = vec![Count::checked(recv.count)?.0; comm.size() as usize];
     reduce_scatter_any(comm, send, recv, counts, op)
 }
@@ -205,47 +221,47 @@ fn within_a_group(comm: &Comm) -> Result<()> {
 }
 
 /// MPI_Scan.
-pub fn scan(comm: &Comm, send: Buffer<'_>, recv: Buffer<'_>, op: usize) -> Result<Call> {
+pub fn scan(comm: &Comm, send: Buffer<'_>, recv: Buffer<'_>, op: usize) -> Result<CollectiveOp> {
     within_a_group(comm)?;
     let datatype = recv.datatype;
     let (send, recv) = operands(comm, send, recv)?;
     let combine = combine(op, &recv, datatype)?;
-    Ok(Call::Scan(send, recv, combine))
+    Ok(CollectiveOp::Scan(send, recv, combine))
 }
 
 /// MPI_Exscan.
-pub fn exscan(comm: &Comm, send: Buffer<'_>, recv: Buffer<'_>, op: usize) -> Result<Call> {
+pub fn exscan(comm: &Comm, send: Buffer<'_>, recv: Buffer<'_>, op: usize) -> Result<CollectiveOp> {
     within_a_group(comm)?;
     let datatype = recv.datatype;
     let (send, recv) = operands(comm, send, recv)?;
     let combine = combine(op, &recv, datatype)?;
-    Ok(Call::Exscan(send, recv, combine))
+    Ok(CollectiveOp::Exscan(send, recv, combine))
 }
 
 /// MPI_Neighbor_allgather.
-pub fn neighbor_allgather(comm: &Comm, send: Buffer<'_>, recv: Buffer<'_>) -> Result<Call> {
-    Ok(Call::NeighbourAllgather(elements(send)?, recv.pieces(sources(comm)?)?))
+pub fn neighbor_allgather(comm: &Comm, send: Buffer<'_>, recv: Buffer<'_>) -> Result<CollectiveOp> {
+    Ok(CollectiveOp::NeighbourAllgather(elements(send)?, recv.pieces(sources(comm)?)?))
 }
 
 /// MPI_Neighbor_allgatherv.
-pub fn neighbor_allgatherv(comm: &Comm, send: Buffer<'_>, recv: Varied<'_>) -> Result<Call> {
-    Ok(Call::NeighbourAllgather(elements(send)?, recv.pieces(sources(comm)?)?))
+pub fn neighbor_allgatherv(comm: &Comm, send: Buffer<'_>, recv: Varied<'_>) -> Result<CollectiveOp> {
+    Ok(CollectiveOp::NeighbourAllgather(elements(send)?, recv.pieces(sources(comm)?)?))
 }
 
 /// MPI_Neighbor_alltoall.
-pub fn neighbor_alltoall(comm: &Comm, send: Buffer<'_>, recv: Buffer<'_>) -> Result<Call> {
+pub fn neighbor_alltoall(comm: &Comm, send: Buffer<'_>, recv: Buffer<'_>) -> Result<CollectiveOp> {
     neighbor_alltoall_any(comm, send, recv)
 }
 
 /// MPI_Neighbor_alltoallv, MPI_Neighbor_alltoallw.
-pub fn neighbor_alltoallv(comm: &Comm, send: Varied<'_>, recv: Varied<'_>) -> Result<Call> {
+pub fn neighbor_alltoallv(comm: &Comm, send: Varied<'_>, recv: Varied<'_>) -> Result<CollectiveOp> {
     neighbor_alltoall_any(comm, send, recv)
 }
 
-fn neighbor_alltoall_any<P: Pieces>(comm: &Comm, send: P, recv: P) -> Result<Call> {
+fn neighbor_alltoall_any<P: PiecesArgument>(comm: &Comm, send: P, recv: P) -> Result<CollectiveOp> {
     let (from, to): (Peers, Peers) = (sources(comm)?, destinations(comm)?);
     let send = send.pieces(to)?;
     let recv = recv.pieces(from)?;
     debug_assert!(!matches!(&send.form, Form::Each(counts, ..) if counts.len() != to.number()));
-    Ok(Call::NeighbourAlltoall(send, recv))
+    Ok(CollectiveOp::NeighbourAlltoall(send, recv))
 }

@@ -121,7 +121,7 @@ pub fn unless_in_place(buffer: Buffer<'_>, comm: &Comm) -> Result<Option<Element
 }
 
 /// Arguments that describe a piece for each peer.
-pub trait Pieces: Copy {
+pub trait PiecesArgument: Copy {
     /// The buffer.
     fn addr(&self) -> *mut c_void;
     /// How the pieces lie in it.
@@ -134,7 +134,7 @@ pub trait Pieces: Copy {
     }
 }
 
-impl Pieces for Buffer<'_> {
+impl PiecesArgument for Buffer<'_> {
     fn addr(&self) -> *mut c_void {
         self.addr
     }
@@ -151,7 +151,7 @@ fn offsets(list: Integers<'_>, unit: isize) -> Vec<isize> {
     list.iter().map(|displacement| (displacement as isize).wrapping_mul(unit)).collect()
 }
 
-impl Pieces for Varied<'_> {
+impl PiecesArgument for Varied<'_> {
     fn addr(&self) -> *mut c_void {
         self.addr
     }

@@ -49,14 +49,14 @@ unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
 }
 
 /// A predefined operation on a basic type that it takes.
-struct Plain {
+struct PlainKernel {
     op: Op,
     basic: Basic,
     /// Bytes of a value, a power of two.
     size: usize,
 }
 
-impl Plain {
+impl PlainKernel {
     #[inline(always)]
     fn new(op: usize, datatype: usize) -> Option<Self> {
         let (op, basic) = (Op::predefined(op)?, Basic::of(datatype)?);
@@ -69,7 +69,7 @@ impl Plain {
     }
 }
 
-impl ReductionKernel for Plain {
+impl ReductionKernel for PlainKernel {
     fn commutes(&self) -> bool {
         true
     }
@@ -158,7 +158,7 @@ pub fn reduce(
 ) -> Option<Result<()>> {
     // In place has a meaning at the root only, and there the operands are the result's.
     let bytes = few(send, 1)?;
-    let kernel = Plain::new(op, send.datatype)?;
+    let kernel = PlainKernel::new(op, send.datatype)?;
     let mut team = team(comm, Collective::Reduce)?;
     let root = team.member(root)?;
     if team.rank() == root && (!is_memory(recv.addr.addr()) || send.addr == recv.addr) {
@@ -178,7 +178,7 @@ pub fn allreduce(comm: CommHandle<'_>, send: Buffer<'_>, recv: Buffer<'_>, op: u
     if !is_memory(from.addr()) || send.addr == recv.addr {
         return None;
     }
-    let kernel = Plain::new(op, recv.datatype)?;
+    let kernel = PlainKernel::new(op, recv.datatype)?;
     let mut team = team(comm, Collective::Allreduce)?;
     // SAFETY: argument rule 3: so many bytes each.
     let operands = unsafe { Operands::new(from.cast_const().cast(), recv.addr.cast(), bytes, kernel.size) };

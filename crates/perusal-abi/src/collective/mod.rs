@@ -1,4 +1,4 @@
-//! Collective functions: from C's arguments to a [`Call`], and from there to its end.
+//! Collective functions: from C's arguments to a [`CollectiveOp`], and from there to its end.
 //!
 //! A function of [`arguments`] stands for all forms of an operation, which differ in the width of counts and in when the
 //! operation runs: at once ([`run`]), in the background ([`start`]), or whenever it is started ([`prepare`]).
@@ -10,7 +10,7 @@ pub(crate) mod fast;
 use super::process::engine;
 use super::requests::{Task, insert_task};
 use super::types::{MPI_Comm, MPI_Request};
-use crate::coll::call::{Call, Transports};
+use crate::coll::call::{CollectiveOp, Transports};
 use crate::coll::intercomm::Sides;
 use crate::coll::{
     BlockingTransport, NonblockingOperation, NonblockingTransport, Purpose, SequenceNumber, run as to_the_end,
@@ -19,7 +19,7 @@ use crate::comm::{Comm, lock};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::info::Info;
-use crate::p2p::Status;
+use crate::p2p::MessageStatus;
 use crate::sync::Mutex;
 use core::future::Future;
 use std::sync::Arc;
@@ -27,18 +27,20 @@ use std::sync::Arc;
 pub(crate) use checks::{Types, Varied};
 
 /// What the messages of a call say they are for.
-fn purpose(call: &Call) -> Purpose {
+fn purpose(call: &CollectiveOp) -> Purpose {
     match call {
-        Call::Barrier => Purpose::Barrier,
-        Call::Bcast(..) => Purpose::Bcast,
-        Call::Gather(..) => Purpose::Gather,
-        Call::Scatter(..) => Purpose::Scatter,
-        Call::Allgather(..) => Purpose::Allgather,
-        Call::Alltoall(..) | Call::NeighbourAllgather(..) | Call::NeighbourAlltoall(..) => Purpose::Alltoall,
-        Call::Reduce(..) => Purpose::Reduce,
-        Call::Allreduce(..) => Purpose::Allreduce,
-        Call::ReduceScatter(..) => Purpose::ReduceScatter,
-        Call::Scan(..) | Call::Exscan(..) => Purpose::Scan,
+        CollectiveOp::Barrier => Purpose::Barrier,
+        CollectiveOp::Bcast(..) => Purpose::Bcast,
+        CollectiveOp::Gather(..) => Purpose::Gather,
+        CollectiveOp::Scatter(..) => Purpose::Scatter,
+        CollectiveOp::Allgather(..) => Purpose::Allgather,
+        CollectiveOp::Alltoall(..)
+        | CollectiveOp::NeighbourAllgather(..)
+        | CollectiveOp::NeighbourAlltoall(..) => Purpose::Alltoall,
+        CollectiveOp::Reduce(..) => Purpose::Reduce,
+        CollectiveOp::Allreduce(..) => Purpose::Allreduce,
+        CollectiveOp::ReduceScatter(..) => Purpose::ReduceScatter,
+        CollectiveOp::Scan(..) | CollectiveOp::Exscan(..) => Purpose::Scan,
     }
 }
 
@@ -68,7 +70,7 @@ pub(crate) fn check(transports: &Transports<BlockingTransport<'_>>) -> Result<()
 }
 
 /// Performs a call at once.
-pub(crate) fn run(comm: &Comm, call: impl FnOnce(&Comm) -> Result<Call>) -> Result<()> {
+pub(crate) fn run(comm: &Comm, call: impl FnOnce(&Comm) -> Result<CollectiveOp>) -> Result<()> {
     let call = call(comm)?;
     let transports = blocking(engine()?, comm, purpose(&call));
     // SAFETY: argument rule 3: a call is made of buffers that are valid until it is over; the future is run to its end.
@@ -83,7 +85,7 @@ impl Task for NonblockingTask {
     fn poll(&self, _: &Engine) -> Result<bool> {
         Ok(self.0.is_over())
     }
-    fn outcome(&self, _: &Engine, _: bool) -> (Status, Option<Error>) {
+    fn outcome(&self, _: &Engine, _: bool) -> (MessageStatus, Option<Error>) {
         ended(self.0.error())
     }
     fn comm(&self) -> usize {
@@ -96,9 +98,9 @@ impl Task for NonblockingTask {
 }
 
 /// The outcome of an operation that has no message.
-fn ended(error: Option<Error>) -> (Status, Option<Error>) {
+fn ended(error: Option<Error>) -> (MessageStatus, Option<Error>) {
     let code = error.as_ref().map_or(crate::abi::MPI_SUCCESS, Error::class);
-    (Status { error: code, ..Status::EMPTY }, error)
+    (MessageStatus { error: code, ..MessageStatus::EMPTY }, error)
 }
 
 /// Begins work in the background on `comm` and gives the handle of its request.
@@ -142,7 +144,10 @@ pub(crate) fn check_nonblocking(transports: &Transports<NonblockingTransport<'_>
 }
 
 /// Performs a call in the background; gives its request.
-pub(crate) fn start(comm: Arc<Comm>, call: impl FnOnce(&Comm) -> Result<Call>) -> Result<MPI_Request> {
+pub(crate) fn start(
+    comm: Arc<Comm>,
+    call: impl FnOnce(&Comm) -> Result<CollectiveOp>,
+) -> Result<MPI_Request> {
     let call = call(&comm)?;
     let number = SequenceNumber::Once(comm.next_in_background());
     // SAFETY: argument rule 3: the buffers are valid until the request is complete; the work holds addresses, its transports, and
@@ -157,7 +162,7 @@ pub(crate) fn start(comm: Arc<Comm>, call: impl FnOnce(&Comm) -> Result<Call>) -
 async unsafe fn performed(
     engine: &'static Engine,
     comm: Arc<Comm>,
-    call: Arc<Call>,
+    call: Arc<CollectiveOp>,
     number: SequenceNumber,
 ) -> Result<()> {
     let transports = nonblocking(engine, &comm, number);
@@ -169,7 +174,7 @@ async unsafe fn performed(
 /// A persistent operation, as its request knows it.
 struct PersistentTask {
     comm: Arc<Comm>,
-    call: Arc<Call>,
+    call: Arc<CollectiveOp>,
     number: SequenceNumber,
     /// What has been started and not been waited for.
     current: Mutex<Option<Arc<NonblockingOperation>>>,
@@ -179,7 +184,7 @@ impl Task for PersistentTask {
     fn poll(&self, _: &Engine) -> Result<bool> {
         Ok(lock(&self.current).as_ref().is_none_or(|operation| operation.is_over()))
     }
-    fn outcome(&self, _: &Engine, last: bool) -> (Status, Option<Error>) {
+    fn outcome(&self, _: &Engine, last: bool) -> (MessageStatus, Option<Error>) {
         let mut current = lock(&self.current);
         let error = current.as_ref().and_then(|operation| operation.error());
         if last {
@@ -218,7 +223,7 @@ impl Task for PersistentTask {
 /// Prepares a call for MPI_Start; gives its request.
 pub(crate) fn prepare(
     comm: Arc<Comm>,
-    call: impl FnOnce(&Comm) -> Result<Call>,
+    call: impl FnOnce(&Comm) -> Result<CollectiveOp>,
     _: Info,
 ) -> Result<MPI_Request> {
     let call = Arc::new(call(&comm)?);

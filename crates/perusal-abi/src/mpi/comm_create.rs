@@ -369,7 +369,7 @@ pub fn disconnect(comm: InOut<'_, MPI_Comm>) -> Result<()> {
     let found = comms::get(comm.get())?;
     let ports = blocking(engine()?, &found, Purpose::Barrier);
     // SAFETY: a barrier has no buffers.
-    let met = run(unsafe { crate::coll::call::Call::Barrier.perform(&ports, &found) });
+    let met = run(unsafe { crate::coll::call::CollectiveOp::Barrier.perform(&ports, &found) });
     check(&ports).and(met)?;
     free(comm.get())?;
     comm.set(MPI_COMM_NULL);

@@ -6,7 +6,7 @@
 use super::session::{self, Session};
 use crate::abi::*;
 use crate::arguments::InOut;
-use crate::boundary::{self, Handler, Source};
+use crate::boundary::{self, ErrorSource, Handler};
 pub use crate::comm::errhandler::ErrhandlerKind;
 use crate::comm::errhandler::{Errhandler, ErrhandlerFn, ErrhandlerSlot, UserErrhandler};
 use crate::comm::{Comm, lock};
@@ -28,27 +28,27 @@ static OF_NO_FILE: LazyLock<ErrhandlerSlot> = LazyLock::new(|| ErrhandlerSlot::n
 
 /// The error handler of an object, as [`boundary::Hooks`] ask for it. What is no object stands for MPI_COMM_SELF; where that
 /// names nothing either, errors are fatal.
-pub fn handler_of(source: Source) -> Handler {
+pub fn handler_of(source: ErrorSource) -> Handler {
     let found = match source {
-        Source::File(_) => OF_NO_FILE.get(),
-        Source::Comm(handle) => match comms::get(handle).or_else(|_| comms::get(MPI_COMM_SELF)) {
+        ErrorSource::File(_) => OF_NO_FILE.get(),
+        ErrorSource::Comm(handle) => match comms::get(handle).or_else(|_| comms::get(MPI_COMM_SELF)) {
             Ok(comm) => comm.errhandler.get(),
             Err(_) => Errhandler::Fatal,
         },
-        Source::Session(handle) => match session::find(handle) {
+        ErrorSource::Session(handle) => match session::find(handle) {
             Ok(session) => session.errhandler.get(),
-            Err(_) => return handler_of(Source::Comm(MPI_COMM_SELF)),
+            Err(_) => return handler_of(ErrorSource::Comm(MPI_COMM_SELF)),
         },
-        Source::NewComm(handler) => return of_new(handler, ErrhandlerKind::Comm),
-        Source::NewSession(handler) => return of_new(handler, ErrhandlerKind::Session),
-        Source::Win(_) => return handler_of(Source::Comm(MPI_COMM_SELF)),
+        ErrorSource::NewComm(handler) => return of_new(handler, ErrhandlerKind::Comm),
+        ErrorSource::NewSession(handler) => return of_new(handler, ErrhandlerKind::Session),
+        ErrorSource::Win(_) => return handler_of(ErrorSource::Comm(MPI_COMM_SELF)),
     };
     answer(found)
 }
 
 /// The answer of the handler that a new object of `kind` was to have; MPI_COMM_SELF's if that is none.
 fn of_new(handler: MPI_Errhandler, kind: ErrhandlerKind) -> Handler {
-    find(handler, kind).map_or_else(|_| handler_of(Source::Comm(MPI_COMM_SELF)), answer)
+    find(handler, kind).map_or_else(|_| handler_of(ErrorSource::Comm(MPI_COMM_SELF)), answer)
 }
 
 fn answer(found: Errhandler) -> Handler {
@@ -109,7 +109,7 @@ pub fn of_comm(comm: Arc<Comm>) -> Result<MPI_Errhandler> {
 
 /// MPI_Comm_call_errhandler: calls the handler as an error of code `code` would (MPI 5.0 §9.5).
 pub fn call_of_comm(function: &'static str, comm: MPI_Comm, _: Arc<Comm>, code: c_int) -> Result<()> {
-    boundary::raise(Source::Comm(comm), function, Error::Code(code));
+    boundary::raise(ErrorSource::Comm(comm), function, Error::Code(code));
     Ok(())
 }
 
@@ -131,7 +131,7 @@ pub fn call_of_session(
     _: Arc<Session>,
     code: c_int,
 ) -> Result<()> {
-    boundary::raise(Source::Session(session), function, Error::Code(code));
+    boundary::raise(ErrorSource::Session(session), function, Error::Code(code));
     Ok(())
 }
 
@@ -156,7 +156,7 @@ pub fn of_file(file: MPI_File) -> Result<MPI_Errhandler> {
 /// MPI_File_call_errhandler, for MPI_FILE_NULL.
 pub fn call_of_file(function: &'static str, file: MPI_File, code: c_int) -> Result<()> {
     only_no_file(file)?;
-    boundary::raise(Source::File(file), function, Error::Code(code));
+    boundary::raise(ErrorSource::File(file), function, Error::Code(code));
     Ok(())
 }
 

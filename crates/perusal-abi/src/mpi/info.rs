@@ -77,9 +77,9 @@ fn change<R>(handle: MPI_Info, alter: impl FnOnce(&mut Info) -> R) -> Result<R> 
 }
 
 /// A key of the program's.
-pub struct Key<'a>(&'a [u8]);
+pub struct KeyArgument<'a>(&'a [u8]);
 
-impl<'a> Argument<'a, *const c_char> for Key<'a> {
+impl<'a> Argument<'a, *const c_char> for KeyArgument<'a> {
     unsafe fn of(from: *const c_char) -> Result<Self> {
         // SAFETY: this function asks for the same.
         unsafe { Argument::of(from) }.map(Self).map_err(|_: Error| Error::InfoKey("NULL"))
@@ -87,16 +87,16 @@ impl<'a> Argument<'a, *const c_char> for Key<'a> {
 }
 
 /// A value of the program's.
-pub struct Value<'a>(&'a [u8]);
+pub struct ValueArgument<'a>(&'a [u8]);
 
-impl<'a> Argument<'a, *const c_char> for Value<'a> {
+impl<'a> Argument<'a, *const c_char> for ValueArgument<'a> {
     unsafe fn of(from: *const c_char) -> Result<Self> {
         // SAFETY: this function asks for the same.
         unsafe { Argument::of(from) }.map(Self).map_err(|_: Error| Error::InfoValue("NULL"))
     }
 }
 
-fn value(info: MPI_Info, key: &Key<'_>) -> Result<Option<Vec<u8>>> {
+fn value(info: MPI_Info, key: &KeyArgument<'_>) -> Result<Option<Vec<u8>>> {
     read(info, |info| info.get(key.0).map(|value| value.map(<[u8]>::to_vec)))?
 }
 
@@ -123,7 +123,7 @@ pub fn create_env(argv: Arguments<'_>) -> Result<Info> {
 }
 
 /// MPI_Info_delete.
-pub fn delete(info: MPI_Info, key: Key<'_>) -> Result<()> {
+pub fn delete(info: MPI_Info, key: KeyArgument<'_>) -> Result<()> {
     change(info, |info| info.delete(key.0))?
 }
 
@@ -143,7 +143,13 @@ pub fn free(info: InOut<'_, MPI_Info>) -> Result<()> {
 }
 
 /// MPI_Info_get, deprecated since MPI 4.0: `room` counts without the terminating zero.
-pub fn get(info: MPI_Info, key: Key<'_>, room: c_int, to: Letters<'_>, flag: Out<'_, c_int>) -> Result<()> {
+pub fn get(
+    info: MPI_Info,
+    key: KeyArgument<'_>,
+    room: c_int,
+    to: Letters<'_>,
+    flag: Out<'_, c_int>,
+) -> Result<()> {
     let room = usize::try_from(room).map_err(|_| Error::Arg("valuelen is negative"))? + 1;
     let found = value(info, &key)?;
     if let Some(found) = &found {
@@ -156,7 +162,7 @@ pub fn get(info: MPI_Info, key: Key<'_>, room: c_int, to: Letters<'_>, flag: Out
 /// MPI_Info_get_string: `length` counts the terminating zero; it comes back as what the value needs.
 pub fn get_string(
     info: MPI_Info,
-    key: Key<'_>,
+    key: KeyArgument<'_>,
     length: InOut<'_, c_int>,
     to: Letters<'_>,
     flag: Out<'_, c_int>,
@@ -190,7 +196,7 @@ pub fn key(info: MPI_Info, n: c_int, to: Letters<'_>) -> Result<()> {
 /// MPI_Info_get_valuelen, deprecated since MPI 4.0: the length without the terminating zero.
 pub fn value_length(
     info: MPI_Info,
-    key: Key<'_>,
+    key: KeyArgument<'_>,
     length: Out<'_, c_int>,
     flag: Out<'_, c_int>,
 ) -> Result<()> {
@@ -202,6 +208,6 @@ pub fn value_length(
 }
 
 /// MPI_Info_set.
-pub fn set(info: MPI_Info, key: Key<'_>, value: Value<'_>) -> Result<()> {
+pub fn set(info: MPI_Info, key: KeyArgument<'_>, value: ValueArgument<'_>) -> Result<()> {
     change(info, |info| info.set(key.0, value.0))?
 }

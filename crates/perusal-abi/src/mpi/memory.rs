@@ -14,15 +14,15 @@ use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 /// What was given out.
-enum Given {
+enum Allocation {
     Ordinary(Layout),
     Shared(Extent),
 }
 
 /// What was given out and not yet freed, so that freeing anything else is an error and not a crash.
-static GIVEN: LazyLock<Mutex<HashMap<usize, Given>>> = LazyLock::new(Mutex::default);
+static GIVEN: LazyLock<Mutex<HashMap<usize, Allocation>>> = LazyLock::new(Mutex::default);
 
-fn given() -> MutexGuard<'static, HashMap<usize, Given>> {
+fn given() -> MutexGuard<'static, HashMap<usize, Allocation>> {
     GIVEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -50,16 +50,16 @@ fn take_shared(engine: &Engine, layout: Layout) -> Option<Extent> {
     extent
 }
 
-fn take(layout: Layout) -> Result<(*mut u8, Given)> {
+fn take(layout: Layout) -> Result<(*mut u8, Allocation)> {
     if let Some(extent) = take_shared(process::engine()?, layout) {
-        return Ok((extent.addr().as_ptr(), Given::Shared(extent)));
+        return Ok((extent.addr().as_ptr(), Allocation::Shared(extent)));
     }
     // SAFETY: the layout's size is at least 1.
     let base = unsafe { std::alloc::alloc(layout) };
     if base.is_null() {
         return Err(Error::NoMem(format!("MPI_Alloc_mem of {} bytes", layout.size())));
     }
-    Ok((base, Given::Ordinary(layout)))
+    Ok((base, Allocation::Ordinary(layout)))
 }
 
 /// MPI_Alloc_mem. Honours the hint `mpi_minimum_memory_alignment`.
@@ -74,8 +74,8 @@ pub fn free(base: *mut c_void) -> Result<()> {
     let what = given().remove(&(base as usize)).ok_or(Error::Code(MPI_ERR_BASE))?;
     match what {
         // SAFETY: the table says that it came from `MPI_Alloc_mem` with this layout, and has not been freed.
-        Given::Ordinary(layout) => unsafe { std::alloc::dealloc(base.cast(), layout) },
-        Given::Shared(extent) => {
+        Allocation::Ordinary(layout) => unsafe { std::alloc::dealloc(base.cast(), layout) },
+        Allocation::Shared(extent) => {
             if let Some(heap) = Heap::of(process::engine()?.job()) {
                 heap.free(&extent);
             }

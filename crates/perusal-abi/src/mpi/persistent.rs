@@ -4,7 +4,7 @@ use crate::abi::*;
 use crate::arguments::InOut;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::p2p::Status;
+use crate::p2p::MessageStatus;
 use crate::process::engine;
 use crate::requests::{self, Named, Task};
 use crate::sync::{AtomicBool, Ordering};
@@ -53,12 +53,12 @@ impl Task for Generalized {
     fn poll(&self, _: &Engine) -> Result<bool> {
         Ok(self.is_complete())
     }
-    fn outcome(&self, _: &Engine, last: bool) -> (Status, Option<Error>) {
+    fn outcome(&self, _: &Engine, last: bool) -> (MessageStatus, Option<Error>) {
         let mut status = MPI_Status::EMPTY;
         // SAFETY: the user's function with the user's argument and a status that lives until it returns.
         let failed = Self::result(unsafe { (self.query)(self.extra as *mut c_void, &raw mut status) });
         let error = if last { failed.or(self.free_extra()) } else { failed };
-        let status = Status {
+        let status = MessageStatus {
             source: status.source,
             tag: status.tag,
             error: error.as_ref().map_or(MPI_SUCCESS, Error::class),

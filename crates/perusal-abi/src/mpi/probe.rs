@@ -7,7 +7,7 @@ use crate::comms;
 use crate::error::{Error, Result};
 use crate::handles::HandleTable;
 use crate::messages::{recv_buf, recv_peer};
-use crate::p2p::{Message, Request, Status};
+use crate::p2p::{Message, MessageStatus, Request};
 use crate::process::engine;
 use crate::requests::handle_of;
 use crate::sync::Mutex;
@@ -46,7 +46,7 @@ fn start(buf: Buffer<'_>, message: InOut<'_, MPI_Message>) -> Result<Option<Requ
 /// MPI_Mrecv.
 pub fn mrecv(buf: Buffer<'_>, message: InOut<'_, MPI_Message>, status: StatusOut<'_>) -> Result<()> {
     let Some(request) = start(buf, message)? else {
-        status.set(&Status::PROC_NULL);
+        status.set(&MessageStatus::PROC_NULL);
         return Ok(());
     };
     let engine = engine()?;
@@ -99,7 +99,7 @@ pub fn improbe(
 ) -> Result<()> {
     recv_peer(comm, source, tag)?;
     if source == MPI_PROC_NULL {
-        status.set(&Status::PROC_NULL);
+        status.set(&MessageStatus::PROC_NULL);
         message.set(MPI_MESSAGE_NO_PROC);
         return flag.put(true);
     }
@@ -113,7 +113,7 @@ pub fn improbe(
 pub fn mprobe(source: c_int, tag: c_int, comm: &Comm, status: StatusOut<'_>) -> Result<MPI_Message> {
     recv_peer(comm, source, tag)?;
     if source == MPI_PROC_NULL {
-        status.set(&Status::PROC_NULL);
+        status.set(&MessageStatus::PROC_NULL);
         return Ok(MPI_MESSAGE_NO_PROC);
     }
     let found = engine()?.mprobe(comm, source, tag)?;

@@ -6,7 +6,7 @@ use crate::boundary;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::events::fast_path_is_open;
-use crate::p2p::{Request, Status};
+use crate::p2p::{MessageStatus, Request};
 use crate::process::{engine, running};
 use crate::requests::{Named, all_over, find, find_all, first_over};
 use crate::types::MPI_Request;
@@ -91,7 +91,11 @@ fn wait_for_one<const OBSERVED: bool>(
 }
 
 #[inline(always)]
-fn take_one_of<const OBSERVED: bool>(engine: &Engine, message: Request, look: impl FnOnce(&Status)) -> bool {
+fn take_one_of<const OBSERVED: bool>(
+    engine: &Engine,
+    message: Request,
+    look: impl FnOnce(&MessageStatus),
+) -> bool {
     if OBSERVED { engine.try_take_observed(message, look) } else { engine.try_take(message, look) }
 }
 
@@ -146,12 +150,12 @@ fn waitall_in_turn<const OBSERVED: bool>(
 ) -> usize {
     let mut known = false;
     for at in 0..handles.len() {
-        let set = |got: &Status| statuses.set(at, got);
+        let set = |got: &MessageStatus| statuses.set(at, got);
         let Some(message) = message(engine, handles[at]) else {
             if handles[at] != MPI_REQUEST_NULL {
                 return at;
             }
-            set(&Status::EMPTY);
+            set(&MessageStatus::EMPTY);
             continue;
         };
         if !message.state().is_complete() && !wait_in_turn(engine, &handles[at..], &mut known) {
@@ -318,7 +322,7 @@ pub fn waitany(handles: &mut [MPI_Request], index: Out<'_, c_int>, status: Statu
     let engine = engine()?;
     let named = find_all(engine, handles)?;
     if !named.iter().any(Named::counts) {
-        status.set(&Status::EMPTY);
+        status.set(&MessageStatus::EMPTY);
         return index.put(MPI_UNDEFINED);
     }
     let mut found = None;
@@ -349,7 +353,7 @@ pub fn testany(
     }
     flag.put(nothing || found.is_some())?;
     if nothing {
-        status.set(&Status::EMPTY);
+        status.set(&MessageStatus::EMPTY);
     }
     match found {
         Some(at) => take_one(engine, &named, handles, at, &index, status),
@@ -428,7 +432,7 @@ pub fn status_any(
     })?;
     match found {
         Some(at) => status.set(&named[at].look(engine).0),
-        None if nothing => status.set(&Status::EMPTY),
+        None if nothing => status.set(&MessageStatus::EMPTY),
         None => {}
     }
     flag.put(nothing || found.is_some())?;

@@ -6,7 +6,7 @@ use crate::comm::{Comm, lock};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::messages::{recv_buf, recv_peer, send_buf, send_peer};
-use crate::p2p::{Mode, Request, Status};
+use crate::p2p::{MessageStatus, Mode, Request};
 use crate::process::engine;
 use crate::requests::{Task, insert_task};
 use crate::sync::Mutex;
@@ -72,7 +72,7 @@ impl Task for Combined {
     fn poll(&self, _: &Engine) -> Result<bool> {
         Ok(self.sent.is_over() && self.received.is_over())
     }
-    fn outcome(&self, engine: &Engine, last: bool) -> (Status, Option<Error>) {
+    fn outcome(&self, engine: &Engine, last: bool) -> (MessageStatus, Option<Error>) {
         let of = |request| if last { engine.take_outcome(request) } else { engine.look_at_outcome(request) };
         let (_, failed) = of(self.sent);
         let (status, error) = of(self.received);

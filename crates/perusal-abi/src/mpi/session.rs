@@ -6,7 +6,7 @@
 use super::{errhandler, group};
 use crate::abi::*;
 use crate::arguments::{InOut, Letters};
-use crate::boundary::Source;
+use crate::boundary::ErrorSource;
 use crate::comm::errhandler::{ErrhandlerKind, ErrhandlerSlot};
 use crate::comm::{Comm, Group};
 use crate::error::{Error, Result};
@@ -104,9 +104,9 @@ pub fn init(hints: Info, handler: MPI_Errhandler) -> Result<MPI_Session> {
 }
 
 /// Where errors of MPI_Session_init are raised, which may be the first call of all.
-pub fn source_of_new(handler: MPI_Errhandler) -> Source {
+pub fn source_of_new(handler: MPI_Errhandler) -> ErrorSource {
     process::install_hooks();
-    Source::NewSession(handler)
+    ErrorSource::NewSession(handler)
 }
 
 /// MPI_Session_finalize. Waits for no other process to finalize its own.

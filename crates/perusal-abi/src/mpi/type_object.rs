@@ -17,24 +17,24 @@ pub fn size(datatype: MPI_Datatype) -> Result<OrUndefined> {
 }
 
 /// Lower bound and extent, or those of the data alone. Not known of an optional type that there is not.
-pub fn extent(datatype: MPI_Datatype, data_only: bool) -> Result<(Bytes, Bytes)> {
+pub fn extent(datatype: MPI_Datatype, data_only: bool) -> Result<(ByteCount, ByteCount)> {
     if missing_optional(datatype).is_some() {
-        return Ok((Bytes(0), Bytes(MPI_UNDEFINED as isize)));
+        return Ok((ByteCount(0), ByteCount(MPI_UNDEFINED as isize)));
     }
     let ty = any(datatype)?;
     let (low, span) = if data_only { (ty.true_lb(), ty.true_extent()) } else { (ty.lb(), ty.extent()) };
-    Ok((Bytes(low), Bytes(span)))
+    Ok((ByteCount(low), ByteCount(span)))
 }
 
 /// A distance in bytes, as `MPI_Aint` or `MPI_Count`, which are 64 bits both.
-pub struct Bytes(isize);
+pub struct ByteCount(isize);
 
-impl Given<MPI_Aint> for Bytes {
+impl Given<MPI_Aint> for ByteCount {
     fn given(self) -> Result<MPI_Aint> {
         Ok(self.0)
     }
 }
-impl Given<MPI_Count> for Bytes {
+impl Given<MPI_Count> for ByteCount {
     fn given(self) -> Result<MPI_Count> {
         Ok(self.0 as MPI_Count)
     }

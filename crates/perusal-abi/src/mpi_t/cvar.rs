@@ -16,10 +16,10 @@ use crate::variables::{Refusal, VARIABLES, Variable};
 use core::ffi::{c_int, c_ulong};
 use std::sync::Arc;
 
-static HANDLES: HandleTable<Handle> = HandleTable::new();
+static HANDLES: HandleTable<CvarHandle> = HandleTable::new();
 
 /// What a handle names.
-struct Handle(&'static Variable);
+struct CvarHandle(&'static Variable);
 
 /// Forgets all handles.
 pub(super) fn end() {
@@ -86,7 +86,8 @@ pub fn index(name: &[u8]) -> Outcome<c_int> {
 /// MPI_T_cvar_handle_alloc: the handle, and how many elements a value has. No variable is bound to an object.
 pub fn alloc(index: c_int) -> Outcome<(usize, c_int)> {
     let variable = row(&VARIABLES, index)?;
-    let made = (HANDLES.len() < TOOL_HANDLES).then(|| HANDLES.insert(Arc::new(Handle(variable)))).flatten();
+    let made =
+        (HANDLES.len() < TOOL_HANDLES).then(|| HANDLES.insert(Arc::new(CvarHandle(variable)))).flatten();
     let count = if matches!(variable.domain, Domain::Text) { VARIABLE_TEXT as c_int } else { 1 };
     Ok((made.ok_or(MPI_T_ERR_OUT_OF_HANDLES)?, count))
 }

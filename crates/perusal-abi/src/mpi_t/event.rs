@@ -301,7 +301,7 @@ fn callback(handle: usize, safety: c_int) -> Outcome {
     if of.has(level(safety)?) { Ok(()) } else { Err(MPI_T_ERR_INVALID) }
 }
 
-fn source_of(index: c_int) -> Outcome<sources::Source> {
+fn source_of(index: c_int) -> Outcome<sources::EventSource> {
     usize::try_from(index).ok().and_then(sources::by_index).ok_or(MPI_T_ERR_INVALID_INDEX)
 }
 

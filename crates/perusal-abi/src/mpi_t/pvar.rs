@@ -4,12 +4,12 @@
 //! element always.
 
 use super::enums::handle_of;
-use super::pvar_state::{Value, with};
+use super::pvar_state::{PvarValue, with};
 use super::{ObjectAt, Outcome, TextPlace, ValueAt, row};
 use crate::abi::*;
 use crate::arguments::{InOut, Out, offer};
 use crate::comms;
-use crate::tool::pvar::{Class, PVARS, Pvar, Source};
+use crate::tool::pvar::{Class, PVARS, Pvar, PvarSource};
 use core::ffi::c_int;
 
 fn class(class: Class) -> c_int {
@@ -29,34 +29,34 @@ fn class(class: Class) -> c_int {
 
 fn datatype(pvar: &Pvar) -> usize {
     match pvar.source {
-        Source::Int(_) => MPI_INT,
+        PvarSource::Int(_) => MPI_INT,
         _ if pvar.is_real() => MPI_DOUBLE,
         _ => MPI_UNSIGNED_LONG_LONG,
     }
 }
 
 /// Writes a value to the tool's buffer.
-fn deliver(value: Value, to: &ValueAt<'_>) -> Outcome {
+fn deliver(value: PvarValue, to: &ValueAt<'_>) -> Outcome {
     // SAFETY: the tool gives room for one element of the datatype that MPI_T_pvar_get_info says: `datatype` here has the variant's.
     unsafe {
         match value {
-            Value::Int(int) => to.write::<c_int>(int),
-            Value::Number(number) => to.write::<u64>(number),
-            Value::Real(real) => to.write::<f64>(real),
+            PvarValue::Int(int) => to.write::<c_int>(int),
+            PvarValue::Number(number) => to.write::<u64>(number),
+            PvarValue::Real(real) => to.write::<f64>(real),
         }
     }
     Ok(())
 }
 
 /// The value in the tool's buffer. An MPI_INT is never writable.
-fn accept(pvar: &Pvar, from: &ValueAt<'_>) -> Outcome<Value> {
+fn accept(pvar: &Pvar, from: &ValueAt<'_>) -> Outcome<PvarValue> {
     // SAFETY: the tool gives one element of the datatype that MPI_T_pvar_get_info says, which `datatype` here derives likewise.
     unsafe {
         if !pvar.is_real() {
-            return Ok(Value::Number(from.read::<u64>()));
+            return Ok(PvarValue::Number(from.read::<u64>()));
         }
         let real = from.read::<f64>();
-        if real.is_finite() && real >= 0.0 { Ok(Value::Real(real)) } else { Err(MPI_T_ERR_INVALID) }
+        if real.is_finite() && real >= 0.0 { Ok(PvarValue::Real(real)) } else { Err(MPI_T_ERR_INVALID) }
     }
 }
 

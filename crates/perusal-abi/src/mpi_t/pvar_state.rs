@@ -11,7 +11,7 @@ use crate::engine::Engine;
 use crate::events::GlobalSubscription;
 use crate::limits::TOOL_HANDLES;
 use crate::shm::telemetry;
-use crate::tool::pvar::{OfComm, Pvar, Queue, Source};
+use crate::tool::pvar::{OfComm, Pvar, PvarSource, Queue};
 use crate::{comms, process};
 use core::ffi::c_int;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +19,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A value on its way to the user.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Value {
+pub(super) enum PvarValue {
     /// MPI_INT.
     Int(c_int),
     /// MPI_UNSIGNED_LONG_LONG.
@@ -29,7 +29,7 @@ pub(super) enum Value {
 }
 
 /// What a handle names.
-struct Handle {
+struct PvarHandle {
     session: usize,
     pvar: &'static Pvar,
     /// The communicator that it is bound to, or 0.
@@ -45,16 +45,16 @@ struct Handle {
 }
 
 /// All sessions and handles.
-pub(super) struct State {
+pub(super) struct PvarState {
     next: usize,
     sessions: BTreeSet<usize>,
-    handles: BTreeMap<usize, Handle>,
+    handles: BTreeMap<usize, PvarHandle>,
     /// Started handles of variables that count searches, and the tap that counts for them.
     searchers: usize,
     tap: Option<GlobalSubscription>,
 }
 
-static STATE: Mutex<State> = Mutex::new(State {
+static STATE: Mutex<PvarState> = Mutex::new(PvarState {
     next: 4096,
     sessions: BTreeSet::new(),
     handles: BTreeMap::new(),
@@ -62,12 +62,12 @@ static STATE: Mutex<State> = Mutex::new(State {
     tap: None,
 });
 
-fn lock() -> MutexGuard<'static, State> {
+fn lock() -> MutexGuard<'static, PvarState> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Runs `body` under the lock. A tap that nobody needs any more goes afterwards: its end may wait for a thread that wants the lock.
-pub(super) fn with<R>(body: impl FnOnce(&mut State) -> R) -> R {
+pub(super) fn with<R>(body: impl FnOnce(&mut PvarState) -> R) -> R {
     let mut state = lock();
     let result = body(&mut state);
     let idle = if state.searchers == 0 { state.tap.take() } else { None };
@@ -97,10 +97,10 @@ fn length_now(queue: Queue) -> u64 {
 }
 
 /// What a variable that grows has counted so far.
-fn raw(source: Source) -> u64 {
+fn raw(source: PvarSource) -> u64 {
     match source {
-        Source::Sum(read) | Source::Time(read) | Source::Share(read) => of_engine(read, 0),
-        Source::Searches(search) => searching::count(search),
+        PvarSource::Sum(read) | PvarSource::Time(read) | PvarSource::Share(read) => of_engine(read, 0),
+        PvarSource::Searches(search) => searching::count(search),
         _ => 0,
     }
 }
@@ -109,10 +109,10 @@ fn seconds(nanoseconds: u64) -> f64 {
     nanoseconds as f64 / 1e9
 }
 
-impl Handle {
+impl PvarHandle {
     fn watched(&self) -> Option<Queue> {
         match self.pvar.source {
-            Source::Most(queue) | Source::Least(queue) => Some(queue),
+            PvarSource::Most(queue) | PvarSource::Least(queue) => Some(queue),
             _ => None,
         }
     }
@@ -120,7 +120,7 @@ impl Handle {
     /// Takes over the extremes of a time that ends.
     fn absorb(&mut self, (most, least): (u64, u64)) {
         self.kept = match self.pvar.source {
-            Source::Most(_) => self.kept.max(most),
+            PvarSource::Most(_) => self.kept.max(most),
             _ => self.kept.min(least),
         };
     }
@@ -138,40 +138,40 @@ impl Handle {
         let extremes = |engine| (queue.of(engine).most.get(), queue.of(engine).least.get());
         let (most, least) = of_engine(extremes, (0, 0));
         match self.pvar.source {
-            Source::Most(_) => self.kept.max(most),
+            PvarSource::Most(_) => self.kept.max(most),
             _ => self.kept.min(least),
         }
     }
 
-    fn value(&self) -> Outcome<Value> {
+    fn value(&self) -> Outcome<PvarValue> {
         Ok(match self.pvar.source {
-            Source::Now(read) => Value::Number(of_engine(read, 0)),
-            Source::Int(read) => Value::Int(of_engine(read, 0)),
-            Source::Real(read) => Value::Real(of_engine(read, 0.0)),
-            Source::Sum(_) => Value::Number(self.grown()),
-            Source::Time(_) => Value::Real(seconds(self.grown())),
-            Source::Share(_) => {
+            PvarSource::Now(read) => PvarValue::Number(of_engine(read, 0)),
+            PvarSource::Int(read) => PvarValue::Int(of_engine(read, 0)),
+            PvarSource::Real(read) => PvarValue::Real(of_engine(read, 0.0)),
+            PvarSource::Sum(_) => PvarValue::Number(self.grown()),
+            PvarSource::Time(_) => PvarValue::Real(seconds(self.grown())),
+            PvarSource::Share(_) => {
                 let whole = self.before + if self.started { now().saturating_sub(self.since) } else { 0 };
-                Value::Real((self.grown() as f64 / whole.max(1) as f64).min(1.0))
+                PvarValue::Real((self.grown() as f64 / whole.max(1) as f64).min(1.0))
             }
-            Source::Most(queue) | Source::Least(queue) => Value::Number(self.extreme(queue)),
-            Source::Searches(_) if self.pvar.is_real() => {
-                Value::Real(self.grown() as f64 / clock::source().ticks_per_second as f64)
+            PvarSource::Most(queue) | PvarSource::Least(queue) => PvarValue::Number(self.extreme(queue)),
+            PvarSource::Searches(_) if self.pvar.is_real() => {
+                PvarValue::Real(self.grown() as f64 / clock::source().ticks_per_second as f64)
             }
-            Source::Searches(_) => Value::Number(self.grown()),
-            Source::Comm(what) => Value::Number(of_comm(self.comm, what)?),
+            PvarSource::Searches(_) => PvarValue::Number(self.grown()),
+            PvarSource::Comm(what) => PvarValue::Number(of_comm(self.comm, what)?),
         })
     }
 
     /// Makes its value `to`, or the starting one. The extremes have been cut.
-    fn set(&mut self, to: Option<Value>) {
+    fn set(&mut self, to: Option<PvarValue>) {
         let start = self.watched().map_or(0, length_now);
         self.kept = match (to, self.pvar.source) {
-            (Some(Value::Number(number)), _) => number,
-            (Some(Value::Real(value)), Source::Searches(_)) => {
+            (Some(PvarValue::Number(number)), _) => number,
+            (Some(PvarValue::Real(value)), PvarSource::Searches(_)) => {
                 (value * clock::source().ticks_per_second as f64) as u64
             }
-            (Some(Value::Real(value)), _) => (value * 1e9) as u64,
+            (Some(PvarValue::Real(value)), _) => (value * 1e9) as u64,
             _ => start,
         };
         self.base = raw(self.pvar.source);
@@ -208,7 +208,7 @@ fn of_comm(handle: usize, what: OfComm) -> Outcome<u64> {
     })
 }
 
-impl State {
+impl PvarState {
     fn fresh(&mut self) -> usize {
         self.next += 1;
         self.next
@@ -243,7 +243,7 @@ impl State {
         self.handles.iter().filter(|(_, handle)| handle.session == session).map(|(name, _)| *name).collect()
     }
 
-    fn find(&mut self, session: usize, handle: usize) -> Outcome<&mut Handle> {
+    fn find(&mut self, session: usize, handle: usize) -> Outcome<&mut PvarHandle> {
         self.check(session)?;
         let found = self.handles.get_mut(&handle).filter(|found| found.session == session);
         found.ok_or(MPI_T_ERR_INVALID_HANDLE)
@@ -256,7 +256,7 @@ impl State {
             return Err(MPI_T_ERR_OUT_OF_HANDLES);
         }
         let mut handle =
-            Handle { session, pvar, comm, started: false, base: 0, kept: 0, since: 0, before: 0 };
+            PvarHandle { session, pvar, comm, started: false, base: 0, kept: 0, since: 0, before: 0 };
         handle.set(None);
         let name = self.fresh();
         self.handles.insert(name, handle);
@@ -272,7 +272,8 @@ impl State {
 
     fn release(&mut self, handle: usize) {
         let found = self.handles.remove(&handle);
-        if found.is_some_and(|handle| handle.started && matches!(handle.pvar.source, Source::Searches(_))) {
+        if found.is_some_and(|handle| handle.started && matches!(handle.pvar.source, PvarSource::Searches(_)))
+        {
             self.searchers -= 1;
         }
     }
@@ -281,7 +282,7 @@ impl State {
     fn cut(&mut self, queue: Option<Queue>) {
         let Some((queue, engine)) = queue.zip(process::running()) else { return };
         let extremes = queue.cut(engine);
-        let watching = |handle: &&mut Handle| handle.started && handle.watched() == Some(queue);
+        let watching = |handle: &&mut PvarHandle| handle.started && handle.watched() == Some(queue);
         self.handles.values_mut().filter(watching).for_each(|handle| handle.absorb(extremes));
     }
 
@@ -314,7 +315,7 @@ impl State {
         } else {
             handle.stop()
         }
-        if matches!(handle.pvar.source, Source::Searches(_)) {
+        if matches!(handle.pvar.source, PvarSource::Searches(_)) {
             if on {
                 self.searchers += 1;
                 let generation = self.fresh() as u64;
@@ -326,7 +327,7 @@ impl State {
     }
 
     /// The value of a handle.
-    pub fn read(&mut self, session: usize, handle: usize) -> Outcome<Value> {
+    pub fn read(&mut self, session: usize, handle: usize) -> Outcome<PvarValue> {
         self.find(session, handle)?.value()
     }
 
@@ -337,7 +338,7 @@ impl State {
     }
 
     /// Gives a handle a value, or the starting one.
-    pub fn write(&mut self, session: usize, handle: usize, to: Option<Value>) -> Outcome {
+    pub fn write(&mut self, session: usize, handle: usize, to: Option<PvarValue>) -> Outcome {
         self.writable(session, handle)?;
         let watched = self.find(session, handle)?.watched();
         self.cut(watched);
@@ -357,7 +358,7 @@ impl State {
     }
 
     /// Reads a handle and resets it, with nothing in between.
-    pub fn read_and_reset(&mut self, session: usize, handle: usize) -> Outcome<Value> {
+    pub fn read_and_reset(&mut self, session: usize, handle: usize) -> Outcome<PvarValue> {
         let pvar = self.find(session, handle)?.pvar;
         if !pvar.is_atomic() {
             return Err(MPI_T_ERR_PVAR_NO_ATOMIC);
@@ -373,13 +374,13 @@ impl State {
         let watched = found.watched();
         self.cut(watched);
         let found = self.find(session, handle)?;
-        let value = Value::Number(found.kept);
+        let value = PvarValue::Number(found.kept);
         found.set(None);
         Ok(value)
     }
 }
 
-impl Handle {
+impl PvarHandle {
     /// Moves the growth since the base to what is kept, with one look at the count.
     fn absorb_growth(&mut self) {
         if self.started {
@@ -389,13 +390,13 @@ impl Handle {
         }
     }
 
-    fn value_of_kept(&self) -> Value {
+    fn value_of_kept(&self) -> PvarValue {
         match self.pvar.source {
-            Source::Time(_) => Value::Real(seconds(self.kept)),
-            Source::Searches(_) if self.pvar.is_real() => {
-                Value::Real(self.kept as f64 / clock::source().ticks_per_second as f64)
+            PvarSource::Time(_) => PvarValue::Real(seconds(self.kept)),
+            PvarSource::Searches(_) if self.pvar.is_real() => {
+                PvarValue::Real(self.kept as f64 / clock::source().ticks_per_second as f64)
             }
-            _ => Value::Number(self.kept),
+            _ => PvarValue::Number(self.kept),
         }
     }
 }

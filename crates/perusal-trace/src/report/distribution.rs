@@ -68,13 +68,13 @@ impl Edges {
 
 /// Values as they come.
 #[derive(Debug)]
-pub struct Counter<'e> {
+pub struct ValueCounter<'e> {
     edges: &'e Edges,
     bins: Vec<u64>,
     sums: ValueDistribution,
 }
 
-impl<'e> Counter<'e> {
+impl<'e> ValueCounter<'e> {
     /// None yet.
     #[must_use]
     pub fn new(edges: &'e Edges) -> Self {
@@ -121,13 +121,13 @@ mod tests {
     #[test]
     fn sums_are_exact_and_empty_bins_are_left_out() {
         let edges = Edges::times();
-        let mut counter = Counter::new(&edges);
+        let mut counter = ValueCounter::new(&edges);
         for value in [7, 7, 9, 1200, 0] {
             counter.add(value);
         }
         let d = counter.finish();
         assert_eq!((d.count, d.total, d.min, d.max, d.mean()), (5, 1223, 0, 1200, 244));
         assert_eq!(d.histogram, [(0, 1), (5, 3), (edges.bin(1200) as u16, 1)]);
-        assert_eq!(Counter::new(&edges).finish().mean(), 0);
+        assert_eq!(ValueCounter::new(&edges).finish().mean(), 0);
     }
 }

@@ -1,6 +1,6 @@
 //! Messages between ranks, sorted for the questions that are asked of them.
 
-use crate::trace::flows::{Arrival, Flow};
+use crate::trace::flows::{Flow, MessageArrival};
 
 /// The messages of one rank, as indices of all flows.
 #[derive(Debug, Clone, Default)]
@@ -32,6 +32,6 @@ pub fn rank_flows(flows: &[Flow], ranks: usize) -> Vec<RankFlows> {
 
 /// When the receiver came to a message: posted its receive, or took it by a probe. `None` if it never did.
 #[must_use]
-pub fn came(incoming: &Arrival) -> Option<u64> {
+pub fn came(incoming: &MessageArrival) -> Option<u64> {
     incoming.posted.into_iter().chain(incoming.matched).min()
 }

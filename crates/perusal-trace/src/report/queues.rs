@@ -1,6 +1,6 @@
 //! One rank's queues: their lengths over time, how long entries stay, how searches go, and how long requests live.
 
-use super::distribution::{Counter, Edges};
+use super::distribution::{Edges, ValueCounter};
 use super::series::{BinnedSeries, TimeGrid};
 use super::types::{Amount, Bin, QueueReport, RankReport};
 use crate::events::Event;
@@ -47,8 +47,8 @@ struct QueueWalk<'s> {
     posted: Watch<'s>,
     unexpected: Watch<'s>,
     requests: HashMap<u64, u64>,
-    sends: Counter<'s>,
-    receives: Counter<'s>,
+    sends: ValueCounter<'s>,
+    receives: ValueCounter<'s>,
     sent: Amount,
     received: Amount,
 }
@@ -59,8 +59,8 @@ impl<'s> QueueWalk<'s> {
             posted: Watch::new(grid, scales),
             unexpected: Watch::new(grid, scales),
             requests: HashMap::new(),
-            sends: Counter::new(&scales.times),
-            receives: Counter::new(&scales.times),
+            sends: ValueCounter::new(&scales.times),
+            receives: ValueCounter::new(&scales.times),
             sent: Amount::default(),
             received: Amount::default(),
         }
@@ -134,10 +134,10 @@ struct Watch<'s> {
     since: u64,
     changes: BinnedSeries,
     inside: HashMap<u64, u64>,
-    residence: Counter<'s>,
+    residence: ValueCounter<'s>,
     searching: HashMap<u64, u64>,
-    time: Counter<'s>,
-    depth: Counter<'s>,
+    time: ValueCounter<'s>,
+    depth: ValueCounter<'s>,
 }
 
 impl<'s> Watch<'s> {
@@ -148,10 +148,10 @@ impl<'s> Watch<'s> {
             since: 0,
             changes: BinnedSeries::new(grid),
             inside: HashMap::new(),
-            residence: Counter::new(&scales.times),
+            residence: ValueCounter::new(&scales.times),
             searching: HashMap::new(),
-            time: Counter::new(&scales.times),
-            depth: Counter::new(&scales.counts),
+            time: ValueCounter::new(&scales.times),
+            depth: ValueCounter::new(&scales.counts),
         }
     }
 
