@@ -51,11 +51,11 @@ fields! {
 payloads! {
     /// A collective operation.
     Coll {
-        /// A [`Collective`](super::Collective).
+        /// A [`Collective`].
         operation: u16 as Collective in first[0..32],
-        /// An [`Algorithm`](super::Algorithm); at the beginning it may be unknown.
+        /// An [`Algorithm`]; at the beginning it may be unknown.
         algorithm: u16 as Algorithm in second[0..16],
-        /// A [`CollMode`](super::CollMode).
+        /// A [`CollMode`].
         mode: u8 as CollMode in second[16..32],
         /// Bytes that this rank contributes, or gets if it contributes nothing.
         bytes: u64 as Bytes in third[0..64],

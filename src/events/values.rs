@@ -19,7 +19,7 @@ macro_rules! named {
 }
 
 named! {
-    /// A collective operation: `operation` of [`EventPayload::Coll`].
+    /// A collective operation: `operation` of [`EventPayload::Coll`](super::EventPayload::Coll).
     Collective:
     /// MPI_Barrier.
     Barrier c"barrier",
@@ -50,7 +50,7 @@ named! {
 }
 
 named! {
-    /// How a collective operation is performed: `algorithm` of [`EventPayload::Coll`].
+    /// How a collective operation is performed: `algorithm` of [`EventPayload::Coll`](super::EventPayload::Coll).
     Algorithm:
     /// Not known (yet).
     Unknown c"unknown",
@@ -81,7 +81,7 @@ named! {
 }
 
 named! {
-    /// Whether the caller of a collective operation waits in it: `mode` of [`EventPayload::Coll`].
+    /// Whether the caller of a collective operation waits in it: `mode` of [`EventPayload::Coll`](super::EventPayload::Coll).
     CollMode:
     /// It does.
     Blocking c"blocking",

@@ -52,7 +52,7 @@ pub(crate) fn cancel_id(id: u32, body: &Body) -> u32 {
 impl Engine {
     /// Sends plain bytes that nobody observes, at once: into the receiver's ring or, where several threads may be inside, to this rank
     /// itself. False, with nothing done, if there is no ring yet (as to this rank itself), no room, or others wait before us. `id`:
-    /// the send's request, or 0; `MORE`: it may be one of many. The message is small ([`super::is_eager`]).
+    /// the send's request, or 0; `MORE`: it may be one of many. The message is small ([`Engine::is_eager`]).
     ///
     /// # Safety
     ///

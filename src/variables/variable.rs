@@ -93,7 +93,7 @@ impl Verbosity {
 /// One control variable.
 #[derive(Debug)]
 pub struct Variable {
-    /// Its index in [`VARIABLES`](super::VARIABLES).
+    /// Its index in [`VARIABLES`].
     pub id: VariableId,
     /// Its name in MPI_T and in tune files.
     pub name: &'static str,

@@ -179,7 +179,7 @@ impl Call {
     ) -> Result<TextOut<'a>> {
         // SAFETY: argument rule 1.
         let length = unsafe { Out::of(length) }?;
-        let to = NonNull::new(to).ok_or_else(|| Error::Arg("a result of this function is NULL"))?;
+        let to = given(NonNull::new(to), "a result of this function is NULL")?;
         Ok(TextOut { to, room: room as usize, length })
     }
 
@@ -357,13 +357,23 @@ pub struct Out<'a, T> {
     call: PhantomData<&'a mut T>,
 }
 
+const NO_PLACE: &str = "an output argument is NULL";
 /// A result has no place.
-pub const NO_RESULT: Error = Error::Arg("an output argument is NULL");
+pub const NO_RESULT: Error = Error::Arg(NO_PLACE);
+
+/// Returns the argument, or says what is missing. `ok_or` would make the error, and drop it, in every call.
+#[inline(always)]
+fn given<T>(argument: Option<T>, missing: &'static str) -> Result<T> {
+    match argument {
+        Some(argument) => Ok(argument),
+        None => Err(Error::Arg(missing)),
+    }
+}
 
 impl<'a, T> Argument<'a, *mut T> for Out<'a, T> {
     #[inline(always)]
     unsafe fn of(from: *mut T) -> Result<Self> {
-        NonNull::new(from).map(|to| Self { to, call: PhantomData }).ok_or_else(|| NO_RESULT)
+        given(NonNull::new(from).map(|to| Self { to, call: PhantomData }), NO_PLACE)
     }
 }
 
@@ -485,8 +495,7 @@ pub struct InOut<'a, T> {
 impl<'a, T> Argument<'a, *mut T> for InOut<'a, T> {
     #[inline(always)]
     unsafe fn of(from: *mut T) -> Result<Self> {
-        let at =
-            NonNull::new(from).ok_or_else(|| Error::Arg("an argument that is passed by address is NULL"))?;
+        let at = given(NonNull::new(from), "an argument that is passed by address is NULL")?;
         Ok(Self { at, call: PhantomData })
     }
 }
@@ -528,7 +537,7 @@ impl<'a, T> Argument<'a, *const T> for &'a T {
     #[inline(always)]
     unsafe fn of(from: *const T) -> Result<Self> {
         // SAFETY: argument rule 1; nobody changes an argument that is only read while the call runs.
-        unsafe { from.as_ref() }.ok_or_else(|| Error::Arg("an argument that is passed by address is NULL"))
+        given(unsafe { from.as_ref() }, "an argument that is passed by address is NULL")
     }
 }
 
@@ -543,7 +552,7 @@ impl<'a> Argument<'a, *const c_char> for &'a [u8] {
     unsafe fn of(from: *const c_char) -> Result<Self> {
         // SAFETY: this function asks for the same.
         let text: Option<&CStr> = unsafe { Argument::of(from) }?;
-        text.map(CStr::to_bytes).ok_or_else(|| Error::Arg("a string argument is NULL"))
+        given(text.map(CStr::to_bytes), "a string argument is NULL")
     }
 }
 
