@@ -11,7 +11,7 @@ use perusal::Error;
 use perusal::internals::abi::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_BYTE};
 use perusal::internals::comm::Comm;
 use perusal::internals::datatype::Datatype;
-use perusal::internals::doorbell::Bell;
+use perusal::internals::doorbell::Doorbell;
 use perusal::internals::engine::Engine;
 use perusal::internals::heap::Heap;
 use perusal::events::{Binding, CATALOG, EventRecord, Registry, Subscription};
@@ -53,7 +53,7 @@ struct Hostile {
     consumer: Consumer<MappedRing>,
     ring: NonNull<u8>,
     bytes: usize,
-    bell: Bell,
+    doorbell: Doorbell,
 }
 
 impl Hostile {
@@ -66,36 +66,36 @@ impl Hostile {
             (base, area, unsafe { MappedRing::new(base, area.cell_count as usize, area.bulk_bytes as usize) })
         };
         let (base, area, to_us) = ring(1, 0);
-        let (bell, _) = memory.doorbell(0);
+        let (area, _) = memory.doorbell(0);
         // SAFETY: rank 0's doorbell area, valid as long as the memory.
-        let bell = unsafe { Bell::over(NonNull::new(bell).expect("mapped"), 2) };
+        let doorbell = unsafe { Doorbell::over(NonNull::new(area).expect("mapped"), 2) };
         Self {
             producer: Producer::new(to_us),
             consumer: Consumer::new(ring(0, 1).2),
             ring: base,
             bytes: MappedRing::bytes(area.cell_count as usize, area.bulk_bytes as usize),
-            bell,
+            doorbell,
         }
     }
 
     fn push(&mut self, header: &Header, len: usize, fill: impl FnOnce(&mut [u8])) {
         let len = len % (self.producer.max_payload() + 1);
         self.producer.try_push(header, len, fill);
-        self.bell.ring(1);
+        self.doorbell.ring(1);
     }
 
     fn drain(&mut self) {
         while let Ok(Some(())) = self.consumer.poll(|_, _| ()) {
             self.consumer.return_credit();
         }
-        self.bell.ring(1);
+        self.doorbell.ring(1);
     }
 
     fn write(&mut self, at: u16, word: u64) {
         let at = usize::from(at) % (self.bytes / 8) * 8;
         // SAFETY: within the ring, aligned; this thread is the only one, and holds no reference into it.
         unsafe { self.ring.add(at).cast::<u64>().write(word) };
-        self.bell.ring(1);
+        self.doorbell.ring(1);
     }
 }
 
