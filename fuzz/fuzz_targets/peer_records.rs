@@ -66,9 +66,9 @@ impl Hostile {
             (base, area, unsafe { MappedRing::new(base, area.cell_count as usize, area.bulk_bytes as usize) })
         };
         let (base, area, to_us) = ring(1, 0);
-        let (area, _) = memory.doorbell(0);
+        let (words, _) = memory.doorbell(0);
         // SAFETY: rank 0's doorbell area, valid as long as the memory.
-        let doorbell = unsafe { Doorbell::over(NonNull::new(area).expect("mapped"), 2) };
+        let doorbell = unsafe { Doorbell::over(NonNull::new(words).expect("mapped"), 2) };
         Self {
             producer: Producer::new(to_us),
             consumer: Consumer::new(ring(0, 1).2),
