@@ -55,11 +55,12 @@ impl<S: Storage> Producer<S> {
     /// When `len` exceeds [`Self::max_payload`].
     #[inline(always)]
     pub fn try_push(&mut self, header: &Header, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
-        self.try_push_prefetching(header, len, false, fill)
+        self.try_push_prefetching(|| *header, len, false, fill)
     }
 
     /// As [`Self::try_push`]. `prefetch`: more records are about to come, so the line of a later one is prefetched. A store
-    /// waits in the processor for its line, and all stores behind it wait too.
+    /// waits in the processor for its line, and all stores behind it wait too. `header` is called where the header is written, so that the
+    /// short way of small records keeps it in registers.
     ///
     /// # Panics
     ///
@@ -67,17 +68,17 @@ impl<S: Storage> Producer<S> {
     #[inline(always)]
     pub fn try_push_prefetching(
         &mut self,
-        header: &Header,
+        header: impl FnOnce() -> Header,
         len: usize,
         prefetch: bool,
         fill: impl FnOnce(&mut [u8]),
     ) -> bool {
         if len <= INLINE {
-            return self.push_inline(header, len, prefetch, fill);
+            return self.push_inline(&header(), len, prefetch, fill);
         }
         // Not rare, but registers that live across the call must not be spilled where there is no call.
         cold_path();
-        self.push_bulk(*header, len, prefetch, fill)
+        self.push_bulk(header(), len, prefetch, fill)
     }
 
     /// Whether a record of `len` payload bytes would be taken now. If so, it stays so: nobody else can fill the ring.
