@@ -74,8 +74,9 @@ impl Engine {
         let Some(tx) = tx.as_deref_mut() else { return false };
         // Where ranks outnumber CPUs the receiver keeps no distance, and would take the line away.
         let prefetch = MORE && self.notification == NotificationMode::Flag;
+        let header = || to.header(id);
         let pushed = tx.deferred.is_empty()
-            && tx.producer.try_push_prefetching(|| to.header(id), bytes, prefetch, |payload| {
+            && tx.producer.try_push_prefetching(header, bytes, prefetch, |payload| {
                 // SAFETY: the sender's buffer is valid for `bytes` bytes, and the ring's memory is none of it.
                 unsafe { copy_in(addr, payload) };
             });

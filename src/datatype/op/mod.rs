@@ -198,7 +198,7 @@ impl Op {
     }
 
     /// Whether it is predefined and combines values of this basic type.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn takes(&self, basic: Basic) -> bool {
         matches!(&self.0, OpKind::Builtin(builtin) if !builtin.is_location() && builtin.takes(basic.class()))
@@ -374,17 +374,34 @@ impl Builtin {
         matches!(self, Self::MinLoc | Self::MaxLoc)
     }
 
-    /// The table of MPI 5.0 §6.9.2, with the extensions that this module's head names.
+    #[inline(always)]
     fn takes(self, class: BasicClass) -> bool {
+        self.classes() & set(&[class]) != 0
+    }
+
+    /// The table of MPI 5.0 §6.9.2, with the extensions that this module's head names.
+    #[inline(always)]
+    const fn classes(self) -> u32 {
         use BasicClass as C;
-        let integer = matches!(class, C::Integer | C::FortranInteger | C::Address | C::Char);
+        const INTEGER: u32 = set(&[C::Integer, C::FortranInteger, C::Address, C::Char]);
         match self {
-            Self::Min | Self::Max => integer || class == C::Floating,
-            Self::Sum | Self::Prod => integer || matches!(class, C::Floating | C::Complex),
-            Self::And | Self::Or | Self::Xor => integer || class == C::Logical,
-            Self::BitAnd | Self::BitOr | Self::BitXor => integer || class == C::Byte,
-            Self::MinLoc | Self::MaxLoc => false,
-            Self::Replace | Self::NoOp => true,
+            Self::Min | Self::Max => INTEGER | set(&[C::Floating]),
+            Self::Sum | Self::Prod => INTEGER | set(&[C::Floating, C::Complex]),
+            Self::And | Self::Or | Self::Xor => INTEGER | set(&[C::Logical]),
+            Self::BitAnd | Self::BitOr | Self::BitXor => INTEGER | set(&[C::Byte]),
+            Self::MinLoc | Self::MaxLoc => 0,
+            Self::Replace | Self::NoOp => u32::MAX,
         }
     }
+}
+
+/// A set of classes: a bit for each.
+#[inline(always)]
+const fn set(classes: &[BasicClass]) -> u32 {
+    let (mut set, mut i) = (0, 0);
+    while i < classes.len() {
+        set |= 1 << classes[i] as u32;
+        i += 1;
+    }
+    set
 }
