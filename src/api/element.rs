@@ -27,12 +27,12 @@ use crate::error::{Error, Result};
 /// }
 /// // SAFETY: `repr(C)` of four `f64`s: any bits will do, no padding, no cells, four times MPI_DOUBLE.
 /// unsafe impl Element for Particle {
-///     const HANDLE: usize = perusal::abi::MPI_DOUBLE;
+///     const HANDLE: usize = f64::HANDLE;
 ///     const COUNT: usize = 4;
 /// }
 /// ```
 pub unsafe trait Element: Copy + Send + Sync + 'static {
-    /// Handle of a predefined datatype of fixed size.
+    /// Handle of a predefined datatype of fixed size: that of another element.
     const HANDLE: usize;
     /// How many of it make one element.
     const COUNT: usize;

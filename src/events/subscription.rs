@@ -11,6 +11,7 @@ use std::sync::Arc;
 /// neither runs nor will run, and is itself dropped (see [`Registry::release`] for a drop from inside a callback).
 ///
 /// ```
+/// use perusal::Element;
 /// use perusal::events::{Event, EventRecord, Operation, Registry, Spec, Subscription};
 /// use std::sync::mpsc;
 ///
@@ -27,7 +28,7 @@ use std::sync::Arc;
 ///         comm: comm.comm(),
 ///         buf: std::ptr::null_mut(),
 ///         count: 64,
-///         datatype: perusal::abi::MPI_BYTE,
+///         datatype: u8::HANDLE,
 ///         peer: 3,
 ///         tag: 0,
 ///         operation: Operation::Recv,

@@ -120,7 +120,7 @@ fn last(bytes: &[u8], windows: &[Window], clock: &Clock, until: Option<u64>) -> 
 
 /// When a window's first record was written.
 fn begin(bytes: &[u8], window: &Window, clock: &Clock) -> u64 {
-    clock.nanoseconds(get_u64(bytes, window.from).unwrap_or(0) >> 8)
+    clock.nanoseconds(get_u64(bytes, window.from).map_or(0, format::ticks_of))
 }
 
 fn read_bytes_until(bytes: &[u8], until: Option<u64>) -> Result<Trace> {

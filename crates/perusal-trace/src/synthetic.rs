@@ -1,7 +1,7 @@
 //! Traces of jobs that never ran: the bytes that ranks would have written, for tests of what reads them.
 //!
 //! ```
-//! use perusal::trace::synthetic::{SyntheticMessage, Synthetic};
+//! use perusal_trace::synthetic::{Synthetic, SyntheticMessage};
 //!
 //! let mut job = Synthetic::new(2);
 //! job.message(&SyntheticMessage { from: 0, to: 1, tag: 7, bytes: 64, sent: 1_000, posted: 9_000, ..SyntheticMessage::default() });
