@@ -37,7 +37,7 @@ impl<T: Threading> Communicator<T> {
         let variable = named(name)?;
         self.member.perform(|engine| {
             let config = engine.config();
-            config.change(variable.id, value, engine.has_background()).map_err(|refusal| {
+            config.change(variable.id, value, engine.progress().has_background()).map_err(|refusal| {
                 Error::Other(match refusal {
                     Refusal::Value => {
                         format!("{name} cannot be {value}; it must be {}", variable.range(config.shape()))

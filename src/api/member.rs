@@ -205,7 +205,7 @@ impl Member {
     fn settle(&self) {
         // Ends the waits of other threads, now or at their next poll.
         self.engine.fail(self.fate.error().unwrap_or(Error::Intern("settled without a reason".into())));
-        self.engine.something_happened();
+        self.engine.progress().something_happened();
         let _alone = self.inside.write().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: by API rule 2 nobody else is inside, we are not (our callers have left), and nobody enters any more:
         // `enter` looks at the fate after it has taken the lock.

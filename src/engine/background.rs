@@ -2,6 +2,7 @@
 //!
 //! The progress engine advances them. Each step starts messages or takes the outcome of finished ones, and never waits.
 
+use super::Progress;
 use crate::engine::Engine;
 use crate::sync::{AtomicUsize, Mutex, MutexGuard, Ordering};
 use std::sync::{Arc, PoisonError};
@@ -65,16 +66,16 @@ impl BackgroundOperations {
     }
 }
 
-impl Engine {
+impl Progress<'_> {
     /// Starts an operation in the background: see [`BackgroundOperation`].
-    pub fn start_background(&self, operation: Arc<dyn BackgroundOperation>) {
-        self.background.start(self, operation);
+    pub fn start_background(self, operation: Arc<dyn BackgroundOperation>) {
+        self.engine.background.start(self.engine, operation);
     }
 
     /// Advances the operations in the background. Returns whether one of them ended.
     #[inline]
-    pub(super) fn advance_background(&self) -> bool {
-        let ended = self.background.advance(self);
+    pub(super) fn advance_background(self) -> bool {
+        let ended = self.engine.background.advance(self.engine);
         if ended {
             self.something_happened();
         }
@@ -84,12 +85,12 @@ impl Engine {
     /// Whether anything is in the background.
     #[inline(always)]
     #[must_use]
-    pub fn has_background(&self) -> bool {
-        !self.background.is_empty()
+    pub fn has_background(self) -> bool {
+        !self.engine.background.is_empty()
     }
 
     /// The number of operations in the background.
-    pub(crate) fn background_operations(&self) -> u64 {
-        self.background.len() as u64
+    pub(crate) fn background_operations(self) -> u64 {
+        self.engine.background.len() as u64
     }
 }

@@ -1,5 +1,6 @@
 //! A wait that one poll has not ended: it runs progress, or waits for the thread that does.
 
+use super::Progress;
 use super::core_migration::LOOK;
 use super::poller::Poller;
 use super::wait_strategy::{WaitStep, WaitStrategy};
@@ -48,11 +49,12 @@ impl<'a> LongWait<'a> {
                 return result;
             }
             self.await_other_thread();
-            let result = if (self.done)() { Ok(true) } else { engine.check_health().map(|()| false) };
+            let result =
+                if (self.done)() { Ok(true) } else { engine.progress().check_health().map(|()| false) };
             if !matches!(result, Ok(false)) {
                 // Waiters rule 4: perhaps we were woken to run progress, or our look at the lock made another thread believe that
                 // progress runs.
-                if engine.poller_is_free() {
+                if engine.progress().poller_is_free() {
                     engine.waiters.pass_on();
                 }
                 return result.map(drop);
@@ -64,10 +66,10 @@ impl<'a> LongWait<'a> {
     fn run_progress(&mut self, mut poller: ConditionalGuard<'_, Poller>) -> Result<()> {
         let engine = self.engine;
         if engine.failed().is_some() {
-            return engine.check_health();
+            return engine.progress().check_health();
         }
         loop {
-            let happened = engine.progress(&mut poller, true);
+            let happened = engine.progress().advance(&mut poller, true);
             let done = (self.done)();
             if (happened || done) && !self.strategy.has_yielded() {
                 engine.oversubscription.spun_well();
@@ -78,7 +80,7 @@ impl<'a> LongWait<'a> {
             if happened {
                 self.strategy.restart();
                 if engine.failed().is_some() {
-                    return engine.check_health();
+                    return engine.progress().check_health();
                 }
                 continue;
             }
@@ -88,7 +90,7 @@ impl<'a> LongWait<'a> {
                 WaitStep::Yield | WaitStep::Block => {
                     self.block(&mut poller);
                     self.strategy.blocked();
-                    engine.check_health()?;
+                    engine.progress().check_health()?;
                 }
             }
         }
@@ -120,11 +122,11 @@ impl<'a> LongWait<'a> {
         }
         // Doorbell rules 1 and 2, side B: the stores. `sleep` has the heavy barrier, and the closure the loads.
         poller.suspend();
-        engine.want_credit();
+        engine.transmit().want_credit();
         let mut asleep_from = 0;
         let slept = engine.doorbell.sleep(engine.fences, engine.config.longest_sleep(), || {
             let reason = poller.has_record(engine)
-                || engine.backlog_has_room()
+                || engine.transmit().backlog_has_room()
                 || (self.done)()
                 || engine.failed().is_some();
             if !reason {
@@ -148,7 +150,7 @@ impl<'a> LongWait<'a> {
     fn await_other_thread(&mut self) {
         let engine = self.engine;
         for check in 1..=if self.strategy.is_oversubscribed() { CHECKS_PER_LOCK } else { CHECKS } {
-            if (self.done)() || check % CHECKS_PER_LOCK == 0 && engine.poller_is_free() {
+            if (self.done)() || check % CHECKS_PER_LOCK == 0 && engine.progress().poller_is_free() {
                 return;
             }
             spin_loop();
@@ -161,7 +163,7 @@ impl<'a> LongWait<'a> {
             let over = match target {
                 Some(request) => request.state().await_end(place),
                 None => (self.done)(),
-            } || engine.poller_is_free();
+            } || engine.progress().poller_is_free();
             if !over {
                 run_sleep_hook();
             }
@@ -171,16 +173,16 @@ impl<'a> LongWait<'a> {
     }
 }
 
-impl Engine {
-    fn poller_is_free(&self) -> bool {
-        self.poller.try_lock(self.shared).is_some()
+impl Progress<'_> {
+    fn poller_is_free(self) -> bool {
+        self.engine.poller.try_lock(self.engine.shared).is_some()
     }
 
     /// Whether the wait may still end well.
-    fn check_health(&self) -> Result<()> {
-        if let Some(error) = self.failed() {
+    fn check_health(self) -> Result<()> {
+        if let Some(error) = self.engine.failed() {
             return Err(error.clone());
         }
-        self.job.check_alive(None)
+        self.engine.job.check_alive(None)
     }
 }

@@ -50,8 +50,10 @@ use oversubscription::{Oversubscription, ReportedThreads, ranks_per_cpu};
 use parts::Peer;
 use poller::Poller;
 pub(crate) use poller::RingOf;
+pub use progress::Progress;
 pub(crate) use protocols::Protocols;
-pub(crate) use tx::{CONTROL_BYTES, ControlPayload, Deferred, TxQueue};
+pub use requests::Requests;
+pub(crate) use tx::{CONTROL_BYTES, ControlPayload, Deferred, Transmit, TxQueue};
 pub use waiters::Waiters;
 
 use crate::doorbell::Doorbell;
@@ -80,7 +82,7 @@ pub struct Engine {
     pub(crate) oversubscription: Oversubscription,
     pub(crate) core_migration: CoreMigration,
     pub(crate) contexts: MatchContexts,
-    pub(crate) requests: Slab,
+    pub(crate) slab: Slab,
     pub(crate) waiters: CachePadded<Waiters>,
     pub(crate) reported_threads: ReportedThreads,
     pub(crate) protocols: Box<dyn Protocols>,
@@ -154,7 +156,7 @@ impl Engine {
             oversubscription: Oversubscription::new(ranks_per_cpu(config.shape())),
             core_migration: CoreMigration::default(),
             contexts: MatchContexts::new(),
-            requests: Slab::new(),
+            slab: Slab::new(),
             waiters: CachePadded::default(),
             reported_threads: ReportedThreads::default(),
             protocols: protocols(&job, &config),
@@ -265,6 +267,29 @@ impl Engine {
     #[inline]
     pub(crate) fn failed(&self) -> Option<&Error> {
         self.failure.get()
+    }
+}
+
+/// Its parts.
+impl Engine {
+    /// Requests: made, completed, released.
+    #[inline(always)]
+    #[must_use]
+    pub fn requests(&self) -> Requests<'_> {
+        Requests { engine: self }
+    }
+
+    /// Progress, and waits for it.
+    #[inline(always)]
+    #[must_use]
+    pub fn progress(&self) -> Progress<'_> {
+        Progress { engine: self }
+    }
+
+    /// Transmission to all peers.
+    #[inline(always)]
+    pub(crate) fn transmit(&self) -> Transmit<'_> {
+        Transmit { engine: self }
     }
 }
 

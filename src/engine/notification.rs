@@ -1,7 +1,7 @@
 //! Notification modes: how a receiver learns which ring has a record. All ranks of a job agree on one.
 
 use super::tx::TxQueue;
-use crate::engine::Engine;
+use super::Transmit;
 use crate::sync::AsymmetricFence;
 use crate::variables::JobShape;
 use core::hint::cold_path;
@@ -29,11 +29,11 @@ impl NotificationMode {
     }
 }
 
-impl Engine {
+impl Transmit<'_> {
     /// After a commit: notifies the peer unless it polls the ring anyway.
     #[inline(always)]
-    pub(crate) fn notify(&self, tx: &TxQueue) {
-        match self.notification {
+    pub(crate) fn notify(self, tx: &TxQueue) {
+        match self.engine.notification {
             NotificationMode::Flag => self.notify_by_flag(tx, AsymmetricFence::Membarrier),
             NotificationMode::FencedFlag | NotificationMode::Counter => {
                 cold_path();
@@ -43,18 +43,18 @@ impl Engine {
     }
 
     #[inline(never)]
-    fn notify_fenced(&self, tx: &TxQueue) {
-        match self.notification {
+    fn notify_fenced(self, tx: &TxQueue) {
+        match self.engine.notification {
             NotificationMode::Counter => self.notify_by_counter(tx),
             NotificationMode::Flag | NotificationMode::FencedFlag => {
-                self.notify_by_flag(tx, self.fences);
+                self.notify_by_flag(tx, self.engine.fences);
             }
         }
     }
 
     /// Sets our flag in the peer's doorbell if the peer does not poll the ring (ring rule 7).
     #[inline(always)]
-    fn notify_by_flag(&self, tx: &TxQueue, asymmetric: AsymmetricFence) {
+    fn notify_by_flag(self, tx: &TxQueue, asymmetric: AsymmetricFence) {
         // Doorbell rule 1, side A: the commit word is stored; `notification` is loaded next.
         asymmetric.light_barrier();
         if tx.producer.must_notify() {
@@ -64,13 +64,13 @@ impl Engine {
 
     /// Publishes how much has been committed, and wakes the peer if it sleeps.
     #[inline(always)]
-    fn notify_by_counter(&self, tx: &TxQueue) {
-        let doorbell = &self.peers[tx.peer as usize].doorbell;
-        doorbell.publish_count(self.rank as usize, tx.producer.position());
+    fn notify_by_counter(self, tx: &TxQueue) {
+        let doorbell = &self.engine.peers[tx.peer as usize].doorbell;
+        doorbell.publish_count(self.engine.rank as usize, tx.producer.position());
         // Doorbell rule 6, side A: the count is stored; the sleeper's word is loaded next.
-        self.fences.light_barrier();
+        self.engine.fences.light_barrier();
         if doorbell.is_asleep() {
-            self.telemetry().wakes.add(1);
+            self.engine.telemetry().wakes.add(1);
             doorbell.wake();
         }
     }
@@ -78,8 +78,8 @@ impl Engine {
     /// Rings a peer's doorbell.
     #[cold]
     #[inline(never)]
-    pub(crate) fn ring(&self, peer: u32) {
-        self.telemetry().wakes.add(1);
-        self.peers[peer as usize].doorbell.ring(self.rank as usize);
+    pub(crate) fn ring(self, peer: u32) {
+        self.engine.telemetry().wakes.add(1);
+        self.engine.peers[peer as usize].doorbell.ring(self.engine.rank as usize);
     }
 }

@@ -10,18 +10,20 @@ use crate::error::Result;
 use crate::shm::telemetry::Wait;
 use crate::sync::fence_after_exchange;
 
-impl Engine {
+/// The progress of an engine, and waits for it ([`Engine::progress`]).
+#[derive(Debug, Clone, Copy)]
+pub struct Progress<'e> {
+    pub(super) engine: &'e Engine,
+}
+
+impl Progress<'_> {
     /// Waits until `done`, and runs progress meanwhile. `why` is for observers and asked only before a sleep.
     ///
     /// # Errors
     ///
     /// [`crate::Error::RankFailed`] when the job is over, [`crate::Error::Corrupt`] when a ring is corrupt.
     #[inline]
-    pub(crate) fn wait_until(
-        &self,
-        why: impl Fn() -> Option<Wait>,
-        done: impl FnMut() -> bool,
-    ) -> Result<()> {
+    pub(crate) fn wait_until(self, why: impl Fn() -> Option<Wait>, done: impl FnMut() -> bool) -> Result<()> {
         self.wait_until_over(why, || None, done)
     }
 
@@ -33,7 +35,7 @@ impl Engine {
     /// As [`Self::wait_until`].
     #[inline]
     pub(crate) fn wait_until_over(
-        &self,
+        self,
         why: impl Fn() -> Option<Wait>,
         target: impl Fn() -> Option<Ref>,
         mut done: impl FnMut() -> bool,
@@ -41,16 +43,16 @@ impl Engine {
         if done() {
             return Ok(());
         }
-        if !self.shared {
+        if !self.engine.shared {
             // Mostly the message has come already: nothing is prepared for a longer wait before one poll.
             self.poll_unshared();
             if done() {
                 return Ok(());
             }
         }
-        let result = LongWait::new(self, &why, &target, &mut done).run();
+        let result = LongWait::new(self.engine, &why, &target, &mut done).run();
         // What was noted before the first of several sleeps holds until the wait is over.
-        self.telemetry().waiting.clear();
+        self.engine.telemetry().waiting.clear();
         result
     }
 
@@ -59,15 +61,15 @@ impl Engine {
     /// # Errors
     ///
     /// As [`Engine::wait_until`].
-    pub(crate) fn poll_once(&self) -> Result<()> {
-        if let Some(mut poller) = self.poller.try_lock(self.shared) {
-            self.progress(&mut poller, false);
+    pub(crate) fn poll_once(self) -> Result<()> {
+        if let Some(mut poller) = self.engine.poller.try_lock(self.engine.shared) {
+            self.advance(&mut poller, false);
             drop(poller);
-            if self.shared {
-                self.waiters.pass_on();
+            if self.engine.shared {
+                self.engine.waiters.pass_on();
             }
         }
-        match self.failed() {
+        match self.engine.failed() {
             None => Ok(()),
             Some(error) => Err(error.clone()),
         }
@@ -75,14 +77,14 @@ impl Engine {
 
     /// Runs progress once, where there is one thread. Returns whether anything happened.
     #[inline(never)]
-    pub(crate) fn poll_unshared(&self) -> bool {
-        self.progress_in::<false>(&mut self.poller.lock(false), true)
+    pub(crate) fn poll_unshared(self) -> bool {
+        self.progress_in::<false>(&mut self.engine.poller.lock(false), true)
     }
 
     /// Runs progress once. Returns whether anything happened. `waits` as in [`Poller::poll`].
     #[inline(always)]
-    pub(super) fn progress(&self, poller: &mut Poller, waits: bool) -> bool {
-        if self.shared {
+    pub(super) fn advance(self, poller: &mut Poller, waits: bool) -> bool {
+        if self.engine.shared {
             self.progress_in::<true>(poller, waits)
         } else {
             self.progress_in::<false>(poller, waits)
@@ -90,33 +92,33 @@ impl Engine {
     }
 
     #[inline(always)]
-    fn progress_in<const SHARED: bool>(&self, poller: &mut Poller, waits: bool) -> bool {
-        let handled = poller.poll::<SHARED>(self, waits);
-        let sent = self.has_backlog::<SHARED>() && self.pump_backlog();
+    fn progress_in<const SHARED: bool>(self, poller: &mut Poller, waits: bool) -> bool {
+        let handled = poller.poll::<SHARED>(self.engine, waits);
+        let sent = self.has_backlog::<SHARED>() && self.engine.transmit().pump_backlog();
         let ended = self.advance_background();
         handled > 0 || sent || ended
     }
 
     /// Whether something waits for room to a peer. `SHARED` is [`Engine::shared`].
     #[inline(always)]
-    pub(crate) fn has_backlog<const SHARED: bool>(&self) -> bool {
-        !self.backlog.lock(SHARED).is_empty()
+    pub(crate) fn has_backlog<const SHARED: bool>(self) -> bool {
+        !self.engine.backlog.lock(SHARED).is_empty()
     }
 
     /// Something has happened that other threads may wait for: wakes them, and the thread that runs progress if it sleeps.
     #[cold]
-    pub(crate) fn wake_others(&self) {
-        self.waiters.wake_all();
-        self.doorbell.wake();
+    pub(crate) fn wake_others(self) {
+        self.engine.waiters.wake_all();
+        self.engine.doorbell.wake();
     }
 
     /// A request has just completed by an exchange of its state word: wakes the thread that waits for it at place `awaited`,
     /// those that wait for any event, and the thread that runs progress if it sleeps.
-    pub(crate) fn notify_completion(&self, awaited: Option<usize>) {
+    pub(crate) fn notify_completion(self, awaited: Option<usize>) {
         // Waiters rule 1, the waker, and doorbell rule 3, side A: the state word is exchanged; the counts of waiters and the
         // sleeper's word are loaded next.
         fence_after_exchange();
-        self.waiters.wake_after_fence(awaited);
-        self.doorbell.wake_after_fence();
+        self.engine.waiters.wake_after_fence(awaited);
+        self.engine.doorbell.wake_after_fence();
     }
 }

@@ -40,7 +40,7 @@ impl Engine {
     /// No other thread is inside this engine.
     pub unsafe fn await_writers(&self) -> Result<()> {
         // SAFETY: no other thread is inside the engine, and between two polls nobody works on a request.
-        self.wait_for(|| Ok(!unsafe { self.peer_writes() }))
+        self.progress().wait_for(|| Ok(!unsafe { self.peer_writes() }))
     }
 
     /// Whether another rank, still in the job, was asked to write into a buffer here and has not answered.
@@ -49,7 +49,7 @@ impl Engine {
     ///
     /// No other thread is inside this engine.
     unsafe fn peer_writes(&self) -> bool {
-        self.requests.alive_ones().any(|request| {
+        self.slab.alive_ones().any(|request| {
             // SAFETY: request rule 2: the bodies are in nobody's hands, says the caller.
             let body = unsafe { request.body() };
             request.state().is_active()

@@ -8,28 +8,35 @@ use crate::error::{Error, Result};
 use crate::events::Event;
 use crate::request::{MessageStatus, Then};
 
-impl Engine {
+/// The requests of an engine ([`Engine::requests`]).
+#[derive(Debug, Clone, Copy)]
+pub struct Requests<'e> {
+    pub(super) engine: &'e Engine,
+}
+
+impl Requests<'_> {
     /// A new request on `context`, counted as pending there.
     #[inline(always)]
-    pub(crate) fn new_request(&self, context: &MatchContext) -> Result<Ref> {
+    pub(crate) fn new_request(self, context: &MatchContext) -> Result<Ref> {
         let request = self
-            .requests
-            .take(self.shared)
+            .engine
+            .slab
+            .take(self.engine.shared)
             .ok_or_else(|| Error::NoMem("too many requests are alive".into()))?;
-        context.retain(self.shared);
+        context.retain(self.engine.shared);
         Ok(request)
     }
 
     /// The request of that name, if it is alive.
     #[inline(always)]
     #[must_use]
-    pub fn request(&self, id: usize) -> Option<Ref> {
-        self.requests.get(id)
+    pub fn request(self, id: usize) -> Option<Ref> {
+        self.engine.slab.get(id)
     }
 
     /// Completes a receive whose message had `sent` bytes.
     #[inline(always)]
-    pub(crate) fn finish_receive(&self, request: Ref, sent: usize) {
+    pub(crate) fn finish_receive(self, request: Ref, sent: usize) {
         // SAFETY: request rule 2: the receive is matched, so it belongs to who has its message.
         let body = unsafe { request.body() };
         body.status = MessageStatus {
@@ -46,7 +53,7 @@ impl Engine {
 
     /// Completes a request: the engine's last touch (request rule 3).
     #[inline]
-    pub(crate) fn finish(&self, request: Ref) {
+    pub(crate) fn finish(self, request: Ref) {
         // SAFETY: request rule 2: a request is completed by who has it.
         let body = unsafe { request.body() };
         body.stage = Stage::Done;
@@ -54,12 +61,12 @@ impl Engine {
             // SAFETY: the request counts as pending on the context.
             request_event(unsafe { context.as_ref() }, request, Event::ReqComplete);
         }
-        self.complete(request, self.shared);
+        self.complete(request, self.engine.shared);
     }
 
     /// The last step of [`Self::finish`].
     #[inline(always)]
-    pub(crate) fn complete(&self, request: Ref, shared: bool) {
+    pub(crate) fn complete(self, request: Ref, shared: bool) {
         if shared {
             return self.complete_shared(request);
         }
@@ -69,17 +76,17 @@ impl Engine {
     }
 
     #[inline(never)]
-    fn complete_shared(&self, request: Ref) {
+    fn complete_shared(self, request: Ref) {
         let (then, awaited) = request.state().complete_shared();
         if then == Then::Release {
             self.release_request(request);
         }
-        self.notify_completion(awaited);
+        self.engine.progress().notify_completion(awaited);
     }
 
     /// Gives a request's slot back (request rule 4: to be called once).
     #[inline]
-    pub(crate) fn release_request(&self, request: Ref) {
+    pub(crate) fn release_request(self, request: Ref) {
         // SAFETY: request rule 2: the request is over, or was never activated, and the caller is the one to release it.
         let body = unsafe { request.body() };
         if body.owns() {
@@ -90,8 +97,8 @@ impl Engine {
 
     /// As [`Self::release_request`], of one that owns nothing.
     #[inline(always)]
-    pub(crate) fn release_plain(&self, request: Ref) {
-        if self.shared {
+    pub(crate) fn release_plain(self, request: Ref) {
+        if self.engine.shared {
             apart(move || self.release_in::<Locked>(request))
         } else {
             self.release_in::<Unlocked>(request)
@@ -99,15 +106,15 @@ impl Engine {
     }
 
     #[inline(always)]
-    fn release_in<L: Locking>(&self, request: Ref) {
+    fn release_in<L: Locking>(self, request: Ref) {
         // SAFETY: request rule 2: over or never activated, and in the hands of who releases it.
         let body = unsafe { request.body() };
         let context = body.context.take();
-        self.requests.release(request, L::shared(self));
+        self.engine.slab.release(request, L::shared(self.engine));
         if let Some(context) = context {
             // SAFETY: the request was counted as pending on the context until now, so the context is there.
-            if unsafe { context.as_ref() }.release(L::shared(self)) {
-                self.close_context(context);
+            if unsafe { context.as_ref() }.release(L::shared(self.engine)) {
+                self.engine.close_context(context);
             }
         }
     }
@@ -117,7 +124,7 @@ impl Engine {
     /// # Errors
     ///
     /// [`Error::Corrupt`] if there is none.
-    pub(crate) fn own_send(&self, from: u32, id: u32, fits: impl FnOnce(Stage) -> bool) -> Result<Ref> {
+    pub(crate) fn own_send(self, from: u32, id: u32, fits: impl FnOnce(Stage) -> bool) -> Result<Ref> {
         self.own_request(from, id, RequestOperation::Send, fits)
     }
 
@@ -126,20 +133,24 @@ impl Engine {
     /// # Errors
     ///
     /// [`Error::Corrupt`] if there is none.
-    pub(crate) fn own_receive(&self, from: u32, id: u32, fits: impl FnOnce(Stage) -> bool) -> Result<Ref> {
+    pub(crate) fn own_receive(self, from: u32, id: u32, fits: impl FnOnce(Stage) -> bool) -> Result<Ref> {
         self.own_request(from, id, RequestOperation::Receive, fits)
     }
 
     fn own_request(
-        &self,
+        self,
         from: u32,
         id: u32,
         operation: RequestOperation,
         fits: impl FnOnce(Stage) -> bool,
     ) -> Result<Ref> {
         let wrong = || corrupt(from, format!("an answer about request {id}, which waits for none"));
-        let request =
-            self.requests.get(id as usize).filter(|request| request.state().is_active()).ok_or_else(wrong)?;
+        let request = self
+            .engine
+            .slab
+            .get(id as usize)
+            .filter(|request| request.state().is_active())
+            .ok_or_else(wrong)?;
         // SAFETY: request rule 2: an active request that awaits a peer's answer belongs to progress, which we drive; one
         // that awaits none is only read here, and the record is refused.
         let body: &Body = unsafe { request.body() };

@@ -68,15 +68,21 @@ impl TxQueue {
     }
 }
 
-impl Engine {
+/// Transmission of an engine: its queues to all peers, and what waits for room there ([`Engine::transmit`]).
+#[derive(Clone, Copy)]
+pub(crate) struct Transmit<'e> {
+    pub(super) engine: &'e Engine,
+}
+
+impl Transmit<'_> {
     /// Runs `work` on the transmit queue to `peer`, establishing it first if need be, and notifies the peer.
     #[inline]
-    pub(crate) fn with_tx<R>(&self, peer: u32, work: impl FnOnce(&mut TxQueue) -> R) -> Result<R> {
-        let there = &self.peers[peer as usize];
-        let mut tx = there.tx.lock(self.shared);
+    pub(crate) fn with_tx<R>(self, peer: u32, work: impl FnOnce(&mut TxQueue) -> R) -> Result<R> {
+        let there = &self.engine.peers[peer as usize];
+        let mut tx = there.tx.lock(self.engine.shared);
         let tx = match &mut *tx {
             Some(tx) => tx,
-            none => none.insert(TxQueue::establish(&self.job, peer)?),
+            none => none.insert(TxQueue::establish(&self.engine.job, peer)?),
         };
         let result = work(tx);
         self.notify(tx);
@@ -84,7 +90,7 @@ impl Engine {
     }
 
     /// Sends a control record, or puts it behind what waits for room.
-    pub(crate) fn send_control(&self, peer: u32, header: Header, payload: ControlPayload) -> Result<()> {
+    pub(crate) fn send_control(self, peer: u32, header: Header, payload: ControlPayload) -> Result<()> {
         self.with_tx(peer, |tx| {
             let pushed = tx.deferred.is_empty() && tx.push_control(&header, &payload);
             if !pushed {
@@ -95,7 +101,7 @@ impl Engine {
     }
 
     /// Puts a send behind what waits for room.
-    pub(crate) fn defer(&self, tx: &mut TxQueue, request: Ref) {
+    pub(crate) fn defer(self, tx: &mut TxQueue, request: Ref) {
         // SAFETY: request rule 2: the send is active and not yet pushed, so it belongs to who has the queue to its receiver.
         unsafe { request.body() }.stage = Stage::Deferred;
         tx.deferred.push_back(Deferred::Send(request));
@@ -103,23 +109,23 @@ impl Engine {
     }
 
     /// Notes that something waits for room to `peer`, so that progress comes back to it.
-    pub(crate) fn list(&self, tx: &mut TxQueue) {
+    pub(crate) fn list(self, tx: &mut TxQueue) {
         let peer = tx.peer;
-        self.telemetry().ring_full.add(1);
-        self.emit_ring_full(peer, tx);
+        self.engine.telemetry().ring_full.add(1);
+        self.engine.emit_ring_full(peer, tx);
         if !tx.listed {
             tx.listed = true;
-            self.backlog.lock(self.shared).push(peer);
-            if self.shared {
+            self.engine.backlog.lock(self.engine.shared).push(peer);
+            if self.engine.shared {
                 // Another thread may be asleep as the one that drives progress; it must ask for credit.
-                self.doorbell.wake();
+                self.engine.doorbell.wake();
             }
         }
     }
 
     /// Moves on what waits for room, to every peer. Returns whether anything moved.
-    pub(crate) fn pump_backlog(&self) -> bool {
-        let peers = core::mem::take(&mut *self.backlog.lock(self.shared));
+    pub(crate) fn pump_backlog(self) -> bool {
+        let peers = core::mem::take(&mut *self.engine.backlog.lock(self.engine.shared));
         let mut moved = false;
         for peer in peers {
             let done = self.with_tx(peer, |tx| {
@@ -128,29 +134,29 @@ impl Engine {
                 tx.listed
             });
             match done {
-                Ok(true) => self.backlog.lock(self.shared).push(peer),
+                Ok(true) => self.engine.backlog.lock(self.engine.shared).push(peer),
                 Ok(false) => {}
-                Err(error) => self.fail(error),
+                Err(error) => self.engine.fail(error),
             }
         }
         moved
     }
 
     /// Asks every peer of the backlog for credit (ring rule 6, doorbell rule 2); the caller fences and then pumps once more.
-    pub(crate) fn want_credit(&self) {
-        let peers = self.backlog.lock(self.shared);
+    pub(crate) fn want_credit(self) {
+        let peers = self.engine.backlog.lock(self.engine.shared);
         for &peer in peers.iter() {
-            if let Some(tx) = &*self.peers[peer as usize].tx.lock(self.shared) {
+            if let Some(tx) = &*self.engine.peers[peer as usize].tx.lock(self.engine.shared) {
                 tx.producer.want_credit();
             }
         }
     }
 
     /// Whether a peer of the backlog has room again.
-    pub(crate) fn backlog_has_room(&self) -> bool {
-        let peers = self.backlog.lock(self.shared);
+    pub(crate) fn backlog_has_room(self) -> bool {
+        let peers = self.engine.backlog.lock(self.engine.shared);
         peers.iter().any(|&peer| {
-            let mut tx = self.peers[peer as usize].tx.lock(self.shared);
+            let mut tx = self.engine.peers[peer as usize].tx.lock(self.engine.shared);
             tx.as_mut().is_some_and(|tx| match tx.deferred.front() {
                 Some(Deferred::Control(..)) => tx.producer.room(CONTROL_BYTES),
                 // SAFETY: request rule 2: deferred, so it belongs to who has the way to the peer.
@@ -160,12 +166,12 @@ impl Engine {
         })
     }
 
-    fn pump(&self, tx: &mut TxQueue) -> bool {
+    fn pump(self, tx: &mut TxQueue) -> bool {
         let mut moved = false;
         while let Some(first) = tx.deferred.pop_front() {
             let pushed = match &first {
                 Deferred::Control(header, payload) => tx.push_control(header, payload),
-                Deferred::Send(request) => self.protocols.transmit(self, tx, *request),
+                Deferred::Send(request) => self.engine.protocols.transmit(self.engine, tx, *request),
             };
             if !pushed {
                 tx.deferred.push_front(first);
@@ -173,6 +179,6 @@ impl Engine {
             }
             moved = true;
         }
-        moved | self.protocols.pump(self, tx)
+        moved | self.engine.protocols.pump(self.engine, tx)
     }
 }

@@ -1,17 +1,17 @@
 //! Waits for what is no request.
 
-use super::Engine;
+use super::Progress;
 use crate::arch::clock::now;
 use crate::error::Result;
 use crate::shm::telemetry::{Wait, Waiting};
 
-impl Engine {
+impl Progress<'_> {
     /// Waits until `over` says so, asking again whenever something has happened.
     ///
     /// # Errors
     ///
     /// Those of `over`, and as [`Engine::wait`].
-    pub fn wait_for(&self, mut over: impl FnMut() -> Result<bool>) -> Result<()> {
+    pub fn wait_for(self, mut over: impl FnMut() -> Result<bool>) -> Result<()> {
         let mut failed = Ok(());
         let why = || Some(Wait { kind: Waiting::Any, peer: None, tag: None, context: 0, since: now() });
         self.wait_until(why, || match over() {
@@ -25,8 +25,8 @@ impl Engine {
     }
 
     /// Something that a wait may be for has happened outside of the engine.
-    pub fn something_happened(&self) {
-        if self.shared {
+    pub fn something_happened(self) {
+        if self.engine.shared {
             self.wake_others();
         }
     }

@@ -1,6 +1,6 @@
 //! The wait for a word in shared memory that other ranks write without notification, unless they know that this rank sleeps.
 
-use crate::engine::Engine;
+use super::Progress;
 use crate::error::Result;
 use crate::shm::telemetry::Wait;
 use crate::sync::spin_loop;
@@ -11,7 +11,7 @@ const CHECKS_PER_POLL: u32 = 16;
 /// Polls between two looks at the clock.
 const POLLS_PER_CLOCK: u32 = 16;
 
-impl Engine {
+impl Progress<'_> {
     /// Waits until `done`, and runs progress meanwhile: spins for a moment (yields, where ranks outnumber CPUs: the awaited rank
     /// needs the CPU), then goes on as every wait does. The argument of `done` is whether a sleep may follow; then `done` must have
     /// arranged for a wake-up ([`Engine::wake_peer`]) before it returns false.
@@ -20,20 +20,20 @@ impl Engine {
     ///
     /// As [`Engine::wait_until`].
     pub(crate) fn wait_for_word(
-        &self,
+        self,
         why: impl Fn() -> Option<Wait>,
         mut done: impl FnMut(bool) -> bool,
     ) -> Result<()> {
-        let soon = match self.config.coll_yields() {
+        let soon = match self.engine.config.coll_yields() {
             Some(yields) => self.yield_until(yields, &mut done)?,
             None => self.spin_until(&mut done)?,
         };
         if soon { Ok(()) } else { self.wait_until(why, || done(true)) }
     }
 
-    fn yield_until(&self, yields: u32, done: &mut impl FnMut(bool) -> bool) -> Result<bool> {
+    fn yield_until(self, yields: u32, done: &mut impl FnMut(bool) -> bool) -> Result<bool> {
         for _ in 0..yields {
-            if !self.yield_cpu() {
+            if !self.engine.yield_cpu() {
                 return Ok(false);
             }
             if done(false) {
@@ -44,7 +44,7 @@ impl Engine {
         Ok(false)
     }
 
-    fn spin_until(&self, done: &mut impl FnMut(bool) -> bool) -> Result<bool> {
+    fn spin_until(self, done: &mut impl FnMut(bool) -> bool) -> Result<bool> {
         let mut since = None;
         loop {
             for _ in 0..POLLS_PER_CLOCK {
@@ -56,7 +56,7 @@ impl Engine {
                 }
                 self.poll_once()?;
             }
-            if since.get_or_insert_with(Instant::now).elapsed() >= self.config.spin() {
+            if since.get_or_insert_with(Instant::now).elapsed() >= self.engine.config.spin() {
                 return Ok(false);
             }
         }
@@ -64,8 +64,8 @@ impl Engine {
 
     /// Wakes `peer`, which waits for a word that has just been written. The flag is the peer's own: no ring has anything.
     #[cold]
-    pub(crate) fn wake_peer(&self, peer: u32) {
-        self.telemetry().wakes.add(1);
-        self.peers[peer as usize].doorbell.ring(peer as usize);
+    pub(crate) fn wake_peer(self, peer: u32) {
+        self.engine.telemetry().wakes.add(1);
+        self.engine.peers[peer as usize].doorbell.ring(peer as usize);
     }
 }

@@ -15,7 +15,7 @@ impl Engine {
     ///
     /// As [`Engine::wait`].
     pub fn flush_buffer(&self) -> Result<()> {
-        self.wait_until(|| None, || self.buffers.is_idle())
+        self.progress().wait_until(|| None, || self.buffers.is_idle())
     }
 
     /// Waits until the buffer is idle and takes it away: address and size, or null and 0 if none was attached.

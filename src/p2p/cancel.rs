@@ -16,8 +16,8 @@ impl Engine {
         // SAFETY: the request counts as pending on the context.
         let context = unsafe { context.as_ref() };
         match operation {
-            RequestOperation::Receive => self.cancel_receive(context, request),
-            RequestOperation::Send => return self.cancel_send(context, request),
+            RequestOperation::Receive => self.cancellation().cancel_receive(context, request),
+            RequestOperation::Send => return self.cancellation().cancel_send(context, request),
         }
         Ok(())
     }

@@ -54,7 +54,7 @@ impl Engine {
         if let Some(found) = self.peek(comm, source, tag) {
             return Ok(Some(found));
         }
-        self.poll_once()?;
+        self.progress().poll_once()?;
         Ok(self.peek(comm, source, tag))
     }
 
@@ -70,7 +70,7 @@ impl Engine {
     /// As [`Engine::wait`].
     pub fn probe(&self, comm: &Comm, source: i32, tag: i32) -> Result<MessageStatus> {
         let mut found = self.iprobe(comm, source, tag)?;
-        self.wait_until(
+        self.progress().wait_until(
             || Some(probe_wait(comm, source, tag)),
             || {
                 found = found.or_else(|| self.peek(comm, source, tag));
@@ -89,7 +89,7 @@ impl Engine {
         if let Some(found) = self.take_message(comm, source, tag) {
             return Ok(Some(found));
         }
-        self.poll_once()?;
+        self.progress().poll_once()?;
         Ok(self.take_message(comm, source, tag))
     }
 
@@ -100,7 +100,7 @@ impl Engine {
     /// As [`Engine::wait`].
     pub fn mprobe(&self, comm: &Comm, source: i32, tag: i32) -> Result<Message> {
         let mut found = self.improbe(comm, source, tag)?;
-        self.wait_until(
+        self.progress().wait_until(
             || Some(probe_wait(comm, source, tag)),
             || {
                 found = found.take().or_else(|| self.take_message(comm, source, tag));
@@ -130,7 +130,7 @@ impl Engine {
         let Message { envelope, arrived, context, source } = message;
         // SAFETY: the message counts as pending on the context; from here on its request does.
         let context_ref = unsafe { context.as_ref() };
-        let request = self.new_request(context_ref)?;
+        let request = self.requests().new_request(context_ref)?;
         context_ref.release(self.shared);
         // SAFETY: request rule 2: just taken, not active.
         let body = unsafe { request.body() };

@@ -184,23 +184,32 @@ impl Engine {
         if !queues.unexpected.is_empty() {
             let (buffer, pattern) = (Some((addr, room)), pattern(source, tag));
             // SAFETY: the buffer is valid, as the caller says.
-            match unsafe { self.claim::<L, Unobserved>(context, &mut queues, buffer, &pattern, None) } {
+            match unsafe {
+                self.delivery().claim::<L, Unobserved>(context, &mut queues, buffer, &pattern, None)
+            } {
                 Claim::Given(status, _) => return Some(status),
                 Claim::Unfit(_) => return None,
                 Claim::Nothing => {}
             }
         }
         // Beside other threads the rings may be in other hands. What comes may be for a receive that was posted before.
-        if L::shared(self) || !queues.posted.is_empty() || self.wants_progress() {
+        if L::shared(self) || !queues.posted.is_empty() || self.polled_receive().wants_progress() {
             return None;
         }
         drop(queues);
         // SAFETY: the buffer is valid, as the caller says.
         unsafe {
             if source < 0 {
-                self.receive_next::<true>(context, 0, addr, room, source, tag)
+                self.polled_receive().receive_next::<true>(context, 0, addr, room, source, tag)
             } else {
-                self.receive_next::<false>(context, comm.world_rank_of(source), addr, room, source, tag)
+                self.polled_receive().receive_next::<false>(
+                    context,
+                    comm.world_rank_of(source),
+                    addr,
+                    room,
+                    source,
+                    tag,
+                )
             }
         }
         .status()
@@ -233,7 +242,7 @@ impl Engine {
         source: i32,
         tag: i32,
     ) -> Option<NonZeroU32> {
-        let request = self.requests.take(L::shared(self))?;
+        let request = self.slab.take(L::shared(self))?;
         let context = comm.p2p();
         let mut queues = context.queues.lock(L::shared(self));
         let world = world_of(comm, source);
@@ -244,18 +253,22 @@ impl Engine {
                 Claim::Given(status, world) => got = Some((status, world)),
                 Claim::Nothing => {}
                 Claim::Unfit(_) => {
-                    self.requests.release(request, L::shared(self));
+                    self.slab.release(request, L::shared(self));
                     return None;
                 }
             }
         }
-        if !L::shared(self) && got.is_none() && queues.posted.is_empty() && !self.wants_progress() {
+        if !L::shared(self)
+            && got.is_none()
+            && queues.posted.is_empty()
+            && !self.polled_receive().wants_progress()
+        {
             // SAFETY: the buffer is valid, as the caller says.
             let next = unsafe {
                 if source < 0 {
-                    self.try_next::<true>(context, world, run.addr, run.bytes, source, tag)
+                    self.polled_receive().try_next::<true>(context, world, run.addr, run.bytes, source, tag)
                 } else {
-                    self.try_next::<false>(context, world, run.addr, run.bytes, source, tag)
+                    self.polled_receive().try_next::<false>(context, world, run.addr, run.bytes, source, tag)
                 }
             };
             got = next.status().map(|status| (status, next.world()));
@@ -275,7 +288,7 @@ impl Engine {
         body.fill_run(RequestOperation::Receive, &run, comm.rank(), (source, world), tag);
         body.context = Some(NonNull::from(context));
         request.state().activate();
-        self.post::<L>(context, &mut queues, pattern(source, tag), request);
+        self.delivery().post::<L>(context, &mut queues, pattern(source, tag), request);
         NonZeroU32::new(request.id())
     }
 
@@ -294,7 +307,9 @@ impl Engine {
         tag: i32,
     ) -> Claim {
         // SAFETY: the buffer is valid, as the caller says.
-        unsafe { self.claim::<L, Unobserved>(context, queues, Some(buffer), &pattern(source, tag), None) }
+        unsafe {
+            self.delivery().claim::<L, Unobserved>(context, queues, Some(buffer), &pattern(source, tag), None)
+        }
     }
 }
 

@@ -59,7 +59,7 @@ fn a_run_of_messages_meets_odd_receives_on_its_way_and_counts_all_of_them() {
                 assert_eq!(recv(engine, comm, 8, 0, 2).expect("unexpected").0, [200; 8]);
             }
             while comm.p2p().posted.get() > 0 {
-                engine.poll_once().expect("progress");
+                engine.progress().poll_once().expect("progress");
             }
             assert_eq!(posted(), (0, 0));
             for (i, place) in places.iter().enumerate() {

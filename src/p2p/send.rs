@@ -112,7 +112,7 @@ impl Engine {
         tag: i32,
     ) -> Result<Ref> {
         let world = if peer >= 0 { comm.world_rank_of(peer) } else { u32::MAX };
-        let request = self.new_request(context)?;
+        let request = self.requests().new_request(context)?;
         // SAFETY: request rule 2: just taken, not active.
         let body = unsafe { request.body() };
         body.fill(operation, data, comm.rank(), (peer, world), tag);
@@ -131,7 +131,7 @@ impl Engine {
         tag: i32,
     ) -> Result<Ref> {
         let context = comm.p2p();
-        let request = self.new_request(context)?;
+        let request = self.requests().new_request(context)?;
         // SAFETY: request rule 2: just taken, not active.
         let body = unsafe { request.body() };
         body.fill_run(operation, run, comm.rank(), peer, tag);
@@ -183,7 +183,7 @@ impl Engine {
         }
         let to = Destination { context, source: comm.rank(), world: comm.world_rank_of(dest), tag };
         // SAFETY: the bytes are valid, as the caller says.
-        unsafe { self.send_now::<L, false>(to, addr, bytes, 0) }
+        unsafe { self.eager().send_now::<L, false>(to, addr, bytes, 0) }
     }
 
     /// As [`Self::send_fast`], with a request that is complete when its user gets it: its id.
@@ -211,12 +211,12 @@ impl Engine {
         }
         let context = comm.p2p();
         let (world, source) = (comm.world_rank_of(dest), comm.rank());
-        let request = self.requests.take(L::shared(self))?;
+        let request = self.slab.take(L::shared(self))?;
         let id = request.id();
         let to = Destination { context, source, world, tag };
         // SAFETY: the bytes are valid, as the caller says.
-        if !unsafe { self.send_now::<L, true>(to, run.addr, run.bytes, id) } {
-            self.requests.release(request, L::shared(self));
+        if !unsafe { self.eager().send_now::<L, true>(to, run.addr, run.bytes, id) } {
+            self.slab.release(request, L::shared(self));
             return None;
         }
         context.retain(L::shared(self));

@@ -15,7 +15,7 @@ impl Engine {
     /// As [`Engine::wait`].
     pub fn leave(&self, world: &Comm) -> Result<()> {
         // Sends that nobody waits for any more must still arrive (MPI 5.0 §11.2.2); only then is what they left in line sent.
-        self.wait_until(
+        self.progress().wait_until(
             || None,
             || !self.freed_sends_under_way() && self.backlog.lock(self.shared).is_empty(),
         )?;
@@ -30,7 +30,7 @@ impl Engine {
             }
             distance *= 2;
         }
-        self.wait_until(|| None, || self.backlog.lock(self.shared).is_empty())?;
+        self.progress().wait_until(|| None, || self.backlog.lock(self.shared).is_empty())?;
         self.report_no_threads();
         Ok(())
     }
@@ -43,7 +43,7 @@ impl Engine {
     /// As [`Engine::wait`].
     pub fn depart(&self) -> Result<()> {
         self.flush_buffer()?;
-        self.wait_until(
+        self.progress().wait_until(
             || None,
             || !self.freed_sends_under_way() && self.backlog.lock(self.shared).is_empty(),
         )
@@ -52,7 +52,7 @@ impl Engine {
     /// Whether a send whose request was freed, or that left an attached buffer, is not over. (Of a receive that was freed
     /// nobody can tell whether it ever will be.)
     fn freed_sends_under_way(&self) -> bool {
-        self.requests.alive_ones().any(|request| {
+        self.slab.alive_ones().any(|request| {
             let state = request.state();
             // SAFETY: request rule 2: what kind of operation it is does not change while it is active.
             state.is_detached()

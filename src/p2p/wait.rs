@@ -41,8 +41,8 @@ impl Engine {
         let state = request.state();
         state.is_complete()
             || !self.shared
-                && (self.await_alone(request) || {
-                    self.poll_unshared();
+                && (self.polled_receive().await_alone(request) || {
+                    self.progress().poll_unshared();
                     state.is_complete()
                 })
     }
@@ -50,7 +50,7 @@ impl Engine {
     #[inline(never)]
     fn wait_for_end(&self, request: Ref) -> Result<()> {
         let why = || Some(self.describe(request));
-        self.wait_until_over(why, || Some(request), || request.state().is_complete())
+        self.progress().wait_until_over(why, || Some(request), || request.state().is_complete())
     }
 
     /// Looks whether a request is complete, after one look at what has come in if it is not.
@@ -62,7 +62,7 @@ impl Engine {
         if request.state().is_complete() {
             return Ok(true);
         }
-        self.poll_once()?;
+        self.progress().poll_once()?;
         Ok(request.state().is_complete())
     }
 
@@ -75,7 +75,7 @@ impl Engine {
     pub fn wait_while(&self, mut left: impl FnMut() -> Option<Ref>) -> Result<()> {
         let waited_for = core::cell::Cell::new(None);
         let why = || waited_for.get().map(|request| self.describe(request));
-        self.wait_until_over(
+        self.progress().wait_until_over(
             why,
             || waited_for.get(),
             || {
@@ -94,7 +94,7 @@ impl Engine {
         if over()? {
             return Ok(true);
         }
-        self.poll_once()?;
+        self.progress().poll_once()?;
         over()
     }
 
@@ -147,7 +147,7 @@ impl Engine {
         if body.persistent {
             request.state().reset();
         } else {
-            self.release_request(request);
+            self.requests().release_request(request);
         }
         (status, error.map(|error| *error))
     }
@@ -178,7 +178,7 @@ impl Engine {
                 request_event(unsafe { context.as_ref() }, request, Event::ReqNotify);
             }
             look(&body.status);
-            self.release_plain(request);
+            self.requests().release_plain(request);
         }
         plain
     }
@@ -194,7 +194,7 @@ impl Engine {
     /// Lets go of a request without waiting for it (MPI_Request_free).
     pub fn free_request(&self, request: Ref) {
         if request.state().detach() == Then::Release {
-            self.release_request(request);
+            self.requests().release_request(request);
         }
     }
 

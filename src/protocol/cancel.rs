@@ -9,10 +9,16 @@ use crate::engine::{Deferred, Engine, MatchContext, Payload, Ref, Stage, corrupt
 use crate::error::Result;
 use crate::ring::Header;
 
-impl Engine {
+/// The cancelling of messages and receives of an engine ([`Engine::cancellation`]).
+#[derive(Clone, Copy)]
+pub(crate) struct Cancellation<'e> {
+    pub(super) engine: &'e Engine,
+}
+
+impl Cancellation<'_> {
     /// Takes a receive out of the posted receive queue, if it is there.
-    pub(crate) fn cancel_receive(&self, context: &MatchContext, request: Ref) {
-        let mut queues = context.queues.lock(self.shared);
+    pub(crate) fn cancel_receive(self, context: &MatchContext, request: Ref) {
+        let mut queues = context.queues.lock(self.engine.shared);
         if request.state().is_complete() {
             return;
         }
@@ -22,11 +28,11 @@ impl Engine {
         if body.stage != Stage::Posted || !queues.posted.remove(&pattern(body.peer, body.tag), request) {
             return;
         }
-        self.count_posted(context, -1, self.shared);
+        self.engine.delivery().count_posted(context, -1, self.engine.shared);
         cancelled_event(context, request);
         body.status.cancelled = true;
         drop(queues);
-        self.finish(request);
+        self.engine.requests().finish(request);
     }
 
     /// Asks for a send back, wherever it is.
@@ -34,7 +40,7 @@ impl Engine {
     /// # Errors
     ///
     /// As [`Engine::wait`]: the receiver's answer is awaited.
-    pub(crate) fn cancel_send(&self, context: &MatchContext, request: Ref) -> Result<()> {
+    pub(crate) fn cancel_send(self, context: &MatchContext, request: Ref) -> Result<()> {
         // SAFETY: request rule 2: envelope, length and counterpart do not change while the user has the request.
         let body = unsafe { request.body() };
         let world = body.world;
@@ -42,9 +48,9 @@ impl Engine {
             return Ok(());
         }
         // A large message is known by the request that carries it, a small one by its sender's.
-        let announced = !self.is_eager(body.bytes);
+        let announced = !self.engine.is_eager(body.bytes);
         let id = if announced && body.counterpart != 0 { body.counterpart } else { request.id() };
-        if world == self.rank {
+        if world == self.engine.rank {
             self.cancel_local_send(context, request);
             return Ok(());
         }
@@ -56,44 +62,44 @@ impl Engine {
         if self.ask_receiver(world, header)? {
             // Nobody will answer an announced send any more, so what carries it is still there; a small one was gone when
             // its data was in the ring.
-            let carrier = if announced { self.requests.get(id as usize) } else { None };
+            let carrier = if announced { self.engine.slab.get(id as usize) } else { None };
             self.cancelled(request, carrier);
         }
         Ok(())
     }
 
     /// Asks the receiver for a message; whether it was given back.
-    fn ask_receiver(&self, world: u32, header: Header) -> Result<bool> {
+    fn ask_receiver(self, world: u32, header: Header) -> Result<bool> {
         let id = header.id;
-        self.protocol_state().cancelling().insert(id, None);
-        self.send_control(world, header, Control::Cancel.write().1)?;
+        self.engine.protocol_state().cancelling().insert(id, None);
+        self.engine.transmit().send_control(world, header, Control::Cancel.write().1)?;
         let mut answer = None;
-        self.wait_until(
+        self.engine.progress().wait_until(
             || None,
             || {
-                answer = self.protocol_state().cancelling().get(&id).copied().flatten();
+                answer = self.engine.protocol_state().cancelling().get(&id).copied().flatten();
                 answer.is_some()
             },
         )?;
-        self.protocol_state().cancelling().remove(&id);
+        self.engine.protocol_state().cancelling().remove(&id);
         Ok(answer == Some(true))
     }
 
     /// Ends a send that nobody will receive, and the request that carries its data, if that is another one.
-    fn cancelled(&self, request: Ref, carrier: Option<Ref>) {
+    fn cancelled(self, request: Ref, carrier: Option<Ref>) {
         // SAFETY: request rule 2: the message is in no queue and no ring any more, so its requests are ours.
         unsafe { request.body() }.status.cancelled = true;
         if let Some(carrier) = carrier.filter(|carrier| *carrier != request) {
-            self.finish(carrier);
+            self.engine.requests().finish(carrier);
         }
         if request.state().is_active() {
-            self.finish(request);
+            self.engine.requests().finish(request);
         }
     }
 
     /// Takes the message of that name out of what waits for room to `world`; gives the request that carries it.
-    fn take_deferred(&self, world: u32, id: u32) -> Result<Option<Ref>> {
-        self.with_tx(world, |tx| {
+    fn take_deferred(self, world: u32, id: u32) -> Result<Option<Ref>> {
+        self.engine.transmit().with_tx(world, |tx| {
             let found = tx.deferred.iter().position(|waiting| match waiting {
                 // SAFETY: request rule 2: deferred, so it belongs to who has the queue to its receiver.
                 Deferred::Send(send) => cancel_id(send.id(), unsafe { send.body() }) == id,
@@ -101,48 +107,49 @@ impl Engine {
             });
             match tx.deferred.remove(found?)? {
                 Deferred::Send(send) => Some(send),
-                Deferred::Control(..) => self.requests.get(id as usize),
+                Deferred::Control(..) => self.engine.slab.get(id as usize),
             }
         })
     }
 
-    fn cancel_local_send(&self, context: &MatchContext, request: Ref) {
-        let mut queues = context.queues.lock(self.shared);
+    fn cancel_local_send(self, context: &MatchContext, request: Ref) {
+        let mut queues = context.queues.lock(self.engine.shared);
         let id = request.id();
         // SAFETY: request rule 2: the envelope does not change while the user has the request.
         let source = unsafe { request.body() }.source;
-        let found =
-            queues.unexpected.remove_where(source, |arrived| arrived.world == self.rank && arrived.id == id);
+        let found = queues
+            .unexpected
+            .remove_where(source, |arrived| arrived.world == self.engine.rank && arrived.id == id);
         let Some((envelope, arrived)) = found else { return };
-        self.count_unexpected(context, -1, arrived.held(), self.shared);
-        self.removal_event(context, &envelope, &arrived);
+        self.engine.delivery().count_unexpected(context, -1, arrived.held(), self.engine.shared);
+        self.engine.removal_event(context, &envelope, &arrived);
         drop(queues);
         let carrier = if let Payload::Local(send) = arrived.payload { Some(send) } else { None };
         self.cancelled(request, carrier);
     }
 
     /// A sender wants its message back: it can have it while no receive has matched it.
-    pub(super) fn on_cancel(&self, from: u32, header: &Header) -> Result<()> {
+    pub(super) fn on_cancel(self, from: u32, header: &Header) -> Result<()> {
         let mut granted = false;
-        if let Some(context) = self.contexts.get(header.context) {
+        if let Some(context) = self.engine.contexts.get(header.context) {
             // SAFETY: contexts go only when nothing is pending; as `context_of` says.
             let context = unsafe { context.as_ref() };
-            let mut queues = context.queues.lock(self.shared);
+            let mut queues = context.queues.lock(self.engine.shared);
             let found = queues
                 .unexpected
                 .remove_where(header.source, |arrived| arrived.world == from && arrived.id == header.id);
             if let Some((envelope, arrived)) = found {
-                self.count_unexpected(context, -1, arrived.held(), self.shared);
-                self.removal_event(context, &envelope, &arrived);
+                self.engine.delivery().count_unexpected(context, -1, arrived.held(), self.engine.shared);
+                self.engine.removal_event(context, &envelope, &arrived);
                 granted = true;
             }
         }
-        self.answer(from, header.id, Control::CancelReply { granted })
+        self.engine.answer(from, header.id, Control::CancelReply { granted })
     }
 
     /// The receiver has answered.
-    pub(super) fn on_cancel_reply(&self, from: u32, id: u32, granted: bool) -> Result<()> {
-        match self.protocol_state().cancelling().get_mut(&id) {
+    pub(super) fn on_cancel_reply(self, from: u32, id: u32, granted: bool) -> Result<()> {
+        match self.engine.protocol_state().cancelling().get_mut(&id) {
             Some(answer) => {
                 *answer = Some(granted);
                 Ok(())

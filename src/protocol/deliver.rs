@@ -53,22 +53,28 @@ pub(crate) enum Claim {
     Given(MessageStatus, u32),
 }
 
-impl Engine {
+/// The meeting of messages and receives ([`Engine::delivery`]).
+#[derive(Clone, Copy)]
+pub(crate) struct Delivery<'e> {
+    pub(super) engine: &'e Engine,
+}
+
+impl Delivery<'_> {
     /// Looks for the receive of a message. If there is none, the message is unexpected from now on; else the receive is out of its
     /// queue, has the message's envelope, and comes back with the content.
     #[inline(always)]
     pub(crate) fn match_posted<L: Locking, O: Observation, C: Content>(
-        &self,
+        self,
         tally: &mut Tally,
         context: &MatchContext,
         message: Arrival<C>,
     ) -> Option<(Ref, C)> {
         let bytes = message.content.bytes();
         let envelope = message.envelope;
-        let mut queues = context.queues.lock(L::shared(self));
+        let mut queues = context.queues.lock(L::shared(self.engine));
         let mut id = 0;
         if O::EVENTS && context.observed() {
-            id = self.fresh_id();
+            id = self.engine.fresh_id();
         }
         match self.take_posted::<L, O>(tally, context, &mut queues, message.from, &envelope, bytes, id) {
             Some(request) => Some((request, message.content)),
@@ -86,7 +92,7 @@ impl Engine {
     /// `id` is the message's in events.
     #[inline(always)]
     pub(crate) fn take_posted<L: Locking, O: Observation>(
-        &self,
+        self,
         tally: &mut Tally,
         context: &MatchContext,
         queues: &mut Queues,
@@ -96,7 +102,7 @@ impl Engine {
         id: isize,
     ) -> Option<Ref> {
         let request = if O::EVENTS {
-            let search = if id != 0 { self.fresh_id() } else { 0 };
+            let search = if id != 0 { self.engine.fresh_id() } else { 0 };
             message_event(context, id, Event::MsgArrived, envelope, bytes);
             message_event(context, search, Event::SearchPostedQBegin, envelope, bytes);
             let found = queues.posted.take(envelope);
@@ -114,8 +120,8 @@ impl Engine {
         body.tag = envelope.tag;
         body.world = from;
         body.total = bytes;
-        if O::EVENTS || L::shared(self) {
-            self.count_posted(context, -1, L::shared(self));
+        if O::EVENTS || L::shared(self.engine) {
+            self.count_posted(context, -1, L::shared(self.engine));
         } else {
             tally.matched += 1;
         }
@@ -129,7 +135,7 @@ impl Engine {
     /// Keeps a message that no receive was posted for.
     #[inline(never)]
     fn keep<C: Content>(
-        &self,
+        self,
         context: &MatchContext,
         queues: &mut Queues,
         message: Arrival<C>,
@@ -138,14 +144,14 @@ impl Engine {
         let Arrival { from, envelope, id, synchronous, content } = message;
         let payload = content.keep();
         let kept = UnexpectedMessage { world: from, id, synchronous, event_id, payload };
-        self.count_unexpected(context, 1, kept.held(), self.shared);
+        self.count_unexpected(context, 1, kept.held(), self.engine.shared);
         queues.unexpected.insert(envelope, kept);
     }
 
     /// Copies a whole message to its receive and completes it.
     #[inline(always)]
     pub(crate) fn deliver<L: Locking, O: Observation, C: OwnedContent>(
-        &self,
+        self,
         tally: &mut Tally,
         context: &MatchContext,
         request: Ref,
@@ -165,18 +171,18 @@ impl Engine {
         unsafe { content.copy_to(body.addr) };
         if O::EVENTS {
             request_event(context, request, Event::ReqXferEnd);
-            self.count_received(content.protocol(), bytes, L::shared(self));
+            self.count_received(content.protocol(), bytes, L::shared(self.engine));
         } else {
             tally.messages += 1;
             tally.bytes += bytes as u64;
         }
-        content.sent(self);
+        content.sent(self.engine);
         body.status = status_of(envelope.source, envelope.tag, bytes);
         if O::EVENTS {
             self.settle(tally);
-            self.finish(request);
-        } else if L::shared(self) {
-            self.complete(request, true);
+            self.engine.requests().finish(request);
+        } else if L::shared(self.engine) {
+            self.engine.requests().complete(request, true);
         } else if request.state().complete(false) == Then::Release {
             self.let_go(tally, request);
         }
@@ -186,7 +192,7 @@ impl Engine {
     #[cold]
     #[inline(never)]
     fn deliver_rare<C: OwnedContent>(
-        &self,
+        self,
         tally: &mut Tally,
         context: &MatchContext,
         request: Ref,
@@ -200,14 +206,14 @@ impl Engine {
         // SAFETY: the user's buffer stays valid until the request completes; `taken` fits.
         unsafe { content.unpack_to(body, taken) };
         request_event(context, request, Event::ReqXferEnd);
-        self.count_received(content.protocol(), taken, self.shared);
-        content.sent(self);
-        self.finish_receive(request, bytes);
+        self.count_received(content.protocol(), taken, self.engine.shared);
+        content.sent(self.engine);
+        self.engine.requests().finish_receive(request, bytes);
     }
 
     /// A message that has come as a whole, on the slow path: to its receive or among the unexpected ones. Whether there was a
     /// receive.
-    pub(crate) fn arrive<C: OwnedContent>(&self, context: &MatchContext, message: Arrival<C>) -> bool {
+    pub(crate) fn arrive<C: OwnedContent>(self, context: &MatchContext, message: Arrival<C>) -> bool {
         let envelope = message.envelope;
         let mut tally = Tally::on(context);
         let matched = self.match_posted::<AsStarted, Observed, C>(&mut tally, context, message);
@@ -219,14 +225,14 @@ impl Engine {
     /// Releases a request whose user has let go of it: it may be the last that keeps the context.
     #[cold]
     #[inline(never)]
-    fn let_go(&self, tally: &mut Tally, request: Ref) {
+    fn let_go(self, tally: &mut Tally, request: Ref) {
         self.settle(tally);
-        self.release_request(request);
+        self.engine.requests().release_request(request);
     }
 
     /// Publishes how many receives have met their message, and forgets the context.
     #[inline(always)]
-    pub(crate) fn settle(&self, tally: &mut Tally) {
+    pub(crate) fn settle(self, tally: &mut Tally) {
         let matched = core::mem::take(&mut tally.matched);
         if let Some(context) = tally.context.take()
             && matched > 0
@@ -239,10 +245,10 @@ impl Engine {
 
     /// Publishes all that `tally` has; its messages went by `protocol`.
     #[inline(always)]
-    pub(crate) fn publish(&self, tally: &mut Tally, protocol: ProtocolKind, shared: bool) {
+    pub(crate) fn publish(self, tally: &mut Tally, protocol: ProtocolKind, shared: bool) {
         self.settle(tally);
         if tally.messages > 0 {
-            self.telemetry().count_received(protocol, tally.messages, tally.bytes, shared);
+            self.engine.telemetry().count_received(protocol, tally.messages, tally.bytes, shared);
         }
     }
 
@@ -254,7 +260,7 @@ impl Engine {
     /// `buffer`'s address is valid for writes of as many bytes as it says.
     #[inline(always)]
     pub(crate) unsafe fn claim<L: Locking, O: Observation>(
-        &self,
+        self,
         context: &MatchContext,
         queues: &mut Queues,
         buffer: Option<(*mut u8, usize)>,
@@ -263,7 +269,7 @@ impl Engine {
     ) -> Claim {
         let observer = if O::EVENTS { request } else { None };
         let queue = &mut queues.unexpected;
-        let search = if O::EVENTS { self.search_id(context) } else { 0 };
+        let search = if O::EVENTS { self.engine.search_id(context) } else { 0 };
         if let Some(request) = observer {
             search_event(context, request, Event::SearchUnexQBegin, search, || EventPayload::None);
         }
@@ -276,10 +282,10 @@ impl Engine {
         let (envelope, message) = queue.at(found);
         let fits = message.whole().zip(buffer).filter(|(data, (_, room))| data.len() <= *room);
         if let Some(request) = observer {
-            self.count_unexpected(context, -1, message.held(), L::shared(self));
+            self.count_unexpected(context, -1, message.held(), L::shared(self.engine));
             self.give_envelope(request, envelope, message);
             request_event(context, request, Event::ReqMatchUnex);
-            self.removal_event(context, envelope, message);
+            self.engine.removal_event(context, envelope, message);
         }
         let Some((data, (addr, _))) = fits else { return Claim::Unfit(found) };
         let bytes = data.len();
@@ -295,15 +301,15 @@ impl Engine {
         let (world, held) = (message.world, message.held());
         queue.discard(found);
         if !O::EVENTS {
-            self.count_unexpected(context, -1, held, L::shared(self));
+            self.count_unexpected(context, -1, held, L::shared(self.engine));
         }
-        self.count_received(protocol_of(bytes), bytes, L::shared(self));
+        self.count_received(protocol_of(bytes), bytes, L::shared(self.engine));
         Claim::Given(status, world)
     }
 
     /// From now on the receive has the message's peer and tag.
     #[inline(always)]
-    pub(crate) fn give_envelope(&self, request: Ref, envelope: &Envelope, message: &UnexpectedMessage) {
+    pub(crate) fn give_envelope(self, request: Ref, envelope: &Envelope, message: &UnexpectedMessage) {
         // SAFETY: request rule 2: matched under the queues, so it is ours.
         let body = unsafe { request.body() };
         body.peer = envelope.source as i32;
@@ -315,7 +321,7 @@ impl Engine {
     /// Puts a receive into the posted receive queue.
     #[inline(always)]
     pub(crate) fn post<L: Locking>(
-        &self,
+        self,
         context: &MatchContext,
         queues: &mut Queues,
         pattern: Pattern,
@@ -324,22 +330,22 @@ impl Engine {
         // SAFETY: request rule 2: not in a queue yet, so it belongs to who posts it.
         unsafe { request.body() }.stage = Stage::Posted;
         queues.posted.insert(pattern, request);
-        self.count_posted(context, 1, L::shared(self));
+        self.count_posted(context, 1, L::shared(self.engine));
     }
 
     /// Gives a matched receive a message that was unexpected and is in no queue any more.
-    pub(crate) fn accept(&self, request: Ref, message: UnexpectedMessage) -> Result<()> {
+    pub(crate) fn accept(self, request: Ref, message: UnexpectedMessage) -> Result<()> {
         let UnexpectedMessage { world, id, synchronous, payload, .. } = message;
         match payload {
             Payload::Small(len, bytes) => self.accept_whole(request, &bytes[..usize::from(len)]),
             Payload::Whole(bytes) => self.accept_whole(request, &bytes[..]),
-            Payload::Announced(rts) => return self.accept_rts(request, id, rts),
+            Payload::Announced(rts) => return self.engine.rendezvous().accept_rts(request, id, rts),
             Payload::Local(send) => self.accept_whole(request, OwnSend { send, copied: false }),
         }
-        if synchronous { self.acknowledge(world, id) } else { Ok(()) }
+        if synchronous { self.engine.eager().acknowledge(world, id) } else { Ok(()) }
     }
 
-    fn accept_whole<C: OwnedContent>(&self, request: Ref, content: C) {
+    fn accept_whole<C: OwnedContent>(self, request: Ref, content: C) {
         // SAFETY: request rule 2: matched, so it belongs to who has the message; active, so its context stays.
         let body = unsafe { request.body() };
         // SAFETY: the request is active.
@@ -354,8 +360,8 @@ impl Engine {
     ///
     /// [`crate::Error::Corrupt`] if there can be none of that id.
     #[inline(always)]
-    pub(crate) fn context_of(&self, from: u32, header: &Header) -> Result<&MatchContext> {
-        let Some(context) = self.context(header.context) else {
+    pub(crate) fn context_of(self, from: u32, header: &Header) -> Result<&MatchContext> {
+        let Some(context) = self.engine.context(header.context) else {
             return Err(corrupt(from, format!("context id {} is out of range", header.context)));
         };
         // SAFETY: an open context, or one that we have just made; closed ones go only when their communicator is freed
@@ -365,23 +371,23 @@ impl Engine {
 
     /// Counts one message received.
     #[inline(always)]
-    pub(crate) fn count_received(&self, protocol: ProtocolKind, bytes: usize, shared: bool) {
-        self.telemetry().count_received(protocol, 1, bytes as u64, shared);
+    pub(crate) fn count_received(self, protocol: ProtocolKind, bytes: usize, shared: bool) {
+        self.engine.telemetry().count_received(protocol, 1, bytes as u64, shared);
     }
 
     /// Notes that `change` receives were posted (or taken, if negative). The caller has the context's queues; `shared` is
     /// [`Engine::is_shared`].
     #[inline(always)]
-    pub(crate) fn count_posted(&self, context: &MatchContext, change: i64, shared: bool) {
+    pub(crate) fn count_posted(self, context: &MatchContext, change: i64, shared: bool) {
         context.posted.step(change);
-        self.telemetry().change_posted(change, shared);
+        self.engine.telemetry().change_posted(change, shared);
     }
 
     /// Notes that `change` messages became unexpected (or were taken), which hold `bytes` bytes of memory. The caller has the
     /// context's queues; `shared` is [`Engine::is_shared`].
     #[inline(always)]
-    pub(crate) fn count_unexpected(&self, context: &MatchContext, change: i64, bytes: usize, shared: bool) {
-        let telemetry = self.telemetry();
+    pub(crate) fn count_unexpected(self, context: &MatchContext, change: i64, bytes: usize, shared: bool) {
+        let telemetry = self.engine.telemetry();
         context.unexpected.step(change);
         telemetry.change_unexpected(change, shared);
         if bytes > 0 {

@@ -49,7 +49,13 @@ pub(crate) fn cancel_id(id: u32, body: &Body) -> u32 {
     if body.counterpart == 0 { id } else { body.counterpart }
 }
 
-impl Engine {
+/// The eager protocol of an engine ([`Engine::eager`]).
+#[derive(Clone, Copy)]
+pub(crate) struct Eager<'e> {
+    pub(super) engine: &'e Engine,
+}
+
+impl Eager<'_> {
     /// Sends plain bytes that nobody observes, at once: into the receiver's ring or, where several threads may be inside, to this rank
     /// itself. False, with nothing done, if there is no ring yet (as to this rank itself), no room, or others wait before us. `id`:
     /// the send's request, or 0; `MORE`: it may be one of many. The message is small ([`Engine::is_eager`]).
@@ -59,21 +65,21 @@ impl Engine {
     /// `addr` is valid for reads of `bytes` bytes.
     #[inline(always)]
     pub(crate) unsafe fn send_now<L: Locking, const MORE: bool>(
-        &self,
+        self,
         to: Destination<'_>,
         addr: *const u8,
         bytes: usize,
         id: u32,
     ) -> bool {
-        if L::shared(self) && to.world == self.rank {
+        if L::shared(self.engine) && to.world == self.engine.rank {
             // SAFETY: the bytes are valid, as the caller says.
-            unsafe { self.send_now_to_self(to, addr, bytes, id) };
+            unsafe { self.engine.loopback().send_now_to_self(to, addr, bytes, id) };
             return true;
         }
-        let mut tx = self.peers[to.world as usize].tx.lock(L::shared(self));
+        let mut tx = self.engine.peers[to.world as usize].tx.lock(L::shared(self.engine));
         let Some(tx) = tx.as_deref_mut() else { return false };
         // Where ranks outnumber CPUs the receiver keeps no distance, and would take the line away.
-        let prefetch = MORE && self.notification == NotificationMode::Flag;
+        let prefetch = MORE && self.engine.notification == NotificationMode::Flag;
         let header = || to.header(id);
         let pushed = tx.deferred.is_empty()
             && tx.producer.try_push_prefetching(header, bytes, prefetch, |payload| {
@@ -81,25 +87,25 @@ impl Engine {
                 unsafe { copy_in(addr, payload) };
             });
         if pushed {
-            self.telemetry().count_sent(protocol_of(bytes), bytes, L::shared(self));
-            self.notify(tx);
+            self.engine.telemetry().count_sent(protocol_of(bytes), bytes, L::shared(self.engine));
+            self.engine.transmit().notify(tx);
         }
         pushed
     }
 
     /// Puts a small message into the ring, or behind what waits for room there.
-    pub(crate) fn send_eager(&self, request: Ref) -> Result<()> {
+    pub(crate) fn send_eager(self, request: Ref) -> Result<()> {
         // SAFETY: request rule 2: we have just activated it and nobody else knows it.
         let world = unsafe { request.body() }.world;
-        self.with_tx(world, |tx| {
+        self.engine.transmit().with_tx(world, |tx| {
             if !(tx.deferred.is_empty() && self.push_request(tx, request)) {
-                self.defer(tx, request);
+                self.engine.transmit().defer(tx, request);
             }
         })
     }
 
     /// Puts a small send into the ring and moves its request on; false, and nothing done, if there is no room.
-    pub(crate) fn push_request(&self, tx: &mut TxQueue, request: Ref) -> bool {
+    pub(crate) fn push_request(self, tx: &mut TxQueue, request: Ref) -> bool {
         // SAFETY: request rule 2: the send is active and in our hands: not yet pushed.
         let body = unsafe { request.body() };
         if !tx.producer.room(body.bytes) {
@@ -115,7 +121,7 @@ impl Engine {
             // Before the push: the answer may be here before we are back.
             body.stage = Stage::AwaitsMatch;
         }
-        self.telemetry().count_sent(protocol_of(body.bytes), body.bytes, self.shared);
+        self.engine.telemetry().count_sent(protocol_of(body.bytes), body.bytes, self.engine.shared);
         if synchronous && context.observed() {
             return push_observed(tx, &header, context, request);
         }
@@ -125,20 +131,20 @@ impl Engine {
         if !synchronous {
             // Nobody answers it, so it is ours after the commit, too.
             request_event(context, request, Event::ReqXferEnd);
-            self.finish(request);
+            self.engine.requests().finish(request);
         }
         true
     }
 
     /// Tells a synchronous sender that its message has been matched.
-    pub(crate) fn acknowledge(&self, world: u32, id: u32) -> Result<()> {
-        self.answer(world, id, super::Control::Matched)
+    pub(crate) fn acknowledge(self, world: u32, id: u32) -> Result<()> {
+        self.engine.answer(world, id, super::Control::Matched)
     }
 
     /// The receiver has matched a synchronous message.
-    pub(super) fn on_matched(&self, from: u32, id: u32) -> Result<()> {
-        let request = self.own_send(from, id, |stage| stage == Stage::AwaitsMatch)?;
-        self.finish(request);
+    pub(super) fn on_matched(self, from: u32, id: u32) -> Result<()> {
+        let request = self.engine.requests().own_send(from, id, |stage| stage == Stage::AwaitsMatch)?;
+        self.engine.requests().finish(request);
         Ok(())
     }
 
@@ -146,7 +152,7 @@ impl Engine {
     /// observed, and `most` at most. How many those were. `SHARED` is [`Engine::is_shared`].
     #[inline(always)]
     pub(crate) fn take_run<const SHARED: bool>(
-        &self,
+        self,
         from: u32,
         consumer: &mut Consumer<MappedRing>,
         most: usize,
@@ -155,42 +161,45 @@ impl Engine {
         let taken = consumer.poll_batch(most, |header, data| {
             self.take_eager::<Known<SHARED>>(&mut tally, from, header, data)
         });
-        self.publish(&mut tally, ProtocolKind::Inline, SHARED);
+        self.engine.delivery().publish(&mut tally, ProtocolKind::Inline, SHARED);
         taken
     }
 
     /// The same for one eager message, which may have its payload anywhere. False, with nothing done, if it must go the slow path.
     #[inline]
-    pub(crate) fn take_one_eager<const SHARED: bool>(&self, from: u32, header: &Header, data: &[u8]) -> bool {
+    pub(crate) fn take_one_eager<const SHARED: bool>(self, from: u32, header: &Header, data: &[u8]) -> bool {
         let mut tally = Tally::default();
         let taken = self.take_eager::<Known<SHARED>>(&mut tally, from, header, data);
-        self.publish(&mut tally, protocol_of(data.len()), SHARED);
+        self.engine.delivery().publish(&mut tally, protocol_of(data.len()), SHARED);
         taken
     }
 
     #[inline(always)]
-    fn take_eager<L: Locking>(&self, tally: &mut Tally, from: u32, header: &Header, data: &[u8]) -> bool {
+    fn take_eager<L: Locking>(self, tally: &mut Tally, from: u32, header: &Header, data: &[u8]) -> bool {
         if header.kind != Kind::Eager as u8 {
             return false;
         }
-        let known = if L::shared(self) || tally.context_id != header.context { None } else { tally.context };
+        let known =
+            if L::shared(self.engine) || tally.context_id != header.context { None } else { tally.context };
         let Some(context) = known.or_else(|| self.turn_to(tally, header.context)) else { return false };
         // SAFETY: as `context_of` says; and one that is known has been there since the last message, for no request has been let go
         // of.
         let context = unsafe { context.as_ref() };
         let message = Arrival::of(from, header, data);
         let envelope = message.envelope;
-        if let Some((request, data)) = self.match_posted::<L, Unobserved, _>(tally, context, message) {
-            self.deliver::<L, Unobserved, _>(tally, context, request, &envelope, data);
+        if let Some((request, data)) =
+            self.engine.delivery().match_posted::<L, Unobserved, _>(tally, context, message)
+        {
+            self.engine.delivery().deliver::<L, Unobserved, _>(tally, context, request, &envelope, data);
         }
         true
     }
 
     /// The match context of that id, if it is there and nobody observes it.
     #[inline(never)]
-    fn turn_to(&self, tally: &mut Tally, context_id: u32) -> Option<NonNull<MatchContext>> {
-        self.settle(tally);
-        let context = self.contexts.get(context_id)?;
+    fn turn_to(self, tally: &mut Tally, context_id: u32) -> Option<NonNull<MatchContext>> {
+        self.engine.delivery().settle(tally);
+        let context = self.engine.contexts.get(context_id)?;
         // SAFETY: as `context_of` says.
         if unsafe { context.as_ref() }.observed() {
             return None;

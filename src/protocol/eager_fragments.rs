@@ -42,19 +42,26 @@ enum FragmentTarget {
     Whole(Vec<u8>),
 }
 
-impl Engine {
+/// The protocol of eager fragments of an engine.
+#[derive(Clone, Copy)]
+pub(super) struct EagerFragments<'e> {
+    pub(super) engine: &'e Engine,
+}
+
+impl EagerFragments<'_> {
     /// Sends a message in fragments, or by rendezvous if the ring has no room for all of them.
-    pub(crate) fn send_fragments(&self, request: Ref) -> Result<()> {
+    pub(crate) fn send_fragments(self, request: Ref) -> Result<()> {
         // SAFETY: request rule 2: we have just activated it and nobody else knows it.
         let body = unsafe { request.body() };
         let world = body.world;
-        let held = self.job.telemetry(world).unexpected_bytes.now.get();
-        let sent = held <= HELD && self.with_tx(world, |tx| self.push_fragments(tx, request, body))?;
-        if sent { Ok(()) } else { self.send_rts(request) }
+        let held = self.engine.job.telemetry(world).unexpected_bytes.now.get();
+        let sent = held <= HELD
+            && self.engine.transmit().with_tx(world, |tx| self.push_fragments(tx, request, body))?;
+        if sent { Ok(()) } else { self.engine.rendezvous().send_rts(request) }
     }
 
     /// Pushes the first record and all fragments; false, and nothing done, if there is no room or others wait before us.
-    fn push_fragments(&self, tx: &mut TxQueue, request: Ref, body: &mut Body) -> bool {
+    fn push_fragments(self, tx: &mut TxQueue, request: Ref, body: &mut Body) -> bool {
         let most = FRAGMENT.min(tx.producer.max_payload() / 2).max(INLINE);
         if !tx.deferred.is_empty() || !tx.producer.room_for_fragments(body.bytes, most) {
             return false;
@@ -75,27 +82,27 @@ impl Engine {
             at += len;
             if at < body.bytes {
                 // The receiver should begin to copy while we copy the next one.
-                self.notify(tx);
+                self.engine.transmit().notify(tx);
             }
         }
         debug_assert!(pushed, "there was room, and nobody else fills the ring");
-        self.telemetry().count_sent(ProtocolKind::Chunked, body.bytes, self.shared);
+        self.engine.telemetry().count_sent(ProtocolKind::Chunked, body.bytes, self.engine.shared);
         request_event(context, request, Event::ReqXferEnd);
-        self.finish(request);
+        self.engine.requests().finish(request);
         true
     }
 
     /// The first record of a message in fragments.
-    pub(super) fn on_first(&self, from: u32, header: &Header, total: u64) -> Result<()> {
+    pub(super) fn on_first(self, from: u32, header: &Header, total: u64) -> Result<()> {
         let total = usize::try_from(total).unwrap_or(usize::MAX);
-        let most = self.config.shape().ring_bulk as usize;
+        let most = self.engine.config.shape().ring_bulk as usize;
         if total == 0 || total > most {
             return Err(corrupt(
                 from,
                 format!("a message of {total} bytes in fragments, where {most} fit the ring"),
             ));
         }
-        let mut assembly = self.protocol_state().assemblies[from as usize].lock(self.shared);
+        let mut assembly = self.engine.protocol_state().assemblies[from as usize].lock(self.engine.shared);
         if let Some(other) = &*assembly {
             let missing = other.total - other.moved;
             return Err(corrupt(from, format!("a new message where {missing} bytes of another are missing")));
@@ -109,15 +116,15 @@ impl Engine {
     }
 
     /// Takes the receive that the message is for, if there is one and nobody observes the match context.
-    fn match_first(&self, from: u32, header: &Header, total: usize) -> Result<Option<Ref>> {
-        let context = self.context_of(from, header)?;
+    fn match_first(self, from: u32, header: &Header, total: usize) -> Result<Option<Ref>> {
+        let context = self.engine.delivery().context_of(from, header)?;
         if context.observed() {
             return Ok(None);
         }
         let mut tally = Tally::on(context);
         let envelope = Envelope { source: header.source, tag: header.tag };
-        let mut queues = context.queues.lock(self.shared);
-        let request = self.take_posted::<AsStarted, Unobserved>(
+        let mut queues = context.queues.lock(self.engine.shared);
+        let request = self.engine.delivery().take_posted::<AsStarted, Unobserved>(
             &mut tally,
             context,
             &mut queues,
@@ -126,13 +133,13 @@ impl Engine {
             total,
             0,
         );
-        self.settle(&mut tally);
+        self.engine.delivery().settle(&mut tally);
         Ok(request)
     }
 
     /// A fragment of the message that is under way.
-    pub(super) fn on_fragment(&self, from: u32, data: &[u8]) -> Result<()> {
-        let mut place = self.protocol_state().assemblies[from as usize].lock(self.shared);
+    pub(super) fn on_fragment(self, from: u32, data: &[u8]) -> Result<()> {
+        let mut place = self.engine.protocol_state().assemblies[from as usize].lock(self.engine.shared);
         let missing = place.as_ref().map_or(0, |assembly| assembly.total - assembly.moved);
         let Some(assembly) = place.as_deref_mut().filter(|_| !data.is_empty() && data.len() <= missing)
         else {
@@ -163,17 +170,23 @@ impl Engine {
     }
 
     /// The last fragment has come.
-    fn on_last(&self, from: u32, assembly: Assembly) -> Result<()> {
+    fn on_last(self, from: u32, assembly: Assembly) -> Result<()> {
         match assembly.target {
             FragmentTarget::Receive(request) => {
                 // SAFETY: request rule 2: matched, so it belongs to who has the message.
                 let room = unsafe { request.body() }.bytes;
-                self.count_received(ProtocolKind::Chunked, assembly.total.min(room), self.shared);
-                self.finish_receive(request, assembly.total);
+                self.engine.delivery().count_received(
+                    ProtocolKind::Chunked,
+                    assembly.total.min(room),
+                    self.engine.shared,
+                );
+                self.engine.requests().finish_receive(request, assembly.total);
             }
             FragmentTarget::Whole(whole) => {
-                let context = self.context_of(from, &assembly.first)?;
-                self.arrive(context, Arrival::of(from, &assembly.first, whole.into_boxed_slice()));
+                let context = self.engine.delivery().context_of(from, &assembly.first)?;
+                self.engine
+                    .delivery()
+                    .arrive(context, Arrival::of(from, &assembly.first, whole.into_boxed_slice()));
             }
         }
         Ok(())

@@ -79,7 +79,7 @@ impl OwnedContent for OwnSend {
     }
 
     fn sent(&self, engine: &Engine) {
-        engine.finish_own_send(self.send);
+        engine.loopback().finish_own_send(self.send);
     }
 }
 
@@ -125,14 +125,20 @@ impl OwnedContent for OwnBytes {
     }
 }
 
-impl Engine {
+/// An engine's messages to itself ([`Engine::loopback`]).
+#[derive(Clone, Copy)]
+pub(crate) struct Loopback<'e> {
+    pub(super) engine: &'e Engine,
+}
+
+impl Loopback<'_> {
     /// Sends to this rank itself.
-    pub(crate) fn send_to_self(&self, context: &MatchContext, send: Ref) {
+    pub(crate) fn send_to_self(self, context: &MatchContext, send: Ref) {
         // SAFETY: request rule 2: activated by us, and nobody else knows it yet.
         let body = unsafe { send.body() };
-        let copied = !body.synchronous && self.is_eager(body.bytes);
+        let copied = !body.synchronous && self.engine.is_eager(body.bytes);
         let message = Arrival {
-            from: self.rank,
+            from: self.engine.rank,
             envelope: Envelope { source: body.source, tag: body.tag },
             id: cancel_id(send.id(), body),
             synchronous: false,
@@ -140,7 +146,7 @@ impl Engine {
         };
         // A receive finds it at this stage.
         body.stage = Stage::AwaitsCts;
-        if !self.arrive(context, message) && copied {
+        if !self.engine.delivery().arrive(context, message) && copied {
             self.finish_own_send(send);
         }
     }
@@ -152,35 +158,32 @@ impl Engine {
     ///
     /// `addr` is valid for reads of `bytes` bytes, which are at most the eager limit.
     #[inline(never)]
-    pub(super) unsafe fn send_now_to_self(
-        &self,
-        to: Destination<'_>,
-        addr: *const u8,
-        bytes: usize,
-        id: u32,
-    ) {
-        self.telemetry().count_sent(ProtocolKind::Loopback, bytes, true);
+    pub(super) unsafe fn send_now_to_self(self, to: Destination<'_>, addr: *const u8, bytes: usize, id: u32) {
+        self.engine.telemetry().count_sent(ProtocolKind::Loopback, bytes, true);
         let envelope = Envelope { source: to.source, tag: to.tag };
         let content = OwnBytes { addr, len: bytes };
-        let message = Arrival { from: self.rank, envelope, id, synchronous: false, content };
+        let message = Arrival { from: self.engine.rank, envelope, id, synchronous: false, content };
         let mut tally = Tally::default();
-        let matched = self.match_posted::<Locked, Unobserved, _>(&mut tally, to.context, message);
+        let matched =
+            self.engine.delivery().match_posted::<Locked, Unobserved, _>(&mut tally, to.context, message);
         if let Some((receive, content)) = matched {
-            self.deliver::<Locked, Unobserved, _>(&mut tally, to.context, receive, &envelope, content);
-            self.publish(&mut tally, ProtocolKind::Loopback, true);
+            self.engine
+                .delivery()
+                .deliver::<Locked, Unobserved, _>(&mut tally, to.context, receive, &envelope, content);
+            self.engine.delivery().publish(&mut tally, ProtocolKind::Loopback, true);
         }
     }
 
     /// A send to this rank itself is over.
-    fn finish_own_send(&self, send: Ref) {
+    fn finish_own_send(self, send: Ref) {
         // SAFETY: request rule 2: its message is kept or copied, so it is in no other hands.
         let body = unsafe { send.body() };
         // SAFETY: the send is active.
         let context = unsafe { body.active_context() };
         request_event(context, send, Event::ReqXferBegin);
         request_event(context, send, Event::ReqXferEnd);
-        self.telemetry().count_sent(ProtocolKind::Loopback, body.bytes, self.shared);
-        self.finish(send);
+        self.engine.telemetry().count_sent(ProtocolKind::Loopback, body.bytes, self.engine.shared);
+        self.engine.requests().finish(send);
     }
 }
 

@@ -28,8 +28,8 @@ pub mod rendezvous;
 mod selection;
 mod start;
 
-pub(crate) use deliver::{Claim, pattern};
-pub(crate) use eager::Destination;
+pub(crate) use deliver::{Claim, Delivery, pattern};
+pub(crate) use eager::{Destination, Eager};
 pub(crate) use record::{Control, Kind};
 
 use crate::engine::{Engine, Protocols, Ref, TxQueue, corrupt};
@@ -39,11 +39,14 @@ use crate::ring::{Consumer, Header, MappedRing};
 use crate::shm::Job;
 use crate::sync::{ConditionalLock, Mutex, MutexGuard};
 use crate::variables::{Config, Overrides};
+use cancel::Cancellation;
 use content::Arrival;
 use core::any::Any;
-use eager_fragments::Assembly;
+use eager_fragments::{Assembly, EagerFragments};
+use loopback::Loopback;
+use polled_receive::PolledReceive;
 use record::DecodedRecord;
-use rendezvous::CopyPolicy;
+use rendezvous::{CopyPolicy, Rendezvous};
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
 
@@ -86,7 +89,7 @@ impl<const SHARED: bool> Protocols for Messages<SHARED> {
         let mut n = 0;
         while n < most {
             let before = n;
-            n += engine.take_run::<SHARED>(peer, consumer, most - n);
+            n += engine.eager().take_run::<SHARED>(peer, consumer, most - n);
             if n == most || !consumer.should_take(awaited.saturating_sub(n)) {
                 break;
             }
@@ -102,11 +105,11 @@ impl<const SHARED: bool> Protocols for Messages<SHARED> {
     }
 
     fn transmit(&self, engine: &Engine, tx: &mut TxQueue, send: Ref) -> bool {
-        engine.push_request(tx, send)
+        engine.eager().push_request(tx, send)
     }
 
     fn pump(&self, engine: &Engine, tx: &mut TxQueue) -> bool {
-        engine.pump_streams(tx)
+        engine.rendezvous().pump_streams(tx)
     }
 
     fn state(&self) -> &dyn Any {
@@ -178,6 +181,51 @@ impl Engine {
     }
 }
 
+/// The protocols, each a part of its own.
+impl Engine {
+    /// The meeting of messages and receives.
+    #[inline(always)]
+    pub(crate) fn delivery(&self) -> Delivery<'_> {
+        Delivery { engine: self }
+    }
+
+    /// The eager protocol.
+    #[inline(always)]
+    pub(crate) fn eager(&self) -> Eager<'_> {
+        Eager { engine: self }
+    }
+
+    /// The protocol of eager fragments.
+    #[inline(always)]
+    fn eager_fragments(&self) -> EagerFragments<'_> {
+        EagerFragments { engine: self }
+    }
+
+    /// The rendezvous protocol.
+    #[inline(always)]
+    pub(crate) fn rendezvous(&self) -> Rendezvous<'_> {
+        Rendezvous { engine: self }
+    }
+
+    /// Messages of this rank to itself.
+    #[inline(always)]
+    pub(crate) fn loopback(&self) -> Loopback<'_> {
+        Loopback { engine: self }
+    }
+
+    /// Receives that poll before they are posted.
+    #[inline(always)]
+    pub(crate) fn polled_receive(&self) -> PolledReceive<'_> {
+        PolledReceive { engine: self }
+    }
+
+    /// The cancelling of messages and receives.
+    #[inline(always)]
+    pub(crate) fn cancellation(&self) -> Cancellation<'_> {
+        Cancellation { engine: self }
+    }
+}
+
 impl Engine {
     /// Acts on one record that `from` (a rank of the job) sent. `SHARED` is [`Engine::is_shared`].
     ///
@@ -191,7 +239,7 @@ impl Engine {
         header: &Header,
         data: &[u8],
     ) -> Result<()> {
-        if header.kind == Kind::Eager as u8 && self.take_one_eager::<SHARED>(from, header, data) {
+        if header.kind == Kind::Eager as u8 && self.eager().take_one_eager::<SHARED>(from, header, data) {
             return Ok(());
         }
         self.take_any_record(from, header, data)
@@ -202,31 +250,31 @@ impl Engine {
         let id = header.id;
         match DecodedRecord::read(header.kind, data).map_err(|what| corrupt(from, what))? {
             DecodedRecord::Eager { data, synchronous } => {
-                let context = self.context_of(from, header)?;
+                let context = self.delivery().context_of(from, header)?;
                 let message = Arrival { synchronous, ..Arrival::of(from, header, data) };
-                if self.arrive(context, message) && synchronous {
-                    return self.acknowledge(from, id);
+                if self.delivery().arrive(context, message) && synchronous {
+                    return self.eager().acknowledge(from, id);
                 }
                 Ok(())
             }
-            DecodedRecord::Fragment(data) => self.on_fragment(from, data),
-            DecodedRecord::Data(data) => self.on_data(from, id, data),
+            DecodedRecord::Fragment(data) => self.eager_fragments().on_fragment(from, data),
+            DecodedRecord::Data(data) => self.rendezvous().on_data(from, id, data),
             DecodedRecord::Control(control) => match control {
-                Control::Rts(rts) => self.on_rts(from, header, rts),
-                Control::Matched => self.on_matched(from, id),
-                Control::Cts { receiver } => self.on_cts(from, id, receiver),
+                Control::Rts(rts) => self.rendezvous().on_rts(from, header, rts),
+                Control::Matched => self.eager().on_matched(from, id),
+                Control::Cts { receiver } => self.rendezvous().on_cts(from, id, receiver),
                 Control::SplitCts { receiver, addr, split, end } => {
-                    self.on_split_cts(from, id, receiver, addr, (split, end))
+                    self.rendezvous().on_split_cts(from, id, receiver, addr, (split, end))
                 }
-                Control::SplitDone { copied } => self.on_split_done(from, id, copied),
+                Control::SplitDone { copied } => self.rendezvous().on_split_done(from, id, copied),
                 Control::HeapCts { receiver, place, total, turn } => {
-                    self.on_heap_cts(from, id, receiver, (place, total), turn)
+                    self.rendezvous().on_heap_cts(from, id, receiver, (place, total), turn)
                 }
-                Control::HeapDone { bytes } => self.on_heap_done(from, id, bytes),
-                Control::Fin { protocol } => self.on_fin(from, id, protocol),
-                Control::Cancel => self.on_cancel(from, header),
-                Control::CancelReply { granted } => self.on_cancel_reply(from, id, granted),
-                Control::First { total } => self.on_first(from, header, total),
+                Control::HeapDone { bytes } => self.rendezvous().on_heap_done(from, id, bytes),
+                Control::Fin { protocol } => self.rendezvous().on_fin(from, id, protocol),
+                Control::Cancel => self.cancellation().on_cancel(from, header),
+                Control::CancelReply { granted } => self.cancellation().on_cancel_reply(from, id, granted),
+                Control::First { total } => self.eager_fragments().on_first(from, header, total),
             },
         }
     }
@@ -235,6 +283,6 @@ impl Engine {
     fn answer(&self, world: u32, id: u32, control: Control) -> Result<()> {
         let (kind, payload) = control.write();
         let header = Header { kind: kind as u8, context: 0, tag: 0, source: self.rank, id };
-        self.send_control(world, header, payload)
+        self.transmit().send_control(world, header, payload)
     }
 }

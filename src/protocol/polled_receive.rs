@@ -76,7 +76,13 @@ impl<const ANY: bool> Wanted<ANY> {
     }
 }
 
-impl Engine {
+/// Receives of an engine that poll before they are posted ([`Engine::polled_receive`]).
+#[derive(Clone, Copy)]
+pub(crate) struct PolledReceive<'e> {
+    pub(super) engine: &'e Engine,
+}
+
+impl PolledReceive<'_> {
     /// Gives a receive its message if it is the next one in the ring of `world`, or, if it is from `ANY`, in the first ring that has one:
     /// one look. The caller has seen that no receive is posted that could want it, that none is unexpected, and that nothing wants
     /// progress.
@@ -85,10 +91,10 @@ impl Engine {
     ///
     /// `addr` is valid for writes of `room` bytes, untouched by others until the call returns.
     #[inline(always)]
-    unsafe fn poll_next<const ANY: bool>(&self, wanted: Wanted<ANY>, world: u32) -> Polled<TakenMessage> {
-        let mut incoming = self.poller.lock(false);
+    unsafe fn poll_next<const ANY: bool>(self, wanted: Wanted<ANY>, world: u32) -> Polled<TakenMessage> {
+        let mut incoming = self.engine.poller.lock(false);
         let polled = incoming.try_take(
-            self,
+            self.engine,
             Wanted::<ANY>::from(world),
             move |header, len| wanted.matches(header, len),
             // SAFETY: the buffer is valid, as the caller says; the length was wanted, so it is at most `room`; the ring is none of the buffer.
@@ -96,7 +102,7 @@ impl Engine {
         );
         match polled {
             Polled::Taken(taken) => {
-                self.count_received(protocol_of(taken.1), taken.1, false);
+                self.engine.delivery().count_received(protocol_of(taken.1), taken.1, false);
                 Polled::Taken(TakenMessage::new(taken))
             }
             Polled::Empty => Polled::Empty,
@@ -111,7 +117,7 @@ impl Engine {
     /// As [`Self::poll_next`].
     #[inline(always)]
     unsafe fn await_next<const ANY: bool>(
-        &self,
+        self,
         context: &MatchContext,
         world: u32,
         addr: *mut u8,
@@ -136,7 +142,7 @@ impl Engine {
     /// As [`Self::poll_next`].
     #[inline(never)]
     pub(crate) unsafe fn receive_next<const ANY: bool>(
-        &self,
+        self,
         context: &MatchContext,
         world: u32,
         addr: *mut u8,
@@ -155,7 +161,7 @@ impl Engine {
     /// As [`Self::poll_next`].
     #[inline(never)]
     unsafe fn poll_on<const ANY: bool>(
-        &self,
+        self,
         context: &MatchContext,
         world: u32,
         addr: *mut u8,
@@ -163,21 +169,21 @@ impl Engine {
         source: i32,
         tag: i32,
     ) -> TakenMessage {
-        if !self.oversubscription.spinning_pays() {
+        if !self.engine.oversubscription.spinning_pays() {
             return TakenMessage::NOTHING;
         }
         let wanted = Wanted::<ANY> { context: context.id(), source: source as u32, tag, addr, room };
-        let got = self.poller.lock(false).spin_take(
-            self,
+        let got = self.engine.poller.lock(false).spin_take(
+            self.engine,
             Wanted::<ANY>::from(world),
-            self.config.ring_polls(),
+            self.engine.config.ring_polls(),
             move |header, len| wanted.matches(header, len),
             // SAFETY: the length was wanted, so it is at most the buffer's; the ring is none of the buffer.
             move |data| unsafe { copy_out(data, addr) },
         );
         match got {
             Some(taken) => {
-                self.count_received(protocol_of(taken.1), taken.1, false);
+                self.engine.delivery().count_received(protocol_of(taken.1), taken.1, false);
                 TakenMessage::new(taken)
             }
             None => TakenMessage::NOTHING,
@@ -191,7 +197,7 @@ impl Engine {
     /// As [`Self::poll_next`].
     #[inline(never)]
     pub(crate) unsafe fn try_next<const ANY: bool>(
-        &self,
+        self,
         context: &MatchContext,
         world: u32,
         addr: *mut u8,
@@ -211,7 +217,7 @@ impl Engine {
     /// is inside: its message goes from the ring to its buffer and past the queue, if it comes soon. False, with nothing done, in all
     /// other cases, and where something else wants progress.
     #[inline(never)]
-    pub(crate) fn await_alone(&self, request: Ref) -> bool {
+    pub(crate) fn await_alone(self, request: Ref) -> bool {
         // SAFETY: request rule 2: active, so it belongs to who drives progress: the one thread, which is here.
         let body = unsafe { request.body() };
         if body.stage != Stage::Posted || !matches!(body.layout, Layout::Bytes) || self.wants_progress() {
@@ -235,18 +241,18 @@ impl Engine {
         let Some(status) = got.status() else { return false };
         queues.posted.take_alone();
         drop(queues);
-        self.count_posted(context, -1, false);
+        self.engine.delivery().count_posted(context, -1, false);
         body.stage = Stage::Done;
         (body.peer, body.tag, body.world) = (status.source, status.tag, got.world());
         body.total = status.bytes as usize;
         body.status = status;
-        self.complete(request, false);
+        self.engine.requests().complete(request, false);
         true
     }
 
     /// Whether something waits for progress that a look into one ring does not make.
     #[inline(always)]
-    pub(crate) fn wants_progress(&self) -> bool {
-        self.has_backlog::<false>() || self.has_background()
+    pub(crate) fn wants_progress(self) -> bool {
+        self.engine.progress().has_backlog::<false>() || self.engine.progress().has_background()
     }
 }

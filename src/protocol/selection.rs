@@ -26,7 +26,7 @@ pub(super) enum Protocol {
 #[inline]
 pub(super) fn select(engine: &Engine, body: &Body, mode: Mode) -> Protocol {
     let limits = [engine.config.eager_limit(), engine.config.fragments_limit()];
-    let in_heap = || engine.place_of_send(body) != 0;
+    let in_heap = || engine.rendezvous().place_of_send(body) != 0;
     choose(body.world == engine.rank, body.bytes, mode, limits, in_heap)
 }
 

@@ -26,7 +26,7 @@ impl Engine {
         request.state().activate();
         request_event(context, request, Event::ReqActivate);
         if body.peer == abi::MPI_PROC_NULL {
-            self.finish(request);
+            self.requests().finish(request);
             return Ok(());
         }
         let started = if mode == Mode::Buffered {
@@ -46,12 +46,12 @@ impl Engine {
             Protocol::Loopback => {
                 // SAFETY: request rule 2: just activated, and active, so its context stays.
                 let context = unsafe { request.body().active_context() };
-                self.send_to_self(context, request);
+                self.loopback().send_to_self(context, request);
                 Ok(())
             }
-            Protocol::Eager => self.send_eager(request),
-            Protocol::EagerFragments => self.send_fragments(request),
-            Protocol::Rendezvous => self.send_rts(request),
+            Protocol::Eager => self.eager().send_eager(request),
+            Protocol::EagerFragments => self.eager_fragments().send_fragments(request),
+            Protocol::Rendezvous => self.rendezvous().send_rts(request),
         }
     }
 
@@ -60,7 +60,7 @@ impl Engine {
         let _ = request.state().complete(self.shared);
         // SAFETY: request rule 2: over, and its user has not got it.
         if !unsafe { request.body() }.persistent {
-            self.release_request(request);
+            self.requests().release_request(request);
         } else {
             request.state().reset();
         }
@@ -77,7 +77,7 @@ impl Engine {
         // SAFETY: the piece is `bytes` long and ours; the user's buffer is valid until the send completes.
         unsafe { body.pack(0, core::slice::from_raw_parts_mut(addr, body.bytes)) };
         request_event(context, request, Event::ReqXferEnd);
-        let carrier = self.new_request(context)?;
+        let carrier = self.requests().new_request(context)?;
         // SAFETY: request rule 2: just taken, not active.
         let carried = unsafe { carrier.body() };
         carried.operation = body.operation;
@@ -94,7 +94,7 @@ impl Engine {
         let _ = carrier.state().detach();
         (body.counterpart, carried.counterpart) = (carrier.id(), request.id());
         let sent = self.send_by(select(self, carried, Mode::Buffered), carrier);
-        self.finish(request);
+        self.requests().finish(request);
         sent
     }
 
@@ -113,7 +113,7 @@ impl Engine {
         request_event(context, request, Event::ReqActivate);
         if body.peer == abi::MPI_PROC_NULL {
             body.status = MessageStatus::PROC_NULL;
-            self.finish(request);
+            self.requests().finish(request);
             return Ok(());
         }
         let pattern = pattern(body.peer, body.tag);
@@ -123,23 +123,29 @@ impl Engine {
         let mut queues = context.queues.lock(self.shared);
         // SAFETY: the user's buffer is valid until the request completes.
         let claim = unsafe {
-            self.claim::<AsStarted, Observed>(context, &mut queues, buffer, &pattern, Some(request))
+            self.delivery().claim::<AsStarted, Observed>(
+                context,
+                &mut queues,
+                buffer,
+                &pattern,
+                Some(request),
+            )
         };
         match claim {
             Claim::Given(status, _) => {
                 drop(queues);
                 body.status = status;
-                self.finish(request);
+                self.requests().finish(request);
                 Ok(())
             }
             Claim::Unfit(found) => {
                 let (_, message) = queues.unexpected.take_found(found);
                 drop(queues);
                 // As where a message meets a posted receive: the request is lost half-way, and its buffer with it.
-                self.accept(request, message).inspect_err(|error| self.fail(error.clone()))
+                self.delivery().accept(request, message).inspect_err(|error| self.fail(error.clone()))
             }
             Claim::Nothing => {
-                self.post::<AsStarted>(context, &mut queues, pattern, request);
+                self.delivery().post::<AsStarted>(context, &mut queues, pattern, request);
                 request_event(context, request, Event::ReqInsertInPostedQ);
                 Ok(())
             }
@@ -161,7 +167,7 @@ impl Engine {
         let end = || searched(queues.unexpected.last_attempts(), found.is_some());
         searched_event(context, search, Event::SearchUnexQEnd, &wanted, 0, end);
         let (envelope, message) = found?;
-        self.count_unexpected(context, -1, message.held(), self.shared);
+        self.delivery().count_unexpected(context, -1, message.held(), self.shared);
         self.removal_event(context, &envelope, &message);
         Some((envelope, message))
     }
@@ -178,11 +184,11 @@ impl Engine {
         message: UnexpectedMessage,
     ) -> Result<()> {
         request.state().activate();
-        self.give_envelope(request, envelope, &message);
+        self.delivery().give_envelope(request, envelope, &message);
         // SAFETY: request rule 2: just activated, and active, so its context stays.
         let context = unsafe { request.body().active_context() };
         request_event(context, request, Event::ReqActivate);
         request_event(context, request, Event::ReqMatchUnex);
-        self.accept(request, message).inspect_err(|error| self.fail(error.clone()))
+        self.delivery().accept(request, message).inspect_err(|error| self.fail(error.clone()))
     }
 }

@@ -354,9 +354,9 @@ table! {
         => "Calls of MPI_Alloc_mem that took memory that all ranks see",
     "allocations_ordinary" Counter UserDetail Copies PvarSource::Sum(|e| e.telemetry().ordinary_allocations.get())
         => "Calls of MPI_Alloc_mem for copy_direct_from bytes and more that took ordinary memory: the shared heap is exhausted, or there is none",
-    "requests_alive" Level UserDetail Requests PvarSource::Now(|e| e.requests.alive_ones().count() as u64)
+    "requests_alive" Level UserDetail Requests PvarSource::Now(|e| e.slab.alive_ones().count() as u64)
         => "Requests that are alive, the engine's own and persistent ones included",
-    "operations_in_background" Level UserDetail Collectives PvarSource::Now(Engine::background_operations)
+    "operations_in_background" Level UserDetail Collectives PvarSource::Now(|e| e.progress().background_operations())
         => "Collective operations of this rank that are under way in the background",
     "ring_full" Counter TunerBasic Rings PvarSource::Sum(|e| e.telemetry().ring_full.get())
         => "Times that a send found no room in its ring",

@@ -83,7 +83,7 @@ pub fn with_config<R>(read: impl FnOnce(&Config) -> R) -> Option<R> {
 pub fn change(id: VariableId, number: u64) -> core::result::Result<(), Refusal> {
     let mut asked = asked();
     if let Some(engine) = process::running() {
-        return engine.config().change(id, number, engine.has_background());
+        return engine.config().change(id, number, engine.progress().has_background());
     }
     let variable = id.variable();
     match variable.settable {

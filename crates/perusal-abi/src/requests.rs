@@ -86,6 +86,7 @@ pub fn find(engine: &Engine, handle: usize) -> Result<Named> {
         return Ok(Named::Task(task));
     }
     engine
+        .requests()
         .request(handle)
         .map(Named::Message)
         .ok_or(Error::Request("no such request, or it has been completed or freed"))

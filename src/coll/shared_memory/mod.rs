@@ -152,7 +152,7 @@ impl<'a> TeamGuard<'a> {
         let rounds = &mut self.team().rounds;
         let (mut outcome, mut registered) = (Ok(false), false);
         let why = || Some(Wait { kind: Waiting::Collective, peer: None, tag: None, context, since: now() });
-        let waited = engine.wait_for_word(why, |sleepy| {
+        let waited = engine.progress().wait_for_word(why, |sleepy| {
             outcome = done(rounds);
             if sleepy && outcome == Ok(false) {
                 registered = true;
@@ -217,7 +217,8 @@ impl<'a> TeamGuard<'a> {
     #[inline]
     fn wake(&mut self) {
         let (engine, comm) = (self.engine, self.comm);
-        self.rounds().wake(engine.fences, |member| engine.wake_peer(comm.world_rank_of(member as i32)));
+        self.rounds()
+            .wake(engine.fences, |member| engine.progress().wake_peer(comm.world_rank_of(member as i32)));
     }
 
     /// Reads the payload of `member`'s slot, which is published or the round complete.

@@ -136,7 +136,7 @@ impl Poller {
             flags &= flags - 1;
             if peer == engine.rank() {
                 // No ring has anything, but a word that a thread of this rank waits for was written.
-                engine.something_happened();
+                engine.progress().something_happened();
             } else if peer < engine.size() && self.counters.is_none() {
                 self.polled.add(engine, &mut self.rings, peer);
                 handled += self.drain(engine, peer, TURN, 0);
@@ -397,6 +397,6 @@ fn return_credit_now(engine: &Engine, peer: u32, consumer: &mut Consumer<MappedR
     // Doorbell rule 2, side A: the heads are stored; `wants_credit` is loaded next.
     engine.fences.light_barrier();
     if consumer.credit_wanted() {
-        engine.ring(peer);
+        engine.transmit().ring(peer);
     }
 }

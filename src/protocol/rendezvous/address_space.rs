@@ -28,7 +28,7 @@ fn begin(engine: &Engine, request: Ref, _: &Rts) -> Result<()> {
     let moved = if copied.is_some() { body.total } else { 0 };
     engine.emit_copy(Event::CopyEnd, request, body, ENGINE.number, moved);
     match copied {
-        Some(()) => engine.finish_copied(request, ProtocolKind::Direct),
-        None => engine.fall_back(request),
+        Some(()) => engine.rendezvous().finish_copied(request, ProtocolKind::Direct),
+        None => engine.rendezvous().fall_back(request),
     }
 }

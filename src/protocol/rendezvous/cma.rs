@@ -30,9 +30,9 @@ fn begin(engine: &Engine, request: Ref, _: &Rts) -> Result<()> {
     if !read {
         // Forbidden, or the sender is dying: the ring works wherever messages do.
         engine.protocol_state().copy.refuse();
-        return engine.fall_back(request);
+        return engine.rendezvous().fall_back(request);
     }
-    engine.finish_copied(request, ProtocolKind::Cma)
+    engine.rendezvous().finish_copied(request, ProtocolKind::Cma)
 }
 
 /// Copies `len` bytes at `from` in process `pid` to `to` here.

@@ -50,9 +50,15 @@ pub(crate) struct CopyEngine {
 static ENGINES: [&CopyEngine; 5] =
     [&shared_heap::ENGINE, &address_space::ENGINE, &split::ENGINE, &cma::ENGINE, &ring_chunks::ENGINE];
 
-impl Engine {
+/// The rendezvous protocol of an engine ([`Engine::rendezvous`]).
+#[derive(Clone, Copy)]
+pub(crate) struct Rendezvous<'e> {
+    pub(super) engine: &'e Engine,
+}
+
+impl Rendezvous<'_> {
     /// Tells the receiver that a message is ready.
-    pub(crate) fn send_rts(&self, request: Ref) -> Result<()> {
+    pub(crate) fn send_rts(self, request: Ref) -> Result<()> {
         // SAFETY: request rule 2: we have just activated it and nobody else knows it.
         let body = unsafe { request.body() };
         body.stage = Stage::AwaitsCts;
@@ -61,15 +67,15 @@ impl Engine {
         let addr = if matches!(body.layout, Layout::Bytes) { body.addr as u64 } else { 0 };
         let rts = Rts { total: body.bytes, addr, place: self.place_of_send(body) };
         let (kind, payload) = Control::Rts(rts).write();
-        self.send_control(body.world, header_of(kind, context, body, request.id()), payload)
+        self.engine.transmit().send_control(body.world, header_of(kind, context, body, request.id()), payload)
     }
 
     /// A message is ready at its sender.
-    pub(super) fn on_rts(&self, from: u32, header: &Header, rts: Rts) -> Result<()> {
+    pub(super) fn on_rts(self, from: u32, header: &Header, rts: Rts) -> Result<()> {
         let rts = Rts { place: self.check_place(from, rts.place, rts.total)?, ..rts };
-        let context = self.context_of(from, header)?;
+        let context = self.engine.delivery().context_of(from, header)?;
         let mut tally = Tally::default();
-        let matched = self.match_posted::<AsStarted, Observed, Rts>(
+        let matched = self.engine.delivery().match_posted::<AsStarted, Observed, Rts>(
             &mut tally,
             context,
             Arrival::of(from, header, rts),
@@ -81,7 +87,7 @@ impl Engine {
     }
 
     /// A receive has met an announced message, the peer's request `id`: chooses the engine that copies it.
-    pub(crate) fn accept_rts(&self, request: Ref, id: u32, rts: Rts) -> Result<()> {
+    pub(crate) fn accept_rts(self, request: Ref, id: u32, rts: Rts) -> Result<()> {
         // SAFETY: request rule 2: matched, so ours.
         let body = unsafe { request.body() };
         body.remote = id;
@@ -91,39 +97,41 @@ impl Engine {
         if rts.total > body.bytes {
             // Nothing need be copied: what the buffer holds after an error is undefined (MPI 5.0 §3.2.2).
             let world = body.world;
-            self.finish_receive(request, rts.total);
-            return self.answer(world, id, Control::Fin { protocol: 0 });
+            self.engine.requests().finish_receive(request, rts.total);
+            return self.engine.answer(world, id, Control::Fin { protocol: 0 });
         }
-        let engine = ENGINES.iter().find(|engine| (engine.takes)(self, body, &rts));
-        (engine.expect("the last engine takes every message").begin)(self, request, &rts)
+        let engine = ENGINES.iter().find(|engine| (engine.takes)(self.engine, body, &rts));
+        (engine.expect("the last engine takes every message").begin)(self.engine, request, &rts)
     }
 
     /// The receiver has everything: completes the receive and lets the sender go.
-    fn finish_copied(&self, request: Ref, protocol: ProtocolKind) -> Result<()> {
+    fn finish_copied(self, request: Ref, protocol: ProtocolKind) -> Result<()> {
         // SAFETY: request rule 2: the receive is matched, and the copy is over, so it is ours.
         let body = unsafe { request.body() };
         // SAFETY: the receive is active.
         request_event(unsafe { body.active_context() }, request, Event::ReqXferEnd);
         let (world, remote, total) = (body.world, body.remote, body.total);
-        self.count_received(protocol, total, self.shared);
-        self.finish_receive(request, total);
-        self.answer(world, remote, Control::Fin { protocol: protocol as u64 })
+        self.engine.delivery().count_received(protocol, total, self.engine.shared);
+        self.engine.requests().finish_receive(request, total);
+        self.engine.answer(world, remote, Control::Fin { protocol: protocol as u64 })
     }
 
     /// The sender is done with its buffer.
-    fn finish_sent(&self, request: Ref, protocol: ProtocolKind) {
+    fn finish_sent(self, request: Ref, protocol: ProtocolKind) {
         // SAFETY: request rule 2: its data is on its way or copied, and no record about it is awaited.
         let body = unsafe { request.body() };
         // SAFETY: the send is active.
         request_event(unsafe { body.active_context() }, request, Event::ReqXferEnd);
-        self.telemetry().count_sent(protocol, body.bytes, self.shared);
-        self.finish(request);
+        self.engine.telemetry().count_sent(protocol, body.bytes, self.engine.shared);
+        self.engine.requests().finish(request);
     }
 
     /// The receiver has everything.
-    pub(super) fn on_fin(&self, from: u32, id: u32, protocol: u64) -> Result<()> {
-        let request =
-            self.own_send(from, id, |stage| matches!(stage, Stage::AwaitsCts | Stage::AwaitsFin))?;
+    pub(super) fn on_fin(self, from: u32, id: u32, protocol: u64) -> Result<()> {
+        let request = self
+            .engine
+            .requests()
+            .own_send(from, id, |stage| matches!(stage, Stage::AwaitsCts | Stage::AwaitsFin))?;
         // SAFETY: request rule 2: awaits the peer, so it belongs to progress.
         let body = unsafe { request.body() };
         let helped = body.stage == Stage::AwaitsFin;
@@ -142,8 +150,8 @@ impl Engine {
     }
 
     /// Another copy engine has failed when the transfer had already begun.
-    fn fall_back(&self, request: Ref) -> Result<()> {
-        ring_chunks::ask(self, request, true)
+    fn fall_back(self, request: Ref) -> Result<()> {
+        ring_chunks::ask(self.engine, request, true)
     }
 }
 

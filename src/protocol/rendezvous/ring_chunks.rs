@@ -1,6 +1,7 @@
 //! Copy engine through the ring: the sender packs the message into records, the receiver unpacks them, both at once. It takes every
 //! message of any layout, and goes on where another engine has failed.
 
+use super::Rendezvous;
 use super::{CopyEngine, emit};
 use crate::arch::copy_nontemporal;
 use crate::engine::{Body, Engine, Layout, Ref, Rts, Stage, TxQueue, corrupt};
@@ -42,31 +43,33 @@ fn part_bytes(tx: &TxQueue, bytes: usize) -> usize {
     if bytes < LONG && tx.streams.is_empty() { (most / 2).max(INLINE) } else { most }
 }
 
-impl Engine {
+impl Rendezvous<'_> {
     /// The receiver is clear for the data.
-    pub(in crate::protocol) fn on_cts(&self, from: u32, id: u32, receiver: u32) -> Result<()> {
-        let request =
-            self.own_send(from, id, |stage| matches!(stage, Stage::AwaitsCts | Stage::AwaitsFin))?;
+    pub(in crate::protocol) fn on_cts(self, from: u32, id: u32, receiver: u32) -> Result<()> {
+        let request = self
+            .engine
+            .requests()
+            .own_send(from, id, |stage| matches!(stage, Stage::AwaitsCts | Stage::AwaitsFin))?;
         // SAFETY: request rule 2: awaits the peer, so it belongs to progress.
         let body = unsafe { request.body() };
         body.remote = receiver;
         body.moved = 0;
         // A transfer that failed half-way has begun already.
         body.stage = Stage::RingData { begun: body.stage == Stage::AwaitsFin };
-        self.emit_copy(Event::CopyBegin, request, body, ENGINE.number, body.bytes);
-        self.with_tx(from, |tx| {
+        self.engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, body.bytes);
+        self.engine.transmit().with_tx(from, |tx| {
             tx.streams.push_back(request);
             if tx.deferred.is_empty() {
                 self.pump_streams(tx);
             }
             if !tx.is_idle() {
-                self.list(tx);
+                self.engine.transmit().list(tx);
             }
         })
     }
 
     /// Sends parts of large messages, one of each in turn, while there is room.
-    pub(crate) fn pump_streams(&self, tx: &mut TxQueue) -> bool {
+    pub(crate) fn pump_streams(self, tx: &mut TxQueue) -> bool {
         let mut moved = false;
         while let Some(request) = tx.streams.pop_front() {
             match self.push_part(tx, request) {
@@ -79,13 +82,13 @@ impl Engine {
             }
             moved = true;
             // The receiver should begin to copy while we copy the next one.
-            self.notify(tx);
+            self.engine.transmit().notify(tx);
         }
         moved
     }
 
     /// Sends one part: `None` if there is no room, else whether it was the last.
-    fn push_part(&self, tx: &mut TxQueue, request: Ref) -> Option<bool> {
+    fn push_part(self, tx: &mut TxQueue, request: Ref) -> Option<bool> {
         // SAFETY: request rule 2: a stream belongs to who has the queue to its receiver.
         let body = unsafe { request.body() };
         let len = part_bytes(tx, body.bytes).min(body.bytes - body.moved);
@@ -95,7 +98,8 @@ impl Engine {
         emit(request, part_event(body));
         // SAFETY: the send is active.
         let context = unsafe { body.active_context() }.id();
-        let header = Header { kind: Kind::Data as u8, context, tag: 0, source: self.rank, id: body.remote };
+        let header =
+            Header { kind: Kind::Data as u8, context, tag: 0, source: self.engine.rank, id: body.remote };
         let pushed = tx.producer.try_push(&header, len, |to| {
             // SAFETY: the user's buffer stays valid until the request completes; the part lies within it.
             unsafe { body.pack(body.moved, to) };
@@ -105,14 +109,15 @@ impl Engine {
         if body.moved < body.bytes {
             return Some(false);
         }
-        self.emit_copy(Event::CopyEnd, request, body, ENGINE.number, body.bytes);
+        self.engine.emit_copy(Event::CopyEnd, request, body, ENGINE.number, body.bytes);
         self.finish_sent(request, ProtocolKind::Chunked);
         Some(true)
     }
 
     /// A part of a message is here.
-    pub(in crate::protocol) fn on_data(&self, from: u32, id: u32, data: &[u8]) -> Result<()> {
-        let request = self.own_receive(from, id, |stage| matches!(stage, Stage::RingData { .. }))?;
+    pub(in crate::protocol) fn on_data(self, from: u32, id: u32, data: &[u8]) -> Result<()> {
+        let request =
+            self.engine.requests().own_receive(from, id, |stage| matches!(stage, Stage::RingData { .. }))?;
         // SAFETY: request rule 2: awaits the peer, so it belongs to progress.
         let body = unsafe { request.body() };
         let missing = body.total - body.moved;
@@ -120,8 +125,8 @@ impl Engine {
             return Err(corrupt(from, format!("{} bytes of data where {missing} are missing", data.len())));
         }
         emit(request, part_event(body));
-        let uncached =
-            self.protocol_state().copy.come(&self.config, data.len()) && matches!(body.layout, Layout::Bytes);
+        let uncached = self.engine.protocol_state().copy.come(&self.engine.config, data.len())
+            && matches!(body.layout, Layout::Bytes);
         // SAFETY: the user's buffer stays valid until the request completes; `total` fits it, and the part `total`; the ring's
         // memory is none of it.
         unsafe {
@@ -133,10 +138,10 @@ impl Engine {
         }
         body.moved += data.len();
         if body.moved == body.total {
-            self.emit_copy(Event::CopyEnd, request, body, ENGINE.number, body.total);
+            self.engine.emit_copy(Event::CopyEnd, request, body, ENGINE.number, body.total);
             emit(request, Event::ReqXferEnd);
-            self.count_received(ProtocolKind::Chunked, body.total, self.shared);
-            self.finish_receive(request, body.total);
+            self.engine.delivery().count_received(ProtocolKind::Chunked, body.total, self.engine.shared);
+            self.engine.requests().finish_receive(request, body.total);
         }
         Ok(())
     }

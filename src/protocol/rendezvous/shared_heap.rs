@@ -9,6 +9,7 @@
 //! What a peer says of a place is checked against the heap before it is used ([`crate::heap`], rule 3: a place inside of it is
 //! always memory); what lies there may be changed by anybody at any time, as the ring's bytes may.
 
+use super::Rendezvous;
 use super::{Claims, CopyEngine, Garbage, Split, emit};
 use crate::arch::copy_long;
 use crate::engine::{Body, Engine, Layout, Ref, Rts, Stage, corrupt};
@@ -38,7 +39,7 @@ enum CopyPlan {
 }
 
 fn plan(engine: &Engine, body: &Body, rts: &Rts) -> Option<CopyPlan> {
-    if !engine.copies_in_heap() {
+    if !engine.rendezvous().copies_in_heap() {
         return None;
     }
     let heap = if rts.place == 0 { Heap::mapped(&engine.job) } else { Heap::of(&engine.job) }?;
@@ -61,28 +62,28 @@ fn begin(engine: &Engine, request: Ref, rts: &Rts) -> Result<()> {
     // SAFETY: request rule 2: matched, so ours.
     let body = unsafe { request.body() };
     match plan(engine, body, rts) {
-        Some(CopyPlan::Receiver(from)) => engine.copy_from_heap(request, from),
-        Some(CopyPlan::Sender { own }) => engine.ask_sender(request, own),
-        Some(CopyPlan::Both { from, own }) => engine.copy_with_sender(request, from, own),
+        Some(CopyPlan::Receiver(from)) => engine.rendezvous().copy_from_heap(request, from),
+        Some(CopyPlan::Sender { own }) => engine.rendezvous().ask_sender(request, own),
+        Some(CopyPlan::Both { from, own }) => engine.rendezvous().copy_with_sender(request, from, own),
         // What takes a message goes on taking it: nobody changes the variables in between.
         None => super::ring_chunks::ask(engine, request, false),
     }
 }
 
-impl Engine {
+impl<'e> Rendezvous<'e> {
     /// Where a send's buffer lies in the shared heap, if the message is to be copied from there; else 0.
     #[inline]
-    pub(crate) fn place_of_send(&self, body: &Body) -> u64 {
-        match Heap::mapped(&self.job) {
-            Some(heap) if body.bytes >= self.config.direct_from() && self.copies_in_heap() => {
+    pub(crate) fn place_of_send(self, body: &Body) -> u64 {
+        match Heap::mapped(&self.engine.job) {
+            Some(heap) if body.bytes >= self.engine.config.direct_from() && self.copies_in_heap() => {
                 place_of(heap, body, body.bytes)
             }
             _ => 0,
         }
     }
 
-    fn copies_in_heap(&self) -> bool {
-        matches!(self.config.copy(), CopyChoice::Auto | CopyChoice::Direct)
+    fn copies_in_heap(self) -> bool {
+        matches!(self.engine.config.copy(), CopyChoice::Auto | CopyChoice::Direct)
     }
 
     /// The place that a peer's RTS names; 0 for none.
@@ -90,11 +91,11 @@ impl Engine {
     /// # Errors
     ///
     /// [`crate::Error::Corrupt`] for one outside of the heap.
-    pub(in crate::protocol) fn check_place(&self, from: u32, place: u64, total: usize) -> Result<u64> {
+    pub(in crate::protocol) fn check_place(self, from: u32, place: u64, total: usize) -> Result<u64> {
         if place == 0 {
             return Ok(0);
         }
-        match Heap::of(&self.job) {
+        match Heap::of(&self.engine.job) {
             Some(heap) if heap.at(place, total as u64).is_some() => Ok(place),
             Some(_) => Err(corrupt(from, format!("{total} bytes at {place}, outside of the shared heap"))),
             // Not to be mapped here: it goes another way.
@@ -102,11 +103,11 @@ impl Engine {
         }
     }
 
-    fn copy_from_heap(&self, request: Ref, from: *const u8) -> Result<()> {
+    fn copy_from_heap(self, request: Ref, from: *const u8) -> Result<()> {
         // SAFETY: request rule 2, matched, so ours.
         let body = unsafe { request.body() };
         emit(request, Event::ReqXferBegin);
-        self.emit_copy(Event::CopyBegin, request, body, ENGINE.number, body.total);
+        self.engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, body.total);
         if matches!(body.layout, Layout::Bytes) {
             // SAFETY: `total` bytes from `from` on are in the heap (checked), which stays mapped; our buffer is valid until the
             // request completes, and they fit it (checked).
@@ -115,64 +116,64 @@ impl Engine {
             // SAFETY: `total` bytes from `from` on are in the heap, which stays mapped; they fit our buffer.
             unsafe { body.unpack(0, core::slice::from_raw_parts(from, body.total)) };
         }
-        self.emit_copy(Event::CopyEnd, request, body, ENGINE.number, body.total);
+        self.engine.emit_copy(Event::CopyEnd, request, body, ENGINE.number, body.total);
         self.finish_copied(request, ProtocolKind::Direct)
     }
 
     /// What is still to be taken of a message that `from` sends to `to`, both at work on it.
-    fn claims(&self, from: u32, to: u32) -> Claims<'_> {
-        let ring = self.job.ring(from, to).control;
+    fn claims(self, from: u32, to: u32) -> Claims<'e> {
+        let ring = self.engine.job.ring(from, to).control;
         // SAFETY: the word lies in the ring's control, aligned, and is an atomic to all; the ring's memory was taken before the
         // announcement went through it, and the job's memory lives as long as the engine.
         Claims::over(unsafe { &*ring.add(PROTOCOL_WORD).cast::<AtomicU64>() })
     }
 
-    fn copy_with_sender(&self, request: Ref, from: *const u8, own: u64) -> Result<()> {
+    fn copy_with_sender(self, request: Ref, from: *const u8, own: u64) -> Result<()> {
         // SAFETY: request rule 2, matched, so ours.
         let body = unsafe { request.body() };
         let (world, total, split) = (body.world, body.total, Split::of(body.total));
-        let claims = self.claims(world, self.rank);
+        let claims = self.claims(world, self.engine.rank);
         let (turn, first) = claims.open(split);
         body.stage = Stage::AwaitsHeapDone;
         let clear = Control::HeapCts { receiver: request.id(), place: own, total: total as u64, turn };
-        self.answer(world, body.remote, clear)?;
+        self.engine.answer(world, body.remote, clear)?;
         emit(request, Event::ReqXferBegin);
-        self.emit_copy(Event::CopyBegin, request, body, ENGINE.number, total);
+        self.engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, total);
         // SAFETY: `total` bytes from `from` on are in the heap (checked), our buffer is valid until the request completes, and
         // they fit it (checked); parts lie within them.
         let copy = |part: Range<usize>| unsafe { copy_part(from, body.addr, part) };
         let moved = copy_parts(first, || claims.take_low(turn, split), copy);
         let moved = moved.map_err(|Garbage| corrupt(world, spoiled(total)))?;
         body.moved = moved;
-        self.emit_copy(Event::CopyEnd, request, body, ENGINE.number, moved);
+        self.engine.emit_copy(Event::CopyEnd, request, body, ENGINE.number, moved);
         // If the sender has taken a part, it says when it is done.
         if moved == total { self.finish_copied(request, ProtocolKind::Direct) } else { Ok(()) }
     }
 
     /// Has the sender copy all of it to our buffer.
-    fn ask_sender(&self, request: Ref, own: u64) -> Result<()> {
+    fn ask_sender(self, request: Ref, own: u64) -> Result<()> {
         // SAFETY: request rule 2, matched, so ours.
         let body = unsafe { request.body() };
         body.stage = Stage::AwaitsHeapDone;
         let clear =
             Control::HeapCts { receiver: request.id(), place: own, total: body.total as u64, turn: 0 };
-        self.answer(body.world, body.remote, clear)
+        self.engine.answer(body.world, body.remote, clear)
     }
 
     /// The receiver wants us to copy: all of it (turn 0), or what we take of it.
     pub(in crate::protocol) fn on_heap_cts(
-        &self,
+        self,
         from: u32,
         id: u32,
         remote: u32,
         (place, end): (u64, u64),
         turn: u32,
     ) -> Result<()> {
-        let request = self.own_send(from, id, |stage| stage == Stage::AwaitsCts)?;
+        let request = self.engine.requests().own_send(from, id, |stage| stage == Stage::AwaitsCts)?;
         // SAFETY: request rule 2: awaits the peer, so it belongs to progress.
         let body = unsafe { request.body() };
-        let Some(heap) = Heap::of(&self.job) else {
-            return self.answer(from, remote, Control::HeapDone { bytes: 0 });
+        let Some(heap) = Heap::of(&self.engine.job) else {
+            return self.engine.answer(from, remote, Control::HeapDone { bytes: 0 });
         };
         let to = heap.at(place, end).filter(|_| end == body.bytes as u64);
         let Some(to) = to else {
@@ -193,12 +194,12 @@ impl Engine {
         self.copy_parts_to(request, remote, to.as_ptr(), turn)
     }
 
-    fn copy_to_heap(&self, request: Ref, remote: u32, to: *mut u8) -> Result<()> {
+    fn copy_to_heap(self, request: Ref, remote: u32, to: *mut u8) -> Result<()> {
         // SAFETY: request rule 2, it awaits the receiver, so it belongs to progress.
         let body = unsafe { request.body() };
         let (world, bytes) = (body.world, body.bytes);
         emit(request, Event::ReqXferBegin);
-        self.emit_copy(Event::CopyBegin, request, body, ENGINE.number, bytes);
+        self.engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, bytes);
         map_around(to, 0..bytes);
         if matches!(body.layout, Layout::Bytes) {
             // SAFETY: the user's buffer is valid until the request completes; as many bytes at `to` are in the heap (checked),
@@ -208,23 +209,23 @@ impl Engine {
             // SAFETY: as many bytes at `to` are in the heap, and no Rust object lies there.
             unsafe { body.pack(0, core::slice::from_raw_parts_mut(to, bytes)) };
         }
-        self.emit_copy(Event::CopyEnd, request, body, ENGINE.number, bytes);
+        self.engine.emit_copy(Event::CopyEnd, request, body, ENGINE.number, bytes);
         self.finish_sent(request, ProtocolKind::Direct);
-        self.answer(world, remote, Control::HeapDone { bytes: bytes as u64 })
+        self.engine.answer(world, remote, Control::HeapDone { bytes: bytes as u64 })
     }
 
-    fn copy_parts_to(&self, request: Ref, remote: u32, to: *mut u8, turn: u32) -> Result<()> {
+    fn copy_parts_to(self, request: Ref, remote: u32, to: *mut u8, turn: u32) -> Result<()> {
         // SAFETY: request rule 2, it awaits the receiver, so it belongs to progress.
         let body = unsafe { request.body() };
         let (world, split) = (body.world, Split::of(body.bytes));
-        let claims = self.claims(self.rank, world);
+        let claims = self.claims(self.engine.rank, world);
         let garbage = |Garbage| corrupt(world, spoiled(body.bytes));
         let Some(first) = claims.take_high(turn, split).map_err(garbage)? else {
             // The receiver was faster; it says when it is done.
             return Ok(());
         };
         emit(request, Event::ReqXferBegin);
-        self.emit_copy(Event::CopyBegin, request, body, ENGINE.number, body.bytes);
+        self.engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, body.bytes);
         let copy = |part: Range<usize>| {
             map_around(to, part.clone());
             // SAFETY: the user's buffer is valid until the request completes; as many bytes at `to` are in the heap (checked);
@@ -232,19 +233,19 @@ impl Engine {
             unsafe { copy_part(body.addr, to, part) };
         };
         let moved = copy_parts(first, || claims.take_high(turn, split), copy).map_err(garbage)?;
-        self.emit_copy(Event::CopyEnd, request, body, ENGINE.number, moved);
+        self.engine.emit_copy(Event::CopyEnd, request, body, ENGINE.number, moved);
         body.stage = Stage::AwaitsFin;
-        self.answer(world, remote, Control::HeapDone { bytes: moved as u64 })
+        self.engine.answer(world, remote, Control::HeapDone { bytes: moved as u64 })
     }
 
     /// The sender has copied what it took of a message, or all of it.
-    pub(in crate::protocol) fn on_heap_done(&self, from: u32, id: u32, bytes: u64) -> Result<()> {
-        let request = self.own_receive(from, id, |stage| stage == Stage::AwaitsHeapDone)?;
+    pub(in crate::protocol) fn on_heap_done(self, from: u32, id: u32, bytes: u64) -> Result<()> {
+        let request = self.engine.requests().own_receive(from, id, |stage| stage == Stage::AwaitsHeapDone)?;
         // SAFETY: request rule 2: awaits the peer, so it belongs to progress.
         let body = unsafe { request.body() };
         if body.moved == 0 && bytes == 0 {
             // It cannot map the heap.
-            return super::ring_chunks::ask(self, request, false);
+            return super::ring_chunks::ask(self.engine, request, false);
         }
         let missing = body.total - body.moved;
         if bytes != missing as u64 {
@@ -256,8 +257,8 @@ impl Engine {
         // The sender copied by itself and needs no answer: begin and end are seen here at one moment.
         emit(request, Event::ReqXferBegin);
         emit(request, Event::ReqXferEnd);
-        self.count_received(ProtocolKind::Direct, body.total, self.shared);
-        self.finish_receive(request, body.total);
+        self.engine.delivery().count_received(ProtocolKind::Direct, body.total, self.engine.shared);
+        self.engine.requests().finish_receive(request, body.total);
         Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! Copy engine by cross-memory attach from both sides: the receiver reads the first part out of the sender's memory while the sender
 //! writes the second one into the receiver's.
 
+use super::Rendezvous;
 use super::cma::{read_peer, write_peer};
 use super::{CopyEngine, emit, is_plain};
 use crate::engine::{Body, Engine, Layout, Part, Ref, Rts, Stage, corrupt};
@@ -43,12 +44,12 @@ fn begin(engine: &Engine, request: Ref, _: &Rts) -> Result<()> {
     }
     body.moved = if read { split } else { 0 };
     engine.emit_copy(Event::CopyEnd, request, body, ENGINE.number, body.moved);
-    engine.end_part(request, true, read)
+    engine.rendezvous().end_part(request, true, read)
 }
 
-impl Engine {
+impl Rendezvous<'_> {
     /// One part is over, ours or the sender's; when both are, the message is here, or the ring must bring it.
-    fn end_part(&self, request: Ref, ours: bool, copied: bool) -> Result<()> {
+    fn end_part(self, request: Ref, ours: bool, copied: bool) -> Result<()> {
         // SAFETY: request rule 2: a receive at this stage belongs to progress, or to who has just begun it.
         let body = unsafe { request.body() };
         let Stage::Split { mut own, mut other } = body.stage else { unreachable!("checked by the caller") };
@@ -66,14 +67,14 @@ impl Engine {
 
     /// The receiver wants bytes `[split, end)` written behind `addr` in its memory.
     pub(in crate::protocol) fn on_split_cts(
-        &self,
+        self,
         from: u32,
         id: u32,
         receiver: u32,
         addr: u64,
         (split, end): (u64, u64),
     ) -> Result<()> {
-        let request = self.own_send(from, id, |stage| stage == Stage::AwaitsCts)?;
+        let request = self.engine.requests().own_send(from, id, |stage| stage == Stage::AwaitsCts)?;
         // SAFETY: request rule 2: awaits the peer, so it belongs to progress.
         let body = unsafe { request.body() };
         if split > end || end != body.bytes as u64 || !matches!(body.layout, Layout::Bytes) {
@@ -84,22 +85,22 @@ impl Engine {
         }
         emit(request, Event::ReqXferBegin);
         let (at, len) = (split as usize, (end - split) as usize);
-        self.emit_copy(Event::CopyBegin, request, body, ENGINE.number, len);
-        let pid = self.job.roster().entry(from).pid();
-        let written = self.job.reach(from, || {
+        self.engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, len);
+        let pid = self.engine.job.roster().entry(from).pid();
+        let written = self.engine.job.reach(from, || {
             // SAFETY: our buffer has `end` bytes and stays valid until the request completes; the peer asked for them.
             unsafe { write_peer(pid, body.addr.wrapping_add(at), addr.wrapping_add(split), len) }
         });
         let copied = matches!(written, Some(Ok(_)));
-        self.emit_copy(Event::CopyEnd, request, body, ENGINE.number, if copied { len } else { 0 });
+        self.engine.emit_copy(Event::CopyEnd, request, body, ENGINE.number, if copied { len } else { 0 });
         body.stage = Stage::AwaitsFin;
-        self.answer(from, receiver, Control::SplitDone { copied })
+        self.engine.answer(from, receiver, Control::SplitDone { copied })
     }
 
     /// The sender's part is over.
-    pub(in crate::protocol) fn on_split_done(&self, from: u32, id: u32, copied: bool) -> Result<()> {
+    pub(in crate::protocol) fn on_split_done(self, from: u32, id: u32, copied: bool) -> Result<()> {
         let pending = |stage| matches!(stage, Stage::Split { other: Part::Pending, .. });
-        let request = self.own_receive(from, id, pending)?;
+        let request = self.engine.requests().own_receive(from, id, pending)?;
         self.end_part(request, false, copied)
     }
 }

@@ -114,7 +114,7 @@ pub(crate) unsafe fn begin(
     // SAFETY: this function asks for the same.
     let operation = Arc::new(unsafe { NonblockingOperation::new(Box::pin(work)) });
     let handle = insert_task(Box::new(NonblockingTask(operation.clone(), comm)))?;
-    engine()?.start_background(operation);
+    engine()?.progress().start_background(operation);
     Ok(handle)
 }
 
@@ -215,7 +215,7 @@ impl Task for PersistentTask {
         // SAFETY: the work holds addresses, its transports, and what is `Send`.
         let operation = Arc::new(unsafe { NonblockingOperation::new(Box::pin(work)) });
         *current = Some(operation.clone());
-        engine.start_background(operation);
+        engine.progress().start_background(operation);
         Ok(())
     }
 }

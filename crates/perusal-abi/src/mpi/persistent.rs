@@ -161,6 +161,6 @@ pub fn complete_generalized(request: MPI_Request) -> Result<()> {
     if task.complete_generalized(&|| requests::remove_task(request)).is_none() {
         return Err(Error::Request("no generalized request, or it is complete already"));
     }
-    engine()?.something_happened();
+    engine()?.progress().something_happened();
     Ok(())
 }

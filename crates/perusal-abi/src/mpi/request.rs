@@ -68,7 +68,7 @@ fn take_one(
 /// The request of a message that a handle names.
 #[inline(always)]
 fn message(engine: &Engine, handle: MPI_Request) -> Option<Request> {
-    engine.request(handle)
+    engine.requests().request(handle)
 }
 
 /// Waits for one message. False, with no outcome taken, if it is none, or something about it is unusual. `OBSERVED`: somebody may
@@ -232,7 +232,7 @@ fn wait_slow(request: Option<InOut<'_, MPI_Request>>, status: StatusOut<'_>) -> 
     let named = find(engine, handle)?;
     match &named {
         Named::Message(message) if !message.is_over() => engine.wait_complete(*message)?,
-        Named::Task(_) => engine.wait_for(|| named.is_over(engine))?,
+        Named::Task(_) => engine.progress().wait_for(|| named.is_over(engine))?,
         _ => {}
     }
     let (got, error) = named.take(engine, &mut handle);
@@ -301,7 +301,7 @@ fn waitall_slow(engine: &Engine, handles: &mut [MPI_Request], statuses: Statuses
     for one in &named {
         match one {
             Named::Message(message) if !message.is_over() => engine.wait_complete(*message)?,
-            Named::Task(_) => engine.wait_for(|| one.is_over(engine))?,
+            Named::Task(_) => engine.progress().wait_for(|| one.is_over(engine))?,
             _ => {}
         }
     }
@@ -326,7 +326,7 @@ pub fn waitany(handles: &mut [MPI_Request], index: Out<'_, c_int>, status: Statu
         return index.put(MPI_UNDEFINED);
     }
     let mut found = None;
-    engine.wait_for(|| {
+    engine.progress().wait_for(|| {
         found = first_over(engine, &named)?;
         Ok(found.is_some())
     })?;
@@ -385,7 +385,7 @@ pub fn some(
     }
     let is_one_over = || Ok(first_over(engine, &named)?.is_some());
     match patience {
-        Patience::Wait => engine.wait_for(is_one_over)?,
+        Patience::Wait => engine.progress().wait_for(is_one_over)?,
         Patience::Test => drop(engine.look_for(is_one_over)?),
     }
     let (taken, failed) = take_some(engine, &named, handles, &indices, statuses)?;
