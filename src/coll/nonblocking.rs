@@ -26,7 +26,7 @@ unsafe impl Send for NonblockingOperation {}
 unsafe impl Sync for NonblockingOperation {}
 
 impl NonblockingOperation {
-    /// Makes an operation that `work` performs. It makes progress once it is given to [`Engine::start_background`].
+    /// Makes an operation that `work` performs. It makes progress once it is given to [`crate::engine::Progress::start_background`].
     ///
     /// # Safety
     /// `work` holds nothing that is bound to a thread: addresses, cells of its own, and what is `Send`.

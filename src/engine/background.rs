@@ -1,4 +1,4 @@
-//! BackgroundOperation operations: more than one message each, and in progress while their user does something else (nonblocking collectives).
+//! Background operations: more than one message each, and in progress while their user does something else (nonblocking collectives).
 //!
 //! The progress engine advances them. Each step starts messages or takes the outcome of finished ones, and never waits.
 

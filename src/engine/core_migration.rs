@@ -38,6 +38,26 @@ pub(crate) struct CoreMigration {
 }
 
 impl CoreMigration {
+    /// The rank has waited in vain for some time: publishes where it runs, and moves if the awaited rank runs there too.
+    #[cold]
+    pub fn consider(&self, engine: &Engine, why: &dyn Fn() -> Option<Wait>) {
+        if !migrates(engine) {
+            return;
+        }
+        let Some(here) = cpus::current() else { return };
+        let awaited =
+            why().and_then(|wait| wait.peer).filter(|&peer| peer < engine.size() && peer != engine.rank);
+        engine.telemetry().last_yield.set(here, awaited);
+        let together = awaited.filter(|&peer| {
+            let theirs = &engine.job.telemetry(peer).last_yield;
+            theirs.cpu() == Some(here) && theirs.partner() == Some(engine.rank)
+        });
+        let enough = self.is_enough(together);
+        if enough && together.is_some_and(|peer| peer < engine.rank) && self.may_move(now()) {
+            move_from(engine, here);
+        }
+    }
+
     /// Takes the outcome of a check: `partner` is on our CPU and waits for us, or nobody (`None`). Returns whether that is evidence enough.
     fn is_enough(&self, partner: Option<u32>) -> bool {
         let known = self.partner.load(Ordering::Relaxed);
@@ -72,46 +92,25 @@ fn quietest(allowed: &[usize], here: usize, seats: impl Iterator<Item = usize> +
     others.min_by_key(|&cpu| (seats.clone().filter(|&seat| seat == cpu).count(), cpu.abs_diff(here)))
 }
 
-impl Engine {
-    /// Whether ranks migrate: not where the user has bound them.
-    fn migrates(&self) -> bool {
-        let bound = self.config.text(VariableId::BindTo);
-        self.config.number(VariableId::KeepApart) == 1
-            && (bound.is_empty() || bound.get(..4).is_some_and(|word| word.eq_ignore_ascii_case("none")))
-    }
+/// Whether the ranks of `engine`'s job migrate: not where the user has bound them.
+fn migrates(engine: &Engine) -> bool {
+    let bound = engine.config.text(VariableId::BindTo);
+    engine.config.number(VariableId::KeepApart) == 1
+        && (bound.is_empty() || bound.get(..4).is_some_and(|word| word.eq_ignore_ascii_case("none")))
+}
 
-    /// The rank has waited in vain for some time: publishes where it runs, and moves if the awaited rank runs there too.
-    #[cold]
-    pub(super) fn consider_migration(&self, why: &dyn Fn() -> Option<Wait>) {
-        if !self.migrates() {
-            return;
-        }
-        let Some(here) = cpus::current() else { return };
-        let awaited =
-            why().and_then(|wait| wait.peer).filter(|&peer| peer < self.size() && peer != self.rank);
-        self.telemetry().last_yield.set(here, awaited);
-        let together = awaited.filter(|&peer| {
-            let theirs = &self.job.telemetry(peer).last_yield;
-            theirs.cpu() == Some(here) && theirs.partner() == Some(self.rank)
-        });
-        let enough = self.core_migration.is_enough(together);
-        if enough && together.is_some_and(|peer| peer < self.rank) && self.core_migration.may_move(now()) {
-            self.move_from(here);
-        }
-    }
-
-    #[cold]
-    fn move_from(&self, here: u32) {
-        let allowed = cpus::affinity();
-        let seats = (0..self.size()).filter_map(|rank| self.job.telemetry(rank).last_yield.cpu());
-        let target = quietest(&allowed, here as usize, seats.map(|cpu| cpu as usize));
-        // Where there is none, or the system forbids it, the next attempt comes after a gap that grows.
-        let Some(cpu) = target.filter(|&cpu| cpus::visit(cpu, &allowed)) else { return };
-        let telemetry = self.telemetry();
-        telemetry.last_yield.set(cpu as u32, telemetry.last_yield.partner());
-        telemetry.moves.add(1);
-        self.emit_move(cpu as u32);
-    }
+/// Moves the rank from the CPU `here` to a quieter one, if there is one.
+#[cold]
+fn move_from(engine: &Engine, here: u32) {
+    let allowed = cpus::affinity();
+    let seats = (0..engine.size()).filter_map(|rank| engine.job.telemetry(rank).last_yield.cpu());
+    let target = quietest(&allowed, here as usize, seats.map(|cpu| cpu as usize));
+    // Where there is none, or the system forbids it, the next attempt comes after a gap that grows.
+    let Some(cpu) = target.filter(|&cpu| cpus::visit(cpu, &allowed)) else { return };
+    let telemetry = engine.telemetry();
+    telemetry.last_yield.set(cpu as u32, telemetry.last_yield.partner());
+    telemetry.moves.add(1);
+    engine.emit_move(cpu as u32);
 }
 
 #[cfg(all(test, not(perusal_loom)))]

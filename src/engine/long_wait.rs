@@ -26,14 +26,20 @@ pub(super) struct LongWait<'a> {
 }
 
 impl<'a> LongWait<'a> {
-    /// A wait of `engine`; the closures are those of [`Engine::wait_until_over`].
+    /// A wait of `engine`; the closures are those of [`Progress::wait_until_over`].
     pub fn new(
         engine: &'a Engine,
         why: &'a dyn Fn() -> Option<Wait>,
         target: &'a dyn Fn() -> Option<Ref>,
         done: &'a mut dyn FnMut() -> bool,
     ) -> Self {
-        Self { engine, why, target, done, strategy: WaitStrategy::new(engine.threads_outnumber_cpus()) }
+        Self {
+            engine,
+            why,
+            target,
+            done,
+            strategy: WaitStrategy::new(engine.oversubscription.threads_outnumber_cpus(engine)),
+        }
     }
 
     /// Waits until `done` holds.
@@ -86,7 +92,7 @@ impl<'a> LongWait<'a> {
             }
             match self.next_step() {
                 WaitStep::Spin => spin_loop(),
-                WaitStep::Yield if engine.yield_cpu() => {}
+                WaitStep::Yield if engine.oversubscription.yield_cpu(engine) => {}
                 WaitStep::Yield | WaitStep::Block => {
                     self.block(&mut poller);
                     self.strategy.blocked();
@@ -106,7 +112,7 @@ impl<'a> LongWait<'a> {
             && step == WaitStep::Yield
             && engine.oversubscription.spun_in_vain().is_multiple_of(LOOK)
         {
-            engine.consider_migration(self.why);
+            engine.core_migration.consider(engine, self.why);
         }
         step
     }

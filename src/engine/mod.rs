@@ -46,7 +46,7 @@ pub(crate) use context::{MatchContexts, Payload, Queues, Rts, UnexpectedMessage}
 use core_migration::CoreMigration;
 pub(crate) use notification::NotificationMode;
 pub use operation::{Body, Layout, Mode, Part, Ref, RequestOperation, Slab, Stage};
-use oversubscription::{Oversubscription, ReportedThreads, ranks_per_cpu};
+use oversubscription::{Oversubscription, ranks_per_cpu};
 use parts::Peer;
 use poller::Poller;
 pub(crate) use poller::RingOf;
@@ -84,7 +84,6 @@ pub struct Engine {
     pub(crate) contexts: MatchContexts,
     pub(crate) slab: Slab,
     pub(crate) waiters: CachePadded<Waiters>,
-    pub(crate) reported_threads: ReportedThreads,
     pub(crate) protocols: Box<dyn Protocols>,
     pub(crate) buffers: Buffers,
     registry: Arc<Registry>,
@@ -158,7 +157,6 @@ impl Engine {
             contexts: MatchContexts::new(),
             slab: Slab::new(),
             waiters: CachePadded::default(),
-            reported_threads: ReportedThreads::default(),
             protocols: protocols(&job, &config),
             buffers: Buffers::default(),
             registry,

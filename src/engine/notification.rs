@@ -1,7 +1,7 @@
 //! Notification modes: how a receiver learns which ring has a record. All ranks of a job agree on one.
 
-use super::tx::TxQueue;
 use super::Transmit;
+use super::tx::TxQueue;
 use crate::sync::AsymmetricFence;
 use crate::variables::JobShape;
 use core::hint::cold_path;

@@ -35,6 +35,7 @@ const WORTH: u32 = 16;
 pub(crate) struct Oversubscription {
     spinning: SpinHistory,
     yielding: YieldHistory,
+    reported: ReportedThreads,
 }
 
 impl Oversubscription {
@@ -144,7 +145,7 @@ impl YieldHistory {
 
 /// The number of threads, besides its first, that this rank has reported to the job as users of MPI.
 #[derive(Debug, Default)]
-pub(crate) struct ReportedThreads(AtomicU32);
+struct ReportedThreads(AtomicU32);
 
 impl ReportedThreads {
     /// Sets the number. Returns by how much it has grown since it was reported, modulo 2³².
@@ -157,43 +158,45 @@ impl ReportedThreads {
     }
 }
 
-impl Engine {
+impl Oversubscription {
     /// Whether more threads of the job use MPI than there are CPUs.
-    pub(super) fn threads_outnumber_cpus(&self) -> bool {
-        if !self.shared {
+    pub fn threads_outnumber_cpus(&self, engine: &Engine) -> bool {
+        if !engine.shared {
             return false;
         }
-        let (shape, mine) = (self.config.shape(), slots_owned() as u32);
+        let (shape, mine) = (engine.config.shape(), slots_owned() as u32);
         // Where ranks are threads of one process, the thread slots count all of them.
-        let others =
-            if self.job.are_threads() { 0 } else { shape.ranks + self.report_threads(mine.max(1) - 1) };
+        let others = if engine.job.are_threads() {
+            0
+        } else {
+            shape.ranks + self.report_threads(engine, mine.max(1) - 1)
+        };
         mine.max(others) > shape.usable_cpus
     }
 
-    /// This rank's threads do not count any more.
-    pub(crate) fn report_no_threads(&self) {
-        if self.shared {
-            self.report_threads(0);
+    /// The rank's threads do not count any more.
+    pub fn report_no_threads(&self, engine: &Engine) {
+        if engine.shared {
+            self.report_threads(engine, 0);
         }
     }
 
-    /// Reports that this rank has `extra` threads besides its first. Returns how many all ranks have.
-    fn report_threads(&self, extra: u32) -> u32 {
-        self.job.header().count_threads(self.reported_threads.set(extra).cast_signed())
+    /// Reports that the rank has `extra` threads besides its first. Returns how many all ranks have.
+    fn report_threads(&self, engine: &Engine, extra: u32) -> u32 {
+        engine.job.header().count_threads(self.reported.set(extra).cast_signed())
     }
 
     /// Gives the CPU to another thread, unless that has been found not to help: then the caller had better block. Returns whether it
     /// did.
-    pub(super) fn yield_cpu(&self) -> bool {
-        let history = &self.oversubscription.yielding;
-        if !history.helps() {
+    pub fn yield_cpu(&self, engine: &Engine) -> bool {
+        if !self.yielding.helps() {
             return false;
         }
-        self.telemetry().yields.add(1);
+        engine.telemetry().yields.add(1);
         let before = now();
         yield_now();
-        let others = u64::from(ranks_per_cpu(self.config.shape()));
-        history.took(now().saturating_sub(before), QUICK_YIELD + TURN_OF_ANOTHER_RANK * others);
+        let others = u64::from(ranks_per_cpu(engine.config.shape()));
+        self.yielding.took(now().saturating_sub(before), QUICK_YIELD + TURN_OF_ANOTHER_RANK * others);
         true
     }
 }

@@ -60,7 +60,7 @@ impl Progress<'_> {
     ///
     /// # Errors
     ///
-    /// As [`Engine::wait_until`].
+    /// As [`Progress::wait_until`].
     pub(crate) fn poll_once(self) -> Result<()> {
         if let Some(mut poller) = self.engine.poller.try_lock(self.engine.shared) {
             self.advance(&mut poller, false);

@@ -17,7 +17,7 @@ pub struct Requests<'e> {
 impl Requests<'_> {
     /// A new request on `context`, counted as pending there.
     #[inline(always)]
-    pub(crate) fn new_request(self, context: &MatchContext) -> Result<Ref> {
+    pub(crate) fn take(self, context: &MatchContext) -> Result<Ref> {
         let request = self
             .engine
             .slab
@@ -30,7 +30,7 @@ impl Requests<'_> {
     /// The request of that name, if it is alive.
     #[inline(always)]
     #[must_use]
-    pub fn request(self, id: usize) -> Option<Ref> {
+    pub fn get(self, id: usize) -> Option<Ref> {
         self.engine.slab.get(id)
     }
 
@@ -71,7 +71,7 @@ impl Requests<'_> {
             return self.complete_shared(request);
         }
         if request.state().complete(false) == Then::Release {
-            self.release_request(request);
+            self.release(request);
         }
     }
 
@@ -79,14 +79,14 @@ impl Requests<'_> {
     fn complete_shared(self, request: Ref) {
         let (then, awaited) = request.state().complete_shared();
         if then == Then::Release {
-            self.release_request(request);
+            self.release(request);
         }
         self.engine.progress().notify_completion(awaited);
     }
 
     /// Gives a request's slot back (request rule 4: to be called once).
     #[inline]
-    pub(crate) fn release_request(self, request: Ref) {
+    pub(crate) fn release(self, request: Ref) {
         // SAFETY: request rule 2: the request is over, or was never activated, and the caller is the one to release it.
         let body = unsafe { request.body() };
         if body.owns() {
@@ -95,7 +95,7 @@ impl Requests<'_> {
         self.release_plain(request);
     }
 
-    /// As [`Self::release_request`], of one that owns nothing.
+    /// As [`Self::release`], of one that owns nothing.
     #[inline(always)]
     pub(crate) fn release_plain(self, request: Ref) {
         if self.engine.shared {

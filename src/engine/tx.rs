@@ -77,7 +77,7 @@ pub(crate) struct Transmit<'e> {
 impl Transmit<'_> {
     /// Runs `work` on the transmit queue to `peer`, establishing it first if need be, and notifies the peer.
     #[inline]
-    pub(crate) fn with_tx<R>(self, peer: u32, work: impl FnOnce(&mut TxQueue) -> R) -> Result<R> {
+    pub(crate) fn with<R>(self, peer: u32, work: impl FnOnce(&mut TxQueue) -> R) -> Result<R> {
         let there = &self.engine.peers[peer as usize];
         let mut tx = there.tx.lock(self.engine.shared);
         let tx = match &mut *tx {
@@ -91,7 +91,7 @@ impl Transmit<'_> {
 
     /// Sends a control record, or puts it behind what waits for room.
     pub(crate) fn send_control(self, peer: u32, header: Header, payload: ControlPayload) -> Result<()> {
-        self.with_tx(peer, |tx| {
+        self.with(peer, |tx| {
             let pushed = tx.deferred.is_empty() && tx.push_control(&header, &payload);
             if !pushed {
                 tx.deferred.push_back(Deferred::Control(header, payload));
@@ -128,7 +128,7 @@ impl Transmit<'_> {
         let peers = core::mem::take(&mut *self.engine.backlog.lock(self.engine.shared));
         let mut moved = false;
         for peer in peers {
-            let done = self.with_tx(peer, |tx| {
+            let done = self.with(peer, |tx| {
                 moved |= self.pump(tx);
                 tx.listed = !tx.is_idle();
                 tx.listed

@@ -14,11 +14,11 @@ const POLLS_PER_CLOCK: u32 = 16;
 impl Progress<'_> {
     /// Waits until `done`, and runs progress meanwhile: spins for a moment (yields, where ranks outnumber CPUs: the awaited rank
     /// needs the CPU), then goes on as every wait does. The argument of `done` is whether a sleep may follow; then `done` must have
-    /// arranged for a wake-up ([`Engine::wake_peer`]) before it returns false.
+    /// arranged for a wake-up ([`Progress::wake_peer`]) before it returns false.
     ///
     /// # Errors
     ///
-    /// As [`Engine::wait_until`].
+    /// As [`Progress::wait_until`].
     pub(crate) fn wait_for_word(
         self,
         why: impl Fn() -> Option<Wait>,
@@ -33,7 +33,7 @@ impl Progress<'_> {
 
     fn yield_until(self, yields: u32, done: &mut impl FnMut(bool) -> bool) -> Result<bool> {
         for _ in 0..yields {
-            if !self.engine.yield_cpu() {
+            if !self.engine.oversubscription.yield_cpu(self.engine) {
                 return Ok(false);
             }
             if done(false) {

@@ -130,7 +130,7 @@ impl Engine {
         let Message { envelope, arrived, context, source } = message;
         // SAFETY: the message counts as pending on the context; from here on its request does.
         let context_ref = unsafe { context.as_ref() };
-        let request = self.requests().new_request(context_ref)?;
+        let request = self.requests().take(context_ref)?;
         context_ref.release(self.shared);
         // SAFETY: request rule 2: just taken, not active.
         let body = unsafe { request.body() };

@@ -112,7 +112,7 @@ impl Engine {
         tag: i32,
     ) -> Result<Ref> {
         let world = if peer >= 0 { comm.world_rank_of(peer) } else { u32::MAX };
-        let request = self.requests().new_request(context)?;
+        let request = self.requests().take(context)?;
         // SAFETY: request rule 2: just taken, not active.
         let body = unsafe { request.body() };
         body.fill(operation, data, comm.rank(), (peer, world), tag);
@@ -131,7 +131,7 @@ impl Engine {
         tag: i32,
     ) -> Result<Ref> {
         let context = comm.p2p();
-        let request = self.requests().new_request(context)?;
+        let request = self.requests().take(context)?;
         // SAFETY: request rule 2: just taken, not active.
         let body = unsafe { request.body() };
         body.fill_run(operation, run, comm.rank(), peer, tag);

@@ -31,7 +31,7 @@ impl Engine {
             distance *= 2;
         }
         self.progress().wait_until(|| None, || self.backlog.lock(self.shared).is_empty())?;
-        self.report_no_threads();
+        self.oversubscription.report_no_threads(self);
         Ok(())
     }
 

@@ -147,7 +147,7 @@ impl Engine {
         if body.persistent {
             request.state().reset();
         } else {
-            self.requests().release_request(request);
+            self.requests().release(request);
         }
         (status, error.map(|error| *error))
     }
@@ -194,7 +194,7 @@ impl Engine {
     /// Lets go of a request without waiting for it (MPI_Request_free).
     pub fn free_request(&self, request: Ref) {
         if request.state().detach() == Then::Release {
-            self.requests().release_request(request);
+            self.requests().release(request);
         }
     }
 

@@ -99,7 +99,7 @@ impl Cancellation<'_> {
 
     /// Takes the message of that name out of what waits for room to `world`; gives the request that carries it.
     fn take_deferred(self, world: u32, id: u32) -> Result<Option<Ref>> {
-        self.engine.transmit().with_tx(world, |tx| {
+        self.engine.transmit().with(world, |tx| {
             let found = tx.deferred.iter().position(|waiting| match waiting {
                 // SAFETY: request rule 2: deferred, so it belongs to who has the queue to its receiver.
                 Deferred::Send(send) => cancel_id(send.id(), unsafe { send.body() }) == id,

@@ -1,7 +1,7 @@
 //! A message meets its receive: the one path, for every protocol, from whichever side comes last.
 //!
-//! [`Engine::match_posted`] looks for the receive of a message that has come, [`Engine::claim`] for the message of a receive that begins;
-//! [`Engine::deliver`] copies and completes. What is known at compile time ([`crate::engine::specialization`]) leaves of them the few steps
+//! [`Delivery::match_posted`] looks for the receive of a message that has come, [`Delivery::claim`] for the message of a receive that begins;
+//! [`Delivery::deliver`] copies and completes. What is known at compile time ([`crate::engine::specialization`]) leaves of them the few steps
 //! of the fast path: the functions that say `Unlocked` and `Unobserved` are that path, and no other text of it exists.
 
 use super::content::{Arrival, Content, OwnedContent, protocol_of};
@@ -227,7 +227,7 @@ impl Delivery<'_> {
     #[inline(never)]
     fn let_go(self, tally: &mut Tally, request: Ref) {
         self.settle(tally);
-        self.engine.requests().release_request(request);
+        self.engine.requests().release(request);
     }
 
     /// Publishes how many receives have met their message, and forgets the context.

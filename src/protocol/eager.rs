@@ -1,7 +1,7 @@
 //! Eager: a small message is one record with its payload, sent before a receive is known.
 //!
-//! A send of plain bytes that nobody observes needs no request: [`Engine::send_now`]. Any other one has a request, whose payload
-//! [`Engine::send_eager`] packs. On the receiver, small messages that wait in one ring are taken as a run ([`Engine::take_run`]): what
+//! A send of plain bytes that nobody observes needs no request: [`Eager::send_now`]. Any other one has a request, whose payload
+//! [`Eager::send`] packs. On the receiver, small messages that wait in one ring are taken as a run ([`Eager::take_run`]): what
 //! they have in common is done once for all of them.
 
 use super::content::{Arrival, protocol_of};
@@ -73,7 +73,7 @@ impl Eager<'_> {
     ) -> bool {
         if L::shared(self.engine) && to.world == self.engine.rank {
             // SAFETY: the bytes are valid, as the caller says.
-            unsafe { self.engine.loopback().send_now_to_self(to, addr, bytes, id) };
+            unsafe { self.engine.loopback().send_now(to, addr, bytes, id) };
             return true;
         }
         let mut tx = self.engine.peers[to.world as usize].tx.lock(L::shared(self.engine));
@@ -94,10 +94,10 @@ impl Eager<'_> {
     }
 
     /// Puts a small message into the ring, or behind what waits for room there.
-    pub(crate) fn send_eager(self, request: Ref) -> Result<()> {
+    pub(crate) fn send(self, request: Ref) -> Result<()> {
         // SAFETY: request rule 2: we have just activated it and nobody else knows it.
         let world = unsafe { request.body() }.world;
-        self.engine.transmit().with_tx(world, |tx| {
+        self.engine.transmit().with(world, |tx| {
             if !(tx.deferred.is_empty() && self.push_request(tx, request)) {
                 self.engine.transmit().defer(tx, request);
             }

@@ -50,13 +50,13 @@ pub(super) struct EagerFragments<'e> {
 
 impl EagerFragments<'_> {
     /// Sends a message in fragments, or by rendezvous if the ring has no room for all of them.
-    pub(crate) fn send_fragments(self, request: Ref) -> Result<()> {
+    pub(crate) fn send(self, request: Ref) -> Result<()> {
         // SAFETY: request rule 2: we have just activated it and nobody else knows it.
         let body = unsafe { request.body() };
         let world = body.world;
         let held = self.engine.job.telemetry(world).unexpected_bytes.now.get();
         let sent = held <= HELD
-            && self.engine.transmit().with_tx(world, |tx| self.push_fragments(tx, request, body))?;
+            && self.engine.transmit().with(world, |tx| self.push_fragments(tx, request, body))?;
         if sent { Ok(()) } else { self.engine.rendezvous().send_rts(request) }
     }
 

@@ -133,7 +133,7 @@ pub(crate) struct Loopback<'e> {
 
 impl Loopback<'_> {
     /// Sends to this rank itself.
-    pub(crate) fn send_to_self(self, context: &MatchContext, send: Ref) {
+    pub(crate) fn send(self, context: &MatchContext, send: Ref) {
         // SAFETY: request rule 2: activated by us, and nobody else knows it yet.
         let body = unsafe { send.body() };
         let copied = !body.synchronous && self.engine.is_eager(body.bytes);
@@ -158,7 +158,7 @@ impl Loopback<'_> {
     ///
     /// `addr` is valid for reads of `bytes` bytes, which are at most the eager limit.
     #[inline(never)]
-    pub(super) unsafe fn send_now_to_self(self, to: Destination<'_>, addr: *const u8, bytes: usize, id: u32) {
+    pub(super) unsafe fn send_now(self, to: Destination<'_>, addr: *const u8, bytes: usize, id: u32) {
         self.engine.telemetry().count_sent(ProtocolKind::Loopback, bytes, true);
         let envelope = Envelope { source: to.source, tag: to.tag };
         let content = OwnBytes { addr, len: bytes };

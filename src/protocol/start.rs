@@ -46,11 +46,11 @@ impl Engine {
             Protocol::Loopback => {
                 // SAFETY: request rule 2: just activated, and active, so its context stays.
                 let context = unsafe { request.body().active_context() };
-                self.loopback().send_to_self(context, request);
+                self.loopback().send(context, request);
                 Ok(())
             }
-            Protocol::Eager => self.eager().send_eager(request),
-            Protocol::EagerFragments => self.eager_fragments().send_fragments(request),
+            Protocol::Eager => self.eager().send(request),
+            Protocol::EagerFragments => self.eager_fragments().send(request),
             Protocol::Rendezvous => self.rendezvous().send_rts(request),
         }
     }
@@ -60,7 +60,7 @@ impl Engine {
         let _ = request.state().complete(self.shared);
         // SAFETY: request rule 2: over, and its user has not got it.
         if !unsafe { request.body() }.persistent {
-            self.requests().release_request(request);
+            self.requests().release(request);
         } else {
             request.state().reset();
         }
@@ -77,7 +77,7 @@ impl Engine {
         // SAFETY: the piece is `bytes` long and ours; the user's buffer is valid until the send completes.
         unsafe { body.pack(0, core::slice::from_raw_parts_mut(addr, body.bytes)) };
         request_event(context, request, Event::ReqXferEnd);
-        let carrier = self.requests().new_request(context)?;
+        let carrier = self.requests().take(context)?;
         // SAFETY: request rule 2: just taken, not active.
         let carried = unsafe { carrier.body() };
         carried.operation = body.operation;

@@ -87,7 +87,7 @@ pub fn find(engine: &Engine, handle: usize) -> Result<Named> {
     }
     engine
         .requests()
-        .request(handle)
+        .get(handle)
         .map(Named::Message)
         .ok_or(Error::Request("no such request, or it has been completed or freed"))
 }

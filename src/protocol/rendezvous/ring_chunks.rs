@@ -57,7 +57,7 @@ impl Rendezvous<'_> {
         // A transfer that failed half-way has begun already.
         body.stage = Stage::RingData { begun: body.stage == Stage::AwaitsFin };
         self.engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, body.bytes);
-        self.engine.transmit().with_tx(from, |tx| {
+        self.engine.transmit().with(from, |tx| {
             tx.streams.push_back(request);
             if tx.deferred.is_empty() {
                 self.pump_streams(tx);

@@ -68,7 +68,7 @@ fn take_one(
 /// The request of a message that a handle names.
 #[inline(always)]
 fn message(engine: &Engine, handle: MPI_Request) -> Option<Request> {
-    engine.requests().request(handle)
+    engine.requests().get(handle)
 }
 
 /// Waits for one message. False, with no outcome taken, if it is none, or something about it is unusual. `OBSERVED`: somebody may
