@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A word, and what to say instead.
-const RETIRED: [(&str, &str); 10] = [
+const RETIRED: [(&str, &str); 28] = [
     ("crowded", "oversubscribed"),
     ("roomy", "a CPU for each rank"),
     ("haunted", "peer died"),
@@ -16,6 +16,24 @@ const RETIRED: [(&str, &str); 10] = [
     ("upcalls", "callbacks"),
     ("foresee", "prefetch"),
     ("train", "eager fragments"),
+    ("crowd", "ranks that outnumber CPUs"),
+    ("elided", "conditional"),
+    ("folds", "reduces"),
+    ("foreseen", "prefetched"),
+    ("ghost", "rank that died"),
+    ("ghosts", "ranks that died"),
+    ("haunt", "die"),
+    ("hurries", "prefetches"),
+    ("hurry", "prefetch"),
+    ("lean", "fast path"),
+    ("nap", "sleep"),
+    ("pace", "wait strategy"),
+    ("parting", "core migration"),
+    ("senseless", "pointless"),
+    ("spoke", "sent"),
+    ("taps", "global subscribers"),
+    ("trains", "eager fragments"),
+    ("unwatched", "not polled"),
 ];
 
 /// Names that users write, and the other places where a retired word is not ours to change.
