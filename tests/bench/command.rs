@@ -1,11 +1,12 @@
 //! `perusal bench`, as its users meet it.
 
-use crate::common::jobs::{PERUSAL, start_as};
+use crate::common::dist::dist;
+use crate::common::jobs::start_as;
 use serde_json::Value;
 use std::process::{Command, Stdio};
 
 fn bench(args: &[&str]) -> crate::common::jobs::Ended {
-    start_as(Command::new(PERUSAL).arg("bench"), args, Stdio::null()).end()
+    start_as(Command::new(dist().join("bin/perusal")).arg("bench"), args, Stdio::null()).end()
 }
 
 #[test]

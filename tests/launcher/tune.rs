@@ -1,11 +1,12 @@
 //! `perusal tune` and the file that it writes, as their users meet them.
 
-use crate::common::jobs::{Directory, PERUSAL};
+use crate::common::dist::dist;
+use crate::common::jobs::Directory;
 use std::fs;
 use std::process::{Command, Output};
 
 fn perusal(arguments: &[&str], environment: &[(&str, &str)]) -> Output {
-    let mut command = Command::new(PERUSAL);
+    let mut command = Command::new(dist().join("bin/perusal"));
     command.args(arguments).env_remove("PERUSAL_YIELDS").env("PERUSAL_TUNE_FILE", "none");
     command.envs(environment.iter().copied());
     command.output().expect("the command starts")

@@ -7,6 +7,7 @@ mod failure;
 mod info;
 mod input;
 mod logger;
+mod mpi;
 mod options;
 mod output;
 mod preload;

@@ -1,6 +1,6 @@
 //! How long something takes: in chunks, whose number rank 0 decides while the others follow.
 
-use super::mpi::MpiRank;
+use crate::mpi::MpiRank;
 use std::time::{Duration, Instant};
 
 /// Tag of rank 0's word to the others.

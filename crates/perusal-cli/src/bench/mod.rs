@@ -1,12 +1,11 @@
 //! `perusal bench`: measures this library on this machine in about ten seconds, and the machine's own limits for comparison.
 //!
 //! The command starts itself again as the ranks of a job ([`ranks`]). Rank 0 measures, and prints the figures as a table or as
-//! JSON ([`figures`]). The ranks call the C functions ([`mpi`]), as programs do. [`limits`] needs no MPI.
+//! JSON ([`figures`]). The ranks call the C functions ([`crate::mpi`]), as programs do. [`limits`] needs no MPI.
 
 mod figures;
 mod limits;
 mod measure;
-mod mpi;
 mod ranks;
 
 use clap::Args;
@@ -49,7 +48,10 @@ pub fn main(options: &BenchOptions) -> ExitCode {
         if std::env::var_os(RANK_VARIABLE).is_none() {
             return refuse("--rank is what perusal bench starts its own ranks with");
         }
-        return ranks::main(options.seconds, options.json);
+        return match ranks::main(options.seconds, options.json) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(why) => refuse(&why),
+        };
     }
     let own = match std::env::current_exe() {
         Ok(own) => own,

@@ -3,9 +3,8 @@
 use super::figures::{self, Figure, MachineInfo};
 use super::limits;
 use super::measure::{Time, measure};
-use super::mpi::MpiRank;
+use crate::mpi::MpiRank;
 use perusal::internals::shm::cpus;
-use std::process::ExitCode;
 use std::time::Duration;
 
 const TAG: i32 = 7;
@@ -26,10 +25,13 @@ struct RankBench {
 }
 
 /// Measures for about `seconds`.
-pub fn main(seconds: f64, json: bool) -> ExitCode {
+///
+/// # Errors
+/// The library cannot be loaded.
+pub fn main(seconds: f64, json: bool) -> Result<(), String> {
     // A rank that is bound is asked too late what the job may use.
     let usable = cpus::online().min(cpus::quota().map_or(usize::MAX, |quota| quota as usize));
-    let rank = MpiRank::init();
+    let rank = MpiRank::init()?;
     let mut bench =
         RankBench { rank, share: Duration::from_secs_f64(seconds / SHARES), figures: vec![], line: f64::NAN };
     bench.lines();
@@ -45,7 +47,7 @@ pub fn main(seconds: f64, json: bool) -> ExitCode {
         print!("{}", write(&machine, &bench.figures));
     }
     bench.rank.finalize();
-    ExitCode::SUCCESS
+    Ok(())
 }
 
 /// The processor's name, as Linux has it.

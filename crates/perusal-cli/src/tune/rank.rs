@@ -1,8 +1,9 @@
-//! The two ranks that measure. They send messages back and forth and change one control variable after the other meanwhile. Rank 0
+//! The two ranks that measure. They send messages back and forth by the library that programs link, and change one control variable after the other meanwhile. Rank 0
 //! prints a line for each time: what was measured, a number, and nanoseconds one way.
 
+use crate::mpi::MpiRank;
 use perusal::internals::arch::clock::now;
-use perusal::{Communicator, World};
+use perusal::internals::variables::Variable;
 use std::time::{Duration, Instant};
 
 /// Measurement is measured.
@@ -43,128 +44,148 @@ const BATCHES: u32 = 8;
 const LATE: usize = 100;
 const DELAY: Duration = Duration::from_micros(300);
 
+/// Tags: messages that are timed, messages that are late, what rank 0 decides.
+const TIMED: i32 = 1;
+const DELAYED: i32 = 2;
+const DECISION: i32 = 3;
+
 /// Measures.
 pub fn main(what: Measurement) -> Result<(), String> {
-    perusal::run(|world| match what {
-        Measurement::Copies => copies(world),
-        Measurement::Waits => waits(world),
-        Measurement::Oversubscribed => oversubscribed(world),
-    })
-    .map_err(|error| error.to_string())
+    let rank = MpiRank::init()?;
+    match what {
+        Measurement::Copies => copies(&rank),
+        Measurement::Waits => waits(&rank),
+        Measurement::Oversubscribed => oversubscribed(&rank),
+    }?;
+    rank.finalize();
+    Ok(())
 }
 
-fn report(world: &World, what: &str, number: u64, time: Option<f64>) {
-    if let (0, Some(time)) = (world.rank(), time) {
+fn report(rank: &MpiRank, what: &str, number: u64, time: Option<f64>) {
+    if let (0, Some(time)) = (rank.rank, time) {
         println!("{what} {number} {time:.1}");
     }
 }
 
-fn copies(world: &World) -> perusal::Result<()> {
+/// Changes a control variable; false if it does not take this value.
+fn change(rank: &MpiRank, name: &str, value: u64) -> bool {
+    let variable = Variable::named(name).expect("the table has every name below");
+    rank.set_control(variable, value)
+}
+
+fn set(rank: &MpiRank, name: &str, value: u64) -> Result<(), String> {
+    if change(rank, name, value) { Ok(()) } else { Err(format!("{name} cannot be {value}")) }
+}
+
+fn copies(rank: &MpiRank) -> Result<(), String> {
     let mut buffer = vec![1_u8; SIZES[SIZES.len() - 1]];
-    world.set_control("eager_limit", 0)?;
-    world.set_control("train_limit", 0)?;
+    set(rank, "eager_limit", 0)?;
+    set(rank, "train_limit", 0)?;
     for bytes in SIZES {
         for (name, engine) in ENGINES {
-            world.set_control("copy_engine", engine)?;
-            let time = pingpong(world, &mut buffer[..bytes])?;
-            report(world, name, bytes as u64, time);
+            set(rank, "copy_engine", engine)?;
+            let time = pingpong(rank, &mut buffer[..bytes]);
+            report(rank, name, bytes as u64, time);
         }
     }
-    world.set_control("copy_engine", 0)?;
+    set(rank, "copy_engine", 0)?;
     for bytes in EAGER {
         for (name, eager, fragments) in
             [("rendezvous", 0, 0), ("fragments", 0, bytes as u64), ("eager", bytes as u64, 0)]
         {
             // A ring may be too small to send messages of this size like this.
-            let possible =
-                world.set_control("eager_limit", eager).and(world.set_control("train_limit", fragments));
-            if possible.is_ok() {
-                let time = pingpong(world, &mut buffer[..bytes])?;
-                report(world, name, bytes as u64, time);
+            if change(rank, "eager_limit", eager) && change(rank, "train_limit", fragments) {
+                let time = pingpong(rank, &mut buffer[..bytes]);
+                report(rank, name, bytes as u64, time);
             }
         }
     }
     Ok(())
 }
 
-fn waits(world: &World) -> perusal::Result<()> {
-    world.set_control("yields", 0)?;
+fn waits(rank: &MpiRank) -> Result<(), String> {
+    set(rank, "yields", 0)?;
     for spin in [1000, 0] {
-        world.set_control("spin_us", spin)?;
-        let time = late(world)?;
-        report(world, "spin", spin, time);
+        set(rank, "spin_us", spin)?;
+        let time = late(rank);
+        report(rank, "spin", spin, time);
     }
     Ok(())
 }
 
 /// Returns the median time, in nanoseconds, that a message takes to a rank 0 that has waited for it; `None` at rank 1.
-fn late(world: &Communicator) -> perusal::Result<Option<f64>> {
+fn late(rank: &MpiRank) -> Option<f64> {
     let mut times: Vec<u64> = Vec::with_capacity(LATE);
     for _ in 0..LATE {
-        if world.rank() == 0 {
-            world.send(&[0_u64], 1, 2)?;
-            let mut sent = [0_u64];
-            world.recv_into(&mut sent, 1, 2)?;
-            times.push(now().saturating_sub(sent[0]));
+        let mut word = [0; 8];
+        if rank.rank == 0 {
+            rank.send(&word, 1, DELAYED);
+            rank.receive(&mut word, 1, DELAYED);
+            times.push(now().saturating_sub(u64::from_ne_bytes(word)));
         } else {
-            world.recv_into(&mut [0_u64], 0, 2)?;
+            rank.receive(&mut word, 0, DELAYED);
             let until = Instant::now() + DELAY;
             while Instant::now() < until {
                 std::hint::spin_loop();
             }
-            world.send(&[now()], 0, 2)?;
+            rank.send(&now().to_ne_bytes(), 0, DELAYED);
         }
     }
     times.sort_unstable();
-    Ok(times.get(LATE / 2).map(|time| *time as f64))
+    times.get(LATE / 2).map(|time| *time as f64)
 }
 
-fn oversubscribed(world: &World) -> perusal::Result<()> {
-    let mut byte = [0_u8; 8];
+fn oversubscribed(rank: &MpiRank) -> Result<(), String> {
+    let mut bytes = [0_u8; 8];
     for (strategy, (spin, yields)) in STRATEGIES.into_iter().enumerate() {
-        world.set_control("spin_us", spin)?;
-        world.set_control("yields", yields)?;
-        let time = pingpong(world, &mut byte)?;
-        report(world, "oversubscribed", strategy as u64, time);
+        set(rank, "spin_us", spin)?;
+        set(rank, "yields", yields)?;
+        let time = pingpong(rank, &mut bytes);
+        report(rank, "oversubscribed", strategy as u64, time);
     }
     Ok(())
 }
 
 /// Returns the shortest time of a few batches, one way, in nanoseconds; `None` at rank 1.
-fn pingpong(world: &Communicator, buffer: &mut [u8]) -> perusal::Result<Option<f64>> {
+fn pingpong(rank: &MpiRank, buffer: &mut [u8]) -> Option<f64> {
     // As many rounds as fit; both must know how many.
-    let mut rounds = [3_u64];
-    let once = batch(world, buffer, rounds[0])?;
-    if world.rank() == 0 {
-        let fit = BUDGET.as_secs_f64() / f64::from(BATCHES) / once.max(1e-7) / 2.0;
-        rounds[0] = (fit as u64).clamp(2, 20_000);
-    }
-    world.bcast(&mut rounds, 0)?;
+    let once = batch(rank, buffer, 3);
+    let fit = BUDGET.as_secs_f64() / f64::from(BATCHES) / once.max(1e-7) / 2.0;
+    let rounds = decided(rank, (fit as u64).clamp(2, 20_000));
     let (mut best, began) = (f64::INFINITY, Instant::now());
     for _ in 0..BATCHES {
-        best = best.min(batch(world, buffer, rounds[0])?);
-        // On a machine that is busy with something else a few batches must do; rank 0 says when.
-        let mut enough = [u8::from(began.elapsed() > 3 * BUDGET)];
-        world.bcast(&mut enough, 0)?;
-        if enough[0] == 1 {
+        best = best.min(batch(rank, buffer, rounds));
+        // On a machine that is busy with something else a few batches must do.
+        if decided(rank, u64::from(began.elapsed() > 3 * BUDGET)) == 1 {
             break;
         }
     }
-    Ok((world.rank() == 0).then_some(best * 1e9))
+    (rank.rank == 0).then_some(best * 1e9)
+}
+
+/// Returns rank 0's `value`, at both ranks.
+fn decided(rank: &MpiRank, value: u64) -> u64 {
+    let mut word = value.to_ne_bytes();
+    if rank.rank == 0 {
+        rank.send(&word, 1, DECISION);
+    } else {
+        rank.receive(&mut word, 0, DECISION);
+    }
+    u64::from_ne_bytes(word)
 }
 
 /// Returns seconds one way.
-fn batch(world: &Communicator, buffer: &mut [u8], rounds: u64) -> perusal::Result<f64> {
-    let peer = 1 - world.rank();
+fn batch(rank: &MpiRank, buffer: &mut [u8], rounds: u64) -> f64 {
+    let peer = 1 - rank.rank;
     let began = Instant::now();
     for _ in 0..rounds {
-        if world.rank() == 0 {
-            world.send(buffer, peer, 1)?;
-            world.recv_into(buffer, peer, 1)?;
+        if rank.rank == 0 {
+            rank.send(buffer, peer, TIMED);
+            rank.receive(buffer, peer, TIMED);
         } else {
-            world.recv_into(buffer, peer, 1)?;
-            world.send(buffer, peer, 1)?;
+            rank.receive(buffer, peer, TIMED);
+            rank.send(buffer, peer, TIMED);
         }
     }
-    Ok(began.elapsed().as_secs_f64() / (2 * rounds) as f64)
+    began.elapsed().as_secs_f64() / (2 * rounds) as f64
 }
