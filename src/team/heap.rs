@@ -1,6 +1,6 @@
 //! A collective segment on the heap, whose every access loom can watch.
 
-use super::storage::{DEPTH, Storage, TeamSlot};
+use super::storage::{DEPTH, TeamMemory, TeamSlot};
 use crate::sync::{Arc, AtomicU64, Cell};
 
 /// A collective segment of reference-counted heap memory: for tests and loom.
@@ -42,7 +42,7 @@ impl HeapSegment {
 }
 
 // SAFETY: one allocation a part, never moved while any clone lives; places do not overlap.
-unsafe impl Storage for HeapSegment {
+unsafe impl TeamMemory for HeapSegment {
     fn members(&self) -> usize {
         self.0.members
     }

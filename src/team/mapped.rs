@@ -1,6 +1,6 @@
 //! A collective segment in the job's memory.
 
-use super::storage::{DEPTH, PARTS, Storage, TeamSlot};
+use super::storage::{DEPTH, PARTS, TeamMemory, TeamSlot};
 use crate::limits::{APART, TEAM_PARTS, TEAM_ROUNDS, TEAM_SLOT};
 use crate::shm::Memory;
 use crate::shm::layout::CollectiveSegmentLayout;
@@ -88,7 +88,7 @@ impl MappedSegment {
 
 // SAFETY: one base, fixed sizes: the same arguments give the same memory; places do not overlap by arithmetic, and each is
 // within the segment by the assertions above, which the ranges of members and places (checked by `new`, bounded by `DEPTH`) keep.
-unsafe impl Storage for MappedSegment {
+unsafe impl TeamMemory for MappedSegment {
     #[inline(always)]
     fn members(&self) -> usize {
         self.members

@@ -39,4 +39,4 @@ pub use heap::HeapSegment;
 pub use mapped::MappedSegment;
 pub use membership::{Membership, Team};
 pub use rounds::{Arrived, CorruptWord, RoundArrival, Rounds};
-pub use storage::{DEPTH, PARTS, PAYLOAD, Storage, TeamSlot};
+pub use storage::{DEPTH, PARTS, PAYLOAD, TeamMemory, TeamSlot};

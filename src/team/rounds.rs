@@ -1,6 +1,6 @@
 //! The protocol: rounds in which everybody arrives, and what can be known of a round. Nothing here waits.
 
-use super::storage::{DEPTH, Storage, TeamSlot};
+use super::storage::{DEPTH, TeamMemory, TeamSlot};
 use crate::sync::AsymmetricFence;
 use crate::sync::{Ordering, fence};
 
@@ -43,7 +43,7 @@ pub struct Rounds<S> {
     arrival: [RoundArrival; DEPTH],
 }
 
-impl<S: Storage> Rounds<S> {
+impl<S: TeamMemory> Rounds<S> {
     /// The view of member `me`, before the first round.
     pub fn new(storage: S, me: usize) -> Self {
         let arrival = [RoundArrival::Count; DEPTH];

@@ -36,7 +36,7 @@ impl TeamSlot {
 ///
 /// Implementations return the same memory for the same arguments for as long as any clone lives; different words, slots and
 /// stretches of bulk do not overlap, and pointers handed to the closures are valid for the named length.
-pub unsafe trait Storage: Clone {
+pub unsafe trait TeamMemory: Clone {
     /// How many take part.
     fn members(&self) -> usize;
     /// How many have arrived in the rounds at `at < DEPTH` so far.

@@ -15,7 +15,7 @@
 //!
 //! | argument | what the implementation is given |
 //! |---|---|
-//! | `name`, or `$2` for the second | what its parameter's type makes of it (`Argument` in `src/arguments.rs`) |
+//! | `name`, or `$2` for the second | what its parameter's type makes of it (`Argument` in `src/arguments/mod.rs`) |
 //! | `name[length]` | an array (`Array`) |
 //! | `name[count datatype]` | a buffer (`Buffer`) |
 //! | `name[counts displs datatype]` | a buffer with a piece for each peer (`Varied`) |
@@ -56,7 +56,7 @@ enum RowForm {
     Tool,
     /// Checks nothing and cannot fail.
     Plain,
-    /// The implementation is given the [`Call`](../src/arguments.rs) and arguments that cannot be wrong as such, and does by itself
+    /// The implementation is given the [`Call`](../src/arguments/mod.rs) and arguments that cannot be wrong as such, and does by itself
     /// all that surrounds it elsewhere: what has a fast path.
     Direct,
     /// A collective operation with its nonblocking and persistent forms.

@@ -1,6 +1,6 @@
 //! Packing and unpacking, in the native and in the "external32" representation (MPI 5.0 §5.2, §5.3).
 
-use crate::arguments::{Argument, Buffer, Count, Fitting, IntegerAt, Storage};
+use crate::arguments::{Argument, Buffer, ByteBuffer, Count, Fitting, IntegerAt};
 use crate::comm::Comm;
 use crate::datatype::Datatype;
 use crate::datatypes::datatype as committed;
@@ -16,13 +16,13 @@ fn total(ty: &Datatype, count: usize) -> Result<usize> {
 
 /// A packing buffer and how far it is filled or read.
 struct Tape<'a> {
-    storage: Storage<'a>,
+    storage: ByteBuffer<'a>,
     position: IntegerAt<'a>,
     at: usize,
 }
 
 impl<'a> Tape<'a> {
-    fn new(storage: Storage<'a>, position: IntegerAt<'a>) -> Result<Self> {
+    fn new(storage: ByteBuffer<'a>, position: IntegerAt<'a>) -> Result<Self> {
         match usize::try_from(position.get()) {
             Ok(at) if storage.size.is_some_and(|size| at <= size) => Ok(Self { storage, position, at }),
             _ => Err(Error::Arg("the position is not inside the packing buffer")),
@@ -71,7 +71,7 @@ fn contents(buffer: &Buffer<'_>) -> Result<(Datatype, usize)> {
 }
 
 /// MPI_Pack.
-pub fn pack(comm: Arc<Comm>, from: Buffer<'_>, to: Storage<'_>, position: IntegerAt<'_>) -> Result<()> {
+pub fn pack(comm: Arc<Comm>, from: Buffer<'_>, to: ByteBuffer<'_>, position: IntegerAt<'_>) -> Result<()> {
     drop(comm);
     let tape = Tape::new(to, position)?;
     let (ty, n) = contents(&from)?;
@@ -82,7 +82,7 @@ pub fn pack(comm: Arc<Comm>, from: Buffer<'_>, to: Storage<'_>, position: Intege
 }
 
 /// MPI_Unpack.
-pub fn unpack(comm: Arc<Comm>, from: Storage<'_>, position: IntegerAt<'_>, to: Buffer<'_>) -> Result<()> {
+pub fn unpack(comm: Arc<Comm>, from: ByteBuffer<'_>, position: IntegerAt<'_>, to: Buffer<'_>) -> Result<()> {
     drop(comm);
     let tape = Tape::new(from, position)?;
     let (ty, n) = contents(&to)?;
@@ -116,7 +116,7 @@ impl<'a> Argument<'a, *const c_char> for External32 {
 pub fn pack_external(
     _: External32,
     from: Buffer<'_>,
-    to: Storage<'_>,
+    to: ByteBuffer<'_>,
     position: IntegerAt<'_>,
 ) -> Result<()> {
     let tape = Tape::new(to, position)?;
@@ -130,7 +130,7 @@ pub fn pack_external(
 /// MPI_Unpack_external.
 pub fn unpack_external(
     _: External32,
-    from: Storage<'_>,
+    from: ByteBuffer<'_>,
     position: IntegerAt<'_>,
     to: Buffer<'_>,
 ) -> Result<()> {

@@ -1,0 +1,106 @@
+//! Handles, and the objects that they stand for.
+
+use super::Argument;
+use crate::comm::{Comm, Group};
+use crate::datatype::Datatype;
+use crate::datatype::op::Op;
+use crate::error::Result;
+use crate::info::Info;
+use crate::{comms, datatypes, mpi};
+use core::marker::PhantomData;
+use std::sync::Arc;
+
+/// A communicator's handle, which nobody frees during `'a` (argument rule 2).
+#[derive(Debug, Clone, Copy)]
+pub struct CommHandle<'a> {
+    handle: usize,
+    of: PhantomData<&'a Comm>,
+}
+
+impl<'a> Argument<'a, usize> for CommHandle<'a> {
+    #[inline(always)]
+    unsafe fn of(from: usize) -> Result<Self> {
+        Ok(Self { handle: from, of: PhantomData })
+    }
+}
+
+impl<'a> CommHandle<'a> {
+    /// As the program passed it.
+    #[must_use]
+    pub fn handle(self) -> usize {
+        self.handle
+    }
+
+    /// The communicator, if there is one.
+    #[inline(always)]
+    #[must_use]
+    pub fn peek(self) -> Option<&'a Comm> {
+        // SAFETY: argument rule 2.
+        unsafe { comms::peek(self.handle) }
+    }
+
+    /// The communicator.
+    ///
+    /// # Errors
+    /// [`Error::Comm`] if there is none.
+    #[inline]
+    pub fn find(self) -> Result<&'a Comm> {
+        // SAFETY: argument rule 2.
+        unsafe { comms::find(self.handle) }
+    }
+}
+
+impl<'a> Argument<'a, usize> for &'a Comm {
+    #[inline(always)]
+    unsafe fn of(from: usize) -> Result<Self> {
+        // SAFETY: argument rule 2.
+        unsafe { comms::find(from) }
+    }
+}
+
+impl Argument<'_, usize> for Arc<Comm> {
+    unsafe fn of(from: usize) -> Result<Self> {
+        comms::get(from)
+    }
+}
+
+impl Argument<'_, usize> for Datatype {
+    unsafe fn of(from: usize) -> Result<Self> {
+        datatypes::any(from)
+    }
+}
+
+/// A datatype that has been committed.
+#[derive(Debug)]
+pub struct Committed(pub Datatype);
+
+impl Argument<'_, usize> for Committed {
+    unsafe fn of(from: usize) -> Result<Self> {
+        datatypes::datatype(from).map(Self)
+    }
+}
+
+impl Argument<'_, usize> for Op {
+    unsafe fn of(from: usize) -> Result<Self> {
+        datatypes::op(from)
+    }
+}
+
+impl Argument<'_, usize> for Arc<Group> {
+    unsafe fn of(from: usize) -> Result<Self> {
+        mpi::group::find(from)
+    }
+}
+
+impl Argument<'_, usize> for Arc<mpi::session::Session> {
+    unsafe fn of(from: usize) -> Result<Self> {
+        mpi::session::find(from)
+    }
+}
+
+/// The hints of an info argument; none for MPI_INFO_NULL.
+impl Argument<'_, usize> for Info {
+    unsafe fn of(from: usize) -> Result<Self> {
+        mpi::info::hints(from)
+    }
+}
