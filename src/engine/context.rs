@@ -77,7 +77,7 @@ impl UnexpectedMessage {
             Payload::Whole(bytes) => bytes.len(),
             Payload::Announced(rts) => rts.total,
             // SAFETY: request rule 2: a send in the unexpected queue belongs to who has the queues.
-            Payload::Local(send) => unsafe { send.body() }.bytes,
+            Payload::Local(send) => unsafe { send.body() }.bytes.get(),
         }
     }
 

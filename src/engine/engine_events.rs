@@ -36,7 +36,7 @@ impl Engine {
     #[inline(always)]
     pub(crate) fn emit_copy(&self, event: Event, request: Ref, body: &Body, engine: u8, bytes: usize) {
         if self.registry().gate.is_open(event) {
-            let payload = EventPayload::Copy { engine, bytes: bytes as u64, peer: body.world };
+            let payload = EventPayload::Copy { engine, bytes: bytes as u64, peer: body.world.get() };
             let id = request.id() as isize;
             self.registry().emit(&EventRecord { id, ..EventRecord::of_engine(event, payload) });
         }

@@ -12,16 +12,16 @@ use crate::matching::Envelope;
 fn spec_of(comm: usize, body: &Body) -> Spec {
     Spec {
         comm,
-        buf: body.user.0.cast(),
-        count: body.count as i64,
-        datatype: body.user.1,
-        peer: body.peer,
-        tag: body.tag,
-        operation: match body.operation {
+        buf: body.user.get().0.cast(),
+        count: body.count.get() as i64,
+        datatype: body.user.get().1,
+        peer: body.peer.get(),
+        tag: body.tag.get(),
+        operation: match body.operation.get() {
             RequestOperation::Send => EventOperation::Send,
             RequestOperation::Receive => EventOperation::Recv,
         },
-        bytes: body.total as u64,
+        bytes: body.total.get() as u64,
     }
 }
 
@@ -87,7 +87,7 @@ fn emit(context: &MatchContext, request: Ref, event: Event, id: isize, payload: 
     // that it writes through meanwhile.
     let body = unsafe { request.body() };
     // The request that carries a buffered send's copy is none that the user made: the user's has emitted its events.
-    if body.keeps.is_none() {
+    if !body.keeps_data() {
         context.emit(event, id, payload, |comm| spec_of(comm, body));
     }
 }

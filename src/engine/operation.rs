@@ -7,6 +7,7 @@ use super::payload::{copy_in, copy_out};
 use crate::datatype::Datatype;
 use crate::error::Error;
 use crate::request::MessageStatus;
+use core::cell::Cell;
 use core::ptr::NonNull;
 
 /// Which way the data goes.
@@ -89,55 +90,57 @@ pub enum Stage {
 /// A request's body (request rule 2 says whose). The order of its fields is that of their use: what a small message that meets
 /// nothing unusual needs lies, with the slot's own words, in the first two cache lines; what events say of it, and what is
 /// seldom needed, behind.
-#[derive(Debug)]
+///
+/// Its fields are cells, because who has it may have it twice: a receive that is matched while it is started, a transmit queue that moves on the
+/// send which it has just put off. No reference to what is in a cell leaves this module.
 #[repr(C)]
 pub struct Body {
     /// The match context it runs on; counted as pending there, so it stays.
-    pub context: Option<NonNull<MatchContext>>,
+    pub context: Cell<Option<NonNull<MatchContext>>>,
     /// First byte of the data: the user's address, moved by the true lower bound for [`Layout::Bytes`].
-    pub addr: *mut u8,
+    pub addr: Cell<*mut u8>,
     /// Bytes of data: to send, or room to receive.
-    pub bytes: usize,
+    pub bytes: Cell<usize>,
     /// The peer as the user gave it; the real one once a receive is matched.
-    pub peer: i32,
+    pub peer: Cell<i32>,
     /// The tag as the user gave it; the real one once a receive is matched.
-    pub tag: i32,
+    pub tag: Cell<i32>,
     /// The peer's rank in the job; of a receive once it is matched.
-    pub world: u32,
+    pub world: Cell<u32>,
     /// Stage of the work.
-    pub stage: Stage,
+    pub stage: Cell<Stage>,
     /// How the bytes lie.
-    pub layout: Layout,
+    layout: Cell<Layout>,
     /// Outcome.
-    pub status: MessageStatus,
+    pub status: Cell<MessageStatus>,
     /// What went wrong.
-    pub error: Option<Box<Error>>,
+    pub error: Cell<Option<Box<Error>>>,
     /// A buffered send's own copy of the data, if the engine keeps it.
-    pub keeps: Option<Box<Reservation>>,
+    pub keeps: Cell<Option<Box<Reservation>>>,
     /// Bytes of the message: of a receive, the room there is until it is matched.
-    pub total: usize,
+    pub total: Cell<usize>,
     /// Of a buffered send: the id of the request that carries its data; of that one: the id of the send. Else 0. Of a send only.
-    pub counterpart: u32,
+    pub counterpart: Cell<u32>,
     /// The sender's rank in the communicator: what the envelope carries.
-    pub source: u32,
+    pub source: Cell<u32>,
     /// Send or receive.
-    pub operation: RequestOperation,
+    pub operation: Cell<RequestOperation>,
     /// Whether the send is synchronous.
-    pub synchronous: bool,
+    pub synchronous: Cell<bool>,
     /// Whether the request survives its completion.
-    pub persistent: bool,
+    pub persistent: Cell<bool>,
     /// Elements, as the user gave them.
-    pub count: usize,
+    pub count: Cell<usize>,
     /// The user's address and datatype handle, for events.
-    pub user: (*mut u8, usize),
+    pub user: Cell<(*mut u8, usize)>,
     /// Bytes moved so far, of a message that moves in pieces.
-    pub moved: usize,
+    pub moved: Cell<usize>,
     /// An address in the peer (of a send: where to write the second half; of a receive: where to read).
-    pub remote_addr: u64,
+    pub remote_addr: Cell<u64>,
     /// The peer's request id, where there is one.
-    pub remote: u32,
+    pub remote: Cell<u32>,
     /// Of a persistent request: peer, tag, job rank and mode with which each start begins.
-    pub template: (i32, i32, u32, Mode),
+    pub template: Cell<(i32, i32, u32, Mode)>,
 }
 
 /// A request of an engine.
@@ -151,7 +154,7 @@ impl Ref {
     #[must_use]
     pub fn is_persistent(&self) -> bool {
         // SAFETY: request rule 2: set before the user has the request, and never changed.
-        unsafe { self.body() }.persistent
+        unsafe { self.body() }.persistent.get()
     }
 }
 
@@ -163,23 +166,47 @@ const _: () = {
 };
 
 impl Body {
+    /// Whether the data is one run of bytes.
+    #[inline(always)]
+    pub(crate) fn is_bytes(&self) -> bool {
+        peek(&self.layout, |layout| matches!(layout, Layout::Bytes))
+    }
+
+    /// The error that the operation has ended with.
+    pub(crate) fn failure(&self) -> Option<Error> {
+        peek(&self.error, |error| error.as_deref().cloned())
+    }
+
+    /// Whether the operation has ended with an error.
+    #[inline]
+    pub(crate) fn has_failed(&self) -> bool {
+        peek(&self.error, Option::is_some)
+    }
+
+    /// Whether the engine keeps a buffered send's data.
+    pub(crate) fn keeps_data(&self) -> bool {
+        peek(&self.keeps, Option::is_some)
+    }
+
+    /// The operation has been cancelled.
+    pub(crate) fn cancelled(&self) {
+        self.status.set(MessageStatus { cancelled: true, ..self.status.get() });
+    }
+
     /// Whether it has anything that must be dropped or reset before its slot goes back.
     #[inline(always)]
     pub(crate) fn owns(&self) -> bool {
-        self.persistent
-            || !matches!(self.layout, Layout::Bytes)
-            || self.error.is_some()
-            || self.keeps.is_some()
+        self.persistent.get() || !self.is_bytes() || self.has_failed() || self.keeps_data()
     }
 
     /// Drops and resets that.
     #[cold]
     #[inline(never)]
-    pub(crate) fn shed(&mut self) {
-        self.layout = Layout::Bytes;
-        self.error = None;
-        self.keeps = None;
-        self.persistent = false;
+    pub(crate) fn shed(&self) {
+        self.layout.take();
+        self.error.take();
+        self.keeps.take();
+        self.persistent.set(false);
     }
 
     /// The match context of an active request.
@@ -189,7 +216,7 @@ impl Body {
     /// The request is active, so it counts as pending on its context, which therefore stays.
     #[inline(always)]
     pub(crate) unsafe fn active_context<'a>(&self) -> &'a MatchContext {
-        let context = self.context.expect("an active request has a context");
+        let context = self.context.get().expect("an active request has a context");
         // SAFETY: counted as pending there, as the caller says; contexts live in boxes that nobody moves.
         unsafe { context.as_ref() }
     }
@@ -198,53 +225,55 @@ impl Body {
     /// `peer`: the peer's, also in the job.
     #[inline]
     pub(crate) fn fill(
-        &mut self,
+        &self,
         operation: RequestOperation,
         data: Data,
         source: u32,
-        peer: (i32, u32),
+        (peer, world): (i32, u32),
         tag: i32,
     ) {
-        self.operation = operation;
-        self.addr = data.addr;
-        self.count = data.count;
-        self.layout = data.layout;
-        self.user = data.user;
-        self.bytes = data.bytes;
-        (self.peer, self.world) = peer;
-        self.tag = tag;
-        self.source = source;
-        self.remote = 0;
-        self.counterpart = 0;
-        self.moved = 0;
-        self.total = data.bytes;
-        self.status = MessageStatus::EMPTY;
-        self.stage = Stage::Idle;
-        self.synchronous = false;
+        self.operation.set(operation);
+        self.addr.set(data.addr);
+        self.count.set(data.count);
+        self.layout.set(data.layout);
+        self.user.set(data.user);
+        self.bytes.set(data.bytes);
+        self.peer.set(peer);
+        self.world.set(world);
+        self.tag.set(tag);
+        self.source.set(source);
+        self.remote.set(0);
+        self.counterpart.set(0);
+        self.moved.set(0);
+        self.total.set(data.bytes);
+        self.status.set(MessageStatus::EMPTY);
+        self.stage.set(Stage::Idle);
+        self.synchronous.set(false);
     }
 
     /// As [`Self::fill`], of a slot that was given back or never used, for a run of bytes; status and stage are the caller's to set.
     #[inline(always)]
     pub(crate) fn fill_run(
-        &mut self,
+        &self,
         operation: RequestOperation,
         run: &Run,
         source: u32,
-        peer: (i32, u32),
+        (peer, world): (i32, u32),
         tag: i32,
     ) {
-        debug_assert!(!self.owns() && self.context.is_none());
-        self.addr = run.addr;
-        self.bytes = run.bytes;
-        self.count = run.count;
-        self.user = (run.addr, run.handle);
-        (self.peer, self.world) = peer;
-        self.tag = tag;
-        self.source = source;
-        self.operation = operation;
-        self.synchronous = false;
-        self.counterpart = 0;
-        self.total = run.bytes;
+        debug_assert!(!self.owns() && self.context.get().is_none());
+        self.addr.set(run.addr);
+        self.bytes.set(run.bytes);
+        self.count.set(run.count);
+        self.user.set((run.addr, run.handle));
+        self.peer.set(peer);
+        self.world.set(world);
+        self.tag.set(tag);
+        self.source.set(source);
+        self.operation.set(operation);
+        self.synchronous.set(false);
+        self.counterpart.set(0);
+        self.total.set(run.bytes);
     }
 
     /// Copies bytes `[from, from + to.len())` of a send's data.
@@ -254,13 +283,14 @@ impl Body {
     /// The user's buffer is valid, and `from + to.len()` is at most the body's bytes.
     #[inline]
     pub(crate) unsafe fn pack(&self, from: usize, to: &mut [u8]) {
-        debug_assert!(from + to.len() <= self.bytes);
-        match &self.layout {
+        debug_assert!(from + to.len() <= self.bytes.get());
+        let addr = self.addr.get();
+        match peek(&self.layout, Clone::clone) {
             // SAFETY: the buffer is valid from there on for as many bytes.
-            Layout::Bytes => unsafe { copy_in(self.addr.wrapping_add(from), to) },
+            Layout::Bytes => unsafe { copy_in(addr.wrapping_add(from), to) },
             Layout::Typed(datatype) => {
                 // SAFETY: the user's buffer is valid, and the bytes are within its data.
-                let packed = unsafe { datatype.pack(self.count, self.addr, from, to) };
+                let packed = unsafe { datatype.pack(self.count.get(), addr, from, to) };
                 debug_assert_eq!(packed, to.len());
             }
         }
@@ -273,15 +303,16 @@ impl Body {
     /// The user's buffer is valid, and `at + data.len()` is at most the body's bytes.
     #[inline]
     pub(crate) unsafe fn unpack(&self, at: usize, data: &[u8]) {
-        debug_assert!(at + data.len() <= self.bytes);
-        match &self.layout {
+        debug_assert!(at + data.len() <= self.bytes.get());
+        let addr = self.addr.get();
+        match peek(&self.layout, Clone::clone) {
             Layout::Bytes => {
                 // SAFETY: the buffer is valid from there on for as many bytes; ring and heap are none of it.
-                unsafe { copy_out(data, self.addr.wrapping_add(at)) }
+                unsafe { copy_out(data, addr.wrapping_add(at)) }
             }
             Layout::Typed(datatype) => {
                 // SAFETY: the user's buffer is valid, and the bytes are within its data.
-                let unpacked = unsafe { datatype.unpack(self.count, self.addr, at, data) };
+                let unpacked = unsafe { datatype.unpack(self.count.get(), addr, at, data) };
                 debug_assert_eq!(unpacked, data.len());
             }
         }
@@ -291,32 +322,41 @@ impl Body {
 // SAFETY: the raw addresses are the user's buffers and the context; request rule 2 says which thread uses them when.
 unsafe impl Send for Body {}
 
+/// What `look` makes of a cell's value, which is out of the cell meanwhile.
+#[inline(always)]
+fn peek<T: Default, R>(cell: &Cell<T>, look: impl FnOnce(&T) -> R) -> R {
+    let value = cell.take();
+    let result = look(&value);
+    cell.set(value);
+    result
+}
+
 impl Default for Body {
     fn default() -> Self {
         Self {
-            operation: RequestOperation::Send,
-            synchronous: false,
-            persistent: false,
-            template: (0, 0, 0, Mode::Standard),
-            stage: Stage::Idle,
-            context: None,
-            addr: core::ptr::null_mut(),
-            count: 0,
-            layout: Layout::Bytes,
-            user: (core::ptr::null_mut(), 0),
-            bytes: 0,
-            peer: 0,
-            tag: 0,
-            source: 0,
-            world: 0,
-            remote: 0,
-            total: 0,
-            moved: 0,
-            remote_addr: 0,
-            status: MessageStatus::EMPTY,
-            error: None,
-            counterpart: 0,
-            keeps: None,
+            operation: Cell::new(RequestOperation::Send),
+            synchronous: Cell::new(false),
+            persistent: Cell::new(false),
+            template: Cell::new((0, 0, 0, Mode::Standard)),
+            stage: Cell::new(Stage::Idle),
+            context: Cell::new(None),
+            addr: Cell::new(core::ptr::null_mut()),
+            count: Cell::new(0),
+            layout: Cell::new(Layout::Bytes),
+            user: Cell::new((core::ptr::null_mut(), 0)),
+            bytes: Cell::new(0),
+            peer: Cell::new(0),
+            tag: Cell::new(0),
+            source: Cell::new(0),
+            world: Cell::new(0),
+            remote: Cell::new(0),
+            total: Cell::new(0),
+            moved: Cell::new(0),
+            remote_addr: Cell::new(0),
+            status: Cell::new(MessageStatus::EMPTY),
+            error: Cell::new(None),
+            counterpart: Cell::new(0),
+            keeps: Cell::new(None),
         }
     }
 }

@@ -53,9 +53,12 @@ impl Engine {
             // SAFETY: request rule 2: the bodies are in nobody's hands, says the caller.
             let body = unsafe { request.body() };
             request.state().is_active()
-                && body.operation == RequestOperation::Receive
-                && matches!(body.stage, Stage::Split { other: Part::Pending, .. } | Stage::AwaitsHeapDone)
-                && self.job.roster().entry(body.world).state() < RankState::Finalized
+                && body.operation.get() == RequestOperation::Receive
+                && matches!(
+                    body.stage.get(),
+                    Stage::Split { other: Part::Pending, .. } | Stage::AwaitsHeapDone
+                )
+                && self.job.roster().entry(body.world.get()).state() < RankState::Finalized
         })
     }
 }

@@ -39,14 +39,15 @@ impl Requests<'_> {
     pub(crate) fn finish_receive(self, request: Ref, sent: usize) {
         // SAFETY: request rule 2: the receive is matched, so it belongs to who has its message.
         let body = unsafe { request.body() };
-        body.status = MessageStatus {
-            source: body.peer,
-            tag: body.tag,
-            bytes: sent.min(body.bytes) as u64,
+        body.status.set(MessageStatus {
+            source: body.peer.get(),
+            tag: body.tag.get(),
+            bytes: sent.min(body.bytes.get()) as u64,
             ..MessageStatus::EMPTY
-        };
-        if sent > body.bytes {
-            body.error = Some(Box::new(Error::Truncate { sent: sent as u64, room: body.bytes as u64 }));
+        });
+        if sent > body.bytes.get() {
+            let error = Error::Truncate { sent: sent as u64, room: body.bytes.get() as u64 };
+            body.error.set(Some(Box::new(error)));
         }
         self.finish(request);
     }
@@ -56,8 +57,8 @@ impl Requests<'_> {
     pub(crate) fn finish(self, request: Ref) {
         // SAFETY: request rule 2: a request is completed by who has it.
         let body = unsafe { request.body() };
-        body.stage = Stage::Done;
-        if let Some(context) = body.context {
+        body.stage.set(Stage::Done);
+        if let Some(context) = body.context.get() {
             // SAFETY: the request counts as pending on the context.
             request_event(unsafe { context.as_ref() }, request, Event::ReqComplete);
         }
@@ -109,7 +110,7 @@ impl Requests<'_> {
     fn release_in<L: Locking>(self, request: Ref) {
         // SAFETY: request rule 2: over or never activated, and in the hands of who releases it.
         let body = unsafe { request.body() };
-        let context = body.context.take();
+        let context = body.context.get().take();
         self.engine.slab.release(request, L::shared(self.engine));
         if let Some(context) = context {
             // SAFETY: the request was counted as pending on the context until now, so the context is there.
@@ -154,7 +155,7 @@ impl Requests<'_> {
         // SAFETY: request rule 2: an active request that awaits a peer's answer belongs to progress, which we drive; one
         // that awaits none is only read here, and the record is refused.
         let body: &Body = unsafe { request.body() };
-        if body.operation == operation && body.world == from && fits(body.stage) {
+        if body.operation.get() == operation && body.world.get() == from && fits(body.stage.get()) {
             Ok(request)
         } else {
             Err(wrong())

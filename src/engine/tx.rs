@@ -103,7 +103,7 @@ impl Transmit<'_> {
     /// Puts a send behind what waits for room.
     pub(crate) fn defer(self, tx: &mut TxQueue, request: Ref) {
         // SAFETY: request rule 2: the send is active and not yet pushed, so it belongs to who has the queue to its receiver.
-        unsafe { request.body() }.stage = Stage::Deferred;
+        unsafe { request.body() }.stage.set(Stage::Deferred);
         tx.deferred.push_back(Deferred::Send(request));
         self.list(tx);
     }
@@ -160,7 +160,7 @@ impl Transmit<'_> {
             tx.as_mut().is_some_and(|tx| match tx.deferred.front() {
                 Some(Deferred::Control(..)) => tx.producer.room(CONTROL_BYTES),
                 // SAFETY: request rule 2: deferred, so it belongs to who has the way to the peer.
-                Some(Deferred::Send(request)) => tx.producer.room(unsafe { request.body() }.bytes),
+                Some(Deferred::Send(request)) => tx.producer.room(unsafe { request.body() }.bytes.get()),
                 None => tx.producer.room(tx.longest_fragment()),
             })
         })

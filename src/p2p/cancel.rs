@@ -11,7 +11,7 @@ impl Engine {
     /// As [`Engine::wait`]: to cancel a send, the receiver is asked, and its answer awaited.
     pub fn cancel(&self, request: Ref) -> Result<()> {
         // SAFETY: request rule 2: operation, context and peer do not change while the user has the request.
-        let (operation, context) = unsafe { (request.body().operation, request.body().context) };
+        let (operation, context) = unsafe { (request.body().operation.get(), request.body().context.get()) };
         let Some(context) = context else { return Ok(()) };
         // SAFETY: the request counts as pending on the context.
         let context = unsafe { context.as_ref() };

@@ -46,8 +46,8 @@ impl Engine {
     fn persist(&self, request: Ref, mode: Mode) {
         // SAFETY: request rule 2: prepared by us, not active.
         let body = unsafe { request.body() };
-        body.persistent = true;
-        body.template = (body.peer, body.tag, body.world, mode);
+        body.persistent.set(true);
+        body.template.set((body.peer.get(), body.tag.get(), body.world.get(), mode));
     }
 
     /// Activates a persistent request, which is inactive.
@@ -58,7 +58,7 @@ impl Engine {
     pub fn start(&self, request: Ref) -> Result<()> {
         // SAFETY: request rule 2: an inactive request is its user's.
         let body = unsafe { request.body() };
-        if !body.persistent {
+        if !body.persistent.get() {
             return Err(crate::Error::Request("only a persistent request can be started"));
         }
         if request.state().is_active() || request.state().is_complete() {
@@ -66,11 +66,15 @@ impl Engine {
                 "the request is active already; wait for it before starting it again",
             ));
         }
-        let mode;
-        (body.peer, body.tag, body.world, mode) = body.template;
-        (body.moved, body.total, body.error) = (0, body.bytes, None);
-        body.status = crate::request::MessageStatus::EMPTY;
-        match body.operation {
+        let (peer, tag, world, mode) = body.template.get();
+        body.peer.set(peer);
+        body.tag.set(tag);
+        body.world.set(world);
+        body.moved.set(0);
+        body.total.set(body.bytes.get());
+        body.error.take();
+        body.status.set(crate::request::MessageStatus::EMPTY);
+        match body.operation.get() {
             RequestOperation::Send => self.start_send(request, mode),
             RequestOperation::Receive => self.start_recv(request),
         }

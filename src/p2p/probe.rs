@@ -135,7 +135,7 @@ impl Engine {
         // SAFETY: request rule 2: just taken, not active.
         let body = unsafe { request.body() };
         body.fill(RequestOperation::Receive, Data::from(buf), source, (0, 0), 0);
-        body.context = Some(context);
+        body.context.set(Some(context));
         self.start_matched(request, &envelope, arrived)?;
         Ok(request)
     }

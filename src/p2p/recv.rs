@@ -278,15 +278,15 @@ impl Engine {
         let body = unsafe { request.body() };
         if let Some((status, world)) = got {
             body.fill_run(RequestOperation::Receive, &run, comm.rank(), (status.source, world), status.tag);
-            body.context = Some(NonNull::from(context));
-            body.total = status.bytes as usize;
-            body.status = status;
-            body.stage = Stage::Done;
+            body.context.set(Some(NonNull::from(context)));
+            body.total.set(status.bytes as usize);
+            body.status.set(status);
+            body.stage.set(Stage::Done);
             request.state().complete_at_once();
             return NonZeroU32::new(request.id());
         }
         body.fill_run(RequestOperation::Receive, &run, comm.rank(), (source, world), tag);
-        body.context = Some(NonNull::from(context));
+        body.context.set(Some(NonNull::from(context)));
         request.state().activate();
         self.delivery().post::<L>(context, &mut queues, pattern(source, tag), request);
         NonZeroU32::new(request.id())

@@ -80,7 +80,7 @@ impl Engine {
         let to = (dest, comm.world_rank_of(dest));
         let request = self.prepare_run(comm, RequestOperation::Send, run, to, tag)?;
         // SAFETY: request rule 2: just taken, not active.
-        unsafe { request.body() }.synchronous = matches!(mode, Mode::Synchronous);
+        unsafe { request.body() }.synchronous.set(matches!(mode, Mode::Synchronous));
         self.start_send(request, mode)?;
         Ok(request)
     }
@@ -97,7 +97,7 @@ impl Engine {
     ) -> Result<Ref> {
         let request = self.prepare(context, comm, RequestOperation::Send, data, dest, tag)?;
         // SAFETY: request rule 2: just taken, not active.
-        unsafe { request.body() }.synchronous = mode == Mode::Synchronous;
+        unsafe { request.body() }.synchronous.set(mode == Mode::Synchronous);
         Ok(request)
     }
 
@@ -116,7 +116,7 @@ impl Engine {
         // SAFETY: request rule 2: just taken, not active.
         let body = unsafe { request.body() };
         body.fill(operation, data, comm.rank(), (peer, world), tag);
-        body.context = Some(NonNull::from(context));
+        body.context.set(Some(NonNull::from(context)));
         Ok(request)
     }
 
@@ -135,9 +135,9 @@ impl Engine {
         // SAFETY: request rule 2: just taken, not active.
         let body = unsafe { request.body() };
         body.fill_run(operation, run, comm.rank(), peer, tag);
-        body.context = Some(NonNull::from(context));
-        body.status = MessageStatus::EMPTY;
-        body.stage = Stage::Idle;
+        body.context.set(Some(NonNull::from(context)));
+        body.status.set(MessageStatus::EMPTY);
+        body.stage.set(Stage::Idle);
         Ok(request)
     }
 
@@ -223,9 +223,9 @@ impl Engine {
         // SAFETY: request rule 2: just taken; nobody answers an eager send.
         let body = unsafe { request.body() };
         body.fill_run(RequestOperation::Send, &run, source, (dest, world), tag);
-        body.context = Some(NonNull::from(context));
-        body.status = MessageStatus::EMPTY;
-        body.stage = Stage::Done;
+        body.context.set(Some(NonNull::from(context)));
+        body.status.set(MessageStatus::EMPTY);
+        body.stage.set(Stage::Done);
         request.state().complete_at_once();
         NonZeroU32::new(id)
     }

@@ -57,7 +57,7 @@ impl Engine {
             // SAFETY: request rule 2: what kind of operation it is does not change while it is active.
             state.is_detached()
                 && state.is_active()
-                && unsafe { request.body() }.operation == RequestOperation::Send
+                && unsafe { request.body() }.operation.get() == RequestOperation::Send
         })
     }
 }

@@ -118,7 +118,8 @@ impl Engine {
         debug_assert!(request.state().is_complete());
         // SAFETY: request rule 2: complete, so it is its user's.
         let body = unsafe { request.body() };
-        (outcome(body.status, body.error.as_deref()), body.error.as_deref().cloned())
+        let error = body.failure();
+        (outcome(body.status.get(), error.as_ref()), error)
     }
 
     /// The handle of the communicator that the error of a complete request is raised on; `None` if it did not fail.
@@ -127,9 +128,11 @@ impl Engine {
         debug_assert!(request.is_over());
         // SAFETY: request rule 2: complete, so it is its user's.
         let body = unsafe { request.body() };
-        body.error.as_ref()?;
+        if !body.has_failed() {
+            return None;
+        }
         // SAFETY: the request counts as pending on the context.
-        body.context.map(|context| unsafe { context.as_ref() }.handle())
+        body.context.get().map(|context| unsafe { context.as_ref() }.handle())
     }
 
     /// Takes the outcome of a complete request: its user is notified. The slot goes back, or a persistent request
@@ -138,13 +141,13 @@ impl Engine {
         debug_assert!(request.state().is_complete());
         // SAFETY: request rule 2: complete, so it is its user's.
         let body = unsafe { request.body() };
-        if let Some(context) = body.context {
+        if let Some(context) = body.context.get() {
             // SAFETY: the request counts as pending on the context.
             request_event(unsafe { context.as_ref() }, request, Event::ReqNotify);
         }
         let error = body.error.take();
-        let status = outcome(body.status, error.as_deref());
-        if body.persistent {
+        let status = outcome(body.status.get(), error.as_deref());
+        if body.persistent.get() {
             request.state().reset();
         } else {
             self.requests().release(request);
@@ -172,12 +175,12 @@ impl Engine {
             // SAFETY: request rule 2: complete, so it is its user's.
             let body = unsafe { request.body() };
             if O::EVENTS
-                && let Some(context) = body.context
+                && let Some(context) = body.context.get()
             {
                 // SAFETY: the request counts as pending on the context.
                 request_event(unsafe { context.as_ref() }, request, Event::ReqNotify);
             }
-            look(&body.status);
+            look(&body.status.get());
             self.requests().release_plain(request);
         }
         plain
@@ -203,15 +206,21 @@ impl Engine {
         // SAFETY: request rule 2: these fields change at most once, when a receive is matched; an observer takes what
         // it sees as a sample.
         let body = unsafe { request.body() };
-        let peer = if body.peer >= 0 { Some(body.world) } else { None };
+        let peer = if body.peer.get() >= 0 { Some(body.world.get()) } else { None };
         // SAFETY: an active request counts as pending on its context.
-        let context_id = body.context.map_or(0, |context| unsafe { context.as_ref() }.id());
-        let kind = match body.operation {
+        let context_id = body.context.get().map_or(0, |context| unsafe { context.as_ref() }.id());
+        let kind = match body.operation.get() {
             _ if context_id % 2 == 1 => Waiting::Collective,
             RequestOperation::Send => Waiting::Send,
             RequestOperation::Receive => Waiting::Receive,
         };
-        Wait { kind, peer, tag: (body.tag >= 0).then_some(body.tag), context: context_id, since: now() }
+        Wait {
+            kind,
+            peer,
+            tag: (body.tag.get() >= 0).then_some(body.tag.get()),
+            context: context_id,
+            since: now(),
+        }
     }
 }
 

@@ -25,12 +25,14 @@ impl Cancellation<'_> {
         // SAFETY: request rule 2: if it is posted, it belongs to who has the queues.
         let body = unsafe { request.body() };
         // Until it is matched, peer and tag are what the user gave.
-        if body.stage != Stage::Posted || !queues.posted.remove(&pattern(body.peer, body.tag), request) {
+        if body.stage.get() != Stage::Posted
+            || !queues.posted.remove(&pattern(body.peer.get(), body.tag.get()), request)
+        {
             return;
         }
         self.engine.delivery().count_posted(context, -1, self.engine.shared);
         cancelled_event(context, request);
-        body.status.cancelled = true;
+        body.cancelled();
         drop(queues);
         self.engine.requests().finish(request);
     }
@@ -43,13 +45,13 @@ impl Cancellation<'_> {
     pub(crate) fn cancel_send(self, context: &MatchContext, request: Ref) -> Result<()> {
         // SAFETY: request rule 2: envelope, length and counterpart do not change while the user has the request.
         let body = unsafe { request.body() };
-        let world = body.world;
+        let world = body.world.get();
         if world == u32::MAX || request.state().is_detached() {
             return Ok(());
         }
         // A large message is known by the request that carries it, a small one by its sender's.
-        let announced = !self.engine.is_eager(body.bytes);
-        let id = if announced && body.counterpart != 0 { body.counterpart } else { request.id() };
+        let announced = !self.engine.is_eager(body.bytes.get());
+        let id = if announced && body.counterpart.get() != 0 { body.counterpart.get() } else { request.id() };
         if world == self.engine.rank {
             self.cancel_local_send(context, request);
             return Ok(());
@@ -88,7 +90,7 @@ impl Cancellation<'_> {
     /// Ends a send that nobody will receive, and the request that carries its data, if that is another one.
     fn cancelled(self, request: Ref, carrier: Option<Ref>) {
         // SAFETY: request rule 2: the message is in no queue and no ring any more, so its requests are ours.
-        unsafe { request.body() }.status.cancelled = true;
+        unsafe { request.body() }.cancelled();
         if let Some(carrier) = carrier.filter(|carrier| *carrier != request) {
             self.engine.requests().finish(carrier);
         }
@@ -116,7 +118,7 @@ impl Cancellation<'_> {
         let mut queues = context.queues.lock(self.engine.shared);
         let id = request.id();
         // SAFETY: request rule 2: the envelope does not change while the user has the request.
-        let source = unsafe { request.body() }.source;
+        let source = unsafe { request.body() }.source.get();
         let found = queues
             .unexpected
             .remove_where(source, |arrived| arrived.world == self.engine.rank && arrived.id == id);

@@ -12,7 +12,7 @@ use crate::engine::message_events::{
 };
 use crate::engine::payload::copy_out;
 use crate::engine::specialization::{AsStarted, Locking, Observation, Observed};
-use crate::engine::{Engine, Layout, MatchContext, Payload, Queues, Ref, Stage, UnexpectedMessage, corrupt};
+use crate::engine::{Engine, MatchContext, Payload, Queues, Ref, Stage, UnexpectedMessage, corrupt};
 use crate::error::Result;
 use crate::events::{Event, EventPayload};
 use crate::matching::{Envelope, FoundMessage, Pattern};
@@ -115,11 +115,11 @@ impl Delivery<'_> {
         // SAFETY: request rule 2: taken from the queue, so it is ours.
         let body = unsafe { request.body() };
         // Under the queues, where who cancels looks.
-        body.stage = Stage::Done;
-        body.peer = envelope.source as i32;
-        body.tag = envelope.tag;
-        body.world = from;
-        body.total = bytes;
+        body.stage.set(Stage::Done);
+        body.peer.set(envelope.source as i32);
+        body.tag.set(envelope.tag);
+        body.world.set(from);
+        body.total.set(bytes);
         if O::EVENTS || L::shared(self.engine) {
             self.count_posted(context, -1, L::shared(self.engine));
         } else {
@@ -161,14 +161,14 @@ impl Delivery<'_> {
         // SAFETY: request rule 2: matched, so it belongs to who has the message.
         let body = unsafe { request.body() };
         let bytes = content.bytes();
-        if bytes > body.bytes || !matches!(body.layout, Layout::Bytes) {
+        if bytes > body.bytes.get() || !body.is_bytes() {
             return self.deliver_rare(tally, context, request, content);
         }
         if O::EVENTS {
             request_event(context, request, Event::ReqXferBegin);
         }
         // SAFETY: the user's buffer stays valid until the request completes, and the message fits.
-        unsafe { content.copy_to(body.addr) };
+        unsafe { content.copy_to(body.addr.get()) };
         if O::EVENTS {
             request_event(context, request, Event::ReqXferEnd);
             self.count_received(content.protocol(), bytes, L::shared(self.engine));
@@ -177,7 +177,7 @@ impl Delivery<'_> {
             tally.bytes += bytes as u64;
         }
         content.sent(self.engine);
-        body.status = status_of(envelope.source, envelope.tag, bytes);
+        body.status.set(status_of(envelope.source, envelope.tag, bytes));
         if O::EVENTS {
             self.settle(tally);
             self.engine.requests().finish(request);
@@ -201,7 +201,7 @@ impl Delivery<'_> {
         self.settle(tally);
         // SAFETY: request rule 2: matched, so it belongs to who has the message.
         let body = unsafe { request.body() };
-        let (bytes, taken) = (content.bytes(), content.bytes().min(body.bytes));
+        let (bytes, taken) = (content.bytes(), content.bytes().min(body.bytes.get()));
         request_event(context, request, Event::ReqXferBegin);
         // SAFETY: the user's buffer stays valid until the request completes; `taken` fits.
         unsafe { content.unpack_to(body, taken) };
@@ -312,10 +312,10 @@ impl Delivery<'_> {
     pub(crate) fn give_envelope(self, request: Ref, envelope: &Envelope, message: &UnexpectedMessage) {
         // SAFETY: request rule 2: matched under the queues, so it is ours.
         let body = unsafe { request.body() };
-        body.peer = envelope.source as i32;
-        body.tag = envelope.tag;
-        body.world = message.world;
-        body.total = message.bytes();
+        body.peer.set(envelope.source as i32);
+        body.tag.set(envelope.tag);
+        body.world.set(message.world);
+        body.total.set(message.bytes());
     }
 
     /// Puts a receive into the posted receive queue.
@@ -328,7 +328,7 @@ impl Delivery<'_> {
         request: Ref,
     ) {
         // SAFETY: request rule 2: not in a queue yet, so it belongs to who posts it.
-        unsafe { request.body() }.stage = Stage::Posted;
+        unsafe { request.body() }.stage.set(Stage::Posted);
         queues.posted.insert(pattern, request);
         self.count_posted(context, 1, L::shared(self.engine));
     }
@@ -350,7 +350,7 @@ impl Delivery<'_> {
         let body = unsafe { request.body() };
         // SAFETY: the request is active.
         let context = unsafe { body.active_context() };
-        let envelope = Envelope { source: body.peer as u32, tag: body.tag };
+        let envelope = Envelope { source: body.peer.get() as u32, tag: body.tag.get() };
         self.deliver::<AsStarted, Observed, C>(&mut Tally::default(), context, request, &envelope, content);
     }
 

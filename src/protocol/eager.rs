@@ -39,14 +39,14 @@ impl Destination<'_> {
 
 /// The header of a record that carries a send, or its beginning.
 pub(super) fn header_of(kind: Kind, context: &MatchContext, body: &Body, id: u32) -> Header {
-    Header { kind: kind as u8, context: context.id(), tag: body.tag, source: body.source, id }
+    Header { kind: kind as u8, context: context.id(), tag: body.tag.get(), source: body.source.get(), id }
 }
 
 /// The id that a small message carries, by which its sender may ask to have it back: what carries a buffered send's data
 /// is gone by then, and its sender has another request.
 #[inline(always)]
 pub(crate) fn cancel_id(id: u32, body: &Body) -> u32 {
-    if body.counterpart == 0 { id } else { body.counterpart }
+    if body.counterpart.get() == 0 { id } else { body.counterpart.get() }
 }
 
 /// The eager protocol of an engine ([`Engine::eager`]).
@@ -96,7 +96,7 @@ impl Eager<'_> {
     /// Puts a small message into the ring, or behind what waits for room there.
     pub(crate) fn send(self, request: Ref) -> Result<()> {
         // SAFETY: request rule 2: we have just activated it and nobody else knows it.
-        let world = unsafe { request.body() }.world;
+        let world = unsafe { request.body() }.world.get();
         self.engine.transmit().with(world, |tx| {
             if !(tx.deferred.is_empty() && self.push_request(tx, request)) {
                 self.engine.transmit().defer(tx, request);
@@ -108,25 +108,29 @@ impl Eager<'_> {
     pub(crate) fn push_request(self, tx: &mut TxQueue, request: Ref) -> bool {
         // SAFETY: request rule 2: the send is active and in our hands: not yet pushed.
         let body = unsafe { request.body() };
-        if !tx.producer.room(body.bytes) {
+        if !tx.producer.room(body.bytes.get()) {
             return false;
         }
         // SAFETY: the send is active.
         let context = unsafe { body.active_context() };
         request_event(context, request, Event::ReqXferBegin);
-        let synchronous = body.synchronous;
+        let synchronous = body.synchronous.get();
         let kind = if synchronous { Kind::EagerSynchronous } else { Kind::Eager };
         let header = header_of(kind, context, body, cancel_id(request.id(), body));
         if synchronous {
             // Before the push: the answer may be here before we are back.
-            body.stage = Stage::AwaitsMatch;
+            body.stage.set(Stage::AwaitsMatch);
         }
-        self.engine.telemetry().count_sent(protocol_of(body.bytes), body.bytes, self.engine.shared);
+        self.engine.telemetry().count_sent(
+            protocol_of(body.bytes.get()),
+            body.bytes.get(),
+            self.engine.shared,
+        );
         if synchronous && context.observed() {
             return push_observed(tx, &header, context, request);
         }
         // SAFETY: the user's buffer stays valid until the request completes.
-        let pushed = tx.producer.try_push(&header, body.bytes, |to| unsafe { body.pack(0, to) });
+        let pushed = tx.producer.try_push(&header, body.bytes.get(), |to| unsafe { body.pack(0, to) });
         debug_assert!(pushed, "there was room, and nobody else fills the ring");
         if !synchronous {
             // Nobody answers it, so it is ours after the commit, too.
@@ -216,7 +220,7 @@ impl Eager<'_> {
 fn push_observed(tx: &mut TxQueue, header: &Header, context: &MatchContext, request: Ref) -> bool {
     // SAFETY: request rule 2: the send is active and not yet pushed, so it belongs to who pushes it.
     let body = unsafe { request.body() };
-    tx.producer.try_push(header, body.bytes, |to| {
+    tx.producer.try_push(header, body.bytes.get(), |to| {
         // SAFETY: the user's buffer stays valid until the request completes.
         unsafe { body.pack(0, to) };
         request_event(context, request, Event::ReqXferEnd);

@@ -53,7 +53,7 @@ impl EagerFragments<'_> {
     pub(crate) fn send(self, request: Ref) -> Result<()> {
         // SAFETY: request rule 2: we have just activated it and nobody else knows it.
         let body = unsafe { request.body() };
-        let world = body.world;
+        let world = body.world.get();
         let held = self.engine.job.telemetry(world).unexpected_bytes.now.get();
         let sent = held <= HELD
             && self.engine.transmit().with(world, |tx| self.push_fragments(tx, request, body))?;
@@ -61,32 +61,32 @@ impl EagerFragments<'_> {
     }
 
     /// Pushes the first record and all fragments; false, and nothing done, if there is no room or others wait before us.
-    fn push_fragments(self, tx: &mut TxQueue, request: Ref, body: &mut Body) -> bool {
+    fn push_fragments(self, tx: &mut TxQueue, request: Ref, body: &Body) -> bool {
         let most = FRAGMENT.min(tx.producer.max_payload() / 2).max(INLINE);
-        if !tx.deferred.is_empty() || !tx.producer.room_for_fragments(body.bytes, most) {
+        if !tx.deferred.is_empty() || !tx.producer.room_for_fragments(body.bytes.get(), most) {
             return false;
         }
         // SAFETY: the send is active.
         let context = unsafe { body.active_context() };
-        let (kind, payload) = Control::First { total: body.bytes as u64 }.write();
+        let (kind, payload) = Control::First { total: body.bytes.get() as u64 }.write();
         let first = header_of(kind, context, body, cancel_id(request.id(), body));
         let mut pushed = tx.producer.try_push(&first, payload.len(), |to| to.copy_from_slice(&payload));
         let (mut at, mut event) = (0, Event::ReqXferBegin);
-        while at < body.bytes {
-            let len = most.min(body.bytes - at);
+        while at < body.bytes.get() {
+            let len = most.min(body.bytes.get() - at);
             request_event(context, request, event);
             event = Event::ReqXferContinue;
             let header = Header { kind: Kind::Fragment as u8, id: 0, ..first };
             // SAFETY: the user's buffer stays valid until the request completes; the fragment lies within it.
             pushed &= tx.producer.try_push(&header, len, |to| unsafe { body.pack(at, to) });
             at += len;
-            if at < body.bytes {
+            if at < body.bytes.get() {
                 // The receiver should begin to copy while we copy the next one.
                 self.engine.transmit().notify(tx);
             }
         }
         debug_assert!(pushed, "there was room, and nobody else fills the ring");
-        self.engine.telemetry().count_sent(ProtocolKind::Chunked, body.bytes, self.engine.shared);
+        self.engine.telemetry().count_sent(ProtocolKind::Chunked, body.bytes.get(), self.engine.shared);
         request_event(context, request, Event::ReqXferEnd);
         self.engine.requests().finish(request);
         true
@@ -152,7 +152,7 @@ impl EagerFragments<'_> {
             FragmentTarget::Receive(request) => {
                 // SAFETY: request rule 2: matched, so it belongs to who has the message.
                 let body = unsafe { request.body() };
-                let taken = data.len().min(body.bytes.saturating_sub(assembly.moved));
+                let taken = data.len().min(body.bytes.get().saturating_sub(assembly.moved));
                 if taken > 0 {
                     // SAFETY: the user's buffer stays valid until the request completes; what is taken fits.
                     unsafe { body.unpack(assembly.moved, &data[..taken]) };
@@ -174,7 +174,7 @@ impl EagerFragments<'_> {
         match assembly.target {
             FragmentTarget::Receive(request) => {
                 // SAFETY: request rule 2: matched, so it belongs to who has the message.
-                let room = unsafe { request.body() }.bytes;
+                let room = unsafe { request.body() }.bytes.get();
                 self.engine.delivery().count_received(
                     ProtocolKind::Chunked,
                     assembly.total.min(room),

@@ -5,7 +5,7 @@ use super::deliver::Tally;
 use super::eager::{Destination, cancel_id};
 use crate::engine::message_events::request_event;
 use crate::engine::specialization::{Locked, Unobserved};
-use crate::engine::{Body, Engine, Layout, MatchContext, Payload, Ref, Stage};
+use crate::engine::{Body, Engine, MatchContext, Payload, Ref, Stage};
 use crate::events::Event;
 use crate::matching::Envelope;
 use crate::shm::telemetry::ProtocolKind;
@@ -43,7 +43,7 @@ impl OwnSend {
 
 impl Content for OwnSend {
     fn bytes(&self) -> usize {
-        self.body().bytes
+        self.body().bytes.get()
     }
 
     fn keep(self) -> Payload {
@@ -58,11 +58,11 @@ impl OwnedContent for OwnSend {
 
     unsafe fn copy_to(&self, addr: *mut u8) {
         let from = self.body();
-        if matches!(from.layout, Layout::Bytes) {
+        if from.is_bytes() {
             // SAFETY: both buffers are valid until their requests complete; a program may err and let them overlap.
-            return unsafe { core::ptr::copy(from.addr, addr, from.bytes) };
+            return unsafe { core::ptr::copy(from.addr.get(), addr, from.bytes.get()) };
         }
-        self.pieces(from.bytes, |at, piece| {
+        self.pieces(from.bytes.get(), |at, piece| {
             // SAFETY: the receive's buffer is valid for all of the bytes, and the piece is ours.
             unsafe { core::ptr::copy_nonoverlapping(piece.as_ptr(), addr.wrapping_add(at), piece.len()) };
         });
@@ -70,9 +70,9 @@ impl OwnedContent for OwnSend {
 
     unsafe fn unpack_to(&self, to: &Body, len: usize) {
         let from = self.body();
-        if let (Layout::Bytes, Layout::Bytes) = (&from.layout, &to.layout) {
+        if from.is_bytes() && to.is_bytes() {
             // SAFETY: both buffers are valid until their requests complete; a program may err and let them overlap.
-            return unsafe { core::ptr::copy(from.addr, to.addr, len) };
+            return unsafe { core::ptr::copy(from.addr.get(), to.addr.get(), len) };
         }
         // SAFETY: the receive's buffer is valid until its request completes, and `len` bytes fit it.
         self.pieces(len, |at, piece| unsafe { to.unpack(at, piece) });
@@ -136,16 +136,16 @@ impl Loopback<'_> {
     pub(crate) fn send(self, context: &MatchContext, send: Ref) {
         // SAFETY: request rule 2: activated by us, and nobody else knows it yet.
         let body = unsafe { send.body() };
-        let copied = !body.synchronous && self.engine.is_eager(body.bytes);
+        let copied = !body.synchronous.get() && self.engine.is_eager(body.bytes.get());
         let message = Arrival {
             from: self.engine.rank,
-            envelope: Envelope { source: body.source, tag: body.tag },
+            envelope: Envelope { source: body.source.get(), tag: body.tag.get() },
             id: cancel_id(send.id(), body),
             synchronous: false,
             content: OwnSend { send, copied },
         };
         // A receive finds it at this stage.
-        body.stage = Stage::AwaitsCts;
+        body.stage.set(Stage::AwaitsCts);
         if !self.engine.delivery().arrive(context, message) && copied {
             self.finish_own_send(send);
         }
@@ -182,7 +182,7 @@ impl Loopback<'_> {
         let context = unsafe { body.active_context() };
         request_event(context, send, Event::ReqXferBegin);
         request_event(context, send, Event::ReqXferEnd);
-        self.engine.telemetry().count_sent(ProtocolKind::Loopback, body.bytes, self.engine.shared);
+        self.engine.telemetry().count_sent(ProtocolKind::Loopback, body.bytes.get(), self.engine.shared);
         self.engine.requests().finish(send);
     }
 }
@@ -204,14 +204,14 @@ unsafe fn move_over(from: *const u8, to: *mut u8, bytes: usize) {
 }
 
 fn copy_of(body: &Body) -> Payload {
-    if matches!(body.layout, Layout::Bytes) {
-        if body.bytes == 0 {
+    if body.is_bytes() {
+        if body.bytes.get() == 0 {
             return Payload::copy(&[]);
         }
         // SAFETY: the user's buffer is valid until the send completes, and nobody writes to it.
-        return Payload::copy(unsafe { core::slice::from_raw_parts(body.addr, body.bytes) });
+        return Payload::copy(unsafe { core::slice::from_raw_parts(body.addr.get(), body.bytes.get()) });
     }
-    let mut bytes = vec![0; body.bytes];
+    let mut bytes = vec![0; body.bytes.get()];
     // SAFETY: the user's buffer is valid until the send completes.
     unsafe { body.pack(0, &mut bytes) };
     if bytes.len() <= crate::ring::INLINE { Payload::copy(&bytes) } else { Payload::Whole(bytes.into()) }

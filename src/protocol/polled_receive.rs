@@ -10,7 +10,7 @@ use super::content::protocol_of;
 use super::deliver::status_of;
 use crate::abi;
 use crate::engine::payload::copy_out;
-use crate::engine::{Engine, Layout, MatchContext, Ref, RingOf, Stage};
+use crate::engine::{Engine, MatchContext, Ref, RingOf, Stage};
 use crate::protocol::Kind;
 use crate::request::MessageStatus;
 use crate::ring::{Header, MAX_LEN, Polled};
@@ -220,32 +220,34 @@ impl PolledReceive<'_> {
     pub(crate) fn await_alone(self, request: Ref) -> bool {
         // SAFETY: request rule 2: active, so it belongs to who drives progress: the one thread, which is here.
         let body = unsafe { request.body() };
-        if body.stage != Stage::Posted || !matches!(body.layout, Layout::Bytes) || self.wants_progress() {
+        if body.stage.get() != Stage::Posted || !body.is_bytes() || self.wants_progress() {
             return false;
         }
         // SAFETY: the request counts as pending on the context.
-        let context = unsafe { body.context.expect("an active receive").as_ref() };
+        let context = unsafe { body.context.get().expect("an active receive").as_ref() };
         let mut queues = context.queues.lock(false);
         if context.observed() || !queues.posted.is_alone(request) {
             return false;
         }
-        let (addr, room, source, tag) = (body.addr, body.bytes, body.peer, body.tag);
+        let (addr, room, source, tag) = (body.addr.get(), body.bytes.get(), body.peer.get(), body.tag.get());
         // SAFETY: the user's buffer stays valid until the request completes.
         let got = unsafe {
             if source < 0 {
                 self.await_next::<true>(context, 0, addr, room, source, tag)
             } else {
-                self.await_next::<false>(context, body.world, addr, room, source, tag)
+                self.await_next::<false>(context, body.world.get(), addr, room, source, tag)
             }
         };
         let Some(status) = got.status() else { return false };
         queues.posted.take_alone();
         drop(queues);
         self.engine.delivery().count_posted(context, -1, false);
-        body.stage = Stage::Done;
-        (body.peer, body.tag, body.world) = (status.source, status.tag, got.world());
-        body.total = status.bytes as usize;
-        body.status = status;
+        body.stage.set(Stage::Done);
+        body.peer.set(status.source);
+        body.tag.set(status.tag);
+        body.world.set(got.world());
+        body.total.set(status.bytes as usize);
+        body.status.set(status);
         self.engine.requests().complete(request, false);
         true
     }

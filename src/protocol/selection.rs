@@ -27,7 +27,7 @@ pub(super) enum Protocol {
 pub(super) fn select(engine: &Engine, body: &Body, mode: Mode) -> Protocol {
     let limits = [engine.config.eager_limit(), engine.config.fragments_limit()];
     let in_heap = || engine.rendezvous().place_of_send(body) != 0;
-    choose(body.world == engine.rank, body.bytes, mode, limits, in_heap)
+    choose(body.world.get() == engine.rank, body.bytes.get(), mode, limits, in_heap)
 }
 
 /// The table. `in_heap`: whether the message is to be copied from the shared heap.

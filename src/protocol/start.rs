@@ -5,7 +5,7 @@ use super::selection::{Protocol, select};
 use crate::abi;
 use crate::engine::message_events::{message_event, request_event, searched, searched_event};
 use crate::engine::specialization::{AsStarted, Observed};
-use crate::engine::{Engine, Layout, MatchContext, Mode, Ref, UnexpectedMessage};
+use crate::engine::{Data, Engine, Layout, MatchContext, Mode, Ref, RequestOperation, UnexpectedMessage};
 use crate::error::Result;
 use crate::events::Event;
 use crate::matching::Envelope;
@@ -20,12 +20,12 @@ impl Engine {
     pub(crate) fn start_send(&self, request: Ref, mode: Mode) -> Result<()> {
         // SAFETY: request rule 2: not yet active.
         let body = unsafe { request.body() };
-        let context = body.context.expect("prepared on a match context");
+        let context = body.context.get().expect("prepared on a match context");
         // SAFETY: the request counts as pending on it.
         let context = unsafe { context.as_ref() };
         request.state().activate();
         request_event(context, request, Event::ReqActivate);
-        if body.peer == abi::MPI_PROC_NULL {
+        if body.peer.get() == abi::MPI_PROC_NULL {
             self.requests().finish(request);
             return Ok(());
         }
@@ -59,7 +59,7 @@ impl Engine {
     fn abandon(&self, request: Ref) {
         let _ = request.state().complete(self.shared);
         // SAFETY: request rule 2: over, and its user has not got it.
-        if !unsafe { request.body() }.persistent {
+        if !unsafe { request.body() }.persistent.get() {
             self.requests().release(request);
         } else {
             request.state().reset();
@@ -72,27 +72,25 @@ impl Engine {
         let body = unsafe { request.body() };
         // SAFETY: the send is active.
         let context = unsafe { body.active_context() };
-        let (addr, piece) = self.buffers.reserve(body.bytes)?;
+        let (addr, piece) = self.buffers.reserve(body.bytes.get())?;
         request_event(context, request, Event::ReqXferBegin);
         // SAFETY: the piece is `bytes` long and ours; the user's buffer is valid until the send completes.
-        unsafe { body.pack(0, core::slice::from_raw_parts_mut(addr, body.bytes)) };
+        unsafe { body.pack(0, core::slice::from_raw_parts_mut(addr, body.bytes.get())) };
         request_event(context, request, Event::ReqXferEnd);
         let carrier = self.requests().take(context)?;
         // SAFETY: request rule 2: just taken, not active.
         let carried = unsafe { carrier.body() };
-        carried.operation = body.operation;
-        carried.synchronous = false;
-        carried.context = Some(context.into());
-        (carried.addr, carried.count, carried.bytes, carried.layout) =
-            (addr, body.bytes, body.bytes, Layout::Bytes);
-        (carried.peer, carried.tag, carried.source, carried.world) =
-            (body.peer, body.tag, body.source, body.world);
-        (carried.user, carried.moved) = (body.user, 0);
-        carried.keeps = Some(Box::new(piece));
+        let bytes = body.bytes.get();
+        let data = Data { addr, count: bytes, layout: Layout::Bytes, bytes, user: body.user.get() };
+        let peer = (body.peer.get(), body.world.get());
+        carried.fill(RequestOperation::Send, data, body.source.get(), peer, body.tag.get());
+        carried.context.set(Some(context.into()));
+        carried.keeps.set(Some(Box::new(piece)));
         carrier.state().activate();
         // The carrier is nobody's handle: it releases itself, and with it the piece.
         let _ = carrier.state().detach();
-        (body.counterpart, carried.counterpart) = (carrier.id(), request.id());
+        body.counterpart.set(carrier.id());
+        carried.counterpart.set(request.id());
         let sent = self.send_by(select(self, carried, Mode::Buffered), carrier);
         self.requests().finish(request);
         sent
@@ -106,20 +104,20 @@ impl Engine {
     pub(crate) fn start_recv(&self, request: Ref) -> Result<()> {
         // SAFETY: request rule 2: not yet active.
         let body = unsafe { request.body() };
-        let context = body.context.expect("prepared on a match context");
+        let context = body.context.get().expect("prepared on a match context");
         // SAFETY: the request counts as pending on it.
         let context = unsafe { context.as_ref() };
         request.state().activate();
         request_event(context, request, Event::ReqActivate);
-        if body.peer == abi::MPI_PROC_NULL {
-            body.status = MessageStatus::PROC_NULL;
+        if body.peer.get() == abi::MPI_PROC_NULL {
+            body.status.set(MessageStatus::PROC_NULL);
             self.requests().finish(request);
             return Ok(());
         }
-        let pattern = pattern(body.peer, body.tag);
+        let pattern = pattern(body.peer.get(), body.tag.get());
         // Where other threads wait for the queues a message is taken out of them before its bytes are copied.
-        let in_place = !self.shared && matches!(body.layout, Layout::Bytes);
-        let buffer = in_place.then_some((body.addr, body.bytes));
+        let in_place = !self.shared && body.is_bytes();
+        let buffer = in_place.then_some((body.addr.get(), body.bytes.get()));
         let mut queues = context.queues.lock(self.shared);
         // SAFETY: the user's buffer is valid until the request completes.
         let claim = unsafe {
@@ -134,7 +132,7 @@ impl Engine {
         match claim {
             Claim::Given(status, _) => {
                 drop(queues);
-                body.status = status;
+                body.status.set(status);
                 self.requests().finish(request);
                 Ok(())
             }

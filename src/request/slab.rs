@@ -117,12 +117,17 @@ impl<B> Ref<B> {
     ///
     /// # Safety
     ///
-    /// The caller has it by request rule 2 and holds no other reference to it.
+    /// The caller has it by request rule 2, as long as it uses the reference.
     #[inline(always)]
-    #[allow(clippy::mut_from_ref)]
-    pub unsafe fn body<'a>(self) -> &'a mut B {
-        // SAFETY: the slot is valid, for chunks are freed only with the slab; exclusive by request rule 2, as the caller says.
-        unsafe { self.0.as_ref() }.body.with_mut(|body| unsafe { &mut *body })
+    pub unsafe fn body<'a>(self) -> &'a B
+    where
+        B: 'a,
+    {
+        // SAFETY: the slot is valid, for chunks are freed only with the slab.
+        let slot = unsafe { self.0.as_ref() };
+        // A body is written through its reference, too: who has it has it alone, and a checker is told so.
+        // SAFETY: as valid as the slot; nobody takes a reference that excludes others.
+        slot.body.with_mut(|body| unsafe { &*body })
     }
 }
 

@@ -18,15 +18,15 @@ fn takes(engine: &Engine, body: &Body, rts: &Rts) -> bool {
 fn begin(engine: &Engine, request: Ref, _: &Rts) -> Result<()> {
     // SAFETY: request rule 2: matched, so ours.
     let body = unsafe { request.body() };
-    let pid = engine.job.roster().entry(body.world).pid();
+    let pid = engine.job.roster().entry(body.world.get()).pid();
     emit(request, Event::ReqXferBegin);
-    engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, body.total);
-    let read = engine.job.reach(body.world, || {
+    engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, body.total.get());
+    let read = engine.job.reach(body.world.get(), || {
         // SAFETY: our buffer is valid for `total` bytes until the request completes.
-        unsafe { read_peer(pid, body.remote_addr, body.addr, body.total) }
+        unsafe { read_peer(pid, body.remote_addr.get(), body.addr.get(), body.total.get()) }
     });
     let read = matches!(read, Some(Ok(_)));
-    engine.emit_copy(Event::CopyEnd, request, body, ENGINE.number, if read { body.total } else { 0 });
+    engine.emit_copy(Event::CopyEnd, request, body, ENGINE.number, if read { body.total.get() } else { 0 });
     if !read {
         // Forbidden, or the sender is dying: the ring works wherever messages do.
         engine.protocol_state().copy.refuse();

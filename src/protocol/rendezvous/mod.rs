@@ -29,7 +29,7 @@ use super::eager::header_of;
 use super::record::Control;
 use crate::engine::message_events::request_event;
 use crate::engine::specialization::{AsStarted, Observed};
-use crate::engine::{Body, Engine, Layout, Payload, Ref, Rts, Stage};
+use crate::engine::{Body, Engine, Payload, Ref, Rts, Stage};
 use crate::error::Result;
 use crate::events::Event;
 use crate::ring::Header;
@@ -61,13 +61,17 @@ impl Rendezvous<'_> {
     pub(crate) fn send_rts(self, request: Ref) -> Result<()> {
         // SAFETY: request rule 2: we have just activated it and nobody else knows it.
         let body = unsafe { request.body() };
-        body.stage = Stage::AwaitsCts;
+        body.stage.set(Stage::AwaitsCts);
         // SAFETY: the send is active.
         let context = unsafe { body.active_context() };
-        let addr = if matches!(body.layout, Layout::Bytes) { body.addr as u64 } else { 0 };
-        let rts = Rts { total: body.bytes, addr, place: self.place_of_send(body) };
+        let addr = if body.is_bytes() { body.addr.get() as u64 } else { 0 };
+        let rts = Rts { total: body.bytes.get(), addr, place: self.place_of_send(body) };
         let (kind, payload) = Control::Rts(rts).write();
-        self.engine.transmit().send_control(body.world, header_of(kind, context, body, request.id()), payload)
+        self.engine.transmit().send_control(
+            body.world.get(),
+            header_of(kind, context, body, request.id()),
+            payload,
+        )
     }
 
     /// A message is ready at its sender.
@@ -90,13 +94,13 @@ impl Rendezvous<'_> {
     pub(crate) fn accept_rts(self, request: Ref, id: u32, rts: Rts) -> Result<()> {
         // SAFETY: request rule 2: matched, so ours.
         let body = unsafe { request.body() };
-        body.remote = id;
-        body.total = rts.total;
-        body.remote_addr = rts.addr;
-        body.moved = 0;
-        if rts.total > body.bytes {
+        body.remote.set(id);
+        body.total.set(rts.total);
+        body.remote_addr.set(rts.addr);
+        body.moved.set(0);
+        if rts.total > body.bytes.get() {
             // Nothing need be copied: what the buffer holds after an error is undefined (MPI 5.0 §3.2.2).
-            let world = body.world;
+            let world = body.world.get();
             self.engine.requests().finish_receive(request, rts.total);
             return self.engine.answer(world, id, Control::Fin { protocol: 0 });
         }
@@ -110,7 +114,7 @@ impl Rendezvous<'_> {
         let body = unsafe { request.body() };
         // SAFETY: the receive is active.
         request_event(unsafe { body.active_context() }, request, Event::ReqXferEnd);
-        let (world, remote, total) = (body.world, body.remote, body.total);
+        let (world, remote, total) = (body.world.get(), body.remote.get(), body.total.get());
         self.engine.delivery().count_received(protocol, total, self.engine.shared);
         self.engine.requests().finish_receive(request, total);
         self.engine.answer(world, remote, Control::Fin { protocol: protocol as u64 })
@@ -122,7 +126,7 @@ impl Rendezvous<'_> {
         let body = unsafe { request.body() };
         // SAFETY: the send is active.
         request_event(unsafe { body.active_context() }, request, Event::ReqXferEnd);
-        self.engine.telemetry().count_sent(protocol, body.bytes, self.engine.shared);
+        self.engine.telemetry().count_sent(protocol, body.bytes.get(), self.engine.shared);
         self.engine.requests().finish(request);
     }
 
@@ -134,7 +138,7 @@ impl Rendezvous<'_> {
             .own_send(from, id, |stage| matches!(stage, Stage::AwaitsCts | Stage::AwaitsFin))?;
         // SAFETY: request rule 2: awaits the peer, so it belongs to progress.
         let body = unsafe { request.body() };
-        let helped = body.stage == Stage::AwaitsFin;
+        let helped = body.stage.get() == Stage::AwaitsFin;
         if !helped {
             // The receiver copied by itself: begin and end are seen here at one moment (PERUSE 2.0 §3.2).
             // SAFETY: the send is active.
@@ -174,5 +178,5 @@ fn emit(request: Ref, event: Event) {
 
 /// Whether a message is one run of bytes at both ends.
 fn is_plain(body: &Body, rts: &Rts) -> bool {
-    rts.addr != 0 && matches!(body.layout, Layout::Bytes)
+    rts.addr != 0 && body.is_bytes()
 }

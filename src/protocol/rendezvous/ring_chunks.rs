@@ -4,7 +4,7 @@
 use super::Rendezvous;
 use super::{CopyEngine, emit};
 use crate::arch::copy_nontemporal;
-use crate::engine::{Body, Engine, Layout, Ref, Rts, Stage, TxQueue, corrupt};
+use crate::engine::{Body, Engine, Ref, Rts, Stage, TxQueue, corrupt};
 use crate::error::Result;
 use crate::events::Event;
 use crate::protocol::{Control, Kind};
@@ -24,16 +24,16 @@ fn begin(engine: &Engine, request: Ref, _: &Rts) -> Result<()> {
 pub(super) fn ask(engine: &Engine, request: Ref, begun: bool) -> Result<()> {
     // SAFETY: request rule 2: matched, and no other engine is at work on it, so ours.
     let body = unsafe { request.body() };
-    body.stage = Stage::RingData { begun };
-    engine.protocol_state().copy.expect(body.total);
-    engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, body.total);
-    let (world, remote) = (body.world, body.remote);
+    body.stage.set(Stage::RingData { begun });
+    engine.protocol_state().copy.expect(body.total.get());
+    engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, body.total.get());
+    let (world, remote) = (body.world.get(), body.remote.get());
     engine.answer(world, remote, Control::Cts { receiver: request.id() })
 }
 
 /// The event that goes with the next part.
 fn part_event(body: &Body) -> Event {
-    let first = body.moved == 0 && body.stage == Stage::RingData { begun: false };
+    let first = body.moved.get() == 0 && body.stage.get() == Stage::RingData { begun: false };
     if first { Event::ReqXferBegin } else { Event::ReqXferContinue }
 }
 
@@ -52,11 +52,11 @@ impl Rendezvous<'_> {
             .own_send(from, id, |stage| matches!(stage, Stage::AwaitsCts | Stage::AwaitsFin))?;
         // SAFETY: request rule 2: awaits the peer, so it belongs to progress.
         let body = unsafe { request.body() };
-        body.remote = receiver;
-        body.moved = 0;
+        body.remote.set(receiver);
+        body.moved.set(0);
         // A transfer that failed half-way has begun already.
-        body.stage = Stage::RingData { begun: body.stage == Stage::AwaitsFin };
-        self.engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, body.bytes);
+        body.stage.set(Stage::RingData { begun: body.stage.get() == Stage::AwaitsFin });
+        self.engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, body.bytes.get());
         self.engine.transmit().with(from, |tx| {
             tx.streams.push_back(request);
             if tx.deferred.is_empty() {
@@ -91,25 +91,30 @@ impl Rendezvous<'_> {
     fn push_part(self, tx: &mut TxQueue, request: Ref) -> Option<bool> {
         // SAFETY: request rule 2: a stream belongs to who has the queue to its receiver.
         let body = unsafe { request.body() };
-        let len = part_bytes(tx, body.bytes).min(body.bytes - body.moved);
+        let len = part_bytes(tx, body.bytes.get()).min(body.bytes.get() - body.moved.get());
         if !tx.producer.room(len) {
             return None;
         }
         emit(request, part_event(body));
         // SAFETY: the send is active.
         let context = unsafe { body.active_context() }.id();
-        let header =
-            Header { kind: Kind::Data as u8, context, tag: 0, source: self.engine.rank, id: body.remote };
+        let header = Header {
+            kind: Kind::Data as u8,
+            context,
+            tag: 0,
+            source: self.engine.rank,
+            id: body.remote.get(),
+        };
         let pushed = tx.producer.try_push(&header, len, |to| {
             // SAFETY: the user's buffer stays valid until the request completes; the part lies within it.
-            unsafe { body.pack(body.moved, to) };
+            unsafe { body.pack(body.moved.get(), to) };
         });
         debug_assert!(pushed, "there was room, and nobody else fills the ring");
-        body.moved += len;
-        if body.moved < body.bytes {
+        body.moved.set(body.moved.get() + len);
+        if body.moved.get() < body.bytes.get() {
             return Some(false);
         }
-        self.engine.emit_copy(Event::CopyEnd, request, body, ENGINE.number, body.bytes);
+        self.engine.emit_copy(Event::CopyEnd, request, body, ENGINE.number, body.bytes.get());
         self.finish_sent(request, ProtocolKind::Chunked);
         Some(true)
     }
@@ -120,28 +125,32 @@ impl Rendezvous<'_> {
             self.engine.requests().own_receive(from, id, |stage| matches!(stage, Stage::RingData { .. }))?;
         // SAFETY: request rule 2: awaits the peer, so it belongs to progress.
         let body = unsafe { request.body() };
-        let missing = body.total - body.moved;
+        let missing = body.total.get() - body.moved.get();
         if data.is_empty() || data.len() > missing {
             return Err(corrupt(from, format!("{} bytes of data where {missing} are missing", data.len())));
         }
         emit(request, part_event(body));
-        let uncached = self.engine.protocol_state().copy.come(&self.engine.config, data.len())
-            && matches!(body.layout, Layout::Bytes);
+        let uncached =
+            self.engine.protocol_state().copy.come(&self.engine.config, data.len()) && body.is_bytes();
         // SAFETY: the user's buffer stays valid until the request completes; `total` fits it, and the part `total`; the ring's
         // memory is none of it.
         unsafe {
             if uncached {
-                copy_nontemporal(data.as_ptr(), body.addr.wrapping_add(body.moved), data.len());
+                copy_nontemporal(data.as_ptr(), body.addr.get().wrapping_add(body.moved.get()), data.len());
             } else {
-                body.unpack(body.moved, data);
+                body.unpack(body.moved.get(), data);
             }
         }
-        body.moved += data.len();
-        if body.moved == body.total {
-            self.engine.emit_copy(Event::CopyEnd, request, body, ENGINE.number, body.total);
+        body.moved.set(body.moved.get() + data.len());
+        if body.moved.get() == body.total.get() {
+            self.engine.emit_copy(Event::CopyEnd, request, body, ENGINE.number, body.total.get());
             emit(request, Event::ReqXferEnd);
-            self.engine.delivery().count_received(ProtocolKind::Chunked, body.total, self.engine.shared);
-            self.engine.requests().finish_receive(request, body.total);
+            self.engine.delivery().count_received(
+                ProtocolKind::Chunked,
+                body.total.get(),
+                self.engine.shared,
+            );
+            self.engine.requests().finish_receive(request, body.total.get());
         }
         Ok(())
     }

@@ -12,7 +12,7 @@
 use super::Rendezvous;
 use super::{Claims, CopyEngine, Garbage, Split, emit};
 use crate::arch::copy_long;
-use crate::engine::{Body, Engine, Layout, Ref, Rts, Stage, corrupt};
+use crate::engine::{Body, Engine, Ref, Rts, Stage, corrupt};
 use crate::error::Result;
 use crate::events::Event;
 use crate::heap::Heap;
@@ -75,8 +75,8 @@ impl<'e> Rendezvous<'e> {
     #[inline]
     pub(crate) fn place_of_send(self, body: &Body) -> u64 {
         match Heap::mapped(&self.engine.job) {
-            Some(heap) if body.bytes >= self.engine.config.direct_from() && self.copies_in_heap() => {
-                place_of(heap, body, body.bytes)
+            Some(heap) if body.bytes.get() >= self.engine.config.direct_from() && self.copies_in_heap() => {
+                place_of(heap, body, body.bytes.get())
             }
             _ => 0,
         }
@@ -107,16 +107,16 @@ impl<'e> Rendezvous<'e> {
         // SAFETY: request rule 2, matched, so ours.
         let body = unsafe { request.body() };
         emit(request, Event::ReqXferBegin);
-        self.engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, body.total);
-        if matches!(body.layout, Layout::Bytes) {
+        self.engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, body.total.get());
+        if body.is_bytes() {
             // SAFETY: `total` bytes from `from` on are in the heap (checked), which stays mapped; our buffer is valid until the
             // request completes, and they fit it (checked).
-            unsafe { copy_long(from, body.addr, body.total) };
+            unsafe { copy_long(from, body.addr.get(), body.total.get()) };
         } else {
             // SAFETY: `total` bytes from `from` on are in the heap, which stays mapped; they fit our buffer.
-            unsafe { body.unpack(0, core::slice::from_raw_parts(from, body.total)) };
+            unsafe { body.unpack(0, core::slice::from_raw_parts(from, body.total.get())) };
         }
-        self.engine.emit_copy(Event::CopyEnd, request, body, ENGINE.number, body.total);
+        self.engine.emit_copy(Event::CopyEnd, request, body, ENGINE.number, body.total.get());
         self.finish_copied(request, ProtocolKind::Direct)
     }
 
@@ -131,20 +131,20 @@ impl<'e> Rendezvous<'e> {
     fn copy_with_sender(self, request: Ref, from: *const u8, own: u64) -> Result<()> {
         // SAFETY: request rule 2, matched, so ours.
         let body = unsafe { request.body() };
-        let (world, total, split) = (body.world, body.total, Split::of(body.total));
+        let (world, total, split) = (body.world.get(), body.total.get(), Split::of(body.total.get()));
         let claims = self.claims(world, self.engine.rank);
         let (turn, first) = claims.open(split);
-        body.stage = Stage::AwaitsHeapDone;
+        body.stage.set(Stage::AwaitsHeapDone);
         let clear = Control::HeapCts { receiver: request.id(), place: own, total: total as u64, turn };
-        self.engine.answer(world, body.remote, clear)?;
+        self.engine.answer(world, body.remote.get(), clear)?;
         emit(request, Event::ReqXferBegin);
         self.engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, total);
         // SAFETY: `total` bytes from `from` on are in the heap (checked), our buffer is valid until the request completes, and
         // they fit it (checked); parts lie within them.
-        let copy = |part: Range<usize>| unsafe { copy_part(from, body.addr, part) };
+        let copy = |part: Range<usize>| unsafe { copy_part(from, body.addr.get(), part) };
         let moved = copy_parts(first, || claims.take_low(turn, split), copy);
         let moved = moved.map_err(|Garbage| corrupt(world, spoiled(total)))?;
-        body.moved = moved;
+        body.moved.set(moved);
         self.engine.emit_copy(Event::CopyEnd, request, body, ENGINE.number, moved);
         // If the sender has taken a part, it says when it is done.
         if moved == total { self.finish_copied(request, ProtocolKind::Direct) } else { Ok(()) }
@@ -154,10 +154,10 @@ impl<'e> Rendezvous<'e> {
     fn ask_sender(self, request: Ref, own: u64) -> Result<()> {
         // SAFETY: request rule 2, matched, so ours.
         let body = unsafe { request.body() };
-        body.stage = Stage::AwaitsHeapDone;
+        body.stage.set(Stage::AwaitsHeapDone);
         let clear =
-            Control::HeapCts { receiver: request.id(), place: own, total: body.total as u64, turn: 0 };
-        self.engine.answer(body.world, body.remote, clear)
+            Control::HeapCts { receiver: request.id(), place: own, total: body.total.get() as u64, turn: 0 };
+        self.engine.answer(body.world.get(), body.remote.get(), clear)
     }
 
     /// The receiver wants us to copy: all of it (turn 0), or what we take of it.
@@ -175,20 +175,20 @@ impl<'e> Rendezvous<'e> {
         let Some(heap) = Heap::of(&self.engine.job) else {
             return self.engine.answer(from, remote, Control::HeapDone { bytes: 0 });
         };
-        let to = heap.at(place, end).filter(|_| end == body.bytes as u64);
+        let to = heap.at(place, end).filter(|_| end == body.bytes.get() as u64);
         let Some(to) = to else {
             return Err(corrupt(
                 from,
                 format!(
                     "a copy of {end} bytes to {place} of the shared heap, of a message of {}",
-                    body.bytes
+                    body.bytes.get()
                 ),
             ));
         };
         if turn == 0 {
             return self.copy_to_heap(request, remote, to.as_ptr());
         }
-        if place_of(heap, body, body.bytes) == 0 {
+        if place_of(heap, body, body.bytes.get()) == 0 {
             return Err(corrupt(from, "a shared copy of a buffer outside of the shared heap".into()));
         }
         self.copy_parts_to(request, remote, to.as_ptr(), turn)
@@ -197,14 +197,14 @@ impl<'e> Rendezvous<'e> {
     fn copy_to_heap(self, request: Ref, remote: u32, to: *mut u8) -> Result<()> {
         // SAFETY: request rule 2, it awaits the receiver, so it belongs to progress.
         let body = unsafe { request.body() };
-        let (world, bytes) = (body.world, body.bytes);
+        let (world, bytes) = (body.world.get(), body.bytes.get());
         emit(request, Event::ReqXferBegin);
         self.engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, bytes);
         map_around(to, 0..bytes);
-        if matches!(body.layout, Layout::Bytes) {
+        if body.is_bytes() {
             // SAFETY: the user's buffer is valid until the request completes; as many bytes at `to` are in the heap (checked),
             // and the receiver asked for them there.
-            unsafe { copy_long(body.addr, to, bytes) };
+            unsafe { copy_long(body.addr.get(), to, bytes) };
         } else {
             // SAFETY: as many bytes at `to` are in the heap, and no Rust object lies there.
             unsafe { body.pack(0, core::slice::from_raw_parts_mut(to, bytes)) };
@@ -217,24 +217,24 @@ impl<'e> Rendezvous<'e> {
     fn copy_parts_to(self, request: Ref, remote: u32, to: *mut u8, turn: u32) -> Result<()> {
         // SAFETY: request rule 2, it awaits the receiver, so it belongs to progress.
         let body = unsafe { request.body() };
-        let (world, split) = (body.world, Split::of(body.bytes));
+        let (world, split) = (body.world.get(), Split::of(body.bytes.get()));
         let claims = self.claims(self.engine.rank, world);
-        let garbage = |Garbage| corrupt(world, spoiled(body.bytes));
+        let garbage = |Garbage| corrupt(world, spoiled(body.bytes.get()));
         let Some(first) = claims.take_high(turn, split).map_err(garbage)? else {
             // The receiver was faster; it says when it is done.
             return Ok(());
         };
         emit(request, Event::ReqXferBegin);
-        self.engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, body.bytes);
+        self.engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, body.bytes.get());
         let copy = |part: Range<usize>| {
             map_around(to, part.clone());
             // SAFETY: the user's buffer is valid until the request completes; as many bytes at `to` are in the heap (checked);
             // parts lie within them, and this one is ours (share rule 2).
-            unsafe { copy_part(body.addr, to, part) };
+            unsafe { copy_part(body.addr.get(), to, part) };
         };
         let moved = copy_parts(first, || claims.take_high(turn, split), copy).map_err(garbage)?;
         self.engine.emit_copy(Event::CopyEnd, request, body, ENGINE.number, moved);
-        body.stage = Stage::AwaitsFin;
+        body.stage.set(Stage::AwaitsFin);
         self.engine.answer(world, remote, Control::HeapDone { bytes: moved as u64 })
     }
 
@@ -243,29 +243,29 @@ impl<'e> Rendezvous<'e> {
         let request = self.engine.requests().own_receive(from, id, |stage| stage == Stage::AwaitsHeapDone)?;
         // SAFETY: request rule 2: awaits the peer, so it belongs to progress.
         let body = unsafe { request.body() };
-        if body.moved == 0 && bytes == 0 {
+        if body.moved.get() == 0 && bytes == 0 {
             // It cannot map the heap.
             return super::ring_chunks::ask(self.engine, request, false);
         }
-        let missing = body.total - body.moved;
+        let missing = body.total.get() - body.moved.get();
         if bytes != missing as u64 {
             return Err(corrupt(from, format!("a copy of {bytes} bytes where {missing} are missing")));
         }
-        if body.moved != 0 {
+        if body.moved.get() != 0 {
             return self.finish_copied(request, ProtocolKind::Direct);
         }
         // The sender copied by itself and needs no answer: begin and end are seen here at one moment.
         emit(request, Event::ReqXferBegin);
         emit(request, Event::ReqXferEnd);
-        self.engine.delivery().count_received(ProtocolKind::Direct, body.total, self.engine.shared);
-        self.engine.requests().finish_receive(request, body.total);
+        self.engine.delivery().count_received(ProtocolKind::Direct, body.total.get(), self.engine.shared);
+        self.engine.requests().finish_receive(request, body.total.get());
         Ok(())
     }
 }
 
 /// Where the first `len` bytes of a buffer lie in the heap; 0 if not all of them do, or they are not one run.
 fn place_of(heap: Heap<'_>, body: &Body, len: usize) -> u64 {
-    let place = matches!(body.layout, Layout::Bytes).then(|| heap.place_of(body.addr, len));
+    let place = body.is_bytes().then(|| heap.place_of(body.addr.get(), len));
     place.flatten().unwrap_or(0)
 }
 

@@ -4,7 +4,7 @@
 use super::Rendezvous;
 use super::cma::{read_peer, write_peer};
 use super::{CopyEngine, emit, is_plain};
-use crate::engine::{Body, Engine, Layout, Part, Ref, Rts, Stage, corrupt};
+use crate::engine::{Body, Engine, Part, Ref, Rts, Stage, corrupt};
 use crate::error::Result;
 use crate::events::Event;
 use crate::protocol::Control;
@@ -21,14 +21,14 @@ fn takes(engine: &Engine, body: &Body, rts: &Rts) -> bool {
 fn begin(engine: &Engine, request: Ref, _: &Rts) -> Result<()> {
     // SAFETY: request rule 2: matched, so ours.
     let body = unsafe { request.body() };
-    let split = (body.total / 2).next_multiple_of(crate::limits::PAGE).min(body.total);
-    body.stage = Stage::Split { own: Part::Pending, other: Part::Pending };
-    let (world, remote, addr) = (body.world, body.remote, body.addr);
+    let split = (body.total.get() / 2).next_multiple_of(crate::limits::PAGE).min(body.total.get());
+    body.stage.set(Stage::Split { own: Part::Pending, other: Part::Pending });
+    let (world, remote, addr) = (body.world.get(), body.remote.get(), body.addr.get());
     let clear = Control::SplitCts {
         receiver: request.id(),
         addr: addr as u64,
         split: split as u64,
-        end: body.total as u64,
+        end: body.total.get() as u64,
     };
     engine.answer(world, remote, clear)?;
     emit(request, Event::ReqXferBegin);
@@ -36,14 +36,14 @@ fn begin(engine: &Engine, request: Ref, _: &Rts) -> Result<()> {
     let pid = engine.job.roster().entry(world).pid();
     let read = engine.job.reach(world, || {
         // SAFETY: our buffer is valid for `split` bytes, and the sender writes only behind them.
-        unsafe { read_peer(pid, body.remote_addr, addr, split) }
+        unsafe { read_peer(pid, body.remote_addr.get(), addr, split) }
     });
     let read = matches!(read, Some(Ok(_)));
     if !read {
         engine.protocol_state().copy.refuse();
     }
-    body.moved = if read { split } else { 0 };
-    engine.emit_copy(Event::CopyEnd, request, body, ENGINE.number, body.moved);
+    body.moved.set(if read { split } else { 0 });
+    engine.emit_copy(Event::CopyEnd, request, body, ENGINE.number, body.moved.get());
     engine.rendezvous().end_part(request, true, read)
 }
 
@@ -52,14 +52,16 @@ impl Rendezvous<'_> {
     fn end_part(self, request: Ref, ours: bool, copied: bool) -> Result<()> {
         // SAFETY: request rule 2: a receive at this stage belongs to progress, or to who has just begun it.
         let body = unsafe { request.body() };
-        let Stage::Split { mut own, mut other } = body.stage else { unreachable!("checked by the caller") };
+        let Stage::Split { mut own, mut other } = body.stage.get() else {
+            unreachable!("checked by the caller")
+        };
         *(if ours { &mut own } else { &mut other }) = if copied { Part::Copied } else { Part::Failed };
-        body.stage = Stage::Split { own, other };
+        body.stage.set(Stage::Split { own, other });
         match (own, other) {
             (Part::Pending, _) | (_, Part::Pending) => Ok(()),
             (Part::Copied, Part::Copied) => self.finish_copied(request, ProtocolKind::Shared),
             _ => {
-                body.moved = 0;
+                body.moved.set(0);
                 self.fall_back(request)
             }
         }
@@ -77,10 +79,10 @@ impl Rendezvous<'_> {
         let request = self.engine.requests().own_send(from, id, |stage| stage == Stage::AwaitsCts)?;
         // SAFETY: request rule 2: awaits the peer, so it belongs to progress.
         let body = unsafe { request.body() };
-        if split > end || end != body.bytes as u64 || !matches!(body.layout, Layout::Bytes) {
+        if split > end || end != body.bytes.get() as u64 || !body.is_bytes() {
             return Err(corrupt(
                 from,
-                format!("a copy of bytes {split}..{end} of a message of {}", body.bytes),
+                format!("a copy of bytes {split}..{end} of a message of {}", body.bytes.get()),
             ));
         }
         emit(request, Event::ReqXferBegin);
@@ -89,11 +91,11 @@ impl Rendezvous<'_> {
         let pid = self.engine.job.roster().entry(from).pid();
         let written = self.engine.job.reach(from, || {
             // SAFETY: our buffer has `end` bytes and stays valid until the request completes; the peer asked for them.
-            unsafe { write_peer(pid, body.addr.wrapping_add(at), addr.wrapping_add(split), len) }
+            unsafe { write_peer(pid, body.addr.get().wrapping_add(at), addr.wrapping_add(split), len) }
         });
         let copied = matches!(written, Some(Ok(_)));
         self.engine.emit_copy(Event::CopyEnd, request, body, ENGINE.number, if copied { len } else { 0 });
-        body.stage = Stage::AwaitsFin;
+        body.stage.set(Stage::AwaitsFin);
         self.engine.answer(from, receiver, Control::SplitDone { copied })
     }
 
