@@ -7,6 +7,7 @@ use super::payload::{copy_in, copy_out};
 use crate::datatype::Datatype;
 use crate::error::Error;
 use crate::request::MessageStatus;
+use crate::sync::{Relaxed, Word};
 use core::cell::Cell;
 use core::ptr::NonNull;
 
@@ -87,12 +88,62 @@ pub enum Stage {
     Done,
 }
 
+impl Word for RequestOperation {
+    #[inline(always)]
+    fn to_word(self) -> u32 {
+        self as u32
+    }
+    #[inline(always)]
+    fn of_word(word: u32) -> Self {
+        if word == Self::Send as u32 { Self::Send } else { Self::Receive }
+    }
+}
+
+impl Part {
+    const ALL: [Self; 3] = [Self::Pending, Self::Copied, Self::Failed];
+}
+
+impl Word for Stage {
+    #[inline(always)]
+    fn to_word(self) -> u32 {
+        match self {
+            Self::Idle => 0,
+            Self::Posted => 1,
+            Self::Deferred => 2,
+            Self::AwaitsMatch => 3,
+            Self::AwaitsCts => 4,
+            Self::AwaitsHeapDone => 5,
+            Self::AwaitsFin => 6,
+            Self::Done => 7,
+            Self::RingData { begun } => 8 | u32::from(begun) << 4,
+            Self::Split { own, other } => 9 | (own as u32) << 4 | (other as u32) << 6,
+        }
+    }
+    #[inline(always)]
+    fn of_word(word: u32) -> Self {
+        let part = |shift: u32| Part::ALL[(word >> shift & 3) as usize];
+        match word & 15 {
+            1 => Self::Posted,
+            2 => Self::Deferred,
+            3 => Self::AwaitsMatch,
+            4 => Self::AwaitsCts,
+            5 => Self::AwaitsHeapDone,
+            6 => Self::AwaitsFin,
+            7 => Self::Done,
+            8 => Self::RingData { begun: word >> 4 != 0 },
+            9 => Self::Split { own: part(4), other: part(6) },
+            _ => Self::Idle,
+        }
+    }
+}
+
 /// A request's body (request rule 2 says whose). The order of its fields is that of their use: what a small message that meets
 /// nothing unusual needs lies, with the slot's own words, in the first two cache lines; what events say of it, and what is
 /// seldom needed, behind.
 ///
 /// Its fields are cells, because who has it may have it twice: a receive that is matched while it is started, a transmit queue that moves on the
-/// send which it has just put off. No reference to what is in a cell leaves this module.
+/// send which it has just put off. No reference to what is in a cell leaves this module. What threads look at that do not have
+/// the body (a wait that says for whom, an answer that names a request) is [`Relaxed`].
 #[repr(C)]
 pub struct Body {
     /// The match context it runs on; counted as pending there, so it stays.
@@ -102,13 +153,13 @@ pub struct Body {
     /// Bytes of data: to send, or room to receive.
     pub bytes: Cell<usize>,
     /// The peer as the user gave it; the real one once a receive is matched.
-    pub peer: Cell<i32>,
+    pub peer: Relaxed<i32>,
     /// The tag as the user gave it; the real one once a receive is matched.
-    pub tag: Cell<i32>,
+    pub tag: Relaxed<i32>,
     /// The peer's rank in the job; of a receive once it is matched.
-    pub world: Cell<u32>,
+    pub world: Relaxed<u32>,
     /// Stage of the work.
-    pub stage: Cell<Stage>,
+    pub stage: Relaxed<Stage>,
     /// How the bytes lie.
     layout: Cell<Layout>,
     /// Outcome.
@@ -124,7 +175,7 @@ pub struct Body {
     /// The sender's rank in the communicator: what the envelope carries.
     pub source: Cell<u32>,
     /// Send or receive.
-    pub operation: Cell<RequestOperation>,
+    pub operation: Relaxed<RequestOperation>,
     /// Whether the send is synchronous.
     pub synchronous: Cell<bool>,
     /// Whether the request survives its completion.
@@ -334,21 +385,21 @@ fn peek<T: Default, R>(cell: &Cell<T>, look: impl FnOnce(&T) -> R) -> R {
 impl Default for Body {
     fn default() -> Self {
         Self {
-            operation: Cell::new(RequestOperation::Send),
+            operation: Relaxed::new(RequestOperation::Send),
             synchronous: Cell::new(false),
             persistent: Cell::new(false),
             template: Cell::new((0, 0, 0, Mode::Standard)),
-            stage: Cell::new(Stage::Idle),
+            stage: Relaxed::new(Stage::Idle),
             context: Cell::new(None),
             addr: Cell::new(core::ptr::null_mut()),
             count: Cell::new(0),
             layout: Cell::new(Layout::Bytes),
             user: Cell::new((core::ptr::null_mut(), 0)),
             bytes: Cell::new(0),
-            peer: Cell::new(0),
-            tag: Cell::new(0),
+            peer: Relaxed::new(0),
+            tag: Relaxed::new(0),
             source: Cell::new(0),
-            world: Cell::new(0),
+            world: Relaxed::new(0),
             remote: Cell::new(0),
             total: Cell::new(0),
             moved: Cell::new(0),
@@ -357,6 +408,34 @@ impl Default for Body {
             error: Cell::new(None),
             counterpart: Cell::new(0),
             keeps: Cell::new(None),
+        }
+    }
+}
+
+#[cfg(all(test, not(perusal_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stage_is_what_its_word_says() {
+        let parts = || Part::ALL.into_iter();
+        let split = parts().flat_map(|own| parts().map(move |other| Stage::Split { own, other }));
+        let data = [false, true].map(|begun| Stage::RingData { begun });
+        let plain = [
+            Stage::Idle,
+            Stage::Posted,
+            Stage::Deferred,
+            Stage::AwaitsMatch,
+            Stage::AwaitsCts,
+            Stage::AwaitsHeapDone,
+            Stage::AwaitsFin,
+            Stage::Done,
+        ];
+        for stage in split.chain(data).chain(plain) {
+            assert_eq!(Stage::of_word(stage.to_word()), stage);
+        }
+        for operation in [RequestOperation::Send, RequestOperation::Receive] {
+            assert_eq!(RequestOperation::of_word(operation.to_word()), operation);
         }
     }
 }

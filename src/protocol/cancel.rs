@@ -25,7 +25,7 @@ impl Cancellation<'_> {
         // SAFETY: request rule 2: if it is posted, it belongs to who has the queues.
         let body = unsafe { request.body() };
         // Until it is matched, peer and tag are what the user gave.
-        if body.stage.get() != Stage::Posted
+        if !body.stage.is(Stage::Posted)
             || !queues.posted.remove(&pattern(body.peer.get(), body.tag.get()), request)
         {
             return;

@@ -220,7 +220,7 @@ impl PolledReceive<'_> {
     pub(crate) fn await_alone(self, request: Ref) -> bool {
         // SAFETY: request rule 2: active, so it belongs to who drives progress: the one thread, which is here.
         let body = unsafe { request.body() };
-        if body.stage.get() != Stage::Posted || !body.is_bytes() || self.wants_progress() {
+        if !body.stage.is(Stage::Posted) || !body.is_bytes() || self.wants_progress() {
             return false;
         }
         // SAFETY: the request counts as pending on the context.

@@ -138,7 +138,7 @@ impl Rendezvous<'_> {
             .own_send(from, id, |stage| matches!(stage, Stage::AwaitsCts | Stage::AwaitsFin))?;
         // SAFETY: request rule 2: awaits the peer, so it belongs to progress.
         let body = unsafe { request.body() };
-        let helped = body.stage.get() == Stage::AwaitsFin;
+        let helped = body.stage.is(Stage::AwaitsFin);
         if !helped {
             // The receiver copied by itself: begin and end are seen here at one moment (PERUSE 2.0 §3.2).
             // SAFETY: the send is active.

@@ -33,7 +33,7 @@ pub(super) fn ask(engine: &Engine, request: Ref, begun: bool) -> Result<()> {
 
 /// The event that goes with the next part.
 fn part_event(body: &Body) -> Event {
-    let first = body.moved.get() == 0 && body.stage.get() == Stage::RingData { begun: false };
+    let first = body.moved.get() == 0 && body.stage.is(Stage::RingData { begun: false });
     if first { Event::ReqXferBegin } else { Event::ReqXferContinue }
 }
 
@@ -55,7 +55,7 @@ impl Rendezvous<'_> {
         body.remote.set(receiver);
         body.moved.set(0);
         // A transfer that failed half-way has begun already.
-        body.stage.set(Stage::RingData { begun: body.stage.get() == Stage::AwaitsFin });
+        body.stage.set(Stage::RingData { begun: body.stage.is(Stage::AwaitsFin) });
         self.engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, body.bytes.get());
         self.engine.transmit().with(from, |tx| {
             tx.streams.push_back(request);
