@@ -253,7 +253,7 @@ impl<B: Default> Slab<B> {
             return None;
         }
         let number = chunk_of(first);
-        let slots: Vec<RequestSlot<B>> = (first..chunk_start(number + 1))
+        let slots: Box<[RequestSlot<B>]> = (first..chunk_start(number + 1))
             .map(|index| RequestSlot {
                 state: RequestState::new(),
                 tag: AtomicU32::new(0),
@@ -261,11 +261,15 @@ impl<B: Default> Slab<B> {
                 body: Cell::new(B::default()),
             })
             .collect();
-        let chunk = Box::leak(slots.into_boxed_slice());
+        let len = slots.len();
+        // From here on the slots are reached by this pointer alone, so that no reference to all of them ends its right to one.
+        let chunk =
+            NonNull::new(Box::into_raw(slots).cast::<RequestSlot<B>>()).expect("a box is nowhere at zero");
         // Release: pairs with Acquire in `get`, publishes the slots.
-        self.chunks[number as usize].store(chunk.as_mut_ptr(), Ordering::Release);
+        self.chunks[number as usize].store(chunk.as_ptr(), Ordering::Release);
         free.fresh = chunk_start(number + 1);
-        free.slots.extend(chunk.iter().rev().map(|slot| Ref(NonNull::from(slot))));
+        // SAFETY: the chunk has `len` slots.
+        free.slots.extend((0..len).rev().map(|at| Ref(unsafe { chunk.add(at) })));
         free.slots.pop()
     }
 
