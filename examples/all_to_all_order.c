@@ -1,4 +1,4 @@
-/* all_to_all_order.c: many small messages from everyone to everyone else, received with wildcards, each checked.
+/* all_to_all_order.c: many small messages from every rank to every other rank, received with wildcards, each checked.
  *
  *   mpiexec -n 64 all_to_all_order [--messages TOTAL] [--bytes B] [--window W] [--seconds S] [--quiet]
  *                        defaults: 1,000,000 messages in all, of 8 bytes, 64 receives posted, one round
@@ -6,7 +6,8 @@
  * Every rank sends the same number of messages to every other rank, taking the others in turn. A message says who sent
  * it and its number for this receiver; its tag is that number, too. Receives name neither source nor tag. They are
  * completed in the order they were posted in, which is the order they are matched in, so each sender's numbers must
- * come up one by one. What a message has beyond eight bytes ends with its number, too. With --seconds, rounds are repeated for that long: something to kill in the middle of. */
+ * come up one by one. A message of more than eight bytes ends with its number, too. With
+ * --seconds, rounds are repeated for that long, so that a test can kill a rank in the middle of one. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -98,8 +99,8 @@ static int try_both(struct job *job, struct progress *p, long messages)
     return free || arrived;
 }
 
-/* Waits for room to send or for the oldest receive. To wait for the one alone would be to wait for ever: who does not
- * receive is not sent to. */
+/* Waits for room to send or for the oldest receive. Waiting for room alone could last for ever: a peer that waits for room
+ * too receives nothing, and so makes none. */
 static void wait_for_either(struct job *job, struct progress *p, long messages)
 {
     MPI_Request none = MPI_REQUEST_NULL;

@@ -1,4 +1,4 @@
-//! The tool of `docs/first-tool.md` in Rust: how many messages came before their receives, how long they lay there, and whose lay longest.
+//! The tool of `docs/first-tool.md` in Rust: how many messages came before their receives, how long they lay there, and whose message lay longest.
 //!
 //! ```sh
 //! cargo run --example first_tool                                       # three ranks, which are threads
@@ -18,7 +18,7 @@ pub struct Early {
     pub messages: usize,
     /// How long they lay there, all together.
     pub total: Duration,
-    /// How long the one lay that lay longest, and who sent it.
+    /// How long the message that lay longest lay there, and which rank sent it.
     pub longest: Option<(Duration, i32)>,
     since: HashMap<isize, Instant>,
 }
@@ -43,10 +43,10 @@ impl GlobalSubscriber for Tool {
 pub fn watched(world: &World, program: impl FnOnce(&World) -> Result<()>) -> Result<Early> {
     let early = Arc::new(Mutex::new(Early::default()));
     let events: EventSet = [Event::MsgInsertInUnexQ, Event::MsgRemoveFromUnexQ].into_iter().collect();
-    let tap = world.subscribe_globally(events, Tool(early.clone()));
+    let subscription = world.subscribe_globally(events, Tool(early.clone()));
     program(world)?;
     // From here on `tell` neither runs nor will run.
-    drop(tap);
+    drop(subscription);
     Ok(std::mem::take(&mut *early.lock().unwrap()))
 }
 

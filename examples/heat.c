@@ -1,13 +1,13 @@
 /* heat.c: heat flowing out of a square plate, on any number of ranks.
  *
  *   mpiexec -n 4 heat [--points N] [--steps S] [--slow RANK] [--delay MICROSECONDS]
- *                                       defaults: 200 points a side, 100 steps, nobody slow, 4000 us a step
+ *                                       defaults: 200 points a side, 100 steps, no slow rank, 4000 us a step
  *
  * The plate's edge is kept at 0 and it starts as sin(pi x) sin(pi y). Each step of the explicit scheme multiplies that
  * shape by one known number, so the exact result of the computation is known, and is checked at the end.
  *
  * Each rank has a block of rows and columns and exchanges its edges with up to four neighbours every step: it sends
- * them, computes what needs no neighbour while it looks after its sends from time to time, then receives, and computes
+ * them, computes what needs no neighbour while it tests its sends from time to time, then receives, and computes
  * the rest. A rank that is made slow therefore finds its neighbours' edges waiting for it, while they wait for its own. */
 #include <math.h>
 #include <mpi.h>
@@ -17,7 +17,7 @@
 #include <time.h>
 
 enum side { UP, DOWN, LEFT, RIGHT, SIDES };
-enum { SLICES = 4 }; /* how often a rank looks after its sends within a step */
+enum { SLICES = 4 }; /* how often a rank tests its sends within a step */
 
 struct plate {
     int points, steps, slow, delay_us;

@@ -1,4 +1,4 @@
-//! A token travels around a ring of ranks, and everybody adds its rank to it.
+//! A token travels around a ring of ranks, and every rank adds its number to it.
 //!
 //! ```sh
 //! cargo run --example ring                                          # four ranks, which are threads

@@ -1,9 +1,9 @@
-/* heap.c: libperusal-heap.so, preloaded by `mpiexec --share-heap`. It stands before the program's malloc: what is large comes
- * from the job's shared heap, if the MPI library has offered it, and everything else from whose turn it would have been, which is
- * the C library's malloc or another that the program brings along. What is freed goes to where its address says it came from.
+/* heap.c: libperusal-heap.so, preloaded by `mpiexec --share-heap`. It interposes malloc: a large block comes from the job's
+ * shared heap, if the MPI library has offered it, and any other block from the next malloc, which is the C library's or another that
+ * the program brings along. The address of a block says which of the two must free it.
  *
  * Until the next malloc is known, while the dynamic linker looks for it, a small piece of static memory serves; it is never
- * freed. Nothing here calls what it stands before, but through `next`. */
+ * freed. The interposed functions are called through `next` only. */
 #include "heap.h"
 
 #include <dlfcn.h>
@@ -16,7 +16,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* The functions that stand behind these. */
+/* The next definitions of the interposed functions. */
 static struct {
     void *(*malloc)(size_t);
     void *(*calloc)(size_t, size_t);
@@ -29,7 +29,7 @@ static struct {
 enum { UNKNOWN, SEARCHING, KNOWN };
 static atomic_int search = UNKNOWN;
 
-/* What is given out while they are searched for. */
+/* The memory that serves while they are looked up. */
 static _Alignas(16) char early[64 << 10];
 static atomic_size_t early_end;
 
@@ -51,7 +51,7 @@ static void *take_early(size_t bytes, size_t align)
     return (void *)block;
 }
 
-/* Whether `next` may be called; if not, somebody searches: this thread, within dlsym, or another one at the program's start. */
+/* Whether `next` may be called; if not, a thread looks the functions up: this one, within dlsym, or another one at the program's start. */
 static int known(void)
 {
     if (__builtin_expect(atomic_load_explicit(&search, memory_order_acquire) == KNOWN, 1)) return 1;
@@ -145,7 +145,7 @@ EXPORT size_t malloc_usable_size(void *block)
     return block && known() ? next.malloc_usable_size(block) : 0;
 }
 
-/* A block elsewhere, with as much of what this one holds as fits. */
+/* Returns a new block with as much of the old one's content as fits. */
 static void *move(void *block, size_t had, size_t bytes)
 {
     void *other = malloc(bytes);
@@ -177,7 +177,7 @@ EXPORT void *realloc(void *block, size_t bytes)
         return NULL;
     }
     if (heap_for(bytes)) {
-        /* What becomes large becomes shared; what is large already and stays was there before the heap, or found it exhausted. */
+        /* A block that becomes large moves to the shared heap; one that was large already was made before the heap, or when it was exhausted. */
         size_t had = next.malloc_usable_size(block);
         void *other = had < heap_for(bytes)->from ? take(bytes, 16, 0) : NULL;
         if (other) {

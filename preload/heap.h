@@ -1,4 +1,4 @@
-/* heap.h: what the MPI library hands to the preloaded one. src/heap/malloc.rs has the same as `Table`. */
+/* heap.h: the table that the MPI library hands to the preloaded library. src/heap/malloc.rs has the same as `Table`. */
 #ifndef PERUSAL_HEAP_H
 #define PERUSAL_HEAP_H
 
@@ -12,7 +12,7 @@ struct perusal_heap {
     /* Where blocks lie. */
     char *base;
     size_t len;
-    /* Bytes from which memory comes from here. */
+    /* Bytes from which a block comes from the shared heap. */
     size_t from;
     /* A block of `bytes` bytes, aligned to a power of two; all zero if `zeroed`. NULL: there is none. */
     void *(*take)(size_t bytes, size_t align, int zeroed);
@@ -20,7 +20,7 @@ struct perusal_heap {
     int (*give)(void *block);
     /* Bytes that a block has room for; 0: there is no such block. */
     size_t (*bytes)(void *block);
-    /* Makes it longer or shorter in its place; 0: that cannot be. */
+    /* Resizes a block in its place; 0: that is impossible. */
     int (*resize)(void *block, size_t bytes);
 };
 

@@ -266,7 +266,7 @@ static void receive_all(void)
 {
     int open = 0;
     memset(run.arena, 0xff, sizeof(int) * run.stride * (size_t)run.messages);
-    await_peer(); /* the early messages lie before this signal in the same channel */
+    await_peer(); /* the early messages lie before this signal in the same ring */
     for (int i = 0; i < run.messages; i++) open += begin_receive(i, &run.request[open]);
     signal_peer();
     complete(open, run.request);
@@ -318,7 +318,7 @@ static void run_case(int which, int wildcard, enum style style)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* ---- a few things beside the counts ---- */
+/* ---- a few things besides the counts ---- */
 
 static int on_plain_event(peruse_event_h handle, MPI_Aint id, peruse_comm_spec_t *spec, void *param)
 {
@@ -359,14 +359,14 @@ static void cancelled_receive(void)
     print_counts("cancelled", count);
 }
 
-/* A handle that propagates is heard on the duplicate, with the duplicate's name in the spec; others are not. */
+/* A handle that propagates receives the duplicate's events, with the duplicate in the spec; other handles do not. */
 static void propagation(void)
 {
-    int heard[EVENT_KINDS] = {0}, unheard[EVENT_KINDS] = {0}, ten = 10, value = 0;
+    int received[EVENT_KINDS] = {0}, missed[EVENT_KINDS] = {0}, ten = 10, value = 0;
     peruse_event_h with, without;
     MPI_Comm copy;
-    CHECK(PERUSE_Event_comm_register(PERUSE_COMM_REQ_ACTIVATE, run.comm, on_plain_event, heard, &with));
-    CHECK(PERUSE_Event_comm_register(PERUSE_COMM_REQ_ACTIVATE, run.comm, on_plain_event, unheard, &without));
+    CHECK(PERUSE_Event_comm_register(PERUSE_COMM_REQ_ACTIVATE, run.comm, on_plain_event, received, &with));
+    CHECK(PERUSE_Event_comm_register(PERUSE_COMM_REQ_ACTIVATE, run.comm, on_plain_event, missed, &without));
     CHECK(PERUSE_Event_propagate(with, PERUSE_TRUE));
     CHECK(PERUSE_Event_activate(with));
     CHECK(PERUSE_Event_activate(without));
@@ -376,8 +376,8 @@ static void propagation(void)
     CHECK(PERUSE_Event_release(&with));
     CHECK(PERUSE_Event_release(&without));
     if (run.rank < 2) {
-        print_counts("propagated", heard);
-        print_counts("not_propagated", unheard);
+        print_counts("propagated", received);
+        print_counts("not_propagated", missed);
     }
     MPI_Comm_free(&copy);
 }

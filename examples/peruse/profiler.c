@@ -20,7 +20,7 @@ enum metric {
     XFER_BEGIN_TO_END,      /* moving the bytes */
     COMPLETE_TO_NOTIFY,     /* done, but the program has not asked yet */
     ACTIVATE_TO_NOTIFY,     /* the whole life of a request */
-    IN_UNEX_Q,              /* a message that nobody has asked for, waiting */
+    IN_UNEX_Q,              /* a message in the unexpected queue */
     POSTED_Q_LEN,           /* entries */
     UNEX_Q_LEN,             /* entries */
     METRICS
@@ -117,7 +117,7 @@ static int on_event(peruse_event_h handle, MPI_Aint id, peruse_comm_spec_t *spec
     int event;
     double now = PMPI_Wtime();
     (void)param;
-    if (spec->peer == MPI_PROC_NULL) return MPI_SUCCESS; /* nobody is there, and nothing moves */
+    if (spec->peer == MPI_PROC_NULL) return MPI_SUCCESS; /* there is no peer, and no byte moves */
     PERUSE_Event_get(handle, &event);
     /* Several threads of the program may be in MPI. A lock that cannot be had loses the record, not the job. */
     if (PERUSE_Lock() != PERUSE_SUCCESS) {
@@ -225,7 +225,7 @@ static void print_table(const struct report *report, int size)
     }
 }
 
-/* Everybody waits for the slow rank, and it for nobody: its receives find their messages there already. */
+/* All ranks wait for the slow one, and it waits for none: its receives find their messages in the unexpected queue. */
 static void print_verdict(const struct report *report, int size)
 {
     int slow = 0, waiting = 0;

@@ -1,4 +1,4 @@
-/* query.c: what this MPI library can tell a tool about itself (PERUSE 2.0 §9.1.1).
+/* query.c: what a tool can ask of this MPI library (PERUSE 2.0 §9.1.1).
  *
  * Run it on any number of ranks; rank 0 prints. */
 #include "check.h"

@@ -112,7 +112,7 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    MPI_Comm_dup(MPI_COMM_WORLD, &comm); /* the signals stay on MPI_COMM_WORLD, where nobody listens */
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm); /* the signals stay on MPI_COMM_WORLD, which has no handles */
     CHECK(PERUSE_Init());
     int depth = argc > 1 ? atoi(argv[1]) : 1000;
     if (size < 2 || depth < 1) {

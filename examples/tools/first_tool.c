@@ -1,4 +1,4 @@
-/* first_tool: says of every rank how many messages came before their receives, how long they lay there, and whose lay longest.
+/* first_tool: says of every rank how many messages came before their receives, how long they lay there, and whose message lay longest.
  *
  *   mpicc -shared -fPIC examples/tools/first_tool.c -o libfirst_tool.so
  *   mpiexec -n 2 -x LD_PRELOAD=$PWD/libfirst_tool.so ./program

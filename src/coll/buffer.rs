@@ -1,11 +1,11 @@
 //! Users' buffers as bytes: in place where the type is contiguous, through a packed copy where it is not.
 //!
-//! - **Buffer rule 1.** While an [`InputBuffer`] is used, its elements can be read and nobody writes them. Where an operation is in
+//! - **Buffer rule 1.** While an [`InputBuffer`] is used, its elements can be read and no thread writes them. Where an operation is in
 //!   place, its input is used up before its output is written.
-//! - **Buffer rule 2.** While an [`OutputBuffer`] is used, its elements can be written and nobody else uses them. Outputs of different
+//! - **Buffer rule 2.** While an [`OutputBuffer`] is used, its elements can be written and no other thread uses them. Outputs of different
 //!   ranks do not overlap.
 //!
-//! Whoever makes one sees to its rule; a collective then needs no `unsafe` to use it.
+//! The code that makes one guarantees its rule; a collective then needs no `unsafe` to use it.
 
 use super::{ReductionKernel, Scratch};
 use crate::datatype::Datatype;
@@ -34,7 +34,7 @@ impl<'a> InputBuffer<'a> {
     /// Names `count` elements of type `datatype` at `addr`.
     ///
     /// # Safety
-    /// Buffer rule 1: whenever the input, or what is made of it, is used, the elements can be read and nobody writes them.
+    /// Buffer rule 1: whenever the input, or what is made of it, is used, the elements can be read and no thread writes them.
     #[must_use]
     pub const unsafe fn new(addr: *const u8, count: usize, datatype: &'a Datatype) -> Self {
         Self { addr, count, datatype }
@@ -91,7 +91,7 @@ impl<'a> OutputBuffer<'a> {
     /// Names `count` elements of type `datatype` at `addr`.
     ///
     /// # Safety
-    /// Buffer rule 2: whenever the output, or what is made of it, is used, the elements can be written and nobody else uses them.
+    /// Buffer rule 2: whenever the output, or what is made of it, is used, the elements can be written and no other thread uses them.
     #[must_use]
     pub const unsafe fn new(addr: *mut u8, count: usize, datatype: &'a Datatype) -> Self {
         Self { addr, count, datatype }
@@ -131,7 +131,7 @@ impl<'a> OutputBuffer<'a> {
         let bytes = self.bytes();
         match self.as_input().run() {
             _ if bytes == 0 => Landing::There(&mut []),
-            // SAFETY: elements of a contiguous type are one run of bytes, which nobody else uses by buffer rule 2.
+            // SAFETY: elements of a contiguous type are one run of bytes, which no other thread uses by buffer rule 2.
             Some(run) => Landing::There(unsafe { slice::from_raw_parts_mut(run.cast_mut(), bytes) }),
             None => Landing::Copy(Scratch::zeroed(bytes), self),
         }

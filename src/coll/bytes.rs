@@ -1,4 +1,4 @@
-//! Operations on bytes that nobody looks into: through the shared-memory team where there is one, else by messages.
+//! Operations on bytes whose type does not matter: through the shared-memory team where there is one, else by messages.
 
 use super::Transport;
 use super::algorithms::{self, Blocks};
@@ -16,7 +16,7 @@ pub async fn barrier<T: Transport>(transport: &T) -> Result<()> {
     algorithms::barrier(transport).await
 }
 
-/// Makes everybody's `data` that of `root`. All give the same length.
+/// Makes every rank's `data` that of `root`. All give the same length.
 ///
 /// # Errors
 /// Those of the transport.

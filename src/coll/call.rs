@@ -19,7 +19,8 @@ pub struct Elements {
     pub datatype: Datatype,
 }
 
-// SAFETY: an address, which is used by `CollectiveOp::perform` only, under its contract from whatever thread; the rest is `Send` and `Sync`.
+// SAFETY: the address is used only by `CollectiveOp::perform`, while the buffer is valid on every thread
+// (buffer rules 1 and 2); the rest is `Send` and `Sync`.
 unsafe impl Send for Elements {}
 // SAFETY: what is shared is never changed: an address, a number, and what is `Sync`.
 unsafe impl Sync for Elements {}
@@ -28,13 +29,13 @@ impl Elements {
     /// # Safety
     /// Buffer rule 1.
     unsafe fn input(&self) -> InputBuffer<'_> {
-        // SAFETY: buffer rule 1, which callers see to.
+        // SAFETY: buffer rule 1: this is called only within `perform`, while the program's buffer can be read.
         unsafe { InputBuffer::new(self.addr, self.count, &self.datatype) }
     }
     /// # Safety
     /// Buffer rule 2.
     unsafe fn output(&self) -> OutputBuffer<'_> {
-        // SAFETY: buffer rule 2, which callers see to.
+        // SAFETY: buffer rule 2: this is called only within `perform`, while the program's buffer can be written.
         unsafe { OutputBuffer::new(self.addr, self.count, &self.datatype) }
     }
 }
@@ -48,7 +49,8 @@ pub struct Pieces {
     pub form: Form,
 }
 
-// SAFETY: an address, which is used by `CollectiveOp::perform` only, under its contract from whatever thread; the rest is `Send` and `Sync`.
+// SAFETY: the address is used only by `CollectiveOp::perform`, while the buffer is valid on every thread
+// (buffer rules 1 and 2); the rest is `Send` and `Sync`.
 unsafe impl Send for Pieces {}
 // SAFETY: what is shared is never changed: an address, lists of numbers, and what is `Sync`.
 unsafe impl Sync for Pieces {}
@@ -94,7 +96,7 @@ impl Pieces {
     /// Buffer rule 1.
     unsafe fn input(&self, r: usize) -> InputBuffer<'_> {
         let (addr, count, datatype) = self.place(r);
-        // SAFETY: buffer rule 1, which callers see to.
+        // SAFETY: buffer rule 1: this is called only within `perform`, while the program's buffer can be read.
         unsafe { InputBuffer::new(addr, count, datatype) }
     }
 
@@ -102,7 +104,7 @@ impl Pieces {
     /// Buffer rule 2.
     unsafe fn output(&self, r: usize) -> OutputBuffer<'_> {
         let (addr, count, datatype) = self.place(r);
-        // SAFETY: buffer rule 2, which callers see to.
+        // SAFETY: buffer rule 2: this is called only within `perform`, while the program's buffer can be written.
         unsafe { OutputBuffer::new(addr, count, datatype) }
     }
 }
@@ -174,8 +176,8 @@ impl CollectiveOp {
     /// Performs the operation on `comm`, whose transports are `transports`.
     ///
     /// # Safety
-    /// Until the future is ready, or for ever if it is dropped before, what the operation reads can be read and is written by nobody, and
-    /// what it writes can be written and is used by nobody else (MPI 5.0 §6.2 to §6.12 say which is which). The future is polled
+    /// Until the future is ready, or for ever if it is dropped before, what the operation reads can be read and no thread writes it, and
+    /// what it writes can be written and no other thread uses it (MPI 5.0 §6.2 to §6.12 say which is which). The future is polled
     /// until it is ready, or leaked.
     ///
     /// # Errors
@@ -199,9 +201,9 @@ impl CollectiveOp {
         let what = || (self.algorithm(comm, arrival(), requested()), self.bytes(comm));
         let span = EventSpan::begin(comm, self.operation(), mode, what);
         let result = match transports {
-            // SAFETY: `within` and `between` ask for what `perform` asks for.
+            // SAFETY: the buffers stay valid until this future, and so that of `within`, is ready or leaked (MPI 5.0 §6.2 to §6.12).
             Transports::Intracomm(transport) => unsafe { self.within(transport, comm) }.await,
-            // SAFETY: `within` and `between` ask for what `perform` asks for.
+            // SAFETY: the buffers stay valid until this future, and so that of `between`, is ready or leaked (MPI 5.0 §6.2 to §6.12).
             Transports::Intercomm(sides) => unsafe { self.between(sides) }.await,
         };
         span.end();
@@ -211,7 +213,7 @@ impl CollectiveOp {
     /// # Safety
     /// As for [`perform`](Self::perform).
     async unsafe fn within<T: Transport>(&self, transport: &T, comm: &Comm) -> Result<()> {
-        // SAFETY: `perform` has been promised buffer rules 1 and 2 for what the operation reads and writes.
+        // SAFETY: buffer rules 1 and 2: the program leaves the buffers alone until this future is ready or leaked.
         unsafe {
             match self {
                 Self::Barrier => super::barrier(transport).await,
@@ -282,7 +284,7 @@ impl CollectiveOp {
     /// # Safety
     /// As for [`perform`](Self::perform).
     async unsafe fn between<T: Transport>(&self, sides: &Sides<T>) -> Result<()> {
-        // SAFETY: `perform` has been promised buffer rules 1 and 2 for what the operation reads and writes.
+        // SAFETY: buffer rules 1 and 2: the program leaves the buffers alone until this future is ready or leaked.
         unsafe {
             match self {
                 Self::Barrier => intercomm::barrier(sides).await,

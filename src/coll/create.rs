@@ -30,7 +30,7 @@ pub struct Agreed {
     pub remote: Option<Group>,
 }
 
-/// EventSpan instead of a context when there is none.
+/// What is sent in place of a context when there is none.
 const NONE: u32 = u32::MAX;
 
 fn received(context: u32) -> Result<u32> {
@@ -147,7 +147,7 @@ pub async fn among<T: Transport>(
 }
 
 /// MPI_Intercomm_create: `local` is the group of `transport`, whose rank `leader` alone has `peer`, a transport and there the rank of the
-/// other leader. A leader without one tells its group that the call has failed.
+/// other leader. A leader without one sends its group that the call has failed.
 ///
 /// # Errors
 /// As for [`context`]; [`Error::Comm`] if the groups have a member in common.
@@ -221,7 +221,7 @@ pub async fn merge<T: Transport>(
     if sides.local.rank() == 0 {
         sides.remote.exchange(0, &[u8::from(high)], 0, &mut theirs).await?;
     }
-    // Rank 0 speaks for its group, so that all order the groups alike.
+    // Rank 0 decides for its group, so that all order the groups alike.
     let [high, theirs] = share(&sides.local, [u32::from(high), u32::from(theirs[0])], 0).await?;
     let first = goes_first(local, remote);
     let context = inter_context(sides, first, contexts).await?;
@@ -231,7 +231,7 @@ pub async fn merge<T: Transport>(
     Ok(Agreed { context, rank, group, remote: None })
 }
 
-/// Everybody's numbers become those of `root`.
+/// Makes every rank's numbers those of `root`.
 async fn share<T: Transport, const N: usize>(
     transport: &T,
     numbers: [u32; N],

@@ -10,7 +10,7 @@ use crate::team::{PAYLOAD, RoundArrival};
 /// One operation from its CollBegin to its CollEnd.
 pub struct EventSpan<'a> {
     comm: &'a Comm,
-    /// 0 if nobody listened at the beginning: then CollEnd is not emitted either.
+    /// 0 if no listener was there at the beginning: then CollEnd is not emitted either.
     id: isize,
     operation: Collective,
     mode: CollMode,
@@ -19,7 +19,7 @@ pub struct EventSpan<'a> {
 }
 
 impl<'a> EventSpan<'a> {
-    /// Emits CollBegin for `operation` on `comm`. `what` is called only if somebody listens; it returns the algorithm and the bytes.
+    /// Emits CollBegin for `operation` on `comm`. `what` is called only if there is a listener; it returns the algorithm and the bytes.
     #[inline]
     pub fn begin(
         comm: &'a Comm,

@@ -136,7 +136,7 @@ pub async fn alltoall<'a, 'b, T: Transport>(
 ) -> Result<()> {
     let (rank, theirs) = (sides.local.rank(), sides.remote.size());
     // At step k, rank r sends to r + k and receives from r − k, modulo the larger group; a rank beyond the other group is
-    // nobody. What is sent at a step is received at the same step.
+    // none. What is sent at a step is received at the same step.
     let rounds = sides.local.size().max(theirs);
     for step in 0..rounds {
         let (to, from) = ((rank + step) % rounds, (rank + rounds - step) % rounds);

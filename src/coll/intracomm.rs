@@ -12,7 +12,7 @@ use super::{Scratch, Transport, allgatherv};
 use crate::error::{Error, Result};
 use crate::events::Collective;
 
-/// Makes everybody's elements those of `root`.
+/// Makes every rank's elements those of `root`.
 ///
 /// # Errors
 /// Those of the transport.
@@ -114,7 +114,7 @@ pub async fn alltoall_even<'a, 'b, T: Transport>(
     algorithms::alltoall(transport, Some(recv(0).bytes()), send, recv).await
 }
 
-/// Makes `recv`, at `root`, the reduction of everybody's `send`.
+/// Makes `recv`, at `root`, the reduction of every rank's `send`.
 ///
 /// # Errors
 /// Those of the transport and the operation.
@@ -132,7 +132,7 @@ pub async fn reduce<T: Transport>(
         let to = recv.as_ref().filter(|_| transport.rank() == root);
         let unit = send.datatype().size();
         let done = with_packed(send, to, |from, to| {
-            // SAFETY: `from` and, at the root, `to` have `bytes` bytes, which nobody else uses by buffer rules 1 and 2.
+            // SAFETY: `from` and, at the root, `to` have `bytes` bytes, which no other thread uses by buffer rules 1 and 2.
             let operands = unsafe { Operands::new(from, to, bytes, unit) };
             team.reduce(operands, &kernel, root)
         })?;
@@ -151,7 +151,7 @@ pub async fn reduce<T: Transport>(
     }
 }
 
-/// Makes `recv` the reduction of everybody's `send`. The two may be the same elements.
+/// Makes `recv` the reduction of every rank's `send`. The two may be the same elements.
 ///
 /// # Errors
 /// Those of the transport and the operation.
@@ -167,7 +167,7 @@ pub async fn allreduce<T: Transport>(
     {
         let unit = send.datatype().size();
         let done = with_packed(send, Some(&recv), |from, to| {
-            // SAFETY: `from` and `to` have `bytes` bytes, which nobody else uses by buffer rules 1 and 2.
+            // SAFETY: `from` and `to` have `bytes` bytes, which no other thread uses by buffer rules 1 and 2.
             let operands = unsafe { Operands::new(from, to, bytes, unit) };
             team.allreduce(operands, &kernel)
         })?;
@@ -210,7 +210,7 @@ fn with_packed(
     Ok(done)
 }
 
-/// Makes `recv` the caller's block of the reduction of everybody's `send`, of which rank `r` gets `counts(r)` elements.
+/// Makes `recv` the caller's block of the reduction of every rank's `send`, of which rank `r` gets `counts(r)` elements.
 ///
 /// # Errors
 /// Those of the transport and the operation.

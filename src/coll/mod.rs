@@ -14,7 +14,7 @@
 //! | [`shared_memory`] | operations through memory that all members share |
 //! | [`algorithms`] | algorithms over messages, a file each |
 //! | `kernel` | reduction kernels: the element-wise operation that reductions apply |
-//! | `bytes` | barrier, broadcast, allgather: bytes that nobody looks into |
+//! | `bytes` | barrier, broadcast, allgather: bytes whose type does not matter |
 //! | [`buffer`] | users' buffers as bytes |
 //! | [`intracomm`] | every collective within a group, on users' buffers |
 //! | [`intercomm`] | the same between the two groups of an intercommunicator |

@@ -19,8 +19,8 @@ pub struct NonblockingOperation {
     error: Mutex<Option<Error>>,
 }
 
-// SAFETY: the work is polled under its lock only, so by one thread at a time, and holds nothing that is bound to a thread (contract of
-// `new`).
+// SAFETY: the work is polled under its lock only, so by one thread at a time, and holds nothing that is bound to a thread (`new` takes
+// no other).
 unsafe impl Send for NonblockingOperation {}
 // SAFETY: what is shared lies behind locks or is atomic.
 unsafe impl Sync for NonblockingOperation {}
@@ -57,7 +57,7 @@ impl BackgroundOperation for NonblockingOperation {
         if result.is_pending()
             && let Some(failed) = engine.failed()
         {
-            // No message of it will come any more, so nobody must poll; but what is under way may still be written to.
+            // No message of it will come any more, so it need not be polled; but what is under way may still be written to.
             result = Poll::Ready(Err(failed.clone()));
             core::mem::forget(work.take());
         }

@@ -39,7 +39,7 @@ impl Ints {
     }
     fn output(&self, at: usize, count: usize) -> OutputBuffer<'_> {
         let addr = self.data.as_ptr().cast_mut().wrapping_add(at * self.stride).cast();
-        // SAFETY: this thread's, and it lives for as long as the output; tests look at it when the collective is over (buffer rule 2).
+        // SAFETY: this thread's, and it lives for as long as the output; tests read it when the collective is over (buffer rule 2).
         unsafe { OutputBuffer::new(addr, count, &self.datatype) }
     }
     fn all(&self) -> InputBuffer<'_> {
@@ -68,7 +68,7 @@ fn everywhere(body: impl Fn(&ThreadTransport, usize, usize) + Sync) {
 fn sum() -> Op {
     Op::predefined(abi::MPI_SUM).unwrap()
 }
-fn fold<'a>(op: &'a Op, datatype: &'a Datatype) -> OpKernel<'a> {
+fn kernel_of<'a>(op: &'a Op, datatype: &'a Datatype) -> OpKernel<'a> {
     OpKernel { op, datatype, handle: abi::MPI_INT }
 }
 /// 10 r + i: what rank r has at place i.
@@ -163,7 +163,7 @@ fn reductions_and_scans_add_up() {
         let (rank, size) = (transport.rank(), transport.size());
         let op = sum();
         let int = Datatype::predefined(abi::MPI_INT).unwrap();
-        let dense = fold(&op, &int);
+        let dense = kernel_of(&op, &int);
         let send = Ints::new(&own(rank, size), 1);
         let total = |i: usize| (0..size).map(|r| (10 * r + i) as i32).sum::<i32>();
         let up_to = |end: usize, i: usize| (0..end).map(|r| (10 * r + i) as i32).sum::<i32>();
@@ -199,7 +199,7 @@ fn reductions_and_scans_add_up() {
             true,
         );
         let (send, got) = (Ints::new(&own(rank, size), a), Ints::empty(size, b));
-        let gappy = fold(&user, &send.datatype);
+        let gappy = kernel_of(&user, &send.datatype);
         run(intracomm::allreduce(transport, send.all(), got.all_out(), gappy)).unwrap();
         got.check((0..size).map(total), "allreduce of a derived type");
     });
@@ -233,7 +233,7 @@ fn between_two_groups_the_other_side_is_what_counts() {
             let (me, others) = (number(first, rank), sides.remote.size());
             let theirs = |i: usize| (0..others).map(|r| (10 * number(!first, r) + i) as i32).sum::<i32>();
             let (op, int) = (sum(), Datatype::predefined(abi::MPI_INT).unwrap());
-            let dense = fold(&op, &int);
+            let dense = kernel_of(&op, &int);
             let send = Ints::new(&own(me, 2), 1);
 
             run(intercomm::barrier(sides)).unwrap();
@@ -285,7 +285,7 @@ fn between_two_groups_a_root_deals_with_the_other_side() {
                 back.check(own(rank, 2), "scatter");
             }
             let got = Ints::empty(2, 1);
-            let dense = fold(&op, &int);
+            let dense = kernel_of(&op, &int);
             run(intercomm::reduce(sides, Some(send.all()), Some(got.all_out()), dense, root)).unwrap();
             if root == IntercommRoot::Caller {
                 got.check((0..2).map(|i| (0..far).map(|r| (10 * r + i) as i32).sum()), "reduce");

@@ -1,4 +1,4 @@
-//! What users hang on communicators, datatypes and windows, and the callbacks that copy and delete it (MPI 5.0 §7.7).
+//! What users cache on communicators, datatypes and windows, and the callbacks that copy and delete it (MPI 5.0 §7.7).
 //!
 //! One store serves the three kinds of objects. No lock is held while a callback runs, since callbacks may call MPI, these
 //! functions included. A key outlives its freeing for as long as an attribute under it is cached anywhere.
@@ -43,7 +43,7 @@ pub enum OnCopy {
 pub enum OnDelete {
     /// Nothing (MPI_COMM_NULL_DELETE_FN, 0 in the ABI).
     Nothing,
-    /// The callback is told.
+    /// The callback is called.
     Call(DeleteFn),
 }
 
@@ -57,7 +57,7 @@ impl OnCopy {
         match address {
             abi::MPI_COMM_NULL_COPY_FN => Self::Nothing,
             abi::MPI_COMM_DUP_FN => Self::Value,
-            // SAFETY: by contract a function of that type; both are pointers of the same size.
+            // SAFETY: any other address is that of a `CopyFn` (MPI 5.0 §7.7.2), and a function pointer is as wide as a `usize`.
             _ => Self::Call(unsafe { core::mem::transmute::<usize, CopyFn>(address) }),
         }
     }
@@ -72,7 +72,7 @@ impl OnDelete {
     pub unsafe fn from_address(address: usize) -> Self {
         match address {
             abi::MPI_COMM_NULL_DELETE_FN => Self::Nothing,
-            // SAFETY: by contract a function of that type; both are pointers of the same size.
+            // SAFETY: any other address is that of a `DeleteFn` (MPI 5.0 §7.7.2), and a function pointer is as wide as a `usize`.
             _ => Self::Call(unsafe { core::mem::transmute::<usize, DeleteFn>(address) }),
         }
     }
@@ -184,7 +184,7 @@ impl KeyTable {
 #[derive(Debug, Default)]
 pub struct Attributes(Mutex<Vec<(i32, usize)>>);
 
-/// Which object of which kind: what every callback is told first.
+/// Which object of which kind: the first arguments of every callback.
 #[derive(Clone, Copy, Debug)]
 pub struct AttributeOwner<'a> {
     /// The keys of this rank.
@@ -205,7 +205,7 @@ impl Attributes {
         Ok(self.find(keyval))
     }
 
-    /// Caches `value`; the delete callback is told of the one that it replaces.
+    /// Caches `value`; the delete callback is called with the one that it replaces.
     ///
     /// # Errors
     /// [`Error::Keyval`] if there is no such key of this kind; the callback's code if it fails, and the old value stays.
@@ -285,7 +285,7 @@ impl Attributes {
 impl KeyEntry {
     fn deleted(&self, handle: usize, keyval: i32, value: usize) -> Result<()> {
         let OnDelete::Call(callback) = self.delete else { return Ok(()) };
-        // SAFETY: `Keyvals::create` was promised that the callback can be called while an attribute under the key exists.
+        // SAFETY: the program keeps the callback callable while an attribute under the key exists (MPI 5.0 §7.7.2), and this is one.
         succeeded(unsafe { callback(handle, keyval, value as *mut c_void, self.extra as *mut c_void) })
     }
 
@@ -298,7 +298,8 @@ impl KeyEntry {
         let (mut copy, mut flag) = (0_usize, 0);
         let out = (&raw mut copy).cast::<c_void>();
         let extra = self.extra as *mut c_void;
-        // SAFETY: `Keyvals::create` was promised that the callback can be called while an attribute under the key exists; `out` is the address of a pointer-sized word and `flag` an int, both alive here.
+        // SAFETY: the program keeps the callback callable while an attribute under the key exists (MPI 5.0 §7.7.2), and this is one; `out`
+        // is the address of a pointer-sized word and `flag` an int, both alive here.
         succeeded(unsafe { callback(handle, keyval, extra, value as *mut c_void, out, &raw mut flag) })?;
         Ok((flag != 0).then_some(copy))
     }
@@ -351,7 +352,7 @@ impl Predefined {
         })
     }
 
-    /// Tells that `code` is the largest error code in use (MPI_LASTUSEDCODE).
+    /// Sets the largest error code in use (MPI_LASTUSEDCODE).
     pub fn set_last_used_code(&self, code: i32) {
         // Relaxed: a number of its own, that publishes nothing else.
         self.last_used_code.store(code, Ordering::Relaxed);
@@ -364,7 +365,7 @@ mod tests {
     use core::cell::RefCell;
 
     thread_local! {
-        /// What the callbacks were told: (object, value, extra).
+        /// What the callbacks were called with: (object, value, extra).
         static DELETED: RefCell<Vec<(usize, usize, usize)>> = const { RefCell::new(Vec::new()) };
     }
 

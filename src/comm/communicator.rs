@@ -43,7 +43,7 @@ pub struct Comm {
     pub errhandler: ErrhandlerSlot,
 }
 
-/// What gives a communicator's context back when the last reference to it is gone.
+/// Gives a communicator's context back when the last reference to the communicator is dropped.
 pub type Lease = Box<dyn Fn(u32) + Send + Sync>;
 
 // SAFETY: the contexts are `Sync` and outlive the communicator; everything else is `Send` and `Sync` by itself.

@@ -4,7 +4,7 @@ use super::Comm;
 use crate::events::{Event, EventPayload, EventRecord, Spec};
 
 impl Comm {
-    /// Emits that it is there, under its handle; and its name, if it has one from the beginning.
+    /// Emits that the communicator has been made, with its handle; and its name, if it has one already.
     pub fn emit_created(&self) {
         self.emit_life(Event::CommCreated);
         let name = self.name();
@@ -13,12 +13,12 @@ impl Comm {
         }
     }
 
-    /// Emits that its handle goes.
+    /// Emits that the communicator's handle is freed.
     pub fn emit_freed(&self) {
         self.emit_life(Event::CommFreed);
     }
 
-    /// Emits that it is called `name`.
+    /// Emits that the communicator has been named `name`.
     pub fn emit_name(&self, name: &[u8]) {
         if self.events.registry().gate.is_open(Event::CommNamed) {
             self.emit(Event::CommNamed, EventPayload::Name(&String::from_utf8_lossy(name)));

@@ -240,7 +240,7 @@ impl Group {
     }
 }
 
-/// Ranks are counted in an `int` at the C face, so a length always fits.
+/// Ranks are counted in an `int` in the C bindings, so a length always fits.
 fn to_u32(len: usize) -> u32 {
     debug_assert!(i32::try_from(len).is_ok());
     len as u32

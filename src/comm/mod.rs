@@ -1,6 +1,6 @@
 //! Groups, communicators, context ids, attributes, info, error handlers.
 //!
-//! What lives here turns *rank 3 of this communicator* into *rank 17 of the job*; below this module nobody knows more of
+//! What lives here turns *rank 3 of this communicator* into *rank 17 of the job*; below this module no code knows more of
 //! a communicator than its context id. The hot words of [`Comm`] come first in it; everything that a user hangs on a
 //! communicator (name, attributes, error handler) lies behind them.
 

@@ -101,7 +101,7 @@ impl Datatype {
             self.for_each_basic(|basic, elements| {
                 let convert = Converter::new(basic);
                 chunk.resize(elements * convert.native, 0);
-                // SAFETY: the elements can be read, as this function asks for.
+                // SAFETY: `buf` holds `count` elements that can be read; `chunk` is memory of this function's, so it does not overlap them.
                 position += unsafe { self.pack(count, buf, position, &mut chunk) };
                 let end = written + elements * convert.external;
                 convert.encode(&chunk, &mut out[written..end]);
@@ -130,7 +130,7 @@ impl Datatype {
                 let end = read + elements * convert.external;
                 convert.decode(&input[read..end], &mut chunk);
                 read = end;
-                // SAFETY: the elements can be written, as this function asks for.
+                // SAFETY: `buf` has room for `count` elements; `chunk` is memory of this function's, so it does not overlap them.
                 position += unsafe { self.unpack(count, buf, position, &chunk) };
             });
         }

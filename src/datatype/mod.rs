@@ -2,7 +2,7 @@
 //!
 //! A [`Datatype`] is immutable once made and cheap to clone. Inside it is described three times, each time compressed:
 //! where the bytes lie (`body`), what they are (`signature`), and how the user made it (`contents`). Names, attributes
-//! and committing belong to the handle, so they live with the C face.
+//! and committing belong to the handle, so they are in the C bindings.
 
 mod array;
 pub mod basic;
@@ -222,7 +222,7 @@ impl Datatype {
         }
         let room = out.len().min(total - position);
         let mut packer = walk::Packer { buffer: buf, stream: out.as_mut_ptr(), left: room };
-        // SAFETY: walk rule 1 is what `pack` asks for; `left` is cut to `out` above (walk rule 2).
+        // SAFETY: walk rule 1: `buf` holds `count` elements; walk rule 2: `left` is cut to `out` above.
         unsafe { self.walk(count, position, &mut packer) };
         room
     }
@@ -240,7 +240,7 @@ impl Datatype {
         }
         let room = input.len().min(total - position);
         let mut unpacker = walk::Unpacker { buffer: buf, stream: input.as_ptr(), left: room };
-        // SAFETY: walk rule 1 is what `unpack` asks for; `left` is cut to `input` above (walk rule 2).
+        // SAFETY: walk rule 1: `buf` has room for `count` elements; walk rule 2: `left` is cut to `input` above.
         unsafe { self.walk(count, position, &mut unpacker) };
         room
     }
@@ -251,10 +251,10 @@ impl Datatype {
         let body = &self.0.body;
         if self.0.contiguous {
             let len = mover.left();
-            // SAFETY: all elements are one run that starts at the body's offset; the caller keeps `left` inside it.
+            // SAFETY: all elements are one run that starts at the body's offset, and `position + left` is not beyond its end.
             unsafe { mover.run(body.offset + position as isize, len) };
         } else {
-            // SAFETY: walk rules 1 and 2 are what this function asks for.
+            // SAFETY: walk rule 1: the buffer holds `count` elements; walk rule 2: `left` is not beyond the end of their stream.
             unsafe { walk::walk_loop(body, count, self.0.extent, 0, position, mover) };
         }
     }

@@ -4,8 +4,8 @@ use super::body::{TypeMap, TypeMapKind, find};
 
 /// One direction of copying. `left` bytes of the stream are still to be moved.
 ///
-/// Walk rule 1: the buffer holds the data that the body describes at the given base (the caller's promise to
-/// `pack` or `unpack`). Walk rule 2: `run` and `strided` are asked for at most `left` bytes altogether.
+/// Walk rule 1: the buffer holds the data that the body describes at the given base (as `pack` and
+/// `unpack` require). Walk rule 2: `run` and `strided` are asked for at most `left` bytes altogether.
 pub(super) trait Mover {
     fn left(&self) -> usize;
     /// Moves `len` bytes at displacement `at`.
@@ -48,7 +48,7 @@ unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
     macro_rules! ends {
         ($word:ty) => {{
             const N: usize = size_of::<$word>();
-            // SAFETY: N <= len, so both words lie in the caller's bytes; both are read before either is written.
+            // SAFETY: N <= len, so both words lie within the `len` bytes of each side; both are read before either is written.
             unsafe {
                 let head = from.cast::<$word>().read_unaligned();
                 let tail = from.add(len - N).cast::<$word>().read_unaligned();
@@ -63,7 +63,7 @@ unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
         2..4 => ends!(u16),
         4..8 => ends!(u32),
         8..=16 => ends!(u64),
-        // SAFETY: both have `len` bytes and do not overlap: the contract of this function.
+        // SAFETY: both have `len` bytes and do not overlap; bytes need no alignment.
         _ => unsafe { core::ptr::copy_nonoverlapping(from, to, len) },
     }
 }
@@ -107,7 +107,7 @@ impl Mover for Packer {
 
     #[inline(always)]
     unsafe fn run(&mut self, at: isize, len: usize) {
-        // SAFETY: walk rule 1 for the source, walk rule 2 for the stream; caller's buffers do not overlap.
+        // SAFETY: walk rule 1 for the source, walk rule 2 for the stream; the buffer and the stream do not overlap.
         unsafe { copy(self.buffer.wrapping_offset(at), self.stream, len) };
         self.stream = self.stream.wrapping_add(len);
         self.left -= len;
@@ -118,7 +118,7 @@ impl Mover for Packer {
         let mut from = self.buffer.wrapping_offset(at);
         let mut to = self.stream.wrapping_add(ahead);
         with_constant_length!(len, N => for _ in 0..count {
-            // SAFETY: walk rule 1 for the source, walk rule 2 for the stream; caller's buffers do not overlap.
+            // SAFETY: walk rule 1 for the source, walk rule 2 for the stream; the buffer and the stream do not overlap.
             unsafe { core::ptr::copy_nonoverlapping(from, to, N) };
             from = from.wrapping_offset(stride);
             to = to.wrapping_add(step);
@@ -134,7 +134,7 @@ impl Mover for Packer {
         let from = self.buffer.wrapping_offset(base);
         let mut to = self.stream;
         with_constant_length!(len, N => for at in places {
-            // SAFETY: walk rule 1 for the source, walk rule 2 for the stream; caller's buffers do not overlap.
+            // SAFETY: walk rule 1 for the source, walk rule 2 for the stream; the buffer and the stream do not overlap.
             unsafe { core::ptr::copy_nonoverlapping(from.wrapping_offset(*at), to, N) };
             to = to.wrapping_add(N);
         });
@@ -150,7 +150,7 @@ impl Mover for Unpacker {
 
     #[inline(always)]
     unsafe fn run(&mut self, at: isize, len: usize) {
-        // SAFETY: walk rule 1 for the target, walk rule 2 for the stream; caller's buffers do not overlap.
+        // SAFETY: walk rule 1 for the target, walk rule 2 for the stream; the buffer and the stream do not overlap.
         unsafe { copy(self.stream, self.buffer.wrapping_offset(at), len) };
         self.stream = self.stream.wrapping_add(len);
         self.left -= len;
@@ -161,7 +161,7 @@ impl Mover for Unpacker {
         let mut from = self.stream.wrapping_add(ahead);
         let mut to = self.buffer.wrapping_offset(at);
         with_constant_length!(len, N => for _ in 0..count {
-            // SAFETY: walk rule 1 for the target, walk rule 2 for the stream; caller's buffers do not overlap.
+            // SAFETY: walk rule 1 for the target, walk rule 2 for the stream; the buffer and the stream do not overlap.
             unsafe { core::ptr::copy_nonoverlapping(from, to, N) };
             from = from.wrapping_add(step);
             to = to.wrapping_offset(stride);
@@ -177,7 +177,7 @@ impl Mover for Unpacker {
         let mut from = self.stream;
         let to = self.buffer.wrapping_offset(base);
         with_constant_length!(len, N => for at in places {
-            // SAFETY: walk rule 1 for the target, walk rule 2 for the stream; caller's buffers do not overlap.
+            // SAFETY: walk rule 1 for the target, walk rule 2 for the stream; the buffer and the stream do not overlap.
             unsafe { core::ptr::copy_nonoverlapping(from, to.wrapping_offset(*at), N) };
             from = from.wrapping_add(N);
         });

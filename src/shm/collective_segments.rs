@@ -1,6 +1,6 @@
 //! Collective segments: the memory in which the members of a communicator meet for collectives.
 //!
-//! One member allocates a segment when they first meet and tells the others its number; the memory is given back when the last
+//! One member allocates a segment at their first collective operation and sends the others its number; the memory is given back when the last
 //! member has released it.
 //!
 //! - **Segment rule 1.** The member that allocates a segment sets its count from zero to the number of members; each member that

@@ -1,7 +1,7 @@
 //! Context ids: the numbers that keep the traffic of communicators apart, allocated for the whole job.
 //!
 //! A table has a reference count for each id. One member of a new communicator allocates an id with as many references as the
-//! communicator has members, and tells them; each member releases its reference when it frees the communicator. At zero the id is
+//! communicator has members, and sends them the id; each member releases its reference when it frees the communicator. At zero the id is
 //! free. Id `k` stands for the contexts `2k` (point-to-point) and `2k + 1` (collective).
 
 use crate::limits::{CONTEXTS, PAGE};

@@ -10,7 +10,7 @@ pub fn affinity() -> Vec<usize> {
     // The kernel refuses a mask shorter than its own, so ask with a longer one until it fits.
     for words in [16_usize, 128, 1024] {
         let mut mask = vec![0_u64; words];
-        // SAFETY: `mask` is `words * 8` writable bytes, and the kernel writes at most as many as it is told.
+        // SAFETY: `mask` is `words * 8` writable bytes, and the kernel writes at most the length that it is passed.
         let got = unsafe { libc::sched_getaffinity(0, words * 8, mask.as_mut_ptr().cast()) };
         if got == 0 {
             let set: Vec<usize> =
@@ -52,7 +52,7 @@ pub fn visit(cpu: usize, allowed: &[usize]) -> bool {
 /// CPUs of the machine that are online; at least one.
 #[must_use]
 pub fn online() -> usize {
-    // SAFETY: `sysconf` takes a number and touches no memory of the caller's.
+    // SAFETY: `sysconf` takes a number and touches no memory of this process.
     usize::try_from(unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }).unwrap_or(1).max(1)
 }
 

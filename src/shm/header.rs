@@ -1,6 +1,6 @@
 //! The segment's first page: what all ranks must agree on before they read anything else.
 //!
-//! - **Header rule 1.** The creator writes the geometry before it starts any rank; nobody writes it again.
+//! - **Header rule 1.** The creator writes the geometry before it starts any rank; no process writes it again.
 //! - **Header rule 2.** The abort word changes once, from zero; the first rank that sets it wins.
 
 use crate::shm::layout::Geometry;
@@ -84,7 +84,7 @@ pub struct Founding {
     pub geometry: Geometry,
     /// Length of the segment in bytes.
     pub total: u64,
-    /// A number that tells jobs of one machine apart.
+    /// A number that is different for each job of a machine.
     pub job_id: u64,
     /// Process id of the launcher; 0 if there is none.
     pub launcher: i32,
@@ -174,7 +174,7 @@ impl JobHeader {
         })
     }
 
-    /// Returns the number that tells jobs of one machine apart.
+    /// Returns the number that is different for each job of a machine.
     #[must_use]
     pub fn job_id(&self) -> u64 {
         self.job_id.load(Ordering::Relaxed)
@@ -192,7 +192,7 @@ impl JobHeader {
         self.usable_cpus.load(Ordering::Relaxed)
     }
 
-    /// Returns whether senders must execute a fence before they look for a sleeper: where the kernel has no `membarrier`, and in some
+    /// Returns whether senders must execute a fence before they check for a sleeper: where the kernel has no `membarrier`, and in some
     /// oversubscribed jobs, whose ranks sleep so often that a system call for each sleep costs more than a fence for each send.
     #[inline]
     #[must_use]
@@ -231,7 +231,7 @@ impl JobHeader {
     pub fn abort(&self) -> Option<Abort> {
         // Acquire: "abort" edge, pairs with Release in `JobHeader::set_abort`.
         let word = self.abort.load(Ordering::Acquire);
-        // The upper half is the rank plus one, so that zero means nobody.
+        // The upper half is the rank plus one, so that zero means none.
         (word != 0).then(|| Abort { rank: (word >> 32) as u32 - 1, code: (word as u32).cast_signed() })
     }
 }

@@ -106,7 +106,7 @@ fn map_aligned(segment: &Segment, offset: u64, len: usize) -> rustix::io::Result
     };
     let start = free.map_addr(|addr| addr.next_multiple_of(HUGE_PAGE));
     let flags = MapFlags::SHARED | MapFlags::FIXED | MapFlags::NORESERVE;
-    // SAFETY: `len` bytes from `start` on lie within the mapping that has just been made, and nobody else has its address.
+    // SAFETY: `len` bytes from `start` on lie within the mapping that has just been made, and no other code has its address.
     let mapped =
         unsafe { mmap(start, len, ProtFlags::READ | ProtFlags::WRITE, flags, segment.file(), offset) };
     let before = start.addr() - free.addr();
@@ -118,7 +118,7 @@ fn map_aligned(segment: &Segment, offset: u64, len: usize) -> rustix::io::Result
             return Err(error);
         }
         let _ = (munmap(free, before), munmap(start.byte_add(len), room - before - len));
-        // Hints. A core dump would make the kernel find memory for pages that nobody has touched.
+        // Hints. A core dump would make the kernel find memory for pages that were never touched.
         let _ = (madvise(start, len, Advice::LinuxDontDump), madvise(start, len, Advice::LinuxHugepage));
     }
     NonNull::new(start.cast()).ok_or(rustix::io::Errno::NOMEM)

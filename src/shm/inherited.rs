@@ -23,7 +23,7 @@ pub const SIZE_VARIABLE: &str = "PERUSAL_SIZE";
 static MAPPED: OnceLock<Arc<Memory>> = OnceLock::new();
 
 /// Maps the inherited memory for a process that has not joined the job and perhaps never will: a further program that this one
-/// becomes inherits the descriptor too. `None` if nobody launched the process, or what it has inherited is no job.
+/// becomes inherits the descriptor too. `None` if the process has no launcher, or what it has inherited is no job.
 pub fn map_early() -> Option<&'static Arc<Memory>> {
     if MAPPED.get().is_none() {
         let memory = Memory::look(number(FD_VARIABLE).ok()??).ok()?;

@@ -31,7 +31,7 @@ impl core::ops::Deref for Job {
 }
 
 impl Job {
-    /// Joins the job as the rank that the launcher has made this process; `None` if nobody launched it.
+    /// Joins the job as the rank that the launcher has made this process; `None` if it has no launcher.
     ///
     /// # Errors
     /// [`Error::Segment`] if the launcher's environment variables are incomplete or wrong, or another process is this rank.
@@ -152,7 +152,7 @@ impl Job {
         }
         let dead = match peer {
             Some(rank) => Some(rank).filter(|rank| self.roster().is_dead(*rank)),
-            // Relaxed: a hint; the answer is asked for again and again.
+            // Relaxed: a hint; callers ask again and again.
             None if self.some_stay_away.load(Ordering::Relaxed) => {
                 self.roster().first_dead_that_had_arrived()
             }
@@ -171,7 +171,7 @@ impl Job {
     /// the kernel lets only ancestors do so (Yama): large messages can then be copied in one step.
     pub fn allow_copies(&self) {
         if let Some(pid) = self.header().launcher() {
-            // Where there is no Yama this fails, and nobody needs it.
+            // Where there is no Yama this fails, and is not needed.
             let _ = Pid::from_raw(pid).map(|pid| set_ptracer(PTracer::ProcessID(pid)));
         }
     }

@@ -63,7 +63,7 @@ impl Geometry {
     /// The usual sizes, or those that PERUSAL_RING_CELLS and PERUSAL_RING_BULK (bytes) name.
     ///
     /// # Errors
-    /// [`Error::Other`] if a variable is set to something that makes no sense.
+    /// [`Error::Other`] if a variable is set to a value that it cannot have.
     pub fn from_environment(ranks: u32) -> Result<Self> {
         Ok(Self::with(ranks, &Overrides::from_environment()?))
     }

@@ -3,7 +3,7 @@
 use super::cpus::ancestors;
 use std::fs;
 
-/// What tells one machine from another that measures differently.
+/// What distinguishes machines on which measurements differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MachineId {
     /// The processor's name.
@@ -19,7 +19,7 @@ impl MachineId {
         let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let name = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
         let cpu = name.map_or(std::env::consts::ARCH, |(_, name)| name.trim());
-        // SAFETY: `sysconf` takes a number and touches no memory of the caller's.
+        // SAFETY: `sysconf` takes a number and touches no memory of this process.
         let cpus = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_CONF) };
         Self { cpu: cpu.replace(['"', '\\'], "'"), cpus: usize::try_from(cpus).unwrap_or(1) }
     }

@@ -252,7 +252,7 @@ impl Memory {
     }
 
     /// Reserves the first page of that ring for its consumer, which must not touch unreserved pages; it reads the other pages only
-    /// where the producer has written. (To reserve all of them would do harm: the kernel clears pages that were reserved and not
+    /// where the producer has written. (Reserving all of them would do harm: the kernel clears pages that were reserved and not
     /// yet written, and maps all cleared pages around the first that is read.) Errors and panics are those of `reserve_ring`.
     pub fn reserve_ring_start(&self, from: u32, to: u32) -> Result<()> {
         self.check_rank(from);
@@ -272,7 +272,7 @@ pub(super) fn shape_of(ranks: u32, usable_cpus: u32, overrides: &Overrides) -> J
 }
 
 /// Bytes of the shared heap by default: half of the memory that the job may have, so that a full heap leaves as much for all else.
-/// A rank alone has nobody to share it with.
+/// A single rank has no peer to share it with.
 fn usual_heap(ranks: u32) -> u64 {
     if ranks > 1 { machine::memory() / 2 / HUGE_PAGE as u64 * HUGE_PAGE as u64 } else { 0 }
 }

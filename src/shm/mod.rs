@@ -1,4 +1,4 @@
-//! The memory that the ranks of a job share, and who the ranks are.
+//! The memory that the ranks of a job share, and which ranks there are.
 //!
 //! | file | what it defines |
 //! |---|---|
@@ -13,7 +13,7 @@
 //! | [`cpus`], [`machine`] | CPUs and bytes of memory that the job may use |
 //!
 //! The launcher makes the memory ([`Memory::create`]) and the ranks inherit its descriptor ([`Job::from_environment`]). A program
-//! that nobody launched is a job of one rank ([`Job::singleton`]); ranks that are threads share the memory inside their process
+//! without launcher is a job of one rank ([`Job::singleton`]); ranks that are threads share the memory inside their process
 //! ([`Job::threads`]). Processes exchange offsets into the segment, never addresses.
 //!
 //! - **Shm rule 1.** Header, rank blocks and the first page of the context table are reserved when the memory is made. The

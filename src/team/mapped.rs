@@ -48,7 +48,7 @@ impl MappedSegment {
     #[inline(always)]
     fn word(&self, offset: usize) -> &AtomicU64 {
         debug_assert!((offset as u64) < self.layout.bulk);
-        // SAFETY: inside the control, which is reserved, page-aligned and valid by the promise given to `new`; words of the
+        // SAFETY: inside the control, which is reserved, page-aligned and mapped while this member has not left the team; words of the
         // control outside of slots are only ever accessed as atomics.
         unsafe { self.base.add(offset).cast().as_ref() }
     }

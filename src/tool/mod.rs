@@ -1,4 +1,4 @@
-//! What MPI_T shows and steers: the tables behind it. The functions themselves are in `capi::mpi_t`.
+//! The tables behind MPI_T: event types, handles, performance variables. The C functions are in `mpi_t` of the crate `perusal-abi`.
 //!
 //! | file | what lives there |
 //! |---|---|

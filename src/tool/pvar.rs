@@ -311,7 +311,7 @@ table! {
     "messages_sent_halves" Counter UserDetail Copies PvarSource::Sum(|e| e.telemetry().sum(|counts| counts.sent[ProtocolKind::Shared as usize].get()))
         => "Large messages of which this rank copied a half and the receiver the other",
     "messages_sent_direct" Counter UserDetail Copies PvarSource::Sum(|e| e.telemetry().sum(|counts| counts.sent[ProtocolKind::Direct as usize].get()))
-        => "Large messages copied straight between memory that both ranks see",
+        => "Large messages copied once, between two buffers that both ranks map",
     "messages_sent_loopback" Counter UserDetail Protocols PvarSource::Sum(|e| e.telemetry().sum(|counts| counts.sent[ProtocolKind::Loopback as usize].get()))
         => "Messages from this rank to itself",
     "messages_received_inline" Counter UserDetail Protocols PvarSource::Sum(|e| e.telemetry().sum(|counts| counts.received[ProtocolKind::Inline as usize].get()))
@@ -325,7 +325,7 @@ table! {
     "messages_received_halves" Counter UserDetail Copies PvarSource::Sum(|e| e.telemetry().sum(|counts| counts.received[ProtocolKind::Shared as usize].get()))
         => "Large messages of which this rank copied a half and the sender the other",
     "messages_received_direct" Counter UserDetail Copies PvarSource::Sum(|e| e.telemetry().sum(|counts| counts.received[ProtocolKind::Direct as usize].get()))
-        => "Large messages copied straight between memory that both ranks see",
+        => "Large messages copied once, between two buffers that both ranks map",
     "bytes_sent_inline" Aggregate TunerBasic Protocols PvarSource::Sum(|e| e.telemetry().sum(|counts| counts.sent_bytes[ProtocolKind::Inline as usize].get()))
         => "Payload bytes sent within one cell of a ring",
     "bytes_sent_eager" Aggregate TunerBasic Protocols PvarSource::Sum(|e| e.telemetry().sum(|counts| counts.sent_bytes[ProtocolKind::Eager as usize].get()))
@@ -337,7 +337,7 @@ table! {
     "bytes_sent_halves" Aggregate TunerBasic Copies PvarSource::Sum(|e| e.telemetry().sum(|counts| counts.sent_bytes[ProtocolKind::Shared as usize].get()))
         => "Payload bytes of messages that both ranks copied a half of, sent",
     "bytes_sent_direct" Aggregate TunerBasic Copies PvarSource::Sum(|e| e.telemetry().sum(|counts| counts.sent_bytes[ProtocolKind::Direct as usize].get()))
-        => "Payload bytes copied straight between memory that both ranks see, sent",
+        => "Payload bytes sent that were copied once, between two buffers that both ranks map",
     "bytes_received_inline" Aggregate TunerBasic Protocols PvarSource::Sum(|e| e.telemetry().sum(|counts| counts.received_bytes[ProtocolKind::Inline as usize].get()))
         => "Payload bytes received within one cell of a ring",
     "bytes_received_eager" Aggregate TunerBasic Protocols PvarSource::Sum(|e| e.telemetry().sum(|counts| counts.received_bytes[ProtocolKind::Eager as usize].get()))
@@ -349,7 +349,7 @@ table! {
     "bytes_received_halves" Aggregate TunerBasic Copies PvarSource::Sum(|e| e.telemetry().sum(|counts| counts.received_bytes[ProtocolKind::Shared as usize].get()))
         => "Payload bytes of messages that both ranks copied a half of, received",
     "bytes_received_direct" Aggregate TunerBasic Copies PvarSource::Sum(|e| e.telemetry().sum(|counts| counts.received_bytes[ProtocolKind::Direct as usize].get()))
-        => "Payload bytes copied straight between memory that both ranks see, received",
+        => "Payload bytes received that were copied once, between two buffers that both ranks map",
     "allocations_shared" Counter UserDetail Copies PvarSource::Sum(|e| e.telemetry().shared_allocations.get())
         => "Calls of MPI_Alloc_mem that took memory that all ranks see",
     "allocations_ordinary" Counter UserDetail Copies PvarSource::Sum(|e| e.telemetry().ordinary_allocations.get())
@@ -369,7 +369,7 @@ table! {
     "yields" Counter TunerBasic Doorbell PvarSource::Sum(|e| e.telemetry().yields.get())
         => "Times that this rank gave its CPU away while it waited",
     "moves" Counter UserDetail Doorbell PvarSource::Sum(|e| e.telemetry().moves.get())
-        => "Times that this rank moved to another CPU, away from the rank that it talks to (keep_apart)",
+        => "Times that this rank moved to another CPU, away from the rank that it waited for (keep_apart)",
     "time_asleep" Timer UserBasic Doorbell PvarSource::Time(|e| e.telemetry().asleep.get())
         => "Seconds that this rank slept while it waited",
     "time_asleep" Percentage UserBasic Doorbell PvarSource::Share(|e| e.telemetry().asleep.get())
@@ -382,7 +382,7 @@ table! {
     "waiting_time" Generic UserDetail Doorbell PvarSource::Real(waited)
         => "Seconds that the wait has lasted that this rank is in now",
     "events_told" Counter TunerBasic Events PvarSource::Sum(|e| e.registry().delivered())
-        => "Events that callbacks, buffers and the library's own listeners were told, each by each",
+        => "Events delivered to callbacks, buffers and the library's own listeners; an event counts once for each of them",
     "events_dropped" Counter TunerBasic Events PvarSource::Sum(|_| dropped())
         => "Events that found no room in the buffer of an MPI_T event handle",
     "job_ranks" Size UserBasic Job PvarSource::Now(|e| u64::from(e.size()))

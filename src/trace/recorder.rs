@@ -316,7 +316,8 @@ fn pack(event: Event, payload: EventPayload<'_>, words: &mut Words) {
 /// `slot` is mapped, and nobody else writes it.
 #[inline(always)]
 unsafe fn store(slot: *const RecordSlot, words: [u64; WORDS]) {
-    // SAFETY: mapped, says the caller; whoever reads it meanwhile does so as bytes of a file.
+    // SAFETY: `slot` lies in the mapped stage and no other thread writes it; a reader of the file reads it as bytes of
+    // the file.
     let slot = unsafe { &*slot };
     // Relaxed: published by the store below.
     slot[1].store(words[1], Ordering::Relaxed);

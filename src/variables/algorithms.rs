@@ -5,7 +5,7 @@
 //!   `src/coll/algorithms/`, too, which has a function named as the operation;
 //! - the value that stands for it in MPI_T. Values are never given to another algorithm;
 //! - the `events::Algorithm` that events report;
-//! - the bytes, and the numbers of ranks, for which it is taken where nobody asks for another. Of all rows that fit, and that
+//! - the bytes, and the numbers of ranks, for which it is taken by default. Of all rows that fit, and that
 //!   can perform the case, the first is taken; the last fits always.
 //!
 //! These are the algorithms over messages. Before them, blocking operations try the shared-memory team (`coll::selection`).

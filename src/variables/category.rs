@@ -32,11 +32,11 @@ macro_rules! tree {
 }
 
 tree! {
-    Perusal "perusal" in None => "Everything that perusal shows and lets be steered";
-    Job "job" in Some(Category::Perusal) => "The job: its memory, its ranks and where they sit";
+    Perusal "perusal" in None => "Everything that perusal shows, and everything that can be set";
+    Job "job" in Some(Category::Perusal) => "The job: its memory, its ranks and their CPUs";
     Messages "messages" in Some(Category::Perusal) => "Messages from rank to rank";
     Queues "queues" in Some(Category::Messages) => "Posted receives, unexpected messages, and the search in them";
-    Protocols "protocols" in Some(Category::Messages) => "The ways that messages take, by number and bytes";
+    Protocols "protocols" in Some(Category::Messages) => "Messages and bytes by the protocol that carried them";
     Copies "copies" in Some(Category::Messages) => "How large messages are copied";
     Requests "requests" in Some(Category::Messages) => "Requests that are alive";
     Rings "rings" in Some(Category::Perusal) => "The rings that carry records between two ranks";

@@ -194,7 +194,7 @@ impl Config {
         self.number(VariableId::Yields) as u32
     }
 
-    /// How long a sleep lasts at most. After it, a rank looks whether its peers are alive.
+    /// How long a sleep lasts at most. After it, a rank checks whether its peers are alive.
     #[inline]
     #[must_use]
     pub fn longest_sleep(&self) -> Duration {

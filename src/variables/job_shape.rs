@@ -1,4 +1,4 @@
-//! The facts about a job that defaults and ranges of control variables follow from.
+//! What the control variables' defaults and ranges follow from: [`JobShape`].
 
 use crate::limits::{MAX_COUNTED_CELLS, MAX_COUNTED_RANKS, POLLED_OVERSUBSCRIBED};
 

@@ -106,10 +106,10 @@ table! {
         "largest payload in bytes that is sent before a receive is known; at most a quarter of ring_bulk";
     TrainLimit => "train_limit", Protocols, Local, Always, TunerBasic,
         Domain::Number(|shape| (0, most_fragments(shape))), |shape| FRAGMENTS.min(most_fragments(shape)),
-        "largest payload in bytes that is sent in pieces before a receive is known, if the ring has room for all of them; up to eager_limit: in one piece";
+        "largest payload in bytes that is sent in eager fragments before a receive is known, if the ring has room for all of them; up to eager_limit: in one record";
     CopyEngine => "copy_engine", Copies, Local, Always, UserBasic,
         Domain::Choice(&COPY_ENGINES), |_| 0,
-        "how the messages that this rank receives are copied if they are large; auto: memory of the shared heap straight, other by copy_read_from and copy_halves_from";
+        "how the large messages that this rank receives are copied; auto: once where the buffer lies in the shared heap, elsewhere by copy_read_from and copy_halves_from";
     CopyReadFrom => "copy_read_from", Copies, Local, Always, TunerBasic,
         Domain::Number(|_| (0, NEVER)), |_| 0,
         "bytes from which a receiver reads the sender's memory in one step; 0: as measured at start-up, 4294967295: never";
@@ -121,16 +121,16 @@ table! {
         "bytes from which a message is announced and copied once if its buffer lies in memory from MPI_Alloc_mem that all ranks see, and from which MPI_Alloc_mem takes such memory; 4294967295: never";
     CopyShareFrom => "copy_share_from", Copies, Local, Always, TunerBasic,
         Domain::Number(|_| (1, NEVER)), |shape| if shape.is_oversubscribed() { NEVER } else { SHARE },
-        "bytes from which receiver and sender share that copy if the receiver's buffer lies in such memory too; 4294967295: never, as where ranks outnumber CPUs";
+        "bytes from which receiver and sender each copy parts of such a message if the receiver's buffer lies in such memory too; 4294967295: never, as where ranks outnumber CPUs";
     CopyUncachedFrom => "copy_uncached_from", Copies, Local, Always, TunerBasic,
         Domain::Number(|_| (0, NEVER)), |_| UNCACHED,
-        "bytes on their way to a rank in chunks beyond which it writes them past its cache; 4294967295: never";
+        "bytes under way to a rank in chunks from which the rank writes what it receives past its cache; 4294967295: never";
     SharedHeap => "shared_heap", Job, AllEqual, BeforeJob, UserDetail,
         Domain::Number(|_| (0, 1 << 46)), |shape| shape.heap,
-        "bytes of address space for memory from MPI_Alloc_mem that all ranks see; half of the machine's memory, or of the cgroup's limit, if nobody says otherwise; 0: none";
+        "bytes of address space for memory from MPI_Alloc_mem that all ranks see; half of the machine's memory, or of the cgroup's limit, by default; 0: none";
     ShareHeap => "share_heap", Job, AllEqual, BeforeJob, UserBasic,
         Domain::Choice(&SWITCH), |_| 0,
-        "on: what the ranks' malloc gives lies in the shared heap if it is large, so that large messages are copied once; the same as mpiexec --share-heap";
+        "on: malloc in the ranks takes large blocks from the shared heap, so that large messages are copied once; the same as mpiexec --share-heap";
     ShareHeapFrom => "share_heap_from", Job, Local, BeforeInit, TunerBasic,
         Domain::Number(|_| (4096, NEVER)), |_| MALLOC,
         "bytes from which share_heap makes malloc give memory of the shared heap";
@@ -148,10 +148,10 @@ table! {
         "times that a waiting rank gives its CPU away before it sleeps";
     NapMs => "nap_ms", Doorbell, Local, Always, TunerDetail,
         Domain::Number(|_| (1, 10_000)), |_| 100,
-        "milliseconds that a sleep lasts at most; after it, the rank looks whether its peers are alive";
+        "milliseconds that a sleep lasts at most; after it, the rank checks whether its peers are alive";
     KeepApart => "keep_apart", Doorbell, Local, Always, UserDetail,
         Domain::Choice(&SWITCH), |shape| u64::from(shape.is_oversubscribed()),
-        "on: of two ranks that wait for nobody but each other and share a CPU one moves to another that it may use, unless bind_to has bound them; on where ranks outnumber CPUs";
+        "on: of two ranks that share a CPU and wait only for each other, one moves to another CPU that it may use, unless bind_to has bound them; on where ranks outnumber CPUs";
     SenderFences => "sender_fences", Doorbell, AllEqual, BeforeInit, TunerDetail,
         Domain::Choice(&SWITCH), |shape| u64::from(shape.sender_fences),
         "on: senders fence, off: sleepers do by membarrier(2)";
@@ -176,7 +176,7 @@ table! {
         Domain::Choice(&algorithms::ALLREDUCE), |_| 0, "how MPI_Allreduce is done, as coll_barrier";
     CollPiece => "coll_piece", Collectives, AllEqual, BetweenCollectives, TunerBasic,
         Domain::Number(|_| (4096, 1 << 30)), |_| 128 << 10,
-        "most bytes of a piece in which collectives go through shared memory";
+        "most bytes of a piece in which a collective operation moves data through shared memory";
     CollAlltoallMost => "coll_alltoall_most", Collectives, AllEqual, BetweenCollectives, TunerBasic,
         Domain::Number(|_| (0, 1 << 30)), |_| 1 << 30,
         "largest block in bytes of an MPI_Alltoall that goes through shared memory in several pieces; what fits into one always does";
@@ -188,8 +188,8 @@ table! {
         "what the launcher binds ranks to, as its option --bind-to; empty: an equal share of the cores if ranks do not outnumber them";
     MapBy => "map_by", Job, Readonly, Never, UserDetail,
         Domain::Text, |_| 0,
-        "how the launcher deals ranks to cores, as its option --map-by; empty: neighbours beside each other";
+        "how the launcher maps ranks to cores, as its option --map-by; empty: neighbouring ranks to neighbouring cores";
     TuneFile => "tune_file", Job, Readonly, Never, UserDetail,
         Domain::Text, |_| 0,
-        "file that `perusal tune` wrote and the launcher reads; empty: the usual shape";
+        "file that `perusal tune` wrote and the launcher reads; empty: perusal/tune.toml in XDG_CONFIG_HOME or ~/.config";
 }

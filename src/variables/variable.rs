@@ -26,7 +26,7 @@ pub enum Domain {
 pub enum VariableScope {
     /// It is the same in all jobs of this version.
     Constant,
-    /// Nobody can change it: it tells what the launcher did.
+    /// It cannot be changed: it shows what the launcher did.
     Readonly,
     /// Each rank on its own.
     Local,
@@ -171,7 +171,7 @@ impl Variable {
     pub fn description(&self) -> String {
         let when = match self.settable {
             Settable::Never if self.scope == VariableScope::Constant => "it cannot be changed",
-            Settable::Never => "it tells what the launcher was given and cannot be changed",
+            Settable::Never => "it shows what the launcher was given and cannot be changed",
             Settable::BeforeJob => {
                 "to be set in the launcher's environment, or before MPI_Init in a program without launcher"
             }

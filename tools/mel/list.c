@@ -1,4 +1,4 @@
-/* list.c: all event types, for people. */
+/* list.c: prints all event types for a reader. */
 #include "mel.h"
 
 static const char *bind_name(int bind) {

@@ -2,15 +2,15 @@
  *
  * A tool like any other: it uses MPI, PMPI and MPI_T as the standard gives them, and nothing of perusal's own.
  *
- *   wrap.c     the MPI functions it stands in front of: start, end, and whatever makes or frees a communicator
+ *   wrap.c     wrappers of MPI functions: start, end, and all that make or free a communicator
  *   start.c    from the environment to registered handles, and back
  *   types.c    what MPI_T says of each event type
  *   log.c      one line for each event, without knowing what it means
  *   queues.c   statistics of the two queues and of the searches in them
  *   totals.c   the same over all ranks
- *   times.c    when the things that are in a queue went in
- *   output.c   where lines go
- *   list.c     all event types, for people
+ *   times.c    when each entry of a queue was inserted
+ *   output.c   collects and writes lines
+ *   list.c     prints all event types for a reader
  */
 #ifndef MEL_H
 #define MEL_H
@@ -57,7 +57,7 @@ MEL_INTERNAL double mel_now(void);
 MEL_INTERNAL void mel_begin(void);
 /* MPI can be used: the rank is known, and the predefined communicators can be listened to. */
 MEL_INTERNAL void mel_ready(void);
-/* MPI is about to end: everything is told. `job`: the collective parts may be used. */
+/* MPI is about to end: everything has been delivered. `job`: the collective parts may be used. */
 MEL_INTERNAL void mel_end(bool job);
 MEL_INTERNAL void mel_comm_made(MPI_Comm comm);
 MEL_INTERNAL void mel_comm_gone(MPI_Comm comm);

@@ -1,4 +1,4 @@
-/* queues.c: how long things stay in the two queues, and how long searches in them take (section 5.2.2 of the paper). */
+/* queues.c: how long entries stay in the two queues, and how long searches in them take (section 5.2.2 of the paper). */
 #include "mel.h"
 
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static statistic all[MEL_STATISTICS] = {
     {.first = "pml_ob1_search_unexpected_begin", .last = "pml_ob1_search_unexpected_end", .lock = PTHREAD_MUTEX_INITIALIZER},
 };
 
-/* One of the eight event types, and which element tells one stay from another; -1: none, but a search begins and ends on one thread. */
+/* One of the eight event types, and the element that identifies a stay; -1: none, because a search begins and ends on one thread. */
 typedef struct {
     const mel_type *type;
     int id;
@@ -71,7 +71,7 @@ static void leave(MPI_T_event_instance event, MPI_T_event_registration handle, M
     double now = mel_event_time(event), since;
     int64_t id = key_of(event, side);
     pthread_mutex_lock(&of->lock);
-    /* What went in before anybody listened is not counted. */
+    /* Entries that were inserted before the handles were registered are not counted. */
     if (mel_times_take(&of->inside, id, &since)) {
         double stay = now > since ? now - since : 0;
         sums->shortest = sums->number == 0 || stay < sums->shortest ? stay : sums->shortest;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An event type that is listened to, and by what. */
+/* A chosen event type, and its callback. */
 typedef struct {
     const mel_type *type;
     MPI_T_event_cb_function *callback;
@@ -54,7 +54,7 @@ static void keep(MPI_T_event_registration handle, MPI_Comm comm) {
     handles[handle_count++] = (bound){handle, comm};
 }
 
-/* Listens to what is wished, on a communicator or (MPI_COMM_NULL) on nothing; the lock is held. */
+/* Registers handles for the chosen types, bound to a communicator or (MPI_COMM_NULL) to no object; the lock is held. */
 static void listen(const wish *wish, MPI_Comm comm) {
     MPI_T_event_registration handle;
     void *object = comm == MPI_COMM_NULL ? NULL : &comm;
@@ -92,8 +92,8 @@ static bool empty_wanted(void) {
     return callbacks && strcmp(callbacks, "empty") == 0;
 }
 
-/* Whether a type tells the events of another one once more, for all communicators together: who asks for both by a pattern
- * wants each event once. */
+/* Whether a type repeats the events of another one for all communicators together: a pattern that matches both shall give
+ * each event once. */
 static bool is_sum(const mel_type *type) {
     char other[MEL_NAME];
     size_t length = strlen(type->name), suffix = sizeof "_all" - 1;
@@ -105,7 +105,7 @@ static bool is_sum(const mel_type *type) {
     return mel_type_named(other) != NULL;
 }
 
-/* Every type that a name, or a pattern of the shell's kind, of MEL_EVENTS means. */
+/* Chooses every type whose name is in MEL_EVENTS, or matches a shell pattern in it. */
 static void add_named(const char *name) {
     int count, found = 0;
     const mel_type *types = mel_types(&count);

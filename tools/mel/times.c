@@ -1,4 +1,4 @@
-/* times.c: open addressing with linear probing; taking shifts back what follows, so that there are no tombstones. */
+/* times.c: open addressing with linear probing; a removal shifts the following entries back, so that there are no tombstones. */
 #include "mel.h"
 
 #include <stdlib.h>
@@ -57,7 +57,7 @@ bool mel_times_take(mel_times *times, int64_t key, double *time) {
     }
     *time = times->times[at];
     times->held--;
-    /* Whoever stands behind the gap and would be found from the gap's place moves into it. */
+    /* An entry behind the gap whose search would pass the gap moves into it. */
     for (size_t gap = at, next = (at + 1) & mask;; next = (next + 1) & mask) {
         if (!times->used[next]) {
             times->used[gap] = 0;

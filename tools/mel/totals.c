@@ -6,7 +6,7 @@
 enum { VALUES = sizeof(mel_sums) / sizeof(double) };
 
 typedef struct {
-    const char *queue, *search; /* what the value is called in either kind of statistic; NULL: not shown */
+    const char *queue, *search; /* the value's name in either kind of statistic; NULL: not shown */
     size_t offset;
     const char *unit;
 } row;
@@ -45,7 +45,7 @@ void mel_totals_report(void) {
     int size = mel_size();
     mel_sums *ranks = mel_rank() == 0 ? malloc((size_t)size * sizeof mine) : NULL;
     mel_queues_sums(mine);
-    /* Without room rank 0 still takes part, so that nobody waits for it. */
+    /* Without room rank 0 still takes part, so that no rank waits for it for ever. */
     int enough = mel_rank() != 0 || ranks, all = 0;
     PMPI_Allreduce(&enough, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     if (all) {

@@ -169,7 +169,7 @@ int64_t mel_element_integer(MPI_T_event_instance event, const mel_type *type, in
     return widen(is, &room);
 }
 
-/* Ticks a second of each source, asked once: sources are few and stay. */
+/* Ticks a second of each source, asked once: there are few sources, and none goes away. */
 enum { SOURCES = 256 };
 static _Atomic double tick[SOURCES];
 

@@ -1,4 +1,4 @@
-/* wrap.c: the MPI functions that the logger stands in front of. Each does what PMPI does; the logger hears of it. */
+/* wrap.c: wrappers of MPI functions: each calls its PMPI function and keeps the logger's handles up to date. */
 #include "mel.h"
 
 int MPI_Init(int *argc, char ***argv) {
@@ -44,8 +44,8 @@ int MPI_Comm_disconnect(MPI_Comm *comm) {
     return PMPI_Comm_disconnect(comm);
 }
 
-/* MAKES(name, parameters, arguments, new): a function that makes a communicator. The one that MPI_Comm_idup makes can be
- * listened to at once, though not yet used. */
+/* MAKES(name, parameters, arguments, new): a function that makes a communicator. The one that MPI_Comm_idup makes can have
+ * handles at once, though it cannot be used yet. */
 #define MAKES(name, parameters, arguments, new)   \
     int MPI_##name parameters {                   \
         int failed = PMPI_##name arguments;       \

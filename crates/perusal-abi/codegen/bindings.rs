@@ -209,7 +209,7 @@ impl<'a> Row<'a> {
                 };
                 format!(
                     "{{
-        // SAFETY: the address of a handle, or NULL, as above.
+        // SAFETY: argument rule 1: the address of a handle, or NULL.
         {source}(unsafe {{ call.handle({at}, abi::{null}) }})
     }}"
                 )

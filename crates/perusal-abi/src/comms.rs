@@ -24,7 +24,7 @@ pub fn install(world: Arc<Comm>, itself: Arc<Comm>) {
     let _ = JOB.set((world, itself));
 }
 
-/// The handles MPI_COMM_WORLD and MPI_COMM_SELF name something from now on, or no more: with sessions alone they do not
+/// Makes the handles MPI_COMM_WORLD and MPI_COMM_SELF valid, or invalid again: with sessions alone they do not
 /// (MPI 5.0 §11.3).
 pub fn name_predefined(named: bool) {
     let world = JOB.get().filter(|_| named).map_or(ptr::null(), |(world, _)| Arc::as_ptr(world));
@@ -60,7 +60,7 @@ fn invalid(handle: usize) -> Error {
 /// The communicator of `handle`, without counting a reference.
 ///
 /// # Safety
-/// Nobody frees it while the result is in use. MPI asks this of the program for every handle that it passes.
+/// No thread frees it while the result is in use. MPI asks this of the program for every handle that it passes.
 ///
 /// # Errors
 /// [`Error::Comm`] if there is none.
@@ -69,7 +69,7 @@ pub unsafe fn find<'a>(handle: usize) -> Result<&'a Comm> {
     if let Some(comm) = predefined(handle) {
         return Ok(comm);
     }
-    // SAFETY: the caller's promise is the one that `peek` asks for.
+    // SAFETY: nobody frees the communicator while the result is in use (argument rule 2), so its place in the table stays filled.
     unsafe { MADE.peek(handle) }.ok_or_else(|| invalid(handle))
 }
 
@@ -82,7 +82,7 @@ pub unsafe fn peek<'a>(handle: usize) -> Option<&'a Comm> {
     if handle == abi::MPI_COMM_WORLD {
         return named_world();
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: nobody frees the communicator while the result is in use (argument rule 2).
     unsafe { find(handle) }.ok()
 }
 

@@ -82,7 +82,7 @@ pub unsafe fn find<'a>(handle: usize) -> Result<&'a Datatype> {
     if let Some(ty) = Datatype::predefined_ref(handle) {
         return Ok(ty);
     }
-    // SAFETY: the caller's promise is the one that `peek` asks for.
+    // SAFETY: nobody frees the handle while the result is in use (argument rule 2), so its place in the table stays filled.
     let object = unsafe { TYPES.peek(handle) }.ok_or_else(|| invalid(handle))?;
     if object.is_committed() { Ok(&object.datatype) } else { Err(UNCOMMITTED) }
 }

@@ -192,7 +192,7 @@ const TEXTS: &[(i32, &str)] = &[
     (MPI_ERR_VALUE_TOO_LARGE, "value does not fit into the argument's type"),
     (MPI_ERR_SESSION, "invalid session"),
     (MPI_ERR_ERRHANDLER, "invalid error handler"),
-    (MPI_ERR_ABI, "operation conflicts with what the ABI was told"),
+    (MPI_ERR_ABI, "operation conflicts with what was set for the ABI"),
     (MPI_ERR_LASTCODE, "last predefined error code"),
     (MPI_T_ERR_CANNOT_INIT, "tools interface cannot be initialised"),
     (MPI_T_ERR_NOT_ACCESSIBLE, "tools interface: not accessible"),

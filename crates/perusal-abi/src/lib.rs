@@ -3,7 +3,7 @@
 //! | file | what lives there |
 //! |---|---|
 //! | [`boundary`] | the two edges of a call: whether it is allowed now, which error handler its error reaches |
-//! | [`process`] | what there is once in a process: the engine, the registry of events, who uses MPI |
+//! | [`process`] | what a process has once: the engine, the registry of events, the users of MPI |
 //! | [`bindings`] | the exported functions, generated from the tables in `abi` |
 //! | [`arguments`] | the Rust types of C's arguments, checked once where they are made |
 //! | [`comms`] | communicators by handle |
@@ -11,7 +11,7 @@
 //! | [`strings`], [`errors`] | C strings; error codes and their texts |
 //! | [`peruse`] | the functions of PERUSE |
 //! | [`overrides`] | control variables before there is an engine |
-//! | `observed` | the plain cases of calls while somebody listens to events |
+//! | `observed` | the plain cases of calls while there are listeners |
 //! | [`types`] | the ABI's C types in Rust |
 //! | [`mpi`] | the functions, a file per topic |
 //! | [`mpi_t`] | those of the tools interface |

@@ -1,4 +1,4 @@
-//! The plain cases of calls while somebody listens to events: nothing is wrong with the arguments, and the data is one run of
+//! The plain cases of calls while there are listeners: nothing is wrong with the arguments, and the data is one run of
 //! bytes.
 //!
 //! Each gives `None`, with nothing done, if its case is none of these; the complete implementation then finds out which it is.

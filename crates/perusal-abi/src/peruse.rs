@@ -115,9 +115,9 @@ struct Lists {
     environment: Vec<*const c_char>,
 }
 
-// SAFETY: the pointers lead to strings that are static or owned by the same value, and nobody writes to them.
+// SAFETY: the pointers lead to strings that are static or owned by the same value, and no code writes to them.
 unsafe impl Send for Lists {}
-// SAFETY: as for Send.
+// SAFETY: the strings behind the pointers never change.
 unsafe impl Sync for Lists {}
 
 impl Lists {

@@ -1,8 +1,8 @@
-//! The one engine of a C program, and who uses it: the world, from MPI_Init to MPI_Finalize, and sessions.
+//! The one engine of a C program, and its users: the world, from MPI_Init to MPI_Finalize, and sessions.
 //!
 //! The engine is made for the first of them and stays to the end of the process. While any of them is there the bindings are open and
 //! the rank counts as initialised in the roster; behind the last one it counts as finalized, so that its process may end.
-//! MPI_Finalize waits for all ranks. The last session to go does not (§11.3: nobody else need have one), but waits until
+//! MPI_Finalize waits for all ranks. The last session to go does not (§11.3: no other rank need have one), but waits until
 //! nothing that this rank has begun needs it any more.
 //!
 //! # Thread levels
@@ -28,7 +28,7 @@ use std::thread::ThreadId;
 
 /// Made once, kept to the end of the process: what is in flight may need it.
 static ENGINE: OnceLock<Process> = OnceLock::new();
-/// Whoever changes it holds the lock to the end of what follows from the change.
+/// A thread that changes it holds the lock until all consequences of the change are done.
 static USERS: Mutex<Users> = Mutex::new(Users { world: false, sessions: 0 });
 /// Set by MPI_Init, which comes once.
 static WORLD: OnceLock<ThreadSupport> = OnceLock::new();
@@ -186,7 +186,7 @@ fn make(level: c_int, settings: &Overrides) -> Result<&'static Process> {
     let shared = level == abi::MPI_THREAD_MULTIPLE;
     delivery::set_shared(shared);
     let recording = Recording::of_job(&job, registry());
-    // SAFETY: below MPI_THREAD_MULTIPLE the program promises to call from one thread at a time (MPI 5.0 §11.6.2).
+    // SAFETY: below MPI_THREAD_MULTIPLE the program calls from one thread at a time (MPI 5.0 §11.6.2).
     let engine = unsafe { Engine::with(job, settings, shared, registry().clone()) }?;
     let world = engine.open(Comm::world(rank, size, engine.registry().attach(abi::MPI_COMM_WORLD)))?;
     let itself = engine.open(Comm::itself(rank, engine.registry().attach(abi::MPI_COMM_SELF)))?;

@@ -23,7 +23,7 @@ pub trait Task: Send + Sync {
     /// # Errors
     /// What the operation says.
     fn cancel(&self, engine: &Engine) -> Result<()>;
-    /// MPI_Request_free: nobody will ask any more.
+    /// MPI_Request_free: no call will ask for the outcome.
     fn free(&self, engine: &Engine);
     /// The communicator that its errors are raised on; 0 if it has none.
     fn comm(&self) -> usize {

@@ -1,11 +1,11 @@
 //! For each send, its receive: the message's way between two ranks, and which side was late.
 //!
 //! Messages between two ranks with one context and tag do not overtake each other (MPI 5.0 §3.5), so the k-th that arrives is the
-//! k-th that was sent. What the receiver tells of an arrival leads by the message's id to its match, and by the order of
+//! k-th that was sent. The receiver's record of an arrival leads by the message's id to its match, and by the order of
 //! the records to the receive.
 //!
 //! Two things can shift the count: sends of the same rank, peer, communicator and tag that several threads start at once (their order is
-//! nobody's), and a send that was cancelled before it left.
+//! not defined), and a send that was cancelled before it left.
 
 use super::model::{Record, Trace};
 use crate::events::Event;
@@ -44,7 +44,7 @@ pub struct Flow {
 /// The receiver's side of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MessageArrival {
-    /// When the receiver saw the message. Of one that came before the communicator was there, nothing tells: the send's begin.
+    /// When the receiver saw the message. Of one that came before the communicator was there, there is no record: the send's begin.
     pub arrived: u64,
     /// Whether it came before its receive, and lay in the unexpected queue.
     pub unexpected: bool,

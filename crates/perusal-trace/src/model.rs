@@ -137,7 +137,7 @@ impl RankTrace {
     #[must_use]
     pub fn communicator(&self, context: u32, when: u64) -> Option<&CommInfo> {
         let mut of_context = self.communicators.iter().filter(|comm| comm.context == context);
-        // What is told of a message may come before the communicator is made here, and after it is freed.
+        // Records of a message may come before the communicator is made here, and after it is freed.
         let first = of_context.clone().next();
         of_context.rfind(|comm| comm.created <= when).or(first)
     }

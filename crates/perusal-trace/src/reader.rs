@@ -205,7 +205,7 @@ fn valid(records: &[RecordBytes], after: u64) -> usize {
     let ticks =
         |record: &RecordBytes| Some(first_word(record)).filter(|word| *word != 0).map(format::ticks_of);
     let is_there = |ticks: &u64| after == 0 || *ticks > after;
-    // Most windows are full: then the ends tell.
+    // Most windows are full: then it is enough to compare the ends.
     if let [first, .., last] = records
         && let (Some(first), Some(last)) = (ticks(first), ticks(last).filter(is_there))
         && first <= last
@@ -223,7 +223,7 @@ fn valid(records: &[RecordBytes], after: u64) -> usize {
     rest.unwrap_or(records.len())
 }
 
-/// All windows, by rank, stream and sequence, each once. Where none begins (its taker was killed at once), the next unit is looked at.
+/// All windows, by rank, stream and sequence, each once. Where none begins (its taker was killed at once), the next unit is tried.
 fn windows(bytes: &[u8], ranks: u32) -> Vec<Window> {
     let mut found = Vec::new();
     let mut at = format::windows_begin(ranks);
@@ -248,7 +248,7 @@ struct Clock {
 }
 
 impl Clock {
-    /// A shorter time between the two looks at both clocks says less than what the kernel says of the rate.
+    /// A shorter time between the two readings of both clocks says less than what the kernel says of the rate.
     const LONG_ENOUGH: u64 = 50_000_000;
 
     /// Measured between the trace's making and its last window's, or else as the header says.
@@ -455,7 +455,7 @@ fn finish(rank: &mut RankTrace, first: u64, ranks: u32) {
     measure_queues(rank);
 }
 
-/// MPI_COMM_WORLD and MPI_COMM_SELF are there, whether the trace tells of them or not.
+/// MPI_COMM_WORLD and MPI_COMM_SELF are there, whether the trace has records of them or not.
 fn name_predefined(rank: &mut RankTrace, ranks: u32) {
     let own = rank.rank..rank.rank + 1;
     for (id, name, group) in

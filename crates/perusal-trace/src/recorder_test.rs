@@ -1,4 +1,4 @@
-//! What is told is what a reader finds, from any number of threads, up to the limit and no further.
+//! A reader finds what was recorded, from any number of threads, up to the limit and no further.
 
 use crate::clock;
 use crate::events::{Collective, Spec};

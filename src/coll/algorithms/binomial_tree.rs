@@ -10,7 +10,7 @@ pub const fn serves(_: &Case) -> bool {
     true
 }
 
-/// Makes everybody's `data` that of `root`.
+/// Makes every rank's `data` that of `root`.
 ///
 /// # Errors
 /// Those of the transport.
@@ -33,7 +33,7 @@ pub async fn bcast<T: Transport>(transport: &T, data: &mut [u8], root: usize) ->
     Ok(())
 }
 
-/// Reduces everybody's `acc` into that of `root`; the others' is left undefined.
+/// Reduces every rank's `acc` into that of `root`; the others' is left undefined.
 ///
 /// # Errors
 /// Those of the transport and the kernel.

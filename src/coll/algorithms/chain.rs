@@ -12,7 +12,7 @@ pub const fn serves(_: &Case) -> bool {
     true
 }
 
-/// Makes everybody's `data` that of `root`.
+/// Makes every rank's `data` that of `root`.
 ///
 /// # Errors
 /// Those of the transport.

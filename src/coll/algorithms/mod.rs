@@ -69,7 +69,7 @@ pub async fn barrier<T: Transport>(transport: &T) -> Result<()> {
     algorithm_table!(barrier perform (barrier, selected, (transport)))
 }
 
-/// Makes everybody's `data` that of `root`. All give the same length.
+/// Makes every rank's `data` that of `root`. All give the same length.
 ///
 /// # Errors
 /// Those of the transport.
@@ -139,7 +139,7 @@ fn reduction<T: Transport, K: ReductionKernel>(transport: &T, bytes: usize, kern
     Case { commutes: kernel.commutes(), ..Case::new(bytes, transport.size()) }
 }
 
-/// Reduces everybody's `acc` into that of `root`; the others' is left undefined.
+/// Reduces every rank's `acc` into that of `root`; the others' is left undefined.
 ///
 /// # Errors
 /// Those of the transport and the kernel.
@@ -153,7 +153,7 @@ pub async fn reduce<T: Transport, K: ReductionKernel>(
     algorithm_table!(reduce perform (reduce, selected, (transport, acc, root, kernel)))
 }
 
-/// Makes everybody's `acc` the reduction of all.
+/// Makes every rank's `acc` the reduction of all.
 ///
 /// # Errors
 /// Those of the transport and the kernel.
@@ -166,7 +166,7 @@ pub async fn allreduce<T: Transport, K: ReductionKernel>(
     algorithm_table!(allreduce perform (allreduce, selected, (transport, acc, kernel)))
 }
 
-/// Reduces everybody's `all` and returns the caller's block of the result.
+/// Reduces every rank's `all` and returns the caller's block of the result.
 ///
 /// # Errors
 /// Those of the transport and the kernel.

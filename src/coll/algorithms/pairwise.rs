@@ -44,7 +44,7 @@ pub async fn alltoall<'a, 'b, T: Transport>(
     Ok(())
 }
 
-/// Reduces everybody's `all` and returns the caller's block of the result.
+/// Reduces every rank's `all` and returns the caller's block of the result.
 ///
 /// # Errors
 /// Those of the transport and the kernel.

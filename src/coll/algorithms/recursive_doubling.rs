@@ -10,7 +10,7 @@ pub const fn serves(_: &Case) -> bool {
     true
 }
 
-/// Makes everybody's `acc` the reduction of all. Ranks beyond a power of two hand theirs to a neighbour first.
+/// Makes every rank's `acc` the reduction of all. Ranks beyond a power of two hand theirs to a neighbour first.
 ///
 /// # Errors
 /// Those of the transport and the kernel.

@@ -21,7 +21,7 @@ impl TeamGuard<'_> {
         Ok(())
     }
 
-    /// Makes everybody's `data` that of `root`.
+    /// Makes every rank's `data` that of `root`.
     ///
     /// # Errors
     /// Those of waiting; [`crate::Error::Other`] where members disagree about the operation.

@@ -34,7 +34,7 @@ impl OperationKey {
     /// Makes the key of an operation from or to `root` (0 where there is none), of `bytes` bytes.
     #[must_use]
     pub const fn new(operation: Collective, root: usize, bytes: usize) -> Self {
-        // Not 0: that is what a slot reads that nobody has written.
+        // Not 0: that is the value of a slot that no member has written.
         Self::numbered(operation as u8 + 1, root, bytes)
     }
 
@@ -292,17 +292,17 @@ impl<'a> TeamGuard<'a> {
             return Ok(());
         }
         self.wait(|rounds| rounds.has_published(root, rounds.round()))?;
-        let heard = self.read_slot(root, what, |payload| match part {
+        let copied = self.read_slot(root, what, |payload| match part {
             None => read(&payload[..len]),
-            // SAFETY: team rule 6: the root has written it, and nobody writes it before we have arrived.
+            // SAFETY: team rule 6: the root has written it, and no member writes it before we have arrived.
             Some(part) => read(unsafe { core::slice::from_raw_parts(part, len) }),
         });
         self.arrive(|_| {})?;
         self.leave();
-        heard
+        copied
     }
 
-    /// Everybody's data to everybody, or to those that want it: each writes `len` bytes, and is shown those of each member. `len`
+    /// Moves every member's data to every member, or to those that want it: each writes `len` bytes, and is shown those of each member. `len`
     /// is at most [`Self::room_among_all`], with the same `width`.
     pub(super) fn among_all(
         &mut self,
@@ -325,15 +325,15 @@ impl<'a> TeamGuard<'a> {
         if wanted {
             self.wait_complete()?;
             for member in 0..size {
-                let heard = self.read_slot(member, what, |payload| match part {
+                let shown = self.read_slot(member, what, |payload| match part {
                     None => each(member, &payload[..len]),
                     Some(part) => {
-                        // SAFETY: team rule 6: written by `member` before it arrived, and by nobody until we have left.
+                        // SAFETY: team rule 6: written by `member` before it arrived, and by no member until we have left.
                         let bytes = unsafe { core::slice::from_raw_parts(part.add(member * stride), len) };
                         each(member, bytes)
                     }
                 });
-                result = result.and(heard.and_then(|heard| heard));
+                result = result.and(shown.and_then(|shown| shown));
             }
         }
         self.leave();

@@ -8,7 +8,7 @@
 //! In the bulk, operands of member m lie at m strides of the round's part, and the results behind those of all members.
 //!
 //! - **Bulk rule 1.** A member writes its own operands after it has taken the part and before it arrives (team rule 6).
-//! - **Bulk rule 2.** Others' operands are read when the round is complete, or by the member that arrives last; nobody writes them before
+//! - **Bulk rule 2.** Others' operands are read when the round is complete, or by the member that arrives last; no member writes them before
 //!   the reader has arrived again.
 //! - **Bulk rule 3.** A slice of the results is written by one member: the last to arrive, or the slice's. Others read it when they know
 //!   that this member has arrived in the next round, or that it has completed this one.
@@ -66,8 +66,8 @@ impl Operands {
     /// there is none. The two may be the same place.
     ///
     /// # Safety
-    /// Until the operation has returned, `own` can be read and nobody else writes it, and `out`, unless it is null, can be written and
-    /// nobody else uses it.
+    /// Until the operation has returned, `own` can be read and no other thread writes it, and `out`, unless it is null, can be written and
+    /// no other thread uses it.
     #[inline(always)]
     #[must_use]
     pub const unsafe fn new(own: *const u8, out: *mut u8, len: usize, unit: usize) -> Self {
@@ -84,7 +84,8 @@ impl Operands {
     /// Copies the first bytes of `result`, which is no part of the program's memory, to where the member wants it.
     #[inline(always)]
     fn store(&self, result: &[u8]) {
-        // SAFETY: `result[..len]` has checked its length; `out` is not null here and can be written, as `new` was promised.
+        // SAFETY: `result[..len]` has checked its length; `out` is not null here, and can be written until the operation
+        // has returned (`Operands::new`).
         unsafe { copy_few(result[..self.len].as_ptr(), self.out, self.len) };
     }
 }
@@ -96,11 +97,11 @@ impl Operands {
 #[inline(always)]
 pub(super) unsafe fn copy_few(from: *const u8, to: *mut u8, len: usize) {
     match len {
-        // SAFETY: both have `len` bytes and do not overlap: the contract of this function.
+        // SAFETY: both have `len`, which is 8, bytes and do not overlap; arrays of bytes need no alignment.
         8 => unsafe { to.cast::<[u8; 8]>().write(from.cast::<[u8; 8]>().read()) },
-        // SAFETY: both have `len` bytes and do not overlap: the contract of this function.
+        // SAFETY: both have `len`, which is 4, bytes and do not overlap; arrays of bytes need no alignment.
         4 => unsafe { to.cast::<[u8; 4]>().write(from.cast::<[u8; 4]>().read()) },
-        // SAFETY: both have `len` bytes and do not overlap: the contract of this function.
+        // SAFETY: both have `len` bytes and do not overlap; bytes need no alignment.
         _ => unsafe { from.copy_to_nonoverlapping(to, len) },
     }
 }
@@ -117,7 +118,7 @@ enum Reducer {
 }
 
 impl TeamGuard<'_> {
-    /// Reduces everybody's operands into the result of `root`; the others' place for a result is not used. `false` if the team cannot
+    /// Reduces every rank's operands into the result of `root`; the others' place for a result is not used. `false` if the team cannot
     /// do so, before anything has happened.
     ///
     /// # Errors
@@ -150,7 +151,7 @@ impl TeamGuard<'_> {
         reduced.map(|()| true)
     }
 
-    /// Reduces everybody's operands into everybody's result. `false` if the team cannot do so, before anything has happened.
+    /// Reduces every rank's operands into every member's result. `false` if the team cannot do so, before anything has happened.
     ///
     /// # Errors
     /// As for [`Self::reduce`].
@@ -225,7 +226,7 @@ impl TeamGuard<'_> {
         kernel: &K,
     ) -> Result<bool> {
         let Operands { out, len: total, unit, .. } = operands;
-        // Everybody's operands and the results lie in one part.
+        // All members' operands and the results lie in one part.
         let stride = (self.rounds().storage().part_bytes() / (self.size() + 1)) & !63;
         let most = self.engine.config().coll_piece();
         // A half each, so twice as much at a time.

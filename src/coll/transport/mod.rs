@@ -87,7 +87,7 @@ pub enum Purpose {
     Reduce,
     /// Reductions to all.
     Allreduce,
-    /// Reductions of which everybody gets a part.
+    /// Reductions of which every rank gets a part.
     ReduceScatter,
     /// Prefix reductions.
     Scan,

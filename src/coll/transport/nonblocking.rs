@@ -67,14 +67,14 @@ impl<'a> NonblockingTransport<'a> {
     }
 
     fn start_recv(&self, from: usize, room: &mut [u8]) -> Option<Request> {
-        // SAFETY: the future that borrows `room` is polled until the request is over, or leaked (contract of `Transport`).
+        // SAFETY: the future that borrows `room` is polled until the request is over, or leaked, as `Transport` demands of all that drive it.
         self.note(unsafe {
             self.engine.coll_irecv(self.comm, room.as_mut_ptr(), room.len(), from as i32, self.tag)
         })
     }
 
     fn start_send(&self, to: usize, bytes: &[u8]) -> Option<Request> {
-        // SAFETY: the future that borrows `bytes` is polled until the request is over, or leaked (contract of `Transport`).
+        // SAFETY: the future that borrows `bytes` is polled until the request is over, or leaked, as `Transport` demands of all that drive it.
         self.note(unsafe {
             self.engine.coll_isend(self.comm, bytes.as_ptr(), bytes.len(), to as i32, self.tag)
         })

@@ -5,7 +5,7 @@ use super::Transport;
 use crate::error::{Error, Result};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-/// One rank of the fake.
+/// One rank: a thread of the test.
 pub struct ThreadTransport {
     rank: usize,
     to: Vec<SyncSender<Vec<u8>>>,

@@ -70,10 +70,10 @@ unsafe fn zip_plain<T: Scalar>(left: *const u8, right: *mut u8, n: usize, f: imp
     }
 }
 
-/// Calls `$f::<T>` with the type behind a lane; lanes that are not listed do nothing (they were refused before).
+/// Calls `$f::<T>` with the Rust type of a machine type; machine types that are not listed do nothing (they were refused before).
 macro_rules! by_machine_type {
-    ($lane:expr, $f:ident $args:tt: $($name:ident => $ty:ty),*) => {
-        match $lane {
+    ($machine_type:expr, $f:ident $args:tt: $($name:ident => $ty:ty),*) => {
+        match $machine_type {
             // SAFETY: kernel rule 1; the type is the one that the machine type names.
             $(MachineType::$name => unsafe { $f::<$ty> $args },)*
             #[allow(unreachable_patterns)]
@@ -83,37 +83,37 @@ macro_rules! by_machine_type {
 }
 
 impl Builtin {
-    /// `right = left op right` on `n` values; an operation that does not take the lane does nothing.
+    /// `right = left op right` on `n` values; an operation that does not take the machine type does nothing.
     ///
     /// # Safety
-    /// As for `zip`, with values of `lane`.
+    /// As for `zip`, with values of `machine_type`.
     pub unsafe fn reduce(
         self,
-        lane: MachineType,
+        machine_type: MachineType,
         class: BasicClass,
         left: *const u8,
         right: *mut u8,
         n: usize,
     ) {
         match self {
-            Self::Sum | Self::Prod => by_machine_type!(lane, arithmetic(self, left, right, n):
+            Self::Sum | Self::Prod => by_machine_type!(machine_type, arithmetic(self, left, right, n):
                 I8 => i8, I16 => i16, I32 => i32, I64 => i64, I128 => i128, U8 => u8, U16 => u16, U32 => u32,
                 U64 => u64, F32 => f32, F64 => f64, F80 => X87, F128 => Quad, C32 => Complex<f32>,
                 C64 => Complex<f64>, C80 => Complex<X87>, C128 => Complex<Quad>),
-            Self::Min | Self::Max => by_machine_type!(lane, extreme(self, left, right, n):
+            Self::Min | Self::Max => by_machine_type!(machine_type, extreme(self, left, right, n):
                 I8 => i8, I16 => i16, I32 => i32, I64 => i64, I128 => i128, U8 => u8, U16 => u16, U32 => u32,
                 U64 => u64, F32 => f32, F64 => f64, F80 => X87, F128 => Quad),
-            Self::And | Self::Or | Self::Xor => by_machine_type!(lane, logical(self, left, right, n):
+            Self::And | Self::Or | Self::Xor => by_machine_type!(machine_type, logical(self, left, right, n):
                 I8 => i8, I16 => i16, I32 => i32, I64 => i64, I128 => i128, U8 => u8, U16 => u16, U32 => u32,
                 U64 => u64),
             Self::BitAnd | Self::BitOr | Self::BitXor => {
-                by_machine_type!(lane, bitwise(self, left, right, n):
+                by_machine_type!(machine_type, bitwise(self, left, right, n):
                 I8 => u8, I16 => u16, I32 => u32, I64 => u64, I128 => i128, U8 => u8, U16 => u16, U32 => u32,
                 U64 => u64)
             }
             Self::Replace => {
                 // SAFETY: kernel rule 1: n values each, which do not overlap.
-                unsafe { core::ptr::copy_nonoverlapping(left, right, n * lane.size()) };
+                unsafe { core::ptr::copy_nonoverlapping(left, right, n * machine_type.size()) };
             }
             Self::NoOp | Self::MinLoc | Self::MaxLoc => {}
         }

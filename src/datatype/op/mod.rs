@@ -126,7 +126,7 @@ impl Op {
     }
 
     /// `inoutvec[i] = invec[i] op inoutvec[i]` for `count` elements of `datatype`, laid out as in a user's buffer.
-    /// `handle` is what a user's C function is told of the datatype.
+    /// `handle` is the datatype's handle, for a user's C function.
     ///
     /// # Errors
     /// [`Error::Op`] if the operation does not take this type.
@@ -144,10 +144,10 @@ impl Op {
         match &self.0 {
             OpKind::Builtin(builtin) => {
                 self.check(datatype)?;
-                // SAFETY: this function asks for `count` elements on both sides; `check` has seen that the operation takes the type.
+                // SAFETY: both sides hold `count` elements and do not overlap; `check` has seen that the operation takes the type.
                 unsafe { builtin_on_elements(*builtin, invec, inoutvec, count, datatype) };
             }
-            // SAFETY: this function asks for `count` elements on both sides; the operation was made with a function that takes them.
+            // SAFETY: both sides hold `count` elements and do not overlap; the operation was made with a function that takes them.
             OpKind::User(user) => unsafe { user.apply(invec, inoutvec, count, datatype, handle) },
         }
         Ok(())
@@ -220,7 +220,7 @@ impl Op {
     ) -> Result<()> {
         match &self.0 {
             OpKind::Builtin(builtin) if self.takes(basic) => {
-                // SAFETY: kernel rule 1 is what this function asks for.
+                // SAFETY: kernel rule 1: both sides hold `count` values of `basic` and do not overlap.
                 unsafe { builtin.reduce(basic.machine_type(), basic.class(), left, right, count) };
                 Ok(())
             }
@@ -250,12 +250,12 @@ unsafe fn builtin_on_elements(
         (Builtin::Replace, ..) => {
             for (at, len) in datatype.runs(count) {
                 let (from, to) = (left.wrapping_offset(at), right.wrapping_offset(at));
-                // SAFETY: the run is part of the caller's elements, which do not overlap.
+                // SAFETY: the run is part of the `count` elements on each side, which do not overlap.
                 unsafe { core::ptr::copy_nonoverlapping(from, to, len) };
             }
         }
         (_, Some(basic), _) => {
-            // SAFETY: the caller's elements are `count` of this basic type.
+            // SAFETY: kernel rule 1: an element is one value of `basic`, and there are `count` on each side.
             unsafe { builtin.reduce(basic.machine_type(), basic.class(), left, right, count) };
         }
         (_, None, Some((value, index, at))) => {
@@ -289,7 +289,7 @@ impl UserOp {
             UserCall::Rust(function) => function(left, right, count, datatype),
             UserCall::Count(function) => {
                 let mut len = count as i64;
-                // SAFETY: who made the operation promised that it takes `count` elements at these places.
+                // SAFETY: MPI_Op_create_c was given a function that takes `len` elements on each side, and there are `count`.
                 unsafe { function(left.cast_mut().cast(), right.cast(), &mut len, &mut handle) };
             }
             UserCall::Int(function) => {
@@ -299,7 +299,7 @@ impl UserOp {
                     let by = done as isize * datatype.extent();
                     let (from, to) = (left.wrapping_offset(by), right.wrapping_offset(by));
                     done += len as usize;
-                    // SAFETY: who made the operation promised that it takes elements at these places; these are the next `len` of `count`.
+                    // SAFETY: MPI_Op_create was given a function that takes `len` elements on each side; these are the next `len` of `count`.
                     unsafe { function(from.cast_mut().cast(), to.cast(), &mut len, &mut handle) };
                 }
             }

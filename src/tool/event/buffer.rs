@@ -1,6 +1,6 @@
 //! Where events wait for a safe point: a bounded queue from many threads to one at a time.
 //!
-//! An event that finds no room is dropped, which is counted in one word; nobody ever waits, and after [`buffer`] nothing is
+//! An event that finds no room is dropped, which is counted in one word; no thread ever waits, and after [`buffer`] nothing is
 //! allocated. One entry is enough for it to work.
 //!
 //! # Rules
@@ -33,7 +33,7 @@ struct BufferCells<T> {
     cells: Box<[BufferCell<T>]>,
 }
 
-// SAFETY: values are moved from one thread to another (`T: Send`), and never looked at by two at once (buffer rule 1).
+// SAFETY: values are moved from one thread to another (`T: Send`), and never accessed by two at once (buffer rule 1).
 unsafe impl<T: Send> Sync for BufferCells<T> {}
 // SAFETY: it owns values of `T: Send`, and all else in it is Send.
 unsafe impl<T: Send> Send for BufferCells<T> {}
@@ -155,7 +155,7 @@ impl<T: Copy> BufferConsumer<T> {
         }
         // SAFETY: buffer rules 1 and 3: the turn makes it ours, and a producer has written it.
         let entry = cell.value.with(|value| unsafe { (*value).assume_init_read() });
-        // Release: edge 5, pairs with Acquire in `BufferProducer::push`: our look is over.
+        // Release: edge 5, pairs with Acquire in `BufferProducer::push`: the entry has been copied out.
         cell.turn.store(2 * lap + 2, Ordering::Release);
         self.next += 1;
         Some(entry)

@@ -104,7 +104,7 @@ impl<T: Copy> BufferChain<T> {
 
     /// Whether all of `buffer` is delivered, and no thread can put anything in any more.
     fn retire(&self, buffer: &mut Arc<EventBuffer<T>>) -> bool {
-        // The only reference, and ordered behind the end of the others: nobody is inside, or will be.
+        // The only reference, and ordered behind the end of the others: no thread is inside, or will be.
         let Some(buffer) = Arc::get_mut(buffer) else { return false };
         let empty = buffer.from().consumer.is_empty();
         if empty {
@@ -189,7 +189,7 @@ mod tests {
         let count = |buffers: &BufferChain<u64>| buffers.all().len();
         assert_eq!((pass(&buffers), count(&buffers)), (vec![1], 2));
         buffers.begin_pass();
-        assert_eq!(count(&buffers), 2, "somebody may be inside");
+        assert_eq!(count(&buffers), 2, "a thread may be inside");
         assert!(old.push(2) && !old.push(3), "and is");
         assert_eq!(pass(&buffers), [2]);
         drop(old);

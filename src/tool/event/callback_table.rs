@@ -1,8 +1,8 @@
 //! The callback table of a handle: which function of a tool is called at which safety level. A change puts a new table in the
 //! place of the old one, at any time; an event reads the one that is in force without a lock, and never half of it.
 //!
-//! The old table is freed once no reader can hold it any more (`crossbeam-epoch`). Nobody waits for that, and a reader that stands still
-//! holds nobody up: tables are changed when a tool registers a function, a few times in a run.
+//! The old table is freed once no reader can hold it any more (`crossbeam-epoch`). No thread waits for that, and a reader that stands still
+//! delays none: tables are changed when a tool registers a function, a few times in a run.
 
 use crate::sync::Ordering;
 use crate::sync::epoch::{self, Atomic, Owned};
@@ -14,7 +14,7 @@ use core::ptr;
 pub struct CallbackPointer {
     /// The function.
     pub function: *mut c_void,
-    /// Passed to it, never looked at.
+    /// Passed to it, never dereferenced.
     pub data: *mut c_void,
 }
 
@@ -45,7 +45,7 @@ impl<const N: usize> CallbackTable<N> {
         let guard = epoch::pin();
         // AcqRel: callback table edge, pairs with Acquire in `get`, publishes the table; and that of the table before, which is ours to free.
         let old = self.0.swap(Owned::new(callbacks), Ordering::AcqRel, &guard);
-        // SAFETY: the swap took it out, so nobody can find it any more, and only this thread retires it; readers that found it before are
+        // SAFETY: the swap took it out, so no thread can find it any more, and only this thread retires it; readers that found it before are
         // in epochs that the deferred destruction waits for.
         unsafe { guard.defer_destroy(old) };
     }
@@ -64,7 +64,7 @@ impl<const N: usize> CallbackTable<N> {
 
 impl<const N: usize> Drop for CallbackTable<N> {
     fn drop(&mut self) {
-        // SAFETY: self is borrowed mutably, so that nobody else looks.
+        // SAFETY: self is borrowed mutably, so no other thread reads the table.
         let guard = unsafe { epoch::unprotected() };
         let table = self.0.swap(epoch::Shared::null(), Ordering::Relaxed, guard);
         // SAFETY: never null, and taken out just now: no reader is left, and there will be none.
@@ -72,10 +72,10 @@ impl<const N: usize> Drop for CallbackTable<N> {
     }
 }
 
-// SAFETY: functions and data are words that are handed back to the tool, which promises that they may be used from where the
-// safety level says (MPI 5.0 §15.3.8).
+// SAFETY: functions and data are words that only the tool's callbacks interpret; the safety level that the tool gave with each
+// (MPI 5.0 §15.3.8) says from which threads it may be called.
 unsafe impl<const N: usize> Send for CallbackTable<N> {}
-// SAFETY: as for Send, and a table is not changed once it is in force.
+// SAFETY: a table is never changed once it is in force; the safety levels say from which threads its functions may be called.
 unsafe impl<const N: usize> Sync for CallbackTable<N> {}
 
 #[cfg(all(test, not(perusal_loom)))]

@@ -100,7 +100,7 @@ pub fn admit(registration: &Arc<Registration>) -> Option<usize> {
     set_sleep_hook(deliver_in_wait);
     all().put(registration);
     if registration.may_keep() {
-        // MPI functions come by here when they begin, for as long as something may wait.
+        // Every MPI function calls `deliver` when it begins, for as long as something may wait.
         hold_fast_path(true);
     }
     Some(number)
@@ -155,7 +155,7 @@ pub(super) fn something_waits() {
     WAITS.swap(true, Ordering::Release);
 }
 
-/// A registration accepts nothing any more, and may have told everything: sees to it here if this is a safe place.
+/// Ends a registration that accepts nothing any more and may have delivered everything, if its callback may run here.
 pub(super) fn something_ends() {
     something_waits();
     // Release: pairs with Acquire in `deliver`.

@@ -176,7 +176,7 @@ unsafe fn queued<'a>(hazard: &HazardRecord, handle: usize) -> Option<&'a Instanc
 /// Looks at the instance that `handle` names; `None` if it names none whose function runs on this thread at present.
 pub fn look<R>(handle: *mut c_void, with: impl FnOnce(&Instance<'_>) -> R) -> Option<R> {
     let hazard = this_thread();
-    // SAFETY: used until `with` returns, which whoever asks calls.
+    // SAFETY: the reference is used only inside `with`, which returns before the tool's callback on this thread does.
     if let Some((event_type, record)) = unsafe { immediate(hazard, handle.addr()) } {
         let instance = Instance::now(event_type, record);
         instance.when.set(hazard.memo());
@@ -184,7 +184,7 @@ pub fn look<R>(handle: *mut c_void, with: impl FnOnce(&Instance<'_>) -> R) -> Op
         hazard.set_memo(instance.when.get());
         return Some(found);
     }
-    // SAFETY: used until `with` returns, which the caller runs while the function that asks runs.
+    // SAFETY: the reference is used only inside `with`, which returns before the tool's callback on this thread does.
     unsafe { queued(hazard, handle.addr()) }.map(with)
 }
 
@@ -195,9 +195,9 @@ pub fn read<R>(
     with: impl FnOnce(&'static ToolEventType, &EventRecord<'_>) -> R,
 ) -> Option<R> {
     let hazard = this_thread();
-    // SAFETY: used until `with` returns, which whoever asks calls.
+    // SAFETY: the reference is used only inside `with`, which returns before the tool's callback on this thread does.
     let found = unsafe { immediate(hazard, handle.addr()) };
-    // SAFETY: as above.
+    // SAFETY: the instance is used only inside `with`, which returns before the tool's callback on this thread does.
     let late =
         || unsafe { queued(hazard, handle.addr()) }.map(|instance| (instance.event_type, instance.record));
     found.or_else(late).map(|(event_type, record)| with(event_type, record))
@@ -284,13 +284,13 @@ mod tests {
         assert_eq!(told.load(Ordering::Relaxed), 2);
         assert!(look(ptr::from_ref(&two).cast_mut().cast(), |_| ()).is_none());
         drop(heard);
-        // It receives the same record, but hands it out to nobody.
-        let tap = |record: &EventRecord<'_>| {
+        // A subscriber of the library receives the same record, but hands out no instance.
+        let check = |record: &EventRecord<'_>| {
             assert!(look(ptr::from_ref(record).cast_mut().cast(), |_| ()).is_none())
         };
-        let tap = registry.subscribe_globally(EventSet::ALL, Arc::new(tap));
+        let subscription = registry.subscribe_globally(EventSet::ALL, Arc::new(check));
         world.emit(&two);
-        drop(tap);
+        drop(subscription);
     }
 
     #[test]

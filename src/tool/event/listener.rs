@@ -24,10 +24,10 @@ pub(super) struct ImmediateListener {
     pub(super) _of: Arc<ListenerGuard>,
 }
 
-// SAFETY: function and data are words that are handed back to the tool, which promises that they may be used from where the safety level
-// says; all else is Send and Sync.
+// SAFETY: function and data are words that only the tool's callback interprets; `level` says from which threads it may be called (MPI 5.0
+// §15.3.8). All other fields are Send and Sync.
 unsafe impl Send for ImmediateListener {}
-// SAFETY: as for Send: the tool promises it of the data, and nothing here changes.
+// SAFETY: no field changes after construction; `level` says from which threads the callback may be given `data` (MPI 5.0 §15.3.8).
 unsafe impl Sync for ImmediateListener {}
 
 impl Listener for ImmediateListener {

@@ -53,7 +53,7 @@ pub struct Registration {
     buffers: BufferChain<QueuedEvent>,
     /// The listener is gone: no event will come any more.
     silent: AtomicBool,
-    /// Freed, and on its way out; set under the lock of `control`.
+    /// Whether it has been freed; set under the lock of `control`.
     closing: AtomicBool,
     control: Mutex<RegistrationState>,
 }
@@ -88,8 +88,8 @@ struct FreeCallback {
     data: *mut c_void,
 }
 
-// SAFETY: functions and data are words that are handed back to the tool, which promises that they may be used from where the
-// safety level says.
+// SAFETY: functions and data are words that only the tool's callbacks interpret; the safety level that the tool gave with each
+// (MPI 5.0 §15.3.8) says from which threads it may be called.
 unsafe impl Send for RegistrationState {}
 
 /// Why there is no registration.
@@ -101,7 +101,7 @@ pub enum RegistrationError {
     Handles,
     /// The communicator is freed.
     Object,
-    /// The registration is.
+    /// The registration is freed.
     Closing,
 }
 
@@ -205,7 +205,7 @@ impl Registration {
     /// Whether it has been freed, and only waits for the end.
     #[must_use]
     pub fn is_closing(&self) -> bool {
-        // Relaxed: who must not miss it asks under the lock.
+        // Relaxed: a thread that must not miss the freeing reads this under the lock.
         self.closing.load(Ordering::Relaxed)
     }
 
@@ -218,7 +218,7 @@ impl Registration {
     /// Registers the function for `level`, or takes it away. With the first one it begins to listen.
     ///
     /// # Errors
-    /// `Handles` if the registry has none left, `Closing` if the registration is on its way out.
+    /// `Handles` if the registry has none left, `Closing` if the registration has been freed.
     pub fn register(
         self: &Arc<Self>,
         level: Safety,
@@ -389,7 +389,7 @@ impl Registration {
     /// it is closing already.
     pub fn close(&self, free: Option<FreeFunction>, data: *mut c_void) -> bool {
         let mut control = self.control();
-        // Relaxed: the lock orders those who close.
+        // Relaxed: the lock orders the threads that free it.
         if self.closing.swap(true, Ordering::Relaxed) {
             return false;
         }

@@ -67,7 +67,7 @@ impl EventElement {
     /// `to` may be written for [`size`](Self::size) bytes; it need not be aligned.
     #[inline(always)]
     pub unsafe fn write(self, record: &EventRecord<'_>, to: *mut u8) {
-        // SAFETY: the caller's room is as long as the value: `datatype` and `size` follow from the same event_type.
+        // SAFETY: `to` is valid for `size` bytes, and `size` is the width of what `read` returns for this field.
         unsafe {
             match record.read(self.field) {
                 FieldValue::I32(value) => to.cast::<i32>().write_unaligned(value),
@@ -234,7 +234,7 @@ static PAPER: &[PaperEventType] = paper! {
     "transfer_begin" ReqXferBegin REQUEST false: "data transfer has begun for a request";
     "transfer" ReqXferContinue REQUEST false: "data transfer goes on for a request";
     "cancel" ReqRemoveFromPostedQ REQUEST true: "receive request was cancelled";
-    "free" ReqNotify REQUEST false: "the user was told that a request is complete, which frees it unless it is persistent";
+    "free" ReqNotify REQUEST false: "the completion of a request was returned to the user, which frees the request unless it is persistent";
 };
 
 /// All types; a type's place is its index. None where events are compiled out.

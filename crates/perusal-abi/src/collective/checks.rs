@@ -39,7 +39,7 @@ impl Argument<'_, usize> for Types<'_> {
 
 impl<'a> Argument<'a, *const usize> for Types<'a> {
     unsafe fn of(from: *const usize) -> Result<Self> {
-        // SAFETY: this function asks for the same.
+        // SAFETY: argument rule 1: the call passes this array, and the call outlives the result.
         unsafe { Argument::of(from) }.map(Self::Each)
     }
 }

@@ -111,7 +111,7 @@ pub(crate) unsafe fn begin(
     comm: MPI_Comm,
     work: impl Future<Output = Result<()>> + 'static,
 ) -> Result<MPI_Request> {
-    // SAFETY: this function asks for the same.
+    // SAFETY: `work` holds nothing that is bound to a thread (`Safety`).
     let operation = Arc::new(unsafe { NonblockingOperation::new(Box::pin(work)) });
     let handle = insert_task(Box::new(NonblockingTask(operation.clone(), comm)))?;
     engine()?.progress().start_background(operation);
@@ -166,7 +166,7 @@ async unsafe fn performed(
     number: SequenceNumber,
 ) -> Result<()> {
     let transports = nonblocking(engine, &comm, number);
-    // SAFETY: this function asks for the same.
+    // SAFETY: the buffers of the call are valid until this future is ready or leaked, and so while `perform` runs.
     let result = unsafe { call.perform(&transports, &comm) }.await;
     check_nonblocking(&transports).and(result)
 }

@@ -93,7 +93,7 @@ pub unsafe fn create_keyval(
     delete: usize,
     extra: *mut c_void,
 ) -> Result<c_int> {
-    // SAFETY: this function asks for the same.
+    // SAFETY: `copy` and `delete` are the ABI's constants or callbacks that stay callable while the key is in use (MPI 5.0 §7.7.2).
     unsafe { KEYVALS.create(kind, OnCopy::from_address(copy), OnDelete::from_address(delete), extra) }
 }
 

@@ -197,7 +197,7 @@ fn string_tag(text: &[u8]) -> c_int {
     (1 << 30) | (hash >> 2) as c_int
 }
 
-/// MPI_Intercomm_create. A leader that cannot begin tells its group so.
+/// MPI_Intercomm_create. A leader that cannot begin sends its group that error.
 fn connected(
     local: &Comm,
     leader: c_int,

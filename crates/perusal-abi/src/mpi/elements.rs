@@ -1,4 +1,4 @@
-//! How much a status tells was received (MPI 5.0 §3.2.5, §5.1.11, §13.3).
+//! How much was received, by a status (MPI 5.0 §3.2.5, §5.1.11, §13.3).
 
 use crate::arguments::{Count, InOut, OrUndefined};
 use crate::datatype::Datatype;

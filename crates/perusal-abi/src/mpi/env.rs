@@ -76,13 +76,13 @@ impl Logical<'_> {
 
     fn get(&self) -> Result<Vec<u8>> {
         self.there()?;
-        // SAFETY: the field's invariant; it is not NULL.
+        // SAFETY: argument rule 1: `at` is not NULL, so a value of `size` bytes lies there.
         Ok(unsafe { core::slice::from_raw_parts(self.at, self.size) }.to_vec())
     }
 
     fn set(&self, bytes: &[u8]) -> Result<()> {
         self.there()?;
-        // SAFETY: the field's invariant; it is not NULL, and no more than its size is written.
+        // SAFETY: argument rule 1: `at` is not NULL, so `size` bytes can be written there, and no more are.
         unsafe { self.at.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len().min(self.size)) };
         Ok(())
     }
@@ -121,7 +121,7 @@ pub fn tick() -> f64 {
     clock(libc::clock_getres)
 }
 
-/// MPI_Pcontrol: does nothing; profilers interpose it. C declares it variadic, which a function that looks at nothing need not be.
+/// MPI_Pcontrol: does nothing; profilers interpose it. C declares it variadic, which a function that reads no argument need not be.
 pub fn pcontrol() -> c_int {
     MPI_SUCCESS
 }

@@ -81,7 +81,7 @@ pub struct KeyArgument<'a>(&'a [u8]);
 
 impl<'a> Argument<'a, *const c_char> for KeyArgument<'a> {
     unsafe fn of(from: *const c_char) -> Result<Self> {
-        // SAFETY: this function asks for the same.
+        // SAFETY: argument rule 1: the call passes `from`, and the call outlives the result.
         unsafe { Argument::of(from) }.map(Self).map_err(|_: Error| Error::InfoKey("NULL"))
     }
 }
@@ -91,7 +91,7 @@ pub struct ValueArgument<'a>(&'a [u8]);
 
 impl<'a> Argument<'a, *const c_char> for ValueArgument<'a> {
     unsafe fn of(from: *const c_char) -> Result<Self> {
-        // SAFETY: this function asks for the same.
+        // SAFETY: argument rule 1: the call passes `from`, and the call outlives the result.
         unsafe { Argument::of(from) }.map(Self).map_err(|_: Error| Error::InfoValue("NULL"))
     }
 }

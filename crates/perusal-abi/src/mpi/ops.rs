@@ -44,7 +44,7 @@ impl Given<MPI_Op> for Op {
 /// # Safety
 /// The program keeps the function callable while the operation is in use.
 pub unsafe fn create(function: Option<UserFunction>, commutes: bool) -> Result<Op> {
-    // SAFETY: this function asks for the same.
+    // SAFETY: the program keeps the function callable while the operation is in use (MPI 5.0 §6.9.5).
     Ok(unsafe { Op::user(function.ok_or(NO_FUNCTION)?, commutes) })
 }
 
@@ -53,7 +53,7 @@ pub unsafe fn create(function: Option<UserFunction>, commutes: bool) -> Result<O
 /// # Safety
 /// As for [`create`].
 pub unsafe fn create_large(function: Option<UserFunctionC>, commutes: bool) -> Result<Op> {
-    // SAFETY: this function asks for the same.
+    // SAFETY: the program keeps the function callable while the operation is in use (MPI 5.0 §6.9.5).
     Ok(unsafe { Op::user_c(function.ok_or(NO_FUNCTION)?, commutes) })
 }
 

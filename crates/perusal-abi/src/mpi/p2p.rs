@@ -1,5 +1,5 @@
-//! Point-to-point communication (MPI 5.0 §3): each function is tried on the fast path, which finds out nothing that is wrong and
-//! does nothing if the case is not its own; then where somebody listens to events ([`observed`]); then completely.
+//! Point-to-point communication (MPI 5.0 §3): each function is tried on the fast path, which reports no error and
+//! does nothing if it does not serve the case; then on the path for calls with listeners ([`observed`]); then on the complete path.
 
 use crate::abi::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_SUCCESS};
 use crate::arguments::{Buffer, BufferStart, Call, CommHandle, NO_RESULT, Out, StatusOut};
@@ -62,7 +62,7 @@ fn send_slow(
     tag: c_int,
     comm: CommHandle<'_>,
 ) -> c_int {
-    // SAFETY: the caller took them apart.
+    // SAFETY: both are parts of one buffer: the one call of this function takes it apart for it.
     let buf = unsafe { Buffer::from_parts(start, datatype) };
     if let Some(outcome) = observed::send(mode, buf, dest, tag, comm) {
         return boundary::outcome(comm.handle(), function, outcome);
@@ -130,7 +130,7 @@ fn isend_slow(
     comm: CommHandle<'_>,
     request: Option<Out<'_, MPI_Request>>,
 ) -> c_int {
-    // SAFETY: the caller took them apart.
+    // SAFETY: both are parts of one buffer: the one call of this function takes it apart for it.
     let buf = unsafe { Buffer::from_parts(start, datatype) };
     if let Some(outcome) = observed::isend(mode, buf, dest, tag, comm, request.as_ref()) {
         return boundary::outcome(comm.handle(), function, outcome);
@@ -212,7 +212,7 @@ fn recv_slow(
     comm: CommHandle<'_>,
     status: StatusOut<'_>,
 ) -> c_int {
-    // SAFETY: the caller took them apart.
+    // SAFETY: both are parts of one buffer: the one call of this function takes it apart for it.
     let buf = unsafe { Buffer::from_parts(start, datatype) };
     if let Some(outcome) = observed::recv(buf, source, tag, comm, status) {
         return boundary::outcome(comm.handle(), function, outcome);
@@ -280,7 +280,7 @@ fn irecv_slow(
     comm: CommHandle<'_>,
     request: Option<Out<'_, MPI_Request>>,
 ) -> c_int {
-    // SAFETY: the caller took them apart.
+    // SAFETY: both are parts of one buffer: the one call of this function takes it apart for it.
     let buf = unsafe { Buffer::from_parts(start, datatype) };
     if let Some(outcome) = observed::irecv(buf, source, tag, comm, request.as_ref()) {
         return boundary::outcome(comm.handle(), function, outcome);

@@ -104,7 +104,7 @@ pub struct External32;
 
 impl<'a> Argument<'a, *const c_char> for External32 {
     unsafe fn of(from: *const c_char) -> Result<Self> {
-        // SAFETY: this function asks for the same.
+        // SAFETY: argument rule 1: the call passes `from`, and the call outlives the result.
         match unsafe { <&[u8]>::of(from) }? {
             b"external32" => Ok(Self),
             _ => Err(Error::Arg("the data representation must be \"external32\"")),

@@ -73,7 +73,7 @@ impl Task for Generalized {
         Self::result(code).map_or(Ok(()), Err)
     }
     fn free(&self, _: &Engine) {
-        // AcqRel: of this and `MPI_Grequest_complete`, who comes second frees.
+        // AcqRel: the later of this call and `MPI_Grequest_complete` frees the request.
         if !self.detached.swap(true, Ordering::AcqRel) && self.is_complete() {
             let _ = self.free_extra();
         }
@@ -86,7 +86,7 @@ impl Task for Generalized {
         if self.complete.swap(true, Ordering::AcqRel) {
             return None;
         }
-        // Acquire: pairs with `free`; who comes second frees.
+        // Acquire: pairs with `free`; the later of the two frees the request.
         if self.detached.load(Ordering::Acquire) {
             forget();
             let _ = self.free_extra();

@@ -71,8 +71,8 @@ fn message(engine: &Engine, handle: MPI_Request) -> Option<Request> {
     engine.requests().get(handle)
 }
 
-/// Waits for one message. False, with no outcome taken, if it is none, or something about it is unusual. `OBSERVED`: somebody may
-/// listen to events.
+/// Waits for one message. False, with no outcome taken, if it is none, or something about it is unusual. `OBSERVED`: there may
+/// be listeners.
 #[inline(always)]
 fn wait_for_one<const OBSERVED: bool>(
     request: &Option<InOut<'_, MPI_Request>>,
@@ -141,7 +141,7 @@ fn progress_of(engine: &Engine, handle: MPI_Request) -> Progress {
 }
 
 /// The fast path of a wait for several messages, one after the other: how many outcomes it took. The next one, if there is one, is
-/// unusual in some way, and the complete implementation must see to it and those behind it. `OBSERVED`: somebody may listen to events.
+/// unusual in some way, and the complete implementation must see to it and those behind it. `OBSERVED`: there may be listeners.
 #[inline(always)]
 fn waitall_in_turn<const OBSERVED: bool>(
     engine: &Engine,
@@ -363,7 +363,7 @@ pub fn testany(
 
 /// Whether a call returns before anything is over.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Patience {
+pub enum WaitOrTest {
     /// MPI_Testsome.
     Test,
     /// MPI_Waitsome.
@@ -372,7 +372,7 @@ pub enum Patience {
 
 /// MPI_Waitsome, MPI_Testsome.
 pub fn some(
-    patience: Patience,
+    mode: WaitOrTest,
     handles: &mut [MPI_Request],
     count: Out<'_, c_int>,
     indices: Room<'_, c_int>,
@@ -384,9 +384,9 @@ pub fn some(
         return count.put(MPI_UNDEFINED);
     }
     let is_one_over = || Ok(first_over(engine, &named)?.is_some());
-    match patience {
-        Patience::Wait => engine.progress().wait_for(is_one_over)?,
-        Patience::Test => drop(engine.look_for(is_one_over)?),
+    match mode {
+        WaitOrTest::Wait => engine.progress().wait_for(is_one_over)?,
+        WaitOrTest::Test => drop(engine.look_for(is_one_over)?),
     }
     let (taken, failed) = take_some(engine, &named, handles, &indices, statuses)?;
     count.put(taken)?;

@@ -24,7 +24,7 @@ static SESSIONS: HandleTable<Session> = HandleTable::new();
 /// What a session handle names.
 #[derive(Debug)]
 pub struct Session {
-    /// What MPI_Session_get_info tells.
+    /// What MPI_Session_get_info returns.
     info: Info,
     /// The error handler of the session.
     pub errhandler: ErrhandlerSlot,
@@ -112,7 +112,7 @@ pub fn source_of_new(handler: MPI_Errhandler) -> ErrorSource {
 /// MPI_Session_finalize. Waits for no other process to finalize its own.
 pub fn finalize(session: InOut<'_, MPI_Session>) -> Result<()> {
     let handle = session.get();
-    // Relaxed: of two who finalize one session, which the standard forbids, one wins.
+    // Relaxed: of two threads that finalize one session, which the standard forbids, one wins.
     if find(handle)?.is_over.swap(true, Ordering::Relaxed) {
         return Err(unknown(handle));
     }

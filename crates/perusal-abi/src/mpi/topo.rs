@@ -89,7 +89,7 @@ impl<'a, N: Integer> Array<'a, *const c_int, N> for Weights<'a> {
         match from.addr() {
             MPI_UNWEIGHTED => Ok(Self::Not(n)),
             MPI_WEIGHTS_EMPTY => Ok(Self::Empty(n)),
-            // SAFETY: this function asks for the same.
+            // SAFETY: argument rule 1: any other address is an array of this length, and the call outlives the result.
             _ => unsafe { Array::of(from, length) }.map(Self::Each),
         }
     }
@@ -121,7 +121,7 @@ fn edges(ranks: &[c_int], weights: &Weights<'_>, size: u32) -> Result<Vec<(i32, 
     Ok(ranks.iter().copied().zip(weights).collect())
 }
 
-/// Everybody's numbers, in rank order.
+/// Every rank's numbers, in rank order.
 fn collected(comm: &Comm, own: &[i32]) -> Result<Vec<i32>> {
     let transports = blocking(engine()?, comm, Purpose::Create);
     let Transports::Intracomm(transport) = &transports else {
@@ -152,7 +152,7 @@ fn numbers(bytes: &[u8]) -> impl Iterator<Item = i32> + '_ {
     bytes.as_chunks::<4>().0.iter().map(|&word| i32::from_le_bytes(word))
 }
 
-/// MPI_Dist_graph_create: anybody names any edges; each rank picks those that touch it.
+/// MPI_Dist_graph_create: any rank names any edges; each rank picks those that touch it.
 fn picked(comm: &Comm, own: &[i32], weighted: bool) -> Result<DistGraph> {
     let rank = comm.rank() as i32;
     let mut graph = DistGraph { weighted, ..DistGraph::default() };
@@ -351,14 +351,14 @@ pub fn dist_graph_neighbours_count(comm: MPI_Comm) -> Result<(usize, usize, bool
     with_dist_graph(comm, |graph| Ok((graph.sources.len(), graph.destinations.len(), graph.weighted)))
 }
 
-/// Room for weights: looked at only if the graph has some.
+/// Room for weights: used only if the graph has some.
 pub struct WeightRoom<'a>(Option<Result<Room<'a, c_int>>>);
 
 impl<'a, N: Integer> Array<'a, *mut c_int, N> for WeightRoom<'a> {
     unsafe fn of(from: *mut c_int, length: N) -> Result<Self> {
         Ok(Self(match from.addr() {
             MPI_UNWEIGHTED | MPI_WEIGHTS_EMPTY => None,
-            // SAFETY: this function asks for the same.
+            // SAFETY: argument rule 1: any other address is an array of this length, and the call outlives the result.
             _ => Some(unsafe { Array::of(from, length) }),
         }))
     }

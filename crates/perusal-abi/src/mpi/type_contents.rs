@@ -17,7 +17,7 @@ fn open(datatype: MPI_Datatype) -> Result<(c_int, Contents)> {
     Ok((ty.made().combiner(), ty.contents()))
 }
 
-/// The same for the forms that cannot tell of large counts.
+/// The same for the forms that cannot return large counts.
 fn open_small(datatype: MPI_Datatype) -> Result<(c_int, Contents)> {
     let (combiner, contents) = open(datatype)?;
     if contents.counts.is_empty() {

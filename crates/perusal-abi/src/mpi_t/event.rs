@@ -182,7 +182,7 @@ pub fn register(
     let of = registration(handle)?;
     let level = level(safety)?;
     given(info)?;
-    // What was dropped for want of this function is delivered before anything that it hears.
+    // What was dropped for want of this function is delivered before anything else that this function receives.
     of.register(level, function, data).map_err(refused)
 }
 
@@ -199,7 +199,7 @@ pub fn callback_info(handle: usize, safety: c_int, to: Option<Out<'_, MPI_Info>>
     Ok(())
 }
 
-/// MPI_T_event_handle_free. When it returns, no event is heard any more; `function` says when the last one has been delivered.
+/// MPI_T_event_handle_free. When it returns, no event is accepted any more; `function` says when the last one has been delivered.
 pub fn free(handle: usize, data: *mut c_void, function: Option<FreeFunction>) -> Outcome {
     if registration(handle)?.close(function, data) { Ok(()) } else { Err(MPI_T_ERR_INVALID_HANDLE) }
 }

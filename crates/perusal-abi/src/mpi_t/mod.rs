@@ -49,7 +49,7 @@ pub struct TextPlace<'a> {
 
 impl<'a> Array<'a, *mut c_char, *mut c_int> for TextPlace<'a> {
     unsafe fn of(from: *mut c_char, length: *mut c_int) -> Result<Self, Error> {
-        // SAFETY: this function asks for the same.
+        // SAFETY: argument rule 1: the call passes both, and the call outlives the result.
         unsafe { Ok(Self { to: Argument::of(from)?, length: Argument::of(length)? }) }
     }
 }
@@ -72,13 +72,13 @@ pub struct OptionalRoom<'a, T>(Option<Room<'a, T>>);
 
 impl<'a, T> Array<'a, *mut T, *mut c_int> for OptionalRoom<'a, T> {
     unsafe fn of(from: *mut T, length: *mut c_int) -> Result<Self, Error> {
-        // SAFETY: this function asks for the same.
+        // SAFETY: argument rule 1: the call passes `length`, and the call outlives the result.
         let length: Option<InOut<'a, c_int>> = unsafe { Argument::of(length) }?;
         let room = length.map_or(0, |length| length.get().max(0));
         if from.is_null() {
             return Ok(Self(None));
         }
-        // SAFETY: this function asks for the same, and the length is what is there.
+        // SAFETY: argument rule 1: `from` has as many elements as the integer at `length` says (MPI 5.0 §15.3.3).
         unsafe { Array::of(from, room) }.map(|room| Self(Some(room)))
     }
 }
@@ -112,14 +112,14 @@ impl ValueAt<'_> {
     /// # Safety
     /// What the call is about says that it holds a `T`.
     unsafe fn read<T>(&self) -> T {
-        // SAFETY: argument rule 1; this function asks for the type.
+        // SAFETY: argument rule 1: a value lies there, and the variable or event element is of type `T`.
         unsafe { self.0.cast::<T>().read() }
     }
 
     /// # Safety
     /// What the call is about says that it has room for a `T`.
     unsafe fn write<T>(&self, value: T) {
-        // SAFETY: argument rule 1; this function asks for the type.
+        // SAFETY: argument rule 1: there is room for a value, and the variable or event element is of type `T`.
         unsafe { self.0.cast::<T>().write(value) };
     }
 }

@@ -49,9 +49,9 @@ pub(super) struct PvarState {
     next: usize,
     sessions: BTreeSet<usize>,
     handles: BTreeMap<usize, PvarHandle>,
-    /// Started handles of variables that count searches, and the tap that counts for them.
+    /// Started handles of variables that count searches, and the subscription that counts for them.
     searchers: usize,
-    tap: Option<GlobalSubscription>,
+    subscription: Option<GlobalSubscription>,
 }
 
 static STATE: Mutex<PvarState> = Mutex::new(PvarState {
@@ -59,18 +59,19 @@ static STATE: Mutex<PvarState> = Mutex::new(PvarState {
     sessions: BTreeSet::new(),
     handles: BTreeMap::new(),
     searchers: 0,
-    tap: None,
+    subscription: None,
 });
 
 fn lock() -> MutexGuard<'static, PvarState> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs `body` under the lock. A tap that nobody needs any more goes afterwards: its end may wait for a thread that wants the lock.
+/// Runs `body` under the lock. A subscription that no handle needs any more is dropped afterwards: its end may wait for a thread that
+/// wants the lock.
 pub(super) fn with<R>(body: impl FnOnce(&mut PvarState) -> R) -> R {
     let mut state = lock();
     let result = body(&mut state);
-    let idle = if state.searchers == 0 { state.tap.take() } else { None };
+    let idle = if state.searchers == 0 { state.subscription.take() } else { None };
     if idle.is_some() {
         searching::stop();
     }
@@ -319,7 +320,7 @@ impl PvarState {
             if on {
                 self.searchers += 1;
                 let generation = self.fresh() as u64;
-                self.tap.get_or_insert_with(|| searching::tap(generation));
+                self.subscription.get_or_insert_with(|| searching::subscribe(generation));
             } else {
                 self.searchers -= 1;
             }

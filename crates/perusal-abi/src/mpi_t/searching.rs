@@ -1,4 +1,4 @@
-//! Counts what searches of the queues cost, for as long as a started handle asks: a tap on their beginnings and ends.
+//! Counts what searches of the queues cost, for as long as a started handle asks: a global subscriber to their beginnings and ends.
 
 use crate::arch::clock::ticks;
 use crate::process;
@@ -17,7 +17,7 @@ thread_local! {
     static BEGAN: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Which tap counts: of two, of which one is about to end, the younger. 0: none.
+/// The generation of the subscription that counts: of two, of which one is about to end, the younger. 0: none.
 static CURRENT: AtomicU64 = AtomicU64::new(0);
 
 /// What was counted so far.
@@ -30,29 +30,29 @@ fn add(search: Search, n: u64) {
     COUNTS[search as usize].fetch_add(n, Ordering::Relaxed);
 }
 
-/// Nothing is counted from now on, before the tap is dropped.
+/// Nothing is counted from now on, before the subscription is dropped.
 pub(super) fn stop() {
-    // Relaxed: as in `count`; what other threads are telling right now is counted or not.
+    // Relaxed: as in `count`; what other threads emit right now is counted or not.
     CURRENT.store(0, Ordering::Relaxed);
 }
 
-/// Counts until [`stop`]. `generation` is one that no tap before had, and not 0.
-pub(super) fn tap(generation: u64) -> GlobalSubscription {
+/// Counts until [`stop`]. `generation` is one that no subscription before had, and not 0.
+pub(super) fn subscribe(generation: u64) -> GlobalSubscription {
     // Relaxed: as in `stop`.
     CURRENT.store(generation, Ordering::Relaxed);
     let events =
         [Event::SearchPostedQBegin, Event::SearchPostedQEnd, Event::SearchUnexQBegin, Event::SearchUnexQEnd];
     let events: EventSet = events.into_iter().collect();
-    let hear = move |record: &EventRecord<'_>| {
+    let count = move |record: &EventRecord<'_>| {
         // Relaxed: as in `stop`.
         if CURRENT.load(Ordering::Relaxed) == generation {
-            hear(record);
+            count_search(record);
         }
     };
-    process::registry().subscribe_globally(events, Arc::new(hear))
+    process::registry().subscribe_globally(events, Arc::new(count))
 }
 
-fn hear(record: &EventRecord<'_>) {
+fn count_search(record: &EventRecord<'_>) {
     let EventPayload::Search { depth, hit } = record.payload else {
         if matches!(record.event, Event::SearchPostedQBegin | Event::SearchUnexQBegin) {
             BEGAN.set(ticks());

@@ -71,7 +71,7 @@ type Args<'a> = &'a [(&'a str, String)];
 impl Json<'_> {
     fn begin(&mut self, trace: &Trace) -> io::Result<()> {
         let job = &trace.job;
-        let status = job.status.map_or_else(|| "not told".into(), |status| status.to_string());
+        let status = job.status.map_or_else(|| "unknown".into(), |status| status.to_string());
         let about = [
             ("command", job.command.clone()),
             ("host", job.host.clone()),

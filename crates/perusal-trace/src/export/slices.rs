@@ -1,6 +1,6 @@
 //! What a stream is in the middle of, as slices that lie within each other: calls, arrivals, searches, sleeps.
 //!
-//! A call or an arrival is told by no event of its own. It is a *run*: records that follow each other in one stream and speak of one
+//! A call or an arrival has no event of its own. It is a *run*: records that follow each other in one stream and speak of one
 //! request or one message, with the searches between them.
 
 use super::super::model::{Record, RecordPayload};

@@ -13,7 +13,7 @@ pub fn print(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
     let job = &trace.job;
     writeln!(out, "# command   {}", job.command)?;
     writeln!(out, "# host      {}, perusal {}", job.host, job.version)?;
-    let status = job.status.map_or_else(|| "not told".into(), |status| status.to_string());
+    let status = job.status.map_or_else(|| "unknown".into(), |status| status.to_string());
     writeln!(out, "# duration  {} s, exit status {status}", job.duration as f64 / 1e9)?;
     for rank in &trace.ranks {
         writeln!(out, "# {}", about(rank))?;

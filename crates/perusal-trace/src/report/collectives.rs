@@ -52,7 +52,7 @@ pub fn collectives(
         for call in calls {
             rows.entry((instance.communicator, call.operation, call.mode)).or_default().call(call);
         }
-        // Without all members nobody knows who came last.
+        // Without all members it is not known which came last.
         let Some(last) = calls.iter().max_by_key(|call| call.begin) else { continue };
         let differs = |call: &CollectiveCall| (call.operation, call.mode) != (last.operation, last.mode);
         if calls.len() != communicator.size || calls.iter().any(differs) {
@@ -89,7 +89,7 @@ pub fn collectives(
 fn waiting(slept: &[Slept], call: &CollectiveCall, end: u64) -> Vec<(u64, u64)> {
     let first = slept.partition_point(|slept| slept.end <= call.begin);
     let blocks = call.mode == CollMode::Blocking as u8;
-    // Who waits for the request of an operation in the background may wait for others at the same time, but not for a message alone.
+    // A rank that waits for the request of an operation in the background may wait for others at the same time, but not for a message alone.
     const REQUESTS: [u8; 3] = [Waiting::Any as u8, Waiting::All as u8, Waiting::Collective as u8];
     let inside = slept[first..].iter().take_while(|slept| slept.begin < end);
     let inside = inside.filter(|slept| blocks || REQUESTS.contains(&slept.kind));
@@ -147,7 +147,7 @@ fn calls(
     }
 }
 
-/// JobCommunicators of the whole job: what several ranks made together is one.
+/// The communicators of the whole job: one for each that several ranks made together.
 #[derive(Default)]
 struct JobCommunicators {
     all: Vec<KnownCommunicator>,

@@ -53,7 +53,7 @@ fn sum(waits: impl Iterator<Item = CausedWait>) -> u64 {
     waits.map(|wait| wait.end - wait.begin).sum()
 }
 
-/// Which side came first, whether anybody waited or not.
+/// Which side came first, whether a rank waited or not.
 fn open(
     flow: &Flow,
     senders: &mut BTreeMap<(u32, u32), LateSender>,

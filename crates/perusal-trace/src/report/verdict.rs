@@ -1,4 +1,4 @@
-//! What stands out, in words. Each finding has a threshold below which it is not told; `docs/report.md` has them.
+//! What stands out, in words. Each finding has a threshold below which it is left out; `docs/report.md` has them.
 
 use super::distribution::ValueDistribution;
 use super::types::{Finding, RankReport, Report, Verdict};
@@ -10,11 +10,11 @@ use std::cmp::Reverse;
 const WAITING_COUNTS: u64 = 50;
 /// A rank with more than one in so many of all waiting at the root of it is named.
 const CULPRIT: f64 = 0.4;
-/// An unexpected queue this long is told.
+/// An unexpected queue this long is reported.
 const LONG_QUEUE: u32 = 64;
-/// A posted queue this long is told: many receives are posted ahead on purpose.
+/// A posted queue this long is reported: many receives are posted ahead on purpose.
 const LONG_POSTED: u32 = 1000;
-/// A mean search over so many entries is told.
+/// A mean search over so many entries is reported.
 const DEEP_SEARCH: u64 = 16;
 
 /// Looks at what was found.
@@ -268,7 +268,7 @@ fn ring_full(report: &Report) -> Option<Finding> {
     Some(Finding { kind: "ring-full", rank: Some(peer.rank), cost_ns: 0, text })
 }
 
-/// Messages that nobody received, which is a mistake in the program; only told of ranks that came to their end.
+/// Messages that nobody received, which is a mistake in the program; reported only of ranks that came to their end.
 fn lost(report: &Report) -> Option<Finding> {
     let left = |rank: &RankReport| u64::from(rank.unexpected.left);
     let whole = report.ranks.iter().filter(|rank| rank.complete && rank.dropped == 0 && left(rank) > 0);

@@ -87,7 +87,7 @@ enum WaitEnd {
     Granted(usize),
     /// A transfer from or to this rank of the job, if it is known, went on.
     Moved(Option<u32>),
-    /// The program had its way again: it was told of a completion, or began something.
+    /// The program ran again: a completion was returned to it, or it began something.
     Free,
 }
 

@@ -34,7 +34,7 @@ macro_rules! functions {
             unsafe fn of(handle: *mut c_void) -> core::result::Result<Library, &'static CStr> {
                 Ok(Library {
                     $($field: {
-                        // SAFETY: a loaded library, says the caller, and a name with its zero.
+                        // SAFETY: `handle` came from `dlopen` of a library that stays loaded; the name ends with a zero.
                         let symbol = unsafe { libc::dlsym(handle, $symbol.as_ptr()) };
                         if symbol.is_null() {
                             return Err($symbol);

@@ -113,7 +113,7 @@ fn write_rank(archive: &Archive<'_>, rank: &RankTrace, comms: &Otf2Communicators
     let mut queues = None;
     for record in &rank.records {
         slices.step(record, &mut edges);
-        // What a search compared is told before it ends.
+        // How many entries a search compared is written before its end.
         if let RecordPayload::Search { depth, .. } = record.payload {
             let [_, searches] = &mut open[usize::from(record.stream)];
             searches.metric(record.when, COMPARED, &[u64::from(depth)])?;

@@ -300,7 +300,7 @@ impl Definitions<'_> {
         self.check("metric", code)
     }
 
-    /// Metrics that are told together.
+    /// Metrics that are written together.
     pub fn metric_class(&self, number: u32, members: &[u32]) -> Result<()> {
         // SAFETY: as in `string`.
         let code = unsafe {

@@ -144,7 +144,7 @@ function queuesSection() {
   node.append(html("div", { class: "pick" },
     picker("Show", { unexpected: "unexpected queue", posted: "posted queue", waiting: "waiting (share of the time)" }, (kind) => { timeline.kind = kind; redraw(); }),
     RANKS > 1 && tickbox("same scale for all ranks", true, (on) => { timeline.same = on; redraw(); })));
-  redraw = figure(node, [html("b", {}, "Entries in the queue, per rank. "), `Values are told apart to ${show.ns(report.queues.bin_ns)}: within that, the solid band spans the least and the most. The triangle is the high-water mark.`], (width) => {
+  redraw = figure(node, [html("b", {}, "Entries in the queue, per rank. "), `Values are distinguished to ${show.ns(report.queues.bin_ns)}: within that, the solid band spans the least and the most. The triangle is the high-water mark.`], (width) => {
     const ranks = selected();
     return (ranks.length <= LINES ? lines : heat)(timeline.kind, ranks, width);
   }, { id: "timeline" });
