@@ -22,7 +22,7 @@ impl Relay {
             return Ok(None);
         }
         let (reader, writer) = io::pipe()?;
-        sys::set_nonblocking(writer.as_raw_fd())?;
+        sys::set_nonblocking(&writer)?;
         Ok(Some((Self { pipe: Some(writer), waiting: vec![] }, reader)))
     }
 
@@ -39,15 +39,13 @@ impl Relay {
     /// Reads once; called when the terminal has something. Its end closes the rank's input.
     pub fn read(&mut self) {
         let mut piece = [0; 4096];
-        // SAFETY: `piece` is room for the bytes asked for; descriptor 0 is standard input.
-        let got = unsafe { libc::read(0, piece.as_mut_ptr().cast(), piece.len()) };
-        match usize::try_from(got) {
+        match rustix::io::read(rustix::stdio::stdin(), &mut piece) {
             Ok(0) => self.pipe = None,
             Ok(got) => {
                 self.waiting.extend_from_slice(&piece[..got]);
                 self.write();
             }
-            Err(_) if io::Error::last_os_error().kind() == ErrorKind::Interrupted => {}
+            Err(rustix::io::Errno::INTR) => {}
             Err(_) => self.pipe = None,
         }
     }

@@ -1,8 +1,9 @@
 //! Passes on what ranks write, whole lines at a time, and never waits for the reader.
 
+use rustix::fs::FileType;
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read};
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::time::Instant;
 
 use crate::sys;
@@ -23,8 +24,8 @@ pub const LAUNCHER: WriterId = u32::MAX;
 
 /// Where lines go: the launcher's own standard output or error.
 #[derive(Debug)]
-pub struct Sink {
-    fd: RawFd,
+pub struct Sink<'a> {
+    fd: BorrowedFd<'a>,
     waiting: VecDeque<u8>,
     /// Who has begun a line and not ended it.
     open: Option<WriterId>,
@@ -32,17 +33,17 @@ pub struct Sink {
     broken: Option<io::Error>,
 }
 
-impl Sink {
+impl<'a> Sink<'a> {
     /// Lines go to `fd`.
-    pub fn new(fd: RawFd) -> Self {
-        let regular = sys::identity(fd).is_some_and(|(kind, ..)| kind == libc::S_IFREG);
+    pub fn new(fd: BorrowedFd<'a>) -> Self {
+        let regular = sys::identity(fd).is_some_and(|(kind, ..)| kind == FileType::RegularFile);
         let atom = if regular { usize::MAX } else { ATOM };
         Self { fd, waiting: VecDeque::new(), open: None, atom, broken: None }
     }
 
     /// The descriptor, for watching.
     pub fn fd(&self) -> RawFd {
-        self.fd
+        self.fd.as_raw_fd()
     }
 
     /// Whether so much waits that the ranks should wait too.
@@ -75,16 +76,16 @@ impl Sink {
 
     /// Writes as much as it can without blocking; returns whether something is left.
     pub fn flush(&mut self) -> bool {
-        while !self.waiting.is_empty() && sys::writable(self.fd) {
+        while !self.waiting.is_empty() && sys::writable(self.fd.as_raw_fd()) {
             let (front, _) = self.waiting.as_slices();
             let piece = &front[..front.len().min(self.atom)];
-            // SAFETY: `piece` is live memory of the length that is passed.
-            let written = unsafe { libc::write(self.fd, piece.as_ptr().cast(), piece.len()) };
-            if let Ok(written) = usize::try_from(written) {
-                self.waiting.drain(..written);
-                continue;
-            }
-            let error = io::Error::last_os_error();
+            let error = match rustix::io::write(self.fd, piece) {
+                Ok(written) => {
+                    self.waiting.drain(..written);
+                    continue;
+                }
+                Err(error) => io::Error::from(error),
+            };
             match error.kind() {
                 ErrorKind::Interrupted => {}
                 ErrorKind::WouldBlock => break,
@@ -137,7 +138,7 @@ impl RankStream {
     }
 
     /// Reads what is there and passes on whole lines; at the end of the stream also the rest, and closes it.
-    pub fn read(&mut self, sink: &mut Sink) {
+    pub fn read(&mut self, sink: &mut Sink<'_>) {
         let mut piece = [0; PIECE];
         while let Some(pipe) = &mut self.pipe {
             match pipe.read(&mut piece) {
@@ -155,7 +156,7 @@ impl RankStream {
         }
     }
 
-    fn take(&mut self, bytes: &[u8], sink: &mut Sink) {
+    fn take(&mut self, bytes: &[u8], sink: &mut Sink<'_>) {
         let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         let (lines, rest) = bytes.split_at(whole);
         if !lines.is_empty() {
@@ -171,7 +172,7 @@ impl RankStream {
     }
 
     /// Passes text on, each line of it after the label.
-    fn emit(&mut self, text: &[u8], sink: &mut Sink) {
+    fn emit(&mut self, text: &[u8], sink: &mut Sink<'_>) {
         if self.label.is_empty() {
             sink.put(self.writer, text);
         } else {
@@ -189,7 +190,7 @@ impl RankStream {
     }
 
     /// Passes a line on that has not ended yet: a prompt, or one that is too long to be kept.
-    pub fn emit_partial(&mut self, sink: &mut Sink) {
+    pub fn emit_partial(&mut self, sink: &mut Sink<'_>) {
         let text = std::mem::take(&mut self.partial);
         self.idle_since = None;
         if !text.is_empty() {
@@ -197,7 +198,7 @@ impl RankStream {
         }
     }
 
-    fn close(&mut self, sink: &mut Sink) {
+    fn close(&mut self, sink: &mut Sink<'_>) {
         self.pipe = None;
         if !self.label.is_empty() && (self.begun || !self.partial.is_empty()) {
             self.partial.push(b'\n');
@@ -206,7 +207,7 @@ impl RankStream {
     }
 
     /// Reads what is still there and closes the stream, even if another process holds its other end.
-    pub fn drain(&mut self, sink: &mut Sink) {
+    pub fn drain(&mut self, sink: &mut Sink<'_>) {
         self.read(sink);
         if self.pipe.is_some() && !sink.is_full() {
             self.close(sink);
@@ -218,18 +219,19 @@ impl RankStream {
 mod tests {
     use super::*;
     use std::io::Write;
+    use std::os::fd::AsFd;
 
-    fn nowhere() -> Sink {
-        Sink::new(-1)
+    fn nowhere() -> Sink<'static> {
+        Sink::new(rustix::stdio::stdin())
     }
 
-    fn held(sink: &Sink) -> String {
+    fn held(sink: &Sink<'_>) -> String {
         String::from_utf8(sink.waiting.iter().copied().collect()).unwrap()
     }
 
     fn stream(label: &str) -> (io::PipeWriter, RankStream) {
         let (reader, writer) = io::pipe().unwrap();
-        sys::set_nonblocking(reader.as_raw_fd()).unwrap();
+        sys::set_nonblocking(&reader).unwrap();
         (writer, RankStream::new(reader, 3, label.into(), 0))
     }
 
@@ -285,7 +287,7 @@ mod tests {
     #[test]
     fn a_sink_without_reader_swallows_the_rest() {
         let (reader, writer) = io::pipe().unwrap();
-        let mut sink = Sink::new(writer.as_raw_fd());
+        let mut sink = Sink::new(writer.as_fd());
         drop(reader);
         sink.put(1, b"text\n");
         assert!(!sink.flush());
@@ -297,7 +299,7 @@ mod tests {
     #[test]
     fn a_slow_reader_is_not_waited_for() {
         let (mut reader, writer) = io::pipe().unwrap();
-        let mut sink = Sink::new(writer.as_raw_fd());
+        let mut sink = Sink::new(writer.as_fd());
         let text = vec![b'x'; 300_000];
         sink.put(1, &text);
         let mut got = vec![];

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 
 use perusal::internals::placement::{self, Bind, BindingClaim, MachineTopology, Placement, Policy};
 use perusal::internals::shm::{Memory, cpus};
+use rustix::process::Rlimit;
 
 use crate::args::{self, App, Plan, PlanError, Stdin};
 use crate::environment::{self, RankIdentity};
@@ -127,12 +128,12 @@ struct Starter<'a> {
     plan: &'a Plan,
     placement: Placement,
     relay_end: Option<OwnedFd>,
-    descriptors: Option<libc::rlimit>,
+    descriptors: Option<Rlimit>,
 }
 
 impl Starter<'_> {
     fn start_all(&self, supervisor: &mut Supervisor<'_>) -> Result<(), Failure> {
-        let segment = sys::duplicate_high(supervisor.memory().segment().fd(), HIGH_DESCRIPTOR)
+        let segment = sys::duplicate_high(supervisor.memory().segment().file(), HIGH_DESCRIPTOR)
             .map_err(failure("a descriptor for the ranks"))?;
         let null = File::open("/dev/null").map_err(failure("/dev/null"))?;
         let mut rank = 0;
@@ -162,7 +163,7 @@ impl Starter<'_> {
                     stdio: [self.stdin_of(rank, &null), out.as_raw_fd(), err.as_raw_fd()],
                     segment: segment.as_raw_fd(),
                     mask: &supervisor.signals().original,
-                    descriptors: self.descriptors.as_ref(),
+                    descriptors: self.descriptors,
                 })
                 .map_err(|failed| cannot_start(app, &failed))?;
                 supervisor.add_rank(pid, own_out, own_err).map_err(failure("watching a rank's output"))?;

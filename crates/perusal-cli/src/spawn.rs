@@ -1,6 +1,7 @@
 //! Starting one rank, at the price of a vfork: the child runs in the launcher's memory until it has become the program,
 //! so nothing is copied however many ranks there are, and a failure comes back as a plain number.
 
+use rustix::process::{Resource, Rlimit};
 use std::ffi::CString;
 use std::io;
 use std::os::fd::RawFd;
@@ -23,7 +24,7 @@ pub struct RankStart<'a> {
     /// The signal mask to start with.
     pub mask: &'a libc::sigset_t,
     /// The limit on open descriptors to go back to, if it was raised.
-    pub descriptors: Option<&'a libc::rlimit>,
+    pub descriptors: Option<Rlimit>,
 }
 
 /// Which step of starting failed.
@@ -147,7 +148,7 @@ fn prepare_and_exec(child: &ChildSetup<'_>) -> SpawnStep {
         }
         libc::fcntl(start.segment, libc::F_SETFD, 0);
         if let Some(limit) = start.descriptors {
-            libc::setrlimit(libc::RLIMIT_NOFILE, limit);
+            let _ = rustix::process::setrlimit(Resource::Nofile, limit);
         }
         if !child.affinity.is_empty() {
             // Binding is a wish: a CPU that went offline must not keep the job from running.

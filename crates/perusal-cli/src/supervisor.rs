@@ -3,7 +3,7 @@
 //! One thread waits in one place, `epoll`. It never blocks on a rank or on the reader of its output.
 
 use std::io::{self, IsTerminal};
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::RawFd;
 use std::time::{Duration, Instant};
 
 use perusal::internals::placement::BindingClaim;
@@ -86,7 +86,7 @@ pub struct Supervisor<'a> {
     ignored: Vec<i32>,
     _claim: Option<BindingClaim>,
     epoll: Epoll,
-    sinks: Vec<Sink>,
+    sinks: Vec<Sink<'static>>,
     /// Which sinks are watched for room.
     armed: Vec<bool>,
     /// Which sinks are so full that their streams rest.
@@ -107,8 +107,9 @@ impl<'a> Supervisor<'a> {
         let SupervisorParts { name, plan, memory, signals, reaper, relay, ignored, claim } = parts;
         let epoll = Epoll::new()?;
         epoll.add(signals.fd(), libc::EPOLLIN, SIGNALS)?;
-        let together = sys::identity(1).is_some() && sys::identity(1) == sys::identity(2);
-        let sinks: Vec<Sink> = if together { vec![Sink::new(1)] } else { vec![Sink::new(1), Sink::new(2)] };
+        let (out, err) = (rustix::stdio::stdout(), rustix::stdio::stderr());
+        let together = sys::identity(out).is_some() && sys::identity(out) == sys::identity(err);
+        let sinks = if together { vec![Sink::new(out)] } else { vec![Sink::new(out), Sink::new(err)] };
         Ok(Self {
             name,
             plan,
@@ -149,7 +150,7 @@ impl<'a> Supervisor<'a> {
         self.memory.roster().entry(rank).set_group(pid);
         self.ranks.push(RankProcess { pid, running: true });
         for pipe in [&out, &err] {
-            sys::set_nonblocking(pipe.as_raw_fd())?;
+            sys::set_nonblocking(pipe)?;
         }
         for mut stream in streams_of(rank, self.plan, [out, err], self.sinks.len()) {
             watch(&self.epoll, &mut stream, self.streams.len())?;

@@ -1,21 +1,21 @@
 //! System calls that the launcher needs and the standard library lacks, each behind a safe function.
 
+use rustix::fs::{FileType, OFlags};
+use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions};
 use std::io::{self, Write};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
 /// Bytes of memory that this process may still take: the machine's, the cgroup's, or what it is limited to itself.
 pub fn free_memory() -> u64 {
-    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
-    // SAFETY: a pointer to such a structure, which lives through the call; if it fails nothing is limited.
-    unsafe { libc::getrlimit(libc::RLIMIT_AS, &raw mut limit) };
+    let limit = rustix::process::getrlimit(Resource::As).current.unwrap_or(u64::MAX);
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let kib = text
         .lines()
         .find_map(|line| line.strip_prefix("MemAvailable:")?.split_whitespace().next()?.parse().ok());
     let available = kib.map_or(u64::MAX, |kib: u64| kib.saturating_mul(1024));
-    limit.rlim_cur.min(available).min(perusal::internals::shm::machine::memory())
+    limit.min(available).min(perusal::internals::shm::machine::memory())
 }
 
 /// Turns the result of a system call that returns -1 for an error into a `Result`.
@@ -78,30 +78,21 @@ pub fn writable(fd: RawFd) -> bool {
 }
 
 /// Makes reads and writes of `fd` return instead of waiting. Only for descriptors that nobody else shares.
-pub fn set_nonblocking(fd: RawFd) -> io::Result<()> {
-    // SAFETY: integers only.
-    check(unsafe { libc::fcntl(fd, libc::F_SETFL, libc::O_NONBLOCK) })?;
-    Ok(())
+pub fn set_nonblocking(fd: impl AsFd) -> io::Result<()> {
+    Ok(rustix::fs::fcntl_setfl(fd, OFlags::NONBLOCK)?)
 }
 
 /// Kind of file, device and inode of `fd`, which tell whether two descriptors lead to the same place.
-pub fn identity(fd: RawFd) -> Option<(u32, u64, u64)> {
-    let mut stat = MaybeUninit::<libc::stat>::uninit();
-    // SAFETY: `stat` is room for one stat.
-    check(unsafe { libc::fstat(fd, stat.as_mut_ptr()) }).ok()?;
-    // SAFETY: fstat succeeded and so has filled it.
-    let stat = unsafe { stat.assume_init() };
-    Some((stat.st_mode & libc::S_IFMT, stat.st_dev, stat.st_ino))
+pub fn identity(fd: impl AsFd) -> Option<(FileType, u64, u64)> {
+    let stat = rustix::fs::fstat(fd).ok()?;
+    Some((FileType::from_raw_mode(stat.st_mode), stat.st_dev, stat.st_ino))
 }
 
-/// A copy of `fd` with a number of at least `least`, which shell scripts do not use for themselves.
-pub fn duplicate_high(fd: RawFd, least: RawFd) -> io::Result<OwnedFd> {
-    // SAFETY: integers only.
-    let copy = check(unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, least) })
-        // SAFETY: integers only; a lower number, where so high a one is not allowed.
-        .or_else(|_| check(unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 3) }))?;
-    // SAFETY: the call has just made the descriptor, and nobody else owns it.
-    Ok(unsafe { OwnedFd::from_raw_fd(copy) })
+/// A copy of `fd` with a number of at least `least`, which shell scripts do not use for themselves; a lower number, where so high a one is
+/// not allowed.
+pub fn duplicate_high(fd: impl AsFd, least: RawFd) -> io::Result<OwnedFd> {
+    let copy = rustix::io::fcntl_dupfd_cloexec(&fd, least);
+    Ok(copy.or_else(|_| rustix::io::fcntl_dupfd_cloexec(&fd, 3))?)
 }
 
 /// Signals as descriptor: what is in the set is blocked and read from here.
@@ -158,18 +149,21 @@ pub fn is_ignored(signal: i32) -> bool {
 
 /// Sends `signal` to the process group `group`; nothing happens if there is none.
 pub fn signal_group(group: i32, signal: i32) {
-    if group > 1 {
-        // SAFETY: integers only; a negative id means the group.
-        unsafe { libc::kill(-group, signal) };
+    if let Some((group, signal)) = target(group, signal) {
+        let _ = rustix::process::kill_process_group(group, signal);
     }
 }
 
-/// Sends `signal` to one process.
+/// Sends `signal` to one process; nothing happens if there is none.
 pub fn signal_process(pid: i32, signal: i32) {
-    if pid > 1 {
-        // SAFETY: integers only.
-        unsafe { libc::kill(pid, signal) };
+    if let Some((pid, signal)) = target(pid, signal) {
+        let _ = rustix::process::kill_process(pid, signal);
     }
+}
+
+/// A process or group other than the machine's first, and a signal that has a name.
+fn target(pid: i32, signal: i32) -> Option<(Pid, Signal)> {
+    Pid::from_raw(pid).filter(|_| pid > 1).zip(Signal::from_named_raw(signal))
 }
 
 /// The state of this process's children.
@@ -185,31 +179,27 @@ pub enum ChildStatus {
 
 /// Takes the next child that has ended, without waiting.
 pub fn next_child() -> ChildStatus {
-    let mut status = 0;
-    // SAFETY: `status` is live; WNOHANG does not wait.
-    match unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG) } {
-        0 => ChildStatus::Running,
-        pid if pid > 0 => ChildStatus::Ended(pid, status),
-        _ => ChildStatus::NoChildren,
+    match rustix::process::wait(WaitOptions::NOHANG) {
+        Ok(Some((pid, status))) => ChildStatus::Ended(pid.as_raw_pid(), status.as_raw()),
+        Ok(None) => ChildStatus::Running,
+        Err(_) => ChildStatus::NoChildren,
     }
 }
 
-/// Makes this process the parent of its orphaned descendants, so that it can end them.
+/// Makes this process the parent of its orphaned descendants, so that it can end them. Where the kernel does not know it, orphans go to init
+/// as ever.
 pub fn adopt_orphans() {
-    // SAFETY: integers only. Where the kernel does not know it, orphans go to init as ever.
-    unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };
+    let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
 }
 
 /// Raises the limit on open descriptors to at least `needed` if that is allowed; the old limit, for the ranks.
-pub fn raise_descriptor_limit(needed: u64) -> Option<libc::rlimit> {
-    let mut old = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: `old` is a live rlimit that the call fills.
-    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut old) } != 0 || old.rlim_cur >= needed {
+pub fn raise_descriptor_limit(needed: u64) -> Option<Rlimit> {
+    let old = rustix::process::getrlimit(Resource::Nofile);
+    if old.current.is_none_or(|current| current >= needed) {
         return None;
     }
-    let new = libc::rlimit { rlim_cur: needed.min(old.rlim_max), ..old };
-    // SAFETY: `new` is a live rlimit that the call reads.
-    (unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const new) } == 0).then_some(old)
+    let new = Rlimit { current: Some(old.maximum.map_or(needed, |most| needed.min(most))), ..old };
+    rustix::process::setrlimit(Resource::Nofile, new).is_ok().then_some(old)
 }
 
 /// Whether this process is in the foreground of the terminal `fd`, so that reading from it does not stop it.
@@ -220,8 +210,7 @@ pub fn is_foreground(fd: BorrowedFd<'_>) -> bool {
 
 /// Stops this process, as a terminal's stop key would.
 pub fn stop_self() {
-    // SAFETY: SIGSTOP needs no handler and touches no memory.
-    unsafe { libc::raise(libc::SIGSTOP) };
+    let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::STOP);
 }
 
 /// Writes to standard error. A failure cannot be reported anywhere, so it is ignored.
