@@ -184,6 +184,9 @@ pub struct Body {
     pub count: Cell<usize>,
     /// The user's address and datatype handle, for events.
     pub user: Cell<(*mut u8, usize)>,
+    /// Bytes of the message that are to move: those for which the receive has room. Set where the receive is matched, and by what asks its
+    /// sender for them.
+    pub wanted: Cell<usize>,
     /// Bytes moved so far, of a message that moves in pieces.
     pub moved: Cell<usize>,
     /// An address in the peer (of a send: where to write the second half; of a receive: where to read).
@@ -402,6 +405,7 @@ impl Default for Body {
             world: Relaxed::new(0),
             remote: Cell::new(0),
             total: Cell::new(0),
+            wanted: Cell::new(0),
             moved: Cell::new(0),
             remote_addr: Cell::new(0),
             status: Cell::new(MessageStatus::EMPTY),

@@ -262,7 +262,7 @@ impl Engine {
             DecodedRecord::Control(control) => match control {
                 Control::Rts(rts) => self.rendezvous().on_rts(from, header, rts),
                 Control::Matched => self.eager().on_matched(from, id),
-                Control::Cts { receiver } => self.rendezvous().on_cts(from, id, receiver),
+                Control::Cts { receiver, wanted } => self.rendezvous().on_cts(from, id, receiver, wanted),
                 Control::SplitCts { receiver, addr, split, end } => {
                     self.rendezvous().on_split_cts(from, id, receiver, addr, (split, end))
                 }

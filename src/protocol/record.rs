@@ -8,7 +8,7 @@
 //! | `First` | sender → receiver | the sender (for cancelling) | the size of a message whose fragments are the very next records |
 //! | `Fragment` | sender → receiver | – | a fragment of that message, in order |
 //! | `Rts` | sender → receiver | the sender | size, address or 0, place in the shared heap or 0 |
-//! | `Cts` | receiver → sender | the sender | the receiver's request |
+//! | `Cts` | receiver → sender | the sender | the receiver's request, bytes wanted |
 //! | `Data` | sender → receiver | the receiver | a part of the message, in order |
 //! | `SplitCts` | receiver → sender | the sender | the receiver's request, address, where the sender's part begins, end |
 //! | `SplitDone` | sender → receiver | the receiver | 1, or 0 if the sender could not |
@@ -75,9 +75,10 @@ impl Kind {
 pub(crate) enum Control {
     Rts(Rts),
     Matched,
-    /// Clear to send, through the ring, to this request of the receiver.
+    /// Clear to send the first `wanted` bytes, through the ring, to this request of the receiver.
     Cts {
         receiver: u32,
+        wanted: u64,
     },
     /// Clear to write bytes `[split, end)` of the message behind `addr`, in the receiver's memory.
     SplitCts {
@@ -101,7 +102,7 @@ pub(crate) enum Control {
     First {
         total: u64,
     },
-    /// Clear to copy to `place` of the shared heap: the whole message of `total` bytes (turn 0), or what the sender claims of that turn.
+    /// Clear to copy to `place` of the shared heap: the first `total` bytes of the message (turn 0), or what the sender claims of them in that turn.
     HeapCts {
         receiver: u32,
         place: u64,
@@ -119,7 +120,7 @@ impl Control {
         match self {
             Self::Rts(Rts { total, addr, place }) => (Kind::Rts, [total as u64, addr, place, 0]),
             Self::Matched => (Kind::Matched, [0; 4]),
-            Self::Cts { receiver } => (Kind::Cts, [receiver.into(), 0, 0, 0]),
+            Self::Cts { receiver, wanted } => (Kind::Cts, [receiver.into(), wanted, 0, 0]),
             Self::SplitCts { receiver, addr, split, end } => {
                 (Kind::SplitCts, [receiver.into(), addr, split, end])
             }
@@ -141,7 +142,7 @@ impl Control {
             Kind::Eager | Kind::EagerSynchronous | Kind::Data | Kind::Fragment => return None,
             Kind::Rts => Self::Rts(Rts { total: usize::try_from(first).ok()?, addr: second, place: third }),
             Kind::Matched => Self::Matched,
-            Kind::Cts => Self::Cts { receiver: first as u32 },
+            Kind::Cts => Self::Cts { receiver: first as u32, wanted: second },
             Kind::SplitCts => {
                 Self::SplitCts { receiver: first as u32, addr: second, split: third, end: fourth }
             }
@@ -226,7 +227,7 @@ mod tests {
         let controls = [
             Control::Rts(Rts { total: 1 << 40, addr: u64::MAX, place: 1 << 63 }),
             Control::Matched,
-            Control::Cts { receiver: u32::MAX },
+            Control::Cts { receiver: u32::MAX, wanted: 12 },
             Control::SplitCts { receiver: 1, addr: 2, split: 3, end: 4 },
             Control::SplitDone { copied: true },
             Control::Fin { protocol: 5 },

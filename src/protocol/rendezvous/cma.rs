@@ -20,13 +20,13 @@ fn begin(engine: &Engine, request: Ref, _: &Rts) -> Result<()> {
     let body = unsafe { request.body() };
     let pid = engine.job.roster().entry(body.world.get()).pid();
     emit(request, Event::ReqXferBegin);
-    engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, body.total.get());
+    engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, body.wanted.get());
     let read = engine.job.reach(body.world.get(), || {
-        // SAFETY: our buffer is valid for `total` bytes until the request completes.
-        unsafe { read_peer(pid, body.remote_addr.get(), body.addr.get(), body.total.get()) }
+        // SAFETY: our buffer is valid for `wanted` bytes until the request completes.
+        unsafe { read_peer(pid, body.remote_addr.get(), body.addr.get(), body.wanted.get()) }
     });
     let read = matches!(read, Some(Ok(_)));
-    engine.emit_copy(Event::CopyEnd, request, body, ENGINE.number, if read { body.total.get() } else { 0 });
+    engine.emit_copy(Event::CopyEnd, request, body, ENGINE.number, if read { body.wanted.get() } else { 0 });
     if !read {
         // Forbidden, or the sender is dying: the ring works wherever messages do.
         engine.protocol_state().copy.refuse();

@@ -39,7 +39,7 @@ use crate::shm::telemetry::ProtocolKind;
 pub(crate) struct CopyEngine {
     /// Its number in events; several rows may have one.
     pub number: u8,
-    /// Whether it is to move this message. The receive is matched, and has room for all of it.
+    /// Whether it is to move this message. The receive is matched, and has room for all that the announcement says.
     takes: fn(&Engine, &Body, &Rts) -> bool,
     /// Moves it, or has the sender do so: the receive is completed, or waits for a record. A failure is that of the job; where the
     /// engine itself fails it has another one go on.
@@ -98,12 +98,14 @@ impl Rendezvous<'_> {
         body.total.set(rts.total);
         body.remote_addr.set(rts.addr);
         body.moved.set(0);
-        if rts.total > body.bytes.get() {
-            // Nothing need be copied: what the buffer holds after an error is undefined (MPI 5.0 §3.2.2).
-            let world = body.world.get();
-            self.engine.requests().finish_receive(request, rts.total);
-            return self.engine.answer(world, id, Control::Fin { protocol: 0 });
+        // Of a message that is longer than the receive's buffer its beginning moves, as of one that comes with its envelope.
+        let wanted = rts.total.min(body.bytes.get());
+        body.wanted.set(wanted);
+        if wanted == 0 {
+            emit(request, Event::ReqXferBegin);
+            return self.finish_copied(request, ProtocolKind::Cma);
         }
+        let rts = Rts { total: wanted, ..rts };
         let engine = ENGINES.iter().find(|engine| (engine.takes)(self.engine, body, &rts));
         (engine.expect("the last engine takes every message").begin)(self.engine, request, &rts)
     }
@@ -115,7 +117,7 @@ impl Rendezvous<'_> {
         // SAFETY: the receive is active.
         request_event(unsafe { body.active_context() }, request, Event::ReqXferEnd);
         let (world, remote, total) = (body.world.get(), body.remote.get(), body.total.get());
-        self.engine.delivery().count_received(protocol, total, self.engine.shared);
+        self.engine.delivery().count_received(protocol, body.wanted.get(), self.engine.shared);
         self.engine.requests().finish_receive(request, total);
         self.engine.answer(world, remote, Control::Fin { protocol: protocol as u64 })
     }

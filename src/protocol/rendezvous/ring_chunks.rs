@@ -25,10 +25,10 @@ pub(super) fn ask(engine: &Engine, request: Ref, begun: bool) -> Result<()> {
     // SAFETY: request rule 2: matched, and no other engine is at work on it, so ours.
     let body = unsafe { request.body() };
     body.stage.set(Stage::RingData { begun });
-    engine.protocol_state().copy.expect(body.total.get());
-    engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, body.total.get());
+    engine.protocol_state().copy.expect(body.wanted.get());
+    engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, body.wanted.get());
     let (world, remote) = (body.world.get(), body.remote.get());
-    engine.answer(world, remote, Control::Cts { receiver: request.id() })
+    engine.answer(world, remote, Control::Cts { receiver: request.id(), wanted: body.wanted.get() as u64 })
 }
 
 /// The event that goes with the next part.
@@ -45,18 +45,22 @@ fn part_bytes(tx: &TxQueue, bytes: usize) -> usize {
 
 impl Rendezvous<'_> {
     /// The receiver is clear for the data.
-    pub(in crate::protocol) fn on_cts(self, from: u32, id: u32, receiver: u32) -> Result<()> {
+    pub(in crate::protocol) fn on_cts(self, from: u32, id: u32, receiver: u32, wanted: u64) -> Result<()> {
         let request = self
             .engine
             .requests()
             .own_send(from, id, |stage| matches!(stage, Stage::AwaitsCts | Stage::AwaitsFin))?;
         // SAFETY: request rule 2: awaits the peer, so it belongs to progress.
         let body = unsafe { request.body() };
+        if wanted == 0 || wanted > body.bytes.get() as u64 {
+            return Err(corrupt(from, format!("{wanted} bytes wanted of a message of {}", body.bytes.get())));
+        }
+        body.wanted.set(wanted as usize);
         body.remote.set(receiver);
         body.moved.set(0);
         // A transfer that failed half-way has begun already.
         body.stage.set(Stage::RingData { begun: body.stage.is(Stage::AwaitsFin) });
-        self.engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, body.bytes.get());
+        self.engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, body.wanted.get());
         self.engine.transmit().with(from, |tx| {
             tx.streams.push_back(request);
             if tx.deferred.is_empty() {
@@ -91,7 +95,7 @@ impl Rendezvous<'_> {
     fn push_part(self, tx: &mut TxQueue, request: Ref) -> Option<bool> {
         // SAFETY: request rule 2: a stream belongs to who has the queue to its receiver.
         let body = unsafe { request.body() };
-        let len = part_bytes(tx, body.bytes.get()).min(body.bytes.get() - body.moved.get());
+        let len = part_bytes(tx, body.wanted.get()).min(body.wanted.get() - body.moved.get());
         if !tx.producer.room(len) {
             return None;
         }
@@ -111,10 +115,10 @@ impl Rendezvous<'_> {
         });
         debug_assert!(pushed, "there was room, and nobody else fills the ring");
         body.moved.set(body.moved.get() + len);
-        if body.moved.get() < body.bytes.get() {
+        if body.moved.get() < body.wanted.get() {
             return Some(false);
         }
-        self.engine.emit_copy(Event::CopyEnd, request, body, ENGINE.number, body.bytes.get());
+        self.engine.emit_copy(Event::CopyEnd, request, body, ENGINE.number, body.wanted.get());
         self.finish_sent(request, ProtocolKind::Chunked);
         Some(true)
     }
@@ -125,14 +129,14 @@ impl Rendezvous<'_> {
             self.engine.requests().own_receive(from, id, |stage| matches!(stage, Stage::RingData { .. }))?;
         // SAFETY: request rule 2: awaits the peer, so it belongs to progress.
         let body = unsafe { request.body() };
-        let missing = body.total.get() - body.moved.get();
+        let missing = body.wanted.get() - body.moved.get();
         if data.is_empty() || data.len() > missing {
             return Err(corrupt(from, format!("{} bytes of data where {missing} are missing", data.len())));
         }
         emit(request, part_event(body));
         let uncached =
             self.engine.protocol_state().copy.come(&self.engine.config, data.len()) && body.is_bytes();
-        // SAFETY: the user's buffer stays valid until the request completes; `total` fits it, and the part `total`; the ring's
+        // SAFETY: the user's buffer stays valid until the request completes; `wanted` fits it, and the part `wanted`; the ring's
         // memory is none of it.
         unsafe {
             if uncached {
@@ -142,12 +146,12 @@ impl Rendezvous<'_> {
             }
         }
         body.moved.set(body.moved.get() + data.len());
-        if body.moved.get() == body.total.get() {
-            self.engine.emit_copy(Event::CopyEnd, request, body, ENGINE.number, body.total.get());
+        if body.moved.get() == body.wanted.get() {
+            self.engine.emit_copy(Event::CopyEnd, request, body, ENGINE.number, body.wanted.get());
             emit(request, Event::ReqXferEnd);
             self.engine.delivery().count_received(
                 ProtocolKind::Chunked,
-                body.total.get(),
+                body.wanted.get(),
                 self.engine.shared,
             );
             self.engine.requests().finish_receive(request, body.total.get());

@@ -107,16 +107,16 @@ impl<'e> Rendezvous<'e> {
         // SAFETY: request rule 2, matched, so ours.
         let body = unsafe { request.body() };
         emit(request, Event::ReqXferBegin);
-        self.engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, body.total.get());
+        self.engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, body.wanted.get());
         if body.is_bytes() {
-            // SAFETY: `total` bytes from `from` on are in the heap (checked), which stays mapped; our buffer is valid until the
-            // request completes, and they fit it (checked).
-            unsafe { copy_long(from, body.addr.get(), body.total.get()) };
+            // SAFETY: `wanted` bytes from `from` on are in the heap (checked), which stays mapped; our buffer is valid until the
+            // request completes, and has room for them.
+            unsafe { copy_long(from, body.addr.get(), body.wanted.get()) };
         } else {
-            // SAFETY: `total` bytes from `from` on are in the heap, which stays mapped; they fit our buffer.
-            unsafe { body.unpack(0, core::slice::from_raw_parts(from, body.total.get())) };
+            // SAFETY: `wanted` bytes from `from` on are in the heap, which stays mapped; they fit our buffer.
+            unsafe { body.unpack(0, core::slice::from_raw_parts(from, body.wanted.get())) };
         }
-        self.engine.emit_copy(Event::CopyEnd, request, body, ENGINE.number, body.total.get());
+        self.engine.emit_copy(Event::CopyEnd, request, body, ENGINE.number, body.wanted.get());
         self.finish_copied(request, ProtocolKind::Direct)
     }
 
@@ -131,7 +131,7 @@ impl<'e> Rendezvous<'e> {
     fn copy_with_sender(self, request: Ref, from: *const u8, own: u64) -> Result<()> {
         // SAFETY: request rule 2, matched, so ours.
         let body = unsafe { request.body() };
-        let (world, total, split) = (body.world.get(), body.total.get(), Split::of(body.total.get()));
+        let (world, total, split) = (body.world.get(), body.wanted.get(), Split::of(body.wanted.get()));
         let claims = self.claims(world, self.engine.rank);
         let (turn, first) = claims.open(split);
         body.stage.set(Stage::AwaitsHeapDone);
@@ -156,7 +156,7 @@ impl<'e> Rendezvous<'e> {
         let body = unsafe { request.body() };
         body.stage.set(Stage::AwaitsHeapDone);
         let clear =
-            Control::HeapCts { receiver: request.id(), place: own, total: body.total.get() as u64, turn: 0 };
+            Control::HeapCts { receiver: request.id(), place: own, total: body.wanted.get() as u64, turn: 0 };
         self.engine.answer(body.world.get(), body.remote.get(), clear)
     }
 
@@ -175,7 +175,7 @@ impl<'e> Rendezvous<'e> {
         let Some(heap) = Heap::of(&self.engine.job) else {
             return self.engine.answer(from, remote, Control::HeapDone { bytes: 0 });
         };
-        let to = heap.at(place, end).filter(|_| end == body.bytes.get() as u64);
+        let to = heap.at(place, end).filter(|_| (1..=body.bytes.get() as u64).contains(&end));
         let Some(to) = to else {
             return Err(corrupt(
                 from,
@@ -185,10 +185,11 @@ impl<'e> Rendezvous<'e> {
                 ),
             ));
         };
+        body.wanted.set(end as usize);
         if turn == 0 {
             return self.copy_to_heap(request, remote, to.as_ptr());
         }
-        if place_of(heap, body, body.bytes.get()) == 0 {
+        if place_of(heap, body, body.wanted.get()) == 0 {
             return Err(corrupt(from, "a shared copy of a buffer outside of the shared heap".into()));
         }
         self.copy_parts_to(request, remote, to.as_ptr(), turn)
@@ -197,7 +198,7 @@ impl<'e> Rendezvous<'e> {
     fn copy_to_heap(self, request: Ref, remote: u32, to: *mut u8) -> Result<()> {
         // SAFETY: request rule 2, it awaits the receiver, so it belongs to progress.
         let body = unsafe { request.body() };
-        let (world, bytes) = (body.world.get(), body.bytes.get());
+        let (world, bytes) = (body.world.get(), body.wanted.get());
         emit(request, Event::ReqXferBegin);
         self.engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, bytes);
         map_around(to, 0..bytes);
@@ -217,15 +218,15 @@ impl<'e> Rendezvous<'e> {
     fn copy_parts_to(self, request: Ref, remote: u32, to: *mut u8, turn: u32) -> Result<()> {
         // SAFETY: request rule 2, it awaits the receiver, so it belongs to progress.
         let body = unsafe { request.body() };
-        let (world, split) = (body.world.get(), Split::of(body.bytes.get()));
+        let (world, split) = (body.world.get(), Split::of(body.wanted.get()));
         let claims = self.claims(self.engine.rank, world);
-        let garbage = |Garbage| corrupt(world, spoiled(body.bytes.get()));
+        let garbage = |Garbage| corrupt(world, spoiled(body.wanted.get()));
         let Some(first) = claims.take_high(turn, split).map_err(garbage)? else {
             // The receiver was faster; it says when it is done.
             return Ok(());
         };
         emit(request, Event::ReqXferBegin);
-        self.engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, body.bytes.get());
+        self.engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, body.wanted.get());
         let copy = |part: Range<usize>| {
             map_around(to, part.clone());
             // SAFETY: the user's buffer is valid until the request completes; as many bytes at `to` are in the heap (checked);
@@ -247,7 +248,7 @@ impl<'e> Rendezvous<'e> {
             // It cannot map the heap.
             return super::ring_chunks::ask(self.engine, request, false);
         }
-        let missing = body.total.get() - body.moved.get();
+        let missing = body.wanted.get() - body.moved.get();
         if bytes != missing as u64 {
             return Err(corrupt(from, format!("a copy of {bytes} bytes where {missing} are missing")));
         }
@@ -257,7 +258,7 @@ impl<'e> Rendezvous<'e> {
         // The sender copied by itself and needs no answer: begin and end are seen here at one moment.
         emit(request, Event::ReqXferBegin);
         emit(request, Event::ReqXferEnd);
-        self.engine.delivery().count_received(ProtocolKind::Direct, body.total.get(), self.engine.shared);
+        self.engine.delivery().count_received(ProtocolKind::Direct, body.wanted.get(), self.engine.shared);
         self.engine.requests().finish_receive(request, body.total.get());
         Ok(())
     }

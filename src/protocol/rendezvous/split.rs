@@ -21,14 +21,14 @@ fn takes(engine: &Engine, body: &Body, rts: &Rts) -> bool {
 fn begin(engine: &Engine, request: Ref, _: &Rts) -> Result<()> {
     // SAFETY: request rule 2: matched, so ours.
     let body = unsafe { request.body() };
-    let split = (body.total.get() / 2).next_multiple_of(crate::limits::PAGE).min(body.total.get());
+    let split = (body.wanted.get() / 2).next_multiple_of(crate::limits::PAGE).min(body.wanted.get());
     body.stage.set(Stage::Split { own: Part::Pending, other: Part::Pending });
     let (world, remote, addr) = (body.world.get(), body.remote.get(), body.addr.get());
     let clear = Control::SplitCts {
         receiver: request.id(),
         addr: addr as u64,
         split: split as u64,
-        end: body.total.get() as u64,
+        end: body.wanted.get() as u64,
     };
     engine.answer(world, remote, clear)?;
     emit(request, Event::ReqXferBegin);
@@ -79,7 +79,7 @@ impl Rendezvous<'_> {
         let request = self.engine.requests().own_send(from, id, |stage| stage == Stage::AwaitsCts)?;
         // SAFETY: request rule 2: awaits the peer, so it belongs to progress.
         let body = unsafe { request.body() };
-        if split > end || end != body.bytes.get() as u64 || !body.is_bytes() {
+        if split > end || end > body.bytes.get() as u64 || !body.is_bytes() {
             return Err(corrupt(
                 from,
                 format!("a copy of bytes {split}..{end} of a message of {}", body.bytes.get()),
@@ -90,7 +90,7 @@ impl Rendezvous<'_> {
         self.engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, len);
         let pid = self.engine.job.roster().entry(from).pid();
         let written = self.engine.job.reach(from, || {
-            // SAFETY: our buffer has `end` bytes and stays valid until the request completes; the peer asked for them.
+            // SAFETY: our buffer has `end` bytes (checked) and stays valid until the request completes; the peer asked for them.
             unsafe { write_peer(pid, body.addr.get().wrapping_add(at), addr.wrapping_add(split), len) }
         });
         let copied = matches!(written, Some(Ok(_)));
