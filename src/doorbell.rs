@@ -97,7 +97,7 @@ impl Doorbell {
     ///
     /// `state`, `flags` and `counts` outlive every copy of the doorbell.
     pub unsafe fn over_parts(state: &Futex, flags: &[AtomicU64], counts: &[AtomicU16]) -> Self {
-        let (first, counts_at) = (NonNull::from(&flags[0]), NonNull::from(&counts[0]));
+        let (first, counts_at) = (NonNull::from(flags).cast(), NonNull::from(counts).cast());
         Self {
             state: NonNull::from(state),
             flags: first,
