@@ -121,7 +121,7 @@ fn test_fast(request: &Option<InOut<'_, MPI_Request>>, status: StatusOut<'_>) ->
 
 /// How far a request is from being taken on the fast path.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Progress {
+enum HandleState {
     /// It is null, or can be taken.
     Ready,
     /// It is active.
@@ -131,12 +131,12 @@ enum Progress {
 }
 
 #[inline(always)]
-fn progress_of(engine: &Engine, handle: MPI_Request) -> Progress {
+fn state_of(engine: &Engine, handle: MPI_Request) -> HandleState {
     match message(engine, handle) {
-        Some(message) if engine.is_plainly_over(message) => Progress::Ready,
-        Some(message) if message.state().is_active() => Progress::Active,
-        None if handle == MPI_REQUEST_NULL => Progress::Ready,
-        _ => Progress::Unusual,
+        Some(message) if engine.is_plainly_over(message) => HandleState::Ready,
+        Some(message) if message.state().is_active() => HandleState::Active,
+        None if handle == MPI_REQUEST_NULL => HandleState::Ready,
+        _ => HandleState::Unusual,
     }
 }
 
@@ -178,7 +178,7 @@ fn wait_in_turn(engine: &Engine, handles: &[MPI_Request], known: &mut bool) -> b
         return true;
     }
     // All are looked up before anything is waited for.
-    if !*known && handles.iter().any(|&handle| progress_of(engine, handle) == Progress::Unusual) {
+    if !*known && handles.iter().any(|&handle| state_of(engine, handle) == HandleState::Unusual) {
         return false;
     }
     if !*known && engine.is_shared() && !wait_backwards(engine, handles) {
@@ -194,10 +194,10 @@ fn wait_backwards(engine: &Engine, handles: &[MPI_Request]) -> bool {
     let (mut left, mut usual) = (handles.len(), true);
     let waited = engine.wait_while(|| {
         while left > 0 {
-            match progress_of(engine, handles[left - 1]) {
-                Progress::Ready => left -= 1,
-                Progress::Active => return message(engine, handles[left - 1]),
-                Progress::Unusual => {
+            match state_of(engine, handles[left - 1]) {
+                HandleState::Ready => left -= 1,
+                HandleState::Active => return message(engine, handles[left - 1]),
+                HandleState::Unusual => {
                     usual = false;
                     return None;
                 }
