@@ -110,7 +110,7 @@ impl Requests<'_> {
     fn release_in<L: Locking>(self, request: Ref) {
         // SAFETY: request rule 2: over or never activated, and in the hands of who releases it.
         let body = unsafe { request.body() };
-        let context = body.context.get().take();
+        let context = body.context.take();
         self.engine.slab.release(request, L::shared(self.engine));
         if let Some(context) = context {
             // SAFETY: the request was counted as pending on the context until now, so the context is there.
