@@ -1,7 +1,7 @@
 //! The clock of events: ticks that cost a few nanoseconds to read, and what they are in time.
 //!
-//! Where the processor says that its time stamp counter runs at one rate whatever the core does (CPUID leaf 0x8000_0007:
-//! *invariant*), ticks are that counter, which all cores of a machine share. Elsewhere they are nanoseconds of CLOCK_MONOTONIC.
+//! Where the processor has a counter that runs at one rate whatever the core does and that all cores share, ticks are that counter: on
+//! x86-64 the time stamp counter, if CPUID calls it *invariant* (leaf 0x8000_0007), on AArch64 the generic timer's. Elsewhere they are nanoseconds of CLOCK_MONOTONIC.
 //!
 //! A tick's time on CLOCK_MONOTONIC follows from two [`Reading`]s, each of which pairs a tick with a time to some ten
 //! nanoseconds: the further they lie apart, the better. [`to_nanoseconds`] takes the first reading of the process and a later one.
@@ -19,7 +19,7 @@ pub struct ClockSource {
     pub description: &'static str,
     /// Whether it is the processor's counter.
     pub counter: bool,
-    /// Ticks of a second, measured over a few milliseconds.
+    /// Ticks of a second: what the processor says (AArch64), or measured over a few milliseconds.
     pub ticks_per_second: u64,
 }
 
@@ -62,7 +62,7 @@ fn has_counter() -> bool {
     *COUNTER.get_or_init(imp::has_steady_counter)
 }
 
-/// Describes what [`ticks`] are on this machine. The first call measures for two milliseconds.
+/// Describes what [`ticks`] are on this machine. The first call may measure for two milliseconds.
 pub fn source() -> &'static ClockSource {
     static SOURCE: OnceLock<ClockSource> = OnceLock::new();
     SOURCE.get_or_init(|| {
@@ -71,7 +71,7 @@ pub fn source() -> &'static ClockSource {
                 name: imp::COUNTER.0,
                 description: imp::COUNTER.1,
                 counter: true,
-                ticks_per_second: rate(first(), later()),
+                ticks_per_second: imp::counter_frequency().unwrap_or_else(|| rate(first(), later())),
             };
         }
         ClockSource {

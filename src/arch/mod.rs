@@ -1,13 +1,21 @@
 //! All that depends on the processor: prefetches, the cycle counter, long copies, the identity of a thread.
 //!
-//! `x86_64.rs` and `portable.rs` define the same items. The portable form uses nothing but the standard library; it is
-//! also what Miri and loom run. A port to another processor is one more file with these items, and its line here. (The
-//! arithmetic of `long double` is a matter of the ABI and stands in `datatype`.)
+//! `x86_64.rs`, `aarch64.rs` and `portable.rs` define the same items. The portable form uses nothing but the standard library; it is
+//! also what Miri and loom run. A port to another processor is one more file with these items, and its line here. (What C's types are
+//! on a processor is a matter of the ABI and stands in `datatype`.)
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri), not(perusal_loom)))]
 #[path = "x86_64.rs"]
 mod imp;
-#[cfg(not(all(target_arch = "x86_64", target_os = "linux", not(miri), not(perusal_loom))))]
+#[cfg(all(target_arch = "aarch64", target_os = "linux", not(miri), not(perusal_loom)))]
+#[path = "aarch64.rs"]
+mod imp;
+#[cfg(not(all(
+    any(target_arch = "x86_64", target_arch = "aarch64"),
+    target_os = "linux",
+    not(miri),
+    not(perusal_loom)
+)))]
 #[path = "portable.rs"]
 mod imp;
 

@@ -33,6 +33,10 @@ pub fn counter() -> u64 {
     unreachable!("`has_steady_counter` says that there is none")
 }
 
+pub fn counter_frequency() -> Option<u64> {
+    None
+}
+
 /// Copies `len` bytes; see [`super::copy_long`].
 ///
 /// # Safety

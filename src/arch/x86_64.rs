@@ -60,6 +60,11 @@ pub fn counter() -> u64 {
     unsafe { _rdtsc() }
 }
 
+/// Ticks of a second, where the processor says it: few do, so `clock` measures.
+pub fn counter_frequency() -> Option<u64> {
+    None
+}
+
 /// Copies `len` bytes; see [`super::copy_long`].
 ///
 /// # Safety
