@@ -1,4 +1,5 @@
-//! The basic types: what each predefined handle of the ABI is made of, on x86-64 with C's and gfortran's defaults.
+//! The basic types: what each predefined handle of the ABI is made of, with C's and gfortran's defaults. `char`, `wchar_t` and
+//! `long double` depend on the processor.
 //!
 //! A row gives a handle its name, its machine representation ([`MachineType`]) and the class that decides which
 //! reduction operations take it ([`BasicClass`]; MPI 5.0 §6.9.2). Pair types are not here: they are two basic types.
@@ -45,6 +46,15 @@ pub enum MachineType {
 }
 
 impl MachineType {
+    /// C's `char`: signed on x86-64, unsigned on AArch64.
+    pub const CHAR: Self = if core::ffi::c_char::MIN == 0 { Self::U8 } else { Self::I8 };
+    /// C's `wchar_t`: signed on x86-64, unsigned on AArch64.
+    pub const WCHAR: Self = if libc::wchar_t::MIN == 0 { Self::U32 } else { Self::I32 };
+    /// C's `long double`: x87 extended on x86-64, IEEE quadruple on AArch64.
+    pub const LONG_DOUBLE: Self = if cfg!(target_arch = "x86_64") { Self::F80 } else { Self::F128 };
+    /// C's `long double _Complex`.
+    pub const LONG_DOUBLE_COMPLEX: Self = if cfg!(target_arch = "x86_64") { Self::C80 } else { Self::C128 };
+
     /// Bytes in memory.
     #[must_use]
     pub const fn size(self) -> usize {
@@ -211,15 +221,15 @@ const TABLE: &[BasicRow] = rows! {
     MPI_DOUBLE_PRECISION F64 Floating;
     MPI_DOUBLE_COMPLEX C64 Complex;
     MPI_CHARACTER U8 Opaque;
-    MPI_LONG_DOUBLE F80 Floating;
-    MPI_C_LONG_DOUBLE_COMPLEX C80 Complex;
-    MPI_CXX_LONG_DOUBLE_COMPLEX C80 Complex;
+    MPI_LONG_DOUBLE LONG_DOUBLE Floating;
+    MPI_C_LONG_DOUBLE_COMPLEX LONG_DOUBLE_COMPLEX Complex;
+    MPI_CXX_LONG_DOUBLE_COMPLEX LONG_DOUBLE_COMPLEX Complex;
     MPI_C_BOOL U8 Logical;
     MPI_CXX_BOOL U8 Logical;
-    MPI_WCHAR I32 Opaque 2;
+    MPI_WCHAR WCHAR Opaque 2;
     MPI_INT8_T I8 Integer;
     MPI_UINT8_T U8 Integer;
-    MPI_CHAR I8 Char;
+    MPI_CHAR CHAR Char;
     MPI_SIGNED_CHAR I8 Integer;
     MPI_UNSIGNED_CHAR U8 Integer;
     MPI_BYTE U8 Byte;

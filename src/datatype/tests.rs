@@ -475,6 +475,7 @@ fn external32_is_big_endian_and_comes_back_unchanged() {
     assert!(unsafe { ty.pack_external(1, memory.as_ptr(), &mut packed[..29]) }.is_err());
 }
 
+#[cfg(target_arch = "x86_64")]
 #[test]
 fn external32_takes_long_double_through_quadruple() {
     let ty = Datatype::predefined(abi::MPI_LONG_DOUBLE).expect("predefined");

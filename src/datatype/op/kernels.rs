@@ -4,7 +4,7 @@
 //!   `left` or uses `right`, and the two do not overlap.
 
 use super::super::{Basic, BasicClass, MachineType};
-use super::long_double::{Quad, X87};
+use super::long_double::{self, LongDouble, Quad};
 use super::number::{Arithmetic, Bits, Complex, Ordered, Scalar, Truth};
 
 /// The predefined operations.
@@ -72,10 +72,12 @@ unsafe fn zip_plain<T: Scalar>(left: *const u8, right: *mut u8, n: usize, f: imp
 
 /// Calls `$f::<T>` with the Rust type of a machine type; machine types that are not listed do nothing (they were refused before).
 macro_rules! by_machine_type {
-    ($machine_type:expr, $f:ident $args:tt: $($name:ident => $ty:ty),*) => {
+    ($machine_type:expr, $f:ident $args:tt: $($name:ident => $ty:ty),* $(; $(c $c_name:ident),* => $c:expr)?) => {
         match $machine_type {
             // SAFETY: kernel rule 1; the type is the one that the machine type names.
             $(MachineType::$name => unsafe { $f::<$ty> $args },)*
+            // SAFETY: kernel rule 1; these types are those of `long_double`.
+            $($(MachineType::$c_name)|* => unsafe { $c },)?
             #[allow(unreachable_patterns)]
             _ => {}
         }
@@ -98,11 +100,12 @@ impl Builtin {
         match self {
             Self::Sum | Self::Prod => by_machine_type!(machine_type, arithmetic(self, left, right, n):
                 I8 => i8, I16 => i16, I32 => i32, I64 => i64, I128 => i128, U8 => u8, U16 => u16, U32 => u32,
-                U64 => u64, F32 => f32, F64 => f64, F80 => X87, F128 => Quad, C32 => Complex<f32>,
-                C64 => Complex<f64>, C80 => Complex<X87>, C128 => Complex<Quad>),
+                U64 => u64, F32 => f32, F64 => f64, C32 => Complex<f32>, C64 => Complex<f64>;
+                c F80, c F128, c C80, c C128 => long_double::reduce(self, machine_type, left, right, n)),
             Self::Min | Self::Max => by_machine_type!(machine_type, extreme(self, left, right, n):
                 I8 => i8, I16 => i16, I32 => i32, I64 => i64, I128 => i128, U8 => u8, U16 => u16, U32 => u32,
-                U64 => u64, F32 => f32, F64 => f64, F80 => X87, F128 => Quad),
+                U64 => u64, F32 => f32, F64 => f64;
+                c F80, c F128 => long_double::reduce(self, machine_type, left, right, n)),
             Self::And | Self::Or | Self::Xor => by_machine_type!(machine_type, logical(self, left, right, n):
                 I8 => i8, I16 => i16, I32 => i32, I64 => i64, I128 => i128, U8 => u8, U16 => u16, U32 => u32,
                 U64 => u64),
@@ -187,7 +190,7 @@ impl Pairs {
     pub unsafe fn choose(&self, op: Builtin, left: *const u8, right: *mut u8, n: usize) {
         by_machine_type!(self.value.machine_type(), choose_by(self, op, left, right, n):
             I8 => i8, I16 => i16, I32 => i32, I64 => i64, I128 => i128, U8 => u8, U16 => u16, U32 => u32,
-            U64 => u64, F32 => f32, F64 => f64, F80 => X87, F128 => Quad);
+            U64 => u64, F32 => f32, F64 => f64, F80 => LongDouble, F128 => Quad);
     }
 
     /// # Safety
