@@ -93,3 +93,15 @@ pub const EVENT_SOURCES: usize = 1024;
 pub const EVENT_BUFFER: usize = 1 << 20;
 /// Most bytes of a text variable, the terminating zero included.
 pub const VARIABLE_TEXT: usize = 256;
+
+/// Returns how many of `many` rounds a test takes: few where it is interpreted (Miri), which takes a thousand times as long.
+#[cfg(test)]
+pub const fn rounds(many: usize) -> usize {
+    if !cfg!(miri) {
+        many
+    } else if many < 2000 {
+        20
+    } else {
+        many / 200
+    }
+}

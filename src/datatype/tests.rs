@@ -280,7 +280,7 @@ fn check_elements(ty: &Datatype, naive: &Naive, r: &mut Random) {
 
 #[test]
 fn random_nested_types_agree_with_the_naive_model() {
-    for seed in 1..6000u64 {
+    for seed in 1..crate::limits::rounds(6000) as u64 {
         let mut r = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let depth = 1 + r.below(3);
         let (ty, naive) = random(&mut r, depth);

@@ -2,6 +2,7 @@
 
 use super::oracle::{NaiveQueue, TestRandom};
 use super::*;
+use crate::limits::rounds;
 
 /// A queue of receives and its oracle, kept in step.
 struct PostedPair<P: MatchPattern> {
@@ -177,7 +178,7 @@ fn posted_receives_are_matched_as_by_a_plain_list_through_both_forms() {
         let mut pair = PostedPair::<Pattern>::new();
         let mut swing = Swing { deepest: 150, rising: true };
         let mut turns = [0; 2];
-        for step in 0..20_000 {
+        for step in 0..rounds(20_000) {
             let was_deep = pair.queue.is_deep();
             let any = random.below(pair.naive.len() as u64 * 5 / 4 + 1) as usize;
             let mut key = space.envelope(&mut random);
@@ -197,7 +198,10 @@ fn posted_receives_are_matched_as_by_a_plain_list_through_both_forms() {
                 pair.same();
             }
         }
-        assert!(turns.iter().all(|&n| n >= 10), "the run was to change form several times: {turns:?}");
+        assert!(
+            cfg!(miri) || turns.iter().all(|&n| n >= 10),
+            "the run was to change form several times: {turns:?}"
+        );
     }
 }
 
@@ -208,7 +212,7 @@ fn unexpected_messages_are_matched_as_by_a_plain_list_through_both_forms() {
         let mut pair = UnexpectedPair::<Pattern>::new();
         let mut swing = Swing { deepest: 150, rising: true };
         let mut turns = [0; 2];
-        for step in 0..20_000 {
+        for step in 0..rounds(20_000) {
             let was_deep = pair.queue.is_deep();
             let any = random.below(pair.naive.len().max(1) as u64) as usize;
             let queued = pair.naive.iter().nth(any).map(|(&key, _)| key);
@@ -231,7 +235,10 @@ fn unexpected_messages_are_matched_as_by_a_plain_list_through_both_forms() {
                 pair.same();
             }
         }
-        assert!(turns.iter().all(|&n| n >= 10), "the run was to change form several times: {turns:?}");
+        assert!(
+            cfg!(miri) || turns.iter().all(|&n| n >= 10),
+            "the run was to change form several times: {turns:?}"
+        );
     }
 }
 
@@ -460,7 +467,7 @@ fn tags_of_64_bits_with_an_ignore_mask_are_matched_as_by_a_plain_list() {
     let mut posted = PostedPair::<wide::Masked>::new();
     let mut unexpected = UnexpectedPair::<wide::Masked>::new();
     let mut swings = [(); 2].map(|()| Swing { deepest: 120, rising: true });
-    for step in 0..20_000 {
+    for step in 0..rounds(20_000) {
         if swings[0].inserts(posted.naive.len(), &mut random) {
             posted.insert(pattern(&mut random));
         } else {

@@ -1,6 +1,7 @@
 //! The ring against a queue that a reader can check by eye, and its boundaries one by one.
 
 use super::*;
+use crate::limits::rounds;
 use std::collections::VecDeque;
 
 const HEADER: Header = Header { kind: 7, context: 1, tag: -5, source: 3, id: 9 };
@@ -45,7 +46,7 @@ fn a_drained_ring_always_takes_a_largest_record() {
     let (mut producer, mut consumer) = pair(8, 1024);
     let largest = producer.max_payload();
     let mut random = 88172645463325252_u64;
-    for _ in 0..10_000 {
+    for _ in 0..rounds(10_000) {
         random ^= random << 13;
         random ^= random >> 7;
         random ^= random << 17;
@@ -158,7 +159,7 @@ fn random_operations_agree_with_a_plain_queue() {
         random ^= random << 17;
         random
     };
-    for step in 0..200_000_u32 {
+    for step in 0..rounds(200_000) as u32 {
         if next() % 2 == 0 {
             let len = match next() % 3 {
                 0 => next() as usize % (INLINE + 1),
@@ -190,7 +191,7 @@ fn random_operations_agree_with_a_plain_queue() {
 fn two_threads_pass_a_million_records_in_order() {
     let (mut producer, mut consumer) = pair(64, 8192);
     let sender = std::thread::spawn(move || {
-        for i in 0..1_000_000_u32 {
+        for i in 0..rounds(1_000_000) as u32 {
             let len = if i % 7 == 0 { 200 } else { 4 };
             while !producer
                 .try_push(&Header { id: i, ..HEADER }, len, |to| to[..4].copy_from_slice(&i.to_le_bytes()))
@@ -199,7 +200,7 @@ fn two_threads_pass_a_million_records_in_order() {
             }
         }
     });
-    for i in 0..1_000_000_u32 {
+    for i in 0..rounds(1_000_000) as u32 {
         loop {
             let got = consumer.poll(|header, bytes| (header.id, bytes[..4].to_vec())).expect("no corruption");
             consumer.return_credit();

@@ -96,7 +96,7 @@ pub fn signal_name(signal: i32) -> String {
 }
 
 /// One rank's entry over mapped bytes: state 0, pid 4, process group 8, exit known 12, exit 16.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 #[repr(C)]
 pub struct RosterEntry {
     state: AtomicU32,
@@ -144,19 +144,15 @@ impl RosterEntry {
         if seen != RankState::Absent && !back {
             return Err(occupied(rank, seen, self.pid()));
         }
-        // Release: "roster" edge; a failure means that another process or the launcher came first.
-        match self.state.compare_exchange(
-            seen as u32,
-            RankState::Arrived as u32,
-            Ordering::Release,
-            Ordering::Relaxed,
-        ) {
-            Ok(_) => {
-                self.pid.store(pid, Ordering::Relaxed);
-                Ok(())
-            }
-            Err(word) => Err(occupied(rank, RankState::from_primitive(word), self.pid())),
+        // Relaxed: the number itself says who has the place. Taken before the state, so that who sees the state sees the number.
+        if !back && self.pid.compare_exchange(0, pid, Ordering::Relaxed, Ordering::Relaxed).is_err() {
+            return Err(occupied(rank, self.state(), self.pid()));
         }
+        // Release: "roster" edge, pairs with Acquire in `state`; a failure means that the launcher came first.
+        self.state
+            .compare_exchange(seen as u32, RankState::Arrived as u32, Ordering::Release, Ordering::Relaxed)
+            .map_err(|word| occupied(rank, RankState::from_primitive(word), self.pid()))?;
+        Ok(())
     }
 
     /// Moves the rank on to `state` (roster rule 1). A process that sees the state sees what the rank did before. A dead rank stays

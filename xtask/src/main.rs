@@ -15,6 +15,7 @@ mod header;
 mod instructions;
 mod loom;
 mod measure;
+mod miri;
 mod peers;
 mod shell;
 mod test;
@@ -82,6 +83,7 @@ const COMMANDS: &[Command] = &[
         instructions::main,
     ),
     ("valgrind", "[DIST]", "message programs under memcheck", verify::valgrind),
+    ("miri", "[MODULE…]", "unit tests under the rules of the language", miri::main),
     ("verify", "", "what takes longer than the tests may, after them", verify::main),
 ];
 

@@ -3,7 +3,7 @@
 use crate::shell::{
     Result, attempt, cargo, command, distribution, folder, line, need, number, run, tail, write,
 };
-use crate::{fuzz, loom, peers};
+use crate::{fuzz, loom, miri, peers};
 
 /// `verify`: VERIFY_SECONDS=60, how long each fuzz target runs; PERUSAL_FAULT_ROUNDS=200, how many jobs are killed.
 pub fn main(_: &[String]) -> Result {
@@ -21,6 +21,7 @@ pub fn main(_: &[String]) -> Result {
     step("models, with one more preemption than they ask for", &mut || {
         run(loom::models(&[])?.env("LOOM_MAX_PREEMPTIONS", "4"))
     });
+    step("unit tests under the rules of the language (Miri)", &mut || miri::main(&[]));
     step(&format!("fuzz targets, {seconds} seconds each"), &mut || {
         fuzz::main(std::slice::from_ref(&seconds))
     });

@@ -1,7 +1,7 @@
 //! What a rank waits for, and on which CPU it last waited in vain.
 
 use super::counters::Counter;
-use crate::sync::Ordering;
+use crate::sync::{Ordering, fence};
 use core::fmt;
 use num_enum::FromPrimitive;
 
@@ -30,16 +30,24 @@ pub enum Waiting {
     Room = 8,
 }
 
-/// What a rank waits for and since when, in shared memory.
+/// What a rank waits for and since when, in shared memory: a sequence lock, so that a reader never has the kind of one wait with the words of
+/// another. The thread that runs progress sets it; any thread of the rank may clear it.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct WaitingFor {
-    kind: Counter,
+    /// The kind, and above [`KIND_BITS`] how many waits have been set.
+    state: Counter,
     peer: Counter,
     tag: Counter,
     context: Counter,
     since: Counter,
 }
+
+/// Bits of the state that are the kind's.
+const KIND_BITS: u32 = 8;
+const KIND: u64 = (1 << KIND_BITS) - 1;
+/// Samples that a reader takes while waits follow each other. A rank that writes on and on has none of a reader's time.
+const SAMPLES: u32 = 16;
 
 /// A sample of [`WaitingFor`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,32 +74,51 @@ impl WaitingFor {
         if self.get().is_some_and(|noted| Wait { since: wait.since, ..noted } == *wait) {
             return;
         }
+        let number = (self.state.get() & !KIND).wrapping_add(KIND + 1);
+        self.state.set(number);
+        // Release: pairs with the Acquire fence in `sample`: a reader that has seen one of the words below sees the state above.
+        fence(Ordering::Release);
         self.peer.set(wait.peer.map_or(ANY, u64::from));
         self.tag.set(wait.tag.map_or(ANY, |tag| u64::from(tag.cast_unsigned())));
         self.context.set(u64::from(wait.context));
         self.since.set(wait.since);
-        // Release: "telemetry" edge, pairs with Acquire in `get`: a reader that sees the kind sees the words that belong to it.
-        self.kind.0.store(wait.kind as u64, Ordering::Release);
+        // Release: "telemetry" edge, pairs with Acquire in `sample`: a reader that sees the kind sees the words that belong to it.
+        self.state.0.store(number | wait.kind as u64, Ordering::Release);
     }
 
     /// Stores that the wait is over.
     #[inline]
     pub fn clear(&self) {
-        self.kind.set(Waiting::Nothing as u64);
+        if self.state.get() & KIND != Waiting::Nothing as u64 {
+            // Relaxed: publishes nothing; one instruction, so that no wait that another thread sets meanwhile is taken for one before.
+            self.state.0.fetch_and(!KIND, Ordering::Relaxed);
+        }
     }
 
     /// Returns what the rank waits for, if it waits.
     #[must_use]
     pub fn get(&self) -> Option<Wait> {
+        (0..SAMPLES).find_map(|_| self.sample()).flatten()
+    }
+
+    /// A sample, unless what it is about has changed meanwhile.
+    fn sample(&self) -> Option<Option<Wait>> {
         // Acquire: "telemetry" edge, pairs with Release in `set`.
-        let kind = Waiting::from_primitive(self.kind.0.load(Ordering::Acquire));
-        (kind != Waiting::Nothing).then(|| Wait {
+        let state = self.state.0.load(Ordering::Acquire);
+        let kind = Waiting::from_primitive(state & KIND);
+        if kind == Waiting::Nothing {
+            return Some(None);
+        }
+        let wait = Wait {
             kind,
             peer: u32::try_from(self.peer.get()).ok(),
             tag: u32::try_from(self.tag.get()).ok().map(u32::cast_signed),
             context: u32::try_from(self.context.get()).unwrap_or(u32::MAX),
             since: self.since.get(),
-        })
+        };
+        // Acquire: pairs with the Release fence in `set`: had one of the words been of a later wait, the state would be, too.
+        fence(Ordering::Acquire);
+        (self.state.get() == state).then_some(Some(wait))
     }
 }
 
