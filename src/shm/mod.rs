@@ -43,6 +43,6 @@ pub use inherited::{FD_VARIABLE, RANK_VARIABLE, SIZE_VARIABLE, expected_shape};
 pub use job::{Job, is_gone};
 pub use layout::{Geometry, JobLayout, RingOffsets};
 pub use memory::{Memory, RingArea};
-pub use roster::{Exit, RankState, Roster};
+pub use roster::{Exit, RankState, Roster, RosterEntry};
 pub use segment::Segment;
 pub use telemetry::Telemetry;
