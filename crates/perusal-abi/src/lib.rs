@@ -20,8 +20,8 @@
 //! safe Rust. What a message *is*, the engine knows.
 
 pub(crate) use perusal::internals::{
-    abi, arch, coll, comm, datatype, engine, error, events, handles, heap, info, limits, p2p, shm, sync,
-    team, tool, trace, variables,
+    abi, arch, coll, comm, datatype, engine, error, events, handles, heap, info, limits, p2p, request, shm,
+    sync, team, tool, trace, variables,
 };
 pub(crate) use perusal::{Error, Result};
 

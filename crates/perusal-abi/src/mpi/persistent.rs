@@ -6,8 +6,8 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::p2p::MessageStatus;
 use crate::process::engine;
+use crate::request::{RequestState, Then};
 use crate::requests::{self, Named, Task};
-use crate::sync::{AtomicBool, Ordering};
 use crate::types::{
     MPI_Grequest_cancel_function as Cancel, MPI_Grequest_free_function as Free,
     MPI_Grequest_query_function as Query, MPI_Request, MPI_Status,
@@ -28,9 +28,9 @@ struct Generalized {
     free: Free,
     cancel: Cancel,
     extra: usize,
-    complete: AtomicBool,
-    /// Freed by its user before it was complete.
-    detached: AtomicBool,
+    /// Active until MPI_Grequest_complete; detached by MPI_Request_free. One word, so that the later of the two knows that it is, and frees
+    /// the request.
+    state: RequestState,
 }
 
 impl Generalized {
@@ -42,16 +42,11 @@ impl Generalized {
         // SAFETY: the user's function with the user's argument, called once (MPI 5.0 §13.2).
         Self::result(unsafe { (self.free)(self.extra as *mut c_void) })
     }
-
-    fn is_complete(&self) -> bool {
-        // Acquire: pairs with Release in `MPI_Grequest_complete`: what the completing thread wrote is seen.
-        self.complete.load(Ordering::Acquire)
-    }
 }
 
 impl Task for Generalized {
     fn poll(&self, _: &Engine) -> Result<bool> {
-        Ok(self.is_complete())
+        Ok(self.state.is_complete())
     }
     fn outcome(&self, _: &Engine, last: bool) -> (MessageStatus, Option<Error>) {
         let mut status = MPI_Status::EMPTY;
@@ -69,12 +64,11 @@ impl Task for Generalized {
     }
     fn cancel(&self, _: &Engine) -> Result<()> {
         // SAFETY: the user's function with the user's argument.
-        let code = unsafe { (self.cancel)(self.extra as *mut c_void, c_int::from(self.is_complete())) };
+        let code = unsafe { (self.cancel)(self.extra as *mut c_void, c_int::from(self.state.is_complete())) };
         Self::result(code).map_or(Ok(()), Err)
     }
     fn free(&self, _: &Engine) {
-        // AcqRel: the later of this call and `MPI_Grequest_complete` frees the request.
-        if !self.detached.swap(true, Ordering::AcqRel) && self.is_complete() {
+        if self.state.detach() == Then::Release {
             let _ = self.free_extra();
         }
     }
@@ -82,12 +76,10 @@ impl Task for Generalized {
         true
     }
     fn complete_generalized(&self, forget: &dyn Fn()) -> Option<()> {
-        // Release: pairs with Acquire in `is_complete`.
-        if self.complete.swap(true, Ordering::AcqRel) {
+        if self.state.is_over() {
             return None;
         }
-        // Acquire: pairs with `free`; the later of the two frees the request.
-        if self.detached.load(Ordering::Acquire) {
+        if self.state.complete_shared().0 == Then::Release {
             forget();
             let _ = self.free_extra();
         }
@@ -148,8 +140,9 @@ pub unsafe fn start_generalized(
     let (Some(query), Some(free), Some(cancel)) = (query, free, cancel) else {
         return Err(Error::Arg("a callback of the generalized request is NULL"));
     };
-    let (complete, detached) = (AtomicBool::new(false), AtomicBool::new(false));
-    let task = Generalized { query, free, cancel, extra: extra as usize, complete, detached };
+    let state = RequestState::new();
+    state.activate();
+    let task = Generalized { query, free, cancel, extra: extra as usize, state };
     requests::insert_task(Box::new(task))
 }
 
