@@ -73,6 +73,12 @@ static void insert(enum metric queue)
     add(queue, measure[queue].now);
 }
 
+/* What entered the queue before the window opened was never counted. So a length is that of what entered since, and never negative. */
+static void take_out(enum metric queue, struct track *track, int inserted)
+{
+    if (track->at[inserted] > 0) measure[queue].now--;
+}
+
 /* The time since `event`, if that was seen: the window may have opened in the middle of a request's life. */
 static void add_since(enum metric metric, const struct track *track, int event, double now)
 {
@@ -89,7 +95,7 @@ static void record(int event, struct track *track, double now)
         insert(POSTED_Q_LEN);
         break;
     case PERUSE_COMM_REQ_REMOVE_FROM_POSTED_Q:
-        measure[POSTED_Q_LEN].now--;
+        take_out(POSTED_Q_LEN, track, PERUSE_COMM_REQ_INSERT_IN_POSTED_Q);
         add_since(ACTIVATE_TO_MATCH, track, PERUSE_COMM_REQ_ACTIVATE, now);
         break;
     case PERUSE_COMM_REQ_XFER_BEGIN:
@@ -106,7 +112,7 @@ static void record(int event, struct track *track, double now)
         insert(UNEX_Q_LEN);
         break;
     case PERUSE_COMM_MSG_REMOVE_FROM_UNEX_Q:
-        measure[UNEX_Q_LEN].now--;
+        take_out(UNEX_Q_LEN, track, PERUSE_COMM_MSG_INSERT_IN_UNEX_Q);
         add_since(IN_UNEX_Q, track, PERUSE_COMM_MSG_INSERT_IN_UNEX_Q, now);
         break;
     }
@@ -125,6 +131,8 @@ static int on_event(peruse_event_h handle, MPI_Aint id, peruse_comm_spec_t *spec
         return MPI_SUCCESS;
     }
     struct track *track = track_of(&tracks, kind_of(event), id);
+    /* A request that the program freed had no end: its id begins anew. */
+    if (event == PERUSE_COMM_REQ_ACTIVATE) memset(track->at, 0, sizeof track->at);
     track->at[event] = now;
     record(event, track, now);
     if (ends_its_id(event)) track_drop(&tracks, track);

@@ -246,6 +246,21 @@ fn the_profiler_counts_every_message_of_a_program_that_it_is_preloaded_into() {
 }
 
 #[test]
+fn a_window_that_opens_late_shows_the_lengths_of_what_came_since() {
+    let program = product("late_window");
+    let program = program.to_string_lossy();
+    mpicc(&["tests/events/late_window.c", "-o", &program]);
+    let output = job(&["-n", "1", "-x", "PERUSE_PROFILE=lines", &program]);
+    let within = &lines(&output, "late_window")[0];
+    assert_eq!((within.count("posted"), within.count("unexpected")), (1, 1), "{output}");
+    for metric in ["posted_queue_length", "unexpected_queue_length"] {
+        let all = lines(&output, "profile");
+        let found = all.iter().find(|line| line.text("metric") == metric).expect("a line");
+        assert_eq!((found.count("count"), found.count("now")), (1, 0), "{metric}\n{output}");
+    }
+}
+
+#[test]
 fn the_profiler_as_a_static_library_counts_the_same_in_a_static_program() {
     let (object, archive) = (product("profiler.o"), product("libperuse_profile.a"));
     let (object, archive) = (object.to_string_lossy(), archive.to_string_lossy());
