@@ -107,6 +107,8 @@ pub enum OfComm {
 pub enum PvarSource {
     /// What is so now: read-only and continuous. A number.
     Now(fn(&Engine) -> u64),
+    /// How many entries a queue has now: the same, an MPI_UNSIGNED.
+    Length(Queue),
     /// The same, an MPI_INT with or without an enumeration.
     Int(fn(&Engine) -> i32),
     /// The same, an MPI_DOUBLE.
@@ -158,7 +160,11 @@ impl Pvar {
     pub fn is_continuous(&self) -> bool {
         matches!(
             self.source,
-            PvarSource::Now(_) | PvarSource::Int(_) | PvarSource::Real(_) | PvarSource::Comm(_)
+            PvarSource::Now(_)
+                | PvarSource::Length(_)
+                | PvarSource::Int(_)
+                | PvarSource::Real(_)
+                | PvarSource::Comm(_)
         )
     }
 
@@ -172,6 +178,17 @@ impl Pvar {
     #[must_use]
     pub fn is_of_comm(&self) -> bool {
         matches!(self.source, PvarSource::Comm(_))
+    }
+
+    /// Whether it counts entries of a queue: then its value is an MPI_UNSIGNED, as tools that know the names from MPICH expect.
+    #[must_use]
+    pub fn is_length(&self) -> bool {
+        match self.source {
+            PvarSource::Length(_) => true,
+            PvarSource::Most(queue) | PvarSource::Least(queue) => queue != Queue::UnexpectedBytes,
+            PvarSource::Comm(what) => what != OfComm::Size,
+            _ => false,
+        }
     }
 
     /// Whether its value is an MPI_DOUBLE.
@@ -262,9 +279,9 @@ table! {
         => "What this rank waits for now; noted when it is about to sleep",
     "rank_state" State UserBasic Job PvarSource::Int(|e| e.job().roster().entry(e.rank()).state() as i32); &STATES
         => "Where this rank stands between its start and its end",
-    "posted_recvq_length" Level UserBasic Queues PvarSource::Now(|e| e.telemetry().posted_now())
+    "posted_recvq_length" Level UserBasic Queues PvarSource::Length(Queue::Posted)
         => "Receives that wait for a message, over all communicators",
-    "unexpected_recvq_length" Level UserBasic Queues PvarSource::Now(|e| e.telemetry().unexpected_now())
+    "unexpected_recvq_length" Level UserBasic Queues PvarSource::Length(Queue::Unexpected)
         => "Messages that have arrived and wait for a receive, over all communicators",
     "unexpected_recvq_buffer_size" Level UserBasic Queues PvarSource::Now(|e| e.telemetry().unexpected_bytes.now.get())
         => "Bytes of memory that unexpected messages hold",

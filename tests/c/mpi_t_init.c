@@ -63,12 +63,14 @@ int main(int argc, char **argv) {
     not_initialised();
 
     /* Nested, and around MPI_Init. */
-    for (int level = 0; level < 3; level++) {
-        OK(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));
-        SAME(provided, MPI_THREAD_MULTIPLE);
+    const int levels[] = {MPI_THREAD_SINGLE, MPI_THREAD_MULTIPLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED};
+    for (int i = 0; i < 4; i++) {
+        OK(MPI_T_init_thread(levels[i], &provided));
+        SAME(provided, levels[i]);
     }
     int before = cvars();
     CHECK(before > 0);
+    OK(MPI_T_finalize());
     OK(MPI_T_finalize());
     OK(MPI_T_finalize());
     SAME(cvars(), before);

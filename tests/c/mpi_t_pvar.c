@@ -34,13 +34,14 @@ static void each(int initialised) {
         MPI_T_enum type;
         MPI_Comm comm = MPI_COMM_SELF;
         MPI_T_pvar_handle handle;
-        union { int i; unsigned long long u; double d; } value, other;
+        union { int i; unsigned n[2]; unsigned long long u; double d; } value, other;
         OK(MPI_T_pvar_get_info(i, name, &len, &verbosity, &class, &datatype, &type, text, &text_len, &bind, &readonly,
                                &continuous, &atomic));
         CHECK(len > 1 && text_len > 1);
         CHECK(class >= MPI_T_PVAR_CLASS_STATE && class <= MPI_T_PVAR_CLASS_GENERIC);
         CHECK(verbosity >= MPI_T_VERBOSITY_USER_BASIC && verbosity <= MPI_T_VERBOSITY_MPIDEV_ALL);
-        CHECK(datatype == MPI_INT || datatype == MPI_UNSIGNED_LONG_LONG || datatype == MPI_DOUBLE);
+        CHECK(datatype == MPI_INT || datatype == MPI_UNSIGNED || datatype == MPI_UNSIGNED_LONG_LONG || datatype == MPI_DOUBLE);
+        int narrow = datatype == MPI_INT || datatype == MPI_UNSIGNED;
         seen[class]++;
         OK(MPI_T_pvar_get_index(name, class, &index));
         SAME(index, i);
@@ -52,7 +53,10 @@ static void each(int initialised) {
         SAME(count, 1);
         SAME(MPI_T_pvar_start(session, handle), continuous ? MPI_T_ERR_PVAR_NO_STARTSTOP : MPI_SUCCESS);
         SAME(MPI_T_pvar_start(session, handle), continuous ? MPI_T_ERR_PVAR_NO_STARTSTOP : MPI_SUCCESS);
+        /* As many bytes are written as the datatype has. */
+        value.n[1] = 4711;
         OK(MPI_T_pvar_read(session, handle, &value));
+        CHECK((value.n[1] == 4711) == narrow);
         if (class == MPI_T_PVAR_CLASS_PERCENTAGE) CHECK(value.d >= 0 && value.d <= 1);
         SAME(MPI_T_pvar_stop(session, handle), continuous ? MPI_T_ERR_PVAR_NO_STARTSTOP : MPI_SUCCESS);
         SAME(MPI_T_pvar_stop(session, handle), continuous ? MPI_T_ERR_PVAR_NO_STARTSTOP : MPI_SUCCESS);
@@ -60,6 +64,7 @@ static void each(int initialised) {
         SAME(MPI_T_pvar_readreset(session, handle, &value), atomic ? MPI_SUCCESS : MPI_T_ERR_PVAR_NO_ATOMIC);
         if (datatype == MPI_DOUBLE) value.d = 2.5; else value.u = 25;
         SAME(MPI_T_pvar_write(session, handle, &value), readonly ? MPI_T_ERR_PVAR_NO_WRITE : MPI_SUCCESS);
+        other.u = 0;
         if (!readonly) {
             OK(MPI_T_pvar_read(session, handle, &other));
             if (datatype == MPI_DOUBLE) CHECK(other.d > 2.4999 && other.d < 2.5001); else SAME(other.u, 25);

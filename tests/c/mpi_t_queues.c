@@ -11,8 +11,10 @@ static MPI_T_pvar_session session;
 static MPI_T_pvar_handle handle_of(const char *name, int class, MPI_Comm comm) {
     int index = -1, count = 0, continuous = 0;
     MPI_T_pvar_handle handle = MPI_T_PVAR_HANDLE_NULL;
+    MPI_Datatype type;
     OK(MPI_T_pvar_get_index(name, class, &index));
-    OK(MPI_T_pvar_get_info(index, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, &continuous, NULL));
+    OK(MPI_T_pvar_get_info(index, NULL, NULL, NULL, NULL, &type, NULL, NULL, NULL, NULL, NULL, &continuous, NULL));
+    if (strstr(name, "recvq_length")) CHECK(type == MPI_UNSIGNED);
     OK(MPI_T_pvar_handle_alloc(session, index, &comm, &handle, &count));
     if (!continuous) OK(MPI_T_pvar_start(session, handle));
     return handle;
@@ -22,6 +24,14 @@ static unsigned long long number(MPI_T_pvar_handle handle) {
     unsigned long long value = 4711;
     OK(MPI_T_pvar_read(session, handle, &value));
     return value;
+}
+
+/* A length is an MPI_UNSIGNED, and no more is written. */
+static unsigned length(MPI_T_pvar_handle handle) {
+    unsigned value[2] = {4711, 4711};
+    OK(MPI_T_pvar_read(session, handle, value));
+    SAME(value[1], 4711);
+    return value[0];
 }
 
 static double seconds(MPI_T_pvar_handle handle) {
@@ -53,48 +63,54 @@ int main(int argc, char **argv) {
                       failed = handle_of("time_failed_matching_postedq", MPI_T_PVAR_CLASS_TIMER, 0),
                       matching = handle_of("time_matching_unexpectedq", MPI_T_PVAR_CLASS_TIMER, 0);
     SAME(number(size), 1);
-    SAME(number(posted), 0);
+    SAME(length(posted), 0);
 
     /* Posted: five receives, met youngest first, so that each search compares all that are left. */
     for (int tag = 0; tag < DEEP; tag++) MPI_Irecv(&c, 1, MPI_INT, 0, tag, MPI_COMM_SELF, &requests[tag]);
     MPI_Irecv(&c, 1, MPI_INT, 0, 0, other, &late);
-    SAME(number(posted), DEEP + 1);
-    SAME(number(own), DEEP);
-    SAME(number(others), 1);
+    SAME(length(posted), DEEP + 1);
+    SAME(length(own), DEEP);
+    SAME(length(others), 1);
     MPI_T_pvar_handle later = handle_of("posted_recvq_length", MPI_T_PVAR_CLASS_HIGHWATERMARK, 0),
                       least = handle_of("posted_recvq_length", MPI_T_PVAR_CLASS_LOWWATERMARK, 0);
-    SAME(number(later), DEEP + 1);
+    SAME(length(later), DEEP + 1);
     for (int tag = DEEP; tag-- > 0;) MPI_Send(&c, 1, MPI_INT, 0, tag, MPI_COMM_SELF);
     MPI_Waitall(DEEP, requests, MPI_STATUSES_IGNORE);
-    SAME(number(own), 0);
+    SAME(length(own), 0);
     SAME(number(attempts), DEEP * (DEEP + 1) / 2);
     SAME(number(unex_attempts), 0);
     CHECK(seconds(failed) == 0);
     MPI_T_pvar_handle last = handle_of("posted_recvq_length", MPI_T_PVAR_CLASS_HIGHWATERMARK, 0);
-    SAME(number(last), 1);
-    SAME(number(high), DEEP + 1);
-    SAME(number(least), 1);
+    SAME(length(last), 1);
+    SAME(length(high), DEEP + 1);
+    SAME(length(least), 1);
     MPI_Send(&c, 1, MPI_INT, 0, 0, other);
     MPI_Wait(&late, MPI_STATUS_IGNORE);
-    SAME(number(least), 0);
-    SAME(number(posted), 0);
-    OK(MPI_T_pvar_reset(session, high));
-    SAME(number(high), 0);
-    SAME(number(later), DEEP + 1);
-    SAME(number(last), 1);
+    SAME(length(least), 0);
+    SAME(length(posted), 0);
+    unsigned most[2] = {DEEP + 9, 4711};
+    OK(MPI_T_pvar_write(session, high, most));
+    SAME(length(high), DEEP + 9);
+    most[0] = 0;
+    OK(MPI_T_pvar_readreset(session, high, most));
+    SAME(most[0], DEEP + 9);
+    SAME(most[1], 4711);
+    SAME(length(high), 0);
+    SAME(length(later), DEEP + 1);
+    SAME(length(last), 1);
     SAME(number(attempts), DEEP * (DEEP + 1) / 2 + 1);
 
     /* Unexpected: five messages, taken youngest first; one holds memory. */
     OK(MPI_T_pvar_reset(session, attempts));
     for (int tag = 0; tag < DEEP; tag++) MPI_Send(large, tag == 0 ? 1000 : 4, MPI_CHAR, 0, tag, other);
-    SAME(number(unexpected), DEEP);
-    SAME(number(others_unex), DEEP);
+    SAME(length(unexpected), DEEP);
+    SAME(length(others_unex), DEEP);
     CHECK(number(held) >= 1000);
-    SAME(number(low), 0);
+    SAME(length(low), 0);
     OK(MPI_T_pvar_reset(session, low));
-    SAME(number(low), DEEP);
+    SAME(length(low), DEEP);
     for (int tag = DEEP; tag-- > 1;) MPI_Recv(large, 1000, MPI_CHAR, 0, tag, other, MPI_STATUS_IGNORE);
-    SAME(number(low), 1);
+    SAME(length(low), 1);
     SAME(number(unex_attempts), DEEP + 4 + 3 + 2);
     int flag;
     MPI_Message none;

@@ -12,6 +12,7 @@ static atomic_int over;
 static void *tool(void *unused) {
     int provided, index, count, rounds = 0;
     unsigned long long value;
+    unsigned length;
     unsigned long yields;
     while (!atomic_load(&over) || rounds < 20) {
         MPI_T_pvar_session session;
@@ -30,7 +31,8 @@ static void *tool(void *unused) {
         unsigned long long last[5] = {0};
         for (int look = 0; look < 10; look++)
             for (int i = 0; i < 5; i++) {
-                OK(MPI_T_pvar_read(session, handles[i], &value));
+                OK(MPI_T_pvar_read(session, handles[i], i < 4 ? (void *)&value : &length));
+                if (i == 4) value = length;
                 CHECK(value >= last[i]);
                 last[i] = value;
             }

@@ -1,7 +1,7 @@
 //! Performance variables (§14.3.7). The table is [`crate::tool::pvar`].
 //!
-//! States are MPI_INT with an enumeration, times and shares MPI_DOUBLE, everything else MPI_UNSIGNED_LONG_LONG. A count is of one
-//! element always.
+//! States are MPI_INT with an enumeration, lengths of queues MPI_UNSIGNED, times and shares MPI_DOUBLE, everything else
+//! MPI_UNSIGNED_LONG_LONG. A count is of one element always.
 
 use super::enums::handle_of;
 use super::pvar_state::{PvarValue, with};
@@ -10,7 +10,7 @@ use crate::abi::*;
 use crate::arguments::{InOut, Out, offer};
 use crate::comms;
 use crate::tool::pvar::{Class, PVARS, Pvar, PvarSource};
-use core::ffi::c_int;
+use core::ffi::{c_int, c_uint};
 
 fn class(class: Class) -> c_int {
     match class {
@@ -30,6 +30,7 @@ fn class(class: Class) -> c_int {
 fn datatype(pvar: &Pvar) -> usize {
     match pvar.source {
         PvarSource::Int(_) => MPI_INT,
+        _ if pvar.is_length() => MPI_UNSIGNED,
         _ if pvar.is_real() => MPI_DOUBLE,
         _ => MPI_UNSIGNED_LONG_LONG,
     }
@@ -41,6 +42,7 @@ fn deliver(value: PvarValue, to: &ValueAt<'_>) -> Outcome {
     unsafe {
         match value {
             PvarValue::Int(int) => to.write::<c_int>(int),
+            PvarValue::Length(length) => to.write::<c_uint>(length),
             PvarValue::Number(number) => to.write::<u64>(number),
             PvarValue::Real(real) => to.write::<f64>(real),
         }
@@ -52,6 +54,9 @@ fn deliver(value: PvarValue, to: &ValueAt<'_>) -> Outcome {
 fn accept(pvar: &Pvar, from: &ValueAt<'_>) -> Outcome<PvarValue> {
     // SAFETY: the tool gives one element of the datatype that MPI_T_pvar_get_info says, which `datatype` here derives likewise.
     unsafe {
+        if pvar.is_length() {
+            return Ok(PvarValue::Length(from.read::<c_uint>()));
+        }
         if !pvar.is_real() {
             return Ok(PvarValue::Number(from.read::<u64>()));
         }

@@ -13,7 +13,7 @@ use crate::limits::TOOL_HANDLES;
 use crate::shm::telemetry;
 use crate::tool::pvar::{OfComm, Pvar, PvarSource, Queue};
 use crate::{comms, process};
-use core::ffi::c_int;
+use core::ffi::{c_int, c_uint};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -22,6 +22,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub(super) enum PvarValue {
     /// MPI_INT.
     Int(c_int),
+    /// MPI_UNSIGNED.
+    Length(c_uint),
     /// MPI_UNSIGNED_LONG_LONG.
     Number(u64),
     /// MPI_DOUBLE.
@@ -110,6 +112,15 @@ fn seconds(nanoseconds: u64) -> f64 {
     nanoseconds as f64 / 1e9
 }
 
+/// A count of `pvar`, of the type that its values have.
+fn count(pvar: &Pvar, number: u64) -> PvarValue {
+    if pvar.is_length() {
+        PvarValue::Length(c_uint::try_from(number).unwrap_or(c_uint::MAX))
+    } else {
+        PvarValue::Number(number)
+    }
+}
+
 impl PvarHandle {
     fn watched(&self) -> Option<Queue> {
         match self.pvar.source {
@@ -147,6 +158,7 @@ impl PvarHandle {
     fn value(&self) -> Outcome<PvarValue> {
         Ok(match self.pvar.source {
             PvarSource::Now(read) => PvarValue::Number(of_engine(read, 0)),
+            PvarSource::Length(queue) => count(self.pvar, length_now(queue)),
             PvarSource::Int(read) => PvarValue::Int(of_engine(read, 0)),
             PvarSource::Real(read) => PvarValue::Real(of_engine(read, 0.0)),
             PvarSource::Sum(_) => PvarValue::Number(self.grown()),
@@ -155,12 +167,12 @@ impl PvarHandle {
                 let whole = self.before + if self.started { now().saturating_sub(self.since) } else { 0 };
                 PvarValue::Real((self.grown() as f64 / whole.max(1) as f64).min(1.0))
             }
-            PvarSource::Most(queue) | PvarSource::Least(queue) => PvarValue::Number(self.extreme(queue)),
+            PvarSource::Most(queue) | PvarSource::Least(queue) => count(self.pvar, self.extreme(queue)),
             PvarSource::Searches(_) if self.pvar.is_real() => {
                 PvarValue::Real(self.grown() as f64 / clock::source().ticks_per_second as f64)
             }
             PvarSource::Searches(_) => PvarValue::Number(self.grown()),
-            PvarSource::Comm(what) => PvarValue::Number(of_comm(self.comm, what)?),
+            PvarSource::Comm(what) => count(self.pvar, of_comm(self.comm, what)?),
         })
     }
 
@@ -169,6 +181,7 @@ impl PvarHandle {
         let start = self.watched().map_or(0, length_now);
         self.kept = match (to, self.pvar.source) {
             (Some(PvarValue::Number(number)), _) => number,
+            (Some(PvarValue::Length(length)), _) => u64::from(length),
             (Some(PvarValue::Real(value)), PvarSource::Searches(_)) => {
                 (value * clock::source().ticks_per_second as f64) as u64
             }
@@ -375,7 +388,7 @@ impl PvarState {
         let watched = found.watched();
         self.cut(watched);
         let found = self.find(session, handle)?;
-        let value = PvarValue::Number(found.kept);
+        let value = count(found.pvar, found.kept);
         found.set(None);
         Ok(value)
     }
