@@ -32,7 +32,8 @@ typedef struct peruse_comm_spec_t {
 } peruse_comm_spec_t;
 
 /* A callback, written `peruse_comm_callback_f *` or `peruse_comm_callback_t *`. It returns MPI_SUCCESS; anything else
- * ends the job. It may call MPI_Wtime, MPI_Wtick and every function below; any other MPI call is an error. */
+ * ends the job. It may call local enquiries (docs/peruse.md lists them) and every function below; any other MPI call is
+ * an error. */
 typedef int(peruse_comm_callback_f)(peruse_event_h event_h, MPI_Aint unique_id, peruse_comm_spec_t *spec, void *param);
 typedef peruse_comm_callback_f peruse_comm_callback_t;
 

@@ -118,8 +118,14 @@ pub enum Error {
     #[error("{0} called before MPI_Init or after MPI_Finalize")]
     NotInitialized(&'static str),
     /// A call from inside an event callback (MPI_ERR_OTHER; PERUSE 2.0 §5.1.2).
-    #[error("an event callback may call MPI_Wtime and MPI_Wtick only (PERUSE 2.0, section 5.1.2)")]
+    #[error("an event callback may call PERUSE and local enquiries only (PERUSE 2.0, section 5.1.2)")]
     InsideCallback,
+    /// A call from inside an event callback of MPI_T, not at a safe point (MPI_ERR_OTHER; MPI 5.0 §15.3.8).
+    #[error(
+        "an MPI_T callback that runs where its event happens may call MPI_T and local enquiries only \
+         (MPI 5.0, section 15.3.8: MPI_T_CB_REQUIRE_MPI_RESTRICTED)"
+    )]
+    InsideToolCallback,
     /// A rank has failed, and the job with it (MPI_ERR_PROC_ABORTED).
     #[error("rank {rank} has failed: {how}")]
     RankFailed {
@@ -191,9 +197,12 @@ impl Error {
             E::Unsupported(_) => abi::MPI_ERR_UNSUPPORTED_OPERATION,
             E::RankFailed { .. } => abi::MPI_ERR_PROC_ABORTED,
             E::Corrupt { .. } | E::Intern(_) => abi::MPI_ERR_INTERN,
-            E::NotInitialized(_) | E::InsideCallback | E::Segment(_) | E::Trace(_) | E::Other(_) => {
-                abi::MPI_ERR_OTHER
-            }
+            E::NotInitialized(_)
+            | E::InsideCallback
+            | E::InsideToolCallback
+            | E::Segment(_)
+            | E::Trace(_)
+            | E::Other(_) => abi::MPI_ERR_OTHER,
             E::InStatus => abi::MPI_ERR_IN_STATUS,
             E::Pending => abi::MPI_ERR_PENDING,
             E::Code(code) => *code,

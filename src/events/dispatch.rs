@@ -263,6 +263,13 @@ fn running(hazard: &HazardRecord) -> Option<Protected<'_>> {
     Some(Protected { slot, hazard })
 }
 
+/// Whether the event callback that runs on the calling thread, if one does, is a C function that was registered with PERUSE.
+#[cfg(not(perusal_loom))]
+#[must_use]
+pub fn inside_peruse_callback() -> bool {
+    running(of_this_thread()).is_some_and(|protected| protected.callback().c().is_some())
+}
+
 /// The subject that the running callback of the calling thread, whose record this is, left by [`HazardRecord::set_subject`], and what it is
 /// ([`Listener::subject_type`](super::Listener::subject_type)); `None` if the callback is none of those that leave one.
 #[inline(always)]

@@ -99,6 +99,9 @@ pub use values::{Algorithm, CollMode, Collective};
 #[cfg(not(perusal_loom))]
 #[doc(hidden)]
 pub use callback_state::{fast_path_is_open, open_bindings};
+#[cfg(not(perusal_loom))]
+#[doc(hidden)]
+pub use dispatch::inside_peruse_callback;
 
 /// An event handle: slot index and generation, as one positive number. A copy outlives the handle and is then refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

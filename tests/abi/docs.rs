@@ -1,11 +1,8 @@
-//! `docs/abi.md` lists what is not implemented, no more and no less.
+//! `docs/abi.md` lists what is not implemented, and `docs/peruse.md` what an event callback may call, no more and no less.
 
 use crate::common::root;
 use std::collections::BTreeMap;
 use std::fs;
-
-const BEGIN: &str = "<!-- unsupported: begin -->\n";
-const END: &str = "<!-- unsupported: end -->";
 
 /// The family that a function belongs to, for people who look for what they need.
 fn family(name: &str) -> &'static str {
@@ -77,17 +74,44 @@ fn wrapped(names: &[String]) -> String {
     text
 }
 
-/// `cargo xtask generate` writes the list.
-#[test]
-fn the_page_lists_exactly_what_is_not_implemented() {
-    let path = root().join("docs/abi.md");
-    let page = fs::read_to_string(&path).expect("docs/abi.md");
-    let (before, rest) = page.split_once(BEGIN).expect("the mark where the list begins");
-    let (_, after) = rest.split_once(END).expect("the mark where the list ends");
-    let current = format!("{before}{BEGIN}{}{END}{after}", list());
+/// What an event callback may call. Forms for large counts go without saying, and conversions of handles are one entry for all kinds.
+fn enquiries() -> String {
+    let names = perusal_abi::bindings::ENQUIRIES;
+    let is_conversion = |name: &str| name.ends_with("_toint") || name.ends_with("_fromint");
+    let is_large = |name: &str| {
+        ["_c", "_x"].iter().any(|end| name.strip_suffix(end).is_some_and(|base| names.contains(&base)))
+    };
+    let is_listed = |name: &&&str| !is_conversion(name) && !is_large(name);
+    let mut entries: Vec<String> = names.iter().filter(is_listed).map(|name| format!("`{name}`")).collect();
+    entries.sort();
+    entries.push("`MPI_…_toint`".to_owned());
+    entries.push("`MPI_…_fromint`".to_owned());
+    format!("\n{}\n", wrapped(&entries))
+}
+
+/// Compares what stands between two marks of a page with `list`, or writes it there.
+fn check(page: &str, mark: &str, list: &str) {
+    let path = root().join(page);
+    let text = fs::read_to_string(&path).expect(page);
+    let (begin, end) = (format!("<!-- {mark}: begin -->\n"), format!("<!-- {mark}: end -->"));
+    let (before, rest) = text.split_once(&begin).expect("the mark where the list begins");
+    let (_, after) = rest.split_once(&end).expect("the mark where the list ends");
+    let current = format!("{before}{begin}{list}{end}{after}");
     if std::env::var_os("PERUSAL_GENERATE").is_some() {
         fs::write(&path, &current).expect("a writable page");
     } else {
-        assert!(page == current, "docs/abi.md is not current: run `cargo xtask generate`");
+        assert!(text == current, "{page} is not current: run `cargo xtask generate`");
     }
+}
+
+/// `cargo xtask generate` writes the list.
+#[test]
+fn the_page_lists_exactly_what_is_not_implemented() {
+    check("docs/abi.md", "unsupported", &list());
+}
+
+/// `cargo xtask generate` writes the list.
+#[test]
+fn the_page_lists_exactly_what_an_event_callback_may_call() {
+    check("docs/peruse.md", "enquiries", &enquiries());
 }

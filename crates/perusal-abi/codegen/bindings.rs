@@ -52,9 +52,14 @@ enum RowForm {
     Open,
     /// Legal before MPI_Init and after MPI_Finalize too, but in no event callback.
     Anytime,
+    /// MPI must be open. An event callback may call it: it communicates with nobody, makes no progress, raises no event, and takes no lock
+    /// but one in which no event is raised.
+    Enquiry,
+    /// The same, legal before MPI_Init and after MPI_Finalize too.
+    AnytimeEnquiry,
     /// A function of MPI_T: MPI_T must be initialised; gives an error class and raises nothing.
     Tool,
-    /// Checks nothing and cannot fail.
+    /// Checks nothing and cannot fail; an event callback may call it.
     Plain,
     /// The implementation is given the [`Call`](../src/arguments/mod.rs) and arguments that cannot be wrong as such, and does by itself
     /// all that surrounds it elsewhere: what has a fast path.
@@ -81,6 +86,7 @@ struct Parameter {
 pub fn source(functions: &[Function], table: &str) -> String {
     let known: BTreeMap<&str, &Function> = functions.iter().map(|f| (f.name.as_str(), f)).collect();
     let mut written = BTreeSet::new();
+    let mut enquiries = Vec::new();
     let mut text = String::new();
     let named: BTreeSet<String> =
         rows(table).flat_map(|row| expanded(row.function)).map(|(name, _)| name).collect();
@@ -88,10 +94,17 @@ pub fn source(functions: &[Function], table: &str) -> String {
         for (name, word) in expanded(row.function) {
             for (name, variant) in row.variants(&name, &known, &named) {
                 assert!(written.insert(name.clone()), "bindings.csv: {name} is implemented twice");
+                if matches!(row.form, RowForm::Enquiry | RowForm::AnytimeEnquiry | RowForm::Plain) {
+                    enquiries.push(name.clone());
+                }
                 row.write(&mut text, known[name.as_str()], &word, variant, &known);
             }
         }
     }
+    text.push_str("/// What an event callback may call, besides MPI_T and PERUSE, in the order of the table of implementations.\n");
+    text.push_str("pub const ENQUIRIES: &[&str] = &[\n");
+    enquiries.iter().for_each(|name| writeln!(text, "    \"{name}\",").expect("writing to a string"));
+    text.push_str("];\n");
     let missing: Vec<&Function> = functions.iter().filter(|f| !written.contains(&f.name)).collect();
     text.push_str("/// The functions that are not implemented, in the order of the ABI's table.\n");
     text.push_str("pub const UNSUPPORTED: &[&str] = &[\n");
@@ -122,6 +135,8 @@ impl<'a> Row<'a> {
         let form = match form {
             "" => RowForm::Open,
             "anytime" => RowForm::Anytime,
+            "enquiry" => RowForm::Enquiry,
+            "anytime enquiry" => RowForm::AnytimeEnquiry,
             "tool" => RowForm::Tool,
             "plain" => RowForm::Plain,
             "direct" => RowForm::Direct,
@@ -192,6 +207,10 @@ impl<'a> Row<'a> {
             }
             RowForm::Open => writer.checked("enter", &self.source(function), &writer.call()),
             RowForm::Anytime => writer.checked("enter_anytime", &self.source(function), &writer.call()),
+            RowForm::Enquiry => writer.checked("enter_enquiry", &self.source(function), &writer.call()),
+            RowForm::AnytimeEnquiry => {
+                writer.checked("enter_anytime_enquiry", &self.source(function), &writer.call())
+            }
         };
         exported(text, function, &parameters, &returns, &body);
     }

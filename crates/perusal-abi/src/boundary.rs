@@ -17,7 +17,8 @@
 use crate::abi;
 use crate::error::{Error, Result};
 use crate::events::{
-    Event, EventPayload, EventRecord, Spec, fast_path_is_open, inside_callback, open_bindings,
+    Event, EventPayload, EventRecord, Spec, fast_path_is_open, inside_callback, inside_peruse_callback,
+    open_bindings,
 };
 use crate::sync::{AtomicBool, AtomicU8, Ordering};
 use crate::tool::event::delivery;
@@ -148,6 +149,12 @@ pub fn enter(function: &'static str) -> Result<()> {
     if fast_path_is_open() || may_go_on() { Ok(()) } else { enter_slow(function) }
 }
 
+/// Every local enquiry that needs a running MPI starts here: [`enter`], except that event callbacks may call it.
+#[inline(always)]
+pub fn enter_enquiry(function: &'static str) -> Result<()> {
+    if fast_path_is_open() || (inside_callback() && is_open()) { Ok(()) } else { enter(function) }
+}
+
 /// Whether a call may go on although a listener keeps it from its fast path: the bindings are open, no callback runs on this thread,
 /// and no event waits for delivery.
 #[inline(never)]
@@ -167,10 +174,16 @@ fn enter_slow(function: &'static str) -> Result<()> {
     Ok(())
 }
 
-/// `Error::InsideCallback` while this thread runs an event callback (PERUSE 2.0 §5.1.2).
+/// `Error::InsideCallback` while this thread runs an event callback of PERUSE (PERUSE 2.0 §5.1.2), `Error::InsideToolCallback` while it
+/// runs one of MPI_T (MPI 5.0 §15.3.8).
 #[inline(always)]
 pub fn outside_callback() -> Result<()> {
-    if inside_callback() { Err(Error::InsideCallback) } else { Ok(()) }
+    if inside_callback() { Err(refused()) } else { Ok(()) }
+}
+
+#[cold]
+fn refused() -> Error {
+    if inside_peruse_callback() { Error::InsideCallback } else { Error::InsideToolCallback }
 }
 
 thread_local! {

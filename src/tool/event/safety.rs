@@ -11,7 +11,7 @@ pub const LEVELS: usize = 4;
 pub enum Safety {
     /// MPI_T_CB_REQUIRE_NONE: nothing; any MPI function may be called.
     None,
-    /// MPI_T_CB_REQUIRE_MPI_RESTRICTED: of MPI only MPI_T functions, MPI_Wtime and MPI_Wtick.
+    /// MPI_T_CB_REQUIRE_MPI_RESTRICTED: of MPI only MPI_T functions and local enquiries.
     Restricted,
     /// MPI_T_CB_REQUIRE_THREAD_SAFE: and other callbacks, the same among them, may run at the same time.
     ThreadSafe,

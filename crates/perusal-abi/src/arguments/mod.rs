@@ -125,6 +125,18 @@ impl Call {
         boundary::outside_callback()
     }
 
+    /// The beginning of an enquiry, which an event callback may call too.
+    #[inline(always)]
+    pub fn enter_enquiry(&self) -> Result<()> {
+        boundary::enter_enquiry(self.function)
+    }
+
+    /// The beginning of an enquiry that may be called at any time.
+    #[inline(always)]
+    pub fn enter_anytime_enquiry(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// What the function returns. An error is raised on the object that `source` names.
     #[inline(always)]
     pub fn end(&self, result: Result<()>, source: impl FnOnce() -> ErrorSource) -> c_int {
