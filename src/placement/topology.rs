@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+#[cfg(feature = "hwloc")]
 use hwloc2::ObjectType;
 
 use crate::shm::cpus;
@@ -29,7 +30,7 @@ pub struct MachineTopology {
 }
 
 impl MachineTopology {
-    /// The topology that hwloc sees, cut to the affinity mask; from `/sys` or the mask alone where hwloc sees nothing.
+    /// The topology that hwloc sees, cut to the affinity mask; from `/sys` or the mask alone where hwloc sees nothing or is not built in.
     /// Takes milliseconds, on large nodes more.
     #[must_use]
     pub fn load() -> Self {
@@ -118,6 +119,7 @@ fn mask() -> Vec<u32> {
 /// What hwloc sees of the CPUs in `mask`. Only the sound part of the binding is used: objects by type, operating-system
 /// indexes of CPUs, and sets that are read, never written or kept, while the topology lives. NUMA nodes have no depth that
 /// the binding can name, so a CPU's node is read from the CPU's own node set.
+#[cfg(feature = "hwloc")]
 fn from_hwloc(mask: &[u32]) -> Option<MachineTopology> {
     let topology = hwloc2::Topology::new()?;
     let cores = owners(&topology, &ObjectType::Core);
@@ -137,7 +139,13 @@ fn from_hwloc(mask: &[u32]) -> Option<MachineTopology> {
     (cpus.len() == mask.len()).then(|| MachineTopology::new(cpus, "hwloc"))
 }
 
+#[cfg(not(feature = "hwloc"))]
+fn from_hwloc(_: &[u32]) -> Option<MachineTopology> {
+    None
+}
+
 /// Which object of `kind`, by logical index, each CPU belongs to.
+#[cfg(feature = "hwloc")]
 fn owners(topology: &hwloc2::Topology, kind: &ObjectType) -> BTreeMap<u32, u32> {
     let mut owner = BTreeMap::new();
     for object in topology.objects_with_type(kind).unwrap_or_default() {
