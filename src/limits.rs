@@ -2,11 +2,14 @@
 
 // Memory.
 
-/// Bytes of a cache line: the unit of transfer between cores, and the size of a ring's cell.
+/// Bytes of a cache line, the unit of transfer between cores, on x86-64 and most of AArch64; and the size of a ring's cell. Where
+/// lines have 128 bytes two cells share one: slower, and as right.
 pub const LINE: usize = 64;
 /// Bytes that keep two writers from sharing a line, adjacent-line prefetch included.
 pub const APART: usize = 128;
-/// Bytes of a page of the segment.
+/// Bytes of a page of the segment: the unit in which it is laid out and in which its memory is taken. The kernel's pages are as large on
+/// x86-64, and up to 64 KiB on AArch64: it then takes more than it is asked for, and what is mapped at an address of its own is
+/// aligned to [`HUGE_PAGE`].
 pub const PAGE: usize = 4096;
 /// Bytes of a huge page: large extents of the shared heap are aligned to it.
 pub const HUGE_PAGE: usize = 2 << 20;

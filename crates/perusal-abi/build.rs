@@ -6,6 +6,7 @@ mod abi;
 mod bindings;
 
 use std::path::PathBuf;
+use std::process::Command;
 use std::{env, fs};
 
 fn main() {
@@ -24,6 +25,20 @@ fn link_arguments() {
     let root = env::var("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR");
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libmpi_abi.so.1");
     println!("cargo:rustc-cdylib-link-arg=-Wl,--version-script={root}/codegen/exports.map");
+    // That list comes on top of rustc's own, which GNU ld refuses. rustc links with its own lld by default on x86-64, and must be asked to
+    // elsewhere.
+    if env::var("CARGO_CFG_TARGET_ARCH").as_deref() != Ok("x86_64") {
+        let host = env::var("HOST").expect("cargo sets HOST");
+        println!("cargo:rustc-cdylib-link-arg=-B{}/lib/rustlib/{host}/bin/gcc-ld", sysroot());
+        println!("cargo:rustc-cdylib-link-arg=-fuse-ld=lld");
+    }
+}
+
+/// The toolchain's folder.
+fn sysroot() -> String {
+    let rustc = env::var("RUSTC").expect("cargo sets RUSTC");
+    let said = Command::new(rustc).args(["--print", "sysroot"]).output().expect("rustc runs");
+    String::from_utf8_lossy(&said.stdout).trim().to_owned()
 }
 
 fn read(path: &str) -> String {

@@ -2,6 +2,7 @@
 //!
 //! A command is a function in a file of its subject and a row of [`COMMANDS`]. The Makefile and the scripts in `.ci/` call them.
 
+mod aarch64;
 #[path = "../../crates/perusal-abi/codegen/abi.rs"]
 mod abi;
 mod check_dist;
@@ -43,7 +44,7 @@ const COMMANDS: &[Command] = &[
     (
         "test",
         "[SUITE…]",
-        "format lint build rust loom fuzz dist; the last line is 'N passed, N failed'",
+        "format lint aarch64 build rust loom fuzz dist; the last line is 'N passed, N failed'",
         test::main,
     ),
     ("check-dist", "[DIST]", "is a distribution what it should be?", check_dist::main),
@@ -53,6 +54,7 @@ const COMMANDS: &[Command] = &[
         "write the files that follow from tables, or name those that are not current",
         generate::main,
     ),
+    ("aarch64", "", "cross-compile for AArch64, and run tests and jobs under emulation", aarch64::main),
     ("loom", "[MODEL…]", "run the models of loom-tests/", loom::main),
     ("fuzz", "[SECONDS] [TARGET…]", "run each fuzz target for a while", fuzz::main),
     ("conformance", "[DIST] [DIR/TEST…]", "MPICH's own tests against a distribution", conformance::main),

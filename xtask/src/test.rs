@@ -5,7 +5,7 @@
 //! unless TEST_MINUTES says after how many minutes everything must have ended, so that the sum is printed before somebody else ends it all.
 
 use crate::shell::{Result, cargo, need, read, tail, write};
-use crate::{fuzz, loom};
+use crate::{aarch64, fuzz, loom};
 use std::fs::File;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-const SUITES: [&str; 7] = ["format", "lint", "build", "rust", "loom", "fuzz", "dist"];
+const SUITES: [&str; 8] = ["format", "lint", "aarch64", "build", "rust", "loom", "fuzz", "dist"];
 
 /// `test [SUITE…]`: all of them, in the order above.
 pub fn main(arguments: &[String]) -> Result {
@@ -36,6 +36,12 @@ pub fn main(arguments: &[String]) -> Result {
         let arguments =
             ["clippy", "--quiet", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"];
         run.check("lint", cargo(arguments))?;
+    }
+    if wanted("aarch64") {
+        match aarch64::lint() {
+            Ok(lint) => run.check("lint for AArch64", lint)?,
+            Err(why) => println!("{:<34} not checked: {why}", "lint for AArch64"),
+        }
     }
     if wanted("build") {
         // Without PERUSE every event site compiles to nothing; this is the build that the cost of idle events is held against.

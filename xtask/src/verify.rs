@@ -3,7 +3,7 @@
 use crate::shell::{
     Result, attempt, cargo, command, distribution, folder, line, need, number, run, tail, write,
 };
-use crate::{fuzz, loom, miri, peers};
+use crate::{aarch64, fuzz, loom, miri, peers};
 
 /// `verify`: VERIFY_SECONDS=60, how long each fuzz target runs; PERUSAL_FAULT_ROUNDS=200, how many jobs are killed.
 pub fn main(_: &[String]) -> Result {
@@ -22,10 +22,15 @@ pub fn main(_: &[String]) -> Result {
         run(loom::models(&[])?.env("LOOM_MAX_PREEMPTIONS", "4"))
     });
     step("unit tests under the rules of the language (Miri)", &mut || miri::main(&[]));
+    step("models of events where the kernel has no membarrier", &mut || {
+        let models = ["registry", "first_thread", "my_callback"].map(str::to_owned);
+        run(loom::models(&models)?.env("PERUSAL_MODEL_FENCES", "1"))
+    });
     step(&format!("fuzz targets, {seconds} seconds each"), &mut || {
         fuzz::main(std::slice::from_ref(&seconds))
     });
     step("no invalid access, leak or uninitialised byte in messages of every kind", &mut || valgrind(&[]));
+    step("tests and jobs on AArch64, under emulation", &mut || aarch64::main(&[]));
     step(&format!("{rounds} jobs killed at random moments"), &mut || {
         let arguments =
             ["test", "--quiet", "--locked", "--package", "perusal-cli", "--test", "p2p", "faults"];

@@ -46,6 +46,7 @@ pub fn main(options: &InfoOptions) -> ExitCode {
         return succeeded(variables_of(options));
     }
     println!("perusal {}", env!("CARGO_PKG_VERSION"));
+    println!("  processor         {} (of x86_64 and aarch64)", std::env::consts::ARCH);
     println!("  events (PERUSE)   {}", if cfg!(feature = "peruse") { "built in" } else { "not built in" });
     println!("  job memory        version {}, {}", header::VERSION, memory_works());
     println!("  shared heap       {}", shared_heap());
