@@ -523,8 +523,14 @@ fn stub(text: &mut String, function: &Function) {
     exported(text, function, &parameters, "core::ffi::c_int", &body);
 }
 
-/// The object whose error handler is called: the first communicator, window, file or session that is passed.
+/// The object whose error handler is called: MPI_FILE_NULL for what is about files, of which there are none (MPI 5.0 §14.7); else the first
+/// communicator, window or session that is passed.
 fn source_of(function: &Function) -> String {
+    let of_files =
+        ["MPI_File_", "MPI_Register_datarep"].iter().any(|prefix| function.name.starts_with(prefix));
+    if of_files && function.name != "MPI_File_create_errhandler" {
+        return "ErrorSource::File(abi::MPI_FILE_NULL)".to_owned();
+    }
     for (argument, parameter) in function.arguments.iter().zip(parameters(function)) {
         if argument.contains(['*', '[']) {
             continue;
@@ -533,14 +539,9 @@ fn source_of(function: &Function) -> String {
         match argument.split_whitespace().next() {
             Some("MPI_Comm") => return format!("ErrorSource::Comm({name})"),
             Some("MPI_Win") => return format!("ErrorSource::Win({name})"),
-            Some("MPI_File") => return format!("ErrorSource::File({name})"),
             Some("MPI_Session") => return format!("ErrorSource::Session({name})"),
             _ => {}
         }
-    }
-    // Opening a file has no file yet: the standard raises such errors on MPI_FILE_NULL.
-    if function.arguments.iter().any(|a| a.starts_with("MPI_File *")) {
-        return "ErrorSource::File(abi::MPI_FILE_NULL)".to_owned();
     }
     "ErrorSource::Comm(abi::MPI_COMM_SELF)".to_owned()
 }
