@@ -18,6 +18,9 @@ pub enum Error {
     /// A count is negative (MPI_ERR_COUNT).
     #[error("count is {0}; it must not be negative")]
     Count(i64),
+    /// So many elements of the datatype have no place in the address space (MPI_ERR_COUNT).
+    #[error("count is {0}; so many elements of this datatype are larger than the address space")]
+    CountTooLarge(usize),
     /// A datatype is not one, not committed, or does not suit the operation (MPI_ERR_TYPE).
     #[error("invalid datatype: {0}")]
     Type(&'static str),
@@ -172,7 +175,7 @@ impl Error {
         use Error as E;
         match self {
             E::Buffer(_) | E::BsendSpace { .. } => abi::MPI_ERR_BUFFER,
-            E::Count(_) => abi::MPI_ERR_COUNT,
+            E::Count(_) | E::CountTooLarge(_) => abi::MPI_ERR_COUNT,
             E::Type(_) => abi::MPI_ERR_TYPE,
             E::Tag(_) => abi::MPI_ERR_TAG,
             E::Comm(_) => abi::MPI_ERR_COMM,

@@ -146,7 +146,7 @@ impl User<'_> {
 
     fn receive(&mut self, any_source: bool, tag: u8, count: usize, strided: bool) {
         let (addr, datatype) = self.buffer(count, strided);
-        let buf = RecvBuf { addr, count, datatype: &datatype, handle: MPI_BYTE };
+        let buf = RecvBuf::new(addr, count, &datatype, MPI_BYTE).expect("it fits");
         let source = if any_source { MPI_ANY_SOURCE } else { 1 };
         // SAFETY: the buffer outlives the engine.
         let request = unsafe { self.engine.irecv(self.comm, &buf, source, wanted(tag)) };
@@ -157,7 +157,7 @@ impl User<'_> {
 
     fn send(&mut self, count: usize, synchronous: bool, strided: bool) {
         let (addr, datatype) = self.buffer(count, strided);
-        let buf = SendBuf { addr, count, datatype: &datatype, handle: MPI_BYTE };
+        let buf = SendBuf::new(addr, count, &datatype, MPI_BYTE).expect("it fits");
         let mode = if synchronous { Mode::Synchronous } else { Mode::Standard };
         // SAFETY: the buffer outlives the engine.
         let request = unsafe { self.engine.isend(self.comm, &buf, 1, 3, mode) };

@@ -14,14 +14,14 @@ pub(super) fn outcome((status, error): (p2p::MessageStatus, Option<Error>)) -> R
 
 /// Describes `data` as a buffer to send from.
 pub(super) fn send_buf<E: Element>(data: &[E]) -> SendBuf<'static> {
-    let datatype = datatype::<E>();
-    SendBuf { addr: data.as_ptr().cast(), count: data.len() * E::COUNT, datatype, handle: E::HANDLE }
+    let buf = SendBuf::new(data.as_ptr().cast(), data.len() * E::COUNT, datatype::<E>(), E::HANDLE);
+    buf.expect("a slice fits into the address space")
 }
 
 /// Describes `data` as a buffer to receive into.
 pub(super) fn recv_buf<E: Element>(data: &mut [E]) -> RecvBuf<'static> {
-    let datatype = datatype::<E>();
-    RecvBuf { addr: data.as_mut_ptr().cast(), count: data.len() * E::COUNT, datatype, handle: E::HANDLE }
+    let buf = RecvBuf::new(data.as_mut_ptr().cast(), data.len() * E::COUNT, datatype::<E>(), E::HANDLE);
+    buf.expect("a slice fits into the address space")
 }
 
 impl<T: Threading> Communicator<T> {
@@ -82,11 +82,10 @@ impl<T: Threading> Communicator<T> {
         let (source, tag) = (source.into().number(self.size())?, tag.into().number()?);
         let buf = recv_buf(room);
         self.member.perform(|engine| {
-            let bytes = buf.count * buf.datatype.size();
             // SAFETY: `room` is borrowed until `perform` returns, and then its request is over or the member settled (API
             // rule 3); elements may have any bytes.
             unsafe {
-                match engine.receive_unless_observed(&self.comm, buf.addr, bytes, source, tag) {
+                match engine.receive_unless_observed(&self.comm, buf.addr(), buf.bytes(), source, tag) {
                     Some(status) => Ok(status.into()),
                     None => engine.receive(&self.comm, &buf, source, tag).and_then(outcome),
                 }

@@ -176,7 +176,7 @@ impl<'scope, T: Threading> Scope<'scope, '_, T> {
         let comm = self.begun.comm;
         let (source, tag) = (source.into().number(comm.size())?, tag.into().number()?);
         let buf = recv_buf(room);
-        let room = (buf.addr.cast(), room.len());
+        let room = (buf.addr().cast(), room.len());
         let place = self.begun.add(true, |engine| {
             // SAFETY: the room is borrowed until the scope has ended, which is not before the request is over or the member
             // settled; elements may have any bytes.

@@ -35,6 +35,7 @@ impl<'a> InputBuffer<'a> {
     ///
     /// # Safety
     /// Buffer rule 1: whenever the input, or what is made of it, is used, the elements can be read and no thread writes them.
+    /// [`Datatype::bytes_of`] knows how many bytes they are.
     #[must_use]
     pub const unsafe fn new(addr: *const u8, count: usize, datatype: &'a Datatype) -> Self {
         Self { addr, count, datatype }
@@ -92,6 +93,7 @@ impl<'a> OutputBuffer<'a> {
     ///
     /// # Safety
     /// Buffer rule 2: whenever the output, or what is made of it, is used, the elements can be written and no other thread uses them.
+    /// [`Datatype::bytes_of`] knows how many bytes they are.
     #[must_use]
     pub const unsafe fn new(addr: *mut u8, count: usize, datatype: &'a Datatype) -> Self {
         Self { addr, count, datatype }

@@ -12,11 +12,13 @@ use crate::error::{Error, Result};
 #[derive(Clone, Debug)]
 pub struct Elements {
     /// The user's address.
-    pub addr: *mut u8,
+    addr: *mut u8,
     /// Elements.
-    pub count: usize,
+    count: usize,
     /// Their type.
-    pub datatype: Datatype,
+    datatype: Datatype,
+    /// [`Datatype::bytes_of`] the elements.
+    bytes: usize,
 }
 
 // SAFETY: the address is used only by `CollectiveOp::perform`, while the buffer is valid on every thread
@@ -26,6 +28,41 @@ unsafe impl Send for Elements {}
 unsafe impl Sync for Elements {}
 
 impl Elements {
+    /// Names `count` elements at `addr`.
+    ///
+    /// # Errors
+    /// [`Error::CountTooLarge`] for more than the address space holds.
+    pub fn new(addr: *mut u8, count: usize, datatype: Datatype) -> Result<Self> {
+        let bytes = datatype.bytes_of(count)?;
+        Ok(Self { addr, count, datatype, bytes })
+    }
+
+    /// Returns the same with another number of elements.
+    ///
+    /// # Errors
+    /// As for [`new`](Self::new).
+    pub fn with_count(&self, count: usize) -> Result<Self> {
+        Self::new(self.addr, count, self.datatype.clone())
+    }
+
+    /// Returns the user's address.
+    #[must_use]
+    pub fn addr(&self) -> *mut u8 {
+        self.addr
+    }
+
+    /// Returns the elements' type.
+    #[must_use]
+    pub fn datatype(&self) -> &Datatype {
+        &self.datatype
+    }
+
+    /// Returns the bytes of the packed elements.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// # Safety
     /// Buffer rule 1.
     unsafe fn input(&self) -> InputBuffer<'_> {
@@ -44,9 +81,9 @@ impl Elements {
 #[derive(Clone, Debug)]
 pub struct Pieces {
     /// The user's address.
-    pub addr: *mut u8,
-    /// Where the pieces lie.
-    pub form: Form,
+    addr: *mut u8,
+    /// Where the pieces lie. All of them together are no larger than the address space.
+    pub(super) form: Form,
 }
 
 // SAFETY: the address is used only by `CollectiveOp::perform`, while the buffer is valid on every thread
@@ -67,6 +104,26 @@ pub enum Form {
 }
 
 impl Pieces {
+    /// Names a piece for each of `peers` ranks (or neighbours), the first or the origin of which is at `addr`.
+    ///
+    /// # Errors
+    /// [`Error::CountTooLarge`] if they are more than the address space holds.
+    pub fn new(addr: *mut u8, form: Form, peers: usize) -> Result<Self> {
+        let all = match &form {
+            Form::Even(count, datatype) => {
+                let all = count.checked_mul(peers.max(1)).ok_or(Error::CountTooLarge(*count))?;
+                return datatype.bytes_of(all).map(|_| Self { addr, form });
+            }
+            Form::Varied(counts, _, datatype) => {
+                sum(counts.iter().map(|&count| (count, datatype.bytes_of(count))))
+            }
+            Form::Each(counts, _, types) => {
+                sum(counts.iter().zip(types).map(|(&count, datatype)| (count, datatype.bytes_of(count))))
+            }
+        };
+        all.map(|_| Self { addr, form })
+    }
+
     /// Returns where the piece of rank (or neighbour) `r` lies, how many elements it has, and their type.
     fn place(&self, r: usize) -> (*mut u8, usize, &Datatype) {
         let (offset, count, datatype) = match &self.form {
@@ -83,7 +140,7 @@ impl Pieces {
     #[must_use]
     pub fn piece(&self, r: usize) -> Elements {
         let (addr, count, datatype) = self.place(r);
-        Elements { addr, count, datatype: datatype.clone() }
+        Elements { addr, count, datatype: datatype.clone(), bytes: count * datatype.size() }
     }
 
     /// Returns the bytes of the packed piece of rank (or neighbour) `r`.
@@ -107,6 +164,13 @@ impl Pieces {
         // SAFETY: buffer rule 2: this is called only within `perform`, while the program's buffer can be written.
         unsafe { OutputBuffer::new(addr, count, datatype) }
     }
+}
+
+/// Adds up the bytes of pieces, each of which comes with its count.
+fn sum(pieces: impl Iterator<Item = (usize, Result<usize>)>) -> Result<usize> {
+    pieces.into_iter().try_fold(0_usize, |sum, (count, bytes)| {
+        sum.checked_add(bytes?).filter(|sum| isize::try_from(*sum).is_ok()).ok_or(Error::CountTooLarge(count))
+    })
 }
 
 /// An operation and the type of its operands.

@@ -65,7 +65,7 @@ impl<'a> EventSpan<'a> {
 }
 
 fn bytes(elements: &Elements) -> u64 {
-    (elements.datatype.size() * elements.count) as u64
+    elements.bytes() as u64
 }
 
 fn all_bytes(pieces: &Pieces, ranks: usize) -> u64 {

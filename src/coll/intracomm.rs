@@ -44,7 +44,7 @@ pub async fn allgather<'a, T: Transport>(
             end
         })
         .collect();
-    let equal = ends.iter().enumerate().all(|(r, &end)| end == (r + 1) * ends[0]);
+    let equal = ends.iter().enumerate().all(|(r, &end)| Some(end) == ends[0].checked_mul(r + 1));
     let begin = |r: usize| if r == 0 { 0 } else { ends[r - 1] };
     let first = pieces(0);
     let mut run = None;

@@ -1,6 +1,6 @@
 //! The constructors of derived types (MPI 5.0 §5.1.2), except arrays. Counts and block lengths are in elements of the old
-//! type, displacements and strides in its extents, or in bytes for the `h` forms. Each fails with [`Error::Arg`] where
-//! sizes or bounds leave the address space.
+//! type, displacements and strides in its extents, or in bytes for the `h` forms. Each fails with [`Error::CountTooLarge`] where
+//! sizes leave the address space, and with [`Error::Arg`] where bounds do.
 
 use super::body::TypeMap;
 use super::bounds::Bounds;
@@ -48,7 +48,7 @@ impl Datatype {
     /// `count` blocks of `length` elements, `stride` bytes apart; a contiguous type is blocks of one element.
     fn strided(&self, count: usize, length: usize, stride: isize, made: Constructor) -> Result<Self> {
         let stride = if matches!(made, Constructor::Contiguous { .. }) { self.extent() } else { stride };
-        let copies = count.checked_mul(length).ok_or(TOO_LARGE)?;
+        let copies = count.checked_mul(length).ok_or(Error::CountTooLarge(count))?;
         self.check_size(copies)?;
         let (mut body, mut bounds) = (TypeMap::EMPTY, Bounds::EMPTY);
         if copies > 0 {
@@ -115,7 +115,7 @@ impl Datatype {
         let mut bounds = Bounds::EMPTY;
         let mut blocks = Vec::with_capacity(at.len());
         for (length, &at) in lengths.zip(at) {
-            copies = copies.checked_add(length).ok_or(TOO_LARGE)?;
+            copies = copies.checked_add(length).ok_or(Error::CountTooLarge(length))?;
             self.check_size(copies)?;
             bounds.add(&self.0.bounds, at, length, self.extent())?;
             blocks.push(self.0.body.repeated(length, self.extent()).shifted(at));
@@ -142,7 +142,8 @@ impl Datatype {
         let mut bodies = Vec::with_capacity(types.len());
         let mut signatures = Vec::with_capacity(types.len());
         for ((old, &length), &at) in types.iter().zip(lengths).zip(displacements) {
-            size = old.check_size(length)?.checked_add(size).filter(fits).ok_or(TOO_LARGE)?;
+            size =
+                old.check_size(length)?.checked_add(size).filter(fits).ok_or(Error::CountTooLarge(length))?;
             bounds.add(&old.0.bounds, at, length, old.extent())?;
             bodies.push(old.0.body.repeated(length, old.extent()).shifted(at));
             signatures.push(old.0.signature.repeated(length));
@@ -162,10 +163,11 @@ impl Datatype {
         Ok(Self::build(old.0.body.clone(), old.0.signature.clone(), bounds, made, [old.clone()]))
     }
 
-    /// Bytes of `copies` elements, if they can be counted at all.
+    /// Bytes of data in `copies` elements, if these and their basic elements can be counted at all.
     pub(super) fn check_size(&self, copies: usize) -> Result<usize> {
-        self.elements().checked_mul(copies).ok_or(TOO_LARGE)?;
-        self.size().checked_mul(copies).filter(fits).ok_or(TOO_LARGE)
+        let too_large = Error::CountTooLarge(copies);
+        self.elements().checked_mul(copies).ok_or(too_large.clone())?;
+        self.size().checked_mul(copies).filter(fits).ok_or(too_large)
     }
 }
 

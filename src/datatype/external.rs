@@ -80,9 +80,11 @@ impl Datatype {
     /// Bytes of `count` elements in "external32" (MPI_Pack_external_size).
     ///
     /// # Errors
-    /// [`Error::Arg`] if that overflows.
+    /// [`Error::CountTooLarge`] if that is larger than the address space, or the elements are.
     pub fn external_size(&self, count: usize) -> Result<usize> {
-        self.0.signature.external_bytes().checked_mul(count).ok_or(Error::Arg("packed size overflows"))
+        self.bytes_of(count)?;
+        let bytes = self.0.signature.external_bytes().checked_mul(count);
+        bytes.filter(|bytes| isize::try_from(*bytes).is_ok()).ok_or(Error::CountTooLarge(count))
     }
 
     /// MPI_Pack_external: writes `count` elements to the beginning of `out`.

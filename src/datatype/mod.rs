@@ -81,6 +81,22 @@ impl Datatype {
         self.0.body.size
     }
 
+    /// Returns the bytes of data in `count` elements: the one place where counts of elements are multiplied by sizes.
+    ///
+    /// # Errors
+    /// [`Error::CountTooLarge`] if the data, or the memory that it is spread over, is larger than the address space.
+    #[inline]
+    pub fn bytes_of(&self, count: usize) -> Result<usize> {
+        let limit = isize::MAX as usize;
+        let bytes = self.size().checked_mul(count).filter(|bytes| *bytes <= limit);
+        let span = self.extent().unsigned_abs().checked_mul(count).filter(|span| *span <= limit);
+        match (bytes, span) {
+            (Some(0), _) => Ok(0),
+            (Some(bytes), Some(_)) => Ok(bytes),
+            _ => Err(Error::CountTooLarge(count)),
+        }
+    }
+
     /// Distance in bytes from one element of an array to the next (MPI_Type_get_extent).
     #[must_use]
     #[inline]

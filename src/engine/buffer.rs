@@ -28,10 +28,10 @@ pub(crate) struct Data {
 }
 
 impl Data {
-    /// The buffer of `count` elements at `addr`; `handle` is their type's, for events.
+    /// The buffer of `count` elements at `addr`, which are `bytes` bytes of data; `handle` is their type's, for events.
     #[inline]
-    pub fn of(addr: *mut u8, count: usize, datatype: &Datatype, handle: usize) -> Self {
-        let bytes = datatype.size() * count;
+    pub fn of(addr: *mut u8, count: usize, datatype: &Datatype, handle: usize, bytes: usize) -> Self {
+        debug_assert_eq!(datatype.bytes_of(count), Ok(bytes));
         let user = (addr, handle);
         if bytes == 0 || datatype.is_contiguous() {
             let first = addr.wrapping_offset(datatype.true_lb());

@@ -20,7 +20,7 @@ fn room(i: usize) -> usize {
 
 #[test]
 fn a_run_of_messages_meets_odd_receives_on_its_way_and_counts_all_of_them() {
-    let twos = Datatype::vector(4, 2, 4, &byte()).expect("four pairs of bytes");
+    let twos = Datatype::vector(4, 2, 4, byte()).expect("four pairs of bytes");
     for shared in [false, true] {
         ranks(2, shared, |engine, comm| {
             if comm.rank() == 0 {
@@ -36,8 +36,8 @@ fn a_run_of_messages_meets_odd_receives_on_its_way_and_counts_all_of_them() {
             let before = engine.telemetry().sum(|counts| counts.received.iter().map(|n| n.get()).sum());
             let mut places = vec![[255_u8; 64]; WINDOW];
             let post = |i: usize, place: &mut [u8; 64]| -> Request {
-                let (count, datatype) = if i % 12 == 9 { (1, &twos) } else { (room(i), &byte()) };
-                let buf = RecvBuf { addr: place.as_mut_ptr(), count, datatype, handle: MPI_BYTE };
+                let (count, datatype) = if i % 12 == 9 { (1, &twos) } else { (room(i), byte()) };
+                let buf = RecvBuf::new(place.as_mut_ptr(), count, datatype, MPI_BYTE).expect("it fits");
                 // SAFETY: the places live until all of the messages have come, below.
                 unsafe { engine.irecv(comm, &buf, 0, 1) }.expect("post")
             };

@@ -43,12 +43,12 @@ pub(super) fn ranks<R: Send>(n: u32, shared: bool, body: impl Fn(&Engine, &Comm)
     })
 }
 
-pub(super) fn byte() -> Datatype {
-    Datatype::predefined(MPI_BYTE).expect("MPI_BYTE")
+pub(super) fn byte() -> &'static Datatype {
+    Datatype::predefined_ref(MPI_BYTE).expect("MPI_BYTE")
 }
 
 pub(super) fn send(engine: &Engine, comm: &Comm, data: &[u8], dest: i32, tag: i32, mode: Mode) {
-    let buf = SendBuf { addr: data.as_ptr(), count: data.len(), datatype: &byte(), handle: MPI_BYTE };
+    let buf = SendBuf::new(data.as_ptr(), data.len(), byte(), MPI_BYTE).expect("it fits");
     // SAFETY: a live slice.
     unsafe { engine.send(comm, &buf, dest, tag, mode) }.expect("send");
 }
@@ -61,7 +61,7 @@ pub(super) fn recv(
     tag: i32,
 ) -> Result<(Vec<u8>, MessageStatus), Error> {
     let mut data = vec![0; room];
-    let buf = RecvBuf { addr: data.as_mut_ptr(), count: room, datatype: &byte(), handle: MPI_BYTE };
+    let buf = RecvBuf::new(data.as_mut_ptr(), room, byte(), MPI_BYTE).expect("it fits");
     // SAFETY: a live vector.
     let status = unsafe { engine.recv(comm, &buf, source, tag) }?;
     data.truncate(status.bytes as usize);
@@ -86,8 +86,7 @@ fn a_wait_for_a_lone_receive_takes_its_own_message_and_leaves_the_others_theirs(
             }
             for round in 0..100 {
                 let mut place = [0_u8; 64];
-                let buf =
-                    RecvBuf { addr: place.as_mut_ptr(), count: 64, datatype: &byte(), handle: MPI_BYTE };
+                let buf = RecvBuf::new(place.as_mut_ptr(), 64, byte(), MPI_BYTE).expect("it fits");
                 // SAFETY: the place lives until the message has come, below.
                 let request = unsafe { engine.irecv(comm, &buf, source, 2) }.expect("post");
                 send(engine, comm, &[], 0, 5, Mode::Standard);
@@ -137,13 +136,13 @@ fn a_rank_talks_to_itself() {
         for size in SIZES {
             let data = pattern(size, 1);
             let mut got = vec![0; size];
-            let buf = RecvBuf { addr: got.as_mut_ptr(), count: size, datatype: &byte(), handle: MPI_BYTE };
+            let buf = RecvBuf::new(got.as_mut_ptr(), size, byte(), MPI_BYTE).expect("it fits");
             // SAFETY: lives until the wait.
             let posted = unsafe { engine.irecv(comm, &buf, 0, 5) }.expect("post");
             send(engine, comm, &data, 0, 5, Mode::Standard);
             engine.wait(posted).expect("receive");
             assert!(got == data);
-            let buf = SendBuf { addr: data.as_ptr(), count: size, datatype: &byte(), handle: MPI_BYTE };
+            let buf = SendBuf::new(data.as_ptr(), size, byte(), MPI_BYTE).expect("it fits");
             // SAFETY: lives until the wait.
             let sent = unsafe { engine.isend(comm, &buf, 0, 6, Mode::Standard) }.expect("send");
             assert!(recv(engine, comm, size, MPI_ANY_SOURCE, MPI_ANY_TAG).expect("receive").0 == data);
@@ -200,7 +199,7 @@ fn probes_see_what_a_receive_would_get() {
         assert_eq!(message.status().bytes, 50_000);
         assert!(engine.iprobe(comm, 0, 10).expect("iprobe").is_none(), "a matched probe takes it away");
         let mut got = vec![0; 50_000];
-        let buf = RecvBuf { addr: got.as_mut_ptr(), count: got.len(), datatype: &byte(), handle: MPI_BYTE };
+        let buf = RecvBuf::new(got.as_mut_ptr(), got.len(), byte(), MPI_BYTE).expect("it fits");
         // SAFETY: lives until the wait.
         let request = unsafe { engine.imrecv(&buf, message) }.expect("imrecv");
         engine.wait(request).expect("receive");
@@ -215,7 +214,7 @@ fn what_is_cancelled_in_time_does_not_happen() {
         for size in [4, 1000, 100_000] {
             if comm.rank() == 0 {
                 let data = pattern(size, 0);
-                let buf = SendBuf { addr: data.as_ptr(), count: size, datatype: &byte(), handle: MPI_BYTE };
+                let buf = SendBuf::new(data.as_ptr(), size, byte(), MPI_BYTE).expect("it fits");
                 // SAFETY: lives until the wait.
                 let request = unsafe { engine.isend(comm, &buf, 1, 1, Mode::Standard) }.expect("send");
                 engine.cancel(request).expect("cancel");
@@ -223,7 +222,7 @@ fn what_is_cancelled_in_time_does_not_happen() {
                 send(engine, comm, b"next", 1, 2, Mode::Standard);
             } else {
                 let mut got = [0_u8; 4];
-                let buf = RecvBuf { addr: got.as_mut_ptr(), count: 4, datatype: &byte(), handle: MPI_BYTE };
+                let buf = RecvBuf::new(got.as_mut_ptr(), 4, byte(), MPI_BYTE).expect("it fits");
                 // SAFETY: lives until the wait.
                 let request = unsafe { engine.irecv(comm, &buf, 0, 77) }.expect("post");
                 engine.cancel(request).expect("cancel");

@@ -132,7 +132,7 @@ static void mistakes(void) {
     CLASS(MPI_Type_create_subarray(1, some, far, none, MPI_ORDER_C, MPI_INT, &t), MPI_ERR_ARG);
     CLASS(MPI_Type_create_subarray(1, some, some, none, 77, MPI_INT, &t), MPI_ERR_ARG);
     CLASS(MPI_Type_create_darray(2, 0, 1, some, block, arguments, processes, MPI_ORDER_C, MPI_INT, &t), MPI_ERR_ARG);
-    CLASS(MPI_Type_contiguous_c((MPI_Count)1 << 62, MPI_INT, &t), MPI_ERR_ARG);
+    CLASS(MPI_Type_contiguous_c((MPI_Count)1 << 62, MPI_INT, &t), MPI_ERR_COUNT);
     CHECK(t == MPI_INT);
     CLASS(MPI_Type_free(&t), MPI_ERR_TYPE);
     CHECK(t == MPI_INT);

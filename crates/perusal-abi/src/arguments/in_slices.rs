@@ -10,7 +10,11 @@ const NO_ARRAY: Error = Error::Arg("an array argument is NULL");
 fn elements<T>(from: *const T, length: impl Integer) -> Result<usize> {
     let length =
         usize::try_from(length.wide()).map_err(|_| Error::Arg("the length of an array is negative"))?;
-    if from.is_null() && length > 0 { Err(NO_ARRAY) } else { Ok(length) }
+    if from.is_null() && length > 0 {
+        return Err(NO_ARRAY);
+    }
+    let bytes = length.checked_mul(size_of::<T>()).filter(|bytes| isize::try_from(*bytes).is_ok());
+    if bytes.is_some() { Ok(length) } else { Err(Error::CountTooLarge(length)) }
 }
 
 impl<'a, T, N: Integer> Array<'a, *const T, N> for &'a [T] {

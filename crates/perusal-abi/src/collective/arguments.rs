@@ -5,7 +5,7 @@ use super::checks::{
     is_leaf, is_root, members, peers, place, sources, unless_in_place,
 };
 use crate::arguments::{Buffer, Count, Integers, Unbounded};
-use crate::coll::call::{CallRoot, CollectiveOp, Elements, Form, TypedOp};
+use crate::coll::call::{CallRoot, CollectiveOp, Elements, TypedOp};
 use crate::coll::intercomm::IntercommRoot;
 use crate::comm::Comm;
 use crate::datatype::Datatype;
@@ -28,7 +28,7 @@ pub fn bcast(comm: &Comm, buffer: Buffer<'_>, root: c_int) -> Result<CollectiveO
 /// What a rank passes for what has no meaning there.
 fn nothing() -> Result<Elements> {
     let datatype = Datatype::predefined(crate::abi::MPI_BYTE).ok_or(Error::Type("MPI_BYTE"))?;
-    Ok(Elements { addr: core::ptr::null_mut(), count: 0, datatype })
+    Elements::new(core::ptr::null_mut(), 0, datatype)
 }
 
 /// MPI_Gather.
@@ -179,7 +179,9 @@ fn reduce_scatter_any(
     op: usize,
 ) -> Result<CollectiveOp> {
     let datatype = recv.datatype;
-    let (total, own) = (counts.iter().sum::<usize>(), counts[comm.rank() as usize]);
+    let sum = |sum: usize, &count| sum.checked_add(count).filter(|sum| i64::try_from(*sum).is_ok());
+    let total = counts.iter().try_fold(0, sum).ok_or(Error::CountTooLarge(counts[0]))?;
+    let own = counts[comm.rank() as usize];
     let recv = elements(recv.with_count(own))?;
     let combine = combine(op, &recv, datatype)?;
     let send = match unless_in_place(send.with_count(total), comm)? {
@@ -188,7 +190,7 @@ fn reduce_scatter_any(
             send
         }
         // In place, all operands lie where the result comes.
-        None => Elements { count: total, ..recv.clone() },
+        None => recv.with_count(total)?,
     };
     Ok(CollectiveOp::ReduceScatter(send, recv, counts, combine))
 }
@@ -262,6 +264,5 @@ fn neighbor_alltoall_any<P: PiecesArgument>(comm: &Comm, send: P, recv: P) -> Re
     let (from, to): (Peers, Peers) = (sources(comm)?, destinations(comm)?);
     let send = send.pieces(to)?;
     let recv = recv.pieces(from)?;
-    debug_assert!(!matches!(&send.form, Form::Each(counts, ..) if counts.len() != to.number()));
     Ok(CollectiveOp::NeighbourAlltoall(send, recv))
 }

@@ -1,12 +1,13 @@
 //! What C's arguments of collectives are checked for.
 
 use crate::abi::{MPI_IN_PLACE, MPI_PROC_NULL, MPI_ROOT};
-use crate::arguments::{Argument, Buffer, Count, Integers, Unbounded};
+use crate::arguments::{Argument, Buffer, Integers, Unbounded};
 use crate::coll::call::{self, CallRoot, Elements, Form, TypedOp};
 use crate::coll::intercomm::IntercommRoot;
 use crate::comm::{Comm, Topology};
 use crate::datatypes;
 use crate::error::{Error, Result};
+use crate::messages::{self, contents};
 use core::ffi::{c_int, c_void};
 
 /// A buffer of which each peer has a piece of its own, with counts, displacements and type, or types.
@@ -98,21 +99,11 @@ fn not_in_place(addr: *const c_void) -> Result<()> {
     }
 }
 
-/// NULL is MPI_BOTTOM, which means something only for types with absolute displacements.
-fn there(addr: *const c_void, count: usize, datatype: usize) -> Result<()> {
-    if addr.is_null() && count > 0 && datatypes::contiguous_size(datatype).is_some_and(|size| size > 0) {
-        return Err(Error::Buffer("NULL with a positive count"));
-    }
-    Ok(())
-}
-
 /// The elements of a buffer, which is not in place.
 pub fn elements(buffer: Buffer<'_>) -> Result<Elements> {
     not_in_place(buffer.addr)?;
-    let Count(count) = Count::checked(buffer.count)?;
-    let datatype = datatypes::datatype(buffer.datatype)?;
-    there(buffer.addr, count, buffer.datatype)?;
-    Ok(Elements { addr: buffer.addr.cast(), count, datatype })
+    let (count, datatype) = contents(&buffer)?;
+    Elements::new(buffer.addr.cast(), count, datatype.clone())
 }
 
 /// The elements of a buffer, or `None` in place, which intercommunicators do not have.
@@ -130,7 +121,7 @@ pub trait PiecesArgument: Copy {
     /// The pieces, which are not in place.
     fn pieces(&self, peers: Peers) -> Result<call::Pieces> {
         not_in_place(self.addr())?;
-        Ok(call::Pieces { addr: self.addr().cast(), form: self.form(peers)? })
+        call::Pieces::new(self.addr().cast(), self.form(peers)?, peers.number())
     }
 }
 
@@ -139,16 +130,20 @@ impl PiecesArgument for Buffer<'_> {
         self.addr
     }
     fn form(&self, _: Peers) -> Result<Form> {
-        let Count(count) = Count::checked(self.count)?;
-        let datatype = datatypes::datatype(self.datatype)?;
-        there(self.addr, count, self.datatype)?;
-        Ok(Form::Even(count, datatype))
+        let (count, datatype) = contents(self)?;
+        Ok(Form::Even(count, datatype.clone()))
     }
 }
 
-/// Displacements in units of `unit` bytes, as bytes.
-fn offsets(list: Integers<'_>, unit: isize) -> Vec<isize> {
-    list.iter().map(|displacement| (displacement as isize).wrapping_mul(unit)).collect()
+/// Displacements in units of `unit` bytes, as bytes. Those of pieces without elements mean nothing.
+fn offsets(list: Integers<'_>, unit: isize, counts: &[usize]) -> Result<Vec<isize>> {
+    let offset = |(displacement, &count): (i64, &usize)| match isize::checked_mul(displacement as isize, unit)
+    {
+        Some(offset) => Ok(offset),
+        None if count == 0 => Ok(0),
+        None => Err(Error::Arg("a displacement leads out of the address space")),
+    };
+    list.iter().zip(counts).map(offset).collect()
 }
 
 impl PiecesArgument for Varied<'_> {
@@ -160,18 +155,21 @@ impl PiecesArgument for Varied<'_> {
             Types::Same(handle) => {
                 let datatype = datatypes::datatype(handle)?;
                 let counts = peers.of(self.counts)?.counts()?;
-                let offsets = offsets(peers.of(self.displs)?, datatype.extent());
-                there(self.addr, counts.iter().copied().max().unwrap_or(0), handle)?;
+                let offsets = offsets(peers.of(self.displs)?, datatype.extent(), &counts)?;
+                messages::place(self.addr.addr(), counts.iter().copied().max().unwrap_or(0), &datatype)?;
                 Ok(Form::Varied(counts, offsets, datatype))
             }
             Types::Each(types) => {
                 let counts = peers.of(self.counts)?.counts()?;
-                let offsets = offsets(peers.of(self.displs)?, 1);
+                let offsets = offsets(peers.of(self.displs)?, 1, &counts)?;
                 // A type that nothing is sent of need not be one.
                 let chosen = |(&handle, &count): (&usize, &usize)| {
                     datatypes::datatype(if count == 0 { crate::abi::MPI_BYTE } else { handle })
                 };
-                let types = peers.of(types)?.iter().zip(&counts).map(chosen).collect::<Result<_>>()?;
+                let types = peers.of(types)?.iter().zip(&counts).map(chosen).collect::<Result<Vec<_>>>()?;
+                for ((datatype, &count), &offset) in types.iter().zip(&counts).zip(&offsets) {
+                    messages::place(self.addr.addr().wrapping_add_signed(offset), count, datatype)?;
+                }
                 Ok(Form::Each(counts, offsets, types))
             }
         }
@@ -207,14 +205,13 @@ pub fn combine(op: usize, elements: &Elements, handle: usize) -> Result<TypedOp>
     if op.is_for_rma_only() {
         return Err(Error::Op("only one-sided communication has this operation"));
     }
-    op.check(&elements.datatype)?;
+    op.check(elements.datatype())?;
     Ok(TypedOp { op, handle })
 }
 
 /// Refuses a result that begins where the operands do.
 pub fn distinct(a: &Elements, b: &Elements) -> Result<()> {
-    let bytes = |e: &Elements| e.count * e.datatype.size();
-    if a.addr == b.addr && !a.addr.is_null() && bytes(a) > 0 && bytes(b) > 0 {
+    if a.addr() == b.addr() && !a.addr().is_null() && a.bytes() > 0 && b.bytes() > 0 {
         return Err(Error::Buffer("send and receive buffer are the same; use MPI_IN_PLACE"));
     }
     Ok(())

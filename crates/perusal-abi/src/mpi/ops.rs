@@ -1,35 +1,32 @@
 //! Reduction operations (MPI 5.0 §6.9.5, §6.9.7).
 
 use crate::abi::MPI_OP_NULL;
-use crate::arguments::{Buffer, Count, Given, InOut};
+use crate::arguments::{Buffer, Given, InOut};
 use crate::datatype::op::{Op, UserFunction, UserFunctionC};
-use crate::datatypes::{contiguous_size, datatype as committed, insert_op, remove_op};
+use crate::datatypes::{insert_op, remove_op};
 use crate::error::{Error, Result};
-use crate::messages::is_memory;
+use crate::messages::contents;
 use crate::types::MPI_Op;
 
 const NO_FUNCTION: Error = Error::Arg("the operation's function is NULL");
 
 /// MPI_Reduce_local.
 pub fn reduce_local(from: Buffer<'_>, to: Buffer<'_>, op: Op) -> Result<()> {
-    let Count(n) = Count::checked(from.count)?;
-    let ty = committed(from.datatype)?;
+    let (n, ty) = contents(&from)?;
+    contents(&to)?;
+    ty.bytes_of(n)?;
     if op.is_for_rma_only() {
         return Err(Error::Op("only one-sided communication takes this operation"));
     }
-    op.check(&ty)?;
+    op.check(ty)?;
     if n == 0 {
         return Ok(());
     }
     if from.addr == to.addr {
         return Err(Error::Buffer("inbuf and inoutbuf are the same"));
     }
-    let absolute = contiguous_size(from.datatype).is_none();
-    if !absolute && (!is_memory(from.addr as usize) || !is_memory(to.addr as usize)) {
-        return Err(Error::Buffer("inbuf or inoutbuf is NULL or MPI_IN_PLACE"));
-    }
     // SAFETY: argument rule 3: both hold `n` elements of the type; MPI 5.0 §6.9.7 forbids that they overlap.
-    unsafe { op.apply(from.addr.cast(), to.addr.cast(), n, &ty, from.datatype) }
+    unsafe { op.apply(from.addr.cast(), to.addr.cast(), n, ty, from.datatype) }
 }
 
 /// An operation that has just been made: the program is given its handle.

@@ -2,17 +2,12 @@
 
 use crate::arguments::{Argument, Buffer, ByteBuffer, Count, Fitting, IntegerAt};
 use crate::comm::Comm;
-use crate::datatype::Datatype;
 use crate::datatypes::datatype as committed;
 use crate::error::{Error, Result};
+use crate::messages::{contents, is_memory};
 use crate::types::MPI_Datatype;
 use core::ffi::c_char;
 use std::sync::Arc;
-
-fn total(ty: &Datatype, count: usize) -> Result<usize> {
-    let bytes = ty.size().checked_mul(count).filter(|bytes| isize::try_from(*bytes).is_ok());
-    bytes.ok_or(Error::Arg("the data is larger than the address space"))
-}
 
 /// A packing buffer and how far it is filled or read.
 struct Tape<'a> {
@@ -38,8 +33,8 @@ impl<'a> Tape<'a> {
         if room < need {
             return Err(Error::Truncate { sent: need as u64, room: room as u64 });
         }
-        if self.storage.addr.is_null() && need > 0 {
-            return Err(Error::Buffer("the packing buffer is NULL"));
+        if !is_memory(self.storage.addr.addr()) && need > 0 {
+            return Err(Error::Buffer("the packing buffer is NULL or MPI_IN_PLACE"));
         }
         Ok(self.storage.addr.wrapping_add(self.at))
     }
@@ -65,17 +60,12 @@ impl<'a> Tape<'a> {
     }
 }
 
-/// A committed type, and how many elements of it the buffer has.
-fn contents(buffer: &Buffer<'_>) -> Result<(Datatype, usize)> {
-    Ok((committed(buffer.datatype)?, Count::checked(buffer.count)?.0))
-}
-
 /// MPI_Pack.
 pub fn pack(comm: Arc<Comm>, from: Buffer<'_>, to: ByteBuffer<'_>, position: IntegerAt<'_>) -> Result<()> {
     drop(comm);
     let tape = Tape::new(to, position)?;
-    let (ty, n) = contents(&from)?;
-    let need = total(&ty, n)?;
+    let (n, ty) = contents(&from)?;
+    let need = ty.bytes_of(n)?;
     // SAFETY: argument rule 3: `n` elements lie at the address; MPI 5.0 §5.2 forbids that the buffers overlap.
     unsafe { ty.pack(n, from.addr.cast(), 0, tape.write(need)?) };
     tape.advance(need)
@@ -85,8 +75,8 @@ pub fn pack(comm: Arc<Comm>, from: Buffer<'_>, to: ByteBuffer<'_>, position: Int
 pub fn unpack(comm: Arc<Comm>, from: ByteBuffer<'_>, position: IntegerAt<'_>, to: Buffer<'_>) -> Result<()> {
     drop(comm);
     let tape = Tape::new(from, position)?;
-    let (ty, n) = contents(&to)?;
-    let need = total(&ty, n)?;
+    let (n, ty) = contents(&to)?;
+    let need = ty.bytes_of(n)?;
     // SAFETY: argument rule 3: there is room for `n` elements at the address; MPI 5.0 §5.2 forbids that the buffers overlap.
     unsafe { ty.unpack(n, to.addr.cast(), 0, tape.read(need)?) };
     tape.advance(need)
@@ -95,7 +85,7 @@ pub fn unpack(comm: Arc<Comm>, from: ByteBuffer<'_>, position: IntegerAt<'_>, to
 /// MPI_Pack_size.
 pub fn size(n: i64, datatype: MPI_Datatype, comm: Arc<Comm>) -> Result<Fitting> {
     drop(comm);
-    let bytes = total(&committed(datatype)?, Count::checked(n)?.0)?;
+    let bytes = committed(datatype)?.bytes_of(Count::checked(n)?.0)?;
     Ok(Fitting(bytes, "the packed size"))
 }
 
@@ -120,7 +110,7 @@ pub fn pack_external(
     position: IntegerAt<'_>,
 ) -> Result<()> {
     let tape = Tape::new(to, position)?;
-    let (ty, n) = contents(&from)?;
+    let (n, ty) = contents(&from)?;
     let need = ty.external_size(n)?;
     // SAFETY: as for MPI_Pack: `n` elements lie at the address, and the buffers do not overlap (MPI 5.0 §5.3).
     unsafe { ty.pack_external(n, from.addr.cast(), tape.write(need)?) }?;
@@ -135,7 +125,7 @@ pub fn unpack_external(
     to: Buffer<'_>,
 ) -> Result<()> {
     let tape = Tape::new(from, position)?;
-    let (ty, n) = contents(&to)?;
+    let (n, ty) = contents(&to)?;
     let need = ty.external_size(n)?;
     // SAFETY: as for MPI_Unpack: there is room for `n` elements at the address, and the buffers do not overlap (MPI 5.0 §5.3).
     unsafe { ty.unpack_external(n, to.addr.cast(), tape.read(need)?) }?;

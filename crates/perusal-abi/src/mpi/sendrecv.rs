@@ -5,7 +5,7 @@ use crate::arguments::{Buffer, Fitting, StatusOut};
 use crate::comm::{Comm, lock};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::messages::{recv_buf, recv_peer, send_buf, send_peer};
+use crate::messages::{contents, is_memory, recv_buf, recv_peer, send_buf, send_peer};
 use crate::p2p::{MessageStatus, Mode, Request};
 use crate::process::engine;
 use crate::requests::{Task, insert_task};
@@ -48,10 +48,10 @@ fn run(send: &End<'_>, recv: &End<'_>, comm: &Comm, status: StatusOut<'_>) -> Re
 
 /// A packed copy of what a buffer holds, so that it can be received into at once.
 fn packed(buffer: Buffer<'_>) -> Result<Vec<u8>> {
-    let buf = send_buf(buffer)?;
-    let mut bytes = vec![0; buf.datatype.size() * buf.count];
+    let (count, datatype) = contents(&buffer)?;
+    let mut bytes = vec![0; datatype.bytes_of(count)?];
     // SAFETY: argument rule 3: the elements are there; the vector is as long as the data, and new.
-    unsafe { buf.datatype.pack(buf.count, buf.addr, 0, &mut bytes) };
+    unsafe { datatype.pack(count, buffer.addr.cast_const().cast(), 0, &mut bytes) };
     Ok(bytes)
 }
 
@@ -167,8 +167,8 @@ pub fn attach(addr: *mut c_void, size: i64) -> Result<()> {
     if addr as usize == MPI_BUFFER_AUTOMATIC {
         return engine()?.buffers().attach_automatic();
     }
-    if addr.is_null() && size > 0 {
-        return Err(Error::Buffer("it is NULL, and its size is not 0"));
+    if !is_memory(addr.addr()) && size > 0 {
+        return Err(Error::Buffer("it is NULL or MPI_IN_PLACE, and its size is not 0"));
     }
     engine()?.buffers().attach(addr.cast(), size)
 }
