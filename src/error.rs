@@ -168,6 +168,14 @@ pub enum Error {
     Intern(String),
 }
 
+/// Memory of a size that a user's number decides is asked for by `try_reserve`.
+impl From<std::collections::TryReserveError> for Error {
+    #[cold]
+    fn from(error: std::collections::TryReserveError) -> Self {
+        Self::NoMem(error.to_string())
+    }
+}
+
 impl Error {
     /// Returns the MPI error class (or user-defined code) of the error: what the C bindings raise.
     #[must_use]

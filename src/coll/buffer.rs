@@ -61,22 +61,26 @@ impl<'a> InputBuffer<'a> {
     }
 
     /// Returns the elements as packed bytes.
-    #[must_use]
-    pub fn packed(&self) -> Packed<'a> {
-        match self.run() {
+    ///
+    /// # Errors
+    /// [`Error::NoMem`] if they must be copied and there is no memory for that.
+    pub fn packed(&self) -> Result<Packed<'a>> {
+        Ok(match self.run() {
             _ if self.bytes() == 0 => Packed::There(&[]),
             // SAFETY: elements of a contiguous type are one run of bytes, which stand still by buffer rule 1.
             Some(run) => Packed::There(unsafe { slice::from_raw_parts(run, self.bytes()) }),
-            None => Packed::Copy(self.copied()),
-        }
+            None => Packed::Copy(self.copied()?),
+        })
     }
 
     /// Returns a packed copy of the elements.
-    #[must_use]
-    pub fn copied(&self) -> Scratch {
-        let mut copy = Scratch::zeroed(self.bytes());
+    ///
+    /// # Errors
+    /// [`Error::NoMem`] if there is no memory for it.
+    pub fn copied(&self) -> Result<Scratch> {
+        let mut copy = Scratch::zeroed(self.bytes())?;
         self.pack(0, &mut copy);
-        copy
+        Ok(copy)
     }
 
     /// Copies packed bytes from byte `at` on into `to`, as many as it holds; the elements have so many.
@@ -128,24 +132,29 @@ impl<'a> OutputBuffer<'a> {
     }
 
     /// Returns room for the elements as packed bytes; [`Landing::land`] puts them where they belong.
-    #[must_use]
-    pub fn landing(self) -> Landing<'a> {
+    ///
+    /// # Errors
+    /// [`Error::NoMem`] if they need a copy and there is no memory for it.
+    pub fn landing(self) -> Result<Landing<'a>> {
         let bytes = self.bytes();
-        match self.as_input().run() {
+        Ok(match self.as_input().run() {
             _ if bytes == 0 => Landing::There(&mut []),
             // SAFETY: elements of a contiguous type are one run of bytes, which no other thread uses by buffer rule 2.
             Some(run) => Landing::There(unsafe { slice::from_raw_parts_mut(run.cast_mut(), bytes) }),
-            None => Landing::Copy(Scratch::zeroed(bytes), self),
-        }
+            None => Landing::Copy(Scratch::zeroed(bytes)?, self),
+        })
     }
 
     /// Returns the same with the present elements in it.
-    #[must_use]
-    pub fn filled_landing(self) -> Landing<'a> {
-        match self.landing() {
-            Landing::Copy(_, to) => Landing::Copy(to.as_input().copied(), to),
-            there @ Landing::There(_) => there,
+    ///
+    /// # Errors
+    /// As for [`landing`](Self::landing).
+    pub fn filled_landing(self) -> Result<Landing<'a>> {
+        let mut landing = self.landing()?;
+        if let Landing::Copy(copy, to) = &mut landing {
+            to.as_input().pack(0, copy);
         }
+        Ok(landing)
     }
 
     /// Writes packed elements.
@@ -232,9 +241,9 @@ impl DerefMut for Landing<'_> {
 /// Copies elements from one layout to another of the same signature, as a message to oneself would.
 ///
 /// # Errors
-/// [`Error::Truncate`] if there is not enough room.
+/// [`Error::Truncate`] if there is not enough room; [`Error::NoMem`].
 pub fn copy(from: InputBuffer<'_>, to: &OutputBuffer<'_>) -> Result<()> {
-    to.write(&from.packed())
+    to.write(&from.packed()?)
 }
 
 /// An MPI operation on elements of a datatype.

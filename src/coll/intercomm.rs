@@ -57,9 +57,9 @@ pub async fn bcast<T: Transport>(
 ) -> Result<()> {
     match root {
         IntercommRoot::Sibling => Ok(()),
-        IntercommRoot::Caller => sides.remote.send(0, &data.as_input().packed()).await,
+        IntercommRoot::Caller => sides.remote.send(0, &data.as_input().packed()?).await,
         IntercommRoot::Remote(root) => {
-            let mut landing = data.landing();
+            let mut landing = data.landing()?;
             if sides.leads() {
                 sides.remote.recv(root, &mut landing).await?;
             }
@@ -86,7 +86,7 @@ pub async fn gather<'a, T: Transport>(
             }
             Ok(())
         }
-        (IntercommRoot::Remote(root), Some(send)) => sides.remote.send(root, &send.packed()).await,
+        (IntercommRoot::Remote(root), Some(send)) => sides.remote.send(root, &send.packed()?).await,
         _ => Ok(()),
     }
 }
@@ -104,7 +104,7 @@ pub async fn scatter<'a, T: Transport>(
     match (root, recv) {
         (IntercommRoot::Caller, _) => {
             for to in 0..sides.remote.size() {
-                sides.remote.send(to, &pieces(to).packed()).await?;
+                sides.remote.send(to, &pieces(to).packed()?).await?;
             }
             Ok(())
         }
@@ -142,11 +142,11 @@ pub async fn alltoall<'a, 'b, T: Transport>(
         let (to, from) = ((rank + step) % rounds, (rank + rounds - step) % rounds);
         match (to < theirs, from < theirs) {
             (true, true) => {
-                let (mine, mut landing) = (send(to).packed(), recv(from).landing());
+                let (mine, mut landing) = (send(to).packed()?, recv(from).landing()?);
                 sides.remote.exchange(to, &mine, from, &mut landing).await?;
                 landing.land()?;
             }
-            (true, false) => sides.remote.send(to, &send(to).packed()).await?,
+            (true, false) => sides.remote.send(to, &send(to).packed()?).await?,
             (false, true) => receive(&sides.remote, from, recv(from)).await?,
             (false, false) => {}
         }
@@ -168,7 +168,7 @@ pub async fn reduce<T: Transport>(
     match (root, send, recv) {
         (IntercommRoot::Caller, _, Some(recv)) if recv.bytes() > 0 => receive(&sides.remote, 0, recv).await,
         (IntercommRoot::Remote(root), Some(send), _) if send.bytes() > 0 => {
-            let mut acc = send.copied();
+            let mut acc = send.copied()?;
             algorithms::reduce(&sides.local, &mut acc, 0, &kernel).await?;
             if sides.leads() { sides.remote.send(root, &acc).await } else { Ok(()) }
         }
@@ -227,9 +227,9 @@ async fn reduced_by_other_group<T: Transport>(
     bytes: usize,
     kernel: OpKernel<'_>,
 ) -> Result<Scratch> {
-    let mut acc = send.copied();
+    let mut acc = send.copied()?;
+    let mut result = Scratch::zeroed(bytes)?;
     algorithms::reduce(&sides.local, &mut acc, 0, &kernel).await?;
-    let mut result = Scratch::zeroed(bytes);
     if sides.leads() {
         sides.remote.exchange(0, &acc, 0, &mut result).await?;
     }

@@ -18,7 +18,7 @@ use crate::events::Collective;
 /// Those of the transport.
 pub async fn bcast<T: Transport>(transport: &T, data: OutputBuffer<'_>, root: usize) -> Result<()> {
     let is_root = transport.rank() == root;
-    let mut landing = if is_root { data.filled_landing() } else { data.landing() };
+    let mut landing = if is_root { data.filled_landing() } else { data.landing() }?;
     super::bcast(transport, &mut landing, root).await?;
     if is_root { Ok(()) } else { landing.land() }
 }
@@ -50,13 +50,13 @@ pub async fn allgather<'a, T: Transport>(
     let mut run = None;
     if (0..size).all(|r| follows(&first, begin(r), &pieces(r))) {
         // SAFETY: buffer rule 2 holds for each piece, and the pieces are this run of `end` bytes.
-        run = Some(unsafe { first.widened(end) }.landing());
+        run = Some(unsafe { first.widened(end) }.landing()?);
     }
     if let Some(mut all) = run {
         return gather_everywhere(transport, &mut all, &ends, equal).await;
     }
-    let mut all = Scratch::zeroed(end);
-    all[begin(rank)..ends[rank]].copy_from_slice(&pieces(rank).as_input().packed());
+    let mut all = Scratch::zeroed(end)?;
+    all[begin(rank)..ends[rank]].copy_from_slice(&pieces(rank).as_input().packed()?);
     gather_everywhere(transport, &mut all, &ends, equal).await?;
     (0..size).filter(|&r| r != rank).try_for_each(|r| pieces(r).write(&all[begin(r)..ends[r]]))
 }
@@ -140,7 +140,7 @@ pub async fn reduce<T: Transport>(
             return Ok(());
         }
     }
-    let mut acc = send.copied();
+    let mut acc = send.copied()?;
     if acc.is_empty() {
         return Ok(());
     }
@@ -175,7 +175,7 @@ pub async fn allreduce<T: Transport>(
             return Ok(());
         }
     }
-    let mut acc = send.copied();
+    let mut acc = send.copied()?;
     if acc.is_empty() {
         return Ok(());
     }
@@ -190,11 +190,8 @@ fn with_packed(
     recv: Option<&OutputBuffer<'_>>,
     work: impl FnOnce(*const u8, *mut u8) -> Result<bool>,
 ) -> Result<bool> {
-    let mut copy = Scratch::default();
-    let from = send.run().unwrap_or_else(|| {
-        copy = send.copied();
-        copy.as_ptr()
-    });
+    let copy = if send.run().is_some() { Scratch::default() } else { send.copied()? };
+    let from = send.run().unwrap_or(copy.as_ptr());
     let Some(recv) = recv else { return work(from, core::ptr::null_mut()) };
     if send.bytes() > recv.bytes() {
         return Err(Error::Truncate { sent: send.bytes() as u64, room: recv.bytes() as u64 });
@@ -202,7 +199,7 @@ fn with_packed(
     if let Some(to) = recv.as_input().run() {
         return work(from, to.cast_mut());
     }
-    let mut results = Scratch::zeroed(send.bytes());
+    let mut results = Scratch::zeroed(send.bytes())?;
     let done = work(from, results.as_mut_ptr())?;
     if done {
         recv.write(&results)?;
@@ -221,7 +218,7 @@ pub async fn reduce_scatter<T: Transport>(
     counts: impl Fn(usize) -> usize,
     kernel: OpKernel<'_>,
 ) -> Result<()> {
-    let all = send.copied();
+    let all = send.copied()?;
     if all.is_empty() {
         return Ok(());
     }
@@ -250,7 +247,7 @@ pub async fn scan<T: Transport>(
     recv: OutputBuffer<'_>,
     kernel: OpKernel<'_>,
 ) -> Result<()> {
-    let mut acc = send.copied();
+    let mut acc = send.copied()?;
     if acc.is_empty() {
         return Ok(());
     }
@@ -268,7 +265,7 @@ pub async fn exscan<T: Transport>(
     recv: OutputBuffer<'_>,
     kernel: OpKernel<'_>,
 ) -> Result<()> {
-    let own = send.packed();
+    let own = send.packed()?;
     if own.is_empty() {
         return Ok(());
     }
@@ -288,7 +285,7 @@ pub(in crate::coll) async fn receive<T: Transport>(
     from: usize,
     to: OutputBuffer<'_>,
 ) -> Result<()> {
-    let mut landing = to.landing();
+    let mut landing = to.landing()?;
     transport.recv(from, &mut landing).await?;
     landing.land()
 }

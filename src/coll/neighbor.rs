@@ -22,10 +22,10 @@ pub async fn exchange<'a, 'b, T: Transport>(
     let (from, to) = (topology.sources(comm.rank()), topology.destinations(comm.rank()));
     let order = topology.send_order(to.len());
     let some = |ranks: &[i32], i: usize| usize::try_from(ranks[i]).ok();
-    let packed: Vec<_> =
-        order.iter().filter_map(|&i| some(&to, i).map(|rank| (rank, send(i).packed()))).collect();
-    let mut landings: Vec<_> =
-        (0..from.len()).filter_map(|i| some(&from, i).map(|rank| (rank, recv(i).landing()))).collect();
+    let packed = order.iter().filter_map(|&i| some(&to, i).map(|rank| Ok((rank, send(i).packed()?))));
+    let packed = packed.collect::<Result<Vec<_>>>()?;
+    let landings = (0..from.len()).filter_map(|i| some(&from, i).map(|rank| Ok((rank, recv(i).landing()?))));
+    let mut landings = landings.collect::<Result<Vec<_>>>()?;
     let sends: Vec<(usize, &[u8])> = packed.iter().map(|(rank, bytes)| (*rank, &**bytes)).collect();
     let mut recvs: Vec<(usize, &mut [u8])> =
         landings.iter_mut().map(|(rank, room)| (*rank, &mut **room)).collect();

@@ -98,7 +98,12 @@ impl Datatype {
     }
 
     fn in_bytes(&self, displacements: &[isize]) -> Result<Vec<isize>> {
-        displacements.iter().map(|d| d.checked_mul(self.extent()).ok_or(TOO_LARGE)).collect()
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(displacements.len())?;
+        for displacement in displacements {
+            bytes.push(displacement.checked_mul(self.extent()).ok_or(TOO_LARGE)?);
+        }
+        Ok(bytes)
     }
 
     /// Blocks of this type at byte displacements.
@@ -113,7 +118,8 @@ impl Datatype {
         }
         let mut copies = 0usize;
         let mut bounds = Bounds::EMPTY;
-        let mut blocks = Vec::with_capacity(at.len());
+        let mut blocks = Vec::new();
+        blocks.try_reserve_exact(at.len())?;
         for (length, &at) in lengths.zip(at) {
             copies = copies.checked_add(length).ok_or(Error::CountTooLarge(length))?;
             self.check_size(copies)?;
@@ -139,8 +145,9 @@ impl Datatype {
         }
         let mut size = 0usize;
         let mut bounds = Bounds::EMPTY;
-        let mut bodies = Vec::with_capacity(types.len());
-        let mut signatures = Vec::with_capacity(types.len());
+        let (mut bodies, mut signatures) = (Vec::new(), Vec::new());
+        bodies.try_reserve_exact(types.len())?;
+        signatures.try_reserve_exact(types.len())?;
         for ((old, &length), &at) in types.iter().zip(lengths).zip(displacements) {
             size =
                 old.check_size(length)?.checked_add(size).filter(fits).ok_or(Error::CountTooLarge(length))?;

@@ -4,6 +4,11 @@ use super::Datatype;
 use super::basic::{Basic, BasicClass, MachineType};
 use crate::{Error, Result};
 
+/// Elements that are converted at a time, in a buffer of fixed size.
+const PIECE: usize = 64;
+/// Bytes of the largest basic element, native or external.
+const LARGEST: usize = 32;
+
 /// Element by element between the native packed stream and the external one.
 struct Converter {
     basic: Basic,
@@ -96,18 +101,20 @@ impl Datatype {
     /// As for [`Datatype::pack`].
     pub unsafe fn pack_external(&self, count: usize, buf: *const u8, out: &mut [u8]) -> Result<usize> {
         let need = self.external_size(count)?;
-        let out = room(out.len(), need).map(|()| &mut out[..need])?;
+        let out = enough(out.len(), need).map(|()| &mut out[..need])?;
         let (mut position, mut written) = (0, 0);
-        let mut chunk = Vec::new();
+        let mut room = [0; PIECE * LARGEST];
         for _ in 0..count {
             self.for_each_basic(|basic, elements| {
                 let convert = Converter::new(basic);
-                chunk.resize(elements * convert.native, 0);
-                // SAFETY: `buf` holds `count` elements that can be read; `chunk` is memory of this function's, so it does not overlap them.
-                position += unsafe { self.pack(count, buf, position, &mut chunk) };
-                let end = written + elements * convert.external;
-                convert.encode(&chunk, &mut out[written..end]);
-                written = end;
+                for piece in pieces(elements) {
+                    let chunk = &mut room[..piece * convert.native];
+                    // SAFETY: `buf` holds `count` elements that can be read; `chunk` is memory of this function's, so it does not overlap them.
+                    position += unsafe { self.pack(count, buf, position, chunk) };
+                    let end = written + piece * convert.external;
+                    convert.encode(chunk, &mut out[written..end]);
+                    written = end;
+                }
             });
         }
         Ok(need)
@@ -122,25 +129,32 @@ impl Datatype {
     /// As for [`Datatype::unpack`].
     pub unsafe fn unpack_external(&self, count: usize, buf: *mut u8, input: &[u8]) -> Result<usize> {
         let need = self.external_size(count)?;
-        room(input.len(), need)?;
+        enough(input.len(), need)?;
         let (mut position, mut read) = (0, 0);
-        let mut chunk = Vec::new();
+        let mut room = [0; PIECE * LARGEST];
         for _ in 0..count {
             self.for_each_basic(|basic, elements| {
                 let convert = Converter::new(basic);
-                chunk.resize(elements * convert.native, 0);
-                let end = read + elements * convert.external;
-                convert.decode(&input[read..end], &mut chunk);
-                read = end;
-                // SAFETY: `buf` has room for `count` elements; `chunk` is memory of this function's, so it does not overlap them.
-                position += unsafe { self.unpack(count, buf, position, &chunk) };
+                for piece in pieces(elements) {
+                    let chunk = &mut room[..piece * convert.native];
+                    let end = read + piece * convert.external;
+                    convert.decode(&input[read..end], chunk);
+                    read = end;
+                    // SAFETY: `buf` has room for `count` elements; `chunk` is memory of this function's, so it does not overlap them.
+                    position += unsafe { self.unpack(count, buf, position, chunk) };
+                }
             });
         }
         Ok(need)
     }
 }
 
-fn room(have: usize, need: usize) -> Result<()> {
+/// Numbers of elements, none above [`PIECE`], that add up to `elements`.
+fn pieces(elements: usize) -> impl Iterator<Item = usize> {
+    (0..elements).step_by(PIECE).map(move |done| PIECE.min(elements - done))
+}
+
+fn enough(have: usize, need: usize) -> Result<()> {
     if have < need {
         return Err(Error::Truncate { sent: need as u64, room: have as u64 });
     }

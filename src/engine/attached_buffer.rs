@@ -85,7 +85,10 @@ impl Buffers {
         let need = (bytes + OVERHEAD).next_multiple_of(8);
         let Some(attached) = &mut *slot else { return Err(Error::BsendSpace { need, free: 0 }) };
         if attached.start == crate::abi::MPI_BUFFER_AUTOMATIC {
-            let mut memory = vec![0; bytes].into_boxed_slice();
+            let mut memory = Vec::new();
+            memory.try_reserve_exact(bytes)?;
+            memory.resize(bytes, 0);
+            let mut memory = memory.into_boxed_slice();
             let addr = memory.as_mut_ptr();
             // A name that no other piece has: addresses of live memory differ, and of empty pieces any one may go first.
             attached.used.push((addr as usize, need));

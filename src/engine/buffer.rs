@@ -40,6 +40,11 @@ impl Data {
         Self { addr, count, layout: Layout::Typed(datatype.clone()), bytes, user }
     }
 
+    /// The `bytes` bytes at `addr`, which are `count` elements of the user's in another place: `user` has their address and type.
+    pub fn packed(addr: *mut u8, count: usize, bytes: usize, user: (*mut u8, usize)) -> Self {
+        Self { addr, count, layout: Layout::Bytes, bytes, user }
+    }
+
     /// A run of `bytes` bytes.
     #[inline]
     pub fn bytes(addr: *mut u8, bytes: usize) -> Self {

@@ -13,6 +13,8 @@ pub struct SendBuf<'a> {
     handle: usize,
     /// [`Datatype::bytes_of`] the elements.
     bytes: usize,
+    /// A packed copy of the elements, from which they are sent.
+    copy: Option<*const u8>,
 }
 
 impl<'a> SendBuf<'a> {
@@ -22,7 +24,17 @@ impl<'a> SendBuf<'a> {
     /// [`crate::Error::CountTooLarge`] for more than the address space holds.
     #[inline]
     pub fn new(addr: *const u8, count: usize, datatype: &'a Datatype, handle: usize) -> Result<Self> {
-        Ok(Self { addr, count, datatype, handle, bytes: datatype.bytes_of(count)? })
+        Ok(Self { addr, count, datatype, handle, bytes: datatype.bytes_of(count)?, copy: None })
+    }
+
+    /// Returns the same, sent from a packed copy, whose memory is then what must be valid. Events say what the user's buffer is.
+    ///
+    /// # Panics
+    /// If the copy is shorter.
+    #[must_use]
+    pub fn packed_at(self, copy: &[u8]) -> Self {
+        assert!(copy.len() >= self.bytes, "a copy of all elements");
+        Self { copy: Some(copy.as_ptr()), ..self }
     }
 }
 
@@ -64,6 +76,9 @@ impl<'a> RecvBuf<'a> {
 impl From<&SendBuf<'_>> for Data {
     #[inline]
     fn from(buf: &SendBuf<'_>) -> Self {
+        if let Some(copy) = buf.copy {
+            return Self::packed(copy.cast_mut(), buf.count, buf.bytes, (buf.addr.cast_mut(), buf.handle));
+        }
         Self::of(buf.addr.cast_mut(), buf.count, buf.datatype, buf.handle, buf.bytes)
     }
 }

@@ -24,7 +24,7 @@ pub async fn gather<'a, T: Transport>(
     let rank = transport.rank();
     if rank != root {
         return match send {
-            Some(send) => transport.send(root, &send.packed()).await,
+            Some(send) => transport.send(root, &send.packed()?).await,
             None => Ok(()),
         };
     }
@@ -57,7 +57,7 @@ pub async fn scatter<'a, T: Transport>(
     }
     for to in 0..transport.size() {
         if to != rank {
-            transport.send(to, &pieces(to).packed()).await?;
+            transport.send(to, &pieces(to).packed()?).await?;
         } else if let Some(recv) = &recv {
             copy(pieces(to), recv)?;
         }

@@ -27,7 +27,7 @@ pub async fn alltoall<'a, 'b, T: Transport>(
         for step in 0..size {
             let peer = (step + size - rank) % size;
             if peer != rank {
-                let (mine, mut theirs) = (recv(peer).as_input().copied(), recv(peer).landing());
+                let (mine, mut theirs) = (recv(peer).as_input().copied()?, recv(peer).landing()?);
                 transport.exchange(peer, &mine, peer, &mut theirs).await?;
                 theirs.land()?;
             }
@@ -37,7 +37,7 @@ pub async fn alltoall<'a, 'b, T: Transport>(
     copy(send(rank), &recv(rank))?;
     for step in 1..size {
         let (to, from) = ((rank + step) % size, (rank + size - step) % size);
-        let (mine, mut theirs) = (send(to).packed(), recv(from).landing());
+        let (mine, mut theirs) = (send(to).packed()?, recv(from).landing()?);
         transport.exchange(to, &mine, from, &mut theirs).await?;
         theirs.land()?;
     }
@@ -56,21 +56,21 @@ pub async fn reduce_scatter<T: Transport, K: ReductionKernel>(
 ) -> Result<Scratch> {
     let (rank, size) = (transport.rank(), transport.size());
     let block = |r: usize| &all[blocks.range(r)];
-    let mut acc = Scratch::copy_of(block(rank));
-    let mut above = Scratch::zeroed(acc.len());
+    let mut acc = Scratch::copy_of(block(rank))?;
+    let mut above = Scratch::zeroed(acc.len())?;
+    let mut incoming = Scratch::zeroed(acc.len())?;
     // Contributions come from rank − 1 downwards, then from the top: all below are prepended, all above are collected
     // apart, prepended to one another, and appended in the end.
     let mut some_above = false;
     for step in 1..size {
         let (to, from) = ((rank + step) % size, (rank + size - step) % size);
-        let mut incoming = Scratch::zeroed(acc.len());
         transport.exchange(to, block(to), from, &mut incoming).await?;
         if from < rank {
             kernel.reduce(&incoming, &mut acc)?;
         } else if some_above {
             kernel.reduce(&incoming, &mut above)?;
         } else {
-            above = incoming;
+            core::mem::swap(&mut above, &mut incoming);
             some_above = true;
         }
     }

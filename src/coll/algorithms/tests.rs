@@ -122,7 +122,7 @@ fn combined(from: usize, to: usize, count: usize) -> Vec<(u64, u64)> {
     (0..count).map(|i| all.iter().map(|list| list[i]).reduce(compose).unwrap()).collect()
 }
 fn buffer(rank: usize, count: usize) -> Scratch {
-    Scratch::copy_of(&encode(&operands(rank, count)))
+    Scratch::copy_of(&encode(&operands(rank, count))).unwrap()
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn a_commuting_reduction_ends_at_every_root() {
     for size in 1..=9 {
         for root in 0..size {
             threads::ranks(size, |transport| {
-                let mut acc = Scratch::copy_of(&[transport.rank() as u8, 1, 200]);
+                let mut acc = Scratch::copy_of(&[transport.rank() as u8, 1, 200]).unwrap();
                 run(reduce(transport, &mut acc, root, &Add)).unwrap();
                 if transport.rank() == root {
                     let sum = (size * (size - 1) / 2) as u8;

@@ -426,7 +426,7 @@ impl Division {
             };
         }
         if block > BLOCK {
-            let mut room = crate::coll::Scratch::zeroed(block);
+            let mut room = crate::coll::Scratch::zeroed(block)?;
             // SAFETY: room for a block, of our own.
             return unsafe { self.blocks(piece, range, block, |_| room.as_mut_ptr(), kernel) };
         }

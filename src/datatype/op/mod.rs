@@ -189,10 +189,7 @@ impl Op {
                 unsafe { layout.choose(*builtin, left.as_ptr(), right.as_mut_ptr(), count) };
                 Ok(())
             }
-            (OpKind::User(user), _) => {
-                user.apply_unpacked(left, right, count, datatype, handle);
-                Ok(())
-            }
+            (OpKind::User(user), _) => user.apply_unpacked(left, right, count, datatype, handle),
             _ => self.check(datatype).map(|()| replace_packed(self, left, right)),
         }
     }
@@ -314,9 +311,9 @@ impl UserOp {
         count: usize,
         datatype: &Datatype,
         handle: usize,
-    ) {
-        let mut from = AlignedElements::new(datatype, count);
-        let mut to = AlignedElements::new(datatype, count);
+    ) -> Result<()> {
+        let mut from = AlignedElements::new(datatype, count)?;
+        let mut to = AlignedElements::new(datatype, count)?;
         // SAFETY: both buffers were made for `count` elements; the function's needs are those of `apply_packed`.
         unsafe {
             datatype.unpack(count, from.base(), 0, left);
@@ -324,6 +321,7 @@ impl UserOp {
             self.apply(from.base(), to.base(), count, datatype, handle);
             datatype.pack(count, to.base(), 0, right);
         }
+        Ok(())
     }
 }
 
@@ -334,14 +332,23 @@ struct AlignedElements {
 }
 
 impl AlignedElements {
-    fn new(datatype: &Datatype, count: usize) -> Self {
-        let steps = (count - 1) as isize * datatype.extent();
-        let low = datatype.true_lb() + steps.min(0);
-        let high = datatype.true_lb() + datatype.true_extent() + steps.max(0);
-        // Displacement 0 gets an aligned place, so that what is aligned in the user's buffer is aligned here.
-        let zero = (-low.min(0)).unsigned_abs().next_multiple_of(16) as isize;
-        let bytes = (zero + high.max(0)) as usize;
-        Self { memory: vec![0; bytes.div_ceil(16)], zero }
+    fn new(datatype: &Datatype, count: usize) -> Result<Self> {
+        let (zero, bytes) = Self::place(datatype, count).ok_or(Error::CountTooLarge(count))?;
+        let mut memory = Vec::new();
+        memory.try_reserve_exact(bytes.div_ceil(16))?;
+        memory.resize(bytes.div_ceil(16), 0);
+        Ok(Self { memory, zero })
+    }
+
+    /// Where displacement 0 is, and how many bytes there are; `None` if they are more than the address space holds. Displacement 0 gets an
+    /// aligned place, so that what is aligned in the user's buffer is aligned here.
+    fn place(datatype: &Datatype, count: usize) -> Option<(isize, usize)> {
+        let steps = isize::try_from(count - 1).ok()?.checked_mul(datatype.extent())?;
+        let low = datatype.true_lb().checked_add(steps.min(0))?;
+        let high = datatype.true_lb().checked_add(datatype.true_extent())?.checked_add(steps.max(0))?;
+        let zero = low.min(0).unsigned_abs().checked_next_multiple_of(16)?;
+        let zero = isize::try_from(zero).ok()?;
+        Some((zero, usize::try_from(zero.checked_add(high.max(0))?).ok()?))
     }
 
     fn base(&mut self) -> *mut u8 {

@@ -1,7 +1,6 @@
 //! Buffers of messages: an address, and how many elements or bytes lie there.
 
 use super::{Argument, Array, Call, Integer, Integers, Unbounded};
-use crate::abi;
 use crate::collective::{Types, Varied};
 use crate::error::Result;
 use core::ffi::c_void;
@@ -95,13 +94,6 @@ impl<'a> Buffer<'a> {
     #[must_use]
     pub fn with_count(self, count: usize) -> Self {
         Self { count: count as i64, ..self }
-    }
-
-    /// The bytes of a slice.
-    #[must_use]
-    pub fn of_bytes(bytes: &'a mut [u8]) -> Self {
-        let (addr, count) = (bytes.as_mut_ptr().cast(), bytes.len() as i64);
-        Self { addr, count, datatype: abi::MPI_BYTE, of: PhantomData }
     }
 }
 

@@ -97,14 +97,17 @@ pub enum Integers<'a> {
 }
 
 impl<'a> Integers<'a> {
-    /// The numbers, as the widest.
-    pub fn iter(self) -> impl Iterator<Item = i64> + 'a {
-        let length = match self {
+    fn len(self) -> usize {
+        match self {
             Self::Int(list) => list.len(),
             Self::Address(list) => list.len(),
             Self::Count(list) => list.len(),
-        };
-        (0..length).map(move |at| match self {
+        }
+    }
+
+    /// The numbers, as the widest.
+    pub fn iter(self) -> impl Iterator<Item = i64> + 'a {
+        (0..self.len()).map(move |at| match self {
             Self::Int(list) => list[at].into(),
             Self::Address(list) => list[at] as i64,
             Self::Count(list) => list[at],
@@ -114,23 +117,35 @@ impl<'a> Integers<'a> {
     /// Block lengths or sizes.
     ///
     /// # Errors
-    /// [`Error::Arg`] if one is negative.
+    /// [`Error::Arg`] if one is negative; [`Error::NoMem`].
     pub fn lengths(self) -> Result<Vec<usize>> {
-        self.iter().map(|length| Length::checked(length).map(|length| length.0)).collect()
+        self.collected(|length| Length::checked(length).map(|length| length.0))
     }
 
     /// Counts of elements.
     ///
     /// # Errors
-    /// [`Error::Count`] if one is negative.
+    /// [`Error::Count`] if one is negative; [`Error::NoMem`].
     pub fn counts(self) -> Result<Vec<usize>> {
-        self.iter().map(|count| Count::checked(count).map(|count| count.0)).collect()
+        self.collected(|count| Count::checked(count).map(|count| count.0))
     }
 
     /// Displacements.
-    #[must_use]
-    pub fn displacements(self) -> Vec<isize> {
-        self.iter().map(|displacement| displacement as isize).collect()
+    ///
+    /// # Errors
+    /// [`Error::NoMem`].
+    pub fn displacements(self) -> Result<Vec<isize>> {
+        self.collected(|displacement| Ok(displacement as isize))
+    }
+
+    /// All of them, or the first that is wrong. The array is as long as the program says, which may be longer than there is memory.
+    fn collected<T>(self, checked: impl Fn(i64) -> Result<T>) -> Result<Vec<T>> {
+        let mut list = Vec::new();
+        list.try_reserve_exact(self.len())?;
+        for number in self.iter() {
+            list.push(checked(number)?);
+        }
+        Ok(list)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::abi::MPI_BUFFER_AUTOMATIC;
 use crate::arguments::{Buffer, Fitting, StatusOut};
+use crate::coll::Scratch;
 use crate::comm::{Comm, lock};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -20,11 +21,14 @@ pub struct End<'a> {
     tag: c_int,
 }
 
-/// Starts both halves.
-fn start(send: &End<'_>, recv: &End<'_>, comm: &Comm) -> Result<(Request, Request)> {
+/// Starts both halves. What is sent is taken from `copy`, if there is one.
+fn start(send: &End<'_>, recv: &End<'_>, comm: &Comm, copy: Option<&Scratch>) -> Result<(Request, Request)> {
     send_peer(comm, send.peer, send.tag)?;
     recv_peer(comm, recv.peer, recv.tag)?;
-    let (from, to) = (send_buf(send.buf)?, recv_buf(recv.buf)?);
+    let (mut from, to) = (send_buf(send.buf)?, recv_buf(recv.buf)?);
+    if let Some(copy) = copy {
+        from = from.packed_at(copy);
+    }
     // SAFETY: argument rule 3: the buffers are valid until both are complete, and MPI 5.0 §3.10 forbids that they overlap; a copy of
     // what is sent lives as long as the operation.
     unsafe {
@@ -35,8 +39,14 @@ fn start(send: &End<'_>, recv: &End<'_>, comm: &Comm) -> Result<(Request, Reques
 }
 
 /// Sends, receives, and waits for both.
-fn run(send: &End<'_>, recv: &End<'_>, comm: &Comm, status: StatusOut<'_>) -> Result<()> {
-    let (sent, received) = start(send, recv, comm)?;
+fn run(
+    send: &End<'_>,
+    recv: &End<'_>,
+    comm: &Comm,
+    copy: Option<&Scratch>,
+    status: StatusOut<'_>,
+) -> Result<()> {
+    let (sent, received) = start(send, recv, comm, copy)?;
     let engine = engine()?;
     engine.wait_complete(sent)?;
     engine.wait_complete(received)?;
@@ -47,17 +57,15 @@ fn run(send: &End<'_>, recv: &End<'_>, comm: &Comm, status: StatusOut<'_>) -> Re
 }
 
 /// A packed copy of what a buffer holds, so that it can be received into at once.
-fn packed(buffer: Buffer<'_>) -> Result<Vec<u8>> {
+///
+/// # Errors
+/// [`Error::NoMem`], before anything is sent.
+fn packed(buffer: Buffer<'_>) -> Result<Scratch> {
     let (count, datatype) = contents(&buffer)?;
-    let mut bytes = vec![0; datatype.bytes_of(count)?];
-    // SAFETY: argument rule 3: the elements are there; the vector is as long as the data, and new.
+    let mut bytes = Scratch::zeroed(datatype.bytes_of(count)?)?;
+    // SAFETY: argument rule 3: the elements are there; the copy is as long as the data, and new.
     unsafe { datatype.pack(count, buffer.addr.cast_const().cast(), 0, &mut bytes) };
     Ok(bytes)
-}
-
-/// The sending half of an operation that receives into the same buffer. `bytes` is not moved or freed until it is over.
-fn of_bytes(bytes: &mut [u8], peer: c_int, tag: c_int) -> End<'_> {
-    End { buf: Buffer::of_bytes(bytes), peer, tag }
 }
 
 /// A combined send and receive under way: two messages, one request.
@@ -65,7 +73,7 @@ struct Combined {
     sent: Request,
     received: Request,
     /// A copy of what is sent, if it is received into the same buffer.
-    bytes: Mutex<Vec<u8>>,
+    bytes: Mutex<Scratch>,
 }
 
 impl Task for Combined {
@@ -92,10 +100,11 @@ impl Task for Combined {
     }
 }
 
-/// Starts both halves as one request.
-fn start_task(send: &End<'_>, recv: &End<'_>, comm: &Comm, bytes: Vec<u8>) -> Result<MPI_Request> {
-    let (sent, received) = start(send, recv, comm)?;
-    insert_task(Box::new(Combined { sent, received, bytes: Mutex::new(bytes) }))
+/// Starts both halves as one request, which keeps the copy of what is sent, if there is one.
+fn start_task(send: &End<'_>, recv: &End<'_>, comm: &Comm, copy: Option<Scratch>) -> Result<MPI_Request> {
+    let (sent, received) = start(send, recv, comm, copy.as_ref())?;
+    // The copy's bytes do not move with it.
+    insert_task(Box::new(Combined { sent, received, bytes: Mutex::new(copy.unwrap_or_default()) }))
 }
 
 /// MPI_Sendrecv.
@@ -112,7 +121,7 @@ pub fn sendrecv(
 ) -> Result<()> {
     let (send, recv) =
         (End { buf: from, peer: dest, tag: send_tag }, End { buf: to, peer: source, tag: recv_tag });
-    run(&send, &recv, comm, status)
+    run(&send, &recv, comm, None, status)
 }
 
 /// MPI_Sendrecv_replace.
@@ -125,9 +134,9 @@ pub fn sendrecv_replace(
     comm: &Comm,
     status: StatusOut<'_>,
 ) -> Result<()> {
-    let mut bytes = packed(buf)?;
-    let recv = End { buf, peer: source, tag: recv_tag };
-    run(&of_bytes(&mut bytes, dest, send_tag), &recv, comm, status)
+    let copy = packed(buf)?;
+    let (send, recv) = (End { buf, peer: dest, tag: send_tag }, End { buf, peer: source, tag: recv_tag });
+    run(&send, &recv, comm, Some(&copy), status)
 }
 
 /// MPI_Isendrecv.
@@ -142,7 +151,7 @@ pub fn isendrecv(
 ) -> Result<MPI_Request> {
     let (send, recv) =
         (End { buf: from, peer: dest, tag: send_tag }, End { buf: to, peer: source, tag: recv_tag });
-    start_task(&send, &recv, comm, Vec::new())
+    start_task(&send, &recv, comm, None)
 }
 
 /// MPI_Isendrecv_replace.
@@ -154,11 +163,9 @@ pub fn isendrecv_replace(
     recv_tag: c_int,
     comm: &Comm,
 ) -> Result<MPI_Request> {
-    let mut bytes = packed(buf)?;
-    let recv = End { buf, peer: source, tag: recv_tag };
-    let (sent, received) = start(&of_bytes(&mut bytes, dest, send_tag), &recv, comm)?;
-    // The task keeps the copy, whose bytes do not move with the vector.
-    insert_task(Box::new(Combined { sent, received, bytes: Mutex::new(bytes) }))
+    let copy = packed(buf)?;
+    let (send, recv) = (End { buf, peer: dest, tag: send_tag }, End { buf, peer: source, tag: recv_tag });
+    start_task(&send, &recv, comm, Some(copy))
 }
 
 /// MPI_Buffer_attach.
