@@ -359,7 +359,7 @@ mod tests {
         member.give_up(Error::Code(5), 5);
         member.give_up(Error::Code(6), 6);
         assert_eq!(member.perform(|engine| Ok(engine.rank())), Err(Error::Code(5)));
-        assert_eq!(member.job().header().abort().map(|abort| abort.code), Some(5));
+        assert_eq!(member.job().header().abort(1).map(|abort| abort.code), Some(5));
     }
 
     #[test]

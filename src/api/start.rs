@@ -280,7 +280,7 @@ fn threads<T: Threading, R: Send>(
             };
         started.into_iter().map(outcome).collect::<Vec<_>>()
     });
-    let first = watch.and_then(|job| job.header().abort()).map(|abort| abort.rank as usize);
+    let first = watch.and_then(|job| job.header().abort(job.size())).map(|abort| abort.rank as usize);
     conclude(outcomes, first)
 }
 

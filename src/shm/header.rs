@@ -86,7 +86,8 @@ pub struct Founding {
     pub total: u64,
     /// A number that is different for each job of a machine.
     pub job_id: u64,
-    /// Process id of the launcher; 0 if there is none.
+    /// Process id of the launcher; 0 if there is none. For readers from outside: ranks have it from the launcher itself
+    /// ([`crate::shm::Job::launcher`]).
     pub launcher: i32,
     /// CPUs that the job may use.
     pub usable_cpus: u32,
@@ -174,16 +175,11 @@ impl JobHeader {
         })
     }
 
-    /// Returns the number that is different for each job of a machine.
+    /// Returns the number that is different for each job of a machine. Whoever kills by it reads it before there are ranks, which can
+    /// write it.
     #[must_use]
     pub fn job_id(&self) -> u64 {
         self.job_id.load(Ordering::Relaxed)
-    }
-
-    /// Returns the process id of the launcher, if the job has one.
-    #[must_use]
-    pub fn launcher(&self) -> Option<i32> {
-        Some(self.launcher.load(Ordering::Relaxed)).filter(|pid| *pid != 0)
     }
 
     /// Returns how many CPUs the job may use: affinity mask and cgroup quota when the job was made.
@@ -225,14 +221,15 @@ impl JobHeader {
         self.deaths.load(Ordering::Acquire) != 0
     }
 
-    /// Returns which rank called for the end of the job, if one has.
+    /// Returns which of the job's `ranks` ranks called for the end of the job, if one has. A word that names no rank is nobody's call.
     #[inline]
     #[must_use]
-    pub fn abort(&self) -> Option<Abort> {
+    pub fn abort(&self, ranks: u32) -> Option<Abort> {
         // Acquire: "abort" edge, pairs with Release in `JobHeader::set_abort`.
         let word = self.abort.load(Ordering::Acquire);
         // The upper half is the rank plus one, so that zero means none.
-        (word != 0).then(|| Abort { rank: (word >> 32) as u32 - 1, code: (word as u32).cast_signed() })
+        let rank = ((word >> 32) as u32).checked_sub(1).filter(|rank| *rank < ranks)?;
+        Some(Abort { rank, code: (word as u32).cast_signed() })
     }
 }
 
@@ -244,11 +241,20 @@ mod tests {
     fn the_first_abort_is_the_one_that_counts() {
         let memory = Memory::create(2, 0).unwrap();
         let header = memory.header();
-        assert_eq!(header.abort(), None);
+        assert_eq!(header.abort(2), None);
         assert!(header.set_abort(1, -7));
         assert!(!header.set_abort(0, 3));
-        let abort = header.abort().unwrap();
+        let abort = header.abort(2).unwrap();
         assert_eq!((abort.rank, abort.code), (1, -7));
+    }
+
+    #[test]
+    fn an_abort_word_that_names_no_rank_is_no_abort() {
+        let memory = Memory::create(2, 0).unwrap();
+        for word in [1, 0xffff_ffff, 3 << 32, u64::MAX] {
+            memory.header().abort.store(word, crate::sync::Ordering::Relaxed);
+            assert_eq!(memory.header().abort(2), None, "{word:#x}");
+        }
     }
 
     #[test]

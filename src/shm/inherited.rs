@@ -1,4 +1,4 @@
-//! What a launcher hands to a rank: three environment variables, and the descriptor of the job's memory.
+//! What a launcher hands to a rank: four environment variables, and the descriptor of the job's memory.
 //!
 //! The mapping is state of the whole process. `heap::malloc` may map the memory when the library is loaded; a job that is joined
 //! later uses that mapping, so that an address in the shared heap means the same to both.
@@ -18,6 +18,9 @@ pub const FD_VARIABLE: &str = "PERUSAL_JOB_FD";
 pub const RANK_VARIABLE: &str = "PERUSAL_RANK";
 /// Environment variable with the number of ranks.
 pub const SIZE_VARIABLE: &str = "PERUSAL_SIZE";
+/// Environment variable with the launcher's process id. Ranks watch that process and let it trace them, so they take it from the launcher
+/// itself, and not from memory that every rank can write.
+pub const LAUNCHER_VARIABLE: &str = "PERUSAL_LAUNCHER";
 
 /// The memory that was mapped before the process joined the job.
 static MAPPED: OnceLock<Arc<Memory>> = OnceLock::new();

@@ -1,14 +1,16 @@
 //! One rank's view of its job.
 
-use super::inherited::{self, FD_VARIABLE, RANK_VARIABLE, SIZE_VARIABLE, number};
+use super::inherited::{self, FD_VARIABLE, LAUNCHER_VARIABLE, RANK_VARIABLE, SIZE_VARIABLE, number};
 use super::memory::Memory;
 use super::roster::RankState;
 use super::telemetry::Telemetry;
-use crate::sync::{Arc, AtomicBool, Ordering};
+use crate::sync::{Arc, AtomicBool, AtomicI32, Ordering};
 use crate::variables::Overrides;
 use crate::{Error, Result};
 use rustix::io::Errno;
 use rustix::process::{PTracer, Pid, getpid, set_ptracer, test_kill_process};
+use std::fs::File;
+use std::os::unix::fs::MetadataExt;
 use std::sync::{PoisonError, RwLock};
 
 /// A job as one of its ranks has it. Cheap to clone; dereferences to the job's [`Memory`].
@@ -16,10 +18,14 @@ use std::sync::{PoisonError, RwLock};
 pub struct Job {
     memory: Arc<Memory>,
     rank: u32,
+    /// The process that started this one or its ancestor; none for a job without launcher.
+    launcher: Option<Pid>,
     /// Where all ranks are threads of this process: for each rank, whether others may copy from and to its buffers.
     threads: Option<Arc<Box<[RwLock<bool>]>>>,
     /// Whether some ranks need not arrive: see [`Job::expect_all`].
     some_stay_away: Arc<AtomicBool>,
+    /// The ranks' process ids where [`Job::process_of`] has found them to be true; 0 elsewhere.
+    processes: Arc<[AtomicI32]>,
 }
 
 impl core::ops::Deref for Job {
@@ -37,9 +43,11 @@ impl Job {
     /// [`Error::Segment`] if the launcher's environment variables are incomplete or wrong, or another process is this rank.
     pub fn from_environment() -> Result<Option<Self>> {
         let Some(fd) = number(FD_VARIABLE)? else { return Ok(None) };
-        let (Some(rank), Some(size)) = (number(RANK_VARIABLE)?, number(SIZE_VARIABLE)?) else {
+        let (Some(rank), Some(size), Some(launcher)) =
+            (number(RANK_VARIABLE)?, number(SIZE_VARIABLE)?, number(LAUNCHER_VARIABLE)?)
+        else {
             return Err(Error::Segment(format!(
-                "{FD_VARIABLE} is set but {RANK_VARIABLE} or {SIZE_VARIABLE} is not; start the program with mpiexec"
+                "{FD_VARIABLE} is set but {RANK_VARIABLE}, {SIZE_VARIABLE} or {LAUNCHER_VARIABLE} is not; start the program with mpiexec"
             )));
         };
         let memory = inherited::attach(fd)?;
@@ -51,7 +59,8 @@ impl Job {
             )));
         }
         memory.roster().entry(rank).arrive(rank, own_pid())?;
-        Ok(Some(Self { memory, rank, threads: None, some_stay_away: Arc::default() }))
+        let launcher = Pid::from_raw(launcher);
+        Ok(Some(Self { launcher, ..Self::of(memory, rank) }))
     }
 
     /// Makes a job of this process alone.
@@ -69,7 +78,7 @@ impl Job {
     pub fn singleton_with(overrides: &Overrides) -> Result<Self> {
         let memory = Memory::create_with(1, 0, overrides)?;
         memory.roster().entry(0).arrive(0, own_pid())?;
-        Ok(Self { memory: Arc::new(memory), rank: 0, threads: None, some_stay_away: Arc::default() })
+        Ok(Self::of(Arc::new(memory), 0))
     }
 
     /// Makes a job whose ranks are threads of this process, and returns it once for each rank.
@@ -82,14 +91,15 @@ impl Job {
         (0..ranks)
             .map(|rank| {
                 memory.roster().entry(rank).arrive(rank, own_pid())?;
-                Ok(Self {
-                    memory: Arc::clone(&memory),
-                    rank,
-                    threads: Some(Arc::clone(&doors)),
-                    some_stay_away: Arc::default(),
-                })
+                Ok(Self { threads: Some(Arc::clone(&doors)), ..Self::of(Arc::clone(&memory), rank) })
             })
             .collect()
+    }
+
+    /// A job without launcher as `rank` has it.
+    fn of(memory: Arc<Memory>, rank: u32) -> Self {
+        let processes = (0..memory.size()).map(|_| AtomicI32::new(0)).collect();
+        Self { memory, rank, launcher: None, threads: None, some_stay_away: Arc::default(), processes }
     }
 
     /// This rank.
@@ -97,6 +107,12 @@ impl Job {
     #[must_use]
     pub fn rank(&self) -> u32 {
         self.rank
+    }
+
+    /// The launcher's process id, as the launcher has handed it to this process; `None` for a job without launcher.
+    #[must_use]
+    pub fn launcher(&self) -> Option<Pid> {
+        self.launcher
     }
 
     /// Whether all ranks are threads of this process, so that one can read another's memory.
@@ -112,6 +128,26 @@ impl Job {
         let door = self.threads.as_ref().map(|doors| &doors[rank as usize]);
         let door = door.map(|door| door.read().unwrap_or_else(PoisonError::into_inner));
         door.as_ref().is_none_or(|open| **open).then(copy)
+    }
+
+    /// Returns the process id of `rank`, for reading and writing its memory. What the roster says is not believed (roster rule 4): a process
+    /// that has not mapped the job's memory is none of its ranks. `None` for such a one, and where the kernel does not tell.
+    #[must_use]
+    pub fn process_of(&self, rank: u32) -> Option<i32> {
+        if self.are_threads() {
+            return Some(own_pid());
+        }
+        let found = &self.processes[rank as usize];
+        // Relaxed, twice: only the number itself counts, and who does not see it yet finds it again.
+        let known = found.load(Ordering::Relaxed);
+        if known != 0 {
+            return Some(known);
+        }
+        let pid = self.roster().entry(rank).pid();
+        has_mapped(pid, self.segment().file()).then(|| {
+            found.store(pid, Ordering::Relaxed);
+            pid
+        })
     }
 
     /// Withdraws this rank's buffers: where ranks are threads, no other rank accesses them once this has returned.
@@ -147,7 +183,7 @@ impl Job {
     /// # Errors
     /// [`Error::RankFailed`] with the rank that has died or aborted; [`Error::Other`] if the launcher has ended.
     pub fn check_alive(&self, peer: Option<u32>) -> Result<()> {
-        if let Some(abort) = self.header().abort() {
+        if let Some(abort) = self.header().abort(self.size()) {
             return Err(Error::RankFailed { rank: abort.rank, how: format!("it {}", abort.what()) });
         }
         let dead = match peer {
@@ -161,8 +197,10 @@ impl Job {
         if let Some(rank) = dead {
             return Err(Error::RankFailed { rank, how: self.roster().how(rank) });
         }
-        match self.header().launcher() {
-            Some(pid) if is_gone(pid) => Err(Error::Other("the launcher of this job is gone".into())),
+        match self.launcher {
+            Some(pid) if is_gone(pid.as_raw_nonzero().get()) => {
+                Err(Error::Other("the launcher of this job is gone".into()))
+            }
             _ => Ok(()),
         }
     }
@@ -170,17 +208,31 @@ impl Job {
     /// Lets the launcher and the processes that it started read and write this process's memory by `process_vm_readv`, where
     /// the kernel lets only ancestors do so (Yama): large messages can then be copied in one step.
     pub fn allow_copies(&self) {
-        if let Some(pid) = self.header().launcher() {
+        if let Some(pid) = self.launcher {
             // Where there is no Yama this fails, and is not needed.
-            let _ = Pid::from_raw(pid).map(|pid| set_ptracer(PTracer::ProcessID(pid)));
+            let _ = set_ptracer(PTracer::ProcessID(pid));
         }
     }
 }
 
-/// Returns whether no process has this id.
+/// Returns whether `pid` is a process id that no process has.
 #[must_use]
 pub fn is_gone(pid: i32) -> bool {
-    Pid::from_raw(pid).is_some_and(|pid| test_kill_process(pid) == Err(Errno::SRCH))
+    Some(pid)
+        .filter(|pid| *pid > 0)
+        .and_then(Pid::from_raw)
+        .is_some_and(|pid| test_kill_process(pid) == Err(Errno::SRCH))
+}
+
+/// Whether the process `pid` has mapped `file`. Whoever may access its memory may also ask this.
+fn has_mapped(pid: i32, file: &File) -> bool {
+    let Ok(about) = file.metadata() else { return false };
+    let (major, minor) = (rustix::fs::major(about.dev()), rustix::fs::minor(about.dev()));
+    // Device and inode, as proc_pid_maps(5) has them.
+    let wanted = format!(" {major:02x}:{minor:02x} {} ", about.ino());
+    // Names of files may be no UTF-8.
+    let maps = std::fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
+    pid > 0 && String::from_utf8_lossy(&maps).contains(&wanted)
 }
 
 fn own_pid() -> i32 {
@@ -225,6 +277,27 @@ mod tests {
     }
 
     #[test]
+    fn what_is_no_process_id_is_not_of_a_process_that_has_ended() {
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        child.wait().unwrap();
+        assert!(is_gone(child.id().cast_signed()));
+        assert!([0, -1, i32::MIN, own_pid()].into_iter().all(|pid| !is_gone(pid)));
+    }
+
+    #[test]
+    fn a_rank_is_a_process_that_has_mapped_the_job_s_memory() {
+        let mut stranger = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        let memory = Arc::new(Memory::create(3, 0).unwrap());
+        memory.roster().entry(0).arrive(0, own_pid()).unwrap();
+        memory.roster().entry(1).arrive(1, stranger.id().cast_signed()).unwrap();
+        memory.roster().entry(2).arrive(2, -1).unwrap();
+        let job = Job::of(memory, 0);
+        assert_eq!([0, 1, 2].map(|rank| job.process_of(rank)), [Some(own_pid()), None, None]);
+        stranger.kill().unwrap();
+        stranger.wait().unwrap();
+    }
+
+    #[test]
     fn a_wait_for_the_dead_ends_with_what_became_of_them() {
         let jobs = Job::threads(2).unwrap();
         jobs[0].roster().entry(1).set_exit(Exit(3 << 8));
@@ -239,7 +312,7 @@ mod tests {
     fn who_never_came_is_missed_unless_not_all_are_expected() {
         let memory = Arc::new(Memory::create(2, 0).unwrap());
         memory.roster().entry(0).arrive(0, own_pid()).unwrap();
-        let job = Job { memory, rank: 0, threads: None, some_stay_away: Arc::default() };
+        let job = Job::of(memory, 0);
         job.roster().entry(1).set_exit(Exit(0));
         job.roster().declare_dead(1);
         assert!(job.check_alive(None).is_err());

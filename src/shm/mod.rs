@@ -39,7 +39,7 @@ pub use collective_segments::CollectiveSegments;
 pub use contexts::ContextIds;
 pub use header::{Abort, JobHeader};
 pub use heap_region::HeapRegion;
-pub use inherited::{FD_VARIABLE, RANK_VARIABLE, SIZE_VARIABLE, expected_shape};
+pub use inherited::{FD_VARIABLE, LAUNCHER_VARIABLE, RANK_VARIABLE, SIZE_VARIABLE, expected_shape};
 pub use job::{Job, is_gone};
 pub use layout::{Geometry, JobLayout, RingOffsets};
 pub use memory::{Memory, RingArea};

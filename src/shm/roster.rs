@@ -3,7 +3,9 @@
 //! - **Roster rule 1.** A rank moves its own state forward, from absent to finalized, and back from finalized to initialised when it
 //!   opens another session. Only the launcher declares a rank dead.
 //! - **Roster rule 2.** Dead is the last state; nothing leaves it.
-//! - **Roster rule 3.** Only the launcher writes the exit status and the process group.
+//! - **Roster rule 3.** Only the launcher writes the exit status.
+//! - **Roster rule 4.** Every rank can write every word, by mistake or on purpose: what is read here may end this job, and harms nobody
+//!   else. No process is signalled by a number from here.
 
 use core::fmt;
 use num_enum::FromPrimitive;
@@ -95,13 +97,13 @@ pub fn signal_name(signal: i32) -> String {
     format!("{name} (signal {signal})")
 }
 
-/// One rank's entry over mapped bytes: state 0, pid 4, process group 8, exit known 12, exit 16.
+/// One rank's entry over mapped bytes: state 0, pid 4, exit known 12, exit 16.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct RosterEntry {
     state: AtomicU32,
     pid: AtomicI32,
-    group: AtomicI32,
+    _apart: AtomicI32,
     exit_known: AtomicU32,
     exit: AtomicI32,
 }
@@ -121,7 +123,7 @@ impl RosterEntry {
         RankState::from_primitive(self.state.load(Ordering::Acquire))
     }
 
-    /// Returns the rank's process id; 0 before it arrived.
+    /// Returns what the rank says is its process id (roster rule 4); 0 before it arrived.
     #[must_use]
     pub fn pid(&self) -> i32 {
         self.pid.load(Ordering::Relaxed)
@@ -193,19 +195,6 @@ impl RosterEntry {
         self.exit.store(exit.0, Ordering::Relaxed);
         // Release: "exit" edge, pairs with Acquire in `exit`.
         self.exit_known.store(1, Ordering::Release);
-    }
-
-    /// Stores for the launcher the process group that it gave the rank, or 0 once that group is empty (roster rule 3).
-    pub fn set_group(&self, group: i32) {
-        // Release: "group" edge, pairs with Acquire in `group`.
-        self.group.store(group, Ordering::Release);
-    }
-
-    /// Returns the process group that the launcher gave the rank; 0 if it has none.
-    #[must_use]
-    pub fn group(&self) -> i32 {
-        // Acquire: "group" edge, pairs with Release in `set_group`.
-        self.group.load(Ordering::Acquire)
     }
 }
 

@@ -80,7 +80,7 @@ impl Recording {
     #[must_use]
     pub fn of_job(job: &Job, registry: &Arc<Registry>) -> Option<Recording> {
         let path = std::env::var_os(PATH_VARIABLE).filter(|path| !path.is_empty())?;
-        if job.header().launcher().is_none() {
+        if job.launcher().is_none() {
             // A job of threads, or of one, inside a traced rank is another job.
             if job.rank() == 0 {
                 eprintln!(

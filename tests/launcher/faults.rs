@@ -1,6 +1,7 @@
 //! Whatever is killed, whenever: the job ends, the reason is named, and nothing stays behind.
 
-use std::process::{Command, Stdio};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -133,6 +134,92 @@ fn a_reaper_that_is_killed_does_not_matter() {
     std::fs::remove_file(dir.file("up0")).unwrap();
     let ended = job.end();
     assert_eq!((ended.code(), ended.out.as_str()), (0, "done\ndone\n"));
+}
+
+/// A process that has nothing to do with any job, leads a group of its own, and looks as if it belonged to job [`ANOTHER`].
+struct Bystander(Child);
+
+const ANOTHER: &str = "00000000deadbeef";
+
+impl Bystander {
+    fn start() -> Self {
+        let mut command = Command::new("sleep");
+        Self(command.arg("1000").env("PERUSAL_JOB_ID", ANOTHER).process_group(0).spawn().expect("sleep"))
+    }
+
+    fn survives(&mut self) -> bool {
+        self.0.try_wait().expect("our own child").is_none()
+    }
+}
+
+impl Drop for Bystander {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn what_a_rank_writes_into_the_job_s_memory_gets_nobody_else_killed() {
+    let mut bystander = Bystander::start();
+    let dir = Directory::new("scribble");
+    let scribble = format!("{RANK} init scribble {} {ANOTHER}", bystander.0.id());
+    // The launcher is killed.
+    let script = format!("exec {scribble} fork touch {}$PERUSAL_RANK sleep", dir.file("up"));
+    let job = start(&["-n", "2", "sh", "-c", &script], Stdio::null());
+    eventually("start", || up(&dir, 2));
+    let mark = job.mark.clone();
+    job.signal(libc::SIGKILL);
+    nothing_is_left(&mark);
+    assert!(bystander.survives(), "the reaper has killed a process that was not the job's");
+    // A rank dies, and the launcher ends the others.
+    let script = format!("{scribble} alive; test $PERUSAL_RANK = 1 && kill -9 $$; sleep 1000");
+    let ended = run(&["-n", "2", "sh", "-c", &script]);
+    assert_eq!(ended.code(), 137, "{ended:?}");
+    assert!(bystander.survives(), "the launcher has killed a process that was not the job's");
+}
+
+#[test]
+fn a_launcher_that_is_killed_takes_along_what_hides_in_the_ranks_groups() {
+    let dir = Directory::new("hidden");
+    // Without the job's id in its environment only the group tells whose it is.
+    let script = format!("env -i sleep 1000 & echo $! >{0}.new; mv {0}.new {0}; wait", dir.file("pid"));
+    let job = start(&["-n", "1", "sh", "-c", &script], Stdio::null());
+    let read = || std::fs::read_to_string(dir.file("pid"));
+    eventually("start", || read().is_ok());
+    let pid = read().unwrap();
+    let state = |pid: &str| std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
+    eventually("the hidden process", || state(&pid).is_ok_and(|stat| stat.contains("(sleep)")));
+    job.signal(libc::SIGKILL);
+    eventually("the hidden process's end", || state(&pid).map_or(true, |stat| stat.contains(") Z ")));
+}
+
+#[test]
+fn the_launcher_that_ranks_watch_is_not_the_one_that_a_rank_writes() {
+    // The process id of a process that has ended.
+    let mut gone = Bystander::start();
+    gone.0.kill().expect("our own child");
+    gone.0.wait().expect("our own child");
+    let pid = gone.0.id().to_string();
+    let ended = run(&["-n", "2", RANK, "init", "scribble", &pid, ANOTHER, "alive", "finalize"]);
+    assert_eq!(ended.code(), 0, "{ended:?}");
+}
+
+#[test]
+fn an_abort_of_no_rank_is_none() {
+    let ended = run(&["-n", "2", RANK, "init", "stray-abort", "alive", "finalize", "exit", "3"]);
+    assert_eq!(ended.code(), 3, "{ended:?}");
+    assert!(ended.err.contains(" exited with status 3"), "{ended:?}");
+}
+
+#[test]
+fn a_terminal_obeys_no_name_that_the_launcher_prints() {
+    let name = "/no/\u{1b}[2J\r\u{9b}\u{202e}\nperusal";
+    for arguments in [&["-n", "1", name][..], &["-n", "1", "-wdir", name, "true"]] {
+        let ended = run(arguments);
+        assert!(!ended.err.trim_end().contains(|c: char| c.is_control() || c == '\u{202e}'), "{ended:?}");
+        assert!(ended.err.contains("/no/\\u{1b}[2J\\r\\u{9b}\\u{202e}\\nperusal"), "{ended:?}");
+    }
 }
 
 #[test]

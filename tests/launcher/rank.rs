@@ -4,8 +4,11 @@
 //! `init`, `finalizing`, `finalize`: moves on in the roster. `exit N`, `abort N`, `segv`: ends so. `touch FILE`: says that
 //! it came so far. `wait`: notes a receive from rank 0 with tag 7 in its telemetry and waits until the job is over for it
 //! (status 70). `sleep`: for as long as anybody. `deaf`: from now on SIGTERM and SIGINT are ignored. `echo-usr1`: prints
-//! a line for each SIGUSR1. `fork`: leaves a sleeping child in a session of its own.
+//! a line for each SIGUSR1. `fork`: leaves a sleeping child in a session of its own. `scribble PID JOB`: writes a process id wherever
+//! the job's memory has one, negated for the ranks' own, and another job's id. `stray-abort`: writes a word that no rank writes
+//! where MPI_Abort leaves its own. `alive`: ends with status 72 if the job seems to be over.
 
+use std::os::unix::fs::FileExt;
 use std::process::exit;
 use std::time::Duration;
 
@@ -29,6 +32,9 @@ fn main() {
             "sleep" => sleep(),
             "deaf" => [libc::SIGTERM, libc::SIGINT].into_iter().for_each(ignore),
             "fork" => fork(),
+            "scribble" => scribble(of(&job), number(), &args.next().expect("a job's id")),
+            "stray-abort" => write(of(&job), ABORT, &0x0000_0000_1234_5678_u64.to_le_bytes()),
+            "alive" => alive(of(&job)),
             other => panic!("unknown verb {other}"),
         }
     }
@@ -102,5 +108,35 @@ fn fork() {
         // SAFETY: no memory is involved.
         unsafe { libc::setsid() };
         sleep();
+    }
+}
+
+/// Where the header has the job's id, the launcher's process id, and the abort word (docs/job-memory.md).
+const JOB_ID: u64 = 32;
+const LAUNCHER: u64 = 40;
+const ABORT: u64 = 128;
+
+fn write(job: &Job, at: u64, bytes: &[u8]) {
+    job.segment().file().write_all_at(bytes, at).expect("the job's memory can be written");
+}
+
+fn scribble(job: &Job, pid: i32, id: &str) {
+    let id = u64::from_str_radix(id, 16).expect("a job's id");
+    // A place that seems taken is not taken again.
+    while (0..job.size()).any(|rank| job.roster().entry(rank).state() == RankState::Absent) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    write(job, JOB_ID, &id.to_le_bytes());
+    write(job, LAUNCHER, &pid.to_le_bytes());
+    for rank in 0..job.size() {
+        // Process id, and what follows it: once a process group.
+        write(job, job.layout().roster(rank) + 4, &(-pid).to_le_bytes());
+        write(job, job.layout().roster(rank) + 8, &pid.to_le_bytes());
+    }
+}
+
+fn alive(job: &Job) {
+    if job.check_alive(None).is_err() {
+        exit(72);
     }
 }

@@ -60,6 +60,7 @@ fn apply(own: Vec<(OsString, OsString)>, changes: &EnvironmentChanges) -> Vec<(O
         shm::FD_VARIABLE,
         shm::RANK_VARIABLE,
         shm::SIZE_VARIABLE,
+        shm::LAUNCHER_VARIABLE,
         JOB_ID_VARIABLE,
         APP_VARIABLE,
         PATH_VARIABLE,
@@ -85,6 +86,8 @@ fn apply(own: Vec<(OsString, OsString)>, changes: &EnvironmentChanges) -> Vec<(O
 pub struct RankIdentity<'a> {
     /// The job's number.
     pub job_id: u64,
+    /// The launcher's process id.
+    pub launcher: u32,
     /// The descriptor of the job's memory.
     pub fd: i32,
     /// The rank.
@@ -105,6 +108,7 @@ impl RankIdentity<'_> {
             (shm::FD_VARIABLE, self.fd.to_string()),
             (shm::RANK_VARIABLE, self.rank.to_string()),
             (shm::SIZE_VARIABLE, self.size.to_string()),
+            (shm::LAUNCHER_VARIABLE, self.launcher.to_string()),
             (JOB_ID_VARIABLE, format!("{:016x}", self.job_id)),
             (APP_VARIABLE, self.app.to_string()),
         ];
@@ -165,9 +169,10 @@ mod tests {
 
     #[test]
     fn a_rank_is_told_who_it_is() {
-        let told =
-            RankIdentity { job_id: 0xab, fd: 100, rank: 3, size: 8, app: 1, trace: Some(Path::new("/t")) }
-                .environment();
+        let trace = Some(Path::new("/t"));
+        let told = RankIdentity { job_id: 0xab, launcher: 77, fd: 100, rank: 3, size: 8, app: 1, trace }
+            .environment();
+        assert!(told.contains(&c"PERUSAL_LAUNCHER=77".to_owned()));
         assert!(told.contains(&c"PERUSAL_RANK=3".to_owned()));
         assert!(told.contains(&c"PERUSAL_JOB_ID=00000000000000ab".to_owned()));
         assert!(told.contains(&c"PERUSAL_APPNUM=1".to_owned()));

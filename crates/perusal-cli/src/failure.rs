@@ -23,7 +23,7 @@ enum Severity {
 
 /// Returns the failure, if any, behind the ranks that have just ended. `forwarded` are the signals that the launcher has passed on.
 pub fn failure_of_ended(memory: &Memory, ended: &[(u32, Exit)], forwarded: &[i32]) -> Option<Failure> {
-    if let Some(abort) = memory.header().abort() {
+    if let Some(abort) = memory.header().abort(memory.size()) {
         return Some(Failure {
             status: status_of(abort.code),
             text: format!("rank {} {}", abort.rank, abort.what()),
@@ -35,7 +35,7 @@ pub fn failure_of_ended(memory: &Memory, ended: &[(u32, Exit)], forwarded: &[i32
         .min_by_key(|(severity, rank, _)| (*severity, *rank))?;
     let (severity, rank, exit) = worst;
     let pid = memory.roster().entry(rank).pid();
-    let who = if pid == 0 { format!("rank {rank}") } else { format!("rank {rank} (process {pid})") };
+    let who = if pid <= 0 { format!("rank {rank}") } else { format!("rank {rank} (process {pid})") };
     let text = match (severity, exit.signal()) {
         (Severity::Signal, Some(signal)) if forwarded.contains(&signal) => {
             format!("rank {rank} ended by {}, which was passed on to it", signal_name(signal))
@@ -54,7 +54,7 @@ pub fn died_unseen(memory: &Memory, rank: u32, child: i32) -> Option<Failure> {
     let entry = memory.roster().entry(rank);
     let pid = entry.pid();
     let inside = matches!(entry.state(), RankState::Arrived | RankState::Initialised | RankState::Finalizing);
-    if !inside || pid == 0 || pid == child || !is_gone(pid) || entry.state() == RankState::Finalized {
+    if !inside || pid <= 0 || pid == child || !is_gone(pid) || entry.state() == RankState::Finalized {
         return None;
     }
     let text = format!(

@@ -1,13 +1,23 @@
 //! The reaper: a small process that outlives a launcher that was killed, and kills what the launcher can no longer kill.
 //!
 //! The kernel kills the ranks when the launcher dies (PR_SET_PDEATHSIG), but not the processes that a rank has started. The
-//! reaper holds the reading end of a pipe whose only writer is the launcher. When the pipe closes, the launcher has died,
+//! reaper holds one end of a pair of sockets whose other end only the launcher has. When that is closed, the launcher has died,
 //! and the reaper kills the process groups of all ranks and every process whose environment carries the job's id.
+//!
+//! - **Reaper rule 1.** What the reaper kills by comes from the launcher: the job's id before there are ranks, the process groups through
+//!   the sockets. It reads nothing from the job's memory, which every rank can write.
+//! - **Reaper rule 2.** Process ids come back, so the reaper kills by descriptors (pidfds), which mean one process for ever, wherever the
+//!   kernel has them.
 
-use std::io::{self, Read};
-use std::os::fd::AsRawFd;
-
-use perusal::internals::shm::Memory;
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
+};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use crate::environment::JOB_ID_VARIABLE;
 use crate::sys;
@@ -17,24 +27,48 @@ use crate::sys;
 pub struct Reaper {
     pid: i32,
     /// Closing this wakes the reaper.
-    _lifeline: io::PipeWriter,
+    lifeline: OwnedFd,
+}
+
+/// The process group that the launcher made for a rank.
+struct RankGroup {
+    /// Its first process, which the launcher started.
+    leader: OwnedFd,
+    /// The group's number, which is also the leader's.
+    number: i32,
 }
 
 impl Reaper {
-    /// Starts the reaper. Call it before anything is opened that the reaper should not hold open.
-    pub fn start(memory: &Memory) -> io::Result<Self> {
-        let (mut watched, lifeline) = io::pipe()?;
+    /// Starts the reaper of the job `job_id`. Call it before anything is opened that the reaper should not hold open.
+    pub fn start(job_id: u64) -> io::Result<Self> {
+        let (watched, lifeline) =
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
         // SAFETY: the launcher has one thread, so no lock is held by a thread that the child lacks.
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),
             0 => {
                 drop(lifeline);
-                run(memory, &mut watched);
+                run(job_id, watched.as_fd());
                 // SAFETY: leaves without running the launcher's exit handlers.
                 unsafe { libc::_exit(0) }
             }
-            pid => Ok(Self { pid, _lifeline: lifeline }),
+            pid => Ok(Self { pid, lifeline }),
         }
+    }
+
+    /// Hands the reaper the process group of `leader`, a child of the launcher that is not reaped. A reaper that cannot take it is left with
+    /// the job's id to find the group's processes by.
+    pub fn add_group(&self, leader: i32) -> io::Result<()> {
+        let number = Pid::from_raw(leader).ok_or(io::ErrorKind::InvalidInput)?;
+        let descriptor = pidfd_open(number, PidfdFlags::empty())?;
+        let descriptors = [descriptor.as_fd()];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        control.push(SendAncillaryMessage::ScmRights(&descriptors));
+        // The launcher waits for nobody, not even for a reaper that somebody has stopped.
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        sendmsg(&self.lifeline, &[IoSlice::new(&leader.to_le_bytes())], &mut control, flags)?;
+        Ok(())
     }
 
     /// Kills the reaper and waits for its end.
@@ -46,7 +80,7 @@ impl Reaper {
 }
 
 /// What the reaper process does: it waits for the launcher's end, then kills what is left of the job.
-fn run(memory: &Memory, watched: &mut io::PipeReader) {
+fn run(job_id: u64, watched: BorrowedFd<'_>) {
     // SAFETY: calls on integers and a NUL-terminated literal. A group of its own keeps the terminal's signals away; the
     // mask inherited from the launcher keeps the rest away, SIGKILL apart. Standard streams are closed, so that nobody
     // waits for this process to close them.
@@ -60,14 +94,39 @@ fn run(memory: &Memory, watched: &mut io::PipeReader) {
         libc::syscall(libc::SYS_close_range, 3, keep - 1, 0);
         libc::syscall(libc::SYS_close_range, keep + 1, u32::MAX, 0);
     }
-    let mut byte = [0];
-    while watched.read(&mut byte).is_err_and(|error| error.kind() == io::ErrorKind::Interrupted) {}
-    for rank in 0..memory.size() {
-        sys::signal_group(memory.roster().entry(rank).group(), libc::SIGKILL);
+    let mut groups = vec![];
+    while let Some(group) = next_group(watched) {
+        groups.extend(group);
+    }
+    for RankGroup { leader, number } in &groups {
+        sys::kill_group_of(leader.as_fd(), *number);
     }
     // The second pass finds what was being started during the first.
-    kill_marked(memory.header().job_id());
-    kill_marked(memory.header().job_id());
+    kill_marked(job_id);
+    kill_marked(job_id);
+}
+
+/// Waits for the next group from the launcher. `None` when the launcher has ended; nothing inside for a message without a descriptor, where
+/// this process has no room for one.
+fn next_group(watched: BorrowedFd<'_>) -> Option<Option<RankGroup>> {
+    let mut number = [0; 4];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let got = loop {
+        let flags = RecvFlags::CMSG_CLOEXEC;
+        match recvmsg(watched, &mut [IoSliceMut::new(&mut number)], &mut control, flags) {
+            Err(Errno::INTR) => {}
+            got => break got.ok()?,
+        }
+    };
+    if got.bytes == 0 {
+        return None;
+    }
+    let mut leaders = control.drain().flat_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(descriptors) => descriptors.collect::<Vec<_>>(),
+        _ => vec![],
+    });
+    Some(leaders.next().map(|leader| RankGroup { leader, number: i32::from_le_bytes(number) }))
 }
 
 /// Kills every process that carries the job's id in the environment that it was started with.
@@ -75,10 +134,23 @@ fn kill_marked(job_id: u64) {
     let mark = format!("{JOB_ID_VARIABLE}={job_id:016x}");
     let own = std::process::id();
     for pid in processes().filter(|pid| *pid != own) {
+        // The descriptor comes first: if the process ends and another one gets its number, the environment that is read may be
+        // the other one's, but nobody is killed for it (reaper rule 2).
+        let Some(number) = Pid::from_raw(pid.cast_signed()) else { continue };
+        let process = match pidfd_open(number, PidfdFlags::empty()) {
+            Ok(process) => Some(process),
+            // Linux before 5.3 has numbers only.
+            Err(Errno::NOSYS) => None,
+            Err(_) => continue,
+        };
         if let Ok(environment) = std::fs::read(format!("/proc/{pid}/environ"))
             && environment.split(|byte| *byte == 0).any(|entry| entry == mark.as_bytes())
         {
-            sys::signal_process(pid.cast_signed(), libc::SIGKILL);
+            // Either fails if the process has ended meanwhile.
+            let _ = match process {
+                Some(process) => pidfd_send_signal(process, Signal::KILL),
+                None => kill_process(number, Signal::KILL),
+            };
         }
     }
 }

@@ -69,12 +69,14 @@ fn start<'a>(name: &'a str, plan: &'a Plan, usable: u32) -> Result<Supervisor<'a
     let descriptors = sys::raise_descriptor_limit(u64::from(size) * 2 + 128);
     let memory = Memory::create(size, std::process::id().cast_signed())
         .map_err(|error| Failure { status: 1, text: error.to_string() })?;
+    // Taken before there are ranks, which can write it.
+    let job_id = memory.header().job_id();
     let ignored: Vec<i32> = FORWARDED.into_iter().filter(|signal| sys::is_ignored(*signal)).collect();
     let mut watched = FORWARDED.to_vec();
     watched.push(libc::SIGCHLD);
     let signals = sys::Signals::new(&watched).map_err(failure("signalfd"))?;
     sys::adopt_orphans();
-    let reaper = Reaper::start(&memory).map_err(failure("starting the reaper process"))?;
+    let reaper = Reaper::start(job_id).map_err(failure("starting the reaper process"))?;
     let (placement, claim) = place(name, plan, size, usable);
     let relay = match plan.stdin {
         Stdin::None => None,
@@ -86,7 +88,7 @@ fn start<'a>(name: &'a str, plan: &'a Plan, usable: u32) -> Result<Supervisor<'a
     if let Some(trace) = &plan.trace {
         trace.begin(plan, &placement)?;
     }
-    let starter = Starter { plan, placement, relay_end: relay_end.map(OwnedFd::from), descriptors };
+    let starter = Starter { plan, job_id, placement, relay_end: relay_end.map(OwnedFd::from), descriptors };
     match starter.start_all(&mut supervisor) {
         Ok(()) => Ok(supervisor),
         Err(failure) => {
@@ -126,6 +128,7 @@ fn place(name: &str, plan: &Plan, size: u32, usable: u32) -> (Placement, Option<
 /// What every rank is started with.
 struct Starter<'a> {
     plan: &'a Plan,
+    job_id: u64,
     placement: Placement,
     relay_end: Option<OwnedFd>,
     descriptors: Option<Rlimit>,
@@ -145,12 +148,12 @@ impl Starter<'_> {
             for _ in 0..app.count {
                 let (own_out, out) = io::pipe().map_err(failure("a pipe for output"))?;
                 let (own_err, err) = io::pipe().map_err(failure("a pipe for output"))?;
-                let memory = supervisor.memory();
                 let identity = RankIdentity {
-                    job_id: memory.header().job_id(),
+                    job_id: self.job_id,
+                    launcher: std::process::id(),
                     fd: segment.as_raw_fd(),
                     rank,
-                    size: memory.size(),
+                    size: supervisor.memory().size(),
                     app: number,
                     trace: self.plan.trace.as_ref().map(|trace| trace.path.as_path()),
                 };

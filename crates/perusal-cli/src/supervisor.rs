@@ -147,7 +147,10 @@ impl<'a> Supervisor<'a> {
     /// Adds a rank that has just been started. Ranks are added in order.
     pub fn add_rank(&mut self, pid: i32, out: io::PipeReader, err: io::PipeReader) -> io::Result<()> {
         let rank = self.ranks.len() as u32;
-        self.memory.roster().entry(rank).set_group(pid);
+        if let Some(reaper) = &self.reaper {
+            // Without the group the reaper still finds processes by the job's id.
+            let _ = reaper.add_group(pid);
+        }
         self.ranks.push(RankProcess { pid, running: true });
         for pipe in [&out, &err] {
             sys::set_nonblocking(pipe)?;
@@ -337,7 +340,6 @@ impl<'a> Supervisor<'a> {
             if let Some(rank) = self.ranks.iter().position(|rank| rank.pid == pid && rank.running) {
                 self.ranks[rank].running = false;
                 let entry = self.memory.roster().entry(rank as u32);
-                entry.set_group(0);
                 entry.set_exit(Exit(status));
                 ended.push((rank as u32, Exit(status)));
             }

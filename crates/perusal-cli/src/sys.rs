@@ -154,6 +154,30 @@ pub fn signal_group(group: i32, signal: i32) {
     }
 }
 
+/// Kills the process group that `leader`, a pidfd, leads or led; `number` is the group's. A group that has got the number since is not
+/// meant.
+pub fn kill_group_of(leader: BorrowedFd<'_>, number: i32) {
+    const PIDFD_SIGNAL_PROCESS_GROUP: libc::c_uint = 1 << 2;
+    let nothing = std::ptr::null::<libc::siginfo_t>();
+    // SAFETY: integers, and a null pointer that stands for no further information.
+    let sent = unsafe {
+        libc::syscall(
+            libc::SYS_pidfd_send_signal,
+            leader.as_raw_fd(),
+            libc::SIGKILL,
+            nothing,
+            PIDFD_SIGNAL_PROCESS_GROUP,
+        )
+    };
+    // Linux before 6.9 knows no such flag. As long as the leader can be signalled it is not reaped, and the number still its group's.
+    if sent != 0
+        && io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL)
+        && rustix::process::pidfd_send_signal(leader, Signal::KILL).is_ok()
+    {
+        signal_group(number, libc::SIGKILL);
+    }
+}
+
 /// Sends `signal` to one process; nothing happens if there is none.
 pub fn signal_process(pid: i32, signal: i32) {
     if let Some((pid, signal)) = target(pid, signal) {
@@ -163,7 +187,7 @@ pub fn signal_process(pid: i32, signal: i32) {
 
 /// A process or group other than the machine's first, and a signal that has a name.
 fn target(pid: i32, signal: i32) -> Option<(Pid, Signal)> {
-    Pid::from_raw(pid).filter(|_| pid > 1).zip(Signal::from_named_raw(signal))
+    Some(pid).filter(|pid| *pid > 1).and_then(Pid::from_raw).zip(Signal::from_named_raw(signal))
 }
 
 /// The state of this process's children.
