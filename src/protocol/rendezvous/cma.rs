@@ -18,17 +18,18 @@ fn takes(engine: &Engine, body: &Body, rts: &Rts) -> bool {
 fn begin(engine: &Engine, request: Ref, _: &Rts) -> Result<()> {
     // SAFETY: request rule 2: matched, so ours.
     let body = unsafe { request.body() };
-    let pid = engine.job.roster().entry(body.world.get()).pid();
     emit(request, Event::ReqXferBegin);
     engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, body.wanted.get());
-    let read = engine.job.reach(body.world.get(), || {
+    let copy = |pid| {
         // SAFETY: our buffer is valid for `wanted` bytes until the request completes.
-        unsafe { read_peer(pid, body.remote_addr.get(), body.addr.get(), body.wanted.get()) }
-    });
+        let read = || unsafe { read_peer(pid, body.remote_addr.get(), body.addr.get(), body.wanted.get()) };
+        engine.job.reach(body.world.get(), read)
+    };
+    let read = engine.job.process_of(body.world.get()).and_then(copy);
     let read = matches!(read, Some(Ok(_)));
     engine.emit_copy(Event::CopyEnd, request, body, ENGINE.number, if read { body.wanted.get() } else { 0 });
     if !read {
-        // Forbidden, or the sender is dying: the ring works wherever messages do.
+        // Forbidden, or the sender is dying, or its process is not the one that the roster says: the ring works wherever messages do.
         engine.protocol_state().copy.refuse();
         return engine.rendezvous().fall_back(request);
     }

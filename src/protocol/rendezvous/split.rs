@@ -33,11 +33,11 @@ fn begin(engine: &Engine, request: Ref, _: &Rts) -> Result<()> {
     engine.answer(world, remote, clear)?;
     emit(request, Event::ReqXferBegin);
     engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, split);
-    let pid = engine.job.roster().entry(world).pid();
-    let read = engine.job.reach(world, || {
+    let copy = |pid| {
         // SAFETY: our buffer is valid for `split` bytes, and the sender writes only behind them.
-        unsafe { read_peer(pid, body.remote_addr.get(), addr, split) }
-    });
+        engine.job.reach(world, || unsafe { read_peer(pid, body.remote_addr.get(), addr, split) })
+    };
+    let read = engine.job.process_of(world).and_then(copy);
     let read = matches!(read, Some(Ok(_)));
     if !read {
         engine.protocol_state().copy.refuse();
@@ -88,11 +88,12 @@ impl Rendezvous<'_> {
         emit(request, Event::ReqXferBegin);
         let (at, len) = (split as usize, (end - split) as usize);
         self.engine.emit_copy(Event::CopyBegin, request, body, ENGINE.number, len);
-        let pid = self.engine.job.roster().entry(from).pid();
-        let written = self.engine.job.reach(from, || {
+        let (own, peers) = (body.addr.get().wrapping_add(at), addr.wrapping_add(split));
+        let copy = |pid| {
             // SAFETY: our buffer has `end` bytes (checked) and stays valid until the request completes; the peer asked for them.
-            unsafe { write_peer(pid, body.addr.get().wrapping_add(at), addr.wrapping_add(split), len) }
-        });
+            self.engine.job.reach(from, || unsafe { write_peer(pid, own, peers, len) })
+        };
+        let written = self.engine.job.process_of(from).and_then(copy);
         let copied = matches!(written, Some(Ok(_)));
         self.engine.emit_copy(Event::CopyEnd, request, body, ENGINE.number, if copied { len } else { 0 });
         body.stage.set(Stage::AwaitsFin);
