@@ -8,7 +8,7 @@ use memmap2::{MmapOptions, MmapRaw};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -36,14 +36,15 @@ pub fn trace_header(ranks: u32, limit: u64, command: impl Iterator<Item = String
 }
 
 /// Makes the file of a job that is about to start. What is there is replaced if it is empty or a trace, and nothing else is. A job that
-/// still writes an older trace of that name goes on in a file without a name.
+/// still writes an older trace of that name goes on in a file without a name. Nobody else may read a new file: command lines are in it.
 ///
 /// # Errors
 /// [`Error::Trace`] with the path, and what is in the way.
 pub fn create(path: &Path, trace_header: &TraceHeader) -> Result<()> {
     let wrong = |what: String| Error::Trace(format!("{}: {what}", path.display()));
     let failed = |error: io::Error| wrong(error.to_string());
-    let open = || OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
+    let open =
+        || OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path);
     let mut file = open().map_err(failed)?;
     let there = file.metadata().map_err(failed)?;
     if !there.is_file() {
@@ -258,6 +259,20 @@ mod tests {
             .to_string();
         assert!(error.contains("is there and is no trace"), "{error}");
         assert_eq!(std::fs::read(scratch.path()).expect("there"), b"int main() {}");
+    }
+
+    #[test]
+    fn a_trace_is_its_owner_s_alone() {
+        use std::os::unix::fs::PermissionsExt;
+        let trace_header = TraceHeader { ranks: 1, ..TraceHeader::default() };
+        let scratch = ScratchFile::new("private");
+        let mode = || std::fs::metadata(scratch.path()).expect("there").permissions().mode() & 0o777;
+        create(scratch.path(), &trace_header).expect("writable");
+        assert_eq!(mode(), 0o600);
+        // An older trace that everybody could read is replaced by one that they cannot.
+        std::fs::set_permissions(scratch.path(), PermissionsExt::from_mode(0o644)).expect("ours");
+        create(scratch.path(), &trace_header).expect("writable");
+        assert_eq!(mode(), 0o600);
     }
 
     #[test]

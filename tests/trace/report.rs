@@ -196,6 +196,37 @@ fn the_page_goes_beside_the_trace_and_json_to_the_standard_output() {
     assert!(outcome.stderr.contains("cannot write no/such/place.html"), "{}", outcome.stderr);
 }
 
+#[test]
+fn a_terminal_obeys_nothing_that_a_trace_holds() {
+    let dir = scratch("report-hostile");
+    let name = "rows\u{9b}31m\u{7f}\r\u{202e}\nrank 7: killed";
+    let mut job = Synthetic::new(2);
+    job.communicator(10, 3, name, &[0, 1]);
+    let message = SyntheticMessage { from: 0, to: 1, bytes: 8, sent: 100, ..SyntheticMessage::default() };
+    job.message(&SyntheticMessage { context: 3, posted: 50, ..message });
+    job.trace_header().command = "heat \u{1b}[2J\r\u{2066}x".into();
+    job.trace_header().host = "here\u{1b}]0;x\u{7}".into();
+    fs::write(dir.join("job.trace"), job.bytes()).expect("a writable directory");
+    let mut said = vec![];
+    for arguments in [
+        &["report", "job.trace"][..],
+        &["report", "job.trace", "--text"],
+        &["report", "job.trace", "--json", "-"],
+        &["trace", "print", "job.trace"],
+        &["report", "absent\u{1b}[2J\r\u{202e}"],
+    ] {
+        let Outcome { stdout, stderr, .. } = perusal(&dir, "run", arguments);
+        let shown = stdout + &stderr;
+        let obeyed = |c: char| c != '\n' && c.is_control() || matches!(c, '\u{202e}' | '\u{2066}');
+        assert!(!shown.is_empty() && !shown.contains(obeyed), "{arguments:?}: {shown:?}");
+        assert!(!shown.lines().any(|line| line.starts_with("rank 7")), "{arguments:?}: {shown}");
+        said.push(shown);
+    }
+    let summary: Value = serde_json::from_str(&said[2]).expect("JSON");
+    assert_eq!(text(&summary, "/communicators/0/name"), name, "escapes in JSON mean the same");
+    assert!(said[3].contains(" on rows\\u{9b}31m\\u{7f}\\r\\u{202e}\\nrank 7: killed; "), "{}", said[3]);
+}
+
 /// `perusal` with so many bytes of address space.
 fn perusal_within(bytes: u64, dir: &Path, name: &str, arguments: &[&str]) -> Outcome {
     let mut command = Command::new("sh");

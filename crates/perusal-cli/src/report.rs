@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use perusal_trace::report;
+use perusal_trace::{report, terminal};
 
 use crate::sys;
 
@@ -80,7 +80,7 @@ fn report(options: &ReportOptions) -> Result<(), String> {
     if let Some(path) = &options.json {
         let mut json = serde_json::to_string_pretty(&found).map_err(|error| error.to_string())?;
         json.push('\n');
-        if to_stdout { print!("{json}") } else { write(path, &json)? }
+        if to_stdout { print!("{}", terminal::json(&json)) } else { write(path, &json)? }
     }
     if options.text {
         print!("{}", report::text(&found));
@@ -91,7 +91,8 @@ fn report(options: &ReportOptions) -> Result<(), String> {
         let page = report::page(&found).map_err(|error| error.to_string())?;
         write(&path, &page)?;
         if !options.text && !to_stdout {
-            println!("{}\n\nThe page: {}", found.verdict.paragraph, path.display());
+            let (verdict, path) = (&found.verdict.paragraph, path.to_string_lossy());
+            println!("{}\n\nThe page: {}", terminal::one_line(verdict), terminal::one_line(&path));
         }
     }
     Ok(())

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 
 use perusal::internals::placement::{self, Bind, BindingClaim, MachineTopology, Placement, Policy};
 use perusal::internals::shm::{Memory, cpus};
+use perusal_trace::terminal::one_line;
 use rustix::process::Rlimit;
 
 use crate::args::{self, App, Plan, PlanError, Stdin};
@@ -198,6 +199,7 @@ fn strings(arguments: &[OsString]) -> Result<Vec<CString>, Failure> {
 fn cannot_start(app: &App, failed: &SpawnError) -> Failure {
     let SpawnError { step, error } = failed;
     let program = app.command[0].to_string_lossy();
+    let program = one_line(&program);
     let status = if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 };
     match step {
         SpawnStep::Clone => {
@@ -205,7 +207,7 @@ fn cannot_start(app: &App, failed: &SpawnError) -> Failure {
         }
         SpawnStep::Directory => {
             let dir = app.wdir.as_ref().map(|dir| dir.to_string_lossy()).unwrap_or_default();
-            Failure { status: 126, text: format!("-wdir {dir}: {error}") }
+            Failure { status: 126, text: format!("-wdir {}: {error}", one_line(&dir)) }
         }
         SpawnStep::Exec => Failure { status, text: format!("{program} cannot be run: {error}") },
     }

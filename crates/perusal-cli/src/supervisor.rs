@@ -384,7 +384,8 @@ impl<'a> Supervisor<'a> {
     /// A line of the launcher's own, in order with what ranks have written.
     fn say(&mut self, text: &str) {
         let last = self.sinks.len() - 1;
-        self.sinks[last].put(LAUNCHER, format!("{}: {text}\n", self.name).as_bytes());
+        let line = format!("{}: {text}\n", self.name);
+        self.sinks[last].put(LAUNCHER, perusal_trace::terminal::lines(&line).as_bytes());
     }
 
     fn next_deadline(&self) -> Option<Instant> {

@@ -237,9 +237,10 @@ pub fn stop_self() {
     let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::STOP);
 }
 
-/// Writes to standard error. A failure cannot be reported anywhere, so it is ignored.
+/// Writes lines of the command's own to standard error; a terminal obeys nothing else of them. A failure cannot be reported anywhere, so it is
+/// ignored.
 pub fn print_error(text: &str) {
-    let _ = io::stderr().write_all(text.as_bytes());
+    let _ = io::stderr().write_all(perusal_trace::terminal::lines(text).as_bytes());
 }
 
 /// Lets a closed pipe on standard output end this process quietly, as it ends any program that only prints.

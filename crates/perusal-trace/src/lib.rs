@@ -2,7 +2,8 @@
 //!
 //! The engine records them (`perusal::trace`); `docs/trace-format.md` says how a trace lies in its file. `reader` turns a file, whole or
 //! torn, into the [`Trace`] of `model`, and `flows` finds for each send its receive. `synthetic` makes traces of jobs that never ran,
-//! for tests of what reads them. `report` is what `perusal report` finds in one, `export` writes it for other tools.
+//! for tests of what reads them. `report` is what `perusal report` finds in one, `export` writes it for other tools. `terminal`
+//! makes text harmless that a terminal shows.
 
 use crate as trace;
 #[cfg(test)]
@@ -17,6 +18,7 @@ mod reader;
 mod recorder_test;
 pub mod report;
 pub mod synthetic;
+pub mod terminal;
 #[cfg(test)]
 #[path = "../../../src/trace/testing.rs"]
 mod testing;

@@ -2,25 +2,27 @@
 
 use super::super::model::{RankTrace, Record, Trace};
 use super::labels;
+use crate::terminal::one_line;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-/// Writes the trace as text.
+/// Writes the trace as text; a terminal obeys nothing of it.
 ///
 /// # Errors
 /// Those of `out`.
 pub fn print(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
     let job = &trace.job;
-    writeln!(out, "# command   {}", job.command)?;
-    writeln!(out, "# host      {}, perusal {}", job.host, job.version)?;
+    writeln!(out, "# command   {}", one_line(&job.command))?;
+    writeln!(out, "# host      {}, perusal {}", one_line(&job.host), one_line(&job.version))?;
     let status = job.status.map_or_else(|| "unknown".into(), |status| status.to_string());
     writeln!(out, "# duration  {} s, exit status {status}", job.duration as f64 / 1e9)?;
     for rank in &trace.ranks {
-        writeln!(out, "# {}", about(rank))?;
+        writeln!(out, "# {}", one_line(&about(rank)))?;
         for comm in &rank.communicators {
             let freed = comm.freed.map_or_else(String::new, |freed| format!(", freed at {}", seconds(freed)));
             let (context, size, created) = (comm.context, comm.group.len(), seconds(comm.created));
-            writeln!(out, "#   context {context}: {:?}, {size} ranks, made at {created}{freed}", comm.name)?;
+            let name = one_line(&comm.name);
+            writeln!(out, "#   context {context}: \"{name}\", {size} ranks, made at {created}{freed}")?;
         }
     }
     writeln!(out, "# seconds rank.stream event id: what; posted/unexpected entries after it")?;
@@ -34,7 +36,7 @@ pub fn print(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
         line.clear();
         let rank = &trace.ranks[number];
         put_record(&mut line, rank, &rank.records[index]);
-        writeln!(out, "{line}")?;
+        writeln!(out, "{}", one_line(&line))?;
     }
     Ok(())
 }
@@ -119,5 +121,23 @@ mod tests {
             text.contains("search_unex_q_end 0x6: from 0 tag 7 bytes 0 compared 1 found yes on"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_terminal_obeys_no_name() {
+        let mut job = Synthetic::new(2);
+        job.message(&SyntheticMessage { from: 0, to: 1, ..SyntheticMessage::default() });
+        let mut trace = job.trace();
+        trace.job.command = "heat\u{1b}[2J".into();
+        trace.job.host = "here\r\u{202e}".into();
+        trace.ranks[0].cpus = "0\u{9b}31m".into();
+        for comm in trace.ranks.iter_mut().flat_map(|rank| &mut rank.communicators) {
+            comm.name = "rows\u{7f}\n0.0 forged".into();
+        }
+        let mut out = Vec::new();
+        print(&trace, &mut out).expect("memory");
+        let text = String::from_utf8(out).expect("text");
+        assert!(!text.contains(|c: char| c != '\n' && (c.is_control() || c == '\u{202e}')), "{text:?}");
+        assert!(text.contains(" on rows\\u{7f}\\n0.0 forged; "), "{text}");
     }
 }

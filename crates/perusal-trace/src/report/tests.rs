@@ -371,3 +371,22 @@ fn a_trace_without_records_is_no_mistake() {
     assert!(page(&report).expect("a page").contains("nothing can be said"));
     assert!(text(&report).contains("nothing can be said"));
 }
+
+#[test]
+fn a_terminal_obeys_no_name_in_the_text() {
+    let mut job = job(2);
+    job.message(&message(0, 1, 1_000, 2_000));
+    for (rank, begin) in [(0, 10_000), (1, 300_000)] {
+        barrier(&mut job, rank, 1, begin, 300_100);
+    }
+    let mut trace = job.trace();
+    trace.job.command = "heat \u{1b}[2J\r\u{202e}x".into();
+    for comm in trace.ranks.iter_mut().flat_map(|rank| &mut rank.communicators) {
+        comm.name = "rows\u{9b}31m\nrank 7: killed".into();
+    }
+    let shown = text(&analyse(&trace, "known.trace"));
+    assert!(!shown.contains(|c: char| c != '\n' && (c.is_control() || c == '\u{202e}')), "{shown:?}");
+    assert!(shown.starts_with("heat \\u{1b}[2J\\r\\u{202e}x: 2 ranks"), "{shown}");
+    assert!(shown.contains(" on rows\\u{9b}31m\\nrank 7: killed"), "{shown}");
+    assert!(!shown.lines().any(|line| line.starts_with("rank 7")), "{shown}");
+}
