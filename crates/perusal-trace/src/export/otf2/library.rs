@@ -5,10 +5,11 @@
 
 use crate::error::{Error, Result};
 use core::ffi::{CStr, c_char, c_int, c_void};
+use core::mem::ManuallyDrop;
 
 /// The names under which the library is known: upstream's, and Debian's.
-const NAMES: [&CStr; 4] =
-    [c"libotf2.so.10", c"libopen-trace-format2.so.10", c"libotf2.so", c"libopen-trace-format2.so"];
+const NAMES: [&str; 4] =
+    ["libotf2.so.10", "libopen-trace-format2.so.10", "libotf2.so", "libopen-trace-format2.so"];
 
 /// OTF2_FlushCallbacks.
 #[repr(C)]
@@ -27,22 +28,13 @@ macro_rules! functions {
         }
 
         impl Library {
-            /// Finds all functions in a library that is loaded.
-            ///
-            /// # Safety
-            /// `handle` came from `dlopen` of an OTF2 library, which stays loaded.
-            unsafe fn of(handle: *mut c_void) -> core::result::Result<Library, &'static CStr> {
+            /// Finds all functions in `file`, an OTF2 library, which stays loaded; or returns the name of one that it lacks.
+            fn of(file: &ManuallyDrop<libloading::Library>) -> core::result::Result<Library, &'static str> {
                 Ok(Library {
                     $($field: {
-                        // SAFETY: `handle` came from `dlopen` of a library that stays loaded; the name ends with a zero.
-                        let symbol = unsafe { libc::dlsym(handle, $symbol.as_ptr()) };
-                        if symbol.is_null() {
-                            return Err($symbol);
-                        }
-                        // SAFETY: OTF2's function of this name has this signature.
-                        unsafe {
-                            core::mem::transmute::<*mut c_void, unsafe extern "C" fn($($argument),*) -> $result>(symbol)
-                        }
+                        // SAFETY: OTF2's function of this name has this signature, in every version that has it.
+                        let function = unsafe { file.get(concat!($symbol, "\0").as_bytes()) };
+                        *function.map_err(|_| $symbol)?
                     },)*
                 })
             }
@@ -55,51 +47,51 @@ pub type Opaque = *mut c_void;
 
 functions! {
     /// Path, name, mode, chunk sizes, substrate, compression.
-    archive_open = c"OTF2_Archive_Open": fn(*const c_char, *const c_char, u8, u64, u64, u8, u8) -> Opaque;
-    archive_close = c"OTF2_Archive_Close": fn(Opaque) -> c_int;
-    set_flush_callbacks = c"OTF2_Archive_SetFlushCallbacks": fn(Opaque, *const FlushCallbacks, *mut c_void) -> c_int;
-    set_serial = c"OTF2_Archive_SetSerialCollectiveCallbacks": fn(Opaque) -> c_int;
-    set_creator = c"OTF2_Archive_SetCreator": fn(Opaque, *const c_char) -> c_int;
-    open_events = c"OTF2_Archive_OpenEvtFiles": fn(Opaque) -> c_int;
-    close_events = c"OTF2_Archive_CloseEvtFiles": fn(Opaque) -> c_int;
-    open_definitions = c"OTF2_Archive_OpenDefFiles": fn(Opaque) -> c_int;
-    close_definitions = c"OTF2_Archive_CloseDefFiles": fn(Opaque) -> c_int;
-    event_writer = c"OTF2_Archive_GetEvtWriter": fn(Opaque, u64) -> Opaque;
-    close_event_writer = c"OTF2_Archive_CloseEvtWriter": fn(Opaque, Opaque) -> c_int;
-    definition_writer = c"OTF2_Archive_GetDefWriter": fn(Opaque, u64) -> Opaque;
-    close_definition_writer = c"OTF2_Archive_CloseDefWriter": fn(Opaque, Opaque) -> c_int;
-    global_writer = c"OTF2_Archive_GetGlobalDefWriter": fn(Opaque) -> Opaque;
-    close_global_writer = c"OTF2_Archive_CloseGlobalDefWriter": fn(Opaque, Opaque) -> c_int;
+    archive_open = "OTF2_Archive_Open": fn(*const c_char, *const c_char, u8, u64, u64, u8, u8) -> Opaque;
+    archive_close = "OTF2_Archive_Close": fn(Opaque) -> c_int;
+    set_flush_callbacks = "OTF2_Archive_SetFlushCallbacks": fn(Opaque, *const FlushCallbacks, *mut c_void) -> c_int;
+    set_serial = "OTF2_Archive_SetSerialCollectiveCallbacks": fn(Opaque) -> c_int;
+    set_creator = "OTF2_Archive_SetCreator": fn(Opaque, *const c_char) -> c_int;
+    open_events = "OTF2_Archive_OpenEvtFiles": fn(Opaque) -> c_int;
+    close_events = "OTF2_Archive_CloseEvtFiles": fn(Opaque) -> c_int;
+    open_definitions = "OTF2_Archive_OpenDefFiles": fn(Opaque) -> c_int;
+    close_definitions = "OTF2_Archive_CloseDefFiles": fn(Opaque) -> c_int;
+    event_writer = "OTF2_Archive_GetEvtWriter": fn(Opaque, u64) -> Opaque;
+    close_event_writer = "OTF2_Archive_CloseEvtWriter": fn(Opaque, Opaque) -> c_int;
+    definition_writer = "OTF2_Archive_GetDefWriter": fn(Opaque, u64) -> Opaque;
+    close_definition_writer = "OTF2_Archive_CloseDefWriter": fn(Opaque, Opaque) -> c_int;
+    global_writer = "OTF2_Archive_GetGlobalDefWriter": fn(Opaque) -> Opaque;
+    close_global_writer = "OTF2_Archive_CloseGlobalDefWriter": fn(Opaque, Opaque) -> c_int;
     /// Resolution, offset, length, time of day.
-    clock = c"OTF2_GlobalDefWriter_WriteClockProperties": fn(Opaque, u64, u64, u64, u64) -> c_int;
-    string = c"OTF2_GlobalDefWriter_WriteString": fn(Opaque, u32, *const c_char) -> c_int;
-    paradigm = c"OTF2_GlobalDefWriter_WriteParadigm": fn(Opaque, u8, u32, u8) -> c_int;
+    clock = "OTF2_GlobalDefWriter_WriteClockProperties": fn(Opaque, u64, u64, u64, u64) -> c_int;
+    string = "OTF2_GlobalDefWriter_WriteString": fn(Opaque, u32, *const c_char) -> c_int;
+    paradigm = "OTF2_GlobalDefWriter_WriteParadigm": fn(Opaque, u8, u32, u8) -> c_int;
     /// Self, name, class, parent.
-    system_node = c"OTF2_GlobalDefWriter_WriteSystemTreeNode": fn(Opaque, u32, u32, u32, u32) -> c_int;
+    system_node = "OTF2_GlobalDefWriter_WriteSystemTreeNode": fn(Opaque, u32, u32, u32, u32) -> c_int;
     /// Self, name, type, system node, creator.
-    location_group = c"OTF2_GlobalDefWriter_WriteLocationGroup": fn(Opaque, u32, u32, u8, u32, u32) -> c_int;
+    location_group = "OTF2_GlobalDefWriter_WriteLocationGroup": fn(Opaque, u32, u32, u8, u32, u32) -> c_int;
     /// Self, name, type, events, group.
-    location = c"OTF2_GlobalDefWriter_WriteLocation": fn(Opaque, u64, u32, u8, u64, u32) -> c_int;
+    location = "OTF2_GlobalDefWriter_WriteLocation": fn(Opaque, u64, u32, u8, u64, u32) -> c_int;
     /// Self, name, canonical name, description, role, paradigm, flags, file, first line, last line.
-    region = c"OTF2_GlobalDefWriter_WriteRegion": fn(Opaque, u32, u32, u32, u32, u8, u8, u32, u32, u32, u32) -> c_int;
+    region = "OTF2_GlobalDefWriter_WriteRegion": fn(Opaque, u32, u32, u32, u32, u8, u8, u32, u32, u32, u32) -> c_int;
     /// Self, name, type, paradigm, flags, members, their list.
-    group = c"OTF2_GlobalDefWriter_WriteGroup": fn(Opaque, u32, u32, u8, u8, u32, u32, *const u64) -> c_int;
+    group = "OTF2_GlobalDefWriter_WriteGroup": fn(Opaque, u32, u32, u8, u8, u32, u32, *const u64) -> c_int;
     /// Self, name, group, parent, flags.
-    comm = c"OTF2_GlobalDefWriter_WriteComm": fn(Opaque, u32, u32, u32, u32, u32) -> c_int;
+    comm = "OTF2_GlobalDefWriter_WriteComm": fn(Opaque, u32, u32, u32, u32, u32) -> c_int;
     /// Self, name, description, type, mode, value type, base, exponent, unit.
-    metric_member = c"OTF2_GlobalDefWriter_WriteMetricMember": fn(Opaque, u32, u32, u32, u8, u8, u8, u8, i64, u32) -> c_int;
+    metric_member = "OTF2_GlobalDefWriter_WriteMetricMember": fn(Opaque, u32, u32, u32, u8, u8, u8, u8, i64, u32) -> c_int;
     /// Self, members, their list, occurrence, recorder.
-    metric_class = c"OTF2_GlobalDefWriter_WriteMetricClass": fn(Opaque, u32, u8, *const u32, u8, u8) -> c_int;
+    metric_class = "OTF2_GlobalDefWriter_WriteMetricClass": fn(Opaque, u32, u8, *const u32, u8, u8) -> c_int;
     /// Attributes, time, region.
-    enter = c"OTF2_EvtWriter_Enter": fn(Opaque, Opaque, u64, u32) -> c_int;
-    leave = c"OTF2_EvtWriter_Leave": fn(Opaque, Opaque, u64, u32) -> c_int;
+    enter = "OTF2_EvtWriter_Enter": fn(Opaque, Opaque, u64, u32) -> c_int;
+    leave = "OTF2_EvtWriter_Leave": fn(Opaque, Opaque, u64, u32) -> c_int;
     /// Attributes, time, receiver, communicator, tag, length.
-    mpi_send = c"OTF2_EvtWriter_MpiSend": fn(Opaque, Opaque, u64, u32, u32, u32, u64) -> c_int;
-    mpi_recv = c"OTF2_EvtWriter_MpiRecv": fn(Opaque, Opaque, u64, u32, u32, u32, u64) -> c_int;
+    mpi_send = "OTF2_EvtWriter_MpiSend": fn(Opaque, Opaque, u64, u32, u32, u32, u64) -> c_int;
+    mpi_recv = "OTF2_EvtWriter_MpiRecv": fn(Opaque, Opaque, u64, u32, u32, u32, u64) -> c_int;
     /// Attributes, time, metric, values, their types, their list.
-    metric = c"OTF2_EvtWriter_Metric": fn(Opaque, Opaque, u64, u32, u8, *const u8, *const u64) -> c_int;
-    event_count = c"OTF2_EvtWriter_GetNumberOfEvents": fn(Opaque, *mut u64) -> c_int;
-    describe = c"OTF2_Error_GetDescription": fn(c_int) -> *const c_char;
+    metric = "OTF2_EvtWriter_Metric": fn(Opaque, Opaque, u64, u32, u8, *const u8, *const u64) -> c_int;
+    event_count = "OTF2_EvtWriter_GetNumberOfEvents": fn(Opaque, *mut u64) -> c_int;
+    describe = "OTF2_Error_GetDescription": fn(c_int) -> *const c_char;
 }
 
 impl Library {
@@ -108,23 +100,18 @@ impl Library {
     /// # Errors
     /// [`Error::Trace`] that says what to install.
     pub fn load() -> Result<Library> {
-        let handle = NAMES.iter().find_map(|name| {
-            // SAFETY: a name with its zero; what the library does when it is loaded is its own affair.
-            let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-            (!handle.is_null()).then_some(handle)
-        });
-        let Some(handle) = handle else {
+        // SAFETY: OTF2 runs nothing when it is loaded.
+        let file = NAMES.iter().find_map(|name| unsafe { libloading::Library::new(name) }.ok());
+        let Some(file) = file.map(ManuallyDrop::new) else {
             return Err(Error::Trace(
                 "the OTF2 library is not on this machine; install it (Debian: apt-get install libotf2-trace-dev, which \
                  brings libopen-trace-format2-10)"
                     .into(),
             ));
         };
-        // SAFETY: just loaded under OTF2's name, and never unloaded.
-        unsafe { Library::of(handle) }.map_err(|missing| {
+        Library::of(&file).map_err(|missing| {
             Error::Trace(format!(
-                "the OTF2 library on this machine has no function {}; version 2.0 or newer is needed",
-                missing.to_string_lossy()
+                "the OTF2 library on this machine has no function {missing}; version 2.0 or newer is needed"
             ))
         })
     }
