@@ -1,7 +1,7 @@
 //! `perusal tune` and the file that it writes, as their users meet them.
 
 use crate::common::dist::dist;
-use crate::common::jobs::Directory;
+use crate::common::jobs::{Directory, PERUSAL};
 use std::fs;
 use std::process::{Command, Output};
 
@@ -53,6 +53,19 @@ fn tune_shows_what_it_measured_and_writes_a_file_that_the_launcher_takes() {
     assert!(file.contains("[machine]") && file.contains("[values.oversubscribed]"), "{file}");
     let info = out(&perusal(&["info"], &[("PERUSAL_TUNE_FILE", path)]));
     assert!(info.contains(&format!("tune file         {path}: ")), "{info}");
+}
+
+#[test]
+fn outside_a_distribution_it_is_said_once_that_there_is_no_library_to_measure() {
+    for arguments in [&["bench", "--seconds", "0.1"][..], &["tune", "--dry-run"]] {
+        // As cargo has built it, without a library where the distribution has one.
+        let output = Command::new(PERUSAL).args(arguments).output().expect("the command starts");
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && output.stdout.is_empty(), "{output:?}");
+        assert!(error.contains("libmpi_abi.so.1 is where it belongs"), "{error}");
+        assert!(error.ends_with("; only the perusal command of a distribution can measure\n"), "{error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+    }
 }
 
 #[test]

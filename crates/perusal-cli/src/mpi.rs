@@ -8,6 +8,7 @@ use perusal::internals::abi::{
 };
 use perusal::internals::variables::{Domain, Variable};
 use std::ffi::{CString, c_char, c_int, c_ulong, c_void};
+use std::path::PathBuf;
 use std::ptr::null_mut;
 
 type AbiHandle = usize;
@@ -102,9 +103,18 @@ fn done(code: c_int) {
     assert_eq!(code, MPI_SUCCESS, "MPI_ERRORS_ARE_FATAL returns no errors");
 }
 
+/// Returns where the library lies. Commands ask before they start ranks, so that what is wrong is said once.
+///
+/// # Errors
+/// It does not lie beside this program: this is no distribution.
+pub fn library() -> Result<PathBuf, String> {
+    let found = preload::library(LIBRARY, "the library that is measured");
+    found.map_err(|missing| format!("{missing}; only the perusal command of a distribution can measure"))
+}
+
 /// Loads the library, for good: its functions are called until this process ends.
 fn load() -> Result<Functions, String> {
-    let path = preload::library(LIBRARY, "the library that is measured")?;
+    let path = library()?;
     // SAFETY: the library runs nothing when it is loaded.
     let library = unsafe { Library::new(&path) }.map_err(|error| error.to_string())?;
     let library: &'static Library = Box::leak(Box::new(library));

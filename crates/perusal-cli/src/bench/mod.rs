@@ -53,6 +53,9 @@ pub fn main(options: &BenchOptions) -> ExitCode {
             Err(why) => refuse(&why),
         };
     }
+    if let Err(missing) = crate::mpi::library() {
+        return refuse(&missing);
+    }
     let own = match std::env::current_exe() {
         Ok(own) => own,
         Err(error) => return refuse(&format!("this program's own file cannot be found: {error}")),

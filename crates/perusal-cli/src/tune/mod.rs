@@ -73,6 +73,7 @@ fn tune(options: &TuneOptions) -> Result<(), String> {
             Some(usual.ok_or("there is no home directory to write to; name a file with --output FILE")?)
         }
     };
+    crate::mpi::library()?;
     let machine = MachineId::here();
     println!("perusal tune: {machine}; {} usable here", cpus::usable());
     let mut measured = Measured::default();
