@@ -4,7 +4,7 @@
 //! the launcher's process group and would stop a rank that reads it, so the launcher reads it and passes lines on.
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
-use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd};
 
 use crate::sys;
 
@@ -27,8 +27,8 @@ impl Relay {
     }
 
     /// The pipe to the rank, while something waits to be written to it.
-    pub fn blocked_on(&self) -> Option<RawFd> {
-        self.pipe.as_ref().filter(|_| !self.waiting.is_empty()).map(AsRawFd::as_raw_fd)
+    pub fn blocked_on(&self) -> Option<BorrowedFd<'_>> {
+        self.pipe.as_ref().filter(|_| !self.waiting.is_empty()).map(AsFd::as_fd)
     }
 
     /// Whether more should be read: the rank listens, all is passed on, and the terminal is ours to read.

@@ -3,11 +3,11 @@
 //! One thread waits in one place, `epoll`. It never blocks on a rank or on the reader of its output.
 
 use std::io::{self, IsTerminal};
-use std::os::fd::RawFd;
 use std::time::{Duration, Instant};
 
 use perusal::internals::placement::BindingClaim;
 use perusal::internals::shm::{Exit, Memory};
+use rustix::event::epoll::EventFlags;
 
 use crate::args::Plan;
 use crate::failure::{Failure, died_unseen, failure_of_ended, hang_report};
@@ -106,7 +106,7 @@ impl<'a> Supervisor<'a> {
     pub fn new(parts: SupervisorParts<'a>) -> io::Result<Self> {
         let SupervisorParts { name, plan, memory, signals, reaper, relay, ignored, claim } = parts;
         let epoll = Epoll::new()?;
-        epoll.add(signals.fd(), libc::EPOLLIN, SIGNALS)?;
+        epoll.add(signals.fd(), EventFlags::IN, SIGNALS)?;
         let (out, err) = (rustix::stdio::stdout(), rustix::stdio::stderr());
         let together = sys::identity(out).is_some() && sys::identity(out) == sys::identity(err);
         let sinks = if together { vec![Sink::new(out)] } else { vec![Sink::new(out), Sink::new(err)] };
@@ -218,14 +218,15 @@ impl<'a> Supervisor<'a> {
     /// Watches the terminal while its lines are wanted, and the rank's pipe while it is full.
     fn watch_terminal(&mut self) {
         let Some(relay) = &self.relay else { return };
-        self.epoll.remove(0);
+        let terminal = rustix::stdio::stdin();
+        self.epoll.remove(terminal);
         if relay.wants_more() {
             // A terminal can always be watched.
-            let _ = self.epoll.add(0, libc::EPOLLIN, STDIN);
+            let _ = self.epoll.add(terminal, EventFlags::IN, STDIN);
         }
         if let Some(fd) = relay.blocked_on() {
             self.epoll.remove(fd);
-            let _ = self.epoll.add(fd, libc::EPOLLOUT, RELAY);
+            let _ = self.epoll.add(fd, EventFlags::OUT, RELAY);
         }
     }
 
@@ -249,11 +250,11 @@ impl<'a> Supervisor<'a> {
             for (index, stream) in
                 self.streams.iter_mut().enumerate().filter(|(_, stream)| stream.sink == sink)
             {
-                match stream.fd() {
-                    Some(fd) if full => unwatch(&self.epoll, stream, fd),
+                if full {
+                    unwatch(&self.epoll, stream);
+                } else {
                     // It was watched before, so it can be again.
-                    Some(_) => drop(watch(&self.epoll, stream, index)),
-                    None => {}
+                    let _ = watch(&self.epoll, stream, index);
                 }
             }
         }
@@ -276,7 +277,7 @@ impl<'a> Supervisor<'a> {
             let left = sink.flush();
             if left && !self.armed[index] {
                 let token = SINKS + index as u64;
-                self.armed[index] = self.epoll.add(sink.fd(), libc::EPOLLOUT, token).is_ok();
+                self.armed[index] = self.epoll.add(sink.fd(), EventFlags::OUT, token).is_ok();
             } else if !left && self.armed[index] {
                 self.epoll.remove(sink.fd());
                 self.armed[index] = false;
@@ -485,15 +486,17 @@ impl<'a> Supervisor<'a> {
 
 fn watch(epoll: &Epoll, stream: &mut RankStream, index: usize) -> io::Result<()> {
     if let Some(fd) = stream.fd().filter(|_| !stream.watched) {
-        epoll.add(fd, libc::EPOLLIN, STREAMS + index as u64)?;
+        epoll.add(fd, EventFlags::IN, STREAMS + index as u64)?;
         stream.watched = true;
     }
     Ok(())
 }
 
-fn unwatch(epoll: &Epoll, stream: &mut RankStream, fd: RawFd) {
-    epoll.remove(fd);
-    stream.watched = false;
+fn unwatch(epoll: &Epoll, stream: &mut RankStream) {
+    if let Some(fd) = stream.fd() {
+        epoll.remove(fd);
+        stream.watched = false;
+    }
 }
 
 /// The launcher's children, orphans that it has adopted included.

@@ -1,6 +1,9 @@
 //! System calls that the launcher needs and the standard library lacks, each behind a safe function.
 
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{FileType, OFlags};
+use rustix::io::Errno;
 use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions};
 use std::io::{self, Write};
 use std::mem::MaybeUninit;
@@ -30,51 +33,38 @@ pub struct Epoll(OwnedFd);
 impl Epoll {
     /// An empty set.
     pub fn new() -> io::Result<Self> {
-        // SAFETY: an integer argument; the descriptor returned is nobody else's.
-        Ok(Self(unsafe { OwnedFd::from_raw_fd(check(libc::epoll_create1(libc::EPOLL_CLOEXEC))?) }))
+        Ok(Self(epoll::create(epoll::CreateFlags::CLOEXEC)?))
     }
 
-    /// Watches `fd` for `events` (EPOLLIN, EPOLLOUT) under the name `token`. A regular file cannot be watched.
-    pub fn add(&self, fd: RawFd, events: i32, token: u64) -> io::Result<()> {
-        let mut event = libc::epoll_event { events: events.cast_unsigned(), u64: token };
-        // SAFETY: `event` lives through the call; a descriptor that is not open gives an error.
-        check(unsafe { libc::epoll_ctl(self.0.as_raw_fd(), libc::EPOLL_CTL_ADD, fd, &raw mut event) })?;
-        Ok(())
+    /// Watches `fd` for `events` under the name `token`. A regular file cannot be watched.
+    pub fn add(&self, fd: impl AsFd, events: EventFlags, token: u64) -> io::Result<()> {
+        Ok(epoll::add(&self.0, fd, EventData::new_u64(token), events)?)
     }
 
     /// Stops watching `fd`; nothing happens if it was not watched.
-    pub fn remove(&self, fd: RawFd) {
-        // SAFETY: integers and a null pointer, which EPOLL_CTL_DEL ignores.
-        unsafe { libc::epoll_ctl(self.0.as_raw_fd(), libc::EPOLL_CTL_DEL, fd, std::ptr::null_mut()) };
+    pub fn remove(&self, fd: impl AsFd) {
+        let _ = epoll::delete(&self.0, fd);
     }
 
     /// Waits for one of them, at most `timeout`; the tokens of those that are ready.
     pub fn wait(&self, timeout: Option<Duration>) -> io::Result<Vec<u64>> {
         const ROOM: usize = 64;
-        let mut events = [const { MaybeUninit::<libc::epoll_event>::uninit() }; ROOM];
-        // Rounded up, so that a deadline has passed when the wait is over.
-        let ms =
-            timeout.map_or(-1, |left| i32::try_from(left.as_micros().div_ceil(1000)).unwrap_or(i32::MAX));
-        // SAFETY: `events` is room for ROOM events, and the kernel writes at most as many.
-        let got =
-            unsafe { libc::epoll_wait(self.0.as_raw_fd(), events.as_mut_ptr().cast(), ROOM as i32, ms) };
-        match check(got) {
-            Ok(got) => {
-                let ready = events[..got as usize].iter();
-                // SAFETY: the kernel has filled the first `got` events.
-                Ok(ready.map(|event| unsafe { event.assume_init() }.u64).collect())
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(vec![]),
-            Err(error) => Err(error),
+        // The longest wait that every kernel takes.
+        const LONGEST: Duration = Duration::from_millis(i32::MAX as u64);
+        let mut events = [const { MaybeUninit::uninit() }; ROOM];
+        let timeout = timeout.and_then(|left| Timespec::try_from(left.min(LONGEST)).ok());
+        match epoll::wait(&self.0, &mut events, timeout.as_ref()) {
+            Ok((ready, _)) => Ok(ready.iter().map(|event| event.data.u64()).collect()),
+            Err(Errno::INTR) => Ok(vec![]),
+            Err(error) => Err(error.into()),
         }
     }
 }
 
 /// Whether a write to `fd` would not block. A closed reader counts as yes, because the write then reports it.
-pub fn writable(fd: RawFd) -> bool {
-    let mut poll = libc::pollfd { fd, events: libc::POLLOUT, revents: 0 };
-    // SAFETY: one live pollfd.
-    unsafe { libc::poll(&raw mut poll, 1, 0) > 0 }
+pub fn writable(fd: BorrowedFd<'_>) -> bool {
+    let at_once = Timespec::default();
+    rustix::event::poll(&mut [PollFd::new(&fd, PollFlags::OUT)], Some(&at_once)).is_ok_and(|ready| ready > 0)
 }
 
 /// Makes reads and writes of `fd` return instead of waiting. Only for descriptors that nobody else shares.
@@ -122,8 +112,8 @@ impl Signals {
     }
 
     /// The descriptor, for watching.
-    pub fn fd(&self) -> RawFd {
-        self.fd.as_raw_fd()
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
     }
 
     /// The next signal that has come, if one has.
@@ -131,7 +121,7 @@ impl Signals {
         let mut info = MaybeUninit::<libc::signalfd_siginfo>::uninit();
         let size = size_of::<libc::signalfd_siginfo>();
         // SAFETY: `info` is room for `size` bytes.
-        let got = unsafe { libc::read(self.fd(), info.as_mut_ptr().cast(), size) };
+        let got = unsafe { libc::read(self.fd.as_raw_fd(), info.as_mut_ptr().cast(), size) };
         // SAFETY: a signalfd gives whole records, so a read of `size` has filled it.
         (got == size.cast_signed()).then(|| unsafe { info.assume_init() }.ssi_signo.cast_signed())
     }
@@ -228,8 +218,7 @@ pub fn raise_descriptor_limit(needed: u64) -> Option<Rlimit> {
 
 /// Whether this process is in the foreground of the terminal `fd`, so that reading from it does not stop it.
 pub fn is_foreground(fd: BorrowedFd<'_>) -> bool {
-    // SAFETY: no memory is involved; on what is no terminal the answer is -1.
-    unsafe { libc::tcgetpgrp(fd.as_raw_fd()) == libc::getpgrp() }
+    rustix::termios::tcgetpgrp(fd).is_ok_and(|group| group == rustix::process::getpgrp())
 }
 
 /// Stops this process, as a terminal's stop key would.
