@@ -8,7 +8,7 @@
 //!
 //! Weakened, each of these makes models fail (by an assertion, a data race, a deadlock or a fault; tried one at a time, on this
 //! dispatch). In brackets how many of the 12 models here, and of the 6 in `first_thread.rs`, find it; a name where few do:
-//! Release of `HazardRecord::set` (6, 2); Acquire of `HazardDomain::busy` (only `a_replaced_callback_is_dropped_only_when_nobody_is_inside`); the fence between publishing
+//! Release of `HazardRecord::set` (6, 2); Acquire of `HazardDomain::read` (only `a_replaced_callback_is_dropped_only_when_nobody_is_inside`); the fence between publishing
 //! and looking (9, 4), and the one after a dispatch (8, 4); `HazardDomain::heavy_fence` (8, 4); `want` after that fence instead of before
 //! (7, 4); the question at the end of a dispatch (9, 4); the second look at the list entry (9, 4); the look at the hazard pointers in `settle` (8, 4), and in
 //! `Registry::replace` (the models of a replaced callback, here and there); the wake-up in `retire` (6, 3); the wait in `end`

@@ -119,6 +119,7 @@ fn dispatch_to_only<E: Emitter>(
     hazard: &HazardRecord,
 ) -> bool {
     let fence = LightFence { alone: false };
+    fence.interrupt();
     let Some(entry) = emitter.listeners(event).and_then(ListenerList::only) else {
         return false;
     };
@@ -180,6 +181,7 @@ fn walk<E: Emitter>(
     if hazard.is_inside() {
         return;
     }
+    fence.interrupt();
     let Some(listeners) = emitter.listeners(record.event) else { return };
     let scope = DispatchScope(hazard);
     let mut walk = listeners.walk();
@@ -215,6 +217,7 @@ impl<'a> Protected<'a> {
     /// Publishes the hazard pointer to the slot in `entry`; `None` if the entry no longer holds the slot.
     #[inline(always)]
     fn new(entry: &ListEntry<'a>, hazard: &'a HazardRecord, fence: LightFence) -> Option<Protected<'a>> {
+        fence.interrupt();
         // Event rule 6: publish, fence, look.
         hazard.set(entry.address());
         fence.issue();

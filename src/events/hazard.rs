@@ -16,8 +16,10 @@
 //! id points in a table ([`of_hashed_thread`]). Thread-local storage, which is a call in a shared library, is for threads that find that taken.
 
 use super::hazard_record::{HazardRecord, const_unless_loom};
+#[cfg(not(perusal_loom))]
+use crate::sync::membarrier;
 use crate::sync::{
-    AtomicBool, AtomicU32, AtomicUsize, CachePadded, Ordering, compiler_fence, fence, membarrier, thread_id,
+    AtomicBool, AtomicU32, AtomicUsize, CachePadded, Ordering, compiler_fence, fence, thread_id,
 };
 
 /// Records of threads that came later, found by the hash of their id; a power of two.
@@ -42,14 +44,37 @@ pub(super) struct LightFence {
 impl LightFence {
     #[inline(always)]
     pub(super) fn issue(self) {
-        if self.alone || cfg!(perusal_loom) {
+        if self.alone {
             fence(Ordering::SeqCst);
         } else {
             // The processor fence is the control side's membarrier, which makes every running thread of the process execute
             // one between two of its instructions: so only the compiler must keep the order.
             compiler_fence(Ordering::SeqCst);
+            self.interrupt();
         }
     }
+
+    /// Nothing but in a model, where it is a place at which the control side's membarrier may interrupt the thread.
+    ///
+    /// loom cannot run a fence on a thread that has stopped somewhere. So the thread runs it here, before it goes on with what the
+    /// fence orders, if there was a barrier since its last one. It learns that from a word that loom does not know, and which
+    /// therefore orders nothing. The other half of what the interrupt does is in [`HazardDomain::read`].
+    #[inline(always)]
+    pub(super) fn interrupt(self) {
+        #[cfg(perusal_loom)]
+        if !self.alone {
+            let barriers = domain().barriers.load(core::sync::atomic::Ordering::Relaxed);
+            if SEEN.with(|seen| seen.replace(barriers) != barriers) {
+                fence(Ordering::SeqCst);
+            }
+        }
+    }
+}
+
+#[cfg(perusal_loom)]
+crate::sync::thread_local! {
+    /// Barriers that the thread has executed a fence for.
+    static SEEN: core::cell::Cell<usize> = core::cell::Cell::new(0);
 }
 
 /// The hazard records of all threads that ever asked for one, and how the two sides fence.
@@ -59,12 +84,19 @@ pub(super) struct HazardDomain {
     asymmetric: AtomicBool,
     /// How many registries have requested that dispatches that end settle what they wait for.
     wanted: AtomicU32,
+    /// How often the control side has called membarrier.
+    #[cfg(perusal_loom)]
+    barriers: core::sync::atomic::AtomicUsize,
     /// The id of the first record's owner, once the thread knows it and the control side fences for all.
     first_owner: AtomicUsize,
     first: CachePadded<HazardRecord>,
     /// Each belongs to the first thread that came of those with this [`hash`].
     hashed: [CachePadded<HazardRecord>; HASHED],
 }
+
+/// Whether the models have the asymmetric fence. (With PERUSAL_MODEL_FENCES at compile time both sides have a processor fence, as
+/// where the kernel has no membarrier.)
+const MODELS_MEMBARRIER: bool = cfg!(perusal_loom) && option_env!("PERUSAL_MODEL_FENCES").is_none();
 
 #[cfg(not(perusal_loom))]
 static DOMAIN: HazardDomain = HazardDomain::new();
@@ -137,8 +169,10 @@ impl HazardDomain {
     const_unless_loom! {
         fn new() -> HazardDomain {
             HazardDomain {
-                asymmetric: AtomicBool::new(false),
+                asymmetric: AtomicBool::new(MODELS_MEMBARRIER),
                 wanted: AtomicU32::new(0),
+                #[cfg(perusal_loom)]
+                barriers: core::sync::atomic::AtomicUsize::new(0),
                 first_owner: AtomicUsize::new(0),
                 first: CachePadded::new(HazardRecord::new(0)),
                 hashed: free_records(),
@@ -155,14 +189,13 @@ impl HazardDomain {
         }
     }
 
-    /// loom has no asymmetric fences: both sides fence, always.
+    /// A model has them from the beginning, or never.
     #[cfg(perusal_loom)]
     pub(super) fn prepare(&self) {}
 
-    /// Lets the calling thread, whose record this is, find it by one comparison as soon as it need not fence itself. (In a model it fences,
-    /// but takes the same steps.)
+    /// Lets the calling thread, whose record this is, find it by one comparison as soon as it need not fence itself.
     fn note(&self, hazard: &HazardRecord) {
-        if self.light_fence().alone && !cfg!(perusal_loom) {
+        if self.light_fence().alone {
             return;
         }
         // Relaxed, both: compared with the ids of other threads, which are different.
@@ -184,8 +217,25 @@ impl HazardDomain {
         fence(Ordering::SeqCst);
         // Relaxed: set before any handle was active, on this thread or on one that had the control lock before.
         if self.asymmetric.load(Ordering::Relaxed) {
+            #[cfg(not(perusal_loom))]
             membarrier::issue_private();
+            #[cfg(perusal_loom)]
+            self.barriers.fetch_add(1, core::sync::atomic::Ordering::Relaxed);
         }
+    }
+
+    /// The hazard pointer of a thread, as the control side reads it after its fence.
+    fn read(&self, hazard: &HazardRecord) -> usize {
+        // In a model: what the thread stored before membarrier interrupted it is there, and an exchange sees what is newest. It fails, for
+        // loom would not order what it stores before the thread's next store.
+        #[cfg(perusal_loom)]
+        if self.asymmetric.load(Ordering::Relaxed) {
+            let never = usize::MAX;
+            let found = hazard.slot.compare_exchange(never, never, Ordering::Acquire, Ordering::Acquire);
+            return found.unwrap_or_else(|found| found);
+        }
+        // Acquire: edge 4, pairs with Release in `HazardRecord::set`: the callback is over.
+        hazard.slot.load(Ordering::Acquire)
     }
 
     /// Whether a dispatch that ends is to settle what a registry waits for.
@@ -237,6 +287,14 @@ impl HazardDomain {
     }
 
     fn next(&self, hazard: &HazardRecord) -> Option<&CachePadded<HazardRecord>> {
+        // In a model, as in `read`: an exchange that fails.
+        #[cfg(perusal_loom)]
+        if self.asymmetric.load(Ordering::Relaxed) {
+            let never = core::ptr::dangling_mut();
+            let next = hazard.next.compare_exchange(never, never, Ordering::Acquire, Ordering::Acquire);
+            // SAFETY: as below.
+            return unsafe { next.unwrap_or_else(|there| there).as_ref() };
+        }
         // Acquire: pairs with AcqRel in `append`, publishes the record.
         let next = hazard.next.load(Ordering::Acquire);
         // SAFETY: null, or a record that `append` leaked; `drop` alone frees it, and borrows self mutably.
@@ -267,8 +325,7 @@ impl HazardDomain {
 
     /// Whether some thread may be inside `slot`. A no is final if the slot left all lists and [`Self::heavy_fence`] was called since.
     pub(super) fn busy(&self, slot: usize) -> bool {
-        // Acquire: edge 4, pairs with Release in `HazardRecord::set`: the callback is over.
-        self.all().any(|hazard| hazard.slot.load(Ordering::Acquire) == slot)
+        self.all().any(|hazard| self.read(hazard) == slot)
     }
 
     /// Callbacks that were run on all threads.
@@ -279,8 +336,7 @@ impl HazardDomain {
 
     /// Whether no thread is inside any slot that `ours` knows; final as for [`busy`](Self::busy).
     pub(super) fn idle(&self, ours: impl Fn(usize) -> bool) -> bool {
-        // Acquire: edge 4, pairs with Release in `HazardRecord::set`: the callback is over.
-        !self.all().any(|hazard| ours(hazard.slot.load(Ordering::Acquire)))
+        !self.all().any(|hazard| ours(self.read(hazard)))
     }
 }
 

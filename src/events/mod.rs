@@ -43,7 +43,7 @@
 //! `membarrier(2)`: see `hazard`.
 //!
 //! *Edge 4*: `ListenerList::insert` (Release) → `ListEntry::holds` (Acquire) publishes what the slot holds, and `SlotState::open` (Release) →
-//! `SlotState::status` (Acquire) its event type; `HazardRecord::set` (Release) → `HazardDomain::busy` (Acquire) hands the slot back.
+//! `SlotState::status` (Acquire) its event type; `HazardRecord::set` (Release) → `HazardDomain::read` (Acquire) hands the slot back.
 
 mod callback;
 mod callback_state;

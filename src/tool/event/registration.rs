@@ -317,9 +317,9 @@ impl Registration {
     /// Makes `function` the handler of drops. Reports to the handler before what was not reported yet.
     pub fn set_dropped_handler(&self, function: Option<DroppedFunction>, level: Safety) {
         self.report_drops(level);
-        // Relaxed: a function's address publishes nothing.
+        // Release: pairs with Acquire in `report_drops`: what the tool wrote before, its function finds.
         let before =
-            self.on_drop.swap(function.map_or(ptr::null_mut(), |f| f as *mut c_void), Ordering::Relaxed);
+            self.on_drop.swap(function.map_or(ptr::null_mut(), |f| f as *mut c_void), Ordering::Release);
         if before.is_null() {
             // What was dropped while there was no handler is not reported.
             self.take_drops();
@@ -333,8 +333,8 @@ impl Registration {
 
     /// Reports how many events were dropped since the last report, if there is a handler, and a function for the level.
     pub(super) fn report_drops(&self, level: Safety) {
-        // Relaxed: a function's address publishes nothing.
-        let handler = self.on_drop.load(Ordering::Relaxed);
+        // Acquire: pairs with Release in `set_dropped_handler`.
+        let handler = self.on_drop.load(Ordering::Acquire);
         let call = self.callbacks.get(level.index());
         if handler.is_null() || call.function.is_null() {
             return;
