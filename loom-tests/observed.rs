@@ -6,8 +6,8 @@
 //! Time:  seconds.
 //!
 //! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time): the Release and the
-//! Release fence of `WaitingFor::set`; the Acquire and the Acquire fence of `WaitingFor::sample`; its second look at the state; a
-//! `WaitingFor::clear` that loads and stores; the Release of `RosterEntry::arrive`, and of its two steps the order.
+//! Release fence of `WaitingFor::set`; the Acquire and the Acquire fence of `WaitingFor::sample`, and its second look at the state; a
+//! `WaitingFor::clear` that loads and stores; a `RosterEntry::arrive` that moves the state before it takes the place.
 #![cfg(perusal_loom)]
 
 use loom::sync::Arc;
