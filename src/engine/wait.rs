@@ -10,7 +10,7 @@ impl Progress<'_> {
     ///
     /// # Errors
     ///
-    /// Those of `over`, and as [`Engine::wait`].
+    /// Those of `over`, and as [`crate::engine::Engine::wait`].
     pub fn wait_for(self, mut over: impl FnMut() -> Result<bool>) -> Result<()> {
         let mut failed = Ok(());
         let why = || Some(Wait { kind: Waiting::Any, peer: None, tag: None, context: 0, since: now() });

@@ -63,7 +63,7 @@ impl LightFence {
     pub(super) fn interrupt(self) {
         #[cfg(perusal_loom)]
         if !self.alone {
-            let barriers = domain().barriers.load(core::sync::atomic::Ordering::Relaxed);
+            let barriers = domain().barriers.load(Ordering::Relaxed);
             if SEEN.with(|seen| seen.replace(barriers) != barriers) {
                 fence(Ordering::SeqCst);
             }
@@ -86,7 +86,7 @@ pub(super) struct HazardDomain {
     wanted: AtomicU32,
     /// How often the control side has called membarrier.
     #[cfg(perusal_loom)]
-    barriers: core::sync::atomic::AtomicUsize,
+    barriers: crate::sync::UnmodelledUsize,
     /// The id of the first record's owner, once the thread knows it and the control side fences for all.
     first_owner: AtomicUsize,
     first: CachePadded<HazardRecord>,
@@ -172,7 +172,7 @@ impl HazardDomain {
                 asymmetric: AtomicBool::new(MODELS_MEMBARRIER),
                 wanted: AtomicU32::new(0),
                 #[cfg(perusal_loom)]
-                barriers: core::sync::atomic::AtomicUsize::new(0),
+                barriers: crate::sync::UnmodelledUsize::new(0),
                 first_owner: AtomicUsize::new(0),
                 first: CachePadded::new(HazardRecord::new(0)),
                 hashed: free_records(),
@@ -220,7 +220,7 @@ impl HazardDomain {
             #[cfg(not(perusal_loom))]
             membarrier::issue_private();
             #[cfg(perusal_loom)]
-            self.barriers.fetch_add(1, core::sync::atomic::Ordering::Relaxed);
+            self.barriers.fetch_add(1, Ordering::Relaxed);
         }
     }
 

@@ -292,11 +292,11 @@ impl Engine {
         NonZeroU32::new(request.id())
     }
 
-    /// [`Self::claim`], apart from a receive that mostly finds nothing.
+    /// [`crate::protocol::Delivery::claim`], apart from a receive that mostly finds nothing.
     ///
     /// # Safety
     ///
-    /// As [`Self::claim`].
+    /// As [`crate::protocol::Delivery::claim`].
     #[inline(never)]
     unsafe fn claim_apart<L: Locking>(
         &self,

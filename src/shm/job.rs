@@ -25,7 +25,7 @@ pub struct Job {
     /// Whether some ranks need not arrive: see [`Job::expect_all`].
     some_stay_away: Arc<AtomicBool>,
     /// The ranks' process ids where [`Job::process_of`] has found them to be true; 0 elsewhere.
-    processes: Arc<[AtomicI32]>,
+    processes: Arc<Box<[AtomicI32]>>,
 }
 
 impl core::ops::Deref for Job {
@@ -98,7 +98,7 @@ impl Job {
 
     /// A job without launcher as `rank` has it.
     fn of(memory: Arc<Memory>, rank: u32) -> Self {
-        let processes = (0..memory.size()).map(|_| AtomicI32::new(0)).collect();
+        let processes = Arc::new((0..memory.size()).map(|_| AtomicI32::new(0)).collect());
         Self { memory, rank, launcher: None, threads: None, some_stay_away: Arc::default(), processes }
     }
 

@@ -62,6 +62,8 @@ mod imp {
     pub use loom::sync::{Arc, Condvar, Mutex, MutexGuard};
     pub use loom::thread::yield_now;
     pub use loom::{thread, thread_local};
+    /// A word that loom does not know, and which therefore orders nothing in a model.
+    pub use std::sync::atomic::AtomicUsize as UnmodelledUsize;
 
     /// Runs `body` in every order with `preemptions` preemptions, or as many as LOOM_MAX_PREEMPTIONS says.
     pub fn explore(preemptions: usize, body: impl Fn() + Send + Sync + 'static) {

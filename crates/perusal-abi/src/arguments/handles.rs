@@ -42,7 +42,7 @@ impl<'a> CommHandle<'a> {
     /// The communicator.
     ///
     /// # Errors
-    /// [`Error::Comm`] if there is none.
+    /// [`crate::error::Error::Comm`] if there is none.
     #[inline]
     pub fn find(self) -> Result<&'a Comm> {
         // SAFETY: argument rule 2.
