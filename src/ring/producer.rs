@@ -59,8 +59,8 @@ impl<S: Storage> Producer<S> {
     }
 
     /// As [`Self::try_push`]. `prefetch`: more records are about to come, so the line of a later one is prefetched. A store
-    /// waits in the processor for its line, and all stores behind it wait too. `header` is called where the header is written, so that the
-    /// short way of small records keeps it in registers.
+    /// waits in the processor for its line, and all stores behind it wait too. `header` is called where the header is written, so that
+    /// an inline record's stays in registers.
     ///
     /// # Panics
     ///
