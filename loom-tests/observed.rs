@@ -7,7 +7,8 @@
 //!
 //! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time): the Release and the
 //! Release fence of `WaitingFor::set`; the Acquire and the Acquire fence of `WaitingFor::sample`, and its second look at the state; a
-//! `WaitingFor::clear` that loads and stores; a `RosterEntry::arrive` that moves the state before it takes the place.
+//! `RosterEntry::arrive` that moves the state before it takes the place. A `WaitingFor::clear` that loads and stores survives: what it spoils
+//! takes more stores of one word than the seven that loom remembers.
 #![cfg(perusal_loom)]
 
 use loom::sync::Arc;
@@ -27,10 +28,9 @@ fn wait(kind: Waiting, n: u32) -> Wait {
 
 const FIRST: u32 = 1;
 const SECOND: u32 = 2;
-const THIRD: u32 = 3;
 
 fn is_known(seen: Option<Wait>) -> bool {
-    let known = [wait(Waiting::Receive, FIRST), wait(Waiting::Send, SECOND), wait(Waiting::Send, THIRD)];
+    let known = [wait(Waiting::Receive, FIRST), wait(Waiting::Send, SECOND)];
     seen.is_none_or(|seen| known.contains(&seen))
 }
 
@@ -56,10 +56,7 @@ fn another_thread_that_clears_leaves_no_half_of_a_wait() {
         let waiting = Arc::new(WaitingFor::default());
         waiting.set(&wait(Waiting::Receive, FIRST));
         let (setter, clearer) = (waiting.clone(), waiting.clone());
-        let setter = thread::spawn(move || {
-            setter.set(&wait(Waiting::Send, SECOND));
-            setter.set(&wait(Waiting::Send, THIRD));
-        });
+        let setter = thread::spawn(move || setter.set(&wait(Waiting::Send, SECOND)));
         let clearer = thread::spawn(move || clearer.clear());
         let seen = waiting.get();
         assert!(is_known(seen), "{seen:?}");

@@ -15,7 +15,7 @@ use perusal::internals::doorbell::Doorbell;
 use perusal::internals::engine::Engine;
 use perusal::internals::heap::Heap;
 use perusal::events::{Binding, CATALOG, EventRecord, Registry, Subscription};
-use perusal::internals::shm::{FD_VARIABLE, Job, Memory, RANK_VARIABLE, SIZE_VARIABLE};
+use perusal::internals::shm::{FD_VARIABLE, Job, LAUNCHER_VARIABLE, Memory, RANK_VARIABLE, SIZE_VARIABLE};
 use perusal::internals::p2p::{Mode, RecvBuf, Request, SendBuf};
 use perusal::ring::{Consumer, Header, MappedRing, Producer};
 use perusal::internals::sync::{AtomicUsize, Ordering};
@@ -259,6 +259,7 @@ fn environment(memory: &Memory, engine: u8) {
         (FD_VARIABLE, memory.segment().fd().to_string()),
         (RANK_VARIABLE, "0".to_owned()),
         (SIZE_VARIABLE, "2".to_owned()),
+        (LAUNCHER_VARIABLE, std::process::id().to_string()),
         ("PERUSAL_COPY_ENGINE", engine.to_owned()),
     ] {
         // SAFETY: no other thread of this process looks at the environment.
