@@ -75,7 +75,7 @@ pub struct Telemetry {
     pub unexpected_bytes: QueueLength,
     /// Nanoseconds that the rank has slept.
     pub asleep: Counter,
-    _apart1: [Counter; 4],
+    _apart1: [Counter; 3],
     /// What it waits for right now.
     pub waiting: WaitingFor,
     /// Where it ran when it last yielded.

@@ -31,11 +31,14 @@ pub enum Waiting {
 }
 
 /// What a rank waits for and since when, in shared memory: a sequence lock, so that a reader never has the kind of one wait with the words of
-/// another. The thread that runs progress sets it; any thread of the rank may clear it.
+/// another. The thread that runs progress sets it; any thread of the rank may clear it. A wait that is set while another thread clears the one
+/// before may be cleared with it.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct WaitingFor {
-    /// The kind, and above [`KIND_BITS`] how many waits have been set.
+    /// How many waits have been set.
+    sets: Counter,
+    /// The kind, and above [`KIND_BITS`] the number of the wait: what `sets` was when it was set. No number comes twice, and 0 is none.
     state: Counter,
     peer: Counter,
     tag: Counter,
@@ -46,8 +49,9 @@ pub struct WaitingFor {
 /// Bits of the state that are the kind's.
 const KIND_BITS: u32 = 8;
 const KIND: u64 = (1 << KIND_BITS) - 1;
-/// Samples that a reader takes while waits follow each other. A rank that writes on and on has none of a reader's time.
-const SAMPLES: u32 = 16;
+/// Samples that a reader takes while waits follow each other. A rank that writes on and on has none of a reader's time. In a model, one: loom
+/// lets a second one see a store that the first has seen replaced.
+const SAMPLES: u32 = if cfg!(perusal_loom) { 1 } else { 16 };
 
 /// A sample of [`WaitingFor`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,7 +78,8 @@ impl WaitingFor {
         if self.get().is_some_and(|noted| Wait { since: wait.since, ..noted } == *wait) {
             return;
         }
-        let number = (self.state.get() & !KIND).wrapping_add(KIND + 1);
+        self.sets.add(1);
+        let number = self.sets.get() << KIND_BITS;
         self.state.set(number);
         // Release: pairs with the Acquire fence in `sample`: a reader that has seen one of the words below sees the state above.
         fence(Ordering::Release);
@@ -90,8 +95,7 @@ impl WaitingFor {
     #[inline]
     pub fn clear(&self) {
         if self.state.get() & KIND != Waiting::Nothing as u64 {
-            // Relaxed: publishes nothing; one instruction, so that no wait that another thread sets meanwhile is taken for one before.
-            self.state.0.fetch_and(!KIND, Ordering::Relaxed);
+            self.state.set(Waiting::Nothing as u64);
         }
     }
 
