@@ -46,7 +46,7 @@ pub const PROTOCOLS: usize = 8;
 
 /// The page. Each word has 8 bytes, little-endian. Offsets in bytes: posted 0 to 24, unexpected 32 to 56 (now, high, most, least), messages sent 64.., received 128.., bytes sent 192..,
 /// received 256.. (eight words each, by [`ProtocolKind`]), sleeps 320, wakes 328, ring full 336, yields 344, shared and ordinary
-/// allocations 352 and 360, unexpected bytes 376 to 400, nanoseconds asleep 408, waiting 448 (kind, peer, tag, context, since),
+/// allocations 352 and 360, unexpected bytes 376 to 400, nanoseconds asleep 408, waiting 440 (count, state, peer, tag, context, since),
 /// last yield 488 (CPU + 1, partner + 1), moves 504, the counts of other thread slots 512.., 768.. and so on, behind them what each thread slot has added
 /// to the posted and the unexpected (two words of 64 bytes each).
 #[derive(Debug, Default)]
@@ -259,7 +259,7 @@ const _: () = {
     assert!(core::mem::offset_of!(Counts, received_bytes) == 192);
     assert!(core::mem::offset_of!(Telemetry, sleeps) == 320);
     assert!(core::mem::offset_of!(Telemetry, unexpected_bytes) == 376);
-    assert!(core::mem::offset_of!(Telemetry, waiting) == 448);
+    assert!(core::mem::offset_of!(Telemetry, waiting) == 440);
     assert!(core::mem::offset_of!(Telemetry, last_yield) == 488);
     assert!(core::mem::offset_of!(Telemetry, moves) == 504);
     assert!(core::mem::offset_of!(Telemetry, others) == 512);
