@@ -1,8 +1,8 @@
 //! PERUSE_Lock: exclusion, hand-over, no lost wake-up, and refusal for the whole of a callback.
 //!
 //! Run:   .ci/loom peruse_lock
-//! Bound: interleavings of 2 threads with at most 4 preemptions, or 3; of three threads those with at most 2 (LOOM_MAX_PREEMPTIONS raises that).
-//! Time:  a minute or so on two cores, all models together.
+//! Bound: interleavings of 2 threads with at most 4 preemptions, or 3; of three threads those with at most 1 (LOOM_MAX_PREEMPTIONS raises that).
+//! Time:  10 seconds, all models together.
 //!
 //! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time): the
 //! wake-up in `PeruseLock::unlock`; the loop around the wait in `PeruseLock::lock`; the mark that `PeruseLock::lock` leaves on a refused
@@ -68,8 +68,8 @@ impl Guarded {
 
 #[test]
 fn three_threads_exclude_each_other_and_all_get_their_turn() {
-    // Three threads that wait on one word have too many orders for more.
-    model(Some(2), || {
+    // Three threads that wait on one word have too many orders for more. A thread that waits is no preemption.
+    model(Some(1), || {
         let registry = registry();
         let total = Guarded::new();
         let turn = |registry: &Registry, total: &Guarded| {
@@ -110,7 +110,7 @@ fn nobody_unlocks_for_another() {
 
 #[test]
 fn an_upcall_on_the_owners_thread_is_refused_from_first_to_last_while_others_wait_for_the_lock() {
-    model(Some(4), || {
+    model(Some(3), || {
         let registry = registry();
         let world = registry.attach(1);
         let total = Guarded::new();

@@ -3,13 +3,40 @@
 use crate::shell::{Result, cargo, command, folder, output, root, run, stems, target};
 use std::process::Command;
 
+/// The model that is a test program of its own; the others are modules of one.
+const ALONE: &str = "my_callback";
+
 /// `loom [MODEL…]`: a model is a file of `loom-tests/` without `.rs`. LOOM_MAX_PREEMPTIONS overrides the bounds written in the models.
 pub fn main(arguments: &[String]) -> Result {
-    run(&mut models(arguments)?).map_err(|_| String::new())
+    let known = stems(&root().join("loom-tests"), "rs")?;
+    if let Some(unknown) = arguments.iter().find(|model| *model == "main" || !known.contains(model)) {
+        return Err(format!("unknown model: {unknown} (each file of loom-tests/ but main.rs is one)"));
+    }
+    if arguments.is_empty() {
+        return run(&mut models()?).map_err(|_| String::new());
+    }
+    let (alone, modules): (Vec<&str>, Vec<&str>) =
+        arguments.iter().map(String::as_str).partition(|model| *model == ALONE);
+    let mut good = true;
+    if !alone.is_empty() {
+        good &= run(programs()?.arg(format!("--test=loom_{ALONE}"))).is_ok();
+    }
+    if !modules.is_empty() {
+        let filters = modules.iter().map(|model| format!("{model}::"));
+        good &= run(programs()?.args(["--test=loom", "--"]).args(filters)).is_ok();
+    }
+    if good { Ok(()) } else { Err(String::new()) }
 }
 
-/// Returns the command that runs these models, or all.
-pub fn models(named: &[String]) -> Result<Command> {
+/// Returns the command that runs all models.
+pub fn models() -> Result<Command> {
+    let mut cargo = programs()?;
+    cargo.args(["--test=loom".to_owned(), format!("--test=loom_{ALONE}")]);
+    Ok(cargo)
+}
+
+/// Returns the command that runs test programs of models.
+fn programs() -> Result<Command> {
     // A folder of its own: the flag changes every crate.
     let own = folder(target().join("loom"))?;
     let mut cargo = cargo([
@@ -22,8 +49,6 @@ pub fn models(named: &[String]) -> Result<Command> {
         "--package",
         "perusal",
     ]);
-    let named = if named.is_empty() { stems(&root().join("loom-tests"), "rs")? } else { named.to_vec() };
-    cargo.args(named.iter().map(|model| format!("--test=loom_{model}")));
     cargo.env("RUSTFLAGS", "--cfg perusal_loom --cfg crossbeam_loom").env("CARGO_TARGET_DIR", &own);
     // The models alone run with what keeps their stacks, neither cargo nor the compiler.
     let stacks = own.join("stacks.so");

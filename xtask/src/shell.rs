@@ -36,6 +36,14 @@ pub fn command(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
+/// Returns this program with other arguments.
+pub fn itself<const N: usize>(arguments: [&str; N]) -> Result<Command> {
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let mut command = command(program);
+    command.args(arguments);
+    Ok(command)
+}
+
 /// Returns cargo with these arguments.
 pub fn cargo<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
     let mut cargo = command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));

@@ -4,7 +4,7 @@
 //! and so does each check that is no test (formatting, lints, a build that must succeed). Limits belong to single tests; a suite has none,
 //! unless TEST_MINUTES says after how many minutes everything must have ended, so that the sum is printed before somebody else ends it all.
 
-use crate::shell::{Result, cargo, need, read, tail, write};
+use crate::shell::{Result, cargo, itself, need, read, tail, write};
 use crate::{aarch64, fuzz, loom};
 use std::fs::File;
 use std::os::unix::process::CommandExt;
@@ -38,9 +38,9 @@ pub fn main(arguments: &[String]) -> Result {
         run.check("lint", cargo(arguments))?;
     }
     if wanted("aarch64") {
-        match aarch64::lint() {
-            Ok(lint) => run.check("lint for AArch64", lint)?,
-            Err(why) => println!("{:<34} not checked: {why}", "lint for AArch64"),
+        match aarch64::check() {
+            Ok(check) => run.check("build for AArch64", check)?,
+            Err(why) => println!("{:<34} not checked: {why}", "build for AArch64"),
         }
     }
     if wanted("build") {
@@ -66,7 +66,7 @@ pub fn main(arguments: &[String]) -> Result {
         run.suite("tests", cargo(tests))?;
     }
     if wanted("loom") {
-        run.suite("models", loom::models(&[])?)?;
+        run.suite("models", loom::models()?)?;
     }
     if wanted("fuzz") {
         // A line for each target.
@@ -83,14 +83,6 @@ pub fn main(arguments: &[String]) -> Result {
     run.sum()
 }
 
-/// Returns this program with other arguments.
-fn itself<const N: usize>(arguments: [&str; N]) -> Result<Command> {
-    let program = std::env::current_exe().map_err(|error| error.to_string())?;
-    let mut command = crate::shell::command(program);
-    command.args(arguments);
-    Ok(command)
-}
-
 /// Builds what does not share cargo's folder with the tests. Returns whether the distribution was made, and in how many seconds.
 fn build_others(dist: bool, loom: bool, fuzz: bool, deadline: Option<Instant>) -> (bool, u64) {
     let logs = Path::new("build/test");
@@ -100,7 +92,7 @@ fn build_others(dist: bool, loom: bool, fuzz: bool, deadline: Option<Instant>) -
             == Ok(true);
     let seconds = start.elapsed().as_secs();
     // What does not build here does not build in its suite, which says why.
-    if loom && let Ok(mut models) = loom::models(&[]) {
+    if loom && let Ok(mut models) = loom::models() {
         let _ = limited(models.arg("--no-run"), &logs.join("models.log"), deadline);
     }
     if fuzz && let Ok(mut targets) = fuzz::build_all() {

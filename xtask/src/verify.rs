@@ -1,7 +1,7 @@
 //! What takes longer than `make test` allows, after it.
 
 use crate::shell::{
-    Result, attempt, cargo, command, distribution, folder, line, need, number, run, tail, write,
+    Result, attempt, cargo, command, distribution, folder, itself, line, need, number, run, tail, write,
 };
 use crate::{aarch64, fuzz, loom, miri, peers};
 
@@ -18,13 +18,12 @@ pub fn main(_: &[String]) -> Result {
             failed.push(what.to_owned());
         }
     };
-    step("models, with one more preemption than they ask for", &mut || {
-        run(loom::models(&[])?.env("LOOM_MAX_PREEMPTIONS", "4"))
+    step("models, with at least 3 preemptions", &mut || {
+        run(loom::models()?.env("LOOM_MAX_PREEMPTIONS", "3"))
     });
     step("unit tests under the rules of the language (Miri)", &mut || miri::main(&[]));
     step("models of events where the kernel has no membarrier", &mut || {
-        let models = ["registry", "first_thread", "my_callback"].map(str::to_owned);
-        run(loom::models(&models)?.env("PERUSAL_MODEL_FENCES", "1"))
+        run(itself(["loom", "registry", "first_thread", "my_callback"])?.env("PERUSAL_MODEL_FENCES", "1"))
     });
     step(&format!("fuzz targets, {seconds} seconds each"), &mut || {
         fuzz::main(std::slice::from_ref(&seconds))

@@ -1,0 +1,16 @@
+//! Models of the protocols, a module each: linked together, since what takes long to build is the same for all.
+#![cfg(perusal_loom)]
+
+mod coll_flags;
+mod doorbell;
+mod event_buffer;
+mod first_thread;
+mod handles;
+mod observed;
+mod peruse_lock;
+mod registry;
+mod request;
+mod ring;
+mod share;
+mod thread_slots;
+mod waiters;
