@@ -47,12 +47,12 @@ fn say(what: &str) {
     println!("dist: {what}");
 }
 
-/// Builds the library, optimised as a whole, and the launcher, in folders of their own and at the same time. Returns the library's
-/// folder and the launcher.
+/// Builds the library, optimised as a whole, and the launcher, in folders of their own and at the same time. The library goes first: the end
+/// of its build has one processor busy, and the launcher has the other. Returns the library's folder and the launcher.
 fn build() -> Result<(PathBuf, PathBuf)> {
     let mut launcher = cargo(["build", "--quiet", "--locked", "--profile", "launcher"]);
     launcher.args(["--package", "perusal-cli", "--bin", "perusal"]);
-    let mut building = launcher.spawn().map_err(|error| format!("cargo: {error}"))?;
+    let mut building = shell::nice(&launcher).spawn().map_err(|error| format!("cargo: {error}"))?;
     let built = library("release", &[]);
     let status = building.wait().map_err(|error| format!("cargo: {error}"))?;
     if !status.success() {

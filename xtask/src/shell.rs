@@ -57,6 +57,19 @@ pub fn cargo<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command
     cargo
 }
 
+/// Returns the command with a lower priority: it takes the processors that others leave.
+pub fn nice(of: &Command) -> Command {
+    let mut nice = command("nice");
+    nice.args(["-n", "10"]).arg(of.get_program()).args(of.get_args());
+    for (name, value) in of.get_envs() {
+        match value {
+            Some(value) => nice.env(name, value),
+            None => nice.env_remove(name),
+        };
+    }
+    nice
+}
+
 /// Returns the command as people would type it.
 pub fn line(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());

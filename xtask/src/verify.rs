@@ -18,9 +18,10 @@ pub fn main(_: &[String]) -> Result {
             failed.push(what.to_owned());
         }
     };
-    step("models, with at least 3 preemptions", &mut || {
-        run(loom::models()?.env("LOOM_MAX_PREEMPTIONS", "3"))
-    });
+    step(
+        "models, with at least 3 preemptions",
+        &mut || run(loom::models()?.env("LOOM_MAX_PREEMPTIONS", "3")),
+    );
     step("unit tests under the rules of the language (Miri)", &mut || miri::main(&[]));
     step("models of events where the kernel has no membarrier", &mut || {
         run(itself(["loom", "registry", "first_thread", "my_callback"])?.env("PERUSAL_MODEL_FENCES", "1"))
