@@ -8,7 +8,8 @@
 //! what is emitted afterwards finds it by the comparison. The control side runs on another thread.
 //!
 //! Weakened: that only the first record's owner takes this path (3 models fail), that the list is walked when the only listener has moved (4),
-//! that the hazard pointer is cleared then, that only the last listener gets the spec itself; and most of what `registry.rs` lists.
+//! that the hazard pointer is cleared then, that only the last listener gets the spec itself; Release of `ListenerList::note_only` and Acquire of
+//! `ListEntry::holds`; and most of what `registry.rs` lists.
 #![cfg(perusal_loom)]
 
 use core::ffi::{c_int, c_long, c_void};
@@ -90,6 +91,25 @@ fn after_release_the_tools_data_is_its_own_again() {
         registry.release(handle).unwrap();
         data.write(2);
         assert_eq!(Arc::strong_count(&data), 1, "the closure is dropped");
+        dispatcher.join().unwrap();
+    });
+}
+
+#[test]
+fn a_callback_sees_what_was_written_before_activation() {
+    model(3, || {
+        let (registry, world) = bench();
+        let data = Data::new();
+        let seen = data.clone();
+        let closure = Callback::Rust(Box::new(move |_, _| assert_eq!(seen.read(), 1)));
+        let handle = registry.register(&world, EVENT, closure).unwrap();
+        let theirs = world.clone();
+        let dispatcher = thread::spawn(move || {
+            first();
+            happen(&theirs);
+        });
+        data.write(1);
+        registry.activate(handle).unwrap();
         dispatcher.join().unwrap();
     });
 }

@@ -2,24 +2,23 @@
 //! takes back is not touched again.
 //!
 //! Run:   .ci/loom registry
-//! Bound: interleavings of 2 threads with at most 3 preemptions, or all where that is quick; of 3 threads those with at most 2, or
-//!        1 (LOOM_MAX_PREEMPTIONS raises the bounds).
-//! Time:  a minute or so on two cores with other work on them, all models together.
+//! Bound: interleavings of 2 threads with at most 3 preemptions, or all where that is quick; of 3 threads that dispatch or control, those
+//!        with 1 (LOOM_MAX_PREEMPTIONS raises the bounds).
+//! Time:  a quarter of a minute on two cores, all models together.
 //!
-//! Weakened, each of these makes models fail (by an assertion, a data race, a deadlock or a fault; tried one at a time, on this
-//! dispatch). In brackets how many of the 12 models here, and of the 6 in `first_thread.rs`, find it; a name where few do:
-//! Release of `HazardRecord::set` (6, 2); Acquire of `HazardDomain::read` (only `a_replaced_callback_is_dropped_only_when_nobody_is_inside`); the fence between publishing
-//! and looking (9, 4), and the one after a dispatch (8, 4); `HazardDomain::heavy_fence` (8, 4); `want` after that fence instead of before
-//! (7, 4); the question at the end of a dispatch (9, 4); the second look at the list entry (9, 4); the look at the hazard pointers in `settle` (8, 4), and in
-//! `Registry::replace` (the models of a replaced callback, here and there); the wake-up in `retire` (6, 3); the wait in `end`
-//! (3 of 7 that were tried, 2 of 5).
-//! Of the hashed records of later threads: those records left out of what the control side reads (all that were tried, here and there), and a
-//! record taken for one's own because it is anybody's (here; in `first_thread.rs` each thread has the record that it would have had). Of the dispatch
-//! to the only listener, in `first_thread.rs` alone, where C functions are: a writable spec for all listeners instead of the last, and a hazard
-//! pointer left set when the only listener has moved.
-//! Not shown by a model: Release of the event in `Registry::occupy` and of `SlotState::open` (each covers for the other), Release of a
-//! listener list's nodes and entries (a slot's own words are atomics that loom takes as made), the fence of a
-//! dispatch where only the fast path waits for it.
+//! Weakened, each of these makes at least one model fail (by an assertion, a data race, a deadlock or a fault; checked by changing it alone,
+//! and running).
+//! Release of `Node::fill`, `ListenerList::put`, `ListenerTable::make`, `SlotTable::grow`, `SlotState::open`, `HazardRecord::set`, `append` in `hazard`;
+//! of the event in `Registry::occupy`, and of the callback in `Registry::replace`. Acquire of `ListEntry::holds`, `Node::next`, `ListenerTable::get`,
+//! `SlotTable::get`, `SlotState::status`, `event_of`, `Protected::callback`, `HazardDomain::read` and `next`, and of an `append` that comes second.
+//! (Release of `ListenerList::note_only` in `first_thread.rs`: here a thread that dispatches for the first time walks the list.)
+//! The fence between publishing and looking, and the one after a dispatch; `HazardDomain::heavy_fence`; `want` after that fence instead of before;
+//! the question at the end of a dispatch; the second look at the list entry; the look at the hazard pointers in `settle`, and in
+//! `Registry::replace`; the wake-up in `retire`; the wait in `end`. The hashed records left out of what the control side reads; a record taken for
+//! one's own because it is anybody's. Of the dispatch to the only listener, in `first_thread.rs` alone, where C functions are: a writable spec for
+//! all listeners instead of the last, and a hazard pointer left set when the only listener has moved.
+//!
+//! Not shown by a model: that the fast path waits for callbacks that run (`HazardDomain::idle`), and the fence of a dispatch where only that waits.
 //!
 //! A callback's foreign data is a loom cell: loom fails a model in which two threads touch it without an edge between.
 #![cfg(perusal_loom)]
@@ -28,11 +27,13 @@ use loom::cell::UnsafeCell;
 use loom::thread;
 use perusal::events::{
     Callback, CommEvents, Event, EventError, EventRecord, EventSet, Handle, Operation, Registry, Spec,
-    Subscription,
+    Subscription, inside_callback,
 };
 use std::sync::Arc;
 
 const EVENT: Event = Event::ReqActivate;
+/// One whose listener lists are made when somebody listens: in a model all but the first two.
+const LATE: Event = Event::ReqInsertInPostedQ;
 
 fn model(preemptions: Option<usize>, body: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
@@ -48,7 +49,11 @@ fn registry() -> Arc<Registry> {
 
 /// What an event site does.
 fn happen(comm: &CommEvents) {
-    if comm.gate.is_open(EVENT) {
+    happens(EVENT, comm);
+}
+
+fn happens(event: Event, comm: &CommEvents) {
+    if comm.gate.is_open(event) {
         let spec = Spec {
             comm: comm.comm(),
             buf: core::ptr::null_mut(),
@@ -59,7 +64,7 @@ fn happen(comm: &CommEvents) {
             operation: Operation::Send,
             bytes: 0,
         };
-        comm.emit(&EventRecord::new(EVENT, 1, &spec));
+        comm.emit(&EventRecord::new(event, 1, &spec));
     }
 }
 
@@ -92,8 +97,12 @@ fn closure(run: impl Fn(Handle, &EventRecord<'_>) + Send + Sync + 'static) -> Ca
 }
 
 fn dispatcher(world: &Arc<CommEvents>) -> thread::JoinHandle<()> {
+    dispatcher_of(EVENT, world)
+}
+
+fn dispatcher_of(event: Event, world: &Arc<CommEvents>) -> thread::JoinHandle<()> {
     let world = world.clone();
-    thread::spawn(move || happen(&world))
+    thread::spawn(move || happens(event, &world))
 }
 
 #[test]
@@ -111,6 +120,49 @@ fn a_callback_sees_what_was_written_before_activation() {
         registry.activate(handle).unwrap();
         dispatcher.join().unwrap();
     });
+}
+
+/// A closure that looks whether `data` was written before it was activated.
+fn expecting_one(data: &Arc<Data>) -> Callback {
+    let seen = data.clone();
+    closure(move |_, _| assert_eq!(seen.read(), 1))
+}
+
+#[test]
+fn so_it_does_in_a_list_that_was_not_there() {
+    model(None, || {
+        let registry = registry();
+        let world = registry.attach(1);
+        let data = Data::new();
+        let handle = registry.register(&world, LATE, expecting_one(&data)).unwrap();
+        let dispatcher = dispatcher_of(LATE, &world);
+        data.write(1);
+        registry.activate(handle).unwrap();
+        dispatcher.join().unwrap();
+    });
+}
+
+#[test]
+fn so_it_does_behind_a_listener_that_stays() {
+    for has_node in [false, true] {
+        model(Some(3), move || {
+            let registry = registry();
+            let world = registry.attach(1);
+            let data = Data::new();
+            let stays = registry.register(&world, EVENT, closure(|_, _| {})).unwrap();
+            registry.activate(stays).unwrap();
+            let comes = registry.register(&world, EVENT, expecting_one(&data)).unwrap();
+            if has_node {
+                // The node that it leaves behind is used again.
+                registry.activate(comes).unwrap();
+                registry.deactivate(comes).unwrap();
+            }
+            let dispatcher = dispatcher(&world);
+            data.write(1);
+            registry.activate(comes).unwrap();
+            dispatcher.join().unwrap();
+        });
+    }
 }
 
 #[test]
@@ -144,6 +196,25 @@ fn release_waits_for_the_last_of_two_dispatchers() {
         data.write(2);
         assert_eq!(Arc::strong_count(&data), 1);
         dispatchers.into_iter().for_each(|d| d.join().unwrap());
+    });
+}
+
+#[test]
+fn release_waits_for_threads_whose_hazard_records_are_made_for_them() {
+    model(Some(3), || {
+        // These two keep the records that are there.
+        (0..2).for_each(|_| thread::spawn(|| assert!(!inside_callback())).join().unwrap());
+        let registry = registry();
+        let world = registry.attach(1);
+        let data = Data::new();
+        let used = data.clone();
+        let handle = registry.register(&world, EVENT, closure(move |_, _| used.touch())).unwrap();
+        registry.activate(handle).unwrap();
+        let dispatcher = dispatcher(&world);
+        happen(&world);
+        registry.release(handle).unwrap();
+        data.write(2);
+        dispatcher.join().unwrap();
     });
 }
 
@@ -214,6 +285,8 @@ fn a_replaced_callback_is_dropped_only_when_nobody_is_inside() {
         registry.activate(handle).unwrap();
         let dispatcher = dispatcher(&world);
         registry.deactivate(handle).unwrap();
+        // Published by the new callback alone, to a dispatch that is about to call the old one.
+        data[1].write(0);
         registry.set_callback(handle, new).unwrap();
         registry.activate(handle).unwrap();
         registry.release(handle).unwrap();
@@ -248,12 +321,32 @@ fn a_stale_handle_never_shows_the_next_owners_event() {
         let registry = registry();
         let world = registry.attach(1);
         let old = registry.register(&world, EVENT, closure(|_, _| {})).unwrap();
+        // On a thread of its own, for the fence of a release publishes what its thread stores afterwards.
+        let released = registry.clone();
+        let releasing = thread::spawn(move || released.release(old).unwrap());
         let asked = registry.clone();
         let asking = thread::spawn(move || asked.event(old));
-        registry.release(old).unwrap();
+        releasing.join().unwrap();
         let new = registry.register(&world, Event::ReqNotify, closure(|_, _| {})).unwrap();
         assert_eq!(old.raw() as u32, new.raw() as u32, "the same slot");
         assert_ne!(asking.join().unwrap(), Ok(Event::ReqNotify));
+    });
+}
+
+#[test]
+fn a_guessed_handle_never_shows_the_event_of_the_owner_before() {
+    model(None, || {
+        let registry = registry();
+        let world = registry.attach(1);
+        let old = registry.register(&world, EVENT, closure(|_, _| {})).unwrap();
+        registry.release(old).unwrap();
+        let guess = Handle::from_raw(2 << 32 | old.raw() as u32 as i64).unwrap();
+        let asked = registry.clone();
+        let asking = thread::spawn(move || asked.event(guess));
+        let new = registry.register(&world, LATE, closure(|_, _| {})).unwrap();
+        assert_eq!(new, guess);
+        let answer = asking.join().unwrap();
+        assert!(matches!(answer, Err(EventError::Handle) | Ok(LATE)), "{answer:?}");
     });
 }
 
@@ -315,7 +408,7 @@ fn a_dropped_global_subscription_leaves_its_data_alone_and_receives_from_a_commu
 
 #[test]
 fn two_threads_register_and_release_while_a_third_raises() {
-    model(Some(2), || {
+    model(Some(1), || {
         let registry = registry();
         let world = registry.attach(1);
         let dispatcher = dispatcher(&world);

@@ -9,12 +9,12 @@ use super::callback_state::hold_fast_path;
 use crate::limits::EVENT_TYPES;
 use crate::sync::{AtomicU32, Ordering};
 
-/// Bits of the first word that belong to event types.
-pub(super) const FIRST: usize = 31;
+/// Bits of the first word that belong to event types. Here and below few in a model, which makes all atomics anew in each of its runs.
+pub(super) const FIRST: usize = if cfg!(perusal_loom) { 2 } else { 31 };
 /// Event types in each further word.
-pub(super) const NEXT: usize = u32::BITS as usize;
-/// Words of a gate: together a cache line.
-pub(super) const WORDS: usize = 1 + (EVENT_TYPES - FIRST).div_ceil(NEXT);
+pub(super) const NEXT: usize = if cfg!(perusal_loom) { 4 } else { u32::BITS as usize };
+/// Words of a gate: together a cache line. A model has the first fourteen event types.
+pub(super) const WORDS: usize = if cfg!(perusal_loom) { 4 } else { 1 + (EVENT_TYPES - FIRST).div_ceil(NEXT) };
 /// In the first word: some further word is not zero.
 const MORE: u32 = 1 << FIRST;
 

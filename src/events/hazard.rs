@@ -295,7 +295,7 @@ impl HazardDomain {
             // SAFETY: as below.
             return unsafe { next.unwrap_or_else(|there| there).as_ref() };
         }
-        // Acquire: pairs with AcqRel in `append`, publishes the record.
+        // Acquire: pairs with Release in `append`, publishes the record.
         let next = hazard.next.load(Ordering::Acquire);
         // SAFETY: null, or a record that `append` leaked; `drop` alone frees it, and borrows self mutably.
         unsafe { next.as_ref() }
@@ -305,8 +305,8 @@ impl HazardDomain {
     #[cold]
     fn append(&self, last: &HazardRecord, me: usize) -> &CachePadded<HazardRecord> {
         let new = Box::into_raw(Box::new(CachePadded::new(HazardRecord::new(me))));
-        // AcqRel: pairs with Acquire in `next`; publishes ours, or shows theirs.
-        match last.next.compare_exchange(core::ptr::null_mut(), new, Ordering::AcqRel, Ordering::Acquire) {
+        // Release: pairs with Acquire in `next`, and with the Acquire of another thread that fails here; publishes the record.
+        match last.next.compare_exchange(core::ptr::null_mut(), new, Ordering::Release, Ordering::Acquire) {
             // SAFETY: leaked above; `drop` alone frees it, and borrows self mutably.
             Ok(_) => unsafe { &*new },
             Err(there) => {

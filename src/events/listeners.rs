@@ -36,7 +36,7 @@ impl<'a> ListEntry<'a> {
     /// The slot, if it is still in the list, and so active there (event rule 2). The caller has published its hazard pointer and fenced (event rule 6).
     #[inline(always)]
     pub(super) fn holds(&self) -> Option<&'a HandleSlot> {
-        // Acquire: edge 4, pairs with Release in `fill`, publishes what the slot holds.
+        // Acquire: edge 4, pairs with Release in `fill` and `note_only`; publishes what the slot holds.
         if self.entry.load(Ordering::Acquire) != self.slot {
             return None;
         }
@@ -100,8 +100,8 @@ impl Node {
     /// A walk through its entries and the nodes behind.
     #[inline(always)]
     fn walk(&self) -> ListWalk<'_> {
-        // Acquire: pairs with Release in `fill` and `ListenerList::insert`, publishes the slot's address, and the next node.
-        ListWalk { node: self, live: self.live.load(Ordering::Acquire) }
+        // Relaxed: says where to look; the entry and `next` publish what is found there.
+        ListWalk { node: self, live: self.live.load(Ordering::Relaxed) }
     }
 
     /// The next node, if there is one.
@@ -127,9 +127,10 @@ impl Node {
     }
 
     fn fill(&self, at: usize, slot: &HandleSlot) {
-        // Release: edge 4, pairs with Acquire in `ListEntry::holds`; and in `walk`.
+        // Release: edge 4, pairs with Acquire in `ListEntry::holds`.
         self.slots[at].store(core::ptr::from_ref(slot).cast_mut(), Ordering::Release);
-        self.live.store(self.live.load(Ordering::Relaxed) | 1 << at, Ordering::Release);
+        // Relaxed: as in `walk`. Who sees the bit first finds the entry empty, and goes on.
+        self.live.store(self.live.load(Ordering::Relaxed) | 1 << at, Ordering::Relaxed);
     }
 
     fn empty(&self, at: usize) {
@@ -196,8 +197,8 @@ impl ListenerList {
         let last = self.nodes().last().unwrap_or(&self.0);
         // Release: pairs with Acquire in `Node::next`; publishes the node.
         last.next.store(Box::into_raw(node), Ordering::Release);
-        // Release: pairs with Acquire in `Node::walk`.
-        last.live.store(last.live.load(Ordering::Relaxed) | Node::MORE, Ordering::Release);
+        // Relaxed: as in `fill`. Who sees the bit first finds no node, and is at the end.
+        last.live.store(last.live.load(Ordering::Relaxed) | Node::MORE, Ordering::Relaxed);
     }
 
     /// Removes `slot`; the control lock is held.

@@ -71,13 +71,13 @@ impl SlotState {
 
     /// inactive → active. Control lock held.
     pub(super) fn activate(&self) {
-        // Release: edge 4, pairs with Acquire in `status`. A dispatch reads listener lists, which publish what the slot holds (edge 4).
-        self.0.fetch_or(ACTIVE, Ordering::Release);
+        // Relaxed: an exchange passes on what `open` has published. A dispatch reads listener lists, which publish what the slot holds (edge 4).
+        self.0.fetch_or(ACTIVE, Ordering::Relaxed);
     }
 
     /// active → inactive. Control lock held.
     pub(super) fn deactivate(&self) {
-        // Relaxed, here and in the next two: for the control side, under its lock. They take out and publish nothing.
+        // Relaxed, here and below: for the control side, under its lock. They take out and publish nothing.
         self.0.fetch_and(!ACTIVE, Ordering::Relaxed);
     }
 
@@ -96,8 +96,7 @@ impl SlotState {
     /// released, and no dispatch inside → free, next generation. Control lock held.
     pub(super) fn retire(&self) {
         let next = u64::from(self.generation()) + 1;
-        // Release: pairs with Acquire in `status`.
-        self.0.store(next << GENERATION | RELEASED, Ordering::Release);
+        self.0.store(next << GENERATION | RELEASED, Ordering::Relaxed);
     }
 }
 
