@@ -108,3 +108,10 @@ pub const fn rounds(many: usize) -> usize {
         many / 200
     }
 }
+
+/// Returns n, where a test takes every n-th of its `many` cases: all of them, or as few as [`rounds`]. Odd, for the cases of nested loops
+/// repeat at even distances.
+#[cfg(test)]
+pub const fn every(many: usize) -> usize {
+    (many / rounds(many)) | 1
+}

@@ -1,4 +1,5 @@
 use super::*;
+use crate::limits::rounds;
 use crate::sync::{AtomicUsize, Ordering::SeqCst};
 
 #[test]
@@ -44,7 +45,7 @@ fn a_stale_handle_is_refused_when_its_slot_is_used_again() {
     let table = HandleTable::new();
     let mut seen = std::collections::HashSet::new();
     let mut stale = Vec::new();
-    for n in 0..CHUNK0 * 200 {
+    for n in 0..CHUNK0 * rounds(200) {
         let handle = table.insert(Arc::new(n)).unwrap();
         assert!(seen.insert(handle), "handle {handle} was given out twice");
         assert_eq!(*table.remove(handle).unwrap(), n);
@@ -78,7 +79,7 @@ fn of_many_removers_one_wins_and_readers_never_see_a_dead_object() {
             self.0.fetch_add(1, SeqCst);
         }
     }
-    const ROUNDS: usize = 300;
+    const ROUNDS: usize = rounds(300);
     let drops = AtomicUsize::new(0);
     let table = HandleTable::<CountedDrop>::new();
     let current = AtomicUsize::new(0);

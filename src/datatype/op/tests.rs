@@ -86,7 +86,14 @@ fn expected(operation: usize, a: u8, b: u8) -> u8 {
 fn every_operation_on_every_basic_type_computes_or_is_refused_as_the_table_says() {
     let values = [(0, 0), (0, 3), (5, 0), (6, 5), (5, 6), (1, 1), (9, 9)];
     use MachineType::{C80, C128, F80, F128};
+    let mut done = Vec::new();
     for basic in Basic::all() {
+        // Types of one representation and class are computed by the same code; Miri is slow.
+        let kind = (basic.machine_type(), basic.class());
+        if cfg!(miri) && done.contains(&kind) {
+            continue;
+        }
+        done.push(kind);
         // Miri calls no C.
         if cfg!(miri) && matches!(basic.machine_type(), F80 | F128 | C80 | C128) {
             continue;
