@@ -11,7 +11,7 @@
 //! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time):
 //! the fence of `AsymmetricFence::light_barrier`; those of `AsymmetricFence::heavy_barrier` and `Doorbell::sleep` together; the fence of `Doorbell::wake`; the look
 //! at the ring, and that at the flags, before a sleep; the store of `Consumer::enable_notification`; Release and Acquire of the flags (edge 6).
-//! Where news is counted: Release and Acquire of the count (edge 11), a count that says one too many, the look at the counts before a sleep, the
+//! Where news is counted: Release of the count, and Acquire in `count_of` and in `changed_counts` (edge 11), a count that says one too many, the look at the counts before a sleep, the
 //! fence between a count and the look whether the owner sleeps, and that look. Release and Acquire of the exchanges in
 //! `Doorbell::wake` and `Doorbell::sleep` (edge 7) are not among them: that both sides exchange is enough for loom; C11 asks for no more either.
 #![cfg(perusal_loom)]
@@ -144,6 +144,29 @@ fn who_sees_a_count_finds_as_many_records_and_none_is_slept_over() {
             }
         }
         senders.into_iter().for_each(|sender| sender.join().expect("a sender"));
+    });
+}
+
+#[test]
+fn who_sees_a_count_among_all_finds_as_many_records() {
+    model(|| {
+        let (ring, mine) = (HeapRing::new(2, 256), words());
+        let (mut producer, mut consumer) = (Producer::new(ring.clone()), Consumer::new(ring));
+        // The sender is the first thread: loom then tries all that the receiver may see (`observed.rs`).
+        let theirs = mine.clone();
+        let receiver = thread::spawn(move || {
+            for (from, count) in bell(&theirs).changed_counts(&[0, 0]) {
+                assert_eq!(from, 1);
+                for _ in 0..count {
+                    assert!(consumer.poll(|_, _| ()).expect("nothing is corrupt").is_some());
+                }
+            }
+        });
+        for _ in 0..2 {
+            assert!(producer.try_push(&HEADER, 0, |_| ()));
+            bell(&mine).publish_count(1, producer.position());
+        }
+        receiver.join().expect("the receiver");
     });
 }
 
