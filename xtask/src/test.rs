@@ -4,7 +4,7 @@
 //! and so does each check that is no test (formatting, lints, a build that must succeed). Limits belong to single tests; a suite has none,
 //! unless TEST_MINUTES says after how many minutes everything must have ended, so that the sum is printed before somebody else ends it all.
 
-use crate::shell::{Result, cargo, itself, need, read, tail, write};
+use crate::shell::{Result, cargo, itself, need, nice, read, tail, write};
 use crate::{aarch64, fuzz, loom};
 use std::fs::File;
 use std::os::unix::process::CommandExt;
@@ -23,7 +23,7 @@ pub fn main(arguments: &[String]) -> Result {
     }
     let wanted = |suite: &str| named.is_empty() || named.contains(&suite);
     let mut run = TestRun::new()?;
-    // Everything is built before anything is timed: what one test binary links with on one CPU, the other CPU optimises.
+    // Beside the rest, on what it leaves of the processors.
     let others = thread::spawn({
         let [dist, loom, fuzz] = ["dist", "loom", "fuzz"].map(&wanted);
         let deadline = run.deadline;
@@ -61,10 +61,10 @@ pub fn main(arguments: &[String]) -> Result {
         let mut build = cargo(tests);
         run.limited(build.args(["--no-run", "--quiet"]), &run.log("tests"))?;
     }
-    let dist = others.join().map_err(|_| "the builds panicked")?;
     if wanted("rust") {
         run.suite("tests", cargo(tests))?;
     }
+    let dist = others.join().map_err(|_| "the builds panicked")?;
     if wanted("loom") {
         run.suite("models", loom::models()?)?;
     }
@@ -88,15 +88,15 @@ fn build_others(dist: bool, loom: bool, fuzz: bool, deadline: Option<Instant>) -
     let logs = Path::new("build/test");
     let start = Instant::now();
     let made = dist
-        && itself(["dist"]).and_then(|mut it| limited(&mut it, &logs.join("distribution.log"), deadline))
+        && itself(["dist"]).and_then(|it| limited(&mut nice(&it), &logs.join("distribution.log"), deadline))
             == Ok(true);
     let seconds = start.elapsed().as_secs();
     // What does not build here does not build in its suite, which says why.
     if loom && let Ok(mut models) = loom::models() {
-        let _ = limited(models.arg("--no-run"), &logs.join("models.log"), deadline);
+        let _ = limited(&mut nice(models.arg("--no-run")), &logs.join("models.log"), deadline);
     }
-    if fuzz && let Ok(mut targets) = fuzz::build_all() {
-        let _ = limited(&mut targets, &logs.join("fuzz.log"), deadline);
+    if fuzz && let Ok(targets) = fuzz::build_all() {
+        let _ = limited(&mut nice(&targets), &logs.join("fuzz.log"), deadline);
     }
     (made, seconds)
 }
