@@ -104,8 +104,10 @@ pub const fn rounds(many: usize) -> usize {
         many
     } else if many < 2000 {
         20
-    } else {
+    } else if many < 200_000 {
         many / 200
+    } else {
+        1000
     }
 }
 
