@@ -11,13 +11,13 @@ const COMPILER: &str = "aarch64-linux-gnu-gcc";
 /// Debian's C library of that processor.
 const SYSTEM: &str = "/usr/aarch64-linux-gnu";
 
-/// Returns the command that checks libraries and programs for AArch64, or why they cannot be checked here. Nothing is linked, so no C
-/// compiler for that processor is needed. [`main`] builds the tests.
-pub fn check() -> std::result::Result<Command, String> {
+/// Returns the command that checks and lints libraries and programs for AArch64, or why they cannot be checked here. Nothing is linked,
+/// so no C compiler for that processor is needed. [`main`] builds the tests.
+pub fn lint() -> std::result::Result<Command, String> {
     standard_library()?;
-    let mut check = cargo(["check", "--quiet", "--locked", "--workspace", "--exclude", "xtask"]);
-    check.args(["--target", TARGET]);
-    Ok(check)
+    let mut clippy = cargo(["clippy", "--quiet", "--locked", "--workspace", "--exclude", "xtask"]);
+    clippy.args(["--target", TARGET, "--", "-D", "warnings"]);
+    Ok(clippy)
 }
 
 /// Makes sure that rustc has the target's standard library; asks rustup for it once.
