@@ -3,7 +3,7 @@
 //!
 //! Run:   .ci/loom doorbell
 //! Bound: 2 and 3 threads, every interleaving with at most 3 preemptions (LOOM_MAX_PREEMPTIONS raises that).
-//! Time:  four seconds on two cores, nearly all for two senders that count.
+//! Time:  ten seconds on two cores, nearly all for two senders that count.
 //!
 //! The fences are those of both sides; `membarrier(2)` is promised by the kernel to be at least as strong as the fence
 //! that it replaces on the sender's side, which no model can show.

@@ -2,7 +2,7 @@
 //!
 //! Run:   .ci/loom first_thread
 //! Bound: interleavings of 2 threads with at most 3 preemptions, or 2 (LOOM_MAX_PREEMPTIONS raises both).
-//! Time:  a quarter of a minute on two cores, all models together.
+//! Time:  seven seconds on two cores, all models together.
 //!
 //! In each model the thread that emits is the one that had a hazard record first, and knows it before it emits: [`first`] claims the record, and
 //! what is emitted afterwards finds it by the comparison. The control side runs on another thread.

@@ -2,7 +2,7 @@
 //!
 //! Run:   .ci/loom peruse_lock
 //! Bound: interleavings of 2 threads with at most 4 preemptions, or 3; of three threads those with at most 1 (LOOM_MAX_PREEMPTIONS raises that).
-//! Time:  10 seconds, all models together.
+//! Time:  six seconds, all models together.
 //!
 //! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time): the
 //! wake-up in `PeruseLock::unlock`; the loop around the wait in `PeruseLock::lock`; the mark that `PeruseLock::lock` leaves on a refused

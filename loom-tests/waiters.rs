@@ -8,7 +8,7 @@
 //!
 //! Run:   .ci/loom waiters
 //! Bound: 2 and 3 threads, every interleaving with at most 3 preemptions (LOOM_MAX_PREEMPTIONS raises that).
-//! Time:  two seconds, nearly all for three threads.
+//! Time:  six seconds, nearly all for three threads.
 //!
 //! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time):
 //! both fences of `Waiters::wait`, and that of `wake_all`; the comparison of `wakes` with what it was before the look; counting a wake-up; `awaited`, and

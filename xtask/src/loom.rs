@@ -1,6 +1,6 @@
 //! The models in `loom-tests/`.
 
-use crate::shell::{Result, cargo, command, folder, output, root, run, stems, target};
+use crate::shell::{Result, cargo, command, folder, output, read, root, run, stems, target};
 use std::process::Command;
 
 /// The model that is a test program of its own; the others are modules of one.
@@ -37,6 +37,14 @@ pub fn models() -> Result<Command> {
 
 /// Returns the command that runs test programs of models.
 fn programs() -> Result<Command> {
+    let modules = read("loom-tests/main.rs")?;
+    for model in stems(&root().join("loom-tests"), "rs")? {
+        if model != "main" && model != ALONE && !modules.contains(&format!("mod {model};")) {
+            return Err(format!(
+                "loom-tests/{model}.rs is no module of loom-tests/main.rs: it would not run"
+            ));
+        }
+    }
     // A folder of its own: the flag changes every crate.
     let own = folder(target().join("loom"))?;
     let mut cargo = cargo([
