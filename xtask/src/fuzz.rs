@@ -1,4 +1,4 @@
-//! The targets in `fuzz/fuzz_targets/`, each for a while, a line for each.
+//! The targets in `fuzz/fuzz_targets/`, each for a while, a line for each, as many at once as there are processors.
 //!
 //! Builds what `cargo fuzz build` would build, with the same flags (coverage counters, AddressSanitizer, debug assertions), on the stable
 //! toolchain; cargo-fuzz need not be installed. What an earlier run found interesting is kept in `fuzz/corpus/` and starts the next
@@ -7,6 +7,8 @@
 use crate::loom::host;
 use crate::shell::{Result, attempt, cargo, command, folder, has, need, root, run, stems, tail};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::thread;
 
 /// `fuzz [SECONDS] [TARGET…]`: 10 seconds each, all of them.
 pub fn main(arguments: &[String]) -> Result {
@@ -18,11 +20,20 @@ pub fn main(arguments: &[String]) -> Result {
     };
     let targets = if named.is_empty() { targets()? } else { named.to_vec() };
     run(&mut build(&targets)?).map_err(|_| "the targets do not build".to_owned())?;
-    let mut failed = false;
-    for target in &targets {
-        failed |= !fuzz(target, seconds)?;
-    }
-    if failed { Err(String::new()) } else { Ok(()) }
+    let next = AtomicUsize::new(0);
+    let worker = || {
+        let mut good = true;
+        while let Some(target) = targets.get(next.fetch_add(1, Relaxed)) {
+            good &= fuzz(target, seconds)?;
+        }
+        Ok(good)
+    };
+    let workers = thread::available_parallelism().map_or(1, usize::from).min(targets.len());
+    let all: Result<Vec<bool>> = thread::scope(|scope| {
+        let started: Vec<_> = (0..workers).map(|_| scope.spawn(worker)).collect();
+        started.into_iter().map(|it| it.join().map_err(|_| "a worker panicked".to_owned())?).collect()
+    });
+    if all?.contains(&false) { Err(String::new()) } else { Ok(()) }
 }
 
 fn targets() -> Result<Vec<String>> {
