@@ -68,8 +68,8 @@ const _: () = assert!(SHORT_QUEUE == u64::BITS as usize && 2 * SHORT_QUEUE_AGAIN
 
 /// Context ids of a job: the most communicators that can exist at once.
 pub const CONTEXTS: u32 = 65_536;
-/// Communicators of a job that can have a collective segment at once.
-pub const COLLECTIVE_SEGMENTS: usize = 256;
+/// Communicators of a job that can have a collective segment at once. In Miri address space is memory.
+pub const COLLECTIVE_SEGMENTS: usize = if cfg!(miri) { 4 } else { 256 };
 /// Rounds of collectives that can be under way at once in a collective segment.
 pub const TEAM_ROUNDS: usize = 8;
 /// Bytes of what one member says in one round: two words and its data.

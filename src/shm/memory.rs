@@ -272,7 +272,7 @@ pub(super) fn shape_of(ranks: u32, usable_cpus: u32, overrides: &Overrides) -> J
 }
 
 /// Bytes of the shared heap by default: half of the memory that the job may have, so that a full heap leaves as much for all else.
-/// A single rank has no peer to share it with.
+/// A single rank has no peer to share it with, and Miri maps no files.
 fn usual_heap(ranks: u32) -> u64 {
-    if ranks > 1 { machine::memory() / 2 / HUGE_PAGE as u64 * HUGE_PAGE as u64 } else { 0 }
+    if ranks > 1 && !cfg!(miri) { machine::memory() / 2 / HUGE_PAGE as u64 * HUGE_PAGE as u64 } else { 0 }
 }

@@ -28,6 +28,11 @@ pub mod header;
 pub mod heap_region;
 pub mod inherited;
 pub mod job;
+#[cfg(not(miri))]
+mod job_file;
+#[cfg(miri)]
+#[path = "job_file_on_heap.rs"]
+mod job_file;
 pub mod layout;
 pub mod machine;
 pub mod memory;

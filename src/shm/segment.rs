@@ -7,14 +7,11 @@
 //!
 //! The file may go on behind the segment: [`super::HeapRegion`] maps that part.
 
+use super::job_file::JobFile;
 use crate::sync::AtomicU32;
 use crate::{Error, Result};
-use memmap2::{MmapOptions, MmapRaw};
-use rustix::fs::{
-    FallocateFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_seals, fcntl_get_seals, memfd_create,
-};
-use rustix::io::{Errno, FdFlags, fcntl_dupfd_cloexec, fcntl_setfd, retry_on_intr};
-use rustix::process::{Resource, getrlimit};
+use rustix::fs::FallocateFlags;
+use rustix::io::{Errno, FdFlags, fcntl_setfd, retry_on_intr};
 use std::fs::File;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::fs::MetadataExt;
@@ -26,9 +23,7 @@ const PIECE: u64 = 8 << 20;
 /// The mapped memory of one job. Dropping it unmaps; the memory goes when the last rank has.
 #[derive(Debug)]
 pub struct Segment {
-    map: MmapRaw,
-    file: File,
-    file_len: u64,
+    file: JobFile,
 }
 
 impl Segment {
@@ -45,17 +40,7 @@ impl Segment {
     /// # Errors
     /// As [`Segment::create`].
     pub fn create_before(len: u64, end: u64) -> Result<Self> {
-        let fd = memfd_create("perusal-job", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)
-            .map_err(|error| failed("memfd_create", error, "the kernel or a seccomp filter forbids it"))?;
-        let file = File::from(fd);
-        lengthen(&file, len)?;
-        if end > len && file_limit().is_none_or(|limit| end <= limit) {
-            // A job can do without what lies behind the segment.
-            let _ = file.set_len(end);
-        }
-        fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)
-            .map_err(|error| failed("sealing the memfd", error, "the kernel forbids it"))?;
-        Self::map(file, len)
+        Ok(Self { file: JobFile::create(len, end)? })
     }
 
     /// Maps the segment behind an inherited descriptor, which stays open but is not passed to further programs. `len` finds
@@ -74,71 +59,43 @@ impl Segment {
     /// # Errors
     /// As [`Segment::attach`].
     pub fn look(fd: RawFd, len: impl FnOnce(&File, u64) -> u64) -> Result<Self> {
-        let own = with_inherited(fd, |fd| fcntl_dupfd_cloexec(fd, 3)).map_err(|_| {
-            Error::Segment(format!(
-                "descriptor {fd} from PERUSAL_JOB_FD is not open; a program between the launcher and this one closed \
-                 it, or the environment was carried over from another job"
-            ))
-        })?;
-        let file = File::from(own);
-        if !fcntl_get_seals(&file).is_ok_and(|seals| seals.contains(SealFlags::SHRINK)) {
-            return Err(Error::Segment(format!(
-                "descriptor {fd} from PERUSAL_JOB_FD is open but is not a job's sealed memory; the environment was \
-                 carried over from another job"
-            )));
-        }
-        let file_len = length_of(&file)?;
-        let len = len(&file, file_len).min(file_len);
-        Self::map(file, len)
-    }
-
-    fn map(file: File, len: u64) -> Result<Self> {
-        let file_len = length_of(&file)?;
-        let bytes = usize::try_from(len)
-            .map_err(|_| Error::Segment(format!("{len} bytes do not fit into this address space")))?;
-        let map = MmapOptions::new().len(bytes).map_raw(&file).map_err(|e| {
-            Error::Segment(format!(
-                "mapping {len} bytes of address space: {e}; a limit on virtual memory (ulimit -v) must allow it, or \
-                 use smaller rings (PERUSAL_RING_CELLS, PERUSAL_RING_BULK)"
-            ))
-        })?;
-        Ok(Self { map, file, file_len })
+        Ok(Self { file: JobFile::look(fd, len)? })
     }
 
     /// Length of the file in bytes: at least [`Segment::len`].
     #[must_use]
     pub fn file_len(&self) -> u64 {
-        self.file_len
+        self.file.len()
     }
 
     /// Length in bytes of address space.
     #[must_use]
     pub fn len(&self) -> u64 {
-        self.map.len() as u64
+        self.file.mapped() as u64
     }
 
     /// A segment is never empty: its header is there.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.map.len() == 0
+        self.file.mapped() == 0
     }
 
     /// Bytes of memory that it has taken so far; 0 if the kernel does not say.
     #[must_use]
     pub fn taken(&self) -> u64 {
-        self.file.metadata().map_or(0, |metadata| metadata.blocks() * 512)
+        self.file().metadata().map_or(0, |metadata| metadata.blocks() * 512)
     }
 
     /// The descriptor, for handing it to the ranks.
     #[must_use]
     pub fn fd(&self) -> RawFd {
-        self.file.as_raw_fd()
+        self.file().as_raw_fd()
     }
 
     /// The job's file.
     #[must_use]
     pub fn file(&self) -> &File {
-        &self.file
+        self.file.file()
     }
 
     /// Takes the memory of `len` bytes from `offset` of the file on (whole pages), so that touching them cannot fail. Taking what is
@@ -147,8 +104,8 @@ impl Segment {
     /// # Errors
     /// [`Error::Segment`] when memory has run out, with how much was asked for and what can be done.
     pub fn reserve(&self, offset: u64, len: u64) -> Result<()> {
-        let end = offset.checked_add(len).filter(|end| *end <= self.file_len).ok_or_else(|| {
-            Error::Intern(format!("reserving {len} bytes at {offset} of a file of {}", self.file_len))
+        let end = offset.checked_add(len).filter(|end| *end <= self.file_len()).ok_or_else(|| {
+            Error::Intern(format!("reserving {len} bytes at {offset} of a file of {}", self.file_len()))
         })?;
         let mut at = offset;
         while at < end {
@@ -163,12 +120,12 @@ impl Segment {
     /// kernel has taken it.
     #[must_use]
     pub fn give_back(&self, offset: u64, len: u64) -> bool {
-        let inside = offset.checked_add(len).is_some_and(|end| end <= self.file_len);
+        let inside = offset.checked_add(len).is_some_and(|end| end <= self.file_len());
         inside && self.fallocate(FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, offset, len).is_ok()
     }
 
     fn fallocate(&self, mode: FallocateFlags, offset: u64, len: u64) -> rustix::io::Result<()> {
-        retry_on_intr(|| fallocate(&self.file, mode, offset, len))
+        retry_on_intr(|| self.file.fallocate(mode, offset, len))
     }
 
     /// Address in this process of the `len` bytes from `offset` on. The caller has them reserved before touching them.
@@ -178,7 +135,7 @@ impl Segment {
     pub fn at(&self, offset: u64, len: u64) -> Result<*mut u8> {
         match offset.checked_add(len) {
             // SAFETY: `offset` is at most the length of the mapping, so the sum stays inside it or one past its end.
-            Some(end) if end <= self.len() => Ok(unsafe { self.map.as_mut_ptr().add(offset as usize) }),
+            Some(end) if end <= self.len() => Ok(unsafe { self.file.base().add(offset as usize) }),
             _ => Err(Error::Intern(format!("{len} bytes at {offset} of a segment of {}", self.len()))),
         }
     }
@@ -202,7 +159,7 @@ impl Segment {
     #[inline]
     #[must_use]
     pub fn base(&self) -> *mut u8 {
-        self.map.as_mut_ptr()
+        self.file.base()
     }
 }
 
@@ -223,7 +180,7 @@ pub(super) fn keep_from_programs(fd: RawFd) {
 }
 
 /// Calls `with` with a descriptor that an environment variable names and that may not be open.
-fn with_inherited<R>(
+pub(super) fn with_inherited<R>(
     fd: RawFd,
     with: impl FnOnce(BorrowedFd<'_>) -> rustix::io::Result<R>,
 ) -> rustix::io::Result<R> {
@@ -235,36 +192,12 @@ fn with_inherited<R>(
     with(unsafe { BorrowedFd::borrow_raw(fd) })
 }
 
-fn length_of(file: &File) -> Result<u64> {
-    file.metadata().map(|metadata| metadata.len()).map_err(|e| Error::Segment(format!("fstat: {e}")))
-}
-
-/// The limit on file sizes in bytes, if there is one.
-fn file_limit() -> Option<u64> {
-    getrlimit(Resource::Fsize).current
-}
-
-/// Gives the empty file its length. A length beyond the limit on file sizes is an error here, and would be SIGXFSZ from the kernel.
-fn lengthen(file: &File, len: u64) -> Result<()> {
-    if let Some(limit) = file_limit().filter(|limit| *limit < len) {
-        return Err(Error::Segment(format!(
-            "the job needs {len} bytes of address space in one file, and the limit on file sizes is {limit} (ulimit \
-             -f); raise it, or use smaller rings (PERUSAL_RING_CELLS, PERUSAL_RING_BULK)"
-        )));
-    }
-    file.set_len(len).map_err(|e| Error::Segment(format!("a file of {len} bytes of address space: {e}")))
-}
-
 fn exhausted(len: u64, error: Errno) -> Error {
     Error::Segment(format!(
         "{len} bytes of shared memory cannot be allocated ({}); give the job or its container more memory, start \
          fewer ranks, or use smaller rings (PERUSAL_RING_CELLS, PERUSAL_RING_BULK)",
         std::io::Error::from(error)
     ))
-}
-
-fn failed(what: &str, error: Errno, why: &str) -> Error {
-    Error::Segment(format!("{what}: {}; {why}", std::io::Error::from(error)))
 }
 
 #[cfg(test)]
@@ -288,7 +221,7 @@ mod tests {
     fn address_space_is_not_memory() {
         let segment = Segment::create(1 << 40).unwrap();
         segment.reserve((1 << 40) - 4096, 4096).unwrap();
-        assert_eq!(segment.file.metadata().map(|m| m.blocks()).unwrap(), 8);
+        assert_eq!(segment.file().metadata().map(|m| m.blocks()).unwrap(), 8);
     }
 
     #[test]
@@ -299,7 +232,7 @@ mod tests {
         // SAFETY: reserved, inside the mapping, and touched by this thread alone.
         unsafe { byte.write_volatile(7) };
         assert!(segment.give_back(4096, 8192));
-        assert_eq!(segment.file.metadata().unwrap().blocks(), 0);
+        assert_eq!(segment.file().metadata().unwrap().blocks(), 0);
         segment.reserve(4096, 8192).unwrap();
         // SAFETY: the byte is reserved again, inside the mapping, and touched by this thread alone.
         assert_eq!(unsafe { byte.read_volatile() }, 0);
@@ -309,7 +242,7 @@ mod tests {
     #[test]
     fn the_file_cannot_be_shrunk_by_a_rank() {
         let segment = Segment::create(1 << 20).unwrap();
-        assert!(segment.file.set_len(4096).is_err());
+        assert!(segment.file().set_len(4096).is_err());
     }
 
     #[test]

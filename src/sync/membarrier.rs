@@ -1,9 +1,12 @@
-//! `membarrier(2)`: makes every running thread of the processes that registered execute a full fence.
+//! `membarrier(2)`: makes every running thread of the processes that registered execute a full fence. Miri has none.
 
 use rustix::thread::{MembarrierCommand as Command, membarrier_query};
 
 /// The system call by libc's `syscall`, not inline: tests count and refuse it there.
 fn membarrier(command: Command) -> std::io::Result<()> {
+    if cfg!(miri) {
+        return Err(std::io::ErrorKind::Unsupported.into());
+    }
     // SAFETY: the call takes numbers and touches no memory of the program.
     let result = unsafe { libc::syscall(libc::SYS_membarrier, command as libc::c_int, 0, 0) };
     if result < 0 { Err(std::io::Error::last_os_error()) } else { Ok(()) }
@@ -12,6 +15,9 @@ fn membarrier(command: Command) -> std::io::Result<()> {
 /// Whether the kernel has the expedited global form and this process may use it.
 #[must_use]
 pub fn is_there() -> bool {
+    if cfg!(miri) {
+        return false;
+    }
     let commands = membarrier_query();
     commands.contains_command(Command::GlobalExpedited)
         && commands.contains_command(Command::RegisterGlobalExpedited)
