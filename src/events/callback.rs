@@ -9,6 +9,7 @@ use super::record::{EventRecord, GlobalSubscriber};
 use super::registry::Registry;
 use super::spec::{Callback, CallbackClosure, CommCallback, CommSpec, Spec};
 use core::ffi::{c_int, c_void};
+use core::marker::PhantomData;
 use core::ptr::NonNull;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -52,9 +53,8 @@ impl WritableSpec {
 /// Calls a callback. Returns what a C function returns, and 0 for every other kind.
 ///
 /// # Safety
-/// The header lies in a [`CallbackBox`] of the kind that the function was made for, which nobody frees meanwhile. Nobody reads the writable spec, nor the
-/// record's, afterwards.
-type CallbackFn = unsafe fn(&CallbackHeader, &EventRecord<'_>, &HazardRecord, WritableSpec) -> c_int;
+/// The callback is of the kind that the function was made for. Nobody reads the writable spec, nor the record's, afterwards.
+type CallbackFn = unsafe fn(CallbackRef<'_>, &EventRecord<'_>, &HazardRecord, WritableSpec) -> c_int;
 
 /// The beginning of each kind of callback in memory.
 #[repr(C)]
@@ -81,6 +81,14 @@ pub(super) struct CallbackHeader {
 struct CallbackBox<L> {
     head: CallbackHeader,
     listener: L,
+}
+
+/// A callback that somebody owns. It points to the whole box: a reference to the header would borrow the header alone, and what follows
+/// could not be reached through it.
+#[derive(Clone, Copy)]
+pub(super) struct CallbackRef<'a> {
+    head: NonNull<CallbackHeader>,
+    owner: PhantomData<&'a OwnedCallback>,
 }
 
 /// Owns a callback of whatever kind.
@@ -163,45 +171,75 @@ impl CallbackHeader {
     fn new<L>(registry: &Registry, handle: Handle, call: CallbackFn) -> CallbackHeader {
         CallbackHeader { call, handle, registry, subject_type: None, address: 0, free: free::<L>, c: None }
     }
+}
+
+impl<'a> CallbackRef<'a> {
+    /// Borrows the callback that begins with `head`.
+    ///
+    /// # Safety
+    /// `head` came from [`OwnedCallback::into_raw`], and nobody drops that callback as long as the result or a copy of it is used.
+    #[inline(always)]
+    pub(super) unsafe fn new(head: *mut CallbackHeader) -> CallbackRef<'a> {
+        // SAFETY: `into_raw` returns the address of a box.
+        CallbackRef { head: unsafe { NonNull::new_unchecked(head) }, owner: PhantomData }
+    }
+
+    #[inline(always)]
+    fn head(self) -> &'a CallbackHeader {
+        // SAFETY: `new` was given the head of a callback that is not dropped meanwhile; nobody writes to it before that.
+        unsafe { self.head.as_ref() }
+    }
+
+    /// What follows the header.
+    ///
+    /// # Safety
+    /// The callback is a `CallbackBox<L>`.
+    #[inline(always)]
+    unsafe fn listener<L>(self) -> &'a L {
+        // SAFETY: the caller says that a `CallbackBox<L>` begins here, and the pointer is that of the box (`OwnedCallback::make`), which is not
+        // dropped meanwhile (`new`).
+        unsafe { &(*self.head.as_ptr().cast::<CallbackBox<L>>()).listener }
+    }
 
     /// What its subject is, if it leaves one.
     #[inline(always)]
-    pub(super) fn subject_type(&self) -> Option<NonNull<c_void>> {
-        self.subject_type
+    pub(super) fn subject_type(self) -> Option<NonNull<c_void>> {
+        self.head().subject_type
     }
 
     /// Runs the callback. Returns 0, or the value with which a C function failed; the caller then calls [`Self::fail`].
     ///
     /// # Safety
-    /// Nobody frees it meanwhile. Nobody reads the writable spec afterwards, if there is one.
+    /// Nobody reads the writable spec afterwards, if there is one.
     #[inline(always)]
     pub(super) unsafe fn call(
-        &self,
+        self,
         record: &EventRecord<'_>,
         hazard: &HazardRecord,
         writable: WritableSpec,
     ) -> c_int {
-        // SAFETY: `make` put the function before a listener of the kind that it was made for; the caller keeps the box and the spec to itself.
-        unsafe { (self.call)(self, record, hazard, writable) }
+        // SAFETY: `make` put the function before a listener of the kind that it was made for; the caller keeps the spec to itself.
+        unsafe { (self.head().call)(self, record, hazard, writable) }
     }
 
     /// The C function and its parameter, if it is one.
-    pub(super) fn c(&self) -> Option<(CommCallback, *mut c_void)> {
-        self.c
+    pub(super) fn c(self) -> Option<(CommCallback, *mut c_void)> {
+        self.head().c
     }
 
     /// Ends the job, because the callback failed. `comm` is the communicator's handle: the one in the record's spec may be overwritten.
     #[cold]
     #[inline(never)]
-    pub(super) fn fail(&self, record: &EventRecord<'_>, comm: usize, how: &dyn core::fmt::Display) {
+    pub(super) fn fail(self, record: &EventRecord<'_>, comm: usize, how: &dyn core::fmt::Display) {
+        let head = self.head();
         // SAFETY: the caller is inside a dispatch, which borrows the registry that owns this callback.
-        let registry = unsafe { &*self.registry };
+        let registry = unsafe { &*head.registry };
         let text = format!(
             "PERUSE callback at {:#x} {how} for event {} (handle {:#x}, communicator {:#x}, unique id {:#x}); \
              a callback's non-success return ends the job (PERUSE 2.0, section 5.1.2)",
-            self.address,
+            head.address,
             registry.name_of(record.event),
-            self.handle.raw(),
+            head.handle.raw(),
             comm,
             record.id,
         );
@@ -218,24 +256,14 @@ unsafe fn free<L>(head: *mut CallbackHeader) {
     drop(unsafe { Box::from_raw(head.cast::<CallbackBox<L>>()) });
 }
 
-/// What follows `head`.
-///
-/// # Safety
-/// `head` is that of a `CallbackBox<L>`.
-#[inline(always)]
-unsafe fn listener<L>(head: &CallbackHeader) -> &L {
-    // SAFETY: the caller says that a `CallbackBox<L>` begins here; it is borrowed as long as its header.
-    unsafe { &(*core::ptr::from_ref(head).cast::<CallbackBox<L>>()).listener }
-}
-
 unsafe fn call_listener<L: Listener>(
-    head: &CallbackHeader,
+    callback: CallbackRef<'_>,
     record: &EventRecord<'_>,
     hazard: &HazardRecord,
     _: WritableSpec,
 ) -> c_int {
     // SAFETY: `of_listener` makes a `CallbackBox<L>` with this function.
-    unsafe { listener::<L>(head) }.deliver(record, hazard);
+    unsafe { callback.listener::<L>() }.deliver(record, hazard);
     0
 }
 
@@ -246,65 +274,65 @@ struct CFunction {
 }
 
 unsafe fn call_c(
-    head: &CallbackHeader,
+    callback: CallbackRef<'_>,
     record: &EventRecord<'_>,
     _: &HazardRecord,
     writable: WritableSpec,
 ) -> c_int {
     let Some(spec) = writable.for_c() else {
-        // SAFETY: `new` makes a `CallbackBox<CFunction>` with `call_c`, which this header has.
-        return unsafe { call_c_with_copy(head, record) };
+        // SAFETY: `new` makes a `CallbackBox<CFunction>` with `call_c`, which this callback has.
+        return unsafe { call_c_with_copy(callback, record) };
     };
-    // SAFETY: `new` makes a `CallbackBox<CFunction>` with `call_c`, which this header has.
-    let CFunction { function, param } = *unsafe { listener::<CFunction>(head) };
+    // SAFETY: `new` makes a `CallbackBox<CFunction>` with `call_c`, which this callback has.
+    let CFunction { function, param } = *unsafe { callback.listener::<CFunction>() };
     // SAFETY: the tool registered `function` as a peruse_comm_callback_f to be called with `param`; `spec` lives for the
     // call's duration, which is all that §5.1.2 promises of it, and nobody else reads it any more (event rule 9).
-    unsafe { function(head.handle.raw(), record.id, spec.as_ptr(), param) }
+    unsafe { function(callback.head().handle.raw(), record.id, spec.as_ptr(), param) }
 }
 
 /// Calls a C function with a copy of the record's spec.
 ///
 /// # Safety
-/// `head` is that of a `CallbackBox<CFunction>`.
+/// The callback is a `CallbackBox<CFunction>`.
 #[cold]
 #[inline(never)]
-unsafe fn call_c_with_copy(head: &CallbackHeader, record: &EventRecord<'_>) -> c_int {
-    // SAFETY: `new` makes a `CallbackBox<CFunction>` with `call_c`, which this header has.
-    let CFunction { function, param } = *unsafe { listener::<CFunction>(head) };
+unsafe fn call_c_with_copy(callback: CallbackRef<'_>, record: &EventRecord<'_>) -> c_int {
+    // SAFETY: `new` makes a `CallbackBox<CFunction>` with `call_c`, which this callback has.
+    let CFunction { function, param } = *unsafe { callback.listener::<CFunction>() };
     let mut spec = CommSpec::from(record.spec);
     // SAFETY: the tool registered `function` to be called with `param`; `spec` lives on this stack until it has returned.
-    unsafe { function(head.handle.raw(), record.id, &raw mut spec, param) }
+    unsafe { function(callback.head().handle.raw(), record.id, &raw mut spec, param) }
 }
 
 unsafe fn call_closure(
-    head: &CallbackHeader,
+    callback: CallbackRef<'_>,
     record: &EventRecord<'_>,
     _: &HazardRecord,
     _: WritableSpec,
 ) -> c_int {
     // SAFETY: `new` makes a `CallbackBox<CallbackClosure>` with this function.
-    let closure = unsafe { listener::<CallbackClosure>(head) };
-    guarded(head, record, || closure(head.handle, record))
+    let closure = unsafe { callback.listener::<CallbackClosure>() };
+    guarded(callback, record, || closure(callback.head().handle, record))
 }
 
 unsafe fn call_subscriber(
-    head: &CallbackHeader,
+    callback: CallbackRef<'_>,
     record: &EventRecord<'_>,
     _: &HazardRecord,
     _: WritableSpec,
 ) -> c_int {
     // SAFETY: `new` makes a `CallbackBox<Arc<dyn GlobalSubscriber>>` with this function.
-    let subscriber = unsafe { listener::<Arc<dyn GlobalSubscriber>>(head) };
-    guarded(head, record, || subscriber.on_event(record))
+    let subscriber = unsafe { callback.listener::<Arc<dyn GlobalSubscriber>>() };
+    guarded(callback, record, || subscriber.on_event(record))
 }
 
 /// Runs foreign Rust, which may panic.
 #[inline(always)]
-fn guarded(head: &CallbackHeader, record: &EventRecord<'_>, foreign: impl FnOnce()) -> c_int {
+fn guarded(callback: CallbackRef<'_>, record: &EventRecord<'_>, foreign: impl FnOnce()) -> c_int {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(foreign)) {
         // Foreign code too: dropping it might panic again, inside the engine.
         core::mem::forget(payload);
-        head.fail(record, record.spec.comm, &"panicked");
+        callback.fail(record, record.spec.comm, &"panicked");
     }
     0
 }

@@ -1,6 +1,6 @@
 //! Dispatch: from an event that was emitted to the callbacks of its listeners.
 
-use super::callback::{CallbackHeader, WritableSpec};
+use super::callback::{CallbackRef, WritableSpec};
 use super::hazard::{LightFence, domain, of_first_thread, of_hashed_thread, of_this_thread};
 use super::hazard_record::HazardRecord;
 use super::listeners::{ListEntry, ListenerList};
@@ -226,12 +226,12 @@ impl<'a> Protected<'a> {
 
     /// The slot's callback.
     #[inline(always)]
-    fn callback(&self) -> &CallbackHeader {
+    fn callback(&self) -> CallbackRef<'_> {
         // Acquire: pairs with Release in `Registry::replace`: it may be another one than when the handle was activated.
         let callback = self.slot.callback.load(Ordering::Acquire);
         // SAFETY: the slot was in its entry after the hazard pointer was published, so it has a callback, which nobody frees while the hazard
         // pointer stays (event rules 3 and 6). The hazard pointer changes when the dispatch goes on, which this borrow precedes.
-        unsafe { &*callback }
+        unsafe { CallbackRef::new(callback) }
     }
 
     /// Calls it.

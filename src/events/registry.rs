@@ -1,6 +1,6 @@
 //! The control side: register, activate, deactivate, release, propagate. Rare, and under one lock that no callback runs in.
 
-use super::callback::{Listener, OwnedCallback};
+use super::callback::{CallbackRef, Listener, OwnedCallback};
 use super::callback_state::hold_fast_path;
 use super::comm_events::CommEvents;
 use super::control::{ControlState, HandleEntry, NO_EVENT, event_of};
@@ -437,7 +437,7 @@ impl Registry {
         // Relaxed: written under the control lock, which is held.
         let called = slot.callback.load(Ordering::Relaxed);
         // SAFETY: a handle that is not released owns its callback, and only holders of the control lock free it (event rule 3).
-        Ok(unsafe { &*called }.c())
+        Ok(unsafe { CallbackRef::new(called) }.c())
     }
 
     /// The event that the handle was registered for (PERUSE 2.0 §5.2.11). Takes no lock: callbacks ask this every time.
