@@ -1,6 +1,6 @@
 //! The transport of blocking collectives: each operation has finished when it returns.
 
-use super::{Purpose, Transport, WITHIN, check_length};
+use super::{Purpose, ReceiveUnderWay, Transport, WITHIN, check_length};
 use crate::coll::selection::{arrival, requested};
 use crate::coll::shared_memory::TeamGuard;
 use crate::comm::Comm;
@@ -99,17 +99,19 @@ impl<'a> BlockingTransport<'a> {
         result.map_err(|error| self.failure.set(error)).ok()
     }
 
-    fn start_recv(&self, from: usize, room: &mut [u8]) -> Option<Request> {
+    fn start_recv(&self, from: usize, room: &mut [u8]) -> ReceiveUnderWay {
+        let bytes = room.len();
         // SAFETY: `finish_recv` waits, or cancels, before the borrow of `room` ends.
-        self.note(unsafe {
-            self.engine.coll_irecv(self.comm, room.as_mut_ptr(), room.len(), from as i32, self.tag)
-        })
+        let request = self.note(unsafe {
+            self.engine.coll_irecv(self.comm, room.as_mut_ptr(), bytes, from as i32, self.tag)
+        });
+        ReceiveUnderWay { request, room: bytes, from }
     }
 
-    fn finish_recv(&self, request: Option<Request>, room: &[u8], from: usize) {
+    fn finish_recv(&self, ReceiveUnderWay { request, room, from }: ReceiveUnderWay) {
         let Some(request) = request else { return };
         match self.engine.wait(request) {
-            Ok(status) => _ = self.note(check_length(status, room.len(), from)),
+            Ok(status) => _ = self.note(check_length(status, room, from)),
             Err(error) => {
                 // Where waiting has become pointless, the receive is still posted, and must not outlive the room.
                 if !request.state().is_complete() {
@@ -170,22 +172,20 @@ impl Transport for BlockingTransport<'_> {
         Ok(())
     }
     async fn recv(&self, from: usize, room: &mut [u8]) -> Result<()> {
-        let request = self.start_recv(from, room);
-        self.finish_recv(request, room, from);
+        let coming = self.start_recv(from, room);
+        self.finish_recv(coming);
         Ok(())
     }
     async fn exchange(&self, to: usize, bytes: &[u8], from: usize, room: &mut [u8]) -> Result<()> {
-        let request = self.start_recv(from, room);
+        let coming = self.start_recv(from, room);
         self.send_now(to, bytes);
-        self.finish_recv(request, room, from);
+        self.finish_recv(coming);
         Ok(())
     }
     async fn exchange_all(&self, sends: &[(usize, &[u8])], recvs: &mut [(usize, &mut [u8])]) -> Result<()> {
         let coming: Vec<_> = recvs.iter_mut().map(|(from, room)| self.start_recv(*from, room)).collect();
         let going: Vec<_> = sends.iter().map(|(to, bytes)| self.start_send(*to, bytes)).collect();
-        for (request, (from, room)) in coming.into_iter().zip(recvs) {
-            self.finish_recv(request, room, *from);
-        }
+        coming.into_iter().for_each(|coming| self.finish_recv(coming));
         going.into_iter().for_each(|request| self.finish_send(request));
         Ok(())
     }

@@ -20,7 +20,7 @@ pub use subset::Subset;
 use super::shared_memory::TeamGuard;
 use crate::error::{Error, Result};
 use crate::events::{CollMode, Collective};
-use crate::p2p::MessageStatus;
+use crate::p2p::{MessageStatus, Request};
 
 /// Ranks that send each other bytes. Messages from one rank to another arrive in order.
 ///
@@ -124,6 +124,15 @@ const WITHIN: i32 = 1 << 8;
 pub const fn user_tag(tag: i32, connect: bool) -> i32 {
     const BITS: i32 = (1 << 30) - 1;
     i32::MIN + 1 + (tag & BITS) + if connect { BITS + 1 } else { 0 }
+}
+
+/// A receive under way. Its room is the engine's until it is over: not even its length is asked of the room meanwhile.
+struct ReceiveUnderWay {
+    /// None if the receive was not started.
+    request: Option<Request>,
+    /// Bytes of the room.
+    room: usize,
+    from: usize,
 }
 
 /// A shorter message than expected means that ranks disagree about the operation.

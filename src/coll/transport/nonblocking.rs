@@ -1,6 +1,6 @@
 //! The transport of nonblocking collectives: an operation is over when the engine has got that far.
 
-use super::{Transport, check_length};
+use super::{ReceiveUnderWay, Transport, check_length};
 use crate::coll::selection::requested;
 use crate::comm::Comm;
 use crate::engine::Engine;
@@ -66,11 +66,13 @@ impl<'a> NonblockingTransport<'a> {
         result.map_err(|error| self.failure.set(error)).ok()
     }
 
-    fn start_recv(&self, from: usize, room: &mut [u8]) -> Option<Request> {
+    fn start_recv(&self, from: usize, room: &mut [u8]) -> ReceiveUnderWay {
+        let bytes = room.len();
         // SAFETY: the future that borrows `room` is polled until the request is over, or leaked, as `Transport` demands of all that drive it.
-        self.note(unsafe {
-            self.engine.coll_irecv(self.comm, room.as_mut_ptr(), room.len(), from as i32, self.tag)
-        })
+        let request = self.note(unsafe {
+            self.engine.coll_irecv(self.comm, room.as_mut_ptr(), bytes, from as i32, self.tag)
+        });
+        ReceiveUnderWay { request, room: bytes, from }
     }
 
     fn start_send(&self, to: usize, bytes: &[u8]) -> Option<Request> {
@@ -87,7 +89,7 @@ impl<'a> NonblockingTransport<'a> {
         self.note(error.map_or(Ok(status), Err))
     }
 
-    async fn finish_recv(&self, request: Option<Request>, room: usize, from: usize) {
+    async fn finish_recv(&self, ReceiveUnderWay { request, room, from }: ReceiveUnderWay) {
         if let Some(status) = self.finish(request).await {
             self.note(check_length(status, room, from));
         }
@@ -112,22 +114,22 @@ impl Transport for NonblockingTransport<'_> {
         Ok(())
     }
     async fn recv(&self, from: usize, room: &mut [u8]) -> Result<()> {
-        let request = self.start_recv(from, room);
-        self.finish_recv(request, room.len(), from).await;
+        let coming = self.start_recv(from, room);
+        self.finish_recv(coming).await;
         Ok(())
     }
     async fn exchange(&self, to: usize, bytes: &[u8], from: usize, room: &mut [u8]) -> Result<()> {
         let coming = self.start_recv(from, room);
         let going = self.start_send(to, bytes);
-        self.finish_recv(coming, room.len(), from).await;
+        self.finish_recv(coming).await;
         self.finish(going).await;
         Ok(())
     }
     async fn exchange_all(&self, sends: &[(usize, &[u8])], recvs: &mut [(usize, &mut [u8])]) -> Result<()> {
         let coming: Vec<_> = recvs.iter_mut().map(|(from, room)| self.start_recv(*from, room)).collect();
         let going: Vec<_> = sends.iter().map(|(to, bytes)| self.start_send(*to, bytes)).collect();
-        for (request, (from, room)) in coming.into_iter().zip(recvs) {
-            self.finish_recv(request, room.len(), *from).await;
+        for coming in coming {
+            self.finish_recv(coming).await;
         }
         for request in going {
             self.finish(request).await;
