@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::events::Collective;
 use crate::team::PAYLOAD;
 use crate::variables::VariableId;
+use core::cmp::Ordering;
 
 impl TeamGuard<'_> {
     /// Returns when all members have called it.
@@ -66,18 +67,20 @@ impl TeamGuard<'_> {
         let mut at = 0;
         loop {
             let len = room.min(block - at);
-            let own = all[rank * block + at..][..len].as_ptr();
-            // SAFETY: the caller's own block, of `len` bytes here; the closures below write other blocks only.
-            let own = unsafe { core::slice::from_raw_parts(own, len) };
+            let (before, rest) = all.split_at_mut(rank * block);
+            let (own, behind) = rest.split_at_mut(block);
             let done = self.among_all(
                 what,
                 (len, Width::One),
-                |to| to.copy_from_slice(own),
+                |to| to.copy_from_slice(&own[at..][..len]),
                 true,
                 |from, bytes| {
-                    if from != rank {
-                        all[from * block + at..][..len].copy_from_slice(bytes);
-                    }
+                    let theirs = match from.cmp(&rank) {
+                        Ordering::Less => &mut before[from * block..],
+                        Ordering::Equal => return Ok(()),
+                        Ordering::Greater => &mut behind[(from - rank - 1) * block..],
+                    };
+                    theirs[at..][..len].copy_from_slice(bytes);
                     Ok(())
                 },
             );
