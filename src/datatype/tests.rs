@@ -252,10 +252,11 @@ fn check_pack(ty: &Datatype, count: usize, bytes: &[isize], r: &mut Random) {
     assert_eq!(stream, expected);
     // SAFETY: nothing is left to pack.
     assert_eq!(unsafe { ty.pack(count, base, bytes.len(), &mut [0; 9]) }, 0);
-    for (i, byte) in target.iter().enumerate() {
-        let touched = bytes.contains(&(i as isize - zero));
-        assert_eq!(*byte, if touched { memory[i] } else { 0 });
+    let mut only_touched = vec![0; memory.len()];
+    for at in bytes {
+        only_touched[(at + zero) as usize] = memory[(at + zero) as usize];
     }
+    assert_eq!(target, only_touched);
 }
 
 fn check_elements(ty: &Datatype, naive: &Naive, r: &mut Random) {
@@ -295,11 +296,13 @@ fn random_nested_types_agree_with_the_naive_model() {
 fn long_arrays_of_structures_and_tables_agree_with_the_naive_model() {
     let (byte, naive) = (Datatype::predefined(abi::MPI_BYTE).expect("predefined"), Naive::of(abi::MPI_BYTE));
     let mut r = Random(7);
-    for (lengths, at) in [([9, 4, 1], [0, 12, 17]), ([3, 3, 3], [20, 1, 9]), ([17, 0, 33], [0, 3, 30])] {
+    let all = [([9, 4, 1], [0, 12, 17]), ([3, 3, 3], [20, 1, 9]), ([17, 0, 33], [0, 3, 30])];
+    let counts: &[usize] = if cfg!(miri) { &[1, 65] } else { &[1, 63, 64, 65, 150] };
+    for (lengths, at) in all.into_iter().take(if cfg!(miri) { 1 } else { 3 }) {
         let blocks: Vec<_> = lengths.iter().zip(at).map(|(l, d)| (*l, d, &naive)).collect();
         let ty = Datatype::hindexed(&lengths, &at, &byte).unwrap();
         let expected = Naive::struct_of(&blocks);
-        for count in [1, 63, 64, 65, 150] {
+        for &count in counts {
             check_runs(&ty, count, &expected.bytes(count));
             check_pack(&ty, count, &expected.bytes(count), &mut r);
         }
@@ -412,6 +415,8 @@ fn fixed_size_handles_carry_their_size_in_bits_3_to_5() {
 #[test]
 fn every_handle_of_the_abi_is_a_type_or_a_missing_optional_one() {
     let table = include_str!("../../crates/perusal-abi/src/abi/constants.csv");
+    let aliased: Vec<&str> =
+        table.lines().filter_map(|row| row.split_once(",alias_of:")?.1.split(':').next()).collect();
     for row in table.lines().filter(|row| row.contains("handle:MPI_Datatype")) {
         let name = row.split(',').next().expect("a name");
         let handle: usize = row.rsplit(',').next().and_then(|v| v.parse().ok()).expect("a value");
@@ -421,7 +426,7 @@ fn every_handle_of_the_abi_is_a_type_or_a_missing_optional_one() {
         }
         match Datatype::predefined(handle) {
             // Of two names for one type, the standard's own is the one that the ABI's table has as the alias.
-            Some(ty) if table.contains(&format!("alias_of:{name}:")) => assert_ne!(ty.initial_name(), name),
+            Some(ty) if aliased.contains(&name) => assert_ne!(ty.initial_name(), name),
             Some(ty) => assert_eq!(ty.initial_name(), name),
             None => assert_eq!(missing_optional(handle), Some(name)),
         }

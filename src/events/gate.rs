@@ -123,14 +123,15 @@ mod tests {
     #[test]
     fn each_event_type_has_a_bit_of_its_own_and_any_open_gate_shows_in_the_first_word() {
         let gate = Gate::new();
-        let all = || (1..=EVENT_TYPES as u16).map(Event::new);
+        let step = if cfg!(miri) { 51 } else { 1 };
+        let all = || (1..=EVENT_TYPES as u16).step_by(step).map(Event::new);
         for event in all() {
             assert!(!gate.is_any_open());
             gate.open_for(event);
             assert!(gate.is_any_open() && all().all(|other| gate.is_open(other) == (other == event)));
             assert_eq!(gate.shut_for(event), 1, "{event:?}");
         }
-        hold_fast_path_by(-(EVENT_TYPES as i64));
+        hold_fast_path_by(-(all().count() as i64));
     }
 
     #[test]

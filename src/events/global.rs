@@ -85,6 +85,7 @@ impl Registry {
 mod tests {
     use super::*;
     use crate::events::{Event, EventError, EventPayload, EventRecord, Handle, Operation, Spec};
+    use crate::limits::rounds;
     use crate::sync::{AtomicUsize, Mutex, Ordering};
 
     fn registry() -> Arc<Registry> {
@@ -169,7 +170,7 @@ mod tests {
             .collect();
         let mut random = 1_u64;
         let mut emitted = Vec::new();
-        for id in 0..5_000 {
+        for id in 0..rounds(5_000) as isize {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let event = Event::by_number((random >> 33) as i32 % 31 + 1).unwrap();
             let record = EventRecord::new(event, id, &Spec::NOTHING);
@@ -233,7 +234,7 @@ mod tests {
     #[test]
     fn communicators_that_are_gone_are_forgotten() {
         let registry = registry();
-        for _ in 0..1_000 {
+        for _ in 0..if cfg!(miri) { 130 } else { 1_000 } {
             let _ = registry.attach(1);
         }
         assert!(registry.known_communicators() < 100);

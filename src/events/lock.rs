@@ -103,6 +103,7 @@ impl PeruseLock {
 mod tests {
     use super::super::callback_state::CallbackScope;
     use super::*;
+    use crate::limits::rounds;
     use std::sync::Arc;
 
     #[test]
@@ -168,7 +169,7 @@ mod tests {
         let lock = Arc::new(PeruseLock::new());
         let total = Arc::new(crate::sync::AtomicU64::new(0));
         let add = |lock: &PeruseLock, total: &crate::sync::AtomicU64| {
-            for _ in 0..1000 {
+            for _ in 0..rounds(1000) {
                 lock.lock().unwrap();
                 let seen = total.load(crate::sync::Ordering::Relaxed);
                 total.store(seen + 1, crate::sync::Ordering::Relaxed);
@@ -182,6 +183,6 @@ mod tests {
             })
             .collect();
         threads.into_iter().for_each(|t| t.join().unwrap());
-        assert_eq!(total.load(crate::sync::Ordering::Relaxed), 4000);
+        assert_eq!(total.load(crate::sync::Ordering::Relaxed), 4 * rounds(1000) as u64);
     }
 }

@@ -1,6 +1,7 @@
 //! Every rule of handles, a test each. Callbacks count into atomics; the fatal hook keeps what it is told.
 
 use super::*;
+use crate::limits::rounds;
 use crate::sync::{AtomicI64, AtomicUsize, Ordering};
 use crate::variables::Category;
 use core::ffi::{c_int, c_long, c_void};
@@ -474,7 +475,7 @@ fn handles_come_and_go_by_the_thousand_without_growth() {
     let Bench { registry, world, .. } = bench();
     let seen = AtomicUsize::new(0);
     let mut highest = 0;
-    for round in 0..10_000 {
+    for round in 0..rounds(10_000) {
         let handle = registry.register(&world, Event::ReqActivate, counting(&seen)).unwrap();
         registry.activate(handle).unwrap();
         if round % 100 == 0 {
@@ -483,7 +484,7 @@ fn handles_come_and_go_by_the_thousand_without_growth() {
         highest = highest.max(handle.index());
         registry.release(handle).unwrap();
     }
-    assert_eq!((highest, told(&seen)), (0, 100));
+    assert_eq!((highest, told(&seen)), (0, rounds(10_000).div_ceil(100)));
 }
 
 #[test]
@@ -499,7 +500,7 @@ fn the_control_side_races_dispatch_freely_where_the_kernel_has_no_membarrier() {
 }
 
 fn race(Bench { world, fatal, .. }: Bench) {
-    const ROUNDS: usize = 2_000;
+    const ROUNDS: usize = rounds(2_000);
     let stop = Arc::new(crate::sync::AtomicBool::new(false));
     let dispatchers: Vec<_> = (0..2)
         .map(|_| {

@@ -305,12 +305,13 @@ mod tests {
         let mut model: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
         let mut random = TestRandom::new(7);
         let mut most_tombstones = 0;
-        for step in 0..40_000 {
-            let range = [3, 40, 600, 5][step / 10_000];
+        const PART: usize = if cfg!(miri) { 20 } else { 10_000 };
+        for step in 0..4 * PART {
+            let range = [3, 40, 600, 5][step / PART];
             let key = random.below(range);
             let list = model.entry(key).or_default();
             // It rises for a while, then falls.
-            let removals = if step % 2_000 < 1_000 { 2 } else { 4 };
+            let removals = if step % (PART / 5) < PART / 10 { 2 } else { 4 };
             match random.below(5) {
                 n if n < removals && !list.is_empty() => {
                     let gone = list.remove(random.below(list.len() as u64) as usize);
@@ -344,7 +345,7 @@ mod tests {
             most_tombstones = most_tombstones.max(tombstones);
             assert_eq!(bins.used, tombstones + model.values().filter(|list| !list.is_empty()).count());
         }
-        assert!(most_tombstones > 50, "the run was to leave some: {most_tombstones}");
+        assert!(cfg!(miri) || most_tombstones > 50, "the run was to leave some: {most_tombstones}");
     }
 
     /// A word whose hash is itself, so that a test decides which bucket is home.

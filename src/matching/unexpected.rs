@@ -428,6 +428,7 @@ impl<T, P: MatchPattern> UnexpectedQueue<T, P> {
 mod tests {
     use super::super::pattern::Envelope;
     use super::*;
+    use crate::limits::rounds;
 
     const DEPTH: i32 = 200;
 
@@ -543,12 +544,13 @@ mod tests {
     #[test]
     fn ever_new_tags_leave_no_more_tombstones_than_there_are_slots() {
         let mut queue = deep();
-        for tag in DEPTH..50 * DEPTH {
+        let end = DEPTH + rounds(49 * DEPTH as usize) as i32;
+        for tag in DEPTH..end {
             queue.insert(Envelope { source: 0, tag }, tag);
             let any = Pattern { source: (tag % 2 == 0).then_some(0), tag: None };
             assert_eq!(queue.take(&any).map(|(_, value)| value), Some(tag - DEPTH));
             assert!(queue.slab.tombstones() <= 2, "the one slot that is free: {}", queue.slab.tombstones());
         }
-        holds(queue, &(49 * DEPTH..50 * DEPTH).map(|tag| (tag, tag)).collect::<Vec<_>>());
+        holds(queue, &(end - DEPTH..end).map(|tag| (tag, tag)).collect::<Vec<_>>());
     }
 }

@@ -1,5 +1,6 @@
 //! The Rust API when things go wrong: errors instead of hangs, and no message in a buffer that is gone.
 
+use crate::rounds;
 use perusal::events::Event;
 use perusal::{Any, Communicator, Error, Multiple, Result, World, run_threads, run_threads_with};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -103,8 +104,8 @@ fn a_job_of_nobody_is_an_error() {
 /// With an address checker underneath, this finds a copy from or into a buffer that is gone.
 #[test]
 fn a_sender_that_fails_in_mid_message_leaves_whole_messages_or_errors() {
-    const SIZE: usize = 4 << 20;
-    for round in 0..30 {
+    const SIZE: usize = if cfg!(miri) { 1 << 17 } else { 4 << 20 };
+    for round in 0..rounds(30) {
         let panic = panicked_with(|| {
             let _ = run_threads(2, |world| {
                 if world.rank() == 0 {

@@ -2,3 +2,8 @@
 
 mod api;
 mod faults;
+
+/// Returns how many of `many` rounds a test takes: few where it is interpreted (Miri).
+fn rounds(many: usize) -> usize {
+    if cfg!(miri) { many.min(4) } else { many }
+}
