@@ -141,6 +141,28 @@ fn every_size_arrives_in_every_mode_expected_or_not() {
 }
 
 #[test]
+fn strided_blocks_that_are_too_many_for_the_ring_go_through_it_in_chunks() {
+    const BLOCKS: usize = 300;
+    let strided = Datatype::vector(BLOCKS, 1000, 1001, byte()).expect("blocks of bytes");
+    ranks(2, false, |engine, comm| {
+        let mut memory = vec![0; 1001 * BLOCKS];
+        if comm.rank() == 0 {
+            memory.copy_from_slice(&pattern(1001 * BLOCKS, 5));
+            let buf = SendBuf::new(memory.as_ptr(), 1, &strided, MPI_BYTE).expect("it fits");
+            // SAFETY: a live vector.
+            return unsafe { engine.send(comm, &buf, 1, 3, Mode::Standard) }.expect("send");
+        }
+        let buf = RecvBuf::new(memory.as_mut_ptr(), 1, &strided, MPI_BYTE).expect("it fits");
+        // SAFETY: a live vector.
+        let status = unsafe { engine.recv(comm, &buf, 0, 3) }.expect("receive");
+        assert_eq!(status.bytes, 1000 * BLOCKS as u64);
+        let mut expected = pattern(1001 * BLOCKS, 5);
+        expected.iter_mut().skip(1000).step_by(1001).for_each(|gap| *gap = 0);
+        assert!(memory == expected);
+    });
+}
+
+#[test]
 fn a_rank_talks_to_itself() {
     ranks(1, false, |engine, comm| {
         for size in sizes() {

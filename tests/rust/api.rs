@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 /// Sizes in bytes on both sides of every boundary: inline, eager, announced. The last one is for memory that the processor copies.
 const SIZES: [usize; 9] =
-    [0, 1, 40, 41, 1000, 16 << 10, (16 << 10) + 1, 100_000, if cfg!(miri) { 1 << 17 } else { 1 << 20 }];
+    [0, 1, 40, 41, 1000, 16 << 10, (16 << 10) + 1, 100_000, if cfg!(miri) { 1 << 18 } else { 1 << 20 }];
 
 /// Bytes that repeat at no distance at which a message is divided.
 fn pattern(len: usize, seed: usize) -> Vec<u8> {

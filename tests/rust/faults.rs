@@ -104,7 +104,7 @@ fn a_job_of_nobody_is_an_error() {
 /// With an address checker underneath, this finds a copy from or into a buffer that is gone.
 #[test]
 fn a_sender_that_fails_in_mid_message_leaves_whole_messages_or_errors() {
-    const SIZE: usize = if cfg!(miri) { 1 << 17 } else { 4 << 20 };
+    const SIZE: usize = if cfg!(miri) { 1 << 18 } else { 4 << 20 };
     for round in 0..rounds(30) {
         let panic = panicked_with(|| {
             let _ = run_threads(2, |world| {

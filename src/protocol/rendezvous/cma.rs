@@ -92,6 +92,7 @@ fn step(moved: isize) -> io::Result<usize> {
 mod tests {
     use super::*;
 
+    #[cfg_attr(miri, ignore = "Miri has no such system calls")]
     #[test]
     fn a_process_can_copy_from_and_to_itself_and_is_told_of_bad_addresses() {
         let (from, mut to) = (vec![7_u8; 100_000], vec![0_u8; 100_000]);
