@@ -218,3 +218,38 @@ fn two_peers_ring_one_sleeper_and_both_are_heard() {
         ringers.into_iter().for_each(|ringer| ringer.join().expect("a ringer"));
     });
 }
+
+#[test]
+fn a_ringer_and_a_sleeper_need_no_help_of_the_asymmetric_fence() {
+    model(|| {
+        let mine = words();
+        let ringer = {
+            let mine = mine.clone();
+            thread::spawn(move || bell(&mine).ring(0))
+        };
+        while bell(&mine).take_flags(0) == 0 {
+            bell(&mine).sleep(AsymmetricFence::Membarrier, LONG, || false);
+        }
+        ringer.join().expect("the ringer");
+    });
+}
+
+/// What the engine does with a ring that it polls no longer.
+#[test]
+fn a_message_into_a_ring_that_is_not_polled_any_more_is_seen_or_flagged() {
+    model(|| {
+        let (ring, mine) = (HeapRing::new(2, 256), words());
+        let mut producer = Producer::new(ring.clone());
+        let consumer = Consumer::new(ring);
+        consumer.disable_notification();
+        let sender = {
+            let mine = mine.clone();
+            thread::spawn(move || assert!(send(&mut producer, bell(&mine), 0)))
+        };
+        consumer.enable_notification();
+        FENCES.heavy_barrier();
+        let seen = consumer.ready();
+        sender.join().expect("the sender");
+        assert!(seen || bell(&mine).has_any_flag(), "the receiver knows nothing of a message");
+    });
+}

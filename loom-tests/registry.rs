@@ -29,6 +29,7 @@ use perusal::events::{
     Callback, CommEvents, Event, EventError, EventRecord, EventSet, Handle, Operation, Registry, Spec,
     Subscription, inside_callback,
 };
+use perusal::internals::events::fast_path_is_open;
 use std::sync::Arc;
 
 const EVENT: Event = Event::ReqActivate;
@@ -430,4 +431,21 @@ fn register_and_release(world: &Arc<CommEvents>) {
     drop(subscription);
     data.write(2);
     assert_eq!(Arc::strong_count(&data), 1);
+}
+
+#[test]
+fn the_fast_path_opens_only_when_the_callbacks_behind_a_shut_gate_are_over_and_then_it_does() {
+    model(Some(3), || {
+        let registry = registry();
+        let world = registry.attach(1);
+        let refused = closure(|_, _| assert!(!fast_path_is_open(), "open while a callback runs"));
+        let handle = registry.register(&world, EVENT, refused).unwrap();
+        assert!(fast_path_is_open());
+        registry.activate(handle).unwrap();
+        let dispatcher = dispatcher(&world);
+        // It does not wait for callbacks.
+        registry.deactivate(handle).unwrap();
+        dispatcher.join().unwrap();
+        assert!(fast_path_is_open(), "nobody has given it back");
+    });
 }

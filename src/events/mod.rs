@@ -96,9 +96,11 @@ pub use subscription::Subscription;
 pub use table::{CATALOG, EVENTS, EventPayload, Field, PERUSE_EVENTS, PayloadKind};
 pub use values::{Algorithm, CollMode, Collective};
 // For the bindings.
+#[doc(hidden)]
+pub use callback_state::fast_path_is_open;
 #[cfg(not(perusal_loom))]
 #[doc(hidden)]
-pub use callback_state::{fast_path_is_open, open_bindings};
+pub use callback_state::open_bindings;
 #[cfg(not(perusal_loom))]
 #[doc(hidden)]
 pub use dispatch::inside_peruse_callback;
