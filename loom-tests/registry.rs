@@ -17,8 +17,7 @@
 //! `Registry::replace`; the wake-up in `retire`; the wait in `end`. The hashed records left out of what the control side reads; a record taken for
 //! one's own because it is anybody's. Of the dispatch to the only listener, in `first_thread.rs` alone, where C functions are: a writable spec for
 //! all listeners instead of the last, and a hazard pointer left set when the only listener has moved.
-//!
-//! Not shown by a model: that the fast path waits for callbacks that run (`HazardDomain::idle`), and the fence of a dispatch where only that waits.
+//! Where only the fast path waits for a callback: the look at all hazard pointers (`HazardDomain::idle`), and the fence after a dispatch.
 //!
 //! A callback's foreign data is a loom cell: loom fails a model in which two threads touch it without an edge between.
 #![cfg(perusal_loom)]
