@@ -20,6 +20,7 @@ mod miri;
 mod peers;
 mod shell;
 mod test;
+mod tsan;
 mod verify;
 
 use shell::Result;
@@ -85,7 +86,8 @@ const COMMANDS: &[Command] = &[
         instructions::main,
     ),
     ("valgrind", "[DIST]", "message programs under memcheck", verify::valgrind),
-    ("miri", "[MODULE…]", "unit tests under the rules of the language", miri::main),
+    ("miri", "[SUITE…]", "tests under the rules of the language", miri::main),
+    ("tsan", "[FILTER…]", "tests of threads under ThreadSanitizer", tsan::main),
     ("verify", "", "what takes longer than the tests may, after them", verify::main),
 ];
 

@@ -3,7 +3,7 @@
 use crate::shell::{
     Result, attempt, cargo, command, distribution, folder, itself, line, need, number, run, tail, write,
 };
-use crate::{aarch64, fuzz, loom, miri, peers};
+use crate::{aarch64, fuzz, loom, miri, peers, tsan};
 
 /// `verify`: VERIFY_SECONDS=60, how long each fuzz target runs; PERUSAL_FAULT_ROUNDS=200, how many jobs are killed.
 pub fn main(_: &[String]) -> Result {
@@ -22,7 +22,8 @@ pub fn main(_: &[String]) -> Result {
         "models, with at least 3 preemptions",
         &mut || run(loom::models()?.env("LOOM_MAX_PREEMPTIONS", "3")),
     );
-    step("unit tests under the rules of the language (Miri)", &mut || miri::main(&[]));
+    step("tests under the rules of the language (Miri)", &mut || miri::main(&[]));
+    step("threads under ThreadSanitizer", &mut || tsan::main(&[]));
     step("models of events where the kernel has no membarrier", &mut || {
         run(itself(["loom", "registry", "first_thread", "my_callback"])?.env("PERUSAL_MODEL_FENCES", "1"))
     });
