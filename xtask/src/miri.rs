@@ -8,9 +8,9 @@ use std::process::Command;
 ///
 /// Not among them: `heap` (it maps a part of a file twice), `shm::segment` and what else is about a file that processes map;
 /// `placement` and the launcher (other processes); copies from process to process (`protocol::rendezvous::cma`, `split`).
-const SUITES: [&str; 14] = [
+const SUITES: [&str; 13] = [
     "request", "doorbell", "ring", "matching", "datatype", "sync", "handles", "events", "engine", "protocol",
-    "p2p", "coll", "tool", API,
+    "p2p", "api", API,
 ];
 
 /// The test program of the Rust API.
