@@ -53,9 +53,14 @@ pub fn main(arguments: &[String]) -> Result {
         }
         let seeds = if PROTOCOLS.contains(&suite) { SEEDS } else { "" };
         let (good, log) = attempt(tests.env("MIRIFLAGS", format!("{FLAGS} {seeds}")));
-        let verdicts: Vec<&str> = log.lines().filter(|line| line.starts_with("test result")).collect();
-        let times = if verdicts.len() > 1 { format!("{} times: ", verdicts.len()) } else { String::new() };
-        println!("miri: {suite}: {times}{}", verdicts.last().unwrap_or(&"no result"));
+        // Seeds run at once, and their lines are mixed.
+        let (begins, after) = if seeds.is_empty() {
+            ("test result", "")
+        } else {
+            ("running ", if good { ", all seeds: ok" } else { ", all seeds: FAILED" })
+        };
+        let line = log.lines().rfind(|line| line.starts_with(begins)).unwrap_or("no result");
+        println!("miri: {suite}: {line}{after}");
         if !good {
             println!("{}", tail(&log, 60));
             failed.push(suite);
