@@ -36,6 +36,7 @@ mod job_file;
 pub mod layout;
 pub mod machine;
 pub mod memory;
+pub mod peer_memory;
 pub mod roster;
 pub mod segment;
 pub mod telemetry;

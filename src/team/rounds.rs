@@ -1,8 +1,7 @@
 //! The protocol: rounds in which everybody arrives, and what can be known of a round. Nothing here waits.
 
 use super::storage::{DEPTH, TeamMemory, TeamSlot};
-use crate::sync::AsymmetricFence;
-use crate::sync::{Ordering, fence};
+use crate::sync::{AsymmetricFence, Ordering, SleepMark, take_sleepers};
 
 /// How members arrive in a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -211,49 +210,32 @@ impl<S: TeamMemory> Rounds<S> {
         self.round += 1;
     }
 
+    fn mark(&self) -> SleepMark<'_> {
+        SleepMark::new(self.storage.sleepers(self.me / 64), (self.me % 64) as u32)
+    }
+
     /// Says that the caller is about to sleep; it looks once more afterwards (team rule 5). Returns at once if nobody has
     /// rung since it last said so.
     pub fn register(&self, fences: AsymmetricFence) {
-        let (word, bit) = (self.storage.sleepers(self.me / 64), 1 << (self.me % 64));
-        // Relaxed: the bit is set by us alone, and the fences below order what follows.
-        if word.load(Ordering::Relaxed) & bit == 0 {
-            word.fetch_or(bit, Ordering::Relaxed);
-            fences.heavy_barrier();
-            fence(Ordering::SeqCst);
-        }
+        self.mark().set(fences);
     }
 
     /// Takes the caller's mark away; a member that has seen it may still ring.
     pub fn unregister(&self) {
-        let (word, bit) = (self.storage.sleepers(self.me / 64), 1 << (self.me % 64));
-        // Relaxed: a mark too many is a ring too many.
-        word.fetch_and(!bit, Ordering::Relaxed);
+        self.mark().clear();
     }
 
     /// Calls `ring` for the members that sleep, after something was published (team rule 5).
     #[inline]
-    pub fn wake(&self, fences: AsymmetricFence, ring: impl FnMut(usize)) {
+    pub fn wake(&self, fences: AsymmetricFence, mut ring: impl FnMut(usize)) {
         fences.light_barrier();
-        let words = self.storage.members().div_ceil(64);
-        // Relaxed: ordered behind what was published by the fence; a hint, which the exchange confirms.
-        if (0..words).any(|word| self.storage.sleepers(word).load(Ordering::Relaxed) != 0) {
-            self.take_sleepers(words, ring);
-        }
-    }
-
-    #[cold]
-    fn take_sleepers(&self, words: usize, mut ring: impl FnMut(usize)) {
-        for word in 0..words {
-            // Relaxed: a sleeper is woken through its bell, which orders what it needs.
-            let mut bits = self.storage.sleepers(word).swap(0, Ordering::Relaxed);
-            while bits != 0 {
-                let member = word * 64 + bits.trailing_zeros() as usize;
-                bits &= bits - 1;
-                // A bit beyond the last member is nobody's (team rule 7).
-                if member < self.storage.members() {
-                    ring(member);
-                }
+        let members = self.storage.members();
+        // A bit beyond the last member is nobody's (team rule 7).
+        let wake = |member| {
+            if member < members {
+                ring(member)
             }
-        }
+        };
+        take_sleepers((0..members.div_ceil(64)).map(|word| self.storage.sleepers(word)), wake);
     }
 }

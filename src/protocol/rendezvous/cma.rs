@@ -4,8 +4,8 @@ use super::{CopyEngine, emit, is_plain};
 use crate::engine::{Body, Engine, Ref, Rts};
 use crate::error::Result;
 use crate::events::Event;
+use crate::shm::peer_memory::read_peer;
 use crate::shm::telemetry::ProtocolKind;
-use std::io;
 
 pub(super) static ENGINE: CopyEngine = CopyEngine { number: 1, takes, begin };
 
@@ -34,82 +34,4 @@ fn begin(engine: &Engine, request: Ref, _: &Rts) -> Result<()> {
         return engine.rendezvous().fall_back(request);
     }
     engine.rendezvous().finish_copied(request, ProtocolKind::Cma)
-}
-
-/// Copies `len` bytes at `from` in process `pid` to `to` here.
-///
-/// # Errors
-///
-/// What `process_vm_readv` says: EPERM where it is forbidden, EFAULT where the peer has no such memory.
-///
-/// # Safety
-///
-/// `to` is valid for writes of `len` bytes, and nobody else touches them meanwhile.
-pub(super) unsafe fn read_peer(pid: i32, from: u64, to: *mut u8, len: usize) -> io::Result<()> {
-    let mut done = 0;
-    while done < len {
-        let local = libc::iovec { iov_base: to.wrapping_add(done).cast(), iov_len: len - done };
-        let remote = libc::iovec { iov_base: (from as usize + done) as *mut _, iov_len: len - done };
-        // SAFETY: the kernel writes at most `len - done` bytes at `to + done`, which the caller gives us; it checks
-        // the remote addresses itself.
-        let moved = unsafe { libc::process_vm_readv(pid, &raw const local, 1, &raw const remote, 1, 0) };
-        done += step(moved)?;
-    }
-    Ok(())
-}
-
-/// Copies `len` bytes at `from` here to `to` in process `pid`.
-///
-/// # Errors
-///
-/// What `process_vm_writev` says.
-///
-/// # Safety
-///
-/// `from` is valid for reads of `len` bytes, and the peer has asked for bytes at `to`.
-pub(super) unsafe fn write_peer(pid: i32, from: *const u8, to: u64, len: usize) -> io::Result<()> {
-    let mut done = 0;
-    while done < len {
-        let local = libc::iovec { iov_base: from.wrapping_add(done).cast_mut().cast(), iov_len: len - done };
-        let remote = libc::iovec { iov_base: (to as usize + done) as *mut _, iov_len: len - done };
-        // SAFETY: the kernel reads at most `len - done` bytes at `from + done`, which the caller gives us; it checks
-        // the remote addresses itself.
-        let moved = unsafe { libc::process_vm_writev(pid, &raw const local, 1, &raw const remote, 1, 0) };
-        done += step(moved)?;
-    }
-    Ok(())
-}
-
-fn step(moved: isize) -> io::Result<usize> {
-    match moved {
-        0 => Err(io::Error::from(io::ErrorKind::WriteZero)),
-        moved if moved > 0 => Ok(moved as usize),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[cfg_attr(miri, ignore = "Miri has no such system calls")]
-    #[test]
-    fn a_process_can_copy_from_and_to_itself_and_is_told_of_bad_addresses() {
-        let (from, mut to) = (vec![7_u8; 100_000], vec![0_u8; 100_000]);
-        let own = std::process::id() as i32;
-        // SAFETY: `to` is ours and as long as `from`.
-        let read = unsafe { read_peer(own, from.as_ptr() as u64, to.as_mut_ptr(), from.len()) };
-        let refusal = read.as_ref().err().and_then(std::io::Error::raw_os_error);
-        if matches!(refusal, Some(libc::EPERM | libc::ENOSYS)) {
-            return; // A sandbox forbids it, or an emulator does not have it; the engine then copies through the ring.
-        }
-        read.expect("own memory");
-        assert_eq!(from, to);
-        // SAFETY: `to` is ours and long enough; the bad address is the remote one.
-        let bad = unsafe { read_peer(own, 8, to.as_mut_ptr(), 100) };
-        assert_eq!(bad.unwrap_err().raw_os_error(), Some(libc::EFAULT));
-        // SAFETY: both are ours.
-        unsafe { write_peer(own, [9_u8; 4].as_ptr(), to.as_mut_ptr() as u64, 4) }.expect("own memory");
-        assert_eq!(to[..5], [9, 9, 9, 9, 7]);
-    }
 }

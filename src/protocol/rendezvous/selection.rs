@@ -98,8 +98,9 @@ fn measure() -> u64 {
     for bytes in PROBES.into_iter().rev() {
         let plain = best(|| to[..bytes].copy_from_slice(&from[..bytes]));
         // SAFETY: `to` is ours and at least `bytes` long.
-        let mut read =
-            |len: usize| unsafe { super::cma::read_peer(own, from.as_ptr() as u64, to.as_mut_ptr(), len) };
+        let mut read = |len: usize| unsafe {
+            crate::shm::peer_memory::read_peer(own, from.as_ptr() as u64, to.as_mut_ptr(), len)
+        };
         if read(bytes).is_err() {
             return u64::from(NEVER) << 32 | u64::from(NEVER);
         }

@@ -2,12 +2,12 @@
 //! writes the second one into the receiver's.
 
 use super::Rendezvous;
-use super::cma::{read_peer, write_peer};
 use super::{CopyEngine, emit, is_plain};
 use crate::engine::{Body, Engine, Part, Ref, Rts, Stage, corrupt};
 use crate::error::Result;
 use crate::events::Event;
 use crate::protocol::Control;
+use crate::shm::peer_memory::{read_peer, write_peer};
 use crate::shm::telemetry::ProtocolKind;
 
 pub(super) static ENGINE: CopyEngine = CopyEngine { number: 2, takes, begin };
