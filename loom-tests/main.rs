@@ -14,3 +14,4 @@ mod ring;
 mod share;
 mod thread_slots;
 mod waiters;
+mod window;

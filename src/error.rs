@@ -108,6 +108,45 @@ pub enum Error {
     /// A session is not one (MPI_ERR_SESSION).
     #[error("invalid session: {0}")]
     Session(&'static str),
+    /// A window is not one (MPI_ERR_WIN).
+    #[error("invalid window: {0}")]
+    Win(&'static str),
+    /// A call on a window that the present epoch does not allow (MPI_ERR_RMA_SYNC).
+    #[error("wrong synchronisation of one-sided communication: {0}")]
+    RmaSync(&'static str),
+    /// An access beyond the target's memory (MPI_ERR_RMA_RANGE).
+    #[error(
+        "displacement {disp}, {bytes} bytes: beyond the {room} bytes of the target's memory in the window"
+    )]
+    RmaRange {
+        /// The displacement, in the target's units.
+        disp: i64,
+        /// Bytes from the first to the last of the elements.
+        bytes: i64,
+        /// Bytes of the target's memory.
+        room: u64,
+    },
+    /// Memory that cannot be attached to a window, or is not (MPI_ERR_RMA_ATTACH).
+    #[error("invalid memory of a dynamic window: {0}")]
+    RmaAttach(&'static str),
+    /// A function for windows that were made in another way (MPI_ERR_RMA_FLAVOR).
+    #[error("wrong kind of window: {0}")]
+    RmaFlavor(&'static str),
+    /// Memory that cannot be shared (MPI_ERR_RMA_SHARED).
+    #[error("invalid shared memory of a window: {0}")]
+    RmaShared(&'static str),
+    /// A size in bytes makes no sense (MPI_ERR_SIZE).
+    #[error("invalid size: {0}")]
+    Size(&'static str),
+    /// A displacement or its unit makes no sense (MPI_ERR_DISP).
+    #[error("invalid displacement: {0}")]
+    Disp(&'static str),
+    /// A kind of lock that there is not (MPI_ERR_LOCKTYPE).
+    #[error("invalid kind of lock: {0}")]
+    LockKind(&'static str),
+    /// Assertions that there are not (MPI_ERR_ASSERT).
+    #[error("invalid assertions: {0}")]
+    Assert(&'static str),
     /// Memory, or something else of which there is a limited number, is used up (MPI_ERR_NO_MEM).
     #[error("out of memory: {0}")]
     NoMem(String),
@@ -203,6 +242,16 @@ impl Error {
             E::Keyval(_) => abi::MPI_ERR_KEYVAL,
             E::Errhandler(_) => abi::MPI_ERR_ERRHANDLER,
             E::Session(_) => abi::MPI_ERR_SESSION,
+            E::Win(_) => abi::MPI_ERR_WIN,
+            E::RmaSync(_) => abi::MPI_ERR_RMA_SYNC,
+            E::RmaRange { .. } => abi::MPI_ERR_RMA_RANGE,
+            E::RmaAttach(_) => abi::MPI_ERR_RMA_ATTACH,
+            E::RmaFlavor(_) => abi::MPI_ERR_RMA_FLAVOR,
+            E::RmaShared(_) => abi::MPI_ERR_RMA_SHARED,
+            E::Size(_) => abi::MPI_ERR_SIZE,
+            E::Disp(_) => abi::MPI_ERR_DISP,
+            E::LockKind(_) => abi::MPI_ERR_LOCKTYPE,
+            E::Assert(_) => abi::MPI_ERR_ASSERT,
             E::NoMem(_) => abi::MPI_ERR_NO_MEM,
             E::TooLarge(_) => abi::MPI_ERR_VALUE_TOO_LARGE,
             E::Unsupported(_) => abi::MPI_ERR_UNSUPPORTED_OPERATION,

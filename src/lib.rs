@@ -41,6 +41,7 @@ mod comm;
 
 mod coll;
 mod p2p;
+mod rma;
 
 mod tool;
 
@@ -78,7 +79,7 @@ pub mod internals {
     open! {
         abi arch coll comm datatype doorbell engine error events handles heap info limits matching p2p
         #[cfg(feature = "placement")] placement
-        protocol request ring shm sync team tool
+        protocol request ring rma shm sync team tool
         #[cfg(not(perusal_loom))] trace
         variables
         #[cfg(not(perusal_loom))] api

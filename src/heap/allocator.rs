@@ -34,6 +34,8 @@ pub struct Extent {
 
 // SAFETY: an extent is the address of memory that is mapped in the whole process, and two numbers.
 unsafe impl Send for Extent {}
+// SAFETY: an extent is never changed, and gives out an address alone.
+unsafe impl Sync for Extent {}
 
 impl Extent {
     /// Returns the address of its first byte in this process.
@@ -132,6 +134,25 @@ impl<'a> Heap<'a> {
         let align = if bytes < HUGE64 { (align as u64).max(GRANULE64) } else { HUGE64 };
         let first = self.allocate_run(granules, align / GRANULE64)?;
         Some(self.extent(first, granules))
+    }
+
+    /// Reserves the memory of the pages that begin in the `bytes` bytes at `place`, and with `first` of the page that it begins in, so that
+    /// they lie near to the CPU of the caller. Returns whether there is so much.
+    #[must_use]
+    pub fn reserve(self, place: u64, bytes: u64, first: bool) -> bool {
+        let page = PAGE as u64;
+        let from = if first { place / page * page } else { place.next_multiple_of(page) };
+        let Some(end) = place.checked_add(bytes).and_then(|end| end.checked_next_multiple_of(page)) else {
+            return false;
+        };
+        let Some(at) = self.at(place, bytes) else { return false };
+        if from >= end {
+            return true;
+        }
+        let start = at.as_ptr().wrapping_offset((from as isize).wrapping_sub(place as isize));
+        // SAFETY: the pages lie in the mapping, which `at` has checked; populating them changes nothing that they hold.
+        let _ = unsafe { madvise(start.cast(), (end - from) as usize, Advice::LinuxPopulateWrite) };
+        self.memory.segment().reserve(self.region.offset() + from, end - from).is_ok()
     }
 
     /// Returns the extent of `granules` granules from `first` on, which belong to this process.

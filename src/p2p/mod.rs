@@ -28,7 +28,7 @@ pub use probe::Message;
 #[cfg(all(test, not(perusal_loom)))]
 mod run_tests;
 #[cfg(all(test, not(perusal_loom)))]
-mod tests;
+pub(crate) mod tests;
 
 pub use crate::engine::{Buffers, Mode, Ref as Request, Run};
 pub use crate::request::MessageStatus;

@@ -11,7 +11,7 @@ use crate::limits::rounds;
 use crate::shm::Job;
 
 /// Runs `body` on `n` ranks, each a thread, and gives back what they return.
-pub(super) fn ranks<R: Send>(n: u32, shared: bool, body: impl Fn(&Engine, &Comm) -> R + Sync) -> Vec<R> {
+pub(crate) fn ranks<R: Send>(n: u32, shared: bool, body: impl Fn(&Engine, &Comm) -> R + Sync) -> Vec<R> {
     let jobs = Job::threads(n).expect("memory");
     std::thread::scope(|scope| {
         let threads: Vec<_> = jobs

@@ -12,13 +12,13 @@ use crate::{Error, Result};
 /// "perusal" and the byte order.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"perusal\x01");
 /// Version of the segment's layout and protocols; ranks and launcher must have the same.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// Words for what one rank measures or chooses for the whole job.
 pub const TUNING_WORDS: usize = 32;
 
 /// The header over mapped bytes. Offsets are part of the format: magic 0, version 8, ranks 12, cells 16, bulk 20,
-/// total 24, job id 32, launcher 40, usable CPUs 44, sender fences 48, abort 128, next context 256, deaths 260, threads 264, tuning 384, collective segments 1024.
+/// total 24, job id 32, launcher 40, usable CPUs 44, sender fences 48, abort 128, next context 256, deaths 260, threads 264, block locks 272, tuning 384, collective segments 1024.
 #[derive(Debug)]
 #[repr(C)]
 pub struct JobHeader {
@@ -41,7 +41,9 @@ pub struct JobHeader {
     deaths: AtomicU32,
     /// How many threads use MPI, not counting the first of each rank.
     beside: AtomicU32,
-    _apart2: [u8; 116],
+    /// Where the locks of accumulates lie in the shared heap; 0 until there are any.
+    pub block_locks: AtomicU64,
+    _apart2: [u8; 104],
     /// What one rank measures or chooses for the whole job. All zero at first.
     pub tuning: [AtomicU64; TUNING_WORDS],
     _apart3: [u8; 384],
@@ -55,6 +57,7 @@ const _: () = {
     assert!(core::mem::offset_of!(JobHeader, abort) == 128);
     assert!(core::mem::offset_of!(JobHeader, next_context) == 256);
     assert!(core::mem::offset_of!(JobHeader, beside) == 264);
+    assert!(core::mem::offset_of!(JobHeader, block_locks) == 272);
     assert!(core::mem::offset_of!(JobHeader, tuning) == 384);
     assert!(core::mem::offset_of!(JobHeader, collective_segments) == 1024);
 };

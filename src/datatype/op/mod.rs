@@ -104,6 +104,12 @@ impl Op {
         matches!(self.0, OpKind::Builtin(_))
     }
 
+    /// Whether it is the predefined one with this ABI handle.
+    #[must_use]
+    pub fn is(&self, handle: usize) -> bool {
+        matches!(&self.0, OpKind::Builtin(builtin) if Builtin::of(handle) == Some(*builtin))
+    }
+
     /// Whether it is MPI_REPLACE or MPI_NO_OP, which only one-sided communication takes (MPI 5.0 §12.3.4).
     #[must_use]
     pub fn is_for_rma_only(&self) -> bool {

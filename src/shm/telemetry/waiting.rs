@@ -28,6 +28,10 @@ pub enum Waiting {
     Finalize = 7,
     /// Room in the ring to a peer.
     Room = 8,
+    /// The lock of a window.
+    Lock = 9,
+    /// Other members of a window, to open or close an epoch.
+    Epoch = 10,
 }
 
 /// What a rank waits for and since when, in shared memory: a sequence lock, so that a reader never has the kind of one wait with the words of
@@ -144,6 +148,8 @@ impl fmt::Display for Wait {
             },
             Waiting::Finalize => write!(f, "the other ranks, in MPI_Finalize"),
             Waiting::Room => write!(f, "room in the ring to {peer}"),
+            Waiting::Lock => write!(f, "the lock of a window at {peer}"),
+            Waiting::Epoch => write!(f, "an epoch of a window with {peer}"),
         }
     }
 }

@@ -27,7 +27,7 @@ pub fn sleep(slept: &[Slept]) -> Sleep {
 }
 
 fn what(kind: u8) -> &'static str {
-    const NAMES: [(Waiting, &str); 8] = [
+    const NAMES: [(Waiting, &str); 10] = [
         (Waiting::Receive, "a message"),
         (Waiting::Send, "a send"),
         (Waiting::Probe, "a probe"),
@@ -36,6 +36,8 @@ fn what(kind: u8) -> &'static str {
         (Waiting::Collective, "a collective operation"),
         (Waiting::Finalize, "MPI_Finalize"),
         (Waiting::Room, "room in a ring"),
+        (Waiting::Lock, "the lock of a window"),
+        (Waiting::Epoch, "an epoch of a window"),
     ];
     NAMES.iter().find(|(waiting, _)| *waiting as u8 == kind).map_or("something", |(_, name)| name)
 }

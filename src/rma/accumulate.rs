@@ -1,0 +1,297 @@
+//! Accumulate, get-accumulate, fetch-and-op, compare-and-swap: atomic for each element (MPI 5.0 §12.7.1).
+//!
+//! All of them take the lock of the block that an element begins in ([`BlockLocks`]), whatever its type, so that any two of them on one element
+//! exclude each other and many elements are reduced by one loop. In memory that is private to its process the block is read, reduced and
+//! written back.
+
+use super::block_locks::{BLOCK, BlockLocks};
+use super::memory::{Reach, Spot};
+use super::remote::Remote;
+use super::transfer::TargetElements;
+use crate::datatype::op::Op;
+use crate::datatype::{Basic, Datatype};
+use crate::error::{Error, Result};
+
+/// What the elements of an accumulate are, and what is done to them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Update<'a> {
+    op: &'a Op,
+    element: Element<'a>,
+}
+
+/// An element: a value of a basic type, or a value with its index.
+#[derive(Debug, Clone, Copy)]
+enum Element<'a> {
+    Basic(Basic),
+    Pair(&'a Datatype),
+}
+
+impl Element<'_> {
+    /// Bytes of it in a packed stream.
+    fn size(self) -> usize {
+        match self {
+            Self::Basic(basic) => basic.size(),
+            Self::Pair(pair) => pair.size(),
+        }
+    }
+
+    fn same(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Basic(one), Self::Basic(other)) => one == other,
+            (Self::Pair(one), Self::Pair(other)) => one.named() == other.named(),
+            _ => false,
+        }
+    }
+}
+
+fn element(datatype: &Datatype) -> Result<Element<'_>> {
+    match (datatype.uniform(), datatype.pair()) {
+        (Some(basic), _) => Ok(Element::Basic(basic)),
+        (None, Some(_)) => Ok(Element::Pair(datatype)),
+        _ if datatype.size() == 0 => Basic::of(crate::abi::MPI_BYTE).map(Element::Basic).ok_or(MIXED),
+        _ => Err(MIXED),
+    }
+}
+
+const MIXED: Error = Error::Type(
+    "the elements of an accumulate are of one predefined type, or made of one (MPI 5.0, section 12.3.4)",
+);
+
+impl<'a> Update<'a> {
+    /// The update of elements of the target's type by elements of the origin's, which must have the same basic type.
+    ///
+    /// # Errors
+    /// [`Error::Type`] for elements of several types; [`Error::Op`] for an operation of the user's or one that does not take the type.
+    pub fn new(op: &'a Op, origin: Option<&Datatype>, target: &'a Datatype) -> Result<Self> {
+        if !op.is_predefined() {
+            return Err(Error::Op(
+                "an accumulate takes predefined operations only (MPI 5.0, section 12.3.4)",
+            ));
+        }
+        let element = element(target)?;
+        if let Some(origin) = origin.filter(|origin| origin.size() > 0 && target.size() > 0)
+            && !self::element(origin)?.same(element)
+        {
+            return Err(Error::Type("origin and target of an accumulate have different basic types"));
+        }
+        let takes = match element {
+            Element::Basic(basic) => op.takes(basic),
+            Element::Pair(pair) => op.check(pair).is_ok(),
+        };
+        if takes || op.is_for_rma_only() {
+            Ok(Self { op, element })
+        } else {
+            Err(Error::Op("the operation is not defined for this datatype"))
+        }
+    }
+
+    /// Updates a target's elements by packed ones (none for MPI_NO_OP), and puts what they were into `old`, packed.
+    ///
+    /// # Errors
+    /// Those of the kernel for private memory; [`Error::RankFailed`] if the holder of a lock has died.
+    pub fn perform(
+        self,
+        remote: Remote<'_>,
+        locks: &BlockLocks,
+        target: TargetElements<'_>,
+        new: Option<&[u8]>,
+        mut old: Option<&mut [u8]>,
+    ) -> Result<()> {
+        let bytes = new.map_or_else(|| old.as_ref().map_or(0, |old| old.len()), <[u8]>::len);
+        if target.datatype.is_contiguous() && matches!(self.element, Element::Basic(_)) {
+            let spot = moved(target.spot, target.datatype.true_lb());
+            return self.run(remote, locks, spot, bytes, new, old);
+        }
+        let mut done = 0;
+        // A pair may have a gap within, which no run has: its elements are taken one by one.
+        let pairs = matches!(self.element, Element::Pair(_));
+        let whole = (target.datatype.extent(), self.element.size(), target.count);
+        let elements =
+            (0..whole.2).map(|i| (i as isize * whole.0, whole.1)).take(if pairs { usize::MAX } else { 0 });
+        let runs = target.datatype.runs(target.count).take(if pairs { 0 } else { usize::MAX });
+        for (at, len) in elements.chain(runs) {
+            let len = len.min(bytes - done);
+            if len == 0 {
+                break;
+            }
+            let part = done..done + len;
+            let new = new.map(|new| &new[part.clone()]);
+            let old = old.as_deref_mut().map(|old| &mut old[part]);
+            self.run(remote, locks, moved(target.spot, at), len, new, old)?;
+            done += len;
+        }
+        Ok(())
+    }
+
+    /// Updates the `len` bytes of packed elements at `spot`, which lie one behind the other.
+    fn run(
+        self,
+        remote: Remote<'_>,
+        locks: &BlockLocks,
+        spot: Spot,
+        len: usize,
+        new: Option<&[u8]>,
+        mut old: Option<&mut [u8]>,
+    ) -> Result<()> {
+        let size = self.element.size();
+        let mut at = 0;
+        while at < len {
+            // The elements that begin in the same block.
+            let key = spot.key.wrapping_add(at as u64);
+            let left = (BLOCK - key % BLOCK) as usize;
+            let part = left.next_multiple_of(size).min(len - at);
+            let range = at..at + part;
+            let new = new.map(|new| &new[range.clone()]);
+            let old = old.as_deref_mut().map(|old| &mut old[range]);
+            let _held = locks.hold(remote.engine, key)?;
+            self.locked(remote, moved(spot, at as isize), part, new, old)?;
+            at += part;
+        }
+        Ok(())
+    }
+
+    /// Updates elements whose lock is held.
+    fn locked(
+        self,
+        remote: Remote<'_>,
+        spot: Spot,
+        len: usize,
+        new: Option<&[u8]>,
+        mut old: Option<&mut [u8]>,
+    ) -> Result<()> {
+        let new = new.filter(|_| !self.op.is(crate::abi::MPI_NO_OP));
+        if let (Element::Basic(basic), Reach::Mapped { addr }) = (self.element, spot.reach)
+            && (addr as usize).is_multiple_of(basic.align())
+            && new.is_none_or(|new| (new.as_ptr() as usize).is_multiple_of(basic.align()))
+        {
+            if let Some(old) = old {
+                // SAFETY: `len` bytes of elements in a window that is mapped here, which are changed under their lock.
+                unsafe { core::ptr::copy_nonoverlapping(addr, old.as_mut_ptr(), len) };
+            }
+            return match new {
+                None => Ok(()),
+                Some(new) if self.op.is(crate::abi::MPI_REPLACE) => {
+                    // SAFETY: `len` bytes of elements on both sides; those in the window are changed under their lock.
+                    unsafe { core::ptr::copy_nonoverlapping(new.as_ptr(), addr, len) };
+                    Ok(())
+                }
+                // SAFETY: `len` bytes of whole elements on both sides, aligned; those in the window are changed under their lock.
+                Some(new) => unsafe { self.op.apply_basic(basic, new.as_ptr(), addr, len / basic.size()) },
+            };
+        }
+        let mut staged = Staged([0; STAGE]);
+        let size = self.element.size();
+        let step = STAGE / size * size;
+        for at in (0..len).step_by(step) {
+            let part = step.min(len - at);
+            let (spot, staged) = (moved(spot, at as isize), &mut staged.0[..part]);
+            self.read(remote, spot, staged)?;
+            if let Some(old) = &mut old {
+                old[at..at + part].copy_from_slice(staged);
+            }
+            if let Some(new) = new {
+                self.combine(&new[at..at + part], staged)?;
+                self.write(remote, spot, staged)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// `right = left op right`, on packed elements.
+    fn combine(self, left: &[u8], right: &mut [u8]) -> Result<()> {
+        if self.op.is(crate::abi::MPI_REPLACE) {
+            right.copy_from_slice(left);
+            return Ok(());
+        }
+        let mut operands = Staged([0; STAGE]);
+        operands.0[..left.len()].copy_from_slice(left);
+        let left = &operands.0[..left.len()];
+        match self.element {
+            Element::Basic(basic) => {
+                // SAFETY: both are equally many whole elements at addresses that suit every type.
+                unsafe {
+                    self.op.apply_basic(basic, left.as_ptr(), right.as_mut_ptr(), right.len() / basic.size())
+                }
+            }
+            // SAFETY: both are whole packed pairs at addresses that suit every type.
+            Element::Pair(pair) => unsafe { self.op.apply_packed(left, right, pair, 0) },
+        }
+    }
+
+    /// Copies elements at a spot to packed ones.
+    fn read(self, remote: Remote<'_>, spot: Spot, to: &mut [u8]) -> Result<()> {
+        match (spot.reach, self.element) {
+            (Reach::Mapped { addr }, Element::Basic(_)) => {
+                // SAFETY: the elements lie in a window that is mapped here, and are changed under their lock.
+                unsafe { core::ptr::copy_nonoverlapping(addr, to.as_mut_ptr(), to.len()) };
+                Ok(())
+            }
+            (Reach::Mapped { addr }, Element::Pair(pair)) => {
+                // SAFETY: one pair lies in a window that is mapped here, and is changed under its lock.
+                unsafe { pair.pack(1, addr, 0, to) };
+                Ok(())
+            }
+            (Reach::Private { world, addr }, Element::Basic(_)) => {
+                remote.read(world, addr, core::iter::once((0, to.len())), to)
+            }
+            (Reach::Private { world, addr }, Element::Pair(pair)) => {
+                remote.read(world, addr, pair.runs(1), to)
+            }
+        }
+    }
+
+    /// Copies packed elements to where elements are at a spot.
+    fn write(self, remote: Remote<'_>, spot: Spot, from: &[u8]) -> Result<()> {
+        match (spot.reach, self.element) {
+            (Reach::Mapped { addr }, Element::Basic(_)) => {
+                // SAFETY: the elements lie in a window that is mapped here, and are changed under their lock.
+                unsafe { core::ptr::copy_nonoverlapping(from.as_ptr(), addr, from.len()) };
+                Ok(())
+            }
+            (Reach::Mapped { addr }, Element::Pair(pair)) => {
+                // SAFETY: one pair lies in a window that is mapped here, and is changed under its lock.
+                unsafe { pair.unpack(1, addr, 0, from) };
+                Ok(())
+            }
+            (Reach::Private { world, addr }, Element::Basic(_)) => {
+                remote.write(world, addr, core::iter::once((0, from.len())), from)
+            }
+            (Reach::Private { world, addr }, Element::Pair(pair)) => {
+                remote.write(world, addr, pair.runs(1), from)
+            }
+        }
+    }
+}
+
+/// Replaces the element at a spot by `new` if it is `compare`, byte by byte, and returns what it was.
+///
+/// # Errors
+/// As [`Update::perform`].
+pub(super) fn compare_and_swap(
+    remote: Remote<'_>,
+    locks: &BlockLocks,
+    spot: Spot,
+    basic: Basic,
+    (new, compare): (&[u8], &[u8]),
+    old: &mut [u8],
+) -> Result<()> {
+    let replace = Op::predefined(crate::abi::MPI_REPLACE).expect("the operation is predefined");
+    let update = Update { op: &replace, element: Element::Basic(basic) };
+    let _held = locks.hold(remote.engine, spot.key)?;
+    update.read(remote, spot, old)?;
+    if old == compare { update.write(remote, spot, new) } else { Ok(()) }
+}
+
+fn moved(spot: Spot, by: isize) -> Spot {
+    let reach = match spot.reach {
+        Reach::Mapped { addr } => Reach::Mapped { addr: addr.wrapping_offset(by) },
+        Reach::Private { world, addr } => Reach::Private { world, addr: addr.wrapping_add_signed(by as i64) },
+    };
+    Spot { reach, key: spot.key.wrapping_add_signed(by as i64) }
+}
+
+/// Bytes that are staged at a time: a whole number of elements of every type but pairs, of which one is staged.
+const STAGE: usize = 4096;
+
+#[repr(align(16))]
+struct Staged([u8; STAGE]);

@@ -1,0 +1,139 @@
+//! What the members of a window share beside its memory: the words of locks and epochs, in the job's shared heap.
+//!
+//! - **Window rule 1.** The member of rank 0 allocates the words, zeroed, before any member uses them, and frees them when no member will.
+//! - **Window rule 2.** A member sleeps only after it has set its mark and looked once more; who changes a word then looks at the marks
+//!   ([`SleepMark`]).
+
+use super::lock::LockWords;
+use crate::sync::{AtomicU32, AtomicU64, SleepMark};
+use core::ptr::NonNull;
+
+/// The words of one member, on lines of their own.
+#[derive(Debug, Default)]
+#[repr(C, align(128))]
+pub struct MemberWords {
+    /// The lock of its memory.
+    pub lock: LockWords,
+    /// How often an origin has ended an access epoch for which the member was exposed (MPI_Win_complete).
+    pub completed: AtomicU32,
+    /// Whether the member sleeps until it is exposed or completed: one mark.
+    asleep: AtomicU64,
+}
+
+impl MemberWords {
+    /// The mark of the member as it waits for posts and completions.
+    pub fn mark(&self) -> SleepMark<'_> {
+        SleepMark::new(&self.asleep, 0)
+    }
+}
+
+/// The words of a window's members.
+#[derive(Debug, Clone, Copy)]
+pub struct Control {
+    base: NonNull<u8>,
+    members: usize,
+}
+
+// SAFETY: what it points to are atomics in memory that is mapped in the whole process (window rule 1).
+unsafe impl Send for Control {}
+// SAFETY: what it points to are atomics in memory that is mapped in the whole process (window rule 1).
+unsafe impl Sync for Control {}
+
+impl Control {
+    /// How many bytes the words of so many members take; `None` for more than the address space holds.
+    #[must_use]
+    pub fn bytes(members: usize) -> Option<usize> {
+        let own = members.checked_mul(size_of::<MemberWords>())?;
+        let marks = members.checked_mul(members.div_ceil(64))?.checked_mul(size_of::<AtomicU64>())?;
+        let posts = members.checked_mul(members)?.checked_mul(size_of::<AtomicU32>())?;
+        own.checked_add(marks)?.checked_add(posts)
+    }
+
+    /// The words at `base`.
+    ///
+    /// # Safety
+    /// At `base`, on a line, lie [`Control::bytes`] bytes for so many members, zeroed before first use, that stay mapped and are used for
+    /// nothing else as long as a copy of this is used (window rule 1).
+    #[must_use]
+    pub unsafe fn over(base: NonNull<u8>, members: usize) -> Self {
+        Self { base, members }
+    }
+
+    /// The words of a member.
+    ///
+    /// # Panics
+    /// If there is no such member.
+    #[inline]
+    #[must_use]
+    pub fn member(&self, rank: u32) -> &MemberWords {
+        assert!((rank as usize) < self.members);
+        // SAFETY: the words begin with one record for each member (`bytes`), aligned as `base` is; zeros are one; all accesses are atomic.
+        unsafe { self.base.cast::<MemberWords>().add(rank as usize).as_ref() }
+    }
+
+    /// The mark of `member` as it waits for the lock of `rank`.
+    ///
+    /// # Panics
+    /// If there is no such member or rank.
+    #[must_use]
+    pub fn lock_mark(&self, rank: u32, member: u32) -> SleepMark<'_> {
+        assert!((member as usize) < self.members);
+        SleepMark::new(&self.lock_marks(rank)[member as usize / 64], member % 64)
+    }
+
+    /// The words with the marks of members that wait for the lock of `rank`.
+    ///
+    /// # Panics
+    /// If there is no such rank.
+    #[must_use]
+    pub fn lock_marks(&self, rank: u32) -> &[AtomicU64] {
+        assert!((rank as usize) < self.members);
+        let words = self.members.div_ceil(64);
+        let at = self.members * size_of::<MemberWords>() + rank as usize * words * size_of::<AtomicU64>();
+        // SAFETY: a row of marks for each member lies behind the members' records (`bytes`); zeros are unset marks; all accesses are atomic.
+        unsafe { core::slice::from_raw_parts(self.base.add(at).cast().as_ptr(), words) }
+    }
+
+    /// How often `target` has exposed its memory to `origin` (MPI_Win_post).
+    ///
+    /// # Panics
+    /// If there is no such origin or target.
+    #[must_use]
+    pub fn posts(&self, origin: u32, target: u32) -> &AtomicU32 {
+        assert!((origin as usize) < self.members && (target as usize) < self.members);
+        let marks = self.members * self.members.div_ceil(64) * size_of::<AtomicU64>();
+        let index = origin as usize * self.members + target as usize;
+        let at = self.members * size_of::<MemberWords>() + marks + index * size_of::<AtomicU32>();
+        // SAFETY: a count for each pair lies behind the marks (`bytes`); zeros are counts; all accesses are atomic.
+        unsafe { self.base.add(at).cast::<AtomicU32>().as_ref() }
+    }
+}
+
+#[cfg(all(test, not(perusal_loom)))]
+mod tests {
+    use super::*;
+    use crate::sync::Ordering;
+
+    #[test]
+    fn no_two_words_overlap() {
+        for members in [1, 3, 65] {
+            let bytes = Control::bytes(members).expect("little");
+            let mut memory = vec![0_u128; bytes.div_ceil(16) + 8];
+            let base = memory.as_mut_ptr().cast::<u8>();
+            let base = base.wrapping_add(base.align_offset(128));
+            // SAFETY: zeroed, aligned, long enough, and used for nothing else in this block.
+            let control = unsafe { Control::over(NonNull::new(base).expect("memory"), members) };
+            let all = members as u32;
+            for a in 0..all {
+                assert_eq!(control.member(a).completed.fetch_add(1, Ordering::Relaxed), 0);
+                for b in 0..all {
+                    assert_eq!(control.posts(a, b).fetch_add(1, Ordering::Relaxed), 0);
+                    control.lock_mark(a, b).set_unfenced();
+                }
+                let marked: u32 =
+                    control.lock_marks(a).iter().map(|word| word.load(Ordering::Relaxed).count_ones()).sum();
+                assert_eq!(marked, all);
+            }
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! Making a window: what its members tell each other.
+
+use super::block_locks::BlockLocks;
+use super::control::Control;
+use super::epoch::Epochs;
+use super::memory::{Start, TargetMemory};
+use super::remote::{Served, Service, may_read, probe_address};
+use super::window::{Flavor, Memory, Window};
+use crate::coll::{BlockingTransport, Purpose, Scratch, allgather, create};
+use crate::comm::{Attributes, Comm, ErrhandlerSlot, lock};
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::events::CommEvents;
+use crate::heap::{Extent, Heap};
+use crate::info::Info;
+use crate::limits::{APART, PAGE};
+use crate::sync::{Arc, Mutex};
+
+/// What a member tells the others of itself as a window is made.
+#[derive(Debug, Clone, Copy)]
+struct Member {
+    start: Start,
+    bytes: u64,
+    unit: u64,
+    heap: u64,
+    /// Where the words of the window lie, of the member of rank 0; 0 for none.
+    control: u64,
+    /// The address of a byte that others can try to read.
+    probe: u64,
+    /// Whether it has all it needs.
+    well: bool,
+}
+
+const MEMBER: usize = 7 * 8;
+
+impl Member {
+    fn encode(self) -> [u8; MEMBER] {
+        let (kind, at) = match self.start {
+            Start::Place(place) => (0, place),
+            Start::Address(addr) => (1, addr),
+            Start::Bottom => (2, 0),
+        };
+        let mut bytes = [0; MEMBER];
+        let words = [
+            kind | u64::from(self.well) << 8,
+            at,
+            self.bytes,
+            self.unit,
+            self.heap,
+            self.control,
+            self.probe,
+        ];
+        for (word, room) in words.iter().zip(bytes.chunks_exact_mut(8)) {
+            room.copy_from_slice(&word.to_ne_bytes());
+        }
+        bytes
+    }
+
+    fn decode(bytes: &[u8]) -> Self {
+        let word = |i: usize| {
+            let mut word = [0; 8];
+            word.copy_from_slice(&bytes[i * 8..i * 8 + 8]);
+            u64::from_ne_bytes(word)
+        };
+        let start = match word(0) & 0xff {
+            0 => Start::Place(word(1)),
+            1 => Start::Address(word(1)),
+            _ => Start::Bottom,
+        };
+        Self {
+            start,
+            bytes: word(2),
+            unit: word(3),
+            heap: word(4),
+            control: word(5),
+            probe: word(6),
+            well: word(0) >> 8 & 1 == 1,
+        }
+    }
+}
+
+fn no_room(what: &str) -> Error {
+    Error::NoMem(format!(
+        "the shared heap has no room for {what}, or this process cannot map it; PERUSAL_SHARED_HEAP (bytes) says how large it is"
+    ))
+}
+
+impl Window {
+    /// Makes a window of memory of all members of `parent`, each of which calls this.
+    ///
+    /// # Errors
+    /// [`Error::Comm`] for an intercommunicator; [`Error::NoMem`] at all members if one has no memory; those of the messages.
+    pub fn create(
+        engine: &Engine,
+        parent: &Comm,
+        memory: Memory,
+        unit: u64,
+        hints: &Info,
+        events: Arc<CommEvents>,
+    ) -> Result<Self> {
+        if parent.is_inter() {
+            return Err(Error::Comm("windows are made on intracommunicators"));
+        }
+        let transport = BlockingTransport::new(engine, parent, Purpose::Create);
+        let context = transport.run(create::context(&transport, engine))?;
+        let comm =
+            Arc::new(engine.open(Comm::intra(context, parent.rank(), parent.group().clone(), events))?);
+        let made = Self::among(engine, comm, memory, unit, hints);
+        if made.is_err() {
+            engine.close_communicator(context);
+        }
+        made
+    }
+
+    fn among(engine: &Engine, comm: Arc<Comm>, memory: Memory, unit: u64, hints: &Info) -> Result<Self> {
+        let members = comm.size() as usize;
+        let mut extents = Vec::new();
+        let own = Self::own(engine, &comm, memory, hints, &mut extents);
+        let locks = BlockLocks::of(engine.job());
+        let heap = Heap::of(engine.job());
+        let (start, control) = own.as_ref().map_or((Start::Bottom, 0), |own| *own);
+        let bytes = match memory {
+            Memory::Own { bytes, .. } | Memory::Allocated(bytes) | Memory::Shared(bytes) => bytes as u64,
+            Memory::Dynamic => 0,
+        };
+        let member = Member {
+            start,
+            bytes,
+            unit,
+            heap: heap.map_or(0, |heap| heap.region().base().as_ptr() as u64),
+            control,
+            probe: probe_address(),
+            well: own.is_ok() && locks.is_ok() && heap.is_some(),
+        };
+        let transport = BlockingTransport::new(engine, &comm, Purpose::Create);
+        let everybody = |member: Member| -> Result<Vec<Member>> {
+            let mut all = Scratch::zeroed(members * MEMBER)?;
+            let at = comm.rank() as usize * MEMBER;
+            all[at..at + MEMBER].copy_from_slice(&member.encode());
+            transport.run(allgather(&transport, &mut all))?;
+            Ok(all.chunks_exact(MEMBER).map(Member::decode).collect())
+        };
+        let mut all = everybody(member)?;
+        let contiguous = matches!(memory, Memory::Shared(_)) && !own_parts(hints);
+        if contiguous && all.iter().all(|member| member.well) {
+            // One area for all, one part behind the other, allocated by the first; each reserves its own part.
+            let laid = Self::lay_out(engine, &comm, &mut all, &mut extents, &everybody);
+            if let Err(error) = laid {
+                return Err(Self::give_up(engine, extents, error));
+            }
+        }
+        if let Some(ill) = all.iter().position(|member| !member.well) {
+            let error = own.err().or(locks.err()).unwrap_or_else(|| {
+                no_room(&format!("a window of {members} ranks (rank {ill} of the communicator has none)"))
+            });
+            return Err(Self::give_up(engine, extents, error));
+        }
+        let (locks, heap) = (locks?, heap.ok_or_else(|| no_room("a window"))?);
+        let words = Control::bytes(members).and_then(|bytes| heap.at(all[0].control, bytes as u64));
+        let words = words
+            .ok_or_else(|| Error::Intern("the words of a window lie outside of the shared heap".into()))?;
+        // SAFETY: the member of rank 0 has allocated so many bytes for this window, and zeroed them before it told the place; they are
+        // freed when all members have left (`Window::free`).
+        let control = unsafe { Control::over(words, members) };
+        let attached = Served::default();
+        if let Memory::Own { base, bytes } = memory {
+            lock(&attached).push((base as u64, bytes as u64));
+        }
+        let service = Self::serve(engine, &comm, &all, &attached, &everybody)?;
+        let target = |(rank, member): (usize, &Member)| {
+            let world = comm.group().world_rank(rank as u32);
+            TargetMemory::new(engine, world, member.bytes, member.unit, member.start, member.heap)
+        };
+        let targets = all.iter().enumerate().map(target).collect();
+        let flavor = match memory {
+            Memory::Own { .. } => Flavor::Create,
+            Memory::Allocated(_) => Flavor::Allocate,
+            Memory::Shared(_) => Flavor::Shared,
+            Memory::Dynamic => Flavor::Dynamic,
+        };
+        Ok(Self {
+            flavor,
+            targets,
+            control,
+            epochs: Epochs::new(members)?,
+            locks,
+            extents,
+            attached,
+            service,
+            seen_posts: Mutex::new(vec![0; members]),
+            seen_completions: crate::sync::AtomicU32::new(0),
+            name: Mutex::default(),
+            info: Mutex::new(hints.clone()),
+            attributes: Attributes::default(),
+            errhandler: ErrhandlerSlot::default(),
+            comm: comm.clone(),
+        })
+    }
+
+    /// What this member brings: where its memory begins, and where the words of the window lie if it has rank 0.
+    fn own(
+        engine: &Engine,
+        comm: &Comm,
+        memory: Memory,
+        hints: &Info,
+        extents: &mut Vec<Extent>,
+    ) -> Result<(Start, u64)> {
+        let heap = Heap::of(engine.job()).ok_or_else(|| no_room("a window"))?;
+        let mut allocate = |bytes: usize, align: usize| -> Result<u64> {
+            let extent =
+                heap.allocate(bytes, align).ok_or_else(|| no_room(&format!("{bytes} bytes of a window")))?;
+            // SAFETY: the extent is ours, at least so long, and nobody else knows it yet.
+            unsafe { extent.addr().as_ptr().write_bytes(0, bytes) };
+            let place = heap.place_of(extent.addr().as_ptr(), bytes.max(1));
+            extents.push(extent);
+            place.ok_or_else(|| Error::Intern("an extent lies outside of the shared heap".into()))
+        };
+        let align = alignment(hints);
+        let start = match memory {
+            Memory::Own { base, bytes } => match heap.place_of(base, bytes).filter(|_| bytes > 0) {
+                Some(place) => Start::Place(place),
+                None => Start::Address(base.expose_provenance() as u64),
+            },
+            Memory::Allocated(bytes) => Start::Place(allocate(bytes, align)?),
+            Memory::Shared(bytes) if own_parts(hints) => Start::Place(allocate(bytes, align.max(PAGE))?),
+            // Laid out when all sizes are known.
+            Memory::Shared(_) => Start::Place(0),
+            Memory::Dynamic => Start::Bottom,
+        };
+        let control = if comm.rank() == 0 {
+            let bytes = Control::bytes(comm.size() as usize).ok_or_else(|| no_room("so many ranks"))?;
+            allocate(bytes, APART)?
+        } else {
+            0
+        };
+        Ok((start, control))
+    }
+
+    /// Gives each member its part of one area.
+    fn lay_out(
+        engine: &Engine,
+        comm: &Comm,
+        all: &mut [Member],
+        extents: &mut Vec<Extent>,
+        everybody: &impl Fn(Member) -> Result<Vec<Member>>,
+    ) -> Result<()> {
+        let heap = Heap::of(engine.job()).ok_or_else(|| no_room("a window"))?;
+        let sum = all.iter().try_fold(0_u64, |sum, member| sum.checked_add(member.bytes));
+        let total = sum.and_then(|sum| usize::try_from(sum).ok());
+        let own = comm.rank() as usize;
+        let mut area = 0;
+        if own == 0 {
+            let extent = total.and_then(|total| heap.allocate_space(total, PAGE));
+            area = extent.as_ref().and_then(|extent| heap.place_of(extent.addr().as_ptr(), 1)).unwrap_or(0);
+            extents.extend(extent);
+        }
+        let told = everybody(Member { start: Start::Place(area), ..all[own] })?;
+        let Start::Place(area @ 1..) = told[0].start else {
+            return Err(no_room("the parts of a shared window"));
+        };
+        let mut at = area;
+        for member in all.iter_mut() {
+            member.start = Start::Place(at);
+            at = at.saturating_add(member.bytes);
+        }
+        // Each member takes the memory of the pages that begin in its part: they are near to it.
+        let Start::Place(from) = all[own].start else { return Ok(()) };
+        let reserved = heap.reserve(from, all[own].bytes, own == 0);
+        let told = everybody(Member { well: reserved, ..all[own] })?;
+        if told.iter().all(|member| member.well) {
+            Ok(())
+        } else {
+            Err(no_room("the parts of a shared window"))
+        }
+    }
+
+    /// Starts to serve this member's private memory if the kernel does not let all members access that of all others.
+    fn serve(
+        engine: &Engine,
+        comm: &Arc<Comm>,
+        all: &[Member],
+        served: &Served,
+        everybody: &impl Fn(Member) -> Result<Vec<Member>>,
+    ) -> Result<Option<Arc<Service>>> {
+        let private = all.iter().any(|member| match member.start {
+            Start::Place(_) => false,
+            Start::Address(_) => member.bytes > 0,
+            Start::Bottom => true,
+        });
+        if !private || all.len() < 2 || engine.job().are_threads() {
+            return Ok(None);
+        }
+        // Each tries its neighbour.
+        let (own, next) = (comm.rank() as usize, (comm.rank() as usize + 1) % all.len());
+        let well = may_read(engine, comm.group().world_rank(next as u32), all[next].probe);
+        let told = everybody(Member { well, ..all[own] })?;
+        if told.iter().all(|member| member.well) {
+            return Ok(None);
+        }
+        Service::start(engine, comm.clone(), served.clone()).map(Some)
+    }
+
+    fn give_up(engine: &Engine, extents: Vec<Extent>, error: Error) -> Error {
+        give_back(engine, extents);
+        error
+    }
+}
+
+/// Gives back what a member has allocated for a window.
+pub(super) fn give_back(engine: &Engine, extents: Vec<Extent>) {
+    if let Some(heap) = Heap::of(engine.job()) {
+        extents.iter().for_each(|extent| heap.free(extent));
+    }
+}
+
+/// Whether a shared window's parts need not be contiguous.
+fn own_parts(hints: &Info) -> bool {
+    hints.text("alloc_shared_noncontig").is_some_and(|text| text.trim() == "true")
+}
+
+/// The alignment that the hints ask for: a power of two.
+fn alignment(hints: &Info) -> usize {
+    let asked = hints.text("mpi_minimum_memory_alignment").and_then(|text| text.trim().parse::<usize>().ok());
+    asked.unwrap_or(1).max(crate::limits::LINE).checked_next_power_of_two().unwrap_or(PAGE)
+}

@@ -1,0 +1,410 @@
+//! Epochs: which calls on a window are legal now, as its own rank sees it (MPI 5.0 §12.5).
+//!
+//! Every call that opens or closes an epoch, and every operation, asks here first, so that a wrong call is an error at itself and not a
+//! hang somewhere else. Nothing here waits or touches shared memory.
+
+use crate::error::{Error, Result};
+use crate::sync::{AtomicU8, Mutex, MutexGuard, Ordering};
+use std::sync::PoisonError;
+
+/// How the window's memory at other ranks may be accessed now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+enum Access {
+    /// Not at all.
+    None = 0,
+    /// After a fence: the first operation opens an epoch, and another kind of epoch may be opened instead.
+    AfterFence = 1,
+    /// Between two fences, after an operation.
+    Fence = 2,
+    /// At the ranks that MPI_Win_start has named.
+    Started = 3,
+    /// At each rank that is locked.
+    Locked = 4,
+    /// At all ranks, by MPI_Win_lock_all.
+    LockedAll = 5,
+}
+
+impl Access {
+    fn of(number: u8) -> Self {
+        match number {
+            1 => Self::AfterFence,
+            2 => Self::Fence,
+            3 => Self::Started,
+            4 => Self::Locked,
+            5 => Self::LockedAll,
+            _ => Self::None,
+        }
+    }
+}
+
+/// How one rank's memory is held by this rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Hold {
+    /// Not.
+    None = 0,
+    /// By a shared lock, or by an exclusive one, of the window's.
+    Shared = 1,
+    /// By an exclusive lock.
+    Exclusive = 2,
+    /// By a lock that is none: MPI_MODE_NOCHECK.
+    Unchecked = 3,
+    /// It is a target of MPI_Win_start.
+    Started = 4,
+}
+
+impl Hold {
+    fn of(number: u8) -> Self {
+        match number {
+            1 => Self::Shared,
+            2 => Self::Exclusive,
+            3 => Self::Unchecked,
+            4 => Self::Started,
+            _ => Self::None,
+        }
+    }
+}
+
+/// The epochs of a window at one rank.
+#[derive(Debug)]
+pub struct Epochs {
+    access: AtomicU8,
+    /// A [`Hold`] for each rank of the window.
+    holds: Box<[AtomicU8]>,
+    /// What only calls that open and close epochs need; they take turns.
+    turns: Mutex<Turns>,
+}
+
+/// What calls that open and close epochs know.
+#[derive(Debug, Default)]
+struct Turns {
+    /// Targets of MPI_Win_start.
+    started: Vec<u32>,
+    /// How many ranks are locked one by one.
+    locked: usize,
+    /// How many ranks the exposure epoch is for, while there is one.
+    exposed: Option<usize>,
+}
+
+const fn wrong(what: &'static str) -> Error {
+    Error::RmaSync(what)
+}
+
+impl Epochs {
+    /// No epoch, in a window of `ranks` ranks.
+    ///
+    /// # Errors
+    /// [`Error::NoMem`] if there is no memory for so many.
+    pub fn new(ranks: usize) -> Result<Self> {
+        let mut holds = Vec::new();
+        holds.try_reserve_exact(ranks)?;
+        holds.resize_with(ranks, || AtomicU8::new(0));
+        Ok(Self { access: AtomicU8::new(0), holds: holds.into(), turns: Mutex::default() })
+    }
+
+    fn turns(&self) -> MutexGuard<'_, Turns> {
+        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn access(&self) -> Access {
+        // Relaxed, here and below: it is this rank's own; threads that use one window at once order their calls (MPI 5.0 §12.7).
+        Access::of(self.access.load(Ordering::Relaxed))
+    }
+
+    fn set_access(&self, access: Access) {
+        self.access.store(access as u8, Ordering::Relaxed);
+    }
+
+    fn hold_of(&self, rank: u32) -> Hold {
+        Hold::of(self.holds[rank as usize].load(Ordering::Relaxed))
+    }
+
+    fn set_hold(&self, rank: u32, hold: Hold) {
+        self.holds[rank as usize].store(hold as u8, Ordering::Relaxed);
+    }
+
+    /// Checks that an operation may access `rank`'s memory.
+    ///
+    /// # Errors
+    /// [`Error::RmaSync`] if no epoch allows it.
+    #[inline]
+    pub fn check_access(&self, rank: u32) -> Result<()> {
+        match self.access() {
+            Access::LockedAll | Access::Fence => Ok(()),
+            Access::AfterFence => {
+                self.set_access(Access::Fence);
+                Ok(())
+            }
+            Access::Locked | Access::Started if self.hold_of(rank) != Hold::None => Ok(()),
+            Access::Locked => Err(wrong("the operation's target is not locked by this rank (MPI_Win_lock)")),
+            Access::Started => Err(wrong("the operation's target is not in the group of MPI_Win_start")),
+            Access::None => Err(wrong(
+                "an operation outside of every access epoch; open one with MPI_Win_fence, MPI_Win_start, MPI_Win_lock or MPI_Win_lock_all",
+            )),
+        }
+    }
+
+    /// Checks that a request-based operation, a flush or the like may be called for `rank`, or for all with `None`: a lock is held.
+    ///
+    /// # Errors
+    /// [`Error::RmaSync`] outside of a passive-target epoch.
+    pub fn check_passive(&self, rank: Option<u32>) -> Result<()> {
+        match (self.access(), rank) {
+            (Access::LockedAll, _) | (Access::Locked, None) => Ok(()),
+            (Access::Locked, Some(rank)) if self.hold_of(rank) != Hold::None => Ok(()),
+            (Access::Locked, Some(_)) => Err(wrong("this rank has not locked the target (MPI_Win_lock)")),
+            _ => Err(wrong("the call is for epochs of MPI_Win_lock and MPI_Win_lock_all, and there is none")),
+        }
+    }
+
+    /// Checks that a fence may be called, and returns what to do when it is over.
+    ///
+    /// # Errors
+    /// [`Error::RmaSync`] within an epoch of another kind.
+    pub fn check_fence(&self) -> Result<()> {
+        match self.access() {
+            Access::None | Access::AfterFence | Access::Fence if self.turns().exposed.is_none() => Ok(()),
+            Access::None | Access::AfterFence | Access::Fence => {
+                Err(wrong("MPI_Win_fence between MPI_Win_post and MPI_Win_wait"))
+            }
+            Access::Started => Err(wrong("MPI_Win_fence between MPI_Win_start and MPI_Win_complete")),
+            Access::Locked | Access::LockedAll => Err(wrong("MPI_Win_fence while a lock is held")),
+        }
+    }
+
+    /// A fence is over. `succeeds`: operations may follow (no MPI_MODE_NOSUCCEED).
+    pub fn fenced(&self, succeeds: bool) {
+        self.set_access(if succeeds { Access::AfterFence } else { Access::None });
+    }
+
+    fn check_none(&self) -> Result<()> {
+        match self.access() {
+            Access::None | Access::AfterFence => Ok(()),
+            Access::Fence => {
+                Err(wrong("an epoch of MPI_Win_fence is open; end it with a fence with MPI_MODE_NOSUCCEED"))
+            }
+            Access::Started => Err(wrong("an epoch of MPI_Win_start is open; end it with MPI_Win_complete")),
+            Access::Locked => Err(wrong("an epoch of MPI_Win_lock is open; end it with MPI_Win_unlock")),
+            Access::LockedAll => {
+                Err(wrong("an epoch of MPI_Win_lock_all is open; end it with MPI_Win_unlock_all"))
+            }
+        }
+    }
+
+    /// MPI_Win_start begins, for `targets`.
+    ///
+    /// # Errors
+    /// [`Error::RmaSync`] if an access epoch is open.
+    pub fn start(&self, targets: Vec<u32>) -> Result<()> {
+        self.check_none()?;
+        targets.iter().for_each(|rank| self.set_hold(*rank, Hold::Started));
+        self.turns().started = targets;
+        self.set_access(Access::Started);
+        Ok(())
+    }
+
+    /// MPI_Win_complete: returns the targets.
+    ///
+    /// # Errors
+    /// [`Error::RmaSync`] without MPI_Win_start.
+    pub fn complete(&self) -> Result<Vec<u32>> {
+        if self.access() != Access::Started {
+            return Err(wrong("MPI_Win_complete without MPI_Win_start"));
+        }
+        let targets = core::mem::take(&mut self.turns().started);
+        targets.iter().for_each(|rank| self.set_hold(*rank, Hold::None));
+        self.set_access(Access::None);
+        Ok(targets)
+    }
+
+    /// MPI_Win_post begins, for `origins` ranks.
+    ///
+    /// # Errors
+    /// [`Error::RmaSync`] if an exposure epoch is open.
+    pub fn post(&self, origins: usize) -> Result<()> {
+        if self.access() == Access::Fence {
+            return self.check_none();
+        }
+        let mut turns = self.turns();
+        if turns.exposed.is_some() {
+            return Err(wrong("an epoch of MPI_Win_post is open; end it with MPI_Win_wait"));
+        }
+        turns.exposed = Some(origins);
+        Ok(())
+    }
+
+    /// The ranks for which the window is exposed.
+    ///
+    /// # Errors
+    /// [`Error::RmaSync`] without MPI_Win_post.
+    pub fn exposed(&self) -> Result<usize> {
+        self.turns().exposed.ok_or(wrong("MPI_Win_wait or MPI_Win_test without MPI_Win_post"))
+    }
+
+    /// The exposure epoch is over.
+    pub fn unexpose(&self) {
+        self.turns().exposed = None;
+    }
+
+    /// Checks that `rank` may be locked by itself.
+    ///
+    /// # Errors
+    /// [`Error::RmaSync`] if it is locked by this rank, or an epoch of another kind is open.
+    pub fn check_lock(&self, rank: u32) -> Result<()> {
+        match self.access() {
+            Access::Locked if self.hold_of(rank) == Hold::None => Ok(()),
+            Access::Locked => Err(wrong("this rank has locked the target already")),
+            _ => self.check_none(),
+        }
+    }
+
+    /// `rank` has been locked.
+    pub fn locked(&self, rank: u32, hold: Hold) {
+        self.turns().locked += 1;
+        self.set_hold(rank, hold);
+        self.set_access(Access::Locked);
+    }
+
+    /// How `rank` is locked.
+    ///
+    /// # Errors
+    /// [`Error::RmaSync`] if it is not, or by MPI_Win_lock_all.
+    pub fn check_unlock(&self, rank: u32) -> Result<Hold> {
+        match (self.access(), self.hold_of(rank)) {
+            (Access::Locked, hold) if hold != Hold::None => Ok(hold),
+            (Access::LockedAll, _) => {
+                Err(wrong("MPI_Win_unlock in an epoch of MPI_Win_lock_all; end it with MPI_Win_unlock_all"))
+            }
+            _ => Err(wrong("MPI_Win_unlock of a rank that this one has not locked")),
+        }
+    }
+
+    /// `rank` has been unlocked.
+    pub fn unlocked(&self, rank: u32) {
+        let mut turns = self.turns();
+        turns.locked -= 1;
+        self.set_hold(rank, Hold::None);
+        if turns.locked == 0 {
+            self.set_access(Access::None);
+        }
+    }
+
+    /// Checks that all ranks may be locked at once.
+    ///
+    /// # Errors
+    /// [`Error::RmaSync`] if an access epoch is open.
+    pub fn check_lock_all(&self) -> Result<()> {
+        self.check_none()
+    }
+
+    /// All ranks have been locked, by `hold`.
+    pub fn locked_all(&self, hold: Hold) {
+        (0..self.holds.len()).for_each(|rank| self.set_hold(rank as u32, hold));
+        self.set_access(Access::LockedAll);
+    }
+
+    /// How all ranks are locked.
+    ///
+    /// # Errors
+    /// [`Error::RmaSync`] if they are not, by MPI_Win_lock_all.
+    pub fn check_unlock_all(&self) -> Result<Hold> {
+        if self.access() == Access::LockedAll {
+            return Ok(self.holds.first().map_or(Hold::None, |hold| Hold::of(hold.load(Ordering::Relaxed))));
+        }
+        Err(wrong("MPI_Win_unlock_all without MPI_Win_lock_all"))
+    }
+
+    /// All ranks have been unlocked.
+    pub fn unlocked_all(&self) {
+        (0..self.holds.len()).for_each(|rank| self.set_hold(rank as u32, Hold::None));
+        self.set_access(Access::None);
+    }
+
+    /// Checks that the window may be freed.
+    ///
+    /// # Errors
+    /// [`Error::RmaSync`] within an epoch.
+    pub fn check_free(&self) -> Result<()> {
+        if self.turns().exposed.is_some() {
+            return Err(wrong("an epoch of MPI_Win_post is open; end it with MPI_Win_wait"));
+        }
+        match self.access() {
+            // What a fence has opened, the barrier of MPI_Win_free closes.
+            Access::Fence => Ok(()),
+            _ => self.check_none(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn epochs() -> Epochs {
+        Epochs::new(3).expect("memory")
+    }
+
+    #[test]
+    fn an_operation_needs_an_epoch_that_has_its_target() {
+        let e = epochs();
+        assert!(e.check_access(0).is_err());
+        e.check_fence().unwrap();
+        e.fenced(true);
+        e.check_access(2).unwrap();
+        e.check_fence().unwrap();
+        e.fenced(false);
+        assert!(e.check_access(2).is_err());
+        e.start(vec![1]).unwrap();
+        e.check_access(1).unwrap();
+        assert!(e.check_access(0).is_err() && e.check_passive(Some(1)).is_err());
+        assert_eq!(e.complete().unwrap(), [1]);
+        e.check_lock(2).unwrap();
+        e.locked(2, Hold::Shared);
+        e.check_access(2).unwrap();
+        e.check_passive(Some(2)).unwrap();
+        assert!(e.check_access(1).is_err() && e.check_passive(Some(1)).is_err());
+        assert_eq!(e.check_unlock(2).unwrap(), Hold::Shared);
+        e.unlocked(2);
+        e.check_free().unwrap();
+    }
+
+    #[test]
+    fn a_fence_without_operations_gives_way_to_any_other_epoch() {
+        let e = epochs();
+        e.fenced(true);
+        e.check_lock(0).unwrap();
+        e.check_lock_all().unwrap();
+        e.start(vec![]).unwrap();
+        e.complete().unwrap();
+        e.fenced(true);
+        e.check_access(0).unwrap();
+        assert!(e.check_lock(0).is_err() && e.check_lock_all().is_err() && e.start(vec![]).is_err());
+        assert!(e.post(1).is_err());
+    }
+
+    #[test]
+    fn epochs_of_two_kinds_do_not_nest_and_none_is_closed_that_is_not_open() {
+        let e = epochs();
+        assert!(e.complete().is_err() && e.exposed().is_err());
+        assert!(e.check_unlock(0).is_err() && e.check_unlock_all().is_err());
+        e.locked(0, Hold::Exclusive);
+        assert!(e.check_lock(0).is_err() && e.check_lock_all().is_err() && e.check_fence().is_err());
+        e.check_lock(1).unwrap();
+        e.locked(1, Hold::Shared);
+        e.unlocked(0);
+        assert!(e.check_free().is_err() && e.check_unlock_all().is_err());
+        e.unlocked(1);
+        e.locked_all(Hold::Shared);
+        assert!(e.check_unlock(0).is_err() && e.check_fence().is_err());
+        assert_eq!(e.check_unlock_all().unwrap(), Hold::Shared);
+        e.unlocked_all();
+        // Exposure is beside access.
+        e.post(2).unwrap();
+        assert!(e.post(1).is_err() && e.check_fence().is_err() && e.check_free().is_err());
+        e.start(vec![0]).unwrap();
+        assert_eq!(e.exposed().unwrap(), 2);
+        e.unexpose();
+        e.complete().unwrap();
+    }
+}

@@ -1,0 +1,187 @@
+//! Where the memory of a window's ranks lies, as this rank reaches it.
+//!
+//! | memory | how an origin reaches it |
+//! |---|---|
+//! | in the job's shared heap (allocated and shared windows, MPI_Alloc_mem, `--share-heap`) | by loads and stores |
+//! | of a rank that is a thread of this process, or this rank's own | by loads and stores |
+//! | private to another process | by system calls that copy from and to it (cross-memory attach), or by messages that it serves ([`super::remote`]) |
+//!
+//! Only messages need the target's help.
+
+use crate::datatype::Datatype;
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::heap::Heap;
+
+/// One rank's memory in a window.
+#[derive(Debug, Clone, Copy)]
+pub struct TargetMemory {
+    /// Its rank in the job.
+    pub world: u32,
+    /// Bytes of it; those of a dynamic window are what is attached.
+    pub bytes: u64,
+    /// Bytes by which a displacement is multiplied.
+    pub unit: u64,
+    /// Where it begins.
+    pub start: Start,
+    /// Address of the shared heap in that process; 0 if it has not mapped it.
+    pub heap: u64,
+    /// Where it begins in this process, and whether every origin has it mapped; none if this one has not.
+    here: Option<(usize, bool)>,
+}
+
+/// Where a rank's memory begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// At a place of the shared heap.
+    Place(u64),
+    /// At an address of its process.
+    Address(u64),
+    /// At address 0: displacements are addresses (a dynamic window).
+    Bottom,
+}
+
+/// Bytes in the memory of a rank, as an operation finds them: where displacement 0 of its elements is.
+#[derive(Debug, Clone, Copy)]
+pub struct Spot {
+    /// How they are reached.
+    pub reach: Reach,
+    /// A number that all origins have for the byte at displacement 0, so that two that change the same element know it.
+    pub key: u64,
+}
+
+/// How bytes are reached.
+#[derive(Debug, Clone, Copy)]
+pub enum Reach {
+    /// At this address of this process.
+    Mapped {
+        /// Where displacement 0 is.
+        addr: *mut u8,
+    },
+    /// At this address of the process that is rank `world` of the job.
+    Private {
+        /// Its rank in the job.
+        world: u32,
+        /// Where displacement 0 is.
+        addr: u64,
+    },
+}
+
+impl TargetMemory {
+    /// The memory of job rank `world`: `bytes` bytes from `start` on.
+    #[must_use]
+    pub fn new(engine: &Engine, world: u32, bytes: u64, unit: u64, start: Start, heap: u64) -> Self {
+        let here = match start {
+            Start::Place(place) => {
+                let base = Heap::of(engine.job()).and_then(|heap| heap.at(place, bytes));
+                base.map(|base| (base.as_ptr().expose_provenance(), true))
+            }
+            Start::Address(addr) => {
+                let threads = engine.job().are_threads();
+                (threads || world == engine.rank()).then_some((addr as usize, threads))
+            }
+            Start::Bottom => None,
+        };
+        Self { world, bytes, unit, start, heap, here }
+    }
+
+    /// Its address in this process, if it is mapped there.
+    #[must_use]
+    pub fn address(&self) -> Option<usize> {
+        self.here.map(|(addr, _)| addr)
+    }
+
+    /// A number that all origins have for its first byte.
+    fn key(&self) -> u64 {
+        match self.start {
+            Start::Place(place) => place,
+            Start::Address(addr) => self.key_of_address(addr, self.here.is_some_and(|(_, by_all)| by_all)),
+            Start::Bottom => 0,
+        }
+    }
+
+    /// Threads of one process share their addresses, so the addresses alone tell their bytes apart.
+    fn key_of_address(&self, addr: u64, threads: bool) -> u64 {
+        if threads { addr } else { addr ^ (u64::from(self.world) + 1) << 48 }
+    }
+
+    /// What displacement 0 is at `offset` bytes from the beginning.
+    fn spot(&self, offset: i64) -> Spot {
+        let reach = match (self.here, self.start) {
+            (Some((addr, _)), _) => {
+                let base: *mut u8 = core::ptr::with_exposed_provenance_mut(addr);
+                Reach::Mapped { addr: base.wrapping_offset(offset as isize) }
+            }
+            (None, Start::Address(addr) | Start::Place(addr)) => {
+                Reach::Private { world: self.world, addr: addr.wrapping_add_signed(offset) }
+            }
+            (None, Start::Bottom) => Reach::Private { world: self.world, addr: offset as u64 },
+        };
+        Spot { reach, key: self.key().wrapping_add_signed(offset) }
+    }
+    /// Finds `count` elements of `datatype` at displacement `disp`. None of them is outside of the memory.
+    ///
+    /// # Errors
+    /// [`Error::RmaRange`] if one is; [`Error::CountTooLarge`].
+    #[inline]
+    pub fn find(&self, engine: &Engine, disp: i64, count: usize, datatype: &Datatype) -> Result<Spot> {
+        let bytes = datatype.bytes_of(count)?;
+        if self.start != Start::Bottom && datatype.is_contiguous() && datatype.true_lb() == 0 {
+            let offset = u64::try_from(disp).ok().and_then(|disp| disp.checked_mul(self.unit));
+            let end = offset.and_then(|offset| offset.checked_add(bytes as u64));
+            if let (Some(offset), Some(end)) = (offset, end)
+                && end <= self.bytes
+            {
+                return Ok(self.spot(offset as i64));
+            }
+        }
+        self.find_any(engine, disp, count, datatype)
+    }
+
+    #[cold]
+    fn find_any(&self, engine: &Engine, disp: i64, count: usize, datatype: &Datatype) -> Result<Spot> {
+        let (low, high) = span(count, datatype).ok_or(Error::CountTooLarge(count))?;
+        let outside = || Error::RmaRange { disp, bytes: high.saturating_sub(low), room: self.bytes };
+        let offset = i128::from(disp) * i128::from(self.unit);
+        let (first, end) = (offset + i128::from(low), offset + i128::from(high));
+        if self.start == Start::Bottom {
+            // What is attached there, its rank knows; the kernel knows what is no memory.
+            let addr = u64::try_from(offset).map_err(|_| outside())?;
+            let len = u64::try_from(end - first).map_err(|_| outside())?;
+            let first = u64::try_from(first).map_err(|_| outside())?;
+            return Ok(self.at_address(engine, addr, first, len));
+        }
+        if first < 0 || end > i128::from(self.bytes) {
+            return Err(outside());
+        }
+        Ok(self.spot(offset as i64))
+    }
+
+    /// What displacement 0 at address `addr` of the rank's process is, for elements in `len` bytes from `first` on (a dynamic window).
+    fn at_address(&self, engine: &Engine, addr: u64, first: u64, len: u64) -> Spot {
+        let heap = Heap::of(engine.job()).filter(|_| self.heap != 0);
+        let place = first.wrapping_sub(self.heap);
+        if let Some(base) = heap.and_then(|heap| heap.at(place, len)) {
+            let addr_here = base.as_ptr().wrapping_add(addr.wrapping_sub(first) as usize);
+            return Spot { reach: Reach::Mapped { addr: addr_here }, key: addr.wrapping_sub(self.heap) };
+        }
+        let threads = engine.job().are_threads();
+        let reach = if threads || self.world == engine.rank() {
+            Reach::Mapped { addr: core::ptr::with_exposed_provenance_mut(addr as usize) }
+        } else {
+            Reach::Private { world: self.world, addr }
+        };
+        Spot { reach, key: self.key_of_address(addr, threads) }
+    }
+}
+
+/// From where to where `count` elements of a datatype reach, in bytes from displacement 0.
+fn span(count: usize, datatype: &Datatype) -> Option<(i64, i64)> {
+    if count == 0 || datatype.size() == 0 {
+        return Some((0, 0));
+    }
+    let steps = i64::try_from(count - 1).ok()?.checked_mul(datatype.extent() as i64)?;
+    let low = (datatype.true_lb() as i64).checked_add(steps.min(0))?;
+    let high = (datatype.true_lb() as i64).checked_add(datatype.true_extent() as i64)?;
+    Some((low, high.checked_add(steps.max(0))?))
+}

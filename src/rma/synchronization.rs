@@ -1,0 +1,298 @@
+//! Opening and closing epochs (MPI 5.0 §12.5).
+
+use super::epoch::Hold;
+use super::window::Window;
+use crate::arch::clock::now;
+use crate::comm::Group;
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::shm::telemetry::{Wait, Waiting};
+use crate::sync::{Ordering, SleepMark, fence, take_sleepers};
+
+/// A lock of MPI_Win_lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LockKind {
+    /// MPI_LOCK_SHARED.
+    Shared,
+    /// MPI_LOCK_EXCLUSIVE.
+    Exclusive,
+}
+
+/// What the program asserts of a synchronisation call, so that less needs to be done.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Assert {
+    /// MPI_MODE_NOCHECK.
+    pub no_check: bool,
+    /// MPI_MODE_NOSUCCEED.
+    pub no_succeed: bool,
+}
+
+impl Window {
+    /// Waits until `done`, and runs progress meanwhile. `mark` says that this rank sleeps.
+    fn wait(
+        &self,
+        engine: &Engine,
+        kind: Waiting,
+        peer: Option<u32>,
+        mark: SleepMark<'_>,
+        mut done: impl FnMut() -> bool,
+    ) -> Result<()> {
+        if done() {
+            return Ok(());
+        }
+        let since = now();
+        let why = || Some(Wait { kind, peer, tag: None, context: self.context(), since });
+        let result = engine.progress().wait_for_word(why, |sleeps| {
+            // Window rule 2.
+            if sleeps {
+                mark.set(engine.fences);
+            }
+            done()
+        });
+        mark.clear();
+        result
+    }
+
+    /// Wakes this member if it sleeps: a word that it may wait for has changed.
+    fn wake(&self, engine: &Engine, rank: u32) {
+        engine.fences.light_barrier();
+        let mark = self.control.member(rank).mark();
+        take_sleepers(core::iter::once(mark.word()), |_| engine.progress().wake_peer(self.world(rank)));
+    }
+
+    /// MPI_Win_fence: all members call it.
+    ///
+    /// # Errors
+    /// [`Error::RmaSync`] within an epoch of another kind; those of the messages.
+    pub fn fence(&self, engine: &Engine, assert: Assert) -> Result<()> {
+        self.epochs.check_fence()?;
+        self.barrier(engine)?;
+        self.epochs.fenced(!assert.no_succeed);
+        Ok(())
+    }
+
+    /// The members of the window that a group's members are.
+    fn ranks_of(&self, group: &Group) -> Result<Vec<u32>> {
+        let ranks: Option<Vec<u32>> = group.iter().map(|world| self.group().rank_of(world)).collect();
+        ranks.ok_or(Error::Group("a member of the group is not in the window's"))
+    }
+
+    /// MPI_Win_post: lets the members of `origins` access this member's memory.
+    ///
+    /// # Errors
+    /// [`Error::RmaSync`] if an exposure epoch is open; [`Error::Group`] for a member that the window does not have.
+    pub fn post(&self, engine: &Engine, origins: &Group) -> Result<()> {
+        let origins = self.ranks_of(origins)?;
+        self.epochs.post(origins.len())?;
+        for origin in origins {
+            // Release: "window post" edge, pairs with Acquire in `start`: the origin sees what this member stored before.
+            self.control.posts(origin, self.rank()).fetch_add(1, Ordering::Release);
+            self.wake(engine, origin);
+        }
+        Ok(())
+    }
+
+    /// MPI_Win_start: waits until the members of `targets` have exposed their memory.
+    ///
+    /// # Errors
+    /// [`Error::RmaSync`] if an access epoch is open; [`Error::Group`] for a member that the window does not have; [`Error::RankFailed`].
+    pub fn start(&self, engine: &Engine, targets: &Group) -> Result<()> {
+        let targets = self.ranks_of(targets)?;
+        self.epochs.start(targets.clone())?;
+        for target in targets {
+            let wanted = {
+                let mut seen = crate::comm::lock(&self.seen_posts);
+                seen[target as usize] = seen[target as usize].wrapping_add(1);
+                seen[target as usize]
+            };
+            let posts = self.control.posts(self.rank(), target);
+            // Acquire: "window post" edge, pairs with Release in `post`. A target does not post twice before this member has completed.
+            let exposed = || posts.load(Ordering::Acquire) == wanted;
+            let mark = self.control.member(self.rank()).mark();
+            self.wait(engine, Waiting::Epoch, Some(self.world(target)), mark, exposed)?;
+        }
+        Ok(())
+    }
+
+    /// MPI_Win_complete: the accesses since MPI_Win_start are done.
+    ///
+    /// # Errors
+    /// [`Error::RmaSync`] without MPI_Win_start.
+    pub fn complete(&self, engine: &Engine) -> Result<()> {
+        for target in self.epochs.complete()? {
+            // Release: "window completion" edge, pairs with Acquire in `is_completed`: the target sees what was put.
+            self.control.member(target).completed.fetch_add(1, Ordering::Release);
+            self.wake(engine, target);
+        }
+        Ok(())
+    }
+
+    /// Whether all origins of the exposure epoch have completed.
+    fn is_completed(&self, origins: usize) -> bool {
+        // Relaxed: only this member's own calls change it, one after the other.
+        let seen = self.seen_completions.load(Ordering::Relaxed);
+        // Acquire: "window completion" edge, pairs with Release in `complete`.
+        let completed = self.control.member(self.rank()).completed.load(Ordering::Acquire);
+        completed.wrapping_sub(seen) as usize >= origins
+    }
+
+    fn unexpose(&self, origins: usize) {
+        // Relaxed: see `is_completed`.
+        self.seen_completions.fetch_add(origins as u32, Ordering::Relaxed);
+        self.epochs.unexpose();
+    }
+
+    /// MPI_Win_wait: waits until all for which MPI_Win_post exposed the memory have completed.
+    ///
+    /// # Errors
+    /// [`Error::RmaSync`] without MPI_Win_post; [`Error::RankFailed`].
+    pub fn wait_completed(&self, engine: &Engine) -> Result<()> {
+        let origins = self.epochs.exposed()?;
+        let mark = self.control.member(self.rank()).mark();
+        self.wait(engine, Waiting::Epoch, None, mark, || self.is_completed(origins))?;
+        self.unexpose(origins);
+        Ok(())
+    }
+
+    /// MPI_Win_test: whether all have completed; if so the epoch is over.
+    ///
+    /// # Errors
+    /// As for [`wait_completed`](Self::wait_completed), and those of progress.
+    pub fn test_completed(&self, engine: &Engine) -> Result<bool> {
+        let origins = self.epochs.exposed()?;
+        if self.is_completed(origins) {
+            self.unexpose(origins);
+            return Ok(true);
+        }
+        engine.progress().poll_once()?;
+        Ok(false)
+    }
+
+    fn acquire(&self, engine: &Engine, rank: u32, exclusive: bool) -> Result<()> {
+        let words = &self.control.member(rank).lock;
+        let ticket = words.take_ticket(exclusive);
+        let mark = self.control.lock_mark(rank, self.rank());
+        let granted = || words.is_granted(ticket);
+        self.wait(engine, Waiting::Lock, Some(self.world(rank)), mark, granted)?;
+        // The next in the queue may hold a shared lock as well.
+        if !exclusive {
+            self.wake_queue(engine, rank);
+        }
+        Ok(())
+    }
+
+    fn release_lock(&self, engine: &Engine, rank: u32, hold: Hold) {
+        match hold {
+            Hold::Shared | Hold::Exclusive => {
+                self.control.member(rank).lock.release(hold == Hold::Exclusive);
+                self.wake_queue(engine, rank);
+            }
+            Hold::None | Hold::Unchecked | Hold::Started => {}
+        }
+    }
+
+    /// Wakes who sleeps in the queue of a lock.
+    fn wake_queue(&self, engine: &Engine, rank: u32) {
+        engine.fences.light_barrier();
+        take_sleepers(self.control.lock_marks(rank).iter(), |member| {
+            if member < self.size() as usize {
+                engine.progress().wake_peer(self.world(member as u32));
+            }
+        });
+    }
+
+    fn check_lockable(&self) -> Result<()> {
+        if self.has_no_locks() {
+            return Err(Error::RmaSync("the window's hints say that it is never locked (no_locks)"));
+        }
+        Ok(())
+    }
+
+    /// MPI_Win_lock.
+    ///
+    /// # Errors
+    /// [`Error::RmaSync`] if this rank is locked already, within an epoch of another kind, or where hints say that there are no locks;
+    /// [`Error::Rank`]; [`Error::RankFailed`].
+    pub fn lock(&self, engine: &Engine, kind: LockKind, rank: i32, assert: Assert) -> Result<()> {
+        let rank = self.member(rank)?;
+        self.check_lockable()?;
+        self.epochs.check_lock(rank)?;
+        let hold = match kind {
+            _ if assert.no_check => Hold::Unchecked,
+            LockKind::Shared => Hold::Shared,
+            LockKind::Exclusive => Hold::Exclusive,
+        };
+        if hold != Hold::Unchecked {
+            self.acquire(engine, rank, hold == Hold::Exclusive)?;
+        }
+        self.epochs.locked(rank, hold);
+        Ok(())
+    }
+
+    /// MPI_Win_unlock.
+    ///
+    /// # Errors
+    /// [`Error::RmaSync`] if this member has not locked the rank; [`Error::Rank`].
+    pub fn unlock(&self, engine: &Engine, rank: i32) -> Result<()> {
+        let rank = self.member(rank)?;
+        let hold = self.epochs.check_unlock(rank)?;
+        self.epochs.unlocked(rank);
+        self.release_lock(engine, rank, hold);
+        Ok(())
+    }
+
+    /// MPI_Win_lock_all: a shared lock at every member.
+    ///
+    /// # Errors
+    /// As for [`lock`](Self::lock).
+    pub fn lock_all(&self, engine: &Engine, assert: Assert) -> Result<()> {
+        self.check_lockable()?;
+        self.epochs.check_lock_all()?;
+        if !assert.no_check {
+            for rank in 0..self.size() {
+                self.acquire(engine, rank, false)?;
+            }
+        }
+        self.epochs.locked_all(if assert.no_check { Hold::Unchecked } else { Hold::Shared });
+        Ok(())
+    }
+
+    /// MPI_Win_unlock_all.
+    ///
+    /// # Errors
+    /// [`Error::RmaSync`] without MPI_Win_lock_all.
+    pub fn unlock_all(&self, engine: &Engine) -> Result<()> {
+        let hold = self.epochs.check_unlock_all()?;
+        self.epochs.unlocked_all();
+        for rank in 0..self.size() {
+            self.release_lock(engine, rank, hold);
+        }
+        Ok(())
+    }
+
+    /// MPI_Win_flush and its kind, for one member or all: what this member did there is there. Every operation is complete when it returns,
+    /// so that only the processor's store buffer is left.
+    ///
+    /// # Errors
+    /// [`Error::RmaSync`] where no lock is held; [`Error::Rank`].
+    pub fn flush(&self, rank: Option<i32>) -> Result<()> {
+        let rank = rank.map(|rank| self.member(rank)).transpose()?;
+        self.epochs.check_passive(rank)?;
+        fence(Ordering::SeqCst);
+        Ok(())
+    }
+
+    /// Checks that a request-based operation may be called for `rank`: a lock is held.
+    ///
+    /// # Errors
+    /// [`Error::RmaSync`] where none is; [`Error::Rank`].
+    pub fn check_passive(&self, rank: i32) -> Result<()> {
+        let rank = self.member(rank)?;
+        self.epochs.check_passive(Some(rank))
+    }
+
+    /// MPI_Win_sync: loads and stores before it come before those behind it.
+    pub fn sync(&self) {
+        fence(Ordering::SeqCst);
+    }
+}

@@ -1,0 +1,402 @@
+//! A window: memory of each member of a communicator that the other members may access.
+
+use super::accumulate::{Update, compare_and_swap};
+use super::block_locks::BlockLocks;
+use super::control::Control;
+use super::create::give_back;
+use super::epoch::Epochs;
+use super::memory::{Spot, TargetMemory};
+use super::remote::{Remote, Served, Service};
+use super::transfer::{TargetElements, check_room, get, put};
+use crate::coll::buffer::{InputBuffer, OutputBuffer};
+use crate::coll::{BlockingTransport, Purpose, Scratch, barrier};
+use crate::comm::{Attributes, Comm, ErrhandlerSlot, Group, lock};
+use crate::datatype::Datatype;
+use crate::datatype::op::Op;
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::heap::Extent;
+use crate::info::Info;
+use crate::sync::{Arc, AtomicU32, Mutex};
+
+/// The memory that a member gives to a new window.
+#[derive(Debug, Clone, Copy)]
+pub enum Memory {
+    /// The program's own (MPI_Win_create).
+    Own {
+        /// Its address; any, if there are no bytes.
+        base: *mut u8,
+        /// Its bytes.
+        bytes: usize,
+    },
+    /// So many bytes of the library's (MPI_Win_allocate).
+    Allocated(usize),
+    /// So many bytes that all members can load and store (MPI_Win_allocate_shared).
+    Shared(usize),
+    /// What is attached later (MPI_Win_create_dynamic).
+    Dynamic,
+}
+
+/// How a window was made (MPI_WIN_CREATE_FLAVOR).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flavor {
+    /// MPI_Win_create.
+    Create,
+    /// MPI_Win_allocate.
+    Allocate,
+    /// MPI_Win_create_dynamic.
+    Dynamic,
+    /// MPI_Win_allocate_shared.
+    Shared,
+}
+
+/// The target of an operation.
+#[derive(Debug, Clone, Copy)]
+pub struct Target<'a> {
+    /// Its rank in the window's group.
+    pub rank: i32,
+    /// Displacement, in units of the target's.
+    pub disp: i64,
+    /// Elements.
+    pub count: usize,
+    /// Their type.
+    pub datatype: &'a Datatype,
+}
+
+/// A member's part of memory that the caller can load and store (MPI_Win_shared_query).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SharedPart {
+    /// Its bytes.
+    pub bytes: u64,
+    /// The member's displacement unit.
+    pub unit: u64,
+    /// Its address here.
+    pub addr: usize,
+}
+
+/// A window, as one member has it.
+pub struct Window {
+    /// Of the members alone: barriers, and nothing of the program's.
+    pub(super) comm: Arc<Comm>,
+    pub(super) flavor: Flavor,
+    pub(super) targets: Box<[TargetMemory]>,
+    pub(super) control: Control,
+    pub(super) epochs: Epochs,
+    pub(super) locks: BlockLocks,
+    /// What this member has allocated: its memory, and the member of rank 0 the words of `control`.
+    pub(super) extents: Vec<Extent>,
+    /// What this member has put in of its own, or attached: address and bytes.
+    pub(super) attached: Served,
+    /// Serves it to the others, where the kernel lets them not access it.
+    pub(super) service: Option<Arc<Service>>,
+    /// How often each target has been seen to expose its memory to this member.
+    pub(super) seen_posts: Mutex<Vec<u32>>,
+    /// How many completions this member has waited for.
+    pub(super) seen_completions: AtomicU32,
+    pub(super) name: Mutex<Vec<u8>>,
+    pub(super) info: Mutex<Info>,
+    /// What users cached on it.
+    pub attributes: Attributes,
+    /// What happens to errors of functions on it.
+    pub errhandler: ErrhandlerSlot,
+}
+
+impl core::fmt::Debug for Window {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Window")
+            .field("flavor", &self.flavor)
+            .field("comm", &self.comm)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Window {
+    /// Checks that no epoch keeps the window from being freed.
+    ///
+    /// # Errors
+    /// [`Error::RmaSync`] within an epoch.
+    pub fn check_free(&self) -> Result<()> {
+        self.epochs.check_free()
+    }
+
+    /// Frees the window; all members call this.
+    ///
+    /// # Errors
+    /// [`Error::RmaSync`] within an epoch, and then nothing has changed; those of the messages.
+    pub fn free(&self, engine: &Engine) -> Result<()> {
+        self.epochs.check_free()?;
+        self.barrier(engine)?;
+        self.service.as_ref().map_or(Ok(()), |service| service.stop(engine))
+    }
+
+    /// Gives the memory of a freed window back. Nobody uses the window any more.
+    pub fn release(self, engine: &Engine) {
+        give_back(engine, self.extents);
+        engine.close_communicator(self.comm.context);
+    }
+
+    pub(super) fn barrier(&self, engine: &Engine) -> Result<()> {
+        let transport = BlockingTransport::new(engine, &self.comm, Purpose::Barrier);
+        transport.run(barrier(&transport))
+    }
+
+    /// How it was made.
+    #[must_use]
+    pub fn flavor(&self) -> Flavor {
+        self.flavor
+    }
+
+    /// The members.
+    #[must_use]
+    pub fn group(&self) -> &Group {
+        self.comm.group()
+    }
+
+    /// The caller's rank among the members.
+    #[must_use]
+    pub fn rank(&self) -> u32 {
+        self.comm.rank()
+    }
+
+    /// Number of members.
+    #[must_use]
+    pub fn size(&self) -> u32 {
+        self.comm.size()
+    }
+
+    /// The address of the caller's own memory here; 0 for a dynamic window.
+    #[must_use]
+    pub fn base(&self) -> usize {
+        self.part(self.rank()).map_or(0, |part| part.addr)
+    }
+
+    /// Bytes and displacement unit of the caller's own memory.
+    #[must_use]
+    pub fn own_size(&self) -> (u64, u64) {
+        let own = &self.targets[self.rank() as usize];
+        (own.bytes, own.unit)
+    }
+
+    fn part(&self, rank: u32) -> Option<SharedPart> {
+        let target = &self.targets[rank as usize];
+        let addr = target.address()?;
+        Some(SharedPart { bytes: target.bytes, unit: target.unit, addr })
+    }
+
+    /// The part of a member that the caller can load and store; that of the first member that has bytes for `None`
+    /// (MPI_Win_shared_query with MPI_PROC_NULL). `Ok(None)`: its memory is not mapped here.
+    ///
+    /// # Errors
+    /// [`Error::Rank`].
+    pub fn shared_part(&self, rank: Option<i32>) -> Result<Option<SharedPart>> {
+        let rank = match rank {
+            Some(rank) => self.member(rank)?,
+            None => self.targets.iter().position(|target| target.bytes > 0).unwrap_or(0) as u32,
+        };
+        Ok(self.part(rank))
+    }
+
+    /// The name, at most MPI_MAX_OBJECT_NAME − 1 bytes.
+    #[must_use]
+    pub fn name(&self) -> Vec<u8> {
+        lock(&self.name).clone()
+    }
+
+    /// Sets the name, cut off at MPI_MAX_OBJECT_NAME − 1 bytes.
+    pub fn set_name(&self, name: &[u8]) {
+        *lock(&self.name) = name[..name.len().min(crate::abi::MPI_MAX_OBJECT_NAME as usize - 1)].to_vec();
+    }
+
+    /// The hints in force.
+    #[must_use]
+    pub fn info(&self) -> Info {
+        lock(&self.info).clone()
+    }
+
+    /// Replaces the hints.
+    pub fn set_info(&self, info: Info) {
+        *lock(&self.info) = info;
+    }
+
+    /// Whether the hints say that there are no locks.
+    pub(super) fn has_no_locks(&self) -> bool {
+        lock(&self.info).text("no_locks") == Some("true")
+    }
+
+    /// Lets the others access the `bytes` bytes at `base` (MPI_Win_attach).
+    ///
+    /// # Errors
+    /// [`Error::RmaFlavor`] if the window is not dynamic; [`Error::RmaAttach`] if some of it is attached already.
+    pub fn attach(&self, base: *mut u8, bytes: u64) -> Result<()> {
+        self.check_dynamic()?;
+        let at = base.expose_provenance() as u64;
+        let mut attached = lock(&self.attached);
+        let end = at.saturating_add(bytes);
+        if bytes > 0 && attached.iter().any(|(other, more)| at < other.saturating_add(*more) && *other < end)
+        {
+            return Err(Error::RmaAttach("some of this memory is attached to the window already"));
+        }
+        attached.try_reserve(1)?;
+        attached.push((at, bytes));
+        Ok(())
+    }
+
+    /// Takes back what was attached at `base` (MPI_Win_detach).
+    ///
+    /// # Errors
+    /// [`Error::RmaFlavor`] if the window is not dynamic; [`Error::RmaAttach`] if nothing was attached there.
+    pub fn detach(&self, base: *const u8) -> Result<()> {
+        self.check_dynamic()?;
+        let mut attached = lock(&self.attached);
+        let found = attached.iter().position(|(at, _)| *at == base as u64);
+        let found = found.ok_or(Error::RmaAttach("nothing is attached to the window at this address"))?;
+        attached.swap_remove(found);
+        Ok(())
+    }
+
+    fn remote<'a>(&'a self, engine: &'a Engine) -> Remote<'a> {
+        Remote { engine, comm: &self.comm, by_messages: self.service.is_some() }
+    }
+
+    fn check_dynamic(&self) -> Result<()> {
+        if self.flavor == Flavor::Dynamic {
+            return Ok(());
+        }
+        Err(Error::RmaFlavor(
+            "memory is attached to and detached from windows of MPI_Win_create_dynamic only",
+        ))
+    }
+
+    /// The member of that rank.
+    ///
+    /// # Errors
+    /// [`Error::Rank`] if there is none.
+    pub(super) fn member(&self, rank: i32) -> Result<u32> {
+        self.comm.check_peer(rank).map(|()| rank as u32)
+    }
+
+    pub(super) fn context(&self) -> u32 {
+        self.comm.context
+    }
+
+    pub(super) fn world(&self, rank: u32) -> u32 {
+        self.targets[rank as usize].world
+    }
+
+    /// The target's elements, if an epoch allows access.
+    #[inline]
+    fn elements<'a>(&self, engine: &Engine, target: Target<'a>) -> Result<TargetElements<'a>> {
+        let rank = self.member(target.rank)?;
+        self.epochs.check_access(rank)?;
+        let spot = self.targets[rank as usize].find(engine, target.disp, target.count, target.datatype)?;
+        Ok(TargetElements { spot, count: target.count, datatype: target.datatype })
+    }
+
+    /// MPI_Put.
+    ///
+    /// # Errors
+    /// [`Error::RmaSync`] outside of an epoch; [`Error::RmaRange`] beyond the target's memory; [`Error::Rank`]; [`Error::Truncate`] if the
+    /// origin's elements are more than the target's; those of the kernel where the memory is private.
+    pub fn put(&self, engine: &Engine, origin: InputBuffer<'_>, target: Target<'_>) -> Result<()> {
+        put(self.remote(engine), origin, self.elements(engine, target)?)
+    }
+
+    /// MPI_Get.
+    ///
+    /// # Errors
+    /// As for [`put`](Self::put).
+    pub fn get(&self, engine: &Engine, origin: &OutputBuffer<'_>, target: Target<'_>) -> Result<()> {
+        get(self.remote(engine), self.elements(engine, target)?, origin)
+    }
+
+    /// MPI_Accumulate.
+    ///
+    /// # Errors
+    /// As for [`put`](Self::put); [`Error::Op`] and [`Error::Type`] for an operation or types that accumulates do not take.
+    pub fn accumulate(
+        &self,
+        engine: &Engine,
+        origin: InputBuffer<'_>,
+        target: Target<'_>,
+        op: &Op,
+    ) -> Result<()> {
+        let update = Update::new(op, Some(origin.datatype()), target.datatype)?;
+        let elements = self.elements(engine, target)?;
+        check_room(origin.bytes(), elements.bytes())?;
+        update.perform(self.remote(engine), &self.locks, elements, Some(&origin.packed()?), None)
+    }
+
+    /// MPI_Get_accumulate. No origin for MPI_NO_OP.
+    ///
+    /// # Errors
+    /// As for [`accumulate`](Self::accumulate).
+    pub fn get_accumulate(
+        &self,
+        engine: &Engine,
+        origin: Option<InputBuffer<'_>>,
+        result: &OutputBuffer<'_>,
+        target: Target<'_>,
+        op: &Op,
+    ) -> Result<()> {
+        let update = Update::new(op, origin.as_ref().map(InputBuffer::datatype), target.datatype)?;
+        let elements = self.elements(engine, target)?;
+        let sent = origin.map_or(0, |origin| origin.bytes());
+        check_room(sent, elements.bytes())?;
+        check_room(elements.bytes(), result.bytes())?;
+        let mut old = Scratch::zeroed(elements.bytes())?;
+        match origin {
+            Some(origin) => {
+                let new = origin.packed()?;
+                let both = old.len().min(new.len());
+                update.perform(
+                    self.remote(engine),
+                    &self.locks,
+                    elements,
+                    Some(&new[..both]),
+                    Some(&mut old[..both]),
+                )?;
+            }
+            None => update.perform(self.remote(engine), &self.locks, elements, None, Some(&mut old))?,
+        }
+        result.write(&old)
+    }
+
+    /// MPI_Fetch_and_op: one element of a predefined type. `new` and `old` are the element's bytes, packed.
+    ///
+    /// # Errors
+    /// As for [`accumulate`](Self::accumulate).
+    pub fn fetch_and_op(
+        &self,
+        engine: &Engine,
+        new: Option<&[u8]>,
+        old: &mut [u8],
+        target: Target<'_>,
+        op: &Op,
+    ) -> Result<()> {
+        let update = Update::new(op, None, target.datatype)?;
+        let elements = self.elements(engine, target)?;
+        update.perform(self.remote(engine), &self.locks, elements, new, Some(old))
+    }
+
+    /// MPI_Compare_and_swap: one element. `new`, `compare` and `old` are the element's bytes.
+    ///
+    /// # Errors
+    /// As for [`put`](Self::put); [`Error::Type`] for a type that is no integer, logical or byte.
+    pub fn compare_and_swap(
+        &self,
+        engine: &Engine,
+        values: (&[u8], &[u8]),
+        old: &mut [u8],
+        target: Target<'_>,
+    ) -> Result<()> {
+        use crate::datatype::BasicClass as C;
+        let basic = target.datatype.uniform().filter(|basic| {
+            target.datatype.elements() == 1 && !matches!(basic.class(), C::Floating | C::Complex)
+        });
+        let basic = basic.ok_or(Error::Type(
+            "MPI_Compare_and_swap takes one integer, logical, multi-language or byte type",
+        ))?;
+        let spot: Spot = self.elements(engine, target)?.spot;
+        compare_and_swap(self.remote(engine), &self.locks, spot, basic, values, old)
+    }
+}
