@@ -19,12 +19,13 @@
 //! | `name[length]` | an array (`Array`) |
 //! | `name[count datatype]` | a buffer (`Buffer`) |
 //! | `name[counts displs datatype]` | a buffer with a piece for each peer (`Varied`) |
+//! | `name[disp count datatype win]` | the target of a one-sided operation (`Target`) |
 //! | `'expression'` | that |
 //! | `large` | whether this is the twin with large counts |
 //! | `function` | the function's name |
 //!
 //! A result is the name of an output argument, in the order in which the implementation returns them, or `name[ROOM length]` for a text
-//! and its length. A new communicator, group or session is the null handle until it is there.
+//! and its length. A new communicator, window, group or session is the null handle until it is there.
 
 use crate::abi::Function;
 use std::collections::{BTreeMap, BTreeSet};
@@ -221,10 +222,10 @@ impl<'a> Row<'a> {
             ("", _) => source_of(function),
             // The handle is passed by address.
             (_, Some(at)) => {
-                let (source, null) = if at == "session" {
-                    ("ErrorSource::Session", "MPI_SESSION_NULL")
-                } else {
-                    ("ErrorSource::Comm", "MPI_COMM_SELF")
+                let (source, null) = match at {
+                    "session" => ("ErrorSource::Session", "MPI_SESSION_NULL"),
+                    "win" => ("ErrorSource::Win", "MPI_WIN_NULL"),
+                    _ => ("ErrorSource::Comm", "MPI_COMM_SELF"),
                 };
                 format!(
                     "{{
@@ -354,6 +355,7 @@ impl Writer<'_> {
             1 => format!("call.array({}, {}){}?", self.name(name), with[0], self.otherwise),
             2 => format!("call.buffer({}, {})", self.name(name), with.join(", ")),
             3 => format!("call.pieces({}, {}){}?", self.name(name), with.join(", "), self.otherwise),
+            4 => format!("call.target({}, {}){}?", self.name(name), with.join(", "), self.otherwise),
             _ => panic!("bindings.csv: {item:?} of {}", self.function.name),
         }
     }
@@ -369,6 +371,7 @@ impl Writer<'_> {
                     Some("MPI_Comm") => Some("MPI_COMM_NULL"),
                     Some("MPI_Group") => Some("MPI_GROUP_NULL"),
                     Some("MPI_Session") => Some("MPI_SESSION_NULL"),
+                    Some("MPI_Win") => Some("MPI_WIN_NULL"),
                     _ => None,
                 };
                 match null {

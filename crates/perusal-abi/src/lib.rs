@@ -8,6 +8,7 @@
 //! | [`arguments`] | the Rust types of C's arguments, checked once where they are made |
 //! | [`comms`] | communicators by handle |
 //! | [`datatypes`] | datatypes and operations by handle |
+//! | [`windows`] | windows by handle |
 //! | [`strings`], [`errors`] | C strings; error codes and their texts |
 //! | [`peruse`] | the functions of PERUSE |
 //! | [`overrides`] | control variables before there is an engine |
@@ -20,8 +21,8 @@
 //! safe Rust. What a message *is*, the engine knows.
 
 pub(crate) use perusal::internals::{
-    abi, arch, coll, comm, datatype, engine, error, events, handles, heap, info, limits, p2p, request, shm,
-    sync, team, tool, trace, variables,
+    abi, arch, coll, comm, datatype, engine, error, events, handles, heap, info, limits, p2p, request, rma,
+    shm, sync, team, tool, trace, variables,
 };
 pub(crate) use perusal::{Error, Result};
 
@@ -44,3 +45,4 @@ pub mod process;
 pub mod requests;
 pub mod strings;
 pub mod types;
+pub mod windows;

@@ -6,6 +6,7 @@ use crate::datatype::Datatype;
 use crate::datatype::op::Op;
 use crate::error::Result;
 use crate::info::Info;
+use crate::windows::{self, WindowObject};
 use crate::{comms, datatypes, mpi};
 use core::marker::PhantomData;
 use std::sync::Arc;
@@ -55,6 +56,14 @@ impl<'a> Argument<'a, usize> for &'a Comm {
     unsafe fn of(from: usize) -> Result<Self> {
         // SAFETY: argument rule 2.
         unsafe { comms::find(from) }
+    }
+}
+
+impl<'a> Argument<'a, usize> for &'a WindowObject {
+    #[inline(always)]
+    unsafe fn of(from: usize) -> Result<Self> {
+        // SAFETY: argument rule 2.
+        unsafe { windows::find(from) }
     }
 }
 

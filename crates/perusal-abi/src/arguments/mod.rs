@@ -20,6 +20,7 @@
 //! | `char *x; int *length` | [`TextOut`]; [`Letters`] where other arguments say how much room there is |
 //! | `MPI_Status *x` | [`StatusOut`], [`Statuses`] |
 //! | `void *buf; int count; MPI_Datatype type` | [`Buffer`]; `Varied` of arrays of counts |
+//! | `int rank; MPI_Aint disp; int count; MPI_Datatype type; MPI_Win win` of a one-sided operation | [`Target`] |
 //! | `int`, `MPI_Aint` or `MPI_Count` | `i64`; [`Count`], [`Length`], [`Displacement`] |
 //! | a handle | as it is, or the object: `&Comm`, `Arc<Comm>`, `Datatype`, `Arc<Group>`, … |
 
@@ -31,6 +32,7 @@ mod out;
 mod results;
 mod statuses;
 mod strings;
+mod target;
 
 pub use buffers::{Address, Buffer, BufferStart, ByteBuffer};
 pub use handles::{CommHandle, Committed};
@@ -40,6 +42,7 @@ pub use out::{InOut, IntegerAt, NO_RESULT, Out, offer};
 pub use results::{Fitting, Given, OrUndefined};
 pub use statuses::{StatusOut, Statuses};
 pub use strings::{Arguments, Letters, TextOut};
+pub use target::Target;
 
 use super::boundary::{self, ErrorSource};
 use crate::abi;

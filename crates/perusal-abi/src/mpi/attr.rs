@@ -1,4 +1,4 @@
-//! Attributes of communicators and datatypes (MPI 5.0 §7.7).
+//! Attributes of communicators, datatypes and windows (MPI 5.0 §7.7).
 //!
 //! Those of datatypes are kept here by handle; whoever frees or duplicates a datatype's handle calls [`type_freed`] and
 //! [`type_duplicated`].
@@ -12,6 +12,7 @@ use crate::comm::{Comm, lock};
 use crate::error::{Error, Result};
 use crate::sync::Mutex;
 use crate::types::{MPI_Comm, MPI_Datatype};
+use crate::windows::{self, WindowObject};
 use crate::{comms, datatypes};
 use core::ffi::{c_int, c_void};
 use core::ops::Deref;
@@ -112,7 +113,7 @@ fn of(kind: KeyvalKind, handle: usize) -> Result<(Held, AttributeOwner<'static>)
             Held::Type(of_type(handle))
         }
         KeyvalKind::Comm => Held::Comm(comms::get(handle)?),
-        KeyvalKind::Win => return Err(Error::Code(MPI_ERR_WIN)),
+        KeyvalKind::Win => Held::Win(windows::get(handle)?),
     };
     Ok((held, owner(kind, handle)))
 }
@@ -121,6 +122,7 @@ fn of(kind: KeyvalKind, handle: usize) -> Result<(Held, AttributeOwner<'static>)
 enum Held {
     Comm(Arc<Comm>),
     Type(Arc<Attributes>),
+    Win(Arc<WindowObject>),
 }
 
 impl Deref for Held {
@@ -129,6 +131,7 @@ impl Deref for Held {
         match self {
             Self::Comm(comm) => &comm.attributes,
             Self::Type(attributes) => attributes,
+            Self::Win(win) => &win.attributes,
         }
     }
 }
@@ -139,8 +142,8 @@ pub fn set(kind: KeyvalKind, handle: usize, keyval: c_int, value: *mut c_void) -
     attributes.set(owner, keyval, value as usize)
 }
 
-/// MPI_X_get_attr: a predefined attribute, which any communicator has and whose value is the address of an int (§9.1.2), or a
-/// user's.
+/// MPI_X_get_attr: a predefined attribute, which any communicator has and whose value is the address of an int (§9.1.2), or any window
+/// (§12.2.6), or a user's.
 pub fn get(
     kind: KeyvalKind,
     handle: usize,
@@ -149,9 +152,13 @@ pub fn get(
     flag: Out<'_, c_int>,
 ) -> Result<()> {
     let (attributes, owner) = of(kind, handle)?;
-    let of_world = if kind == KeyvalKind::Comm { predefined()?.get(keyval) } else { None };
-    let found = match of_world {
-        Some(address) => Some(address as usize),
+    let given = match &attributes {
+        Held::Comm(_) => predefined()?.get(keyval).map(|address| address as usize),
+        Held::Win(win) => win.predefined(keyval)?,
+        Held::Type(_) => None,
+    };
+    let found = match given {
+        Some(value) => Some(value),
         None => attributes.get(owner, keyval)?,
     };
     flag.put(found.is_some())?;

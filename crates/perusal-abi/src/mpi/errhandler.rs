@@ -14,7 +14,8 @@ use crate::comms;
 use crate::error::{Error, Result};
 use crate::handles::HandleTable;
 use crate::sync::Mutex;
-use crate::types::{MPI_Comm, MPI_Errhandler, MPI_File, MPI_Session};
+use crate::types::{MPI_Comm, MPI_Errhandler, MPI_File, MPI_Session, MPI_Win};
+use crate::windows::{self, WindowObject};
 use core::ffi::c_int;
 use std::sync::{Arc, LazyLock};
 
@@ -39,9 +40,12 @@ pub fn handler_of(source: ErrorSource) -> Handler {
             Ok(session) => session.errhandler.get(),
             Err(_) => return handler_of(ErrorSource::Comm(MPI_COMM_SELF)),
         },
+        ErrorSource::Win(handle) => match windows::get(handle) {
+            Ok(win) => win.errhandler.get(),
+            Err(_) => return handler_of(ErrorSource::Comm(MPI_COMM_SELF)),
+        },
         ErrorSource::NewComm(handler) => return of_new(handler, ErrhandlerKind::Comm),
         ErrorSource::NewSession(handler) => return of_new(handler, ErrhandlerKind::Session),
-        ErrorSource::Win(_) => return handler_of(ErrorSource::Comm(MPI_COMM_SELF)),
     };
     answer(found)
 }
@@ -132,6 +136,23 @@ pub fn call_of_session(
     code: c_int,
 ) -> Result<()> {
     boundary::raise(ErrorSource::Session(session), function, Error::Code(code));
+    Ok(())
+}
+
+/// MPI_Win_set_errhandler.
+pub fn set_of_win(win: &WindowObject, handler: MPI_Errhandler) -> Result<()> {
+    win.errhandler.replace(find(handler, ErrhandlerKind::Win)?);
+    Ok(())
+}
+
+/// MPI_Win_get_errhandler; the handle is the caller's to free.
+pub fn of_win(win: &WindowObject) -> Result<MPI_Errhandler> {
+    handle_of(&win.errhandler.get())
+}
+
+/// MPI_Win_call_errhandler.
+pub fn call_of_win(function: &'static str, win: MPI_Win, _: &WindowObject, code: c_int) -> Result<()> {
+    boundary::raise(ErrorSource::Win(win), function, Error::Code(code));
     Ok(())
 }
 

@@ -1,0 +1,238 @@
+//! Windows: making, freeing, asking about and synchronising them (MPI 5.0 §12.2, §12.5).
+
+use super::attr;
+use super::win_info::{self, Scope};
+use crate::abi::*;
+use crate::arguments::{Fitting, InOut};
+use crate::comm::attributes::KeyvalKind;
+use crate::comm::{Comm, Group};
+use crate::error::{Error, Result};
+use crate::info::Info;
+use crate::messages::is_memory;
+use crate::process::engine;
+use crate::rma::{Assert, Flavor, LockKind, Memory, Window};
+use crate::types::MPI_Win;
+use crate::windows::{self, WindowObject};
+use core::ffi::{c_int, c_void};
+use std::sync::Arc;
+
+/// A size in bytes.
+fn bytes(size: i64) -> Result<usize> {
+    usize::try_from(size).map_err(|_| Error::Size("the size of a window is negative"))
+}
+
+/// Memory of the program's: its address and its bytes.
+fn memory(base: *mut c_void, size: i64) -> Result<(*mut u8, usize)> {
+    let bytes = bytes(size)?;
+    if bytes > 0 && !is_memory(base.addr()) {
+        return Err(Error::Buffer("it is NULL or an address of MPI's own, and its size is not 0"));
+    }
+    let end = base.addr().checked_add(bytes).filter(|end| isize::try_from(*end).is_ok());
+    if bytes > 0 && end.is_none() {
+        return Err(Error::Size("the memory is larger than what is left of the address space"));
+    }
+    Ok((base.cast(), bytes))
+}
+
+fn unit(unit: i64) -> Result<u64> {
+    match u64::try_from(unit) {
+        Ok(unit @ 1..) => Ok(unit),
+        _ => Err(Error::Disp("a displacement unit is not positive")),
+    }
+}
+
+/// Makes a window and gives it a handle, and says where its own memory begins: at `base`, or where the library has put it.
+fn made(
+    comm: &Comm,
+    memory: Memory,
+    base: Option<usize>,
+    unit: u64,
+    hints: &Info,
+) -> Result<(usize, MPI_Win)> {
+    let engine = engine()?;
+    let hints = win_info::at_creation(Scope::of(&memory, hints), hints);
+    let events = engine.registry().attach(0);
+    let window = Window::create(engine, comm, memory, unit, &hints, events.clone());
+    let window = window.inspect_err(|_| engine.registry().detach(&events))?;
+    let contiguous = matches!(memory, Memory::Shared(_)) && !win_info::has_own_parts(&hints);
+    let placed = window.own_size().0 > 0 || contiguous;
+    let base = base.unwrap_or_else(|| if placed { window.base() } else { 0 });
+    Ok((base, windows::insert(WindowObject::new(window, base, contiguous, events))?))
+}
+
+/// MPI_Win_create.
+pub fn create(base: *mut c_void, size: i64, disp_unit: i64, hints: Info, comm: &Comm) -> Result<MPI_Win> {
+    let ((at, bytes), unit) = (memory(base, size)?, unit(disp_unit)?);
+    let given = Some(base as usize);
+    made(comm, Memory::Own { base: at, bytes }, given, unit, &hints).map(|(_, win)| win)
+}
+
+/// MPI_Win_allocate.
+pub fn allocate(size: i64, disp_unit: i64, hints: Info, comm: &Comm) -> Result<(usize, MPI_Win)> {
+    made(comm, Memory::Allocated(bytes(size)?), None, unit(disp_unit)?, &hints)
+}
+
+/// MPI_Win_allocate_shared.
+pub fn allocate_shared(size: i64, disp_unit: i64, hints: Info, comm: &Comm) -> Result<(usize, MPI_Win)> {
+    made(comm, Memory::Shared(bytes(size)?), None, unit(disp_unit)?, &hints)
+}
+
+/// MPI_Win_create_dynamic. Its displacements are addresses, in bytes.
+pub fn create_dynamic(hints: Info, comm: &Comm) -> Result<MPI_Win> {
+    made(comm, Memory::Dynamic, Some(MPI_BOTTOM), 1, &hints).map(|(_, win)| win)
+}
+
+/// MPI_Win_free. Its attributes go first, while it can still be used.
+pub fn free(win: InOut<'_, MPI_Win>) -> Result<()> {
+    let (engine, handle) = (engine()?, win.get());
+    let object = windows::get(handle)?;
+    object.check_free()?;
+    object.attributes.delete_all(attr::owner(KeyvalKind::Win, handle))?;
+    object.free(engine)?;
+    drop(object);
+    let object = windows::remove(handle)?;
+    win.set(MPI_WIN_NULL);
+    engine.registry().detach(object.events());
+    // Another thread that looks at a window while it is freed breaks argument rule 2; then its memory stays.
+    if let Some(object) = Arc::into_inner(object) {
+        object.into_window().release(engine);
+    }
+    Ok(())
+}
+
+/// MPI_Win_get_group.
+pub fn group(win: &WindowObject) -> Result<Group> {
+    Ok(win.group().clone())
+}
+
+/// MPI_Win_attach.
+pub fn attach(win: &WindowObject, base: *mut c_void, size: i64) -> Result<()> {
+    let (base, bytes) = memory(base, size)?;
+    win.attach(base, bytes as u64)
+}
+
+/// MPI_Win_detach.
+pub fn detach(win: &WindowObject, base: *const c_void) -> Result<()> {
+    win.detach(base.cast())
+}
+
+/// MPI_Win_shared_query: size, displacement unit and address; size 0 and NULL where the memory is not mapped here.
+pub fn shared_query(win: &WindowObject, rank: c_int) -> Result<(Fitting, Fitting, usize)> {
+    if win.flavor() == Flavor::Dynamic {
+        return Err(Error::RmaFlavor("a dynamic window has no memory of its own that could be shared"));
+    }
+    let rank = (rank != MPI_PROC_NULL).then_some(rank);
+    let part = win.shared_part(rank)?;
+    let (bytes, unit, addr) =
+        part.map_or((0, 1, 0), |part| (part.bytes, part.unit, win.address(part.addr, part.bytes)));
+    Ok((
+        Fitting(bytes as usize, "the size of the memory"),
+        Fitting(unit as usize, "the displacement unit"),
+        addr,
+    ))
+}
+
+/// MPI_Win_set_name.
+pub fn set_name(win: &WindowObject, name: &[u8]) -> Result<()> {
+    win.set_name(name);
+    Ok(())
+}
+
+/// MPI_Win_get_name; the null handle has a name, too.
+pub fn name(win: MPI_Win) -> Result<Vec<u8>> {
+    if win == MPI_WIN_NULL { Ok(b"MPI_WIN_NULL".to_vec()) } else { Ok(windows::get(win)?.name()) }
+}
+
+/// MPI_Win_set_info: hints that are not named stay as they are.
+pub fn set_info(win: &WindowObject, hints: Info) -> Result<()> {
+    win.set_info(win_info::changed(win.info(), &hints));
+    Ok(())
+}
+
+/// MPI_Win_get_info; the object is the caller's to free.
+pub fn info(win: &WindowObject) -> Result<Info> {
+    Ok(win.info())
+}
+
+/// The assertions of a call that takes those in `allowed` (MPI 5.0 §12.5.5).
+fn assertions(assert: c_int, allowed: c_int) -> Result<Assert> {
+    if assert & !allowed != 0 {
+        return Err(Error::Assert("the function does not take all of them"));
+    }
+    Ok(Assert { no_check: assert & MPI_MODE_NOCHECK != 0, no_succeed: assert & MPI_MODE_NOSUCCEED != 0 })
+}
+
+/// MPI_Win_fence.
+pub fn fence(assert: c_int, win: &WindowObject) -> Result<()> {
+    let allowed = MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED;
+    win.fence(engine()?, assertions(assert, allowed)?)
+}
+
+/// MPI_Win_post.
+pub fn post(group: Arc<Group>, assert: c_int, win: &WindowObject) -> Result<()> {
+    assertions(assert, MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT)?;
+    win.post(engine()?, &group)
+}
+
+/// MPI_Win_start.
+pub fn start(group: Arc<Group>, assert: c_int, win: &WindowObject) -> Result<()> {
+    assertions(assert, MPI_MODE_NOCHECK)?;
+    win.start(engine()?, &group)
+}
+
+/// MPI_Win_complete.
+pub fn complete(win: &WindowObject) -> Result<()> {
+    win.complete(engine()?)
+}
+
+/// MPI_Win_wait.
+pub fn wait(win: &WindowObject) -> Result<()> {
+    win.wait_completed(engine()?)
+}
+
+/// MPI_Win_test.
+pub fn test(win: &WindowObject) -> Result<bool> {
+    win.test_completed(engine()?)
+}
+
+/// MPI_Win_lock. Nothing is locked at MPI_PROC_NULL.
+pub fn lock(kind: c_int, rank: c_int, assert: c_int, win: &WindowObject) -> Result<()> {
+    let kind = match kind {
+        MPI_LOCK_SHARED => LockKind::Shared,
+        MPI_LOCK_EXCLUSIVE => LockKind::Exclusive,
+        _ => return Err(Error::LockKind("it is neither MPI_LOCK_SHARED nor MPI_LOCK_EXCLUSIVE")),
+    };
+    let assert = assertions(assert, MPI_MODE_NOCHECK)?;
+    if rank == MPI_PROC_NULL { Ok(()) } else { win.lock(engine()?, kind, rank, assert) }
+}
+
+/// MPI_Win_unlock.
+pub fn unlock(rank: c_int, win: &WindowObject) -> Result<()> {
+    if rank == MPI_PROC_NULL { Ok(()) } else { win.unlock(engine()?, rank) }
+}
+
+/// MPI_Win_lock_all.
+pub fn lock_all(assert: c_int, win: &WindowObject) -> Result<()> {
+    win.lock_all(engine()?, assertions(assert, MPI_MODE_NOCHECK)?)
+}
+
+/// MPI_Win_unlock_all.
+pub fn unlock_all(win: &WindowObject) -> Result<()> {
+    win.unlock_all(engine()?)
+}
+
+/// MPI_Win_flush, MPI_Win_flush_local.
+pub fn flush(rank: c_int, win: &WindowObject) -> Result<()> {
+    if rank == MPI_PROC_NULL { Ok(()) } else { win.flush(Some(rank)) }
+}
+
+/// MPI_Win_flush_all, MPI_Win_flush_local_all.
+pub fn flush_all(win: &WindowObject) -> Result<()> {
+    win.flush(None)
+}
+
+/// MPI_Win_sync.
+pub fn sync(win: &WindowObject) -> Result<()> {
+    win.sync();
+    Ok(())
+}

@@ -1,0 +1,159 @@
+//! Hints of windows (MPI 5.0 §12.2.1 to §12.2.7): those that are known, with the values that are in force.
+//!
+//! A hint that is not known, or whose value makes no sense, is ignored.
+
+use crate::info::Info;
+use crate::limits::{LINE, PAGE};
+use crate::rma::Memory;
+
+/// What a hint's value is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Truth,
+    Ordering,
+    SameOp,
+    Number,
+    Alignment,
+}
+
+/// A hint that is known.
+struct Hint {
+    key: &'static str,
+    kind: Kind,
+    default: &'static str,
+    /// Whether it can be changed when the window is there. That of parts that need not be contiguous can, and moves none.
+    later: bool,
+}
+
+const NONCONTIG: &str = "alloc_shared_noncontig";
+const ALIGNMENT: &str = "mpi_minimum_memory_alignment";
+
+const HINTS: &[Hint] = &[
+    Hint { key: "no_locks", kind: Kind::Truth, default: "false", later: true },
+    Hint { key: "accumulate_ordering", kind: Kind::Ordering, default: "rar,raw,war,waw", later: true },
+    Hint { key: "accumulate_ops", kind: Kind::SameOp, default: "same_op_no_op", later: true },
+    Hint { key: "mpi_accumulate_granularity", kind: Kind::Number, default: "0", later: true },
+    Hint { key: "same_size", kind: Kind::Truth, default: "false", later: true },
+    Hint { key: "same_disp_unit", kind: Kind::Truth, default: "false", later: true },
+    Hint { key: NONCONTIG, kind: Kind::Truth, default: "false", later: true },
+    Hint { key: ALIGNMENT, kind: Kind::Alignment, default: "1", later: false },
+];
+
+/// Which hints a window has.
+#[derive(Debug, Clone, Copy)]
+pub struct Scope {
+    /// Whether its parts may be apart.
+    shared: bool,
+    /// Whether the library allocates the memory of each rank by itself.
+    aligned: bool,
+}
+
+impl Scope {
+    /// For a window of this memory.
+    #[must_use]
+    pub fn of(memory: &Memory, asked: &Info) -> Self {
+        Self {
+            shared: matches!(memory, Memory::Shared(_)),
+            aligned: match memory {
+                Memory::Allocated(_) => true,
+                Memory::Shared(_) => has_own_parts(asked),
+                Memory::Own { .. } | Memory::Dynamic => false,
+            },
+        }
+    }
+
+    fn has(self, hint: &Hint) -> bool {
+        match hint.key {
+            NONCONTIG => self.shared,
+            ALIGNMENT => self.aligned,
+            _ => true,
+        }
+    }
+}
+
+/// Whether the parts of a shared window with these hints need not be contiguous.
+#[must_use]
+pub fn has_own_parts(hints: &Info) -> bool {
+    value(Kind::Truth, hints.text(NONCONTIG)).as_deref() == Some("true")
+}
+
+/// The value in force for what was asked for; `None` if it makes no sense.
+fn value(kind: Kind, asked: Option<&str>) -> Option<String> {
+    let asked = asked?.trim().to_ascii_lowercase();
+    let good = match kind {
+        Kind::Truth => matches!(&*asked, "true" | "false"),
+        Kind::Ordering => {
+            let known = |part: &str| matches!(part.trim(), "rar" | "raw" | "war" | "waw");
+            asked == "none" || asked.split(',').all(known)
+        }
+        Kind::SameOp => matches!(&*asked, "same_op" | "same_op_no_op"),
+        Kind::Number => asked.parse::<u64>().is_ok(),
+        Kind::Alignment => {
+            let asked: usize = asked.parse().ok()?;
+            return Some(asked.max(LINE).checked_next_power_of_two().unwrap_or(PAGE).to_string());
+        }
+    };
+    good.then_some(asked)
+}
+
+/// The hints of a new window.
+#[must_use]
+pub fn at_creation(scope: Scope, asked: &Info) -> Info {
+    let mut info = Info::new();
+    for hint in HINTS.iter().filter(|hint| scope.has(hint)) {
+        let value = value(hint.kind, asked.text(hint.key)).or_else(|| value(hint.kind, Some(hint.default)));
+        // Keys and values are short.
+        let _ = info.set(hint.key, value.unwrap_or_default());
+    }
+    info
+}
+
+/// The hints of a window with `hints`, after others have been asked for.
+#[must_use]
+pub fn changed(mut hints: Info, asked: &Info) -> Info {
+    for hint in HINTS.iter().filter(|hint| hint.later) {
+        let has = hints.text(hint.key).is_some();
+        if let Some(value) = value(hint.kind, asked.text(hint.key)).filter(|_| has) {
+            // Keys and values are short.
+            let _ = hints.set(hint.key, value);
+        }
+    }
+    hints
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn info(pairs: &[(&str, &str)]) -> Info {
+        let mut info = Info::new();
+        pairs.iter().for_each(|(key, value)| info.set(key, value).unwrap());
+        info
+    }
+
+    #[test]
+    fn hints_that_are_known_have_defaults_and_others_are_ignored() {
+        let asked = info(&[("no_locks", " TRUE"), ("accumulate_ops", "any"), ("colour", "red")]);
+        let memory = Memory::Dynamic;
+        let hints = at_creation(Scope::of(&memory, &asked), &asked);
+        assert_eq!(hints.text("no_locks"), Some("true"));
+        assert_eq!(hints.text("accumulate_ops"), Some("same_op_no_op"));
+        assert_eq!((hints.text("colour"), hints.text(NONCONTIG), hints.text(ALIGNMENT)), (None, None, None));
+        let hints = changed(hints, &info(&[("accumulate_ordering", "none"), ("no_locks", "maybe")]));
+        assert_eq!(hints.text("accumulate_ordering"), Some("none"));
+        assert_eq!(hints.text("no_locks"), Some("true"));
+    }
+
+    #[test]
+    fn the_alignment_is_what_memory_has_and_stays() {
+        let asked = info(&[(ALIGNMENT, "100"), (NONCONTIG, "true")]);
+        let memory = Memory::Shared(8);
+        let hints = at_creation(Scope::of(&memory, &asked), &asked);
+        assert_eq!(hints.text(ALIGNMENT), Some("128"));
+        assert_eq!(changed(hints, &info(&[(ALIGNMENT, "4096")])).text(ALIGNMENT), Some("128"));
+        let none = Info::new();
+        let hints = at_creation(Scope::of(&Memory::Allocated(8), &none), &none);
+        assert_eq!(hints.text(ALIGNMENT), Some(&*LINE.to_string()));
+        assert_eq!(at_creation(Scope::of(&memory, &none), &none).text(ALIGNMENT), None);
+    }
+}
