@@ -40,6 +40,8 @@ impl Window {
         if done() {
             return Ok(());
         }
+        // Asked no more once it has said yes: to be granted a lock is something that happens once.
+        let mut over = false;
         let since = now();
         let why = || Some(Wait { kind, peer, tag: None, context: self.context(), since });
         let result = engine.progress().wait_for_word(why, |sleeps| {
@@ -47,7 +49,8 @@ impl Window {
             if sleeps {
                 mark.set(engine.fences);
             }
-            done()
+            over = over || done();
+            over
         });
         mark.clear();
         result
