@@ -94,9 +94,7 @@ impl Remote<'_> {
         for (addr, len) in runs {
             let target = self.ask(world, Ask::Read { addr, len: len as u64 })?;
             self.answer(target)?;
-            let room = &mut to[done..done + len];
-            // SAFETY: the room is borrowed until the call returns.
-            unsafe { self.engine.coll_recv(self.comm, room.as_mut_ptr(), len, target, READ) }?;
+            self.receive(&mut to[done..done + len], target, READ)?;
             done += len;
         }
         Ok(())
@@ -124,30 +122,38 @@ impl Remote<'_> {
         for (addr, len) in runs {
             let target = self.ask(world, Ask::Write { addr, len: len as u64 })?;
             self.answer(target)?;
-            let part = &from[done..done + len];
-            // SAFETY: the bytes are borrowed until the call returns.
-            unsafe { self.engine.coll_send(self.comm, part.as_ptr(), len, target, WRITTEN) }?;
+            self.send(&from[done..done + len], target, WRITTEN)?;
             self.answer(target)?;
             done += len;
         }
         Ok(())
     }
 
+    #[cold]
+    #[inline(never)]
+    fn receive(self, to: &mut [u8], target: i32, tag: i32) -> Result<()> {
+        // SAFETY: the room is borrowed until the call returns.
+        unsafe { self.engine.coll_recv(self.comm, to.as_mut_ptr(), to.len(), target, tag) }.map(drop)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn send(self, from: &[u8], target: i32, tag: i32) -> Result<()> {
+        // SAFETY: the bytes are borrowed until the call returns.
+        unsafe { self.engine.coll_send(self.comm, from.as_ptr(), from.len(), target, tag) }
+    }
+
     /// Sends a target a request, and returns its rank in the window.
     fn ask(self, world: u32, what: Ask) -> Result<i32> {
         let gone = Error::Intern("the target is no member of the window".into());
         let target = self.comm.group().rank_of(world).ok_or(gone)? as i32;
-        let bytes = what.encode();
-        // SAFETY: the bytes are borrowed until the call returns.
-        unsafe { self.engine.coll_send(self.comm, bytes.as_ptr(), ASK, target, REQUEST) }?;
-        Ok(target)
+        self.send(&what.encode(), target, REQUEST).map(|()| target)
     }
 
     /// Waits for a target's word that it does what it was asked for.
     fn answer(self, target: i32) -> Result<()> {
         let mut yes = [0_u8];
-        // SAFETY: the byte is borrowed until the call returns.
-        unsafe { self.engine.coll_recv(self.comm, yes.as_mut_ptr(), 1, target, ANSWER) }?;
+        self.receive(&mut yes, target, ANSWER)?;
         if yes == [1] { Ok(()) } else { Err(NO_MEMORY) }
     }
 

@@ -7,7 +7,7 @@ use crate::comm::Group;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::shm::telemetry::{Wait, Waiting};
-use crate::sync::{Ordering, SleepMark, fence, take_sleepers};
+use crate::sync::{Ordering, SleepMark, fence, has_sleepers, take_sleepers};
 
 /// A lock of MPI_Win_lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +60,9 @@ impl Window {
     fn wake(&self, engine: &Engine, rank: u32) {
         engine.fences.light_barrier();
         let mark = self.control.member(rank).mark();
-        take_sleepers(core::iter::once(mark.word()), |_| engine.progress().wake_peer(self.world(rank)));
+        if has_sleepers(mark.word()) {
+            take_sleepers(core::iter::once(mark.word()), |_| engine.progress().wake_peer(self.world(rank)));
+        }
     }
 
     /// MPI_Win_fence: all members call it.
@@ -197,7 +199,11 @@ impl Window {
     /// Wakes who sleeps in the queue of a lock.
     fn wake_queue(&self, engine: &Engine, rank: u32) {
         engine.fences.light_barrier();
-        take_sleepers(self.control.lock_marks(rank).iter(), |member| {
+        let marks = self.control.lock_marks(rank);
+        if !marks.iter().any(has_sleepers) {
+            return;
+        }
+        take_sleepers(marks.iter(), |member| {
             if member < self.size() as usize {
                 engine.progress().wake_peer(self.world(member as u32));
             }

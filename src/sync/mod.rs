@@ -125,6 +125,6 @@ pub use asymmetric_fence::AsymmetricFence;
 pub use conditional_lock::{ConditionalGuard, ConditionalLock};
 pub use futex::Futex;
 pub use relaxed::{Relaxed, Word};
-pub use sleep_mark::{SleepMark, take_sleepers};
+pub use sleep_mark::{SleepMark, has_sleepers, take_sleepers};
 pub use thread_slots::{OWNED_SLOTS, THREAD_SLOTS, ThreadSlots, slots_owned, thread_slot};
 pub use wait_word::WaitWord;

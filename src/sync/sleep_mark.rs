@@ -48,18 +48,16 @@ impl<'a> SleepMark<'a> {
     }
 }
 
-/// Calls `wake` with the number of each bit that is set in `words`, and clears them. To be called after the change that sleepers may wait
-/// for and [`AsymmetricFence::light_barrier`].
-#[inline]
-pub fn take_sleepers<'a>(words: impl Iterator<Item = &'a AtomicU64> + Clone, wake: impl FnMut(usize)) {
-    // Relaxed: ordered behind the change by the fence; a hint, which the exchange confirms.
-    if words.clone().any(|word| word.load(Ordering::Relaxed) != 0) {
-        take_all(words, wake);
-    }
+/// Whether a bit is set in `word`. To be asked after the change that sleepers may wait for and [`AsymmetricFence::light_barrier`].
+#[inline(always)]
+pub fn has_sleepers(word: &AtomicU64) -> bool {
+    // Relaxed: ordered behind the change by the fence; a hint, which `take_sleepers` confirms.
+    word.load(Ordering::Relaxed) != 0
 }
 
+/// Calls `wake` with the number of each bit that is set in `words`, and clears them.
 #[cold]
-fn take_all<'a>(words: impl Iterator<Item = &'a AtomicU64>, mut wake: impl FnMut(usize)) {
+pub fn take_sleepers<'a>(words: impl Iterator<Item = &'a AtomicU64>, mut wake: impl FnMut(usize)) {
     for (index, word) in words.enumerate() {
         // Relaxed: a sleeper is woken through its bell, which orders what it needs.
         let mut bits = word.swap(0, Ordering::Relaxed);

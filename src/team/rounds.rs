@@ -1,7 +1,7 @@
 //! The protocol: rounds in which everybody arrives, and what can be known of a round. Nothing here waits.
 
 use super::storage::{DEPTH, TeamMemory, TeamSlot};
-use crate::sync::{AsymmetricFence, Ordering, SleepMark, take_sleepers};
+use crate::sync::{AsymmetricFence, Ordering, SleepMark, has_sleepers, take_sleepers};
 
 /// How members arrive in a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -227,8 +227,16 @@ impl<S: TeamMemory> Rounds<S> {
 
     /// Calls `ring` for the members that sleep, after something was published (team rule 5).
     #[inline]
-    pub fn wake(&self, fences: AsymmetricFence, mut ring: impl FnMut(usize)) {
+    pub fn wake(&self, fences: AsymmetricFence, ring: impl FnMut(usize)) {
         fences.light_barrier();
+        let words = self.storage.members().div_ceil(64);
+        if (0..words).any(|word| has_sleepers(self.storage.sleepers(word))) {
+            self.take_sleepers(words, ring);
+        }
+    }
+
+    #[cold]
+    fn take_sleepers(&self, words: usize, mut ring: impl FnMut(usize)) {
         let members = self.storage.members();
         // A bit beyond the last member is nobody's (team rule 7).
         let wake = |member| {
@@ -236,6 +244,6 @@ impl<S: TeamMemory> Rounds<S> {
                 ring(member)
             }
         };
-        take_sleepers((0..members.div_ceil(64)).map(|word| self.storage.sleepers(word)), wake);
+        take_sleepers((0..words).map(|word| self.storage.sleepers(word)), wake);
     }
 }
