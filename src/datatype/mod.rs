@@ -172,6 +172,17 @@ impl Datatype {
         is_pair.then(|| (value, index, value.size().next_multiple_of(index.align())))
     }
 
+    /// The pair type of which all elements are, however they lie; `None` for any other type.
+    #[must_use]
+    pub fn pair_base(&self) -> Option<&Self> {
+        if self.pair().is_some() {
+            return Some(self);
+        }
+        let mut bases = self.parts().iter().filter(|part| part.size() > 0).map(Self::pair_base);
+        let first = bases.next()??;
+        bases.all(|base| base.is_some_and(|base| base.named() == first.named())).then_some(first)
+    }
+
     /// Whether both are the same object, so that all answers agree without looking.
     #[must_use]
     pub fn same(&self, other: &Self) -> bool {
@@ -295,6 +306,12 @@ impl Datatype {
             }
             pending.take()
         })
+    }
+
+    /// Where the byte at `position` of the packed stream of elements lies, as a displacement. They are more than `position` bytes.
+    #[must_use]
+    pub fn displacement(&self, position: usize) -> isize {
+        self.locate(position, position + 1).0
     }
 
     /// The rest of the run that holds packed position `position < total`.

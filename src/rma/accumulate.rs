@@ -45,9 +45,9 @@ impl Element<'_> {
 }
 
 fn element(datatype: &Datatype) -> Result<Element<'_>> {
-    match (datatype.uniform(), datatype.pair()) {
-        (Some(basic), _) => Ok(Element::Basic(basic)),
-        (None, Some(_)) => Ok(Element::Pair(datatype)),
+    match (datatype.pair_base(), datatype.uniform()) {
+        (Some(pair), _) => Ok(Element::Pair(pair)),
+        (None, Some(basic)) => Ok(Element::Basic(basic)),
         _ if datatype.size() == 0 => Basic::of(crate::abi::MPI_BYTE).map(Element::Basic).ok_or(MIXED),
         _ => Err(MIXED),
     }
@@ -104,10 +104,10 @@ impl<'a> Update<'a> {
         }
         let mut done = 0;
         // A pair may have a gap within, which no run has: its elements are taken one by one.
+        let size = self.element.size();
         let pairs = matches!(self.element, Element::Pair(_));
-        let whole = (target.datatype.extent(), self.element.size(), target.count);
         let elements =
-            (0..whole.2).map(|i| (i as isize * whole.0, whole.1)).take(if pairs { usize::MAX } else { 0 });
+            (0..if pairs { bytes / size } else { 0 }).map(|i| (target.datatype.displacement(i * size), size));
         let runs = target.datatype.runs(target.count).take(if pairs { 0 } else { usize::MAX });
         for (at, len) in elements.chain(runs) {
             let len = len.min(bytes - done);

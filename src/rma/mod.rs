@@ -34,7 +34,8 @@ mod memory;
 mod remote;
 #[cfg(not(perusal_loom))]
 mod synchronization;
-#[cfg(all(test, not(perusal_loom)))]
+// The shared heap is a mapped file, which Miri does not have.
+#[cfg(all(test, not(perusal_loom), not(miri)))]
 mod tests;
 #[cfg(not(perusal_loom))]
 mod transfer;

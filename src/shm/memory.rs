@@ -264,7 +264,7 @@ impl Memory {
 /// What the defaults of control variables follow from in a job of `ranks` ranks.
 pub(super) fn shape_of(ranks: u32, usable_cpus: u32, overrides: &Overrides) -> JobShape {
     let Geometry { ranks, cells, bulk } = Geometry::with(ranks, overrides);
-    let heap = overrides.number(VariableId::SharedHeap).unwrap_or_else(|| usual_heap(ranks));
+    let heap = overrides.number(VariableId::SharedHeap).unwrap_or_else(usual_heap);
     let shape =
         JobShape { ranks, usable_cpus, ring_cells: cells, ring_bulk: bulk, sender_fences: true, heap };
     let sleepers_fence = membarrier::is_there() && (!shape.is_oversubscribed() || shape.uses_counters());
@@ -272,7 +272,7 @@ pub(super) fn shape_of(ranks: u32, usable_cpus: u32, overrides: &Overrides) -> J
 }
 
 /// Bytes of the shared heap by default: half of the memory that the job may have, so that a full heap leaves as much for all else.
-/// A single rank has no peer to share it with, and Miri maps no files.
-fn usual_heap(ranks: u32) -> u64 {
-    if ranks > 1 && !cfg!(miri) { machine::memory() / 2 / HUGE_PAGE as u64 * HUGE_PAGE as u64 } else { 0 }
+/// Miri maps no files.
+fn usual_heap() -> u64 {
+    if cfg!(miri) { 0 } else { machine::memory() / 2 / HUGE_PAGE as u64 * HUGE_PAGE as u64 }
 }
