@@ -60,6 +60,25 @@ static void readers_and_writers(MPI_Win win, long *base) {
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* Shared locks alone, held by many at once: none is granted twice or never. */
+static void shared_alone(MPI_Win win, long *base) {
+    long one = 1, old, sum, all;
+    *base = 0;
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < 10 * ROUNDS; i++) {
+        int target = i % 3 == 0 ? 0 : (i * 7 + rank) % size;
+        OK(MPI_Win_lock(MPI_LOCK_SHARED, target, 0, win));
+        OK(MPI_Fetch_and_op(&one, &old, MPI_LONG, target, 0, MPI_SUM, win));
+        OK(MPI_Win_unlock(target, win));
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    OK(MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, win));
+    sum = *base;
+    OK(MPI_Win_unlock(rank, win));
+    OK(MPI_Allreduce(&sum, &all, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD));
+    SAME(all, (long)size * 10 * ROUNDS);
+}
+
 /* All take numbers from one counter; each number is given out once. */
 static void counter(MPI_Win win, long *base) {
     long one = 1, number, sum = 0, all, last = -1;
@@ -181,6 +200,7 @@ int main(int argc, char **argv) {
         exclusion(win, base, 0, 0);
         exclusion(win, base, 0, size - 1);
         readers_and_writers(win, base);
+        shared_alone(win, base);
         counter(win, base);
         several_at_once(win, base);
         requests(win, base);
