@@ -232,7 +232,10 @@ impl Window {
         let at = base.expose_provenance() as u64;
         let mut attached = lock(&self.attached);
         let end = at.saturating_add(bytes);
-        if bytes > 0 && attached.iter().any(|(other, more)| at < other.saturating_add(*more) && *other < end)
+        if bytes > 0
+            && attached
+                .iter()
+                .any(|(other, more)| *more > 0 && at < other.saturating_add(*more) && *other < end)
         {
             return Err(Error::RmaAttach("some of this memory is attached to the window already"));
         }
@@ -320,9 +323,12 @@ impl Window {
         target: Target<'_>,
         op: &Op,
     ) -> Result<()> {
-        let update = Update::new(op, Some(origin.datatype()), target.datatype)?;
         let elements = self.elements(engine, target)?;
         check_room(origin.bytes(), elements.bytes())?;
+        if origin.bytes() == 0 {
+            return Ok(());
+        }
+        let update = Update::new(op, Some(origin.datatype()), target.datatype)?;
         update.perform(self.remote(engine), &self.locks, elements, Some(&origin.packed()?), None)
     }
 
@@ -338,8 +344,11 @@ impl Window {
         target: Target<'_>,
         op: &Op,
     ) -> Result<()> {
-        let update = Update::new(op, origin.as_ref().map(InputBuffer::datatype), target.datatype)?;
         let elements = self.elements(engine, target)?;
+        if elements.bytes() == 0 {
+            return Ok(());
+        }
+        let update = Update::new(op, origin.as_ref().map(InputBuffer::datatype), target.datatype)?;
         let sent = origin.map_or(0, |origin| origin.bytes());
         check_room(sent, elements.bytes())?;
         check_room(elements.bytes(), result.bytes())?;

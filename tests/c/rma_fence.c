@@ -1,5 +1,5 @@
 /* Fences: put, get and accumulate with every layout, through windows of every kind (MPI 5.0 section 12.5.1).
- * RANKS: 2 3 5
+ * RANKS: 1 2 3 5
  */
 #include "check.h"
 

@@ -1,5 +1,5 @@
 /* Locks: mutual exclusion, shared locks, counters under lock_all, requests, flushes (MPI 5.0 section 12.5.3).
- * RANKS: 2 3 4
+ * RANKS: 1 2 3 4
  */
 #include "check.h"
 
