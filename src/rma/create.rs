@@ -159,7 +159,7 @@ impl Window {
         let words = Control::bytes(members).and_then(|bytes| heap.at(all[0].control, bytes as u64));
         let words = words
             .ok_or_else(|| Error::Intern("the words of a window lie outside of the shared heap".into()))?;
-        // SAFETY: the member of rank 0 has allocated so many bytes for this window, and zeroed them before it told the place; they are
+        // SAFETY: the member of rank 0 has allocated so many bytes for this window, and zeroed them before it said where; they are
         // freed when all members have left (`Window::free`).
         let control = unsafe { Control::over(words, members) };
         let attached = Served::default();
@@ -254,8 +254,8 @@ impl Window {
             area = extent.as_ref().and_then(|extent| heap.place_of(extent.addr().as_ptr(), 1)).unwrap_or(0);
             extents.extend(extent);
         }
-        let told = everybody(Member { start: Start::Place(area), ..all[own] })?;
-        let Start::Place(area @ 1..) = told[0].start else {
+        let answers = everybody(Member { start: Start::Place(area), ..all[own] })?;
+        let Start::Place(area @ 1..) = answers[0].start else {
             return Err(no_room("the parts of a shared window"));
         };
         let mut at = area;
@@ -266,8 +266,8 @@ impl Window {
         // Each member takes the memory of the pages that begin in its part: they are near to it.
         let Start::Place(from) = all[own].start else { return Ok(()) };
         let reserved = heap.reserve(from, all[own].bytes, own == 0);
-        let told = everybody(Member { well: reserved, ..all[own] })?;
-        if told.iter().all(|member| member.well) {
+        let answers = everybody(Member { well: reserved, ..all[own] })?;
+        if answers.iter().all(|member| member.well) {
             Ok(())
         } else {
             Err(no_room("the parts of a shared window"))
@@ -293,8 +293,8 @@ impl Window {
         // Each tries its neighbour.
         let (own, next) = (comm.rank() as usize, (comm.rank() as usize + 1) % all.len());
         let well = may_read(engine, comm.group().world_rank(next as u32), all[next].probe);
-        let told = everybody(Member { well, ..all[own] })?;
-        if told.iter().all(|member| member.well) {
+        let answers = everybody(Member { well, ..all[own] })?;
+        if answers.iter().all(|member| member.well) {
             return Ok(None);
         }
         Service::start(engine, comm.clone(), served.clone()).map(Some)

@@ -18,7 +18,7 @@ use crate::heap::Heap;
 pub struct TargetMemory {
     /// Its rank in the job.
     pub world: u32,
-    /// Bytes of it; those of a dynamic window are what is attached.
+    /// Bytes of it; 0 in a dynamic window, whose members know by themselves what they have attached.
     pub bytes: u64,
     /// Bytes by which a displacement is multiplied.
     pub unit: u64,
@@ -119,6 +119,7 @@ impl TargetMemory {
         };
         Spot { reach, key: self.key().wrapping_add_signed(offset) }
     }
+
     /// Finds `count` elements of `datatype` at displacement `disp`. None of them is outside of the memory.
     ///
     /// # Errors

@@ -99,7 +99,7 @@ impl WindowObject {
         Self { window, events, contiguous, predefined }
     }
 
-    /// The address of a part of so many bytes, as a program is told it: NULL for one that has neither bytes nor a place between others.
+    /// The address of a part of so many bytes, as a program is given it: NULL for one that has neither bytes nor a place between others.
     #[must_use]
     pub fn address(&self, addr: usize, bytes: u64) -> usize {
         if bytes > 0 || self.contiguous { addr } else { 0 }

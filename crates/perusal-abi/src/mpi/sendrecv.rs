@@ -32,8 +32,13 @@ fn start(send: &End<'_>, recv: &End<'_>, comm: &Comm, copy: Option<&Scratch>) ->
     // SAFETY: argument rule 3: the buffers are valid until both are complete, and MPI 5.0 §3.10 forbids that they overlap; a copy of
     // what is sent lives as long as the operation.
     unsafe {
-        let received = engine()?.irecv(comm, &to, recv.peer, recv.tag)?;
-        let sent = engine()?.isend(comm, &from, send.peer, send.tag, Mode::Standard)?;
+        let engine = engine()?;
+        let received = engine.irecv(comm, &to, recv.peer, recv.tag)?;
+        let sent = engine.isend(comm, &from, send.peer, send.tag, Mode::Standard).inspect_err(|_| {
+            // Nobody waits for the other half any more.
+            let _ = engine.cancel(received);
+            engine.free_request(received);
+        })?;
         Ok((sent, received))
     }
 }
