@@ -5,13 +5,15 @@
 
 use crate::error::{Error, Result};
 use crate::sync::{AtomicU8, Mutex, MutexGuard, Ordering};
+use num_enum::FromPrimitive;
 use std::sync::PoisonError;
 
 /// How the window's memory at other ranks may be accessed now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, FromPrimitive)]
 #[repr(u8)]
 enum Access {
     /// Not at all.
+    #[num_enum(default)]
     None = 0,
     /// After a fence: the first operation opens an epoch, and another kind of epoch may be opened instead.
     AfterFence = 1,
@@ -25,24 +27,12 @@ enum Access {
     LockedAll = 5,
 }
 
-impl Access {
-    fn of(number: u8) -> Self {
-        match number {
-            1 => Self::AfterFence,
-            2 => Self::Fence,
-            3 => Self::Started,
-            4 => Self::Locked,
-            5 => Self::LockedAll,
-            _ => Self::None,
-        }
-    }
-}
-
 /// How one rank's memory is held by this rank.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, FromPrimitive)]
 #[repr(u8)]
 pub enum Hold {
     /// Not.
+    #[num_enum(default)]
     None = 0,
     /// By a shared lock, or by an exclusive one, of the window's.
     Shared = 1,
@@ -52,18 +42,6 @@ pub enum Hold {
     Unchecked = 3,
     /// It is a target of MPI_Win_start.
     Started = 4,
-}
-
-impl Hold {
-    fn of(number: u8) -> Self {
-        match number {
-            1 => Self::Shared,
-            2 => Self::Exclusive,
-            3 => Self::Unchecked,
-            4 => Self::Started,
-            _ => Self::None,
-        }
-    }
 }
 
 /// The epochs of a window at one rank.
@@ -109,7 +87,7 @@ impl Epochs {
 
     fn access(&self) -> Access {
         // Relaxed, here and below: it is this rank's own; threads that use one window at once order their calls (MPI 5.0 §12.7).
-        Access::of(self.access.load(Ordering::Relaxed))
+        Access::from(self.access.load(Ordering::Relaxed))
     }
 
     fn set_access(&self, access: Access) {
@@ -117,7 +95,7 @@ impl Epochs {
     }
 
     fn hold_of(&self, rank: u32) -> Hold {
-        Hold::of(self.holds[rank as usize].load(Ordering::Relaxed))
+        Hold::from(self.holds[rank as usize].load(Ordering::Relaxed))
     }
 
     fn set_hold(&self, rank: u32, hold: Hold) {
@@ -310,7 +288,10 @@ impl Epochs {
     /// [`Error::RmaSync`] if they are not, by MPI_Win_lock_all.
     pub fn check_unlock_all(&self) -> Result<Hold> {
         if self.access() == Access::LockedAll {
-            return Ok(self.holds.first().map_or(Hold::None, |hold| Hold::of(hold.load(Ordering::Relaxed))));
+            return Ok(self
+                .holds
+                .first()
+                .map_or(Hold::None, |hold| Hold::from(hold.load(Ordering::Relaxed))));
         }
         Err(wrong("MPI_Win_unlock_all without MPI_Win_lock_all"))
     }
