@@ -37,6 +37,25 @@ typedef struct peruse_comm_spec_t {
 typedef int(peruse_comm_callback_f)(peruse_event_h event_h, MPI_Aint unique_id, peruse_comm_spec_t *spec, void *param);
 typedef peruse_comm_callback_f peruse_comm_callback_t;
 
+/* The one-sided operation, or the call that synchronises a window, that an event belongs to (appendix E, section 12.3).
+ * Valid until the callback returns. */
+typedef struct peruse_win_spec_t {
+    MPI_Win win;             /* the window */
+    void *o_buf;             /* the origin's buffer; NULL for a synchronisation */
+    int o_count;             /* elements there; a larger number reads INT_MAX */
+    MPI_Datatype o_datatype; /* MPI_DATATYPE_NULL for a synchronisation */
+    void *t_buf;             /* the address of the target's elements, in the target's process */
+    int t_count;
+    MPI_Datatype t_datatype;
+    MPI_Op acc_op;           /* of an accumulate; else MPI_OP_NULL */
+    int peer;                /* rank of the target in the window's group; -1: all of them, or none */
+    int operation;           /* PERUSE_PUT, PERUSE_GET, PERUSE_ACC, PERUSE_WIN_FENCE, ... */
+} peruse_win_spec_t;
+
+/* A callback for the events of a window, with the duties of a peruse_comm_callback_f. */
+typedef int(peruse_win_callback_f)(peruse_event_h event_h, MPI_Aint unique_id, peruse_win_spec_t *spec, void *param);
+typedef peruse_win_callback_f peruse_win_callback_t;
+
 /* ---- constants (appendix D) ---- */
 
 enum {
@@ -49,11 +68,12 @@ enum {
     PERUSE_ERR_PARAMETER = 6,    /* a null pointer */
     PERUSE_ERR_MPI_INIT = 7,     /* MPI is not initialised, or finalised */
     PERUSE_ERR_COMM = 8,         /* no such communicator */
-    PERUSE_ERR_MPI_OBJECT = 9,   /* the communicator of the handle is freed */
+    PERUSE_ERR_MPI_OBJECT = 9,   /* the communicator or window of the handle is freed */
     PERUSE_ERR_LOCK = 10,        /* the caller does not hold the lock */
     PERUSE_ERR_UNLOCK = 11,      /* returned by nothing: PERUSE_Unlock says PERUSE_ERR_LOCK (section 5.2.17) */
     PERUSE_ERR_LOCK_NOT_GRANTABLE = 12, /* the caller would wait for itself */
-    PERUSE_LOCK_NOT_GRANTABLE = PERUSE_ERR_LOCK_NOT_GRANTABLE
+    PERUSE_LOCK_NOT_GRANTABLE = PERUSE_ERR_LOCK_NOT_GRANTABLE,
+    PERUSE_ERR_WIN = 13 /* no such window (section 12.3.1) */
 };
 
 /* Event descriptors. */
@@ -86,13 +106,23 @@ enum {
 
     /* perusal's own: each piece of a large message after the first; the request's unique id */
     PERUSE_FIRST_CUSTOM_EVENT = 17,
-    PERUSE_COMM_REQ_XFER_CONTINUE = PERUSE_FIRST_CUSTOM_EVENT
+    PERUSE_COMM_REQ_XFER_CONTINUE = PERUSE_FIRST_CUSTOM_EVENT,
+
+    /* one-sided operations (section 12.6); one unique id from ACTIVATE to COMPLETE */
+    PERUSE_WIN_REQ_ACTIVATE = 32,
+    PERUSE_WIN_REQ_XFER_BEGIN = 33,
+    PERUSE_WIN_REQ_XFER_END = 34,
+    PERUSE_WIN_REQ_COMPLETE = 35,
+
+    /* calls that synchronise a window (section 12.6); one unique id from BEGIN to END */
+    PERUSE_WIN_SYNC_BEGIN = 36,
+    PERUSE_WIN_SYNC_END = 37
 };
 
 /* Scope of the queue events. perusal's is PERUSE_PER_COMM. */
 enum { PERUSE_PER_COMM = 0, PERUSE_PER_TAG = 1, PERUSE_PER_SOURCE = 2, PERUSE_GLOBAL = 3, PERUSE_PER_PEER = 4 };
 
-/* peruse_comm_spec_t.operation. */
+/* peruse_comm_spec_t.operation and peruse_win_spec_t.operation. */
 enum {
     PERUSE_SEND = 0,
     PERUSE_RECV = 1,
@@ -100,7 +130,20 @@ enum {
     PERUSE_GET = 3,
     PERUSE_ACC = 4,
     PERUSE_IO_READ = 5,
-    PERUSE_IO_WRITE = 6
+    PERUSE_IO_WRITE = 6,
+    PERUSE_WIN_FENCE = 7,
+    PERUSE_WIN_START = 8,
+    PERUSE_WIN_COMPLETE = 9,
+    PERUSE_WIN_POST = 10,
+    PERUSE_WIN_WAIT = 11,
+    PERUSE_WIN_LOCK = 12,
+    PERUSE_WIN_UNLOCK = 13,
+    /* perusal's own */
+    PERUSE_WIN_TEST = 14,
+    PERUSE_WIN_LOCK_ALL = 15,
+    PERUSE_WIN_UNLOCK_ALL = 16,
+    PERUSE_WIN_FLUSH = 17,
+    PERUSE_WIN_SYNC = 18
 };
 
 /* Modes of PERUSE_Event_propagate. */
@@ -129,6 +172,13 @@ int PERUSE_Event_object_get(peruse_event_h event_h, void **mpi_object);
 int PERUSE_Event_comm_callback_set(peruse_event_h event_h, peruse_comm_callback_f *callback_fn, void *param);
 int PERUSE_Event_comm_callback_get(peruse_event_h event_h, peruse_comm_callback_f **callback_fn, void **param);
 int PERUSE_Event_propagate(peruse_event_h event_h, int mode);
+
+/* ---- windows (appendix E, 12.3) ---- */
+
+int PERUSE_Event_win_register(int event, MPI_Win win, peruse_win_callback_f *callback_fn, void *param,
+                              peruse_event_h *event_h);
+int PERUSE_Event_win_callback_set(peruse_event_h event_h, peruse_win_callback_f *callback_fn, void *param);
+int PERUSE_Event_win_callback_get(peruse_event_h event_h, peruse_win_callback_f **callback_fn, void **param);
 
 /* ---- mutual exclusion (5.2.16, 5.2.17) ---- */
 

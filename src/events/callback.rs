@@ -3,11 +3,11 @@
 //! The slot's pointer is thin. To deliver an event is one load and one indirect call, because a callback in memory begins with a
 //! [`CallbackHeader`], and that with the call's function. Only the functions of the header know what follows.
 
-use super::Handle;
 use super::hazard_record::HazardRecord;
 use super::record::{EventRecord, GlobalSubscriber};
 use super::registry::Registry;
-use super::spec::{Callback, CallbackClosure, CommCallback, CommSpec, Spec};
+use super::spec::{Callback, CallbackClosure, CommCallback, CommSpec, Spec, WinCallback, WinSpec};
+use super::{Binding, Handle};
 use core::ffi::{c_int, c_void};
 use core::marker::PhantomData;
 use core::ptr::NonNull;
@@ -73,7 +73,16 @@ pub(super) struct CallbackHeader {
     /// The header is that of a box of the kind that the function was made for, and the caller owns the box.
     free: unsafe fn(*mut CallbackHeader),
     /// A C function's address and parameter.
-    c: Option<(CommCallback, *mut c_void)>,
+    c: Option<CFunction>,
+}
+
+/// A C function that was registered, with its parameter.
+#[derive(Debug, Clone, Copy)]
+pub enum CFunction {
+    /// For the events of a communicator.
+    Comm(CommCallback, *mut c_void),
+    /// For the events of a window.
+    Win(WinCallback, *mut c_void),
 }
 
 /// A callback of one kind in memory.
@@ -117,10 +126,17 @@ impl OwnedCallback {
         let address = callback.address();
         match callback {
             Callback::C { function, param } => {
-                let head = CallbackHeader::new::<CFunction>(registry, handle, call_c);
+                let head = CallbackHeader::new::<CommFunction>(registry, handle, call_c);
                 OwnedCallback::make(
-                    CallbackHeader { address, c: Some((function, param)), ..head },
-                    CFunction { function, param },
+                    CallbackHeader { address, c: Some(CFunction::Comm(function, param)), ..head },
+                    CommFunction { function, param },
+                )
+            }
+            Callback::Win { function, param } => {
+                let head = CallbackHeader::new::<WinFunction>(registry, handle, call_win);
+                OwnedCallback::make(
+                    CallbackHeader { address, c: Some(CFunction::Win(function, param)), ..head },
+                    WinFunction { function, param },
                 )
             }
             Callback::Rust(closure) => {
@@ -223,7 +239,7 @@ impl<'a> CallbackRef<'a> {
     }
 
     /// The C function and its parameter, if it is one.
-    pub(super) fn c(self) -> Option<(CommCallback, *mut c_void)> {
+    pub(super) fn c(self) -> Option<CFunction> {
         self.head().c
     }
 
@@ -235,11 +251,12 @@ impl<'a> CallbackRef<'a> {
         // SAFETY: the caller is inside a dispatch, which borrows the registry that owns this callback.
         let registry = unsafe { &*head.registry };
         let text = format!(
-            "PERUSE callback at {:#x} {how} for event {} (handle {:#x}, communicator {:#x}, unique id {:#x}); \
+            "PERUSE callback at {:#x} {how} for event {} (handle {:#x}, {} {:#x}, unique id {:#x}); \
              a callback's non-success return ends the job (PERUSE 2.0, section 5.1.2)",
             head.address,
             registry.name_of(record.event),
             head.handle.raw(),
+            if record.event.info().binding == Binding::Window { "window" } else { "communicator" },
             comm,
             record.id,
         );
@@ -267,9 +284,15 @@ unsafe fn call_listener<L: Listener>(
     0
 }
 
-/// A C function and its parameter.
-struct CFunction {
+/// A C function for the events of a communicator, and its parameter.
+struct CommFunction {
     function: CommCallback,
+    param: *mut c_void,
+}
+
+/// A C function for the events of a window, and its parameter.
+struct WinFunction {
+    function: WinCallback,
     param: *mut c_void,
 }
 
@@ -280,11 +303,11 @@ unsafe fn call_c(
     writable: WritableSpec,
 ) -> c_int {
     let Some(spec) = writable.for_c() else {
-        // SAFETY: `new` makes a `CallbackBox<CFunction>` with `call_c`, which this callback has.
+        // SAFETY: `new` makes a `CallbackBox<CommFunction>` with `call_c`, which this callback has.
         return unsafe { call_c_with_copy(callback, record) };
     };
-    // SAFETY: `new` makes a `CallbackBox<CFunction>` with `call_c`, which this callback has.
-    let CFunction { function, param } = *unsafe { callback.listener::<CFunction>() };
+    // SAFETY: `new` makes a `CallbackBox<CommFunction>` with `call_c`, which this callback has.
+    let CommFunction { function, param } = *unsafe { callback.listener::<CommFunction>() };
     // SAFETY: the tool registered `function` as a peruse_comm_callback_f to be called with `param`; `spec` lives for the
     // call's duration, which is all that §5.1.2 promises of it, and nobody else reads it any more (event rule 9).
     unsafe { function(callback.head().handle.raw(), record.id, spec.as_ptr(), param) }
@@ -293,14 +316,28 @@ unsafe fn call_c(
 /// Calls a C function with a copy of the record's spec.
 ///
 /// # Safety
-/// The callback is a `CallbackBox<CFunction>`.
+/// The callback is a `CallbackBox<CommFunction>`.
 #[cold]
 #[inline(never)]
 unsafe fn call_c_with_copy(callback: CallbackRef<'_>, record: &EventRecord<'_>) -> c_int {
-    // SAFETY: `new` makes a `CallbackBox<CFunction>` with `call_c`, which this callback has.
-    let CFunction { function, param } = *unsafe { callback.listener::<CFunction>() };
+    // SAFETY: `new` makes a `CallbackBox<CommFunction>` with `call_c`, which this callback has.
+    let CommFunction { function, param } = *unsafe { callback.listener::<CommFunction>() };
     let mut spec = CommSpec::from(record.spec);
     // SAFETY: the tool registered `function` to be called with `param`; `spec` lives on this stack until it has returned.
+    unsafe { function(callback.head().handle.raw(), record.id, &raw mut spec, param) }
+}
+
+unsafe fn call_win(
+    callback: CallbackRef<'_>,
+    record: &EventRecord<'_>,
+    _: &HazardRecord,
+    _: WritableSpec,
+) -> c_int {
+    // SAFETY: `new` makes a `CallbackBox<WinFunction>` with `call_win`, which this callback has.
+    let WinFunction { function, param } = *unsafe { callback.listener::<WinFunction>() };
+    let mut spec = WinSpec::from(record);
+    // SAFETY: the tool registered `function` as a peruse_win_callback_f to be called with `param`; `spec` lives on this stack until it has
+    // returned.
     unsafe { function(callback.head().handle.raw(), record.id, &raw mut spec, param) }
 }
 

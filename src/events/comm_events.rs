@@ -1,15 +1,15 @@
-//! The events of one communicator: its gate, and its listener lists.
+//! The events of one communicator, or of one window: its gate, and its listener lists.
 
 use super::callback::WritableSpec;
 use super::dispatch::dispatch;
 use super::listeners::{ListenerList, ListenerTable};
 use super::registry::Registry;
 use super::slots::HandleSlot;
-use super::{Event, EventPayload, EventRecord, Gate, Spec};
+use super::{Binding, Event, EventPayload, EventRecord, Gate, Spec};
 use crate::sync::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::Arc;
 
-/// The events of one communicator. Made by [`Registry::attach`], shut by [`Registry::detach`].
+/// The events of one communicator, or of one window. Made by [`Registry::attach`] and [`Registry::attach_window`], shut by [`Registry::detach`].
 #[derive(Debug)]
 #[repr(C)]
 pub struct CommEvents {
@@ -18,22 +18,31 @@ pub struct CommEvents {
     /// Set by `detach`; read and written under the control lock.
     freed: AtomicBool,
     comm: AtomicUsize,
+    /// Which event types it has: those of communicators or those of windows.
+    binding: Binding,
     registry: Arc<Registry>,
     listeners: ListenerTable,
 }
 
 impl CommEvents {
-    pub(super) fn new(registry: Arc<Registry>, comm: usize) -> CommEvents {
+    pub(super) fn new(registry: Arc<Registry>, binding: Binding, comm: usize) -> CommEvents {
         CommEvents {
             gate: Gate::new(),
             freed: AtomicBool::new(false),
             comm: AtomicUsize::new(comm),
+            binding,
             registry,
             listeners: ListenerTable::new(),
         }
     }
 
-    /// The communicator's handle, as `spec.comm` reports it.
+    /// Which event types it has: [`Binding::Communicator`] or [`Binding::Window`].
+    #[must_use]
+    pub fn binding(&self) -> Binding {
+        self.binding
+    }
+
+    /// The communicator's handle, or the window's, as `spec.comm` reports it.
     #[must_use]
     pub fn comm(&self) -> usize {
         // Relaxed: set before the communicator is handed to anybody.

@@ -18,6 +18,8 @@ pub struct Event(NonZeroU16);
 pub enum Binding {
     /// One communicator, or all of them.
     Communicator,
+    /// One window, or all of them.
+    Window,
     /// Nothing: the event is the engine's own.
     Nothing,
 }
@@ -37,6 +39,10 @@ pub enum Identity {
     Collective,
     /// The request whose message a copy engine moves, from CopyBegin to CopyEnd.
     Copy,
+    /// A one-sided operation, from WIN_REQ_ACTIVATE to WIN_REQ_COMPLETE.
+    OneSided,
+    /// A call that synchronises a window, from WIN_SYNC_BEGIN to WIN_SYNC_END, and the waits for locks in it.
+    Synchronization,
     /// Nothing: the id is 0.
     Nothing,
 }
@@ -93,7 +99,8 @@ impl EventInfo {
     #[must_use]
     pub fn label(&self) -> String {
         let name = self.name.to_string_lossy();
-        let short = ["PERUSE_COMM_", "PERUSAL_"].iter().find_map(|prefix| name.strip_prefix(prefix));
+        let short =
+            ["PERUSE_COMM_", "PERUSE_", "PERUSAL_"].iter().find_map(|prefix| name.strip_prefix(prefix));
         short.unwrap_or(&name).to_ascii_lowercase()
     }
 }
@@ -249,7 +256,9 @@ mod tests {
             let own = row.peruse.map(|number| (Event::by_peruse_number(number), number));
             assert_eq!(own, row.event.is_peruse().then_some((Some(row.event), row.event.number())));
         }
-        assert!(CATALOG[..PERUSE_EVENTS].iter().all(|row| row.event.is_peruse()));
+        let of_comm = |row: &&EventInfo| row.event.is_peruse() && row.binding == Binding::Communicator;
+        assert!(CATALOG[..PERUSE_EVENTS].iter().all(|row| of_comm(&row)));
+        assert_eq!(CATALOG.iter().filter(of_comm).count(), PERUSE_EVENTS);
     }
 
     #[test]

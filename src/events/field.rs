@@ -113,11 +113,12 @@ impl<'a> EventRecord<'a> {
         let spec = self.spec;
         match field {
             Field::Id => FieldValue::U64(self.id as u64),
-            Field::Communicator => FieldValue::U64(spec.comm as u64),
+            Field::Communicator | Field::Window => FieldValue::U64(spec.comm as u64),
             Field::Context => FieldValue::U32(self.context),
             Field::Operation => FieldValue::I32(spec.operation as i32),
             Field::Peer => FieldValue::I32(spec.peer),
-            Field::Tag => FieldValue::I32(spec.tag),
+            Field::Tag | Field::Origin => FieldValue::I32(spec.tag),
+            Field::Target => FieldValue::I32(spec.peer),
             Field::Bytes => self.payload.read(Field::Bytes).unwrap_or(FieldValue::U64(spec.bytes)),
             Field::Count => FieldValue::I64(spec.count),
             Field::Datatype => FieldValue::U64(spec.datatype as u64),

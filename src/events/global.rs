@@ -84,7 +84,9 @@ impl Registry {
 #[cfg(all(test, feature = "peruse", not(perusal_loom)))]
 mod tests {
     use super::*;
-    use crate::events::{Event, EventError, EventPayload, EventRecord, Handle, Operation, Spec};
+    use crate::events::{
+        Binding, CATALOG, Event, EventError, EventPayload, EventRecord, Handle, Operation, Spec,
+    };
     use crate::limits::rounds;
     use crate::sync::{AtomicUsize, Mutex, Ordering};
 
@@ -160,6 +162,7 @@ mod tests {
         let by_handle = Arc::new(AtomicUsize::new(0));
         let _subscriptions: Vec<_> = EventSet::PERUSE
             .iter()
+            .filter(|event| event.info().binding == Binding::Communicator)
             .map(|event| {
                 let count = by_handle.clone();
                 crate::events::Subscription::new(&comm, event, move |_| {
@@ -172,6 +175,7 @@ mod tests {
         let mut emitted = Vec::new();
         for id in 0..rounds(5_000) as isize {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            // Those of communicators and of the engine.
             let event = Event::by_number((random >> 33) as i32 % 31 + 1).unwrap();
             let record = EventRecord::new(event, id, &Spec::NOTHING);
             match event.info().binding {
@@ -186,6 +190,27 @@ mod tests {
         }
         let for_handles = emitted.iter().filter(|(event, _)| event.is_peruse()).count();
         assert_eq!(by_handle.load(Ordering::Relaxed), for_handles);
+    }
+
+    #[test]
+    fn windows_have_events_of_their_own_and_none_of_communicators() {
+        let registry = registry();
+        let (comm, win) = (registry.attach(1), registry.attach_window(2));
+        let collector = Arc::new(Collector::default());
+        let subscription = registry.subscribe_globally(EventSet::ALL, collector.clone());
+        for row in &CATALOG {
+            let open = (comm.gate.is_open(row.event), win.gate.is_open(row.event));
+            assert_eq!(open, (row.binding == Binding::Communicator, row.binding == Binding::Window));
+        }
+        happen(&win, Event::WinReqComplete, 10);
+        happen(&win, Event::MsgArrived, 20);
+        assert_eq!(collector.records(), [(Event::WinReqComplete, 10)]);
+        drop(subscription);
+        assert!(!win.gate.is_any_open());
+        let closure = || crate::events::Callback::Rust(Box::new(|_, _| {}));
+        assert_eq!(registry.register(&win, Event::MsgArrived, closure()), Err(EventError::Event));
+        assert_eq!(registry.register(&comm, Event::WinReqComplete, closure()), Err(EventError::Event));
+        assert!(registry.register(&win, Event::WinReqComplete, closure()).is_ok());
     }
 
     #[test]

@@ -73,6 +73,7 @@ mod values;
 #[cfg(all(test, feature = "peruse", not(perusal_loom)))]
 mod tests;
 
+pub use callback::CFunction;
 pub(crate) use callback::Listener;
 pub use callback_state::inside_callback;
 pub(crate) use callback_state::run_sleep_hook;
@@ -91,10 +92,12 @@ pub use lock::{LockError, PeruseLock};
 pub use payload::Words;
 pub use record::{EventRecord, GlobalSubscriber};
 pub use registry::{EventError, Fatal, Registry};
-pub use spec::{Callback, CallbackClosure, CommCallback, CommSpec, Operation, Spec};
+pub use spec::{
+    Callback, CallbackClosure, CommCallback, CommSpec, Operation, RmaTarget, Spec, WinCallback, WinSpec,
+};
 pub use subscription::Subscription;
 pub use table::{CATALOG, EVENTS, EventPayload, Field, PERUSE_EVENTS, PayloadKind};
-pub use values::{Algorithm, CollMode, Collective};
+pub use values::{Algorithm, CollMode, Collective, RmaOperation, WindowLock, WindowReach, WindowSync};
 // For the bindings.
 #[doc(hidden)]
 pub use callback_state::fast_path_is_open;

@@ -96,6 +96,19 @@ macro_rules! payloads {
             },
             /// A name; what is no UTF-8 in it is replaced.
             Name(&'a str),
+            /// A one-sided operation, or a part of one.
+            Rma {
+                /// A [`RmaOperation`](super::RmaOperation).
+                operation: u8,
+                /// A [`WindowReach`](super::WindowReach).
+                reach: u8,
+                /// The target, in the job; `u32::MAX` in a trace.
+                world: u32,
+                /// Where the bytes are in the target's process; 0 in a trace.
+                address: u64,
+                /// What the user gave of the target's side, where that is at hand.
+                target: Option<&'a RmaTarget>,
+            },
             $($(#[$doc])* $payload { $($(#[$value_doc])* $value: $type),* },)*
         }
 
@@ -110,6 +123,8 @@ macro_rules! payloads {
             Comm,
             /// [`EventPayload::Name`].
             Name,
+            /// [`EventPayload::Rma`].
+            Rma,
             $(#[doc = concat!("[`EventPayload::", stringify!($payload), "`].")] $payload,)*
         }
 
@@ -123,6 +138,10 @@ macro_rules! payloads {
                     $($((Field::$field, EventPayload::$payload { $value, .. }) => Some(PayloadValue::field(*$value)),)*)*
                     (Field::Size, EventPayload::Comm { size, .. }) => Some(FieldValue::U32(*size)),
                     (Field::Name, EventPayload::Name(name)) => Some(FieldValue::Text(name)),
+                    (Field::RmaOperation, EventPayload::Rma { operation, .. }) => Some(FieldValue::I32((*operation).into())),
+                    (Field::Reach, EventPayload::Rma { reach, .. }) => Some(FieldValue::I32((*reach).into())),
+                    (Field::World, EventPayload::Rma { world, .. }) => Some(FieldValue::U32(*world)),
+                    (Field::TargetAddress, EventPayload::Rma { address, .. }) => Some(FieldValue::U64(*address)),
                     _ => None,
                 }
             }
@@ -138,6 +157,10 @@ macro_rules! payloads {
                         *words = Words { first: size, second: group.len() as u32, third: 0 };
                     }
                     EventPayload::Name(name) => *words = Words { third: name.len() as u64, ..Words::default() },
+                    // The target and the bytes stay.
+                    EventPayload::Rma { operation, reach, .. } => {
+                        words.second = u32::from(operation) | u32::from(reach) << 8;
+                    }
                     $(EventPayload::$payload { $($value),* } => {
                         $(words.$word = 0;)*
                         $(words.$word |= (PayloadValue::bits($value) << $from) as payloads!(@ $word);)*
@@ -153,6 +176,9 @@ macro_rules! payloads {
                     EventPayload::Cancelled => EventPayload::Cancelled,
                     EventPayload::Comm { size, .. } => EventPayload::Comm { size, group: &[] },
                     EventPayload::Name(name) => EventPayload::Name(&BLANKS[..name.len().min(BLANKS.len())]),
+                    EventPayload::Rma { operation, reach, world, address, .. } => {
+                        EventPayload::Rma { operation, reach, world, address, target: None }
+                    }
                     $(EventPayload::$payload { $($value),* } => EventPayload::$payload { $($value),* },)*
                 }
             }
@@ -165,6 +191,13 @@ macro_rules! payloads {
                 match self {
                     PayloadKind::Cancelled if words.third & CANCELLED != 0 => EventPayload::Cancelled,
                     PayloadKind::Comm => EventPayload::Comm { size: words.first, group: &[] },
+                    PayloadKind::Rma => EventPayload::Rma {
+                        operation: words.second as u8,
+                        reach: (words.second >> 8) as u8,
+                        world: u32::MAX,
+                        address: 0,
+                        target: None,
+                    },
                     PayloadKind::None | PayloadKind::Cancelled | PayloadKind::Name => EventPayload::None,
                     $(PayloadKind::$payload => EventPayload::$payload {
                         $($value: PayloadValue::from_bits(bits(u64::from(words.$word), $from, $to)),)*

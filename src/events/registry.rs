@@ -1,6 +1,6 @@
 //! The control side: register, activate, deactivate, release, propagate. Rare, and under one lock that no callback runs in.
 
-use super::callback::{CallbackRef, Listener, OwnedCallback};
+use super::callback::{CFunction, CallbackRef, Listener, OwnedCallback};
 use super::callback_state::hold_fast_path;
 use super::comm_events::CommEvents;
 use super::control::{ControlState, HandleEntry, NO_EVENT, event_of};
@@ -9,11 +9,10 @@ use super::hazard::domain;
 use super::listeners::ListenerTable;
 use super::lock::PeruseLock;
 use super::slots::{HandleSlot, SlotTable};
-use super::spec::{Callback, CommCallback};
+use super::spec::Callback;
 use super::state::HandleStatus;
 use super::{CATALOG, Event, EventSet, Gate, Handle};
 use crate::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering, WaitWord};
-use core::ffi::c_void;
 use std::sync::{Arc, PoisonError};
 
 /// Why a call on the registry failed; the C bindings map each to one PERUSE error.
@@ -149,12 +148,22 @@ impl Registry {
     /// The events of a new communicator whose handle is `comm`.
     #[must_use]
     pub fn attach(self: &Arc<Self>, comm: usize) -> Arc<CommEvents> {
-        let events = Arc::new(CommEvents::new(self.clone(), comm));
+        self.attach_object(Binding::Communicator, comm)
+    }
+
+    /// The events of a new window whose handle is `win`; 0 for one that is not known yet ([`CommEvents::set_comm`]).
+    #[must_use]
+    pub fn attach_window(self: &Arc<Self>, win: usize) -> Arc<CommEvents> {
+        self.attach_object(Binding::Window, win)
+    }
+
+    fn attach_object(self: &Arc<Self>, binding: Binding, handle: usize) -> Arc<CommEvents> {
+        let events = Arc::new(CommEvents::new(self.clone(), binding, handle));
         let mut control = self.control();
         control.note(&events);
         for (index, global_events) in control.global_subscribers() {
             let Some(slot) = self.slots.get(index) else { continue };
-            self.bound(global_events).for_each(|event| events.begin(event, slot));
+            self.bound(&events, global_events).for_each(|event| events.begin(event, slot));
         }
         events
     }
@@ -215,6 +224,9 @@ impl Registry {
         event: Event,
         callback: Callback,
     ) -> Result<Handle, EventError> {
+        if !callback.suits(comm.binding()) {
+            return Err(EventError::Event);
+        }
         self.register_with(comm, event, |handle| OwnedCallback::new(self, handle, callback))
     }
 
@@ -234,7 +246,7 @@ impl Registry {
         event: Event,
         make: impl FnOnce(Handle) -> OwnedCallback,
     ) -> Result<Handle, EventError> {
-        if !cfg!(feature = "peruse") || !self.is_bound(event) {
+        if !cfg!(feature = "peruse") || self.binding(event) != Some(comm.binding()) {
             return Err(EventError::Event);
         }
         let mut control = self.control();
@@ -306,7 +318,7 @@ impl Registry {
             self.gate.open_for(event);
         });
         for comm in control.comms() {
-            self.bound(events).for_each(|event| comm.begin(event, slot));
+            self.bound(&comm, events).for_each(|event| comm.begin(event, slot));
         }
     }
 
@@ -318,8 +330,9 @@ impl Registry {
             listeners.remove(slot);
             if listeners.is_empty() { self.gate.shut_for(event) } else { 0 }
         });
-        let there =
-            |comm: Arc<CommEvents>| self.bound(events).map(|event| comm.end(event, slot)).sum::<usize>();
+        let there = |comm: Arc<CommEvents>| {
+            self.bound(&comm, events).map(|event| comm.end(event, slot)).sum::<usize>()
+        };
         shut.sum::<usize>() + control.comms().map(there).sum::<usize>()
     }
 
@@ -388,10 +401,14 @@ impl Registry {
     /// A callback that began before the window was closed may still be running with the old function and parameter.
     ///
     /// # Errors
-    /// `Handle` for a stale or active handle, `Object` if its communicator is freed.
+    /// `Handle` for a stale or active handle, or a function for the events of another kind of object; `Object` if its communicator is freed.
     pub fn set_callback(&self, handle: Handle, callback: Callback) -> Result<(), EventError> {
         let control = self.control();
         let slot = self.inactive(handle)?;
+        let event = event_of(slot).and_then(|event| self.binding(event));
+        if !event.is_some_and(|binding| callback.suits(binding)) {
+            return Err(EventError::Handle);
+        }
         self.replace(control, handle, slot, OwnedCallback::new(self, handle, callback));
         Ok(())
     }
@@ -427,11 +444,11 @@ impl Registry {
         self.drop_foreign(unused);
     }
 
-    /// The C callback and parameter of a handle, active or not (PERUSE 2.0 §5.1.2; §5.2.14 is stricter). `None` for a closure.
+    /// The C callback of a handle with its parameter, active or not (PERUSE 2.0 §5.1.2; §5.2.14 is stricter). `None` for a closure.
     ///
     /// # Errors
     /// `Handle` for a stale handle, `Object` if its communicator is freed.
-    pub fn callback(&self, handle: Handle) -> Result<Option<(CommCallback, *mut c_void)>, EventError> {
+    pub fn callback(&self, handle: Handle) -> Result<Option<CFunction>, EventError> {
         let _control = self.control();
         let (slot, _) = self.living(handle)?;
         // Relaxed: written under the control lock, which is held.
@@ -475,14 +492,20 @@ impl Registry {
         Ok(())
     }
 
-    /// Whether `event` is one of communicators.
-    fn is_bound(&self, event: Event) -> bool {
-        self.table.get(event.index()).is_some_and(|info| info.binding == Binding::Communicator)
+    /// What one listens on to receive `event`.
+    fn binding(&self, event: Event) -> Option<Binding> {
+        self.table.get(event.index()).map(|info| info.binding)
     }
 
-    /// The event types of the set that communicators have.
-    fn bound(&self, events: EventSet) -> impl Iterator<Item = Event> {
-        events.iter().filter(|event| self.is_bound(*event))
+    /// Whether `event` is one of communicators or windows.
+    fn is_bound(&self, event: Event) -> bool {
+        self.binding(event).is_some_and(|binding| binding != Binding::Nothing)
+    }
+
+    /// The event types of the set that `object` has.
+    fn bound(&self, object: &CommEvents, events: EventSet) -> impl Iterator<Item = Event> {
+        let binding = object.binding();
+        events.iter().filter(move |event| self.binding(*event) == Some(binding))
     }
 
     /// The name of an event type.

@@ -2,6 +2,8 @@
 
 use super::Handle;
 use super::record::{EventRecord, GlobalSubscriber};
+use super::values::WindowSync;
+use super::{Binding, EventPayload};
 use core::ffi::{c_int, c_long, c_void};
 use core::mem::offset_of;
 use std::sync::Arc;
@@ -24,6 +26,51 @@ pub enum Operation {
     IoRead,
     /// PERUSE_IO_WRITE.
     IoWrite,
+    /// PERUSE_WIN_FENCE; here and below a call that synchronises a window.
+    WinFence,
+    /// PERUSE_WIN_START.
+    WinStart,
+    /// PERUSE_WIN_COMPLETE.
+    WinComplete,
+    /// PERUSE_WIN_POST.
+    WinPost,
+    /// PERUSE_WIN_WAIT.
+    WinWait,
+    /// PERUSE_WIN_LOCK.
+    WinLock,
+    /// PERUSE_WIN_UNLOCK.
+    WinUnlock,
+    /// PERUSE_WIN_TEST; here and below our own.
+    WinTest,
+    /// PERUSE_WIN_LOCK_ALL.
+    WinLockAll,
+    /// PERUSE_WIN_UNLOCK_ALL.
+    WinUnlockAll,
+    /// PERUSE_WIN_FLUSH.
+    WinFlush,
+    /// PERUSE_WIN_SYNC.
+    WinSync,
+}
+
+impl Operation {
+    /// The operation of the events of a call that synchronises a window.
+    #[must_use]
+    pub const fn of_sync(call: WindowSync) -> Operation {
+        match call {
+            WindowSync::Fence => Operation::WinFence,
+            WindowSync::Start => Operation::WinStart,
+            WindowSync::Complete => Operation::WinComplete,
+            WindowSync::Post => Operation::WinPost,
+            WindowSync::Wait => Operation::WinWait,
+            WindowSync::Lock => Operation::WinLock,
+            WindowSync::Unlock => Operation::WinUnlock,
+            WindowSync::Test => Operation::WinTest,
+            WindowSync::LockAll => Operation::WinLockAll,
+            WindowSync::UnlockAll => Operation::WinUnlockAll,
+            WindowSync::Flush => Operation::WinFlush,
+            WindowSync::Sync => Operation::WinSync,
+        }
+    }
 }
 
 /// The request or message that an event belongs to (PERUSE 2.0 §5.1.2), as its user gave it.
@@ -33,17 +80,17 @@ pub enum Operation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct Spec {
-    /// Handle of the communicator that the operation runs on.
+    /// Handle of the communicator, or of the window, that the operation runs on.
     pub comm: usize,
-    /// The user's buffer; null where none is known (a message that no receive has met).
+    /// The user's buffer, of a one-sided operation the origin's; null where none is known (a message that no receive has met).
     pub buf: *mut c_void,
     /// Elements of `datatype`.
     pub count: i64,
     /// Handle of the datatype.
     pub datatype: usize,
-    /// Rank of the other side in `comm`; what the user gave until the real one is known.
+    /// Rank of the other side in `comm`, of a one-sided operation the target's (-1: all); what the user gave until the real one is known.
     pub peer: i32,
-    /// The tag; what the user gave until the real one is known.
+    /// The tag; what the user gave until the real one is known. Of an event of a window, the rank of the process that makes it happen.
     pub tag: i32,
     /// Which kind of operation.
     pub operation: Operation,
@@ -121,6 +168,69 @@ impl From<&Spec> for CommSpec {
     }
 }
 
+/// The target's side of a one-sided operation, as its user gave it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RmaTarget {
+    /// Elements.
+    pub count: usize,
+    /// Handle of their datatype; 0 where it is not known.
+    pub datatype: usize,
+    /// Handle of the operation of an accumulate; 0 for others.
+    pub op: usize,
+}
+
+/// `peruse_win_spec_t`.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct WinSpec {
+    /// MPI_Win.
+    pub win: usize,
+    /// The origin's buffer.
+    pub o_buf: *mut c_void,
+    /// Elements there; a count beyond `INT_MAX` reads `INT_MAX`.
+    pub o_count: c_int,
+    /// Their MPI_Datatype.
+    pub o_datatype: usize,
+    /// The address of the target's elements, in the target's process.
+    pub t_buf: *mut c_void,
+    /// Elements there; a count beyond `INT_MAX` reads `INT_MAX`.
+    pub t_count: c_int,
+    /// Their MPI_Datatype.
+    pub t_datatype: usize,
+    /// The MPI_Op of an accumulate, else MPI_OP_NULL.
+    pub acc_op: usize,
+    /// Rank of the target in the window's group; -1: all.
+    pub peer: c_int,
+    /// PERUSE_PUT, PERUSE_GET, PERUSE_ACC, PERUSE_WIN_FENCE, …
+    pub operation: c_int,
+}
+
+impl From<&EventRecord<'_>> for WinSpec {
+    fn from(record: &EventRecord<'_>) -> WinSpec {
+        let spec = record.spec;
+        let (address, target) = match record.payload {
+            EventPayload::Rma { address, target, .. } => (address, target.copied().unwrap_or_default()),
+            _ => (0, RmaTarget::default()),
+        };
+        let or = |handle: usize, null: usize| if handle == 0 { null } else { handle };
+        WinSpec {
+            win: spec.comm,
+            o_buf: spec.buf,
+            o_count: c_int::try_from(spec.count).unwrap_or(c_int::MAX),
+            o_datatype: or(spec.datatype, crate::abi::MPI_DATATYPE_NULL),
+            t_buf: core::ptr::without_provenance_mut(address as usize),
+            t_count: c_int::try_from(target.count).unwrap_or(c_int::MAX),
+            t_datatype: or(target.datatype, crate::abi::MPI_DATATYPE_NULL),
+            acc_op: or(target.op, crate::abi::MPI_OP_NULL),
+            peer: spec.peer,
+            operation: spec.operation as c_int,
+        }
+    }
+}
+
+/// `peruse_win_callback_f *`.
+pub type WinCallback = unsafe extern "C" fn(c_long, isize, *mut WinSpec, *mut c_void) -> c_int;
+
 /// `peruse_comm_callback_f *`.
 pub type CommCallback = unsafe extern "C" fn(c_long, isize, *mut CommSpec, *mut c_void) -> c_int;
 
@@ -133,6 +243,13 @@ pub enum Callback {
     C {
         /// The function.
         function: CommCallback,
+        /// Handed to the function, never looked at.
+        param: *mut c_void,
+    },
+    /// A C function for a window's events, and its parameter.
+    Win {
+        /// The function.
+        function: WinCallback,
         /// Handed to the function, never looked at.
         param: *mut c_void,
     },
@@ -155,11 +272,21 @@ impl core::fmt::Debug for Callback {
 }
 
 impl Callback {
+    /// Whether it can be called for the events of an object of this kind.
+    pub(super) fn suits(&self, binding: Binding) -> bool {
+        match self {
+            Callback::C { .. } => binding == Binding::Communicator,
+            Callback::Win { .. } => binding == Binding::Window,
+            Callback::Rust(_) | Callback::GlobalSubscriber(_) => true,
+        }
+    }
+
     /// The address that names the callback in a fatal message.
     #[must_use]
     pub fn address(&self) -> usize {
         match self {
             Callback::C { function, .. } => *function as usize,
+            Callback::Win { function, .. } => *function as usize,
             Callback::Rust(closure) => core::ptr::from_ref(&**closure).cast::<()>() as usize,
             Callback::GlobalSubscriber(subscriber) => Arc::as_ptr(subscriber).cast::<()>() as usize,
         }
@@ -188,6 +315,24 @@ mod tests {
             offset_of!(CommSpec, operation),
         ];
         assert_eq!(offsets, [0, 8, 16, 24, 32, 36, 40]);
+    }
+
+    #[test]
+    fn the_c_spec_of_a_window_has_the_layout_of_the_header() {
+        assert_eq!(size_of::<WinSpec>(), 72);
+        let offsets = [
+            offset_of!(WinSpec, win),
+            offset_of!(WinSpec, o_buf),
+            offset_of!(WinSpec, o_count),
+            offset_of!(WinSpec, o_datatype),
+            offset_of!(WinSpec, t_buf),
+            offset_of!(WinSpec, t_count),
+            offset_of!(WinSpec, t_datatype),
+            offset_of!(WinSpec, acc_op),
+            offset_of!(WinSpec, peer),
+            offset_of!(WinSpec, operation),
+        ];
+        assert_eq!(offsets, [0, 8, 16, 24, 32, 40, 48, 56, 64, 68]);
     }
 
     #[test]

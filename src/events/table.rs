@@ -14,7 +14,11 @@
 use super::event::{Binding, Event, EventInfo, Identity, Shown, Verbosity, c_string, event_types};
 use super::field::{FieldInfo, FieldType, FieldValue, fields};
 use super::payload::{BLANKS, CANCELLED, PayloadValue, Words, bits, payloads};
-use super::values::{Algorithm, COPY_ENGINES, CollMode, Collective, OPERATIONS, PLACEMENTS, WAITING};
+use super::spec::RmaTarget;
+use super::values::{
+    Algorithm, COPY_ENGINES, CollMode, Collective, FLAVORS, OPERATIONS, PLACEMENTS, RmaOperation, WAITING,
+    WindowLock, WindowReach, WindowSync,
+};
 use crate::abi::MPI_MAX_OBJECT_NAME;
 use crate::variables::Category;
 
@@ -40,10 +44,20 @@ fields! {
     Waiting: I32, "waiting_for", "waiting", Some(WAITING); "what is waited for";
     Queued: U32, "queued", "queued", None; "records and messages that wait for room in the ring";
     Size: U32, "size", "size", None; "ranks of the communicator; of an intercommunicator, the remote ones";
-    Name: Text(MPI_MAX_OBJECT_NAME as usize), "name", "name", None; "name of the communicator";
+    Name: Text(MPI_MAX_OBJECT_NAME as usize), "name", "name", None; "name of the communicator or window";
     ErrorClass: I32, "error_class", "class", None; "class of the error";
     ErrorCode: I32, "error_code", "code", None; "error code";
     Cpu: U32, "cpu", "cpu", None; "lowest CPU that the rank may run on; 4294967295: unknown";
+    Window: U64, "win", "window", None; "handle of the window";
+    Origin: I32, "origin", "origin", None; "rank of the process that calls, in the window's group";
+    Target: I32, "target", "target", None; "rank of the target in the window's group; -1: all, or none";
+    RmaOperation: I32, "rma_operation", "operation", Some(RmaOperation::NAMES); "which one-sided operation";
+    Reach: I32, "reach", "reach", Some(WindowReach::NAMES); "how the target's memory is reached";
+    TargetAddress: U64, "target_address", "address", None; "address of the target's bytes in its own process";
+    Synchronization: I32, "synchronization", "call", Some(WindowSync::NAMES); "which call";
+    Lock: I32, "lock", "lock", Some(WindowLock::NAMES); "how the target's memory is locked";
+    Holder: I32, "holder", "holder", None; "rank in the window's group that was granted the lock last; -1: none yet, or not known";
+    Flavor: I32, "flavor", "flavor", Some(FLAVORS); "how the window was made";
     Placement: I32, "placement", "placement", Some(PLACEMENTS); "whether the rank is bound to a part of the machine";
 }
 
@@ -97,6 +111,38 @@ payloads! {
         /// 0: on any CPU of the machine; 1: it is bound to some of them.
         policy: u8 as Placement in second[0..32],
     }
+    /// A call that synchronises a window.
+    Sync {
+        /// The target; -1 for all of them, or none.
+        target: i32 as Target in first[0..32],
+        /// A [`WindowSync`].
+        call: u8 as Synchronization in second[0..8],
+        /// A [`WindowLock`]: what MPI_Win_lock asks for.
+        lock: u8 as Lock in second[8..16],
+    }
+    /// A lock of a target's memory.
+    Lock {
+        /// The target; -1 for all of them.
+        target: i32 as Target in first[0..32],
+        /// A [`WindowLock`].
+        lock: u8 as Lock in second[0..8],
+        /// The member that was granted the lock last; -1 if that is none, or not known.
+        holder: i32 as Holder in third[0..32],
+    }
+    /// An access epoch at one target.
+    Epoch {
+        /// The target.
+        target: i32 as Target in first[0..32],
+    }
+    /// How a window lies in memory.
+    Window {
+        /// 0 create, 1 allocate, 2 dynamic, 3 shared.
+        flavor: u8 as Flavor in second[0..8],
+        /// A [`WindowReach`]: the slowest by which this rank reaches another's memory.
+        reach: u8 as Reach in second[8..16],
+        /// Bytes of this rank's own part.
+        bytes: u64 as Bytes in third[0..64],
+    }
     /// The end of a search.
     Search {
         /// Queue entries that were compared.
@@ -139,6 +185,32 @@ const COLLECTIVE: &[Field] = &[
     Field::Context,
     Field::CollMode,
 ];
+const ONE_SIDED: &[Field] = &[
+    Field::Id,
+    Field::RmaOperation,
+    Field::Origin,
+    Field::Target,
+    Field::World,
+    Field::Bytes,
+    Field::Buffer,
+    Field::TargetAddress,
+    Field::Reach,
+    Field::Window,
+    Field::Context,
+];
+const SYNCHRONIZATION: &[Field] = &[
+    Field::Id,
+    Field::Synchronization,
+    Field::Origin,
+    Field::Target,
+    Field::Lock,
+    Field::Window,
+    Field::Context,
+];
+const LOCK: &[Field] =
+    &[Field::Id, Field::Origin, Field::Target, Field::Lock, Field::Holder, Field::Window, Field::Context];
+const ACCESS: &[Field] = &[Field::Origin, Field::Target, Field::Window, Field::Context];
+const EPOCH: &[Field] = &[Field::Origin, Field::Window, Field::Context];
 const COPY: &[Field] = &[Field::Id, Field::CopyEngine, Field::Bytes, Field::World];
 
 event_types! {
@@ -328,17 +400,144 @@ event_types! {
         what: "something waits for room in the ring to a peer",
         fires: "engine: when it is put behind what waits there",
     }
+    WinReqActivate = 32, "PERUSE_WIN_REQ_ACTIVATE" peruse 32 {
+        binding: Window, verbosity: UserBasic, category: OneSided, identity: OneSided,
+        fields: ONE_SIDED, payload: Rma, shown: Paired,
+        what: "a one-sided operation has been called",
+        fires: "rma: the operation's arguments are right, and an epoch allows it",
+    }
+    WinReqXferBegin = 33, "PERUSE_WIN_REQ_XFER_BEGIN" peruse 33 {
+        binding: Window, verbosity: UserDetail, category: OneSided, identity: OneSided,
+        fields: ONE_SIDED, payload: Rma, shown: Paired,
+        what: "the first byte of a one-sided operation is about to move",
+        fires: "rma: before the origin copies or reduces",
+    }
+    WinReqXferEnd = 34, "PERUSE_WIN_REQ_XFER_END" peruse 34 {
+        binding: Window, verbosity: UserDetail, category: OneSided, identity: OneSided,
+        fields: ONE_SIDED, payload: Rma, shown: Paired,
+        what: "the last byte of a one-sided operation has moved",
+        fires: "rma: after it",
+    }
+    WinReqComplete = 35, "PERUSE_WIN_REQ_COMPLETE" peruse 35 {
+        binding: Window, verbosity: UserBasic, category: OneSided, identity: OneSided,
+        fields: ONE_SIDED, payload: Rma, shown: Paired,
+        what: "a synchronisation for the operation would not wait",
+        fires: "rma: before the operation's call returns",
+    }
+    WinSyncBegin = 36, "PERUSE_WIN_SYNC_BEGIN" peruse 36 {
+        binding: Window, verbosity: UserBasic, category: OneSided, identity: Synchronization,
+        fields: SYNCHRONIZATION, payload: Sync, shown: Paired,
+        what: "a call that synchronises a window begins",
+        fires: "rma: fence, start, complete, post, wait, test, locks, flushes and sync, when the epochs allow the call",
+    }
+    WinSyncEnd = 37, "PERUSE_WIN_SYNC_END" peruse 37 {
+        binding: Window, verbosity: UserBasic, category: OneSided, identity: Synchronization,
+        fields: SYNCHRONIZATION, payload: Sync, shown: Paired,
+        what: "a call that synchronises a window ends",
+        fires: "rma: before it returns, whether or not it has failed",
+    }
+    WinRegionBegin = 38, "PERUSAL_WIN_REGION_BEGIN" {
+        binding: Window, verbosity: TunerDetail, category: OneSided, identity: OneSided,
+        fields: ONE_SIDED, payload: Rma, shown: Paired,
+        what: "a one-sided operation is about to access a contiguous region of the target's memory",
+        fires: "rma: after XFER_BEGIN, for each region",
+    }
+    WinRegionEnd = 39, "PERUSAL_WIN_REGION_END" {
+        binding: Window, verbosity: TunerDetail, category: OneSided, identity: OneSided,
+        fields: ONE_SIDED, payload: Rma, shown: Paired,
+        what: "a one-sided operation has accessed a contiguous region of the target's memory",
+        fires: "rma: before XFER_END, for each region",
+    }
+    WinLockWaitBegin = 40, "PERUSAL_WIN_LOCK_WAIT_BEGIN" {
+        binding: Window, verbosity: UserBasic, category: OneSided, identity: Synchronization,
+        fields: LOCK, payload: Lock, shown: Paired,
+        what: "a lock is not granted at once, and the rank begins to wait for it",
+        fires: "rma: lock, lock_all",
+    }
+    WinLockWaitEnd = 41, "PERUSAL_WIN_LOCK_WAIT_END" {
+        binding: Window, verbosity: UserBasic, category: OneSided, identity: Synchronization,
+        fields: LOCK, payload: Lock, shown: Paired,
+        what: "the wait for a lock is over",
+        fires: "rma: lock, lock_all",
+    }
+    WinLockAcquired = 42, "PERUSAL_WIN_LOCK_ACQUIRED" {
+        binding: Window, verbosity: UserBasic, category: OneSided, identity: Synchronization,
+        fields: LOCK, payload: Lock, shown: Paired,
+        what: "a lock has been acquired",
+        fires: "rma: lock; lock_all, once for all targets",
+    }
+    WinLockReleased = 43, "PERUSAL_WIN_LOCK_RELEASED" {
+        binding: Window, verbosity: UserBasic, category: OneSided, identity: Synchronization,
+        fields: LOCK, payload: Lock, shown: Paired,
+        what: "a lock has been released",
+        fires: "rma: unlock; unlock_all, once for all targets",
+    }
+    WinAccessBegin = 44, "PERUSAL_WIN_ACCESS_BEGIN" {
+        binding: Window, verbosity: UserBasic, category: OneSided, identity: Nothing,
+        fields: ACCESS, payload: Epoch, shown: Paired,
+        what: "an access epoch at a target has begun: the target has exposed its memory",
+        fires: "rma: start, for each target",
+    }
+    WinAccessEnd = 45, "PERUSAL_WIN_ACCESS_END" {
+        binding: Window, verbosity: UserBasic, category: OneSided, identity: Nothing,
+        fields: ACCESS, payload: Epoch, shown: Paired,
+        what: "an access epoch at a target is over",
+        fires: "rma: complete, for each target",
+    }
+    WinExposeBegin = 46, "PERUSAL_WIN_EXPOSE_BEGIN" {
+        binding: Window, verbosity: UserBasic, category: OneSided, identity: Nothing,
+        fields: EPOCH, payload: None, shown: Paired,
+        what: "an exposure epoch has begun",
+        fires: "rma: post",
+    }
+    WinExposeEnd = 47, "PERUSAL_WIN_EXPOSE_END" {
+        binding: Window, verbosity: UserBasic, category: OneSided, identity: Nothing,
+        fields: EPOCH, payload: None, shown: Paired,
+        what: "an exposure epoch is over: all its origins have completed",
+        fires: "rma: wait, test",
+    }
+    WinFenceEpoch = 48, "PERUSAL_WIN_FENCE_EPOCH" {
+        binding: Window, verbosity: UserBasic, category: OneSided, identity: Nothing,
+        fields: EPOCH, payload: None, shown: Paired,
+        what: "an epoch between two fences has begun",
+        fires: "rma: fence, unless nothing succeeds it (MPI_MODE_NOSUCCEED)",
+    }
+    WinCreated = 49, "PERUSAL_WIN_CREATED" {
+        binding: Nothing, verbosity: UserBasic, category: OneSided, identity: Nothing,
+        fields: &[Field::Context, Field::Window, Field::Size], payload: Comm, shown: Instant,
+        what: "a window has been made",
+        fires: "rma: when its handle is there",
+    }
+    WinPlaced = 50, "PERUSAL_WIN_PLACED" {
+        binding: Nothing, verbosity: UserBasic, category: OneSided, identity: Nothing,
+        fields: &[Field::Context, Field::Window, Field::Flavor, Field::Bytes, Field::Reach], payload: Window,
+        shown: Instant,
+        what: "where the memory of a window that has been made lies, and how this rank reaches the others' parts",
+        fires: "rma: after WIN_CREATED",
+    }
+    WinFreed = 51, "PERUSAL_WIN_FREED" {
+        binding: Nothing, verbosity: UserBasic, category: OneSided, identity: Nothing,
+        fields: &[Field::Context, Field::Window, Field::Size], payload: Comm, shown: Instant,
+        what: "a window's handle is freed",
+        fires: "rma: when its handle goes",
+    }
+    WinNamed = 52, "PERUSAL_WIN_NAMED" {
+        binding: Nothing, verbosity: UserBasic, category: OneSided, identity: Nothing,
+        fields: &[Field::Context, Field::Window, Field::Name], payload: Name, shown: Instant,
+        what: "a window has been given a name",
+        fires: "MPI_Win_set_name",
+    }
 }
 
-/// How many of them PERUSE has: those numbered from 1 to this.
+/// How many events of communicators PERUSE has: those numbered from 1 to this. Those of windows come later.
 pub const PERUSE_EVENTS: usize = {
-    let (mut index, mut count) = (0, 0);
+    let mut count = 0;
+    while count < EVENTS && CATALOG[count].peruse.is_some() {
+        count += 1;
+    }
+    let mut index = 0;
     while index < EVENTS {
         assert!(CATALOG[index].event.index() == index, "rows stand in the order of their numbers");
-        if CATALOG[index].peruse.is_some() {
-            assert!(count == index, "PERUSE's events come first");
-            count += 1;
-        }
         index += 1;
     }
     count

@@ -91,23 +91,133 @@ named! {
     Persistent c"persistent",
 }
 
+named! {
+    /// A one-sided operation: `operation` of [`EventPayload::Rma`](super::EventPayload::Rma).
+    RmaOperation:
+    /// MPI_Put and MPI_Rput.
+    Put c"put",
+    /// MPI_Get and MPI_Rget.
+    Get c"get",
+    /// MPI_Accumulate and MPI_Raccumulate.
+    Accumulate c"accumulate",
+    /// MPI_Get_accumulate and MPI_Rget_accumulate.
+    GetAccumulate c"get_accumulate",
+    /// MPI_Fetch_and_op.
+    FetchAndOp c"fetch_and_op",
+    /// MPI_Compare_and_swap.
+    CompareAndSwap c"compare_and_swap",
+}
+
+named! {
+    /// A call that synchronises a window: `call` of [`EventPayload::Sync`](super::EventPayload::Sync).
+    WindowSync:
+    /// MPI_Win_fence.
+    Fence c"fence",
+    /// MPI_Win_start.
+    Start c"start",
+    /// MPI_Win_complete.
+    Complete c"complete",
+    /// MPI_Win_post.
+    Post c"post",
+    /// MPI_Win_wait.
+    Wait c"wait",
+    /// MPI_Win_lock.
+    Lock c"lock",
+    /// MPI_Win_unlock.
+    Unlock c"unlock",
+    /// MPI_Win_test.
+    Test c"test",
+    /// MPI_Win_lock_all.
+    LockAll c"lock_all",
+    /// MPI_Win_unlock_all.
+    UnlockAll c"unlock_all",
+    /// MPI_Win_flush, MPI_Win_flush_local, and these for all targets.
+    Flush c"flush",
+    /// MPI_Win_sync.
+    Sync c"sync",
+}
+
+named! {
+    /// How a rank's memory in a window is locked: `lock` of [`EventPayload::Lock`](super::EventPayload::Lock).
+    WindowLock:
+    /// Not.
+    None c"none",
+    /// MPI_LOCK_SHARED.
+    Shared c"shared",
+    /// MPI_LOCK_EXCLUSIVE.
+    Exclusive c"exclusive",
+    /// By a lock that takes none, because of MPI_MODE_NOCHECK.
+    Unchecked c"unchecked",
+}
+
+named! {
+    /// How an origin reaches a target's memory: `reach` of [`EventPayload::Rma`](super::EventPayload::Rma).
+    WindowReach:
+    /// By loads and stores.
+    Mapped c"loads_and_stores",
+    /// By process_vm_readv and process_vm_writev.
+    Kernel c"process_vm",
+    /// By messages, which the target's progress serves.
+    Messages c"messages",
+}
+
 /// Names of [`Operation`](super::Operation)s.
-pub(super) const OPERATIONS: &[&CStr] = &[c"send", c"recv", c"put", c"get", c"acc", c"io_read", c"io_write"];
+pub(super) const OPERATIONS: &[&CStr] = &[
+    c"send",
+    c"recv",
+    c"put",
+    c"get",
+    c"acc",
+    c"io_read",
+    c"io_write",
+    c"fence",
+    c"start",
+    c"complete",
+    c"post",
+    c"wait",
+    c"lock",
+    c"unlock",
+    c"test",
+    c"lock_all",
+    c"unlock_all",
+    c"flush",
+    c"sync",
+];
 /// Names of copy engines.
 pub(super) const COPY_ENGINES: &[&CStr] = &[c"chunks", c"read", c"halves", c"direct"];
 /// Names of what a rank can wait for, as `shm::telemetry` numbers it.
-pub(super) const WAITING: &[&CStr] =
-    &[c"nothing", c"receive", c"send", c"probe", c"any", c"all", c"collective", c"finalize", c"room"];
+pub(super) const WAITING: &[&CStr] = &[
+    c"nothing",
+    c"receive",
+    c"send",
+    c"probe",
+    c"any",
+    c"all",
+    c"collective",
+    c"finalize",
+    c"room",
+    c"lock",
+    c"epoch",
+];
 /// Names of the policies by which a rank is placed.
 pub(super) const PLACEMENTS: &[&CStr] = &[c"free", c"bound"];
+/// Names of how windows are made, as `rma::Flavor` numbers it.
+pub(super) const FLAVORS: &[&CStr] = &[c"create", c"allocate", c"dynamic", c"shared"];
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::events::Operation;
 
     #[test]
     fn enumerations_have_their_names_at_the_place_of_their_values() {
         assert_eq!(Collective::NAMES[Collective::NeighbourAlltoall as usize], c"neighbor_alltoall");
         assert_eq!(Algorithm::NAMES[Algorithm::Between as usize], c"between_groups");
+        assert_eq!(WindowSync::NAMES[WindowSync::Sync as usize], c"sync");
+        for call in [WindowSync::Fence, WindowSync::Unlock, WindowSync::Sync] {
+            let operation = Operation::of_sync(call);
+            assert_eq!(OPERATIONS[operation as usize], WindowSync::NAMES[call as usize]);
+        }
+        assert_eq!(OPERATIONS.len(), Operation::WinSync as usize + 1);
     }
 }

@@ -16,6 +16,7 @@
 //! | `remote` | memory that is private to another process |
 //! | `transfer` | put and get |
 //! | `accumulate` | operations that are atomic for each element |
+//! | `window_events` | where events of windows are emitted, and what they say |
 //! | `block_locks` | locks for those of them that no instruction performs |
 
 pub mod control;
@@ -41,6 +42,8 @@ mod tests;
 mod transfer;
 #[cfg(not(perusal_loom))]
 mod window;
+#[cfg(not(perusal_loom))]
+mod window_events;
 
 #[cfg(not(perusal_loom))]
 pub use synchronization::{Assert, LockKind};

@@ -217,6 +217,8 @@ pub static WAITING: Enumeration = Enumeration {
         EnumerationItem { name: "collective", value: 6 },
         EnumerationItem { name: "finalize", value: 7 },
         EnumerationItem { name: "room", value: 8 },
+        EnumerationItem { name: "lock", value: 9 },
+        EnumerationItem { name: "epoch", value: 10 },
     ],
 };
 

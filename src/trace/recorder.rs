@@ -31,6 +31,9 @@ use std::sync::{Arc, PoisonError};
 /// The trace's file; set by the launcher for its ranks.
 pub const PATH_VARIABLE: &str = "PERUSAL_TRACE";
 
+/// What is recorded: all, but for the regions of one-sided operations, whose beginnings and ends are recorded.
+const RECORDED: EventSet = EventSet::ALL.without(Event::WinRegionBegin).without(Event::WinRegionEnd);
+
 const WORDS: usize = format::RECORD as usize / 8;
 type RecordSlot = [AtomicU64; WORDS];
 
@@ -72,7 +75,7 @@ impl Recording {
     /// [`crate::Error::Trace`] with the path.
     pub fn start(path: &Path, rank: u32, registry: &Arc<Registry>) -> Result<Recording> {
         let recorder = Recorder::new(Store::open(path, rank)?);
-        Ok(Recording { _handle: registry.subscribe_globally(EventSet::ALL, Arc::new(recorder)) })
+        Ok(Recording { _handle: registry.subscribe_globally(RECORDED, Arc::new(recorder)) })
     }
 
     /// As [`Self::start`], if the launcher of the job asks for it. A trace that cannot be written keeps no program from
@@ -164,7 +167,9 @@ impl GlobalSubscriber for Recorder {
             self.shared.store.drop_event(entry.event);
         }
         match record.payload {
-            EventPayload::Comm { .. } | EventPayload::Name(_) if record.event != Event::CommFreed => {
+            EventPayload::Comm { .. } | EventPayload::Name(_)
+                if !matches!(record.event, Event::CommFreed | Event::WinFreed) =>
+            {
                 self.write_long(record)
             }
             _ => {}
@@ -304,7 +309,7 @@ impl Recorder {
 #[inline(never)]
 fn pack(event: Event, payload: EventPayload<'_>, words: &mut Words) {
     payload.pack(words);
-    if let (Event::CommCreated, EventPayload::Comm { group, .. }) = (event, payload) {
+    if let (Event::CommCreated | Event::WinCreated, EventPayload::Comm { group, .. }) = (event, payload) {
         // The ranks follow.
         words.third = group.len() as u64 * 4;
     }

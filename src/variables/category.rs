@@ -42,6 +42,7 @@ tree! {
     Rings "rings" in Some(Category::Perusal) => "The rings that carry records between two ranks";
     Doorbell "doorbell" in Some(Category::Perusal) => "Waiting: polling, yielding, sleeping and waking";
     Collectives "collectives" in Some(Category::Perusal) => "Collective operations and their algorithms";
+    OneSided "one_sided" in Some(Category::Perusal) => "Windows: one-sided operations, epochs and locks";
     Events "events" in Some(Category::Perusal) => "Events: PERUSE, MPI_T events and their buffers";
 }
 

@@ -1,7 +1,7 @@
 //! `include/peruse.h`: C and C++ take it, every spelling is there, and its numbers are the library's.
 
 use crate::common::{cc, root, scratch, success};
-use perusal::events::{CATALOG, CommSpec, Event, Operation, PERUSE_EVENTS};
+use perusal::events::{CATALOG, CommSpec, Event, Operation, WinSpec};
 use perusal_abi::peruse::Code;
 use std::fs;
 use std::process::Command;
@@ -22,8 +22,9 @@ fn values(scratch_name: &str, names: &[String]) -> Vec<i64> {
 
 #[test]
 fn every_event_and_every_spelling_has_the_catalogues_number() {
-    let rows: Vec<(String, i64)> = CATALOG[..PERUSE_EVENTS]
+    let rows: Vec<(String, i64)> = CATALOG
         .iter()
+        .filter(|row| row.peruse.is_some())
         .flat_map(|row| {
             row.aliases
                 .iter()
@@ -55,6 +56,7 @@ fn the_constants_of_appendix_d_are_all_there_with_the_librarys_values() {
         ("PERUSE_ERR_UNLOCK", Code::Unlock as i64),
         ("PERUSE_ERR_LOCK_NOT_GRANTABLE", Code::LockNotGrantable as i64),
         ("PERUSE_LOCK_NOT_GRANTABLE", Code::LockNotGrantable as i64),
+        ("PERUSE_ERR_WIN", Code::Win as i64),
         ("PERUSE_PER_COMM", 0),
         ("PERUSE_PER_TAG", 1),
         ("PERUSE_PER_SOURCE", 2),
@@ -67,6 +69,25 @@ fn the_constants_of_appendix_d_are_all_there_with_the_librarys_values() {
         ("PERUSE_ACC", Operation::Acc as i64),
         ("PERUSE_IO_READ", Operation::IoRead as i64),
         ("PERUSE_IO_WRITE", Operation::IoWrite as i64),
+        ("PERUSE_WIN_FENCE", Operation::WinFence as i64),
+        ("PERUSE_WIN_START", Operation::WinStart as i64),
+        ("PERUSE_WIN_COMPLETE", Operation::WinComplete as i64),
+        ("PERUSE_WIN_POST", Operation::WinPost as i64),
+        ("PERUSE_WIN_WAIT", Operation::WinWait as i64),
+        ("PERUSE_WIN_LOCK", Operation::WinLock as i64),
+        ("PERUSE_WIN_UNLOCK", Operation::WinUnlock as i64),
+        ("PERUSE_WIN_TEST", Operation::WinTest as i64),
+        ("PERUSE_WIN_LOCK_ALL", Operation::WinLockAll as i64),
+        ("PERUSE_WIN_UNLOCK_ALL", Operation::WinUnlockAll as i64),
+        ("PERUSE_WIN_FLUSH", Operation::WinFlush as i64),
+        ("PERUSE_WIN_SYNC", Operation::WinSync as i64),
+        ("sizeof(peruse_win_spec_t)", size_of::<WinSpec>() as i64),
+        ("offsetof(peruse_win_spec_t, o_datatype)", core::mem::offset_of!(WinSpec, o_datatype) as i64),
+        ("offsetof(peruse_win_spec_t, t_buf)", core::mem::offset_of!(WinSpec, t_buf) as i64),
+        ("offsetof(peruse_win_spec_t, t_datatype)", core::mem::offset_of!(WinSpec, t_datatype) as i64),
+        ("offsetof(peruse_win_spec_t, acc_op)", core::mem::offset_of!(WinSpec, acc_op) as i64),
+        ("offsetof(peruse_win_spec_t, peer)", core::mem::offset_of!(WinSpec, peer) as i64),
+        ("offsetof(peruse_win_spec_t, operation)", core::mem::offset_of!(WinSpec, operation) as i64),
         ("PERUSE_FALSE", 0),
         ("PERUSE_TRUE", 1),
         ("PERUSE_EVENT_HANDLE_NULL", 0),

@@ -115,8 +115,9 @@ fn supported_events_are_the_catalogue() {
     start();
     let (mut number, mut names, mut events) = (0, null(), null());
     gives!(SUCCESS, PERUSE_Query_supported_events(&mut number, &mut names, &mut events));
-    assert_eq!(number as usize, PERUSE_EVENTS);
-    for (i, row) in CATALOG[..PERUSE_EVENTS].iter().enumerate() {
+    let rows = || CATALOG.iter().filter(|row| row.peruse.is_some());
+    assert_eq!(number as usize, rows().count());
+    for (i, row) in rows().enumerate() {
         // SAFETY: the arrays have `number` entries.
         let (name, event) = unsafe { (CStr::from_ptr(*names.add(i)), *events.add(i)) };
         assert_eq!((name, event), (row.name, row.event.number()));
@@ -129,7 +130,7 @@ fn supported_events_are_the_catalogue() {
 #[test]
 fn events_are_found_by_every_spelling_and_named_by_the_first() {
     start();
-    for row in &CATALOG[..PERUSE_EVENTS] {
+    for row in CATALOG.iter().filter(|row| row.peruse.is_some()) {
         for spelling in row.aliases.iter().chain([&row.name]) {
             let (mut event, mut name) = (-1, null::<c_char>());
             gives!(SUCCESS, PERUSE_Query_event(spelling.as_ptr(), &mut event));

@@ -2,14 +2,18 @@
 //! `cargo xtask generate` writes the tables anew.
 
 use crate::common::root;
-use perusal::events::CATALOG;
+use perusal::events::{Binding, CATALOG};
 use perusal::internals::tool::event::types::{ALL, TYPES, ToolEventType};
 use std::fs;
 
 /// Element lists that many types share, by the names that the page gives them.
-const SHARED: [(&str, &str); 3] = [
+const SHARED: [(&str, &str); 4] = [
     ("*request*", "id, operation, peer, tag, bytes, count, datatype, buffer, comm, context"),
     ("*message*", "id, peer, tag, bytes, comm, context"),
+    (
+        "*one-sided*",
+        "id, rma_operation, origin, target, world_rank, bytes, buffer, target_address, reach, win, context",
+    ),
     ("*message*, compared, hit", "id, peer, tag, bytes, comm, context, compared, hit"),
 ];
 
@@ -32,8 +36,9 @@ fn types() -> String {
             Some(plain) => format!("`{plain}`, `…{ALL}`"),
             None => format!("`{}`", kind.name),
         };
-        // PERUSE's events are described in docs/peruse.md.
-        let when = if kind.event.is_peruse() { "" } else { row.description };
+        // PERUSE's events of communicators are described in docs/peruse.md.
+        let when =
+            if kind.event.is_peruse() && row.binding == Binding::Communicator { "" } else { row.description };
         text.push_str(&format!("| {name} | {when} | {} |\n", elements(kind)));
     }
     text.push('\n');
@@ -43,7 +48,8 @@ fn types() -> String {
 /// The paper's types, and the events that they are raised at.
 fn paper() -> String {
     let mut text = String::from("\n| type | our event | elements |\n|---|---|---|\n");
-    for kind in TYPES.iter().filter(|kind| kind.of_paper && kind.bound) {
+    let twin = |kind: &&ToolEventType| !kind.bound && kind.name.ends_with(ALL);
+    for kind in TYPES.iter().filter(|kind| kind.of_paper && !twin(kind)) {
         let event = kind.event.info().name.to_string_lossy();
         text.push_str(&format!("| `{}` | `{event}` | {} |\n", kind.name, elements(kind)));
     }
@@ -82,7 +88,7 @@ fn every_type_is_in_one_of_the_tables() {
 #[test]
 fn the_page_says_which_elements_the_shared_lists_have() {
     let page = fs::read_to_string(root().join("docs/tool-events.md")).expect("the page");
-    for (name, list) in &SHARED[..2] {
+    for (name, list) in &SHARED[..3] {
         assert!(page.contains(&format!("{name}: {list}")), "{name}");
     }
 }

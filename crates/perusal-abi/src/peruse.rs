@@ -7,10 +7,12 @@
 use super::arguments::{Call, InOut, Out};
 use super::boundary::{Phase, phase};
 use super::comms;
-use super::types::MPI_Comm;
+use super::types::{MPI_Comm, MPI_Win};
+use super::windows;
 use crate::abi;
 use crate::events::{
-    CATALOG, Callback, CommCallback, Event, EventError, EventInfo, Handle, LockError, Registry,
+    Binding, CATALOG, CFunction, Callback, CommCallback, Event, EventError, EventInfo, Handle, LockError,
+    Registry, WinCallback,
 };
 use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 use std::ffi::CString;
@@ -46,6 +48,8 @@ pub enum Code {
     Unlock,
     /// PERUSE_ERR_LOCK_NOT_GRANTABLE: the caller would wait for itself.
     LockNotGrantable,
+    /// PERUSE_ERR_WIN: no such window.
+    Win,
 }
 
 /// PERUSE_PER_COMM: the scope of perusal's queue events.
@@ -141,6 +145,12 @@ impl Lists {
 /// The rows of the event types that PERUSE has.
 fn shown() -> impl Iterator<Item = &'static EventInfo> {
     CATALOG.iter().filter(|info| info.peruse.is_some())
+}
+
+/// The event of this number that objects of a kind have.
+fn event_of(number: c_int, binding: Binding) -> PeruseResult<Event> {
+    let found = known(Event::by_peruse_number(number));
+    found.filter(|event| event.info().binding == binding).ok_or(Code::Event)
 }
 
 /// The events that PERUSE has are there to be found unless they are compiled out.
@@ -257,11 +267,30 @@ peruse! {
         initialised()?;
         cleared?;
         let function = callback_fn.ok_or(Code::Parameter)?;
-        let event = known(Event::by_peruse_number(event)).ok_or(Code::Event)?;
+        let event = event_of(event, Binding::Communicator)?;
         let comm = comms::get(comm).map_err(|_| Code::Comm)?;
         let registry = comm.events.registry();
         let made = registry.register(&comm.events, event, Callback::C { function, param })?;
         give(&event_h, made.raw())
+    }
+
+    /// PERUSE 2.0 §12.3.1. On failure `event_h` becomes PERUSE_EVENT_HANDLE_NULL.
+    fn PERUSE_Event_win_register(
+        event: c_int,
+        win: MPI_Win,
+        callback_fn: Option<WinCallback>,
+        param: *mut c_void,
+        event_h: *mut c_long => Option<Out<'_, c_long>>,
+    ) {
+        let cleared = give(&event_h, 0);
+        initialised()?;
+        cleared?;
+        let function = callback_fn.ok_or(Code::Parameter)?;
+        let event = event_of(event, Binding::Window)?;
+        let win = windows::get(win).map_err(|_| Code::Win)?;
+        let events = win.events();
+        let made = events.registry().register(events, event, Callback::Win { function, param });
+        give(&event_h, made.map_err(|error| if error == EventError::Comm { Code::Win } else { error.into() })?.raw())
     }
 
     /// PERUSE 2.0 §5.2.8.
@@ -291,7 +320,7 @@ peruse! {
         give(&event, found.info().peruse.unwrap_or(0))
     }
 
-    /// PERUSE 2.0 §5.2.12. `mpi_object` receives the MPI_Comm itself, which is a pointer in this ABI.
+    /// PERUSE 2.0 §5.2.12. `mpi_object` receives the MPI_Comm or MPI_Win itself, which is a pointer in this ABI.
     fn PERUSE_Event_object_get(
         event_h: c_long,
         mpi_object: *mut *mut c_void => Option<Out<'_, *mut c_void>>,
@@ -317,8 +346,30 @@ peruse! {
         let registry = initialised()?;
         let found = registry.callback(handle(event_h)?)?;
         wanted!(callback_fn, param);
-        // A closure of Rust's has no C function to give.
-        let (function, value) = found.ok_or(Code::EventHandle)?;
+        // A closure of Rust's has no C function to give, and that of a window another one.
+        let Some(CFunction::Comm(function, value)) = found else { return Err(Code::EventHandle) };
+        give(&callback_fn, Some(function))?;
+        give(&param, value)
+    }
+
+    /// PERUSE 2.0 §12.3.2. The handle must be inactive, and of a window's event.
+    fn PERUSE_Event_win_callback_set(event_h: c_long, callback_fn: Option<WinCallback>, param: *mut c_void) {
+        let registry = initialised()?;
+        let given = handle(event_h)?;
+        let function = callback_fn.ok_or(Code::Parameter)?;
+        Ok(registry.set_callback(given, Callback::Win { function, param })?)
+    }
+
+    /// PERUSE 2.0 §12.3.3, with the handle active or not, as for communicators.
+    fn PERUSE_Event_win_callback_get(
+        event_h: c_long,
+        callback_fn: *mut Option<WinCallback> => Option<Out<'_, Option<WinCallback>>>,
+        param: *mut *mut c_void => Option<Out<'_, *mut c_void>>,
+    ) {
+        let registry = initialised()?;
+        let found = registry.callback(handle(event_h)?)?;
+        wanted!(callback_fn, param);
+        let Some(CFunction::Win(function, value)) = found else { return Err(Code::EventHandle) };
         give(&callback_fn, Some(function))?;
         give(&param, value)
     }

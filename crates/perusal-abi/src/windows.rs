@@ -79,7 +79,7 @@ pub fn remove(handle: usize) -> Result<Arc<WindowObject>> {
 }
 
 impl WindowObject {
-    /// A new window, whose own memory begins at address `base` here. `events` are those of its messages, and `contiguous` says whether the
+    /// A new window, whose own memory begins at address `base` here. `events` are its own, and `contiguous` says whether the
     /// members' parts lie one behind the other.
     #[must_use]
     pub fn new(window: Window, base: usize, contiguous: bool, events: Arc<CommEvents>) -> Self {
@@ -125,9 +125,9 @@ impl WindowObject {
         Ok(Some(address as usize))
     }
 
-    /// The events of its messages.
+    /// Its events.
     #[must_use]
-    pub fn events(&self) -> &CommEvents {
+    pub fn events(&self) -> &Arc<CommEvents> {
         &self.events
     }
 

@@ -1,11 +1,14 @@
 //! The event types: what MPI_T_event_get_num counts and MPI_T_event_get_info describes.
 //!
 //! Made from the catalogue (`events::catalog`), each event once for the whole process (index = the event's number - 1, so that the
-//! first index needs no object), then once more bound to a communicator where the event has one; then the types of the paper
+//! first index needs no object), then once more bound to a communicator or window where the event has one; then the types of the paper
 //! on MPI_T events under its names, with its elements.
 
 use crate::abi;
-use crate::events::{Binding, CATALOG, Event, EventPayload, EventRecord, Field, FieldType, FieldValue};
+use crate::events::{
+    Binding, CATALOG, Event, EventPayload, EventRecord, Field, FieldType, FieldValue, RmaOperation,
+    WindowSync,
+};
 use crate::variables::Category;
 use crate::variables::enumeration::{Enumeration, EnumerationItem};
 use core::ffi::{CStr, c_int};
@@ -29,9 +32,11 @@ impl EventElement {
     fn of(field: Field) -> EventElement {
         let info = field.info();
         match info.field_type {
-            FieldType::Text(_) => {
-                EventElement::named("name_length", "bytes of the name, which MPI_Comm_get_name gives", field)
-            }
+            FieldType::Text(_) => EventElement::named(
+                "name_length",
+                "bytes of the name, which MPI_Comm_get_name or MPI_Win_get_name gives",
+                field,
+            ),
             // A test reads all names.
             _ => EventElement::named(info.name.to_str().unwrap_or_default(), info.description, field),
         }
@@ -89,7 +94,7 @@ pub struct ToolEventType {
     pub description: String,
     /// The event behind it.
     pub event: Event,
-    /// Whether it is bound to a communicator.
+    /// Whether it is bound to a communicator or a window; which of them, the event says.
     pub bound: bool,
     /// Whether it is one of the paper's.
     pub of_paper: bool,
@@ -99,8 +104,21 @@ pub struct ToolEventType {
     pub displacements: Box<[usize]>,
     /// The names of the elements, by index.
     pub names: &'static Enumeration,
+    /// Which of its event's records it accepts.
+    filter: Filter,
+}
+
+/// Which records of its event a type accepts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Filter {
+    /// All.
+    All,
     /// Only receives that a cancel takes out of the posted queue.
-    only_cancelled: bool,
+    Cancelled,
+    /// Only those of a one-sided operation.
+    Of(RmaOperation),
+    /// Only those of a call that synchronises a window.
+    By(WindowSync),
 }
 
 impl ToolEventType {
@@ -117,6 +135,7 @@ impl ToolEventType {
         };
         let scope = match (event.info().binding, bound) {
             (Binding::Communicator, false) => "; of all communicators, those to come included",
+            (Binding::Window, false) => "; of all windows, those to come included",
             _ => "",
         };
         let description = format!("{what}{scope}{}", elements.iter().map(explained).collect::<String>());
@@ -130,20 +149,25 @@ impl ToolEventType {
             displacements: displacements(&elements),
             elements,
             names,
-            only_cancelled: of_paper.is_some_and(|paper| paper.only_cancelled),
+            filter: of_paper.map_or(Filter::All, |paper| paper.filter),
         }
     }
 
     /// Whether the type accepts this record of its event.
     #[must_use]
     pub fn accepts(&self, record: &EventRecord<'_>) -> bool {
-        !self.only_cancelled || matches!(record.payload, EventPayload::Cancelled)
+        match (self.filter, record.payload) {
+            (Filter::All, _) | (Filter::Cancelled, EventPayload::Cancelled) => true,
+            (Filter::Of(only), EventPayload::Rma { operation, .. }) => operation == only as u8,
+            (Filter::By(only), EventPayload::Sync { call, .. }) => call == only as u8,
+            _ => false,
+        }
     }
 
     /// Whether it accepts some records of its event alone.
     #[must_use]
     pub fn has_filter(&self) -> bool {
-        self.only_cancelled
+        self.filter != Filter::All
     }
 
     /// What MPI_T_event_copy copies, in bytes: up to the end of the last element.
@@ -164,10 +188,20 @@ impl ToolEventType {
         }
     }
 
-    /// MPI_T_BIND_MPI_COMM or MPI_T_BIND_NO_OBJECT.
+    /// What one event handle of it is bound to.
+    #[must_use]
+    pub fn binding(&self) -> Binding {
+        if self.bound { self.event.info().binding } else { Binding::Nothing }
+    }
+
+    /// MPI_T_BIND_MPI_COMM, MPI_T_BIND_MPI_WIN or MPI_T_BIND_NO_OBJECT.
     #[must_use]
     pub fn bind(&self) -> c_int {
-        if self.bound { abi::MPI_T_BIND_MPI_COMM } else { abi::MPI_T_BIND_NO_OBJECT }
+        match self.binding() {
+            Binding::Communicator => abi::MPI_T_BIND_MPI_COMM,
+            Binding::Window => abi::MPI_T_BIND_MPI_WIN,
+            Binding::Nothing => abi::MPI_T_BIND_NO_OBJECT,
+        }
     }
 
     /// For whom it is.
@@ -183,13 +217,15 @@ impl ToolEventType {
     }
 }
 
-/// A row of the paper's table 3: names and elements are a promise to tools that know them, so each is a type of its own.
+/// A row of the paper's tables 3 to 5: names and elements are a promise to tools that know them, so each is a type of its own.
 struct PaperEventType {
     name: &'static str,
     event: Event,
     description: &'static str,
     elements: &'static [EventElement],
-    only_cancelled: bool,
+    filter: Filter,
+    /// Whether the paper binds it to an object; if so there is a type for all objects too.
+    bound: bool,
 }
 
 const REQUEST: &[EventElement] = &[EventElement::named(
@@ -208,47 +244,78 @@ const ARRIVED: &[EventElement] = &[
     EventElement::named("sequence number", "grows from message to message, not by one", Field::Id),
 ];
 
+const TARGET: &[EventElement] =
+    &[EventElement::named("target rank", "rank of the target in the window's group; -1: all", Field::Target)];
+const ACCESS: &[EventElement] = &[
+    EventElement::named("target rank", "rank of the target in the window's group", Field::Target),
+    EventElement::named("remote address", "address in the target's process", Field::TargetAddress),
+    EventElement::named("size", "bytes of the region", Field::Bytes),
+];
+const NETWORK: &[EventElement] = &[
+    EventElement::named("network-op type", "which one-sided operation", Field::RmaOperation),
+    EventElement::named("target rank", "rank of the target in the job", Field::World),
+    EventElement::named("size", "bytes of the region", Field::Bytes),
+    EventElement::named("local address", "address of the origin's bytes", Field::Buffer),
+    EventElement::named("remote address", "address in the target's process", Field::TargetAddress),
+];
+const NONE: &[EventElement] = &[];
+
 macro_rules! paper {
-    ($($name:literal $event:ident $elements:ident $only_cancelled:literal: $description:literal;)*) => {
+    ($($name:literal $event:ident $elements:ident $filter:expr, $bound:literal: $description:literal;)*) => {
         &[$(PaperEventType {
             name: $name,
             event: Event::$event,
             description: $description,
             elements: $elements,
-            only_cancelled: $only_cancelled,
+            filter: $filter,
+            bound: $bound,
         }),*]
     };
 }
 
-/// Table 3 of "The MPI_T Events Interface", in its order. Open MPI's ob1 raises its request events where PERUSE has them; so do we.
+/// Tables 3 to 5 of "The MPI_T Events Interface", in their order. Open MPI's ob1 raises its request events where PERUSE has them; so do we.
 static PAPER: &[PaperEventType] = paper! {
-    "message_arrived" MsgArrived ARRIVED false: "message arrived for match";
-    "search_posted_begin" SearchPostedQBegin SEARCHED false: "starting search of the posted receive queue";
-    "search_posted_end" SearchPostedQEnd SEARCHED false: "finished search of the posted receive queue";
-    "search_unexpected_begin" SearchUnexQBegin REQUEST false: "starting search of the unexpected message queue";
-    "search_unexpected_end" SearchUnexQEnd REQUEST false: "finished search of the unexpected message queue";
-    "posted_insert" ReqInsertInPostedQ REQUEST false: "added request to the posted receive queue";
-    "posted_remove" ReqRemoveFromPostedQ REQUEST false: "removed request from the posted receive queue";
-    "unex_insert" MsgInsertInUnexQ REQUEST false: "added message to the unexpected message queue";
-    "unex_remove" MsgRemoveFromUnexQ REQUEST false: "removed message from the unexpected message queue";
-    "transfer_begin" ReqXferBegin REQUEST false: "data transfer has begun for a request";
-    "transfer" ReqXferContinue REQUEST false: "data transfer goes on for a request";
-    "cancel" ReqRemoveFromPostedQ REQUEST true: "receive request was cancelled";
-    "free" ReqNotify REQUEST false: "the completion of a request was returned to the user, which frees the request unless it is persistent";
+    "pml_ob1_message_arrived" MsgArrived ARRIVED Filter::All, true: "message arrived for match";
+    "pml_ob1_search_posted_begin" SearchPostedQBegin SEARCHED Filter::All, true: "starting search of the posted receive queue";
+    "pml_ob1_search_posted_end" SearchPostedQEnd SEARCHED Filter::All, true: "finished search of the posted receive queue";
+    "pml_ob1_search_unexpected_begin" SearchUnexQBegin REQUEST Filter::All, true: "starting search of the unexpected message queue";
+    "pml_ob1_search_unexpected_end" SearchUnexQEnd REQUEST Filter::All, true: "finished search of the unexpected message queue";
+    "pml_ob1_posted_insert" ReqInsertInPostedQ REQUEST Filter::All, true: "added request to the posted receive queue";
+    "pml_ob1_posted_remove" ReqRemoveFromPostedQ REQUEST Filter::All, true: "removed request from the posted receive queue";
+    "pml_ob1_unex_insert" MsgInsertInUnexQ REQUEST Filter::All, true: "added message to the unexpected message queue";
+    "pml_ob1_unex_remove" MsgRemoveFromUnexQ REQUEST Filter::All, true: "removed message from the unexpected message queue";
+    "pml_ob1_transfer_begin" ReqXferBegin REQUEST Filter::All, true: "data transfer has begun for a request";
+    "pml_ob1_transfer" ReqXferContinue REQUEST Filter::All, true: "data transfer goes on for a request";
+    "pml_ob1_cancel" ReqRemoveFromPostedQ REQUEST Filter::Cancelled, true: "receive request was cancelled";
+    "pml_ob1_free" ReqNotify REQUEST Filter::All, true: "the completion of a request was returned to the user, which frees the request unless it is persistent";
+    "osc_rdma_lock_acquired" WinLockAcquired TARGET Filter::All, true: "a lock on a remote peer was acquired";
+    "osc_rdma_lock_released" WinLockReleased TARGET Filter::All, true: "a lock on a remote peer was released";
+    "osc_rdma_put_started" WinRegionBegin ACCESS Filter::Of(RmaOperation::Put), true: "a put on a contiguous region has been started";
+    "osc_rdma_put_complete" WinRegionEnd ACCESS Filter::Of(RmaOperation::Put), true: "a put on a contiguous region is complete";
+    "osc_rdma_get_started" WinRegionBegin ACCESS Filter::Of(RmaOperation::Get), true: "a get on a contiguous region has been started";
+    "osc_rdma_get_complete" WinRegionEnd ACCESS Filter::Of(RmaOperation::Get), true: "a get on a contiguous region is complete";
+    "osc_rdma_flush_started" WinSyncBegin TARGET Filter::By(WindowSync::Flush), true: "a flush has started";
+    "osc_rdma_flush_complete" WinSyncEnd TARGET Filter::By(WindowSync::Flush), true: "a flush has completed";
+    "osc_rdma_pscw_expose_start" WinExposeBegin NONE Filter::All, true: "an exposure epoch has started";
+    "osc_rdma_pscw_expose_complete" WinExposeEnd NONE Filter::All, true: "an exposure epoch has completed";
+    "osc_rdma_pscw_access_start" WinAccessBegin TARGET Filter::All, true: "an access epoch has started";
+    "osc_rdma_pscw_access_complete" WinAccessEnd TARGET Filter::All, true: "an access epoch has completed";
+    "osc_rdma_rdma_fence" WinFenceEpoch NONE Filter::All, true: "a fence epoch has started";
+    "btl_ugni_event_netop_rdma" WinRegionEnd NETWORK Filter::All, false: "an operation on a contiguous region of another rank's memory is complete";
 };
 
 /// All types; a type's place is its index. None where events are compiled out.
 pub static TYPES: LazyLock<Vec<ToolEventType>> = LazyLock::new(|| {
     let own = |bound: bool| {
-        CATALOG.iter().filter(move |row| !bound || row.binding == Binding::Communicator).map(move |row| {
+        CATALOG.iter().filter(move |row| !bound || row.binding != Binding::Nothing).map(move |row| {
             let suffix = if bound || row.binding == Binding::Nothing { "" } else { ALL };
             let name = format!("{}{suffix}", row.name.to_string_lossy());
             ToolEventType::new(name, row.description, bound, None, row.event)
         })
     };
     let paper = |bound: bool| {
-        PAPER.iter().map(move |row| {
-            let name = format!("pml_ob1_{}{}", row.name, if bound { "" } else { ALL });
+        PAPER.iter().filter(move |row| !bound || row.bound).map(move |row| {
+            let name = format!("{}{}", row.name, if bound || !row.bound { "" } else { ALL });
             ToolEventType::new(name, row.description, bound, Some(row), row.event)
         })
     };
@@ -331,15 +398,12 @@ mod tests {
             assert_eq!(TYPES[index].event, row.event);
             assert!(!TYPES[index].bound);
         }
-        let bound = CATALOG.iter().filter(|row| row.binding == Binding::Communicator).count();
-        assert_eq!(TYPES.len(), EVENTS + bound + 2 * PAPER.len());
-        assert!(
-            TYPES.iter().filter(|event_type| event_type.bound).all(|event_type| event_type
-                .event
-                .info()
-                .binding
-                == Binding::Communicator)
-        );
+        let bound = CATALOG.iter().filter(|row| row.binding != Binding::Nothing).count();
+        let of_paper = PAPER.len() + PAPER.iter().filter(|row| row.bound).count();
+        assert_eq!(TYPES.len(), EVENTS + bound + of_paper);
+        let unbound =
+            |event_type: &&ToolEventType| event_type.bound && event_type.binding() == Binding::Nothing;
+        assert_eq!(TYPES.iter().filter(unbound).count(), 0);
     }
 
     #[test]

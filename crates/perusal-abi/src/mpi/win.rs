@@ -51,13 +51,17 @@ fn made(
 ) -> Result<(usize, MPI_Win)> {
     let engine = engine()?;
     let hints = win_info::at_creation(Scope::of(&memory, hints), hints);
-    let events = engine.registry().attach(0);
+    // Its handle is known when it has been made.
+    let events = engine.registry().attach_window(0);
     let window = Window::create(engine, comm, memory, unit, &hints, events.clone());
     let window = window.inspect_err(|_| engine.registry().detach(&events))?;
     let contiguous = matches!(memory, Memory::Shared(_)) && !win_info::has_own_parts(&hints);
     let placed = window.own_size().0 > 0 || contiguous;
     let base = base.unwrap_or_else(|| if placed { window.base() } else { 0 });
-    Ok((base, windows::insert(WindowObject::new(window, base, contiguous, events))?))
+    let win = windows::insert(WindowObject::new(window, base, contiguous, events.clone()))?;
+    events.set_comm(win);
+    windows::get(win)?.emit_created();
+    Ok((base, win))
 }
 
 /// MPI_Win_create.
@@ -92,6 +96,7 @@ pub fn free(win: InOut<'_, MPI_Win>) -> Result<()> {
     drop(object);
     let object = windows::remove(handle)?;
     win.set(MPI_WIN_NULL);
+    object.emit_freed();
     engine.registry().detach(object.events());
     // Another thread that looks at a window while it is freed breaks argument rule 2; then its memory stays.
     if let Some(object) = Arc::into_inner(object) {
@@ -135,6 +140,7 @@ pub fn shared_query(win: &WindowObject, rank: c_int) -> Result<(Fitting, Fitting
 /// MPI_Win_set_name.
 pub fn set_name(win: &WindowObject, name: &[u8]) -> Result<()> {
     win.set_name(name);
+    win.emit_name();
     Ok(())
 }
 

@@ -5,7 +5,7 @@
 use super::{ObjectAt, OptionalRoom, Outcome, TextPlace, ValueAt, enums, list, row};
 use crate::abi::*;
 use crate::arguments::{Out, Room, offer};
-use crate::events::{EventRecord, inside_callback};
+use crate::events::{Binding, CommEvents, EventRecord, inside_callback};
 use crate::info::Info;
 use crate::mpi::info::{hand_out, hints};
 use crate::tool::event::instance::{Instance, look, read};
@@ -17,7 +17,7 @@ use crate::tool::event::types::{TYPES, ToolEventType, by_name};
 use crate::tool::event::{delivery, source as sources};
 use crate::types::{MPI_Aint, MPI_Count, MPI_Datatype, MPI_Info};
 use crate::variables::VariableId;
-use crate::{comms, overrides, process};
+use crate::{comms, overrides, process, windows};
 use core::ffi::{c_int, c_void};
 use std::sync::Arc;
 
@@ -65,21 +65,28 @@ fn refused(why: RegistrationError) -> c_int {
     }
 }
 
-/// A new registration of `kind`, on the communicator that `object` leads to if the type is bound.
-fn allocate(kind: &'static ToolEventType, object: &ObjectAt<'_>, info: &Info) -> Outcome<usize> {
-    let comm = match kind.bound {
-        false => None,
-        true => {
-            // SAFETY: the type is bound to a communicator.
-            let handle = unsafe { object.handle() }?;
-            Some(comms::get(handle).map_err(|_| MPI_T_ERR_INVALID_HANDLE)?)
-        }
+/// The events of the communicator or window that `object` leads to, if the type is bound to one.
+fn events_of(kind: &ToolEventType, object: &ObjectAt<'_>) -> Outcome<Option<Arc<CommEvents>>> {
+    if kind.binding() == Binding::Nothing {
+        return Ok(None);
+    }
+    // SAFETY: the type is bound to an object, whose handle the tool passes by address.
+    let handle = unsafe { object.handle() }?;
+    let found = match kind.binding() {
+        Binding::Window => windows::get(handle).map(|win| win.events().clone()),
+        _ => comms::get(handle).map(|comm| comm.events.clone()),
     };
+    found.map(Some).map_err(|_| MPI_T_ERR_INVALID_HANDLE)
+}
+
+/// A new registration of `kind`, on the object that `object` leads to if the type is bound.
+fn allocate(kind: &'static ToolEventType, object: &ObjectAt<'_>, info: &Info) -> Outcome<usize> {
+    let events = events_of(kind, object)?;
     let made =
         Registration::new(kind, asked(info).unwrap_or_else(default_entries), process::registry().clone())
             .map_err(refused)?;
     let number = delivery::admit(&made).ok_or(MPI_T_ERR_OUT_OF_HANDLES)?;
-    made.bind(number, comm.as_ref().map(|comm| &comm.events)).map_err(|why| {
+    made.bind(number, events.as_ref()).map_err(|why| {
         made.close(None, core::ptr::null_mut());
         refused(why)
     })?;
@@ -139,7 +146,7 @@ pub fn index(name: &[u8]) -> Outcome<usize> {
     by_name(super::name(name)?).ok_or(MPI_T_ERR_INVALID_NAME)
 }
 
-/// MPI_T_event_handle_alloc. `object` leads to the communicator's handle, and is ignored by types of no object.
+/// MPI_T_event_handle_alloc. `object` leads to the communicator's handle or the window's, and is ignored by types of no object.
 pub fn alloc(
     index: c_int,
     object: ObjectAt<'_>,
