@@ -60,6 +60,7 @@ static void count(pid_t rank)
 }
 
 static MPI_Comm world;
+static MPI_Win window;
 static MPI_Request requests[WINDOW];
 static long out[WINDOW], in[WINDOW];
 
@@ -201,15 +202,43 @@ static long count_bcast(void) { return count_together(bcast); }
 static long count_allreduce(void) { return count_together(allreduce); }
 static long count_alltoall(void) { return count_together(alltoall); }
 
+/* One-sided operations at the partner, within an epoch of MPI_Win_lock_all but for the last. */
+static void put(void) { MPI_Put(out, 1, MPI_LONG, 1, 0, 1, MPI_LONG, window); }
+static void get(void) { MPI_Get(in, 1, MPI_LONG, 1, 0, 1, MPI_LONG, window); }
+static void flush(void) { MPI_Win_flush(1, window); }
+static void fetch_and_op(void) { MPI_Fetch_and_op(out, in, MPI_LONG, 1, 0, MPI_SUM, window); }
+static void compare_and_swap(void) { MPI_Compare_and_swap(out, out + 1, in, MPI_LONG, 1, 0, window); }
+static void accumulate(void) { MPI_Accumulate(out, 2, MPI_LONG, 1, 0, 2, MPI_LONG, MPI_SUM, window); }
+static void lock_and_unlock(void) { MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, window); MPI_Win_unlock(1, window); }
+
+static long count_one_sided(void (*call)(void))
+{
+    go();
+    MPI_Win_lock_all(0, window);
+    begin();
+    call();
+    end();
+    MPI_Win_unlock_all(window);
+    return shared->steps;
+}
+
+static long count_put(void) { return count_one_sided(put); }
+static long count_get(void) { return count_one_sided(get); }
+static long count_flush(void) { return count_one_sided(flush); }
+static long count_fetch_and_op(void) { return count_one_sided(fetch_and_op); }
+static long count_compare_and_swap(void) { return count_one_sided(compare_and_swap); }
+static long count_accumulate(void) { return count_one_sided(accumulate); }
+static long count_lock_and_unlock(void) { return count_together(lock_and_unlock); }
+
 /* What must not be on a message's way, one each. */
 static volatile long word;
-static void *volatile memory;
+static void *volatile allocated;
 static void lock(void) { __asm__ volatile("lock addq $1, %0" : "+m"(word)); }
 static void exchange(void) { long mine = 1; __asm__ volatile("xchgq %0, %1" : "+r"(mine), "+m"(word)); }
 static void fence(void) { __asm__ volatile("mfence" ::: "memory"); }
 static void call_system(void) { syscall(SYS_getppid); }
-static void allocate(void) { memory = malloc(40); }
-static void give_back(void) { free(memory); memory = NULL; }
+static void allocate(void) { allocated = malloc(40); }
+static void give_back(void) { free(allocated); allocated = NULL; }
 
 static long count_broken(void (*deed)(void))
 {
@@ -248,6 +277,13 @@ static const struct {
     {"bcast", "MPI_Bcast", count_bcast, 1, 0, 0, bcast},
     {"allreduce", "MPI_Allreduce", count_allreduce, 1, 0, 0, allreduce},
     {"alltoall", "MPI_Alltoall", count_alltoall, 1, 0, 0, alltoall},
+    {"put", "MPI_Put", count_put, 1, 0, 0, NULL},
+    {"get", "MPI_Get", count_get, 1, 0, 0, NULL},
+    {"flush", "MPI_Win_flush", count_flush, 1, 0, 0, NULL},
+    {"fetch-and-op", "MPI_Fetch_and_op", count_fetch_and_op, 1, 0, 0, NULL},
+    {"compare-and-swap", "MPI_Compare_and_swap", count_compare_and_swap, 1, 0, 0, NULL},
+    {"win-lock", "MPI_Win_lock+MPI_Win_unlock", count_lock_and_unlock, 1, 0, 0, NULL},
+    {"accumulate", "MPI_Accumulate(2 elements)", count_accumulate, 1, 0, 0, NULL},
     {"broken-lock", "lock", count_lock, 1, 0, 0, NULL},
     {"broken-exchange", "xchg", count_exchange, 1, 0, 0, NULL},
     {"broken-fence", "mfence", count_fence, 1, 0, 0, NULL},
@@ -324,8 +360,11 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     world = MPI_COMM_WORLD;
     wanted = argv + 1;
+    long *memory;
+    MPI_Win_allocate(64, sizeof *memory, MPI_INFO_NULL, world, &memory, &window);
     if (rank == 1) {
         partner();
+        MPI_Win_free(&window);
         MPI_Finalize();
         return 0;
     }
@@ -337,6 +376,7 @@ int main(int argc, char **argv)
     while (!shared->attached) usleep(1000);
     if (shared->attached < 0) MPI_Abort(MPI_COMM_WORLD, 2);
     measure();
+    MPI_Win_free(&window);
     MPI_Finalize();
     return 0;
 }

@@ -132,6 +132,20 @@ impl Basic {
         ROWS.get(usize::from(*row)).map(Self)
     }
 
+    /// Whether its values are equal where their bytes are: what MPI_Compare_and_swap takes (MPI 5.0 §12.3.4).
+    #[must_use]
+    pub fn is_discrete(self) -> bool {
+        !matches!(self.class(), BasicClass::Floating | BasicClass::Complex)
+    }
+
+    /// Whether reductions add its values as integers.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_integer(self) -> bool {
+        use BasicClass as C;
+        matches!(self.class(), C::Integer | C::FortranInteger | C::Address | C::Char)
+    }
+
     /// Every basic type.
     pub fn all() -> impl Iterator<Item = Self> {
         ROWS.iter().map(Self)

@@ -1,9 +1,11 @@
 //! Accumulate, get-accumulate, fetch-and-op, compare-and-swap: atomic for each element (MPI 5.0 §12.7.1).
 //!
-//! All of them take the lock of the block that an element begins in ([`BlockLocks`]), whatever its type, so that any two of them on one element
+//! One element in mapped memory is changed by an instruction of the processor's, as long as no operation of the job has needed a lock. From
+//! then on all of them take the lock of the block that an element begins in ([`BlockLocks`]), so that any two of them on one element
 //! exclude each other and many elements are reduced by one loop. In memory that is private to its process the block is read, reduced and
 //! written back.
 
+use super::atomics::{Change, change, has_atomics, load_value, store_value};
 use super::block_locks::{BLOCK, BlockLocks};
 use super::memory::{Reach, Spot};
 use super::remote::Remote;
@@ -100,6 +102,9 @@ impl<'a> Update<'a> {
         let bytes = new.map_or_else(|| old.as_ref().map_or(0, |old| old.len()), <[u8]>::len);
         if target.datatype.is_contiguous() && matches!(self.element, Element::Basic(_)) {
             let spot = moved(target.spot, target.datatype.true_lb());
+            if self.by_instruction(remote, locks, spot, bytes, new, old.as_deref_mut()) {
+                return Ok(());
+            }
             return self.run(remote, locks, spot, bytes, new, old);
         }
         let mut done = 0;
@@ -121,6 +126,34 @@ impl<'a> Update<'a> {
             done += len;
         }
         Ok(())
+    }
+
+    /// Updates the element at `spot`, if it is one of `len` bytes that an instruction can change now.
+    fn by_instruction(
+        self,
+        remote: Remote<'_>,
+        locks: &BlockLocks,
+        spot: Spot,
+        len: usize,
+        new: Option<&[u8]>,
+        old: Option<&mut [u8]>,
+    ) -> bool {
+        let (Element::Basic(basic), Reach::Mapped { addr }) = (self.element, spot.reach) else {
+            return false;
+        };
+        if len != basic.size() || !has_atomics(addr, len) {
+            return false;
+        }
+        let Some(_entered) = locks.enter(remote.engine) else { return false };
+        // SAFETY: an element's bytes, of a size that was looked at.
+        let new = new.map_or(0, |new| unsafe { load_value(new.as_ptr(), len) });
+        // SAFETY: the element lies in a window that is mapped here; `has_atomics` has said yes.
+        let was = unsafe { change(addr, len, Change::of(self.op, basic, new)) };
+        if let Some(old) = old {
+            // SAFETY: room for an element, of a size that was looked at.
+            unsafe { store_value(old.as_mut_ptr(), len, was) };
+        }
+        true
     }
 
     /// Updates the `len` bytes of packed elements at `spot`, which lie one behind the other.
@@ -277,6 +310,19 @@ pub(super) fn compare_and_swap(
 ) -> Result<()> {
     let replace = Op::predefined(crate::abi::MPI_REPLACE).expect("the operation is predefined");
     let update = Update { op: &replace, element: Element::Basic(basic) };
+    let size = basic.size();
+    if let Reach::Mapped { addr } = spot.reach
+        && has_atomics(addr, size)
+        && let Some(_entered) = locks.enter(remote.engine)
+    {
+        // SAFETY: elements' bytes, of a size that was looked at; the target's lie in a window that is mapped here.
+        unsafe {
+            let exchange =
+                Change::Exchange(load_value(compare.as_ptr(), size), load_value(new.as_ptr(), size));
+            store_value(old.as_mut_ptr(), size, change(addr, size, exchange));
+        }
+        return Ok(());
+    }
     let _held = locks.hold(remote.engine, spot.key)?;
     update.read(remote, spot, old)?;
     if old == compare { update.write(remote, spot, new) } else { Ok(()) }

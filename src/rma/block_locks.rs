@@ -1,12 +1,13 @@
-//! Locks of blocks of windows' memory, for accumulates that no single instruction performs.
+//! How accumulates exclude each other: one value by an instruction of the processor's, many under the locks of the blocks that they lie in.
 //!
 //! One table for the whole job, in the shared heap, so that operations through different windows over the same memory exclude each other.
 //! A lock is held for as long as one block is reduced, so who waits for it spins, and yields.
 
+use super::atomic_mode::{AtomicMode, Entered, Mark};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::heap::Heap;
-use crate::limits::{APART, GRANULE};
+use crate::limits::APART;
 use crate::shm::Job;
 use crate::sync::{AtomicU32, Ordering, spin_loop, yield_now};
 use core::ptr::NonNull;
@@ -15,16 +16,18 @@ use core::ptr::NonNull;
 pub(super) const BLOCK: u64 = 4096;
 
 /// How many locks there are.
-const LOCKS: usize = GRANULE / APART;
+const LOCKS: usize = 512;
 /// Looks at a lock before the CPU is given away.
 const SPINS: u32 = 200;
 /// Looks at a lock between two looks at whether its holder lives.
 const LOOKS: u32 = 4096;
 
-/// The job's table.
+/// The job's table: the mode, a lock for each block, and a mark for each rank, each on lines of their own.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BlockLocks {
     base: NonNull<u8>,
+    ranks: usize,
+    own: usize,
 }
 
 // SAFETY: it points to atomics in memory that is mapped in the whole process.
@@ -40,14 +43,16 @@ impl BlockLocks {
     pub fn of(job: &Job) -> Result<Self> {
         let none = || Error::NoMem("the shared heap has no room for the locks of accumulates".into());
         let heap = Heap::of(job).ok_or_else(none)?;
+        let ranks = job.layout().ranks() as usize;
+        let bytes = (1 + LOCKS + ranks) * APART;
         let agreed = &job.header().block_locks;
         // Acquire: "block locks" edge, pairs with Release below: the table is zeroed.
         let mut place = agreed.load(Ordering::Acquire);
         if place == 0 {
-            let extent = heap.allocate(GRANULE, APART).ok_or_else(none)?;
+            let extent = heap.allocate(bytes, APART).ok_or_else(none)?;
             // SAFETY: the extent is ours, so long, and nobody else knows it.
-            unsafe { extent.addr().as_ptr().write_bytes(0, GRANULE) };
-            let own = heap.place_of(extent.addr().as_ptr(), GRANULE).ok_or_else(none)?;
+            unsafe { extent.addr().as_ptr().write_bytes(0, bytes) };
+            let own = heap.place_of(extent.addr().as_ptr(), bytes).ok_or_else(none)?;
             // Release: "block locks" edge, pairs with Acquire above and here.
             match agreed.compare_exchange(0, own, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => place = own,
@@ -57,48 +62,98 @@ impl BlockLocks {
                 }
             }
         }
-        let base =
-            heap.at(place, GRANULE as u64).filter(|base| (base.as_ptr() as usize).is_multiple_of(APART));
-        base.map(|base| Self { base }).ok_or_else(|| {
+        let base = heap.at(place, bytes as u64).filter(|base| (base.as_ptr() as usize).is_multiple_of(APART));
+        base.map(|base| Self { base, ranks, own: job.rank() as usize }).ok_or_else(|| {
             Error::Segment(format!("the header names {place:#x} for the locks of accumulates, which is no place of the shared heap"))
         })
     }
 
+    /// # Safety
+    /// `T` is one of the table's words, and of the type that all use this line for.
+    #[inline(always)]
+    unsafe fn line<T>(&self, index: usize) -> &T {
+        debug_assert!(index < 1 + LOCKS + self.ranks);
+        // SAFETY: the table has so many lines (`of`), zeroed, which is a value of its words; all accesses are atomic.
+        unsafe { self.base.add(index * APART).cast::<T>().as_ref() }
+    }
+
+    #[inline(always)]
+    fn mode(&self) -> &AtomicMode {
+        // SAFETY: the first line has the mode.
+        unsafe { self.line(0) }
+    }
+
+    #[inline(always)]
     fn lock(&self, key: u64) -> &AtomicU32 {
         // Neighbours get different locks, and so do equal offsets in large areas.
         let mixed = (key / BLOCK).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-        let index = mixed as usize % LOCKS;
-        // SAFETY: the table has so many locks, each on lines of its own; all accesses are atomic.
-        unsafe { self.base.add(index * APART).cast::<AtomicU32>().as_ref() }
+        // SAFETY: behind the mode come the locks.
+        unsafe { self.line(1 + mixed as usize % LOCKS) }
+    }
+
+    #[inline(always)]
+    fn mark(&self, rank: usize) -> &Mark {
+        // SAFETY: behind the locks come the ranks' marks; callers have ranks of the job.
+        unsafe { self.line(1 + LOCKS + rank) }
+    }
+
+    /// Lets this rank update one value by an instruction; `None` where it has to take a lock.
+    #[inline(always)]
+    pub fn enter(&self, engine: &Engine) -> Option<Entered<'_>> {
+        // Threads would clear each other's mark (atomic mode rule 1).
+        if engine.is_shared() { None } else { self.mode().enter(self.mark(self.own), engine.fences) }
+    }
+
+    /// Goes over to locks.
+    #[cold]
+    fn close(&self, engine: &Engine) -> Result<()> {
+        self.mode().announce(engine.fences);
+        let mut looks = 0;
+        for rank in 0..self.ranks {
+            while !self.mark(rank).is_clear() {
+                pause(engine, &mut looks)?;
+            }
+        }
+        self.mode().close();
+        Ok(())
     }
 
     /// Takes the lock of the block that `key` lies in, until the result is dropped. A thread holds one at a time.
     ///
     /// # Errors
     /// [`Error::RankFailed`] if the job ends meanwhile.
+    #[inline]
     pub fn hold(&self, engine: &Engine, key: u64) -> Result<HeldBlock<'_>> {
-        let lock = self.lock(key);
-        let mut looks = 0_u32;
-        loop {
-            // Acquire: "block lock" edge, pairs with Release in the drop of `HeldBlock`.
-            if lock.load(Ordering::Relaxed) == 0
-                && lock.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok()
-            {
-                return Ok(HeldBlock { lock });
-            }
-            looks += 1;
-            if looks < SPINS {
-                spin_loop();
-                continue;
-            }
-            // The holder may wait for this rank to serve its memory.
-            engine.progress().poll_once()?;
-            if looks.is_multiple_of(LOOKS) {
-                engine.job().check_alive(None)?;
-            }
-            yield_now();
+        // Atomic mode rule 2.
+        if !self.mode().is_closed() {
+            self.close(engine)?;
         }
+        let lock = self.lock(key);
+        let mut looks = 0;
+        // Acquire: "block lock" edge, pairs with Release in the drop of `HeldBlock`.
+        while lock.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            while lock.load(Ordering::Relaxed) != 0 {
+                pause(engine, &mut looks)?;
+            }
+        }
+        Ok(HeldBlock { lock })
     }
+}
+
+/// Between two looks at a word of another rank's.
+fn pause(engine: &Engine, looks: &mut u32) -> Result<()> {
+    *looks += 1;
+    if *looks < SPINS {
+        spin_loop();
+        return Ok(());
+    }
+    // The other may wait for this rank to serve its memory.
+    engine.progress().poll_once()?;
+    if looks.is_multiple_of(LOOKS) {
+        engine.job().check_alive(None)?;
+    }
+    yield_now();
+    Ok(())
 }
 
 /// A lock that is held.
@@ -107,6 +162,7 @@ pub(super) struct HeldBlock<'a> {
 }
 
 impl Drop for HeldBlock<'_> {
+    #[inline(always)]
     fn drop(&mut self) {
         // Release: "block lock" edge, pairs with Acquire in `hold`.
         self.lock.store(0, Ordering::Release);

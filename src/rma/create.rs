@@ -5,7 +5,7 @@ use super::control::Control;
 use super::epoch::Epochs;
 use super::memory::{Start, TargetMemory};
 use super::remote::{Served, Service, may_read, probe_address};
-use super::window::{Flavor, Memory, Window};
+use super::window::{Flavor, Memory, Window, has_no_locks};
 use crate::coll::{BlockingTransport, Purpose, Scratch, allgather, create};
 use crate::comm::{Attributes, Comm, ErrhandlerSlot, lock};
 use crate::engine::Engine;
@@ -14,7 +14,7 @@ use crate::events::CommEvents;
 use crate::heap::{Extent, Heap};
 use crate::info::Info;
 use crate::limits::{APART, PAGE};
-use crate::sync::{Arc, Mutex};
+use crate::sync::{Arc, AtomicBool, AtomicU32, Mutex};
 
 /// What a member tells the others of itself as a window is made.
 #[derive(Debug, Clone, Copy)]
@@ -188,7 +188,9 @@ impl Window {
             attached,
             service,
             seen_posts: Mutex::new(vec![0; members]),
-            seen_completions: crate::sync::AtomicU32::new(0),
+            has_stored: AtomicBool::new(false),
+            no_locks: AtomicBool::new(has_no_locks(hints)),
+            seen_completions: AtomicU32::new(0),
             name: Mutex::default(),
             info: Mutex::new(hints.clone()),
             attributes: Attributes::default(),

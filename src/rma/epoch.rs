@@ -85,6 +85,7 @@ impl Epochs {
         self.turns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    #[inline(always)]
     fn access(&self) -> Access {
         // Relaxed, here and below: it is this rank's own; threads that use one window at once order their calls (MPI 5.0 §12.7).
         Access::from(self.access.load(Ordering::Relaxed))
@@ -94,12 +95,24 @@ impl Epochs {
         self.access.store(access as u8, Ordering::Relaxed);
     }
 
+    #[inline(always)]
     fn hold_of(&self, rank: u32) -> Hold {
         Hold::from(self.holds[rank as usize].load(Ordering::Relaxed))
     }
 
     fn set_hold(&self, rank: u32, hold: Hold) {
         self.holds[rank as usize].store(hold as u8, Ordering::Relaxed);
+    }
+
+    /// Whether an operation may access the memory of `rank`, a member. Of an epoch that begins with it, [`check_access`](Self::check_access) knows.
+    #[inline(always)]
+    #[must_use]
+    pub fn allows(&self, rank: u32) -> bool {
+        match self.access() {
+            Access::LockedAll | Access::Fence => true,
+            Access::Locked | Access::Started => self.hold_of(rank) != Hold::None,
+            Access::None | Access::AfterFence => false,
+        }
     }
 
     /// Checks that an operation may access `rank`'s memory.

@@ -91,6 +91,16 @@ impl TargetMemory {
         self.here.map(|(addr, _)| addr)
     }
 
+    /// The address here of the `len` bytes at displacement `disp`; none if they are not mapped, or not all of its own.
+    #[inline(always)]
+    #[must_use]
+    pub fn direct(&self, disp: i64, len: usize) -> Option<*mut u8> {
+        let (addr, _) = self.here?;
+        let offset = u64::try_from(disp).ok()?.checked_mul(self.unit)?;
+        let end = offset.checked_add(len as u64)?;
+        (end <= self.bytes).then(|| core::ptr::with_exposed_provenance_mut(addr + offset as usize))
+    }
+
     /// A number that all origins have for its first byte.
     fn key(&self) -> u64 {
         match self.start {

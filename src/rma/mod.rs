@@ -14,11 +14,15 @@
 //! | `control` | the shared words of a window |
 //! | `memory` | where the ranks' memory lies, and how it is reached |
 //! | `remote` | memory that is private to another process |
+//! | `direct` | put, get and single values where the target is mapped and one run: the fast path |
 //! | `transfer` | put and get |
 //! | `accumulate` | operations that are atomic for each element |
 //! | `window_events` | where events of windows are emitted, and what they say |
-//! | `block_locks` | locks for those of them that no instruction performs |
+//! | `atomics` | those of them that an instruction performs |
+//! | `block_locks` | the locks for all others |
+//! | `atomic_mode` | which of the two it is |
 
+pub mod atomic_mode;
 pub mod control;
 mod epoch;
 pub mod lock;
@@ -26,9 +30,13 @@ pub mod lock;
 #[cfg(not(perusal_loom))]
 mod accumulate;
 #[cfg(not(perusal_loom))]
+mod atomics;
+#[cfg(not(perusal_loom))]
 mod block_locks;
 #[cfg(not(perusal_loom))]
 mod create;
+#[cfg(not(perusal_loom))]
+mod direct;
 #[cfg(not(perusal_loom))]
 mod memory;
 #[cfg(not(perusal_loom))]
@@ -45,6 +53,8 @@ mod window;
 #[cfg(not(perusal_loom))]
 mod window_events;
 
+#[cfg(not(perusal_loom))]
+pub use direct::DirectTarget;
 #[cfg(not(perusal_loom))]
 pub use synchronization::{Assert, LockKind};
 #[cfg(not(perusal_loom))]

@@ -192,7 +192,9 @@ impl Window {
                 self.control.member(rank).lock.release(hold == Hold::Exclusive);
                 self.wake_queue(engine, rank);
             }
-            Hold::None | Hold::Unchecked | Hold::Started => {}
+            // Nobody takes this lock, so the call itself makes what was stored visible.
+            Hold::Unchecked => self.complete_stores(),
+            Hold::None | Hold::Started => {}
         }
     }
 
@@ -211,7 +213,8 @@ impl Window {
     }
 
     fn check_lockable(&self) -> Result<()> {
-        if self.has_no_locks() {
+        // Relaxed: as in `set_info`.
+        if self.no_locks.load(Ordering::Relaxed) {
             return Err(Error::RmaSync("the window's hints say that it is never locked (no_locks)"));
         }
         Ok(())
@@ -287,7 +290,7 @@ impl Window {
     pub fn flush(&self, rank: Option<i32>) -> Result<()> {
         let rank = rank.map(|rank| self.member(rank)).transpose()?;
         self.epochs.check_passive(rank)?;
-        fence(Ordering::SeqCst);
+        self.complete_stores();
         Ok(())
     }
 

@@ -17,7 +17,7 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::heap::Extent;
 use crate::info::Info;
-use crate::sync::{Arc, AtomicU32, Mutex};
+use crate::sync::{Arc, AtomicBool, AtomicU32, Mutex, Ordering};
 
 /// The memory that a member gives to a new window.
 #[derive(Debug, Clone, Copy)]
@@ -89,6 +89,10 @@ pub struct Window {
     pub(super) attached: Served,
     /// Serves it to the others, where the kernel lets them not access it.
     pub(super) service: Option<Arc<Service>>,
+    /// Whether this member has stored into other members' memory since it last made its stores visible.
+    pub(super) has_stored: AtomicBool,
+    /// Whether the hints say that there are no locks.
+    pub(super) no_locks: AtomicBool,
     /// How often each target has been seen to expose its memory to this member.
     pub(super) seen_posts: Mutex<Vec<u32>>,
     /// How many completions this member has waited for.
@@ -215,12 +219,9 @@ impl Window {
 
     /// Replaces the hints.
     pub fn set_info(&self, info: Info) {
+        // Relaxed: threads that use one window at once order their calls (MPI 5.0 §12.7).
+        self.no_locks.store(has_no_locks(&info), Ordering::Relaxed);
         *lock(&self.info) = info;
-    }
-
-    /// Whether the hints say that there are no locks.
-    pub(super) fn has_no_locks(&self) -> bool {
-        lock(&self.info).text("no_locks") == Some("true")
     }
 
     /// Lets the others access the `bytes` bytes at `base` (MPI_Win_attach).
@@ -295,13 +296,19 @@ impl Window {
         Ok(TargetElements { spot, count: target.count, datatype: target.datatype })
     }
 
+    /// An operation that may have stored is over.
+    fn stored(&self, result: Result<()>) -> Result<()> {
+        self.has_stored();
+        result
+    }
+
     /// MPI_Put.
     ///
     /// # Errors
     /// [`Error::RmaSync`] outside of an epoch; [`Error::RmaRange`] beyond the target's memory; [`Error::Rank`]; [`Error::Truncate`] if the
     /// origin's elements are more than the target's; those of the kernel where the memory is private.
     pub fn put(&self, engine: &Engine, origin: InputBuffer<'_>, target: Target<'_>) -> Result<()> {
-        put(self.remote(engine), origin, self.elements(engine, target)?)
+        self.stored(put(self.remote(engine), origin, self.elements(engine, target)?))
     }
 
     /// MPI_Get.
@@ -329,7 +336,7 @@ impl Window {
             return Ok(());
         }
         let update = Update::new(op, Some(origin.datatype()), target.datatype)?;
-        update.perform(self.remote(engine), &self.locks, elements, Some(&origin.packed()?), None)
+        self.stored(update.perform(self.remote(engine), &self.locks, elements, Some(&origin.packed()?), None))
     }
 
     /// MPI_Get_accumulate. No origin for MPI_NO_OP.
@@ -353,20 +360,10 @@ impl Window {
         check_room(sent, elements.bytes())?;
         check_room(elements.bytes(), result.bytes())?;
         let mut old = Scratch::zeroed(elements.bytes())?;
-        match origin {
-            Some(origin) => {
-                let new = origin.packed()?;
-                let both = old.len().min(new.len());
-                update.perform(
-                    self.remote(engine),
-                    &self.locks,
-                    elements,
-                    Some(&new[..both]),
-                    Some(&mut old[..both]),
-                )?;
-            }
-            None => update.perform(self.remote(engine), &self.locks, elements, None, Some(&mut old))?,
-        }
+        let new = origin.map(|origin| origin.packed()).transpose()?;
+        let both = new.as_ref().map_or(old.len(), |new| old.len().min(new.len()));
+        let new = new.as_ref().map(|new| &new[..both]);
+        self.stored(update.perform(self.remote(engine), &self.locks, elements, new, Some(&mut old[..both])))?;
         result.write(&old)
     }
 
@@ -384,7 +381,7 @@ impl Window {
     ) -> Result<()> {
         let update = Update::new(op, None, target.datatype)?;
         let elements = self.elements(engine, target)?;
-        update.perform(self.remote(engine), &self.locks, elements, new, Some(old))
+        self.stored(update.perform(self.remote(engine), &self.locks, elements, new, Some(old)))
     }
 
     /// MPI_Compare_and_swap: one element. `new`, `compare` and `old` are the element's bytes.
@@ -398,14 +395,17 @@ impl Window {
         old: &mut [u8],
         target: Target<'_>,
     ) -> Result<()> {
-        use crate::datatype::BasicClass as C;
-        let basic = target.datatype.uniform().filter(|basic| {
-            target.datatype.elements() == 1 && !matches!(basic.class(), C::Floating | C::Complex)
-        });
+        let basic = target.datatype.uniform();
+        let basic = basic.filter(|basic| target.datatype.elements() == 1 && basic.is_discrete());
         let basic = basic.ok_or(Error::Type(
             "MPI_Compare_and_swap takes one integer, logical, multi-language or byte type",
         ))?;
         let spot: Spot = self.elements(engine, target)?.spot;
-        compare_and_swap(self.remote(engine), &self.locks, spot, basic, values, old)
+        self.stored(compare_and_swap(self.remote(engine), &self.locks, spot, basic, values, old))
     }
+}
+
+/// Whether hints say that there are no locks.
+pub(super) fn has_no_locks(hints: &Info) -> bool {
+    hints.text("no_locks") == Some("true")
 }

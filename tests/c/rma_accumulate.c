@@ -94,6 +94,43 @@ static void wrong(const struct values *v, int op, const char *what) {
     failures++;
 }
 
+/* Each value of a type by itself: by MPI_Fetch_and_op, MPI_Accumulate and MPI_Get_accumulate in turn. */
+static void one_by_one(const struct values *v, char *base, MPI_Win win) {
+    static _Alignas(64) char origin[ROOM], before[ROOM], theirs[ROOM], got[ROOM], sent[ROOM];
+    memset(origin, 0, ROOM), memset(before, 0, ROOM), memset(theirs, 0, ROOM), memset(sent, 0, ROOM);
+    v->fill(origin, rank);
+    v->fill(before, rank + 100);
+    v->fill(theirs, next + 100);
+    v->fill(sent, previous);
+    for (int op = 0; op < OPS; op++) {
+        int fetches = ops[op] == MPI_NO_OP;
+        if (op < OPS - 2 && MPI_Reduce_local(origin, got, 1, v->type, ops[op]) != MPI_SUCCESS) {
+            OK(MPI_Win_fence(0, win));
+            CLASS(MPI_Fetch_and_op(origin, got, v->type, next, 0, ops[op], win), MPI_ERR_OP);
+            OK(MPI_Win_fence(0, win));
+            continue;
+        }
+        memcpy(base, before, ROOM);
+        memcpy(got, theirs, ROOM);
+        OK(MPI_Win_fence(0, win));
+        for (int i = 0; i < N; i++) {
+            size_t at = i * v->stride;
+            const void *from = fetches ? NULL : origin + at;
+            if (i % 3 == 1 && !fetches) {
+                OK(MPI_Accumulate(from, 1, v->type, next, at, 1, v->type, ops[op], win));
+                continue;
+            }
+            memset(got + at, 0, v->stride);
+            if (i % 3 == 2) OK(MPI_Get_accumulate(from, 1, v->type, got + at, 1, v->type, next, at, 1, v->type, ops[op], win));
+            else OK(MPI_Fetch_and_op(from, got + at, v->type, next, at, ops[op], win));
+        }
+        OK(MPI_Win_fence(0, win));
+        if (!same(v, got, theirs)) wrong(v, op, "what was fetched one by one");
+        if (!same(v, base, expected_of(v, ops[op], sent, before))) wrong(v, op, "one by one");
+        OK(MPI_Win_fence(0, win));
+    }
+}
+
 /* Each accumulates to the next, whose values are known. */
 static void one_type(const struct values *v, char *base, MPI_Win win) {
     static _Alignas(64) char origin[ROOM], before[ROOM], theirs[ROOM], got[ROOM], sent[ROOM];
@@ -129,16 +166,6 @@ static void one_type(const struct values *v, char *base, MPI_Win win) {
         OK(MPI_Win_fence(0, win));
         if (!same(v, got, theirs)) wrong(v, op, "what get_accumulate fetches");
         if (!same(v, base, expected_of(v, ops[op], sent, before))) wrong(v, op, "get_accumulate");
-        /* One after the other. */
-        memcpy(base, before, ROOM);
-        memset(got, 0, ROOM);
-        OK(MPI_Win_fence(0, win));
-        for (int i = 0; i < N; i++)
-            OK(MPI_Fetch_and_op(fetches ? NULL : origin + i * v->stride, got + i * v->stride, v->type, next, i * v->stride,
-                                ops[op], win));
-        OK(MPI_Win_fence(0, win));
-        if (!same(v, got, theirs)) wrong(v, op, "what fetch_and_op fetches");
-        if (!same(v, base, expected_of(v, ops[op], sent, before))) wrong(v, op, "fetch_and_op");
         /* Into places with gaps, and from there. */
         memset(base, 0, ROOM);
         for (int i = 0; i < N; i++) memcpy(base + i * 3 * v->stride, before + i * v->stride, v->stride);
@@ -310,8 +337,14 @@ int main(int argc, char **argv) {
         else
             OK(MPI_Win_create(own, ROOM, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
         OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
-        for (int i = 0; i < TYPES; i++) one_type(&all[i], base, win);
+        /* Small values by themselves come first: while nothing else was done they are changed by instructions. */
+        for (int i = 0; i < TYPES; i++)
+            if (all[i].stride <= 8) one_by_one(&all[i], base, win);
         swaps(base, win);
+        for (int i = 0; i < TYPES; i++) {
+            one_by_one(&all[i], base, win);
+            one_type(&all[i], base, win);
+        }
         OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
         contention(base, win);
         OK(MPI_Win_free(&win));

@@ -1,9 +1,7 @@
 //! Targets of one-sided operations.
 
 use super::{Call, Count, Integer};
-use crate::abi::MPI_PROC_NULL;
-use crate::datatype::Datatype;
-use crate::datatypes;
+use crate::datatypes::{self, contiguous_size};
 use crate::error::Result;
 use crate::rma;
 use crate::windows::{self, WindowObject};
@@ -17,9 +15,8 @@ pub struct Target<'a> {
     /// A rank, or MPI_PROC_NULL. Whether the window has it, its use says.
     pub rank: c_int,
     disp: i64,
-    count: usize,
-    /// The type of the elements.
-    pub datatype: &'a Datatype,
+    count: i64,
+    datatype: usize,
 }
 
 impl Call {
@@ -38,19 +35,35 @@ impl Call {
     ) -> Result<Target<'_>> {
         // SAFETY: argument rule 2: nobody frees the window during the call.
         let win = unsafe { windows::find(win) }?;
-        let Count(count) = Count::checked(count.wide())?;
-        // SAFETY: argument rule 2: nobody frees the type during the call.
-        let datatype = unsafe { datatypes::find(datatype) }?;
-        Ok(Target { win, rank, disp: disp as i64, count, datatype })
+        Ok(Target { win, rank, disp: disp as i64, count: count.wide(), datatype })
     }
 }
 
 impl<'a> Target<'a> {
-    /// As the engine has it; `None` for MPI_PROC_NULL, where nothing is done.
+    /// As the engine has it. At MPI_PROC_NULL nothing is done.
+    ///
+    /// # Errors
+    /// What is wrong with count and type.
+    pub fn of_engine(&self) -> Result<rma::Target<'a>> {
+        let Count(count) = Count::checked(self.count)?;
+        // SAFETY: argument rule 2: nobody frees the type during the call, which is `'a`.
+        let datatype = unsafe { datatypes::find(self.datatype) }?;
+        Ok(rma::Target { rank: self.rank, disp: self.disp, count, datatype })
+    }
+
+    /// The elements, if they are a direct target: of a predefined type, without gaps.
     #[inline(always)]
     #[must_use]
-    pub fn of_engine(&self) -> Option<rma::Target<'a>> {
-        let Self { rank, disp, count, datatype, .. } = *self;
-        (rank != MPI_PROC_NULL).then_some(rma::Target { rank, disp, count, datatype })
+    pub fn direct(&self) -> Option<rma::DirectTarget<'a>> {
+        // More of them than 32 bits count could be more bytes than a word counts.
+        let count = u32::try_from(self.count).ok()? as usize;
+        self.win.direct(self.rank, self.disp, count * contiguous_size(self.datatype)?)
+    }
+
+    /// The handle of the elements' type.
+    #[inline(always)]
+    #[must_use]
+    pub fn datatype(&self) -> usize {
+        self.datatype
     }
 }

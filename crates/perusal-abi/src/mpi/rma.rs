@@ -1,18 +1,20 @@
 //! One-sided operations (MPI 5.0 §12.3). The engine has performed them when it returns, so a request for one is complete.
+//!
+//! Each is tried as a direct one first, which reports no error and does nothing if it does not serve the case.
 
-use crate::abi::MPI_NO_OP;
-use crate::arguments::{Buffer, Target};
+use crate::abi::{MPI_NO_OP, MPI_PROC_NULL};
+use crate::arguments::{Argument, Buffer, Target};
 use crate::coll::buffer::{InputBuffer, OutputBuffer};
-use crate::datatype::Datatype;
 use crate::datatype::op::Op;
+use crate::datatype::{Basic, Datatype};
 use crate::error::{Error, Result};
-use crate::messages::contents;
-use crate::process::engine;
+use crate::events::fast_path_is_open;
+use crate::messages::{contents, is_memory, run_of_bytes};
+use crate::process::{engine, running};
 use crate::requests;
-use crate::types::MPI_Request;
+use crate::types::{MPI_Op, MPI_Request};
 
 /// Elements that an operation reads.
-#[inline]
 fn input<'a>(buffer: &Buffer<'a>) -> Result<InputBuffer<'a>> {
     let (count, datatype) = contents(buffer)?;
     datatype.bytes_of(count)?;
@@ -21,7 +23,6 @@ fn input<'a>(buffer: &Buffer<'a>) -> Result<InputBuffer<'a>> {
 }
 
 /// Elements that an operation writes.
-#[inline]
 fn output<'a>(buffer: &Buffer<'a>) -> Result<OutputBuffer<'a>> {
     let (count, datatype) = contents(buffer)?;
     datatype.bytes_of(count)?;
@@ -29,35 +30,122 @@ fn output<'a>(buffer: &Buffer<'a>) -> Result<OutputBuffer<'a>> {
     Ok(unsafe { OutputBuffer::new(buffer.addr.cast(), count, datatype) })
 }
 
+/// An operation by its handle.
+fn op_of(handle: MPI_Op) -> Result<Op> {
+    // SAFETY: the handle is an argument of the call; nothing is asked of it but argument rule 2.
+    unsafe { Op::of(handle) }
+}
+
+#[inline(always)]
+fn put_direct(origin: &Buffer<'_>, target: &Target<'_>) -> Option<()> {
+    if !fast_path_is_open() {
+        return None;
+    }
+    let bytes = run_of_bytes(*origin)?;
+    // SAFETY: argument rule 3: the origin's elements are `bytes` bytes without gaps.
+    unsafe { target.direct()?.put(origin.addr.cast_const().cast(), bytes) }.then_some(())
+}
+
 /// MPI_Put.
+#[inline(always)]
 pub fn put(origin: Buffer<'_>, target: Target<'_>) -> Result<()> {
-    let origin = input(&origin)?;
-    let Some(to) = target.of_engine() else { return Ok(()) };
-    target.win.put(engine()?, origin, to)
+    if put_direct(&origin, &target).is_some() { Ok(()) } else { put_any(origin, target) }
+}
+
+#[inline(never)]
+fn put_any(origin: Buffer<'_>, target: Target<'_>) -> Result<()> {
+    let (origin, to) = (input(&origin)?, target.of_engine()?);
+    if to.rank == MPI_PROC_NULL { Ok(()) } else { target.win.put(engine()?, origin, to) }
+}
+
+#[inline(always)]
+fn get_direct(origin: &Buffer<'_>, target: &Target<'_>) -> Option<()> {
+    if !fast_path_is_open() {
+        return None;
+    }
+    let (room, from) = (run_of_bytes(*origin)?, target.direct()?);
+    if from.bytes() > room {
+        return None;
+    }
+    // SAFETY: argument rule 3: there is room for as many bytes without gaps.
+    unsafe { from.get(origin.addr.cast()) };
+    Some(())
 }
 
 /// MPI_Get.
+#[inline(always)]
 pub fn get(origin: Buffer<'_>, target: Target<'_>) -> Result<()> {
-    let origin = output(&origin)?;
-    let Some(from) = target.of_engine() else { return Ok(()) };
-    target.win.get(engine()?, &origin, from)
+    if get_direct(&origin, &target).is_some() { Ok(()) } else { get_any(origin, target) }
+}
+
+#[inline(never)]
+fn get_any(origin: Buffer<'_>, target: Target<'_>) -> Result<()> {
+    let (origin, from) = (output(&origin)?, target.of_engine()?);
+    if from.rank == MPI_PROC_NULL { Ok(()) } else { target.win.get(engine()?, &origin, from) }
+}
+
+/// Whether a buffer has one element of the target's predefined type.
+#[inline(always)]
+fn is_one_of(buffer: &Buffer<'_>, target: &Target<'_>) -> bool {
+    buffer.count == 1 && buffer.datatype == target.datatype() && is_memory(buffer.addr.addr())
+}
+
+/// Combines one value of the target's with one of the origin's, and puts what it was into `result`, if there is one.
+#[inline(always)]
+fn update_direct(
+    origin: &Buffer<'_>,
+    result: Option<&Buffer<'_>>,
+    target: &Target<'_>,
+    op: MPI_Op,
+) -> Option<()> {
+    let fits = (op == MPI_NO_OP || is_one_of(origin, target))
+        && result.is_none_or(|result| is_one_of(result, target));
+    if !fits || !fast_path_is_open() {
+        return None;
+    }
+    let basic = Basic::of(target.datatype())?;
+    let old = result.map_or(core::ptr::null_mut(), |result| result.addr.cast());
+    // SAFETY: argument rule 3: origin and result are one element each; that of MPI_NO_OP is not read.
+    unsafe { target.direct()?.update(running()?, basic, op, origin.addr.cast_const().cast(), old) }
+        .then_some(())
 }
 
 /// MPI_Accumulate.
-pub fn accumulate(origin: Buffer<'_>, target: Target<'_>, op: Op) -> Result<()> {
+#[inline(always)]
+pub fn accumulate(origin: Buffer<'_>, target: Target<'_>, op: MPI_Op) -> Result<()> {
+    if op != MPI_NO_OP && update_direct(&origin, None, &target, op).is_some() {
+        return Ok(());
+    }
+    accumulate_any(origin, target, op)
+}
+
+#[inline(never)]
+fn accumulate_any(origin: Buffer<'_>, target: Target<'_>, op: MPI_Op) -> Result<()> {
+    let op = op_of(op)?;
     if op.is(MPI_NO_OP) {
         return Err(Error::Op("MPI_NO_OP is for operations that fetch what was there"));
     }
-    let origin = input(&origin)?;
-    let Some(to) = target.of_engine() else { return Ok(()) };
-    target.win.accumulate(engine()?, origin, to, &op)
+    let (origin, to) = (input(&origin)?, target.of_engine()?);
+    if to.rank == MPI_PROC_NULL { Ok(()) } else { target.win.accumulate(engine()?, origin, to, &op) }
 }
 
 /// MPI_Get_accumulate. With MPI_NO_OP there need be no origin.
-pub fn get_accumulate(origin: Buffer<'_>, result: Buffer<'_>, target: Target<'_>, op: Op) -> Result<()> {
+#[inline(always)]
+pub fn get_accumulate(origin: Buffer<'_>, result: Buffer<'_>, target: Target<'_>, op: MPI_Op) -> Result<()> {
+    if update_direct(&origin, Some(&result), &target, op).is_some() {
+        return Ok(());
+    }
+    get_accumulate_any(origin, result, target, op)
+}
+
+#[inline(never)]
+fn get_accumulate_any(origin: Buffer<'_>, result: Buffer<'_>, target: Target<'_>, op: MPI_Op) -> Result<()> {
+    let op = op_of(op)?;
     let origin = if op.is(MPI_NO_OP) { None } else { Some(input(&origin)?) };
-    let result = output(&result)?;
-    let Some(to) = target.of_engine() else { return Ok(()) };
+    let (result, to) = (output(&result)?, target.of_engine()?);
+    if to.rank == MPI_PROC_NULL {
+        return Ok(());
+    }
     target.win.get_accumulate(engine()?, origin, &result, to, &op)
 }
 
@@ -70,27 +158,74 @@ fn predefined(datatype: &Datatype) -> Result<()> {
 }
 
 /// MPI_Fetch_and_op. With MPI_NO_OP there need be no origin.
-pub fn fetch_and_op(origin: Buffer<'_>, result: Buffer<'_>, target: Target<'_>, op: Op) -> Result<()> {
-    predefined(target.datatype)?;
+#[inline(always)]
+pub fn fetch_and_op(origin: Buffer<'_>, result: Buffer<'_>, target: Target<'_>, op: MPI_Op) -> Result<()> {
+    if update_direct(&origin, Some(&result), &target, op).is_some() {
+        return Ok(());
+    }
+    fetch_and_op_any(origin, result, target, op)
+}
+
+#[inline(never)]
+fn fetch_and_op_any(origin: Buffer<'_>, result: Buffer<'_>, target: Target<'_>, op: MPI_Op) -> Result<()> {
+    let (op, to) = (op_of(op)?, target.of_engine()?);
+    predefined(to.datatype)?;
     let origin = if op.is(MPI_NO_OP) { None } else { Some(input(&origin)?) };
     let result = output(&result)?;
-    let Some(to) = target.of_engine() else { return Ok(()) };
+    if to.rank == MPI_PROC_NULL {
+        return Ok(());
+    }
     let new = origin.map(|origin| origin.packed()).transpose()?;
     let mut old = result.landing()?;
     target.win.fetch_and_op(engine()?, new.as_deref(), &mut old, to, &op)?;
     old.land()
 }
 
+#[inline(always)]
+fn compare_and_swap_direct(
+    origin: &Buffer<'_>,
+    compare: &Buffer<'_>,
+    result: &Buffer<'_>,
+    target: &Target<'_>,
+) -> Option<()> {
+    if !fast_path_is_open() || ![origin, compare, result].iter().all(|buffer| is_one_of(buffer, target)) {
+        return None;
+    }
+    if !Basic::of(target.datatype())?.is_discrete() {
+        return None;
+    }
+    let (new, compare) = (origin.addr.cast_const().cast(), compare.addr.cast_const().cast());
+    // SAFETY: argument rule 3: all three are one element.
+    unsafe { target.direct()?.compare_and_swap(running()?, new, compare, result.addr.cast()) }.then_some(())
+}
+
 /// MPI_Compare_and_swap.
+#[inline(always)]
 pub fn compare_and_swap(
     origin: Buffer<'_>,
     compare: Buffer<'_>,
     result: Buffer<'_>,
     target: Target<'_>,
 ) -> Result<()> {
-    predefined(target.datatype)?;
+    if compare_and_swap_direct(&origin, &compare, &result, &target).is_some() {
+        return Ok(());
+    }
+    compare_and_swap_any(origin, compare, result, target)
+}
+
+#[inline(never)]
+fn compare_and_swap_any(
+    origin: Buffer<'_>,
+    compare: Buffer<'_>,
+    result: Buffer<'_>,
+    target: Target<'_>,
+) -> Result<()> {
+    let to = target.of_engine()?;
+    predefined(to.datatype)?;
     let (origin, compare, result) = (input(&origin)?, input(&compare)?, output(&result)?);
-    let Some(to) = target.of_engine() else { return Ok(()) };
+    if to.rank == MPI_PROC_NULL {
+        return Ok(());
+    }
     let (new, compare, mut old) = (origin.packed()?, compare.packed()?, result.landing()?);
     target.win.compare_and_swap(engine()?, (&new, &compare), &mut old, to)?;
     old.land()
@@ -98,8 +233,8 @@ pub fn compare_and_swap(
 
 /// Performs an operation in a passive-target epoch, and gives its request.
 fn requested(target: Target<'_>, operation: impl FnOnce() -> Result<()>) -> Result<MPI_Request> {
-    if let Some(to) = target.of_engine() {
-        target.win.check_passive(to.rank)?;
+    if target.rank != MPI_PROC_NULL {
+        target.win.check_passive(target.rank)?;
     }
     operation()?;
     requests::over()
@@ -116,7 +251,7 @@ pub fn rget(origin: Buffer<'_>, target: Target<'_>) -> Result<MPI_Request> {
 }
 
 /// MPI_Raccumulate.
-pub fn raccumulate(origin: Buffer<'_>, target: Target<'_>, op: Op) -> Result<MPI_Request> {
+pub fn raccumulate(origin: Buffer<'_>, target: Target<'_>, op: MPI_Op) -> Result<MPI_Request> {
     requested(target, || accumulate(origin, target, op))
 }
 
@@ -125,7 +260,7 @@ pub fn rget_accumulate(
     origin: Buffer<'_>,
     result: Buffer<'_>,
     target: Target<'_>,
-    op: Op,
+    op: MPI_Op,
 ) -> Result<MPI_Request> {
     requested(target, || get_accumulate(origin, result, target, op))
 }

@@ -1,0 +1,173 @@
+//! Operations on one run of bytes that is mapped here: a few instructions each.
+//!
+//! Nothing here finds out what is wrong: `None` and `false` mean that nothing has been done, and the complete operations are asked.
+
+use super::atomics::{Change, change, has_atomics, load_value, store_value};
+use super::window::Window;
+use crate::arch::copy_long;
+use crate::datatype::Basic;
+use crate::engine::Engine;
+use crate::sync::{Ordering, fence, fence_after_exchange};
+
+/// From so many bytes on a copy is a long one.
+const LONG: usize = 2048;
+
+/// A run of bytes of a target's that this process can load and store, in an epoch that lets it.
+#[derive(Debug, Clone, Copy)]
+pub struct DirectTarget<'a> {
+    window: &'a Window,
+    addr: *mut u8,
+    len: usize,
+}
+
+/// Copies bytes between places that may overlap: few of them by a load and a store.
+///
+/// # Safety
+/// `from` is valid for reads and `to` for writes of `len` bytes.
+#[inline(always)]
+pub(super) unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
+    // SAFETY: the caller gives `len` bytes on both sides.
+    unsafe {
+        match len {
+            8 => to.cast::<u64>().write_unaligned(from.cast::<u64>().read_unaligned()),
+            4 => to.cast::<u32>().write_unaligned(from.cast::<u32>().read_unaligned()),
+            0..LONG => core::ptr::copy(from, to, len),
+            LONG.. => copy_long(from, to, len),
+        }
+    }
+}
+
+impl Window {
+    /// The `len` bytes at displacement `disp` of the member `rank`, if they are a direct target now.
+    #[inline(always)]
+    #[must_use]
+    pub fn direct(&self, rank: i32, disp: i64, len: usize) -> Option<DirectTarget<'_>> {
+        // A negative rank is a large unsigned one.
+        let addr = self.targets.get(rank as u32 as usize)?.direct(disp, len)?;
+        self.epochs.allows(rank as u32).then_some(DirectTarget { window: self, addr, len })
+    }
+
+    /// Stores of this member's have been made that [`complete_stores`](Self::complete_stores) must order.
+    #[inline(always)]
+    pub(super) fn has_stored(&self) {
+        // Release: "window stores" edge, pairs with the exchange in `complete_stores`.
+        self.has_stored.store(true, Ordering::Release);
+    }
+
+    /// Makes what this member has stored visible before what it loads from now on. Loads are in order by themselves, or by the fence.
+    #[inline(always)]
+    pub(super) fn complete_stores(&self) {
+        if self.has_stored.load(Ordering::Relaxed) {
+            // AcqRel: "window stores" edge, pairs with Release in `has_stored`: stores of another thread come before the fence as well.
+            self.has_stored.swap(false, Ordering::AcqRel);
+            fence_after_exchange();
+        } else {
+            // Acquire: another thread that has found it set has made the stores visible before; gets stay before what follows.
+            fence(Ordering::Acquire);
+        }
+    }
+}
+
+impl DirectTarget<'_> {
+    /// How many bytes it has.
+    #[inline(always)]
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.len
+    }
+
+    /// Copies the first `len` of its bytes from `from`. `false` if it has not so many.
+    ///
+    /// # Safety
+    /// `from` is valid for reads of `len` bytes.
+    #[inline(always)]
+    #[must_use]
+    pub unsafe fn put(self, from: *const u8, len: usize) -> bool {
+        if len > self.len {
+            return false;
+        }
+        // SAFETY: the caller's bytes; the target's lie in a window that is mapped here (`Window::direct`).
+        unsafe { copy(from, self.addr, len) };
+        self.window.has_stored();
+        true
+    }
+
+    /// Copies its bytes to `to`.
+    ///
+    /// # Safety
+    /// `to` is valid for writes of as many.
+    #[inline(always)]
+    pub unsafe fn get(self, to: *mut u8) {
+        // SAFETY: the caller's bytes; the target's lie in a window that is mapped here (`Window::direct`).
+        unsafe { copy(self.addr, to, self.len) };
+    }
+
+    /// Changes its bytes, if they are a value that an instruction can change now.
+    #[inline(always)]
+    fn change(self, engine: &Engine, change: impl FnOnce(*mut u8) -> u64) -> Option<u64> {
+        if !has_atomics(self.addr, self.len) {
+            return None;
+        }
+        let _entered = self.window.locks.enter(engine)?;
+        if !crate::arch::EXCHANGE_IS_FENCE {
+            self.window.has_stored();
+        }
+        Some(change(self.addr))
+    }
+
+    /// Combines one value of a predefined type with `new` by the operation of that handle, and puts what it was to `old` unless that is null.
+    /// `false` if locks have to be taken, or more than an instruction.
+    ///
+    /// # Safety
+    /// `new` is valid for reads of the value unless the operation is MPI_NO_OP, and `old` for writes unless it is null.
+    #[inline(always)]
+    #[must_use]
+    pub unsafe fn update(
+        self,
+        engine: &Engine,
+        basic: Basic,
+        op: usize,
+        new: *const u8,
+        old: *mut u8,
+    ) -> bool {
+        let size = self.len;
+        if !matches!(size, 1 | 2 | 4 | 8) || size != basic.size() {
+            return false;
+        }
+        // SAFETY: the caller's value, of a size that was looked at.
+        let new = if op == crate::abi::MPI_NO_OP { 0 } else { unsafe { load_value(new, size) } };
+        let Some(by) = Change::plain(op, basic, new) else { return false };
+        // SAFETY: the value lies in a window that is mapped here (`Window::direct`); `change` of the target has asked `has_atomics`.
+        let Some(was) = self.change(engine, |addr| unsafe { change(addr, size, by) }) else { return false };
+        if !old.is_null() {
+            // SAFETY: the caller's place, of a size that was looked at.
+            unsafe { store_value(old, size, was) };
+        }
+        true
+    }
+
+    /// Replaces one value by `new` if it is `compare`, and puts what it was to `old`. `false` if locks have to be taken.
+    ///
+    /// # Safety
+    /// `new` and `compare` are valid for reads of the value, and `old` for writes.
+    #[inline(always)]
+    #[must_use]
+    pub unsafe fn compare_and_swap(
+        self,
+        engine: &Engine,
+        new: *const u8,
+        compare: *const u8,
+        old: *mut u8,
+    ) -> bool {
+        let size = self.len;
+        if !matches!(size, 1 | 2 | 4 | 8) {
+            return false;
+        }
+        // SAFETY: the caller's values, of a size that was looked at.
+        let exchange = unsafe { Change::Exchange(load_value(compare, size), load_value(new, size)) };
+        // SAFETY: as in `update`.
+        let was = self.change(engine, |addr| unsafe { change(addr, size, exchange) });
+        // SAFETY: the caller's place, of a size that was looked at.
+        was.map(|was| unsafe { store_value(old, size, was) }).is_some()
+    }
+}
