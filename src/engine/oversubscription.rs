@@ -23,6 +23,9 @@ const VAIN: u32 = 8;
 /// Of so many waits one then spins all the same.
 const RETRY: u32 = 32;
 
+/// Polls in vain of a program before it gives the CPU away: about a microsecond, as a wait spins.
+const POLLS: u32 = 16;
+
 /// Ranks on a CPU that are many: there two ranks that talk, whom spinning serves, have few moments in which both run.
 const MANY_RANKS: u32 = 16;
 /// Waits that spinning must end from one yield to the next to have paid where many ranks share a CPU: in a conversation with a rank
@@ -36,6 +39,8 @@ pub(crate) struct Oversubscription {
     spinning: SpinHistory,
     yielding: YieldHistory,
     reported: ReportedThreads,
+    /// Polls in vain of a program that polls, one after the other.
+    polls: AtomicU32,
 }
 
 impl Oversubscription {
@@ -56,6 +61,28 @@ impl Oversubscription {
     #[inline(always)]
     pub fn spun_well(&self) {
         self.spinning.ended_a_wait();
+    }
+
+    /// A program has polled. After some polls in vain, or at once where spinning does not pay, it gives the CPU away.
+    pub fn polled(&self, engine: &Engine, happened: bool) {
+        let polls = self.polls.load(Ordering::Relaxed);
+        if happened {
+            if polls < POLLS {
+                self.spun_well();
+            }
+            self.polls.store(0, Ordering::Relaxed);
+            return;
+        }
+        self.polls.store(polls.saturating_add(1), Ordering::Relaxed);
+        if polls < POLLS && self.spinning_pays() {
+            return;
+        }
+        // Of the polls that yield, one counts.
+        if polls <= POLLS {
+            self.spun_in_vain();
+            self.polls.store(POLLS + 1, Ordering::Relaxed);
+        }
+        self.yield_cpu(engine);
     }
 
     /// A wait gives the CPU away, because spinning has not ended it. Returns how many did so in a row.

@@ -75,6 +75,26 @@ impl Progress<'_> {
         }
     }
 
+    /// As [`Self::poll_once`], for a program that asks again and again: where ranks outnumber CPUs it gives the CPU away after polls in vain.
+    ///
+    /// # Errors
+    ///
+    /// As [`Progress::wait_until`].
+    pub(crate) fn poll_for_program(self) -> Result<()> {
+        let engine = self.engine;
+        let Some(mut poller) = engine.poller.try_lock(engine.shared) else { return self.poll_once() };
+        let happened = self.advance(&mut poller, false);
+        drop(poller);
+        if engine.shared {
+            engine.waiters.pass_on();
+        }
+        if engine.config.shape().is_oversubscribed() || engine.oversubscription.threads_outnumber_cpus(engine)
+        {
+            engine.oversubscription.polled(engine, happened);
+        }
+        engine.failed().map_or(Ok(()), |error| Err(error.clone()))
+    }
+
     /// Runs progress once, where there is one thread. Returns whether anything happened.
     #[inline(never)]
     pub(crate) fn poll_unshared(self) -> bool {

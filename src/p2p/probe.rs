@@ -54,7 +54,7 @@ impl Engine {
         if let Some(found) = self.peek(comm, source, tag) {
             return Ok(Some(found));
         }
-        self.progress().poll_once()?;
+        self.progress().poll_for_program()?;
         Ok(self.peek(comm, source, tag))
     }
 
@@ -89,7 +89,7 @@ impl Engine {
         if let Some(found) = self.take_message(comm, source, tag) {
             return Ok(Some(found));
         }
-        self.progress().poll_once()?;
+        self.progress().poll_for_program()?;
         Ok(self.take_message(comm, source, tag))
     }
 

@@ -62,7 +62,7 @@ impl Engine {
         if request.state().is_complete() {
             return Ok(true);
         }
-        self.progress().poll_once()?;
+        self.progress().poll_for_program()?;
         Ok(request.state().is_complete())
     }
 
@@ -94,7 +94,7 @@ impl Engine {
         if over()? {
             return Ok(true);
         }
-        self.progress().poll_once()?;
+        self.progress().poll_for_program()?;
         over()
     }
 

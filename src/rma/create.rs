@@ -189,6 +189,7 @@ impl Window {
             service,
             seen_posts: Mutex::new(vec![0; members]),
             has_stored: AtomicBool::new(false),
+            calls: AtomicU32::new(0),
             no_locks: AtomicBool::new(has_no_locks(hints)),
             seen_completions: AtomicU32::new(0),
             name: Mutex::default(),

@@ -9,6 +9,9 @@ use crate::error::{Error, Result};
 use crate::shm::telemetry::{Wait, Waiting};
 use crate::sync::{Ordering, SleepMark, fence, has_sleepers, take_sleepers};
 
+/// Flushes and the like of which one polls: together they take about as long as the poll.
+const CALLS_PER_POLL: u32 = 64;
+
 /// A lock of MPI_Win_lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LockKind {
@@ -169,7 +172,7 @@ impl Window {
             self.unexpose(origins);
             return Ok(true);
         }
-        engine.progress().poll_once()?;
+        engine.progress().poll_for_program()?;
         Ok(false)
     }
 
@@ -244,13 +247,13 @@ impl Window {
     /// MPI_Win_unlock.
     ///
     /// # Errors
-    /// [`Error::RmaSync`] if this member has not locked the rank; [`Error::Rank`].
+    /// [`Error::RmaSync`] if this member has not locked the rank; [`Error::Rank`]; those of progress.
     pub fn unlock(&self, engine: &Engine, rank: i32) -> Result<()> {
         let rank = self.member(rank)?;
         let hold = self.epochs.check_unlock(rank)?;
         self.epochs.unlocked(rank);
         self.release_lock(engine, rank, hold);
-        Ok(())
+        self.poll_now_and_then(engine)
     }
 
     /// MPI_Win_lock_all: a shared lock at every member.
@@ -282,16 +285,26 @@ impl Window {
         Ok(())
     }
 
+    /// A program may call a function again and again until another rank has stored something. Some of these calls poll, so that messages make
+    /// progress meanwhile, and ranks that need the CPU get it.
+    #[inline]
+    fn poll_now_and_then(&self, engine: &Engine) -> Result<()> {
+        // Relaxed: a call that is not counted is no harm.
+        let calls = self.calls.load(Ordering::Relaxed).wrapping_add(1);
+        self.calls.store(calls, Ordering::Relaxed);
+        if calls.is_multiple_of(CALLS_PER_POLL) { engine.progress().poll_for_program() } else { Ok(()) }
+    }
+
     /// MPI_Win_flush and its kind, for one member or all: what this member did there is there. Every operation is complete when it returns,
     /// so that only the processor's store buffer is left.
     ///
     /// # Errors
     /// [`Error::RmaSync`] where no lock is held; [`Error::Rank`].
-    pub fn flush(&self, rank: Option<i32>) -> Result<()> {
+    pub fn flush(&self, engine: &Engine, rank: Option<i32>) -> Result<()> {
         let rank = rank.map(|rank| self.member(rank)).transpose()?;
         self.epochs.check_passive(rank)?;
         self.complete_stores();
-        Ok(())
+        self.poll_now_and_then(engine)
     }
 
     /// Checks that a request-based operation may be called for `rank`: a lock is held.
@@ -304,7 +317,11 @@ impl Window {
     }
 
     /// MPI_Win_sync: loads and stores before it come before those behind it.
-    pub fn sync(&self) {
+    ///
+    /// # Errors
+    /// Those of progress.
+    pub fn sync(&self, engine: &Engine) -> Result<()> {
         fence(Ordering::SeqCst);
+        self.poll_now_and_then(engine)
     }
 }

@@ -111,7 +111,7 @@ fn accumulates_are_atomic_whatever_the_type() {
             let one = 1_i64.to_ne_bytes();
             window.fetch_and_op(engine, Some(&one), &mut old, at(1, 3, 1, int64()), &op(MPI_SUM)).unwrap();
         }
-        window.flush(None).unwrap();
+        window.flush(engine, None).unwrap();
         window.unlock_all(engine).unwrap();
         window.fence(engine, NO).unwrap();
         let (mut sums, mut halves, mut count) = ([0_i64; 2], [0_f64], [0_i64]);

@@ -91,6 +91,8 @@ pub struct Window {
     pub(super) service: Option<Arc<Service>>,
     /// Whether this member has stored into other members' memory since it last made its stores visible.
     pub(super) has_stored: AtomicBool,
+    /// Calls that may be a program's that polls.
+    pub(super) calls: AtomicU32,
     /// Whether the hints say that there are no locks.
     pub(super) no_locks: AtomicBool,
     /// How often each target has been seen to expose its memory to this member.

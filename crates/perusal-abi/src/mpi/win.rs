@@ -229,16 +229,15 @@ pub fn unlock_all(win: &WindowObject) -> Result<()> {
 
 /// MPI_Win_flush, MPI_Win_flush_local.
 pub fn flush(rank: c_int, win: &WindowObject) -> Result<()> {
-    if rank == MPI_PROC_NULL { Ok(()) } else { win.flush(Some(rank)) }
+    if rank == MPI_PROC_NULL { Ok(()) } else { win.flush(engine()?, Some(rank)) }
 }
 
 /// MPI_Win_flush_all, MPI_Win_flush_local_all.
 pub fn flush_all(win: &WindowObject) -> Result<()> {
-    win.flush(None)
+    win.flush(engine()?, None)
 }
 
 /// MPI_Win_sync.
 pub fn sync(win: &WindowObject) -> Result<()> {
-    win.sync();
-    Ok(())
+    win.sync(engine()?)
 }
