@@ -53,6 +53,12 @@ impl<'a> InputBuffer<'a> {
         self.datatype
     }
 
+    /// Returns the address, the count and the type that it was made of.
+    #[must_use]
+    pub fn parts(&self) -> (*const u8, usize, &'a Datatype) {
+        (self.addr, self.count, self.datatype)
+    }
+
     /// Returns where the elements lie, if they are one run of bytes.
     #[inline]
     #[must_use]

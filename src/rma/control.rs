@@ -5,7 +5,7 @@
 //!   ([`SleepMark`]).
 
 use super::lock::LockWords;
-use crate::sync::{AtomicU32, AtomicU64, SleepMark};
+use crate::sync::{AtomicU32, AtomicU64, Ordering, SleepMark};
 use core::ptr::NonNull;
 
 /// The words of one member, on lines of their own.
@@ -14,6 +14,8 @@ use core::ptr::NonNull;
 pub struct MemberWords {
     /// The lock of its memory.
     pub lock: LockWords,
+    /// The member that was granted the lock last, plus one; 0 for none. Only events show it.
+    holder: AtomicU32,
     /// How often an origin has ended an access epoch for which the member was exposed (MPI_Win_complete).
     pub completed: AtomicU32,
     /// Whether the member sleeps until it is exposed or completed: one mark.
@@ -21,6 +23,19 @@ pub struct MemberWords {
 }
 
 impl MemberWords {
+    /// The member that was granted the lock last, as far as this one sees.
+    pub fn holder(&self) -> Option<u32> {
+        // Relaxed: for people alone.
+        self.holder.load(Ordering::Relaxed).checked_sub(1)
+    }
+
+    /// Notes that `member` has been granted the lock.
+    #[inline]
+    pub fn set_holder(&self, member: u32) {
+        // Relaxed: as in `holder`.
+        self.holder.store(member + 1, Ordering::Relaxed);
+    }
+
     /// The mark of the member as it waits for posts and completions.
     pub fn mark(&self) -> SleepMark<'_> {
         SleepMark::new(&self.asleep, 0)
@@ -112,7 +127,6 @@ impl Control {
 #[cfg(all(test, not(perusal_loom)))]
 mod tests {
     use super::*;
-    use crate::sync::Ordering;
 
     #[test]
     fn no_two_words_overlap() {

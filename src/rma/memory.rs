@@ -101,6 +101,17 @@ impl TargetMemory {
         (end <= self.bytes).then(|| core::ptr::with_exposed_provenance_mut(addr + offset as usize))
     }
 
+    /// The address of displacement `disp` in the process of its rank.
+    #[must_use]
+    pub fn remote_address(&self, disp: i64) -> u64 {
+        let offset = disp.cast_unsigned().wrapping_mul(self.unit);
+        match self.start {
+            Start::Place(place) => self.heap.wrapping_add(place).wrapping_add(offset),
+            Start::Address(addr) => addr.wrapping_add(offset),
+            Start::Bottom => offset,
+        }
+    }
+
     /// A number that all origins have for its first byte.
     fn key(&self) -> u64 {
         match self.start {

@@ -59,3 +59,5 @@ pub use direct::DirectTarget;
 pub use synchronization::{Assert, LockKind};
 #[cfg(not(perusal_loom))]
 pub use window::{Flavor, Memory, SharedPart, Target, Window};
+#[cfg(not(perusal_loom))]
+pub use window_events::GivenHandles;

@@ -6,6 +6,7 @@ use crate::arch::clock::now;
 use crate::comm::Group;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::events::{Event, WindowSync};
 use crate::shm::telemetry::{Wait, Waiting};
 use crate::sync::{Ordering, SleepMark, fence, has_sleepers, take_sleepers};
 
@@ -74,9 +75,16 @@ impl Window {
     /// [`Error::RmaSync`] within an epoch of another kind; those of the messages.
     pub fn fence(&self, engine: &Engine, assert: Assert) -> Result<()> {
         self.epochs.check_fence()?;
-        self.barrier(engine)?;
-        self.epochs.fenced(!assert.no_succeed);
-        Ok(())
+        let id = self.sync_begins(WindowSync::Fence, None, Hold::None);
+        let result = self.barrier(engine);
+        if result.is_ok() {
+            self.epochs.fenced(!assert.no_succeed);
+            if !assert.no_succeed {
+                self.epoch_event(Event::WinFenceEpoch, None);
+            }
+        }
+        self.sync_ends(id, WindowSync::Fence, None, Hold::None);
+        result
     }
 
     /// The members of the window that a group's members are.
@@ -92,11 +100,14 @@ impl Window {
     pub fn post(&self, engine: &Engine, origins: &Group) -> Result<()> {
         let origins = self.ranks_of(origins)?;
         self.epochs.post(origins.len())?;
+        let id = self.sync_begins(WindowSync::Post, None, Hold::None);
+        self.epoch_event(Event::WinExposeBegin, None);
         for origin in origins {
-            // Release: "window post" edge, pairs with Acquire in `start`: the origin sees what this member stored before.
+            // Release: "window post" edge, pairs with Acquire in `start_at`: the origin sees what this member stored before.
             self.control.posts(origin, self.rank()).fetch_add(1, Ordering::Release);
             self.wake(engine, origin);
         }
+        self.sync_ends(id, WindowSync::Post, None, Hold::None);
         Ok(())
     }
 
@@ -107,18 +118,24 @@ impl Window {
     pub fn start(&self, engine: &Engine, targets: &Group) -> Result<()> {
         let targets = self.ranks_of(targets)?;
         self.epochs.start(targets.clone())?;
-        for target in targets {
-            let wanted = {
-                let mut seen = crate::comm::lock(&self.seen_posts);
-                seen[target as usize] = seen[target as usize].wrapping_add(1);
-                seen[target as usize]
-            };
-            let posts = self.control.posts(self.rank(), target);
-            // Acquire: "window post" edge, pairs with Release in `post`. A target does not post twice before this member has completed.
-            let exposed = || posts.load(Ordering::Acquire) == wanted;
-            let mark = self.control.member(self.rank()).mark();
-            self.wait(engine, Waiting::Epoch, Some(self.world(target)), mark, exposed)?;
-        }
+        let id = self.sync_begins(WindowSync::Start, None, Hold::None);
+        let result = targets.into_iter().try_for_each(|target| self.start_at(engine, target));
+        self.sync_ends(id, WindowSync::Start, None, Hold::None);
+        result
+    }
+
+    fn start_at(&self, engine: &Engine, target: u32) -> Result<()> {
+        let wanted = {
+            let mut seen = crate::comm::lock(&self.seen_posts);
+            seen[target as usize] = seen[target as usize].wrapping_add(1);
+            seen[target as usize]
+        };
+        let posts = self.control.posts(self.rank(), target);
+        // Acquire: "window post" edge, pairs with Release in `post`. A target does not post twice before this member has completed.
+        let exposed = || posts.load(Ordering::Acquire) == wanted;
+        let mark = self.control.member(self.rank()).mark();
+        self.wait(engine, Waiting::Epoch, Some(self.world(target)), mark, exposed)?;
+        self.epoch_event(Event::WinAccessBegin, Some(target));
         Ok(())
     }
 
@@ -127,11 +144,15 @@ impl Window {
     /// # Errors
     /// [`Error::RmaSync`] without MPI_Win_start.
     pub fn complete(&self, engine: &Engine) -> Result<()> {
-        for target in self.epochs.complete()? {
+        let targets = self.epochs.complete()?;
+        let id = self.sync_begins(WindowSync::Complete, None, Hold::None);
+        for target in targets {
             // Release: "window completion" edge, pairs with Acquire in `is_completed`: the target sees what was put.
             self.control.member(target).completed.fetch_add(1, Ordering::Release);
+            self.epoch_event(Event::WinAccessEnd, Some(target));
             self.wake(engine, target);
         }
+        self.sync_ends(id, WindowSync::Complete, None, Hold::None);
         Ok(())
     }
 
@@ -148,6 +169,7 @@ impl Window {
         // Relaxed: see `is_completed`.
         self.seen_completions.fetch_add(origins as u32, Ordering::Relaxed);
         self.epochs.unexpose();
+        self.epoch_event(Event::WinExposeEnd, None);
     }
 
     /// MPI_Win_wait: waits until all for which MPI_Win_post exposed the memory have completed.
@@ -156,10 +178,14 @@ impl Window {
     /// [`Error::RmaSync`] without MPI_Win_post; [`Error::RankFailed`].
     pub fn wait_completed(&self, engine: &Engine) -> Result<()> {
         let origins = self.epochs.exposed()?;
+        let id = self.sync_begins(WindowSync::Wait, None, Hold::None);
         let mark = self.control.member(self.rank()).mark();
-        self.wait(engine, Waiting::Epoch, None, mark, || self.is_completed(origins))?;
-        self.unexpose(origins);
-        Ok(())
+        let result = self.wait(engine, Waiting::Epoch, None, mark, || self.is_completed(origins));
+        if result.is_ok() {
+            self.unexpose(origins);
+        }
+        self.sync_ends(id, WindowSync::Wait, None, Hold::None);
+        result
     }
 
     /// MPI_Win_test: whether all have completed; if so the epoch is over.
@@ -168,25 +194,39 @@ impl Window {
     /// As for [`wait_completed`](Self::wait_completed), and those of progress.
     pub fn test_completed(&self, engine: &Engine) -> Result<bool> {
         let origins = self.epochs.exposed()?;
-        if self.is_completed(origins) {
+        let id = self.sync_begins(WindowSync::Test, None, Hold::None);
+        let completed = self.is_completed(origins);
+        let result = if completed {
             self.unexpose(origins);
-            return Ok(true);
-        }
-        engine.progress().poll_for_program()?;
-        Ok(false)
+            Ok(())
+        } else {
+            engine.progress().poll_for_program()
+        };
+        self.sync_ends(id, WindowSync::Test, None, Hold::None);
+        result.map(|()| completed)
     }
 
-    fn acquire(&self, engine: &Engine, rank: u32, exclusive: bool) -> Result<()> {
-        let words = &self.control.member(rank).lock;
-        let ticket = words.take_ticket(exclusive);
-        let mark = self.control.lock_mark(rank, self.rank());
-        let granted = || words.is_granted(ticket);
-        self.wait(engine, Waiting::Lock, Some(self.world(rank)), mark, granted)?;
+    /// Acquires a lock, and returns the member that had been granted it before; `id` is that of the call for its events, or 0.
+    fn acquire(&self, engine: &Engine, rank: u32, hold: Hold, id: isize) -> Result<Option<u32>> {
+        let exclusive = hold == Hold::Exclusive;
+        let member = self.control.member(rank);
+        let ticket = member.lock.take_ticket(exclusive);
+        if !member.lock.is_granted(ticket) {
+            let holder = member.holder();
+            self.lock_event(Event::WinLockWaitBegin, id, Some(rank), hold, holder);
+            let mark = self.control.lock_mark(rank, self.rank());
+            let granted = || member.lock.is_granted(ticket);
+            let result = self.wait(engine, Waiting::Lock, Some(self.world(rank)), mark, granted);
+            self.lock_event(Event::WinLockWaitEnd, id, Some(rank), hold, holder);
+            result?;
+        }
+        let before = member.holder();
+        member.set_holder(self.rank());
         // The next in the queue may hold a shared lock as well.
         if !exclusive {
             self.wake_queue(engine, rank);
         }
-        Ok(())
+        Ok(before)
     }
 
     fn release_lock(&self, engine: &Engine, rank: u32, hold: Hold) {
@@ -237,11 +277,14 @@ impl Window {
             LockKind::Shared => Hold::Shared,
             LockKind::Exclusive => Hold::Exclusive,
         };
-        if hold != Hold::Unchecked {
-            self.acquire(engine, rank, hold == Hold::Exclusive)?;
+        let id = self.sync_begins(WindowSync::Lock, Some(rank), hold);
+        let granted = if hold == Hold::Unchecked { Ok(None) } else { self.acquire(engine, rank, hold, id) };
+        if let Ok(before) = granted {
+            self.epochs.locked(rank, hold);
+            self.lock_event(Event::WinLockAcquired, id, Some(rank), hold, before);
         }
-        self.epochs.locked(rank, hold);
-        Ok(())
+        self.sync_ends(id, WindowSync::Lock, Some(rank), hold);
+        granted.map(drop)
     }
 
     /// MPI_Win_unlock.
@@ -251,9 +294,13 @@ impl Window {
     pub fn unlock(&self, engine: &Engine, rank: i32) -> Result<()> {
         let rank = self.member(rank)?;
         let hold = self.epochs.check_unlock(rank)?;
+        let id = self.sync_begins(WindowSync::Unlock, Some(rank), hold);
         self.epochs.unlocked(rank);
         self.release_lock(engine, rank, hold);
-        self.poll_now_and_then(engine)
+        self.lock_event(Event::WinLockReleased, id, Some(rank), hold, Some(self.rank()));
+        let result = self.poll_now_and_then(engine);
+        self.sync_ends(id, WindowSync::Unlock, Some(rank), hold);
+        result
     }
 
     /// MPI_Win_lock_all: a shared lock at every member.
@@ -263,13 +310,16 @@ impl Window {
     pub fn lock_all(&self, engine: &Engine, assert: Assert) -> Result<()> {
         self.check_lockable()?;
         self.epochs.check_lock_all()?;
-        if !assert.no_check {
-            for rank in 0..self.size() {
-                self.acquire(engine, rank, false)?;
-            }
+        let hold = if assert.no_check { Hold::Unchecked } else { Hold::Shared };
+        let id = self.sync_begins(WindowSync::LockAll, None, hold);
+        let mut ranks = if assert.no_check { 0..0 } else { 0..self.size() };
+        let result = ranks.try_for_each(|rank| self.acquire(engine, rank, hold, id).map(drop));
+        if result.is_ok() {
+            self.epochs.locked_all(hold);
+            self.lock_event(Event::WinLockAcquired, id, None, hold, None);
         }
-        self.epochs.locked_all(if assert.no_check { Hold::Unchecked } else { Hold::Shared });
-        Ok(())
+        self.sync_ends(id, WindowSync::LockAll, None, hold);
+        result
     }
 
     /// MPI_Win_unlock_all.
@@ -278,10 +328,13 @@ impl Window {
     /// [`Error::RmaSync`] without MPI_Win_lock_all.
     pub fn unlock_all(&self, engine: &Engine) -> Result<()> {
         let hold = self.epochs.check_unlock_all()?;
+        let id = self.sync_begins(WindowSync::UnlockAll, None, hold);
         self.epochs.unlocked_all();
         for rank in 0..self.size() {
             self.release_lock(engine, rank, hold);
         }
+        self.lock_event(Event::WinLockReleased, id, None, hold, None);
+        self.sync_ends(id, WindowSync::UnlockAll, None, hold);
         Ok(())
     }
 
@@ -303,8 +356,11 @@ impl Window {
     pub fn flush(&self, engine: &Engine, rank: Option<i32>) -> Result<()> {
         let rank = rank.map(|rank| self.member(rank)).transpose()?;
         self.epochs.check_passive(rank)?;
+        let id = self.sync_begins(WindowSync::Flush, rank, Hold::None);
         self.complete_stores();
-        self.poll_now_and_then(engine)
+        let result = self.poll_now_and_then(engine);
+        self.sync_ends(id, WindowSync::Flush, rank, Hold::None);
+        result
     }
 
     /// Checks that a request-based operation may be called for `rank`: a lock is held.
@@ -321,7 +377,10 @@ impl Window {
     /// # Errors
     /// Those of progress.
     pub fn sync(&self, engine: &Engine) -> Result<()> {
+        let id = self.sync_begins(WindowSync::Sync, None, Hold::None);
         fence(Ordering::SeqCst);
-        self.poll_now_and_then(engine)
+        let result = self.poll_now_and_then(engine);
+        self.sync_ends(id, WindowSync::Sync, None, Hold::None);
+        result
     }
 }

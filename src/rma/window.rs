@@ -8,6 +8,7 @@ use super::epoch::Epochs;
 use super::memory::{Spot, TargetMemory};
 use super::remote::{Remote, Served, Service};
 use super::transfer::{TargetElements, check_room, get, put};
+use super::window_events::OneSided;
 use crate::coll::buffer::{InputBuffer, OutputBuffer};
 use crate::coll::{BlockingTransport, Purpose, Scratch, barrier};
 use crate::comm::{Attributes, Comm, ErrhandlerSlot, Group, lock};
@@ -15,6 +16,7 @@ use crate::datatype::Datatype;
 use crate::datatype::op::Op;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::events::RmaOperation;
 use crate::heap::Extent;
 use crate::info::Info;
 use crate::sync::{Arc, AtomicBool, AtomicU32, Mutex, Ordering};
@@ -310,7 +312,9 @@ impl Window {
     /// [`Error::RmaSync`] outside of an epoch; [`Error::RmaRange`] beyond the target's memory; [`Error::Rank`]; [`Error::Truncate`] if the
     /// origin's elements are more than the target's; those of the kernel where the memory is private.
     pub fn put(&self, engine: &Engine, origin: InputBuffer<'_>, target: Target<'_>) -> Result<()> {
-        self.stored(put(self.remote(engine), origin, self.elements(engine, target)?))
+        let elements = self.elements(engine, target)?;
+        let what = OneSided { operation: RmaOperation::Put, origin: origin.parts(), target };
+        self.stored(self.operate(&what, || put(self.remote(engine), origin, elements)))
     }
 
     /// MPI_Get.
@@ -318,7 +322,9 @@ impl Window {
     /// # Errors
     /// As for [`put`](Self::put).
     pub fn get(&self, engine: &Engine, origin: &OutputBuffer<'_>, target: Target<'_>) -> Result<()> {
-        get(self.remote(engine), self.elements(engine, target)?, origin)
+        let elements = self.elements(engine, target)?;
+        let what = OneSided { operation: RmaOperation::Get, origin: origin.as_input().parts(), target };
+        self.operate(&what, || get(self.remote(engine), elements, origin))
     }
 
     /// MPI_Accumulate.
@@ -338,7 +344,13 @@ impl Window {
             return Ok(());
         }
         let update = Update::new(op, Some(origin.datatype()), target.datatype)?;
-        self.stored(update.perform(self.remote(engine), &self.locks, elements, Some(&origin.packed()?), None))
+        let what = OneSided { operation: RmaOperation::Accumulate, origin: origin.parts(), target };
+        let new = origin.packed()?;
+        self.stored(
+            self.operate(&what, || {
+                update.perform(self.remote(engine), &self.locks, elements, Some(&new), None)
+            }),
+        )
     }
 
     /// MPI_Get_accumulate. No origin for MPI_NO_OP.
@@ -362,10 +374,14 @@ impl Window {
         check_room(sent, elements.bytes())?;
         check_room(elements.bytes(), result.bytes())?;
         let mut old = Scratch::zeroed(elements.bytes())?;
+        let described = origin.unwrap_or_else(|| result.as_input());
+        let what = OneSided { operation: RmaOperation::GetAccumulate, origin: described.parts(), target };
         let new = origin.map(|origin| origin.packed()).transpose()?;
         let both = new.as_ref().map_or(old.len(), |new| old.len().min(new.len()));
         let new = new.as_ref().map(|new| &new[..both]);
-        self.stored(update.perform(self.remote(engine), &self.locks, elements, new, Some(&mut old[..both])))?;
+        self.stored(self.operate(&what, || {
+            update.perform(self.remote(engine), &self.locks, elements, new, Some(&mut old[..both]))
+        }))?;
         result.write(&old)
     }
 
@@ -383,7 +399,13 @@ impl Window {
     ) -> Result<()> {
         let update = Update::new(op, None, target.datatype)?;
         let elements = self.elements(engine, target)?;
-        self.stored(update.perform(self.remote(engine), &self.locks, elements, new, Some(old)))
+        let origin = (new.map_or(old.as_ptr(), <[u8]>::as_ptr), 1, target.datatype);
+        let what = OneSided { operation: RmaOperation::FetchAndOp, origin, target };
+        self.stored(
+            self.operate(&what, || {
+                update.perform(self.remote(engine), &self.locks, elements, new, Some(old))
+            }),
+        )
     }
 
     /// MPI_Compare_and_swap: one element. `new`, `compare` and `old` are the element's bytes.
@@ -403,7 +425,13 @@ impl Window {
             "MPI_Compare_and_swap takes one integer, logical, multi-language or byte type",
         ))?;
         let spot: Spot = self.elements(engine, target)?.spot;
-        self.stored(compare_and_swap(self.remote(engine), &self.locks, spot, basic, values, old))
+        let origin = (values.0.as_ptr(), 1, target.datatype);
+        let what = OneSided { operation: RmaOperation::CompareAndSwap, origin, target };
+        self.stored(
+            self.operate(&what, || {
+                compare_and_swap(self.remote(engine), &self.locks, spot, basic, values, old)
+            }),
+        )
     }
 }
 

@@ -1,10 +1,11 @@
 //! The performance variables: one row for each thing that the engine knows about itself (MPI tool chapter §14.3.7).
 //!
 //! A row says where its value comes from ([`PvarSource`]); what a handle may do with it, and what its value is relative to, follows
-//! from that. All but the search variables read what the engine counts anyway: a handle costs the engine nothing. The search
-//! variables count only while a started handle asks.
+//! from that. All but those of searches and windows read what the engine counts anyway: a handle costs the engine nothing. Those
+//! count only while a started handle asks.
 
 use crate::engine::Engine;
+use crate::events::Binding;
 use crate::shm::telemetry::{ProtocolKind, QueueLength, Wait};
 use crate::variables::Category;
 use crate::variables::Verbosity;
@@ -91,6 +92,35 @@ pub enum Search {
     UnexpectedTime = 3,
 }
 
+/// What is counted of one-sided communication.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(usize)]
+pub enum WindowCount {
+    /// Puts.
+    Puts = 0,
+    /// Gets.
+    Gets = 1,
+    /// Accumulates, get-accumulates, fetch-and-ops, compare-and-swaps.
+    Accumulates = 2,
+    /// Bytes of puts.
+    BytesPut = 3,
+    /// Bytes of gets.
+    BytesGot = 4,
+    /// Bytes of what counts as accumulates.
+    BytesAccumulated = 5,
+    /// Calls that synchronise a window.
+    Synchronizations = 6,
+    /// Locks that were not granted at once.
+    LockWaits = 7,
+    /// Ticks of waiting for locks.
+    LockWaitTime = 8,
+}
+
+impl WindowCount {
+    /// How many there are.
+    pub const ALL: usize = WindowCount::LockWaitTime as usize + 1;
+}
+
 /// What is read of a communicator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OfComm {
@@ -125,8 +155,12 @@ pub enum PvarSource {
     Least(Queue),
     /// What searches cost, counted while a handle is started.
     Searches(Search),
+    /// What one-sided communication does, counted while a handle is started.
+    Windows(WindowCount),
     /// A number of the communicator that the handle is bound to, as it is now.
     Comm(OfComm),
+    /// How the window that the handle is bound to reaches its members' memory: an MPI_INT, by [`crate::events::WindowReach`].
+    WinReach,
 }
 
 /// One performance variable.
@@ -165,6 +199,7 @@ impl Pvar {
                 | PvarSource::Int(_)
                 | PvarSource::Real(_)
                 | PvarSource::Comm(_)
+                | PvarSource::WinReach
         )
     }
 
@@ -174,10 +209,14 @@ impl Pvar {
         !self.is_readonly()
     }
 
-    /// Whether a handle of it is bound to a communicator.
+    /// What a handle of it is bound to.
     #[must_use]
-    pub fn is_of_comm(&self) -> bool {
-        matches!(self.source, PvarSource::Comm(_))
+    pub fn binding(&self) -> Binding {
+        match self.source {
+            PvarSource::Comm(_) => Binding::Communicator,
+            PvarSource::WinReach => Binding::Window,
+            _ => Binding::Nothing,
+        }
     }
 
     /// Whether it counts entries of a queue: then its value is an MPI_UNSIGNED, as tools that know the names from MPICH expect.
@@ -199,6 +238,7 @@ impl Pvar {
             PvarSource::Searches(search) => {
                 matches!(search, Search::PostedFailedTime | Search::UnexpectedTime)
             }
+            PvarSource::Windows(count) => count == WindowCount::LockWaitTime,
             _ => false,
         }
     }
@@ -219,6 +259,16 @@ pub static WAITING: Enumeration = Enumeration {
         EnumerationItem { name: "room", value: 8 },
         EnumerationItem { name: "lock", value: 9 },
         EnumerationItem { name: "epoch", value: 10 },
+    ],
+};
+
+/// How windows reach memory, by [`crate::events::WindowReach`].
+pub static REACHES: Enumeration = Enumeration {
+    name: "window_reach",
+    items: &[
+        EnumerationItem { name: "loads_and_stores", value: 0 },
+        EnumerationItem { name: "process_vm", value: 1 },
+        EnumerationItem { name: "messages", value: 2 },
     ],
 };
 
@@ -377,6 +427,26 @@ table! {
         => "Requests that are alive, the engine's own and persistent ones included",
     "operations_in_background" Level UserDetail Collectives PvarSource::Now(|e| e.progress().background_operations())
         => "Collective operations of this rank that are under way in the background",
+    "window_reach" State UserBasic OneSided PvarSource::WinReach; &REACHES
+        => "How operations on this window reach the other members' memory; where members differ, the slowest",
+    "puts" Counter UserBasic OneSided PvarSource::Windows(WindowCount::Puts)
+        => "Puts of this rank",
+    "gets" Counter UserBasic OneSided PvarSource::Windows(WindowCount::Gets)
+        => "Gets of this rank",
+    "accumulates" Counter UserBasic OneSided PvarSource::Windows(WindowCount::Accumulates)
+        => "Accumulates, get-accumulates, fetch-and-ops and compare-and-swaps of this rank",
+    "bytes_put" Aggregate UserBasic OneSided PvarSource::Windows(WindowCount::BytesPut)
+        => "Bytes of puts of this rank",
+    "bytes_got" Aggregate UserBasic OneSided PvarSource::Windows(WindowCount::BytesGot)
+        => "Bytes of gets of this rank",
+    "bytes_accumulated" Aggregate UserBasic OneSided PvarSource::Windows(WindowCount::BytesAccumulated)
+        => "Bytes of the target's elements in accumulates and the like of this rank",
+    "window_synchronizations" Counter UserDetail OneSided PvarSource::Windows(WindowCount::Synchronizations)
+        => "Calls of this rank that synchronise a window: fences, locks, flushes and the like",
+    "window_lock_waits" Counter UserBasic OneSided PvarSource::Windows(WindowCount::LockWaits)
+        => "Locks of windows that this rank was not granted at once",
+    "time_waiting_for_locks" Timer UserBasic OneSided PvarSource::Windows(WindowCount::LockWaitTime)
+        => "Seconds that this rank waited for locks of windows",
     "ring_full" Counter TunerBasic Rings PvarSource::Sum(|e| e.telemetry().ring_full.get())
         => "Times that a send found no room in its ring",
     "ring_size" Size TunerDetail Rings PvarSource::Now(|e| e.job().layout().ring_size())
@@ -423,6 +493,15 @@ fn waited(engine: &Engine) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::events::WindowReach;
+
+    #[test]
+    fn ways_to_reach_memory_have_the_names_that_events_have() {
+        for (item, name) in REACHES.items.iter().zip(WindowReach::NAMES) {
+            assert_eq!((item.name, WindowReach::NAMES[item.value as usize]), (name.to_str().unwrap(), *name));
+        }
+        assert_eq!(REACHES.items.len(), WindowReach::NAMES.len());
+    }
 
     #[test]
     fn names_are_unique_within_a_class_and_every_class_is_there() {
@@ -445,7 +524,7 @@ mod tests {
     #[test]
     fn each_class_has_values_of_a_type_that_the_standard_allows_it() {
         for row in PVARS {
-            let int = matches!(row.source, PvarSource::Int(_));
+            let int = matches!(row.source, PvarSource::Int(_) | PvarSource::WinReach);
             match row.class {
                 Class::State => assert!(int, "{}", row.name),
                 Class::Percentage => assert!(row.is_real(), "{}", row.name),

@@ -62,21 +62,21 @@ static inline MPI_Info buffer_of(int entries)
     return info;
 }
 
-/* A handle with a buffer of so many entries (0: none); `comm` may be NULL for types of no object. */
-static inline MPI_T_event_registration handle_of(int index, MPI_Comm *comm, int entries)
+/* A handle with a buffer of so many entries (0: none); `object` leads to a communicator or window, and may be NULL for types of no object. */
+static inline MPI_T_event_registration handle_of(int index, void *object, int entries)
 {
     MPI_T_event_registration handle = NULL;
     MPI_Info info = buffer_of(entries);
-    OK(MPI_T_event_handle_alloc(index, comm, info, &handle));
+    OK(MPI_T_event_handle_alloc(index, object, info, &handle));
     OK(MPI_Info_free(&info));
     return handle;
 }
 
 /* The same with a function for every level that we raise events at. */
-static inline MPI_T_event_registration listen_to(int index, MPI_Comm *comm, int entries,
+static inline MPI_T_event_registration listen_to(int index, void *object, int entries,
                                                  MPI_T_event_cb_function *function, void *data)
 {
-    MPI_T_event_registration handle = handle_of(index, comm, entries);
+    MPI_T_event_registration handle = handle_of(index, object, entries);
     OK(MPI_T_event_register_callback(handle, MPI_T_CB_REQUIRE_ASYNC_SIGNAL_SAFE, MPI_INFO_NULL, data, function));
     return handle;
 }

@@ -1,6 +1,7 @@
 //! `docs/tool-variables.md` lists the variables that there are, no more and no less.
 
 use crate::common::root;
+use perusal::events::Binding;
 use perusal::internals::tool::pvar::{PVARS, Pvar};
 use perusal::internals::variables::category::CATEGORIES;
 use perusal::internals::variables::{Domain, JobShape, Settable, VariableScope};
@@ -80,7 +81,8 @@ fn pvars() -> String {
                 format!("`{prefix}…` by protocol ({})", siblings.join(", "))
             }
             (Some(_), _) => continue,
-            _ if pvar.is_of_comm() => format!("`{}` (of a communicator)", pvar.name),
+            _ if pvar.binding() == Binding::Communicator => format!("`{}` (of a communicator)", pvar.name),
+            _ if pvar.binding() == Binding::Window => format!("`{}` (of a window)", pvar.name),
             _ => format!("`{}`", pvar.name),
         };
         let class = format!("{}, {}", format!("{:?}", pvar.class).to_lowercase(), uses(pvar));

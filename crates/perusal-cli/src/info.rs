@@ -6,7 +6,7 @@ use crate::tune::file::FoundTuneFile;
 use perusal::internals::placement::MachineTopology;
 use perusal::internals::protocol::rendezvous::measure_thresholds;
 use perusal::internals::shm::{Geometry, JobLayout, Memory, cpus, header, layout};
-use perusal::internals::variables::{Overrides, VARIABLES};
+use perusal::internals::variables::{CopyChoice, Overrides, VARIABLES, VariableId};
 
 use crate::variables::{self, InForce};
 use crate::{sys, tune};
@@ -50,6 +50,7 @@ pub fn main(options: &InfoOptions) -> ExitCode {
     println!("  events (PERUSE)   {}", if cfg!(feature = "peruse") { "built in" } else { "not built in" });
     println!("  job memory        version {}, {}", header::VERSION, memory_works());
     println!("  shared heap       {}", shared_heap());
+    println!("  windows           {}", windows());
     machine();
     copies();
     tuned(&found);
@@ -193,6 +194,19 @@ fn shared_heap() -> String {
         }
         _ => "none: MPI_Alloc_mem takes ordinary memory".into(),
     }
+}
+
+/// How operations on windows reach other ranks' memory here.
+fn windows() -> String {
+    let chosen = Overrides::from_environment().ok().and_then(|set| set.number(VariableId::CopyEngine));
+    let private = if chosen.map(CopyChoice::of) == Some(CopyChoice::Chunks) {
+        "messages (copy_engine is chunks)"
+    } else if sys::siblings_may_read() {
+        "process_vm_readv and process_vm_writev"
+    } else {
+        "messages: the kernel forbids process_vm_readv between ranks"
+    };
+    format!("memory of MPI_Win_allocate and MPI_Alloc_mem: loads and stores; a process's own: {private}")
 }
 
 fn memory_works() -> String {

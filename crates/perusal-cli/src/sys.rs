@@ -1,5 +1,6 @@
 //! System calls that the launcher needs and the standard library lacks, each behind a safe function.
 
+use perusal::internals::shm::peer_memory;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{FileType, OFlags};
@@ -214,6 +215,34 @@ pub fn raise_descriptor_limit(needed: u64) -> Option<Rlimit> {
     }
     let new = Rlimit { current: Some(old.maximum.map_or(needed, |most| needed.min(most))), ..old };
     rustix::process::setrlimit(Resource::Nofile, new).is_ok().then_some(old)
+}
+
+/// Whether the kernel lets one child of this process read another's memory, as it then lets ranks read each other's.
+pub fn siblings_may_read() -> bool {
+    static PROBE: u8 = 42;
+    // SAFETY: the children call functions that are safe after fork, on their own memory, and end without running anything of this process's.
+    unsafe {
+        let first = libc::fork();
+        if first == 0 {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            libc::pause();
+            libc::_exit(0);
+        }
+        if first < 0 {
+            return false;
+        }
+        let second = libc::fork();
+        if second == 0 {
+            let mut byte = 0;
+            let read = peer_memory::read_peer(first, (&raw const PROBE) as u64, &raw mut byte, 1);
+            libc::_exit(i32::from(read.is_err() || byte != PROBE));
+        }
+        let mut status = 1;
+        let ended = second > 0 && libc::waitpid(second, &raw mut status, 0) == second;
+        libc::kill(first, libc::SIGKILL);
+        libc::waitpid(first, core::ptr::null_mut(), 0);
+        ended && status == 0
+    }
 }
 
 /// Whether this process is in the foreground of the terminal `fd`, so that reading from it does not stop it.

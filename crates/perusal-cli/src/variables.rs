@@ -1,5 +1,6 @@
 //! `perusal info --cvars`, `--pvars`, `--events`, `--categories`: the variables and event types that MPI_T shows, for people and as JSON.
 
+use perusal::events::Binding;
 use perusal::internals::shm;
 use perusal::internals::tool::event::types::{TYPES, ToolEventType};
 use perusal::internals::tool::pvar::{PVARS, Pvar};
@@ -122,7 +123,10 @@ pub fn pvars() -> String {
     let mut text =
         String::from("Performance variables: class, what may be done with a handle, what it is bound to.\n");
     for pvar in PVARS {
-        let bound = if pvar.is_of_comm() { "; bound to a communicator" } else { "" };
+        let bound = match pvar.binding() {
+            Binding::Nothing => String::new(),
+            binding => format!("; bound to a {}", name_of(binding)),
+        };
         text +=
             &format!("\n{:32} {:14} ({}{bound})\n    {}\n", pvar.name, class(pvar), uses(pvar), pvar.what);
     }
@@ -135,7 +139,7 @@ pub fn pvars_json() -> Value {
         json!({
             "name": pvar.name,
             "class": class(pvar),
-            "bound": if pvar.is_of_comm() { "communicator" } else { "nothing" },
+            "bound": name_of(pvar.binding()),
             "readonly": pvar.is_readonly(),
             "continuous": pvar.is_continuous(),
             "atomic": pvar.is_atomic(),
@@ -147,7 +151,15 @@ pub fn pvars_json() -> Value {
 }
 
 fn bound(kind: &ToolEventType) -> &'static str {
-    if kind.bound { "communicator" } else { "nothing" }
+    name_of(kind.binding())
+}
+
+fn name_of(binding: Binding) -> &'static str {
+    match binding {
+        Binding::Communicator => "communicator",
+        Binding::Window => "window",
+        Binding::Nothing => "nothing",
+    }
 }
 
 /// The event types as a table.

@@ -2,7 +2,7 @@
 //!
 //! Each is tried as a direct one first, which reports no error and does nothing if it does not serve the case.
 
-use crate::abi::{MPI_NO_OP, MPI_PROC_NULL};
+use crate::abi::{MPI_NO_OP, MPI_OP_NULL, MPI_PROC_NULL};
 use crate::arguments::{Argument, Buffer, Target};
 use crate::coll::buffer::{InputBuffer, OutputBuffer};
 use crate::datatype::op::Op;
@@ -12,6 +12,7 @@ use crate::events::fast_path_is_open;
 use crate::messages::{contents, is_memory, run_of_bytes};
 use crate::process::{engine, running};
 use crate::requests;
+use crate::rma::GivenHandles;
 use crate::types::{MPI_Op, MPI_Request};
 
 /// Elements that an operation reads.
@@ -28,6 +29,20 @@ fn output<'a>(buffer: &Buffer<'a>) -> Result<OutputBuffer<'a>> {
     datatype.bytes_of(count)?;
     // SAFETY: argument rule 3: there is room for the elements until the operation is complete, which it is at the end of the call.
     Ok(unsafe { OutputBuffer::new(buffer.addr.cast(), count, datatype) })
+}
+
+/// Performs an operation on the target's window, whose events name the handles that it was given.
+fn observed(
+    origin: &Buffer<'_>,
+    target: &Target<'_>,
+    op: MPI_Op,
+    perform: impl FnOnce() -> Result<()>,
+) -> Result<()> {
+    if !target.win.is_observed() {
+        return perform();
+    }
+    let given = GivenHandles { origin: origin.datatype, target: target.datatype(), op };
+    target.win.with_handles(given, perform)
 }
 
 /// An operation by its handle.
@@ -54,8 +69,11 @@ pub fn put(origin: Buffer<'_>, target: Target<'_>) -> Result<()> {
 
 #[inline(never)]
 fn put_any(origin: Buffer<'_>, target: Target<'_>) -> Result<()> {
-    let (origin, to) = (input(&origin)?, target.of_engine()?);
-    if to.rank == MPI_PROC_NULL { Ok(()) } else { target.win.put(engine()?, origin, to) }
+    let (elements, to) = (input(&origin)?, target.of_engine()?);
+    if to.rank == MPI_PROC_NULL {
+        return Ok(());
+    }
+    observed(&origin, &target, MPI_OP_NULL, || target.win.put(engine()?, elements, to))
 }
 
 #[inline(always)]
@@ -80,8 +98,11 @@ pub fn get(origin: Buffer<'_>, target: Target<'_>) -> Result<()> {
 
 #[inline(never)]
 fn get_any(origin: Buffer<'_>, target: Target<'_>) -> Result<()> {
-    let (origin, from) = (output(&origin)?, target.of_engine()?);
-    if from.rank == MPI_PROC_NULL { Ok(()) } else { target.win.get(engine()?, &origin, from) }
+    let (elements, from) = (output(&origin)?, target.of_engine()?);
+    if from.rank == MPI_PROC_NULL {
+        return Ok(());
+    }
+    observed(&origin, &target, MPI_OP_NULL, || target.win.get(engine()?, &elements, from))
 }
 
 /// Whether a buffer has one element of the target's predefined type.
@@ -121,12 +142,15 @@ pub fn accumulate(origin: Buffer<'_>, target: Target<'_>, op: MPI_Op) -> Result<
 
 #[inline(never)]
 fn accumulate_any(origin: Buffer<'_>, target: Target<'_>, op: MPI_Op) -> Result<()> {
-    let op = op_of(op)?;
+    let (given, op) = (op, op_of(op)?);
     if op.is(MPI_NO_OP) {
         return Err(Error::Op("MPI_NO_OP is for operations that fetch what was there"));
     }
-    let (origin, to) = (input(&origin)?, target.of_engine()?);
-    if to.rank == MPI_PROC_NULL { Ok(()) } else { target.win.accumulate(engine()?, origin, to, &op) }
+    let (elements, to) = (input(&origin)?, target.of_engine()?);
+    if to.rank == MPI_PROC_NULL {
+        return Ok(());
+    }
+    observed(&origin, &target, given, || target.win.accumulate(engine()?, elements, to, &op))
 }
 
 /// MPI_Get_accumulate. With MPI_NO_OP there need be no origin.
@@ -140,13 +164,14 @@ pub fn get_accumulate(origin: Buffer<'_>, result: Buffer<'_>, target: Target<'_>
 
 #[inline(never)]
 fn get_accumulate_any(origin: Buffer<'_>, result: Buffer<'_>, target: Target<'_>, op: MPI_Op) -> Result<()> {
-    let op = op_of(op)?;
-    let origin = if op.is(MPI_NO_OP) { None } else { Some(input(&origin)?) };
-    let (result, to) = (output(&result)?, target.of_engine()?);
+    let (given, op) = (op, op_of(op)?);
+    let elements = if op.is(MPI_NO_OP) { None } else { Some(input(&origin)?) };
+    let (room, to) = (output(&result)?, target.of_engine()?);
     if to.rank == MPI_PROC_NULL {
         return Ok(());
     }
-    target.win.get_accumulate(engine()?, origin, &result, to, &op)
+    let described = if elements.is_some() { &origin } else { &result };
+    observed(described, &target, given, || target.win.get_accumulate(engine()?, elements, &room, to, &op))
 }
 
 /// Refuses what is not one element of a predefined type.
@@ -168,16 +193,19 @@ pub fn fetch_and_op(origin: Buffer<'_>, result: Buffer<'_>, target: Target<'_>, 
 
 #[inline(never)]
 fn fetch_and_op_any(origin: Buffer<'_>, result: Buffer<'_>, target: Target<'_>, op: MPI_Op) -> Result<()> {
-    let (op, to) = (op_of(op)?, target.of_engine()?);
+    let (given, op, to) = (op, op_of(op)?, target.of_engine()?);
     predefined(to.datatype)?;
-    let origin = if op.is(MPI_NO_OP) { None } else { Some(input(&origin)?) };
-    let result = output(&result)?;
+    let elements = if op.is(MPI_NO_OP) { None } else { Some(input(&origin)?) };
+    let room = output(&result)?;
     if to.rank == MPI_PROC_NULL {
         return Ok(());
     }
-    let new = origin.map(|origin| origin.packed()).transpose()?;
-    let mut old = result.landing()?;
-    target.win.fetch_and_op(engine()?, new.as_deref(), &mut old, to, &op)?;
+    let new = elements.map(|elements| elements.packed()).transpose()?;
+    let mut old = room.landing()?;
+    let described = if new.is_some() { &origin } else { &result };
+    observed(described, &target, given, || {
+        target.win.fetch_and_op(engine()?, new.as_deref(), &mut old, to, &op)
+    })?;
     old.land()
 }
 
@@ -222,12 +250,14 @@ fn compare_and_swap_any(
 ) -> Result<()> {
     let to = target.of_engine()?;
     predefined(to.datatype)?;
-    let (origin, compare, result) = (input(&origin)?, input(&compare)?, output(&result)?);
+    let (elements, compare, result) = (input(&origin)?, input(&compare)?, output(&result)?);
     if to.rank == MPI_PROC_NULL {
         return Ok(());
     }
-    let (new, compare, mut old) = (origin.packed()?, compare.packed()?, result.landing()?);
-    target.win.compare_and_swap(engine()?, (&new, &compare), &mut old, to)?;
+    let (new, compare, mut old) = (elements.packed()?, compare.packed()?, result.landing()?);
+    observed(&origin, &target, MPI_OP_NULL, || {
+        target.win.compare_and_swap(engine()?, (&new, &compare), &mut old, to)
+    })?;
     old.land()
 }
 

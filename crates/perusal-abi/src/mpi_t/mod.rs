@@ -5,7 +5,7 @@
 //! | [`init`] | MPI_T_init_thread, MPI_T_finalize, and what must end with the last one |
 //! | [`enums`] | MPI_T_enum |
 //! | [`cvar`] | control variables |
-//! | [`pvar`], `pvar_state`, `searching` | performance variables; sessions and handles; what counts searches |
+//! | [`pvar`], `pvar_state`, `searching`, `window_counts` | performance variables; sessions and handles; what counts searches and windows |
 //! | [`category`] | the tree |
 //! | [`event`] | events: types, handles, what a callback reads, sources |
 //!
@@ -20,6 +20,7 @@ pub mod init;
 pub mod pvar;
 mod pvar_state;
 mod searching;
+mod window_counts;
 
 use crate::abi;
 use crate::arguments::{Address, Argument, Array, InOut, Letters, NO_RESULT, Room};

@@ -8,8 +8,9 @@ use super::pvar_state::{PvarValue, with};
 use super::{ObjectAt, Outcome, TextPlace, ValueAt, row};
 use crate::abi::*;
 use crate::arguments::{InOut, Out, offer};
-use crate::comms;
+use crate::events::Binding;
 use crate::tool::pvar::{Class, PVARS, Pvar, PvarSource};
+use crate::{comms, windows};
 use core::ffi::{c_int, c_uint};
 
 fn class(class: Class) -> c_int {
@@ -29,7 +30,7 @@ fn class(class: Class) -> c_int {
 
 fn datatype(pvar: &Pvar) -> usize {
     match pvar.source {
-        PvarSource::Int(_) => MPI_INT,
+        PvarSource::Int(_) | PvarSource::WinReach => MPI_INT,
         _ if pvar.is_length() => MPI_UNSIGNED,
         _ if pvar.is_real() => MPI_DOUBLE,
         _ => MPI_UNSIGNED_LONG_LONG,
@@ -65,14 +66,18 @@ fn accept(pvar: &Pvar, from: &ValueAt<'_>) -> Outcome<PvarValue> {
     }
 }
 
-/// The communicator that the variable is bound to, or 0.
+/// The communicator or window that the variable is bound to, or 0.
 fn bound_to(pvar: &Pvar, object: &ObjectAt<'_>) -> Outcome<usize> {
-    if !pvar.is_of_comm() {
+    if pvar.binding() == Binding::Nothing {
         return Ok(0);
     }
-    // SAFETY: it is bound to a communicator.
-    let comm = unsafe { object.handle() }?;
-    comms::get(comm).map(|_| comm).map_err(|_| MPI_T_ERR_INVALID)
+    // SAFETY: it is bound to an object, whose handle the tool passes by address.
+    let handle = unsafe { object.handle() }?;
+    let found = match pvar.binding() {
+        Binding::Window => windows::get(handle).map(drop),
+        _ => comms::get(handle).map(drop),
+    };
+    found.map(|()| handle).map_err(|_| MPI_T_ERR_INVALID)
 }
 
 /// MPI_T_pvar_get_num.
@@ -102,7 +107,14 @@ pub fn info(
     offer(datatype, self::datatype(pvar));
     offer(enumeration, handle_of(pvar.enumeration));
     description.give(pvar.what);
-    offer(bind, if pvar.is_of_comm() { MPI_T_BIND_MPI_COMM } else { MPI_T_BIND_NO_OBJECT });
+    offer(
+        bind,
+        match pvar.binding() {
+            Binding::Communicator => MPI_T_BIND_MPI_COMM,
+            Binding::Window => MPI_T_BIND_MPI_WIN,
+            Binding::Nothing => MPI_T_BIND_NO_OBJECT,
+        },
+    );
     offer(readonly, c_int::from(pvar.is_readonly()));
     offer(continuous, c_int::from(pvar.is_continuous()));
     offer(atomic, c_int::from(pvar.is_atomic()));
@@ -139,8 +151,8 @@ pub fn alloc(
     with(|state| state.check(session))?;
     let pvar = row(PVARS, index)?;
     let (Some(handle), Some(count)) = (handle, count) else { return Err(MPI_T_ERR_INVALID) };
-    let comm = bound_to(pvar, &object)?;
-    handle.set(with(|state| state.bind(session, pvar, comm))?);
+    let object = bound_to(pvar, &object)?;
+    handle.set(with(|state| state.bind(session, pvar, object))?);
     count.set(1);
     Ok(())
 }

@@ -3,7 +3,7 @@
 //! All are under one lock, in which no callback runs and nothing waits. A handle is a number that is never given out again.
 
 use super::Outcome;
-use super::searching;
+use super::{searching, window_counts};
 use crate::abi::*;
 use crate::arch::clock;
 use crate::arch::clock::now;
@@ -12,7 +12,7 @@ use crate::events::GlobalSubscription;
 use crate::limits::TOOL_HANDLES;
 use crate::shm::telemetry;
 use crate::tool::pvar::{OfComm, Pvar, PvarSource, Queue};
-use crate::{comms, process};
+use crate::{comms, process, windows};
 use core::ffi::{c_int, c_uint};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -34,8 +34,8 @@ pub(super) enum PvarValue {
 struct PvarHandle {
     session: usize,
     pvar: &'static Pvar,
-    /// The communicator that it is bound to, or 0.
-    comm: usize,
+    /// The communicator or window that it is bound to, or 0.
+    object: usize,
     started: bool,
     /// What was counted when it was started or reset.
     base: u64,
@@ -51,17 +51,50 @@ pub(super) struct PvarState {
     next: usize,
     sessions: BTreeSet<usize>,
     handles: BTreeMap<usize, PvarHandle>,
-    /// Started handles of variables that count searches, and the subscription that counts for them.
-    searchers: usize,
+    /// What counts only while a handle is started: searches, and windows.
+    counting: [Counting; 2],
+}
+
+/// Started handles of variables of one kind, and the subscription that counts for them.
+struct Counting {
+    started: usize,
     subscription: Option<GlobalSubscription>,
+    subscribe: fn(u64) -> GlobalSubscription,
+    stop: fn(),
+}
+
+impl Counting {
+    const fn new(subscribe: fn(u64) -> GlobalSubscription, stop: fn()) -> Counting {
+        Counting { started: 0, subscription: None, subscribe, stop }
+    }
+
+    /// The subscription that no handle needs any more, and that counts nothing from now on.
+    fn idle(&mut self) -> Option<GlobalSubscription> {
+        let idle = if self.started == 0 { self.subscription.take() } else { None };
+        if idle.is_some() {
+            (self.stop)();
+        }
+        idle
+    }
+}
+
+/// What counts for a variable, if it counts only while a handle is started.
+fn counts(source: PvarSource) -> Option<usize> {
+    match source {
+        PvarSource::Searches(_) => Some(0),
+        PvarSource::Windows(_) => Some(1),
+        _ => None,
+    }
 }
 
 static STATE: Mutex<PvarState> = Mutex::new(PvarState {
     next: 4096,
     sessions: BTreeSet::new(),
     handles: BTreeMap::new(),
-    searchers: 0,
-    subscription: None,
+    counting: [
+        Counting::new(searching::subscribe, searching::stop),
+        Counting::new(window_counts::subscribe, window_counts::stop),
+    ],
 });
 
 fn lock() -> MutexGuard<'static, PvarState> {
@@ -73,10 +106,7 @@ fn lock() -> MutexGuard<'static, PvarState> {
 pub(super) fn with<R>(body: impl FnOnce(&mut PvarState) -> R) -> R {
     let mut state = lock();
     let result = body(&mut state);
-    let idle = if state.searchers == 0 { state.subscription.take() } else { None };
-    if idle.is_some() {
-        searching::stop();
-    }
+    let idle = state.counting.each_mut().map(Counting::idle);
     drop(state);
     drop(idle);
     result
@@ -87,7 +117,7 @@ pub(super) fn end() {
     with(|state| {
         state.sessions.clear();
         state.handles.clear();
-        state.searchers = 0;
+        state.counting.iter_mut().for_each(|counting| counting.started = 0);
     });
 }
 
@@ -104,6 +134,7 @@ fn raw(source: PvarSource) -> u64 {
     match source {
         PvarSource::Sum(read) | PvarSource::Time(read) | PvarSource::Share(read) => of_engine(read, 0),
         PvarSource::Searches(search) => searching::count(search),
+        PvarSource::Windows(what) => window_counts::count(what),
         _ => 0,
     }
 }
@@ -168,11 +199,15 @@ impl PvarHandle {
                 PvarValue::Real((self.grown() as f64 / whole.max(1) as f64).min(1.0))
             }
             PvarSource::Most(queue) | PvarSource::Least(queue) => count(self.pvar, self.extreme(queue)),
-            PvarSource::Searches(_) if self.pvar.is_real() => {
+            PvarSource::Searches(_) | PvarSource::Windows(_) if self.pvar.is_real() => {
                 PvarValue::Real(self.grown() as f64 / clock::source().ticks_per_second as f64)
             }
-            PvarSource::Searches(_) => PvarValue::Number(self.grown()),
-            PvarSource::Comm(what) => count(self.pvar, of_comm(self.comm, what)?),
+            PvarSource::Searches(_) | PvarSource::Windows(_) => PvarValue::Number(self.grown()),
+            PvarSource::Comm(what) => count(self.pvar, of_comm(self.object, what)?),
+            PvarSource::WinReach => {
+                let win = windows::get(self.object).map_err(|_| MPI_T_ERR_INVALID_HANDLE)?;
+                PvarValue::Int(win.reach() as c_int)
+            }
         })
     }
 
@@ -182,7 +217,7 @@ impl PvarHandle {
         self.kept = match (to, self.pvar.source) {
             (Some(PvarValue::Number(number)), _) => number,
             (Some(PvarValue::Length(length)), _) => u64::from(length),
-            (Some(PvarValue::Real(value)), PvarSource::Searches(_)) => {
+            (Some(PvarValue::Real(value)), PvarSource::Searches(_) | PvarSource::Windows(_)) => {
                 (value * clock::source().ticks_per_second as f64) as u64
             }
             (Some(PvarValue::Real(value)), _) => (value * 1e9) as u64,
@@ -263,14 +298,14 @@ impl PvarState {
         found.ok_or(MPI_T_ERR_INVALID_HANDLE)
     }
 
-    /// A new handle, bound to communicator `comm` if the variable is.
-    pub fn bind(&mut self, session: usize, pvar: &'static Pvar, comm: usize) -> Outcome<usize> {
+    /// A new handle, bound to `object` if the variable is.
+    pub fn bind(&mut self, session: usize, pvar: &'static Pvar, object: usize) -> Outcome<usize> {
         self.check(session)?;
         if self.handles.len() >= TOOL_HANDLES {
             return Err(MPI_T_ERR_OUT_OF_HANDLES);
         }
         let mut handle =
-            PvarHandle { session, pvar, comm, started: false, base: 0, kept: 0, since: 0, before: 0 };
+            PvarHandle { session, pvar, object, started: false, base: 0, kept: 0, since: 0, before: 0 };
         handle.set(None);
         let name = self.fresh();
         self.handles.insert(name, handle);
@@ -286,9 +321,9 @@ impl PvarState {
 
     fn release(&mut self, handle: usize) {
         let found = self.handles.remove(&handle);
-        if found.is_some_and(|handle| handle.started && matches!(handle.pvar.source, PvarSource::Searches(_)))
-        {
-            self.searchers -= 1;
+        let started = found.filter(|handle| handle.started);
+        if let Some(kind) = started.and_then(|handle| counts(handle.pvar.source)) {
+            self.counting[kind].started -= 1;
         }
     }
 
@@ -329,13 +364,14 @@ impl PvarState {
         } else {
             handle.stop()
         }
-        if matches!(handle.pvar.source, PvarSource::Searches(_)) {
+        if let Some(kind) = counts(handle.pvar.source) {
+            let generation = self.fresh() as u64;
+            let counting = &mut self.counting[kind];
             if on {
-                self.searchers += 1;
-                let generation = self.fresh() as u64;
-                self.subscription.get_or_insert_with(|| searching::subscribe(generation));
+                counting.started += 1;
+                counting.subscription.get_or_insert_with(|| (counting.subscribe)(generation));
             } else {
-                self.searchers -= 1;
+                counting.started -= 1;
             }
         }
     }
@@ -407,7 +443,7 @@ impl PvarHandle {
     fn value_of_kept(&self) -> PvarValue {
         match self.pvar.source {
             PvarSource::Time(_) => PvarValue::Real(seconds(self.kept)),
-            PvarSource::Searches(_) if self.pvar.is_real() => {
+            PvarSource::Searches(_) | PvarSource::Windows(_) if self.pvar.is_real() => {
                 PvarValue::Real(self.kept as f64 / clock::source().ticks_per_second as f64)
             }
             _ => PvarValue::Number(self.kept),

@@ -1,0 +1,112 @@
+/* What performance variables count of windows, and how a window reaches memory: by loads and stores, system calls or messages.
+ * RANKS: 2
+ */
+#include "mpi_t_counter.h"
+#include <unistd.h>
+
+static MPI_T_pvar_handle of_class(const char *name, int class)
+{
+    int index, count;
+    MPI_T_pvar_handle handle;
+    OK(MPI_T_pvar_get_index(name, class, &index));
+    OK(MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count));
+    OK(MPI_T_pvar_start(session, handle));
+    return handle;
+}
+
+static int reach_of(MPI_Win win)
+{
+    int index, count, value = -1;
+    MPI_T_pvar_handle handle;
+    OK(MPI_T_pvar_get_index("window_reach", MPI_T_PVAR_CLASS_STATE, &index));
+    OK(MPI_T_pvar_handle_alloc(session, index, &win, &handle, &count));
+    OK(MPI_T_pvar_read(session, handle, &value));
+    OK(MPI_T_pvar_handle_free(session, &handle));
+    return value;
+}
+
+static const char *name_of(int reach)
+{
+    static char name[64];
+    int length = sizeof name, value, index;
+    MPI_T_enum names;
+    OK(MPI_T_pvar_get_index("window_reach", MPI_T_PVAR_CLASS_STATE, &index));
+    OK(MPI_T_pvar_get_info(index, NULL, NULL, NULL, NULL, NULL, &names, NULL, NULL, NULL, NULL, NULL, NULL));
+    OK(MPI_T_enum_get_item(names, reach, &value, name, &length));
+    return name;
+}
+
+int main(int argc, char **argv)
+{
+    static long own[16], values[16];
+    int provided, rank, index, count;
+    long *base;
+    MPI_Win win, private;
+    MPI_T_pvar_handle handle;
+    OK(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));
+    OK(MPI_Init(&argc, &argv));
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    OK(MPI_T_pvar_session_create(&session));
+    OK(MPI_Win_allocate(64, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
+    OK(MPI_Win_create(own, sizeof own, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &private));
+
+    OK(MPI_Win_fence(0, win));
+    OK(MPI_Put(values, 2, MPI_LONG, 1 - rank, 0, 2, MPI_LONG, win));
+    MPI_T_pvar_handle puts = counter("puts"), gets = counter("gets"), accumulates = counter("accumulates");
+    MPI_T_pvar_handle bytes = of_class("bytes_put", MPI_T_PVAR_CLASS_AGGREGATE);
+    MPI_T_pvar_handle got = of_class("bytes_got", MPI_T_PVAR_CLASS_AGGREGATE);
+    MPI_T_pvar_handle combined = of_class("bytes_accumulated", MPI_T_PVAR_CLASS_AGGREGATE);
+    MPI_T_pvar_handle waits = counter("window_lock_waits"), calls = counter("window_synchronizations");
+    MPI_T_pvar_handle waited = of_class("time_waiting_for_locks", MPI_T_PVAR_CLASS_TIMER);
+    SAME(read_of(puts), 0);
+    OK(MPI_Put(values, 2, MPI_LONG, 1 - rank, 0, 2, MPI_LONG, win));
+    OK(MPI_Put(values, 1, MPI_LONG, 1 - rank, 0, 1, MPI_LONG, win));
+    OK(MPI_Get(values, 4, MPI_LONG, 1 - rank, 0, 4, MPI_LONG, win));
+    OK(MPI_Accumulate(values, 1, MPI_LONG, 1 - rank, 0, 1, MPI_LONG, MPI_SUM, win));
+    SAME(read_of(puts), 2);
+    SAME(read_of(gets), 1);
+    SAME(read_of(accumulates), 1);
+    SAME(read_of(bytes), 24);
+    SAME(read_of(got), 32);
+    SAME(read_of(combined), 8);
+    OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+    SAME(read_of(calls), 1);
+
+    /* Rank 1 waits for a lock that rank 0 holds. */
+    if (rank == 0) OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) usleep(50000);
+    if (rank == 1) OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));
+    OK(MPI_Win_unlock(0, win));
+    SAME(read_of(waits), rank);
+    double seconds = -1;
+    OK(MPI_T_pvar_read(session, waited, &seconds));
+    if (rank == 1) CHECK(seconds > 0.01 && seconds < 60);
+    if (rank == 0) CHECK(seconds == 0);
+
+    /* A stopped handle counts nothing more. */
+    OK(MPI_T_pvar_stop(session, puts));
+    OK(MPI_Win_lock_all(0, win));
+    OK(MPI_Put(values, 1, MPI_LONG, 1 - rank, 0, 1, MPI_LONG, win));
+    OK(MPI_Win_unlock_all(win));
+    SAME(read_of(puts), 2);
+
+    SAME(strcmp(name_of(reach_of(win)), "loads_and_stores"), 0);
+    const char *how = name_of(reach_of(private));
+    CHECK(!strcmp(how, "process_vm") || !strcmp(how, "messages"));
+    const char *engine = getenv("PERUSAL_COPY_ENGINE");
+    if (engine && !strcmp(engine, "chunks")) SAME(strcmp(how, "messages"), 0);
+    MPI_Win gone = win;
+    OK(MPI_T_pvar_get_index("window_reach", MPI_T_PVAR_CLASS_STATE, &index));
+    OK(MPI_T_pvar_handle_alloc(session, index, &win, &handle, &count));
+    OK(MPI_Win_free(&win));
+    SAME(MPI_T_pvar_read(session, handle, &index), MPI_T_ERR_INVALID_HANDLE);
+    OK(MPI_T_pvar_handle_free(session, &handle));
+    OK(MPI_T_pvar_get_index("window_reach", MPI_T_PVAR_CLASS_STATE, &index));
+    SAME(MPI_T_pvar_handle_alloc(session, index, &gone, &handle, &count), MPI_T_ERR_INVALID);
+    OK(MPI_Win_free(&private));
+    OK(MPI_T_pvar_session_free(&session));
+    OK(MPI_Finalize());
+    OK(MPI_T_finalize());
+    return failures != 0;
+}
