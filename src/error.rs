@@ -147,6 +147,38 @@ pub enum Error {
     /// Assertions that there are not (MPI_ERR_ASSERT).
     #[error("invalid assertions: {0}")]
     Assert(&'static str),
+    /// A file's handle is not one (MPI_ERR_FILE).
+    #[error("invalid file: {0}")]
+    FileHandle(&'static str),
+    /// An access mode of a file makes no sense (MPI_ERR_AMODE).
+    #[error("invalid access mode: {0}")]
+    AccessMode(&'static str),
+    /// The members of a file's communicator gave different arguments (MPI_ERR_NOT_SAME).
+    #[error("arguments differ between the ranks: {0}")]
+    NotSame(&'static str),
+    /// An operation that is not possible on this file (MPI_ERR_UNSUPPORTED_OPERATION).
+    #[error("not possible on this file: {0}")]
+    FileOperation(&'static str),
+    /// A file cannot be opened, read, written or changed.
+    #[error("{path}: {what}")]
+    File {
+        /// The MPI error class.
+        class: i32,
+        /// The file's name, as it was given.
+        path: String,
+        /// What was tried, and what the system said.
+        what: String,
+    },
+    /// A data representation cannot be registered or used.
+    #[error("data representation {name:?}: {what}")]
+    Representation {
+        /// The MPI error class.
+        class: i32,
+        /// Its name.
+        name: String,
+        /// What was wrong.
+        what: &'static str,
+    },
     /// Memory, or something else of which there is a limited number, is used up (MPI_ERR_NO_MEM).
     #[error("out of memory: {0}")]
     NoMem(String),
@@ -252,9 +284,13 @@ impl Error {
             E::Disp(_) => abi::MPI_ERR_DISP,
             E::LockKind(_) => abi::MPI_ERR_LOCKTYPE,
             E::Assert(_) => abi::MPI_ERR_ASSERT,
+            E::FileHandle(_) => abi::MPI_ERR_FILE,
+            E::AccessMode(_) => abi::MPI_ERR_AMODE,
+            E::NotSame(_) => abi::MPI_ERR_NOT_SAME,
+            E::File { class, .. } | E::Representation { class, .. } => *class,
             E::NoMem(_) => abi::MPI_ERR_NO_MEM,
             E::TooLarge(_) => abi::MPI_ERR_VALUE_TOO_LARGE,
-            E::Unsupported(_) => abi::MPI_ERR_UNSUPPORTED_OPERATION,
+            E::Unsupported(_) | E::FileOperation(_) => abi::MPI_ERR_UNSUPPORTED_OPERATION,
             E::RankFailed { .. } => abi::MPI_ERR_PROC_ABORTED,
             E::Corrupt { .. } | E::Intern(_) => abi::MPI_ERR_INTERN,
             E::NotInitialized(_)

@@ -12,6 +12,7 @@ mod construct;
 mod contents;
 mod external;
 pub mod op;
+mod order;
 mod predefined;
 mod signature;
 mod walk;
@@ -26,6 +27,7 @@ use crate::{Error, Result};
 pub use array::{Distribution, Order};
 pub use basic::{Basic, BasicClass, CONTIGUOUS_SIZES, MachineType, missing_optional};
 pub use contents::{Constructor, Contents};
+pub use order::LayoutOrder;
 
 use body::TypeMap;
 use bounds::Bounds;
@@ -306,6 +308,14 @@ impl Datatype {
             }
             pending.take()
         })
+    }
+
+    /// The rest of the run that holds the byte at `position` of the packed stream of one element, which has more bytes than that: its
+    /// displacement and its length. Any position costs the same.
+    #[must_use]
+    #[inline]
+    pub fn run_at(&self, position: usize) -> (isize, usize) {
+        self.0.body.locate(position)
     }
 
     /// Where the byte at `position` of the packed stream of elements lies, as a displacement. They are more than `position` bytes.

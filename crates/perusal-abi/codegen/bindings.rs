@@ -25,7 +25,7 @@
 //! | `function` | the function's name |
 //!
 //! A result is the name of an output argument, in the order in which the implementation returns them, or `name[ROOM length]` for a text
-//! and its length. A new communicator, window, group or session is the null handle until it is there.
+//! and its length. A new communicator, window, file, group or session is the null handle until it is there.
 
 use crate::abi::Function;
 use std::collections::{BTreeMap, BTreeSet};
@@ -225,6 +225,7 @@ impl<'a> Row<'a> {
                 let (source, null) = match at {
                     "session" => ("ErrorSource::Session", "MPI_SESSION_NULL"),
                     "win" => ("ErrorSource::Win", "MPI_WIN_NULL"),
+                    "fh" => ("ErrorSource::File", "MPI_FILE_NULL"),
                     _ => ("ErrorSource::Comm", "MPI_COMM_SELF"),
                 };
                 format!(
@@ -372,6 +373,7 @@ impl Writer<'_> {
                     Some("MPI_Group") => Some("MPI_GROUP_NULL"),
                     Some("MPI_Session") => Some("MPI_SESSION_NULL"),
                     Some("MPI_Win") => Some("MPI_WIN_NULL"),
+                    Some("MPI_File") => Some("MPI_FILE_NULL"),
                     _ => None,
                 };
                 match null {
@@ -526,12 +528,11 @@ fn stub(text: &mut String, function: &Function) {
     exported(text, function, &parameters, "core::ffi::c_int", &body);
 }
 
-/// The object whose error handler is called: MPI_FILE_NULL for what is about files, of which there are none (MPI 5.0 §14.7); else the first
-/// communicator, window or session that is passed.
+/// The object whose error handler is called: the first communicator, window, file or session that is passed. What is about files and is
+/// passed none raises its errors on MPI_FILE_NULL (MPI 5.0 §14.7).
 fn source_of(function: &Function) -> String {
-    let of_files =
-        ["MPI_File_", "MPI_Register_datarep"].iter().any(|prefix| function.name.starts_with(prefix));
-    if of_files && function.name != "MPI_File_create_errhandler" {
+    let of_no_file = ["MPI_File_open", "MPI_File_delete", "MPI_Register_datarep", "MPI_Register_datarep_c"];
+    if of_no_file.contains(&function.name.as_str()) {
         return "ErrorSource::File(abi::MPI_FILE_NULL)".to_owned();
     }
     for (argument, parameter) in function.arguments.iter().zip(parameters(function)) {
@@ -542,6 +543,7 @@ fn source_of(function: &Function) -> String {
         match argument.split_whitespace().next() {
             Some("MPI_Comm") => return format!("ErrorSource::Comm({name})"),
             Some("MPI_Win") => return format!("ErrorSource::Win({name})"),
+            Some("MPI_File") => return format!("ErrorSource::File({name})"),
             Some("MPI_Session") => return format!("ErrorSource::Session({name})"),
             _ => {}
         }

@@ -11,6 +11,7 @@
 use super::arguments::Call;
 use super::boundary::{self, ErrorSource};
 use super::collective::{self, arguments, fast};
+use super::mpi::file_access::Split;
 use super::mpi::*;
 use super::mpi_t::{self, category, cvar, enums, event, pvar};
 use super::{datatypes, types};

@@ -187,23 +187,20 @@ fn refused() -> Error {
 }
 
 thread_local! {
-    /// The communicator of the request that has just failed; 0 if none has.
-    static BLAMED: Cell<usize> = const { Cell::new(0) };
+    /// What the request that has just failed is on.
+    static BLAMED: Cell<Option<ErrorSource>> = const { Cell::new(None) };
 }
 
-/// The error that this call is about to raise is that of a request on `comm`: it is raised there, whatever the function says.
+/// The error that this call is about to raise is that of a request on `source`: it is raised there, whatever the function says.
 #[cold]
-pub fn blame(comm: usize) {
-    BLAMED.set(comm);
+pub fn blame(source: Option<ErrorSource>) {
+    BLAMED.set(source);
 }
 
 /// Raises `error` of `function` on `source` and gives back the code that the function returns, if it returns.
 #[cold]
 pub fn raise(source: impl Into<ErrorSource>, function: &'static str, error: Error) -> c_int {
-    let source = match BLAMED.take() {
-        0 => source.into(),
-        comm => ErrorSource::Comm(comm),
-    };
+    let source = BLAMED.take().unwrap_or_else(|| source.into());
     let mut code = error.class();
     emit_invoked(source, code);
     match handler_of(source) {

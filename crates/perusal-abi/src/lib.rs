@@ -8,7 +8,7 @@
 //! | [`arguments`] | the Rust types of C's arguments, checked once where they are made |
 //! | [`comms`] | communicators by handle |
 //! | [`datatypes`] | datatypes and operations by handle |
-//! | [`windows`] | windows by handle |
+//! | [`windows`], [`files`] | windows and files by handle |
 //! | [`strings`], [`errors`] | C strings; error codes and their texts |
 //! | [`peruse`] | the functions of PERUSE |
 //! | [`overrides`] | control variables before there is an engine |
@@ -21,8 +21,8 @@
 //! safe Rust. What a message *is*, the engine knows.
 
 pub(crate) use perusal::internals::{
-    abi, arch, coll, comm, datatype, engine, error, events, handles, heap, info, limits, p2p, request, rma,
-    shm, sync, team, tool, trace, variables,
+    abi, arch, coll, comm, datatype, engine, error, events, handles, heap, info, io, limits, p2p, request,
+    rma, shm, sync, team, tool, trace, variables,
 };
 pub(crate) use perusal::{Error, Result};
 
@@ -35,6 +35,7 @@ pub(crate) mod collective;
 pub mod comms;
 pub mod datatypes;
 pub mod errors;
+pub mod files;
 pub mod messages;
 pub mod mpi;
 pub mod mpi_t;

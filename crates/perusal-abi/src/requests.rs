@@ -1,6 +1,6 @@
 //! Requests by handle: the engine's own, and operations that are made of several or are the user's.
 
-use super::boundary;
+use super::boundary::{self, ErrorSource};
 use crate::abi;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -25,9 +25,9 @@ pub trait Task: Send + Sync {
     fn cancel(&self, engine: &Engine) -> Result<()>;
     /// MPI_Request_free: no call will ask for the outcome.
     fn free(&self, engine: &Engine);
-    /// The communicator that its errors are raised on; 0 if it has none.
-    fn comm(&self) -> usize {
-        0
+    /// What its errors are raised on, if that is not what the function that waits for it says.
+    fn raises_on(&self) -> Option<ErrorSource> {
+        None
     }
     /// Whether its handle stays after its completion (MPI 5.0 §6.13).
     fn is_persistent(&self) -> bool {
@@ -229,7 +229,7 @@ impl Named {
                     *handle = abi::MPI_REQUEST_NULL;
                 }
                 if let Some(comm) = engine.failed_on(*request) {
-                    boundary::blame(comm);
+                    boundary::blame(Some(ErrorSource::Comm(comm)));
                 }
                 engine.take_outcome(*request)
             }
@@ -241,7 +241,7 @@ impl Named {
                 }
                 let (status, error) = task.outcome(engine, true);
                 if error.is_some() {
-                    boundary::blame(task.comm());
+                    boundary::blame(task.raises_on());
                 }
                 (status, error)
             }

@@ -1,6 +1,7 @@
 //! Buffers of messages: an address, and how many elements or bytes lie there.
 
 use super::{Argument, Array, Call, Integer, Integers, Unbounded};
+use crate::abi;
 use crate::collective::{Types, Varied};
 use crate::error::Result;
 use core::ffi::c_void;
@@ -94,6 +95,12 @@ impl<'a> Buffer<'a> {
     #[must_use]
     pub fn with_count(self, count: usize) -> Self {
         Self { count: count as i64, ..self }
+    }
+
+    /// A buffer of no bytes at the same place.
+    #[must_use]
+    pub fn without_elements(self) -> Self {
+        Self { count: 0, datatype: abi::MPI_BYTE, ..self }
     }
 }
 

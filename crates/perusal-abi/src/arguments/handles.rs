@@ -5,6 +5,7 @@ use crate::comm::{Comm, Group};
 use crate::datatype::Datatype;
 use crate::datatype::op::Op;
 use crate::error::Result;
+use crate::files::{self, FileObject};
 use crate::info::Info;
 use crate::windows::{self, WindowObject};
 use crate::{comms, datatypes, mpi};
@@ -59,11 +60,25 @@ impl<'a> Argument<'a, usize> for &'a Comm {
     }
 }
 
+impl<'a> Argument<'a, usize> for &'a FileObject {
+    #[inline(always)]
+    unsafe fn of(from: usize) -> Result<Self> {
+        // SAFETY: argument rule 2.
+        unsafe { files::find(from) }
+    }
+}
+
 impl<'a> Argument<'a, usize> for &'a WindowObject {
     #[inline(always)]
     unsafe fn of(from: usize) -> Result<Self> {
         // SAFETY: argument rule 2.
         unsafe { windows::find(from) }
+    }
+}
+
+impl Argument<'_, usize> for Arc<FileObject> {
+    unsafe fn of(from: usize) -> Result<Self> {
+        files::get(from)
     }
 }
 

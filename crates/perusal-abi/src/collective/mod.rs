@@ -7,6 +7,7 @@ pub(crate) mod arguments;
 mod checks;
 pub(crate) mod fast;
 
+use super::boundary::ErrorSource;
 use super::process::engine;
 use super::requests::{Task, insert_task};
 use super::types::{MPI_Comm, MPI_Request};
@@ -88,8 +89,8 @@ impl Task for NonblockingTask {
     fn outcome(&self, _: &Engine, _: bool) -> (MessageStatus, Option<Error>) {
         ended(self.0.error())
     }
-    fn comm(&self) -> usize {
-        self.1
+    fn raises_on(&self) -> Option<ErrorSource> {
+        Some(ErrorSource::Comm(self.1))
     }
     fn cancel(&self, _: &Engine) -> Result<()> {
         Err(Error::Request("a nonblocking collective cannot be cancelled"))
@@ -196,8 +197,8 @@ impl Task for PersistentTask {
         Err(Error::Request("a collective operation cannot be cancelled"))
     }
     fn free(&self, _: &Engine) {}
-    fn comm(&self) -> usize {
-        self.comm.handle()
+    fn raises_on(&self) -> Option<ErrorSource> {
+        Some(ErrorSource::Comm(self.comm.handle()))
     }
     fn is_persistent(&self) -> bool {
         true

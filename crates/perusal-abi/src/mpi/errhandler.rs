@@ -12,6 +12,7 @@ use crate::comm::errhandler::{Errhandler, ErrhandlerFn, ErrhandlerSlot, UserErrh
 use crate::comm::{Comm, lock};
 use crate::comms;
 use crate::error::{Error, Result};
+use crate::files;
 use crate::handles::HandleTable;
 use crate::sync::Mutex;
 use crate::types::{MPI_Comm, MPI_Errhandler, MPI_File, MPI_Session, MPI_Win};
@@ -24,14 +25,17 @@ static HANDLERS: HandleTable<UserErrhandler> = HandleTable::new();
 /// References that users hold to their handlers: (handle, count), for the handlers that have a handle.
 static HELD: Mutex<Vec<(MPI_Errhandler, usize)>> = Mutex::new(Vec::new());
 
-/// What files have that say nothing else, and MPI_FILE_NULL.
+/// What MPI_FILE_NULL has, and files from the start.
 static OF_NO_FILE: LazyLock<ErrhandlerSlot> = LazyLock::new(|| ErrhandlerSlot::new(Errhandler::Return));
 
 /// The error handler of an object, as [`boundary::Hooks`] ask for it. What is no object stands for MPI_COMM_SELF; where that
 /// names nothing either, errors are fatal.
 pub fn handler_of(source: ErrorSource) -> Handler {
     let found = match source {
-        ErrorSource::File(_) => OF_NO_FILE.get(),
+        ErrorSource::File(handle) => match files::get(handle) {
+            Ok(file) => file.file().errhandler.get(),
+            Err(_) => OF_NO_FILE.get(),
+        },
         ErrorSource::Comm(handle) => match comms::get(handle).or_else(|_| comms::get(MPI_COMM_SELF)) {
             Ok(comm) => comm.errhandler.get(),
             Err(_) => Errhandler::Fatal,
@@ -156,27 +160,33 @@ pub fn call_of_win(function: &'static str, win: MPI_Win, _: &WindowObject, code:
     Ok(())
 }
 
-/// There are no files yet, only their default, which MPI_FILE_NULL has.
-fn only_no_file(file: MPI_File) -> Result<()> {
-    if file == MPI_FILE_NULL { Ok(()) } else { Err(Error::Code(MPI_ERR_FILE)) }
+/// Calls `f` with where a file's error handler is; MPI_FILE_NULL has that which files have from the start.
+fn slot_of_file<T>(file: MPI_File, f: impl FnOnce(&ErrhandlerSlot) -> Result<T>) -> Result<T> {
+    if file == MPI_FILE_NULL { f(&OF_NO_FILE) } else { f(&files::get(file)?.file().errhandler) }
 }
 
-/// MPI_File_set_errhandler, for MPI_FILE_NULL: what files have from the start.
+/// What a file has from the start: what MPI_FILE_NULL has as it is opened (MPI 5.0 §14.7).
+pub fn of_new_file() -> Errhandler {
+    OF_NO_FILE.get()
+}
+
+/// MPI_File_set_errhandler; for MPI_FILE_NULL, what files have from the start.
 pub fn set_of_file(file: MPI_File, handler: MPI_Errhandler) -> Result<()> {
-    only_no_file(file)?;
-    OF_NO_FILE.replace(find(handler, ErrhandlerKind::File)?);
-    Ok(())
+    let handler = find(handler, ErrhandlerKind::File)?;
+    slot_of_file(file, |slot| {
+        slot.replace(handler);
+        Ok(())
+    })
 }
 
-/// MPI_File_get_errhandler, for MPI_FILE_NULL.
+/// MPI_File_get_errhandler; the handle is the caller's to free.
 pub fn of_file(file: MPI_File) -> Result<MPI_Errhandler> {
-    only_no_file(file)?;
-    handle_of(&OF_NO_FILE.get())
+    slot_of_file(file, |slot| handle_of(&slot.get()))
 }
 
-/// MPI_File_call_errhandler, for MPI_FILE_NULL.
+/// MPI_File_call_errhandler.
 pub fn call_of_file(function: &'static str, file: MPI_File, code: c_int) -> Result<()> {
-    only_no_file(file)?;
+    slot_of_file(file, |_| Ok(()))?;
     boundary::raise(ErrorSource::File(file), function, Error::Code(code));
     Ok(())
 }

@@ -8,6 +8,8 @@ pub mod elements;
 pub mod env;
 pub mod errhandler;
 pub mod error;
+pub mod file;
+pub mod file_access;
 pub mod group;
 pub mod info;
 pub mod init;

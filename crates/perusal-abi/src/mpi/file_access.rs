@@ -1,0 +1,211 @@
+//! Reading and writing files (MPI 5.0 §14.4).
+
+use crate::abi::MPI_SUCCESS;
+use crate::arguments::{Buffer, StatusOut};
+use crate::boundary::ErrorSource;
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::files::{self, FileObject};
+use crate::io::{BackgroundAccess, Direction, Elements, Start, Transfer};
+use crate::messages::contents;
+use crate::p2p::MessageStatus;
+use crate::process::engine;
+use crate::requests::{Task, insert_task};
+use crate::types::{MPI_File, MPI_Request};
+use std::sync::Arc;
+
+/// From the file.
+#[must_use]
+pub const fn read() -> Direction {
+    Direction::Read
+}
+
+/// To the file.
+#[must_use]
+pub const fn write() -> Direction {
+    Direction::Write
+}
+
+/// The kinds of split collective accesses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Split {
+    /// At an explicit offset.
+    At,
+    /// At the individual file pointer.
+    Next,
+    /// At the shared file pointer.
+    Ordered,
+}
+
+impl Split {
+    fn name(self, direction: Direction) -> &'static str {
+        match (self, direction) {
+            (Self::At, Direction::Read) => "read_at_all",
+            (Self::At, Direction::Write) => "write_at_all",
+            (Self::Next, Direction::Read) => "read_all",
+            (Self::Next, Direction::Write) => "write_all",
+            (Self::Ordered, Direction::Read) => "read_ordered",
+            (Self::Ordered, Direction::Write) => "write_ordered",
+        }
+    }
+}
+
+/// The elements of a buffer.
+fn elements(buffer: &Buffer<'_>) -> Result<Elements> {
+    let (count, datatype) = contents(buffer)?;
+    datatype.bytes_of(count)?;
+    // SAFETY: argument rule 3: until the operation is complete, the elements are there, or there is room for them.
+    Ok(unsafe { Elements::new(buffer.addr.cast(), count, datatype.clone(), buffer.datatype) })
+}
+
+fn status_of(outcome: &Transfer) -> MessageStatus {
+    let error = outcome.error.as_ref().map_or(MPI_SUCCESS, Error::class);
+    MessageStatus { bytes: outcome.bytes, error, ..MessageStatus::EMPTY }
+}
+
+/// The status says what was moved, also where something went wrong behind that.
+fn ended(outcome: Transfer, status: StatusOut<'_>) -> Result<()> {
+    status.set(&status_of(&outcome));
+    outcome.error.map_or(Ok(()), Err)
+}
+
+fn alone(
+    direction: Direction,
+    fh: &FileObject,
+    start: Start,
+    buf: &Buffer<'_>,
+    status: StatusOut<'_>,
+) -> Result<()> {
+    ended(fh.file().transfer(direction, start, &elements(buf)?), status)
+}
+
+/// Performs a collective access. A member whose buffer is wrong takes part without any elements, so that the others do not wait for it.
+fn together(direction: Direction, fh: &FileObject, start: Start, buf: &Buffer<'_>) -> Result<Transfer> {
+    let engine = engine()?;
+    let given = elements(buf);
+    let none = || elements(&buf.without_elements());
+    let outcome = match &given {
+        Ok(given) => perform_together(engine, direction, fh, start, given),
+        Err(_) => perform_together(engine, direction, fh, start, &none()?),
+    };
+    given.map(|_| outcome)
+}
+
+fn perform_together(
+    engine: &Engine,
+    direction: Direction,
+    fh: &FileObject,
+    start: Start,
+    elements: &Elements,
+) -> Transfer {
+    match start {
+        Start::Shared => fh.file().transfer_ordered(engine, direction, elements),
+        _ => fh.file().transfer_all(engine, direction, start, elements),
+    }
+}
+
+/// MPI_File_read_at, MPI_File_write_at.
+pub fn at(direction: Direction, fh: &FileObject, offset: i64, buf: Buffer<'_>, status: StatusOut<'_>) -> Result<()> {
+    alone(direction, fh, Start::At(offset), &buf, status)
+}
+
+/// MPI_File_read, MPI_File_write.
+pub fn next(direction: Direction, fh: &FileObject, buf: Buffer<'_>, status: StatusOut<'_>) -> Result<()> {
+    alone(direction, fh, Start::Individual, &buf, status)
+}
+
+/// MPI_File_read_shared, MPI_File_write_shared.
+pub fn shared(direction: Direction, fh: &FileObject, buf: Buffer<'_>, status: StatusOut<'_>) -> Result<()> {
+    alone(direction, fh, Start::Shared, &buf, status)
+}
+
+/// MPI_File_read_at_all, MPI_File_write_at_all.
+pub fn at_all(
+    direction: Direction,
+    fh: &FileObject,
+    offset: i64,
+    buf: Buffer<'_>,
+    status: StatusOut<'_>,
+) -> Result<()> {
+    ended(together(direction, fh, Start::At(offset), &buf)?, status)
+}
+
+/// MPI_File_read_all, MPI_File_write_all.
+pub fn next_all(direction: Direction, fh: &FileObject, buf: Buffer<'_>, status: StatusOut<'_>) -> Result<()> {
+    ended(together(direction, fh, Start::Individual, &buf)?, status)
+}
+
+/// MPI_File_read_ordered, MPI_File_write_ordered.
+pub fn ordered(direction: Direction, fh: &FileObject, buf: Buffer<'_>, status: StatusOut<'_>) -> Result<()> {
+    ended(together(direction, fh, Start::Shared, &buf)?, status)
+}
+
+fn split(direction: Direction, kind: Split, fh: &FileObject, start: Start, buf: &Buffer<'_>) -> Result<()> {
+    fh.file().begin_split(kind.name(direction), || {
+        together(direction, fh, start, buf).unwrap_or_else(Transfer::failed)
+    })
+}
+
+/// MPI_File_read_at_all_begin, MPI_File_write_at_all_begin. The access is performed here; its end tells the outcome.
+pub fn split_at(direction: Direction, fh: &FileObject, offset: i64, buf: Buffer<'_>) -> Result<()> {
+    split(direction, Split::At, fh, Start::At(offset), &buf)
+}
+
+/// MPI_File_read_all_begin, MPI_File_write_all_begin.
+pub fn split_next(direction: Direction, fh: &FileObject, buf: Buffer<'_>) -> Result<()> {
+    split(direction, Split::Next, fh, Start::Individual, &buf)
+}
+
+/// MPI_File_read_ordered_begin, MPI_File_write_ordered_begin.
+pub fn split_ordered(direction: Direction, fh: &FileObject, buf: Buffer<'_>) -> Result<()> {
+    split(direction, Split::Ordered, fh, Start::Shared, &buf)
+}
+
+/// MPI_File_read_all_end and its kind.
+pub fn end_split(direction: Direction, kind: Split, fh: &FileObject, status: StatusOut<'_>) -> Result<()> {
+    ended(fh.file().end_split(kind.name(direction))?, status)
+}
+
+/// An access in the background, as its request knows it.
+struct AccessTask {
+    access: Arc<BackgroundAccess>,
+    file: MPI_File,
+}
+
+impl Task for AccessTask {
+    fn poll(&self, _: &Engine) -> Result<bool> {
+        Ok(self.access.is_over())
+    }
+    fn outcome(&self, _: &Engine, _: bool) -> (MessageStatus, Option<Error>) {
+        let outcome = self.access.outcome();
+        (status_of(&outcome), outcome.error)
+    }
+    fn cancel(&self, _: &Engine) -> Result<()> {
+        Err(Error::Request("an access to a file cannot be cancelled"))
+    }
+    fn free(&self, _: &Engine) {}
+    fn raises_on(&self) -> Option<ErrorSource> {
+        Some(ErrorSource::File(self.file))
+    }
+}
+
+fn begin(direction: Direction, fh: MPI_File, start: Start, buf: &Buffer<'_>) -> Result<MPI_Request> {
+    let object = files::get(fh)?;
+    let access = object.file().begin(engine()?, direction, start, elements(buf)?)?;
+    insert_task(Box::new(AccessTask { access, file: fh }))
+}
+
+/// MPI_File_iread_at, MPI_File_iwrite_at, MPI_File_iread_at_all, MPI_File_iwrite_at_all.
+pub fn begin_at(direction: Direction, fh: MPI_File, offset: i64, buf: Buffer<'_>) -> Result<MPI_Request> {
+    begin(direction, fh, Start::At(offset), &buf)
+}
+
+/// MPI_File_iread, MPI_File_iwrite, MPI_File_iread_all, MPI_File_iwrite_all.
+pub fn begin_next(direction: Direction, fh: MPI_File, buf: Buffer<'_>) -> Result<MPI_Request> {
+    begin(direction, fh, Start::Individual, &buf)
+}
+
+/// MPI_File_iread_shared, MPI_File_iwrite_shared.
+pub fn begin_shared(direction: Direction, fh: MPI_File, buf: Buffer<'_>) -> Result<MPI_Request> {
+    begin(direction, fh, Start::Shared, &buf)
+}

@@ -1,0 +1,137 @@
+//! Accesses that go on while their caller does something else: performed by threads of the process, which begin with the first of them.
+//!
+//! A thread has the advantage over io_uring that the copy between memory and page cache happens on another CPU: for a buffered write, io_uring
+//! copies before its system call returns.
+
+use super::access::{Access, Elements, Transfer};
+use super::file::File;
+use crate::comm::lock;
+use crate::engine::Engine;
+use crate::sync::{Arc, AtomicBool, Condvar, Mutex, Ordering};
+use std::collections::VecDeque;
+
+/// Threads at most.
+const THREADS: usize = 4;
+
+/// An access in the background.
+#[derive(Debug, Default)]
+pub struct BackgroundAccess {
+    over: AtomicBool,
+    outcome: Mutex<Transfer>,
+}
+
+impl BackgroundAccess {
+    /// One that is over already.
+    #[must_use]
+    pub(super) fn done(outcome: Transfer) -> Arc<Self> {
+        Arc::new(Self { over: AtomicBool::new(true), outcome: Mutex::new(outcome) })
+    }
+
+    /// Whether it is over.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        // Acquire: "file access" edge, pairs with Release in `finish`: what was read is in the buffer, and the outcome is there.
+        self.over.load(Ordering::Acquire)
+    }
+
+    /// What became of it, once it is over.
+    pub fn outcome(&self) -> Transfer {
+        lock(&self.outcome).clone()
+    }
+
+    fn finish(&self, outcome: Transfer) {
+        *lock(&self.outcome) = outcome;
+        // Release: "file access" edge, pairs with Acquire in `is_over`.
+        self.over.store(true, Ordering::Release);
+    }
+}
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// The threads and what they have to do.
+struct Pool {
+    state: Mutex<State>,
+    work: Condvar,
+}
+
+struct State {
+    jobs: VecDeque<Job>,
+    idle: usize,
+    threads: usize,
+}
+
+static POOL: Pool = Pool {
+    state: Mutex::new(State { jobs: VecDeque::new(), idle: 0, threads: 0 }),
+    work: Condvar::new(),
+};
+
+impl Pool {
+    /// Has a thread perform `job`; the caller if there can be no thread.
+    fn perform(&'static self, job: Job) {
+        let mut state = lock(&self.state);
+        state.jobs.push_back(job);
+        if state.idle >= state.jobs.len() {
+            self.work.notify_one();
+            return;
+        }
+        if state.threads < THREADS && spawn(|| POOL.serve()) {
+            state.threads += 1;
+        } else if state.threads == 0 {
+            let job = state.jobs.pop_back();
+            drop(state);
+            job.into_iter().for_each(|job| job());
+        }
+    }
+
+    fn serve(&self) {
+        let mut state = lock(&self.state);
+        loop {
+            match state.jobs.pop_front() {
+                Some(job) => {
+                    drop(state);
+                    job();
+                    state = lock(&self.state);
+                }
+                None => {
+                    state.idle += 1;
+                    state = self.work.wait(state).unwrap_or_else(std::sync::PoisonError::into_inner);
+                    state.idle -= 1;
+                }
+            }
+        }
+    }
+}
+
+/// Starts a thread on which no signal handler of the program runs.
+fn spawn(body: impl FnOnce() + Send + 'static) -> bool {
+    // SAFETY: fills a set of signals and exchanges this thread's mask, which a new thread inherits, for it; then puts the old one back.
+    unsafe {
+        let (mut all, mut old) = (core::mem::zeroed(), core::mem::zeroed());
+        libc::sigfillset(&raw mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut old);
+        let spawned = std::thread::Builder::new().name("perusal-io".into()).spawn(body).is_ok();
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const old, core::ptr::null_mut());
+        spawned
+    }
+}
+
+impl File {
+    /// Performs an access in the background.
+    pub(super) fn start(
+        self: Arc<Self>,
+        engine: &'static Engine,
+        access: Access,
+        elements: Elements,
+    ) -> Arc<BackgroundAccess> {
+        if access.bytes == 0 || access.view.representation.is_users() {
+            return BackgroundAccess::done(self.perform(&access, &elements));
+        }
+        let operation = Arc::new(BackgroundAccess::default());
+        let theirs = operation.clone();
+        POOL.perform(Box::new(move || {
+            theirs.finish(self.perform(&access, &elements));
+            engine.progress().work_has_ended();
+        }));
+        operation
+    }
+}

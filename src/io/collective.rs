@@ -1,0 +1,49 @@
+//! Accesses of all members.
+
+use super::access::{Access, Direction, Elements, Transfer};
+use super::file::{File, Start};
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+
+impl File {
+    /// Performs an access in which all members take part.
+    pub fn transfer_all(
+        &self,
+        engine: &Engine,
+        direction: Direction,
+        start: Start,
+        elements: &Elements,
+    ) -> Transfer {
+        let _ = engine;
+        self.transfer(direction, start, elements)
+    }
+
+    /// Performs an access in which all members take part at the shared file pointer, in the order of their ranks.
+    pub fn transfer_ordered(&self, engine: &Engine, direction: Direction, elements: &Elements) -> Transfer {
+        match self.prepare_ordered(engine, direction, elements) {
+            Ok(access) => self.perform(&access, elements),
+            Err(error) => Transfer::failed(error),
+        }
+    }
+
+    fn prepare_ordered(&self, engine: &Engine, direction: Direction, elements: &Elements) -> Result<Access> {
+        let own = self.check_access(direction, elements);
+        let etypes = own.as_ref().map_or(0, |(_, etypes)| *etypes);
+        let all = self.exchange(engine, [etypes])?;
+        let sum = all.iter().try_fold(0_i64, |sum, [etypes]| sum.checked_add(*etypes));
+        let taken = match self.comm.rank() {
+            0 => sum.and_then(|sum| self.shared().ok()?.take(sum).ok()).unwrap_or(-1),
+            _ => 0,
+        };
+        let base = self.exchange(engine, [taken])?[0][0];
+        let (access, _) = own?;
+        if base < 0 {
+            self.shared()?;
+            return Err(Error::Arg("the shared file pointer would go beyond the largest offset"));
+        }
+        let before: i64 = all[..self.comm.rank() as usize].iter().map(|[etypes]| *etypes).sum();
+        let at = access.view.position(base + before)?;
+        access.view.check(at, access.bytes)?;
+        Ok(Access { at, ..access })
+    }
+}

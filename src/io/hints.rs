@@ -1,0 +1,93 @@
+//! Hints of files that are known (MPI 5.0 §14.2.8). A hint that is not known, or whose value makes no sense, is ignored.
+
+use crate::info::Info;
+
+/// What a hint's value is.
+#[derive(Clone, Copy)]
+enum Kind {
+    /// `true` or `false`.
+    Truth,
+    /// A number that is not 0.
+    Number,
+    /// Permissions of a new file, in octal.
+    Permissions,
+}
+
+const HINTS: &[(&str, Kind, &str)] = &[
+    ("collective_buffering", Kind::Truth, "true"),
+    ("cb_buffer_size", Kind::Number, "4194304"),
+    ("file_perm", Kind::Permissions, "0666"),
+];
+
+fn value(kind: Kind, asked: Option<&str>) -> Option<String> {
+    let asked = asked?.trim().to_ascii_lowercase();
+    let good = match kind {
+        Kind::Truth => matches!(&*asked, "true" | "false"),
+        Kind::Number => asked.parse::<u64>().is_ok_and(|number| number > 0),
+        Kind::Permissions => u32::from_str_radix(&asked, 8).is_ok_and(|bits| bits <= 0o777),
+    };
+    good.then_some(asked)
+}
+
+/// The hints of a file that is opened with these.
+#[must_use]
+pub(super) fn at_open(asked: &Info) -> Info {
+    let mut info = Info::new();
+    for (key, kind, default) in HINTS {
+        let value = value(*kind, asked.text(key)).unwrap_or_else(|| (*default).to_owned());
+        // Keys and values are short.
+        let _ = info.set(key, value);
+    }
+    info
+}
+
+/// The hints of a file with `hints`, after others have been asked for. The permissions stay: the file is there.
+#[must_use]
+pub(super) fn changed(mut hints: Info, asked: &Info) -> Info {
+    for (key, kind, _) in HINTS.iter().filter(|(_, kind, _)| !matches!(kind, Kind::Permissions)) {
+        if let Some(value) = value(*kind, asked.text(key)) {
+            // Keys and values are short.
+            let _ = hints.set(key, value);
+        }
+    }
+    hints
+}
+
+/// The permissions of a new file.
+#[must_use]
+pub(super) fn permissions(hints: &Info) -> u32 {
+    hints.text("file_perm").and_then(|text| u32::from_str_radix(text, 8).ok()).unwrap_or(0o666)
+}
+
+/// Whether collective accesses may be made of few large ones.
+#[must_use]
+pub(super) fn buffers(hints: &Info) -> bool {
+    hints.text("collective_buffering") != Some("false")
+}
+
+/// Bytes that all members together hold at a time in a collective access.
+#[must_use]
+pub(super) fn buffer_size(hints: &Info) -> usize {
+    hints.text("cb_buffer_size").and_then(|text| text.parse().ok()).unwrap_or(1 << 22)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hints_have_defaults_and_nonsense_is_ignored() {
+        let mut asked = Info::new();
+        for (key, value) in [("cb_buffer_size", "0"), ("collective_buffering", " FALSE"), ("colour", "red")] {
+            asked.set(key, value).unwrap();
+        }
+        let hints = at_open(&asked);
+        assert!(!buffers(&hints) && hints.text("colour").is_none());
+        assert_eq!((buffer_size(&hints), permissions(&hints)), (1 << 22, 0o666));
+        asked.set("cb_buffer_size", "65536").unwrap();
+        asked.set("file_perm", "0600").unwrap();
+        let hints = changed(hints, &asked);
+        assert_eq!((buffer_size(&hints), permissions(&hints)), (65536, 0o666));
+        assert_eq!(permissions(&at_open(&asked)), 0o600);
+    }
+}

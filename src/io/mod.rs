@@ -1,0 +1,41 @@
+//! Files (MPI 5.0 §14).
+//!
+//! The ranks of a node share the kernel's page cache, so every rank opens a file itself, reads and writes it by system calls at explicit
+//! offsets, and sees at once what others wrote. The ranks need each other for three things: to agree as a file is opened or its view set, for
+//! the shared file pointer, and to make few large accesses of many small ones.
+//!
+//! | file | what it defines |
+//! |---|---|
+//! | `file` | [`File`]: what can be asked and changed |
+//! | `open` | opening and closing, which all members do together |
+//! | `mode` | access modes |
+//! | `view` | where the bytes that a rank sees lie in the file |
+//! | `representation` | data representations: native, internal, external32 and the program's own |
+//! | `pointer` | the individual and the shared file pointer |
+//! | `access` | accesses of one rank |
+//! | `collective` | accesses of all members |
+//! | `background` | accesses that go on while their caller does something else |
+//! | `range_lock` | the locks of atomic mode |
+//! | `hints` | hints that are known |
+//! | `system` | system calls on a file, and what their errors mean |
+
+mod access;
+mod background;
+mod collective;
+mod file;
+mod hints;
+mod mode;
+mod open;
+mod pointer;
+mod range_lock;
+mod representation;
+mod system;
+mod view;
+
+pub use access::{Direction, Elements, Transfer};
+pub use background::BackgroundAccess;
+pub use file::{File, Start, Whence};
+pub use mode::Mode;
+pub use open::delete;
+pub use representation::{Conversion, ConversionFn, ConversionFnC, Conversions, ExtentFn, Representation, register};
+pub use view::View;

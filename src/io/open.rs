@@ -1,0 +1,178 @@
+//! Opening, closing and deleting files.
+
+use super::file::{File, exchange};
+use super::hints;
+use super::mode::Mode;
+use super::pointer::{Place, SharedPointer};
+use super::system::{self, Descriptor, Name};
+use crate::coll::{BlockingTransport, Purpose, create};
+use crate::comm::{Comm, lock};
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::events::CommEvents;
+use crate::info::Info;
+use crate::sync::Arc;
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+
+/// Removes a file (MPI_File_delete).
+///
+/// # Errors
+/// [`Error::File`].
+pub fn delete(name: &[u8]) -> Result<()> {
+    let name = Name::new(name)?;
+    system::unlink(&name).map_err(|errno| name.failure("deleting", errno))
+}
+
+/// What the first member has opened.
+struct First {
+    fd: rustix::io::Result<OwnedFd>,
+    /// Whether this call has made the file.
+    created: bool,
+}
+
+/// Opens a file that others may make or remove at the same time.
+fn open_first(name: &Name, mode: Mode, hints: &Info) -> First {
+    let permissions = hints::permissions(hints);
+    for _ in 0..100 {
+        if !(mode.creates() && mode.is_exclusive()) {
+            match system::open(name, mode, None) {
+                Err(Errno::NOENT) if mode.creates() => {}
+                fd => return First { fd, created: false },
+            }
+        }
+        match system::open(name, mode, Some(permissions)) {
+            Err(Errno::EXIST) if !mode.is_exclusive() => {}
+            fd => return First { created: fd.is_ok(), fd },
+        }
+    }
+    First { fd: Err(Errno::BUSY), created: false }
+}
+
+fn number(errno: Option<Errno>) -> i64 {
+    i64::from(errno.map_or(0, Errno::raw_os_error))
+}
+
+impl File {
+    /// Opens a file; all members of `parent` call this (MPI_File_open). Nothing is left of one that cannot be opened by all.
+    ///
+    /// # Errors
+    /// [`Error::AccessMode`], [`Error::NotSame`], [`Error::File`], at every member if any has one; [`Error::Comm`] for an intercommunicator; those of
+    /// the messages.
+    pub fn open(
+        engine: &Engine,
+        parent: &Comm,
+        name: &[u8],
+        mode: i32,
+        asked: &Info,
+        events: Arc<CommEvents>,
+    ) -> Result<Self> {
+        if parent.is_inter() {
+            return Err(Error::Comm("files are opened on intracommunicators"));
+        }
+        let transport = BlockingTransport::new(engine, parent, Purpose::Create);
+        let context = transport.run(create::context(&transport, engine))?;
+        let comm =
+            Arc::new(engine.open(Comm::intra(context, parent.rank(), parent.group().clone(), events))?);
+        let opened = Self::open_on(engine, comm, name, mode, asked);
+        if opened.is_err() {
+            engine.close_communicator(context);
+        }
+        opened
+    }
+
+    fn open_on(engine: &Engine, comm: Arc<Comm>, name: &[u8], bits: i32, asked: &Info) -> Result<Self> {
+        let arguments = Mode::new(bits).and_then(|mode| Ok((mode, Name::new(name)?)));
+        let all = exchange(engine, &comm, [i64::from(bits), i64::from(arguments.is_ok())])?;
+        let (mode, name) = arguments?;
+        if all.iter().any(|[other, _]| *other != i64::from(bits)) {
+            return Err(Error::NotSame("the access mode of a file"));
+        }
+        if all.iter().any(|[_, good]| *good == 0) {
+            return Err(Error::Arg("another rank gave an invalid name of a file"));
+        }
+        let info = hints::at_open(asked);
+        // The first member makes the file, if it is to be made, so that the others find it.
+        let mut first = (comm.rank() == 0).then(|| open_first(&name, mode, &info));
+        let made = first.as_ref().filter(|first| first.fd.is_ok()).and_then(|_| SharedPointer::make(engine));
+        let (mut shared, place) = made.map_or((None, 0), |(pointer, place)| (Some(pointer), place));
+        let errno = first.as_ref().and_then(|first| first.fd.as_ref().err().copied());
+        let told = exchange(engine, &comm, [number(errno), place as i64])?[0];
+        if told[0] != 0 {
+            return Err(name.failure("opening", Errno::from_raw_os_error(told[0] as i32)));
+        }
+        let fd = match first.as_mut() {
+            Some(first) => core::mem::replace(&mut first.fd, Err(Errno::BADF)),
+            None => {
+                shared = SharedPointer::at(engine, told[1] as Place);
+                system::open(&name, mode, None)
+            }
+        };
+        let all = exchange(engine, &comm, [number(fd.as_ref().err().copied())])?;
+        let other = all.iter().position(|[errno]| *errno != 0);
+        let fd = match (fd, other) {
+            (Ok(fd), None) => fd,
+            (fd, other) => {
+                if first.is_some_and(|first| first.created) {
+                    // The error that is told is that of opening.
+                    let _ = system::unlink(&name);
+                }
+                if let Some(pointer) = shared {
+                    pointer.free(engine);
+                }
+                return Err(match fd {
+                    Err(errno) => name.failure("opening", errno),
+                    Ok(_) => {
+                        let rank = other.unwrap_or(0);
+                        let errno = Errno::from_raw_os_error(all[rank][0] as i32);
+                        name.failure(&format!("opening at rank {rank} of the communicator"), errno)
+                    }
+                });
+            }
+        };
+        let file = Self::new(comm, Descriptor::new(fd, name), mode, shared, info);
+        if mode.appends() {
+            file.go_to_end(engine)?;
+        }
+        Ok(file)
+    }
+
+    /// All file pointers stand at the end (MPI_MODE_APPEND).
+    fn go_to_end(&self, engine: &Engine) -> Result<()> {
+        let end = self.size().unwrap_or(0) as i64;
+        // Nobody writes before everybody knows where the end is.
+        let end = self.exchange(engine, [end])?[0][0];
+        *lock(&self.position) = end;
+        if let Some(shared) = self.shared.as_ref().filter(|_| self.comm.rank() == 0) {
+            shared.set(end);
+        }
+        self.barrier(engine)
+    }
+
+    /// What all members do before they close the file: with MPI_MODE_DELETE_ON_CLOSE it is deleted (MPI_File_close).
+    ///
+    /// # Errors
+    /// [`Error::FileOperation`] within a split collective access, and then nothing has changed; [`Error::File`] if it cannot be deleted, and those of
+    /// the messages: then it is closed all the same.
+    pub fn close(&self, engine: &Engine) -> Result<()> {
+        self.barrier(engine)?;
+        if !self.mode.deletes_on_close() {
+            return Ok(());
+        }
+        let errno = if self.comm.rank() == 0 { system::unlink(self.descriptor.name()).err() } else { None };
+        match self.exchange(engine, [number(errno)])?[0][0] {
+            0 => Ok(()),
+            errno => {
+                Err(self.descriptor.failure("deleting on close", Errno::from_raw_os_error(errno as i32)))
+            }
+        }
+    }
+
+    /// Gives back what a closed file has taken of the job. Nobody uses it any more.
+    pub fn release(self, engine: &Engine) {
+        if let Some(pointer) = self.shared {
+            pointer.free(engine);
+        }
+        engine.close_communicator(self.comm.context);
+    }
+}

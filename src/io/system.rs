@@ -1,0 +1,259 @@
+//! The system calls on files, and what their errors mean.
+
+use super::mode::Mode;
+use crate::abi;
+use crate::error::{Error, Result};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{self, OFlags};
+use rustix::io::Errno;
+use std::ffi::{CStr, CString, OsStr};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// A file that this rank has opened.
+#[derive(Debug)]
+pub(super) struct Descriptor {
+    fd: OwnedFd,
+    name: Name,
+    /// Whether it can be accessed at an offset; a pipe or a terminal cannot.
+    seekable: bool,
+}
+
+/// A file's name.
+#[derive(Debug, Clone)]
+pub(super) struct Name(CString);
+
+impl Name {
+    /// # Errors
+    /// [`Error::File`] for an empty one.
+    pub fn new(name: &[u8]) -> Result<Self> {
+        let text = CString::new(name).ok().filter(|name| !name.is_empty());
+        text.map(Self).ok_or_else(|| Error::File {
+            class: abi::MPI_ERR_BAD_FILE,
+            path: String::from_utf8_lossy(name).into_owned(),
+            what: "a file's name is not empty and has no zero byte".into(),
+        })
+    }
+
+    pub fn path(&self) -> &CStr {
+        &self.0
+    }
+
+    /// The error of doing something with the file.
+    pub fn failure(&self, doing: &str, errno: Errno) -> Error {
+        let mut what = format!("{doing}: {}", std::io::Error::from(errno));
+        if let Some(advice) = advice(errno) {
+            what = format!("{what}; {advice}");
+        }
+        Error::File { class: class(errno), path: self.to_string(), what }
+    }
+}
+
+impl core::fmt::Display for Name {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        Path::new(OsStr::from_bytes(self.0.to_bytes())).display().fmt(f)
+    }
+}
+
+/// The MPI error class of what the system says.
+fn class(errno: Errno) -> i32 {
+    match errno {
+        Errno::NOENT => abi::MPI_ERR_NO_SUCH_FILE,
+        Errno::EXIST => abi::MPI_ERR_FILE_EXISTS,
+        Errno::ACCESS | Errno::PERM => abi::MPI_ERR_ACCESS,
+        Errno::ROFS => abi::MPI_ERR_READ_ONLY,
+        Errno::NAMETOOLONG | Errno::NOTDIR | Errno::ISDIR | Errno::LOOP | Errno::INVAL | Errno::NXIO => {
+            abi::MPI_ERR_BAD_FILE
+        }
+        Errno::NOSPC | Errno::FBIG => abi::MPI_ERR_NO_SPACE,
+        Errno::DQUOT => abi::MPI_ERR_QUOTA,
+        Errno::TXTBSY | Errno::BUSY => abi::MPI_ERR_FILE_IN_USE,
+        Errno::NOMEM | Errno::MFILE | Errno::NFILE => abi::MPI_ERR_NO_MEM,
+        Errno::OPNOTSUPP | Errno::SPIPE | Errno::NOLCK => abi::MPI_ERR_UNSUPPORTED_OPERATION,
+        _ => abi::MPI_ERR_IO,
+    }
+}
+
+/// What to do about it, where the system's own text does not say.
+fn advice(errno: Errno) -> Option<&'static str> {
+    match errno {
+        Errno::FBIG => Some("the limit of the process (ulimit -f) or of the file system is reached"),
+        Errno::MFILE => Some("close files, or raise the limit of the process (ulimit -n)"),
+        Errno::SPIPE => Some("it is no file with offsets; open it with MPI_MODE_SEQUENTIAL"),
+        Errno::NOLCK | Errno::OPNOTSUPP => Some("the file system does not have it"),
+        _ => None,
+    }
+}
+
+/// What became of an access: how many bytes were moved before it ended, and why it ended early.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[must_use]
+pub struct Transfer {
+    /// Bytes that were moved.
+    pub bytes: u64,
+    /// What kept it from going on. The end of a file is no error.
+    pub error: Option<Error>,
+}
+
+impl Transfer {
+    /// Nothing, because of `error`.
+    pub fn failed(error: Error) -> Self {
+        Self { bytes: 0, error: Some(error) }
+    }
+}
+
+/// Repeats a call that a signal has interrupted.
+fn uninterrupted<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> rustix::io::Result<T> {
+    loop {
+        match call() {
+            Err(Errno::INTR) => {}
+            result => return result,
+        }
+    }
+}
+
+/// Opens a file; directories are refused. `create`: with these permissions if it is not there, and never if it is.
+pub(super) fn open(name: &Name, mode: Mode, create: Option<u32>) -> rustix::io::Result<OwnedFd> {
+    let mut flags = OFlags::CLOEXEC;
+    flags |= match (mode.reads(), mode.writes()) {
+        (true, true) => OFlags::RDWR,
+        (false, _) => OFlags::WRONLY,
+        (true, false) => OFlags::RDONLY,
+    };
+    if create.is_some() {
+        flags |= OFlags::CREATE | OFlags::EXCL;
+    }
+    let permissions = fs::Mode::from_bits_truncate(create.unwrap_or(0));
+    let fd = uninterrupted(|| fs::open(name.path(), flags, permissions))?;
+    if fs::FileType::from_raw_mode(fs::fstat(&fd)?.st_mode) == fs::FileType::Directory {
+        return Err(Errno::ISDIR);
+    }
+    if mode.writes() {
+        survive_file_size_limit();
+    }
+    Ok(fd)
+}
+
+/// A write beyond the process's file-size limit is an error, where the signal that comes with it would end the program.
+fn survive_file_size_limit() {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize);
+    if limit.current.is_none() {
+        return;
+    }
+    // SAFETY: asks for and sets the disposition of one signal; a program that has chosen one keeps it.
+    unsafe {
+        let mut present: libc::sigaction = core::mem::zeroed();
+        if libc::sigaction(libc::SIGXFSZ, core::ptr::null(), &mut present) == 0
+            && present.sa_sigaction == libc::SIG_DFL
+        {
+            libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+        }
+    }
+}
+
+/// Removes a file's name.
+pub(super) fn unlink(name: &Name) -> rustix::io::Result<()> {
+    fs::unlink(name.path())
+}
+
+impl Descriptor {
+    pub fn new(fd: OwnedFd, name: Name) -> Self {
+        let seekable = fs::tell(&fd).is_ok();
+        Self { fd, name, seekable }
+    }
+
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    pub fn name(&self) -> &Name {
+        &self.name
+    }
+
+    pub fn failure(&self, doing: &str, errno: Errno) -> Error {
+        self.name.failure(doing, errno)
+    }
+
+    /// Reads at `offset` until `to` is full or the file ends.
+    pub fn read(&self, offset: u64, to: &mut [u8]) -> Transfer {
+        let mut done = 0;
+        while done < to.len() {
+            let room = &mut to[done..];
+            let result = uninterrupted(|| {
+                if self.seekable {
+                    rustix::io::pread(&self.fd, &mut *room, offset + done as u64)
+                } else {
+                    rustix::io::read(&self.fd, &mut *room)
+                }
+            });
+            match result {
+                Ok(0) => break,
+                Ok(bytes) => done += bytes,
+                Err(errno) => {
+                    let error = self.failure(&format!("reading at byte {}", offset + done as u64), errno);
+                    return Transfer { bytes: done as u64, error: Some(error) };
+                }
+            }
+        }
+        Transfer { bytes: done as u64, error: None }
+    }
+
+    /// Writes all of `from` at `offset`.
+    pub fn write(&self, offset: u64, from: &[u8]) -> Transfer {
+        let mut done = 0;
+        while done < from.len() {
+            let rest = &from[done..];
+            let result = uninterrupted(|| {
+                if self.seekable {
+                    rustix::io::pwrite(&self.fd, rest, offset + done as u64)
+                } else {
+                    rustix::io::write(&self.fd, rest)
+                }
+            });
+            match result {
+                Ok(bytes @ 1..) => done += bytes,
+                other => {
+                    let errno = other.err().unwrap_or(Errno::IO);
+                    let error = self.failure(&format!("writing at byte {}", offset + done as u64), errno);
+                    return Transfer { bytes: done as u64, error: Some(error) };
+                }
+            }
+        }
+        Transfer { bytes: done as u64, error: None }
+    }
+
+    /// Bytes of the file.
+    pub fn size(&self) -> Result<u64> {
+        let stat = fs::fstat(&self.fd).map_err(|errno| self.failure("asking for the size", errno))?;
+        Ok(u64::try_from(stat.st_size).unwrap_or(0))
+    }
+
+    /// Cuts the file off, or extends it by zeroes.
+    pub fn set_size(&self, size: u64) -> rustix::io::Result<()> {
+        uninterrupted(|| fs::ftruncate(&self.fd, size))
+    }
+
+    /// Allocates the first `size` bytes, and extends the file to them if it is shorter.
+    pub fn preallocate(&self, size: u64) -> rustix::io::Result<()> {
+        if size == 0 {
+            return Ok(());
+        }
+        uninterrupted(|| {
+            let length = libc::off64_t::try_from(size).map_err(|_| Errno::FBIG)?;
+            // SAFETY: allocates within a file that is open; takes no address.
+            match unsafe { libc::posix_fallocate64(rustix::fd::AsRawFd::as_raw_fd(&self.fd), 0, length) } {
+                0 => Ok(()),
+                error => Err(Errno::from_raw_os_error(error)),
+            }
+        })
+    }
+
+    /// Has the storage device keep what was written.
+    pub fn sync(&self) -> Result<()> {
+        match uninterrupted(|| fs::fsync(&self.fd)) {
+            // Pipes, terminals and the like have no storage.
+            Ok(()) | Err(Errno::INVAL) => Ok(()),
+            Err(errno) => Err(self.failure("syncing", errno)),
+        }
+    }
+}

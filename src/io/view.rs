@@ -1,0 +1,232 @@
+//! Views: where the bytes that a rank sees lie in the file (MPI 5.0 §14.3).
+//!
+//! A view is a stream of data bytes: those of its filetype, tiled from a displacement on. The stream's byte at any position is found by one
+//! division and one step for each level of the filetype; nothing is expanded, so a filetype of any number of blocks costs no memory.
+
+use super::representation::Representation;
+use crate::abi;
+use crate::datatype::{Datatype, LayoutOrder};
+use crate::error::{Error, Result};
+
+/// A view of a file.
+#[derive(Debug, Clone)]
+pub struct View {
+    /// Where the first tile begins, in bytes.
+    pub disp: u64,
+    /// The elementary type, as the program gave it.
+    pub etype: Datatype,
+    /// The filetype, as the program gave it.
+    pub filetype: Datatype,
+    /// How data is represented in the file.
+    pub representation: Representation,
+    /// Bytes of an etype in the file.
+    pub unit: u64,
+    /// The filetype as it lies in the file, in its representation.
+    layout: Datatype,
+}
+
+const TOO_FAR: Error = Error::Arg("the access would go beyond the largest offset of a file");
+
+impl View {
+    /// What a file has when it is opened: a stream of bytes.
+    #[must_use]
+    pub fn of_bytes() -> Self {
+        let byte = Datatype::predefined_ref(abi::MPI_BYTE).cloned();
+        let byte = byte.unwrap_or_else(|| unreachable!("MPI_BYTE is predefined"));
+        Self {
+            disp: 0,
+            etype: byte.clone(),
+            filetype: byte.clone(),
+            representation: Representation::Native,
+            unit: 1,
+            layout: byte,
+        }
+    }
+
+    /// Checks the parts of a view. `writes`: whether the file may be written.
+    ///
+    /// # Errors
+    /// [`Error::Arg`] for a negative displacement; [`Error::Type`] for types that cannot be those of a view; those of a program's representation.
+    pub fn new(
+        disp: i64,
+        etype: Datatype,
+        filetype: Datatype,
+        representation: Representation,
+        writes: bool,
+    ) -> Result<Self> {
+        let disp = u64::try_from(disp).map_err(|_| Error::Arg("the displacement of a view is negative"))?;
+        let (unit, layout) =
+            (representation.file_layout(&etype)?, representation.file_layout(&filetype)?);
+        for (datatype, is_etype) in [(&unit, true), (&layout, false)] {
+            check_layout(datatype, is_etype, writes)?;
+        }
+        if unit.size() == 0 {
+            return Err(Error::Type("the etype of a view has no data"));
+        }
+        if !layout.size().is_multiple_of(unit.size()) {
+            return Err(Error::Type("the filetype of a view is not made of its etype: their sizes do not fit"));
+        }
+        Ok(Self { disp, etype, filetype, representation, unit: unit.size() as u64, layout })
+    }
+
+    /// The position in the stream that is `offset` etypes behind its beginning.
+    ///
+    /// # Errors
+    /// [`Error::Arg`] if it is negative or too large.
+    pub fn position(&self, offset: i64) -> Result<u64> {
+        let offset = u64::try_from(offset).map_err(|_| Error::Arg("an offset in a file is negative"))?;
+        offset.checked_mul(self.unit).filter(|at| i64::try_from(*at).is_ok()).ok_or(TOO_FAR)
+    }
+
+    /// Etypes that so many bytes are.
+    ///
+    /// # Errors
+    /// [`Error::Type`] if they are no whole number of etypes.
+    pub fn etypes(&self, bytes: u64) -> Result<i64> {
+        if !bytes.is_multiple_of(self.unit) {
+            return Err(Error::Type("the elements of the buffer are no whole number of the view's etypes"));
+        }
+        Ok((bytes / self.unit) as i64)
+    }
+
+    /// Checks that `bytes` bytes from position `at` on have offsets in a file.
+    ///
+    /// # Errors
+    /// [`Error::Arg`] if they do not; [`Error::Type`] if the filetype has no data.
+    pub fn check(&self, at: u64, bytes: u64) -> Result<()> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        let size = self.layout.size() as u64;
+        if size == 0 {
+            return Err(Error::Type("the filetype of the view has no data"));
+        }
+        let last = at.checked_add(bytes - 1).ok_or(TOO_FAR)?;
+        let end = self.layout.true_lb().saturating_add(self.layout.true_extent()) as u64;
+        let tile = (last / size).checked_mul(self.layout.extent() as u64);
+        let end = tile.and_then(|tile| tile.checked_add(end)?.checked_add(self.disp));
+        end.filter(|end| i64::try_from(*end).is_ok()).map(drop).ok_or(TOO_FAR)
+    }
+
+    /// Whether the stream is one run in the file.
+    #[must_use]
+    pub fn is_contiguous(&self) -> bool {
+        self.layout.is_contiguous()
+    }
+
+    /// The file's offset of the byte at position `at`, and how many bytes follow it there.
+    #[inline]
+    fn locate(&self, at: u64) -> (u64, u64) {
+        let size = self.layout.size() as u64;
+        let (disp, len) = self.layout.run_at((at % size) as usize);
+        (self.disp + (at / size) * self.layout.extent() as u64 + disp as u64, len as u64)
+    }
+
+    /// The file's offset of the byte at position `at`.
+    ///
+    /// # Errors
+    /// As for [`check`](Self::check).
+    pub fn offset_of(&self, at: u64) -> Result<u64> {
+        self.check(at, 1)?;
+        Ok(if self.is_contiguous() { self.contiguous(at) } else { self.locate(at).0 })
+    }
+
+    /// The file's offset of etype `offset`.
+    ///
+    /// # Errors
+    /// As for [`position`](Self::position) and [`check`](Self::check).
+    pub fn offset_of_etype(&self, offset: i64) -> Result<i64> {
+        if offset == 0 && self.layout.size() == 0 {
+            return Ok(self.disp as i64);
+        }
+        self.offset_of(self.position(offset)?).map(|offset| offset as i64)
+    }
+
+    fn contiguous(&self, at: u64) -> u64 {
+        self.disp + self.layout.true_lb() as u64 + at
+    }
+
+    /// The runs, as offset and bytes, of `bytes` bytes from position `at` on, for which [`check`](Self::check) has been asked.
+    #[inline]
+    #[must_use]
+    pub fn runs(&self, at: u64, bytes: u64) -> Runs<'_> {
+        Runs { view: self, at, left: bytes, pending: None }
+    }
+
+    /// The least whole number of etypes whose offset in the file is not less than `offset`.
+    #[must_use]
+    pub fn etypes_before(&self, offset: u64) -> i64 {
+        let Some(beyond) = offset.checked_sub(self.disp) else { return 0 };
+        let (size, extent) = (self.layout.size() as u64, self.layout.extent() as u64);
+        if size == 0 || extent == 0 {
+            return 0;
+        }
+        let (tile, rest) = (beyond / extent, beyond % extent);
+        // Displacements ascend, so those below `rest` are the first ones.
+        let (mut low, mut high) = (0, size);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if (self.layout.displacement(middle as usize) as u64) < rest {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        (tile * size + low).div_ceil(self.unit) as i64
+    }
+}
+
+fn check_layout(datatype: &Datatype, is_etype: bool, writes: bool) -> Result<()> {
+    let say = |etype, filetype| Err(Error::Type(if is_etype { etype } else { filetype }));
+    if datatype.size() > 0 && datatype.true_lb() < 0 || datatype.extent() < 0 {
+        return say(
+            "the etype of a view has a negative displacement or extent",
+            "the filetype of a view has a negative displacement or extent",
+        );
+    }
+    match datatype.layout_order() {
+        LayoutOrder::Ascending => Ok(()),
+        LayoutOrder::Overlapping if !writes => Ok(()),
+        LayoutOrder::Overlapping => say(
+            "the etype of a view overlaps itself, and the file is open for writing",
+            "the filetype of a view overlaps itself, and the file is open for writing",
+        ),
+        LayoutOrder::Unordered => say(
+            "the displacements of a view's etype do not ascend",
+            "the displacements of a view's filetype do not ascend",
+        ),
+    }
+}
+
+/// The runs of an access; those that touch are one.
+pub struct Runs<'a> {
+    view: &'a View,
+    at: u64,
+    left: u64,
+    pending: Option<(u64, u64)>,
+}
+
+impl Iterator for Runs<'_> {
+    type Item = (u64, u64);
+    #[inline]
+    fn next(&mut self) -> Option<(u64, u64)> {
+        if self.view.is_contiguous() {
+            let bytes = core::mem::take(&mut self.left);
+            return (bytes > 0).then(|| (self.view.contiguous(self.at), bytes));
+        }
+        while self.left > 0 {
+            let (offset, len) = self.view.locate(self.at);
+            let len = len.min(self.left);
+            (self.at, self.left) = (self.at + len, self.left - len);
+            match &mut self.pending {
+                Some((start, have)) if *start + *have == offset => *have += len,
+                _ => {
+                    if let Some(done) = self.pending.replace((offset, len)) {
+                        return Some(done);
+                    }
+                }
+            }
+        }
+        self.pending.take()
+    }
+}

@@ -1,0 +1,170 @@
+/* Random views and accesses of all ranks against an array of bytes that every rank keeps: independent, collective, split and nonblocking
+ * accesses, at offsets and at the individual file pointer, to and from memory with gaps, atomic and not. Each rank owns some units of a tile,
+ * so that ranks write different bytes.
+ * RANKS: 1 2 3 4
+ */
+#include "check.h"
+#include <unistd.h>
+
+enum { UNITS = 24, TILES = 6, ROUNDS = 120, LIMIT = 1 << 16, MOST = 64 };
+
+static unsigned long long state = 88172645463325252ull;
+
+/* The same numbers on all ranks. */
+static unsigned below(unsigned n)
+{
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return (unsigned)(state >> 33) % n;
+}
+
+static unsigned char oracle[LIMIT];
+static int rank, size;
+
+/* What a rank does in a round. */
+struct plan {
+    int owned, units[UNITS]; /* units of the tile that are its own, ascending */
+    long first, count;       /* etypes: where in its view, and how many */
+};
+
+/* The offset in the file of byte `at` of a rank's view. */
+static long offset_of(const struct plan *plan, long disp, int unit, long at)
+{
+    long tile = (long)plan->owned * unit;
+    return disp + at / tile * UNITS * unit + (long)plan->units[at % tile / unit] * unit + at % unit;
+}
+
+static unsigned char value(int round, int who, long at) { return (unsigned char)(round * 37 + who * 101 + at * 7 + 1); }
+
+static void access_file(MPI_File file, int how, int write, MPI_Offset at, void *buf, int count, MPI_Datatype type, MPI_Status *status)
+{
+    MPI_Request request;
+    if (how % 2) OK(MPI_File_seek(file, at, MPI_SEEK_SET));
+    switch (how) {
+    case 0: OK(write ? MPI_File_write_at(file, at, buf, count, type, status) : MPI_File_read_at(file, at, buf, count, type, status)); break;
+    case 1: OK(write ? MPI_File_write(file, buf, count, type, status) : MPI_File_read(file, buf, count, type, status)); break;
+    case 2: OK(write ? MPI_File_write_at_all(file, at, buf, count, type, status) : MPI_File_read_at_all(file, at, buf, count, type, status)); break;
+    case 3: OK(write ? MPI_File_write_all(file, buf, count, type, status) : MPI_File_read_all(file, buf, count, type, status)); break;
+    case 4:
+        OK(write ? MPI_File_iwrite_at(file, at, buf, count, type, &request) : MPI_File_iread_at(file, at, buf, count, type, &request));
+        OK(MPI_Wait(&request, status));
+        break;
+    case 5:
+        OK(write ? MPI_File_iwrite(file, buf, count, type, &request) : MPI_File_iread(file, buf, count, type, &request));
+        OK(MPI_Wait(&request, status));
+        break;
+    case 6:
+        OK(write ? MPI_File_write_at_all_begin(file, at, buf, count, type) : MPI_File_read_at_all_begin(file, at, buf, count, type));
+        OK(write ? MPI_File_write_at_all_end(file, buf, status) : MPI_File_read_at_all_end(file, buf, status));
+        break;
+    case 7:
+        OK(write ? MPI_File_write_all_begin(file, buf, count, type) : MPI_File_read_all_begin(file, buf, count, type));
+        OK(write ? MPI_File_write_all_end(file, buf, status) : MPI_File_read_all_end(file, buf, status));
+        break;
+    case 8:
+        OK(write ? MPI_File_iwrite_at_all(file, at, buf, count, type, &request) : MPI_File_iread_at_all(file, at, buf, count, type, &request));
+        OK(MPI_Wait(&request, status));
+        break;
+    default:
+        OK(write ? MPI_File_iwrite_all(file, buf, count, type, &request) : MPI_File_iread_all(file, buf, count, type, &request));
+        OK(MPI_Wait(&request, status));
+    }
+}
+
+static void one_round(MPI_File file, MPI_File plain, int round)
+{
+    static unsigned char memory[3 * MOST * 16 + 64], seen[LIMIT];
+    struct plan plans[16];
+    const int unit = 1 + (int)below(4) * (int)below(5), how = (int)below(10), gaps = (int)below(3), write = below(4) > 0;
+    const long disp = below(50);
+    for (int r = 0; r < size; r++) plans[r].owned = 0;
+    for (int u = 0; u < UNITS; u++) {
+        /* Some units are nobody's. */
+        unsigned owner = below((unsigned)size + 1);
+        if (owner < (unsigned)size) plans[owner].units[plans[owner].owned++] = u;
+    }
+    for (int r = 0; r < size; r++) {
+        if (plans[r].owned == 0) return;
+        plans[r].first = below((unsigned)plans[r].owned * 3);
+        plans[r].count = below(MOST);
+    }
+    MPI_Datatype etype, filetype, unresized, elements;
+    OK(MPI_Type_contiguous(unit, MPI_BYTE, &etype));
+    OK(MPI_Type_commit(&etype));
+    OK(MPI_Type_create_indexed_block(plans[rank].owned, 1, plans[rank].units, etype, &unresized));
+    OK(MPI_Type_create_resized(unresized, 0, (MPI_Aint)UNITS * unit, &filetype));
+    OK(MPI_Type_commit(&filetype));
+    OK(MPI_Type_vector(1, unit, 1, MPI_BYTE, &unresized));
+    OK(MPI_Type_create_resized(unresized, 0, unit + gaps, &elements));
+    OK(MPI_Type_commit(&elements));
+    OK(MPI_File_set_view(file, disp, etype, filetype, "native", MPI_INFO_NULL));
+    OK(MPI_File_set_atomicity(file, round % 3 == 0));
+
+    const struct plan *own = &plans[rank];
+    MPI_Offset at = own->first, disp_of;
+    OK(MPI_File_get_byte_offset(file, at, &disp_of));
+    SAME(disp_of, offset_of(own, disp, unit, at * unit));
+    MPI_Status status;
+    int count = -1;
+    memset(memory, 0, sizeof memory);
+    if (write) {
+        for (long i = 0; i < own->count; i++)
+            for (int b = 0; b < unit; b++) memory[i * (unit + gaps) + b] = value(round, rank, i * unit + b);
+    }
+    /* Reads find the file as long as it ever becomes. */
+    access_file(file, how, write, at, memory, (int)own->count, elements, &status);
+    OK(MPI_Get_count(&status, elements, &count));
+    SAME(count, own->count);
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    if (write) {
+        for (int r = 0; r < size; r++)
+            for (long b = 0; b < plans[r].count * unit; b++)
+                oracle[offset_of(&plans[r], disp, unit, plans[r].first * unit + b)] = value(round, r, b);
+    } else {
+        int wrong = 0;
+        for (long i = 0; i < own->count; i++)
+            for (int b = 0; b < unit; b++)
+                wrong += memory[i * (unit + gaps) + b] != oracle[offset_of(own, disp, unit, (at + i) * unit + b)];
+        SAME(wrong, 0);
+    }
+    if (how % 2) {
+        MPI_Offset position;
+        OK(MPI_File_get_position(file, &position));
+        SAME(position, own->first + own->count);
+    }
+    OK(MPI_File_read_at(plain, 0, seen, LIMIT, MPI_BYTE, &status));
+    OK(MPI_Get_count(&status, MPI_BYTE, &count));
+    SAME(count, LIMIT);
+    if (memcmp(seen, oracle, LIMIT) != 0) {
+        long first = 0;
+        while (seen[first] == oracle[first]) first++;
+        fprintf(stderr, "round %d, rank %d, form %d: byte %ld is %d, expected %d\n", round, rank, how, first, seen[first], oracle[first]);
+        failures++;
+    }
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    OK(MPI_Type_free(&etype));
+    OK(MPI_Type_free(&filetype));
+    OK(MPI_Type_free(&elements));
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    char name[64];
+    int id = (int)getpid();
+    MPI_Bcast(&id, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    snprintf(name, sizeof name, "file_oracle.%d", id);
+    MPI_File file, plain;
+    OK(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file));
+    OK(MPI_File_set_size(file, LIMIT));
+    OK(MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_RDONLY, MPI_INFO_NULL, &plain));
+    for (int round = 0; round < ROUNDS && failures == 0; round++) one_round(file, plain, round);
+    OK(MPI_File_close(&plain));
+    OK(MPI_File_close(&file));
+    CHECK(file == MPI_FILE_NULL);
+    MPI_Finalize();
+    return verdict();
+}
