@@ -1,6 +1,7 @@
-/* Put before every file of MPICH's test suite. The suite asks for three things that the standard ABI does not have:
+/* Put before every file of MPICH's test suite. The suite asks for four things that the standard ABI does not have:
  * a Fortran integer and the conversions that go with it (the ABI has ..._toint and ..._fromint, which do the same),
- * and, in its datatype pools, two MPI-1 names that MPI 3.0 removed in favour of the ones given here. */
+ * in its datatype pools, two MPI-1 names that MPI 3.0 removed in favour of the ones given here,
+ * and, for files, the requests that ROMIO had before they became MPI's. */
 #ifndef PERUSAL_CONFORMANCE_COMPAT_H
 #define PERUSAL_CONFORMANCE_COMPAT_H
 #include <mpi.h>
@@ -11,4 +12,6 @@ typedef int MPI_Fint;
 #define PMPI_Message_f2c PMPI_Message_fromint
 #define MPI_Type_hvector MPI_Type_create_hvector
 #define MPI_Type_hindexed MPI_Type_create_hindexed
+#define MPIO_Request MPI_Request
+#define MPIO_Wait MPI_Wait
 #endif

@@ -98,9 +98,8 @@ mod tests {
     #[test]
     fn order_is_that_of_the_runs() {
         let int = Datatype::predefined(abi::MPI_INT).unwrap();
-        let order = |lengths: &[usize], at: &[isize]| {
-            Datatype::indexed(lengths, at, &int).unwrap().layout_order()
-        };
+        let order =
+            |lengths: &[usize], at: &[isize]| Datatype::indexed(lengths, at, &int).unwrap().layout_order();
         assert_eq!(order(&[1, 2, 1], &[0, 3, 9]), LayoutOrder::Ascending);
         assert_eq!(order(&[2, 2, 1], &[0, 1, 9]), LayoutOrder::Overlapping);
         assert_eq!(order(&[1, 2, 1], &[3, 0, 9]), LayoutOrder::Unordered);

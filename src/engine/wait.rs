@@ -26,8 +26,6 @@ impl Progress<'_> {
 
     /// A thread that is none of the program's has ended something that a wait may be for, and has stored that it has.
     pub fn work_has_ended(self) {
-        // Waiters rule 1, the waker, and doorbell rule 3, side A: the caller has stored; the counts of waiters are loaded next.
-        crate::sync::fence(crate::sync::Ordering::SeqCst);
         self.wake_others();
     }
 

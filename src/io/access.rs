@@ -227,7 +227,9 @@ fn read_runs(file: &Descriptor, view: &View, at: u64, to: &mut [u8]) -> Transfer
         let mut few = Vec::new();
         if wanted < SHORT_RUN {
             while let Some((offset, len)) = runs.next_if(|(offset, len)| {
-                *offset >= end && offset + len - start <= SIEVE && offset + len - start <= (wanted + len) * WASTE
+                *offset >= end
+                    && offset + len - start <= SIEVE
+                    && offset + len - start <= (wanted + len) * WASTE
             }) {
                 if few.is_empty() {
                     few.push(first);

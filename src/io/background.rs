@@ -60,10 +60,8 @@ struct State {
     threads: usize,
 }
 
-static POOL: Pool = Pool {
-    state: Mutex::new(State { jobs: VecDeque::new(), idle: 0, threads: 0 }),
-    work: Condvar::new(),
-};
+static POOL: Pool =
+    Pool { state: Mutex::new(State { jobs: VecDeque::new(), idle: 0, threads: 0 }), work: Condvar::new() };
 
 impl Pool {
     /// Has a thread perform `job`; the caller if there can be no thread.

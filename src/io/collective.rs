@@ -14,8 +14,21 @@ impl File {
         start: Start,
         elements: &Elements,
     ) -> Transfer {
-        let _ = engine;
-        self.transfer(direction, start, elements)
+        let prepared = self.prepare(direction, start, elements);
+        let moved = match self.two_phase(engine, prepared.as_ref().ok(), elements, direction) {
+            Ok(Some(moved)) => moved,
+            Ok(None) => prepared
+                .as_ref()
+                .map_or_else(|_| Transfer::default(), |access| self.perform(access, elements)),
+            Err(error) => Transfer::failed(error),
+        };
+        match prepared {
+            Ok(access) => {
+                self.settle(start, &access, elements, &moved);
+                moved
+            }
+            Err(error) => Transfer::failed(error),
+        }
     }
 
     /// Performs an access in which all members take part at the shared file pointer, in the order of their ranks.

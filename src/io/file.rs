@@ -6,6 +6,7 @@ use super::hints;
 use super::mode::Mode;
 use super::pointer::SharedPointer;
 use super::system::Descriptor;
+use super::two_phase::SharedBuffer;
 use super::view::View;
 use crate::coll::{BlockingTransport, Purpose, Scratch, allgather, barrier};
 use crate::comm::{Comm, ErrhandlerSlot, Group, lock};
@@ -59,6 +60,8 @@ pub struct File {
     /// Held by the thread that is in an atomic access.
     pub(super) atomic_threads: Mutex<()>,
     pub(super) info: Mutex<Info>,
+    /// What collective accesses of many short runs go through, from the first one on.
+    pub(super) buffer: Mutex<Option<SharedBuffer>>,
     split: Mutex<Option<Split>>,
     /// What happens to errors of functions on it.
     pub errhandler: ErrhandlerSlot,
@@ -82,6 +85,7 @@ impl File {
             atomic: AtomicBool::new(false),
             atomic_threads: Mutex::new(()),
             info: Mutex::new(info),
+            buffer: Mutex::new(None),
             split: Mutex::new(None),
             errhandler: ErrhandlerSlot::default(),
         }
@@ -269,7 +273,9 @@ impl File {
         let disp = match disp {
             Some(disp) if !self.mode.is_sequential() => disp,
             None if self.mode.is_sequential() => self.view().offset_of_etype(self.shared()?.get())?,
-            Some(_) => return Err(Error::Disp("with MPI_MODE_SEQUENTIAL it must be MPI_DISPLACEMENT_CURRENT")),
+            Some(_) => {
+                return Err(Error::Disp("with MPI_MODE_SEQUENTIAL it must be MPI_DISPLACEMENT_CURRENT"));
+            }
             None => return Err(Error::Disp("MPI_DISPLACEMENT_CURRENT is for MPI_MODE_SEQUENTIAL")),
         };
         let representation = super::Representation::named(representation)?;
@@ -506,5 +512,8 @@ pub(super) fn exchange<const N: usize>(engine: &Engine, comm: &Comm, own: [i64; 
         word.copy_from_slice(bytes);
         i64::from_ne_bytes(word)
     };
-    Ok(all.chunks_exact(N * 8).map(|words| core::array::from_fn(|i| word(&words[i * 8..i * 8 + 8]))).collect())
+    Ok(all
+        .chunks_exact(N * 8)
+        .map(|words| core::array::from_fn(|i| word(&words[i * 8..i * 8 + 8])))
+        .collect())
 }

@@ -14,6 +14,7 @@
 //! | `pointer` | the individual and the shared file pointer |
 //! | `access` | accesses of one rank |
 //! | `collective` | accesses of all members |
+//! | `two_phase` | those of many short runs, through a shared buffer |
 //! | `background` | accesses that go on while their caller does something else |
 //! | `range_lock` | the locks of atomic mode |
 //! | `hints` | hints that are known |
@@ -30,6 +31,7 @@ mod pointer;
 mod range_lock;
 mod representation;
 mod system;
+mod two_phase;
 mod view;
 
 pub use access::{Direction, Elements, Transfer};
@@ -37,5 +39,7 @@ pub use background::BackgroundAccess;
 pub use file::{File, Start, Whence};
 pub use mode::Mode;
 pub use open::delete;
-pub use representation::{Conversion, ConversionFn, ConversionFnC, Conversions, ExtentFn, Representation, register};
+pub use representation::{
+    Conversion, ConversionFn, ConversionFnC, Conversions, ExtentFn, Representation, register,
+};
 pub use view::View;

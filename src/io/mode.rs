@@ -32,7 +32,8 @@ impl Mode {
         if directions.iter().filter(|direction| mode.has(**direction)).count() != 1 {
             return wrong("it must have exactly one of MPI_MODE_RDONLY, MPI_MODE_RDWR and MPI_MODE_WRONLY");
         }
-        if mode.has(abi::MPI_MODE_RDONLY) && (mode.has(abi::MPI_MODE_CREATE) || mode.has(abi::MPI_MODE_EXCL)) {
+        if mode.has(abi::MPI_MODE_RDONLY) && (mode.has(abi::MPI_MODE_CREATE) || mode.has(abi::MPI_MODE_EXCL))
+        {
             return wrong("MPI_MODE_CREATE and MPI_MODE_EXCL do not go with MPI_MODE_RDONLY");
         }
         if mode.has(abi::MPI_MODE_RDWR) && mode.has(abi::MPI_MODE_SEQUENTIAL) {
@@ -101,7 +102,8 @@ mod tests {
     #[test]
     fn modes_that_contradict_themselves_are_refused() {
         use abi::*;
-        for good in [MPI_MODE_RDONLY, MPI_MODE_RDWR | MPI_MODE_CREATE, MPI_MODE_WRONLY | MPI_MODE_SEQUENTIAL] {
+        for good in [MPI_MODE_RDONLY, MPI_MODE_RDWR | MPI_MODE_CREATE, MPI_MODE_WRONLY | MPI_MODE_SEQUENTIAL]
+        {
             assert_eq!(Mode::new(good).unwrap().bits(), good);
         }
         let both = MPI_MODE_RDONLY | MPI_MODE_WRONLY;

@@ -173,6 +173,9 @@ impl File {
         if let Some(pointer) = self.shared {
             pointer.free(engine);
         }
+        if let Some(buffer) = self.buffer.into_inner().ok().flatten() {
+            buffer.free(engine);
+        }
         engine.close_communicator(self.comm.context);
     }
 }

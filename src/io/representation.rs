@@ -10,9 +10,11 @@ use core::ffi::{c_int, c_void};
 use std::collections::BTreeMap;
 
 /// Converts elements between memory and file: `int f(void *userbuf, MPI_Datatype, int count, void *filebuf, MPI_Offset position, void *extra_state)`.
-pub type ConversionFn = unsafe extern "C" fn(*mut c_void, usize, c_int, *mut c_void, i64, *mut c_void) -> c_int;
+pub type ConversionFn =
+    unsafe extern "C" fn(*mut c_void, usize, c_int, *mut c_void, i64, *mut c_void) -> c_int;
 /// The same with a large count.
-pub type ConversionFnC = unsafe extern "C" fn(*mut c_void, usize, i64, *mut c_void, i64, *mut c_void) -> c_int;
+pub type ConversionFnC =
+    unsafe extern "C" fn(*mut c_void, usize, i64, *mut c_void, i64, *mut c_void) -> c_int;
 /// Tells how many bytes an element takes in a file: `int f(MPI_Datatype, MPI_Aint *extent, void *extra_state)`.
 pub type ExtentFn = unsafe extern "C" fn(usize, *mut isize, *mut c_void) -> c_int;
 
@@ -69,9 +71,12 @@ fn wrong(class: i32, name: &str, what: &'static str) -> Error {
 /// # Errors
 /// [`Error::Representation`] if the name is taken; [`Error::Arg`] if it is empty or too long.
 pub fn register(name: &[u8], conversions: Conversions) -> Result<()> {
-    let name = core::str::from_utf8(name).map_err(|_| Error::Arg("the name of a data representation is no UTF-8"))?;
+    let name = core::str::from_utf8(name)
+        .map_err(|_| Error::Arg("the name of a data representation is no UTF-8"))?;
     if name.is_empty() || name.len() >= abi::MPI_MAX_DATAREP_STRING as usize {
-        return Err(Error::Arg("the name of a data representation is empty or longer than MPI_MAX_DATAREP_STRING"));
+        return Err(Error::Arg(
+            "the name of a data representation is empty or longer than MPI_MAX_DATAREP_STRING",
+        ));
     }
     let mut registered = lock(&REGISTERED);
     if ["native", "internal", "external32"].contains(&name) || registered.contains_key(name) {
@@ -138,7 +143,11 @@ impl Representation {
                 let code = unsafe { (user.1.extent)(basic.handle(), &raw mut extent, user.1.extra) };
                 let bytes = usize::try_from(extent).ok().filter(|_| code == abi::MPI_SUCCESS);
                 bytes.ok_or_else(|| {
-                    wrong(abi::MPI_ERR_CONVERSION, &user.0, "its extent function has failed, or gave a negative extent")
+                    wrong(
+                        abi::MPI_ERR_CONVERSION,
+                        &user.0,
+                        "its extent function has failed, or gave a negative extent",
+                    )
                 })
             }
         }
@@ -201,8 +210,12 @@ impl Representation {
             }
             C::Dup => part(),
             C::Contiguous { count } => Datatype::contiguous(*count, &part()?),
-            C::Vector { count, blocklength, stride } => Datatype::vector(*count, *blocklength, *stride, &part()?),
-            C::Hvector { count, blocklength, stride } => Datatype::hvector(*count, *blocklength, *stride, &part()?),
+            C::Vector { count, blocklength, stride } => {
+                Datatype::vector(*count, *blocklength, *stride, &part()?)
+            }
+            C::Hvector { count, blocklength, stride } => {
+                Datatype::hvector(*count, *blocklength, *stride, &part()?)
+            }
             C::Indexed { lengths, displacements } => Datatype::indexed(lengths, displacements, &part()?),
             C::Hindexed { lengths, displacements } => Datatype::hindexed(lengths, displacements, &part()?),
             C::IndexedBlock { blocklength, displacements } => {

@@ -174,8 +174,8 @@ impl Descriptor {
         self.name.failure(doing, errno)
     }
 
-    /// Reads at `offset` until `to` is full or the file ends.
-    pub fn read(&self, offset: u64, to: &mut [u8]) -> Transfer {
+    /// Reads at `offset` until `to` is full or the file ends: the bytes, and the error that kept it from going on.
+    pub fn read_raw(&self, offset: u64, to: &mut [u8]) -> (u64, Option<Errno>) {
         let mut done = 0;
         while done < to.len() {
             let room = &mut to[done..];
@@ -189,17 +189,14 @@ impl Descriptor {
             match result {
                 Ok(0) => break,
                 Ok(bytes) => done += bytes,
-                Err(errno) => {
-                    let error = self.failure(&format!("reading at byte {}", offset + done as u64), errno);
-                    return Transfer { bytes: done as u64, error: Some(error) };
-                }
+                Err(errno) => return (done as u64, Some(errno)),
             }
         }
-        Transfer { bytes: done as u64, error: None }
+        (done as u64, None)
     }
 
-    /// Writes all of `from` at `offset`.
-    pub fn write(&self, offset: u64, from: &[u8]) -> Transfer {
+    /// Writes `from` at `offset`: the bytes, and the error that kept it from going on.
+    pub fn write_raw(&self, offset: u64, from: &[u8]) -> (u64, Option<Errno>) {
         let mut done = 0;
         while done < from.len() {
             let rest = &from[done..];
@@ -212,14 +209,29 @@ impl Descriptor {
             });
             match result {
                 Ok(bytes @ 1..) => done += bytes,
-                other => {
-                    let errno = other.err().unwrap_or(Errno::IO);
-                    let error = self.failure(&format!("writing at byte {}", offset + done as u64), errno);
-                    return Transfer { bytes: done as u64, error: Some(error) };
-                }
+                other => return (done as u64, Some(other.err().unwrap_or(Errno::IO))),
             }
         }
-        Transfer { bytes: done as u64, error: None }
+        (done as u64, None)
+    }
+
+    /// As [`read_raw`](Self::read_raw), with a sentence about the error.
+    #[inline]
+    pub fn read(&self, offset: u64, to: &mut [u8]) -> Transfer {
+        let (bytes, errno) = self.read_raw(offset, to);
+        Transfer { bytes, error: errno.map(|errno| self.access_failure("reading", offset + bytes, errno)) }
+    }
+
+    /// As [`write_raw`](Self::write_raw), with a sentence about the error.
+    #[inline]
+    pub fn write(&self, offset: u64, from: &[u8]) -> Transfer {
+        let (bytes, errno) = self.write_raw(offset, from);
+        Transfer { bytes, error: errno.map(|errno| self.access_failure("writing", offset + bytes, errno)) }
+    }
+
+    #[cold]
+    fn access_failure(&self, doing: &str, at: u64, errno: Errno) -> Error {
+        self.failure(&format!("{doing} at byte {at}"), errno)
     }
 
     /// Bytes of the file.

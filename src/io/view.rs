@@ -55,8 +55,7 @@ impl View {
         writes: bool,
     ) -> Result<Self> {
         let disp = u64::try_from(disp).map_err(|_| Error::Arg("the displacement of a view is negative"))?;
-        let (unit, layout) =
-            (representation.file_layout(&etype)?, representation.file_layout(&filetype)?);
+        let (unit, layout) = (representation.file_layout(&etype)?, representation.file_layout(&filetype)?);
         for (datatype, is_etype) in [(&unit, true), (&layout, false)] {
             check_layout(datatype, is_etype, writes)?;
         }
@@ -64,7 +63,9 @@ impl View {
             return Err(Error::Type("the etype of a view has no data"));
         }
         if !layout.size().is_multiple_of(unit.size()) {
-            return Err(Error::Type("the filetype of a view is not made of its etype: their sizes do not fit"));
+            return Err(Error::Type(
+                "the filetype of a view is not made of its etype: their sizes do not fit",
+            ));
         }
         Ok(Self { disp, etype, filetype, representation, unit: unit.size() as u64, layout })
     }
@@ -122,6 +123,13 @@ impl View {
         (self.disp + (at / size) * self.layout.extent() as u64 + disp as u64, len as u64)
     }
 
+    /// Whether the offsets of the stream ascend from tile to tile too.
+    #[must_use]
+    pub fn ascends(&self) -> bool {
+        let end = self.layout.true_extent();
+        self.layout.extent() >= end && self.layout.layout_order() == LayoutOrder::Ascending
+    }
+
     /// The file's offset of the byte at position `at`.
     ///
     /// # Errors
@@ -150,7 +158,7 @@ impl View {
     #[inline]
     #[must_use]
     pub fn runs(&self, at: u64, bytes: u64) -> Runs<'_> {
-        Runs { view: self, at, left: bytes, pending: None }
+        Runs { view: self, start: at, at, left: bytes, pending: None }
     }
 
     /// The least whole number of etypes whose offset in the file is not less than `offset`.
@@ -201,9 +209,18 @@ fn check_layout(datatype: &Datatype, is_etype: bool, writes: bool) -> Result<()>
 /// The runs of an access; those that touch are one.
 pub struct Runs<'a> {
     view: &'a View,
+    start: u64,
     at: u64,
     left: u64,
     pending: Option<(u64, u64)>,
+}
+
+impl<'a> Runs<'a> {
+    /// The runs of `bytes` bytes of the same access, from its byte `from` on.
+    #[must_use]
+    pub fn again(&self, from: u64, bytes: u64) -> Runs<'a> {
+        self.view.runs(self.start + from, bytes)
+    }
 }
 
 impl Iterator for Runs<'_> {

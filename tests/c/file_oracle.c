@@ -6,7 +6,7 @@
 #include "check.h"
 #include <unistd.h>
 
-enum { UNITS = 24, TILES = 6, ROUNDS = 120, LIMIT = 1 << 16, MOST = 64 };
+enum { UNITS = 24, TILES = 6, ROUNDS = 120, LIMIT = 3 << 15, MOST = 200 };
 
 static unsigned long long state = 88172645463325252ull;
 
@@ -158,7 +158,12 @@ int main(int argc, char **argv)
     MPI_Bcast(&id, 1, MPI_INT, 0, MPI_COMM_WORLD);
     snprintf(name, sizeof name, "file_oracle.%d", id);
     MPI_File file, plain;
-    OK(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file));
+    MPI_Info hints;
+    OK(MPI_Info_create(&hints));
+    /* Several windows for one collective access. */
+    OK(MPI_Info_set(hints, "cb_buffer_size", "4096"));
+    OK(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, hints, &file));
+    OK(MPI_Info_free(&hints));
     OK(MPI_File_set_size(file, LIMIT));
     OK(MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_RDONLY, MPI_INFO_NULL, &plain));
     for (int round = 0; round < ROUNDS && failures == 0; round++) one_round(file, plain, round);

@@ -199,7 +199,13 @@ pub fn register(name: &[u8], read: usize, write: usize, extent: usize, extra: *m
 }
 
 /// MPI_Register_datarep_c.
-pub fn register_large(name: &[u8], read: usize, write: usize, extent: usize, extra: *mut c_void) -> Result<()> {
+pub fn register_large(
+    name: &[u8],
+    read: usize,
+    write: usize,
+    extent: usize,
+    extra: *mut c_void,
+) -> Result<()> {
     let conversion = |address: usize| {
         // SAFETY: argument rule 1: not MPI_CONVERSION_FN_NULL_C, so the address of a function of this type (MPI 5.0 §14.5.3).
         let function = |address| unsafe { core::mem::transmute::<usize, io::ConversionFnC>(address) };

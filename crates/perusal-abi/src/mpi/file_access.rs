@@ -105,7 +105,13 @@ fn perform_together(
 }
 
 /// MPI_File_read_at, MPI_File_write_at.
-pub fn at(direction: Direction, fh: &FileObject, offset: i64, buf: Buffer<'_>, status: StatusOut<'_>) -> Result<()> {
+pub fn at(
+    direction: Direction,
+    fh: &FileObject,
+    offset: i64,
+    buf: Buffer<'_>,
+    status: StatusOut<'_>,
+) -> Result<()> {
     alone(direction, fh, Start::At(offset), &buf, status)
 }
 

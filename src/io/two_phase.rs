@@ -1,0 +1,458 @@
+//! Collective accesses of many short runs: through a buffer in the job's shared heap, so that few long accesses reach the file.
+//!
+//! The file between the first and the last byte of all members is taken window by window. To write, every member copies its bytes into the
+//! buffer; then each member writes a part of the window, all runs in it that anybody has filled. To read, each member reads a part; then every
+//! member copies its bytes out. So each byte is copied once between the program's memory and the buffer, and once by the kernel.
+//!
+//! - **Two-phase rule 1.** While members copy in or out, a member's bytes of the buffer are its own (in writing, bytes that two members write are
+//!   either's), and so is its map; while the window is read or written, a member's part of the buffer and of all maps is its own. Barriers
+//!   separate the two.
+
+use super::access::{Access, Direction, Elements, Transfer};
+use super::file::File;
+use super::hints;
+use crate::comm::lock;
+use crate::engine::Engine;
+use crate::error::Result;
+use crate::heap::{Extent, Heap};
+use crate::limits::PAGE;
+use core::ptr::NonNull;
+use core::slice;
+
+/// Runs shorter than this on average are brought together.
+const SHORT: i64 = 1 << 15;
+/// Runs that a member must have on average, so that there is something to gain.
+const MANY: i64 = 4;
+/// The file between first and last byte may be so many times what is accessed.
+const SPARSE: i64 = 4;
+/// Bytes that one bit of a map stands for, times the bits of a word.
+const WORD: usize = 64;
+
+/// The shared buffer, as one member has it.
+#[derive(Debug)]
+pub(super) struct SharedBuffer {
+    /// What the member of rank 0 has allocated.
+    extent: Option<Extent>,
+    base: NonNull<u8>,
+    /// Bytes of a window, a multiple of a page for each member.
+    window: usize,
+    members: usize,
+}
+
+// SAFETY: it is memory that is mapped in the whole process; two-phase rule 1 says who uses what when.
+unsafe impl Send for SharedBuffer {}
+
+/// What a member says of the part that it has read or written.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C, align(64))]
+struct Report {
+    /// Read: where the file ends within the part, if it does. Written: where writing has failed.
+    stopped: Option<u64>,
+    /// The error there; 0 for none.
+    errno: i32,
+}
+
+/// What all members know of an access.
+struct Plan {
+    direction: Direction,
+    first: u64,
+    end: u64,
+}
+
+impl SharedBuffer {
+    fn bytes(window: usize, members: usize) -> Option<usize> {
+        let maps = (window / 8).checked_mul(members)?;
+        let reports = size_of::<Report>().checked_mul(members)?;
+        window.checked_add(maps)?.checked_add(reports)
+    }
+
+    fn report(&self, member: usize) -> NonNull<Report> {
+        assert!(member < self.members);
+        // SAFETY: the reports lie behind the window (`bytes`), which is a multiple of a page.
+        unsafe { self.base.add(self.window).cast::<Report>().add(member) }
+    }
+
+    /// The map of a member: a bit for each byte of the window that it has filled.
+    fn map(&self, member: usize) -> NonNull<u64> {
+        assert!(member < self.members);
+        let reports = self.window + size_of::<Report>() * self.members;
+        // SAFETY: the maps lie behind the reports (`bytes`), aligned as these are.
+        unsafe { self.base.add(reports + self.window / 8 * member).cast() }
+    }
+
+    /// The part of the window that a member reads or writes.
+    fn part(&self, member: usize) -> core::ops::Range<usize> {
+        let pages = self.window / PAGE;
+        let page = |member: usize| pages * member / self.members * PAGE;
+        page(member)..page(member + 1)
+    }
+
+    /// Gives the memory back. No member uses it any more.
+    pub fn free(self, engine: &Engine) {
+        if let (Some(extent), Some(heap)) = (&self.extent, Heap::of(engine.job())) {
+            heap.free(extent);
+        }
+    }
+}
+
+/// Sets the bits of `bytes` bytes from `at` on.
+///
+/// # Safety
+/// The map has a bit for each of them, and nobody else uses it meanwhile.
+unsafe fn fill(map: NonNull<u64>, at: usize, bytes: usize) {
+    let (first, last) = (at / WORD, (at + bytes - 1) / WORD);
+    let head = u64::MAX << (at % WORD);
+    let tail = u64::MAX >> (WORD - 1 - (at + bytes - 1) % WORD);
+    // SAFETY: the words of the bytes are in the map, which is the caller's (`Safety`).
+    unsafe {
+        if first == last {
+            *map.add(first).as_ptr() |= head & tail;
+            return;
+        }
+        *map.add(first).as_ptr() |= head;
+        slice::from_raw_parts_mut(map.add(first + 1).as_ptr(), last - first - 1).fill(u64::MAX);
+        *map.add(last).as_ptr() |= tail;
+    }
+}
+
+/// The runs of set bits among `words`, whose first bit is that of byte `base`.
+fn filled(words: &[u64], base: usize, mut run: impl FnMut(usize, usize)) {
+    let mut begin = None;
+    for (i, word) in words.iter().enumerate() {
+        let at = base + i * WORD;
+        match (*word, begin) {
+            (0, None) | (u64::MAX, Some(_)) => {}
+            (u64::MAX, None) => begin = Some(at),
+            (word, _) => {
+                for bit in 0..WORD {
+                    match (word >> bit & 1, begin) {
+                        (1, None) => begin = Some(at + bit),
+                        (0, Some(start)) => {
+                            run(start, at + bit - start);
+                            begin = None;
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        }
+    }
+    if let Some(start) = begin {
+        run(start, base + words.len() * WORD - start);
+    }
+}
+
+impl File {
+    /// Performs an access in which all members take part; `None` if it is better performed by each member alone, which all find alike. `own` is
+    /// an error of this member's arguments, or its access.
+    pub(super) fn two_phase(
+        &self,
+        engine: &Engine,
+        own: Option<&Access>,
+        elements: &Elements,
+        direction: Direction,
+    ) -> Result<Option<Transfer>> {
+        if self.comm.size() == 1 {
+            return Ok(None);
+        }
+        let Some(plan) = self.plan(engine, own, elements, direction)? else { return Ok(None) };
+        let mut kept = lock(&self.buffer);
+        if kept.is_none() {
+            *kept = self.make_buffer(engine)?;
+        }
+        match &*kept {
+            Some(buffer) => Passage::new(self, engine, buffer, own, elements).run(&plan).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Tells the others of this member's access, and decides with them.
+    fn plan(
+        &self,
+        engine: &Engine,
+        own: Option<&Access>,
+        elements: &Elements,
+        direction: Direction,
+    ) -> Result<Option<Plan>> {
+        let mut told = [i64::MAX, 0, 0, 0, 1];
+        if let Some(access) = own.filter(|access| access.bytes > 0) {
+            let view = &access.view;
+            let first = view.runs(access.at, access.bytes).next().map_or((0, 1), |run| run);
+            let last = view.offset_of(access.at + access.bytes - 1)?;
+            let fits = view.ascends() && !view.representation.converts(direction) && elements.bytes() > 0;
+            let agreed = fits && !self.is_atomic() && hints::buffers(&lock(&self.info));
+            let runs = access.bytes.div_ceil(first.1.max(1)) as i64;
+            told = [first.0 as i64, last as i64 + 1, access.bytes as i64, runs, i64::from(agreed)];
+        }
+        let all = self.exchange(engine, told)?;
+        let sum = |i: usize| all.iter().fold(0_i64, |sum, told| sum.saturating_add(told[i]));
+        let first = all.iter().map(|told| told[0]).min().unwrap_or(0);
+        let end = all.iter().map(|told| told[1]).max().unwrap_or(0);
+        let (bytes, runs) = (sum(2), sum(3));
+        let agreed = all.iter().all(|told| told[4] == 1);
+        let pays = runs >= MANY * i64::from(self.comm.size())
+            && bytes / runs.max(1) < SHORT
+            && (end - first) / SPARSE <= bytes;
+        let plan = Plan { direction, first: first as u64, end: end as u64 };
+        Ok((agreed && bytes > 0 && pays).then_some(plan))
+    }
+
+    /// Makes the buffer, which the member of rank 0 allocates; `None` if there is no room for it.
+    fn make_buffer(&self, engine: &Engine) -> Result<Option<SharedBuffer>> {
+        let members = self.comm.size() as usize;
+        let mut extent = None;
+        let mut told = [0, 0];
+        if self.comm.rank() == 0 {
+            let asked = hints::buffer_size(&lock(&self.info)).min(1 << 30);
+            let window = asked.next_multiple_of(PAGE).max(PAGE * members);
+            let heap = Heap::of(engine.job());
+            extent = heap.zip(SharedBuffer::bytes(window, members)).and_then(|(heap, bytes)| {
+                let extent = heap.allocate(bytes, PAGE)?;
+                let place = heap.place_of(extent.addr().as_ptr(), bytes)?;
+                // SAFETY: the extent is ours and so long, and nobody else knows it yet.
+                unsafe { extent.addr().add(window).write_bytes(0, bytes - window) };
+                told = [place as i64, window as i64];
+                Some(extent)
+            });
+        }
+        let [place, window] = self.exchange(engine, told)?[0];
+        let mapped = Heap::of(engine.job())
+            .filter(|_| place > 0)
+            .and_then(|heap| heap.at(place as u64, SharedBuffer::bytes(window as usize, members)? as u64));
+        let all = self.exchange(engine, [i64::from(mapped.is_some())])?;
+        let everybody = all.iter().all(|[mapped]| *mapped == 1);
+        let buffer = mapped.map(|base| SharedBuffer { extent, base, window: window as usize, members });
+        if everybody {
+            return Ok(buffer);
+        }
+        if let Some(buffer) = buffer {
+            buffer.free(engine);
+        }
+        Ok(None)
+    }
+}
+
+/// A member's way through the windows of an access.
+struct Passage<'a> {
+    file: &'a File,
+    engine: &'a Engine,
+    buffer: &'a SharedBuffer,
+    elements: &'a Elements,
+    runs: Option<super::view::Runs<'a>>,
+    /// What is left of the run that is next: offset in the file, bytes.
+    next: Option<(u64, u64)>,
+    /// Bytes of this member's stream that are behind it.
+    done: u64,
+    /// A part of all maps, taken together.
+    joined: Vec<u64>,
+}
+
+impl<'a> Passage<'a> {
+    fn new(
+        file: &'a File,
+        engine: &'a Engine,
+        buffer: &'a SharedBuffer,
+        own: Option<&'a Access>,
+        elements: &'a Elements,
+    ) -> Self {
+        let mut runs = own.map(|access| access.view.runs(access.at, access.bytes));
+        let next = runs.as_mut().and_then(Iterator::next);
+        Self { file, engine, buffer, elements, runs, next, done: 0, joined: Vec::new() }
+    }
+
+    fn run(mut self, plan: &Plan) -> Result<Transfer> {
+        let mut start = plan.first - plan.first % PAGE as u64;
+        while start < plan.end {
+            let end = plan.end.min(start + self.buffer.window as u64);
+            let before = self.done;
+            let stopped = match plan.direction {
+                Direction::Write => {
+                    self.copy(start, end, Direction::Write);
+                    self.file.barrier(self.engine)?;
+                    self.write_part(start);
+                    self.file.barrier(self.engine)?;
+                    let stopped = self.stopped();
+                    if let Some((at, _)) = stopped {
+                        self.done = before + self.bytes_below(before, at);
+                    }
+                    stopped.filter(|(_, errno)| *errno != 0)
+                }
+                Direction::Read => {
+                    self.read_part(start, plan);
+                    self.file.barrier(self.engine)?;
+                    let stopped = self.stopped();
+                    let until = stopped.map_or(end, |(at, _)| end.min(at));
+                    self.copy(start, until, Direction::Read);
+                    // Nobody reads into the buffer before everybody has copied out of it.
+                    self.file.barrier(self.engine)?;
+                    stopped
+                }
+            };
+            if let Some((at, errno)) = stopped {
+                return Ok(self.ended(plan.direction, at, errno));
+            }
+            start = end;
+        }
+        Ok(Transfer { bytes: self.done, error: None })
+    }
+
+    /// What became of an access that has stopped at an offset. A member none of whose bytes are behind it has no error.
+    fn ended(&self, direction: Direction, at: u64, errno: i32) -> Transfer {
+        let whole = self.next.is_none() && self.done == self.elements.bytes() as u64;
+        let doing = match direction {
+            Direction::Read => format!("reading at byte {at}, in a collective access"),
+            Direction::Write => format!("writing at byte {at}, in a collective access"),
+        };
+        let failed = errno != 0 && !whole;
+        let error = failed
+            .then(|| self.file.descriptor().failure(&doing, rustix::io::Errno::from_raw_os_error(errno)));
+        Transfer { bytes: self.done, error }
+    }
+
+    /// Bytes of this member's stream, from position `from` on, that lie one behind the other below `limit`.
+    fn bytes_below(&self, from: u64, limit: u64) -> u64 {
+        let Some(runs) = &self.runs else { return 0 };
+        let mut sum = 0;
+        for (offset, len) in runs.again(from, self.done - from) {
+            let below = len.min(limit.saturating_sub(offset));
+            sum += below;
+            if below < len {
+                break;
+            }
+        }
+        sum
+    }
+
+    /// Copies this member's bytes between its memory and the window of the file from `start` to `end`.
+    fn copy(&mut self, start: u64, end: u64, direction: Direction) {
+        let map = self.buffer.map(self.file.comm.rank() as usize);
+        let run = self.elements.run();
+        while let Some((offset, len)) = self.next.filter(|(offset, _)| *offset < end) {
+            let now = len.min(end - offset) as usize;
+            let (at, position) = ((offset - start) as usize, self.done as usize);
+            // SAFETY: the window has `end - start` bytes, and these are this member's (two-phase rule 1). The elements have `now` bytes at
+            // `position` (elements rule).
+            unsafe {
+                let place = self.buffer.base.add(at).as_ptr();
+                match (direction, run) {
+                    (Direction::Write, Some(run)) => {
+                        core::ptr::copy_nonoverlapping(run.add(position), place, now);
+                    }
+                    (Direction::Write, None) => {
+                        self.elements.pack(position, slice::from_raw_parts_mut(place, now));
+                    }
+                    (Direction::Read, Some(run)) => {
+                        core::ptr::copy_nonoverlapping(place, run.add(position), now);
+                    }
+                    (Direction::Read, None) => {
+                        self.elements.unpack(position, slice::from_raw_parts(place, now))
+                    }
+                }
+                if direction == Direction::Write {
+                    fill(map, at, now);
+                }
+            }
+            self.done += now as u64;
+            self.next = if (now as u64) < len {
+                Some((offset + now as u64, len - now as u64))
+            } else {
+                self.runs.as_mut().and_then(Iterator::next)
+            };
+        }
+    }
+
+    fn report(&self, report: Report) {
+        // SAFETY: a member's own report, which the others read behind a barrier.
+        unsafe { self.buffer.report(self.file.comm.rank() as usize).write(report) };
+    }
+
+    /// The first place at which a member's part has stopped, and the error there.
+    fn stopped(&self) -> Option<(u64, i32)> {
+        let reports = (0..self.buffer.members).map(|member| {
+            // SAFETY: the member has written it before the barrier, and writes it again behind the next one.
+            unsafe { self.buffer.report(member).read_volatile() }
+        });
+        reports.filter_map(|report| Some((report.stopped?, report.errno))).min_by_key(|(at, _)| *at)
+    }
+
+    /// Writes what anybody has put into this member's part of the window.
+    fn write_part(&mut self, start: u64) {
+        let part = self.buffer.part(self.file.comm.rank() as usize);
+        let words = part.len() / WORD;
+        self.joined.clear();
+        self.joined.resize(words, 0);
+        for member in 0..self.buffer.members {
+            // SAFETY: this member's part of everybody's map (two-phase rule 1).
+            let theirs = unsafe {
+                slice::from_raw_parts_mut(self.buffer.map(member).add(part.start / WORD).as_ptr(), words)
+            };
+            for (all, word) in self.joined.iter_mut().zip(theirs) {
+                *all |= core::mem::take(word);
+            }
+        }
+        let mut report = Report::default();
+        filled(&self.joined, part.start, |at, len| {
+            if report.stopped.is_some() {
+                return;
+            }
+            // SAFETY: these are bytes of this member's part of the window (two-phase rule 1), and somebody has filled them.
+            let bytes = unsafe { slice::from_raw_parts(self.buffer.base.add(at).as_ptr(), len) };
+            let offset = start + at as u64;
+            let (written, errno) = self.file.descriptor().write_raw(offset, bytes);
+            if let Some(errno) = errno {
+                report = Report { stopped: Some(offset + written), errno: errno.raw_os_error() };
+            }
+        });
+        self.report(report);
+    }
+
+    /// Reads this member's part of the window, as far as anybody's bytes are in it.
+    fn read_part(&self, start: u64, plan: &Plan) {
+        let part = self.buffer.part(self.file.comm.rank() as usize);
+        let from = plan.first.max(start + part.start as u64);
+        let to = plan.end.min(start + part.end as u64);
+        let mut report = Report::default();
+        if from < to {
+            let (at, len) = ((from - start) as usize, (to - from) as usize);
+            // SAFETY: these are bytes of this member's part of the window (two-phase rule 1).
+            let room = unsafe { slice::from_raw_parts_mut(self.buffer.base.add(at).as_ptr(), len) };
+            let (read, errno) = self.file.descriptor().read_raw(from, room);
+            if errno.is_some() || read < len as u64 {
+                let errno = errno.map_or(0, rustix::io::Errno::raw_os_error);
+                report = Report { stopped: Some(from + read), errno };
+            }
+        }
+        self.report(report);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_filled_is_found_again() {
+        let mut seed = 1_u64;
+        let mut below = |n: u64| {
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (seed >> 33) % n
+        };
+        for _ in 0..200 {
+            let mut map = vec![0_u64; 16];
+            let mut oracle = vec![false; 16 * WORD];
+            for _ in 0..below(6) {
+                let at = below(1000) as usize;
+                let bytes = 1 + below((oracle.len() - at) as u64) as usize;
+                // SAFETY: the map has a bit for each byte, and is this test's.
+                unsafe { fill(NonNull::from(&mut map[0]), at, bytes) };
+                oracle[at..at + bytes].fill(true);
+            }
+            let mut found = vec![false; oracle.len()];
+            filled(&map, 0, |at, bytes| {
+                assert!(at == 0 || !found[at - 1], "runs that touch are one");
+                found[at..at + bytes].fill(true);
+            });
+            assert_eq!(found, oracle);
+        }
+    }
+}
