@@ -118,7 +118,7 @@ impl Engine {
         settings: &Overrides,
         shared: bool,
         registry: Arc<Registry>,
-        protocols: impl FnOnce(&Job, &Config) -> Box<dyn Protocols>,
+        protocols: impl FnOnce(&Job) -> Box<dyn Protocols>,
     ) -> Result<Self> {
         let size = job.size();
         let config = Config::new(settings, job.shape())?;
@@ -157,7 +157,7 @@ impl Engine {
             contexts: MatchContexts::new(),
             slab: Slab::new(),
             waiters: CachePadded::default(),
-            protocols: protocols(&job, &config),
+            protocols: protocols(&job),
             buffers: Buffers::default(),
             registry,
             next_id: AtomicU64::new(1 << 40),

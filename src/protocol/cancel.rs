@@ -65,6 +65,10 @@ impl Cancellation<'_> {
             // Nobody will answer an announced send any more, so what carries it is still there; a small one was gone when
             // its data was in the ring.
             let carrier = if announced { self.engine.slab.get(id as usize) } else { None };
+            // SAFETY: request rule 2: nobody will answer it any more, so it is ours.
+            if carrier.is_some_and(|carrier| unsafe { carrier.body() }.stage.is(Stage::AwaitsCts)) {
+                self.engine.protocol_state().copy.settle();
+            }
             self.cancelled(request, carrier);
         }
         Ok(())
@@ -109,7 +113,10 @@ impl Cancellation<'_> {
             });
             match tx.deferred.remove(found?)? {
                 Deferred::Send(send) => Some(send),
-                Deferred::Control(..) => self.engine.slab.get(id as usize),
+                Deferred::Control(..) => {
+                    self.engine.protocol_state().copy.settle();
+                    self.engine.slab.get(id as usize)
+                }
             }
         })
     }

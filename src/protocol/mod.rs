@@ -38,7 +38,7 @@ use crate::events::Registry;
 use crate::ring::{Consumer, Header, MappedRing};
 use crate::shm::Job;
 use crate::sync::{ConditionalLock, Mutex, MutexGuard};
-use crate::variables::{Config, Overrides};
+use crate::variables::Overrides;
 use cancel::Cancellation;
 use content::Arrival;
 use core::any::Any;
@@ -61,9 +61,9 @@ pub(crate) struct ProtocolState {
 }
 
 impl ProtocolState {
-    fn new(job: &Job, config: &Config) -> Self {
+    fn new(job: &Job) -> Self {
         Self {
-            copy: CopyPolicy::new(job, config),
+            copy: CopyPolicy::default(),
             assemblies: (0..job.size()).map(|_| ConditionalLock::default()).collect(),
             cancelling: Mutex::default(),
         }
@@ -167,8 +167,8 @@ impl Engine {
         shared: bool,
         registry: Arc<Registry>,
     ) -> Result<Self> {
-        let protocols = |job: &Job, config: &Config| -> Box<dyn Protocols> {
-            let state = ProtocolState::new(job, config);
+        let protocols = |job: &Job| -> Box<dyn Protocols> {
+            let state = ProtocolState::new(job);
             if shared { Box::new(Messages::<true>(state)) } else { Box::new(Messages::<false>(state)) }
         };
         // SAFETY: what the caller says of threads.

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | to this rank itself | loopback |
 //! | at most `eager_limit` bytes | eager |
-//! | standard or ready mode, at most `fragments_limit` bytes, not to be copied from the shared heap | eager fragments |
+//! | standard or ready mode, at most `fragments_limit` bytes, not to be copied in one step | eager fragments |
 //! | any other | rendezvous |
 
 use crate::engine::{Body, Engine, Mode};
@@ -26,25 +26,29 @@ pub(super) enum Protocol {
 #[inline]
 pub(super) fn select(engine: &Engine, body: &Body, mode: Mode) -> Protocol {
     let limits = [engine.config.eager_limit(), engine.config.fragments_limit()];
-    let in_heap = || engine.rendezvous().place_of_send(body) != 0;
-    choose(body.world.get() == engine.rank, body.bytes.get(), mode, limits, in_heap)
+    let bytes = body.bytes.get();
+    let in_one_step = || {
+        let [read, halves] = engine.protocol_state().copy.cma_thresholds(engine);
+        engine.rendezvous().place_of_send(body) != 0 || (bytes >= read.min(halves) && body.is_bytes())
+    };
+    choose(body.world.get() == engine.rank, bytes, mode, limits, in_one_step)
 }
 
-/// The table. `in_heap`: whether the message is to be copied from the shared heap.
+/// The table. `in_one_step`: whether the message is to be copied from one rank's memory to the other's.
 #[inline]
 fn choose(
     to_self: bool,
     bytes: usize,
     mode: Mode,
     [eager, fragments]: [usize; 2],
-    in_heap: impl FnOnce() -> bool,
+    in_one_step: impl FnOnce() -> bool,
 ) -> Protocol {
     let unasked = matches!(mode, Mode::Standard | Mode::Ready);
     if to_self {
         Protocol::Loopback
     } else if bytes <= eager {
         Protocol::Eager
-    } else if unasked && bytes <= fragments && !in_heap() {
+    } else if unasked && bytes <= fragments && !in_one_step() {
         Protocol::EagerFragments
     } else {
         Protocol::Rendezvous
@@ -65,7 +69,7 @@ mod tests {
 
     #[test]
     fn each_message_takes_the_first_protocol_of_the_table_that_fits_it() {
-        let choose = |bytes, mode, in_heap| choose(false, bytes, mode, [10, 100], || in_heap);
+        let choose = |bytes, mode, in_one_step| choose(false, bytes, mode, [10, 100], || in_one_step);
         for mode in [Mode::Standard, Mode::Synchronous, Mode::Ready, Mode::Buffered] {
             let unasked = matches!(mode, Mode::Standard | Mode::Ready);
             let medium = if unasked { Protocol::EagerFragments } else { Protocol::Rendezvous };

@@ -134,12 +134,11 @@ impl Config {
         CopyChoice::of(self.number(VariableId::CopyEngine))
     }
 
-    /// Bytes from which a receiver reads the sender's memory, and from which each side copies a half; `None`: as measured.
+    /// Bytes from which a receiver reads the sender's memory, and from which each side copies a half.
     #[inline]
     #[must_use]
-    pub fn copy_from(&self) -> [Option<u32>; 2] {
-        [VariableId::CopyReadFrom, VariableId::CopyHalvesFrom]
-            .map(|id| u32::try_from(self.number(id)).ok().filter(|from| *from != 0))
+    pub fn copy_from(&self) -> [usize; 2] {
+        [VariableId::CopyReadFrom, VariableId::CopyHalvesFrom].map(|id| at_least(self.number(id)))
     }
 
     /// Bytes from which a message in the shared heap is copied once.

@@ -83,7 +83,14 @@ fn most_fragments(shape: &JobShape) -> u64 {
     u64::from(shape.ring_bulk / 2).min(MAX_EAGER as u64)
 }
 
-const EAGER: u64 = 16 << 10;
+const EAGER: u64 = 8 << 10;
+/// A message of so many bytes takes no longer read in one step, with its announcement, than through the ring: the machines that were
+/// looked at agree within a factor of two.
+const READ: u64 = 8 << 10;
+/// The same where the answer comes only after another rank's turn on the CPU.
+const READ_IN_TURN: u64 = 32 << 10;
+/// From here on a second answer costs less than what the other half saves.
+const HALVES: u64 = 64 << 10;
 const FRAGMENTS: u64 = 128 << 10;
 const DIRECT: u64 = 16 << 10;
 const SHARE: u64 = 64 << 10;
@@ -111,11 +118,11 @@ table! {
         Domain::Choice(&COPY_ENGINES), |_| 0,
         "how the large messages that this rank receives are copied; auto: once where the buffer lies in the shared heap, elsewhere by copy_read_from and copy_halves_from";
     CopyReadFrom => "copy_read_from", Copies, Local, Always, TunerBasic,
-        Domain::Number(|_| (0, NEVER)), |_| 0,
-        "bytes from which a receiver reads the sender's memory in one step; 0: as measured at start-up, 4294967295: never";
+        Domain::Number(|_| (0, NEVER)), |shape| if shape.is_oversubscribed() { READ_IN_TURN } else { READ },
+        "bytes from which a message is announced and read by its receiver out of the sender's memory in one step, where the kernel allows that; 4294967295: never";
     CopyHalvesFrom => "copy_halves_from", Copies, Local, Always, TunerBasic,
-        Domain::Number(|_| (0, NEVER)), |_| 0,
-        "bytes from which receiver and sender copy one half each; 0: as measured at start-up, 4294967295: never";
+        Domain::Number(|_| (0, NEVER)), |shape| if shape.is_oversubscribed() { NEVER } else { HALVES },
+        "bytes from which a message is announced, and receiver and sender copy one half each; 4294967295: never, as where ranks outnumber CPUs";
     CopyDirectFrom => "copy_direct_from", Copies, Local, Always, TunerBasic,
         Domain::Number(|_| (1, NEVER)), |_| DIRECT,
         "bytes from which a message is announced and copied once if its buffer lies in memory from MPI_Alloc_mem that all ranks see, and from which MPI_Alloc_mem takes such memory; 4294967295: never";

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use crate::tune::file::FoundTuneFile;
 use perusal::internals::placement::MachineTopology;
-use perusal::internals::protocol::rendezvous::measure_thresholds;
+use perusal::internals::protocol::rendezvous::has_cross_memory_attach;
 use perusal::internals::shm::{Geometry, JobLayout, Memory, cpus, header, layout};
 use perusal::internals::variables::{CopyChoice, Overrides, VARIABLES, VariableId};
 
@@ -85,15 +85,12 @@ fn machine() {
 }
 
 fn copies() {
-    let [read, halves] = measure_thresholds();
-    let from = |threshold: Option<u32>| {
-        threshold.map_or_else(|| "never".into(), |bytes| format!("from {} bytes", amount(u64::from(bytes))))
+    let how = if has_cross_memory_attach() {
+        "read out of the sender's memory, from copy_halves_from bytes on a half by each rank"
+    } else {
+        "through the ring, in chunks: the kernel does not let processes copy between their memories (process_vm_readv)"
     };
-    println!(
-        "  large messages    measured now: one read of the sender's memory {}, a half by each rank {}, else ring chunks",
-        from(read),
-        from(halves)
-    );
+    println!("  large messages    {how}");
 }
 
 fn variables_of(options: &InfoOptions) -> perusal::Result<()> {

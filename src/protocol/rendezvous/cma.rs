@@ -1,5 +1,6 @@
 //! Copy engine by cross-memory attach: the receiver copies straight out of the sender's memory, by system calls.
 
+use super::selection::refuse;
 use super::{CopyEngine, emit, is_plain};
 use crate::engine::{Body, Engine, Ref, Rts};
 use crate::error::Result;
@@ -30,7 +31,7 @@ fn begin(engine: &Engine, request: Ref, _: &Rts) -> Result<()> {
     engine.emit_copy(Event::CopyEnd, request, body, ENGINE.number, if read { body.wanted.get() } else { 0 });
     if !read {
         // Forbidden, or the sender is dying, or its process is not the one that the roster says: the ring works wherever messages do.
-        engine.protocol_state().copy.refuse();
+        refuse(&engine.job);
         return engine.rendezvous().fall_back(request);
     }
     engine.rendezvous().finish_copied(request, ProtocolKind::Cma)

@@ -21,7 +21,7 @@ mod split;
 
 pub use claims::{Claims, Garbage, Split};
 pub(crate) use selection::CopyPolicy;
-pub use selection::measure_thresholds;
+pub use selection::has_cross_memory_attach;
 
 use super::content::{Arrival, Content};
 use super::deliver::Tally;
@@ -62,6 +62,7 @@ impl Rendezvous<'_> {
         // SAFETY: request rule 2: we have just activated it and nobody else knows it.
         let body = unsafe { request.body() };
         body.stage.set(Stage::AwaitsCts);
+        self.engine.protocol_state().copy.announce();
         // SAFETY: the send is active.
         let context = unsafe { body.active_context() };
         let addr = if body.is_bytes() { body.addr.get() as u64 } else { 0 };
@@ -128,6 +129,7 @@ impl Rendezvous<'_> {
         let body = unsafe { request.body() };
         // SAFETY: the send is active.
         request_event(unsafe { body.active_context() }, request, Event::ReqXferEnd);
+        self.engine.protocol_state().copy.settle();
         self.engine.telemetry().count_sent(protocol, body.bytes.get(), self.engine.shared);
         self.engine.requests().finish(request);
     }

@@ -2,6 +2,7 @@
 //! writes the second one into the receiver's.
 
 use super::Rendezvous;
+use super::selection::refuse;
 use super::{CopyEngine, emit, is_plain};
 use crate::engine::{Body, Engine, Part, Ref, Rts, Stage, corrupt};
 use crate::error::Result;
@@ -14,8 +15,10 @@ pub(super) static ENGINE: CopyEngine = CopyEngine { number: 2, takes, begin };
 
 fn takes(engine: &Engine, body: &Body, rts: &Rts) -> bool {
     // With several threads another one may meet the sender's part while we copy ours: two owners of one body.
-    let [_, split] = engine.protocol_state().copy.cma_thresholds(engine);
-    !engine.shared && is_plain(body, rts) && rts.total >= split
+    let copy = &engine.protocol_state().copy;
+    let [read, split] = copy.cma_thresholds(engine);
+    let helps = read == usize::MAX || !copy.sends_itself();
+    !engine.shared && is_plain(body, rts) && rts.total >= split && helps
 }
 
 fn begin(engine: &Engine, request: Ref, _: &Rts) -> Result<()> {
@@ -40,7 +43,7 @@ fn begin(engine: &Engine, request: Ref, _: &Rts) -> Result<()> {
     let read = engine.job.process_of(world).and_then(copy);
     let read = matches!(read, Some(Ok(_)));
     if !read {
-        engine.protocol_state().copy.refuse();
+        refuse(&engine.job);
     }
     body.moved.set(if read { split } else { 0 });
     engine.emit_copy(Event::CopyEnd, request, body, ENGINE.number, body.moved.get());
