@@ -140,8 +140,10 @@ macro_rules! payloads {
                     (Field::Name, EventPayload::Name(name)) => Some(FieldValue::Text(name)),
                     (Field::RmaOperation, EventPayload::Rma { operation, .. }) => Some(FieldValue::I32((*operation).into())),
                     (Field::Reach, EventPayload::Rma { reach, .. }) => Some(FieldValue::I32((*reach).into())),
-                    (Field::World, EventPayload::Rma { world, .. }) => Some(FieldValue::U32(*world)),
-                    (Field::TargetAddress, EventPayload::Rma { address, .. }) => Some(FieldValue::U64(*address)),
+                    (Field::World, EventPayload::Rma { world, .. }) if *world != u32::MAX => {
+                        Some(FieldValue::U32(*world))
+                    }
+                    (Field::TargetAddress, EventPayload::Rma { address, .. }) => (*address != 0).then_some(FieldValue::U64(*address)),
                     _ => None,
                 }
             }

@@ -1,6 +1,6 @@
 //! What a reader yields: the job, its ranks, and their records in the order of time.
 
-use crate::events::{Event, EventPayload};
+use crate::events::{Binding, Event, EventPayload};
 
 /// A trace in memory.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -43,6 +43,8 @@ pub struct RankTrace {
     pub streams: u16,
     /// Its communicators, in the order in which they were made.
     pub communicators: Vec<CommInfo>,
+    /// Its windows, in the order in which they were made.
+    pub windows: Vec<WindowInfo>,
     /// All that is known, in the order of time.
     pub records: Vec<Record>,
     /// Events that happened and have no record: the limit was reached, or the disk was full. They are the last ones.
@@ -74,6 +76,19 @@ pub struct CommInfo {
     pub freed: Option<u64>,
 }
 
+/// A window as one rank knew it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WindowInfo {
+    /// Its context, name and members, and when it was made and freed: as of a communicator.
+    pub comm: CommInfo,
+    /// How it was made: 0 create, 1 allocate, 2 dynamic, 3 shared.
+    pub flavor: u8,
+    /// The slowest way in which the rank reaches another's memory: a [`WindowReach`](crate::events::WindowReach).
+    pub reach: u8,
+    /// Bytes of the rank's own part.
+    pub bytes: u64,
+}
+
 /// One event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record {
@@ -85,11 +100,12 @@ pub struct Record {
     pub id: u64,
     /// Context of the communicator; [`Record::NO_CONTEXT`] if the event has none.
     pub context: u32,
-    /// Rank of the other side in the communicator; in the job where there is no context. Negative: any, none, or not known.
+    /// Rank of the other side in the communicator, or of the target in the window; in the job where there is no context. Negative: any, all,
+    /// none, or not known.
     pub peer: i32,
     /// The tag; what the user gave until the real one is known.
     pub tag: i32,
-    /// Bytes of the message, or of the room that a receive offers until it is matched.
+    /// Bytes of the message or one-sided operation, or of the room that a receive offers until it is matched.
     pub bytes: u64,
     /// Whether the request is a send.
     pub send: bool,
@@ -109,6 +125,13 @@ pub type RecordPayload = EventPayload<'static>;
 impl Record {
     /// The `context` of an event that belongs to no communicator.
     pub const NO_CONTEXT: u32 = u32::MAX;
+
+    /// Whether it is of a window, and so its context a window's.
+    #[must_use]
+    pub fn is_of_window(&self) -> bool {
+        self.event.info().binding == Binding::Window
+            || matches!(self.event, Event::WinCreated | Event::WinPlaced | Event::WinNamed | Event::WinFreed)
+    }
 }
 
 impl Trace {
@@ -136,10 +159,22 @@ impl RankTrace {
     /// The communicator that a context stood for at a time.
     #[must_use]
     pub fn communicator(&self, context: u32, when: u64) -> Option<&CommInfo> {
-        let mut of_context = self.communicators.iter().filter(|comm| comm.context == context);
-        // Records of a message may come before the communicator is made here, and after it is freed.
-        let first = of_context.clone().next();
-        of_context.rfind(|comm| comm.created <= when).or(first)
+        of_time(self.communicators.iter(), |comm| comm, context, when)
+    }
+
+    /// The window that a context stood for at a time.
+    #[must_use]
+    pub fn window(&self, context: u32, when: u64) -> Option<&WindowInfo> {
+        of_time(self.windows.iter(), |window| &window.comm, context, when)
+    }
+
+    /// What a record's context stands for: a communicator, or a window with its members.
+    #[must_use]
+    pub fn group_of(&self, record: &Record) -> Option<&CommInfo> {
+        if record.is_of_window() {
+            return self.window(record.context, record.when).map(|window| &window.comm);
+        }
+        self.communicator(record.context, record.when)
     }
 
     /// The rank in MPI_COMM_WORLD of a record's peer; `None` if the record names none.
@@ -149,8 +184,21 @@ impl RankTrace {
         if record.context == Record::NO_CONTEXT {
             return u32::try_from(peer).ok();
         }
-        self.communicator(record.context, record.when)?.group.get(peer).copied()
+        self.group_of(record)?.group.get(peer).copied()
     }
+}
+
+/// What a context meant at a time, of those that had it in turn.
+fn of_time<'a, T>(
+    all: impl DoubleEndedIterator<Item = &'a T> + Clone,
+    comm: impl Fn(&T) -> &CommInfo,
+    context: u32,
+    when: u64,
+) -> Option<&'a T> {
+    let mut of_context = all.filter(|one| comm(one).context == context);
+    // Records of a message may come before the communicator is made here, and after it is freed.
+    let first = of_context.clone().next();
+    of_context.rfind(|one| comm(one).created <= when).or(first)
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! From a file to a [`Trace`]. Nothing in a file is believed: it may be torn, from a job that was killed, or not a trace at all.
 
 use super::format::{self, RawRecord, get_u32, get_u64, header, rank as block, window};
-use super::model::{CommInfo, JobInfo, RankTrace, Record, RecordPayload, Trace};
+use super::model::{CommInfo, JobInfo, RankTrace, Record, RecordPayload, Trace, WindowInfo};
 use crate::error::{Error, Result};
-use crate::events::Event;
+use crate::events::{Binding, Event};
 use crate::shm::contexts;
 use core::cmp::Reverse;
 use std::collections::HashSet;
@@ -372,15 +372,36 @@ impl StreamReader<'_> {
         }
         self.rank.records.push(record);
         match event {
-            Event::CommCreated | Event::CommNamed => self.open = Some((entry, Vec::new())),
-            Event::CommFreed => {
-                let living = |comm: &&mut CommInfo| comm.context == entry.context && comm.freed.is_none();
-                if let Some(comm) = self.rank.communicators.iter_mut().rfind(living) {
-                    comm.freed = Some(self.now);
+            Event::CommCreated | Event::CommNamed | Event::WinCreated | Event::WinNamed => {
+                self.open = Some((entry, Vec::new()));
+            }
+            Event::CommFreed | Event::WinFreed => {
+                let now = self.now;
+                if let Some(comm) = self.living(event, entry.context) {
+                    comm.freed = Some(now);
+                }
+            }
+            Event::WinPlaced => {
+                let of = |window: &&mut WindowInfo| window.comm.context == entry.context;
+                let window = self.rank.windows.iter_mut().rfind(of);
+                if let (Some(window), RecordPayload::Window { flavor, reach, bytes }) =
+                    (window, record.payload)
+                {
+                    *window = WindowInfo { flavor, reach, bytes, comm: core::mem::take(&mut window.comm) };
                 }
             }
             _ => {}
         }
+    }
+
+    /// The communicator, or the window if the event is of one, that has this context and is not freed.
+    fn living(&mut self, event: Event, context: u32) -> Option<&mut CommInfo> {
+        let living = |comm: &CommInfo| comm.context == context && comm.freed.is_none();
+        if matches!(event, Event::WinNamed | Event::WinFreed) {
+            let window = self.rank.windows.iter_mut().rfind(|window| living(&window.comm));
+            return window.map(|window| &mut window.comm);
+        }
+        self.rank.communicators.iter_mut().rfind(|comm| living(comm))
     }
 
     fn carry_on(&mut self, bytes: &[u8]) {
@@ -399,23 +420,23 @@ impl StreamReader<'_> {
             self.rank.unreadable += 1;
             return;
         }
-        if head.event == Event::CommNamed.code() {
-            let name = String::from_utf8_lossy(carried).into_owned();
-            let living = |comm: &&mut CommInfo| comm.context == head.context && comm.freed.is_none();
-            if let Some(comm) = self.rank.communicators.iter_mut().rfind(living) {
-                comm.name = name;
+        for named in [Event::CommNamed, Event::WinNamed] {
+            if head.event == named.code() {
+                let name = String::from_utf8_lossy(carried).into_owned();
+                if let Some(comm) = self.living(named, head.context) {
+                    comm.name = name;
+                }
+                return;
             }
-            return;
         }
         let group = carried.as_chunks().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();
-        let context = head.context;
-        self.rank.communicators.push(CommInfo {
-            context,
-            name: String::new(),
-            group,
-            created: self.now,
-            freed: None,
-        });
+        let comm =
+            CommInfo { context: head.context, name: String::new(), group, created: self.now, freed: None };
+        if head.event == Event::WinCreated.code() {
+            self.rank.windows.push(WindowInfo { comm, ..WindowInfo::default() });
+        } else {
+            self.rank.communicators.push(comm);
+        }
     }
 }
 
@@ -425,17 +446,20 @@ fn record(entry: &RawRecord, event: Event, when: u64, stream: u16) -> Record {
     let info = event.info();
     let payload = match event {
         // The members were named when it was made.
-        Event::CommFreed => RecordPayload::None,
+        Event::CommFreed | Event::WinFreed => RecordPayload::None,
         _ => info.payload.unpack(words),
     };
     let (peer, tag, bytes) = if info.is_of_message() {
         let bytes =
             if matches!(payload, RecordPayload::Search { .. }) { 0 } else { words.message_bytes(payload) };
         (words.first.cast_signed(), words.second.cast_signed(), bytes)
+    } else if info.binding == Binding::Window {
+        let bytes = if matches!(payload, RecordPayload::Rma { .. }) { words.third } else { 0 };
+        (words.first.cast_signed(), 0, bytes)
     } else {
         (payload.peer().map_or(-1, u32::cast_signed), 0, payload.bytes().unwrap_or(0))
     };
-    let send = entry.send && event.is_peruse();
+    let send = entry.send && info.is_of_message();
     Record { when, event, id, context, peer, tag, bytes, send, stream, posted: 0, unexpected: 0, payload }
 }
 
@@ -446,11 +470,12 @@ fn finish(rank: &mut RankTrace, first: u64, ranks: u32) {
     for record in &mut rank.records {
         record.when -= first;
     }
-    for comm in &mut rank.communicators {
+    for comm in rank.communicators.iter_mut().chain(rank.windows.iter_mut().map(|window| &mut window.comm)) {
         comm.created = comm.created.saturating_sub(first);
         comm.freed = comm.freed.map(|freed| freed.saturating_sub(first));
     }
     rank.communicators.sort_by_key(|comm| comm.created);
+    rank.windows.sort_by_key(|window| window.comm.created);
     name_predefined(rank, ranks);
     measure_queues(rank);
 }

@@ -127,6 +127,20 @@ impl Synthetic {
         self
     }
 
+    /// A window that all of `group` (ranks of the job) make at `when`, of memory that they map.
+    pub fn window(&mut self, when: u64, context: u32, name: &str, group: &[u32]) -> &mut Self {
+        let ranks: Vec<u8> = group.iter().flat_map(|rank| rank.to_le_bytes()).collect();
+        for rank in group {
+            self.long(*rank, when, Event::WinCreated, context, group.len() as u32, &ranks);
+            let payload = RecordPayload::Window { flavor: 1, reach: 0, bytes: 4096 };
+            self.push(*rank, when, &Record { context, payload, ..Self::record(Event::WinPlaced, 0) });
+            if !name.is_empty() {
+                self.long(*rank, when, Event::WinNamed, context, 0, name.as_bytes());
+            }
+        }
+        self
+    }
+
     fn long(&mut self, rank: u32, when: u64, event: Event, context: u32, size: u32, carried: &[u8]) {
         let third = carried.len() as u64;
         let head = RawRecord {

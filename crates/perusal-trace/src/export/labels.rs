@@ -13,13 +13,24 @@ pub fn value(field: Field, number: impl Into<i32>) -> String {
     field.show(FieldValue::I32(number.into()))
 }
 
-/// The communicator of a record, by name if it has one.
+/// The communicator or window of a record, by name if it has one.
 pub fn communicator(rank: &RankTrace, record: &Record) -> Option<String> {
     if record.context == Record::NO_CONTEXT {
         return None;
     }
-    let named = rank.communicator(record.context, record.when).filter(|comm| !comm.name.is_empty());
-    Some(named.map_or_else(|| format!("context {}", record.context), |comm| comm.name.clone()))
+    let named = rank.group_of(record).filter(|comm| !comm.name.is_empty());
+    let what = if record.is_of_window() { "window" } else { "context" };
+    Some(named.map_or_else(|| format!("{what} {}", record.context), |comm| comm.name.clone()))
+}
+
+/// "MPI_Win_lock" of a call that synchronises a window.
+pub fn synchronization(call: u8) -> String {
+    format!("MPI_Win_{}", value(Field::Synchronization, call))
+}
+
+/// "put", or another one-sided operation.
+pub fn one_sided(operation: u8) -> String {
+    value(Field::RmaOperation, operation)
 }
 
 /// What a record's payload holds, as names and values, without the number of bytes.

@@ -2,17 +2,19 @@
 //!
 //! | of the trace | in JSON |
 //! |---|---|
-//! | what a stream does: a send or receive that begins, a message that arrives, searches within them, sleeps | slices of the thread (`B`, `E`) |
-//! | what overlaps: requests, transfers, messages in the unexpected queue, collectives, copy engines | asynchronous slices of the process (`b`, `e`) |
+//! | what a stream does: a send or receive that begins, a message that arrives, searches within them, one-sided operations, calls that synchronise a window, waits for locks within them, sleeps | slices of the thread (`B`, `E`) |
+//! | what overlaps: requests, transfers, messages in the unexpected queue, collectives, copy engines, epochs of windows | asynchronous slices of the process (`b`, `e`) |
 //! | lengths of the two queues | counters (`C`) |
 //! | messages | flows (`s`, `f`) from the slice of the send to that in which the message was matched |
+//! | locks that were waited for | flows from the slice in which they were released to the wait that this ended |
 //! | lifecycle, full rings, error handlers | instants (`i`) |
 
 use super::super::flows::{Flow, RecordIndex, flows};
 use super::super::model::{RankTrace, Record, RecordPayload, Trace};
+use super::super::windows::{JobWindows, LockWait, lock_waits};
 use super::labels;
 use super::slices::{Edge, SliceKind, Slices};
-use crate::events::{Event, Field, Shown};
+use crate::events::{Event, Field, Shown, WindowSync};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -26,10 +28,13 @@ pub fn perfetto(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
     json.begin(trace)?;
     let flows = flows(trace);
     let mut ends = ends_by_rank(trace.ranks.len(), &flows);
+    let waits = lock_waits(trace, &JobWindows::of(trace));
+    let mut locks = locks_by_rank(trace, &waits, flows.len());
     for rank in &trace.ranks {
         json.name_rank(rank)?;
         let ends = core::mem::take(&mut ends[rank.rank as usize]);
-        Page { json: &mut json, rank, flows: &flows, ends, open: HashMap::new() }.write()?;
+        let locks = core::mem::take(&mut locks[rank.rank as usize]);
+        Page { json: &mut json, rank, flows: &flows, ends, locks, open: HashMap::new() }.write()?;
     }
     writeln!(json.out, "\n]}}")
 }
@@ -45,6 +50,27 @@ fn ends_by_rank(ranks: usize, flows: &[Flow]) -> Vec<HashMap<usize, FlowEnd>> {
         if let Some(incoming) = flow.incoming.filter(|incoming| incoming.matched.is_some()) {
             note(flow.send, FlowEnd { flow: number, begins: true });
             note(incoming.place, FlowEnd { flow: number, begins: false });
+        }
+    }
+    ends
+}
+
+/// For each rank, the flows of locks that begin or end at which of its records: a release may end several waits.
+fn locks_by_rank(
+    trace: &Trace,
+    waits: &[LockWait],
+    before: usize,
+) -> Vec<HashMap<usize, Vec<(FlowEnd, u64)>>> {
+    let mut ends: Vec<HashMap<usize, Vec<(FlowEnd, u64)>>> = vec![HashMap::new(); trace.ranks.len()];
+    for (number, wait) in waits.iter().enumerate() {
+        let (Some(released), Some(ended)) = (wait.released, wait.ended) else { continue };
+        let when = |place: RecordIndex| trace.ranks[place.rank as usize].records[place.index].when;
+        let (from, to) = (when(released), when(ended));
+        for (place, begins) in [(released, true), (ended, false)] {
+            let end = FlowEnd { flow: before + number, begins };
+            // A flow does not go back in time: a release is recorded when it is done, perhaps after the lock has passed on.
+            let at = if begins { from.min(to) } else { to };
+            ends[place.rank as usize].entry(place.index).or_default().push((end, at));
         }
     }
     ends
@@ -173,6 +199,7 @@ struct Page<'a, 'b> {
     rank: &'a RankTrace,
     flows: &'a [Flow],
     ends: HashMap<usize, FlowEnd>,
+    locks: HashMap<usize, Vec<(FlowEnd, u64)>>,
     /// Asynchronous slices that have not ended: by category and record's id, with the id in the document and the name.
     open: HashMap<(&'static str, u64), (u64, String)>,
 }
@@ -188,8 +215,10 @@ impl Page<'_, '_> {
                 self.edge(&edge, Some(record))?;
             }
             self.flow(index, record)?;
+            self.lock_flows(index, record)?;
             self.instant(record)?;
             self.beside(record)?;
+            self.epochs(record)?;
             if (record.posted, record.unexpected) != queues {
                 self.count("posted queue", record.when, queues.0, record.posted)?;
                 self.count("unexpected queue", record.when, queues.1, record.unexpected)?;
@@ -206,7 +235,17 @@ impl Page<'_, '_> {
 
     /// The begin or end of a slice of a thread; `record` is what it came with.
     fn edge(&mut self, edge: &Edge, record: Option<&Record>) -> io::Result<()> {
+        let of_window: String;
         let (name, category) = match edge.kind {
+            SliceKind::OneSided(operation) => {
+                of_window = labels::one_sided(operation);
+                (of_window.as_str(), "one-sided")
+            }
+            SliceKind::Synchronization(call) => {
+                of_window = labels::synchronization(call);
+                (of_window.as_str(), "synchronization")
+            }
+            SliceKind::LockWait => ("wait for lock", "synchronization"),
             SliceKind::Send => ("send", "message"),
             SliceKind::Receive => ("receive", "message"),
             SliceKind::Arrival => ("arrival", "message"),
@@ -225,6 +264,11 @@ impl Page<'_, '_> {
                     message_args(self.rank, record)
                 }
                 SliceKind::Sleep if edge.enter => labels::payload(record),
+                SliceKind::OneSided(_) | SliceKind::Synchronization(_) | SliceKind::LockWait
+                    if edge.enter =>
+                {
+                    window_args(self.rank, record)
+                }
                 _ if of_search && !edge.enter => labels::payload(record),
                 _ => vec![],
             };
@@ -267,6 +311,55 @@ impl Page<'_, '_> {
             self.json.text.push_str(",\"bp\":\"e\"");
         }
         self.json.end()
+    }
+
+    /// Arrows from the release of a lock to the wait that it ended.
+    fn lock_flows(&mut self, index: usize, record: &Record) -> io::Result<()> {
+        for (end, when) in self.locks.remove(&index).unwrap_or_default() {
+            let phase = if end.begins { "s" } else { "f" };
+            self.json.head(phase, "lock", "flow", self.rank.rank, thread(record.stream), when);
+            self.json.id(end.flow as u64);
+            if !end.begins {
+                self.json.text.push_str(",\"bp\":\"e\"");
+            }
+            self.json.end()?;
+        }
+        Ok(())
+    }
+
+    /// Epochs of windows, which last from one call to another.
+    fn epochs(&mut self, record: &Record) -> io::Result<()> {
+        // A window has one epoch of each kind at a time, or one for each target; the key is none that a record's id is.
+        let key = |kind: u64, target: i32| {
+            kind << 60 | u64::from(record.context) << 32 | u64::from(target.cast_unsigned())
+        };
+        let who = |target: i32| if target < 0 { "all".into() } else { target.to_string() };
+        let args = window_args(self.rank, record);
+        match (record.event, record.payload) {
+            (Event::WinLockAcquired, RecordPayload::Lock { target, .. }) => {
+                self.open_as(record, "epoch", key(1, target), format!("lock of {}", who(target)), &args)
+            }
+            (Event::WinLockReleased, RecordPayload::Lock { target, .. }) => {
+                self.close_as(record, "epoch", key(1, target))
+            }
+            (Event::WinAccessBegin, RecordPayload::Epoch { target }) => {
+                self.open_as(record, "epoch", key(2, target), format!("access to {}", who(target)), &args)
+            }
+            (Event::WinAccessEnd, RecordPayload::Epoch { target }) => {
+                self.close_as(record, "epoch", key(2, target))
+            }
+            (Event::WinExposeBegin, _) => self.open_as(record, "epoch", key(3, -1), "exposure".into(), &args),
+            (Event::WinExposeEnd, _) => self.close_as(record, "epoch", key(3, -1)),
+            (Event::WinFenceEpoch, _) => {
+                self.open_as(record, "epoch", key(4, -1), "fence epoch".into(), &args)
+            }
+            // The next fence ends an epoch; so does the window's end.
+            (Event::WinSyncBegin, RecordPayload::Sync { call, .. }) if call == WindowSync::Fence as u8 => {
+                self.close_as(record, "epoch", key(4, -1))
+            }
+            (Event::WinFreed, _) => self.close_as(record, "epoch", key(4, -1)),
+            _ => Ok(()),
+        }
     }
 
     /// What overlaps with other things of its kind.
@@ -315,18 +408,33 @@ impl Page<'_, '_> {
         name: String,
         args: Args<'_>,
     ) -> io::Result<()> {
-        self.close(record, category)?;
+        self.open_as(record, category, record.id, name, args)
+    }
+
+    fn open_as(
+        &mut self,
+        record: &Record,
+        category: &'static str,
+        key: u64,
+        name: String,
+        args: Args<'_>,
+    ) -> io::Result<()> {
+        self.close_as(record, category, key)?;
         self.json.next_id += 1;
         let id = self.json.next_id;
         self.json.head("b", &name, category, self.rank.rank, thread(record.stream), record.when);
         self.json.id(id);
         self.json.args(args);
-        self.open.insert((category, record.id), (id, name));
+        self.open.insert((category, key), (id, name));
         self.json.end()
     }
 
     fn close(&mut self, record: &Record, category: &'static str) -> io::Result<()> {
-        let Some((id, name)) = self.open.remove(&(category, record.id)) else { return Ok(()) };
+        self.close_as(record, category, record.id)
+    }
+
+    fn close_as(&mut self, record: &Record, category: &'static str, key: u64) -> io::Result<()> {
+        let Some((id, name)) = self.open.remove(&(category, key)) else { return Ok(()) };
         self.json.head("e", &name, category, self.rank.rank, thread(record.stream), record.when);
         self.json.id(id);
         let args = if category == "collective" { labels::payload(record) } else { vec![] };
@@ -356,6 +464,17 @@ fn message_args(rank: &RankTrace, record: &Record) -> Vec<(&'static str, String)
     let Record { peer, tag, bytes, .. } = *record;
     let mut args = vec![("peer", who(peer)), ("tag", tag.to_string()), ("bytes", bytes.to_string())];
     args.extend(labels::communicator(rank, record).map(|name| ("communicator", name)));
+    args
+}
+
+/// What is said of an event of a window.
+fn window_args(rank: &RankTrace, record: &Record) -> Vec<(&'static str, String)> {
+    let mut args = labels::payload(record);
+    if matches!(record.payload, RecordPayload::Rma { .. }) {
+        args.push(("target", record.peer.to_string()));
+        args.push(("bytes", record.bytes.to_string()));
+    }
+    args.extend(labels::communicator(rank, record).map(|name| ("window", name)));
     args
 }
 

@@ -24,6 +24,12 @@ pub enum SliceKind {
     Sleep,
     /// A blocking collective operation, by its number. The others are no part of what the stream does.
     Collective(u16),
+    /// A one-sided operation, by its number.
+    OneSided(u8),
+    /// A call that synchronises a window, by its number.
+    Synchronization(u8),
+    /// The wait for a lock in such a call.
+    LockWait,
 }
 
 /// The begin or the end of a slice.
@@ -82,6 +88,14 @@ impl SliceKind {
             {
                 (SliceKind::Collective(operation), record.event == Event::CollBegin)
             }
+            (Event::WinReqActivate | Event::WinReqComplete, RecordPayload::Rma { operation, .. }) => {
+                (SliceKind::OneSided(operation), record.event == Event::WinReqActivate)
+            }
+            (Event::WinSyncBegin | Event::WinSyncEnd, RecordPayload::Sync { call, .. }) => {
+                (SliceKind::Synchronization(call), record.event == Event::WinSyncBegin)
+            }
+            (Event::WinLockWaitBegin, _) => (SliceKind::LockWait, true),
+            (Event::WinLockWaitEnd, _) => (SliceKind::LockWait, false),
             _ => return None,
         })
     }
@@ -93,7 +107,7 @@ impl Open {
         let search = kind.is_some_and(|(kind, _)| kind.is_search());
         let begins = kind.is_some_and(|(kind, _)| kind.is_run());
         let removal = self.kind == SliceKind::Receive && record.event == Event::MsgRemoveFromUnexQ;
-        let own = record.id == self.id && record.event.is_peruse();
+        let own = record.id == self.id && record.event.info().is_of_message();
         !self.over && !begins && (own || search || removal)
     }
 }

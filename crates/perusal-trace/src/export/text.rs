@@ -1,7 +1,8 @@
 //! A trace as lines of text, one a record, in the order of time over all ranks.
 
-use super::super::model::{RankTrace, Record, Trace};
+use super::super::model::{RankTrace, Record, RecordPayload, Trace};
 use super::labels;
+use crate::events::Field;
 use crate::terminal::one_line;
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -23,6 +24,21 @@ pub fn print(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
             let (context, size, created) = (comm.context, comm.group.len(), seconds(comm.created));
             let name = one_line(&comm.name);
             writeln!(out, "#   context {context}: \"{name}\", {size} ranks, made at {created}{freed}")?;
+        }
+        for window in &rank.windows {
+            let comm = &window.comm;
+            let freed = comm.freed.map_or_else(String::new, |freed| format!(", freed at {}", seconds(freed)));
+            writeln!(
+                out,
+                "#   window {}: \"{}\", {} ranks, {} bytes here, {}, reached by {}, made at {}{freed}",
+                comm.context,
+                one_line(&comm.name),
+                comm.group.len(),
+                window.bytes,
+                labels::value(Field::Flavor, window.flavor),
+                labels::value(Field::Reach, window.reach).replace('_', " "),
+                seconds(comm.created),
+            )?;
         }
     }
     writeln!(out, "# seconds rank.stream event id: what; posted/unexpected entries after it")?;
@@ -75,6 +91,8 @@ fn put_record(line: &mut String, rank: &RankTrace, record: &Record) {
     if labels::is_of_message(record) {
         let (way, Record { peer, tag, bytes, .. }) = (if record.send { "to" } else { "from" }, record);
         let _ = write!(line, " {way} {peer} tag {tag} bytes {bytes}");
+    } else if matches!(record.payload, RecordPayload::Rma { .. }) {
+        let _ = write!(line, " target {} bytes {}", record.peer, record.bytes);
     } else if record.bytes > 0 {
         let _ = write!(line, " bytes {}", record.bytes);
     }

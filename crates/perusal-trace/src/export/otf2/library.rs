@@ -78,6 +78,8 @@ functions! {
     group = "OTF2_GlobalDefWriter_WriteGroup": fn(Opaque, u32, u32, u8, u8, u32, u32, *const u64) -> c_int;
     /// Self, name, group, parent, flags.
     comm = "OTF2_GlobalDefWriter_WriteComm": fn(Opaque, u32, u32, u32, u32, u32) -> c_int;
+    /// Self, name, communicator, flags; before version 3.0 without the flags, which a function that takes fewer arguments does not look at.
+    rma_win = "OTF2_GlobalDefWriter_WriteRmaWin": fn(Opaque, u32, u32, u32, u32) -> c_int;
     /// Self, name, description, type, mode, value type, base, exponent, unit.
     metric_member = "OTF2_GlobalDefWriter_WriteMetricMember": fn(Opaque, u32, u32, u32, u8, u8, u8, u8, i64, u32) -> c_int;
     /// Self, members, their list, occurrence, recorder.
@@ -90,6 +92,29 @@ functions! {
     mpi_recv = "OTF2_EvtWriter_MpiRecv": fn(Opaque, Opaque, u64, u32, u32, u32, u64) -> c_int;
     /// Attributes, time, metric, values, their types, their list.
     metric = "OTF2_EvtWriter_Metric": fn(Opaque, Opaque, u64, u32, u8, *const u8, *const u64) -> c_int;
+    /// Attributes, time, window.
+    rma_win_create = "OTF2_EvtWriter_RmaWinCreate": fn(Opaque, Opaque, u64, u32) -> c_int;
+    rma_win_destroy = "OTF2_EvtWriter_RmaWinDestroy": fn(Opaque, Opaque, u64, u32) -> c_int;
+    /// Attributes, time.
+    rma_collective_begin = "OTF2_EvtWriter_RmaCollectiveBegin": fn(Opaque, Opaque, u64) -> c_int;
+    /// Attributes, time, operation, level, window, root, bytes sent, bytes received.
+    rma_collective_end = "OTF2_EvtWriter_RmaCollectiveEnd": fn(Opaque, Opaque, u64, u8, u32, u32, u32, u64, u64) -> c_int;
+    /// Attributes, time, level, window, group.
+    rma_group_sync = "OTF2_EvtWriter_RmaGroupSync": fn(Opaque, Opaque, u64, u32, u32, u32) -> c_int;
+    /// Attributes, time, window, remote rank, lock, its type.
+    rma_request_lock = "OTF2_EvtWriter_RmaRequestLock": fn(Opaque, Opaque, u64, u32, u32, u64, u8) -> c_int;
+    rma_acquire_lock = "OTF2_EvtWriter_RmaAcquireLock": fn(Opaque, Opaque, u64, u32, u32, u64, u8) -> c_int;
+    /// Attributes, time, window, remote rank, lock.
+    rma_release_lock = "OTF2_EvtWriter_RmaReleaseLock": fn(Opaque, Opaque, u64, u32, u32, u64) -> c_int;
+    /// Attributes, time, window, remote rank, type.
+    rma_sync = "OTF2_EvtWriter_RmaSync": fn(Opaque, Opaque, u64, u32, u32, u8) -> c_int;
+    /// Attributes, time, window, remote rank, bytes, matching id.
+    rma_put = "OTF2_EvtWriter_RmaPut": fn(Opaque, Opaque, u64, u32, u32, u64, u64) -> c_int;
+    rma_get = "OTF2_EvtWriter_RmaGet": fn(Opaque, Opaque, u64, u32, u32, u64, u64) -> c_int;
+    /// Attributes, time, window, remote rank, type, bytes sent, bytes received, matching id.
+    rma_atomic = "OTF2_EvtWriter_RmaAtomic": fn(Opaque, Opaque, u64, u32, u32, u8, u64, u64, u64) -> c_int;
+    /// Attributes, time, window, matching id.
+    rma_complete = "OTF2_EvtWriter_RmaOpCompleteBlocking": fn(Opaque, Opaque, u64, u32, u64) -> c_int;
     event_count = "OTF2_EvtWriter_GetNumberOfEvents": fn(Opaque, *mut u64) -> c_int;
     describe = "OTF2_Error_GetDescription": fn(c_int) -> *const c_char;
 }

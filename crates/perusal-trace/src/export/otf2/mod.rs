@@ -4,19 +4,22 @@
 //! so that tools which sum up time by location keep them apart. Messages and queue lengths are on the rank's first location.
 
 mod library;
+mod windows;
 mod writer;
 
 use super::super::model::{RankTrace, Record, RecordPayload, Trace};
+use super::super::windows::JobWindows;
 use super::labels;
 use super::slices::{Edge, SliceKind, Slices};
 use crate::error::{Error, Result};
-use crate::events::{Collective, Event, Field};
+use crate::events::{Collective, Event, Field, RmaOperation, WindowSync};
 use library::Library;
 use std::collections::BTreeMap;
 use std::path::Path;
+use windows::Otf2Windows;
 use writer::{Archive, Definitions, Location};
 
-/// Regions that are always there; collectives follow.
+/// Regions that are always there; collectives follow, then one-sided operations, calls that synchronise windows, and waits for locks.
 const REGIONS: [(&str, u8); 6] = [
     ("send", POINT_TO_POINT),
     ("receive", POINT_TO_POINT),
@@ -28,6 +31,12 @@ const REGIONS: [(&str, u8); 6] = [
 const CODE: u8 = 4;
 const COLLECTIVE: u8 = 26;
 const POINT_TO_POINT: u8 = 28;
+const RMA: u8 = 29;
+
+const COLLECTIVES: u32 = REGIONS.len() as u32;
+const OPERATIONS: u32 = COLLECTIVES + Collective::NAMES.len() as u32;
+const SYNCHRONIZATIONS: u32 = OPERATIONS + RmaOperation::NAMES.len() as u32;
+const LOCK_WAIT: u32 = SYNCHRONIZATIONS + WindowSync::NAMES.len() as u32;
 
 /// Metric classes, which are metrics' numbers in events: both queues together, and what a search compared.
 const QUEUES: u32 = 0;
@@ -47,13 +56,15 @@ pub fn otf2(trace: &Trace, folder: &Path) -> Result<()> {
     let library = Library::load()?;
     let archive = Archive::create(&library, folder)?;
     let comms = Otf2Communicators::of(trace);
+    let windows = Otf2Windows { job: JobWindows::of(trace), first: comms.list.len() as u32 };
     let mut counts = Vec::new();
-    for rank in &trace.ranks {
-        counts.push(write_rank(&archive, rank, &comms)?);
+    for (place, rank) in trace.ranks.iter().enumerate() {
+        counts.push(write_rank(&archive, place, rank, &comms, &windows)?);
     }
     archive.close_events()?;
     let definitions = archive.definitions()?;
     define(&definitions, trace, &comms, &counts)?;
+    windows.define(&definitions)?;
     definitions.close()?;
     for location in trace.ranks.iter().flat_map(locations).flatten() {
         archive.local_definitions(location)?;
@@ -102,7 +113,13 @@ impl<'a> Otf2Communicators<'a> {
 type Otf2Counts = Vec<[u64; 2]>;
 
 /// The events of one rank.
-fn write_rank(archive: &Archive<'_>, rank: &RankTrace, comms: &Otf2Communicators<'_>) -> Result<Otf2Counts> {
+fn write_rank(
+    archive: &Archive<'_>,
+    place: usize,
+    rank: &RankTrace,
+    comms: &Otf2Communicators<'_>,
+    windows: &Otf2Windows<'_>,
+) -> Result<Otf2Counts> {
     let numbers = locations(rank);
     let mut open = Vec::new();
     for [calls, searches] in &numbers {
@@ -118,8 +135,16 @@ fn write_rank(archive: &Archive<'_>, rank: &RankTrace, comms: &Otf2Communicators
             let [_, searches] = &mut open[usize::from(record.stream)];
             searches.metric(record.when, COMPARED, &[u64::from(depth)])?;
         }
-        for edge in edges.drain(..) {
-            put_edge(&mut open, &edge)?;
+        // What an operation does comes after its region's begin and before its end.
+        let (ends, begins): (Vec<Edge>, Vec<Edge>) = edges.drain(..).partition(|edge| !edge.enter);
+        if begins.is_empty() {
+            windows.put(&mut open[usize::from(record.stream)][0], place, rank, record)?;
+        }
+        for edge in ends.iter().chain(&begins) {
+            put_edge(&mut open, edge)?;
+        }
+        if !begins.is_empty() {
+            windows.put(&mut open[usize::from(record.stream)][0], place, rank, record)?;
         }
         let [first, _] = &mut open[0];
         put_message(first, rank, record, comms)?;
@@ -151,8 +176,15 @@ fn put_edge(open: &mut [[Location<'_>; 2]], edge: &Edge) -> Result<()> {
         SliceKind::Sleep => 5,
         // Operations of a later version share the last number.
         SliceKind::Collective(operation) => {
-            REGIONS.len() as u32 + u32::from(operation).min(Collective::NAMES.len() as u32 - 1)
+            COLLECTIVES + u32::from(operation).min(OPERATIONS - COLLECTIVES - 1)
         }
+        SliceKind::OneSided(operation) => {
+            OPERATIONS + u32::from(operation).min(SYNCHRONIZATIONS - OPERATIONS - 1)
+        }
+        SliceKind::Synchronization(call) => {
+            SYNCHRONIZATIONS + u32::from(call).min(LOCK_WAIT - SYNCHRONIZATIONS - 1)
+        }
+        SliceKind::LockWait => LOCK_WAIT,
     };
     if edge.enter { location.enter(edge.when, region) } else { location.leave(edge.when, region) }
 }
@@ -193,9 +225,16 @@ fn define(
     for (region, (name, role)) in (0..).zip(REGIONS) {
         to.region(region, name, role)?;
     }
-    for (region, operation) in (REGIONS.len() as u32..).zip(0..Collective::NAMES.len() as u16) {
+    for (region, operation) in (COLLECTIVES..).zip(0..Collective::NAMES.len() as u16) {
         to.region(region, &labels::value(Field::Collective, operation), COLLECTIVE)?;
     }
+    for (region, operation) in (OPERATIONS..).zip(0..RmaOperation::NAMES.len() as u8) {
+        to.region(region, &labels::one_sided(operation), RMA)?;
+    }
+    for (region, call) in (SYNCHRONIZATIONS..).zip(0..WindowSync::NAMES.len() as u8) {
+        to.region(region, &labels::synchronization(call), RMA)?;
+    }
+    to.region(LOCK_WAIT, "wait for lock", RMA)?;
     for (member, name, what) in [
         (0, "posted queue", "receives that wait for their message"),
         (1, "unexpected queue", "messages that wait for their receive"),

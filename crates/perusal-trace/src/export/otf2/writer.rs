@@ -32,6 +32,8 @@ const METRIC_ABSOLUTE: u8 = 1;
 const METRIC_SYNCHRONOUS: u8 = 1;
 const RECORDER_ABSTRACT: u8 = 1;
 const BASE_DECIMAL: u8 = 1;
+/// A window whose making and freeing have events.
+const WITH_EVENTS: u32 = 1;
 
 extern "C" fn flush_always(_: *mut c_void, _: u8, _: u64, _: *mut c_void, _: bool) -> u8 {
     FLUSH
@@ -199,6 +201,17 @@ impl Location<'_> {
         library.check("metric", code)
     }
 
+    /// Calls the function that writes one event, with the library, the writer and the time.
+    pub(super) fn event(
+        &mut self,
+        what: &str,
+        when: u64,
+        write: impl FnOnce(&Library, Opaque, u64) -> core::ffi::c_int,
+    ) -> Result<()> {
+        let (library, when) = (self.archive.library, self.at(when));
+        library.check(what, write(library, self.writer, when))
+    }
+
     /// Ends it; the number of its events.
     pub fn close(self) -> Result<u64> {
         let library = self.archive.library;
@@ -342,6 +355,14 @@ impl Definitions<'_> {
         // SAFETY: as in `string`.
         let code = unsafe { (self.archive.library.comm)(self.writer, number, name, number + 1, NONE, 0) };
         self.check("communicator", code)
+    }
+
+    /// A window of the members of a communicator.
+    pub fn window(&self, number: u32, name: &str, comm: u32) -> Result<()> {
+        let name = self.string(name)?;
+        // SAFETY: as in `string`.
+        let code = unsafe { (self.archive.library.rma_win)(self.writer, number, name, comm, WITH_EVENTS) };
+        self.check("window", code)
     }
 
     fn group(&self, number: u32, name: &str, kind: u8, members: &[u64]) -> Result<()> {

@@ -1,0 +1,236 @@
+//! The windows of a whole job, and who waited for whose lock.
+
+use super::flows::RecordIndex;
+use super::model::{RankTrace, Record, RecordPayload, Trace, WindowInfo};
+use crate::events::Event;
+use std::collections::HashMap;
+
+/// All windows of a job, each once: those that several ranks made together are one.
+#[derive(Debug, Default)]
+pub struct JobWindows<'a> {
+    /// In the order of their numbers: as the first rank that has it knows it.
+    pub all: Vec<&'a WindowInfo>,
+    /// By rank, and place among the rank's windows.
+    numbers: Vec<Vec<usize>>,
+}
+
+/// Context, members, and which one in turn: a context comes again after a window is freed.
+type Identity<'a> = (u32, &'a [u32], usize);
+
+impl<'a> JobWindows<'a> {
+    /// Those of a trace.
+    #[must_use]
+    pub fn of(trace: &'a Trace) -> JobWindows<'a> {
+        let mut job = JobWindows::default();
+        let mut known: HashMap<Identity<'a>, usize> = HashMap::new();
+        for rank in &trace.ranks {
+            let mut turns: HashMap<(u32, &[u32]), usize> = HashMap::new();
+            let number = |window: &'a WindowInfo| {
+                let turn = turns.entry((window.comm.context, &window.comm.group)).or_default();
+                let identity = (window.comm.context, window.comm.group.as_slice(), *turn);
+                *turn += 1;
+                *known.entry(identity).or_insert_with(|| {
+                    job.all.push(window);
+                    job.all.len() - 1
+                })
+            };
+            job.numbers.push(rank.windows.iter().map(number).collect());
+        }
+        job
+    }
+
+    /// The number of the window that a record of `rank`, which has this place among the ranks, is of.
+    #[must_use]
+    pub fn number(&self, place: usize, rank: &RankTrace, record: &Record) -> Option<usize> {
+        let window = rank.window(record.context, record.when)?;
+        let at = rank.windows.iter().position(|other| core::ptr::eq(other, window))?;
+        self.numbers.get(place)?.get(at).copied()
+    }
+
+    /// The name of a window, or what it is called without one.
+    #[must_use]
+    pub fn name(&self, number: usize) -> String {
+        match self.all.get(number).map(|window| &window.comm) {
+            Some(comm) if !comm.name.is_empty() => comm.name.clone(),
+            Some(comm) => format!("window {}", comm.context),
+            None => String::new(),
+        }
+    }
+}
+
+/// A rank's wait for a lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LockWait {
+    /// Which window.
+    pub window: usize,
+    /// Who waited; here and below ranks of the job.
+    pub rank: u32,
+    /// Whose memory was locked.
+    pub target: u32,
+    /// Who held the lock for most of the wait; as far as the records tell.
+    pub holder: Option<u32>,
+    /// When it began.
+    pub begin: u64,
+    /// When it was over, or the rank's trace.
+    pub end: u64,
+    /// The record at which it was over, if it was.
+    pub ended: Option<RecordIndex>,
+    /// The release by another rank that ended it, if that is recorded.
+    pub released: Option<RecordIndex>,
+}
+
+/// A lock that a rank held.
+struct Hold {
+    rank: u32,
+    begin: u64,
+    end: u64,
+    release: Option<RecordIndex>,
+}
+
+/// The holds of each window and target.
+type Holds = HashMap<(usize, u32), Vec<Hold>>;
+
+/// All waits for locks, by rank and time.
+#[must_use]
+pub fn lock_waits(trace: &Trace, windows: &JobWindows<'_>) -> Vec<LockWait> {
+    let (mut holds, mut waits) = (Holds::new(), Vec::new());
+    for (place, rank) in trace.ranks.iter().enumerate() {
+        look(place, rank, windows, &mut holds, &mut waits);
+    }
+    for wait in &mut waits {
+        let Some(holds) = holds.get(&(wait.window, wait.target)) else { continue };
+        let mut held: HashMap<u32, u64> = HashMap::new();
+        let others = || holds.iter().filter(|hold| hold.rank != wait.rank && hold.begin < wait.end);
+        for hold in others() {
+            let overlap = hold.end.min(wait.end).saturating_sub(hold.begin.max(wait.begin));
+            *held.entry(hold.rank).or_default() += overlap;
+        }
+        let longest = held.into_iter().filter(|(_, ns)| *ns > 0);
+        // Of equals the lowest rank.
+        let longest = longest.max_by_key(|(rank, ns)| (*ns, core::cmp::Reverse(*rank)));
+        wait.holder = longest.map(|(rank, _)| rank).or(wait.holder);
+        // A release is recorded when it is done, perhaps after the lock has passed on.
+        let ended_by = others().filter(|hold| hold.end > wait.begin && hold.release.is_some());
+        wait.released = ended_by.min_by_key(|hold| hold.end.abs_diff(wait.end)).and_then(|hold| hold.release);
+    }
+    waits
+}
+
+/// What one rank held, and waited for.
+fn look(
+    place: usize,
+    rank: &RankTrace,
+    windows: &JobWindows<'_>,
+    holds: &mut Holds,
+    waits: &mut Vec<LockWait>,
+) {
+    let mut held: HashMap<(usize, i32), u64> = HashMap::new();
+    let mut open: HashMap<(usize, u64), usize> = HashMap::new();
+    let last = rank.records.last().map_or(0, |record| record.when);
+    let members = |window: usize| windows.all.get(window).map_or(&[][..], |window| &window.comm.group);
+    let mut hold = |window: usize, target: i32, begin: u64, end: u64, release: Option<RecordIndex>| {
+        let group = members(window);
+        let targets = match usize::try_from(target) {
+            Ok(target) => group.get(target..=target).unwrap_or_default(),
+            Err(_) => group,
+        };
+        for target in targets {
+            let of_target = holds.entry((window, *target)).or_default();
+            of_target.push(Hold { rank: rank.rank, begin, end, release });
+        }
+    };
+    for (index, record) in rank.records.iter().enumerate() {
+        let RecordPayload::Lock { target, holder, .. } = record.payload else { continue };
+        let Some(window) = windows.number(place, rank, record) else { continue };
+        let here = RecordIndex { rank: rank.rank, index };
+        match record.event {
+            Event::WinLockAcquired => drop(held.insert((window, target), record.when)),
+            Event::WinLockReleased => {
+                if let Some(begin) = held.remove(&(window, target)) {
+                    hold(window, target, begin, record.when, Some(here));
+                }
+            }
+            Event::WinLockWaitBegin => {
+                let member = |rank: i32| members(window).get(usize::try_from(rank).ok()?).copied();
+                let Some(target) = member(target) else { continue };
+                open.insert((window, record.id), waits.len());
+                waits.push(LockWait {
+                    window,
+                    rank: rank.rank,
+                    target,
+                    holder: member(holder),
+                    begin: record.when,
+                    end: last,
+                    ended: None,
+                    released: None,
+                });
+            }
+            Event::WinLockWaitEnd => {
+                if let Some(at) = open.remove(&(window, record.id)) {
+                    (waits[at].end, waits[at].ended) = (record.when, Some(here));
+                }
+            }
+            _ => {}
+        }
+    }
+    for ((window, target), begin) in held {
+        hold(window, target, begin, u64::MAX, None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::synthetic::Synthetic;
+    use super::*;
+
+    fn lock(event: Event, id: u64, target: i32, holder: i32) -> Record {
+        Record {
+            context: 8,
+            payload: RecordPayload::Lock { target, lock: 2, holder },
+            ..Synthetic::record(event, id)
+        }
+    }
+
+    #[test]
+    fn a_wait_is_charged_to_who_held_the_lock_for_most_of_it() {
+        let mut job = Synthetic::new(4);
+        job.window(1, 8, "shelf", &[3, 0, 1]);
+        // Of the window's ranks 0, 1 and 2, the first is rank 3 of the job.
+        job.push(3, 100, &lock(Event::WinLockAcquired, 1, 2, -1));
+        job.push(0, 150, &lock(Event::WinLockWaitBegin, 2, 2, 0));
+        job.push(3, 200, &lock(Event::WinLockReleased, 1, 2, 0));
+        job.push(1, 205, &lock(Event::WinLockAcquired, 3, -1, -1));
+        job.push(1, 400, &lock(Event::WinLockReleased, 3, -1, -1));
+        job.push(0, 398, &lock(Event::WinLockWaitEnd, 2, 2, 0));
+        // Nobody is known to hold what this one waits for, but for what it was told.
+        job.push(0, 500, &lock(Event::WinLockWaitBegin, 4, 0, 2));
+        job.push(0, 600, &lock(Event::WinLockReleased, 9, 1, 2));
+        let trace = job.trace();
+        let windows = JobWindows::of(&trace);
+        assert_eq!((windows.all.len(), windows.name(0)), (1, "shelf".to_owned()));
+        let waits = lock_waits(&trace, &windows);
+        let base = 1;
+        let told: Vec<_> =
+            waits.iter().map(|w| (w.rank, w.target, w.holder, w.begin + base, w.end + base)).collect();
+        assert_eq!(told, [(0, 1, Some(1), 150, 398), (0, 3, Some(1), 500, 600)]);
+        let released = waits[0].released.expect("the release is recorded");
+        assert_eq!(trace.ranks[1].records[released.index].when + base, 400);
+        assert!(waits[0].ended.is_some() && waits[1].ended.is_none() && waits[1].released.is_none());
+    }
+
+    #[test]
+    fn a_context_that_comes_again_is_another_window() {
+        let mut job = Synthetic::new(2);
+        job.window(1, 8, "first", &[0, 1]);
+        for rank in 0..2 {
+            job.push(rank, 50, &Record { context: 8, ..Synthetic::record(Event::WinFreed, 0) });
+        }
+        job.window(60, 8, "second", &[0, 1]);
+        let trace = job.trace();
+        let windows = JobWindows::of(&trace);
+        assert_eq!([windows.name(0), windows.name(1)], ["first", "second"]);
+        let at = |when| Record { when, context: 8, ..Synthetic::record(Event::WinSyncBegin, 1) };
+        let number = |rank: usize, when| windows.number(rank, &trace.ranks[rank], &at(when));
+        assert_eq!([number(0, 10), number(1, 10), number(0, 70), number(1, 70)], [0, 0, 1, 1].map(Some));
+    }
+}
