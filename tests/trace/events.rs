@@ -183,12 +183,9 @@ impl Checker {
         head.allow(&["id", "bp"])?;
         let binding = head.fields.get("bp").and_then(Value::as_str);
         // Each end binds to the slice around it; without one a viewer draws no arrow.
-        if self
-            .open
-            .get(&(head.process, head.thread))
-            .is_none_or(|open| !open.contains(&"message".to_owned()))
-        {
-            return Err("no slice of a message is around it".into());
+        let around = if head.name == "lock" { "synchronization" } else { "message" };
+        if self.open.get(&(head.process, head.thread)).is_none_or(|open| !open.contains(&around.to_owned())) {
+            return Err(format!("no slice of a {around} is around it"));
         }
         let begins = head.phase == "s";
         if binding.is_some() == begins {

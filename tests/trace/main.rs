@@ -7,3 +7,4 @@ mod events;
 mod recorded;
 mod report;
 mod report_page;
+mod windows;

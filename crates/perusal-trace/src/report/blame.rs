@@ -20,6 +20,8 @@ pub fn charge(waits: &[Vec<CausedWait>]) -> Vec<Caused> {
             Cause::LateSender(_) => on.late_sender_ns += ns,
             Cause::LateReceiver(_) => on.late_receiver_ns += ns,
             Cause::Collective => on.collective_ns += ns,
+            Cause::Lock => on.lock_ns += ns,
+            Cause::Epoch => on.epoch_ns += ns,
         }
         follow(waits, wait.on, wait.begin, wait.end, LONGEST_CHAIN, &mut roots);
     }

@@ -2,9 +2,9 @@
 
 use super::types;
 use super::waits::{Cause, CausedWait, SHORT, Slept};
-use crate::events::{Algorithm, CollMode, Collective, Event};
+use crate::events::{Algorithm, CollMode, Collective, Event, WindowSync};
 use crate::shm::telemetry::Waiting;
-use crate::trace::{RecordPayload, Trace};
+use crate::trace::{RankTrace, Record, RecordPayload, Trace};
 use std::collections::{BTreeMap, HashMap};
 
 /// One rank's part in one operation.
@@ -24,6 +24,9 @@ struct CollectiveCall {
 /// A rank that waits in a blocking operation sleeps after this at the latest, even where it gives its CPU away to others
 /// before. Longer stretches awake, without any record, are the program's own.
 const AWAKE: u64 = 20_000_000;
+
+/// MPI_Win_fence, which all members of a window call in the same order, as an operation.
+const FENCE: u16 = u16::MAX;
 
 /// The n-th operation on a communicator: all members call them in the same order (MPI 5.0 §6.1). Starts of persistent ones are numbered
 /// apart: each may be started in any order (§6.13).
@@ -122,13 +125,23 @@ fn calls(
     let mut numbered: HashMap<(u32, u64), usize> = HashMap::new();
     let mut open: HashMap<u64, (OperationInstance, usize)> = HashMap::new();
     for record in &of.records {
-        let RecordPayload::Coll { operation, algorithm, mode, .. } = record.payload else { continue };
-        if record.event == Event::CollBegin {
+        let (operation, algorithm, mode, begins) = match record.payload {
+            RecordPayload::Coll { operation, algorithm, mode, .. } => {
+                (operation, algorithm, mode, record.event == Event::CollBegin)
+            }
+            RecordPayload::Sync { call, .. } if call == WindowSync::Fence as u8 => (
+                FENCE,
+                Algorithm::Unknown as u16,
+                CollMode::Blocking as u8,
+                record.event == Event::WinSyncBegin,
+            ),
+            _ => continue,
+        };
+        if begins {
             // A context means one communicator from its making on; finding out which is too long for every call.
-            let made = of.communicator(record.context, record.when).map_or(0, |comm| comm.created);
-            let communicator = *numbered
-                .entry((record.context, made))
-                .or_insert_with(|| known.number(trace, rank, record.context, record.when));
+            let made = of.group_of(record).map_or(0, |comm| comm.created);
+            let communicator =
+                *numbered.entry((record.context, made)).or_insert_with(|| known.number(of, record));
             let started = mode == CollMode::Persistent as u8;
             let number = numbers.entry((communicator, started)).or_default();
             let instance = OperationInstance { communicator, started, number: *number };
@@ -161,18 +174,21 @@ struct KnownCommunicator {
 }
 
 impl JobCommunicators {
-    fn number(&mut self, trace: &Trace, rank: usize, context: u32, when: u64) -> usize {
-        let rank = &trace.ranks[rank];
-        let comm = rank.communicator(context, when);
+    fn number(&mut self, rank: &RankTrace, record: &Record) -> usize {
+        let (comm, context) = (rank.group_of(record), record.context);
         let group = comm.map_or_else(Vec::new, |comm| comm.group.clone());
         // A context comes again for other communicators, perhaps of the same group: which one in turn it is.
         let turn = rank
             .communicators
             .iter()
+            .chain(rank.windows.iter().map(|window| &window.comm))
             .filter(|other| other.context == context && other.group == group)
             .position(|other| comm.is_some_and(|comm| std::ptr::eq(comm, other)))
             .unwrap_or(0);
-        let name = super::communicators::name(comm, context);
+        let name = match comm {
+            Some(comm) if comm.name.is_empty() && record.is_of_window() => format!("window {context}"),
+            _ => super::communicators::name(comm, context),
+        };
         let size = group.len();
         *self.by_identity.entry((context, group, turn)).or_insert_with(|| {
             self.all.push(KnownCommunicator { context, name, size });
@@ -239,6 +255,9 @@ impl CollectiveRow {
 
 /// "MPI_Reduce_scatter" of "reduce_scatter"; "MPI_Ireduce_scatter" and "MPI_Reduce_scatter_init" of the other modes.
 fn operation_name(operation: u16, mode: u8) -> String {
+    if operation == FENCE {
+        return "MPI_Win_fence".into();
+    }
     let name = named(Collective::NAMES, operation);
     if mode == CollMode::Nonblocking as u8 {
         return format!("MPI_I{name}");

@@ -28,7 +28,7 @@ pub fn tables(flows: &[Flow], waits: &[Vec<CausedWait>]) -> (Vec<LateSender>, Ve
                 row.waited_ns += wait.end - wait.begin;
                 row.passed_on_ns += passed_on;
             }
-            Cause::Collective => {}
+            Cause::Collective | Cause::Lock | Cause::Epoch => {}
         }
     }
     longest(flows, waits, &mut senders, &mut receivers);
@@ -93,7 +93,7 @@ fn longest(
                     (row.longest_ns, row.longest_at_ns) = (ns, wait.begin);
                 }
             }
-            Cause::Collective => {}
+            Cause::Collective | Cause::Lock | Cause::Epoch => {}
         }
     }
 }

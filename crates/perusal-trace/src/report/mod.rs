@@ -2,7 +2,7 @@
 //!
 //! [`analyse`] goes through a trace and finds everything: [`types`] is what it finds. Each rank alone gives queues, searches and lifetimes
 //! (`queues`) and sleeps (`sleeping`); pairs give the matrix (`matrix`) and, with the messages' flows, who waited when for whom (`waits`,
-//! `collectives`), which is charged (`blame`) and listed (`lateness`); `verdict` says in words what stands out. `page` and `text` show it.
+//! `collectives`, `windows`), which is charged (`blame`) and listed (`lateness`); `verdict` says in words what stands out. `page` and `text` show it.
 //! `docs/report.md` tells users how each figure is computed.
 
 mod blame;
@@ -22,6 +22,7 @@ mod text;
 pub mod types;
 mod verdict;
 mod waits;
+mod windows;
 mod words;
 
 pub use distribution::ValueDistribution;
@@ -53,11 +54,13 @@ pub fn analyse(trace: &Trace, file: &str) -> Report {
     let slept: Vec<Vec<Slept>> = trace.ranks.iter().map(waits::sleeps).collect();
     let (collectives, in_collectives) = collectives::collectives(trace, &slept);
     let ways = flow::rank_flows(&flows, trace.ranks.len());
+    let mut at_windows = windows::one_sided(trace);
     let waits: Vec<Vec<CausedWait>> = in_collectives
         .into_iter()
         .enumerate()
         .map(|(rank, mut all)| {
             all.extend(waits::for_messages(&trace.ranks[rank], &slept[rank], &flows, &ways[rank]));
+            all.append(&mut at_windows.waits[rank]);
             waits::in_order(all)
         })
         .collect();
@@ -74,7 +77,7 @@ pub fn analyse(trace: &Trace, file: &str) -> Report {
     let (late_senders, late_receivers) = lateness::tables(&flows, &waits);
     let matrix = matrix::matrix(trace);
     let unpaired = flows.iter().filter(|flow| flow.incoming.is_none()).count() as u64;
-    let key = key(&ranks, &matrix, &collectives);
+    let key = key(&ranks, &matrix, &collectives, &at_windows.cells);
     let mut report = Report {
         format: "perusal-report-1",
         job: job(trace, file, unpaired),
@@ -88,6 +91,9 @@ pub fn analyse(trace: &Trace, file: &str) -> Report {
         late_receivers,
         collectives,
         communicators: communicators::communicators(trace, &flows),
+        windows: at_windows.windows,
+        one_sided: at_windows.cells,
+        lock_waits: at_windows.lock_waits,
     };
     report.verdict = verdict::verdict(trace, &report);
     report
@@ -117,6 +123,8 @@ fn waited(waits: &[CausedWait], stretches: &[(u64, u64)]) -> Waited {
             Cause::LateSender(_) => &mut waited.late_sender_ns,
             Cause::LateReceiver(_) => &mut waited.late_receiver_ns,
             Cause::Collective => &mut waited.collective_ns,
+            Cause::Lock => &mut waited.lock_ns,
+            Cause::Epoch => &mut waited.epoch_ns,
         };
         *sum += wait.end - wait.begin;
     }
@@ -125,7 +133,12 @@ fn waited(waits: &[CausedWait], stretches: &[(u64, u64)]) -> Waited {
     waited
 }
 
-fn key(ranks: &[RankReport], matrix: &types::Matrix, collectives: &[types::CollectiveReport]) -> KeyFigures {
+fn key(
+    ranks: &[RankReport],
+    matrix: &types::Matrix,
+    collectives: &[types::CollectiveReport],
+    one_sided: &[types::OneSidedCell],
+) -> KeyFigures {
     let sum = |what: fn(&RankReport) -> u64| ranks.iter().map(what).sum::<u64>();
     let highest = |queue: fn(&RankReport) -> &types::QueueReport| {
         let high = ranks.iter().map(|rank| {
@@ -144,6 +157,9 @@ fn key(ranks: &[RankReport], matrix: &types::Matrix, collectives: &[types::Colle
         late_sender_ns: sum(|rank| rank.waited.late_sender_ns),
         late_receiver_ns: sum(|rank| rank.waited.late_receiver_ns),
         collective_wait_ns: sum(|rank| rank.waited.collective_ns),
+        window_wait_ns: sum(|rank| rank.waited.lock_ns + rank.waited.epoch_ns),
+        one_sided: one_sided.iter().map(|cell| cell.2).sum(),
+        one_sided_bytes: one_sided.iter().map(|cell| cell.3 + cell.4 + cell.5).sum(),
         collectives: collectives.iter().map(|row| row.calls).sum(),
         sleeps: sum(|rank| rank.sleep.times),
         ring_full: sum(|rank| rank.ring_full.times),

@@ -1,6 +1,6 @@
 //! The report for a terminal: what stands out, and the tables that people ask for first.
 
-use super::types::{RankReport, Report};
+use super::types::{Accesses, RankReport, Report};
 use super::words::{bytes, count, counted, duration, share};
 use crate::terminal::one_line;
 use std::borrow::Cow;
@@ -33,6 +33,7 @@ pub fn text(report: &Report) -> String {
     late(&mut out, report);
     matrix(&mut out, report);
     collectives(&mut out, report);
+    windows(&mut out, report);
     out
 }
 
@@ -40,7 +41,7 @@ fn key(out: &mut String, report: &Report) {
     let key = &report.key;
     let _ = write!(
         out,
-        "\nmessages {} ({}), unexpected {} ({})\nwaiting {} ({} of all ranks' time): late senders {}, late receivers {}, collectives {}\n\
+        "\nmessages {} ({}), unexpected {} ({})\nwaiting {} ({} of all ranks' time): late senders {}, late receivers {}, collectives {}, windows {}\n\
          longest queues: unexpected {} (rank {}), posted {} (rank {}); sleeps {}, rings full {}\n",
         count(key.messages),
         bytes(key.bytes),
@@ -51,6 +52,7 @@ fn key(out: &mut String, report: &Report) {
         duration(key.late_sender_ns),
         duration(key.late_receiver_ns),
         duration(key.collective_wait_ns),
+        duration(key.window_wait_ns),
         count(key.unexpected_high.length.into()),
         key.unexpected_high.rank,
         count(key.posted_high.length.into()),
@@ -155,6 +157,54 @@ fn collectives(out: &mut String, report: &Report) {
     });
     let heads = ["operation", "calls", "time inside", "waiting", "most costly last"];
     table(out, "Collective operations", &heads, rows.collect());
+}
+
+fn windows(out: &mut String, report: &Report) {
+    let amount = |sum: Accesses| format!("{} ({})", count(sum.operations), bytes(sum.bytes));
+    let rows = report.windows.iter().map(|window| {
+        let epochs: Vec<String> =
+            window.epochs.iter().map(|epoch| format!("{} {}", count(epoch.times), epoch.kind)).collect();
+        vec![
+            window.name.clone(),
+            window.reach.clone(),
+            amount(window.put),
+            amount(window.get),
+            amount(window.accumulated),
+            epochs.join(", "),
+            duration(window.synchronizing_ns),
+            duration(window.lock_waited_ns),
+        ]
+    });
+    let heads =
+        ["window", "reached by", "put", "got", "accumulated", "epochs", "synchronizing", "lock waits"];
+    table(out, "Windows", &heads, rows.collect());
+    let mut cells = report.one_sided.clone();
+    cells.sort_by_key(|cell| (std::cmp::Reverse(cell.3 + cell.4 + cell.5), cell.0, cell.1));
+    let rows = cells.iter().map(|&(origin, target, operations, put, got, accumulated)| {
+        vec![
+            origin.to_string(),
+            target.to_string(),
+            count(operations),
+            bytes(put),
+            bytes(got),
+            bytes(accumulated),
+        ]
+    });
+    let heads = ["origin", "target", "operations", "put", "got", "accumulated"];
+    table(out, "Pairs with most bytes of one-sided operations", &heads, rows.collect());
+    let rows = report.lock_waits.iter().map(|row| {
+        vec![
+            row.waiter.to_string(),
+            row.target.to_string(),
+            row.window.clone(),
+            row.holder.map_or_else(|| "not known".into(), |holder| holder.to_string()),
+            duration(row.waited_ns),
+            count(row.times),
+            duration(row.longest_ns),
+        ]
+    });
+    let heads = ["waited", "for the lock of", "in window", "held by", "for", "times", "longest"];
+    table(out, "Waits for locks", &heads, rows.collect());
 }
 
 /// Columns as wide as they need, numbers to the right, the first column to the left if it is words.

@@ -31,6 +31,12 @@ pub struct Report {
     pub collectives: Vec<CollectiveReport>,
     /// The communicators.
     pub communicators: Vec<CommunicatorReport>,
+    /// The windows; those with most bytes first.
+    pub windows: Vec<WindowReport>,
+    /// Bytes of one-sided operations between ranks.
+    pub one_sided: Vec<OneSidedCell>,
+    /// Who waited for whose lock; what cost most first.
+    pub lock_waits: Vec<LockWaitReport>,
 }
 
 impl Report {
@@ -91,7 +97,7 @@ pub struct Verdict {
 /// One thing that stands out.
 #[derive(Debug, Clone, Serialize)]
 pub struct Finding {
-    /// "culprit", "waiting", "collective", "unexpected-queue", "posted-queue", "search", "ring-full" or "lost-messages".
+    /// "culprit", "waiting", "collective", "lock", "unexpected-queue", "posted-queue", "search", "ring-full" or "lost-messages".
     pub kind: &'static str,
     /// The rank that it is about, if it is about one.
     pub rank: Option<u32>,
@@ -131,8 +137,14 @@ pub struct KeyFigures {
     pub late_receiver_ns: u64,
     /// and for the last rank in a collective operation.
     pub collective_wait_ns: u64,
+    /// and for others at windows: for locks, and to open and close epochs.
+    pub window_wait_ns: u64,
     /// Calls of collective operations, each rank's counted.
     pub collectives: u64,
+    /// One-sided operations.
+    pub one_sided: u64,
+    /// Their bytes.
+    pub one_sided_bytes: u64,
     /// Sleeps of all ranks.
     pub sleeps: u64,
     /// How often a ring was found full.
@@ -261,15 +273,19 @@ pub struct Times {
     pub times: u64,
 }
 
-/// A rank's waiting; the four do not overlap.
+/// A rank's waiting; the six do not overlap.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Waited {
     /// For a message whose send had not begun.
     pub late_sender_ns: u64,
     /// For a receive that was not posted.
     pub late_receiver_ns: u64,
-    /// For the last rank in a collective operation.
+    /// For the last rank in a collective operation, or a fence.
     pub collective_ns: u64,
+    /// For a lock that another rank held.
+    pub lock_ns: u64,
+    /// For a rank that had not exposed its memory, or not completed its accesses.
+    pub epoch_ns: u64,
     /// Asleep for another reason: the transfer itself, a probe, the others in MPI_Finalize.
     pub other_ns: u64,
 }
@@ -278,7 +294,12 @@ impl Waited {
     /// All of it.
     #[must_use]
     pub fn total(&self) -> u64 {
-        self.late_sender_ns + self.late_receiver_ns + self.collective_ns + self.other_ns
+        self.late_sender_ns
+            + self.late_receiver_ns
+            + self.collective_ns
+            + self.lock_ns
+            + self.epoch_ns
+            + self.other_ns
     }
 }
 
@@ -289,8 +310,12 @@ pub struct Caused {
     pub late_sender_ns: u64,
     /// As a late receiver.
     pub late_receiver_ns: u64,
-    /// As the last in a collective operation.
+    /// As the last in a collective operation, or a fence.
     pub collective_ns: u64,
+    /// As the holder of a lock.
+    pub lock_ns: u64,
+    /// As one who exposed its memory late, or completed its accesses late.
+    pub epoch_ns: u64,
     /// The sum of these.
     pub direct_ns: u64,
     /// What goes back to it when the charges of ranks that were waiting themselves are passed on to whom they waited for.
@@ -429,4 +454,81 @@ pub struct CommunicatorReport {
     pub bytes: u64,
     /// Those that came before their receive.
     pub unexpected: u64,
+}
+
+/// A window.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct WindowReport {
+    /// Its name.
+    pub name: String,
+    /// The context id of its messages.
+    pub context: u32,
+    /// How many ranks.
+    pub size: u32,
+    /// Which, in words.
+    pub members: String,
+    /// How it was made: "create", "allocate", "dynamic" or "shared".
+    pub flavor: String,
+    /// How other ranks' memory is reached: "loads and stores", "process vm" or "messages".
+    pub reach: String,
+    /// Puts.
+    pub put: Accesses,
+    /// Gets.
+    pub get: Accesses,
+    /// Accumulates and their like.
+    pub accumulated: Accesses,
+    /// Its epochs, by kind.
+    pub epochs: Vec<EpochReport>,
+    /// Time in calls that synchronise it, all ranks'.
+    pub synchronizing_ns: u64,
+    /// Locks that were not granted at once.
+    pub lock_waits: u64,
+    /// Waiting for them, all ranks'.
+    pub lock_waited_ns: u64,
+}
+
+/// One-sided operations and their bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Accesses {
+    /// How many.
+    pub operations: u64,
+    /// How many bytes.
+    pub bytes: u64,
+}
+
+/// Epochs of one kind on one window, all ranks'.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct EpochReport {
+    /// "access", "exposure", "fence" or "lock".
+    pub kind: &'static str,
+    /// How many.
+    pub times: u64,
+    /// How long in all.
+    pub ns: u64,
+    /// The longest one.
+    pub longest_ns: u64,
+}
+
+/// Origin, target, operations, bytes put, bytes got, bytes accumulated.
+pub type OneSidedCell = (u32, u32, u64, u64, u64, u64);
+
+/// Waits of one rank for the lock of another's memory in a window, while one held it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct LockWaitReport {
+    /// The window's name.
+    pub window: String,
+    /// Whose memory was locked.
+    pub target: u32,
+    /// Who waited.
+    pub waiter: u32,
+    /// Who held the lock for most of the time, if that is known.
+    pub holder: Option<u32>,
+    /// How often.
+    pub times: u64,
+    /// How long in all.
+    pub waited_ns: u64,
+    /// The longest wait.
+    pub longest_ns: u64,
+    /// When that one began.
+    pub longest_at_ns: u64,
 }

@@ -23,6 +23,7 @@ pub fn verdict(trace: &Trace, report: &Report) -> Verdict {
     let mut findings = vec![];
     findings.extend(culprit(report));
     findings.extend(collective(report));
+    findings.extend(lock(report));
     findings.extend(unexpected_queue(report));
     findings.extend(posted_queue(report));
     findings.extend(search(report));
@@ -39,8 +40,8 @@ pub fn verdict(trace: &Trace, report: &Report) -> Verdict {
 
 fn nothing(report: &Report) -> String {
     let key = &report.key;
-    if key.messages == 0 && key.collectives == 0 {
-        return "No message was sent, and no collective operation called.".to_owned();
+    if key.messages == 0 && key.collectives == 0 && key.one_sided == 0 {
+        return "No message was sent, and no collective or one-sided operation called.".to_owned();
     }
     format!(
         "Nothing stands out. The ranks spent {} of their time waiting, no queue grew long (the longest had {}), and {} of {} came \
@@ -59,7 +60,7 @@ fn entries(n: u32) -> String {
 /// Waiting with a known cause, of all ranks.
 fn caused(report: &Report) -> u64 {
     let key = &report.key;
-    key.late_sender_ns + key.late_receiver_ns + key.collective_wait_ns
+    key.late_sender_ns + key.late_receiver_ns + key.collective_wait_ns + key.window_wait_ns
 }
 
 /// The rank that the others wait for, if there is one, or else how much waiting there is.
@@ -103,6 +104,8 @@ fn in_what(rank: &RankReport) -> String {
         (caused.late_sender_ns, "it sent late"),
         (caused.late_receiver_ns, "it posted its receives late"),
         (caused.collective_ns, "it came last to collective operations"),
+        (caused.lock_ns, "it held locks of windows"),
+        (caused.epoch_ns, "it exposed its memory to accesses, or completed its own, late"),
     ];
     match forms.iter().max_by_key(|(ns, _)| *ns) {
         Some((ns, form)) if *ns > 0 => {
@@ -157,6 +160,25 @@ fn collective(report: &Report) -> Option<Finding> {
         cost_ns: row.waited_ns,
         text,
     })
+}
+
+/// A lock that costs one part in twenty of all ranks' time.
+fn lock(report: &Report) -> Option<Finding> {
+    let all: u64 = report.lock_waits.iter().map(|row| row.waited_ns).sum();
+    if all.saturating_mul(20) < report.key.rank_time_ns || all == 0 {
+        return None;
+    }
+    let row = report.lock_waits.first()?;
+    let holder = row.holder.map_or_else(String::new, |holder| format!(", which rank {holder} held"));
+    let text = format!(
+        "The ranks waited {} for locks of windows, rank {} alone {} for that of rank {}'s memory in {}{holder}.",
+        duration(all),
+        row.waiter,
+        duration(row.waited_ns),
+        row.target,
+        row.window,
+    );
+    Some(Finding { kind: "lock", rank: row.holder, cost_ns: all, text })
 }
 
 fn unexpected_queue(report: &Report) -> Option<Finding> {

@@ -19,8 +19,12 @@ pub enum Cause {
     LateSender(usize),
     /// The receive of this message was not posted.
     LateReceiver(usize),
-    /// Others had not come to a collective operation.
+    /// Others had not come to a collective operation, or a fence.
     Collective,
+    /// Another held a lock.
+    Lock,
+    /// Another had not exposed its memory, or not completed its accesses.
+    Epoch,
 }
 
 /// A stretch of waiting. Those of a rank are disjoint and ascending.
@@ -141,7 +145,12 @@ fn end_of(trace: &RankTrace, record: &Record, sends: &HashMap<u64, usize>) -> Op
         Event::ReqXferBegin | Event::ReqXferContinue | Event::ReqXferEnd | Event::ReqComplete => {
             WaitEnd::Moved(trace.world_peer(record))
         }
-        Event::ReqActivate | Event::ReqNotify | Event::CollBegin | Event::CollEnd => WaitEnd::Free,
+        Event::ReqActivate
+        | Event::ReqNotify
+        | Event::CollBegin
+        | Event::CollEnd
+        | Event::WinReqActivate
+        | Event::WinSyncBegin => WaitEnd::Free,
         _ => return None,
     })
 }
@@ -190,8 +199,10 @@ impl About {
         const ROOM: u8 = Waiting::Room as u8;
         const COLLECTIVE: u8 = Waiting::Collective as u8;
         const FINALIZE: u8 = Waiting::Finalize as u8;
+        const LOCK: u8 = Waiting::Lock as u8;
+        const EPOCH: u8 = Waiting::Epoch as u8;
         let (messages, receives) = match kind {
-            COLLECTIVE | FINALIZE => return None,
+            COLLECTIVE | FINALIZE | LOCK | EPOCH => return None,
             RECEIVE | PROBE => (true, false),
             SEND | ROOM => (false, true),
             _ => (true, true),

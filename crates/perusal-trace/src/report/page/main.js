@@ -21,6 +21,7 @@ function tiles() {
     tile("Longest unexpected queue", show.count(k.unexpected_high.length), queue(k.unexpected_high)),
     tile("Longest posted queue", show.count(k.posted_high.length), queue(k.posted_high)),
     tile("Collective calls", show.count(k.collectives), k.collectives ? show.ns(k.collective_wait_ns) + " waiting in them" : null),
+    k.one_sided ? tile("One-sided operations", show.count(k.one_sided), show.bytes(k.one_sided_bytes) + (k.window_wait_ns ? `, ${show.ns(k.window_wait_ns)} waiting at windows` : "")) : "",
     tile("Sleeps", show.count(k.sleeps), k.ring_full ? `rings full ${show.count(k.ring_full)}×` : "no ring full"));
 }
 
@@ -46,6 +47,7 @@ residenceSection();
 searchSection();
 matrixSection();
 collectivesSection();
+windowsSection();
 sleepsSection();
 communicatorsSection();
 ranksSection();

@@ -10,6 +10,25 @@ function collectivesSection() {
     { title: "last to come", cell: (r) => r.last.slice(0, 3).map((l) => `rank ${l.rank} (${show.count(l.times)}×, ${show.ns(l.cost_ns)})`).join(", ") || "–", text: true }, { title: "algorithms", cell: (r) => r.algorithms.join(", ") || "–", text: true }], rows, "collectives-table"));
 }
 
+function windowsSection() {
+  if (report.windows.length === 0) return;
+  const node = sectionOf("windows", "Windows", "One-sided operations move bytes to and from another rank's memory; an epoch is the time in which they may. A lock that another rank holds is waited for; who held it for most of the wait is charged with it.");
+  const amount = (a) => (a.operations ? `${show.count(a.operations)}× ${show.bytes(a.bytes)}` : "–"), at = (ns) => timeLabel(ns, report.queues.bin_ns);
+  node.append(table(null, [
+    { title: "window", cell: (w) => w.name, text: true }, { title: "made by", cell: (w) => w.flavor, text: true }, { title: "reached by", cell: (w) => w.reach, text: true }, { title: "ranks", cell: (w) => show.count(w.size) }, { title: "which", cell: (w) => w.members, text: true },
+    { title: "put", cell: (w) => amount(w.put) }, { title: "got", cell: (w) => amount(w.get) }, { title: "accumulated", cell: (w) => amount(w.accumulated) },
+    { title: "epochs", cell: (w) => w.epochs.map((e) => `${e.kind}: ${show.count(e.times)}×, ${show.ns(e.ns)}, longest ${show.ns(e.longest_ns)}`).join("; ") || "–", text: true },
+    { title: "synchronising, all ranks", cell: (w) => show.ns(w.synchronizing_ns) }, { title: "of which waiting for locks", cell: (w) => show.ns(w.lock_waited_ns) }], report.windows, "windows-table"));
+  const sum = (c) => c[3] + c[4] + c[5], cells = [...report.one_sided].sort((a, b) => sum(b) - sum(a)).slice(0, LISTED), most = Math.max(1, ...cells.map(sum));
+  if (cells.length > 0) node.append(html("h3", {}, "Bytes between ranks by one-sided operations"), table(null, [
+    { title: "origin", cell: (c) => show.plain(c[0]) }, { title: "target", cell: (c) => show.plain(c[1]) }, { title: "operations", cell: (c) => show.count(c[2]) }, { title: "bytes", cell: (c) => show.bytes(sum(c)), bar: (c) => sum(c) / most },
+    { title: "put", cell: (c) => show.bytes(c[3]) }, { title: "got", cell: (c) => show.bytes(c[4]) }, { title: "accumulated", cell: (c) => show.bytes(c[5]) }], cells, "one-sided-table"));
+  const waits = report.lock_waits.slice(0, LISTED), longest = Math.max(1, ...waits.map((r) => r.waited_ns));
+  node.append(html("h3", {}, "Who waited for whose lock"), waits.length === 0 ? none("Every lock was granted at once.") : table(null, [
+    { title: "rank", cell: (r) => show.plain(r.waiter) }, { title: "waited for the lock of rank", cell: (r) => show.plain(r.target) }, { title: "in window", cell: (r) => r.window, text: true }, { title: "held by rank", cell: (r) => (r.holder === null ? "not known" : show.plain(r.holder)) },
+    { title: "for", cell: (r) => show.ns(r.waited_ns), bar: (r) => r.waited_ns / longest }, { title: "times", cell: (r) => show.count(r.times) }, { title: "longest", cell: (r) => show.ns(r.longest_ns) }, { title: "at", cell: (r) => at(r.longest_at_ns) }], waits, "lock-waits-table"));
+}
+
 function sleepsSection() {
   const node = sectionOf("sleeps", "Sleeping, and full rings", "A rank that has nothing to do polls for some microseconds and then sleeps until another rank rings its doorbell. A ring that is full makes its sender wait for the receiver to read.");
   const rows = report.ranks.filter((r) => r.sleep.times > 0 || r.ring_full.times > 0);
@@ -36,7 +55,7 @@ function ranksSection() {
   const draw = () => room.replaceChildren(table(null, [
     { title: "rank", cell: (r) => show.plain(r.rank) }, { title: "records", cell: (r) => show.count(r.records) }, { title: "dropped", cell: (r) => show.count(r.dropped) }, { title: "trace", cell: (r) => (r.complete ? "whole" : "cut off"), text: true },
     { title: "messages sent", cell: (r) => show.count(r.sent.messages) }, { title: "bytes", cell: (r) => show.bytes(r.sent.bytes) }, { title: "received", cell: (r) => show.count(r.received.messages) }, { title: "bytes", cell: (r) => show.bytes(r.received.bytes) },
-    { title: "unexpected", cell: (r) => show.count(r.unexpected.entries) }, { title: "waited: late sender", cell: (r) => show.ns(r.waited.late_sender_ns) }, { title: "late receiver", cell: (r) => show.ns(r.waited.late_receiver_ns) }, { title: "collectives", cell: (r) => show.ns(r.waited.collective_ns) }, { title: "other", cell: (r) => show.ns(r.waited.other_ns) }],
+    { title: "unexpected", cell: (r) => show.count(r.unexpected.entries) }, { title: "waited: late sender", cell: (r) => show.ns(r.waited.late_sender_ns) }, { title: "late receiver", cell: (r) => show.ns(r.waited.late_receiver_ns) }, { title: "collectives", cell: (r) => show.ns(r.waited.collective_ns) }, { title: "windows", cell: (r) => show.ns(r.waited.lock_ns + r.waited.epoch_ns) }, { title: "other", cell: (r) => show.ns(r.waited.other_ns) }],
     report.ranks.filter((r) => isSelected(r.rank)), "ranks-table"));
   state.redraw.push(draw);
   node.append(room);

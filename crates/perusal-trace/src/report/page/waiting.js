@@ -2,7 +2,9 @@
 const CAUSES = [
   ["late_sender", "for a message that was not sent yet", "posted", ""],
   ["late_receiver", "for a receive that was not posted yet", "unexpected", "M-1 1l2 -2M0 6l6 -6M5 7l2 -2"],
-  ["collective", "for others in a collective operation", "third", "M0 3h6"],
+  ["collective", "for others in a collective operation or a fence", "third", "M0 3h6"],
+  ["lock", "for the lock of a window", "posted", "M0 0l6 6"],
+  ["epoch", "for others to begin or end an epoch of a window", "unexpected", "M0 3h6M3 0v6"],
   ["other", "otherwise asleep", "idle", "M3 0v6"],
 ];
 // Colour is not the only sign: each cause has a pattern too.
@@ -47,13 +49,13 @@ function lateTable(id, caption, first, second, rows, columns) {
 }
 
 function waitingSection() {
-  const node = sectionOf("waiting", "Who waited for whom", "A rank waits when it has nothing to do but wait for a message, a receive or a collective operation. Waiting is charged to the rank that came late; where that rank was itself waiting at the time, the charge goes on to the one it waited for (\"at the root\").");
+  const node = sectionOf("waiting", "Who waited for whom", "A rank waits when it has nothing to do but wait for a message, a receive, a collective operation, or a lock or an epoch of a window. Waiting is charged to the rank that came late; where that rank was itself waiting at the time, the charge goes on to the one it waited for (\"at the root\").");
   figure(node, html("b", {}, "Waiting time on each rank, by cause"), waitingBars, { id: "waiting-bars" });
   const causes = report.ranks.filter((r) => r.caused.root_ns > 0 || r.caused.direct_ns > 0).sort((a, b) => b.caused.root_ns - a.caused.root_ns || a.rank - b.rank);
   const root = Math.max(1, report.ranks.reduce((s, r) => s + r.caused.root_ns, 0));
   node.append(html("h3", {}, "Ranks that others waited for"), causes.length === 0 ? none("Nobody waited for anybody for long enough to be seen.") : table("Waiting time of all other ranks, charged to the rank that came late", [
     { title: "rank", cell: (r) => show.plain(r.rank) }, { title: "at the root", cell: (r) => show.ns(r.caused.root_ns) }, { title: "share of all waiting", cell: (r) => show.share(r.caused.root_ns / root), bar: (r) => r.caused.root_ns / root }, { title: "directly", cell: (r) => show.ns(r.caused.direct_ns) },
-    { title: "as a sender", cell: (r) => show.ns(r.caused.late_sender_ns) }, { title: "as a receiver", cell: (r) => show.ns(r.caused.late_receiver_ns) }, { title: "last in a collective", cell: (r) => show.ns(r.caused.collective_ns) }], causes.slice(0, LISTED), "causes"));
+    { title: "as a sender", cell: (r) => show.ns(r.caused.late_sender_ns) }, { title: "as a receiver", cell: (r) => show.ns(r.caused.late_receiver_ns) }, { title: "last in a collective", cell: (r) => show.ns(r.caused.collective_ns) }, { title: "at windows", cell: (r) => show.ns(r.caused.lock_ns + r.caused.epoch_ns) }], causes.slice(0, LISTED), "causes"));
   const at = (ns) => timeLabel(ns, report.queues.bin_ns), most = (rows) => Math.max(1, report.key.waited_ns / 50, ...rows.map((r) => r.waited_ns));
   const senders = report.late_senders, receivers = report.late_receivers;
   node.append(html("h3", {}, "Late senders"), lateTable("late-senders", "A receiver waited before the send had begun", "sender", "receiver", senders, [
