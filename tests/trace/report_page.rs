@@ -164,6 +164,46 @@ fn the_page_of_a_known_job_shows_its_matrix_its_maxima_and_who_was_late() {
     );
 }
 
+/// A wait of rank 1 for the lock of rank 2 in a window of three, which rank 0 holds, and a put.
+fn window(job: &mut Synthetic, name: &str) {
+    job.window(10, 8, name, &[0, 1, 2]);
+    let of =
+        |event, id, peer: i32, payload| Record { context: 8, peer, payload, ..Synthetic::record(event, id) };
+    let lock = |event, id| of(event, id, 2, RecordPayload::Lock { target: 2, lock: 2, holder: 0 });
+    job.push(0, MS, &lock(Event::WinLockAcquired, 5)).push(0, 40 * MS, &lock(Event::WinLockReleased, 5));
+    job.push(1, 2 * MS, &lock(Event::WinLockWaitBegin, 6)).push(1, 40 * MS, &lock(Event::WinLockWaitEnd, 6));
+    let put = RecordPayload::Rma { operation: 0, reach: 0, world: u32::MAX, address: 0, target: None };
+    job.push(1, 41 * MS, &Record { bytes: 1_500, ..of(Event::WinReqComplete, 7, 2, put) });
+    for rank in 0..3 {
+        job.push(rank, 50 * MS, &Synthetic::record(Event::Finalizing, 0));
+    }
+}
+
+#[test]
+fn windows_are_shown_with_their_bytes_and_who_waited_for_whose_lock() {
+    let dir = scratch("report-windows");
+    let mut job = Synthetic::new(3);
+    window(&mut job, "<b>shelf</b>");
+    let page = open(&written(&job, &dir, "windows"));
+    silent(&page);
+    let windows = text_of(&page.dom, "id=\"windows-table\"", "</table>");
+    for part in ["&lt;b&gt;shelf", "allocate loads and stores 3 0-2 1× 1.50 kB", "lock: 1×, 39.0 ms"] {
+        assert!(windows.contains(part), "{part}: {windows}");
+    }
+    let bytes = text_of(&page.dom, "id=\"one-sided-table\"", "</table>");
+    assert!(bytes.contains("1 2 1 1.50 kB"), "{bytes}");
+    let waits = text_of(&page.dom, "id=\"lock-waits-table\"", "</table>");
+    assert!(waits.contains("1 2 &lt;b&gt;shelf&lt;/b&gt; 0 38.0 ms 1 38.0 ms"), "{waits}");
+    let verdict = text_of(&page.dom, "class=\"verdict\"", "</p>");
+    assert!(
+        verdict.contains("Rank 0 kept the others waiting") && verdict.contains("it held locks of windows"),
+        "{verdict}"
+    );
+    assert!(verdict.contains("rank 1 alone 38.0 ms for that of rank 2's memory"), "{verdict}");
+    let tiles = text_of(&page.dom, "<dl id=\"key\"", "</dl>");
+    assert!(tiles.contains("One-sided operations 1 1.50 kB, 38.0 ms waiting at windows"), "{tiles}");
+}
+
 #[test]
 fn a_job_of_64_ranks_is_shown_as_fields_and_stays_small() {
     let dir = scratch("report-64");
