@@ -7,7 +7,7 @@
  */
 #include "mpi_t_event.h"
 
-enum { SIZES = 7, RESIZED = SIZES - 1, MOST = 160, KINDS = 8, STEPS = 50, TAG = 5, LAST = 6 };
+enum { SIZES = 7, RESIZED = SIZES - 1, MOST = 160, KINDS = 10, STEPS = 50, TAG = 5, LAST = 6 };
 static const int sizes[SIZES] = {0, 1, 2, 3, 17, 400, 1};
 
 struct account {
@@ -17,6 +17,8 @@ struct account {
 static struct account accounts[SIZES][MOST];
 static int rank, ranks;
 static MPI_Comm comms[3];
+/* A window of each of the first two. */
+static MPI_Win wins[2];
 static unsigned seed;
 
 static int random_below(int n)
@@ -57,6 +59,38 @@ static void send_to(int dest, int count, MPI_Comm comm, MPI_Request *requests)
 {
     for (int i = 0; i < count; i++)
         OK(MPI_Isend(out, lengths[i ? random_below(5) : 4], MPI_CHAR, dest, TAG, comm, &requests[i]));
+}
+
+/* Every kind of operation and synchronisation of a window. */
+static void at_window(MPI_Win win, int count, int right, int left)
+{
+    static long in[64];
+    MPI_Group world, one, other;
+    OK(MPI_Win_fence(0, win));
+    for (int i = 0; i < count; i++) {
+        OK(MPI_Put(out, random_below(8), MPI_LONG, right, 8, 8, MPI_LONG, win));
+        OK(MPI_Get(in, 8, MPI_LONG, right, 16, 8, MPI_LONG, win));
+        OK(MPI_Accumulate(out, 2, MPI_LONG, right, 24, 2, MPI_LONG, MPI_SUM, win));
+    }
+    OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+    /* Where another rank holds the lock this one waits. */
+    OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));
+    OK(MPI_Fetch_and_op(out, in, MPI_LONG, 0, 0, MPI_SUM, win));
+    OK(MPI_Win_flush(0, win));
+    OK(MPI_Win_sync(win));
+    OK(MPI_Win_unlock(0, win));
+    OK(MPI_Win_lock_all(0, win));
+    OK(MPI_Win_unlock_all(win));
+    OK(MPI_Comm_group(MPI_COMM_WORLD, &world));
+    OK(MPI_Group_incl(world, 1, &left, &one));
+    OK(MPI_Group_incl(world, 1, &right, &other));
+    OK(MPI_Win_post(one, 0, win));
+    OK(MPI_Win_start(other, 0, win));
+    OK(MPI_Win_complete(win));
+    OK(MPI_Win_wait(win));
+    OK(MPI_Group_free(&world));
+    OK(MPI_Group_free(&one));
+    OK(MPI_Group_free(&other));
 }
 
 /* One step that all ranks take together: the numbers are drawn alike everywhere. */
@@ -107,6 +141,15 @@ static void step(int kind, MPI_Comm comm)
         OK(MPI_Comm_free(&made));
         break;
     }
+    case 8: at_window(wins[comm == comms[1]], count, right, left); break;
+    case 9: { /* windows come and go */
+        MPI_Win made;
+        void *base;
+        OK(MPI_Win_allocate(64, 8, MPI_INFO_NULL, comm, &base, &made));
+        OK(MPI_Win_set_name(made, "made"));
+        OK(MPI_Win_free(&made));
+        break;
+    }
     case 7: CLASS(MPI_Send(out, 1, MPI_CHAR, ranks + 5, 0, comm), MPI_ERR_RANK); break;
     }
 }
@@ -120,7 +163,8 @@ static void listen_to_types_that_are(int bind)
     for (int s = 0; s < SIZES; s++)
         for (int t = 0; t < num; t++)
             if (bind_of(t) == bind) {
-                accounts[s][t].handle = handle_of(t, &comms[t % 2], sizes[s]);
+                void *object = bind == MPI_T_BIND_MPI_WIN ? (void *)&wins[t % 2] : (void *)&comms[t % 2];
+                accounts[s][t].handle = handle_of(t, object, sizes[s]);
                 OK(MPI_T_event_set_dropped_handler(accounts[s][t].handle, on_drop));
             }
     for (int s = 0; s < SIZES; s++)
@@ -139,9 +183,10 @@ static void resize(void)
     OK(MPI_Info_free(&info));
 }
 
-/* Whether a rank sleeps, is woken or finds a ring full depends on the others' pace; all the rest happens. */
+/* Whether a rank sleeps, is woken, finds a ring full or waits for a lock depends on the others' pace; all the rest happens. */
 static int is_a_matter_of_time(const char *name)
 {
+    if (!strncmp(name, "PERUSAL_WIN_LOCK_WAIT_", 22)) return 1;
     return !strcmp(name, "PERUSAL_BELL_SLEEP") || !strcmp(name, "PERUSAL_BELL_WAKE") || !strcmp(name, "PERUSAL_RING_FULL");
 }
 
@@ -188,7 +233,12 @@ int main(int argc, char **argv)
     seed = argc > 1 ? (unsigned)atoi(argv[1]) : (unsigned)(MPI_Wtime() * 1e6);
     OK(MPI_Bcast(&seed, 1, MPI_UNSIGNED, 0, MPI_COMM_WORLD));
     if (rank == 0) fprintf(stderr, "seed %u\n", seed);
+    for (int c = 0; c < 2; c++) {
+        void *base;
+        OK(MPI_Win_allocate(1024, sizeof(long), MPI_INFO_NULL, comms[c], &base, &wins[c]));
+    }
     listen_to_types_that_are(MPI_T_BIND_MPI_COMM);
+    listen_to_types_that_are(MPI_T_BIND_MPI_WIN);
     /* Each kind of step at least once on each communicator, the rest at random. */
     for (int c = 0; c < 2; c++)
         for (int kind = 0; kind < KINDS; kind++) step(kind, comms[c]);
@@ -197,6 +247,7 @@ int main(int argc, char **argv)
         step(kind, comms[random_below(2)]);
         resize();
     }
+    for (int c = 0; c < 2; c++) OK(MPI_Win_free(&wins[c]));
     OK(MPI_Comm_free(&comms[1]));
     OK(MPI_Finalize());
     for (int t = 0; t < types(); t++)

@@ -53,11 +53,18 @@ static void on_drop(MPI_Count count, MPI_T_event_registration handle, int source
     dropped += count;
 }
 
+static MPI_Win win;
+
 static void messages(int count)
 {
     for (int i = 0; i < count; i++) {
         int out = 7, in = 0;
         MPI_Request request;
+        OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));
+        OK(MPI_Put(&out, 1, MPI_INT, 0, 0, 1, MPI_INT, win));
+        OK(MPI_Fetch_and_op(&out, &in, MPI_INT, 0, 0, MPI_SUM, win));
+        OK(MPI_Win_flush(0, win));
+        OK(MPI_Win_unlock(0, win));
         OK(MPI_Irecv(&in, 1, MPI_INT, 0, 5, MPI_COMM_SELF, &request));
         OK(MPI_Send(&out, 1, MPI_INT, 0, 5, MPI_COMM_SELF));
         OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
@@ -67,9 +74,11 @@ static void messages(int count)
 int main(int argc, char **argv)
 {
     MPI_Comm self = MPI_COMM_SELF;
+    void *base;
     initialise_tools();
     OK(MPI_Init(&argc, &argv));
     int num = types();
+    OK(MPI_Win_allocate(64, 4, MPI_INFO_NULL, self, &base, &win));
     /* The counter sees the library. */
     MPI_Info info;
     long long none = allocations;
@@ -78,7 +87,7 @@ int main(int argc, char **argv)
     OK(MPI_Info_free(&info));
     for (int size = 0; size < 3; size++)
         for (int i = 0; i < num; i++) {
-            MPI_T_event_registration handle = handle_of(i, &self, size * size);
+            MPI_T_event_registration handle = handle_of(i, bind_of(i) == MPI_T_BIND_MPI_WIN ? (void *)&win : &self, size * size);
             OK(MPI_T_event_set_dropped_handler(handle, on_drop));
             OK(MPI_T_event_register_callback(handle, MPI_T_CB_REQUIRE_THREAD_SAFE, MPI_INFO_NULL, NULL, on_event));
         }
@@ -89,6 +98,7 @@ int main(int argc, char **argv)
     SAME(made, 0);
     CHECK(seen - told > 5000);
     CHECK(dropped > 0);
+    OK(MPI_Win_free(&win));
     OK(MPI_Finalize());
     OK(MPI_T_finalize());
     return verdict();
