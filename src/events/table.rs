@@ -4,7 +4,7 @@
 //!
 //! To add an event type:
 //! 1. Add a row at the end of `event_types!`, with the next number. Numbers are the codes in trace files, and are never given again.
-//! 2. Emit it where it happens: `Engine::emit` for an event of the engine, `CommEvents::emit` for one of a communicator.
+//! 2. Emit it where it happens: `Engine::emit` for an event of the engine, `CommEvents::emit` for one of a communicator or window.
 //!
 //! If its records hold something new, add that to `fields!`, and the payload that carries it to `payloads!`, both in this file. The listener,
 //! the MPI_T event type, the trace record and the export follow.

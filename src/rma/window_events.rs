@@ -5,9 +5,10 @@ use super::window::{Target, Window};
 use crate::datatype::Datatype;
 use crate::error::Result;
 use crate::events::{
-    Event, EventPayload, EventRecord, Operation, RmaOperation, RmaTarget, Spec, WindowLock, WindowReach,
-    WindowSync,
+    CommEvents, Event, EventPayload, EventRecord, Operation, RmaOperation, RmaTarget, Spec, WindowLock,
+    WindowReach, WindowSync,
 };
+use crate::sync::Arc;
 use core::cell::Cell;
 
 /// A target that stands for all, or none.
@@ -137,6 +138,12 @@ impl Window {
         let result = perform();
         GIVEN.set(GivenHandles::default());
         result
+    }
+
+    /// Its events, to listen to.
+    #[must_use]
+    pub fn events(&self) -> &Arc<CommEvents> {
+        &self.comm.events
     }
 
     /// Whether anybody listens to an event of this window.

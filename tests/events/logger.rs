@@ -91,6 +91,31 @@ fn every_arrival_on_every_communicator_is_one_line() {
 }
 
 #[test]
+fn every_event_of_every_window_is_one_line() {
+    let program = product("logged_windows").to_string_lossy().into_owned();
+    mpicc(&["tests/trace/windows.c", "-o", &program]);
+    let mut command = Command::new(prefix().join("bin/perusal"));
+    command.args(["run", "-n", "3", "--log-events", "osc_rdma_*,btl_ugni_event_netop_rdma", &program]);
+    let outcome = run::run(&mut command, prefix(), "logged-windows", HANG);
+    assert_eq!(outcome.code(), Some(0), "{}{}", outcome.stdout, outcome.stderr);
+    let log = outcome.stderr;
+    let count = |rank: u32, name: &str| {
+        let lines = log.lines().filter(|line| line.starts_with(&format!("[{rank}: ")));
+        lines.filter(|line| line.contains(&format!(" '{name}' "))).count()
+    };
+    // One put, get and accumulate of each rank; rank 1 locks, fetches, flushes, accesses and puts once more.
+    let puts = [0, 1, 2].map(|rank| count(rank, "osc_rdma_put_complete"));
+    assert_eq!(puts, [1, 2, 1], "{log}");
+    assert_eq!([0, 1, 2].map(|rank| count(rank, "btl_ugni_event_netop_rdma")), [3, 5, 3], "{log}");
+    assert_eq!([0, 1, 2].map(|rank| count(rank, "osc_rdma_lock_acquired")), [2, 2, 1], "{log}");
+    assert_eq!((count(1, "osc_rdma_flush_started"), count(1, "osc_rdma_pscw_access_start")), (1, 1), "{log}");
+    assert!(
+        log.lines().any(|line| line.contains("'osc_rdma_put_started' target rank=2 remote address=")),
+        "{log}"
+    );
+}
+
+#[test]
 fn a_pattern_means_all_types_that_it_fits_and_a_wrong_name_is_told() {
     let log = logged(&["--log-events", "pml_ob1_posted_*,no_such_event"], &[]);
     assert!(log.contains("no event type is called 'no_such_event'"), "{log}");

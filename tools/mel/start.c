@@ -13,10 +13,11 @@ typedef struct {
     void *user;
 } wish;
 
-/* A handle, and the communicator that it is bound to (MPI_COMM_NULL: none). */
+/* A handle, and the communicator or window that it is bound to (null handles: none). */
 typedef struct {
     MPI_T_event_registration handle;
     MPI_Comm comm;
+    MPI_Win win;
 } bound;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -40,7 +41,7 @@ double mel_zero(void) {
     return zero;
 }
 
-static void keep(MPI_T_event_registration handle, MPI_Comm comm) {
+static void keep(MPI_T_event_registration handle, MPI_Comm comm, MPI_Win win) {
     if (handle_count == handle_room) {
         size_t room = 2 * handle_room + 64;
         bound *larger = realloc(handles, room * sizeof *handles);
@@ -51,13 +52,13 @@ static void keep(MPI_T_event_registration handle, MPI_Comm comm) {
         handles = larger;
         handle_room = room;
     }
-    handles[handle_count++] = (bound){handle, comm};
+    handles[handle_count++] = (bound){handle, comm, win};
 }
 
-/* Registers handles for the chosen types, bound to a communicator or (MPI_COMM_NULL) to no object; the lock is held. */
-static void listen(const wish *wish, MPI_Comm comm) {
+/* Registers handles for the chosen types, bound to a communicator, to a window or (null handles) to no object; the lock is held. */
+static void listen(const wish *wish, MPI_Comm comm, MPI_Win win) {
     MPI_T_event_registration handle;
-    void *object = comm == MPI_COMM_NULL ? NULL : &comm;
+    void *object = comm != MPI_COMM_NULL ? (void *)&comm : win != MPI_WIN_NULL ? (void *)&win : NULL;
     int failed = PMPI_T_event_handle_alloc(wish->type->index, object, MPI_INFO_NULL, &handle);
     if (failed != MPI_SUCCESS) {
         mel_say("MEL: cannot listen to '%s' (MPI_T error %d)\n", wish->type->name, failed);
@@ -71,7 +72,7 @@ static void listen(const wish *wish, MPI_Comm comm) {
         PMPI_T_event_handle_free(handle, NULL, NULL);
         return;
     }
-    keep(handle, comm);
+    keep(handle, comm, win);
 }
 
 static void add(const mel_type *type, MPI_T_event_cb_function *callback, MPI_T_event_dropped_cb_function *dropped, void *user) {
@@ -139,11 +140,10 @@ static void read_environment(void) {
     }
 }
 
-static void listen_to_all(bool unbound, MPI_Comm comm) {
+static void listen_to_all(int bind, MPI_Comm comm, MPI_Win win) {
     for (size_t i = 0; i < wish_count; i++) {
-        int bind = wishes[i].type->bind;
-        if (unbound ? bind == MPI_T_BIND_NO_OBJECT : bind == MPI_T_BIND_MPI_COMM) {
-            listen(&wishes[i], comm);
+        if (wishes[i].type->bind == bind) {
+            listen(&wishes[i], comm, win);
         }
     }
 }
@@ -155,7 +155,7 @@ void mel_begin(void) {
         begun = true;
         zero = mel_now();
         read_environment();
-        listen_to_all(true, MPI_COMM_NULL);
+        listen_to_all(MPI_T_BIND_NO_OBJECT, MPI_COMM_NULL, MPI_WIN_NULL);
     }
     pthread_mutex_unlock(&lock);
 }
@@ -167,8 +167,8 @@ void mel_ready(void) {
     pthread_mutex_lock(&lock);
     ready = begun;
     if (ready) {
-        listen_to_all(false, MPI_COMM_WORLD);
-        listen_to_all(false, MPI_COMM_SELF);
+        listen_to_all(MPI_T_BIND_MPI_COMM, MPI_COMM_WORLD, MPI_WIN_NULL);
+        listen_to_all(MPI_T_BIND_MPI_COMM, MPI_COMM_SELF, MPI_WIN_NULL);
     }
     pthread_mutex_unlock(&lock);
 }
@@ -179,16 +179,25 @@ void mel_comm_made(MPI_Comm comm) {
     }
     pthread_mutex_lock(&lock);
     if (begun && !over) {
-        listen_to_all(false, comm);
+        listen_to_all(MPI_T_BIND_MPI_COMM, comm, MPI_WIN_NULL);
     }
     pthread_mutex_unlock(&lock);
 }
 
-/* Frees the handles that `gone` picks; the lock is held. */
-static void free_handles(bool everything, MPI_Comm comm) {
+void mel_win_made(MPI_Win win) {
+    pthread_mutex_lock(&lock);
+    if (begun && !over) {
+        listen_to_all(MPI_T_BIND_MPI_WIN, MPI_COMM_NULL, win);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+/* Frees the handles of a communicator, of a window, or (null handles) all; the lock is held. */
+static void free_handles(MPI_Comm comm, MPI_Win win) {
+    bool everything = comm == MPI_COMM_NULL && win == MPI_WIN_NULL;
     size_t kept = 0;
     for (size_t i = 0; i < handle_count; i++) {
-        if (everything || handles[i].comm == comm) {
+        if (everything || (handles[i].comm == comm && handles[i].win == win)) {
             PMPI_T_event_handle_free(handles[i].handle, NULL, NULL);
         } else {
             handles[kept++] = handles[i];
@@ -202,7 +211,16 @@ void mel_comm_gone(MPI_Comm comm) {
         return;
     }
     pthread_mutex_lock(&lock);
-    free_handles(false, comm);
+    free_handles(comm, MPI_WIN_NULL);
+    pthread_mutex_unlock(&lock);
+}
+
+void mel_win_gone(MPI_Win win) {
+    if (win == MPI_WIN_NULL) {
+        return;
+    }
+    pthread_mutex_lock(&lock);
+    free_handles(MPI_COMM_NULL, win);
     pthread_mutex_unlock(&lock);
 }
 
@@ -211,7 +229,7 @@ void mel_end(bool job) {
     bool first = begun && !over;
     over = true;
     if (first) {
-        free_handles(true, MPI_COMM_NULL);
+        free_handles(MPI_COMM_NULL, MPI_WIN_NULL);
     }
     pthread_mutex_unlock(&lock);
     if (!first) {

@@ -99,3 +99,32 @@ MAKES(Intercomm_create_from_groups,
        MPI_Errhandler errhandler, MPI_Comm *made),
       (local, leader, remote, remote_leader, tag, info, errhandler, made), made)
 MAKES(Intercomm_merge, (MPI_Comm comm, int high, MPI_Comm *made), (comm, high, made), made)
+
+int MPI_Win_free(MPI_Win *win) {
+    mel_win_gone(*win);
+    return PMPI_Win_free(win);
+}
+
+/* The same for windows. */
+#define MAKES_WIN(name, parameters, arguments)    \
+    int MPI_##name parameters {                   \
+        int failed = PMPI_##name arguments;       \
+        if (failed == MPI_SUCCESS) {              \
+            mel_win_made(*win);                   \
+        }                                         \
+        return failed;                            \
+    }
+
+MAKES_WIN(Win_create, (void *base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, MPI_Win *win),
+          (base, size, unit, info, comm, win))
+MAKES_WIN(Win_create_c, (void *base, MPI_Aint size, MPI_Aint unit, MPI_Info info, MPI_Comm comm, MPI_Win *win),
+          (base, size, unit, info, comm, win))
+MAKES_WIN(Win_allocate, (MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *win),
+          (size, unit, info, comm, base, win))
+MAKES_WIN(Win_allocate_c, (MPI_Aint size, MPI_Aint unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *win),
+          (size, unit, info, comm, base, win))
+MAKES_WIN(Win_allocate_shared, (MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *win),
+          (size, unit, info, comm, base, win))
+MAKES_WIN(Win_allocate_shared_c, (MPI_Aint size, MPI_Aint unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *win),
+          (size, unit, info, comm, base, win))
+MAKES_WIN(Win_create_dynamic, (MPI_Info info, MPI_Comm comm, MPI_Win *win), (info, comm, win))
