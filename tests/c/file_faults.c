@@ -1,0 +1,114 @@
+/* What was reported is there, and what went wrong is an error with its class: a full device, in independent, nonblocking and collective accesses;
+ * signals during long writes; a file that is no file of bytes.
+ * RANKS: 1 2 3
+ */
+#include "check.h"
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+enum { LONG = 1 << 22, BLOCKS = 512, BLOCK = 100 };
+
+static volatile sig_atomic_t rang = 0;
+
+static void ring(int number) { (void)number; rang++; }
+
+static char buffer[LONG], back[LONG];
+static int rank, size, count;
+
+static void full_device(void)
+{
+    MPI_File file;
+    MPI_Status status;
+    MPI_Request request;
+    MPI_Datatype strided;
+    OK(MPI_File_open(MPI_COMM_WORLD, "/dev/full", MPI_MODE_WRONLY, MPI_INFO_NULL, &file));
+    CLASS(MPI_File_write_at(file, 0, buffer, 1000, MPI_BYTE, &status), MPI_ERR_NO_SPACE);
+    OK(MPI_Get_count(&status, MPI_BYTE, &count));
+    SAME(count, 0);
+    OK(MPI_File_iwrite_at(file, 0, buffer, 1000, MPI_BYTE, &request));
+    CLASS(MPI_Wait(&request, &status), MPI_ERR_NO_SPACE);
+    OK(MPI_File_iwrite_at(file, 0, buffer, 1000, MPI_BYTE, &request));
+    CLASS(MPI_Waitall(1, &request, &status), MPI_ERR_IN_STATUS);
+    SAME(status.MPI_ERROR, MPI_ERR_NO_SPACE);
+    OK(MPI_Type_vector(BLOCKS, BLOCK, BLOCK * size, MPI_BYTE, &strided));
+    OK(MPI_Type_commit(&strided));
+    OK(MPI_File_set_view(file, rank * BLOCK, MPI_BYTE, strided, "native", MPI_INFO_NULL));
+    for (int turn = 0; turn < 2; turn++) {
+        CLASS(MPI_File_write_at_all(file, 0, buffer, BLOCKS * BLOCK, MPI_BYTE, &status), MPI_ERR_NO_SPACE);
+        OK(MPI_Get_count(&status, MPI_BYTE, &count));
+        SAME(count, 0);
+        OK(MPI_File_write_all_begin(file, buffer, BLOCKS * BLOCK, MPI_BYTE));
+        CLASS(MPI_File_write_all_end(file, buffer, &status), MPI_ERR_NO_SPACE);
+    }
+    /* The pointer is where it was. */
+    MPI_Offset at;
+    OK(MPI_File_get_position(file, &at));
+    SAME(at, 0);
+    OK(MPI_Type_free(&strided));
+    OK(MPI_File_close(&file));
+}
+
+static void signals(const char *name)
+{
+    MPI_File file;
+    MPI_Status status;
+    struct sigaction action = {.sa_handler = ring};
+    struct itimerval often = {{0, 500}, {0, 500}}, never = {{0, 0}, {0, 0}};
+    sigaction(SIGALRM, &action, NULL);
+    for (int i = 0; i < LONG; i++) buffer[i] = (char)(i * 31 + rank);
+    OK(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file));
+    setitimer(ITIMER_REAL, &often, NULL);
+    for (int turn = 0; turn < 8; turn++) {
+        OK(MPI_File_write_at(file, (MPI_Offset)rank * LONG, buffer, LONG, MPI_BYTE, &status));
+        OK(MPI_Get_count(&status, MPI_BYTE, &count));
+        SAME(count, LONG);
+        memset(back, 0, LONG);
+        MPI_Request request;
+        OK(MPI_File_iread_at(file, (MPI_Offset)rank * LONG, back, LONG, MPI_BYTE, &request));
+        OK(MPI_Wait(&request, &status));
+        SAME(memcmp(buffer, back, LONG), 0);
+    }
+    OK(MPI_File_close(&file));
+    if (size > 1) {
+        /* A pipe takes little at a time, and its calls are interrupted. */
+        char pipe[80];
+        snprintf(pipe, sizeof pipe, "%s.pipe", name);
+        if (rank == 0) mkfifo(pipe, 0600);
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (rank < 2) {
+            OK(MPI_File_open(MPI_COMM_SELF, pipe, MPI_MODE_SEQUENTIAL | (rank ? MPI_MODE_RDONLY : MPI_MODE_WRONLY), MPI_INFO_NULL, &file));
+            if (rank == 0) {
+                OK(MPI_File_write_shared(file, buffer, LONG, MPI_BYTE, &status));
+            } else {
+                memset(back, 0, LONG);
+                OK(MPI_File_read_shared(file, back, LONG, MPI_BYTE, &status));
+                for (int i = 0; i < LONG; i++) buffer[i] = (char)(i * 31);
+                SAME(memcmp(buffer, back, LONG), 0);
+            }
+            OK(MPI_Get_count(&status, MPI_BYTE, &count));
+            SAME(count, LONG);
+            OK(MPI_File_close(&file));
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (rank == 0) unlink(pipe);
+    }
+    setitimer(ITIMER_REAL, &never, NULL);
+    CHECK(rang > 0);
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    char name[64];
+    int id = (int)getpid();
+    MPI_Bcast(&id, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    snprintf(name, sizeof name, "file_faults.%d", id);
+    full_device();
+    signals(name);
+    MPI_Finalize();
+    return verdict();
+}

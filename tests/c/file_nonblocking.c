@@ -1,0 +1,60 @@
+/* Nonblocking accesses among other requests: MPI_Waitall, MPI_Waitany and MPI_Testsome on accesses, messages and a barrier; many at once.
+ * RANKS: 2 4
+ */
+#include "check.h"
+#include <unistd.h>
+
+enum { PIECES = 40, PIECE = 1 << 16 };
+
+static char out[PIECES][PIECE], in[PIECES][PIECE];
+
+int main(int argc, char **argv)
+{
+    int rank, size, provided, word = 0, index, done, count, indices[PIECES + 3];
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_SINGLE, &provided);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    char name[64];
+    int id = (int)getpid();
+    MPI_Bcast(&id, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    snprintf(name, sizeof name, "file_nonblocking.%d", id);
+    MPI_File file;
+    MPI_Request requests[PIECES + 3];
+    MPI_Status statuses[PIECES + 3];
+    OK(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file));
+    OK(MPI_File_set_view(file, (MPI_Offset)rank * PIECES * PIECE, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL));
+    for (int turn = 0; turn < 5; turn++) {
+        for (int i = 0; i < PIECES; i++) {
+            memset(out[i], rank * 50 + i + turn, PIECE);
+            OK(MPI_File_iwrite(file, out[i], PIECE, MPI_BYTE, &requests[i]));
+        }
+        OK(MPI_Irecv(&word, 1, MPI_INT, (rank + size - 1) % size, 7, MPI_COMM_WORLD, &requests[PIECES]));
+        OK(MPI_Isend(&rank, 1, MPI_INT, (rank + 1) % size, 7, MPI_COMM_WORLD, &requests[PIECES + 1]));
+        OK(MPI_Ibarrier(MPI_COMM_WORLD, &requests[PIECES + 2]));
+        OK(MPI_Waitall(PIECES + 3, requests, statuses));
+        SAME(word, (rank + size - 1) % size);
+        for (int i = 0; i < PIECES; i++) {
+            OK(MPI_Get_count(&statuses[i], MPI_BYTE, &count));
+            SAME(count, PIECE);
+            CHECK(requests[i] == MPI_REQUEST_NULL);
+        }
+        OK(MPI_File_seek(file, 0, MPI_SEEK_SET));
+        memset(in, 0, sizeof in);
+        for (int i = 0; i < PIECES; i++) OK(MPI_File_iread(file, in[i], PIECE, MPI_BYTE, &requests[i]));
+        if (turn % 2) {
+            for (int i = 0; i < PIECES; i++) {
+                OK(MPI_Waitany(PIECES, requests, &index, statuses));
+                SAME(memcmp(in[index], out[index], PIECE), 0);
+            }
+        } else {
+            for (int left = PIECES; left > 0; left -= done) {
+                OK(MPI_Testsome(PIECES, requests, &done, indices, statuses));
+                for (int i = 0; i < done; i++) SAME(memcmp(in[indices[i]], out[indices[i]], PIECE), 0);
+            }
+        }
+        OK(MPI_File_seek(file, 0, MPI_SEEK_SET));
+    }
+    OK(MPI_File_close(&file));
+    MPI_Finalize();
+    return verdict();
+}

@@ -1,0 +1,171 @@
+/* Data representations: external32 is big-endian with sizes of its own, a filetype follows them; a program's own is converted by its functions,
+ * whose failures are MPI_ERR_CONVERSION.
+ * RANKS: 1 2
+ */
+#include "check.h"
+#include <unistd.h>
+
+static int rank, size;
+static char name[64];
+
+/* A representation in which each int takes 6 bytes: its digits in base 64. */
+static int extent(MPI_Datatype type, MPI_Aint *bytes, void *state)
+{
+    CHECK(type == MPI_INT);
+    ++*(int *)state;
+    *bytes = 6;
+    return MPI_SUCCESS;
+}
+
+static int read_ints(void *user, MPI_Datatype type, int count, void *file, MPI_Offset position, void *state)
+{
+    (void)state;
+    CHECK(type == MPI_INT);
+    for (int i = 0; i < count; i++) {
+        unsigned value = 0;
+        for (int d = 0; d < 6; d++) value = value << 6 | (unsigned)(((char *)file)[6 * i + d] - '!');
+        ((unsigned *)user)[position + i] = value;
+    }
+    return MPI_SUCCESS;
+}
+
+static int write_ints(void *user, MPI_Datatype type, MPI_Count count, void *file, MPI_Offset position, void *state)
+{
+    (void)state;
+    CHECK(type == MPI_INT);
+    for (MPI_Count i = 0; i < count; i++)
+        for (int d = 0; d < 6; d++)
+            ((char *)file)[6 * i + d] = (char)('!' + (((unsigned *)user)[position + i] >> (30 - 6 * d) & 63));
+    return MPI_SUCCESS;
+}
+
+static int read_ints_c(void *user, MPI_Datatype type, MPI_Count count, void *file, MPI_Offset position, void *state)
+{
+    return read_ints(user, type, (int)count, file, position, state);
+}
+
+static int fail(void *user, MPI_Datatype type, int count, void *file, MPI_Offset position, void *state)
+{
+    (void)user, (void)type, (void)count, (void)file, (void)position, (void)state;
+    return MPI_ERR_OTHER;
+}
+
+static void external(void)
+{
+    MPI_File file, plain;
+    MPI_Status status;
+    MPI_Datatype strided;
+    MPI_Aint each;
+    int words[6] = {1, 2, 0x01020304, -1, 5, 6}, back[6], count;
+    unsigned char bytes[64];
+    long longs[3] = {1, -2, 3}, longs_back[3] = {0};
+    OK(MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file));
+    OK(MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_RDONLY, MPI_INFO_NULL, &plain));
+    OK(MPI_Type_vector(2, 2, 3, MPI_INT, &strided));
+    OK(MPI_Type_commit(&strided));
+    OK(MPI_File_set_view(file, 8, MPI_INT, strided, "external32", MPI_INFO_NULL));
+    OK(MPI_File_write_at(file, 0, words, 6, MPI_INT, &status));
+    OK(MPI_Get_count(&status, MPI_INT, &count));
+    SAME(count, 6);
+    OK(MPI_File_read_at(plain, 8, bytes, 32, MPI_BYTE, &status));
+    SAME(bytes[3], 1);
+    SAME(bytes[7], 2);
+    SAME(bytes[12] << 24 | bytes[13] << 16 | bytes[14] << 8 | bytes[15], 0x01020304);
+    SAME(bytes[19], 255);
+    OK(MPI_File_read_at(file, 0, back, 6, MPI_INT, &status));
+    SAME(memcmp(words, back, sizeof words), 0);
+    MPI_Request request;
+    memset(back, 0, sizeof back);
+    OK(MPI_File_iread_at(file, 0, back, 6, MPI_INT, &request));
+    OK(MPI_Wait(&request, &status));
+    SAME(memcmp(words, back, sizeof words), 0);
+    /* A type that is shorter or longer there: the filetype shrinks or grows with it. */
+    MPI_Aint packed;
+    OK(MPI_Pack_external_size("external32", 1, MPI_LONG, &packed));
+    OK(MPI_File_get_type_extent(file, MPI_LONG, &each));
+    SAME(each, packed);
+    MPI_Datatype longs_apart;
+    OK(MPI_Type_vector(3, 1, 2, MPI_LONG, &longs_apart));
+    OK(MPI_Type_commit(&longs_apart));
+    OK(MPI_File_get_type_extent(file, longs_apart, &each));
+    SAME(each, 5 * packed);
+    OK(MPI_File_set_view(file, 0, MPI_LONG, longs_apart, "external32", MPI_INFO_NULL));
+    MPI_Offset at;
+    OK(MPI_File_get_byte_offset(file, 2, &at));
+    SAME(at, 4 * packed);
+    OK(MPI_File_write(file, longs, 3, MPI_LONG, &status));
+    OK(MPI_File_seek(file, 0, MPI_SEEK_SET));
+    OK(MPI_File_read(file, longs_back, 3, MPI_LONG, &status));
+    SAME(memcmp(longs, longs_back, sizeof longs), 0);
+    OK(MPI_Get_count(&status, MPI_LONG, &count));
+    SAME(count, 3);
+    OK(MPI_Type_free(&longs_apart));
+    OK(MPI_Type_free(&strided));
+    OK(MPI_File_close(&plain));
+    OK(MPI_File_close(&file));
+}
+
+static void own(void)
+{
+    static int asked = 0;
+    MPI_File file;
+    MPI_Status status;
+    int words[8], back[8], count;
+    char bytes[16], shown[MPI_MAX_DATAREP_STRING];
+    OK(MPI_Register_datarep_c("digits", read_ints_c, write_ints, extent, &asked));
+    CLASS(MPI_Register_datarep("digits", read_ints, MPI_CONVERSION_FN_NULL, extent, &asked), MPI_ERR_DUP_DATAREP);
+    CLASS(MPI_Register_datarep("native", read_ints, MPI_CONVERSION_FN_NULL, extent, &asked), MPI_ERR_DUP_DATAREP);
+    CLASS(MPI_Register_datarep("", read_ints, MPI_CONVERSION_FN_NULL, extent, &asked), MPI_ERR_ARG);
+    OK(MPI_Register_datarep("failing", fail, fail, extent, &asked));
+    for (int i = 0; i < 8; i++) words[i] = 1000 * rank + i;
+    OK(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file));
+    MPI_Datatype apart;
+    OK(MPI_Type_vector(4, 1, size, MPI_INT, &apart));
+    MPI_Datatype tiled;
+    OK(MPI_Type_create_subarray(1, (int[]){4 * size}, (int[]){4}, (int[]){4 * rank}, MPI_ORDER_C, MPI_INT, &tiled));
+    OK(MPI_Type_commit(&tiled));
+    OK(MPI_File_set_view(file, 0, MPI_INT, tiled, "digits", MPI_INFO_NULL));
+    CHECK(asked > 0);
+    MPI_Offset disp;
+    MPI_Datatype etype, filetype;
+    OK(MPI_File_get_view(file, &disp, &etype, &filetype, shown));
+    CHECK(strcmp(shown, "digits") == 0);
+    OK(MPI_Type_free(&filetype));
+    OK(MPI_File_write_at_all(file, 0, words, 8, MPI_INT, &status));
+    OK(MPI_Get_count(&status, MPI_INT, &count));
+    SAME(count, 8);
+    OK(MPI_File_read_at_all(file, 0, back, 8, MPI_INT, &status));
+    SAME(memcmp(words, back, sizeof words), 0);
+    MPI_Request request;
+    OK(MPI_File_iread_at(file, 4, back, 4, MPI_INT, &request));
+    OK(MPI_Wait(&request, &status));
+    SAME(memcmp(words + 4, back, 4 * sizeof *words), 0);
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    MPI_Offset bytes_there;
+    OK(MPI_File_get_size(file, &bytes_there));
+    SAME(bytes_there, 8 * size * 6);
+    OK(MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL));
+    OK(MPI_File_read_at(file, 24 * rank, bytes, 6, MPI_BYTE, &status));
+    SAME(bytes[5] - '!', 1000 * rank % 64);
+    OK(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "failing", MPI_INFO_NULL));
+    CLASS(MPI_File_write_at(file, 0, words, 8, MPI_INT, &status), MPI_ERR_CONVERSION);
+    CLASS(MPI_File_read_at(file, 0, words, 8, MPI_INT, &status), MPI_ERR_CONVERSION);
+    OK(MPI_Type_free(&apart));
+    OK(MPI_Type_free(&tiled));
+    OK(MPI_File_close(&file));
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    int id = (int)getpid();
+    snprintf(name, sizeof name, "file_representations.%d", id);
+    external();
+    MPI_Bcast(&id, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    snprintf(name, sizeof name, "file_representations.%d", id);
+    own();
+    MPI_Finalize();
+    return verdict();
+}
