@@ -1,6 +1,7 @@
 //! Accesses of one rank: from elements in memory to runs in a file.
 
 use super::file::File;
+use super::mapped;
 use super::system::Descriptor;
 pub use super::system::Transfer;
 use super::view::View;
@@ -18,6 +19,9 @@ const SIEVE: u64 = 1 << 19;
 const SHORT_RUN: u64 = 1 << 12;
 /// A strided read takes at most so many times the bytes that are wanted.
 const WASTE: u64 = 16;
+
+/// Runs that are written together at most.
+const MOST_RUNS: usize = 1 << 16;
 
 /// Elements in a program's memory, to be written to a file or read from it.
 ///
@@ -205,15 +209,79 @@ fn move_native(file: &Descriptor, access: &Access, elements: &Elements) -> Trans
 
 /// Writes bytes to the runs of a view from position `at` on.
 fn write_runs(file: &Descriptor, view: &View, at: u64, from: &[u8]) -> Transfer {
+    let mut writer = RunWriter::new(file);
     let mut done = 0;
     for (offset, len) in view.runs(at, from.len() as u64) {
-        let moved = file.write(offset, &from[done..done + len as usize]);
-        done += moved.bytes as usize;
-        if moved.error.is_some() {
-            return Transfer { bytes: done as u64, error: moved.error };
+        if !writer.takes(offset, len) && !writer.flush(&from[..done]) {
+            break;
+        }
+        writer.take(offset, len);
+        done += len as usize;
+    }
+    writer.flush(&from[..done]);
+    writer.ended()
+}
+
+/// Writes runs that ascend, short ones through a mapping.
+pub(super) struct RunWriter<'a> {
+    file: &'a Descriptor,
+    /// Runs that are not written yet, and their bytes.
+    runs: Vec<(u64, u64)>,
+    waiting: u64,
+    moved: Transfer,
+}
+
+impl<'a> RunWriter<'a> {
+    pub fn new(file: &'a Descriptor) -> Self {
+        Self { file, runs: Vec::new(), waiting: 0, moved: Transfer::default() }
+    }
+
+    /// Whether a run can be written together with those that wait.
+    #[inline]
+    pub fn takes(&self, offset: u64, len: u64) -> bool {
+        match (self.runs.first(), self.runs.last()) {
+            (Some((first, _)), Some((last, bytes))) => {
+                len < mapped::SHORT_RUN
+                    && *bytes < mapped::SHORT_RUN
+                    && offset >= last + bytes
+                    && offset + len - first <= mapped::WINDOW
+                    && self.runs.len() < MOST_RUNS
+            }
+            _ => true,
         }
     }
-    Transfer { bytes: done as u64, error: None }
+
+    #[inline]
+    pub fn take(&mut self, offset: u64, len: u64) {
+        self.runs.push((offset, len));
+        self.waiting += len;
+    }
+
+    /// Writes what waits, whose bytes are the last ones of `from`. False if something went wrong.
+    pub fn flush(&mut self, from: &[u8]) -> bool {
+        let from = &from[from.len() - self.waiting as usize..];
+        if self.runs.len() >= mapped::FEW && mapped::write(self.file, &self.runs, from) {
+            self.moved.bytes += self.waiting;
+        } else {
+            let mut done = 0;
+            for (offset, len) in &self.runs {
+                let moved = self.file.write(*offset, &from[done..done + *len as usize]);
+                done += *len as usize;
+                self.moved.bytes += moved.bytes;
+                if moved.error.is_some() {
+                    self.moved.error = moved.error;
+                    break;
+                }
+            }
+        }
+        self.runs.clear();
+        self.waiting = 0;
+        self.moved.error.is_none()
+    }
+
+    pub fn ended(self) -> Transfer {
+        self.moved
+    }
 }
 
 /// Reads bytes from the runs of a view from position `at` on, until the file ends.

@@ -75,6 +75,9 @@ impl File {
         shared: Option<SharedPointer>,
         info: Info,
     ) -> Self {
+        if !hints::maps(&info) {
+            descriptor.never_map();
+        }
         Self {
             comm,
             descriptor,
@@ -123,6 +126,9 @@ impl File {
     pub fn set_info(&self, asked: &Info) {
         let mut info = lock(&self.info);
         *info = hints::changed(core::mem::take(&mut info), asked);
+        if !hints::maps(&info) {
+            self.descriptor.never_map();
+        }
     }
 
     /// Bytes of the file.

@@ -9,13 +9,16 @@ enum Kind {
     Truth,
     /// A number that is not 0.
     Number,
+    /// `enable`, `disable` or `automatic`.
+    Choice,
     /// Permissions of a new file, in octal.
     Permissions,
 }
 
 const HINTS: &[(&str, Kind, &str)] = &[
     ("collective_buffering", Kind::Truth, "true"),
-    ("cb_buffer_size", Kind::Number, "4194304"),
+    ("cb_buffer_size", Kind::Number, "1048576"),
+    ("romio_ds_write", Kind::Choice, "automatic"),
     ("file_perm", Kind::Permissions, "0666"),
 ];
 
@@ -24,6 +27,7 @@ fn value(kind: Kind, asked: Option<&str>) -> Option<String> {
     let good = match kind {
         Kind::Truth => matches!(&*asked, "true" | "false"),
         Kind::Number => asked.parse::<u64>().is_ok_and(|number| number > 0),
+        Kind::Choice => matches!(&*asked, "enable" | "disable" | "automatic"),
         Kind::Permissions => u32::from_str_radix(&asked, 8).is_ok_and(|bits| bits <= 0o777),
     };
     good.then_some(asked)
@@ -59,6 +63,12 @@ pub(super) fn permissions(hints: &Info) -> u32 {
     hints.text("file_perm").and_then(|text| u32::from_str_radix(text, 8).ok()).unwrap_or(0o666)
 }
 
+/// Whether short runs may be written through a mapping.
+#[must_use]
+pub(super) fn maps(hints: &Info) -> bool {
+    hints.text("romio_ds_write") != Some("disable")
+}
+
 /// Whether collective accesses may be made of few large ones.
 #[must_use]
 pub(super) fn buffers(hints: &Info) -> bool {
@@ -68,7 +78,7 @@ pub(super) fn buffers(hints: &Info) -> bool {
 /// Bytes that all members together hold at a time in a collective access.
 #[must_use]
 pub(super) fn buffer_size(hints: &Info) -> usize {
-    hints.text("cb_buffer_size").and_then(|text| text.parse().ok()).unwrap_or(1 << 22)
+    hints.text("cb_buffer_size").and_then(|text| text.parse().ok()).unwrap_or(1 << 20)
 }
 
 #[cfg(test)]
@@ -83,7 +93,7 @@ mod tests {
         }
         let hints = at_open(&asked);
         assert!(!buffers(&hints) && hints.text("colour").is_none());
-        assert_eq!((buffer_size(&hints), permissions(&hints)), (1 << 22, 0o666));
+        assert_eq!((buffer_size(&hints), permissions(&hints)), (1 << 20, 0o666));
         asked.set("cb_buffer_size", "65536").unwrap();
         asked.set("file_perm", "0600").unwrap();
         let hints = changed(hints, &asked);

@@ -13,6 +13,7 @@
 //! | `representation` | data representations: native, internal, external32 and the program's own |
 //! | `pointer` | the individual and the shared file pointer |
 //! | `access` | accesses of one rank |
+//! | `mapped` | writes of many short runs, through a mapping |
 //! | `collective` | accesses of all members |
 //! | `two_phase` | those of many short runs, through a shared buffer |
 //! | `background` | accesses that go on while their caller does something else |
@@ -25,6 +26,7 @@ mod background;
 mod collective;
 mod file;
 mod hints;
+mod mapped;
 mod mode;
 mod open;
 mod pointer;

@@ -3,12 +3,14 @@
 use super::mode::Mode;
 use crate::abi;
 use crate::error::{Error, Result};
+use crate::sync::{AtomicBool, Ordering};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{self, OFlags};
 use rustix::io::Errno;
 use std::ffi::{CStr, CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::OnceLock;
 
 /// A file that this rank has opened.
 #[derive(Debug)]
@@ -17,6 +19,10 @@ pub(super) struct Descriptor {
     name: Name,
     /// Whether it can be accessed at an offset; a pipe or a terminal cannot.
     seekable: bool,
+    /// The same file, open for a mapping that is written: for reading too. `None` if it cannot be.
+    mappable: OnceLock<Option<OwnedFd>>,
+    /// Whether no mapping is to be tried.
+    unmapped: AtomicBool,
 }
 
 /// A file's name.
@@ -159,11 +165,38 @@ pub(super) fn unlink(name: &Name) -> rustix::io::Result<()> {
 impl Descriptor {
     pub fn new(fd: OwnedFd, name: Name) -> Self {
         let seekable = fs::tell(&fd).is_ok();
-        Self { fd, name, seekable }
+        let (mappable, unmapped) = (OnceLock::new(), AtomicBool::new(!seekable));
+        Self { fd, name, seekable, mappable, unmapped }
     }
 
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
+    }
+
+    /// The file as a mapping wants it, which is open for reading too; `None` if it cannot be mapped.
+    pub fn for_mapping(&self) -> Option<BorrowedFd<'_>> {
+        // Relaxed: a hint.
+        if self.unmapped.load(Ordering::Relaxed) {
+            return None;
+        }
+        let open = || {
+            let regular = fs::fstat(&self.fd)
+                .is_ok_and(|stat| fs::FileType::from_raw_mode(stat.st_mode) == fs::FileType::RegularFile);
+            let path = format!("/proc/self/fd/{}", rustix::fd::AsRawFd::as_raw_fd(&self.fd));
+            let open = || fs::open(path, OFlags::RDWR | OFlags::CLOEXEC, fs::Mode::empty());
+            regular.then(open)?.ok()
+        };
+        let fd = self.mappable.get_or_init(open);
+        if fd.is_none() {
+            self.never_map();
+        }
+        fd.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Mappings of this file are not to be tried any more.
+    pub fn never_map(&self) {
+        // Relaxed: a hint.
+        self.unmapped.store(true, Ordering::Relaxed);
     }
 
     pub fn name(&self) -> &Name {

@@ -11,6 +11,8 @@
 use super::access::{Access, Direction, Elements, Transfer};
 use super::file::File;
 use super::hints;
+use super::mapped;
+use super::system::Descriptor;
 use crate::comm::lock;
 use crate::engine::Engine;
 use crate::error::Result;
@@ -23,8 +25,12 @@ use core::slice;
 const SHORT: i64 = 1 << 15;
 /// Runs that a member must have on average, so that there is something to gain.
 const MANY: i64 = 4;
-/// The file between first and last byte may be so many times what is accessed.
-const SPARSE: i64 = 4;
+/// The file between first and last byte may be so many times what is written: runs that do not become long ones are written by each member alone.
+const SPARSE_WRITE: i64 = 2;
+/// The same for reading, where each byte in between is read once instead of by every member.
+const SPARSE_READ: i64 = 4;
+/// Runs of a part that are written together at most.
+const MOST_RUNS: usize = 1 << 16;
 /// Bytes that one bit of a map stands for, times the bits of a word.
 const WORD: usize = 64;
 
@@ -190,9 +196,10 @@ impl File {
         let end = all.iter().map(|told| told[1]).max().unwrap_or(0);
         let (bytes, runs) = (sum(2), sum(3));
         let agreed = all.iter().all(|told| told[4] == 1);
+        let sparse = if direction == Direction::Write { SPARSE_WRITE } else { SPARSE_READ };
         let pays = runs >= MANY * i64::from(self.comm.size())
             && bytes / runs.max(1) < SHORT
-            && (end - first) / SPARSE <= bytes;
+            && (end - first) / sparse <= bytes;
         let plan = Plan { direction, first: first as u64, end: end as u64 };
         Ok((agreed && bytes > 0 && pays).then_some(plan))
     }
@@ -390,19 +397,19 @@ impl<'a> Passage<'a> {
                 *all |= core::mem::take(word);
             }
         }
-        let mut report = Report::default();
-        filled(&self.joined, part.start, |at, len| {
-            if report.stopped.is_some() {
-                return;
-            }
-            // SAFETY: these are bytes of this member's part of the window (two-phase rule 1), and somebody has filled them.
-            let bytes = unsafe { slice::from_raw_parts(self.buffer.base.add(at).as_ptr(), len) };
-            let offset = start + at as u64;
-            let (written, errno) = self.file.descriptor().write_raw(offset, bytes);
-            if let Some(errno) = errno {
-                report = Report { stopped: Some(offset + written), errno: errno.raw_os_error() };
-            }
-        });
+        let file = self.file.descriptor();
+        // SAFETY: these are the bytes of this member's part of the window (two-phase rule 1).
+        let bytes = unsafe { slice::from_raw_parts(self.buffer.base.add(part.start).as_ptr(), part.len()) };
+        let mut writer = PartWriter {
+            file,
+            start: start + part.start as u64,
+            bytes,
+            runs: Vec::new(),
+            report: Report::default(),
+        };
+        filled(&self.joined, 0, |at, len| writer.take(at, len));
+        writer.flush();
+        let report = writer.report;
         self.report(report);
     }
 
@@ -423,6 +430,50 @@ impl<'a> Passage<'a> {
             }
         }
         self.report(report);
+    }
+}
+
+/// Writes the runs of a part, many short ones through a mapping.
+struct PartWriter<'a> {
+    file: &'a Descriptor,
+    /// The file's offset of the part.
+    start: u64,
+    bytes: &'a [u8],
+    runs: Vec<(u64, u64)>,
+    report: Report,
+}
+
+impl PartWriter<'_> {
+    fn take(&mut self, at: usize, len: usize) {
+        let (offset, len) = (self.start + at as u64, len as u64);
+        let far = self.runs.first().is_some_and(|(first, _)| offset + len - first > mapped::WINDOW);
+        if len >= mapped::SHORT_RUN || far {
+            self.flush();
+        }
+        self.runs.push((offset, len));
+        if len >= mapped::SHORT_RUN || self.runs.len() == MOST_RUNS {
+            self.flush();
+        }
+    }
+
+    fn flush(&mut self) {
+        let runs = core::mem::take(&mut self.runs);
+        let piece = |(offset, len): &(u64, u64)| {
+            let at = (offset - self.start) as usize;
+            &self.bytes[at..at + *len as usize]
+        };
+        if self.report.stopped.is_some()
+            || runs.len() >= mapped::FEW && mapped::write_pieces(self.file, &runs, |i| piece(&runs[i]))
+        {
+            return;
+        }
+        for run in &runs {
+            let (written, errno) = self.file.write_raw(run.0, piece(run));
+            if let Some(errno) = errno {
+                self.report = Report { stopped: Some(run.0 + written), errno: errno.raw_os_error() };
+                return;
+            }
+        }
     }
 }
 

@@ -1,0 +1,126 @@
+//! Writing many short runs through a mapping of the file: a copy for each, where `pwrite` takes microseconds.
+//!
+//! The kernel makes every page that is about to be written ready first (`MADV_POPULATE_WRITE`), and says so if it cannot: on a full disk, beyond
+//! the end, where the file system maps no files. Then nothing has been written, and the caller writes run by run. Bytes between the runs are
+//! never written, so other ranks and jobs may write these meanwhile, which reading, changing and writing back would undo.
+//!
+//! - **Mapping rule 1.** Pages of the mapping are written only after they have been made ready. A file that another program cuts off between the
+//!   two ends this one (SIGBUS); MPI forbids that of the program's own ranks. The hint `romio_ds_write=disable` avoids mappings.
+
+use super::system::Descriptor;
+use crate::limits::PAGE;
+use rustix::io::Errno;
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
+
+/// Bytes of the file from the first to the last run that are mapped at a time.
+pub(super) const WINDOW: u64 = 1 << 24;
+/// A mapping begins and ends at multiples of this in the file: the kernel makes a large folio of the page cache ready in one step where the mapping
+/// has all of it, and page by page, at many times the cost, where it has not.
+const BLOCK: u64 = 1 << 24;
+/// Runs shorter than this are worth a mapping.
+pub(super) const SHORT_RUN: u64 = 1 << 15;
+/// So few runs are not worth a mapping.
+pub(super) const FEW: usize = 8;
+
+/// Part of a file in this process.
+struct Mapping {
+    base: *mut u8,
+    len: usize,
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: it was mapped with this length, and nobody keeps an address of it.
+        let _ = unsafe { munmap(self.base.cast(), self.len) };
+    }
+}
+
+impl Mapping {
+    /// Makes the pages of `bytes` bytes at `at` ready.
+    fn prepare(&self, at: usize, bytes: usize) -> rustix::io::Result<()> {
+        let first = at / PAGE * PAGE;
+        // SAFETY: these pages are in the mapping; making them ready changes no byte.
+        unsafe { madvise(self.base.add(first).cast(), at + bytes - first, Advice::LinuxPopulateWrite) }
+    }
+}
+
+/// Writes `from`, one piece behind the other for each of `runs`, as [`write_pieces`].
+pub(super) fn write(file: &Descriptor, runs: &[(u64, u64)], from: &[u8]) -> bool {
+    let mut done = 0;
+    let ends = |i: usize| from.len() - runs[i].1 as usize;
+    write_pieces(file, runs, |i| {
+        // Asked for the last one first, and then for all in order.
+        if i + 1 == runs.len() {
+            return &from[ends(i)..];
+        }
+        let at = done;
+        done += runs[i].1 as usize;
+        &from[at..done]
+    })
+}
+
+/// Writes a piece for each of `runs` (offset, bytes), which ascend and lie within [`WINDOW`]. False if that is not possible here: then the caller
+/// writes run by run, and finds out why.
+pub(super) fn write_pieces<'a>(
+    file: &Descriptor,
+    runs: &[(u64, u64)],
+    mut piece: impl FnMut(usize) -> &'a [u8],
+) -> bool {
+    let (Some((first, _)), Some((last, len))) = (runs.first(), runs.last()) else { return true };
+    let Some(fd) = file.for_mapping() else { return false };
+    // A mapping does not extend a file; writing the last run does, and never shortens one that another rank has extended.
+    let end = last + len;
+    let short = file.size().map_or(true, |size| size < end);
+    if short && file.write_raw(*last, piece(runs.len() - 1)).1.is_some() {
+        return false;
+    }
+    let start = first / BLOCK * BLOCK;
+    let len = (end.next_multiple_of(BLOCK) - start) as usize;
+    let (prot, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
+    // SAFETY: a new mapping, at an address that the kernel chooses.
+    let mapped = unsafe { mmap(core::ptr::null_mut(), len, prot, flags, fd, start) };
+    let mapping = match mapped {
+        Ok(base) => Mapping { base: base.cast(), len },
+        Err(errno) => {
+            // No room now may be room later.
+            if errno != Errno::NOMEM {
+                file.never_map();
+            }
+            return false;
+        }
+    };
+    // Pages that touch are made ready together; those that no run touches are left alone.
+    let mut group: Option<(usize, usize)> = None;
+    for (offset, len) in runs {
+        let (at, behind) = ((offset - start) as usize, (offset + len - start) as usize);
+        match &mut group {
+            Some((_, end)) if at / PAGE <= end.div_ceil(PAGE) => *end = (*end).max(behind),
+            _ => {
+                if let Some((from, to)) = group.replace((at, behind))
+                    && mapping.prepare(from, to - from).is_err()
+                {
+                    return false;
+                }
+            }
+        }
+    }
+    if let Some((from, to)) = group
+        && let Err(errno) = mapping.prepare(from, to - from)
+    {
+        // A kernel before 5.14.
+        if errno == Errno::INVAL {
+            file.never_map();
+        }
+        return false;
+    }
+    for (i, (offset, _)) in runs.iter().enumerate() {
+        let piece = piece(i);
+        // SAFETY: the run lies in the mapping, whose pages have been made ready (mapping rule 1); another process that uses the same bytes has
+        // a race of its own with this one, as it would with `pwrite`.
+        unsafe {
+            let to = mapping.base.add((offset - start) as usize);
+            core::ptr::copy_nonoverlapping(piece.as_ptr(), to, piece.len());
+        }
+    }
+    true
+}
