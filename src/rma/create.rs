@@ -10,7 +10,6 @@ use crate::coll::{BlockingTransport, Purpose, Scratch, allgather, create};
 use crate::comm::{Attributes, Comm, ErrhandlerSlot, lock};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::events::CommEvents;
 use crate::heap::{Extent, Heap};
 use crate::info::Info;
 use crate::limits::{APART, PAGE};
@@ -90,24 +89,24 @@ impl Window {
     ///
     /// # Errors
     /// [`Error::Comm`] for an intercommunicator; [`Error::NoMem`] at all members if one has no memory; those of the messages.
-    pub fn create(
-        engine: &Engine,
-        parent: &Comm,
-        memory: Memory,
-        unit: u64,
-        hints: &Info,
-        events: Arc<CommEvents>,
-    ) -> Result<Self> {
+    pub fn create(engine: &Engine, parent: &Comm, memory: Memory, unit: u64, hints: &Info) -> Result<Self> {
         if parent.is_inter() {
             return Err(Error::Comm("windows are made on intracommunicators"));
         }
         let transport = BlockingTransport::new(engine, parent, Purpose::Create);
         let context = transport.run(create::context(&transport, engine))?;
-        let comm =
-            Arc::new(engine.open(Comm::intra(context, parent.rank(), parent.group().clone(), events))?);
-        let made = Self::among(engine, comm, memory, unit, hints);
+        // The window's handle is known when it has been made (`CommEvents::set_comm`).
+        let events = engine.registry().attach_window(0);
+        let comm = Comm::intra(context, parent.rank(), parent.group().clone(), events.clone());
+        let made = engine.open(comm).and_then(|comm| {
+            let made = Self::among(engine, Arc::new(comm), memory, unit, hints);
+            if made.is_err() {
+                engine.close_communicator(context);
+            }
+            made
+        });
         if made.is_err() {
-            engine.close_communicator(context);
+            engine.registry().detach(&events);
         }
         made
     }

@@ -1,6 +1,7 @@
 //! Opening and closing epochs (MPI 5.0 §12.5).
 
 use super::epoch::Hold;
+use super::lock::Ticket;
 use super::window::Window;
 use crate::arch::clock::now;
 use crate::comm::Group;
@@ -75,16 +76,14 @@ impl Window {
     /// [`Error::RmaSync`] within an epoch of another kind; those of the messages.
     pub fn fence(&self, engine: &Engine, assert: Assert) -> Result<()> {
         self.epochs.check_fence()?;
-        let id = self.sync_begins(WindowSync::Fence, None, Hold::None);
-        let result = self.barrier(engine);
-        if result.is_ok() {
+        self.synchronize(WindowSync::Fence, None, Hold::None, |_| {
+            self.barrier(engine)?;
             self.epochs.fenced(!assert.no_succeed);
             if !assert.no_succeed {
                 self.epoch_event(Event::WinFenceEpoch, None);
             }
-        }
-        self.sync_ends(id, WindowSync::Fence, None, Hold::None);
-        result
+            Ok(())
+        })
     }
 
     /// The members of the window that a group's members are.
@@ -100,15 +99,17 @@ impl Window {
     pub fn post(&self, engine: &Engine, origins: &Group) -> Result<()> {
         let origins = self.ranks_of(origins)?;
         self.epochs.post(origins.len())?;
-        let id = self.sync_begins(WindowSync::Post, None, Hold::None);
-        self.epoch_event(Event::WinExposeBegin, None);
-        for origin in origins {
-            // Release: "window post" edge, pairs with Acquire in `start_at`: the origin sees what this member stored before.
-            self.control.posts(origin, self.rank()).fetch_add(1, Ordering::Release);
-            self.wake(engine, origin);
-        }
-        self.sync_ends(id, WindowSync::Post, None, Hold::None);
-        Ok(())
+        self.synchronize(WindowSync::Post, None, Hold::None, |_| {
+            self.epoch_event(Event::WinExposeBegin, None);
+            origins.into_iter().for_each(|origin| self.post_to(engine, origin));
+            Ok(())
+        })
+    }
+
+    fn post_to(&self, engine: &Engine, origin: u32) {
+        // Release: "window post" edge, pairs with Acquire in `start_at`: the origin sees what this member stored before.
+        self.control.posts(origin, self.rank()).fetch_add(1, Ordering::Release);
+        self.wake(engine, origin);
     }
 
     /// MPI_Win_start: waits until the members of `targets` have exposed their memory.
@@ -118,10 +119,9 @@ impl Window {
     pub fn start(&self, engine: &Engine, targets: &Group) -> Result<()> {
         let targets = self.ranks_of(targets)?;
         self.epochs.start(targets.clone())?;
-        let id = self.sync_begins(WindowSync::Start, None, Hold::None);
-        let result = targets.into_iter().try_for_each(|target| self.start_at(engine, target));
-        self.sync_ends(id, WindowSync::Start, None, Hold::None);
-        result
+        self.synchronize(WindowSync::Start, None, Hold::None, |_| {
+            targets.into_iter().try_for_each(|target| self.start_at(engine, target))
+        })
     }
 
     fn start_at(&self, engine: &Engine, target: u32) -> Result<()> {
@@ -131,7 +131,7 @@ impl Window {
             seen[target as usize]
         };
         let posts = self.control.posts(self.rank(), target);
-        // Acquire: "window post" edge, pairs with Release in `post`. A target does not post twice before this member has completed.
+        // Acquire: "window post" edge, pairs with Release in `post_to`. A target does not post twice before this member has completed.
         let exposed = || posts.load(Ordering::Acquire) == wanted;
         let mark = self.control.member(self.rank()).mark();
         self.wait(engine, Waiting::Epoch, Some(self.world(target)), mark, exposed)?;
@@ -145,22 +145,24 @@ impl Window {
     /// [`Error::RmaSync`] without MPI_Win_start.
     pub fn complete(&self, engine: &Engine) -> Result<()> {
         let targets = self.epochs.complete()?;
-        let id = self.sync_begins(WindowSync::Complete, None, Hold::None);
-        for target in targets {
-            // Release: "window completion" edge, pairs with Acquire in `is_completed`: the target sees what was put.
-            self.control.member(target).completed.fetch_add(1, Ordering::Release);
-            self.epoch_event(Event::WinAccessEnd, Some(target));
-            self.wake(engine, target);
-        }
-        self.sync_ends(id, WindowSync::Complete, None, Hold::None);
-        Ok(())
+        self.synchronize(WindowSync::Complete, None, Hold::None, |_| {
+            targets.into_iter().for_each(|target| self.complete_at(engine, target));
+            Ok(())
+        })
+    }
+
+    fn complete_at(&self, engine: &Engine, target: u32) {
+        // Release: "window completion" edge, pairs with Acquire in `is_completed`: the target sees what was put.
+        self.control.member(target).completed.fetch_add(1, Ordering::Release);
+        self.epoch_event(Event::WinAccessEnd, Some(target));
+        self.wake(engine, target);
     }
 
     /// Whether all origins of the exposure epoch have completed.
     fn is_completed(&self, origins: usize) -> bool {
         // Relaxed: only this member's own calls change it, one after the other.
         let seen = self.seen_completions.load(Ordering::Relaxed);
-        // Acquire: "window completion" edge, pairs with Release in `complete`.
+        // Acquire: "window completion" edge, pairs with Release in `complete_at`.
         let completed = self.control.member(self.rank()).completed.load(Ordering::Acquire);
         completed.wrapping_sub(seen) as usize >= origins
     }
@@ -178,14 +180,12 @@ impl Window {
     /// [`Error::RmaSync`] without MPI_Win_post; [`Error::RankFailed`].
     pub fn wait_completed(&self, engine: &Engine) -> Result<()> {
         let origins = self.epochs.exposed()?;
-        let id = self.sync_begins(WindowSync::Wait, None, Hold::None);
-        let mark = self.control.member(self.rank()).mark();
-        let result = self.wait(engine, Waiting::Epoch, None, mark, || self.is_completed(origins));
-        if result.is_ok() {
+        self.synchronize(WindowSync::Wait, None, Hold::None, |_| {
+            let mark = self.control.member(self.rank()).mark();
+            self.wait(engine, Waiting::Epoch, None, mark, || self.is_completed(origins))?;
             self.unexpose(origins);
-        }
-        self.sync_ends(id, WindowSync::Wait, None, Hold::None);
-        result
+            Ok(())
+        })
     }
 
     /// MPI_Win_test: whether all have completed; if so the epoch is over.
@@ -194,39 +194,51 @@ impl Window {
     /// As for [`wait_completed`](Self::wait_completed), and those of progress.
     pub fn test_completed(&self, engine: &Engine) -> Result<bool> {
         let origins = self.epochs.exposed()?;
-        let id = self.sync_begins(WindowSync::Test, None, Hold::None);
-        let completed = self.is_completed(origins);
-        let result = if completed {
-            self.unexpose(origins);
-            Ok(())
-        } else {
-            engine.progress().poll_for_program()
-        };
-        self.sync_ends(id, WindowSync::Test, None, Hold::None);
-        result.map(|()| completed)
+        self.synchronize(WindowSync::Test, None, Hold::None, |_| {
+            if self.is_completed(origins) {
+                self.unexpose(origins);
+                return Ok(true);
+            }
+            engine.progress().poll_for_program()?;
+            Ok(false)
+        })
     }
 
     /// Acquires a lock, and returns the member that had been granted it before; `id` is that of the call for its events, or 0.
+    #[inline(always)]
     fn acquire(&self, engine: &Engine, rank: u32, hold: Hold, id: isize) -> Result<Option<u32>> {
         let exclusive = hold == Hold::Exclusive;
         let member = self.control.member(rank);
         let ticket = member.lock.take_ticket(exclusive);
         if !member.lock.is_granted(ticket) {
-            let holder = member.holder();
-            self.lock_event(Event::WinLockWaitBegin, id, Some(rank), hold, holder);
-            let mark = self.control.lock_mark(rank, self.rank());
-            let granted = || member.lock.is_granted(ticket);
-            let result = self.wait(engine, Waiting::Lock, Some(self.world(rank)), mark, granted);
-            self.lock_event(Event::WinLockWaitEnd, id, Some(rank), hold, holder);
-            result?;
+            self.wait_for_lock(engine, rank, (hold, ticket), id)?;
         }
-        let before = member.holder();
+        let before = if id == 0 { None } else { member.holder() };
         member.set_holder(self.rank());
         // The next in the queue may hold a shared lock as well.
         if !exclusive {
             self.wake_queue(engine, rank);
         }
         Ok(before)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wait_for_lock(
+        &self,
+        engine: &Engine,
+        rank: u32,
+        (hold, ticket): (Hold, Ticket),
+        id: isize,
+    ) -> Result<()> {
+        let member = self.control.member(rank);
+        let holder = member.holder();
+        self.lock_event(Event::WinLockWaitBegin, id, Some(rank), hold, holder);
+        let mark = self.control.lock_mark(rank, self.rank());
+        let granted = || member.lock.is_granted(ticket);
+        let result = self.wait(engine, Waiting::Lock, Some(self.world(rank)), mark, granted);
+        self.lock_event(Event::WinLockWaitEnd, id, Some(rank), hold, holder);
+        result
     }
 
     fn release_lock(&self, engine: &Engine, rank: u32, hold: Hold) {
@@ -277,14 +289,12 @@ impl Window {
             LockKind::Shared => Hold::Shared,
             LockKind::Exclusive => Hold::Exclusive,
         };
-        let id = self.sync_begins(WindowSync::Lock, Some(rank), hold);
-        let granted = if hold == Hold::Unchecked { Ok(None) } else { self.acquire(engine, rank, hold, id) };
-        if let Ok(before) = granted {
+        self.synchronize(WindowSync::Lock, Some(rank), hold, |id| {
+            let before = if hold == Hold::Unchecked { None } else { self.acquire(engine, rank, hold, id)? };
             self.epochs.locked(rank, hold);
             self.lock_event(Event::WinLockAcquired, id, Some(rank), hold, before);
-        }
-        self.sync_ends(id, WindowSync::Lock, Some(rank), hold);
-        granted.map(drop)
+            Ok(())
+        })
     }
 
     /// MPI_Win_unlock.
@@ -294,13 +304,12 @@ impl Window {
     pub fn unlock(&self, engine: &Engine, rank: i32) -> Result<()> {
         let rank = self.member(rank)?;
         let hold = self.epochs.check_unlock(rank)?;
-        let id = self.sync_begins(WindowSync::Unlock, Some(rank), hold);
-        self.epochs.unlocked(rank);
-        self.release_lock(engine, rank, hold);
-        self.lock_event(Event::WinLockReleased, id, Some(rank), hold, Some(self.rank()));
-        let result = self.poll_now_and_then(engine);
-        self.sync_ends(id, WindowSync::Unlock, Some(rank), hold);
-        result
+        self.synchronize(WindowSync::Unlock, Some(rank), hold, |id| {
+            self.epochs.unlocked(rank);
+            self.release_lock(engine, rank, hold);
+            self.lock_event(Event::WinLockReleased, id, Some(rank), hold, Some(self.rank()));
+            self.poll_now_and_then(engine)
+        })
     }
 
     /// MPI_Win_lock_all: a shared lock at every member.
@@ -311,15 +320,13 @@ impl Window {
         self.check_lockable()?;
         self.epochs.check_lock_all()?;
         let hold = if assert.no_check { Hold::Unchecked } else { Hold::Shared };
-        let id = self.sync_begins(WindowSync::LockAll, None, hold);
-        let mut ranks = if assert.no_check { 0..0 } else { 0..self.size() };
-        let result = ranks.try_for_each(|rank| self.acquire(engine, rank, hold, id).map(drop));
-        if result.is_ok() {
+        self.synchronize(WindowSync::LockAll, None, hold, |id| {
+            let mut ranks = if assert.no_check { 0..0 } else { 0..self.size() };
+            ranks.try_for_each(|rank| self.acquire(engine, rank, hold, id).map(drop))?;
             self.epochs.locked_all(hold);
             self.lock_event(Event::WinLockAcquired, id, None, hold, None);
-        }
-        self.sync_ends(id, WindowSync::LockAll, None, hold);
-        result
+            Ok(())
+        })
     }
 
     /// MPI_Win_unlock_all.
@@ -328,14 +335,14 @@ impl Window {
     /// [`Error::RmaSync`] without MPI_Win_lock_all.
     pub fn unlock_all(&self, engine: &Engine) -> Result<()> {
         let hold = self.epochs.check_unlock_all()?;
-        let id = self.sync_begins(WindowSync::UnlockAll, None, hold);
-        self.epochs.unlocked_all();
-        for rank in 0..self.size() {
-            self.release_lock(engine, rank, hold);
-        }
-        self.lock_event(Event::WinLockReleased, id, None, hold, None);
-        self.sync_ends(id, WindowSync::UnlockAll, None, hold);
-        Ok(())
+        self.synchronize(WindowSync::UnlockAll, None, hold, |id| {
+            self.epochs.unlocked_all();
+            for rank in 0..self.size() {
+                self.release_lock(engine, rank, hold);
+            }
+            self.lock_event(Event::WinLockReleased, id, None, hold, None);
+            Ok(())
+        })
     }
 
     /// A program may call a function again and again until another rank has stored something. Some of these calls poll, so that messages make
@@ -356,11 +363,10 @@ impl Window {
     pub fn flush(&self, engine: &Engine, rank: Option<i32>) -> Result<()> {
         let rank = rank.map(|rank| self.member(rank)).transpose()?;
         self.epochs.check_passive(rank)?;
-        let id = self.sync_begins(WindowSync::Flush, rank, Hold::None);
-        self.complete_stores();
-        let result = self.poll_now_and_then(engine);
-        self.sync_ends(id, WindowSync::Flush, rank, Hold::None);
-        result
+        self.synchronize(WindowSync::Flush, rank, Hold::None, |_| {
+            self.complete_stores();
+            self.poll_now_and_then(engine)
+        })
     }
 
     /// Checks that a request-based operation may be called for `rank`: a lock is held.
@@ -377,10 +383,9 @@ impl Window {
     /// # Errors
     /// Those of progress.
     pub fn sync(&self, engine: &Engine) -> Result<()> {
-        let id = self.sync_begins(WindowSync::Sync, None, Hold::None);
-        fence(Ordering::SeqCst);
-        let result = self.poll_now_and_then(engine);
-        self.sync_ends(id, WindowSync::Sync, None, Hold::None);
-        result
+        self.synchronize(WindowSync::Sync, None, Hold::None, |_| {
+            fence(Ordering::SeqCst);
+            self.poll_now_and_then(engine)
+        })
     }
 }

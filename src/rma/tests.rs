@@ -13,8 +13,7 @@ use crate::info::Info;
 use crate::p2p::tests::ranks;
 
 fn window(engine: &Engine, comm: &Comm, memory: Memory, unit: u64) -> Window {
-    let events = engine.registry().attach_window(0);
-    Window::create(engine, comm, memory, unit, &Info::default(), events).expect("a window")
+    Window::create(engine, comm, memory, unit, &Info::default()).expect("a window")
 }
 
 fn free(engine: &Engine, window: Window) {

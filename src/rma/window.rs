@@ -313,8 +313,8 @@ impl Window {
     /// origin's elements are more than the target's; those of the kernel where the memory is private.
     pub fn put(&self, engine: &Engine, origin: InputBuffer<'_>, target: Target<'_>) -> Result<()> {
         let elements = self.elements(engine, target)?;
-        let what = OneSided { operation: RmaOperation::Put, origin: origin.parts(), target };
-        self.stored(self.operate(&what, || put(self.remote(engine), origin, elements)))
+        let what = || OneSided { operation: RmaOperation::Put, origin: origin.parts(), target };
+        self.stored(self.operate(what, || put(self.remote(engine), origin, elements)))
     }
 
     /// MPI_Get.
@@ -323,8 +323,8 @@ impl Window {
     /// As for [`put`](Self::put).
     pub fn get(&self, engine: &Engine, origin: &OutputBuffer<'_>, target: Target<'_>) -> Result<()> {
         let elements = self.elements(engine, target)?;
-        let what = OneSided { operation: RmaOperation::Get, origin: origin.as_input().parts(), target };
-        self.operate(&what, || get(self.remote(engine), elements, origin))
+        let what = || OneSided { operation: RmaOperation::Get, origin: origin.as_input().parts(), target };
+        self.operate(what, || get(self.remote(engine), elements, origin))
     }
 
     /// MPI_Accumulate.
@@ -344,10 +344,10 @@ impl Window {
             return Ok(());
         }
         let update = Update::new(op, Some(origin.datatype()), target.datatype)?;
-        let what = OneSided { operation: RmaOperation::Accumulate, origin: origin.parts(), target };
+        let what = || OneSided { operation: RmaOperation::Accumulate, origin: origin.parts(), target };
         let new = origin.packed()?;
         self.stored(
-            self.operate(&what, || {
+            self.operate(what, || {
                 update.perform(self.remote(engine), &self.locks, elements, Some(&new), None)
             }),
         )
@@ -375,11 +375,11 @@ impl Window {
         check_room(elements.bytes(), result.bytes())?;
         let mut old = Scratch::zeroed(elements.bytes())?;
         let described = origin.unwrap_or_else(|| result.as_input());
-        let what = OneSided { operation: RmaOperation::GetAccumulate, origin: described.parts(), target };
+        let what = || OneSided { operation: RmaOperation::GetAccumulate, origin: described.parts(), target };
         let new = origin.map(|origin| origin.packed()).transpose()?;
         let both = new.as_ref().map_or(old.len(), |new| old.len().min(new.len()));
         let new = new.as_ref().map(|new| &new[..both]);
-        self.stored(self.operate(&what, || {
+        self.stored(self.operate(what, || {
             update.perform(self.remote(engine), &self.locks, elements, new, Some(&mut old[..both]))
         }))?;
         result.write(&old)
@@ -400,11 +400,9 @@ impl Window {
         let update = Update::new(op, None, target.datatype)?;
         let elements = self.elements(engine, target)?;
         let origin = (new.map_or(old.as_ptr(), <[u8]>::as_ptr), 1, target.datatype);
-        let what = OneSided { operation: RmaOperation::FetchAndOp, origin, target };
+        let what = || OneSided { operation: RmaOperation::FetchAndOp, origin, target };
         self.stored(
-            self.operate(&what, || {
-                update.perform(self.remote(engine), &self.locks, elements, new, Some(old))
-            }),
+            self.operate(what, || update.perform(self.remote(engine), &self.locks, elements, new, Some(old))),
         )
     }
 
@@ -426,9 +424,9 @@ impl Window {
         ))?;
         let spot: Spot = self.elements(engine, target)?.spot;
         let origin = (values.0.as_ptr(), 1, target.datatype);
-        let what = OneSided { operation: RmaOperation::CompareAndSwap, origin, target };
+        let what = || OneSided { operation: RmaOperation::CompareAndSwap, origin, target };
         self.stored(
-            self.operate(&what, || {
+            self.operate(what, || {
                 compare_and_swap(self.remote(engine), &self.locks, spot, basic, values, old)
             }),
         )

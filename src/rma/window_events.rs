@@ -6,7 +6,7 @@ use crate::datatype::Datatype;
 use crate::error::Result;
 use crate::events::{
     CommEvents, Event, EventPayload, EventRecord, Operation, RmaOperation, RmaTarget, Spec, WindowLock,
-    WindowReach, WindowSync,
+    WindowReach, WindowSync, fast_path_is_open,
 };
 use crate::sync::Arc;
 use core::cell::Cell;
@@ -146,45 +146,35 @@ impl Window {
         &self.comm.events
     }
 
-    /// Whether anybody listens to an event of this window.
+    /// Whether anybody listens to an event of this window. Where nobody listens to anything, that is one load and one branch.
     #[inline(always)]
     #[must_use]
     pub fn is_observed(&self) -> bool {
-        self.comm.events.gate.is_any_open()
+        !fast_path_is_open() && self.comm.events.gate.is_any_open()
     }
 
-    /// Performs a one-sided operation, and emits its events if anybody listens.
+    /// Performs a one-sided operation, and emits its events if anybody listens: then `describe` is called.
     #[inline(always)]
-    pub(super) fn operate(
+    pub(super) fn operate<'a>(
         &self,
-        operation: &OneSided<'_>,
+        describe: impl FnOnce() -> OneSided<'a>,
         perform: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
-        if !self.is_observed() {
-            return perform();
-        }
-        let id = self.operation_begins(operation);
-        let result = perform();
-        self.operation_ends(operation, id);
-        result
+        if self.is_observed() { self.operate_observed(&describe(), perform) } else { perform() }
     }
 
     #[cold]
     #[inline(never)]
-    fn operation_begins(&self, operation: &OneSided<'_>) -> isize {
+    fn operate_observed(&self, operation: &OneSided<'_>, perform: impl FnOnce() -> Result<()>) -> Result<()> {
         let id = self.comm.events.registry().fresh_id();
         self.emit_operation(operation, id, Event::WinReqActivate);
         self.emit_operation(operation, id, Event::WinReqXferBegin);
         self.emit_regions(operation, id, Event::WinRegionBegin);
-        id
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn operation_ends(&self, operation: &OneSided<'_>, id: isize) {
+        let result = perform();
         self.emit_regions(operation, id, Event::WinRegionEnd);
         self.emit_operation(operation, id, Event::WinReqXferEnd);
         self.emit_operation(operation, id, Event::WinReqComplete);
+        result
     }
 
     fn emit_operation(&self, operation: &OneSided<'_>, id: isize, event: Event) {
@@ -244,26 +234,33 @@ impl Window {
         self.emit(event, id, &spec, payload);
     }
 
-    /// Begins a call that synchronises the window. Returns its id; 0 if nobody listens.
+    /// Performs a call that synchronises the window, and emits where it begins and ends, whether or not it fails. `perform` is given the
+    /// call's id; 0 if nobody listens.
     #[inline(always)]
-    pub(super) fn sync_begins(&self, call: WindowSync, target: Option<u32>, lock: Hold) -> isize {
-        if self.is_observed() { self.sync_begins_observed(call, target, lock) } else { 0 }
+    pub(super) fn synchronize<R>(
+        &self,
+        call: WindowSync,
+        target: Option<u32>,
+        lock: Hold,
+        perform: impl FnOnce(isize) -> Result<R>,
+    ) -> Result<R> {
+        if self.is_observed() { self.synchronize_observed(call, target, lock, perform) } else { perform(0) }
     }
 
     #[cold]
     #[inline(never)]
-    fn sync_begins_observed(&self, call: WindowSync, target: Option<u32>, lock: Hold) -> isize {
+    fn synchronize_observed<R>(
+        &self,
+        call: WindowSync,
+        target: Option<u32>,
+        lock: Hold,
+        perform: impl FnOnce(isize) -> Result<R>,
+    ) -> Result<R> {
         let id = self.comm.events.registry().fresh_id();
         self.emit_sync(Event::WinSyncBegin, id, call, target, lock);
-        id
-    }
-
-    /// Ends it, whether or not it has failed.
-    #[inline(always)]
-    pub(super) fn sync_ends(&self, id: isize, call: WindowSync, target: Option<u32>, lock: Hold) {
-        if id != 0 {
-            self.emit_sync(Event::WinSyncEnd, id, call, target, lock);
-        }
+        let result = perform(id);
+        self.emit_sync(Event::WinSyncEnd, id, call, target, lock);
+        result
     }
 
     #[cold]

@@ -36,10 +36,22 @@ static const char *name_of(int reach)
     return name;
 }
 
+/* In rank 0's memory, which both map: rank 1 waits for a lock. */
+static volatile long *waiting;
+
+static void on_wait(MPI_T_event_instance instance, MPI_T_event_registration handle, MPI_T_cb_safety level, void *data)
+{
+    (void)instance, (void)handle, (void)level, (void)data;
+    *waiting = 1;
+}
+
 int main(int argc, char **argv)
 {
     static long own[16], values[16];
-    int provided, rank, index, count;
+    int provided, rank, index, count, unit;
+    MPI_Aint size;
+    void *shared;
+    MPI_T_event_registration event;
     long *base;
     MPI_Win win, private;
     MPI_T_pvar_handle handle;
@@ -73,11 +85,22 @@ int main(int argc, char **argv)
     SAME(read_of(calls), 1);
 
     /* Rank 1 waits for a lock that rank 0 holds. */
+    base[7] = 0;
+    OK(MPI_Win_shared_query(win, 0, &size, &unit, &shared));
+    waiting = (long *)shared + 7;
+    OK(MPI_T_event_get_index("PERUSAL_WIN_LOCK_WAIT_BEGIN", &index));
+    OK(MPI_T_event_handle_alloc(index, &win, MPI_INFO_NULL, &event));
+    OK(MPI_T_event_register_callback(event, MPI_T_CB_REQUIRE_ASYNC_SIGNAL_SAFE, MPI_INFO_NULL, NULL, on_wait));
+    MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0) OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));
     MPI_Barrier(MPI_COMM_WORLD);
-    if (rank == 0) usleep(50000);
+    if (rank == 0) {
+        while (!*waiting) usleep(1000);
+        usleep(20000);
+    }
     if (rank == 1) OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));
     OK(MPI_Win_unlock(0, win));
+    OK(MPI_T_event_handle_free(event, NULL, NULL));
     SAME(read_of(waits), rank);
     double seconds = -1;
     OK(MPI_T_pvar_read(session, waited, &seconds));

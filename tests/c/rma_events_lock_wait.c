@@ -6,12 +6,15 @@
 
 static int begun, ended, holder = -7, target = -7, lock = -7, places[3], previous = -7;
 static uint64_t ids[2];
+/* In rank 0's memory, which all map: rank 1 waits. */
+static volatile long *waits;
 
 static void on_wait(MPI_T_event_instance instance, MPI_T_event_registration handle, MPI_T_cb_safety level, void *data)
 {
     int end = *(int *)data;
     (void)handle, (void)level;
     *(end ? &ended : &begun) += 1;
+    if (!end) *waits = 1;
     OK(MPI_T_event_read(instance, 0, &ids[end]));
     OK(MPI_T_event_read(instance, places[0], &target));
     OK(MPI_T_event_read(instance, places[1], &holder));
@@ -30,11 +33,17 @@ int main(int argc, char **argv)
     MPI_T_event_registration handles[3];
     MPI_Win win;
     long *base, value = 1;
-    int rank;
+    int rank, unit;
+    MPI_Aint size;
+    void *shared;
     initialise_tools();
     OK(MPI_Init(&argc, &argv));
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     OK(MPI_Win_allocate(64, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
+    base[0] = 0;
+    OK(MPI_Win_shared_query(win, 0, &size, &unit, &shared));
+    waits = shared;
+    MPI_Barrier(MPI_COMM_WORLD);
     int type = type_of("PERUSAL_WIN_LOCK_WAIT_BEGIN");
     places[0] = element_of(type, "target");
     places[1] = element_of(type, "holder");
@@ -48,7 +57,7 @@ int main(int argc, char **argv)
         OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 2, 0, win));
         SAME(previous, -1);
         MPI_Barrier(MPI_COMM_WORLD);
-        usleep(50000);
+        while (!*waits) usleep(1000);
         OK(MPI_Win_unlock(2, win));
         SAME(begun, 0);
     } else {

@@ -1,10 +1,10 @@
 /* One-sided communication that is known, for tests of what a trace says of it: three ranks, two windows. Rank 1 waits for rank 0, which
- * holds the lock of rank 2's memory for 200 ms; rank 2 exposes its memory 200 ms late to rank 1; rank 0 comes 200 ms late to a fence. */
+ * holds the lock of rank 2's memory for 400 ms; rank 2 exposes its memory 400 ms late to rank 1; rank 0 comes 400 ms late to a fence. */
 #include <mpi.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { LATE = 200000 };
+enum { LATE = 400000 };
 
 int main(int argc, char **argv)
 {

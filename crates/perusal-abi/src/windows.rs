@@ -2,7 +2,6 @@
 
 use crate::abi;
 use crate::error::{Error, Result};
-use crate::events::CommEvents;
 use crate::handles::HandleTable;
 use crate::rma::{Flavor, Window};
 use core::ffi::{c_int, c_void};
@@ -13,7 +12,6 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct WindowObject {
     window: Window,
-    events: Arc<CommEvents>,
     /// Whether the members' parts lie one behind the other, so that one without bytes has a place too.
     contiguous: bool,
     predefined: Predefined,
@@ -79,10 +77,10 @@ pub fn remove(handle: usize) -> Result<Arc<WindowObject>> {
 }
 
 impl WindowObject {
-    /// A new window, whose own memory begins at address `base` here. `events` are its own, and `contiguous` says whether the
+    /// A new window, whose own memory begins at address `base` here. `contiguous` says whether the
     /// members' parts lie one behind the other.
     #[must_use]
-    pub fn new(window: Window, base: usize, contiguous: bool, events: Arc<CommEvents>) -> Self {
+    pub fn new(window: Window, base: usize, contiguous: bool) -> Self {
         let (bytes, unit) = window.own_size();
         let predefined = Predefined {
             base,
@@ -96,7 +94,7 @@ impl WindowObject {
             },
             model: abi::MPI_WIN_UNIFIED,
         };
-        Self { window, events, contiguous, predefined }
+        Self { window, contiguous, predefined }
     }
 
     /// The address of a part of so many bytes, as a program is given it: NULL for one that has neither bytes nor a place between others.
@@ -123,12 +121,6 @@ impl WindowObject {
             _ => return Ok(None),
         };
         Ok(Some(address as usize))
-    }
-
-    /// Its events.
-    #[must_use]
-    pub fn events(&self) -> &Arc<CommEvents> {
-        &self.events
     }
 
     /// The window alone.

@@ -32,6 +32,7 @@ fn output<'a>(buffer: &Buffer<'a>) -> Result<OutputBuffer<'a>> {
 }
 
 /// Performs an operation on the target's window, whose events name the handles that it was given.
+#[inline(always)]
 fn observed(
     origin: &Buffer<'_>,
     target: &Target<'_>,

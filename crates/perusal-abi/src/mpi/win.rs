@@ -51,14 +51,12 @@ fn made(
 ) -> Result<(usize, MPI_Win)> {
     let engine = engine()?;
     let hints = win_info::at_creation(Scope::of(&memory, hints), hints);
-    // Its handle is known when it has been made.
-    let events = engine.registry().attach_window(0);
-    let window = Window::create(engine, comm, memory, unit, &hints, events.clone());
-    let window = window.inspect_err(|_| engine.registry().detach(&events))?;
+    let window = Window::create(engine, comm, memory, unit, &hints)?;
     let contiguous = matches!(memory, Memory::Shared(_)) && !win_info::has_own_parts(&hints);
     let placed = window.own_size().0 > 0 || contiguous;
     let base = base.unwrap_or_else(|| if placed { window.base() } else { 0 });
-    let win = windows::insert(WindowObject::new(window, base, contiguous, events.clone()))?;
+    let events = window.events().clone();
+    let win = windows::insert(WindowObject::new(window, base, contiguous))?;
     events.set_comm(win);
     windows::get(win)?.emit_created();
     Ok((base, win))
