@@ -16,6 +16,7 @@ mod buffer;
 mod context;
 mod core_migration;
 mod engine_events;
+mod file_counts;
 mod long_wait;
 pub(crate) mod message_events;
 mod notification;
@@ -44,6 +45,7 @@ pub use buffer::Run;
 pub use context::MatchContext;
 pub(crate) use context::{MatchContexts, Payload, Queues, Rts, UnexpectedMessage};
 use core_migration::CoreMigration;
+pub use file_counts::{FileCount, FileCounts};
 pub(crate) use notification::NotificationMode;
 pub use operation::{Body, Layout, Mode, Part, Ref, RequestOperation, Slab, Stage};
 use oversubscription::{Oversubscription, ranks_per_cpu};
@@ -86,6 +88,8 @@ pub struct Engine {
     pub(crate) waiters: CachePadded<Waiters>,
     pub(crate) protocols: Box<dyn Protocols>,
     pub(crate) buffers: Buffers,
+    /// Kept by files that are open, and by threads that access them.
+    pub(crate) files: Arc<FileCounts>,
     registry: Arc<Registry>,
     next_id: AtomicU64,
     failure: OnceLock<Error>,
@@ -159,6 +163,7 @@ impl Engine {
             waiters: CachePadded::default(),
             protocols: protocols(&job),
             buffers: Buffers::default(),
+            files: Arc::default(),
             registry,
             next_id: AtomicU64::new(1 << 40),
             failure: OnceLock::new(),

@@ -133,6 +133,7 @@ impl File {
         };
         let transfer = move_elements(self.descriptor(), access, elements);
         drop(lock);
+        self.count(access.direction, &transfer);
         transfer
     }
 }

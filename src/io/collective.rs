@@ -16,7 +16,10 @@ impl File {
     ) -> Transfer {
         let prepared = self.prepare(direction, start, elements);
         let moved = match self.two_phase(engine, prepared.as_ref().ok(), elements, direction) {
-            Ok(Some(moved)) => moved,
+            Ok(Some(moved)) => {
+                self.count(direction, &moved);
+                moved
+            }
             Ok(None) => prepared
                 .as_ref()
                 .map_or_else(|_| Transfer::default(), |access| self.perform(access, elements)),

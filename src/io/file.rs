@@ -5,13 +5,13 @@ use super::background::BackgroundAccess;
 use super::hints;
 use super::mode::Mode;
 use super::pointer::SharedPointer;
-use super::system::Descriptor;
+use super::system::{Descriptor, errno_of, number_of};
 use super::two_phase::SharedBuffer;
 use super::view::View;
 use crate::coll::{BlockingTransport, Purpose, Scratch, allgather, barrier};
 use crate::comm::{Comm, ErrhandlerSlot, Group, lock};
 use crate::datatype::Datatype;
-use crate::engine::Engine;
+use crate::engine::{Engine, FileCount, FileCounts};
 use crate::error::{Error, Result};
 use crate::info::Info;
 use crate::sync::{Arc, AtomicBool, Mutex, Ordering};
@@ -57,6 +57,7 @@ pub struct File {
     pub(super) position: Mutex<i64>,
     pub(super) shared: Option<SharedPointer>,
     pub(super) atomic: AtomicBool,
+    pub(super) counts: Arc<FileCounts>,
     /// Held by the thread that is in an atomic access.
     pub(super) atomic_threads: Mutex<()>,
     pub(super) info: Mutex<Info>,
@@ -74,6 +75,7 @@ impl File {
         mode: Mode,
         shared: Option<SharedPointer>,
         info: Info,
+        counts: Arc<FileCounts>,
     ) -> Self {
         if !hints::maps(&info) {
             descriptor.never_map();
@@ -86,6 +88,7 @@ impl File {
             position: Mutex::new(0),
             shared,
             atomic: AtomicBool::new(false),
+            counts,
             atomic_threads: Mutex::new(()),
             info: Mutex::new(info),
             buffer: Mutex::new(None),
@@ -154,6 +157,16 @@ impl File {
         self.atomic.load(Ordering::Relaxed)
     }
 
+    /// Counts an access that is over.
+    pub(super) fn count(&self, direction: Direction, moved: &Transfer) {
+        let (accesses, bytes) = match direction {
+            Direction::Read => (FileCount::Reads, FileCount::BytesRead),
+            Direction::Write => (FileCount::Writes, FileCount::BytesWritten),
+        };
+        self.counts.add(accesses, 1);
+        self.counts.add(bytes, moved.bytes);
+    }
+
     pub(super) fn barrier(&self, engine: &Engine) -> Result<()> {
         if self.comm.size() == 1 {
             return Ok(());
@@ -203,11 +216,8 @@ impl File {
             return Err(Error::Arg("the size of a file is negative"));
         }
         let errno = if self.comm.rank() == 0 { change(&self.descriptor).err() } else { None };
-        let all = self.exchange(engine, [i64::from(errno.map_or(0, rustix::io::Errno::raw_os_error))])?;
-        match all[0][0] {
-            0 => Ok(()),
-            errno => Err(self.descriptor.failure(doing, rustix::io::Errno::from_raw_os_error(errno as i32))),
-        }
+        let told = errno_of(self.exchange(engine, [number_of(errno)])?[0][0]);
+        told.map_or(Ok(()), |errno| Err(self.descriptor.failure(doing, errno)))
     }
 
     fn read_only(&self) -> Error {

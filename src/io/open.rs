@@ -4,7 +4,7 @@ use super::file::{File, exchange};
 use super::hints;
 use super::mode::Mode;
 use super::pointer::{Place, SharedPointer};
-use super::system::{self, Descriptor, Name};
+use super::system::{self, Descriptor, Name, errno_of, number_of};
 use crate::coll::{BlockingTransport, Purpose, create};
 use crate::comm::{Comm, lock};
 use crate::engine::Engine;
@@ -47,10 +47,6 @@ fn open_first(name: &Name, mode: Mode, hints: &Info) -> First {
         }
     }
     First { fd: Err(Errno::BUSY), created: false }
-}
-
-fn number(errno: Option<Errno>) -> i64 {
-    i64::from(errno.map_or(0, Errno::raw_os_error))
 }
 
 impl File {
@@ -97,9 +93,9 @@ impl File {
         let made = first.as_ref().filter(|first| first.fd.is_ok()).and_then(|_| SharedPointer::make(engine));
         let (mut shared, place) = made.map_or((None, 0), |(pointer, place)| (Some(pointer), place));
         let errno = first.as_ref().and_then(|first| first.fd.as_ref().err().copied());
-        let told = exchange(engine, &comm, [number(errno), place as i64])?[0];
-        if told[0] != 0 {
-            return Err(name.failure("opening", Errno::from_raw_os_error(told[0] as i32)));
+        let told = exchange(engine, &comm, [number_of(errno), place as i64])?[0];
+        if let Some(errno) = errno_of(told[0]) {
+            return Err(name.failure("opening", errno));
         }
         let fd = match first.as_mut() {
             Some(first) => core::mem::replace(&mut first.fd, Err(Errno::BADF)),
@@ -108,7 +104,7 @@ impl File {
                 system::open(&name, mode, None)
             }
         };
-        let all = exchange(engine, &comm, [number(fd.as_ref().err().copied())])?;
+        let all = exchange(engine, &comm, [number_of(fd.as_ref().err().copied())])?;
         let other = all.iter().position(|[errno]| *errno != 0);
         let fd = match (fd, other) {
             (Ok(fd), None) => fd,
@@ -124,13 +120,13 @@ impl File {
                     Err(errno) => name.failure("opening", errno),
                     Ok(_) => {
                         let rank = other.unwrap_or(0);
-                        let errno = Errno::from_raw_os_error(all[rank][0] as i32);
+                        let errno = errno_of(all[rank][0]).unwrap_or(Errno::IO);
                         name.failure(&format!("opening at rank {rank} of the communicator"), errno)
                     }
                 });
             }
         };
-        let file = Self::new(comm, Descriptor::new(fd, name), mode, shared, info);
+        let file = Self::new(comm, Descriptor::new(fd, name), mode, shared, info, engine.files.clone());
         if mode.appends() {
             file.go_to_end(engine)?;
         }
@@ -160,12 +156,8 @@ impl File {
             return Ok(());
         }
         let errno = if self.comm.rank() == 0 { system::unlink(self.descriptor.name()).err() } else { None };
-        match self.exchange(engine, [number(errno)])?[0][0] {
-            0 => Ok(()),
-            errno => {
-                Err(self.descriptor.failure("deleting on close", Errno::from_raw_os_error(errno as i32)))
-            }
-        }
+        let told = errno_of(self.exchange(engine, [number_of(errno)])?[0][0]);
+        told.map_or(Ok(()), |errno| Err(self.descriptor.failure("deleting on close", errno)))
     }
 
     /// Gives back what a closed file has taken of the job. Nobody uses it any more.

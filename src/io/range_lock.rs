@@ -5,7 +5,9 @@
 use super::access::{Access, Direction};
 use super::file::File;
 use super::system::Descriptor;
+use crate::arch::clock::now;
 use crate::comm::lock;
+use crate::engine::FileCount;
 use crate::error::Result;
 use crate::sync::{MutexGuard, Ordering};
 use rustix::fd::AsRawFd;
@@ -61,8 +63,14 @@ impl File {
         };
         let threads = lock(&self.atomic_threads);
         let file = self.descriptor();
-        control(file, kind, libc::F_OFD_SETLKW, start, end - start)
-            .map_err(|errno| file.failure("locking for atomic access", errno))?;
+        let mut locked = control(file, kind, libc::F_OFD_SETLK, start, end - start);
+        if matches!(locked, Err(Errno::AGAIN | Errno::ACCESS)) {
+            let began = now();
+            locked = control(file, kind, libc::F_OFD_SETLKW, start, end - start);
+            self.counts.add(FileCount::LockWaits, 1);
+            self.counts.add(FileCount::LockWaitTime, now().saturating_sub(began));
+        }
+        locked.map_err(|errno| file.failure("locking for atomic access", errno))?;
         Ok(Some(RangeGuard { file, start, len: end - start, _threads: threads }))
     }
 }

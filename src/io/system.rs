@@ -108,6 +108,20 @@ impl Transfer {
     }
 }
 
+/// The error that another rank has told by its number; 0 for none.
+pub(super) fn errno_of(number: i64) -> Option<Errno> {
+    match i32::try_from(number) {
+        Ok(0) => None,
+        Ok(number @ 1..=4095) => Some(Errno::from_raw_os_error(number)),
+        _ => Some(Errno::IO),
+    }
+}
+
+/// The number of an error; 0 for none.
+pub(super) fn number_of(errno: Option<Errno>) -> i64 {
+    i64::from(errno.map_or(0, Errno::raw_os_error))
+}
+
 /// Repeats a call that a signal has interrupted.
 fn uninterrupted<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> rustix::io::Result<T> {
     loop {

@@ -12,7 +12,7 @@ use super::access::{Access, Direction, Elements, Transfer};
 use super::file::File;
 use super::hints;
 use super::mapped;
-use super::system::Descriptor;
+use super::system::{Descriptor, errno_of, number_of};
 use crate::comm::lock;
 use crate::engine::Engine;
 use crate::error::Result;
@@ -20,6 +20,7 @@ use crate::heap::{Extent, Heap};
 use crate::limits::PAGE;
 use core::ptr::NonNull;
 use core::slice;
+use rustix::io::Errno;
 
 /// Runs shorter than this on average are brought together.
 const SHORT: i64 = 1 << 15;
@@ -49,13 +50,21 @@ pub(super) struct SharedBuffer {
 unsafe impl Send for SharedBuffer {}
 
 /// What a member says of the part that it has read or written.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 #[repr(C, align(64))]
 struct Report {
-    /// Read: where the file ends within the part, if it does. Written: where writing has failed.
-    stopped: Option<u64>,
-    /// The error there; 0 for none.
-    errno: i32,
+    /// Read: where the file ends within the part. Written: where writing has failed. [`NOWHERE`]: neither.
+    stopped: u64,
+    /// The number of the error there; 0 for none.
+    errno: i64,
+}
+
+/// Behind every offset.
+const NOWHERE: u64 = u64::MAX;
+
+impl Report {
+    /// A part that was read or written as a whole.
+    const WHOLE: Self = Self { stopped: NOWHERE, errno: 0 };
 }
 
 /// What all members know of an access.
@@ -282,7 +291,7 @@ impl<'a> Passage<'a> {
                     if let Some((at, _)) = stopped {
                         self.done = before + self.bytes_below(before, at);
                     }
-                    stopped.filter(|(_, errno)| *errno != 0)
+                    stopped.filter(|(_, errno)| errno.is_some())
                 }
                 Direction::Read => {
                     self.read_part(start, plan);
@@ -304,15 +313,13 @@ impl<'a> Passage<'a> {
     }
 
     /// What became of an access that has stopped at an offset. A member none of whose bytes are behind it has no error.
-    fn ended(&self, direction: Direction, at: u64, errno: i32) -> Transfer {
+    fn ended(&self, direction: Direction, at: u64, errno: Option<Errno>) -> Transfer {
         let whole = self.next.is_none() && self.done == self.elements.bytes() as u64;
         let doing = match direction {
             Direction::Read => format!("reading at byte {at}, in a collective access"),
             Direction::Write => format!("writing at byte {at}, in a collective access"),
         };
-        let failed = errno != 0 && !whole;
-        let error = failed
-            .then(|| self.file.descriptor().failure(&doing, rustix::io::Errno::from_raw_os_error(errno)));
+        let error = errno.filter(|_| !whole).map(|errno| self.file.descriptor().failure(&doing, errno));
         Transfer { bytes: self.done, error }
     }
 
@@ -334,7 +341,7 @@ impl<'a> Passage<'a> {
     fn copy(&mut self, start: u64, end: u64, direction: Direction) {
         let map = self.buffer.map(self.file.comm.rank() as usize);
         let run = self.elements.run();
-        while let Some((offset, len)) = self.next.filter(|(offset, _)| *offset < end) {
+        while let Some((offset, len)) = self.next.filter(|(offset, _)| (start..end).contains(offset)) {
             let now = len.min(end - offset) as usize;
             let (at, position) = ((offset - start) as usize, self.done as usize);
             // SAFETY: the window has `end - start` bytes, and these are this member's (two-phase rule 1). The elements have `now` bytes at
@@ -374,12 +381,13 @@ impl<'a> Passage<'a> {
     }
 
     /// The first place at which a member's part has stopped, and the error there.
-    fn stopped(&self) -> Option<(u64, i32)> {
+    fn stopped(&self) -> Option<(u64, Option<Errno>)> {
         let reports = (0..self.buffer.members).map(|member| {
             // SAFETY: the member has written it before the barrier, and writes it again behind the next one.
             unsafe { self.buffer.report(member).read_volatile() }
         });
-        reports.filter_map(|report| Some((report.stopped?, report.errno))).min_by_key(|(at, _)| *at)
+        let stopped = reports.filter(|report| report.stopped != NOWHERE);
+        stopped.map(|report| (report.stopped, errno_of(report.errno))).min_by_key(|(at, _)| *at)
     }
 
     /// Writes what anybody has put into this member's part of the window.
@@ -405,7 +413,7 @@ impl<'a> Passage<'a> {
             start: start + part.start as u64,
             bytes,
             runs: Vec::new(),
-            report: Report::default(),
+            report: Report::WHOLE,
         };
         filled(&self.joined, 0, |at, len| writer.take(at, len));
         writer.flush();
@@ -418,15 +426,14 @@ impl<'a> Passage<'a> {
         let part = self.buffer.part(self.file.comm.rank() as usize);
         let from = plan.first.max(start + part.start as u64);
         let to = plan.end.min(start + part.end as u64);
-        let mut report = Report::default();
+        let mut report = Report::WHOLE;
         if from < to {
             let (at, len) = ((from - start) as usize, (to - from) as usize);
             // SAFETY: these are bytes of this member's part of the window (two-phase rule 1).
             let room = unsafe { slice::from_raw_parts_mut(self.buffer.base.add(at).as_ptr(), len) };
             let (read, errno) = self.file.descriptor().read_raw(from, room);
             if errno.is_some() || read < len as u64 {
-                let errno = errno.map_or(0, rustix::io::Errno::raw_os_error);
-                report = Report { stopped: Some(from + read), errno };
+                report = Report { stopped: from + read, errno: number_of(errno) };
             }
         }
         self.report(report);
@@ -462,15 +469,15 @@ impl PartWriter<'_> {
             let at = (offset - self.start) as usize;
             &self.bytes[at..at + *len as usize]
         };
-        if self.report.stopped.is_some()
+        if self.report.stopped != NOWHERE
             || runs.len() >= mapped::FEW && mapped::write_pieces(self.file, &runs, |i| piece(&runs[i]))
         {
             return;
         }
         for run in &runs {
             let (written, errno) = self.file.write_raw(run.0, piece(run));
-            if let Some(errno) = errno {
-                self.report = Report { stopped: Some(run.0 + written), errno: errno.raw_os_error() };
+            if errno.is_some() {
+                self.report = Report { stopped: run.0 + written, errno: number_of(errno) };
                 return;
             }
         }

@@ -4,7 +4,7 @@
 //! from that. All but those of searches and windows read what the engine counts anyway: a handle costs the engine nothing. Those
 //! count only while a started handle asks.
 
-use crate::engine::Engine;
+use crate::engine::{Engine, FileCount};
 use crate::events::Binding;
 use crate::shm::telemetry::{ProtocolKind, QueueLength, Wait};
 use crate::variables::Category;
@@ -447,6 +447,18 @@ table! {
         => "Locks of windows that this rank was not granted at once",
     "time_waiting_for_locks" Timer UserBasic OneSided PvarSource::Windows(WindowCount::LockWaitTime)
         => "Seconds that this rank waited for locks of windows",
+    "file_reads" Counter UserBasic Files PvarSource::Sum(|e| e.files.get(FileCount::Reads))
+        => "Accesses of this rank that read files, collective ones included",
+    "file_writes" Counter UserBasic Files PvarSource::Sum(|e| e.files.get(FileCount::Writes))
+        => "Accesses of this rank that write files, collective ones included",
+    "file_bytes_read" Aggregate UserBasic Files PvarSource::Sum(|e| e.files.get(FileCount::BytesRead))
+        => "Bytes that this rank read from files, as they are in memory",
+    "file_bytes_written" Aggregate UserBasic Files PvarSource::Sum(|e| e.files.get(FileCount::BytesWritten))
+        => "Bytes that this rank wrote to files, as they are in memory",
+    "file_lock_waits" Counter UserBasic Files PvarSource::Sum(|e| e.files.get(FileCount::LockWaits))
+        => "Atomic accesses of this rank to files that had to wait for another one to end",
+    "time_waiting_for_file_locks" Timer UserBasic Files PvarSource::Time(|e| e.files.get(FileCount::LockWaitTime))
+        => "Seconds that atomic accesses of this rank to files waited for others to end",
     "ring_full" Counter TunerBasic Rings PvarSource::Sum(|e| e.telemetry().ring_full.get())
         => "Times that a send found no room in its ring",
     "ring_size" Size TunerDetail Rings PvarSource::Now(|e| e.job().layout().ring_size())

@@ -43,6 +43,7 @@ tree! {
     Doorbell "doorbell" in Some(Category::Perusal) => "Waiting: polling, yielding, sleeping and waking";
     Collectives "collectives" in Some(Category::Perusal) => "Collective operations and their algorithms";
     OneSided "one_sided" in Some(Category::Perusal) => "Windows: one-sided operations, epochs and locks";
+    Files "files" in Some(Category::Perusal) => "Files: accesses and their locks";
     Events "events" in Some(Category::Perusal) => "Events: PERUSE, MPI_T events and their buffers";
 }
 
