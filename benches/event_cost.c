@@ -1,10 +1,11 @@
-/* event_cost.c: user-space instructions of an 8-byte send and receive, counted one by one.
+/* event_cost.c: user-space instructions of an 8-byte send and receive, put and get, counted one by one.
  *
  *   mpiexec -n 2 event_cost        prints a line "case=… send=… recv=… pair=…" for each case (rank 0, medians)
  *
  * Rank 0 sends to rank 1 and receives messages that are there already, so neither call waits and the count is a property
  * of the code, not of the machine or its load. The cases: blocking calls whose message lies in the ring (ring); blocking
- * calls whose message lies in the unexpected queue (unexpected); nonblocking calls and their waits (nonblocking).
+ * calls whose message lies in the unexpected queue (unexpected); nonblocking calls and their waits (nonblocking). Besides, in a
+ * window: put and get (one-sided), lock and unlock (window-lock), each as its two calls.
  * A child process counts: it single-steps rank 0 and looks at a word of shared memory that says what is being measured.
  * Run it on two builds of the library to see what one costs more. */
 #include <mpi.h>
@@ -129,15 +130,56 @@ static void measure(struct shared *shared, int which)
     printf("case=%s send=%ld recv=%ld pair=%ld\n", names[which], sent, received, sent + received);
 }
 
+/* The two calls of a case of windows. */
+static void first(MPI_Win win, int locks)
+{
+    long out = 1;
+    if (locks) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, win);
+    else MPI_Put(&out, 1, MPI_LONG, 1, 0, 1, MPI_LONG, win);
+}
+
+static void second(MPI_Win win, int locks)
+{
+    long in;
+    if (locks) MPI_Win_unlock(1, win);
+    else MPI_Get(&in, 1, MPI_LONG, 1, 0, 1, MPI_LONG, win);
+}
+
+static void measure_window(struct shared *shared, MPI_Win win, int locks)
+{
+    long firsts[PAIRS], seconds[PAIRS];
+    if (!locks) MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win);
+    first(win, locks);
+    second(win, locks);
+    for (int i = 0; i < PAIRS; i++) {
+        shared->steps[SENDING] = shared->steps[RECEIVING] = 0;
+        shared->phase = SENDING;
+        first(win, locks);
+        shared->phase = RECEIVING;
+        second(win, locks);
+        shared->phase = IDLE;
+        firsts[i] = shared->steps[SENDING];
+        seconds[i] = shared->steps[RECEIVING];
+    }
+    if (!locks) MPI_Win_unlock(1, win);
+    long one = median(firsts), other = median(seconds);
+    printf(locks ? "case=window-lock lock=%ld unlock=%ld pair=%ld\n" : "case=one-sided put=%ld get=%ld pair=%ld\n", one, other,
+           one + other);
+}
+
 int main(int argc, char **argv)
 {
     int rank, status;
+    long *base;
+    MPI_Win win;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     /* Rings and matching state are made at first use, and calls bound: all of that happens here. */
     for (int i = 0; i < 64; i++) meet(rank);
+    MPI_Win_allocate(64, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
     if (rank == 1) {
         partner();
+        MPI_Win_free(&win);
         MPI_Finalize();
         return 0;
     }
@@ -151,9 +193,11 @@ int main(int argc, char **argv)
         measure(shared, i);
         meet(0);
     }
+    for (int locks = 0; locks < 2 && shared->phase != OVER; locks++) measure_window(shared, win, locks);
     if (shared->phase == OVER) MPI_Abort(MPI_COMM_WORLD, 2);
     shared->phase = OVER;
     waitpid(child, &status, 0);
+    MPI_Win_free(&win);
     MPI_Finalize();
     return 0;
 }
