@@ -251,6 +251,7 @@ impl Epochs {
     }
 
     /// `rank` has been locked.
+    #[inline(always)]
     pub fn locked(&self, rank: u32, hold: Hold) {
         self.turns().locked += 1;
         self.set_hold(rank, hold);
@@ -272,6 +273,7 @@ impl Epochs {
     }
 
     /// `rank` has been unlocked.
+    #[inline(always)]
     pub fn unlocked(&self, rank: u32) {
         let mut turns = self.turns();
         turns.locked -= 1;

@@ -289,12 +289,19 @@ impl Window {
             LockKind::Shared => Hold::Shared,
             LockKind::Exclusive => Hold::Exclusive,
         };
-        self.synchronize(WindowSync::Lock, Some(rank), hold, |id| {
-            let before = if hold == Hold::Unchecked { None } else { self.acquire(engine, rank, hold, id)? };
-            self.epochs.locked(rank, hold);
-            self.lock_event(Event::WinLockAcquired, id, Some(rank), hold, before);
-            Ok(())
-        })
+        if self.is_observed() {
+            let lock = |id| self.lock_as(engine, rank, hold, id);
+            return self.synchronize_observed(WindowSync::Lock, Some(rank), hold, lock);
+        }
+        self.lock_as(engine, rank, hold, 0)
+    }
+
+    #[inline(always)]
+    fn lock_as(&self, engine: &Engine, rank: u32, hold: Hold, id: isize) -> Result<()> {
+        let before = if hold == Hold::Unchecked { None } else { self.acquire(engine, rank, hold, id)? };
+        self.epochs.locked(rank, hold);
+        self.lock_event(Event::WinLockAcquired, id, Some(rank), hold, before);
+        Ok(())
     }
 
     /// MPI_Win_unlock.
@@ -304,12 +311,19 @@ impl Window {
     pub fn unlock(&self, engine: &Engine, rank: i32) -> Result<()> {
         let rank = self.member(rank)?;
         let hold = self.epochs.check_unlock(rank)?;
-        self.synchronize(WindowSync::Unlock, Some(rank), hold, |id| {
-            self.epochs.unlocked(rank);
-            self.release_lock(engine, rank, hold);
-            self.lock_event(Event::WinLockReleased, id, Some(rank), hold, Some(self.rank()));
-            self.poll_now_and_then(engine)
-        })
+        if self.is_observed() {
+            let unlock = |id| self.unlock_as(engine, rank, hold, id);
+            return self.synchronize_observed(WindowSync::Unlock, Some(rank), hold, unlock);
+        }
+        self.unlock_as(engine, rank, hold, 0)
+    }
+
+    #[inline(always)]
+    fn unlock_as(&self, engine: &Engine, rank: u32, hold: Hold, id: isize) -> Result<()> {
+        self.epochs.unlocked(rank);
+        self.release_lock(engine, rank, hold);
+        self.lock_event(Event::WinLockReleased, id, Some(rank), hold, Some(self.rank()));
+        self.poll_now_and_then(engine)
     }
 
     /// MPI_Win_lock_all: a shared lock at every member.
@@ -363,10 +377,17 @@ impl Window {
     pub fn flush(&self, engine: &Engine, rank: Option<i32>) -> Result<()> {
         let rank = rank.map(|rank| self.member(rank)).transpose()?;
         self.epochs.check_passive(rank)?;
-        self.synchronize(WindowSync::Flush, rank, Hold::None, |_| {
-            self.complete_stores();
-            self.poll_now_and_then(engine)
-        })
+        if self.is_observed() {
+            let flush = |_| self.flush_stores(engine);
+            return self.synchronize_observed(WindowSync::Flush, rank, Hold::None, flush);
+        }
+        self.flush_stores(engine)
+    }
+
+    #[inline(always)]
+    fn flush_stores(&self, engine: &Engine) -> Result<()> {
+        self.complete_stores();
+        self.poll_now_and_then(engine)
     }
 
     /// Checks that a request-based operation may be called for `rank`: a lock is held.

@@ -234,8 +234,8 @@ impl Window {
         self.emit(event, id, &spec, payload);
     }
 
-    /// Performs a call that synchronises the window, and emits where it begins and ends, whether or not it fails. `perform` is given the
-    /// call's id; 0 if nobody listens.
+    /// Performs a call that synchronises the window, and emits where it begins and ends, whether or not it fails, if anybody listens.
+    /// `perform` is given the call's id; 0 if nobody does.
     #[inline(always)]
     pub(super) fn synchronize<R>(
         &self,
@@ -247,9 +247,10 @@ impl Window {
         if self.is_observed() { self.synchronize_observed(call, target, lock, perform) } else { perform(0) }
     }
 
+    /// As [`synchronize`](Self::synchronize), where somebody listens: for calls that keep what they do without listeners in line.
     #[cold]
     #[inline(never)]
-    fn synchronize_observed<R>(
+    pub(super) fn synchronize_observed<R>(
         &self,
         call: WindowSync,
         target: Option<u32>,
