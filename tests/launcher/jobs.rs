@@ -329,4 +329,12 @@ fn info_tells_what_there_is() {
     let ended = start_as(Command::new(PERUSAL).arg("info"), &[], Stdio::null()).end();
     assert_eq!(ended.code(), 0);
     assert!(ended.out.contains("sealed memfd works") && ended.out.contains("NUMA nodes"), "{ended:?}");
+    let windows = |text: &str| text.lines().find(|line| line.starts_with("  windows ")).map(str::to_owned);
+    let here = windows(&ended.out).expect("how windows reach memory");
+    assert!(
+        here.contains("loads and stores") && (here.contains("process_vm_readv") || here.contains("messages"))
+    );
+    let mut command = Command::new(PERUSAL);
+    let chunks = start_as(command.arg("info").env("PERUSAL_COPY_ENGINE", "chunks"), &[], Stdio::null()).end();
+    assert!(windows(&chunks.out).is_some_and(|line| line.contains("messages")), "{chunks:?}");
 }

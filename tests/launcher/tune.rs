@@ -134,6 +134,9 @@ fn info_lists_variables_and_the_tree() {
         "PERUSAL_EAGER_LIMIT",
         "unexpected_recvq_length",
         "\npml_ob1_unex_insert ",
+        "\nosc_rdma_lock_acquired ",
+        "window_lock_waits",
+        "; bound to a window",
         "\n  messages: ",
     ] {
         assert!(all.contains(name), "{name}");

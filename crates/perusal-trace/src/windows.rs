@@ -3,15 +3,15 @@
 use super::flows::RecordIndex;
 use super::model::{RankTrace, Record, RecordPayload, Trace, WindowInfo};
 use crate::events::Event;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// All windows of a job, each once: those that several ranks made together are one.
 #[derive(Debug, Default)]
 pub struct JobWindows<'a> {
     /// In the order of their numbers: as the first rank that has it knows it.
     pub all: Vec<&'a WindowInfo>,
-    /// By rank, and place among the rank's windows.
-    numbers: Vec<Vec<usize>>,
+    /// By rank and context: when each window was made that had it, ascending, and its number.
+    numbers: Vec<HashMap<u32, Vec<(u64, usize)>>>,
 }
 
 /// Context, members, and which one in turn: a context comes again after a window is freed.
@@ -25,26 +25,29 @@ impl<'a> JobWindows<'a> {
         let mut known: HashMap<Identity<'a>, usize> = HashMap::new();
         for rank in &trace.ranks {
             let mut turns: HashMap<(u32, &[u32]), usize> = HashMap::new();
-            let number = |window: &'a WindowInfo| {
+            let mut numbers: HashMap<u32, Vec<(u64, usize)>> = HashMap::new();
+            // A reader has them in the order of their making.
+            for window in &rank.windows {
                 let turn = turns.entry((window.comm.context, &window.comm.group)).or_default();
                 let identity = (window.comm.context, window.comm.group.as_slice(), *turn);
                 *turn += 1;
-                *known.entry(identity).or_insert_with(|| {
+                let number = *known.entry(identity).or_insert_with(|| {
                     job.all.push(window);
                     job.all.len() - 1
-                })
-            };
-            job.numbers.push(rank.windows.iter().map(number).collect());
+                });
+                numbers.entry(window.comm.context).or_default().push((window.comm.created, number));
+            }
+            job.numbers.push(numbers);
         }
         job
     }
 
-    /// The number of the window that a record of `rank`, which has this place among the ranks, is of.
+    /// The number of the window that a record is of; its rank has this place among the ranks.
     #[must_use]
-    pub fn number(&self, place: usize, rank: &RankTrace, record: &Record) -> Option<usize> {
-        let window = rank.window(record.context, record.when)?;
-        let at = rank.windows.iter().position(|other| core::ptr::eq(other, window))?;
-        self.numbers.get(place)?.get(at).copied()
+    pub fn number(&self, place: usize, record: &Record) -> Option<usize> {
+        let of_context = self.numbers.get(place)?.get(&record.context)?;
+        let after = of_context.partition_point(|(created, _)| *created <= record.when);
+        of_context.get(after.saturating_sub(1)).map(|(_, number)| *number)
     }
 
     /// The name of a window, or what it is called without one.
@@ -81,14 +84,13 @@ pub struct LockWait {
 
 /// A lock that a rank held.
 struct Hold {
-    rank: u32,
     begin: u64,
     end: u64,
     release: Option<RecordIndex>,
 }
 
-/// The holds of each window and target.
-type Holds = HashMap<(usize, u32), Vec<Hold>>;
+/// The holds of each window and target by rank, in the order of their begin. Those of one rank do not overlap.
+type Holds = HashMap<(usize, u32), BTreeMap<u32, Vec<Hold>>>;
 
 /// All waits for locks, by rank and time.
 #[must_use]
@@ -97,21 +99,26 @@ pub fn lock_waits(trace: &Trace, windows: &JobWindows<'_>) -> Vec<LockWait> {
     for (place, rank) in trace.ranks.iter().enumerate() {
         look(place, rank, windows, &mut holds, &mut waits);
     }
+    holds.values_mut().flat_map(BTreeMap::values_mut).for_each(|all| all.sort_by_key(|hold| hold.begin));
     for wait in &mut waits {
         let Some(holds) = holds.get(&(wait.window, wait.target)) else { continue };
-        let mut held: HashMap<u32, u64> = HashMap::new();
-        let others = || holds.iter().filter(|hold| hold.rank != wait.rank && hold.begin < wait.end);
-        for hold in others() {
-            let overlap = hold.end.min(wait.end).saturating_sub(hold.begin.max(wait.begin));
-            *held.entry(hold.rank).or_default() += overlap;
+        let (mut longest, mut nearest) = (0, u64::MAX);
+        for (rank, holds) in holds.iter().filter(|(rank, _)| **rank != wait.rank) {
+            let first = holds.partition_point(|hold| hold.end <= wait.begin);
+            let during = || holds[first..].iter().take_while(|hold| hold.begin < wait.end);
+            let held = |hold: &Hold| hold.end.min(wait.end).saturating_sub(hold.begin.max(wait.begin));
+            let sum: u64 = during().map(held).sum();
+            // Of equals the lowest rank.
+            if sum > longest {
+                (longest, wait.holder) = (sum, Some(*rank));
+            }
+            // A release is recorded when it is done, perhaps after the lock has passed on.
+            for hold in during().filter(|hold| hold.release.is_some()) {
+                if hold.end.abs_diff(wait.end) < nearest {
+                    (nearest, wait.released) = (hold.end.abs_diff(wait.end), hold.release);
+                }
+            }
         }
-        let longest = held.into_iter().filter(|(_, ns)| *ns > 0);
-        // Of equals the lowest rank.
-        let longest = longest.max_by_key(|(rank, ns)| (*ns, core::cmp::Reverse(*rank)));
-        wait.holder = longest.map(|(rank, _)| rank).or(wait.holder);
-        // A release is recorded when it is done, perhaps after the lock has passed on.
-        let ended_by = others().filter(|hold| hold.end > wait.begin && hold.release.is_some());
-        wait.released = ended_by.min_by_key(|hold| hold.end.abs_diff(wait.end)).and_then(|hold| hold.release);
     }
     waits
 }
@@ -136,12 +143,12 @@ fn look(
         };
         for target in targets {
             let of_target = holds.entry((window, *target)).or_default();
-            of_target.push(Hold { rank: rank.rank, begin, end, release });
+            of_target.entry(rank.rank).or_default().push(Hold { begin, end, release });
         }
     };
     for (index, record) in rank.records.iter().enumerate() {
         let RecordPayload::Lock { target, holder, .. } = record.payload else { continue };
-        let Some(window) = windows.number(place, rank, record) else { continue };
+        let Some(window) = windows.number(place, record) else { continue };
         let here = RecordIndex { rank: rank.rank, index };
         match record.event {
             Event::WinLockAcquired => drop(held.insert((window, target), record.when)),
@@ -230,7 +237,7 @@ mod tests {
         let windows = JobWindows::of(&trace);
         assert_eq!([windows.name(0), windows.name(1)], ["first", "second"]);
         let at = |when| Record { when, context: 8, ..Synthetic::record(Event::WinSyncBegin, 1) };
-        let number = |rank: usize, when| windows.number(rank, &trace.ranks[rank], &at(when));
+        let number = |rank: usize, when| windows.number(rank, &at(when));
         assert_eq!([number(0, 10), number(1, 10), number(0, 70), number(1, 70)], [0, 0, 1, 1].map(Some));
     }
 }

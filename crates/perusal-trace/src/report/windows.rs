@@ -38,7 +38,7 @@ pub fn one_sided(trace: &Trace) -> OneSided {
         let mut begun: HashMap<usize, u64> = HashMap::new();
         let last = rank.records.last().map_or(0, |record| record.when);
         for record in rank.records.iter().filter(|record| record.is_of_window()) {
-            let Some(number) = job.number(place, rank, record) else { continue };
+            let Some(number) = job.number(place, record) else { continue };
             let window = &mut windows[number];
             operation(window, &mut cells, rank, record);
             match (record.event, record.payload) {
@@ -176,7 +176,7 @@ impl Exposures {
                 if !matches!(record.event, Event::WinExposeBegin | Event::WinAccessEnd) {
                     continue;
                 }
-                let Some(number) = job.number(place, rank, record) else { continue };
+                let Some(number) = job.number(place, record) else { continue };
                 if record.event == Event::WinExposeBegin {
                     all.exposed.entry((number, rank.rank)).or_default().push(record.when);
                 } else if let Some(target) = rank.world_peer(record) {

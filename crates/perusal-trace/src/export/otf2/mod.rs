@@ -138,13 +138,13 @@ fn write_rank(
         // What an operation does comes after its region's begin and before its end.
         let (ends, begins): (Vec<Edge>, Vec<Edge>) = edges.drain(..).partition(|edge| !edge.enter);
         if begins.is_empty() {
-            windows.put(&mut open[usize::from(record.stream)][0], place, rank, record)?;
+            windows.put(&mut open[usize::from(record.stream)][0], place, record)?;
         }
         for edge in ends.iter().chain(&begins) {
             put_edge(&mut open, edge)?;
         }
         if !begins.is_empty() {
-            windows.put(&mut open[usize::from(record.stream)][0], place, rank, record)?;
+            windows.put(&mut open[usize::from(record.stream)][0], place, record)?;
         }
         let [first, _] = &mut open[0];
         put_message(first, rank, record, comms)?;

@@ -10,7 +10,7 @@
 //! | access to a target begins, ends | RmaSync: it has notified this rank, this rank notifies it |
 //! | an exposure begins, ends | RmaGroupSync of the window's group |
 
-use super::super::super::model::{RankTrace, Record, RecordPayload};
+use super::super::super::model::{Record, RecordPayload};
 use super::super::super::windows::JobWindows;
 use super::writer::{Definitions, Location};
 use crate::error::Result;
@@ -58,17 +58,11 @@ impl Otf2Windows<'_> {
     }
 
     /// Writes what a record of a window, made by the rank at this place, is in OTF2.
-    pub fn put(
-        &self,
-        location: &mut Location<'_>,
-        place: usize,
-        rank: &RankTrace,
-        record: &Record,
-    ) -> Result<()> {
+    pub fn put(&self, location: &mut Location<'_>, place: usize, record: &Record) -> Result<()> {
         if !record.is_of_window() {
             return Ok(());
         }
-        let Some(number) = self.job.number(place, rank, record) else { return Ok(()) };
+        let Some(number) = self.job.number(place, record) else { return Ok(()) };
         let (win, when) = (number as u32, record.when);
         let remote = u32::try_from(record.peer).ok();
         match (record.event, record.payload) {
