@@ -60,5 +60,6 @@ void metric_memory(void);
 void metric_startup(void);
 void metric_threads(void);
 void metric_self_threads(void);
+void metric_files(void);
 
 #endif

@@ -51,6 +51,8 @@ GROUPS = (
     Group("crowd", 64, ("startup", "memory", "wildcard"), 30, passes=2),
     Group("threads", 2, ("threads",), 20, threaded=True),
     Group("threads alone", 1, ("self-threads",), 10, threaded=True, passes=2),
+    Group("files", 2, ("files",), 30),
+    Group("files of 4 ranks", 4, ("files",), 40),
     # benches/instructions.c: a second process counts instructions one by one. Load does not matter, and once is enough.
     Group("instructions", 2, ("instructions",), 60, rounds=1, threaded=True),
     # No benchmark but a program that is empty; the driver has the clock.
@@ -92,6 +94,7 @@ FAMILIES = {
     "alltoall": Family("Alltoall, bytes for each", "µs", "bytes"),
     "wildcard": Family("All to all by wildcard", "k/s", "ranks", True),
     "threads": Family("Messages of several threads", "M/s", "threads", True),
+    "files": Family("A file in the page cache", "GB/s", "ranks", True),
     "startup": Family("Launch to the end of the last MPI_Init", "ms", "ranks"),
     "launch": Family("Launch to end of an empty program", "ms", "ranks"),
     "memory": Family("Memory a rank (PSS)", "MiB", "ranks"),

@@ -32,6 +32,7 @@ static const struct { const char *name; void (*run)(void); } metrics[] = {
     {"latency-shared", metric_latency_shared}, {"bandwidth-shared", metric_bandwidth_shared},
     {"latency-heap", metric_latency_heap}, {"bandwidth-heap", metric_bandwidth_heap},
     {"startup", metric_startup},       {"threads", metric_threads},         {"self-threads", metric_self_threads},
+    {"files", metric_files},
 };
 enum { METRICS = sizeof metrics / sizeof *metrics };
 

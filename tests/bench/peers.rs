@@ -8,7 +8,7 @@ use std::process::{Child, Command};
 
 /// Compiles the benchmark and runs metrics on so many ranks. Gives the lines that it prints, each with its words.
 fn lines(options: &[&str], ranks: &str, metrics: &[&str]) -> Vec<Vec<String>> {
-    let sources = ["main", "pair", "matching", "collectives", "crowd", "threads", "probe"];
+    let sources = ["main", "pair", "matching", "collectives", "crowd", "threads", "files", "probe"];
     let sources = sources.map(|name| format!("benches/peers/{name}.c"));
     let program = product("bench").to_string_lossy().into_owned();
     let mut arguments: Vec<&str> = sources.iter().map(String::as_str).collect();
@@ -48,6 +48,13 @@ fn a_pair_gives_a_figure_for_every_size_and_depth() {
     for families in [["latency-shared", "bandwidth-shared"], ["latency-heap", "bandwidth-heap"]] {
         let results = bench("2", &families);
         assert_eq!(families.map(|family| count(&results, family)), [6, 6]);
+    }
+}
+
+#[test]
+fn files_are_read_and_written_in_nine_ways() {
+    for ranks in ["1", "2"] {
+        assert_eq!(count(&bench(ranks, &["files"]), "files"), 9);
     }
 }
 

@@ -1,9 +1,10 @@
-//! MPICH's own tests against a distribution.
+//! MPICH's own tests against a distribution, and those of other people's programs.
 //!
 //! The suite comes from Debian's mpich source package and lives, built, in `build/conformance`. A test passes as MPICH's runtests has it: it
 //! prints "No Errors" and nothing else, and exits with 0 (or as its testlist line says). `.ci/conformance-expected.txt` names the
 //! tests that may fail, with the reason; one of those that passes is an error too, so that the list cannot go stale.
 
+use crate::clients::{self, Client, Verdict};
 use crate::shell::{
     Result, attempt, command, distribution, empty, folder, has, output, read, root, run, tail, write,
 };
@@ -17,21 +18,28 @@ const VERSION: &str = "4.0.2";
 const RELEASE: &str = "bookworm";
 const COMPAT: &str = ".ci/conformance-compat.h";
 
-/// `conformance [DIST] [DIR/TEST…]`: naming tests runs only those.
+/// `conformance [DIST] [DIR/TEST… | mpi4py | hdf5]`: naming tests runs only those.
 ///
 /// CONFORMANCE_DIRS="pt2pt init group mpi_t rma io" are the directories of test/mpi to build and run, CONFORMANCE_REBUILD=1 configures and compiles
 /// again, CONFORMANCE_MIRROR=URL is a Debian mirror (default: the one this machine uses).
 pub fn main(arguments: &[String]) -> Result {
     let (dist, only) = distribution(arguments)?;
     let suite = Suite::new(dist)?;
-    suite.build()?;
+    let wanted = |client: &&str| only.is_empty() || only.iter().any(|word| word == *client);
+    let clients: Vec<&str> = clients::ALL.into_iter().filter(wanted).collect();
+    if only.is_empty() || only.len() > clients.len() {
+        suite.build()?;
+    }
     let expected = read(".ci/conformance-expected.txt")?;
     let expected: Vec<&str> =
         expected.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
     let mut counts = TestCounts::default();
     let mut number = 0;
     empty(suite.work.join("logs"))?;
-    for dir in &suite.dirs {
+    for client in &clients {
+        suite.client(client, &mut counts)?;
+    }
+    for dir in suite.dirs.iter().filter(|_| only.is_empty() || only.len() > clients.len()) {
         for line in read(suite.tests.join(dir).join("testlist"))?.lines() {
             let Some(test) = Test::of(dir, line) else { continue };
             if only.is_empty() || only.contains(&test.name()) {
@@ -130,6 +138,24 @@ impl Suite {
         write(stamp_file, stamp)
     }
 
+    /// Runs the tests of another program.
+    fn client(&self, name: &str, counts: &mut TestCounts) -> Result {
+        let client = Client::new(name, &self.dist, &self.work)?;
+        let verdicts = match name {
+            "mpi4py" => client.mpi4py(say)?,
+            _ => client.hdf5(say, |package, to| self.fetch(package, to))?,
+        };
+        for Verdict { name, failure } in verdicts {
+            match failure {
+                None => counts.passed += 1,
+                Some(_) => counts.failed += 1,
+            }
+            println!("{:<6} {name}", if failure.is_none() { "ok" } else { "FAIL" });
+            failure.iter().flat_map(|text| text.lines()).for_each(|line| println!("       | {line}"));
+        }
+        Ok(())
+    }
+
     fn make(&self, dir: &str) -> std::process::Command {
         let mut make = command("make");
         make.arg("-C").arg(self.tests.join(dir));
@@ -146,28 +172,33 @@ impl Suite {
         if missing.is_empty() { Ok(()) } else { crate::shell::need(&missing) }
     }
 
-    /// A private sources list and private package lists: nothing of the machine's own apt configuration is changed.
-    fn source(&self) -> Result {
+    /// Puts the source package of that name into a folder. A private sources list and private package lists: nothing of the machine's own apt
+    /// configuration is changed.
+    fn fetch(&self, package: &str, to: &Path) -> Result {
         let apt = folder(self.work.join("apt"))?;
         folder(apt.join("lists/partial"))?;
         folder(apt.join("cache/archives/partial"))?;
+        let mirror = mirror()?;
+        say(&format!("getting the source of {package} from {mirror} ({RELEASE})"));
+        let key = "signed-by=/usr/share/keyrings/debian-archive-keyring.gpg";
+        write(apt.join("sources.list"), format!("deb-src [{key}] {mirror} {RELEASE} main\n"))?;
+        let get = |arguments: &[&str]| {
+            let mut get = command("apt-get");
+            get.current_dir(to).args(["-qq", "-o", "APT::Sandbox::User=root"]);
+            get.arg("-o").arg(format!("Dir::Etc::sourcelist={}/sources.list", apt.display()));
+            get.args(["-o", "Dir::Etc::sourceparts=/dev/null"]);
+            get.arg("-o").arg(format!("Dir::State::lists={}/lists", apt.display()));
+            get.arg("-o").arg(format!("Dir::Cache={}/cache", apt.display())).args(arguments);
+            run(&mut get)
+        };
+        get(&["update"])?;
+        get(&["source", "--download-only", package])
+    }
+
+    fn source(&self) -> Result {
         let tarball = self.work.join(format!("mpich_{VERSION}.orig.tar.xz"));
         if !tarball.exists() {
-            let mirror = mirror()?;
-            say(&format!("getting the source of mpich {VERSION} from {mirror} ({RELEASE})"));
-            let key = "signed-by=/usr/share/keyrings/debian-archive-keyring.gpg";
-            write(apt.join("sources.list"), format!("deb-src [{key}] {mirror} {RELEASE} main\n"))?;
-            let get = |arguments: &[&str]| {
-                let mut get = command("apt-get");
-                get.current_dir(&self.work).args(["-qq", "-o", "APT::Sandbox::User=root"]);
-                get.arg("-o").arg(format!("Dir::Etc::sourcelist={}/sources.list", apt.display()));
-                get.args(["-o", "Dir::Etc::sourceparts=/dev/null"]);
-                get.arg("-o").arg(format!("Dir::State::lists={}/lists", apt.display()));
-                get.arg("-o").arg(format!("Dir::Cache={}/cache", apt.display())).args(arguments);
-                run(&mut get)
-            };
-            get(&["update"])?;
-            get(&["source", "--download-only", "mpich"])?;
+            self.fetch("mpich", &self.work)?;
             if !tarball.exists() {
                 return Err(format!("Debian {RELEASE} no longer has mpich {VERSION}"));
             }

@@ -6,6 +6,7 @@ mod aarch64;
 #[path = "../../crates/perusal-abi/codegen/abi.rs"]
 mod abi;
 mod check_dist;
+mod clients;
 mod conformance;
 mod demo;
 mod dist;
@@ -58,7 +59,12 @@ const COMMANDS: &[Command] = &[
     ("aarch64", "", "cross-compile for AArch64, and run tests and jobs under emulation", aarch64::main),
     ("loom", "[MODEL…]", "run the models of loom-tests/", loom::main),
     ("fuzz", "[SECONDS] [TARGET…]", "run each fuzz target for a while", fuzz::main),
-    ("conformance", "[DIST] [DIR/TEST…]", "MPICH's own tests against a distribution", conformance::main),
+    (
+        "conformance",
+        "[DIST] [DIR/TEST… | mpi4py | hdf5]",
+        "MPICH's, mpi4py's and HDF5's own tests against a distribution",
+        conformance::main,
+    ),
     (
         "exchange",
         "[DIST]",
