@@ -502,7 +502,7 @@ mod tests {
                 let at = below(1000) as usize;
                 let bytes = 1 + below((oracle.len() - at) as u64) as usize;
                 // SAFETY: the map has a bit for each byte, and is this test's.
-                unsafe { fill(NonNull::from(&mut map[0]), at, bytes) };
+                unsafe { fill(NonNull::new(map.as_mut_ptr()).unwrap(), at, bytes) };
                 oracle[at..at + bytes].fill(true);
             }
             let mut found = vec![false; oracle.len()];
