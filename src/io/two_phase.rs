@@ -43,6 +43,8 @@ pub(super) struct SharedBuffer {
     base: NonNull<u8>,
     /// Bytes of a window, a multiple of a page for each member.
     window: usize,
+    /// Bytes of a window at most.
+    limit: usize,
     members: usize,
 }
 
@@ -172,8 +174,13 @@ impl File {
         }
         let Some(plan) = self.plan(engine, own, elements, direction)? else { return Ok(None) };
         let mut kept = lock(&self.buffer);
-        if kept.is_none() {
-            *kept = self.make_buffer(engine)?;
+        // All members have the same windows and the same plan, so all of them make a larger buffer or none does.
+        let span = plan.end - plan.first;
+        if kept.as_ref().is_none_or(|buffer| buffer.window < buffer.limit && (buffer.window as u64) < span) {
+            if let Some(small) = kept.take() {
+                small.free(engine);
+            }
+            *kept = self.make_buffer(engine, span)?;
         }
         match &*kept {
             Some(buffer) => Passage::new(self, engine, buffer, own, elements).run(&plan).map(Some),
@@ -213,31 +220,39 @@ impl File {
         Ok((agreed && bytes > 0 && pays).then_some(plan))
     }
 
-    /// Makes the buffer, which the member of rank 0 allocates; `None` if there is no room for it.
-    fn make_buffer(&self, engine: &Engine) -> Result<Option<SharedBuffer>> {
+    /// Makes the buffer, which the member of rank 0 allocates, for accesses of so many bytes of the file; `None` if there is no room for it.
+    fn make_buffer(&self, engine: &Engine, span: u64) -> Result<Option<SharedBuffer>> {
         let members = self.comm.size() as usize;
         let mut extent = None;
-        let mut told = [0, 0];
+        let mut told = [0; 3];
         if self.comm.rank() == 0 {
             let asked = hints::buffer_size(&lock(&self.info)).min(1 << 30);
-            let window = asked.next_multiple_of(PAGE).max(PAGE * members);
+            let limit = asked.next_multiple_of(PAGE).max(PAGE * members);
+            // A page more: the first window begins at a multiple of a page.
+            let enough = (span.min(limit as u64) as usize + PAGE).next_power_of_two();
+            let window = enough.max(PAGE * members).min(limit);
             let heap = Heap::of(engine.job());
             extent = heap.zip(SharedBuffer::bytes(window, members)).and_then(|(heap, bytes)| {
                 let extent = heap.allocate(bytes, PAGE)?;
                 let place = heap.place_of(extent.addr().as_ptr(), bytes)?;
                 // SAFETY: the extent is ours and so long, and nobody else knows it yet.
                 unsafe { extent.addr().add(window).write_bytes(0, bytes - window) };
-                told = [place as i64, window as i64];
+                told = [place as i64, window as i64, limit as i64];
                 Some(extent)
             });
         }
-        let [place, window] = self.exchange(engine, told)?[0];
+        let [place, window, limit] = self.exchange(engine, told)?[0];
+        let sound = place > 0
+            && place % PAGE as i64 == 0
+            && window % PAGE as i64 == 0
+            && window >= (PAGE * members) as i64;
         let mapped = Heap::of(engine.job())
-            .filter(|_| place > 0)
+            .filter(|_| sound)
             .and_then(|heap| heap.at(place as u64, SharedBuffer::bytes(window as usize, members)? as u64));
         let all = self.exchange(engine, [i64::from(mapped.is_some())])?;
         let everybody = all.iter().all(|[mapped]| *mapped == 1);
-        let buffer = mapped.map(|base| SharedBuffer { extent, base, window: window as usize, members });
+        let (window, limit) = (window as usize, limit as usize);
+        let buffer = mapped.map(|base| SharedBuffer { extent, base, window, limit, members });
         if everybody {
             return Ok(buffer);
         }

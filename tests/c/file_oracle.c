@@ -161,7 +161,7 @@ int main(int argc, char **argv)
     MPI_Info hints;
     OK(MPI_Info_create(&hints));
     /* Several windows for one collective access. */
-    OK(MPI_Info_set(hints, "cb_buffer_size", "4096"));
+    OK(MPI_Info_set(hints, "cb_buffer_size", size == 2 ? "65536" : "4096"));
     /* Without mappings, and without the shared buffer. */
     if (size == 3) OK(MPI_Info_set(hints, "romio_ds_write", "disable"));
     if (size == 4) OK(MPI_Info_set(hints, "collective_buffering", "false"));
