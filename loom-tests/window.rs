@@ -1,5 +1,6 @@
 //! The lock of a rank's memory in a window: an exclusive lock excludes everybody, shared ones exclude exclusive ones, who holds the lock
-//! sees what was done under it before, and who goes to sleep for it is woken.
+//! sees what was done under it before, and who goes to sleep for it is woken. Post, start, complete and wait: an origin sees what its target stored
+//! before, a target what all its origins put. Two that store, flush and load do not both miss the other's store.
 //!
 //! Run:   .ci/loom window
 //! Bound: 2 and 3 threads, every interleaving with at most 2 preemptions (LOOM_MAX_PREEMPTIONS raises that).
@@ -8,12 +9,13 @@
 //!
 //! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time): each Release of
 //! `release`, for exclusive and for shared locks; the Release of the turn that a shared lock passes on; each Acquire of `is_granted`; the
-//! fences of `SleepMark::set`. That a turn is passed on at all, the lock's unit tests check.
+//! fences of `SleepMark::set`; the Release of `EpochCount::add` and the Acquire of `EpochCount::since`; the fence of `StoreFlag::complete`. That a turn is passed on at all, the lock's unit tests check.
 #![cfg(perusal_loom)]
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
+use perusal::internals::rma::control::{EpochCount, StoreFlag};
 use perusal::internals::rma::lock::LockWords;
 use perusal::internals::sync::{
     AsymmetricFence, AtomicU32, AtomicU64, Ordering, SleepMark, has_sleepers, take_sleepers,
@@ -164,5 +166,109 @@ fn who_sleeps_for_a_word_is_woken() {
             });
         }
         sleeper.join().unwrap();
+    });
+}
+
+/// A target's memory, which it exposes to origins again and again, and the counts of both sides.
+struct Exposed {
+    posts: [EpochCount; 2],
+    completed: EpochCount,
+    values: [UnsafeCell<u32>; 2],
+}
+
+// SAFETY: loom watches the cells: an access that the epochs do not order is a failure.
+unsafe impl Send for Exposed {}
+// SAFETY: see above.
+unsafe impl Sync for Exposed {}
+
+impl Exposed {
+    fn new() -> Arc<Self> {
+        let values = [UnsafeCell::new(0), UnsafeCell::new(0)];
+        Arc::new(Self { posts: Default::default(), completed: EpochCount::default(), values })
+    }
+
+    /// Accesses the memory of one of the origins' parts in so many epochs, as long as the target exposes it.
+    fn start_and_complete(&self, origin: usize, epochs: u32) {
+        for epoch in 1..=epochs {
+            if !twice(|| self.posts[origin].since(epoch) == 0) {
+                return;
+            }
+            // SAFETY: exposed to this origin, whose part it is.
+            self.values[origin].with_mut(|value| unsafe { *value += 1 });
+            self.completed.add();
+        }
+    }
+
+    /// Exposes it to `origins` origins, waits for them, and looks at what they have done.
+    fn post_and_wait(&self, origins: usize, epochs: u32) {
+        for epoch in 1..=epochs {
+            for origin in 0..origins {
+                // SAFETY: between two epochs the memory is its owner's.
+                self.values[origin].with_mut(|value| unsafe { *value += 10 });
+                self.posts[origin].add();
+            }
+            let all = origins as u32;
+            if !twice(|| self.completed.since((epoch - 1) * all) >= all) {
+                return;
+            }
+            for value in &self.values[..origins] {
+                // SAFETY: all origins have completed.
+                value.with(|value| assert_eq!(unsafe { *value }, 11 * epoch));
+            }
+        }
+    }
+}
+
+/// Asks twice, and gives up then: loom has no end of waiting.
+fn twice(done: impl Fn() -> bool) -> bool {
+    done() || {
+        thread::yield_now();
+        done()
+    }
+}
+
+#[test]
+fn an_origin_sees_its_target_s_stores_and_a_target_its_origin_s_epoch_after_epoch() {
+    model(|| {
+        let exposed = Exposed::new();
+        let origin = exposed.clone();
+        let origin = thread::spawn(move || origin.start_and_complete(0, 2));
+        exposed.post_and_wait(1, 2);
+        origin.join().unwrap();
+    });
+}
+
+#[test]
+fn a_target_that_waits_sees_what_each_of_two_origins_has_put() {
+    model(|| {
+        let exposed = Exposed::new();
+        let origins: Vec<_> = (0..2)
+            .map(|origin| {
+                let exposed = exposed.clone();
+                thread::spawn(move || exposed.start_and_complete(origin, 1))
+            })
+            .collect();
+        exposed.post_and_wait(2, 1);
+        origins.into_iter().for_each(|origin| origin.join().unwrap());
+    });
+}
+
+#[test]
+fn of_two_that_put_flush_and_get_one_sees_the_other_s_value() {
+    model(|| {
+        let words = Arc::new([AtomicU32::new(0), AtomicU32::new(0)]);
+        let put_and_get = |words: &[AtomicU32; 2], own: usize| {
+            let stores = StoreFlag::default();
+            words[own].store(1, Ordering::Relaxed);
+            stores.set();
+            stores.complete();
+            words[1 - own].load(Ordering::Relaxed)
+        };
+        let other = {
+            let words = words.clone();
+            thread::spawn(move || put_and_get(&words, 1))
+        };
+        let seen = put_and_get(&words, 0);
+        assert!(seen + other.join().unwrap() > 0);
     });
 }

@@ -5,8 +5,54 @@
 //!   ([`SleepMark`]).
 
 use super::lock::LockWords;
-use crate::sync::{AtomicU32, AtomicU64, Ordering, SleepMark};
+use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, SleepMark, fence, fence_after_exchange};
 use core::ptr::NonNull;
+
+/// How often something has happened to a member: its origins have completed, or a target has exposed its memory to it. It wraps around.
+#[derive(Debug, Default)]
+#[repr(transparent)]
+pub struct EpochCount(AtomicU32);
+
+impl EpochCount {
+    /// It has happened once more.
+    pub fn add(&self) {
+        // Release: "window post, completion" edge, pairs with Acquire in `since`: what the caller stored before is seen.
+        self.0.fetch_add(1, Ordering::Release);
+    }
+
+    /// How often it has happened since the count was `seen`.
+    #[must_use]
+    pub fn since(&self, seen: u32) -> u32 {
+        // Acquire: "window post, completion" edge, pairs with Release in `add`.
+        self.0.load(Ordering::Acquire).wrapping_sub(seen)
+    }
+}
+
+/// Whether a member has stored into other members' memory since it last made its stores visible. Its threads share it.
+#[derive(Debug, Default)]
+pub struct StoreFlag(AtomicBool);
+
+impl StoreFlag {
+    /// Stores have been made that [`complete`](Self::complete) must order.
+    #[inline(always)]
+    pub fn set(&self) {
+        // Release: "window stores" edge, pairs with the exchange in `complete`.
+        self.0.store(true, Ordering::Release);
+    }
+
+    /// Makes the stores visible before what the caller loads from now on. Loads are in order by themselves, or by the fence.
+    #[inline(always)]
+    pub fn complete(&self) {
+        if self.0.load(Ordering::Relaxed) {
+            // AcqRel: "window stores" edge, pairs with Release in `set`: stores of another thread come before the fence as well.
+            self.0.swap(false, Ordering::AcqRel);
+            fence_after_exchange();
+        } else {
+            // Acquire: another thread that has found it set has made the stores visible before; gets stay before what follows.
+            fence(Ordering::Acquire);
+        }
+    }
+}
 
 /// The words of one member, on lines of their own.
 #[derive(Debug, Default)]
@@ -17,7 +63,7 @@ pub struct MemberWords {
     /// The member that was granted the lock last, plus one; 0 for none. Only events show it.
     holder: AtomicU32,
     /// How often an origin has ended an access epoch for which the member was exposed (MPI_Win_complete).
-    pub completed: AtomicU32,
+    pub completed: EpochCount,
     /// Whether the member sleeps until it is exposed or completed: one mark.
     asleep: AtomicU64,
 }
@@ -60,7 +106,7 @@ impl Control {
     pub fn bytes(members: usize) -> Option<usize> {
         let own = members.checked_mul(size_of::<MemberWords>())?;
         let marks = members.checked_mul(members.div_ceil(64))?.checked_mul(size_of::<AtomicU64>())?;
-        let posts = members.checked_mul(members)?.checked_mul(size_of::<AtomicU32>())?;
+        let posts = members.checked_mul(members)?.checked_mul(size_of::<EpochCount>())?;
         own.checked_add(marks)?.checked_add(posts)
     }
 
@@ -114,13 +160,13 @@ impl Control {
     /// # Panics
     /// If there is no such origin or target.
     #[must_use]
-    pub fn posts(&self, origin: u32, target: u32) -> &AtomicU32 {
+    pub fn posts(&self, origin: u32, target: u32) -> &EpochCount {
         assert!((origin as usize) < self.members && (target as usize) < self.members);
         let marks = self.members * self.members.div_ceil(64) * size_of::<AtomicU64>();
         let index = origin as usize * self.members + target as usize;
-        let at = self.members * size_of::<MemberWords>() + marks + index * size_of::<AtomicU32>();
+        let at = self.members * size_of::<MemberWords>() + marks + index * size_of::<EpochCount>();
         // SAFETY: a count for each pair lies behind the marks (`bytes`); zeros are counts; all accesses are atomic.
-        unsafe { self.base.add(at).cast::<AtomicU32>().as_ref() }
+        unsafe { self.base.add(at).cast::<EpochCount>().as_ref() }
     }
 }
 
@@ -139,9 +185,11 @@ mod tests {
             let control = unsafe { Control::over(NonNull::new(base).expect("memory"), members) };
             let all = members as u32;
             for a in 0..all {
-                assert_eq!(control.member(a).completed.fetch_add(1, Ordering::Relaxed), 0);
+                assert_eq!(control.member(a).completed.since(0), 0);
+                control.member(a).completed.add();
                 for b in 0..all {
-                    assert_eq!(control.posts(a, b).fetch_add(1, Ordering::Relaxed), 0);
+                    assert_eq!(control.posts(a, b).since(0), 0);
+                    control.posts(a, b).add();
                     control.lock_mark(a, b).set_unfenced();
                 }
                 let marked: u32 =

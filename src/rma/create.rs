@@ -1,7 +1,7 @@
 //! Making a window: what its members tell each other.
 
 use super::block_locks::BlockLocks;
-use super::control::Control;
+use super::control::{Control, StoreFlag};
 use super::epoch::Epochs;
 use super::memory::{Start, TargetMemory};
 use super::remote::{Served, Service, may_read, probe_address};
@@ -187,7 +187,7 @@ impl Window {
             attached,
             service,
             seen_posts: Mutex::new(vec![0; members]),
-            has_stored: AtomicBool::new(false),
+            stores: StoreFlag::default(),
             calls: AtomicU32::new(0),
             no_locks: AtomicBool::new(has_no_locks(hints)),
             seen_completions: AtomicU32::new(0),

@@ -7,7 +7,6 @@ use super::window::Window;
 use crate::arch::copy_long;
 use crate::datatype::Basic;
 use crate::engine::Engine;
-use crate::sync::{Ordering, fence, fence_after_exchange};
 
 /// From so many bytes on a copy is a long one.
 const LONG: usize = 2048;
@@ -46,26 +45,6 @@ impl Window {
         let addr = self.targets.get(rank as u32 as usize)?.direct(disp, len)?;
         self.epochs.allows(rank as u32).then_some(DirectTarget { window: self, addr, len })
     }
-
-    /// Stores of this member's have been made that [`complete_stores`](Self::complete_stores) must order.
-    #[inline(always)]
-    pub(super) fn has_stored(&self) {
-        // Release: "window stores" edge, pairs with the exchange in `complete_stores`.
-        self.has_stored.store(true, Ordering::Release);
-    }
-
-    /// Makes what this member has stored visible before what it loads from now on. Loads are in order by themselves, or by the fence.
-    #[inline(always)]
-    pub(super) fn complete_stores(&self) {
-        if self.has_stored.load(Ordering::Relaxed) {
-            // AcqRel: "window stores" edge, pairs with Release in `has_stored`: stores of another thread come before the fence as well.
-            self.has_stored.swap(false, Ordering::AcqRel);
-            fence_after_exchange();
-        } else {
-            // Acquire: another thread that has found it set has made the stores visible before; gets stay before what follows.
-            fence(Ordering::Acquire);
-        }
-    }
 }
 
 impl DirectTarget<'_> {
@@ -88,7 +67,7 @@ impl DirectTarget<'_> {
         }
         // SAFETY: the caller's bytes; the target's lie in a window that is mapped here (`Window::direct`).
         unsafe { copy(from, self.addr, len) };
-        self.window.has_stored();
+        self.window.stores.set();
         true
     }
 
@@ -110,7 +89,7 @@ impl DirectTarget<'_> {
         }
         let _entered = self.window.locks.enter(engine)?;
         if !crate::arch::EXCHANGE_IS_FENCE {
-            self.window.has_stored();
+            self.window.stores.set();
         }
         Some(change(self.addr))
     }

@@ -107,8 +107,7 @@ impl Window {
     }
 
     fn post_to(&self, engine: &Engine, origin: u32) {
-        // Release: "window post" edge, pairs with Acquire in `start_at`: the origin sees what this member stored before.
-        self.control.posts(origin, self.rank()).fetch_add(1, Ordering::Release);
+        self.control.posts(origin, self.rank()).add();
         self.wake(engine, origin);
     }
 
@@ -131,8 +130,8 @@ impl Window {
             seen[target as usize]
         };
         let posts = self.control.posts(self.rank(), target);
-        // Acquire: "window post" edge, pairs with Release in `post_to`. A target does not post twice before this member has completed.
-        let exposed = || posts.load(Ordering::Acquire) == wanted;
+        // A target does not post twice before this member has completed.
+        let exposed = || posts.since(wanted) == 0;
         let mark = self.control.member(self.rank()).mark();
         self.wait(engine, Waiting::Epoch, Some(self.world(target)), mark, exposed)?;
         self.epoch_event(Event::WinAccessBegin, Some(target));
@@ -152,8 +151,7 @@ impl Window {
     }
 
     fn complete_at(&self, engine: &Engine, target: u32) {
-        // Release: "window completion" edge, pairs with Acquire in `is_completed`: the target sees what was put.
-        self.control.member(target).completed.fetch_add(1, Ordering::Release);
+        self.control.member(target).completed.add();
         self.epoch_event(Event::WinAccessEnd, Some(target));
         self.wake(engine, target);
     }
@@ -162,9 +160,7 @@ impl Window {
     fn is_completed(&self, origins: usize) -> bool {
         // Relaxed: only this member's own calls change it, one after the other.
         let seen = self.seen_completions.load(Ordering::Relaxed);
-        // Acquire: "window completion" edge, pairs with Release in `complete_at`.
-        let completed = self.control.member(self.rank()).completed.load(Ordering::Acquire);
-        completed.wrapping_sub(seen) as usize >= origins
+        self.control.member(self.rank()).completed.since(seen) as usize >= origins
     }
 
     fn unexpose(&self, origins: usize) {
@@ -206,7 +202,7 @@ impl Window {
 
     /// Acquires a lock, and returns the member that had been granted it before; `id` is that of the call for its events, or 0.
     #[inline(always)]
-    fn acquire(&self, engine: &Engine, rank: u32, hold: Hold, id: isize) -> Result<Option<u32>> {
+    pub(super) fn acquire(&self, engine: &Engine, rank: u32, hold: Hold, id: isize) -> Result<Option<u32>> {
         let exclusive = hold == Hold::Exclusive;
         let member = self.control.member(rank);
         let ticket = member.lock.take_ticket(exclusive);
@@ -241,14 +237,14 @@ impl Window {
         result
     }
 
-    fn release_lock(&self, engine: &Engine, rank: u32, hold: Hold) {
+    pub(super) fn release_lock(&self, engine: &Engine, rank: u32, hold: Hold) {
         match hold {
             Hold::Shared | Hold::Exclusive => {
                 self.control.member(rank).lock.release(hold == Hold::Exclusive);
                 self.wake_queue(engine, rank);
             }
             // Nobody takes this lock, so the call itself makes what was stored visible.
-            Hold::Unchecked => self.complete_stores(),
+            Hold::Unchecked => self.stores.complete(),
             Hold::None | Hold::Started => {}
         }
     }
@@ -386,7 +382,7 @@ impl Window {
 
     #[inline(always)]
     fn flush_stores(&self, engine: &Engine) -> Result<()> {
-        self.complete_stores();
+        self.stores.complete();
         self.poll_now_and_then(engine)
     }
 

@@ -2,7 +2,7 @@
 
 use super::accumulate::{Update, compare_and_swap};
 use super::block_locks::BlockLocks;
-use super::control::Control;
+use super::control::{Control, StoreFlag};
 use super::create::give_back;
 use super::epoch::Epochs;
 use super::memory::{Spot, TargetMemory};
@@ -92,7 +92,7 @@ pub struct Window {
     /// Serves it to the others, where the kernel lets them not access it.
     pub(super) service: Option<Arc<Service>>,
     /// Whether this member has stored into other members' memory since it last made its stores visible.
-    pub(super) has_stored: AtomicBool,
+    pub(super) stores: StoreFlag,
     /// Calls that may be a program's that polls.
     pub(super) calls: AtomicU32,
     /// Whether the hints say that there are no locks.
@@ -283,7 +283,9 @@ impl Window {
         self.comm.check_peer(rank).map(|()| rank as u32)
     }
 
-    pub(super) fn context(&self) -> u32 {
+    /// Its context id.
+    #[must_use]
+    pub fn context(&self) -> u32 {
         self.comm.context
     }
 
@@ -302,7 +304,7 @@ impl Window {
 
     /// An operation that may have stored is over.
     fn stored(&self, result: Result<()>) -> Result<()> {
-        self.has_stored();
+        self.stores.set();
         result
     }
 

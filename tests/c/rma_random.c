@@ -11,11 +11,11 @@
 #define THREADS 1
 #endif
 #ifndef ROUNDS
-#define ROUNDS 60
+#define ROUNDS 120
 #endif
 
 /* Slots of a member's memory: those that are one rank's, those that are everybody's, one with a ticket counter. */
-enum { TYPES = 12, OWNED = TYPES, COMMON = TYPES, TICKET = OWNED + COMMON, SLOTS, SMALL = 272, LARGE = 20400, OPS = 80, RANKS_AT_MOST = 64 };
+enum { TYPES = 12, OWNED = TYPES, COMMON = TYPES, TICKET = OWNED + COMMON, SLOTS, SMALL = 272, LARGE = 20400, OPS = 160, RANKS_AT_MOST = 64 };
 enum kind { ALLOCATED, SHARED, APART, ALLOC_MEM, PRIVATE, DYNAMIC, KINDS };
 enum epoch { FENCE, PSCW, LOCK, LOCK_ALL, EPOCHS, HELD };
 enum what { PUT, GET, ACC, GACC, FOP, CAS, STORE, WHATS };
@@ -195,7 +195,7 @@ static void draw_plan(struct worker *w, int area, enum epoch epoch, int single)
     memset(w->drawn, 0, sizeof w->drawn);
     for (int n = 0; n < OPS; n++) {
         struct op o = {0}, *kept = &w->plan[w->ops];
-        o.slot = draw(random, 5) == 0 ? TICKET : draw(random, OWNED + COMMON);
+        o.slot = draw(random, 3) == 0 ? TICKET : draw(random, OWNED + COMMON);
         int type = type_of(o.slot), owned = o.slot < OWNED, accumulates, room = elements_of(o.slot);
         o.target = draw(random, w->size);
         o.origin = owned ? owner[o.target][o.slot] : draw(random, w->origins);
