@@ -61,5 +61,7 @@ void metric_startup(void);
 void metric_threads(void);
 void metric_self_threads(void);
 void metric_files(void);
+void metric_onesided(void);
+void metric_onesided_sync(void);
 
 #endif

@@ -35,7 +35,7 @@ ONCE = ("startup", "memory")
 OTHER_PROGRAM = ("launch", "instructions")
 COLLECTIVES = ("startup", "collectives")
 # Two ranks' jobs are short, so that all libraries meet the same mode of the machine; after each of these groups the line is measured, too.
-PAIRS = ("pair", "streams", "shared malloc", "posted", "unexpected", "collectives")
+PAIRS = ("pair", "streams", "shared malloc", "posted", "unexpected", "collectives", "one-sided")
 GROUPS = (
     Group("pair", 2, ("startup", "latency", "latency-shared", "rate"), 20, passes=2),
     Group("streams", 2, ("bandwidth", "bandwidth-shared"), 20, passes=2),
@@ -43,10 +43,11 @@ GROUPS = (
     Group("posted", 2, ("posted",), 15),
     Group("unexpected", 2, ("unexpected",), 25),
     Group("collectives", 2, ("collectives",), 12),
+    Group("one-sided", 2, ("onesided", "onesided-sync"), 25, passes=2),
     Group("wait", 2, ("idle",), 10, rounds=3),
     Group("two pairs", 4, ("startup", "latency", "rate", "collectives"), 20, passes=2),
     Group("8 ranks", 8, COLLECTIVES, 12),
-    Group("16 ranks", 16, COLLECTIVES, 15, passes=2),
+    Group("16 ranks", 16, (*COLLECTIVES, "onesided-sync"), 20, passes=2),
     Group("32 ranks", 32, COLLECTIVES, 15),
     Group("crowd", 64, ("startup", "memory", "wildcard"), 30, passes=2),
     Group("threads", 2, ("threads",), 20, threaded=True),
@@ -63,7 +64,7 @@ METRICS = tuple(dict.fromkeys(metric for group in GROUPS for metric in group.met
 # A library that does not end in time takes part in this many rounds of that group only.
 ROUNDS_WHEN_SLOW = 3
 # Once a round, where everyone has a processor and where not.
-LIMITS = ("line copy barrier 2", "barrier 4 barrier 8 barrier 16 barrier 32 launch 2 launch 16")
+LIMITS = ("line copy bare barrier 2", "barrier 4 barrier 8 barrier 16 barrier 32 launch 2 launch 16")
 
 
 class Family(NamedTuple):
@@ -95,6 +96,10 @@ FAMILIES = {
     "wildcard": Family("All to all by wildcard", "k/s", "ranks", True),
     "threads": Family("Messages of several threads", "M/s", "threads", True),
     "files": Family("A file in the page cache", "GB/s", "ranks", True),
+    "rma": Family("One-sided operations of 8 bytes, complete at the target", "µs", None),
+    "rma-bandwidth": Family("One-sided bandwidth, 1 MiB", "GB/s", None, True),
+    "rma-accumulate": Family("Accumulates of doubles, 64 KiB", "k/s", "bytes", True),
+    "rma-sync": Family("Synchronisation of windows", "µs", "ranks"),
     "startup": Family("Launch to the end of the last MPI_Init", "ms", "ranks"),
     "launch": Family("Launch to end of an empty program", "ms", "ranks"),
     "memory": Family("Memory a rank (PSS)", "MiB", "ranks"),
@@ -130,6 +135,11 @@ def limit(metric, limits):
         return line + size / rate * 1e-3 if rate else None
     if word in ("bandwidth", "bandwidth-shared", "bandwidth-heap", "bidirectional"):
         return limits.get(f"copy/{name}")
+    if word == "rma":
+        bare = {"put-8": "bare/store-fence", "get-8": "line/each-way", "fetch-and-op": "bare/fetch-add", "compare-and-swap": "bare/fetch-add"}
+        return limits.get(bare.get(name))
+    if word == "rma-bandwidth":
+        return limits.get(f"copy/{1 << 20}")
     if word == "barrier":
         return limits.get(f"flags/{name}")
     if word == "allreduce" and name.endswith("-8"):

@@ -1,10 +1,10 @@
 /* limits.c: what the machine can do at best, without any MPI; measured beside the libraries and printed as they print.
  *
- *   limits line | copy | barrier N… | launch N…
+ *   limits line | copy | bare | barrier N… | launch N…
  *
  * line: microseconds one way of a cache line between two processes, each on a processor of its own: a line each way, as
  * a message is, and one word that both write, which saves half of that and which no channel that goes one way can be.
- * copy: GB/s of memcpy, one core, through as much memory as the bandwidth metric. barrier: a counter and a word that all
+ * bare: microseconds of a store and a fence, and of an atomic addition, to a line in memory that another process has mapped. copy: GB/s of memcpy, one core, through as much memory as the bandwidth metric. barrier: a counter and a word that all
  * watch, waiting by spinning and yielding or by futex. launch: milliseconds to start and reap N processes that do nothing. */
 #define _GNU_SOURCE
 #include "probe.h"
@@ -144,6 +144,28 @@ static void copies(void)
     free(to);
 }
 
+static void bare(void)
+{
+    enum { TIMES = 100000 };
+    double stores[CHUNKS], adds[CHUNKS];
+    begin();
+    for (int i = 0; i < CHUNKS; i++) {
+        double start = now();
+        for (unsigned j = 0; j < TIMES; j++) {
+            atomic_store_explicit(&shared->turn, j, memory_order_relaxed);
+            atomic_thread_fence(memory_order_seq_cst);
+        }
+        stores[i] = (now() - start) / TIMES;
+        start = now();
+        for (unsigned j = 0; j < TIMES; j++) atomic_fetch_add(&shared->arrived, 1);
+        adds[i] = (now() - start) / TIMES;
+    }
+    double store = median(stores, CHUNKS), add = median(adds, CHUNKS);
+    result(store * 1e6, "bare/store-fence");
+    begin();
+    result(add * 1e6, "bare/fetch-add");
+}
+
 static void barrier(int n, int futex, int crowded)
 {
     unsigned turn = atomic_load_explicit(&shared->turn, memory_order_acquire);
@@ -227,6 +249,7 @@ int main(int argc, char **argv)
         int n = i + 1 < argc ? atoi(argv[i + 1]) : 0;
         if (strcmp(argv[i], "line") == 0) lines();
         if (strcmp(argv[i], "copy") == 0) copies();
+        if (strcmp(argv[i], "bare") == 0) bare();
         if (strcmp(argv[i], "barrier") == 0 && n > 0) barriers(n);
         if (strcmp(argv[i], "launch") == 0 && n > 0) launch(n, argv[0]);
     }

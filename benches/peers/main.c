@@ -33,6 +33,7 @@ static const struct { const char *name; void (*run)(void); } metrics[] = {
     {"latency-heap", metric_latency_heap}, {"bandwidth-heap", metric_bandwidth_heap},
     {"startup", metric_startup},       {"threads", metric_threads},         {"self-threads", metric_self_threads},
     {"files", metric_files},
+    {"onesided", metric_onesided},     {"onesided-sync", metric_onesided_sync},
 };
 enum { METRICS = sizeof metrics / sizeof *metrics };
 

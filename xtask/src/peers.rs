@@ -66,8 +66,17 @@ fn compile(build: &Path, dist: &Path) -> Result {
     const FLAGS: [&str; 4] = ["-O2", "-Wall", "-Wextra", "-pthread"];
     let sources =
         |names: &[&str]| names.iter().map(|name| format!("benches/peers/{name}.c")).collect::<Vec<_>>();
-    let benchmark =
-        sources(&["main", "pair", "matching", "collectives", "crowd", "threads", "files", "probe"]);
+    let benchmark = sources(&[
+        "main",
+        "pair",
+        "matching",
+        "collectives",
+        "crowd",
+        "threads",
+        "files",
+        "onesided",
+        "probe",
+    ]);
     for (name, compiler, own) in compilers {
         let mpicc = || {
             let mut mpicc = command(&compiler);
