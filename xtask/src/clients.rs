@@ -1,4 +1,4 @@
-//! Other people's programs that read and write files, against a distribution: mpi4py's tests of files, and those of parallel HDF5.
+//! Other people's programs against a distribution: mpi4py's tests of files and windows, and those of parallel HDF5.
 
 use crate::shell::{Result, attempt, command, empty, folder, need, output, read, run, tail, write};
 use std::path::{Path, PathBuf};
@@ -67,7 +67,7 @@ impl<'a> Client<'a> {
         Verdict { name, failure: (!good).then(|| tail(&log, 20)) }
     }
 
-    /// mpi4py's `test_io` and `test_file`, on one rank and on three. The sources come from PyPI.
+    /// mpi4py's tests of files, on one rank and on three, and of windows, also on two. The sources come from PyPI.
     pub fn mpi4py(&self, say: impl Fn(&str)) -> Result<Vec<Verdict>> {
         let python = self.work.join("bin/python");
         let source = self.work.join("source");
@@ -104,12 +104,14 @@ impl<'a> Client<'a> {
             run(&mut tar)?;
             self.built()?;
         }
-        let test = |ranks: u32| {
+        let test = |ranks: u32, modules: &[&str]| {
             let mut job = self.job(ranks);
-            job.current_dir(&source).arg(&python).args(["test/main.py", "-q", "test_io", "test_file"]);
-            Self::verdict(format!("mpi4py/test_io,test_file -n {ranks}"), attempt(&mut job))
+            job.current_dir(&source).arg(&python).args(["test/main.py", "-q"]).args(modules);
+            Self::verdict(format!("mpi4py/{} -n {ranks}", modules.join(",")), attempt(&mut job))
         };
-        Ok(vec![test(1), test(3)])
+        let files = [1, 3].map(|ranks| test(ranks, &["test_io", "test_file"]));
+        let windows = [1, 2, 3].map(|ranks| test(ranks, &["test_win", "test_rma", "test_rma_nb"]));
+        Ok(files.into_iter().chain(windows).collect())
     }
 
     /// HDF5's `testpar`, on four ranks. `fetch` puts Debian's source package into a folder.
