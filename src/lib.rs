@@ -59,9 +59,9 @@ pub mod model;
 
 #[cfg(not(perusal_loom))]
 pub use api::{
-    Any, Communicator, Element, Multiple, OwnedReceive, OwnedSend, Receiving, Reduction, Scope, Sending,
-    Single, Source, Status, Tag, Threading, World, init, init_with, is_launched, run, run_threads,
-    run_threads_traced, run_threads_with,
+    Access, Any, Communicator, Element, Exposed, Locked, Multiple, OwnedReceive, OwnedSend, Receiving,
+    Reduction, Scope, Sending, Shared, Single, Source, Started, Status, Tag, Threading, Window, World, init,
+    init_with, is_launched, run, run_threads, run_threads_traced, run_threads_with,
 };
 pub use error::{Error, Result};
 

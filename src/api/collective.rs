@@ -34,7 +34,7 @@ pub enum Reduction {
 
 impl Reduction {
     /// The operation, if it takes elements of type `E`.
-    fn on<E: Element>(self) -> Result<op::Op> {
+    pub(super) fn on<E: Element>(self) -> Result<op::Op> {
         let handle = match self {
             Self::Sum => abi::MPI_SUM,
             Self::Product => abi::MPI_PROD,
@@ -49,12 +49,12 @@ impl Reduction {
     }
 }
 
-fn input<E: Element>(data: &[E]) -> InputBuffer<'_> {
+pub(super) fn input<E: Element>(data: &[E]) -> InputBuffer<'_> {
     // SAFETY: borrowed for as long as the input lives, so the elements stand still (buffer rule 1).
     unsafe { InputBuffer::new(data.as_ptr().cast(), data.len() * E::COUNT, datatype::<E>()) }
 }
 
-fn output<E: Element>(data: &mut [E]) -> OutputBuffer<'_> {
+pub(super) fn output<E: Element>(data: &mut [E]) -> OutputBuffer<'_> {
     // SAFETY: borrowed exclusively for as long as the output lives, and elements may have any bytes (buffer rule 2).
     unsafe { OutputBuffer::new(data.as_mut_ptr().cast(), data.len() * E::COUNT, datatype::<E>()) }
 }

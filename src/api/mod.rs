@@ -7,6 +7,8 @@
 //! | `messages` | blocking messages and probes |
 //! | `scope` | nonblocking messages with borrowed buffers |
 //! | `owned` | nonblocking messages with buffers of their own |
+//! | `window` | windows: memory that other ranks access |
+//! | `access` | their operations |
 //! | `collective` | collectives on slices |
 //! | `control` | control variables |
 //! | `element` | the types that messages carry: [`Element`] |
@@ -15,6 +17,7 @@
 //! | `member` | the one entry to the engine, and why no buffer goes before its request (API rules) |
 //! | `inside` | which threads are inside the engine |
 
+mod access;
 mod address;
 mod collective;
 mod communicator;
@@ -26,7 +29,9 @@ mod owned;
 mod scope;
 mod start;
 mod threading;
+mod window;
 
+pub use access::Access;
 pub use address::{Any, Source, Status, Tag};
 pub use collective::Reduction;
 pub use communicator::Communicator;
@@ -37,6 +42,7 @@ pub use start::{
     World, init, init_with, is_launched, run, run_threads, run_threads_traced, run_threads_with,
 };
 pub use threading::{Multiple, Single, Threading};
+pub use window::{Exposed, Locked, Shared, Started, Window};
 
 /// The guide's examples run as tests.
 #[cfg(doctest)]

@@ -113,8 +113,8 @@ impl<'a> Heap<'a> {
         let extent = self.allocate_space(bytes, align)?;
         let bytes = (bytes.max(1) as u64).next_multiple_of(PAGE as u64);
         // With the mapping's page tables, if the kernel knows how: the user need not take the faults one by one.
-        // SAFETY: the run is mapped and belongs to this process (heap rule 1); populating pages changes nothing that they hold.
-        let _ = unsafe { madvise(extent.addr.as_ptr().cast(), bytes as usize, Advice::LinuxPopulateWrite) };
+        // SAFETY: the run is mapped and belongs to this process (heap rule 1).
+        unsafe { populate(extent.addr.as_ptr(), bytes as usize) };
         if self.memory.segment().reserve(self.offset_of(extent.first), bytes).is_err() {
             self.free(&extent);
             return None;
@@ -150,8 +150,8 @@ impl<'a> Heap<'a> {
             return true;
         }
         let start = at.as_ptr().wrapping_offset((from as isize).wrapping_sub(place as isize));
-        // SAFETY: the pages lie in the mapping, which `at` has checked; populating them changes nothing that they hold.
-        let _ = unsafe { madvise(start.cast(), (end - from) as usize, Advice::LinuxPopulateWrite) };
+        // SAFETY: the pages lie in the mapping, which `at` has checked.
+        unsafe { populate(start, (end - from) as usize) };
         self.memory.segment().reserve(self.region.offset() + from, end - from).is_ok()
     }
 
@@ -274,6 +274,17 @@ impl<'a> Heap<'a> {
             // Release: "heap" edge, pairs with Acquire in `set_in`.
             self.word(word).fetch_and(!mask, Ordering::Release);
         }
+    }
+}
+
+/// Takes the memory of pages now, if the kernel knows how. Miri's is there.
+///
+/// # Safety
+/// The pages are mapped.
+unsafe fn populate(start: *mut u8, bytes: usize) {
+    if cfg!(not(miri)) {
+        // SAFETY: mapped pages (the caller); populating them changes nothing that they hold.
+        let _ = unsafe { madvise(start.cast(), bytes, Advice::LinuxPopulateWrite) };
     }
 }
 

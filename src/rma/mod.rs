@@ -17,6 +17,7 @@
 //! | `direct` | put, get and single values where the target is mapped and one run: the fast path |
 //! | `transfer` | put and get |
 //! | `accumulate` | operations that are atomic for each element |
+//! | `agree` | what the Rust API asks of a window besides |
 //! | `window_events` | where events of windows are emitted, and what they say |
 //! | `atomics` | those of them that an instruction performs |
 //! | `block_locks` | the locks for all others |
@@ -29,6 +30,8 @@ pub mod lock;
 
 #[cfg(not(perusal_loom))]
 mod accumulate;
+#[cfg(not(perusal_loom))]
+mod agree;
 #[cfg(not(perusal_loom))]
 mod atomics;
 #[cfg(not(perusal_loom))]
@@ -43,8 +46,7 @@ mod memory;
 mod remote;
 #[cfg(not(perusal_loom))]
 mod synchronization;
-// The shared heap is a mapped file, which Miri does not have.
-#[cfg(all(test, not(perusal_loom), not(miri)))]
+#[cfg(all(test, not(perusal_loom)))]
 mod tests;
 #[cfg(not(perusal_loom))]
 mod transfer;

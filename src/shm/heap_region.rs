@@ -6,6 +6,7 @@ use super::segment::Segment;
 use crate::limits::{GRANULE, HUGE_PAGE};
 use crate::sync::{AtomicBool, AtomicU64};
 use core::ptr::NonNull;
+#[cfg(not(miri))]
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 
 /// That part as this process has mapped it.
@@ -86,13 +87,23 @@ impl HeapRegion {
 
 impl Drop for HeapRegion {
     fn drop(&mut self) {
+        // Miri's goes with the file.
+        #[cfg(not(miri))]
         // SAFETY: the region's own mapping of `len` bytes. Whoever has an address in it keeps the job's memory alive, which has
         // the region.
         let _ = unsafe { munmap(self.base.as_ptr().cast(), self.len as usize) };
     }
 }
 
+/// Finds them on the heap, where Miri has the whole file.
+#[cfg(miri)]
+fn map_aligned(segment: &Segment, offset: u64, _: usize) -> rustix::io::Result<NonNull<u8>> {
+    // SAFETY: the heap lies within the file, all of which is one allocation.
+    NonNull::new(unsafe { segment.base().add(offset as usize) }).ok_or(rustix::io::Errno::NOMEM)
+}
+
 /// Maps `len` bytes of the segment's file from `offset` on, at a multiple of a huge page.
+#[cfg(not(miri))]
 fn map_aligned(segment: &Segment, offset: u64, len: usize) -> rustix::io::Result<NonNull<u8>> {
     let room = len.checked_add(HUGE_PAGE).ok_or(rustix::io::Errno::NOMEM)?;
     // SAFETY: a new mapping at an address of the kernel's choice.

@@ -1,6 +1,7 @@
-//! What Miri has for the job's file, for it maps no files: zeroed memory on the heap. The ranks of the job are threads.
+//! What Miri has for the job's file, for it maps no files: zeroed memory on the heap, that of the shared heap included. The ranks of the job are
+//! threads.
 
-use crate::limits::PAGE;
+use crate::limits::HUGE_PAGE;
 use crate::{Error, Result};
 use core::ptr::NonNull;
 use rustix::fs::FallocateFlags;
@@ -14,6 +15,7 @@ use std::os::fd::{OwnedFd, RawFd};
 pub struct JobFile {
     base: NonNull<u8>,
     layout: Layout,
+    mapped: usize,
     file: File,
 }
 
@@ -23,15 +25,16 @@ unsafe impl Send for JobFile {}
 unsafe impl Sync for JobFile {}
 
 impl JobFile {
-    /// Allocates `len` bytes.
-    pub fn create(len: u64, _: u64) -> Result<Self> {
+    /// Allocates a file of `len` bytes that are mapped, which goes on to `end` if that is more.
+    pub fn create(len: u64, end: u64) -> Result<Self> {
         let none = |why: &str| Error::Segment(format!("{len} bytes on the heap: {why}"));
         let len = usize::try_from(len).ok().filter(|len| *len > 0).ok_or_else(|| none("no size"))?;
-        let layout = Layout::from_size_align(len, PAGE).map_err(|_| none("no layout"))?;
+        let layout =
+            Layout::from_size_align(len.max(end as usize), HUGE_PAGE).map_err(|_| none("no layout"))?;
         // SAFETY: the layout has a size above zero.
         let base = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(|| none("out of memory"))?;
-        let (end, _) = std::io::pipe().map_err(|error| none(&error.to_string()))?;
-        Ok(Self { base, layout, file: OwnedFd::from(end).into() })
+        let (pipe, _) = std::io::pipe().map_err(|error| none(&error.to_string()))?;
+        Ok(Self { base, layout, mapped: len, file: OwnedFd::from(pipe).into() })
     }
 
     /// No process inherits such memory.
@@ -44,12 +47,12 @@ impl JobFile {
         self.layout.size() as u64
     }
 
-    /// The same: all are there.
+    /// Those before the shared heap.
     pub fn mapped(&self) -> usize {
-        self.layout.size()
+        self.mapped
     }
 
-    /// Address of the first byte, on a page.
+    /// Address of the first byte, on a huge page.
     pub fn base(&self) -> *mut u8 {
         self.base.as_ptr()
     }

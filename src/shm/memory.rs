@@ -272,7 +272,11 @@ pub(super) fn shape_of(ranks: u32, usable_cpus: u32, overrides: &Overrides) -> J
 }
 
 /// Bytes of the shared heap by default: half of the memory that the job may have, so that a full heap leaves as much for all else.
-/// Miri maps no files.
+/// In Miri all of it is allocated at once.
 fn usual_heap() -> u64 {
-    if cfg!(miri) { 0 } else { machine::memory() / 2 / HUGE_PAGE as u64 * HUGE_PAGE as u64 }
+    if cfg!(miri) {
+        4 * HUGE_PAGE as u64
+    } else {
+        machine::memory() / 2 / HUGE_PAGE as u64 * HUGE_PAGE as u64
+    }
 }

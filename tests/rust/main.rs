@@ -2,6 +2,7 @@
 
 mod api;
 mod faults;
+mod windows;
 
 /// Returns how many of `many` rounds a test takes: few where it is interpreted (Miri).
 fn rounds(many: usize) -> usize {

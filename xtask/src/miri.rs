@@ -6,11 +6,11 @@ use std::process::Command;
 
 /// What runs in Miri: modules of the engine, and the test program of the Rust API.
 ///
-/// Not among them: `heap` (it maps a part of a file twice) and `rma`, whose windows lie there, `shm::segment` and what else is about a file that processes map;
+/// Not among them: `heap` (it maps a part of a file twice), `shm::segment` and what else is about a file that processes map;
 /// `placement` and the launcher (other processes); copies from process to process (`protocol::rendezvous::cma`, `split`).
-const SUITES: [&str; 13] = [
+const SUITES: [&str; 14] = [
     "request", "doorbell", "ring", "matching", "datatype", "sync", "handles", "events", "engine", "protocol",
-    "p2p", "api", API,
+    "p2p", "rma", "api", API,
 ];
 
 /// The test program of the Rust API.
