@@ -95,7 +95,7 @@ fn between_fences_a_rank_puts_to_its_neighbour_and_gets_from_it() {
 
 #[test]
 fn accumulates_are_atomic_whatever_the_type() {
-    const ROUNDS: usize = 2000;
+    const ROUNDS: usize = if cfg!(miri) { 5 } else { 2000 };
     ranks(4, false, |engine, comm| {
         let window = window(engine, comm, Memory::Allocated(64), 8);
         window.lock_all(engine, NO).unwrap();
@@ -128,7 +128,7 @@ fn accumulates_are_atomic_whatever_the_type() {
 
 #[test]
 fn an_exclusive_lock_excludes_and_shared_ones_do_not() {
-    const ROUNDS: usize = 500;
+    const ROUNDS: usize = if cfg!(miri) { 5 } else { 500 };
     ranks(3, false, |engine, comm| {
         let window = window(engine, comm, Memory::Allocated(16), 8);
         for _ in 0..ROUNDS {
@@ -158,7 +158,7 @@ fn an_exclusive_lock_excludes_and_shared_ones_do_not() {
 
 #[test]
 fn who_starts_waits_for_posts_and_who_waits_for_completions() {
-    const ROUNDS: i64 = 200;
+    const ROUNDS: i64 = if cfg!(miri) { 5 } else { 200 };
     ranks(3, false, |engine, comm| {
         let window = window(engine, comm, Memory::Allocated(64), 8);
         let rank = comm.rank();
@@ -191,7 +191,7 @@ fn who_starts_waits_for_posts_and_who_waits_for_completions() {
 
 #[test]
 fn compare_and_swap_counts_as_locks_do() {
-    const ROUNDS: i64 = 500;
+    const ROUNDS: i64 = if cfg!(miri) { 5 } else { 500 };
     ranks(3, false, |engine, comm| {
         let window = window(engine, comm, Memory::Allocated(8), 8);
         window.lock_all(engine, NO).unwrap();
