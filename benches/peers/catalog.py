@@ -43,7 +43,7 @@ GROUPS = (
     Group("posted", 2, ("posted",), 15),
     Group("unexpected", 2, ("unexpected",), 25),
     Group("collectives", 2, ("collectives",), 12),
-    Group("one-sided", 2, ("onesided", "onesided-sync"), 40, passes=2),
+    Group("one-sided", 2, ("onesided", "onesided-sync"), 40),
     Group("wait", 2, ("idle",), 10, rounds=3),
     Group("two pairs", 4, ("startup", "latency", "rate", "collectives"), 20, passes=2),
     Group("8 ranks", 8, COLLECTIVES, 12),
