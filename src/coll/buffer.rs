@@ -84,7 +84,7 @@ impl<'a> InputBuffer<'a> {
     /// # Errors
     /// [`Error::NoMem`] if there is no memory for it.
     pub fn copied(&self) -> Result<Scratch> {
-        let mut copy = Scratch::zeroed(self.bytes())?;
+        let mut copy = Scratch::of(self.bytes())?;
         self.pack(0, &mut copy);
         Ok(copy)
     }
@@ -113,6 +113,12 @@ impl<'a> OutputBuffer<'a> {
     #[must_use]
     pub fn as_input(&self) -> InputBuffer<'a> {
         InputBuffer { addr: self.addr, count: self.count, datatype: self.datatype }
+    }
+
+    /// Returns the same elements once more. While that is used, the output is not.
+    #[must_use]
+    pub fn reborrowed(&self) -> Self {
+        Self { ..*self }
     }
 
     /// Returns the bytes of the packed elements.
@@ -147,7 +153,7 @@ impl<'a> OutputBuffer<'a> {
             _ if bytes == 0 => Landing::There(&mut []),
             // SAFETY: elements of a contiguous type are one run of bytes, which no other thread uses by buffer rule 2.
             Some(run) => Landing::There(unsafe { slice::from_raw_parts_mut(run.cast_mut(), bytes) }),
-            None => Landing::Copy(Scratch::zeroed(bytes)?, self),
+            None => Landing::Copy(Scratch::of(bytes)?, self),
         })
     }
 

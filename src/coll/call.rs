@@ -2,7 +2,7 @@
 
 use super::buffer::{InputBuffer, OpKernel, OutputBuffer};
 use super::intercomm::{self, IntercommRoot, Sides};
-use super::{EventSpan, Transport, algorithms, intracomm, neighbor};
+use super::{EventSpan, Transport, intracomm, neighbor};
 use crate::comm::Comm;
 use crate::datatype::Datatype;
 use crate::datatype::op::Op;
@@ -204,10 +204,10 @@ pub enum CollectiveOp {
     Barrier,
     /// MPI_Bcast: the elements, the root.
     Bcast(Elements, CallRoot),
-    /// MPI_Gather(v): what the caller sends, where the root puts it, the root.
-    Gather(Option<Elements>, Option<Pieces>, CallRoot),
-    /// MPI_Scatter(v): what the root sends, where the caller puts it, the root.
-    Scatter(Option<Pieces>, Option<Elements>, CallRoot),
+    /// MPI_Gather(v): what the caller sends, where the root puts it, the root; whether all pieces have one length.
+    Gather(Option<Elements>, Option<Pieces>, CallRoot, bool),
+    /// MPI_Scatter(v): what the root sends, where the caller puts it, the root; whether all pieces have one length.
+    Scatter(Option<Pieces>, Option<Elements>, CallRoot, bool),
     /// MPI_Allgather(v).
     Allgather(Option<Elements>, Pieces),
     /// MPI_Alltoall(v, w).
@@ -282,15 +282,15 @@ impl CollectiveOp {
             match self {
                 Self::Barrier => super::barrier(transport).await,
                 Self::Bcast(data, root) => intracomm::bcast(transport, data.output(), rank(*root)?).await,
-                Self::Gather(send, pieces, root) => {
+                Self::Gather(send, pieces, root, even) => {
                     let send = send.as_ref().map(|send| send.input());
-                    algorithms::gather(transport, send, |r| of_root(pieces.as_ref()).output(r), rank(*root)?)
-                        .await
+                    let pieces = |r| of_root(pieces.as_ref()).output(r);
+                    intracomm::gather(transport, send, pieces, rank(*root)?, *even).await
                 }
-                Self::Scatter(pieces, recv, root) => {
+                Self::Scatter(pieces, recv, root, even) => {
                     let recv = recv.as_ref().map(|recv| recv.output());
-                    algorithms::scatter(transport, |r| of_root(pieces.as_ref()).input(r), recv, rank(*root)?)
-                        .await
+                    let pieces = |r| of_root(pieces.as_ref()).input(r);
+                    intracomm::scatter(transport, pieces, recv, rank(*root)?, *even).await
                 }
                 Self::Allgather(send, pieces) => {
                     intracomm::allgather(transport, send.as_ref().map(|send| send.input()), |r| {
@@ -353,11 +353,11 @@ impl CollectiveOp {
             match self {
                 Self::Barrier => intercomm::barrier(sides).await,
                 Self::Bcast(data, root) => intercomm::bcast(sides, data.output(), side(*root)?).await,
-                Self::Gather(send, pieces, root) => {
+                Self::Gather(send, pieces, root, _) => {
                     let send = send.as_ref().map(|send| send.input());
                     intercomm::gather(sides, send, |r| of_root(pieces.as_ref()).output(r), side(*root)?).await
                 }
-                Self::Scatter(pieces, recv, root) => {
+                Self::Scatter(pieces, recv, root, _) => {
                     let recv = recv.as_ref().map(|recv| recv.output());
                     intercomm::scatter(sides, |r| of_root(pieces.as_ref()).input(r), recv, side(*root)?).await
                 }

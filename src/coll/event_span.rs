@@ -98,7 +98,7 @@ impl CollectiveOp {
         match self {
             Self::Barrier => 0,
             Self::Bcast(data, _) => bytes(data),
-            Self::Gather(Some(data), ..) | Self::Scatter(_, Some(data), _) => bytes(data),
+            Self::Gather(Some(data), ..) | Self::Scatter(_, Some(data), ..) => bytes(data),
             Self::Allgather(Some(data), _) => bytes(data),
             Self::Reduce(data, result, ..) => data.as_ref().or(result.as_ref()).map_or(0, bytes),
             Self::Allreduce(_, data, _) | Self::Scan(_, data, _) | Self::Exscan(_, data, _) => bytes(data),
@@ -107,7 +107,7 @@ impl CollectiveOp {
                 all_bytes(send.as_ref().unwrap_or(recv), comm.peers().size() as usize)
             }
             Self::Gather(None, ..)
-            | Self::Scatter(_, None, _)
+            | Self::Scatter(_, None, ..)
             | Self::Allgather(None, _)
             | Self::NeighbourAlltoall(..) => 0,
         }
@@ -120,7 +120,11 @@ impl CollectiveOp {
             | Self::Bcast(..)
             | Self::Allgather(..)
             | Self::Reduce(..)
-            | Self::Allreduce(..) => true,
+            | Self::Allreduce(..)
+            | Self::ReduceScatter(..)
+            | Self::Scan(..)
+            | Self::Exscan(..) => true,
+            Self::Gather(_, _, _, even) | Self::Scatter(_, _, _, even) => *even,
             Self::Alltoall(_, pieces) => matches!(pieces.form, Form::Even(..)),
             _ => false,
         }
@@ -130,6 +134,16 @@ impl CollectiveOp {
     pub(super) fn is_served_by(&self, team: &mut TeamGuard<'_>) -> bool {
         match self {
             Self::Alltoall(_, recv) => team.serves_alltoall(recv.bytes(0)),
+            Self::Gather(_, pieces, ..) | Self::Scatter(pieces, ..) if pieces.is_some() => {
+                let block = pieces.as_ref().map_or(0, |pieces| pieces.bytes(0));
+                team.may_serve(block, block)
+            }
+            Self::Gather(Some(data), ..) | Self::Scatter(_, Some(data), ..) => {
+                team.may_serve(data.bytes(), data.bytes())
+            }
+            Self::ReduceScatter(data, ..) | Self::Scan(_, data, _) | Self::Exscan(_, data, _) => {
+                team.may_serve(data.bytes(), data.bytes() / team.size())
+            }
             _ => true,
         }
     }

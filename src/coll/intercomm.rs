@@ -228,7 +228,7 @@ async fn reduced_by_other_group<T: Transport>(
     kernel: OpKernel<'_>,
 ) -> Result<Scratch> {
     let mut acc = send.copied()?;
-    let mut result = Scratch::zeroed(bytes)?;
+    let mut result = Scratch::of(bytes)?;
     algorithms::reduce(&sides.local, &mut acc, 0, &kernel).await?;
     if sides.leads() {
         sides.remote.exchange(0, &acc, 0, &mut result).await?;

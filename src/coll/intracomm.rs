@@ -7,10 +7,104 @@
 
 use super::algorithms::{self, Blocks};
 use super::buffer::{InputBuffer, OpKernel, OutputBuffer, copy};
-use super::shared_memory::Operands;
+use super::shared_memory::{Operands, one_run};
 use super::{Scratch, Transport, allgatherv};
 use crate::error::{Error, Result};
 use crate::events::Collective;
+
+/// Gathers at `root`: piece `r` becomes what rank `r` sends; `send` may be `None` there. `even`: all pieces have the same length.
+///
+/// # Errors
+/// Those of the transport; [`Error::Truncate`] if a piece is too small.
+pub async fn gather<'a, T: Transport>(
+    transport: &T,
+    send: Option<InputBuffer<'_>>,
+    pieces: impl Fn(usize) -> OutputBuffer<'a>,
+    root: usize,
+    even: bool,
+) -> Result<()> {
+    let (rank, size) = (transport.rank(), transport.size());
+    if even && let Some(mut team) = transport.team(Collective::Gather) {
+        let block = if rank == root { pieces(root).bytes() } else { send.map_or(0, |send| send.bytes()) };
+        let run = rank == root && (0..size).all(|r| follows(&pieces(0), r * block, &pieces(r)));
+        // SAFETY: buffer rule 2 holds for each piece, and the pieces are this run.
+        let mut all = run.then(|| unsafe { pieces(0).widened(size * block) }.landing()).transpose()?;
+        if let (Some(send), true) = (send, rank == root && !run) {
+            copy(send, &pieces(root))?;
+        }
+        let own = send.map(|send| send.packed()).transpose()?;
+        let own = own.as_deref().unwrap_or_default();
+        check_block(own, block)?;
+        let place = |from: usize, fill: &mut dyn FnMut(&mut [u8]) -> Result<()>| {
+            let mut landing = pieces(from).landing()?;
+            fill(&mut landing)?;
+            landing.land()
+        };
+        let write = |to: &mut [u8]| to[..own.len()].copy_from_slice(own);
+        if team.gather_direct(own, all.as_deref_mut(), root, block, place)? {
+            return Ok(());
+        }
+        drop(all);
+        let each = |from: usize, bytes: &[u8]| {
+            if from == root {
+                send.map_or(Ok(()), |send| copy(send, &pieces(root)))
+            } else {
+                pieces(from).write(bytes)
+            }
+        };
+        if team.gather(block, root, write, each)? {
+            return Ok(());
+        }
+    }
+    algorithms::gather(transport, send, pieces, root).await
+}
+
+/// Scatters from `root`: `recv` becomes the caller's piece there; it may be `None` at the root. `even`: all pieces have the same length.
+///
+/// # Errors
+/// Those of the transport; [`Error::Truncate`] if there is not enough room.
+pub async fn scatter<'a, T: Transport>(
+    transport: &T,
+    pieces: impl Fn(usize) -> InputBuffer<'a>,
+    recv: Option<OutputBuffer<'_>>,
+    root: usize,
+    even: bool,
+) -> Result<()> {
+    let (rank, size) = (transport.rank(), transport.size());
+    if even && let Some(mut team) = transport.team(Collective::Scatter) {
+        let is_root = rank == root;
+        let block = if is_root { pieces(root).bytes() } else { recv.as_ref().map_or(0, OutputBuffer::bytes) };
+        let done = {
+            let run = if is_root { one_run(size, block, &pieces) } else { None };
+            let mut packed = Scratch::of(if is_root && run.is_none() { size * block } else { 0 })?;
+            if !packed.is_empty() {
+                (0..size).for_each(|r| pieces(r).pack(0, &mut packed[r * block..][..block]));
+            }
+            let all = run.unwrap_or(&packed);
+            let own = if is_root { None } else { recv.as_ref().map(OutputBuffer::reborrowed) };
+            let mut landing = own.map(OutputBuffer::landing).transpose()?;
+            let room = landing.as_deref_mut().unwrap_or_default();
+            let done = team.scatter_direct(all, room, root, block)?
+                || team.scatter(
+                    block,
+                    root,
+                    |to| to.copy_from_slice(all),
+                    |from| room.copy_from_slice(from),
+                )?;
+            if done && let Some(landing) = landing {
+                landing.land()?;
+            }
+            done
+        };
+        if done {
+            return match recv {
+                Some(recv) if is_root => copy(pieces(root), &recv),
+                _ => Ok(()),
+            };
+        }
+    }
+    algorithms::scatter(transport, pieces, recv, root).await
+}
 
 /// Makes every rank's elements those of `root`.
 ///
@@ -33,9 +127,6 @@ pub async fn allgather<'a, T: Transport>(
     pieces: impl Fn(usize) -> OutputBuffer<'a>,
 ) -> Result<()> {
     let (rank, size) = (transport.rank(), transport.size());
-    if let Some(send) = send {
-        copy(send, &pieces(rank))?;
-    }
     let mut end = 0;
     let lengths = (0..size).map(|r| pieces(r).bytes());
     let ends: Vec<usize> = lengths
@@ -52,13 +143,32 @@ pub async fn allgather<'a, T: Transport>(
         // SAFETY: buffer rule 2 holds for each piece, and the pieces are this run of `end` bytes.
         run = Some(unsafe { first.widened(end) }.landing()?);
     }
+    if let (Some(all), true) = (&mut run, equal)
+        && let Some(mut team) = transport.team(Collective::Allgather)
+        && team.serves_directly(ends[0])?
+    {
+        let own = send.map(|send| send.packed()).transpose()?;
+        check_block(own.as_deref().unwrap_or_default(), ends[0])?;
+        return team.allgather_direct(own.as_deref(), all, ends[0]);
+    }
+    if let Some(send) = send {
+        copy(send, &pieces(rank))?;
+    }
     if let Some(mut all) = run {
         return gather_everywhere(transport, &mut all, &ends, equal).await;
     }
-    let mut all = Scratch::zeroed(end)?;
+    let mut all = Scratch::of(end)?;
     all[begin(rank)..ends[rank]].copy_from_slice(&pieces(rank).as_input().packed()?);
     gather_everywhere(transport, &mut all, &ends, equal).await?;
     (0..size).filter(|&r| r != rank).try_for_each(|r| pieces(r).write(&all[begin(r)..ends[r]]))
+}
+
+/// Checks that the caller's own data, unless it is in its place already, is as long as a block.
+fn check_block(own: &[u8], block: usize) -> Result<()> {
+    if own.is_empty() || own.len() == block {
+        return Ok(());
+    }
+    Err(Error::Truncate { sent: own.len() as u64, room: block as u64 })
 }
 
 /// Whether `piece` lies `offset` bytes after the beginning of the run that `first` begins.
@@ -99,6 +209,24 @@ pub async fn alltoall_even<'a, 'b, T: Transport>(
     recv: impl Fn(usize) -> OutputBuffer<'b>,
 ) -> Result<()> {
     if let Some(mut team) = transport.team(Collective::Alltoall) {
+        let (rank, size, block) = (transport.rank(), transport.size(), recv(0).bytes());
+        // In place, what others read would be overwritten.
+        let run = send.as_ref().and_then(|send| one_run(size, block, send));
+        if send.is_some() && team.serves_directly(block)? {
+            let mut packed = Scratch::of(if run.is_none() { size * block } else { 0 })?;
+            if let (None, Some(send)) = (run, &send) {
+                (0..size).for_each(|r| send(r).pack(0, &mut packed[r * block..][..block]));
+            }
+            let all = run.unwrap_or(&packed);
+            let place = |from: usize, fill: &mut dyn FnMut(&mut [u8]) -> Result<()>| {
+                let mut landing = recv(from).landing()?;
+                fill(&mut landing)?;
+                landing.land()
+            };
+            let room = one_run(size, block, |r| recv(r).as_input()).map_or(core::ptr::null(), <[u8]>::as_ptr);
+            team.alltoall_direct(all, room, block, place)?;
+            return send.map_or(Ok(()), |send| copy(send(rank), &recv(rank)));
+        }
         let read = |peer: usize, at: usize, to: &mut [u8]| {
             let from = send.as_ref().map_or_else(|| recv(peer).as_input(), |send| send(peer));
             from.pack(at, to);
@@ -183,6 +311,29 @@ pub async fn allreduce<T: Transport>(
     recv.write(&acc)
 }
 
+/// Scans through the team, if there is one that does it.
+fn scan_in_team<T: Transport>(
+    transport: &T,
+    send: InputBuffer<'_>,
+    recv: &OutputBuffer<'_>,
+    kernel: &OpKernel<'_>,
+    inclusive: bool,
+) -> Result<bool> {
+    let operation = if inclusive { Collective::Scan } else { Collective::Exscan };
+    let (bytes, unit) = (send.bytes(), send.datatype().size());
+    if bytes == 0 {
+        return Ok(true);
+    }
+    let Some(mut team) = transport.team(operation) else { return Ok(false) };
+    // Without the caller's own, nothing is given to rank 0.
+    let stays = !inclusive && transport.rank() == 0;
+    with_packed(send, Some(recv).filter(|_| !stays), |from, to| {
+        // SAFETY: `from` and `to`, where it is not null, have `bytes` bytes, which no other thread uses by buffer rules 1 and 2.
+        let operands = unsafe { Operands::new(from, to, bytes, unit) };
+        team.scan(operands, inclusive, kernel)
+    })
+}
+
 /// Runs `work` on the addresses of packed operands and results (null, if there are none): the user's own where they are one run of
 /// bytes, else copies.
 fn with_packed(
@@ -190,16 +341,29 @@ fn with_packed(
     recv: Option<&OutputBuffer<'_>>,
     work: impl FnOnce(*const u8, *mut u8) -> Result<bool>,
 ) -> Result<bool> {
+    let bytes = send.bytes();
+    match recv {
+        Some(recv) => with_packed_part(send, recv, bytes, work),
+        None => work(send.packed()?.as_ptr(), core::ptr::null_mut()),
+    }
+}
+
+/// As [`with_packed`], where the results are `bytes` bytes.
+fn with_packed_part(
+    send: InputBuffer<'_>,
+    recv: &OutputBuffer<'_>,
+    bytes: usize,
+    work: impl FnOnce(*const u8, *mut u8) -> Result<bool>,
+) -> Result<bool> {
     let copy = if send.run().is_some() { Scratch::default() } else { send.copied()? };
     let from = send.run().unwrap_or(copy.as_ptr());
-    let Some(recv) = recv else { return work(from, core::ptr::null_mut()) };
-    if send.bytes() > recv.bytes() {
-        return Err(Error::Truncate { sent: send.bytes() as u64, room: recv.bytes() as u64 });
+    if bytes > recv.bytes() {
+        return Err(Error::Truncate { sent: bytes as u64, room: recv.bytes() as u64 });
     }
     if let Some(to) = recv.as_input().run() {
         return work(from, to.cast_mut());
     }
-    let mut results = Scratch::zeroed(send.bytes())?;
+    let mut results = Scratch::of(bytes)?;
     let done = work(from, results.as_mut_ptr())?;
     if done {
         recv.write(&results)?;
@@ -218,11 +382,25 @@ pub async fn reduce_scatter<T: Transport>(
     counts: impl Fn(usize) -> usize,
     kernel: OpKernel<'_>,
 ) -> Result<()> {
-    let all = send.copied()?;
-    if all.is_empty() {
+    let unit = send.datatype().size();
+    let ends = block_ends(transport.size(), counts, unit);
+    let bytes = send.bytes();
+    if bytes == 0 {
         return Ok(());
     }
-    let ends = block_ends(transport.size(), counts, send.datatype().size());
+    if let Some(mut team) = transport.team(Collective::ReduceScatter) {
+        let rank = transport.rank();
+        let range = |r: usize| (if r == 0 { 0 } else { ends[r - 1] })..ends[r];
+        let done = with_packed_part(send, &recv, range(rank).len(), |from, to| {
+            // SAFETY: `from` has `bytes` bytes and `to` as many as the range, which no other thread uses by buffer rules 1 and 2.
+            let operands = unsafe { Operands::new(from, to, bytes, unit) };
+            team.reduce_scatter(operands, range, &kernel)
+        })?;
+        if done {
+            return Ok(());
+        }
+    }
+    let all = send.copied()?;
     let block = algorithms::reduce_scatter(transport, &all, Blocks::EndingAt(&ends), &kernel).await?;
     recv.write(&block)
 }
@@ -247,6 +425,9 @@ pub async fn scan<T: Transport>(
     recv: OutputBuffer<'_>,
     kernel: OpKernel<'_>,
 ) -> Result<()> {
+    if scan_in_team(transport, send, &recv, &kernel, true)? {
+        return Ok(());
+    }
     let mut acc = send.copied()?;
     if acc.is_empty() {
         return Ok(());
@@ -265,6 +446,9 @@ pub async fn exscan<T: Transport>(
     recv: OutputBuffer<'_>,
     kernel: OpKernel<'_>,
 ) -> Result<()> {
+    if scan_in_team(transport, send, &recv, &kernel, false)? {
+        return Ok(());
+    }
     let own = send.packed()?;
     if own.is_empty() {
         return Ok(());

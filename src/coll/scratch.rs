@@ -1,11 +1,26 @@
 //! Temporary buffers of collectives.
+//!
+//! Large ones are kept for the next operation of the thread: fresh memory costs a page fault for each page, which takes as long as a copy.
 
 use crate::error::{Error, Result};
+use core::cell::RefCell;
 use core::ops::{Deref, DerefMut};
+
+/// Bytes from which buffers are kept.
+const KEPT_FROM: usize = 32 << 10;
+/// Bytes of the largest buffer that is kept.
+const KEPT_TO: usize = 4 << 20;
+/// How many a thread keeps.
+const KEPT: usize = 4;
+
+thread_local! {
+    static FREE: RefCell<Vec<Vec<AlignedWord>>> = const { RefCell::new(Vec::new()) };
+}
 
 /// Bytes that start at an address that suits every basic type, `long double _Complex` included.
 #[derive(Debug, Default)]
 pub struct Scratch {
+    /// As many as `len` bytes need, or more.
     words: Vec<AlignedWord>,
     len: usize,
 }
@@ -15,13 +30,16 @@ pub struct Scratch {
 struct AlignedWord([u8; 16]);
 
 impl Scratch {
-    /// Returns `len` zeroes.
+    /// Returns `len` bytes, of whatever values.
     ///
     /// # Errors
     /// [`Error::NoMem`] if there is not so much memory.
-    pub fn zeroed(len: usize) -> Result<Self> {
-        let mut words = Vec::new();
+    pub fn of(len: usize) -> Result<Self> {
         let count = len.div_ceil(size_of::<AlignedWord>());
+        if let Some(words) = kept(len, count) {
+            return Ok(Self { words, len });
+        }
+        let mut words = Vec::new();
         if words.try_reserve_exact(count).is_err() {
             return Err(Error::NoMem(format!("a temporary buffer of {len} bytes")));
         }
@@ -32,11 +50,43 @@ impl Scratch {
     /// Returns a copy of `bytes`.
     ///
     /// # Errors
-    /// As for [`zeroed`](Self::zeroed).
+    /// As for [`of`](Self::of).
     pub fn copy_of(bytes: &[u8]) -> Result<Self> {
-        let mut scratch = Self::zeroed(bytes.len())?;
+        let mut scratch = Self::of(bytes.len())?;
         scratch.copy_from_slice(bytes);
         Ok(scratch)
+    }
+}
+
+/// Takes the first kept buffer that has `count` words, for a buffer of `len` bytes.
+fn kept(len: usize, count: usize) -> Option<Vec<AlignedWord>> {
+    if !(KEPT_FROM..=KEPT_TO).contains(&len) {
+        return None;
+    }
+    FREE.try_with(|free| {
+        let mut free = free.try_borrow_mut().ok()?;
+        let found = free.iter().position(|words| words.len() >= count)?;
+        Some(free.swap_remove(found))
+    })
+    .ok()?
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if !(KEPT_FROM..=KEPT_TO).contains(&(self.words.len() * size_of::<AlignedWord>())) {
+            return;
+        }
+        // A thread that ends keeps nothing.
+        let _ = FREE.try_with(|free| {
+            let Ok(mut free) = free.try_borrow_mut() else { return };
+            if free.len() < KEPT {
+                free.push(core::mem::take(&mut self.words));
+            } else if let Some(least) = free.iter_mut().min_by_key(|words| words.len())
+                && least.len() < self.words.len()
+            {
+                *least = core::mem::take(&mut self.words);
+            }
+        });
     }
 }
 
@@ -71,9 +121,18 @@ mod tests {
     }
 
     #[test]
+    fn a_large_buffer_is_used_again() {
+        let first = Scratch::of(KEPT_FROM + 100).unwrap();
+        let at = first.as_ptr();
+        drop(first);
+        let second = Scratch::of(KEPT_FROM).unwrap();
+        assert_eq!((second.as_ptr(), second.len()), (at, KEPT_FROM));
+    }
+
+    #[test]
     fn more_memory_than_there_is_is_an_error() {
         for len in [usize::MAX, isize::MAX as usize, 1 << 60] {
-            assert!(matches!(Scratch::zeroed(len), Err(Error::NoMem(_))), "{len}");
+            assert!(matches!(Scratch::of(len), Err(Error::NoMem(_))), "{len}");
         }
     }
 }

@@ -47,6 +47,10 @@ const fn variable(operation: Collective) -> Option<VariableId> {
         Collective::Alltoall => VariableId::CollAlltoall,
         Collective::Reduce => VariableId::CollReduce,
         Collective::Allreduce => VariableId::CollAllreduce,
+        Collective::Gather => VariableId::CollGather,
+        Collective::Scatter => VariableId::CollScatter,
+        Collective::ReduceScatter => VariableId::CollReduceScatter,
+        Collective::Scan | Collective::Exscan => VariableId::CollScan,
         _ => return None,
     })
 }

@@ -144,7 +144,7 @@ pub(super) fn move_elements(file: &Descriptor, access: &Access, elements: &Eleme
     if !representation.converts(access.direction) {
         return move_native(file, access, elements);
     }
-    let mut staged = match Scratch::zeroed(access.bytes as usize) {
+    let mut staged = match Scratch::of(access.bytes as usize) {
         Ok(staged) => staged,
         Err(error) => return Transfer::failed(error),
     };
@@ -181,7 +181,7 @@ fn move_native(file: &Descriptor, access: &Access, elements: &Elements) -> Trans
             Direction::Read => read_runs(file, view, *at, unsafe { slice::from_raw_parts_mut(run, total) }),
         };
     }
-    let mut piece = match Scratch::zeroed(total.min(PIECE)) {
+    let mut piece = match Scratch::of(total.min(PIECE)) {
         Ok(piece) => piece,
         Err(error) => return Transfer::failed(error),
     };

@@ -517,7 +517,7 @@ pub(super) fn exchange<const N: usize>(engine: &Engine, comm: &Comm, own: [i64; 
         return Ok(vec![own]);
     }
     let transport = BlockingTransport::new(engine, comm, Purpose::Create);
-    let mut all = Scratch::zeroed(comm.size() as usize * N * 8)?;
+    let mut all = Scratch::of(comm.size() as usize * N * 8)?;
     let at = comm.rank() as usize * N * 8;
     for (word, room) in own.iter().zip(all[at..].chunks_exact_mut(8)) {
         room.copy_from_slice(&word.to_ne_bytes());

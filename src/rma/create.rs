@@ -4,11 +4,11 @@ use super::block_locks::BlockLocks;
 use super::control::{Control, StoreFlag};
 use super::epoch::Epochs;
 use super::memory::{Start, TargetMemory};
-use super::remote::{Served, Service, may_read, probe_address};
+use super::remote::{Served, Service};
 use super::window::{Flavor, Memory, Window, has_no_locks};
 use crate::coll::{BlockingTransport, Purpose, Scratch, allgather, create};
 use crate::comm::{Attributes, Comm, ErrhandlerSlot, lock};
-use crate::engine::Engine;
+use crate::engine::{Engine, probe_address};
 use crate::error::{Error, Result};
 use crate::heap::{Extent, Heap};
 use crate::info::Info;
@@ -133,7 +133,7 @@ impl Window {
         };
         let transport = BlockingTransport::new(engine, &comm, Purpose::Create);
         let everybody = |member: Member| -> Result<Vec<Member>> {
-            let mut all = Scratch::zeroed(members * MEMBER)?;
+            let mut all = Scratch::of(members * MEMBER)?;
             let at = comm.rank() as usize * MEMBER;
             all[at..at + MEMBER].copy_from_slice(&member.encode());
             transport.run(allgather(&transport, &mut all))?;
@@ -294,7 +294,7 @@ impl Window {
         }
         // Each tries its neighbour.
         let (own, next) = (comm.rank() as usize, (comm.rank() as usize + 1) % all.len());
-        let well = may_read(engine, comm.group().world_rank(next as u32), all[next].probe);
+        let well = engine.may_read_memory(comm.group().world_rank(next as u32), all[next].probe);
         let answers = everybody(Member { well, ..all[own] })?;
         if answers.iter().all(|member| member.well) {
             return Ok(None);

@@ -10,7 +10,6 @@ use crate::error::{Error, Result};
 use crate::p2p::{MessageStatus, Request};
 use crate::shm::peer_memory;
 use crate::sync::{Arc, Mutex};
-use crate::variables::CopyChoice;
 
 /// Tags of the messages, on the collective context of the window's communicator.
 const REQUEST: i32 = 1 << 10;
@@ -184,25 +183,6 @@ fn refused(world: u32, error: &std::io::Error) -> Error {
         return NO_MEMORY;
     }
     Error::Other(format!("the kernel does not let this process access the memory of rank {world}: {error}"))
-}
-
-/// A byte that other processes of the job try to read.
-static PROBE: u8 = 42;
-
-/// The address of a byte in this process with which others can try ([`may_read`]).
-pub(super) fn probe_address() -> u64 {
-    (&raw const PROBE) as u64
-}
-
-/// Whether this process may read the memory of job rank `world`, where the byte to try is at `probe`. No control variable forbids it.
-pub(super) fn may_read(engine: &Engine, world: u32, probe: u64) -> bool {
-    let mut byte = [0_u8];
-    let pid = engine.job().process_of(world);
-    // SAFETY: the byte is ours.
-    let read = |pid| unsafe { peer_memory::read_peer(pid, probe, byte.as_mut_ptr(), 1) };
-    engine.config().copy() != CopyChoice::Chunks
-        && pid.map(read).is_some_and(|read| read.is_ok())
-        && byte == [PROBE]
 }
 
 /// What a member may be asked for: all runs of bytes that lie in one of these, each an address and a length.

@@ -125,7 +125,7 @@ pub(super) fn get(remote: Remote<'_>, target: TargetElements<'_>, origin: &Outpu
 
 /// Calls `part` for the parts of `bytes` bytes, each with where it begins and room for it.
 fn in_chunks(bytes: usize, mut part: impl FnMut(usize, &mut [u8]) -> Result<()>) -> Result<()> {
-    let mut chunk = Scratch::zeroed(bytes.min(CHUNK))?;
+    let mut chunk = Scratch::of(bytes.min(CHUNK))?;
     let mut at = 0;
     while at < bytes {
         let len = chunk.len().min(bytes - at);

@@ -375,7 +375,7 @@ impl Window {
         let sent = origin.map_or(0, |origin| origin.bytes());
         check_room(sent, elements.bytes())?;
         check_room(elements.bytes(), result.bytes())?;
-        let mut old = Scratch::zeroed(elements.bytes())?;
+        let mut old = Scratch::of(elements.bytes())?;
         let described = origin.unwrap_or_else(|| result.as_input());
         let what = || OneSided { operation: RmaOperation::GetAccumulate, origin: described.parts(), target };
         let new = origin.map(|origin| origin.packed()).transpose()?;

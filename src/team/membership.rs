@@ -26,6 +26,8 @@ pub struct Team {
     pub(crate) index: u32,
     /// Whether the bulk has memory; `None` before anybody needed it.
     pub(crate) bulk: Option<bool>,
+    /// Whether the members can read each other's memory; `None` before anybody wanted to.
+    pub(crate) direct: Option<bool>,
     /// How often a part was used.
     pub(crate) uses: u64,
     /// For each part, how many rounds must be complete before it is written again (team rule 6).
@@ -48,6 +50,7 @@ impl Team {
             job: job.clone(),
             index,
             bulk: None,
+            direct: None,
             uses: 0,
             free_when: [0; PARTS],
             failure: None,

@@ -139,3 +139,19 @@ algorithm_table!(allreduce enumeration (
     /// What `coll_allreduce` can be.
     ALLREDUCE "allreduce_algorithm"
 ));
+algorithm_table!(gather enumeration (
+    /// What `coll_gather` can be.
+    GATHER "gather_algorithm"
+));
+algorithm_table!(scatter enumeration (
+    /// What `coll_scatter` can be.
+    SCATTER "scatter_algorithm"
+));
+algorithm_table!(reduce_scatter enumeration (
+    /// What `coll_reduce_scatter` can be.
+    REDUCE_SCATTER "reduce_scatter_algorithm"
+));
+algorithm_table!(scan enumeration (
+    /// What `coll_scan` can be: the algorithms of MPI_Exscan are those of MPI_Scan.
+    SCAN "scan_algorithm"
+));

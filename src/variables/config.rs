@@ -214,6 +214,13 @@ impl Config {
         self.number(VariableId::CollPiece) as usize
     }
 
+    /// Bytes from which collectives copy out of the other members' memory.
+    #[inline]
+    #[must_use]
+    pub fn coll_direct_from(&self) -> usize {
+        at_least(self.number(VariableId::CollDirectFrom))
+    }
+
     /// How often a rank that waits in a collective gives its CPU away; `None` where every rank has a CPU.
     #[inline]
     #[must_use]

@@ -87,10 +87,10 @@ const EAGER: u64 = 8 << 10;
 /// A message of so many bytes takes no longer read in one step, with its announcement, than through the ring: the machines that were
 /// looked at agree within a factor of two.
 const READ: u64 = 8 << 10;
+/// The same if the sender writes.
+const HALVES: u64 = 8 << 10;
 /// The same where the answer comes only after another rank's turn on the CPU.
 const READ_IN_TURN: u64 = 32 << 10;
-/// From here on a second answer costs less than what the other half saves.
-const HALVES: u64 = 64 << 10;
 const FRAGMENTS: u64 = 128 << 10;
 const DIRECT: u64 = 16 << 10;
 const SHARE: u64 = 64 << 10;
@@ -122,7 +122,7 @@ table! {
         "bytes from which a message is announced and read by its receiver out of the sender's memory in one step, where the kernel allows that; 4294967295: never";
     CopyHalvesFrom => "copy_halves_from", Copies, Local, Always, TunerBasic,
         Domain::Number(|_| (0, NEVER)), |shape| if shape.is_oversubscribed() { NEVER } else { HALVES },
-        "bytes from which a message is announced, and receiver and sender copy one half each; 4294967295: never, as where ranks outnumber CPUs";
+        "bytes from which a message is announced and written by its sender into the receiver's memory, of which the receiver reads a half itself if it is long; where the kernel allows that; 4294967295: never, as where ranks outnumber CPUs";
     CopyDirectFrom => "copy_direct_from", Copies, Local, Always, TunerBasic,
         Domain::Number(|_| (1, NEVER)), |_| DIRECT,
         "bytes from which a message is announced and copied once if its buffer lies in memory from MPI_Alloc_mem that all ranks see, and from which MPI_Alloc_mem takes such memory; 4294967295: never";
@@ -181,6 +181,18 @@ table! {
         Domain::Choice(&algorithms::REDUCE), |_| 0, "how MPI_Reduce is done, as coll_barrier";
     CollAllreduce => "coll_allreduce", Collectives, AllEqual, BetweenCollectives, TunerBasic,
         Domain::Choice(&algorithms::ALLREDUCE), |_| 0, "how MPI_Allreduce is done, as coll_barrier";
+    CollGather => "coll_gather", Collectives, AllEqual, BetweenCollectives, TunerBasic,
+        Domain::Choice(&algorithms::GATHER), |_| 0, "how MPI_Gather is done, as coll_barrier";
+    CollScatter => "coll_scatter", Collectives, AllEqual, BetweenCollectives, TunerBasic,
+        Domain::Choice(&algorithms::SCATTER), |_| 0, "how MPI_Scatter is done, as coll_barrier";
+    CollReduceScatter => "coll_reduce_scatter", Collectives, AllEqual, BetweenCollectives, TunerBasic,
+        Domain::Choice(&algorithms::REDUCE_SCATTER), |_| 0,
+        "how MPI_Reduce_scatter and MPI_Reduce_scatter_block are done, as coll_barrier";
+    CollScan => "coll_scan", Collectives, AllEqual, BetweenCollectives, TunerBasic,
+        Domain::Choice(&algorithms::SCAN), |_| 0, "how MPI_Scan and MPI_Exscan are done, as coll_barrier";
+    CollDirectFrom => "coll_direct_from", Collectives, AllEqual, BetweenCollectives, TunerBasic,
+        Domain::Number(|_| (1, NEVER)), |shape| if shape.is_oversubscribed() { READ_IN_TURN } else { READ },
+        "bytes from which a blocking collective operation copies out of the other members' memory in one step, where the kernel allows that; of a reduction, bytes of the part that each member reduces; 4294967295: never";
     CollPiece => "coll_piece", Collectives, AllEqual, BetweenCollectives, TunerBasic,
         Domain::Number(|_| (4096, 1 << 30)), |_| 128 << 10,
         "most bytes of a piece in which a collective operation moves data through shared memory";

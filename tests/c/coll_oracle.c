@@ -59,13 +59,14 @@ static void one(MPI_Comm comm, int inter)
     int rank, size;
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
-    int operation = (int)draw(6), n = lengths[draw(14)], root = (int)draw((unsigned)size), in_place = (int)draw(3) == 0;
+    int operation = (int)draw(12), n = lengths[draw(14)], root = (int)draw((unsigned)size), in_place = (int)draw(3) == 0;
     int user = (int)draw(2);
-    if (operation >= 4)
+    int blocks = operation >= 4 && operation < 10;
+    if (blocks)
         n = n / (4 * size); /* a block for each */
-    long all = operation >= 4 ? (long)n * size : n;
-    n -= operation >= 4 ? 0 : n % 2;
-    all -= operation >= 4 ? 0 : all % 2;
+    long all = blocks ? (long)n * size : n;
+    n -= blocks ? 0 : n % 2;
+    all -= blocks ? 0 : all % 2;
     for (long i = 0; i < all; i++)
         mine[i] = value(rank, (int)i, step);
     memset(got, 0x55, (size_t)all * 8);
@@ -124,6 +125,67 @@ static void one(MPI_Comm comm, int inter)
         MPI_Wait(&request, MPI_STATUS_IGNORE);
         compare("allgather", all);
         break;
+    case 6:
+    case 7:
+        /* From the root to all, or from all to the root. */
+        if (operation == 6) {
+            MPI_Igather(mine, n, MPI_INT64_T, want, n, MPI_INT64_T, root, comm, &request);
+            if (in_place && rank == root) {
+                memcpy(got + (long)rank * n, mine, (size_t)n * 8);
+                MPI_Gather(MPI_IN_PLACE, 0, MPI_INT64_T, got, n, MPI_INT64_T, root, comm);
+            } else
+                MPI_Gather(mine, n, MPI_INT64_T, got, n, MPI_INT64_T, root, comm);
+        } else {
+            MPI_Iscatter(mine, n, MPI_INT64_T, want, n, MPI_INT64_T, root, comm, &request);
+            if (in_place && rank == root) {
+                memcpy(got, want, (size_t)n * 8);
+                MPI_Scatter(mine, n, MPI_INT64_T, MPI_IN_PLACE, n, MPI_INT64_T, root, comm);
+            } else
+                MPI_Scatter(mine, n, MPI_INT64_T, got, n, MPI_INT64_T, root, comm);
+        }
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        if (operation == 7 && in_place && rank == root) memcpy(got, want, (size_t)n * 8);
+        compare(operation == 6 ? "gather" : "scatter", all);
+        break;
+    case 8:
+    case 9: {
+        /* Blocks of equal lengths, and of different ones. */
+        int counts[64], words = user ? 2 : 1, left = (int)(all / words), part = left / size;
+        for (int i = 0; i < size; i++) {
+            counts[i] = operation == 8 || i + 1 == size ? part : (int)draw((unsigned)(2 * part + 1));
+            if (operation == 9 && (i + 1 == size || counts[i] > left)) counts[i] = left;
+            left -= counts[i];
+        }
+        int own = counts[rank];
+        if (operation == 8)
+            MPI_Ireduce_scatter_block(mine, want, own, type, op, comm, &request);
+        else
+            MPI_Ireduce_scatter(mine, want, counts, type, op, comm, &request);
+        if (in_place) memcpy(got, mine, (size_t)all * 8);
+        const void *from = in_place ? MPI_IN_PLACE : mine;
+        if (operation == 8)
+            MPI_Reduce_scatter_block(from, got, own, type, op, comm);
+        else
+            MPI_Reduce_scatter(from, got, counts, type, op, comm);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        compare(operation == 8 ? "reduce_scatter_block" : "reduce_scatter", (long)words * own);
+        break;
+    }
+    case 10:
+    case 11: {
+        const void *from = in_place ? MPI_IN_PLACE : mine;
+        if (in_place) memcpy(got, mine, (size_t)n * 8);
+        if (operation == 10) {
+            MPI_Iscan(mine, want, count, type, op, comm, &request);
+            MPI_Scan(from, got, count, type, op, comm);
+        } else {
+            MPI_Iexscan(mine, want, count, type, op, comm, &request);
+            MPI_Exscan(from, got, count, type, op, comm);
+        }
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        if (operation == 10 || rank > 0) compare(operation == 10 ? "scan" : "exscan", n);
+        break;
+    }
     default:
         MPI_Ialltoall(mine, n, MPI_INT64_T, want, n, MPI_INT64_T, comm, &request);
         if (in_place) {
@@ -158,7 +220,7 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     state = argc > 1 ? strtoull(argv[1], 0, 10) : 1;
-    int steps = 1200 / (size + 4);
+    int steps = 2000 / (size + 4);
     MPI_Op_create(compose, 0, &affine);
     MPI_Type_contiguous(2, MPI_UINT64_T, &pair);
     MPI_Type_commit(&pair);

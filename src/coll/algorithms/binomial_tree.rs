@@ -48,7 +48,7 @@ pub async fn reduce<T: Transport, K: ReductionKernel>(
     let top = if kernel.commutes() { root } else { 0 };
     let position = (rank + size - top) % size;
     let rank_at = |position: usize| (position + top) % size;
-    let mut incoming = Scratch::zeroed(acc.len())?;
+    let mut incoming = Scratch::of(acc.len())?;
     let mut bit = 1;
     while bit < size && position & bit == 0 {
         if position + bit < size {

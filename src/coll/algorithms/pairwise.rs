@@ -57,8 +57,8 @@ pub async fn reduce_scatter<T: Transport, K: ReductionKernel>(
     let (rank, size) = (transport.rank(), transport.size());
     let block = |r: usize| &all[blocks.range(r)];
     let mut acc = Scratch::copy_of(block(rank))?;
-    let mut above = Scratch::zeroed(acc.len())?;
-    let mut incoming = Scratch::zeroed(acc.len())?;
+    let mut above = Scratch::of(acc.len())?;
+    let mut incoming = Scratch::of(acc.len())?;
     // Contributions come from rank − 1 downwards, then from the top: all below are prepended, all above are collected
     // apart, prepended to one another, and appended in the end.
     let mut some_above = false;

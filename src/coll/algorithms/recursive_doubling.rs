@@ -22,7 +22,7 @@ pub async fn allreduce<T: Transport, K: ReductionKernel>(
     let (rank, size) = (transport.rank(), transport.size());
     let active = 1 << size.ilog2();
     let extra = size - active;
-    let mut incoming = Scratch::zeroed(acc.len())?;
+    let mut incoming = Scratch::of(acc.len())?;
     let in_pair = rank < 2 * extra;
     if in_pair && rank.is_multiple_of(2) {
         transport.send(rank + 1, acc).await?;
@@ -76,11 +76,11 @@ pub async fn exscan<T: Transport, K: ReductionKernel>(
     kernel: &K,
 ) -> Result<Option<Scratch>> {
     let (rank, size) = (transport.rank(), transport.size());
-    let mut below = Scratch::zeroed(if rank > 0 { own.len() } else { 0 })?;
+    let mut below = Scratch::of(if rank > 0 { own.len() } else { 0 })?;
     let mut some_below = false;
     // The ranks that differ from the caller's in the bits seen so far only.
     let mut block = Scratch::copy_of(own)?;
-    let mut incoming = Scratch::zeroed(own.len())?;
+    let mut incoming = Scratch::of(own.len())?;
     let mut bit = 1;
     while bit < size {
         let peer = rank ^ bit;

@@ -27,10 +27,13 @@ impl TeamGuard<'_> {
     /// # Errors
     /// Those of waiting; [`crate::Error::Other`] where members disagree about the operation.
     pub fn bcast(&mut self, data: &mut [u8], root: usize) -> Result<bool> {
+        let what = OperationKey::new(Collective::Bcast, root, data.len());
+        if self.is_direct(data.len())? {
+            return self.bcast_direct(what, data, root).map(|()| true);
+        }
         if !self.has_room(data.len())? {
             return Ok(false);
         }
-        let what = OperationKey::new(Collective::Bcast, root, data.len());
         let piece = self.room_one_to_all();
         let one = data.len() <= piece;
         let is_root = self.rank() == root;
@@ -58,10 +61,13 @@ impl TeamGuard<'_> {
     pub fn allgather(&mut self, all: &mut [u8]) -> Result<bool> {
         let (rank, size) = (self.rank(), self.size());
         let block = all.len() / size;
+        let what = OperationKey::new(Collective::Allgather, 0, block);
+        if self.is_direct(block)? {
+            return self.allgather_direct(None, all, block).map(|()| true);
+        }
         if !self.has_room(block)? {
             return Ok(false);
         }
-        let what = OperationKey::new(Collective::Allgather, 0, block);
         let most = 2 * self.engine.config().coll_piece();
         let room = if block <= PAYLOAD { PAYLOAD } else { self.room_among_all(Width::One).min(most) };
         let mut at = 0;
@@ -90,6 +96,45 @@ impl TeamGuard<'_> {
                 return Ok(true);
             }
         }
+    }
+
+    /// Gathers blocks of `block` bytes at `root`: `own` copies the caller's, and `each` is shown those of all members there.
+    ///
+    /// # Errors
+    /// As for [`Self::bcast`], and those of `each`.
+    pub fn gather(
+        &mut self,
+        block: usize,
+        root: usize,
+        own: impl FnOnce(&mut [u8]),
+        each: impl FnMut(usize, &[u8]) -> Result<()>,
+    ) -> Result<bool> {
+        if block > PAYLOAD && (block > self.room_among_all(Width::One) || !self.has_room(block)?) {
+            return Ok(false);
+        }
+        let what = OperationKey::new(Collective::Gather, root, block);
+        let wanted = self.rank() == root;
+        self.among_all(what, (block, Width::One), own, wanted, each).map(|()| true)
+    }
+
+    /// Scatters blocks of `block` bytes from `root`: `all` copies those for all members there, and `own` is shown the caller's elsewhere.
+    ///
+    /// # Errors
+    /// As for [`Self::bcast`].
+    pub fn scatter(
+        &mut self,
+        block: usize,
+        root: usize,
+        all: impl FnOnce(&mut [u8]),
+        own: impl FnOnce(&[u8]),
+    ) -> Result<bool> {
+        let Some(len) = block.checked_mul(self.size()) else { return Ok(false) };
+        if len > PAYLOAD && (len > self.room_one_to_all() || !self.has_room(len)?) {
+            return Ok(false);
+        }
+        let what = OperationKey::new(Collective::Scatter, root, block);
+        let at = self.rank() * block;
+        self.one_to_all(what, root, len, all, |from| own(&from[at..][..block])).map(|()| true)
     }
 
     /// Returns whether the team serves an alltoall of blocks of `block` bytes, if there is memory for it.

@@ -1,11 +1,14 @@
 //! Collectives through a shared-memory team ([`crate::team`]): each is a sequence of the team's rounds.
 //!
-//! [`TeamGuard`] is the team of a communicator while one of its members performs a collective. Two files give it operations:
-//! `data_movement` those that move data, `reduction` those that reduce it.
+//! [`TeamGuard`] is the team of a communicator while one of its members performs a collective. Four files give it operations:
+//! `data_movement` those that move data, `reduction` those that reduce it, `prefix` reduce-scatters and scans, `direct` all of them for long data.
 
 mod data_movement;
+mod direct;
+mod prefix;
 mod reduction;
 
+pub(in crate::coll) use direct::one_run;
 pub use reduction::Operands;
 
 use crate::arch::clock::now;

@@ -54,11 +54,11 @@ impl SlotRoom {
 /// A member's operands and the place of its result.
 #[derive(Debug, Clone, Copy)]
 pub struct Operands {
-    own: *const u8,
+    pub(super) own: *const u8,
     /// Null if the member gets no result.
-    out: *mut u8,
-    len: usize,
-    unit: usize,
+    pub(super) out: *mut u8,
+    pub(super) len: usize,
+    pub(super) unit: usize,
 }
 
 impl Operands {
@@ -79,6 +79,20 @@ impl Operands {
     fn load(&self, payload: &mut [u8; PAYLOAD]) {
         // SAFETY: `payload[..len]` has checked its length; a slot is no program's memory, so the two do not overlap.
         unsafe { copy_few(self.own, payload[..self.len].as_mut_ptr(), self.len) };
+    }
+
+    /// The bytes of the member's operands from byte `at` on, which nobody writes.
+    pub(super) fn part(&self, at: usize, len: usize) -> &[u8] {
+        assert!(at + len <= self.len);
+        // SAFETY: the operands can be read until the operation has returned (`Operands::new`).
+        unsafe { core::slice::from_raw_parts(self.own.add(at), len) }
+    }
+
+    /// Copies results to where the member wants them, from byte `at` on; nobody else uses that part of it.
+    pub(super) fn store_from(&self, at: usize, results: &[u8]) {
+        assert!(at + results.len() <= self.len && !self.out.is_null());
+        // SAFETY: `out` has `len` bytes, and can be written until the operation has returned (`Operands::new`).
+        unsafe { self.out.add(at).copy_from_nonoverlapping(results.as_ptr(), results.len()) };
     }
 
     /// Copies the first bytes of `result`, which is no part of the program's memory, to where the member wants it.
@@ -426,7 +440,7 @@ impl Division {
             };
         }
         if block > BLOCK {
-            let mut room = crate::coll::Scratch::zeroed(block)?;
+            let mut room = crate::coll::Scratch::of(block)?;
             // SAFETY: room for a block, of our own.
             return unsafe { self.blocks(piece, range, block, |_| room.as_mut_ptr(), kernel) };
         }

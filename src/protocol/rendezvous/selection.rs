@@ -45,7 +45,7 @@ impl CopyPolicy {
         self.announced.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Whether this rank sends large messages itself: then its peers have enough to do, and it copies what it receives alone.
+    /// Whether this rank sends large messages itself: then it has no time to help its peers.
     pub fn sends_itself(&self) -> bool {
         self.announced.load(Ordering::Relaxed) > 0
     }

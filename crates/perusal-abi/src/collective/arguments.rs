@@ -33,15 +33,21 @@ fn nothing() -> Result<Elements> {
 
 /// MPI_Gather.
 pub fn gather(comm: &Comm, send: Buffer<'_>, recv: Buffer<'_>, root: c_int) -> Result<CollectiveOp> {
-    gather_any(comm, send, recv, root)
+    gather_any(comm, send, recv, root, true)
 }
 
 /// MPI_Gatherv.
 pub fn gatherv(comm: &Comm, send: Buffer<'_>, recv: Varied<'_>, root: c_int) -> Result<CollectiveOp> {
-    gather_any(comm, send, recv, root)
+    gather_any(comm, send, recv, root, false)
 }
 
-fn gather_any(comm: &Comm, send: Buffer<'_>, recv: impl PiecesArgument, root: c_int) -> Result<CollectiveOp> {
+fn gather_any(
+    comm: &Comm,
+    send: Buffer<'_>,
+    recv: impl PiecesArgument,
+    root: c_int,
+    even: bool,
+) -> Result<CollectiveOp> {
     let root = place(comm, root)?;
     let pieces = is_root(comm, root).then(|| recv.pieces(peers(comm))).transpose()?;
     let send = match root {
@@ -52,17 +58,17 @@ fn gather_any(comm: &Comm, send: Buffer<'_>, recv: impl PiecesArgument, root: c_
     if let (Some(send), Some(pieces), CallRoot::Intracomm(rank)) = (&send, &pieces, root) {
         distinct_piece(send, pieces, rank)?;
     }
-    Ok(CollectiveOp::Gather(send, pieces, root))
+    Ok(CollectiveOp::Gather(send, pieces, root, even))
 }
 
 /// MPI_Scatter.
 pub fn scatter(comm: &Comm, send: Buffer<'_>, recv: Buffer<'_>, root: c_int) -> Result<CollectiveOp> {
-    scatter_any(comm, send, recv, root)
+    scatter_any(comm, send, recv, root, true)
 }
 
 /// MPI_Scatterv.
 pub fn scatterv(comm: &Comm, send: Varied<'_>, recv: Buffer<'_>, root: c_int) -> Result<CollectiveOp> {
-    scatter_any(comm, send, recv, root)
+    scatter_any(comm, send, recv, root, false)
 }
 
 fn scatter_any(
@@ -70,6 +76,7 @@ fn scatter_any(
     send: impl PiecesArgument,
     recv: Buffer<'_>,
     root: c_int,
+    even: bool,
 ) -> Result<CollectiveOp> {
     let root = place(comm, root)?;
     let pieces = is_root(comm, root).then(|| send.pieces(peers(comm))).transpose()?;
@@ -81,7 +88,7 @@ fn scatter_any(
     if let (Some(recv), Some(pieces), CallRoot::Intracomm(rank)) = (&recv, &pieces, root) {
         distinct_piece(recv, pieces, rank)?;
     }
-    Ok(CollectiveOp::Scatter(pieces, recv, root))
+    Ok(CollectiveOp::Scatter(pieces, recv, root, even))
 }
 
 /// MPI_Allgather.

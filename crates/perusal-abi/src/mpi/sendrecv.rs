@@ -67,7 +67,7 @@ fn run(
 /// [`Error::NoMem`], before anything is sent.
 fn packed(buffer: Buffer<'_>) -> Result<Scratch> {
     let (count, datatype) = contents(&buffer)?;
-    let mut bytes = Scratch::zeroed(datatype.bytes_of(count)?)?;
+    let mut bytes = Scratch::of(datatype.bytes_of(count)?)?;
     // SAFETY: argument rule 3: the elements are there; the copy is as long as the data, and new.
     unsafe { datatype.pack(count, buffer.addr.cast_const().cast(), 0, &mut bytes) };
     Ok(bytes)

@@ -1,0 +1,426 @@
+//! Collectives of long data: each member says where its data lies, and where it has room, and the members copy between each other's memory. There is one
+//! copy of each byte, where messages and the bulk take two.
+//!
+//! Who has the data writes it: what a member has just stored lies in its cache, from where it is written faster than others fetch it. Others read
+//! where one member would have to write to many, where there is no one run of bytes to write to, and what they reduce.
+//!
+//! - **Direct rule 1.** What a member exposes, it leaves alone until the members have met, but for what the operation says; then its call may return.
+//! - **Direct rule 2.** Between two meetings, a byte that one member writes no other reads or writes.
+//!
+//! What a member reads out of a slot is an address, which the kernel checks in the process that it belongs to: a peer that writes garbage spoils its own
+//! memory, or that of its job.
+
+use super::{Operands, OperationKey, TeamGuard, Width};
+use crate::coll::buffer::InputBuffer;
+use crate::coll::{ReductionKernel, Scratch};
+use crate::comm::Comm;
+use crate::engine::{Engine, PEER_ADDRESS, PeerAddress, probe_address};
+use crate::error::{Error, Result};
+use crate::events::Collective;
+use crate::team::PAYLOAD;
+use core::mem::swap;
+use core::ops::Range;
+
+/// Bytes of operands that are read and reduced at a time: they stay in the second cache.
+const BLOCK: usize = 64 << 10;
+
+/// How much longer than other data a slice must be to be reduced so: members meet more often.
+const SLICES: usize = 4;
+
+/// Members up to which one writes to all others.
+const FEW: usize = 4;
+
+/// What a member exposes: what others read, and what they write.
+const RUNS: usize = 2;
+const SEND: usize = 0;
+const RECV: usize = 1;
+
+/// Where the runs of all members lie.
+struct Exposed<'a> {
+    engine: &'a Engine,
+    comm: &'a Comm,
+    runs: Vec<[PeerAddress; RUNS]>,
+}
+
+impl Exposed<'_> {
+    /// Fills `to` with bytes of a member's run, from byte `at` on.
+    fn read(&self, member: usize, run: usize, at: usize, to: &mut [u8]) -> Result<()> {
+        let world = self.comm.world_rank_of(member as i32);
+        // SAFETY: `to` is borrowed.
+        unsafe { self.engine.read_memory(world, self.runs[member][run], at, to.as_mut_ptr(), to.len()) }
+    }
+
+    /// Whether a member has one run of bytes for what others write.
+    fn has_room(&self, member: usize) -> bool {
+        self.runs[member][RECV] != PeerAddress::Address(0)
+    }
+
+    /// Writes `from` into a member's run, from byte `at` on.
+    fn write(&self, member: usize, run: usize, at: usize, from: &[u8]) -> Result<()> {
+        let world = self.comm.world_rank_of(member as i32);
+        // SAFETY: `from` is borrowed; the member has exposed the run.
+        unsafe { self.engine.write_memory(world, self.runs[member][run], at, from.as_ptr(), from.len()) }
+    }
+}
+
+impl<'a> TeamGuard<'a> {
+    /// Whether the members copy `bytes` bytes, of which each knows, in one step. All get the same answer.
+    ///
+    /// # Errors
+    /// Those of waiting.
+    pub(super) fn is_direct(&mut self, bytes: usize) -> Result<bool> {
+        if bytes < self.engine.config().coll_direct_from() {
+            return Ok(false);
+        }
+        match self.team().direct {
+            Some(direct) => Ok(direct),
+            None => self.try_memory(),
+        }
+    }
+
+    /// Returns whether the team may serve an operation in which each member shows `shown` bytes, or copies `copied` bytes in one step.
+    pub fn may_serve(&mut self, shown: usize, copied: usize) -> bool {
+        let direct = copied >= self.engine.config().coll_direct_from() && self.team().direct != Some(false);
+        direct || shown <= PAYLOAD || shown <= self.room_among_all(Width::One)
+    }
+
+    /// Each member tries the memory of the next.
+    #[cold]
+    fn try_memory(&mut self) -> Result<bool> {
+        let (rank, size) = (self.rank(), self.size());
+        let probes = self.tell_all(0xfe, probe_address())?;
+        let next = (rank + 1) % size;
+        let may = self.engine.may_read_memory(self.comm.world_rank_of(next as i32), probes[next]);
+        let all = self.tell_all(0xfd, u64::from(may))?.into_iter().all(|may| may == 1);
+        self.team().direct = Some(all);
+        Ok(all)
+    }
+
+    /// Tells all members a number of each.
+    fn tell_all(&mut self, kind: u8, own: u64) -> Result<Vec<u64>> {
+        self.in_slots(OperationKey::numbered(kind, 0, 8), own.to_ne_bytes(), u64::from_ne_bytes)
+    }
+
+    /// A round in which each member writes a few bytes, and sees those of all.
+    fn in_slots<const N: usize, T>(
+        &mut self,
+        what: OperationKey,
+        own: [u8; N],
+        decode: impl Fn([u8; N]) -> T,
+    ) -> Result<Vec<T>> {
+        self.enter()?;
+        self.write_slot(what, |payload| payload[..N].copy_from_slice(&own));
+        self.arrive(|_| {})?;
+        self.wait_complete()?;
+        let size = self.size();
+        let all = (0..size).map(|member| {
+            self.read_slot(member, what, |payload| decode(core::array::from_fn(|at| payload[at])))
+        });
+        let all: Result<Vec<T>> = all.collect();
+        self.leave();
+        all.map_err(|error| self.fail_with(error))
+    }
+
+    /// Exposes the caller's runs, which begin at these addresses and are `len` bytes long, and returns where those of all lie.
+    fn expose(&mut self, what: OperationKey, own: [*const u8; RUNS], len: usize) -> Result<Exposed<'a>> {
+        let (engine, comm) = (self.engine, self.comm);
+        let mut bytes = [0; RUNS * PEER_ADDRESS];
+        for (run, room) in own.into_iter().zip(bytes.chunks_exact_mut(PEER_ADDRESS)) {
+            room.copy_from_slice(&engine.peer_address(run, len).encode());
+        }
+        let decode = |bytes: [u8; RUNS * PEER_ADDRESS]| {
+            let run = |i: usize| PeerAddress::decode(core::array::from_fn(|at| bytes[i * PEER_ADDRESS + at]));
+            [run(SEND), run(RECV)]
+        };
+        let runs = self.in_slots(what, bytes, decode)?;
+        Ok(Exposed { engine, comm, runs })
+    }
+
+    /// Waits until all members have done their part, and returns whether all have succeeded.
+    fn meet(&mut self, done: Result<()>) -> Result<()> {
+        let well = self.tell_all(0xfc, u64::from(done.is_ok()))?;
+        done.map_err(|error| self.fail_with(error))?;
+        match well.iter().position(|well| *well != 1) {
+            None => Ok(()),
+            Some(rank) => Err(self.fail_with(Error::Other(format!(
+                "rank {rank} could not copy from or to the memory of another rank in this collective"
+            )))),
+        }
+    }
+
+    /// Whether data of `bytes` bytes is copied in one step. All members get the same answer.
+    ///
+    /// # Errors
+    /// Those of waiting.
+    pub fn serves_directly(&mut self, bytes: usize) -> Result<bool> {
+        self.is_direct(bytes)
+    }
+
+    /// The other members, beginning behind the caller, so that not all ask the same one first.
+    fn others(&self) -> impl Iterator<Item = usize> + use<> {
+        let (rank, size) = (self.rank(), self.size());
+        (1..size).map(move |step| (rank + step) % size)
+    }
+
+    /// A broadcast. The root writes to few members; many read.
+    pub(super) fn bcast_direct(&mut self, what: OperationKey, data: &mut [u8], root: usize) -> Result<()> {
+        let exposed = self.expose(what, [data.as_ptr(); RUNS], data.len())?;
+        let done = match (self.rank() == root, self.size() <= FEW) {
+            (true, true) => self.others().try_for_each(|to| exposed.write(to, RECV, 0, data)),
+            (false, false) => exposed.read(root, SEND, 0, data),
+            _ => Ok(()),
+        };
+        self.meet(done)
+    }
+
+    /// An allgather of blocks of `block` bytes: each writes its own into all others' memory. The caller's own is `own`, or in `all` already. The members know that it is
+    /// done in one step ([`Self::serves_directly`]).
+    ///
+    /// # Errors
+    /// Those of waiting and of the kernel.
+    pub fn allgather_direct(&mut self, own: Option<&[u8]>, all: &mut [u8], block: usize) -> Result<()> {
+        let what = OperationKey::new(Collective::Allgather, 0, block);
+        let at = self.rank() * block;
+        let exposed = self.expose(what, [all.as_ptr(); RUNS], all.len())?;
+        if let Some(own) = own {
+            all[at..][..block].copy_from_slice(own);
+        }
+        let own = own.unwrap_or(&all[at..][..block]);
+        let done = self.others().try_for_each(|to| exposed.write(to, RECV, at, own));
+        self.meet(done)
+    }
+
+    /// A gather of blocks of equal length, for which every member calls this: the others write their blocks into `all`, where the root has one run of bytes for
+    /// them; else it reads them, each into what `place` gives. The root's own block is `own`, or in its place already: if that is empty, or if there is no `all`.
+    ///
+    /// # Errors
+    /// Those of waiting, of the kernel and of `place`.
+    pub fn gather_direct(
+        &mut self,
+        own: &[u8],
+        all: Option<&mut [u8]>,
+        root: usize,
+        block: usize,
+        mut place: impl FnMut(usize, &mut dyn FnMut(&mut [u8]) -> Result<()>) -> Result<()>,
+    ) -> Result<bool> {
+        if !self.is_direct(block)? {
+            return Ok(false);
+        }
+        let what = OperationKey::new(Collective::Gather, root, block);
+        let run = all.as_ref().map_or(core::ptr::null(), |all| all.as_ptr());
+        let exposed = self.expose(what, [own.as_ptr(), run], block)?;
+        let written = exposed.has_room(root);
+        let rank = self.rank();
+        let done = match all {
+            _ if rank != root && written => exposed.write(root, RECV, rank * block, own),
+            _ if rank != root => Ok(()),
+            Some(all) => {
+                all[rank * block..][..own.len()].copy_from_slice(own);
+                Ok(())
+            }
+            None => {
+                self.others().try_for_each(|from| place(from, &mut |room| exposed.read(from, SEND, 0, room)))
+            }
+        };
+        self.meet(done).map(|()| true)
+    }
+
+    /// A scatter of blocks of equal length, for which every member calls this. `all`, at the root, has all blocks; `own`, elsewhere, has room for the
+    /// caller's.
+    ///
+    /// # Errors
+    /// Those of waiting and of the kernel.
+    pub fn scatter_direct(&mut self, all: &[u8], own: &mut [u8], root: usize, block: usize) -> Result<bool> {
+        if !self.is_direct(block)? {
+            return Ok(false);
+        }
+        let what = OperationKey::new(Collective::Scatter, root, block);
+        let rank = self.rank();
+        let exposed = self.expose(what, [all.as_ptr(), own.as_ptr()], all.len().max(own.len()))?;
+        let done = match (rank == root, self.size() <= FEW) {
+            (true, true) => {
+                self.others().try_for_each(|to| exposed.write(to, RECV, 0, &all[to * block..][..block]))
+            }
+            (false, false) => exposed.read(root, SEND, rank * block, own),
+            _ => Ok(()),
+        };
+        self.meet(done).map(|()| true)
+    }
+
+    /// An alltoall of blocks of equal length: `all` has the caller's block for each member. Each writes into the members' `room`, which is one run of bytes for
+    /// all blocks; who has none reads, each block into what `place` gives.
+    ///
+    /// # Errors
+    /// Those of waiting, of the kernel and of `place`.
+    pub fn alltoall_direct(
+        &mut self,
+        all: &[u8],
+        room: *const u8,
+        block: usize,
+        mut place: impl FnMut(usize, &mut dyn FnMut(&mut [u8]) -> Result<()>) -> Result<()>,
+    ) -> Result<bool> {
+        if !self.is_direct(block)? {
+            return Ok(false);
+        }
+        let what = OperationKey::new(Collective::Alltoall, 0, block);
+        let exposed = self.expose(what, [all.as_ptr(), room], all.len())?;
+        let at = self.rank() * block;
+        let mut done = self
+            .others()
+            .filter(|to| exposed.has_room(*to))
+            .try_for_each(|to| exposed.write(to, RECV, at, &all[to * block..][..block]));
+        if room.is_null() {
+            let mut read = |from: usize| place(from, &mut |room| exposed.read(from, SEND, at, room));
+            done = done.and_then(|()| self.others().try_for_each(&mut read));
+        }
+        self.meet(done).map(|()| true)
+    }
+
+    /// The bytes of the caller's slice of `len` bytes in elements of `unit` bytes.
+    fn slice_of(&self, member: usize, len: usize, unit: usize) -> Range<usize> {
+        let cut = |slice: usize| len / unit * slice / self.size() * unit;
+        cut(member)..cut(member + 1)
+    }
+
+    /// Whether operands of `len` bytes are reduced in slices of which each member reads one of all others.
+    pub(super) fn reduces_directly(&mut self, len: usize) -> Result<bool> {
+        self.is_direct(len / self.size() / SLICES)
+    }
+
+    /// A reduce-scatter: member m gets the bytes `range(m)` of the results, in an `out` that is as long. `false` if it is not done in one step.
+    ///
+    /// # Errors
+    /// Those of waiting, of the kernel and of the operation.
+    pub fn reduce_scatter_direct<K: ReductionKernel>(
+        &mut self,
+        operands: Operands,
+        range: impl Fn(usize) -> Range<usize>,
+        kernel: &K,
+    ) -> Result<bool> {
+        let Operands { own, out, len, .. } = operands;
+        if !self.reduces_directly(len)? {
+            return Ok(false);
+        }
+        let what = OperationKey::new(Collective::ReduceScatter, 0, len);
+        let mine = range(self.rank());
+        let bytes = mine.len();
+        // In place, results would overwrite operands that others read.
+        let apart = out.addr() >= own.addr() + len || own.addr() >= out.addr() + bytes;
+        let mut kept = Scratch::of(if apart { 0 } else { bytes })?;
+        let to = if apart { out } else { kept.as_mut_ptr() };
+        let exposed = self.expose(what, [own; RUNS], len)?;
+        // SAFETY: `to` has room for the caller's range: it is ours, or `out`, which can be written and is no operand's (`Operands::new`).
+        let results = unsafe { core::slice::from_raw_parts_mut(to, bytes) };
+        let done = self.reduce_range(&exposed, &operands, mine, results, kernel);
+        self.meet(done)?;
+        if !apart {
+            // SAFETY: `out` has room for the caller's range (`Operands::new`), and all have met.
+            unsafe { out.copy_from_nonoverlapping(kept.as_ptr(), bytes) };
+        }
+        Ok(true)
+    }
+
+    /// A scan, or an exclusive one (`inclusive` is false): each member computes a slice of all members' results, and writes it to them. `false` if it is not
+    /// done in one step.
+    ///
+    /// # Errors
+    /// Those of waiting, of the kernel and of the operation.
+    pub fn scan_direct<K: ReductionKernel>(
+        &mut self,
+        operands: Operands,
+        inclusive: bool,
+        kernel: &K,
+    ) -> Result<bool> {
+        let Operands { own, out, len, unit } = operands;
+        if !self.reduces_directly(len)? {
+            return Ok(false);
+        }
+        let operation = if inclusive { Collective::Scan } else { Collective::Exscan };
+        let what = OperationKey::new(operation, 0, len);
+        let block = (BLOCK / unit).max(1) * unit;
+        let (mut acc, mut next) = (Scratch::of(block)?, Scratch::of(block)?);
+        let exposed = self.expose(what, [own, out.cast_const()], len)?;
+        let (rank, size) = (self.rank(), self.size());
+        let mine = self.slice_of(rank, len, unit);
+        let put = |member: usize, at: usize, result: &[u8]| {
+            if member != rank {
+                return exposed.write(member, RECV, at, result);
+            }
+            operands.store_from(at, result);
+            Ok(())
+        };
+        let done = mine.clone().step_by(block).try_for_each(|at| {
+            let count = block.min(mine.end - at);
+            for member in 0..size {
+                // Before its result is written, which may take its place.
+                self.fetch(&exposed, &operands, member, at, &mut next[..count])?;
+                if member > 0 {
+                    if !inclusive {
+                        put(member, at, &acc[..count])?;
+                    }
+                    kernel.reduce(&acc[..count], &mut next[..count])?;
+                }
+                swap(&mut acc, &mut next);
+                if inclusive {
+                    put(member, at, &acc[..count])?;
+                }
+            }
+            Ok(())
+        });
+        self.meet(done).map(|()| true)
+    }
+
+    /// Fills `to` with a member's operands, from byte `at` on.
+    fn fetch(
+        &self,
+        exposed: &Exposed<'_>,
+        operands: &Operands,
+        member: usize,
+        at: usize,
+        to: &mut [u8],
+    ) -> Result<()> {
+        if member != self.rank() {
+            return exposed.read(member, SEND, at, to);
+        }
+        to.copy_from_slice(operands.part(at, to.len()));
+        Ok(())
+    }
+
+    /// Reduces the bytes `range` of all members' operands, block by block, from the highest rank down.
+    fn reduce_range<K: ReductionKernel>(
+        &self,
+        exposed: &Exposed<'_>,
+        operands: &Operands,
+        range: Range<usize>,
+        results: &mut [u8],
+        kernel: &K,
+    ) -> Result<()> {
+        let block = (BLOCK / operands.unit).max(1) * operands.unit;
+        let mut left = Scratch::of(block.min(range.len()))?;
+        for (acc, at) in results.chunks_mut(block).zip(range.step_by(block)) {
+            let len = acc.len();
+            self.fetch(exposed, operands, self.size() - 1, at, acc)?;
+            for member in (0..self.size() - 1).rev() {
+                if member == self.rank() {
+                    kernel.reduce(operands.part(at, len), acc)?;
+                } else {
+                    exposed.read(member, SEND, at, &mut left[..len])?;
+                    kernel.reduce(&left[..len], acc)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The one run of bytes that a block for each of `size` members are, if they are.
+pub(in crate::coll) fn one_run<'a>(
+    size: usize,
+    block: usize,
+    piece: impl Fn(usize) -> InputBuffer<'a>,
+) -> Option<&'a [u8]> {
+    let first = piece(0).run()?;
+    let follows = |r: usize| piece(r).run() == Some(first.wrapping_add(r * block));
+    // SAFETY: buffer rule 1 holds for each piece, and the pieces are this run.
+    (1..size).all(follows).then(|| unsafe { core::slice::from_raw_parts(first, size * block) })
+}
