@@ -91,10 +91,10 @@ impl Engine {
                 unsafe { crate::arch::copy_long(from, to, len) };
                 Ok(())
             }
-            // SAFETY: `to` is the caller's.
-            PeerSpot::There(from) => {
-                self.by_the_kernel(world, |pid| unsafe { peer_memory::read_peer(pid, from, to, len) })
-            }
+            PeerSpot::There(from) => self.by_the_kernel(world, |pid| {
+                // SAFETY: `to` is the caller's.
+                unsafe { peer_memory::read_peer(pid, from, to, len) }
+            }),
         }
     }
 
@@ -119,10 +119,10 @@ impl Engine {
                 unsafe { crate::arch::copy_long(from, to, len) };
                 Ok(())
             }
-            // SAFETY: `from` is the caller's, and the peer has asked for the bytes.
-            PeerSpot::There(to) => {
-                self.by_the_kernel(world, |pid| unsafe { peer_memory::write_peer(pid, from, to, len) })
-            }
+            PeerSpot::There(to) => self.by_the_kernel(world, |pid| {
+                // SAFETY: `from` is the caller's, and the peer has asked for the bytes.
+                unsafe { peer_memory::write_peer(pid, from, to, len) }
+            }),
         }
     }
 
