@@ -14,8 +14,8 @@ static void handler(MPI_Comm *comm, int *code, ...) {
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     errors_return();
-    MPI_File file;
-    CLASS(MPI_File_open(MPI_COMM_WORLD, "nothing", MPI_MODE_RDONLY, MPI_INFO_NULL, &file), MPI_ERR_UNSUPPORTED_OPERATION);
+    char port[MPI_MAX_PORT_NAME];
+    CLASS(MPI_Open_port(MPI_INFO_NULL, port), MPI_ERR_UNSUPPORTED_OPERATION);
     CLASS(MPI_Publish_name("service", MPI_INFO_NULL, "port"), MPI_ERR_UNSUPPORTED_OPERATION);
     MPI_Errhandler errhandler;
     OK(MPI_Comm_create_errhandler(handler, &errhandler));
