@@ -14,7 +14,7 @@ impl Window {
     /// Those of the messages.
     pub fn agree(&self, engine: &Engine, word: u64) -> Result<bool> {
         const WORD: usize = size_of::<u64>();
-        let mut all = Scratch::zeroed(self.size() as usize * WORD)?;
+        let mut all = Scratch::of(self.size() as usize * WORD)?;
         let at = self.rank() as usize * WORD;
         all[at..at + WORD].copy_from_slice(&word.to_ne_bytes());
         let transport = BlockingTransport::new(engine, &self.comm, Purpose::Create);
