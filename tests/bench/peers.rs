@@ -8,7 +8,8 @@ use std::process::{Child, Command};
 
 /// Compiles the benchmark and runs metrics on so many ranks. Gives the lines that it prints, each with its words.
 fn lines(options: &[&str], ranks: &str, metrics: &[&str]) -> Vec<Vec<String>> {
-    let sources = ["main", "pair", "matching", "collectives", "crowd", "threads", "files", "probe"];
+    let sources =
+        ["main", "pair", "matching", "collectives", "crowd", "threads", "files", "onesided", "probe"];
     let sources = sources.map(|name| format!("benches/peers/{name}.c"));
     let program = product("bench").to_string_lossy().into_owned();
     let mut arguments: Vec<&str> = sources.iter().map(String::as_str).collect();
@@ -71,6 +72,15 @@ fn messages_that_nobody_asked_for_are_found_at_every_depth() {
 fn a_crowd_gives_its_rate_and_its_memory() {
     let results = bench("6", &["memory", "wildcard", "latency"]);
     assert_eq!(["memory", "wildcard", "latency-3pairs"].map(|family| count(&results, family)), [2, 1, 1]);
+}
+
+#[test]
+fn one_sided_operations_and_synchronisation_give_a_figure_each() {
+    let said = bench("2", &["onesided", "onesided-sync"]);
+    for (word, figures) in [("rma", 8), ("rma-bandwidth", 3), ("rma-accumulate", 1), ("rma-sync", 2)] {
+        assert_eq!(count(&said, word), figures, "{word}");
+    }
+    assert_eq!(count(&bench("4", &["onesided-sync"]), "rma-sync"), 2);
 }
 
 #[test]
