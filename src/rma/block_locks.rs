@@ -104,6 +104,18 @@ impl BlockLocks {
         if engine.is_shared() { None } else { self.mode().enter(self.mark(self.own), engine.fences) }
     }
 
+    /// Takes the lock of the block that `key` lies in, if locks are to be taken and this one is free.
+    #[inline(always)]
+    pub fn try_hold(&self, key: u64) -> Option<HeldBlock<'_>> {
+        // Atomic mode rule 2.
+        if !self.mode().is_closed() {
+            return None;
+        }
+        let lock = self.lock(key);
+        // Acquire: "block lock" edge, pairs with Release in the drop of `HeldBlock`.
+        lock.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).ok().map(|_| HeldBlock { lock })
+    }
+
     /// Goes over to locks.
     #[cold]
     fn close(&self, engine: &Engine) -> Result<()> {

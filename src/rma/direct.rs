@@ -3,6 +3,7 @@
 //! Nothing here finds out what is wrong: `None` and `false` mean that nothing has been done, and the complete operations are asked.
 
 use super::atomics::{Change, change, has_atomics, load_value, store_value};
+use super::memory::TargetMemory;
 use super::window::Window;
 use crate::arch::copy_long;
 use crate::datatype::Basic;
@@ -15,6 +16,7 @@ const LONG: usize = 2048;
 #[derive(Debug, Clone, Copy)]
 pub struct DirectTarget<'a> {
     window: &'a Window,
+    target: &'a TargetMemory,
     addr: *mut u8,
     len: usize,
 }
@@ -42,8 +44,9 @@ impl Window {
     #[must_use]
     pub fn direct(&self, rank: i32, disp: i64, len: usize) -> Option<DirectTarget<'_>> {
         // A negative rank is a large unsigned one.
-        let addr = self.targets.get(rank as u32 as usize)?.direct(disp, len)?;
-        self.epochs.allows(rank as u32).then_some(DirectTarget { window: self, addr, len })
+        let target = self.targets.get(rank as u32 as usize)?;
+        let addr = target.direct(disp, len)?;
+        self.epochs.allows(rank as u32).then_some(DirectTarget { window: self, target, addr, len })
     }
 }
 
@@ -81,13 +84,20 @@ impl DirectTarget<'_> {
         unsafe { copy(self.addr, to, self.len) };
     }
 
-    /// Changes its bytes, if they are a value that an instruction can change now.
+    /// Changes its bytes, if they are a value that an instruction can change: at once, or under the lock of its block, if that is free.
     #[inline(always)]
     fn change(self, engine: &Engine, change: impl FnOnce(*mut u8) -> u64) -> Option<u64> {
         if !has_atomics(self.addr, self.len) {
             return None;
         }
-        let _entered = self.window.locks.enter(engine)?;
+        let locks = &self.window.locks;
+        let Some(_entered) = locks.enter(engine) else {
+            let held = locks.try_hold(self.target.key_at(self.addr))?;
+            let was = change(self.addr);
+            drop(held);
+            self.window.stores.set();
+            return Some(was);
+        };
         if !crate::arch::EXCHANGE_IS_FENCE {
             self.window.stores.set();
         }

@@ -112,6 +112,12 @@ impl TargetMemory {
         }
     }
 
+    /// A number that all origins have for the byte at `addr`, as [`direct`](Self::direct) has found it.
+    pub(super) fn key_at(&self, addr: *const u8) -> u64 {
+        let offset = self.here.map_or(0, |(here, _)| addr.addr() - here);
+        self.key().wrapping_add(offset as u64)
+    }
+
     /// A number that all origins have for its first byte.
     fn key(&self) -> u64 {
         match self.start {
