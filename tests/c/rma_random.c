@@ -432,7 +432,7 @@ static void check_memory(struct worker *w, struct area *a)
 /* Each ticket that was fetched was fetched once. */
 static void check_tickets(struct worker *w, int workers)
 {
-    static int all[RANKS_AT_MOST * OPS];
+    int all[RANKS_AT_MOST * OPS];
     int tickets = w->size * OPS;
     for (int i = 1; i < workers; i++)
         for (int t = 0; t < tickets; t++) w->drawn[t] += w[i].drawn[t];

@@ -71,7 +71,9 @@ int main(int argc, char **argv)
     make(&worker[0], 0, together);
     for (int k = 0; k < KINDS; k++) make_area(&worker[0], &together[k], k);
     end(&worker[0]);
-    if (failures == 0) work_together(worker, together);
+    int failed;
+    OK(MPI_Allreduce(&failures, &failed, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    if (failed == 0) work_together(worker, together);
     for (int k = 0; k < KINDS; k++) free_area(&together[k]);
     MPI_Finalize();
     return verdict();

@@ -44,7 +44,9 @@ fn make(dist: PathBuf) -> std::io::Result<PathBuf> {
         let new = dist.join(format!("bin/perusal.{}", std::process::id()));
         let _ = fs::remove_file(&new);
         fs::hard_link(launcher, &new).or_else(|_| fs::copy(launcher, &new).map(drop))?;
-        fs::rename(new, &own)?;
+        fs::rename(&new, &own)?;
+        // Two links to one file are left as they are by a rename.
+        let _ = fs::remove_file(&new);
         for name in ["mpiexec", "mpirun"] {
             link(&own, &dist.join("bin").join(name))?;
         }
