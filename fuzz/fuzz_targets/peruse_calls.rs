@@ -16,7 +16,7 @@ use perusal::internals::comm::Comm;
 use perusal::events::{CommCallback, CommSpec, Event, EventRecord, Operation, PERUSE_EVENTS, Registry, Spec};
 use std::sync::{Arc, Once};
 
-/// The event of this number that PERUSE shows: the catalogue goes on behind them.
+/// The event of this number that communicators have.
 fn known(number: i32) -> Option<Event> {
     Event::by_number(number).filter(|_| number <= PERUSE_EVENTS as i32)
 }
@@ -344,7 +344,7 @@ impl Model {
         let mut name = core::ptr::null();
         // SAFETY: `name` may be written.
         let code = unsafe { PERUSE_Query_event_name(number, &mut name) };
-        assert_eq!(code == 0, known(number).is_some());
+        assert_eq!(code == 0, Event::by_peruse_number(number).is_some());
         let text = [b'P', b'E', which, detail, 0];
         let mut event = 9;
         // SAFETY: the text ends with a zero; `event` may be written.
