@@ -228,6 +228,14 @@ pub enum Error {
     /// A request has neither failed nor completed (MPI_ERR_PENDING).
     #[error("the request is pending; wait for it or test it again")]
     Pending,
+    /// Processes cannot be spawned, or a port or a published name is not one.
+    #[error("{what}")]
+    Dynamic {
+        /// The MPI error class: MPI_ERR_SPAWN, MPI_ERR_PORT, MPI_ERR_SERVICE or MPI_ERR_NAME.
+        class: i32,
+        /// What was wrong.
+        what: String,
+    },
     /// Any other error class or code, user-defined ones included.
     #[error("error code {0}")]
     Code(i32),
@@ -287,7 +295,7 @@ impl Error {
             E::FileHandle(_) => abi::MPI_ERR_FILE,
             E::AccessMode(_) => abi::MPI_ERR_AMODE,
             E::NotSame(_) => abi::MPI_ERR_NOT_SAME,
-            E::File { class, .. } | E::Representation { class, .. } => *class,
+            E::File { class, .. } | E::Representation { class, .. } | E::Dynamic { class, .. } => *class,
             E::NoMem(_) => abi::MPI_ERR_NO_MEM,
             E::TooLarge(_) => abi::MPI_ERR_VALUE_TOO_LARGE,
             E::Unsupported(_) | E::FileOperation(_) => abi::MPI_ERR_UNSUPPORTED_OPERATION,

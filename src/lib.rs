@@ -42,6 +42,8 @@ mod comm;
 mod coll;
 // System calls and threads; nothing to model.
 #[cfg(not(perusal_loom))]
+mod dynamic;
+#[cfg(not(perusal_loom))]
 mod io;
 mod p2p;
 mod rma;
@@ -83,6 +85,7 @@ pub mod internals {
         abi arch coll comm datatype doorbell engine error events handles heap info limits matching p2p
         #[cfg(feature = "placement")] placement
         protocol request ring rma shm sync team tool
+        #[cfg(not(perusal_loom))] dynamic
         #[cfg(not(perusal_loom))] io
         #[cfg(not(perusal_loom))] trace
         variables

@@ -51,8 +51,8 @@ impl<T: Threading> World<T> {
         // SAFETY: with `Single`, the communicators that lead to the member, and all that borrows them, are neither `Send` nor
         // `Sync`: they stay on this thread.
         let member = Arc::new(unsafe { Member::join(job, T::SHARED, trace, fate, fatal) }?);
-        let (rank, size) = (member.job().rank(), member.job().size());
-        let comm = Comm::world(rank, size, member.registry().attach(abi::MPI_COMM_WORLD));
+        let (rank, world) = (member.job().rank(), member.job().world());
+        let comm = Comm::world_of(rank, world, member.registry().attach(abi::MPI_COMM_WORLD));
         let comm = member.perform(|engine| engine.open(comm))?;
         comm.emit_created();
         member.note(Event::Initialized);

@@ -33,6 +33,9 @@ pub struct Agreed {
 /// What is sent in place of a context when there is none.
 const NONE: u32 = u32::MAX;
 
+/// The context of MPI_COMM_WORLD, which no other communicator has: what a leader takes for an answer that never came.
+const WORLD: u32 = 0;
+
 fn received(context: u32) -> Result<u32> {
     if context == NONE {
         Err(Error::NoMem("no context id is left for a communicator".into()))
@@ -172,7 +175,7 @@ pub async fn connect<T: Transport, U: Transport>(
         return Err(Error::Comm("the two groups of an intercommunicator have a member in common"));
     }
     let rank = transport.rank() as u32;
-    if context == NONE {
+    if matches!(context, NONE | WORLD) {
         return Err(Error::Comm("the leaders could not connect the groups, or no context id is left"));
     }
     Ok(Agreed { context, rank, group: local.clone(), remote: Some(Group::from_world_ranks(remote)) })

@@ -5,7 +5,7 @@ use crate::engine::MatchContext;
 use crate::error::{Error, Result};
 use crate::events::CommEvents;
 use crate::info::Info;
-use crate::shm::contexts;
+use crate::shm::{JobWorld, contexts};
 use crate::sync::{AtomicU32, ConditionalGuard, ConditionalLock, Mutex, Ordering};
 use crate::team::Membership;
 use core::ptr::NonNull;
@@ -89,7 +89,14 @@ impl Comm {
     /// MPI_COMM_WORLD of a job of `size` ranks, as job rank `rank` has it.
     #[must_use]
     pub fn world(rank: u32, size: u32, events: Arc<CommEvents>) -> Self {
-        let comm = Self::intra(2 * contexts::WORLD, rank, Group::run(0, size), events);
+        Self::world_of(rank, JobWorld { first: 0, size, context: contexts::WORLD }, events)
+    }
+
+    /// MPI_COMM_WORLD of the ranks of `world`, as job rank `rank`, one of them, has it.
+    #[must_use]
+    pub fn world_of(rank: u32, world: JobWorld, events: Arc<CommEvents>) -> Self {
+        let JobWorld { first, size, context } = world;
+        let comm = Self::intra(2 * context, rank - first, Group::run(first, size), events);
         comm.set_name(b"MPI_COMM_WORLD");
         comm
     }

@@ -46,7 +46,7 @@ impl CoreMigration {
         }
         let Some(here) = cpus::current() else { return };
         let awaited =
-            why().and_then(|wait| wait.peer).filter(|&peer| peer < engine.size() && peer != engine.rank);
+            why().and_then(|wait| wait.peer).filter(|&peer| peer < engine.places() && peer != engine.rank);
         engine.telemetry().last_yield.set(here, awaited);
         let together = awaited.filter(|&peer| {
             let theirs = &engine.job.telemetry(peer).last_yield;
@@ -103,7 +103,8 @@ fn migrates(engine: &Engine) -> bool {
 #[cold]
 fn move_from(engine: &Engine, here: u32) {
     let allowed = cpus::affinity();
-    let seats = (0..engine.size()).filter_map(|rank| engine.job.telemetry(rank).last_yield.cpu());
+    let seats =
+        (0..engine.job.places_in_use()).filter_map(|rank| engine.job.telemetry(rank).last_yield.cpu());
     let target = quietest(&allowed, here as usize, seats.map(|cpu| cpu as usize));
     // Where there is none, or the system forbids it, the next attempt comes after a gap that grows.
     let Some(cpu) = target.filter(|&cpu| cpus::visit(cpu, &allowed)) else { return };

@@ -126,7 +126,7 @@ impl Engine {
         registry: Arc<Registry>,
         protocols: impl FnOnce(&Job) -> Box<dyn Protocols>,
     ) -> Result<Self> {
-        let size = job.size();
+        let places = job.places();
         let config = Config::new(settings, job.shape())?;
         let fences = AsymmetricFence::join(config.fences_on_both_sides()).map_err(|error| {
             Error::Other(format!(
@@ -135,13 +135,13 @@ impl Engine {
         })?;
         let doorbell_of = |rank: u32| {
             let (at, bytes) = job.doorbell(rank);
-            assert!(Doorbell::bytes(size as usize) <= bytes, "the layout gives a doorbell {bytes} bytes");
+            assert!(Doorbell::bytes(places as usize) <= bytes, "the layout gives a doorbell {bytes} bytes");
             let at = NonNull::new(at).expect("the segment is not mapped at zero");
             // SAFETY: the job's doorbell area is valid as long as the job, which the engine keeps; 128-byte aligned,
             // zeroed by the kernel, large enough as asserted, and used by doorbells alone.
-            unsafe { Doorbell::over(at, size as usize) }
+            unsafe { Doorbell::over(at, places as usize) }
         };
-        let peers = (0..size).map(|rank| Peer::new(doorbell_of(rank))).collect();
+        let peers = (0..places).map(|rank| Peer::new(doorbell_of(rank))).collect();
         let notification = NotificationMode::of(config.shape(), fences);
         let engine = Self {
             rank: job.rank(),
@@ -152,7 +152,7 @@ impl Engine {
             telemetry: NonNull::from(job.own_telemetry()),
             peers,
             poller: CachePadded::new(ConditionalLock::new(Poller::new(
-                size,
+                places,
                 notification,
                 config.shape().is_oversubscribed(),
             ))),
@@ -184,10 +184,16 @@ impl Engine {
         self.rank
     }
 
-    /// Ranks of the job.
-    #[inline(always)]
+    /// Ranks that the job began with.
     #[must_use]
     pub fn size(&self) -> u32 {
+        self.job.size()
+    }
+
+    /// Processes that there is room for in the job.
+    #[inline(always)]
+    #[must_use]
+    pub(crate) fn places(&self) -> u32 {
         self.peers.len() as u32
     }
 

@@ -64,7 +64,7 @@ impl ProtocolState {
     fn new(job: &Job) -> Self {
         Self {
             copy: CopyPolicy::default(),
-            assemblies: (0..job.size()).map(|_| ConditionalLock::default()).collect(),
+            assemblies: (0..job.places()).map(|_| ConditionalLock::default()).collect(),
             cancelling: Mutex::default(),
         }
     }

@@ -33,7 +33,7 @@ impl CollectiveSegments<'_> {
         if self
             .memory
             .segment()
-            .reserve(layout.collective_segment(index), layout.collective_segment_layout().bulk)
+            .reserve(layout.collective_segment(index), layout.collective_segment_layout().control(members))
             .is_ok()
         {
             return Some(index);

@@ -12,13 +12,13 @@ use crate::{Error, Result};
 /// "perusal" and the byte order.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"perusal\x01");
 /// Version of the segment's layout and protocols; ranks and launcher must have the same.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 /// Words for what one rank measures or chooses for the whole job.
 pub const TUNING_WORDS: usize = 32;
 
 /// The header over mapped bytes. Offsets are part of the format: magic 0, version 8, ranks 12, cells 16, bulk 20,
-/// total 24, job id 32, launcher 40, usable CPUs 44, sender fences 48, abort 128, next context 256, deaths 260, threads 264, block locks 272, tuning 384, collective segments 1024.
+/// total 24, job id 32, launcher 40, usable CPUs 44, sender fences 48, places 52, places in use 56, universe 60, abort 128, next context 256, deaths 260, threads 264, block locks 272, tuning 384, collective segments 1024.
 #[derive(Debug)]
 #[repr(C)]
 pub struct JobHeader {
@@ -32,7 +32,10 @@ pub struct JobHeader {
     launcher: AtomicI32,
     usable_cpus: AtomicU32,
     sender_fences: AtomicU32,
-    _apart0: [u8; 76],
+    places: AtomicU32,
+    in_use: AtomicU32,
+    universe: AtomicU32,
+    _apart0: [u8; 64],
     abort: AtomicU64,
     _apart1: [u8; 120],
     /// Where the next search for a free context id begins.
@@ -54,6 +57,7 @@ pub struct JobHeader {
 #[cfg(not(perusal_loom))]
 const _: () = {
     assert!(core::mem::size_of::<JobHeader>() as u64 <= HEADER);
+    assert!(core::mem::offset_of!(JobHeader, in_use) == 56);
     assert!(core::mem::offset_of!(JobHeader, abort) == 128);
     assert!(core::mem::offset_of!(JobHeader, next_context) == 256);
     assert!(core::mem::offset_of!(JobHeader, beside) == 264);
@@ -94,6 +98,8 @@ pub struct Founding {
     pub launcher: i32,
     /// CPUs that the job may use.
     pub usable_cpus: u32,
+    /// Processes that the program may expect to have in all (MPI_UNIVERSE_SIZE).
+    pub universe: u32,
     /// Whether senders fence (see [`JobHeader::sender_fences`]).
     pub sender_fences: bool,
 }
@@ -137,10 +143,13 @@ impl JobHeader {
 
     /// Fills the header of a new segment (header rule 1).
     pub fn write(&self, founding: &Founding) {
-        let Founding { geometry, total, job_id, launcher, usable_cpus, sender_fences } = *founding;
+        let Founding { geometry, total, job_id, launcher, usable_cpus, universe, sender_fences } = *founding;
         // Relaxed: no other process has the segment yet; starting one orders these before all it does.
         self.version.store(VERSION, Ordering::Relaxed);
         self.ranks.store(geometry.ranks, Ordering::Relaxed);
+        self.places.store(geometry.places, Ordering::Relaxed);
+        self.in_use.store(geometry.ranks, Ordering::Relaxed);
+        self.universe.store(universe, Ordering::Relaxed);
         self.cells.store(geometry.cells, Ordering::Relaxed);
         self.bulk.store(geometry.bulk, Ordering::Relaxed);
         self.total.store(total, Ordering::Relaxed);
@@ -173,6 +182,7 @@ impl JobHeader {
         }
         Ok(Geometry {
             ranks: self.ranks.load(Ordering::Relaxed),
+            places: self.places.load(Ordering::Relaxed),
             cells: self.cells.load(Ordering::Relaxed),
             bulk: self.bulk.load(Ordering::Relaxed),
         })
@@ -183,6 +193,26 @@ impl JobHeader {
     #[must_use]
     pub fn job_id(&self) -> u64 {
         self.job_id.load(Ordering::Relaxed)
+    }
+
+    /// Returns how many processes the program may expect to have in all (MPI_UNIVERSE_SIZE).
+    #[must_use]
+    pub fn universe(&self) -> u32 {
+        self.universe.load(Ordering::Relaxed)
+    }
+
+    /// Returns one more than the highest place that any process has had.
+    #[inline]
+    #[must_use]
+    pub(super) fn in_use(&self) -> u32 {
+        // Acquire: "places" edge, pairs with Release in `set_in_use`: the memory of these places is there.
+        self.in_use.load(Ordering::Acquire)
+    }
+
+    /// Says for the launcher that the places below `count` are in use. Their memory has been reserved.
+    pub(super) fn set_in_use(&self, count: u32) {
+        // Release: "places" edge, pairs with Acquire in `in_use`.
+        self.in_use.fetch_max(count, Ordering::Release);
     }
 
     /// Returns how many CPUs the job may use: affinity mask and cgroup quota when the job was made.

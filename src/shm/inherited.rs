@@ -1,4 +1,5 @@
-//! What a launcher hands to a rank: four environment variables, and the descriptor of the job's memory.
+//! What a launcher hands to a rank: environment variables, the descriptor of the job's memory, and that of the socket by which ranks ask
+//! the launcher to start processes and to bring programs together ([`DOOR_VARIABLE`]).
 //!
 //! The mapping is state of the whole process. `heap::malloc` may map the memory when the library is loaded; a job that is joined
 //! later uses that mapping, so that an address in the shared heap means the same to both.
@@ -21,6 +22,13 @@ pub const SIZE_VARIABLE: &str = "PERUSAL_SIZE";
 /// Environment variable with the launcher's process id. Ranks watch that process and let it trace them, so they take it from the launcher
 /// itself, and not from memory that every rank can write.
 pub const LAUNCHER_VARIABLE: &str = "PERUSAL_LAUNCHER";
+
+/// Environment variable with the number of the inherited socket for requests to the launcher.
+pub const DOOR_VARIABLE: &str = "PERUSAL_DOOR_FD";
+/// Environment variable of a spawned process: the place of its world's first rank, and the world's context id.
+pub const WORLD_VARIABLE: &str = "PERUSAL_WORLD";
+/// Environment variable of a spawned process: the place of the process that spawned its world, and a context id for the two to meet in.
+pub const PARENT_VARIABLE: &str = "PERUSAL_PARENT";
 
 /// The memory that was mapped before the process joined the job.
 static MAPPED: OnceLock<Arc<Memory>> = OnceLock::new();
@@ -52,8 +60,65 @@ pub(super) fn attach(fd: RawFd) -> Result<Arc<Memory>> {
 /// What the defaults of control variables will follow from in the job that this process is to join or make.
 #[must_use]
 pub fn expected_shape(overrides: &Overrides) -> JobShape {
+    // A spawned process joins a job that others began.
+    if let Some(memory) = std::env::var_os(WORLD_VARIABLE).and_then(|_| map_early()) {
+        return memory.shape();
+    }
     let ranks = std::env::var(SIZE_VARIABLE).ok().and_then(|size| size.parse().ok()).unwrap_or(1);
     shape_of(ranks, cpus::usable(), overrides)
+}
+
+/// The ranks that a process begins with, its MPI_COMM_WORLD: all ranks that the launcher has started at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct JobWorld {
+    /// The place of its first rank; the others follow.
+    pub first: u32,
+    /// Number of ranks.
+    pub size: u32,
+    /// Its context id.
+    pub context: u32,
+}
+
+impl JobWorld {
+    /// The ranks that a job begins with.
+    pub(super) fn of_job(size: u32) -> Self {
+        Self { first: 0, size, context: super::contexts::WORLD }
+    }
+
+    /// What the launcher says, for a world of `size` ranks.
+    ///
+    /// # Errors
+    /// [`Error::Segment`] if the variable is not as the launcher sets it.
+    pub(super) fn from_environment(size: u32) -> Result<Self> {
+        let told = pair(WORLD_VARIABLE)?;
+        Ok(told.map_or(Self::of_job(size), |(first, context)| Self { first, size, context }))
+    }
+}
+
+/// The process that has spawned this one's world: its place, and the context id in which the two first ranks meet. `None` for a process that
+/// was not spawned.
+///
+/// # Errors
+/// [`Error::Segment`] if the variable is not as the launcher sets it.
+pub fn parent() -> Result<Option<(u32, u32)>> {
+    pair(PARENT_VARIABLE)
+}
+
+/// Two numbers with a comma between them, in an environment variable that the launcher sets.
+fn pair(name: &str) -> Result<Option<(u32, u32)>> {
+    let Some(text) = std::env::var_os(name) else { return Ok(None) };
+    let text = text.to_string_lossy();
+    let numbers = text.split_once(',').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
+    let wrong = || Error::Segment(format!("{name} is {text:?}; the launcher sets it to two numbers"));
+    numbers.map(Some).ok_or_else(wrong)
+}
+
+/// The inherited socket for requests to the launcher, if the process has a launcher. Programs that this one starts do not get it.
+#[must_use]
+pub fn door() -> Option<RawFd> {
+    let door = number(DOOR_VARIABLE).ok()??;
+    keep_from_programs(door);
+    Some(door)
 }
 
 /// The number in an environment variable that the launcher sets; `None` if it is not set.

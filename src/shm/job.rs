@@ -1,6 +1,8 @@
 //! One rank's view of its job.
 
-use super::inherited::{self, FD_VARIABLE, LAUNCHER_VARIABLE, RANK_VARIABLE, SIZE_VARIABLE, number};
+use super::inherited::{
+    self, FD_VARIABLE, JobWorld, LAUNCHER_VARIABLE, RANK_VARIABLE, SIZE_VARIABLE, number,
+};
 use super::memory::Memory;
 use super::roster::RankState;
 use super::telemetry::Telemetry;
@@ -18,6 +20,7 @@ use std::sync::{PoisonError, RwLock};
 pub struct Job {
     memory: Arc<Memory>,
     rank: u32,
+    world: JobWorld,
     /// The process that started this one or its ancestor; none for a job without launcher.
     launcher: Option<Pid>,
     /// Where all ranks are threads of this process: for each rank, whether others may copy from and to its buffers.
@@ -51,16 +54,21 @@ impl Job {
             )));
         };
         let memory = inherited::attach(fd)?;
-        let rank = u32::try_from(rank).unwrap_or(u32::MAX);
-        if i64::from(memory.size()) != i64::from(size) || rank >= memory.size() {
+        // `number` gives no negative ones.
+        let world = JobWorld::from_environment(size.unsigned_abs())?;
+        let places = world.first.checked_add(world.size).filter(|end| *end <= memory.places_in_use());
+        if rank >= size || places.is_none() || world.first == 0 && world.size != memory.size() {
             return Err(Error::Segment(format!(
-                "the environment speaks of rank {rank} of {size}, the job has ranks 0..{}",
-                memory.size()
+                "the environment speaks of rank {rank} of {size} from place {} on, the job has ranks 0..{} and places 0..{}",
+                world.first,
+                memory.size(),
+                memory.places_in_use()
             )));
         }
-        memory.roster().entry(rank).arrive(rank, own_pid())?;
+        let place = world.first + rank.unsigned_abs();
+        memory.roster().entry(place).arrive(place, own_pid())?;
         let launcher = Pid::from_raw(launcher);
-        Ok(Some(Self { launcher, ..Self::of(memory, rank) }))
+        Ok(Some(Self { launcher, world, ..Self::of(memory, place) }))
     }
 
     /// Makes a job of this process alone.
@@ -98,8 +106,9 @@ impl Job {
 
     /// A job without launcher as `rank` has it.
     fn of(memory: Arc<Memory>, rank: u32) -> Self {
-        let processes = Arc::new((0..memory.size()).map(|_| AtomicI32::new(0)).collect());
-        Self { memory, rank, launcher: None, threads: None, some_stay_away: Arc::default(), processes }
+        let processes = Arc::new((0..memory.places()).map(|_| AtomicI32::new(0)).collect());
+        let world = JobWorld::of_job(memory.size());
+        Self { memory, rank, world, launcher: None, threads: None, some_stay_away: Arc::default(), processes }
     }
 
     /// This rank.
@@ -107,6 +116,12 @@ impl Job {
     #[must_use]
     pub fn rank(&self) -> u32 {
         self.rank
+    }
+
+    /// The ranks of this process's MPI_COMM_WORLD.
+    #[must_use]
+    pub fn world(&self) -> JobWorld {
+        self.world
     }
 
     /// The launcher's process id, as the launcher has handed it to this process; `None` for a job without launcher.
@@ -183,16 +198,17 @@ impl Job {
     /// # Errors
     /// [`Error::RankFailed`] with the rank that has died or aborted; [`Error::Other`] if the launcher has ended.
     pub fn check_alive(&self, peer: Option<u32>) -> Result<()> {
-        if let Some(abort) = self.header().abort(self.size()) {
+        let abort = self.header().abort(self.places());
+        if let Some(abort) = abort.filter(|abort| self.roster().concerns(abort.rank, self.rank)) {
             return Err(Error::RankFailed { rank: abort.rank, how: format!("it {}", abort.what()) });
         }
         let dead = match peer {
             Some(rank) => Some(rank).filter(|rank| self.roster().is_dead(*rank)),
             // Relaxed: a hint; callers ask again and again.
             None if self.some_stay_away.load(Ordering::Relaxed) => {
-                self.roster().first_dead_that_had_arrived()
+                self.roster().first_dead_that_had_arrived(self.rank)
             }
-            None => self.roster().first_dead(),
+            None => self.roster().first_dead(self.rank),
         };
         if let Some(rank) = dead {
             return Err(Error::RankFailed { rank, how: self.roster().how(rank) });

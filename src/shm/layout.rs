@@ -1,7 +1,7 @@
 //! Where everything lies in the segment: pure arithmetic, the same in every process.
 //!
 //! ```text
-//! header | context-id table | rank block × n | ring (from, to) × n² | extra
+//! header | context-id table | rank block × n | ring (from, to) × n² | extra (n: places)
 //! rank block:  telemetry page | roster entry | doorbell area
 //! ring:        control (3 × 128 B: producer's, consumer's, shared copies) | cells (C × 64 B) | bulk (B bytes)
 //! extra:       collective segment × 256
@@ -39,8 +39,10 @@ const _: () = assert!(RING_CONTROL.is_multiple_of(LINE as u64));
 /// The sizes that a layout follows from. The header has them, so that all processes agree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Geometry {
-    /// Number of ranks, at least 1.
+    /// Ranks that the job begins with, at least 1.
     pub ranks: u32,
+    /// Processes that there is room for: these ranks and those that are spawned. At least `ranks`.
+    pub places: u32,
     /// Cells of a ring, each 64 bytes; a power of two.
     pub cells: u32,
     /// Bytes of a ring's bulk area; a power of two.
@@ -57,7 +59,13 @@ impl Geometry {
             33..=128 => (64, 32 << 10),
             _ => (64, 16 << 10),
         };
-        Self { ranks, cells, bulk }
+        Self { ranks, places: ranks, cells, bulk }
+    }
+
+    /// The same with room for `places` processes in all, or for the ranks if they are more.
+    #[must_use]
+    pub fn with_places(self, places: u32) -> Self {
+        Self { places: places.max(self.ranks), ..self }
     }
 
     /// The usual sizes, or those that PERUSAL_RING_CELLS and PERUSAL_RING_BULK (bytes) name.
@@ -76,6 +84,7 @@ impl Geometry {
         let asked = |id, usual| overrides.number(id).map_or(usual, |number| number as u32);
         Self {
             ranks,
+            places: ranks,
             cells: asked(VariableId::RingCells, usual.cells),
             bulk: asked(VariableId::RingBulk, usual.bulk),
         }
@@ -116,6 +125,13 @@ impl CollectiveSegmentLayout {
         Some(Self { sleepers, slots, bulk, part })
     }
 
+    /// The control part of a segment with `members` members: whole pages, no more than to the bulk.
+    #[must_use]
+    pub fn control(&self, members: u32) -> u64 {
+        let slots = u64::from(members) * (TEAM_ROUNDS * TEAM_SLOT) as u64;
+        pages(self.slots + slots).map_or(self.bulk, |control| control.min(self.bulk))
+    }
+
     /// The whole segment.
     #[must_use]
     pub fn total(&self) -> u64 {
@@ -140,9 +156,13 @@ impl JobLayout {
     /// # Errors
     /// [`Error::Segment`] if there are no ranks, a size is out of its limits, or the sum leaves 63 bits.
     pub fn new(geometry: Geometry) -> Result<Self> {
-        let Geometry { ranks, cells, bulk } = geometry;
+        let Geometry { ranks, places, cells, bulk } = geometry;
         let fits = |value: u32, min, max| value.is_power_of_two() && (min..=max).contains(&value);
-        if ranks == 0 || !fits(cells, MIN_CELLS, MAX_CELLS) || !fits(bulk, MIN_BULK, MAX_BULK) {
+        if ranks == 0
+            || places < ranks
+            || !fits(cells, MIN_CELLS, MAX_CELLS)
+            || !fits(bulk, MIN_BULK, MAX_BULK)
+        {
             return Err(Error::Segment(format!(
                 "{ranks} ranks with rings of {cells} cells and {bulk} bytes of bulk make no layout"
             )));
@@ -155,7 +175,7 @@ impl JobLayout {
     }
 
     fn sum(geometry: Geometry) -> Option<Self> {
-        let n = u64::from(geometry.ranks);
+        let n = u64::from(geometry.places);
         let bitmap = n.div_ceil(64).checked_mul(8)?;
         let counts = n.checked_mul(2)?;
         let rank_block = TELEMETRY + pages(ROSTER_ENTRY + DOORBELL_FIXED + bitmap + counts)?;
@@ -182,11 +202,18 @@ impl JobLayout {
         self.geometry
     }
 
-    /// Number of ranks.
+    /// Number of ranks that the job begins with.
     #[inline]
     #[must_use]
     pub fn ranks(&self) -> u32 {
         self.geometry.ranks
+    }
+
+    /// Number of processes that there is room for.
+    #[inline]
+    #[must_use]
+    pub fn places(&self) -> u32 {
+        self.geometry.places
     }
 
     /// Length of the segment in bytes of address space.
@@ -201,7 +228,7 @@ impl JobLayout {
         HEADER
     }
 
-    /// Bytes that every job needs from the start on: header, context-id table and rank blocks. The rest is per pair.
+    /// Where the rank blocks end. A job needs those of its ranks from the start on; the rest is per pair.
     #[must_use]
     pub fn fixed(&self) -> u64 {
         self.rings_at
@@ -213,11 +240,11 @@ impl JobLayout {
         self.rank_block
     }
 
-    /// Start of the block of `rank`, which must be in `0..ranks`.
+    /// Start of the block of `rank`, which must be in `0..places`.
     #[inline]
     #[must_use]
     pub fn rank_block(&self, rank: u32) -> u64 {
-        debug_assert!(rank < self.ranks());
+        debug_assert!(rank < self.places());
         HEADER + CONTEXT_TABLE + u64::from(rank) * self.rank_block
     }
 
@@ -254,13 +281,13 @@ impl JobLayout {
         self.ring
     }
 
-    /// Where the ring lies that `from` writes and `to` reads; both must be in `0..ranks`. The rings that one rank reads
+    /// Where the ring lies that `from` writes and `to` reads; both must be in `0..places`. The rings that one rank reads
     /// are neighbours.
     #[inline]
     #[must_use]
     pub fn ring(&self, from: u32, to: u32) -> RingOffsets {
-        debug_assert!(from < self.ranks() && to < self.ranks());
-        let index = u64::from(to) * u64::from(self.ranks()) + u64::from(from);
+        debug_assert!(from < self.places() && to < self.places());
+        let index = u64::from(to) * u64::from(self.places()) + u64::from(from);
         let control = self.rings_at + index * self.ring;
         let cells = control + RING_CONTROL;
         RingOffsets { control, cells, bulk: cells + u64::from(self.geometry.cells) * LINE as u64 }
@@ -370,19 +397,19 @@ mod tests {
 
     #[test]
     fn rings_shrink_as_ranks_grow() {
-        assert_eq!(Geometry::of(8), Geometry { ranks: 8, cells: 256, bulk: 262_144 });
-        assert_eq!(Geometry::of(32), Geometry { ranks: 32, cells: 128, bulk: 65_536 });
-        assert_eq!(Geometry::of(128), Geometry { ranks: 128, cells: 64, bulk: 32_768 });
-        assert_eq!(Geometry::of(129), Geometry { ranks: 129, cells: 64, bulk: 16_384 });
+        assert_eq!(Geometry::of(8), Geometry { ranks: 8, places: 8, cells: 256, bulk: 262_144 });
+        assert_eq!(Geometry::of(32), Geometry { ranks: 32, places: 32, cells: 128, bulk: 65_536 });
+        assert_eq!(Geometry::of(128), Geometry { ranks: 128, places: 128, cells: 64, bulk: 32_768 });
+        assert_eq!(Geometry::of(129), Geometry { ranks: 129, places: 129, cells: 64, bulk: 16_384 });
     }
 
     #[test]
     fn too_much_is_an_error_and_not_a_wrapped_number() {
-        let huge = Geometry { ranks: u32::MAX, cells: MAX_CELLS, bulk: MAX_BULK };
+        let huge = Geometry { ranks: u32::MAX, places: u32::MAX, cells: MAX_CELLS, bulk: MAX_BULK };
         assert!(JobLayout::new(huge).unwrap_err().to_string().contains("63 bits"));
-        assert!(JobLayout::new(Geometry { ranks: 0, cells: 64, bulk: 4096 }).is_err());
-        assert!(JobLayout::new(Geometry { ranks: 2, cells: 65, bulk: 4096 }).is_err());
-        assert!(JobLayout::new(Geometry { ranks: 2, cells: 64, bulk: 5000 }).is_err());
+        assert!(JobLayout::new(Geometry { ranks: 0, places: 0, cells: 64, bulk: 4096 }).is_err());
+        assert!(JobLayout::new(Geometry { ranks: 2, places: 2, cells: 65, bulk: 4096 }).is_err());
+        assert!(JobLayout::new(Geometry { ranks: 2, places: 2, cells: 64, bulk: 5000 }).is_err());
     }
 
     #[test]

@@ -56,13 +56,25 @@ impl Memory {
     /// # Errors
     /// [`Error::Segment`] if there is not enough memory.
     pub fn create_with(ranks: u32, launcher: i32, overrides: &Overrides) -> Result<Self> {
+        Self::create_universe(ranks, Universe::default(), launcher, overrides)
+    }
+
+    /// The same with room for further processes, whose memory is reserved when they are started ([`Memory::reserve_places`]).
+    ///
+    /// # Errors
+    /// [`Error::Segment`] if there is not enough memory.
+    pub fn create_universe(
+        ranks: u32,
+        universe: Universe,
+        launcher: i32,
+        overrides: &Overrides,
+    ) -> Result<Self> {
         let shape = shape_of(ranks, cpus::usable(), overrides);
-        let layout = JobLayout::new(Geometry::with(ranks, overrides))?;
+        let layout = JobLayout::new(Geometry::with(ranks, overrides).with_places(universe.places))?;
         let heap = HeapRegion::room(layout.total(), shape.heap).and_then(|(at, len)| at.checked_add(len));
         let segment = Segment::create_before(layout.total(), heap.unwrap_or(0))?;
         segment.reserve(0, layout::HEADER + PAGE as u64)?;
-        let blocks = layout.rank_block(0);
-        segment.reserve(blocks, layout.fixed() - blocks)?;
+        segment.reserve(layout.rank_block(0), layout.rank_block_size() * u64::from(ranks))?;
         let memory = Self { segment, layout, heap: OnceLock::new() };
         memory.header().write(&header::Founding {
             geometry: layout.geometry(),
@@ -70,6 +82,7 @@ impl Memory {
             job_id: clock::now() ^ u64::from(std::process::id()) << 40,
             launcher,
             usable_cpus: shape.usable_cpus,
+            universe: universe.size.max(ranks),
             sender_fences: shape.sender_fences,
         });
         Ok(memory)
@@ -124,7 +137,7 @@ impl Memory {
     /// What the defaults of control variables follow from here.
     #[must_use]
     pub fn shape(&self) -> JobShape {
-        let Geometry { ranks, cells, bulk } = self.layout.geometry();
+        let Geometry { ranks, cells, bulk, .. } = self.layout.geometry();
         JobShape {
             ranks,
             usable_cpus: self.header().usable_cpus(),
@@ -149,11 +162,41 @@ impl Memory {
         &self.layout
     }
 
-    /// Number of ranks of the job.
+    /// Number of ranks that the job began with.
     #[inline]
     #[must_use]
     pub fn size(&self) -> u32 {
         self.layout.ranks()
+    }
+
+    /// Number of processes that there is room for. Ranks of the job are below it.
+    #[inline]
+    #[must_use]
+    pub fn places(&self) -> u32 {
+        self.layout.places()
+    }
+
+    /// Number of places that have had a process, or are about to. Only their roster entries and telemetry pages have memory.
+    #[inline]
+    #[must_use]
+    pub fn places_in_use(&self) -> u32 {
+        self.header().in_use().min(self.places())
+    }
+
+    /// Reserves the blocks of the places `first..first + count` for processes that the launcher is about to start, and says that they
+    /// are in use.
+    ///
+    /// # Errors
+    /// [`Error::Segment`] when memory has run out; [`Error::Intern`] for places that there are not.
+    pub fn reserve_places(&self, first: u32, count: u32) -> Result<()> {
+        let end =
+            first.checked_add(count).filter(|end| *end <= self.places() && count > 0).ok_or_else(|| {
+                Error::Intern(format!("places {first} and {count} on of a job of {}", self.places()))
+            })?;
+        let block = self.layout.rank_block_size();
+        self.segment.reserve(self.layout.rank_block(first), block * u64::from(count))?;
+        self.header().set_in_use(end);
+        Ok(())
     }
 
     /// The header.
@@ -185,7 +228,7 @@ impl Memory {
     }
 
     fn check_rank(&self, rank: u32) {
-        assert!(rank < self.size(), "rank {rank} of a job of {}", self.size());
+        assert!(rank < self.places(), "rank {rank} of a job of {}", self.places());
     }
 
     pub(super) fn roster_entry(&self, rank: u32) -> &RosterEntry {
@@ -261,9 +304,39 @@ impl Memory {
     }
 }
 
+/// How many processes a job may come to have.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Universe {
+    /// Processes that there is room for; the job's ranks if that is less.
+    pub places: u32,
+    /// What programs find in MPI_UNIVERSE_SIZE; the job's ranks if that is less.
+    pub size: u32,
+}
+
+impl Universe {
+    /// The universe of a job of `ranks` ranks on `cpus` CPUs if nobody asks for another one. Places that nobody takes cost address space
+    /// only.
+    #[must_use]
+    pub fn usual(ranks: u32, cpus: u32) -> Self {
+        Self::of(ranks, ranks.max(cpus))
+    }
+
+    /// The universe of a job of `ranks` ranks in which programs expect `size` processes.
+    #[must_use]
+    pub fn of(ranks: u32, size: u32) -> Self {
+        let spare = ranks.min(MOST_SPARE);
+        Self { places: size.max(ranks.saturating_add(spare)).max(FEWEST_PLACES), size }
+    }
+}
+
+/// Fewest places of a job with a launcher: as many as there are flags in a word of a doorbell.
+const FEWEST_PLACES: u32 = 64;
+/// Most places that a job has beyond its ranks unless they are asked for: address space grows with the square of the places.
+const MOST_SPARE: u32 = 1024;
+
 /// What the defaults of control variables follow from in a job of `ranks` ranks.
 pub(super) fn shape_of(ranks: u32, usable_cpus: u32, overrides: &Overrides) -> JobShape {
-    let Geometry { ranks, cells, bulk } = Geometry::with(ranks, overrides);
+    let Geometry { ranks, cells, bulk, .. } = Geometry::with(ranks, overrides);
     let heap = overrides.number(VariableId::SharedHeap).unwrap_or_else(usual_heap);
     let shape =
         JobShape { ranks, usable_cpus, ring_cells: cells, ring_bulk: bulk, sender_fences: true, heap };

@@ -45,10 +45,13 @@ pub use collective_segments::CollectiveSegments;
 pub use contexts::ContextIds;
 pub use header::{Abort, JobHeader};
 pub use heap_region::HeapRegion;
-pub use inherited::{FD_VARIABLE, LAUNCHER_VARIABLE, RANK_VARIABLE, SIZE_VARIABLE, expected_shape};
+pub use inherited::{
+    DOOR_VARIABLE, FD_VARIABLE, JobWorld, LAUNCHER_VARIABLE, PARENT_VARIABLE, RANK_VARIABLE, SIZE_VARIABLE,
+    WORLD_VARIABLE, door, expected_shape, parent,
+};
 pub use job::{Job, is_gone};
 pub use layout::{Geometry, JobLayout, RingOffsets};
-pub use memory::{Memory, RingArea};
+pub use memory::{Memory, RingArea, Universe};
 pub use roster::{Exit, RankState, Roster, RosterEntry};
 pub use segment::Segment;
 pub use telemetry::Telemetry;

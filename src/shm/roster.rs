@@ -4,6 +4,9 @@
 //!   opens another session. Only the launcher declares a rank dead.
 //! - **Roster rule 2.** Dead is the last state; nothing leaves it.
 //! - **Roster rule 3.** Only the launcher writes the exit status.
+//! - **Roster rule 5.** The launcher writes which world a process belongs to, before it starts the process: the place of the world's first
+//!   rank. A process counts the communicators through which it reaches other worlds. The death of a process is an error for its own world and,
+//!   if it reached out of that, for every process that reaches out of its own.
 //! - **Roster rule 4.** Every rank can write every word, by mistake or on purpose: what is read here may end this job, and harms nobody
 //!   else. No process is signalled by a number from here.
 
@@ -97,7 +100,7 @@ pub fn signal_name(signal: i32) -> String {
     format!("{name} (signal {signal})")
 }
 
-/// One rank's entry over mapped bytes: state 0, pid 4, exit known 12, exit 16.
+/// One rank's entry over mapped bytes: state 0, pid 4, exit known 12, exit 16, world 20, links 24.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct RosterEntry {
@@ -106,6 +109,8 @@ pub struct RosterEntry {
     _apart: AtomicI32,
     exit_known: AtomicU32,
     exit: AtomicI32,
+    world: AtomicU32,
+    links: AtomicU32,
 }
 
 #[cfg(not(perusal_loom))]
@@ -190,6 +195,44 @@ impl RosterEntry {
         }
     }
 
+    /// Returns the place of the first rank of the process's world (roster rule 5).
+    #[must_use]
+    pub fn world(&self) -> u32 {
+        // Relaxed: written before the process was started.
+        self.world.load(Ordering::Relaxed)
+    }
+
+    /// Makes the entry that of a process of the world that begins at `world`, which the launcher is about to start, connected with the
+    /// process that asked for it if `linked`.
+    pub fn prepare(&self, world: u32, linked: bool) {
+        // Relaxed: starting the process orders these before all that it does; others learn of it by messages.
+        self.pid.store(0, Ordering::Relaxed);
+        self.exit_known.store(0, Ordering::Relaxed);
+        self.world.store(world, Ordering::Relaxed);
+        self.links.store(u32::from(linked), Ordering::Relaxed);
+        // Release: "roster" edge, pairs with Acquire in `state`.
+        self.state.store(RankState::Absent as u32, Ordering::Release);
+    }
+
+    /// Returns whether the process has communicators with members outside its world.
+    #[must_use]
+    pub fn is_linked(&self) -> bool {
+        // Relaxed: who asks because of a death asks again and again.
+        self.links.load(Ordering::Relaxed) != 0
+    }
+
+    /// Counts a communicator with members outside the process's world.
+    pub fn link(&self) {
+        // Relaxed: a count; see `is_linked`.
+        self.links.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Such a communicator is free.
+    pub fn unlink(&self) {
+        // Relaxed: a count; see `is_linked`. A process that has overwritten it does not make it wrap around.
+        let _ = self.links.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |links| links.checked_sub(1));
+    }
+
     /// Stores for the launcher how the process ended (roster rule 3).
     pub fn set_exit(&self, exit: Exit) {
         self.exit.store(exit.0, Ordering::Relaxed);
@@ -251,30 +294,39 @@ impl<'a> Roster<'a> {
         }
     }
 
-    /// Returns the first dead rank, if there is one.
+    /// Returns the first dead rank whose death concerns rank `own`, if there is one (roster rule 5).
     #[must_use]
-    pub fn first_dead(self) -> Option<u32> {
+    pub fn first_dead(self, own: u32) -> Option<u32> {
         // Every rank asks after each sleep, so it must not read all entries each time.
         if !self.memory.header().any_deaths() {
             return None;
         }
-        (0..self.memory.size()).find(|rank| self.is_dead(*rank))
+        (0..self.memory.places_in_use()).find(|rank| self.is_dead(*rank) && self.concerns(*rank, own))
     }
 
-    /// Returns the first dead rank that had arrived.
+    /// Returns the first of them that had arrived.
     #[must_use]
-    pub fn first_dead_that_had_arrived(self) -> Option<u32> {
+    pub fn first_dead_that_had_arrived(self, own: u32) -> Option<u32> {
         if !self.memory.header().any_deaths() {
             return None;
         }
-        (0..self.memory.size()).find(|rank| self.is_dead(*rank) && self.entry(*rank).pid() != 0)
+        (0..self.memory.places_in_use())
+            .find(|rank| self.is_dead(*rank) && self.entry(*rank).pid() != 0 && self.concerns(*rank, own))
+    }
+
+    /// Returns whether what becomes of `rank` concerns rank `own` (roster rule 5).
+    #[must_use]
+    pub fn concerns(self, rank: u32, own: u32) -> bool {
+        let (theirs, ours) = (self.entry(rank), self.entry(own));
+        theirs.world() == ours.world() || theirs.is_linked() && ours.is_linked()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shm::Memory;
+    use crate::shm::{Memory, Universe};
+    use crate::variables::Overrides;
 
     #[test]
     fn a_place_is_taken_once() {
@@ -305,9 +357,32 @@ mod tests {
         assert!(memory.roster().declare_dead(0));
         entry.advance(RankState::Initialised);
         assert!(memory.roster().is_dead(0));
-        assert_eq!(memory.roster().first_dead(), Some(0));
+        assert_eq!(memory.roster().first_dead(0), Some(0));
         assert_eq!(memory.roster().how(0), "killed by SIGKILL (signal 9)");
         assert!(entry.arrive(0, 100).unwrap_err().to_string().contains("given rank 0 up"));
+    }
+
+    #[test]
+    fn a_death_concerns_its_world_and_those_that_are_connected() {
+        let memory =
+            Memory::create_universe(1, Universe { places: 4, size: 4 }, 0, &Overrides::default()).unwrap();
+        memory.reserve_places(1, 3).unwrap();
+        assert!(memory.reserve_places(2, 3).is_err() && memory.reserve_places(4, 0).is_err());
+        let roster = memory.roster();
+        for place in [1, 2] {
+            roster.entry(place).prepare(1, true);
+        }
+        roster.entry(3).prepare(3, false);
+        roster.entry(1).set_exit(Exit(9));
+        assert!(roster.declare_dead(1));
+        assert_eq!([0, 2, 3].map(|own| roster.first_dead(own)), [None, Some(1), None]);
+        roster.entry(0).link();
+        assert_eq!(roster.first_dead(0), Some(1));
+        roster.entry(1).unlink();
+        roster.entry(1).unlink();
+        assert_eq!([0, 2, 3].map(|own| roster.first_dead(own)), [None, Some(1), None]);
+        roster.entry(1).prepare(1, false);
+        assert_eq!((roster.entry(1).state(), roster.entry(1).exit()), (RankState::Absent, None));
     }
 
     #[test]

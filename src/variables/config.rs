@@ -200,6 +200,12 @@ impl Config {
         Duration::from_millis(self.number(VariableId::NapMs))
     }
 
+    /// How long MPI_Comm_connect waits for MPI_Comm_accept at most; zero for ever.
+    #[must_use]
+    pub fn connect_timeout(&self) -> Duration {
+        Duration::from_secs(self.number(VariableId::ConnectTimeout))
+    }
+
     /// Whether communicators get shared memory for their collectives.
     #[inline]
     #[must_use]

@@ -202,6 +202,9 @@ table! {
     CollYields => "coll_yields", Collectives, Local, Always, TunerBasic,
         Domain::Number(|_| (0, 100_000)), |_| 64,
         "times that a rank that waits in a collective gives its CPU away, where ranks outnumber CPUs, before it waits as for a message";
+    ConnectTimeout => "connect_timeout", Job, Local, Always, UserBasic,
+        Domain::Number(|_| (0, NEVER)), |_| 180,
+        "seconds that MPI_Comm_connect waits for MPI_Comm_accept at most, if the info key timeout does not say; 0: for ever";
     BindTo => "bind_to", Job, Readonly, Never, UserBasic,
         Domain::Text, |_| 0,
         "what the launcher binds ranks to, as its option --bind-to; empty: an equal share of the cores if ranks do not outnumber them";

@@ -21,8 +21,8 @@
 //! safe Rust. What a message *is*, the engine knows.
 
 pub(crate) use perusal::internals::{
-    abi, arch, coll, comm, datatype, engine, error, events, handles, heap, info, io, limits, p2p, request,
-    rma, shm, sync, team, tool, trace, variables,
+    abi, arch, coll, comm, datatype, dynamic, engine, error, events, handles, heap, info, io, limits, p2p,
+    request, rma, shm, sync, team, tool, trace, variables,
 };
 pub(crate) use perusal::{Error, Result};
 

@@ -182,13 +182,13 @@ fn make(level: c_int, settings: &Overrides) -> Result<&'static Process> {
         None => Job::singleton_with(settings)?,
     };
     job.allow_copies();
-    let (rank, size) = (job.rank(), job.size());
+    let (rank, world) = (job.rank(), job.world());
     let shared = level == abi::MPI_THREAD_MULTIPLE;
     delivery::set_shared(shared);
     let recording = Recording::of_job(&job, registry());
     // SAFETY: below MPI_THREAD_MULTIPLE the program calls from one thread at a time (MPI 5.0 §11.6.2).
     let engine = unsafe { Engine::with(job, settings, shared, registry().clone()) }?;
-    let world = engine.open(Comm::world(rank, size, engine.registry().attach(abi::MPI_COMM_WORLD)))?;
+    let world = engine.open(Comm::world_of(rank, world, engine.registry().attach(abi::MPI_COMM_WORLD)))?;
     let itself = engine.open(Comm::itself(rank, engine.registry().attach(abi::MPI_COMM_SELF)))?;
     world.emit_created();
     itself.emit_created();

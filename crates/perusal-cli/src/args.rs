@@ -84,6 +84,10 @@ struct RunOptions {
     #[arg(long = "report-bindings")]
     report_bindings: bool,
 
+    /// How many processes programs may expect to have when they spawn (MPI_UNIVERSE_SIZE) [default: ranks, or usable CPUs if they are more]
+    #[arg(long = "universe", aliases = ["usize"], value_name = "N")]
+    universe: Option<u32>,
+
     /// Have malloc take what is large from memory that all ranks see, so that large messages are copied once
     #[arg(long = "share-heap")]
     share_heap: bool,
@@ -184,6 +188,8 @@ pub struct Plan {
     pub policy: Policy,
     /// Whether to say where ranks were put.
     pub report_bindings: bool,
+    /// How many processes programs may expect to have, if that was asked for.
+    pub universe: Option<u32>,
     /// Where the trace goes, if there is one.
     pub trace: Option<Request>,
     /// What was taken but means nothing here, a sentence each.
@@ -259,6 +265,7 @@ fn plan(mut blocks: Vec<RunOptions>, usable: u32) -> Result<Plan, PlanError> {
         stdin: Stdin::Rank(0),
         policy: Policy::default(),
         report_bindings: false,
+        universe: None,
         trace: None,
         notes: vec![],
     };
@@ -296,6 +303,9 @@ fn plan(mut blocks: Vec<RunOptions>, usable: u32) -> Result<Plan, PlanError> {
     if total > u64::from(u16::MAX) {
         return Err(PlanError::Text(format!("{total} ranks are more processes than a machine can run")));
     }
+    if plan.universe.is_some_and(|all| all > u32::from(u16::MAX)) {
+        return Err(PlanError::Text("--universe: so many processes are more than a machine can run".into()));
+    }
     match plan.stdin {
         Stdin::Rank(rank) if rank >= plan.ranks() => {
             Err(PlanError::Text(format!("--stdin {rank}: the job has ranks 0..{}", plan.ranks())))
@@ -320,6 +330,7 @@ fn logging(blocks: &mut [RunOptions]) -> Logging {
 fn take_globals(plan: &mut Plan, block: &RunOptions) -> Result<(), PlanError> {
     plan.label |= block.label;
     plan.report_bindings |= block.report_bindings;
+    plan.universe = block.universe.or(plan.universe);
     match block.output.as_deref() {
         None => {}
         Some("tag" | "label" | "rank") => plan.label = true,

@@ -50,9 +50,24 @@ pub struct EnvironmentChanges {
 #[must_use]
 pub fn of_app(changes: &EnvironmentChanges) -> Vec<CString> {
     let own = std::env::vars_os().collect();
+    finished(apply(own, changes))
+}
+
+/// The environment of a program that a rank spawns: `own` of that rank and, later ones first, what is set besides; each `NAME=VALUE`.
+#[must_use]
+pub fn of_spawned(own: &[Vec<u8>], set: &[Vec<u8>]) -> Vec<CString> {
+    let own = own.iter().filter_map(|entry| {
+        let at = entry.iter().position(|byte| *byte == b'=')?;
+        Some((OsString::from_vec(entry[..at].to_vec()), OsString::from_vec(entry[at + 1..].to_vec())))
+    });
+    let set = set.iter().map(|entry| VariableChange::of(OsStr::from_bytes(entry))).collect();
+    finished(apply(own.collect(), &EnvironmentChanges { only: None, set }))
+}
+
+fn finished(variables: Vec<(OsString, OsString)>) -> Vec<CString> {
     // The tune file's values come through whatever is kept away: the launcher has made the job by them.
     let tuned = std::env::var_os(TUNED).map(|values| (OsString::from(TUNED), values));
-    apply(own, changes).into_iter().chain(tuned).filter_map(|(name, value)| entry(name, value)).collect()
+    variables.into_iter().chain(tuned).filter_map(|(name, value)| entry(name, value)).collect()
 }
 
 fn apply(own: Vec<(OsString, OsString)>, changes: &EnvironmentChanges) -> Vec<(OsString, OsString)> {
@@ -61,6 +76,9 @@ fn apply(own: Vec<(OsString, OsString)>, changes: &EnvironmentChanges) -> Vec<(O
         shm::RANK_VARIABLE,
         shm::SIZE_VARIABLE,
         shm::LAUNCHER_VARIABLE,
+        shm::DOOR_VARIABLE,
+        shm::WORLD_VARIABLE,
+        shm::PARENT_VARIABLE,
         JOB_ID_VARIABLE,
         APP_VARIABLE,
         PATH_VARIABLE,
@@ -90,14 +108,27 @@ pub struct RankIdentity<'a> {
     pub launcher: u32,
     /// The descriptor of the job's memory.
     pub fd: i32,
+    /// The descriptor of the socket for requests to the launcher.
+    pub door: i32,
     /// The rank.
     pub rank: u32,
     /// The number of ranks.
     pub size: u32,
+    /// What a spawned process is told besides.
+    pub spawned: Option<Spawned>,
     /// Which of the job's programs it runs.
     pub app: usize,
     /// The job's trace, if there is one.
     pub trace: Option<&'a Path>,
+}
+
+/// What only spawned processes are told.
+#[derive(Debug, Clone, Copy)]
+pub struct Spawned {
+    /// The place of the world's first rank, and the world's context id.
+    pub world: (u32, u32),
+    /// The place of who has spawned it, and the context id of the meeting.
+    pub parent: (u32, u32),
 }
 
 impl RankIdentity<'_> {
@@ -106,6 +137,7 @@ impl RankIdentity<'_> {
     pub fn environment(&self) -> Vec<CString> {
         let numbers = [
             (shm::FD_VARIABLE, self.fd.to_string()),
+            (shm::DOOR_VARIABLE, self.door.to_string()),
             (shm::RANK_VARIABLE, self.rank.to_string()),
             (shm::SIZE_VARIABLE, self.size.to_string()),
             (shm::LAUNCHER_VARIABLE, self.launcher.to_string()),
@@ -113,8 +145,13 @@ impl RankIdentity<'_> {
             (APP_VARIABLE, self.app.to_string()),
         ];
         let trace = self.trace.and_then(|path| entry(PATH_VARIABLE.into(), path.into()));
+        let pair = |(one, other): (u32, u32)| format!("{one},{other}");
+        let spawned = self.spawned.map(|spawned| {
+            [(shm::WORLD_VARIABLE, pair(spawned.world)), (shm::PARENT_VARIABLE, pair(spawned.parent))]
+        });
         numbers
             .into_iter()
+            .chain(spawned.into_iter().flatten())
             .filter_map(|(name, value)| entry(name.into(), value.into()))
             .chain(trace)
             .collect()
@@ -170,8 +207,24 @@ mod tests {
     #[test]
     fn a_rank_is_told_who_it_is() {
         let trace = Some(Path::new("/t"));
-        let told = RankIdentity { job_id: 0xab, launcher: 77, fd: 100, rank: 3, size: 8, app: 1, trace }
-            .environment();
+        let spawned = Some(Spawned { world: (8, 5), parent: (2, 6) });
+        let identity = RankIdentity {
+            job_id: 0xab,
+            launcher: 77,
+            fd: 100,
+            door: 101,
+            rank: 3,
+            size: 8,
+            spawned,
+            app: 1,
+            trace,
+        };
+        let told = identity.environment();
+        assert!(told.contains(&c"PERUSAL_DOOR_FD=101".to_owned()));
+        assert!(told.contains(&c"PERUSAL_WORLD=8,5".to_owned()));
+        assert!(told.contains(&c"PERUSAL_PARENT=2,6".to_owned()));
+        let told = RankIdentity { spawned: None, ..identity }.environment();
+        assert!(!told.iter().any(|entry| entry.to_bytes().starts_with(b"PERUSAL_WORLD")));
         assert!(told.contains(&c"PERUSAL_LAUNCHER=77".to_owned()));
         assert!(told.contains(&c"PERUSAL_RANK=3".to_owned()));
         assert!(told.contains(&c"PERUSAL_JOB_ID=00000000000000ab".to_owned()));

@@ -23,7 +23,7 @@ enum Severity {
 
 /// Returns the failure, if any, behind the ranks that have just ended. `forwarded` are the signals that the launcher has passed on.
 pub fn failure_of_ended(memory: &Memory, ended: &[(u32, Exit)], forwarded: &[i32]) -> Option<Failure> {
-    if let Some(abort) = memory.header().abort(memory.size()) {
+    if let Some(abort) = memory.header().abort(memory.places()) {
         return Some(Failure {
             status: status_of(abort.code),
             text: format!("rank {} {}", abort.rank, abort.what()),
@@ -84,7 +84,7 @@ fn is_inside(memory: &Memory, rank: u32) -> bool {
 /// The line about a rank that left with status 0 too early, and what the others do about it.
 fn early(memory: &Memory, rank: u32, who: &str) -> String {
     let mut text = format!("{who} exited with status 0 before MPI_Finalize");
-    let others = (0..memory.size()).filter(|other| *other != rank);
+    let others = (0..memory.places_in_use()).filter(|other| *other != rank);
     if let Some((other, wait)) =
         others.filter_map(|other| Some((other, memory.telemetry(other).waiting.get()?))).next()
     {
@@ -107,7 +107,7 @@ fn status_of(code: i32) -> u8 {
 pub fn hang_report(memory: &Memory) -> String {
     let mut text = String::new();
     let now = perusal::internals::arch::clock::now();
-    for rank in 0..memory.size() {
+    for rank in 0..memory.places_in_use() {
         let _ = writeln!(text, "perusal:   rank {rank} {}", doing(memory, rank, now));
     }
     text

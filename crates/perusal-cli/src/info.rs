@@ -163,7 +163,7 @@ fn sizes() -> perusal::Result<()> {
 }
 
 fn row(layout: &JobLayout) -> String {
-    let Geometry { ranks, cells, bulk } = layout.geometry();
+    let Geometry { ranks, cells, bulk, .. } = layout.geometry();
     format!(
         "    {ranks:>5}{cells:>7}{:>7}{:>8}{:>8}{:>15}",
         amount(u64::from(bulk)),

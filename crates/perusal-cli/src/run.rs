@@ -1,16 +1,10 @@
 //! `perusal run`: from the command line to running ranks. [`crate::supervisor`] takes over from there.
 
 use std::ffi::{CString, OsString};
-use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::process::ExitCode;
-
-use perusal::internals::placement::{self, Bind, BindingClaim, MachineTopology, Placement, Policy};
-use perusal::internals::shm::{Memory, cpus};
-use perusal_trace::terminal::one_line;
-use rustix::process::Rlimit;
 
 use crate::args::{self, App, Plan, PlanError, Stdin};
 use crate::environment::{self, RankIdentity};
@@ -18,12 +12,15 @@ use crate::failure::Failure;
 use crate::input::Relay;
 use crate::output::RankStream;
 use crate::reaper::Reaper;
-use crate::spawn::{RankStart, SpawnError, SpawnStep, spawn};
+use crate::spawn::{SpawnError, SpawnStep};
+use crate::starter::{NewProcess, ProcessStarter, StartError};
 use crate::supervisor::{FORWARDED, Supervisor, SupervisorParts};
 use crate::sys;
-
-/// Smallest number that the job's descriptor gets: shell scripts use the low ones for themselves.
-const HIGH_DESCRIPTOR: i32 = 100;
+use perusal::internals::dynamic::launcher::door;
+use perusal::internals::placement::{self, Bind, BindingClaim, MachineTopology, Placement, Policy};
+use perusal::internals::shm::{Memory, Universe, cpus};
+use perusal::internals::variables::Overrides;
+use perusal_trace::terminal::one_line;
 
 /// Runs a job; `name` is what the launcher was called.
 pub fn main(name: &str, arguments: &[OsString]) -> ExitCode {
@@ -68,7 +65,9 @@ fn start<'a>(name: &'a str, plan: &'a Plan, usable: u32) -> Result<Supervisor<'a
     let size = plan.ranks();
     // Two pipes a rank, and what the launcher needs itself.
     let descriptors = sys::raise_descriptor_limit(u64::from(size) * 2 + 128);
-    let memory = Memory::create(size, std::process::id().cast_signed())
+    let universe = plan.universe.map_or_else(|| Universe::usual(size, usable), |all| Universe::of(size, all));
+    let memory = Overrides::from_environment()
+        .and_then(|set| Memory::create_universe(size, universe, std::process::id().cast_signed(), &set))
         .map_err(|error| Failure { status: 1, text: error.to_string() })?;
     // Taken before there are ranks, which can write it.
     let job_id = memory.header().job_id();
@@ -84,12 +83,15 @@ fn start<'a>(name: &'a str, plan: &'a Plan, usable: u32) -> Result<Supervisor<'a
         Stdin::Rank(_) => Relay::of_terminal().map_err(failure("a pipe for standard input"))?,
     };
     let (relay, relay_end) = relay.map_or((None, None), |(relay, end)| (Some(relay), Some(end)));
-    let parts = SupervisorParts { name, plan, memory, signals, reaper, relay, ignored, claim };
+    let (door, ranks_side) = door().map_err(failure("a socket for the ranks"))?;
+    let starter = ProcessStarter::new(memory.segment().file(), ranks_side, signals.original, descriptors)
+        .map_err(failure("descriptors for the ranks"))?;
+    let parts = SupervisorParts { name, plan, memory, signals, reaper, relay, ignored, claim, starter, door };
     let mut supervisor = Supervisor::new(parts).map_err(failure("epoll"))?;
     if let Some(trace) = &plan.trace {
         trace.begin(plan, &placement)?;
     }
-    let starter = Starter { plan, job_id, placement, relay_end: relay_end.map(OwnedFd::from), descriptors };
+    let starter = Starter { plan, job_id, placement, relay_end: relay_end.map(OwnedFd::from) };
     match starter.start_all(&mut supervisor) {
         Ok(()) => Ok(supervisor),
         Err(failure) => {
@@ -132,14 +134,10 @@ struct Starter<'a> {
     job_id: u64,
     placement: Placement,
     relay_end: Option<OwnedFd>,
-    descriptors: Option<Rlimit>,
 }
 
 impl Starter<'_> {
     fn start_all(&self, supervisor: &mut Supervisor<'_>) -> Result<(), Failure> {
-        let segment = sys::duplicate_high(supervisor.memory().segment().file(), HIGH_DESCRIPTOR)
-            .map_err(failure("a descriptor for the ranks"))?;
-        let null = File::open("/dev/null").map_err(failure("/dev/null"))?;
         let mut rank = 0;
         for (number, app) in self.plan.apps.iter().enumerate() {
             let env = environment::of_app(&app.changes);
@@ -147,41 +145,41 @@ impl Starter<'_> {
             let wdir =
                 app.wdir.clone().map(|dir| strings(&[dir])).transpose()?.and_then(|mut dirs| dirs.pop());
             for _ in 0..app.count {
-                let (own_out, out) = io::pipe().map_err(failure("a pipe for output"))?;
-                let (own_err, err) = io::pipe().map_err(failure("a pipe for output"))?;
                 let identity = RankIdentity {
                     job_id: self.job_id,
                     launcher: std::process::id(),
-                    fd: segment.as_raw_fd(),
+                    fd: -1,
+                    door: -1,
                     rank,
                     size: supervisor.memory().size(),
+                    spawned: None,
                     app: number,
                     trace: self.plan.trace.as_ref().map(|trace| trace.path.as_path()),
                 };
-                let env_of_rank = identity.environment();
-                let pid = spawn(&RankStart {
+                let started = supervisor.starter().start(&NewProcess {
                     argv: &argv,
-                    env: [&env, &env_of_rank],
+                    env: &env,
+                    identity,
                     wdir: wdir.as_ref(),
                     cpus: &self.placement.ranks[rank as usize],
-                    stdio: [self.stdin_of(rank, &null), out.as_raw_fd(), err.as_raw_fd()],
-                    segment: segment.as_raw_fd(),
-                    mask: &supervisor.signals().original,
-                    descriptors: self.descriptors,
-                })
-                .map_err(|failed| cannot_start(app, &failed))?;
-                supervisor.add_rank(pid, own_out, own_err).map_err(failure("watching a rank's output"))?;
+                    stdin: self.stdin_of(rank),
+                });
+                let started = started.map_err(|error| match error {
+                    StartError::Pipe(error) => failure("a pipe for output")(error),
+                    StartError::Spawn(failed) => cannot_start(app, &failed),
+                })?;
+                supervisor.add_rank(rank, started).map_err(failure("watching a rank's output"))?;
                 rank += 1;
             }
         }
         Ok(())
     }
 
-    fn stdin_of(&self, rank: u32, null: &File) -> i32 {
+    fn stdin_of(&self, rank: u32) -> Option<i32> {
         match (self.plan.stdin, &self.relay_end) {
-            (Stdin::Rank(reader), Some(relay)) if reader == rank => relay.as_raw_fd(),
-            (Stdin::Rank(reader), None) if reader == rank => 0,
-            _ => null.as_raw_fd(),
+            (Stdin::Rank(reader), Some(relay)) if reader == rank => Some(relay.as_raw_fd()),
+            (Stdin::Rank(reader), None) if reader == rank => Some(0),
+            _ => None,
         }
     }
 }

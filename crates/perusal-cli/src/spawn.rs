@@ -19,8 +19,8 @@ pub struct RankStart<'a> {
     pub cpus: &'a [u32],
     /// Standard input, output and error.
     pub stdio: [RawFd; 3],
-    /// The job's memory; the rank inherits it under the same number.
-    pub segment: RawFd,
+    /// The job's memory and the door to the launcher; the rank inherits them under the same numbers.
+    pub inherited: [RawFd; 2],
     /// The signal mask to start with.
     pub mask: &'a libc::sigset_t,
     /// The limit on open descriptors to go back to, if it was raised.
@@ -146,7 +146,9 @@ fn prepare_and_exec(child: &ChildSetup<'_>) -> SpawnStep {
                 libc::dup2(from, to);
             }
         }
-        libc::fcntl(start.segment, libc::F_SETFD, 0);
+        for descriptor in start.inherited {
+            libc::fcntl(descriptor, libc::F_SETFD, 0);
+        }
         if let Some(limit) = start.descriptors {
             let _ = rustix::process::setrlimit(Resource::Nofile, limit);
         }

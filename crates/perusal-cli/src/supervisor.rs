@@ -3,6 +3,7 @@
 //! One thread waits in one place, `epoll`. It never blocks on a rank or on the reader of its output.
 
 use std::io::{self, IsTerminal};
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use perusal::internals::placement::BindingClaim;
@@ -12,10 +13,13 @@ use rustix::event::epoll::EventFlags;
 use crate::args::Plan;
 use crate::failure::{Failure, died_unseen, failure_of_ended, hang_report};
 use crate::input::Relay;
+use crate::meetings::Meetings;
 use crate::output::{LAUNCHER, RankStream, Sink};
 use crate::reaper::{self, Reaper};
 use crate::run::streams_of;
+use crate::starter::{ProcessStarter, Started};
 use crate::sys::{self, ChildStatus, Epoll, Signals};
+use crate::universe::Universe;
 
 /// Signals that are passed on to the ranks.
 pub const FORWARDED: [i32; 9] = [
@@ -47,8 +51,11 @@ const CHECK: Duration = Duration::from_millis(500);
 const SIGNALS: u64 = 0;
 const STDIN: u64 = 1;
 const RELAY: u64 = 2;
+const DOOR: u64 = 3;
 const SINKS: u64 = 8;
 const STREAMS: u64 = 16;
+/// Processes that wait at a port, by number; far beyond all streams.
+pub const WAITING: u64 = 1 << 40;
 
 /// The parts that a supervisor is made of.
 pub struct SupervisorParts<'a> {
@@ -68,24 +75,31 @@ pub struct SupervisorParts<'a> {
     pub ignored: Vec<i32>,
     /// That this job has bound its ranks.
     pub claim: Option<BindingClaim>,
+    /// Starts processes.
+    pub starter: ProcessStarter,
+    /// The launcher's side of the socket for requests.
+    pub door: OwnedFd,
 }
 
 struct RankProcess {
     pid: i32,
     running: bool,
+    /// It is being killed because its world could not be started as a whole: its end is no failure.
+    abandoned: bool,
 }
 
 /// The launcher of a job while the job runs.
 pub struct Supervisor<'a> {
     name: &'a str,
     plan: &'a Plan,
-    memory: Memory,
+    pub(crate) memory: Memory,
+    pub(crate) universe: Universe,
     signals: Signals,
     reaper: Option<Reaper>,
     relay: Option<Relay>,
     ignored: Vec<i32>,
     _claim: Option<BindingClaim>,
-    epoll: Epoll,
+    pub(crate) epoll: Epoll,
     sinks: Vec<Sink<'static>>,
     /// Which sinks are watched for room.
     armed: Vec<bool>,
@@ -104,9 +118,13 @@ pub struct Supervisor<'a> {
 impl<'a> Supervisor<'a> {
     /// A supervisor of ranks that are yet to be started.
     pub fn new(parts: SupervisorParts<'a>) -> io::Result<Self> {
-        let SupervisorParts { name, plan, memory, signals, reaper, relay, ignored, claim } = parts;
+        let SupervisorParts { name, plan, memory, signals, reaper, relay, ignored, claim, starter, door } =
+            parts;
         let epoll = Epoll::new()?;
         epoll.add(signals.fd(), EventFlags::IN, SIGNALS)?;
+        epoll.add(&door, EventFlags::IN, DOOR)?;
+        let job_id = memory.header().job_id();
+        let universe = Universe { door, starter, meetings: Meetings::new(job_id), job_id };
         let (out, err) = (rustix::stdio::stdout(), rustix::stdio::stderr());
         let together = sys::identity(out).is_some() && sys::identity(out) == sys::identity(err);
         let sinks = if together { vec![Sink::new(out)] } else { vec![Sink::new(out), Sink::new(err)] };
@@ -114,6 +132,7 @@ impl<'a> Supervisor<'a> {
             name,
             plan,
             memory,
+            universe,
             signals,
             reaper: Some(reaper),
             relay,
@@ -139,19 +158,45 @@ impl<'a> Supervisor<'a> {
         &self.memory
     }
 
-    /// The launcher's signals.
-    pub fn signals(&self) -> &Signals {
-        &self.signals
+    /// What starts processes.
+    pub fn starter(&self) -> &ProcessStarter {
+        &self.universe.starter
+    }
+
+    /// The place behind all that have had a process.
+    pub fn next_place(&self) -> u32 {
+        self.ranks.len() as u32
+    }
+
+    /// Whether the process at `place` runs.
+    pub fn is_running_at(&self, place: u32) -> bool {
+        self.ranks.get(place as usize).is_some_and(|rank| rank.running)
+    }
+
+    /// Whether the job is ending because of a failure.
+    pub fn is_failing(&self) -> bool {
+        self.failure.is_some()
+    }
+
+    /// Kills the processes from the place `first` on, whose world cannot be started as a whole.
+    pub fn abandon(&mut self, first: u32) {
+        for rank in &mut self.ranks[first as usize..] {
+            rank.abandoned = true;
+            if rank.running {
+                sys::signal_group(rank.pid, libc::SIGKILL);
+            }
+        }
     }
 
     /// Adds a rank that has just been started. Ranks are added in order.
-    pub fn add_rank(&mut self, pid: i32, out: io::PipeReader, err: io::PipeReader) -> io::Result<()> {
-        let rank = self.ranks.len() as u32;
+    pub fn add_rank(&mut self, rank: u32, started: Started) -> io::Result<()> {
+        let Started { pid, output: [out, err] } = started;
+        debug_assert_eq!(rank, self.next_place());
         if let Some(reaper) = &self.reaper {
             // Without the group the reaper still finds processes by the job's id.
             let _ = reaper.add_group(pid);
         }
-        self.ranks.push(RankProcess { pid, running: true });
+        self.ranks.push(RankProcess { pid, running: true, abandoned: false });
         for pipe in [&out, &err] {
             sys::set_nonblocking(pipe)?;
         }
@@ -201,7 +246,9 @@ impl<'a> Supervisor<'a> {
                 SIGNALS => self.take_signals(),
                 STDIN => self.relay_input(Relay::read),
                 RELAY => self.relay_input(Relay::write),
+                DOOR => self.take_requests(),
                 SINKS..STREAMS => {}
+                WAITING.. => self.universe.meetings.stir(token - WAITING),
                 _ => self.take_output((token - STREAMS) as usize),
             }
         }
@@ -342,7 +389,13 @@ impl<'a> Supervisor<'a> {
                 self.ranks[rank].running = false;
                 let entry = self.memory.roster().entry(rank as u32);
                 entry.set_exit(Exit(status));
-                ended.push((rank as u32, Exit(status)));
+                self.universe.meetings.ended(rank as u32);
+                if rank as u32 >= self.memory.size() {
+                    self.memory.header().count_threads(-1);
+                }
+                if !self.ranks[rank].abandoned {
+                    ended.push((rank as u32, Exit(status)));
+                }
             }
         }
         if ended.is_empty() || self.failure.is_some() {

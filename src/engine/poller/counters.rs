@@ -35,7 +35,7 @@ impl Counters {
 
     /// Compares all counts, and prefetches the next record of each peer that has one. Returns whether any has.
     pub fn compare(&mut self, engine: &Engine, rings: &mut InboundRings) -> bool {
-        for (peer, count) in engine.doorbell.changed_counts(&self.taken) {
+        for (peer, count) in engine.doorbell.changed_counts(in_use(&self.taken, engine)) {
             if let Some(consumer) = rings.get_or_open(engine, peer as u32) {
                 consumer.prefetch();
                 self.ready.push((peer as u32, count));
@@ -64,7 +64,7 @@ impl Counters {
 
     /// Whether a peer other than `but` has more records, of those whose rings are sound.
     pub fn any(&self, engine: &Engine, rings: &InboundRings, but: Option<u32>) -> bool {
-        let mut changed = engine.doorbell.changed_counts(&self.taken);
+        let mut changed = engine.doorbell.changed_counts(in_use(&self.taken, engine));
         changed.any(|(peer, _)| but != Some(peer as u32) && !rings.is_corrupt(peer))
     }
 
@@ -72,4 +72,10 @@ impl Counters {
     pub fn remove(&mut self, peer: u32) {
         self.ready.retain(|&(ready, _)| ready != peer);
     }
+}
+
+/// What was taken from each place that is in use.
+#[inline(always)]
+fn in_use<'a>(taken: &'a [u16], engine: &Engine) -> &'a [u16] {
+    &taken[..(engine.job.places_in_use() as usize).min(taken.len())]
 }

@@ -137,7 +137,7 @@ impl Poller {
             if peer == engine.rank() {
                 // No ring has anything, but a word that a thread of this rank waits for was written.
                 engine.progress().something_happened();
-            } else if peer < engine.size() && self.counters.is_none() {
+            } else if peer < engine.places() && self.counters.is_none() {
                 self.polled.add(engine, &mut self.rings, peer);
                 handled += self.drain(engine, peer, TURN, 0);
             }

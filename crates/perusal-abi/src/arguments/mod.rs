@@ -16,6 +16,8 @@
 //! | `const T *x` | `&T` |
 //! | `const T x[n]`, `T x[n]` | `&[T]`; `&mut [T]`; [`Room`], of which only the beginning is written; [`Integers`] of either width |
 //! | `const T x[]`, as long as a communicator or another array says | [`Unbounded`] |
+//! | an argument that only the root of a collective call gives | [`RootOnly`] |
+//! | `char *x[]`, up to a NULL | [`Words`] |
 //! | `const char *x` | `&[u8]`, without the zero |
 //! | `char *x; int *length` | [`TextOut`]; [`Letters`] where other arguments say how much room there is |
 //! | `MPI_Status *x` | [`StatusOut`], [`Statuses`] |
@@ -30,6 +32,7 @@ mod in_slices;
 mod integers;
 mod out;
 mod results;
+mod root_only;
 mod statuses;
 mod strings;
 mod target;
@@ -40,6 +43,7 @@ pub use in_slices::{Integers, Room, Unbounded};
 pub use integers::{Count, Displacement, Integer, Length};
 pub use out::{InOut, IntegerAt, NO_RESULT, Out, offer};
 pub use results::{Fitting, Given, OrUndefined};
+pub use root_only::{RootOnly, Words};
 pub use statuses::{StatusOut, Statuses};
 pub use strings::{Arguments, Letters, TextOut};
 pub use target::Target;

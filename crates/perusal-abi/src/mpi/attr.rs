@@ -25,16 +25,16 @@ static OF_TYPES: LazyLock<Mutex<HashMap<usize, Arc<Attributes>>>> = LazyLock::ne
 
 /// The predefined attributes, once there is a world.
 fn predefined() -> Result<&'static Predefined> {
-    let size = comms::world()?.size();
+    let universe = crate::process::engine()?.job().header().universe();
     let made = || {
-        let predefined = Predefined::new(size as i32, appnum());
+        let predefined = Predefined::new(i32::try_from(universe).unwrap_or(i32::MAX), appnum());
         predefined.set_last_used_code(super::error::last_used_code());
         predefined
     };
     Ok(PREDEFINED.get_or_init(made))
 }
 
-/// Which of the programs of the job this is: what the launcher says, else the first.
+/// Which of the programs of the job, or of those spawned together, this is: what the launcher says, else the first.
 fn appnum() -> i32 {
     std::env::var("PERUSAL_APPNUM").ok().and_then(|number| number.parse().ok()).unwrap_or(0)
 }

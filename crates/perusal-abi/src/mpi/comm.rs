@@ -4,7 +4,6 @@ use super::group::similarity;
 use crate::abi::*;
 use crate::comm::{Comm, Group, Similarity};
 use crate::error::{Error, Result};
-use crate::types::MPI_Comm;
 use core::ffi::c_int;
 
 /// How the groups of two different communicators compare; both groups of intercommunicators count.
@@ -66,9 +65,4 @@ pub fn set_name(comm: &Comm, name: &[u8]) -> Result<()> {
 /// MPI_Comm_get_name.
 pub fn name(comm: &Comm) -> Result<Vec<u8>> {
     Ok(comm.name())
-}
-
-/// MPI_Comm_get_parent: no process here was spawned.
-pub fn parent() -> Result<MPI_Comm> {
-    Ok(MPI_COMM_NULL)
 }

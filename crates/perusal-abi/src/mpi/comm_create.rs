@@ -9,6 +9,7 @@ use crate::coll::{BlockingTransport, Purpose, SequenceNumber, Subset, Transport,
 use crate::collective::{begin, blocking, check, check_nonblocking, nonblocking};
 use crate::comm::{Attributes, Comm, Group, Topology, attributes, errhandler as handlers};
 use crate::comms;
+use crate::dynamic::links;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::events::CommEvents;
@@ -31,9 +32,18 @@ fn opened(
         Some(remote) => Comm::inter(context, rank, group, remote, events),
         None => Comm::intra(context, rank, group, events),
     };
+    let reaches_out = links::reaches_out(engine, comm.group(), comm.remote());
     let comm = engine.open(comm.with_topology(topology))?;
     comm.errhandler.replace(parent.errhandler.get());
-    Ok(comm.leased(Box::new(|context| engine.close_communicator(context))))
+    if reaches_out {
+        links::count(engine, true);
+    }
+    Ok(comm.leased(Box::new(move |context| {
+        engine.close_communicator(context);
+        if reaches_out {
+            links::count(engine, false);
+        }
+    })))
 }
 
 /// Opens it and gives it a handle.
@@ -52,6 +62,7 @@ fn free(handle: MPI_Comm) -> Result<()> {
         return Err(Error::Comm("predefined communicators cannot be freed"));
     }
     attr::comm_freed(handle)?;
+    super::dynamic::comm_freed(handle);
     engine()?.registry().detach(&comm.events);
     comms::remove(handle)?.emit_freed();
     Ok(())
@@ -175,7 +186,7 @@ fn shared_color(split_type: c_int, hints: &Info) -> Result<Option<c_int>> {
     Ok(whole.then_some(0))
 }
 
-fn only_within(comm: &Comm) -> Result<()> {
+pub(super) fn only_within(comm: &Comm) -> Result<()> {
     if comm.is_inter() { Err(Error::Comm("an intercommunicator")) } else { Ok(()) }
 }
 

@@ -19,6 +19,7 @@ pub fn begin(function: &'static str, level: c_int) -> Result<c_int> {
         Phase::After => return Err(Error::Other(format!("{function} called after MPI_Finalize"))),
     }
     process::open_world(level)?;
+    super::dynamic::meet_parent()?;
     delivery::deliver();
     Ok(process::level().unwrap_or(level))
 }

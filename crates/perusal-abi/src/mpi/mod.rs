@@ -4,6 +4,7 @@ pub mod attr;
 pub mod comm;
 pub mod comm_create;
 pub mod convert;
+pub mod dynamic;
 pub mod elements;
 pub mod env;
 pub mod errhandler;

@@ -1,0 +1,257 @@
+//! Answers the requests of ranks: processes to spawn, ports to meet at.
+
+use std::ffi::CString;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use perusal::internals::abi::{MPI_ERR_OTHER, MPI_ERR_SPAWN};
+use perusal::internals::dynamic::launcher::{Knock, next_request, reply};
+use perusal::internals::dynamic::{Answer, Program, Request, SpawnRequest};
+use rustix::event::epoll::EventFlags;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+use crate::environment::{self, RankIdentity, Spawned};
+use crate::meetings::{Meetings, Outcome};
+use crate::spawn::SpawnStep;
+use crate::starter::{NewProcess, ProcessStarter, StartError, Started};
+use crate::supervisor::{Supervisor, WAITING};
+
+/// Most requests that are answered before output and signals have their turn.
+const TURN: usize = 64;
+
+/// What a launcher has for processes that come later.
+#[derive(Debug)]
+pub struct Universe {
+    /// The launcher's side of the door.
+    pub door: OwnedFd,
+    /// Starts processes.
+    pub starter: ProcessStarter,
+    /// Ports and names.
+    pub meetings: Meetings,
+    /// The job's number.
+    pub job_id: u64,
+}
+
+/// A program of a request, as it is started.
+struct Chosen<'a> {
+    program: &'a Program,
+    /// How many processes.
+    count: u32,
+    argv: Vec<CString>,
+    env: Vec<CString>,
+    wdir: CString,
+}
+
+impl Supervisor<'_> {
+    /// Answers what has come through the door.
+    pub fn take_requests(&mut self) {
+        for _ in 0..TURN {
+            let Some(knock) = next_request(self.universe.door.as_fd()) else { return };
+            let Some(Knock { answer, request }) = knock else { continue };
+            match request {
+                Err(error) => reply(answer.as_fd(), &Answer::error(MPI_ERR_OTHER, &error.to_string())),
+                Ok((place, _)) if !self.is_running_at(place) => {
+                    reply(answer.as_fd(), &Answer::error(MPI_ERR_OTHER, "the process is none of this job's"));
+                }
+                Ok((place, Request::Spawn(spawn))) => {
+                    let given = self.spawn_world(place, &spawn).unwrap_or_else(|error| error);
+                    reply(answer.as_fd(), &given);
+                }
+                Ok((place, request)) => self.take_meeting(place, request, answer),
+            }
+        }
+    }
+
+    fn take_meeting(&mut self, place: u32, request: Request, answer: OwnedFd) {
+        let universe = &mut self.universe;
+        if let Outcome::Waits(number) = universe.meetings.take(&self.memory, place, request, answer)
+            && let Some(socket) = universe.meetings.socket(number)
+            && self.epoll.add(socket, EventFlags::IN, WAITING + number).is_err()
+        {
+            universe.meetings.stir(number);
+        }
+    }
+
+    /// Starts a world for the process at `place`. Either answer is one to that process.
+    fn spawn_world(&mut self, place: u32, spawn: &SpawnRequest) -> Result<Answer, Answer> {
+        let wished = spawn.programs.iter().map(|program| program.counts[0] as usize).sum::<usize>();
+        let refused = |what: &str| Answer {
+            numbers: vec![MPI_ERR_SPAWN.cast_unsigned(); wished.min(usize::from(u16::MAX))],
+            ..Answer::error(MPI_ERR_SPAWN, what)
+        };
+        if self.is_failing() {
+            return Err(refused("the job is ending"));
+        }
+        let first = self.next_place();
+        let chosen = choose(spawn, self.memory.places() - first).map_err(|what| {
+            refused(&match what {
+                Some(what) => what,
+                None => format!(
+                    "{wished} processes are too many: {first} of this job's {} places are taken; mpiexec --universe N makes more",
+                    self.memory.places()
+                ),
+            })
+        })?;
+        let count = chosen.iter().map(|chosen| chosen.count).sum();
+        self.memory.reserve_places(first, count).map_err(|error| refused(&error.to_string()))?;
+        let contexts = self.memory.contexts();
+        let world = contexts.allocate(count).map_err(|error| refused(&error.to_string()))?;
+        let bridge = contexts.allocate(2).map_err(|error| refused(&error.to_string()))?;
+        for new in first..first + count {
+            self.memory.roster().entry(new).prepare(first, true);
+        }
+        self.memory.roster().entry(place).link();
+        let spawned = Spawned { world: (first, world), parent: (place, bridge) };
+        if let Err(what) = self.start_world(&chosen, count, spawned) {
+            self.memory.roster().entry(place).unlink();
+            self.abandon(first);
+            // Nobody has got them.
+            for (id, refs) in [(world, count), (bridge, 2)] {
+                (0..refs).for_each(|_| drop(self.memory.contexts().release(id)));
+            }
+            return Err(refused(&what));
+        }
+        let counts = chosen.iter().map(|chosen| chosen.count);
+        Ok(Answer::good(b"", &[first, bridge].into_iter().chain(counts).collect::<Vec<u32>>()))
+    }
+
+    fn start_world(&mut self, chosen: &[Chosen<'_>], count: u32, spawned: Spawned) -> Result<(), String> {
+        let mut rank = 0;
+        for (app, Chosen { count: of_program, argv, env, wdir, .. }) in chosen.iter().enumerate() {
+            for _ in 0..*of_program {
+                let identity = RankIdentity {
+                    job_id: self.universe.job_id,
+                    launcher: std::process::id(),
+                    fd: -1,
+                    door: -1,
+                    rank,
+                    size: count,
+                    spawned: Some(spawned),
+                    app,
+                    trace: None,
+                };
+                let wdir = (!wdir.is_empty()).then_some(wdir);
+                let new = NewProcess { argv, env, identity, wdir, cpus: &[], stdin: None };
+                let started: Started =
+                    self.universe.starter.start(&new).map_err(|error| why(&error, argv, wdir))?;
+                self.memory.header().count_threads(1);
+                self.add_rank(spawned.world.0 + rank, started).map_err(|error| error.to_string())?;
+                rank += 1;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How many processes each program gets of `free` places, and what it is started with. No text where places are too few.
+fn choose(spawn: &SpawnRequest, free: u32) -> Result<Vec<Chosen<'_>>, Option<String>> {
+    let mut left = free;
+    let mut chosen = vec![];
+    for program in &spawn.programs {
+        let count = program.counts.iter().copied().find(|count| *count <= left).ok_or(None)?;
+        left -= count;
+        let wdir = joined(&spawn.wdir, &program.wdir);
+        let mut command = program.command.clone();
+        if let Some(found) = find(program, &wdir, spawn) {
+            command[0] = found;
+        }
+        let nul = |_| Some("an argument contains a NUL byte".to_owned());
+        chosen.push(Chosen {
+            program,
+            count,
+            argv: command.into_iter().map(CString::new).collect::<Result<_, _>>().map_err(nul)?,
+            env: environment::of_spawned(&spawn.env, &program.env),
+            wdir: CString::new(wdir).map_err(nul)?,
+        });
+    }
+    if chosen.iter().all(|chosen| chosen.count == 0) {
+        return Err(Some("not one process is to be spawned".into()));
+    }
+    debug_assert!(chosen.iter().all(|chosen| chosen.program.counts.contains(&chosen.count)));
+    Ok(chosen)
+}
+
+/// `path`, seen from the directory `from`.
+fn joined(from: &[u8], path: &[u8]) -> Vec<u8> {
+    let path = Path::new(OsStr::from_bytes(from)).join(OsStr::from_bytes(path));
+    let bytes = path.as_os_str().as_bytes();
+    // Joining nothing leaves a slash behind.
+    bytes.strip_suffix(b"/").filter(|bytes| !bytes.is_empty()).unwrap_or(bytes).to_vec()
+}
+
+/// The program of that name in the directories of the request, or of the PATH of who asks.
+fn find(program: &Program, wdir: &[u8], spawn: &SpawnRequest) -> Option<Vec<u8>> {
+    let name = &program.command[0];
+    if name.contains(&b'/') {
+        return None;
+    }
+    let path = spawn.env.iter().rev().find_map(|entry| entry.strip_prefix(b"PATH="));
+    let dirs = [&program.path[..], path.unwrap_or(b"")];
+    dirs.iter().filter(|dirs| !dirs.is_empty()).flat_map(|dirs| dirs.split(|byte| *byte == b':')).find_map(
+        |dir| {
+            let full: PathBuf = Path::new(OsStr::from_bytes(wdir)).join(OsStr::from_bytes(dir));
+            let full = full.join(OsStr::from_bytes(name));
+            let about = full.metadata().ok()?;
+            (about.is_file() && about.permissions().mode() & 0o111 != 0)
+                .then(|| full.into_os_string().as_encoded_bytes().to_vec())
+        },
+    )
+}
+
+/// Why a process was not started, for the program that asked.
+fn why(error: &StartError, argv: &[CString], wdir: Option<&CString>) -> String {
+    let program = argv[0].to_string_lossy();
+    match error {
+        StartError::Pipe(error) => format!("a pipe for the output of {program}: {error}"),
+        StartError::Spawn(failed) => match failed.step {
+            SpawnStep::Clone => format!("no process can be started for {program}: {}", failed.error),
+            SpawnStep::Directory => {
+                let dir = wdir.map(|dir| dir.to_string_lossy()).unwrap_or_default();
+                format!("{dir}, the directory for {program}: {}", failed.error)
+            }
+            SpawnStep::Exec => format!("{program} cannot be run: {}", failed.error),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn program(name: &str, counts: &[u32]) -> Program {
+        Program { command: vec![name.as_bytes().to_vec()], counts: counts.to_vec(), ..Program::default() }
+    }
+
+    fn counts(programs: Vec<Program>, free: u32) -> Option<Vec<u32>> {
+        let spawn = SpawnRequest { programs, ..SpawnRequest::default() };
+        Some(choose(&spawn, free).ok()?.iter().map(|chosen| chosen.count).collect())
+    }
+
+    #[test]
+    fn as_many_processes_are_chosen_as_there_are_places_for() {
+        assert_eq!(counts(vec![program("a", &[4])], 4), Some(vec![4]));
+        assert_eq!(counts(vec![program("a", &[4])], 3), None);
+        assert_eq!(counts(vec![program("a", &[8, 4, 2]), program("b", &[2, 0])], 5), Some(vec![4, 0]));
+        assert_eq!(counts(vec![program("a", &[0])], 5), None);
+    }
+
+    #[test]
+    fn a_program_is_found_in_the_directories_of_the_request_first() {
+        let spawn = SpawnRequest { env: vec![b"PATH=/bin".to_vec()], ..SpawnRequest::default() };
+        assert_eq!(find(&program("sh", &[1]), b"/", &spawn), Some(b"/bin/sh".to_vec()));
+        let from = Program { path: b"usr/bin:/bin".to_vec(), ..program("sh", &[1]) };
+        assert_eq!(find(&from, b"/", &spawn), Some(b"/usr/bin/sh".to_vec()));
+        assert_eq!(find(&program("no such program", &[1]), b"/", &spawn), None);
+        assert_eq!(find(&program("./sh", &[1]), b"/", &spawn), None);
+    }
+
+    #[test]
+    fn a_directory_is_seen_from_that_of_who_asks() {
+        assert_eq!(joined(b"/tmp", b""), b"/tmp");
+        assert_eq!(joined(b"/tmp", b"a"), b"/tmp/a");
+        assert_eq!(joined(b"/tmp", b"/usr"), b"/usr");
+        assert_eq!((joined(b"", b""), joined(b"/", b"")), (b"".to_vec(), b"/".to_vec()));
+    }
+}

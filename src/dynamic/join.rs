@@ -1,0 +1,105 @@
+//! Two processes with a socket between them learn each other's place (MPI_Comm_join, MPI 5.0 §11.10.5).
+
+use super::links;
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{Errno, read, write};
+use std::os::fd::{BorrowedFd, RawFd};
+
+/// "perusalj", the job's number, the place, and zeros; then the context id, sent by the lower place.
+const HELLO: usize = 24;
+const MAGIC: &[u8; 8] = b"perusalj";
+
+/// Exchanges places over `socket`, a connected stream in both directions on which nothing is under way. Returns the other process's place, and
+/// a context id for the two; `None` if it belongs to another job.
+///
+/// # Errors
+/// [`Error::Arg`] if the descriptor is not open, [`Error::Other`] if the other end is closed, or sends something else; those of progress.
+pub fn meet_over(engine: &Engine, socket: RawFd) -> Result<Option<(u32, u32)>> {
+    if socket < 0 {
+        return Err(Error::Arg("the socket is a negative number"));
+    }
+    // SAFETY: the program keeps the socket open while the call runs (MPI 5.0 §11.10.5); a number that is not open is an error of the system.
+    let socket = Socket { engine, fd: unsafe { BorrowedFd::borrow_raw(socket) } };
+    let (job, place) = (engine.job().header().job_id(), engine.rank());
+    let hello = [&MAGIC[..], &job.to_le_bytes(), &place.to_le_bytes(), &[0; 4]].concat();
+    socket.send(&hello)?;
+    let theirs: [u8; HELLO] = socket.receive()?;
+    if &theirs[..8] != MAGIC {
+        return Err(Error::Other("what comes from the socket is not a perusal process".into()));
+    }
+    let other = u32::from_le_bytes(core::array::from_fn(|i| theirs[16 + i]));
+    if theirs[8..16] != job.to_le_bytes() {
+        return Ok(None);
+    }
+    if other == place {
+        return Err(Error::Arg("the socket leads back to this process"));
+    }
+    let id = if place < other {
+        let id = engine.job().contexts().allocate(2)?;
+        socket.send(&id.to_le_bytes())?;
+        id
+    } else {
+        u32::from_le_bytes(socket.receive()?)
+    };
+    // As the launcher does for those that meet at a port.
+    links::count(engine, true);
+    Ok(Some((other, id)))
+}
+
+struct Socket<'a> {
+    engine: &'a Engine,
+    fd: BorrowedFd<'a>,
+}
+
+impl Socket<'_> {
+    fn send(&self, bytes: &[u8]) -> Result<()> {
+        let mut at = 0;
+        while at < bytes.len() {
+            self.until(PollFlags::OUT)?;
+            match write(self.fd, &bytes[at..]) {
+                Ok(written) => at += written,
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                Err(error) => return Err(failed(error)),
+            }
+        }
+        Ok(())
+    }
+
+    fn receive<const N: usize>(&self) -> Result<[u8; N]> {
+        let mut bytes = [0; N];
+        let mut at = 0;
+        while at < N {
+            self.until(PollFlags::IN)?;
+            match read(self.fd, &mut bytes[at..]) {
+                Ok(0) => return Err(Error::Other("the other end of the socket has been closed".into())),
+                Ok(more) => at += more,
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                Err(error) => return Err(failed(error)),
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// Waits until the socket is ready; other operations go on meanwhile.
+    fn until(&self, wanted: PollFlags) -> Result<()> {
+        loop {
+            let pause = Timespec { tv_sec: 0, tv_nsec: 2_000_000 };
+            match poll(&mut [PollFd::new(&self.fd, wanted)], Some(&pause)) {
+                Ok(0) | Err(Errno::INTR) => {}
+                Ok(_) => return Ok(()),
+                Err(error) => return Err(failed(error)),
+            }
+            self.engine.progress().poll_once()?;
+            self.engine.job().check_alive(None)?;
+        }
+    }
+}
+
+fn failed(error: Errno) -> Error {
+    match error {
+        Errno::BADF | Errno::NOTSOCK | Errno::INVAL => Error::Arg("the descriptor is not an open socket"),
+        error => Error::Other(format!("the socket: {error}")),
+    }
+}

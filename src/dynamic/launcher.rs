@@ -1,0 +1,212 @@
+//! The way of a request to the launcher and of the answer back.
+//!
+//! A request is a sealed memfd, and comes with a socket for its answer: one message on the door, the socket that all ranks have inherited.
+//! So the launcher reads a request whole or not at all, whatever its size, and waits for nobody.
+
+use super::request::{Answer, MAX_REQUEST, Request};
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::shm;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, memfd_create};
+use rustix::io::{Errno, pread, retry_on_intr};
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, Shutdown, SocketFlags, SocketType, recv, recvmsg, sendmsg, shutdown,
+    socketpair,
+};
+use std::fs::File;
+use std::io::{IoSlice, IoSliceMut, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+/// Most bytes of an answer.
+const MAX_ANSWER: usize = 64 << 10;
+/// Between two polls of the engine while an answer is awaited that comes at once, and of one that may take long.
+const SHORT: Duration = Duration::from_millis(1);
+const LONG: Duration = Duration::from_millis(10);
+/// When an answer is one that takes long.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// The launcher, as a rank reaches it.
+#[derive(Debug)]
+pub struct Launcher<'a> {
+    engine: &'a Engine,
+    door: BorrowedFd<'a>,
+}
+
+impl<'a> Launcher<'a> {
+    /// The launcher of this process.
+    ///
+    /// # Errors
+    /// [`Error::Other`] if it has none.
+    pub fn of(engine: &'a Engine) -> Result<Self> {
+        let door = engine.job().launcher().and_then(|_| shm::door()).ok_or_else(|| {
+            Error::Other(
+                "a program that was started without mpiexec cannot start or meet others; start it with mpiexec -n 1"
+                    .into(),
+            )
+        })?;
+        // SAFETY: the launcher has opened the descriptor for this process, which keeps it open; one that is not open is an error of
+        // the system.
+        Ok(Self { engine, door: unsafe { BorrowedFd::borrow_raw(door) } })
+    }
+
+    /// Sends a request and waits for its answer, at most `limit`; other operations of this rank go on meanwhile. `None` if the limit has passed.
+    ///
+    /// # Errors
+    /// [`Error::Other`] if the launcher cannot be reached or has ended, [`Error::NoMem`] for a request that is too large; those of
+    /// progress.
+    pub fn ask(&self, request: &Request, limit: Option<Duration>) -> Result<Option<Answer>> {
+        let bytes = request.encode(self.engine.rank());
+        if bytes.len() > MAX_REQUEST {
+            return Err(Error::NoMem(format!("a request of {} bytes to the launcher", bytes.len())));
+        }
+        let (own, theirs) =
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+                .map_err(unreachable)?;
+        let body =
+            sealed(&bytes).map_err(|error| Error::Other(format!("a request to the launcher: {error}")))?;
+        self.send(&[theirs.as_fd(), body.as_fd()])?;
+        drop(theirs);
+        self.answer(&own, limit)
+    }
+
+    fn send(&self, descriptors: &[BorrowedFd<'_>]) -> Result<()> {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+        loop {
+            let mut control = SendAncillaryBuffer::new(&mut space);
+            control.push(SendAncillaryMessage::ScmRights(descriptors));
+            let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+            match sendmsg(self.door, &[IoSlice::new(&[0])], &mut control, flags) {
+                Ok(_) => return Ok(()),
+                Err(Errno::INTR) => {}
+                // Many requests at once.
+                Err(Errno::AGAIN) => self.pass(self.door, PollFlags::OUT, SHORT)?,
+                Err(error) => return Err(unreachable(error)),
+            }
+        }
+    }
+
+    /// Makes progress, then waits until `descriptor` is ready, at most `pause`.
+    fn pass(&self, descriptor: BorrowedFd<'_>, wanted: PollFlags, pause: Duration) -> Result<()> {
+        self.engine.progress().poll_once()?;
+        self.engine.job().check_alive(None)?;
+        let pause = Timespec::try_from(pause).unwrap_or_default();
+        match poll(&mut [PollFd::new(&descriptor, wanted)], Some(&pause)) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(unreachable(error)),
+        }
+    }
+
+    fn answer(&self, own: &OwnedFd, limit: Option<Duration>) -> Result<Option<Answer>> {
+        let start = Instant::now();
+        let mut given_up = false;
+        let mut room = Vec::new();
+        room.try_reserve_exact(MAX_ANSWER)?;
+        room.resize(MAX_ANSWER, 0);
+        loop {
+            match recv(own, &mut room[..], RecvFlags::DONTWAIT) {
+                Ok((0, _)) if given_up => return Ok(None),
+                Ok((0, _)) => return Err(Error::Other("the launcher has not answered a request".into())),
+                Ok((len, _)) => return Answer::decode(&room[..len]).map(Some),
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                Err(error) => return Err(unreachable(error)),
+            }
+            let waited = start.elapsed();
+            if !given_up && limit.is_some_and(|limit| waited >= limit) {
+                // Dynamic rule 2: the launcher closes its side, or has answered.
+                shutdown(own, Shutdown::Write).map_err(unreachable)?;
+                given_up = true;
+            }
+            let pause = if waited < PATIENCE { SHORT } else { LONG };
+            let left = limit.map_or(pause, |limit| limit.saturating_sub(waited).max(SHORT));
+            self.pass(own.as_fd(), PollFlags::IN, pause.min(left))?;
+        }
+    }
+}
+
+fn unreachable(error: Errno) -> Error {
+    Error::Other(format!("the launcher cannot be reached: {error}"))
+}
+
+/// A memfd with `bytes` that nobody can change any more.
+fn sealed(bytes: &[u8]) -> std::io::Result<OwnedFd> {
+    let body = memfd_create(c"perusal-request", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+    let mut file = File::from(body);
+    file.write_all(bytes)?;
+    fcntl_add_seals(&file, WHOLE)?;
+    Ok(file.into())
+}
+
+const WHOLE: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::WRITE);
+
+/// What has come through the door, for the launcher.
+#[derive(Debug)]
+pub struct Knock {
+    /// Where the answer goes.
+    pub answer: OwnedFd,
+    /// The place of who asks, as it says itself, and the request.
+    pub request: Result<(u32, Request)>,
+}
+
+/// Takes the next request off the launcher's side of the door. `None` if there is none; nothing inside for a message that has no request with it.
+#[must_use]
+pub fn next_request(door: BorrowedFd<'_>) -> Option<Option<Knock>> {
+    let mut byte = [0];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
+    let got = retry_on_intr(|| recvmsg(door, &mut [IoSliceMut::new(&mut byte)], &mut control, flags)).ok()?;
+    let mut descriptors = control.drain().flat_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(descriptors) => descriptors.collect::<Vec<_>>(),
+        _ => vec![],
+    });
+    let (answer, body) = (descriptors.next(), descriptors.next());
+    if got.bytes == 0 && answer.is_none() {
+        return None;
+    }
+    Some(answer.zip(body).map(|(answer, body)| Knock { answer, request: read(&body) }))
+}
+
+/// Reads a request. Nothing else than a sealed memfd is read: it cannot make the reader wait.
+fn read(body: &OwnedFd) -> Result<(u32, Request)> {
+    let wrong = |what: &str| Error::Other(format!("a request to the launcher {what}"));
+    if !fcntl_get_seals(body).is_ok_and(|seals| seals.contains(WHOLE)) {
+        return Err(wrong("is not in sealed memory"));
+    }
+    let len = fstat(body).ok().and_then(|stat| usize::try_from(stat.st_size).ok());
+    let len = len.filter(|len| *len <= MAX_REQUEST).ok_or_else(|| wrong("is too large"))?;
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(len)?;
+    bytes.resize(len, 0);
+    let mut at = 0;
+    while at < len {
+        match pread(body, &mut bytes[at..], at as u64) {
+            Ok(0) | Err(_) => return Err(wrong("cannot be read")),
+            Ok(more) => at += more,
+        }
+    }
+    Request::decode(&bytes)
+}
+
+/// Sends an answer. A process that has ended gets none.
+pub fn reply(to: BorrowedFd<'_>, answer: &Answer) {
+    let _ = rustix::net::send(to, &answer.encode(), SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+}
+
+/// Whether the process that waits at the other end has given up, or has ended.
+#[must_use]
+pub fn has_given_up(waiting: BorrowedFd<'_>) -> bool {
+    let flags = RecvFlags::DONTWAIT | RecvFlags::PEEK;
+    !matches!(recv(waiting, &mut [0_u8], flags), Err(Errno::AGAIN))
+}
+
+/// The two sides of a door: the launcher's, and that which ranks inherit.
+///
+/// # Errors
+/// Those of `socketpair`.
+pub fn door() -> std::io::Result<(OwnedFd, OwnedFd)> {
+    Ok(socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?)
+}

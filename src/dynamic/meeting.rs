@@ -1,0 +1,61 @@
+//! Two processes that know each other's places make an intercommunicator of their groups.
+
+use super::links;
+use crate::coll::create::{Agreed, connect};
+use crate::coll::{BlockingTransport, Purpose};
+use crate::comm::{Comm, Group};
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::shm::contexts;
+
+/// A communicator between this process and one other, in which the two agree on that of their groups.
+#[derive(Debug)]
+pub struct Bridge<'a> {
+    engine: &'a Engine,
+    comm: Comm,
+}
+
+impl<'a> Bridge<'a> {
+    /// Between this process and that at `place`, in the context `id` that the launcher has allocated for the two.
+    ///
+    /// # Errors
+    /// [`Error::Intern`] for numbers that cannot be such.
+    pub fn open(engine: &'a Engine, place: u32, id: u32) -> Result<Self> {
+        if place >= engine.job().places_in_use() || place == engine.rank() || id <= contexts::SELF {
+            return Err(Error::Intern(format!("a meeting with place {place} in context {id}")));
+        }
+        let (own, other) = (Group::run(engine.rank(), 1), Group::run(place, 1));
+        let context = id.checked_mul(2).ok_or_else(|| Error::Intern(format!("context {id}")))?;
+        let comm = Comm::inter(context, 0, own, other, engine.registry().attach(0));
+        Ok(Self { engine, comm: engine.open(comm)? })
+    }
+}
+
+impl Drop for Bridge<'_> {
+    fn drop(&mut self) {
+        self.engine.registry().detach(&self.comm.events);
+        self.engine.close_communicator(self.comm.context);
+        // The launcher has counted the meeting as a communicator.
+        links::count(self.engine, false);
+    }
+}
+
+/// Makes an intercommunicator between the group of `comm` and that which the other end of `bridge` speaks for. All members of `comm` call
+/// this, and `root` alone has a bridge; without one the call fails for all of them.
+///
+/// # Errors
+/// Those of the transport; [`Error::Comm`] where the groups cannot be connected.
+pub fn meet(engine: &Engine, comm: &Comm, root: u32, bridge: Option<&Bridge<'_>>) -> Result<Agreed> {
+    let transport = BlockingTransport::new(engine, comm, Purpose::Create);
+    let agree = |peer: Option<(&BlockingTransport<'_>, usize)>| {
+        transport.run(connect(&transport, engine, comm.group(), root as usize, peer))
+    };
+    match bridge {
+        None => agree(None),
+        Some(bridge) => {
+            let to_other = BlockingTransport::new(engine, &bridge.comm, Purpose::Create);
+            let agreed = agree(Some((&to_other, 0)));
+            to_other.check().and(agreed)
+        }
+    }
+}

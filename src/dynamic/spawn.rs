@@ -1,0 +1,153 @@
+//! What a spawn asks for, from the arguments and info keys of MPI_Comm_spawn (MPI 5.0 §11.8.4).
+
+use super::request::{Program, SpawnRequest};
+use crate::abi::MPI_ERR_SPAWN;
+use crate::error::{Error, Result};
+use crate::info::Info;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::time::Duration;
+
+/// A program, of which `most` processes are wished for where there is room for `places`. Of the info keys, `host` must name this node, called
+/// `here`; `wdir`, `path`, `soft` and `env` (`NAME=VALUE`, a line each) are obeyed, others ignored.
+///
+/// # Errors
+/// [`Error::Arg`] for an empty name, [`Error::InfoValue`] for a value without sense, [`Error::Dynamic`] for another host.
+pub fn program(
+    command: &[u8],
+    arguments: &[&[u8]],
+    most: u32,
+    places: u32,
+    hints: &Info,
+    here: &str,
+) -> Result<Program> {
+    if command.is_empty() {
+        return Err(Error::Arg("the name of a program to spawn is empty"));
+    }
+    if let Some(hosts) = hints.get("host")? {
+        check_hosts(hosts, here)?;
+    }
+    let text = |key: &str| -> Result<Vec<u8>> { Ok(hints.get(key)?.unwrap_or_default().to_vec()) };
+    let counts = match hints.get("soft")? {
+        Some(soft) => soft_counts(soft, most, places)?,
+        None => vec![most],
+    };
+    let env = hints.get("env")?.unwrap_or_default().split(|byte| *byte == b'\n');
+    let env: Vec<Vec<u8>> = env.filter(|line| !line.is_empty()).map(<[u8]>::to_vec).collect();
+    if env.iter().any(|line| !line.iter().skip(1).any(|byte| *byte == b'=')) {
+        return Err(Error::InfoValue("a line of env is not NAME=VALUE"));
+    }
+    let command = std::iter::once(command).chain(arguments.iter().copied()).map(<[u8]>::to_vec).collect();
+    Ok(Program { command, counts, wdir: text("wdir")?, path: text("path")?, env })
+}
+
+/// What this process asks for: its working directory and environment are what the programs start with.
+#[must_use]
+pub fn request(programs: Vec<Program>) -> SpawnRequest {
+    let wdir = std::env::current_dir().map(|dir| dir.into_os_string().into_vec()).unwrap_or_default();
+    let entry = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+        [name.as_bytes(), b"=", value.as_bytes()].concat()
+    };
+    SpawnRequest { programs, wdir, env: std::env::vars_os().map(entry).collect() }
+}
+
+/// How long to wait at a port, if the info key `timeout` says so, in seconds.
+///
+/// # Errors
+/// [`Error::InfoValue`] for anything but a number from zero on.
+pub fn limit(hints: &Info) -> Result<Option<Duration>> {
+    let Some(text) = hints.get("timeout")? else { return Ok(None) };
+    let seconds = core::str::from_utf8(text).ok().and_then(|text| text.trim().parse::<f64>().ok());
+    let limit = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    limit.map(Some).ok_or(Error::InfoValue("timeout is not a number of seconds"))
+}
+
+fn check_hosts(hosts: &[u8], here: &str) -> Result<()> {
+    let hosts = String::from_utf8_lossy(hosts);
+    let is_here = |host: &str| {
+        // `host:4` says how many processes the host takes.
+        let host = host.trim().split(':').next().unwrap_or_default();
+        let short = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
+        matches!(host, "" | "localhost" | "127.0.0.1") || host == here || short(host) == short(here)
+    };
+    match hosts.split(',').find(|host| !is_here(host)) {
+        None => Ok(()),
+        Some(host) => Err(Error::Dynamic {
+            class: MPI_ERR_SPAWN,
+            what: format!("no process can be started on {host:?}: a job is on one machine, here {here:?}"),
+        }),
+    }
+}
+
+/// The numbers of processes that `soft` allows, up to `most`, the largest first.
+fn soft_counts(soft: &[u8], most: u32, places: u32) -> Result<Vec<u32>> {
+    const WRONG: Error = Error::InfoValue("soft is not a list of numbers, first:last or first:last:stride");
+    let most = i64::from(most);
+    let mut counts = std::collections::BTreeSet::new();
+    for part in core::str::from_utf8(soft).map_err(|_| WRONG)?.split(',') {
+        let numbers = part.split(':').map(|number| number.trim().parse::<i32>().map(i64::from));
+        let (first, last, stride) = match numbers.collect::<Result<Vec<_>, _>>().map_err(|_| WRONG)?[..] {
+            [one] => (one, one, 1),
+            [first, last] => (first, last, 1),
+            [first, last, stride] if stride != 0 => (first, last, stride),
+            _ => return Err(WRONG),
+        };
+        // Only what there may be room for is listed.
+        let top = most.min(i64::from(places));
+        let steps = (last - first) / stride;
+        let range = (0..=top).filter(|count| {
+            let step = (count - first).div_euclid(stride);
+            (count - first).rem_euclid(stride) == 0 && (0..=steps).contains(&step)
+        });
+        counts.extend(range.map(|count| count as u32));
+        let whole = (most - first).rem_euclid(stride) == 0
+            && (0..=steps).contains(&((most - first).div_euclid(stride)));
+        if whole {
+            counts.insert(most as u32);
+        }
+    }
+    if counts.is_empty() {
+        return Err(Error::InfoValue("soft allows no number of processes up to maxprocs"));
+    }
+    Ok(counts.into_iter().rev().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn soft_lists_what_it_allows_up_to_the_most() {
+        let counts = |soft: &str, most| soft_counts(soft.as_bytes(), most, 64).unwrap();
+        assert_eq!(counts("3", 8), [3]);
+        assert_eq!(counts("1:4", 3), [3, 2, 1]);
+        assert_eq!(counts("0:9:4, 3", 8), [8, 4, 3, 0]);
+        assert_eq!(counts("9:0:-3", 8), [6, 3, 0]);
+        assert_eq!(counts("50:100", 100)[0], 100);
+        assert_eq!(counts("1:2000000000", 70)[..2], [70, 64]);
+        for wrong in ["", "a", "1:2:3:4", "1:2:0", "9"] {
+            assert!(soft_counts(wrong.as_bytes(), 8, 64).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn keys_become_a_program() {
+        let mut hints = Info::new();
+        for (key, value) in [("host", "localhost"), ("wdir", "/tmp"), ("path", "/bin"), ("env", "A=1\nB=")] {
+            hints.set(key, value).unwrap();
+        }
+        let made = program(b"a", &[b"-x"], 3, 64, &hints, "node").unwrap();
+        assert_eq!(made.command, [b"a".to_vec(), b"-x".to_vec()]);
+        assert_eq!((made.counts, made.wdir, made.path), (vec![3], b"/tmp".to_vec(), b"/bin".to_vec()));
+        assert_eq!(made.env, [b"A=1".to_vec(), b"B=".to_vec()]);
+        hints.set("env", "A").unwrap();
+        assert!(program(b"a", &[], 3, 64, &hints, "node").is_err());
+    }
+
+    #[test]
+    fn another_host_is_refused_by_name() {
+        assert!(check_hosts(b"node.example.org:4,localhost", "node").is_ok());
+        let error = check_hosts(b"elsewhere", "node").unwrap_err();
+        assert_eq!(error.class(), MPI_ERR_SPAWN);
+        assert!(error.to_string().contains("elsewhere"));
+    }
+}
