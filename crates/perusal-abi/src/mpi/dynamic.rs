@@ -116,16 +116,15 @@ struct Asked<'a> {
     hints: MPI_Info,
 }
 
-/// What the root asks the launcher for, and how many processes each program has at most.
-fn request(asked: &[Asked<'_>], places: u32) -> Result<(Request, Vec<u32>)> {
+/// What the root asks the launcher for.
+fn request(asked: &[Asked<'_>], places: u32) -> Result<Request> {
     let mut list = Vec::new();
     for Asked { command, arguments, most, hints } in asked {
         let most = u32::try_from(*most).map_err(|_| Error::Count((*most).into()))?;
         let hints = super::info::hints(*hints)?;
         list.push(programs::program(command, arguments, most, places, &hints, &super::env::host_name())?);
     }
-    let most = asked.iter().map(|asked| asked.most.unsigned_abs()).collect();
-    Ok((Request::Spawn(programs::request(list)), most))
+    Ok(Request::Spawn(programs::request(list)))
 }
 
 /// What all spawns do. `asked` is the root's; the results are an intercommunicator, and an error code for each process.
@@ -138,9 +137,10 @@ fn spawned(
     let engine = engine()?;
     let mut most = Vec::new();
     let answer = asked.map(|asked| {
-        let (request, counts) = request(&asked?, engine.job().places())?;
-        most = counts;
-        let answer = ask(engine, &request, None)?;
+        let asked = asked?;
+        // A negative number is an error, and has no codes.
+        most = asked.iter().map(|asked| u32::try_from(asked.most).unwrap_or(0)).collect();
+        let answer = ask(engine, &request(&asked, engine.job().places())?, None)?;
         answer.map(|answer| answer.numbers).ok_or_else(|| Error::Intern("a spawn without an answer".into()))
     });
     // The numbers of each program's processes, wished and started, go to all members even where the spawn fails.
