@@ -205,14 +205,14 @@ impl JobHeader {
     #[inline]
     #[must_use]
     pub(super) fn in_use(&self) -> u32 {
-        // Acquire: "places" edge, pairs with Release in `set_in_use`: the memory of these places is there.
-        self.in_use.load(Ordering::Acquire)
+        // Relaxed: a bound. What lies below it was reserved by a system call before, and is zero until somebody writes it.
+        self.in_use.load(Ordering::Relaxed)
     }
 
     /// Says for the launcher that the places below `count` are in use. Their memory has been reserved.
     pub(super) fn set_in_use(&self, count: u32) {
-        // Release: "places" edge, pairs with Acquire in `in_use`.
-        self.in_use.fetch_max(count, Ordering::Release);
+        // Relaxed: see `in_use`.
+        self.in_use.fetch_max(count, Ordering::Relaxed);
     }
 
     /// Returns how many CPUs the job may use: affinity mask and cgroup quota when the job was made.
