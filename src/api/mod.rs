@@ -27,6 +27,7 @@ mod member;
 mod messages;
 mod owned;
 mod scope;
+mod shared_window;
 mod start;
 mod threading;
 mod window;
@@ -38,6 +39,7 @@ pub use communicator::Communicator;
 pub use element::Element;
 pub use owned::{OwnedReceive, OwnedSend};
 pub use scope::{Receiving, Scope, Sending};
+pub use shared_window::Whole;
 pub use start::{
     World, init, init_with, is_launched, run, run_threads, run_threads_traced, run_threads_with,
 };

@@ -117,11 +117,19 @@ impl<T: Threading> Communicator<T> {
     /// [`Error::NoMem`] if one of the ranks finds no room in the shared heap; [`Error::Type`] for elements of no bytes, of a larger alignment
     /// than 64, or not the same at all ranks; [`Error::RankFailed`].
     pub fn window<E: Element>(&self, len: usize) -> Result<Window<'_, E, T>> {
+        self.make_window(len, Memory::Allocated)
+    }
+
+    pub(super) fn make_window<E: Element>(
+        &self,
+        len: usize,
+        memory: fn(usize) -> Memory,
+    ) -> Result<Window<'_, E, T>> {
         let fits = size_of::<E>() > 0 && align_of::<E>() <= LINE;
         let bytes = len.checked_mul(size_of::<E>()).filter(|_| fits);
         self.member.close_dropped();
         let made = self.member.perform(|engine| {
-            let memory = Memory::Allocated(bytes.unwrap_or(0));
+            let memory = memory(bytes.unwrap_or(0));
             let unit = size_of::<E>().max(1) as u64;
             let window = rma::Window::create(engine, &self.comm, memory, unit, &Info::default())?;
             self.member.claim(window.context())?;
@@ -185,7 +193,7 @@ impl<'c, E: Element, T: Threading> Window<'c, E, T> {
     }
 
     /// Where the elements of rank `target` lie, and how many they are.
-    fn part(&self, target: usize) -> Result<(NonNull<E>, usize)> {
+    pub(super) fn part(&self, target: usize) -> Result<(NonNull<E>, usize)> {
         let part = self.inner()?.shared_part(Some(rank(target, self.size())?))?;
         let part = part.ok_or_else(|| Error::Intern("allocated memory that is not mapped".into()))?;
         let address = core::ptr::with_exposed_provenance_mut::<E>(part.addr);

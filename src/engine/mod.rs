@@ -33,6 +33,7 @@ mod requests;
 pub(crate) mod specialization;
 mod tx;
 mod wait;
+mod wait_counts;
 mod wait_strategy;
 mod waiters;
 mod word_wait;
@@ -58,6 +59,7 @@ pub use progress::Progress;
 pub(crate) use protocols::Protocols;
 pub use requests::Requests;
 pub(crate) use tx::{CONTROL_BYTES, ControlPayload, Deferred, Transmit, TxQueue};
+pub(crate) use wait_counts::WaitCounts;
 pub use waiters::Waiters;
 
 use crate::doorbell::Doorbell;
@@ -92,6 +94,8 @@ pub struct Engine {
     pub(crate) buffers: Buffers,
     /// Kept by files that are open, and by threads that access them.
     pub(crate) files: Arc<FileCounts>,
+    /// For locks of blocks that accumulates take.
+    pub(crate) accumulate_waits: WaitCounts,
     registry: Arc<Registry>,
     next_id: AtomicU64,
     failure: OnceLock<Error>,
@@ -166,6 +170,7 @@ impl Engine {
             protocols: protocols(&job),
             buffers: Buffers::default(),
             files: Arc::default(),
+            accumulate_waits: WaitCounts::default(),
             registry,
             next_id: AtomicU64::new(1 << 40),
             failure: OnceLock::new(),

@@ -4,6 +4,7 @@
 //! A lock is held for as long as one block is reduced, so who waits for it spins, and yields.
 
 use super::atomic_mode::{AtomicMode, Entered, Mark};
+use crate::arch::clock::now;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::heap::Heap;
@@ -141,15 +142,26 @@ impl BlockLocks {
             self.close(engine)?;
         }
         let lock = self.lock(key);
-        let mut looks = 0;
         // Acquire: "block lock" edge, pairs with Release in the drop of `HeldBlock`.
-        while lock.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
-            while lock.load(Ordering::Relaxed) != 0 {
-                pause(engine, &mut looks)?;
-            }
+        if lock.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            wait_for(engine, lock)?;
         }
         Ok(HeldBlock { lock })
     }
+}
+
+/// Takes a lock that another one holds, and counts the wait.
+#[cold]
+fn wait_for(engine: &Engine, lock: &AtomicU32) -> Result<()> {
+    let (began, mut looks) = (now(), 0);
+    // Acquire: "block lock" edge, pairs with Release in the drop of `HeldBlock`.
+    while lock.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
+        while lock.load(Ordering::Relaxed) != 0 {
+            pause(engine, &mut looks)?;
+        }
+    }
+    engine.accumulate_waits.add(now().saturating_sub(began));
+    Ok(())
 }
 
 /// Between two looks at a word of another rank's.

@@ -447,6 +447,10 @@ table! {
         => "Locks of windows that this rank was not granted at once",
     "time_waiting_for_locks" Timer UserBasic OneSided PvarSource::Windows(WindowCount::LockWaitTime)
         => "Seconds that this rank waited for locks of windows",
+    "accumulate_lock_waits" Counter UserDetail OneSided PvarSource::Sum(|e| e.accumulate_waits.times())
+        => "Times that an accumulate or atomic operation of this rank found the lock of a block of memory taken",
+    "time_waiting_for_accumulate_locks" Timer UserDetail OneSided PvarSource::Time(|e| e.accumulate_waits.nanoseconds())
+        => "Seconds that accumulates and atomic operations of this rank waited for locks of blocks of memory",
     "file_reads" Counter UserBasic Files PvarSource::Sum(|e| e.files.get(FileCount::Reads))
         => "Accesses of this rank that read files, collective ones included",
     "file_writes" Counter UserBasic Files PvarSource::Sum(|e| e.files.get(FileCount::Writes))

@@ -5,3 +5,4 @@ mod common;
 
 mod command;
 mod peers;
+mod rma_threads;

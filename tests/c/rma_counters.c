@@ -107,6 +107,19 @@ int main(int argc, char **argv)
     if (rank == 1) CHECK(seconds > 0.01 && seconds < 60);
     if (rank == 0) CHECK(seconds == 0);
 
+    /* Accumulates of several values take locks, and find them taken, sooner or later. */
+    MPI_T_pvar_handle taken = counter("accumulate_lock_waits");
+    MPI_T_pvar_handle longest = of_class("time_waiting_for_accumulate_locks", MPI_T_PVAR_CLASS_TIMER);
+    OK(MPI_Win_lock_all(0, win));
+    for (unsigned long all = 0; all == 0;) {
+        for (int i = 0; i < 1000; i++) OK(MPI_Accumulate(values, 8, MPI_LONG, 0, 0, 8, MPI_LONG, MPI_SUM, win));
+        unsigned long now = (unsigned long)read_of(taken);
+        OK(MPI_Allreduce(&now, &all, 1, MPI_UNSIGNED_LONG, MPI_SUM, MPI_COMM_WORLD));
+        OK(MPI_T_pvar_read(session, longest, &seconds));
+        CHECK(now == 0 ? seconds == 0 : seconds > 0);
+    }
+    OK(MPI_Win_unlock_all(win));
+
     /* A stopped handle counts nothing more. */
     OK(MPI_T_pvar_stop(session, puts));
     OK(MPI_Win_lock_all(0, win));

@@ -88,6 +88,8 @@ impl<'a> Client<'a> {
                 pip.args(words).args([
                     "--quiet",
                     "--disable-pip-version-check",
+                    // A wheel that was built for another distribution finds that one's library.
+                    "--no-cache-dir",
                     "--no-binary",
                     "mpi4py",
                     "mpi4py",

@@ -86,6 +86,12 @@ const COMMANDS: &[Command] = &[
     ),
     ("overhead", "[DIST]", "what listening to events costs, in seven configurations", measure::overhead),
     (
+        "rma-threads",
+        "[DIST] [THREADS,… [BYTES,… [MEBIBYTES]]]",
+        "threads that put and get: bandwidth, and what the events of windows say about it",
+        measure::rma_threads,
+    ),
+    (
         "instructions",
         "[DIST] [CASE]",
         "instructions of MPI calls on an 8-byte message, or the functions of one case",

@@ -21,6 +21,15 @@ pub fn bench(arguments: &[String]) -> Result {
     event_cost(arguments)
 }
 
+/// `rma-threads [DIST] [THREADS,… [BYTES,… [MEBIBYTES]]]`: `benches/rma_threads.c`, which says what its lines have.
+pub fn rma_threads(arguments: &[String]) -> Result {
+    let (dist, rest) = distribution(arguments)?;
+    let program = folder("build/bench")?.join("rma_threads");
+    let mut mpicc = command(dist.join("bin/mpicc"));
+    run(mpicc.args(["-O2", "-pthread", "benches/rma_threads.c", "-o"]).arg(&program))?;
+    run(command(dist.join("bin/mpiexec")).args(["-n", "2"]).arg(&program).args(rest))
+}
+
 /// Builds the library without events, as a folder that LD_LIBRARY_PATH may name.
 fn without_events(at: &Path) -> Result<PathBuf> {
     let target = crate::shell::target().join("no-events");
