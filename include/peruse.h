@@ -56,6 +56,20 @@ typedef struct peruse_win_spec_t {
 typedef int(peruse_win_callback_f)(peruse_event_h event_h, MPI_Aint unique_id, peruse_win_spec_t *spec, void *param);
 typedef peruse_win_callback_f peruse_win_callback_t;
 
+/* The access to a file that an event belongs to (appendix E, section 12.2.4). Valid until the callback returns. */
+typedef struct peruse_file_spec_t {
+    MPI_File file;         /* the file */
+    void *buf;             /* the user's buffer */
+    int count;             /* elements there; a larger number reads INT_MAX */
+    MPI_Datatype datatype; /* their type */
+    MPI_Offset offset;     /* bytes from the beginning of the file; -1: not known yet */
+    int operation;         /* PERUSE_IO_READ, PERUSE_IO_WRITE */
+} peruse_file_spec_t;
+
+/* A callback for the events of a file, with the duties of a peruse_comm_callback_f. */
+typedef int(peruse_file_callback_f)(peruse_event_h event_h, MPI_Aint unique_id, peruse_file_spec_t *spec, void *param);
+typedef peruse_file_callback_f peruse_file_callback_t;
+
 /* ---- constants (appendix D) ---- */
 
 enum {
@@ -68,12 +82,13 @@ enum {
     PERUSE_ERR_PARAMETER = 6,    /* a null pointer */
     PERUSE_ERR_MPI_INIT = 7,     /* MPI is not initialised, or finalised */
     PERUSE_ERR_COMM = 8,         /* no such communicator */
-    PERUSE_ERR_MPI_OBJECT = 9,   /* the communicator or window of the handle is freed */
+    PERUSE_ERR_MPI_OBJECT = 9,   /* the communicator, window or file of the handle is freed */
     PERUSE_ERR_LOCK = 10,        /* the caller does not hold the lock */
     PERUSE_ERR_UNLOCK = 11,      /* returned by nothing: PERUSE_Unlock says PERUSE_ERR_LOCK (section 5.2.17) */
     PERUSE_ERR_LOCK_NOT_GRANTABLE = 12, /* the caller would wait for itself */
     PERUSE_LOCK_NOT_GRANTABLE = PERUSE_ERR_LOCK_NOT_GRANTABLE,
-    PERUSE_ERR_WIN = 13 /* no such window (section 12.3.1) */
+    PERUSE_ERR_WIN = 13, /* no such window (section 12.3.1) */
+    PERUSE_ERR_FILE = 14 /* no such file (section 12.2.1) */
 };
 
 /* Event descriptors. */
@@ -116,13 +131,23 @@ enum {
 
     /* calls that synchronise a window (section 12.6); one unique id from BEGIN to END */
     PERUSE_WIN_SYNC_BEGIN = 36,
-    PERUSE_WIN_SYNC_END = 37
+    PERUSE_WIN_SYNC_END = 37,
+
+    /* accesses to files (section 12.2); one unique id from ACTIVATE to COMPLETE */
+    PERUSE_FILE_REQ_ACTIVATE = 53,
+    PERUSE_FILE_REQ_XFER_BEGIN = 54,
+    PERUSE_FILE_REQ_XFER_END = 55,
+    PERUSE_FILE_REQ_COMPLETE = 56,
+    PERUSE_FILE_DISK_ACCESS = 57,
+    PERUSE_FILE_N_DISK_ACCESSES_PER_IOREQ = PERUSE_FILE_DISK_ACCESS,
+    PERUSE_FILE_SHARED_POINTER_BEGIN = 58,
+    PERUSE_FILE_SHARED_POINTER_END = 59
 };
 
 /* Scope of the queue events. perusal's is PERUSE_PER_COMM. */
 enum { PERUSE_PER_COMM = 0, PERUSE_PER_TAG = 1, PERUSE_PER_SOURCE = 2, PERUSE_GLOBAL = 3, PERUSE_PER_PEER = 4 };
 
-/* peruse_comm_spec_t.operation and peruse_win_spec_t.operation. */
+/* The operation of a peruse_comm_spec_t, peruse_win_spec_t or peruse_file_spec_t. */
 enum {
     PERUSE_SEND = 0,
     PERUSE_RECV = 1,
@@ -179,6 +204,13 @@ int PERUSE_Event_win_register(int event, MPI_Win win, peruse_win_callback_f *cal
                               peruse_event_h *event_h);
 int PERUSE_Event_win_callback_set(peruse_event_h event_h, peruse_win_callback_f *callback_fn, void *param);
 int PERUSE_Event_win_callback_get(peruse_event_h event_h, peruse_win_callback_f **callback_fn, void **param);
+
+/* ---- files (appendix E, 12.2) ---- */
+
+int PERUSE_Event_file_register(int event, MPI_File file, peruse_file_callback_f *callback_fn, void *param,
+                               peruse_event_h *event_h);
+int PERUSE_Event_file_callback_set(peruse_event_h event_h, peruse_file_callback_f *callback_fn, void *param);
+int PERUSE_Event_file_callback_get(peruse_event_h event_h, peruse_file_callback_f **callback_fn, void **param);
 
 /* ---- mutual exclusion (5.2.16, 5.2.17) ---- */
 

@@ -6,7 +6,9 @@
 use super::hazard_record::HazardRecord;
 use super::record::{EventRecord, GlobalSubscriber};
 use super::registry::Registry;
-use super::spec::{Callback, CallbackClosure, CommCallback, CommSpec, Spec, WinCallback, WinSpec};
+use super::spec::{
+    Callback, CallbackClosure, CommCallback, CommSpec, FileCallback, FileSpec, Spec, WinCallback, WinSpec,
+};
 use super::{Binding, Handle};
 use core::ffi::{c_int, c_void};
 use core::marker::PhantomData;
@@ -83,6 +85,8 @@ pub enum CFunction {
     Comm(CommCallback, *mut c_void),
     /// For the events of a window.
     Win(WinCallback, *mut c_void),
+    /// For the events of a file.
+    File(FileCallback, *mut c_void),
 }
 
 /// A callback of one kind in memory.
@@ -137,6 +141,13 @@ impl OwnedCallback {
                 OwnedCallback::make(
                     CallbackHeader { address, c: Some(CFunction::Win(function, param)), ..head },
                     WinFunction { function, param },
+                )
+            }
+            Callback::File { function, param } => {
+                let head = CallbackHeader::new::<FileFunction>(registry, handle, call_file);
+                OwnedCallback::make(
+                    CallbackHeader { address, c: Some(CFunction::File(function, param)), ..head },
+                    FileFunction { function, param },
                 )
             }
             Callback::Rust(closure) => {
@@ -256,7 +267,11 @@ impl<'a> CallbackRef<'a> {
             head.address,
             registry.name_of(record.event),
             head.handle.raw(),
-            if record.event.info().binding == Binding::Window { "window" } else { "communicator" },
+            match record.event.info().binding {
+                Binding::Window => "window",
+                Binding::File => "file",
+                Binding::Communicator | Binding::Nothing => "communicator",
+            },
             comm,
             record.id,
         );
@@ -337,6 +352,26 @@ unsafe fn call_win(
     let WinFunction { function, param } = *unsafe { callback.listener::<WinFunction>() };
     let mut spec = WinSpec::from(record);
     // SAFETY: the tool registered `function` as a peruse_win_callback_f to be called with `param`; `spec` lives on this stack until it has
+    // returned.
+    unsafe { function(callback.head().handle.raw(), record.id, &raw mut spec, param) }
+}
+
+/// A C function for the events of a file, and its parameter.
+struct FileFunction {
+    function: FileCallback,
+    param: *mut c_void,
+}
+
+unsafe fn call_file(
+    callback: CallbackRef<'_>,
+    record: &EventRecord<'_>,
+    _: &HazardRecord,
+    _: WritableSpec,
+) -> c_int {
+    // SAFETY: `new` makes a `CallbackBox<FileFunction>` with `call_file`, which this callback has.
+    let FileFunction { function, param } = *unsafe { callback.listener::<FileFunction>() };
+    let mut spec = FileSpec::from(record);
+    // SAFETY: the tool registered `function` as a peruse_file_callback_f to be called with `param`; `spec` lives on this stack until it has
     // returned.
     unsafe { function(callback.head().handle.raw(), record.id, &raw mut spec, param) }
 }

@@ -1,4 +1,4 @@
-//! The events of one communicator, or of one window: its gate, and its listener lists.
+//! The events of one communicator, of one window, or of one file: its gate, and its listener lists.
 
 use super::callback::WritableSpec;
 use super::dispatch::dispatch;
@@ -9,7 +9,8 @@ use super::{Binding, Event, EventPayload, EventRecord, Gate, Spec};
 use crate::sync::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::Arc;
 
-/// The events of one communicator, or of one window. Made by [`Registry::attach`] and [`Registry::attach_window`], shut by [`Registry::detach`].
+/// The events of one communicator, of one window, or of one file. Made by [`Registry::attach`], [`Registry::attach_window`] and
+/// [`Registry::attach_file`], shut by [`Registry::detach`].
 #[derive(Debug)]
 #[repr(C)]
 pub struct CommEvents {
@@ -18,7 +19,7 @@ pub struct CommEvents {
     /// Set by `detach`; read and written under the control lock.
     freed: AtomicBool,
     comm: AtomicUsize,
-    /// Which event types it has: those of communicators or those of windows.
+    /// Which event types it has: those of communicators, of windows or of files.
     binding: Binding,
     registry: Arc<Registry>,
     listeners: ListenerTable,
@@ -36,13 +37,13 @@ impl CommEvents {
         }
     }
 
-    /// Which event types it has: [`Binding::Communicator`] or [`Binding::Window`].
+    /// Which event types it has: [`Binding::Communicator`], [`Binding::Window`] or [`Binding::File`].
     #[must_use]
     pub fn binding(&self) -> Binding {
         self.binding
     }
 
-    /// The communicator's handle, or the window's, as `spec.comm` reports it.
+    /// The handle of the communicator, window or file, as `spec.comm` reports it.
     #[must_use]
     pub fn comm(&self) -> usize {
         // Relaxed: set before the communicator is handed to anybody.

@@ -20,6 +20,8 @@ pub enum Binding {
     Communicator,
     /// One window, or all of them.
     Window,
+    /// One file, or all of them.
+    File,
     /// Nothing: the event is the engine's own.
     Nothing,
 }
@@ -43,6 +45,8 @@ pub enum Identity {
     OneSided,
     /// A call that synchronises a window, from WIN_SYNC_BEGIN to WIN_SYNC_END, and the waits for locks in it.
     Synchronization,
+    /// An access to a file, from FILE_REQ_ACTIVATE to FILE_REQ_COMPLETE, and what happens for it.
+    FileAccess,
     /// Nothing: the id is 0.
     Nothing,
 }

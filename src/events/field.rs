@@ -1,7 +1,7 @@
 //! What an event's record holds, field by field: what a generic tool reads without knowing the event type.
 
+use super::contents::{FIELDS, Field};
 use super::record::EventRecord;
-use super::table::{FIELDS, Field};
 use core::ffi::CStr;
 
 /// The type of a [`Field`].
@@ -113,7 +113,7 @@ impl<'a> EventRecord<'a> {
         let spec = self.spec;
         match field {
             Field::Id => FieldValue::U64(self.id as u64),
-            Field::Communicator | Field::Window => FieldValue::U64(spec.comm as u64),
+            Field::Communicator | Field::Window | Field::File => FieldValue::U64(spec.comm as u64),
             Field::Context => FieldValue::U32(self.context),
             Field::Operation => FieldValue::I32(spec.operation as i32),
             Field::Peer => FieldValue::I32(spec.peer),

@@ -6,7 +6,7 @@
 //!
 //! | file | what it has |
 //! |---|---|
-//! | `table` | the event types, what their records hold, and how to add one |
+//! | `table`, `contents` | the event types, what their records hold, and how to add one |
 //! | `event`, `field`, `payload`, `values` | what a row of the table is |
 //! | `record`, `spec` | what a callback receives |
 //! | `gate`, `listeners`, `comm_events` | who listens to an event type of a communicator |
@@ -48,6 +48,7 @@
 mod callback;
 mod callback_state;
 mod comm_events;
+mod contents;
 mod control;
 mod dispatch;
 mod event;
@@ -93,11 +94,15 @@ pub use payload::Words;
 pub use record::{EventRecord, GlobalSubscriber};
 pub use registry::{EventError, Fatal, Registry};
 pub use spec::{
-    Callback, CallbackClosure, CommCallback, CommSpec, Operation, RmaTarget, Spec, WinCallback, WinSpec,
+    Callback, CallbackClosure, CommCallback, CommSpec, FileCallback, FileSpec, Operation, RmaTarget, Spec,
+    WinCallback, WinSpec,
 };
 pub use subscription::Subscription;
 pub use table::{CATALOG, EVENTS, EventPayload, Field, PERUSE_EVENTS, PayloadKind};
-pub use values::{Algorithm, CollMode, Collective, RmaOperation, WindowLock, WindowReach, WindowSync};
+pub use values::{
+    Algorithm, CollMode, Collective, FileMode, FileOperation, FilePointer, RmaOperation, WindowLock,
+    WindowReach, WindowSync,
+};
 // For the bindings.
 #[doc(hidden)]
 pub use callback_state::fast_path_is_open;

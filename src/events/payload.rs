@@ -109,6 +109,19 @@ macro_rules! payloads {
                 /// What the user gave of the target's side, where that is at hand.
                 target: Option<&'a RmaTarget>,
             },
+            /// An access to a file, or a part of one.
+            File {
+                /// A [`FileOperation`](super::FileOperation).
+                operation: u8,
+                /// A [`FilePointer`](super::FilePointer).
+                pointer: u8,
+                /// A [`FileMode`](super::FileMode).
+                mode: u8,
+                /// Accesses to the file system for it so far.
+                accesses: u32,
+                /// Where it begins, in bytes from the beginning of the file; `u64::MAX`: not known yet, as in a trace.
+                offset: u64,
+            },
             $($(#[$doc])* $payload { $($(#[$value_doc])* $value: $type),* },)*
         }
 
@@ -125,6 +138,8 @@ macro_rules! payloads {
             Name,
             /// [`EventPayload::Rma`].
             Rma,
+            /// [`EventPayload::File`].
+            File,
             $(#[doc = concat!("[`EventPayload::", stringify!($payload), "`].")] $payload,)*
         }
 
@@ -144,6 +159,11 @@ macro_rules! payloads {
                         Some(FieldValue::U32(*world))
                     }
                     (Field::TargetAddress, EventPayload::Rma { address, .. }) => (*address != 0).then_some(FieldValue::U64(*address)),
+                    (Field::FileOperation, EventPayload::File { operation, .. }) => Some(FieldValue::I32((*operation).into())),
+                    (Field::FilePointer, EventPayload::File { pointer, .. }) => Some(FieldValue::I32((*pointer).into())),
+                    (Field::FileMode, EventPayload::File { mode, .. }) => Some(FieldValue::I32((*mode).into())),
+                    (Field::DiskAccesses, EventPayload::File { accesses, .. }) => Some(FieldValue::U32(*accesses)),
+                    (Field::Offset, EventPayload::File { offset, .. }) => Some(FieldValue::U64(*offset)),
                     _ => None,
                 }
             }
@@ -163,6 +183,11 @@ macro_rules! payloads {
                     EventPayload::Rma { operation, reach, .. } => {
                         words.second = u32::from(operation) | u32::from(reach) << 8;
                     }
+                    // The bytes stay.
+                    EventPayload::File { operation, pointer, mode, accesses, .. } => {
+                        words.first = accesses;
+                        words.second = u32::from(operation) | u32::from(pointer) << 8 | u32::from(mode) << 16;
+                    }
                     $(EventPayload::$payload { $($value),* } => {
                         $(words.$word = 0;)*
                         $(words.$word |= (PayloadValue::bits($value) << $from) as payloads!(@ $word);)*
@@ -180,6 +205,9 @@ macro_rules! payloads {
                     EventPayload::Name(name) => EventPayload::Name(&BLANKS[..name.len().min(BLANKS.len())]),
                     EventPayload::Rma { operation, reach, world, address, .. } => {
                         EventPayload::Rma { operation, reach, world, address, target: None }
+                    }
+                    EventPayload::File { operation, pointer, mode, accesses, offset } => {
+                        EventPayload::File { operation, pointer, mode, accesses, offset }
                     }
                     $(EventPayload::$payload { $($value),* } => EventPayload::$payload { $($value),* },)*
                 }
@@ -199,6 +227,13 @@ macro_rules! payloads {
                         world: u32::MAX,
                         address: 0,
                         target: None,
+                    },
+                    PayloadKind::File => EventPayload::File {
+                        operation: words.second as u8,
+                        pointer: (words.second >> 8) as u8,
+                        mode: (words.second >> 16) as u8,
+                        accesses: words.first,
+                        offset: u64::MAX,
                     },
                     PayloadKind::None | PayloadKind::Cancelled | PayloadKind::Name => EventPayload::None,
                     $(PayloadKind::$payload => EventPayload::$payload {

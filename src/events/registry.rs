@@ -157,6 +157,12 @@ impl Registry {
         self.attach_object(Binding::Window, win)
     }
 
+    /// The events of a file whose handle is not known yet ([`CommEvents::set_comm`]).
+    #[must_use]
+    pub fn attach_file(self: &Arc<Self>) -> Arc<CommEvents> {
+        self.attach_object(Binding::File, 0)
+    }
+
     fn attach_object(self: &Arc<Self>, binding: Binding, handle: usize) -> Arc<CommEvents> {
         let events = Arc::new(CommEvents::new(self.clone(), binding, handle));
         let mut control = self.control();

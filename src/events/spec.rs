@@ -80,7 +80,7 @@ impl Operation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct Spec {
-    /// Handle of the communicator, or of the window, that the operation runs on.
+    /// Handle of the communicator, window or file that the operation runs on.
     pub comm: usize,
     /// The user's buffer, of a one-sided operation the origin's; null where none is known (a message that no receive has met).
     pub buf: *mut c_void,
@@ -90,7 +90,7 @@ pub struct Spec {
     pub datatype: usize,
     /// Rank of the other side in `comm`, of a one-sided operation the target's (-1: all); what the user gave until the real one is known.
     pub peer: i32,
-    /// The tag; what the user gave until the real one is known. Of an event of a window, the rank of the process that makes it happen.
+    /// The tag; what the user gave until the real one is known. Of an event of a window or file, the rank of the process that makes it happen.
     pub tag: i32,
     /// Which kind of operation.
     pub operation: Operation,
@@ -228,6 +228,45 @@ impl From<&EventRecord<'_>> for WinSpec {
     }
 }
 
+/// `peruse_file_spec_t`.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct FileSpec {
+    /// MPI_File.
+    pub file: usize,
+    /// The user's buffer.
+    pub buf: *mut c_void,
+    /// Elements there; a count beyond `INT_MAX` reads `INT_MAX`.
+    pub count: c_int,
+    /// Their MPI_Datatype.
+    pub datatype: usize,
+    /// Bytes from the beginning of the file; -1 where that is not known yet.
+    pub offset: i64,
+    /// PERUSE_IO_READ or PERUSE_IO_WRITE.
+    pub operation: c_int,
+}
+
+impl From<&EventRecord<'_>> for FileSpec {
+    fn from(record: &EventRecord<'_>) -> FileSpec {
+        let spec = record.spec;
+        let offset = match record.payload {
+            EventPayload::File { offset, .. } => i64::try_from(offset).unwrap_or(-1),
+            _ => -1,
+        };
+        FileSpec {
+            file: spec.comm,
+            buf: spec.buf,
+            count: c_int::try_from(spec.count).unwrap_or(c_int::MAX),
+            datatype: spec.datatype,
+            offset,
+            operation: spec.operation as c_int,
+        }
+    }
+}
+
+/// `peruse_file_callback_f *`.
+pub type FileCallback = unsafe extern "C" fn(c_long, isize, *mut FileSpec, *mut c_void) -> c_int;
+
 /// `peruse_win_callback_f *`.
 pub type WinCallback = unsafe extern "C" fn(c_long, isize, *mut WinSpec, *mut c_void) -> c_int;
 
@@ -250,6 +289,13 @@ pub enum Callback {
     Win {
         /// The function.
         function: WinCallback,
+        /// Handed to the function, never looked at.
+        param: *mut c_void,
+    },
+    /// A C function for a file's events, and its parameter.
+    File {
+        /// The function.
+        function: FileCallback,
         /// Handed to the function, never looked at.
         param: *mut c_void,
     },
@@ -277,6 +323,7 @@ impl Callback {
         match self {
             Callback::C { .. } => binding == Binding::Communicator,
             Callback::Win { .. } => binding == Binding::Window,
+            Callback::File { .. } => binding == Binding::File,
             Callback::Rust(_) | Callback::GlobalSubscriber(_) => true,
         }
     }
@@ -287,6 +334,7 @@ impl Callback {
         match self {
             Callback::C { function, .. } => *function as usize,
             Callback::Win { function, .. } => *function as usize,
+            Callback::File { function, .. } => *function as usize,
             Callback::Rust(closure) => core::ptr::from_ref(&**closure).cast::<()>() as usize,
             Callback::GlobalSubscriber(subscriber) => Arc::as_ptr(subscriber).cast::<()>() as usize,
         }
@@ -333,6 +381,20 @@ mod tests {
             offset_of!(WinSpec, operation),
         ];
         assert_eq!(offsets, [0, 8, 16, 24, 32, 40, 48, 56, 64, 68]);
+    }
+
+    #[test]
+    fn the_c_spec_of_a_file_has_the_layout_of_the_header() {
+        assert_eq!(size_of::<FileSpec>(), 48);
+        let offsets = [
+            offset_of!(FileSpec, file),
+            offset_of!(FileSpec, buf),
+            offset_of!(FileSpec, count),
+            offset_of!(FileSpec, datatype),
+            offset_of!(FileSpec, offset),
+            offset_of!(FileSpec, operation),
+        ];
+        assert_eq!(offsets, [0, 8, 16, 24, 32, 40]);
     }
 
     #[test]

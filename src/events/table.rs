@@ -4,153 +4,16 @@
 //!
 //! To add an event type:
 //! 1. Add a row at the end of `event_types!`, with the next number. Numbers are the codes in trace files, and are never given again.
-//! 2. Emit it where it happens: `Engine::emit` for an event of the engine, `CommEvents::emit` for one of a communicator or window.
+//! 2. Emit it where it happens: `Engine::emit` for an event of the engine, `CommEvents::emit` for one of a communicator, window or file.
 //!
-//! If its records hold something new, add that to `fields!`, and the payload that carries it to `payloads!`, both in this file. The listener,
+//! If its records hold something new, add that to `fields!`, and the payload that carries it to `payloads!`, both in `contents`. The listener,
 //! the MPI_T event type, the trace record and the export follow.
 //!
 //! The first 31 rows share the word of a gate that says whether anybody listens at all; those that follow cost a site the same.
 
+pub use super::contents::{EventPayload, Field, PayloadKind};
 use super::event::{Binding, Event, EventInfo, Identity, Shown, Verbosity, c_string, event_types};
-use super::field::{FieldInfo, FieldType, FieldValue, fields};
-use super::payload::{BLANKS, CANCELLED, PayloadValue, Words, bits, payloads};
-use super::spec::RmaTarget;
-use super::values::{
-    Algorithm, COPY_ENGINES, CollMode, Collective, FLAVORS, OPERATIONS, PLACEMENTS, RmaOperation, WAITING,
-    WindowLock, WindowReach, WindowSync,
-};
-use crate::abi::MPI_MAX_OBJECT_NAME;
 use crate::variables::Category;
-
-// Field: type, name in MPI_T, name in exports, names of its values; description.
-fields! {
-    Id: U64, "id", "id", None; "relates the events of one request, message, search or operation";
-    Communicator: U64, "comm", "comm", None; "handle of the communicator";
-    Context: U32, "context", "context", None; "context id of the communicator; 4294967295: none";
-    Operation: I32, "operation", "operation", Some(OPERATIONS); "send or receive";
-    Peer: I32, "peer", "peer", None; "rank of the other side in the communicator, or MPI_ANY_SOURCE";
-    Tag: I32, "tag", "tag", None; "tag, or MPI_ANY_TAG";
-    Bytes: U64, "bytes", "bytes", None; "size in bytes";
-    Count: I64, "count", "count", None; "elements of the datatype";
-    Datatype: U64, "datatype", "datatype", None; "handle of the datatype";
-    Buffer: U64, "buffer", "buffer", None; "address of the user's buffer; 0: unknown";
-    Compared: U32, "compared", "compared", None; "queue entries that the search compared";
-    Hit: I32, "hit", "found", None; "1 if the search found something, else 0";
-    Collective: I32, "collective", "operation", Some(Collective::NAMES); "which collective operation";
-    Algorithm: I32, "algorithm", "algorithm", Some(Algorithm::NAMES); "how the operation is performed";
-    CollMode: I32, "mode", "mode", Some(CollMode::NAMES); "whether the operation is a blocking one";
-    CopyEngine: I32, "engine", "engine", Some(COPY_ENGINES); "which copy engine";
-    World: U32, "world_rank", "rank", None; "rank of the other side in the job; 4294967295: none or several";
-    Waiting: I32, "waiting_for", "waiting", Some(WAITING); "what is waited for";
-    Queued: U32, "queued", "queued", None; "records and messages that wait for room in the ring";
-    Size: U32, "size", "size", None; "ranks of the communicator; of an intercommunicator, the remote ones";
-    Name: Text(MPI_MAX_OBJECT_NAME as usize), "name", "name", None; "name of the communicator or window";
-    ErrorClass: I32, "error_class", "class", None; "class of the error";
-    ErrorCode: I32, "error_code", "code", None; "error code";
-    Cpu: U32, "cpu", "cpu", None; "lowest CPU that the rank may run on; 4294967295: unknown";
-    Window: U64, "win", "window", None; "handle of the window";
-    Origin: I32, "origin", "origin", None; "rank of the process that calls, in the window's group";
-    Target: I32, "target", "target", None; "rank of the target in the window's group; -1: all, or none";
-    RmaOperation: I32, "rma_operation", "operation", Some(RmaOperation::NAMES); "which one-sided operation";
-    Reach: I32, "reach", "reach", Some(WindowReach::NAMES); "how the target's memory is reached";
-    TargetAddress: U64, "target_address", "address", None; "address of the target's bytes in its own process";
-    Synchronization: I32, "synchronization", "call", Some(WindowSync::NAMES); "which call";
-    Lock: I32, "lock", "lock", Some(WindowLock::NAMES); "how the target's memory is locked";
-    Holder: I32, "holder", "holder", None; "rank in the window's group that was granted the lock last; -1: none yet, or not known";
-    Flavor: I32, "flavor", "flavor", Some(FLAVORS); "how the window was made";
-    Placement: I32, "placement", "placement", Some(PLACEMENTS); "whether the rank is bound to a part of the machine";
-}
-
-// Value: its type, the field that it is, and the bits of a trace record that carry it.
-payloads! {
-    /// A collective operation.
-    Coll {
-        /// A [`Collective`].
-        operation: u16 as Collective in first[0..32],
-        /// An [`Algorithm`]; at the beginning it may be unknown.
-        algorithm: u16 as Algorithm in second[0..16],
-        /// A [`CollMode`].
-        mode: u8 as CollMode in second[16..32],
-        /// Bytes that this rank contributes, or gets if it contributes nothing.
-        bytes: u64 as Bytes in third[0..64],
-    }
-    /// A copy engine at work.
-    Copy {
-        /// 0 chunks, 1 read, 2 halves, 3 direct.
-        engine: u8 as CopyEngine in second[0..32],
-        /// Bytes to move; at the end, bytes moved.
-        bytes: u64 as Bytes in third[0..64],
-        /// The other rank, in the job.
-        peer: u32 as World in first[0..32],
-    }
-    /// Sleep and waking.
-    Sleep {
-        /// What is waited for: `shm::telemetry::Waiting` as a number; 0 if that is not known.
-        waiting: u8 as Waiting in second[0..32],
-        /// For which rank of the job; `u32::MAX` for any or several.
-        peer: u32 as World in first[0..32],
-    }
-    /// A full ring.
-    Ring {
-        /// The ring's receiver, in the job.
-        peer: u32 as World in first[0..32],
-        /// Records and messages that wait for room there.
-        waiting: u32 as Queued in second[0..32],
-    }
-    /// An error.
-    Error {
-        /// Its class.
-        class: i32 as ErrorClass in first[0..32],
-        /// Its code.
-        code: i32 as ErrorCode in second[0..32],
-    }
-    /// Where a rank runs.
-    Placement {
-        /// The lowest CPU that it may run on; `u32::MAX` if that is not known.
-        cpu: u32 as Cpu in first[0..32],
-        /// 0: on any CPU of the machine; 1: it is bound to some of them.
-        policy: u8 as Placement in second[0..32],
-    }
-    /// A call that synchronises a window.
-    Sync {
-        /// The target; -1 for all of them, or none.
-        target: i32 as Target in first[0..32],
-        /// A [`WindowSync`].
-        call: u8 as Synchronization in second[0..8],
-        /// A [`WindowLock`]: what MPI_Win_lock asks for.
-        lock: u8 as Lock in second[8..16],
-    }
-    /// A lock of a target's memory.
-    Lock {
-        /// The target; -1 for all of them.
-        target: i32 as Target in first[0..32],
-        /// A [`WindowLock`].
-        lock: u8 as Lock in second[0..8],
-        /// The member that was granted the lock last; -1 if that is none, or not known.
-        holder: i32 as Holder in third[0..32],
-    }
-    /// An access epoch at one target.
-    Epoch {
-        /// The target.
-        target: i32 as Target in first[0..32],
-    }
-    /// How a window lies in memory.
-    Window {
-        /// 0 create, 1 allocate, 2 dynamic, 3 shared.
-        flavor: u8 as Flavor in second[0..8],
-        /// A [`WindowReach`]: the slowest by which this rank reaches another's memory.
-        reach: u8 as Reach in second[8..16],
-        /// Bytes of this rank's own part.
-        bytes: u64 as Bytes in third[0..64],
-    }
-    /// The end of a search.
-    Search {
-        /// Queue entries that were compared.
-        depth: u32 as Compared in third[0..32],
-        /// Whether something was found.
-        hit: bool as Hit in third[32..33],
-    }
-}
 
 const REQUEST: &[Field] = &[
     Field::Id,
@@ -211,6 +74,23 @@ const LOCK: &[Field] =
     &[Field::Id, Field::Origin, Field::Target, Field::Lock, Field::Holder, Field::Window, Field::Context];
 const ACCESS: &[Field] = &[Field::Origin, Field::Target, Field::Window, Field::Context];
 const EPOCH: &[Field] = &[Field::Origin, Field::Window, Field::Context];
+const FILE_ACCESS: &[Field] = &[
+    Field::Id,
+    Field::FileOperation,
+    Field::FilePointer,
+    Field::FileMode,
+    Field::Origin,
+    Field::Offset,
+    Field::Bytes,
+    Field::Count,
+    Field::Datatype,
+    Field::Buffer,
+    Field::DiskAccesses,
+    Field::File,
+    Field::Context,
+];
+const FILE_LOCK: &[Field] =
+    &[Field::Id, Field::Origin, Field::Lock, Field::Offset, Field::Length, Field::File, Field::Context];
 const COPY: &[Field] = &[Field::Id, Field::CopyEngine, Field::Bytes, Field::World];
 
 event_types! {
@@ -526,6 +406,90 @@ event_types! {
         fields: &[Field::Context, Field::Window, Field::Name], payload: Name, shown: Instant,
         what: "a window has been given a name",
         fires: "MPI_Win_set_name",
+    }
+    FileReqActivate = 53, "PERUSE_FILE_REQ_ACTIVATE" peruse 53 {
+        binding: File, verbosity: UserBasic, category: Files, identity: FileAccess,
+        fields: FILE_ACCESS, payload: File, shown: Paired,
+        what: "an access to a file has been called",
+        fires: "io: entry of every read and write",
+    }
+    FileReqXferBegin = 54, "PERUSE_FILE_REQ_XFER_BEGIN" peruse 54 {
+        binding: File, verbosity: UserDetail, category: Files, identity: FileAccess,
+        fields: FILE_ACCESS, payload: File, shown: Paired,
+        what: "the first access to the file system for an access is about to happen",
+        fires: "io: before it, when a lock is held and, of collective ones, the members have agreed",
+    }
+    FileReqXferEnd = 55, "PERUSE_FILE_REQ_XFER_END" peruse 55 {
+        binding: File, verbosity: UserDetail, category: Files, identity: FileAccess,
+        fields: FILE_ACCESS, payload: File, shown: Paired,
+        what: "the last access to the file system for an access has happened; bytes are those that were moved",
+        fires: "io: after it",
+    }
+    FileReqComplete = 56, "PERUSE_FILE_REQ_COMPLETE" peruse 56 {
+        binding: File, verbosity: UserBasic, category: Files, identity: FileAccess,
+        fields: FILE_ACCESS, payload: File, shown: Paired,
+        what: "an access to a file is over; bytes are those that were moved",
+        fires: "io: before its call returns; of a nonblocking one, when the program is told",
+    }
+    FileDiskAccess = 57, "PERUSE_FILE_DISK_ACCESS" or "PERUSE_FILE_N_DISK_ACCESSES_PER_IOREQ" peruse 57 {
+        binding: File, verbosity: TunerDetail, category: Files, identity: FileAccess,
+        fields: FILE_ACCESS, payload: File, shown: Paired,
+        what: "the file system is about to be accessed; offset and bytes are those of this one",
+        fires: "io: before each system call that reads or writes, and before bytes are copied into a mapping",
+    }
+    FilePointerBegin = 58, "PERUSE_FILE_SHARED_POINTER_BEGIN" peruse 58 {
+        binding: File, verbosity: UserBasic, category: Files, identity: FileAccess,
+        fields: FILE_ACCESS, payload: File, shown: Paired,
+        what: "the shared file pointer is wanted",
+        fires: "io: an access at it; in ordered ones this rank begins to wait for the others",
+    }
+    FilePointerEnd = 59, "PERUSE_FILE_SHARED_POINTER_END" peruse 59 {
+        binding: File, verbosity: UserBasic, category: Files, identity: FileAccess,
+        fields: FILE_ACCESS, payload: File, shown: Paired,
+        what: "the shared file pointer has been moved behind the access",
+        fires: "io: before the file is accessed",
+    }
+    FileLockWaitBegin = 60, "PERUSAL_FILE_LOCK_WAIT_BEGIN" {
+        binding: File, verbosity: UserBasic, category: Files, identity: FileAccess,
+        fields: FILE_LOCK, payload: FileLock, shown: Paired,
+        what: "a part of a file is locked by another, and the rank begins to wait for it",
+        fires: "io: accesses in atomic mode",
+    }
+    FileLockWaitEnd = 61, "PERUSAL_FILE_LOCK_WAIT_END" {
+        binding: File, verbosity: UserBasic, category: Files, identity: FileAccess,
+        fields: FILE_LOCK, payload: FileLock, shown: Paired,
+        what: "the wait for the lock of a part of a file is over",
+        fires: "io: accesses in atomic mode",
+    }
+    FileLockAcquired = 62, "PERUSAL_FILE_LOCK_ACQUIRED" {
+        binding: File, verbosity: UserBasic, category: Files, identity: FileAccess,
+        fields: FILE_LOCK, payload: FileLock, shown: Paired,
+        what: "a part of a file has been locked",
+        fires: "io: accesses in atomic mode",
+    }
+    FileLockReleased = 63, "PERUSAL_FILE_LOCK_RELEASED" {
+        binding: File, verbosity: UserBasic, category: Files, identity: FileAccess,
+        fields: FILE_LOCK, payload: FileLock, shown: Paired,
+        what: "a part of a file has been unlocked",
+        fires: "io: accesses in atomic mode",
+    }
+    FileOpened = 64, "PERUSAL_FILE_OPENED" {
+        binding: Nothing, verbosity: UserBasic, category: Files, identity: Nothing,
+        fields: &[Field::Context, Field::File, Field::Size], payload: Comm, shown: Instant,
+        what: "a file has been opened",
+        fires: "io: when its handle is there",
+    }
+    FileNamed = 65, "PERUSAL_FILE_NAMED" {
+        binding: Nothing, verbosity: UserBasic, category: Files, identity: Nothing,
+        fields: &[Field::Context, Field::File, Field::Name], payload: Name, shown: Instant,
+        what: "the name of a file that has been opened",
+        fires: "io: after FILE_OPENED",
+    }
+    FileClosed = 66, "PERUSAL_FILE_CLOSED" {
+        binding: Nothing, verbosity: UserBasic, category: Files, identity: Nothing,
+        fields: &[Field::Context, Field::File, Field::Size], payload: Comm, shown: Instant,
+        what: "a file is closed",
+        fires: "io: when its handle goes",
     }
 }
 

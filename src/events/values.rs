@@ -161,6 +161,37 @@ named! {
     Messages c"messages",
 }
 
+named! {
+    /// What an access to a file does: `operation` of [`EventPayload::File`](super::EventPayload::File).
+    FileOperation:
+    /// It reads.
+    Read c"read",
+    /// It writes.
+    Write c"write",
+}
+
+named! {
+    /// Where an access to a file begins: `pointer` of [`EventPayload::File`](super::EventPayload::File).
+    FilePointer:
+    /// At an offset that the program gives.
+    Explicit c"explicit_offset",
+    /// At the individual file pointer.
+    Individual c"individual",
+    /// At the shared file pointer.
+    Shared c"shared",
+}
+
+named! {
+    /// Who takes part in an access to a file: `mode` of [`EventPayload::File`](super::EventPayload::File).
+    FileMode:
+    /// One rank alone.
+    Independent c"independent",
+    /// All ranks that have opened it; split ones too.
+    Collective c"collective",
+    /// One that goes on in the background.
+    Nonblocking c"nonblocking",
+}
+
 /// Names of [`Operation`](super::Operation)s.
 pub(super) const OPERATIONS: &[&CStr] = &[
     c"send",

@@ -131,7 +131,7 @@ impl File {
             Ok(lock) => lock,
             Err(error) => return Transfer::failed(error),
         };
-        let transfer = move_elements(self.descriptor(), access, elements);
+        let transfer = self.moving(Some(access), || move_elements(self.descriptor(), access, elements));
         drop(lock);
         self.count(access.direction, &transfer);
         transfer

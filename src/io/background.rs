@@ -5,6 +5,7 @@
 
 use super::access::{Access, Elements, Transfer};
 use super::file::File;
+use super::file_events::{BackgroundObserver, ObservedAccess};
 use crate::comm::lock;
 use crate::engine::Engine;
 use crate::sync::{Arc, AtomicBool, Condvar, Mutex, Ordering};
@@ -18,13 +19,16 @@ const THREADS: usize = 4;
 pub struct BackgroundAccess {
     over: AtomicBool,
     outcome: Mutex<Transfer>,
+    /// Until it is told that it is over.
+    observer: Mutex<Option<BackgroundObserver>>,
 }
 
 impl BackgroundAccess {
     /// One that is over already.
     #[must_use]
-    pub(super) fn done(outcome: Transfer) -> Arc<Self> {
-        Arc::new(Self { over: AtomicBool::new(true), outcome: Mutex::new(outcome) })
+    pub(super) fn done(outcome: Transfer, observer: Option<BackgroundObserver>) -> Arc<Self> {
+        let (over, outcome) = (AtomicBool::new(true), Mutex::new(outcome));
+        Arc::new(Self { over, outcome, observer: Mutex::new(observer) })
     }
 
     /// Whether it is over.
@@ -34,9 +38,14 @@ impl BackgroundAccess {
         self.over.load(Ordering::Acquire)
     }
 
-    /// What became of it, once it is over.
+    /// What became of it, once it is over. The first time, who listens to the file is told.
     pub fn outcome(&self) -> Transfer {
-        lock(&self.outcome).clone()
+        let outcome = lock(&self.outcome).clone();
+        let observer = lock(&self.observer).take();
+        if let Some(BackgroundObserver { access, comm }) = observer {
+            access.complete(&comm, &outcome);
+        }
+        outcome
     }
 
     fn finish(&self, outcome: Transfer) {
@@ -120,14 +129,32 @@ impl File {
         engine: &'static Engine,
         access: Access,
         elements: Elements,
+        observed: Option<ObservedAccess>,
     ) -> Arc<BackgroundAccess> {
+        let comm = self.comm.clone();
+        let observer = |access| BackgroundObserver { access, comm };
         if access.bytes == 0 || access.view.representation.is_users() {
-            return BackgroundAccess::done(self.perform(&access, &elements));
+            let outcome = match observed {
+                Some(observed) => {
+                    let (outcome, observed) = observed.perform_silently(|| self.perform(&access, &elements));
+                    return BackgroundAccess::done(outcome, Some(observer(observed)));
+                }
+                None => self.perform(&access, &elements),
+            };
+            return BackgroundAccess::done(outcome, None);
         }
         let operation = Arc::new(BackgroundAccess::default());
         let theirs = operation.clone();
         POOL.perform(Box::new(move || {
-            theirs.finish(self.perform(&access, &elements));
+            let outcome = match observed {
+                Some(observed) => {
+                    let (outcome, observed) = observed.perform_silently(|| self.perform(&access, &elements));
+                    *lock(&theirs.observer) = Some(observer(observed));
+                    outcome
+                }
+                None => self.perform(&access, &elements),
+            };
+            theirs.finish(outcome);
             engine.progress().work_has_ended();
         }));
         operation

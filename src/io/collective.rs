@@ -4,10 +4,22 @@ use super::access::{Access, Direction, Elements, Transfer};
 use super::file::{File, Start};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::events::{Event, FileMode};
 
 impl File {
     /// Performs an access in which all members take part.
     pub fn transfer_all(
+        &self,
+        engine: &Engine,
+        direction: Direction,
+        start: Start,
+        elements: &Elements,
+    ) -> Transfer {
+        let how = (direction, start, FileMode::Collective);
+        self.observe(how, elements, || self.perform_all(engine, direction, start, elements))
+    }
+
+    fn perform_all(
         &self,
         engine: &Engine,
         direction: Direction,
@@ -36,10 +48,15 @@ impl File {
 
     /// Performs an access in which all members take part at the shared file pointer, in the order of their ranks.
     pub fn transfer_ordered(&self, engine: &Engine, direction: Direction, elements: &Elements) -> Transfer {
-        match self.prepare_ordered(engine, direction, elements) {
-            Ok(access) => self.perform(&access, elements),
-            Err(error) => Transfer::failed(error),
-        }
+        self.observe((direction, Start::Shared, FileMode::Collective), elements, || {
+            self.access_event(Event::FilePointerBegin);
+            let prepared = self.prepare_ordered(engine, direction, elements);
+            self.access_event(Event::FilePointerEnd);
+            match prepared {
+                Ok(access) => self.perform(&access, elements),
+                Err(error) => Transfer::failed(error),
+            }
+        })
     }
 
     fn prepare_ordered(&self, engine: &Engine, direction: Direction, elements: &Elements) -> Result<Access> {

@@ -13,6 +13,7 @@ use crate::comm::{Comm, ErrhandlerSlot, Group, lock};
 use crate::datatype::Datatype;
 use crate::engine::{Engine, FileCount, FileCounts};
 use crate::error::{Error, Result};
+use crate::events::{Event, FileMode};
 use crate::info::Info;
 use crate::sync::{Arc, AtomicBool, Mutex, Ordering};
 
@@ -347,7 +348,9 @@ impl File {
             }
             Start::Shared => {
                 let access = self.access(direction, view.clone(), 0, elements)?;
+                self.access_event(Event::FilePointerBegin);
                 let at = self.shared()?.take(etypes(&access)?)?;
+                self.access_event(Event::FilePointerEnd);
                 let at = view.position(at)?;
                 view.check(at, access.bytes)?;
                 Ok(Access { at, ..access })
@@ -365,14 +368,15 @@ impl File {
 
     /// Performs an access of this member alone.
     pub fn transfer(&self, direction: Direction, start: Start, elements: &Elements) -> Transfer {
-        match self.prepare(direction, start, elements) {
+        let how = (direction, start, FileMode::Independent);
+        self.observe(how, elements, || match self.prepare(direction, start, elements) {
             Ok(access) => {
                 let moved = self.perform(&access, elements);
                 self.settle(start, &access, elements, &moved);
                 moved
             }
             Err(error) => Transfer::failed(error),
-        }
+        })
     }
 
     /// After an access that has moved less than it was to: the individual pointer stands behind what was moved.
@@ -397,7 +401,8 @@ impl File {
         elements: Elements,
     ) -> Result<Arc<BackgroundAccess>> {
         let access = self.prepare(direction, start, &elements)?;
-        Ok(self.clone().start(engine, access, elements))
+        let observed = self.observe_begin(direction, start, &elements, &access);
+        Ok(self.clone().start(engine, access, elements, observed))
     }
 
     /// Keeps the outcome of a split collective access until it is ended.

@@ -77,6 +77,7 @@ pub(super) fn write_pieces<'a>(
     let start = first / BLOCK * BLOCK;
     let len = (end.next_multiple_of(BLOCK) - start) as usize;
     let (prot, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
+    file.disk_access(*first, (end - first) as usize);
     // SAFETY: a new mapping, at an address that the kernel chooses.
     let mapped = unsafe { mmap(core::ptr::null_mut(), len, prot, flags, fd, start) };
     let mapping = match mapped {

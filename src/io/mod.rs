@@ -16,6 +16,7 @@
 //! | `mapped` | writes of many short runs, through a mapping |
 //! | `collective` | accesses of all members |
 //! | `two_phase` | those of many short runs, through a shared buffer |
+//! | `file_events` | where events are emitted |
 //! | `background` | accesses that go on while their caller does something else |
 //! | `range_lock` | the locks of atomic mode |
 //! | `hints` | hints that are known |
@@ -25,6 +26,7 @@ mod access;
 mod background;
 mod collective;
 mod file;
+mod file_events;
 mod hints;
 mod mapped;
 mod mode;

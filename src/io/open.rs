@@ -126,7 +126,14 @@ impl File {
                 });
             }
         };
-        let file = Self::new(comm, Descriptor::new(fd, name), mode, shared, info, engine.files.clone());
+        let file = Self::new(
+            comm.clone(),
+            Descriptor::new(fd, name, comm),
+            mode,
+            shared,
+            info,
+            engine.files.clone(),
+        );
         if mode.appends() {
             file.go_to_end(engine)?;
         }

@@ -9,6 +9,7 @@ use crate::arch::clock::now;
 use crate::comm::lock;
 use crate::engine::FileCount;
 use crate::error::Result;
+use crate::events::{Event, WindowLock};
 use crate::sync::{MutexGuard, Ordering};
 use rustix::fd::AsRawFd;
 use rustix::io::Errno;
@@ -18,6 +19,7 @@ pub(super) struct RangeGuard<'a> {
     file: &'a Descriptor,
     start: u64,
     len: u64,
+    how: WindowLock,
     _threads: MutexGuard<'a, ()>,
 }
 
@@ -45,6 +47,7 @@ impl Drop for RangeGuard<'_> {
     fn drop(&mut self) {
         // A lock that is held can be released.
         let _ = control(self.file, libc::F_UNLCK, libc::F_OFD_SETLK, self.start, self.len);
+        self.file.lock_event(Event::FileLockReleased, self.how, self.start, self.len);
     }
 }
 
@@ -57,20 +60,24 @@ impl File {
         }
         let start = access.view.offset_of(access.at)?;
         let end = access.view.offset_of(access.at + access.bytes - 1)? + 1;
-        let kind = match access.direction {
-            Direction::Read => libc::F_RDLCK,
-            Direction::Write => libc::F_WRLCK,
+        let (kind, how) = match access.direction {
+            Direction::Read => (libc::F_RDLCK, WindowLock::Shared),
+            Direction::Write => (libc::F_WRLCK, WindowLock::Exclusive),
         };
+        let len = end - start;
         let threads = lock(&self.atomic_threads);
         let file = self.descriptor();
-        let mut locked = control(file, kind, libc::F_OFD_SETLK, start, end - start);
+        let mut locked = control(file, kind, libc::F_OFD_SETLK, start, len);
         if matches!(locked, Err(Errno::AGAIN | Errno::ACCESS)) {
             let began = now();
-            locked = control(file, kind, libc::F_OFD_SETLKW, start, end - start);
+            file.lock_event(Event::FileLockWaitBegin, how, start, len);
+            locked = control(file, kind, libc::F_OFD_SETLKW, start, len);
+            file.lock_event(Event::FileLockWaitEnd, how, start, len);
             self.counts.add(FileCount::LockWaits, 1);
             self.counts.add(FileCount::LockWaitTime, now().saturating_sub(began));
         }
         locked.map_err(|errno| file.failure("locking for atomic access", errno))?;
-        Ok(Some(RangeGuard { file, start, len: end - start, _threads: threads }))
+        file.lock_event(Event::FileLockAcquired, how, start, len);
+        Ok(Some(RangeGuard { file, start, len, how, _threads: threads }))
     }
 }

@@ -2,8 +2,9 @@
 
 use super::mode::Mode;
 use crate::abi;
+use crate::comm::Comm;
 use crate::error::{Error, Result};
-use crate::sync::{AtomicBool, Ordering};
+use crate::sync::{Arc, AtomicBool, Ordering};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{self, OFlags};
 use rustix::io::Errno;
@@ -17,6 +18,8 @@ use std::sync::OnceLock;
 pub(super) struct Descriptor {
     fd: OwnedFd,
     name: Name,
+    /// The members, whose events are those of the file.
+    comm: Arc<Comm>,
     /// Whether it can be accessed at an offset; a pipe or a terminal cannot.
     seekable: bool,
     /// The same file, open for a mapping that is written: for reading too. `None` if it cannot be.
@@ -177,10 +180,10 @@ pub(super) fn unlink(name: &Name) -> rustix::io::Result<()> {
 }
 
 impl Descriptor {
-    pub fn new(fd: OwnedFd, name: Name) -> Self {
+    pub fn new(fd: OwnedFd, name: Name, comm: Arc<Comm>) -> Self {
         let seekable = fs::tell(&fd).is_ok();
         let (mappable, unmapped) = (OnceLock::new(), AtomicBool::new(!seekable));
-        Self { fd, name, seekable, mappable, unmapped }
+        Self { fd, name, comm, seekable, mappable, unmapped }
     }
 
     pub fn fd(&self) -> BorrowedFd<'_> {
@@ -213,6 +216,10 @@ impl Descriptor {
         self.unmapped.store(true, Ordering::Relaxed);
     }
 
+    pub fn comm(&self) -> &Comm {
+        &self.comm
+    }
+
     pub fn name(&self) -> &Name {
         &self.name
     }
@@ -226,6 +233,7 @@ impl Descriptor {
         let mut done = 0;
         while done < to.len() {
             let room = &mut to[done..];
+            self.disk_access(offset + done as u64, room.len());
             let result = uninterrupted(|| {
                 if self.seekable {
                     rustix::io::pread(&self.fd, &mut *room, offset + done as u64)
@@ -247,6 +255,7 @@ impl Descriptor {
         let mut done = 0;
         while done < from.len() {
             let rest = &from[done..];
+            self.disk_access(offset + done as u64, rest.len());
             let result = uninterrupted(|| {
                 if self.seekable {
                     rustix::io::pwrite(&self.fd, rest, offset + done as u64)

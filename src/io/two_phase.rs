@@ -183,7 +183,10 @@ impl File {
             *kept = self.make_buffer(engine, span)?;
         }
         match &*kept {
-            Some(buffer) => Passage::new(self, engine, buffer, own, elements).run(&plan).map(Some),
+            Some(buffer) => {
+                let passage = Passage::new(self, engine, buffer, own, elements);
+                Ok(Some(self.moving(own, || passage.run(&plan).unwrap_or_else(Transfer::failed))))
+            }
             None => Ok(None),
         }
     }

@@ -32,7 +32,8 @@ use std::sync::{Arc, PoisonError};
 pub const PATH_VARIABLE: &str = "PERUSAL_TRACE";
 
 /// What is recorded: all, but for the regions of one-sided operations, whose beginnings and ends are recorded.
-const RECORDED: EventSet = EventSet::ALL.without(Event::WinRegionBegin).without(Event::WinRegionEnd);
+const RECORDED: EventSet =
+    EventSet::ALL.without(Event::WinRegionBegin).without(Event::WinRegionEnd).without(Event::FileDiskAccess);
 
 const WORDS: usize = format::RECORD as usize / 8;
 type RecordSlot = [AtomicU64; WORDS];
@@ -168,7 +169,7 @@ impl GlobalSubscriber for Recorder {
         }
         match record.payload {
             EventPayload::Comm { .. } | EventPayload::Name(_)
-                if !matches!(record.event, Event::CommFreed | Event::WinFreed) =>
+                if !matches!(record.event, Event::CommFreed | Event::WinFreed | Event::FileClosed) =>
             {
                 self.write_long(record)
             }

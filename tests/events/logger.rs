@@ -116,6 +116,30 @@ fn every_event_of_every_window_is_one_line() {
 }
 
 #[test]
+fn every_event_of_every_file_is_one_line() {
+    let program = product("logged_files").to_string_lossy().into_owned();
+    mpicc(&["tests/trace/files.c", "-o", &program]);
+    let mut command = Command::new(prefix().join("bin/perusal"));
+    let events = "PERUSE_FILE_REQ_COMPLETE,PERUSE_FILE_SHARED_POINTER_*,PERUSAL_FILE_OPENED";
+    let file = format!("{program}.data");
+    command.args(["run", "-n", "3", "--log-events", events, &program, &file]);
+    let outcome = run::run(&mut command, prefix(), "logged-files", HANG);
+    assert_eq!(outcome.code(), Some(0), "{}{}", outcome.stdout, outcome.stderr);
+    let log = outcome.stderr;
+    for rank in 0..3 {
+        let count = |name: &str| {
+            let lines = log.lines().filter(|line| line.starts_with(&format!("[{rank}: ")));
+            lines.filter(|line| line.contains(&format!(" '{name}' "))).count()
+        };
+        // A collective write, a nonblocking read, one at the shared pointer, and one in order.
+        assert_eq!(count("PERUSE_FILE_REQ_COMPLETE"), 4, "{log}");
+        assert_eq!(count("PERUSE_FILE_SHARED_POINTER_BEGIN"), 2, "{log}");
+        assert_eq!(count("PERUSE_FILE_SHARED_POINTER_END"), 2, "{log}");
+        assert_eq!(count("PERUSAL_FILE_OPENED"), 1, "{log}");
+    }
+}
+
+#[test]
 fn a_pattern_means_all_types_that_it_fits_and_a_wrong_name_is_told() {
     let log = logged(&["--log-events", "pml_ob1_posted_*,no_such_event"], &[]);
     assert!(log.contains("no event type is called 'no_such_event'"), "{log}");

@@ -2,7 +2,7 @@
  *
  * A tool like any other: it uses MPI, PMPI and MPI_T as the standard gives them, and nothing of perusal's own.
  *
- *   wrap.c     wrappers of MPI functions: start, end, and all that make or free a communicator or window
+ *   wrap.c     wrappers of MPI functions: start, end, and all that make or free a communicator, window or file
  *   start.c    from the environment to registered handles, and back
  *   types.c    what MPI_T says of each event type
  *   log.c      one line for each event, without knowing what it means
@@ -63,6 +63,8 @@ MEL_INTERNAL void mel_comm_made(MPI_Comm comm);
 MEL_INTERNAL void mel_comm_gone(MPI_Comm comm);
 MEL_INTERNAL void mel_win_made(MPI_Win win);
 MEL_INTERNAL void mel_win_gone(MPI_Win win);
+MEL_INTERNAL void mel_file_opened(MPI_File file);
+MEL_INTERNAL void mel_file_gone(MPI_File file);
 MEL_INTERNAL int mel_rank(void);
 MEL_INTERNAL int mel_size(void);
 MEL_INTERNAL double mel_zero(void);

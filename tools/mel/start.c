@@ -13,11 +13,21 @@ typedef struct {
     void *user;
 } wish;
 
-/* A handle, and the communicator or window that it is bound to (null handles: none). */
+/* What handles are bound to: a communicator, a window or a file, the others being null; all null: no object. */
 typedef struct {
-    MPI_T_event_registration handle;
     MPI_Comm comm;
     MPI_Win win;
+    MPI_File file;
+} object;
+
+#define NO_OBJECT ((object){MPI_COMM_NULL, MPI_WIN_NULL, MPI_FILE_NULL})
+#define COMM(comm) ((object){comm, MPI_WIN_NULL, MPI_FILE_NULL})
+#define WIN(win) ((object){MPI_COMM_NULL, win, MPI_FILE_NULL})
+#define FILE_OBJECT(file) ((object){MPI_COMM_NULL, MPI_WIN_NULL, file})
+
+typedef struct {
+    MPI_T_event_registration handle;
+    object object;
 } bound;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -41,7 +51,7 @@ double mel_zero(void) {
     return zero;
 }
 
-static void keep(MPI_T_event_registration handle, MPI_Comm comm, MPI_Win win) {
+static void keep(MPI_T_event_registration handle, object object) {
     if (handle_count == handle_room) {
         size_t room = 2 * handle_room + 64;
         bound *larger = realloc(handles, room * sizeof *handles);
@@ -52,14 +62,20 @@ static void keep(MPI_T_event_registration handle, MPI_Comm comm, MPI_Win win) {
         handles = larger;
         handle_room = room;
     }
-    handles[handle_count++] = (bound){handle, comm, win};
+    handles[handle_count++] = (bound){handle, object};
 }
 
-/* Registers handles for the chosen types, bound to a communicator, to a window or (null handles) to no object; the lock is held. */
-static void listen(const wish *wish, MPI_Comm comm, MPI_Win win) {
+/* Registers handles for the chosen types, bound to an object or to none; the lock is held. */
+/* Where the handle lies that MPI_T is to be given; NULL for no object. */
+static void *place(object *object) {
+    if (object->comm != MPI_COMM_NULL) return &object->comm;
+    if (object->win != MPI_WIN_NULL) return &object->win;
+    return object->file != MPI_FILE_NULL ? (void *)&object->file : NULL;
+}
+
+static void listen(const wish *wish, object object) {
     MPI_T_event_registration handle;
-    void *object = comm != MPI_COMM_NULL ? (void *)&comm : win != MPI_WIN_NULL ? (void *)&win : NULL;
-    int failed = PMPI_T_event_handle_alloc(wish->type->index, object, MPI_INFO_NULL, &handle);
+    int failed = PMPI_T_event_handle_alloc(wish->type->index, place(&object), MPI_INFO_NULL, &handle);
     if (failed != MPI_SUCCESS) {
         mel_say("MEL: cannot listen to '%s' (MPI_T error %d)\n", wish->type->name, failed);
         return;
@@ -72,7 +88,7 @@ static void listen(const wish *wish, MPI_Comm comm, MPI_Win win) {
         PMPI_T_event_handle_free(handle, NULL, NULL);
         return;
     }
-    keep(handle, comm, win);
+    keep(handle, object);
 }
 
 static void add(const mel_type *type, MPI_T_event_cb_function *callback, MPI_T_event_dropped_cb_function *dropped, void *user) {
@@ -140,10 +156,10 @@ static void read_environment(void) {
     }
 }
 
-static void listen_to_all(int bind, MPI_Comm comm, MPI_Win win) {
+static void listen_to_all(int bind, object object) {
     for (size_t i = 0; i < wish_count; i++) {
         if (wishes[i].type->bind == bind) {
-            listen(&wishes[i], comm, win);
+            listen(&wishes[i], object);
         }
     }
 }
@@ -155,7 +171,7 @@ void mel_begin(void) {
         begun = true;
         zero = mel_now();
         read_environment();
-        listen_to_all(MPI_T_BIND_NO_OBJECT, MPI_COMM_NULL, MPI_WIN_NULL);
+        listen_to_all(MPI_T_BIND_NO_OBJECT, NO_OBJECT);
     }
     pthread_mutex_unlock(&lock);
 }
@@ -167,8 +183,8 @@ void mel_ready(void) {
     pthread_mutex_lock(&lock);
     ready = begun;
     if (ready) {
-        listen_to_all(MPI_T_BIND_MPI_COMM, MPI_COMM_WORLD, MPI_WIN_NULL);
-        listen_to_all(MPI_T_BIND_MPI_COMM, MPI_COMM_SELF, MPI_WIN_NULL);
+        listen_to_all(MPI_T_BIND_MPI_COMM, COMM(MPI_COMM_WORLD));
+        listen_to_all(MPI_T_BIND_MPI_COMM, COMM(MPI_COMM_SELF));
     }
     pthread_mutex_unlock(&lock);
 }
@@ -179,7 +195,15 @@ void mel_comm_made(MPI_Comm comm) {
     }
     pthread_mutex_lock(&lock);
     if (begun && !over) {
-        listen_to_all(MPI_T_BIND_MPI_COMM, comm, MPI_WIN_NULL);
+        listen_to_all(MPI_T_BIND_MPI_COMM, COMM(comm));
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void mel_file_opened(MPI_File file) {
+    pthread_mutex_lock(&lock);
+    if (begun && !over) {
+        listen_to_all(MPI_T_BIND_MPI_FILE, FILE_OBJECT(file));
     }
     pthread_mutex_unlock(&lock);
 }
@@ -187,17 +211,17 @@ void mel_comm_made(MPI_Comm comm) {
 void mel_win_made(MPI_Win win) {
     pthread_mutex_lock(&lock);
     if (begun && !over) {
-        listen_to_all(MPI_T_BIND_MPI_WIN, MPI_COMM_NULL, win);
+        listen_to_all(MPI_T_BIND_MPI_WIN, WIN(win));
     }
     pthread_mutex_unlock(&lock);
 }
 
-/* Frees the handles of a communicator, of a window, or (null handles) all; the lock is held. */
-static void free_handles(MPI_Comm comm, MPI_Win win) {
-    bool everything = comm == MPI_COMM_NULL && win == MPI_WIN_NULL;
+/* Frees the handles of an object, or all; the lock is held. */
+static void free_handles(object object) {
+    bool everything = place(&object) == NULL;
     size_t kept = 0;
     for (size_t i = 0; i < handle_count; i++) {
-        if (everything || (handles[i].comm == comm && handles[i].win == win)) {
+        if (everything || (handles[i].object.comm == object.comm && handles[i].object.win == object.win && handles[i].object.file == object.file)) {
             PMPI_T_event_handle_free(handles[i].handle, NULL, NULL);
         } else {
             handles[kept++] = handles[i];
@@ -211,7 +235,16 @@ void mel_comm_gone(MPI_Comm comm) {
         return;
     }
     pthread_mutex_lock(&lock);
-    free_handles(comm, MPI_WIN_NULL);
+    free_handles(COMM(comm));
+    pthread_mutex_unlock(&lock);
+}
+
+void mel_file_gone(MPI_File file) {
+    if (file == MPI_FILE_NULL) {
+        return;
+    }
+    pthread_mutex_lock(&lock);
+    free_handles(FILE_OBJECT(file));
     pthread_mutex_unlock(&lock);
 }
 
@@ -220,7 +253,7 @@ void mel_win_gone(MPI_Win win) {
         return;
     }
     pthread_mutex_lock(&lock);
-    free_handles(MPI_COMM_NULL, win);
+    free_handles(WIN(win));
     pthread_mutex_unlock(&lock);
 }
 
@@ -229,7 +262,7 @@ void mel_end(bool job) {
     bool first = begun && !over;
     over = true;
     if (first) {
-        free_handles(MPI_COMM_NULL, MPI_WIN_NULL);
+        free_handles(NO_OBJECT);
     }
     pthread_mutex_unlock(&lock);
     if (!first) {

@@ -105,6 +105,19 @@ int MPI_Win_free(MPI_Win *win) {
     return PMPI_Win_free(win);
 }
 
+int MPI_File_open(MPI_Comm comm, const char *name, int mode, MPI_Info info, MPI_File *file) {
+    int failed = PMPI_File_open(comm, name, mode, info, file);
+    if (failed == MPI_SUCCESS) {
+        mel_file_opened(*file);
+    }
+    return failed;
+}
+
+int MPI_File_close(MPI_File *file) {
+    mel_file_gone(*file);
+    return PMPI_File_close(file);
+}
+
 /* The same for windows. */
 #define MAKES_WIN(name, parameters, arguments)    \
     int MPI_##name parameters {                   \

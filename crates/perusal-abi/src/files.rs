@@ -69,9 +69,9 @@ impl FileObject {
         &self.file
     }
 
-    /// The events of its messages.
+    /// Its events, to listen to.
     #[must_use]
-    pub fn events(&self) -> &CommEvents {
+    pub fn events(&self) -> &Arc<CommEvents> {
         &self.events
     }
 

@@ -7,12 +7,12 @@
 use super::arguments::{Call, InOut, Out};
 use super::boundary::{Phase, phase};
 use super::comms;
-use super::types::{MPI_Comm, MPI_Win};
-use super::windows;
+use super::types::{MPI_Comm, MPI_File, MPI_Win};
+use super::{files, windows};
 use crate::abi;
 use crate::events::{
-    Binding, CATALOG, CFunction, Callback, CommCallback, Event, EventError, EventInfo, Handle, LockError,
-    Registry, WinCallback,
+    Binding, CATALOG, CFunction, Callback, CommCallback, Event, EventError, EventInfo, FileCallback, Handle,
+    LockError, Registry, WinCallback,
 };
 use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 use std::ffi::CString;
@@ -50,6 +50,8 @@ pub enum Code {
     LockNotGrantable,
     /// PERUSE_ERR_WIN: no such window.
     Win,
+    /// PERUSE_ERR_FILE: no such file.
+    File,
 }
 
 /// PERUSE_PER_COMM: the scope of perusal's queue events.
@@ -293,6 +295,25 @@ peruse! {
         give(&event_h, made.map_err(|error| if error == EventError::Comm { Code::Win } else { error.into() })?.raw())
     }
 
+    /// PERUSE 2.0 §12.2.1. On failure `event_h` becomes PERUSE_EVENT_HANDLE_NULL.
+    fn PERUSE_Event_file_register(
+        event: c_int,
+        file: MPI_File,
+        callback_fn: Option<FileCallback>,
+        param: *mut c_void,
+        event_h: *mut c_long => Option<Out<'_, c_long>>,
+    ) {
+        let cleared = give(&event_h, 0);
+        initialised()?;
+        cleared?;
+        let function = callback_fn.ok_or(Code::Parameter)?;
+        let event = event_of(event, Binding::File)?;
+        let file = files::get(file).map_err(|_| Code::File)?;
+        let events = file.events();
+        let made = events.registry().register(events, event, Callback::File { function, param });
+        give(&event_h, made.map_err(|error| if error == EventError::Comm { Code::File } else { error.into() })?.raw())
+    }
+
     /// PERUSE 2.0 §5.2.8.
     fn PERUSE_Event_activate(event_h: c_long) {
         Ok(initialised()?.activate(handle(event_h)?)?)
@@ -320,7 +341,7 @@ peruse! {
         give(&event, found.info().peruse.unwrap_or(0))
     }
 
-    /// PERUSE 2.0 §5.2.12. `mpi_object` receives the MPI_Comm or MPI_Win itself, which is a pointer in this ABI.
+    /// PERUSE 2.0 §5.2.12. `mpi_object` receives the MPI_Comm, MPI_Win or MPI_File itself, which is a pointer in this ABI.
     fn PERUSE_Event_object_get(
         event_h: c_long,
         mpi_object: *mut *mut c_void => Option<Out<'_, *mut c_void>>,
@@ -370,6 +391,28 @@ peruse! {
         let found = registry.callback(handle(event_h)?)?;
         wanted!(callback_fn, param);
         let Some(CFunction::Win(function, value)) = found else { return Err(Code::EventHandle) };
+        give(&callback_fn, Some(function))?;
+        give(&param, value)
+    }
+
+    /// PERUSE 2.0 §12.2.2. The handle must be inactive, and of a file's event.
+    fn PERUSE_Event_file_callback_set(event_h: c_long, callback_fn: Option<FileCallback>, param: *mut c_void) {
+        let registry = initialised()?;
+        let given = handle(event_h)?;
+        let function = callback_fn.ok_or(Code::Parameter)?;
+        Ok(registry.set_callback(given, Callback::File { function, param })?)
+    }
+
+    /// PERUSE 2.0 §12.2.3, with the handle active or not, as for communicators.
+    fn PERUSE_Event_file_callback_get(
+        event_h: c_long,
+        callback_fn: *mut Option<FileCallback> => Option<Out<'_, Option<FileCallback>>>,
+        param: *mut *mut c_void => Option<Out<'_, *mut c_void>>,
+    ) {
+        let registry = initialised()?;
+        let found = registry.callback(handle(event_h)?)?;
+        wanted!(callback_fn, param);
+        let Some(CFunction::File(function, value)) = found else { return Err(Code::EventHandle) };
         give(&callback_fn, Some(function))?;
         give(&param, value)
     }

@@ -158,6 +158,7 @@ fn name_of(binding: Binding) -> &'static str {
     match binding {
         Binding::Communicator => "communicator",
         Binding::Window => "window",
+        Binding::File => "file",
         Binding::Nothing => "nothing",
     }
 }

@@ -45,6 +45,8 @@ pub struct RankTrace {
     pub communicators: Vec<CommInfo>,
     /// Its windows, in the order in which they were made.
     pub windows: Vec<WindowInfo>,
+    /// The files that it opened, in that order: name, members, when each was opened and closed.
+    pub files: Vec<CommInfo>,
     /// All that is known, in the order of time.
     pub records: Vec<Record>,
     /// Events that happened and have no record: the limit was reached, or the disk was full. They are the last ones.
@@ -134,6 +136,15 @@ impl Record {
     }
 }
 
+impl Record {
+    /// Whether it is of a file, and so its context a file's.
+    #[must_use]
+    pub fn is_of_file(&self) -> bool {
+        self.event.info().binding == Binding::File
+            || matches!(self.event, Event::FileOpened | Event::FileNamed | Event::FileClosed)
+    }
+}
+
 impl Trace {
     /// Events that have no record, of all ranks.
     #[must_use]
@@ -168,11 +179,20 @@ impl RankTrace {
         of_time(self.windows.iter(), |window| &window.comm, context, when)
     }
 
-    /// What a record's context stands for: a communicator, or a window with its members.
+    /// The file that a context stood for at a time.
+    #[must_use]
+    pub fn file(&self, context: u32, when: u64) -> Option<&CommInfo> {
+        of_time(self.files.iter(), |file| file, context, when)
+    }
+
+    /// What a record's context stands for: a communicator, or a window or a file with its members.
     #[must_use]
     pub fn group_of(&self, record: &Record) -> Option<&CommInfo> {
         if record.is_of_window() {
             return self.window(record.context, record.when).map(|window| &window.comm);
+        }
+        if record.is_of_file() {
+            return self.file(record.context, record.when);
         }
         self.communicator(record.context, record.when)
     }

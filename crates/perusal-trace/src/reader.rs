@@ -372,10 +372,15 @@ impl StreamReader<'_> {
         }
         self.rank.records.push(record);
         match event {
-            Event::CommCreated | Event::CommNamed | Event::WinCreated | Event::WinNamed => {
+            Event::CommCreated
+            | Event::CommNamed
+            | Event::WinCreated
+            | Event::WinNamed
+            | Event::FileOpened
+            | Event::FileNamed => {
                 self.open = Some((entry, Vec::new()));
             }
-            Event::CommFreed | Event::WinFreed => {
+            Event::CommFreed | Event::WinFreed | Event::FileClosed => {
                 let now = self.now;
                 if let Some(comm) = self.living(event, entry.context) {
                     comm.freed = Some(now);
@@ -394,14 +399,16 @@ impl StreamReader<'_> {
         }
     }
 
-    /// The communicator, or the window if the event is of one, that has this context and is not freed.
+    /// The communicator, or the window or file if the event is of one, that has this context and is not freed.
     fn living(&mut self, event: Event, context: u32) -> Option<&mut CommInfo> {
         let living = |comm: &CommInfo| comm.context == context && comm.freed.is_none();
         if matches!(event, Event::WinNamed | Event::WinFreed) {
             let window = self.rank.windows.iter_mut().rfind(|window| living(&window.comm));
             return window.map(|window| &mut window.comm);
         }
-        self.rank.communicators.iter_mut().rfind(|comm| living(comm))
+        let files = matches!(event, Event::FileNamed | Event::FileClosed);
+        let all = if files { &mut self.rank.files } else { &mut self.rank.communicators };
+        all.iter_mut().rfind(|comm| living(comm))
     }
 
     fn carry_on(&mut self, bytes: &[u8]) {
@@ -420,7 +427,7 @@ impl StreamReader<'_> {
             self.rank.unreadable += 1;
             return;
         }
-        for named in [Event::CommNamed, Event::WinNamed] {
+        for named in [Event::CommNamed, Event::WinNamed, Event::FileNamed] {
             if head.event == named.code() {
                 let name = String::from_utf8_lossy(carried).into_owned();
                 if let Some(comm) = self.living(named, head.context) {
@@ -434,6 +441,8 @@ impl StreamReader<'_> {
             CommInfo { context: head.context, name: String::new(), group, created: self.now, freed: None };
         if head.event == Event::WinCreated.code() {
             self.rank.windows.push(WindowInfo { comm, ..WindowInfo::default() });
+        } else if head.event == Event::FileOpened.code() {
+            self.rank.files.push(comm);
         } else {
             self.rank.communicators.push(comm);
         }
@@ -446,7 +455,7 @@ fn record(entry: &RawRecord, event: Event, when: u64, stream: u16) -> Record {
     let info = event.info();
     let payload = match event {
         // The members were named when it was made.
-        Event::CommFreed | Event::WinFreed => RecordPayload::None,
+        Event::CommFreed | Event::WinFreed | Event::FileClosed => RecordPayload::None,
         _ => info.payload.unpack(words),
     };
     let (peer, tag, bytes) = if info.is_of_message() {
@@ -456,6 +465,8 @@ fn record(entry: &RawRecord, event: Event, when: u64, stream: u16) -> Record {
     } else if info.binding == Binding::Window {
         let bytes = if matches!(payload, RecordPayload::Rma { .. }) { words.third } else { 0 };
         (words.first.cast_signed(), 0, bytes)
+    } else if matches!(payload, RecordPayload::File { .. }) {
+        (-1, 0, words.third)
     } else {
         (payload.peer().map_or(-1, u32::cast_signed), 0, payload.bytes().unwrap_or(0))
     };
@@ -470,12 +481,14 @@ fn finish(rank: &mut RankTrace, first: u64, ranks: u32) {
     for record in &mut rank.records {
         record.when -= first;
     }
-    for comm in rank.communicators.iter_mut().chain(rank.windows.iter_mut().map(|window| &mut window.comm)) {
+    let windows = rank.windows.iter_mut().map(|window| &mut window.comm);
+    for comm in rank.communicators.iter_mut().chain(windows).chain(&mut rank.files) {
         comm.created = comm.created.saturating_sub(first);
         comm.freed = comm.freed.map(|freed| freed.saturating_sub(first));
     }
     rank.communicators.sort_by_key(|comm| comm.created);
     rank.windows.sort_by_key(|window| window.comm.created);
+    rank.files.sort_by_key(|file| file.created);
     name_predefined(rank, ranks);
     measure_queues(rank);
 }

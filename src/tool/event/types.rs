@@ -136,6 +136,7 @@ impl ToolEventType {
         let scope = match (event.info().binding, bound) {
             (Binding::Communicator, false) => "; of all communicators, those to come included",
             (Binding::Window, false) => "; of all windows, those to come included",
+            (Binding::File, false) => "; of all files, those to come included",
             _ => "",
         };
         let description = format!("{what}{scope}{}", elements.iter().map(explained).collect::<String>());
@@ -194,12 +195,13 @@ impl ToolEventType {
         if self.bound { self.event.info().binding } else { Binding::Nothing }
     }
 
-    /// MPI_T_BIND_MPI_COMM, MPI_T_BIND_MPI_WIN or MPI_T_BIND_NO_OBJECT.
+    /// MPI_T_BIND_MPI_COMM, MPI_T_BIND_MPI_WIN, MPI_T_BIND_MPI_FILE or MPI_T_BIND_NO_OBJECT.
     #[must_use]
     pub fn bind(&self) -> c_int {
         match self.binding() {
             Binding::Communicator => abi::MPI_T_BIND_MPI_COMM,
             Binding::Window => abi::MPI_T_BIND_MPI_WIN,
+            Binding::File => abi::MPI_T_BIND_MPI_FILE,
             Binding::Nothing => abi::MPI_T_BIND_NO_OBJECT,
         }
     }

@@ -18,11 +18,13 @@ use std::sync::Arc;
 /// MPI_File_open.
 pub fn open(comm: &Comm, name: &[u8], mode: c_int, hints: Info) -> Result<MPI_File> {
     let engine = engine()?;
-    let events = engine.registry().attach(0);
+    let events = engine.registry().attach_file();
     let file = File::open(engine, comm, name, mode, &hints, events.clone());
     let file = file.inspect_err(|_| engine.registry().detach(&events))?;
     file.errhandler.replace(errhandler::of_new_file());
-    files::insert(file, events)
+    let handle = files::insert(file, events)?;
+    files::get(handle)?.file().emit_opened(handle);
+    Ok(handle)
 }
 
 /// MPI_File_close. A file that cannot be deleted is closed all the same.
@@ -35,6 +37,7 @@ pub fn close(fh: InOut<'_, MPI_File>) -> Result<()> {
     let closed = object.file().close(engine);
     drop(object);
     let object = files::remove(handle)?;
+    object.file().emit_closed();
     fh.set(MPI_FILE_NULL);
     engine.registry().detach(object.events());
     // Another thread that looks at a file while it is closed breaks argument rule 2, and an access in the background must be over; if not,

@@ -17,7 +17,7 @@ use crate::tool::event::types::{TYPES, ToolEventType, by_name};
 use crate::tool::event::{delivery, source as sources};
 use crate::types::{MPI_Aint, MPI_Count, MPI_Datatype, MPI_Info};
 use crate::variables::VariableId;
-use crate::{comms, overrides, process, windows};
+use crate::{comms, files, overrides, process, windows};
 use core::ffi::{c_int, c_void};
 use std::sync::Arc;
 
@@ -65,7 +65,7 @@ fn refused(why: RegistrationError) -> c_int {
     }
 }
 
-/// The events of the communicator or window that `object` leads to, if the type is bound to one.
+/// The events of the communicator, window or file that `object` leads to, if the type is bound to one.
 fn events_of(kind: &ToolEventType, object: &ObjectAt<'_>) -> Outcome<Option<Arc<CommEvents>>> {
     if kind.binding() == Binding::Nothing {
         return Ok(None);
@@ -74,6 +74,7 @@ fn events_of(kind: &ToolEventType, object: &ObjectAt<'_>) -> Outcome<Option<Arc<
     let handle = unsafe { object.handle() }?;
     let found = match kind.binding() {
         Binding::Window => windows::get(handle).map(|win| win.events().clone()),
+        Binding::File => files::get(handle).map(|file| file.events().clone()),
         _ => comms::get(handle).map(|comm| comm.events.clone()),
     };
     found.map(Some).map_err(|_| MPI_T_ERR_INVALID_HANDLE)

@@ -10,7 +10,7 @@ use crate::abi::*;
 use crate::arguments::{InOut, Out, offer};
 use crate::events::Binding;
 use crate::tool::pvar::{Class, PVARS, Pvar, PvarSource};
-use crate::{comms, windows};
+use crate::{comms, files, windows};
 use core::ffi::{c_int, c_uint};
 
 fn class(class: Class) -> c_int {
@@ -75,6 +75,7 @@ fn bound_to(pvar: &Pvar, object: &ObjectAt<'_>) -> Outcome<usize> {
     let handle = unsafe { object.handle() }?;
     let found = match pvar.binding() {
         Binding::Window => windows::get(handle).map(drop),
+        Binding::File => files::get(handle).map(drop),
         _ => comms::get(handle).map(drop),
     };
     found.map(|()| handle).map_err(|_| MPI_T_ERR_INVALID)
@@ -112,6 +113,7 @@ pub fn info(
         match pvar.binding() {
             Binding::Communicator => MPI_T_BIND_MPI_COMM,
             Binding::Window => MPI_T_BIND_MPI_WIN,
+            Binding::File => MPI_T_BIND_MPI_FILE,
             Binding::Nothing => MPI_T_BIND_NO_OBJECT,
         },
     );
