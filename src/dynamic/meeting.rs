@@ -13,21 +13,24 @@ use crate::shm::contexts;
 pub struct Bridge<'a> {
     engine: &'a Engine,
     comm: Comm,
+    /// Whether the meeting counts as a communicator that reaches out.
+    counted: bool,
 }
 
 impl<'a> Bridge<'a> {
-    /// Between this process and that at `place`, in the context `id` that the launcher has allocated for the two.
+    /// Between this process and that at `place`, in the context `id` that the launcher has allocated for the two. `counted`: the meeting has
+    /// been counted as a communicator that reaches out, until now.
     ///
     /// # Errors
     /// [`Error::Intern`] for numbers that cannot be such.
-    pub fn open(engine: &'a Engine, place: u32, id: u32) -> Result<Self> {
+    pub fn open(engine: &'a Engine, place: u32, id: u32, counted: bool) -> Result<Self> {
         if place >= engine.job().places_in_use() || place == engine.rank() || id <= contexts::SELF {
             return Err(Error::Intern(format!("a meeting with place {place} in context {id}")));
         }
         let (own, other) = (Group::run(engine.rank(), 1), Group::run(place, 1));
         let context = id.checked_mul(2).ok_or_else(|| Error::Intern(format!("context {id}")))?;
         let comm = Comm::inter(context, 0, own, other, engine.registry().attach(0));
-        Ok(Self { engine, comm: engine.open(comm)? })
+        Ok(Self { engine, comm: engine.open(comm)?, counted })
     }
 }
 
@@ -35,8 +38,9 @@ impl Drop for Bridge<'_> {
     fn drop(&mut self) {
         self.engine.registry().detach(&self.comm.events);
         self.engine.close_communicator(self.comm.context);
-        // The launcher has counted the meeting as a communicator.
-        links::count(self.engine, false);
+        if self.counted {
+            links::count(self.engine, false);
+        }
     }
 }
 

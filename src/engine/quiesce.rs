@@ -28,6 +28,20 @@ impl Engine {
         }
     }
 
+    /// Leaves to a process that may get this place later where it is to go on in all rings. This rank may go on itself, and retire again.
+    pub fn retire(&self) {
+        if self.job.world().first == 0 {
+            // Nobody gets the places that a job begins with.
+            return;
+        }
+        self.poller.lock(self.shared).retire();
+        for peer in &self.peers {
+            if let Some(tx) = &*peer.tx.lock(self.shared) {
+                tx.producer.retire();
+            }
+        }
+    }
+
     /// Waits until no other process is about to write into a buffer here: all parts that were asked for are copied, or
     /// who was asked has left the job.
     ///

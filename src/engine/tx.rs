@@ -41,7 +41,7 @@ impl TxQueue {
     pub fn establish(job: &Job, to: u32) -> Result<Box<Self>> {
         job.reserve_ring(job.rank(), to)?;
         // SAFETY: the producer side is made once a peer, under the peer's lock (ring rule 4).
-        let producer = Producer::new(unsafe { ring(job, job.rank(), to) });
+        let producer = Producer::resume(unsafe { ring(job, job.rank(), to) });
         Ok(Box::new(Self {
             peer: to,
             producer,

@@ -1,6 +1,6 @@
 //! The receiving side: peek, read, give back.
 
-use super::control::{NOTIFY, POLLED};
+use super::control::{NOTIFY, POLLED, resumed};
 use super::record::{self, Corrupt, Header, INLINE};
 use super::storage::Storage;
 use crate::sync::Ordering;
@@ -47,6 +47,24 @@ impl<S: Storage> Consumer<S> {
     pub fn new(storage: S) -> Self {
         let (due, bulk_due) = (storage.cells() as u64 / 4, storage.bulk() as u64 / 4);
         Self { storage, head: 0, bulk_head: 0, due, bulk_due, known: 0, checks_left: 0 }
+    }
+
+    /// The consumer of a ring whose last consumer has retired, or that never had one.
+    pub fn resume(storage: S) -> Self {
+        let words = &storage.control().consumer;
+        // Relaxed, both: who retired has ended before this process was started.
+        let head = resumed(words.head.load(Ordering::Relaxed), 1);
+        let bulk_head = resumed(words.bulk_head.load(Ordering::Relaxed), 1);
+        let mut consumer = Self { head, bulk_head, ..Self::new(storage) };
+        consumer.set_due();
+        consumer
+    }
+
+    /// Returns all credit, which leaves to a later consumer where it is to go on, and has producers notify. This one may go on, too, and retire
+    /// again.
+    pub fn retire(&mut self) {
+        self.publish_heads();
+        self.storage.control().consumer.notification.store(NOTIFY, Ordering::Relaxed);
     }
 
     /// The ring's memory.
@@ -238,14 +256,24 @@ impl<S: Storage> Consumer<S> {
         if !self.credit_due() {
             return false;
         }
+        self.publish_heads();
+        true
+    }
+
+    #[inline(always)]
+    fn publish_heads(&mut self) {
         let words = &self.storage.control().consumer;
         // Release: edge 2, pairs with Acquire in `Producer::bulk_free`: our reads of these bytes are over.
         words.bulk_head.store(self.bulk_head, Ordering::Release);
         // Release: edge 2, pairs with Acquire in `Producer::cells_free`: our reads of these cells are over.
         words.head.store(self.head, Ordering::Release);
+        self.set_due();
+    }
+
+    #[inline(always)]
+    fn set_due(&mut self) {
         self.due = self.head + self.storage.cells() as u64 / 4;
         self.bulk_due = self.bulk_head + self.storage.bulk() as u64 / 4;
-        true
     }
 
     /// Whether the producer waits for credit and must be notified. Withdraws the request.

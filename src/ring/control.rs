@@ -42,6 +42,15 @@ pub struct ConsumerWords {
 pub struct ProducerWords {
     /// 1: the producer found the ring full and wants to be notified of credit.
     pub wants_credit: AtomicU32,
+    /// Where a producer has ended, for the next one ([`super::Producer::retire`]).
+    pub tail: AtomicU64,
+    /// The same for its bulk bytes.
+    pub bulk_tail: AtomicU64,
+}
+
+/// A position that an end of a ring has left behind. Nobody gets near the largest; what else lies there is no position, and counts as the first.
+pub(super) fn resumed(position: u64, unit: usize) -> u64 {
+    if position < 1 << 62 { position & !(unit as u64 - 1) } else { 0 }
 }
 
 #[cfg(not(perusal_loom))]

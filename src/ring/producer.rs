@@ -1,9 +1,10 @@
 //! The sending side: claim, fill, commit.
 
-use super::control::{NOTIFIED, NOTIFY};
+use super::control::{NOTIFIED, NOTIFY, resumed};
 use super::record::{self, Header, INLINE, MAX_LEN};
 use super::storage::Storage;
-use crate::sync::Ordering;
+use crate::limits::LINE;
+use crate::sync::{AtomicU64, Ordering};
 use core::hint::cold_path;
 
 /// Cells between the next record and the one that [`Producer::try_push_prefetching`] prefetches.
@@ -26,6 +27,24 @@ impl<S: Storage> Producer<S> {
     /// The producer of a ring in zeroed memory.
     pub fn new(storage: S) -> Self {
         Self { storage, tail: 0, bulk_tail: 0, head: 0, bulk_head: 0 }
+    }
+
+    /// The producer of a ring whose last producer has retired, or that never had one.
+    pub fn resume(storage: S) -> Self {
+        let control = storage.control();
+        // Relaxed, all: who retired has ended before this process was started.
+        let load = |word: &AtomicU64, unit| resumed(word.load(Ordering::Relaxed), unit);
+        let (tail, bulk_tail) = (load(&control.producer.tail, 1), load(&control.producer.bulk_tail, LINE));
+        let (head, bulk_head) = (load(&control.consumer.head, 1), load(&control.consumer.bulk_head, 1));
+        Self { storage, tail, bulk_tail, head, bulk_head }
+    }
+
+    /// Leaves to a later producer where it is to go on. This one may go on, too, and retire again.
+    pub fn retire(&self) {
+        let words = &self.storage.control().producer;
+        // Relaxed: see `resume`.
+        words.tail.store(self.tail, Ordering::Relaxed);
+        words.bulk_tail.store(self.bulk_tail, Ordering::Relaxed);
     }
 
     /// The largest payload of one record, in bytes (ring rule 6).

@@ -212,3 +212,36 @@ fn two_threads_pass_a_million_records_in_order() {
     }
     sender.join().expect("the sender checks nothing that fails");
 }
+
+#[test]
+fn later_ends_of_a_ring_go_on_where_the_former_ones_retired() {
+    let ring = HeapRing::new(8, 1024);
+    let (mut producer, mut consumer) = (Producer::resume(ring.clone()), Consumer::resume(ring.clone()));
+    for round in 0..rounds(2000) {
+        let len = round * 37 % 200;
+        assert!(producer.try_push(&HEADER, len, |to| to.fill(round as u8)));
+        if round % 3 == 0 {
+            producer.retire();
+            producer = Producer::resume(ring.clone());
+        }
+        assert_eq!(pop(&mut consumer), Some((HEADER, vec![round as u8; len])));
+        if round % 5 == 0 {
+            consumer.retire();
+            consumer = Consumer::resume(ring.clone());
+            assert!(!consumer.ready());
+        }
+    }
+    let positions = (producer.position(), consumer.position());
+    assert_eq!(positions, (rounds(2000) as u64, rounds(2000) as u64));
+}
+
+#[test]
+fn what_is_no_position_counts_as_the_first() {
+    let ring = HeapRing::new(8, 1024);
+    let (words, heads) = (&ring.control().producer, &ring.control().consumer);
+    for word in [&words.tail, &words.bulk_tail, &heads.head, &heads.bulk_head] {
+        word.store(u64::MAX, crate::sync::Ordering::Relaxed);
+    }
+    assert_eq!(Producer::resume(ring.clone()).position(), 0);
+    assert_eq!(Consumer::resume(ring).position(), 0);
+}

@@ -241,6 +241,12 @@ impl JobHeader {
         self.abort.compare_exchange(0, word, Ordering::Release, Ordering::Relaxed).is_ok()
     }
 
+    /// Forgets a call for the launcher, which has ended those whom it concerned, while others go on.
+    pub fn clear_abort(&self) {
+        // Relaxed: a rank that still sees the call is one of those, or asks whether it concerns it.
+        self.abort.store(0, Ordering::Relaxed);
+    }
+
     /// Counts a rank that the launcher has declared dead in its roster entry.
     pub(super) fn count_death(&self) {
         // Release: "roster" edge, pairs with Acquire in `JobHeader::any_deaths`: the entry says so, too.

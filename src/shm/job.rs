@@ -154,11 +154,11 @@ impl Job {
         }
         let found = &self.processes[rank as usize];
         // Relaxed, twice: only the number itself counts, and who does not see it yet finds it again.
-        let known = found.load(Ordering::Relaxed);
-        if known != 0 {
+        let (known, pid) = (found.load(Ordering::Relaxed), self.roster().entry(rank).pid());
+        // The place of a process that has ended may have another one now.
+        if known != 0 && known == pid {
             return Some(known);
         }
-        let pid = self.roster().entry(rank).pid();
         has_mapped(pid, self.segment().file()).then(|| {
             found.store(pid, Ordering::Relaxed);
             pid

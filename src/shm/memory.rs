@@ -183,6 +183,19 @@ impl Memory {
         self.header().in_use().min(self.places())
     }
 
+    /// As [`Self::reserve_places`], for places some of which may have had processes: their telemetry begins anew. Their doorbells and rings stay
+    /// as the former processes have left them ([`crate::engine::Engine::retire`]).
+    ///
+    /// # Errors
+    /// As for [`Self::reserve_places`].
+    pub fn renew_places(&self, first: u32, count: u32) -> Result<()> {
+        for place in first..first.saturating_add(count).min(self.places_in_use()) {
+            // Where the kernel keeps the memory, counters go on from where they are.
+            let _ = self.segment.give_back(self.layout.telemetry(place), layout::TELEMETRY);
+        }
+        self.reserve_places(first, count)
+    }
+
     /// Reserves the blocks of the places `first..first + count` for processes that the launcher is about to start, and says that they
     /// are in use.
     ///

@@ -5,8 +5,8 @@
 //! - **Roster rule 2.** Dead is the last state; nothing leaves it.
 //! - **Roster rule 3.** Only the launcher writes the exit status.
 //! - **Roster rule 5.** The launcher writes which world a process belongs to, before it starts the process: the place of the world's first
-//!   rank. A process counts the communicators through which it reaches other worlds. The death of a process is an error for its own world and,
-//!   if it reached out of that, for every process that reaches out of its own.
+//!   rank; and which process it is to meet, until it has. A process counts the communicators through which it reaches other worlds. The death of a
+//!   process is an error for its own world, for whom it is to meet, and, if it reached out of its world, for every process that reaches out of its own.
 //! - **Roster rule 4.** Every rank can write every word, by mistake or on purpose: what is read here may end this job, and harms nobody
 //!   else. No process is signalled by a number from here.
 
@@ -100,7 +100,7 @@ pub fn signal_name(signal: i32) -> String {
     format!("{name} (signal {signal})")
 }
 
-/// One rank's entry over mapped bytes: state 0, pid 4, exit known 12, exit 16, world 20, links 24.
+/// One rank's entry over mapped bytes: state 0, pid 4, exit known 12, exit 16, world 20, links 24, meets 28.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct RosterEntry {
@@ -111,6 +111,8 @@ pub struct RosterEntry {
     exit: AtomicI32,
     world: AtomicU32,
     links: AtomicU32,
+    /// The place of who has spawned it, plus one, until the two have met.
+    meets: AtomicU32,
 }
 
 #[cfg(not(perusal_loom))]
@@ -202,16 +204,22 @@ impl RosterEntry {
         self.world.load(Ordering::Relaxed)
     }
 
-    /// Makes the entry that of a process of the world that begins at `world`, which the launcher is about to start, connected with the
-    /// process that asked for it if `linked`.
-    pub fn prepare(&self, world: u32, linked: bool) {
-        // Relaxed: starting the process orders these before all that it does; others learn of it by messages.
+    /// Makes the entry that of a process of the world that begins at `world`, which the launcher is about to start for the process at the
+    /// place `parent`.
+    pub fn prepare(&self, world: u32, parent: u32) {
+        // Relaxed, all: starting the process orders these before all that it does; who asks because of a death asks again and again.
+        self.state.store(RankState::Absent as u32, Ordering::Relaxed);
         self.pid.store(0, Ordering::Relaxed);
         self.exit_known.store(0, Ordering::Relaxed);
+        self.links.store(0, Ordering::Relaxed);
         self.world.store(world, Ordering::Relaxed);
-        self.links.store(u32::from(linked), Ordering::Relaxed);
-        // Release: "roster" edge, pairs with Acquire in `state`.
-        self.state.store(RankState::Absent as u32, Ordering::Release);
+        self.meets.store(parent + 1, Ordering::Relaxed);
+    }
+
+    /// The process and the one that has spawned it have met, or never will.
+    pub fn end_meeting(&self) {
+        // Relaxed: see `prepare`.
+        self.meets.store(0, Ordering::Relaxed);
     }
 
     /// Returns whether the process has communicators with members outside its world.
@@ -318,7 +326,12 @@ impl<'a> Roster<'a> {
     #[must_use]
     pub fn concerns(self, rank: u32, own: u32) -> bool {
         let (theirs, ours) = (self.entry(rank), self.entry(own));
-        theirs.world() == ours.world() || theirs.is_linked() && ours.is_linked()
+        // Relaxed, both: see `RosterEntry::prepare`.
+        let meets = |one: &RosterEntry, other: u32| one.meets.load(Ordering::Relaxed) == other + 1;
+        theirs.world() == ours.world()
+            || theirs.is_linked() && ours.is_linked()
+            || meets(theirs, own)
+            || meets(ours, rank)
     }
 }
 
@@ -370,18 +383,22 @@ mod tests {
         assert!(memory.reserve_places(2, 3).is_err() && memory.reserve_places(4, 0).is_err());
         let roster = memory.roster();
         for place in [1, 2] {
-            roster.entry(place).prepare(1, true);
+            roster.entry(place).prepare(1, 3);
+            roster.entry(place).link();
         }
-        roster.entry(3).prepare(3, false);
+        roster.entry(3).prepare(3, 0);
         roster.entry(1).set_exit(Exit(9));
         assert!(roster.declare_dead(1));
-        assert_eq!([0, 2, 3].map(|own| roster.first_dead(own)), [None, Some(1), None]);
+        let see = || [0, 2, 3].map(|own| roster.first_dead(own));
+        assert_eq!(see(), [None, Some(1), Some(1)]);
+        roster.entry(1).end_meeting();
+        assert_eq!(see(), [None, Some(1), None]);
         roster.entry(0).link();
-        assert_eq!(roster.first_dead(0), Some(1));
+        assert_eq!(see(), [Some(1), Some(1), None]);
         roster.entry(1).unlink();
         roster.entry(1).unlink();
-        assert_eq!([0, 2, 3].map(|own| roster.first_dead(own)), [None, Some(1), None]);
-        roster.entry(1).prepare(1, false);
+        assert_eq!(see(), [None, Some(1), None]);
+        roster.entry(1).prepare(1, 0);
         assert_eq!((roster.entry(1).state(), roster.entry(1).exit()), (RankState::Absent, None));
     }
 

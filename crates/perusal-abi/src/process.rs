@@ -60,6 +60,9 @@ impl Users {
     /// Makes the roster and the bindings agree with what is so now.
     fn publish(&self, engine: &Engine) {
         let state = if self.any() { RankState::Initialised } else { RankState::Finalized };
+        if !self.any() {
+            engine.retire();
+        }
         engine.job().advance(state);
         engine.job().expect_all(self.world);
         boundary::set_open(self.any());

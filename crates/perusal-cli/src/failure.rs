@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use perusal::internals::shm::{Exit, Memory, RankState, is_gone, roster::signal_name};
+use perusal::internals::shm::{Abort, Exit, Memory, RankState, is_gone, roster::signal_name};
 
 /// The failure that ends a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,7 +23,8 @@ enum Severity {
 
 /// Returns the failure, if any, behind the ranks that have just ended. `forwarded` are the signals that the launcher has passed on.
 pub fn failure_of_ended(memory: &Memory, ended: &[(u32, Exit)], forwarded: &[i32]) -> Option<Failure> {
-    if let Some(abort) = memory.header().abort(memory.places()) {
+    let concerns = |abort: &Abort| ended.iter().any(|(rank, _)| memory.roster().concerns(abort.rank, *rank));
+    if let Some(abort) = memory.header().abort(memory.places()).filter(concerns) {
         return Some(Failure {
             status: status_of(abort.code),
             text: format!("rank {} {}", abort.rank, abort.what()),

@@ -23,6 +23,7 @@ mod trace;
 mod tune;
 mod universe;
 mod variables;
+mod worlds;
 
 use std::ffi::OsString;
 use std::path::Path;

@@ -11,7 +11,7 @@ use perusal::internals::shm::{Exit, Memory};
 use rustix::event::epoll::EventFlags;
 
 use crate::args::Plan;
-use crate::failure::{Failure, died_unseen, failure_of_ended, hang_report};
+use crate::failure::{Failure, died_unseen, hang_report};
 use crate::input::Relay;
 use crate::meetings::Meetings;
 use crate::output::{LAUNCHER, RankStream, Sink};
@@ -20,6 +20,7 @@ use crate::run::streams_of;
 use crate::starter::{ProcessStarter, Started};
 use crate::sys::{self, ChildStatus, Epoll, Signals};
 use crate::universe::Universe;
+use crate::worlds::{Ending, RankProcess};
 
 /// Signals that are passed on to the ranks.
 pub const FORWARDED: [i32; 9] = [
@@ -35,7 +36,7 @@ pub const FORWARDED: [i32; 9] = [
 ];
 
 /// From SIGTERM to SIGKILL for the ranks of a job that has failed.
-const GRACE: Duration = Duration::from_millis(400);
+pub const GRACE: Duration = Duration::from_millis(400);
 /// For what ranks have left running when the last of them has ended: time to finish writing.
 const STRAY_GRACE: Duration = Duration::from_millis(200);
 /// For processes that do not even die of SIGKILL at once.
@@ -81,13 +82,6 @@ pub struct SupervisorParts<'a> {
     pub door: OwnedFd,
 }
 
-struct RankProcess {
-    pid: i32,
-    running: bool,
-    /// It is being killed because its world could not be started as a whole: its end is no failure.
-    abandoned: bool,
-}
-
 /// The launcher of a job while the job runs.
 pub struct Supervisor<'a> {
     name: &'a str,
@@ -105,10 +99,13 @@ pub struct Supervisor<'a> {
     armed: Vec<bool>,
     /// Which sinks are so full that their streams rest.
     resting: Vec<bool>,
-    streams: Vec<RankStream>,
-    ranks: Vec<RankProcess>,
-    forwarded: Vec<i32>,
+    pub(crate) streams: Vec<RankStream>,
+    pub(crate) ranks: Vec<RankProcess>,
+    pub(crate) forwarded: Vec<i32>,
     failure: Option<Failure>,
+    /// The first failure that has ended a part of the job.
+    pub(crate) first_failure: Option<Failure>,
+    pub(crate) ending: Vec<Ending>,
     kill_at: Option<Instant>,
     timeout_at: Option<Instant>,
     check_at: Option<Instant>,
@@ -124,7 +121,7 @@ impl<'a> Supervisor<'a> {
         epoll.add(signals.fd(), EventFlags::IN, SIGNALS)?;
         epoll.add(&door, EventFlags::IN, DOOR)?;
         let job_id = memory.header().job_id();
-        let universe = Universe { door, starter, meetings: Meetings::new(job_id), job_id };
+        let universe = Universe { door, starter, meetings: Meetings::new(job_id), worlds: vec![], job_id };
         let (out, err) = (rustix::stdio::stdout(), rustix::stdio::stderr());
         let together = sys::identity(out).is_some() && sys::identity(out) == sys::identity(err);
         let sinks = if together { vec![Sink::new(out)] } else { vec![Sink::new(out), Sink::new(err)] };
@@ -146,6 +143,8 @@ impl<'a> Supervisor<'a> {
             ranks: vec![],
             forwarded: vec![],
             failure: None,
+            first_failure: None,
+            ending: vec![],
             kill_at: None,
             timeout_at: plan.timeout.map(|timeout| Instant::now() + timeout),
             check_at: Some(Instant::now() + CHECK),
@@ -163,46 +162,27 @@ impl<'a> Supervisor<'a> {
         &self.universe.starter
     }
 
-    /// The place behind all that have had a process.
-    pub fn next_place(&self) -> u32 {
-        self.ranks.len() as u32
-    }
-
-    /// Whether the process at `place` runs.
-    pub fn is_running_at(&self, place: u32) -> bool {
-        self.ranks.get(place as usize).is_some_and(|rank| rank.running)
-    }
-
     /// Whether the job is ending because of a failure.
     pub fn is_failing(&self) -> bool {
         self.failure.is_some()
     }
 
-    /// Kills the processes from the place `first` on, whose world cannot be started as a whole.
-    pub fn abandon(&mut self, first: u32) {
-        for rank in &mut self.ranks[first as usize..] {
-            rank.abandoned = true;
-            if rank.running {
-                sys::signal_group(rank.pid, libc::SIGKILL);
-            }
-        }
-    }
-
-    /// Adds a rank that has just been started. Ranks are added in order.
+    /// Adds a rank that has just been started: the next, or one at a place that is free again.
     pub fn add_rank(&mut self, rank: u32, started: Started) -> io::Result<()> {
         let Started { pid, output: [out, err] } = started;
-        debug_assert_eq!(rank, self.next_place());
         if let Some(reaper) = &self.reaper {
             // Without the group the reaper still finds processes by the job's id.
             let _ = reaper.add_group(pid);
         }
-        self.ranks.push(RankProcess { pid, running: true, abandoned: false });
+        put(&mut self.ranks, rank as usize, RankProcess { pid, running: true, given_up: false });
         for pipe in [&out, &err] {
             sys::set_nonblocking(pipe)?;
         }
-        for mut stream in streams_of(rank, self.plan, [out, err], self.sinks.len()) {
-            watch(&self.epoll, &mut stream, self.streams.len())?;
-            self.streams.push(stream);
+        let streams = streams_of(rank, self.plan, [out, err], self.sinks.len());
+        for (index, mut stream) in (rank as usize * 2..).zip(streams) {
+            let watched = watch(&self.epoll, &mut stream, index);
+            put(&mut self.streams, index, stream);
+            watched?;
         }
         Ok(())
     }
@@ -225,7 +205,7 @@ impl<'a> Supervisor<'a> {
             self.check_deadlines();
         }
         self.clear_up();
-        self.failure.as_ref().map_or(0, |failure| failure.status)
+        self.failure.as_ref().or(self.first_failure.as_ref()).map_or(0, |failure| failure.status)
     }
 
     fn is_running(&self) -> bool {
@@ -393,30 +373,18 @@ impl<'a> Supervisor<'a> {
                 if rank as u32 >= self.memory.size() {
                     self.memory.header().count_threads(-1);
                 }
-                if !self.ranks[rank].abandoned {
-                    ended.push((rank as u32, Exit(status)));
-                }
+                ended.push((rank as u32, Exit(status)));
             }
         }
-        if ended.is_empty() || self.failure.is_some() {
-            self.declare_dead(&ended);
-            return;
-        }
-        let failure = failure_of_ended(&self.memory, &ended, &self.forwarded);
-        self.declare_dead(&ended);
-        if let Some(failure) = failure {
-            self.fail(failure);
-        }
-    }
-
-    fn declare_dead(&self, ended: &[(u32, Exit)]) {
-        for (rank, _) in ended {
+        for (rank, _) in &ended {
             self.memory.roster().declare_dead(*rank);
         }
+        ended.retain(|(rank, _)| !self.ranks[*rank as usize].given_up);
+        self.judge(&ended);
     }
 
     /// Ends the job because of `failure`, unless it is ending already.
-    fn fail(&mut self, failure: Failure) {
+    pub(crate) fn fail(&mut self, failure: Failure) {
         if self.failure.is_some() {
             return;
         }
@@ -436,7 +404,7 @@ impl<'a> Supervisor<'a> {
     }
 
     /// A line of the launcher's own, in order with what ranks have written.
-    fn say(&mut self, text: &str) {
+    pub(crate) fn say(&mut self, text: &str) {
         let last = self.sinks.len() - 1;
         let line = format!("{}: {text}\n", self.name);
         self.sinks[last].put(LAUNCHER, perusal_trace::terminal::lines(&line).as_bytes());
@@ -448,6 +416,7 @@ impl<'a> Supervisor<'a> {
             self.streams.iter().filter(|_| self.interactive).filter_map(|stream| stream.idle_since).min();
         [
             self.kill_at,
+            self.ending.iter().map(|ending| ending.kill_at).min(),
             self.timeout_at,
             self.check_at,
             prompt.map(|since| since + PROMPT),
@@ -464,6 +433,7 @@ impl<'a> Supervisor<'a> {
             self.kill_at = None;
             self.signal_running(libc::SIGKILL);
         }
+        self.kill_ending(now);
         if self.check_at.is_some_and(|at| now >= at) {
             self.check_at = self.failure.is_none().then(|| now + CHECK);
             self.check_for_died();
@@ -479,7 +449,7 @@ impl<'a> Supervisor<'a> {
 
     /// A rank that a shell or a debugger has started is not the launcher's child, and its end sends no signal.
     fn check_for_died(&mut self) {
-        let running = self.ranks.iter().enumerate().filter(|(_, rank)| rank.running);
+        let running = self.ranks.iter().enumerate().filter(|(_, rank)| rank.running && !rank.given_up);
         let found = running
             .filter_map(|(rank, process)| {
                 Some((rank as u32, died_unseen(&self.memory, rank as u32, process.pid)?))
@@ -487,7 +457,7 @@ impl<'a> Supervisor<'a> {
             .next();
         if let Some((rank, failure)) = found {
             self.memory.roster().declare_dead(rank);
-            self.fail(failure);
+            self.fail_with(rank, failure);
         }
     }
 
@@ -534,6 +504,14 @@ impl<'a> Supervisor<'a> {
                 }
             }
         }
+    }
+}
+
+/// Puts `new` at the end, or in the place of what is at `index`.
+fn put<T>(list: &mut Vec<T>, index: usize, new: T) {
+    match list.get_mut(index) {
+        Some(old) => *old = new,
+        None => list.push(new),
     }
 }
 

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use perusal::internals::abi::{MPI_ERR_OTHER, MPI_ERR_SPAWN};
 use perusal::internals::dynamic::launcher::{Knock, next_request, reply};
 use perusal::internals::dynamic::{Answer, Program, Request, SpawnRequest};
+use perusal::internals::shm::JobWorld;
 use rustix::event::epoll::EventFlags;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -30,6 +31,8 @@ pub struct Universe {
     pub starter: ProcessStarter,
     /// Ports and names.
     pub meetings: Meetings,
+    /// Worlds that have been spawned and may still run.
+    pub worlds: Vec<JobWorld>,
     /// The job's number.
     pub job_id: u64,
 }
@@ -84,35 +87,37 @@ impl Supervisor<'_> {
         if self.is_failing() {
             return Err(refused("the job is ending"));
         }
-        let first = self.next_place();
-        let chosen = choose(spawn, self.memory.places() - first).map_err(|what| {
+        self.forget_worlds();
+        let room = self.most_places();
+        let chosen = choose(spawn, room).map_err(|what| {
             refused(&match what {
                 Some(what) => what,
                 None => format!(
-                    "{wished} processes are too many: {first} of this job's {} places are taken; mpiexec --universe N makes more",
+                    "{wished} processes are too many: of the {} that this job has room for at once {room} more can be started; mpiexec --universe N makes more room",
                     self.memory.places()
                 ),
             })
         })?;
         let count = chosen.iter().map(|chosen| chosen.count).sum();
-        self.memory.reserve_places(first, count).map_err(|error| refused(&error.to_string()))?;
+        let first = self.find_places(count).ok_or_else(|| refused("no places in a row are left"))?;
+        self.memory.renew_places(first, count).map_err(|error| refused(&error.to_string()))?;
         let contexts = self.memory.contexts();
         let world = contexts.allocate(count).map_err(|error| refused(&error.to_string()))?;
         let bridge = contexts.allocate(2).map_err(|error| refused(&error.to_string()))?;
         for new in first..first + count {
-            self.memory.roster().entry(new).prepare(first, true);
+            self.memory.roster().entry(new).prepare(first, place);
         }
-        self.memory.roster().entry(place).link();
         let spawned = Spawned { world: (first, world), parent: (place, bridge) };
         if let Err(what) = self.start_world(&chosen, count, spawned) {
-            self.memory.roster().entry(place).unlink();
             self.abandon(first);
+            (first..first + count).for_each(|new| self.memory.roster().entry(new).end_meeting());
             // Nobody has got them.
             for (id, refs) in [(world, count), (bridge, 2)] {
                 (0..refs).for_each(|_| drop(self.memory.contexts().release(id)));
             }
             return Err(refused(&what));
         }
+        self.universe.worlds.push(JobWorld { first, size: count, context: world });
         let counts = chosen.iter().map(|chosen| chosen.count);
         Ok(Answer::good(b"", &[first, bridge].into_iter().chain(counts).collect::<Vec<u32>>()))
     }

@@ -35,11 +35,22 @@ impl Counters {
 
     /// Compares all counts, and prefetches the next record of each peer that has one. Returns whether any has.
     pub fn compare(&mut self, engine: &Engine, rings: &mut InboundRings) -> bool {
+        let mut resumed = None;
         for (peer, count) in engine.doorbell.changed_counts(in_use(&self.taken, engine)) {
             if let Some(consumer) = rings.get_or_open(engine, peer as u32) {
+                // A former process of this place has taken records that its counts here do not have.
+                if consumer.position() as u16 != self.taken[peer] {
+                    resumed = Some((peer, consumer.position() as u16));
+                    break;
+                }
                 consumer.prefetch();
                 self.ready.push((peer as u32, count));
             }
+        }
+        if let Some((peer, taken)) = resumed {
+            self.taken[peer] = taken;
+            self.ready.clear();
+            return self.compare(engine, rings);
         }
         !self.ready.is_empty()
     }

@@ -178,6 +178,13 @@ impl Poller {
         }
     }
 
+    /// Leaves to a later process of this place where it is to go on. Peers notify from here on; rings that are polled still are, in case that
+    /// this process goes on itself.
+    #[cold]
+    pub fn retire(&mut self) {
+        self.rings.retire();
+    }
+
     #[cold]
     fn close_corrupt(&mut self, engine: &Engine, peer: u32, error: Error) -> usize {
         self.rings.close_corrupt(engine, peer, error);

@@ -68,6 +68,16 @@ impl InboundRings {
         self.0[peer as usize] = Inbound::Corrupt;
     }
 
+    /// Leaves to a later process of this place where it is to go on in all rings.
+    #[cold]
+    pub fn retire(&mut self) {
+        for ring in &mut self.0 {
+            if let Inbound::Open(consumer) = ring {
+                consumer.retire();
+            }
+        }
+    }
+
     #[cold]
     fn open(&mut self, engine: &Engine, peer: u32) {
         // The peer has taken the memory before it sent; one that only gives credit has not, and reading where there
@@ -77,7 +87,7 @@ impl InboundRings {
         }
         // SAFETY: the ring's first page is there, and all of it once there is a record; this is the only place that makes a
         // consumer, once a peer, under the poller lock (ring rule 4).
-        let consumer = Consumer::new(unsafe { ring(&engine.job, peer, engine.rank()) });
+        let consumer = Consumer::resume(unsafe { ring(&engine.job, peer, engine.rank()) });
         self.0[peer as usize] = Inbound::Open(Box::new(consumer));
     }
 }

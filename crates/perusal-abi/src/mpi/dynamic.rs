@@ -7,7 +7,7 @@ use crate::coll::{BlockingTransport, Purpose, bcast};
 use crate::comm::Comm;
 use crate::comms;
 use crate::dynamic::meeting::meet;
-use crate::dynamic::{Answer, Bridge, Launcher, Request, join as joining, links, spawn as programs};
+use crate::dynamic::{Answer, Bridge, Launcher, Request, join as joining, spawn as programs};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::info::Info;
@@ -31,13 +31,10 @@ static PARENT: AtomicUsize = AtomicUsize::new(MPI_COMM_NULL);
 pub fn meet_parent() -> Result<()> {
     let Some((place, context)) = shm::parent()? else { return Ok(()) };
     let (engine, world) = (engine()?, comms::get(MPI_COMM_WORLD)?);
-    let bridge = if world.rank() == 0 { Some(Bridge::open(engine, place, context)?) } else { None };
+    let bridge = if world.rank() == 0 { Some(Bridge::open(engine, place, context, false)?) } else { None };
     let handle = admit(meet(engine, &world, 0, bridge.as_ref())?, None, &world)?;
     comms::get(handle)?.set_name(b"MPI_COMM_PARENT");
-    if bridge.is_none() {
-        // The launcher has counted the meeting in every process that it started.
-        links::count(engine, false);
-    }
+    engine.job().roster().entry(engine.rank()).end_meeting();
     // Relaxed: the thread that initialises MPI stores it, and others learn from that thread that MPI is there.
     PARENT.store(handle, Ordering::Relaxed);
     Ok(())
@@ -92,10 +89,12 @@ fn share(comm: &Comm, root: u32, outcome: Option<Result<Vec<u32>>>) -> Result<Ve
     Ok(bytes.as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect())
 }
 
-/// Connects the group of `comm` with that of the process at the other end. At the root, `outcome` has its place and the context id.
-fn connected(comm: &Comm, root: u32, outcome: Option<Result<(u32, u32)>>) -> Result<MPI_Comm> {
+/// Connects the group of `comm` with that of the process at the other end. At the root, `outcome` has its place and the context id. `counted` as for
+/// a bridge.
+fn connected(comm: &Comm, root: u32, outcome: Option<Result<(u32, u32)>>, counted: bool) -> Result<MPI_Comm> {
     let engine = engine()?;
-    let bridge = outcome.map(|met| met.and_then(|(place, context)| Bridge::open(engine, place, context)));
+    let bridge =
+        outcome.map(|met| met.and_then(|(place, context)| Bridge::open(engine, place, context, counted)));
     let word = bridge.as_ref().map(|bridge| bridge.as_ref().map(|_| vec![]).map_err(Clone::clone));
     share(comm, root, word)?;
     let bridge = bridge.transpose()?;
@@ -161,8 +160,9 @@ fn spawned(
         };
         codes.iter().for_each(|codes| codes.fill(table.as_chunks::<2>().0.iter().flat_map(of_program)));
     };
+    let first = answer.as_ref().and_then(|answer| answer.as_ref().ok()).map(|answer| answer[0]);
     let met = answer.map(|answer| answer.map(|answer| (answer[0], answer[1])));
-    let connected = connected(comm, root, met).map_err(|error| match error {
+    let connected = connected(comm, root, met, false).map_err(|error| match error {
         Error::RankFailed { rank, how } => Error::Dynamic {
             class: MPI_ERR_SPAWN,
             what: format!("a spawned process, rank {rank}, has ended before all had called MPI_Init: {how}"),
@@ -174,6 +174,12 @@ fn spawned(
         error => error,
     });
     report(connected.is_ok());
+    if let Some(first) = first.filter(|_| connected.is_err()) {
+        // What becomes of them is nothing to us any more.
+        let started: u32 = table.as_chunks::<2>().0.iter().map(|[_, started]| *started).sum();
+        let places = first..first.saturating_add(started).min(engine.job().places_in_use());
+        places.for_each(|place| engine.job().roster().entry(place).end_meeting());
+    }
     connected
 }
 
@@ -272,7 +278,7 @@ fn at_port(
             }),
         }
     });
-    connected(comm, root, met)
+    connected(comm, root, met, true)
 }
 
 /// MPI_Comm_accept. The info key `timeout` has the seconds to wait for a connection at most.
@@ -308,5 +314,5 @@ pub fn look_up(service: &[u8], _: Info, port: Letters<'_>) -> Result<()> {
 pub fn join(socket: c_int) -> Result<MPI_Comm> {
     let (engine, itself) = (engine()?, comms::get(MPI_COMM_SELF)?);
     let Some((place, context)) = joining::meet_over(engine, socket)? else { return Ok(MPI_COMM_NULL) };
-    connected(&itself, 0, Some(Ok((place, context))))
+    connected(&itself, 0, Some(Ok((place, context))), true)
 }

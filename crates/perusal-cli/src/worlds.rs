@@ -1,0 +1,166 @@
+//! The worlds of a job: the ranks that it began with, and those that were started at once by a spawn. A world that fails alone ends alone,
+//! and what has ended well leaves its places to others.
+
+use std::time::Instant;
+
+use perusal::internals::shm::{Exit, JobWorld, RankState};
+
+use crate::failure::{Failure, failure_of_ended};
+use crate::supervisor::{GRACE, Supervisor};
+use crate::sys;
+
+/// One process of a job, at its place.
+#[derive(Debug)]
+pub struct RankProcess {
+    /// Its process id.
+    pub pid: i32,
+    /// Whether it runs.
+    pub running: bool,
+    /// Whether it is being ended, so that its end is no failure.
+    pub given_up: bool,
+}
+
+/// Processes that are being ended while others go on.
+#[derive(Debug)]
+pub struct Ending {
+    places: Vec<u32>,
+    /// When those that still run are killed.
+    pub kill_at: Instant,
+}
+
+impl Supervisor<'_> {
+    /// Whether the process at `place` runs.
+    pub fn is_running_at(&self, place: u32) -> bool {
+        self.ranks.get(place as usize).is_some_and(|rank| rank.running)
+    }
+
+    /// Kills what runs of the world that begins at `first`, because it cannot be started as a whole.
+    pub fn abandon(&mut self, first: u32) {
+        for place in self.world_of(first) {
+            let rank = &mut self.ranks[place as usize];
+            rank.given_up = true;
+            if rank.running {
+                sys::signal_group(rank.pid, libc::SIGKILL);
+            }
+        }
+    }
+
+    fn world_of(&self, place: u32) -> Vec<u32> {
+        let world = self.memory.roster().entry(place).world();
+        let places = 0..self.ranks.len() as u32;
+        places.filter(|place| self.memory.roster().entry(*place).world() == world).collect()
+    }
+
+    /// The processes that end with that at `place`: its world, and if that is connected, all connected worlds (roster rule 5).
+    fn concerned(&self, place: u32) -> Vec<u32> {
+        let roster = self.memory.roster();
+        let linked: Vec<u32> = (0..self.ranks.len() as u32)
+            .filter(|place| roster.entry(*place).is_linked())
+            .map(|place| roster.entry(place).world())
+            .collect();
+        let world = roster.entry(place).world();
+        let ends = |other: u32| other == world || linked.contains(&world) && linked.contains(&other);
+        (0..self.ranks.len() as u32).filter(|place| ends(roster.entry(*place).world())).collect()
+    }
+
+    /// Judges the processes that have just ended, a world at a time, and ends what must not go on.
+    pub fn judge(&mut self, ended: &[(u32, Exit)]) {
+        let mut left: Vec<(u32, Exit)> = ended.to_vec();
+        while let Some(&(place, _)) = left.first() {
+            let world = self.memory.roster().entry(place).world();
+            let of_world = |(place, _): &(u32, Exit)| self.memory.roster().entry(*place).world() == world;
+            let (own, others): (Vec<_>, Vec<_>) = left.iter().partition(|entry| of_world(entry));
+            left = others;
+            if self.is_failing() {
+                return;
+            }
+            if let Some(failure) = failure_of_ended(&self.memory, &own, &self.forwarded) {
+                self.fail_with(place, failure);
+            }
+        }
+    }
+
+    /// Ends the processes that must not go on after a failure of the one at `place`.
+    pub fn fail_with(&mut self, place: u32, failure: Failure) {
+        let places = self.concerned(place);
+        let goes_on = |other: &u32| self.is_running_at(*other) && !places.contains(other);
+        if !(0..self.ranks.len() as u32).any(|other| goes_on(&other)) {
+            return self.fail(failure);
+        }
+        let others = places.iter().any(|other| self.is_running_at(*other));
+        let others = if others { "; the other ranks of its program are ended" } else { "" };
+        self.say(&format!("{}{others}", failure.text));
+        for place in &places {
+            let rank = &mut self.ranks[*place as usize];
+            rank.given_up = true;
+            if rank.running {
+                sys::signal_group(rank.pid, libc::SIGTERM);
+                sys::signal_group(rank.pid, libc::SIGCONT);
+            }
+        }
+        // Others may abort later.
+        self.memory.header().clear_abort();
+        self.first_failure.get_or_insert(failure);
+        self.ending.push(Ending { places, kill_at: Instant::now() + GRACE });
+    }
+
+    /// Kills what has had its time to end.
+    pub fn kill_ending(&mut self, now: Instant) {
+        let (due, later): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.ending).into_iter().partition(|ending| now >= ending.kill_at);
+        self.ending = later;
+        for place in due.iter().flat_map(|ending| &ending.places) {
+            if self.is_running_at(*place) {
+                sys::signal_group(self.ranks[*place as usize].pid, libc::SIGKILL);
+            }
+        }
+    }
+
+    /// Gives the context ids of worlds back that have ended well.
+    pub fn forget_worlds(&mut self) {
+        let worlds = std::mem::take(&mut self.universe.worlds);
+        let (ended, left): (Vec<_>, Vec<_>) = worlds.into_iter().partition(|world| self.is_free(world.first));
+        self.universe.worlds = left;
+        for JobWorld { size, context, .. } in ended {
+            (0..size).for_each(|_| drop(self.memory.contexts().release(context)));
+        }
+    }
+
+    /// The first of `count` places in a row for a new world: such that have ended well, or have had no process. `None` if there are not so many.
+    pub fn find_places(&self, count: u32) -> Option<u32> {
+        let mut run = 0;
+        for place in self.memory.size()..self.memory.places() {
+            run = if self.is_free(place) { run + 1 } else { 0 };
+            if run == count {
+                return Some(place + 1 - count);
+            }
+        }
+        None
+    }
+
+    /// How many processes the longest row of such places has room for.
+    pub fn most_places(&self) -> u32 {
+        let (mut run, mut most) = (0, 0);
+        for place in self.memory.size()..self.memory.places() {
+            run = if self.is_free(place) { run + 1 } else { 0 };
+            most = most.max(run);
+        }
+        most
+    }
+
+    /// A process may have a place again when all of its world have finalized, have left no communicator that reaches out, and have ended: they have
+    /// retired from their rings, so that another process goes on there. Their output has been read to its end.
+    fn is_free(&self, place: u32) -> bool {
+        let Some(rank) = self.ranks.get(place as usize) else { return true };
+        if rank.running {
+            return false;
+        }
+        self.world_of(place).iter().all(|place| {
+            let entry = self.memory.roster().entry(*place);
+            let read = self.streams[*place as usize * 2..][..2].iter().all(|stream| stream.fd().is_none());
+            // A program that has never called MPI_Init has used no ring.
+            let finished = entry.state() == RankState::Finalized && !entry.is_linked() || entry.pid() == 0;
+            finished && !self.ranks[*place as usize].running && read
+        })
+    }
+}
