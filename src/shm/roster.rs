@@ -216,6 +216,13 @@ impl RosterEntry {
         self.meets.store(parent + 1, Ordering::Relaxed);
     }
 
+    /// Returns the place of the process that has spawned this one and has yet to meet it.
+    #[must_use]
+    pub fn meets(&self) -> Option<u32> {
+        // Relaxed: see `prepare`.
+        self.meets.load(Ordering::Relaxed).checked_sub(1)
+    }
+
     /// The process and the one that has spawned it have met, or never will.
     pub fn end_meeting(&self) {
         // Relaxed: see `prepare`.
@@ -326,12 +333,10 @@ impl<'a> Roster<'a> {
     #[must_use]
     pub fn concerns(self, rank: u32, own: u32) -> bool {
         let (theirs, ours) = (self.entry(rank), self.entry(own));
-        // Relaxed, both: see `RosterEntry::prepare`.
-        let meets = |one: &RosterEntry, other: u32| one.meets.load(Ordering::Relaxed) == other + 1;
         theirs.world() == ours.world()
             || theirs.is_linked() && ours.is_linked()
-            || meets(theirs, own)
-            || meets(ours, rank)
+            || theirs.meets() == Some(own)
+            || ours.meets() == Some(rank)
     }
 }
 

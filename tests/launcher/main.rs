@@ -6,6 +6,7 @@ mod common;
 mod faults;
 mod jobs;
 mod share_heap;
+mod spawned;
 mod terminal;
 mod tune;
 mod variables_docs;

@@ -51,7 +51,8 @@ impl Supervisor<'_> {
         places.filter(|place| self.memory.roster().entry(*place).world() == world).collect()
     }
 
-    /// The processes that end with that at `place`: its world, and if that is connected, all connected worlds (roster rule 5).
+    /// The processes that end with that at `place`: its world; if that is connected, all connected worlds (roster rule 5); and those that
+    /// these have spawned and not met yet.
     fn concerned(&self, place: u32) -> Vec<u32> {
         let roster = self.memory.roster();
         let linked: Vec<u32> = (0..self.ranks.len() as u32)
@@ -60,7 +61,11 @@ impl Supervisor<'_> {
             .collect();
         let world = roster.entry(place).world();
         let ends = |other: u32| other == world || linked.contains(&world) && linked.contains(&other);
-        (0..self.ranks.len() as u32).filter(|place| ends(roster.entry(*place).world())).collect()
+        // What an entry names is not believed (roster rule 4).
+        let own = |place: u32| (place as usize) < self.ranks.len() && ends(roster.entry(place).world());
+        (0..self.ranks.len() as u32)
+            .filter(|place| own(*place) || roster.entry(*place).meets().is_some_and(own))
+            .collect()
     }
 
     /// Judges the processes that have just ended, a world at a time, and ends what must not go on.
