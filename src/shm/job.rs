@@ -202,6 +202,10 @@ impl Job {
         if let Some(abort) = abort.filter(|abort| self.roster().concerns(abort.rank, self.rank)) {
             return Err(Error::RankFailed { rank: abort.rank, how: format!("it {}", abort.what()) });
         }
+        if self.roster().entry(self.rank).is_refused() {
+            let how = "the process that has spawned it could not finish MPI_Comm_spawn".into();
+            return Err(Error::RankFailed { rank: self.rank, how });
+        }
         let dead = match peer {
             Some(rank) => Some(rank).filter(|rank| self.roster().is_dead(*rank)),
             // Relaxed: a hint; callers ask again and again.

@@ -35,6 +35,9 @@ pub enum RankState {
     Dead = 5,
 }
 
+/// In the word that says whom a process meets: it will not come. No place is so large.
+const REFUSED: u32 = u32::MAX;
+
 /// How a process ended: the status word of `waitpid`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exit(pub i32);
@@ -221,6 +224,19 @@ impl RosterEntry {
     pub fn meets(&self) -> Option<u32> {
         // Relaxed: see `prepare`.
         self.meets.load(Ordering::Relaxed).checked_sub(1)
+    }
+
+    /// Says for the process that has spawned this one that it will not meet it.
+    pub fn refuse_meeting(&self) {
+        // Relaxed: see `prepare`.
+        self.meets.store(REFUSED, Ordering::Relaxed);
+    }
+
+    /// Returns whether the process waits for one that will not meet it.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        // Relaxed: see `prepare`.
+        self.meets.load(Ordering::Relaxed) == REFUSED
     }
 
     /// The process and the one that has spawned it have met, or never will.

@@ -175,10 +175,10 @@ fn spawned(
     });
     report(connected.is_ok());
     if let Some(first) = first.filter(|_| connected.is_err()) {
-        // What becomes of them is nothing to us any more.
+        // Those that have started well wait in MPI_Init; what becomes of them is nothing to us any more.
         let started: u32 = table.as_chunks::<2>().0.iter().map(|[_, started]| *started).sum();
         let places = first..first.saturating_add(started).min(engine.job().places_in_use());
-        places.for_each(|place| engine.job().roster().entry(place).end_meeting());
+        places.for_each(|place| engine.job().roster().entry(place).refuse_meeting());
     }
     connected
 }
