@@ -63,5 +63,6 @@ void metric_self_threads(void);
 void metric_files(void);
 void metric_onesided(void);
 void metric_onesided_sync(void);
+void metric_matrix(void);
 
 #endif

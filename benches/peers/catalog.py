@@ -35,7 +35,7 @@ ONCE = ("startup", "memory")
 OTHER_PROGRAM = ("launch", "instructions")
 COLLECTIVES = ("startup", "collectives")
 # Two ranks' jobs are short, so that all libraries meet the same mode of the machine; after each of these groups the line is measured, too.
-PAIRS = ("pair", "streams", "shared malloc", "posted", "unexpected", "collectives", "one-sided")
+PAIRS = ("pair", "streams", "shared malloc", "posted", "unexpected", "collectives", "one-sided", "matrix")
 GROUPS = (
     Group("pair", 2, ("startup", "latency", "latency-shared", "rate"), 20, passes=2),
     Group("streams", 2, ("bandwidth", "bandwidth-shared"), 20, passes=2),
@@ -54,6 +54,9 @@ GROUPS = (
     Group("threads alone", 1, ("self-threads",), 10, threaded=True, passes=2),
     Group("files", 2, ("files",), 30),
     Group("files of 4 ranks", 4, ("files",), 40),
+    Group("matrix", 2, ("matrix",), 45, rounds=5),
+    Group("matrix of 4 ranks", 4, ("matrix",), 60, rounds=3),
+    Group("matrix of 8 ranks", 8, ("matrix",), 90, rounds=3),
     # benches/instructions.c: a second process counts instructions one by one. Load does not matter, and once is enough.
     Group("instructions", 2, ("instructions",), 60, rounds=1, threaded=True),
     # No benchmark but a program that is empty; the driver has the clock.
@@ -100,6 +103,7 @@ FAMILIES = {
     "rma-bandwidth": Family("One-sided bandwidth, 1 MiB", "GB/s", None, True),
     "rma-accumulate": Family("Accumulates of doubles, 64 KiB", "k/s", "bytes", True),
     "rma-sync": Family("Synchronisation of windows", "µs", "ranks"),
+    "matrix": Family("The matrix", "µs", "bytes"),
     "startup": Family("Launch to the end of the last MPI_Init", "ms", "ranks"),
     "launch": Family("Launch to end of an empty program", "ms", "ranks"),
     "memory": Family("Memory a rank (PSS)", "MiB", "ranks"),
@@ -118,7 +122,7 @@ def case(metric):
     series, _, last = name.rpartition("-")
     if not last.isdigit():
         return (name, None)
-    if word in ("bcast", "allreduce", "alltoall"):
+    if word in ("bcast", "allreduce", "alltoall", "matrix"):
         series += " ranks"
     return (series, int(last))
 

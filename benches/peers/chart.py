@@ -57,7 +57,7 @@ def charts(summary):
     grouped = {}
     for metric in summary.in_order():
         series, place = catalog.case(metric)
-        if place and catalog.family(metric).axis:
+        if place and catalog.family(metric).axis and not metric.startswith("matrix/"):
             grouped.setdefault((metric.split("/")[0], series), []).append((metric, place))
     for (word, series), metrics in grouped.items():
         if len(metrics) < 2:
@@ -82,7 +82,30 @@ STYLE = """body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:14
 .charts{display:grid;grid-template-columns:repeat(auto-fill,minmax(380px,1fr));gap:1rem}figure{margin:0;border:1px solid #e5e7eb;border-radius:6px;padding:.5rem}
 figcaption{font-weight:600}svg{width:100%;height:auto}svg text{font:11px system-ui,sans-serif;fill:#4b5563}.grid{stroke:#e5e7eb}
 .key b{display:inline-block;width:1.2em;height:.25em;margin:0 .4em .2em 1.2em}pre{overflow-x:auto;font-size:12px}
+.heat{border-collapse:collapse;font-size:12px}.heat th{text-align:left;font-weight:400;padding:0 .8em 0 0}.heat td{text-align:right;padding:0 .5em}
 @media(prefers-color-scheme:dark){body{background:#111827;color:#e5e7eb}figure{border-color:#374151}.grid{stroke:#374151}svg text{fill:#9ca3af}}"""
+
+
+def heat(summary):
+    """The matrix as a table: greener where we are ahead, redder where behind."""
+    rows, sizes = {}, set()
+    for metric, ratio in summary.cells().items():
+        series, size = catalog.case(metric)
+        rows.setdefault(series, {})[size] = ratio
+        sizes.add(size)
+    if not rows:
+        return ""
+    head = "".join(f"<th>{short(size)}" for size in sorted(sizes))
+    body = "".join(f"<tr><th>{html.escape(series)}" + "".join(tile(row.get(size)) for size in sorted(sizes)) for series, row in sorted(rows.items()))
+    return f"<h2>The matrix</h2><p>Our time divided by the best peer's, by operation, ranks and bytes.</p><table class=heat><tr><th>{head}{body}</table>"
+
+
+def tile(ratio):
+    if ratio is None:
+        return "<td>"
+    # A factor of three either way is the strongest colour.
+    strength = min(abs(math.log(ratio, 3)), 1) * 0.7
+    return f'<td style="background:rgba({"21,128,61" if ratio <= 1 else "220,38,38"},{strength:.2f})">{number(ratio)}'
 
 
 def page(summary):
@@ -92,6 +115,6 @@ def page(summary):
     notes = "".join(f"<li>{html.escape(note)}</li>" for note in text.notes(record))
     return (f'<!doctype html><html lang="en"><meta charset="utf-8"><title>perusal and its peers</title><style>{STYLE}</style>'
             f"<h1>perusal and its peers</h1><p>{html.escape(text.conditions(summary))}</p><p class=key>{key}</p>"
-            f'<h2>Goals</h2><pre>{html.escape(text.goals(summary))}</pre><div class="charts">{"".join(charts(summary))}</div>'
+            f'<h2>Goals</h2><pre>{html.escape(text.goals(summary))}</pre>{heat(summary)}<div class="charts">{"".join(charts(summary))}</div>'
             f"<h2>All figures</h2><p>Median of the samples (lowest–highest).</p><pre>{html.escape(text.table(summary))}</pre>"
             f"<ul>{notes}</ul><h2>How each was started</h2><pre>{html.escape(commands)}</pre></html>")

@@ -6,7 +6,8 @@ from typing import NamedTuple
 class Goal(NamedTuple):
     text: str
     metrics: tuple
-    # "peer": ours / best peer's; "limit": ours / the machine's; "own": ours; "self": ours / ours of another metric.
+    # "peer": ours / best peer's; "limit": ours / the machine's; "own": ours; "self": ours / ours of another metric;
+    # "behind", "ahead": the share of the matrix's cells that are at more than 1.05 of the best peer, or at 0.7 or less; "worst": the worst ratio of a cell.
     against: str
     at_most: float | None = None
     at_least: float | None = None
@@ -62,6 +63,9 @@ GOALS = (
     Goal("launch to end of an empty program, 16 ranks: ≤ 0.15 of the best peer", ("launch/16",), "peer", at_most=0.15),
     Goal("CPU of a rank that waits a second: ≤ 0.02 s", ("idle/recv",), "own", at_most=0.02),
     Goal("memory a rank (PSS) after init, 64 ranks: ≤ 0.3 of the best peer", ("memory/init-64",), "peer", at_most=0.3),
+    Goal("cells of the matrix behind the best peer by more than 5 %: ≤ 0.05", (), "behind", at_most=0.05),
+    Goal("the worst cell of the matrix: ≤ 1.25 of the best peer", (), "worst", at_most=1.25),
+    Goal("cells of the matrix at 0.7 of the best peer or less: ≥ 0.5", (), "ahead", at_least=0.5),
     Goal("two threads on two communicators: ≥ 1.6 times one thread", ("threads/self-comms-2",), "self", at_least=1.6, other="threads/self-comms-1"),
 )
 
@@ -91,7 +95,23 @@ def ratio(goal, metric, summary, mode):
     return ours / other if ours is not None and other else None
 
 
+def judge_matrix(goal, summary):
+    cells = summary.cells()
+    if not cells:
+        return Verdict(goal, None, "matrix", False, summary.main(), 0)
+    metric, worst = max(cells.items(), key=lambda cell: cell[1])
+    share = lambda counts: sum(counts(it) for it in cells.values()) / len(cells)
+    value = {"behind": share(lambda it: it > 1.05), "ahead": share(lambda it: it <= 0.7), "worst": worst}[goal.against]
+    return Verdict(goal, value, metric, reached(goal, value), summary.main(metric), len(cells))
+
+
+def reached(goal, value):
+    return value <= goal.at_most if goal.at_most is not None else value >= goal.at_least
+
+
 def judge(goal, summary):
+    if goal.against in ("behind", "ahead", "worst"):
+        return judge_matrix(goal, summary)
     libraries = None if goal.against == "peer" else ["perusal"]
     measured = []
     for metrics in goal.compared():
@@ -104,5 +124,5 @@ def judge(goal, summary):
     value, metrics, mode = (max if goal.at_most is not None else min)(measured)
     count = lambda of: min(summary.samples(metric, of, libraries) for metric in metrics)
     other = summary.other(metrics[0], mode)
-    return Verdict(goal, value, metrics[0], value <= goal.at_most if goal.at_most is not None else value >= goal.at_least, mode, count(mode),
+    return Verdict(goal, value, metrics[0], reached(goal, value), mode, count(mode),
                    other, other and ratio(goal, metrics[0], summary, other), count(other) if other else 0)

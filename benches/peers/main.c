@@ -34,6 +34,7 @@ static const struct { const char *name; void (*run)(void); } metrics[] = {
     {"startup", metric_startup},       {"threads", metric_threads},         {"self-threads", metric_self_threads},
     {"files", metric_files},
     {"onesided", metric_onesided},     {"onesided-sync", metric_onesided_sync},
+    {"matrix", metric_matrix},
 };
 enum { METRICS = sizeof metrics / sizeof *metrics };
 

@@ -92,6 +92,7 @@ def main():
     print(text.table(summary))
     for note in text.notes(record):
         print("note:", note)
+    print("\n" + text.heat(summary))
     print("\n" + text.goals(summary))
     print(f"\n{kept}, peers.html (charts, how each was started), performance.md (the section for docs/performance.md)")
 

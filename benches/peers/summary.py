@@ -120,6 +120,11 @@ class Summary:
         order = list(catalog.FAMILIES)
         return sorted(self.by_mode, key=lambda m: (order.index(m.split("/")[0]), *sortable(m)))
 
+    def cells(self):
+        """Of each cell of the matrix that all libraries were measured in, ours divided by the best peer's."""
+        ratios = {metric: self.to_peer(metric) for metric in self.in_order() if metric.startswith("matrix/")}
+        return {metric: ratio for metric, ratio in ratios.items() if ratio is not None}
+
     def goals(self):
         return [goals.judge(goal, self) for goal in goals.GOALS]
 

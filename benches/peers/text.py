@@ -56,7 +56,7 @@ def goal_lines(summary):
         if verdict.goal.other:
             theirs = f"our {verdict.goal.other} {number(summary.ours(verdict.goal.other, mode))} {unit}"
         told = "not measured" if verdict.value is None else ("reached" if verdict.reached else "**missed**")
-        worst = f" ({metric})" if len(verdict.goal.metrics) > 1 else ""
+        worst = f" ({metric})" if len(verdict.goal.metrics) != 1 else ""
         counted = str(verdict.samples) if mode == ONLY else f"{mode}, {verdict.samples}"
         yield verdict.goal.text, ours + worst, theirs, number(verdict.value), counted, other_mode(verdict), told
 
@@ -67,6 +67,21 @@ def goals(summary):
         lines.append(f"{text:<84}{value:>8}{counted:>10}{other:>20}  {told.strip('*'):<13} ours {ours}; {theirs}")
     reached = sum(verdict.reached for verdict in summary.goals())
     return "\n".join([*lines, f"{reached} of {len(lines) - 1} reached"])
+
+
+def heat(summary):
+    """The matrix: a row for each operation and number of ranks, a column for each size, ours divided by the best peer's."""
+    rows, sizes = {}, set()
+    for metric, ratio in summary.cells().items():
+        series, size = catalog.case(metric)
+        rows.setdefault(series, {})[size] = ratio
+        sizes.add(size)
+    sizes = sorted(sizes)
+    if not rows:
+        return ""
+    lines = [f"{'ours / the best peer (time)':<28}" + "".join(f"{size:>9,}" for size in sizes)]
+    lines += [f"{series:<28}" + "".join(f"{number(row[size]) if size in row else '':>9}" for size in sizes) for series, row in sorted(rows.items())]
+    return "\n".join(lines)
 
 
 def modes(summary):

@@ -75,6 +75,7 @@ fn compile(build: &Path, dist: &Path) -> Result {
         "threads",
         "files",
         "onesided",
+        "matrix",
         "probe",
     ]);
     for (name, compiler, own) in compilers {
