@@ -273,6 +273,9 @@ impl ReductionKernel for OpKernel<'_> {
     fn commutes(&self) -> bool {
         self.op.commutative()
     }
+    fn unit(&self) -> usize {
+        self.datatype.size()
+    }
     fn reduce(&self, left: &[u8], right: &mut [u8]) -> Result<()> {
         // SAFETY: two buffers of collectives, which do not overlap; they begin at an address that suits every type
         // (`Scratch`) and are cut between elements, whose size is a multiple of their alignment where they are contiguous.

@@ -262,7 +262,11 @@ impl CollectiveOp {
             Transports::Intracomm(transport) => transport.requested(self.operation()),
             Transports::Intercomm(_) => 0,
         };
-        let what = || (self.algorithm(comm, arrival(), requested()), self.bytes(comm));
+        let oversubscribed = || match transports {
+            Transports::Intracomm(transport) => transport.is_oversubscribed(),
+            Transports::Intercomm(_) => false,
+        };
+        let what = || (self.algorithm(comm, arrival(), requested(), oversubscribed()), self.bytes(comm));
         let span = EventSpan::begin(comm, self.operation(), mode, what);
         let result = match transports {
             // SAFETY: the buffers stay valid until this future, and so that of `within`, is ready or leaked (MPI 5.0 §6.2 to §6.12).

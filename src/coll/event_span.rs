@@ -150,7 +150,13 @@ impl CollectiveOp {
 
     /// Returns how the operation is performed on `comm`, as far as that is known before it begins; `arrival` if the team serves it, else
     /// `requested` says what its control variable asks for.
-    pub(super) fn algorithm(&self, comm: &Comm, arrival: Option<RoundArrival>, requested: u64) -> Algorithm {
+    pub(super) fn algorithm(
+        &self,
+        comm: &Comm,
+        arrival: Option<RoundArrival>,
+        requested: u64,
+        oversubscribed: bool,
+    ) -> Algorithm {
         if comm.is_inter() {
             return Algorithm::Between;
         }
@@ -162,7 +168,7 @@ impl CollectiveOp {
                 _ => Algorithm::Shared,
             };
         }
-        let case = self.case(comm);
+        let case = self.case(comm).map(|case| Case { oversubscribed, ..case });
         let selected = case.and_then(|case| by_messages(self.operation(), &case, requested));
         match self {
             Self::NeighbourAllgather(..) | Self::NeighbourAlltoall(..) => Algorithm::Linear,

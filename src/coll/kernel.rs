@@ -11,6 +11,8 @@ use core::mem::swap;
 pub trait ReductionKernel {
     /// Returns whether the order of the operands does not matter.
     fn commutes(&self) -> bool;
+    /// Returns the bytes of an element.
+    fn unit(&self) -> usize;
     /// `right[i] = left[i] op right[i]` for every element.
     ///
     /// # Errors

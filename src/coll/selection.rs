@@ -24,13 +24,15 @@ pub struct Case {
     pub equal_blocks: bool,
     /// Whether the order of operands does not matter.
     pub commutes: bool,
+    /// Whether ranks outnumber CPUs: then each step of an algorithm costs a switch of every rank.
+    pub oversubscribed: bool,
 }
 
 impl Case {
-    /// Makes a case of `bytes` bytes and `ranks` ranks, with equal blocks and operands whose order does not matter.
+    /// Makes a case of `bytes` bytes and `ranks` ranks that have a CPU each, with equal blocks and operands whose order does not matter.
     #[must_use]
     pub const fn new(bytes: usize, ranks: usize) -> Self {
-        Self { bytes, ranks, equal_blocks: true, commutes: true }
+        Self { bytes, ranks, equal_blocks: true, commutes: true, oversubscribed: false }
     }
 }
 
@@ -90,14 +92,25 @@ fn best(requested: u64, table: &[Candidate]) -> Option<Candidate> {
     asked_for.or_else(|| table.iter().find(|row| row.serves && row.preferred)).copied()
 }
 
+/// The row is taken wherever its ranges fit.
+const fn always(_: &Case) -> bool {
+    true
+}
+
+/// The row is taken where ranks outnumber CPUs.
+const fn oversubscribed(case: &Case) -> bool {
+    case.oversubscribed
+}
+
 macro_rules! candidates {
-    (($case:ident) $($algorithm:ident $value:literal $label:ident ($($bytes:tt)*) ($($ranks:tt)*);)*) => {
+    (($case:ident) $($algorithm:ident $value:literal $label:ident ($($bytes:tt)*) ($($ranks:tt)*) $when:ident;)*) => {
         [$(Candidate {
             value: $value,
             label: Algorithm::$label,
             serves: algorithms::$algorithm::serves($case),
             preferred: RangeBounds::contains(&($($bytes)*), &$case.bytes)
-                && RangeBounds::contains(&($($ranks)*), &$case.ranks),
+                && RangeBounds::contains(&($($ranks)*), &$case.ranks)
+                && $when(&$case),
         }),*]
     };
 }
@@ -169,10 +182,10 @@ mod tests {
         for operation in operations {
             for ranks in 1..=9 {
                 for bytes in [0, 1, 1 << 16, 1 << 30] {
-                    for (equal_blocks, commutes) in
-                        [(true, true), (true, false), (false, true), (false, false)]
-                    {
-                        let case = Case { bytes, ranks, equal_blocks, commutes };
+                    for flags in 0..8 {
+                        let (equal_blocks, commutes, oversubscribed) =
+                            (flags & 1 > 0, flags & 2 > 0, flags & 4 > 0);
+                        let case = Case { bytes, ranks, equal_blocks, commutes, oversubscribed };
                         assert!(label(operation, case, AUTO).is_some(), "{operation:?} {case:?}");
                     }
                 }

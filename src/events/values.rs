@@ -54,7 +54,7 @@ named! {
     Algorithm:
     /// Not known (yet).
     Unknown c"unknown",
-    /// One rank talks to each of the others in turn.
+    /// One step: who has data sends it to each of those that need it.
     Linear c"linear",
     /// Signals over distances that double.
     Dissemination c"dissemination",
@@ -70,6 +70,8 @@ named! {
     Ring c"ring",
     /// Every pair exchanges once.
     Pairwise c"pairwise",
+    /// A reduce-scatter, then an allgather.
+    ReduceScatterAllgather c"reduce_scatter_allgather",
     /// Through memory that all ranks share, in pieces.
     Shared c"shared_memory",
     /// Between the two groups of an intercommunicator.

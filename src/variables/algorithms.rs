@@ -5,72 +5,84 @@
 //!   `src/coll/algorithms/`, too, which has a function named as the operation;
 //! - the value that stands for it in MPI_T. Values are never given to another algorithm;
 //! - the `events::Algorithm` that events report;
-//! - the bytes, and the numbers of ranks, for which it is taken by default. Of all rows that fit, and that
-//!   can perform the case, the first is taken; the last fits always.
+//! - the bytes, and the numbers of ranks, for which it is taken by default, and whether it is `always` or only where ranks are
+//!   `oversubscribed`. Of all rows that fit, and that can perform the case, the first is taken; the last fits always.
 //!
 //! These are the algorithms over messages. Before them, blocking operations try the shared-memory team (`coll::selection`).
 
 use super::enumeration::{Enumeration, EnumerationItem};
 
 /// Calls `$then! { $arguments $rows }` with the table of an operation.
+///
+/// Linear algorithms have one step, in which every rank may send to every other.
 macro_rules! algorithm_table {
     (barrier $then:ident $arguments:tt) => {
         $then! { $arguments
-            dissemination      4 Dissemination (..) (..);
+            linear             5 Linear        (..) (3..=64) oversubscribed;
+            dissemination      4 Dissemination (..) (..) always;
         }
     };
     // Along a chain every link is busy at once; it is long, so that short messages take the tree.
     (bcast $then:ident $arguments:tt) => {
         $then! { $arguments
-            chain              4 Chain         (64 << 10..) (3..);
-            binomial_tree      5 Tree          (..) (..);
+            linear             6 Linear        (..64 << 10) (3..=64) oversubscribed;
+            chain              4 Chain         (64 << 10..) (3..) always;
+            binomial_tree      5 Tree          (..) (..) always;
         }
     };
     (gather $then:ident $arguments:tt) => {
         $then! { $arguments
-            linear             4 Linear        (..) (..);
+            linear             4 Linear        (..) (..) always;
         }
     };
     (scatter $then:ident $arguments:tt) => {
         $then! { $arguments
-            linear             4 Linear        (..) (..);
+            linear             4 Linear        (..) (..) always;
         }
     };
     // ⌈log₂ n⌉ steps with growing blocks, or n − 1 steps with one block each.
     (allgather $then:ident $arguments:tt) => {
         $then! { $arguments
-            bruck              4 Bruck         (..=64 << 10) (3..);
-            ring               5 Ring          (..) (..);
+            linear             6 Linear        (..) (3..=64) oversubscribed;
+            bruck              4 Bruck         (..=64 << 10) (3..) always;
+            ring               5 Ring          (..) (..) always;
         }
     };
     (alltoall $then:ident $arguments:tt) => {
         $then! { $arguments
-            pairwise           4 Pairwise      (..) (..);
+            linear             5 Linear        (..) (3..=64) always;
+            pairwise           4 Pairwise      (..) (..) always;
         }
     };
     (reduce $then:ident $arguments:tt) => {
         $then! { $arguments
-            binomial_tree      4 Tree          (..) (..);
+            linear             5 Linear        (..=8 << 10) (3..=64) oversubscribed;
+            binomial_tree      4 Tree          (..) (..) always;
         }
     };
     (allreduce $then:ident $arguments:tt) => {
         $then! { $arguments
-            recursive_doubling 4 Doubling      (..) (..);
+            linear             5 Linear        (..=4 << 10) (3..=64) oversubscribed;
+            reduce_scatter_allgather 6 ReduceScatterAllgather (32 << 10..) (..) always;
+            recursive_doubling 4 Doubling      (..) (..) always;
         }
     };
     (reduce_scatter $then:ident $arguments:tt) => {
         $then! { $arguments
-            pairwise           4 Pairwise      (..) (..);
+            linear             5 Linear        (..) (3..=64) oversubscribed;
+            pairwise           4 Pairwise      (..) (..) always;
         }
     };
     (scan $then:ident $arguments:tt) => {
         $then! { $arguments
-            recursive_doubling 4 Doubling      (..) (..);
+            chain              5 Chain         (..) (3..) oversubscribed;
+            recursive_doubling 4 Doubling      (..) (..) always;
         }
     };
     (exscan $then:ident $arguments:tt) => {
         $then! { $arguments
-            recursive_doubling 4 Doubling      (..) (..);
+            chain              5 Chain         (..) (3..) oversubscribed;
+            recursive_doubling 4 Doubling      (..) (..) always;
         }
     };
 }
@@ -88,7 +100,7 @@ pub const FLAGGED: u64 = 3;
 /// The enumeration of an operation's control variable.
 macro_rules! enumeration {
     (($(#[$doc:meta])* $static:ident $name:literal)
-     $($algorithm:ident $value:literal $label:ident ($($bytes:tt)*) ($($ranks:tt)*);)*) => {
+     $($algorithm:ident $value:literal $label:ident ($($bytes:tt)*) ($($ranks:tt)*) $when:ident;)*) => {
         $(#[$doc])*
         pub static $static: Enumeration = Enumeration {
             name: $name,

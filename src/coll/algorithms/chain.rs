@@ -1,7 +1,7 @@
-//! Chain: ranks stand in a row, and each passes the data on in pieces, so that every link is busy at once.
+//! Chain: ranks stand in a row, and each passes on to the next what it has from the one before.
 
-use crate::coll::Transport;
 use crate::coll::selection::Case;
+use crate::coll::{ReductionKernel, Scratch, Transport};
 use crate::error::Result;
 
 /// Bytes of a piece.
@@ -12,7 +12,7 @@ pub const fn serves(_: &Case) -> bool {
     true
 }
 
-/// Makes every rank's `data` that of `root`.
+/// Makes every rank's `data` that of `root`. It goes in pieces, so that every link is busy at once.
 ///
 /// # Errors
 /// Those of the transport.
@@ -29,4 +29,46 @@ pub async fn bcast<T: Transport>(transport: &T, data: &mut [u8], root: usize) ->
         }
     }
     Ok(())
+}
+
+/// Makes `acc` the reduction of those of ranks 0 to the caller's.
+///
+/// # Errors
+/// Those of the transport and the kernel.
+pub async fn scan<T: Transport, K: ReductionKernel>(
+    transport: &T,
+    acc: &mut Scratch,
+    kernel: &K,
+) -> Result<()> {
+    let (rank, size) = (transport.rank(), transport.size());
+    if rank > 0 {
+        let mut below = Scratch::of(acc.len())?;
+        transport.recv(rank - 1, &mut below).await?;
+        kernel.reduce(&below, acc)?;
+    }
+    if rank + 1 < size { transport.send(rank + 1, acc).await } else { Ok(()) }
+}
+
+/// Returns the reduction of the `own` of all ranks below the caller's; `None` at rank 0.
+///
+/// # Errors
+/// Those of the transport and the kernel.
+pub async fn exscan<T: Transport, K: ReductionKernel>(
+    transport: &T,
+    own: &[u8],
+    kernel: &K,
+) -> Result<Option<Scratch>> {
+    let (rank, size) = (transport.rank(), transport.size());
+    let mut below = None;
+    let mut acc = Scratch::copy_of(own)?;
+    if rank > 0 {
+        let mut incoming = Scratch::of(own.len())?;
+        transport.recv(rank - 1, &mut incoming).await?;
+        kernel.reduce(&incoming, &mut acc)?;
+        below = Some(incoming);
+    }
+    if rank + 1 < size {
+        transport.send(rank + 1, &acc).await?;
+    }
+    Ok(below)
 }

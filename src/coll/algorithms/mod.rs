@@ -13,6 +13,7 @@ pub mod dissemination;
 pub mod linear;
 pub mod pairwise;
 pub mod recursive_doubling;
+pub mod reduce_scatter_allgather;
 pub mod ring;
 #[cfg(test)]
 mod tests;
@@ -48,7 +49,7 @@ impl Blocks<'_> {
 /// Calls the algorithm with the value `$selected`, one of the table's.
 macro_rules! perform {
     (($operation:ident, $selected:expr, $arguments:tt)
-     $($algorithm:ident $value:literal $label:ident $bytes:tt $ranks:tt;)*) => {
+     $($algorithm:ident $value:literal $label:ident $bytes:tt $ranks:tt $when:ident;)*) => {
         match $selected {
             $($value => $algorithm::$operation $arguments .await,)*
             _ => Err(Error::Intern(concat!("no algorithm performs this ", stringify!($operation)).into())),
@@ -57,7 +58,8 @@ macro_rules! perform {
 }
 
 fn select<T: Transport>(transport: &T, operation: Collective, case: &Case) -> u64 {
-    by_messages(operation, case, transport.requested(operation)).map_or(0, |(value, _)| value)
+    let case = Case { oversubscribed: transport.is_oversubscribed(), ..*case };
+    by_messages(operation, &case, transport.requested(operation)).map_or(0, |(value, _)| value)
 }
 
 /// Returns when all ranks have called it.

@@ -161,6 +161,9 @@ impl Transport for BlockingTransport<'_> {
     fn requested(&self, operation: Collective) -> u64 {
         requested(self.engine.config(), operation)
     }
+    fn is_oversubscribed(&self) -> bool {
+        self.engine.config().shape().is_oversubscribed()
+    }
     fn rank(&self) -> usize {
         self.comm.rank() as usize
     }

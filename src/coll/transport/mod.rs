@@ -60,6 +60,10 @@ pub trait Transport {
     fn requested(&self, _: Collective) -> u64 {
         0
     }
+    /// Whether ranks outnumber CPUs, the same at all ranks.
+    fn is_oversubscribed(&self) -> bool {
+        false
+    }
     /// Returns whether callers wait for an operation, or poll it, or start it again and again.
     fn mode(&self) -> CollMode {
         CollMode::Blocking

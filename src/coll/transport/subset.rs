@@ -24,6 +24,9 @@ impl<T: Transport> Transport for Subset<'_, T> {
     fn requested(&self, operation: Collective) -> u64 {
         self.transport.requested(operation)
     }
+    fn is_oversubscribed(&self) -> bool {
+        self.transport.is_oversubscribed()
+    }
     async fn send(&self, to: usize, bytes: &[u8]) -> Result<()> {
         self.transport.send(self.ranks[to], bytes).await
     }

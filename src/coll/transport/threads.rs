@@ -8,14 +8,21 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 /// One rank: a thread of the test.
 pub struct ThreadTransport {
     rank: usize,
+    oversubscribed: bool,
     to: Vec<SyncSender<Vec<u8>>>,
     from: Vec<Receiver<Vec<u8>>>,
 }
 
-/// Runs `body` as every rank of `size`; checks that no message is left over.
+/// Runs `body` as every rank of `size`, once as if each had a CPU and once as if not; checks that no message is left over.
 pub fn ranks(size: usize, body: impl Fn(&ThreadTransport) + Sync) {
-    let mut transports: Vec<ThreadTransport> =
-        (0..size).map(|rank| ThreadTransport { rank, to: Vec::new(), from: Vec::new() }).collect();
+    for oversubscribed in [false, true] {
+        ranks_on(size, oversubscribed, &body);
+    }
+}
+
+fn ranks_on(size: usize, oversubscribed: bool, body: &(impl Fn(&ThreadTransport) + Sync)) {
+    let make = |rank| ThreadTransport { rank, oversubscribed, to: Vec::new(), from: Vec::new() };
+    let mut transports: Vec<ThreadTransport> = (0..size).map(make).collect();
     for from in 0..size {
         for to in 0..size {
             let (sender, receiver) = sync_channel(0);
@@ -24,7 +31,6 @@ pub fn ranks(size: usize, body: impl Fn(&ThreadTransport) + Sync) {
         }
     }
     let transports: Vec<ThreadTransport> = std::thread::scope(|scope| {
-        let body = &body;
         let run = |transport: ThreadTransport| {
             scope.spawn(move || {
                 body(&transport);
@@ -45,6 +51,9 @@ impl Transport for ThreadTransport {
     }
     fn size(&self) -> usize {
         self.to.len()
+    }
+    fn is_oversubscribed(&self) -> bool {
+        self.oversubscribed
     }
     async fn send(&self, to: usize, bytes: &[u8]) -> Result<()> {
         assert_ne!(to, self.rank, "no collective sends to itself");

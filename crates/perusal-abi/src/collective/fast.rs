@@ -73,6 +73,9 @@ impl ReductionKernel for PlainKernel {
     fn commutes(&self) -> bool {
         true
     }
+    fn unit(&self) -> usize {
+        self.size
+    }
     #[inline(always)]
     fn reduce(&self, left: &[u8], right: &mut [u8]) -> Result<()> {
         let count = left.len().min(right.len()) >> self.size.trailing_zeros();
