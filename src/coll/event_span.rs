@@ -141,9 +141,8 @@ impl CollectiveOp {
             Self::Gather(Some(data), ..) | Self::Scatter(_, Some(data), ..) => {
                 team.may_serve(data.bytes(), data.bytes())
             }
-            Self::ReduceScatter(data, ..) | Self::Scan(_, data, _) | Self::Exscan(_, data, _) => {
-                team.may_serve(data.bytes(), data.bytes() / team.size())
-            }
+            Self::ReduceScatter(data, ..) => team.may_serve(data.bytes(), data.bytes() / team.size()),
+            Self::Scan(_, data, _) | Self::Exscan(_, data, _) => team.may_serve_scan(data.bytes()),
             _ => true,
         }
     }

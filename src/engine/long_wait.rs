@@ -77,7 +77,7 @@ impl<'a> LongWait<'a> {
         loop {
             let happened = engine.progress().advance(&mut poller, true);
             let done = (self.done)();
-            if (happened || done) && !self.strategy.has_yielded() {
+            if (happened || done) && self.strategy.has_spun() {
                 engine.oversubscription.spun_well();
             }
             if done {

@@ -79,7 +79,7 @@ impl TeamGuard<'_> {
                 what,
                 (len, Width::One),
                 |to| to.copy_from_slice(&own[at..][..len]),
-                true,
+                0..size,
                 |from, bytes| {
                     let theirs = match from.cmp(&rank) {
                         Ordering::Less => &mut before[from * block..],
@@ -113,7 +113,7 @@ impl TeamGuard<'_> {
             return Ok(false);
         }
         let what = OperationKey::new(Collective::Gather, root, block);
-        let wanted = self.rank() == root;
+        let wanted = if self.rank() == root { 0..self.size() } else { 0..0 };
         self.among_all(what, (block, Width::One), own, wanted, each).map(|()| true)
     }
 
@@ -197,7 +197,7 @@ impl TeamGuard<'_> {
                     let peers = (0..size).filter(|&peer| peer != rank);
                     peers.for_each(|peer| read(peer, at, &mut to[peer * stride..][..len]));
                 },
-                true,
+                0..size,
                 |from, bytes| {
                     if from != rank {
                         write(from, at, &bytes[rank * stride..][..len]);

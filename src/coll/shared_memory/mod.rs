@@ -21,6 +21,7 @@ use crate::sync::ConditionalGuard;
 use crate::team::{
     Arrived, CorruptWord, MappedSegment, Membership, PARTS, PAYLOAD, RoundArrival, Rounds, Team, TeamSlot,
 };
+use core::ops::Range;
 
 /// How often a word is polled, where every rank has a CPU, before the caller waits as for a message: about as long as members
 /// that run in step are apart.
@@ -305,14 +306,14 @@ impl<'a> TeamGuard<'a> {
         copied
     }
 
-    /// Moves every member's data to every member, or to those that want it: each writes `len` bytes, and is shown those of each member. `len`
-    /// is at most [`Self::room_among_all`], with the same `width`.
+    /// Moves members' data among them: each writes `len` bytes, and is shown those of the members that it wants. `len` is at most
+    /// [`Self::room_among_all`], with the same `width`.
     pub(super) fn among_all(
         &mut self,
         what: OperationKey,
         (len, width): (usize, Width),
         write: impl FnOnce(&mut [u8]),
-        wanted: bool,
+        wanted: Range<usize>,
         mut each: impl FnMut(usize, &[u8]) -> Result<()>,
     ) -> Result<()> {
         self.enter()?;
@@ -325,19 +326,24 @@ impl<'a> TeamGuard<'a> {
         });
         self.arrive(|_| {})?;
         let mut result = Ok(());
-        if wanted {
+        let others = wanted.clone().any(|member| member != rank);
+        if others && self.arrival == RoundArrival::Count || wanted.len() == size {
             self.wait_complete()?;
-            for member in 0..size {
-                let shown = self.read_slot(member, what, |payload| match part {
-                    None => each(member, &payload[..len]),
-                    Some(part) => {
-                        // SAFETY: team rule 6: written by `member` before it arrived, and by no member until we have left.
-                        let bytes = unsafe { core::slice::from_raw_parts(part.add(member * stride), len) };
-                        each(member, bytes)
-                    }
-                });
-                result = result.and(shown.and_then(|shown| shown));
+        } else if others {
+            for member in wanted.clone() {
+                self.wait(|rounds| rounds.has_published(member, rounds.round()))?;
             }
+        }
+        for member in wanted {
+            let shown = self.read_slot(member, what, |payload| match part {
+                None => each(member, &payload[..len]),
+                Some(part) => {
+                    // SAFETY: team rule 6: written by `member` before it arrived, and by no member until we have left.
+                    let bytes = unsafe { core::slice::from_raw_parts(part.add(member * stride), len) };
+                    each(member, bytes)
+                }
+            });
+            result = result.and(shown.and_then(|shown| shown));
         }
         self.leave();
         result

@@ -5,8 +5,13 @@ use crate::coll::{ReductionKernel, Scratch};
 use crate::error::Result;
 use crate::events::Collective;
 use crate::team::PAYLOAD;
+use crate::variables::VariableId;
+use crate::variables::algorithms::AUTO;
 use core::mem::swap;
 use core::ops::Range;
+
+/// Bytes from which a scan goes through the team though ranks outnumber CPUs: each reduces a slice.
+const CHAINED_BELOW: usize = 512 << 10;
 
 impl TeamGuard<'_> {
     /// Reduces every member's operands, and gives member m the bytes `range(m)` of the results, in an `out` that is as long. `false` if the team cannot do so,
@@ -38,6 +43,19 @@ impl TeamGuard<'_> {
         Ok(true)
     }
 
+    /// Returns whether a scan of `bytes` bytes goes along a chain of messages instead, where ranks outnumber CPUs: a rank waits for none behind it.
+    fn chains_scan(&self, bytes: usize) -> bool {
+        let config = self.engine.config();
+        config.shape().is_oversubscribed()
+            && bytes < CHAINED_BELOW
+            && config.number(VariableId::CollScan) == AUTO
+    }
+
+    /// Returns whether the team may serve a scan of `bytes` bytes.
+    pub fn may_serve_scan(&mut self, bytes: usize) -> bool {
+        !self.chains_scan(bytes) && self.may_serve(bytes, bytes / self.size())
+    }
+
     /// Reduces the operands of the members up to the caller into its `out`; without the caller's own, if not `inclusive`: then rank 0 gets nothing. `false` as
     /// for [`Self::reduce_scatter`].
     ///
@@ -49,6 +67,9 @@ impl TeamGuard<'_> {
         inclusive: bool,
         kernel: &K,
     ) -> Result<bool> {
+        if self.chains_scan(operands.len) {
+            return Ok(false);
+        }
         if self.scan_direct(operands, inclusive, kernel)? {
             return Ok(true);
         }
@@ -85,7 +106,7 @@ impl TeamGuard<'_> {
         }
         let part = range.len();
         let mut parts = Scratch::of(members.len() * part)?;
-        let wanted = !parts.is_empty();
+        let wanted = if part == 0 { 0..0 } else { members };
         self.among_all(
             what,
             (len, Width::One),
@@ -93,9 +114,7 @@ impl TeamGuard<'_> {
             |to| unsafe { to.as_mut_ptr().copy_from_nonoverlapping(operands.own, len) },
             wanted,
             |member, bytes| {
-                if members.contains(&member) {
-                    parts[member * part..][..part].copy_from_slice(&bytes[range.clone()]);
-                }
+                parts[member * part..][..part].copy_from_slice(&bytes[range.clone()]);
                 Ok(())
             },
         )?;
