@@ -6,7 +6,7 @@
 //! The buffer rules ([`super::buffer`]) hold for inputs and outputs until the future is ready, or is leaked.
 
 use super::algorithms::{self, Blocks};
-use super::buffer::{InputBuffer, OpKernel, OutputBuffer, copy};
+use super::buffer::{InputBuffer, Landing, OpKernel, OutputBuffer, copy};
 use super::shared_memory::{Operands, one_run};
 use super::{Scratch, Transport, allgatherv};
 use crate::error::{Error, Result};
@@ -84,13 +84,15 @@ pub async fn scatter<'a, T: Transport>(
             let own = if is_root { None } else { recv.as_ref().map(OutputBuffer::reborrowed) };
             let mut landing = own.map(OutputBuffer::landing).transpose()?;
             let room = landing.as_deref_mut().unwrap_or_default();
-            let done = team.scatter_direct(all, room, root, block)?
-                || team.scatter(
-                    block,
-                    root,
-                    |to| to.copy_from_slice(all),
-                    |from| room.copy_from_slice(from),
-                )?;
+            let meanwhile = || match &recv {
+                Some(recv) if is_root => copy(pieces(root), recv),
+                _ => Ok(()),
+            };
+            if team.scatter_direct(all, room, root, block, meanwhile)? {
+                return landing.map_or(Ok(()), Landing::land);
+            }
+            let done =
+                team.scatter(block, root, |to| to.copy_from_slice(all), |from| room.copy_from_slice(from))?;
             if done && let Some(landing) = landing {
                 landing.land()?;
             }

@@ -28,7 +28,7 @@ impl TeamGuard<'_> {
     /// Those of waiting; [`crate::Error::Other`] where members disagree about the operation.
     pub fn bcast(&mut self, data: &mut [u8], root: usize) -> Result<bool> {
         let what = OperationKey::new(Collective::Bcast, root, data.len());
-        if self.is_direct(data.len())? {
+        if self.is_direct_from_one(data.len())? {
             return self.bcast_direct(what, data, root).map(|()| true);
         }
         if !self.has_room(data.len())? {

@@ -1,8 +1,9 @@
 //! Collectives of long data: each member says where its data lies, and where it has room, and the members copy between each other's memory. There is one
 //! copy of each byte, where messages and the bulk take two.
 //!
-//! Who has the data writes it: what a member has just stored lies in its cache, from where it is written faster than others fetch it. Others read
-//! where one member would have to write to many, where there is no one run of bytes to write to, and what they reduce.
+//! Where each has data for others, who has the data writes it: what a member has just stored lies in its cache, from where it is written faster than others
+//! fetch it. Others read where one member has the data for all, so that all copy at once, where there is no one run of bytes to write to, and what
+//! they reduce.
 //!
 //! - **Direct rule 1.** What a member exposes, it leaves alone until the members have met, but for what the operation says; then its call may return.
 //! - **Direct rule 2.** Between two meetings, a byte that one member writes no other reads or writes.
@@ -27,8 +28,8 @@ const BLOCK: usize = 64 << 10;
 /// How much longer than other data a slice must be to be reduced so: members meet more often.
 const SLICES: usize = 4;
 
-/// Members up to which one writes to all others.
-const FEW: usize = 4;
+/// Bytes of a broadcast from which the root writes a share of it: less is not worth a system call for each of the others.
+const SHARE: usize = 4096;
 
 /// What a member exposes: what others read, and what they write.
 const RUNS: usize = 2;
@@ -82,6 +83,11 @@ impl<'a> TeamGuard<'a> {
     pub fn may_serve(&mut self, shown: usize, copied: usize) -> bool {
         let direct = copied >= self.engine.config().coll_direct_from() && self.team().direct != Some(false);
         direct || shown <= PAYLOAD || shown <= self.room_among_all(Width::One)
+    }
+
+    /// The same for data that one member has for the others. Where ranks outnumber CPUs it takes the bulk, in which the root can leave it.
+    pub(super) fn is_direct_from_one(&mut self, bytes: usize) -> Result<bool> {
+        Ok(!self.engine.config().shape().is_oversubscribed() && self.is_direct(bytes)?)
     }
 
     /// Each member tries the memory of the next.
@@ -162,13 +168,17 @@ impl<'a> TeamGuard<'a> {
         (1..size).map(move |step| (rank + step) % size)
     }
 
-    /// A broadcast. The root writes to few members; many read.
+    /// A broadcast. All copy at once, equally much: the root writes the beginning to each of the others, which read the rest.
     pub(super) fn bcast_direct(&mut self, what: OperationKey, data: &mut [u8], root: usize) -> Result<()> {
         let exposed = self.expose(what, [data.as_ptr(); RUNS], data.len())?;
-        let done = match (self.rank() == root, self.size() <= FEW) {
-            (true, true) => self.others().try_for_each(|to| exposed.write(to, RECV, 0, data)),
-            (false, false) => exposed.read(root, SEND, 0, data),
-            _ => Ok(()),
+        let share = (data.len() / self.size()) & !63;
+        let share = if share < SHARE { 0 } else { share };
+        let done = if self.rank() != root {
+            exposed.read(root, SEND, share, &mut data[share..])
+        } else if share > 0 {
+            self.others().try_for_each(|to| exposed.write(to, RECV, 0, &data[..share]))
+        } else {
+            Ok(())
         };
         self.meet(done)
     }
@@ -226,24 +236,25 @@ impl<'a> TeamGuard<'a> {
     }
 
     /// A scatter of blocks of equal length, for which every member calls this. `all`, at the root, has all blocks; `own`, elsewhere, has room for the
-    /// caller's.
+    /// caller's, which it reads while the root does `meanwhile`.
     ///
     /// # Errors
-    /// Those of waiting and of the kernel.
-    pub fn scatter_direct(&mut self, all: &[u8], own: &mut [u8], root: usize, block: usize) -> Result<bool> {
-        if !self.is_direct(block)? {
+    /// Those of waiting, of the kernel and of `meanwhile`.
+    pub fn scatter_direct(
+        &mut self,
+        all: &[u8],
+        own: &mut [u8],
+        root: usize,
+        block: usize,
+        meanwhile: impl FnOnce() -> Result<()>,
+    ) -> Result<bool> {
+        if !self.is_direct_from_one(block)? {
             return Ok(false);
         }
         let what = OperationKey::new(Collective::Scatter, root, block);
         let rank = self.rank();
         let exposed = self.expose(what, [all.as_ptr(), own.as_ptr()], all.len().max(own.len()))?;
-        let done = match (rank == root, self.size() <= FEW) {
-            (true, true) => {
-                self.others().try_for_each(|to| exposed.write(to, RECV, 0, &all[to * block..][..block]))
-            }
-            (false, false) => exposed.read(root, SEND, rank * block, own),
-            _ => Ok(()),
-        };
+        let done = if rank == root { meanwhile() } else { exposed.read(root, SEND, rank * block, own) };
         self.meet(done).map(|()| true)
     }
 
