@@ -19,6 +19,7 @@ use crate::engine::{Engine, PEER_ADDRESS, PeerAddress, probe_address};
 use crate::error::{Error, Result};
 use crate::events::Collective;
 use crate::team::PAYLOAD;
+use crate::variables::{ValueSource, VariableId};
 use core::mem::swap;
 use core::ops::Range;
 
@@ -85,9 +86,13 @@ impl<'a> TeamGuard<'a> {
         direct || shown <= PAYLOAD || shown <= self.room_among_all(Width::One)
     }
 
-    /// The same for data that one member has for the others. Where ranks outnumber CPUs it takes the bulk, in which the root can leave it.
+    /// The same for data that one member has for the others. Where ranks outnumber CPUs it takes the bulk, in which the root can leave it, unless somebody
+    /// has set the control variable.
     pub(super) fn is_direct_from_one(&mut self, bytes: usize) -> Result<bool> {
-        Ok(!self.engine.config().shape().is_oversubscribed() && self.is_direct(bytes)?)
+        let config = self.engine.config();
+        let by_default =
+            matches!(config.source(VariableId::CollDirectFrom), ValueSource::Default | ValueSource::TuneFile);
+        Ok(!(by_default && config.shape().is_oversubscribed()) && self.is_direct(bytes)?)
     }
 
     /// Each member tries the memory of the next.
