@@ -189,6 +189,20 @@ static void bcast(void) { MPI_Bcast(in, 1, MPI_LONG, 1, world); }
 static void allreduce(void) { MPI_Allreduce(out, in, 1, MPI_LONG, MPI_SUM, world); }
 static void alltoall(void) { MPI_Alltoall(out, 1, MPI_LONG, in, 1, MPI_LONG, world); }
 
+static void wait_for(MPI_Request request) { MPI_Wait(&request, MPI_STATUS_IGNORE); }
+static void ibcast(void)
+{
+    MPI_Request request;
+    MPI_Ibcast(in, 1, MPI_LONG, 1, world, &request);
+    wait_for(request);
+}
+static void iallreduce(void)
+{
+    MPI_Request request;
+    MPI_Iallreduce(out, in, 1, MPI_LONG, MPI_SUM, world, &request);
+    wait_for(request);
+}
+
 static long count_together(void (*call)(void))
 {
     go();
@@ -201,6 +215,8 @@ static long count_barrier(void) { return count_together(barrier); }
 static long count_bcast(void) { return count_together(bcast); }
 static long count_allreduce(void) { return count_together(allreduce); }
 static long count_alltoall(void) { return count_together(alltoall); }
+static long count_ibcast(void) { return count_together(ibcast); }
+static long count_iallreduce(void) { return count_together(iallreduce); }
 
 /* One-sided operations at the partner, within an epoch of MPI_Win_lock_all but for the last. */
 static void put(void) { MPI_Put(out, 1, MPI_LONG, 1, 0, 1, MPI_LONG, window); }
@@ -277,6 +293,8 @@ static const struct {
     {"bcast", "MPI_Bcast", count_bcast, 1, 0, 0, bcast},
     {"allreduce", "MPI_Allreduce", count_allreduce, 1, 0, 0, allreduce},
     {"alltoall", "MPI_Alltoall", count_alltoall, 1, 0, 0, alltoall},
+    {"ibcast", "MPI_Ibcast+MPI_Wait", count_ibcast, 1, 0, 0, ibcast},
+    {"iallreduce", "MPI_Iallreduce+MPI_Wait", count_iallreduce, 1, 0, 0, iallreduce},
     {"put", "MPI_Put", count_put, 1, 0, 0, NULL},
     {"get", "MPI_Get", count_get, 1, 0, 0, NULL},
     {"flush", "MPI_Win_flush", count_flush, 1, 0, 0, NULL},
