@@ -9,7 +9,7 @@ use std::process::{Child, Command};
 /// Compiles the benchmark and runs metrics on so many ranks. Gives the lines that it prints, each with its words.
 fn lines(options: &[&str], ranks: &str, metrics: &[&str]) -> Vec<Vec<String>> {
     let sources =
-        ["main", "pair", "matching", "collectives", "crowd", "threads", "files", "onesided", "probe"];
+        ["main", "pair", "matching", "collectives", "crowd", "threads", "files", "onesided", "matrix", "probe"];
     let sources = sources.map(|name| format!("benches/peers/{name}.c"));
     let program = product("bench").to_string_lossy().into_owned();
     let mut arguments: Vec<&str> = sources.iter().map(String::as_str).collect();
@@ -81,6 +81,13 @@ fn one_sided_operations_and_synchronisation_give_a_figure_each() {
         assert_eq!(count(&said, word), figures, "{word}");
     }
     assert_eq!(count(&bench("4", &["onesided-sync"]), "rma-sync"), 2);
+}
+
+#[test]
+fn every_operation_of_the_matrix_has_a_cell_for_each_size() {
+    let collectives = 2 + 18 * 6;
+    assert_eq!(count(&bench("2", &["matrix"]), "matrix"), 5 * 9 + collectives);
+    assert_eq!(count(&bench("3", &["matrix"]), "matrix"), collectives);
 }
 
 #[test]

@@ -21,7 +21,8 @@ int main(int argc, char **argv)
         OK(MPI_Barrier(MPI_COMM_WORLD));
     }
     if (rank == 1) {
-        volatile char *garbage = ring_of(job_memory(), RANKS, RANKS * RANKS);
+        char *memory = job_memory();
+        volatile char *garbage = ring_of(memory, 0, places_of(memory));
         srand((unsigned)time(NULL));
         /* High bytes are set, so that every word is one that no rank writes. */
         for (int at = 0; at < AREA_CONTROL; at++) garbage[at] = (char)(at % 8 == 7 ? 0x40 | rand() : rand());

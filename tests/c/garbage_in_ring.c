@@ -10,7 +10,7 @@
 static void spoil(char *memory, unsigned seed)
 {
     uint32_t cells = cells_of(memory);
-    char *from_1_to_0 = ring_of(memory, 2, 1);
+    char *from_1_to_0 = ring_of(memory, 1, 0);
     srand(seed);
     for (uint64_t position = cells - 1; position > 0; position--) {
         char *cell = from_1_to_0 + CONTROL + position * CELL;

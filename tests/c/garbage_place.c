@@ -20,7 +20,7 @@ int main(int argc, char **argv)
     OK(MPI_Send(&number, 1, MPI_INT, 0, 1, MPI_COMM_WORLD));
     char *memory = job_memory();
     uint32_t cells = cells_of(memory);
-    char *first = ring_of(memory, 2, 1) + CONTROL;
+    char *first = ring_of(memory, 1, 0) + CONTROL;
     /* The first cell after those that it has used; what is said there is rank 1's, of tag 2, in the world. */
     uint64_t position = 1;
     while (position < cells && *(uint32_t *)(first + position * CELL) == position + 1) position++;

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Header, context ids, blocks of the ranks, rings by receiver and sender, areas. */
+/* Header, context ids, blocks of the places, rings by receiver and sender, areas. */
 enum { HEADER = 4096, CONTEXTS = 4 * 65536, BLOCK = 3 * 4096, CONTROL = 3 * 128, CELL = 64 };
 
 /* The job's memory, mapped once more. */
@@ -25,12 +25,15 @@ static inline char *job_memory(void)
 /* Cells of a ring. */
 static inline uint32_t cells_of(const char *memory) { return *(const uint32_t *)(memory + 16); }
 
-/* Ring `number` of a job of so many ranks; beyond the last one lie the areas. */
-static inline char *ring_of(char *memory, int ranks, int number)
+/* How many processes the job has room for. */
+static inline uint32_t places_of(const char *memory) { return *(const uint32_t *)(memory + 52); }
+
+/* The ring that `from` writes and `to` reads; at receiver `places_of` and sender 0 the areas begin. */
+static inline char *ring_of(char *memory, uint32_t from, uint32_t to)
 {
-    uint32_t bulk = *(uint32_t *)(memory + 20);
+    uint32_t bulk = *(uint32_t *)(memory + 20), places = places_of(memory);
     size_t ring = (CONTROL + (size_t)cells_of(memory) * CELL + bulk + 4095) / 4096 * 4096;
-    return memory + HEADER + CONTEXTS + (size_t)ranks * BLOCK + (size_t)number * ring;
+    return memory + HEADER + CONTEXTS + (size_t)places * BLOCK + ((size_t)to * places + from) * ring;
 }
 
 #endif
