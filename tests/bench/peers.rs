@@ -8,8 +8,18 @@ use std::process::{Child, Command};
 
 /// Compiles the benchmark and runs metrics on so many ranks. Gives the lines that it prints, each with its words.
 fn lines(options: &[&str], ranks: &str, metrics: &[&str]) -> Vec<Vec<String>> {
-    let sources =
-        ["main", "pair", "matching", "collectives", "crowd", "threads", "files", "onesided", "matrix", "probe"];
+    let sources = [
+        "main",
+        "pair",
+        "matching",
+        "collectives",
+        "crowd",
+        "threads",
+        "files",
+        "onesided",
+        "matrix",
+        "probe",
+    ];
     let sources = sources.map(|name| format!("benches/peers/{name}.c"));
     let program = product("bench").to_string_lossy().into_owned();
     let mut arguments: Vec<&str> = sources.iter().map(String::as_str).collect();
