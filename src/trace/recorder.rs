@@ -310,7 +310,8 @@ impl Recorder {
 #[inline(never)]
 fn pack(event: Event, payload: EventPayload<'_>, words: &mut Words) {
     payload.pack(words);
-    if let (Event::CommCreated | Event::WinCreated, EventPayload::Comm { group, .. }) = (event, payload) {
+    let made = matches!(event, Event::CommCreated | Event::WinCreated | Event::FileOpened);
+    if let (true, EventPayload::Comm { group, .. }) = (made, payload) {
         // The ranks follow.
         words.third = group.len() as u64 * 4;
     }

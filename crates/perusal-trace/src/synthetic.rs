@@ -141,6 +141,16 @@ impl Synthetic {
         self
     }
 
+    /// A file that all of `group` (ranks of the job) open at `when`.
+    pub fn file(&mut self, when: u64, context: u32, name: &str, group: &[u32]) -> &mut Self {
+        let ranks: Vec<u8> = group.iter().flat_map(|rank| rank.to_le_bytes()).collect();
+        for rank in group {
+            self.long(*rank, when, Event::FileOpened, context, group.len() as u32, &ranks);
+            self.long(*rank, when, Event::FileNamed, context, 0, name.as_bytes());
+        }
+        self
+    }
+
     fn long(&mut self, rank: u32, when: u64, event: Event, context: u32, size: u32, carried: &[u8]) {
         let third = carried.len() as u64;
         let head = RawRecord {

@@ -1,53 +1,19 @@
 //! The windows of a whole job, and who waited for whose lock.
 
 use super::flows::RecordIndex;
-use super::model::{RankTrace, Record, RecordPayload, Trace, WindowInfo};
+use super::model::{RankTrace, RecordPayload, Trace, WindowInfo};
+use super::objects::JobObjects;
 use crate::events::Event;
 use std::collections::{BTreeMap, HashMap};
 
-/// All windows of a job, each once: those that several ranks made together are one.
-#[derive(Debug, Default)]
-pub struct JobWindows<'a> {
-    /// In the order of their numbers: as the first rank that has it knows it.
-    pub all: Vec<&'a WindowInfo>,
-    /// By rank and context: when each window was made that had it, ascending, and its number.
-    numbers: Vec<HashMap<u32, Vec<(u64, usize)>>>,
-}
-
-/// Context, members, and which one in turn: a context comes again after a window is freed.
-type Identity<'a> = (u32, &'a [u32], usize);
+/// All windows of a job, each once.
+pub type JobWindows<'a> = JobObjects<'a, WindowInfo>;
 
 impl<'a> JobWindows<'a> {
     /// Those of a trace.
     #[must_use]
-    pub fn of(trace: &'a Trace) -> JobWindows<'a> {
-        let mut job = JobWindows::default();
-        let mut known: HashMap<Identity<'a>, usize> = HashMap::new();
-        for rank in &trace.ranks {
-            let mut turns: HashMap<(u32, &[u32]), usize> = HashMap::new();
-            let mut numbers: HashMap<u32, Vec<(u64, usize)>> = HashMap::new();
-            // A reader has them in the order of their making.
-            for window in &rank.windows {
-                let turn = turns.entry((window.comm.context, &window.comm.group)).or_default();
-                let identity = (window.comm.context, window.comm.group.as_slice(), *turn);
-                *turn += 1;
-                let number = *known.entry(identity).or_insert_with(|| {
-                    job.all.push(window);
-                    job.all.len() - 1
-                });
-                numbers.entry(window.comm.context).or_default().push((window.comm.created, number));
-            }
-            job.numbers.push(numbers);
-        }
-        job
-    }
-
-    /// The number of the window that a record is of; its rank has this place among the ranks.
-    #[must_use]
-    pub fn number(&self, place: usize, record: &Record) -> Option<usize> {
-        let of_context = self.numbers.get(place)?.get(&record.context)?;
-        let after = of_context.partition_point(|(created, _)| *created <= record.when);
-        of_context.get(after.saturating_sub(1)).map(|(_, number)| *number)
+    pub fn of(trace: &'a Trace) -> Self {
+        Self::collect(trace, |rank| &rank.windows, |window| &window.comm)
     }
 
     /// The name of a window, or what it is called without one.
@@ -187,6 +153,7 @@ fn look(
 
 #[cfg(test)]
 mod tests {
+    use super::super::model::Record;
     use super::super::synthetic::Synthetic;
     use super::*;
 

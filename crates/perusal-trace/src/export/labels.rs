@@ -13,13 +13,17 @@ pub fn value(field: Field, number: impl Into<i32>) -> String {
     field.show(FieldValue::I32(number.into()))
 }
 
-/// The communicator or window of a record, by name if it has one.
+/// The communicator, window or file of a record, by name if it has one.
 pub fn communicator(rank: &RankTrace, record: &Record) -> Option<String> {
     if record.context == Record::NO_CONTEXT {
         return None;
     }
     let named = rank.group_of(record).filter(|comm| !comm.name.is_empty());
-    let what = if record.is_of_window() { "window" } else { "context" };
+    let what = match record {
+        _ if record.is_of_window() => "window",
+        _ if record.is_of_file() => "file",
+        _ => "context",
+    };
     Some(named.map_or_else(|| format!("{what} {}", record.context), |comm| comm.name.clone()))
 }
 
@@ -31,6 +35,11 @@ pub fn synchronization(call: u8) -> String {
 /// "put", or another one-sided operation.
 pub fn one_sided(operation: u8) -> String {
     value(Field::RmaOperation, operation)
+}
+
+/// "read file" or "write file".
+pub fn file_access(operation: u8) -> String {
+    format!("{} file", value(Field::FileOperation, operation))
 }
 
 /// What a record's payload holds, as names and values, without the number of bytes.

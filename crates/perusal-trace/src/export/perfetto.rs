@@ -245,6 +245,10 @@ impl Page<'_, '_> {
                 of_window = labels::synchronization(call);
                 (of_window.as_str(), "synchronization")
             }
+            SliceKind::FileAccess(operation) => {
+                of_window = labels::file_access(operation);
+                (of_window.as_str(), "file")
+            }
             SliceKind::LockWait => ("wait for lock", "synchronization"),
             SliceKind::Send => ("send", "message"),
             SliceKind::Receive => ("receive", "message"),
@@ -264,6 +268,9 @@ impl Page<'_, '_> {
                     message_args(self.rank, record)
                 }
                 SliceKind::Sleep if edge.enter => labels::payload(record),
+                SliceKind::FileAccess(_) | SliceKind::LockWait if record.is_of_file() => {
+                    file_args(self.rank, record)
+                }
                 SliceKind::OneSided(_) | SliceKind::Synchronization(_) | SliceKind::LockWait
                     if edge.enter =>
                 {
@@ -475,6 +482,19 @@ fn window_args(rank: &RankTrace, record: &Record) -> Vec<(&'static str, String)>
         args.push(("bytes", record.bytes.to_string()));
     }
     args.extend(labels::communicator(rank, record).map(|name| ("window", name)));
+    args
+}
+
+fn file_args(rank: &RankTrace, record: &Record) -> Vec<(&'static str, String)> {
+    // Of an access, what is known as it begins.
+    let mut args = labels::payload(record);
+    args.retain(|(name, value)| {
+        !matches!((*name, value.as_str()), ("accesses", "0") | ("offset", "18446744073709551615"))
+    });
+    if matches!(record.payload, RecordPayload::File { .. }) {
+        args.push(("bytes", record.bytes.to_string()));
+    }
+    args.extend(labels::communicator(rank, record).map(|name| ("file", name)));
     args
 }
 

@@ -4,7 +4,7 @@
 //! request or one message, with the searches between them.
 
 use super::super::model::{Record, RecordPayload};
-use crate::events::{CollMode, Event};
+use crate::events::{CollMode, Event, FileMode};
 use std::collections::BTreeMap;
 
 /// What a slice stands for.
@@ -28,7 +28,9 @@ pub enum SliceKind {
     OneSided(u8),
     /// A call that synchronises a window, by its number.
     Synchronization(u8),
-    /// The wait for a lock in such a call.
+    /// An access to a file that its caller waits for, by the number of its operation.
+    FileAccess(u8),
+    /// The wait for a lock in such a call or access.
     LockWait,
 }
 
@@ -94,8 +96,14 @@ impl SliceKind {
             (Event::WinSyncBegin | Event::WinSyncEnd, RecordPayload::Sync { call, .. }) => {
                 (SliceKind::Synchronization(call), record.event == Event::WinSyncBegin)
             }
-            (Event::WinLockWaitBegin, _) => (SliceKind::LockWait, true),
-            (Event::WinLockWaitEnd, _) => (SliceKind::LockWait, false),
+            (
+                Event::FileReqActivate | Event::FileReqComplete,
+                RecordPayload::File { operation, mode, .. },
+            ) if mode != FileMode::Nonblocking as u8 => {
+                (SliceKind::FileAccess(operation), record.event == Event::FileReqActivate)
+            }
+            (Event::WinLockWaitBegin | Event::FileLockWaitBegin, _) => (SliceKind::LockWait, true),
+            (Event::WinLockWaitEnd | Event::FileLockWaitEnd, _) => (SliceKind::LockWait, false),
             _ => return None,
         })
     }

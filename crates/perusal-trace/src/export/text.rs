@@ -25,6 +25,13 @@ pub fn print(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
             let name = one_line(&comm.name);
             writeln!(out, "#   context {context}: \"{name}\", {size} ranks, made at {created}{freed}")?;
         }
+        for file in &rank.files {
+            let closed =
+                file.freed.map_or_else(String::new, |closed| format!(", closed at {}", seconds(closed)));
+            let (context, size, opened) = (file.context, file.group.len(), seconds(file.created));
+            let name = one_line(&file.name);
+            writeln!(out, "#   file {context}: \"{name}\", {size} ranks, opened at {opened}{closed}")?;
+        }
         for window in &rank.windows {
             let comm = &window.comm;
             let freed = comm.freed.map_or_else(String::new, |freed| format!(", freed at {}", seconds(freed)));

@@ -2,7 +2,9 @@
 
 use super::types;
 use super::waits::{Cause, CausedWait, SHORT, Slept};
-use crate::events::{Algorithm, CollMode, Collective, Event, WindowSync};
+use crate::events::{
+    Algorithm, CollMode, Collective, Event, FileMode, FileOperation, FilePointer, WindowSync,
+};
 use crate::shm::telemetry::Waiting;
 use crate::trace::{RankTrace, Record, RecordPayload, Trace};
 use std::collections::{BTreeMap, HashMap};
@@ -27,6 +29,13 @@ const AWAKE: u64 = 20_000_000;
 
 /// MPI_Win_fence, which all members of a window call in the same order, as an operation.
 const FENCE: u16 = u16::MAX;
+
+/// Collective accesses to files, which all who have opened one call in the same order, as operations: from this number on, by operation and pointer.
+const FILE: u16 = u16::MAX - 6;
+
+fn of_file(operation: u8, pointer: u8) -> u16 {
+    FILE + 3 * u16::from(operation.min(1)) + u16::from(pointer.min(2))
+}
 
 /// The n-th operation on a communicator: all members call them in the same order (MPI 5.0 §6.1). Starts of persistent ones are numbered
 /// apart: each may be started in any order (§6.13).
@@ -135,6 +144,14 @@ fn calls(
                 CollMode::Blocking as u8,
                 record.event == Event::WinSyncBegin,
             ),
+            RecordPayload::File { operation, pointer, mode, .. }
+                if mode == FileMode::Collective as u8
+                    && matches!(record.event, Event::FileReqActivate | Event::FileReqComplete) =>
+            {
+                let (operation, begins) =
+                    (of_file(operation, pointer), record.event == Event::FileReqActivate);
+                (operation, Algorithm::Unknown as u16, CollMode::Blocking as u8, begins)
+            }
             _ => continue,
         };
         if begins {
@@ -182,11 +199,13 @@ impl JobCommunicators {
             .communicators
             .iter()
             .chain(rank.windows.iter().map(|window| &window.comm))
+            .chain(&rank.files)
             .filter(|other| other.context == context && other.group == group)
             .position(|other| comm.is_some_and(|comm| std::ptr::eq(comm, other)))
             .unwrap_or(0);
         let name = match comm {
             Some(comm) if comm.name.is_empty() && record.is_of_window() => format!("window {context}"),
+            Some(comm) if comm.name.is_empty() && record.is_of_file() => format!("file {context}"),
             _ => super::communicators::name(comm, context),
         };
         let size = group.len();
@@ -257,6 +276,17 @@ impl CollectiveRow {
 fn operation_name(operation: u16, mode: u8) -> String {
     if operation == FENCE {
         return "MPI_Win_fence".into();
+    }
+    for (direction, name) in [(FileOperation::Read, "read"), (FileOperation::Write, "write")] {
+        for (pointer, end) in [
+            (FilePointer::Explicit, "_at_all"),
+            (FilePointer::Individual, "_all"),
+            (FilePointer::Shared, "_ordered"),
+        ] {
+            if operation == of_file(direction as u8, pointer as u8) {
+                return format!("MPI_File_{name}{end}");
+            }
+        }
     }
     let name = named(Collective::NAMES, operation);
     if mode == CollMode::Nonblocking as u8 {

@@ -2,13 +2,14 @@
 //!
 //! [`analyse`] goes through a trace and finds everything: [`types`] is what it finds. Each rank alone gives queues, searches and lifetimes
 //! (`queues`) and sleeps (`sleeping`); pairs give the matrix (`matrix`) and, with the messages' flows, who waited when for whom (`waits`,
-//! `collectives`, `windows`), which is charged (`blame`) and listed (`lateness`); `verdict` says in words what stands out. `page` and `text` show it.
+//! `collectives`, `windows`, `files`), which is charged (`blame`) and listed (`lateness`); `verdict` says in words what stands out. `page` and `text` show it.
 //! `docs/report.md` tells users how each figure is computed.
 
 mod blame;
 mod collectives;
 mod communicators;
 mod distribution;
+mod files;
 mod flow;
 mod lateness;
 mod matrix;
@@ -55,12 +56,14 @@ pub fn analyse(trace: &Trace, file: &str) -> Report {
     let (collectives, in_collectives) = collectives::collectives(trace, &slept);
     let ways = flow::rank_flows(&flows, trace.ranks.len());
     let mut at_windows = windows::one_sided(trace);
+    let mut at_files = files::files(trace);
     let waits: Vec<Vec<CausedWait>> = in_collectives
         .into_iter()
         .enumerate()
         .map(|(rank, mut all)| {
             all.extend(waits::for_messages(&trace.ranks[rank], &slept[rank], &flows, &ways[rank]));
             all.append(&mut at_windows.waits[rank]);
+            all.append(&mut at_files.of_ranks[rank]);
             waits::in_order(all)
         })
         .collect();
@@ -94,6 +97,8 @@ pub fn analyse(trace: &Trace, file: &str) -> Report {
         windows: at_windows.windows,
         one_sided: at_windows.cells,
         lock_waits: at_windows.lock_waits,
+        files: at_files.files,
+        file_waits: at_files.waits,
     };
     report.verdict = verdict::verdict(trace, &report);
     report

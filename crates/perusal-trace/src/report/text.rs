@@ -34,6 +34,7 @@ pub fn text(report: &Report) -> String {
     matrix(&mut out, report);
     collectives(&mut out, report);
     windows(&mut out, report);
+    files(&mut out, report);
     out
 }
 
@@ -41,7 +42,7 @@ fn key(out: &mut String, report: &Report) {
     let key = &report.key;
     let _ = write!(
         out,
-        "\nmessages {} ({}), unexpected {} ({})\nwaiting {} ({} of all ranks' time): late senders {}, late receivers {}, collectives {}, windows {}\n\
+        "\nmessages {} ({}), unexpected {} ({})\nwaiting {} ({} of all ranks' time): late senders {}, late receivers {}, collectives {}, windows and files {}\n\
          longest queues: unexpected {} (rank {}), posted {} (rank {}); sleeps {}, rings full {}\n",
         count(key.messages),
         bytes(key.bytes),
@@ -205,6 +206,49 @@ fn windows(out: &mut String, report: &Report) {
     });
     let heads = ["waited", "for the lock of", "in window", "held by", "for", "times", "longest"];
     table(out, "Waits for locks", &heads, rows.collect());
+}
+
+fn files(out: &mut String, report: &Report) {
+    let amount = |sum: Accesses| format!("{} ({})", count(sum.operations), bytes(sum.bytes));
+    let rows = report.files.iter().map(|file| {
+        vec![
+            file.name.clone(),
+            amount(file.read),
+            amount(file.written),
+            count(file.collective),
+            count(file.nonblocking),
+            count(file.disk_accesses),
+            duration(file.inside_ns),
+            duration(file.moving_ns),
+            duration(file.pointer_ns),
+            duration(file.lock_waited_ns),
+        ]
+    });
+    let heads = [
+        "file",
+        "read",
+        "written",
+        "collective",
+        "nonblocking",
+        "system calls",
+        "time inside",
+        "moving bytes",
+        "shared pointer",
+        "lock waits",
+    ];
+    table(out, "Files", &heads, rows.collect());
+    let rows = report.file_waits.iter().map(|row| {
+        vec![
+            row.waiter.to_string(),
+            row.file.clone(),
+            row.holder.map_or_else(|| "not known".into(), |holder| holder.to_string()),
+            duration(row.waited_ns),
+            count(row.times),
+            duration(row.longest_ns),
+        ]
+    });
+    let heads = ["waited", "for a part of", "locked by", "for", "times", "longest"];
+    table(out, "Waits for locks of files", &heads, rows.collect());
 }
 
 /// Columns as wide as they need, numbers to the right, the first column to the left if it is words.

@@ -37,6 +37,10 @@ pub struct Report {
     pub one_sided: Vec<OneSidedCell>,
     /// Who waited for whose lock; what cost most first.
     pub lock_waits: Vec<LockWaitReport>,
+    /// The files; those with most bytes first.
+    pub files: Vec<FileReport>,
+    /// Who waited for whose lock of a part of a file; what cost most first.
+    pub file_waits: Vec<FileWaitReport>,
 }
 
 impl Report {
@@ -137,7 +141,7 @@ pub struct KeyFigures {
     pub late_receiver_ns: u64,
     /// and for the last rank in a collective operation.
     pub collective_wait_ns: u64,
-    /// and for others at windows: for locks, and to open and close epochs.
+    /// and for others at windows and files: for locks, and to open and close epochs.
     pub window_wait_ns: u64,
     /// Calls of collective operations, each rank's counted.
     pub collectives: u64,
@@ -522,6 +526,58 @@ pub struct LockWaitReport {
     /// Who waited.
     pub waiter: u32,
     /// Who held the lock for most of the time, if that is known.
+    pub holder: Option<u32>,
+    /// How often.
+    pub times: u64,
+    /// How long in all.
+    pub waited_ns: u64,
+    /// The longest wait.
+    pub longest_ns: u64,
+    /// When that one began.
+    pub longest_at_ns: u64,
+}
+
+/// One file, from its opening on.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct FileReport {
+    /// The name that it was opened with.
+    pub name: String,
+    /// The context id of its members.
+    pub context: u32,
+    /// How many ranks opened it together.
+    pub size: u32,
+    /// Which, in words.
+    pub members: String,
+    /// Accesses that read, all ranks'.
+    pub read: Accesses,
+    /// Accesses that write.
+    pub written: Accesses,
+    /// Of all of these, the collective ones.
+    pub collective: u64,
+    /// The nonblocking ones.
+    pub nonblocking: u64,
+    /// System calls on the file for them.
+    pub disk_accesses: u64,
+    /// Time in accesses that their callers waited for, all ranks'.
+    pub inside_ns: u64,
+    /// Of which moving bytes.
+    pub moving_ns: u64,
+    /// Of which obtaining the shared file pointer: in ordered accesses, waiting for the others.
+    pub pointer_ns: u64,
+    /// Locks of parts of it that were not granted at once.
+    pub lock_waits: u64,
+    /// Waiting for them.
+    pub lock_waited_ns: u64,
+}
+
+/// Waits of one rank for the lock of a part of a file that another one held.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct FileWaitReport {
+    /// The file's name.
+    pub file: String,
+    /// Who waited.
+    pub waiter: u32,
+    /// Who held the lock for most of the time; `None` for a program outside of the job, or if it is not known.
     pub holder: Option<u32>,
     /// How often.
     pub times: u64,

@@ -24,6 +24,7 @@ pub fn verdict(trace: &Trace, report: &Report) -> Verdict {
     findings.extend(culprit(report));
     findings.extend(collective(report));
     findings.extend(lock(report));
+    findings.extend(file_lock(report));
     findings.extend(unexpected_queue(report));
     findings.extend(posted_queue(report));
     findings.extend(search(report));
@@ -104,7 +105,7 @@ fn in_what(rank: &RankReport) -> String {
         (caused.late_sender_ns, "it sent late"),
         (caused.late_receiver_ns, "it posted its receives late"),
         (caused.collective_ns, "it came last to collective operations"),
-        (caused.lock_ns, "it held locks of windows"),
+        (caused.lock_ns, "it held locks of windows or files"),
         (caused.epoch_ns, "it exposed its memory to accesses, or completed its own, late"),
     ];
     match forms.iter().max_by_key(|(ns, _)| *ns) {
@@ -160,6 +161,27 @@ fn collective(report: &Report) -> Option<Finding> {
         cost_ns: row.waited_ns,
         text,
     })
+}
+
+/// Locks of files that cost one part in twenty of all ranks' time.
+fn file_lock(report: &Report) -> Option<Finding> {
+    let all: u64 = report.file_waits.iter().map(|row| row.waited_ns).sum();
+    if all.saturating_mul(20) < report.key.rank_time_ns || all == 0 {
+        return None;
+    }
+    let row = report.file_waits.first()?;
+    let holder = match row.holder {
+        Some(holder) => format!("which rank {holder} had locked"),
+        None => "which somebody else had locked".into(),
+    };
+    let text = format!(
+        "The ranks waited {} for locks of files in atomic mode, rank {} alone {} for a part of {}, {holder}.",
+        duration(all),
+        row.waiter,
+        duration(row.waited_ns),
+        row.file,
+    );
+    Some(Finding { kind: "file_lock", rank: row.holder, cost_ns: all, text })
 }
 
 /// A lock that costs one part in twenty of all ranks' time.

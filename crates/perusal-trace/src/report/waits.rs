@@ -150,7 +150,8 @@ fn end_of(trace: &RankTrace, record: &Record, sends: &HashMap<u64, usize>) -> Op
         | Event::CollBegin
         | Event::CollEnd
         | Event::WinReqActivate
-        | Event::WinSyncBegin => WaitEnd::Free,
+        | Event::WinSyncBegin
+        | Event::FileReqActivate => WaitEnd::Free,
         _ => return None,
     })
 }

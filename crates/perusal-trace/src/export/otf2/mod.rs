@@ -12,14 +12,15 @@ use super::super::windows::JobWindows;
 use super::labels;
 use super::slices::{Edge, SliceKind, Slices};
 use crate::error::{Error, Result};
-use crate::events::{Collective, Event, Field, RmaOperation, WindowSync};
+use crate::events::{Collective, Event, Field, FileOperation, RmaOperation, WindowSync};
 use library::Library;
 use std::collections::BTreeMap;
 use std::path::Path;
 use windows::Otf2Windows;
 use writer::{Archive, Definitions, Location};
 
-/// Regions that are always there; collectives follow, then one-sided operations, calls that synchronise windows, and waits for locks.
+/// Regions that are always there; collectives follow, then one-sided operations, calls that synchronise windows, waits for locks, and accesses to
+/// files.
 const REGIONS: [(&str, u8); 6] = [
     ("send", POINT_TO_POINT),
     ("receive", POINT_TO_POINT),
@@ -30,6 +31,7 @@ const REGIONS: [(&str, u8); 6] = [
 ];
 const CODE: u8 = 4;
 const COLLECTIVE: u8 = 26;
+const FILE_IO: u8 = 27;
 const POINT_TO_POINT: u8 = 28;
 const RMA: u8 = 29;
 
@@ -37,6 +39,7 @@ const COLLECTIVES: u32 = REGIONS.len() as u32;
 const OPERATIONS: u32 = COLLECTIVES + Collective::NAMES.len() as u32;
 const SYNCHRONIZATIONS: u32 = OPERATIONS + RmaOperation::NAMES.len() as u32;
 const LOCK_WAIT: u32 = SYNCHRONIZATIONS + WindowSync::NAMES.len() as u32;
+const FILE_ACCESSES: u32 = LOCK_WAIT + 1;
 
 /// Metric classes, which are metrics' numbers in events: both queues together, and what a search compared.
 const QUEUES: u32 = 0;
@@ -185,6 +188,9 @@ fn put_edge(open: &mut [[Location<'_>; 2]], edge: &Edge) -> Result<()> {
             SYNCHRONIZATIONS + u32::from(call).min(LOCK_WAIT - SYNCHRONIZATIONS - 1)
         }
         SliceKind::LockWait => LOCK_WAIT,
+        SliceKind::FileAccess(operation) => {
+            FILE_ACCESSES + u32::from(operation).min(FileOperation::NAMES.len() as u32 - 1)
+        }
     };
     if edge.enter { location.enter(edge.when, region) } else { location.leave(edge.when, region) }
 }
@@ -235,6 +241,9 @@ fn define(
         to.region(region, &labels::synchronization(call), RMA)?;
     }
     to.region(LOCK_WAIT, "wait for lock", RMA)?;
+    for (region, operation) in (FILE_ACCESSES..).zip(0..FileOperation::NAMES.len() as u8) {
+        to.region(region, &labels::file_access(operation), FILE_IO)?;
+    }
     for (member, name, what) in [
         (0, "posted queue", "receives that wait for their message"),
         (1, "unexpected queue", "messages that wait for their receive"),

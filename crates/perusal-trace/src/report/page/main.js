@@ -48,6 +48,7 @@ searchSection();
 matrixSection();
 collectivesSection();
 windowsSection();
+filesSection();
 sleepsSection();
 communicatorsSection();
 ranksSection();

@@ -29,6 +29,20 @@ function windowsSection() {
     { title: "for", cell: (r) => show.ns(r.waited_ns), bar: (r) => r.waited_ns / longest }, { title: "times", cell: (r) => show.count(r.times) }, { title: "longest", cell: (r) => show.ns(r.longest_ns) }, { title: "at", cell: (r) => at(r.longest_at_ns) }], waits, "lock-waits-table"));
 }
 
+function filesSection() {
+  if (report.files.length === 0) return;
+  const node = sectionOf("files", "Files", "Times are those of accesses that their callers waited for, all ranks'. In atomic mode a part of a file that another rank has locked is waited for; who held it for most of the wait is charged with it. Waiting in collective accesses is among the collective operations, by the file's name.");
+  const amount = (a) => (a.operations ? `${show.count(a.operations)}× ${show.bytes(a.bytes)}` : "–"), at = (ns) => timeLabel(ns, report.queues.bin_ns);
+  node.append(table(null, [
+    { title: "file", cell: (f) => f.name, text: true }, { title: "ranks", cell: (f) => show.count(f.size) }, { title: "which", cell: (f) => f.members, text: true }, { title: "read", cell: (f) => amount(f.read) }, { title: "written", cell: (f) => amount(f.written) },
+    { title: "collective", cell: (f) => show.count(f.collective) }, { title: "nonblocking", cell: (f) => show.count(f.nonblocking) }, { title: "system calls", cell: (f) => show.count(f.disk_accesses) }, { title: "time inside", cell: (f) => show.ns(f.inside_ns) },
+    { title: "moving bytes", cell: (f) => show.ns(f.moving_ns) }, { title: "obtaining the shared pointer", cell: (f) => show.ns(f.pointer_ns) }, { title: "waiting for locks", cell: (f) => show.ns(f.lock_waited_ns) }], report.files.slice(0, LISTED), "files-table"));
+  const waits = report.file_waits.slice(0, LISTED), longest = Math.max(1, ...waits.map((r) => r.waited_ns));
+  node.append(html("h3", {}, "Who waited for which file"), waits.length === 0 ? none("Nobody waited for the lock of a file.") : table(null, [
+    { title: "rank", cell: (r) => show.plain(r.waiter) }, { title: "waited for a part of", cell: (r) => r.file, text: true }, { title: "locked by rank", cell: (r) => (r.holder === null ? "not known" : show.plain(r.holder)) },
+    { title: "for", cell: (r) => show.ns(r.waited_ns), bar: (r) => r.waited_ns / longest }, { title: "times", cell: (r) => show.count(r.times) }, { title: "longest", cell: (r) => show.ns(r.longest_ns) }, { title: "at", cell: (r) => at(r.longest_at_ns) }], waits, "file-waits-table"));
+}
+
 function sleepsSection() {
   const node = sectionOf("sleeps", "Sleeping, and full rings", "A rank that has nothing to do polls for some microseconds and then sleeps until another rank rings its doorbell. A ring that is full makes its sender wait for the receiver to read.");
   const rows = report.ranks.filter((r) => r.sleep.times > 0 || r.ring_full.times > 0);
@@ -55,7 +69,7 @@ function ranksSection() {
   const draw = () => room.replaceChildren(table(null, [
     { title: "rank", cell: (r) => show.plain(r.rank) }, { title: "records", cell: (r) => show.count(r.records) }, { title: "dropped", cell: (r) => show.count(r.dropped) }, { title: "trace", cell: (r) => (r.complete ? "whole" : "cut off"), text: true },
     { title: "messages sent", cell: (r) => show.count(r.sent.messages) }, { title: "bytes", cell: (r) => show.bytes(r.sent.bytes) }, { title: "received", cell: (r) => show.count(r.received.messages) }, { title: "bytes", cell: (r) => show.bytes(r.received.bytes) },
-    { title: "unexpected", cell: (r) => show.count(r.unexpected.entries) }, { title: "waited: late sender", cell: (r) => show.ns(r.waited.late_sender_ns) }, { title: "late receiver", cell: (r) => show.ns(r.waited.late_receiver_ns) }, { title: "collectives", cell: (r) => show.ns(r.waited.collective_ns) }, { title: "windows", cell: (r) => show.ns(r.waited.lock_ns + r.waited.epoch_ns) }, { title: "other", cell: (r) => show.ns(r.waited.other_ns) }],
+    { title: "unexpected", cell: (r) => show.count(r.unexpected.entries) }, { title: "waited: late sender", cell: (r) => show.ns(r.waited.late_sender_ns) }, { title: "late receiver", cell: (r) => show.ns(r.waited.late_receiver_ns) }, { title: "collectives", cell: (r) => show.ns(r.waited.collective_ns) }, { title: "windows and files", cell: (r) => show.ns(r.waited.lock_ns + r.waited.epoch_ns) }, { title: "other", cell: (r) => show.ns(r.waited.other_ns) }],
     report.ranks.filter((r) => isSelected(r.rank)), "ranks-table"));
   state.redraw.push(draw);
   node.append(room);

@@ -55,7 +55,7 @@ function waitingSection() {
   const root = Math.max(1, report.ranks.reduce((s, r) => s + r.caused.root_ns, 0));
   node.append(html("h3", {}, "Ranks that others waited for"), causes.length === 0 ? none("Nobody waited for anybody for long enough to be seen.") : table("Waiting time of all other ranks, charged to the rank that came late", [
     { title: "rank", cell: (r) => show.plain(r.rank) }, { title: "at the root", cell: (r) => show.ns(r.caused.root_ns) }, { title: "share of all waiting", cell: (r) => show.share(r.caused.root_ns / root), bar: (r) => r.caused.root_ns / root }, { title: "directly", cell: (r) => show.ns(r.caused.direct_ns) },
-    { title: "as a sender", cell: (r) => show.ns(r.caused.late_sender_ns) }, { title: "as a receiver", cell: (r) => show.ns(r.caused.late_receiver_ns) }, { title: "last in a collective", cell: (r) => show.ns(r.caused.collective_ns) }, { title: "at windows", cell: (r) => show.ns(r.caused.lock_ns + r.caused.epoch_ns) }], causes.slice(0, LISTED), "causes"));
+    { title: "as a sender", cell: (r) => show.ns(r.caused.late_sender_ns) }, { title: "as a receiver", cell: (r) => show.ns(r.caused.late_receiver_ns) }, { title: "last in a collective", cell: (r) => show.ns(r.caused.collective_ns) }, { title: "at windows and files", cell: (r) => show.ns(r.caused.lock_ns + r.caused.epoch_ns) }], causes.slice(0, LISTED), "causes"));
   const at = (ns) => timeLabel(ns, report.queues.bin_ns), most = (rows) => Math.max(1, report.key.waited_ns / 50, ...rows.map((r) => r.waited_ns));
   const senders = report.late_senders, receivers = report.late_receivers;
   node.append(html("h3", {}, "Late senders"), lateTable("late-senders", "A receiver waited before the send had begun", "sender", "receiver", senders, [
