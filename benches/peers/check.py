@@ -54,6 +54,18 @@ class Figures(unittest.TestCase):
         del results["bandwidth/262144"]
         self.assertIsNone(goals.judge(goal, Summary(record(results))).value)
 
+    def test_the_matrix_counts_cells_that_all_libraries_have(self):
+        cell = lambda ours, theirs: {"perusal": [ours], "MPICH": [theirs], "Open MPI": [9], "Intel MPI": [9]}
+        results = {"matrix/bcast-2-8": cell(1, 2), "matrix/bcast-2-128": cell(3, 2), "matrix/ibarrier-4-0": cell(2, 2), "matrix/vector-latency-2-8": cell(1, 4)}
+        summary = Summary(record(results))
+        verdicts = {goal.against: goals.judge(goal, summary) for goal in goals.GOALS if goal.against in ("behind", "worst", "ahead")}
+        self.assertEqual({against: verdict.value for against, verdict in verdicts.items()}, {"behind": 0.25, "worst": 1.5, "ahead": 0.5})
+        self.assertEqual(verdicts["worst"].metric, "matrix/bcast-2-128")
+        self.assertIn("| bcast | 1 (1.5) |  |", text.matrix(summary))
+        self.assertIn("| vector-latency | 0.25 (0.25) |  |", text.matrix(summary))
+        self.assertIn("bcast-2 ranks", text.heat(summary))
+        self.assertIn("<table class=heat>", chart.page(summary))
+
     def test_every_metric_of_a_goal_and_of_the_page_has_a_family(self):
         for metric in (*text.SHOWN, *(metric for goal in goals.GOALS for metric in goal.metrics)):
             self.assertIn(metric.split("/")[0], catalog.FAMILIES)

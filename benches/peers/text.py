@@ -1,5 +1,7 @@
 """The tables that are printed, and the section of docs/performance.md."""
 
+from statistics import median
+
 import catalog
 from libraries import LIBRARIES
 from modes import MIXED, ONLY
@@ -108,6 +110,22 @@ def conditions(summary):
             + (f"; {probed}" if probed else ""))
 
 
+def matrix(summary):
+    """A row for each operation of the matrix: for each number of ranks, the middle of its ratios over the sizes, and the worst."""
+    rows, columns = {}, set()
+    for metric, ratio in summary.cells().items():
+        operation, ranks, _ = metric.removeprefix("matrix/").rsplit("-", 2)
+        rows.setdefault(operation, {}).setdefault(int(ranks), []).append(ratio)
+        columns.add(int(ranks))
+    if not rows:
+        return []
+    columns = sorted(columns)
+    cell = lambda ratios: f"{number(median(ratios))} ({number(max(ratios))})" if ratios else ""
+    return ["The matrix: our time divided by the best peer's, the middle of an operation's sizes (8 bytes to 1 MiB) and the worst in parentheses.", "",
+            row("operation", *(f"{ranks} ranks" for ranks in columns)), "|---" * (len(columns) + 1) + "|",
+            *(row(operation, *(cell(by.get(ranks)) for ranks in columns)) for operation, by in sorted(rows.items())), ""]
+
+
 # Besides the first, what the goals' table does not have already.
 SHOWN = ("latency/8", "latency/4096", "latency/1048576", "bandwidth/65536", "bidirectional/1048576", "posted/exact-100000", "barrier/2",
          "barrier/32", "allreduce/2-1048576", "bcast/2-1048576", "alltoall/16-8", "alltoall/16-65536", "threads/pairwise-4", "threads/to-one-4", "memory/alltoall-64")
@@ -129,7 +147,7 @@ def markdown(summary):
             about = ["" if mode == ONLY else mode, number(other and summary.to_peer(metric, other))] if two else []
             lines.append(row(f"{metric}, {catalog.family(metric).unit}", *(middle(figures.get(name)) for name in LIBRARIES),
                              number(summary.to_peer(metric)), number(summary.to_limit(metric)), *about))
-    lines.append("")
+    lines += ["", *matrix(summary)]
     for mode in summary.modes.seen() or (ONLY,):
         shown = [f"{name} {number(value)}" for name, value in summary.limits(mode).items() if not name.startswith("copy/") or name in ("copy/65536", "copy/4194304")]
         if shown:
