@@ -68,6 +68,8 @@ impl Comm {
 
     fn new(context: u32, rank: u32, peers: Group, local: Option<Box<Self>>, events: Arc<CommEvents>) -> Self {
         debug_assert!(context.is_multiple_of(2));
+        let own = local.as_ref().map(|local| local.peers.iter()).into_iter().flatten();
+        events.about().members = peers.iter().chain(own).collect();
         Self {
             context,
             rank,
@@ -277,7 +279,9 @@ impl Comm {
 
     /// Sets the name, cut off at MPI_MAX_OBJECT_NAME − 1 bytes.
     pub fn set_name(&self, name: &[u8]) {
-        *lock(&self.name) = name[..name.len().min(MAX_NAME)].to_vec();
+        let name = &name[..name.len().min(MAX_NAME)];
+        *lock(&self.name) = name.to_vec();
+        self.events.about().name = String::from_utf8_lossy(name).into_owned();
     }
 }
 

@@ -319,6 +319,18 @@ impl MatchContexts {
         Some(install(&chunk[id as usize % CHUNK], || Box::new(MatchContext::new(id, short))))
     }
 
+    /// Every context that is there. While other threads may take contexts away, none of them may be used.
+    pub fn all(&self) -> impl Iterator<Item = NonNull<MatchContext>> + '_ {
+        let chunks = self.chunks.iter().filter_map(|chunk| {
+            // Acquire: pairs with AcqRel in `make`, publishes the chunk.
+            let chunk = chunk.load(Ordering::Acquire);
+            // SAFETY: a published chunk lives as long as the table.
+            unsafe { chunk.as_ref() }
+        });
+        // Acquire: pairs with AcqRel in `make`, publishes the context.
+        chunks.flatten().filter_map(|context| NonNull::new(context.load(Ordering::Acquire)))
+    }
+
     /// Takes a context away. The caller is the last to hold it.
     pub fn remove(&self, id: u32) {
         let chunk = self.chunks[id as usize / CHUNK].load(Ordering::Acquire);

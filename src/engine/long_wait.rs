@@ -126,6 +126,12 @@ impl<'a> LongWait<'a> {
         if let Some(wait) = &wait {
             telemetry.waiting.set(wait);
         }
+        if self.strategy.has_blocked_in_vain() {
+            telemetry.vain_blocks.add(1);
+            engine.publish_wait_detail();
+        } else {
+            telemetry.stirred_blocks.add(1);
+        }
         // Doorbell rules 1 and 2, side B: the stores. `sleep` has the heavy barrier, and the closure the loads.
         poller.suspend();
         engine.transmit().want_credit();

@@ -13,6 +13,7 @@
 mod attached_buffer;
 mod background;
 mod buffer;
+mod call_name;
 mod context;
 mod core_migration;
 mod engine_events;
@@ -34,6 +35,7 @@ pub(crate) mod specialization;
 mod tx;
 mod wait;
 mod wait_counts;
+mod wait_detail;
 mod wait_strategy;
 mod waiters;
 mod word_wait;

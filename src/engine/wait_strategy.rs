@@ -68,6 +68,11 @@ impl WaitStrategy {
         self.polls > 0 && self.yields == 0
     }
 
+    /// Whether nothing has happened since the last block.
+    pub fn has_blocked_in_vain(&self) -> bool {
+        self.blocked_in_vain
+    }
+
     /// Whether this wait has given the CPU away.
     #[inline(always)]
     pub fn has_yielded(&self) -> bool {

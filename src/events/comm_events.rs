@@ -6,8 +6,17 @@ use super::listeners::{ListenerList, ListenerTable};
 use super::registry::Registry;
 use super::slots::HandleSlot;
 use super::{Binding, Event, EventPayload, EventRecord, Gate, Spec};
-use crate::sync::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::Arc;
+use crate::sync::{AtomicBool, AtomicUsize, Mutex, MutexGuard, Ordering};
+use std::sync::{Arc, PoisonError};
+
+/// A communicator as reports of hangs name it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CommAbout {
+    /// The name (MPI_Comm_set_name); empty if it has none.
+    pub name: String,
+    /// Its members as ranks of the job, of both groups of an intercommunicator; empty if they are not known.
+    pub members: Vec<u32>,
+}
 
 /// The events of one communicator, of one window, or of one file. Made by [`Registry::attach`], [`Registry::attach_window`] and
 /// [`Registry::attach_file`], shut by [`Registry::detach`].
@@ -23,6 +32,8 @@ pub struct CommEvents {
     binding: Binding,
     registry: Arc<Registry>,
     listeners: ListenerTable,
+    /// What reports of hangs say of the communicator.
+    about: Mutex<CommAbout>,
 }
 
 impl CommEvents {
@@ -34,7 +45,13 @@ impl CommEvents {
             binding,
             registry,
             listeners: ListenerTable::new(),
+            about: Mutex::new(CommAbout::default()),
         }
+    }
+
+    /// What reports of hangs say of the communicator.
+    pub fn about(&self) -> MutexGuard<'_, CommAbout> {
+        self.about.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Which event types it has: [`Binding::Communicator`], [`Binding::Window`] or [`Binding::File`].

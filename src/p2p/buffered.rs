@@ -1,7 +1,9 @@
 //! MPI_Buffer_flush and MPI_Buffer_detach (MPI 5.0 §3.6).
 
+use crate::arch::clock::now;
 use crate::engine::{Buffers, Engine};
 use crate::error::Result;
+use crate::shm::telemetry::{Wait, Waiting};
 
 impl Engine {
     /// The process's attached buffer.
@@ -15,7 +17,8 @@ impl Engine {
     ///
     /// As [`Engine::wait`].
     pub fn flush_buffer(&self) -> Result<()> {
-        self.progress().wait_until(|| None, || self.buffers.is_idle())
+        let why = || Some(Wait { kind: Waiting::Send, peer: None, tag: None, context: 0, since: now() });
+        self.progress().wait_until(why, || self.buffers.is_idle())
     }
 
     /// Waits until the buffer is idle and takes it away: address and size, or null and 0 if none was attached.

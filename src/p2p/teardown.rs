@@ -1,11 +1,17 @@
 //! Leaving the job, together (MPI 5.0 §11.2.2) or each for itself (§11.3).
 
+use crate::arch::clock::now;
 use crate::comm::Comm;
 use crate::engine::{Engine, RequestOperation};
 use crate::error::Result;
+use crate::shm::telemetry::{Wait, Waiting};
 
 /// Tag of the farewell on the world's collective context: no collective uses the library's own tags from here down.
 const FAREWELL: i32 = i32::MIN;
+
+fn leaving() -> Wait {
+    Wait { kind: Waiting::Finalize, peer: None, tag: None, context: 0, since: now() }
+}
 
 impl Engine {
     /// Waits until everything sent has left, and all ranks of `world` have come here: a dissemination barrier.
@@ -16,7 +22,7 @@ impl Engine {
     pub fn leave(&self, world: &Comm) -> Result<()> {
         // Sends that nobody waits for any more must still arrive (MPI 5.0 §11.2.2); only then is what they left in line sent.
         self.progress().wait_until(
-            || None,
+            || Some(leaving()),
             || !self.freed_sends_under_way() && self.backlog.lock(self.shared).is_empty(),
         )?;
         let (rank, size) = (world.rank(), world.size());
@@ -30,7 +36,7 @@ impl Engine {
             }
             distance *= 2;
         }
-        self.progress().wait_until(|| None, || self.backlog.lock(self.shared).is_empty())?;
+        self.progress().wait_until(|| Some(leaving()), || self.backlog.lock(self.shared).is_empty())?;
         self.oversubscription.report_no_threads(self);
         Ok(())
     }
@@ -44,7 +50,7 @@ impl Engine {
     pub fn depart(&self) -> Result<()> {
         self.flush_buffer()?;
         self.progress().wait_until(
-            || None,
+            || Some(leaving()),
             || !self.freed_sends_under_way() && self.backlog.lock(self.shared).is_empty(),
         )
     }

@@ -5,6 +5,7 @@
 //! | `mod` | [`Telemetry`]: the page |
 //! | [`counters`] | [`Counter`] and [`QueueLength`]: words with one writer |
 //! | [`waiting`] | [`Wait`], [`WaitingFor`], [`LastYield`] |
+//! | [`detail`] | [`WaitDetail`], [`DetailWords`]: what a rank says of a long wait |
 //!
 //! A page has one writer, the rank itself, which uses plain relaxed stores: it costs next to nothing and is always on. It has any
 //! number of readers, inside and outside of the job. They take it as a sequence of samples: a word is never torn, but two words may
@@ -12,11 +13,14 @@
 //! and readers add up; of these counts nothing is lost. Two threads that change another counter at once may lose a step.
 
 pub mod counters;
+pub mod detail;
 #[cfg(test)]
 mod tests;
 pub mod waiting;
 
 pub use counters::{Counter, QueueLength};
+pub use crate::events::CommAbout;
+pub use detail::{DetailWords, MessageAbout, WaitDetail};
 pub use waiting::{LastYield, Wait, Waiting, WaitingFor};
 
 use crate::sync::{OWNED_SLOTS, thread_slot};
@@ -48,7 +52,7 @@ pub const PROTOCOLS: usize = 8;
 /// received 256.. (eight words each, by [`ProtocolKind`]), sleeps 320, wakes 328, ring full 336, yields 344, shared and ordinary
 /// allocations 352 and 360, unexpected bytes 376 to 400, nanoseconds asleep 408, waiting 440 (count, state, peer, tag, context, since),
 /// last yield 488 (CPU + 1, partner + 1), moves 504, the counts of other thread slots 512.., 768.. and so on, behind them what each thread slot has added
-/// to the posted and the unexpected (two words of 64 bytes each).
+/// to the posted and the unexpected (two words of 64 bytes each), and the detail of a wait. Stirs 416, vain blocks 424, threads 432.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Telemetry {
@@ -75,7 +79,12 @@ pub struct Telemetry {
     pub unexpected_bytes: QueueLength,
     /// Nanoseconds that the rank has slept.
     pub asleep: Counter,
-    _apart1: [Counter; 3],
+    /// Blocks before which the rank had handled, sent or ended something since the one before, or had just begun to wait.
+    pub stirred_blocks: Counter,
+    /// Blocks before which it had not.
+    pub vain_blocks: Counter,
+    /// 1 if several threads of the rank may call MPI at once.
+    pub threads: Counter,
     /// What it waits for right now.
     pub waiting: WaitingFor,
     /// Where it ran when it last yielded.
@@ -86,6 +95,8 @@ pub struct Telemetry {
     others: [Counts; OWNED_SLOTS],
     /// What the threads of each thread slot have added to the lengths of the queues.
     levels: [Levels; OWNED_SLOTS + 1],
+    /// What it says of the wait in which it sleeps.
+    pub detail: DetailWords,
 }
 
 #[cfg(not(perusal_loom))]
@@ -263,7 +274,9 @@ const _: () = {
     assert!(core::mem::offset_of!(Telemetry, last_yield) == 488);
     assert!(core::mem::offset_of!(Telemetry, moves) == 504);
     assert!(core::mem::offset_of!(Telemetry, others) == 512);
+    assert!(core::mem::offset_of!(Telemetry, stirred_blocks) == 416);
     assert!(core::mem::offset_of!(Telemetry, levels) == 4608);
+    assert!(core::mem::offset_of!(Telemetry, detail) == 5696);
     assert!(core::mem::size_of::<Levels>() == 64);
     assert!(core::mem::size_of::<Counts>() == 256);
 };

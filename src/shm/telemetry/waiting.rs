@@ -32,6 +32,8 @@ pub enum Waiting {
     Lock = 9,
     /// Other members of a window, to open or close an epoch.
     Epoch = 10,
+    /// Something outside of the job: another program, the launcher.
+    Outside = 11,
 }
 
 /// What a rank waits for and since when, in shared memory: a sequence lock, so that a reader never has the kind of one wait with the words of
@@ -106,11 +108,17 @@ impl WaitingFor {
     /// Returns what the rank waits for, if it waits.
     #[must_use]
     pub fn get(&self) -> Option<Wait> {
+        self.numbered().map(|(_, wait)| wait)
+    }
+
+    /// Returns what the rank waits for, if it waits, and before it the number of the wait, which no other wait of the rank has.
+    #[must_use]
+    pub fn numbered(&self) -> Option<(u64, Wait)> {
         (0..SAMPLES).find_map(|_| self.sample()).flatten()
     }
 
     /// A sample, unless what it is about has changed meanwhile.
-    fn sample(&self) -> Option<Option<Wait>> {
+    fn sample(&self) -> Option<Option<(u64, Wait)>> {
         // Acquire: "telemetry" edge, pairs with Release in `set`.
         let state = self.state.0.load(Ordering::Acquire);
         let kind = Waiting::from_primitive(state & KIND);
@@ -126,7 +134,7 @@ impl WaitingFor {
         };
         // Acquire: pairs with the Release fence in `set`: had one of the words been of a later wait, the state would be, too.
         fence(Ordering::Acquire);
-        (self.state.get() == state).then_some(Some(wait))
+        (self.state.get() == state).then_some(Some((state >> KIND_BITS, wait)))
     }
 }
 
@@ -148,6 +156,7 @@ impl fmt::Display for Wait {
             },
             Waiting::Finalize => write!(f, "the other ranks, in MPI_Finalize"),
             Waiting::Room => write!(f, "room in the ring to {peer}"),
+            Waiting::Outside => write!(f, "something outside of the job"),
             Waiting::Lock => write!(f, "the lock of a window at {peer}"),
             Waiting::Epoch => write!(f, "an epoch of a window with {peer}"),
         }

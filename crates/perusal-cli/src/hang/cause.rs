@@ -1,0 +1,327 @@
+//! Which mistake makes a job stand still, in a sentence, and what to do about it.
+
+use std::collections::BTreeMap;
+
+use perusal::internals::shm::telemetry::{MessageAbout, Waiting};
+
+use super::{LongWait, RankView, Stage, comm_name};
+
+/// A mistake.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cause {
+    /// Its name, for programs.
+    pub kind: &'static str,
+    /// What is wrong: a sentence without its full stop.
+    pub text: String,
+    /// What to look for in the program.
+    pub advice: &'static str,
+}
+
+impl Cause {
+    fn new(kind: &'static str, text: String, advice: &'static str) -> Option<Self> {
+        Some(Self { kind, text, advice })
+    }
+}
+
+/// The mistake behind what the ranks of a job that stands still do; the likeliest one, where there are several.
+pub fn cause(ranks: &[RankView]) -> Cause {
+    different_collectives(ranks)
+        .or_else(|| near_miss(ranks, "tag"))
+        .or_else(|| near_miss(ranks, "communicator"))
+        .or_else(|| awaits_the_absent(ranks))
+        .or_else(|| cycle(ranks))
+        .or_else(|| missing_in_collective(ranks))
+        .or_else(|| near_miss(ranks, "source"))
+        .or_else(|| nobody_sends(ranks))
+        .or_else(|| single(ranks))
+        .unwrap_or_else(|| Cause {
+            kind: "standstill",
+            text: "every rank waits, and no message is under way".into(),
+            advice: "compare what each rank waits for with what the others have done",
+        })
+}
+
+fn waits(ranks: &[RankView]) -> impl Iterator<Item = (&RankView, &LongWait)> {
+    ranks.iter().filter_map(|rank| Some((rank, rank.wait()?)))
+}
+
+/// "rank 3", "ranks 0 and 2", "ranks 0-3 and 7".
+pub fn names(ranks: &[u32]) -> String {
+    let mut runs: Vec<(u32, u32)> = vec![];
+    for rank in ranks {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == *rank => *last = *rank,
+            _ => runs.push((*rank, *rank)),
+        }
+    }
+    let parts: Vec<String> = runs
+        .into_iter()
+        .flat_map(|(first, last)| match last - first {
+            0 => vec![first.to_string()],
+            1 => vec![first.to_string(), last.to_string()],
+            _ => vec![format!("{first}-{last}")],
+        })
+        .collect();
+    let word = if ranks.len() == 1 { "rank" } else { "ranks" };
+    match parts.split_last() {
+        Some((last, [])) => format!("{word} {last}"),
+        Some((last, first)) => format!("{word} {} and {last}", first.join(", ")),
+        None => "no rank".into(),
+    }
+}
+
+fn verb(ranks: &[u32], one: &'static str, several: &'static str) -> &'static str {
+    if ranks.len() == 1 { one } else { several }
+}
+
+/// Ranks in collective operations, by context.
+fn collectives(ranks: &[RankView]) -> BTreeMap<u32, Vec<(&RankView, &LongWait)>> {
+    let mut all: BTreeMap<u32, Vec<_>> = BTreeMap::new();
+    for (rank, wait) in waits(ranks).filter(|(_, wait)| wait.is_collective()) {
+        all.entry(wait.wait.context).or_default().push((rank, wait));
+    }
+    all
+}
+
+fn different_collectives(ranks: &[RankView]) -> Option<Cause> {
+    for members in collectives(ranks).values() {
+        let mut calls: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
+        for (rank, wait) in members.iter().filter(|(_, wait)| !wait.detail.call.is_empty()) {
+            calls.entry(&wait.detail.call).or_default().push(rank.rank);
+        }
+        if calls.len() < 2 {
+            continue;
+        }
+        let mut calls: Vec<_> = calls.into_iter().collect();
+        calls.sort_by_key(|(_, ranks)| ranks[0]);
+        let said: Vec<String> =
+            calls.iter().map(|(call, ranks)| format!("{} {call}", names(ranks))).collect();
+        let text = format!("the ranks call different collective operations on {}: {}", members[0].1.comm(), said.join(", "));
+        return Cause::new(
+            "different-collectives",
+            text,
+            "every rank of a communicator must call the same collective operations in the same order",
+        );
+    }
+    None
+}
+
+/// A message that a receive or probe would have taken, had it the right tag, communicator or source.
+fn near_miss(ranks: &[RankView], what: &str) -> Option<Cause> {
+    waits(ranks).filter(|(_, wait)| wait.is_for_message()).find_map(|(rank, wait)| {
+        let wanted = &wait.wait;
+        let fits = |message: &&MessageAbout| {
+            let source = wanted.peer.is_none() || message.peer == wanted.peer;
+            let tag = wanted.tag.is_none() || message.tag == wanted.tag;
+            let comm = message.context == wanted.context;
+            match what {
+                "tag" => source && !tag && comm,
+                "communicator" => source && tag && !comm,
+                _ => !source && tag && comm,
+            }
+        };
+        let message = wait.detail.unexpected.iter().find(fits)?;
+        let (rank, source) = (rank.rank, message.peer?);
+        let there = comm_name(&message.comm, message.context);
+        let from = wanted.peer.map_or_else(|| "any rank".to_owned(), |peer| format!("rank {peer}"));
+        let tag = wanted.tag.map_or_else(|| "any tag".to_owned(), |tag| format!("tag {tag}"));
+        let comm = wait.comm();
+        match what {
+            "tag" => Cause::new(
+                "wrong-tag",
+                format!("rank {rank} waits for {tag} from {from} on {comm}; from rank {source} there is tag {}", message.tag?),
+                "give the send and its receive the same tag",
+            ),
+            "communicator" => Cause::new(
+                "wrong-communicator",
+                format!("rank {rank} waits for {tag} from {from} on {comm}; rank {source} has sent it on {there}"),
+                "give the send and its receive the same communicator",
+            ),
+            _ => Cause::new(
+                "wrong-source",
+                format!("rank {rank} waits for {tag} from {from} on {comm}; there is one from rank {source}"),
+                "name the rank that sends as the source of the receive",
+            ),
+        }
+    })
+}
+
+/// The ranks that a wait needs. All of them if `all`, else one.
+fn awaited(ranks: &[RankView], rank: &RankView, wait: &LongWait) -> Vec<u32> {
+    if wait.finalizing || wait.wait.kind == Waiting::Finalize {
+        let outside = ranks.iter().filter(|other| !is_finalizing(other) && other.rank != rank.rank);
+        return outside.map(|other| other.rank).collect();
+    }
+    if wait.is_collective() {
+        return missing(ranks, wait);
+    }
+    match wait.wait.peer {
+        Some(peer) => vec![peer],
+        None if wait.wait.kind == Waiting::Any => {
+            let mut peers: Vec<u32> = wait.detail.pending.iter().filter_map(|message| message.peer).collect();
+            peers.sort_unstable();
+            peers.dedup();
+            peers
+        }
+        None => vec![],
+    }
+}
+
+fn is_finalizing(rank: &RankView) -> bool {
+    match &rank.stage {
+        Stage::Waits(wait) => wait.finalizing,
+        Stage::Runs(finalizing) => *finalizing,
+        Stage::Finalized => true,
+        _ => false,
+    }
+}
+
+/// Members of the communicator of a collective wait that are in no collective operation there.
+fn missing(ranks: &[RankView], wait: &LongWait) -> Vec<u32> {
+    let is_there = |rank: &RankView| {
+        rank.wait().is_some_and(|other| other.is_collective() && other.wait.context == wait.wait.context)
+    };
+    let members = wait.detail.comm.members.iter().filter_map(|member| ranks.get(*member as usize));
+    members.filter(|rank| !is_there(rank)).map(|rank| rank.rank).collect()
+}
+
+/// A wait for a rank that has ended, or is in MPI_Finalize.
+fn awaits_the_absent(ranks: &[RankView]) -> Option<Cause> {
+    waits(ranks).filter(|(_, wait)| !wait.finalizing).find_map(|(rank, wait)| {
+        let peers = awaited(ranks, rank, wait);
+        let peer = peers.iter().filter_map(|peer| ranks.get(*peer as usize)).find(|peer| {
+            is_finalizing(peer) || matches!(peer.stage, Stage::Ended(_))
+        })?;
+        let doing = if is_finalizing(peer) { "is in MPI_Finalize already".to_owned() } else { peer.doing() };
+        Cause::new(
+            "finalized-early",
+            format!("rank {} waits in {} for rank {}, which {doing}", rank.rank, said(wait), peer.rank),
+            "a rank that leaves early has skipped a call that the others wait for: look at its branches and loop bounds",
+        )
+    })
+}
+
+/// The call of a wait, with what does not follow from the peer.
+fn said(wait: &LongWait) -> String {
+    match (wait.wait.kind, wait.wait.tag) {
+        (Waiting::Receive | Waiting::Probe | Waiting::Send, Some(tag)) => {
+            format!("{} (tag {tag} on {})", wait.call(), wait.comm())
+        }
+        (Waiting::Receive | Waiting::Probe | Waiting::Send | Waiting::Collective, _) => {
+            format!("{} on {}", wait.call(), wait.comm())
+        }
+        _ => wait.call().to_owned(),
+    }
+}
+
+/// Ranks that wait in a circle.
+fn cycle(ranks: &[RankView]) -> Option<Cause> {
+    let next = |at: u32| -> Option<u32> {
+        let rank = ranks.get(at as usize)?;
+        // Of several that are needed, one that waits itself.
+        let awaited = awaited(ranks, rank, rank.wait()?);
+        awaited.into_iter().find(|peer| ranks.get(*peer as usize).is_some_and(|peer| peer.wait().is_some()))
+    };
+    let start = (0..ranks.len() as u32).find_map(|start| {
+        let mut at = start;
+        for _ in 0..ranks.len() {
+            at = next(at)?;
+            if at == start {
+                return Some(start);
+            }
+        }
+        None
+    })?;
+    let mut round = vec![start];
+    let mut at = start;
+    while let Some(following) = next(at).filter(|following| *following != start && round.len() < ranks.len()) {
+        round.push(following);
+        at = following;
+    }
+    let wait_of = |rank: u32| ranks[rank as usize].wait();
+    let kinds: Vec<Waiting> = round.iter().filter_map(|rank| Some(wait_of(*rank)?.wait.kind)).collect();
+    let all = |kind: Waiting| kinds.iter().all(|other| *other == kind);
+    let mut sorted = round.clone();
+    sorted.sort_unstable();
+    let who = names(&sorted);
+    if let [alone] = round.as_slice() {
+        let wait = wait_of(*alone)?;
+        return Cause::new(
+            "waits-for-itself",
+            format!("rank {alone} waits for itself, in {}", said(wait)),
+            "a rank that sends to itself must start the receive first (MPI_Irecv), or use MPI_Sendrecv",
+        );
+    }
+    if all(Waiting::Receive) {
+        return Cause::new(
+            "receive-cycle",
+            format!("{who} wait for each other: each waits for a message, and none has sent it yet"),
+            "let one rank send first, or use MPI_Sendrecv or MPI_Irecv",
+        );
+    }
+    if all(Waiting::Send) {
+        return Cause::new(
+            "send-cycle",
+            format!("{who} wait for each other: each sends a message that is too long to be kept, and none receives"),
+            "let one rank receive first, or use MPI_Sendrecv or MPI_Isend; that it works with short messages is luck",
+        );
+    }
+    let steps: Vec<String> = round
+        .iter()
+        .filter_map(|rank| Some(format!("rank {rank} in {} for rank {}", said(wait_of(*rank)?), next(*rank)?)))
+        .collect();
+    Cause::new(
+        "cycle",
+        format!("{who} wait for each other: {}", steps.join(", ")),
+        "all ranks must make these calls in one order",
+    )
+}
+
+fn missing_in_collective(ranks: &[RankView]) -> Option<Cause> {
+    collectives(ranks).into_values().find_map(|members| {
+        let missing = missing(ranks, members[0].1);
+        let first = ranks.get(*missing.first()? as usize)?;
+        let there: Vec<u32> = members.iter().map(|(rank, _)| rank.rank).collect();
+        Cause::new(
+            "missing-in-collective",
+            format!(
+                "{} {} in {} for {}, which {}",
+                names(&there),
+                verb(&there, "waits", "wait"),
+                said(members[0].1),
+                names(&missing),
+                first.doing()
+            ),
+            "every rank of a communicator must call its collective operations",
+        )
+    })
+}
+
+/// Receives or probes for which nothing was sent.
+fn nobody_sends(ranks: &[RankView]) -> Option<Cause> {
+    let (rank, wait) = waits(ranks).find(|(_, wait)| wait.is_for_message())?;
+    let from = wait.wait.peer.map_or_else(|| "any rank".to_owned(), |peer| format!("rank {peer}"));
+    let who = match wait.wait.peer.and_then(|peer| ranks.get(peer as usize)) {
+        Some(peer) => format!("rank {} has sent none and {}", peer.rank, peer.doing()),
+        None => "no rank has sent one, and all wait".into(),
+    };
+    Cause::new(
+        "nothing-sent",
+        format!("rank {} waits in {} for a message from {from}; {who}", rank.rank, said(wait)),
+        "look for the send that belongs to this receive",
+    )
+}
+
+/// Any other wait.
+fn single(ranks: &[RankView]) -> Option<Cause> {
+    let (rank, wait) = waits(ranks).find(|(_, wait)| !wait.finalizing)?;
+    let of = |peer: u32| ranks.get(peer as usize).map(|peer| format!("; rank {} {}", peer.rank, peer.doing()));
+    let pending = wait.detail.pending.iter().find_map(|message| message.peer);
+    let peer = wait.wait.peer.or(pending).filter(|peer| *peer != rank.rank);
+    let behind = peer.and_then(of).unwrap_or_default();
+    Cause::new(
+        "standstill",
+        format!("rank {} waits in {}{behind}", rank.rank, wait.text()),
+        "look at what the rank that is waited for should have called",
+    )
+}

@@ -1,0 +1,206 @@
+//! Why a job stands still, read from its memory.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `mod` | [`RankView`]: what one rank does right now |
+//! | `process` | what the kernel says of a rank's process |
+//! | `proof` | [`Watch`]: whether the job is deadlocked |
+//! | `cause` | [`Cause`]: which mistake it is, in a sentence |
+//! | `report` | the report, for people and as JSON |
+//!
+//! Every rank can write the job's memory: what is read there is printed, and decides whether this job ends; nothing else follows from it.
+
+mod cause;
+mod process;
+mod proof;
+mod report;
+#[cfg(test)]
+mod tests;
+
+pub use cause::{Cause, cause};
+pub use proof::Watch;
+pub use report::{json, report};
+
+use perusal::internals::arch::clock::now;
+use perusal::internals::shm::telemetry::{MessageAbout, Wait, WaitDetail, Waiting};
+use perusal::internals::shm::{Memory, RankState, is_gone};
+use process::ProcessView;
+
+/// What one rank does.
+#[derive(Debug, Clone)]
+pub struct RankView {
+    /// The rank in the job.
+    pub rank: u32,
+    /// The process id that the rank has entered; 0 if it has not arrived.
+    pub pid: i32,
+    /// Where it is between its start and its end.
+    pub stage: Stage,
+    /// Receives that are posted, and messages that are unexpected.
+    pub queues: [u64; 2],
+    /// What the kernel says of its process, for a rank that runs.
+    pub process: ProcessView,
+}
+
+/// Where a rank is between its start and its end.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Stage {
+    /// It has not called MPI_Init.
+    Absent,
+    /// It is inside MPI_Init.
+    Starting,
+    /// It has called MPI_Finalize and runs on.
+    Finalized,
+    /// Its process has ended, in these words.
+    Ended(String),
+    /// It waits inside MPI.
+    Waits(Box<LongWait>),
+    /// It is between MPI_Init and MPI_Finalize and does not wait; true: inside MPI_Finalize.
+    Runs(bool),
+}
+
+/// A wait and its detail.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LongWait {
+    /// Its number.
+    pub number: u64,
+    /// What it is for.
+    pub wait: Wait,
+    /// What the rank says of it; nothing if it has not waited long.
+    pub detail: WaitDetail,
+    /// Seconds that it has lasted.
+    pub seconds: f64,
+    /// Whether the rank is inside MPI_Finalize.
+    pub finalizing: bool,
+}
+
+impl RankView {
+    /// What `rank` does right now.
+    pub fn of(memory: &Memory, rank: u32) -> Self {
+        let (entry, page) = (memory.roster().entry(rank), memory.telemetry(rank));
+        let pid = entry.pid();
+        let stage = match (entry.state(), entry.exit()) {
+            (_, Some(exit)) => Stage::Ended(exit.to_string()),
+            (RankState::Absent, None) => Stage::Absent,
+            (RankState::Dead, None) => Stage::Ended("has died".into()),
+            (RankState::Arrived, None) => Stage::Starting,
+            (RankState::Finalized, None) if is_gone(pid) => Stage::Ended("exited".into()),
+            (RankState::Finalized, None) => Stage::Finalized,
+            (state, None) => {
+                let finalizing = state == RankState::Finalizing;
+                match page.waiting.numbered() {
+                    None => Stage::Runs(finalizing),
+                    Some((number, wait)) => Stage::Waits(Box::new(LongWait {
+                        number,
+                        wait,
+                        detail: page.detail.get(number).unwrap_or_default(),
+                        seconds: now().saturating_sub(wait.since) as f64 / 1e9,
+                        finalizing,
+                    })),
+                }
+            }
+        };
+        let runs = !matches!(stage, Stage::Absent | Stage::Ended(_));
+        let process = if runs { ProcessView::of(pid) } else { ProcessView::default() };
+        Self { rank, pid, stage, queues: [page.posted_now(), page.unexpected_now()], process }
+    }
+
+    /// What all ranks do.
+    pub fn all(memory: &Memory) -> Vec<Self> {
+        (0..memory.size()).map(|rank| Self::of(memory, rank)).collect()
+    }
+
+    /// Its wait, if it waits.
+    pub fn wait(&self) -> Option<&LongWait> {
+        match &self.stage {
+            Stage::Waits(wait) => Some(wait),
+            _ => None,
+        }
+    }
+
+    /// What it does, to follow its name in a sentence.
+    pub fn doing(&self) -> String {
+        match &self.stage {
+            Stage::Absent => "has not called MPI_Init".into(),
+            Stage::Starting => "is inside MPI_Init".into(),
+            Stage::Finalized => "has called MPI_Finalize and runs on".into(),
+            Stage::Ended(how) => format!("has ended: {how}"),
+            Stage::Runs(true) => "is in MPI_Finalize".into(),
+            Stage::Runs(false) => format!("does not wait in MPI: it {}", self.process.doing()),
+            Stage::Waits(wait) if self.process.is_stopped() => {
+                format!("is stopped (a signal or a debugger), in {}", wait.text())
+            }
+            Stage::Waits(wait) => format!("waits in {}", wait.text()),
+        }
+    }
+}
+
+impl LongWait {
+    /// The function that the program has called, or what stands for it.
+    pub fn call(&self) -> &str {
+        if !self.detail.call.is_empty() {
+            return &self.detail.call;
+        }
+        match self.wait.kind {
+            _ if self.finalizing => "MPI_Finalize",
+            Waiting::Receive => "a receive",
+            Waiting::Send => "a send",
+            Waiting::Probe => "a probe",
+            Waiting::Collective => "a collective operation",
+            Waiting::Lock | Waiting::Epoch => "a synchronization of a window",
+            Waiting::Finalize => "MPI_Finalize",
+            _ => "a wait for requests",
+        }
+    }
+
+    /// The communicator's name in quotation marks, or its context id.
+    pub fn comm(&self) -> String {
+        comm_name(&self.detail.comm.name, self.wait.context)
+    }
+
+    /// Whether it is for a message.
+    pub fn is_for_message(&self) -> bool {
+        !self.finalizing && matches!(self.wait.kind, Waiting::Receive | Waiting::Probe)
+    }
+
+    /// Whether it is for other members of a communicator in a collective operation.
+    pub fn is_collective(&self) -> bool {
+        !self.finalizing && self.wait.kind == Waiting::Collective
+    }
+
+    /// Call and arguments, without the time.
+    pub fn text(&self) -> String {
+        let (call, comm) = (self.call(), self.comm());
+        let peer = self.wait.peer.map_or_else(|| "any rank".to_owned(), |peer| format!("rank {peer}"));
+        let tag = self.wait.tag.map_or_else(|| "any tag".to_owned(), |tag| format!("tag {tag}"));
+        match self.wait.kind {
+            _ if self.finalizing => "MPI_Finalize".into(),
+            Waiting::Receive | Waiting::Probe => format!("{call} for {peer}, {tag}, on {comm}"),
+            Waiting::Send if self.wait.peer.is_none() => format!("{call} for its buffered sends"),
+            Waiting::Send => format!("{call} to {peer}, {tag}, on {comm}"),
+            Waiting::Collective => format!("{call} on {comm}"),
+            Waiting::Lock => format!("{call} for the lock of {peer}'s window"),
+            Waiting::Epoch if self.wait.peer.is_none() => format!("{call} for the origins of its window"),
+            Waiting::Epoch => format!("{call} for the window of {peer}"),
+            Waiting::Outside => format!("{call} for something outside of the job"),
+            _ => call.to_owned(),
+        }
+    }
+}
+
+/// A communicator's name in quotation marks, or its context id.
+pub fn comm_name(name: &str, context: u32) -> String {
+    if name.is_empty() {
+        format!("a communicator without name (context {})", context & !1)
+    } else {
+        format!("'{name}'")
+    }
+}
+
+/// A message as a line of the report names it.
+pub fn message_text(message: &MessageAbout, received: bool) -> String {
+    let word = if received || !message.sends { "from" } else { "to" };
+    let peer = message.peer.map_or_else(|| "any rank".to_owned(), |peer| format!("rank {peer}"));
+    let tag = message.tag.map_or_else(|| "any tag".to_owned(), |tag| format!("tag {tag}"));
+    let bytes = if message.bytes == 1 { "1 byte".to_owned() } else { format!("{} bytes", message.bytes) };
+    format!("{word} {peer}, {tag}, on {}, {bytes}", comm_name(&message.comm, message.context))
+}

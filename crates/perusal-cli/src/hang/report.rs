@@ -1,0 +1,127 @@
+//! The report: lines for people, and JSON.
+
+use std::fmt::Write as _;
+
+use perusal::internals::shm::telemetry::MessageAbout;
+use serde_json::{Value, json};
+
+use super::cause::names;
+use super::{Cause, LongWait, RankView, Stage, message_text};
+
+/// Groups of ranks that are written out.
+const MOST_LINES: usize = 32;
+
+/// What each rank does: a line for all ranks that do the same, and below it what the first of them has in its queues.
+pub fn report(ranks: &[RankView]) -> String {
+    let mut groups: Vec<(String, String, Vec<&RankView>)> = vec![];
+    for rank in ranks {
+        let (doing, more) = (rank.doing(), details(rank));
+        match groups.iter_mut().find(|(text, below, _)| (text, below) == (&doing, &more)) {
+            Some((_, _, members)) => members.push(rank),
+            None => groups.push((doing, more, vec![rank])),
+        }
+    }
+    let mut text = String::new();
+    for (doing, more, members) in groups.iter().take(MOST_LINES) {
+        let numbers: Vec<u32> = members.iter().map(|rank| rank.rank).collect();
+        let doing = if numbers.len() == 1 { doing.clone() } else { plural(doing) };
+        let since = members.iter().filter_map(|rank| Some(rank.wait()?.seconds)).reduce(f64::min);
+        let since = since.map_or_else(String::new, |seconds| format!(", for {seconds:.1} s"));
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "perusal:   {} {doing}{since}", names(&numbers));
+        text.push_str(more);
+    }
+    if groups.len() > MOST_LINES {
+        let _ = writeln!(text, "perusal:   … and {} more lines", groups.len() - MOST_LINES);
+    }
+    text
+}
+
+/// The same of several ranks.
+fn plural(doing: &str) -> String {
+    let verbs = [("waits in", "wait in"), ("has ", "have "), ("is ", "are "), ("does not", "do not")];
+    let found = verbs.iter().find_map(|(one, all)| Some(format!("{all}{}", doing.strip_prefix(one)?)));
+    found.unwrap_or_else(|| doing.to_owned())
+}
+
+/// What lies in the queues of a rank that waits.
+fn details(rank: &RankView) -> String {
+    let mut text = String::new();
+    let Some(wait) = rank.wait() else { return text };
+    for message in &wait.detail.unexpected {
+        let _ = writeln!(text, "perusal:     has an unexpected message {}", message_text(message, true));
+    }
+    let shown = wait.detail.unexpected.len() as u64;
+    if rank.queues[1] > shown && shown > 0 {
+        let _ = writeln!(text, "perusal:     and {} more", rank.queues[1] - shown);
+    }
+    // The message that a single receive or send is about is named above.
+    let own = |message: &&MessageAbout| {
+        wait.wait.kind as u64 > 2 && message.context.is_multiple_of(2) || message.context != wait.wait.context
+    };
+    for message in wait.detail.pending.iter().filter(own).filter(|message| message.context.is_multiple_of(2)) {
+        let what = if message.sends { "send" } else { "receive" };
+        let _ = writeln!(text, "perusal:     its {what} {} is not over", message_text(message, false));
+    }
+    if rank.process.threads > 1 {
+        let _ = writeln!(text, "perusal:     has {} threads", rank.process.threads);
+    }
+    text
+}
+
+/// The same for programs.
+pub fn json(cause: Option<&Cause>, ranks: &[RankView]) -> Value {
+    json!({
+        "deadlock": cause.is_some(),
+        "kind": cause.map(|cause| cause.kind),
+        "cause": cause.map(|cause| cause.text.as_str()),
+        "advice": cause.map(|cause| cause.advice),
+        "ranks": ranks.iter().map(rank_json).collect::<Vec<_>>(),
+    })
+}
+
+fn rank_json(rank: &RankView) -> Value {
+    json!({
+        "rank": rank.rank,
+        "pid": rank.pid,
+        "state": match &rank.stage {
+            Stage::Absent => "absent",
+            Stage::Starting => "starting",
+            Stage::Finalized => "finalized",
+            Stage::Ended(_) => "ended",
+            Stage::Waits(_) => "waits",
+            Stage::Runs(_) => "runs",
+        },
+        "text": rank.doing(),
+        "threads": rank.process.threads,
+        "posted": rank.queues[0],
+        "unexpected": rank.queues[1],
+        "wait": rank.wait().map(wait_json),
+    })
+}
+
+fn wait_json(wait: &LongWait) -> Value {
+    json!({
+        "call": wait.call(),
+        "kind": format!("{:?}", wait.wait.kind).to_lowercase(),
+        "peer": wait.wait.peer,
+        "tag": wait.wait.tag,
+        "context": wait.wait.context,
+        "communicator": wait.detail.comm.name,
+        "members": wait.detail.comm.members,
+        "seconds": wait.seconds,
+        "unexpected": wait.detail.unexpected.iter().map(message_json).collect::<Vec<_>>(),
+        "pending": wait.detail.pending.iter().map(message_json).collect::<Vec<_>>(),
+    })
+}
+
+fn message_json(message: &MessageAbout) -> Value {
+    json!({
+        "peer": message.peer,
+        "tag": message.tag,
+        "context": message.context,
+        "communicator": message.comm,
+        "bytes": message.bytes,
+        "send": message.sends,
+    })
+}

@@ -1,0 +1,1 @@
+//! Jobs without processes, whose memory the test writes as ranks would.

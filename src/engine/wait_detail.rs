@@ -1,0 +1,113 @@
+//! What a rank that has slept in vain publishes of its wait, for reports of hangs ([`WaitDetail`]).
+
+use super::call_name::mpi_call_name;
+use super::context::MatchContext;
+use crate::engine::{Engine, RequestOperation};
+use crate::events::CommAbout;
+use crate::shm::telemetry::detail::MESSAGES;
+use crate::shm::telemetry::{MessageAbout, Wait, WaitDetail};
+
+/// Unexpected messages of a context that are looked at.
+const EXAMINED: usize = 10_000;
+
+impl Engine {
+    /// Publishes the detail of the wait that the rank has published, unless it has done so. The caller runs progress.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn publish_wait_detail(&self) {
+        let telemetry = self.telemetry();
+        let Some((number, wait)) = telemetry.waiting.numbered() else { return };
+        if !telemetry.detail.is_of(number) {
+            telemetry.threads.set(u64::from(self.shared));
+            telemetry.detail.set(number, &self.detail_of(&wait));
+        }
+    }
+
+    fn detail_of(&self, wait: &Wait) -> WaitDetail {
+        let mut unexpected = vec![];
+        for context in self.contexts_to_examine(wait) {
+            self.add_unexpected(context, &mut unexpected);
+        }
+        unexpected.sort_by_key(|message| distance(message, wait));
+        unexpected.truncate(MESSAGES);
+        let own = wait.context & !1;
+        let comm = self.contexts_to_examine(wait).find(|context| context.id() == own);
+        WaitDetail {
+            call: mpi_call_name(),
+            comm: comm.map(about).unwrap_or_default(),
+            unexpected,
+            pending: self.pending_messages(),
+        }
+    }
+
+    /// All contexts; where other threads may take some away, those of the wait only, which has the communicator.
+    fn contexts_to_examine(&self, wait: &Wait) -> impl Iterator<Item = &MatchContext> {
+        let all = (!self.shared).then(|| self.contexts.all()).into_iter().flatten();
+        let own = wait.context & !1;
+        let own = if self.shared { self.contexts.get(own) } else { None };
+        // SAFETY: a context is taken away by the thread that uses the last of it, and this one takes none away here; other threads, if there
+        // are any, leave that of a communicator on which a call waits.
+        all.chain(own).map(|context| unsafe { context.as_ref() })
+    }
+
+    fn add_unexpected(&self, context: &MatchContext, to: &mut Vec<MessageAbout>) {
+        // Messages of the library's own have odd contexts, or tags below zero.
+        if !context.id().is_multiple_of(2) {
+            return;
+        }
+        let name = about(context).name;
+        let queues = context.queues.lock(self.shared);
+        for (envelope, message) in queues.unexpected.iter().take(EXAMINED).filter(|(key, _)| key.tag >= 0) {
+            to.push(MessageAbout {
+                peer: Some(message.world),
+                tag: Some(envelope.tag),
+                context: context.id(),
+                bytes: message.bytes() as u64,
+                sends: false,
+                comm: name.clone(),
+            });
+        }
+    }
+
+    /// The first messages of the rank that are not over; none where other threads may be changing them.
+    fn pending_messages(&self) -> Vec<MessageAbout> {
+        if self.shared {
+            return vec![];
+        }
+        let active = self.slab.alive_ones().filter(|request| {
+            let state = request.state();
+            state.is_active() && !state.is_complete()
+        });
+        let messages = active.filter_map(|request| {
+            // SAFETY: request rule 2: there is one thread, and it is here.
+            let body = unsafe { request.body() };
+            // SAFETY: an active request counts as pending on its context.
+            let context = unsafe { body.context.get()?.as_ref() };
+            Some(MessageAbout {
+                peer: (body.peer.get() >= 0).then(|| body.world.get()),
+                tag: (body.tag.get() >= 0).then(|| body.tag.get()),
+                context: context.id(),
+                bytes: body.bytes.get() as u64,
+                sends: body.operation.get() == RequestOperation::Send,
+                comm: about(context).name,
+            })
+        });
+        messages.take(MESSAGES).collect()
+    }
+}
+
+fn about(context: &MatchContext) -> CommAbout {
+    context.events().map(|events| events.about().clone()).unwrap_or_default()
+}
+
+/// How far a message is from what is awaited: first those from the same rank in the same communicator.
+fn distance(message: &MessageAbout, wait: &Wait) -> u32 {
+    let (source, tag) = (message.peer == wait.peer, message.tag == wait.tag);
+    match (source, tag, message.context == wait.context) {
+        (true, _, true) => 0,
+        (true, true, false) => 1,
+        (false, true, true) => 2,
+        (true, false, false) => 3,
+        _ => 4,
+    }
+}

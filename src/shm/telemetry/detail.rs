@@ -1,0 +1,280 @@
+//! What a rank that has slept in vain says of its wait besides [`Wait`](super::Wait): for people who ask why a job stands still.
+
+use super::counters::Counter;
+use crate::events::CommAbout;
+use crate::sync::{Ordering, fence};
+
+/// Messages that a detail has room for.
+pub const MESSAGES: usize = 4;
+/// Ranks of the job that a detail can name as members of a communicator; of communicators with later ranks it names none.
+pub const MEMBERS: usize = 1024;
+
+/// Words of the name of an MPI function, of a communicator, and of a message's communicator, 8 bytes each.
+const CALL: usize = 6;
+const NAME: usize = 8;
+const SHORT_NAME: usize = 4;
+const WORDS: usize = CALL + NAME + 1 + MEMBERS / 64 + 2 * (1 + MESSAGES * (3 + SHORT_NAME));
+
+/// A message that is unexpected, or a receive or send that is not over.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MessageAbout {
+    /// The peer's rank in the job; `None` for any.
+    pub peer: Option<u32>,
+    /// The tag; `None` for any.
+    pub tag: Option<i32>,
+    /// The context id.
+    pub context: u32,
+    /// Bytes: of the message, or of the room for it.
+    pub bytes: u64,
+    /// Whether it is a send. (An unexpected message is none.)
+    pub sends: bool,
+    /// The communicator's name, cut off after 31 bytes.
+    pub comm: String,
+}
+
+/// What a rank says of a wait in which it has slept in vain.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WaitDetail {
+    /// The MPI function that the program has called; empty where it called none (the Rust API), or its name is unknown.
+    pub call: String,
+    /// The communicator of the wait.
+    pub comm: CommAbout,
+    /// Messages of the program that have come and that no receive has taken: those first that are likest to what is awaited.
+    pub unexpected: Vec<MessageAbout>,
+    /// Receives and sends that the rank has begun and that are not over.
+    pub pending: Vec<MessageAbout>,
+}
+
+/// A [`WaitDetail`] in shared memory: a sequence lock with one writer, the thread that runs progress. A reader believes nothing: numbers are
+/// bounded, and text is made printable.
+#[derive(Debug)]
+#[repr(C)]
+pub struct DetailWords {
+    /// The number of the wait that the words are about; 0 while they are written.
+    of: Counter,
+    words: [Counter; WORDS],
+}
+
+impl Default for DetailWords {
+    fn default() -> Self {
+        Self { of: Counter::default(), words: core::array::from_fn(|_| Counter::default()) }
+    }
+}
+
+impl DetailWords {
+    /// Stores what there is to say of the wait `number`, which is not 0.
+    pub fn set(&self, number: u64, detail: &WaitDetail) {
+        self.set_words(number, &encode(detail));
+    }
+
+    fn set_words(&self, number: u64, words: &[u64]) {
+        self.of.set(0);
+        // Release: pairs with the Acquire fence in `words_of`: a reader that has seen one of the words below sees that they are written.
+        fence(Ordering::Release);
+        self.words.iter().zip(words).for_each(|(to, word)| to.set(*word));
+        // Release: "wait detail" edge, pairs with Acquire in `words_of`.
+        self.of.0.store(number, Ordering::Release);
+    }
+
+    /// Whether it is about the wait `number`, for the rank itself.
+    #[must_use]
+    pub fn is_of(&self, number: u64) -> bool {
+        self.of.get() == number
+    }
+
+    /// Returns what is said of the wait `number`, if anything is.
+    #[must_use]
+    pub fn get(&self, number: u64) -> Option<WaitDetail> {
+        self.words_of(number).map(|words| decode(&words))
+    }
+
+    fn words_of(&self, number: u64) -> Option<[u64; WORDS]> {
+        // Acquire: "wait detail" edge, pairs with Release in `set_words`.
+        if number == 0 || self.of.0.load(Ordering::Acquire) != number {
+            return None;
+        }
+        let words = core::array::from_fn(|at| self.words[at].get());
+        // Acquire: pairs with the Release fence in `set_words`.
+        fence(Ordering::Acquire);
+        (self.of.get() == number).then_some(words)
+    }
+
+    /// Stores `value` in the first and the last word, for models, in which all words would be too many.
+    #[cfg(perusal_loom)]
+    pub fn set_ends(&self, number: u64, value: u64) {
+        self.of.set(0);
+        // Release: as in `set_words`.
+        fence(Ordering::Release);
+        self.words[0].set(value);
+        self.words[WORDS - 1].set(value);
+        // Release: as in `set_words`.
+        self.of.0.store(number, Ordering::Release);
+    }
+}
+
+struct Encoder {
+    words: [u64; WORDS],
+    at: usize,
+}
+
+impl Encoder {
+    fn word(&mut self, word: u64) {
+        self.words[self.at] = word;
+        self.at += 1;
+    }
+
+    /// At most `words` words of `text`, the last byte of which is 0.
+    fn text(&mut self, text: &str, words: usize) {
+        let mut end = text.len().min(words * 8 - 1);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        let bytes = &text.as_bytes()[..end];
+        for word in 0..words {
+            let part = bytes.get(word * 8..).unwrap_or_default();
+            let mut eight = [0; 8];
+            let len = part.len().min(8);
+            eight[..len].copy_from_slice(&part[..len]);
+            self.word(u64::from_le_bytes(eight));
+        }
+    }
+
+    fn messages(&mut self, messages: &[MessageAbout]) {
+        self.word(messages.len().min(MESSAGES) as u64);
+        for at in 0..MESSAGES {
+            let message = messages.get(at).cloned().unwrap_or_default();
+            self.word(u64::from(message.peer.unwrap_or(u32::MAX)) | u64::from(message.context) << 32);
+            let flags = u64::from(message.tag.is_none()) | u64::from(message.sends) << 1;
+            self.word(u64::from(message.tag.unwrap_or(0).cast_unsigned()) | flags << 32);
+            self.word(message.bytes);
+            self.text(&message.comm, SHORT_NAME);
+        }
+    }
+}
+
+fn encode(detail: &WaitDetail) -> [u64; WORDS] {
+    let mut to = Encoder { words: [0; WORDS], at: 0 };
+    to.text(&detail.call, CALL);
+    to.text(&detail.comm.name, NAME);
+    let members = &detail.comm.members;
+    let known = members.iter().all(|member| (*member as usize) < MEMBERS);
+    to.word(if known { members.len() as u64 } else { 0 });
+    let mut bits = [0_u64; MEMBERS / 64];
+    for member in members.iter().filter(|_| known) {
+        bits[*member as usize / 64] |= 1 << (member % 64);
+    }
+    bits.into_iter().for_each(|word| to.word(word));
+    to.messages(&detail.unexpected);
+    to.messages(&detail.pending);
+    to.words
+}
+
+struct Decoder<'a> {
+    words: &'a [u64],
+}
+
+impl Decoder<'_> {
+    fn word(&mut self) -> u64 {
+        let (first, rest) = self.words.split_first().unwrap_or((&0, &[]));
+        self.words = rest;
+        *first
+    }
+
+    fn text(&mut self, words: usize) -> String {
+        let bytes: Vec<u8> = (0..words).flat_map(|_| self.word().to_le_bytes()).collect();
+        let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+        String::from_utf8_lossy(&bytes[..end])
+            .chars()
+            .map(|char| if char.is_control() { '?' } else { char })
+            .collect()
+    }
+
+    fn messages(&mut self) -> Vec<MessageAbout> {
+        let count = self.word().min(MESSAGES as u64) as usize;
+        let mut all: Vec<_> = (0..MESSAGES).map(|_| self.message()).collect();
+        all.truncate(count);
+        all
+    }
+
+    fn message(&mut self) -> MessageAbout {
+        let (who, what, bytes) = (self.word(), self.word(), self.word());
+        MessageAbout {
+            peer: Some(who as u32).filter(|peer| *peer != u32::MAX),
+            tag: (what >> 32 & 1 == 0).then_some((what as u32).cast_signed()),
+            context: (who >> 32) as u32,
+            bytes,
+            sends: what >> 33 & 1 == 1,
+            comm: self.text(SHORT_NAME),
+        }
+    }
+}
+
+fn decode(words: &[u64]) -> WaitDetail {
+    let mut from = Decoder { words };
+    let call = from.text(CALL);
+    let name = from.text(NAME);
+    let known = from.word() != 0;
+    let mut members = vec![];
+    for word in 0..MEMBERS as u32 / 64 {
+        let bits = from.word();
+        members.extend((0..64).filter(|bit| known && bits >> bit & 1 == 1).map(|bit| word * 64 + bit));
+    }
+    WaitDetail {
+        call,
+        comm: CommAbout { name, members },
+        unexpected: from.messages(),
+        pending: from.messages(),
+    }
+}
+
+#[cfg(all(test, not(perusal_loom)))]
+mod tests {
+    use super::*;
+
+    fn detail() -> WaitDetail {
+        let message = MessageAbout {
+            peer: Some(3),
+            tag: Some(-5),
+            context: 12,
+            bytes: u64::MAX,
+            sends: true,
+            comm: "halo".into(),
+        };
+        WaitDetail {
+            call: "MPI_Recv".into(),
+            comm: CommAbout { name: "MPI_COMM_WORLD".into(), members: vec![0, 63, 64, 1023] },
+            unexpected: vec![message.clone(), MessageAbout { peer: None, tag: None, ..message }],
+            pending: vec![],
+        }
+    }
+
+    #[test]
+    fn what_is_stored_is_read_for_its_wait_only() {
+        let words = DetailWords::default();
+        words.set(7, &detail());
+        assert_eq!(words.get(7), Some(detail()));
+        assert_eq!((words.get(8), words.get(0)), (None, None));
+    }
+
+    #[test]
+    fn long_texts_and_lists_are_cut_and_late_ranks_left_out() {
+        let mut long = detail();
+        long.comm = CommAbout { name: "ä".repeat(200), members: vec![1024] };
+        long.pending = vec![MessageAbout::default(); 9];
+        let words = DetailWords::default();
+        words.set(1, &long);
+        let read = words.get(1).unwrap();
+        assert_eq!(read.comm, CommAbout { name: "ä".repeat(31), members: vec![] });
+        assert_eq!(read.pending.len(), MESSAGES);
+    }
+
+    #[test]
+    fn nothing_that_others_write_is_believed() {
+        let words = DetailWords::default();
+        words.set_words(1, &[u64::MAX; WORDS]);
+        let read = words.get(1).unwrap();
+        assert_eq!((read.unexpected.len(), read.pending.len()), (MESSAGES, MESSAGES));
+        words.set_words(2, &[u64::from_le_bytes(*b"\x1b[31m\n\r\x07"); WORDS]);
+        assert!(words.get(2).unwrap().call.starts_with("?[31m???"), "{:?}", words.get(2));
+    }
+}
