@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod deadlocks;
 mod faults;
 mod jobs;
 mod share_heap;

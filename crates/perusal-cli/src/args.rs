@@ -3,6 +3,7 @@
 //! would change the outcome or is unknown is refused.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{CommandFactory, Parser};
@@ -19,7 +20,8 @@ use crate::trace::Request;
 ///
 /// Long options may be written with one dash or two. Several programs make one job when they are separated by `:`, each
 /// with its own -n, -env and -wdir. Exit status: 0 if all ranks ended well; that of the first rank that failed (128 plus
-/// the signal that killed it); 124 after --timeout; 126 or 127 if a program cannot be run.
+/// the signal that killed it); 124 after --timeout; 125 after a
+/// deadlock; 126 or 127 if a program cannot be run.
 #[derive(Parser, Debug, Default)]
 #[command(
     version,
@@ -69,6 +71,12 @@ struct RunOptions {
     /// End the job after so many seconds and say what each rank waits for; MPIEXEC_TIMEOUT in the environment is the same
     #[arg(long = "timeout", value_name = "SECONDS")]
     timeout: Option<String>,
+    /// What to do about a deadlock: "end" says why and ends the job with status 125, "warn" says why, "ignore" does not look [default: end]
+    #[arg(long = "on-deadlock", value_name = "WHAT")]
+    on_deadlock: Option<String>,
+    /// Write what is known of a deadlock, or of a job that has not ended in time, to this file as JSON
+    #[arg(long = "deadlock-report", value_name = "FILE")]
+    deadlock_report: Option<PathBuf>,
     /// Which rank gets standard input: a rank or "none" [default: 0]
     #[arg(long = "stdin", short = 's', value_name = "RANK")]
     stdin: Option<String>,
@@ -173,6 +181,17 @@ pub enum Stdin {
     Rank(u32),
 }
 
+/// What the launcher does about a deadlock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnDeadlock {
+    /// It says why, and ends the job.
+    End,
+    /// It says why.
+    Warn,
+    /// Nothing: it does not look.
+    Ignore,
+}
+
 /// A job as asked for.
 #[derive(Debug)]
 pub struct Plan {
@@ -182,6 +201,10 @@ pub struct Plan {
     pub label: bool,
     /// When to give up.
     pub timeout: Option<Duration>,
+    /// What to do about a deadlock.
+    pub on_deadlock: OnDeadlock,
+    /// Where JSON about a job that stands still goes.
+    pub deadlock_report: Option<PathBuf>,
     /// Who gets standard input.
     pub stdin: Stdin,
     /// Where ranks are put.
@@ -262,6 +285,8 @@ fn plan(mut blocks: Vec<RunOptions>, usable: u32) -> Result<Plan, PlanError> {
         apps: vec![],
         label: false,
         timeout: None,
+        on_deadlock: OnDeadlock::End,
+        deadlock_report: None,
         stdin: Stdin::Rank(0),
         policy: Policy::default(),
         report_bindings: false,
@@ -338,6 +363,19 @@ fn take_globals(plan: &mut Plan, block: &RunOptions) -> Result<(), PlanError> {
     }
     if let Some(seconds) = &block.timeout {
         plan.timeout = Some(seconds_of("--timeout", seconds)?);
+    }
+    match block.on_deadlock.as_deref() {
+        None => {}
+        Some("end") => plan.on_deadlock = OnDeadlock::End,
+        Some("warn") => plan.on_deadlock = OnDeadlock::Warn,
+        Some("ignore") => plan.on_deadlock = OnDeadlock::Ignore,
+        Some(other) => {
+            let text = format!("--on-deadlock {other}: it must be \"end\", \"warn\" or \"ignore\"");
+            return Err(PlanError::Text(text));
+        }
+    }
+    if let Some(file) = &block.deadlock_report {
+        plan.deadlock_report = Some(file.clone());
     }
     match block.stdin.as_deref() {
         None => {}

@@ -104,41 +104,6 @@ fn status_of(code: i32) -> u8 {
     }
 }
 
-/// Describes what each rank does right now, one line a rank.
-pub fn hang_report(memory: &Memory) -> String {
-    let mut text = String::new();
-    let now = perusal::internals::arch::clock::now();
-    for rank in 0..memory.places_in_use() {
-        let _ = writeln!(text, "perusal:   rank {rank} {}", doing(memory, rank, now));
-    }
-    text
-}
-
-fn doing(memory: &Memory, rank: u32, now: u64) -> String {
-    let entry = memory.roster().entry(rank);
-    let exit = entry.exit();
-    match (entry.state(), exit) {
-        (_, Some(exit)) => return format!("has ended: {exit}"),
-        (RankState::Absent, None) => return "has not called MPI_Init".into(),
-        (RankState::Finalized, None) => return "has called MPI_Finalize and runs on".into(),
-        (RankState::Dead, None) => return "has died".into(),
-        (RankState::Arrived, None) => return "is inside MPI_Init".into(),
-        _ => {}
-    }
-    let page = memory.telemetry(rank);
-    let queues =
-        format!("{} receives posted, {} messages unexpected", page.posted_now(), page.unexpected_now());
-    match page.waiting.get() {
-        Some(wait) => {
-            let seconds = now.saturating_sub(wait.since) as f64 / 1e9;
-            let place = if entry.state() == RankState::Finalizing { ", in MPI_Finalize," } else { "" };
-            format!("has been waiting{place} {seconds:.1} s for {wait}; {queues}")
-        }
-        None if entry.state() == RankState::Finalizing => format!("is in MPI_Finalize; {queues}"),
-        None => format!("waits for nobody: it computes, or polls; {queues}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -201,32 +166,5 @@ mod tests {
         let failure = failure_of_ended(&memory, &[ended(&memory, 0, 2)], &[libc::SIGINT]).unwrap();
         assert_eq!(failure.status, 130);
         assert_eq!(failure.text, "rank 0 ended by SIGINT (signal 2), which was passed on to it");
-    }
-
-    #[test]
-    fn a_hang_report_has_a_line_a_rank() {
-        let memory = Memory::create(3, 0).unwrap();
-        memory.roster().entry(1).arrive(1, 77).unwrap();
-        memory.roster().entry(1).advance(RankState::Initialised);
-        memory.telemetry(1).unexpected.set(4);
-        let wait = Wait {
-            kind: Waiting::Receive,
-            peer: None,
-            tag: None,
-            context: 2,
-            since: perusal::internals::arch::clock::now(),
-        };
-        memory.telemetry(1).waiting.set(&wait);
-        ended(&memory, 2, 9);
-        let report = hang_report(&memory);
-        let lines: Vec<&str> = report.lines().collect();
-        assert_eq!(lines[0], "perusal:   rank 0 has not called MPI_Init");
-        assert!(
-            lines[1].ends_with(
-                "s for a message from any rank, any tag, context 2; 0 receives posted, 4 messages unexpected"
-            ),
-            "{report}"
-        );
-        assert_eq!(lines[2], "perusal:   rank 2 has ended: killed by SIGKILL (signal 9)");
     }
 }

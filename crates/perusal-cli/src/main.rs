@@ -4,6 +4,7 @@ mod args;
 mod bench;
 mod environment;
 mod failure;
+mod hang;
 mod info;
 mod input;
 mod logger;

@@ -10,8 +10,9 @@ use perusal::internals::placement::BindingClaim;
 use perusal::internals::shm::{Exit, Memory};
 use rustix::event::epoll::EventFlags;
 
-use crate::args::Plan;
-use crate::failure::{Failure, died_unseen, hang_report};
+use crate::args::{OnDeadlock, Plan};
+use crate::failure::{Failure, died_unseen};
+use crate::hang;
 use crate::input::Relay;
 use crate::meetings::Meetings;
 use crate::output::{LAUNCHER, RankStream, Sink};
@@ -109,6 +110,7 @@ pub struct Supervisor<'a> {
     kill_at: Option<Instant>,
     timeout_at: Option<Instant>,
     check_at: Option<Instant>,
+    watch: hang::Watch,
     interactive: bool,
 }
 
@@ -148,6 +150,7 @@ impl<'a> Supervisor<'a> {
             kill_at: None,
             timeout_at: plan.timeout.map(|timeout| Instant::now() + timeout),
             check_at: Some(Instant::now() + CHECK),
+            watch: hang::Watch::new(plan.on_deadlock != OnDeadlock::Ignore),
             interactive: io::stdin().is_terminal() && io::stdout().is_terminal(),
         })
     }
@@ -332,6 +335,7 @@ impl<'a> Supervisor<'a> {
             match signal {
                 libc::SIGCHLD => {}
                 signal if self.ignored.contains(&signal) => {}
+                libc::SIGQUIT => self.say_what_ranks_do(),
                 libc::SIGTSTP => {
                     self.signal_running(libc::SIGTSTP);
                     sys::stop_self();
@@ -350,6 +354,9 @@ impl<'a> Supervisor<'a> {
             self.fail(Failure { status: 128 + signal as u8, text });
             self.signal_running(libc::SIGKILL);
             return;
+        }
+        if signal == libc::SIGINT && hang::have_waited_long(&hang::RankView::all(&self.memory)) {
+            self.say_what_ranks_do();
         }
         self.forwarded.push(signal);
         self.signal_running(signal);
@@ -435,15 +442,50 @@ impl<'a> Supervisor<'a> {
         }
         self.kill_ending(now);
         if self.check_at.is_some_and(|at| now >= at) {
-            self.check_at = self.failure.is_none().then(|| now + CHECK);
             self.check_for_died();
+            self.check_for_deadlock();
+            let pause = self.watch.next().map_or(CHECK, |pause| pause.min(CHECK));
+            self.check_at = self.failure.is_none().then(|| Instant::now() + pause);
         }
         if self.timeout_at.is_some_and(|at| now >= at) {
             self.timeout_at = None;
             let seconds = self.plan.timeout.unwrap_or_default().as_secs_f64();
-            let report = hang_report(&self.memory);
-            let text = format!("the job did not end within {seconds} s\n{}", report.trim_end());
+            let ranks = hang::RankView::all(&self.memory);
+            self.write_report(None, &ranks);
+            let text = format!("the job did not end within {seconds} s\n{}", hang::report(&ranks).trim_end());
             self.fail(Failure { status: 124, text });
+        }
+    }
+
+    /// Ends a job that is known to be deadlocked, or says so once.
+    fn check_for_deadlock(&mut self) {
+        if self.failure.is_some() || !self.watch.look(&self.memory) {
+            return;
+        }
+        self.watch.end();
+        let ranks = hang::RankView::all(&self.memory);
+        let cause = hang::cause(&ranks);
+        self.write_report(Some(&cause), &ranks);
+        let report = hang::report(&ranks);
+        let mut text = format!("deadlock: {}\n{report}perusal:   {}", cause.text, cause.advice);
+        if self.plan.on_deadlock == OnDeadlock::Warn {
+            self.say(&text);
+        } else {
+            text.push_str("; the ranks are ended");
+            self.fail(Failure { status: 125, text });
+        }
+    }
+
+    fn say_what_ranks_do(&mut self) {
+        let ranks = hang::RankView::all(&self.memory);
+        self.write_report(None, &ranks);
+        self.say(&format!("what the ranks do\n{}", hang::report(&ranks).trim_end()));
+    }
+
+    fn write_report(&mut self, cause: Option<&hang::Cause>, ranks: &[hang::RankView]) {
+        let Some(file) = &self.plan.deadlock_report else { return };
+        if let Err(error) = std::fs::write(file, format!("{:#}\n", hang::json(cause, ranks))) {
+            self.say(&format!("--deadlock-report {}: {error}", file.display()));
         }
     }
 

@@ -18,8 +18,8 @@ pub mod detail;
 mod tests;
 pub mod waiting;
 
-pub use counters::{Counter, QueueLength};
 pub use crate::events::CommAbout;
+pub use counters::{Counter, QueueLength};
 pub use detail::{DetailWords, MessageAbout, WaitDetail};
 pub use waiting::{LastYield, Wait, Waiting, WaitingFor};
 

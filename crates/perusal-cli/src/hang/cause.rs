@@ -28,6 +28,7 @@ pub fn cause(ranks: &[RankView]) -> Cause {
     different_collectives(ranks)
         .or_else(|| near_miss(ranks, "tag"))
         .or_else(|| near_miss(ranks, "communicator"))
+        .or_else(|| near_miss(ranks, "source of the absent"))
         .or_else(|| awaits_the_absent(ranks))
         .or_else(|| cycle(ranks))
         .or_else(|| missing_in_collective(ranks))
@@ -96,7 +97,11 @@ fn different_collectives(ranks: &[RankView]) -> Option<Cause> {
         calls.sort_by_key(|(_, ranks)| ranks[0]);
         let said: Vec<String> =
             calls.iter().map(|(call, ranks)| format!("{} {call}", names(ranks))).collect();
-        let text = format!("the ranks call different collective operations on {}: {}", members[0].1.comm(), said.join(", "));
+        let text = format!(
+            "the ranks call different collective operations on {}: {}",
+            members[0].1.comm(),
+            said.join(", ")
+        );
         return Cause::new(
             "different-collectives",
             text,
@@ -117,6 +122,9 @@ fn near_miss(ranks: &[RankView], what: &str) -> Option<Cause> {
             match what {
                 "tag" => source && !tag && comm,
                 "communicator" => source && tag && !comm,
+                "source of the absent" => {
+                    !source && tag && comm && wanted.peer.is_some_and(|peer| is_absent(ranks, peer))
+                }
                 _ => !source && tag && comm,
             }
         };
@@ -129,12 +137,17 @@ fn near_miss(ranks: &[RankView], what: &str) -> Option<Cause> {
         match what {
             "tag" => Cause::new(
                 "wrong-tag",
-                format!("rank {rank} waits for {tag} from {from} on {comm}; from rank {source} there is tag {}", message.tag?),
+                format!(
+                    "rank {rank} waits for {tag} from {from} on {comm}; from rank {source} there is tag {}",
+                    message.tag?
+                ),
                 "give the send and its receive the same tag",
             ),
             "communicator" => Cause::new(
                 "wrong-communicator",
-                format!("rank {rank} waits for {tag} from {from} on {comm}; rank {source} has sent it on {there}"),
+                format!(
+                    "rank {rank} waits for {tag} from {from} on {comm}; rank {source} has sent it on {there}"
+                ),
                 "give the send and its receive the same communicator",
             ),
             _ => Cause::new(
@@ -176,6 +189,12 @@ fn is_finalizing(rank: &RankView) -> bool {
     }
 }
 
+/// Whether `rank` will call nothing any more that others wait for.
+fn is_absent(ranks: &[RankView], rank: u32) -> bool {
+    let absent = |rank: &RankView| is_finalizing(rank) || matches!(rank.stage, Stage::Ended(_));
+    ranks.get(rank as usize).is_some_and(absent)
+}
+
 /// Members of the communicator of a collective wait that are in no collective operation there.
 fn missing(ranks: &[RankView], wait: &LongWait) -> Vec<u32> {
     let is_there = |rank: &RankView| {
@@ -189,9 +208,8 @@ fn missing(ranks: &[RankView], wait: &LongWait) -> Vec<u32> {
 fn awaits_the_absent(ranks: &[RankView]) -> Option<Cause> {
     waits(ranks).filter(|(_, wait)| !wait.finalizing).find_map(|(rank, wait)| {
         let peers = awaited(ranks, rank, wait);
-        let peer = peers.iter().filter_map(|peer| ranks.get(*peer as usize)).find(|peer| {
-            is_finalizing(peer) || matches!(peer.stage, Stage::Ended(_))
-        })?;
+        let peer = peers.into_iter().find(|peer| is_absent(ranks, *peer))?;
+        let peer = &ranks[peer as usize];
         let doing = if is_finalizing(peer) { "is in MPI_Finalize already".to_owned() } else { peer.doing() };
         Cause::new(
             "finalized-early",
@@ -234,7 +252,8 @@ fn cycle(ranks: &[RankView]) -> Option<Cause> {
     })?;
     let mut round = vec![start];
     let mut at = start;
-    while let Some(following) = next(at).filter(|following| *following != start && round.len() < ranks.len()) {
+    while let Some(following) = next(at).filter(|following| *following != start && round.len() < ranks.len())
+    {
         round.push(following);
         at = following;
     }
@@ -262,18 +281,20 @@ fn cycle(ranks: &[RankView]) -> Option<Cause> {
     if all(Waiting::Send) {
         return Cause::new(
             "send-cycle",
-            format!("{who} wait for each other: each sends a message that is too long to be kept, and none receives"),
+            format!("{who} wait for each other: each waits in a send for its receive, and none receives"),
             "let one rank receive first, or use MPI_Sendrecv or MPI_Isend; that it works with short messages is luck",
         );
     }
     let steps: Vec<String> = round
         .iter()
-        .filter_map(|rank| Some(format!("rank {rank} in {} for rank {}", said(wait_of(*rank)?), next(*rank)?)))
+        .filter_map(|rank| {
+            Some(format!("rank {rank} in {} for rank {}", said(wait_of(*rank)?), next(*rank)?))
+        })
         .collect();
     Cause::new(
         "cycle",
         format!("{who} wait for each other: {}", steps.join(", ")),
-        "all ranks must make these calls in one order",
+        "look for a call that is missing, or make these calls in one order on all ranks",
     )
 }
 
@@ -315,7 +336,8 @@ fn nobody_sends(ranks: &[RankView]) -> Option<Cause> {
 /// Any other wait.
 fn single(ranks: &[RankView]) -> Option<Cause> {
     let (rank, wait) = waits(ranks).find(|(_, wait)| !wait.finalizing)?;
-    let of = |peer: u32| ranks.get(peer as usize).map(|peer| format!("; rank {} {}", peer.rank, peer.doing()));
+    let of =
+        |peer: u32| ranks.get(peer as usize).map(|peer| format!("; rank {} {}", peer.rank, peer.doing()));
     let pending = wait.detail.pending.iter().find_map(|message| message.peer);
     let peer = wait.wait.peer.or(pending).filter(|peer| *peer != rank.rank);
     let behind = peer.and_then(of).unwrap_or_default();

@@ -106,7 +106,7 @@ impl RankView {
 
     /// What all ranks do.
     pub fn all(memory: &Memory) -> Vec<Self> {
-        (0..memory.size()).map(|rank| Self::of(memory, rank)).collect()
+        (0..memory.places_in_use()).map(|rank| Self::of(memory, rank)).collect()
     }
 
     /// Its wait, if it waits.
@@ -185,6 +185,16 @@ impl LongWait {
             _ => call.to_owned(),
         }
     }
+}
+
+/// Seconds of a wait that is long: who interrupts such a job wants to know why.
+const LONG: f64 = 1.0;
+
+/// Whether some ranks have waited long, and none has run meanwhile.
+pub fn have_waited_long(ranks: &[RankView]) -> bool {
+    let over = |rank: &RankView| matches!(rank.stage, Stage::Ended(_) | Stage::Finalized);
+    let long = |rank: &RankView| rank.wait().is_some_and(|wait| wait.seconds >= LONG);
+    ranks.iter().all(|rank| over(rank) || long(rank)) && ranks.iter().any(long)
 }
 
 /// A communicator's name in quotation marks, or its context id.

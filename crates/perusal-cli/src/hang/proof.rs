@@ -31,21 +31,35 @@ enum Look {
 /// The launcher's looks at its job so far.
 #[derive(Debug, Default)]
 pub struct Watch {
+    /// Whether to look at all.
+    on: bool,
     first: Option<Vec<Look>>,
     second: Option<(Vec<Look>, Instant)>,
 }
 
 impl Watch {
+    /// Looks that are made only if `on`.
+    pub fn new(on: bool) -> Self {
+        Self { on, ..Self::default() }
+    }
+
+    /// No further looks.
+    pub fn end(&mut self) {
+        *self = Self::default();
+    }
+
     /// Looks at the job. Returns true once the job is known to be deadlocked.
     pub fn look(&mut self, memory: &Memory) -> bool {
-        let Some(looks) = look_at_all(memory) else {
-            *self = Self::default();
+        let Some(looks) = look_at_all(memory).filter(|_| self.on) else {
+            *self = Self::new(self.on);
             return false;
         };
-        let same = |then: &[Look]| then.iter().zip(&looks).all(|(then, now)| is_unstirred(*then, *now));
+        let same = |then: &[Look]| {
+            then.len() == looks.len() && then.iter().zip(&looks).all(|(then, now)| is_unstirred(*then, *now))
+        };
         match (&self.first, &self.second) {
             (Some(first), _) if !same(first) => {
-                *self = Self { first: Some(looks), second: None };
+                *self = Self { first: Some(looks), ..Self::new(true) };
                 false
             }
             (Some(_), Some((second, at))) => {
@@ -55,7 +69,8 @@ impl Watch {
                     }
                     _ => true,
                 };
-                at.elapsed() >= BETWEEN
+                second.len() == looks.len()
+                    && at.elapsed() >= BETWEEN
                     && second.iter().zip(&looks).all(polled)
                     && may_be_proved(memory)
             }
@@ -88,7 +103,8 @@ fn is_unstirred(then: Look, now: Look) -> bool {
 
 /// A look at all ranks; `None` if one of them is neither over nor in a wait, or none waits.
 fn look_at_all(memory: &Memory) -> Option<Vec<Look>> {
-    let looks: Vec<Look> = (0..memory.size()).map(|rank| look_at(memory, rank)).collect::<Option<_>>()?;
+    let looks: Vec<Look> =
+        (0..memory.places_in_use()).map(|rank| look_at(memory, rank)).collect::<Option<_>>()?;
     looks.iter().any(|look| *look != Look::Over).then_some(looks)
 }
 
@@ -113,9 +129,11 @@ fn look_at(memory: &Memory, rank: u32) -> Option<Look> {
 
 /// Whether nobody but the ranks that wait could end their waits.
 fn may_be_proved(memory: &Memory) -> bool {
-    (0..memory.size()).all(|rank| {
+    (0..memory.places_in_use()).all(|rank| {
         let (entry, page) = (memory.roster().entry(rank), memory.telemetry(rank));
-        let Some((number, wait)) = page.waiting.numbered() else { return entry.exit().is_some() || is_gone(entry.pid()) };
+        let Some((number, wait)) = page.waiting.numbered() else {
+            return entry.exit().is_some() || is_gone(entry.pid());
+        };
         let Some(detail) = page.detail.get(number) else { return false };
         let one_thread = ProcessView::of(entry.pid()).threads == 1;
         let known = wait.kind != Waiting::Any || WAITS.contains(&detail.call.as_str());

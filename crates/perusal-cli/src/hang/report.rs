@@ -51,15 +51,12 @@ fn details(rank: &RankView) -> String {
     for message in &wait.detail.unexpected {
         let _ = writeln!(text, "perusal:     has an unexpected message {}", message_text(message, true));
     }
-    let shown = wait.detail.unexpected.len() as u64;
-    if rank.queues[1] > shown && shown > 0 {
-        let _ = writeln!(text, "perusal:     and {} more", rank.queues[1] - shown);
-    }
     // The message that a single receive or send is about is named above.
     let own = |message: &&MessageAbout| {
         wait.wait.kind as u64 > 2 && message.context.is_multiple_of(2) || message.context != wait.wait.context
     };
-    for message in wait.detail.pending.iter().filter(own).filter(|message| message.context.is_multiple_of(2)) {
+    for message in wait.detail.pending.iter().filter(own).filter(|message| message.context.is_multiple_of(2))
+    {
         let what = if message.sends { "send" } else { "receive" };
         let _ = writeln!(text, "perusal:     its {what} {} is not over", message_text(message, false));
     }

@@ -1,0 +1,230 @@
+//! Programs with a classic mistake each: what the launcher says of them, first line by first line. And programs without one, of which it says nothing.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+use std::thread;
+use std::time::Duration;
+
+use crate::common::dist::dist;
+use crate::common::jobs::{Directory, Ended, Job, eventually, start_as};
+use crate::common::{root, scratch};
+
+/// Mistake, ranks, what the first line says behind `mpiexec: deadlock: `.
+const MISTAKES: &[(&str, &str, &str)] = &[
+    (
+        "cyclic-receive",
+        "3",
+        "ranks 0-2 wait for each other: each waits for a message, and none has sent it yet",
+    ),
+    (
+        "cyclic-send",
+        "2",
+        "ranks 0 and 1 wait for each other: each waits in a send for its receive, and none receives",
+    ),
+    (
+        "cyclic-ssend",
+        "3",
+        "ranks 0-2 wait for each other: each waits in a send for its receive, and none receives",
+    ),
+    ("wrong-tag", "3", "rank 0 waits for tag 7 from rank 1 on 'halo'; from rank 1 there is tag 8"),
+    ("wrong-source", "3", "rank 0 waits for tag 7 from rank 2 on 'MPI_COMM_WORLD'; there is one from rank 1"),
+    (
+        "wrong-communicator",
+        "2",
+        "rank 0 waits for tag 7 from rank 1 on 'right'; rank 1 has sent it on 'left'",
+    ),
+    (
+        "missing-send",
+        "2",
+        "ranks 0 and 1 wait for each other: rank 0 in MPI_Recv (tag 7 on 'MPI_COMM_WORLD') for rank 1, rank 1 in MPI_Barrier on 'MPI_COMM_WORLD' for rank 0",
+    ),
+    (
+        "missing-in-barrier",
+        "3",
+        "ranks 0 and 2 wait for each other: rank 0 in MPI_Barrier on 'MPI_COMM_WORLD' for rank 2, rank 2 in MPI_Recv (tag 3 on 'MPI_COMM_WORLD') for rank 0",
+    ),
+    (
+        "different-collectives",
+        "3",
+        "the ranks call different collective operations on 'MPI_COMM_WORLD': rank 0 MPI_Barrier, ranks 1 and 2 MPI_Allreduce",
+    ),
+    (
+        "two-communicators",
+        "2",
+        "ranks 0 and 1 wait for each other: rank 0 in MPI_Barrier on 'a' for rank 1, rank 1 in MPI_Barrier on 'b' for rank 0",
+    ),
+    (
+        "early-finalize",
+        "3",
+        "rank 0 waits in MPI_Barrier on 'MPI_COMM_WORLD' for rank 1, which is in MPI_Finalize already",
+    ),
+    (
+        "receive-from-finalized",
+        "2",
+        "rank 0 waits in MPI_Recv (tag 7 on 'MPI_COMM_WORLD') for rank 1, which is in MPI_Finalize already",
+    ),
+    (
+        "probe",
+        "2",
+        "ranks 0 and 1 wait for each other: rank 0 in MPI_Probe (tag 9 on 'MPI_COMM_WORLD') for rank 1, rank 1 in MPI_Barrier on 'MPI_COMM_WORLD' for rank 0",
+    ),
+    (
+        "any-source",
+        "3",
+        "ranks 1 and 2 wait in MPI_Barrier on 'MPI_COMM_WORLD' for rank 0, which waits in MPI_Recv for any rank, tag 9, on 'MPI_COMM_WORLD'",
+    ),
+    (
+        "waitall",
+        "2",
+        "ranks 0 and 1 wait for each other: rank 0 in MPI_Waitall (tag 2 on 'MPI_COMM_WORLD') for rank 1, rank 1 in MPI_Barrier on 'MPI_COMM_WORLD' for rank 0",
+    ),
+    (
+        "waitany",
+        "2",
+        "ranks 0 and 1 wait for each other: rank 0 in MPI_Waitany for rank 1, rank 1 in MPI_Barrier on 'MPI_COMM_WORLD' for rank 0",
+    ),
+    ("self-send", "1", "rank 0 waits for itself, in MPI_Ssend (tag 7 on 'MPI_COMM_WORLD')"),
+    (
+        "window-lock",
+        "2",
+        "ranks 0 and 1 wait for each other: rank 0 in MPI_Barrier on 'MPI_COMM_WORLD' for rank 1, rank 1 in MPI_Win_lock for rank 0",
+    ),
+    (
+        "window-start",
+        "2",
+        "ranks 0 and 1 wait for each other: rank 0 in MPI_Win_start for rank 1, rank 1 in MPI_Barrier on 'MPI_COMM_WORLD' for rank 0",
+    ),
+    (
+        "bcast-as-receive",
+        "2",
+        "ranks 0 and 1 wait for each other: rank 0 in MPI_Barrier on 'MPI_COMM_WORLD' for rank 1, rank 1 in MPI_Recv (tag 0 on 'MPI_COMM_WORLD') for rank 0",
+    ),
+    (
+        "nonblocking-collective",
+        "2",
+        "ranks 0 and 1 wait for each other: rank 0 in MPI_Wait for rank 1, rank 1 in MPI_Recv (tag 1 on 'MPI_COMM_WORLD') for rank 0",
+    ),
+];
+
+/// The program of `tests/launcher/mistakes.c`.
+fn program() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        let program = scratch("launcher/mistakes").join("mistakes");
+        let flags = ["-g", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread", "-o"];
+        let mut compiler = Command::new(dist().join("bin/mpicc"));
+        compiler.args(flags).arg(&program).arg(root().join("tests/launcher/mistakes.c"));
+        assert!(compiler.status().expect("the wrapper runs").success(), "{compiler:?}");
+        program
+    })
+}
+
+fn start(options: &[&str], mistake: &str) -> Job {
+    let args = [options, &[program().to_str().expect("a path in UTF-8"), mistake]].concat();
+    start_as(&mut Command::new(dist().join("bin/mpiexec")), &args, Stdio::null())
+}
+
+fn run(options: &[&str], mistake: &str) -> Ended {
+    start(options, mistake).end()
+}
+
+#[test]
+fn every_classic_mistake_is_told_in_the_first_line() {
+    let wrong: Vec<String> = MISTAKES
+        .iter()
+        .filter_map(|(mistake, ranks, line)| {
+            let ended = run(&["-n", ranks], mistake);
+            let wanted = format!("mpiexec: deadlock: {line}");
+            (ended.code() != 125 || ended.err.lines().next() != Some(&wanted))
+                .then(|| format!("{mistake}: wanted {wanted:?}, got {ended:#?}"))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_lines_below_say_what_each_rank_does_and_what_lies_in_its_queues() {
+    let ended = run(&["-n", "3"], "wrong-tag");
+    let lines: Vec<&str> = ended.err.lines().collect();
+    assert!(
+        lines[1].starts_with("perusal:   rank 0 waits in MPI_Recv for rank 1, tag 7, on 'halo', for "),
+        "{ended:?}"
+    );
+    assert_eq!(lines[2], "perusal:     has an unexpected message from rank 1, tag 8, on 'halo', 4 bytes");
+    assert!(lines[3].starts_with("perusal:   ranks 1 and 2 wait in MPI_Finalize, for "), "{ended:?}");
+    assert_eq!(lines[4], "perusal:   give the send and its receive the same tag; the ranks are ended");
+    assert_eq!(lines.len(), 5);
+}
+
+#[test]
+fn programs_that_wait_for_what_comes_are_left_alone() {
+    for (program, ranks) in [("sleeps", "3"), ("relay", "3"), ("thread", "2"), ("stress", "4"), ("pipe", "2")]
+    {
+        let ended = run(&["-n", ranks], program);
+        assert_eq!((ended.code(), ended.err.as_str()), (0, ""), "{program}");
+    }
+}
+
+#[test]
+fn a_warning_leaves_the_job_alone_and_nothing_is_said_where_nobody_looks() {
+    for (what, said) in [("warn", true), ("ignore", false)] {
+        let ended = run(&["-n", "2", "--timeout", "4", "--on-deadlock", what], "cyclic-receive");
+        assert_eq!(ended.code(), 124, "{ended:?}");
+        assert_eq!(
+            ended.err.matches("mpiexec: deadlock: ranks 0 and 1 wait").count(),
+            usize::from(said),
+            "{ended:?}"
+        );
+    }
+    let refused = run(&["-n", "2", "--on-deadlock", "pray"], "sleeps");
+    assert_eq!(refused.code(), 2);
+    assert!(
+        refused.err.contains("--on-deadlock pray: it must be \"end\", \"warn\" or \"ignore\""),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn the_report_is_written_as_json() {
+    let dir = Directory::new("deadlock");
+    let file = dir.file("report.json");
+    let ended = run(&["-n", "2", "--deadlock-report", &file], "cyclic-receive");
+    assert_eq!(ended.code(), 125, "{ended:?}");
+    let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    assert_eq!(report["kind"], "receive-cycle");
+    let wait = &report["ranks"][1]["wait"];
+    assert_eq!((&wait["call"], &wait["peer"], &wait["tag"]), (&"MPI_Recv".into(), &0.into(), &7.into()));
+    assert_eq!(wait["communicator"], "MPI_COMM_WORLD");
+}
+
+#[test]
+fn sigquit_asks_what_the_ranks_do_and_stopped_ones_are_called_so() {
+    let dir = Directory::new("sigquit");
+    let file = dir.file("report.json");
+    let job = start(&["-n", "2", "--deadlock-report", &file], "long-sleep");
+    let says = |rank: usize, wanted: &str| {
+        job.signal(libc::SIGQUIT);
+        thread::sleep(Duration::from_millis(20));
+        let report = std::fs::read(&file).unwrap_or_default();
+        let report: serde_json::Value = serde_json::from_slice(&report).unwrap_or_default();
+        report["ranks"][rank]["text"].as_str().is_some_and(|text| text.contains(wanted))
+    };
+    // Before the launcher has its handler, SIGQUIT would end it.
+    eventually("the ranks", || job.processes().len() >= 4);
+    eventually("a rank that sleeps", || {
+        says(1, "does not wait in MPI: it sleeps in a system call (clock_nanosleep)")
+    });
+    eventually("a rank that waits", || says(0, "waits in MPI_Barrier on 'MPI_COMM_WORLD'"));
+    let report = std::fs::read(&file).expect("the report was read above");
+    let pid = |rank: usize| -> i32 {
+        let report: serde_json::Value = serde_json::from_slice(&report).expect("JSON");
+        i32::try_from(report["ranks"][rank]["pid"].as_i64().expect("a number")).expect("a process id")
+    };
+    // SAFETY: stops a process of the test's own job; no memory is involved.
+    unsafe { libc::kill(pid(0), libc::SIGSTOP) };
+    eventually("a rank that is stopped", || says(0, "is stopped (a signal or a debugger), in MPI_Barrier"));
+    job.signal(libc::SIGTERM);
+    let ended = job.end();
+    assert!(ended.err.contains("mpiexec: what the ranks do\nperusal:   rank "), "{ended:?}");
+}

@@ -1,0 +1,208 @@
+/* One classic mistake for each argument: programs that hang. tests/launcher/deadlocks.rs has what the launcher must say of each. */
+#include <mpi.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int rank, size;
+static int value;
+static MPI_Comm world = MPI_COMM_WORLD;
+
+static int is(const char *name, const char *wanted) { return strcmp(name, wanted) == 0; }
+static void receive(int from, int tag, MPI_Comm comm) { MPI_Recv(&value, 1, MPI_INT, from, tag, comm, MPI_STATUS_IGNORE); }
+static void send(int to, int tag, MPI_Comm comm) { MPI_Send(&value, 1, MPI_INT, to, tag, comm); }
+
+static MPI_Comm named_dup(const char *name)
+{
+    MPI_Comm comm;
+    MPI_Comm_dup(world, &comm);
+    MPI_Comm_set_name(comm, name);
+    return comm;
+}
+
+static void *send_later(void *unused)
+{
+    (void)unused;
+    sleep(3);
+    send(1, 5, MPI_COMM_WORLD);
+    return NULL;
+}
+
+static unsigned next_random(unsigned *state) { return *state = *state * 1664525u + 1013904223u, *state >> 8; }
+
+/* Messages of many sizes between random pairs, all ranks drawing the same numbers; now and then one sleeps, in a moment when others wait for it. */
+static void stress(long messages)
+{
+    static char data[300000];
+    unsigned state = 1;
+    MPI_Request request;
+    for (long i = 0; i < messages; i++) {
+        int from = next_random(&state) % size, to = next_random(&state) % size, tag = next_random(&state) % 8;
+        int bytes = next_random(&state) % 64 ? next_random(&state) % 5000 : next_random(&state) % sizeof data;
+        int pause = next_random(&state) % 500 == 0 ? next_random(&state) % 200000 : 0;
+        if (from == to) continue;
+        if (rank == from) {
+            if (pause) usleep(pause);
+            MPI_Send(data, bytes, MPI_CHAR, to, tag, world);
+        } else if (rank == to) {
+            MPI_Recv(data, sizeof data, MPI_CHAR, from, tag, world, MPI_STATUS_IGNORE);
+        }
+        if (i % 1000 == 999) {
+            MPI_Ibarrier(world, &request);
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+        }
+    }
+}
+
+static void run(const char *mistake, const char *argument)
+{
+    int next = (rank + 1) % size, before = (rank + size - 1) % size;
+    if (is(mistake, "cyclic-receive")) {
+        receive(before, 7, world);
+        send(next, 7, world);
+    } else if (is(mistake, "cyclic-send")) {
+        static char large[4 << 20];
+        MPI_Send(large, sizeof large, MPI_CHAR, next, 7, world);
+        MPI_Recv(large, sizeof large, MPI_CHAR, before, 7, world, MPI_STATUS_IGNORE);
+    } else if (is(mistake, "cyclic-ssend")) {
+        MPI_Ssend(&value, 1, MPI_INT, next, 7, world);
+        receive(before, 7, world);
+    } else if (is(mistake, "wrong-tag")) {
+        MPI_Comm halo = named_dup("halo");
+        if (rank == 1) send(0, 8, halo);
+        if (rank == 0) receive(1, 7, halo);
+    } else if (is(mistake, "wrong-source")) {
+        if (rank == 1) send(0, 7, world);
+        if (rank == 0) receive(2, 7, world);
+    } else if (is(mistake, "wrong-communicator")) {
+        MPI_Comm left = named_dup("left"), right = named_dup("right");
+        if (rank == 1) send(0, 7, left);
+        if (rank == 0) receive(1, 7, right);
+    } else if (is(mistake, "missing-send")) {
+        if (rank == 0) receive(1, 7, world);
+        MPI_Barrier(world);
+    } else if (is(mistake, "missing-in-barrier")) {
+        if (rank != 2) MPI_Barrier(world);
+        else receive(0, 3, world);
+    } else if (is(mistake, "different-collectives")) {
+        if (rank == 0) MPI_Barrier(world);
+        else MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_SUM, world);
+    } else if (is(mistake, "two-communicators")) {
+        MPI_Comm a = named_dup("a"), b = named_dup("b");
+        MPI_Barrier(a);
+        MPI_Barrier(b);
+        MPI_Barrier(rank == 0 ? a : b);
+        MPI_Barrier(rank == 0 ? b : a);
+    } else if (is(mistake, "early-finalize")) {
+        if (rank != 1) MPI_Barrier(world);
+    } else if (is(mistake, "receive-from-finalized")) {
+        if (rank == 0) receive(1, 7, world);
+    } else if (is(mistake, "probe")) {
+        if (rank == 0) MPI_Probe(1, 9, world, MPI_STATUS_IGNORE);
+        MPI_Barrier(world);
+    } else if (is(mistake, "any-source")) {
+        if (rank == 0) receive(MPI_ANY_SOURCE, 9, world);
+        MPI_Barrier(world);
+    } else if (is(mistake, "waitall")) {
+        MPI_Request requests[2];
+        int values[2];
+        if (rank == 0) {
+            MPI_Irecv(&values[0], 1, MPI_INT, 1, 1, world, &requests[0]);
+            MPI_Irecv(&values[1], 1, MPI_INT, 1, 2, world, &requests[1]);
+            MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+        } else {
+            send(0, 1, world);
+        }
+        MPI_Barrier(world);
+    } else if (is(mistake, "waitany")) {
+        MPI_Request requests[2];
+        int values[2], index;
+        if (rank == 0) {
+            MPI_Irecv(&values[0], 1, MPI_INT, 1, 1, world, &requests[0]);
+            MPI_Irecv(&values[1], 1, MPI_INT, 1, 2, world, &requests[1]);
+            MPI_Waitany(2, requests, &index, MPI_STATUS_IGNORE);
+        }
+        MPI_Barrier(world);
+    } else if (is(mistake, "self-send")) {
+        static char large[4 << 20];
+        MPI_Ssend(large, sizeof large, MPI_CHAR, rank, 7, world);
+    } else if (is(mistake, "window-lock")) {
+        MPI_Win win;
+        MPI_Win_create(&value, sizeof value, sizeof value, MPI_INFO_NULL, world, &win);
+        if (rank == 0) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+        MPI_Barrier(world);
+        if (rank != 0) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+        MPI_Barrier(world);
+    } else if (is(mistake, "window-start")) {
+        MPI_Win win;
+        MPI_Group group, other;
+        int peer = 1 - rank;
+        MPI_Win_create(&value, sizeof value, sizeof value, MPI_INFO_NULL, world, &win);
+        MPI_Comm_group(world, &group);
+        MPI_Group_incl(group, 1, &peer, &other);
+        if (rank == 0) MPI_Win_start(other, 0, win);
+        MPI_Barrier(world);
+    } else if (is(mistake, "bcast-as-receive")) {
+        if (rank == 0) MPI_Bcast(&value, 1, MPI_INT, 0, world);
+        else receive(0, 0, world);
+        MPI_Barrier(world);
+    } else if (is(mistake, "nonblocking-collective")) {
+        MPI_Request request;
+        if (rank == 0) {
+            MPI_Ibarrier(world, &request);
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+        } else {
+            receive(0, 1, world);
+        }
+    } else if (is(mistake, "sleeps")) {
+        /* No mistake: rank 1 does something else for a while. */
+        if (rank == 1) sleep(3);
+        MPI_Barrier(world);
+    } else if (is(mistake, "relay")) {
+        /* No mistake: a message goes round through ranks that sleep in MPI and outside of it, and large ones go along. */
+        static char large[1 << 20];
+        for (int round = 0; round < 40; round++) {
+            if (rank == 0) {
+                usleep(round % 4 * 60000);
+                MPI_Send(large, sizeof large, MPI_CHAR, next, 1, world);
+            }
+            MPI_Recv(large, sizeof large, MPI_CHAR, before, 1, world, MPI_STATUS_IGNORE);
+            if (rank != 0) MPI_Send(large, sizeof large, MPI_CHAR, next, 1, world);
+        }
+    } else if (is(mistake, "thread")) {
+        /* No mistake: all main threads wait, and a thread of rank 0 sends what they wait for. */
+        pthread_t helper;
+        if (rank == 0) pthread_create(&helper, NULL, send_later, NULL);
+        if (rank == 1) receive(0, 5, world);
+        MPI_Barrier(world);
+        if (rank == 0) pthread_join(helper, NULL);
+    } else if (is(mistake, "pipe")) {
+        /* No mistake: rank 0 waits for another program while rank 1 waits for rank 0. */
+        if (rank == 0) {
+            FILE *other = popen("sleep 3; echo 1", "r");
+            if (!other || fscanf(other, "%d", &value) != 1 || pclose(other)) MPI_Abort(world, 4);
+        }
+        MPI_Barrier(world);
+    } else if (is(mistake, "stress")) {
+        stress(argument ? atol(argument) : 20000);
+    } else if (is(mistake, "long-sleep")) {
+        if (rank == 1) sleep(1000);
+        MPI_Barrier(world);
+    } else {
+        fprintf(stderr, "no such mistake: %s\n", mistake);
+        MPI_Abort(world, 3);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    int provided;
+    MPI_Init_thread(&argc, &argv, argc > 1 && is(argv[1], "thread") ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
+    MPI_Comm_rank(world, &rank);
+    MPI_Comm_size(world, &size);
+    run(argc > 1 ? argv[1] : "", argc > 2 ? argv[2] : NULL);
+    MPI_Finalize();
+    return 0;
+}
