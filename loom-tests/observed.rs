@@ -7,7 +7,8 @@
 //!
 //! Weakened, each of these makes at least one model fail (checked by editing the line and running, one at a time): the Release and the
 //! Release fence of `WaitingFor::set`, and the number that it gives a wait; the Acquire and the Acquire fence of `WaitingFor::sample`, and its
-//! second look at the state; the Release of `RosterEntry::arrive`, and that it takes the place before it moves the state.
+//! second look at the state; the Release and the Release fence of `DetailWords::set_words`, and that it takes the number away first; the Acquire and
+//! the Acquire fence of `DetailWords::words_of`, and its second look at the number; the Release of `RosterEntry::arrive`, and that it takes the place before it moves the state.
 //!
 //! The writer is the first thread, the reader a spawned one, and not the other way round. loom 0.7 looks for another order of two accesses only
 //! where the later one follows the earlier one directly in the word's history. A writer that loads a word before it stores there hides its store
@@ -17,7 +18,7 @@
 
 use loom::sync::Arc;
 use loom::thread;
-use perusal::internals::shm::telemetry::{Wait, Waiting, WaitingFor};
+use perusal::internals::shm::telemetry::{DetailWords, Wait, Waiting, WaitingFor};
 use perusal::internals::shm::{RankState, RosterEntry};
 
 fn check(model: impl Fn() + Send + Sync + 'static) {
@@ -65,6 +66,24 @@ fn another_thread_that_clears_leaves_no_half_of_a_wait() {
         observer.join().unwrap();
         clearer.join().unwrap();
         assert_is_known(waiting.get());
+    });
+}
+
+#[test]
+fn a_detail_is_read_whole_and_of_its_wait_while_the_next_is_written() {
+    check(|| {
+        let detail = Arc::new(DetailWords::default());
+        let observer = detail.clone();
+        let observer = thread::spawn(move || {
+            // One look: the second wait's detail where it is there, else the first one's.
+            let number = if observer.is_of(SECOND.into()) { SECOND } else { FIRST };
+            let seen = observer.values(number.into());
+            assert!(seen.is_none_or(|seen| seen == [u64::from(number); 2]));
+        });
+        detail.fill(FIRST.into(), FIRST.into());
+        detail.fill(SECOND.into(), SECOND.into());
+        observer.join().unwrap();
+        assert_eq!(detail.values(SECOND.into()), Some(vec![SECOND.into(); 2]));
     });
 }
 

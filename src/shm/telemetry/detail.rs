@@ -13,7 +13,9 @@ pub const MEMBERS: usize = 1024;
 const CALL: usize = 6;
 const NAME: usize = 8;
 const SHORT_NAME: usize = 4;
-const WORDS: usize = CALL + NAME + 1 + MEMBERS / 64 + 2 * (1 + MESSAGES * (3 + SHORT_NAME));
+/// In a model, which stores no detail, two: so many as show a mixture.
+const WORDS: usize = if cfg!(perusal_loom) { 2 } else { ALL_WORDS };
+const ALL_WORDS: usize = CALL + NAME + 1 + MEMBERS / 64 + 2 * (1 + MESSAGES * (3 + SHORT_NAME));
 
 /// A message that is unexpected, or a receive or send that is not over.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -99,21 +101,21 @@ impl DetailWords {
         (self.of.get() == number).then_some(words)
     }
 
-    /// Stores `value` in the first and the last word, for models, in which all words would be too many.
+    /// Stores `value` in every word, for models.
     #[cfg(perusal_loom)]
-    pub fn set_ends(&self, number: u64, value: u64) {
-        self.of.set(0);
-        // Release: as in `set_words`.
-        fence(Ordering::Release);
-        self.words[0].set(value);
-        self.words[WORDS - 1].set(value);
-        // Release: as in `set_words`.
-        self.of.0.store(number, Ordering::Release);
+    pub fn fill(&self, number: u64, value: u64) {
+        self.set_words(number, &[value; WORDS]);
+    }
+
+    /// Returns the words of the wait `number`, for models.
+    #[cfg(perusal_loom)]
+    pub fn values(&self, number: u64) -> Option<Vec<u64>> {
+        self.words_of(number).map(|words| words.to_vec())
     }
 }
 
 struct Encoder {
-    words: [u64; WORDS],
+    words: [u64; ALL_WORDS],
     at: usize,
 }
 
@@ -152,8 +154,8 @@ impl Encoder {
     }
 }
 
-fn encode(detail: &WaitDetail) -> [u64; WORDS] {
-    let mut to = Encoder { words: [0; WORDS], at: 0 };
+fn encode(detail: &WaitDetail) -> [u64; ALL_WORDS] {
+    let mut to = Encoder { words: [0; ALL_WORDS], at: 0 };
     to.text(&detail.call, CALL);
     to.text(&detail.comm.name, NAME);
     let members = &detail.comm.members;
