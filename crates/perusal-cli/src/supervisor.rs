@@ -86,7 +86,7 @@ pub struct SupervisorParts<'a> {
 /// The launcher of a job while the job runs.
 pub struct Supervisor<'a> {
     name: &'a str,
-    plan: &'a Plan,
+    pub(crate) plan: &'a Plan,
     pub(crate) memory: Memory,
     pub(crate) universe: Universe,
     signals: Signals,
@@ -110,7 +110,7 @@ pub struct Supervisor<'a> {
     kill_at: Option<Instant>,
     timeout_at: Option<Instant>,
     check_at: Option<Instant>,
-    watch: hang::Watch,
+    pub(crate) watch: hang::Watch,
     interactive: bool,
 }
 
@@ -334,8 +334,9 @@ impl<'a> Supervisor<'a> {
         while let Some(signal) = self.signals.next() {
             match signal {
                 libc::SIGCHLD => {}
-                signal if self.ignored.contains(&signal) => {}
+                // Also where it was ignored, as shells do for what runs in the background.
                 libc::SIGQUIT => self.say_what_ranks_do(),
+                signal if self.ignored.contains(&signal) => {}
                 libc::SIGTSTP => {
                     self.signal_running(libc::SIGTSTP);
                     sys::stop_self();
@@ -454,38 +455,6 @@ impl<'a> Supervisor<'a> {
             self.write_report(None, &ranks);
             let text = format!("the job did not end within {seconds} s\n{}", hang::report(&ranks).trim_end());
             self.fail(Failure { status: 124, text });
-        }
-    }
-
-    /// Ends a job that is known to be deadlocked, or says so once.
-    fn check_for_deadlock(&mut self) {
-        if self.failure.is_some() || !self.watch.look(&self.memory) {
-            return;
-        }
-        self.watch.end();
-        let ranks = hang::RankView::all(&self.memory);
-        let cause = hang::cause(&ranks);
-        self.write_report(Some(&cause), &ranks);
-        let report = hang::report(&ranks);
-        let mut text = format!("deadlock: {}\n{report}perusal:   {}", cause.text, cause.advice);
-        if self.plan.on_deadlock == OnDeadlock::Warn {
-            self.say(&text);
-        } else {
-            text.push_str("; the ranks are ended");
-            self.fail(Failure { status: 125, text });
-        }
-    }
-
-    fn say_what_ranks_do(&mut self) {
-        let ranks = hang::RankView::all(&self.memory);
-        self.write_report(None, &ranks);
-        self.say(&format!("what the ranks do\n{}", hang::report(&ranks).trim_end()));
-    }
-
-    fn write_report(&mut self, cause: Option<&hang::Cause>, ranks: &[hang::RankView]) {
-        let Some(file) = &self.plan.deadlock_report else { return };
-        if let Err(error) = std::fs::write(file, format!("{:#}\n", hang::json(cause, ranks))) {
-            self.say(&format!("--deadlock-report {}: {error}", file.display()));
         }
     }
 

@@ -6,10 +6,12 @@
 //! | `process` | what the kernel says of a rank's process |
 //! | `proof` | [`Watch`]: whether the job is deadlocked |
 //! | `cause` | [`Cause`]: which mistake it is, in a sentence |
+//! | `action` | what the launcher does about it |
 //! | `report` | the report, for people and as JSON |
 //!
 //! Every rank can write the job's memory: what is read there is printed, and decides whether this job ends; nothing else follows from it.
 
+mod action;
 mod cause;
 mod process;
 mod proof;
