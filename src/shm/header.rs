@@ -195,6 +195,12 @@ impl JobHeader {
         self.job_id.load(Ordering::Relaxed)
     }
 
+    /// Returns what the job's memory says is the launcher's process id, for readers from outside; 0 if there is none.
+    #[must_use]
+    pub fn launcher(&self) -> i32 {
+        self.launcher.load(Ordering::Relaxed)
+    }
+
     /// Returns how many processes the program may expect to have in all (MPI_UNIVERSE_SIZE).
     #[must_use]
     pub fn universe(&self) -> u32 {

@@ -56,6 +56,19 @@ impl JobFile {
         Self::map(file, len)
     }
 
+    /// Maps a job's file for reading only, that of another process; `len` as for [`JobFile::look`].
+    pub fn observe(file: File, len: impl FnOnce(&File, u64) -> u64) -> Result<Self> {
+        if !fcntl_get_seals(&file).is_ok_and(|seals| seals.contains(SealFlags::SHRINK)) {
+            return Err(Error::Segment("the file is not a job's sealed memory".into()));
+        }
+        let whole = length_of(&file)?;
+        let bytes = usize::try_from(len(&file, whole).min(whole))
+            .map_err(|_| Error::Segment(format!("{whole} bytes do not fit into this address space")))?;
+        let map = MmapOptions::new().len(bytes).map_raw_read_only(&file);
+        let map = map.map_err(|error| Error::Segment(format!("mapping {bytes} bytes: {error}")))?;
+        Ok(Self { map, file, len: whole })
+    }
+
     fn map(file: File, len: u64) -> Result<Self> {
         let whole = length_of(&file)?;
         let bytes = usize::try_from(len)

@@ -104,6 +104,15 @@ impl Memory {
         Self::check(Segment::look(fd, header::length)?)
     }
 
+    /// Maps the memory of a job of which this process is no part, for reading only. What stores there kills this process; roster entries,
+    /// telemetry and the header's numbers can be read.
+    ///
+    /// # Errors
+    /// As [`Memory::attach`].
+    pub fn observe(file: std::fs::File) -> Result<Self> {
+        Self::check(Segment::observe(file, header::length)?)
+    }
+
     fn check(segment: Segment) -> Result<Self> {
         if segment.len() < layout::HEADER {
             return Err(Error::Segment(format!("the inherited memory has {} bytes", segment.len())));

@@ -62,6 +62,14 @@ impl Segment {
         Ok(Self { file: JobFile::look(fd, len)? })
     }
 
+    /// Maps the segment in the file of another process's job for reading only: nothing may be stored there.
+    ///
+    /// # Errors
+    /// [`Error::Segment`] if it is no sealed memfd or cannot be mapped.
+    pub fn observe(file: File, len: impl FnOnce(&File, u64) -> u64) -> Result<Self> {
+        Ok(Self { file: JobFile::observe(file, len)? })
+    }
+
     /// Length of the file in bytes: at least [`Segment::len`].
     #[must_use]
     pub fn file_len(&self) -> u64 {

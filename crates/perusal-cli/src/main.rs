@@ -1,6 +1,7 @@
 //! The `perusal` command; under the names `mpiexec` and `mpirun` it is `perusal run`.
 
 mod args;
+mod attach;
 mod bench;
 mod environment;
 mod failure;
@@ -13,6 +14,7 @@ mod mpi;
 mod options;
 mod output;
 mod preload;
+mod ps;
 mod reaper;
 mod report;
 mod run;
@@ -20,11 +22,16 @@ mod spawn;
 mod starter;
 mod supervisor;
 mod sys;
+mod top;
 mod trace;
 mod tune;
 mod universe;
 mod variables;
+<<<<<<< HEAD
 mod worlds;
+=======
+mod why;
+>>>>>>> f6284a9 (List jobs, show what their ranks do, say why they stand still, from outside and for reading only)
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -49,6 +56,12 @@ enum Cli {
     Info(info::InfoOptions),
     /// Measure this machine for a few seconds and write what steers jobs best here.
     Tune(tune::TuneOptions),
+    /// List your jobs that run on this machine.
+    Ps(ps::PsOptions),
+    /// Show what the ranks of a running job do, again and again.
+    Top(top::TopOptions),
+    /// Say why a running job does not go on.
+    Why(why::WhyOptions),
     /// Analyse a trace: who waited for whom, queues, searches, messages; as a page, JSON or text.
     Report(report::ReportOptions),
     /// Look at a trace that `perusal run --trace FILE` has written, or turn it into another format.
@@ -73,6 +86,9 @@ fn main() -> ExitCode {
         Cli::Bench(options) => bench::main(&options),
         Cli::Info(options) => info::main(&options),
         Cli::Tune(options) => tune::main(&options),
+        Cli::Ps(options) => ps::main(&options),
+        Cli::Top(options) => top::main(&options),
+        Cli::Why(options) => why::main(&options),
         Cli::Report(options) => report::main(&options),
         Cli::Trace(command) => trace::main(&command),
     }

@@ -1,0 +1,105 @@
+//! Jobs of this user that run on this machine, and their memory, mapped for reading only.
+//!
+//! A job's memory has no name: it is found as a descriptor that one of its processes has open, which the kernel lets the same user (and root) open.
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use perusal::internals::shm::Memory;
+use perusal_trace::terminal::one_line;
+
+/// What the link of such a descriptor says.
+const LINK: &str = "/memfd:perusal-job";
+
+/// A job that runs.
+#[derive(Debug)]
+pub struct RunningJob {
+    /// Its number: the process id of its launcher, or of its only process.
+    pub number: u32,
+    /// Its memory.
+    pub memory: Memory,
+    /// The launcher's command line.
+    pub command: String,
+    /// Seconds since that process was started.
+    pub seconds: f64,
+}
+
+impl RunningJob {
+    /// Whether its launcher, or its only process, is still there.
+    pub fn runs(&self) -> bool {
+        Path::new(&format!("/proc/{}", self.number)).exists()
+    }
+}
+
+/// All jobs of this user, by number.
+pub fn jobs() -> Vec<RunningJob> {
+    let mut seen = HashSet::new();
+    let mut jobs: Vec<RunningJob> = processes().filter_map(|pid| job_of(pid, &mut seen)).collect();
+    jobs.sort_by_key(|job| job.number);
+    jobs
+}
+
+/// The job `number`; the only one, if no number is given.
+pub fn job(number: Option<u32>) -> Result<RunningJob, String> {
+    let mut jobs = jobs();
+    let listed: Vec<String> = jobs.iter().map(|job| job.number.to_string()).collect();
+    match number {
+        Some(number) => jobs
+            .into_iter()
+            .find(|job| job.number == number)
+            .ok_or_else(|| format!("there is no job {number} of yours; perusal ps lists what there is")),
+        None if jobs.len() == 1 => Ok(jobs.remove(0)),
+        None if jobs.is_empty() => Err("no job of yours runs on this machine".into()),
+        None => Err(format!("which job? There are {}; perusal ps lists them", listed.join(", "))),
+    }
+}
+
+fn processes() -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// The job whose launcher, or only process, `pid` is.
+fn job_of(pid: u32, seen: &mut HashSet<u64>) -> Option<RunningJob> {
+    let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).ok()?.flatten();
+    for path in descriptors.map(|entry| entry.path()) {
+        let link = fs::read_link(&path).unwrap_or_default();
+        if !link.to_string_lossy().starts_with(LINK) {
+            continue;
+        }
+        // A process that ends meanwhile takes its descriptors along.
+        let Ok(file) = File::open(&path) else { continue };
+        let inode = file.metadata().ok()?.ino();
+        let Ok(memory) = Memory::observe(file) else { continue };
+        let launcher = u32::try_from(memory.header().launcher()).unwrap_or(0);
+        // Without a launcher, what a process has forked has the same memory as the process.
+        let own = u32::try_from(memory.roster().entry(0).pid()).unwrap_or(0);
+        if pid == if launcher == 0 { own } else { launcher } && seen.insert(inode) {
+            return Some(RunningJob { number: pid, memory, command: command(pid), seconds: age(pid) });
+        }
+    }
+    None
+}
+
+fn command(pid: u32) -> String {
+    let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let words: Vec<String> = words
+        .split(|byte| *byte == 0)
+        .filter(|word| !word.is_empty())
+        .map(|word| String::from_utf8_lossy(word).into_owned())
+        .collect();
+    one_line(&words.join(" ")).to_string()
+}
+
+/// Seconds since a process was started.
+fn age(pid: u32) -> f64 {
+    let number = |text: Option<&str>| text.and_then(|text| text.parse::<f64>().ok()).unwrap_or(0.0);
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The name, in parentheses, may contain anything; the start is field 22, and the state, behind the name, field 3.
+    let start = number(stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(19)));
+    let uptime = fs::read_to_string("/proc/uptime").unwrap_or_default();
+    let ticks = rustix::param::clock_ticks_per_second() as f64;
+    (number(uptime.split_whitespace().next()) - start / ticks).max(0.0)
+}

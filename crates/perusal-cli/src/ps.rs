@@ -1,0 +1,94 @@
+//! `perusal ps`: the jobs that run.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use perusal::internals::shm::Memory;
+use serde_json::json;
+
+use crate::attach::{self, RunningJob};
+use crate::hang::{RankView, Stage};
+
+/// How to list jobs.
+#[derive(Args, Debug)]
+pub struct PsOptions {
+    /// Write JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Ranks that wait in MPI, that run, and that have ended or not begun.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Counts {
+    wait: usize,
+    run: usize,
+    other: usize,
+}
+
+impl Counts {
+    fn of(memory: &Memory) -> Self {
+        let mut counts = Self::default();
+        for rank in RankView::all(memory) {
+            match rank.stage {
+                Stage::Waits(_) => counts.wait += 1,
+                Stage::Runs(_) | Stage::Starting | Stage::Finalized => counts.run += 1,
+                Stage::Absent | Stage::Ended(_) => counts.other += 1,
+            }
+        }
+        counts
+    }
+}
+
+/// Lists the jobs.
+pub fn main(options: &PsOptions) -> ExitCode {
+    let jobs = attach::jobs();
+    if options.json {
+        let all: Vec<_> = jobs.iter().map(as_json).collect();
+        println!("{:#}", json!(all));
+        return ExitCode::SUCCESS;
+    }
+    println!("{:>8} {:>6} {:>8} {:>6} {:>6}  COMMAND", "JOB", "RANKS", "TIME", "WAIT", "RUN");
+    for job in &jobs {
+        let counts = Counts::of(&job.memory);
+        let (ranks, time) = (job.memory.places_in_use(), time(job.seconds));
+        println!(
+            "{:>8} {ranks:>6} {time:>8} {:>6} {:>6}  {}",
+            job.number, counts.wait, counts.run, job.command
+        );
+    }
+    ExitCode::SUCCESS
+}
+
+fn as_json(job: &RunningJob) -> serde_json::Value {
+    let counts = Counts::of(&job.memory);
+    json!({
+        "job": job.number,
+        "ranks": job.memory.places_in_use(),
+        "seconds": job.seconds,
+        "waiting": counts.wait,
+        "running": counts.run,
+        "other": counts.other,
+        "command": job.command,
+    })
+}
+
+/// Hours, minutes, seconds.
+pub fn time(seconds: f64) -> String {
+    let seconds = seconds as u64;
+    let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
+    if hours > 0 {
+        format!("{hours}:{minutes:02}:{:02}", seconds % 60)
+    } else {
+        format!("{minutes}:{:02}", seconds % 60)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::time;
+
+    #[test]
+    fn times_have_hours_where_there_are_some() {
+        assert_eq!([0.9, 61.0, 3599.0, 3661.5].map(time), ["0:00", "1:01", "59:59", "1:01:01"]);
+    }
+}

@@ -1,0 +1,321 @@
+//! `perusal top`: what the ranks of a running job do, again and again.
+//!
+//! It reads the job's telemetry, mapped for reading only: the ranks do not know, and it costs them nothing.
+
+use std::io::{self, IsTerminal};
+use std::process::ExitCode;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use perusal::internals::shm::Memory;
+use perusal::internals::shm::telemetry::{PROTOCOLS, Telemetry};
+use ratatui::Frame;
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
+use ratatui::layout::Constraint;
+use ratatui::style::{Modifier, Style};
+use ratatui::widgets::{Cell, Row, Table, TableState};
+use serde_json::{Value, json};
+
+use crate::attach::{self, RunningJob};
+use crate::hang::RankView;
+use crate::{ps, sys};
+
+/// Which job to show, and how.
+#[derive(Args, Debug)]
+pub struct TopOptions {
+    /// The job's number, as `perusal ps` shows it [default: your only job]
+    #[arg(value_name = "JOB")]
+    job: Option<u32>,
+    /// Show it once as text; so it is where standard output is no terminal
+    #[arg(long)]
+    once: bool,
+    /// Write JSON, once
+    #[arg(long)]
+    json: bool,
+    /// Seconds between two looks
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
+    interval: f64,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.parse::<f64>().ok().filter(|seconds| (0.05..=3600.0).contains(seconds));
+    seconds.ok_or_else(|| "it must be a number of seconds from 0.05 to 3600".to_owned())
+}
+
+/// What a rank has counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Counts {
+    sent: u64,
+    received: u64,
+    sent_bytes: u64,
+    received_bytes: u64,
+    sleeps: u64,
+}
+
+impl Counts {
+    fn of(page: &Telemetry) -> Self {
+        let all = |part: fn(&perusal::internals::shm::telemetry::Counts, usize) -> u64| {
+            (0..PROTOCOLS)
+                .map(|protocol| page.sum(|counts| part(counts, protocol)))
+                .fold(0, u64::wrapping_add)
+        };
+        Self {
+            sent: all(|counts, protocol| counts.sent[protocol].get()),
+            received: all(|counts, protocol| counts.received[protocol].get()),
+            sent_bytes: all(|counts, protocol| counts.sent_bytes[protocol].get()),
+            received_bytes: all(|counts, protocol| counts.received_bytes[protocol].get()),
+            sleeps: page.sleeps.get(),
+        }
+    }
+
+    /// How many more they are than `before`, a second.
+    fn rates(&self, before: &Self, seconds: f64) -> [f64; 5] {
+        let rate = |now: u64, then: u64| now.saturating_sub(then) as f64 / seconds.max(1e-3);
+        [
+            rate(self.sent, before.sent),
+            rate(self.received, before.received),
+            rate(self.sent_bytes, before.sent_bytes),
+            rate(self.received_bytes, before.received_bytes),
+            rate(self.sleeps, before.sleeps),
+        ]
+    }
+}
+
+/// Two looks at a job.
+struct View {
+    ranks: Vec<RankView>,
+    counts: Vec<Counts>,
+    rates: Vec<[f64; 5]>,
+}
+
+struct Looks {
+    before: Vec<Counts>,
+    at: Instant,
+}
+
+impl Looks {
+    fn begin(memory: &Memory) -> Self {
+        Self { before: counts(memory), at: Instant::now() }
+    }
+
+    fn next(&mut self, memory: &Memory) -> View {
+        let (counts, seconds) = (counts(memory), self.at.elapsed().as_secs_f64());
+        // A rank that has come meanwhile has no rate yet.
+        let before = self.before.iter().copied().chain(counts.iter().skip(self.before.len()).copied());
+        let rates = counts.iter().zip(before).map(|(now, then)| now.rates(&then, seconds)).collect();
+        *self = Self { before: counts.clone(), at: Instant::now() };
+        let mut ranks = RankView::all(memory);
+        ranks.truncate(counts.len());
+        View { ranks, counts, rates }
+    }
+}
+
+fn counts(memory: &Memory) -> Vec<Counts> {
+    (0..memory.places_in_use()).map(|rank| Counts::of(memory.telemetry(rank))).collect()
+}
+
+/// Shows the job until it ends or the user has seen enough.
+pub fn main(options: &TopOptions) -> ExitCode {
+    let shown = attach::job(options.job).and_then(|job| {
+        let interval = Duration::from_secs_f64(options.interval);
+        if options.json || options.once || !io::stdout().is_terminal() {
+            print_once(&job, interval, options.json);
+            return Ok(());
+        }
+        show(&job, interval).map_err(|error| format!("the terminal: {error}"))
+    });
+    match shown {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(text) => {
+            sys::print_error(&format!("perusal top: {text}\n"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn print_once(job: &RunningJob, interval: Duration, as_json: bool) {
+    let mut looks = Looks::begin(&job.memory);
+    sleep(interval);
+    let view = looks.next(&job.memory);
+    if as_json {
+        println!("{:#}", view_json(job, &view));
+        return;
+    }
+    println!("{}", title(job));
+    println!("{}", line(&HEADINGS.map(str::to_owned)));
+    (0..view.ranks.len()).for_each(|rank| println!("{}", line(&cells(&view, rank))));
+}
+
+fn view_json(job: &RunningJob, view: &View) -> Value {
+    let ranks: Vec<Value> = (0..view.ranks.len())
+        .map(|at| {
+            let (rank, counts, rates) = (&view.ranks[at], &view.counts[at], &view.rates[at]);
+            json!({
+                "rank": rank.rank,
+                "pid": rank.pid,
+                "doing": rank.doing(),
+                "seconds": rank.wait().map(|wait| wait.seconds),
+                "posted": rank.queues[0],
+                "unexpected": rank.queues[1],
+                "sent": counts.sent,
+                "received": counts.received,
+                "sent_bytes": counts.sent_bytes,
+                "received_bytes": counts.received_bytes,
+                "sleeps": counts.sleeps,
+                "sent_per_second": rates[0],
+                "received_per_second": rates[1],
+                "sent_bytes_per_second": rates[2],
+                "received_bytes_per_second": rates[3],
+                "sleeps_per_second": rates[4],
+            })
+        })
+        .collect();
+    json!({ "job": job.number, "seconds": job.seconds, "command": job.command, "ranks": ranks })
+}
+
+const HEADINGS: [&str; 9] =
+    ["RANK", "POSTED", "UNEXP", "SENT/s", "RECV/s", "OUT/s", "IN/s", "SLEEPS/s", "DOING"];
+const WIDTHS: [u16; 8] = [5, 7, 7, 8, 8, 8, 8, 8];
+
+fn title(job: &RunningJob) -> String {
+    let ranks = job.memory.places_in_use();
+    format!("job {}: {ranks} ranks, {}: {}", job.number, ps::time(job.seconds), job.command)
+}
+
+fn line(cells: &[String; 9]) -> String {
+    let mut line = String::new();
+    for (cell, width) in cells.iter().zip(WIDTHS) {
+        line.push_str(&format!("{cell:>0$} ", usize::from(width)));
+    }
+    line + &cells[8]
+}
+
+fn cells(view: &View, at: usize) -> [String; 9] {
+    let (rank, rates) = (&view.ranks[at], &view.rates[at]);
+    let since = rank.wait().map_or_else(String::new, |wait| format!(" ({:.1} s)", wait.seconds));
+    [
+        rank.rank.to_string(),
+        scaled(rank.queues[0] as f64),
+        scaled(rank.queues[1] as f64),
+        scaled(rates[0]),
+        scaled(rates[1]),
+        scaled(rates[2]),
+        scaled(rates[3]),
+        scaled(rates[4]),
+        rank.doing() + &since,
+    ]
+}
+
+/// A number in at most six characters: 999, 12.3k, 1.2M.
+fn scaled(number: f64) -> String {
+    let mut number = number;
+    for unit in ["", "k", "M", "G", "T"] {
+        if number < 1000.0 {
+            return if unit.is_empty() { format!("{number:.0}") } else { format!("{number:.1}{unit}") };
+        }
+        number /= 1000.0;
+    }
+    format!("{number:.0}P")
+}
+
+fn show(job: &RunningJob, interval: Duration) -> io::Result<()> {
+    let mut terminal = ratatui::try_init()?;
+    let result = show_on(job, interval, &mut terminal);
+    ratatui::restore();
+    result
+}
+
+fn show_on(job: &RunningJob, interval: Duration, terminal: &mut ratatui::DefaultTerminal) -> io::Result<()> {
+    let (mut looks, start, mut selected) = (Looks::begin(&job.memory), Instant::now(), TableState::default());
+    sleep(interval.min(Duration::from_millis(100)));
+    let mut view = looks.next(&job.memory);
+    let mut next = Instant::now() + interval;
+    while job.runs() {
+        let seconds = job.seconds + start.elapsed().as_secs_f64();
+        terminal.draw(|frame| draw(frame, job.number, seconds, &job.command, &view, &mut selected))?;
+        if event::poll(next.saturating_duration_since(Instant::now()))? {
+            match event::read()? {
+                Event::Key(key) if key.kind == KeyEventKind::Press => match key.code {
+                    KeyCode::Char('q') | KeyCode::Esc => return Ok(()),
+                    KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => return Ok(()),
+                    KeyCode::Down => selected.select_next(),
+                    KeyCode::Up => selected.select_previous(),
+                    _ => {}
+                },
+                _ => {}
+            }
+        } else {
+            view = looks.next(&job.memory);
+            next = Instant::now() + interval;
+        }
+    }
+    Ok(())
+}
+
+fn draw(
+    frame: &mut Frame<'_>,
+    job: u32,
+    seconds: f64,
+    command: &str,
+    view: &View,
+    selected: &mut TableState,
+) {
+    let bold = Style::default().add_modifier(Modifier::BOLD);
+    let rows = (0..view.ranks.len()).map(|rank| Row::new(cells(view, rank).map(Cell::from)));
+    let widths = WIDTHS.map(Constraint::Length).into_iter().chain([Constraint::Min(20)]);
+    let title =
+        format!(" job {job}: {} ranks, {}: {command}   (q ends) ", view.ranks.len(), ps::time(seconds));
+    let table = Table::new(rows, widths)
+        .header(Row::new(HEADINGS).style(bold))
+        .row_highlight_style(Style::default().add_modifier(Modifier::REVERSED))
+        .block(ratatui::widgets::Block::bordered().title(title));
+    frame.render_stateful_widget(table, frame.area(), selected);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+
+    #[test]
+    fn numbers_are_short() {
+        assert_eq!(
+            [0.0, 999.0, 1000.0, 12_345.0, 1.2e9, 5e18].map(scaled),
+            ["0", "999", "1.0k", "12.3k", "1.2G", "5000P"]
+        );
+    }
+
+    #[test]
+    fn rates_are_of_the_time_between_two_looks() {
+        let (then, now) = (
+            Counts { sent: 5, ..Counts::default() },
+            Counts { sent: 25, sent_bytes: 1000, ..Counts::default() },
+        );
+        assert_eq!(now.rates(&then, 2.0), [10.0, 0.0, 500.0, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn the_screen_has_a_row_for_each_rank() {
+        let memory = Memory::create(2, 0).unwrap();
+        memory.telemetry(1).posted.set(3);
+        let mut looks = Looks::begin(&memory);
+        let view = looks.next(&memory);
+        let mut terminal = Terminal::new(TestBackend::new(110, 6)).unwrap();
+        let mut selected = TableState::default();
+        terminal.draw(|frame| draw(frame, 77, 61.0, "mpiexec a.out", &view, &mut selected)).unwrap();
+        let text: Vec<String> = terminal
+            .backend()
+            .buffer()
+            .content
+            .chunks(110)
+            .map(|row| row.iter().map(|cell| cell.symbol()).collect())
+            .collect();
+        assert!(text[0].contains("job 77: 2 ranks, 1:01: mpiexec a.out"), "{text:#?}");
+        assert!(text[1].contains("RANK") && text[1].contains("DOING"), "{text:#?}");
+        let second: Vec<&str> = text[3].split_whitespace().collect();
+        assert_eq!(second[1..4], ["1", "3", "0"], "{text:#?}");
+        assert!(text[3].contains("has not called MPI_Init"), "{text:#?}");
+    }
+}

@@ -1,0 +1,58 @@
+//! `perusal why`: why a running job does not go on, told from outside.
+
+use std::process::ExitCode;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+
+use crate::attach;
+use crate::hang::{RankView, Watch, cause, json, report};
+use crate::sys;
+
+/// Which job to ask about.
+#[derive(Args, Debug)]
+pub struct WhyOptions {
+    /// The job's number, as `perusal ps` shows it [default: your only job]
+    #[arg(value_name = "JOB")]
+    job: Option<u32>,
+    /// Write JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// As long as it takes to prove a deadlock on a busy machine.
+const LIMIT: Duration = Duration::from_millis(1500);
+
+/// Looks at the job a few times, and says what is known.
+pub fn main(options: &WhyOptions) -> ExitCode {
+    let job = match attach::job(options.job) {
+        Ok(job) => job,
+        Err(text) => {
+            sys::print_error(&format!("perusal why: {text}\n"));
+            return ExitCode::FAILURE;
+        }
+    };
+    let (mut watch, start) = (Watch::new(true), Instant::now());
+    let mut deadlocked = watch.look(&job.memory);
+    // A rank that is not in a wait ends it at once: there is nothing to prove.
+    while let Some(pause) = watch.next().filter(|_| !deadlocked && start.elapsed() < LIMIT) {
+        sleep(pause);
+        deadlocked = watch.look(&job.memory);
+    }
+    let ranks = RankView::all(&job.memory);
+    let cause = deadlocked.then(|| cause(&ranks));
+    if options.json {
+        println!("{:#}", json(cause.as_ref(), &ranks));
+        return ExitCode::SUCCESS;
+    }
+    match &cause {
+        Some(cause) => println!("perusal: deadlock: {}", cause.text),
+        None => println!("perusal: no deadlock is proved; what the ranks do:"),
+    }
+    print!("{}", report(&ranks));
+    if let Some(cause) = &cause {
+        println!("perusal:   {}", cause.advice);
+    }
+    ExitCode::SUCCESS
+}
