@@ -120,7 +120,7 @@ fn program() -> &'static Path {
     })
 }
 
-fn start(options: &[&str], mistake: &str) -> Job {
+pub fn start(options: &[&str], mistake: &str) -> Job {
     let args = [options, &[program().to_str().expect("a path in UTF-8"), mistake]].concat();
     start_as(&mut Command::new(dist().join("bin/mpiexec")), &args, Stdio::null())
 }

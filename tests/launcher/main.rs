@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod attach;
 mod deadlocks;
 mod faults;
 mod jobs;

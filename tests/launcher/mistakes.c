@@ -187,6 +187,11 @@ static void run(const char *mistake, const char *argument)
         MPI_Barrier(world);
     } else if (is(mistake, "stress")) {
         stress(argument ? atol(argument) : 20000);
+    } else if (is(mistake, "traffic")) {
+        char data[1000] = {0};
+        for (;;) {
+            MPI_Sendrecv_replace(data, sizeof data, MPI_CHAR, next, 1, before, 1, world, MPI_STATUS_IGNORE);
+        }
     } else if (is(mistake, "long-sleep")) {
         if (rank == 1) sleep(1000);
         MPI_Barrier(world);

@@ -4,11 +4,11 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::common::jobs::{Directory, LIMIT, PERUSAL, RANK, eventually};
+use crate::common::jobs::{Directory, LIMIT, PERUSAL, RANK, eventually, start};
 
 /// A launcher with a terminal of its own, in the foreground of it.
 struct Session {
@@ -19,17 +19,24 @@ struct Session {
 
 impl Session {
     fn start(args: &[&str]) -> Self {
+        Self::of(&[&["run"], args].concat())
+    }
+
+    /// The command `perusal` with these arguments.
+    fn of(args: &[&str]) -> Self {
+        let size = libc::winsize { ws_row: 24, ws_col: 120, ws_xpixel: 0, ws_ypixel: 0 };
         let (mut master, mut slave) = (0, 0);
         let null = std::ptr::null_mut();
-        // SAFETY: two live integers to fill; the null pointers ask for no name and default settings.
-        let failed =
-            unsafe { libc::openpty(&raw mut master, &raw mut slave, null, null.cast(), null.cast()) };
+        // SAFETY: two live integers to fill; the null pointers ask for no name and default settings, and the size is only read.
+        let failed = unsafe {
+            libc::openpty(&raw mut master, &raw mut slave, null, null.cast(), (&raw const size).cast_mut())
+        };
         assert_eq!(failed, 0);
         // SAFETY: openpty has just made both, and nobody else owns them.
         let (master, slave) = unsafe { (OwnedFd::from_raw_fd(master), OwnedFd::from_raw_fd(slave)) };
         let copy = || slave.try_clone().expect("a descriptor");
         let mut command = Command::new(PERUSAL);
-        command.arg("run").args(args).stdin(copy()).stdout(copy()).stderr(copy());
+        command.args(args).stdin(copy()).stdout(copy()).stderr(copy());
         // SAFETY: only system calls on integers between fork and exec: a new session with the terminal as its own.
         unsafe {
             command.pre_exec(|| {
@@ -110,4 +117,14 @@ fn the_interrupt_key_ends_the_job() {
     session.type_in("\x03");
     session.expect("SIGINT");
     assert_eq!(session.status(), 128 + libc::SIGINT);
+}
+
+#[test]
+fn top_shows_what_ranks_wait_for_until_a_key_ends_it() {
+    let job = start(&["-n", "2", RANK, "init", "wait"], Stdio::null());
+    let mut session = Session::of(&["top", &job.pid().to_string(), "--interval", "0.1"]);
+    session.expect("UNEXP");
+    session.expect("waits in a receive for rank 0, tag 7");
+    session.type_in("q");
+    assert_eq!(session.status(), 0);
 }
