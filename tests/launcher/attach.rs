@@ -19,7 +19,8 @@ fn json(args: &[&str]) -> Value {
 /// The job `number` in the list.
 fn listed(number: &str) -> Option<Value> {
     let all = json(&["ps", "--json"]);
-    all.as_array()?.iter().find(|job| job["job"].to_string() == number).cloned()
+    let number: u32 = number.parse().expect("a number");
+    all.as_array()?.iter().find(|job| job["job"] == number).cloned()
 }
 
 #[test]

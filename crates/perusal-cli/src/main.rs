@@ -27,11 +27,8 @@ mod trace;
 mod tune;
 mod universe;
 mod variables;
-<<<<<<< HEAD
-mod worlds;
-=======
 mod why;
->>>>>>> f6284a9 (List jobs, show what their ranks do, say why they stand still, from outside and for reading only)
+mod worlds;
 
 use std::ffi::OsString;
 use std::path::Path;
