@@ -61,9 +61,10 @@ pub mod model;
 
 #[cfg(not(perusal_loom))]
 pub use api::{
-    Access, Any, Communicator, Element, Exposed, Locked, Multiple, OwnedReceive, OwnedSend, Receiving,
-    Reduction, Scope, Sending, Shared, Single, Source, Started, Status, Tag, Threading, Whole, Window, World,
-    init, init_with, is_launched, run, run_threads, run_threads_traced, run_threads_with,
+    Access, Any, Communicator, Element, Exposed, File, FileOptions, FilePattern, Locked, Multiple,
+    OwnedReceive, OwnedSend, PendingFile, Receiving, Reduction, Scope, Sending, Shared, Single, Source,
+    Started, Status, Tag, Threading, Whole, Window, World, init, init_with, is_launched, run, run_threads,
+    run_threads_traced, run_threads_with,
 };
 pub use error::{Error, Result};
 

@@ -9,6 +9,7 @@
 //! | `owned` | nonblocking messages with buffers of their own |
 //! | `window` | windows: memory that other ranks access |
 //! | `access` | their operations |
+//! | `file` | files that ranks read and write together |
 //! | `collective` | collectives on slices |
 //! | `control` | control variables |
 //! | `element` | the types that messages carry: [`Element`] |
@@ -23,6 +24,7 @@ mod collective;
 mod communicator;
 mod control;
 mod element;
+mod file;
 mod member;
 mod messages;
 mod owned;
@@ -37,6 +39,7 @@ pub use address::{Any, Source, Status, Tag};
 pub use collective::Reduction;
 pub use communicator::Communicator;
 pub use element::Element;
+pub use file::{File, FileOptions, FilePattern, PendingFile};
 pub use owned::{OwnedReceive, OwnedSend};
 pub use scope::{Receiving, Scope, Sending};
 pub use shared_window::Whole;

@@ -7,7 +7,6 @@ use super::access::{Access, Elements, Transfer};
 use super::file::File;
 use super::file_events::{BackgroundObserver, ObservedAccess};
 use crate::comm::lock;
-use crate::engine::Engine;
 use crate::sync::{Arc, AtomicBool, Condvar, Mutex, Ordering};
 use std::collections::VecDeque;
 
@@ -126,10 +125,10 @@ impl File {
     /// Performs an access in the background.
     pub(super) fn start(
         self: Arc<Self>,
-        engine: &'static Engine,
         access: Access,
         elements: Elements,
         observed: Option<ObservedAccess>,
+        over: impl FnOnce() + Send + 'static,
     ) -> Arc<BackgroundAccess> {
         let comm = self.comm.clone();
         let observer = |access| BackgroundObserver { access, comm };
@@ -155,7 +154,7 @@ impl File {
                 None => self.perform(&access, &elements),
             };
             theirs.finish(outcome);
-            engine.progress().work_has_ended();
+            over();
         }));
         operation
     }

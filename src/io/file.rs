@@ -389,20 +389,20 @@ impl File {
         }
     }
 
-    /// Begins an access of this member alone, which goes on in the background.
+    /// Begins an access of this member alone, which goes on in the background, and calls `over` when it is over, from any thread.
     ///
     /// # Errors
     /// What is wrong with the arguments. Errors of the access itself are its outcome's.
     pub fn begin(
         self: &Arc<Self>,
-        engine: &'static Engine,
         direction: Direction,
         start: Start,
         elements: Elements,
+        over: impl FnOnce() + Send + 'static,
     ) -> Result<Arc<BackgroundAccess>> {
         let access = self.prepare(direction, start, &elements)?;
         let observed = self.observe_begin(direction, start, &elements, &access);
-        Ok(self.clone().start(engine, access, elements, observed))
+        Ok(self.clone().start(access, elements, observed, over))
     }
 
     /// Keeps the outcome of a split collective access until it is ended.

@@ -169,12 +169,24 @@ impl File {
 
     /// Gives back what a closed file has taken of the job. Nobody uses it any more.
     pub fn release(self, engine: &Engine) {
+        let context = self.context();
+        self.give_back(engine);
+        engine.close_communicator(context);
+    }
+
+    /// The context id of the members' messages.
+    #[must_use]
+    pub fn context(&self) -> u32 {
+        self.comm.context
+    }
+
+    /// As [`release`](Self::release), but for the context.
+    pub fn give_back(self, engine: &Engine) {
         if let Some(pointer) = self.shared {
             pointer.free(engine);
         }
         if let Some(buffer) = self.buffer.into_inner().ok().flatten() {
             buffer.free(engine);
         }
-        engine.close_communicator(self.comm.context);
     }
 }

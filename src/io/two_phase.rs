@@ -199,7 +199,9 @@ impl File {
         elements: &Elements,
         direction: Direction,
     ) -> Result<Option<Plan>> {
-        let mut told = [i64::MAX, 0, 0, 0, 1];
+        // A member that reads and one that writes do not agree.
+        let way = 1 + direction as i64;
+        let mut told = [i64::MAX, 0, 0, 0, way];
         if let Some(access) = own.filter(|access| access.bytes > 0) {
             let view = &access.view;
             let first = view.runs(access.at, access.bytes).next().map_or((0, 1), |run| run);
@@ -207,14 +209,14 @@ impl File {
             let fits = view.ascends() && !view.representation.converts(direction) && elements.bytes() > 0;
             let agreed = fits && !self.is_atomic() && hints::buffers(&lock(&self.info));
             let runs = access.bytes.div_ceil(first.1.max(1)) as i64;
-            told = [first.0 as i64, last as i64 + 1, access.bytes as i64, runs, i64::from(agreed)];
+            told = [first.0 as i64, last as i64 + 1, access.bytes as i64, runs, if agreed { way } else { 0 }];
         }
         let all = self.exchange(engine, told)?;
         let sum = |i: usize| all.iter().fold(0_i64, |sum, told| sum.saturating_add(told[i]));
         let first = all.iter().map(|told| told[0]).min().unwrap_or(0);
         let end = all.iter().map(|told| told[1]).max().unwrap_or(0);
         let (bytes, runs) = (sum(2), sum(3));
-        let agreed = all.iter().all(|told| told[4] == 1);
+        let agreed = all.iter().all(|told| told[4] == way);
         let sparse = if direction == Direction::Write { SPARSE_WRITE } else { SPARSE_READ };
         let pays = runs >= MANY * i64::from(self.comm.size())
             && bytes / runs.max(1) < SHORT

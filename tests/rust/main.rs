@@ -2,6 +2,8 @@
 
 mod api;
 mod faults;
+#[cfg(not(miri))]
+mod files;
 mod windows;
 
 /// Returns how many of `many` rounds a test takes: few where it is interpreted (Miri).

@@ -197,7 +197,9 @@ impl Task for AccessTask {
 
 fn begin(direction: Direction, fh: MPI_File, start: Start, buf: &Buffer<'_>) -> Result<MPI_Request> {
     let object = files::get(fh)?;
-    let access = object.file().begin(engine()?, direction, start, elements(buf)?)?;
+    let engine = engine()?;
+    let over = || engine.progress().work_has_ended();
+    let access = object.file().begin(direction, start, elements(buf)?, over)?;
     insert_task(Box::new(AccessTask { access, file: fh }))
 }
 
