@@ -80,6 +80,8 @@ impl FileOptions {
 pub struct FilePattern {
     filetype: Datatype,
     etype: Datatype,
+    /// What its elements are made of.
+    handle: usize,
 }
 
 fn element<E: Element>() -> Result<Datatype> {
@@ -93,7 +95,7 @@ impl FilePattern {
     /// [`Error::CountTooLarge`], for elements that leave the address space.
     pub fn all<E: Element>() -> Result<Self> {
         let etype = element::<E>()?;
-        Ok(Self { filetype: etype.clone(), etype })
+        Ok(Self { filetype: etype.clone(), etype, handle: E::HANDLE })
     }
 
     /// The first `len` of each `every` elements (MPI_Type_contiguous, resized).
@@ -108,7 +110,7 @@ impl FilePattern {
         let extent = every.checked_mul(size_of::<E>()).and_then(|bytes| isize::try_from(bytes).ok());
         let extent = extent.ok_or(Error::CountTooLarge(every))?;
         let filetype = Datatype::resized(&Datatype::contiguous(len, &etype)?, 0, extent)?;
-        Ok(Self { filetype, etype })
+        Ok(Self { filetype, etype, handle: E::HANDLE })
     }
 
     /// The part of an array of `shape` that begins at `start` and has `part` elements in each dimension, the last of which is the one that
@@ -119,7 +121,7 @@ impl FilePattern {
     pub fn part<E: Element>(shape: &[usize], part: &[usize], start: &[usize]) -> Result<Self> {
         let etype = element::<E>()?;
         let filetype = Datatype::subarray(shape, part, start, Order::C, &etype)?;
-        Ok(Self { filetype, etype })
+        Ok(Self { filetype, etype, handle: E::HANDLE })
     }
 }
 
@@ -149,7 +151,7 @@ impl FilePattern {
 ///     file.set_view(8 * rank as u64, &FilePattern::blocks::<u64>(1, size)?)?;
 ///     file.write_at_all(0, &[rank as u64; 4])?;
 ///     file.set_view(0, &FilePattern::all::<u64>()?)?;
-///     let mut all = [9; 12];
+///     let mut all = [9_u64; 12];
 ///     assert_eq!(file.read_at(0, &mut all)?, 12);
 ///     assert_eq!(all, [0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2]);
 ///     file.close()
@@ -161,6 +163,8 @@ pub struct File<'c, T: Threading = Single> {
     /// `None` once it is closed.
     inner: Option<Arc<io::File>>,
     events: Arc<CommEvents>,
+    /// What the elements of the view are made of.
+    handle: usize,
 }
 
 impl<T: Threading> core::fmt::Debug for File<'_, T> {
@@ -187,7 +191,7 @@ impl<T: Threading> Communicator<T> {
         });
         let inner = opened.inspect_err(|_| self.member.registry().detach(&events))?;
         inner.emit_opened(0);
-        Ok(File { comm: self, inner: Some(Arc::new(inner)), events })
+        Ok(File { comm: self, inner: Some(Arc::new(inner)), events, handle: u8::HANDLE })
     }
 }
 
@@ -227,17 +231,31 @@ impl<T: Threading> File<'_, T> {
         self.comm.member.perform(|engine| operation(file, engine))
     }
 
+    /// Checks that elements are made of what the view's are; bytes can be anything.
+    fn check<E: Element>(&self) -> Result<()> {
+        if [u8::HANDLE, E::HANDLE].contains(&self.handle) {
+            return Ok(());
+        }
+        Err(Error::Type("the elements are made of another type than those of the file's view"))
+    }
+
     fn alone<E: Element>(&self, direction: Direction, start: Start, elements: &Elements) -> Result<usize> {
+        self.check::<E>()?;
         self.perform(|file, _| ended::<E>(file.transfer(direction, start, elements)))
     }
 
     fn together<E: Element>(&self, direction: Direction, start: Start, elements: &Elements) -> Result<usize> {
-        self.perform(|file, engine| {
+        let none = source::<E>(&[]);
+        let checked = self.check::<E>();
+        // A rank whose elements are wrong takes part without any, so that the others do not wait for it.
+        let elements = if checked.is_ok() { elements } else { &none };
+        let moved = self.perform(|file, engine| {
             ended::<E>(match start {
                 Start::Shared => file.transfer_ordered(engine, direction, elements),
                 _ => file.transfer_all(engine, direction, start, elements),
             })
-        })
+        });
+        checked.and(moved)
     }
 
     /// Sets which part of the file this rank sees: `pattern` over and over again, from byte `begin` on (MPI_File_set_view). All ranks call it,
@@ -247,16 +265,19 @@ impl<T: Threading> File<'_, T> {
     /// [`Error::Arg`], [`Error::Type`] at every rank if one has any; [`Error::NotSame`]; [`Error::RankFailed`].
     pub fn set_view(&mut self, begin: u64, pattern: &FilePattern) -> Result<()> {
         self.perform(|file, engine| {
-            let FilePattern { filetype, etype } = pattern.clone();
+            let FilePattern { filetype, etype, .. } = pattern.clone();
             let view = offset(begin).and_then(|at| file.make_view(Some(at), etype, filetype, b"native"));
             file.set_view(engine, view, &Info::default())
-        })
+        })?;
+        self.handle = pattern.handle;
+        Ok(())
     }
 
     /// Fills `to` with elements from `at` on (MPI_File_read_at).
     ///
     /// # Errors
-    /// [`Error::File`]: what the system says; [`Error::Arg`] if bytes are no whole elements of the view or leave the largest offset.
+    /// [`Error::File`]: what the system says; [`Error::Type`] for elements of another type than the view's, unless that is of bytes, or no whole
+    /// number of its elements; [`Error::Arg`] beyond the largest offset.
     pub fn read_at<E: Element>(&self, at: u64, to: &mut [E]) -> Result<usize> {
         self.alone::<E>(Direction::Read, Start::At(offset(at)?), &room(to))
     }
@@ -355,6 +376,7 @@ impl<T: Threading> File<'_, T> {
         at: u64,
         mut elements: Vec<E>,
     ) -> Result<PendingFile<E>> {
+        self.check::<E>()?;
         let named = room(&mut elements);
         // API file rule 1.
         let memory = ManuallyDrop::new(elements);

@@ -25,11 +25,11 @@ fn a_part_of_an_array_of_each_rank_makes_the_whole() {
         file.set_view(16, &FilePattern::part::<u32>(&[6, 8], &[3, 4], &start)?)?;
         let own: Vec<u32> = (0..12).map(|i| ((start[0] + i / 4) * 8 + start[1] + i % 4) as u32).collect();
         file.write_at_all(0, &own)?;
-        let mut back = [0; 12];
+        let mut back = [0_u32; 12];
         assert_eq!(file.read_all(&mut back)?, 12);
         assert_eq!((back.as_slice(), file.position()?), (own.as_slice(), 12));
         file.set_view(16, &FilePattern::all::<u32>()?)?;
-        let mut all = [0; 50];
+        let mut all = [0_u32; 50];
         assert_eq!(file.read(&mut all)?, 48, "the file ends");
         assert!(all[..48].iter().copied().eq(0..48));
         assert_eq!(file.size()?, 16 + 48 * 4);
@@ -105,6 +105,8 @@ fn what_is_wrong_is_an_error_at_every_rank() {
         assert!(FilePattern::blocks::<u8>(3, 2).is_err() && FilePattern::part::<u8>(&[], &[], &[]).is_err());
         file.set_view(0, &FilePattern::all::<u32>()?)?;
         assert!(file.write_at(0, &[1_u8]).is_err(), "a part of an element");
+        assert!(matches!(file.write_at(0, &[1_i32]), Err(Error::Type(_))), "another type than the view's");
+        assert!(matches!(file.write_at_all(0, &[1_i32]), Err(Error::Type(_))));
         assert!(file.write_at(u64::MAX, &[1_u32]).is_err());
         file.close()
     })
