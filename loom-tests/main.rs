@@ -8,6 +8,7 @@ mod event_buffer;
 mod first_thread;
 mod handles;
 mod observed;
+mod partitioned;
 mod peruse_lock;
 mod registry;
 mod request;

@@ -46,6 +46,7 @@ mod dynamic;
 #[cfg(not(perusal_loom))]
 mod io;
 mod p2p;
+mod part;
 mod rma;
 
 mod tool;
@@ -85,7 +86,7 @@ pub mod internals {
     open! {
         abi arch coll comm datatype doorbell engine error events handles heap info limits matching p2p
         #[cfg(feature = "placement")] placement
-        protocol request ring rma shm sync team tool
+        part protocol request ring rma shm sync team tool
         #[cfg(not(perusal_loom))] dynamic
         #[cfg(not(perusal_loom))] io
         #[cfg(not(perusal_loom))] trace

@@ -167,6 +167,13 @@ impl<'a> Heap<'a> {
         Extent { first, granules, addr }
     }
 
+    /// Returns the granules that [`allocate`](Self::allocate) has given for `bytes` bytes at `place`: for who takes an extent over from
+    /// another rank.
+    #[must_use]
+    pub fn run_of(self, place: u64, bytes: usize) -> (u64, u64) {
+        (place / GRANULE64, (bytes.max(1) as u64).div_ceil(GRANULE64))
+    }
+
     /// Allocates the `more` granules behind an extent of this process, without memory. Returns whether they were free.
     #[must_use]
     pub fn extend(self, extent: &Extent, more: u64) -> bool {

@@ -19,7 +19,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("the job's memory, requests", &["shm", "heap", "placement", "request", "team"]),
     ("one rank", &["engine", "protocol"]),
     ("communicators", &["comm"]),
-    ("the verbs of MPI", &["p2p", "coll", "rma", "io", "dynamic"]),
+    ("the verbs of MPI", &["p2p", "coll", "rma", "io", "dynamic", "part"]),
     ("what tools see", &["tool"]),
     ("traces", &["trace"]),
     ("what programs in Rust see", &["api", "model"]),

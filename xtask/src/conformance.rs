@@ -20,7 +20,7 @@ const COMPAT: &str = ".ci/conformance-compat.h";
 
 /// `conformance [DIST] [DIR/TEST… | mpi4py | hdf5]`: naming tests runs only those.
 ///
-/// CONFORMANCE_DIRS="pt2pt init group mpi_t rma io spawn errors/spawn" are the directories of test/mpi to build and run, CONFORMANCE_REBUILD=1 configures and compiles
+/// CONFORMANCE_DIRS="pt2pt init group mpi_t rma part io spawn errors/spawn" are the directories of test/mpi to build and run, CONFORMANCE_REBUILD=1 configures and compiles
 /// again, CONFORMANCE_MIRROR=URL is a Debian mirror (default: the one this machine uses).
 pub fn main(arguments: &[String]) -> Result {
     let (dist, only) = distribution(arguments)?;
@@ -84,7 +84,7 @@ impl Suite {
     fn new(dist: PathBuf) -> Result<Self> {
         let work = folder(root().join("build/conformance"))?;
         let dirs = std::env::var("CONFORMANCE_DIRS")
-            .unwrap_or_else(|_| "pt2pt init group mpi_t rma io spawn errors/spawn".into());
+            .unwrap_or_else(|_| "pt2pt init group mpi_t rma part io spawn errors/spawn".into());
         let dirs = dirs.split_whitespace().map(str::to_owned).collect();
         Ok(Self { dist, tests: work.join("mpi"), work, dirs })
     }

@@ -22,7 +22,7 @@
 
 pub(crate) use perusal::internals::{
     abi, arch, coll, comm, datatype, dynamic, engine, error, events, handles, heap, info, io, limits, p2p,
-    request, rma, shm, sync, team, tool, trace, variables,
+    part, request, rma, shm, sync, team, tool, trace, variables,
 };
 pub(crate) use perusal::{Error, Result};
 

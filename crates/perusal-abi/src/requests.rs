@@ -1,6 +1,7 @@
 //! Requests by handle: the engine's own, and operations that are made of several or are the user's.
 
 use super::boundary::{self, ErrorSource};
+use super::mpi::part::PartitionedTask;
 use crate::abi;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -43,6 +44,10 @@ pub trait Task: Send + Sync {
     /// [`Error::Request`] if it does not persist, or is active.
     fn start(&self, _: &'static Engine) -> Result<()> {
         Err(Error::Request("only a persistent request can be started"))
+    }
+    /// The same as a partitioned request, if it is one.
+    fn partitioned(&self) -> Option<&PartitionedTask> {
+        None
     }
     /// Whether the program completes it (MPI_Grequest_complete).
     fn is_generalized(&self) -> bool {

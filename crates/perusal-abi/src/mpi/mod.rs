@@ -18,6 +18,7 @@ pub mod memory;
 pub mod ops;
 pub mod p2p;
 pub mod pack;
+pub mod part;
 pub mod persistent;
 pub mod probe;
 pub mod request;

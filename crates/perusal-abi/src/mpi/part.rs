@@ -1,0 +1,150 @@
+//! Partitioned messages (MPI 5.0 §4.2).
+
+use crate::arguments::Buffer;
+use crate::boundary::ErrorSource;
+use crate::comm::Comm;
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::info::Info;
+use crate::messages::{contents, send_peer};
+use crate::p2p::MessageStatus;
+use crate::part::{PartitionedReceive, PartitionedSend, Partitions};
+use crate::process::engine;
+use crate::requests::{Task, TaskObject, insert_task, task};
+use crate::types::MPI_Request;
+use core::ffi::c_int;
+use std::sync::Arc;
+
+/// A partitioned request.
+enum Half {
+    Send(Arc<PartitionedSend>),
+    Receive(Arc<PartitionedReceive>),
+}
+
+/// The same with the handle of its communicator.
+pub struct PartitionedTask(Half, usize);
+
+impl Task for PartitionedTask {
+    fn poll(&self, engine: &Engine) -> Result<bool> {
+        match &self.0 {
+            Half::Send(send) => send.poll(engine),
+            Half::Receive(receive) => Ok(receive.poll(engine)),
+        }
+    }
+    fn outcome(&self, _: &Engine, last: bool) -> (MessageStatus, Option<Error>) {
+        match &self.0 {
+            Half::Send(send) => send.outcome(last),
+            Half::Receive(receive) => receive.outcome(last),
+        }
+    }
+    fn cancel(&self, _: &Engine) -> Result<()> {
+        Err(Error::Request("a partitioned message cannot be cancelled"))
+    }
+    fn free(&self, engine: &Engine) {
+        match &self.0 {
+            Half::Send(send) => send.free(engine),
+            Half::Receive(receive) => receive.free(engine),
+        }
+    }
+    fn raises_on(&self) -> Option<ErrorSource> {
+        Some(ErrorSource::Comm(self.1))
+    }
+    fn is_persistent(&self) -> bool {
+        true
+    }
+    fn is_active(&self) -> bool {
+        match &self.0 {
+            Half::Send(send) => send.is_active(),
+            Half::Receive(receive) => receive.is_active(),
+        }
+    }
+    fn start(&self, engine: &'static Engine) -> Result<()> {
+        match &self.0 {
+            Half::Send(send) => send.start(engine),
+            Half::Receive(receive) => receive.start(engine),
+        }
+    }
+    fn partitioned(&self) -> Option<&PartitionedTask> {
+        Some(self)
+    }
+}
+
+fn partitions(number: c_int, each: Buffer<'_>) -> Result<Partitions> {
+    let (count, datatype) = contents(&each)?;
+    Partitions::new(each.addr.cast(), number, count, datatype)
+}
+
+/// MPI_Psend_init.
+pub fn send_init(
+    number: c_int,
+    each: Buffer<'_>,
+    dest: c_int,
+    tag: c_int,
+    comm: Arc<Comm>,
+    _: Info,
+) -> Result<MPI_Request> {
+    send_peer(&comm, dest, tag)?;
+    let handle = comm.handle();
+    let send = PartitionedSend::new(engine()?, comm, partitions(number, each)?, dest, tag)?;
+    insert_task(Box::new(PartitionedTask(Half::Send(send), handle)))
+}
+
+/// MPI_Precv_init. There are no wildcards (MPI 5.0 §4.2.1).
+pub fn recv_init(
+    number: c_int,
+    each: Buffer<'_>,
+    source: c_int,
+    tag: c_int,
+    comm: Arc<Comm>,
+    _: Info,
+) -> Result<MPI_Request> {
+    send_peer(&comm, source, tag)?;
+    let handle = comm.handle();
+    let receive = PartitionedReceive::new(engine()?, comm, partitions(number, each)?, source, tag)?;
+    insert_task(Box::new(PartitionedTask(Half::Receive(receive), handle)))
+}
+
+fn with<R>(request: MPI_Request, what: impl FnOnce(&'static Engine, &Half) -> Result<R>) -> Result<R> {
+    let found: Option<Arc<TaskObject>> = task(request);
+    let half = found.as_ref().and_then(|task| task.partitioned());
+    what(engine()?, &half.ok_or(Error::Request("no partitioned request"))?.0)
+}
+
+fn ready_ones(request: MPI_Request, mut partitions: impl Iterator<Item = c_int>) -> Result<()> {
+    with(request, |engine, half| {
+        let Half::Send(send) = half else {
+            return Err(Error::Request("it is a receive, whose partitions arrive: see MPI_Parrived"));
+        };
+        // A negative number is none, as a large one is.
+        partitions.try_for_each(|partition| send.ready(engine, partition as u32 as usize))
+    })
+}
+
+/// MPI_Pready.
+pub fn ready(partition: c_int, request: MPI_Request) -> Result<()> {
+    ready_ones(request, core::iter::once(partition))
+}
+
+/// MPI_Pready_range: both ends belong to it.
+pub fn ready_range(low: c_int, high: c_int, request: MPI_Request) -> Result<()> {
+    if low > high {
+        return Err(Error::Arg("the first partition of the range is larger than the last one"));
+    }
+    ready_ones(request, low..=high)
+}
+
+/// MPI_Pready_list.
+pub fn ready_list(partitions: &[c_int], request: MPI_Request) -> Result<()> {
+    ready_ones(request, partitions.iter().copied())
+}
+
+/// MPI_Parrived.
+pub fn arrived(request: MPI_Request, partition: c_int) -> Result<bool> {
+    if request == crate::abi::MPI_REQUEST_NULL {
+        return Ok(true);
+    }
+    with(request, |engine, half| match half {
+        Half::Receive(receive) => receive.arrived(engine, partition as u32 as usize),
+        Half::Send(_) => Err(Error::Request("it is a send, whose partitions do not arrive here")),
+    })
+}

@@ -1,0 +1,172 @@
+//! Partitioned messages: a receiver that sees a partition counted sees all its bytes, whichever threads have sent them; a round that has ended is
+//! there whole; the next round overwrites nothing that is still read; a partition is copied by one thread, which sees what was stored before it was
+//! said to be ready; and one that was put off is not forgotten.
+//!
+//! Run:   .ci/loom partitioned
+//! Bound: 3 threads, every interleaving with at most 2 preemptions (LOOM_MAX_PREEMPTIONS raises that).
+//!
+//! Time:  seconds.
+#![cfg(perusal_loom)]
+
+use loom::cell::UnsafeCell;
+use loom::sync::Arc;
+use loom::thread;
+use perusal::internals::part::words::{ArrivalCount, ChannelWords, Mark};
+use perusal::internals::sync::{AtomicUsize, Ordering, fence};
+
+fn model(body: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(2.max(builder.preemption_bound.unwrap_or(0)));
+    builder.check(body);
+}
+
+/// One of the receiver's partitions, which two of the sender's make up.
+struct Shared {
+    words: ChannelWords,
+    count: ArrivalCount,
+    data: [UnsafeCell<u32>; 2],
+    done: AtomicUsize,
+}
+
+// SAFETY: loom watches the cells: an access that the words do not order is a failure.
+unsafe impl Send for Shared {}
+// SAFETY: see above.
+unsafe impl Sync for Shared {}
+
+impl Shared {
+    fn new() -> Self {
+        Self {
+            words: ChannelWords::default(),
+            count: ArrivalCount::default(),
+            data: [UnsafeCell::new(0), UnsafeCell::new(0)],
+            done: AtomicUsize::new(0),
+        }
+    }
+
+    fn send(&self, half: usize, round: u64, value: u32) {
+        // SAFETY: loom watches.
+        self.data[half].with_mut(|data| unsafe { *data = value });
+        self.count.add(4);
+        if self.done.fetch_add(1, Ordering::AcqRel) + 1 == 2 {
+            self.words.end(round);
+        }
+    }
+
+    fn read(&self) -> [u32; 2] {
+        // SAFETY: loom watches.
+        [0, 1].map(|half| self.data[half].with(|data| unsafe { *data }))
+    }
+}
+
+#[test]
+fn a_partition_that_is_counted_is_there() {
+    model(|| {
+        let shared = Arc::new(Shared::new());
+        let threads: Vec<_> = (0..2)
+            .map(|half| {
+                let shared = shared.clone();
+                thread::spawn(move || shared.send(half, 1, 7 + half as u32))
+            })
+            .collect();
+        if shared.count.is(8) {
+            assert_eq!(shared.read(), [7, 8]);
+        }
+        threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
+        assert!(shared.words.has_ended(1) && shared.count.is(8));
+    });
+}
+
+#[test]
+fn a_round_that_has_ended_is_there() {
+    model(|| {
+        let shared = Arc::new(Shared::new());
+        let threads: Vec<_> = (0..2)
+            .map(|half| {
+                let shared = shared.clone();
+                thread::spawn(move || shared.send(half, 1, 7 + half as u32))
+            })
+            .collect();
+        if shared.words.has_ended(1) {
+            assert_eq!(shared.read(), [7, 8]);
+        }
+        threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
+    });
+}
+
+#[test]
+fn the_next_round_waits_until_the_last_one_is_read() {
+    model(|| {
+        let shared = Arc::new(Shared::new());
+        shared.send(0, 1, 1);
+        shared.send(1, 1, 2);
+        let receiver = {
+            let shared = shared.clone();
+            thread::spawn(move || {
+                assert_eq!(shared.read(), [1, 2]);
+                shared.words.clear(2);
+            })
+        };
+        if shared.words.is_clear(2) {
+            shared.send(0, 2, 3);
+        }
+        receiver.join().expect("no panic");
+    });
+}
+
+#[test]
+fn one_thread_copies_a_partition_and_sees_what_was_stored() {
+    model(|| {
+        let buffer = Arc::new((Mark::default(), UnsafeCell::new(0), AtomicUsize::new(0)));
+        struct Both(Arc<(Mark, UnsafeCell<i32>, AtomicUsize)>);
+        // SAFETY: loom watches the cell.
+        unsafe impl Send for Both {}
+        let copy = |buffer: &(Mark, UnsafeCell<i32>, AtomicUsize)| {
+            if buffer.0.take(1) {
+                // SAFETY: loom watches.
+                assert_eq!(buffer.1.with(|value| unsafe { *value }), 5);
+                buffer.2.fetch_add(1, Ordering::Relaxed);
+            }
+        };
+        let other = {
+            let both = Both(buffer.clone());
+            thread::spawn(move || {
+                let both = both;
+                copy(&both.0);
+            })
+        };
+        // SAFETY: loom watches.
+        buffer.1.with_mut(|value| unsafe { *value = 5 });
+        assert!(buffer.0.step(1));
+        copy(&buffer);
+        other.join().expect("no panic");
+        assert_eq!(buffer.2.load(Ordering::Relaxed), 1);
+    });
+}
+
+#[test]
+fn a_partition_that_is_put_off_is_sent() {
+    model(|| {
+        let shared = Arc::new((ChannelWords::default(), Mark::default()));
+        let receiver = {
+            let shared = shared.clone();
+            thread::spawn(move || shared.0.clear(1))
+        };
+        // The thread that runs progress.
+        let progress = {
+            let shared = shared.clone();
+            thread::spawn(move || {
+                let clear = shared.0.is_clear(1);
+                fence(Ordering::SeqCst);
+                (clear, clear && shared.1.is_ready(1) && shared.1.take(1))
+            })
+        };
+        assert!(shared.1.step(1));
+        fence(Ordering::SeqCst);
+        let sent = shared.0.is_clear(1) && shared.1.take(1);
+        receiver.join().expect("no panic");
+        let (clear, sent_there) = progress.join().expect("no panic");
+        // If it has seen the receiver's word and goes to sleep, nothing is left.
+        assert!(!clear || sent || sent_there);
+        assert!(!(sent && sent_there));
+    });
+}

@@ -1,0 +1,35 @@
+//! Partitioned messages (MPI 5.0 §4.2): a persistent message whose parts are sent as they become ready.
+//!
+//! The two requests find each other once: the receive tells the send, by a small message, where its buffer and the words that the two share
+//! are ([`words`]). From then on a partition that is ready is copied there by the thread that says so, and counted: no handshake, no
+//! lock. The receiver asks the counts.
+//!
+//! | file | what it defines |
+//! |---|---|
+//! | `words` | the words that sender and receiver share |
+//! | `channel` | their memory, and where the data goes |
+//! | `buffer` | the user's buffer |
+//! | `send`, `receive` | the two requests |
+//!
+//! - **Partition rule 1.** The sender writes data of a round only once the receiver has cleared that round, and nothing of it after it has
+//!   ended the round. The receiver reads a partition once all its bytes are counted, and clears the next round when it has read all.
+//! - **Partition rule 2.** A partition's mark in the sender says how far it is in which round. Who moves it from "ready" to "taken" copies it.
+//! - **Partition rule 3.** The shared memory is freed by whichever of the two leaves last.
+
+pub mod words;
+
+#[cfg(not(perusal_loom))]
+mod buffer;
+#[cfg(not(perusal_loom))]
+mod channel;
+#[cfg(not(perusal_loom))]
+mod receive;
+#[cfg(not(perusal_loom))]
+mod send;
+
+#[cfg(not(perusal_loom))]
+pub use buffer::Partitions;
+#[cfg(not(perusal_loom))]
+pub use receive::PartitionedReceive;
+#[cfg(not(perusal_loom))]
+pub use send::PartitionedSend;

@@ -1,0 +1,234 @@
+//! The receiving request.
+
+use super::buffer::Partitions;
+use super::channel::{Channel, HELLO, Landing, handshake};
+use super::words::Mark;
+use crate::comm::Comm;
+use crate::engine::{BackgroundOperation, Data, Engine, Mode};
+use crate::error::{Error, Result};
+use crate::p2p::MessageStatus;
+use crate::sync::{Arc, AtomicU64, AtomicUsize, Ordering};
+
+/// A persistent receive in partitions (MPI_Precv_init).
+#[derive(Debug)]
+pub struct PartitionedReceive {
+    buffer: Partitions,
+    source: i32,
+    tag: i32,
+    /// The sender's rank in the job, and what the two share; `None` for MPI_PROC_NULL.
+    peer: Option<(u32, Channel)>,
+    /// Of data that is staged: which partitions have been unpacked.
+    marks: Box<[Mark]>,
+    /// Of data that is staged: all partitions before have been unpacked in this round.
+    cursor: AtomicUsize,
+    /// Rounds that were started, those that are over, and those whose outcome has been taken.
+    round: AtomicU64,
+    over: AtomicU64,
+    notified: AtomicU64,
+    /// Its communicator stays as long as it does.
+    _comm: Arc<Comm>,
+}
+
+impl PartitionedReceive {
+    /// Makes an inactive request. `source` and `tag` have been checked.
+    ///
+    /// # Errors
+    /// [`Error::NoMem`] if the shared heap has no room; those of a send.
+    pub fn new(
+        engine: &Engine,
+        comm: Arc<Comm>,
+        buffer: Partitions,
+        source: i32,
+        tag: i32,
+    ) -> Result<Arc<Self>> {
+        let (mut peer, mut marks) = (None, Vec::new());
+        if source >= 0 {
+            let world = comm.world_rank_of(source);
+            let same_process = engine.job().are_threads() || world == engine.job().rank();
+            let shape = (buffer.number, buffer.each);
+            let run = buffer.run().filter(|_| buffer.bytes() > 0);
+            let (channel, hello) = Channel::make(engine, shape, run, same_process)?;
+            if let Landing::Staged(_) = channel.landing {
+                marks.try_reserve_exact(buffer.number)?;
+                marks.resize_with(buffer.number, Mark::default);
+                channel.words().clear(1);
+            }
+            // To this rank itself, or to one whose ring is full, the message is not sent yet: then the few bytes stay.
+            let hello = Box::into_raw(Box::new(hello));
+            let data = Data::bytes(hello.cast(), HELLO);
+            let (context, tag) = handshake(&comm, tag);
+            let request = engine.prepare_send(context, &comm, data, source, tag, Mode::Standard)?;
+            engine.start_send(request, Mode::Standard)?;
+            if request.is_over() {
+                engine.take_outcome(request).1.map_or(Ok(()), Err)?;
+                // SAFETY: the send, which alone knew of it, is over.
+                drop(unsafe { Box::from_raw(hello) });
+            } else {
+                engine.free_request(request);
+            }
+            peer = Some((world, channel));
+        }
+        Ok(Arc::new(Self {
+            buffer,
+            source,
+            tag,
+            peer,
+            marks: marks.into_boxed_slice(),
+            cursor: AtomicUsize::new(0),
+            round: AtomicU64::new(0),
+            over: AtomicU64::new(0),
+            notified: AtomicU64::new(0),
+            _comm: comm,
+        }))
+    }
+
+    fn round(&self) -> u64 {
+        // Relaxed: a round is started before any other call knows of it, which the program orders.
+        self.round.load(Ordering::Relaxed)
+    }
+
+    /// Whether it has been started and its outcome not been taken since.
+    #[must_use]
+    pub fn is_active(&self) -> bool {
+        // Relaxed: as in `round`.
+        self.round() > self.notified.load(Ordering::Relaxed)
+    }
+
+    fn is_over(&self) -> bool {
+        // Acquire: "partition received" edge, pairs with Release in `poll`.
+        self.over.load(Ordering::Acquire) >= self.round()
+    }
+
+    /// Starts a round (MPI_Start).
+    ///
+    /// # Errors
+    /// [`Error::Request`] if it is active.
+    pub fn start(self: &Arc<Self>, engine: &Engine) -> Result<()> {
+        if self.is_active() {
+            return Err(Error::Request("it is active; it can be started again when it is complete"));
+        }
+        let round = self.round() + 1;
+        self.cursor.store(0, Ordering::Relaxed);
+        self.round.store(round, Ordering::Relaxed);
+        match &self.peer {
+            None => self.over.store(round, Ordering::Relaxed),
+            Some((world, channel)) => {
+                if let Landing::Buffer(_) = channel.landing {
+                    self.clear(engine, *world, channel, round);
+                }
+                if engine.is_shared() {
+                    // For a thread that waits while another one runs progress.
+                    engine.progress().start_background(self.clone());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets the sender write `round`.
+    fn clear(&self, engine: &Engine, world: u32, channel: &Channel, round: u64) {
+        channel.words().clear(round);
+        if world == engine.job().rank() {
+            engine.progress().something_happened();
+        } else {
+            engine.progress().wake_peer(world);
+        }
+    }
+
+    /// Whether a partition has arrived (MPI_Parrived). Of an inactive request, all have.
+    ///
+    /// # Errors
+    /// [`Error::Arg`] for a partition that there is not; those of progress.
+    pub fn arrived(&self, engine: &Engine, partition: usize) -> Result<bool> {
+        if partition >= self.buffer.number {
+            return Err(Error::Arg("the receive has no partition of that number"));
+        }
+        if !self.is_active() || self.is_here(partition) {
+            return Ok(true);
+        }
+        engine.progress().poll_for_program()?;
+        Ok(self.is_here(partition))
+    }
+
+    /// Whether a partition of an active request is in the user's buffer; puts it there if it is staged.
+    fn is_here(&self, partition: usize) -> bool {
+        let Some((_, channel)) = &self.peer else { return true };
+        let round = self.round();
+        let Some(length) = channel.words().length() else { return false };
+        let from = partition * self.buffer.each;
+        let len = self.buffer.each.min((length as usize).saturating_sub(from));
+        if self.marks.get(partition).is_some_and(|mark| mark.is_over(round)) || self.is_over() {
+            return true;
+        }
+        let there = match len {
+            0 => channel.words().has_ended(round),
+            _ => channel.count(partition).is((len as u64).wrapping_mul(round)),
+        };
+        let (true, Landing::Staged(staged), Some(mark)) = (there, channel.landing, self.marks.get(partition))
+        else {
+            return there;
+        };
+        // Else another thread copies it just now.
+        if mark.step(round) {
+            // SAFETY: all bytes of the partition have been counted, so the sender writes them no more in this round (partition rule 1); the
+            // user's buffer is the request's until it is complete, and nobody else has taken this partition.
+            unsafe { self.buffer.unpack(from, staged.wrapping_add(from), len) };
+            let taken = mark.take(round);
+            debug_assert!(taken, "nobody else takes the second step");
+        }
+        mark.is_over(round)
+    }
+
+    /// Whether the round is over; copies what has come meanwhile.
+    pub fn poll(&self, engine: &Engine) -> bool {
+        if self.is_over() {
+            return true;
+        }
+        let Some((world, channel)) = &self.peer else { return true };
+        let round = self.round();
+        if !self.marks.is_empty() {
+            // Relaxed: a place to go on from.
+            let mut at = self.cursor.load(Ordering::Relaxed);
+            while at < self.marks.len() && self.is_here(at) {
+                at += 1;
+            }
+            self.cursor.store(at, Ordering::Relaxed);
+        }
+        if !channel.words().has_ended(round) || !(0..self.marks.len()).all(|at| self.is_here(at)) {
+            return false;
+        }
+        // Release: "partition received" edge, pairs with Acquire in `is_over`. Of two threads that come here one goes on.
+        if self.over.fetch_max(round, Ordering::AcqRel) < round && !self.marks.is_empty() {
+            self.clear(engine, *world, channel, round + 1);
+        }
+        true
+    }
+
+    /// The outcome of a round that is over. `last`: it is inactive then.
+    pub fn outcome(&self, last: bool) -> (MessageStatus, Option<Error>) {
+        if last {
+            self.notified.store(self.round(), Ordering::Relaxed);
+        }
+        let Some((_, channel)) = &self.peer else { return (MessageStatus::PROC_NULL, None) };
+        let (sent, room) = (channel.words().length().unwrap_or(0), self.buffer.bytes() as u64);
+        let error = (sent > room).then_some(Error::Truncate { sent, room });
+        let class = error.as_ref().map_or(crate::abi::MPI_SUCCESS, Error::class);
+        let (source, tag, bytes) = (self.source, self.tag, sent.min(room));
+        (MessageStatus { source, tag, error: class, bytes, cancelled: false }, error)
+    }
+
+    /// Lets go of the request (MPI_Request_free).
+    pub fn free(&self, engine: &Engine) {
+        if let Some((_, channel)) = &self.peer
+            && !self.is_active()
+        {
+            channel.leave(engine);
+        }
+    }
+}
+
+impl BackgroundOperation for PartitionedReceive {
+    fn advance(&self, engine: &Engine) -> bool {
+        self.poll(engine)
+    }
+}

@@ -1,0 +1,284 @@
+//! The sending request.
+
+use super::buffer::Partitions;
+use super::channel::{Channel, HELLO, Landing, handshake};
+use super::words::Mark;
+use crate::comm::{Comm, lock};
+use crate::engine::{BackgroundOperation, Data, Engine};
+use crate::error::{Error, Result};
+use crate::p2p::{MessageStatus, Request};
+use crate::sync::{Arc, AtomicU64, AtomicUsize, Mutex, Ordering, fence};
+use core::cell::UnsafeCell;
+use std::sync::OnceLock;
+
+/// Where the receiver's answer comes to.
+#[derive(Debug)]
+struct Hello(UnsafeCell<[u8; HELLO]>);
+
+// SAFETY: the engine writes it until the request that names it is complete; only then is it read, under a lock.
+unsafe impl Send for Hello {}
+// SAFETY: as above.
+unsafe impl Sync for Hello {}
+
+/// A persistent send in partitions (MPI_Psend_init).
+#[derive(Debug)]
+pub struct PartitionedSend {
+    buffer: Partitions,
+    /// The receiver's rank in the job; `None` for MPI_PROC_NULL.
+    world: Option<u32>,
+    hello: Box<Hello>,
+    /// The receive of what the receiver says; `None` once that has been taken.
+    handshake: Mutex<Option<Request>>,
+    channel: OnceLock<Result<Channel>>,
+    marks: Box<[Mark]>,
+    /// Rounds that were started, and those that are over.
+    round: AtomicU64,
+    over: AtomicU64,
+    /// Rounds whose outcome has been taken.
+    notified: AtomicU64,
+    /// The last round that has been put into the background.
+    listed: AtomicU64,
+    /// Partitions of this round that have been sent.
+    done: AtomicUsize,
+    /// Its communicator stays as long as it does.
+    _comm: Arc<Comm>,
+}
+
+impl PartitionedSend {
+    /// Makes an inactive request. `dest` and `tag` have been checked.
+    ///
+    /// # Errors
+    /// [`Error::NoMem`] for too many partitions or requests; those of a receive.
+    pub fn new(
+        engine: &Engine,
+        comm: Arc<Comm>,
+        buffer: Partitions,
+        dest: i32,
+        tag: i32,
+    ) -> Result<Arc<Self>> {
+        let mut marks = Vec::new();
+        marks.try_reserve_exact(buffer.number)?;
+        marks.resize_with(buffer.number, Mark::default);
+        let hello = Box::new(Hello(UnsafeCell::new([0; HELLO])));
+        let world = (dest >= 0).then(|| comm.world_rank_of(dest));
+        let handshake = if world.is_some() {
+            let data = Data::bytes(hello.0.get().cast(), HELLO);
+            let (context, tag) = handshake(&comm, tag);
+            let request = engine.prepare_recv(context, &comm, data, dest, tag)?;
+            engine.start_recv(request)?;
+            Some(request)
+        } else {
+            None
+        };
+        Ok(Arc::new(Self {
+            buffer,
+            world,
+            hello,
+            handshake: Mutex::new(handshake),
+            channel: OnceLock::new(),
+            marks: marks.into_boxed_slice(),
+            round: AtomicU64::new(0),
+            over: AtomicU64::new(0),
+            notified: AtomicU64::new(0),
+            listed: AtomicU64::new(0),
+            done: AtomicUsize::new(0),
+            _comm: comm,
+        }))
+    }
+
+    fn round(&self) -> u64 {
+        // Relaxed: a round is started before any other call knows of it, which the program orders.
+        self.round.load(Ordering::Relaxed)
+    }
+
+    /// Whether it has been started and its outcome not been taken since.
+    #[must_use]
+    pub fn is_active(&self) -> bool {
+        // Relaxed: as in `round`.
+        self.round() > self.notified.load(Ordering::Relaxed)
+    }
+
+    /// Starts a round (MPI_Start).
+    ///
+    /// # Errors
+    /// [`Error::Request`] if it is active.
+    pub fn start(self: &Arc<Self>, engine: &Engine) -> Result<()> {
+        if self.is_active() {
+            return Err(Error::Request("it is active; it can be started again when it is complete"));
+        }
+        self.done.store(0, Ordering::Relaxed);
+        let round = self.round() + 1;
+        self.round.store(round, Ordering::Relaxed);
+        if self.world.is_none() {
+            self.over.store(round, Ordering::Relaxed);
+        } else if self.marks.is_empty() {
+            self.put_off(engine, round);
+        }
+        Ok(())
+    }
+
+    /// Partition `partition` is ready (MPI_Pready): it is sent at once if the receiver is ready for it, else as soon as that is.
+    ///
+    /// # Errors
+    /// [`Error::Request`] if the request is not active; [`Error::Arg`] for a partition that there is not, or that was ready already.
+    pub fn ready(self: &Arc<Self>, engine: &Engine, partition: usize) -> Result<()> {
+        let mark = self.marks.get(partition).ok_or(Error::Arg("the send has no partition of that number"))?;
+        if !self.is_active() {
+            return Err(Error::Request("it is not active: start it before its partitions are ready"));
+        }
+        let round = self.round();
+        if !mark.step(round) {
+            return Err(Error::Arg("the partition has been marked as ready since the request was started"));
+        }
+        if self.world.is_none() {
+            return Ok(());
+        }
+        if let Some(channel) = self.clear(engine, round) {
+            self.transfer(engine, &channel, partition, round);
+        } else {
+            self.put_off(engine, round);
+        }
+        Ok(())
+    }
+
+    /// Leaves what is ready to whoever runs progress.
+    #[cold]
+    fn put_off(self: &Arc<Self>, engine: &Engine, round: u64) {
+        // SeqCst: "partition put off" edge, pairs with the fence in `advance`: either the receiver's word is seen here, or the mark there.
+        fence(Ordering::SeqCst);
+        if self.listed.fetch_max(round, Ordering::Relaxed) < round {
+            engine.progress().start_background(self.clone());
+        } else {
+            self.advance(engine);
+        }
+    }
+
+    /// The channel, once the receiver has told of it.
+    fn joined(&self, engine: &Engine) -> Option<&Result<Channel>> {
+        if let Some(channel) = self.channel.get() {
+            return Some(channel);
+        }
+        let mut handshake = lock(&self.handshake);
+        let request = (*handshake)?;
+        if !request.is_over() {
+            return None;
+        }
+        let (status, error) = engine.take_outcome(request);
+        *handshake = None;
+        let same_process = engine.job().are_threads() || self.world == Some(engine.job().rank());
+        let channel = match error {
+            Some(error) => Err(error),
+            None if status.bytes as usize != HELLO => {
+                Err(Error::Intern("a partitioned receive says too little".into()))
+            }
+            None => {
+                // SAFETY: the receive that wrote it is over.
+                let hello = unsafe { &*self.hello.0.get() };
+                Channel::join(engine, hello, same_process)
+            }
+        };
+        if let Ok(channel) = &channel {
+            channel.words().set_length(self.buffer.bytes() as u64);
+        }
+        Some(self.channel.get_or_init(|| channel))
+    }
+
+    /// The channel, if the receiver has cleared `round`.
+    fn clear(&self, engine: &Engine, round: u64) -> Option<Channel> {
+        let channel = self.joined(engine)?.as_ref().ok()?;
+        channel.words().is_clear(round).then_some(*channel)
+    }
+
+    /// Copies a partition that is ready, unless another thread does (partition rule 2).
+    fn transfer(&self, engine: &Engine, channel: &Channel, partition: usize, round: u64) {
+        if !self.marks[partition].take(round) {
+            return;
+        }
+        let from = partition * self.buffer.each;
+        // What the receiver has no room for is an error there.
+        let len = self.buffer.each.min(channel.bytes().saturating_sub(from));
+        if len > 0 {
+            let (Landing::Buffer(to) | Landing::Staged(to)) = channel.landing;
+            let copy = || {
+                // SAFETY: the user's buffer holds the partition, and stays as it is until the request is complete; the receiver has room
+                // for `len` bytes there and has cleared the round (partition rule 1).
+                unsafe { self.buffer.pack(from, to.wrapping_add(from), len) };
+            };
+            // A receiver that has withdrawn its buffers gets nothing.
+            let _ = self.world.and_then(|world| engine.job().reach(world, copy));
+            channel.count_arrived(from, len);
+        }
+        // AcqRel: "partition done" edge, pairs with itself: the last one comes after what all others have written.
+        if self.done.fetch_add(1, Ordering::AcqRel) + 1 == self.marks.len() {
+            self.end(engine, channel, round);
+        }
+    }
+
+    fn end(&self, engine: &Engine, channel: &Channel, round: u64) {
+        channel.words().end(round);
+        // Release: "partition done" edge, pairs with Acquire in `is_over`.
+        self.over.store(round, Ordering::Release);
+        if let Some(world) = self.world.filter(|world| *world != engine.job().rank()) {
+            engine.progress().wake_peer(world);
+        }
+        engine.progress().something_happened();
+    }
+
+    /// Whether the round is over; sends what has become ready meanwhile.
+    ///
+    /// # Errors
+    /// What the receiver has told that makes no sense.
+    pub fn poll(&self, engine: &Engine) -> Result<bool> {
+        Ok(self.is_over() || self.advance(engine))
+    }
+
+    fn is_over(&self) -> bool {
+        // Acquire: "partition done" edge, pairs with Release in `end`.
+        self.over.load(Ordering::Acquire) >= self.round()
+    }
+
+    /// The outcome of a round that is over. `last`: it is inactive then.
+    pub fn outcome(&self, last: bool) -> (MessageStatus, Option<Error>) {
+        if last {
+            self.notified.store(self.round(), Ordering::Relaxed);
+        }
+        let error = self.channel.get().and_then(|channel| channel.as_ref().err().cloned());
+        let class = error.as_ref().map_or(crate::abi::MPI_SUCCESS, Error::class);
+        (MessageStatus { error: class, ..MessageStatus::EMPTY }, error)
+    }
+
+    /// Lets go of the request (MPI_Request_free). Its memory stays if the receiver may still answer.
+    pub fn free(self: &Arc<Self>, engine: &Engine) {
+        match self.joined(engine) {
+            Some(Ok(channel)) if !self.is_active() => channel.leave(engine),
+            None if self.world.is_some() => core::mem::forget(self.clone()),
+            _ => {}
+        }
+    }
+}
+
+impl BackgroundOperation for PartitionedSend {
+    fn advance(&self, engine: &Engine) -> bool {
+        let round = self.round();
+        if self.is_over() {
+            return true;
+        }
+        if let Some(Err(_)) = self.joined(engine) {
+            // Release: "partition done" edge, pairs with Acquire in `is_over`.
+            self.over.store(round, Ordering::Release);
+            return true;
+        }
+        let Some(channel) = self.clear(engine, round) else { return false };
+        // SeqCst: "partition put off" edge, pairs with the fence in `put_off`.
+        fence(Ordering::SeqCst);
+        if self.marks.is_empty() {
+            self.end(engine, &channel, round);
+        }
+        for (partition, mark) in self.marks.iter().enumerate() {
+            if mark.is_ready(round) {
+                self.transfer(engine, &channel, partition, round);
+            }
+        }
+        self.is_over()
+    }
+}
