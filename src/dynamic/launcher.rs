@@ -37,17 +37,16 @@ pub struct Launcher<'a> {
 }
 
 impl<'a> Launcher<'a> {
-    /// The launcher of this process.
+    /// The launcher of this process, which is started if there is none.
     ///
     /// # Errors
-    /// [`Error::Other`] if it has none.
+    /// [`Error::Other`] if it cannot be.
     pub fn of(engine: &'a Engine) -> Result<Self> {
-        let door = engine.job().launcher().and_then(|_| shm::door()).ok_or_else(|| {
-            Error::Other(
-                "a program that was started without mpiexec cannot start or meet others; start it with mpiexec -n 1"
-                    .into(),
-            )
-        })?;
+        if engine.job().launcher().is_none() {
+            return Ok(Self { engine, door: super::own_launcher::of(engine)? });
+        }
+        let door =
+            shm::door().ok_or_else(|| Error::Other("the launcher has given this process no door".into()))?;
         // SAFETY: the launcher has opened the descriptor for this process, which keeps it open; one that is not open is an error of
         // the system.
         Ok(Self { engine, door: unsafe { BorrowedFd::borrow_raw(door) } })

@@ -8,6 +8,7 @@
 //! | [`spawn`] | what a spawn asks for, from arguments and info keys |
 //! | [`links`] | which communicators connect a process with other worlds |
 //! | [`join`] | two processes with a socket between them learn each other's places |
+//! | `own_launcher` | a launcher for a program that was started without one |
 //! | [`meeting`] | two processes that know each other's places make an intercommunicator of their groups |
 //!
 //! Spawned processes are further ranks of the job: the launcher gives them places in the job's memory that nobody has, so everything that
@@ -23,6 +24,7 @@ pub mod join;
 pub mod launcher;
 pub mod links;
 pub mod meeting;
+mod own_launcher;
 pub mod request;
 pub mod spawn;
 mod wire;

@@ -1,9 +1,10 @@
 //! One rank's view of its job.
 
+use super::cpus;
 use super::inherited::{
     self, FD_VARIABLE, JobWorld, LAUNCHER_VARIABLE, RANK_VARIABLE, SIZE_VARIABLE, number,
 };
-use super::memory::Memory;
+use super::memory::{Memory, Universe};
 use super::roster::RankState;
 use super::telemetry::Telemetry;
 use crate::sync::{Arc, AtomicBool, AtomicI32, Ordering};
@@ -84,7 +85,10 @@ impl Job {
     /// # Errors
     /// [`Error::Segment`] if there is not enough memory.
     pub fn singleton_with(overrides: &Overrides) -> Result<Self> {
-        let memory = Memory::create_with(1, 0, overrides)?;
+        // In Miri address space is memory; where it is limited, too, the program has no room for others.
+        let universe = if cfg!(miri) { Universe::default() } else { Universe::usual(1, cpus::usable()) };
+        let memory = Memory::create_universe(1, universe, 0, overrides)
+            .or_else(|_| Memory::create_with(1, 0, overrides))?;
         memory.roster().entry(0).arrive(0, own_pid())?;
         Ok(Self::of(Arc::new(memory), 0))
     }

@@ -173,9 +173,10 @@ pub struct App {
 }
 
 /// The rank that gets standard input.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Stdin {
     /// Nobody.
+    #[default]
     None,
     /// This rank.
     Rank(u32),
@@ -193,7 +194,7 @@ pub enum OnDeadlock {
 }
 
 /// A job as asked for.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Plan {
     /// Its programs in the order of ranks.
     pub apps: Vec<App>,

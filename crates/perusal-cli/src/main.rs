@@ -1,5 +1,6 @@
 //! The `perusal` command; under the names `mpiexec` and `mpirun` it is `perusal run`.
 
+mod adopt;
 mod args;
 mod attach;
 mod bench;
@@ -74,6 +75,11 @@ fn main() -> ExitCode {
     let mut rest: Vec<OsString> = args.collect();
     if name.starts_with("mpiexec") || name.starts_with("mpirun") {
         return run::main(&name, &rest);
+    }
+    if let [run, adopt, numbers] = &rest[..]
+        && (run, adopt) == (&"run".into(), &"--adopt".into())
+    {
+        return adopt::main("perusal", &numbers.to_string_lossy());
     }
     if rest.first().is_some_and(|first| first == "run") {
         return run::main("perusal run", &rest.split_off(1));

@@ -54,6 +54,8 @@ const SIGNALS: u64 = 0;
 const STDIN: u64 = 1;
 const RELAY: u64 = 2;
 const DOOR: u64 = 3;
+/// The program that was there before the launcher.
+pub const LIFELINE: u64 = 4;
 const SINKS: u64 = 8;
 const STREAMS: u64 = 16;
 /// Processes that wait at a port, by number; far beyond all streams.
@@ -90,7 +92,7 @@ pub struct Supervisor<'a> {
     pub(crate) memory: Memory,
     pub(crate) universe: Universe,
     signals: Signals,
-    reaper: Option<Reaper>,
+    pub(crate) reaper: Option<Reaper>,
     relay: Option<Relay>,
     ignored: Vec<i32>,
     _claim: Option<BindingClaim>,
@@ -107,6 +109,7 @@ pub struct Supervisor<'a> {
     /// The first failure that has ended a part of the job.
     pub(crate) first_failure: Option<Failure>,
     pub(crate) ending: Vec<Ending>,
+    pub(crate) lifeline: Option<OwnedFd>,
     kill_at: Option<Instant>,
     timeout_at: Option<Instant>,
     check_at: Option<Instant>,
@@ -147,6 +150,7 @@ impl<'a> Supervisor<'a> {
             failure: None,
             first_failure: None,
             ending: vec![],
+            lifeline: None,
             kill_at: None,
             timeout_at: plan.timeout.map(|timeout| Instant::now() + timeout),
             check_at: Some(Instant::now() + CHECK),
@@ -177,7 +181,7 @@ impl<'a> Supervisor<'a> {
             // Without the group the reaper still finds processes by the job's id.
             let _ = reaper.add_group(pid);
         }
-        put(&mut self.ranks, rank as usize, RankProcess { pid, running: true, given_up: false });
+        put(&mut self.ranks, rank as usize, RankProcess::new(pid));
         for pipe in [&out, &err] {
             sys::set_nonblocking(pipe)?;
         }
@@ -230,6 +234,7 @@ impl<'a> Supervisor<'a> {
                 STDIN => self.relay_input(Relay::read),
                 RELAY => self.relay_input(Relay::write),
                 DOOR => self.take_requests(),
+                LIFELINE => self.end_adopted(),
                 SINKS..STREAMS => {}
                 WAITING.. => self.universe.meetings.stir(token - WAITING),
                 _ => self.take_output((token - STREAMS) as usize),
@@ -364,9 +369,7 @@ impl<'a> Supervisor<'a> {
     }
 
     fn signal_running(&self, signal: i32) {
-        for rank in self.ranks.iter().filter(|rank| rank.running) {
-            sys::signal_group(rank.pid, signal);
-        }
+        self.ranks.iter().for_each(|rank| rank.signal(signal));
     }
 
     /// Reaps every rank that has ended, notes the ends in the roster, and fails the job if one of them is a failure.

@@ -1,12 +1,16 @@
 //! The worlds of a job: the ranks that it began with, and those that were started at once by a spawn. A world that fails alone ends alone,
 //! and what has ended well leaves its places to others.
 
+use std::io;
+use std::os::fd::OwnedFd;
 use std::time::Instant;
 
 use perusal::internals::shm::{Exit, JobWorld, RankState};
+use rustix::event::epoll::EventFlags;
 
 use crate::failure::{Failure, failure_of_ended};
-use crate::supervisor::{GRACE, Supervisor};
+use crate::starter::Started;
+use crate::supervisor::{GRACE, LIFELINE, Supervisor};
 use crate::sys;
 
 /// One process of a job, at its place.
@@ -18,6 +22,24 @@ pub struct RankProcess {
     pub running: bool,
     /// Whether it is being ended, so that its end is no failure.
     pub given_up: bool,
+    /// Whether it was there before the launcher, and is not the launcher's child.
+    pub adopted: bool,
+}
+
+impl RankProcess {
+    /// A process that has just been started.
+    pub fn new(pid: i32) -> Self {
+        Self { pid, running: true, given_up: false, adopted: false }
+    }
+
+    /// Sends a signal to its process group, if it runs.
+    pub fn signal(&self, signal: i32) {
+        match self {
+            Self { running: false, .. } => {}
+            Self { adopted: true, pid, .. } => sys::signal_process(*pid, signal),
+            Self { pid, .. } => sys::signal_group(*pid, signal),
+        }
+    }
 }
 
 /// Processes that are being ended while others go on.
@@ -34,14 +56,39 @@ impl Supervisor<'_> {
         self.ranks.get(place as usize).is_some_and(|rank| rank.running)
     }
 
+    /// Takes the process `pid` for rank 0: it was there before the launcher. It has ended when `lifeline` closes.
+    pub fn adopt(&mut self, pid: i32, lifeline: OwnedFd) -> io::Result<()> {
+        self.epoll.add(&lifeline, EventFlags::IN, LIFELINE)?;
+        // Its output is its own.
+        let output = [io::pipe()?.0, io::pipe()?.0];
+        // The reaper must not end it with the launcher.
+        let reaper = self.reaper.take();
+        let added = self.add_rank(0, Started { pid, output });
+        self.reaper = reaper;
+        added?;
+        self.ranks[0].adopted = true;
+        self.lifeline = Some(lifeline);
+        Ok(())
+    }
+
+    /// The process that was there before the launcher has ended.
+    pub fn end_adopted(&mut self) {
+        let Some(lifeline) = self.lifeline.take() else { return };
+        self.epoll.remove(lifeline);
+        self.ranks[0].running = false;
+        self.universe.meetings.ended(0);
+        if self.memory.roster().declare_dead(0) && !self.ranks[0].given_up {
+            let text = format!("rank 0 (process {}) ended before MPI_Finalize", self.ranks[0].pid);
+            self.fail_with(0, Failure { status: 1, text });
+        }
+    }
+
     /// Kills what runs of the world that begins at `first`, because it cannot be started as a whole.
     pub fn abandon(&mut self, first: u32) {
         for place in self.world_of(first) {
             let rank = &mut self.ranks[place as usize];
             rank.given_up = true;
-            if rank.running {
-                sys::signal_group(rank.pid, libc::SIGKILL);
-            }
+            rank.signal(libc::SIGKILL);
         }
     }
 
@@ -98,10 +145,8 @@ impl Supervisor<'_> {
         for place in &places {
             let rank = &mut self.ranks[*place as usize];
             rank.given_up = true;
-            if rank.running {
-                sys::signal_group(rank.pid, libc::SIGTERM);
-                sys::signal_group(rank.pid, libc::SIGCONT);
-            }
+            rank.signal(libc::SIGTERM);
+            rank.signal(libc::SIGCONT);
         }
         // Others may abort later.
         self.memory.header().clear_abort();
@@ -115,9 +160,7 @@ impl Supervisor<'_> {
             std::mem::take(&mut self.ending).into_iter().partition(|ending| now >= ending.kill_at);
         self.ending = later;
         for place in due.iter().flat_map(|ending| &ending.places) {
-            if self.is_running_at(*place) {
-                sys::signal_group(self.ranks[*place as usize].pid, libc::SIGKILL);
-            }
+            self.ranks[*place as usize].signal(libc::SIGKILL);
         }
     }
 
