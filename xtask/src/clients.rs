@@ -1,4 +1,4 @@
-//! Other people's programs against a distribution: mpi4py's tests of files and windows, and those of parallel HDF5.
+//! Other people's programs against a distribution: mpi4py's tests of files, windows and dynamic processes, and those of parallel HDF5.
 
 use crate::shell::{Result, attempt, command, empty, folder, need, output, read, run, tail, write};
 use std::path::{Path, PathBuf};
@@ -67,7 +67,7 @@ impl<'a> Client<'a> {
         Verdict { name, failure: (!good).then(|| tail(&log, 20)) }
     }
 
-    /// mpi4py's tests of files, on one rank and on three, and of windows, also on two. The sources come from PyPI.
+    /// mpi4py's tests of files, on one rank and on three, and of windows and of dynamic processes, also on two. The sources come from PyPI.
     pub fn mpi4py(&self, say: impl Fn(&str)) -> Result<Vec<Verdict>> {
         let python = self.work.join("bin/python");
         let source = self.work.join("source");
@@ -113,7 +113,8 @@ impl<'a> Client<'a> {
         };
         let files = [1, 3].map(|ranks| test(ranks, &["test_io", "test_file"]));
         let windows = [1, 2, 3].map(|ranks| test(ranks, &["test_win", "test_rma", "test_rma_nb"]));
-        Ok(files.into_iter().chain(windows).collect())
+        let dynamic = [1, 2, 3].map(|ranks| test(ranks, &["test_spawn", "test_dynproc"]));
+        Ok(files.into_iter().chain(windows).chain(dynamic).collect())
     }
 
     /// HDF5's `testpar`, on four ranks. `fetch` puts Debian's source package into a folder.

@@ -327,6 +327,8 @@ impl<'a> Test<'a> {
             .arg(Path::new(".").join(self.program));
         job.args(&self.arguments)
             .envs(self.environment.iter().copied())
+            // Tests of ports that nobody accepts wait so long, by MPICH's own variable.
+            .env("PERUSAL_CONNECT_TIMEOUT", "20")
             .env("MPIEXEC_TIMEOUT", self.limit.to_string());
         match job.stdin(Stdio::null()).output() {
             Err(error) => (2, error.to_string()),
