@@ -183,9 +183,10 @@ pub enum Stdin {
 }
 
 /// What the launcher does about a deadlock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum OnDeadlock {
     /// It says why, and ends the job.
+    #[default]
     End,
     /// It says why.
     Warn,
