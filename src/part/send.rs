@@ -7,13 +7,12 @@ use crate::comm::{Comm, lock};
 use crate::engine::{BackgroundOperation, Data, Engine};
 use crate::error::{Error, Result};
 use crate::p2p::{MessageStatus, Request};
-use crate::sync::{Arc, AtomicU64, AtomicUsize, Mutex, Ordering, fence};
-use core::cell::UnsafeCell;
+use crate::sync::{Arc, AtomicU64, AtomicUsize, Cell, Mutex, Ordering, fence};
 use std::sync::OnceLock;
 
 /// Where the receiver's answer comes to.
 #[derive(Debug)]
-struct Hello(UnsafeCell<[u8; HELLO]>);
+struct Hello(Cell<[u8; HELLO]>);
 
 // SAFETY: the engine writes it until the request that names it is complete; only then is it read, under a lock.
 unsafe impl Send for Hello {}
@@ -59,10 +58,10 @@ impl PartitionedSend {
         let mut marks = Vec::new();
         marks.try_reserve_exact(buffer.number)?;
         marks.resize_with(buffer.number, Mark::default);
-        let hello = Box::new(Hello(UnsafeCell::new([0; HELLO])));
+        let hello = Box::new(Hello(Cell::new([0; HELLO])));
         let world = (dest >= 0).then(|| comm.world_rank_of(dest));
         let handshake = if world.is_some() {
-            let data = Data::bytes(hello.0.get().cast(), HELLO);
+            let data = Data::bytes(hello.0.with_mut(|bytes| bytes.cast()), HELLO);
             let (context, tag) = handshake(&comm, tag);
             let request = engine.prepare_recv(context, &comm, data, dest, tag)?;
             engine.start_recv(request)?;
@@ -173,7 +172,7 @@ impl PartitionedSend {
             }
             None => {
                 // SAFETY: the receive that wrote it is over.
-                let hello = unsafe { &*self.hello.0.get() };
+                let hello = unsafe { &*self.hello.0.with(<*const _>::cast) };
                 Channel::join(engine, hello, same_process)
             }
         };
