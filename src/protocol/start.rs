@@ -72,15 +72,19 @@ impl Engine {
         let body = unsafe { request.body() };
         // SAFETY: the send is active.
         let context = unsafe { body.active_context() };
-        let (addr, piece) = self.buffers.reserve(body.bytes.get())?;
+        let bytes = body.bytes.get();
+        let (addr, piece) = self.buffers.reserve(bytes).or_else(|_| {
+            // What receivers have taken meanwhile gives its room back when progress is made.
+            self.progress().poll_once()?;
+            self.buffers.reserve(bytes)
+        })?;
         request_event(context, request, Event::ReqXferBegin);
         // SAFETY: the piece is `bytes` long and ours; the user's buffer is valid until the send completes.
-        unsafe { body.pack(0, core::slice::from_raw_parts_mut(addr, body.bytes.get())) };
+        unsafe { body.pack(0, core::slice::from_raw_parts_mut(addr, bytes)) };
         request_event(context, request, Event::ReqXferEnd);
         let carrier = self.requests().take(context)?;
         // SAFETY: request rule 2: just taken, not active.
         let carried = unsafe { carrier.body() };
-        let bytes = body.bytes.get();
         let data = Data { addr, count: bytes, layout: Layout::Bytes, bytes, user: body.user.get() };
         let peer = (body.peer.get(), body.world.get());
         carried.fill(RequestOperation::Send, data, body.source.get(), peer, body.tag.get());
