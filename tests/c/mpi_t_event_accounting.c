@@ -7,7 +7,7 @@
  */
 #include "mpi_t_event.h"
 
-enum { SIZES = 7, RESIZED = SIZES - 1, MOST = 160, KINDS = 10, STEPS = 50, TAG = 5, LAST = 6 };
+enum { SIZES = 7, RESIZED = SIZES - 1, MOST = 256, KINDS = 12, STEPS = 50, TAG = 5, LAST = 6 };
 static const int sizes[SIZES] = {0, 1, 2, 3, 17, 400, 1};
 
 struct account {
@@ -19,6 +19,8 @@ static int rank, ranks;
 static MPI_Comm comms[3];
 /* A window of each of the first two. */
 static MPI_Win wins[2];
+/* And a file. */
+static MPI_File files[2];
 static unsigned seed;
 
 static int random_below(int n)
@@ -93,6 +95,29 @@ static void at_window(MPI_Win win, int count, int right, int left)
     OK(MPI_Group_free(&other));
 }
 
+/* Every kind of access of a file: alone, in the background, at the shared pointer, under locks and together. */
+static void at_file(MPI_File file, int count)
+{
+    static char in[4096];
+    MPI_Request request;
+    for (int i = 0; i < count; i++) {
+        OK(MPI_File_write_at(file, 4096 * rank, out, random_below(4096), MPI_CHAR, MPI_STATUS_IGNORE));
+        OK(MPI_File_iread_at(file, 4096 * rank, in, 100, MPI_CHAR, &request));
+        OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        OK(MPI_File_write_shared(file, out, 10, MPI_CHAR, MPI_STATUS_IGNORE));
+    }
+    OK(MPI_File_set_atomicity(file, 1));
+    OK(MPI_File_write_at(file, 0, out, 4096, MPI_CHAR, MPI_STATUS_IGNORE));
+    OK(MPI_File_set_atomicity(file, 0));
+    OK(MPI_File_write_at_all(file, 4096 * rank, out, 4096, MPI_CHAR, MPI_STATUS_IGNORE));
+    OK(MPI_File_read_ordered(file, in, 10, MPI_CHAR, MPI_STATUS_IGNORE));
+}
+
+static void open_file(MPI_Comm comm, const char *name, MPI_File *file)
+{
+    OK(MPI_File_open(comm, name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, file));
+}
+
 /* One step that all ranks take together: the numbers are drawn alike everywhere. */
 static void step(int kind, MPI_Comm comm)
 {
@@ -150,6 +175,13 @@ static void step(int kind, MPI_Comm comm)
         OK(MPI_Win_free(&made));
         break;
     }
+    case 10: at_file(files[comm == comms[1]], count); break;
+    case 11: { /* files come and go */
+        MPI_File made;
+        open_file(comm, "mpi_t_event_accounting.made", &made);
+        OK(MPI_File_close(&made));
+        break;
+    }
     case 7: CLASS(MPI_Send(out, 1, MPI_CHAR, ranks + 5, 0, comm), MPI_ERR_RANK); break;
     }
 }
@@ -163,7 +195,9 @@ static void listen_to_types_that_are(int bind)
     for (int s = 0; s < SIZES; s++)
         for (int t = 0; t < num; t++)
             if (bind_of(t) == bind) {
-                void *object = bind == MPI_T_BIND_MPI_WIN ? (void *)&wins[t % 2] : (void *)&comms[t % 2];
+                void *object = bind == MPI_T_BIND_MPI_WIN    ? (void *)&wins[t % 2]
+                               : bind == MPI_T_BIND_MPI_FILE ? (void *)&files[t % 2]
+                                                             : (void *)&comms[t % 2];
                 accounts[s][t].handle = handle_of(t, object, sizes[s]);
                 OK(MPI_T_event_set_dropped_handler(accounts[s][t].handle, on_drop));
             }
@@ -186,7 +220,7 @@ static void resize(void)
 /* Whether a rank sleeps, is woken, finds a ring full or waits for a lock depends on the others' pace; all the rest happens. */
 static int is_a_matter_of_time(const char *name)
 {
-    if (!strncmp(name, "PERUSAL_WIN_LOCK_WAIT_", 22)) return 1;
+    if (!strncmp(name, "PERUSAL_WIN_LOCK_WAIT_", 22) || !strncmp(name, "PERUSAL_FILE_LOCK_WAIT_", 23)) return 1;
     return !strcmp(name, "PERUSAL_BELL_SLEEP") || !strcmp(name, "PERUSAL_BELL_WAKE") || !strcmp(name, "PERUSAL_RING_FULL");
 }
 
@@ -236,9 +270,11 @@ int main(int argc, char **argv)
     for (int c = 0; c < 2; c++) {
         void *base;
         OK(MPI_Win_allocate(1024, sizeof(long), MPI_INFO_NULL, comms[c], &base, &wins[c]));
+        open_file(comms[c], c ? "mpi_t_event_accounting.1" : "mpi_t_event_accounting.0", &files[c]);
     }
     listen_to_types_that_are(MPI_T_BIND_MPI_COMM);
     listen_to_types_that_are(MPI_T_BIND_MPI_WIN);
+    listen_to_types_that_are(MPI_T_BIND_MPI_FILE);
     /* Each kind of step at least once on each communicator, the rest at random. */
     for (int c = 0; c < 2; c++)
         for (int kind = 0; kind < KINDS; kind++) step(kind, comms[c]);
@@ -247,7 +283,10 @@ int main(int argc, char **argv)
         step(kind, comms[random_below(2)]);
         resize();
     }
-    for (int c = 0; c < 2; c++) OK(MPI_Win_free(&wins[c]));
+    for (int c = 0; c < 2; c++) {
+        OK(MPI_Win_free(&wins[c]));
+        OK(MPI_File_close(&files[c]));
+    }
     OK(MPI_Comm_free(&comms[1]));
     OK(MPI_Finalize());
     for (int t = 0; t < types(); t++)

@@ -79,6 +79,8 @@ int main(int argc, char **argv)
     OK(MPI_Init(&argc, &argv));
     int num = types();
     OK(MPI_Win_allocate(64, 4, MPI_INFO_NULL, self, &base, &win));
+    MPI_File file;
+    OK(MPI_File_open(self, "mpi_t_event_no_allocation.data", MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file));
     /* The counter sees the library. */
     MPI_Info info;
     long long none = allocations;
@@ -87,7 +89,9 @@ int main(int argc, char **argv)
     OK(MPI_Info_free(&info));
     for (int size = 0; size < 3; size++)
         for (int i = 0; i < num; i++) {
-            MPI_T_event_registration handle = handle_of(i, bind_of(i) == MPI_T_BIND_MPI_WIN ? (void *)&win : &self, size * size);
+            int bind = bind_of(i);
+            void *object = bind == MPI_T_BIND_MPI_WIN ? (void *)&win : bind == MPI_T_BIND_MPI_FILE ? (void *)&file : &self;
+            MPI_T_event_registration handle = handle_of(i, object, size * size);
             OK(MPI_T_event_set_dropped_handler(handle, on_drop));
             OK(MPI_T_event_register_callback(handle, MPI_T_CB_REQUIRE_THREAD_SAFE, MPI_INFO_NULL, NULL, on_event));
         }
@@ -98,6 +102,7 @@ int main(int argc, char **argv)
     SAME(made, 0);
     CHECK(seen - told > 5000);
     CHECK(dropped > 0);
+    OK(MPI_File_close(&file));
     OK(MPI_Win_free(&win));
     OK(MPI_Finalize());
     OK(MPI_T_finalize());

@@ -24,7 +24,8 @@ static void every_type_describes_itself(void)
         SAME(desc_len, strlen(desc) + 1);
         CHECK(name_len > 1 && desc_len > 1);
         CHECK(verbosity >= MPI_T_VERBOSITY_USER_BASIC && verbosity <= MPI_T_VERBOSITY_MPIDEV_ALL);
-        CHECK(bind == MPI_T_BIND_NO_OBJECT || bind == MPI_T_BIND_MPI_COMM || bind == MPI_T_BIND_MPI_WIN);
+        CHECK(bind == MPI_T_BIND_NO_OBJECT || bind == MPI_T_BIND_MPI_COMM || bind == MPI_T_BIND_MPI_WIN ||
+              bind == MPI_T_BIND_MPI_FILE);
         CHECK(num >= 0 && num <= 64);
         MPI_Aint end = 0;
         for (int e = 0; e < num; e++) {

@@ -11,6 +11,7 @@ use perusal_trace::{RankTrace, Record, RecordPayload, Trace, read};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 const HANG: Duration = Duration::from_secs(300);
@@ -32,10 +33,13 @@ fn traced() -> &'static (Trace, PathBuf, String) {
     })
 }
 
+/// What a command prints; each has a name of its own for what it prints to.
 fn perusal(arguments: &[&str]) -> String {
+    static CALLS: AtomicUsize = AtomicUsize::new(0);
+    let name = format!("perusal-files-{}", CALLS.fetch_add(1, Ordering::Relaxed));
     let mut command = Command::new(dist().join("bin/perusal"));
     command.args(arguments);
-    let out = run(&mut command, products(), "perusal-files", HANG);
+    let out = run(&mut command, products(), &name, HANG);
     assert_eq!(out.code(), Some(0), "{out:?}");
     out.stdout
 }
