@@ -548,7 +548,7 @@ fn source_of(function: &Function) -> String {
             _ => {}
         }
     }
-    "ErrorSource::Comm(abi::MPI_COMM_SELF)".to_owned()
+    "ErrorSource::Nothing".to_owned()
 }
 
 fn parameters(function: &Function) -> Vec<Parameter> {

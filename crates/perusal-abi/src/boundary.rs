@@ -29,7 +29,9 @@ use std::sync::OnceLock;
 /// The object that an error is raised on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorSource {
-    /// A communicator handle. An invalid one, and MPI_COMM_NULL, stand for MPI_COMM_SELF (MPI 5.0 §9.3).
+    /// Nothing that has an error handler: MPI_COMM_SELF stands for it (MPI 5.0 §9.3).
+    Nothing,
+    /// A communicator handle. An invalid one, and MPI_COMM_NULL, name nothing.
     Comm(usize),
     /// A window handle.
     Win(usize),
@@ -48,6 +50,7 @@ impl ErrorSource {
     fn handle(self) -> usize {
         match self {
             Self::Comm(handle) | Self::Win(handle) | Self::File(handle) | Self::Session(handle) => handle,
+            Self::Nothing => abi::MPI_COMM_SELF,
             Self::NewComm(_) => abi::MPI_COMM_NULL,
             Self::NewSession(_) => abi::MPI_SESSION_NULL,
         }
@@ -79,7 +82,7 @@ pub enum Handler {
 /// What the boundary must know from the layers below; given once at initialisation.
 #[derive(Debug, Clone, Copy)]
 pub struct Hooks {
-    /// The error handler of an object. Invalid handles are the hook's to map to MPI_COMM_SELF.
+    /// The error handler of an object. Invalid handles are the hook's to map to [`ErrorSource::Nothing`].
     pub handler: fn(ErrorSource) -> Handler,
     /// Ends the job with this exit code; the message has been printed. Must not return.
     pub end_job: fn(code: c_int) -> !,
@@ -220,7 +223,11 @@ pub fn raise(source: impl Into<ErrorSource>, function: &'static str, error: Erro
 fn emit_invoked(source: ErrorSource, class: c_int) {
     let registry = super::process::registry();
     if registry.gate.is_open(Event::ErrhandlerInvoked) {
-        let comm = if let ErrorSource::Comm(handle) = source { handle } else { 0 };
+        let comm = match source {
+            ErrorSource::Comm(handle) => handle,
+            ErrorSource::Nothing => abi::MPI_COMM_SELF,
+            _ => 0,
+        };
         let (spec, payload) = (Spec { comm, ..Spec::NOTHING }, EventPayload::Error { class, code: class });
         registry
             .emit(&EventRecord { spec: &spec, ..EventRecord::of_engine(Event::ErrhandlerInvoked, payload) });

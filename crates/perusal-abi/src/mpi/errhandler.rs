@@ -14,7 +14,7 @@ use crate::comms;
 use crate::error::{Error, Result};
 use crate::files;
 use crate::handles::HandleTable;
-use crate::sync::Mutex;
+use crate::sync::{AtomicBool, Mutex, Ordering};
 use crate::types::{MPI_Comm, MPI_Errhandler, MPI_File, MPI_Session, MPI_Win};
 use crate::windows::{self, WindowObject};
 use core::ffi::c_int;
@@ -28,25 +28,35 @@ static HELD: Mutex<Vec<(MPI_Errhandler, usize)>> = Mutex::new(Vec::new());
 /// What MPI_FILE_NULL has, and files from the start.
 static OF_NO_FILE: LazyLock<ErrhandlerSlot> = LazyLock::new(|| ErrhandlerSlot::new(Errhandler::Return));
 
-/// The error handler of an object, as [`boundary::Hooks`] ask for it. What is no object stands for MPI_COMM_SELF; where that
-/// names nothing either, errors are fatal.
+/// Whether the program has given MPI_COMM_SELF an error handler.
+static SELF_HAS_ONE: AtomicBool = AtomicBool::new(false);
+
+/// The error handler of errors that belong to no object: that of MPI_COMM_SELF; while the program has given it none, that of MPI_COMM_WORLD, as
+/// programs of MPI 3 expect. Where these name nothing, errors are fatal.
+fn of_nothing() -> Errhandler {
+    // Relaxed: a program that sets a handler in one thread and relies on it in another orders the two itself.
+    let stand_in = if SELF_HAS_ONE.load(Ordering::Relaxed) { MPI_COMM_SELF } else { MPI_COMM_WORLD };
+    comms::get(stand_in).map_or(Errhandler::Fatal, |comm| comm.errhandler.get())
+}
+
+/// The error handler of an object, as [`boundary::Hooks`] ask for it.
 pub fn handler_of(source: ErrorSource) -> Handler {
     let found = match source {
         ErrorSource::File(handle) => match files::get(handle) {
             Ok(file) => file.file().errhandler.get(),
             Err(_) => OF_NO_FILE.get(),
         },
-        ErrorSource::Comm(handle) => match comms::get(handle).or_else(|_| comms::get(MPI_COMM_SELF)) {
-            Ok(comm) => comm.errhandler.get(),
-            Err(_) => Errhandler::Fatal,
-        },
+        ErrorSource::Nothing => of_nothing(),
+        ErrorSource::Comm(handle) => {
+            comms::get(handle).map_or_else(|_| of_nothing(), |comm| comm.errhandler.get())
+        }
         ErrorSource::Session(handle) => match session::find(handle) {
             Ok(session) => session.errhandler.get(),
-            Err(_) => return handler_of(ErrorSource::Comm(MPI_COMM_SELF)),
+            Err(_) => of_nothing(),
         },
         ErrorSource::Win(handle) => match windows::get(handle) {
             Ok(win) => win.errhandler.get(),
-            Err(_) => return handler_of(ErrorSource::Comm(MPI_COMM_SELF)),
+            Err(_) => of_nothing(),
         },
         ErrorSource::NewComm(handler) => return of_new(handler, ErrhandlerKind::Comm),
         ErrorSource::NewSession(handler) => return of_new(handler, ErrhandlerKind::Session),
@@ -54,9 +64,9 @@ pub fn handler_of(source: ErrorSource) -> Handler {
     answer(found)
 }
 
-/// The answer of the handler that a new object of `kind` was to have; MPI_COMM_SELF's if that is none.
+/// The answer of the handler that a new object of `kind` was to have; that of errors at no object if there is none.
 fn of_new(handler: MPI_Errhandler, kind: ErrhandlerKind) -> Handler {
-    find(handler, kind).map_or_else(|_| handler_of(ErrorSource::Comm(MPI_COMM_SELF)), answer)
+    answer(find(handler, kind).unwrap_or_else(|_| of_nothing()))
 }
 
 fn answer(found: Errhandler) -> Handler {
@@ -107,6 +117,9 @@ pub fn create(kind: ErrhandlerKind, function: Option<ErrhandlerFn>) -> Result<MP
 /// MPI_Comm_set_errhandler.
 pub fn set_of_comm(comm: Arc<Comm>, handler: MPI_Errhandler) -> Result<()> {
     comm.errhandler.replace(find(handler, ErrhandlerKind::Comm)?);
+    if comm.handle() == MPI_COMM_SELF {
+        SELF_HAS_ONE.store(true, Ordering::Relaxed);
+    }
     Ok(())
 }
 
