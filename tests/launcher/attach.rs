@@ -62,6 +62,7 @@ fn why_tells_a_deadlock_from_a_job_that_works() {
 fn top_shows_rates_and_waits_as_text_and_as_json() {
     let busy = start(&["-n", "2"], "traffic");
     let number = busy.pid().to_string();
+    eventually("the job in the list", || listed(&number).is_some());
     eventually("messages a second", || {
         let seen = json(&["top", &number, "--json", "--interval", "0.2"]);
         let rank = &seen["ranks"][1];
