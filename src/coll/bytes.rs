@@ -2,6 +2,7 @@
 
 use super::Transport;
 use super::algorithms::{self, Blocks};
+use super::shared_memory::TeamGuard;
 use crate::error::Result;
 use crate::events::Collective;
 
@@ -10,8 +11,8 @@ use crate::events::Collective;
 /// # Errors
 /// Those of the transport.
 pub async fn barrier<T: Transport>(transport: &T) -> Result<()> {
-    if let Some(mut team) = transport.team(Collective::Barrier) {
-        return team.barrier();
+    if let Some(mut team) = transport.team(Collective::Barrier).await {
+        return team.barrier().await;
     }
     algorithms::barrier(transport).await
 }
@@ -21,8 +22,8 @@ pub async fn barrier<T: Transport>(transport: &T) -> Result<()> {
 /// # Errors
 /// Those of the transport.
 pub async fn bcast<T: Transport>(transport: &T, data: &mut [u8], root: usize) -> Result<()> {
-    if let Some(mut team) = transport.team(Collective::Bcast)
-        && team.bcast(data, root)?
+    if let Some(mut team) = transport.team(Collective::Bcast).await
+        && team.bcast(data, root).await?
     {
         return Ok(());
     }
@@ -34,8 +35,17 @@ pub async fn bcast<T: Transport>(transport: &T, data: &mut [u8], root: usize) ->
 /// # Errors
 /// Those of the transport.
 pub async fn allgather<T: Transport>(transport: &T, all: &mut [u8]) -> Result<()> {
-    if let Some(mut team) = transport.team(Collective::Allgather)
-        && team.allgather(all)?
+    allgather_in(transport.team(Collective::Allgather).await, transport, all).await
+}
+
+/// Does what [`allgather`] does, where the team, if there is one, has been asked for.
+pub(super) async fn allgather_in<'t, T: Transport>(
+    team: Option<TeamGuard<'t, T::Hold<'t>>>,
+    transport: &'t T,
+    all: &mut [u8],
+) -> Result<()> {
+    if let Some(mut team) = team
+        && team.allgather(all).await?
     {
         return Ok(());
     }

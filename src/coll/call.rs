@@ -249,8 +249,8 @@ impl CollectiveOp {
     pub async unsafe fn perform<T: Transport>(&self, transports: &Transports<T>, comm: &Comm) -> Result<()> {
         let arrival = || match transports {
             Transports::Intracomm(transport) if self.has_team_form() => {
-                let mut team = transport.team(self.operation())?;
-                self.is_served_by(&mut team).then_some(team.arrival)
+                let (arrival, capacity) = transport.team_capacity(self.operation())?;
+                self.is_served_by(&capacity).then_some(arrival)
             }
             _ => None,
         };

@@ -2,7 +2,7 @@
 
 use super::call::{CollectiveOp, Elements, Form, Pieces};
 use super::selection::{Case, by_messages};
-use super::shared_memory::TeamGuard;
+use super::shared_memory::TeamCapacity;
 use crate::comm::Comm;
 use crate::events::{Algorithm, CollMode, Collective, Event, EventPayload, EventRecord, Spec};
 use crate::team::{PAYLOAD, RoundArrival};
@@ -130,8 +130,8 @@ impl CollectiveOp {
         }
     }
 
-    /// Returns whether the team, which may serve the operation, serves one of this size.
-    pub(super) fn is_served_by(&self, team: &mut TeamGuard<'_>) -> bool {
+    /// Returns whether a team, which may serve the operation, serves one of this size.
+    pub(super) fn is_served_by(&self, team: &TeamCapacity<'_>) -> bool {
         match self {
             Self::Alltoall(_, recv) => team.serves_alltoall(recv.bytes(0)),
             Self::Gather(_, pieces, ..) | Self::Scatter(pieces, ..) if pieces.is_some() => {
@@ -141,7 +141,7 @@ impl CollectiveOp {
             Self::Gather(Some(data), ..) | Self::Scatter(_, Some(data), ..) => {
                 team.may_serve(data.bytes(), data.bytes())
             }
-            Self::ReduceScatter(data, ..) => team.may_serve(data.bytes(), data.bytes() / team.size()),
+            Self::ReduceScatter(data, ..) => team.may_serve(data.bytes(), data.bytes() / team.size),
             Self::Scan(_, data, _) | Self::Exscan(_, data, _) => team.may_serve_scan(data.bytes()),
             _ => true,
         }

@@ -7,7 +7,8 @@
 
 use super::algorithms::{self, Blocks};
 use super::buffer::{InputBuffer, Landing, OpKernel, OutputBuffer, copy};
-use super::shared_memory::{Operands, one_run};
+use super::bytes::allgather_in;
+use super::shared_memory::{Operands, TeamGuard, one_run};
 use super::{Scratch, Transport, allgatherv};
 use crate::error::{Error, Result};
 use crate::events::Collective;
@@ -24,7 +25,7 @@ pub async fn gather<'a, T: Transport>(
     even: bool,
 ) -> Result<()> {
     let (rank, size) = (transport.rank(), transport.size());
-    if even && let Some(mut team) = transport.team(Collective::Gather) {
+    if even && let Some(mut team) = transport.team(Collective::Gather).await {
         let block = if rank == root { pieces(root).bytes() } else { send.map_or(0, |send| send.bytes()) };
         let run = rank == root && (0..size).all(|r| follows(&pieces(0), r * block, &pieces(r)));
         // SAFETY: buffer rule 2 holds for each piece, and the pieces are this run.
@@ -41,7 +42,7 @@ pub async fn gather<'a, T: Transport>(
             landing.land()
         };
         let write = |to: &mut [u8]| to[..own.len()].copy_from_slice(own);
-        if team.gather_direct(own, all.as_deref_mut(), root, block, place)? {
+        if team.gather_direct(own, all.as_deref_mut(), root, block, place).await? {
             return Ok(());
         }
         drop(all);
@@ -52,7 +53,7 @@ pub async fn gather<'a, T: Transport>(
                 pieces(from).write(bytes)
             }
         };
-        if team.gather(block, root, write, each)? {
+        if team.gather(block, root, write, each).await? {
             return Ok(());
         }
     }
@@ -71,7 +72,7 @@ pub async fn scatter<'a, T: Transport>(
     even: bool,
 ) -> Result<()> {
     let (rank, size) = (transport.rank(), transport.size());
-    if even && let Some(mut team) = transport.team(Collective::Scatter) {
+    if even && let Some(mut team) = transport.team(Collective::Scatter).await {
         let is_root = rank == root;
         let block = if is_root { pieces(root).bytes() } else { recv.as_ref().map_or(0, OutputBuffer::bytes) };
         let done = {
@@ -88,11 +89,12 @@ pub async fn scatter<'a, T: Transport>(
                 Some(recv) if is_root => copy(pieces(root), recv),
                 _ => Ok(()),
             };
-            if team.scatter_direct(all, room, root, block, meanwhile)? {
+            if team.scatter_direct(all, room, root, block, meanwhile).await? {
                 return landing.map_or(Ok(()), Landing::land);
             }
-            let done =
-                team.scatter(block, root, |to| to.copy_from_slice(all), |from| room.copy_from_slice(from))?;
+            let done = team
+                .scatter(block, root, |to| to.copy_from_slice(all), |from| room.copy_from_slice(from))
+                .await?;
             if done && let Some(landing) = landing {
                 landing.land()?;
             }
@@ -145,23 +147,23 @@ pub async fn allgather<'a, T: Transport>(
         // SAFETY: buffer rule 2 holds for each piece, and the pieces are this run of `end` bytes.
         run = Some(unsafe { first.widened(end) }.landing()?);
     }
-    if let (Some(all), true) = (&mut run, equal)
-        && let Some(mut team) = transport.team(Collective::Allgather)
-        && team.serves_directly(ends[0])?
+    let mut team = if equal { transport.team(Collective::Allgather).await } else { None };
+    if let (Some(all), Some(team)) = (&mut run, &mut team)
+        && team.serves_directly(ends[0]).await?
     {
         let own = send.map(|send| send.packed()).transpose()?;
         check_block(own.as_deref().unwrap_or_default(), ends[0])?;
-        return team.allgather_direct(own.as_deref(), all, ends[0]);
+        return team.allgather_direct(own.as_deref(), all, ends[0]).await;
     }
     if let Some(send) = send {
         copy(send, &pieces(rank))?;
     }
     if let Some(mut all) = run {
-        return gather_everywhere(transport, &mut all, &ends, equal).await;
+        return gather_everywhere(transport, team, &mut all, &ends, equal).await;
     }
     let mut all = Scratch::of(end)?;
     all[begin(rank)..ends[rank]].copy_from_slice(&pieces(rank).as_input().packed()?);
-    gather_everywhere(transport, &mut all, &ends, equal).await?;
+    gather_everywhere(transport, team, &mut all, &ends, equal).await?;
     (0..size).filter(|&r| r != rank).try_for_each(|r| pieces(r).write(&all[begin(r)..ends[r]]))
 }
 
@@ -180,13 +182,14 @@ fn follows(first: &OutputBuffer<'_>, offset: usize, piece: &OutputBuffer<'_>) ->
     piece.bytes() == 0 || (first.datatype().size() > 0 && is_behind())
 }
 
-async fn gather_everywhere<T: Transport>(
-    transport: &T,
+async fn gather_everywhere<'t, T: Transport>(
+    transport: &'t T,
+    team: Option<TeamGuard<'t, T::Hold<'t>>>,
     all: &mut [u8],
     ends: &[usize],
     equal: bool,
 ) -> Result<()> {
-    if equal { super::allgather(transport, all).await } else { allgatherv(transport, all, ends).await }
+    if equal { allgather_in(team, transport, all).await } else { allgatherv(transport, all, ends).await }
 }
 
 /// Makes piece `r` of `recv` the piece of rank `r` that is for the caller; in place, `recv` holds what is sent first.
@@ -210,11 +213,11 @@ pub async fn alltoall_even<'a, 'b, T: Transport>(
     send: Option<impl Fn(usize) -> InputBuffer<'a>>,
     recv: impl Fn(usize) -> OutputBuffer<'b>,
 ) -> Result<()> {
-    if let Some(mut team) = transport.team(Collective::Alltoall) {
+    if let Some(mut team) = transport.team(Collective::Alltoall).await {
         let (rank, size, block) = (transport.rank(), transport.size(), recv(0).bytes());
         // In place, what others read would be overwritten.
         let run = send.as_ref().and_then(|send| one_run(size, block, send));
-        if send.is_some() && team.serves_directly(block)? {
+        if send.is_some() && team.serves_directly(block).await? {
             let mut packed = Scratch::of(if run.is_none() { size * block } else { 0 })?;
             if let (None, Some(send)) = (run, &send) {
                 (0..size).for_each(|r| send(r).pack(0, &mut packed[r * block..][..block]));
@@ -226,7 +229,7 @@ pub async fn alltoall_even<'a, 'b, T: Transport>(
                 landing.land()
             };
             let room = one_run(size, block, |r| recv(r).as_input()).map_or(core::ptr::null(), <[u8]>::as_ptr);
-            team.alltoall_direct(all, room, block, place)?;
+            team.alltoall_direct(all, room, block, place).await?;
             return send.map_or(Ok(()), |send| copy(send(rank), &recv(rank)));
         }
         let read = |peer: usize, at: usize, to: &mut [u8]| {
@@ -236,7 +239,7 @@ pub async fn alltoall_even<'a, 'b, T: Transport>(
         let write = |peer: usize, at: usize, from: &[u8]| {
             recv(peer).unpack(at, from);
         };
-        if team.alltoall(recv(0).bytes(), read, write)? {
+        if team.alltoall(recv(0).bytes(), read, write).await? {
             let rank = transport.rank();
             return send.map_or(Ok(()), |send| copy(send(rank), &recv(rank)));
         }
@@ -257,15 +260,16 @@ pub async fn reduce<T: Transport>(
 ) -> Result<()> {
     let bytes = send.bytes();
     if bytes > 0
-        && let Some(mut team) = transport.team(Collective::Reduce)
+        && let Some(mut team) = transport.team(Collective::Reduce).await
     {
         let to = recv.as_ref().filter(|_| transport.rank() == root);
         let unit = send.datatype().size();
-        let done = with_packed(send, to, |from, to| {
+        let done = with_packed(send, to, async |from, to| {
             // SAFETY: `from` and, at the root, `to` have `bytes` bytes, which no other thread uses by buffer rules 1 and 2.
             let operands = unsafe { Operands::new(from, to, bytes, unit) };
-            team.reduce(operands, &kernel, root)
-        })?;
+            team.reduce(operands, &kernel, root).await
+        })
+        .await?;
         if done {
             return Ok(());
         }
@@ -293,14 +297,15 @@ pub async fn allreduce<T: Transport>(
 ) -> Result<()> {
     let bytes = send.bytes();
     if bytes > 0
-        && let Some(mut team) = transport.team(Collective::Allreduce)
+        && let Some(mut team) = transport.team(Collective::Allreduce).await
     {
         let unit = send.datatype().size();
-        let done = with_packed(send, Some(&recv), |from, to| {
+        let done = with_packed(send, Some(&recv), async |from, to| {
             // SAFETY: `from` and `to` have `bytes` bytes, which no other thread uses by buffer rules 1 and 2.
             let operands = unsafe { Operands::new(from, to, bytes, unit) };
-            team.allreduce(operands, &kernel)
-        })?;
+            team.allreduce(operands, &kernel).await
+        })
+        .await?;
         if done {
             return Ok(());
         }
@@ -314,7 +319,7 @@ pub async fn allreduce<T: Transport>(
 }
 
 /// Scans through the team, if there is one that does it.
-fn scan_in_team<T: Transport>(
+async fn scan_in_team<T: Transport>(
     transport: &T,
     send: InputBuffer<'_>,
     recv: &OutputBuffer<'_>,
@@ -326,36 +331,37 @@ fn scan_in_team<T: Transport>(
     if bytes == 0 {
         return Ok(true);
     }
-    let Some(mut team) = transport.team(operation) else { return Ok(false) };
+    let Some(mut team) = transport.team(operation).await else { return Ok(false) };
     // Without the caller's own, nothing is given to rank 0.
     let stays = !inclusive && transport.rank() == 0;
-    with_packed(send, Some(recv).filter(|_| !stays), |from, to| {
+    with_packed(send, Some(recv).filter(|_| !stays), async |from, to| {
         // SAFETY: `from` and `to`, where it is not null, have `bytes` bytes, which no other thread uses by buffer rules 1 and 2.
         let operands = unsafe { Operands::new(from, to, bytes, unit) };
-        team.scan(operands, inclusive, kernel)
+        team.scan(operands, inclusive, kernel).await
     })
+    .await
 }
 
 /// Runs `work` on the addresses of packed operands and results (null, if there are none): the user's own where they are one run of
 /// bytes, else copies.
-fn with_packed(
+async fn with_packed(
     send: InputBuffer<'_>,
     recv: Option<&OutputBuffer<'_>>,
-    work: impl FnOnce(*const u8, *mut u8) -> Result<bool>,
+    work: impl AsyncFnOnce(*const u8, *mut u8) -> Result<bool>,
 ) -> Result<bool> {
     let bytes = send.bytes();
     match recv {
-        Some(recv) => with_packed_part(send, recv, bytes, work),
-        None => work(send.packed()?.as_ptr(), core::ptr::null_mut()),
+        Some(recv) => with_packed_part(send, recv, bytes, work).await,
+        None => work(send.packed()?.as_ptr(), core::ptr::null_mut()).await,
     }
 }
 
 /// As [`with_packed`], where the results are `bytes` bytes.
-fn with_packed_part(
+async fn with_packed_part(
     send: InputBuffer<'_>,
     recv: &OutputBuffer<'_>,
     bytes: usize,
-    work: impl FnOnce(*const u8, *mut u8) -> Result<bool>,
+    work: impl AsyncFnOnce(*const u8, *mut u8) -> Result<bool>,
 ) -> Result<bool> {
     let copy = if send.run().is_some() { Scratch::default() } else { send.copied()? };
     let from = send.run().unwrap_or(copy.as_ptr());
@@ -363,10 +369,10 @@ fn with_packed_part(
         return Err(Error::Truncate { sent: bytes as u64, room: recv.bytes() as u64 });
     }
     if let Some(to) = recv.as_input().run() {
-        return work(from, to.cast_mut());
+        return work(from, to.cast_mut()).await;
     }
     let mut results = Scratch::of(bytes)?;
-    let done = work(from, results.as_mut_ptr())?;
+    let done = work(from, results.as_mut_ptr()).await?;
     if done {
         recv.write(&results)?;
     }
@@ -390,14 +396,15 @@ pub async fn reduce_scatter<T: Transport>(
     if bytes == 0 {
         return Ok(());
     }
-    if let Some(mut team) = transport.team(Collective::ReduceScatter) {
+    if let Some(mut team) = transport.team(Collective::ReduceScatter).await {
         let rank = transport.rank();
         let range = |r: usize| (if r == 0 { 0 } else { ends[r - 1] })..ends[r];
-        let done = with_packed_part(send, &recv, range(rank).len(), |from, to| {
+        let done = with_packed_part(send, &recv, range(rank).len(), async |from, to| {
             // SAFETY: `from` has `bytes` bytes and `to` as many as the range, which no other thread uses by buffer rules 1 and 2.
             let operands = unsafe { Operands::new(from, to, bytes, unit) };
-            team.reduce_scatter(operands, range, &kernel)
-        })?;
+            team.reduce_scatter(operands, range, &kernel).await
+        })
+        .await?;
         if done {
             return Ok(());
         }
@@ -427,7 +434,7 @@ pub async fn scan<T: Transport>(
     recv: OutputBuffer<'_>,
     kernel: OpKernel<'_>,
 ) -> Result<()> {
-    if scan_in_team(transport, send, &recv, &kernel, true)? {
+    if scan_in_team(transport, send, &recv, &kernel, true).await? {
         return Ok(());
     }
     let mut acc = send.copied()?;
@@ -448,7 +455,7 @@ pub async fn exscan<T: Transport>(
     recv: OutputBuffer<'_>,
     kernel: OpKernel<'_>,
 ) -> Result<()> {
-    if scan_in_team(transport, send, &recv, &kernel, false)? {
+    if scan_in_team(transport, send, &recv, &kernel, false).await? {
         return Ok(());
     }
     let own = send.packed()?;

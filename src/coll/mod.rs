@@ -59,6 +59,7 @@ use core::task::{Context, Poll, Waker};
 ///
 /// # Errors
 /// Those of the collective.
+#[inline(always)]
 pub fn run<T>(collective: impl Future<Output = Result<T>>) -> Result<T> {
     match pin!(collective).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(result) => result,

@@ -1,6 +1,6 @@
 //! Nonblocking collectives: the algorithms of the blocking ones, resumed whenever the engine makes progress.
 
-use crate::comm::lock;
+use crate::comm::{Comm, lock};
 use crate::engine::BackgroundOperation;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -8,6 +8,7 @@ use crate::sync::{AtomicBool, Mutex, Ordering};
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
+use std::sync::Arc;
 
 /// A future that owns what it works on.
 type Work = Pin<Box<dyn Future<Output = Result<()>>>>;
@@ -17,6 +18,8 @@ pub struct NonblockingOperation {
     work: Mutex<Option<Work>>,
     over: AtomicBool,
     error: Mutex<Option<Error>>,
+    /// The communicator whose background team it may use.
+    comm: Option<Arc<Comm>>,
 }
 
 // SAFETY: the work is polled under its lock only, so by one thread at a time, and holds nothing that is bound to a thread (`new` takes
@@ -29,10 +32,11 @@ impl NonblockingOperation {
     /// Makes an operation that `work` performs. It makes progress once it is given to [`crate::engine::Progress::start_background`].
     ///
     /// # Safety
-    /// `work` holds nothing that is bound to a thread: addresses, cells of its own, and what is `Send`.
+    /// `work` holds nothing that is bound to a thread: addresses, cells of its own, and what is `Send`. It uses the background team of `comm`
+    /// alone, if of any.
     #[must_use]
-    pub unsafe fn new(work: Work) -> Self {
-        Self { work: Mutex::new(Some(work)), over: AtomicBool::new(false), error: Mutex::new(None) }
+    pub unsafe fn new(work: Work, comm: Option<Arc<Comm>>) -> Self {
+        Self { work: Mutex::new(Some(work)), over: AtomicBool::new(false), error: Mutex::new(None), comm }
     }
 
     /// Returns whether the operation is over.
@@ -67,6 +71,10 @@ impl BackgroundOperation for NonblockingOperation {
         // Release: pairs with Acquire in `is_over`.
         self.over.store(true, Ordering::Release);
         true
+    }
+
+    fn can_go_on(&self, engine: &Engine) -> bool {
+        self.comm.as_ref().is_some_and(|comm| comm.background_team().can_go_on(engine.fences))
     }
 }
 

@@ -7,7 +7,7 @@ use crate::events::CommEvents;
 use crate::info::Info;
 use crate::shm::{JobWorld, contexts};
 use crate::sync::{AtomicU32, ConditionalGuard, ConditionalLock, Mutex, Ordering};
-use crate::team::Membership;
+use crate::team::{BackgroundTeam, Membership};
 use core::ptr::NonNull;
 use std::sync::Arc;
 
@@ -32,6 +32,8 @@ pub struct Comm {
     lease: Option<Lease>,
     /// This rank's place in the memory that collectives share.
     team: ConditionalLock<Membership>,
+    /// Its place in that of nonblocking ones.
+    background_team: BackgroundTeam,
     /// Nonblocking collectives begun.
     begun: AtomicU32,
     name: Mutex<Vec<u8>>,
@@ -79,6 +81,7 @@ impl Comm {
             contexts: None,
             lease: None,
             team: ConditionalLock::default(),
+            background_team: BackgroundTeam::default(),
             begun: AtomicU32::new(0),
             name: Mutex::default(),
             info: Mutex::default(),
@@ -263,6 +266,12 @@ impl Comm {
     #[inline]
     pub(crate) fn team(&self, shared: bool) -> ConditionalGuard<'_, Membership> {
         self.team.lock(shared)
+    }
+
+    /// This rank's place in the memory that the members' nonblocking collectives share.
+    #[must_use]
+    pub fn background_team(&self) -> &BackgroundTeam {
+        &self.background_team
     }
 
     /// The number of the next nonblocking collective, which is the same on all ranks: they begin them in the same order.

@@ -11,6 +11,12 @@ use std::sync::{Arc, PoisonError};
 pub trait BackgroundOperation: Send + Sync {
     /// Advances as far as possible without waiting, and returns whether the operation is over. Called by one thread at a time.
     fn advance(&self, engine: &Engine) -> bool;
+
+    /// Called before the rank sleeps: returns whether the operation can go on. If it cannot, somebody rings this rank's doorbell when it can,
+    /// as the arrival of a message does.
+    fn can_go_on(&self, _: &Engine) -> bool {
+        false
+    }
 }
 
 /// The operations of an engine that are not over.
@@ -25,10 +31,28 @@ impl BackgroundOperations {
     /// Starts an operation: at once as far as it gets, the rest as progress is made.
     pub fn start(&self, engine: &Engine, operation: Arc<dyn BackgroundOperation>) {
         let mut list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
-        if !operation.advance(engine) {
-            list.push(operation);
-            self.publish_count(&list);
+        if operation.advance(engine) {
+            return;
         }
+        list.push(operation);
+        self.publish_count(&list);
+        drop(list);
+        // Another thread may be about to sleep, and has not asked this operation.
+        while engine.shared && self.can_go_on(engine) {
+            if self.advance_all(engine) {
+                engine.progress().something_happened();
+            }
+        }
+    }
+
+    /// Called before the rank sleeps: returns whether an operation can go on ([`BackgroundOperation::can_go_on`]).
+    pub fn can_go_on(&self, engine: &Engine) -> bool {
+        if self.is_empty() {
+            return false;
+        }
+        // A thread that holds the list advances an operation.
+        let Ok(list) = self.list.try_lock() else { return true };
+        list.iter().any(|operation| operation.can_go_on(engine))
     }
 
     /// Advances all operations. Returns whether one of them ended.

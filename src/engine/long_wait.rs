@@ -139,6 +139,7 @@ impl<'a> LongWait<'a> {
         let slept = engine.doorbell.sleep(engine.fences, engine.config.longest_sleep(), || {
             let reason = poller.has_record(engine)
                 || engine.transmit().backlog_has_room()
+                || engine.background.can_go_on(engine)
                 || (self.done)()
                 || engine.failed().is_some();
             if !reason {

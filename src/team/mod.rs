@@ -28,15 +28,18 @@
 //! | `storage` | the protocol's view of memory; `heap` implements it for models, `mapped` on the job segment |
 //! | `rounds` | the protocol |
 //! | `membership` | a member's state: joining and leaving |
+//! | `background` | the turns of nonblocking collectives |
 
+mod background;
 mod heap;
 mod mapped;
 mod membership;
 mod rounds;
 mod storage;
 
+pub use background::BackgroundTeam;
 pub use heap::HeapSegment;
 pub use mapped::MappedSegment;
 pub use membership::{Membership, Team};
-pub use rounds::{Arrived, CorruptWord, RoundArrival, Rounds};
+pub use rounds::{Arrived, Awaited, Condition, CorruptWord, RoundArrival, Rounds};
 pub use storage::{DEPTH, PARTS, PAYLOAD, TeamMemory, TeamSlot};

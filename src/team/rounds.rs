@@ -1,7 +1,7 @@
 //! The protocol: rounds in which everybody arrives, and what can be known of a round. Nothing here waits.
 
 use super::storage::{DEPTH, TeamMemory, TeamSlot};
-use crate::sync::{AsymmetricFence, Ordering, SleepMark, has_sleepers, take_sleepers};
+use crate::sync::{AsymmetricFence, AtomicU64, Ordering, SleepMark, has_sleepers, take_sleepers};
 
 /// How members arrive in a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +20,17 @@ pub enum Arrived {
     Last,
     /// Others may still come (always so for [`RoundArrival::Flags`]).
     Somewhere,
+}
+
+/// What a member waits for in its round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Condition {
+    /// It may enter the round.
+    MayEnter,
+    /// All have arrived in this round, which is the caller's or one before.
+    Complete(u64),
+    /// This member has published its slot of the caller's round.
+    Published(usize),
 }
 
 /// A word of the segment has a value that no member writes.
@@ -76,6 +87,34 @@ impl<S: TeamMemory> Rounds<S> {
         if arrival == RoundArrival::Count {
             self.full[at] += self.storage.members() as u64;
         }
+    }
+
+    /// Whether `condition` holds.
+    ///
+    /// # Errors
+    /// [`CorruptWord`].
+    #[inline(always)]
+    pub fn holds(&mut self, condition: Condition) -> Result<bool, CorruptWord> {
+        match condition {
+            Condition::MayEnter => self.may_enter(),
+            Condition::Complete(round) => self.is_complete(round),
+            Condition::Published(member) => self.has_published(member, self.round),
+        }
+    }
+
+    /// What is to be looked at for `condition`, which does not hold, by who has not the member's view.
+    pub fn awaited(&self, condition: Condition) -> Awaited<S> {
+        let round = match condition {
+            Condition::MayEnter => (self.round + 1).saturating_sub(DEPTH as u64),
+            Condition::Complete(round) => round,
+            Condition::Published(_) => self.round,
+        };
+        let words = match condition {
+            Condition::Published(member) => Words::Flags(member, member + 1),
+            _ if self.arrival[Self::at(round)] == RoundArrival::Count => Words::Completion,
+            _ => Words::Flags(0, self.storage.members()),
+        };
+        Awaited { storage: self.storage.clone(), me: self.me, round, words }
     }
 
     /// Whether the caller may write what belongs to this round (team rule 2).
@@ -210,19 +249,15 @@ impl<S: TeamMemory> Rounds<S> {
         self.round += 1;
     }
 
-    fn mark(&self) -> SleepMark<'_> {
-        SleepMark::new(self.storage.sleepers(self.me / 64), (self.me % 64) as u32)
-    }
-
     /// Says that the caller is about to sleep; it looks once more afterwards (team rule 5). Returns at once if nobody has
     /// rung since it last said so.
     pub fn register(&self, fences: AsymmetricFence) {
-        self.mark().set(fences);
+        mark(&self.storage, self.me).set(fences);
     }
 
     /// Takes the caller's mark away; a member that has seen it may still ring.
     pub fn unregister(&self) {
-        self.mark().clear();
+        mark(&self.storage, self.me).clear();
     }
 
     /// Calls `ring` for the members that sleep, after something was published (team rule 5).
@@ -245,5 +280,44 @@ impl<S: TeamMemory> Rounds<S> {
             }
         };
         take_sleepers((0..words).map(|word| self.storage.sleepers(word)), wake);
+    }
+}
+
+/// The mark of member `me`, which says that it sleeps.
+fn mark<S: TeamMemory>(storage: &S, me: usize) -> SleepMark<'_> {
+    SleepMark::new(storage.sleepers(me / 64), (me % 64) as u32)
+}
+
+/// What a member waits for while another of its threads has the view: see [`Rounds::awaited`].
+#[derive(Debug, Clone)]
+pub struct Awaited<S> {
+    storage: S,
+    me: usize,
+    round: u64,
+    words: Words,
+}
+
+/// Which words say that a condition holds.
+#[derive(Debug, Clone, Copy)]
+enum Words {
+    /// The completion word of the round.
+    Completion,
+    /// The flags of the members from one to before another.
+    Flags(usize, usize),
+}
+
+impl<S: TeamMemory> Awaited<S> {
+    /// Says that the caller is about to sleep, and returns whether it need not: [`Rounds::holds`] may say something else now than it did
+    /// (team rule 5).
+    #[must_use]
+    pub fn register(&self, fences: AsymmetricFence) -> bool {
+        mark(&self.storage, self.me).set(fences);
+        let at = (self.round % DEPTH as u64) as usize;
+        // Relaxed: behind the fence of the mark, the sleeper's load of team rule 5; `Rounds` looks again.
+        let has_come = |word: &AtomicU64| word.load(Ordering::Relaxed) > self.round;
+        match self.words {
+            Words::Completion => has_come(self.storage.completion(at)),
+            Words::Flags(begin, end) => (begin..end).all(|member| has_come(self.storage.flag(member, at))),
+        }
     }
 }

@@ -11,14 +11,13 @@
 //! What a member reads out of a slot is an address, which the kernel checks in the process that it belongs to: a peer that writes garbage spoils its own
 //! memory, or that of its job.
 
-use super::{Operands, OperationKey, TeamGuard, Width};
+use super::{Hold, Operands, OperationKey, TeamGuard};
 use crate::coll::buffer::InputBuffer;
 use crate::coll::{ReductionKernel, Scratch};
 use crate::comm::Comm;
 use crate::engine::{Engine, PEER_ADDRESS, PeerAddress, probe_address};
 use crate::error::{Error, Result};
 use crate::events::Collective;
-use crate::team::PAYLOAD;
 use crate::variables::{ValueSource, VariableId};
 use core::mem::swap;
 use core::ops::Range;
@@ -65,64 +64,64 @@ impl Exposed<'_> {
     }
 }
 
-impl<'a> TeamGuard<'a> {
+impl<'a, H: Hold> TeamGuard<'a, H> {
+    /// Whether `bytes` bytes are so many that they may be copied in one step.
+    #[inline]
+    pub(super) fn is_long(&self, bytes: usize) -> bool {
+        bytes >= self.engine.config().coll_direct_from()
+    }
+
     /// Whether the members copy `bytes` bytes, of which each knows, in one step. All get the same answer.
     ///
     /// # Errors
     /// Those of waiting.
-    pub(super) fn is_direct(&mut self, bytes: usize) -> Result<bool> {
-        if bytes < self.engine.config().coll_direct_from() {
+    pub(super) async fn is_direct(&mut self, bytes: usize) -> Result<bool> {
+        if !self.is_long(bytes) {
             return Ok(false);
         }
         match self.team().direct {
             Some(direct) => Ok(direct),
-            None => self.try_memory(),
+            None => self.try_memory().await,
         }
     }
 
-    /// Returns whether the team may serve an operation in which each member shows `shown` bytes, or copies `copied` bytes in one step.
-    pub fn may_serve(&mut self, shown: usize, copied: usize) -> bool {
-        let direct = copied >= self.engine.config().coll_direct_from() && self.team().direct != Some(false);
-        direct || shown <= PAYLOAD || shown <= self.room_among_all(Width::One)
-    }
-
-    /// The same for data that one member has for the others. Where ranks outnumber CPUs it takes the bulk, in which the root can leave it, unless somebody
+    /// As [`Self::is_direct`], for data that one member has for the others. Where ranks outnumber CPUs it takes the bulk, in which the root can leave it, unless somebody
     /// has set the control variable.
-    pub(super) fn is_direct_from_one(&mut self, bytes: usize) -> Result<bool> {
+    pub(super) async fn is_direct_from_one(&mut self, bytes: usize) -> Result<bool> {
         let config = self.engine.config();
         let by_default =
             matches!(config.source(VariableId::CollDirectFrom), ValueSource::Default | ValueSource::TuneFile);
-        Ok(!(by_default && config.shape().is_oversubscribed()) && self.is_direct(bytes)?)
+        Ok(!(by_default && config.shape().is_oversubscribed()) && self.is_direct(bytes).await?)
     }
 
     /// Each member tries the memory of the next.
     #[cold]
-    fn try_memory(&mut self) -> Result<bool> {
+    async fn try_memory(&mut self) -> Result<bool> {
         let (rank, size) = (self.rank(), self.size());
-        let probes = self.tell_all(0xfe, probe_address())?;
+        let probes = self.tell_all(0xfe, probe_address()).await?;
         let next = (rank + 1) % size;
         let may = self.engine.may_read_memory(self.comm.world_rank_of(next as i32), probes[next]);
-        let all = self.tell_all(0xfd, u64::from(may))?.into_iter().all(|may| may == 1);
+        let all = self.tell_all(0xfd, u64::from(may)).await?.into_iter().all(|may| may == 1);
         self.team().direct = Some(all);
         Ok(all)
     }
 
     /// Tells all members a number of each.
-    fn tell_all(&mut self, kind: u8, own: u64) -> Result<Vec<u64>> {
-        self.in_slots(OperationKey::numbered(kind, 0, 8), own.to_ne_bytes(), u64::from_ne_bytes)
+    async fn tell_all(&mut self, kind: u8, own: u64) -> Result<Vec<u64>> {
+        self.in_slots(OperationKey::numbered(kind, 0, 8), own.to_ne_bytes(), u64::from_ne_bytes).await
     }
 
     /// A round in which each member writes a few bytes, and sees those of all.
-    fn in_slots<const N: usize, T>(
+    async fn in_slots<const N: usize, T>(
         &mut self,
         what: OperationKey,
         own: [u8; N],
         decode: impl Fn([u8; N]) -> T,
     ) -> Result<Vec<T>> {
-        self.enter()?;
+        wait!(self, self.begin()?);
         self.write_slot(what, |payload| payload[..N].copy_from_slice(&own));
         self.arrive(|_| {})?;
-        self.wait_complete()?;
+        wait!(self, self.completion());
         let size = self.size();
         let all = (0..size).map(|member| {
             self.read_slot(member, what, |payload| decode(core::array::from_fn(|at| payload[at])))
@@ -133,7 +132,12 @@ impl<'a> TeamGuard<'a> {
     }
 
     /// Exposes the caller's runs, which begin at these addresses and are `len` bytes long, and returns where those of all lie.
-    fn expose(&mut self, what: OperationKey, own: [*const u8; RUNS], len: usize) -> Result<Exposed<'a>> {
+    async fn expose(
+        &mut self,
+        what: OperationKey,
+        own: [*const u8; RUNS],
+        len: usize,
+    ) -> Result<Exposed<'a>> {
         let (engine, comm) = (self.engine, self.comm);
         let mut bytes = [0; RUNS * PEER_ADDRESS];
         for (run, room) in own.into_iter().zip(bytes.chunks_exact_mut(PEER_ADDRESS)) {
@@ -143,13 +147,13 @@ impl<'a> TeamGuard<'a> {
             let run = |i: usize| PeerAddress::decode(core::array::from_fn(|at| bytes[i * PEER_ADDRESS + at]));
             [run(SEND), run(RECV)]
         };
-        let runs = self.in_slots(what, bytes, decode)?;
+        let runs = self.in_slots(what, bytes, decode).await?;
         Ok(Exposed { engine, comm, runs })
     }
 
     /// Waits until all members have done their part, and returns whether all have succeeded.
-    fn meet(&mut self, done: Result<()>) -> Result<()> {
-        let well = self.tell_all(0xfc, u64::from(done.is_ok()))?;
+    async fn meet(&mut self, done: Result<()>) -> Result<()> {
+        let well = self.tell_all(0xfc, u64::from(done.is_ok())).await?;
         done.map_err(|error| self.fail_with(error))?;
         match well.iter().position(|well| *well != 1) {
             None => Ok(()),
@@ -163,19 +167,24 @@ impl<'a> TeamGuard<'a> {
     ///
     /// # Errors
     /// Those of waiting.
-    pub fn serves_directly(&mut self, bytes: usize) -> Result<bool> {
-        self.is_direct(bytes)
+    pub async fn serves_directly(&mut self, bytes: usize) -> Result<bool> {
+        self.is_direct(bytes).await
     }
 
     /// The other members, beginning behind the caller, so that not all ask the same one first.
-    fn others(&self) -> impl Iterator<Item = usize> + use<> {
+    fn others(&self) -> impl Iterator<Item = usize> + use<H> {
         let (rank, size) = (self.rank(), self.size());
         (1..size).map(move |step| (rank + step) % size)
     }
 
     /// A broadcast. All copy at once, equally much: the root writes the beginning to each of the others, which read the rest.
-    pub(super) fn bcast_direct(&mut self, what: OperationKey, data: &mut [u8], root: usize) -> Result<()> {
-        let exposed = self.expose(what, [data.as_ptr(); RUNS], data.len())?;
+    pub(super) async fn bcast_direct(
+        &mut self,
+        what: OperationKey,
+        data: &mut [u8],
+        root: usize,
+    ) -> Result<()> {
+        let exposed = self.expose(what, [data.as_ptr(); RUNS], data.len()).await?;
         let share = (data.len() / self.size()) & !63;
         let share = if share < SHARE { 0 } else { share };
         let done = if self.rank() != root {
@@ -185,7 +194,7 @@ impl<'a> TeamGuard<'a> {
         } else {
             Ok(())
         };
-        self.meet(done)
+        self.meet(done).await
     }
 
     /// An allgather of blocks of `block` bytes: each writes its own into all others' memory. The caller's own is `own`, or in `all` already. The members know that it is
@@ -193,16 +202,16 @@ impl<'a> TeamGuard<'a> {
     ///
     /// # Errors
     /// Those of waiting and of the kernel.
-    pub fn allgather_direct(&mut self, own: Option<&[u8]>, all: &mut [u8], block: usize) -> Result<()> {
+    pub async fn allgather_direct(&mut self, own: Option<&[u8]>, all: &mut [u8], block: usize) -> Result<()> {
         let what = OperationKey::new(Collective::Allgather, 0, block);
         let at = self.rank() * block;
-        let exposed = self.expose(what, [all.as_ptr(); RUNS], all.len())?;
+        let exposed = self.expose(what, [all.as_ptr(); RUNS], all.len()).await?;
         if let Some(own) = own {
             all[at..][..block].copy_from_slice(own);
         }
         let own = own.unwrap_or(&all[at..][..block]);
         let done = self.others().try_for_each(|to| exposed.write(to, RECV, at, own));
-        self.meet(done)
+        self.meet(done).await
     }
 
     /// A gather of blocks of equal length, for which every member calls this: the others write their blocks into `all`, where the root has one run of bytes for
@@ -210,7 +219,7 @@ impl<'a> TeamGuard<'a> {
     ///
     /// # Errors
     /// Those of waiting, of the kernel and of `place`.
-    pub fn gather_direct(
+    pub async fn gather_direct(
         &mut self,
         own: &[u8],
         all: Option<&mut [u8]>,
@@ -218,12 +227,12 @@ impl<'a> TeamGuard<'a> {
         block: usize,
         mut place: impl FnMut(usize, &mut dyn FnMut(&mut [u8]) -> Result<()>) -> Result<()>,
     ) -> Result<bool> {
-        if !self.is_direct(block)? {
+        if !self.is_direct(block).await? {
             return Ok(false);
         }
         let what = OperationKey::new(Collective::Gather, root, block);
         let run = all.as_ref().map_or(core::ptr::null(), |all| all.as_ptr());
-        let exposed = self.expose(what, [own.as_ptr(), run], block)?;
+        let exposed = self.expose(what, [own.as_ptr(), run], block).await?;
         let written = exposed.has_room(root);
         let rank = self.rank();
         let done = match all {
@@ -237,7 +246,7 @@ impl<'a> TeamGuard<'a> {
                 self.others().try_for_each(|from| place(from, &mut |room| exposed.read(from, SEND, 0, room)))
             }
         };
-        self.meet(done).map(|()| true)
+        self.meet(done).await.map(|()| true)
     }
 
     /// A scatter of blocks of equal length, for which every member calls this. `all`, at the root, has all blocks; `own`, elsewhere, has room for the
@@ -245,7 +254,7 @@ impl<'a> TeamGuard<'a> {
     ///
     /// # Errors
     /// Those of waiting, of the kernel and of `meanwhile`.
-    pub fn scatter_direct(
+    pub async fn scatter_direct(
         &mut self,
         all: &[u8],
         own: &mut [u8],
@@ -253,14 +262,14 @@ impl<'a> TeamGuard<'a> {
         block: usize,
         meanwhile: impl FnOnce() -> Result<()>,
     ) -> Result<bool> {
-        if !self.is_direct_from_one(block)? {
+        if !self.is_direct_from_one(block).await? {
             return Ok(false);
         }
         let what = OperationKey::new(Collective::Scatter, root, block);
         let rank = self.rank();
-        let exposed = self.expose(what, [all.as_ptr(), own.as_ptr()], all.len().max(own.len()))?;
+        let exposed = self.expose(what, [all.as_ptr(), own.as_ptr()], all.len().max(own.len())).await?;
         let done = if rank == root { meanwhile() } else { exposed.read(root, SEND, rank * block, own) };
-        self.meet(done).map(|()| true)
+        self.meet(done).await.map(|()| true)
     }
 
     /// An alltoall of blocks of equal length: `all` has the caller's block for each member. Each writes into the members' `room`, which is one run of bytes for
@@ -268,18 +277,18 @@ impl<'a> TeamGuard<'a> {
     ///
     /// # Errors
     /// Those of waiting, of the kernel and of `place`.
-    pub fn alltoall_direct(
+    pub async fn alltoall_direct(
         &mut self,
         all: &[u8],
         room: *const u8,
         block: usize,
         mut place: impl FnMut(usize, &mut dyn FnMut(&mut [u8]) -> Result<()>) -> Result<()>,
     ) -> Result<bool> {
-        if !self.is_direct(block)? {
+        if !self.is_direct(block).await? {
             return Ok(false);
         }
         let what = OperationKey::new(Collective::Alltoall, 0, block);
-        let exposed = self.expose(what, [all.as_ptr(), room], all.len())?;
+        let exposed = self.expose(what, [all.as_ptr(), room], all.len()).await?;
         let at = self.rank() * block;
         let mut done = self
             .others()
@@ -289,7 +298,7 @@ impl<'a> TeamGuard<'a> {
             let mut read = |from: usize| place(from, &mut |room| exposed.read(from, SEND, at, room));
             done = done.and_then(|()| self.others().try_for_each(&mut read));
         }
-        self.meet(done).map(|()| true)
+        self.meet(done).await.map(|()| true)
     }
 
     /// The bytes of the caller's slice of `len` bytes in elements of `unit` bytes.
@@ -299,22 +308,22 @@ impl<'a> TeamGuard<'a> {
     }
 
     /// Whether operands of `len` bytes are reduced in slices of which each member reads one of all others.
-    pub(super) fn reduces_directly(&mut self, len: usize) -> Result<bool> {
-        self.is_direct(len / self.size() / SLICES)
+    pub(super) async fn reduces_directly(&mut self, len: usize) -> Result<bool> {
+        self.is_direct(len / self.size() / SLICES).await
     }
 
     /// A reduce-scatter: member m gets the bytes `range(m)` of the results, in an `out` that is as long. `false` if it is not done in one step.
     ///
     /// # Errors
     /// Those of waiting, of the kernel and of the operation.
-    pub fn reduce_scatter_direct<K: ReductionKernel>(
+    pub async fn reduce_scatter_direct<K: ReductionKernel>(
         &mut self,
         operands: Operands,
         range: impl Fn(usize) -> Range<usize>,
         kernel: &K,
     ) -> Result<bool> {
         let Operands { own, out, len, .. } = operands;
-        if !self.reduces_directly(len)? {
+        if !self.reduces_directly(len).await? {
             return Ok(false);
         }
         let what = OperationKey::new(Collective::ReduceScatter, 0, len);
@@ -324,11 +333,11 @@ impl<'a> TeamGuard<'a> {
         let apart = out.addr() >= own.addr() + len || own.addr() >= out.addr() + bytes;
         let mut kept = Scratch::of(if apart { 0 } else { bytes })?;
         let to = if apart { out } else { kept.as_mut_ptr() };
-        let exposed = self.expose(what, [own; RUNS], len)?;
+        let exposed = self.expose(what, [own; RUNS], len).await?;
         // SAFETY: `to` has room for the caller's range: it is ours, or `out`, which can be written and is no operand's (`Operands::new`).
         let results = unsafe { core::slice::from_raw_parts_mut(to, bytes) };
         let done = self.reduce_range(&exposed, &operands, mine, results, kernel);
-        self.meet(done)?;
+        self.meet(done).await?;
         if !apart {
             // SAFETY: `out` has room for the caller's range (`Operands::new`), and all have met.
             unsafe { out.copy_from_nonoverlapping(kept.as_ptr(), bytes) };
@@ -341,21 +350,21 @@ impl<'a> TeamGuard<'a> {
     ///
     /// # Errors
     /// Those of waiting, of the kernel and of the operation.
-    pub fn scan_direct<K: ReductionKernel>(
+    pub async fn scan_direct<K: ReductionKernel>(
         &mut self,
         operands: Operands,
         inclusive: bool,
         kernel: &K,
     ) -> Result<bool> {
         let Operands { own, out, len, unit } = operands;
-        if !self.reduces_directly(len)? {
+        if !self.reduces_directly(len).await? {
             return Ok(false);
         }
         let operation = if inclusive { Collective::Scan } else { Collective::Exscan };
         let what = OperationKey::new(operation, 0, len);
         let block = (BLOCK / unit).max(1) * unit;
         let (mut acc, mut next) = (Scratch::of(block)?, Scratch::of(block)?);
-        let exposed = self.expose(what, [own, out.cast_const()], len)?;
+        let exposed = self.expose(what, [own, out.cast_const()], len).await?;
         let (rank, size) = (self.rank(), self.size());
         let mine = self.slice_of(rank, len, unit);
         let put = |member: usize, at: usize, result: &[u8]| {
@@ -383,7 +392,7 @@ impl<'a> TeamGuard<'a> {
             }
             Ok(())
         });
-        self.meet(done).map(|()| true)
+        self.meet(done).await.map(|()| true)
     }
 
     /// Fills `to` with a member's operands, from byte `at` on.

@@ -1,26 +1,39 @@
 //! Collectives through a shared-memory team ([`crate::team`]): each is a sequence of the team's rounds.
 //!
 //! [`TeamGuard`] is the team of a communicator while one of its members performs a collective. Four files give it operations:
-//! `data_movement` those that move data, `reduction` those that reduce it, `prefix` reduce-scatters and scans, `direct` all of them for long data.
+//! `data_movement` those that move data, `reduction` those that reduce it, `prefix` reduce-scatters and scans, `direct` all of them for long data. How it
+//! waits, and so whether the operations block, depends on what holds the team (`hold`); what it serves, on its `capacity`.
 
+/// Waits until a condition holds, without a future where it holds soon.
+macro_rules! wait {
+    ($team:expr, $condition:expr) => {{
+        let condition = $condition;
+        if !$team.holds(condition)? {
+            $team.wait(condition).await?;
+        }
+    }};
+}
+
+mod capacity;
 mod data_movement;
 mod direct;
+mod hold;
 mod prefix;
 mod reduction;
 
+pub use capacity::TeamCapacity;
 pub(in crate::coll) use direct::one_run;
+pub use hold::{Hold, InTurn, Locked};
 pub use reduction::Operands;
 
-use crate::arch::clock::now;
 use crate::comm::Comm;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::events::Collective;
-use crate::shm::telemetry::{Wait, Waiting};
-use crate::sync::ConditionalGuard;
 use crate::team::{
-    Arrived, CorruptWord, MappedSegment, Membership, PARTS, PAYLOAD, RoundArrival, Rounds, Team, TeamSlot,
+    Arrived, Condition, CorruptWord, MappedSegment, PARTS, PAYLOAD, RoundArrival, Rounds, Team, TeamSlot,
 };
+use core::future::Future;
 use core::ops::Range;
 
 /// How often a word is polled, where every rank has a CPU, before the caller waits as for a message: about as long as members
@@ -54,45 +67,32 @@ fn disagreement(from: usize) -> Error {
     ))
 }
 
-/// A communicator's team while the caller performs a collective, in which all members take part. It is locked where several threads
-/// may be inside the engine.
-pub struct TeamGuard<'a> {
+/// A communicator's team while the caller performs a collective, in which all members take part.
+pub struct TeamGuard<'a, H> {
     pub(super) engine: &'a Engine,
     comm: &'a Comm,
-    membership: ConditionalGuard<'a, Membership>,
+    hold: H,
     /// How the members arrive in its rounds.
     pub(in crate::coll) arrival: RoundArrival,
-    /// How often a word is polled before the caller waits.
-    polls: u32,
 }
 
-impl<'a> TeamGuard<'a> {
-    /// Returns the guard of the team, all of whose members arrive by `arrival`, if the caller is a member.
+/// The team of blocking collectives.
+pub type BlockingTeam<'a> = TeamGuard<'a, Locked<'a>>;
+
+impl<'a, H: Hold> TeamGuard<'a, H> {
+    /// Returns the guard of the team that `hold` holds, all of whose members arrive by `arrival`.
     #[inline(always)]
     #[must_use]
-    pub fn new(
-        engine: &'a Engine,
-        comm: &'a Comm,
-        membership: ConditionalGuard<'a, Membership>,
-        arrival: RoundArrival,
-    ) -> Option<Self> {
-        matches!(*membership, Membership::Member(_)).then(|| {
-            let polls = if engine.config().shape().is_oversubscribed() { 1 } else { POLLS };
-            Self { engine, comm, membership, arrival, polls }
-        })
+    pub const fn new(engine: &'a Engine, comm: &'a Comm, hold: H, arrival: RoundArrival) -> Self {
+        Self { engine, comm, hold, arrival }
     }
 
-    #[inline]
+    #[inline(always)]
     fn team(&mut self) -> &mut Team {
-        match &mut *self.membership {
-            Membership::Member(team) => team,
-            Membership::Unknown | Membership::None => {
-                unreachable!("a team has a membership, and keeps it locked")
-            }
-        }
+        self.hold.team()
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn rounds(&mut self) -> &mut Rounds<MappedSegment> {
         &mut self.team().rounds
     }
@@ -121,69 +121,44 @@ impl<'a> TeamGuard<'a> {
     /// Marks the team as unusable; the first reason counts, and is returned.
     #[cold]
     pub(super) fn fail_with(&mut self, error: Error) -> Error {
-        self.team().failure.get_or_insert(error).clone()
+        hold::fail_with(self.team(), error)
     }
 
     #[cold]
     fn corrupt_word(&mut self, what: CorruptWord) -> Error {
-        let context = self.comm.context;
-        self.fail_with(Error::Intern(format!(
-            "the shared memory of the collectives of context {context} has a word {:#x} that no rank writes",
-            what.0
-        )))
+        let comm = self.comm;
+        hold::corrupt_word(self.team(), comm, what)
     }
 
-    /// Waits until `done`.
+    /// Returns whether `condition` holds, having looked as often as pays before a wait.
     #[inline(always)]
-    fn wait(&mut self, done: impl Fn(&mut Rounds<MappedSegment>) -> Result<bool, CorruptWord>) -> Result<()> {
-        for _ in 0..self.polls {
-            match done(self.rounds()) {
-                Ok(true) => return Ok(()),
+    fn holds(&mut self, condition: Condition) -> Result<bool> {
+        for _ in 0..self.hold.looks() {
+            match self.rounds().holds(condition) {
                 Ok(false) => {}
+                Ok(true) => return Ok(true),
                 Err(what) => return Err(self.corrupt_word(what)),
             }
         }
-        self.wait_long(&done)
+        Ok(false)
     }
 
+    /// Waits until `condition` holds, which it did not.
     #[cold]
-    #[inline(never)]
-    fn wait_long(
-        &mut self,
-        done: &dyn Fn(&mut Rounds<MappedSegment>) -> Result<bool, CorruptWord>,
-    ) -> Result<()> {
-        let (engine, context) = (self.engine, self.comm.context + 1);
-        let rounds = &mut self.team().rounds;
-        let (mut outcome, mut registered) = (Ok(false), false);
-        let why = || Some(Wait { kind: Waiting::Collective, peer: None, tag: None, context, since: now() });
-        let waited = engine.progress().wait_for_word(why, |sleepy| {
-            outcome = done(rounds);
-            if sleepy && outcome == Ok(false) {
-                registered = true;
-                rounds.register(engine.fences);
-                outcome = done(rounds);
-            }
-            outcome != Ok(false)
-        });
-        if registered {
-            rounds.unregister();
-        }
-        match outcome {
-            Err(what) => Err(self.corrupt_word(what)),
-            Ok(_) => waited.map_err(|error| self.fail_with(error)),
-        }
+    fn wait(&mut self, condition: Condition) -> impl Future<Output = Result<()>> {
+        self.hold.wait(self.engine, self.comm, condition)
     }
 
-    /// Begins a round and enters it.
+    /// Begins a round, which is entered when the condition holds that is returned.
     #[inline]
-    pub(super) fn enter(&mut self) -> Result<()> {
+    pub(super) fn begin(&mut self) -> Result<Condition> {
         let arrival = self.arrival;
         let team = self.team();
         if let Some(failure) = &team.failure {
             return Err(failure.clone());
         }
         team.rounds.begin(arrival);
-        self.wait(Rounds::may_enter)
+        Ok(Condition::MayEnter)
     }
 
     /// Arrives; the last to arrive calls `last`. Returns whether the caller did.
@@ -206,10 +181,10 @@ impl<'a> TeamGuard<'a> {
         }
     }
 
-    /// Waits until all have arrived in this round.
+    /// That all have arrived in this round.
     #[inline(always)]
-    pub(super) fn wait_complete(&mut self) -> Result<()> {
-        self.wait(|rounds| rounds.is_complete(rounds.round()))
+    pub(super) fn completion(&mut self) -> Condition {
+        Condition::Complete(self.rounds().round())
     }
 
     /// Leaves the round.
@@ -269,23 +244,23 @@ impl<'a> TeamGuard<'a> {
         })
     }
 
-    /// One member's data to all: `root` writes `len` bytes, the others read them. `len` is at most
+    /// One member's data to all: `copy` is given room for `len` bytes at `root`, and the bytes at the others. `len` is at most
     /// [`Self::room_one_to_all`].
-    pub(super) fn one_to_all(
+    pub(super) async fn one_to_all(
         &mut self,
         what: OperationKey,
         root: usize,
         len: usize,
-        write: impl FnOnce(&mut [u8]),
-        read: impl FnOnce(&[u8]),
+        copy: impl FnOnce(Place<'_>),
     ) -> Result<()> {
-        self.enter()?;
-        let part = if len > PAYLOAD { Some(self.part(Readers::Arrive, self.rank() == root)?) } else { None };
+        wait!(self, self.begin()?);
+        let part =
+            if len > PAYLOAD { Some(self.part(Readers::Arrive, self.rank() == root).await?) } else { None };
         if self.rank() == root {
             self.write_slot(what, |payload| match part {
-                None => write(&mut payload[..len]),
+                None => copy(Place::Room(&mut payload[..len])),
                 // SAFETY: team rule 6: the part is free and this round's, in which only the root writes; `len` fits.
-                Some(part) => write(unsafe { core::slice::from_raw_parts_mut(part, len) }),
+                Some(part) => copy(Place::Room(unsafe { core::slice::from_raw_parts_mut(part, len) })),
             });
             self.rounds().publish();
             self.wake();
@@ -295,11 +270,11 @@ impl<'a> TeamGuard<'a> {
             self.leave();
             return Ok(());
         }
-        self.wait(|rounds| rounds.has_published(root, rounds.round()))?;
+        wait!(self, Condition::Published(root));
         let copied = self.read_slot(root, what, |payload| match part {
-            None => read(&payload[..len]),
+            None => copy(Place::Bytes(&payload[..len])),
             // SAFETY: team rule 6: the root has written it, and no member writes it before we have arrived.
-            Some(part) => read(unsafe { core::slice::from_raw_parts(part, len) }),
+            Some(part) => copy(Place::Bytes(unsafe { core::slice::from_raw_parts(part, len) })),
         });
         self.arrive(|_| {})?;
         self.leave();
@@ -308,7 +283,7 @@ impl<'a> TeamGuard<'a> {
 
     /// Moves members' data among them: each writes `len` bytes, and is shown those of the members that it wants. `len` is at most
     /// [`Self::room_among_all`], with the same `width`.
-    pub(super) fn among_all(
+    pub(super) async fn among_all(
         &mut self,
         what: OperationKey,
         (len, width): (usize, Width),
@@ -316,9 +291,9 @@ impl<'a> TeamGuard<'a> {
         wanted: Range<usize>,
         mut each: impl FnMut(usize, &[u8]) -> Result<()>,
     ) -> Result<()> {
-        self.enter()?;
+        wait!(self, self.begin()?);
         let (rank, size, stride) = (self.rank(), self.size(), self.room_among_all(width));
-        let part = if len > PAYLOAD { Some(self.parts(width)?) } else { None };
+        let part = if len > PAYLOAD { Some(self.parts(width).await?) } else { None };
         self.write_slot(what, |payload| match part {
             None => write(&mut payload[..len]),
             // SAFETY: team rule 6: the part is free and this round's; every member writes its own stride of it.
@@ -328,10 +303,10 @@ impl<'a> TeamGuard<'a> {
         let mut result = Ok(());
         let others = wanted.clone().any(|member| member != rank);
         if others && self.arrival == RoundArrival::Count || wanted.len() == size {
-            self.wait_complete()?;
+            wait!(self, self.completion());
         } else if others {
             for member in wanted.clone() {
-                self.wait(|rounds| rounds.has_published(member, rounds.round()))?;
+                wait!(self, Condition::Published(member));
             }
         }
         for member in wanted {
@@ -357,19 +332,28 @@ impl<'a> TeamGuard<'a> {
     /// Bytes of each member that [`Self::among_all`] can take, once [`Self::has_room`] has said yes.
     #[inline]
     pub(super) fn room_among_all(&mut self, width: Width) -> usize {
-        (self.rounds().storage().part_bytes() * width as usize / self.size()) & !63
+        self.capacity().room_among_all(width)
+    }
+
+    /// What the team has room for.
+    #[inline]
+    pub(super) fn capacity(&mut self) -> TeamCapacity<'a> {
+        let (engine, size) = (self.engine, self.size());
+        let team = self.team();
+        let part_bytes = team.rounds.storage().part_bytes();
+        TeamCapacity { config: engine.config(), size, part_bytes, direct: team.direct != Some(false) }
     }
 
     /// Start of the next part of the bulk, or of the next two, which lie side by side, once they are free; all write, then all read.
-    fn parts(&mut self, width: Width) -> Result<*mut u8> {
+    async fn parts(&mut self, width: Width) -> Result<*mut u8> {
         if width == Width::One {
-            return self.part(Readers::Stay, true);
+            return self.part(Readers::Stay, true).await;
         }
         // A pair begins at an even part. One that is left out stays as free as it was.
         let team = self.team();
         team.uses = team.uses.next_multiple_of(2);
-        let first = self.part(Readers::Stay, true)?;
-        self.part(Readers::Stay, true)?;
+        let first = self.part(Readers::Stay, true).await?;
+        self.part(Readers::Stay, true).await?;
         Ok(first)
     }
 
@@ -377,28 +361,26 @@ impl<'a> TeamGuard<'a> {
     ///
     /// # Errors
     /// Those of waiting.
-    pub(super) fn has_room(&mut self, len: usize) -> Result<bool> {
+    pub(super) async fn has_room(&mut self, len: usize) -> Result<bool> {
         if len <= PAYLOAD {
             return Ok(true);
         }
         match self.team().bulk {
             Some(there) => Ok(there),
-            None => self.take_bulk(),
+            None => self.take_bulk().await,
         }
     }
 
     /// Rank 0 takes the memory of the bulk; a round says to the others whether there is any.
     #[cold]
-    fn take_bulk(&mut self) -> Result<bool> {
+    async fn take_bulk(&mut self) -> Result<bool> {
         let mut there = self.rank() == 0 && self.take_memory();
         let own = [u8::from(there)];
-        self.one_to_all(
-            OperationKey::numbered(0xff, 0, 1),
-            0,
-            1,
-            |to| to.copy_from_slice(&own),
-            |from| there = from == [1],
-        )?;
+        self.one_to_all(OperationKey::numbered(0xff, 0, 1), 0, 1, |place| match place {
+            Place::Room(to) => to.copy_from_slice(&own),
+            Place::Bytes(from) => there = from == [1],
+        })
+        .await?;
         self.team().bulk = Some(there);
         Ok(there)
     }
@@ -409,7 +391,7 @@ impl<'a> TeamGuard<'a> {
     }
 
     /// Start of the next part of the bulk; for a writer, once it is free (team rule 6).
-    pub(super) fn part(&mut self, readers: Readers, writes: bool) -> Result<*mut u8> {
+    pub(super) async fn part(&mut self, readers: Readers, writes: bool) -> Result<*mut u8> {
         let team = self.team();
         let part = (team.uses % PARTS as u64) as usize;
         let free_when = team.free_when[part];
@@ -417,10 +399,18 @@ impl<'a> TeamGuard<'a> {
         team.free_when[part] = team.rounds.round() + 1 + readers as u64;
         let start = team.rounds.storage().part(part);
         if let (true, Some(round)) = (writes, free_when.checked_sub(1)) {
-            self.wait(move |rounds| rounds.is_complete(round))?;
+            wait!(self, Condition::Complete(round));
         }
         Ok(start)
     }
+}
+
+/// Where the data of a round lies.
+pub(super) enum Place<'p> {
+    /// Room for the caller's.
+    Room(&'p mut [u8]),
+    /// Another member's.
+    Bytes(&'p [u8]),
 }
 
 /// How many parts of the bulk a round takes.

@@ -1,36 +1,31 @@
 //! Reductions of which members get different results, as one round: each member sees all operands, and reduces what it needs.
 
-use super::{Operands, OperationKey, TeamGuard, Width};
+use super::{Hold, Operands, OperationKey, TeamGuard, Width};
 use crate::coll::{ReductionKernel, Scratch};
 use crate::error::Result;
 use crate::events::Collective;
 use crate::team::PAYLOAD;
-use crate::variables::VariableId;
-use crate::variables::algorithms::AUTO;
 use core::mem::swap;
 use core::ops::Range;
 
-/// Bytes from which a scan goes through the team though ranks outnumber CPUs: each reduces a slice.
-const CHAINED_BELOW: usize = 512 << 10;
-
-impl TeamGuard<'_> {
+impl<H: Hold> TeamGuard<'_, H> {
     /// Reduces every member's operands, and gives member m the bytes `range(m)` of the results, in an `out` that is as long. `false` if the team cannot do so,
     /// before anything has happened.
     ///
     /// # Errors
     /// Those of waiting and of the kernel; [`crate::Error::Other`] where members disagree about the operation.
-    pub fn reduce_scatter<K: ReductionKernel>(
+    pub async fn reduce_scatter<K: ReductionKernel>(
         &mut self,
         operands: Operands,
         range: impl Fn(usize) -> Range<usize>,
         kernel: &K,
     ) -> Result<bool> {
-        if self.reduce_scatter_direct(operands, &range, kernel)? {
+        if self.reduce_scatter_direct(operands, &range, kernel).await? {
             return Ok(true);
         }
         let range = range(self.rank());
         let what = OperationKey::new(Collective::ReduceScatter, 0, operands.len);
-        let Some(mut parts) = self.see_all(what, &operands, &range, 0..self.size())? else {
+        let Some(mut parts) = self.see_all(what, &operands, &range, 0..self.size()).await? else {
             return Ok(false);
         };
         let len = range.len();
@@ -43,40 +38,27 @@ impl TeamGuard<'_> {
         Ok(true)
     }
 
-    /// Returns whether a scan of `bytes` bytes goes along a chain of messages instead, where ranks outnumber CPUs: a rank waits for none behind it.
-    fn chains_scan(&self, bytes: usize) -> bool {
-        let config = self.engine.config();
-        config.shape().is_oversubscribed()
-            && bytes < CHAINED_BELOW
-            && config.number(VariableId::CollScan) == AUTO
-    }
-
-    /// Returns whether the team may serve a scan of `bytes` bytes.
-    pub fn may_serve_scan(&mut self, bytes: usize) -> bool {
-        !self.chains_scan(bytes) && self.may_serve(bytes, bytes / self.size())
-    }
-
     /// Reduces the operands of the members up to the caller into its `out`; without the caller's own, if not `inclusive`: then rank 0 gets nothing. `false` as
     /// for [`Self::reduce_scatter`].
     ///
     /// # Errors
     /// As for [`Self::reduce_scatter`].
-    pub fn scan<K: ReductionKernel>(
+    pub async fn scan<K: ReductionKernel>(
         &mut self,
         operands: Operands,
         inclusive: bool,
         kernel: &K,
     ) -> Result<bool> {
-        if self.chains_scan(operands.len) {
+        if self.capacity().chains_scan(operands.len) {
             return Ok(false);
         }
-        if self.scan_direct(operands, inclusive, kernel)? {
+        if self.scan_direct(operands, inclusive, kernel).await? {
             return Ok(true);
         }
         let operation = if inclusive { Collective::Scan } else { Collective::Exscan };
         let what = OperationKey::new(operation, 0, operands.len);
         let members = self.rank() + usize::from(inclusive);
-        let Some(parts) = self.see_all(what, &operands, &(0..operands.len), 0..members)? else {
+        let Some(parts) = self.see_all(what, &operands, &(0..operands.len), 0..members).await? else {
             return Ok(false);
         };
         let mut parts = parts.chunks_exact(operands.len);
@@ -93,7 +75,7 @@ impl TeamGuard<'_> {
     }
 
     /// A round in which each member shows its operands, and copies the bytes `range` of those of `members`; `None` if there is no room for them.
-    fn see_all(
+    async fn see_all(
         &mut self,
         what: OperationKey,
         operands: &Operands,
@@ -101,7 +83,7 @@ impl TeamGuard<'_> {
         members: Range<usize>,
     ) -> Result<Option<Scratch>> {
         let len = operands.len;
-        if len > PAYLOAD && (len > self.room_among_all(Width::One) || !self.has_room(len)?) {
+        if len > PAYLOAD && (len > self.room_among_all(Width::One) || !self.has_room(len).await?) {
             return Ok(None);
         }
         let part = range.len();
@@ -117,7 +99,8 @@ impl TeamGuard<'_> {
                 parts[member * part..][..part].copy_from_slice(&bytes[range.clone()]);
                 Ok(())
             },
-        )?;
+        )
+        .await?;
         Ok(Some(parts))
     }
 }

@@ -13,7 +13,7 @@
 //! - **Bulk rule 3.** A slice of the results is written by one member: the last to arrive, or the slice's. Others read it when they know
 //!   that this member has arrived in the next round, or that it has completed this one.
 
-use super::{OperationKey, Readers, TeamGuard};
+use super::{Hold, OperationKey, Readers, TeamGuard};
 use crate::coll::ReductionKernel;
 use crate::error::Result;
 use crate::events::Collective;
@@ -131,13 +131,13 @@ enum Reducer {
     AllInSlices,
 }
 
-impl TeamGuard<'_> {
+impl<H: Hold> TeamGuard<'_, H> {
     /// Reduces every rank's operands into the result of `root`; the others' place for a result is not used. `false` if the team cannot
     /// do so, before anything has happened.
     ///
     /// # Errors
     /// Those of waiting and of the kernel; [`crate::Error::Other`] where members disagree about the operation.
-    pub fn reduce<K: ReductionKernel>(
+    pub async fn reduce<K: ReductionKernel>(
         &mut self,
         operands: Operands,
         kernel: &K,
@@ -150,14 +150,14 @@ impl TeamGuard<'_> {
         if len > PAYLOAD {
             let alone = len <= ALONE || self.size() == 2;
             let reducer = if alone { Reducer::EachForItself } else { Reducer::AllInSlices };
-            return self.reduce_bulk(key, reducer, operands, kernel);
+            return self.reduce_bulk(key, reducer, operands, kernel).await;
         }
-        self.enter()?;
+        wait!(self, self.begin()?);
         self.write_slot(key, |payload| operands.load(payload));
         self.arrive(|_| {})?;
         let mut reduced = Ok(());
         if !out.is_null() {
-            self.wait_complete()?;
+            wait!(self, self.completion());
             let mut room = SlotRoom::new();
             reduced = self.reduce_slots(key, &mut room, len, kernel).map(|acc| operands.store(acc));
         }
@@ -169,7 +169,7 @@ impl TeamGuard<'_> {
     ///
     /// # Errors
     /// As for [`Self::reduce`].
-    pub fn allreduce<K: ReductionKernel>(&mut self, operands: Operands, kernel: &K) -> Result<bool> {
+    pub async fn allreduce<K: ReductionKernel>(&mut self, operands: Operands, kernel: &K) -> Result<bool> {
         let len = operands.len;
         let key = OperationKey::new(Collective::Allreduce, 0, len);
         if len > PAYLOAD {
@@ -180,9 +180,9 @@ impl TeamGuard<'_> {
                 RoundArrival::Count if len <= ALONE => Reducer::Last,
                 _ => Reducer::AllInSlices,
             };
-            return self.reduce_bulk(key, reducer, operands, kernel);
+            return self.reduce_bulk(key, reducer, operands, kernel).await;
         }
-        self.enter()?;
+        wait!(self, self.begin()?);
         self.write_slot(key, |payload| operands.load(payload));
         let mut reduced = Ok(());
         let last = self.arrive(|team| {
@@ -196,7 +196,7 @@ impl TeamGuard<'_> {
             }
         })?;
         if !last {
-            self.wait_complete()?;
+            wait!(self, self.completion());
             reduced = match self.arrival {
                 RoundArrival::Flags => {
                     let mut room = SlotRoom::new();
@@ -232,7 +232,7 @@ impl TeamGuard<'_> {
     }
 
     /// Reduces operands of any length through the bulk, piece by piece.
-    fn reduce_bulk<K: ReductionKernel>(
+    async fn reduce_bulk<K: ReductionKernel>(
         &mut self,
         key: OperationKey,
         reducer: Reducer,
@@ -246,7 +246,7 @@ impl TeamGuard<'_> {
         // A half each, so twice as much at a time.
         let most = if reducer == Reducer::AllInSlices && self.size() == 2 { 2 * most } else { most };
         let most = stride.min(most) / unit * unit;
-        if most == 0 || !self.has_room(total)? {
+        if most == 0 || !self.has_room(total).await? {
             return Ok(false);
         }
         let (rank, size) = (self.rank(), self.size());
@@ -256,19 +256,21 @@ impl TeamGuard<'_> {
         let mut before = None;
         for at in (0..total).step_by(most) {
             let piece = Piece { at, len: most.min(total - at) };
-            self.enter()?;
+            wait!(self, self.begin()?);
             let readers = if reducer == Reducer::AllInSlices { Readers::NextRound } else { Readers::Stay };
-            division.part = self.part(readers, true)?;
+            division.part = self.part(readers, true).await?;
             // SAFETY: bulk rule 1: the part has just been taken, and the caller has not arrived.
             unsafe { division.contribute(piece, reducer) };
             self.write_slot(key, |_| {});
             let done = match reducer {
                 // SAFETY: bulk rule 1: the caller's operands are in the part, and it has not arrived.
-                Reducer::EachForItself => unsafe { self.for_itself(key, &division, piece, kernel) },
+                Reducer::EachForItself => unsafe { self.for_itself(key, &division, piece, kernel).await },
                 // SAFETY: bulk rule 1: the caller's operands are in the part, and it has not arrived.
-                Reducer::Last => unsafe { self.by_the_last(key, &division, piece, kernel) },
+                Reducer::Last => unsafe { self.by_the_last(key, &division, piece, kernel).await },
                 // SAFETY: bulk rule 1, as for the others; `before` is the piece of the round before.
-                Reducer::AllInSlices => unsafe { self.by_all(key, &division, piece, before.take(), kernel) },
+                Reducer::AllInSlices => unsafe {
+                    self.by_all(key, &division, piece, before.take(), kernel).await
+                },
             };
             let done = self.settle(done, only && reducer != Reducer::AllInSlices);
             result = result.and(done);
@@ -278,11 +280,11 @@ impl TeamGuard<'_> {
         }
         if let (Reducer::AllInSlices, Some((part, piece))) = (reducer, before) {
             // The results of a piece are fetched in the round of the next one; so there is one round more than pieces.
-            self.enter()?;
+            wait!(self, self.begin()?);
             self.write_slot(key, |_| {});
             self.arrive(|_| {})?;
             if !out.is_null() {
-                self.wait_complete()?;
+                wait!(self, self.completion());
                 // SAFETY: bulk rule 3: all have arrived in the round after that of the piece.
                 unsafe { division.fetch(part, piece, division.slice_of_caller(piece.len)) };
             }
@@ -295,7 +297,7 @@ impl TeamGuard<'_> {
     ///
     /// # Safety
     /// Bulk rule 1: the caller's operands of this round are in `division.part`, and it has not arrived.
-    unsafe fn for_itself<K: ReductionKernel>(
+    async unsafe fn for_itself<K: ReductionKernel>(
         &mut self,
         key: OperationKey,
         division: &Division,
@@ -306,7 +308,7 @@ impl TeamGuard<'_> {
         if division.operands.out.is_null() {
             return Ok(());
         }
-        self.wait_complete()?;
+        wait!(self, self.completion());
         self.agree(key)?;
         // SAFETY: bulk rule 2: the round is complete; no results are shared.
         unsafe { division.reduce(piece, 0..piece.len, false, kernel) }
@@ -316,7 +318,7 @@ impl TeamGuard<'_> {
     ///
     /// # Safety
     /// Bulk rule 1: the caller's operands of this round are in `division.part`, and it has not arrived.
-    unsafe fn by_the_last<K: ReductionKernel>(
+    async unsafe fn by_the_last<K: ReductionKernel>(
         &mut self,
         key: OperationKey,
         division: &Division,
@@ -336,7 +338,7 @@ impl TeamGuard<'_> {
         if last {
             return reduced;
         }
-        self.wait_complete()?;
+        wait!(self, self.completion());
         // SAFETY: bulk rule 3: the last to arrive has completed the round.
         self.read_outcome(key, |_| unsafe { division.fetch(division.part, piece, 0..0) })
     }
@@ -346,7 +348,7 @@ impl TeamGuard<'_> {
     /// # Safety
     /// Bulk rule 1: the caller's operands of this round are in `division.part`, and it has not arrived. `before` has part and piece of the
     /// round before.
-    unsafe fn by_all<K: ReductionKernel>(
+    async unsafe fn by_all<K: ReductionKernel>(
         &mut self,
         key: OperationKey,
         division: &Division,
@@ -355,7 +357,7 @@ impl TeamGuard<'_> {
         kernel: &K,
     ) -> Result<()> {
         self.arrive(|_| {})?;
-        self.wait_complete()?;
+        wait!(self, self.completion());
         if before.is_none() {
             self.agree(key)?;
         }

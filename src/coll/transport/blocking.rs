@@ -1,14 +1,14 @@
 //! The transport of blocking collectives: each operation has finished when it returns.
 
-use super::{Purpose, ReceiveUnderWay, Transport, WITHIN, check_length};
+use super::{Purpose, ReceiveUnderWay, Transport, WITHIN, check_length, expected_capacity, join_team};
 use crate::coll::selection::{arrival, requested};
-use crate::coll::shared_memory::TeamGuard;
+use crate::coll::shared_memory::{BlockingTeam, Locked, TeamCapacity, TeamGuard};
 use crate::comm::Comm;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::events::Collective;
 use crate::p2p::Request;
-use crate::team::{Membership, Team};
+use crate::team::{Membership, RoundArrival};
 use core::cell::OnceCell;
 use core::future::Future;
 
@@ -27,12 +27,13 @@ pub struct BlockingTransport<'a> {
 /// transport while nothing fails.
 #[inline(always)]
 #[must_use]
-pub fn team_of<'a>(engine: &'a Engine, comm: &'a Comm, operation: Collective) -> Option<TeamGuard<'a>> {
+pub fn team_of<'a>(engine: &'a Engine, comm: &'a Comm, operation: Collective) -> Option<BlockingTeam<'a>> {
     if comm.is_inter() {
         return None;
     }
     let arrival = arrival(engine.config(), operation, comm.size() as usize)?;
-    TeamGuard::new(engine, comm, comm.team(engine.is_shared()), arrival)
+    let hold = Locked::new(engine, comm.team(engine.is_shared()))?;
+    Some(TeamGuard::new(engine, comm, hold, arrival))
 }
 
 impl<'a> BlockingTransport<'a> {
@@ -52,30 +53,6 @@ impl<'a> BlockingTransport<'a> {
     #[must_use]
     pub fn tagged(engine: &'a Engine, comm: &'a Comm, tag: i32) -> Self {
         Self { engine, comm, tag, all: false, failure: OnceCell::new() }
-    }
-
-    /// Joins the team in the first operation of the communicator's members: rank 0 takes a collective segment and broadcasts its number.
-    #[cold]
-    fn join_team(&self) -> Membership {
-        if !self.engine.config().coll_shared() {
-            return Membership::None;
-        }
-        let members = self.comm.size();
-        let segments = self.engine.job().collective_segments();
-        let taken = if self.comm.rank() == 0 { segments.allocate(members) } else { None };
-        let mut index = taken.unwrap_or(u32::MAX).to_le_bytes();
-        let agreed = crate::coll::run(crate::coll::algorithms::bcast(self, &mut index, 0));
-        let index = u32::from_le_bytes(index);
-        if agreed.is_err()
-            || self.failure.get().is_some()
-            || index as usize >= crate::limits::COLLECTIVE_SEGMENTS
-        {
-            return Membership::None;
-        }
-        // SAFETY: rank 0 has taken the segment for these members, and each joins once: here, where its membership is unknown.
-        Membership::Member(Box::new(unsafe {
-            Team::join(self.engine.job(), index, members as usize, self.rank())
-        }))
     }
 
     /// Runs a collective over this transport.
@@ -144,8 +121,12 @@ impl<'a> BlockingTransport<'a> {
 }
 
 impl Transport for BlockingTransport<'_> {
-    #[inline]
-    fn team(&self, operation: Collective) -> Option<TeamGuard<'_>> {
+    type Hold<'t>
+        = Locked<'t>
+    where
+        Self: 't;
+
+    async fn team(&self, operation: Collective) -> Option<BlockingTeam<'_>> {
         let members = if self.all { self.comm.size() as usize } else { 0 };
         if members < 2 {
             return None;
@@ -153,11 +134,28 @@ impl Transport for BlockingTransport<'_> {
         let arrival = arrival(self.engine.config(), operation, members)?;
         let mut membership = self.comm.team(self.engine.is_shared());
         if matches!(*membership, Membership::Unknown) {
-            *membership = self.join_team();
+            *membership = join_team(self, self.engine, self.comm).await;
         }
-        TeamGuard::new(self.engine, self.comm, membership, arrival)
+        let hold = Locked::new(self.engine, membership)?;
+        Some(TeamGuard::new(self.engine, self.comm, hold, arrival))
     }
 
+    fn team_capacity(&self, operation: Collective) -> Option<(RoundArrival, TeamCapacity<'_>)> {
+        let members = if self.all { self.comm.size() as usize } else { 0 };
+        let arrival = arrival(self.engine.config(), operation, members).filter(|_| members >= 2)?;
+        let capacity = expected_capacity(self.engine, self.comm)?;
+        match &*self.comm.team(self.engine.is_shared()) {
+            Membership::Unknown => Some((arrival, capacity)),
+            Membership::None => None,
+            Membership::Member(team) => {
+                Some((arrival, TeamCapacity { direct: team.direct != Some(false), ..capacity }))
+            }
+        }
+    }
+
+    fn has_failed(&self) -> bool {
+        self.failure.get().is_some()
+    }
     fn requested(&self, operation: Collective) -> u64 {
         requested(self.engine.config(), operation)
     }

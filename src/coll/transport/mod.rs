@@ -17,10 +17,14 @@ pub use blocking::{BlockingTransport, team_of};
 pub use nonblocking::{NonblockingTransport, SequenceNumber};
 pub use subset::Subset;
 
-use super::shared_memory::TeamGuard;
+use super::shared_memory::{Hold, TeamCapacity, TeamGuard};
+use crate::comm::Comm;
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::events::{CollMode, Collective};
+use crate::limits::COLLECTIVE_SEGMENTS;
 use crate::p2p::{MessageStatus, Request};
+use crate::team::{Membership, RoundArrival, Team};
 
 /// Ranks that send each other bytes. Messages from one rank to another arrive in order.
 ///
@@ -52,9 +56,22 @@ pub trait Transport {
     /// # Errors
     /// As for [`exchange`](Self::exchange).
     async fn exchange_all(&self, sends: &[(usize, &[u8])], recvs: &mut [(usize, &mut [u8])]) -> Result<()>;
-    /// Returns the shared-memory team of the ranks, if all of them take part in such an operation and it has a team form.
-    fn team(&self, _: Collective) -> Option<TeamGuard<'_>> {
+    /// What holds the team while the caller performs an operation.
+    type Hold<'t>: Hold
+    where
+        Self: 't;
+    /// Returns the shared-memory team of the ranks, if all of them take part in such an operation and it has a team form. An operation
+    /// asks for it once, before anything else that waits.
+    async fn team(&self, _: Collective) -> Option<TeamGuard<'_, Self::Hold<'_>>> {
         None
+    }
+    /// Returns how members of the team arrive in such an operation and what the team has room for, as far as that is known before it is asked for.
+    fn team_capacity(&self, _: Collective) -> Option<(RoundArrival, TeamCapacity<'_>)> {
+        None
+    }
+    /// Whether a transfer has failed.
+    fn has_failed(&self) -> bool {
+        false
     }
     /// The value of an operation's control variable (0: none), the same at all ranks.
     fn requested(&self, _: Collective) -> u64 {
@@ -148,4 +165,38 @@ fn check_length(status: MessageStatus, room: usize, from: usize) -> Result<()> {
         "rank {from} sent {} bytes where this collective expects {room}; counts or types differ between ranks",
         status.bytes
     )))
+}
+
+/// Joins a team in its first operation: rank 0 takes a collective segment and broadcasts its number over `transport`, on which all
+/// members of `comm` can be reached.
+#[cold]
+async fn join_team<T: Transport>(transport: &T, engine: &Engine, comm: &Comm) -> Membership {
+    if !engine.config().coll_shared() {
+        return Membership::None;
+    }
+    let members = comm.size();
+    let segments = engine.job().collective_segments();
+    let taken = if comm.rank() == 0 { segments.allocate(members) } else { None };
+    let mut index = taken.unwrap_or(u32::MAX).to_le_bytes();
+    let agreed = super::algorithms::bcast(transport, &mut index, 0).await;
+    let index = u32::from_le_bytes(index);
+    if agreed.is_err() || transport.has_failed() || index as usize >= COLLECTIVE_SEGMENTS {
+        return Membership::None;
+    }
+    // SAFETY: rank 0 has taken the segment for these members, and each joins once: here, where its membership is unknown.
+    Membership::Member(Box::new(unsafe {
+        Team::join(engine.job(), index, members as usize, transport.rank())
+    }))
+}
+
+/// What the team of `comm` will have room for, if it gets one.
+fn expected_capacity<'a>(engine: &'a Engine, comm: &Comm) -> Option<TeamCapacity<'a>> {
+    let config = engine.config();
+    let part_bytes = engine.job().layout().collective_segment_layout().part as usize;
+    config.coll_shared().then_some(TeamCapacity {
+        config,
+        size: comm.size() as usize,
+        part_bytes,
+        direct: true,
+    })
 }

@@ -1,12 +1,14 @@
 //! The transport of nonblocking collectives: an operation is over when the engine has got that far.
 
-use super::{ReceiveUnderWay, Transport, check_length};
-use crate::coll::selection::requested;
+use super::{ReceiveUnderWay, Transport, check_length, expected_capacity, join_team};
+use crate::coll::selection::{arrival, requested};
+use crate::coll::shared_memory::{InTurn, TeamCapacity, TeamGuard};
 use crate::comm::Comm;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::events::{CollMode, Collective};
 use crate::p2p::{MessageStatus, Request};
+use crate::team::{Membership, RoundArrival};
 use core::cell::OnceCell;
 use core::future::poll_fn;
 use core::task::Poll;
@@ -32,6 +34,8 @@ pub struct NonblockingTransport<'a> {
     comm: &'a Comm,
     tag: i32,
     mode: CollMode,
+    /// Whether all members of the communicator begin their operations in the same order.
+    in_order: bool,
     failure: OnceCell<Error>,
 }
 
@@ -44,14 +48,15 @@ impl<'a> NonblockingTransport<'a> {
             SequenceNumber::Once(number) => (CollMode::Nonblocking, number % TAGS),
             SequenceNumber::Persistent(number) => (CollMode::Persistent, TAGS + number % TAGS),
         };
-        Self { engine, comm, tag: FIRST_TAG + 2 * number as i32, mode, failure: OnceCell::new() }
+        let in_order = mode == CollMode::Nonblocking && !comm.is_inter();
+        Self { engine, comm, tag: FIRST_TAG + 2 * number as i32, mode, in_order, failure: OnceCell::new() }
     }
 
     /// For the part of it that is within the caller's own group of an intercommunicator.
     #[must_use]
     pub fn within(engine: &'a Engine, comm: &'a Comm, number: SequenceNumber) -> Self {
         let remote = Self::new(engine, comm, number);
-        Self { comm: comm.local(), tag: remote.tag + 1, ..remote }
+        Self { comm: comm.local(), tag: remote.tag + 1, in_order: false, ..remote }
     }
 
     /// Returns whether all transfers have succeeded.
@@ -60,6 +65,12 @@ impl<'a> NonblockingTransport<'a> {
     /// The first failure of a transfer.
     pub fn check(&self) -> Result<()> {
         self.failure.get().cloned().map_or(Ok(()), Err)
+    }
+
+    /// Returns how members of the team arrive in such an operation, if they have a team.
+    fn arrival(&self, operation: Collective) -> Option<RoundArrival> {
+        let members = self.comm.size() as usize;
+        arrival(self.engine.config(), operation, members).filter(|_| self.in_order && members >= 2)
     }
 
     fn note<T>(&self, result: Result<T>) -> Option<T> {
@@ -97,6 +108,28 @@ impl<'a> NonblockingTransport<'a> {
 }
 
 impl Transport for NonblockingTransport<'_> {
+    type Hold<'t>
+        = InTurn<'t>
+    where
+        Self: 't;
+
+    async fn team(&self, operation: Collective) -> Option<TeamGuard<'_, InTurn<'_>>> {
+        let arrival = self.arrival(operation)?;
+        let mut hold = InTurn::new(self.comm.background_team()).await;
+        if matches!(hold.membership(), Membership::Unknown) {
+            *hold.membership() = join_team(self, self.engine, self.comm).await;
+        }
+        matches!(hold.membership(), Membership::Member(_))
+            .then(|| TeamGuard::new(self.engine, self.comm, hold, arrival))
+    }
+
+    fn team_capacity(&self, operation: Collective) -> Option<(RoundArrival, TeamCapacity<'_>)> {
+        Some((self.arrival(operation)?, expected_capacity(self.engine, self.comm)?))
+    }
+
+    fn has_failed(&self) -> bool {
+        self.failure.get().is_some()
+    }
     fn requested(&self, operation: Collective) -> u64 {
         requested(self.engine.config(), operation)
     }

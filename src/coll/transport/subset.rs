@@ -3,6 +3,7 @@
 use super::Transport;
 use crate::error::Result;
 use crate::events::Collective;
+use core::convert::Infallible;
 
 /// Some ranks of a transport: rank `i` here is rank `ranks[i]` there. Ranks that are not in `ranks` take no part.
 pub struct Subset<'a, T> {
@@ -15,6 +16,11 @@ pub struct Subset<'a, T> {
 }
 
 impl<T: Transport> Transport for Subset<'_, T> {
+    type Hold<'t>
+        = Infallible
+    where
+        Self: 't;
+
     fn rank(&self) -> usize {
         self.rank
     }

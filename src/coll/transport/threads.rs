@@ -3,6 +3,7 @@
 
 use super::Transport;
 use crate::error::{Error, Result};
+use core::convert::Infallible;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 /// One rank: a thread of the test.
@@ -46,6 +47,11 @@ fn ranks_on(size: usize, oversubscribed: bool, body: &(impl Fn(&ThreadTransport)
 }
 
 impl Transport for ThreadTransport {
+    type Hold<'t>
+        = Infallible
+    where
+        Self: 't;
+
     fn rank(&self) -> usize {
         self.rank
     }

@@ -7,8 +7,8 @@
 
 use super::checks::in_place;
 use crate::arguments::{Buffer, CommHandle};
-use crate::coll::shared_memory::{Operands, TeamGuard};
-use crate::coll::{ReductionKernel, team_of};
+use crate::coll::shared_memory::{BlockingTeam, Operands};
+use crate::coll::{ReductionKernel, run, team_of};
 use crate::datatype::Basic;
 use crate::datatype::op::Op;
 use crate::datatypes::contiguous_size;
@@ -21,7 +21,7 @@ use core::ffi::c_int;
 
 /// The team of a communicator.
 #[inline(always)]
-fn team<'a>(comm: CommHandle<'a>, operation: Collective) -> Option<TeamGuard<'a>> {
+fn team<'a>(comm: CommHandle<'a>, operation: Collective) -> Option<BlockingTeam<'a>> {
     if !fast_path_is_open() {
         return None;
     }
@@ -87,7 +87,7 @@ impl ReductionKernel for PlainKernel {
 /// MPI_Barrier.
 #[inline(always)]
 pub fn barrier(comm: CommHandle<'_>) -> Option<Result<()>> {
-    Some(team(comm, Collective::Barrier)?.barrier())
+    Some(run(team(comm, Collective::Barrier)?.barrier()))
 }
 
 /// MPI_Bcast.
@@ -98,7 +98,7 @@ pub fn bcast(comm: CommHandle<'_>, buffer: Buffer<'_>, root: c_int) -> Option<Re
     let root = team.member(root)?;
     // SAFETY: argument rule 3: the buffer has so many bytes, which the call may change.
     let data = unsafe { core::slice::from_raw_parts_mut(buffer.addr.cast(), bytes) };
-    Some(team.bcast(data, root).map(drop))
+    Some(run(team.bcast(data, root)).map(drop))
 }
 
 /// MPI_Allgather.
@@ -121,7 +121,7 @@ pub fn allgather(comm: CommHandle<'_>, send: Buffer<'_>, recv: Buffer<'_>) -> Op
     }
     // SAFETY: argument rule 3: a block for each member, which the call may change.
     let all = unsafe { core::slice::from_raw_parts_mut(recv.addr.cast(), block * size) };
-    Some(team.allgather(all).map(drop))
+    Some(run(team.allgather(all)).map(drop))
 }
 
 /// MPI_Alltoall.
@@ -141,11 +141,11 @@ pub fn alltoall(comm: CommHandle<'_>, send: Buffer<'_>, recv: Buffer<'_>) -> Opt
     // lengths lie within a block.
     let done = unsafe {
         copy(from.add(own), to.add(own), block);
-        team.alltoall(
+        run(team.alltoall(
             block,
             |peer, at, room| copy(from.add(peer * block + at), room.as_mut_ptr(), room.len()),
             |peer, at, data| copy(data.as_ptr(), to.add(peer * block + at), data.len()),
-        )
+        ))
     };
     Some(done.map(drop))
 }
@@ -170,7 +170,7 @@ pub fn reduce(
     let (from, to) = (send.addr.cast_const().cast(), recv.addr.cast());
     // SAFETY: argument rule 3: so many bytes each; only the root's result is written.
     let operands = unsafe { Operands::new(from, to, bytes, kernel.size) };
-    Some(team.reduce(operands, &kernel, root).map(drop))
+    Some(run(team.reduce(operands, &kernel, root)).map(drop))
 }
 
 /// MPI_Allreduce.
@@ -185,5 +185,5 @@ pub fn allreduce(comm: CommHandle<'_>, send: Buffer<'_>, recv: Buffer<'_>, op: u
     let mut team = team(comm, Collective::Allreduce)?;
     // SAFETY: argument rule 3: so many bytes each.
     let operands = unsafe { Operands::new(from.cast_const().cast(), recv.addr.cast(), bytes, kernel.size) };
-    Some(team.allreduce(operands, &kernel).map(drop))
+    Some(run(team.allreduce(operands, &kernel)).map(drop))
 }

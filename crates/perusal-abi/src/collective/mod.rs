@@ -109,12 +109,13 @@ fn ended(error: Option<Error>) -> (MessageStatus, Option<Error>) {
 /// # Safety
 /// As for [`NonblockingOperation::new`].
 pub(crate) unsafe fn begin(
-    comm: MPI_Comm,
+    comm: Arc<Comm>,
     work: impl Future<Output = Result<()>> + 'static,
 ) -> Result<MPI_Request> {
+    let raises_on = comm.handle();
     // SAFETY: `work` holds nothing that is bound to a thread (`Safety`).
-    let operation = Arc::new(unsafe { NonblockingOperation::new(Box::pin(work)) });
-    let handle = insert_task(Box::new(NonblockingTask(operation.clone(), comm)))?;
+    let operation = Arc::new(unsafe { NonblockingOperation::new(Box::pin(work), Some(comm)) });
+    let handle = insert_task(Box::new(NonblockingTask(operation.clone(), raises_on)))?;
     engine()?.progress().start_background(operation);
     Ok(handle)
 }
@@ -153,7 +154,7 @@ pub(crate) fn start(
     let number = SequenceNumber::Once(comm.next_in_background());
     // SAFETY: argument rule 3: the buffers are valid until the request is complete; the work holds addresses, its transports, and
     // what is `Send`.
-    unsafe { begin(comm.handle(), performed(engine()?, comm, Arc::new(call), number)) }
+    unsafe { begin(comm.clone(), performed(engine()?, comm, Arc::new(call), number)) }
 }
 
 /// The work of a nonblocking operation.
@@ -214,7 +215,7 @@ impl Task for PersistentTask {
         // SAFETY: argument rule 3: of a persistent operation, the buffers are valid from each start until its completion.
         let work = unsafe { performed(engine, self.comm.clone(), self.call.clone(), self.number) };
         // SAFETY: the work holds addresses, its transports, and what is `Send`.
-        let operation = Arc::new(unsafe { NonblockingOperation::new(Box::pin(work)) });
+        let operation = Arc::new(unsafe { NonblockingOperation::new(Box::pin(work), None) });
         *current = Some(operation.clone());
         engine.progress().start_background(operation);
         Ok(())

@@ -121,6 +121,7 @@ fn duplicate_nonblocking(handle: MPI_Comm, hints: Info) -> Result<(MPI_Comm, MPI
     let stand_in = Comm::intra(old.context, old.rank(), old.group().clone(), events.clone());
     let new = comms::insert(Arc::new(stand_in))?;
     let number = SequenceNumber::Once(old.next_in_background());
+    let from = old.clone();
     let work = async move {
         let transports = nonblocking(engine, &old, number);
         let context = same_context(&transports, &old, engine).await;
@@ -135,7 +136,7 @@ fn duplicate_nonblocking(handle: MPI_Comm, hints: Info) -> Result<(MPI_Comm, MPI
         Ok(())
     };
     // SAFETY: the work holds what is `Send`, and its transports.
-    Ok((new, unsafe { begin(handle, work) }?))
+    Ok((new, unsafe { begin(from, work) }?))
 }
 
 /// Splits by color (none: not in any) and key.

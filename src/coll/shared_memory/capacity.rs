@@ -1,0 +1,70 @@
+//! What a team has room for, which decides what it serves. All members get the same answers.
+
+use super::Width;
+use crate::team::PAYLOAD;
+use crate::variables::algorithms::AUTO;
+use crate::variables::{Config, VariableId};
+
+/// Bytes from which a scan goes through the team though ranks outnumber CPUs: each reduces a slice.
+const CHAINED_BELOW: usize = 512 << 10;
+
+/// What a team has room for.
+#[derive(Clone, Copy)]
+pub struct TeamCapacity<'a> {
+    /// The job's variables.
+    pub config: &'a Config,
+    /// Members.
+    pub size: usize,
+    /// Bytes of a part of the bulk.
+    pub part_bytes: usize,
+    /// Whether the members can read each other's memory, as far as is known.
+    pub direct: bool,
+}
+
+impl TeamCapacity<'_> {
+    /// Bytes of each member that one round takes in which all show something, where the bulk has memory.
+    #[inline]
+    pub(super) fn room_among_all(&self, width: Width) -> usize {
+        (self.part_bytes * width as usize / self.size) & !63
+    }
+
+    /// Returns whether the team may serve an operation in which each member shows `shown` bytes, or copies `copied` bytes in one step.
+    pub fn may_serve(&self, shown: usize, copied: usize) -> bool {
+        let direct = self.direct && copied >= self.config.coll_direct_from();
+        direct || shown <= PAYLOAD || shown <= self.room_among_all(Width::One)
+    }
+
+    /// Returns whether the team serves an alltoall of blocks of `block` bytes, if there is memory for it.
+    pub fn serves_alltoall(&self, block: usize) -> bool {
+        let one = self.alltoall_piece(Width::One);
+        // Tiny pieces make many rounds; but where ranks outnumber CPUs, so do messages, which wait for one rank after the other.
+        let pieces = one >= 64 || (one > 0 && self.config.shape().is_oversubscribed());
+        let most = if pieces { self.config.number(VariableId::CollAlltoallMost) as usize } else { 0 };
+        block <= most.max(one).max(PAYLOAD / self.size)
+    }
+
+    /// Returns the bytes of each block that one round of an alltoall of that width takes.
+    pub(super) fn alltoall_piece(&self, width: Width) -> usize {
+        let room = self.room_among_all(width) / self.size;
+        room.min(self.config.coll_piece()) & !15
+    }
+
+    /// Where ranks outnumber CPUs a round costs a switch of each, so blocks that take several rounds take as few as can be.
+    pub(super) fn alltoall_width(&self, block: usize) -> Width {
+        let several = block > self.alltoall_piece(Width::One);
+        let oversubscribed = self.config.shape().is_oversubscribed();
+        if several && oversubscribed && block * self.size > PAYLOAD { Width::Two } else { Width::One }
+    }
+
+    /// Returns whether a scan of `bytes` bytes goes along a chain of messages instead, where ranks outnumber CPUs: a rank waits for none behind it.
+    pub(super) fn chains_scan(&self, bytes: usize) -> bool {
+        self.config.shape().is_oversubscribed()
+            && bytes < CHAINED_BELOW
+            && self.config.number(VariableId::CollScan) == AUTO
+    }
+
+    /// Returns whether the team may serve a scan of `bytes` bytes.
+    pub fn may_serve_scan(&self, bytes: usize) -> bool {
+        !self.chains_scan(bytes) && self.may_serve(bytes, bytes / self.size)
+    }
+}

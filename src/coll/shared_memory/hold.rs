@@ -1,0 +1,171 @@
+//! How a member holds its team while it performs a collective, and how it waits for the others.
+
+use super::POLLS;
+use crate::arch::clock::now;
+use crate::comm::Comm;
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::shm::telemetry::{Wait, Waiting};
+use crate::sync::ConditionalGuard;
+use crate::team::{BackgroundTeam, Condition, CorruptWord, Membership, Team};
+use core::convert::Infallible;
+use core::future::{Future, poll_fn};
+use core::task::Poll;
+
+/// A member's team, held for one collective.
+pub trait Hold {
+    /// The team.
+    fn team(&mut self) -> &mut Team;
+
+    /// How often a word is looked at before the caller waits.
+    fn looks(&self) -> u32 {
+        1
+    }
+
+    /// Waits until `condition` holds. A failure makes the team unusable.
+    fn wait(
+        &mut self,
+        engine: &Engine,
+        comm: &Comm,
+        condition: Condition,
+    ) -> impl Future<Output = Result<()>>;
+}
+
+/// Of transports without teams.
+impl Hold for Infallible {
+    fn team(&mut self) -> &mut Team {
+        match *self {}
+    }
+    async fn wait(&mut self, _: &Engine, _: &Comm, _: Condition) -> Result<()> {
+        match *self {}
+    }
+}
+
+/// Marks the team as unusable; the first reason counts, and is returned.
+#[cold]
+pub(super) fn fail_with(team: &mut Team, error: Error) -> Error {
+    team.failure.get_or_insert(error).clone()
+}
+
+#[cold]
+pub(super) fn corrupt_word(team: &mut Team, comm: &Comm, what: CorruptWord) -> Error {
+    fail_with(
+        team,
+        Error::Intern(format!(
+            "the shared memory of the collectives of context {} has a word {:#x} that no rank writes",
+            comm.context, what.0
+        )),
+    )
+}
+
+/// The team of blocking collectives. It is locked where several threads may be inside the engine. Waiting ends before it returns.
+pub struct Locked<'a> {
+    membership: ConditionalGuard<'a, Membership>,
+    looks: u32,
+}
+
+impl<'a> Locked<'a> {
+    /// Holds the team, if the caller is a member.
+    #[inline(always)]
+    pub fn new(engine: &Engine, membership: ConditionalGuard<'a, Membership>) -> Option<Self> {
+        let looks = if engine.config().shape().is_oversubscribed() { 1 } else { POLLS };
+        matches!(*membership, Membership::Member(_)).then_some(Self { membership, looks })
+    }
+}
+
+impl Hold for Locked<'_> {
+    #[inline(always)]
+    fn team(&mut self) -> &mut Team {
+        match &mut *self.membership {
+            Membership::Member(team) => team,
+            Membership::Unknown | Membership::None => {
+                unreachable!("a team has a membership, and keeps it locked")
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn looks(&self) -> u32 {
+        self.looks
+    }
+
+    #[inline(never)]
+    async fn wait(&mut self, engine: &Engine, comm: &Comm, condition: Condition) -> Result<()> {
+        let context = comm.context + 1;
+        let rounds = &mut self.team().rounds;
+        let (mut outcome, mut registered) = (Ok(false), false);
+        let why = || Some(Wait { kind: Waiting::Collective, peer: None, tag: None, context, since: now() });
+        let waited = engine.progress().wait_for_word(why, |sleepy| {
+            outcome = rounds.holds(condition);
+            if sleepy && outcome == Ok(false) {
+                registered = true;
+                rounds.register(engine.fences);
+                outcome = rounds.holds(condition);
+            }
+            outcome != Ok(false)
+        });
+        if registered {
+            rounds.unregister();
+        }
+        match outcome {
+            Err(what) => Err(corrupt_word(self.team(), comm, what)),
+            Ok(_) => waited.map_err(|error| fail_with(self.team(), error)),
+        }
+    }
+}
+
+/// The team of nonblocking collectives, in the caller's turn. It is given back when this is dropped. Waiting ends as progress is made.
+pub struct InTurn<'a> {
+    from: &'a BackgroundTeam,
+    membership: Membership,
+}
+
+impl<'a> InTurn<'a> {
+    /// Waits for the caller's turn.
+    pub async fn new(from: &'a BackgroundTeam) -> Self {
+        let ticket = from.ticket();
+        let membership = poll_fn(|_| from.take(ticket).map_or(Poll::Pending, Poll::Ready)).await;
+        Self { from, membership }
+    }
+
+    /// What the rank keeps of the team.
+    pub fn membership(&mut self) -> &mut Membership {
+        &mut self.membership
+    }
+}
+
+impl Drop for InTurn<'_> {
+    fn drop(&mut self) {
+        self.from.give_back(core::mem::take(&mut self.membership));
+    }
+}
+
+impl Hold for InTurn<'_> {
+    #[inline]
+    fn team(&mut self) -> &mut Team {
+        match &mut self.membership {
+            Membership::Member(team) => team,
+            Membership::Unknown | Membership::None => unreachable!("a team has a membership"),
+        }
+    }
+
+    async fn wait(&mut self, _: &Engine, comm: &Comm, condition: Condition) -> Result<()> {
+        let mut has_said = false;
+        let outcome = poll_fn(|_| match self.team().rounds.holds(condition) {
+            Ok(false) => {
+                if !has_said {
+                    has_said = true;
+                    let awaited = self.team().rounds.awaited(condition);
+                    self.from.wait_for(Some(awaited));
+                }
+                Poll::Pending
+            }
+            outcome => Poll::Ready(outcome),
+        })
+        .await;
+        if has_said {
+            self.from.wait_for(None);
+        }
+        outcome.map(drop).map_err(|what| corrupt_word(self.team(), comm, what))
+    }
+}
