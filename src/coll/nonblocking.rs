@@ -1,23 +1,23 @@
 //! Nonblocking collectives: the algorithms of the blocking ones, resumed whenever the engine makes progress.
 
-use crate::comm::{Comm, lock};
+use crate::comm::Comm;
 use crate::engine::BackgroundOperation;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::sync::{AtomicBool, Mutex, Ordering};
+use crate::sync::{AtomicBool, ConditionalLock, Ordering};
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A future that owns what it works on.
-type Work = Pin<Box<dyn Future<Output = Result<()>>>>;
+pub type Work = Pin<Box<dyn Future<Output = Result<()>>>>;
 
 /// A collective in the background.
 pub struct NonblockingOperation {
-    work: Mutex<Option<Work>>,
+    work: ConditionalLock<Option<Work>>,
     over: AtomicBool,
-    error: Mutex<Option<Error>>,
+    error: OnceLock<Error>,
     /// The communicator whose background team it may use.
     comm: Option<Arc<Comm>>,
 }
@@ -28,15 +28,31 @@ unsafe impl Send for NonblockingOperation {}
 // SAFETY: what is shared lies behind locks or is atomic.
 unsafe impl Sync for NonblockingOperation {}
 
+/// Begins work: gets as far as it can, and returns what is left of it.
+///
+/// # Errors
+/// Those of the work.
+pub fn begin(mut work: Work) -> Result<Option<Work>> {
+    match work.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(result) => result.map(|()| None),
+        Poll::Pending => Ok(Some(work)),
+    }
+}
+
 impl NonblockingOperation {
-    /// Makes an operation that `work` performs. It makes progress once it is given to [`crate::engine::Progress::start_background`].
+    /// Makes an operation of what is left of its work ([`begin`]). It makes progress once it is given to [`crate::engine::Progress::start_background`].
     ///
     /// # Safety
     /// `work` holds nothing that is bound to a thread: addresses, cells of its own, and what is `Send`. It uses the background team of `comm`
     /// alone, if of any.
     #[must_use]
-    pub unsafe fn new(work: Work, comm: Option<Arc<Comm>>) -> Self {
-        Self { work: Mutex::new(Some(work)), over: AtomicBool::new(false), error: Mutex::new(None), comm }
+    pub unsafe fn new(work: Result<Option<Work>>, comm: Option<Arc<Comm>>) -> Self {
+        let error = OnceLock::new();
+        let work = work.unwrap_or_else(|failure| {
+            let _ = error.set(failure);
+            None
+        });
+        Self { over: AtomicBool::new(work.is_none()), work: ConditionalLock::new(work), error, comm }
     }
 
     /// Returns whether the operation is over.
@@ -49,13 +65,13 @@ impl NonblockingOperation {
     /// Returns what the operation failed with, once it is over.
     #[must_use]
     pub fn error(&self) -> Option<Error> {
-        lock(&self.error).clone()
+        self.error.get().cloned()
     }
 }
 
 impl BackgroundOperation for NonblockingOperation {
     fn advance(&self, engine: &Engine) -> bool {
-        let mut work = lock(&self.work);
+        let mut work = self.work.lock(engine.is_shared());
         let Some(going) = work.as_mut() else { return true };
         let mut result = going.as_mut().poll(&mut Context::from_waker(Waker::noop()));
         if result.is_pending()
@@ -67,20 +83,24 @@ impl BackgroundOperation for NonblockingOperation {
         }
         let Poll::Ready(result) = result else { return false };
         *work = None;
-        *lock(&self.error) = result.err();
+        if let Err(error) = result {
+            let _ = self.error.set(error);
+        }
         // Release: pairs with Acquire in `is_over`.
         self.over.store(true, Ordering::Release);
         true
     }
 
     fn can_go_on(&self, engine: &Engine) -> bool {
-        self.comm.as_ref().is_some_and(|comm| comm.background_team().can_go_on(engine.fences))
+        self.comm
+            .as_ref()
+            .is_some_and(|comm| comm.background_team().can_go_on(engine.is_shared(), engine.fences))
     }
 }
 
 impl Drop for NonblockingOperation {
     fn drop(&mut self) {
         // Messages of an operation that is not over may still come: its memory must stay.
-        core::mem::forget(lock(&self.work).take());
+        core::mem::forget(self.work.lock(true).take());
     }
 }

@@ -3,12 +3,12 @@
 use super::mapped::MappedSegment;
 use super::membership::Membership;
 use super::rounds::Awaited;
-use crate::sync::{AsymmetricFence, Mutex, MutexGuard};
-use std::sync::PoisonError;
+use crate::sync::{AsymmetricFence, ConditionalLock};
 
-/// The team of a communicator's nonblocking collectives, apart from that of its blocking ones, which may overtake them.
+/// The team of a communicator's nonblocking collectives, apart from that of its blocking ones, which may overtake them. Its functions
+/// lock it if `shared` (several threads may be inside the engine).
 #[derive(Default)]
-pub struct BackgroundTeam(Mutex<Queue>);
+pub struct BackgroundTeam(ConditionalLock<Queue>);
 
 #[derive(Default)]
 struct Queue {
@@ -23,39 +23,38 @@ struct Queue {
 }
 
 impl BackgroundTeam {
-    fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Returns the caller's number among the operations that ask for the team.
-    pub fn ticket(&self) -> u32 {
-        let mut queue = self.queue();
+    /// Asks for the team: takes it if nobody has it or has asked for it before.
+    ///
+    /// # Errors
+    /// The caller's ticket, with which it takes the team when its turn has come.
+    pub fn ask(&self, shared: bool) -> Result<Membership, u32> {
+        let mut queue = self.0.lock(shared);
         let ticket = queue.begun;
         queue.begun = ticket.wrapping_add(1);
-        ticket
+        if queue.ended == ticket { Ok(core::mem::take(&mut queue.membership)) } else { Err(ticket) }
     }
 
     /// Takes the team, if it is the turn of `ticket`.
-    pub fn take(&self, ticket: u32) -> Option<Membership> {
-        let mut queue = self.queue();
+    pub fn take(&self, shared: bool, ticket: u32) -> Option<Membership> {
+        let mut queue = self.0.lock(shared);
         (queue.ended == ticket).then(|| core::mem::take(&mut queue.membership))
     }
 
     /// Gives the team back: it is the turn of the next ticket.
-    pub fn give_back(&self, membership: Membership) {
-        let mut queue = self.queue();
+    pub fn give_back(&self, shared: bool, membership: Membership) {
+        let mut queue = self.0.lock(shared);
         queue.ended = queue.ended.wrapping_add(1);
         queue.membership = membership;
         queue.awaited = None;
     }
 
     /// Says what the operation that has the team waits for.
-    pub fn wait_for(&self, awaited: Option<Awaited<MappedSegment>>) {
-        self.queue().awaited = awaited;
+    pub fn wait_for(&self, shared: bool, awaited: Awaited<MappedSegment>) {
+        self.0.lock(shared).awaited = Some(awaited);
     }
 
     /// Says that the rank is about to sleep, and returns whether the operation that has the team can go on.
-    pub fn can_go_on(&self, fences: AsymmetricFence) -> bool {
-        self.queue().awaited.as_ref().is_some_and(|awaited| awaited.register(fences))
+    pub fn can_go_on(&self, shared: bool, fences: AsymmetricFence) -> bool {
+        self.0.lock(shared).awaited.as_ref().is_some_and(|awaited| awaited.register(fences))
     }
 }

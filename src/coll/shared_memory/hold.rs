@@ -117,15 +117,19 @@ impl Hold for Locked<'_> {
 /// The team of nonblocking collectives, in the caller's turn. It is given back when this is dropped. Waiting ends as progress is made.
 pub struct InTurn<'a> {
     from: &'a BackgroundTeam,
+    /// Whether several threads may be inside the engine.
+    shared: bool,
     membership: Membership,
 }
 
 impl<'a> InTurn<'a> {
     /// Waits for the caller's turn.
-    pub async fn new(from: &'a BackgroundTeam) -> Self {
-        let ticket = from.ticket();
-        let membership = poll_fn(|_| from.take(ticket).map_or(Poll::Pending, Poll::Ready)).await;
-        Self { from, membership }
+    pub async fn new(from: &'a BackgroundTeam, shared: bool) -> Self {
+        let membership = match from.ask(shared) {
+            Ok(membership) => membership,
+            Err(ticket) => poll_fn(|_| from.take(shared, ticket).map_or(Poll::Pending, Poll::Ready)).await,
+        };
+        Self { from, shared, membership }
     }
 
     /// What the rank keeps of the team.
@@ -136,7 +140,7 @@ impl<'a> InTurn<'a> {
 
 impl Drop for InTurn<'_> {
     fn drop(&mut self) {
-        self.from.give_back(core::mem::take(&mut self.membership));
+        self.from.give_back(self.shared, core::mem::take(&mut self.membership));
     }
 }
 
@@ -150,22 +154,13 @@ impl Hold for InTurn<'_> {
     }
 
     async fn wait(&mut self, _: &Engine, comm: &Comm, condition: Condition) -> Result<()> {
-        let mut has_said = false;
+        let awaited = self.team().rounds.awaited(condition);
+        self.from.wait_for(self.shared, awaited);
         let outcome = poll_fn(|_| match self.team().rounds.holds(condition) {
-            Ok(false) => {
-                if !has_said {
-                    has_said = true;
-                    let awaited = self.team().rounds.awaited(condition);
-                    self.from.wait_for(Some(awaited));
-                }
-                Poll::Pending
-            }
+            Ok(false) => Poll::Pending,
             outcome => Poll::Ready(outcome),
         })
         .await;
-        if has_said {
-            self.from.wait_for(None);
-        }
         outcome.map(drop).map_err(|what| corrupt_word(self.team(), comm, what))
     }
 }

@@ -115,7 +115,7 @@ impl Transport for NonblockingTransport<'_> {
 
     async fn team(&self, operation: Collective) -> Option<TeamGuard<'_, InTurn<'_>>> {
         let arrival = self.arrival(operation)?;
-        let mut hold = InTurn::new(self.comm.background_team()).await;
+        let mut hold = InTurn::new(self.comm.background_team(), self.engine.is_shared()).await;
         if matches!(hold.membership(), Membership::Unknown) {
             *hold.membership() = join_team(self, self.engine, self.comm).await;
         }

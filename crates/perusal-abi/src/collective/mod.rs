@@ -9,10 +9,11 @@ pub(crate) mod fast;
 
 use super::boundary::ErrorSource;
 use super::process::engine;
-use super::requests::{Task, insert_task};
+use super::requests::{Task, insert_task, over};
 use super::types::{MPI_Comm, MPI_Request};
 use crate::coll::call::{CollectiveOp, Transports};
 use crate::coll::intercomm::Sides;
+use crate::coll::nonblocking::{self, Work};
 use crate::coll::{
     BlockingTransport, NonblockingOperation, NonblockingTransport, Purpose, SequenceNumber, run as to_the_end,
 };
@@ -22,7 +23,7 @@ use crate::error::{Error, Result};
 use crate::info::Info;
 use crate::p2p::MessageStatus;
 use crate::sync::Mutex;
-use core::future::Future;
+use core::borrow::Borrow;
 use std::sync::Arc;
 
 pub(crate) use checks::{Types, Varied};
@@ -108,20 +109,22 @@ fn ended(error: Option<Error>) -> (MessageStatus, Option<Error>) {
 ///
 /// # Safety
 /// As for [`NonblockingOperation::new`].
-pub(crate) unsafe fn begin(
-    comm: Arc<Comm>,
-    work: impl Future<Output = Result<()>> + 'static,
-) -> Result<MPI_Request> {
+pub(crate) unsafe fn begin(comm: Arc<Comm>, work: Work) -> Result<MPI_Request> {
+    // Of what is over already there is nothing to remember, unless it has failed.
+    let begun = nonblocking::begin(work);
+    if matches!(begun, Ok(None)) {
+        return over();
+    }
     let raises_on = comm.handle();
     // SAFETY: `work` holds nothing that is bound to a thread (`Safety`).
-    let operation = Arc::new(unsafe { NonblockingOperation::new(Box::pin(work), Some(comm)) });
+    let operation = Arc::new(unsafe { NonblockingOperation::new(begun, Some(comm)) });
     let handle = insert_task(Box::new(NonblockingTask(operation.clone(), raises_on)))?;
     engine()?.progress().start_background(operation);
     Ok(handle)
 }
 
 /// The transports of nonblocking operation `number` on `comm`.
-pub(crate) fn nonblocking<'a>(
+pub(crate) fn background<'a>(
     engine: &'a Engine,
     comm: &'a Comm,
     number: SequenceNumber,
@@ -152,9 +155,13 @@ pub(crate) fn start(
 ) -> Result<MPI_Request> {
     let call = call(&comm)?;
     let number = SequenceNumber::Once(comm.next_in_background());
-    // SAFETY: argument rule 3: the buffers are valid until the request is complete; the work holds addresses, its transports, and
-    // what is `Send`.
-    unsafe { begin(comm.clone(), performed(engine()?, comm, Arc::new(call), number)) }
+    let (engine, room) = (engine()?, Box::new_uninit());
+    // SAFETY: argument rule 3: the buffers are valid until the request is complete.
+    let work = unsafe { performed(engine, comm.clone(), call, number) };
+    // Written to its place, it is not copied.
+    let work = Box::into_pin(Box::write(room, work));
+    // SAFETY: the work holds addresses, its transports, and what is `Send`.
+    unsafe { begin(comm, work) }
 }
 
 /// The work of a nonblocking operation.
@@ -164,12 +171,12 @@ pub(crate) fn start(
 async unsafe fn performed(
     engine: &'static Engine,
     comm: Arc<Comm>,
-    call: Arc<CollectiveOp>,
+    call: impl Borrow<CollectiveOp>,
     number: SequenceNumber,
 ) -> Result<()> {
-    let transports = nonblocking(engine, &comm, number);
+    let transports = background(engine, &comm, number);
     // SAFETY: the buffers of the call are valid until this future is ready or leaked, and so while `perform` runs.
-    let result = unsafe { call.perform(&transports, &comm) }.await;
+    let result = unsafe { call.borrow().perform(&transports, &comm) }.await;
     check_nonblocking(&transports).and(result)
 }
 
@@ -215,7 +222,7 @@ impl Task for PersistentTask {
         // SAFETY: argument rule 3: of a persistent operation, the buffers are valid from each start until its completion.
         let work = unsafe { performed(engine, self.comm.clone(), self.call.clone(), self.number) };
         // SAFETY: the work holds addresses, its transports, and what is `Send`.
-        let operation = Arc::new(unsafe { NonblockingOperation::new(Box::pin(work), None) });
+        let operation = Arc::new(unsafe { NonblockingOperation::new(Ok(Some(Box::pin(work))), None) });
         *current = Some(operation.clone());
         engine.progress().start_background(operation);
         Ok(())

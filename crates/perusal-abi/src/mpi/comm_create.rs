@@ -6,7 +6,7 @@ use crate::arguments::InOut;
 use crate::coll::call::Transports;
 use crate::coll::create::{self, Agreed, among, connect, goes_first, inter_split, merge, split};
 use crate::coll::{BlockingTransport, Purpose, SequenceNumber, Subset, Transport, run, user_tag};
-use crate::collective::{begin, blocking, check, check_nonblocking, nonblocking};
+use crate::collective::{background, begin, blocking, check, check_nonblocking};
 use crate::comm::{Attributes, Comm, Group, Topology, attributes, errhandler as handlers};
 use crate::comms;
 use crate::dynamic::links;
@@ -123,7 +123,7 @@ fn duplicate_nonblocking(handle: MPI_Comm, hints: Info) -> Result<(MPI_Comm, MPI
     let number = SequenceNumber::Once(old.next_in_background());
     let from = old.clone();
     let work = async move {
-        let transports = nonblocking(engine, &old, number);
+        let transports = background(engine, &old, number);
         let context = same_context(&transports, &old, engine).await;
         let context = check_nonblocking(&transports).and(context)?;
         let mut comm = opened(same(&old, context), old.topology().cloned(), &old, events)?;
@@ -136,7 +136,7 @@ fn duplicate_nonblocking(handle: MPI_Comm, hints: Info) -> Result<(MPI_Comm, MPI
         Ok(())
     };
     // SAFETY: the work holds what is `Send`, and its transports.
-    Ok((new, unsafe { begin(from, work) }?))
+    Ok((new, unsafe { begin(from, Box::pin(work)) }?))
 }
 
 /// Splits by color (none: not in any) and key.
