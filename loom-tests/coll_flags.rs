@@ -16,7 +16,7 @@ use loom::thread;
 use perusal::internals::doorbell::Doorbell;
 use perusal::internals::sync::{AsymmetricFence, Futex};
 use perusal::internals::sync::{AtomicU16, AtomicU64};
-use perusal::internals::team::{Arrived, HeapSegment, RoundArrival, Rounds};
+use perusal::internals::team::{Arrived, Condition, HeapSegment, RoundArrival, Rounds};
 use std::time::Duration;
 
 type Member = Rounds<HeapSegment>;
@@ -226,41 +226,68 @@ fn sleep_until(member: &mut Member, bell: Doorbell, mut done: impl FnMut(&mut Me
     }
 }
 
+/// Sleeps until `condition` holds, as a thread does that has not the member's view: it knows only what is awaited.
+fn sleep_until_awaited(member: &mut Member, bell: Doorbell, condition: Condition) {
+    while !member.holds(condition).expect("sound") {
+        if !member.awaited(condition).register(FENCES) {
+            bell.sleep(FENCES, LONG, || false);
+            bell.take_flags(0);
+        }
+    }
+}
+
 #[test]
 fn who_sleeps_for_a_round_is_woken_by_who_completes_it() {
     for arrival in [RoundArrival::Count, RoundArrival::Flags] {
-        model(move || {
-            let segment = HeapSegment::new(2);
-            let words: Vec<Arc<Words>> = (0..2)
-                .map(|_| {
-                    Arc::new(Words {
-                        state: Futex::default(),
-                        flags: vec![AtomicU64::new(0)],
-                        counts: vec![AtomicU16::new(0)],
-                    })
-                })
-                .collect();
-            let run = move |segment: HeapSegment, words: Vec<Arc<Words>>, me: usize| {
-                let mut member = Rounds::new(segment, me);
-                for _ in 0..2 {
-                    member.begin(arrival);
-                    assert!(member.may_enter().expect("sound"));
-                    if member.arrive().expect("sound") == Arrived::Last {
-                        member.finish();
-                    }
-                    member.wake(FENCES, |sleeper| bell(&words[sleeper]).ring(sleeper));
-                    let round = member.round();
-                    sleep_until(&mut member, bell(&words[me]), |m| m.is_complete(round).expect("sound"));
-                    member.unregister();
-                    member.leave();
-                }
-            };
-            let other = {
-                let (segment, words) = (segment.clone(), words.clone());
-                thread::spawn(move || run(segment, words, 1))
-            };
-            run(segment, words, 0);
-            other.join().unwrap();
+        who_sleeps_is_woken(arrival, |member, bell| {
+            let round = member.round();
+            sleep_until(member, bell, |m| m.is_complete(round).expect("sound"));
+            member.unregister();
         });
     }
+}
+
+#[test]
+fn who_sleeps_without_the_view_is_woken_by_who_completes_the_round() {
+    for arrival in [RoundArrival::Count, RoundArrival::Flags] {
+        who_sleeps_is_woken(arrival, |member, bell| {
+            let round = member.round();
+            sleep_until_awaited(member, bell, Condition::Complete(round));
+        });
+    }
+}
+
+/// Two members complete two rounds, each of which they wait for by `sleep`.
+fn who_sleeps_is_woken(arrival: RoundArrival, sleep: fn(&mut Member, Doorbell)) {
+    model(move || {
+        let segment = HeapSegment::new(2);
+        let words: Vec<Arc<Words>> = (0..2)
+            .map(|_| {
+                Arc::new(Words {
+                    state: Futex::default(),
+                    flags: vec![AtomicU64::new(0)],
+                    counts: vec![AtomicU16::new(0)],
+                })
+            })
+            .collect();
+        let run = move |segment: HeapSegment, words: Vec<Arc<Words>>, me: usize| {
+            let mut member = Rounds::new(segment, me);
+            for _ in 0..2 {
+                member.begin(arrival);
+                assert!(member.may_enter().expect("sound"));
+                if member.arrive().expect("sound") == Arrived::Last {
+                    member.finish();
+                }
+                member.wake(FENCES, |sleeper| bell(&words[sleeper]).ring(sleeper));
+                sleep(&mut member, bell(&words[me]));
+                member.leave();
+            }
+        };
+        let other = {
+            let (segment, words) = (segment.clone(), words.clone());
+            thread::spawn(move || run(segment, words, 1))
+        };
+        run(segment, words, 0);
+        other.join().unwrap();
+    });
 }

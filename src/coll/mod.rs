@@ -3,7 +3,7 @@
 //! Every algorithm is an `async fn` over a [`Transport`]: ranks that send each other bytes. A blocking collective runs it over a
 //! transport whose operations finish before they return, so that the future is ready when it is first polled ([`run`]) and
 //! nothing of it remains at run time; a nonblocking one polls the same future whenever the engine makes progress. Where the
-//! ranks of a communicator share memory, blocking collectives take that instead ([`shared_memory`]).
+//! ranks of a communicator share memory, both take that instead ([`shared_memory`]).
 //!
 //! | file | what lives there |
 //! |---|---|
