@@ -4,6 +4,7 @@ use crate::comm::Comm;
 use crate::engine::BackgroundOperation;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::shm::telemetry::MessageAbout;
 use crate::sync::{AtomicBool, ConditionalLock, Ordering};
 use core::future::Future;
 use core::pin::Pin;
@@ -92,9 +93,26 @@ impl BackgroundOperation for NonblockingOperation {
     }
 
     fn can_go_on(&self, engine: &Engine) -> bool {
-        self.comm
-            .as_ref()
-            .is_some_and(|comm| comm.background_team().can_go_on(engine.is_shared(), engine.fences))
+        let ask = |comm: &Arc<Comm>| comm.background_team().can_go_on(engine.is_shared(), engine.fences);
+        self.comm.as_ref().is_some_and(ask)
+    }
+
+    fn add_awaited(&self, engine: &Engine, to: &mut Vec<MessageAbout>) {
+        let Some(comm) = &self.comm else { return };
+        let context = comm.context + 1;
+        // Of several operations on a communicator, one has the team.
+        if to.iter().any(|message| message.tag.is_none() && message.context == context) {
+            return;
+        }
+        let absent = comm.background_team().absent(engine.is_shared()).into_iter();
+        to.extend(absent.map(|member| MessageAbout {
+            peer: Some(comm.world_rank_of(member as i32)),
+            tag: None,
+            context,
+            bytes: 0,
+            sends: false,
+            comm: comm.events.about().name.clone(),
+        }));
     }
 }
 

@@ -4,6 +4,7 @@
 
 use super::Progress;
 use crate::engine::Engine;
+use crate::shm::telemetry::MessageAbout;
 use crate::sync::{AtomicUsize, Mutex, MutexGuard, Ordering};
 use std::sync::{Arc, PoisonError};
 
@@ -17,6 +18,9 @@ pub trait BackgroundOperation: Send + Sync {
     fn can_go_on(&self, _: &Engine) -> bool {
         false
     }
+
+    /// Adds the ranks for which the operation may be waiting, for a report; not those whose messages it awaits.
+    fn add_awaited(&self, _: &Engine, _: &mut Vec<MessageAbout>) {}
 }
 
 /// The operations of an engine that are not over.
@@ -72,6 +76,13 @@ impl BackgroundOperations {
     pub fn len(&self) -> usize {
         // Relaxed: a hint; a thread that waits for an operation that it started has seen its own store.
         self.count.load(Ordering::Relaxed)
+    }
+
+    /// Adds the ranks for which the operations may be waiting ([`BackgroundOperation::add_awaited`]).
+    pub fn add_awaited(&self, engine: &Engine, to: &mut Vec<MessageAbout>) {
+        if let Ok(list) = self.list.try_lock() {
+            list.iter().for_each(|operation| operation.add_awaited(engine, to));
+        }
     }
 
     #[cold]

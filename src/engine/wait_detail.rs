@@ -30,14 +30,12 @@ impl Engine {
         }
         unexpected.sort_by_key(|message| distance(message, wait));
         unexpected.truncate(MESSAGES);
+        let mut pending = self.pending_messages();
+        self.background.add_awaited(self, &mut pending);
+        pending.truncate(MESSAGES);
         let own = wait.context & !1;
         let comm = self.contexts_to_examine(wait).find(|context| context.id() == own);
-        WaitDetail {
-            call: mpi_call_name(),
-            comm: comm.map(about).unwrap_or_default(),
-            unexpected,
-            pending: self.pending_messages(),
-        }
+        WaitDetail { call: mpi_call_name(), comm: comm.map(about).unwrap_or_default(), unexpected, pending }
     }
 
     /// All contexts; where other threads may take some away, those of the wait only, which has the communicator.

@@ -57,4 +57,9 @@ impl BackgroundTeam {
     pub fn can_go_on(&self, shared: bool, fences: AsymmetricFence) -> bool {
         self.0.lock(shared).awaited.as_ref().is_some_and(|awaited| awaited.register(fences))
     }
+
+    /// Returns the members for which the operation that has the team may be waiting: for a report.
+    pub fn absent(&self, shared: bool) -> Vec<usize> {
+        self.0.lock(shared).awaited.as_ref().map(Awaited::absent).unwrap_or_default()
+    }
 }

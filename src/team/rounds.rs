@@ -320,4 +320,20 @@ impl<S: TeamMemory> Awaited<S> {
             Words::Flags(begin, end) => (begin..end).all(|member| has_come(self.storage.flag(member, at))),
         }
     }
+
+    /// Returns the members that may not have come: for a report.
+    #[must_use]
+    pub fn absent(&self) -> Vec<usize> {
+        let at = (self.round % DEPTH as u64) as usize;
+        let (begin, end) = match self.words {
+            Words::Completion => (0, self.storage.members()),
+            Words::Flags(begin, end) => (begin, end),
+        };
+        // A count does not say who has come. Relaxed: a report.
+        let has_come = |member| {
+            matches!(self.words, Words::Flags(..))
+                && self.storage.flag(member, at).load(Ordering::Relaxed) > self.round
+        };
+        (begin..end).filter(|&member| member != self.me && !has_come(member)).collect()
+    }
 }

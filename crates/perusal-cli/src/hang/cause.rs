@@ -171,13 +171,22 @@ fn awaited(ranks: &[RankView], rank: &RankView, wait: &LongWait) -> Vec<u32> {
     match wait.wait.peer {
         Some(peer) => vec![peer],
         None if wait.wait.kind == Waiting::Any => {
-            let mut peers: Vec<u32> = wait.detail.pending.iter().filter_map(|message| message.peer).collect();
+            let pending = wait.detail.pending.iter().filter(|message| !meets(ranks, message));
+            let mut peers: Vec<u32> = pending.filter_map(|message| message.peer).collect();
             peers.sort_unstable();
             peers.dedup();
             peers
         }
         None => vec![],
     }
+}
+
+/// Whether a rank for which a nonblocking collective may be waiting is in one on the same communicator.
+fn meets(ranks: &[RankView], awaited: &MessageAbout) -> bool {
+    let is_same = |other: &MessageAbout| other.tag.is_none() && other.context == awaited.context;
+    let is_collective = awaited.tag.is_none() && !awaited.context.is_multiple_of(2);
+    let other = awaited.peer.and_then(|peer| ranks.get(peer as usize)?.wait());
+    is_collective && other.is_some_and(|other| other.detail.pending.iter().any(is_same))
 }
 
 fn is_finalizing(rank: &RankView) -> bool {
