@@ -35,17 +35,19 @@ pub async fn bcast<T: Transport>(transport: &T, data: &mut [u8], root: usize) ->
 /// # Errors
 /// Those of the transport.
 pub async fn allgather<T: Transport>(transport: &T, all: &mut [u8]) -> Result<()> {
-    allgather_in(transport.team(Collective::Allgather).await, transport, all).await
+    let block = all.len() / transport.size();
+    allgather_in(transport.team(Collective::Allgather).await, transport, all, block).await
 }
 
-/// Does what [`allgather`] does, where the team, if there is one, has been asked for.
+/// Does what [`allgather`] does, where the team, if there is one, has been asked for, and the caller's block was filled in with `sent` bytes.
 pub(super) async fn allgather_in<'t, T: Transport>(
     team: Option<TeamGuard<'t, T::Hold<'t>>>,
     transport: &'t T,
     all: &mut [u8],
+    sent: usize,
 ) -> Result<()> {
     if let Some(mut team) = team
-        && team.allgather(all).await?
+        && team.allgather(all, sent).await?
     {
         return Ok(());
     }

@@ -30,12 +30,15 @@ pub async fn gather<'a, T: Transport>(
         let run = rank == root && (0..size).all(|r| follows(&pieces(0), r * block, &pieces(r)));
         // SAFETY: buffer rule 2 holds for each piece, and the pieces are this run.
         let mut all = run.then(|| unsafe { pieces(0).widened(size * block) }.landing()).transpose()?;
-        if let (Some(send), true) = (send, rank == root && !run) {
-            copy(send, &pieces(root))?;
-        }
+        let kept = match send {
+            Some(send) if rank == root && !run => copy(send, &pieces(root)),
+            _ => Ok(()),
+        };
         let own = send.map(|send| send.packed()).transpose()?;
         let own = own.as_deref().unwrap_or_default();
-        check_block(own, block)?;
+        // A root whose own piece has another length takes part nevertheless: the others may be elsewhere already.
+        let checked = kept.and(check_block(own, block));
+        let own = if checked.is_ok() { own } else { &[] };
         let place = |from: usize, fill: &mut dyn FnMut(&mut [u8]) -> Result<()>| {
             let mut landing = pieces(from).landing()?;
             fill(&mut landing)?;
@@ -43,7 +46,7 @@ pub async fn gather<'a, T: Transport>(
         };
         let write = |to: &mut [u8]| to[..own.len()].copy_from_slice(own);
         if team.gather_direct(own, all.as_deref_mut(), root, block, place).await? {
-            return Ok(());
+            return checked;
         }
         drop(all);
         let each = |from: usize, bytes: &[u8]| {
@@ -54,7 +57,7 @@ pub async fn gather<'a, T: Transport>(
             }
         };
         if team.gather(block, root, write, each).await? {
-            return Ok(());
+            return checked;
         }
     }
     algorithms::gather(transport, send, pieces, root).await
@@ -147,28 +150,27 @@ pub async fn allgather<'a, T: Transport>(
         // SAFETY: buffer rule 2 holds for each piece, and the pieces are this run of `end` bytes.
         run = Some(unsafe { first.widened(end) }.landing()?);
     }
+    let sent = send.map_or(ends[rank] - begin(rank), |send| send.bytes());
     let mut team = if equal { transport.team(Collective::Allgather).await } else { None };
     if let (Some(all), Some(team)) = (&mut run, &mut team)
         && team.serves_directly(ends[0]).await?
     {
         let own = send.map(|send| send.packed()).transpose()?;
-        check_block(own.as_deref().unwrap_or_default(), ends[0])?;
-        return team.allgather_direct(own.as_deref(), all, ends[0]).await;
+        return team.allgather_direct(own.as_deref(), all, sent).await;
     }
-    if let Some(send) = send {
-        copy(send, &pieces(rank))?;
-    }
+    // A caller whose own piece is too small takes part nevertheless: the others would wait for it.
+    let copied = send.map_or(Ok(()), |send| copy(send, &pieces(rank)));
     if let Some(mut all) = run {
-        return gather_everywhere(transport, team, &mut all, &ends, equal).await;
+        return copied.and(gather_everywhere(transport, team, &mut all, &ends, equal.then_some(sent)).await);
     }
     let mut all = Scratch::of(end)?;
     all[begin(rank)..ends[rank]].copy_from_slice(&pieces(rank).as_input().packed()?);
-    gather_everywhere(transport, team, &mut all, &ends, equal).await?;
+    copied.and(gather_everywhere(transport, team, &mut all, &ends, equal.then_some(sent)).await)?;
     (0..size).filter(|&r| r != rank).try_for_each(|r| pieces(r).write(&all[begin(r)..ends[r]]))
 }
 
 /// Checks that the caller's own data, unless it is in its place already, is as long as a block.
-fn check_block(own: &[u8], block: usize) -> Result<()> {
+pub(in crate::coll) fn check_block(own: &[u8], block: usize) -> Result<()> {
     if own.is_empty() || own.len() == block {
         return Ok(());
     }
@@ -182,14 +184,18 @@ fn follows(first: &OutputBuffer<'_>, offset: usize, piece: &OutputBuffer<'_>) ->
     piece.bytes() == 0 || (first.datatype().size() > 0 && is_behind())
 }
 
+/// Gathers blocks that are equally long, of which the caller's has `sent` bytes, or others.
 async fn gather_everywhere<'t, T: Transport>(
     transport: &'t T,
     team: Option<TeamGuard<'t, T::Hold<'t>>>,
     all: &mut [u8],
     ends: &[usize],
-    equal: bool,
+    sent: Option<usize>,
 ) -> Result<()> {
-    if equal { allgather_in(team, transport, all).await } else { allgatherv(transport, all, ends).await }
+    match sent {
+        Some(sent) => allgather_in(team, transport, all, sent).await,
+        None => allgatherv(transport, all, ends).await,
+    }
 }
 
 /// Makes piece `r` of `recv` the piece of rank `r` that is for the caller; in place, `recv` holds what is sent first.

@@ -60,16 +60,17 @@ impl<H: Hold> TeamGuard<'_, H> {
         if only { done } else { done.map_err(|error| self.fail_with(error)) }
     }
 
-    /// Fills `all`, which consists of a block for each member, of equal length, of which the caller's own is filled in.
+    /// Fills `all`, which consists of a block for each member, of equal length, of which the caller's own is filled in: with `sent` bytes, as many as a
+    /// block has, or the members disagree.
     ///
     /// # Errors
     /// As for [`Self::bcast`].
-    pub async fn allgather(&mut self, all: &mut [u8]) -> Result<bool> {
+    pub async fn allgather(&mut self, all: &mut [u8], sent: usize) -> Result<bool> {
         let (rank, size) = (self.rank(), self.size());
         let block = all.len() / size;
-        let what = OperationKey::new(Collective::Allgather, 0, block);
+        let what = OperationKey::new(Collective::Allgather, 0, sent);
         if self.is_long(block) && self.is_direct(block).await? {
-            return self.allgather_direct(None, all, block).await.map(|()| true);
+            return self.allgather_direct(None, all, sent).await.map(|()| true);
         }
         if block > PAYLOAD && !self.has_room(block).await? {
             return Ok(false);

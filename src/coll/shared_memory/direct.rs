@@ -13,6 +13,7 @@
 
 use super::{Hold, Operands, OperationKey, TeamGuard};
 use crate::coll::buffer::InputBuffer;
+use crate::coll::intracomm::check_block;
 use crate::coll::{ReductionKernel, Scratch};
 use crate::comm::Comm;
 use crate::engine::{Engine, PEER_ADDRESS, PeerAddress, probe_address};
@@ -197,16 +198,18 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         self.meet(done).await
     }
 
-    /// An allgather of blocks of `block` bytes: each writes its own into all others' memory. The caller's own is `own`, or in `all` already. The members know that it is
-    /// done in one step ([`Self::serves_directly`]).
+    /// An allgather: each writes its own block into all others' memory. The caller's own is `own`, or in `all` already: `sent` bytes, as in
+    /// [`Self::allgather`]. The members know that it is done in one step ([`Self::serves_directly`]).
     ///
     /// # Errors
-    /// Those of waiting and of the kernel.
-    pub async fn allgather_direct(&mut self, own: Option<&[u8]>, all: &mut [u8], block: usize) -> Result<()> {
-        let what = OperationKey::new(Collective::Allgather, 0, block);
+    /// Those of waiting and of the kernel; [`Error::Other`] where members disagree about the operation.
+    pub async fn allgather_direct(&mut self, own: Option<&[u8]>, all: &mut [u8], sent: usize) -> Result<()> {
+        let what = OperationKey::new(Collective::Allgather, 0, sent);
+        let block = all.len() / self.size();
         let at = self.rank() * block;
         let exposed = self.expose(what, [all.as_ptr(); RUNS], all.len()).await?;
         if let Some(own) = own {
+            check_block(own, block).map_err(|error| self.fail_with(error))?;
             all[at..][..block].copy_from_slice(own);
         }
         let own = own.unwrap_or(&all[at..][..block]);

@@ -121,7 +121,7 @@ pub fn allgather(comm: CommHandle<'_>, send: Buffer<'_>, recv: Buffer<'_>) -> Op
     }
     // SAFETY: argument rule 3: a block for each member, which the call may change.
     let all = unsafe { core::slice::from_raw_parts_mut(recv.addr.cast(), block * size) };
-    Some(run(team.allgather(all)).map(drop))
+    Some(run(team.allgather(all, block)).map(drop))
 }
 
 /// MPI_Alltoall.
