@@ -17,7 +17,7 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::events::{Event, EventPayload, Registry, inside_callback};
 use crate::p2p::Request;
-use crate::shm::{Job, RankState, contexts};
+use crate::shm::{Abort, Job, RankState, contexts};
 use crate::sync::{AtomicU8, Mutex, Ordering, ShardedLock, ShardedLockReadGuard};
 use crate::trace::Recording;
 use core::any::Any;
@@ -318,7 +318,7 @@ impl Member {
 
     /// Calls for the end of the job: every rank's waits end with an error.
     pub fn abort(&self, code: i32) {
-        self.job().header().set_abort(self.engine.rank(), code);
+        self.job().header().set_abort(Abort::by_program(self.engine.rank(), code));
     }
 }
 

@@ -143,7 +143,7 @@ pub fn init_with<T: Threading>() -> Result<World<T>> {
 /// An event callback has panicked: as from C, the process ends and the job with it (PERUSE 2.0 §5.1.2).
 fn end_process(job: &Job, text: &str) {
     eprintln!("perusal: rank {}: {text}", job.rank());
-    job.header().set_abort(job.rank(), Abort::FAILED);
+    job.header().set_abort(Abort::by_program(job.rank(), Abort::FAILED));
     // SAFETY: ends the process; destructors, which might use the engine that we are inside of, do not run.
     unsafe { libc::_exit(1) }
 }
@@ -269,7 +269,7 @@ fn threads<T: Threading, R: Send>(
                 let (rank, own) = (job.rank(), job.clone());
                 let thread = Builder::new().name(format!("rank {rank}"));
                 thread.spawn_scoped(threads, move || rank_of(job, trace, body)).inspect_err(|_| {
-                    own.header().set_abort(rank, Abort::FAILED);
+                    own.header().set_abort(Abort::by_program(rank, Abort::FAILED));
                 })
             })
             .collect();
@@ -297,7 +297,7 @@ fn rank_of<T: Threading, R>(
         let fate = Fate::new();
         let (seen, hook) = (job.clone(), fate.clone());
         let fatal = Box::new(move |text: String| {
-            seen.header().set_abort(seen.rank(), Abort::FAILED);
+            seen.header().set_abort(Abort::by_program(seen.rank(), Abort::FAILED));
             hook.break_with(Error::Other(text));
         });
         World::join(job, trace, fate, fatal)?.conclude(body)
@@ -305,8 +305,8 @@ fn rank_of<T: Threading, R>(
     // The world has seen to it in all cases but those in which there was none.
     match &outcome {
         Ok(Ok(_)) => {}
-        Ok(Err(_)) => _ = own.header().set_abort(own.rank(), Abort::FAILED),
-        Err(_) => _ = own.header().set_abort(own.rank(), Abort::PANIC),
+        Ok(Err(_)) => _ = own.header().set_abort(Abort::by_program(own.rank(), Abort::FAILED)),
+        Err(_) => _ = own.header().set_abort(Abort::by_program(own.rank(), Abort::PANIC)),
     }
     outcome
 }

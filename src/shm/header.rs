@@ -109,11 +109,22 @@ pub struct Founding {
 pub struct Abort {
     /// The rank that called, in MPI_COMM_WORLD.
     pub rank: u32,
-    /// The error code given to MPI_Abort.
+    /// The error code: that given to MPI_Abort, or of the error.
     pub code: i32,
+    /// Whether an error handler called (MPI_ERRORS_ARE_FATAL, MPI_ERRORS_ABORT), not the program.
+    pub by_handler: bool,
 }
 
+/// In the word of a call for the end of the job: an error handler called. Ranks are far below.
+const HANDLER: u64 = 1 << 63;
+
 impl Abort {
+    /// A call by the program of `rank`.
+    #[must_use]
+    pub const fn by_program(rank: u32, code: i32) -> Self {
+        Self { rank, code, by_handler: false }
+    }
+
     /// The code of a Rust rank that panicked; its low byte is what such a process would exit with.
     pub const PANIC: i32 = i32::MIN + 101;
     /// The code of a Rust rank that returned an error.
@@ -125,6 +136,9 @@ impl Abort {
         match self.code {
             Self::PANIC => "panicked".into(),
             Self::FAILED => "ended with an error".into(),
+            code if self.by_handler => {
+                format!("ended the job by its error handler, for an error of class {code}")
+            }
             code => format!("called MPI_Abort with code {code}"),
         }
     }
@@ -241,8 +255,9 @@ impl JobHeader {
     }
 
     /// Calls for the end of the job. Returns false if a rank has done so before (header rule 2).
-    pub fn set_abort(&self, rank: u32, code: i32) -> bool {
-        let word = (u64::from(rank) + 1) << 32 | u64::from(code.cast_unsigned());
+    pub fn set_abort(&self, abort: Abort) -> bool {
+        let handler = if abort.by_handler { HANDLER } else { 0 };
+        let word = handler | (u64::from(abort.rank) + 1) << 32 | u64::from(abort.code.cast_unsigned());
         // Release: "abort" edge, pairs with Acquire in `JobHeader::abort`; what the caller wrote before is seen.
         self.abort.compare_exchange(0, word, Ordering::Release, Ordering::Relaxed).is_ok()
     }
@@ -273,13 +288,15 @@ impl JobHeader {
         // Acquire: "abort" edge, pairs with Release in `JobHeader::set_abort`.
         let word = self.abort.load(Ordering::Acquire);
         // The upper half is the rank plus one, so that zero means none.
-        let rank = ((word >> 32) as u32).checked_sub(1).filter(|rank| *rank < ranks)?;
-        Some(Abort { rank, code: (word as u32).cast_signed() })
+        let rank = ((word & !HANDLER) >> 32).checked_sub(1).filter(|rank| *rank < u64::from(ranks))?;
+        let by_handler = word & HANDLER != 0;
+        Some(Abort { rank: rank as u32, code: (word as u32).cast_signed(), by_handler })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::Abort;
     use crate::shm::Memory;
 
     #[test]
@@ -287,8 +304,8 @@ mod tests {
         let memory = Memory::create(2, 0).unwrap();
         let header = memory.header();
         assert_eq!(header.abort(2), None);
-        assert!(header.set_abort(1, -7));
-        assert!(!header.set_abort(0, 3));
+        assert!(header.set_abort(Abort { by_handler: true, ..Abort::by_program(1, -7) }));
+        assert!(!header.set_abort(Abort::by_program(0, 3)));
         let abort = header.abort(2).unwrap();
         assert_eq!((abort.rank, abort.code), (1, -7));
     }

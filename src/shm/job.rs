@@ -265,6 +265,7 @@ fn own_pid() -> i32 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Abort;
     use super::super::roster::Exit;
     use super::*;
 
@@ -348,7 +349,7 @@ mod tests {
     #[test]
     fn an_abort_ends_every_wait() {
         let jobs = Job::threads(2).unwrap();
-        jobs[1].header().set_abort(1, 13);
+        jobs[1].header().set_abort(Abort::by_program(1, 13));
         let error = jobs[0].check_alive(Some(0)).unwrap_err().to_string();
         assert_eq!(error, "rank 1 has failed: it called MPI_Abort with code 13");
     }

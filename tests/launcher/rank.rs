@@ -13,7 +13,7 @@ use std::process::exit;
 use std::time::Duration;
 
 use perusal::internals::shm::telemetry::{Wait, Waiting};
-use perusal::internals::shm::{Job, RankState};
+use perusal::internals::shm::{Abort, Job, RankState};
 
 fn main() {
     let mut args = std::env::args().skip(1);
@@ -59,7 +59,7 @@ fn init() -> Job {
 }
 
 fn abort(job: &Job, code: i32) -> ! {
-    job.header().set_abort(job.rank(), code);
+    job.header().set_abort(Abort::by_program(job.rank(), code));
     exit(code)
 }
 

@@ -18,7 +18,7 @@ use crate::comm::Comm;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::events::{Event, EventPayload, Registry};
-use crate::shm::{Job, RankState};
+use crate::shm::{Abort, Job, RankState};
 use crate::tool::event::delivery;
 use crate::trace::Recording;
 use crate::variables::Overrides;
@@ -164,7 +164,11 @@ pub fn close_session() -> Result<()> {
 
 /// What errors need before there is an engine.
 pub fn install_hooks() {
-    boundary::install(Hooks { handler: errhandler::handler_of, end_job, rank: own_rank });
+    boundary::install(Hooks {
+        handler: errhandler::handler_of,
+        end_job: |code| end_job(code, true),
+        rank: own_rank,
+    });
 }
 
 /// Joins the job and makes the communicators of all ranks and of this one. Again, it changes nothing. The caller holds `USERS`.
@@ -224,10 +228,10 @@ pub fn finish() -> Result<()> {
     Ok(())
 }
 
-/// Ends the job with `code`; the launcher ends the other ranks.
-pub fn end_job(code: c_int) -> ! {
+/// Ends the job with `code`, for the program or for an error handler; the launcher ends the other ranks.
+pub fn end_job(code: c_int, by_handler: bool) -> ! {
     if let Ok(engine) = engine() {
-        engine.job().header().set_abort(engine.rank(), code);
+        engine.job().header().set_abort(Abort { rank: engine.rank(), code, by_handler });
     }
     // SAFETY: flushes what the program has buffered in C streams; takes no pointer but NULL, which means all of them.
     unsafe { libc::fflush(core::ptr::null_mut()) };

@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn an_abort_is_named_whoever_ended_first() {
         let memory = Memory::create(3, 0).unwrap();
-        memory.header().set_abort(1, 256);
+        memory.header().set_abort(Abort::by_program(1, 256));
         let failure = failure_of_ended(&memory, &[ended(&memory, 0, 9)], &[]).unwrap();
         assert_eq!(failure, Failure { status: 1, text: "rank 1 called MPI_Abort with code 256".into() });
         assert_eq!(status_of(5), 5);

@@ -66,5 +66,5 @@ pub fn abort(code: c_int) -> Result<()> {
         Ok(engine) => eprintln!("perusal: rank {}: MPI_Abort called with code {code}", engine.rank()),
         Err(_) => eprintln!("perusal: MPI_Abort called with code {code}"),
     }
-    process::end_job(code)
+    process::end_job(code, false)
 }

@@ -55,9 +55,9 @@ const LEVELS: [(&str, c_int); 4] = [
     ("MPI_THREAD_MULTIPLE", MPI_THREAD_MULTIPLE),
 ];
 
-/// The thread level that the hints ask for (MPI 5.0 §11.3.1).
+/// The thread level that the hints ask for (MPI 5.0 §11.3.1); without one, the highest.
 fn level_of(hints: &Info) -> Result<c_int> {
-    let Some(value) = hints.get(LEVEL)? else { return Ok(MPI_THREAD_SINGLE) };
+    let Some(value) = hints.get(LEVEL)? else { return Ok(MPI_THREAD_MULTIPLE) };
     let value = value.trim_ascii();
     let found = LEVELS.iter().find(|(name, _)| name.as_bytes() == value);
     found.map(|(_, level)| *level).ok_or(Error::InfoValue("thread_level is the name of no thread level"))
