@@ -12,7 +12,7 @@ DIST ?= dist
 CARGO ?= cargo
 XTASK = $(CARGO) xtask
 
-.PHONY: all help setup dist install test demo verify conformance bench peers overhead generate clean
+.PHONY: all help setup dist install test demo verify conformance bench peers overhead wheel deb generate clean
 
 all: dist
 
@@ -26,6 +26,8 @@ help:
 	@echo "make bench         latency, depth and event cost, beside the machine's limits"
 	@echo "make peers         MPICH, Open MPI, Intel MPI and $(DIST)/ in turn; ROUNDS=7 METRICS= QUICK=1"
 	@echo "make overhead      what listening to events costs, in seven configurations"
+	@echo "make wheel         a Python wheel, in build/wheel/"
+	@echo "make deb           a Debian package that installs beside other MPIs, in build/deb/"
 	@echo "make generate      write anew what follows from tables: constants, include/mpi.h, lists in docs/"
 	@echo "make clean         remove what was built"
 
@@ -50,7 +52,7 @@ demo: dist
 verify: test conformance
 	@$(XTASK) verify
 
-conformance bench peers overhead: dist
+conformance bench peers overhead wheel deb: dist
 	@$(XTASK) $@ "$(DIST)"
 
 generate: setup

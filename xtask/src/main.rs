@@ -18,6 +18,7 @@ mod instructions;
 mod loom;
 mod measure;
 mod miri;
+mod packages;
 mod peers;
 mod shell;
 mod test;
@@ -100,6 +101,20 @@ const COMMANDS: &[Command] = &[
     ("valgrind", "[DIST]", "message programs under memcheck", verify::valgrind),
     ("miri", "[SUITE…]", "tests under the rules of the language", miri::main),
     ("tsan", "[FILTER…]", "tests of threads under ThreadSanitizer", tsan::main),
+    ("wheel", "[DIST]", "a Python wheel of a distribution", packages::wheel),
+    (
+        "wheel-check",
+        "[DIST]",
+        "make the wheel, and run mpi4py from it in a new environment",
+        packages::wheel_check,
+    ),
+    ("deb", "[DIST]", "a Debian package of a distribution", packages::deb),
+    (
+        "deb-check",
+        "[DIST]",
+        "make the Debian package, install it beside other MPIs, and remove it",
+        packages::deb_check,
+    ),
     ("verify", "", "what takes longer than the tests may, after them", verify::main),
 ];
 

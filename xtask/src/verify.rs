@@ -3,7 +3,7 @@
 use crate::shell::{
     Result, attempt, cargo, command, distribution, folder, itself, line, need, number, run, tail, write,
 };
-use crate::{aarch64, fuzz, loom, miri, peers, tsan};
+use crate::{aarch64, fuzz, loom, miri, packages, peers, tsan};
 
 /// `verify`: VERIFY_SECONDS=60, how long each fuzz target runs; PERUSAL_FAULT_ROUNDS=200, how many jobs are killed.
 pub fn main(_: &[String]) -> Result {
@@ -38,6 +38,8 @@ pub fn main(_: &[String]) -> Result {
     });
     step("programs built with MPICH's header on perusal, and ours on MPICH", &mut || peers::exchange(&[]));
     let order = folder("build")?.join("all_to_all_order");
+    step("the Python wheel, with mpi4py", &mut || packages::wheel_check(&[]));
+    step("the Debian package, beside other MPIs", &mut || packages::deb_check(&[]));
     step("the order of messages among 64 ranks", &mut || {
         run(command(dist.join("bin/mpicc")).args(["-O2", "examples/all_to_all_order.c", "-o"]).arg(&order))?;
         run(command(dist.join("bin/mpiexec")).args(["-n", "64"]).arg(&order))
