@@ -136,10 +136,15 @@ impl CollectiveOp {
             Self::Alltoall(_, recv) => team.serves_alltoall(recv.bytes(0)),
             Self::Gather(_, pieces, ..) | Self::Scatter(pieces, ..) if pieces.is_some() => {
                 let block = pieces.as_ref().map_or(0, |pieces| pieces.bytes(0));
-                team.may_serve(block, block)
+                team.may_serve_one(self.operation(), block, block)
             }
             Self::Gather(Some(data), ..) | Self::Scatter(_, Some(data), ..) => {
-                team.may_serve(data.bytes(), data.bytes())
+                team.may_serve_one(self.operation(), data.bytes(), data.bytes())
+            }
+            Self::Bcast(data, _) => !team.is_one_message(self.operation(), data.bytes()),
+            Self::Reduce(data, result, ..) => {
+                let bytes = data.as_ref().or(result.as_ref()).map_or(0, Elements::bytes);
+                !team.is_one_message(self.operation(), bytes)
             }
             Self::ReduceScatter(data, ..) => team.may_serve(data.bytes(), data.bytes() / team.size),
             Self::Scan(_, data, _) | Self::Exscan(_, data, _) => team.may_serve_scan(data.bytes()),

@@ -41,7 +41,7 @@ const FLAGGED_UP_TO: usize = 8;
 
 /// Returns the control variable of an operation, if it has one.
 #[inline(always)]
-const fn variable(operation: Collective) -> Option<VariableId> {
+pub(super) const fn variable(operation: Collective) -> Option<VariableId> {
     Some(match operation {
         Collective::Barrier => VariableId::CollBarrier,
         Collective::Bcast => VariableId::CollBcast,

@@ -1,6 +1,8 @@
 //! What a team has room for, which decides what it serves. All members get the same answers.
 
 use super::Width;
+use crate::coll::selection::variable;
+use crate::events::Collective;
 use crate::team::PAYLOAD;
 use crate::variables::algorithms::AUTO;
 use crate::variables::{Config, VariableId};
@@ -32,6 +34,18 @@ impl TeamCapacity<'_> {
     pub fn may_serve(&self, shown: usize, copied: usize) -> bool {
         let direct = self.direct && copied >= self.config.coll_direct_from();
         direct || shown <= PAYLOAD || shown <= self.room_among_all(Width::One)
+    }
+
+    /// Returns whether an operation in which one of two members has `bytes` bytes for the other is a message instead: the ring takes several, one
+    /// behind the other, where a round waits for those before it. What fits into a slot or is copied in one step, is not.
+    pub fn is_one_message(&self, operation: Collective, bytes: usize) -> bool {
+        let asked_for = variable(operation).is_some_and(|id| self.config.number(id) != AUTO);
+        self.size == 2 && bytes > PAYLOAD && bytes < self.config.coll_direct_from() && !asked_for
+    }
+
+    /// As [`Self::may_serve`], for data that one member has for the others or they for it.
+    pub fn may_serve_one(&self, operation: Collective, shown: usize, copied: usize) -> bool {
+        !self.is_one_message(operation, copied) && self.may_serve(shown, copied)
     }
 
     /// Returns whether the team serves an alltoall of blocks of `block` bytes, if there is memory for it.

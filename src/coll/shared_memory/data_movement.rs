@@ -30,6 +30,9 @@ impl<H: Hold> TeamGuard<'_, H> {
         if data.len() <= PAYLOAD {
             return self.bcast_piece(what, data, root).await.map(|()| true);
         }
+        if self.capacity().is_one_message(Collective::Bcast, data.len()) {
+            return Ok(false);
+        }
         if self.is_direct_from_one(data.len()).await? {
             return self.bcast_direct(what, data, root).await.map(|()| true);
         }
@@ -118,7 +121,9 @@ impl<H: Hold> TeamGuard<'_, H> {
         own: impl FnOnce(&mut [u8]),
         each: impl FnMut(usize, &[u8]) -> Result<()>,
     ) -> Result<bool> {
-        if block > PAYLOAD && (block > self.room_among_all(Width::One) || !self.has_room(block).await?) {
+        if self.capacity().is_one_message(Collective::Gather, block)
+            || block > PAYLOAD && (block > self.room_among_all(Width::One) || !self.has_room(block).await?)
+        {
             return Ok(false);
         }
         let what = OperationKey::new(Collective::Gather, root, block);
@@ -138,6 +143,9 @@ impl<H: Hold> TeamGuard<'_, H> {
         own: impl FnOnce(&[u8]),
     ) -> Result<bool> {
         let Some(len) = block.checked_mul(self.size()) else { return Ok(false) };
+        if self.capacity().is_one_message(Collective::Scatter, block) {
+            return Ok(false);
+        }
         if len > PAYLOAD && (len > self.room_one_to_all() || !self.has_room(len).await?) {
             return Ok(false);
         }

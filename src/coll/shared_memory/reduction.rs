@@ -148,6 +148,9 @@ impl<H: Hold> TeamGuard<'_, H> {
         let out = if self.rank() == root { operands.out } else { core::ptr::null_mut() };
         let operands = Operands { out, ..operands };
         if len > PAYLOAD {
+            if self.capacity().is_one_message(Collective::Reduce, len) {
+                return Ok(false);
+            }
             let alone = len <= ALONE || self.size() == 2;
             let reducer = if alone { Reducer::EachForItself } else { Reducer::AllInSlices };
             return self.reduce_bulk(key, reducer, operands, kernel).await;
