@@ -49,7 +49,18 @@ static void every_type_describes_itself(void)
         }
         int keys = -1;
         OK(MPI_Info_get_nkeys(info, &keys));
-        SAME(keys, 1);
+        /* The buffer's size, and what each element is. */
+        SAME(keys, 1 + num);
+        CHECK(desc_len <= 160);
+        for (int e = 0; e < num; e++) {
+            char key[MPI_MAX_INFO_KEY], element[64], text[MPI_MAX_INFO_VAL];
+            int value, element_len = sizeof element, text_len = sizeof text, there = 0;
+            OK(MPI_T_enum_get_item(names, e, &value, element, &element_len));
+            snprintf(key, sizeof key, "perusal_element_%s", element);
+            OK(MPI_Info_get_string(info, key, &text_len, text, &there));
+            CHECK(there && strlen(text) > 0);
+            if (strcmp(element, "operation") == 0) CHECK(strstr(text, "(0 send, 1 recv, ") != NULL);
+        }
         OK(MPI_Info_free(&info));
     }
 }

@@ -154,8 +154,8 @@ fn the_page_of_a_known_job_shows_its_matrix_its_maxima_and_who_was_late() {
     assert!(late.contains("rank 2 rank 1") && late.contains("rank 2 rank 3"), "{late}");
     let causes = text_of(&page.dom, "id=\"causes\"", "</table>");
     assert!(causes.contains(" 2 "), "{causes}");
-    let receivers = text_of(&page.dom, "id=\"late-receivers\"", "</table>");
-    assert!(receivers.contains("rank 0 rank 1") && receivers.contains("rank 0 rank 3"), "{receivers}");
+    // Messages came before their receives, but nobody waited to send them.
+    assert!(!page.dom.contains("id=\"late-receivers\""), "rows of nothing");
     let verdict = text_of(&page.dom, "class=\"verdict\"", "</p>");
     assert!(verdict.contains("Rank 2 kept the others waiting"), "{verdict}");
     assert!(

@@ -184,6 +184,7 @@ pub fn events_json() -> Value {
             "elements": kind.elements.iter().map(|element| element.name).collect::<Vec<_>>(),
             "category": kind.category().row().name,
             "description": kind.description,
+            "explanations": kind.elements.iter().map(|element| element.explanation()).collect::<Vec<_>>(),
         })
     };
     TYPES.iter().map(one).collect()

@@ -46,6 +46,15 @@ impl EventElement {
         EventElement { name, about, field }
     }
 
+    /// What it is, and of an enumeration what each value means: `send or receive (0 send, 1 recv, …)`.
+    #[must_use]
+    pub fn explanation(&self) -> String {
+        let Some(names) = self.field.info().names else { return self.about.into() };
+        let values =
+            names.iter().enumerate().map(|(value, name)| format!("{value} {}", name.to_string_lossy()));
+        format!("{} ({})", self.about, values.collect::<Vec<_>>().join(", "))
+    }
+
     /// Handle of its datatype.
     #[must_use]
     pub fn datatype(self) -> usize {
@@ -90,7 +99,7 @@ impl EventElement {
 pub struct ToolEventType {
     /// Unique.
     pub name: String,
-    /// For people: what happens, and what each element is.
+    /// One line for people: what happens.
     pub description: String,
     /// The event behind it.
     pub event: Event,
@@ -139,7 +148,7 @@ impl ToolEventType {
             (Binding::File, false) => "; of all files, those to come included",
             _ => "",
         };
-        let description = format!("{what}{scope}{}", elements.iter().map(explained).collect::<String>());
+        let description = format!("{what}{scope}");
         let names = Box::leak(Box::new(enumeration(&name, &elements)));
         ToolEventType {
             name,
@@ -275,7 +284,7 @@ macro_rules! paper {
     };
 }
 
-/// Tables 3 to 5 of "The MPI_T Events Interface", in their order. Open MPI's ob1 raises its request events where PERUSE has them; so do we.
+/// Tables 3 to 5 of "The MPI_T Events Interface", in their order; before those of windows, what Open MPI's ob1 has besides with the same elements. Open MPI's ob1 raises its request events where PERUSE has them; so do we.
 static PAPER: &[PaperEventType] = paper! {
     "pml_ob1_message_arrived" MsgArrived ARRIVED Filter::All, true: "message arrived for match";
     "pml_ob1_search_posted_begin" SearchPostedQBegin SEARCHED Filter::All, true: "starting search of the posted receive queue";
@@ -290,6 +299,9 @@ static PAPER: &[PaperEventType] = paper! {
     "pml_ob1_transfer" ReqXferContinue REQUEST Filter::All, true: "data transfer goes on for a request";
     "pml_ob1_cancel" ReqRemoveFromPostedQ REQUEST Filter::Cancelled, true: "receive request was cancelled";
     "pml_ob1_free" ReqNotify REQUEST Filter::All, true: "the completion of a request was returned to the user, which frees the request unless it is persistent";
+    "pml_ob1_request_activate" ReqActivate REQUEST Filter::All, true: "a request was activated";
+    "pml_ob1_request_complete" ReqComplete REQUEST Filter::All, true: "a request is complete inside the library";
+    "pml_ob1_receive_cancel" ReqRemoveFromPostedQ REQUEST Filter::Cancelled, true: "a receive request was cancelled";
     "osc_rdma_lock_acquired" WinLockAcquired TARGET Filter::All, true: "a lock on a remote peer was acquired";
     "osc_rdma_lock_released" WinLockReleased TARGET Filter::All, true: "a lock on a remote peer was released";
     "osc_rdma_put_started" WinRegionBegin ACCESS Filter::Of(RmaOperation::Put), true: "a put on a contiguous region has been started";
@@ -340,18 +352,6 @@ pub fn by_name(name: &str) -> Option<usize> {
         let row = CATALOG.iter().find(|row| row.aliases.iter().any(is_name))?;
         found(row.name.to_str().ok()?)
     })
-}
-
-fn explained(element: &EventElement) -> String {
-    let values = element.field.info().names.map_or(String::new(), |names| {
-        let names: Vec<String> = names
-            .iter()
-            .enumerate()
-            .map(|(value, name)| format!("{value} {}", name.to_string_lossy()))
-            .collect();
-        format!(" ({})", names.join(", "))
-    });
-    format!("; {}: {}{values}", element.name, element.about)
 }
 
 fn enumeration(name: &str, elements: &[EventElement]) -> Enumeration {
@@ -446,6 +446,18 @@ mod tests {
         assert_eq!(image[12..16], [0xee; 4], "padding is left as it is");
         assert_eq!(image[16..24], 0x1234_5678_9abc_u64.to_ne_bytes());
         assert_eq!(image[24..], [0xee; 8]);
+    }
+
+    #[test]
+    fn a_description_is_a_line_and_explanations_fit_into_an_info_object() {
+        for event_type in TYPES.iter() {
+            assert!(event_type.description.len() <= 160, "{}", event_type.description);
+            for element in &event_type.elements {
+                assert!(element.explanation().len() < abi::MPI_MAX_INFO_VAL as usize, "{}", element.name);
+            }
+        }
+        let operation = TYPES[0].elements.iter().find(|element| element.name == "operation").unwrap();
+        assert!(operation.explanation().starts_with("send or receive (0 send, 1 recv, "));
     }
 
     #[test]

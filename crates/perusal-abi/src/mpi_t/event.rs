@@ -13,7 +13,7 @@ use crate::tool::event::registration::{
     DroppedFunction, EventFunction, FreeFunction, Registration, RegistrationError,
 };
 use crate::tool::event::safety::Safety;
-use crate::tool::event::types::{TYPES, ToolEventType, by_name};
+use crate::tool::event::types::{EventElement, TYPES, ToolEventType, by_name};
 use crate::tool::event::{delivery, source as sources};
 use crate::types::{MPI_Aint, MPI_Count, MPI_Datatype, MPI_Info};
 use crate::variables::VariableId;
@@ -40,10 +40,23 @@ fn given(info: MPI_Info) -> Outcome<Info> {
     hints(info).map_err(|_| MPI_T_ERR_INVALID)
 }
 
+/// Before an element's name: the key of what the element is.
+const ELEMENT: &str = "perusal_element_";
+
 /// An info object that says how many entries a buffer has, for the user to free.
 fn buffer_hint(entries: usize) -> Outcome<MPI_Info> {
+    type_hints(entries, &[])
+}
+
+/// The same, and what each of these elements is.
+fn type_hints(entries: usize, elements: &[EventElement]) -> Outcome<MPI_Info> {
     let mut info = Info::new();
-    info.set(BUFFER, entries.to_string()).and_then(|()| hand_out(info)).map_err(|_| MPI_T_ERR_MEMORY)
+    let mut set = |key: &str, value: String| info.set(key, value).map_err(|_| MPI_T_ERR_MEMORY);
+    set(BUFFER, entries.to_string())?;
+    for element in elements {
+        set(&format!("{ELEMENT}{}", element.name), element.explanation())?;
+    }
+    hand_out(info).map_err(|_| MPI_T_ERR_MEMORY)
 }
 
 /// Entries of a buffer that no hint asks for.
@@ -128,7 +141,7 @@ pub fn info(
     bind: Option<Out<'_, c_int>>,
 ) -> Outcome {
     let kind = kind(index)?;
-    let hint = if info.is_none() { MPI_INFO_NULL } else { buffer_hint(default_entries())? };
+    let hint = if info.is_none() { MPI_INFO_NULL } else { type_hints(default_entries(), &kind.elements)? };
     let names = (!kind.elements.is_empty()).then_some(kind.names);
     name.give(&kind.name);
     offer(verbosity, kind.verbosity());

@@ -29,6 +29,8 @@ pub fn page(report: &Report) -> Result<String, serde_json::Error> {
     let mut shown = report.clone();
     shown.matrix = report.matrix.grouped(report.ranks.len() as u32, MATRIX_ROWS);
     shown.late_senders.truncate(PAIRS);
+    // Messages that nobody waited to send are told by the queues.
+    shown.late_receivers.retain(|row| row.waited_ns > 0);
     shown.late_receivers.truncate(PAIRS);
     let data = inert(&serde_json::to_string(&shown)?);
     let cautions: String = report

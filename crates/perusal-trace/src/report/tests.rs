@@ -152,6 +152,7 @@ fn a_sender_that_waits_for_its_receiver_is_told_with_what_it_cost() {
     let report = report(&job);
     let [row] = &report.late_receivers[..] else { panic!("{:?}", report.late_receivers) };
     assert_eq!((row.receiver, row.sender, row.messages), (1, 0, 1));
+    assert!(!page(&report).unwrap().contains("\"late_receivers\":[]"), "rank 0 waited");
     assert_eq!((row.waited_ns, row.longest_at_ns, row.early_ns), (799_000, 1_000, 799_000));
     assert_eq!(report.ranks[0].waited.other_ns, 500);
     assert_eq!(report.ranks[1].caused.late_receiver_ns, 799_000);
@@ -298,7 +299,8 @@ fn queues_have_their_high_water_their_series_and_their_residence() {
     // Sends live 4 ns in such a job; receives from their begin to 10 after the match.
     assert_eq!((report.ranks[0].send_requests.count, report.ranks[0].send_requests.max), (3, 4));
     assert_eq!((report.ranks[1].receive_requests.count, report.ranks[1].receive_requests.max), (3, 20));
-    assert_eq!(report.late_receivers[0].early_ns, 30_000);
+    assert_eq!((report.late_receivers[0].early_ns, report.late_receivers[0].waited_ns), (30_000, 0));
+    assert!(page(&report).unwrap().contains("\"late_receivers\":[]"), "nobody waited");
 }
 
 #[test]

@@ -108,7 +108,7 @@ fn late(out: &mut String, report: &Report) {
     });
     let heads = ["sender", "made wait", "for", "messages", "longest", "sender waited itself"];
     table(out, "Late senders", &heads, rows.collect());
-    let rows = report.late_receivers.iter().map(|row| {
+    let rows = report.late_receivers.iter().filter(|row| row.waited_ns > 0).map(|row| {
         vec![
             row.receiver.to_string(),
             row.sender.to_string(),

@@ -148,7 +148,7 @@ function table(caption, columns, rows, id) {
     }
     return first ? html("th", { scope: "row", class: kind }, value) : html("td", { class: kind ?? (value === "0" ? "zero" : null) }, value);
   };
-  return html("div", { class: "scroll" }, html("table", { id }, caption && html("caption", {}, caption),
+  return html("div", { class: "scroll" }, html("table", { id }, caption && html("caption", {}, html("span", {}, caption)),
     html("thead", {}, html("tr", {}, columns.map((c) => html("th", { scope: "col", class: c.bar ? "bar" : c.text ? "text" : null }, c.title)))),
     html("tbody", {}, rows.map((row) => html("tr", {}, columns.map((c, i) => cell(c, row, i === 0)))))));
 }

@@ -27,7 +27,7 @@ function matrixTable(field, ranks) {
   const sum = (cells) => field.at < 0 ? (cells.reduce((s, c) => s + (c?.[4] || 0), 0) / (cells.reduce((s, c) => s + (c?.[2] || 0), 0) || 1)) : cells.reduce((s, c) => s + valueOf(field, c), 0);
   const brief = (value) => (field.label === show.count ? (value < 10000 ? show.count(value) : short(value)) : field.label(value));
   return html("div", { class: "scroll" }, html("table", { class: "matrix", id: "matrix-table" },
-    html("caption", {}, `${field.title}: rows send, columns receive`),
+    html("caption", {}, html("span", {}, `${field.title}: rows send, columns receive`)),
     html("thead", {}, html("tr", {}, html("th", { scope: "col" }, "from \\ to"), ranks.map((to) => html("th", { scope: "col" }, groupName(to))), html("th", { scope: "col" }, field.at < 0 ? "in all" : "sum"))),
     html("tbody", {}, ranks.map((from) => html("tr", {}, html("th", { scope: "row" }, groupName(from)), ranks.map((to) => {
       const cell = cellOf(from, to), value = valueOf(field, cell), fillColour = shade(field.at < 0 ? value : logShare(value, most));

@@ -61,7 +61,7 @@ function waitingSection() {
   node.append(html("h3", {}, "Late senders"), lateTable("late-senders", "A receiver waited before the send had begun", "sender", "receiver", senders, [
     { title: "sender", cell: (r) => rankWord(r.sender), text: true }, { title: "made wait", cell: (r) => rankWord(r.receiver), text: true }, { title: "for", cell: (r) => show.ns(r.waited_ns), bar: (r) => r.waited_ns / most(senders) },
     { title: "messages", cell: (r) => show.count(r.messages) }, { title: "longest", cell: (r) => show.ns(r.longest_ns) }, { title: "at", cell: (r) => at(r.longest_at_ns) }, { title: "while the sender waited too", cell: (r) => show.ns(r.passed_on_ns) }, { title: "posted before the send by", cell: (r) => show.ns(r.open_ns) }]));
-  node.append(html("h3", {}, "Late receivers"), lateTable("late-receivers", "A message was sent before its receive was posted", "receiver", "sender", receivers, [
+  node.append(html("h3", {}, "Late receivers"), lateTable("late-receivers", "A sender waited before the receive was posted", "receiver", "sender", receivers, [
     { title: "receiver", cell: (r) => rankWord(r.receiver), text: true }, { title: "sender", cell: (r) => rankWord(r.sender), text: true }, { title: "the sender waited", cell: (r) => show.ns(r.waited_ns), bar: (r) => r.waited_ns / most(receivers) },
     { title: "messages", cell: (r) => show.count(r.messages) }, { title: "longest wait", cell: (r) => show.ns(r.longest_ns) }, { title: "at", cell: (r) => (r.longest_ns ? at(r.longest_at_ns) : "–") }, { title: "sent before the receive by", cell: (r) => show.ns(r.early_ns) }, { title: "most by", cell: (r) => show.ns(r.earliest_ns) }]));
 }
