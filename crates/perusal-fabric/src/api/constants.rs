@@ -1,0 +1,99 @@
+//! Flags, capabilities, classes and error numbers.
+#![allow(missing_docs)]
+
+pub const FI_MSG: u64 = 1 << 1;
+pub const FI_RMA: u64 = 1 << 2;
+pub const FI_TAGGED: u64 = 1 << 3;
+pub const FI_ATOMIC: u64 = 1 << 4;
+pub const FI_READ: u64 = 1 << 8;
+pub const FI_WRITE: u64 = 1 << 9;
+pub const FI_RECV: u64 = 1 << 10;
+pub const FI_SEND: u64 = 1 << 11;
+pub const FI_REMOTE_READ: u64 = 1 << 12;
+pub const FI_REMOTE_WRITE: u64 = 1 << 13;
+pub const FI_MULTI_RECV: u64 = 1 << 16;
+pub const FI_REMOTE_CQ_DATA: u64 = 1 << 17;
+pub const FI_MORE: u64 = 1 << 18;
+pub const FI_PEEK: u64 = 1 << 19;
+pub const FI_COMPLETION: u64 = 1 << 24;
+pub const FI_INJECT: u64 = 1 << 25;
+pub const FI_INJECT_COMPLETE: u64 = 1 << 26;
+pub const FI_TRANSMIT_COMPLETE: u64 = 1 << 27;
+pub const FI_DELIVERY_COMPLETE: u64 = 1 << 28;
+pub const FI_MATCH_COMPLETE: u64 = 1 << 31;
+pub const FI_LOCAL_COMM: u64 = 1 << 51;
+pub const FI_SOURCE: u64 = 1 << 57;
+pub const FI_DIRECTED_RECV: u64 = 1 << 59;
+/// A flag of a tagged receive; the same bit as the capability FI_DIRECTED_RECV.
+pub const FI_CLAIM: u64 = 1 << 59;
+pub const FI_DISCARD: u64 = 1 << 58;
+/// A flag of fi_ep_bind.
+pub const FI_SELECTIVE_COMPLETION: u64 = 1 << 59;
+
+pub const FI_ADDR_STR: u32 = 9;
+pub const FI_ADDR_UNSPEC: u64 = u64::MAX;
+pub const FI_ADDR_NOTAVAIL: u64 = u64::MAX;
+
+pub const FI_AV_MAP: u32 = 1;
+pub const FI_AV_TABLE: u32 = 2;
+pub const FI_PROGRESS_UNSPEC: u32 = 0;
+pub const FI_PROGRESS_MANUAL: u32 = 2;
+pub const FI_THREAD_SAFE: u32 = 1;
+pub const FI_THREAD_DOMAIN: u32 = 3;
+pub const FI_THREAD_COMPLETION: u32 = 4;
+pub const FI_RM_ENABLED: u32 = 2;
+pub const FI_EP_RDM: u32 = 3;
+/// The bit that a provider's own protocols have (`FI_PROV_SPECIFIC`), and a number.
+pub const PROTOCOL: u32 = 1 << 31 | 0x7065;
+/// Messages, and what is sent before and after them, arrive in order: all orders of 9 bits, without those of data.
+pub const FI_ORDER_SAS: u64 = 1 << 8;
+pub const FI_ORDER_NONE: u64 = 0;
+
+pub const FI_MR_BASIC: i32 = 1;
+pub const FI_MR_SCALABLE: i32 = 2;
+
+pub const FI_CLASS_FABRIC: usize = 1;
+pub const FI_CLASS_DOMAIN: usize = 2;
+pub const FI_CLASS_EP: usize = 3;
+pub const FI_CLASS_AV: usize = 11;
+pub const FI_CLASS_MR: usize = 12;
+pub const FI_CLASS_EQ: usize = 13;
+pub const FI_CLASS_CQ: usize = 14;
+pub const FI_CLASS_CNTR: usize = 15;
+
+pub const FI_WAIT_NONE: u32 = 0;
+pub const FI_WAIT_UNSPEC: u32 = 1;
+pub const FI_WAIT_YIELD: u32 = 5;
+
+pub const FI_CQ_FORMAT_UNSPEC: u32 = 0;
+pub const FI_CQ_FORMAT_CONTEXT: u32 = 1;
+pub const FI_CQ_FORMAT_MSG: u32 = 2;
+pub const FI_CQ_FORMAT_DATA: u32 = 3;
+pub const FI_CQ_FORMAT_TAGGED: u32 = 4;
+
+pub const FI_ENABLE: i32 = 6;
+pub const FI_GETOPSFLAG: i32 = 2;
+pub const FI_OPT_ENDPOINT: i32 = 0;
+pub const FI_OPT_MIN_MULTI_RECV: i32 = 0;
+
+pub const FI_EAGAIN: i32 = libc::EAGAIN;
+pub const FI_EINVAL: i32 = libc::EINVAL;
+pub const FI_ENODATA: i32 = libc::ENODATA;
+pub const FI_ENOMEM: i32 = libc::ENOMEM;
+pub const FI_ENOMSG: i32 = libc::ENOMSG;
+pub const FI_ENOSYS: i32 = libc::ENOSYS;
+pub const FI_EMSGSIZE: i32 = libc::EMSGSIZE;
+pub const FI_ENOPROTOOPT: i32 = libc::ENOPROTOOPT;
+pub const FI_EBUSY: i32 = libc::EBUSY;
+pub const FI_EIO: i32 = libc::EIO;
+pub const FI_ESHUTDOWN: i32 = libc::ESHUTDOWN;
+pub const FI_EHOSTUNREACH: i32 = libc::EHOSTUNREACH;
+pub const FI_ECANCELED: i32 = libc::ECANCELED;
+pub const FI_ETIMEDOUT: i32 = libc::ETIMEDOUT;
+pub const FI_ETOOSMALL: i32 = 257;
+pub const FI_EOPBADSTATE: i32 = 258;
+pub const FI_EAVAIL: i32 = 259;
+pub const FI_EBADFLAGS: i32 = 260;
+pub const FI_ENOCQ: i32 = 263;
+pub const FI_ETRUNC: i32 = 265;
+pub const FI_ENOAV: i32 = 267;

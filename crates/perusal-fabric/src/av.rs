@@ -1,0 +1,180 @@
+//! Address vectors: fi_addr_t is the place in a table, which grows while endpoints run.
+
+use crate::address::{ADDRESS_BYTES, Address};
+use crate::api::*;
+use crate::domain::Domain;
+use crate::endpoint::Endpoint;
+use crate::object::{Object, Tables, close, give, table, with};
+use core::cell::RefCell;
+use libc::{c_char, c_int, c_void};
+use std::rc::{Rc, Weak};
+
+/// The table, and the endpoints that use it.
+#[derive(Debug, Default)]
+pub struct Vector {
+    entries: RefCell<Vec<Option<Address>>>,
+    endpoints: RefCell<Vec<Weak<RefCell<Endpoint>>>>,
+}
+
+impl Vector {
+    /// Has an endpoint learn all addresses, and those that come.
+    pub fn bind(&self, endpoint: &Rc<RefCell<Endpoint>>) {
+        for (at, entry) in self.entries.borrow().iter().enumerate() {
+            if let Some(address) = entry {
+                endpoint.borrow_mut().core.introduce(at as u64, *address);
+            }
+        }
+        self.endpoints.borrow_mut().push(Rc::downgrade(endpoint));
+    }
+
+    fn each(&self, mut f: impl FnMut(&mut Endpoint)) {
+        for endpoint in self.endpoints.borrow().iter().filter_map(Weak::upgrade) {
+            f(&mut endpoint.borrow_mut());
+        }
+    }
+
+    fn insert(&self, address: Address) -> u64 {
+        let mut entries = self.entries.borrow_mut();
+        entries.push(Some(address));
+        let at = (entries.len() - 1) as u64;
+        self.each(|endpoint| endpoint.core.introduce(at, address));
+        at
+    }
+}
+
+/// An address vector.
+pub type Av = Object<Tables<1>, Rc<Vector>>;
+
+static FID: FidOps = FidOps::new([
+    close::<Tables<1>, Rc<Vector>> as *const (),
+    bind as *const (),
+    NONE,
+    NONE,
+    NONE,
+    NONE,
+]);
+static AV: Table<7> = Table::new([
+    insert as *const (),
+    NONE,
+    NONE,
+    remove as *const (),
+    lookup as *const (),
+    straddr as *const (),
+    NONE,
+]);
+
+/// `av_open` of a domain.
+///
+/// # Safety
+///
+/// As fi_av_open(3) says.
+pub unsafe extern "C" fn open(
+    domain: *mut Fid,
+    attr: *mut AvAttr,
+    out: *mut *mut Fid,
+    context: *mut c_void,
+) -> c_int {
+    // SAFETY: the interface promises a valid structure.
+    let attr = unsafe { &mut *attr };
+    // FI_EVENT (as FI_COMPLETION) asks for insertions to be reported to an event queue, a name for a table that processes share.
+    if attr.flags & FI_COMPLETION != 0 || !attr.name.is_null() || attr.rx_ctx_bits != 0 {
+        return -FI_ENOSYS;
+    }
+    if attr.kind == 0 {
+        attr.kind = FI_AV_TABLE;
+    }
+    if attr.kind != FI_AV_TABLE && attr.kind != FI_AV_MAP {
+        return -FI_EINVAL;
+    }
+    // SAFETY: the interface promises a domain of ours, and a place for the object.
+    unsafe {
+        let lock = with(domain, |domain: &Domain| Rc::clone(&domain.lock));
+        give(FI_CLASS_AV, &FID, [table(&AV)], &lock, Rc::new(Vector::default()), context, out)
+    }
+}
+
+unsafe extern "C" fn bind(_: *mut Fid, _: *mut Fid, _: u64) -> c_int {
+    -FI_ENOSYS
+}
+
+/// FI_SYNC_ERR: errors of single addresses go to an array of the caller's.
+const FI_SYNC_ERR: u64 = 1 << 58;
+
+unsafe extern "C" fn insert(
+    av: *mut Fid,
+    addresses: *const u8,
+    count: usize,
+    out: *mut u64,
+    flags: u64,
+    context: *mut c_void,
+) -> c_int {
+    let insert = |av: &Av| {
+        let mut inserted = 0;
+        for at in 0..count {
+            // SAFETY: the interface promises `count` addresses, which all have the same length.
+            let bytes = unsafe { core::slice::from_raw_parts(addresses.add(at * ADDRESS_BYTES), ADDRESS_BYTES) };
+            let address = Address::parse(bytes);
+            let number = address.map_or(FI_ADDR_NOTAVAIL, |address| av.value.insert(address));
+            inserted += c_int::from(address.is_some());
+            // SAFETY: the interface promises `count` places, or none; and as many errors where it asks for them.
+            unsafe {
+                if !out.is_null() {
+                    *out.add(at) = number;
+                }
+                if flags & FI_SYNC_ERR != 0 && !context.is_null() {
+                    *context.cast::<c_int>().add(at) = if address.is_some() { 0 } else { FI_EINVAL };
+                }
+            }
+        }
+        inserted
+    };
+    // SAFETY: the interface promises an address vector of ours.
+    unsafe { with(av, insert) }
+}
+
+unsafe extern "C" fn remove(av: *mut Fid, numbers: *const u64, count: usize, _: u64) -> c_int {
+    let remove = |av: &Av| {
+        for at in 0..count {
+            // SAFETY: the interface promises `count` numbers.
+            let number = unsafe { *numbers.add(at) };
+            match av.value.entries.borrow_mut().get_mut(number as usize) {
+                Some(entry @ Some(_)) => *entry = None,
+                _ => return -FI_EINVAL,
+            }
+            av.value.each(|endpoint| endpoint.core.forget(number));
+        }
+        0
+    };
+    // SAFETY: the interface promises an address vector of ours.
+    unsafe { with(av, remove) }
+}
+
+unsafe extern "C" fn lookup(av: *mut Fid, number: u64, out: *mut u8, len: *mut usize) -> c_int {
+    let lookup = |av: &Av| {
+        let Some(address) = av.value.entries.borrow().get(number as usize).copied().flatten() else {
+            return -FI_EINVAL;
+        };
+        let bytes = address.to_bytes();
+        // SAFETY: the interface promises `*len` bytes.
+        unsafe {
+            core::ptr::copy_nonoverlapping(bytes.as_ptr(), out, bytes.len().min(*len));
+            *len = bytes.len();
+        }
+        0
+    };
+    // SAFETY: the interface promises an address vector of ours.
+    unsafe { with(av, lookup) }
+}
+
+unsafe extern "C" fn straddr(_: *mut Fid, address: *const u8, out: *mut c_char, len: *mut usize) -> *const c_char {
+    // SAFETY: the interface promises an address, and `*len` bytes.
+    unsafe {
+        if *len > 0 {
+            let fits = ADDRESS_BYTES.min(*len);
+            core::ptr::copy_nonoverlapping(address, out.cast(), fits);
+            *out.add(fits - 1) = 0;
+        }
+        *len = ADDRESS_BYTES;
+    }
+    out
+}

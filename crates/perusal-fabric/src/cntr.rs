@@ -1,0 +1,109 @@
+//! Counters, as the interface sees them.
+
+use crate::api::*;
+use crate::domain::Domain;
+use crate::object::{Object, Tables, close, give, table, with};
+use crate::queue::Counter;
+use libc::{c_int, c_void};
+use std::rc::Rc;
+use std::time::Instant;
+
+/// A counter.
+pub type Cntr = Object<Tables<1>, Rc<Counter>>;
+
+static FID: FidOps = FidOps::new([close::<Tables<1>, Rc<Counter>> as *const (), NONE, NONE, NONE, NONE, NONE]);
+static CNTR: Table<7> = Table::new([
+    read as *const (),
+    readerr as *const (),
+    add as *const (),
+    set as *const (),
+    wait as *const (),
+    adderr as *const (),
+    seterr as *const (),
+]);
+
+/// `cntr_open` of a domain.
+///
+/// # Safety
+///
+/// As fi_cntr_open(3) says.
+pub unsafe extern "C" fn open(
+    domain: *mut Fid,
+    attr: *const CntrAttr,
+    out: *mut *mut Fid,
+    context: *mut c_void,
+) -> c_int {
+    // SAFETY: the interface promises null or a valid structure.
+    let wait = unsafe { attr.as_ref() }.map_or(FI_WAIT_NONE, |attr| attr.wait_obj);
+    if ![FI_WAIT_NONE, FI_WAIT_UNSPEC, FI_WAIT_YIELD].contains(&wait) {
+        return -FI_ENOSYS;
+    }
+    // SAFETY: the interface promises a domain of ours, and a place for the object.
+    unsafe {
+        let lock = with(domain, |domain: &Domain| Rc::clone(&domain.lock));
+        give(FI_CLASS_CNTR, &FID, [table(&CNTR)], &lock, Rc::new(Counter::default()), context, out)
+    }
+}
+
+unsafe extern "C" fn read(cntr: *mut Fid) -> u64 {
+    let read = |cntr: &Cntr| {
+        cntr.value.bound.progress();
+        cntr.value.value.get()
+    };
+    // SAFETY: the interface promises a counter of ours.
+    unsafe { with(cntr, read) }
+}
+
+unsafe extern "C" fn readerr(cntr: *mut Fid) -> u64 {
+    let read = |cntr: &Cntr| {
+        cntr.value.bound.progress();
+        cntr.value.errors.get()
+    };
+    // SAFETY: the interface promises a counter of ours.
+    unsafe { with(cntr, read) }
+}
+
+unsafe extern "C" fn add(cntr: *mut Fid, value: u64) -> c_int {
+    // SAFETY: the interface promises a counter of ours.
+    unsafe { with(cntr, |cntr: &Cntr| cntr.value.value.set(cntr.value.value.get().wrapping_add(value))) };
+    0
+}
+
+unsafe extern "C" fn set(cntr: *mut Fid, value: u64) -> c_int {
+    // SAFETY: the interface promises a counter of ours.
+    unsafe { with(cntr, |cntr: &Cntr| cntr.value.value.set(value)) };
+    0
+}
+
+unsafe extern "C" fn adderr(cntr: *mut Fid, value: u64) -> c_int {
+    // SAFETY: the interface promises a counter of ours.
+    unsafe { with(cntr, |cntr: &Cntr| cntr.value.errors.set(cntr.value.errors.get().wrapping_add(value))) };
+    0
+}
+
+unsafe extern "C" fn seterr(cntr: *mut Fid, value: u64) -> c_int {
+    // SAFETY: the interface promises a counter of ours.
+    unsafe { with(cntr, |cntr: &Cntr| cntr.value.errors.set(value)) };
+    0
+}
+
+unsafe extern "C" fn wait(cntr: *mut Fid, threshold: u64, timeout: c_int) -> c_int {
+    let start = Instant::now();
+    // SAFETY: the interface promises a counter of ours.
+    let errors = unsafe { with(cntr, |cntr: &Cntr| cntr.value.errors.get()) };
+    loop {
+        // SAFETY: the same promise.
+        unsafe {
+            if read(cntr) >= threshold {
+                return 0;
+            }
+            if with(cntr, |cntr: &Cntr| cntr.value.errors.get()) != errors {
+                return -FI_EAVAIL;
+            }
+        }
+        if timeout >= 0 && start.elapsed().as_millis() >= timeout as u128 {
+            return -FI_ETIMEDOUT;
+        }
+        core::hint::spin_loop();
+    }
+}

@@ -1,0 +1,196 @@
+//! Completion queues, as the interface sees them.
+
+use crate::api::*;
+use crate::domain::Domain;
+use crate::object::{Object, Tables, close, give, table, with};
+use crate::queue::Queue;
+use libc::{c_char, c_int, c_void};
+use std::rc::Rc;
+use std::time::Instant;
+
+/// A completion queue.
+pub type Cq = Object<Tables<1>, Rc<Queue>>;
+
+static FID: FidOps = FidOps::new([close::<Tables<1>, Rc<Queue>> as *const (), NONE, NONE, NONE, NONE, NONE]);
+static CQ: Table<7> = Table::new([
+    read as *const (),
+    readfrom as *const (),
+    readerr as *const (),
+    sread as *const (),
+    sreadfrom as *const (),
+    signal as *const (),
+    strerror as *const (),
+]);
+
+/// `cq_open` of a domain.
+///
+/// # Safety
+///
+/// As fi_cq_open(3) says.
+pub unsafe extern "C" fn open(
+    domain: *mut Fid,
+    attr: *mut CqAttr,
+    out: *mut *mut Fid,
+    context: *mut c_void,
+) -> c_int {
+    // SAFETY: the interface promises null or a valid structure.
+    let (format, wait) = unsafe { attr.as_ref() }.map_or((0, 0), |attr| (attr.format, attr.wait_obj));
+    if ![FI_WAIT_NONE, FI_WAIT_UNSPEC, FI_WAIT_YIELD].contains(&wait) {
+        return -FI_ENOSYS;
+    }
+    if format > FI_CQ_FORMAT_TAGGED {
+        return -FI_EINVAL;
+    }
+    let format = if format == FI_CQ_FORMAT_UNSPEC { FI_CQ_FORMAT_CONTEXT } else { format };
+    let queue = Rc::new(Queue { format, ..Queue::default() });
+    // SAFETY: the interface promises a domain of ours, and a place for the object.
+    unsafe {
+        let lock = with(domain, |domain: &Domain| Rc::clone(&domain.lock));
+        give(FI_CLASS_CQ, &FID, [table(&CQ)], &lock, queue, context, out)
+    }
+}
+
+/// Takes up to `count` completions.
+///
+/// # Safety
+///
+/// `buf` has room for `count` entries, and `sources`, unless it is null, for as many addresses.
+#[inline(always)]
+unsafe fn take(queue: &Queue, buf: *mut u8, count: usize, sources: *mut u64) -> isize {
+    let mut done = queue.done.borrow_mut();
+    if done.is_empty() {
+        drop(done);
+        queue.bound.progress();
+        done = queue.done.borrow_mut();
+    }
+    let bytes = queue.entry_bytes();
+    let mut taken = 0;
+    while taken < count {
+        let Some(front) = done.front() else { break };
+        if front.error != 0 {
+            break;
+        }
+        // SAFETY: the caller promises room for `count` entries and addresses; a format is the beginning of the longest.
+        unsafe {
+            let entry = (&raw const front.entry).cast::<u8>();
+            core::ptr::copy_nonoverlapping(entry, buf.add(taken * bytes), bytes);
+            if !sources.is_null() {
+                *sources.add(taken) = front.source;
+            }
+        }
+        done.pop_front();
+        taken += 1;
+    }
+    if taken > 0 {
+        return taken as isize;
+    }
+    let error = if done.is_empty() { FI_EAGAIN } else { FI_EAVAIL };
+    -(error as isize)
+}
+
+unsafe extern "C" fn read(cq: *mut Fid, buf: *mut u8, count: usize) -> isize {
+    // SAFETY: the interface promises a completion queue of ours and room for the entries.
+    unsafe { with(cq, |cq: &Cq| take(&cq.value, buf, count, core::ptr::null_mut())) }
+}
+
+unsafe extern "C" fn readfrom(cq: *mut Fid, buf: *mut u8, count: usize, sources: *mut u64) -> isize {
+    // SAFETY: the interface promises a completion queue of ours and room for the entries.
+    unsafe { with(cq, |cq: &Cq| take(&cq.value, buf, count, sources)) }
+}
+
+unsafe extern "C" fn sread(cq: *mut Fid, buf: *mut u8, count: usize, cond: *const c_void, timeout: c_int) -> isize {
+    // SAFETY: the same promises.
+    unsafe { sreadfrom(cq, buf, count, core::ptr::null_mut(), cond, timeout) }
+}
+
+unsafe extern "C" fn sreadfrom(
+    cq: *mut Fid,
+    buf: *mut u8,
+    count: usize,
+    sources: *mut u64,
+    _cond: *const c_void,
+    timeout: c_int,
+) -> isize {
+    let start = Instant::now();
+    let mut tries = 0_u32;
+    loop {
+        // SAFETY: the interface promises a completion queue of ours and room for the entries.
+        let taken = unsafe { with(cq, |cq: &Cq| take(&cq.value, buf, count, sources)) };
+        let left = (timeout as u128).saturating_sub(start.elapsed().as_millis());
+        // SAFETY: the same promise.
+        let signaled = unsafe { with(cq, |cq: &Cq| cq.value.signaled.take()) };
+        if taken != -(FI_EAGAIN as isize) || signaled || (timeout >= 0 && left == 0) {
+            return taken;
+        }
+        tries += 1;
+        if tries < 1000 {
+            core::hint::spin_loop();
+            continue;
+        }
+        // SAFETY: the same promise; the lock is not held while this thread waits.
+        let shared = unsafe { (*cq.cast::<Cq>()).lock.is_needed() };
+        if shared {
+            std::thread::sleep(core::time::Duration::from_micros(50));
+        } else {
+            let most = if timeout < 0 { 100 } else { left.min(100) as u64 };
+            // SAFETY: the same promise.
+            unsafe { with(cq, |cq: &Cq| cq.value.bound.sleep(most)) };
+        }
+    }
+}
+
+unsafe extern "C" fn signal(cq: *mut Fid) -> c_int {
+    // SAFETY: the interface promises a completion queue of ours.
+    unsafe { with(cq, |cq: &Cq| cq.value.signaled.set(true)) };
+    0
+}
+
+unsafe extern "C" fn readerr(cq: *mut Fid, out: *mut CqErrEntry, _: u64) -> isize {
+    let readerr = |cq: &Cq| {
+        let mut done = cq.value.done.borrow_mut();
+        let Some(front) = done.front().filter(|front| front.error != 0).copied() else {
+            return -(FI_EAGAIN as isize);
+        };
+        done.pop_front();
+        let entry = front.entry;
+        // SAFETY: the interface promises room for the entry. What there was of room for more data is left alone.
+        unsafe {
+            let (err_data, err_data_size) = ((*out).err_data, 0);
+            *out = CqErrEntry {
+                context: entry.context,
+                flags: entry.flags,
+                len: entry.len,
+                buf: entry.buf,
+                data: entry.data,
+                tag: entry.tag,
+                olen: front.overflow,
+                err: front.error,
+                prov_errno: front.error,
+                err_data,
+                err_data_size,
+            };
+        }
+        1
+    };
+    // SAFETY: the interface promises a completion queue of ours.
+    unsafe { with(cq, readerr) }
+}
+
+unsafe extern "C" fn strerror(
+    _: *mut Fid,
+    number: c_int,
+    _: *const c_void,
+    buf: *mut c_char,
+    len: usize,
+) -> *const c_char {
+    // SAFETY: a plain call; the text it gives is a C string.
+    let text = unsafe { libc::strerror(number) };
+    if !buf.is_null() && len > 0 {
+        // SAFETY: the interface promises `len` bytes.
+        unsafe {
+            libc::strncpy(buf, text, len - 1);
+            *buf.add(len - 1) = 0;
+        }
+    }
+    text
+}

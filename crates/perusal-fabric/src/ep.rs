@@ -1,0 +1,447 @@
+//! Endpoints, as the interface sees them: binding, and messages with and without tags.
+
+use crate::address::ADDRESS_BYTES;
+use crate::api::*;
+use crate::av::Av;
+use crate::cntr::Cntr;
+use crate::cq::Cq;
+use crate::domain::Domain;
+use crate::endpoint::{EAGER_LIMIT, Endpoint, Receive, Send, Several};
+use crate::info::IOV_LIMIT;
+use crate::object::{Object, Tables, close, give, table, with};
+use crate::spans::Spans;
+use core::cell::{Cell, RefCell};
+use libc::{c_int, c_void, iovec};
+use std::rc::Rc;
+
+/// An endpoint and how it is bound.
+#[derive(Debug)]
+pub struct Bindings {
+    endpoint: Rc<RefCell<Endpoint>>,
+    /// The flags of operations that are not called with flags.
+    send_flags: Cell<u64>,
+    receive_flags: Cell<u64>,
+    /// Only operations that ask for it report to the queue.
+    select_sends: Cell<bool>,
+    select_receives: Cell<bool>,
+    has_addresses: Cell<bool>,
+    enabled: Cell<bool>,
+}
+
+type Ep = Object<Tables<7>, Bindings>;
+
+static FID: FidOps = FidOps::new([
+    close::<Tables<7>, Bindings> as *const (),
+    bind as *const (),
+    control as *const (),
+    NONE,
+    NONE,
+    NONE,
+]);
+static OPS: Table<7> =
+    Table::new([cancel as *const (), getopt as *const (), setopt as *const (), NONE, NONE, NONE, NONE]);
+static CM: Table<9> = Table::new([NONE, getname as *const (), NONE, NONE, NONE, NONE, NONE, NONE, NONE]);
+static MESSAGES: Table<9> = Table::new([
+    recv as *const (),
+    recvv as *const (),
+    recvmsg as *const (),
+    send as *const (),
+    sendv as *const (),
+    sendmsg as *const (),
+    inject as *const (),
+    senddata as *const (),
+    injectdata as *const (),
+]);
+static TAGGED: Table<9> = Table::new([
+    trecv as *const (),
+    trecvv as *const (),
+    trecvmsg as *const (),
+    tsend as *const (),
+    tsendv as *const (),
+    tsendmsg as *const (),
+    tinject as *const (),
+    tsenddata as *const (),
+    tinjectdata as *const (),
+]);
+static RMA: Table<9> = Table::new([NONE; 9]);
+static ATOMIC: Table<13> = Table::new([NONE; 13]);
+static COLLECTIVE: Table<8> = Table::new([NONE; 8]);
+
+/// `endpoint` of a domain.
+///
+/// # Safety
+///
+/// As fi_endpoint(3) says.
+pub unsafe extern "C" fn open(
+    domain: *mut Fid,
+    info: *const Info,
+    out: *mut *mut Fid,
+    context: *mut c_void,
+) -> c_int {
+    // SAFETY: the interface promises valid structures.
+    let (caps, send_flags, receive_flags) = unsafe {
+        let info = &*info;
+        (
+            info.caps,
+            info.tx_attr.as_ref().map_or(0, |tx| tx.op_flags),
+            info.rx_attr.as_ref().map_or(0, |rx| rx.op_flags),
+        )
+    };
+    let mut endpoint = match Endpoint::new() {
+        Ok(endpoint) => endpoint,
+        Err(error) => return -error,
+    };
+    endpoint.core.directed = caps & FI_DIRECTED_RECV != 0;
+    let bindings = Bindings {
+        endpoint: Rc::new(RefCell::new(endpoint)),
+        send_flags: Cell::new(send_flags),
+        receive_flags: Cell::new(receive_flags),
+        select_sends: Cell::new(false),
+        select_receives: Cell::new(false),
+        has_addresses: Cell::new(false),
+        enabled: Cell::new(false),
+    };
+    let head = [
+        table(&OPS),
+        table(&CM),
+        table(&MESSAGES),
+        table(&RMA),
+        table(&TAGGED),
+        table(&ATOMIC),
+        table(&COLLECTIVE),
+    ];
+    // SAFETY: the interface promises a domain of ours, and a place for the object.
+    unsafe {
+        let lock = with(domain, |domain: &Domain| Rc::clone(&domain.lock));
+        give(FI_CLASS_EP, &FID, head, &lock, bindings, context, out)
+    }
+}
+
+unsafe extern "C" fn bind(ep: *mut Fid, other: *mut Fid, flags: u64) -> c_int {
+    // SAFETY: the interface promises an object of the same domain.
+    let class = unsafe { (*other).class };
+    let bind = |ep: &Ep| {
+        let endpoint = &ep.value.endpoint;
+        // SAFETY: its class says that it is one of ours; the lock of the domain is held.
+        match class {
+            FI_CLASS_AV => {
+                unsafe { &*other.cast::<Av>() }.value.bind(endpoint);
+                ep.value.has_addresses.set(true);
+            }
+            FI_CLASS_CQ => {
+                // SAFETY: as above.
+                let queue = &unsafe { &*other.cast::<Cq>() }.value;
+                queue.bound.add(endpoint);
+                let select = flags & FI_SELECTIVE_COMPLETION != 0;
+                let reports = &mut endpoint.borrow_mut().core.reports;
+                if flags & FI_SEND != 0 {
+                    reports.send_queue = Some(Rc::clone(queue));
+                    ep.value.select_sends.set(select);
+                }
+                if flags & FI_RECV != 0 {
+                    reports.receive_queue = Some(Rc::clone(queue));
+                    ep.value.select_receives.set(select);
+                }
+            }
+            FI_CLASS_CNTR => {
+                // SAFETY: as above.
+                let counter = &unsafe { &*other.cast::<Cntr>() }.value;
+                counter.bound.add(endpoint);
+                let reports = &mut endpoint.borrow_mut().core.reports;
+                if flags & FI_SEND != 0 {
+                    reports.send_counters.push(Rc::clone(counter));
+                }
+                if flags & FI_RECV != 0 {
+                    reports.receive_counters.push(Rc::clone(counter));
+                }
+            }
+            FI_CLASS_EQ => {}
+            _ => return -FI_ENOSYS,
+        }
+        0
+    };
+    // SAFETY: the interface promises an endpoint of ours.
+    unsafe { with(ep, bind) }
+}
+
+unsafe extern "C" fn control(ep: *mut Fid, command: c_int, _: *mut c_void) -> c_int {
+    let enable = |ep: &Ep| {
+        let endpoint = ep.value.endpoint.borrow();
+        let reports = &endpoint.core.reports;
+        if !ep.value.has_addresses.get() {
+            return -FI_ENOAV;
+        }
+        let sends = reports.send_queue.is_some() || !reports.send_counters.is_empty();
+        let receives = reports.receive_queue.is_some() || !reports.receive_counters.is_empty();
+        if !sends && !receives {
+            return -FI_ENOCQ;
+        }
+        ep.value.enabled.set(true);
+        0
+    };
+    match command {
+        // SAFETY: the interface promises an endpoint of ours.
+        FI_ENABLE => unsafe { with(ep, enable) },
+        _ => -FI_ENOSYS,
+    }
+}
+
+unsafe extern "C" fn getname(ep: *mut Fid, out: *mut u8, len: *mut usize) -> c_int {
+    let getname = |ep: &Ep| {
+        let bytes = ep.value.endpoint.borrow().address.to_bytes();
+        // SAFETY: the interface promises `*len` bytes.
+        unsafe {
+            let room = *len;
+            *len = ADDRESS_BYTES;
+            if room > 0 && !out.is_null() {
+                core::ptr::copy_nonoverlapping(bytes.as_ptr(), out, ADDRESS_BYTES.min(room));
+            }
+            if room < ADDRESS_BYTES { -FI_ETOOSMALL } else { 0 }
+        }
+    };
+    // SAFETY: the interface promises an endpoint of ours.
+    unsafe { with(ep, getname) }
+}
+
+unsafe extern "C" fn cancel(ep: *mut Fid, context: *mut c_void) -> isize {
+    // SAFETY: the interface promises an endpoint of ours.
+    unsafe { with(ep, |ep: &Ep| ep.value.endpoint.borrow_mut().core.cancel(context)) };
+    0
+}
+
+unsafe extern "C" fn getopt(ep: *mut Fid, level: c_int, name: c_int, out: *mut usize, len: *mut usize) -> c_int {
+    if level != FI_OPT_ENDPOINT || name != FI_OPT_MIN_MULTI_RECV {
+        return -FI_ENOPROTOOPT;
+    }
+    // SAFETY: the interface promises an endpoint of ours and a length.
+    unsafe {
+        if *len < size_of::<usize>() {
+            return -FI_ETOOSMALL;
+        }
+        *len = size_of::<usize>();
+        *out = with(ep, |ep: &Ep| ep.value.endpoint.borrow().core.min_multi_recv);
+    }
+    0
+}
+
+unsafe extern "C" fn setopt(ep: *mut Fid, level: c_int, name: c_int, value: *const usize, len: usize) -> c_int {
+    if level != FI_OPT_ENDPOINT || name != FI_OPT_MIN_MULTI_RECV {
+        return -FI_ENOPROTOOPT;
+    }
+    if len != size_of::<usize>() {
+        return -FI_EINVAL;
+    }
+    // SAFETY: the interface promises an endpoint of ours and a value.
+    unsafe {
+        let value = *value;
+        with(ep, |ep: &Ep| ep.value.endpoint.borrow_mut().core.min_multi_recv = value);
+    }
+    0
+}
+
+/// The answer to an operation.
+#[inline(always)]
+fn answer(result: Result<(), i32>) -> isize {
+    match result {
+        Ok(()) => 0,
+        Err(error) => -(error as isize),
+    }
+}
+
+/// What a send has besides its buffers.
+struct To {
+    address: u64,
+    tag: Option<u64>,
+    data: Option<u64>,
+    context: *mut c_void,
+    /// `None`: the endpoint's.
+    flags: Option<u64>,
+    /// fi_inject: no completion.
+    silent: bool,
+}
+
+const DELIVERY: u64 = FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE;
+
+/// # Safety
+///
+/// `ep` is an endpoint of ours; the buffers are as [`Spans`] wants them.
+#[inline(always)]
+unsafe fn send_to(ep: *mut Fid, spans: Spans, to: To) -> isize {
+    let send = |ep: &Ep| {
+        let flags = to.flags.unwrap_or_else(|| ep.value.send_flags.get());
+        let completion = !ep.value.select_sends.get() || flags & FI_COMPLETION != 0;
+        let mut send = Send {
+            spans,
+            to: to.address,
+            tag: to.tag,
+            data: to.data,
+            context: to.context,
+            completion: completion && !to.silent,
+            inject: to.silent,
+            delivery: flags & DELIVERY != 0 && !to.silent,
+            own: None,
+        };
+        if to.flags.is_some_and(|flags| flags & FI_INJECT != 0) {
+            if send.spans.len() > EAGER_LIMIT {
+                return -(FI_EMSGSIZE as isize);
+            }
+            if send.delivery {
+                send.keep_bytes();
+            }
+        }
+        answer(ep.value.endpoint.borrow_mut().core.send(send))
+    };
+    // SAFETY: the caller promises it.
+    unsafe { with(ep, send) }
+}
+
+/// What a receive has besides its buffers.
+struct From {
+    address: u64,
+    /// Tag, and the bits of it to ignore.
+    tag: Option<(u64, u64)>,
+    context: *mut c_void,
+    /// `None`: the endpoint's.
+    flags: Option<u64>,
+}
+
+/// # Safety
+///
+/// As [`send_to`].
+#[inline(always)]
+unsafe fn receive_from(ep: *mut Fid, spans: Spans, from: From) -> isize {
+    let receive = |ep: &Ep| {
+        let flags = from.flags.unwrap_or_else(|| ep.value.receive_flags.get());
+        let (tag, ignore) = from.tag.unwrap_or((0, u64::MAX));
+        let core = &mut ep.value.endpoint.borrow_mut().core;
+        let pattern = match core.pattern(from.address, tag, ignore) {
+            Ok(pattern) => pattern,
+            Err(error) => return -(error as isize),
+        };
+        let tagged = from.tag.is_some();
+        let several = (!tagged && flags & FI_MULTI_RECV != 0).then(Several::default);
+        let completion = !ep.value.select_receives.get() || flags & FI_COMPLETION != 0;
+        let receive = Receive { spans, context: from.context, pattern, tagged, completion, several };
+        // In a call without flags these bits have no such meaning.
+        let special = from.flags.unwrap_or(0) & (FI_PEEK | FI_CLAIM | FI_DISCARD);
+        if special & FI_PEEK != 0 {
+            core.peek(tagged, &pattern, from.context, special);
+            return 0;
+        }
+        if special != 0 {
+            return answer(core.take_claimed(receive, special));
+        }
+        core.receive(receive);
+        0
+    };
+    if from.flags.is_some_and(|flags| flags & FI_PEEK != 0) {
+        // What has arrived is to be found.
+        // SAFETY: the caller promises it.
+        unsafe { with(ep, |ep: &Ep| ep.value.endpoint.borrow_mut().progress()) };
+    }
+    // SAFETY: the caller promises it.
+    unsafe { with(ep, receive) }
+}
+
+// The functions of the interface. Each has the same promises: an endpoint of ours, buffers that stay valid until the operation completes
+// (fi_msg(3), fi_tagged(3)), arrays of as many entries as said.
+
+#[rustfmt::skip]
+mod functions {
+    use super::*;
+    type P = *const c_void;
+    type C = *mut c_void;
+
+    pub unsafe extern "C" fn recv(ep: *mut Fid, buf: P, len: usize, _: C, address: u64, context: C) -> isize {
+        // SAFETY: the interface's promises.
+        unsafe { receive_from(ep, Spans::one(buf, len), From { address, tag: None, context, flags: None }) }
+    }
+    pub unsafe extern "C" fn recvv(ep: *mut Fid, iov: *const iovec, _: *mut C, count: usize, address: u64, context: C) -> isize {
+        // SAFETY: the interface's promises.
+        unsafe { receive_from(ep, Spans::of(iov, count), From { address, tag: None, context, flags: None }) }
+    }
+    pub unsafe extern "C" fn recvmsg(ep: *mut Fid, msg: *const Msg, flags: u64) -> isize {
+        // SAFETY: the interface's promises.
+        unsafe {
+            let msg = &*msg;
+            if msg.iov_count > IOV_LIMIT { return -(FI_EINVAL as isize); }
+            receive_from(ep, Spans::of(msg.iov, msg.iov_count), From { address: msg.addr, tag: None, context: msg.context, flags: Some(flags) })
+        }
+    }
+    pub unsafe extern "C" fn send(ep: *mut Fid, buf: P, len: usize, _: C, address: u64, context: C) -> isize {
+        // SAFETY: the interface's promises.
+        unsafe { send_to(ep, Spans::one(buf, len), To { address, tag: None, data: None, context, flags: None, silent: false }) }
+    }
+    pub unsafe extern "C" fn sendv(ep: *mut Fid, iov: *const iovec, _: *mut C, count: usize, address: u64, context: C) -> isize {
+        // SAFETY: the interface's promises.
+        unsafe { send_to(ep, Spans::of(iov, count), To { address, tag: None, data: None, context, flags: None, silent: false }) }
+    }
+    pub unsafe extern "C" fn sendmsg(ep: *mut Fid, msg: *const Msg, flags: u64) -> isize {
+        // SAFETY: the interface's promises.
+        unsafe {
+            let msg = &*msg;
+            if msg.iov_count > IOV_LIMIT { return -(FI_EINVAL as isize); }
+            let data = (flags & FI_REMOTE_CQ_DATA != 0).then_some(msg.data);
+            send_to(ep, Spans::of(msg.iov, msg.iov_count), To { address: msg.addr, tag: None, data, context: msg.context, flags: Some(flags), silent: false })
+        }
+    }
+    pub unsafe extern "C" fn inject(ep: *mut Fid, buf: P, len: usize, address: u64) -> isize {
+        // SAFETY: the interface's promises.
+        unsafe { send_to(ep, Spans::one(buf, len), To { address, tag: None, data: None, context: core::ptr::null_mut(), flags: None, silent: true }) }
+    }
+    pub unsafe extern "C" fn senddata(ep: *mut Fid, buf: P, len: usize, _: C, data: u64, address: u64, context: C) -> isize {
+        // SAFETY: the interface's promises.
+        unsafe { send_to(ep, Spans::one(buf, len), To { address, tag: None, data: Some(data), context, flags: None, silent: false }) }
+    }
+    pub unsafe extern "C" fn injectdata(ep: *mut Fid, buf: P, len: usize, data: u64, address: u64) -> isize {
+        // SAFETY: the interface's promises.
+        unsafe { send_to(ep, Spans::one(buf, len), To { address, tag: None, data: Some(data), context: core::ptr::null_mut(), flags: None, silent: true }) }
+    }
+    pub unsafe extern "C" fn trecv(ep: *mut Fid, buf: P, len: usize, _: C, address: u64, tag: u64, ignore: u64, context: C) -> isize {
+        // SAFETY: the interface's promises.
+        unsafe { receive_from(ep, Spans::one(buf, len), From { address, tag: Some((tag, ignore)), context, flags: None }) }
+    }
+    pub unsafe extern "C" fn trecvv(ep: *mut Fid, iov: *const iovec, _: *mut C, count: usize, address: u64, tag: u64, ignore: u64, context: C) -> isize {
+        // SAFETY: the interface's promises.
+        unsafe { receive_from(ep, Spans::of(iov, count), From { address, tag: Some((tag, ignore)), context, flags: None }) }
+    }
+    pub unsafe extern "C" fn trecvmsg(ep: *mut Fid, msg: *const MsgTagged, flags: u64) -> isize {
+        // SAFETY: the interface's promises.
+        unsafe {
+            let msg = &*msg;
+            if msg.iov_count > IOV_LIMIT { return -(FI_EINVAL as isize); }
+            receive_from(ep, Spans::of(msg.iov, msg.iov_count), From { address: msg.addr, tag: Some((msg.tag, msg.ignore)), context: msg.context, flags: Some(flags) })
+        }
+    }
+    pub unsafe extern "C" fn tsend(ep: *mut Fid, buf: P, len: usize, _: C, address: u64, tag: u64, context: C) -> isize {
+        // SAFETY: the interface's promises.
+        unsafe { send_to(ep, Spans::one(buf, len), To { address, tag: Some(tag), data: None, context, flags: None, silent: false }) }
+    }
+    pub unsafe extern "C" fn tsendv(ep: *mut Fid, iov: *const iovec, _: *mut C, count: usize, address: u64, tag: u64, context: C) -> isize {
+        // SAFETY: the interface's promises.
+        unsafe { send_to(ep, Spans::of(iov, count), To { address, tag: Some(tag), data: None, context, flags: None, silent: false }) }
+    }
+    pub unsafe extern "C" fn tsendmsg(ep: *mut Fid, msg: *const MsgTagged, flags: u64) -> isize {
+        // SAFETY: the interface's promises.
+        unsafe {
+            let msg = &*msg;
+            if msg.iov_count > IOV_LIMIT { return -(FI_EINVAL as isize); }
+            let data = (flags & FI_REMOTE_CQ_DATA != 0).then_some(msg.data);
+            send_to(ep, Spans::of(msg.iov, msg.iov_count), To { address: msg.addr, tag: Some(msg.tag), data, context: msg.context, flags: Some(flags), silent: false })
+        }
+    }
+    pub unsafe extern "C" fn tinject(ep: *mut Fid, buf: P, len: usize, address: u64, tag: u64) -> isize {
+        // SAFETY: the interface's promises.
+        unsafe { send_to(ep, Spans::one(buf, len), To { address, tag: Some(tag), data: None, context: core::ptr::null_mut(), flags: None, silent: true }) }
+    }
+    #[allow(clippy::too_many_arguments, reason = "the interface's signature")]
+    pub unsafe extern "C" fn tsenddata(ep: *mut Fid, buf: P, len: usize, _: C, data: u64, address: u64, tag: u64, context: C) -> isize {
+        // SAFETY: the interface's promises.
+        unsafe { send_to(ep, Spans::one(buf, len), To { address, tag: Some(tag), data: Some(data), context, flags: None, silent: false }) }
+    }
+    pub unsafe extern "C" fn tinjectdata(ep: *mut Fid, buf: P, len: usize, data: u64, address: u64, tag: u64) -> isize {
+        // SAFETY: the interface's promises.
+        unsafe { send_to(ep, Spans::one(buf, len), To { address, tag: Some(tag), data: Some(data), context: core::ptr::null_mut(), flags: None, silent: true }) }
+    }
+}
+use functions::*;

@@ -1,0 +1,228 @@
+//! fi_getinfo: what the provider offers, and whether that is what the caller asks for.
+
+use crate::api::*;
+use crate::endpoint::EAGER_LIMIT;
+use libc::{c_char, c_int};
+
+/// What an endpoint can do.
+pub const CAPS: u64 = FI_MSG
+    | FI_TAGGED
+    | FI_SEND
+    | FI_RECV
+    | FI_MULTI_RECV
+    | FI_REMOTE_CQ_DATA_CAP
+    | FI_LOCAL_COMM
+    | FI_SOURCE
+    | FI_DIRECTED_RECV;
+/// FI_REMOTE_CQ_DATA is a flag of operations; as a capability some callers ask for it, too.
+const FI_REMOTE_CQ_DATA_CAP: u64 = FI_REMOTE_CQ_DATA;
+/// Which of them an endpoint has without being asked.
+const PRIMARY: u64 = FI_MSG | FI_TAGGED;
+const DIRECTIONS: u64 = FI_SEND | FI_RECV;
+const TX_CAPS: u64 = FI_MSG | FI_TAGGED | FI_SEND;
+const RX_CAPS: u64 =
+    FI_MSG | FI_TAGGED | FI_RECV | FI_MULTI_RECV | FI_SOURCE | FI_DIRECTED_RECV;
+const TX_FLAGS: u64 =
+    FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MORE;
+const RX_FLAGS: u64 = FI_COMPLETION | FI_MULTI_RECV | FI_MORE;
+/// Operations that an endpoint takes before it may say FI_EAGAIN; what it can have under way is not limited.
+const DEPTH: usize = 256;
+/// Pieces of a message.
+pub const IOV_LIMIT: usize = 64;
+const ORDERS: u64 = FI_ORDER_SAS;
+
+/// Memory that fi_freeinfo gives back, zeroed, with room behind it for what later versions of a structure append.
+fn allocate<T>() -> *mut T {
+    // SAFETY: a plain call.
+    unsafe { libc::calloc(1, size_of::<T>() + 256) }.cast()
+}
+
+fn text(text: &core::ffi::CStr) -> *mut c_char {
+    // SAFETY: a C string.
+    unsafe { libc::strdup(text.as_ptr()) }
+}
+
+/// What of `hints` decides, out of structures that may be missing.
+#[derive(Debug, Default)]
+struct Wanted {
+    caps: u64,
+    threading: u32,
+    av_type: u32,
+    mr_mode: i32,
+}
+
+/// Whether an endpoint meets the hints.
+///
+/// # Safety
+///
+/// `hints` is null or a valid `struct fi_info`.
+unsafe fn wanted(hints: *const Info) -> Option<Wanted> {
+    // SAFETY: the caller promises it.
+    let Some(hints) = (unsafe { hints.as_ref() }) else { return Some(Wanted::default()) };
+    let mut wanted = Wanted { caps: hints.caps, ..Wanted::default() };
+    let mut fits = hints.caps & !CAPS == 0 && (hints.addr_format == 0 || hints.addr_format == FI_ADDR_STR);
+    // SAFETY: pointers of a valid `struct fi_info` are null or valid.
+    let (ep, domain, tx, rx, fabric) = unsafe {
+        (
+            hints.ep_attr.as_ref(),
+            hints.domain_attr.as_ref(),
+            hints.tx_attr.as_ref(),
+            hints.rx_attr.as_ref(),
+            hints.fabric_attr.as_ref(),
+        )
+    };
+    if let Some(ep) = ep {
+        fits &= ep.kind == 0 || ep.kind == FI_EP_RDM;
+        fits &= ep.protocol == 0 || ep.protocol == PROTOCOL;
+        fits &= ep.tx_ctx_cnt <= 1 && ep.rx_ctx_cnt <= 1 && ep.msg_prefix_size == 0 && ep.auth_key_size == 0;
+    }
+    if let Some(domain) = domain {
+        fits &= domain.control_progress != 1 && domain.data_progress != 1;
+        fits &= domain.cq_data_size <= 8;
+        fits &= domain.caps & !(FI_LOCAL_COMM) == 0;
+        wanted.threading = domain.threading;
+        wanted.av_type = domain.av_type;
+        wanted.mr_mode = domain.mr_mode;
+        fits &= name_is(domain.name, c"perusal");
+    }
+    if let Some(tx) = tx {
+        fits &= tx.caps & !CAPS == 0 && tx.op_flags & !TX_FLAGS == 0;
+        fits &= tx.inject_size <= EAGER_LIMIT && tx.iov_limit <= IOV_LIMIT && tx.msg_order & !ORDERS == 0;
+        fits &= tx.rma_iov_limit == 0;
+    }
+    if let Some(rx) = rx {
+        fits &= rx.caps & !CAPS == 0 && rx.op_flags & !RX_FLAGS == 0;
+        fits &= rx.iov_limit <= IOV_LIMIT && rx.msg_order & !ORDERS == 0;
+    }
+    if let Some(fabric) = fabric {
+        fits &= name_is(fabric.name, c"perusal");
+    }
+    fits.then_some(wanted)
+}
+
+fn name_is(name: *const c_char, own: &core::ffi::CStr) -> bool {
+    // SAFETY: a name in a valid structure is null or a C string.
+    name.is_null() || unsafe { core::ffi::CStr::from_ptr(name) } == own
+}
+
+/// `getinfo` of the provider.
+///
+/// # Safety
+///
+/// As fi_getinfo(3) says.
+pub unsafe extern "C" fn getinfo(
+    version: u32,
+    node: *const c_char,
+    service: *const c_char,
+    _flags: u64,
+    hints: *const Info,
+    out: *mut *mut Info,
+) -> c_int {
+    // SAFETY: the interface promises valid hints, or none.
+    let Some(wanted) = (unsafe { wanted(hints) }) else { return -FI_ENODATA };
+    // Endpoints have no names but their addresses.
+    if !node.is_null() || !service.is_null() {
+        return -FI_ENODATA;
+    }
+    let info = allocate::<Info>();
+    let (tx, rx, ep) = (allocate::<TxAttr>(), allocate::<RxAttr>(), allocate::<EpAttr>());
+    let (domain, fabric) = (allocate::<DomainAttr>(), allocate::<FabricAttr>());
+    if info.is_null() || tx.is_null() || rx.is_null() || ep.is_null() || domain.is_null() || fabric.is_null() {
+        return -FI_ENOMEM;
+    }
+    let caps = if wanted.caps == 0 { CAPS } else { wanted.caps };
+    let caps = if caps & PRIMARY == 0 { caps | PRIMARY } else { caps };
+    let caps = if caps & DIRECTIONS == 0 { caps | DIRECTIONS } else { caps };
+    // SAFETY: hints are valid or null (promised), and what was allocated is zeroed, large enough, and ours.
+    unsafe {
+        let hinted_flags = |rx: bool| {
+            hints.as_ref().map_or(0, |hints| match rx {
+                false => hints.tx_attr.as_ref().map_or(0, |tx| tx.op_flags),
+                true => hints.rx_attr.as_ref().map_or(0, |rx| rx.op_flags),
+            })
+        };
+        *tx = TxAttr {
+            caps: caps & TX_CAPS,
+            mode: 0,
+            op_flags: hinted_flags(false),
+            msg_order: ORDERS,
+            comp_order: FI_ORDER_NONE,
+            inject_size: EAGER_LIMIT,
+            size: DEPTH,
+            iov_limit: IOV_LIMIT,
+            rma_iov_limit: 0,
+            tclass: 0,
+        };
+        *rx = RxAttr {
+            caps: caps & RX_CAPS,
+            mode: 0,
+            op_flags: hinted_flags(true),
+            msg_order: ORDERS,
+            comp_order: FI_ORDER_NONE,
+            total_buffered_recv: 0,
+            size: DEPTH,
+            iov_limit: IOV_LIMIT,
+        };
+        *ep = EpAttr {
+            kind: FI_EP_RDM,
+            protocol: PROTOCOL,
+            protocol_version: 1,
+            max_msg_size: isize::MAX as usize,
+            msg_prefix_size: 0,
+            max_order_raw_size: 0,
+            max_order_war_size: 0,
+            max_order_waw_size: 0,
+            mem_tag_format: 0xAAAA_AAAA_AAAA_AAAA,
+            tx_ctx_cnt: 1,
+            rx_ctx_cnt: 1,
+            auth_key_size: 0,
+            auth_key: core::ptr::null_mut(),
+        };
+        *domain = DomainAttr {
+            domain: core::ptr::null_mut(),
+            name: text(c"perusal"),
+            threading: if wanted.threading == 0 { FI_THREAD_SAFE } else { wanted.threading },
+            control_progress: FI_PROGRESS_MANUAL,
+            data_progress: FI_PROGRESS_MANUAL,
+            resource_mgmt: FI_RM_ENABLED,
+            av_type: if wanted.av_type == 0 { FI_AV_TABLE } else { wanted.av_type },
+            mr_mode: wanted.mr_mode & (FI_MR_BASIC | FI_MR_SCALABLE),
+            mr_key_size: 8,
+            cq_data_size: 8,
+            cq_cnt: 1 << 16,
+            ep_cnt: 1 << 12,
+            tx_ctx_cnt: 1 << 12,
+            rx_ctx_cnt: 1 << 12,
+            max_ep_tx_ctx: 1,
+            max_ep_rx_ctx: 1,
+            max_ep_stx_ctx: 0,
+            max_ep_srx_ctx: 0,
+            cntr_cnt: 1 << 16,
+            mr_iov_limit: 1,
+            caps: FI_LOCAL_COMM,
+            mode: 0,
+            auth_key: core::ptr::null_mut(),
+            auth_key_size: 0,
+            max_err_data: 0,
+            mr_cnt: 1 << 16,
+            tclass: 0,
+        };
+        // libfabric sets the provider's name itself.
+        *fabric = FabricAttr {
+            fabric: core::ptr::null_mut(),
+            name: text(c"perusal"),
+            prov_name: core::ptr::null_mut(),
+            prov_version: crate::VERSION,
+            api_version: version,
+        };
+        (*info).caps = caps;
+        (*info).addr_format = FI_ADDR_STR;
+        (*info).tx_attr = tx;
+        (*info).rx_attr = rx;
+        (*info).ep_attr = ep;
+        (*info).domain_attr = domain;
+        (*info).fabric_attr = fabric;
+        *out = info;
+    }
+    0
+}

@@ -1,0 +1,220 @@
+//! The peers of an endpoint: who they are, the rings to them, and what waits for room there.
+
+use crate::address::Address;
+use crate::api::{FI_ADDR_NOTAVAIL, FI_ESHUTDOWN};
+use crate::segment::{self, Segment};
+use perusal::internals::doorbell::Doorbell;
+use perusal::internals::ring::{Header, MappedRing, Producer};
+use perusal::internals::sync::AsymmetricFence;
+use std::collections::{HashMap, VecDeque};
+use std::os::fd::{FromRawFd, OwnedFd};
+
+/// The way to a peer.
+#[derive(Debug)]
+pub struct Outgoing {
+    pub producer: Producer<MappedRing>,
+    doorbell: Doorbell,
+    fence: AsymmetricFence,
+    slot: usize,
+    segment: Segment,
+}
+
+impl Outgoing {
+    fn attach(own: Address, to: Address) -> Result<Self, i32> {
+        let segment = Segment::open(to)?;
+        let fence = segment.fence()?;
+        let slot = segment.claim(own)?;
+        let producer = Producer::resume(segment.ring(slot));
+        segment.publish(slot, segment::READY);
+        Ok(Self { producer, doorbell: segment.doorbell(), fence, slot, segment })
+    }
+
+    /// Pushes a record, and notifies the owner if it does not poll. False: there is no room.
+    #[inline(always)]
+    pub fn push(&mut self, header: &Header, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
+        if !self.producer.try_push(header, len, fill) {
+            return false;
+        }
+        self.fence.light_barrier();
+        if self.producer.must_notify() {
+            self.doorbell.ring(self.slot);
+        }
+        true
+    }
+}
+
+impl Drop for Outgoing {
+    fn drop(&mut self) {
+        self.producer.retire();
+        self.segment.publish(self.slot, segment::CLOSED);
+    }
+}
+
+/// What waits for room in the ring to a peer, in order.
+#[derive(Debug)]
+pub enum Waiting {
+    /// A record with up to three words.
+    Control(Header, [u64; 3]),
+    /// The bytes of a send that the peer has asked for.
+    Stream(u32),
+}
+
+/// Another endpoint, or this one.
+#[derive(Debug)]
+pub struct Peer {
+    pub address: Address,
+    /// What the address vector calls it, or FI_ADDR_NOTAVAIL.
+    pub fi_addr: u64,
+    pub outgoing: Option<Outgoing>,
+    pub waiting: VecDeque<Waiting>,
+    /// Refers to the process, so that its end is seen.
+    process: Option<OwnedFd>,
+    pub dead: bool,
+    refused: u32,
+}
+
+impl Peer {
+    /// Whether the process has ended.
+    pub fn has_ended(&mut self) -> bool {
+        if self.dead {
+            return true;
+        }
+        if self.process.is_none() {
+            // SAFETY: a plain system call; a result that is not negative is a descriptor that nobody else has.
+            let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, self.address.pid, 0) } as i32;
+            if fd < 0 {
+                self.dead = std::io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH);
+                return self.dead;
+            }
+            // SAFETY: see above.
+            self.process = Some(unsafe { OwnedFd::from_raw_fd(fd) });
+            // The number may be another process's by now: the endpoint itself tells.
+            let link = format!("/proc/{}/fd/{}", self.address.pid, self.address.fd);
+            let same = std::fs::read_link(link).is_ok_and(|to| to.as_os_str().to_string_lossy().contains("perusal-fi"));
+            self.dead = !same;
+        }
+        let Some(process) = &self.process else { return self.dead };
+        let mut poll =
+            libc::pollfd { fd: std::os::fd::AsRawFd::as_raw_fd(process), events: libc::POLLIN, revents: 0 };
+        // SAFETY: one entry that lives through the call, which does not wait.
+        self.dead |= unsafe { libc::poll(&raw mut poll, 1, 0) } > 0;
+        self.dead
+    }
+}
+
+/// All peers that this endpoint has met. A peer's number is its place, and stays.
+#[derive(Debug)]
+pub struct Peers {
+    own: Address,
+    pub all: Vec<Peer>,
+    by_address: HashMap<Address, u32>,
+    /// Numbers of peers that something waits for.
+    pub with_waiting: Vec<u32>,
+}
+
+impl Peers {
+    pub fn new(own: Address) -> Self {
+        Self { own, all: Vec::new(), by_address: HashMap::new(), with_waiting: Vec::new() }
+    }
+
+    /// The number of the peer with this address.
+    pub fn number(&mut self, address: Address) -> u32 {
+        *self.by_address.entry(address).or_insert_with(|| {
+            self.all.push(Peer {
+                address,
+                fi_addr: FI_ADDR_NOTAVAIL,
+                outgoing: None,
+                waiting: VecDeque::new(),
+                process: None,
+                dead: false,
+                refused: 0,
+            });
+            (self.all.len() - 1) as u32
+        })
+    }
+
+    /// The way to a peer, made if there is none yet.
+    ///
+    /// # Errors
+    ///
+    /// The number of the error.
+    #[inline(always)]
+    pub fn outgoing(&mut self, peer: u32) -> Result<&mut Outgoing, i32> {
+        let own = self.own;
+        let peer = &mut self.all[peer as usize];
+        if peer.outgoing.is_none() {
+            Self::attach(own, peer)?;
+        }
+        peer.outgoing.as_mut().ok_or(FI_ESHUTDOWN)
+    }
+
+    #[cold]
+    fn attach(own: Address, peer: &mut Peer) -> Result<(), i32> {
+        if peer.dead {
+            return Err(FI_ESHUTDOWN);
+        }
+        peer.outgoing = Some(Outgoing::attach(own, peer.address)?);
+        Ok(())
+    }
+
+    /// The ring to `peer` had no room. Returns the number of the error to report: FI_EAGAIN, or FI_ESHUTDOWN if the peer has ended.
+    #[cold]
+    pub fn refuse(&mut self, peer: u32) -> i32 {
+        let peer = &mut self.all[peer as usize];
+        peer.refused = peer.refused.wrapping_add(1);
+        if peer.refused.is_multiple_of(4096) && peer.has_ended() { FI_ESHUTDOWN } else { libc::EAGAIN }
+    }
+
+    /// Sends a record now, or when there is room.
+    pub fn control(&mut self, peer: u32, header: Header, words: [u64; 3]) {
+        self.wait(peer, Waiting::Control(header, words));
+        self.push_waiting_of(peer, &mut |_| None);
+    }
+
+    /// Has something wait for room to a peer.
+    pub fn wait(&mut self, peer: u32, what: Waiting) {
+        let waiting = &mut self.all[peer as usize].waiting;
+        if waiting.is_empty() {
+            self.with_waiting.push(peer);
+        }
+        waiting.push_back(what);
+    }
+
+    /// Pushes what waits for `peer`, as far as there is room. `stream` pushes the bytes of a send: `Some(true)` if all of them, `Some(false)` if
+    /// the ring is full, `None` to leave it for later.
+    pub fn push_waiting_of(
+        &mut self,
+        peer: u32,
+        stream: &mut dyn FnMut((u32, &mut Outgoing)) -> Option<bool>,
+    ) -> bool {
+        let mut any = false;
+        if self.outgoing(peer).is_err() {
+            // Whoever is gone wants no answer.
+            self.all[peer as usize].waiting.retain(|what| matches!(what, Waiting::Stream(_)));
+        }
+        let entry = &mut self.all[peer as usize];
+        while let (Some(what), Some(outgoing)) = (entry.waiting.front(), entry.outgoing.as_mut()) {
+            let pushed = match what {
+                Waiting::Control(header, words) => {
+                    outgoing.push(header, 24, |to| crate::wire::words(*words, to))
+                }
+                Waiting::Stream(send) => match stream((*send, outgoing)) {
+                    Some(all) => {
+                        any = true;
+                        all
+                    }
+                    None => false,
+                },
+            };
+            if !pushed {
+                break;
+            }
+            any = true;
+            entry.waiting.pop_front();
+        }
+        if entry.waiting.is_empty() {
+            self.with_waiting.retain(|&other| other != peer);
+        }
+        any
+    }
+}

@@ -1,0 +1,137 @@
+//! A caller's buffers: pieces of memory that stay valid until the operation on them completes.
+
+use libc::{c_void, iovec};
+
+/// A list of pieces of memory, most often one.
+#[derive(Debug, Clone)]
+pub struct Spans {
+    first: (*mut u8, usize),
+    rest: Vec<(*mut u8, usize)>,
+}
+
+impl Spans {
+    /// One piece.
+    ///
+    /// # Safety
+    ///
+    /// The piece is valid, for what the operation does with it, until the operation completes.
+    #[inline(always)]
+    pub unsafe fn one(at: *const c_void, len: usize) -> Self {
+        Self { first: (at.cast_mut().cast(), len), rest: Vec::new() }
+    }
+
+    /// No memory.
+    pub fn none() -> Self {
+        Self { first: (core::ptr::null_mut(), 0), rest: Vec::new() }
+    }
+
+    /// The pieces of an array of `struct iovec`.
+    ///
+    /// # Safety
+    ///
+    /// The array has `count` entries, and as [`Spans::one`] for each piece.
+    pub unsafe fn of(iov: *const iovec, count: usize) -> Self {
+        if count == 0 || iov.is_null() {
+            return Self::none();
+        }
+        // SAFETY: the caller promises `count` entries.
+        let all = unsafe { core::slice::from_raw_parts(iov, count) };
+        let piece = |entry: &iovec| (entry.iov_base.cast(), entry.iov_len);
+        Self { first: piece(&all[0]), rest: all[1..].iter().map(piece).collect() }
+    }
+
+    /// Bytes of all pieces together.
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.rest.iter().fold(self.first.1, |sum, piece| sum.saturating_add(piece.1))
+    }
+
+    /// Where the first piece begins.
+    pub fn start(&self) -> *mut c_void {
+        self.first.0.cast()
+    }
+
+    fn pieces(&self) -> impl Iterator<Item = (*mut u8, usize)> {
+        core::iter::once(self.first).chain(self.rest.iter().copied())
+    }
+
+    /// Copies bytes from `offset` on to `to`, which lies within the length.
+    #[inline(always)]
+    pub fn read(&self, offset: usize, to: &mut [u8]) {
+        if self.rest.is_empty() {
+            assert!(offset <= self.first.1 && to.len() <= self.first.1 - offset);
+            // SAFETY: within the piece, which is valid until the operation completes (promised to the constructors).
+            unsafe { core::ptr::copy_nonoverlapping(self.first.0.add(offset), to.as_mut_ptr(), to.len()) };
+            return;
+        }
+        let mut done = 0;
+        self.walk(offset, to.len(), |at, len| {
+            // SAFETY: `walk` gives places within the pieces, which are valid until the operation completes.
+            unsafe { core::ptr::copy_nonoverlapping(at, to[done..done + len].as_mut_ptr(), len) };
+            done += len;
+        });
+    }
+
+    /// Copies `from` to the bytes from `offset` on, and leaves out what does not fit.
+    #[inline(always)]
+    pub fn write(&self, offset: usize, from: &[u8]) {
+        if self.rest.is_empty() {
+            let len = from.len().min(self.first.1.saturating_sub(offset));
+            if len > 0 {
+                // SAFETY: within the piece, which is valid until the operation completes (promised to the constructors).
+                unsafe { core::ptr::copy_nonoverlapping(from.as_ptr(), self.first.0.add(offset), len) };
+            }
+            return;
+        }
+        let mut done = 0;
+        let len = from.len().min(self.len().saturating_sub(offset));
+        self.walk(offset, len, |at, len| {
+            // SAFETY: `walk` gives places within the pieces, which are valid until the operation completes.
+            unsafe { core::ptr::copy_nonoverlapping(from[done..done + len].as_ptr(), at, len) };
+            done += len;
+        });
+    }
+
+    fn walk(&self, mut offset: usize, mut left: usize, mut f: impl FnMut(*mut u8, usize)) {
+        for (at, len) in self.pieces() {
+            if offset >= len {
+                offset -= len;
+                continue;
+            }
+            let here = left.min(len - offset);
+            if here == 0 {
+                break;
+            }
+            f(at.wrapping_add(offset), here);
+            left -= here;
+            offset = 0;
+        }
+        assert!(left == 0, "{left} bytes beyond the buffers");
+    }
+
+    /// The piece of `len` bytes from `offset` on, of buffers that are one piece.
+    pub fn part(&self, offset: usize, len: usize) -> Self {
+        debug_assert!(self.rest.is_empty());
+        let start = offset.min(self.first.1);
+        Self { first: (self.first.0.wrapping_add(start), len.min(self.first.1 - start)), rest: Vec::new() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_are_read_and_written_across_their_borders() {
+        let (mut a, mut b, mut c) = ([1_u8, 2], [0_u8; 0], [3_u8, 4, 5]);
+        let iov = [&mut a[..], &mut b[..], &mut c[..]]
+            .map(|piece| iovec { iov_base: piece.as_mut_ptr().cast(), iov_len: piece.len() });
+        // SAFETY: three pieces that outlive the list.
+        let spans = unsafe { Spans::of(iov.as_ptr(), 3) };
+        let mut all = [0; 4];
+        spans.read(1, &mut all);
+        assert_eq!((all, spans.len()), ([2, 3, 4, 5], 5));
+        spans.write(1, &[7, 8, 9, 10, 11, 12]);
+        assert_eq!((a, c), ([1, 7], [8, 9, 10]));
+    }
+}
