@@ -1,6 +1,6 @@
 //! The address of an endpoint: the process that owns it, where that process has the endpoint's memory, and a number that no other endpoint has.
 
-use core::fmt;
+use std::fmt;
 
 /// Bytes of an address as text, with the zero at its end: all addresses have as many.
 pub const ADDRESS_BYTES: usize = 45;
@@ -36,7 +36,7 @@ impl Address {
     /// Reads an address; `None` if it is none.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let text = bytes.split(|&byte| byte == 0).next()?;
-        let text = core::str::from_utf8(text).ok()?.strip_prefix("perusal://")?;
+        let text = std::str::from_utf8(text).ok()?.strip_prefix("perusal://")?;
         let mut parts = text.split('.');
         let (pid, fd, nonce) = (parts.next()?, parts.next()?, parts.next()?);
         let address = Self {
@@ -62,7 +62,9 @@ mod tests {
 
     #[test]
     fn what_is_no_address_is_refused() {
-        for text in ["", "perusal://", "shm://1.2.3", "perusal://1.2", "perusal://1.2.3.4", "perusal://-1.2.3"] {
+        for text in
+            ["", "perusal://", "shm://1.2.3", "perusal://1.2", "perusal://1.2.3.4", "perusal://-1.2.3"]
+        {
             assert_eq!(Address::parse(text.as_bytes()), None, "{text}");
         }
     }

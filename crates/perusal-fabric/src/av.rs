@@ -5,8 +5,8 @@ use crate::api::*;
 use crate::domain::Domain;
 use crate::endpoint::Endpoint;
 use crate::object::{Object, Tables, close, give, table, with};
-use core::cell::RefCell;
 use libc::{c_char, c_int, c_void};
+use std::cell::RefCell;
 use std::rc::{Rc, Weak};
 
 /// The table, and the endpoints that use it.
@@ -45,14 +45,8 @@ impl Vector {
 /// An address vector.
 pub type Av = Object<Tables<1>, Rc<Vector>>;
 
-static FID: FidOps = FidOps::new([
-    close::<Tables<1>, Rc<Vector>> as *const (),
-    bind as *const (),
-    NONE,
-    NONE,
-    NONE,
-    NONE,
-]);
+static FID: FidOps =
+    FidOps::new([close::<Tables<1>, Rc<Vector>> as *const (), bind as *const (), NONE, NONE, NONE, NONE]);
 static AV: Table<7> = Table::new([
     insert as *const (),
     NONE,
@@ -112,7 +106,8 @@ unsafe extern "C" fn insert(
         let mut inserted = 0;
         for at in 0..count {
             // SAFETY: the interface promises `count` addresses, which all have the same length.
-            let bytes = unsafe { core::slice::from_raw_parts(addresses.add(at * ADDRESS_BYTES), ADDRESS_BYTES) };
+            let bytes =
+                unsafe { std::slice::from_raw_parts(addresses.add(at * ADDRESS_BYTES), ADDRESS_BYTES) };
             let address = Address::parse(bytes);
             let number = address.map_or(FI_ADDR_NOTAVAIL, |address| av.value.insert(address));
             inserted += c_int::from(address.is_some());
@@ -157,7 +152,7 @@ unsafe extern "C" fn lookup(av: *mut Fid, number: u64, out: *mut u8, len: *mut u
         let bytes = address.to_bytes();
         // SAFETY: the interface promises `*len` bytes.
         unsafe {
-            core::ptr::copy_nonoverlapping(bytes.as_ptr(), out, bytes.len().min(*len));
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), out, bytes.len().min(*len));
             *len = bytes.len();
         }
         0
@@ -166,12 +161,17 @@ unsafe extern "C" fn lookup(av: *mut Fid, number: u64, out: *mut u8, len: *mut u
     unsafe { with(av, lookup) }
 }
 
-unsafe extern "C" fn straddr(_: *mut Fid, address: *const u8, out: *mut c_char, len: *mut usize) -> *const c_char {
+unsafe extern "C" fn straddr(
+    _: *mut Fid,
+    address: *const u8,
+    out: *mut c_char,
+    len: *mut usize,
+) -> *const c_char {
     // SAFETY: the interface promises an address, and `*len` bytes.
     unsafe {
         if *len > 0 {
             let fits = ADDRESS_BYTES.min(*len);
-            core::ptr::copy_nonoverlapping(address, out.cast(), fits);
+            std::ptr::copy_nonoverlapping(address, out.cast(), fits);
             *out.add(fits - 1) = 0;
         }
         *len = ADDRESS_BYTES;

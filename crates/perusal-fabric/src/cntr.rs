@@ -11,7 +11,8 @@ use std::time::Instant;
 /// A counter.
 pub type Cntr = Object<Tables<1>, Rc<Counter>>;
 
-static FID: FidOps = FidOps::new([close::<Tables<1>, Rc<Counter>> as *const (), NONE, NONE, NONE, NONE, NONE]);
+static FID: FidOps =
+    FidOps::new([close::<Tables<1>, Rc<Counter>> as *const (), NONE, NONE, NONE, NONE, NONE]);
 static CNTR: Table<7> = Table::new([
     read as *const (),
     readerr as *const (),
@@ -104,6 +105,6 @@ unsafe extern "C" fn wait(cntr: *mut Fid, threshold: u64, timeout: c_int) -> c_i
         if timeout >= 0 && start.elapsed().as_millis() >= timeout as u128 {
             return -FI_ETIMEDOUT;
         }
-        core::hint::spin_loop();
+        std::hint::spin_loop();
     }
 }

@@ -73,7 +73,7 @@ unsafe fn take(queue: &Queue, buf: *mut u8, count: usize, sources: *mut u64) -> 
         // SAFETY: the caller promises room for `count` entries and addresses; a format is the beginning of the longest.
         unsafe {
             let entry = (&raw const front.entry).cast::<u8>();
-            core::ptr::copy_nonoverlapping(entry, buf.add(taken * bytes), bytes);
+            std::ptr::copy_nonoverlapping(entry, buf.add(taken * bytes), bytes);
             if !sources.is_null() {
                 *sources.add(taken) = front.source;
             }
@@ -90,7 +90,7 @@ unsafe fn take(queue: &Queue, buf: *mut u8, count: usize, sources: *mut u64) -> 
 
 unsafe extern "C" fn read(cq: *mut Fid, buf: *mut u8, count: usize) -> isize {
     // SAFETY: the interface promises a completion queue of ours and room for the entries.
-    unsafe { with(cq, |cq: &Cq| take(&cq.value, buf, count, core::ptr::null_mut())) }
+    unsafe { with(cq, |cq: &Cq| take(&cq.value, buf, count, std::ptr::null_mut())) }
 }
 
 unsafe extern "C" fn readfrom(cq: *mut Fid, buf: *mut u8, count: usize, sources: *mut u64) -> isize {
@@ -98,9 +98,15 @@ unsafe extern "C" fn readfrom(cq: *mut Fid, buf: *mut u8, count: usize, sources:
     unsafe { with(cq, |cq: &Cq| take(&cq.value, buf, count, sources)) }
 }
 
-unsafe extern "C" fn sread(cq: *mut Fid, buf: *mut u8, count: usize, cond: *const c_void, timeout: c_int) -> isize {
+unsafe extern "C" fn sread(
+    cq: *mut Fid,
+    buf: *mut u8,
+    count: usize,
+    cond: *const c_void,
+    timeout: c_int,
+) -> isize {
     // SAFETY: the same promises.
-    unsafe { sreadfrom(cq, buf, count, core::ptr::null_mut(), cond, timeout) }
+    unsafe { sreadfrom(cq, buf, count, std::ptr::null_mut(), cond, timeout) }
 }
 
 unsafe extern "C" fn sreadfrom(
@@ -124,13 +130,13 @@ unsafe extern "C" fn sreadfrom(
         }
         tries += 1;
         if tries < 1000 {
-            core::hint::spin_loop();
+            std::hint::spin_loop();
             continue;
         }
         // SAFETY: the same promise; the lock is not held while this thread waits.
         let shared = unsafe { (*cq.cast::<Cq>()).lock.is_needed() };
         if shared {
-            std::thread::sleep(core::time::Duration::from_micros(50));
+            std::thread::sleep(std::time::Duration::from_micros(50));
         } else {
             let most = if timeout < 0 { 100 } else { left.min(100) as u64 };
             // SAFETY: the same promise.

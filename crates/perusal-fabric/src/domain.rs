@@ -3,8 +3,8 @@
 use crate::api::*;
 use crate::object::{Lock, Object, Tables, close, give, table, with};
 use crate::{av, cntr, cq, ep};
-use core::cell::RefCell;
 use libc::{c_int, c_void};
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
@@ -12,8 +12,14 @@ type FabricHead = (*const c_void, u32);
 type Fabric = Object<FabricHead, ()>;
 
 static FABRIC_FID: FidOps = FidOps::new([close::<FabricHead, ()> as *const (), NONE, NONE, NONE, NONE, NONE]);
-static FABRIC: Table<6> =
-    Table::new([domain as *const (), NONE, eq_open as *const (), NONE, trywait as *const (), domain2 as *const ()]);
+static FABRIC: Table<6> = Table::new([
+    domain as *const (),
+    NONE,
+    eq_open as *const (),
+    NONE,
+    trywait as *const (),
+    domain2 as *const (),
+]);
 
 /// `fabric` of the provider.
 ///
@@ -103,7 +109,8 @@ struct MrHead {
     key: u64,
 }
 
-static MR_FID: FidOps = FidOps::new([close::<MrHead, ()> as *const (), mr_bind as *const (), NONE, NONE, NONE, NONE]);
+static MR_FID: FidOps =
+    FidOps::new([close::<MrHead, ()> as *const (), mr_bind as *const (), NONE, NONE, NONE, NONE]);
 
 unsafe extern "C" fn mr_bind(_: *mut Fid, _: *mut Fid, _: u64) -> c_int {
     0
@@ -112,7 +119,7 @@ unsafe extern "C" fn mr_bind(_: *mut Fid, _: *mut Fid, _: u64) -> c_int {
 unsafe fn register(domain: *mut Fid, key: u64, context: *mut c_void, out: *mut *mut Fid) -> c_int {
     // SAFETY: the interface promises a domain of ours.
     let lock = unsafe { with(domain, |domain: &Domain| Rc::clone(&domain.lock)) };
-    let head = MrHead { desc: core::ptr::null_mut(), key };
+    let head = MrHead { desc: std::ptr::null_mut(), key };
     // SAFETY: the interface promises a place for the object.
     unsafe { give(FI_CLASS_MR, &MR_FID, head, &lock, (), context, out) }
 }
@@ -192,7 +199,12 @@ struct EqAttr {
     wait_obj: u32,
 }
 
-unsafe extern "C" fn eq_open(fabric: *mut Fid, attr: *const EqAttr, out: *mut *mut Fid, context: *mut c_void) -> c_int {
+unsafe extern "C" fn eq_open(
+    fabric: *mut Fid,
+    attr: *const EqAttr,
+    out: *mut *mut Fid,
+    context: *mut c_void,
+) -> c_int {
     // SAFETY: the interface promises null or a valid structure.
     let wait = unsafe { attr.as_ref() }.map_or(FI_WAIT_NONE, |attr| attr.wait_obj);
     if ![FI_WAIT_NONE, FI_WAIT_UNSPEC, FI_WAIT_YIELD].contains(&wait) {
@@ -217,7 +229,7 @@ unsafe extern "C" fn eq_read(eq: *mut Fid, event: *mut u32, buf: *mut u8, len: u
         // SAFETY: the interface promises `len` bytes and a place for the event.
         unsafe {
             *event = *number;
-            core::ptr::copy_nonoverlapping(bytes.as_ptr(), buf, read);
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), buf, read);
         }
         if flags & FI_PEEK == 0 {
             events.pop_front();
@@ -243,7 +255,7 @@ unsafe extern "C" fn eq_sread(
         if read != -(FI_EAGAIN as isize) || (timeout >= 0 && start.elapsed().as_millis() >= timeout as u128) {
             return read;
         }
-        std::thread::sleep(core::time::Duration::from_millis(1));
+        std::thread::sleep(std::time::Duration::from_millis(1));
     }
 }
 
@@ -253,7 +265,7 @@ unsafe extern "C" fn eq_readerr(_: *mut Fid, _: *mut c_void, _: u64) -> isize {
 
 unsafe extern "C" fn eq_write(eq: *mut Fid, event: u32, buf: *const u8, len: usize, _: u64) -> isize {
     // SAFETY: the interface promises `len` bytes.
-    let bytes: Box<[u8]> = unsafe { core::slice::from_raw_parts(buf, len) }.into();
+    let bytes: Box<[u8]> = unsafe { std::slice::from_raw_parts(buf, len) }.into();
     // SAFETY: the interface promises an event queue of ours.
     unsafe { with(eq, |eq: &Eq| eq.value.borrow_mut().push_back((event, bytes))) };
     len as isize

@@ -4,14 +4,16 @@ use crate::address::ADDRESS_BYTES;
 use crate::api::*;
 use crate::av::Av;
 use crate::cntr::Cntr;
+use crate::core::EAGER_LIMIT;
 use crate::cq::Cq;
 use crate::domain::Domain;
-use crate::endpoint::{EAGER_LIMIT, Endpoint, Receive, Send, Several};
+use crate::endpoint::Endpoint;
 use crate::info::IOV_LIMIT;
 use crate::object::{Object, Tables, close, give, table, with};
+use crate::operation::{Receive, Send, Several};
 use crate::spans::Spans;
-use core::cell::{Cell, RefCell};
 use libc::{c_int, c_void, iovec};
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 /// An endpoint and how it is bound.
@@ -194,7 +196,7 @@ unsafe extern "C" fn getname(ep: *mut Fid, out: *mut u8, len: *mut usize) -> c_i
             let room = *len;
             *len = ADDRESS_BYTES;
             if room > 0 && !out.is_null() {
-                core::ptr::copy_nonoverlapping(bytes.as_ptr(), out, ADDRESS_BYTES.min(room));
+                std::ptr::copy_nonoverlapping(bytes.as_ptr(), out, ADDRESS_BYTES.min(room));
             }
             if room < ADDRESS_BYTES { -FI_ETOOSMALL } else { 0 }
         }
@@ -209,7 +211,13 @@ unsafe extern "C" fn cancel(ep: *mut Fid, context: *mut c_void) -> isize {
     0
 }
 
-unsafe extern "C" fn getopt(ep: *mut Fid, level: c_int, name: c_int, out: *mut usize, len: *mut usize) -> c_int {
+unsafe extern "C" fn getopt(
+    ep: *mut Fid,
+    level: c_int,
+    name: c_int,
+    out: *mut usize,
+    len: *mut usize,
+) -> c_int {
     if level != FI_OPT_ENDPOINT || name != FI_OPT_MIN_MULTI_RECV {
         return -FI_ENOPROTOOPT;
     }
@@ -224,7 +232,13 @@ unsafe extern "C" fn getopt(ep: *mut Fid, level: c_int, name: c_int, out: *mut u
     0
 }
 
-unsafe extern "C" fn setopt(ep: *mut Fid, level: c_int, name: c_int, value: *const usize, len: usize) -> c_int {
+unsafe extern "C" fn setopt(
+    ep: *mut Fid,
+    level: c_int,
+    name: c_int,
+    value: *const usize,
+    len: usize,
+) -> c_int {
     if level != FI_OPT_ENDPOINT || name != FI_OPT_MIN_MULTI_RECV {
         return -FI_ENOPROTOOPT;
     }
@@ -387,7 +401,7 @@ mod functions {
     }
     pub unsafe extern "C" fn inject(ep: *mut Fid, buf: P, len: usize, address: u64) -> isize {
         // SAFETY: the interface's promises.
-        unsafe { send_to(ep, Spans::one(buf, len), To { address, tag: None, data: None, context: core::ptr::null_mut(), flags: None, silent: true }) }
+        unsafe { send_to(ep, Spans::one(buf, len), To { address, tag: None, data: None, context: std::ptr::null_mut(), flags: None, silent: true }) }
     }
     pub unsafe extern "C" fn senddata(ep: *mut Fid, buf: P, len: usize, _: C, data: u64, address: u64, context: C) -> isize {
         // SAFETY: the interface's promises.
@@ -395,7 +409,7 @@ mod functions {
     }
     pub unsafe extern "C" fn injectdata(ep: *mut Fid, buf: P, len: usize, data: u64, address: u64) -> isize {
         // SAFETY: the interface's promises.
-        unsafe { send_to(ep, Spans::one(buf, len), To { address, tag: None, data: Some(data), context: core::ptr::null_mut(), flags: None, silent: true }) }
+        unsafe { send_to(ep, Spans::one(buf, len), To { address, tag: None, data: Some(data), context: std::ptr::null_mut(), flags: None, silent: true }) }
     }
     pub unsafe extern "C" fn trecv(ep: *mut Fid, buf: P, len: usize, _: C, address: u64, tag: u64, ignore: u64, context: C) -> isize {
         // SAFETY: the interface's promises.
@@ -432,7 +446,7 @@ mod functions {
     }
     pub unsafe extern "C" fn tinject(ep: *mut Fid, buf: P, len: usize, address: u64, tag: u64) -> isize {
         // SAFETY: the interface's promises.
-        unsafe { send_to(ep, Spans::one(buf, len), To { address, tag: Some(tag), data: None, context: core::ptr::null_mut(), flags: None, silent: true }) }
+        unsafe { send_to(ep, Spans::one(buf, len), To { address, tag: Some(tag), data: None, context: std::ptr::null_mut(), flags: None, silent: true }) }
     }
     #[allow(clippy::too_many_arguments, reason = "the interface's signature")]
     pub unsafe extern "C" fn tsenddata(ep: *mut Fid, buf: P, len: usize, _: C, data: u64, address: u64, tag: u64, context: C) -> isize {
@@ -441,7 +455,7 @@ mod functions {
     }
     pub unsafe extern "C" fn tinjectdata(ep: *mut Fid, buf: P, len: usize, data: u64, address: u64, tag: u64) -> isize {
         // SAFETY: the interface's promises.
-        unsafe { send_to(ep, Spans::one(buf, len), To { address, tag: Some(tag), data: Some(data), context: core::ptr::null_mut(), flags: None, silent: true }) }
+        unsafe { send_to(ep, Spans::one(buf, len), To { address, tag: Some(tag), data: Some(data), context: std::ptr::null_mut(), flags: None, silent: true }) }
     }
 }
 use functions::*;

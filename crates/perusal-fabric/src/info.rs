@@ -1,7 +1,7 @@
 //! fi_getinfo: what the provider offers, and whether that is what the caller asks for.
 
 use crate::api::*;
-use crate::endpoint::EAGER_LIMIT;
+use crate::core::EAGER_LIMIT;
 use libc::{c_char, c_int};
 
 /// What an endpoint can do.
@@ -20,8 +20,7 @@ const FI_REMOTE_CQ_DATA_CAP: u64 = FI_REMOTE_CQ_DATA;
 const PRIMARY: u64 = FI_MSG | FI_TAGGED;
 const DIRECTIONS: u64 = FI_SEND | FI_RECV;
 const TX_CAPS: u64 = FI_MSG | FI_TAGGED | FI_SEND;
-const RX_CAPS: u64 =
-    FI_MSG | FI_TAGGED | FI_RECV | FI_MULTI_RECV | FI_SOURCE | FI_DIRECTED_RECV;
+const RX_CAPS: u64 = FI_MSG | FI_TAGGED | FI_RECV | FI_MULTI_RECV | FI_SOURCE | FI_DIRECTED_RECV;
 const TX_FLAGS: u64 =
     FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MORE;
 const RX_FLAGS: u64 = FI_COMPLETION | FI_MULTI_RECV | FI_MORE;
@@ -37,7 +36,7 @@ fn allocate<T>() -> *mut T {
     unsafe { libc::calloc(1, size_of::<T>() + 256) }.cast()
 }
 
-fn text(text: &core::ffi::CStr) -> *mut c_char {
+fn text(text: &std::ffi::CStr) -> *mut c_char {
     // SAFETY: a C string.
     unsafe { libc::strdup(text.as_ptr()) }
 }
@@ -100,9 +99,9 @@ unsafe fn wanted(hints: *const Info) -> Option<Wanted> {
     fits.then_some(wanted)
 }
 
-fn name_is(name: *const c_char, own: &core::ffi::CStr) -> bool {
+fn name_is(name: *const c_char, own: &std::ffi::CStr) -> bool {
     // SAFETY: a name in a valid structure is null or a C string.
-    name.is_null() || unsafe { core::ffi::CStr::from_ptr(name) } == own
+    name.is_null() || unsafe { std::ffi::CStr::from_ptr(name) } == own
 }
 
 /// `getinfo` of the provider.
@@ -127,7 +126,8 @@ pub unsafe extern "C" fn getinfo(
     let info = allocate::<Info>();
     let (tx, rx, ep) = (allocate::<TxAttr>(), allocate::<RxAttr>(), allocate::<EpAttr>());
     let (domain, fabric) = (allocate::<DomainAttr>(), allocate::<FabricAttr>());
-    if info.is_null() || tx.is_null() || rx.is_null() || ep.is_null() || domain.is_null() || fabric.is_null() {
+    if info.is_null() || tx.is_null() || rx.is_null() || ep.is_null() || domain.is_null() || fabric.is_null()
+    {
         return -FI_ENOMEM;
     }
     let caps = if wanted.caps == 0 { CAPS } else { wanted.caps };
@@ -176,10 +176,10 @@ pub unsafe extern "C" fn getinfo(
             tx_ctx_cnt: 1,
             rx_ctx_cnt: 1,
             auth_key_size: 0,
-            auth_key: core::ptr::null_mut(),
+            auth_key: std::ptr::null_mut(),
         };
         *domain = DomainAttr {
-            domain: core::ptr::null_mut(),
+            domain: std::ptr::null_mut(),
             name: text(c"perusal"),
             threading: if wanted.threading == 0 { FI_THREAD_SAFE } else { wanted.threading },
             control_progress: FI_PROGRESS_MANUAL,
@@ -201,7 +201,7 @@ pub unsafe extern "C" fn getinfo(
             mr_iov_limit: 1,
             caps: FI_LOCAL_COMM,
             mode: 0,
-            auth_key: core::ptr::null_mut(),
+            auth_key: std::ptr::null_mut(),
             auth_key_size: 0,
             max_err_data: 0,
             mr_cnt: 1 << 16,
@@ -209,9 +209,9 @@ pub unsafe extern "C" fn getinfo(
         };
         // libfabric sets the provider's name itself.
         *fabric = FabricAttr {
-            fabric: core::ptr::null_mut(),
+            fabric: std::ptr::null_mut(),
             name: text(c"perusal"),
-            prov_name: core::ptr::null_mut(),
+            prov_name: std::ptr::null_mut(),
             prov_version: crate::VERSION,
             api_version: version,
         };

@@ -1,12 +1,13 @@
 //! perusal as a provider of libfabric: `libperusal-fi.so`, the on-node transport of MPIs that use libfabric.
 //!
 //! In the order of the layers: `api` (the interface's structures), `address`, `segment` (an endpoint's memory), `key`, `spans`, `slab`, `wire`,
-//! `queue`, `peers`, `endpoint` (the protocol), and above them the objects that libfabric calls: `object`, `domain`, `av`, `cq`, `cntr`, `ep`, `info`.
+//! `queue`, `peers`, `operation`, `core` and `receive` (the protocol), `endpoint` (rings and progress), and above them the objects that libfabric calls: `object`, `domain`, `av`, `cq`, `cntr`, `ep`, `info`.
 
 pub mod address;
 pub mod api;
 mod av;
 mod cntr;
+mod core;
 mod cq;
 mod domain;
 mod endpoint;
@@ -14,8 +15,10 @@ mod ep;
 mod info;
 mod key;
 mod object;
+mod operation;
 mod peers;
 mod queue;
+mod receive;
 mod segment;
 mod slab;
 mod spans;
@@ -28,15 +31,15 @@ pub const VERSION: u32 = 1;
 /// The version of the interface: libfabric takes no provider that knows an older one than itself.
 const INTERFACE: u32 = 2 << 16 | 5;
 
-struct Shared(core::cell::UnsafeCell<Provider>);
+struct Shared(std::cell::UnsafeCell<Provider>);
 
 // SAFETY: only libfabric touches it, after it has called `fi_prov_ini`, under a lock of its own.
 unsafe impl Sync for Shared {}
 
-static PROVIDER: Shared = Shared(core::cell::UnsafeCell::new(Provider {
+static PROVIDER: Shared = Shared(std::cell::UnsafeCell::new(Provider {
     version: VERSION,
     fi_version: INTERFACE,
-    core: [core::ptr::null_mut(); 4],
+    core: [std::ptr::null_mut(); 4],
     name: c"perusal".as_ptr(),
     getinfo: info::getinfo,
     fabric: domain::fabric,

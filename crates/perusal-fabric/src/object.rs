@@ -1,8 +1,8 @@
 //! The objects behind `struct fid *`.
 
 use crate::api::*;
-use core::sync::atomic::{AtomicBool, Ordering};
 use libc::{c_int, c_void};
+use perusal::internals::sync::{AtomicU32, Ordering};
 use std::rc::Rc;
 
 /// The lock of a domain and all that belongs to it. It is taken only if the caller did not promise to use one thread at a time for each
@@ -10,14 +10,14 @@ use std::rc::Rc;
 #[derive(Debug, Default)]
 pub struct Lock {
     needed: bool,
-    taken: AtomicBool,
+    taken: AtomicU32,
 }
 
 impl Lock {
     /// A lock for this `enum fi_threading`.
     pub fn new(threading: u32) -> Self {
         let needed = threading != FI_THREAD_DOMAIN && threading != FI_THREAD_COMPLETION;
-        Self { needed, taken: AtomicBool::new(false) }
+        Self { needed, taken: AtomicU32::new(0) }
     }
 
     /// Whether threads may call at once.
@@ -35,8 +35,8 @@ impl Lock {
 
     #[inline(never)]
     fn wait(&self) {
-        // Acquire: edge F5, pairs with Release in `Locked::drop`: what the other thread did is there.
-        while self.taken.swap(true, Ordering::Acquire) {
+        // Acquire: domain edge, pairs with Release in `Locked::drop`: what the other thread did is there.
+        while self.taken.swap(1, Ordering::Acquire) == 1 {
             std::thread::yield_now();
         }
     }
@@ -48,8 +48,8 @@ impl Drop for Locked<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         if self.0.needed {
-            // Release: edge F5, pairs with Acquire in `wait`.
-            self.0.taken.store(false, Ordering::Release);
+            // Release: domain edge, pairs with Acquire in `wait`.
+            self.0.taken.store(0, Ordering::Release);
         }
     }
 }

@@ -90,7 +90,8 @@ impl Peer {
             self.process = Some(unsafe { OwnedFd::from_raw_fd(fd) });
             // The number may be another process's by now: the endpoint itself tells.
             let link = format!("/proc/{}/fd/{}", self.address.pid, self.address.fd);
-            let same = std::fs::read_link(link).is_ok_and(|to| to.as_os_str().to_string_lossy().contains("perusal-fi"));
+            let same = std::fs::read_link(link)
+                .is_ok_and(|to| to.as_os_str().to_string_lossy().contains("perusal-fi"));
             self.dead = !same;
         }
         let Some(process) = &self.process else { return self.dead };

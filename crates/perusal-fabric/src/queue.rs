@@ -2,7 +2,7 @@
 
 use crate::api::{CqEntry, FI_CQ_FORMAT_CONTEXT, FI_CQ_FORMAT_DATA, FI_CQ_FORMAT_MSG};
 use crate::endpoint::Endpoint;
-use core::cell::{Cell, RefCell};
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::{Rc, Weak};
 
@@ -26,7 +26,7 @@ pub struct Bound(RefCell<Vec<Weak<RefCell<Endpoint>>>>);
 impl Bound {
     pub fn add(&self, endpoint: &Rc<RefCell<Endpoint>>) {
         let mut all = self.0.borrow_mut();
-        if !all.iter().any(|one| core::ptr::eq(one.as_ptr(), Rc::as_ptr(endpoint))) {
+        if !all.iter().any(|one| std::ptr::eq(one.as_ptr(), Rc::as_ptr(endpoint))) {
             all.push(Rc::downgrade(endpoint));
         }
     }
@@ -52,7 +52,7 @@ impl Bound {
                     endpoint.borrow_mut().sleep(milliseconds);
                 }
             }
-            _ => std::thread::sleep(core::time::Duration::from_micros(100)),
+            _ => std::thread::sleep(std::time::Duration::from_micros(100)),
         }
     }
 }

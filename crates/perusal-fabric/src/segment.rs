@@ -5,19 +5,18 @@
 //!
 //! - **Slot rule 1.** A slot goes from FREE to CLAIMED by a compare-exchange of the sender's, to READY by that sender, to CLOSED by it when it
 //!   leaves, and back to FREE by the owner, who has then drained the ring and retired its end.
-//! - **Slot rule 2 (edge F1).** The sender writes the slot's address before the Release store of READY, and the owner reads it after its Acquire load.
+//! - **Slot rule 2 .** The sender writes the slot's address before the Release store of READY, and the owner reads it after its Acquire load.
 
 use crate::address::Address;
 use crate::api::{FI_EHOSTUNREACH, FI_EIO, FI_ENOMEM};
-use core::ptr::NonNull;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use memmap2::{MmapOptions, MmapRaw};
 use perusal::internals::doorbell::Doorbell;
 use perusal::internals::limits::PAGE;
 use perusal::internals::ring::MappedRing;
-use perusal::internals::sync::AsymmetricFence;
+use perusal::internals::sync::{AsymmetricFence, AtomicU32, AtomicU64, Ordering};
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::ptr::NonNull;
 
 /// Senders that one endpoint can have at a time.
 pub const SLOTS: usize = 1024;
@@ -81,7 +80,9 @@ impl Segment {
     /// The number of the error, positive.
     pub fn new() -> Result<(Self, Address), i32> {
         // SAFETY: the name is a C string; what comes back is checked.
-        let fd = unsafe { libc::memfd_create(c"perusal-fi".as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
+        let fd = unsafe {
+            libc::memfd_create(c"perusal-fi".as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING)
+        };
         if fd < 0 {
             return Err(last_error());
         }
@@ -92,7 +93,9 @@ impl Segment {
         }
         file.set_len(BYTES as u64).map_err(number)?;
         // SAFETY: plain calls on a descriptor that we own.
-        if unsafe { libc::fchmod(fd, 0o600) } != 0 || unsafe { libc::fcntl(fd, libc::F_ADD_SEALS, SEALS) } != 0 {
+        if unsafe { libc::fchmod(fd, 0o600) } != 0
+            || unsafe { libc::fcntl(fd, libc::F_ADD_SEALS, SEALS) } != 0
+        {
             return Err(last_error());
         }
         take_memory(&file, 0, RINGS_AT)?;
@@ -106,7 +109,7 @@ impl Segment {
         let head = segment.head();
         head.nonce.store(address.nonce, Ordering::Relaxed);
         head.membarrier.store(u32::from(AsymmetricFence::join(false).is_ok()), Ordering::Relaxed);
-        // Release: edge F2, pairs with Acquire in `open`: the words above are there.
+        // Release: head edge, pairs with Acquire in `open`: the words above are there.
         head.magic.store(MAGIC, Ordering::Release);
         Ok((segment, address))
     }
@@ -141,7 +144,7 @@ impl Segment {
         }
         let segment = Self::map(file)?;
         let head = segment.head();
-        // Acquire: edge F2, pairs with Release in `new`.
+        // Acquire: head edge, pairs with Release in `new`.
         let known = head.magic.load(Ordering::Acquire) == MAGIC;
         if !known || head.nonce.load(Ordering::Relaxed) != address.nonce {
             return Err(FI_EHOSTUNREACH);
@@ -173,7 +176,7 @@ impl Segment {
     /// How often slots have changed: look at them if it is another number than before.
     #[inline(always)]
     pub fn changes(&self) -> u32 {
-        // Acquire: edge F3, pairs with the AcqRel in `publish`: the slots' states are there.
+        // Acquire: changes edge, pairs with the AcqRel in `publish`: the slots' states are there.
         self.head().changes.load(Ordering::Acquire)
     }
 
@@ -202,7 +205,7 @@ impl Segment {
     /// FI_EBUSY's number if there is none, FI_ENOMEM if there is no memory for its ring.
     pub fn claim(&self, own: Address) -> Result<usize, i32> {
         let free = |slot: &Slot| {
-            // Acquire: edge F4, pairs with Release in `free`: the owner's end has retired.
+            // Acquire: free edge, pairs with Release in `free`: the owner's end has retired.
             slot.state.compare_exchange(FREE, CLAIMED, Ordering::Acquire, Ordering::Relaxed).is_ok()
         };
         let at = self.slots().iter().position(free).ok_or(libc::EBUSY)?;
@@ -221,16 +224,16 @@ impl Segment {
 
     /// The sender says that its slot is READY or CLOSED.
     pub fn publish(&self, at: usize, state: u32) {
-        // Release: edge F1, pairs with Acquire in `state`.
+        // Release: slot edge, pairs with Acquire in `state`.
         self.slots()[at].state.store(state, Ordering::Release);
-        // AcqRel: edge F3, pairs with Acquire in `changes`.
+        // AcqRel: changes edge, pairs with Acquire in `changes`.
         self.head().changes.fetch_add(1, Ordering::AcqRel);
         self.doorbell().ring(at);
     }
 
     /// Returns the state of a slot.
     pub fn state(&self, at: usize) -> u32 {
-        // Acquire: edge F1, pairs with Release in `publish`.
+        // Acquire: slot edge, pairs with Release in `publish`.
         self.slots()[at].state.load(Ordering::Acquire)
     }
 
@@ -247,7 +250,7 @@ impl Segment {
 
     /// The owner gives a slot back whose ring it has drained and retired.
     pub fn free(&self, at: usize) {
-        // Release: edge F4, pairs with Acquire in `claim`.
+        // Release: free edge, pairs with Acquire in `claim`.
         self.slots()[at].state.store(FREE, Ordering::Release);
     }
 }

@@ -22,7 +22,7 @@ impl Spans {
 
     /// No memory.
     pub fn none() -> Self {
-        Self { first: (core::ptr::null_mut(), 0), rest: Vec::new() }
+        Self { first: (std::ptr::null_mut(), 0), rest: Vec::new() }
     }
 
     /// The pieces of an array of `struct iovec`.
@@ -35,7 +35,7 @@ impl Spans {
             return Self::none();
         }
         // SAFETY: the caller promises `count` entries.
-        let all = unsafe { core::slice::from_raw_parts(iov, count) };
+        let all = unsafe { std::slice::from_raw_parts(iov, count) };
         let piece = |entry: &iovec| (entry.iov_base.cast(), entry.iov_len);
         Self { first: piece(&all[0]), rest: all[1..].iter().map(piece).collect() }
     }
@@ -61,13 +61,13 @@ impl Spans {
         if self.rest.is_empty() {
             assert!(offset <= self.first.1 && to.len() <= self.first.1 - offset);
             // SAFETY: within the piece, which is valid until the operation completes (promised to the constructors).
-            unsafe { core::ptr::copy_nonoverlapping(self.first.0.add(offset), to.as_mut_ptr(), to.len()) };
+            unsafe { std::ptr::copy_nonoverlapping(self.first.0.add(offset), to.as_mut_ptr(), to.len()) };
             return;
         }
         let mut done = 0;
         self.walk(offset, to.len(), |at, len| {
             // SAFETY: `walk` gives places within the pieces, which are valid until the operation completes.
-            unsafe { core::ptr::copy_nonoverlapping(at, to[done..done + len].as_mut_ptr(), len) };
+            unsafe { std::ptr::copy_nonoverlapping(at, to[done..done + len].as_mut_ptr(), len) };
             done += len;
         });
     }
@@ -79,7 +79,7 @@ impl Spans {
             let len = from.len().min(self.first.1.saturating_sub(offset));
             if len > 0 {
                 // SAFETY: within the piece, which is valid until the operation completes (promised to the constructors).
-                unsafe { core::ptr::copy_nonoverlapping(from.as_ptr(), self.first.0.add(offset), len) };
+                unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), self.first.0.add(offset), len) };
             }
             return;
         }
@@ -87,7 +87,7 @@ impl Spans {
         let len = from.len().min(self.len().saturating_sub(offset));
         self.walk(offset, len, |at, len| {
             // SAFETY: `walk` gives places within the pieces, which are valid until the operation completes.
-            unsafe { core::ptr::copy_nonoverlapping(from[done..done + len].as_ptr(), at, len) };
+            unsafe { std::ptr::copy_nonoverlapping(from[done..done + len].as_ptr(), at, len) };
             done += len;
         });
     }

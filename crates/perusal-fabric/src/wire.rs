@@ -28,7 +28,13 @@ pub const CONFIRM: u8 = 0x40;
 /// The envelope of a message.
 #[inline(always)]
 pub fn envelope(kind: u8, tag: u64, data: u64) -> Header {
-    Header { kind, context: (tag >> 32) as u32, tag: tag as i32, source: data as u32, id: (data >> 32) as u32 }
+    Header {
+        kind,
+        context: (tag >> 32) as u32,
+        tag: tag as i32,
+        source: data as u32,
+        id: (data >> 32) as u32,
+    }
 }
 
 /// The tag of an envelope.

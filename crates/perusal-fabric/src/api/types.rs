@@ -22,14 +22,8 @@ pub struct Provider {
     /// libfabric's own.
     pub core: [*mut c_void; 4],
     pub name: *const c_char,
-    pub getinfo: unsafe extern "C" fn(
-        u32,
-        *const c_char,
-        *const c_char,
-        u64,
-        *const Info,
-        *mut *mut Info,
-    ) -> c_int,
+    pub getinfo:
+        unsafe extern "C" fn(u32, *const c_char, *const c_char, u64, *const Info, *mut *mut Info) -> c_int,
     pub fabric: unsafe extern "C" fn(*mut FabricAttr, *mut *mut Fid, *mut c_void) -> c_int,
     pub cleanup: Option<unsafe extern "C" fn()>,
 }

@@ -1,0 +1,268 @@
+//! The state of an endpoint, and the protocol: sends, and records that arrive.
+
+use crate::address::Address;
+use crate::api::*;
+use crate::key::TagPattern;
+use crate::operation::{Arriving, Body, Message, Receive, Reports, Send, Sending, Unexpected};
+use crate::peers::{Peers, Waiting};
+use crate::slab::Slab;
+use crate::wire;
+use libc::c_void;
+use perusal::internals::matching::{PostedQueue, UnexpectedQueue};
+use perusal::internals::ring::Header;
+use std::collections::VecDeque;
+
+/// Largest message in bytes that is sent as one record, and that fi_inject takes.
+pub const EAGER_LIMIT: usize = 16 << 10;
+/// Bytes of a record of a longer message.
+const FRAGMENT: usize = 32 << 10;
+
+/// All but the rings to this endpoint.
+#[derive(Debug)]
+pub struct Core {
+    pub peers: Peers,
+    pub reports: Reports,
+    /// Whether receives look at the sender that they name (FI_DIRECTED_RECV).
+    pub directed: bool,
+    /// Numbers of peers by fi_addr_t; u32::MAX where not known yet.
+    pub(crate) by_fi_addr: Vec<u32>,
+    pub(crate) posted: PostedQueue<u32, TagPattern>,
+    pub(crate) unexpected: UnexpectedQueue<Unexpected, TagPattern>,
+    pub(crate) posted_plain: VecDeque<u32>,
+    pub(crate) unexpected_plain: VecDeque<Unexpected>,
+    pub(crate) receives: Slab<Receive>,
+    pub(crate) arriving: Slab<Arriving>,
+    pub(crate) sends: Slab<Sending>,
+    pub(crate) claimed: Vec<(*mut c_void, Unexpected)>,
+    pub min_multi_recv: usize,
+}
+
+impl Core {
+    /// The state of an endpoint with this address that has met nobody.
+    pub fn new(address: Address) -> Self {
+        Self {
+            peers: Peers::new(address),
+            reports: Reports::default(),
+            directed: false,
+            by_fi_addr: Vec::new(),
+            posted: PostedQueue::new(),
+            unexpected: UnexpectedQueue::new(),
+            posted_plain: VecDeque::new(),
+            unexpected_plain: VecDeque::new(),
+            receives: Slab::default(),
+            arriving: Slab::default(),
+            sends: Slab::default(),
+            claimed: Vec::new(),
+            min_multi_recv: 64,
+        }
+    }
+
+    /// The address vector says that `fi_addr` is the endpoint with this address.
+    pub fn introduce(&mut self, fi_addr: u64, address: Address) {
+        let number = self.peers.number(address);
+        let at = fi_addr as usize;
+        if self.by_fi_addr.len() <= at {
+            self.by_fi_addr.resize(at + 1, u32::MAX);
+        }
+        self.by_fi_addr[at] = number;
+        let peer = &mut self.peers.all[number as usize];
+        if peer.fi_addr == FI_ADDR_NOTAVAIL {
+            peer.fi_addr = fi_addr;
+        }
+    }
+
+    /// The address vector does not have `fi_addr` any more.
+    pub fn forget(&mut self, fi_addr: u64) {
+        if let Some(number) = self.by_fi_addr.get_mut(fi_addr as usize) {
+            if let Some(peer) = self.peers.all.get_mut(*number as usize) {
+                peer.fi_addr = FI_ADDR_NOTAVAIL;
+            }
+            *number = u32::MAX;
+        }
+    }
+
+    #[inline(always)]
+    fn peer_of(&self, fi_addr: u64) -> Option<u32> {
+        self.by_fi_addr.get(fi_addr as usize).copied().filter(|&peer| peer != u32::MAX)
+    }
+
+    /// The pattern of a receive.
+    ///
+    /// # Errors
+    ///
+    /// FI_EINVAL if the address vector does not have the sender.
+    #[inline(always)]
+    pub fn pattern(&self, from: u64, tag: u64, ignore: u64) -> Result<TagPattern, i32> {
+        if !self.directed || from == FI_ADDR_UNSPEC {
+            return Ok(TagPattern { peer: None, tag, ignore });
+        }
+        let peer = self.peer_of(from).ok_or(FI_EINVAL)?;
+        Ok(TagPattern { peer: Some(peer), tag, ignore })
+    }
+
+    // Sends.
+
+    /// # Errors
+    ///
+    /// FI_EAGAIN if there is no room now, FI_EINVAL for an unknown peer, FI_EHOSTUNREACH or FI_ESHUTDOWN for one that is gone.
+    #[inline(always)]
+    pub fn send(&mut self, send: Send) -> Result<(), i32> {
+        let peer = self.peer_of(send.to).ok_or(FI_EINVAL)?;
+        let len = send.spans.len();
+        let tagged = if send.tag.is_some() { wire::TAGGED } else { 0 };
+        let kind = tagged | if send.data.is_some() { wire::HAS_DATA } else { 0 };
+        let (tag, data) = (send.tag.unwrap_or(0), send.data.unwrap_or(0));
+        if !self.peers.all[peer as usize].waiting.is_empty() && !self.push_waiting_to(peer) {
+            return Err(self.peers.refuse(peer));
+        }
+        let flags = FI_SEND | if send.tag.is_some() { FI_TAGGED } else { FI_MSG };
+        let outgoing = self.peers.outgoing(peer)?;
+        if len <= EAGER_LIMIT && !send.delivery {
+            let header = wire::envelope(wire::EAGER | kind, tag, data);
+            if !outgoing.push(&header, len, |to| send.spans.read(0, to)) {
+                return Err(self.peers.refuse(peer));
+            }
+            self.reports.sent(send.context, flags, send.completion && !send.inject, 0);
+            return Ok(());
+        }
+        if send.inject {
+            return Err(FI_EMSGSIZE);
+        }
+        let number = self.sends.insert(Sending {
+            peer,
+            spans: send.spans,
+            sent: 0,
+            wanted: usize::MAX,
+            number: 0,
+            confirmed: send.delivery,
+            context: send.context,
+            flags,
+            completion: send.completion,
+            _own: send.own,
+        });
+        let confirm = if send.delivery { wire::CONFIRM } else { 0 };
+        let header = wire::envelope(wire::RTS | kind | confirm, tag, data);
+        let words = [len as u64, u64::from(number)];
+        if !self.peers.outgoing(peer)?.push(&header, 16, |to| wire::words(words, to)) {
+            self.sends.remove(number);
+            return Err(self.peers.refuse(peer));
+        }
+        Ok(())
+    }
+
+    pub fn push_waiting(&mut self) -> bool {
+        let mut any = false;
+        for peer in self.peers.with_waiting.clone() {
+            any |= self.push_some_to(peer);
+        }
+        any
+    }
+
+    /// Returns whether nothing waits any more.
+    #[cold]
+    fn push_waiting_to(&mut self, peer: u32) -> bool {
+        self.push_some_to(peer);
+        self.peers.all[peer as usize].waiting.is_empty()
+    }
+
+    fn push_some_to(&mut self, peer: u32) -> bool {
+        let (sends, reports) = (&mut self.sends, &self.reports);
+        self.peers.push_waiting_of(peer, &mut |(number, outgoing)| {
+            let Some(send) = sends.get(number) else { return Some(true) };
+            while send.sent < send.wanted {
+                let len = FRAGMENT.min(send.wanted - send.sent);
+                let (spans, sent) = (&send.spans, send.sent);
+                let header = wire::control(wire::DATA, send.number);
+                if !outgoing.push(&header, len, |to| spans.read(sent, to)) {
+                    return Some(false);
+                }
+                send.sent += len;
+            }
+            if !send.confirmed {
+                reports.sent(send.context, send.flags, send.completion, 0);
+                sends.remove(number);
+            }
+            Some(true)
+        })
+    }
+
+    // Records.
+
+    /// Takes a record from a peer.
+    #[inline(always)]
+    pub fn take(&mut self, peer: u32, header: &Header, payload: &[u8]) {
+        let kind = header.kind & wire::KIND;
+        if kind == wire::EAGER {
+            let (tag, data) = (wire::tag(header), wire::data(header));
+            let message = Message { peer, kind: header.kind, tag, data, len: payload.len() };
+            match self.receive_for(&message) {
+                Some(number) => self.deliver(number, message, payload),
+                None => self.keep(Unexpected { message, body: Body::Here(payload.into()) }),
+            }
+            return;
+        }
+        self.take_other(peer, header, payload);
+    }
+
+    #[inline(never)]
+    fn take_other(&mut self, peer: u32, header: &Header, payload: &[u8]) {
+        match header.kind & wire::KIND {
+            wire::RTS => {
+                let (tag, data) = (wire::tag(header), wire::data(header));
+                let len = usize::try_from(wire::word(payload, 0)).unwrap_or(usize::MAX);
+                let message = Message { peer, kind: header.kind, tag, data, len };
+                let send = wire::word(payload, 1) as u32;
+                match self.receive_for(&message) {
+                    Some(number) => self.fetch(number, message, send),
+                    None => self.keep(Unexpected { message, body: Body::There(send) }),
+                }
+            }
+            wire::CTS => {
+                let number = header.context;
+                let Some(send) = self.sends.get(number).filter(|send| send.peer == peer) else { return };
+                if send.wanted == usize::MAX {
+                    send.number = wire::word(payload, 0) as u32;
+                    send.wanted = send.spans.len().min(wire::word(payload, 1) as usize);
+                    self.peers.wait(peer, Waiting::Stream(number));
+                    self.push_some_to(peer);
+                }
+            }
+            wire::DATA => {
+                let number = header.context;
+                let Some(arriving) = self.arriving.get(number).filter(|one| one.peer == peer) else { return };
+                let here = payload.len().min(arriving.wanted - arriving.filled);
+                arriving.spans.write(arriving.filled, &payload[..here]);
+                arriving.filled += here;
+                if arriving.filled == arriving.wanted {
+                    self.arrived(number, 0);
+                }
+            }
+            wire::FIN => {
+                let number = header.context;
+                if self.sends.get(number).is_some_and(|send| send.peer == peer && send.confirmed) {
+                    self.end_send(number, 0);
+                }
+            }
+            // A peer of this version sends nothing else.
+            _ => {}
+        }
+    }
+
+    fn end_send(&mut self, number: u32, error: i32) {
+        if let Some(send) = self.sends.remove(number) {
+            self.reports.sent(send.context, send.flags, send.completion, error);
+        }
+    }
+
+    /// Ends what is under way with a peer whose process has ended.
+    pub fn end_with(&mut self, peer: u32) {
+        self.peers.all[peer as usize].outgoing = None;
+        self.peers.all[peer as usize].waiting.clear();
+        self.peers.with_waiting.retain(|&other| other != peer);
+        let sends: Vec<u32> = self.sends.iter().filter(|one| one.1.peer == peer).map(|one| one.0).collect();
+        sends.into_iter().for_each(|number| self.end_send(number, FI_ESHUTDOWN));
+        let arriving: Vec<u32> =
+            self.arriving.iter().filter(|one| one.1.peer == peer).map(|one| one.0).collect();
+        arriving.into_iter().for_each(|number| self.arrived(number, FI_ESHUTDOWN));
+    }
+}

@@ -1,0 +1,283 @@
+//! Receives: which one a message belongs to, its buffer, and its report.
+
+use crate::api::*;
+use crate::core::Core;
+use crate::key::{TagKey, TagPattern};
+use crate::operation::{Arriving, Body, Message, Receive, Taken, Unexpected};
+use crate::queue::Completion;
+use crate::spans::Spans;
+use crate::wire;
+use libc::c_void;
+
+impl Core {
+    /// The posted receive that takes this message.
+    #[inline(always)]
+    pub(crate) fn receive_for(&mut self, message: &Message) -> Option<u32> {
+        if message.kind & wire::TAGGED != 0 {
+            return self.posted.take(&TagKey { peer: message.peer, tag: message.tag });
+        }
+        let receives = &mut self.receives;
+        let at = self.posted_plain.iter().position(|&number| {
+            receives
+                .get(number)
+                .is_some_and(|receive| receive.pattern.peer.is_none_or(|peer| peer == message.peer))
+        })?;
+        let number = self.posted_plain[at];
+        if self.receives.get(number).is_none_or(|receive| receive.several.is_none()) {
+            self.posted_plain.remove(at);
+        }
+        Some(number)
+    }
+
+    pub(crate) fn keep(&mut self, unexpected: Unexpected) {
+        let message = &unexpected.message;
+        if message.kind & wire::TAGGED != 0 {
+            self.unexpected.insert(TagKey { peer: message.peer, tag: message.tag }, unexpected);
+        } else {
+            self.unexpected_plain.push_back(unexpected);
+        }
+    }
+
+    /// Takes a buffer for a message: of a receive for one message all, of one for several a part.
+    #[inline(always)]
+    fn buffer(&mut self, number: u32, len: usize) -> Option<(Spans, Taken)> {
+        if self.receives.get(number)?.several.is_none() {
+            let receive = self.receives.remove(number)?;
+            let taken = Taken { context: receive.context, completion: receive.completion, several: None };
+            return Some((receive.spans, taken));
+        }
+        let least = self.min_multi_recv;
+        let receive = self.receives.get(number)?;
+        let capacity = receive.spans.len();
+        let state = receive.several.as_mut()?;
+        let spans = receive.spans.part(state.used, len);
+        state.used = state.used.saturating_add(len).min(capacity);
+        state.under_way += 1;
+        state.full = capacity - state.used < least.max(1);
+        let taken = Taken { context: receive.context, completion: receive.completion, several: Some(number) };
+        if state.full {
+            self.posted_plain.retain(|&other| other != number);
+        }
+        Some((spans, taken))
+    }
+
+    #[inline(always)]
+    pub(crate) fn deliver(&mut self, number: u32, message: Message, payload: &[u8]) {
+        if let Some((spans, taken)) = self.buffer(number, message.len) {
+            spans.write(0, payload);
+            self.received(&spans, taken, message, 0);
+        }
+    }
+
+    /// Asks for the bytes of a message.
+    pub(crate) fn fetch(&mut self, number: u32, message: Message, send: u32) {
+        let Some((spans, receive)) = self.buffer(number, message.len) else { return };
+        let wanted = message.len.min(spans.len());
+        let peer = message.peer;
+        let arriving = Arriving { peer, spans, filled: 0, wanted, message, receive, send };
+        let number = self.arriving.insert(arriving);
+        self.peers.control(peer, wire::control(wire::CTS, send), [u64::from(number), wanted as u64, 0]);
+        if wanted == 0 {
+            self.arrived(number, 0);
+        }
+    }
+
+    pub(crate) fn arrived(&mut self, number: u32, error: i32) {
+        let Some(Arriving { spans, message, receive, send, .. }) = self.arriving.remove(number) else {
+            return;
+        };
+        if error == 0 && message.kind & wire::CONFIRM != 0 {
+            self.peers.control(message.peer, wire::control(wire::FIN, send), [0; 3]);
+        }
+        self.received(&spans, receive, message, error);
+    }
+
+    /// Reports a message that is received.
+    #[inline(always)]
+    fn received(&mut self, spans: &Spans, taken: Taken, message: Message, error: i32) {
+        let overflow = message.len.saturating_sub(spans.len());
+        let error = if error == 0 && overflow > 0 { FI_ETRUNC } else { error };
+        let entry = self.entry(taken.context, spans, &message, message.len - overflow);
+        let source = self.peers.all[message.peer as usize].fi_addr;
+        self.reports.received(entry, source, taken.completion, error, overflow);
+        if let Some(number) = taken.several {
+            self.part_done(number);
+        }
+    }
+
+    fn entry(&self, context: *mut c_void, spans: &Spans, message: &Message, len: usize) -> CqEntry {
+        let tagged = if message.kind & wire::TAGGED != 0 { FI_TAGGED } else { FI_MSG };
+        let data = if message.kind & wire::HAS_DATA != 0 { FI_REMOTE_CQ_DATA } else { 0 };
+        let flags = FI_RECV | tagged | data;
+        CqEntry { context, flags, len, buf: spans.start(), data: message.data, tag: message.tag }
+    }
+
+    /// One message of a buffer for several is complete: the last one gives the buffer back.
+    fn part_done(&mut self, number: u32) {
+        let Some(receive) = self.receives.get(number) else { return };
+        let Some(state) = receive.several.as_mut() else { return };
+        state.under_way -= 1;
+        if state.full && state.under_way == 0 {
+            self.give_back(number);
+        }
+    }
+
+    /// Reports that a buffer for several messages is the caller's again.
+    fn give_back(&mut self, number: u32) {
+        let Some(receive) = self.receives.remove(number) else { return };
+        let entry = CqEntry {
+            context: receive.context,
+            flags: FI_MULTI_RECV | FI_RECV | FI_MSG,
+            len: 0,
+            buf: std::ptr::null_mut(),
+            data: 0,
+            tag: 0,
+        };
+        if let Some(queue) = &self.reports.receive_queue {
+            let mut done = queue.done.borrow_mut();
+            // The flag goes to the last message of the buffer where that is not read yet.
+            match done.iter_mut().rev().find(|last| last.entry.context == receive.context && last.error == 0)
+            {
+                Some(last) if receive.completion => last.entry.flags |= FI_MULTI_RECV,
+                _ => done.push_back(Completion { entry, source: FI_ADDR_NOTAVAIL, error: 0, overflow: 0 }),
+            }
+        }
+    }
+
+    /// Posts a receive, or completes it with a message that is here.
+    #[inline(always)]
+    pub fn receive(&mut self, receive: Receive) {
+        let pattern = receive.pattern;
+        if receive.tagged {
+            let found = if self.unexpected.is_empty() { None } else { self.unexpected.take(&pattern) };
+            let number = self.receives.insert(receive);
+            match found {
+                None => self.posted.insert(pattern, number),
+                Some((_, unexpected)) => self.give(number, unexpected),
+            }
+            return;
+        }
+        let several = receive.several.is_some();
+        let number = self.receives.insert(receive);
+        self.posted_plain.push_back(number);
+        while let Some(at) = self.find_plain(&pattern) {
+            if !self.posted_plain.contains(&number) {
+                break;
+            }
+            if !several {
+                self.posted_plain.retain(|&other| other != number);
+            }
+            if let Some(unexpected) = self.unexpected_plain.remove(at) {
+                self.give(number, unexpected);
+            }
+        }
+    }
+
+    fn find_plain(&self, pattern: &TagPattern) -> Option<usize> {
+        let takes = |one: &Unexpected| pattern.peer.is_none_or(|peer| peer == one.message.peer);
+        self.unexpected_plain.iter().position(takes)
+    }
+
+    fn give(&mut self, number: u32, unexpected: Unexpected) {
+        match unexpected.body {
+            Body::Here(bytes) => self.deliver(number, unexpected.message, &bytes),
+            Body::There(send) => self.fetch(number, unexpected.message, send),
+        }
+    }
+
+    /// Looks for a message without receiving it, as FI_PEEK, FI_CLAIM and FI_DISCARD of `flags` say. Its report goes to the queue.
+    pub fn peek(&mut self, tagged: bool, pattern: &TagPattern, context: *mut c_void, flags: u64) {
+        let none = Spans::none();
+        let remove = flags & (FI_CLAIM | FI_DISCARD) != 0;
+        let message = if tagged {
+            self.unexpected.find(pattern).map(|found| (found, self.unexpected.at(found).1.message))
+        } else {
+            None
+        };
+        let plain = if tagged { None } else { self.find_plain(pattern) };
+        let (message, taken) = match (message, plain) {
+            (Some((found, message)), _) => {
+                (message, if remove { Some(self.unexpected.take_found(found).1) } else { None })
+            }
+            (None, Some(at)) => {
+                let message = self.unexpected_plain[at].message;
+                (message, if remove { self.unexpected_plain.remove(at) } else { None })
+            }
+            (None, None) => {
+                let flags = FI_RECV | if tagged { FI_TAGGED } else { FI_MSG };
+                let entry = CqEntry { context, flags, len: 0, buf: none.start(), data: 0, tag: pattern.tag };
+                self.report(entry, FI_ADDR_NOTAVAIL, FI_ENOMSG);
+                return;
+            }
+        };
+        let entry = self.entry(context, &none, &message, message.len);
+        let source = self.peers.all[message.peer as usize].fi_addr;
+        self.report(entry, source, 0);
+        match taken {
+            Some(unexpected) if flags & FI_CLAIM != 0 => self.claimed.push((context, unexpected)),
+            Some(unexpected) => self.discard(unexpected),
+            None => {}
+        }
+    }
+
+    /// Reports what is no operation's end: nothing is counted.
+    fn report(&self, entry: CqEntry, source: u64, error: i32) {
+        if let Some(queue) = &self.reports.receive_queue {
+            queue.push(Completion { entry, source, error, overflow: 0 });
+        }
+    }
+
+    /// Receives, or discards, the message that was claimed with this context.
+    ///
+    /// # Errors
+    ///
+    /// FI_EINVAL if there is none.
+    pub fn take_claimed(&mut self, receive: Receive, flags: u64) -> Result<(), i32> {
+        let at = self.claimed.iter().position(|one| one.0 == receive.context).ok_or(FI_EINVAL)?;
+        let (context, unexpected) = self.claimed.swap_remove(at);
+        if flags & FI_DISCARD != 0 {
+            let entry = self.entry(context, &Spans::none(), &unexpected.message, 0);
+            self.report(entry, FI_ADDR_NOTAVAIL, 0);
+            self.discard(unexpected);
+        } else {
+            let number = self.receives.insert(receive);
+            self.give(number, unexpected);
+        }
+        Ok(())
+    }
+
+    /// Tells the sender of a message that nobody wants its bytes.
+    fn discard(&mut self, unexpected: Unexpected) {
+        if let Body::There(send) = unexpected.body {
+            let peer = unexpected.message.peer;
+            self.peers.control(peer, wire::control(wire::CTS, send), [0; 3]);
+            if unexpected.message.kind & wire::CONFIRM != 0 {
+                self.peers.control(peer, wire::control(wire::FIN, send), [0; 3]);
+            }
+        }
+    }
+
+    /// Cancels the posted receive with this context, if there is one.
+    pub fn cancel(&mut self, context: *mut c_void) {
+        let found = self.receives.iter().find(|(_, receive)| receive.context == context);
+        let Some((number, pattern, tagged)) =
+            found.map(|(number, receive)| (number, receive.pattern, receive.tagged))
+        else {
+            return;
+        };
+        if tagged {
+            self.posted.remove(&pattern, number);
+        } else {
+            self.posted_plain.retain(|&other| other != number);
+            let under_way =
+                self.receives.get(number).and_then(|one| one.several).is_some_and(|one| one.under_way > 0);
+            if under_way {
+                return;
+            }
+        }
+        self.receives.remove(number);
+        let flags = FI_RECV | if tagged { FI_TAGGED } else { FI_MSG };
+        let entry = CqEntry { context, flags, len: 0, buf: std::ptr::null_mut(), data: 0, tag: pattern.tag };
+        self.reports.received(entry, FI_ADDR_NOTAVAIL, true, FI_ECANCELED, 0);
+    }
+}

@@ -1,0 +1,249 @@
+//! The libfabric provider, driven through its tables as libfabric drives it, in one process and between two.
+
+mod node;
+
+use node::{Node, Said, info};
+use perusal_fi::api::*;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+const SIZES: [usize; 9] = [0, 1, 40, 41, 4096, 16 << 10, (16 << 10) + 1, 300_001, 4 << 20];
+const RECEIVED: u64 = FI_RECV | FI_TAGGED | FI_REMOTE_CQ_DATA;
+
+fn pattern(len: usize, seed: u64) -> Vec<u8> {
+    (0..len as u64).map(|at| (at.wrapping_mul(31).wrapping_add(seed * 7)) as u8).collect()
+}
+
+/// Two endpoints of this process that know each other: with the second, its number in the first.
+fn two() -> (Node, Node, u64, u64) {
+    let (a, b) = (Node::new(), Node::new());
+    let (to_b, to_a) = (a.insert(&b.name()), b.insert(&a.name()));
+    (a, b, to_b, to_a)
+}
+
+#[test]
+fn what_is_not_offered_is_refused() {
+    assert!(info(0).is_ok() && info(FI_TAGGED | FI_MULTI_RECV).is_ok());
+    for caps in [FI_RMA, FI_ATOMIC, FI_TAGGED | FI_RMA] {
+        assert_eq!(info(caps), Err(-FI_ENODATA));
+    }
+}
+
+#[test]
+fn messages_of_all_sizes_match_by_tag_mask_and_sender() {
+    let (a, b, to_b, from_a) = two();
+    for (at, &size) in SIZES.iter().enumerate() {
+        let bytes = pattern(size, at as u64);
+        let (mut wrong, mut right) = (vec![0; 8], vec![0; size]);
+        b.receive(&mut wrong, from_a, 1 << 63, 0, 5);
+        // All bits of the tag but the lowest eight must agree; the receive is posted first for every other size.
+        let tag = 0xdead_beef_0000_0000 | at as u64;
+        if at % 2 == 0 {
+            b.receive(&mut right, FI_ADDR_UNSPEC, 0xdead_beef_0000_00ff, 0xff, 6);
+        }
+        assert_eq!(a.send(&bytes, to_b, tag, !7, 9), 0);
+        b.read_now();
+        if at % 2 == 1 {
+            b.receive(&mut right, from_a, tag, 0, 6);
+        }
+        let received = loop {
+            if let Some(said) = b.read_now() {
+                break said;
+            }
+            // A long message needs its sender.
+            a.read_now();
+        };
+        assert_eq!(received, Said::Done(6, RECEIVED, size, !7, tag, from_a));
+        assert!(right == bytes, "{size} bytes arrive as they were");
+        b.cancel(5);
+        assert_eq!(b.read(), Said::Failed(5, FI_ECANCELED));
+    }
+}
+
+#[test]
+fn a_message_that_is_too_long_is_an_error_with_its_beginning_received() {
+    let (a, b, to_b, _) = two();
+    for size in [100, 100_000] {
+        let (bytes, mut buffer) = (pattern(size, 3), vec![0; 64]);
+        assert_eq!(a.send(&bytes, to_b, 4, 0, 1), 0);
+        b.receive(&mut buffer, FI_ADDR_UNSPEC, 4, 0, 2);
+        assert_eq!(b.read(), Said::Failed(2, FI_ETRUNC), "{size}");
+        assert!(matches!(a.read(), Said::Done(1, ..)));
+        if size == 100 {
+            assert!(buffer == bytes[..64]);
+        }
+    }
+}
+
+#[test]
+fn a_message_is_peeked_at_claimed_and_discarded() {
+    let (a, b, to_b, from_a) = two();
+    let mut buffer = vec![0; 16];
+    assert_eq!(b.receive_flags(&mut [], 8, 1, FI_PEEK), 0);
+    assert_eq!(b.read(), Said::Failed(1, FI_ENOMSG));
+    let messages = [pattern(16, 1), pattern(16, 2), pattern(16, 3)];
+    messages.iter().for_each(|bytes| assert_eq!(a.send(bytes, to_b, 8, 5, 0), 0));
+    let seen = |context| Said::Done(context, RECEIVED, 16, 5, 8, from_a);
+    assert_eq!((b.receive_flags(&mut [], 8, 1, FI_PEEK), b.read()), (0, seen(1)));
+    assert_eq!((b.receive_flags(&mut [], 8, 2, FI_PEEK | FI_CLAIM), b.read()), (0, seen(2)));
+    assert_eq!((b.receive_flags(&mut [], 8, 3, FI_PEEK | FI_DISCARD), b.read()), (0, seen(3)));
+    b.receive(&mut buffer, FI_ADDR_UNSPEC, 8, 0, 4);
+    assert_eq!((b.read(), &buffer), (seen(4), &messages[2]));
+    assert_eq!((b.receive_flags(&mut buffer, 8, 2, FI_CLAIM), b.read()), (0, seen(2)));
+    assert_eq!(buffer, messages[0]);
+    assert_eq!(b.receive_flags(&mut buffer, 8, 2, FI_CLAIM), -(FI_EINVAL as isize));
+}
+
+#[test]
+fn a_buffer_for_several_messages_is_given_back_when_it_is_full() {
+    let (a, b, to_b, _) = two();
+    let mut buffer = vec![0; 256];
+    b.receive_several(&mut buffer, 7);
+    let messages = [pattern(100, 1), pattern(100, 2)];
+    for bytes in &messages {
+        a.send_plain(bytes, to_b, 1);
+    }
+    let first = b.read();
+    assert!(matches!(first, Said::Done(7, flags, 100, ..) if flags & FI_MULTI_RECV == 0), "{first:?}");
+    let mut last = b.read();
+    if let Said::Done(7, flags, 100, ..) = last
+        && flags & FI_MULTI_RECV == 0
+    {
+        last = b.read();
+    }
+    assert!(matches!(last, Said::Done(7, flags, ..) if flags & FI_MULTI_RECV != 0), "{last:?}");
+    assert!(buffer[..100] == messages[0] && buffer[100..200] == messages[1]);
+}
+
+#[test]
+fn waiting_ends_with_the_time_or_with_a_message() {
+    let (a, b, to_b, _) = two();
+    let mut buffer = [0; 8];
+    b.receive(&mut buffer, FI_ADDR_UNSPEC, 1, 0, 1);
+    assert!(!b.wait(20));
+    assert_eq!(a.send(&[1; 8], to_b, 1, 0, 0), 0);
+    assert!(b.wait(60_000));
+}
+
+#[test]
+fn an_address_that_nobody_has_is_an_error() {
+    let a = Node::new();
+    let gone = Node::new().name();
+    let to = a.insert(&gone);
+    assert_eq!(a.send(&[1], to, 0, 0, 0), -(FI_EHOSTUNREACH as isize));
+    assert_eq!(a.send(&[1], 77, 0, 0, 0), -(FI_EINVAL as isize));
+    // A descriptor of that number that is no endpoint's.
+    let foreign = format!("perusal://{:010}.{:06}.{:016x}", std::process::id(), 0, 1);
+    let to = a.insert(&foreign);
+    assert_eq!(a.send(&[1], to, 0, 0, 0), -(FI_EHOSTUNREACH as isize));
+}
+
+// Between processes: the test's program is started again as the other one.
+
+const OTHER: &str = "PERUSAL_FABRIC_TEST_OTHER";
+
+struct Other {
+    child: Child,
+    say: ChildStdin,
+    hear: BufReader<ChildStdout>,
+}
+
+impl Other {
+    fn start(role: &str) -> Self {
+        let mut child = Command::new(std::env::current_exe().expect("this program"))
+            .args(["the_other_process", "--exact", "--nocapture"])
+            .env(OTHER, role)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("a process");
+        let (say, hear) = (child.stdin.take().expect("a pipe"), child.stdout.take().expect("a pipe"));
+        Self { child, say, hear: BufReader::new(hear) }
+    }
+
+    /// Exchanges addresses. Returns what `node` calls the other.
+    fn meet(&mut self, node: &Node) -> u64 {
+        writeln!(self.say, "{}", node.name()).expect("a listener");
+        let mut line = String::new();
+        // The harness of the tests speaks, too.
+        while !line.contains("perusal://") {
+            line.clear();
+            assert!(self.hear.read_line(&mut line).expect("text") > 0, "the other says its address");
+        }
+        node.insert(line[line.find("perusal://").expect("an address")..].trim())
+    }
+}
+
+impl Drop for Other {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Not a test of its own: what the other process does.
+#[test]
+fn the_other_process() {
+    let Ok(role) = std::env::var(OTHER) else { return };
+    let node = Node::new();
+    println!("\n{}", node.name());
+    let mut line = String::new();
+    std::io::stdin().lock().read_line(&mut line).expect("an address");
+    let to = node.insert(line.trim());
+    let mut buffer = vec![0; 4 << 20];
+    loop {
+        node.receive(&mut buffer, to, 0, u64::MAX, 1);
+        if role == "silent" {
+            // Takes one message, and is then killed.
+            node.read();
+            std::thread::sleep(std::time::Duration::from_secs(60));
+        }
+        let Said::Done(1, _, len, data, tag, _) = node.read() else { panic!("a message") };
+        assert_eq!(node.send(&buffer[..len], to, tag + 1, data + 1, 2), 0);
+        assert!(matches!(node.read(), Said::Done(2, ..)));
+        if len == 1 && data == 99 {
+            return;
+        }
+    }
+}
+
+#[test]
+fn two_processes_exchange_messages_of_all_sizes() {
+    let node = Node::new();
+    let mut other = Other::start("echo");
+    let to = other.meet(&node);
+    for round in 0..200_u64 {
+        let size = SIZES[round as usize % SIZES.len()];
+        let (bytes, mut back) = (pattern(size, round), vec![0; size]);
+        node.receive(&mut back, to, round + 1, 0, 3);
+        assert_eq!(node.send(&bytes, to, round, round * 100, 4), 0);
+        let mut said = [node.read(), node.read()];
+        if matches!(said[0], Said::Done(3, ..)) {
+            said.swap(0, 1);
+        }
+        assert!(matches!(said[0], Said::Done(4, ..)), "{said:?}");
+        assert_eq!(said[1], Said::Done(3, RECEIVED, size, round * 100 + 1, round + 1, to));
+        assert!(back == bytes, "round {round}");
+    }
+    let mut back = [0];
+    node.receive(&mut back, to, 1, 0, 3);
+    assert_eq!(node.send(&[1], to, 0, 99, 4), 0);
+    (node.read(), node.read());
+    assert!(other.child.wait().expect("an end").success());
+}
+
+#[test]
+fn a_peer_that_is_killed_is_an_error_of_what_is_under_way() {
+    let node = Node::new();
+    let mut other = Other::start("silent");
+    let to = other.meet(&node);
+    assert_eq!(node.send(&[1], to, 0, 0, 1), 0);
+    assert!(matches!(node.read(), Said::Done(1, ..)));
+    let bytes = pattern(1 << 20, 1);
+    assert_eq!(node.send(&bytes, to, 0, 0, 2), 0);
+    other.child.kill().expect("a process");
+    other.child.wait().expect("an end");
+    assert_eq!(node.read(), Said::Failed(2, FI_ESHUTDOWN));
+    let error = node.send(&[1], to, 0, 0, 3);
+    assert!([-(FI_ESHUTDOWN as isize), -(FI_EHOSTUNREACH as isize)].contains(&error), "{error}");
+}

@@ -1,0 +1,224 @@
+//! A caller of the provider, as libfabric's inline functions are one: everything goes through the tables of the objects.
+
+use perusal_fi::api::*;
+use std::ffi::{c_int, c_void};
+use std::mem::transmute_copy;
+use std::ptr::{null, null_mut};
+use std::time::{Duration, Instant};
+
+/// Function `at` of table `table` of an object.
+fn function<F>(object: *mut Fid, table: usize, at: usize) -> F {
+    // SAFETY: behind `struct fid` an object has its tables, and a table has its size before its functions.
+    unsafe {
+        let tables = object.add(1).cast::<*const *const c_void>();
+        let functions = (*tables.add(table)).add(1);
+        assert!(*(*tables.add(table)).cast::<usize>() > 8 * (at + 1), "the table has the function");
+        transmute_copy(&*functions.add(at))
+    }
+}
+
+type Open<A> = unsafe extern "C" fn(*mut Fid, *const A, *mut *mut Fid, *mut c_void) -> c_int;
+type Bind = unsafe extern "C" fn(*mut Fid, *mut Fid, u64) -> c_int;
+
+/// Returns what the provider offers, or its error.
+pub fn info(caps: u64) -> Result<*mut Info, c_int> {
+    // SAFETY: all fields of the structure may be zero.
+    let mut hints: Info = unsafe { std::mem::zeroed() };
+    hints.caps = caps;
+    let mut info = null_mut();
+    // SAFETY: as fi_getinfo(3) wants it.
+    let error = unsafe { ((*perusal_fi::fi_prov_ini()).getinfo)(2 << 16 | 5, null(), null(), 0, &raw const hints, &raw mut info) };
+    if error == 0 { Ok(info) } else { Err(error) }
+}
+
+/// An endpoint with a completion queue and an address vector.
+pub struct Node {
+    ep: *mut Fid,
+    cq: *mut Fid,
+    av: *mut Fid,
+}
+
+/// What a completion queue says.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Said {
+    /// Context, flags, length, data, tag, source.
+    Done(usize, u64, usize, u64, u64, u64),
+    /// Context and error.
+    Failed(usize, i32),
+}
+
+impl Node {
+    pub fn new() -> Node {
+        let info = info(FI_TAGGED | FI_MSG | FI_DIRECTED_RECV | FI_SOURCE | FI_MULTI_RECV).expect("an endpoint");
+        let (mut fabric, mut domain, mut cq, mut av, mut ep) =
+            (null_mut(), null_mut(), null_mut(), null_mut(), null_mut());
+        let none = null_mut();
+        // SAFETY: as the manual pages want it; zero is a value of every field of the attributes.
+        unsafe {
+            assert_eq!(((*perusal_fi::fi_prov_ini()).fabric)((*info).fabric_attr, &raw mut fabric, none), 0);
+            assert_eq!(function::<Open<Info>>(fabric, 0, 0)(fabric, info, &raw mut domain, none), 0);
+            let vector: AvAttr = std::mem::zeroed();
+            assert_eq!(function::<Open<AvAttr>>(domain, 0, 0)(domain, &raw const vector, &raw mut av, none), 0);
+            let mut queue: CqAttr = std::mem::zeroed();
+            queue.format = FI_CQ_FORMAT_TAGGED;
+            assert_eq!(function::<Open<CqAttr>>(domain, 0, 1)(domain, &raw const queue, &raw mut cq, none), 0);
+            assert_eq!(function::<Open<Info>>(domain, 0, 2)(domain, info, &raw mut ep, none), 0);
+            let ops = &*(*ep).ops;
+            let bind: Bind = transmute_copy(&ops.function(1));
+            assert_eq!(bind(ep, av, 0), 0);
+            assert_eq!(bind(ep, cq, FI_SEND | FI_RECV), 0);
+            let control: unsafe extern "C" fn(*mut Fid, c_int, *mut c_void) -> c_int = transmute_copy(&ops.function(2));
+            assert_eq!(control(ep, FI_ENABLE, none), 0);
+        }
+        Node { ep, cq, av }
+    }
+
+    pub fn name(&self) -> String {
+        let (mut bytes, mut len) = ([0_u8; 64], 64);
+        let getname: unsafe extern "C" fn(*mut Fid, *mut u8, *mut usize) -> c_int = function(self.ep, 1, 1);
+        // SAFETY: 64 bytes, as said.
+        assert_eq!(unsafe { getname(self.ep, bytes.as_mut_ptr(), &raw mut len) }, 0);
+        String::from_utf8(bytes[..len - 1].to_vec()).expect("text")
+    }
+
+    /// Inserts an address. Returns what the vector calls it.
+    pub fn insert(&self, name: &str) -> u64 {
+        let bytes: Vec<u8> = name.bytes().chain([0]).collect();
+        let mut number = 0;
+        let insert: unsafe extern "C" fn(*mut Fid, *const u8, usize, *mut u64, u64, *mut c_void) -> c_int =
+            function(self.av, 0, 0);
+        // SAFETY: one address and a place for its number.
+        assert_eq!(unsafe { insert(self.av, bytes.as_ptr(), 1, &raw mut number, 0, null_mut()) }, 1);
+        number
+    }
+
+    /// fi_tsenddata, until it is taken or refused.
+    pub fn send(&self, bytes: &[u8], to: u64, tag: u64, data: u64, context: usize) -> isize {
+        type Send = unsafe extern "C" fn(*mut Fid, *const u8, usize, *mut c_void, u64, u64, u64, usize) -> isize;
+        loop {
+            // SAFETY: the callers keep the bytes until the completion.
+            let error = unsafe {
+                function::<Send>(self.ep, 4, 7)(self.ep, bytes.as_ptr(), bytes.len(), null_mut(), data, to, tag, context)
+            };
+            if error != -(FI_EAGAIN as isize) {
+                return error;
+            }
+            self.read_now();
+        }
+    }
+
+    /// fi_send.
+    pub fn send_plain(&self, bytes: &[u8], to: u64, context: usize) {
+        type Send = unsafe extern "C" fn(*mut Fid, *const u8, usize, *mut c_void, u64, usize) -> isize;
+        // SAFETY: the callers keep the bytes until the completion.
+        let error = unsafe { function::<Send>(self.ep, 2, 3)(self.ep, bytes.as_ptr(), bytes.len(), null_mut(), to, context) };
+        assert_eq!(error, 0);
+    }
+
+    /// fi_trecv.
+    pub fn receive(&self, bytes: &mut [u8], from: u64, tag: u64, ignore: u64, context: usize) {
+        type Receive = unsafe extern "C" fn(*mut Fid, *mut u8, usize, *mut c_void, u64, u64, u64, usize) -> isize;
+        // SAFETY: the callers keep the bytes until the completion.
+        let error = unsafe {
+            function::<Receive>(self.ep, 4, 0)(self.ep, bytes.as_mut_ptr(), bytes.len(), null_mut(), from, tag, ignore, context)
+        };
+        assert_eq!(error, 0);
+    }
+
+    /// fi_trecvmsg with these flags.
+    pub fn receive_flags(&self, bytes: &mut [u8], tag: u64, context: usize, flags: u64) -> isize {
+        let iov = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+        let msg = MsgTagged {
+            iov: &raw const iov,
+            desc: null_mut(),
+            iov_count: 1,
+            addr: FI_ADDR_UNSPEC,
+            tag,
+            ignore: 0,
+            context: context as *mut c_void,
+            data: 0,
+        };
+        // SAFETY: the callers keep the bytes until the completion.
+        unsafe {
+            function::<unsafe extern "C" fn(*mut Fid, *const MsgTagged, u64) -> isize>(self.ep, 4, 2)(self.ep, &raw const msg, flags)
+        }
+    }
+
+    /// fi_recvmsg of a buffer for several messages.
+    pub fn receive_several(&self, bytes: &mut [u8], context: usize) {
+        let iov = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+        let msg = Msg {
+            iov: &raw const iov,
+            desc: null_mut(),
+            iov_count: 1,
+            addr: FI_ADDR_UNSPEC,
+            context: context as *mut c_void,
+            data: 0,
+        };
+        // SAFETY: the callers keep the bytes until the completion.
+        let error = unsafe {
+            function::<unsafe extern "C" fn(*mut Fid, *const Msg, u64) -> isize>(self.ep, 2, 2)(self.ep, &raw const msg, FI_MULTI_RECV)
+        };
+        assert_eq!(error, 0);
+    }
+
+    pub fn cancel(&self, context: usize) {
+        let cancel: unsafe extern "C" fn(*mut Fid, usize) -> isize = function(self.ep, 0, 0);
+        // SAFETY: an endpoint.
+        assert_eq!(unsafe { cancel(self.ep, context) }, 0);
+    }
+
+    /// One completion, if there is one. Completions are kept for nobody: callers of `send` have none outstanding but their own.
+    pub fn read_now(&self) -> Option<Said> {
+        // SAFETY: room for one entry and one address; zero is a value of every field.
+        unsafe {
+            let mut entry: CqEntry = std::mem::zeroed();
+            let mut source = 0;
+            let read: unsafe extern "C" fn(*mut Fid, *mut CqEntry, usize, *mut u64) -> isize = function(self.cq, 0, 1);
+            match read(self.cq, &raw mut entry, 1, &raw mut source) {
+                1 => Some(Said::Done(entry.context as usize, entry.flags, entry.len, entry.data, entry.tag, source)),
+                error if error == -(FI_EAGAIN as isize) => None,
+                error => {
+                    assert_eq!(error, -(FI_EAVAIL as isize));
+                    let mut entry: CqErrEntry = std::mem::zeroed();
+                    let readerr: unsafe extern "C" fn(*mut Fid, *mut CqErrEntry, u64) -> isize = function(self.cq, 0, 2);
+                    assert_eq!(readerr(self.cq, &raw mut entry, 0), 1);
+                    Some(Said::Failed(entry.context as usize, entry.err))
+                }
+            }
+        }
+    }
+
+    /// The next completion, which comes within a minute.
+    pub fn read(&self) -> Said {
+        let start = Instant::now();
+        loop {
+            if let Some(said) = self.read_now() {
+                return said;
+            }
+            assert!(start.elapsed() < Duration::from_secs(60), "no completion within a minute");
+        }
+    }
+
+    /// fi_cq_sread: waits for a completion for so many milliseconds. Returns whether there was one.
+    pub fn wait(&self, milliseconds: c_int) -> bool {
+        let sread: unsafe extern "C" fn(*mut Fid, *mut CqEntry, usize, *const c_void, c_int) -> isize = function(self.cq, 0, 3);
+        // SAFETY: room for one entry.
+        unsafe {
+            let mut entry: CqEntry = std::mem::zeroed();
+            sread(self.cq, &raw mut entry, 1, null(), milliseconds) == 1
+        }
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        for object in [self.ep, self.cq, self.av] {
+            // SAFETY: nobody uses the object any more.
+            unsafe {
+                let close: unsafe extern "C" fn(*mut Fid) -> c_int = transmute_copy(&(*(*object).ops).function(0));
+                assert_eq!(close(object), 0);
+            }
+        }
+    }
+}
