@@ -27,7 +27,16 @@ pub fn info(caps: u64) -> Result<*mut Info, c_int> {
     hints.caps = caps;
     let mut info = null_mut();
     // SAFETY: as fi_getinfo(3) wants it.
-    let error = unsafe { ((*perusal_fi::fi_prov_ini()).getinfo)(2 << 16 | 5, null(), null(), 0, &raw const hints, &raw mut info) };
+    let error = unsafe {
+        ((*perusal_fi::fi_prov_ini()).getinfo)(
+            2 << 16 | 5,
+            null(),
+            null(),
+            0,
+            &raw const hints,
+            &raw mut info,
+        )
+    };
     if error == 0 { Ok(info) } else { Err(error) }
 }
 
@@ -49,7 +58,8 @@ pub enum Said {
 
 impl Node {
     pub fn new() -> Node {
-        let info = info(FI_TAGGED | FI_MSG | FI_DIRECTED_RECV | FI_SOURCE | FI_MULTI_RECV).expect("an endpoint");
+        let info =
+            info(FI_TAGGED | FI_MSG | FI_DIRECTED_RECV | FI_SOURCE | FI_MULTI_RECV).expect("an endpoint");
         let (mut fabric, mut domain, mut cq, mut av, mut ep) =
             (null_mut(), null_mut(), null_mut(), null_mut(), null_mut());
         let none = null_mut();
@@ -58,16 +68,23 @@ impl Node {
             assert_eq!(((*perusal_fi::fi_prov_ini()).fabric)((*info).fabric_attr, &raw mut fabric, none), 0);
             assert_eq!(function::<Open<Info>>(fabric, 0, 0)(fabric, info, &raw mut domain, none), 0);
             let vector: AvAttr = std::mem::zeroed();
-            assert_eq!(function::<Open<AvAttr>>(domain, 0, 0)(domain, &raw const vector, &raw mut av, none), 0);
+            assert_eq!(
+                function::<Open<AvAttr>>(domain, 0, 0)(domain, &raw const vector, &raw mut av, none),
+                0
+            );
             let mut queue: CqAttr = std::mem::zeroed();
             queue.format = FI_CQ_FORMAT_TAGGED;
-            assert_eq!(function::<Open<CqAttr>>(domain, 0, 1)(domain, &raw const queue, &raw mut cq, none), 0);
+            assert_eq!(
+                function::<Open<CqAttr>>(domain, 0, 1)(domain, &raw const queue, &raw mut cq, none),
+                0
+            );
             assert_eq!(function::<Open<Info>>(domain, 0, 2)(domain, info, &raw mut ep, none), 0);
             let ops = &*(*ep).ops;
             let bind: Bind = transmute_copy(&ops.function(1));
             assert_eq!(bind(ep, av, 0), 0);
             assert_eq!(bind(ep, cq, FI_SEND | FI_RECV), 0);
-            let control: unsafe extern "C" fn(*mut Fid, c_int, *mut c_void) -> c_int = transmute_copy(&ops.function(2));
+            let control: unsafe extern "C" fn(*mut Fid, c_int, *mut c_void) -> c_int =
+                transmute_copy(&ops.function(2));
             assert_eq!(control(ep, FI_ENABLE, none), 0);
         }
         Node { ep, cq, av }
@@ -94,11 +111,21 @@ impl Node {
 
     /// fi_tsenddata, until it is taken or refused.
     pub fn send(&self, bytes: &[u8], to: u64, tag: u64, data: u64, context: usize) -> isize {
-        type Send = unsafe extern "C" fn(*mut Fid, *const u8, usize, *mut c_void, u64, u64, u64, usize) -> isize;
+        type Send =
+            unsafe extern "C" fn(*mut Fid, *const u8, usize, *mut c_void, u64, u64, u64, usize) -> isize;
         loop {
             // SAFETY: the callers keep the bytes until the completion.
             let error = unsafe {
-                function::<Send>(self.ep, 4, 7)(self.ep, bytes.as_ptr(), bytes.len(), null_mut(), data, to, tag, context)
+                function::<Send>(self.ep, 4, 7)(
+                    self.ep,
+                    bytes.as_ptr(),
+                    bytes.len(),
+                    null_mut(),
+                    data,
+                    to,
+                    tag,
+                    context,
+                )
             };
             if error != -(FI_EAGAIN as isize) {
                 return error;
@@ -111,16 +138,28 @@ impl Node {
     pub fn send_plain(&self, bytes: &[u8], to: u64, context: usize) {
         type Send = unsafe extern "C" fn(*mut Fid, *const u8, usize, *mut c_void, u64, usize) -> isize;
         // SAFETY: the callers keep the bytes until the completion.
-        let error = unsafe { function::<Send>(self.ep, 2, 3)(self.ep, bytes.as_ptr(), bytes.len(), null_mut(), to, context) };
+        let error = unsafe {
+            function::<Send>(self.ep, 2, 3)(self.ep, bytes.as_ptr(), bytes.len(), null_mut(), to, context)
+        };
         assert_eq!(error, 0);
     }
 
     /// fi_trecv.
     pub fn receive(&self, bytes: &mut [u8], from: u64, tag: u64, ignore: u64, context: usize) {
-        type Receive = unsafe extern "C" fn(*mut Fid, *mut u8, usize, *mut c_void, u64, u64, u64, usize) -> isize;
+        type Receive =
+            unsafe extern "C" fn(*mut Fid, *mut u8, usize, *mut c_void, u64, u64, u64, usize) -> isize;
         // SAFETY: the callers keep the bytes until the completion.
         let error = unsafe {
-            function::<Receive>(self.ep, 4, 0)(self.ep, bytes.as_mut_ptr(), bytes.len(), null_mut(), from, tag, ignore, context)
+            function::<Receive>(self.ep, 4, 0)(
+                self.ep,
+                bytes.as_mut_ptr(),
+                bytes.len(),
+                null_mut(),
+                from,
+                tag,
+                ignore,
+                context,
+            )
         };
         assert_eq!(error, 0);
     }
@@ -140,7 +179,11 @@ impl Node {
         };
         // SAFETY: the callers keep the bytes until the completion.
         unsafe {
-            function::<unsafe extern "C" fn(*mut Fid, *const MsgTagged, u64) -> isize>(self.ep, 4, 2)(self.ep, &raw const msg, flags)
+            function::<unsafe extern "C" fn(*mut Fid, *const MsgTagged, u64) -> isize>(self.ep, 4, 2)(
+                self.ep,
+                &raw const msg,
+                flags,
+            )
         }
     }
 
@@ -157,7 +200,11 @@ impl Node {
         };
         // SAFETY: the callers keep the bytes until the completion.
         let error = unsafe {
-            function::<unsafe extern "C" fn(*mut Fid, *const Msg, u64) -> isize>(self.ep, 2, 2)(self.ep, &raw const msg, FI_MULTI_RECV)
+            function::<unsafe extern "C" fn(*mut Fid, *const Msg, u64) -> isize>(self.ep, 2, 2)(
+                self.ep,
+                &raw const msg,
+                FI_MULTI_RECV,
+            )
         };
         assert_eq!(error, 0);
     }
@@ -174,14 +221,23 @@ impl Node {
         unsafe {
             let mut entry: CqEntry = std::mem::zeroed();
             let mut source = 0;
-            let read: unsafe extern "C" fn(*mut Fid, *mut CqEntry, usize, *mut u64) -> isize = function(self.cq, 0, 1);
+            let read: unsafe extern "C" fn(*mut Fid, *mut CqEntry, usize, *mut u64) -> isize =
+                function(self.cq, 0, 1);
             match read(self.cq, &raw mut entry, 1, &raw mut source) {
-                1 => Some(Said::Done(entry.context as usize, entry.flags, entry.len, entry.data, entry.tag, source)),
+                1 => Some(Said::Done(
+                    entry.context as usize,
+                    entry.flags,
+                    entry.len,
+                    entry.data,
+                    entry.tag,
+                    source,
+                )),
                 error if error == -(FI_EAGAIN as isize) => None,
                 error => {
                     assert_eq!(error, -(FI_EAVAIL as isize));
                     let mut entry: CqErrEntry = std::mem::zeroed();
-                    let readerr: unsafe extern "C" fn(*mut Fid, *mut CqErrEntry, u64) -> isize = function(self.cq, 0, 2);
+                    let readerr: unsafe extern "C" fn(*mut Fid, *mut CqErrEntry, u64) -> isize =
+                        function(self.cq, 0, 2);
                     assert_eq!(readerr(self.cq, &raw mut entry, 0), 1);
                     Some(Said::Failed(entry.context as usize, entry.err))
                 }
@@ -202,7 +258,8 @@ impl Node {
 
     /// fi_cq_sread: waits for a completion for so many milliseconds. Returns whether there was one.
     pub fn wait(&self, milliseconds: c_int) -> bool {
-        let sread: unsafe extern "C" fn(*mut Fid, *mut CqEntry, usize, *const c_void, c_int) -> isize = function(self.cq, 0, 3);
+        let sread: unsafe extern "C" fn(*mut Fid, *mut CqEntry, usize, *const c_void, c_int) -> isize =
+            function(self.cq, 0, 3);
         // SAFETY: room for one entry.
         unsafe {
             let mut entry: CqEntry = std::mem::zeroed();
@@ -216,7 +273,8 @@ impl Drop for Node {
         for object in [self.ep, self.cq, self.av] {
             // SAFETY: nobody uses the object any more.
             unsafe {
-                let close: unsafe extern "C" fn(*mut Fid) -> c_int = transmute_copy(&(*(*object).ops).function(0));
+                let close: unsafe extern "C" fn(*mut Fid) -> c_int =
+                    transmute_copy(&(*(*object).ops).function(0));
                 assert_eq!(close(object), 0);
             }
         }
