@@ -124,9 +124,9 @@ unsafe extern "C" fn bind(ep: *mut Fid, other: *mut Fid, flags: u64) -> c_int {
     let class = unsafe { (*other).class };
     let bind = |ep: &Ep| {
         let endpoint = &ep.value.endpoint;
-        // SAFETY: its class says that it is one of ours; the lock of the domain is held.
         match class {
             FI_CLASS_AV => {
+                // SAFETY: its class says that it is one of ours; the lock of the domain is held.
                 unsafe { &*other.cast::<Av>() }.value.bind(endpoint);
                 ep.value.has_addresses.set(true);
             }

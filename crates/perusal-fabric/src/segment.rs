@@ -93,9 +93,9 @@ impl Segment {
         }
         file.set_len(BYTES as u64).map_err(number)?;
         // SAFETY: plain calls on a descriptor that we own.
-        if unsafe { libc::fchmod(fd, 0o600) } != 0
-            || unsafe { libc::fcntl(fd, libc::F_ADD_SEALS, SEALS) } != 0
-        {
+        let sealed =
+            unsafe { libc::fchmod(fd, 0o600) == 0 && libc::fcntl(fd, libc::F_ADD_SEALS, SEALS) == 0 };
+        if !sealed {
             return Err(last_error());
         }
         take_memory(&file, 0, RINGS_AT)?;

@@ -29,6 +29,10 @@ impl<const N: usize> Table<N> {
 pub type FidOps = Table<6>;
 
 /// What stands where a function is not supported: an int or ssize_t function that returns -FI_ENOSYS whatever its arguments are.
+///
+/// # Safety
+///
+/// None is needed: it reads no argument.
 pub unsafe extern "C" fn unsupported() -> isize {
     -(FI_ENOSYS as isize)
 }
