@@ -31,12 +31,8 @@ pub const VERSION: u32 = 1;
 /// The version of the interface: libfabric takes no provider that knows an older one than itself.
 const INTERFACE: u32 = 2 << 16 | 5;
 
-struct Shared(std::cell::UnsafeCell<Provider>);
-
-// SAFETY: only libfabric touches it, after it has called `fi_prov_ini`, under a lock of its own.
-unsafe impl Sync for Shared {}
-
-static PROVIDER: Shared = Shared(std::cell::UnsafeCell::new(Provider {
+/// libfabric keeps words of its own in it.
+static mut PROVIDER: Provider = Provider {
     version: VERSION,
     fi_version: INTERFACE,
     core: [std::ptr::null_mut(); 4],
@@ -44,10 +40,10 @@ static PROVIDER: Shared = Shared(std::cell::UnsafeCell::new(Provider {
     getinfo: info::getinfo,
     fabric: domain::fabric,
     cleanup: None,
-}));
+};
 
 /// What libfabric calls when it has loaded the library. Returns the provider, which lives as long as the process.
 #[unsafe(no_mangle)]
 pub extern "C" fn fi_prov_ini() -> *mut Provider {
-    PROVIDER.0.get()
+    &raw mut PROVIDER
 }
