@@ -301,7 +301,7 @@ static const struct {
     {"fetch-and-op", "MPI_Fetch_and_op", count_fetch_and_op, 1, 0, 0, NULL},
     {"compare-and-swap", "MPI_Compare_and_swap", count_compare_and_swap, 1, 0, 0, NULL},
     {"win-lock", "MPI_Win_lock+MPI_Win_unlock", count_lock_and_unlock, 1, 0, 0, NULL},
-    {"accumulate", "MPI_Accumulate(2 elements)", count_accumulate, 1, 0, 0, NULL},
+    {"accumulate", "MPI_Accumulate(2-elements)", count_accumulate, 1, 0, 0, NULL},
     {"broken-lock", "lock", count_lock, 1, 0, 0, NULL},
     {"broken-exchange", "xchg", count_exchange, 1, 0, 0, NULL},
     {"broken-fence", "mfence", count_fence, 1, 0, 0, NULL},

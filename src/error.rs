@@ -185,9 +185,6 @@ pub enum Error {
     /// A value does not fit into the type of an argument (MPI_ERR_VALUE_TOO_LARGE).
     #[error("{0} does not fit into the argument's type; use the _c form of the function")]
     TooLarge(&'static str),
-    /// A function is not implemented (MPI_ERR_UNSUPPORTED_OPERATION).
-    #[error("{0} is not implemented in this version of perusal")]
-    Unsupported(&'static str),
     /// A call before initialisation or after finalisation (MPI_ERR_OTHER).
     #[error("{0} called before MPI_Init or after MPI_Finalize")]
     NotInitialized(&'static str),
@@ -298,7 +295,7 @@ impl Error {
             E::File { class, .. } | E::Representation { class, .. } | E::Dynamic { class, .. } => *class,
             E::NoMem(_) => abi::MPI_ERR_NO_MEM,
             E::TooLarge(_) => abi::MPI_ERR_VALUE_TOO_LARGE,
-            E::Unsupported(_) | E::FileOperation(_) => abi::MPI_ERR_UNSUPPORTED_OPERATION,
+            E::FileOperation(_) => abi::MPI_ERR_UNSUPPORTED_OPERATION,
             E::RankFailed { .. } => abi::MPI_ERR_PROC_ABORTED,
             E::Corrupt { .. } | E::Intern(_) => abi::MPI_ERR_INTERN,
             E::NotInitialized(_)

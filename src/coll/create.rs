@@ -282,7 +282,8 @@ fn chosen(votes: &[Vote], color: i32) -> Vec<usize> {
 }
 
 fn picked(group: &Group, ranks: &[usize]) -> Group {
-    Group::from_world_ranks(ranks.iter().map(|&r| group.world_rank(r as u32)).collect())
+    let members = ranks.iter().map(|&r| group.world_rank(r as u32)).collect();
+    Group::from_world_ranks(members).of_session(group.session())
 }
 
 fn member<'a, T: Transport>(transport: &'a T, ranks: &'a [usize]) -> Result<Subset<'a, T>> {

@@ -1,7 +1,7 @@
 //! A communicator: a context in which messages match, and the processes that its ranks name.
 
 use super::{Attributes, ErrhandlerSlot, Group, Topology, lock};
-use crate::engine::MatchContext;
+use crate::engine::{Buffers, MatchContext};
 use crate::error::{Error, Result};
 use crate::events::CommEvents;
 use crate::info::Info;
@@ -153,6 +153,12 @@ impl Comm {
         }
         self.contexts = Some([user, own]);
         self
+    }
+
+    /// Its attached buffer (MPI_Comm_attach_buffer).
+    #[must_use]
+    pub fn buffers(&self) -> &Buffers {
+        self.context(0).buffers()
     }
 
     #[inline(always)]

@@ -4,12 +4,17 @@
 //! its inverse. Both are immutable, so a clone shares them.
 
 use crate::abi;
+use crate::engine::Buffers;
 use crate::error::{Error, Result};
 use crate::sync::Arc;
 
 /// An ordered set of job ranks.
 #[derive(Clone, Debug)]
-pub struct Group(Members);
+pub struct Group {
+    members: Members,
+    /// The attached buffer of the session that it comes from, if it comes from one.
+    session: Option<Buffers>,
+}
 
 #[derive(Clone, Debug)]
 enum Members {
@@ -51,7 +56,7 @@ impl Group {
     /// The job ranks `first..first + size`, in order; takes no memory however large.
     #[must_use]
     pub const fn run(first: u32, size: u32) -> Self {
-        Self(Members::Run { first, size })
+        Self { members: Members::Run { first, size }, session: None }
     }
 
     /// The group whose rank `i` is job rank `world[i]`; all must be different.
@@ -65,14 +70,26 @@ impl Group {
         let mut inverse: Box<[(u32, u32)]> = world.iter().copied().zip(0..).collect();
         inverse.sort_unstable();
         debug_assert!(inverse.windows(2).all(|pair| pair[0].0 != pair[1].0), "a process twice in a group");
-        Self(Members::List(Arc::new(List { world: world.into(), inverse })))
+        Self { members: Members::List(Arc::new(List { world: world.into(), inverse })), session: None }
+    }
+
+    /// The same, of a session whose attached buffer is in `session`; groups made of it are the session's, too.
+    #[must_use]
+    pub fn of_session(self, session: Option<&Buffers>) -> Self {
+        Self { session: session.cloned(), ..self }
+    }
+
+    /// The attached buffer of the session that it comes from, if it comes from one.
+    #[must_use]
+    pub const fn session(&self) -> Option<&Buffers> {
+        self.session.as_ref()
     }
 
     /// Number of members.
     #[inline]
     #[must_use]
     pub fn size(&self) -> u32 {
-        match &self.0 {
+        match &self.members {
             Members::Run { size, .. } => *size,
             Members::List(list) => to_u32(list.world.len()),
         }
@@ -82,7 +99,7 @@ impl Group {
     #[inline(always)]
     #[must_use]
     pub fn world_rank(&self, rank: u32) -> u32 {
-        match &self.0 {
+        match &self.members {
             Members::Run { first, size } => {
                 debug_assert!(rank < *size);
                 first.wrapping_add(rank)
@@ -94,7 +111,7 @@ impl Group {
     /// Group rank of the job rank `world`, if it is a member.
     #[must_use]
     pub fn rank_of(&self, world: u32) -> Option<u32> {
-        match &self.0 {
+        match &self.members {
             Members::Run { first, size } => world.checked_sub(*first).filter(|rank| rank < size),
             Members::List(list) => {
                 let at = list.inverse.binary_search_by_key(&world, |entry| entry.0).ok()?;
@@ -131,7 +148,7 @@ impl Group {
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
         let rest = other.iter().filter(|&world| !self.contains(world));
-        Self::from_world_ranks(self.iter().chain(rest).collect())
+        Self::from_world_ranks(self.iter().chain(rest).collect()).of_session(self.session())
     }
 
     /// Those of `self` that are in `other`, in the order of `self`.
@@ -152,7 +169,8 @@ impl Group {
     /// [`Error::Rank`] for a rank outside the group, [`Error::RankTwice`] for one that comes twice.
     pub fn incl(&self, ranks: &[i32]) -> Result<Self> {
         self.marked(ranks.iter().copied())?;
-        Ok(Self::from_world_ranks(ranks.iter().map(|&rank| self.world_rank(rank as u32)).collect()))
+        let members = ranks.iter().map(|&rank| self.world_rank(rank as u32)).collect();
+        Ok(Self::from_world_ranks(members).of_session(self.session()))
     }
 
     /// All members but `ranks`, in the order of `self`.
@@ -203,7 +221,7 @@ impl Group {
 
     fn filtered(&self, keep: impl Fn(u32, u32) -> bool) -> Self {
         let kept = self.iter().zip(0..).filter(|&(world, rank)| keep(rank, world));
-        Self::from_world_ranks(kept.map(|(world, _)| world).collect())
+        Self::from_world_ranks(kept.map(|(world, _)| world).collect()).of_session(self.session())
     }
 
     /// Which members `ranks` names; each at most once.
@@ -385,6 +403,9 @@ mod tests {
     #[test]
     fn consecutive_ranks_take_no_list() {
         let world = Group::run(0, 1_000_000);
-        assert!(matches!(world.intersection(&Group::run(5, 10)).0, Members::Run { first: 5, size: 10 }));
+        assert!(matches!(
+            world.intersection(&Group::run(5, 10)).members,
+            Members::Run { first: 5, size: 10 }
+        ));
     }
 }

@@ -20,6 +20,9 @@ impl Engine {
         user_ref.reopen();
         own_ref.reopen();
         user_ref.observe(comm.events.clone());
+        if let Some(buffers) = comm.group().session() {
+            user_ref.set_session_buffers(buffers);
+        }
         Ok(comm.with_contexts(user, own))
     }
 }

@@ -7,39 +7,53 @@ use crate::sync::{Arc, Mutex, MutexGuard};
 const OVERHEAD: usize = 64;
 const _: () = assert!(OVERHEAD <= crate::abi::MPI_BSEND_OVERHEAD as usize);
 
-/// The attached buffer of one process (or one communicator), if there is one.
+/// The place for the attached buffer of a process, a session or a communicator. A clone is the same place.
+#[derive(Clone, Debug, Default)]
+pub struct Buffers(Arc<Mutex<Slot>>);
+
+/// What is attached, if anything is.
 #[derive(Debug, Default)]
-pub struct Buffers(Arc<Mutex<Option<Attached>>>);
+struct Slot {
+    attached: Option<Attached>,
+    /// Pieces reserved so far.
+    reserved: u64,
+}
 
 #[derive(Debug)]
 struct Attached {
     /// Address; MPI_BUFFER_AUTOMATIC where the library makes room by itself, for each message.
     start: usize,
     size: usize,
-    /// Pieces in use, as `(offset, length)`, by offset.
-    used: Vec<(usize, usize)>,
+    /// Pieces in use, by offset.
+    used: Vec<Piece>,
+}
+
+/// A piece of an attached buffer that is in use.
+#[derive(Debug, Clone, Copy)]
+struct Piece {
+    offset: usize,
+    len: usize,
+    /// Its number among those of the place.
+    number: u64,
 }
 
 /// A piece of an attached buffer; gives itself back.
 #[derive(Debug)]
 pub struct Reservation {
-    buffer: Arc<Mutex<Option<Attached>>>,
-    /// Where in the buffer; of an automatic one, the address of `memory`.
-    offset: usize,
+    buffer: Arc<Mutex<Slot>>,
+    number: u64,
     /// Bytes that the library made for this message.
     memory: Option<Box<[u8]>>,
 }
 
-fn lock(buffer: &Mutex<Option<Attached>>) -> MutexGuard<'_, Option<Attached>> {
+fn lock(buffer: &Mutex<Slot>) -> MutexGuard<'_, Slot> {
     buffer.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        if let Some(attached) = &mut *lock(&self.buffer)
-            && let Some(place) = attached.used.iter().position(|&(offset, _)| offset == self.offset)
-        {
-            attached.used.remove(place);
+        if let Some(attached) = &mut lock(&self.buffer).attached {
+            attached.used.retain(|piece| piece.number != self.number);
         }
         drop(self.memory.take());
     }
@@ -62,43 +76,60 @@ impl Buffers {
     /// [`Error::Buffer`] when one is attached already.
     pub fn attach(&self, addr: *mut u8, size: usize) -> Result<()> {
         let mut slot = lock(&self.0);
-        if slot.is_some() {
+        if slot.attached.is_some() {
             return Err(Error::Buffer("a buffer is attached already; detach it first"));
         }
-        *slot = Some(Attached { start: addr as usize, size, used: Vec::new() });
+        slot.attached = Some(Attached { start: addr as usize, size, used: Vec::new() });
         Ok(())
     }
 
-    /// Whether every piece is free.
-    pub(crate) fn is_idle(&self) -> bool {
-        lock(&self.0).as_ref().is_none_or(|attached| attached.used.is_empty())
+    /// Whether a buffer is attached.
+    #[must_use]
+    pub fn is_attached(&self) -> bool {
+        lock(&self.0).attached.is_some()
+    }
+
+    /// Returns how many pieces have been reserved so far, for [`Self::is_free_before`].
+    #[must_use]
+    pub fn reserved(&self) -> u64 {
+        lock(&self.0).reserved
+    }
+
+    /// Whether every piece is free of those reserved before so many had been ([`Self::reserved`]).
+    #[must_use]
+    pub fn is_free_before(&self, reserved: u64) -> bool {
+        let slot = lock(&self.0);
+        slot.attached
+            .as_ref()
+            .is_none_or(|attached| attached.used.iter().all(|piece| piece.number >= reserved))
     }
 
     /// Takes the buffer away; gives address and size, or `None` if none is attached.
     pub(crate) fn take(&self) -> Option<(*mut u8, usize)> {
-        lock(&self.0).take().map(|attached| (attached.start as *mut u8, attached.size))
+        lock(&self.0).attached.take().map(|attached| (attached.start as *mut u8, attached.size))
     }
 
     /// Reserves room for `bytes` bytes of data: its address, and the piece.
     pub(crate) fn reserve(&self, bytes: usize) -> Result<(*mut u8, Reservation)> {
         let mut slot = lock(&self.0);
         let need = (bytes + OVERHEAD).next_multiple_of(8);
-        let Some(attached) = &mut *slot else { return Err(Error::BsendSpace { need, free: 0 }) };
+        let number = slot.reserved;
+        let Some(attached) = &mut slot.attached else { return Err(Error::BsendSpace { need, free: 0 }) };
         if attached.start == crate::abi::MPI_BUFFER_AUTOMATIC {
             let mut memory = Vec::new();
             memory.try_reserve_exact(bytes)?;
             memory.resize(bytes, 0);
             let mut memory = memory.into_boxed_slice();
             let addr = memory.as_mut_ptr();
-            // A name that no other piece has: addresses of live memory differ, and of empty pieces any one may go first.
-            attached.used.push((addr as usize, need));
-            let buffer = Arc::clone(&self.0);
-            return Ok((addr, Reservation { buffer, offset: addr as usize, memory: Some(memory) }));
+            attached.used.push(Piece { offset: 0, len: need, number });
+            slot.reserved += 1;
+            return Ok((addr, Reservation { buffer: Arc::clone(&self.0), number, memory: Some(memory) }));
         }
         let (offset, place) = attached.find(need)?;
-        attached.used.insert(place, (offset, need));
+        attached.used.insert(place, Piece { offset, len: need, number });
         let addr = (attached.start + offset) as *mut u8;
-        Ok((addr, Reservation { buffer: Arc::clone(&self.0), offset, memory: None }))
+        slot.reserved += 1;
+        Ok((addr, Reservation { buffer: Arc::clone(&self.0), number, memory: None }))
     }
 }
 
@@ -106,8 +137,11 @@ impl Attached {
     /// The first gap of `need` bytes: its offset and its place in `used`.
     fn find(&self, need: usize) -> Result<(usize, usize)> {
         let (mut from, mut free) = (0, 0);
-        let ends =
-            self.used.iter().map(|&(offset, len)| (offset, offset + len)).chain([(self.size, self.size)]);
+        let ends = self
+            .used
+            .iter()
+            .map(|piece| (piece.offset, piece.offset + piece.len))
+            .chain([(self.size, self.size)]);
         for (place, (begin, end)) in ends.enumerate() {
             free = free.max(begin.saturating_sub(from));
             if begin >= from + need {
@@ -134,9 +168,10 @@ mod tests {
         assert_eq!((first, second), (memory.as_mut_ptr(), memory.as_mut_ptr().wrapping_add(464)));
         assert_eq!(buffers.reserve(400).unwrap_err(), Error::BsendSpace { need: 464, free: 72 });
         drop(piece);
+        assert!(buffers.is_free_before(1) && !buffers.is_free_before(2));
         assert_eq!(buffers.reserve(100).expect("room").0, first);
         drop(kept);
-        assert!(buffers.is_idle());
+        assert!(buffers.is_free_before(buffers.reserved()));
         assert_eq!(buffers.take(), Some((first, 1000)));
     }
 

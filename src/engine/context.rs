@@ -1,5 +1,6 @@
 //! Match contexts: what a context id means in one rank. Two queues, the gate of its communicator's events, and how long it lives.
 
+use super::attached_buffer::Buffers;
 use super::operation::Ref;
 use crate::events::{CommEvents, Event, EventPayload, Gate, Spec};
 use crate::limits::CONTEXTS;
@@ -8,7 +9,7 @@ use crate::shm::telemetry::Counter;
 use crate::sync::{AtomicPtr, AtomicU32, ConditionalLock, Ordering};
 use crate::variables::Config;
 use core::ptr::NonNull;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A message that no receive has matched yet.
 #[derive(Debug)]
@@ -132,6 +133,10 @@ pub struct MatchContext {
     /// 1 while a communicator is open on it.
     open: AtomicU32,
     pub(crate) queues: ConditionalLock<Queues>,
+    /// The communicator's attached buffer.
+    buffers: Buffers,
+    /// That of its session, if it comes from one.
+    session_buffers: OnceLock<Buffers>,
 }
 
 impl core::fmt::Debug for MatchContext {
@@ -154,7 +159,26 @@ impl MatchContext {
                 posted: PostedQueue::with_short(short),
                 unexpected: UnexpectedQueue::with_short(short),
             }),
+            buffers: Buffers::default(),
+            session_buffers: OnceLock::new(),
         }
+    }
+
+    /// The communicator's attached buffer.
+    pub(crate) fn buffers(&self) -> &Buffers {
+        &self.buffers
+    }
+
+    /// Tells it the attached buffer of the communicator's session.
+    pub(crate) fn set_session_buffers(&self, buffers: &Buffers) {
+        let _ = self.session_buffers.set(buffers.clone());
+    }
+
+    /// Which buffer a buffered send takes: that of the communicator if one is attached, else that of its session, else `process`, the
+    /// process's (MPI 5.0 §3.6).
+    pub(crate) fn buffers_or<'a>(&'a self, process: &'a Buffers) -> &'a Buffers {
+        let own = core::iter::once(&self.buffers).chain(self.session_buffers.get());
+        own.into_iter().find(|buffers| buffers.is_attached()).unwrap_or(process)
     }
 
     /// Its context id.

@@ -1,4 +1,4 @@
-//! MPI_Buffer_flush and MPI_Buffer_detach (MPI 5.0 §3.6).
+//! MPI_Buffer_flush and MPI_Buffer_detach, and those of communicators and sessions (MPI 5.0 §3.6).
 
 use crate::arch::clock::now;
 use crate::engine::{Buffers, Engine};
@@ -11,23 +11,24 @@ impl Engine {
         &self.buffers
     }
 
-    /// Waits until every buffered send has left the buffer (MPI_Buffer_flush).
+    /// Waits until every buffered send that has been begun has left the buffer (MPI_Buffer_flush).
     ///
     /// # Errors
     ///
     /// As [`Engine::wait`].
-    pub fn flush_buffer(&self) -> Result<()> {
+    pub fn flush_buffer(&self, buffers: &Buffers) -> Result<()> {
+        let begun = buffers.reserved();
         let why = || Some(Wait { kind: Waiting::Send, peer: None, tag: None, context: 0, since: now() });
-        self.progress().wait_until(why, || self.buffers.is_idle())
+        self.progress().wait_until(why, || buffers.is_free_before(begun))
     }
 
-    /// Waits until the buffer is idle and takes it away: address and size, or null and 0 if none was attached.
+    /// Waits until the buffer is free and takes it away: address and size, or null and 0 if none was attached.
     ///
     /// # Errors
     ///
     /// As [`Engine::wait`].
-    pub fn detach_buffer(&self) -> Result<(*mut u8, usize)> {
-        self.flush_buffer()?;
-        Ok(self.buffers.take().unwrap_or((core::ptr::null_mut(), 0)))
+    pub fn detach_buffer(&self, buffers: &Buffers) -> Result<(*mut u8, usize)> {
+        self.flush_buffer(buffers)?;
+        Ok(buffers.take().unwrap_or((core::ptr::null_mut(), 0)))
     }
 }

@@ -48,7 +48,7 @@ impl Engine {
     ///
     /// As [`Engine::wait`].
     pub fn depart(&self) -> Result<()> {
-        self.flush_buffer()?;
+        self.flush_buffer(&self.buffers)?;
         self.progress().wait_until(
             || Some(leaving()),
             || !self.freed_sends_under_way() && self.backlog.lock(self.shared).is_empty(),

@@ -136,7 +136,7 @@ fn every_size_arrives_in_every_mode_expected_or_not() {
                 }
             }
         }
-        engine.detach_buffer().expect("idle");
+        engine.detach_buffer(engine.buffers()).expect("idle");
     });
 }
 

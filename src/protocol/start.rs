@@ -73,10 +73,11 @@ impl Engine {
         // SAFETY: the send is active.
         let context = unsafe { body.active_context() };
         let bytes = body.bytes.get();
-        let (addr, piece) = self.buffers.reserve(bytes).or_else(|_| {
+        let buffers = context.buffers_or(&self.buffers);
+        let (addr, piece) = buffers.reserve(bytes).or_else(|_| {
             // What receivers have taken meanwhile gives its room back when progress is made.
             self.progress().poll_once()?;
-            self.buffers.reserve(bytes)
+            buffers.reserve(bytes)
         })?;
         request_event(context, request, Event::ReqXferBegin);
         // SAFETY: the piece is `bytes` long and ours; the user's buffer is valid until the send completes.

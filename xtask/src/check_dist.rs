@@ -1,5 +1,6 @@
 //! Is a distribution what it should be? Each check is one line; the last is in the form of cargo's test runner.
 
+use crate::dist::PACKAGES;
 use crate::shell::{Result, attempt, command, distribution, empty, output, root, tail, target, write};
 use std::collections::HashMap;
 use std::fs;
@@ -221,10 +222,20 @@ impl Check {
         self.that("mpicc keeps blanks in arguments", |it| {
             it.builds(&mut it.wrapper("mpicc"), &["version.c", "-DTEXT=\"a b\""], "MPI 5.0")
         });
-        self.that("the pkg-config file serves", |it| {
-            let mut config = it.at(Path::new("pkg-config"));
-            config.args(["--libs-only-l", "perusal"]).env("PKG_CONFIG_PATH", it.dist.join("lib/pkgconfig"));
-            expect(Self::must(&mut config)?.trim(), "-lmpi_abi")
+        self.that("pkg-config knows the library by each name, with its run path", |it| {
+            for name in PACKAGES {
+                let ask = |what: &str| {
+                    let mut config = it.at(Path::new("pkg-config"));
+                    config.args([what, name]).env("PKG_CONFIG_PATH", it.dist.join("lib/pkgconfig"));
+                    Self::must(&mut config)
+                };
+                expect(ask("--libs-only-l")?.trim(), "-lmpi_abi")?;
+                let others = ask("--libs-only-other")?;
+                if !others.contains("-Wl,-rpath,") {
+                    return Err(format!("{name}: {others}"));
+                }
+            }
+            Ok(())
         });
     }
 }

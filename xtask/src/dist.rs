@@ -32,16 +32,20 @@ pub fn main(arguments: &[String]) -> Result {
         put_program(&wrapper, &dist.join("bin").join(name))?;
     }
     link("mpicxx", &dist.join("bin/mpic++"))?;
-    write(
-        dist.join("lib/pkgconfig/perusal.pc"),
-        read("wrappers/perusal.pc.in")?.replace("@VERSION@", VERSION),
-    )?;
+    // Build systems ask for MPI by the names that MPICH and Open MPI have made usual.
+    let package = read("wrappers/perusal.pc.in")?.replace("@VERSION@", VERSION);
+    for name in PACKAGES {
+        write(dist.join(format!("lib/pkgconfig/{name}.pc")), package.replace("@NAME@", name))?;
+    }
     event_logger(&dist)?;
     malloc_interposer(&dist)?;
     pages(&dist.join("share/doc/perusal"))?;
     say(&format!("{shown}/ is ready: {shown}/bin/mpicc, {shown}/bin/mpiexec, {shown}/lib/libmpi_abi.so.1"));
     Ok(())
 }
+
+/// The names by which pkg-config knows the library.
+pub const PACKAGES: [&str; 4] = ["perusal", "mpi", "mpi-c", "mpi-cxx"];
 
 fn say(what: &str) {
     println!("dist: {what}");

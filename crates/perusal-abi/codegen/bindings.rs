@@ -4,7 +4,7 @@
 //! # A row
 //! `function,section,form,raises,calls`. It stands for the function, for its large-count twin `_c` unless that has a row of its own,
 //! and for a family if there is a list in braces: `MPI_{Comm,Type}_set_attr`; `{}` in `calls` is then the word from the list, `{_}` the
-//! same in small letters. What has no row becomes a stub that raises MPI_ERR_UNSUPPORTED_OPERATION.
+//! same in small letters. Every function of the ABI has a row.
 //!
 //! - `section`: of MPI 5.0.
 //! - `form`: see [`RowForm`].
@@ -83,7 +83,7 @@ struct Parameter {
     ty: String,
 }
 
-/// All functions: those that a row implements, and stubs of the others, whose names are in `UNSUPPORTED`.
+/// All functions, each of which a row implements.
 pub fn source(functions: &[Function], table: &str) -> String {
     let known: BTreeMap<&str, &Function> = functions.iter().map(|f| (f.name.as_str(), f)).collect();
     let mut written = BTreeSet::new();
@@ -106,12 +106,8 @@ pub fn source(functions: &[Function], table: &str) -> String {
     text.push_str("pub const ENQUIRIES: &[&str] = &[\n");
     enquiries.iter().for_each(|name| writeln!(text, "    \"{name}\",").expect("writing to a string"));
     text.push_str("];\n");
-    let missing: Vec<&Function> = functions.iter().filter(|f| !written.contains(&f.name)).collect();
-    text.push_str("/// The functions that are not implemented, in the order of the ABI's table.\n");
-    text.push_str("pub const UNSUPPORTED: &[&str] = &[\n");
-    missing.iter().for_each(|f| writeln!(text, "    \"{}\",", f.name).expect("writing to a string"));
-    text.push_str("];\n");
-    missing.iter().for_each(|f| stub(&mut text, f));
+    let missing: Vec<&str> = known.keys().filter(|name| !written.contains(**name)).copied().collect();
+    assert!(missing.is_empty(), "bindings.csv: the ABI has these functions too: {}", missing.join(", "));
     text
 }
 
@@ -511,21 +507,6 @@ core::arch::global_asm!(\".weak {name}\", \".set {name}, P{name}\");
         list.join(", ")
     )
     .expect("writing to a string");
-}
-
-/// A function that is not implemented.
-fn stub(text: &mut String, function: &Function) {
-    let name = &function.name;
-    let parameters = parameters(function);
-    let body = if name.starts_with("MPI_T_") {
-        "    abi::MPI_T_ERR_NOT_SUPPORTED".to_owned()
-    } else {
-        format!("    unsupported({name:?}, {})", source_of(function))
-    };
-    assert!(function.returns == "int", "{name}: a stub gives an error code");
-    writeln!(text, "/// Not implemented.\n///\n/// # Safety\n/// Looks at no memory.")
-        .expect("writing to a string");
-    exported(text, function, &parameters, "core::ffi::c_int", &body);
 }
 
 /// The object whose error handler is called: the first communicator, window, file or session that is passed. What is about files and is

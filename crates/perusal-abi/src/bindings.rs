@@ -9,7 +9,7 @@
 )]
 
 use super::arguments::Call;
-use super::boundary::{self, ErrorSource};
+use super::boundary::ErrorSource;
 use super::collective::{self, arguments, fast};
 use super::mpi::file_access::Split;
 use super::mpi::*;
@@ -17,15 +17,8 @@ use super::mpi_t::{self, category, cvar, enums, event, pvar};
 use super::{datatypes, types};
 use crate::abi;
 use crate::comm::attributes::KeyvalKind;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::info::Info;
 use crate::p2p::Mode;
-use core::ffi::c_int;
 
 include!(concat!(env!("OUT_DIR"), "/bindings.rs"));
-
-/// What a function that is not implemented returns.
-#[cold]
-fn unsupported(function: &'static str, source: ErrorSource) -> c_int {
-    boundary::raise(source, function, Error::Unsupported(function))
-}

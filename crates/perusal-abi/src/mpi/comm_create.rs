@@ -178,10 +178,10 @@ fn create_of(comm: &Comm, group: &Group) -> Result<Option<Agreed>> {
 fn shared_color(split_type: c_int, hints: &Info) -> Result<Option<c_int>> {
     let whole = match split_type {
         MPI_COMM_TYPE_SHARED => true,
-        MPI_COMM_TYPE_HW_GUIDED => {
+        MPI_COMM_TYPE_HW_GUIDED | MPI_COMM_TYPE_RESOURCE_GUIDED => {
             hints.get("mpi_hw_resource_type")?.is_some_and(|kind| kind == b"mpi_shared_memory")
         }
-        MPI_COMM_TYPE_HW_UNGUIDED | MPI_COMM_TYPE_RESOURCE_GUIDED | MPI_UNDEFINED => false,
+        MPI_COMM_TYPE_HW_UNGUIDED | MPI_UNDEFINED => false,
         _ => return Err(Error::Arg("split_type is none of MPI_COMM_TYPE_… nor MPI_UNDEFINED")),
     };
     Ok(whole.then_some(0))
@@ -383,6 +383,7 @@ pub fn disconnect(comm: InOut<'_, MPI_Comm>) -> Result<()> {
     // SAFETY: a barrier has no buffers.
     let met = run(unsafe { crate::coll::call::CollectiveOp::Barrier.perform(&ports, &found) });
     check(&ports).and(met)?;
+    engine()?.detach_buffer(found.buffers())?;
     free(comm.get())?;
     comm.set(MPI_COMM_NULL);
     Ok(())

@@ -1,6 +1,7 @@
-//! The MPI functions, a file per topic. What no file here has, `build.rs` makes a stub of.
+//! The MPI functions, a file per topic.
 
 pub mod attr;
+pub mod buffered;
 pub mod comm;
 pub mod comm_create;
 pub mod convert;

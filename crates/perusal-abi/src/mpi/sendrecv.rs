@@ -1,18 +1,17 @@
 //! Combined send and receive; buffers of buffered sends (MPI 5.0 §3.10, §3.6).
 
-use crate::abi::MPI_BUFFER_AUTOMATIC;
-use crate::arguments::{Buffer, Fitting, StatusOut};
+use crate::arguments::{Buffer, StatusOut};
 use crate::coll::Scratch;
 use crate::comm::{Comm, lock};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::messages::{contents, is_memory, recv_buf, recv_peer, send_buf, send_peer};
+use crate::messages::{contents, recv_buf, recv_peer, send_buf, send_peer};
 use crate::p2p::{MessageStatus, Mode, Request};
 use crate::process::engine;
 use crate::requests::{Task, insert_task};
 use crate::sync::Mutex;
 use crate::types::MPI_Request;
-use core::ffi::{c_int, c_void};
+use core::ffi::c_int;
 
 /// One half of a combined send and receive: a buffer, and who is at the other end.
 pub struct End<'a> {
@@ -171,27 +170,4 @@ pub fn isendrecv_replace(
     let copy = packed(buf)?;
     let (send, recv) = (End { buf, peer: dest, tag: send_tag }, End { buf, peer: source, tag: recv_tag });
     start_task(&send, &recv, comm, Some(copy))
-}
-
-/// MPI_Buffer_attach.
-pub fn attach(addr: *mut c_void, size: i64) -> Result<()> {
-    let size = usize::try_from(size).map_err(|_| Error::Arg("the size of the buffer is negative"))?;
-    if addr as usize == MPI_BUFFER_AUTOMATIC {
-        return engine()?.buffers().attach_automatic();
-    }
-    if !is_memory(addr.addr()) && size > 0 {
-        return Err(Error::Buffer("it is NULL or MPI_IN_PLACE, and its size is not 0"));
-    }
-    engine()?.buffers().attach(addr.cast(), size)
-}
-
-/// MPI_Buffer_detach.
-pub fn detach() -> Result<(usize, Fitting)> {
-    let (start, bytes) = engine()?.detach_buffer()?;
-    Ok((start as usize, Fitting(bytes, "the size of the buffer")))
-}
-
-/// MPI_Buffer_flush.
-pub fn flush() -> Result<()> {
-    engine()?.flush_buffer()
 }

@@ -9,6 +9,7 @@ use crate::arguments::{InOut, Letters};
 use crate::boundary::ErrorSource;
 use crate::comm::errhandler::{ErrhandlerKind, ErrhandlerSlot};
 use crate::comm::{Comm, Group};
+use crate::engine::Buffers;
 use crate::error::{Error, Result};
 use crate::handles::HandleTable;
 use crate::info::Info;
@@ -28,6 +29,8 @@ pub struct Session {
     info: Info,
     /// The error handler of the session.
     pub errhandler: ErrhandlerSlot,
+    /// Its attached buffer.
+    pub buffers: Buffers,
     /// MPI_Session_finalize has been called.
     is_over: AtomicBool,
 }
@@ -71,7 +74,12 @@ fn open(hints: &Info, handler: MPI_Errhandler) -> Result<MPI_Session> {
     for (name, _) in LEVELS.iter().filter(|(_, of)| *of == level) {
         info.set(LEVEL, name)?;
     }
-    match SESSIONS.insert(Arc::new(Session { info, errhandler, is_over: AtomicBool::new(false) })) {
+    match SESSIONS.insert(Arc::new(Session {
+        info,
+        errhandler,
+        buffers: Buffers::default(),
+        is_over: AtomicBool::new(false),
+    })) {
         Some(handle) => Ok(handle),
         None => {
             process::close_session()?;
@@ -113,9 +121,11 @@ pub fn source_of_new(handler: MPI_Errhandler) -> ErrorSource {
 pub fn finalize(session: InOut<'_, MPI_Session>) -> Result<()> {
     let handle = session.get();
     // Relaxed: of two threads that finalize one session, which the standard forbids, one wins.
-    if find(handle)?.is_over.swap(true, Ordering::Relaxed) {
+    let found = find(handle)?;
+    if found.is_over.swap(true, Ordering::Relaxed) {
         return Err(unknown(handle));
     }
+    process::engine()?.detach_buffer(&found.buffers)?;
     // While that may fail the session stays, for its error handler.
     process::close_session()?;
     SESSIONS.remove(handle);
@@ -156,6 +166,7 @@ pub fn set_info(_: Arc<Session>, name: &[u8]) -> Result<Info> {
 }
 
 /// MPI_Group_from_session_pset: MPI_GROUP_NULL if there is no such process set.
-pub fn group_of_set(_: Arc<Session>, name: &[u8]) -> Result<MPI_Group> {
-    set(name)?.map_or(Ok(MPI_GROUP_NULL), group::insert)
+pub fn group_of_set(session: Arc<Session>, name: &[u8]) -> Result<MPI_Group> {
+    let group = set(name)?.map(|group| group.of_session(Some(&session.buffers)));
+    group.map_or(Ok(MPI_GROUP_NULL), group::insert)
 }
