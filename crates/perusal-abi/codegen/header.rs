@@ -68,7 +68,36 @@ pub fn header(types: &str, constants_csv: &str, functions: &[Function]) -> Strin
     text.push_str(&plain.concat());
     text.push_str("\n/* The same under the names of the profiling interface, for tools that interpose the ones above */\n");
     text.push_str(&profiled.concat());
+    text.push_str(&fortran_handles());
     text.push_str(CLOSING);
+    text
+}
+
+/// What MPI 5.0 §19.3.4 names, and the ABI leaves to who adds Fortran: conversions as functions of the header, over those of §20.3.
+fn fortran_handles() -> String {
+    const KINDS: [(&str, &str); 11] = [
+        ("Comm", "MPI_Comm"),
+        ("Errhandler", "MPI_Errhandler"),
+        ("File", "MPI_File"),
+        ("Group", "MPI_Group"),
+        ("Info", "MPI_Info"),
+        ("Message", "MPI_Message"),
+        ("Op", "MPI_Op"),
+        ("Request", "MPI_Request"),
+        ("Session", "MPI_Session"),
+        ("Type", "MPI_Datatype"),
+        ("Win", "MPI_Win"),
+    ];
+    let mut text = String::from(FORTRAN_BEGIN);
+    for (word, ty) in KINDS {
+        writeln!(
+            text,
+            "static inline MPI_Fint MPI_{word}_c2f({ty} handle) {{ return MPI_{word}_toint(handle); }}\n\
+             static inline {ty} MPI_{word}_f2c(MPI_Fint handle) {{ return MPI_{word}_fromint(handle); }}"
+        )
+        .expect("writing to a string");
+    }
+    text.push_str(FORTRAN_END);
     text
 }
 
@@ -174,6 +203,31 @@ typedef struct MPI_Status {
     int MPI_ERROR;
     int MPI_internal[5];
 } MPI_Status;
+";
+
+const FORTRAN_BEGIN: &str = "
+/* Fortran's handles, for programs that pass them on: not in the library, which has the conversions to and from int. Who has such functions
+ * of his own defines PERUSAL_NO_FORTRAN_HANDLES before this header. */
+#if !defined(PERUSAL_NO_FORTRAN_HANDLES) && (defined(__cplusplus) || __STDC_VERSION__ >= 199901L)
+typedef int MPI_Fint;
+";
+
+const FORTRAN_END: &str = "\
+static inline int MPI_Status_c2f(const MPI_Status *c_status, MPI_Fint *f_status) {
+    f_status[MPI_F_SOURCE] = c_status->MPI_SOURCE;
+    f_status[MPI_F_TAG] = c_status->MPI_TAG;
+    f_status[MPI_F_ERROR] = c_status->MPI_ERROR;
+    for (int i = 3; i < MPI_F_STATUS_SIZE; i++) f_status[i] = c_status->MPI_internal[i - 3];
+    return MPI_SUCCESS;
+}
+static inline int MPI_Status_f2c(const MPI_Fint *f_status, MPI_Status *c_status) {
+    c_status->MPI_SOURCE = f_status[MPI_F_SOURCE];
+    c_status->MPI_TAG = f_status[MPI_F_TAG];
+    c_status->MPI_ERROR = f_status[MPI_F_ERROR];
+    for (int i = 3; i < MPI_F_STATUS_SIZE; i++) c_status->MPI_internal[i - 3] = f_status[i];
+    return MPI_SUCCESS;
+}
+#endif
 ";
 
 const CLOSING: &str = "
