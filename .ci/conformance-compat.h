@@ -5,9 +5,6 @@
 #ifndef PERUSAL_CONFORMANCE_COMPAT_H
 #define PERUSAL_CONFORMANCE_COMPAT_H
 #include <mpi.h>
-typedef int MPI_Fint;
-#define MPI_Message_c2f MPI_Message_toint
-#define MPI_Message_f2c MPI_Message_fromint
 #define PMPI_Message_c2f PMPI_Message_toint
 #define PMPI_Message_f2c PMPI_Message_fromint
 #define MPI_Type_hvector MPI_Type_create_hvector
