@@ -1,5 +1,5 @@
-/* Put before every file of MPICH's test suite. The suite asks for four things that the standard ABI does not have:
- * a Fortran integer and the conversions that go with it (the ABI has ..._toint and ..._fromint, which do the same),
+/* Put before every file of MPICH's test suite. The suite asks for three things that the standard ABI does not have:
+ * conversions of Fortran's handles under the names of the profiling interface (the ABI has ..._toint and ..._fromint, which do the same),
  * in its datatype pools, two MPI-1 names that MPI 3.0 removed in favour of the ones given here,
  * and, for files, the requests that ROMIO had before they became MPI's. */
 #ifndef PERUSAL_CONFORMANCE_COMPAT_H
