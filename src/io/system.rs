@@ -325,3 +325,33 @@ impl Descriptor {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_system_says_has_its_error_class_and_names_the_file() {
+        let name = Name::new(b"/data/check point").expect("a path");
+        let classes = [
+            (Errno::NOENT, abi::MPI_ERR_NO_SUCH_FILE),
+            (Errno::EXIST, abi::MPI_ERR_FILE_EXISTS),
+            (Errno::ACCESS, abi::MPI_ERR_ACCESS),
+            (Errno::ROFS, abi::MPI_ERR_READ_ONLY),
+            (Errno::ISDIR, abi::MPI_ERR_BAD_FILE),
+            (Errno::NOSPC, abi::MPI_ERR_NO_SPACE),
+            (Errno::FBIG, abi::MPI_ERR_NO_SPACE),
+            (Errno::DQUOT, abi::MPI_ERR_QUOTA),
+            (Errno::TXTBSY, abi::MPI_ERR_FILE_IN_USE),
+            (Errno::MFILE, abi::MPI_ERR_NO_MEM),
+            (Errno::NOLCK, abi::MPI_ERR_UNSUPPORTED_OPERATION),
+            (Errno::IO, abi::MPI_ERR_IO),
+        ];
+        for (errno, class) in classes {
+            let error = name.failure("write at 100", errno);
+            assert_eq!(error.class(), class, "{errno:?}");
+            let text = error.to_string();
+            assert!(text.contains("/data/check point") && text.contains("write at 100"), "{text}");
+        }
+    }
+}
