@@ -38,12 +38,16 @@ static void on_end(MPI_T_event_instance instance, MPI_T_event_registration handl
     OK(MPI_T_event_read(instance, algorithm_element, &last_algorithm));
 }
 
-/* The number that the description of a type gives a name. */
+/* The number that the description of a type's algorithms gives a name. */
 static int number_of(const char *name, int type)
 {
-    static char text[8192];
-    int len = sizeof text;
-    OK(MPI_T_event_get_info(type, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, text, &len, NULL));
+    static char text[MPI_MAX_INFO_VAL];
+    int len = sizeof text, there = 0;
+    MPI_Info info;
+    OK(MPI_T_event_get_info(type, NULL, NULL, NULL, NULL, NULL, NULL, NULL, &info, NULL, NULL, NULL));
+    OK(MPI_Info_get_string(info, "perusal_element_algorithm", &len, text, &there));
+    OK(MPI_Info_free(&info));
+    CHECK(there);
     char *at = strstr(text, name);
     CHECK(at != NULL);
     if (!at) return -1;

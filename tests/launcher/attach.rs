@@ -17,7 +17,7 @@ fn json(args: &[&str]) -> Value {
 }
 
 /// The job `number` in the list.
-fn listed(number: &str) -> Option<Value> {
+pub fn listed(number: &str) -> Option<Value> {
     let all = json(&["ps", "--json"]);
     let number: u32 = number.parse().expect("a number");
     all.as_array()?.iter().find(|job| job["job"] == number).cloned()

@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::attach::listed;
 use crate::common::jobs::{Directory, LIMIT, PERUSAL, RANK, eventually, start};
 
 /// A launcher with a terminal of its own, in the foreground of it.
@@ -122,7 +123,9 @@ fn the_interrupt_key_ends_the_job() {
 #[test]
 fn top_shows_what_ranks_wait_for_until_a_key_ends_it() {
     let job = start(&["-n", "2", RANK, "init", "wait"], Stdio::null());
-    let mut session = Session::of(&["top", &job.pid().to_string(), "--interval", "0.1"]);
+    let number = job.pid().to_string();
+    eventually("the job in the list", || listed(&number).is_some());
+    let mut session = Session::of(&["top", &number, "--interval", "0.1"]);
     session.expect("UNEXP");
     // Blanks are jumped over.
     for word in ["waits", "receive", "tag"] {
