@@ -35,7 +35,7 @@ fn both(a: &Node, b: &Node) -> (Said, Said) {
 #[test]
 fn what_is_not_offered_is_refused() {
     assert!(info(0).is_ok() && info(FI_TAGGED | FI_MULTI_RECV).is_ok());
-    for caps in [FI_RMA, FI_ATOMIC, FI_TAGGED | FI_RMA] {
+    for caps in [FI_RMA, FI_ATOMIC, FI_TAGGED | FI_RMA, FI_MSG | FI_REMOTE_COMM] {
         assert_eq!(info(caps), Err(-FI_ENODATA));
     }
 }

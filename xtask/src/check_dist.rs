@@ -13,6 +13,7 @@ pub fn main(arguments: &[String]) -> Result {
     let dist = fs::canonicalize(&dist).map_err(|error| error.to_string())?;
     let mut check = Check::new(dist)?;
     check.libraries();
+    check.provider();
     check.programs();
     check.tools();
     check.wrappers();
@@ -132,6 +133,22 @@ impl Check {
         });
         self.that("the static library has each function weak and strong", |it| {
             it.twins("libmpi_abi.a", "-s")
+        });
+    }
+
+    fn provider(&mut self) {
+        self.that("a shell evaluates the variables of the libfabric provider, and the provider is there", |it| {
+            for mpi in ["mpich", "intel", "openmpi"] {
+                let script = format!(
+                    "eval \"$('{}' fabric --env {mpi})\" && readelf -W --dyn-syms \"$FI_PROVIDER_PATH/libperusal-fi.so\"",
+                    it.dist.join("bin/perusal").display()
+                );
+                let symbols = Self::must(it.at(Path::new("sh")).args(["-c", &script]))?;
+                if !symbols.lines().any(|line| line.contains(" GLOBAL ") && line.ends_with(" fi_prov_ini")) {
+                    return Err(format!("{mpi}: no fi_prov_ini\n{symbols}"));
+                }
+            }
+            Ok(())
         });
     }
 

@@ -21,6 +21,8 @@ pub fn main(arguments: &[String]) -> Result {
     put(&library.join("libperusal_abi.so"), &dist.join("lib/libmpi_abi.so.1"))?;
     put(&library.join("libperusal_abi.a"), &dist.join("lib/libmpi_abi.a"))?;
     link("libmpi_abi.so.1", &dist.join("lib/libmpi_abi.so"))?;
+    // libfabric takes files whose names end in `-fi.so`.
+    put(&provider()?, &dist.join("lib/libperusal-fi.so"))?;
     put(&launcher, &dist.join("bin/perusal"))?;
     link("perusal", &dist.join("bin/mpiexec"))?;
     link("perusal", &dist.join("bin/mpirun"))?;
@@ -72,6 +74,15 @@ pub fn library(folder: &str, arguments: &[&str]) -> Result<PathBuf> {
     library.args(["--crate-type", "cdylib,staticlib"]).args(arguments);
     run(&mut library).map_err(|_| "the library does not build".to_owned())?;
     Ok(shell::target().join(folder))
+}
+
+/// Builds the provider of libfabric. Returns the file.
+fn provider() -> Result<PathBuf> {
+    let mut provider =
+        cargo(["rustc", "--quiet", "--locked", "--release", "--package", "perusal-fabric", "--lib"]);
+    run(provider.args(["--crate-type", "cdylib"]))
+        .map_err(|_| "the provider of libfabric does not build".to_owned())?;
+    Ok(shell::target().join("release/libperusal_fi.so"))
 }
 
 fn event_logger(dist: &Path) -> Result {

@@ -5,6 +5,7 @@ mod args;
 mod attach;
 mod bench;
 mod environment;
+mod fabric;
 mod failure;
 mod hang;
 mod info;
@@ -54,6 +55,8 @@ enum Cli {
     Info(info::InfoOptions),
     /// Measure this machine for a few seconds and write what steers jobs best here.
     Tune(tune::TuneOptions),
+    /// Put perusal's rings under another MPI, as a provider of libfabric.
+    Fabric(fabric::FabricOptions),
     /// List your jobs that run on this machine.
     Ps(ps::PsOptions),
     /// Show what the ranks of a running job do, again and again.
@@ -89,6 +92,7 @@ fn main() -> ExitCode {
         Cli::Bench(options) => bench::main(&options),
         Cli::Info(options) => info::main(&options),
         Cli::Tune(options) => tune::main(&options),
+        Cli::Fabric(options) => fabric::main(&options),
         Cli::Ps(options) => ps::main(&options),
         Cli::Top(options) => top::main(&options),
         Cli::Why(options) => why::main(&options),

@@ -41,6 +41,12 @@ fn text(text: &std::ffi::CStr) -> *mut c_char {
     unsafe { libc::strdup(text.as_ptr()) }
 }
 
+/// What an endpoint can do, with FI_REMOTE_COMM if the environment says that no peer is remote: Open MPI asks every provider for it.
+fn offered() -> u64 {
+    let one_node = std::env::var_os("PERUSAL_FABRIC_ONE_NODE").is_some_and(|value| value == "1");
+    CAPS | if one_node { FI_REMOTE_COMM } else { 0 }
+}
+
 /// What of `hints` decides, out of structures that may be missing.
 #[derive(Debug, Default)]
 struct Wanted {
@@ -59,7 +65,8 @@ unsafe fn wanted(hints: *const Info) -> Option<Wanted> {
     // SAFETY: the caller promises it.
     let Some(hints) = (unsafe { hints.as_ref() }) else { return Some(Wanted::default()) };
     let mut wanted = Wanted { caps: hints.caps, ..Wanted::default() };
-    let mut fits = hints.caps & !CAPS == 0 && (hints.addr_format == 0 || hints.addr_format == FI_ADDR_STR);
+    let offered = offered();
+    let mut fits = hints.caps & !offered == 0 && (hints.addr_format == 0 || hints.addr_format == FI_ADDR_STR);
     // SAFETY: pointers of a valid `struct fi_info` are null or valid.
     let (ep, domain, tx, rx, fabric) = unsafe {
         (
@@ -78,19 +85,19 @@ unsafe fn wanted(hints: *const Info) -> Option<Wanted> {
     if let Some(domain) = domain {
         fits &= domain.control_progress != 1 && domain.data_progress != 1;
         fits &= domain.cq_data_size <= 8;
-        fits &= domain.caps & !(FI_LOCAL_COMM) == 0;
+        fits &= domain.caps & !(offered & (FI_LOCAL_COMM | FI_REMOTE_COMM)) == 0;
         wanted.threading = domain.threading;
         wanted.av_type = domain.av_type;
         wanted.mr_mode = domain.mr_mode;
         fits &= name_is(domain.name, c"perusal");
     }
     if let Some(tx) = tx {
-        fits &= tx.caps & !CAPS == 0 && tx.op_flags & !TX_FLAGS == 0;
+        fits &= tx.caps & !offered == 0 && tx.op_flags & !TX_FLAGS == 0;
         fits &= tx.inject_size <= EAGER_LIMIT && tx.iov_limit <= IOV_LIMIT && tx.msg_order & !ORDERS == 0;
         fits &= tx.rma_iov_limit == 0;
     }
     if let Some(rx) = rx {
-        fits &= rx.caps & !CAPS == 0 && rx.op_flags & !RX_FLAGS == 0;
+        fits &= rx.caps & !offered == 0 && rx.op_flags & !RX_FLAGS == 0;
         fits &= rx.iov_limit <= IOV_LIMIT && rx.msg_order & !ORDERS == 0;
     }
     if let Some(fabric) = fabric {
@@ -199,7 +206,7 @@ pub unsafe extern "C" fn getinfo(
             max_ep_srx_ctx: 0,
             cntr_cnt: 1 << 16,
             mr_iov_limit: 1,
-            caps: FI_LOCAL_COMM,
+            caps: offered() & (FI_LOCAL_COMM | FI_REMOTE_COMM),
             mode: 0,
             auth_key: std::ptr::null_mut(),
             auth_key_size: 0,

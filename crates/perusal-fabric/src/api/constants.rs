@@ -22,6 +22,7 @@ pub const FI_TRANSMIT_COMPLETE: u64 = 1 << 27;
 pub const FI_DELIVERY_COMPLETE: u64 = 1 << 28;
 pub const FI_MATCH_COMPLETE: u64 = 1 << 31;
 pub const FI_LOCAL_COMM: u64 = 1 << 51;
+pub const FI_REMOTE_COMM: u64 = 1 << 52;
 pub const FI_SOURCE: u64 = 1 << 57;
 pub const FI_DIRECTED_RECV: u64 = 1 << 59;
 /// A flag of a tagged receive; the same bit as the capability FI_DIRECTED_RECV.
