@@ -3,6 +3,7 @@
 use crate::comm::Comm;
 use crate::engine::{Data, Engine, Mode, Ref};
 use crate::error::Result;
+use crate::p2p::MessageStatus;
 
 impl Engine {
     /// Sends `bytes` bytes to rank `dest` of the peers.
@@ -80,9 +81,22 @@ impl Engine {
                 return Ok(status.bytes as usize);
             }
         }
-        // SAFETY: the bytes are valid until the call returns, which it does not before the request is complete.
+        // SAFETY: the bytes are valid until the call returns, and `finish_coll_recv` leaves no receive posted.
         let request = unsafe { self.coll_irecv(comm, addr, room, source, tag) }?;
-        Ok(self.wait(request)?.bytes as usize)
+        Ok(self.finish_coll_recv(request)?.bytes as usize)
+    }
+
+    /// Waits for such a receive. Where waiting has become pointless it is cancelled: it must not outlive its room.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::wait`].
+    pub fn finish_coll_recv(&self, request: Ref) -> Result<MessageStatus> {
+        self.wait(request).inspect_err(|_| {
+            if !request.state().is_complete() {
+                let _ = self.cancel(request);
+            }
+        })
     }
 
     /// Starts such a receive.

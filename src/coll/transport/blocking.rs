@@ -87,16 +87,8 @@ impl<'a> BlockingTransport<'a> {
 
     fn finish_recv(&self, ReceiveUnderWay { request, room, from }: ReceiveUnderWay) {
         let Some(request) = request else { return };
-        match self.engine.wait(request) {
-            Ok(status) => _ = self.note(check_length(status, room, from)),
-            Err(error) => {
-                // Where waiting has become pointless, the receive is still posted, and must not outlive the room.
-                if !request.state().is_complete() {
-                    let _ = self.engine.cancel(request);
-                }
-                self.note::<()>(Err(error));
-            }
-        }
+        let received = self.engine.finish_coll_recv(request);
+        self.note(received.and_then(|status| check_length(status.bytes as usize, room, from)));
     }
 
     fn start_send(&self, to: usize, bytes: &[u8]) -> Option<Request> {
@@ -173,8 +165,11 @@ impl Transport for BlockingTransport<'_> {
         Ok(())
     }
     async fn recv(&self, from: usize, room: &mut [u8]) -> Result<()> {
-        let coming = self.start_recv(from, room);
-        self.finish_recv(coming);
+        let bytes = room.len();
+        // SAFETY: borrowed until the call returns.
+        let received =
+            unsafe { self.engine.coll_recv(self.comm, room.as_mut_ptr(), bytes, from as i32, self.tag) };
+        self.note(received.and_then(|came| check_length(came, bytes, from)));
         Ok(())
     }
     async fn exchange(&self, to: usize, bytes: &[u8], from: usize, room: &mut [u8]) -> Result<()> {

@@ -23,7 +23,7 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::events::{CollMode, Collective};
 use crate::limits::COLLECTIVE_SEGMENTS;
-use crate::p2p::{MessageStatus, Request};
+use crate::p2p::Request;
 use crate::team::{Membership, RoundArrival, Team};
 
 /// Ranks that send each other bytes. Messages from one rank to another arrive in order.
@@ -157,13 +157,12 @@ struct ReceiveUnderWay {
 }
 
 /// A shorter message than expected means that ranks disagree about the operation.
-fn check_length(status: MessageStatus, room: usize, from: usize) -> Result<()> {
-    if status.bytes as usize == room {
+fn check_length(came: usize, room: usize, from: usize) -> Result<()> {
+    if came == room {
         return Ok(());
     }
     Err(Error::Other(format!(
-        "rank {from} sent {} bytes where this collective expects {room}; counts or types differ between ranks",
-        status.bytes
+        "rank {from} sent {came} bytes where this collective expects {room}; counts or types differ between ranks"
     )))
 }
 

@@ -102,7 +102,7 @@ impl<'a> NonblockingTransport<'a> {
 
     async fn finish_recv(&self, ReceiveUnderWay { request, room, from }: ReceiveUnderWay) {
         if let Some(status) = self.finish(request).await {
-            self.note(check_length(status, room, from));
+            self.note(check_length(status.bytes as usize, room, from));
         }
     }
 }
