@@ -139,13 +139,14 @@ impl Engine {
     }
 
     fn by_the_kernel(&self, world: u32, copy: impl FnOnce(i32) -> io::Result<()>) -> Result<()> {
-        let gone = || Error::RankFailed { rank: world, how: "its process is not to be found".into() };
+        let gone = || self.job().gone(world);
         let pid = self.job().process_of(world).ok_or_else(gone)?;
         let copied = self.job().reach(world, || copy(pid)).ok_or_else(gone)?;
-        copied.map_err(|error| {
-            Error::Other(format!(
+        copied.map_err(|error| match error.raw_os_error() {
+            Some(libc::ESRCH) => gone(),
+            _ => Error::Other(format!(
                 "the kernel does not let this process copy from or to the memory of rank {world}: {error}"
-            ))
+            )),
         })
     }
 }

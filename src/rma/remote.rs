@@ -87,7 +87,7 @@ impl Remote<'_> {
             let pid = self.process(world)?;
             // SAFETY: the runs have been cut to the length of `to`, which is borrowed.
             let read = unsafe { peer_memory::read_runs(pid, runs, to.as_mut_ptr()) };
-            return read.map_err(|error| refused(world, &error));
+            return read.map_err(|error| self.refused(world, &error));
         }
         let mut done = 0;
         for (addr, len) in runs {
@@ -115,7 +115,7 @@ impl Remote<'_> {
             let pid = self.process(world)?;
             // SAFETY: the runs have been cut to the length of `from`, which is borrowed; the target has put the memory into a window.
             let written = unsafe { peer_memory::write_runs(pid, from.as_ptr(), runs) };
-            return written.map_err(|error| refused(world, &error));
+            return written.map_err(|error| self.refused(world, &error));
         }
         let mut done = 0;
         for (addr, len) in runs {
@@ -157,8 +157,18 @@ impl Remote<'_> {
     }
 
     fn process(self, world: u32) -> Result<i32> {
-        let gone = || Error::RankFailed { rank: world, how: "its process is not to be found".into() };
-        self.engine.job().process_of(world).ok_or_else(gone)
+        self.engine.job().process_of(world).ok_or_else(|| self.engine.job().gone(world))
+    }
+
+    /// What the kernel says of another process's memory.
+    fn refused(self, world: u32, error: &std::io::Error) -> Error {
+        match error.raw_os_error() {
+            Some(libc::EFAULT) => NO_MEMORY,
+            Some(libc::ESRCH) => self.engine.job().gone(world),
+            _ => Error::Other(format!(
+                "the kernel does not let this process access the memory of rank {world}: {error}"
+            )),
+        }
     }
 }
 
@@ -176,14 +186,6 @@ fn cut(
 }
 
 const NO_MEMORY: Error = Error::RmaAttach("the target has no memory there; attach it with MPI_Win_attach");
-
-/// What the kernel says of another process's memory.
-fn refused(world: u32, error: &std::io::Error) -> Error {
-    if error.raw_os_error() == Some(libc::EFAULT) {
-        return NO_MEMORY;
-    }
-    Error::Other(format!("the kernel does not let this process access the memory of rank {world}: {error}"))
-}
 
 /// What a member may be asked for: all runs of bytes that lie in one of these, each an address and a length.
 pub(super) type Served = Arc<Mutex<Vec<(u64, u64)>>>;

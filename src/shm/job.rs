@@ -15,6 +15,7 @@ use rustix::process::{PTracer, Pid, getpid, set_ptracer, test_kill_process};
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::sync::{PoisonError, RwLock};
+use std::time::Duration;
 
 /// A job as one of its ranks has it. Cheap to clone; dereferences to the job's [`Memory`].
 #[derive(Debug, Clone)]
@@ -167,6 +168,20 @@ impl Job {
             found.store(pid, Ordering::Relaxed);
             pid
         })
+    }
+
+    /// The error of an access to the memory of `rank`, whose process is not there any more. Waits up to a second for the launcher to say
+    /// how the rank ended: the kernel takes a process's memory away before its parent hears of its end, and an error that is reported
+    /// earlier would be taken for the cause.
+    #[must_use]
+    pub fn gone(&self, rank: u32) -> Error {
+        for _ in 0..1000 {
+            if let Err(error) = self.check_alive(Some(rank)) {
+                return error;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Error::RankFailed { rank, how: "its process is not to be found".into() }
     }
 
     /// Withdraws this rank's buffers: where ranks are threads, no other rank accesses them once this has returned.
