@@ -24,8 +24,7 @@ pub fn install(world: Arc<Comm>, itself: Arc<Comm>) {
     let _ = JOB.set((world, itself));
 }
 
-/// Makes the handles MPI_COMM_WORLD and MPI_COMM_SELF valid, or invalid again: with sessions alone they do not
-/// (MPI 5.0 §11.3).
+/// Makes the handles MPI_COMM_WORLD and MPI_COMM_SELF valid, or invalid again.
 pub fn name_predefined(named: bool) {
     let world = JOB.get().filter(|_| named).map_or(ptr::null(), |(world, _)| Arc::as_ptr(world));
     // Release: "world" edge, pairs with Acquire in `named_world`, publishes what initialisation built.
@@ -52,7 +51,9 @@ fn invalid(handle: usize) -> Error {
     Error::Comm(match handle {
         abi::MPI_COMM_NULL => "MPI_COMM_NULL",
         0 => "0 is no handle",
-        abi::MPI_COMM_WORLD | abi::MPI_COMM_SELF => "it names nothing before MPI_Init and after MPI_Finalize",
+        abi::MPI_COMM_WORLD | abi::MPI_COMM_SELF => {
+            "it names nothing before MPI_Init and after MPI_Finalize; with sessions alone, not until one of them has made a communicator of all ranks"
+        }
         _ => "no such communicator, or it has been freed",
     })
 }

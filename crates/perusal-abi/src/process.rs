@@ -29,7 +29,7 @@ use std::thread::ThreadId;
 /// Made once, kept to the end of the process: what is in flight may need it.
 static ENGINE: OnceLock<Process> = OnceLock::new();
 /// A thread that changes it holds the lock until all consequences of the change are done.
-static USERS: Mutex<Users> = Mutex::new(Users { world: false, sessions: 0 });
+static USERS: Mutex<Users> = Mutex::new(Users { world: false, sessions: 0, all_met: false });
 /// Set by MPI_Init, which comes once.
 static WORLD: OnceLock<ThreadSupport> = OnceLock::new();
 
@@ -50,6 +50,8 @@ struct ThreadSupport {
 struct Users {
     world: bool,
     sessions: usize,
+    /// Whether a session has made a communicator of all ranks.
+    all_met: bool,
 }
 
 impl Users {
@@ -63,6 +65,7 @@ impl Users {
         if !self.any() {
             engine.retire();
         }
+        comms::name_predefined(self.world || self.sessions > 0 && self.all_met);
         engine.job().advance(state);
         engine.job().expect_all(self.world);
         boundary::set_open(self.any());
@@ -117,7 +120,6 @@ pub fn open_world(level: c_int) -> Result<()> {
     let _ = WORLD.set(ThreadSupport { level: level.min(process.most), main: std::thread::current().id() });
     let first = !users.any();
     users.world = true;
-    comms::name_predefined(true);
     boundary::set_phase(Phase::Running);
     users.publish(&process.engine);
     if first {
@@ -140,6 +142,18 @@ pub fn open_session(level: c_int) -> Result<c_int> {
         process.engine.emit(Event::Initialized, || EventPayload::None);
     }
     Ok(level.min(process.most))
+}
+
+/// A session has made a communicator of all ranks: from now on MPI_COMM_WORLD and MPI_COMM_SELF name theirs beside sessions alone,
+/// too. The standard has them in the world model only (§11.2.1), but programs use them so, and other libraries let them.
+///
+/// # Errors
+/// [`Error::NotInitialized`] if there is no session or world.
+pub fn all_have_met() -> Result<()> {
+    let mut users = users();
+    users.all_met = true;
+    users.publish(engine()?);
+    Ok(())
 }
 
 /// One session less. The last user to go waits until nothing that this rank has begun needs it any more.
@@ -222,7 +236,7 @@ pub fn finish() -> Result<()> {
     engine.leave(comms::world()?)?;
     let mut users = users();
     users.world = false;
-    comms::name_predefined(false);
+    users.all_met = false;
     boundary::set_phase(Phase::After);
     users.publish(engine);
     Ok(())

@@ -14,7 +14,7 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::events::CommEvents;
 use crate::info::Info;
-use crate::process::engine;
+use crate::process::{self, engine};
 use crate::types::{MPI_Comm, MPI_Errhandler, MPI_Group, MPI_Request};
 use core::ffi::c_int;
 use std::sync::Arc;
@@ -324,7 +324,11 @@ pub fn create_from_group(
 ) -> Result<MPI_Comm> {
     let handler = errhandler::find(handler, handlers::ErrhandlerKind::Comm)?;
     let group = (*group::find(group)?).clone();
+    let of_all = group.size() == comms::world()?.size();
     let handle = admitted(group_among(comms::world()?, group, string_tag(tag))?, comms::world()?)?;
+    if of_all {
+        process::all_have_met()?;
+    }
     if handle != MPI_COMM_NULL {
         let new = comms::get(handle)?;
         new.set_info(hints);
