@@ -99,6 +99,7 @@ FAMILIES = {
     "wildcard": Family("All to all by wildcard", "k/s", "ranks", True),
     "threads": Family("Messages of several threads", "M/s", "threads", True),
     "files": Family("A file in the page cache", "GB/s", "ranks", True),
+    "files-overlap": Family("A file's nonblocking write, hidden by computing", "share", "ranks", True),
     "rma": Family("One-sided operations of 8 bytes, complete at the target", "µs", None),
     "rma-bandwidth": Family("One-sided bandwidth, 1 MiB", "GB/s", None, True),
     "rma-accumulate": Family("Accumulates of doubles, 64 KiB", "k/s", "bytes", True),

@@ -1,7 +1,5 @@
 //! Accesses that go on while their caller does something else: performed by threads of the process, which begin with the first of them.
-//!
-//! A thread has the advantage over io_uring that the copy between memory and page cache happens on another CPU: for a buffered write, io_uring
-//! copies before its system call returns.
+//! Short ones that wait for nothing are over before they would have reached a thread: their caller performs them (docs/decisions/0025).
 
 use super::access::{Access, Elements, Transfer};
 use super::file::File;
@@ -12,6 +10,9 @@ use std::collections::VecDeque;
 
 /// Threads at most.
 const THREADS: usize = 4;
+
+/// Bytes that the caller moves itself at most.
+const SHORT: u64 = 1 << 16;
 
 /// An access in the background.
 #[derive(Debug, Default)]
@@ -122,6 +123,15 @@ fn spawn(body: impl FnOnce() + Send + 'static) -> bool {
 }
 
 impl File {
+    /// Whether an access is short and waits neither for a lock nor for anything outside of memory.
+    fn is_quick(&self, access: &Access) -> bool {
+        access.bytes <= SHORT
+            && !self.is_atomic()
+            && access.view.runs(access.at, access.bytes).next().is_some_and(|(offset, len)| {
+                len == access.bytes && self.descriptor().is_in_memory(access.direction, offset, len)
+            })
+    }
+
     /// Performs an access in the background.
     pub(super) fn start(
         self: Arc<Self>,
@@ -132,7 +142,7 @@ impl File {
     ) -> Arc<BackgroundAccess> {
         let comm = self.comm.clone();
         let observer = |access| BackgroundObserver { access, comm };
-        if access.bytes == 0 || access.view.representation.is_users() {
+        if access.bytes == 0 || access.view.representation.is_users() || self.is_quick(&access) {
             let outcome = match observed {
                 Some(observed) => {
                     let (outcome, observed) = observed.perform_silently(|| self.perform(&access, &elements));

@@ -1,5 +1,6 @@
 //! The system calls on files, and what their errors mean.
 
+use super::access::Direction;
 use super::mode::Mode;
 use crate::abi;
 use crate::comm::Comm;
@@ -7,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::sync::{Arc, AtomicBool, Ordering};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{self, OFlags};
-use rustix::io::Errno;
+use rustix::io::{Errno, IoSliceMut, ReadWriteFlags};
 use std::ffi::{CStr, CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -22,6 +23,8 @@ pub(super) struct Descriptor {
     comm: Arc<Comm>,
     /// Whether it can be accessed at an offset; a pipe or a terminal cannot.
     seekable: bool,
+    /// Whether it is a file of bytes, and no device.
+    regular: bool,
     /// The same file, open for a mapping that is written: for reading too. `None` if it cannot be.
     mappable: OnceLock<Option<OwnedFd>>,
     /// Whether no mapping is to be tried.
@@ -182,8 +185,10 @@ pub(super) fn unlink(name: &Name) -> rustix::io::Result<()> {
 impl Descriptor {
     pub fn new(fd: OwnedFd, name: Name, comm: Arc<Comm>) -> Self {
         let seekable = fs::tell(&fd).is_ok();
-        let (mappable, unmapped) = (OnceLock::new(), AtomicBool::new(!seekable));
-        Self { fd, name, comm, seekable, mappable, unmapped }
+        let regular = fs::fstat(&fd)
+            .is_ok_and(|stat| fs::FileType::from_raw_mode(stat.st_mode) == fs::FileType::RegularFile);
+        let (mappable, unmapped) = (OnceLock::new(), AtomicBool::new(!(seekable && regular)));
+        Self { fd, name, comm, seekable, regular, mappable, unmapped }
     }
 
     pub fn fd(&self) -> BorrowedFd<'_> {
@@ -197,17 +202,26 @@ impl Descriptor {
             return None;
         }
         let open = || {
-            let regular = fs::fstat(&self.fd)
-                .is_ok_and(|stat| fs::FileType::from_raw_mode(stat.st_mode) == fs::FileType::RegularFile);
             let path = format!("/proc/self/fd/{}", rustix::fd::AsRawFd::as_raw_fd(&self.fd));
-            let open = || fs::open(path, OFlags::RDWR | OFlags::CLOEXEC, fs::Mode::empty());
-            regular.then(open)?.ok()
+            fs::open(path, OFlags::RDWR | OFlags::CLOEXEC, fs::Mode::empty()).ok()
         };
         let fd = self.mappable.get_or_init(open);
         if fd.is_none() {
             self.never_map();
         }
         fd.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Whether moving these bytes waits for no storage device and for nobody: what is written goes to the page cache, and what is read is there,
+    /// as far as its first and last byte tell.
+    pub fn is_in_memory(&self, direction: Direction, offset: u64, len: u64) -> bool {
+        let cached = |at| {
+            let mut byte = [0];
+            let to = &mut [IoSliceMut::new(&mut byte)];
+            rustix::io::preadv2(&self.fd, to, at, ReadWriteFlags::NOWAIT).is_ok()
+        };
+        let last = offset + len.saturating_sub(1);
+        self.regular && (direction == Direction::Write || (cached(offset) && cached(last)))
     }
 
     /// Mappings of this file are not to be tried any more.

@@ -1,10 +1,13 @@
-/* Nonblocking accesses among other requests: MPI_Waitall, MPI_Waitany and MPI_Testsome on accesses, messages and a barrier; many at once.
+/* Nonblocking accesses among other requests: MPI_Waitall, MPI_Waitany and MPI_Testsome on accesses, messages and a barrier; many at once,
+ * short and long ones.
  * RANKS: 2 4
  */
 #include "check.h"
 #include <unistd.h>
 
-enum { PIECES = 40, PIECE = 1 << 16 };
+enum { PIECES = 40, PIECE = 1 << 17 };
+
+static int bytes_of(int i) { return i % 3 ? PIECE : 1000; }
 
 static char out[PIECES][PIECE], in[PIECES][PIECE];
 
@@ -26,7 +29,7 @@ int main(int argc, char **argv)
     for (int turn = 0; turn < 5; turn++) {
         for (int i = 0; i < PIECES; i++) {
             memset(out[i], rank * 50 + i + turn, PIECE);
-            OK(MPI_File_iwrite(file, out[i], PIECE, MPI_BYTE, &requests[i]));
+            OK(MPI_File_iwrite(file, out[i], bytes_of(i), MPI_BYTE, &requests[i]));
         }
         OK(MPI_Irecv(&word, 1, MPI_INT, (rank + size - 1) % size, 7, MPI_COMM_WORLD, &requests[PIECES]));
         OK(MPI_Isend(&rank, 1, MPI_INT, (rank + 1) % size, 7, MPI_COMM_WORLD, &requests[PIECES + 1]));
@@ -35,21 +38,21 @@ int main(int argc, char **argv)
         SAME(word, (rank + size - 1) % size);
         for (int i = 0; i < PIECES; i++) {
             OK(MPI_Get_count(&statuses[i], MPI_BYTE, &count));
-            SAME(count, PIECE);
+            SAME(count, bytes_of(i));
             CHECK(requests[i] == MPI_REQUEST_NULL);
         }
         OK(MPI_File_seek(file, 0, MPI_SEEK_SET));
         memset(in, 0, sizeof in);
-        for (int i = 0; i < PIECES; i++) OK(MPI_File_iread(file, in[i], PIECE, MPI_BYTE, &requests[i]));
+        for (int i = 0; i < PIECES; i++) OK(MPI_File_iread(file, in[i], bytes_of(i), MPI_BYTE, &requests[i]));
         if (turn % 2) {
             for (int i = 0; i < PIECES; i++) {
                 OK(MPI_Waitany(PIECES, requests, &index, statuses));
-                SAME(memcmp(in[index], out[index], PIECE), 0);
+                SAME(memcmp(in[index], out[index], (size_t)bytes_of(index)), 0);
             }
         } else {
             for (int left = PIECES; left > 0; left -= done) {
                 OK(MPI_Testsome(PIECES, requests, &done, indices, statuses));
-                for (int i = 0; i < done; i++) SAME(memcmp(in[indices[i]], out[indices[i]], PIECE), 0);
+                for (int i = 0; i < done; i++) SAME(memcmp(in[indices[i]], out[indices[i]], (size_t)bytes_of(indices[i])), 0);
             }
         }
         OK(MPI_File_seek(file, 0, MPI_SEEK_SET));
