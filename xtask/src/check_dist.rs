@@ -1,7 +1,7 @@
 //! Is a distribution what it should be? Each check is one line; the last is in the form of cargo's test runner.
 
 use crate::dist::PACKAGES;
-use crate::shell::{Result, attempt, command, distribution, empty, output, root, tail, target, write};
+use crate::shell::{Result, attempt, command, distribution, empty, files, output, root, tail, target, write};
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -134,6 +134,31 @@ impl Check {
         self.that("the static library has each function weak and strong", |it| {
             it.twins("libmpi_abi.a", "-s")
         });
+        self.that(
+            "programs and libraries are looked for beside each other, not where they were built",
+            |it| {
+                let mut seen = 0;
+                for folder in ["bin", "lib"] {
+                    for file in files(&it.dist.join(folder))?
+                        .iter()
+                        .filter(|file| file.is_file() && !file.is_symlink())
+                    {
+                        // A file that readelf refuses has no run path: a script, a text.
+                        let (_, text) = attempt(it.at(Path::new("readelf")).args(["-W", "-d"]).arg(file));
+                        for line in text.lines().filter(|line| line.contains("PATH)")) {
+                            seen += 1;
+                            let paths = line.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+                            let paths = paths.map_or("", |(paths, _)| paths);
+                            if paths.split(':').any(|path| !path.starts_with("$ORIGIN")) {
+                                return Err(format!("{}: {line}", file.display()));
+                            }
+                        }
+                    }
+                }
+                // The event logger needs the library beside it.
+                if seen == 0 { Err("no run path at all".into()) } else { Ok(()) }
+            },
+        );
     }
 
     fn provider(&mut self) {

@@ -86,9 +86,15 @@ fn provider() -> Result<PathBuf> {
 }
 
 fn event_logger(dist: &Path) -> Result {
+    // Without the wrapper's run path, which names this folder: the library goes where the distribution is copied to.
     let mut compiler = command(dist.join("bin/mpicc"));
-    compiler.args(["-std=c11", "-D_GNU_SOURCE", "-O2", "-fPIC", "-shared"]).args(sources("tools/mel")?);
-    compile(compiler.arg("-Wl,-rpath,$ORIGIN"), &dist.join("lib/libperusal-mel.so"))
+    compiler
+        .args(["-nompi", "-std=c11", "-D_GNU_SOURCE", "-O2", "-fPIC", "-shared"])
+        .arg("-I")
+        .arg(dist.join("include"));
+    compiler.args(sources("tools/mel")?).arg("-L").arg(dist.join("lib")).arg("-lmpi_abi");
+    compiler.args(["-Wl,-rpath,$ORIGIN", "-Wl,--enable-new-dtags"]);
+    compile(&mut compiler, &dist.join("lib/libperusal-mel.so"))
 }
 
 fn malloc_interposer(dist: &Path) -> Result {
