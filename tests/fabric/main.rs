@@ -145,6 +145,55 @@ fn an_address_that_nobody_has_is_an_error() {
     assert_eq!(a.send(&[1], to, 0, 0, 0), -(FI_EHOSTUNREACH as isize));
 }
 
+/// A peer that closes while a message is under way, before and after the bytes were asked for.
+#[test]
+fn an_endpoint_that_closes_ends_what_is_under_way_with_it() {
+    let bytes = pattern(4 << 20, 1);
+    let (a, b, to_b, _) = two();
+    assert_eq!(a.send(&bytes, to_b, 4, 0, 1), 0);
+    drop(b);
+    assert_eq!(a.read(), Said::Failed(1, FI_ESHUTDOWN));
+
+    let mut buffer = vec![0; bytes.len()];
+    for posted_first in [true, false] {
+        let (a, b, to_b, _) = two();
+        if posted_first {
+            b.receive(&mut buffer, FI_ADDR_UNSPEC, 4, 0, 2);
+        }
+        assert_eq!(a.send(&bytes, to_b, 4, 0, 1), 0);
+        assert_eq!(b.read_now(), None);
+        drop(a);
+        if !posted_first {
+            b.receive(&mut buffer, FI_ADDR_UNSPEC, 4, 0, 2);
+        }
+        assert_eq!(b.read(), Said::Failed(2, FI_ESHUTDOWN));
+    }
+}
+
+/// An endpoint that goes to another thread with all that belongs to it.
+struct Moved(Node);
+
+// SAFETY: a domain of its own (FI_THREAD_SAFE), and only one thread uses it at a time.
+unsafe impl Send for Moved {}
+
+/// A message that is as good as sent for its caller arrives, although its endpoint is closed at once.
+#[test]
+fn an_endpoint_that_closes_sends_what_it_still_owes() {
+    let (a, b, to_b, _) = two();
+    let (bytes, mut buffer) = (pattern(16 << 10, 1), vec![0; 16 << 10]);
+    assert_eq!(a.inject_delivered(&bytes, to_b, 4), 0);
+    b.receive(&mut buffer, FI_ADDR_UNSPEC, 4, 0, 2);
+    let b = Moved(b);
+    let taker = std::thread::spawn(move || {
+        let b = b;
+        (b.0.read(), b)
+    });
+    drop(a);
+    let (received, _b) = taker.join().expect("a thread");
+    assert!(matches!(received, Said::Done(2, _, 16_384, ..)), "{received:?}");
+    assert!(buffer == bytes);
+}
+
 // Between processes: the test's program is started again as the other one.
 
 const OTHER: &str = "PERUSAL_FABRIC_TEST_OTHER";

@@ -138,7 +138,7 @@ impl Core {
             context: send.context,
             flags,
             completion: send.completion,
-            _own: send.own,
+            own: send.own,
         });
         let confirm = if send.delivery { wire::CONFIRM } else { 0 };
         let header = wire::envelope(wire::RTS | kind | confirm, tag, data);
@@ -254,15 +254,26 @@ impl Core {
         }
     }
 
-    /// Ends what is under way with a peer whose process has ended.
+    /// Whether something is under way whose end the caller does not wait for: it asked for no completion, or has its buffer back.
+    pub fn owes(&self) -> bool {
+        !self.peers.with_waiting.is_empty()
+            || self.sends.iter().any(|(_, send)| !send.completion || send.own.is_some())
+    }
+
+    /// Ends what a peer has not sent to its end, and will not.
+    pub fn end_arriving_from(&mut self, peer: u32) {
+        let arriving: Vec<u32> =
+            self.arriving.iter().filter(|one| one.1.peer == peer).map(|one| one.0).collect();
+        arriving.into_iter().for_each(|number| self.arrived(number, FI_ESHUTDOWN));
+    }
+
+    /// Ends what is under way with a peer that is closed, or whose process has ended.
     pub fn end_with(&mut self, peer: u32) {
         self.peers.all[peer as usize].outgoing = None;
         self.peers.all[peer as usize].waiting.clear();
         self.peers.with_waiting.retain(|&other| other != peer);
         let sends: Vec<u32> = self.sends.iter().filter(|one| one.1.peer == peer).map(|one| one.0).collect();
         sends.into_iter().for_each(|number| self.end_send(number, FI_ESHUTDOWN));
-        let arriving: Vec<u32> =
-            self.arriving.iter().filter(|one| one.1.peer == peer).map(|one| one.0).collect();
-        arriving.into_iter().for_each(|number| self.arrived(number, FI_ESHUTDOWN));
+        self.end_arriving_from(peer);
     }
 }

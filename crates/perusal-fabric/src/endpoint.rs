@@ -5,7 +5,7 @@ use crate::core::Core;
 use crate::segment::{self, Segment};
 use perusal::internals::ring::{Consumer, MappedRing, Storage};
 use perusal::internals::sync::{AsymmetricFence, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Records taken from one ring before the others are looked at.
 const BATCH: usize = 64;
@@ -13,6 +13,9 @@ const BATCH: usize = 64;
 const PATIENCE: u32 = 16;
 /// Polls in vain after which any endpoint gives its CPU away at times.
 const LONG: u32 = 1000;
+
+/// How long an endpoint that is closed waits for peers that have no room for what it still has to send.
+const LINGER: Duration = Duration::from_secs(1);
 
 /// The ring from a peer.
 #[derive(Debug)]
@@ -132,6 +135,7 @@ impl Endpoint {
                     }
                     consumer.retire();
                     self.segment.free(slot);
+                    self.core.end_arriving_from(peer);
                 }
                 _ => {}
             }
@@ -175,6 +179,18 @@ impl Endpoint {
         self.segment.free(slot);
     }
 
+    /// Sends what the caller takes for sent, as far as the peers take it within [`LINGER`]; then takes nothing any more.
+    fn close(&mut self) {
+        let start = Instant::now();
+        while self.core.owes() && start.elapsed() < LINGER {
+            self.look_for_the_dead();
+            if !self.progress() {
+                std::thread::yield_now();
+            }
+        }
+        self.segment.close();
+    }
+
     /// Sleeps until something arrives, for at most so many milliseconds.
     pub fn sleep(&mut self, milliseconds: u64) {
         let bell = self.segment.doorbell();
@@ -190,5 +206,11 @@ impl Endpoint {
         });
         self.incoming.iter().for_each(|one| one.consumer.disable_notification());
         self.look_for_the_dead();
+    }
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        self.close();
     }
 }

@@ -87,7 +87,7 @@ pub struct Sending {
     pub flags: u64,
     pub completion: bool,
     /// Keeps the bytes that `spans` refers to, where they are not the caller's.
-    pub _own: Option<Box<[u8]>>,
+    pub own: Option<Box<[u8]>>,
 }
 
 /// What a send is asked to do.

@@ -43,6 +43,13 @@ impl Outgoing {
     }
 }
 
+impl Outgoing {
+    /// Whether the owner has closed its endpoint.
+    pub fn is_closed(&self) -> bool {
+        self.segment.is_closed()
+    }
+}
+
 impl Drop for Outgoing {
     fn drop(&mut self) {
         self.producer.retire();
@@ -74,8 +81,9 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// Whether the process has ended.
+    /// Whether the endpoint is closed, or its process has ended.
     pub fn has_ended(&mut self) -> bool {
+        self.dead |= self.outgoing.as_ref().is_some_and(Outgoing::is_closed);
         if self.dead {
             return true;
         }

@@ -76,6 +76,10 @@ impl Core {
         let peer = message.peer;
         let arriving = Arriving { peer, spans, filled: 0, wanted, message, receive, send };
         let number = self.arriving.insert(arriving);
+        if self.peers.outgoing(peer).is_err() {
+            self.arrived(number, FI_ESHUTDOWN);
+            return;
+        }
         self.peers.control(peer, wire::control(wire::CTS, send), [u64::from(number), wanted as u64, 0]);
         if wanted == 0 {
             self.arrived(number, 0);

@@ -163,6 +163,18 @@ impl Segment {
         unsafe { self.at(0).cast::<Head>().as_ref() }
     }
 
+    /// The owner says that it takes nothing any more.
+    pub fn close(&self) {
+        // Release: closed edge, pairs with Acquire in `is_closed`.
+        self.head().magic.store(0, Ordering::Release);
+    }
+
+    /// Whether the owner takes nothing any more.
+    pub fn is_closed(&self) -> bool {
+        // Acquire: closed edge, pairs with Release in `close`.
+        self.head().magic.load(Ordering::Acquire) != MAGIC
+    }
+
     /// The fence that the owner and its senders agree on.
     ///
     /// # Errors
