@@ -3,10 +3,9 @@
  * RANKS: 1 2
  * EXPECT: it goes on
  */
-#include "check.h"
+#include "file.h"
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 static int called = 0, expected_class;
 static MPI_File expected_file;
@@ -17,9 +16,6 @@ static void handler(MPI_File *file, int *code, ...)
     CHECK(*file == expected_file);
     SAME(*code, expected_class);
 }
-
-static int rank, size;
-static char name[64];
 
 static void open_errors(void)
 {
@@ -165,12 +161,9 @@ static void access_errors(void)
 
 int main(int argc, char **argv)
 {
+    int word = 0;
     MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    int id = (int)getpid();
-    MPI_Bcast(&id, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    snprintf(name, sizeof name, "file_errors.%d", id);
+    name_file("file_errors");
     open_errors();
     access_errors();
 
@@ -190,12 +183,12 @@ int main(int argc, char **argv)
     OK(MPI_Errhandler_free(&there));
     expected_file = file;
     expected_class = MPI_ERR_ACCESS;
-    CLASS(MPI_File_read_at(file, 0, &id, 1, MPI_INT, MPI_STATUS_IGNORE), MPI_ERR_ACCESS);
+    CLASS(MPI_File_read_at(file, 0, &word, 1, MPI_INT, MPI_STATUS_IGNORE), MPI_ERR_ACCESS);
     SAME(called, 2);
     OK(MPI_File_call_errhandler(file, MPI_ERR_ACCESS));
     SAME(called, 3);
     OK(MPI_File_set_errhandler(file, MPI_ERRORS_RETURN));
-    CLASS(MPI_File_read_at(file, 0, &id, 1, MPI_INT, MPI_STATUS_IGNORE), MPI_ERR_ACCESS);
+    CLASS(MPI_File_read_at(file, 0, &word, 1, MPI_INT, MPI_STATUS_IGNORE), MPI_ERR_ACCESS);
     SAME(called, 3);
     OK(MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_RETURN));
     OK(MPI_Errhandler_free(&errhandler));

@@ -2,11 +2,10 @@
  * signals during long writes; a file that is no file of bytes.
  * RANKS: 1 2 3
  */
-#include "check.h"
+#include "file.h"
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/time.h>
-#include <unistd.h>
 
 enum { LONG = 1 << 22, BLOCKS = 512, BLOCK = 100 };
 
@@ -15,7 +14,7 @@ static volatile sig_atomic_t rang = 0;
 static void ring(int number) { (void)number; rang++; }
 
 static char buffer[LONG], back[LONG];
-static int rank, size, count;
+static int count;
 
 static void full_device(void)
 {
@@ -50,7 +49,7 @@ static void full_device(void)
     OK(MPI_File_close(&file));
 }
 
-static void signals(const char *name)
+static void signals(void)
 {
     MPI_File file;
     MPI_Status status;
@@ -101,14 +100,9 @@ static void signals(const char *name)
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    char name[64];
-    int id = (int)getpid();
-    MPI_Bcast(&id, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    snprintf(name, sizeof name, "file_faults.%d", id);
+    name_file("file_faults");
     full_device();
-    signals(name);
+    signals();
     MPI_Finalize();
     return verdict();
 }

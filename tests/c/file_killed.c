@@ -3,23 +3,16 @@
  * EXIT: 137
  * STDERR: rank 1
  */
-#include "check.h"
+#include "file.h"
 #include <signal.h>
-#include <unistd.h>
 
 enum { BLOCKS = 2000, BLOCK = 100 };
 
 int main(int argc, char **argv)
 {
     static char buffer[BLOCKS * BLOCK];
-    int rank, size;
     MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    char name[64];
-    int id = (int)getpid();
-    MPI_Bcast(&id, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    snprintf(name, sizeof name, "file_killed.%d", id);
+    name_file("file_killed");
     MPI_File file;
     MPI_Datatype strided;
     OK(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file));

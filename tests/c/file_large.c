@@ -1,19 +1,12 @@
 /* Offsets beyond 4 GiB, in a sparse file, and counts beyond 2^31.
  * RANKS: 1 2
  */
-#include "check.h"
-#include <unistd.h>
+#include "file.h"
 
 int main(int argc, char **argv)
 {
-    int rank, size, id;
-    char name[64];
     MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    id = (int)getpid();
-    MPI_Bcast(&id, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    snprintf(name, sizeof name, "file_large.%d", id);
+    name_file("file_large");
     MPI_File file;
     MPI_Status status;
     MPI_Offset at;

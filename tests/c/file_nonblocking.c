@@ -2,8 +2,7 @@
  * short and long ones.
  * RANKS: 2 4
  */
-#include "check.h"
-#include <unistd.h>
+#include "file.h"
 
 enum { PIECES = 40, PIECE = 1 << 17 };
 
@@ -13,14 +12,9 @@ static char out[PIECES][PIECE], in[PIECES][PIECE];
 
 int main(int argc, char **argv)
 {
-    int rank, size, provided, word = 0, index, done, count, indices[PIECES + 3];
+    int provided, word = 0, index, done, count, indices[PIECES + 3];
     MPI_Init_thread(&argc, &argv, MPI_THREAD_SINGLE, &provided);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    char name[64];
-    int id = (int)getpid();
-    MPI_Bcast(&id, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    snprintf(name, sizeof name, "file_nonblocking.%d", id);
+    name_file("file_nonblocking");
     MPI_File file;
     MPI_Request requests[PIECES + 3];
     MPI_Status statuses[PIECES + 3];

@@ -3,8 +3,7 @@
  * so that ranks write different bytes.
  * RANKS: 1 2 3 4
  */
-#include "check.h"
-#include <unistd.h>
+#include "file.h"
 
 enum { UNITS = 24, TILES = 6, ROUNDS = 120, LIMIT = 3 << 15, MOST = 200 };
 
@@ -20,7 +19,6 @@ static unsigned below(unsigned n)
 }
 
 static unsigned char oracle[LIMIT];
-static int rank, size;
 
 /* What a rank does in a round. */
 struct plan {
@@ -151,12 +149,7 @@ static void one_round(MPI_File file, MPI_File plain, int round)
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    char name[64];
-    int id = (int)getpid();
-    MPI_Bcast(&id, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    snprintf(name, sizeof name, "file_oracle.%d", id);
+    name_file("file_oracle");
     MPI_File file, plain;
     MPI_Info hints;
     OK(MPI_Info_create(&hints));

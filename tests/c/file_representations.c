@@ -2,11 +2,7 @@
  * whose failures are MPI_ERR_CONVERSION.
  * RANKS: 1 2
  */
-#include "check.h"
-#include <unistd.h>
-
-static int rank, size;
-static char name[64];
+#include "file.h"
 
 /* A representation in which each int takes 6 bytes: its digits in base 64. */
 static int extent(MPI_Datatype type, MPI_Aint *bytes, void *state)
@@ -158,13 +154,8 @@ static void own(void)
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    int id = (int)getpid();
-    snprintf(name, sizeof name, "file_representations.%d", id);
+    name_file("file_representations");
     external();
-    MPI_Bcast(&id, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    snprintf(name, sizeof name, "file_representations.%d", id);
     own();
     MPI_Finalize();
     return verdict();

@@ -1,21 +1,15 @@
 /* The shared file pointer: records of all ranks, each written once and none torn, in any order, and in the order of ranks; seeking; appending.
  * RANKS: 1 2 4
  */
-#include "check.h"
-#include <unistd.h>
+#include "file.h"
 
 enum { RECORDS = 60, WORDS = 64 };
 
 int main(int argc, char **argv)
 {
-    int rank, size, record[WORDS], count;
+    int record[WORDS], count;
     MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    char name[64];
-    int id = (int)getpid();
-    MPI_Bcast(&id, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    snprintf(name, sizeof name, "file_shared.%d", id);
+    name_file("file_shared");
     MPI_File file;
     MPI_Status status;
     MPI_Offset at;
