@@ -1,5 +1,6 @@
 //! The libfabric provider, driven through its tables as libfabric drives it, in one process and between two.
 
+mod faults;
 mod node;
 
 use node::{Node, Said, info};
@@ -43,7 +44,7 @@ fn what_is_not_offered_is_refused() {
 #[test]
 fn messages_of_all_sizes_match_by_tag_mask_and_sender() {
     let (a, b, to_b, from_a) = two();
-    for (at, &size) in SIZES.iter().enumerate() {
+    for (at, &size) in SIZES.iter().chain(&SIZES).enumerate() {
         let bytes = pattern(size, at as u64);
         let (mut wrong, mut right) = (vec![0; 8], vec![0; size]);
         b.receive(&mut wrong, from_a, 1 << 63, 0, 5);
@@ -52,7 +53,11 @@ fn messages_of_all_sizes_match_by_tag_mask_and_sender() {
         if at % 2 == 0 {
             b.receive(&mut right, FI_ADDR_UNSPEC, 0xdead_beef_0000_00ff, 0xff, 6);
         }
-        assert_eq!(a.send(&bytes, to_b, tag, !7, 9), 0);
+        let error = match at < SIZES.len() {
+            true => a.send(&bytes, to_b, tag, !7, 9),
+            false => a.send_pieces(&bytes, to_b, tag, !7, 9),
+        };
+        assert_eq!(error, 0);
         if at % 2 == 1 {
             assert_eq!(b.read_now(), None);
             b.receive(&mut right, from_a, tag, 0, 6);
@@ -160,7 +165,7 @@ fn an_endpoint_that_closes_ends_what_is_under_way_with_it() {
         if posted_first {
             b.receive(&mut buffer, FI_ADDR_UNSPEC, 4, 0, 2);
         }
-        assert_eq!(a.send(&bytes, to_b, 4, 0, 1), 0);
+        assert_eq!(a.send_pieces(&bytes, to_b, 4, 0, 1), 0);
         assert_eq!(b.read_now(), None);
         drop(a);
         if !posted_first {

@@ -111,26 +111,56 @@ impl Node {
 
     /// fi_tsenddata, until it is taken or refused.
     pub fn send(&self, bytes: &[u8], to: u64, tag: u64, data: u64, context: usize) -> isize {
-        type Send =
-            unsafe extern "C" fn(*mut Fid, *const u8, usize, *mut c_void, u64, u64, u64, usize) -> isize;
         loop {
-            // SAFETY: the callers keep the bytes until the completion.
-            let error = unsafe {
-                function::<Send>(self.ep, 4, 7)(
-                    self.ep,
-                    bytes.as_ptr(),
-                    bytes.len(),
-                    null_mut(),
-                    data,
-                    to,
-                    tag,
-                    context,
-                )
-            };
+            let error = self.send_now(bytes, to, tag, data, context);
             if error != -(FI_EAGAIN as isize) {
                 return error;
             }
             self.read_now();
+        }
+    }
+
+    /// fi_tsenddata.
+    pub fn send_now(&self, bytes: &[u8], to: u64, tag: u64, data: u64, context: usize) -> isize {
+        type Send =
+            unsafe extern "C" fn(*mut Fid, *const u8, usize, *mut c_void, u64, u64, u64, usize) -> isize;
+        // SAFETY: the callers keep the bytes until the completion.
+        unsafe {
+            function::<Send>(self.ep, 4, 7)(
+                self.ep,
+                bytes.as_ptr(),
+                bytes.len(),
+                null_mut(),
+                data,
+                to,
+                tag,
+                context,
+            )
+        }
+    }
+
+    /// fi_tsendmsg with data of bytes in two pieces, which the receiver cannot copy from this process.
+    pub fn send_pieces(&self, bytes: &[u8], to: u64, tag: u64, data: u64, context: usize) -> isize {
+        let halves = bytes.split_at(bytes.len() / 2);
+        let iov = [halves.0, halves.1]
+            .map(|half| libc::iovec { iov_base: half.as_ptr().cast_mut().cast(), iov_len: half.len() });
+        let msg = MsgTagged {
+            iov: iov.as_ptr(),
+            desc: null_mut(),
+            iov_count: 2,
+            addr: to,
+            tag,
+            ignore: 0,
+            context: context as *mut c_void,
+            data,
+        };
+        // SAFETY: the callers keep the bytes until the completion.
+        unsafe {
+            function::<unsafe extern "C" fn(*mut Fid, *const MsgTagged, u64) -> isize>(self.ep, 4, 5)(
+                self.ep,
+                &raw const msg,
+                FI_REMOTE_CQ_DATA | FI_COMPLETION,
+            )
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::address::Address;
 use crate::api::*;
 use crate::key::TagPattern;
-use crate::operation::{Arriving, Body, Message, Receive, Reports, Send, Sending, Unexpected};
+use crate::operation::{Arriving, Body, Message, Receive, Reports, Send, Sending, There, Unexpected};
 use crate::peers::{Peers, Waiting};
 use crate::slab::Slab;
 use crate::wire;
@@ -142,8 +142,9 @@ impl Core {
         });
         let confirm = if send.delivery { wire::CONFIRM } else { 0 };
         let header = wire::envelope(wire::RTS | kind | confirm, tag, data);
-        let words = [len as u64, u64::from(number)];
-        if !self.peers.outgoing(peer)?.push(&header, 16, |to| wire::words(words, to)) {
+        let at = self.sends.get(number).map_or(0, |send| send.spans.single().0 as u64);
+        let words = [len as u64, u64::from(number), at];
+        if !self.peers.outgoing(peer)?.push(&header, 24, |to| wire::words(words, to)) {
             self.sends.remove(number);
             return Err(self.peers.refuse(peer));
         }
@@ -211,7 +212,7 @@ impl Core {
                 let (tag, data) = (wire::tag(header), wire::data(header));
                 let len = usize::try_from(wire::word(payload, 0)).unwrap_or(usize::MAX);
                 let message = Message { peer, kind: header.kind, tag, data, len };
-                let send = wire::word(payload, 1) as u32;
+                let send = There { send: wire::word(payload, 1) as u32, at: wire::word(payload, 2) };
                 match self.receive_for(&message) {
                     Some(number) => self.fetch(number, message, send),
                     None => self.keep(Unexpected { message, body: Body::There(send) }),
@@ -239,7 +240,8 @@ impl Core {
             }
             wire::FIN => {
                 let number = header.context;
-                if self.sends.get(number).is_some_and(|send| send.peer == peer && send.confirmed) {
+                let copied = |send: &Sending| send.wanted == usize::MAX || send.confirmed;
+                if self.sends.get(number).is_some_and(|send| send.peer == peer && copied(send)) {
                     self.end_send(number, 0);
                 }
             }

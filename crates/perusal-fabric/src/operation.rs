@@ -69,8 +69,16 @@ pub struct Unexpected {
 #[derive(Debug)]
 pub enum Body {
     Here(Box<[u8]>),
-    /// The number of the send.
-    There(u32),
+    There(There),
+}
+
+/// Where the bytes of a message are.
+#[derive(Debug, Clone, Copy)]
+pub struct There {
+    /// The sender's number of the message.
+    pub send: u32,
+    /// Their address in the sender's process, if they are in one piece; else 0.
+    pub at: u64,
 }
 
 /// A send whose bytes the peer asks for.

@@ -5,6 +5,7 @@ use crate::api::{FI_ADDR_NOTAVAIL, FI_ESHUTDOWN};
 use crate::segment::{self, Segment};
 use perusal::internals::doorbell::Doorbell;
 use perusal::internals::ring::{Header, MappedRing, Producer};
+use perusal::internals::shm::peer_memory::read_peer;
 use perusal::internals::sync::AsymmetricFence;
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::{FromRawFd, OwnedFd};
@@ -77,10 +78,28 @@ pub struct Peer {
     /// Refers to the process, so that its end is seen.
     process: Option<OwnedFd>,
     pub dead: bool,
+    /// The kernel has refused to copy from its memory.
+    no_copies: bool,
     refused: u32,
 }
 
 impl Peer {
+    /// Copies bytes from the peer's process, where the kernel allows that. False: they are not there.
+    ///
+    /// # Safety
+    ///
+    /// `to` is valid for writes of `len` bytes, and nobody else touches them meanwhile.
+    pub unsafe fn copy(&mut self, from: u64, to: *mut u8, len: usize) -> bool {
+        if self.no_copies {
+            return false;
+        }
+        // SAFETY: what the caller says of `to`.
+        let copied = unsafe { read_peer(self.address.pid.cast_signed(), from, to, len) }.is_ok();
+        self.no_copies = !copied;
+        // A peer that is there now was there all the time, and its caller has left the bytes alone.
+        copied && !self.has_ended()
+    }
+
     /// Whether the endpoint is closed, or its process has ended.
     pub fn has_ended(&mut self) -> bool {
         self.dead |= self.outgoing.as_ref().is_some_and(Outgoing::is_closed);
@@ -136,6 +155,7 @@ impl Peers {
                 waiting: VecDeque::new(),
                 process: None,
                 dead: false,
+                no_copies: false,
                 refused: 0,
             });
             (self.all.len() - 1) as u32

@@ -51,6 +51,11 @@ impl Spans {
         self.first.0.cast()
     }
 
+    /// The piece, if it is a single one; else null and 0.
+    pub fn single(&self) -> (*mut u8, usize) {
+        if self.rest.is_empty() { self.first } else { (std::ptr::null_mut(), 0) }
+    }
+
     fn pieces(&self) -> impl Iterator<Item = (*mut u8, usize)> {
         core::iter::once(self.first).chain(self.rest.iter().copied())
     }

@@ -6,7 +6,7 @@
 //! | RTS | tag, data | length, number of the send, where the bytes are (0: not in one piece) |
 //! | CTS | number of the send | number of the receive, bytes wanted |
 //! | DATA | number of the receive | the next bytes |
-//! | FIN | number of the send | none: the message is received; after an RTS that asks for it |
+//! | FIN | number of the send | none: the message is received; in place of a CTS, and after an RTS that asks for it |
 //!
 //! EAGER and RTS carry in their kind whether the message is tagged, and whether it has data. Numbers come back from a peer, so they count only
 //! for an operation with that peer.
