@@ -102,6 +102,35 @@ fn exports_show_accesses_by_the_name_of_the_file() {
 }
 
 #[test]
+fn otf2_has_the_file_and_each_access_with_its_bytes() {
+    let (_, path, name) = traced();
+    let folder = product("files.otf2");
+    perusal(&["trace", "export", "--format", "otf2", &text(path), "-o", &text(&folder)]);
+    let printed = |arguments: &[&str]| {
+        let mut print = Command::new("otf2-print");
+        print.args(arguments).arg(folder.join("traces.otf2"));
+        let out = run(&mut print, products(), &format!("otf2-files{}", arguments.len()), HANG);
+        assert_eq!(out.code(), Some(0), "{out:?}");
+        out.stdout
+    };
+    let definitions = printed(&["-G"]);
+    for kind in ["IO_REGULAR_FILE", "IO_HANDLE", "IO_PARADIGM"] {
+        let named = |line: &&str| line.starts_with(kind) && (kind == "IO_PARADIGM" || line.contains(name));
+        assert_eq!(definitions.lines().filter(named).count(), 1, "{kind}\n{definitions}");
+    }
+    let events = printed(&[]);
+    let lines = |kind: &str| -> Vec<&str> {
+        events.lines().filter(|line| line.split_whitespace().next() == Some(kind)).collect()
+    };
+    assert_eq!((lines("IO_CREATE_HANDLE").len(), lines("IO_DESTROY_HANDLE").len()), (3, 3));
+    let (begun, over) = (lines("IO_OPERATION_BEGIN"), lines("IO_OPERATION_COMPLETE"));
+    assert_eq!((begun.len(), over.len(), lines("IO_OPERATION_ISSUED").len()), (12, 12, 3));
+    let with = |lines: &[&str], word: &str| lines.iter().filter(|line| line.contains(word)).count();
+    assert_eq!((with(&begun, "WRITE"), with(&begun, "READ"), with(&begun, "COLLECTIVE")), (6, 6, 6));
+    assert_eq!(with(&over, &format!(": {WORDS}")), 6, "{over:?}");
+}
+
+#[test]
 fn the_report_says_who_came_late_to_which_file() {
     let (trace, path, name) = traced();
     let report = analyse(trace, "trace");

@@ -1,7 +1,7 @@
 //! The OTF2 library, found when it is needed: `perusal` itself does not depend on it.
 //!
-//! Signatures are those of OTF2 3.0 (`otf2/OTF2_*.h`); its enumerations are bytes and its error codes are ints. Every version from 2.0 on
-//! has these functions in this form.
+//! Signatures are those of OTF2 3.0 (`otf2/OTF2_*.h`); its enumerations are bytes, its flags and error codes are ints. Every version from
+//! 2.1 on has these functions in this form.
 
 use crate::error::{Error, Result};
 use core::ffi::{CStr, c_char, c_int, c_void};
@@ -80,6 +80,12 @@ functions! {
     comm = "OTF2_GlobalDefWriter_WriteComm": fn(Opaque, u32, u32, u32, u32, u32) -> c_int;
     /// Self, name, communicator, flags; before version 3.0 without the flags, which a function that takes fewer arguments does not look at.
     rma_win = "OTF2_GlobalDefWriter_WriteRmaWin": fn(Opaque, u32, u32, u32, u32) -> c_int;
+    /// Self, identification, name, class, flags, properties: their number, names, types and values.
+    io_paradigm = "OTF2_GlobalDefWriter_WriteIoParadigm": fn(Opaque, u8, u32, u32, u8, u32, u8, *const u8, *const u8, *const c_void) -> c_int;
+    /// Self, name, system node.
+    io_file = "OTF2_GlobalDefWriter_WriteIoRegularFile": fn(Opaque, u32, u32, u32) -> c_int;
+    /// Self, name, file, paradigm, flags, communicator, parent.
+    io_handle = "OTF2_GlobalDefWriter_WriteIoHandle": fn(Opaque, u32, u32, u32, u8, u32, u32, u32) -> c_int;
     /// Self, name, description, type, mode, value type, base, exponent, unit.
     metric_member = "OTF2_GlobalDefWriter_WriteMetricMember": fn(Opaque, u32, u32, u32, u8, u8, u8, u8, i64, u32) -> c_int;
     /// Self, members, their list, occurrence, recorder.
@@ -115,6 +121,19 @@ functions! {
     rma_atomic = "OTF2_EvtWriter_RmaAtomic": fn(Opaque, Opaque, u64, u32, u32, u8, u64, u64, u64) -> c_int;
     /// Attributes, time, window, matching id.
     rma_complete = "OTF2_EvtWriter_RmaOpCompleteBlocking": fn(Opaque, Opaque, u64, u32, u64) -> c_int;
+    /// Attributes, time, handle, access mode, creation flags, status flags.
+    io_create = "OTF2_EvtWriter_IoCreateHandle": fn(Opaque, Opaque, u64, u32, u8, u32, u32) -> c_int;
+    /// Attributes, time, handle.
+    io_destroy = "OTF2_EvtWriter_IoDestroyHandle": fn(Opaque, Opaque, u64, u32) -> c_int;
+    /// Attributes, time, handle, mode, flags, bytes, matching id.
+    io_begin = "OTF2_EvtWriter_IoOperationBegin": fn(Opaque, Opaque, u64, u32, u8, u32, u64, u64) -> c_int;
+    /// Attributes, time, handle, matching id.
+    io_issued = "OTF2_EvtWriter_IoOperationIssued": fn(Opaque, Opaque, u64, u32, u64) -> c_int;
+    /// Attributes, time, handle, bytes, matching id.
+    io_complete = "OTF2_EvtWriter_IoOperationComplete": fn(Opaque, Opaque, u64, u32, u64, u64) -> c_int;
+    /// Attributes, time, handle, type.
+    io_acquire_lock = "OTF2_EvtWriter_IoAcquireLock": fn(Opaque, Opaque, u64, u32, u8) -> c_int;
+    io_release_lock = "OTF2_EvtWriter_IoReleaseLock": fn(Opaque, Opaque, u64, u32, u8) -> c_int;
     event_count = "OTF2_EvtWriter_GetNumberOfEvents": fn(Opaque, *mut u64) -> c_int;
     describe = "OTF2_Error_GetDescription": fn(c_int) -> *const c_char;
 }
@@ -136,7 +155,7 @@ impl Library {
         };
         Library::of(&file).map_err(|missing| {
             Error::Trace(format!(
-                "the OTF2 library on this machine has no function {missing}; version 2.0 or newer is needed"
+                "the OTF2 library on this machine has no function {missing}; version 2.1 or newer is needed"
             ))
         })
     }

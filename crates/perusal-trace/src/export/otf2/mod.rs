@@ -3,16 +3,19 @@
 //! Each stream of a rank has two locations: its calls, arrivals, sleeps and collectives on one, its searches of the queues on another,
 //! so that tools which sum up time by location keep them apart. Messages and queue lengths are on the rank's first location.
 
+mod files;
 mod library;
 mod windows;
 mod writer;
 
+use super::super::files::JobFiles;
 use super::super::model::{RankTrace, Record, RecordPayload, Trace};
 use super::super::windows::JobWindows;
 use super::labels;
 use super::slices::{Edge, SliceKind, Slices};
 use crate::error::{Error, Result};
 use crate::events::{Collective, Event, Field, FileOperation, RmaOperation, WindowSync};
+use files::Otf2Files;
 use library::Library;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -60,14 +63,17 @@ pub fn otf2(trace: &Trace, folder: &Path) -> Result<()> {
     let archive = Archive::create(&library, folder)?;
     let comms = Otf2Communicators::of(trace);
     let windows = Otf2Windows { job: JobWindows::of(trace), first: comms.list.len() as u32 };
+    let first = windows.first + windows.job.all.len() as u32;
+    let objects = Otf2Objects { windows, files: Otf2Files { job: JobFiles::of(trace), first } };
     let mut counts = Vec::new();
     for (place, rank) in trace.ranks.iter().enumerate() {
-        counts.push(write_rank(&archive, place, rank, &comms, &windows)?);
+        counts.push(write_rank(&archive, place, rank, &comms, &objects)?);
     }
     archive.close_events()?;
     let definitions = archive.definitions()?;
     define(&definitions, trace, &comms, &counts)?;
-    windows.define(&definitions)?;
+    objects.windows.define(&definitions)?;
+    objects.files.define(&definitions)?;
     definitions.close()?;
     for location in trace.ranks.iter().flat_map(locations).flatten() {
         archive.local_definitions(location)?;
@@ -112,6 +118,19 @@ impl<'a> Otf2Communicators<'a> {
     }
 }
 
+/// What ranks made together, beside communicators.
+struct Otf2Objects<'a> {
+    windows: Otf2Windows<'a>,
+    files: Otf2Files<'a>,
+}
+
+impl Otf2Objects<'_> {
+    fn put(&self, location: &mut Location<'_>, place: usize, record: &Record) -> Result<()> {
+        self.windows.put(location, place, record)?;
+        self.files.put(location, place, record)
+    }
+}
+
 /// Events on each location of a rank.
 type Otf2Counts = Vec<[u64; 2]>;
 
@@ -121,7 +140,7 @@ fn write_rank(
     place: usize,
     rank: &RankTrace,
     comms: &Otf2Communicators<'_>,
-    windows: &Otf2Windows<'_>,
+    objects: &Otf2Objects<'_>,
 ) -> Result<Otf2Counts> {
     let numbers = locations(rank);
     let mut open = Vec::new();
@@ -141,13 +160,13 @@ fn write_rank(
         // What an operation does comes after its region's begin and before its end.
         let (ends, begins): (Vec<Edge>, Vec<Edge>) = edges.drain(..).partition(|edge| !edge.enter);
         if begins.is_empty() {
-            windows.put(&mut open[usize::from(record.stream)][0], place, record)?;
+            objects.put(&mut open[usize::from(record.stream)][0], place, record)?;
         }
         for edge in ends.iter().chain(&begins) {
             put_edge(&mut open, edge)?;
         }
         if !begins.is_empty() {
-            windows.put(&mut open[usize::from(record.stream)][0], place, record)?;
+            objects.put(&mut open[usize::from(record.stream)][0], place, record)?;
         }
         let [first, _] = &mut open[0];
         put_message(first, rank, record, comms)?;

@@ -20,6 +20,7 @@ const COMPRESSION_NONE: u8 = 1;
 const FLUSH: u8 = 1;
 const TYPE_UINT64: u8 = 4;
 const PARADIGM_MPI: u8 = 4;
+const IO_PARADIGM_CLASS_PARALLEL: u8 = 1;
 const PARADIGM_CLASS_PROCESS: u8 = 0;
 const CPU_THREAD: u8 = 1;
 const PROCESS: u8 = 1;
@@ -363,6 +364,30 @@ impl Definitions<'_> {
         // SAFETY: as in `string`.
         let code = unsafe { (self.archive.library.rma_win)(self.writer, number, name, comm, WITH_EVENTS) };
         self.check("window", code)
+    }
+
+    /// What files are accessed by.
+    pub fn io_paradigm(&self, name: &str) -> Result<()> {
+        let name = self.string(name)?;
+        let nothing = core::ptr::null();
+        // SAFETY: as in `string`; there are no properties.
+        let code = unsafe {
+            let (library, class) = (self.archive.library, IO_PARADIGM_CLASS_PARALLEL);
+            let none = core::ptr::null();
+            (library.io_paradigm)(self.writer, 0, name, name, class, 0, 0, nothing, nothing, none)
+        };
+        self.check("I/O paradigm", code)
+    }
+
+    /// A file on the machine, and its opening by the members of a communicator, which have the same number.
+    pub fn file(&self, number: u32, name: &str, comm: u32) -> Result<()> {
+        let name = self.string(name)?;
+        let (library, writer) = (self.archive.library, self.writer);
+        // SAFETY: as in `string`.
+        unsafe {
+            self.check("file", (library.io_file)(writer, number, name, 0))?;
+            self.check("file", (library.io_handle)(writer, number, name, number, 0, 0, comm, NONE))
+        }
     }
 
     fn group(&self, number: u32, name: &str, kind: u8, members: &[u64]) -> Result<()> {
