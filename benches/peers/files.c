@@ -164,8 +164,11 @@ void metric_files(void)
     one("write", write_block, &at, BLOCK);
     one("bare-read", bare_read, &at, BLOCK);
     one("read", read_block, &at, BLOCK);
-    double share = bench_steady(hidden, &at);
-    bench_result(share, "files-overlap/iwrite-%d", bench_size);
+    /* Two ranks are bound to a processor each, and so are their threads: nothing can overlap. */
+    if (bench_size > 2) {
+        double share = bench_steady(hidden, &at);
+        bench_result(share, "files-overlap/iwrite-%d", bench_size);
+    }
     interleave(&at, LONG_RUNS, LONG_RUN);
     one("write-all", write_all, &at, (double)LONG_RUN * LONG_RUNS);
     one("read-all", read_all, &at, (double)LONG_RUN * LONG_RUNS);
