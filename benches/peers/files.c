@@ -81,6 +81,13 @@ static void write_shared(long n, void *argument)
     for (long i = 0; i < n; i++) MPI_File_write_shared(at->file, at->memory, RECORD, MPI_BYTE, MPI_STATUS_IGNORE);
 }
 
+/* The same records, of all ranks in turn, with no pointer between them. */
+static void bare_write_shared(long n, void *argument)
+{
+    struct place *at = argument;
+    for (long i = 0; i < n; i++) must(pwrite(at->fd, at->memory, RECORD, (i * bench_size + bench_rank) * RECORD), RECORD);
+}
+
 static double sink;
 
 /* Computes for so many seconds, and calls nothing of MPI. */
@@ -176,6 +183,7 @@ void metric_files(void)
     one("write-strided", write_strided, &at, (double)SHORT_RUN * SHORT_RUNS);
     one("read-strided", read_strided, &at, (double)SHORT_RUN * SHORT_RUNS);
     MPI_File_set_view(at.file, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL);
+    one("bare-write-shared", bare_write_shared, &at, RECORD);
     one("write-shared", write_shared, &at, RECORD);
     close(at.fd);
     MPI_File_close(&at.file);

@@ -49,6 +49,7 @@ GOALS = (
     Goal("file, every n-th KiB written and read together, 2 and 4 ranks: ≥ 2 times the best peer", sized("files", "write-all-2", "read-all-2", "write-all-4", "read-all-4"), "peer", at_least=2),
     Goal("file, every n-th 100 bytes written alone, 2 and 4 ranks: ≥ 2 times the best peer", sized("files", "write-strided-2", "write-strided-4"), "peer", at_least=2),
     Goal("file, 1 KiB at the shared pointer, 4 ranks: ≥ 2 times the best peer", ("files/write-shared-4",), "peer", at_least=2),
+    Goal("the same: ≥ 0.8 of a bare pwrite of as many records", ("files/write-shared-4",), "self", at_least=0.8, other="files/bare-write-shared-4"),
     Goal("put of 8 B and flush, lock_all held: ≤ 0.3 of the best peer", ("rma/put-8",), "peer", at_most=0.3),
     Goal("the same: ≤ 2 of a bare store and fence", ("rma/put-8",), "limit", at_most=2),
     Goal("get of 8 B and flush: ≤ 0.3 of the best peer", ("rma/get-8",), "peer", at_most=0.3),
