@@ -1,5 +1,6 @@
 //! Whatever is killed, whenever: the job ends, the reason is named, and nothing stays behind.
 
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -315,4 +316,97 @@ fn few_descriptors_are_made_more_and_the_ranks_get_the_old_limit() {
     let ended = start_as(&mut shell, &[], Stdio::null()).end();
     assert_eq!(ended.code(), 0, "{ended:?}");
     assert_eq!(ended.lines(), vec!["40"; 50]);
+}
+
+/// A file that the kernel would run, were this another processor.
+fn foreign(path: &str) {
+    let mut header = [0_u8; 64];
+    header[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
+    // An executable of a machine that nobody builds.
+    header[16..20].copy_from_slice(&[2, 0, 0xfe, 0xca]);
+    std::fs::write(path, header).unwrap();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn a_program_for_another_processor_is_not_given_to_a_shell() {
+    let dir = Directory::new("foreign");
+    let (path, directory) = (dir.file("program"), dir.path().to_str().unwrap().to_owned());
+    foreign(&path);
+    for program in [&["-n", "2", path.as_str()][..], &["-wdir", &directory, "-n", "1", "program"]] {
+        let ended = run(program);
+        assert_eq!(ended.code(), 126, "{ended:?}");
+        let what = "cannot be run: it is neither a script nor a program for this processor";
+        assert!(ended.err.contains(what) && ended.err.lines().count() == 1, "{ended:?}");
+    }
+}
+
+#[test]
+fn a_tune_file_of_no_use_is_named_and_never_waited_for() {
+    let dir = Directory::new("tune-files");
+    let (broken, fifo) = (dir.file("broken"), dir.file("fifo"));
+    std::fs::write(&broken, "broken = [").unwrap();
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    for (path, why) in [(broken, "line 1: "), (fifo, "it is not a regular file")] {
+        let mut command = Command::new(PERUSAL);
+        command.arg("run").env("PERUSAL_TUNE_FILE", &path);
+        let ended = start_as(&mut command, &["-n", "1", "true"], Stdio::null()).end();
+        assert_eq!(ended.code(), 0, "{ended:?}");
+        let note = format!("perusal run: note: the tune file {path} is ignored: {why}");
+        assert!(ended.err.starts_with(&note), "{ended:?}");
+    }
+}
+
+#[test]
+fn a_launcher_needs_no_large_stack() {
+    let mut shell = Command::new("sh");
+    shell.args([
+        "-c",
+        &format!("ulimit -s 96; exec {PERUSAL} run -n 2 sh -c 'ulimit -s; exit $PERUSAL_RANK'"),
+    ]);
+    let ended = start_as(&mut shell, &[], Stdio::null()).end();
+    assert_eq!((ended.code(), ended.lines()), (1, vec!["96"; 2]), "{ended:?}");
+}
+
+/// Refuses, in this process and all that it starts, to send signals.
+fn refuse_signals() -> std::io::Result<()> {
+    let statement =
+        |code: u32, yes: u8, no: u8, k: u32| libc::sock_filter { code: code as u16, jt: yes, jf: no, k };
+    let (load, equal, give) = (
+        libc::BPF_LD | libc::BPF_W | libc::BPF_ABS,
+        libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K,
+        libc::BPF_RET | libc::BPF_K,
+    );
+    let mut filter = [
+        // The number of the system call comes first.
+        statement(load, 0, 0, 0),
+        statement(equal, 3, 0, libc::SYS_kill as u32),
+        statement(equal, 2, 0, libc::SYS_pidfd_send_signal as u32),
+        statement(equal, 1, 0, libc::SYS_tgkill as u32),
+        statement(give, 0, 0, libc::SECCOMP_RET_ALLOW),
+        statement(give, 0, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
+    ];
+    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
+    // SAFETY: the program and its statements live through the call, which copies them.
+    let refused = unsafe {
+        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0
+            || libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program) != 0
+    };
+    if refused { Err(std::io::Error::last_os_error()) } else { Ok(()) }
+}
+
+#[test]
+fn a_launcher_that_may_not_kill_ends_all_the_same() {
+    let mut command = Command::new(PERUSAL);
+    command.args(["run", "-n", "1", "sh", "-c", "exit 3", ":", "-n", "1", "sleep", "1000"]);
+    // SAFETY: `refuse_signals` makes system calls only.
+    unsafe { command.pre_exec(refuse_signals) };
+    let job = start_as(&mut command, &[], Stdio::null());
+    let mark = job.mark.clone();
+    let ended = job.end();
+    assert_eq!(ended.code(), 3, "{ended:?}");
+    assert!(ended.err.contains("rank 0 exited with status 3"), "{ended:?}");
+    assert!(ended.err.contains("cannot be killed: Operation not permitted"), "{ended:?}");
+    // The kernel ends it with its parent.
+    nothing_is_left(&mark);
 }

@@ -24,7 +24,7 @@ use crate::sync::{AtomicBool, AtomicU8, Ordering};
 use crate::tool::event::delivery;
 use core::cell::Cell;
 use core::ffi::c_int;
-use std::sync::OnceLock;
+use std::sync::{Once, OnceLock};
 
 /// The object that an error is raised on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,8 +119,24 @@ pub fn set_phase(phase: Phase) {
     PHASE.store(phase as u8, Ordering::Release);
 }
 
+static FORKED: AtomicBool = AtomicBool::new(false);
+
+/// Closes the bindings in a child of `fork`: the rank, its rings and its requests are its parent's.
+extern "C" fn in_child() {
+    if is_open() {
+        // Relaxed: the child has one thread.
+        FORKED.store(true, Ordering::Relaxed);
+        set_open(false);
+    }
+}
+
 /// Opens the bindings, or closes them.
 pub fn set_open(open: bool) {
+    static WATCH_FORKS: Once = Once::new();
+    if open {
+        // SAFETY: `in_child` only writes atomics. Without memory to note it a child's calls go unnoticed, as if this were not here.
+        WATCH_FORKS.call_once(|| drop(unsafe { libc::pthread_atfork(None, None, Some(in_child)) }));
+    }
     // Release: boundary edge 2, pairs with the Acquire in `is_open`, publishes what initialisation built.
     OPEN.store(open, Ordering::Release);
     open_bindings(open);
@@ -169,6 +185,10 @@ pub fn may_go_on() -> bool {
 #[inline(never)]
 fn enter_slow(function: &'static str) -> Result<()> {
     if !is_open() {
+        // Relaxed: set before this process's only thread could come here.
+        if FORKED.load(Ordering::Relaxed) {
+            end_child(function);
+        }
         return Err(Error::NotInitialized(function));
     }
     outside_callback()?;
@@ -260,6 +280,18 @@ fn end(function: &str, error: &Error, code: c_int) -> ! {
     let text = error.to_string();
     // Some errors are about the function itself and name it.
     if text.starts_with(function) { fatal(&text, code) } else { fatal(&format!("{function}: {text}"), code) }
+}
+
+/// Ends this child of `fork`, and not the job, whose rank its parent still is.
+#[cold]
+fn end_child(function: &str) -> ! {
+    eprintln!(
+        "perusal: process {}: {function} called in a child that fork() made after MPI_Init: only the process that called \
+         MPI_Init may call MPI. Fork before MPI_Init, or start programs by exec or MPI_Comm_spawn.",
+        std::process::id()
+    );
+    // SAFETY: ends the process without exit handlers and without writing what its parent has buffered.
+    unsafe { libc::_exit(abi::MPI_ERR_OTHER) }
 }
 
 /// Prints `perusal: rank R: <text>` and ends the job with `code`.

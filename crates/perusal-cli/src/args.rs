@@ -2,7 +2,7 @@
 //! the programs of a job. What has a meaning on one machine is honoured, what has none is taken with a note, and what
 //! would change the outcome or is unknown is refused.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -309,8 +309,8 @@ fn plan(mut blocks: Vec<RunOptions>, usable: u32) -> Result<Plan, PlanError> {
     let everywhere: Vec<VariableChange> = blocks
         .iter_mut()
         .flat_map(|block| std::mem::take(&mut block.genv))
-        .map(|set| VariableChange::of(&set))
-        .collect();
+        .map(|set| variable("-genv", &set))
+        .collect::<Result<_, _>>()?;
     let everywhere = [steering(&blocks), logging(&mut blocks).changes()?, everywhere].concat();
     let share_heap = blocks.iter().any(|block| block.share_heap);
     for block in blocks {
@@ -332,6 +332,12 @@ fn plan(mut blocks: Vec<RunOptions>, usable: u32) -> Result<Plan, PlanError> {
     }
     if plan.universe.is_some_and(|all| all > u32::from(u16::MAX)) {
         return Err(PlanError::Text("--universe: so many processes are more than a machine can run".into()));
+    }
+    if plan.policy.width > usable.max(1) {
+        return Err(PlanError::Text(format!(
+            "--map-by or --bind-to: no rank can have {} CPUs, for {usable} are usable here",
+            plan.policy.width
+        )));
     }
     match plan.stdin {
         Stdin::Rank(rank) if rank >= plan.ranks() => {
@@ -430,10 +436,21 @@ fn changes(
         None if block.envnone || block.genvnone => Some(vec![]),
         None => None,
     };
-    let own = block.x.iter().chain(&block.env).map(|set| VariableChange::of(set));
-    let mut set: Vec<VariableChange> = everywhere.iter().cloned().chain(own).collect();
+    let own = block.x.iter().map(|set| variable("-x", set));
+    let own = own.chain(block.env.iter().map(|set| variable("-env", set))).collect::<Result<Vec<_>, _>>()?;
+    let mut set = [everywhere, &own].concat();
     set.extend(preload::sharing(share_heap, &set)?);
     Ok(EnvironmentChanges { only, set })
+}
+
+/// Reads `VAR=VALUE` or `VAR`, the value of `option`.
+fn variable(option: &str, text: &OsStr) -> Result<VariableChange, String> {
+    match VariableChange::of(text) {
+        VariableChange::Set(name, _) | VariableChange::Pass(name) if name.is_empty() => {
+            Err(format!("{option} {}: a variable needs a name", text.to_string_lossy()))
+        }
+        change => Ok(change),
+    }
 }
 
 fn seconds_of(what: &str, text: &str) -> Result<Duration, String> {
@@ -457,7 +474,6 @@ fn check_host(host: &str) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::ffi::OsStr;
 
     fn read(line: &str) -> Result<Plan, PlanError> {
         let arguments: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
@@ -534,6 +550,11 @@ mod tests {
         assert!(refused("-n 2").contains("PROGRAM"));
         assert!(refused("-n 2 a :").contains("PROGRAM"));
         assert!(refused("-n 2 --stdin 2 a").contains("ranks 0..2"));
+        assert!(refused("--map-by core:PE=7 a").contains("7 CPUs, for 6 are usable"));
+        assert!(refused("--bind-to core:7 a").contains("7 CPUs, for 6 are usable"));
+        for line in ["-x =a b", "-env = a b", "-genv =1 b", "-env =1 b"] {
+            assert!(refused(line).contains("needs a name"), "{line}");
+        }
         assert!(refused("-n 70000 a").contains("70000 ranks"));
     }
 

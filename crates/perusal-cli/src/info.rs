@@ -134,7 +134,9 @@ fn tuned(found: &FoundTuneFile) {
         FoundTuneFile::Used(path, file) => {
             format!("{}: {}; oversubscribed: {}", path.display(), file.pairs(false), file.pairs(true))
         }
-        FoundTuneFile::Ignored(path, why) => format!("{} is ignored: {why}", path.display()),
+        FoundTuneFile::Elsewhere(path, why) | FoundTuneFile::Ignored(path, why) => {
+            format!("{} is ignored: {why}", path.display())
+        }
     };
     println!("  tune file         {text}");
 }

@@ -70,7 +70,14 @@ enum Cli {
     Trace(trace::TraceCommand),
 }
 
+/// Bytes of stack that the command needs at most.
+const STACK: usize = 2 << 20;
+
 fn main() -> ExitCode {
+    if sys::stack_limit() >= STACK as u64 { command() } else { sys::on_stack_of(STACK, command) }
+}
+
+fn command() -> ExitCode {
     let mut args = std::env::args_os();
     let name = args.next().unwrap_or_else(|| "perusal".into());
     let name =

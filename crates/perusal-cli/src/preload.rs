@@ -23,9 +23,20 @@ pub fn library(name: &str, what: &str) -> Result<PathBuf, String> {
     let prefix = own.parent().and_then(Path::parent).unwrap_or(Path::new("/"));
     let library = prefix.join("lib").join(name);
     if library.is_file() {
-        return Ok(library);
+        return preloadable(library, what);
     }
     Err(format!("{what} is missing: {} is where it belongs (`make dist` builds it)", library.display()))
+}
+
+/// Refuses a path that the dynamic linker would take for several.
+fn preloadable(library: PathBuf, what: &str) -> Result<PathBuf, String> {
+    if library.as_os_str().as_encoded_bytes().iter().any(|byte| matches!(byte, b' ' | b':')) {
+        return Err(format!(
+            "{what} cannot be preloaded from {}: the dynamic linker ends a name at a blank or a colon; move the distribution to a directory without them",
+            library.display()
+        ));
+    }
+    Ok(library)
 }
 
 /// Has a library preloaded before `others`, a list as the variable has it.
@@ -75,6 +86,15 @@ mod tests {
         assert_eq!(change(library, None), set("/a/mel.so"));
         assert_eq!(change(library, Some("".into())), set("/a/mel.so"));
         assert_eq!(change(library, Some("/b.so".into())), set("/a/mel.so:/b.so"));
+    }
+
+    #[test]
+    fn a_path_that_the_dynamic_linker_would_split_is_refused() {
+        assert_eq!(preloadable("/a/b.so".into(), "it"), Ok("/a/b.so".into()));
+        for path in ["/a b/c.so", "/a:b/c.so"] {
+            let refused = preloadable(path.into(), "it").unwrap_err();
+            assert!(refused.starts_with(&format!("it cannot be preloaded from {path}: ")), "{refused}");
+        }
     }
 
     #[test]

@@ -16,6 +16,7 @@ use crate::spawn::{SpawnError, SpawnStep};
 use crate::starter::{NewProcess, ProcessStarter, StartError};
 use crate::supervisor::{FORWARDED, Supervisor, SupervisorParts};
 use crate::sys;
+use crate::tune::file::FoundTuneFile;
 use perusal::internals::dynamic::launcher::door;
 use perusal::internals::placement::{self, Bind, BindingClaim, MachineTopology, Placement, Policy};
 use perusal::internals::shm::{Memory, Universe, cpus};
@@ -37,7 +38,9 @@ pub fn main(name: &str, arguments: &[OsString]) -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    crate::tune::take_over(plan.ranks() > usable);
+    if let FoundTuneFile::Ignored(path, why) = crate::tune::take_over(plan.ranks() > usable) {
+        sys::print_error(&format!("{name}: note: the tune file {} is ignored: {why}\n", path.display()));
+    }
     for note in &plan.notes {
         sys::print_error(&format!("{name}: note: {note}\n"));
     }
@@ -207,6 +210,10 @@ fn cannot_start(app: &App, failed: &SpawnError) -> Failure {
             let dir = app.wdir.as_ref().map(|dir| dir.to_string_lossy()).unwrap_or_default();
             Failure { status: 126, text: format!("-wdir {}: {error}", one_line(&dir)) }
         }
+        SpawnStep::Exec if error.raw_os_error() == Some(libc::ENOEXEC) => Failure {
+            status,
+            text: format!("{program} cannot be run: it is neither a script nor a program for this processor"),
+        },
         SpawnStep::Exec => Failure { status, text: format!("{program} cannot be run: {error}") },
     }
 }

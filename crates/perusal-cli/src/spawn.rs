@@ -2,9 +2,11 @@
 //! so nothing is copied however many ranks there are, and a failure comes back as a plain number.
 
 use rustix::process::{Resource, Rlimit};
-use std::ffi::CString;
-use std::io;
+use std::ffi::{CString, OsStr};
+use std::io::{self, Read};
 use std::os::fd::RawFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
 
 /// What a rank is started with.
 #[derive(Debug)]
@@ -53,6 +55,7 @@ struct ChildSetup<'a> {
     argv: *const *const libc::c_char,
     envp: *const *const libc::c_char,
     here: Option<&'a CString>,
+    executable: Option<&'a CString>,
     affinity: &'a [u64],
     launcher: libc::pid_t,
     failed: Option<(SpawnStep, i32)>,
@@ -71,12 +74,14 @@ pub fn spawn(start: &RankStart<'_>) -> Result<i32, SpawnError> {
     let envp = pointers(&mut start.env.iter().copied().flatten());
     let affinity = mask_of(start.cpus);
     let here = in_working_directory(&start.argv[0]);
+    let executable = executable(&start.argv[0], start.wdir);
     let mut stack = vec![0_u128; (STACK + argv.len() * 16) / 16];
     let mut child = ChildSetup {
         start,
         argv: argv.as_ptr(),
         envp: envp.as_ptr(),
         here: here.as_ref(),
+        executable: executable.as_ref(),
         affinity: &affinity,
         // SAFETY: the call has no preconditions.
         launcher: unsafe { libc::getpid() },
@@ -162,6 +167,10 @@ fn prepare_and_exec(child: &ChildSetup<'_>) -> SpawnStep {
             return SpawnStep::Directory;
         }
         libc::sigprocmask(libc::SIG_SETMASK, start.mask, std::ptr::null_mut());
+        if let Some(executable) = child.executable {
+            libc::execve(executable.as_ptr(), child.argv, child.envp);
+            return SpawnStep::Exec;
+        }
         libc::execvpe(*child.argv, child.argv, child.envp);
         if let Some(here) = child.here
             && *libc::__errno_location() == libc::ENOENT
@@ -176,6 +185,28 @@ fn prepare_and_exec(child: &ChildSetup<'_>) -> SpawnStep {
 fn in_working_directory(program: &CString) -> Option<CString> {
     let name = program.as_bytes();
     (!name.contains(&b'/')).then(|| CString::new([b"./", name].concat()).ok()).flatten()
+}
+
+/// The path, as seen from `wdir`, of a program that is machine code; `None` for scripts and for what cannot be read. `execvpe` gives
+/// whatever the kernel does not know to a shell, and so the machine code of another processor.
+fn executable(program: &CString, wdir: Option<&CString>) -> Option<CString> {
+    let path = |bytes: &[u8]| Path::new(OsStr::from_bytes(bytes)).to_owned();
+    let name = path(program.as_bytes());
+    let candidates = if program.as_bytes().contains(&b'/') {
+        vec![name]
+    } else {
+        let directories = std::env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
+        let found = std::env::split_paths(&directories).map(|directory| directory.join(&name));
+        found.chain([Path::new(".").join(&name)]).collect()
+    };
+    let base = wdir.map_or_else(PathBuf::new, |wdir| path(wdir.as_bytes()));
+    let found = candidates.into_iter().find(|candidate| {
+        let seen = base.join(candidate);
+        seen.is_file() && rustix::fs::access(&seen, rustix::fs::Access::EXEC_OK).is_ok()
+    })?;
+    let mut magic = [0; 4];
+    std::fs::File::open(base.join(&found)).and_then(|mut file| file.read_exact(&mut magic)).ok()?;
+    (magic == *b"\x7fELF").then(|| CString::new(found.into_os_string().into_vec()).ok()).flatten()
 }
 
 /// The CPUs as the kernel's mask; empty if there are none.

@@ -38,6 +38,8 @@ pub const FORWARDED: [i32; 9] = [
 
 /// From SIGTERM to SIGKILL for the ranks of a job that has failed.
 pub const GRACE: Duration = Duration::from_millis(400);
+/// From SIGKILL to giving up on ranks that it does not end: another user's, or kept by a sandbox or the kernel.
+const KILL_LIMIT: Duration = Duration::from_secs(3);
 /// For what ranks have left running when the last of them has ended: time to finish writing.
 const STRAY_GRACE: Duration = Duration::from_millis(200);
 /// For processes that do not even die of SIGKILL at once.
@@ -111,6 +113,7 @@ pub struct Supervisor<'a> {
     pub(crate) ending: Vec<Ending>,
     pub(crate) lifeline: Option<OwnedFd>,
     kill_at: Option<Instant>,
+    leave_at: Option<Instant>,
     timeout_at: Option<Instant>,
     check_at: Option<Instant>,
     pub(crate) watch: hang::Watch,
@@ -152,6 +155,7 @@ impl<'a> Supervisor<'a> {
             ending: vec![],
             lifeline: None,
             kill_at: None,
+            leave_at: None,
             timeout_at: plan.timeout.map(|timeout| Instant::now() + timeout),
             check_at: Some(Instant::now() + CHECK),
             watch: hang::Watch::new(plan.on_deadlock != OnDeadlock::Ignore),
@@ -427,6 +431,7 @@ impl<'a> Supervisor<'a> {
             self.streams.iter().filter(|_| self.interactive).filter_map(|stream| stream.idle_since).min();
         [
             self.kill_at,
+            self.leave_at,
             self.ending.iter().map(|ending| ending.kill_at).min(),
             self.timeout_at,
             self.check_at,
@@ -443,6 +448,11 @@ impl<'a> Supervisor<'a> {
         if self.kill_at.is_some_and(|at| now >= at) {
             self.kill_at = None;
             self.signal_running(libc::SIGKILL);
+            self.leave_at = Some(now + KILL_LIMIT);
+        }
+        if self.leave_at.is_some_and(|at| now >= at) {
+            self.leave_at = None;
+            self.leave_behind();
         }
         self.kill_ending(now);
         if self.check_at.is_some_and(|at| now >= at) {
@@ -458,6 +468,22 @@ impl<'a> Supervisor<'a> {
             self.write_report(None, &ranks);
             let text = format!("the job did not end within {seconds} s\n{}", hang::report(&ranks).trim_end());
             self.fail(Failure { status: 124, text });
+        }
+    }
+
+    /// Waits no longer for ranks that SIGKILL has not ended.
+    fn leave_behind(&mut self) {
+        let left: Vec<(usize, i32)> = self
+            .ranks
+            .iter()
+            .enumerate()
+            .filter(|(_, rank)| rank.running)
+            .map(|(n, rank)| (n, rank.pid))
+            .collect();
+        for (rank, pid) in left {
+            let why = sys::refusal(pid).map_or_else(String::new, |error| format!(": {error}"));
+            self.say(&format!("rank {rank} (process {pid}) cannot be killed{why}; it is left behind"));
+            self.ranks[rank].running = false;
         }
     }
 

@@ -9,6 +9,7 @@ use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions};
 use std::io::{self, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::process::ExitCode;
 use std::time::Duration;
 
 /// Bytes of memory that this process may still take: the machine's, the cgroup's, or what it is limited to itself.
@@ -176,6 +177,11 @@ pub fn signal_process(pid: i32, signal: i32) {
     }
 }
 
+/// Why this process may not send signals to `pid`, if that is so.
+pub fn refusal(pid: i32) -> Option<io::Error> {
+    rustix::process::test_kill_process(Pid::from_raw(pid)?).err().map(io::Error::from)
+}
+
 /// A process or group other than the machine's first, and a signal that has a name.
 fn target(pid: i32, signal: i32) -> Option<(Pid, Signal)> {
     Some(pid).filter(|pid| *pid > 1).and_then(Pid::from_raw).zip(Signal::from_named_raw(signal))
@@ -215,6 +221,36 @@ pub fn raise_descriptor_limit(needed: u64) -> Option<Rlimit> {
     }
     let new = Rlimit { current: Some(old.maximum.map_or(needed, |most| needed.min(most))), ..old };
     rustix::process::setrlimit(Resource::Nofile, new).is_ok().then_some(old)
+}
+
+/// The most that the stack of this process's first thread may have, in bytes.
+pub fn stack_limit() -> u64 {
+    rustix::process::getrlimit(Resource::Stack).current.unwrap_or(u64::MAX)
+}
+
+/// Runs `command` on a stack of its own while this thread waits. Only the thread of `command` gets signals, so it is as good as alone.
+pub fn on_stack_of(bytes: usize, command: fn() -> ExitCode) -> ExitCode {
+    let mut all = MaybeUninit::<libc::sigset_t>::uninit();
+    let mut own = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: the first call fills `all`, the second reads it and fills `own`.
+    let own = unsafe {
+        libc::sigfillset(all.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), own.as_mut_ptr());
+        own.assume_init()
+    };
+    let thread = std::thread::Builder::new().stack_size(bytes).spawn(move || {
+        // SAFETY: reads a set that is filled; the former one is not wanted.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const own, std::ptr::null_mut()) };
+        command()
+    });
+    match thread.map(std::thread::JoinHandle::join) {
+        Ok(Ok(code)) => code,
+        Ok(Err(panic)) => std::panic::resume_unwind(panic),
+        Err(error) => {
+            print_error(&format!("perusal: no thread can be started: {error}\n"));
+            ExitCode::FAILURE
+        }
+    }
 }
 
 /// Whether the kernel lets one child of this process read another's memory, as it then lets ranks read each other's.

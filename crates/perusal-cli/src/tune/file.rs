@@ -119,6 +119,8 @@ pub enum FoundTuneFile {
     Nothing,
     /// Its values count.
     Used(PathBuf, TuneFile),
+    /// It was written on another machine, and which: nothing unusual where machines share a home directory.
+    Elsewhere(PathBuf, String),
     /// It is of no use, and why.
     Ignored(PathBuf, String),
 }
@@ -145,6 +147,10 @@ pub fn find() -> FoundTuneFile {
 }
 
 fn read(path: PathBuf, here: &MachineId) -> FoundTuneFile {
+    // A pipe would be waited for, and a device may never end.
+    if std::fs::metadata(&path).is_ok_and(|data| !data.is_file()) {
+        return FoundTuneFile::Ignored(path, "it is not a regular file".into());
+    }
     let text = match std::fs::read_to_string(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return FoundTuneFile::Nothing,
@@ -154,7 +160,7 @@ fn read(path: PathBuf, here: &MachineId) -> FoundTuneFile {
         Ok(file) if file.machine == *here => FoundTuneFile::Used(path, file),
         Ok(file) => {
             let why = format!("written on another machine ({}; this is {here})", file.machine);
-            FoundTuneFile::Ignored(path, why)
+            FoundTuneFile::Elsewhere(path, why)
         }
         Err(why) => FoundTuneFile::Ignored(path, why),
     }
@@ -208,7 +214,7 @@ mod tests {
         let path = std::env::temp_dir().join(format!("perusal-tune-{}.toml", std::process::id()));
         std::fs::write(&path, file().text()).expect("a writable directory");
         assert_eq!(read(path.clone(), &file().machine), FoundTuneFile::Used(path.clone(), file()));
-        let FoundTuneFile::Ignored(_, why) = read(path.clone(), &MachineId { cpus: 13, ..file().machine })
+        let FoundTuneFile::Elsewhere(_, why) = read(path.clone(), &MachineId { cpus: 13, ..file().machine })
         else {
             panic!("taken");
         };
