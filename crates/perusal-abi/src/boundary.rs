@@ -134,8 +134,10 @@ extern "C" fn in_child() {
 pub fn set_open(open: bool) {
     static WATCH_FORKS: Once = Once::new();
     if open {
-        // SAFETY: `in_child` only writes atomics. Without memory to note it a child's calls go unnoticed, as if this were not here.
-        WATCH_FORKS.call_once(|| drop(unsafe { libc::pthread_atfork(None, None, Some(in_child)) }));
+        WATCH_FORKS.call_once(|| {
+            // SAFETY: `in_child` only writes atomics. Without memory to note it a child's calls go unnoticed, as if this were not here.
+            let _ = unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+        });
     }
     // Release: boundary edge 2, pairs with the Acquire in `is_open`, publishes what initialisation built.
     OPEN.store(open, Ordering::Release);
