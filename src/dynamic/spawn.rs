@@ -4,11 +4,12 @@ use super::request::{Program, SpawnRequest};
 use crate::abi::MPI_ERR_SPAWN;
 use crate::error::{Error, Result};
 use crate::info::Info;
+use crate::shm::{ERRHANDLER_VARIABLE, INITIAL_ERRHANDLERS};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::time::Duration;
 
 /// A program, of which `most` processes are wished for where there is room for `places`. Of the info keys, `host` must name this node, called
-/// `here`; `wdir`, `path`, `soft` and `env` (`NAME=VALUE`, a line each) are obeyed, others ignored.
+/// `here`; `wdir`, `path`, `soft`, `mpi_initial_errhandler` and `env` (`NAME=VALUE`, a line each) are obeyed, others ignored.
 ///
 /// # Errors
 /// [`Error::Arg`] for an empty name, [`Error::InfoValue`] for a value without sense, [`Error::Dynamic`] for another host.
@@ -32,9 +33,15 @@ pub fn program(
         None => vec![most],
     };
     let env = hints.get("env")?.unwrap_or_default().split(|byte| *byte == b'\n');
-    let env: Vec<Vec<u8>> = env.filter(|line| !line.is_empty()).map(<[u8]>::to_vec).collect();
+    let mut env: Vec<Vec<u8>> = env.filter(|line| !line.is_empty()).map(<[u8]>::to_vec).collect();
     if env.iter().any(|line| !line.iter().skip(1).any(|byte| *byte == b'=')) {
         return Err(Error::InfoValue("a line of env is not NAME=VALUE"));
+    }
+    let handler = hints.get("mpi_initial_errhandler")?.map(core::str::from_utf8);
+    if let Some(handler) = handler {
+        let known = handler.ok().filter(|name| INITIAL_ERRHANDLERS.contains(name));
+        let name = known.ok_or(Error::InfoValue("mpi_initial_errhandler is no predefined error handler"))?;
+        env.push(format!("{ERRHANDLER_VARIABLE}={name}").into_bytes());
     }
     let command = std::iter::once(command).chain(arguments.iter().copied()).map(<[u8]>::to_vec).collect();
     Ok(Program { command, counts, wdir: text("wdir")?, path: text("path")?, env })
@@ -78,8 +85,11 @@ fn check_hosts(hosts: &[u8], here: &str) -> Result<()> {
     }
 }
 
-/// The numbers of processes that `soft` allows, up to `most`, the largest first.
-fn soft_counts(soft: &[u8], most: u32, places: u32) -> Result<Vec<u32>> {
+/// The numbers of processes that `soft` allows, up to `most`, the largest first; of the smaller ones those for which there are `places`.
+///
+/// # Errors
+/// [`Error::InfoValue`] for what is no such list, or allows none.
+pub fn soft_counts(soft: &[u8], most: u32, places: u32) -> Result<Vec<u32>> {
     const WRONG: Error = Error::InfoValue("soft is not a list of numbers, first:last or first:last:stride");
     let most = i64::from(most);
     let mut counts = std::collections::BTreeSet::new();

@@ -30,6 +30,12 @@ impl Message {
     pub fn status(&self) -> MessageStatus {
         status(&self.envelope, &self.arrived)
     }
+
+    /// The handle of its communicator.
+    pub fn comm(&self) -> usize {
+        // SAFETY: the message counts as pending on the context, which therefore exists.
+        unsafe { self.context.as_ref() }.handle()
+    }
 }
 
 fn status(envelope: &Envelope, arrived: &UnexpectedMessage) -> MessageStatus {

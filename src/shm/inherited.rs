@@ -30,6 +30,11 @@ pub const WORLD_VARIABLE: &str = "PERUSAL_WORLD";
 /// Environment variable of a spawned process: the place of the process that spawned its world, and a context id for the two to meet in.
 pub const PARENT_VARIABLE: &str = "PERUSAL_PARENT";
 
+/// Environment variable with the error handler that a process has from the start: a value of the info key `mpi_initial_errhandler`.
+pub const ERRHANDLER_VARIABLE: &str = "PERUSAL_INITIAL_ERRHANDLER";
+/// The values of that key (MPI 5.0 §11.8.4); the first is what holds without it.
+pub const INITIAL_ERRHANDLERS: [&str; 3] = ["mpi_errors_are_fatal", "mpi_errors_abort", "mpi_errors_return"];
+
 /// The memory that was mapped before the process joined the job.
 static MAPPED: OnceLock<Arc<Memory>> = OnceLock::new();
 

@@ -46,8 +46,8 @@ pub use contexts::ContextIds;
 pub use header::{Abort, JobHeader};
 pub use heap_region::HeapRegion;
 pub use inherited::{
-    DOOR_VARIABLE, FD_VARIABLE, JobWorld, LAUNCHER_VARIABLE, PARENT_VARIABLE, RANK_VARIABLE, SIZE_VARIABLE,
-    WORLD_VARIABLE, door, expected_shape, parent,
+    DOOR_VARIABLE, ERRHANDLER_VARIABLE, FD_VARIABLE, INITIAL_ERRHANDLERS, JobWorld, LAUNCHER_VARIABLE,
+    PARENT_VARIABLE, RANK_VARIABLE, SIZE_VARIABLE, WORLD_VARIABLE, door, expected_shape, parent,
 };
 pub use job::{Job, is_gone};
 pub use layout::{Geometry, JobLayout, RingOffsets};

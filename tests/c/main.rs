@@ -26,6 +26,7 @@ struct Plan {
     arguments: Vec<String>,
     environment: Vec<(String, String)>,
     flags: Vec<String>,
+    options: Vec<String>,
     exit: i32,
     stdout: Vec<String>,
     stderr: Vec<String>,
@@ -43,6 +44,7 @@ impl Plan {
             match key {
                 "RANKS" => plan.ranks = words().map(|n| n.parse().expect("RANKS: numbers")).collect(),
                 "ARGS" => plan.arguments = words().collect(),
+                "OPTIONS" => plan.options = words().collect(),
                 "FLAGS" => plan.flags = words().collect(),
                 "ENV" => {
                     let (name, value) = value.split_once('=').expect("ENV: NAME=VALUE");
@@ -105,7 +107,7 @@ fn test(case: &Case) -> Verdict {
     let mut command = match launcher() {
         Some(_) if case.ranks > 1 => {
             let mut mpiexec = Command::new(dist().join("bin/mpiexec"));
-            mpiexec.args(["-n", &case.ranks.to_string()]).arg(&program);
+            mpiexec.args(["-n", &case.ranks.to_string()]).args(&plan.options).arg(&program);
             mpiexec
         }
         _ => Command::new(&program),

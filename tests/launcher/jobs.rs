@@ -44,6 +44,37 @@ fn a_program_that_is_not_there_gives_127_and_one_that_is_none_126() {
 }
 
 #[test]
+fn a_file_lists_the_programs_of_a_job() {
+    let dir = Directory::new("configfile");
+    let file = dir.path().join("programs");
+    std::fs::write(
+        &file,
+        "# two of them\n-n 1 echo 'first program'\n-n 2 -l \\\n  sh -c 'echo rank $PERUSAL_RANK'\n",
+    )
+    .unwrap();
+    let ended = run(&["-configfile", file.to_str().unwrap()]);
+    assert_eq!(ended.code(), 0, "{ended:?}");
+    let mut lines = ended.lines();
+    lines.sort_unstable();
+    assert_eq!(lines, ["[0] first program", "[1] rank 1", "[2] rank 2"]);
+    let ended = run(&["-configfile", "/no/such/file"]);
+    assert_eq!(ended.code(), 2);
+    assert!(ended.err.contains("/no/such/file"), "{ended:?}");
+}
+
+#[test]
+fn a_program_is_looked_for_in_the_directories_of_path_first() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = Directory::new("path");
+    let program = dir.path().join("true");
+    std::fs::write(&program, "#!/bin/sh\necho ours\n").unwrap();
+    std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+    let path = format!("/no/such/dir:{}", dir.path().display());
+    let ended = run(&["-n", "3", "-soft", "1:2", "-path", &path, "true"]);
+    assert_eq!((ended.code(), ended.lines()), (0, vec!["ours"; 2]), "{ended:?}");
+}
+
+#[test]
 fn wrong_options_are_refused_with_status_2() {
     for args in [&["-frobnicate", "true"][..], &["-n", "0", "true"], &["-n", "2"], &["-n", "x", "true"]] {
         let ended = run(args);

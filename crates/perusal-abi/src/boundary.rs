@@ -20,6 +20,7 @@ use crate::events::{
     Event, EventPayload, EventRecord, Spec, fast_path_is_open, inside_callback, inside_peruse_callback,
     open_bindings,
 };
+use crate::shm::ERRHANDLER_VARIABLE;
 use crate::sync::{AtomicBool, AtomicU8, Ordering};
 use crate::tool::event::delivery;
 use core::cell::Cell;
@@ -274,6 +275,15 @@ fn handler_of(source: ErrorSource) -> Handler {
             (hooks.handler)(source)
         }
         _ if matches!(source, ErrorSource::File(_)) => Handler::Return,
+        _ => initial(),
+    }
+}
+
+/// What errors do that no object has a handler for, and at first those of all communicators: what the launcher was asked for.
+pub fn initial() -> Handler {
+    match std::env::var(ERRHANDLER_VARIABLE).as_deref() {
+        Ok("mpi_errors_return") => Handler::Return,
+        Ok("mpi_errors_abort") => Handler::Abort,
         _ => Handler::Fatal,
     }
 }

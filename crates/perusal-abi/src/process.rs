@@ -213,6 +213,8 @@ fn make(level: c_int, settings: &Overrides) -> Result<&'static Process> {
     let itself = engine.open(Comm::itself(rank, engine.registry().attach(abi::MPI_COMM_SELF)))?;
     world.emit_created();
     itself.emit_created();
+    world.errhandler.replace(errhandler::initial());
+    itself.errhandler.replace(errhandler::initial());
     comms::install(Arc::new(world), Arc::new(itself));
     overrides::install(engine.config().in_force());
     install_hooks();

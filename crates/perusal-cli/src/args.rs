@@ -7,19 +7,23 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{CommandFactory, Parser};
+use perusal::internals::dynamic::spawn::soft_counts;
 use perusal::internals::placement::Policy;
+use perusal::internals::shm::{ERRHANDLER_VARIABLE, INITIAL_ERRHANDLERS};
 use perusal::internals::variables::VariableId;
 
+use crate::config_file;
 use crate::environment::{EnvironmentChanges, VariableChange};
 use crate::logger::Logging;
 use crate::options::OptionTable;
 use crate::preload;
+use crate::this_machine;
 use crate::trace::Request;
 
 /// Run a program on several ranks of this machine.
 ///
 /// Long options may be written with one dash or two. Several programs make one job when they are separated by `:`, each
-/// with its own -n, -env and -wdir. Exit status: 0 if all ranks ended well; that of the first rank that failed (128 plus
+/// with its own -n, -env and -wdir; `-configfile FILE` reads them from a file, a line each. Exit status: 0 if all ranks ended well; that of the first rank that failed (128 plus
 /// the signal that killed it); 124 after --timeout; 125 after a
 /// deadlock; 126 or 127 if a program cannot be run.
 #[derive(Parser, Debug, Default)]
@@ -32,6 +36,19 @@ struct RunOptions {
     /// Number of ranks [default: one for each usable CPU, or 1 for each of several programs]
     #[arg(short = 'n', long = "np", aliases = ["n", "c"], short_alias = 'c', value_name = "N")]
     count: Option<u32>,
+
+    /// Numbers of ranks that will do, of which the largest up to -n is taken: 2,4:8,10:20:5
+    #[arg(long = "soft", value_name = "NUMBERS")]
+    soft: Option<String>,
+    /// Directories in which the program is looked for before those of PATH, separated by colons
+    #[arg(long = "path", value_name = "DIRS")]
+    path: Option<OsString>,
+    /// What an error does until the program sets a handler: mpi_errors_are_fatal (the default), mpi_errors_abort, mpi_errors_return
+    #[arg(long = "initial-errhandler", value_name = "NAME")]
+    initial_errhandler: Option<String>,
+    /// Architecture; only this machine's is possible
+    #[arg(long = "arch", value_name = "NAME", hide = true)]
+    arch: Option<String>,
 
     /// Working directory of the ranks
     #[arg(long = "wdir", visible_alias = "wd", value_name = "DIR")]
@@ -127,7 +144,7 @@ struct RunOptions {
     #[arg(long = "host", aliases = ["hosts"], short = 'H', value_name = "HOSTS", hide = true)]
     host: Vec<String>,
     /// Taken with a note.
-    #[arg(long = "hostfile", aliases = ["machinefile", "default-hostfile"], short = 'f', hide = true)]
+    #[arg(long = "hostfile", aliases = ["machinefile", "default-hostfile", "file"], short = 'f', hide = true)]
     hostfile: Vec<OsString>,
     /// Taken with a note.
     #[arg(long = "mca", aliases = ["gmca", "pmca", "prtemca", "omca"], num_args = 2, hide = true)]
@@ -168,6 +185,8 @@ pub struct App {
     pub wdir: Option<OsString>,
     /// How its environment differs from the launcher's.
     pub changes: EnvironmentChanges,
+    /// Where the program is looked for first.
+    pub path: Option<OsString>,
     /// Program and arguments, at least the program.
     pub command: Vec<OsString>,
 }
@@ -256,6 +275,8 @@ impl From<perusal::Error> for PlanError {
 /// What is unknown, incomplete or impossible here.
 pub fn parse(name: &str, arguments: &[OsString], usable: u32) -> Result<Plan, PlanError> {
     let table = OptionTable::of(RunOptions::command());
+    let from_file = config_file::expand(arguments, &table)?;
+    let arguments = from_file.as_deref().unwrap_or(arguments);
     let blocks = arguments.split(|argument| argument == ":").map(|block| {
         let normal = table.normalise(name, block)?;
         RunOptions::try_parse_from(normal).map_err(PlanError::Clap)
@@ -315,14 +336,12 @@ fn plan(mut blocks: Vec<RunOptions>, usable: u32) -> Result<Plan, PlanError> {
     let share_heap = blocks.iter().any(|block| block.share_heap);
     for block in blocks {
         take_globals(&mut plan, &block)?;
-        let count = block.count.unwrap_or(default_count);
-        if count == 0 {
-            return Err(PlanError::Text("-n 0: a job has at least one rank".into()));
-        }
+        let count = count_of(&block, default_count)?;
         plan.apps.push(App {
             count,
             changes: changes(&block, &everywhere, share_heap)?,
             wdir: block.wdir,
+            path: block.path,
             command: block.command,
         });
     }
@@ -345,6 +364,25 @@ fn plan(mut blocks: Vec<RunOptions>, usable: u32) -> Result<Plan, PlanError> {
         }
         _ => Ok(plan),
     }
+}
+
+/// How many ranks of a program there are to be.
+fn count_of(block: &RunOptions, default: u32) -> Result<u32, String> {
+    let most = block.count.unwrap_or(default);
+    let count = match &block.soft {
+        // Listed, the largest first.
+        Some(soft) => *soft_counts(soft.as_bytes(), most, most)
+            .map_err(|_| {
+                format!("--soft {soft}: it must list numbers, first:last or first:last:stride, one of them up to {most}")
+            })?
+            .first()
+            .unwrap_or(&0),
+        None => most,
+    };
+    if count == 0 {
+        return Err("-n 0: a job has at least one rank".into());
+    }
+    Ok(count)
 }
 
 /// What is to be logged of the whole job; the last word of several counts.
@@ -399,8 +437,9 @@ fn take_globals(plan: &mut Plan, block: &RunOptions) -> Result<(), PlanError> {
     if let Some(what) = &block.bind_to {
         plan.policy.set_bind(what)?;
     }
+    block.arch.as_deref().map_or(Ok(()), this_machine::check_arch)?;
     for host in block.host.iter().flat_map(|hosts| hosts.split(',')) {
-        check_host(host)?;
+        this_machine::check_host(host)?;
     }
     if let Some(path) = &block.trace {
         plan.trace = Some(Request::new(path)?);
@@ -439,6 +478,13 @@ fn changes(
     let own = block.x.iter().map(|set| variable("-x", set));
     let own = own.chain(block.env.iter().map(|set| variable("-env", set))).collect::<Result<Vec<_>, _>>()?;
     let mut set = [everywhere, &own].concat();
+    if let Some(handler) = &block.initial_errhandler {
+        if !INITIAL_ERRHANDLERS.contains(&handler.as_str()) {
+            let known = INITIAL_ERRHANDLERS.join(", ");
+            return Err(format!("--initial-errhandler {handler}: it must be one of {known}"));
+        }
+        set.push(VariableChange::Set(ERRHANDLER_VARIABLE.into(), handler.into()));
+    }
     set.extend(preload::sharing(share_heap, &set)?);
     Ok(EnvironmentChanges { only, set })
 }
@@ -460,117 +506,5 @@ fn seconds_of(what: &str, text: &str) -> Result<Duration, String> {
         .ok_or_else(|| format!("{what} {text}: it must be a number of seconds above 0"))
 }
 
-/// Refuses a host that is not this machine. "localhost:4" and the machine's own name are.
-fn check_host(host: &str) -> Result<(), String> {
-    let name = if host.starts_with('[') { host } else { host.split(':').next().unwrap_or(host) };
-    let own = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let short = |name: &str| name.trim().split('.').next().unwrap_or_default().to_ascii_lowercase();
-    if ["localhost", "127.0.0.1", "::1", "[::1]", ""].contains(&name) || short(name) == short(&own) {
-        return Ok(());
-    }
-    Err(format!("--host {host}: perusal runs jobs on this machine only ({})", own.trim()))
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn read(line: &str) -> Result<Plan, PlanError> {
-        let arguments: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
-        parse("mpiexec", &arguments, 6)
-    }
-
-    fn refused(line: &str) -> String {
-        match read(line) {
-            Ok(plan) => panic!("{line} was taken as {plan:?}"),
-            Err(PlanError::Text(text)) => text,
-            Err(PlanError::Clap(error)) => error.to_string(),
-        }
-    }
-
-    #[test]
-    fn the_spellings_of_the_number_of_ranks() {
-        for line in ["-n 3 a", "-np 3 a", "--np 3 a", "-n3 a", "-c 3 a", "--n 3 a", "-np=3 a", "--n=3 a"] {
-            assert_eq!(read(line).unwrap().ranks(), 3, "{line}");
-        }
-        assert_eq!(read("a").unwrap().ranks(), 6);
-        assert_eq!(read("a : b").unwrap().ranks(), 2);
-    }
-
-    #[test]
-    fn what_follows_the_program_is_its_own() {
-        let plan = read("-n 2 ./a -n 5 --help -l").unwrap();
-        assert_eq!(plan.apps[0].command, ["./a", "-n", "5", "--help", "-l"]);
-        assert!(!plan.label);
-        assert_eq!(read("-n 1 -- -odd").unwrap().apps[0].command, ["-odd"]);
-    }
-
-    #[test]
-    fn several_programs_make_one_job() {
-        let plan = read("-n 2 -wdir /a x : -np 3 -env V 1 y z").unwrap();
-        assert_eq!(plan.ranks(), 5);
-        assert_eq!(plan.apps[0].wdir.as_deref(), Some(OsStr::new("/a")));
-        assert_eq!(plan.apps[1].command, ["y", "z"]);
-        assert_eq!(plan.apps[1].changes.set, [VariableChange::of(OsStr::new("V=1"))]);
-        assert!(plan.apps[0].changes.set.is_empty());
-    }
-
-    #[test]
-    fn variables_in_every_spelling() {
-        let plan = read("-x A=1 -x B -env C 2 -genv D=3 -genv E x=y a : b").unwrap();
-        let set: Vec<VariableChange> =
-            ["D=3", "E=x=y", "A=1", "B", "C=2"].map(|s| VariableChange::of(OsStr::new(s))).to_vec();
-        assert_eq!(plan.apps[0].changes.set, set);
-        assert_eq!(plan.apps[1].changes.set, set[..2]);
-        assert_eq!(read("-genvlist A,B a").unwrap().apps[0].changes.only, Some(vec!["A".into(), "B".into()]));
-        assert_eq!(read("-envnone a").unwrap().apps[0].changes.only, Some(vec![]));
-    }
-
-    #[test]
-    fn what_other_mpis_have_is_taken_with_a_note_where_it_says_nothing_here() {
-        let plan = read(
-            "--allow-run-as-root --oversubscribe --mca btl self,sm -hostfile h -ppn 4 -host localhost:2 -n 1 a",
-        );
-        let plan = plan.unwrap();
-        assert_eq!(plan.apps[0].command, ["a"]);
-        assert_eq!(plan.notes.len(), 2);
-    }
-
-    #[test]
-    fn what_cannot_be_is_refused_in_words() {
-        assert!(refused("-frobnicate a").contains("unknown option -frobnicate"));
-        assert!(refused("--frobnicate a").contains("unknown option --frobnicate"));
-        assert!(refused("-lq a").contains("unknown option -lq"));
-        assert!(refused("-n").contains("-n needs 1 more argument"));
-        assert!(refused("-n 0 a").contains("at least one rank"));
-        assert!(refused("-n x a").contains("invalid value 'x'"));
-        assert!(refused("-host elsewhere.example a").contains("this machine only"));
-        assert!(refused("--timeout -3 a").contains("above 0"));
-        assert!(refused("--bind-to moon a").contains("--bind-to moon"));
-        assert!(refused("-n 2").contains("PROGRAM"));
-        assert!(refused("-n 2 a :").contains("PROGRAM"));
-        assert!(refused("-n 2 --stdin 2 a").contains("ranks 0..2"));
-        assert!(refused("--map-by core:PE=7 a").contains("7 CPUs, for 6 are usable"));
-        assert!(refused("--bind-to core:7 a").contains("7 CPUs, for 6 are usable"));
-        for line in ["-x =a b", "-env = a b", "-genv =1 b", "-env =1 b"] {
-            assert!(refused(line).contains("needs a name"), "{line}");
-        }
-        assert!(refused("-n 70000 a").contains("70000 ranks"));
-    }
-
-    #[test]
-    fn options_of_the_whole_job() {
-        let plan =
-            read("-l --timeout 1.5 --stdin none --bind-to core --map-by socket --report-bindings a").unwrap();
-        assert!(plan.label && plan.report_bindings);
-        assert_eq!(plan.timeout, Some(Duration::from_millis(1500)));
-        assert_eq!(plan.stdin, Stdin::None);
-        assert!(read("--tag-output a").unwrap().label);
-        assert!(read("--output tag a").unwrap().label);
-    }
-
-    #[test]
-    fn the_definition_of_options_is_sound() {
-        RunOptions::command().debug_assert();
-    }
-}
+mod tests;

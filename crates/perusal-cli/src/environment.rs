@@ -79,6 +79,7 @@ fn apply(own: Vec<(OsString, OsString)>, changes: &EnvironmentChanges) -> Vec<(O
         shm::DOOR_VARIABLE,
         shm::WORLD_VARIABLE,
         shm::PARENT_VARIABLE,
+        shm::ERRHANDLER_VARIABLE,
         JOB_ID_VARIABLE,
         APP_VARIABLE,
         PATH_VARIABLE,

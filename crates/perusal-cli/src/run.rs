@@ -3,7 +3,7 @@
 use std::ffi::{CString, OsString};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::process::ExitCode;
 
 use crate::args::{self, App, Plan, PlanError, Stdin};
@@ -17,6 +17,7 @@ use crate::starter::{NewProcess, ProcessStarter, StartError};
 use crate::supervisor::{FORWARDED, Supervisor, SupervisorParts};
 use crate::sys;
 use crate::tune::file::FoundTuneFile;
+use crate::universe::find_program;
 use perusal::internals::dynamic::launcher::door;
 use perusal::internals::placement::{self, Bind, BindingClaim, MachineTopology, Placement, Policy};
 use perusal::internals::shm::{Memory, Universe, cpus};
@@ -144,7 +145,10 @@ impl Starter<'_> {
         let mut rank = 0;
         for (number, app) in self.plan.apps.iter().enumerate() {
             let env = environment::of_app(&app.changes);
-            let argv = strings(&app.command)?;
+            let mut argv = strings(&app.command)?;
+            if let Some(found) = found_in_path(app, &argv[0]) {
+                argv[0] = found;
+            }
             let wdir =
                 app.wdir.clone().map(|dir| strings(&[dir])).transpose()?.and_then(|mut dirs| dirs.pop());
             for _ in 0..app.count {
@@ -185,6 +189,14 @@ impl Starter<'_> {
             _ => None,
         }
     }
+}
+
+/// The program in the directories of `-path`, which are seen from its working directory.
+fn found_in_path(app: &App, name: &CString) -> Option<CString> {
+    let mut from = std::env::current_dir().unwrap_or_default();
+    from.extend(&app.wdir);
+    let dirs = [app.path.as_ref()?.as_bytes()];
+    CString::new(find_program(name.as_bytes(), &dirs, from.as_os_str().as_bytes())?).ok()
 }
 
 fn strings(arguments: &[OsString]) -> Result<Vec<CString>, Failure> {

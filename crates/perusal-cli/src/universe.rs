@@ -188,12 +188,15 @@ fn joined(from: &[u8], path: &[u8]) -> Vec<u8> {
 
 /// The program of that name in the directories of the request, or of the PATH of who asks.
 fn find(program: &Program, wdir: &[u8], spawn: &SpawnRequest) -> Option<Vec<u8>> {
-    let name = &program.command[0];
+    let path = spawn.env.iter().rev().find_map(|entry| entry.strip_prefix(b"PATH="));
+    find_program(&program.command[0], &[&program.path[..], path.unwrap_or(b"")], wdir)
+}
+
+/// The program of that name in directories that are separated by colons and seen from `wdir`; `None` for a name with a slash.
+pub fn find_program(name: &[u8], dirs: &[&[u8]], wdir: &[u8]) -> Option<Vec<u8>> {
     if name.contains(&b'/') {
         return None;
     }
-    let path = spawn.env.iter().rev().find_map(|entry| entry.strip_prefix(b"PATH="));
-    let dirs = [&program.path[..], path.unwrap_or(b"")];
     dirs.iter().filter(|dirs| !dirs.is_empty()).flat_map(|dirs| dirs.split(|byte| *byte == b':')).find_map(
         |dir| {
             let full: PathBuf = Path::new(OsStr::from_bytes(wdir)).join(OsStr::from_bytes(dir));

@@ -4,7 +4,7 @@ use super::{Argument, Array, Call, Integer, Integers, Unbounded};
 use crate::abi;
 use crate::collective::{Types, Varied};
 use crate::error::Result;
-use core::ffi::c_void;
+use core::ffi::{c_int, c_void};
 use core::marker::PhantomData;
 
 impl Call {
@@ -95,6 +95,14 @@ impl<'a> Buffer<'a> {
     #[must_use]
     pub fn with_count(self, count: usize) -> Self {
         Self { count: count as i64, ..self }
+    }
+
+    /// The same buffer for a message to or from `peer`: with MPI_PROC_NULL nothing is sent, and MPI_DATATYPE_NULL will do.
+    #[inline]
+    #[must_use]
+    pub fn with_peer(self, peer: c_int) -> Self {
+        let nothing = peer == abi::MPI_PROC_NULL && self.datatype == abi::MPI_DATATYPE_NULL;
+        if nothing { self.without_elements() } else { self }
     }
 
     /// A buffer of no bytes at the same place.

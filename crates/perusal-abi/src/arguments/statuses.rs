@@ -1,6 +1,7 @@
 //! Statuses that a call fills, one or an array, or none.
 
 use super::{Argument, Array, Integer};
+use crate::abi::MPI_SUCCESS;
 use crate::error::Result;
 use crate::p2p::MessageStatus;
 use crate::types::MPI_Status;
@@ -31,6 +32,19 @@ impl StatusOut<'_> {
         // SAFETY: `to` is NULL or valid for reads and writes while the call runs (argument rule 1).
         if let Some(to) = unsafe { self.to.as_mut() } {
             to.fill(status.source, status.tag, status.bytes, status.cancelled);
+        }
+    }
+}
+
+impl StatusOut<'_> {
+    /// As [`set`](Self::set); where there is nothing to tell, the empty status, whose MPI_ERROR is MPI_SUCCESS (MPI 5.0 §3.7.3).
+    pub fn set_or_empty(self, status: &MessageStatus) {
+        self.set(status);
+        if *status == MessageStatus::EMPTY {
+            // SAFETY: as in `set`.
+            if let Some(to) = unsafe { self.to.as_mut() } {
+                to.error = MPI_SUCCESS;
+            }
         }
     }
 }

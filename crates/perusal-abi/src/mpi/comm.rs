@@ -3,7 +3,9 @@
 use super::group::similarity;
 use crate::abi::*;
 use crate::comm::{Comm, Group, Similarity};
+use crate::comms;
 use crate::error::{Error, Result};
+use crate::types::MPI_Comm;
 use core::ffi::c_int;
 
 /// How the groups of two different communicators compare; both groups of intercommunicators count.
@@ -62,7 +64,7 @@ pub fn set_name(comm: &Comm, name: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// MPI_Comm_get_name.
-pub fn name(comm: &Comm) -> Result<Vec<u8>> {
-    Ok(comm.name())
+/// MPI_Comm_get_name; the null handle has a name, too.
+pub fn name(comm: MPI_Comm) -> Result<Vec<u8>> {
+    if comm == MPI_COMM_NULL { Ok(b"MPI_COMM_NULL".to_vec()) } else { Ok(comms::get(comm)?.name()) }
 }

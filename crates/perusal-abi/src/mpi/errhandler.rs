@@ -36,7 +36,16 @@ static SELF_HAS_ONE: AtomicBool = AtomicBool::new(false);
 fn of_nothing() -> Errhandler {
     // Relaxed: a program that sets a handler in one thread and relies on it in another orders the two itself.
     let stand_in = if SELF_HAS_ONE.load(Ordering::Relaxed) { MPI_COMM_SELF } else { MPI_COMM_WORLD };
-    comms::get(stand_in).map_or(Errhandler::Fatal, |comm| comm.errhandler.get())
+    comms::get(stand_in).map_or_else(|_| initial(), |comm| comm.errhandler.get())
+}
+
+/// The error handler that the process has from the start (`mpiexec -initial-errhandler`, info key `mpi_initial_errhandler`).
+pub fn initial() -> Errhandler {
+    match boundary::initial() {
+        Handler::Return => Errhandler::Return,
+        Handler::Abort => Errhandler::Abort,
+        _ => Errhandler::Fatal,
+    }
 }
 
 /// The error handler of an object, as [`boundary::Hooks`] ask for it.

@@ -72,7 +72,7 @@ fn send_slow(
         let found = comm.find()?;
         send_peer(found, dest, tag)?;
         // SAFETY: argument rule 3: the buffer holds its elements until the message has been sent.
-        unsafe { engine()?.send(found, &send_buf(buf)?, dest, tag, mode) }
+        unsafe { engine()?.send(found, &send_buf(buf.with_peer(dest))?, dest, tag, mode) }
     };
     boundary::outcome(comm.handle(), function, run())
 }
@@ -141,7 +141,7 @@ fn isend_slow(
         let found = comm.find()?;
         send_peer(found, dest, tag)?;
         // SAFETY: argument rule 3: the buffer holds its elements until the request is complete.
-        let started = unsafe { engine()?.isend(found, &send_buf(buf)?, dest, tag, mode) }?;
+        let started = unsafe { engine()?.isend(found, &send_buf(buf.with_peer(dest))?, dest, tag, mode) }?;
         request.put(handle_of(started))
     };
     boundary::outcome(comm.handle(), function, run())
@@ -151,7 +151,7 @@ fn isend_slow(
 pub fn send_init(mode: Mode, buf: Buffer<'_>, dest: c_int, tag: c_int, comm: &Comm) -> Result<MPI_Request> {
     send_peer(comm, dest, tag)?;
     // SAFETY: argument rule 3: the buffer holds its elements whenever the request is active.
-    unsafe { engine()?.send_init(comm, &send_buf(buf)?, dest, tag, mode) }.map(handle_of)
+    unsafe { engine()?.send_init(comm, &send_buf(buf.with_peer(dest))?, dest, tag, mode) }.map(handle_of)
 }
 
 /// Whether a receive from `source` with `tag` is one for the fast path, as far as these say.
@@ -222,7 +222,8 @@ fn recv_slow(
         let found = comm.find()?;
         recv_peer(found, source, tag)?;
         // SAFETY: argument rule 3: the buffer has room for its elements until the message has been received.
-        let (got, error) = unsafe { engine()?.receive(found, &recv_buf(buf)?, source, tag) }?;
+        let (got, error) =
+            unsafe { engine()?.receive(found, &recv_buf(buf.with_peer(source))?, source, tag) }?;
         status.set(&got);
         error.map_or(Ok(()), Err)
     };
@@ -291,7 +292,9 @@ fn irecv_slow(
         let found = comm.find()?;
         recv_peer(found, source, tag)?;
         // SAFETY: argument rule 3: the buffer has room for its elements until the request is complete.
-        request.put(handle_of(unsafe { engine()?.irecv(found, &recv_buf(buf)?, source, tag) }?))
+        request.put(handle_of(unsafe {
+            engine()?.irecv(found, &recv_buf(buf.with_peer(source))?, source, tag)
+        }?))
     };
     boundary::outcome(comm.handle(), function, run())
 }
@@ -300,5 +303,5 @@ fn irecv_slow(
 pub fn recv_init(buf: Buffer<'_>, source: c_int, tag: c_int, comm: &Comm) -> Result<MPI_Request> {
     recv_peer(comm, source, tag)?;
     // SAFETY: argument rule 3: the buffer has room for its elements whenever the request is active.
-    unsafe { engine()?.recv_init(comm, &recv_buf(buf)?, source, tag) }.map(handle_of)
+    unsafe { engine()?.recv_init(comm, &recv_buf(buf.with_peer(source))?, source, tag) }.map(handle_of)
 }

@@ -2,6 +2,7 @@
 
 use crate::abi::*;
 use crate::arguments::{Buffer, InOut, Out, StatusOut};
+use crate::boundary::{self, ErrorSource};
 use crate::comm::Comm;
 use crate::comms;
 use crate::error::{Error, Result};
@@ -36,11 +37,23 @@ fn claim(handle: MPI_Message) -> Result<Option<Message>> {
 
 /// Starts a matched receive: `None` if there is nothing to receive.
 fn start(buf: Buffer<'_>, message: InOut<'_, MPI_Message>) -> Result<Option<Request>> {
-    let buf = recv_buf(buf)?;
-    let claimed = claim(message.get())?;
-    message.set(MPI_MESSAGE_NULL);
-    // SAFETY: argument rule 3: the buffer has room for its elements until the receive is complete.
-    claimed.map(|message| unsafe { engine()?.imrecv(&buf, message) }).transpose()
+    let handle = message.get();
+    let comm = comm_of(handle);
+    let started = (|| {
+        let buf = recv_buf(if handle == MPI_MESSAGE_NO_PROC { buf.with_peer(MPI_PROC_NULL) } else { buf })?;
+        let claimed = claim(handle)?;
+        message.set(MPI_MESSAGE_NULL);
+        // SAFETY: argument rule 3: the buffer has room for its elements until the receive is complete.
+        claimed.map(|message| unsafe { engine()?.imrecv(&buf, message) }).transpose()
+    })();
+    started.inspect_err(|_| boundary::blame(comm))
+}
+
+/// The communicator of a message that is there: errors of its receive are raised on it (MPI 5.0 §9.3).
+fn comm_of(handle: MPI_Message) -> Option<ErrorSource> {
+    let slot = MESSAGES.get(handle)?;
+    let message = slot.lock().unwrap_or_else(PoisonError::into_inner);
+    message.as_ref().map(|message| ErrorSource::Comm(message.comm()))
 }
 
 /// MPI_Mrecv.
@@ -51,6 +64,9 @@ pub fn mrecv(buf: Buffer<'_>, message: InOut<'_, MPI_Message>, status: StatusOut
     };
     let engine = engine()?;
     engine.wait_complete(request)?;
+    if let Some(comm) = engine.failed_on(request) {
+        boundary::blame(Some(ErrorSource::Comm(comm)));
+    }
     let (got, error) = engine.take_outcome(request);
     status.set(&got);
     error.map_or(Ok(()), Err)

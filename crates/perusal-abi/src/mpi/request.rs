@@ -60,7 +60,7 @@ fn take_one(
     status: StatusOut<'_>,
 ) -> Result<()> {
     let (got, error) = named[at].take(engine, &mut handles[at]);
-    status.set(&got);
+    status.set_or_empty(&got);
     index.set(at as c_int);
     error.map_or(Ok(()), Err)
 }
@@ -237,7 +237,7 @@ fn wait_slow(request: Option<InOut<'_, MPI_Request>>, status: StatusOut<'_>) -> 
     }
     let (got, error) = named.take(engine, &mut handle);
     request.set(handle);
-    status.set(&got);
+    status.set_or_empty(&got);
     error.map_or(Ok(()), Err)
 }
 
@@ -276,7 +276,7 @@ fn test_slow(
     }
     let (got, error) = named.take(engine, &mut handle);
     request.set(handle);
-    status.set(&got);
+    status.set_or_empty(&got);
     flag.put(true)?;
     error.map_or(Ok(()), Err)
 }
@@ -322,7 +322,7 @@ pub fn waitany(handles: &mut [MPI_Request], index: Out<'_, c_int>, status: Statu
     let engine = engine()?;
     let named = find_all(engine, handles)?;
     if !named.iter().any(Named::counts) {
-        status.set(&MessageStatus::EMPTY);
+        status.set_or_empty(&MessageStatus::EMPTY);
         return index.put(MPI_UNDEFINED);
     }
     let mut found = None;
@@ -353,7 +353,7 @@ pub fn testany(
     }
     flag.put(nothing || found.is_some())?;
     if nothing {
-        status.set(&MessageStatus::EMPTY);
+        status.set_or_empty(&MessageStatus::EMPTY);
     }
     match found {
         Some(at) => take_one(engine, &named, handles, at, &index, status),
@@ -399,7 +399,7 @@ pub fn status(request: MPI_Request, flag: Out<'_, c_int>, status: StatusOut<'_>)
     let named = find(engine, request)?;
     let over = engine.look_for(|| named.is_over(engine))?;
     if over {
-        status.set(&named.look(engine).0);
+        status.set_or_empty(&named.look(engine).0);
     }
     flag.put(over)
 }
@@ -431,8 +431,8 @@ pub fn status_any(
         Ok(found.is_some())
     })?;
     match found {
-        Some(at) => status.set(&named[at].look(engine).0),
-        None if nothing => status.set(&MessageStatus::EMPTY),
+        Some(at) => status.set_or_empty(&named[at].look(engine).0),
+        None if nothing => status.set_or_empty(&MessageStatus::EMPTY),
         None => {}
     }
     flag.put(nothing || found.is_some())?;

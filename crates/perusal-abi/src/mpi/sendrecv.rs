@@ -24,7 +24,7 @@ pub struct End<'a> {
 fn start(send: &End<'_>, recv: &End<'_>, comm: &Comm, copy: Option<&Scratch>) -> Result<(Request, Request)> {
     send_peer(comm, send.peer, send.tag)?;
     recv_peer(comm, recv.peer, recv.tag)?;
-    let (mut from, to) = (send_buf(send.buf)?, recv_buf(recv.buf)?);
+    let (mut from, to) = (send_buf(send.buf.with_peer(send.peer))?, recv_buf(recv.buf.with_peer(recv.peer))?);
     if let Some(copy) = copy {
         from = from.packed_at(copy);
     }

@@ -1,0 +1,104 @@
+use super::*;
+
+fn read(line: &str) -> Result<Plan, PlanError> {
+    let arguments: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+    parse("mpiexec", &arguments, 6)
+}
+
+fn refused(line: &str) -> String {
+    match read(line) {
+        Ok(plan) => panic!("{line} was taken as {plan:?}"),
+        Err(PlanError::Text(text)) => text,
+        Err(PlanError::Clap(error)) => error.to_string(),
+    }
+}
+
+#[test]
+fn the_spellings_of_the_number_of_ranks() {
+    for line in ["-n 3 a", "-np 3 a", "--np 3 a", "-n3 a", "-c 3 a", "--n 3 a", "-np=3 a", "--n=3 a"] {
+        assert_eq!(read(line).unwrap().ranks(), 3, "{line}");
+    }
+    assert_eq!(read("a").unwrap().ranks(), 6);
+    assert_eq!(read("-n 7 -soft 2:6:2 a").unwrap().ranks(), 6);
+    assert_eq!(read("a : b").unwrap().ranks(), 2);
+}
+
+#[test]
+fn what_follows_the_program_is_its_own() {
+    let plan = read("-n 2 ./a -n 5 --help -l").unwrap();
+    assert_eq!(plan.apps[0].command, ["./a", "-n", "5", "--help", "-l"]);
+    assert!(!plan.label);
+    assert_eq!(read("-n 1 -- -odd").unwrap().apps[0].command, ["-odd"]);
+}
+
+#[test]
+fn several_programs_make_one_job() {
+    let plan = read("-n 2 -wdir /a x : -np 3 -env V 1 y z").unwrap();
+    assert_eq!(plan.ranks(), 5);
+    assert_eq!(plan.apps[0].wdir.as_deref(), Some(OsStr::new("/a")));
+    assert_eq!(plan.apps[1].command, ["y", "z"]);
+    assert_eq!(plan.apps[1].changes.set, [VariableChange::of(OsStr::new("V=1"))]);
+    assert!(plan.apps[0].changes.set.is_empty());
+}
+
+#[test]
+fn variables_in_every_spelling() {
+    let plan = read("-x A=1 -x B -env C 2 -genv D=3 -genv E x=y a : b").unwrap();
+    let set: Vec<VariableChange> =
+        ["D=3", "E=x=y", "A=1", "B", "C=2"].map(|s| VariableChange::of(OsStr::new(s))).to_vec();
+    assert_eq!(plan.apps[0].changes.set, set);
+    assert_eq!(plan.apps[1].changes.set, set[..2]);
+    assert_eq!(read("-genvlist A,B a").unwrap().apps[0].changes.only, Some(vec!["A".into(), "B".into()]));
+    assert_eq!(read("-envnone a").unwrap().apps[0].changes.only, Some(vec![]));
+}
+
+#[test]
+fn what_other_mpis_have_is_taken_with_a_note_where_it_says_nothing_here() {
+    let plan = read(
+        "--allow-run-as-root --oversubscribe --mca btl self,sm -hostfile h -ppn 4 -host localhost:2 -n 1 a",
+    );
+    let plan = plan.unwrap();
+    assert_eq!(plan.apps[0].command, ["a"]);
+    assert_eq!(plan.notes.len(), 2);
+}
+
+#[test]
+fn what_cannot_be_is_refused_in_words() {
+    assert!(refused("-frobnicate a").contains("unknown option -frobnicate"));
+    assert!(refused("--frobnicate a").contains("unknown option --frobnicate"));
+    assert!(refused("-lq a").contains("unknown option -lq"));
+    assert!(refused("-n").contains("-n needs 1 more argument"));
+    assert!(refused("-n 0 a").contains("at least one rank"));
+    assert!(refused("-n x a").contains("invalid value 'x'"));
+    assert!(refused("-host elsewhere.example a").contains("this machine only"));
+    assert!(refused("--timeout -3 a").contains("above 0"));
+    assert!(refused("--bind-to moon a").contains("--bind-to moon"));
+    assert!(refused("-n 2").contains("PROGRAM"));
+    assert!(refused("-n 2 a :").contains("PROGRAM"));
+    assert!(refused("-n 2 --stdin 2 a").contains("ranks 0..2"));
+    assert!(refused("--map-by core:PE=7 a").contains("7 CPUs, for 6 are usable"));
+    assert!(refused("--bind-to core:7 a").contains("7 CPUs, for 6 are usable"));
+    for line in ["-x =a b", "-env = a b", "-genv =1 b", "-env =1 b"] {
+        assert!(refused(line).contains("needs a name"), "{line}");
+    }
+    assert!(refused("-n 70000 a").contains("70000 ranks"));
+    assert!(refused("-n 4 -soft 5 a").contains("up to 4"));
+    assert!(refused("-arch vax a").contains("this machine only"));
+    assert!(refused("-initial-errhandler none a").contains("mpi_errors_return"));
+}
+
+#[test]
+fn options_of_the_whole_job() {
+    let plan =
+        read("-l --timeout 1.5 --stdin none --bind-to core --map-by socket --report-bindings a").unwrap();
+    assert!(plan.label && plan.report_bindings);
+    assert_eq!(plan.timeout, Some(Duration::from_millis(1500)));
+    assert_eq!(plan.stdin, Stdin::None);
+    assert!(read("--tag-output a").unwrap().label);
+    assert!(read("--output tag a").unwrap().label);
+}
+
+#[test]
+fn the_definition_of_options_is_sound() {
+    RunOptions::command().debug_assert();
+}
