@@ -63,9 +63,9 @@ fn a_pair_gives_a_figure_for_every_size_and_depth() {
 }
 
 #[test]
-fn files_are_read_and_written_in_nine_ways() {
+fn files_are_read_and_written_in_ten_ways() {
     for ranks in ["1", "2"] {
-        assert_eq!(count(&bench(ranks, &["files"]), "files"), 9);
+        assert_eq!(count(&bench(ranks, &["files"]), "files"), 10);
     }
 }
 

@@ -55,8 +55,10 @@ static void external(void)
     int words[6] = {1, 2, 0x01020304, -1, 5, 6}, back[6], count;
     unsigned char bytes[64];
     long longs[3] = {1, -2, 3}, longs_back[3] = {0};
-    OK(MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file));
-    OK(MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_RDONLY, MPI_INFO_NULL, &plain));
+    char own_name[sizeof name + 16];
+    snprintf(own_name, sizeof own_name, "%s.%d", name, rank);
+    OK(MPI_File_open(MPI_COMM_SELF, own_name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file));
+    OK(MPI_File_open(MPI_COMM_SELF, own_name, MPI_MODE_RDONLY, MPI_INFO_NULL, &plain));
     OK(MPI_Type_vector(2, 2, 3, MPI_INT, &strided));
     OK(MPI_Type_commit(&strided));
     OK(MPI_File_set_view(file, 8, MPI_INT, strided, "external32", MPI_INFO_NULL));
