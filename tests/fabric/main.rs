@@ -2,6 +2,7 @@
 
 mod faults;
 mod node;
+mod transport;
 
 use node::{Node, Said, info};
 use perusal_fi::api::*;

@@ -14,6 +14,7 @@ pub fn main(arguments: &[String]) -> Result {
     let mut check = Check::new(dist)?;
     check.libraries();
     check.provider();
+    check.transport();
     check.programs();
     check.tools();
     check.wrappers();
@@ -174,6 +175,16 @@ impl Check {
                 }
             }
             Ok(())
+        });
+    }
+
+    fn transport(&mut self) {
+        self.that("a C program uses the transport without MPI", |it| {
+            let library = it.dist.join("lib");
+            let mut compiler = it.at(Path::new("cc"));
+            compiler.arg(root().join("examples/transport/pingpong.c")).arg("-I").arg(it.dist.join("include"));
+            compiler.arg("-L").arg(&library).arg(format!("-Wl,-rpath,{}", library.display()));
+            it.builds(&mut compiler, &["-lperusal-fi"], "1000 rounds; the other one has left: 1")
         });
     }
 

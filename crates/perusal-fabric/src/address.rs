@@ -48,6 +48,14 @@ impl Address {
     }
 }
 
+impl std::str::FromStr for Address {
+    type Err = crate::transport::Error;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::parse(text.trim().as_bytes()).ok_or(crate::transport::Error::NoAddress)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -81,6 +81,23 @@ impl Core {
         }
     }
 
+    /// Forgets `fi_addr`, and ends what is under way with the endpoint behind it.
+    ///
+    /// # Errors
+    ///
+    /// FI_EINVAL if the address vector does not have it.
+    pub fn remove(&mut self, fi_addr: u64) -> Result<(), i32> {
+        let peer = self.peer_of(fi_addr).ok_or(FI_EINVAL)?;
+        self.forget(fi_addr);
+        self.end_with(peer);
+        Ok(())
+    }
+
+    /// Whether the endpoint behind `fi_addr` is closed, or its process has ended, or nobody knows of it.
+    pub fn has_left(&mut self, fi_addr: u64) -> bool {
+        self.peer_of(fi_addr).is_none_or(|peer| self.peers.all[peer as usize].has_ended())
+    }
+
     #[inline(always)]
     fn peer_of(&self, fi_addr: u64) -> Option<u32> {
         self.by_fi_addr.get(fi_addr as usize).copied().filter(|&peer| peer != u32::MAX)

@@ -1,7 +1,8 @@
 //! perusal as a provider of libfabric: `libperusal-fi.so`, the on-node transport of MPIs that use libfabric.
 //!
 //! In the order of the layers: `api` (the interface's structures), `address`, `segment` (an endpoint's memory), `key`, `spans`, `slab`, `wire`,
-//! `queue`, `peers`, `operation`, `core` and `receive` (the protocol), `endpoint` (rings and progress), and above them the objects that libfabric calls: `object`, `domain`, `av`, `cq`, `cntr`, `ep`, `info`.
+//! `queue`, `peers`, `operation`, `core` and `receive` (the protocol), `endpoint` (rings and progress), and above them two faces: [`transport`], for programs of one's own, and
+//! the objects that libfabric calls: `object`, `domain`, `av`, `cq`, `cntr`, `ep`, `info`.
 
 pub mod address;
 pub mod api;
@@ -22,6 +23,7 @@ mod receive;
 mod segment;
 mod slab;
 mod spans;
+pub mod transport;
 mod wire;
 
 use api::Provider;

@@ -1,0 +1,444 @@
+//! The transport by itself, for those who write an MPI or a runtime: endpoints of one machine that send each other tagged messages.
+//!
+//! An [`Endpoint`] belongs to a process, which may have several. It has an [`Address`], which the program brings to whoever shall send to it;
+//! who has the address makes it a [`Peer`]. There is no launcher and no set of processes that is fixed: endpoints open, meet and close
+//! while others run, and nothing is left of one, however its process ends.
+//!
+//! A message has a tag of 64 bits, 8 bytes of data, and any number of bytes. A receive says which bits of the tag it does not care for, and
+//! names a peer or takes any. Messages between two endpoints match in the order in which they were sent. Operations end in the order in which
+//! they are done: each is a [`Completion`] with the number that the caller gave it.
+//!
+//! Nothing moves without a call: [`Endpoint::poll`], [`Endpoint::wait`] and [`Endpoint::progress`] move messages, those under way included. An
+//! endpoint is used by one thread at a time, and may go from one to another.
+//!
+//! ```
+//! use perusal_fi::transport::{Endpoint, Peer};
+//! use std::time::Duration;
+//!
+//! # fn main() -> Result<(), perusal_fi::transport::Error> {
+//! let (mut a, mut b) = (Endpoint::open()?, Endpoint::open()?);
+//! // In two processes the program sends the address through a pipe, a file, an argument, …
+//! let to_b: Peer = a.add(b.address().to_string().parse()?);
+//!
+//! // The upper half of the tag names a queue, the lower half is anything.
+//! b.receive(None, 7 << 32, u64::from(u32::MAX), vec![0; 100], 1);
+//! a.send(to_b, 7 << 32 | 5, 0, b"hello".to_vec(), 2)?;
+//!
+//! let received = b.wait(Duration::from_secs(10)).expect("a message");
+//! assert_eq!((received.context, received.tag, received.bytes()), (1, 7 << 32 | 5, &b"hello"[..]));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The same in C is `include/perusal-transport.h`. What of both is stable stands in `docs/embedding.md`.
+
+mod c;
+mod error;
+
+pub use crate::address::Address;
+pub use crate::core::EAGER_LIMIT;
+pub use error::Error;
+
+use crate::api::{FI_ADDR_UNSPEC, FI_COMPLETION, FI_ENOMSG, FI_PEEK, FI_RECV, FI_TAGGED};
+use crate::key::TagPattern;
+use crate::operation::{Receive, Send};
+use crate::queue::Queue;
+use crate::slab::Slab;
+use crate::spans::Spans;
+use libc::c_void;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+/// Polls in vain before a wait sleeps.
+const SPINS: u32 = 1000;
+
+/// Another endpoint, or the same, as one endpoint numbers it: from 0, in the order in which they were added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Peer(pub u32);
+
+/// An operation under way, for [`Endpoint::cancel`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Operation {
+    at: u32,
+    serial: u32,
+}
+
+/// The end of an operation.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Completion {
+    /// What the caller gave the operation.
+    pub context: u64,
+    /// Whether it was a receive.
+    pub received: bool,
+    /// Who sent the message that was received; `None` if this endpoint has not added it.
+    pub peer: Option<Peer>,
+    /// The message's tag; 0 for a send.
+    pub tag: u64,
+    /// The message's 8 bytes of data; 0 for a send.
+    pub data: u64,
+    /// Bytes received; 0 for a send.
+    pub len: usize,
+    /// How it ended. What a message had beyond the buffer of its receive is lost ([`Error::Truncated`]).
+    pub result: Result<(), Error>,
+    /// The buffer that the operation was given, at its full length; empty if the caller kept it.
+    pub buffer: Vec<u8>,
+}
+
+impl Completion {
+    /// The bytes of the message that was received into a buffer of the endpoint's.
+    pub fn bytes(&self) -> &[u8] {
+        &self.buffer[..self.len.min(self.buffer.len())]
+    }
+}
+
+/// A message that has arrived and that no receive has taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Found {
+    /// Who sent it; `None` if this endpoint has not added it.
+    pub peer: Option<Peer>,
+    /// Its tag.
+    pub tag: u64,
+    /// Its 8 bytes of data.
+    pub data: u64,
+    /// Its length in bytes.
+    pub len: usize,
+}
+
+/// What the caller gave an operation.
+#[derive(Debug)]
+struct Given {
+    serial: u32,
+    context: u64,
+    buffer: Vec<u8>,
+}
+
+/// An endpoint: it sends and receives. When it is dropped, what is under way ends; peers see that it is gone.
+#[derive(Debug)]
+pub struct Endpoint {
+    /// Before the buffers: what it does when it is dropped reads them.
+    inner: crate::endpoint::Endpoint,
+    queue: Rc<Queue>,
+    given: Slab<Given>,
+    serial: u32,
+    peers: u32,
+}
+
+// SAFETY: every Rc and every pointer in an endpoint belongs to it alone and goes with it; pointers that a caller gave are valid in every thread,
+// as the unsafe functions that take them ask for.
+unsafe impl core::marker::Send for Endpoint {}
+
+impl Endpoint {
+    /// Opens an endpoint.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfMemory`], or what the system says of a memfd.
+    pub fn open() -> Result<Self, Error> {
+        let mut inner = crate::endpoint::Endpoint::new()?;
+        let queue = Rc::new(Queue::default());
+        inner.core.directed = true;
+        inner.core.reports.send_queue = Some(Rc::clone(&queue));
+        inner.core.reports.receive_queue = Some(Rc::clone(&queue));
+        Ok(Self { inner, queue, given: Slab::default(), serial: 0, peers: 0 })
+    }
+
+    /// Returns the address. As text ([`Address`] implements `Display` and `FromStr`) it goes through anything.
+    pub fn address(&self) -> Address {
+        self.inner.address
+    }
+
+    /// Adds a peer. That costs no system call: whether the endpoint is there shows when something is sent.
+    pub fn add(&mut self, address: Address) -> Peer {
+        let peer = self.peers;
+        self.peers += 1;
+        self.inner.core.introduce(u64::from(peer), address);
+        Peer(peer)
+    }
+
+    /// Removes a peer: what is under way with it ends with [`Error::Closed`], and the memory to send to it is given back. Messages that have
+    /// arrived from it can still be received from any peer. Its number is not used again.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::UnknownPeer`].
+    pub fn remove(&mut self, peer: Peer) -> Result<(), Error> {
+        self.inner.core.remove(u64::from(peer.0)).map_err(Error::from)
+    }
+
+    /// Whether the peer's endpoint is closed, or its process has ended. Nothing else tells that while no operation is under way with it. Costs a
+    /// system call. A peer that was never added has left.
+    pub fn has_left(&mut self, peer: Peer) -> bool {
+        self.inner.core.has_left(u64::from(peer.0))
+    }
+
+    fn begin(&mut self, context: u64, buffer: Vec<u8>) -> Operation {
+        self.serial = self.serial.wrapping_add(1);
+        let serial = self.serial;
+        Operation { at: self.given.insert(Given { serial, context, buffer }), serial }
+    }
+
+    /// Sends `buffer`, which the completion gives back.
+    ///
+    /// # Errors
+    ///
+    /// Nothing was sent, and there is no completion: [`Error::Full`] if there is no room now, [`Error::Unreachable`] or [`Error::Closed`] if the
+    /// peer is gone, [`Error::UnknownPeer`], [`Error::TooManySenders`], [`Error::OutOfMemory`]. The buffer comes back with the error.
+    pub fn send(
+        &mut self,
+        to: Peer,
+        tag: u64,
+        data: u64,
+        buffer: Vec<u8>,
+        context: u64,
+    ) -> Result<Operation, Refused> {
+        let (bytes, len) = (buffer.as_ptr(), buffer.len());
+        let operation = self.begin(context, buffer);
+        // SAFETY: the buffer stays in `given` until the completion is taken out.
+        match unsafe { self.send_of(to, tag, data, bytes, len, operation) } {
+            Ok(()) => Ok(operation),
+            Err(error) => {
+                let buffer = self.given.remove(operation.at).map(|given| given.buffer).unwrap_or_default();
+                Err(Refused { error, buffer })
+            }
+        }
+    }
+
+    /// Sends bytes that the caller keeps.
+    ///
+    /// # Safety
+    ///
+    /// The `len` bytes are valid for reads in every thread, and do not change, until the completion is taken or the endpoint is dropped.
+    ///
+    /// # Errors
+    ///
+    /// As [`Endpoint::send`].
+    pub unsafe fn send_raw(
+        &mut self,
+        to: Peer,
+        tag: u64,
+        data: u64,
+        bytes: *const u8,
+        len: usize,
+        context: u64,
+    ) -> Result<Operation, Error> {
+        let operation = self.begin(context, Vec::new());
+        // SAFETY: the caller promises it.
+        let sent = unsafe { self.send_of(to, tag, data, bytes, len, operation) };
+        sent.map(|()| operation).inspect_err(|_| drop(self.given.remove(operation.at)))
+    }
+
+    /// # Safety
+    ///
+    /// As [`Endpoint::send_raw`].
+    unsafe fn send_of(
+        &mut self,
+        to: Peer,
+        tag: u64,
+        data: u64,
+        bytes: *const u8,
+        len: usize,
+        operation: Operation,
+    ) -> Result<(), Error> {
+        let send = Send {
+            // SAFETY: the caller promises it.
+            spans: unsafe { Spans::one(bytes.cast(), len) },
+            to: u64::from(to.0),
+            tag: Some(tag),
+            data: Some(data),
+            context: context_of(operation.at),
+            completion: true,
+            inject: false,
+            delivery: false,
+            own: None,
+        };
+        Ok(self.inner.core.send(send)?)
+    }
+
+    /// Sends at most [`EAGER_LIMIT`] bytes, which are copied: there is no completion.
+    ///
+    /// # Errors
+    ///
+    /// As [`Endpoint::send`], and [`Error::TooLong`].
+    pub fn inject(&mut self, to: Peer, tag: u64, data: u64, bytes: &[u8]) -> Result<(), Error> {
+        let send = Send {
+            // SAFETY: an inject is over when the call returns, and the bytes live as long.
+            spans: unsafe { Spans::one(bytes.as_ptr().cast(), bytes.len()) },
+            to: u64::from(to.0),
+            tag: Some(tag),
+            data: Some(data),
+            context: std::ptr::null_mut(),
+            completion: false,
+            inject: true,
+            delivery: false,
+            own: None,
+        };
+        Ok(self.inner.core.send(send)?)
+    }
+
+    /// Receives a message into `buffer`, which the completion gives back: from a peer or from any, whose tag is `tag` but for the bits of `ignore`.
+    /// A peer that was not added matches nothing.
+    pub fn receive(
+        &mut self,
+        from: Option<Peer>,
+        tag: u64,
+        ignore: u64,
+        mut buffer: Vec<u8>,
+        context: u64,
+    ) -> Operation {
+        let (bytes, len) = (buffer.as_mut_ptr(), buffer.len());
+        let operation = self.begin(context, buffer);
+        // SAFETY: the buffer stays in `given` until the completion is taken out.
+        unsafe { self.receive_of(from, tag, ignore, bytes, len, operation) };
+        operation
+    }
+
+    /// Receives a message into bytes that the caller keeps.
+    ///
+    /// # Safety
+    ///
+    /// The `len` bytes are valid for writes in every thread, and nobody else touches them, until the completion is taken or the endpoint is dropped.
+    pub unsafe fn receive_raw(
+        &mut self,
+        from: Option<Peer>,
+        tag: u64,
+        ignore: u64,
+        bytes: *mut u8,
+        len: usize,
+        context: u64,
+    ) -> Operation {
+        let operation = self.begin(context, Vec::new());
+        // SAFETY: the caller promises it.
+        unsafe { self.receive_of(from, tag, ignore, bytes, len, operation) };
+        operation
+    }
+
+    /// # Safety
+    ///
+    /// As [`Endpoint::receive_raw`].
+    unsafe fn receive_of(
+        &mut self,
+        from: Option<Peer>,
+        tag: u64,
+        ignore: u64,
+        bytes: *mut u8,
+        len: usize,
+        operation: Operation,
+    ) {
+        let receive = Receive {
+            // SAFETY: the caller promises it.
+            spans: unsafe { Spans::one(bytes.cast(), len) },
+            context: context_of(operation.at),
+            pattern: self.pattern(from, tag, ignore),
+            tagged: true,
+            completion: true,
+            several: None,
+        };
+        self.inner.core.receive(receive);
+    }
+
+    fn pattern(&self, from: Option<Peer>, tag: u64, ignore: u64) -> TagPattern {
+        let from = from.map_or(FI_ADDR_UNSPEC, |peer| u64::from(peer.0));
+        // No peer has the last number.
+        let nobody = TagPattern { peer: Some(u32::MAX), tag, ignore };
+        self.inner.core.pattern(from, tag, ignore).unwrap_or(nobody)
+    }
+
+    /// Looks for a message that has arrived, and leaves it there.
+    pub fn probe(&mut self, from: Option<Peer>, tag: u64, ignore: u64) -> Option<Found> {
+        self.progress();
+        let pattern = self.pattern(from, tag, ignore);
+        self.inner.core.peek(true, &pattern, std::ptr::null_mut(), FI_PEEK | FI_COMPLETION);
+        let said = self.queue.done.borrow_mut().pop_back()?;
+        let entry = said.entry;
+        (said.error != FI_ENOMSG).then(|| Found {
+            peer: peer_of(said.source),
+            tag: entry.tag,
+            data: entry.data,
+            len: entry.len,
+        })
+    }
+
+    /// Cancels a receive that no message has met: it ends with [`Error::Canceled`]. Any other operation ends as it would.
+    pub fn cancel(&mut self, operation: Operation) {
+        if self.given.get(operation.at).is_some_and(|given| given.serial == operation.serial) {
+            self.inner.core.cancel(context_of(operation.at));
+        }
+    }
+
+    /// Moves what is under way. Returns whether there was anything.
+    pub fn progress(&mut self) -> bool {
+        self.inner.progress()
+    }
+
+    /// The next completion, if there is one; else moves what is under way first.
+    pub fn poll(&mut self) -> Option<Completion> {
+        if self.queue.done.borrow().is_empty() {
+            self.progress();
+        }
+        self.take()
+    }
+
+    /// The next completion, if there is one within this time. The thread sleeps after a while; a message wakes it.
+    pub fn wait(&mut self, at_most: Duration) -> Option<Completion> {
+        let start = Instant::now();
+        for spins in 0.. {
+            if let Some(completion) = self.poll() {
+                return Some(completion);
+            }
+            if spins < SPINS {
+                std::hint::spin_loop();
+                continue;
+            }
+            let left = at_most.saturating_sub(start.elapsed());
+            if left.is_zero() {
+                break;
+            }
+            // Parts of a millisecond are a whole one: zero would not sleep.
+            self.inner.sleep(u64::try_from(left.as_millis()).unwrap_or(u64::MAX).max(1));
+        }
+        None
+    }
+
+    fn take(&mut self) -> Option<Completion> {
+        let done = self.queue.done.borrow_mut().pop_front()?;
+        let entry = done.entry;
+        let given = self.given.remove(entry.context as usize as u32)?;
+        let received = entry.flags & (FI_RECV | FI_TAGGED) == FI_RECV | FI_TAGGED;
+        Some(Completion {
+            context: given.context,
+            received,
+            peer: peer_of(done.source),
+            tag: entry.tag,
+            data: entry.data,
+            len: entry.len,
+            result: if done.error == 0 { Ok(()) } else { Err(done.error.into()) },
+            buffer: given.buffer,
+        })
+    }
+}
+
+/// A send that was not begun.
+#[derive(Debug)]
+pub struct Refused {
+    /// Why.
+    pub error: Error,
+    /// The buffer.
+    pub buffer: Vec<u8>,
+}
+
+impl From<Refused> for Error {
+    fn from(refused: Refused) -> Self {
+        refused.error
+    }
+}
+
+/// A number of `given` as the context of an operation below.
+fn context_of(at: u32) -> *mut c_void {
+    std::ptr::without_provenance_mut(at as usize)
+}
+
+fn peer_of(source: u64) -> Option<Peer> {
+    u32::try_from(source).ok().map(Peer)
+}
