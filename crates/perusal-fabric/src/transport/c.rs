@@ -1,6 +1,6 @@
 //! The transport for C: `include/perusal-transport.h`, which says what each function does.
 
-use super::{Completion, Endpoint, Error, Operation, Peer};
+use super::{Completion, EAGER_LIMIT, Endpoint, Error, Operation, Peer};
 use libc::{c_char, c_int, c_void, ssize_t};
 use std::ffi::CStr;
 use std::time::Duration;
@@ -207,6 +207,8 @@ pub unsafe extern "C" fn perusal_inject(
     }
     let bytes = match length {
         0 => &[],
+        // Before there is a slice of it: no memory is so large.
+        _ if length > EAGER_LIMIT => return -Error::TooLong.number(),
         // SAFETY: the header wants `length` bytes.
         _ => unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), length) },
     };
@@ -345,4 +347,25 @@ pub unsafe extern "C" fn perusal_error_text(error: c_int, out: *mut c_char, leng
         *out.add(fits) = 0;
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ptr::null_mut;
+
+    #[test]
+    fn an_inject_of_more_than_memory_holds_is_refused() {
+        let mut endpoint = null_mut();
+        let byte = 0_u8;
+        // SAFETY: a place for the endpoint, which is closed once; of the bytes none is read.
+        unsafe {
+            assert_eq!(perusal_endpoint_open(&raw mut endpoint), 0);
+            for length in [EAGER_LIMIT + 1, usize::MAX] {
+                let sent = perusal_inject(endpoint, 0, 0, 0, (&raw const byte).cast(), length);
+                assert_eq!(sent, -libc::EMSGSIZE);
+            }
+            perusal_endpoint_close(endpoint);
+        }
+    }
 }
