@@ -33,6 +33,7 @@ use crate::events::Collective;
 use crate::team::{
     Arrived, Condition, CorruptWord, MappedSegment, PARTS, PAYLOAD, RoundArrival, Rounds, Team, TeamSlot,
 };
+use core::fmt;
 use core::future::Future;
 use core::ops::Range;
 
@@ -60,10 +61,27 @@ impl OperationKey {
     }
 }
 
-fn disagreement(from: usize) -> Error {
+impl fmt::Display for OperationKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (kind, root, bytes) = ((self.0 >> 56) as usize, self.0 >> 40 & 0xffff, self.0 & ((1 << 40) - 1));
+        let Some(name) = kind.checked_sub(1).and_then(|at| Collective::NAMES.get(at)) else {
+            return f.write_str("no collective of the program's");
+        };
+        write!(f, "{} of {bytes} bytes", name.to_string_lossy())?;
+        let rooted = [Collective::Bcast, Collective::Gather, Collective::Scatter, Collective::Reduce];
+        if rooted.iter().any(|operation| *operation as usize + 1 == kind) {
+            write!(f, ", root {root}")
+        } else {
+            Ok(())
+        }
+    }
+}
+
+#[cold]
+fn disagreement(from: usize, theirs: OperationKey, own: OperationKey) -> Error {
     Error::Other(format!(
-        "rank {from} is in another collective operation than this rank, or gives another length or root; the order of calls, \
-         counts or types differ between ranks"
+        "the ranks are not in the same collective operation: rank {from} is in {theirs}, this rank in {own}; the order of calls, counts, \
+         types or roots differ between ranks"
     ))
 }
 
@@ -208,7 +226,10 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         what: OperationKey,
         f: impl FnOnce(&[u8; PAYLOAD]) -> R,
     ) -> Result<R> {
-        self.rounds().read(member, |slot| take(slot, what, f)).ok_or_else(|| disagreement(member))
+        match self.rounds().read(member, |slot| take(slot, what, f)) {
+            Ok(result) => Ok(result),
+            Err(theirs) => Err(disagreement(member, theirs, what)),
+        }
     }
 
     /// Writes the caller's slot in a round that it has entered.
@@ -235,7 +256,7 @@ impl<'a, H: Hold> TeamGuard<'a, H> {
         what: OperationKey,
         f: impl FnOnce(&[u8; PAYLOAD]) -> R,
     ) -> Result<R> {
-        self.rounds().read_outcome(|slot| take(slot, what, f)).ok_or_else(|| {
+        self.rounds().read_outcome(|slot| take(slot, what, f)).map_err(|_| {
             Error::Other(
                 "the rank that reduces the operands of this collective could not; the order of calls, counts, types or \
                  operations differ between ranks"
@@ -444,8 +465,34 @@ fn put(slot: *mut TeamSlot, what: OperationKey, f: impl FnOnce(&mut [u8; PAYLOAD
 }
 
 #[inline]
-fn take<R>(slot: *const TeamSlot, what: OperationKey, f: impl FnOnce(&[u8; PAYLOAD]) -> R) -> Option<R> {
+fn take<R>(
+    slot: *const TeamSlot,
+    what: OperationKey,
+    f: impl FnOnce(&[u8; PAYLOAD]) -> R,
+) -> Result<R, OperationKey> {
     // SAFETY: written before we saw so, and not again until we have arrived in a later round (team rules 2 to 4).
     let slot = unsafe { &*slot };
-    (slot.what == what.0).then(|| f(&slot.payload))
+    if slot.what == what.0 { Ok(f(&slot.payload)) } else { Err(OperationKey(slot.what)) }
+}
+
+#[cfg(all(test, not(perusal_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disagreement_names_both_operations() {
+        let own = OperationKey::new(Collective::Bcast, 1, 40);
+        for (theirs, said) in [
+            (OperationKey::new(Collective::Bcast, 0, 40), "rank 2 is in bcast of 40 bytes, root 0"),
+            (OperationKey::new(Collective::Allreduce, 0, 8), "rank 2 is in allreduce of 8 bytes,"),
+            (OperationKey::numbered(0xff, 0, 1), "rank 2 is in no collective of the program's"),
+            (OperationKey(0), "rank 2 is in no collective of the program's"),
+        ] {
+            let error = disagreement(2, theirs, own).to_string();
+            assert!(
+                error.contains(said) && error.contains("this rank in bcast of 40 bytes, root 1;"),
+                "{error}"
+            );
+        }
+    }
 }
