@@ -104,6 +104,16 @@ fn peers_come_and_go() {
 }
 
 #[test]
+fn a_peer_that_was_added_twice_keeps_the_number_that_is_left() {
+    let (mut a, mut b, to_b, first) = two();
+    let second = b.add(a.address());
+    b.remove(first).expect("it was added");
+    a.inject(to_b, 1, 0, &[7]).expect("room");
+    b.receive(None, 1, 0, vec![0; 1], 2);
+    assert_eq!(end(&mut b, &mut a).peer, Some(second));
+}
+
+#[test]
 fn a_thread_that_waits_is_woken_by_a_message_and_endpoints_change_threads() {
     let (mut a, b, to_b, _) = two();
     let waiter = std::thread::spawn(move || {

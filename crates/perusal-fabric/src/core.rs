@@ -73,11 +73,12 @@ impl Core {
 
     /// The address vector does not have `fi_addr` any more.
     pub fn forget(&mut self, fi_addr: u64) {
-        if let Some(number) = self.by_fi_addr.get_mut(fi_addr as usize) {
-            if let Some(peer) = self.peers.all.get_mut(*number as usize) {
-                peer.fi_addr = FI_ADDR_NOTAVAIL;
-            }
-            *number = u32::MAX;
+        let Some(number) = self.by_fi_addr.get_mut(fi_addr as usize) else { return };
+        let number = std::mem::replace(number, u32::MAX);
+        if let Some(peer) = self.peers.all.get_mut(number as usize) {
+            // The endpoint may have been inserted more than once.
+            let left = self.by_fi_addr.iter().position(|&other| other == number);
+            peer.fi_addr = left.map_or(FI_ADDR_NOTAVAIL, |at| at as u64);
         }
     }
 
