@@ -7,20 +7,26 @@ use std::fs;
 /// Ids of the CPUs in the calling thread's affinity mask, in ascending order; at least one.
 #[must_use]
 pub fn affinity() -> Vec<usize> {
+    affinity_of(0).unwrap_or_else(|| vec![0])
+}
+
+/// Ids of the CPUs in the affinity mask of process `pid`, in ascending order; `None` if the kernel does not tell.
+#[must_use]
+pub fn affinity_of(pid: u32) -> Option<Vec<usize>> {
     // The kernel refuses a mask shorter than its own, so ask with a longer one until it fits.
     for words in [16_usize, 128, 1024] {
         let mut mask = vec![0_u64; words];
         // SAFETY: `mask` is `words * 8` writable bytes, and the kernel writes at most the length that it is passed.
-        let got = unsafe { libc::sched_getaffinity(0, words * 8, mask.as_mut_ptr().cast()) };
+        let got = unsafe { libc::sched_getaffinity(pid.cast_signed(), words * 8, mask.as_mut_ptr().cast()) };
         if got == 0 {
             let set: Vec<usize> =
                 (0..words * 64).filter(|cpu| mask[cpu / 64] >> (cpu % 64) & 1 == 1).collect();
             if !set.is_empty() {
-                return set;
+                return Some(set);
             }
         }
     }
-    vec![0]
+    None
 }
 
 /// The CPU that the calling thread runs on, at this moment.

@@ -139,6 +139,16 @@ fn waiting_ends_with_the_time_or_with_a_message() {
 }
 
 #[test]
+fn every_error_of_the_interface_has_a_text() {
+    let a = Node::new();
+    assert_eq!(a.error_text(FI_ETRUNC), "Message longer than the buffer of its receive");
+    assert_eq!(a.error_text(FI_ESHUTDOWN), "Cannot send after transport endpoint shutdown");
+    for number in FI_EOTHER..=FI_ENOMR {
+        assert!(!a.error_text(number).starts_with("Unknown error"), "{number}");
+    }
+}
+
+#[test]
 fn an_address_that_nobody_has_is_an_error() {
     let a = Node::new();
     let gone = Node::new().name();

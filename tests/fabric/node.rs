@@ -262,6 +262,25 @@ impl Node {
         assert_eq!(error, 0);
     }
 
+    /// fi_cq_strerror, into a buffer of the caller's.
+    pub fn error_text(&self, number: c_int) -> String {
+        type Text = unsafe extern "C" fn(
+            *mut Fid,
+            c_int,
+            *const c_void,
+            *mut std::ffi::c_char,
+            usize,
+        ) -> *const std::ffi::c_char;
+        let mut text = [0; 80];
+        // SAFETY: 80 bytes, as said; the result and they are C strings.
+        unsafe {
+            let said = function::<Text>(self.cq, 0, 6)(self.cq, number, null(), text.as_mut_ptr(), 80);
+            let said = std::ffi::CStr::from_ptr(said).to_string_lossy().into_owned();
+            assert_eq!(said, std::ffi::CStr::from_ptr(text.as_ptr()).to_string_lossy());
+            said
+        }
+    }
+
     pub fn cancel(&self, context: usize) {
         let cancel: unsafe extern "C" fn(*mut Fid, usize) -> isize = function(self.ep, 0, 0);
         // SAFETY: an endpoint.

@@ -4,6 +4,7 @@ use crate::api::*;
 use crate::domain::Domain;
 use crate::object::{Object, Tables, close, give, table, with};
 use crate::queue::Counter;
+use crate::wait::{left_of, pause};
 use libc::{c_int, c_void};
 use std::rc::Rc;
 use std::time::Instant;
@@ -92,7 +93,7 @@ unsafe extern "C" fn wait(cntr: *mut Fid, threshold: u64, timeout: c_int) -> c_i
     let start = Instant::now();
     // SAFETY: the interface promises a counter of ours.
     let errors = unsafe { with(cntr, |cntr: &Cntr| cntr.value.errors.get()) };
-    loop {
+    for tries in 0_u32.. {
         // SAFETY: the same promise.
         unsafe {
             if read(cntr) >= threshold {
@@ -102,9 +103,9 @@ unsafe extern "C" fn wait(cntr: *mut Fid, threshold: u64, timeout: c_int) -> c_i
                 return -FI_EAVAIL;
             }
         }
-        if timeout >= 0 && start.elapsed().as_millis() >= timeout as u128 {
-            return -FI_ETIMEDOUT;
-        }
-        std::hint::spin_loop();
+        let Some(left) = left_of(timeout, start) else { return -FI_ETIMEDOUT };
+        // SAFETY: the same promise.
+        unsafe { pause::<Rc<Counter>>(cntr, tries, left, |counter| &counter.bound) };
     }
+    -FI_ETIMEDOUT
 }

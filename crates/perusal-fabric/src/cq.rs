@@ -4,6 +4,7 @@ use crate::api::*;
 use crate::domain::Domain;
 use crate::object::{Object, Tables, close, give, table, with};
 use crate::queue::Queue;
+use crate::wait::{left_of, pause};
 use libc::{c_char, c_int, c_void};
 use std::rc::Rc;
 use std::time::Instant;
@@ -118,31 +119,19 @@ unsafe extern "C" fn sreadfrom(
     timeout: c_int,
 ) -> isize {
     let start = Instant::now();
-    let mut tries = 0_u32;
-    loop {
+    for tries in 0_u32.. {
         // SAFETY: the interface promises a completion queue of ours and room for the entries.
         let taken = unsafe { with(cq, |cq: &Cq| take(&cq.value, buf, count, sources)) };
-        let left = (timeout as u128).saturating_sub(start.elapsed().as_millis());
         // SAFETY: the same promise.
         let signaled = unsafe { with(cq, |cq: &Cq| cq.value.signaled.take()) };
-        if taken != -(FI_EAGAIN as isize) || signaled || (timeout >= 0 && left == 0) {
+        let left = left_of(timeout, start);
+        let (true, false, Some(left)) = (taken == -(FI_EAGAIN as isize), signaled, left) else {
             return taken;
-        }
-        tries += 1;
-        if tries < 1000 {
-            std::hint::spin_loop();
-            continue;
-        }
-        // SAFETY: the same promise; the lock is not held while this thread waits.
-        let shared = unsafe { (*cq.cast::<Cq>()).lock.is_needed() };
-        if shared {
-            std::thread::sleep(std::time::Duration::from_micros(50));
-        } else {
-            let most = if timeout < 0 { 100 } else { left.min(100) as u64 };
-            // SAFETY: the same promise.
-            unsafe { with(cq, |cq: &Cq| cq.value.bound.sleep(most)) };
-        }
+        };
+        // SAFETY: the same promise.
+        unsafe { pause::<Rc<Queue>>(cq, tries, left, |queue| &queue.bound) };
     }
+    -(FI_EAGAIN as isize)
 }
 
 unsafe extern "C" fn signal(cq: *mut Fid) -> c_int {
@@ -189,8 +178,7 @@ unsafe extern "C" fn strerror(
     buf: *mut c_char,
     len: usize,
 ) -> *const c_char {
-    // SAFETY: a plain call; the text it gives is a C string.
-    let text = unsafe { libc::strerror(number) };
+    let text = crate::api::error_text(number);
     if !buf.is_null() && len > 0 {
         // SAFETY: the interface promises `len` bytes.
         unsafe {

@@ -4,7 +4,9 @@ use crate::address::Address;
 use crate::core::Core;
 use crate::segment::{self, Segment};
 use perusal::internals::ring::{Consumer, MappedRing, Storage};
+use perusal::internals::shm::cpus;
 use perusal::internals::sync::{AsymmetricFence, Ordering};
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 /// Records taken from one ring before the others are looked at.
@@ -25,6 +27,29 @@ struct Incoming {
     peer: u32,
 }
 
+/// The CPUs that this process and those that send to it may use: each may be bound to one.
+#[derive(Debug)]
+struct Cpus {
+    ids: BTreeSet<usize>,
+    quota: usize,
+    usable: usize,
+}
+
+impl Cpus {
+    fn new() -> Self {
+        let quota = cpus::quota().map_or(usize::MAX, |quota| quota as usize);
+        let mut cpus = Self { ids: BTreeSet::new(), quota, usable: 1 };
+        cpus.add(0);
+        cpus
+    }
+
+    /// Counts the CPUs of another process.
+    fn add(&mut self, pid: u32) {
+        self.ids.extend(cpus::affinity_of(pid).unwrap_or_default());
+        self.usable = self.ids.len().min(self.quota).max(1);
+    }
+}
+
 /// An endpoint.
 #[derive(Debug)]
 pub struct Endpoint {
@@ -32,8 +57,10 @@ pub struct Endpoint {
     incoming: Vec<Incoming>,
     last: usize,
     changes: u32,
+    /// This endpoint sends to itself.
+    meets_itself: bool,
     idle: u32,
-    cpus: usize,
+    cpus: Cpus,
     fence: AsymmetricFence,
     pub core: Core,
     /// Behind what points into it.
@@ -48,8 +75,19 @@ impl Endpoint {
         let (segment, address) = Segment::new()?;
         let fence = segment.fence()?;
         let core = Core::new(address);
-        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-        Ok(Self { address, incoming: Vec::new(), last: 0, changes: 0, idle: 0, cpus, fence, core, segment })
+        let cpus = Cpus::new();
+        Ok(Self {
+            address,
+            incoming: Vec::new(),
+            last: 0,
+            changes: 0,
+            meets_itself: false,
+            idle: 0,
+            cpus,
+            fence,
+            core,
+            segment,
+        })
     }
 
     /// Takes what has arrived and sends what waits. Returns whether there was anything.
@@ -91,10 +129,11 @@ impl Endpoint {
         any
     }
 
+    /// Ends a poll in vain. It never sleeps: a caller that polls may have other work, and one that waits calls [`Endpoint::sleep`].
     #[inline]
     fn wait_a_little(&mut self) {
         self.idle = self.idle.wrapping_add(1);
-        let outnumbered = self.idle >= PATIENCE && self.incoming.len() >= self.cpus;
+        let outnumbered = self.idle >= PATIENCE && self.is_outnumbered();
         // Whoever is awaited may be waiting for this very CPU.
         let long = self.idle >= LONG && self.idle.is_multiple_of(PATIENCE);
         if outnumbered || long {
@@ -103,6 +142,11 @@ impl Endpoint {
         if self.idle.is_multiple_of(1 << 16) {
             self.look_for_the_dead();
         }
+    }
+
+    /// Whether this endpoint and those that send to it are more than the CPUs that their processes may use.
+    pub fn is_outnumbered(&self) -> bool {
+        self.incoming.len() - usize::from(self.meets_itself) >= self.cpus.usable
     }
 
     #[cold]
@@ -117,6 +161,8 @@ impl Endpoint {
                     let consumer = Consumer::resume(self.segment.ring(slot));
                     consumer.disable_notification();
                     self.incoming.push(Incoming { consumer, slot, peer });
+                    self.cpus.add(sender.pid);
+                    self.meets_itself |= sender == self.address;
                 }
                 (segment::CLOSED, known) => {
                     let sender = self.segment.sender(slot);

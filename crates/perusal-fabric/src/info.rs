@@ -133,8 +133,20 @@ pub unsafe extern "C" fn getinfo(
     let info = allocate::<Info>();
     let (tx, rx, ep) = (allocate::<TxAttr>(), allocate::<RxAttr>(), allocate::<EpAttr>());
     let (domain, fabric) = (allocate::<DomainAttr>(), allocate::<FabricAttr>());
-    if info.is_null() || tx.is_null() || rx.is_null() || ep.is_null() || domain.is_null() || fabric.is_null()
-    {
+    let (domain_name, fabric_name) = (text(c"perusal"), text(c"perusal"));
+    let all: [*mut libc::c_void; 8] = [
+        info.cast(),
+        tx.cast(),
+        rx.cast(),
+        ep.cast(),
+        domain.cast(),
+        fabric.cast(),
+        domain_name.cast(),
+        fabric_name.cast(),
+    ];
+    if all.iter().any(|one| one.is_null()) {
+        // SAFETY: each came from the C library or is null, and nobody else knows of it.
+        all.iter().for_each(|&one| unsafe { libc::free(one) });
         return -FI_ENOMEM;
     }
     let caps = if wanted.caps == 0 { CAPS } else { wanted.caps };
@@ -187,7 +199,7 @@ pub unsafe extern "C" fn getinfo(
         };
         *domain = DomainAttr {
             domain: std::ptr::null_mut(),
-            name: text(c"perusal"),
+            name: domain_name,
             threading: if wanted.threading == 0 { FI_THREAD_SAFE } else { wanted.threading },
             control_progress: FI_PROGRESS_MANUAL,
             data_progress: FI_PROGRESS_MANUAL,
@@ -217,7 +229,7 @@ pub unsafe extern "C" fn getinfo(
         // libfabric sets the provider's name itself.
         *fabric = FabricAttr {
             fabric: std::ptr::null_mut(),
-            name: text(c"perusal"),
+            name: fabric_name,
             prov_name: std::ptr::null_mut(),
             prov_version: crate::VERSION,
             api_version: version,

@@ -2,7 +2,7 @@
 //!
 //! In the order of the layers: `api` (the interface's structures), `address`, `segment` (an endpoint's memory), `key`, `spans`, `slab`, `wire`,
 //! `queue`, `peers`, `operation`, `core` and `receive` (the protocol), `endpoint` (rings and progress), and above them two faces: [`transport`], for programs of one's own, and
-//! the objects that libfabric calls: `object`, `domain`, `av`, `cq`, `cntr`, `ep`, `info`.
+//! the objects that libfabric calls: `object`, `wait`, `domain`, `av`, `cq`, `cntr`, `ep`, `info`.
 
 pub mod address;
 pub mod api;
@@ -24,6 +24,7 @@ mod segment;
 mod slab;
 mod spans;
 pub mod transport;
+mod wait;
 mod wire;
 
 use api::Provider;

@@ -9,6 +9,7 @@ use perusal::internals::shm::peer_memory::read_peer;
 use perusal::internals::sync::AsymmetricFence;
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::{FromRawFd, OwnedFd};
+use std::time::{Duration, Instant};
 
 /// The way to a peer.
 #[derive(Debug)]
@@ -81,23 +82,43 @@ pub struct Peer {
     /// The kernel has refused to copy from its memory.
     no_copies: bool,
     refused: u32,
+    /// When the process was last seen alive.
+    seen: Option<Instant>,
 }
 
+/// How long a process that was seen alive is taken for that process without another look. Its number would have to be given to a new
+/// process meanwhile, and the kernel gives it only after all others: thousands of processes would have to begin within this time.
+const FRESH: Duration = Duration::from_millis(1);
+
 impl Peer {
+    /// Whether the kernel lets this process reach the peer's memory, and it is the peer's.
+    pub fn is_reachable(&mut self) -> bool {
+        if self.no_copies {
+            return false;
+        }
+        let now = Instant::now();
+        if self.seen.is_some_and(|seen| now - seen < FRESH) {
+            return !self.outgoing.as_ref().is_some_and(Outgoing::is_closed);
+        }
+        let alive = !self.has_ended();
+        self.seen = alive.then_some(now);
+        alive
+    }
+
     /// Copies bytes from the peer's process, where the kernel allows that. False: they are not there.
     ///
     /// # Safety
     ///
     /// `to` is valid for writes of `len` bytes, and nobody else touches them meanwhile.
     pub unsafe fn copy(&mut self, from: u64, to: *mut u8, len: usize) -> bool {
-        if self.no_copies {
+        if !self.is_reachable() {
             return false;
         }
         // SAFETY: what the caller says of `to`.
         let copied = unsafe { read_peer(self.address.pid.cast_signed(), from, to, len) }.is_ok();
         self.no_copies = !copied;
-        // A peer that is there now was there all the time, and its caller has left the bytes alone.
-        copied && !self.has_ended()
+        // An endpoint that is open now was open all the time, and its caller has left the bytes alone.
+        copied && !self.outgoing.as_ref().is_some_and(Outgoing::is_closed)
     }
 
     /// Whether the endpoint is closed, or its process has ended.
@@ -157,6 +178,7 @@ impl Peers {
                 dead: false,
                 no_copies: false,
                 refused: 0,
+                seen: None,
             });
             (self.all.len() - 1) as u32
         })

@@ -91,10 +91,42 @@ pub const FI_ESHUTDOWN: i32 = libc::ESHUTDOWN;
 pub const FI_EHOSTUNREACH: i32 = libc::EHOSTUNREACH;
 pub const FI_ECANCELED: i32 = libc::ECANCELED;
 pub const FI_ETIMEDOUT: i32 = libc::ETIMEDOUT;
+pub const FI_EOTHER: i32 = 256;
 pub const FI_ETOOSMALL: i32 = 257;
 pub const FI_EOPBADSTATE: i32 = 258;
 pub const FI_EAVAIL: i32 = 259;
 pub const FI_EBADFLAGS: i32 = 260;
+pub const FI_ENOEQ: i32 = 261;
+pub const FI_EDOMAIN: i32 = 262;
 pub const FI_ENOCQ: i32 = 263;
+pub const FI_ECRC: i32 = 264;
 pub const FI_ETRUNC: i32 = 265;
+pub const FI_ENOKEY: i32 = 266;
 pub const FI_ENOAV: i32 = 267;
+pub const FI_EOVERRUN: i32 = 268;
+pub const FI_ENORX: i32 = 269;
+pub const FI_ENOMR: i32 = 270;
+
+/// Returns what an error means, a C string that lasts: of libfabric's own numbers, and of the system's.
+pub fn error_text(number: i32) -> *const std::ffi::c_char {
+    let own = match number.saturating_abs() {
+        FI_EOTHER => c"Unspecified error",
+        FI_ETOOSMALL => c"Provided buffer is too small",
+        FI_EOPBADSTATE => c"Operation not permitted in current state",
+        FI_EAVAIL => c"Error available",
+        FI_EBADFLAGS => c"Flags not supported",
+        FI_ENOEQ => c"Missing or unavailable event queue",
+        FI_EDOMAIN => c"Invalid resource domain",
+        FI_ENOCQ => c"Missing or unavailable completion queue",
+        FI_ECRC => c"CRC error",
+        FI_ETRUNC => c"Message longer than the buffer of its receive",
+        FI_ENOKEY => c"Required key not available",
+        FI_ENOAV => c"Missing or unavailable address vector",
+        FI_EOVERRUN => c"Queue has been overrun",
+        FI_ENORX => c"Receiver not ready, no receive buffers available",
+        FI_ENOMR => c"No more memory registrations available",
+        // SAFETY: a plain call; the text it gives is a C string.
+        system => return unsafe { libc::strerror(system) },
+    };
+    own.as_ptr()
+}
