@@ -12,7 +12,7 @@
 #![cfg(perusal_loom)]
 
 use loom::thread;
-use perusal::internals::handles::HandleTable;
+use perusal::internals::handles::{HandleKind, HandleTable};
 use std::sync::Arc;
 
 fn model(preemptions: Option<usize>, body: impl Fn() + Send + Sync + 'static) {
@@ -36,7 +36,7 @@ fn value(object: &Object) -> u32 {
 #[test]
 fn a_look_and_a_removal_do_not_meet() {
     model(None, || {
-        let table = Arc::new(HandleTable::new());
+        let table = Arc::new(HandleTable::new(HandleKind::Info));
         let handle = table.insert(object(7)).unwrap();
         let looker = {
             let table = table.clone();
@@ -52,7 +52,7 @@ fn a_look_and_a_removal_do_not_meet() {
 #[test]
 fn a_slot_that_is_used_again_is_not_seen_through_the_old_handle() {
     model(None, || {
-        let table = Arc::new(HandleTable::new());
+        let table = Arc::new(HandleTable::new(HandleKind::Info));
         let old = table.insert(object(1)).unwrap();
         let looker = {
             let table = table.clone();
@@ -70,8 +70,8 @@ fn a_slot_that_is_used_again_is_not_seen_through_the_old_handle() {
 fn a_handle_that_is_passed_on_by_guesswork_shows_a_whole_object() {
     // The handles of a fresh table are known beforehand: the looker needs no edge from the inserter to try one.
     model(None, || {
-        let first = HandleTable::new().insert(object(0)).unwrap();
-        let table = Arc::new(HandleTable::new());
+        let first = HandleTable::new(HandleKind::Info).insert(object(0)).unwrap();
+        let table = Arc::new(HandleTable::new(HandleKind::Info));
         let looker = {
             let table = table.clone();
             thread::spawn(move || table.get(first).map(|object| value(&object)))
@@ -84,7 +84,7 @@ fn a_handle_that_is_passed_on_by_guesswork_shows_a_whole_object() {
 #[test]
 fn of_two_removers_one_gets_the_object() {
     model(Some(3), || {
-        let table = Arc::new(HandleTable::new());
+        let table = Arc::new(HandleTable::new(HandleKind::Info));
         let handle = table.insert(object(9)).unwrap();
         let removers: Vec<_> = (0..2)
             .map(|_| {

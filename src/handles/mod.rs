@@ -1,8 +1,9 @@
 //! Tables from the integer in a C handle to the object that it names.
 //!
 //! A handle is `4096 + (generation << 22 | index)`: outside the predefined range 1..=4095, never zero, and a positive
-//! `int`, so that `MPI_X_toint` is the identity. A slot's generation grows by one each time its object is removed, so
-//! a stale handle is refused until its slot has been used 256 times more; free slots are taken oldest first.
+//! `int`, so that `MPI_X_toint` is the identity. Each kind of object has 32 generations of its own, so no table takes the handle of
+//! another kind. A slot moves to its next generation each time its object is removed, so a stale handle is refused until its slot has
+//! been used 32 times more; free slots are taken oldest first.
 //!
 //! # Rules
 //! - **Handle rule 1.** A slot's `state` holds `generation`, `PRESENT` and a count of readers. Only `TableSlot::enter` and `TableSlot::leave` change the
@@ -20,9 +21,10 @@ use std::sync::{Arc, PoisonError};
 pub const FIRST: usize = 4096;
 const INDEX_BITS: u32 = 22;
 const INDEX_MASK: usize = (1 << INDEX_BITS) - 1;
-const GENERATIONS: usize = 256;
+/// Generations of a kind, a power of two.
+const GENERATIONS: u32 = 32;
 /// One past the greatest handle value that a table gives out.
-pub const END: usize = FIRST + (GENERATIONS << INDEX_BITS);
+const END: usize = FIRST + ((HandleKind::COUNT * GENERATIONS as usize) << INDEX_BITS);
 const _: () = assert!(END <= i32::MAX as usize, "MPI_X_toint is the identity");
 
 /// Slots of the first chunk; each further one is as large as all before it. Small under loom, so that slots are used again.
@@ -30,9 +32,51 @@ const CHUNK0: usize = if cfg!(perusal_loom) { 1 } else { 64 };
 const CHUNKS: usize = (INDEX_MASK + 1).ilog2() as usize - CHUNK0.ilog2() as usize + 1;
 
 const PRESENT: u32 = 1 << 31;
-const GENERATION_SHIFT: u32 = 23;
-const GENERATION: u32 = 0xff << GENERATION_SHIFT;
+const GENERATION_SHIFT: u32 = 22;
+const GENERATION: u32 = 0x1ff << GENERATION_SHIFT;
 const READERS: u32 = (1 << GENERATION_SHIFT) - 1;
+
+/// What the handles of a table name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HandleKind {
+    /// An operation that is not one message. Its handles are small enough to be moved behind those of the engine's requests.
+    Task,
+    /// A communicator.
+    Comm,
+    /// A datatype.
+    Datatype,
+    /// A reduction operation.
+    Op,
+    /// A group.
+    Group,
+    /// An info object.
+    Info,
+    /// A file.
+    File,
+    /// A window.
+    Win,
+    /// An error handler.
+    Errhandler,
+    /// A session.
+    Session,
+    /// A matched message.
+    Message,
+    /// A control variable's handle.
+    Cvar,
+    /// An event registration.
+    EventRegistration,
+}
+
+impl HandleKind {
+    const COUNT: usize = 13;
+
+    /// The first of its generations.
+    const fn generation(self) -> u32 {
+        self as u32 * GENERATIONS
+    }
+}
+
+const _: () = assert!(HandleKind::EventRegistration as usize + 1 == HandleKind::COUNT);
 
 struct TableSlot<T> {
     state: AtomicU32,
@@ -40,8 +84,8 @@ struct TableSlot<T> {
 }
 
 impl<T> TableSlot<T> {
-    fn new() -> Self {
-        Self { state: AtomicU32::new(0), value: Cell::new(None) }
+    fn new(kind: HandleKind) -> Self {
+        Self { state: AtomicU32::new(kind.generation() << GENERATION_SHIFT), value: Cell::new(None) }
     }
 
     /// Announces a reader (handle rule 1). True if the slot holds an object of `generation`; `leave` must follow either way.
@@ -64,7 +108,8 @@ impl<T> TableSlot<T> {
 
     /// Takes the object of `generation` out and moves the slot to the next generation.
     fn retire(&self, generation: u32) -> Option<Arc<T>> {
-        self.withdraw(generation, (generation + 1) % GENERATIONS as u32)
+        let first = generation & !(GENERATIONS - 1);
+        self.withdraw(generation, first | ((generation + 1) % GENERATIONS))
     }
 
     /// Puts `object` in the place of the one of `generation`. Meanwhile there is none.
@@ -106,6 +151,7 @@ impl<T> TableSlot<T> {
 
 /// Objects of one kind, found by handle. Lookup takes no lock; insert and remove take a short one.
 pub struct HandleTable<T> {
+    kind: HandleKind,
     chunks: [AtomicPtr<TableSlot<T>>; CHUNKS],
     free: Mutex<FreeHandles>,
 }
@@ -125,9 +171,9 @@ impl<T> HandleTable<T> {
     /// An empty table; allocates nothing.
     #[cfg(not(perusal_loom))]
     #[must_use]
-    #[allow(clippy::new_without_default)]
-    pub const fn new() -> Self {
+    pub const fn new(kind: HandleKind) -> Self {
         Self {
+            kind,
             chunks: [const { AtomicPtr::new(core::ptr::null_mut()) }; CHUNKS],
             free: Mutex::new(FreeHandles { fresh: 0, used: VecDeque::new() }),
         }
@@ -136,9 +182,9 @@ impl<T> HandleTable<T> {
     /// The same with loom's types, which cannot be made in a constant.
     #[cfg(perusal_loom)]
     #[must_use]
-    #[allow(clippy::new_without_default)]
-    pub fn new() -> Self {
+    pub fn new(kind: HandleKind) -> Self {
         Self {
+            kind,
             chunks: std::array::from_fn(|_| AtomicPtr::new(core::ptr::null_mut())),
             free: Mutex::new(FreeHandles { fresh: 0, used: VecDeque::new() }),
         }
@@ -154,7 +200,7 @@ impl<T> HandleTable<T> {
         Some(FIRST + (generation << INDEX_BITS | index))
     }
 
-    /// The object of `handle`, kept alive by the clone; `None` if the handle is predefined, unknown or stale.
+    /// The object of `handle`, kept alive by the clone; `None` if the handle is predefined, unknown, stale or of another kind.
     #[must_use]
     pub fn get(&self, handle: usize) -> Option<Arc<T>> {
         let (slot, generation) = self.find(handle)?;
@@ -245,7 +291,8 @@ impl<T> HandleTable<T> {
         let (chunk, _) = locate(index);
         // Relaxed: chunks are only made here, under the lock.
         if self.chunks[chunk].load(Ordering::Relaxed).is_null() {
-            let slots: Box<[TableSlot<T>]> = (0..chunk_len(chunk)).map(|_| TableSlot::new()).collect();
+            let slots: Box<[TableSlot<T>]> =
+                (0..chunk_len(chunk)).map(|_| TableSlot::new(self.kind)).collect();
             // Release: handles edge 3, pairs with the Acquire in `slot`; handle rule 4.
             self.chunks[chunk].store(Box::into_raw(slots).cast(), Ordering::Release);
         }

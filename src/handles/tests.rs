@@ -15,7 +15,7 @@ fn every_index_has_its_own_place_in_some_chunk() {
 
 #[test]
 fn a_handle_finds_its_object_until_it_is_removed() {
-    let table = HandleTable::new();
+    let table = HandleTable::new(HandleKind::Info);
     let handles: Vec<usize> = (0..1000).map(|n: u32| table.insert(Arc::new(n)).unwrap()).collect();
     for (n, &handle) in handles.iter().enumerate() {
         assert!(handle >= FIRST && handle <= i32::MAX as usize);
@@ -32,7 +32,7 @@ fn a_handle_finds_its_object_until_it_is_removed() {
 
 #[test]
 fn a_replaced_object_keeps_its_handle() {
-    let table = HandleTable::new();
+    let table = HandleTable::new(HandleKind::Info);
     let handle = table.insert(Arc::new(1)).unwrap();
     assert_eq!(*table.replace(handle, Arc::new(2)).unwrap(), 1);
     assert_eq!(*table.get(handle).unwrap(), 2);
@@ -42,10 +42,10 @@ fn a_replaced_object_keeps_its_handle() {
 
 #[test]
 fn a_stale_handle_is_refused_when_its_slot_is_used_again() {
-    let table = HandleTable::new();
+    let table = HandleTable::new(HandleKind::Info);
     let mut seen = std::collections::HashSet::new();
     let mut stale = Vec::new();
-    for n in 0..CHUNK0 * rounds(200) {
+    for n in 0..CHUNK0 * rounds(GENERATIONS as usize - 1) {
         let handle = table.insert(Arc::new(n)).unwrap();
         assert!(seen.insert(handle), "handle {handle} was given out twice");
         assert_eq!(*table.remove(handle).unwrap(), n);
@@ -61,8 +61,21 @@ fn a_stale_handle_is_refused_when_its_slot_is_used_again() {
 }
 
 #[test]
+fn no_table_takes_the_handle_of_another_kind() {
+    let tables = [HandleKind::Task, HandleKind::Comm, HandleKind::EventRegistration].map(HandleTable::new);
+    for n in 0..CHUNK0 * GENERATIONS as usize * 2 {
+        let handles = tables.each_ref().map(|table| table.insert(Arc::new(n)).unwrap());
+        for (at, table) in tables.iter().enumerate() {
+            let taken = handles.map(|handle| table.get(handle).is_some());
+            assert_eq!(taken, [0, 1, 2].map(|other| other == at), "{handles:?}");
+            table.remove(handles[at]);
+        }
+    }
+}
+
+#[test]
 fn predefined_and_foreign_values_name_nothing() {
-    let table = HandleTable::new();
+    let table = HandleTable::new(HandleKind::Info);
     table.insert(Arc::new(1u8)).unwrap();
     for value in [0, 1, FIRST - 1, FIRST + 1, FIRST + INDEX_MASK, END - 1, END, usize::MAX] {
         assert!(table.get(value).is_none(), "{value}");
@@ -81,7 +94,7 @@ fn of_many_removers_one_wins_and_readers_never_see_a_dead_object() {
     }
     const ROUNDS: usize = rounds(300);
     let drops = AtomicUsize::new(0);
-    let table = HandleTable::<CountedDrop>::new();
+    let table = HandleTable::<CountedDrop>::new(HandleKind::Info);
     let current = AtomicUsize::new(0);
     let removed = AtomicUsize::new(0);
     std::thread::scope(|scope| {
@@ -112,7 +125,7 @@ fn of_many_removers_one_wins_and_readers_never_see_a_dead_object() {
 #[test]
 fn dropping_the_table_drops_what_is_left_in_it() {
     let object = Arc::new(5);
-    let table = HandleTable::new();
+    let table = HandleTable::new(HandleKind::Info);
     table.insert(object.clone());
     table.insert(object.clone());
     assert_eq!(Arc::strong_count(&object), 3);

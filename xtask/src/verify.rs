@@ -36,6 +36,12 @@ pub fn main(_: &[String]) -> Result {
             ["test", "--quiet", "--locked", "--package", "perusal-cli", "--test", "p2p", "faults"];
         run(cargo(arguments).env("PERUSAL_FAULT_ROUNDS", &rounds))
     });
+    step("half a million calls with wrong arguments", &mut || {
+        let arguments =
+            ["test", "--quiet", "--locked", "--package", "perusal-abi", "--test", "abi", "hostile"];
+        let seed = number("PERUSAL_HOSTILE_SEED", std::process::id().into()).to_string();
+        run(cargo(arguments).env("PERUSAL_HOSTILE_CALLS", "500000").env("PERUSAL_HOSTILE_SEED", seed))
+    });
     step("programs built with MPICH's header on perusal, and ours on MPICH", &mut || peers::exchange(&[]));
     let order = folder("build")?.join("all_to_all_order");
     step("the Python wheel, with mpi4py", &mut || packages::wheel_check(&[]));

@@ -6,7 +6,7 @@
 use crate::abi;
 use crate::comm::Comm;
 use crate::error::{Error, Result};
-use crate::handles::HandleTable;
+use crate::handles::{HandleKind, HandleTable};
 use crate::sync::{AtomicPtr, Ordering};
 use core::ptr;
 use std::sync::{Arc, OnceLock};
@@ -15,7 +15,7 @@ use std::sync::{Arc, OnceLock};
 static JOB: OnceLock<(Arc<Comm>, Arc<Comm>)> = OnceLock::new();
 /// What MPI_COMM_WORLD names: null or the first of `JOB`.
 static WORLD: AtomicPtr<Comm> = AtomicPtr::new(ptr::null_mut());
-static MADE: HandleTable<Comm> = HandleTable::new();
+static MADE: HandleTable<Comm> = HandleTable::new(HandleKind::Comm);
 
 /// Makes the two predefined communicators known; the first call counts.
 pub fn install(world: Arc<Comm>, itself: Arc<Comm>) {

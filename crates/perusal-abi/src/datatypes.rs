@@ -9,7 +9,7 @@ use std::sync::{Arc, LazyLock, PoisonError};
 use crate::abi;
 use crate::datatype::op::Op;
 use crate::datatype::{CONTIGUOUS_SIZES, Datatype, missing_optional};
-use crate::handles::HandleTable;
+use crate::handles::{HandleKind, HandleTable};
 use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering};
 use crate::{Error, Result};
 
@@ -22,8 +22,8 @@ pub struct TypeObject {
     name: Mutex<Option<Vec<u8>>>,
 }
 
-static TYPES: HandleTable<TypeObject> = HandleTable::new();
-static OPS: HandleTable<Op> = HandleTable::new();
+static TYPES: HandleTable<TypeObject> = HandleTable::new(HandleKind::Datatype);
+static OPS: HandleTable<Op> = HandleTable::new(HandleKind::Op);
 /// Names that users gave to predefined types.
 static NAMES: LazyLock<Mutex<HashMap<usize, Vec<u8>>>> = LazyLock::new(Mutex::default);
 /// The unnamed predefined types (MPI 5.0 §19.1.5): asking twice gives the same handle.

@@ -3,7 +3,7 @@
 use crate::abi;
 use crate::error::{Error, Result};
 use crate::events::CommEvents;
-use crate::handles::HandleTable;
+use crate::handles::{HandleKind, HandleTable};
 use crate::io::File;
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub struct FileObject {
     events: Arc<CommEvents>,
 }
 
-static OPEN: HandleTable<FileObject> = HandleTable::new();
+static OPEN: HandleTable<FileObject> = HandleTable::new(HandleKind::File);
 
 fn invalid(handle: usize) -> Error {
     Error::FileHandle(match handle {

@@ -5,7 +5,7 @@ use super::mpi::part::PartitionedTask;
 use crate::abi;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::handles::HandleTable;
+use crate::handles::{HandleKind, HandleTable};
 use crate::p2p::{MessageStatus, Request};
 use std::sync::{Arc, OnceLock};
 
@@ -60,7 +60,7 @@ pub trait Task: Send + Sync {
     }
 }
 
-static TASKS: HandleTable<TaskObject> = HandleTable::new();
+static TASKS: HandleTable<TaskObject> = HandleTable::new(HandleKind::Task);
 /// Handles of tasks lie behind those of the engine's requests, and both are positive `int`s.
 const TASK_OFFSET: usize = 1 << 30;
 

@@ -2,7 +2,7 @@
 
 use crate::abi;
 use crate::error::{Error, Result};
-use crate::handles::HandleTable;
+use crate::handles::{HandleKind, HandleTable};
 use crate::rma::{Flavor, Window};
 use core::ffi::{c_int, c_void};
 use core::ops::Deref;
@@ -28,7 +28,7 @@ struct Predefined {
     model: c_int,
 }
 
-static MADE: HandleTable<WindowObject> = HandleTable::new();
+static MADE: HandleTable<WindowObject> = HandleTable::new(HandleKind::Win);
 
 fn invalid(handle: usize) -> Error {
     Error::Win(match handle {

@@ -17,13 +17,13 @@
 use super::registration::Registration;
 use super::safety::Safety;
 use crate::events::{hold_fast_path, inside_callback, set_sleep_hook};
-use crate::handles::HandleTable;
+use crate::handles::{HandleKind, HandleTable};
 use crate::limits::TOOL_HANDLES;
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering};
 use core::cell::Cell;
 use std::sync::{Arc, MutexGuard, PoisonError, TryLockError};
 
-static HANDLES: HandleTable<Registration> = HandleTable::new();
+static HANDLES: HandleTable<Registration> = HandleTable::new(HandleKind::EventRegistration);
 /// All registrations, each at an index of its own as long as it lives.
 static ALL: Mutex<RegistrationTable> =
     Mutex::new(RegistrationTable { entries: Vec::new(), free: Vec::new() });

@@ -99,7 +99,10 @@ pub struct Arguments<'a>(pub Vec<&'a [u8]>);
 
 impl<'a> Array<'a, *mut *mut c_char, c_int> for Arguments<'a> {
     unsafe fn of(from: *mut *mut c_char, length: c_int) -> Result<Self> {
-        if length <= 0 || from.is_null() {
+        if length < 0 {
+            return Err(Error::Arg("argc is negative"));
+        }
+        if length == 0 || from.is_null() {
             return Ok(Self(Vec::new()));
         }
         // SAFETY: argument rule 1: `length` strings.

@@ -253,7 +253,13 @@ fn connected_groups(group: &Group, leader: c_int, remote: (MPI_Group, c_int), ta
     let transport = Subset { transport: &to_world, ranks: &ranks, rank: own as usize };
     let peer = if own == leader {
         let (others, rank) = (group::find(remote.0), remote.1);
-        Some(others.and_then(|others| Ok(others.world_rank(others.checked(rank)?) as usize)))
+        Some(others.and_then(|others| {
+            let other = others.world_rank(others.checked(rank)?) as usize;
+            if other == world.group().world_rank(world.rank()) as usize {
+                return Err(Error::Group("the two groups have a member in common"));
+            }
+            Ok(other)
+        }))
     } else {
         None
     };

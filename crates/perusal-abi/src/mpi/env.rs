@@ -173,6 +173,8 @@ pub fn set_fortran_info(facts: Info) -> Result<()> {
 
 /// MPI_Abi_get_fortran_booleans: whether values of this size were set, and which.
 pub fn fortran_booleans(yes: Logical<'_>, no: Logical<'_>) -> Result<bool> {
+    yes.there()?;
+    no.there()?;
     let Some(known) = fortran().booleans.clone().filter(|known| known.0.len() == yes.size) else {
         return Ok(false);
     };

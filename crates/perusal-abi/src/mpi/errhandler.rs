@@ -13,14 +13,14 @@ use crate::comm::{Comm, lock};
 use crate::comms;
 use crate::error::{Error, Result};
 use crate::files;
-use crate::handles::HandleTable;
+use crate::handles::{HandleKind, HandleTable};
 use crate::sync::{AtomicBool, Mutex, Ordering};
 use crate::types::{MPI_Comm, MPI_Errhandler, MPI_File, MPI_Session, MPI_Win};
 use crate::windows::{self, WindowObject};
 use core::ffi::c_int;
 use std::sync::{Arc, LazyLock};
 
-static HANDLERS: HandleTable<UserErrhandler> = HandleTable::new();
+static HANDLERS: HandleTable<UserErrhandler> = HandleTable::new(HandleKind::Errhandler);
 
 /// References that users hold to their handlers: (handle, count), for the handlers that have a handle.
 static HELD: Mutex<Vec<(MPI_Errhandler, usize)>> = Mutex::new(Vec::new());

@@ -147,9 +147,14 @@ pub fn ordered(direction: Direction, fh: &FileObject, buf: Buffer<'_>, status: S
 }
 
 fn split(direction: Direction, kind: Split, fh: &FileObject, start: Start, buf: &Buffer<'_>) -> Result<()> {
-    fh.file().begin_split(kind.name(direction), || {
-        together(direction, fh, start, buf).unwrap_or_else(Transfer::failed)
-    })
+    let name = kind.name(direction);
+    let wrong = elements(buf).err();
+    fh.file().begin_split(name, || together(direction, fh, start, buf).unwrap_or_else(Transfer::failed))?;
+    match wrong {
+        None => Ok(()),
+        // Nothing has begun here that could end.
+        Some(error) => fh.file().end_split(name).and(Err(error)),
+    }
 }
 
 /// MPI_File_read_at_all_begin, MPI_File_write_at_all_begin. The access is performed here; its end tells the outcome.

@@ -5,12 +5,12 @@ use crate::arguments::{Given, InOut, OrUndefined, Room};
 use crate::comm::{Comm, Group, Similarity};
 use crate::comms;
 use crate::error::{Error, Result};
-use crate::handles::HandleTable;
+use crate::handles::{HandleKind, HandleTable};
 use crate::types::MPI_Group;
 use core::ffi::c_int;
 use std::sync::Arc;
 
-static GROUPS: HandleTable<Group> = HandleTable::new();
+static GROUPS: HandleTable<Group> = HandleTable::new(HandleKind::Group);
 
 /// The group of `handle` (MPI 5.0 §7.3).
 ///

@@ -3,13 +3,13 @@
 use crate::abi::*;
 use crate::arguments::{Argument, Arguments, Given, InOut, Letters, Out};
 use crate::error::{Error, Result};
-use crate::handles::HandleTable;
+use crate::handles::{HandleKind, HandleTable};
 use crate::info::Info;
 use crate::types::MPI_Info;
 use core::ffi::{c_char, c_int};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-static TABLE: HandleTable<Mutex<Info>> = HandleTable::new();
+static TABLE: HandleTable<Mutex<Info>> = HandleTable::new(HandleKind::Info);
 static STARTED: OnceLock<Info> = OnceLock::new();
 
 /// A copy of what the handle names: for functions that take an info argument. MPI_INFO_NULL gives an empty one.

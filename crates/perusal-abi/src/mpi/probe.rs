@@ -6,7 +6,7 @@ use crate::boundary::{self, ErrorSource};
 use crate::comm::Comm;
 use crate::comms;
 use crate::error::{Error, Result};
-use crate::handles::HandleTable;
+use crate::handles::{HandleKind, HandleTable};
 use crate::messages::{recv_buf, recv_peer};
 use crate::p2p::{Message, MessageStatus, Request};
 use crate::process::engine;
@@ -17,7 +17,7 @@ use core::ffi::c_int;
 use std::sync::{Arc, PoisonError};
 
 /// Messages that matched probes have found; a receive takes the message out.
-static MESSAGES: HandleTable<Mutex<Option<Message>>> = HandleTable::new();
+static MESSAGES: HandleTable<Mutex<Option<Message>>> = HandleTable::new(HandleKind::Message);
 
 fn keep(message: Message) -> Result<MPI_Message> {
     let handle = MESSAGES.insert(Arc::new(Mutex::new(Some(message))));

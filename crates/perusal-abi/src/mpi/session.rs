@@ -11,7 +11,7 @@ use crate::comm::errhandler::{ErrhandlerKind, ErrhandlerSlot};
 use crate::comm::{Comm, Group};
 use crate::engine::Buffers;
 use crate::error::{Error, Result};
-use crate::handles::HandleTable;
+use crate::handles::{HandleKind, HandleTable};
 use crate::info::Info;
 use crate::sync::{AtomicBool, Ordering};
 use crate::tool::event::delivery;
@@ -20,7 +20,7 @@ use crate::{comms, process};
 use core::ffi::c_int;
 use std::sync::Arc;
 
-static SESSIONS: HandleTable<Session> = HandleTable::new();
+static SESSIONS: HandleTable<Session> = HandleTable::new(HandleKind::Session);
 
 /// What a session handle names.
 #[derive(Debug)]

@@ -10,6 +10,7 @@ use crate::comm::topology::{Cart, DistGraph, Graph, dims_create};
 use crate::comm::{Comm, Topology};
 use crate::comms;
 use crate::error::{Error, Result};
+use crate::info::Info;
 use crate::process::engine;
 use crate::types::MPI_Comm;
 use core::ffi::c_int;
@@ -304,6 +305,7 @@ pub fn dist_graph_create_adjacent(
     source_weights: Weights<'_>,
     destinations: &[c_int],
     destination_weights: Weights<'_>,
+    _: Info,
 ) -> Result<MPI_Comm> {
     let old = within(comm)?;
     let graph = DistGraph {
@@ -321,6 +323,7 @@ pub fn dist_graph_create(
     degrees: &[c_int],
     destinations: Unbounded<'_, &[c_int]>,
     weights: Unbounded<'_, Weights<'_>>,
+    _: Info,
 ) -> Result<MPI_Comm> {
     let old = within(comm)?;
     if degrees.iter().any(|&degree| degree < 0) {

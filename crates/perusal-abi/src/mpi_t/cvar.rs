@@ -7,7 +7,7 @@ use super::enums::handle_of;
 use super::{Outcome, TextPlace, ValueAt, row};
 use crate::abi::*;
 use crate::arguments::{InOut, Out, offer};
-use crate::handles::HandleTable;
+use crate::handles::{HandleKind, HandleTable};
 use crate::limits::TOOL_HANDLES;
 use crate::limits::VARIABLE_TEXT;
 use crate::overrides;
@@ -16,7 +16,7 @@ use crate::variables::{Refusal, VARIABLES, Variable};
 use core::ffi::{c_int, c_ulong};
 use std::sync::Arc;
 
-static HANDLES: HandleTable<CvarHandle> = HandleTable::new();
+static HANDLES: HandleTable<CvarHandle> = HandleTable::new(HandleKind::Cvar);
 
 /// What a handle names.
 struct CvarHandle(&'static Variable);

@@ -1,0 +1,321 @@
+//! Every exported function is called with arguments that are wrong: no crash, no hang, and the error class of what is wrong.
+//!
+//! `hostile.c` has the values and the calls; what is written here, from the ABI's table, is the table of functions: for each the kinds
+//! of its arguments, and how it is called. `PERUSAL_HOSTILE_CALLS` is the number of calls with several wrong arguments each (`make
+//! verify` makes many), `PERUSAL_HOSTILE_SEED` repeats a run.
+
+use crate::abi::{self, Function};
+use crate::common::dist::dist;
+use crate::common::run::run;
+use crate::common::{root, scratch};
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs;
+use std::process::Command;
+use std::time::Duration;
+
+/// What does not come back, takes a program's place, waits for another program, or takes arguments that cannot be listed.
+const NOT_CALLED: [&str; 4] = ["MPI_Abort", "MPI_Finalize", "MPI_Pcontrol", "MPI_T_finalize"];
+
+/// What `mpi.h` does not declare: `docs/abi.md` says why.
+const NOT_DECLARED: [&str; 2] = ["MPI_Psend_init_c", "MPI_Precv_init_c"];
+
+/// What waits for another process if nothing is wrong with its arguments.
+const WAITS: [&str; 11] = [
+    "MPI_Comm_spawn",
+    "MPI_Comm_spawn_multiple",
+    "MPI_Comm_accept",
+    "MPI_Comm_connect",
+    "MPI_Comm_join",
+    "MPI_Intercomm_create",
+    "MPI_Win_wait",
+    "MPI_Win_complete",
+    "MPI_Init",
+    "MPI_Init_thread",
+    "MPI_Session_finalize",
+];
+
+/// The functions that take a handle by its address and read it.
+fn reads_handle(function: &str, handle: &str) -> bool {
+    let base = function.strip_suffix("_c").unwrap_or(function);
+    let reads =
+        ["MPI_Comm_disconnect", "MPI_File_close", "MPI_Session_finalize", "MPI_Type_commit", "MPI_Mrecv"];
+    let requests = ["MPI_Wait", "MPI_Test", "MPI_Start", "MPI_Cancel"];
+    base.ends_with("_free")
+        || reads.contains(&base)
+        || requests.contains(&base)
+        || base == "MPI_Imrecv" && handle == "MESSAGE"
+}
+
+/// The kind of an argument: a word that `hostile.c` knows.
+fn kind(function: &str, argument: &str) -> String {
+    if function.starts_with("PERUSE_")
+        && let Some(kind) = peruse_kind(function, argument)
+    {
+        return kind.to_owned();
+    }
+    let name = argument.split(['[', ']']).next().unwrap_or(argument);
+    let name = name.rsplit([' ', '*']).next().unwrap_or(name);
+    let tool = function.starts_with("MPI_T_");
+    let is_array = argument.contains('[');
+    let stars = argument.matches('*').count();
+    let base = argument.trim_start_matches("const ").split([' ', '*', '[']).next().unwrap_or_default();
+    let collective = argument.contains("sendbuf") || argument.contains("recvbuf");
+    match base {
+        "MPI_Status" if argument.starts_with("const") => "STATUS_IN",
+        "MPI_Status" if function.starts_with("MPI_Status_set") => "STATUS_IN",
+        "MPI_Status" => "STATUS",
+        "void" if function.ends_with("_delete_attr") || name == "extra_state" => "ANYTHING",
+        "void" if name == "attribute_val" && !function.contains("get") => "ANYTHING",
+        "void" if matches!(name, "location" | "user_data" | "obj_handle") => "ANYTHING",
+        "void" if name == "base" && function == "MPI_Free_mem" => "MEMORY",
+        "void" if function.starts_with("MPI_Win_") && name == "base" => "WINDOW_MEMORY",
+        "void" if tool => "OUT_OR_NULL",
+        "void" if collective && !function.starts_with("MPI_File") && !function.contains("endrecv") => {
+            "BUFFER_IN_PLACE"
+        }
+        "void" if name.starts_with("logical") => "OUT",
+        "void" if name.contains("attribute_val") || name == "baseptr" || name == "buffer_addr" => "OUT",
+        "void" => "BUFFER",
+        "char" if name == "argv" || is_array || stars > 1 => "WORDS",
+        "char" if argument.starts_with("const") && name.contains("datarep") => "DATAREP",
+        "char" if argument.starts_with("const") && name.contains("filename") => "FILENAME",
+        "char" if argument.starts_with("const") && name == "key" => "KEY",
+        "char" if argument.starts_with("const") => "STRING",
+        "char" if tool => "OUT_OR_NULL",
+        "char" => "OUT",
+        _ if base.ends_with("_function") || base.ends_with("_function_c") => "CALLBACK",
+        _ if base.starts_with("MPI_T_")
+            && !base.starts_with("MPI_T_cb")
+            && !base.starts_with("MPI_T_source") =>
+        {
+            let handle = base.trim_start_matches("MPI_T_").to_uppercase();
+            return match stars {
+                0 => format!("T_{handle}"),
+                _ if function.ends_with("_free") => format!("T_{handle}_AT"),
+                _ => "OUT_OR_NULL".to_owned(),
+            };
+        }
+        "MPI_Request" if is_array => "REQUESTS",
+        "MPI_Info" if is_array => "INFOS",
+        "MPI_Datatype" if is_array && argument.starts_with("const") => "DATATYPES",
+        "MPI_Comm" | "MPI_Datatype" | "MPI_Op" | "MPI_Group" | "MPI_Request" | "MPI_Info" | "MPI_File"
+        | "MPI_Win" | "MPI_Errhandler" | "MPI_Session" | "MPI_Message" => {
+            let handle = base.trim_start_matches("MPI_").to_uppercase();
+            return match (stars, is_array) {
+                (0, false) => match handle.as_str() {
+                    "DATATYPE" if !communicates(function) => "ANY_DATATYPE".to_owned(),
+                    _ => handle,
+                },
+                _ if reads_handle(function, &handle) => format!("{handle}_AT"),
+                _ if tool => "OUT_OR_NULL".to_owned(),
+                _ if is_array => "OUT".to_owned(),
+                _ => format!("OUT_{handle}"),
+            };
+        }
+        _ if function.ends_with("_toint") || function.ends_with("_fromint") => "INTEGER",
+        "int" if name.ends_with("keyval") && stars == 0 && !is_array => {
+            return match function.split('_').nth(1) {
+                Some("Type") => "TYPE_KEYVAL".to_owned(),
+                Some("Win") => "WIN_KEYVAL".to_owned(),
+                _ => "COMM_KEYVAL".to_owned(),
+            };
+        }
+        "int" if name.ends_with("keyval") && function.contains("free") => "KEYVAL_AT",
+        _ if stars > 0 && name == "argc" => "OUT_OR_NULL",
+        _ if stars > 0 && (name == "position" || name == "valuelen" || name == "buflen") => "POSITION",
+        // As long as the number of processes that is asked for.
+        _ if is_array && name == "array_of_errcodes" => "NOTHING",
+        _ if (stars > 0 || is_array) && tool => "OUT_OR_NULL",
+        _ if is_array && argument.contains("weights") => "WEIGHTS",
+        _ if is_array && argument.starts_with("const") => {
+            return match base {
+                "int" => "INTS".to_owned(),
+                _ => "LARGE_INTS".to_owned(),
+            };
+        }
+        _ if is_array && matches!(name, "dims" | "coords" | "ranges") && !function.contains("get") => "INTS",
+        _ if stars > 0 || is_array => "OUT",
+        "int" if name == "root" => "ROOT",
+        "int" if matches!(name, "dest" | "target_rank" | "source") => "PEER",
+        "int" if name.ends_with("tag") => "TAG",
+        "int" if name == "rank" && !function.contains("darray") => "RANK",
+        _ if name.ends_with("count") && !name.contains("max") => "COUNT",
+        _ if matches!(
+            name,
+            "n" | "ndims" | "nnodes" | "indegree" | "outdegree" | "length" | "argc" | "len"
+        ) =>
+        {
+            "LENGTH"
+        }
+        _ if name == "logical_size" => "LENGTH",
+        _ if base == "int" || base.starts_with("MPI_T_") => "INTEGER",
+        _ => "LARGE_INTEGER",
+    }
+    .to_owned()
+}
+
+/// The kind of an argument of PERUSE, if MPI has no such.
+fn peruse_kind(function: &str, argument: &str) -> Option<&'static str> {
+    let stars = argument.matches('*').count();
+    Some(match argument.split([' ', '*']).next().unwrap_or_default() {
+        "peruse_event_h" if stars == 0 => "P_EVENT",
+        "peruse_event_h" if function == "PERUSE_Event_release" => "P_EVENT_AT",
+        base if base.ends_with("_callback_f") && stars == 1 => "CALLBACK",
+        "void" if argument.ends_with("*param") && stars == 1 => "ANYTHING",
+        "int" if argument == "int event" => "P_NUMBER",
+        _ if stars > 0 && !argument.starts_with("const ") => "OUT",
+        _ => return None,
+    })
+}
+
+/// Whether a datatype must be committed: not where it is made, asked or freed.
+fn communicates(function: &str) -> bool {
+    let others = [
+        "MPI_Type_",
+        "MPI_Get_count",
+        "MPI_Get_elements",
+        "MPI_Status_set_elements",
+        "MPI_Pack_external_size",
+    ];
+    !others.iter().any(|head| function.starts_with(head))
+        && function != "MPI_File_get_type_extent"
+        && !function.starts_with("MPI_Pack_size")
+        && !function.starts_with("MPI_File_get_type_extent")
+}
+
+/// The table of functions as C.
+fn table(functions: &[Function], anytime: &BTreeSet<String>) -> String {
+    let mut text = String::from("/* Written by tests/abi/hostile.rs. */\n");
+    let mut rows = String::from("static const struct function functions[] = {\n");
+    for f in functions {
+        if NOT_CALLED.contains(&f.name.as_str()) || NOT_DECLARED.contains(&f.name.as_str()) {
+            continue;
+        }
+        let mut casts = Vec::new();
+        let mut kinds = Vec::new();
+        for (n, argument) in f.arguments.iter().enumerate() {
+            let kind = kind(&f.name, argument);
+            let name = argument.split('[').next().expect("a declaration");
+            let name = name.rsplit([' ', '*']).next().expect("a name");
+            casts.push(format!("({})a[{n}]", cast(argument, name)));
+            kinds.push(format!("{{ K_{kind}, \"{name}\" }}"));
+        }
+        let parameter = if casts.is_empty() { "(void)a; " } else { "" };
+        let profiling = if f.name.starts_with("MPI_") { "P" } else { "" };
+        for (wrapper, name) in
+            [("call", f.name.clone()), ("profiling_call", format!("{profiling}{}", f.name))]
+        {
+            let call = format!("{name}({})", casts.join(", "));
+            let call = if f.returns == "int" && !f.name.ends_with("_toint") {
+                format!("return {call};")
+            } else {
+                format!("(void){call}; return MPI_SUCCESS;")
+            };
+            writeln!(text, "static int {wrapper}_{}(const intptr_t *a) {{ {parameter}{call} }}", f.name)
+                .expect("a string");
+        }
+        let waits = u8::from(WAITS.contains(&f.name.as_str()));
+        let anytime = u8::from(anytime.contains(&f.name));
+        let (name, length, kinds) = (&f.name, kinds.len(), kinds.join(", "));
+        writeln!(
+            rows,
+            "    {{ \"{name}\", call_{name}, profiling_call_{name}, {length}, {waits}, {anytime}, {{ {kinds} }} }},"
+        )
+        .expect("a string");
+    }
+    text + &rows + "};\n"
+}
+
+/// PERUSE's functions, from their header.
+fn peruse_functions(header: &str) -> Vec<Function> {
+    let declarations = header.split("\nint ").skip(1);
+    let declarations = declarations.map(|rest| rest.split(';').next().expect("a declaration"));
+    let functions = declarations.map(|declaration| {
+        let (name, arguments) = declaration.split_once('(').expect("arguments");
+        let arguments = arguments.trim_end().trim_end_matches(')').split(',');
+        let arguments = arguments.map(|argument| argument.split_whitespace().collect::<Vec<_>>().join(" "));
+        Function {
+            returns: "int".to_owned(),
+            name: name.to_owned(),
+            arguments: arguments.filter(|argument| argument != "void").collect(),
+        }
+    });
+    functions.collect()
+}
+
+/// The functions that are legal before MPI_Init: those whose rows in `bindings.csv` say so.
+fn anytime(bindings: &str) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for row in bindings.lines().skip(1) {
+        // A family has its words in braces.
+        let (head, rest) =
+            row.split_at(row.find('{').filter(|at| row.find(',').is_some_and(|c| at < &c)).unwrap_or(0));
+        let (words, rest) = match rest.strip_prefix('{').and_then(|rest| rest.split_once('}')) {
+            Some((words, rest)) => (words.split(',').collect(), rest),
+            None => (vec![""], rest),
+        };
+        let mut fields = rest.splitn(4, ',');
+        let (tail, form) = (fields.next().unwrap_or_default(), fields.nth(1).unwrap_or_default());
+        if form.contains("anytime") || form == "plain" {
+            names.extend(words.iter().map(|word| format!("{head}{word}{tail}")));
+        }
+    }
+    names
+}
+
+/// The C type of an argument, for a cast.
+fn cast(argument: &str, name: &str) -> String {
+    let (before, after) = argument.split_at(argument.rfind(name).expect("a declaration has its name"));
+    let dimensions = &after[name.len()..];
+    match dimensions {
+        "" if before.contains("_cb_function") => format!("{}*", before.trim()),
+        "" => before.trim().to_owned(),
+        "[][3]" => format!("{before}(*)[3]"),
+        _ => format!("{before}*"),
+    }
+}
+
+#[test]
+fn wrong_arguments_give_an_error_of_their_class_and_nothing_else() {
+    let csv = fs::read_to_string(root().join("crates/perusal-abi/src/abi/functions.csv")).expect("a table");
+    let dir = scratch("hostile");
+    let bindings =
+        fs::read_to_string(root().join("crates/perusal-abi/src/abi/bindings.csv")).expect("a table");
+    let header = fs::read_to_string(root().join("include/peruse.h")).expect("a header");
+    let functions = [abi::functions(&csv), peruse_functions(&header)].concat();
+    fs::write(dir.join("calls.h"), table(&functions, &anytime(&bindings))).expect("a writable directory");
+    let program = dir.join("hostile");
+    let compiled = Command::new(dist().join("bin/mpicc"))
+        .args([
+            "-g",
+            "-O0",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-Wno-deprecated-declarations",
+            // Values that are no addresses: MPI_UNWEIGHTED.
+            "-Wno-stringop-overread",
+            "-D_GNU_SOURCE",
+            "-I",
+        ])
+        .arg(&dir)
+        .arg(root().join("tests/abi/hostile.c"))
+        .arg("-o")
+        .arg(&program)
+        .output()
+        .expect("the wrapper runs");
+    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    let number = |name: &str, otherwise: u64| {
+        std::env::var(name).map_or(otherwise, |n| n.parse().unwrap_or_else(|_| panic!("{name}: a number")))
+    };
+    let calls = number("PERUSAL_HOSTILE_CALLS", 20_000);
+    let seed = number("PERUSAL_HOSTILE_SEED", 1);
+    let mut command = Command::new(&program);
+    command
+        .args([seed.to_string(), calls.to_string()])
+        .env("PERUSAL_INITIAL_ERRHANDLER", "mpi_errors_return");
+    let outcome = run(&mut command, &dir, "run", Duration::from_secs(120 + calls / 1000));
+    println!("seed {seed}: {}", outcome.stdout);
+    assert_eq!(outcome.code(), Some(0), "seed {seed}\n{}\n{}", outcome.stdout, outcome.stderr);
+}
