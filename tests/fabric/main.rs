@@ -2,6 +2,7 @@
 
 mod faults;
 mod node;
+mod rma;
 mod transport;
 
 use node::{Node, Said, info};
@@ -37,7 +38,7 @@ fn both(a: &Node, b: &Node) -> (Said, Said) {
 #[test]
 fn what_is_not_offered_is_refused() {
     assert!(info(0).is_ok() && info(FI_TAGGED | FI_MULTI_RECV).is_ok());
-    for caps in [FI_RMA, FI_ATOMIC, FI_TAGGED | FI_RMA, FI_MSG | FI_REMOTE_COMM] {
+    for caps in [FI_MSG | FI_REMOTE_COMM, FI_TAGGED | 1 << 6, FI_RMA | 1 << 47] {
         assert_eq!(info(caps), Err(-FI_ENODATA));
     }
 }
@@ -263,6 +264,15 @@ fn the_other_process() {
     std::io::stdin().lock().read_line(&mut line).expect("an address");
     let to = node.insert(line.trim());
     let mut buffer = vec![0; 4 << 20];
+    if role == "region" {
+        // Is read and written until it is killed.
+        let access = FI_REMOTE_READ | FI_REMOTE_WRITE;
+        let _registered =
+            node.register(buffer.as_mut_ptr(), buffer.len(), access, 1).expect("a registration");
+        loop {
+            node.read_now();
+        }
+    }
     loop {
         node.receive(&mut buffer, to, 0, u64::MAX, 1);
         if role == "silent" {

@@ -5,12 +5,14 @@ use crate::api::*;
 use crate::key::TagPattern;
 use crate::operation::{Arriving, Body, Message, Receive, Reports, Send, Sending, There, Unexpected};
 use crate::peers::{Peers, Waiting};
+use crate::region::Regions;
 use crate::slab::Slab;
 use crate::wire;
 use libc::c_void;
 use perusal::internals::matching::{PostedQueue, UnexpectedQueue};
 use perusal::internals::ring::Header;
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 /// Largest message in bytes that is sent as one record, and that fi_inject takes.
 pub const EAGER_LIMIT: usize = 16 << 10;
@@ -35,6 +37,8 @@ pub struct Core {
     pub(crate) sends: Slab<Sending>,
     pub(crate) claimed: Vec<(*mut c_void, Unexpected)>,
     pub min_multi_recv: usize,
+    /// What peers may access; `None`: no accesses are served.
+    pub regions: Option<Rc<Regions>>,
 }
 
 impl Core {
@@ -54,6 +58,7 @@ impl Core {
             sends: Slab::default(),
             claimed: Vec::new(),
             min_multi_recv: 64,
+            regions: None,
         }
     }
 
@@ -100,7 +105,7 @@ impl Core {
     }
 
     #[inline(always)]
-    fn peer_of(&self, fi_addr: u64) -> Option<u32> {
+    pub(crate) fn peer_of(&self, fi_addr: u64) -> Option<u32> {
         self.by_fi_addr.get(fi_addr as usize).copied().filter(|&peer| peer != u32::MAX)
     }
 
@@ -157,6 +162,7 @@ impl Core {
             flags,
             completion: send.completion,
             own: send.own,
+            regions: Vec::new(),
         });
         let confirm = if send.delivery { wire::CONFIRM } else { 0 };
         let header = wire::envelope(wire::RTS | kind | confirm, tag, data);
@@ -179,12 +185,12 @@ impl Core {
 
     /// Returns whether nothing waits any more.
     #[cold]
-    fn push_waiting_to(&mut self, peer: u32) -> bool {
+    pub(crate) fn push_waiting_to(&mut self, peer: u32) -> bool {
         self.push_some_to(peer);
         self.peers.all[peer as usize].waiting.is_empty()
     }
 
-    fn push_some_to(&mut self, peer: u32) -> bool {
+    pub(crate) fn push_some_to(&mut self, peer: u32) -> bool {
         let (sends, reports) = (&mut self.sends, &self.reports);
         self.peers.push_waiting_of(peer, &mut |(number, outgoing)| {
             let Some(send) = sends.get(number) else { return Some(true) };
@@ -198,7 +204,11 @@ impl Core {
                 send.sent += len;
             }
             if !send.confirmed {
-                reports.sent(send.context, send.flags, send.completion, 0);
+                if send.regions.is_empty() {
+                    reports.sent(send.context, send.flags, send.completion, 0);
+                } else {
+                    reports.accessed(send.flags, &send.regions, None, send.wanted, FI_ADDR_NOTAVAIL);
+                }
                 sends.remove(number);
             }
             Some(true)
@@ -260,17 +270,24 @@ impl Core {
                 let number = header.context;
                 let copied = |send: &Sending| send.wanted == usize::MAX || send.confirmed;
                 if self.sends.get(number).is_some_and(|send| send.peer == peer && copied(send)) {
-                    self.end_send(number, 0);
+                    self.end_send(number, wire::error(payload));
                 }
             }
+            wire::WRITE..=wire::NOTICE => self.take_access(peer, header, payload),
             // A peer of this version sends nothing else.
             _ => {}
         }
     }
 
-    fn end_send(&mut self, number: u32, error: i32) {
+    pub(crate) fn end_send(&mut self, number: u32, error: i32) {
         if let Some(send) = self.sends.remove(number) {
-            self.reports.sent(send.context, send.flags, send.completion, error);
+            // What a peer reads is no operation of this endpoint's.
+            if send.regions.is_empty() {
+                if send.flags & (FI_RMA | FI_ATOMIC) != 0 {
+                    self.peers.answered(send.peer);
+                }
+                self.reports.ended(send.context, send.flags, send.completion, error);
+            }
         }
     }
 
@@ -278,6 +295,7 @@ impl Core {
     pub fn owes(&self) -> bool {
         !self.peers.with_waiting.is_empty()
             || self.sends.iter().any(|(_, send)| !send.completion || send.own.is_some())
+            || self.arriving.iter().any(|(_, one)| one.access.is_some() && !one.receive.completion)
     }
 
     /// Ends what a peer has not sent to its end, and will not.

@@ -1,12 +1,14 @@
-//! Fabric, domain, event queue and memory registration: what stands above and beside endpoints.
+//! Fabric, domain and event queue: what stands above and beside endpoints.
 
 use crate::api::*;
+use crate::endpoint::Endpoint;
 use crate::object::{Lock, Object, Tables, close, give, table, with};
-use crate::{av, cntr, cq, ep};
+use crate::region::Regions;
+use crate::{av, cntr, cq, ep, mr, rma};
 use libc::{c_int, c_void};
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 type FabricHead = (*const c_void, u32);
 type Fabric = Object<FabricHead, ()>;
@@ -40,10 +42,33 @@ unsafe extern "C" fn trywait(_: *mut Fid, _: *mut *mut Fid, _: c_int) -> c_int {
 }
 
 type DomainHead = Tables<2>;
-/// What a domain's objects share is the lock.
-pub type Domain = Object<DomainHead, ()>;
+/// A domain; all its objects have the same lock.
+pub type Domain = Object<DomainHead, Rc<Shared>>;
 
-static DOMAIN_FID: FidOps = FidOps::new([close::<DomainHead, ()> as *const (), NONE, NONE, NONE, NONE, NONE]);
+/// What the objects of a domain share.
+#[derive(Debug, Default)]
+pub struct Shared {
+    pub regions: Rc<Regions>,
+    endpoints: RefCell<Vec<Weak<RefCell<Endpoint>>>>,
+}
+
+impl Shared {
+    /// Has an endpoint serve accesses to the domain's regions.
+    pub fn add(&self, endpoint: &Rc<RefCell<Endpoint>>) {
+        endpoint.borrow_mut().serve(&self.regions);
+        let mut endpoints = self.endpoints.borrow_mut();
+        endpoints.retain(|one| one.strong_count() > 0);
+        endpoints.push(Rc::downgrade(endpoint));
+    }
+
+    /// Calls `f` with each endpoint.
+    pub fn each(&self, f: impl FnMut(Rc<RefCell<Endpoint>>)) {
+        self.endpoints.borrow().iter().filter_map(Weak::upgrade).for_each(f);
+    }
+}
+
+static DOMAIN_FID: FidOps =
+    FidOps::new([close::<DomainHead, Rc<Shared>> as *const (), NONE, NONE, NONE, NONE, NONE]);
 static DOMAIN: Table<11> = Table::new([
     av::open as *const (),
     cq::open as *const (),
@@ -53,12 +78,10 @@ static DOMAIN: Table<11> = Table::new([
     NONE,
     NONE,
     NONE,
-    NONE,
+    rma::query_atomic as *const (),
     NONE,
     endpoint2 as *const (),
 ]);
-static MR: Table<3> = Table::new([mr_reg as *const (), mr_regv as *const (), mr_regattr as *const ()]);
-
 unsafe extern "C" fn domain(
     _: *mut Fid,
     info: *const Info,
@@ -66,10 +89,16 @@ unsafe extern "C" fn domain(
     context: *mut c_void,
 ) -> c_int {
     // SAFETY: the interface promises a valid structure.
-    let threading = unsafe { (*info).domain_attr.as_ref() }.map_or(FI_THREAD_SAFE, |attr| attr.threading);
+    let attr = unsafe { (*info).domain_attr.as_ref() };
+    let threading = attr.map_or(FI_THREAD_SAFE, |attr| attr.threading);
     let lock = Rc::new(Lock::new(threading));
+    let mode = attr.map_or(0, |attr| attr.mr_mode);
+    let asks = |bit| mode == FI_MR_BASIC || mode & bit != 0;
+    let regions = Rc::new(Regions::new(asks(FI_MR_VIRT_ADDR), asks(FI_MR_PROV_KEY)));
+    let shared = Rc::new(Shared { regions, endpoints: RefCell::default() });
+    let head = [table(&DOMAIN), table(&mr::TABLE)];
     // SAFETY: the interface promises a place for the object.
-    unsafe { give(FI_CLASS_DOMAIN, &DOMAIN_FID, [table(&DOMAIN), table(&MR)], &lock, (), context, out) }
+    unsafe { give(FI_CLASS_DOMAIN, &DOMAIN_FID, head, &lock, shared, context, out) }
 }
 
 unsafe extern "C" fn domain2(
@@ -98,81 +127,6 @@ unsafe extern "C" fn endpoint2(
     }
     // SAFETY: the same promises.
     unsafe { ep::open(domain, info, out, context) }
-}
-
-// Memory registration. Messages need none; a registration has the key that the caller asks for.
-
-#[repr(C)]
-#[derive(Debug)]
-struct MrHead {
-    desc: *mut c_void,
-    key: u64,
-}
-
-static MR_FID: FidOps =
-    FidOps::new([close::<MrHead, ()> as *const (), mr_bind as *const (), NONE, NONE, NONE, NONE]);
-
-unsafe extern "C" fn mr_bind(_: *mut Fid, _: *mut Fid, _: u64) -> c_int {
-    0
-}
-
-unsafe fn register(domain: *mut Fid, key: u64, context: *mut c_void, out: *mut *mut Fid) -> c_int {
-    // SAFETY: the interface promises a domain of ours.
-    let lock = unsafe { with(domain, |domain: &Domain| Rc::clone(&domain.lock)) };
-    let head = MrHead { desc: std::ptr::null_mut(), key };
-    // SAFETY: the interface promises a place for the object.
-    unsafe { give(FI_CLASS_MR, &MR_FID, head, &lock, (), context, out) }
-}
-
-#[allow(clippy::too_many_arguments, reason = "the interface's signature")]
-unsafe extern "C" fn mr_reg(
-    domain: *mut Fid,
-    _buf: *const c_void,
-    _len: usize,
-    _access: u64,
-    _offset: u64,
-    key: u64,
-    _flags: u64,
-    out: *mut *mut Fid,
-    context: *mut c_void,
-) -> c_int {
-    // SAFETY: the interface's promises.
-    unsafe { register(domain, key, context, out) }
-}
-
-#[allow(clippy::too_many_arguments, reason = "the interface's signature")]
-unsafe extern "C" fn mr_regv(
-    domain: *mut Fid,
-    _iov: *const libc::iovec,
-    _count: usize,
-    _access: u64,
-    _offset: u64,
-    key: u64,
-    _flags: u64,
-    out: *mut *mut Fid,
-    context: *mut c_void,
-) -> c_int {
-    // SAFETY: the interface's promises.
-    unsafe { register(domain, key, context, out) }
-}
-
-/// The beginning of `struct fi_mr_attr`.
-#[repr(C)]
-#[derive(Debug)]
-struct MrAttr {
-    iov: *const libc::iovec,
-    iov_count: usize,
-    access: u64,
-    offset: u64,
-    requested_key: u64,
-    context: *mut c_void,
-}
-
-unsafe extern "C" fn mr_regattr(domain: *mut Fid, attr: *const MrAttr, _: u64, out: *mut *mut Fid) -> c_int {
-    // SAFETY: the interface promises a valid structure.
-    let (key, context) = unsafe { ((*attr).requested_key, (*attr).context) };
-    // SAFETY: the interface's promises.
-    unsafe { register(domain, key, context, out) }
 }
 
 // Event queues. Nothing here reports to one: callers may write to it and read that back.

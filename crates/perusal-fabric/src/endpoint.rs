@@ -2,11 +2,13 @@
 
 use crate::address::Address;
 use crate::core::Core;
+use crate::region::{Region, Regions};
 use crate::segment::{self, Segment};
 use perusal::internals::ring::{Consumer, MappedRing, Storage};
 use perusal::internals::shm::cpus;
 use perusal::internals::sync::{AsymmetricFence, Ordering};
 use std::collections::BTreeSet;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 /// Records taken from one ring before the others are looked at.
@@ -88,6 +90,26 @@ impl Endpoint {
             core,
             segment,
         })
+    }
+
+    /// Serves accesses of peers to these regions.
+    pub fn serve(&mut self, regions: &Rc<Regions>) {
+        self.segment.set_generation(regions.generation.get());
+        if regions.counted.get() {
+            self.segment.set_counts_accesses();
+        }
+        self.core.regions = Some(Rc::clone(regions));
+    }
+
+    /// Tells peers of accesses that need no answer to report them all the same.
+    pub fn count_accesses(&mut self) {
+        self.segment.set_counts_accesses();
+    }
+
+    /// Ends accesses to a region that is taken away; peers see by the generation that they do not know the regions any more.
+    pub fn end_region(&mut self, region: &Rc<Region>, generation: u32) {
+        self.segment.set_generation(generation);
+        self.core.end_region(region);
     }
 
     /// Takes what has arrived and sends what waits. Returns whether there was anything.

@@ -11,6 +11,7 @@ use crate::endpoint::Endpoint;
 use crate::info::IOV_LIMIT;
 use crate::object::{Object, Tables, close, give, table, with};
 use crate::operation::{Receive, Send, Several};
+use crate::rma;
 use crate::spans::Spans;
 use libc::{c_int, c_void, iovec};
 use std::cell::{Cell, RefCell};
@@ -19,18 +20,19 @@ use std::rc::Rc;
 /// An endpoint and how it is bound.
 #[derive(Debug)]
 pub struct Bindings {
-    endpoint: Rc<RefCell<Endpoint>>,
+    pub endpoint: Rc<RefCell<Endpoint>>,
     /// The flags of operations that are not called with flags.
-    send_flags: Cell<u64>,
+    pub send_flags: Cell<u64>,
     receive_flags: Cell<u64>,
     /// Only operations that ask for it report to the queue.
-    select_sends: Cell<bool>,
+    pub select_sends: Cell<bool>,
     select_receives: Cell<bool>,
     has_addresses: Cell<bool>,
     enabled: Cell<bool>,
 }
 
-type Ep = Object<Tables<7>, Bindings>;
+/// An endpoint.
+pub type Ep = Object<Tables<7>, Bindings>;
 
 static FID: FidOps = FidOps::new([
     close::<Tables<7>, Bindings> as *const (),
@@ -65,8 +67,6 @@ static TAGGED: Table<9> = Table::new([
     tsenddata as *const (),
     tinjectdata as *const (),
 ]);
-static RMA: Table<9> = Table::new([NONE; 9]);
-static ATOMIC: Table<13> = Table::new([NONE; 13]);
 static COLLECTIVE: Table<8> = Table::new([NONE; 8]);
 
 /// `endpoint` of a domain.
@@ -107,14 +107,17 @@ pub unsafe extern "C" fn open(
         table(&OPS),
         table(&CM),
         table(&MESSAGES),
-        table(&RMA),
+        table(&rma::RMA),
         table(&TAGGED),
-        table(&ATOMIC),
+        table(&rma::ATOMIC),
         table(&COLLECTIVE),
     ];
     // SAFETY: the interface promises a domain of ours, and a place for the object.
     unsafe {
-        let lock = with(domain, |domain: &Domain| Rc::clone(&domain.lock));
+        let lock = with(domain, |domain: &Domain| {
+            domain.value.add(&bindings.endpoint);
+            Rc::clone(&domain.lock)
+        });
         give(FI_CLASS_EP, &FID, head, &lock, bindings, context, out)
     }
 }
@@ -149,7 +152,14 @@ unsafe extern "C" fn bind(ep: *mut Fid, other: *mut Fid, flags: u64) -> c_int {
                 // SAFETY: as above.
                 let counter = &unsafe { &*other.cast::<Cntr>() }.value;
                 counter.bound.add(endpoint);
+                if flags & (FI_REMOTE_READ | FI_REMOTE_WRITE) != 0 {
+                    endpoint.borrow_mut().count_accesses();
+                }
                 let reports = &mut endpoint.borrow_mut().core.reports;
+                let accesses = flags & (FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE);
+                if accesses != 0 {
+                    reports.access_counters.push((accesses, Rc::clone(counter)));
+                }
                 if flags & FI_SEND != 0 {
                     reports.send_counters.push(Rc::clone(counter));
                 }
@@ -173,7 +183,9 @@ unsafe extern "C" fn control(ep: *mut Fid, command: c_int, _: *mut c_void) -> c_
         if !ep.value.has_addresses.get() {
             return -FI_ENOAV;
         }
-        let sends = reports.send_queue.is_some() || !reports.send_counters.is_empty();
+        let sends = reports.send_queue.is_some()
+            || !reports.send_counters.is_empty()
+            || !reports.access_counters.is_empty();
         let receives = reports.receive_queue.is_some() || !reports.receive_counters.is_empty();
         if !sends && !receives {
             return -FI_ENOCQ;
@@ -255,7 +267,7 @@ unsafe extern "C" fn setopt(
 
 /// The answer to an operation.
 #[inline(always)]
-fn answer(result: Result<(), i32>) -> isize {
+pub fn answer(result: Result<(), i32>) -> isize {
     match result {
         Ok(()) => 0,
         Err(error) => -(error as isize),

@@ -1,14 +1,15 @@
 //! fi_getinfo: what the provider offers, and whether that is what the caller asks for.
 
+use crate::access::RMA_IOV_LIMIT;
 use crate::api::*;
 use crate::core::EAGER_LIMIT;
 use libc::{c_char, c_int};
 
 /// What an endpoint can do.
-pub const CAPS: u64 = FI_MSG
-    | FI_TAGGED
-    | FI_SEND
-    | FI_RECV
+pub const CAPS: u64 = PRIMARY
+    | DIRECTIONS
+    | ACCESSES
+    | FI_RMA_EVENT
     | FI_MULTI_RECV
     | FI_REMOTE_CQ_DATA_CAP
     | FI_LOCAL_COMM
@@ -17,10 +18,21 @@ pub const CAPS: u64 = FI_MSG
 /// FI_REMOTE_CQ_DATA is a flag of operations; as a capability some callers ask for it, too.
 const FI_REMOTE_CQ_DATA_CAP: u64 = FI_REMOTE_CQ_DATA;
 /// Which of them an endpoint has without being asked.
-const PRIMARY: u64 = FI_MSG | FI_TAGGED;
+const PRIMARY: u64 = MESSAGES | FI_RMA | FI_ATOMIC;
+const MESSAGES: u64 = FI_MSG | FI_TAGGED;
+/// What is meant if messages are asked for, and none of it.
 const DIRECTIONS: u64 = FI_SEND | FI_RECV;
-const TX_CAPS: u64 = FI_MSG | FI_TAGGED | FI_SEND;
-const RX_CAPS: u64 = FI_MSG | FI_TAGGED | FI_RECV | FI_MULTI_RECV | FI_SOURCE | FI_DIRECTED_RECV;
+/// What is meant if accesses are asked for, and none of it.
+const ACCESSES: u64 = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+const TX_CAPS: u64 = PRIMARY | FI_SEND | FI_READ | FI_WRITE;
+const RX_CAPS: u64 = PRIMARY
+    | FI_RECV
+    | FI_REMOTE_READ
+    | FI_REMOTE_WRITE
+    | FI_RMA_EVENT
+    | FI_MULTI_RECV
+    | FI_SOURCE
+    | FI_DIRECTED_RECV;
 const TX_FLAGS: u64 =
     FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MORE;
 const RX_FLAGS: u64 = FI_COMPLETION | FI_MULTI_RECV | FI_MORE;
@@ -28,7 +40,17 @@ const RX_FLAGS: u64 = FI_COMPLETION | FI_MULTI_RECV | FI_MORE;
 const DEPTH: usize = 256;
 /// Pieces of a message.
 pub const IOV_LIMIT: usize = 64;
-const ORDERS: u64 = FI_ORDER_SAS;
+/// Orders are kept among accesses, of at most [`EAGER_LIMIT`] bytes, and among messages.
+const ORDERS: u64 =
+    FI_ORDER_SAS | FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_WAR | FI_ORDER_WAW | FI_ORDER_ACCESSES;
+
+/// The modes of registration that the domain has, of those that the caller can do with: addresses and keys as the caller wants them.
+fn mr_mode(hinted: i32) -> i32 {
+    match hinted {
+        FI_MR_BASIC | FI_MR_SCALABLE => hinted,
+        _ => hinted & FI_MR_VIRT_ADDR,
+    }
+}
 
 /// Memory that fi_freeinfo gives back, zeroed, with room behind it for what later versions of a structure append.
 fn allocate<T>() -> *mut T {
@@ -94,7 +116,7 @@ unsafe fn wanted(hints: *const Info) -> Option<Wanted> {
     if let Some(tx) = tx {
         fits &= tx.caps & !offered == 0 && tx.op_flags & !TX_FLAGS == 0;
         fits &= tx.inject_size <= EAGER_LIMIT && tx.iov_limit <= IOV_LIMIT && tx.msg_order & !ORDERS == 0;
-        fits &= tx.rma_iov_limit == 0;
+        fits &= tx.rma_iov_limit <= RMA_IOV_LIMIT;
     }
     if let Some(rx) = rx {
         fits &= rx.caps & !offered == 0 && rx.op_flags & !RX_FLAGS == 0;
@@ -151,7 +173,10 @@ pub unsafe extern "C" fn getinfo(
     }
     let caps = if wanted.caps == 0 { CAPS } else { wanted.caps };
     let caps = if caps & PRIMARY == 0 { caps | PRIMARY } else { caps };
-    let caps = if caps & DIRECTIONS == 0 { caps | DIRECTIONS } else { caps };
+    let messages = caps & MESSAGES != 0 && caps & DIRECTIONS == 0;
+    let caps = if messages { caps | DIRECTIONS } else { caps };
+    let accesses = caps & (FI_RMA | FI_ATOMIC) != 0 && caps & ACCESSES == 0;
+    let caps = if accesses { caps | ACCESSES } else { caps };
     // SAFETY: hints are valid or null (promised), and what was allocated is zeroed, large enough, and ours.
     unsafe {
         let hinted_flags = |rx: bool| {
@@ -169,7 +194,7 @@ pub unsafe extern "C" fn getinfo(
             inject_size: EAGER_LIMIT,
             size: DEPTH,
             iov_limit: IOV_LIMIT,
-            rma_iov_limit: 0,
+            rma_iov_limit: RMA_IOV_LIMIT,
             tclass: 0,
         };
         *rx = RxAttr {
@@ -188,9 +213,9 @@ pub unsafe extern "C" fn getinfo(
             protocol_version: 1,
             max_msg_size: isize::MAX as usize,
             msg_prefix_size: 0,
-            max_order_raw_size: 0,
-            max_order_war_size: 0,
-            max_order_waw_size: 0,
+            max_order_raw_size: EAGER_LIMIT,
+            max_order_war_size: EAGER_LIMIT,
+            max_order_waw_size: EAGER_LIMIT,
             mem_tag_format: 0xAAAA_AAAA_AAAA_AAAA,
             tx_ctx_cnt: 1,
             rx_ctx_cnt: 1,
@@ -205,7 +230,7 @@ pub unsafe extern "C" fn getinfo(
             data_progress: FI_PROGRESS_MANUAL,
             resource_mgmt: FI_RM_ENABLED,
             av_type: if wanted.av_type == 0 { FI_AV_TABLE } else { wanted.av_type },
-            mr_mode: wanted.mr_mode & (FI_MR_BASIC | FI_MR_SCALABLE),
+            mr_mode: mr_mode(wanted.mr_mode),
             mr_key_size: 8,
             cq_data_size: 8,
             cq_cnt: 1 << 16,
@@ -217,7 +242,7 @@ pub unsafe extern "C" fn getinfo(
             max_ep_stx_ctx: 0,
             max_ep_srx_ctx: 0,
             cntr_cnt: 1 << 16,
-            mr_iov_limit: 1,
+            mr_iov_limit: crate::mr::IOV_LIMIT,
             caps: offered() & (FI_LOCAL_COMM | FI_REMOTE_COMM),
             mode: 0,
             auth_key: std::ptr::null_mut(),

@@ -1,11 +1,13 @@
 //! perusal as a provider of libfabric: `libperusal-fi.so`, the on-node transport of MPIs that use libfabric.
 //!
 //! In the order of the layers: `api` (the interface's structures), `address`, `segment` (an endpoint's memory), `key`, `spans`, `slab`, `wire`,
-//! `queue`, `peers`, `operation`, `core` and `receive` (the protocol), `endpoint` (rings and progress), and above them two faces: [`transport`], for programs of one's own, and
-//! the objects that libfabric calls: `object`, `wait`, `domain`, `av`, `cq`, `cntr`, `ep`, `info`.
+//! `queue`, `region`, `arithmetic`, `peers`, `operation`, `core`, `receive` and `access` (the protocol), `endpoint` (rings and progress), and above them two faces: [`transport`], for programs of one's own, and
+//! the objects that libfabric calls: `object`, `wait`, `domain`, `av`, `cq`, `cntr`, `mr`, `ep`, `rma`, `info`.
 
+mod access;
 pub mod address;
 pub mod api;
+mod arithmetic;
 mod av;
 mod cntr;
 mod core;
@@ -15,11 +17,14 @@ mod endpoint;
 mod ep;
 mod info;
 mod key;
+mod mr;
 mod object;
 mod operation;
 mod peers;
 mod queue;
 mod receive;
+mod region;
+mod rma;
 mod segment;
 mod slab;
 mod spans;

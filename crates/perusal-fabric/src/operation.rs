@@ -1,8 +1,10 @@
 //! Operations under way, and where their ends are reported.
 
 use crate::api::*;
+use crate::arithmetic::Family;
 use crate::key::TagPattern;
 use crate::queue::{Completion, Counter, Queue};
+use crate::region::{Region, Remote};
 use crate::spans::Spans;
 use libc::c_void;
 use std::rc::Rc;
@@ -38,6 +40,17 @@ pub struct Arriving {
     pub receive: Taken,
     /// The sender's number of the message.
     pub send: u32,
+    /// What the bytes are, if they are no message.
+    pub access: Option<Arrival>,
+}
+
+/// Bytes that arrive and are no message.
+#[derive(Debug)]
+pub enum Arrival {
+    /// What an access of this endpoint's brings back: the flags of its completion.
+    Result(u64),
+    /// What a peer writes into regions, and the data that comes with it.
+    Written(Vec<Rc<Region>>, Option<u64>),
 }
 
 /// What a completion needs of the receive.
@@ -96,6 +109,31 @@ pub struct Sending {
     pub completion: bool,
     /// Keeps the bytes that `spans` refers to, where they are not the caller's.
     pub own: Option<Box<[u8]>>,
+    /// The regions that a peer reads, if that is what is sent.
+    pub regions: Vec<Rc<Region>>,
+}
+
+/// An access to memory that a peer has registered.
+#[derive(Debug)]
+pub struct Access {
+    pub spans: Spans,
+    pub to: u64,
+    pub pieces: Vec<Remote>,
+    pub data: Option<u64>,
+    pub context: *mut c_void,
+    pub completion: bool,
+    /// The caller has its bytes back when the call returns.
+    pub inject: bool,
+}
+
+/// What an atomic operation has besides: its bytes to send are the access's own.
+#[derive(Debug)]
+pub struct Atomic {
+    pub datatype: u32,
+    pub op: u32,
+    pub family: Family,
+    pub compare: Spans,
+    pub result: Spans,
 }
 
 /// What a send is asked to do.
@@ -133,6 +171,8 @@ pub struct Reports {
     pub receive_queue: Option<Rc<Queue>>,
     pub send_counters: Vec<Rc<Counter>>,
     pub receive_counters: Vec<Rc<Counter>>,
+    /// Count accesses, each those that its flags name: FI_READ, FI_WRITE, FI_REMOTE_READ, FI_REMOTE_WRITE.
+    pub access_counters: Vec<(u64, Rc<Counter>)>,
 }
 
 impl Reports {
@@ -142,6 +182,35 @@ impl Reports {
             queue.push(Completion { entry, source: FI_ADDR_NOTAVAIL, error, overflow: 0 });
         }
         self.send_counters.iter().for_each(|counter| counter.count(error != 0));
+    }
+
+    /// Reports the end of a send or an access, as its flags tell.
+    pub fn ended(&self, context: *mut c_void, flags: u64, completion: bool, error: i32) {
+        if flags & (FI_SEND | FI_RECV) != 0 {
+            return self.sent(context, flags, completion, error);
+        }
+        if let (true, Some(queue)) = (completion || error != 0, &self.send_queue) {
+            let entry = CqEntry { context, flags, len: 0, buf: std::ptr::null_mut(), data: 0, tag: 0 };
+            queue.push(Completion { entry, source: FI_ADDR_NOTAVAIL, error, overflow: 0 });
+        }
+        self.count_access(flags, error);
+    }
+
+    fn count_access(&self, flags: u64, error: i32) {
+        let named = self.access_counters.iter().filter(|one| one.0 & flags != 0);
+        named.for_each(|one| one.1.count(error != 0));
+    }
+
+    /// Reports what a peer has done in a region: `flags` is FI_REMOTE_READ or FI_REMOTE_WRITE, with FI_RMA or FI_ATOMIC.
+    pub fn accessed(&self, flags: u64, regions: &[Rc<Region>], data: Option<u64>, len: usize, source: u64) {
+        if let (Some(data), Some(queue)) = (data, &self.receive_queue) {
+            let flags = flags | FI_REMOTE_CQ_DATA;
+            let none = std::ptr::null_mut();
+            let entry = CqEntry { context: none, flags, len, buf: none, data, tag: 0 };
+            queue.push(Completion { entry, source, error: 0, overflow: 0 });
+        }
+        self.count_access(flags, 0);
+        regions.iter().for_each(|region| region.count(flags));
     }
 
     pub fn received(&self, entry: CqEntry, source: u64, completion: bool, error: i32, overflow: usize) {

@@ -2,6 +2,7 @@
 
 use crate::address::Address;
 use crate::api::{FI_ADDR_NOTAVAIL, FI_ESHUTDOWN};
+use crate::region::Remote;
 use crate::segment::{self, Segment};
 use perusal::internals::doorbell::Doorbell;
 use perusal::internals::ring::{Header, MappedRing, Producer};
@@ -46,6 +47,16 @@ impl Outgoing {
 }
 
 impl Outgoing {
+    /// How often the owner has taken a region away.
+    pub fn generation(&self) -> u32 {
+        self.segment.generation()
+    }
+
+    /// Whether the owner counts accesses.
+    pub fn counts_accesses(&self) -> bool {
+        self.segment.counts_accesses()
+    }
+
     /// Whether the owner has closed its endpoint.
     pub fn is_closed(&self) -> bool {
         self.segment.is_closed()
@@ -64,6 +75,8 @@ impl Drop for Outgoing {
 pub enum Waiting {
     /// A record with up to three words.
     Control(Header, [u64; 3]),
+    /// A record with any bytes.
+    Bytes(Header, Box<[u8]>),
     /// The bytes of a send that the peer has asked for.
     Stream(u32),
 }
@@ -84,6 +97,30 @@ pub struct Peer {
     refused: u32,
     /// When the process was last seen alive.
     seen: Option<Instant>,
+    /// Accesses that the peer has not answered yet.
+    pub unanswered: usize,
+    /// What the peer has told of its regions, by key.
+    pub regions: HashMap<u64, Known>,
+}
+
+/// What a peer has told of a region: whoever knows it accesses the memory itself.
+#[derive(Debug, Clone, Copy)]
+pub struct Known {
+    pub generation: u32,
+    pub base: u64,
+    pub at: u64,
+    pub len: u64,
+    pub access: u64,
+}
+
+impl Known {
+    /// Where a piece of the region is in the peer's memory.
+    pub fn place(&self, piece: &Remote, access: u64) -> Option<u64> {
+        let offset = piece.addr.checked_sub(self.base)?;
+        let fits = offset.checked_add(piece.len as u64)? <= self.len && self.access & access == access;
+        let at = self.at.checked_add(offset)?;
+        (fits && at.checked_add(piece.len as u64).is_some()).then_some(at)
+    }
 }
 
 /// How long a process that was seen alive is taken for that process without another look. Its number would have to be given to a new
@@ -103,6 +140,11 @@ impl Peer {
         let alive = !self.has_ended();
         self.seen = alive.then_some(now);
         alive
+    }
+
+    /// The kernel has refused to reach the peer's memory: it is not asked again.
+    pub fn give_up_copies(&mut self) {
+        self.no_copies = true;
     }
 
     /// Copies bytes from the peer's process, where the kernel allows that. False: they are not there.
@@ -179,6 +221,8 @@ impl Peers {
                 no_copies: false,
                 refused: 0,
                 seen: None,
+                unanswered: 0,
+                regions: HashMap::new(),
             });
             (self.all.len() - 1) as u32
         })
@@ -208,6 +252,12 @@ impl Peers {
         Ok(())
     }
 
+    /// The peer has answered an access, or never will.
+    pub fn answered(&mut self, peer: u32) {
+        let peer = &mut self.all[peer as usize];
+        peer.unanswered = peer.unanswered.saturating_sub(1);
+    }
+
     /// The ring to `peer` had no room. Returns the number of the error to report: FI_EAGAIN, or FI_ESHUTDOWN if the peer has ended.
     #[cold]
     pub fn refuse(&mut self, peer: u32) -> i32 {
@@ -219,6 +269,12 @@ impl Peers {
     /// Sends a record now, or when there is room.
     pub fn control(&mut self, peer: u32, header: Header, words: [u64; 3]) {
         self.wait(peer, Waiting::Control(header, words));
+        self.push_waiting_of(peer, &mut |_| None);
+    }
+
+    /// Sends a record with these bytes now, or when there is room.
+    pub fn answer(&mut self, peer: u32, header: Header, bytes: Box<[u8]>) {
+        self.wait(peer, Waiting::Bytes(header, bytes));
         self.push_waiting_of(peer, &mut |_| None);
     }
 
@@ -248,6 +304,9 @@ impl Peers {
             let pushed = match what {
                 Waiting::Control(header, words) => {
                     outgoing.push(header, 24, |to| crate::wire::words(*words, to))
+                }
+                Waiting::Bytes(header, bytes) => {
+                    outgoing.push(header, bytes.len(), |to| to.copy_from_slice(bytes))
                 }
                 Waiting::Stream(send) => match stream((*send, outgoing)) {
                     Some(all) => {

@@ -87,7 +87,7 @@ impl Core {
             self.received(&spans, receive, message, 0);
             return;
         }
-        let arriving = Arriving { peer, spans, filled: 0, wanted, message, receive, send };
+        let arriving = Arriving { peer, spans, filled: 0, wanted, message, receive, send, access: None };
         let number = self.arriving.insert(arriving);
         if !reachable {
             self.arrived(number, FI_ESHUTDOWN);
@@ -100,9 +100,13 @@ impl Core {
     }
 
     pub(crate) fn arrived(&mut self, number: u32, error: i32) {
-        let Some(Arriving { spans, message, receive, send, .. }) = self.arriving.remove(number) else {
+        let Some(Arriving { spans, message, receive, send, access, .. }) = self.arriving.remove(number)
+        else {
             return;
         };
+        if let Some(access) = access {
+            return self.access_arrived(access, message, receive, send, error);
+        }
         if error == 0 && message.kind & wire::CONFIRM != 0 {
             self.peers.control(message.peer, wire::control(wire::FIN, send), [0; 3]);
         }

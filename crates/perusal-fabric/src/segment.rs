@@ -25,7 +25,7 @@ const CELLS: usize = 256;
 /// Payload bytes that a ring holds.
 const BULK: usize = 512 << 10;
 
-const MAGIC: u64 = 0x7065_7275_7361_6c02;
+const MAGIC: u64 = 0x7065_7275_7361_6c03;
 
 /// The states of a slot.
 pub const FREE: u32 = 0;
@@ -56,6 +56,10 @@ struct Head {
     membarrier: AtomicU32,
     /// How often a slot has become READY or CLOSED.
     changes: AtomicU32,
+    /// How often the owner has taken a region away.
+    generation: AtomicU32,
+    /// 1: the owner counts accesses of peers, and wants to hear of those that need no answer.
+    counts_accesses: AtomicU32,
     slots: [Slot; SLOTS],
 }
 
@@ -190,6 +194,30 @@ impl Segment {
     pub fn changes(&self) -> u32 {
         // Acquire: changes edge, pairs with the AcqRel in `publish`: the slots' states are there.
         self.head().changes.load(Ordering::Acquire)
+    }
+
+    /// Returns how often the owner has taken a region away.
+    pub fn generation(&self) -> u32 {
+        // Relaxed: whoever accesses a region that is being taken away has heard of it by a message (edge 1), or is in a race of its own.
+        self.head().generation.load(Ordering::Relaxed)
+    }
+
+    /// The owner has taken a region away.
+    pub fn set_generation(&self, generation: u32) {
+        // Relaxed: see `generation`.
+        self.head().generation.store(generation, Ordering::Relaxed);
+    }
+
+    /// Whether the owner counts accesses of peers.
+    pub fn counts_accesses(&self) -> bool {
+        // Relaxed: a counter is bound before peers learn of a region.
+        self.head().counts_accesses.load(Ordering::Relaxed) != 0
+    }
+
+    /// The owner counts accesses of peers from now on.
+    pub fn set_counts_accesses(&self) {
+        // Relaxed: see `counts_accesses`.
+        self.head().counts_accesses.store(1, Ordering::Relaxed);
     }
 
     /// The slots.

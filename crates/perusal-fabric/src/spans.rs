@@ -40,6 +40,17 @@ impl Spans {
         Self { first: piece(&all[0]), rest: all[1..].iter().map(piece).collect() }
     }
 
+    /// These pieces.
+    ///
+    /// # Safety
+    ///
+    /// As [`Spans::one`] for each.
+    pub unsafe fn of_places(places: &[(u64, usize)]) -> Self {
+        let piece = |&(at, len): &(u64, usize)| (std::ptr::with_exposed_provenance_mut(at as usize), len);
+        let Some((first, rest)) = places.split_first() else { return Self::none() };
+        Self { first: piece(first), rest: rest.iter().map(piece).collect() }
+    }
+
     /// Bytes of all pieces together.
     #[inline(always)]
     pub fn len(&self) -> usize {
@@ -56,7 +67,8 @@ impl Spans {
         if self.rest.is_empty() { self.first } else { (std::ptr::null_mut(), 0) }
     }
 
-    fn pieces(&self) -> impl Iterator<Item = (*mut u8, usize)> {
+    /// Where each piece begins, and its length.
+    pub fn pieces(&self) -> impl Iterator<Item = (*mut u8, usize)> {
         core::iter::once(self.first).chain(self.rest.iter().copied())
     }
 

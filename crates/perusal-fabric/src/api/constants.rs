@@ -23,6 +23,9 @@ pub const FI_DELIVERY_COMPLETE: u64 = 1 << 28;
 pub const FI_MATCH_COMPLETE: u64 = 1 << 31;
 pub const FI_LOCAL_COMM: u64 = 1 << 51;
 pub const FI_REMOTE_COMM: u64 = 1 << 52;
+pub const FI_RMA_EVENT: u64 = 1 << 56;
+pub const FI_FETCH_ATOMIC: u64 = 1 << 58;
+pub const FI_COMPARE_ATOMIC: u64 = 1 << 59;
 pub const FI_SOURCE: u64 = 1 << 57;
 pub const FI_DIRECTED_RECV: u64 = 1 << 59;
 /// A flag of a tagged receive; the same bit as the capability FI_DIRECTED_RECV.
@@ -46,12 +49,21 @@ pub const FI_RM_ENABLED: u32 = 2;
 pub const FI_EP_RDM: u32 = 3;
 /// The bit that a provider's own protocols have (`FI_PROV_SPECIFIC`), and a number.
 pub const PROTOCOL: u32 = 1 << 31 | 0x7065;
-/// Messages, and what is sent before and after them, arrive in order: all orders of 9 bits, without those of data.
+/// Reads and writes after reads and writes; sends after sends.
+pub const FI_ORDER_RAR: u64 = 1;
+pub const FI_ORDER_RAW: u64 = 1 << 1;
+pub const FI_ORDER_WAR: u64 = 1 << 3;
+pub const FI_ORDER_WAW: u64 = 1 << 4;
 pub const FI_ORDER_SAS: u64 = 1 << 8;
+/// The same of accesses and of atomic operations among themselves, four bits each.
+pub const FI_ORDER_ACCESSES: u64 = 0xff << 32;
 pub const FI_ORDER_NONE: u64 = 0;
 
 pub const FI_MR_BASIC: i32 = 1;
 pub const FI_MR_SCALABLE: i32 = 2;
+pub const FI_MR_VIRT_ADDR: i32 = 1 << 4;
+pub const FI_MR_ALLOCATED: i32 = 1 << 5;
+pub const FI_MR_PROV_KEY: i32 = 1 << 6;
 
 pub const FI_CLASS_FABRIC: usize = 1;
 pub const FI_CLASS_DOMAIN: usize = 2;
@@ -72,11 +84,16 @@ pub const FI_CQ_FORMAT_MSG: u32 = 2;
 pub const FI_CQ_FORMAT_DATA: u32 = 3;
 pub const FI_CQ_FORMAT_TAGGED: u32 = 4;
 
+pub const FI_GETWAIT: i32 = 5;
 pub const FI_ENABLE: i32 = 6;
+pub const FI_REFRESH: i32 = 14;
 pub const FI_GETOPSFLAG: i32 = 2;
 pub const FI_OPT_ENDPOINT: i32 = 0;
 pub const FI_OPT_MIN_MULTI_RECV: i32 = 0;
 
+pub const FI_EACCES: i32 = libc::EACCES;
+pub const FI_EKEYREJECTED: i32 = libc::EKEYREJECTED;
+pub const FI_EOPNOTSUPP: i32 = libc::EOPNOTSUPP;
 pub const FI_EAGAIN: i32 = libc::EAGAIN;
 pub const FI_EINVAL: i32 = libc::EINVAL;
 pub const FI_ENODATA: i32 = libc::ENODATA;

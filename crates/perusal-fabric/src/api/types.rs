@@ -204,6 +204,65 @@ pub struct MsgTagged {
     pub data: u64,
 }
 
+/// `struct fi_rma_iov`, and `struct fi_rma_ioc`, whose `len` counts values.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct RmaIov {
+    pub addr: u64,
+    pub len: usize,
+    pub key: u64,
+}
+
+/// `struct fi_msg_rma`.
+#[derive(Debug)]
+#[repr(C)]
+pub struct MsgRma {
+    pub iov: *const iovec,
+    pub desc: *mut *mut c_void,
+    pub iov_count: usize,
+    pub addr: u64,
+    pub rma_iov: *const RmaIov,
+    pub rma_iov_count: usize,
+    pub context: *mut c_void,
+    pub data: u64,
+}
+
+/// `struct fi_msg_atomic`; an entry of `iov` is a `struct fi_ioc`, whose length counts values.
+#[derive(Debug)]
+#[repr(C)]
+pub struct MsgAtomic {
+    pub iov: *const iovec,
+    pub desc: *mut *mut c_void,
+    pub iov_count: usize,
+    pub addr: u64,
+    pub rma_iov: *const RmaIov,
+    pub rma_iov_count: usize,
+    pub datatype: u32,
+    pub op: u32,
+    pub context: *mut c_void,
+    pub data: u64,
+}
+
+/// `struct fi_atomic_attr`.
+#[derive(Debug)]
+#[repr(C)]
+pub struct AtomicAttr {
+    pub count: usize,
+    pub size: usize,
+}
+
+/// The beginning of `struct fi_mr_attr`.
+#[derive(Debug)]
+#[repr(C)]
+pub struct MrAttr {
+    pub iov: *const iovec,
+    pub iov_count: usize,
+    pub access: u64,
+    pub offset: u64,
+    pub requested_key: u64,
+    pub context: *mut c_void,
+}
+
 /// `struct fi_cq_tagged_entry`, of which the other formats are the beginnings.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]

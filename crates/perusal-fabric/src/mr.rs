@@ -1,0 +1,157 @@
+//! Memory registration, as the interface sees it.
+
+use crate::api::*;
+use crate::cntr::Cntr;
+use crate::domain::{Domain, Shared};
+use crate::object::{Object, give, with};
+use crate::region::Region;
+use libc::{c_int, c_void, iovec};
+use std::rc::Rc;
+
+/// Pieces of one registration.
+pub const IOV_LIMIT: usize = 64;
+
+/// What `struct fid_mr` has behind its `struct fid`.
+#[repr(C)]
+#[derive(Debug)]
+struct Head {
+    desc: *mut c_void,
+    key: u64,
+}
+
+/// A registration; it ends when it is closed.
+#[derive(Debug)]
+struct Registration {
+    region: Rc<Region>,
+    shared: Rc<Shared>,
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        self.shared.regions.remove(self.region.key);
+        let generation = self.shared.regions.generation.get();
+        self.shared.each(|endpoint| endpoint.borrow_mut().end_region(&self.region, generation));
+    }
+}
+
+type Mr = Object<Head, Registration>;
+
+static FID: FidOps = FidOps::new([
+    crate::object::close::<Head, Registration> as *const (),
+    bind as *const (),
+    control as *const (),
+    NONE,
+    NONE,
+    NONE,
+]);
+/// The functions of a domain that register memory.
+pub static TABLE: Table<3> = Table::new([reg as *const (), regv as *const (), regattr as *const ()]);
+
+/// Binds a counter of accesses (FI_RMA_EVENT), or an endpoint: the keys are the domain's, so every endpoint serves them.
+unsafe extern "C" fn bind(mr: *mut Fid, other: *mut Fid, flags: u64) -> c_int {
+    // SAFETY: the interface promises an object of the same domain.
+    let class = unsafe { (*other).class };
+    let bind = |mr: &Mr| match class {
+        FI_CLASS_EP => 0,
+        FI_CLASS_CNTR => {
+            if flags & !(FI_REMOTE_READ | FI_REMOTE_WRITE) != 0 {
+                return -FI_EBADFLAGS;
+            }
+            // SAFETY: its class says that it is one of ours; the lock of the domain is held.
+            let counter = &unsafe { &*other.cast::<Cntr>() }.value;
+            mr.value.region.counters.borrow_mut().push((flags, Rc::clone(counter)));
+            mr.value.shared.regions.counted.set(true);
+            mr.value.shared.each(|endpoint| {
+                counter.bound.add(&endpoint);
+                endpoint.borrow_mut().count_accesses();
+            });
+            0
+        }
+        _ => -FI_EINVAL,
+    };
+    // SAFETY: the interface promises a registration of ours.
+    unsafe { with(mr, bind) }
+}
+
+/// FI_ENABLE is asked for where registrations are bound first; FI_REFRESH where contents of the page tables are cached. Neither has work here.
+unsafe extern "C" fn control(_: *mut Fid, command: c_int, _: *mut c_void) -> c_int {
+    if command == FI_ENABLE || command == FI_REFRESH { 0 } else { -FI_ENOSYS }
+}
+
+/// # Safety
+///
+/// As [`regattr`].
+unsafe fn register(domain: *mut Fid, attr: &MrAttr, flags: u64, out: *mut *mut Fid) -> c_int {
+    if flags & !FI_RMA_EVENT != 0 {
+        return -FI_EBADFLAGS;
+    }
+    if attr.iov_count == 0 || attr.iov_count > IOV_LIMIT || attr.iov.is_null() || attr.offset != 0 {
+        return -FI_EINVAL;
+    }
+    // SAFETY: the caller promises as many entries.
+    let iov = unsafe { std::slice::from_raw_parts(attr.iov, attr.iov_count) };
+    let pieces = iov.iter().map(|piece| (piece.iov_base.expose_provenance() as u64, piece.iov_len)).collect();
+    let access = attr.access & (FI_REMOTE_READ | FI_REMOTE_WRITE);
+    // SAFETY: the caller promises a domain of ours.
+    let registered = unsafe {
+        with(domain, |domain: &Domain| {
+            let shared = Rc::clone(&domain.value);
+            let region = shared.regions.add(attr.requested_key, access, pieces)?;
+            Ok((Registration { region, shared }, Rc::clone(&domain.lock)))
+        })
+    };
+    match registered {
+        Ok((registration, lock)) => {
+            let head = Head { desc: std::ptr::null_mut(), key: registration.region.key };
+            // SAFETY: the interface promises a place for the object.
+            unsafe { give(FI_CLASS_MR, &FID, head, &lock, registration, attr.context, out) }
+        }
+        Err(error) => {
+            let error: i32 = error;
+            -error
+        }
+    }
+}
+
+#[allow(clippy::too_many_arguments, reason = "the interface's signature")]
+unsafe extern "C" fn reg(
+    domain: *mut Fid,
+    buf: *const c_void,
+    len: usize,
+    access: u64,
+    offset: u64,
+    requested_key: u64,
+    flags: u64,
+    out: *mut *mut Fid,
+    context: *mut c_void,
+) -> c_int {
+    let iov = iovec { iov_base: buf.cast_mut(), iov_len: len };
+    let attr = MrAttr { iov: &raw const iov, iov_count: 1, access, offset, requested_key, context };
+    // SAFETY: the interface's promises; one entry.
+    unsafe { register(domain, &attr, flags, out) }
+}
+
+#[allow(clippy::too_many_arguments, reason = "the interface's signature")]
+unsafe extern "C" fn regv(
+    domain: *mut Fid,
+    iov: *const iovec,
+    iov_count: usize,
+    access: u64,
+    offset: u64,
+    requested_key: u64,
+    flags: u64,
+    out: *mut *mut Fid,
+    context: *mut c_void,
+) -> c_int {
+    let attr = MrAttr { iov, iov_count, access, offset, requested_key, context };
+    // SAFETY: the interface's promises.
+    unsafe { register(domain, &attr, flags, out) }
+}
+
+/// # Safety
+///
+/// As fi_mr_regattr(3) says.
+unsafe extern "C" fn regattr(domain: *mut Fid, attr: *const MrAttr, flags: u64, out: *mut *mut Fid) -> c_int {
+    // SAFETY: the interface promises a valid structure.
+    unsafe { register(domain, &*attr, flags, out) }
+}
