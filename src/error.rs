@@ -8,6 +8,13 @@ use crate::abi;
 /// The result of every function that can fail.
 pub type Result<T, E = Error> = core::result::Result<T, E>;
 
+/// Writes `perusal: ` and a line to standard error, at once: what several ranks say at the same time is not mixed within a line.
+/// If nobody can be told, nobody is.
+pub fn report(line: core::fmt::Arguments<'_>) {
+    use std::io::Write;
+    let _ = std::io::stderr().write_all(format!("perusal: {line}\n").as_bytes());
+}
+
 /// Everything that can go wrong. New variants may be added; match with a `_` arm.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

@@ -94,7 +94,7 @@ impl Drop for PanicGuard<'_> {
         self.0.job().withdraw();
         if self.0.engine.is_shared() {
             // Other threads may be at work on the buffers that are about to be unwound here.
-            eprintln!("perusal: a panic inside the engine, which other threads may be using");
+            crate::error::report(format_args!("a panic inside the engine, which other threads may be using"));
             std::process::abort();
         }
     }

@@ -95,7 +95,7 @@ impl<T: Threading> Drop for World<T> {
             return self.member.give_up(Error::Other("this rank panicked".into()), Abort::PANIC);
         }
         if let Err(error) = self.leave() {
-            eprintln!("perusal: rank {}: {error}", self.rank());
+            crate::error::report(format_args!("rank {}: {error}", self.rank()));
             self.member.give_up(error, Abort::FAILED);
         }
     }
@@ -142,7 +142,7 @@ pub fn init_with<T: Threading>() -> Result<World<T>> {
 
 /// An event callback has panicked: as from C, the process ends and the job with it (PERUSE 2.0 §5.1.2).
 fn end_process(job: &Job, text: &str) {
-    eprintln!("perusal: rank {}: {text}", job.rank());
+    crate::error::report(format_args!("rank {}: {text}", job.rank()));
     job.header().set_abort(Abort::by_program(job.rank(), Abort::FAILED));
     // SAFETY: ends the process; destructors, which might use the engine that we are inside of, do not run.
     unsafe { libc::_exit(1) }

@@ -19,11 +19,11 @@ impl Engine {
         self.job.withdraw();
         // SAFETY: no thread is inside the engine.
         if !self.job.are_threads() && unsafe { self.peer_writes() } {
-            eprintln!(
-                "perusal: rank {}: another rank may be writing into a receive buffer that is given up; \
+            crate::error::report(format_args!(
+                "rank {}: another rank may be writing into a receive buffer that is given up; \
                  the process cannot go on",
                 self.rank
-            );
+            ));
             std::process::abort();
         }
     }

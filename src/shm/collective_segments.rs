@@ -24,8 +24,8 @@ impl CollectiveSegments<'_> {
     /// memory: collectives can then go by messages.
     #[must_use]
     pub fn allocate(self, members: u32) -> Option<u32> {
-        let counts = &self.memory.header().collective_segments;
-        let index = counts.iter().position(|count| {
+        let counts = self.memory.header().collective_segments.iter();
+        let index = counts.take(self.memory.layout().collective_segments() as usize).position(|count| {
             // Acquire: "collective segment" edge, pairs with Release in `free`: the memory has been given back (segment rule 1).
             count.compare_exchange(0, members, Ordering::Acquire, Ordering::Relaxed).is_ok()
         })? as u32;
@@ -56,7 +56,10 @@ impl CollectiveSegments<'_> {
 
     /// Releases segment `index` for one member; the last one frees it.
     pub fn release(self, index: u32) {
-        let Some(count) = self.memory.header().collective_segments.get(index as usize) else { return };
+        if index >= self.memory.layout().collective_segments() {
+            return;
+        }
+        let count = &self.memory.header().collective_segments[index as usize];
         let mut seen = count.load(Ordering::Relaxed);
         loop {
             match seen {

@@ -12,13 +12,13 @@ use crate::{Error, Result};
 /// "perusal" and the byte order.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"perusal\x01");
 /// Version of the segment's layout and protocols; ranks and launcher must have the same.
-pub const VERSION: u32 = 7;
+pub const VERSION: u32 = 8;
 
 /// Words for what one rank measures or chooses for the whole job.
 pub const TUNING_WORDS: usize = 32;
 
 /// The header over mapped bytes. Offsets are part of the format: magic 0, version 8, ranks 12, cells 16, bulk 20,
-/// total 24, job id 32, launcher 40, usable CPUs 44, sender fences 48, places 52, places in use 56, universe 60, abort 128, next context 256, deaths 260, threads 264, block locks 272, tuning 384, collective segments 1024.
+/// total 24, job id 32, launcher 40, usable CPUs 44, sender fences 48, places 52, places in use 56, universe 60, number of collective segments 64, abort 128, next context 256, deaths 260, threads 264, block locks 272, tuning 384, collective segments 1024.
 #[derive(Debug)]
 #[repr(C)]
 pub struct JobHeader {
@@ -35,7 +35,8 @@ pub struct JobHeader {
     places: AtomicU32,
     in_use: AtomicU32,
     universe: AtomicU32,
-    _apart0: [u8; 64],
+    segments: AtomicU32,
+    _apart0: [u8; 60],
     abort: AtomicU64,
     _apart1: [u8; 120],
     /// Where the next search for a free context id begins.
@@ -58,6 +59,7 @@ pub struct JobHeader {
 const _: () = {
     assert!(core::mem::size_of::<JobHeader>() as u64 <= HEADER);
     assert!(core::mem::offset_of!(JobHeader, in_use) == 56);
+    assert!(core::mem::offset_of!(JobHeader, segments) == 64);
     assert!(core::mem::offset_of!(JobHeader, abort) == 128);
     assert!(core::mem::offset_of!(JobHeader, next_context) == 256);
     assert!(core::mem::offset_of!(JobHeader, beside) == 264);
@@ -162,6 +164,7 @@ impl JobHeader {
         self.version.store(VERSION, Ordering::Relaxed);
         self.ranks.store(geometry.ranks, Ordering::Relaxed);
         self.places.store(geometry.places, Ordering::Relaxed);
+        self.segments.store(geometry.segments, Ordering::Relaxed);
         self.in_use.store(geometry.ranks, Ordering::Relaxed);
         self.universe.store(universe, Ordering::Relaxed);
         self.cells.store(geometry.cells, Ordering::Relaxed);
@@ -199,6 +202,7 @@ impl JobHeader {
             places: self.places.load(Ordering::Relaxed),
             cells: self.cells.load(Ordering::Relaxed),
             bulk: self.bulk.load(Ordering::Relaxed),
+            segments: self.segments.load(Ordering::Relaxed),
         })
     }
 

@@ -1,5 +1,6 @@
 //! The job's file: a `memfd` that nobody can shrink, mapped from its beginning.
 
+use super::machine;
 use super::segment::with_inherited;
 use crate::{Error, Result};
 use memmap2::{MmapOptions, MmapRaw};
@@ -7,7 +8,6 @@ use rustix::fs::{
     FallocateFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_seals, fcntl_get_seals, memfd_create,
 };
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
-use rustix::process::{Resource, getrlimit};
 use std::fs::File;
 use std::os::fd::RawFd;
 
@@ -27,7 +27,7 @@ impl JobFile {
             .map_err(|error| failed("memfd_create", error, "the kernel or a seccomp filter forbids it"))?;
         let file = File::from(fd);
         lengthen(&file, len)?;
-        if end > len && file_limit().is_none_or(|limit| end <= limit) {
+        if end > len && end <= machine::file_size() {
             // A job can do without what lies behind the segment.
             let _ = file.set_len(end);
         }
@@ -73,12 +73,21 @@ impl JobFile {
         let whole = length_of(&file)?;
         let bytes = usize::try_from(len)
             .map_err(|_| Error::Segment(format!("{len} bytes do not fit into this address space")))?;
-        let map = MmapOptions::new().len(bytes).map_raw(&file).map_err(|e| {
-            Error::Segment(format!(
-                "mapping {len} bytes of address space: {e}; a limit on virtual memory (ulimit -v) must allow it, or \
-                 use smaller rings (PERUSAL_RING_CELLS, PERUSAL_RING_BULK)"
-            ))
-        })?;
+        let map =
+            MmapOptions::new().len(bytes).map_raw(&file).map_err(|e| {
+                Error::Segment(format!(
+                    "mapping {len} bytes of address space: {e}; {}",
+                    match machine::address_space() {
+                        Some(limit) => format!(
+                            "raise the limit on virtual memory, now {} KiB (ulimit -v), or run fewer ranks",
+                            limit / 1024
+                        ),
+                        None =>
+                            "run fewer ranks, or use smaller rings (PERUSAL_RING_CELLS, PERUSAL_RING_BULK)"
+                                .into(),
+                    }
+                ))
+            })?;
         Ok(Self { map, file, len: whole })
     }
 
@@ -113,17 +122,13 @@ fn length_of(file: &File) -> Result<u64> {
     file.metadata().map(|metadata| metadata.len()).map_err(|e| Error::Segment(format!("fstat: {e}")))
 }
 
-/// The limit on file sizes in bytes, if there is one.
-fn file_limit() -> Option<u64> {
-    getrlimit(Resource::Fsize).current
-}
-
 /// Gives the empty file its length. A length beyond the limit on file sizes is an error here, and would be SIGXFSZ from the kernel.
 fn lengthen(file: &File, len: u64) -> Result<()> {
-    if let Some(limit) = file_limit().filter(|limit| *limit < len) {
+    let limit = machine::file_size();
+    if limit < len {
         return Err(Error::Segment(format!(
             "the job needs {len} bytes of address space in one file, and the limit on file sizes is {limit} (ulimit \
-             -f); raise it, or use smaller rings (PERUSAL_RING_CELLS, PERUSAL_RING_BULK)"
+             -f); raise it, or run fewer ranks"
         )));
     }
     file.set_len(len).map_err(|e| Error::Segment(format!("a file of {len} bytes of address space: {e}")))

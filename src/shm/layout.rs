@@ -47,7 +47,12 @@ pub struct Geometry {
     pub cells: u32,
     /// Bytes of a ring's bulk area; a power of two.
     pub bulk: u32,
+    /// Collective segments, at least 1.
+    pub segments: u32,
 }
+
+/// Collective segments where address space is not limited.
+const USUAL_SEGMENTS: u32 = COLLECTIVE_SEGMENTS as u32;
 
 impl Geometry {
     /// Returns the default sizes for `ranks`: the more pairs there are, the smaller a ring is.
@@ -59,7 +64,7 @@ impl Geometry {
             33..=128 => (64, 32 << 10),
             _ => (64, 16 << 10),
         };
-        Self { ranks, places: ranks, cells, bulk }
+        Self { ranks, places: ranks, cells, bulk, segments: USUAL_SEGMENTS }
     }
 
     /// The same with room for `places` processes in all, or for the ranks if they are more.
@@ -87,7 +92,26 @@ impl Geometry {
             places: ranks,
             cells: asked(VariableId::RingCells, usual.cells),
             bulk: asked(VariableId::RingBulk, usual.bulk),
+            segments: usual.segments,
         }
+    }
+
+    /// The same, or as much less as it takes to need no more than `room` bytes of address space: fewer collective segments, fewer
+    /// places for processes that are spawned (`places` at least), and smaller rings, unless `overrides` ask for their sizes. Where
+    /// nothing is small enough, the smallest.
+    #[must_use]
+    pub fn within(self, room: u64, places: u32, overrides: &Overrides) -> Self {
+        let fewer = |segments: u32| Self { segments: segments.min(self.segments), ..self };
+        let alone = Self { places: places.max(self.ranks).min(self.places), ..fewer(8) };
+        let asked = |id, size: u32, least: u32| overrides.number(id).map_or(size.min(least), |_| size);
+        let smallest = Self {
+            segments: 2,
+            cells: asked(VariableId::RingCells, self.cells, 64),
+            bulk: asked(VariableId::RingBulk, self.bulk, 16 << 10),
+            ..alone
+        };
+        let fits = |one: &Self| JobLayout::new(*one).is_ok_and(|layout| layout.total() <= room);
+        [self, fewer(32), fewer(8), alone].into_iter().find(fits).unwrap_or(smallest)
     }
 }
 
@@ -156,15 +180,16 @@ impl JobLayout {
     /// # Errors
     /// [`Error::Segment`] if there are no ranks, a size is out of its limits, or the sum leaves 63 bits.
     pub fn new(geometry: Geometry) -> Result<Self> {
-        let Geometry { ranks, places, cells, bulk } = geometry;
+        let Geometry { ranks, places, cells, bulk, segments } = geometry;
         let fits = |value: u32, min, max| value.is_power_of_two() && (min..=max).contains(&value);
         if ranks == 0
             || places < ranks
             || !fits(cells, MIN_CELLS, MAX_CELLS)
             || !fits(bulk, MIN_BULK, MAX_BULK)
+            || !(1..=USUAL_SEGMENTS).contains(&segments)
         {
             return Err(Error::Segment(format!(
-                "{ranks} ranks with rings of {cells} cells and {bulk} bytes of bulk make no layout"
+                "{ranks} ranks with rings of {cells} cells and {bulk} bytes of bulk and {segments} collective segments make no layout"
             )));
         }
         Self::sum(geometry).ok_or_else(|| {
@@ -183,8 +208,7 @@ impl JobLayout {
         let rings_at = (HEADER + CONTEXT_TABLE).checked_add(rank_block.checked_mul(n)?)?;
         let extra_at = rings_at.checked_add(ring.checked_mul(n.checked_mul(n)?)?)?;
         let collective_segment = CollectiveSegmentLayout::of(n)?;
-        let end =
-            extra_at.checked_add(collective_segment.total().checked_mul(COLLECTIVE_SEGMENTS as u64)?)?;
+        let end = extra_at.checked_add(collective_segment.total().checked_mul(geometry.segments.into())?)?;
         (end <= i64::MAX as u64).then_some(Self {
             geometry,
             rank_block,
@@ -219,7 +243,8 @@ impl JobLayout {
     /// Length of the segment in bytes of address space.
     #[must_use]
     pub fn total(&self) -> u64 {
-        self.extra_at + self.collective_segment.total() * COLLECTIVE_SEGMENTS as u64
+        let (start, bytes) = self.extra();
+        start + bytes
     }
 
     /// Start of the context-id table.
@@ -296,7 +321,14 @@ impl JobLayout {
     /// Start and bytes of the region behind the rings: the collective segments.
     #[must_use]
     pub fn extra(&self) -> (u64, u64) {
-        (self.extra_at, self.collective_segment.total() * COLLECTIVE_SEGMENTS as u64)
+        (self.extra_at, self.collective_segment.total() * u64::from(self.collective_segments()))
+    }
+
+    /// Number of collective segments.
+    #[inline]
+    #[must_use]
+    pub fn collective_segments(&self) -> u32 {
+        self.geometry.segments
     }
 
     /// Sizes within a collective segment.
@@ -306,11 +338,11 @@ impl JobLayout {
         self.collective_segment
     }
 
-    /// Start of collective segment `index`, which must be in `0..COLLECTIVE_SEGMENTS`; on a page.
+    /// Start of collective segment `index`, which must be in `0..collective_segments`; on a page.
     #[inline]
     #[must_use]
     pub fn collective_segment(&self, index: u32) -> u64 {
-        debug_assert!((index as usize) < COLLECTIVE_SEGMENTS);
+        debug_assert!(index < self.collective_segments());
         self.extra_at + u64::from(index) * self.collective_segment.total()
     }
 }
@@ -323,6 +355,29 @@ fn pages(bytes: u64) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn usual(ranks: u32) -> Geometry {
+        Geometry { ranks, places: ranks, cells: 64, bulk: 4096, segments: USUAL_SEGMENTS }
+    }
+
+    #[test]
+    fn a_job_takes_no_more_address_space_than_there_is() {
+        let none = Overrides::default();
+        let total = |geometry: Geometry| JobLayout::new(geometry).unwrap().total();
+        let wanted = Geometry::of(4).with_places(64);
+        assert_eq!(wanted.within(u64::MAX, 4, &none), wanted);
+        let mut before = u64::MAX;
+        for room in [2 << 30, 3 << 29, 100 << 20, 30 << 20] {
+            let chosen = wanted.within(room, 4, &none);
+            assert!(total(chosen) <= room && total(chosen) <= before, "{chosen:?}");
+            before = total(chosen);
+        }
+        // What is asked for stays.
+        let mut asked = Overrides::default();
+        asked.set(VariableId::RingBulk, OverrideValue::Number(65_536), ValueSource::Tool);
+        let chosen = Geometry::with(4, &asked).with_places(64).within(1, 8, &asked);
+        assert_eq!((chosen.places, chosen.cells, chosen.bulk, chosen.segments), (8, 64, 65_536, 2));
+    }
     use crate::variables::{OverrideValue, ValueSource};
 
     fn layout(ranks: u32) -> JobLayout {
@@ -397,19 +452,21 @@ mod tests {
 
     #[test]
     fn rings_shrink_as_ranks_grow() {
-        assert_eq!(Geometry::of(8), Geometry { ranks: 8, places: 8, cells: 256, bulk: 262_144 });
-        assert_eq!(Geometry::of(32), Geometry { ranks: 32, places: 32, cells: 128, bulk: 65_536 });
-        assert_eq!(Geometry::of(128), Geometry { ranks: 128, places: 128, cells: 64, bulk: 32_768 });
-        assert_eq!(Geometry::of(129), Geometry { ranks: 129, places: 129, cells: 64, bulk: 16_384 });
+        assert_eq!(Geometry::of(8), Geometry { cells: 256, bulk: 262_144, ..usual(8) });
+        assert_eq!(Geometry::of(32), Geometry { cells: 128, bulk: 65_536, ..usual(32) });
+        assert_eq!(Geometry::of(128), Geometry { cells: 64, bulk: 32_768, ..usual(128) });
+        assert_eq!(Geometry::of(129), Geometry { cells: 64, bulk: 16_384, ..usual(129) });
     }
 
     #[test]
     fn too_much_is_an_error_and_not_a_wrapped_number() {
-        let huge = Geometry { ranks: u32::MAX, places: u32::MAX, cells: MAX_CELLS, bulk: MAX_BULK };
+        let huge = Geometry { cells: MAX_CELLS, bulk: MAX_BULK, ..usual(u32::MAX) };
         assert!(JobLayout::new(huge).unwrap_err().to_string().contains("63 bits"));
-        assert!(JobLayout::new(Geometry { ranks: 0, places: 0, cells: 64, bulk: 4096 }).is_err());
-        assert!(JobLayout::new(Geometry { ranks: 2, places: 2, cells: 65, bulk: 4096 }).is_err());
-        assert!(JobLayout::new(Geometry { ranks: 2, places: 2, cells: 64, bulk: 5000 }).is_err());
+        assert!(JobLayout::new(Geometry { cells: 64, bulk: 4096, ..usual(0) }).is_err());
+        assert!(JobLayout::new(Geometry { cells: 65, bulk: 4096, ..usual(2) }).is_err());
+        assert!(JobLayout::new(Geometry { cells: 64, bulk: 5000, ..usual(2) }).is_err());
+        assert!(JobLayout::new(Geometry { segments: 0, ..usual(2) }).is_err());
+        assert!(JobLayout::new(Geometry { segments: 257, ..usual(2) }).is_err());
     }
 
     #[test]

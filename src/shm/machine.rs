@@ -1,6 +1,7 @@
 //! Which machine this is, and how much of its memory the job may have.
 
 use super::cpus::ancestors;
+use rustix::process::{Resource, getrlimit};
 use std::fs;
 
 /// What distinguishes machines on which measurements differ.
@@ -40,6 +41,42 @@ pub fn memory() -> u64 {
     limit_of(&own, |path| fs::read_to_string(path).ok()).map_or(machine, |limit| limit.min(machine))
 }
 
+/// How many processes of this control group the kernel has killed because memory had run out: the group's own limit, or an outer one's.
+/// `None` where there is no such count.
+#[must_use]
+pub fn killed_for_memory() -> Option<u64> {
+    let own = fs::read_to_string("/proc/self/cgroup").ok()?;
+    kills_of(&own, |path| fs::read_to_string(path).ok())
+}
+
+/// The count, over the text of /proc/self/cgroup and a reader of files.
+fn kills_of(own: &str, read: impl Fn(&str) -> Option<String>) -> Option<u64> {
+    own.lines().find_map(|line| {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (controllers, path) = (fields.next()?, fields.next()?);
+        let (root, file) = match controllers {
+            "" => ("/sys/fs/cgroup", "memory.events"),
+            "memory" => ("/sys/fs/cgroup/memory", "memory.oom_control"),
+            _ => return None,
+        };
+        // In a container the group may be what is mounted at the root.
+        let text = ancestors(path).into_iter().find_map(|at| read(&format!("{root}{at}/{file}")))?;
+        text.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
+    })
+}
+
+/// Bytes of address space that a process may have, if there is a limit (`ulimit -v`).
+#[must_use]
+pub fn address_space() -> Option<u64> {
+    getrlimit(Resource::As).current
+}
+
+/// Bytes that a file may have (`ulimit -f`).
+#[must_use]
+pub fn file_size() -> u64 {
+    getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX)
+}
+
 /// The least limit on memory on the way up to the root, over the text of /proc/self/cgroup and a reader of files.
 fn limit_of(own: &str, read: impl Fn(&str) -> Option<String>) -> Option<u64> {
     let limits = own.lines().filter_map(|line| {
@@ -60,6 +97,21 @@ fn limit_of(own: &str, read: impl Fn(&str) -> Option<String>) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn kills_are_counted_in_the_group_that_is_there() {
+        let second = |path: &str| {
+            (path == "/sys/fs/cgroup/job/memory.events")
+                .then(|| "low 0\noom 9\noom_kill 2\noom_group_kill 0\n".into())
+        };
+        assert_eq!(kills_of("0::/job\n", second), Some(2));
+        assert_eq!(kills_of("1:cpu:/job\n0::/job/inner\n", second), Some(2));
+        let first = |path: &str| {
+            (path == "/sys/fs/cgroup/memory/a/memory.oom_control").then(|| "under_oom 0\noom_kill 3\n".into())
+        };
+        assert_eq!(kills_of("4:memory:/a\n1:cpu:/\n0::/\n", first), Some(3));
+        assert_eq!(kills_of("4:memory:/b\n0::/\n", first), None);
+    }
 
     #[test]
     fn there_is_some() {

@@ -70,7 +70,10 @@ impl Memory {
         overrides: &Overrides,
     ) -> Result<Self> {
         let shape = shape_of(ranks, cpus::usable(), overrides);
-        let layout = JobLayout::new(Geometry::with(ranks, overrides).with_places(universe.places))?;
+        let wanted = Geometry::with(ranks, overrides).with_places(universe.places);
+        // Half of the address space, as the ranks, which have the same limit, have to map it too.
+        let room = machine::address_space().map_or(u64::MAX, |limit| limit / 2).min(machine::file_size());
+        let layout = JobLayout::new(wanted.within(room, universe.size, overrides))?;
         let heap = HeapRegion::room(layout.total(), shape.heap).and_then(|(at, len)| at.checked_add(len));
         let segment = Segment::create_before(layout.total(), heap.unwrap_or(0))?;
         segment.reserve(0, layout::HEADER + PAGE as u64)?;
@@ -366,12 +369,14 @@ pub(super) fn shape_of(ranks: u32, usable_cpus: u32, overrides: &Overrides) -> J
     JobShape { sender_fences: !sleepers_fence, ..shape }
 }
 
-/// Bytes of the shared heap by default: half of the memory that the job may have, so that a full heap leaves as much for all else.
+/// Bytes of the shared heap by default: half of the memory that the job may have, so that a full heap leaves as much for all else, and a
+/// quarter of the address space of a process, if that is limited.
 /// In Miri all of it is allocated at once.
 fn usual_heap() -> u64 {
     if cfg!(miri) {
         4 * HUGE_PAGE as u64
     } else {
-        machine::memory() / 2 / HUGE_PAGE as u64 * HUGE_PAGE as u64
+        let room = machine::address_space().map_or(u64::MAX, |limit| limit / 4);
+        (machine::memory() / 2).min(room) / HUGE_PAGE as u64 * HUGE_PAGE as u64
     }
 }

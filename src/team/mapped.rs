@@ -37,7 +37,7 @@ impl MappedSegment {
     /// # Panics
     /// If `index` is no segment's, or the job has fewer ranks.
     pub unsafe fn new(memory: &Memory, index: u32, members: usize) -> Self {
-        assert!((index as usize) < crate::limits::COLLECTIVE_SEGMENTS && members <= memory.places() as usize);
+        assert!(index < memory.layout().collective_segments() && members <= memory.places() as usize);
         // SAFETY: collective segments lie inside the job's memory (layout), so the sum stays in the mapping.
         let base = unsafe { memory.segment().base().add(memory.layout().collective_segment(index) as usize) };
         let base = NonNull::new(base).expect("the segment is not mapped at zero");

@@ -87,15 +87,19 @@ impl Recording {
         if job.launcher().is_none() {
             // A job of threads, or of one, inside a traced rank is another job.
             if job.rank() == 0 {
-                eprintln!(
-                    "perusal: a job of {} inside a traced program is not traced: --trace records the ranks that the launcher starts; for threads there is run_threads_traced",
+                crate::error::report(format_args!(
+                    "a job of {} inside a traced program is not traced: --trace records the ranks that the launcher starts; for threads there is run_threads_traced",
                     job.size()
-                );
+                ));
             }
             return None;
         }
         let started = Recording::start(Path::new(&path), job.rank(), registry);
-        started.inspect_err(|error| eprintln!("perusal: rank {} is not traced: {error}", job.rank())).ok()
+        started
+            .inspect_err(|error| {
+                crate::error::report(format_args!("rank {} is not traced: {error}", job.rank()))
+            })
+            .ok()
     }
 }
 

@@ -301,15 +301,6 @@ fn output_that_cannot_be_written_is_an_error_with_its_reason() {
 }
 
 #[test]
-fn no_room_for_address_space_is_an_error_with_advice() {
-    let mut shell = Command::new("sh");
-    shell.args(["-c", &format!("ulimit -f 100; exec {PERUSAL} run -n 8 true")]);
-    let ended = start_as(&mut shell, &[], Stdio::null()).end();
-    assert_eq!(ended.code(), 1, "{ended:?}");
-    assert!(ended.err.contains("ulimit -f") && ended.err.contains("PERUSAL_RING_BULK"), "{ended:?}");
-}
-
-#[test]
 fn few_descriptors_are_made_more_and_the_ranks_get_the_old_limit() {
     let mut shell = Command::new("sh");
     shell.args(["-c", &format!("ulimit -Sn 40; exec {PERUSAL} run -n 50 sh -c 'ulimit -Sn'")]);

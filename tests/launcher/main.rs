@@ -7,6 +7,7 @@ mod attach;
 mod deadlocks;
 mod faults;
 mod jobs;
+mod resource_limits;
 mod share_heap;
 mod spawned;
 mod terminal;

@@ -42,6 +42,21 @@ fn atomics_cells_and_loom_come_through_the_one_door() {
     assert!(offenders.is_empty(), "use crate::sync instead:\n{}", offenders.join("\n"));
 }
 
+/// `eprintln!` writes a line in as many pieces as its format has, and those of several ranks mix.
+#[test]
+fn lines_to_standard_error_are_written_at_once() {
+    let mut offenders = Vec::new();
+    for (path, text) in sources() {
+        for (number, line) in text.lines().enumerate() {
+            let code = line.split("//").next().unwrap_or_default();
+            if code.contains("eprintln!(") || code.contains("eprint!(") {
+                offenders.push(format!("{}:{}: {}", path.display(), number + 1, line.trim()));
+            }
+        }
+    }
+    assert!(offenders.is_empty(), "use error::report, or sys::print_error:\n{}", offenders.join("\n"));
+}
+
 /// The C bindings are a crate of their own, and so is what runs when they are loaded.
 #[test]
 fn the_engine_exports_no_c_symbol_and_runs_nothing_at_load() {

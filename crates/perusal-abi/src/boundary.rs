@@ -297,11 +297,11 @@ fn end(function: &str, error: &Error, code: c_int) -> ! {
 /// Ends this child of `fork`, and not the job, whose rank its parent still is.
 #[cold]
 fn end_child(function: &str) -> ! {
-    eprintln!(
-        "perusal: process {}: {function} called in a child that fork() made after MPI_Init: only the process that called \
+    crate::error::report(format_args!(
+        "process {}: {function} called in a child that fork() made after MPI_Init: only the process that called \
          MPI_Init may call MPI. Fork before MPI_Init, or start programs by exec or MPI_Comm_spawn.",
         std::process::id()
-    );
+    ));
     // SAFETY: ends the process without exit handlers and without writing what its parent has buffered.
     unsafe { libc::_exit(abi::MPI_ERR_OTHER) }
 }
@@ -310,8 +310,8 @@ fn end_child(function: &str) -> ! {
 pub fn fatal(text: &str, code: c_int) -> ! {
     let hooks = HOOKS.get();
     match hooks.and_then(|hooks| (hooks.rank)()) {
-        Some(rank) => eprintln!("perusal: rank {rank}: {text}"),
-        None => eprintln!("perusal: {text}"),
+        Some(rank) => crate::error::report(format_args!("rank {rank}: {text}")),
+        None => crate::error::report(format_args!("{text}")),
     }
     match hooks {
         Some(hooks) => (hooks.end_job)(code),
@@ -325,7 +325,7 @@ fn install_panic_text() {
     ONCE.get_or_init(|| {
         let previous = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
-            eprintln!("perusal: internal error in the MPI library, please report it:");
+            crate::error::report(format_args!("internal error in the MPI library, please report it:"));
             previous(info);
         }));
     });

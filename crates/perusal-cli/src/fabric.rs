@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 
 use crate::preload;
+use crate::sys;
 
 /// The provider; libfabric takes files whose names end so.
 const PROVIDER: &str = "libperusal-fi.so";
@@ -57,7 +58,7 @@ pub fn main(options: &FabricOptions) -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(why) => {
-            eprintln!("perusal fabric: {why}");
+            sys::print_error(&format!("perusal fabric: {why}\n"));
             ExitCode::FAILURE
         }
     }

@@ -1,8 +1,9 @@
 //! Which rank failed and why, in one line. For a job that hangs: what each rank waits for.
 
 use std::fmt::Write as _;
+use std::sync::OnceLock;
 
-use perusal::internals::shm::{Abort, Exit, Memory, RankState, is_gone, roster::signal_name};
+use perusal::internals::shm::{Abort, Exit, Memory, RankState, is_gone, machine, roster::signal_name};
 
 /// The failure that ends a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,16 +38,36 @@ pub fn failure_of_ended(memory: &Memory, ended: &[(u32, Exit)], forwarded: &[i32
     let (severity, rank, exit) = worst;
     let pid = memory.roster().entry(rank).pid();
     let who = if pid <= 0 { format!("rank {rank}") } else { format!("rank {rank} (process {pid})") };
+    let killer = if exit.signal() == Some(libc::SIGKILL) { killed_for_memory() } else { "" };
     let text = match (severity, exit.signal()) {
         (Severity::Signal, Some(signal)) if forwarded.contains(&signal) => {
             format!("rank {rank} ended by {}, which was passed on to it", signal_name(signal))
         }
         (Severity::Early, _) => early(memory, rank, &who),
         (Severity::Status, _) if is_inside(memory, rank) => format!("{who} {exit} before MPI_Finalize"),
-        _ => format!("{who} {exit}"),
+        _ => format!("{who} {exit}{killer}"),
     };
     let status = if severity == Severity::Early { 1 } else { exit.status() };
     Some(Failure { status: u8::try_from(status).unwrap_or(1), text })
+}
+
+/// Counts the processes that have been killed for memory, so that [`failure_of_ended`] can say so of a rank.
+pub fn watch_memory() {
+    let _ = KILLED_BEFORE.set(machine::killed_for_memory());
+}
+
+/// The count when the job began.
+static KILLED_BEFORE: OnceLock<Option<u64>> = OnceLock::new();
+
+/// What a line about a killed rank says besides, if the kernel has killed for memory since the job began.
+fn killed_for_memory() -> &'static str {
+    let before = KILLED_BEFORE.get().copied().flatten();
+    match (before, machine::killed_for_memory()) {
+        (Some(before), Some(now)) if now > before => {
+            " by the kernel, as the memory of its control group had run out (a limit of the container, the batch system or systemd)"
+        }
+        _ => "",
+    }
 }
 
 /// Returns the failure of a rank whose MPI process has died while `child`, the process that the launcher started for it (a

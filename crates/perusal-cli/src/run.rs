@@ -67,6 +67,7 @@ fn failure(what: &str) -> impl Fn(io::Error) -> Failure + '_ {
 /// Makes the job's memory, starts the reaper, then places and starts all ranks.
 fn start<'a>(name: &'a str, plan: &'a Plan, usable: u32) -> Result<Supervisor<'a>, Failure> {
     let size = plan.ranks();
+    crate::failure::watch_memory();
     // Two pipes a rank, and what the launcher needs itself.
     let descriptors = sys::raise_descriptor_limit(u64::from(size) * 2 + 128);
     let universe = plan.universe.map_or_else(|| Universe::usual(size, usable), |all| Universe::of(size, all));
@@ -99,7 +100,7 @@ fn start<'a>(name: &'a str, plan: &'a Plan, usable: u32) -> Result<Supervisor<'a
     match starter.start_all(&mut supervisor) {
         Ok(()) => Ok(supervisor),
         Err(failure) => {
-            supervisor.give_up();
+            supervisor.give_up(&failure);
             if let Some(trace) = &plan.trace {
                 trace.abandon();
             }

@@ -199,7 +199,9 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Ends what has been started, because the rest cannot be.
-    pub fn give_up(mut self) {
+    pub fn give_up(mut self, cause: &Failure) {
+        // What now befalls the ranks is no news.
+        self.failure = Some(cause.clone());
         self.signal_running(libc::SIGKILL);
         let limit = Instant::now() + STRAY_LIMIT;
         while self.is_running() && Instant::now() < limit {

@@ -22,7 +22,6 @@ use crate::comm::Comm;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::events::{CollMode, Collective};
-use crate::limits::COLLECTIVE_SEGMENTS;
 use crate::p2p::Request;
 use crate::team::{Membership, RoundArrival, Team};
 
@@ -179,7 +178,8 @@ async fn join_team<T: Transport>(transport: &T, engine: &Engine, comm: &Comm) ->
     let mut index = taken.unwrap_or(u32::MAX).to_le_bytes();
     let agreed = super::algorithms::bcast(transport, &mut index, 0).await;
     let index = u32::from_le_bytes(index);
-    if agreed.is_err() || transport.has_failed() || index as usize >= COLLECTIVE_SEGMENTS {
+    let there = index < engine.job().layout().collective_segments();
+    if agreed.is_err() || transport.has_failed() || !there {
         return Membership::None;
     }
     // SAFETY: rank 0 has taken the segment for these members, and each joins once: here, where its membership is unknown.

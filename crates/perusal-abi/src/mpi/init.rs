@@ -63,8 +63,10 @@ pub fn is_main_thread() -> Result<bool> {
 /// MPI_Abort. Ends the whole job, whatever the communicator: a best attempt is what is asked for.
 pub fn abort(code: c_int) -> Result<()> {
     match process::engine() {
-        Ok(engine) => eprintln!("perusal: rank {}: MPI_Abort called with code {code}", engine.rank()),
-        Err(_) => eprintln!("perusal: MPI_Abort called with code {code}"),
+        Ok(engine) => {
+            crate::error::report(format_args!("rank {}: MPI_Abort called with code {code}", engine.rank()))
+        }
+        Err(_) => crate::error::report(format_args!("MPI_Abort called with code {code}")),
     }
     process::end_job(code, false)
 }
